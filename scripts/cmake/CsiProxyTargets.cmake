@@ -1,0 +1,63 @@
+# Compiler settings and the two functions every folder declares its targets with.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+set(CSI_PROXY_SANITIZE "" CACHE STRING "Sanitizers to build with, as -fsanitize= takes them")
+option(CSI_PROXY_FUZZ "Build the libFuzzer targets (needs clang)" OFF)
+
+# Warnings are for our own code: generated protobuf code is not compiled with these.
+set(CSI_PROXY_WARNINGS -Wall -Wextra -Werror)
+
+if(CSI_PROXY_SANITIZE)
+  add_compile_options(-fsanitize=${CSI_PROXY_SANITIZE} -fno-omit-frame-pointer
+                      -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${CSI_PROXY_SANITIZE})
+endif()
+if(CSI_PROXY_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
+find_program(CSI_PROXY_LLD ld.lld)
+if(CSI_PROXY_LLD AND NOT WIN32)
+  add_link_options(-fuse-ld=lld)
+endif()
+
+# csi_proxy_library(NAME SRCS a.cc ... [DEPS target ...])
+# A static library; every folder's headers are included from the repository root.
+function(csi_proxy_library name)
+  cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
+  add_library(${name} STATIC ${ARG_SRCS})
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_compile_options(${name} PRIVATE ${CSI_PROXY_WARNINGS})
+  target_link_libraries(${name} PUBLIC ${ARG_DEPS})
+endfunction()
+
+# csi_proxy_header_library(NAME [DEPS target ...])
+function(csi_proxy_header_library name)
+  cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
+  add_library(${name} INTERFACE)
+  target_include_directories(${name} INTERFACE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${name} INTERFACE ${ARG_DEPS})
+endfunction()
+
+# csi_proxy_test(NAME SRCS a_test.cc ... [DEPS target ...] [TIMEOUT seconds] [ENV "K=V" ...])
+# A GoogleTest binary, each of whose tests is a ctest test of its own.
+function(csi_proxy_test name)
+  if(NOT BUILD_TESTING)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SRCS;DEPS;ENV" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${ARG_SRCS})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_options(${name} PRIVATE ${CSI_PROXY_WARNINGS})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gmock GTest::gtest GTest::gtest_main)
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT ${ARG_TIMEOUT}
+                       ENVIRONMENT "${ARG_ENV}")
+endfunction()
+include(GoogleTest)
