@@ -1,0 +1,34 @@
+#include "server/base/call_context.h"
+
+#include <algorithm>
+
+namespace csi_proxy {
+
+const Peer& CallContext::peer() const {
+  static const Peer* const kUnknown = new Peer();
+  return peer_ != nullptr ? *peer_ : *kUnknown;
+}
+
+absl::Status CallContext::Check() const {
+  if (cancelled()) return absl::CancelledError("the caller went away");
+  if (deadline_ != absl::InfiniteFuture() && absl::Now() >= deadline_) {
+    return absl::DeadlineExceededError("the call's deadline has passed");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CallContext::SleepFor(absl::Duration duration) const {
+  const absl::Time until = std::min(absl::Now() + duration, deadline_);
+  if (cancelled_ != nullptr) {
+    cancelled_->WaitForNotificationWithDeadline(until);
+  } else {
+    absl::SleepFor(until - absl::Now());
+  }
+  return Check();
+}
+
+CallContext CallContext::WithTimeout(absl::Duration limit) const {
+  return CallContext(std::min(deadline_, absl::Now() + limit), cancelled_, peer_);
+}
+
+}  // namespace csi_proxy

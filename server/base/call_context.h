@@ -1,0 +1,60 @@
+// What a call carries besides its request: how long it may take, whether anybody still waits for
+// the answer, and who asked. It is passed by const reference from the shim through the handler to
+// the host, and everything on that way that can wait waits through it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+
+namespace csi_proxy {
+
+// Who is at the other end of a call.
+struct Peer {
+  // The process id, 0 when unknown (embedded calls carry the own process's).
+  int64_t process_id = 0;
+  // The path of the process's image, empty when unknown.
+  std::string image_path;
+};
+
+// Thread-safe: all members are const. Refers to, and must not outlive, what it was made from.
+class CallContext {
+ public:
+  // No deadline, never cancelled, peer unknown.
+  CallContext() = default;
+
+  // `cancelled`, when not null, is notified once the caller is gone. `peer` may be null.
+  CallContext(absl::Time deadline, const absl::Notification* cancelled, const Peer* peer)
+      : deadline_(deadline), cancelled_(cancelled), peer_(peer) {}
+
+  // The time by which the answer is due; absl::InfiniteFuture() for none.
+  absl::Time deadline() const { return deadline_; }
+
+  // The caller; a default Peer when unknown.
+  const Peer& peer() const;
+
+  // Whether the caller went away.
+  bool cancelled() const { return cancelled_ != nullptr && cancelled_->HasBeenNotified(); }
+
+  // OK, or CANCELLED or DEADLINE_EXCEEDED when there is no point in going on.
+  // To be called before each step that changes the node.
+  absl::Status Check() const;
+
+  // Waits for `duration`, or less when the call ends before; then as Check().
+  absl::Status SleepFor(absl::Duration duration) const;
+
+  // The same call with a deadline no later than `limit` from now.
+  CallContext WithTimeout(absl::Duration limit) const;
+
+ private:
+  absl::Time deadline_ = absl::InfiniteFuture();
+  const absl::Notification* cancelled_ = nullptr;
+  const Peer* peer_ = nullptr;
+};
+
+}  // namespace csi_proxy

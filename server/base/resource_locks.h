@@ -1,0 +1,54 @@
+// One lock per named resource, so that two calls never change one disk, volume, share or target
+// at the same time while calls on different ones do not wait for each other.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/base/call_context.h"
+
+namespace csi_proxy {
+
+// Thread-safe. Fair: waiters get a lock in the order they asked. Holds memory only for names that
+// somebody holds or waits for.
+class ResourceLocks {
+ public:
+  // Held while it lives; move-only. Must not outlive the ResourceLocks.
+  class Lock;
+
+  ResourceLocks();
+  ~ResourceLocks();
+  ResourceLocks(const ResourceLocks&) = delete;
+  ResourceLocks& operator=(const ResourceLocks&) = delete;
+
+  // Waits until `name` (by convention `kind/identity`, as `disk/3`) is free and takes it. CANCELLED
+  // or DEADLINE_EXCEEDED when the call ends first; then nothing is held. Not recursive. A caller
+  // that needs two takes them in the order of their names.
+  absl::StatusOr<Lock> Acquire(const CallContext& context, absl::string_view name);
+
+  // How many names are held or waited for.
+  size_t size() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+class ResourceLocks::Lock {
+ public:
+  Lock(Lock&& other) noexcept;
+  Lock& operator=(Lock&& other) noexcept;
+  ~Lock();
+
+ private:
+  friend class ResourceLocks;
+  Lock(State* state, std::string name);
+  void Release();
+  State* state_;
+  std::string name_;
+};
+
+}  // namespace csi_proxy

@@ -1,0 +1,81 @@
+// What a node must be able to do with whole disks.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/base/call_context.h"
+
+namespace csi_proxy::host {
+
+// A disk and where Windows says it hangs, as MSFT_Disk.Location spells it:
+// `Integrated : Adapter 0 : Port 0 : Target 1 : LUN 0`. Empty when it does not say.
+struct DiskLocationText {
+  uint32_t disk_number = 0;
+  std::string location;
+};
+
+// How a disk names itself. `status` tells why an identifier is missing when the disk could not be
+// asked; the other fields hold what is known all the same.
+struct DiskIdentity {
+  uint32_t disk_number = 0;
+  // First page 83 identifier associated with the device: ASCII as text, binary as lower-case hex.
+  std::string page83;
+  std::string serial_number;
+  absl::Status status;
+};
+
+enum class PartitionStyle { kRaw, kMbr, kGpt };
+
+struct Partition {
+  // From 1.
+  uint32_t partition_number = 0;
+  // Of the basic data type: the kind that holds a volume.
+  bool is_basic = false;
+};
+
+struct DiskLayout {
+  bool is_online = false;
+  PartitionStyle style = PartitionStyle::kRaw;
+  std::vector<Partition> partitions;
+};
+
+// Thread-safe. Every method fails with NOT_FOUND for a disk number that no disk has, and INTERNAL
+// (operation, Windows error code and text) when the node refuses.
+class DiskHost {
+ public:
+  virtual ~DiskHost() = default;
+
+  virtual absl::StatusOr<std::vector<DiskLocationText>> ListDiskLocations(
+      const CallContext& context) = 0;
+
+  // One entry per disk, readable or not.
+  virtual absl::StatusOr<std::vector<DiskIdentity>> ListDiskIdentities(
+      const CallContext& context) = 0;
+
+  virtual absl::Status Rescan(const CallContext& context) = 0;
+
+  virtual absl::StatusOr<DiskLayout> GetLayout(const CallContext& context,
+                                               uint32_t disk_number) = 0;
+
+  // Writes an empty GPT to a raw, online disk.
+  virtual absl::Status InitializeGpt(const CallContext& context, uint32_t disk_number) = 0;
+
+  // Creates a basic partition over all free space and returns its number. Its volume may take a
+  // moment to arrive. FAILED_PRECONDITION when no space is free.
+  virtual absl::StatusOr<uint32_t> CreateBasicPartition(const CallContext& context,
+                                                        uint32_t disk_number) = 0;
+
+  // In bytes.
+  virtual absl::StatusOr<uint64_t> GetSize(const CallContext& context, uint32_t disk_number) = 0;
+
+  virtual absl::StatusOr<bool> IsOnline(const CallContext& context, uint32_t disk_number) = 0;
+
+  // Bringing a disk online clears its read-only flag too. No change when in that state already.
+  virtual absl::Status SetOnline(const CallContext& context, uint32_t disk_number, bool online) = 0;
+};
+
+}  // namespace csi_proxy::host

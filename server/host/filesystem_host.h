@@ -1,0 +1,64 @@
+// What a node must be able to do with directories and links. The last component of a path is never
+// followed when it is a link; those before it are, within the path's roots.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/base/call_context.h"
+#include "server/base/windows_path.h"
+
+namespace csi_proxy::host {
+
+struct LinkInfo {
+  // A symbolic link, junction or volume mount point.
+  bool is_link = false;
+  // Where it leads, spelt as os.Readlink of Go reads it: `C:\a\b`, `\\host\share\a`, or
+  // `\\?\Volume{guid}\` for a mount point.
+  std::string target;
+  // Whether something is there.
+  bool target_exists = false;
+};
+
+// Thread-safe. Checking a path and acting on it are one step: a link swapped in between cannot
+// lead the action elsewhere. PERMISSION_DENIED when a link leads out of the path's roots.
+class FilesystemHost {
+ public:
+  virtual ~FilesystemHost() = default;
+
+  // Whether something is at the path; a link whatever it leads to. False, not an error, when a
+  // directory on the way is missing.
+  virtual absl::StatusOr<bool> Exists(const CallContext& context, const ConfinedPath& path) = 0;
+
+  // Creates the directory and the missing ones above it. ALREADY_EXISTS when a file or a link that
+  // leads nowhere is in the way; no change when the directory is there.
+  virtual absl::Status MakeDirectories(const CallContext& context, const ConfinedPath& path) = 0;
+
+  // Removes a file, a directory, or a link itself. Not `recursive`: FAILED_PRECONDITION when a
+  // directory is not empty, NOT_FOUND when nothing is there. `recursive`: with all below, links
+  // and mount points inside removed and not followed; no change when nothing is there. A directory
+  // at which a volume is mounted is FAILED_PRECONDITION.
+  virtual absl::Status Remove(const CallContext& context, const ConfinedPath& path,
+                              bool recursive) = 0;
+
+  // Removes what the directory holds, as Remove does, and keeps it. NOT_FOUND when absent,
+  // FAILED_PRECONDITION when the path is no directory. A link is not followed: it is refused.
+  virtual absl::Status RemoveContents(const CallContext& context, const ConfinedPath& path) = 0;
+
+  // Makes a directory link at `link` to `source`, which must exist (NOT_FOUND) and whose own links
+  // stay within its roots. ALREADY_EXISTS when something is at `link`; NOT_FOUND when the
+  // directory to hold it is missing.
+  virtual absl::Status CreateLink(const CallContext& context, const ConfinedPath& source,
+                                  const ConfinedPath& link) = 0;
+
+  // The same to a server's directory; the target reads back as `\\host\share\...`.
+  virtual absl::Status CreateLinkToShare(const CallContext& context, const UncPath& target,
+                                         const ConfinedPath& link) = 0;
+
+  // What is at the path. NOT_FOUND when nothing is.
+  virtual absl::StatusOr<LinkInfo> ReadLink(const CallContext& context,
+                                            const ConfinedPath& path) = 0;
+};
+
+}  // namespace csi_proxy::host

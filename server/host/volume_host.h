@@ -1,0 +1,96 @@
+// What a node must be able to do with volumes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/base/call_context.h"
+#include "server/base/volume_id.h"
+#include "server/base/windows_path.h"
+
+namespace csi_proxy::host {
+
+struct VolumeStats {
+  uint64_t total_bytes = 0;
+  uint64_t used_bytes = 0;
+};
+
+// What a volume's partition may be resized to, in bytes.
+struct SupportedSize {
+  uint64_t min_bytes = 0;
+  uint64_t max_bytes = 0;
+};
+
+struct FormatOptions {
+  std::string file_system = "NTFS";
+  bool quick = true;
+  // 0: the file system's default.
+  uint32_t allocation_unit_bytes = 0;
+};
+
+// Thread-safe. Every method fails with NOT_FOUND for a volume or disk the node does not have, and
+// INTERNAL (operation, Windows error code and text) when the node refuses.
+class VolumeHost {
+ public:
+  virtual ~VolumeHost() = default;
+
+  // In partition order; of all partitions when `partition_number` is 0. NOT_FOUND for a partition
+  // that is not there; an empty list when there are partitions but no volumes yet.
+  virtual absl::StatusOr<std::vector<VolumeId>> ListVolumes(const CallContext& context,
+                                                            uint32_t disk_number,
+                                                            uint32_t partition_number) = 0;
+
+  // The name of the volume's file system, as `NTFS`; empty when it has none Windows knows.
+  virtual absl::StatusOr<std::string> GetFileSystem(const CallContext& context,
+                                                    const VolumeId& volume) = 0;
+
+  // All content is lost.
+  virtual absl::Status Format(const CallContext& context, const VolumeId& volume,
+                              const FormatOptions& options) = 0;
+
+  // Of the partition, in bytes.
+  virtual absl::StatusOr<uint64_t> GetSize(const CallContext& context, const VolumeId& volume) = 0;
+
+  virtual absl::StatusOr<SupportedSize> GetSupportedSize(const CallContext& context,
+                                                         const VolumeId& volume) = 0;
+
+  // Resizes partition and file system.
+  virtual absl::Status Resize(const CallContext& context, const VolumeId& volume,
+                              uint64_t size_bytes) = 0;
+
+  // FAILED_PRECONDITION when the volume has no file system.
+  virtual absl::StatusOr<VolumeStats> GetStats(const CallContext& context,
+                                               const VolumeId& volume) = 0;
+
+  virtual absl::StatusOr<uint32_t> GetDiskNumber(const CallContext& context,
+                                                 const VolumeId& volume) = 0;
+
+  // Mounts at an existing empty directory. No change when that volume is mounted there already;
+  // ALREADY_EXISTS when another is; NOT_FOUND when there is no such directory; FAILED_PRECONDITION
+  // when it is not empty or the volume has no file system.
+  virtual absl::Status Mount(const CallContext& context, const VolumeId& volume,
+                             const ConfinedPath& target) = 0;
+
+  // Removes the mount of `volume` at `target`; the directory stays. NOT_FOUND when nothing is
+  // mounted there, FAILED_PRECONDITION when another volume is.
+  virtual absl::Status Unmount(const CallContext& context, const VolumeId& volume,
+                               const ConfinedPath& target) = 0;
+
+  // The volume mounted at exactly this path once links are followed (a drive's root is the mount
+  // point of the drive's volume). NOT_FOUND when the path is absent or is no mount point.
+  virtual absl::StatusOr<VolumeId> GetVolumeAtMountPoint(const CallContext& context,
+                                                         const ConfinedPath& path) = 0;
+
+  // The volume that holds the path: links and mount points followed, at most 256 steps, then
+  // upwards to the first mount point or the drive. NOT_FOUND when the path is absent.
+  virtual absl::StatusOr<VolumeId> GetVolumeHolding(const CallContext& context,
+                                                    const ConfinedPath& path) = 0;
+
+  // Flushes the file system's cache to the disk.
+  virtual absl::Status Flush(const CallContext& context, const VolumeId& volume) = 0;
+};
+
+}  // namespace csi_proxy::host
