@@ -1,0 +1,50 @@
+// What every generated service shim shares: the threads calls run on, and those who want to know
+// how calls went. Knows neither gRPC nor protobuf.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "server/base/call_context.h"
+#include "server/shim/executor.h"
+
+namespace csi_proxy::shim {
+
+// Names one rpc of one version. Constants of the generated code; the strings are static.
+struct MethodInfo {
+  const char* group;
+  const char* version;
+  const char* method;
+};
+
+// Told of every call. Thread-safe; called on the thread that ran the call, so it must be quick.
+class CallObserver {
+ public:
+  virtual ~CallObserver() = default;
+  virtual void OnStart(const MethodInfo& method) = 0;
+  // `duration` counts from the arrival of the call, waiting in the queue included.
+  virtual void OnDone(const MethodInfo& method, const Peer& peer, const absl::Status& status,
+                      absl::Duration duration) = 0;
+};
+
+// Finds out who is behind a transport's name for a connection. Thread-safe.
+class PeerDirectory {
+ public:
+  virtual ~PeerDirectory() = default;
+  // `address` is gRPC's name for the connection. Null when it is gone already.
+  virtual std::shared_ptr<const Peer> Find(absl::string_view address) const = 0;
+};
+
+// All members outlive the services made with it.
+struct Runtime {
+  Executor* executor = nullptr;
+  CallObserver* observer = nullptr;      // may be null
+  const PeerDirectory* peers = nullptr;  // may be null
+  // The longest a call may take, whatever its own deadline says.
+  absl::Duration max_call_duration = absl::InfiniteDuration();
+};
+
+}  // namespace csi_proxy::shim

@@ -1,0 +1,13 @@
+// Hands a connected stream to a gRPC server.
+#pragma once
+
+#include <grpcpp/server.h>
+
+#include <cstdint>
+
+namespace csi_proxy::transport {
+
+// `handle` is a socket on POSIX; the server owns it from now on.
+void AdoptConnection(grpc::Server* server, intptr_t handle);
+
+}  // namespace csi_proxy::transport

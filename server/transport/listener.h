@@ -1,0 +1,72 @@
+// Accepts connections on the product's pipes and lets through those that speak HTTP/2.
+//
+// A connection is watched from its acceptance to its end. Until it has sent the HTTP/2 client
+// preface it belongs to the listener, which closes it when a deadline passes or when the first
+// bytes are something else: legacy clients open a connection only to see that the pipe is there
+// and abandon it, and gRPC applies no handshake deadline to connections it is handed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/base/call_context.h"
+#include "server/shim/runtime.h"
+
+namespace csi_proxy::transport {
+
+struct ListenerLimits {
+  // How long a connection may stay silent before the HTTP/2 preface.
+  absl::Duration preface_timeout = absl::Seconds(10);
+  // Open connections per pipe. At the limit the oldest silent one makes room for a new one; when
+  // none is silent the new one is closed.
+  size_t max_connections = 1024;
+};
+
+// What has happened since the start, over all pipes.
+struct ListenerCounters {
+  uint64_t accepted = 0;
+  uint64_t adopted = 0;           // sent the preface and went to a server
+  uint64_t dropped_silent = 0;    // closed at the preface deadline
+  uint64_t dropped_garbage = 0;   // closed for other first bytes
+  uint64_t dropped_for_room = 0;  // closed because of max_connections or a lack of descriptors
+  size_t silent = 0;              // open now, before the preface
+  size_t live = 0;                // open now, with a server
+};
+
+// Takes over a connection that has sent its preface (which is still to be read). `handle` is a
+// socket on POSIX. Called on the listener's thread.
+using AdoptFunction = std::function<void(intptr_t handle)>;
+
+// A named pipe to be: what it is called and who takes its connections.
+struct PipeEndpoint {
+  // `csi-proxy-volume-v1`
+  std::string name;
+  AdoptFunction adopt;
+};
+
+// Thread-safe but for Listen() and Stop(), which are called once each in this order.
+class Listener : public shim::PeerDirectory {
+ public:
+  // Makes every pipe and begins to accept; all pipes appear together or none. FAILED_PRECONDITION
+  // when another process serves them.
+  virtual absl::Status Listen(std::vector<PipeEndpoint> endpoints) = 0;
+
+  // Removes the pipes and closes the connections that are still silent. Adopted ones live on.
+  virtual void Stop() = 0;
+
+  virtual ListenerCounters counters() const = 0;
+};
+
+// Listens on Unix sockets `<directory>/<name>.sock`, mode 0600. The directory is made (0700) when
+// its parent exists; it must be no symbolic link, belong to this user and be writable by nobody
+// else, and is locked against a second server while this one lives.
+std::unique_ptr<Listener> NewUnixListener(std::string directory, ListenerLimits limits);
+
+}  // namespace csi_proxy::transport

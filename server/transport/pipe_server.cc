@@ -1,0 +1,53 @@
+#include "server/transport/pipe_server.h"
+
+#include <grpcpp/ext/health_check_service_server_builder_option.h>
+#include <grpcpp/health_check_service_interface.h>
+
+#include "absl/strings/str_cat.h"
+#include "server/transport/adopt.h"
+#include "server/transport/reflection.h"
+
+namespace csi_proxy::transport {
+
+std::string PipeServer::PipeName(absl::string_view group, absl::string_view version) {
+  return absl::StrCat("csi-proxy-", group, "-", version);
+}
+
+absl::StatusOr<std::unique_ptr<PipeServer>> PipeServer::Create(shim::VersionedService service,
+                                                               const ServerLimits& limits) {
+  [[maybe_unused]] static const bool health_enabled = [] {
+    grpc::EnableDefaultHealthCheckService(true);
+    return true;
+  }();
+  const std::string full_name = service.full_name;
+  auto pipe = std::unique_ptr<PipeServer>(new PipeServer(PipeName(service.group, service.version),
+                                                         std::move(service.service),
+                                                         NewReflectionService(full_name)));
+  grpc::ServerBuilder builder;
+  builder.RegisterService(pipe->service_.get());
+  builder.RegisterService(pipe->reflection_.get());
+  builder.SetMaxReceiveMessageSize(limits.max_request_bytes);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, limits.max_calls_per_connection);
+  builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, limits.max_metadata_bytes);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
+                             static_cast<int>(absl::ToInt64Milliseconds(limits.idle_timeout)));
+  pipe->server_ = builder.BuildAndStart();
+  if (pipe->server_ == nullptr) {
+    return absl::InternalError(absl::StrCat("gRPC did not start a server for ", pipe->name_));
+  }
+  pipe->server_->GetHealthCheckService()->SetServingStatus(full_name, true);
+  return pipe;
+}
+
+PipeServer::~PipeServer() { Shutdown(absl::Now()); }
+
+void PipeServer::Adopt(intptr_t handle) { AdoptConnection(server_.get(), handle); }
+
+void PipeServer::Shutdown(absl::Time deadline) {
+  if (grpc::HealthCheckServiceInterface* health = server_->GetHealthCheckService()) {
+    health->SetServingStatus(false);
+  }
+  server_->Shutdown(absl::ToChronoTime(deadline));
+}
+
+}  // namespace csi_proxy::transport

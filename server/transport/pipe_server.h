@@ -1,0 +1,59 @@
+// The gRPC server behind one pipe: one released service, health and reflection, nothing else. A
+// pod is given single pipes, so a connection to one must not reach the services of another.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/impl/service_type.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/shim/unary_call.h"
+
+namespace csi_proxy::transport {
+
+struct ServerLimits {
+  // The largest request taken, in bytes. Every released request is far smaller.
+  int max_request_bytes = 1 << 20;
+  // Calls one connection may have under way.
+  int max_calls_per_connection = 256;
+  // The largest header block, in bytes.
+  int max_metadata_bytes = 16 << 10;
+  // After how long without a call a connection is closed; clients redial on their own.
+  absl::Duration idle_timeout = absl::Hours(1);
+};
+
+// Thread-safe.
+class PipeServer {
+ public:
+  // `csi-proxy-volume-v1`
+  static std::string PipeName(absl::string_view group, absl::string_view version);
+
+  // INTERNAL when gRPC does not start.
+  static absl::StatusOr<std::unique_ptr<PipeServer>> Create(shim::VersionedService service,
+                                                            const ServerLimits& limits);
+  ~PipeServer();
+
+  const std::string& name() const { return name_; }
+
+  // Serves a connected socket and owns it from now on.
+  void Adopt(intptr_t handle);
+
+  // Refuses new calls, waits for those under way until `deadline`, then cancels them. Idempotent.
+  void Shutdown(absl::Time deadline);
+
+ private:
+  PipeServer(std::string name, std::unique_ptr<grpc::Service> service,
+             std::unique_ptr<grpc::Service> reflection)
+      : name_(std::move(name)), service_(std::move(service)), reflection_(std::move(reflection)) {}
+
+  const std::string name_;
+  const std::unique_ptr<grpc::Service> service_;
+  const std::unique_ptr<grpc::Service> reflection_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+}  // namespace csi_proxy::transport

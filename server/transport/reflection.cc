@@ -1,0 +1,117 @@
+#include "server/transport/reflection.h"
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/descriptor.pb.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "reflection.grpc.pb.h"
+
+namespace csi_proxy::transport {
+namespace {
+
+namespace pb = google::protobuf;
+using Api = grpc::reflection::v1alpha::ServerReflection;
+using Request = grpc::reflection::v1alpha::ServerReflectionRequest;
+using Response = grpc::reflection::v1alpha::ServerReflectionResponse;
+
+void AddFileWithImports(const pb::FileDescriptor& file, Response* response) {
+  pb::FileDescriptorProto proto;
+  file.CopyTo(&proto);
+  response->mutable_file_descriptor_response()->add_file_descriptor_proto(
+      proto.SerializeAsString());
+  for (int i = 0; i < file.dependency_count(); ++i) {
+    AddFileWithImports(*file.dependency(i), response);
+  }
+}
+
+Response Answer(const pb::FileDescriptor& own_file, const std::string& full_name,
+                const Request& request) {
+  Response response;
+  response.set_valid_host(request.host());
+  *response.mutable_original_request() = request;
+  const pb::FileDescriptor* file = nullptr;
+  switch (request.message_request_case()) {
+    case Request::kListServices:
+      for (const char* name : {full_name.c_str(), "grpc.health.v1.Health",
+                               "grpc.reflection.v1alpha.ServerReflection"}) {
+        response.mutable_list_services_response()->add_service()->set_name(name);
+      }
+      return response;
+    case Request::kFileByFilename:
+      if (request.file_by_filename() == own_file.name()) file = &own_file;
+      break;
+    case Request::kFileContainingSymbol:
+      file = own_file.pool()->FindFileContainingSymbol(request.file_containing_symbol());
+      if (file != &own_file) file = nullptr;
+      break;
+    default:
+      response.mutable_error_response()->set_error_code(grpc::StatusCode::UNIMPLEMENTED);
+      response.mutable_error_response()->set_error_message("the released API has no extensions");
+      return response;
+  }
+  if (file == nullptr) {
+    response.mutable_error_response()->set_error_code(grpc::StatusCode::NOT_FOUND);
+    response.mutable_error_response()->set_error_message(
+        absl::StrCat("this pipe serves ", full_name, " alone"));
+    return response;
+  }
+  AddFileWithImports(*file, &response);
+  return response;
+}
+
+class Reactor final : public grpc::ServerBidiReactor<Request, Response> {
+ public:
+  Reactor(const pb::FileDescriptor& file, const std::string& full_name)
+      : file_(file), full_name_(full_name) {
+    StartRead(&request_);
+  }
+  void OnReadDone(bool ok) override {
+    if (!ok) {
+      Finish(grpc::Status::OK);
+      return;
+    }
+    response_ = Answer(file_, full_name_, request_);
+    StartWrite(&response_);
+  }
+  void OnWriteDone(bool ok) override {
+    if (!ok) {
+      Finish(grpc::Status::CANCELLED);
+      return;
+    }
+    StartRead(&request_);
+  }
+  void OnDone() override { delete this; }
+
+ private:
+  const pb::FileDescriptor& file_;
+  const std::string& full_name_;
+  Request request_;
+  Response response_;
+};
+
+class ReflectionService final : public Api::CallbackService {
+ public:
+  ReflectionService(const pb::FileDescriptor& file, std::string full_name)
+      : file_(file), full_name_(std::move(full_name)) {}
+
+  grpc::ServerBidiReactor<Request, Response>* ServerReflectionInfo(
+      grpc::CallbackServerContext*) override {
+    return new Reactor(file_, full_name_);
+  }
+
+ private:
+  const pb::FileDescriptor& file_;
+  const std::string full_name_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> NewReflectionService(std::string full_name) {
+  const pb::FileDescriptor* file =
+      pb::DescriptorPool::generated_pool()->FindFileContainingSymbol(full_name);
+  return std::make_unique<ReflectionService>(*file, std::move(full_name));
+}
+
+}  // namespace csi_proxy::transport

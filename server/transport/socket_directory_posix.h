@@ -1,0 +1,66 @@
+// The directory the sockets stand in, opened so that nobody can slip another one in its place.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace csi_proxy::transport {
+
+// An owned file descriptor.
+class UniqueFd {
+ public:
+  UniqueFd() = default;
+  explicit UniqueFd(int fd) : fd_(fd) {}
+  UniqueFd(UniqueFd&& other) noexcept : fd_(other.Release()) {}
+  UniqueFd& operator=(UniqueFd&& other) noexcept {
+    Reset(other.Release());
+    return *this;
+  }
+  ~UniqueFd() { Reset(); }
+
+  int get() const { return fd_; }
+  bool valid() const { return fd_ >= 0; }
+  int Release() {
+    const int fd = fd_;
+    fd_ = -1;
+    return fd;
+  }
+  void Reset(int fd = -1);
+
+ private:
+  int fd_ = -1;
+};
+
+// Not thread-safe.
+class SocketDirectory {
+ public:
+  // Opens (or makes, 0700) and locks the directory. FAILED_PRECONDITION when another process has
+  // locked it; PERMISSION_DENIED when it is a symbolic link, belongs to somebody else or others
+  // may write to it.
+  static absl::StatusOr<SocketDirectory> Open(const std::string& path);
+
+  // A socket `<directory>/<file_name>`, mode 0600, bound and listening under a temporary name:
+  // clients do not see it before Publish(). A stale file of that name does not matter.
+  absl::StatusOr<UniqueFd> Bind(const std::string& file_name);
+
+  // Gives a bound socket its name, atomically.
+  absl::Status Publish(const std::string& file_name);
+
+  // Removes the socket, published or not. Absence is no error.
+  void Remove(const std::string& file_name);
+
+  const std::string& path() const { return path_; }
+
+ private:
+  SocketDirectory(std::string path, UniqueFd directory, UniqueFd lock)
+      : path_(std::move(path)), directory_(std::move(directory)), lock_(std::move(lock)) {}
+
+  std::string path_;
+  UniqueFd directory_;
+  UniqueFd lock_;
+};
+
+}  // namespace csi_proxy::transport

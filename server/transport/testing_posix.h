@@ -1,0 +1,52 @@
+// Raw Unix sockets for tests.
+#pragma once
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string>
+
+#include "server/transport/socket_directory_posix.h"
+
+namespace csi_proxy::transport {
+
+// A directory of its own, removed with all it holds.
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() {
+    char pattern[] = "/tmp/csi-proxy-test-XXXXXX";
+    path_ = mkdtemp(pattern);
+  }
+  ~TemporaryDirectory() { std::filesystem::remove_all(path_); }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// A connected socket; invalid when nobody listens.
+inline UniqueFd ConnectUnix(const std::string& path) {
+  UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  strncpy(address.sun_path, path.c_str(), sizeof(address.sun_path) - 1);
+  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+    return UniqueFd();
+  }
+  return fd;
+}
+
+// Whether the other side closes the connection within `seconds`.
+inline bool ClosedWithin(int fd, int seconds) {
+  timeval timeout{.tv_sec = seconds, .tv_usec = 0};
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+  char byte;
+  const ssize_t n = recv(fd, &byte, 1, 0);
+  return n == 0 || (n < 0 && errno == ECONNRESET);
+}
+
+}  // namespace csi_proxy::transport

@@ -1,0 +1,410 @@
+// One thread and one epoll set serve all pipes: accepting, waiting for prefaces, and noticing the
+// end of adopted connections.
+//
+// gRPC owns the socket it adopts and does not tell when it closes it. A duplicate descriptor stays
+// in the epoll set: it reports the hang-up of either side, because gRPC shuts a socket down before
+// it closes it (src/core/lib/iomgr/ev_epoll1_linux.cc, fd_shutdown_internal, gRPC 1.51).
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "server/transport/listener.h"
+#include "server/transport/preface.h"
+#include "server/transport/socket_directory_posix.h"
+
+namespace csi_proxy::transport {
+namespace {
+
+// After accept() found no descriptor free, how long before it is tried again.
+constexpr absl::Duration kAcceptPause = absl::Milliseconds(100);
+
+// How a server adopted with grpc::AddInsecureChannelFromFd names the connection
+// (src/core/ext/transport/chttp2/server/chttp2_server.cc, gRPC 1.51).
+std::string GrpcAddress(int fd) { return absl::StrCat("fd:", fd); }
+
+std::shared_ptr<const Peer> PeerOf(int fd) {
+  auto peer = std::make_shared<Peer>();
+  ucred credentials{};
+  socklen_t size = sizeof(credentials);
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) return peer;
+  peer->process_id = credentials.pid;
+  std::array<char, 4096> image;
+  const std::string link = absl::StrCat("/proc/", credentials.pid, "/exe");
+  const ssize_t length = readlink(link.c_str(), image.data(), image.size());
+  if (length > 0) peer->image_path.assign(image.data(), static_cast<size_t>(length));
+  return peer;
+}
+
+class UnixListener final : public Listener {
+ public:
+  UnixListener(std::string directory, ListenerLimits limits)
+      : directory_path_(std::move(directory)), limits_(limits) {}
+
+  ~UnixListener() override { Stop(); }
+
+  absl::Status Listen(std::vector<PipeEndpoint> endpoints) override;
+  void Stop() override;
+  ListenerCounters counters() const override;
+  std::shared_ptr<const Peer> Find(absl::string_view address) const override;
+
+ private:
+  enum class Kind { kWake, kPipe, kSilent, kLive };
+
+  // Something the epoll set watches. `watched` is what is registered: the listening socket, the
+  // silent connection, or the duplicate of an adopted one.
+  struct Entry {
+    uint64_t id = 0;
+    Kind kind;
+    UniqueFd watched;
+    size_t pipe = 0;
+    absl::Time deadline;                       // kSilent
+    int adopted_fd = -1;                       // kLive: the descriptor gRPC owns
+    std::shared_ptr<const Peer> peer;          // kLive
+    std::list<Entry*>::iterator silent_place;  // kSilent: its place in silent_
+  };
+
+  struct Pipe {
+    PipeEndpoint endpoint;
+    size_t connections = 0;
+  };
+
+  void Run();
+  absl::Status Watch(Entry* entry, uint32_t events);
+  void Accept(Entry* listening);
+  bool MakeRoom(size_t pipe);
+  void ReadPreface(Entry* entry);
+  void Adopt(Entry* entry);
+  void CloseSilent(Entry* entry);
+  void CloseLive(Entry* entry);
+  void CloseOverdue(absl::Time now);
+  void PauseAccepting();
+  void WatchPipes(uint32_t events);
+  std::unique_ptr<Entry> NewEntry(Kind kind);
+  void Keep(std::unique_ptr<Entry> entry);
+  int WaitMilliseconds() const;
+
+  const std::string directory_path_;
+  const ListenerLimits limits_;
+  std::optional<SocketDirectory> directory_;
+  UniqueFd epoll_;
+  UniqueFd wake_;
+  std::atomic<bool> stopping_ = false;
+  std::thread thread_;
+
+  // The listener thread's own.
+  std::vector<Pipe> pipes_;
+  // By id, which is never used twice: an event that was fetched before its entry went away must
+  // not meet another one at the same address.
+  std::unordered_map<uint64_t, std::unique_ptr<Entry>> entries_;
+  uint64_t next_id_ = 0;
+  std::list<Entry*> silent_;  // oldest, and so first to be overdue, in front
+  std::optional<absl::Time> accept_again_;
+
+  mutable std::mutex mutex_;
+  ListenerCounters counters_;
+  std::unordered_map<std::string, std::shared_ptr<const Peer>> peers_;
+};
+
+std::unique_ptr<UnixListener::Entry> UnixListener::NewEntry(Kind kind) {
+  auto entry = std::make_unique<Entry>();
+  entry->id = next_id_++;
+  entry->kind = kind;
+  return entry;
+}
+
+void UnixListener::Keep(std::unique_ptr<Entry> entry) {
+  const uint64_t id = entry->id;
+  entries_.emplace(id, std::move(entry));
+}
+
+absl::Status UnixListener::Watch(Entry* entry, uint32_t events) {
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = entry->id;
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, entry->watched.get(), &event) != 0) {
+    return absl::ErrnoToStatus(errno, "epoll_ctl");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status UnixListener::Listen(std::vector<PipeEndpoint> endpoints) {
+  absl::StatusOr<SocketDirectory> directory = SocketDirectory::Open(directory_path_);
+  if (!directory.ok()) return directory.status();
+  directory_ = *std::move(directory);
+  epoll_.Reset(epoll_create1(EPOLL_CLOEXEC));
+  if (!epoll_.valid()) return absl::ErrnoToStatus(errno, "epoll_create1");
+
+  auto wake = NewEntry(Kind::kWake);
+  wake_.Reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  wake->watched.Reset(fcntl(wake_.get(), F_DUPFD_CLOEXEC, 0));
+  if (!wake->watched.valid()) return absl::ErrnoToStatus(errno, "eventfd");
+  absl::Status status = Watch(wake.get(), EPOLLIN);
+  Keep(std::move(wake));
+
+  for (PipeEndpoint& endpoint : endpoints) {
+    if (!status.ok()) break;
+    absl::StatusOr<UniqueFd> socket = directory_->Bind(absl::StrCat(endpoint.name, ".sock"));
+    if (!socket.ok()) {
+      status = socket.status();
+      break;
+    }
+    auto entry = NewEntry(Kind::kPipe);
+    entry->watched = *std::move(socket);
+    entry->pipe = pipes_.size();
+    pipes_.push_back({.endpoint = std::move(endpoint)});
+    status = Watch(entry.get(), EPOLLIN);
+    Keep(std::move(entry));
+  }
+  for (size_t i = 0; i < pipes_.size() && status.ok(); ++i) {
+    status = directory_->Publish(absl::StrCat(pipes_[i].endpoint.name, ".sock"));
+  }
+  if (!status.ok()) {
+    for (const Pipe& pipe : pipes_) directory_->Remove(absl::StrCat(pipe.endpoint.name, ".sock"));
+    entries_.clear();
+    return status;
+  }
+  thread_ = std::thread([this] { Run(); });
+  return absl::OkStatus();
+}
+
+void UnixListener::Stop() {
+  if (!thread_.joinable()) return;
+  for (const Pipe& pipe : pipes_) directory_->Remove(absl::StrCat(pipe.endpoint.name, ".sock"));
+  stopping_ = true;
+  const uint64_t one = 1;
+  // An eventfd's write fails only when its counter is full, and then the thread wakes as well.
+  [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof(one));
+  thread_.join();
+  entries_.clear();
+  silent_.clear();
+  std::lock_guard lock(mutex_);
+  peers_.clear();
+  counters_.silent = counters_.live = 0;
+}
+
+ListenerCounters UnixListener::counters() const {
+  std::lock_guard lock(mutex_);
+  return counters_;
+}
+
+std::shared_ptr<const Peer> UnixListener::Find(absl::string_view address) const {
+  std::lock_guard lock(mutex_);
+  const auto found = peers_.find(std::string(address));
+  return found != peers_.end() ? found->second : nullptr;
+}
+
+void UnixListener::Run() {
+  std::array<epoll_event, 64> events;
+  while (!stopping_) {
+    const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
+                                 WaitMilliseconds());
+    for (int i = 0; i < count && !stopping_; ++i) {
+      const auto found = entries_.find(events[static_cast<size_t>(i)].data.u64);
+      if (found == entries_.end()) continue;
+      Entry* const entry = found->second.get();
+      switch (entry->kind) {
+        case Kind::kWake:
+          break;
+        case Kind::kPipe:
+          Accept(entry);
+          break;
+        case Kind::kSilent:
+          ReadPreface(entry);
+          break;
+        case Kind::kLive:
+          CloseLive(entry);
+          break;
+      }
+    }
+    CloseOverdue(absl::Now());
+  }
+}
+
+int UnixListener::WaitMilliseconds() const {
+  absl::Time next = absl::InfiniteFuture();
+  if (!silent_.empty()) next = silent_.front()->deadline;
+  if (accept_again_.has_value()) next = std::min(next, *accept_again_);
+  if (next == absl::InfiniteFuture()) return -1;
+  return static_cast<int>(std::max<int64_t>(0, absl::ToInt64Milliseconds(next - absl::Now()) + 1));
+}
+
+void UnixListener::Accept(Entry* listening) {
+  // A bounded batch, so that one busy pipe does not keep the others waiting.
+  for (int i = 0; i < 64; ++i) {
+    UniqueFd fd(accept4(listening->watched.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!fd.valid()) {
+      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+        if (!silent_.empty()) {
+          CloseSilent(silent_.front());
+          std::lock_guard lock(mutex_);
+          ++counters_.dropped_for_room;
+          continue;
+        }
+        PauseAccepting();
+      }
+      return;
+    }
+    {
+      std::lock_guard lock(mutex_);
+      ++counters_.accepted;
+    }
+    if (!MakeRoom(listening->pipe)) continue;
+    auto owned = NewEntry(Kind::kSilent);
+    Entry* const entry = owned.get();
+    entry->watched = std::move(fd);
+    entry->pipe = listening->pipe;
+    entry->deadline = absl::Now() + limits_.preface_timeout;
+    if (!Watch(entry, EPOLLIN | EPOLLET | EPOLLRDHUP).ok()) continue;
+    entry->silent_place = silent_.insert(silent_.end(), entry);
+    ++pipes_[entry->pipe].connections;
+    Keep(std::move(owned));
+    std::lock_guard lock(mutex_);
+    ++counters_.silent;
+  }
+}
+
+// Whether the pipe may take one more connection, closing its oldest silent one if need be.
+bool UnixListener::MakeRoom(size_t pipe) {
+  if (pipes_[pipe].connections < limits_.max_connections) return true;
+  bool room = false;
+  for (Entry* entry : silent_) {
+    if (entry->pipe != pipe) continue;
+    CloseSilent(entry);
+    room = true;
+    break;
+  }
+  std::lock_guard lock(mutex_);
+  ++counters_.dropped_for_room;
+  return room;
+}
+
+void UnixListener::ReadPreface(Entry* entry) {
+  std::array<char, kHttp2Preface.size()> bytes;
+  const ssize_t received = recv(entry->watched.get(), bytes.data(), bytes.size(), MSG_PEEK);
+  if (received < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (received <= 0) {
+    CloseSilent(entry);
+    return;
+  }
+  switch (MatchPreface(absl::string_view(bytes.data(), static_cast<size_t>(received)))) {
+    case PrefaceMatch::kComplete:
+      Adopt(entry);
+      break;
+    // Edge-triggered: the next bytes wake us again, and if none come the deadline does.
+    case PrefaceMatch::kPartial:
+      break;
+    case PrefaceMatch::kMismatch: {
+      CloseSilent(entry);
+      std::lock_guard lock(mutex_);
+      ++counters_.dropped_garbage;
+      break;
+    }
+  }
+}
+
+void UnixListener::Adopt(Entry* entry) {
+  UniqueFd duplicate(fcntl(entry->watched.get(), F_DUPFD_CLOEXEC, 0));
+  if (!duplicate.valid()) {
+    CloseSilent(entry);
+    std::lock_guard lock(mutex_);
+    ++counters_.dropped_for_room;
+    return;
+  }
+  // The descriptor keeps its number and goes to gRPC; the duplicate takes its place in the set.
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, entry->watched.get(), nullptr);
+  const int fd = entry->watched.Release();
+  silent_.erase(entry->silent_place);
+  entry->kind = Kind::kLive;
+  entry->watched = std::move(duplicate);
+  entry->adopted_fd = fd;
+  entry->peer = PeerOf(fd);
+  {
+    std::lock_guard lock(mutex_);
+    peers_[GrpcAddress(fd)] = entry->peer;
+    --counters_.silent;
+    ++counters_.live;
+    ++counters_.adopted;
+  }
+  const bool watched = Watch(entry, EPOLLRDHUP | EPOLLET).ok();
+  const size_t pipe = entry->pipe;
+  if (!watched) CloseLive(entry);
+  pipes_[pipe].endpoint.adopt(fd);
+}
+
+void UnixListener::CloseSilent(Entry* entry) {
+  silent_.erase(entry->silent_place);
+  --pipes_[entry->pipe].connections;
+  entries_.erase(entry->id);
+  std::lock_guard lock(mutex_);
+  --counters_.silent;
+}
+
+void UnixListener::CloseLive(Entry* entry) {
+  --pipes_[entry->pipe].connections;
+  {
+    std::lock_guard lock(mutex_);
+    // gRPC may have closed the descriptor and a newer connection have got its number already.
+    const auto found = peers_.find(GrpcAddress(entry->adopted_fd));
+    if (found != peers_.end() && found->second == entry->peer) peers_.erase(found);
+    --counters_.live;
+  }
+  entries_.erase(entry->id);
+}
+
+void UnixListener::CloseOverdue(absl::Time now) {
+  uint64_t closed = 0;
+  while (!silent_.empty() && silent_.front()->deadline <= now) {
+    CloseSilent(silent_.front());
+    ++closed;
+  }
+  if (closed > 0) {
+    std::lock_guard lock(mutex_);
+    counters_.dropped_silent += closed;
+  }
+  if (accept_again_.has_value() && *accept_again_ <= now) {
+    accept_again_.reset();
+    WatchPipes(EPOLLIN);
+  }
+}
+
+// Out of descriptors with nobody to close: a level-triggered set would spin on the waiting
+// connections, so it looks away for a moment.
+void UnixListener::PauseAccepting() {
+  accept_again_ = absl::Now() + kAcceptPause;
+  WatchPipes(0);
+}
+
+void UnixListener::WatchPipes(uint32_t events) {
+  for (const auto& [id, entry] : entries_) {
+    if (entry->kind != Kind::kPipe) continue;
+    epoll_event event{};
+    event.events = events;
+    event.data.u64 = id;
+    epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, entry->watched.get(), &event);
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Listener> NewUnixListener(std::string directory, ListenerLimits limits) {
+  return std::make_unique<UnixListener>(std::move(directory), limits);
+}
+
+}  // namespace csi_proxy::transport
