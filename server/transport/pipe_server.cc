@@ -13,16 +13,15 @@ std::string PipeServer::PipeName(absl::string_view group, absl::string_view vers
   return absl::StrCat("csi-proxy-", group, "-", version);
 }
 
-absl::StatusOr<std::unique_ptr<PipeServer>> PipeServer::Create(shim::VersionedService service,
-                                                               const ServerLimits& limits) {
+absl::StatusOr<std::unique_ptr<PipeServer>> PipeServer::Create(
+    std::string name, std::string full_name, std::unique_ptr<grpc::Service> service,
+    const ServerLimits& limits) {
   [[maybe_unused]] static const bool health_enabled = [] {
     grpc::EnableDefaultHealthCheckService(true);
     return true;
   }();
-  const std::string full_name = service.full_name;
-  auto pipe = std::unique_ptr<PipeServer>(new PipeServer(PipeName(service.group, service.version),
-                                                         std::move(service.service),
-                                                         NewReflectionService(full_name)));
+  auto pipe = std::unique_ptr<PipeServer>(
+      new PipeServer(std::move(name), std::move(service), NewReflectionService(full_name)));
   grpc::ServerBuilder builder;
   builder.RegisterService(pipe->service_.get());
   builder.RegisterService(pipe->reflection_.get());

@@ -10,8 +10,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "server/shim/unary_call.h"
 
 namespace csi_proxy::transport {
 
@@ -32,8 +32,10 @@ class PipeServer {
   // `csi-proxy-volume-v1`
   static std::string PipeName(absl::string_view group, absl::string_view version);
 
-  // INTERNAL when gRPC does not start.
-  static absl::StatusOr<std::unique_ptr<PipeServer>> Create(shim::VersionedService service,
+  // `full_name` is the service's, as in the rpc's path: `v1.Volume`. INTERNAL when gRPC does not
+  // start.
+  static absl::StatusOr<std::unique_ptr<PipeServer>> Create(std::string name, std::string full_name,
+                                                            std::unique_ptr<grpc::Service> service,
                                                             const ServerLimits& limits);
   ~PipeServer();
 

@@ -1,0 +1,40 @@
+#include "server/observability/call_log.h"
+
+#include <spdlog/spdlog.h>
+
+#include "absl/strings/escaping.h"
+
+namespace csi_proxy::observability {
+namespace {
+
+// Failures of the caller's making are common in normal use (a path that is not there).
+spdlog::level::level_enum LevelFor(absl::StatusCode code) {
+  switch (code) {
+    case absl::StatusCode::kOk:
+    case absl::StatusCode::kNotFound:
+    case absl::StatusCode::kAlreadyExists:
+    case absl::StatusCode::kCancelled:
+      return spdlog::level::debug;
+    case absl::StatusCode::kInternal:
+    case absl::StatusCode::kUnknown:
+    case absl::StatusCode::kDataLoss:
+      return spdlog::level::err;
+    default:
+      return spdlog::level::warn;
+  }
+}
+
+}  // namespace
+
+void CallLog::OnDone(const shim::MethodInfo& method, const Peer& peer, const absl::Status& status,
+                     absl::Duration duration) {
+  const spdlog::level::level_enum level = LevelFor(status.code());
+  if (!spdlog::should_log(level)) return;
+  // What a caller sent may be quoted in the text: escaped, it cannot forge a line.
+  spdlog::log(level, "{}/{} {} pid={} image=\"{}\" code={} ms={:.3f} {}", method.group,
+              method.version, method.method, peer.process_id, absl::CEscape(peer.image_path),
+              absl::StatusCodeToString(status.code()), absl::ToDoubleMilliseconds(duration),
+              absl::Utf8SafeCEscape(status.message()));
+}
+
+}  // namespace csi_proxy::observability

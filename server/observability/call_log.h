@@ -1,0 +1,17 @@
+// Writes calls to the log: every one at verbosity 2, failures always.
+#pragma once
+
+#include "server/shim/runtime.h"
+
+namespace csi_proxy::observability {
+
+// Thread-safe. A line holds method, peer, code, duration and the error text, which by the rule of
+// every layer below holds no secret. It never holds the request.
+class CallLog final : public shim::CallObserver {
+ public:
+  void OnStart(const shim::MethodInfo&) override {}
+  void OnDone(const shim::MethodInfo& method, const Peer& peer, const absl::Status& status,
+              absl::Duration duration) override;
+};
+
+}  // namespace csi_proxy::observability

@@ -1,0 +1,232 @@
+#include "server/options.h"
+
+#include <algorithm>
+#include <boost/program_options.hpp>
+#include <cstdlib>
+#include <limits>
+#include <sstream>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+
+namespace csi_proxy {
+namespace {
+
+namespace po = boost::program_options;
+
+constexpr char kDefaultWorkingDir[] = R"(C:\var\lib\kubelet)";
+
+// Flags of klog and of older releases that have nothing to act on here.
+constexpr const char* kIgnoredWithValue[] = {"log_backtrace_at", "stderrthreshold", "vmodule"};
+constexpr const char* kIgnoredBooleans[] = {"add_dir_header", "one_output", "skip_headers",
+                                            "skip_log_headers"};
+
+// What the flags are parsed into before they are checked.
+struct Raw {
+  std::string host = "windows";
+  std::string preface_timeout, idle_timeout, max_call_duration, stop_grace_period;
+  std::vector<std::string> api_groups, api_versions, working_dirs;
+  std::string kubelet_path;
+};
+
+// A boolean flag: `-flag` alone is true.
+po::typed_value<bool>* Boolean(bool* value, bool default_value) {
+  return po::value<bool>(value)->default_value(default_value)->implicit_value(true);
+}
+
+po::options_description Describe(Options* options, Raw* raw) {
+  po::options_description all("csi-proxy [flags]");
+  po::options_description service("Service", 100), node("Node", 100), limits("Limits", 100),
+      log("Log", 100), ignored("Accepted and ignored", 100);
+  service.add_options()("help", po::bool_switch(&options->show_help), "print this and exit")(
+      "version", po::bool_switch(&options->show_version), "print the version and exit")(
+      "api-groups", po::value(&raw->api_groups)->value_name("GROUP,..."),
+      "API groups to serve; default all")(
+      "api-versions", po::value(&raw->api_versions)->value_name("VERSION,..."),
+      "API versions to serve, as v1 (of every group) or volume/v1; default all")(
+      "socket-dir",
+      po::value(&options->socket_dir)->value_name("DIR")->default_value("/run/csi-proxy"),
+      "directory of the Unix sockets (not on Windows)");
+  node.add_options()("host", po::value(&raw->host)->value_name("KIND")->default_value("windows"),
+                     "what to act on: windows, or simulated (a node in memory)")(
+      "scenario", po::value(&options->scenario_file)->value_name("FILE"),
+      "textproto that describes the simulated node; default a built-in one")(
+      "working-dir", po::value(&raw->working_dirs)->value_name("PATH"),
+      "directory that calls may touch; may be repeated")(
+      "kubelet-path",
+      po::value(&raw->kubelet_path)->value_name("PATH")->default_value(kDefaultWorkingDir),
+      "the kubelet's directory; calls may touch it as well")(
+      "require-privacy", Boolean(&options->require_privacy, true),
+      "ask for encryption on SMB mappings");
+  limits.add_options()("preface-timeout",
+                       po::value(&raw->preface_timeout)->value_name("TIME")->default_value("10s"),
+                       "how long a connection may stay silent before HTTP/2 begins")(
+      "idle-timeout", po::value(&raw->idle_timeout)->value_name("TIME")->default_value("1h"),
+      "how long a connection may stay without calls")(
+      "max-connections",
+      po::value(&options->listener.max_connections)->value_name("N")->default_value(1024),
+      "open connections per pipe")(
+      "max-workers", po::value(&options->max_workers)->value_name("N")->default_value(16),
+      "calls of one API group that run at once")(
+      "max-queued", po::value(&options->max_queued)->value_name("N")->default_value(256),
+      "calls of one API group that may wait; more are refused")(
+      "max-call-duration",
+      po::value(&raw->max_call_duration)->value_name("TIME")->default_value("10m"),
+      "longest time a call may take, whatever its own deadline")(
+      "stop-grace-period",
+      po::value(&raw->stop_grace_period)->value_name("TIME")->default_value("20s"),
+      "how long a stop waits for calls under way");
+  log.add_options()("v", po::value(&options->log.verbosity)->value_name("N")->default_value(0),
+                    "verbosity: 0 start and failures, 2 every call, 4 details")(
+      "logtostderr", Boolean(&options->log.to_stderr, true), "log to standard error")(
+      "alsologtostderr", Boolean(&options->log.also_to_stderr, false),
+      "log to standard error as well as to the file")(
+      "log_file", po::value(&options->log.file)->value_name("FILE"),
+      "log to this file (with -logtostderr=false)")(
+      "log_file_max_size",
+      po::value(&options->log.file_max_megabytes)->value_name("MB")->default_value(1800),
+      "start a new log file beyond this size")(
+      "log_dir", po::value(&options->log.directory)->value_name("DIR"),
+      "directory of the log file when -log_file is not given");
+  for (const char* name : kIgnoredWithValue) {
+    ignored.add_options()(name, po::value<std::string>()->value_name("X"), "");
+  }
+  for (const char* name : kIgnoredBooleans) {
+    ignored.add_options()(name, po::value<bool>()->implicit_value(true), "");
+  }
+  all.add(service).add(node).add(limits).add(log).add(ignored);
+  return all;
+}
+
+absl::Status ParseDuration(absl::string_view flag, const std::string& text, absl::Duration minimum,
+                           absl::Duration* out) {
+  if (!absl::ParseDuration(text, out)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", flag, ": \"", text, "\" is not a duration such as 500ms, 10s or 5m"));
+  }
+  if (*out < minimum || *out > absl::Hours(24 * 365)) {
+    return absl::InvalidArgumentError(absl::StrCat("--", flag, ": ", text, " is not from ",
+                                                   absl::FormatDuration(minimum), " to a year"));
+  }
+  return absl::OkStatus();
+}
+
+// `a,b` and repetitions are the same list.
+std::vector<std::string> SplitLists(const std::vector<std::string>& values) {
+  std::vector<std::string> items;
+  for (const std::string& value : values) {
+    for (absl::string_view item : absl::StrSplit(value, ',', absl::SkipWhitespace())) {
+      items.emplace_back(absl::StripAsciiWhitespace(item));
+    }
+  }
+  return items;
+}
+
+absl::Status AtLeastOne(absl::string_view flag, size_t value) {
+  if (value >= 1 && value <= 1'000'000) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--", flag, ": ", value, " is not from 1 to 1000000"));
+}
+
+absl::Status Settle(const Raw& raw, bool working_dir_given, bool kubelet_path_given,
+                    Options* options) {
+  if (raw.host == "simulated") {
+    options->host = HostKind::kSimulated;
+  } else if (raw.host == "windows") {
+    options->host = HostKind::kWindows;
+  } else {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--host: \"", raw.host, "\" is neither windows nor simulated"));
+  }
+  if (!options->scenario_file.empty() && options->host != HostKind::kSimulated) {
+    return absl::InvalidArgumentError("--scenario: needs --host=simulated");
+  }
+  options->api_groups = SplitLists(raw.api_groups);
+  options->api_versions = SplitLists(raw.api_versions);
+  options->working_dirs = raw.working_dirs;
+  // A working directory of one's own replaces the default, not one that was asked for.
+  if (kubelet_path_given || !working_dir_given) options->working_dirs.push_back(raw.kubelet_path);
+
+  const std::pair<const char*, size_t> counts[] = {
+      {"max-connections", options->listener.max_connections},
+      {"max-workers", options->max_workers},
+      {"max-queued", options->max_queued},
+      {"log_file_max_size", options->log.file_max_megabytes},
+  };
+  for (const auto& [flag, value] : counts) {
+    if (absl::Status status = AtLeastOne(flag, value); !status.ok()) return status;
+  }
+  struct {
+    const char* flag;
+    const std::string& text;
+    absl::Duration minimum;
+    absl::Duration* out;
+  } const durations[] = {
+      {"preface-timeout", raw.preface_timeout, absl::Milliseconds(10),
+       &options->listener.preface_timeout},
+      {"idle-timeout", raw.idle_timeout, absl::Seconds(1), &options->server.idle_timeout},
+      {"max-call-duration", raw.max_call_duration, absl::Milliseconds(1),
+       &options->max_call_duration},
+      {"stop-grace-period", raw.stop_grace_period, absl::ZeroDuration(),
+       &options->stop_grace_period},
+  };
+  for (const auto& d : durations) {
+    if (absl::Status status = ParseDuration(d.flag, d.text, d.minimum, d.out); !status.ok()) {
+      return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Go's flag package takes one dash for two.
+std::vector<std::string> WithTwoDashes(int argc, const char* const* argv) {
+  std::vector<std::string> arguments;
+  for (int i = 1; i < argc; ++i) {
+    const absl::string_view argument = argv[i];
+    const bool one_dash = argument.size() > 1 && argument[0] == '-' && argument[1] != '-' &&
+                          absl::ascii_isalpha(static_cast<unsigned char>(argument[1]));
+    arguments.push_back(absl::StrCat(one_dash ? "-" : "", argument));
+  }
+  return arguments;
+}
+
+}  // namespace
+
+absl::StatusOr<Options> ParseOptions(int argc, const char* const* argv) {
+  Options options;
+  Raw raw;
+  const po::options_description description = Describe(&options, &raw);
+  namespace style = po::command_line_style;
+  try {
+    po::variables_map values;
+    po::store(po::command_line_parser(WithTwoDashes(argc, argv))
+                  .options(description)
+                  .positional({})
+                  .style(style::allow_long | style::long_allow_adjacent | style::long_allow_next)
+                  .run(),
+              values);
+    po::notify(values);
+    if (absl::Status status = Settle(raw, values.contains("working-dir"),
+                                     !values["kubelet-path"].defaulted(), &options);
+        !status.ok()) {
+      return status;
+    }
+  } catch (const po::error& error) {
+    return absl::InvalidArgumentError(error.what());
+  }
+  return options;
+}
+
+std::string OptionsHelp() {
+  Options options;
+  Raw raw;
+  std::ostringstream text;
+  text << Describe(&options, &raw);
+  return text.str();
+}
+
+}  // namespace csi_proxy

@@ -1,0 +1,55 @@
+// The command line of csi-proxy.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "server/observability/logging.h"
+#include "server/transport/listener.h"
+#include "server/transport/pipe_server.h"
+
+namespace csi_proxy {
+
+enum class HostKind { kSimulated, kWindows };
+
+struct Options {
+  HostKind host = HostKind::kWindows;
+  // Textproto of the simulated node; empty for the built-in default.
+  std::string scenario_file;
+  // Where the sockets stand (not on Windows, whose pipes have a namespace of their own).
+  std::string socket_dir;
+  // Which pipes to open; empty for all. A version is `v1` or, for one group, `volume/v1`.
+  std::vector<std::string> api_groups;
+  std::vector<std::string> api_versions;
+  // The directories calls may touch, at least one.
+  std::vector<std::string> working_dirs;
+  // Whether SMB mappings ask for encryption.
+  bool require_privacy = true;
+
+  transport::ListenerLimits listener;
+  transport::ServerLimits server;
+  // Of each API group.
+  size_t max_workers = 16;
+  size_t max_queued = 256;
+  absl::Duration max_call_duration = absl::Minutes(10);
+  absl::Duration stop_grace_period = absl::Seconds(20);
+
+  observability::LogOptions log;
+
+  bool show_help = false;
+  bool show_version = false;
+};
+
+// Reads Go-style flags: one or two dashes, `-flag=value` or `-flag value`; a boolean is `-flag` or
+// `-flag=false`. INVALID_ARGUMENT names the flag and the reason. Flags of klog that mean nothing
+// here are taken and ignored, because node bootstraps pass them.
+absl::StatusOr<Options> ParseOptions(int argc, const char* const* argv);
+
+// What --help prints.
+std::string OptionsHelp();
+
+}  // namespace csi_proxy

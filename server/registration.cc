@@ -1,0 +1,74 @@
+#include "server/registration.h"
+
+#include <functional>
+#include <iterator>
+#include <utility>
+
+#include "csi_proxy/disk/grpc_services.h"
+#include "csi_proxy/filesystem/grpc_services.h"
+#include "csi_proxy/iscsi/grpc_services.h"
+#include "csi_proxy/smb/grpc_services.h"
+#include "csi_proxy/system/grpc_services.h"
+#include "csi_proxy/volume/grpc_services.h"
+#include "server/groups/disk/disk_service.h"
+#include "server/groups/filesystem/filesystem_service.h"
+#include "server/groups/iscsi/iscsi_service.h"
+#include "server/groups/smb/smb_service.h"
+#include "server/groups/system/system_service.h"
+#include "server/groups/volume/volume_service.h"
+
+namespace csi_proxy {
+
+struct Registry::Group {
+  Group(const Settings& settings) : executor(settings.executor) {
+    runtime.executor = &executor;
+    runtime.observer = settings.observer;
+    runtime.peers = settings.peers;
+    runtime.max_call_duration = settings.max_call_duration;
+  }
+
+  shim::Executor executor;
+  shim::Runtime runtime;
+  std::function<std::vector<shim::VersionedService>()> new_services;
+};
+
+namespace {
+
+// Binds a handler to the generated services over it; the handler lives in the function.
+template <typename Service, typename NewServices>
+std::function<std::vector<shim::VersionedService>()> Bind(std::unique_ptr<Service> handler,
+                                                          NewServices new_services,
+                                                          shim::Runtime* runtime) {
+  return [handler = std::shared_ptr<Service>(std::move(handler)), new_services, runtime] {
+    return new_services(handler.get(), runtime);
+  };
+}
+
+}  // namespace
+
+Registry::Registry(const Settings& settings, const groups::Deps& deps) {
+  const auto add = [&](auto handler, auto new_services) {
+    auto group = std::make_unique<Group>(settings);
+    group->new_services = Bind(std::move(handler), new_services, &group->runtime);
+    groups_.push_back(std::move(group));
+  };
+  add(disk::NewDiskService(deps), disk::NewGrpcServices);
+  add(filesystem::NewFilesystemService(deps), filesystem::NewGrpcServices);
+  add(iscsi::NewIscsiService(deps), iscsi::NewGrpcServices);
+  add(smb::NewSmbService(deps), smb::NewGrpcServices);
+  add(system::NewSystemService(deps), system::NewGrpcServices);
+  add(volume::NewVolumeService(deps), volume::NewGrpcServices);
+}
+
+Registry::~Registry() = default;
+
+std::vector<shim::VersionedService> Registry::NewServices() {
+  std::vector<shim::VersionedService> all;
+  for (const auto& group : groups_) {
+    std::vector<shim::VersionedService> services = group->new_services();
+    std::move(services.begin(), services.end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+}  // namespace csi_proxy

@@ -1,0 +1,156 @@
+#include "server/server.h"
+
+#include <algorithm>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "server/observability/call_log.h"
+#include "server/registration.h"
+#include "server/transport/pipe_server.h"
+
+namespace csi_proxy {
+namespace {
+
+using transport::PipeServer;
+
+// Which of the released versions the options ask for. An option that matches none is an error: a
+// pipe that a driver waits for would silently be missing.
+absl::Status Select(const Options& options, std::vector<shim::VersionedService>* services) {
+  std::set<std::string> groups, versions;
+  for (const shim::VersionedService& service : *services) {
+    groups.insert(service.group);
+    versions.insert(service.version);
+    versions.insert(absl::StrCat(service.group, "/", service.version));
+  }
+  for (const std::string& group : options.api_groups) {
+    if (!groups.contains(group)) {
+      return absl::InvalidArgumentError(absl::StrCat("--api-groups: there is no group \"", group,
+                                                     "\"; there are ",
+                                                     absl::StrJoin(groups, ", ")));
+    }
+  }
+  for (const std::string& version : options.api_versions) {
+    if (!versions.contains(version)) {
+      return absl::InvalidArgumentError(absl::StrCat("--api-versions: there is no version \"",
+                                                     version, "\"; there are ",
+                                                     absl::StrJoin(versions, ", ")));
+    }
+  }
+  const auto asked = [](const std::vector<std::string>& list, const std::string& name) {
+    return std::find(list.begin(), list.end(), name) != list.end();
+  };
+  std::erase_if(*services, [&](const shim::VersionedService& service) {
+    if (!options.api_groups.empty() && !asked(options.api_groups, service.group)) return true;
+    return !options.api_versions.empty() && !asked(options.api_versions, service.version) &&
+           !asked(options.api_versions, absl::StrCat(service.group, "/", service.version));
+  });
+  if (services->empty()) {
+    return absl::InvalidArgumentError(
+        "--api-groups and --api-versions together leave no pipe to open");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<const PathRoots>> ParseRoots(const Options& options) {
+  std::vector<WindowsPath> roots;
+  for (const std::string& text : options.working_dirs) {
+    absl::StatusOr<WindowsPath> path = WindowsPath::Parse("--working-dir", text);
+    if (!path.ok()) return path.status();
+    roots.push_back(*std::move(path));
+  }
+  return std::make_shared<const PathRoots>(std::move(roots));
+}
+
+}  // namespace
+
+class Server::Impl {
+ public:
+  absl::Status Start(const Options& options, host::Host* host, std::vector<ExtraService> extra) {
+    absl::StatusOr<std::shared_ptr<const PathRoots>> roots = ParseRoots(options);
+    if (!roots.ok()) return roots.status();
+    listener_ = transport::NewUnixListener(options.socket_dir, options.listener);
+    registry_ = std::make_unique<Registry>(
+        Registry::Settings{
+            .executor = {.max_threads = options.max_workers, .max_queued = options.max_queued},
+            .observer = &call_log_,
+            .peers = listener_.get(),
+            .max_call_duration = options.max_call_duration,
+        },
+        groups::Deps{.host = host,
+                     .locks = &locks_,
+                     .roots = *std::move(roots),
+                     .require_privacy = options.require_privacy});
+    std::vector<shim::VersionedService> services = registry_->NewServices();
+    if (absl::Status status = Select(options, &services); !status.ok()) return status;
+    for (shim::VersionedService& service : services) {
+      extra.push_back({.pipe_name = PipeServer::PipeName(service.group, service.version),
+                       .full_name = service.full_name,
+                       .service = std::move(service.service)});
+    }
+    std::vector<transport::PipeEndpoint> endpoints;
+    for (ExtraService& service : extra) {
+      absl::StatusOr<std::unique_ptr<PipeServer>> pipe =
+          PipeServer::Create(std::move(service.pipe_name), std::move(service.full_name),
+                             std::move(service.service), options.server);
+      if (!pipe.ok()) return pipe.status();
+      endpoints.push_back(
+          {.name = (*pipe)->name(),
+           .adopt = [server = pipe->get()](intptr_t handle) { server->Adopt(handle); }});
+      pipes_.push_back(*std::move(pipe));
+    }
+    return listener_->Listen(std::move(endpoints));
+  }
+
+  ~Impl() { Stop(absl::ZeroDuration()); }
+
+  void Stop(absl::Duration grace) {
+    if (listener_ != nullptr) listener_->Stop();
+    const absl::Time deadline = absl::Now() + grace;
+    // All at once: each refuses new calls from now on, and the slowest decides how long it takes.
+    std::vector<std::thread> drains;
+    drains.reserve(pipes_.size());
+    for (const auto& pipe : pipes_) {
+      drains.emplace_back([&pipe, deadline] { pipe->Shutdown(deadline); });
+    }
+    for (std::thread& drain : drains) drain.join();
+  }
+
+  std::vector<std::string> PipeNames() const {
+    std::vector<std::string> names;
+    for (const auto& pipe : pipes_) names.push_back(pipe->name());
+    return names;
+  }
+
+  transport::ListenerCounters counters() const { return listener_->counters(); }
+
+ private:
+  // Destroyed from the last to the first: pipes before what their calls use.
+  observability::CallLog call_log_;
+  ResourceLocks locks_;
+  std::unique_ptr<transport::Listener> listener_;
+  std::unique_ptr<Registry> registry_;
+  std::vector<std::unique_ptr<PipeServer>> pipes_;
+};
+
+Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Server::~Server() = default;
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options, host::Host* host,
+                                                      std::vector<ExtraService> extra) {
+  auto impl = std::make_unique<Impl>();
+  if (absl::Status status = impl->Start(options, host, std::move(extra)); !status.ok()) {
+    return status;
+  }
+  return std::unique_ptr<Server>(new Server(std::move(impl)));
+}
+
+std::vector<std::string> Server::PipeNames() const { return impl_->PipeNames(); }
+transport::ListenerCounters Server::counters() const { return impl_->counters(); }
+void Server::Stop(absl::Duration grace) { impl_->Stop(grace); }
+
+}  // namespace csi_proxy

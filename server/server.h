@@ -1,0 +1,43 @@
+// The service as a whole: a host, the handlers over it, and a pipe for every released version.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/host/host.h"
+#include "server/options.h"
+#include "server/transport/listener.h"
+
+namespace csi_proxy {
+
+// A service served beside the released ones, on a pipe of its own.
+struct ExtraService;
+
+// Thread-safe.
+class Server {
+ public:
+  // Serves the node `host`, which outlives the server. All pipes answer when it returns. Fails as
+  // Listener::Listen does, and with INVALID_ARGUMENT for an option that names no released version.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(const Options& options, host::Host* host,
+                                                       std::vector<ExtraService> extra);
+  ~Server();
+
+  // The names of the pipes, in order.
+  std::vector<std::string> PipeNames() const;
+
+  transport::ListenerCounters counters() const;
+
+  // Takes no new connections, refuses new calls, waits at most `grace` for those under way, then
+  // cancels them. Idempotent.
+  void Stop(absl::Duration grace);
+
+ private:
+  class Impl;
+  explicit Server(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace csi_proxy
