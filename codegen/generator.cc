@@ -1,0 +1,145 @@
+#include "codegen/generator.h"
+
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/io/zero_copy_stream.h>
+#include <google/protobuf/text_format.h>
+
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "codegen/model.h"
+#include "codegen/printers.h"
+
+namespace csi_proxy::codegen {
+namespace {
+
+struct Parameters {
+  std::string group;
+  std::string conversions;
+};
+
+absl::StatusOr<Parameters> ParseParameters(const std::string& text) {
+  Parameters parameters;
+  std::vector<std::pair<std::string, std::string>> pairs;
+  pb::compiler::ParseGeneratorParameter(text, &pairs);
+  for (const auto& [key, value] : pairs) {
+    if (key == "group") {
+      parameters.group = value;
+    } else if (key == "conversions") {
+      parameters.conversions = value;
+    } else {
+      return absl::InvalidArgumentError(absl::StrCat("unknown parameter: ", key));
+    }
+  }
+  if (parameters.group.empty()) return absl::InvalidArgumentError("the parameter group is missing");
+  if (parameters.conversions.empty()) {
+    return absl::InvalidArgumentError("the parameter conversions is missing");
+  }
+  return parameters;
+}
+
+// Collects what the text parser complains of, with its place.
+class Errors final : public pb::io::ErrorCollector {
+ public:
+  explicit Errors(std::string file) : file_(std::move(file)) {}
+  void AddError(int line, int column, const std::string& message) override {
+    absl::StrAppend(&text_, file_, ":", line + 1, ":", column + 1, ": ", message, "\n");
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  const std::string file_;
+  std::string text_;
+};
+
+absl::StatusOr<Conversions> ReadTable(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return absl::NotFoundError(absl::StrCat("cannot read ", path));
+  std::ostringstream text;
+  text << file.rdbuf();
+  Conversions table;
+  Errors errors(path);
+  pb::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&errors);
+  if (!parser.ParseFromString(text.str(), &table)) {
+    return absl::InvalidArgumentError(errors.text());
+  }
+  return table;
+}
+
+// Writes output files below csi_proxy/<group>/.
+class Writer {
+ public:
+  Writer(pb::compiler::GeneratorContext* context, const Group& group)
+      : context_(context), directory_(absl::StrCat("csi_proxy/", group.name, "/")) {}
+
+  template <typename Print, typename... Arguments>
+  void Write(const std::string& name, Print print, const Arguments&... arguments) {
+    std::unique_ptr<pb::io::ZeroCopyOutputStream> output(
+        context_->Open(absl::StrCat(directory_, name)));
+    pb::io::Printer printer(output.get(), '$');
+    print(arguments..., printer);
+  }
+
+ private:
+  pb::compiler::GeneratorContext* const context_;
+  const std::string directory_;
+};
+
+void WriteAll(const Group& group, pb::compiler::GeneratorContext* context) {
+  Writer writer(context, group);
+  writer.Write("hub.h", PrintHubHeader, group);
+  writer.Write("hub.cc", PrintHubSource, group);
+  writer.Write("grpc_services.h", PrintGrpcServicesHeader, group);
+  writer.Write("grpc_services.cc", PrintGrpcServicesSource, group);
+  using PrintVersion = void (*)(const Group&, const Version&, pb::io::Printer&);
+  static constexpr std::pair<const char*, PrintVersion> kPerVersion[] = {
+      {"api.h", PrintApiHeader},
+      {"convert.h", PrintConvertHeader},
+      {"convert.cc", PrintConvertSource},
+      {"shim.h", PrintShimHeader},
+      {"shim.cc", PrintShimSource},
+      {"grpc_service.h", PrintGrpcServiceHeader},
+      {"grpc_service.cc", PrintGrpcServiceSource},
+      {"client.h", PrintClientHeader},
+      {"client.cc", PrintClientSource},
+      {"remote.h", PrintRemoteHeader},
+      {"remote.cc", PrintRemoteSource},
+  };
+  for (const Version& version : group.versions) {
+    for (const auto& [name, print] : kPerVersion) {
+      writer.Write(absl::StrCat(version.name, "/", name), print, group, version);
+    }
+  }
+}
+
+absl::Status Run(const std::vector<const pb::FileDescriptor*>& files, const std::string& parameter,
+                 pb::compiler::GeneratorContext* context) {
+  const absl::StatusOr<Parameters> parameters = ParseParameters(parameter);
+  if (!parameters.ok()) return parameters.status();
+  const absl::StatusOr<Conversions> table = ReadTable(parameters->conversions);
+  if (!table.ok()) return table.status();
+  const absl::StatusOr<Group> group = BuildGroup(parameters->group, files, *table);
+  if (!group.ok()) return group.status();
+  WriteAll(*group, context);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+bool Generator::GenerateAll(const std::vector<const pb::FileDescriptor*>& files,
+                            const std::string& parameter, pb::compiler::GeneratorContext* context,
+                            std::string* error) const {
+  const absl::Status status = Run(files, parameter, context);
+  *error = std::string(status.message());
+  return status.ok();
+}
+
+bool Generator::Generate(const pb::FileDescriptor* file, const std::string& parameter,
+                         pb::compiler::GeneratorContext* context, std::string* error) const {
+  return GenerateAll({file}, parameter, context, error);
+}
+
+}  // namespace csi_proxy::codegen

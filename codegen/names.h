@@ -1,0 +1,19 @@
+// How names of one language become names of another.
+#pragma once
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace csi_proxy::codegen {
+
+// What two names must share to mean the same: `diskID`, `disk_id` and `DiskId` are one.
+std::string NormalisedName(absl::string_view name);
+
+// `ONE_WAY_CHAP` -> `kOneWayChap`
+std::string EnumeratorName(absl::string_view name);
+
+// Whether C++ reserves the word, so that no field can be called so.
+bool IsCppKeyword(absl::string_view name);
+
+}  // namespace csi_proxy::codegen

@@ -1,0 +1,221 @@
+#include <google/protobuf/descriptor.pb.h>
+
+#include <functional>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "annotations.pb.h"
+#include "codegen/names.h"
+#include "codegen/printers.h"
+
+namespace csi_proxy::codegen {
+namespace {
+
+using Field = pb::FieldDescriptor;
+
+std::string ElementType(const Field& field) {
+  switch (field.type()) {
+    case Field::TYPE_MESSAGE:
+      return field.message_type()->name();
+    case Field::TYPE_ENUM:
+      return field.enum_type()->name();
+    default:
+      break;
+  }
+  switch (field.cpp_type()) {
+    case Field::CPPTYPE_INT32:
+      return "int32_t";
+    case Field::CPPTYPE_INT64:
+      return "int64_t";
+    case Field::CPPTYPE_UINT32:
+      return "uint32_t";
+    case Field::CPPTYPE_UINT64:
+      return "uint64_t";
+    case Field::CPPTYPE_DOUBLE:
+      return "double";
+    case Field::CPPTYPE_FLOAT:
+      return "float";
+    case Field::CPPTYPE_BOOL:
+      return "bool";
+    default:
+      return "std::string";
+  }
+}
+
+std::string FieldType(const Field& field) {
+  if (field.is_map()) {
+    return absl::StrCat("std::map<", ElementType(*field.message_type()->map_key()), ", ",
+                        ElementType(*field.message_type()->map_value()), ">");
+  }
+  if (field.is_repeated()) return absl::StrCat("std::vector<", ElementType(field), ">");
+  return ElementType(field);
+}
+
+std::string DefaultValue(const Field& field) {
+  if (field.is_repeated()) return "";
+  switch (field.cpp_type()) {
+    case Field::CPPTYPE_STRING:
+    case Field::CPPTYPE_MESSAGE:
+      return "";
+    case Field::CPPTYPE_BOOL:
+      return " = false";
+    case Field::CPPTYPE_ENUM:
+      return absl::StrCat(" = ", field.enum_type()->name(),
+                          "::", EnumeratorName(field.enum_type()->FindValueByNumber(0)->name()));
+    default:
+      return " = 0";
+  }
+}
+
+// A struct must stand after the structs it holds.
+std::vector<const pb::Descriptor*> InDependencyOrder(const pb::FileDescriptor& file) {
+  std::vector<const pb::Descriptor*> order;
+  std::set<const pb::Descriptor*> done;
+  std::function<void(const pb::Descriptor*)> visit = [&](const pb::Descriptor* message) {
+    if (!done.insert(message).second) return;
+    for (int i = 0; i < message->field_count(); ++i) {
+      const Field* field = message->field(i);
+      if (field->is_map()) field = field->message_type()->map_value();
+      if (field->type() == Field::TYPE_MESSAGE) visit(field->message_type());
+    }
+    order.push_back(message);
+  };
+  for (int i = 0; i < file.message_type_count(); ++i) visit(file.message_type(i));
+  return order;
+}
+
+void PrintEnum(const pb::EnumDescriptor& type, pb::io::Printer& printer) {
+  PrintComment(type, printer);
+  printer.Print("enum class $name$ : int {\n", "name", type.name());
+  printer.Indent();
+  for (int i = 0; i < type.value_count(); ++i) {
+    PrintComment(*type.value(i), printer);
+    printer.Print("$name$ = $number$,\n", "name", EnumeratorName(type.value(i)->name()), "number",
+                  absl::StrCat(type.value(i)->number()));
+  }
+  printer.Outdent();
+  printer.Print("};\n\n");
+}
+
+void PrintStruct(const pb::Descriptor& message, pb::io::Printer& printer) {
+  PrintComment(message, printer);
+  printer.Print("struct $name$ {\n", "name", message.name());
+  printer.Indent();
+  for (int i = 0; i < message.field_count(); ++i) {
+    const Field& field = *message.field(i);
+    PrintComment(field, printer);
+    printer.Print("$type$ $name$$default$;\n", "type", FieldType(field), "name", field.name(),
+                  "default", DefaultValue(field));
+  }
+  if (message.field_count() > 0) printer.Print("\n");
+  printer.Print("friend bool operator==(const $name$&, const $name$&) = default;\n", "name",
+                message.name());
+  printer.Outdent();
+  printer.Print("};\n\n");
+}
+
+// The expression that describes one element called `value`.
+std::string DescribeElement(const Field& field, const std::string& value) {
+  switch (field.type()) {
+    case Field::TYPE_MESSAGE:
+      return absl::StrCat("\"{\", Describe(", value, "), \"}\"");
+    case Field::TYPE_ENUM:
+      return absl::StrCat("static_cast<int>(", value, ")");
+    case Field::TYPE_BOOL:
+      return absl::StrCat(value, " ? \"true\" : \"false\"");
+    case Field::TYPE_STRING:
+    case Field::TYPE_BYTES:
+      return absl::StrCat("codegen::runtime::Quote(", value, ")");
+    default:
+      return value;
+  }
+}
+
+void PrintDescribe(const pb::Descriptor& message, pb::io::Printer& printer) {
+  printer.Print("std::string Describe($unused$const $name$& message) {\n  std::string text;\n",
+                "name", message.name(), "unused",
+                message.field_count() == 0 ? "[[maybe_unused]] " : "");
+  printer.Indent();
+  for (int i = 0; i < message.field_count(); ++i) {
+    const Field& field = *message.field(i);
+    const Vars vars = {{"space", i > 0 ? " " : ""}, {"name", field.name()}};
+    if (field.options().GetExtension(api::secret)) {
+      printer.Print(vars, "absl::StrAppend(&text, \"$space$$name$=<secret>\");\n");
+    } else if (field.is_map()) {
+      printer.Print(vars, "absl::StrAppend(&text, \"$space$$name$=[\");\n");
+      printer.Print("for (const auto& [key, value] : message.$name$) {\n", "name", field.name());
+      printer.Print("  absl::StrAppend(&text, $key$, \":\", $value$, \" \");\n}\n", "key",
+                    DescribeElement(*field.message_type()->map_key(), "key"), "value",
+                    DescribeElement(*field.message_type()->map_value(), "value"));
+      printer.Print("absl::StrAppend(&text, \"]\");\n");
+    } else if (field.is_repeated()) {
+      printer.Print(vars, "absl::StrAppend(&text, \"$space$$name$=[\");\n");
+      printer.Print("for (const auto& value : message.$name$) {\n", "name", field.name());
+      printer.Print("  absl::StrAppend(&text, $value$, \" \");\n}\n", "value",
+                    DescribeElement(field, "value"));
+      printer.Print("absl::StrAppend(&text, \"]\");\n");
+    } else {
+      printer.Print("absl::StrAppend(&text, \"$space$$name$=\", $value$);\n", "space",
+                    i > 0 ? " " : "", "name", field.name(), "value",
+                    DescribeElement(field, absl::StrCat("message.", field.name())));
+    }
+  }
+  printer.Outdent();
+  printer.Print("  return text;\n}\n\n");
+}
+
+}  // namespace
+
+void PrintHubHeader(const Group& group, pb::io::Printer& printer) {
+  const Vars vars = FileVars(group);
+  PrintBanner(vars, true, printer);
+  printer.Print(vars,
+                "#include <cstdint>\n#include <map>\n#include <string>\n#include <vector>\n\n"
+                "#include \"absl/status/statusor.h\"\n#include \"server/base/call_context.h\"\n\n"
+                "namespace csi_proxy::$group$ {\n\n");
+  for (int i = 0; i < group.hub->enum_type_count(); ++i) {
+    PrintEnum(*group.hub->enum_type(i), printer);
+  }
+  const std::vector<const pb::Descriptor*> messages = InDependencyOrder(*group.hub);
+  for (const pb::Descriptor* message : messages) PrintStruct(*message, printer);
+
+  printer.Print(
+      "// One line for logs, `field=value field=value`: text quoted and escaped, secrets left "
+      "out.\n");
+  for (const pb::Descriptor* message : messages) {
+    printer.Print("std::string Describe(const $name$& message);\n", "name", message->name());
+  }
+  printer.Print("\n");
+  PrintComment(*group.service, printer);
+  printer.Print(vars, "// Implementations are thread-safe.\nclass Service {\n public:\n");
+  printer.Indent();
+  printer.Print("virtual ~Service() = default;\n");
+  for (int i = 0; i < group.service->method_count(); ++i) {
+    const pb::MethodDescriptor& method = *group.service->method(i);
+    printer.Print("\n");
+    PrintComment(method, printer);
+    printer.Print(
+        "virtual absl::StatusOr<$response$> $method$(\n"
+        "    const CallContext& context, const $request$& request) = 0;\n",
+        "method", method.name(), "request", method.input_type()->name(), "response",
+        method.output_type()->name());
+  }
+  printer.Outdent();
+  printer.Print(vars, "};\n\n}  // namespace csi_proxy::$group$\n");
+}
+
+void PrintHubSource(const Group& group, pb::io::Printer& printer) {
+  const Vars vars = FileVars(group);
+  PrintBanner(vars, false, printer);
+  printer.Print(vars,
+                "#include \"csi_proxy/$group$/hub.h\"\n\n"
+                "#include \"absl/strings/str_cat.h\"\n"
+                "#include \"codegen/runtime/convert_runtime.h\"\n\n"
+                "namespace csi_proxy::$group$ {\n\n");
+  for (const pb::Descriptor* message : InDependencyOrder(*group.hub)) {
+    PrintDescribe(*message, printer);
+  }
+  printer.Print(vars, "}  // namespace csi_proxy::$group$\n");
+}
+
+}  // namespace csi_proxy::codegen

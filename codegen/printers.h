@@ -1,0 +1,59 @@
+// One function per generated file. Each writes what the model says and decides nothing.
+#pragma once
+
+#include <google/protobuf/io/printer.h>
+
+#include "codegen/model.h"
+
+namespace csi_proxy::codegen {
+
+// csi_proxy/<group>/hub.{h,cc}: structs and the abstract service.
+void PrintHubHeader(const Group& group, pb::io::Printer& printer);
+void PrintHubSource(const Group& group, pb::io::Printer& printer);
+
+// csi_proxy/<group>/<version>/api.h: the version's messages by name, and its interface.
+void PrintApiHeader(const Group& group, const Version& version, pb::io::Printer& printer);
+
+// csi_proxy/<group>/<version>/convert.{h,cc}
+void PrintConvertHeader(const Group& group, const Version& version, pb::io::Printer& printer);
+void PrintConvertSource(const Group& group, const Version& version, pb::io::Printer& printer);
+
+// csi_proxy/<group>/<version>/shim.{h,cc}: the interface over the hub's service.
+void PrintShimHeader(const Group& group, const Version& version, pb::io::Printer& printer);
+void PrintShimSource(const Group& group, const Version& version, pb::io::Printer& printer);
+
+// csi_proxy/<group>/<version>/grpc_service.{h,cc}: the interface as a gRPC service.
+void PrintGrpcServiceHeader(const Group& group, const Version& version, pb::io::Printer& printer);
+void PrintGrpcServiceSource(const Group& group, const Version& version, pb::io::Printer& printer);
+
+// csi_proxy/<group>/grpc_services.{h,cc}: all versions of the group.
+void PrintGrpcServicesHeader(const Group& group, pb::io::Printer& printer);
+void PrintGrpcServicesSource(const Group& group, pb::io::Printer& printer);
+
+// csi_proxy/<group>/<version>/client.{h,cc} and remote.{h,cc}
+void PrintClientHeader(const Group& group, const Version& version, pb::io::Printer& printer);
+void PrintClientSource(const Group& group, const Version& version, pb::io::Printer& printer);
+void PrintRemoteHeader(const Group& group, const Version& version, pb::io::Printer& printer);
+void PrintRemoteSource(const Group& group, const Version& version, pb::io::Printer& printer);
+
+// Shared by the printers.
+using Vars = std::map<std::string, std::string>;
+
+// `file` (the source it comes from) and `group`.
+Vars FileVars(const Group& group);
+// Also `version`, `service` (as the rpc's path has it) and `service_name`.
+Vars FileVars(const Group& group, const Version& version);
+// `generated from ..., do not edit` and, in a header, the include guard.
+void PrintBanner(const Vars& vars, bool is_header, pb::io::Printer& printer);
+// The comment above a descriptor, as `//` lines.
+template <typename Descriptor>
+void PrintComment(const Descriptor& descriptor, pb::io::Printer& printer);
+void PrintCommentText(const pb::SourceLocation& location, pb::io::Printer& printer);
+
+template <typename Descriptor>
+void PrintComment(const Descriptor& descriptor, pb::io::Printer& printer) {
+  pb::SourceLocation location;
+  if (descriptor.GetSourceLocation(&location)) PrintCommentText(location, printer);
+}
+
+}  // namespace csi_proxy::codegen

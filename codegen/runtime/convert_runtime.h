@@ -1,0 +1,71 @@
+// What generated converters share: turning values of one type into another with an error that names
+// the field. Header only, absl only.
+#pragma once
+
+#include <charconv>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace csi_proxy::codegen::runtime {
+
+// Longer values are cut in error texts.
+inline constexpr size_t kQuotedLength = 64;
+
+inline std::string Quote(absl::string_view text) {
+  return absl::StrCat("\"", absl::CEscape(text.substr(0, kQuotedLength)),
+                      text.size() > kQuotedLength ? "...\"" : "\"");
+}
+
+// Reads digits and nothing else: no sign, no spaces, not the empty string.
+template <typename T>
+absl::Status DecimalToHub(absl::string_view field, absl::string_view text, T* out) {
+  const bool digits = !text.empty() && (text[0] >= '0' && text[0] <= '9');
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, *out);
+  if (digits && error == std::errc() && stop == end) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(field, ": ", Quote(text),
+                                                 " is not a decimal number from 0 to ",
+                                                 std::numeric_limits<T>::max()));
+}
+
+template <typename T>
+void DecimalFromHub(T value, std::string* out) {
+  static_assert(std::is_unsigned_v<T>, "a decimal string has no sign");
+  char digits[std::numeric_limits<T>::digits10 + 1];
+  const auto [stop, error] = std::to_chars(digits, digits + sizeof(digits), value);
+  out->assign(digits, stop);
+}
+
+// `code` is INVALID_ARGUMENT for what a caller sent and INTERNAL for what the node answered.
+template <typename From, typename To>
+absl::Status Narrow(absl::StatusCode code, absl::string_view field, From value, To* out) {
+  if (!std::in_range<To>(value)) {
+    return absl::Status(
+        code, absl::StrCat(field, ": ", value, " is not from ", std::numeric_limits<To>::min(),
+                           " to ", std::numeric_limits<To>::max()));
+  }
+  *out = static_cast<To>(value);
+  return absl::OkStatus();
+}
+
+inline absl::Status UnknownEnum(absl::StatusCode code, absl::string_view enum_name, int value) {
+  return absl::Status(code, absl::StrCat(value, " is not a value of ", enum_name));
+}
+
+inline absl::Status DuplicateKey(absl::string_view field, absl::string_view key) {
+  return absl::InvalidArgumentError(absl::StrCat(field, ": the key ", Quote(key), " comes twice"));
+}
+
+// The same error, one level up: `target_portal.target_port: ...`.
+inline absl::Status InField(absl::string_view field, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(field, ": ", status.message()));
+}
+
+}  // namespace csi_proxy::codegen::runtime
