@@ -30,16 +30,13 @@ std::string HubType(const Field& field) {
   }
 }
 
-void PrintDeclarations(const Group& group, const MessagePair& pair, bool with_semicolon,
-                       pb::io::Printer& printer, bool to_hub) {
-  const std::string end = with_semicolon ? ";\n" : " {\n";
-  if (to_hub) {
-    printer.Print("absl::Status ToHub(const $pb$& in, $group$::$hub$* out)$end$", "pb",
-                  PbType(*pair.version), "group", group.name, "hub", pair.hub->name(), "end", end);
-  } else {
-    printer.Print("absl::Status FromHub(const $group$::$hub$& in, $pb$* out)$end$", "pb",
-                  PbType(*pair.version), "group", group.name, "hub", pair.hub->name(), "end", end);
-  }
+// The head of one of a pair's two functions.
+void PrintSignature(const Group& group, const MessagePair& pair, bool to_hub,
+                    pb::io::Printer& printer) {
+  const Vars vars = {
+      {"pb", PbType(*pair.version)}, {"group", group.name}, {"hub", pair.hub->name()}};
+  printer.Print(vars, to_hub ? "absl::Status ToHub(const $pb$& in, $group$::$hub$* out)"
+                             : "absl::Status FromHub(const $group$::$hub$& in, $pb$* out)");
 }
 
 // Statements end the conversion early when `status` is not OK.
@@ -127,11 +124,11 @@ void PrintFieldToHub(const FieldPair& pair, pb::io::Printer& printer) {
   printer.Print("}\n");
 }
 
-// As PrintValueToHub, the other way. `mutable_to` is a pointer to a string or message; `assign`
-// begins a statement that takes a value (`out->set_x(` or `x = (`).
-void PrintValueFromHub(const Field& field, Conversion conversion, const std::string& from,
-                       const std::string& assign, const std::string& mutable_to,
-                       pb::io::Printer& printer) {
+// As PrintValueToHub, the other way, for the field called `name`. `mutable_to` is a pointer to a
+// string or message; `assign` begins a statement that takes a value (`out->set_x(` or `x = (`).
+void PrintValueFromHub(const std::string& name, const Field& field, Conversion conversion,
+                       const std::string& from, const std::string& assign,
+                       const std::string& mutable_to, pb::io::Printer& printer) {
   switch (conversion) {
     case Conversion::kCopy:
       printer.Print("$assign$$from$);\n", "assign", assign, "from", from);
@@ -142,19 +139,19 @@ void PrintValueFromHub(const Field& field, Conversion conversion, const std::str
     case Conversion::kWiden:
       printer.Print("{\n  $type$ narrowed{};\n", "type", HubType(field));
       printer.Indent();
-      PrintChecked(absl::StrCat("runtime::Narrow(absl::StatusCode::kInternal, \"", field.name(),
-                                "\", ", from, ", &narrowed)"),
+      PrintChecked(absl::StrCat("runtime::Narrow(absl::StatusCode::kInternal, \"", name, "\", ",
+                                from, ", &narrowed)"),
                    printer);
       printer.Outdent();
       printer.Print("  $assign$narrowed);\n}\n", "assign", assign);
       return;
     case Conversion::kMessage:
-      PrintCheckedIn(field.name(), absl::StrCat("FromHub(", from, ", ", mutable_to, ")"), printer);
+      PrintCheckedIn(name, absl::StrCat("FromHub(", from, ", ", mutable_to, ")"), printer);
       return;
     case Conversion::kEnum:
       printer.Print("{\n  $type$ value{};\n", "type", PbType(*field.enum_type()));
       printer.Indent();
-      PrintCheckedIn(field.name(), absl::StrCat("FromHub(", from, ", &value)"), printer);
+      PrintCheckedIn(name, absl::StrCat("FromHub(", from, ", &value)"), printer);
       printer.Outdent();
       printer.Print("  $assign$value);\n}\n", "assign", assign);
       return;
@@ -166,7 +163,7 @@ void PrintFieldFromHub(const FieldPair& pair, pb::io::Printer& printer) {
   const std::string name = field.lowercase_name();
   const std::string in = absl::StrCat("in.", pair.hub->name());
   if (!field.is_repeated()) {
-    PrintValueFromHub(field, pair.value, in, absl::StrCat("out->set_", name, "("),
+    PrintValueFromHub(field.name(), field, pair.value, in, absl::StrCat("out->set_", name, "("),
                       absl::StrCat("out->mutable_", name, "()"), printer);
     return;
   }
@@ -187,7 +184,7 @@ void PrintFieldFromHub(const FieldPair& pair, pb::io::Printer& printer) {
       key = "narrow_key";
     }
     const std::string slot = absl::StrCat("(*out->mutable_", name, "())[", key, "]");
-    PrintValueFromHub(value_field, pair.value, "value", absl::StrCat(slot, " = ("),
+    PrintValueFromHub(field.name(), value_field, pair.value, "value", absl::StrCat(slot, " = ("),
                       absl::StrCat("&", slot), printer);
     printer.Outdent();
     printer.Print("}\n");
@@ -198,7 +195,7 @@ void PrintFieldFromHub(const FieldPair& pair, pb::io::Printer& printer) {
       "\nfor (const auto& value : $in$) {\n",
       "in", in, "name", name);
   printer.Indent();
-  PrintValueFromHub(field, pair.value, "value", absl::StrCat("out->add_", name, "("),
+  PrintValueFromHub(field.name(), field, pair.value, "value", absl::StrCat("out->add_", name, "("),
                     absl::StrCat("out->add_", name, "()"), printer);
   printer.Outdent();
   printer.Print("}\n");
@@ -274,8 +271,10 @@ void PrintConvertHeader(const Group& group, const Version& version, pb::io::Prin
   }
   for (const MessagePair& pair : version.messages) {
     if (pair.is_overridden) printer.Print("// Handwritten.\n");
-    PrintDeclarations(group, pair, true, printer, true);
-    PrintDeclarations(group, pair, true, printer, false);
+    for (const bool to_hub : {true, false}) {
+      PrintSignature(group, pair, to_hub, printer);
+      printer.Print(";\n");
+    }
   }
   printer.Print(vars, "\n}  // namespace csi_proxy::$group$::$version$\n");
 }
@@ -294,7 +293,8 @@ void PrintConvertSource(const Group& group, const Version& version, pb::io::Prin
   for (const MessagePair& pair : version.messages) {
     if (pair.is_overridden) continue;
     for (const bool to_hub : {true, false}) {
-      PrintDeclarations(group, pair, false, printer, to_hub);
+      PrintSignature(group, pair, to_hub, printer);
+      printer.Print(" {\n");
       PrintMessageBody(pair, to_hub, printer);
     }
   }

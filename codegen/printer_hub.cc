@@ -132,9 +132,11 @@ std::string DescribeElement(const Field& field, const std::string& value) {
 }
 
 void PrintDescribe(const pb::Descriptor& message, pb::io::Printer& printer) {
-  printer.Print("std::string Describe($unused$const $name$& message) {\n  std::string text;\n",
-                "name", message.name(), "unused",
-                message.field_count() == 0 ? "[[maybe_unused]] " : "");
+  // A message may have no fields, or none but secrets.
+  printer.Print(
+      "std::string Describe([[maybe_unused]] const $name$& message) {\n"
+      "  std::string text;\n",
+      "name", message.name());
   printer.Indent();
   for (int i = 0; i < message.field_count(); ++i) {
     const Field& field = *message.field(i);
