@@ -1,0 +1,98 @@
+#include "server/base/resource_locks.h"
+
+#include <list>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+
+namespace csi_proxy {
+namespace {
+
+// A caller that goes away is noticed within this time; nothing wakes a waiter for it.
+constexpr absl::Duration kCancellationPoll = absl::Milliseconds(20);
+
+}  // namespace
+
+struct ResourceLocks::State {
+  struct Waiter {
+    absl::CondVar granted_changed;
+    bool granted = false;
+  };
+  // A held name; who waits for it, first come first.
+  struct Entry {
+    std::list<Waiter*> waiters;
+  };
+
+  mutable absl::Mutex mutex;
+  absl::flat_hash_map<std::string, Entry> held ABSL_GUARDED_BY(mutex);
+
+  // Hands the name to the next in line, or forgets it.
+  void Pass(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    const auto entry = held.find(name);
+    if (entry->second.waiters.empty()) {
+      held.erase(entry);
+      return;
+    }
+    Waiter* const next = entry->second.waiters.front();
+    entry->second.waiters.pop_front();
+    next->granted = true;
+    next->granted_changed.Signal();
+  }
+};
+
+ResourceLocks::ResourceLocks() : state_(std::make_unique<State>()) {}
+ResourceLocks::~ResourceLocks() = default;
+
+absl::StatusOr<ResourceLocks::Lock> ResourceLocks::Acquire(const CallContext& context,
+                                                           absl::string_view name) {
+  std::string key(name);
+  absl::MutexLock lock(&state_->mutex);
+  const auto [entry, is_free] = state_->held.try_emplace(key);
+  if (is_free) return Lock(state_.get(), std::move(key));
+
+  State::Waiter waiter;
+  entry->second.waiters.push_back(&waiter);
+  absl::Status status = context.Check();
+  while (!waiter.granted && status.ok()) {
+    waiter.granted_changed.WaitWithDeadline(
+        &state_->mutex, std::min(context.deadline(), absl::Now() + kCancellationPoll));
+    if (!waiter.granted) status = context.Check();
+  }
+  if (waiter.granted) return Lock(state_.get(), std::move(key));
+  state_->held[key].waiters.remove(&waiter);
+  return absl::Status(status.code(),
+                      absl::StrCat(status.message(), " while another call holds ", name));
+}
+
+size_t ResourceLocks::size() const {
+  absl::MutexLock lock(&state_->mutex);
+  return state_->held.size();
+}
+
+ResourceLocks::Lock::Lock(State* state, std::string name) : state_(state), name_(std::move(name)) {}
+
+ResourceLocks::Lock::Lock(Lock&& other) noexcept
+    : state_(std::exchange(other.state_, nullptr)), name_(std::move(other.name_)) {}
+
+ResourceLocks::Lock& ResourceLocks::Lock::operator=(Lock&& other) noexcept {
+  if (this != &other) {
+    Release();
+    state_ = std::exchange(other.state_, nullptr);
+    name_ = std::move(other.name_);
+  }
+  return *this;
+}
+
+ResourceLocks::Lock::~Lock() { Release(); }
+
+void ResourceLocks::Lock::Release() {
+  if (state_ == nullptr) return;
+  absl::MutexLock lock(&state_->mutex);
+  state_->Pass(name_);
+  state_ = nullptr;
+}
+
+}  // namespace csi_proxy

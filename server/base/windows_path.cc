@@ -1,0 +1,244 @@
+#include "server/base/windows_path.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "server/base/unicode.h"
+
+namespace csi_proxy {
+namespace {
+
+// In UTF-16 units: the longest path the wide functions take, and the longest NTFS name.
+constexpr int64_t kMaxPath = 32767;
+constexpr int64_t kMaxComponent = 255;
+
+// How much of a hostile path an error repeats.
+constexpr size_t kQuotedLength = 128;
+
+bool IsSeparator(char c) { return c == '\\' || c == '/'; }
+
+std::string Quote(absl::string_view text) {
+  return absl::StrCat("\"", absl::Utf8SafeCEscape(text.substr(0, kQuotedLength)),
+                      text.size() > kQuotedLength ? "...\"" : "\"");
+}
+
+absl::Status Refuse(absl::string_view field, absl::string_view text, absl::string_view rule) {
+  return absl::InvalidArgumentError(absl::StrCat(field, ": ", Quote(text), ": ", rule));
+}
+
+// Names that are devices in every directory, whatever follows the first dot.
+// learn.microsoft.com/windows/win32/fileio/naming-a-file#naming-conventions
+bool IsReservedName(absl::string_view component) {
+  std::string stem(component.substr(0, component.find('.')));
+  absl::StripTrailingAsciiWhitespace(&stem);
+  absl::AsciiStrToUpper(&stem);
+  static constexpr std::array<absl::string_view, 7> kNames = {"CON",    "PRN",    "AUX",    "NUL",
+                                                              "CLOCK$", "CONIN$", "CONOUT$"};
+  if (std::find(kNames.begin(), kNames.end(), stem) != kNames.end()) return true;
+  for (absl::string_view prefix : {"COM", "LPT"}) {
+    absl::string_view rest = stem;
+    if (!absl::ConsumePrefix(&rest, prefix)) continue;
+    if (rest.size() == 1 && absl::ascii_isdigit(static_cast<unsigned char>(rest[0]))) return true;
+    // The superscript digits count as digits here.
+    if (rest == "\u00B9" || rest == "\u00B2" || rest == "\u00B3") return true;
+  }
+  return false;
+}
+
+// Empty when the component is a name that means what it says; otherwise the rule it breaks.
+absl::string_view BrokenRule(absl::string_view component) {
+  if (component == "..") return "\"..\" is not allowed as a component";
+  int64_t units = 0;
+  absl::string_view rest = component;
+  while (!rest.empty()) {
+    char32_t c;
+    if (!ConsumeCodePoint(&rest, &c)) return "it is not valid UTF-8";
+    units += c >= 0x10000 ? 2 : 1;
+    if (c < 0x20 || c == 0x7F) return "a control character is not allowed";
+    if (c == ':') return "\":\" is not allowed beyond the drive: no alternate data streams";
+    if (c < 0x80 && absl::StrContains("<>\"|?*", static_cast<char>(c))) {
+      return "none of <>\"|?* is allowed";
+    }
+  }
+  if (units > kMaxComponent) return "a component is longer than 255 characters";
+  if (component.back() == '.' || component.back() == ' ') {
+    return "a component must not end with a dot or a space";
+  }
+  if (IsReservedName(component)) return "a reserved device name is not allowed";
+  return "";
+}
+
+// Splits at either separator. Empty and `.` components mean nothing and are left out.
+absl::StatusOr<std::vector<std::string>> SplitComponents(absl::string_view field,
+                                                         absl::string_view text,
+                                                         absl::string_view rest) {
+  std::vector<std::string> components;
+  for (absl::string_view component : absl::StrSplit(rest, absl::ByAnyChar("\\/"))) {
+    if (component.empty() || component == ".") continue;
+    const absl::string_view rule = BrokenRule(component);
+    if (!rule.empty()) return Refuse(field, text, rule);
+    components.emplace_back(component);
+  }
+  return components;
+}
+
+// What holds for every kind of path.
+absl::Status CheckText(absl::string_view field, absl::string_view text) {
+  if (text.empty()) return absl::InvalidArgumentError(absl::StrCat(field, ": the path is empty"));
+  const int64_t units = Utf16Length(text);
+  if (units < 0) return Refuse(field, text, "it is not valid UTF-8");
+  if (units > kMaxPath) return Refuse(field, text, "it is longer than 32767 characters");
+  if (absl::StrContains(text, '\0')) return Refuse(field, text, "a NUL character is not allowed");
+  return absl::OkStatus();
+}
+
+// `\\?\`, `\\.\` and the NT form `\??\`, in any mix of separators.
+bool IsDeviceForm(absl::string_view text) {
+  if (text.size() < 4 || !IsSeparator(text[0]) || !IsSeparator(text[3])) return false;
+  if (IsSeparator(text[1])) return text[2] == '?' || text[2] == '.';
+  return text[1] == '?' && text[2] == '?';
+}
+
+}  // namespace
+
+absl::StatusOr<WindowsPath> WindowsPath::Parse(absl::string_view field, absl::string_view text) {
+  if (absl::Status status = CheckText(field, text); !status.ok()) return status;
+  if (IsDeviceForm(text)) return Refuse(field, text, "device paths are not allowed");
+  if (text.size() >= 2 && IsSeparator(text[0]) && IsSeparator(text[1])) {
+    return Refuse(field, text, "UNC paths are not allowed");
+  }
+  const bool has_drive = text.size() >= 2 && text[1] == ':' &&
+                         absl::ascii_isalpha(static_cast<unsigned char>(text[0]));
+  if (!has_drive) {
+    return Refuse(field, text, "it is not absolute: it must begin with a drive, as in C:\\");
+  }
+  if (text.size() < 3 || !IsSeparator(text[2])) {
+    return Refuse(field, text, "it is relative to the drive: a backslash must follow the colon");
+  }
+  absl::StatusOr<std::vector<std::string>> components =
+      SplitComponents(field, text, text.substr(3));
+  if (!components.ok()) return components.status();
+  return WindowsPath(absl::ascii_toupper(static_cast<unsigned char>(text[0])),
+                     *std::move(components));
+}
+
+absl::StatusOr<WindowsPath> WindowsPath::ParseLenient(absl::string_view field,
+                                                      absl::string_view text, char default_drive) {
+  if (absl::Status status = CheckText(field, text); !status.ok()) return status;
+  // Only a drive may follow the prefix: `\\?\UNC\` and `\\?\Volume{...}` stay refused by Parse().
+  if (IsDeviceForm(text) && text[2] == '?' && text.size() > 5 && text[5] == ':') {
+    return Parse(field, text.substr(4));
+  }
+  if (IsSeparator(text[0]) && (text.size() == 1 || !IsSeparator(text[1])) && !IsDeviceForm(text)) {
+    return Parse(field, absl::StrCat(std::string(1, default_drive), ":", text));
+  }
+  return Parse(field, text);
+}
+
+std::string WindowsPath::ToString() const {
+  return absl::StrCat(std::string(1, drive_), ":\\", absl::StrJoin(components_, "\\"));
+}
+
+WindowsPath WindowsPath::Child(absl::string_view component) const {
+  std::vector<std::string> components = components_;
+  components.emplace_back(component);
+  return WindowsPath(drive_, std::move(components));
+}
+
+WindowsPath WindowsPath::Parent() const {
+  std::vector<std::string> components = components_;
+  if (!components.empty()) components.pop_back();
+  return WindowsPath(drive_, std::move(components));
+}
+
+bool WindowsPath::Contains(const WindowsPath& other) const {
+  if (drive_ != other.drive_ || components_.size() > other.components_.size()) return false;
+  return std::equal(components_.begin(), components_.end(), other.components_.begin(), EqualNames);
+}
+
+bool operator==(const WindowsPath& a, const WindowsPath& b) {
+  return a.components_.size() == b.components_.size() && a.Contains(b);
+}
+
+bool EqualNames(absl::string_view a, absl::string_view b) {
+  char32_t from_a, from_b;
+  while (!a.empty() && !b.empty()) {
+    if (!ConsumeCodePoint(&a, &from_a) || !ConsumeCodePoint(&b, &from_b)) return a == b;
+    if (from_a != from_b && UpperCase(from_a) != UpperCase(from_b)) return false;
+  }
+  return a.empty() && b.empty();
+}
+
+std::string FoldName(absl::string_view name) {
+  std::string folded;
+  folded.reserve(name.size());
+  char32_t c;
+  while (!name.empty()) {
+    if (!ConsumeCodePoint(&name, &c)) {
+      folded.append(name);
+      break;
+    }
+    AppendUtf8(UpperCase(c), &folded);
+  }
+  return folded;
+}
+
+bool PathRoots::Contains(const WindowsPath& path) const {
+  return std::any_of(roots_.begin(), roots_.end(),
+                     [&](const WindowsPath& root) { return root.Contains(path); });
+}
+
+absl::Status PathRoots::Check(absl::string_view field, const WindowsPath& path) const {
+  if (Contains(path)) return absl::OkStatus();
+  std::vector<std::string> names;
+  for (const WindowsPath& root : roots_) names.push_back(root.ToString());
+  return absl::PermissionDeniedError(absl::StrCat(field, ": ", Quote(path.ToString()),
+                                                  ": it is outside the working directories (",
+                                                  absl::StrJoin(names, ", "), ")"));
+}
+
+absl::StatusOr<UncPath> UncPath::Parse(absl::string_view field, absl::string_view text) {
+  if (absl::Status status = CheckText(field, text); !status.ok()) return status;
+  if (IsDeviceForm(text)) return Refuse(field, text, "device paths are not allowed");
+  if (text.size() < 3 || !IsSeparator(text[0]) || !IsSeparator(text[1]) || IsSeparator(text[2])) {
+    return Refuse(field, text, "it is not a share: it must be \\\\host\\share");
+  }
+  absl::StatusOr<std::vector<std::string>> parts = SplitComponents(field, text, text.substr(2));
+  if (!parts.ok()) return parts.status();
+  if (parts->size() < 2)
+    return Refuse(field, text, "it names no share: it must be \\\\host\\share");
+  std::string host = std::move((*parts)[0]);
+  std::string share = std::move((*parts)[1]);
+  // learn.microsoft.com/openspecs/windows_protocols/ms-dtyp (UNC): a share name has at most 80
+  // characters; a host name, as a DNS name, at most 255.
+  if (share.size() > 80) return Refuse(field, text, "the share's name is longer than 80 bytes");
+  if (absl::StrContains(host, ' ')) return Refuse(field, text, "a space in the host's name");
+  // `pipe` and `ipc$` are no directories, and `mailslot` is a device.
+  for (absl::string_view special : {"pipe", "mailslot", "ipc$"}) {
+    if (absl::EqualsIgnoreCase(share, special)) {
+      return Refuse(field, text, "it is not a share that holds files");
+    }
+  }
+  parts->erase(parts->begin(), parts->begin() + 2);
+  return UncPath(std::move(host), std::move(share), *std::move(parts));
+}
+
+std::string UncPath::Share() const {
+  return absl::AsciiStrToLower(absl::StrCat("\\\\", host_, "\\", share_));
+}
+
+std::string UncPath::ToString() const {
+  std::string text = absl::StrCat("\\\\", host_, "\\", share_);
+  for (const std::string& component : components_) absl::StrAppend(&text, "\\", component);
+  return text;
+}
+
+}  // namespace csi_proxy
