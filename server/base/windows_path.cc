@@ -183,7 +183,7 @@ std::string FoldName(absl::string_view name) {
   char32_t c;
   while (!name.empty()) {
     if (!ConsumeCodePoint(&name, &c)) {
-      folded.append(name);
+      folded.append(name.data(), name.size());
       break;
     }
     AppendUtf8(UpperCase(c), &folded);
