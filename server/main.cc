@@ -35,9 +35,9 @@ void RaiseDescriptorLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-absl::StatusOr<std::unique_ptr<simulated::Node>> LoadNode(const Options& options) {
+absl::StatusOr<std::unique_ptr<host::simulated::Node>> LoadNode(const Options& options) {
   if (options.scenario_file.empty()) {
-    return simulated::LoadScenario(simulated::DefaultScenarioText(), "default scenario");
+    return host::simulated::LoadScenario(host::simulated::DefaultScenarioText(), "default scenario");
   }
   std::ifstream file(options.scenario_file, std::ios::binary);
   if (!file) {
@@ -45,7 +45,7 @@ absl::StatusOr<std::unique_ptr<simulated::Node>> LoadNode(const Options& options
   }
   std::ostringstream text;
   text << file.rdbuf();
-  return simulated::LoadScenario(text.str(), options.scenario_file);
+  return host::simulated::LoadScenario(text.str(), options.scenario_file);
 }
 
 absl::Status Run(const Options& options) {
@@ -53,13 +53,13 @@ absl::Status Run(const Options& options) {
     return absl::UnimplementedError(
         "--host=windows needs Windows; --host=simulated serves a node in memory");
   }
-  absl::StatusOr<std::unique_ptr<simulated::Node>> node = LoadNode(options);
+  absl::StatusOr<std::unique_ptr<host::simulated::Node>> node = LoadNode(options);
   if (!node.ok()) return node.status();
 
   std::vector<ExtraService> extra;
   extra.push_back({.pipe_name = "admin",
-                   .full_name = simulated::kAdminServiceName,
-                   .service = simulated::NewAdminService(node->get())});
+                   .full_name = host::simulated::kAdminServiceName,
+                   .service = host::simulated::NewAdminService(node->get())});
 
   // Blocked before any thread starts, so that only sigwait() below receives them.
   sigset_t stop_signals;

@@ -1,0 +1,106 @@
+#include "server/host/simulated/admin.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include <utility>
+
+#include "server/host/simulated/admin.grpc.pb.h"
+#include "server/host/simulated/scenario.h"
+
+namespace csi_proxy::host::simulated {
+namespace {
+
+namespace proto = ::csi_proxy::simulated;
+using Context = grpc::CallbackServerContext;
+using Reactor = grpc::ServerUnaryReactor;
+
+// Nothing here waits, so every call is answered on gRPC's own thread.
+Reactor* Answer(Context* context, const absl::Status& status) {
+  Reactor* const reactor = context->DefaultReactor();
+  reactor->Finish(
+      grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message())));
+  return reactor;
+}
+
+class AdminService final : public proto::Admin::CallbackService {
+ public:
+  explicit AdminService(Node* node) : node_(node) {}
+
+  Reactor* AttachDisk(Context* context, const proto::AttachDiskRequest* request,
+                      proto::AttachDiskResponse*) override {
+    absl::StatusOr<Disk> disk = DiskFromProto(request->disk());
+    return Answer(context, disk.ok() ? node_->AttachDisk(*std::move(disk)) : disk.status());
+  }
+  Reactor* DetachDisk(Context* context, const proto::DetachDiskRequest* request,
+                      proto::DetachDiskResponse*) override {
+    return Answer(context, node_->DetachDisk(request->disk_number()));
+  }
+  Reactor* GrowDisk(Context* context, const proto::GrowDiskRequest* request,
+                    proto::GrowDiskResponse*) override {
+    return Answer(context, node_->GrowDisk(request->disk_number(), request->size_bytes()));
+  }
+  Reactor* AddShare(Context* context, const proto::AddShareRequest* request,
+                    proto::AddShareResponse*) override {
+    const absl::StatusOr<UncPath> path =
+        UncPath::Parse("share", "\\\\" + request->server() + "\\" + request->share());
+    return Answer(context,
+                  path.ok() ? node_->AddShare(path->host(), path->share()) : path.status());
+  }
+  Reactor* SetSmbPassword(Context* context, const proto::SetSmbPasswordRequest* request,
+                          proto::SetSmbPasswordResponse*) override {
+    return Answer(context, node_->SetSmbPassword(request->server(), request->user(),
+                                                 Secret(request->password())));
+  }
+  Reactor* SetServerReachable(Context* context, const proto::SetServerReachableRequest* request,
+                              proto::SetServerReachableResponse*) override {
+    return Answer(context, node_->SetServerReachable(request->server(), request->reachable()));
+  }
+  Reactor* BreakMapping(Context* context, const proto::BreakMappingRequest* request,
+                        proto::BreakMappingResponse*) override {
+    return Answer(context, node_->BreakMapping(request->share()));
+  }
+  Reactor* InjectFault(Context* context, const proto::InjectFaultRequest* request,
+                       proto::InjectFaultResponse*) override {
+    absl::StatusOr<FaultRule> rule = FaultFromProto(request->fault());
+    if (!rule.ok()) return Answer(context, rule.status());
+    node_->InjectFault(*std::move(rule));
+    return Answer(context, absl::OkStatus());
+  }
+  Reactor* ClearFaults(Context* context, const proto::ClearFaultsRequest*,
+                       proto::ClearFaultsResponse*) override {
+    node_->ClearFaults();
+    return Answer(context, absl::OkStatus());
+  }
+  Reactor* WriteFile(Context* context, const proto::WriteFileRequest* request,
+                     proto::WriteFileResponse*) override {
+    const absl::StatusOr<WindowsPath> path = WindowsPath::Parse("path", request->path());
+    return Answer(context,
+                  path.ok() ? node_->WriteFile(*path, request->size_bytes(), request->read_only())
+                            : path.status());
+  }
+  Reactor* MakeLink(Context* context, const proto::MakeLinkRequest* request,
+                    proto::MakeLinkResponse*) override {
+    const absl::StatusOr<WindowsPath> path = WindowsPath::Parse("path", request->path());
+    return Answer(context, path.ok() ? node_->MakeLink(*path, request->target()) : path.status());
+  }
+  Reactor* DumpState(Context* context, const proto::DumpStateRequest*,
+                     proto::DumpStateResponse* response) override {
+    *response->mutable_node() = StateToProto(node_->Snapshot());
+    return Answer(context, absl::OkStatus());
+  }
+  Reactor* Reset(Context* context, const proto::ResetRequest*, proto::ResetResponse*) override {
+    node_->Reset();
+    return Answer(context, absl::OkStatus());
+  }
+
+ private:
+  Node* const node_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> NewAdminService(Node* node) {
+  return std::make_unique<AdminService>(node);
+}
+
+}  // namespace csi_proxy::host::simulated
