@@ -1,0 +1,22 @@
+// What every handler works with.
+#pragma once
+
+#include <memory>
+
+#include "server/base/resource_locks.h"
+#include "server/base/windows_path.h"
+#include "server/host/host.h"
+
+namespace csi_proxy::groups {
+
+struct Deps {
+  // Not owned; outlive the handlers. All handlers of a node share the locks.
+  host::Host* host = nullptr;
+  ResourceLocks* locks = nullptr;
+  // The working directories: what calls may touch.
+  std::shared_ptr<const PathRoots> roots;
+  // Whether SMB mappings must be encrypted.
+  bool require_privacy = true;
+};
+
+}  // namespace csi_proxy::groups

@@ -1,0 +1,17 @@
+// Where a disk hangs, read from the text Windows has for it.
+#pragma once
+
+#include <optional>
+
+#include "absl/strings/string_view.h"
+#include "csi_proxy/disk/hub.h"
+
+namespace csi_proxy::disk {
+
+// Reads MSFT_Disk.Location, as
+// `Integrated : Bus 0 : Device 30 : Function 0 : Adapter 0 : Port 1 : Target 2 : LUN 3`: the
+// numbers after Adapter, Port (the bus), Target and LUN. Nothing when one of the four is missing or
+// no number.
+std::optional<DiskLocation> ParseLocation(absl::string_view text);
+
+}  // namespace csi_proxy::disk

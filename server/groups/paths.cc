@@ -1,0 +1,59 @@
+#include "server/groups/paths.h"
+
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+
+namespace csi_proxy::groups {
+namespace {
+
+absl::StatusOr<ConfinedPath> Confine(const std::shared_ptr<const PathRoots>& roots,
+                                     absl::string_view field, absl::StatusOr<WindowsPath> path) {
+  if (!path.ok()) return path.status();
+  if (absl::Status status = roots->Check(field, *path); !status.ok()) return status;
+  return ConfinedPath{*std::move(path), roots};
+}
+
+}  // namespace
+
+absl::StatusOr<ConfinedPath> ReadPath(const std::shared_ptr<const PathRoots>& roots,
+                                      absl::string_view field, absl::string_view text) {
+  return Confine(roots, field, WindowsPath::Parse(field, text));
+}
+
+absl::StatusOr<ConfinedPath> ReadPathLeniently(const std::shared_ptr<const PathRoots>& roots,
+                                               absl::string_view field, absl::string_view text) {
+  return Confine(roots, field, WindowsPath::ParseLenient(field, text));
+}
+
+absl::StatusOr<ConfinedPath> ReadPathBelow(const std::shared_ptr<const PathRoots>& roots,
+                                           absl::string_view field, absl::string_view text) {
+  absl::StatusOr<ConfinedPath> path = ReadPath(roots, field, text);
+  if (!path.ok()) return path;
+  for (const WindowsPath& root : roots->roots()) {
+    if (!path->path.Contains(root)) continue;
+    return absl::PermissionDeniedError(
+        absl::StrCat(field, ": \"", path->path.ToString(), "\": it is a working directory itself"));
+  }
+  return path;
+}
+
+absl::Status CheckText(absl::string_view field, absl::string_view text, size_t max_bytes,
+                       bool may_be_empty) {
+  if (text.empty() && !may_be_empty) {
+    return absl::InvalidArgumentError(absl::StrCat(field, ": must not be empty"));
+  }
+  if (text.size() > max_bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(field, ": is longer than ", max_bytes, " bytes"));
+  }
+  for (const char c : text) {
+    if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) {
+      return absl::InvalidArgumentError(absl::StrCat(field, ": holds a control character"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace csi_proxy::groups

@@ -1,0 +1,31 @@
+// How handlers read paths from requests.
+#pragma once
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/base/windows_path.h"
+
+namespace csi_proxy::groups {
+
+// A path within the working directories. INVALID_ARGUMENT when it is malformed, PERMISSION_DENIED
+// when it lies outside.
+absl::StatusOr<ConfinedPath> ReadPath(const std::shared_ptr<const PathRoots>& roots,
+                                      absl::string_view field, absl::string_view text);
+
+// As ReadPath, in any spelling drivers send: see WindowsPath::ParseLenient.
+absl::StatusOr<ConfinedPath> ReadPathLeniently(const std::shared_ptr<const PathRoots>& roots,
+                                               absl::string_view field, absl::string_view text);
+
+// As ReadPath, but below a working directory: those themselves are not for calls to remove,
+// replace or mount over.
+absl::StatusOr<ConfinedPath> ReadPathBelow(const std::shared_ptr<const PathRoots>& roots,
+                                           absl::string_view field, absl::string_view text);
+
+// INVALID_ARGUMENT, naming `field`, for text that is empty (unless it may be), longer than
+// `max_bytes`, or holds control characters. Never repeats the text.
+absl::Status CheckText(absl::string_view field, absl::string_view text, size_t max_bytes,
+                       bool may_be_empty = false);
+
+}  // namespace csi_proxy::groups

@@ -1,0 +1,115 @@
+#include "server/groups/smb/smb_service.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/groups/paths.h"
+
+namespace csi_proxy::smb {
+namespace {
+
+// `domain\user` or `user@domain`, of 256 characters at most each, and a password of at most 256
+// UTF-16 units: learn.microsoft.com/windows/win32/api/lmcons (UNLEN, DNLEN, PWLEN).
+constexpr size_t kMaxUsername = 512;
+constexpr size_t kMaxPassword = 1024;
+
+class SmbService final : public Service {
+ public:
+  explicit SmbService(const groups::Deps& deps) : deps_(deps) {}
+
+  absl::StatusOr<NewSmbGlobalMappingResponse> NewSmbGlobalMapping(
+      const CallContext& context, const NewSmbGlobalMappingRequest& request) override {
+    const auto remote = UncPath::Parse("remote_path", request.remote_path);
+    if (!remote.ok()) return remote.status();
+    if (absl::Status s = groups::CheckText("username", request.username, kMaxUsername); !s.ok()) {
+      return s;
+    }
+    if (absl::Status s = groups::CheckText("password", request.password, kMaxPassword, true);
+        !s.ok()) {
+      return s;
+    }
+    std::optional<ConfinedPath> local;
+    if (!request.local_path.empty()) {
+      auto path = groups::ReadPathBelow(deps_.roots, "local_path", request.local_path);
+      if (!path.ok()) return path.status();
+      local = *std::move(path);
+    }
+    const std::string share = remote->Share();
+    const auto lock = Lock(context, share);
+    if (!lock.ok()) return lock.status();
+
+    const auto mapping = host().GetMapping(context, share);
+    if (!mapping.ok()) return mapping.status();
+    const bool reuse = mapping->has_value() && (*mapping)->is_healthy;
+    if (!reuse) {
+      if (absl::Status s = context.Check(); !s.ok()) return s;
+      if (mapping->has_value()) {
+        // Broken, as after a change of password: a mapping cannot be renewed in place.
+        if (absl::Status s = host().RemoveMapping(context, share);
+            !s.ok() && !absl::IsNotFound(s)) {
+          return s;
+        }
+      }
+      const host::SmbCredentials credentials{request.username, Secret(request.password)};
+      if (absl::Status s = host().CreateMapping(context, share, credentials, deps_.require_privacy);
+          !s.ok()) {
+        return s;
+      }
+    }
+    if (!local.has_value()) return NewSmbGlobalMappingResponse{};
+    const absl::Status linked = Link(context, *remote, *local);
+    if (linked.ok()) return NewSmbGlobalMappingResponse{};
+    // Nothing half done: what this call mapped goes again, even when its caller has gone.
+    if (!reuse) {
+      if (absl::Status undone = host().RemoveMapping(CallContext(), share); !undone.ok()) {
+        return absl::Status(linked.code(),
+                            absl::StrCat(linked.message(), " (and the mapping of ", share,
+                                         " could not be removed again: ", undone.message(), ")"));
+      }
+    }
+    return linked;
+  }
+
+  absl::StatusOr<RemoveSmbGlobalMappingResponse> RemoveSmbGlobalMapping(
+      const CallContext& context, const RemoveSmbGlobalMappingRequest& request) override {
+    const auto remote = UncPath::Parse("remote_path", request.remote_path);
+    if (!remote.ok()) return remote.status();
+    const auto lock = Lock(context, remote->Share());
+    if (!lock.ok()) return lock.status();
+    if (absl::Status s = host().RemoveMapping(context, remote->Share()); !s.ok()) return s;
+    return RemoveSmbGlobalMappingResponse{};
+  }
+
+ private:
+  host::SmbHost& host() { return deps_.host->smb(); }
+
+  absl::StatusOr<ResourceLocks::Lock> Lock(const CallContext& context, const std::string& share) {
+    return deps_.locks->Acquire(context, absl::StrCat("share/", share));
+  }
+
+  // Makes the link, or finds that it is there.
+  absl::Status Link(const CallContext& context, const UncPath& remote, const ConfinedPath& local) {
+    if (absl::Status s = context.Check(); !s.ok()) return s;
+    host::FilesystemHost& filesystem = deps_.host->filesystem();
+    const absl::Status made = filesystem.CreateLinkToShare(context, remote, local);
+    if (!absl::IsAlreadyExists(made)) return made;
+    const auto existing = filesystem.ReadLink(context, local);
+    if (!existing.ok()) return existing.status();
+    if (existing->is_link && EqualNames(existing->target, remote.ToString())) {
+      return absl::OkStatus();
+    }
+    return absl::AlreadyExistsError(absl::StrCat("local_path: ", local.path.ToString(),
+                                                 " exists and is no link to ", remote.ToString()));
+  }
+
+  const groups::Deps deps_;
+};
+
+}  // namespace
+
+std::unique_ptr<Service> NewSmbService(const groups::Deps& deps) {
+  return std::make_unique<SmbService>(deps);
+}
+
+}  // namespace csi_proxy::smb

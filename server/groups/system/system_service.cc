@@ -1,0 +1,123 @@
+#include "server/groups/system/system_service.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/base/windows_path.h"
+#include "server/groups/paths.h"
+
+namespace csi_proxy::system {
+namespace {
+
+using host::ServiceState;
+
+constexpr absl::Duration kStateChange = absl::Seconds(30);
+constexpr absl::Duration kFirstPoll = absl::Milliseconds(10);
+constexpr absl::Duration kLastPoll = absl::Milliseconds(250);
+
+const char* StateName(ServiceState state) {
+  static constexpr const char* kNames[] = {"unknown", "stopped",    "starting", "stopping",
+                                           "running", "continuing", "pausing",  "paused"};
+  return kNames[static_cast<int>(state)];
+}
+
+// learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-createservicew: 256 characters, and no
+// slash of either kind.
+absl::Status CheckName(const std::string& name) {
+  if (absl::Status s = groups::CheckText("name", name, 256); !s.ok()) return s;
+  if (absl::StrContains(name, '/') || absl::StrContains(name, '\\')) {
+    return absl::InvalidArgumentError("name: a service's name holds no slash");
+  }
+  return absl::OkStatus();
+}
+
+class SystemService final : public Service {
+ public:
+  explicit SystemService(const groups::Deps& deps) : deps_(deps) {}
+
+  absl::StatusOr<GetBIOSSerialNumberResponse> GetBIOSSerialNumber(
+      const CallContext& context, const GetBIOSSerialNumberRequest&) override {
+    auto serial = host().GetBiosSerialNumber(context);
+    if (!serial.ok()) return serial.status();
+    return GetBIOSSerialNumberResponse{.serial_number = *std::move(serial)};
+  }
+
+  absl::StatusOr<StartServiceResponse> StartService(const CallContext& context,
+                                                    const StartServiceRequest& request) override {
+    if (absl::Status s = CheckName(request.name); !s.ok()) return s;
+    const auto lock = Lock(context, request.name);
+    if (!lock.ok()) return lock.status();
+    if (absl::Status s = host().RequestStart(context, request.name);
+        !s.ok() && !absl::IsAlreadyExists(s)) {
+      return s;
+    }
+    if (absl::Status s = Await(context, request.name, ServiceState::kRunning); !s.ok()) return s;
+    return StartServiceResponse{};
+  }
+
+  absl::StatusOr<StopServiceResponse> StopService(const CallContext& context,
+                                                  const StopServiceRequest& request) override {
+    if (absl::Status s = CheckName(request.name); !s.ok()) return s;
+    const auto lock = Lock(context, request.name);
+    if (!lock.ok()) return lock.status();
+    if (request.force) {
+      const auto dependents = host().ListActiveDependents(context, request.name);
+      if (!dependents.ok()) return dependents.status();
+      for (const std::string& dependent : *dependents) {
+        if (absl::Status s = StopAndAwait(context, dependent); !s.ok()) return s;
+      }
+    }
+    if (absl::Status s = StopAndAwait(context, request.name); !s.ok()) return s;
+    return StopServiceResponse{};
+  }
+
+  absl::StatusOr<GetServiceResponse> GetService(const CallContext& context,
+                                                const GetServiceRequest& request) override {
+    if (absl::Status s = CheckName(request.name); !s.ok()) return s;
+    auto service = host().GetService(context, request.name);
+    if (!service.ok()) return service.status();
+    // The enums share their numbers: they are Windows' own.
+    return GetServiceResponse{.display_name = std::move(service->display_name),
+                              .start_type = static_cast<StartType>(service->start_type),
+                              .status = static_cast<ServiceStatus>(service->state)};
+  }
+
+ private:
+  host::SystemHost& host() { return deps_.host->system(); }
+
+  absl::StatusOr<ResourceLocks::Lock> Lock(const CallContext& context, const std::string& name) {
+    return deps_.locks->Acquire(context, absl::StrCat("service/", FoldName(name)));
+  }
+
+  absl::Status StopAndAwait(const CallContext& context, const std::string& name) {
+    if (absl::Status s = context.Check(); !s.ok()) return s;
+    if (absl::Status s = host().RequestStop(context, name); !s.ok()) return s;
+    return Await(context, name, ServiceState::kStopped);
+  }
+
+  absl::Status Await(const CallContext& context, const std::string& name, ServiceState wanted) {
+    const CallContext waiting = context.WithTimeout(kStateChange);
+    for (absl::Duration poll = kFirstPoll;; poll = std::min(2 * poll, kLastPoll)) {
+      const auto service = host().GetService(waiting, name);
+      if (!service.ok()) return service.status();
+      if (service->state == wanted) return absl::OkStatus();
+      if (absl::Status s = waiting.SleepFor(poll); !s.ok()) {
+        return absl::Status(s.code(),
+                            absl::StrCat("service ", name, " is still ", StateName(service->state),
+                                         ", not ", StateName(wanted), ": ", s.message()));
+      }
+    }
+  }
+
+  const groups::Deps deps_;
+};
+
+}  // namespace
+
+std::unique_ptr<Service> NewSystemService(const groups::Deps& deps) {
+  return std::make_unique<SystemService>(deps);
+}
+
+}  // namespace csi_proxy::system

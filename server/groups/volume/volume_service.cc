@@ -1,0 +1,181 @@
+#include "server/groups/volume/volume_service.h"
+
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/groups/paths.h"
+
+namespace csi_proxy::volume {
+namespace {
+
+// Growth below this is not worth a resize: what a disk and Windows call its size differs by less.
+constexpr uint64_t kMinGrowth = uint64_t{100} << 20;
+
+absl::StatusOr<int64_t> Signed(absl::string_view what, uint64_t bytes) {
+  if (bytes > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
+    return absl::InternalError(absl::StrCat(what, ": ", bytes, " bytes, which cannot be"));
+  }
+  return static_cast<int64_t>(bytes);
+}
+
+class VolumeService final : public Service {
+ public:
+  explicit VolumeService(const groups::Deps& deps) : deps_(deps) {}
+
+  absl::StatusOr<ListVolumesOnDiskResponse> ListVolumesOnDisk(
+      const CallContext& context, const ListVolumesOnDiskRequest& request) override {
+    const auto volumes = host().ListVolumes(context, request.disk_number, request.partition_number);
+    if (!volumes.ok()) return volumes.status();
+    ListVolumesOnDiskResponse response;
+    for (const VolumeId& volume : *volumes) response.volume_ids.push_back(volume.ToString());
+    return response;
+  }
+
+  absl::StatusOr<MountVolumeResponse> MountVolume(const CallContext& context,
+                                                  const MountVolumeRequest& request) override {
+    const auto volume = VolumeId::Parse(request.volume_id);
+    if (!volume.ok()) return volume.status();
+    const auto target = groups::ReadPathBelow(deps_.roots, "target_path", request.target_path);
+    if (!target.ok()) return target.status();
+    const auto lock = Lock(context, *volume);
+    if (!lock.ok()) return lock.status();
+    if (absl::Status s = host().Mount(context, *volume, *target); !s.ok()) return s;
+    return MountVolumeResponse{};
+  }
+
+  absl::StatusOr<UnmountVolumeResponse> UnmountVolume(
+      const CallContext& context, const UnmountVolumeRequest& request) override {
+    const auto volume = VolumeId::Parse(request.volume_id);
+    if (!volume.ok()) return volume.status();
+    const auto target = groups::ReadPathBelow(deps_.roots, "target_path", request.target_path);
+    if (!target.ok()) return target.status();
+    const auto lock = Lock(context, *volume);
+    if (!lock.ok()) return lock.status();
+    if (absl::Status s = host().Flush(context, *volume); !s.ok()) return s;
+    if (absl::Status s = context.Check(); !s.ok()) return s;
+    if (absl::Status s = host().Unmount(context, *volume, *target); !s.ok()) return s;
+    return UnmountVolumeResponse{};
+  }
+
+  absl::StatusOr<IsVolumeFormattedResponse> IsVolumeFormatted(
+      const CallContext& context, const IsVolumeFormattedRequest& request) override {
+    const auto volume = VolumeId::Parse(request.volume_id);
+    if (!volume.ok()) return volume.status();
+    const auto file_system = host().GetFileSystem(context, *volume);
+    if (!file_system.ok()) return file_system.status();
+    return IsVolumeFormattedResponse{.formatted = !file_system->empty()};
+  }
+
+  absl::StatusOr<FormatVolumeResponse> FormatVolume(const CallContext& context,
+                                                    const FormatVolumeRequest& request) override {
+    const auto volume = VolumeId::Parse(request.volume_id);
+    if (!volume.ok()) return volume.status();
+    const auto lock = Lock(context, *volume);
+    if (!lock.ok()) return lock.status();
+    if (absl::Status s = host().Format(context, *volume, host::FormatOptions()); !s.ok()) return s;
+    return FormatVolumeResponse{};
+  }
+
+  absl::StatusOr<ResizeVolumeResponse> ResizeVolume(const CallContext& context,
+                                                    const ResizeVolumeRequest& request) override {
+    const auto volume = VolumeId::Parse(request.volume_id);
+    if (!volume.ok()) return volume.status();
+    if (request.size_bytes < 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("size_bytes: ", request.size_bytes, " is negative"));
+    }
+    const auto lock = Lock(context, *volume);
+    if (!lock.ok()) return lock.status();
+    const auto current = host().GetSize(context, *volume);
+    if (!current.ok()) return current.status();
+    const uint64_t asked = static_cast<uint64_t>(request.size_bytes);
+    if (asked != 0 && asked < *current + kMinGrowth) return ResizeVolumeResponse{};
+    const auto supported = host().GetSupportedSize(context, *volume);
+    if (!supported.ok()) return supported.status();
+    const uint64_t wanted = asked != 0 ? asked : supported->max_bytes;
+    if (wanted > supported->max_bytes) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("size_bytes: ", wanted, " is more than the disk has room for (",
+                       supported->max_bytes, "); rescan if the disk has grown"));
+    }
+    if (wanted < *current + kMinGrowth) return ResizeVolumeResponse{};
+    if (absl::Status s = context.Check(); !s.ok()) return s;
+    if (absl::Status s = host().Resize(context, *volume, wanted); !s.ok()) return s;
+    return ResizeVolumeResponse{};
+  }
+
+  absl::StatusOr<GetVolumeStatsResponse> GetVolumeStats(
+      const CallContext& context, const GetVolumeStatsRequest& request) override {
+    const auto volume = VolumeId::Parse(request.volume_id);
+    if (!volume.ok()) return volume.status();
+    const auto stats = host().GetStats(context, *volume);
+    if (!stats.ok()) return stats.status();
+    const auto total = Signed("total_bytes", stats->total_bytes);
+    const auto used = Signed("used_bytes", stats->used_bytes);
+    if (!total.ok()) return total.status();
+    if (!used.ok()) return used.status();
+    return GetVolumeStatsResponse{.total_bytes = *total, .used_bytes = *used};
+  }
+
+  absl::StatusOr<GetDiskNumberFromVolumeIDResponse> GetDiskNumberFromVolumeID(
+      const CallContext& context, const GetDiskNumberFromVolumeIDRequest& request) override {
+    const auto volume = VolumeId::Parse(request.volume_id);
+    if (!volume.ok()) return volume.status();
+    const auto number = host().GetDiskNumber(context, *volume);
+    if (!number.ok()) return number.status();
+    return GetDiskNumberFromVolumeIDResponse{.disk_number = *number};
+  }
+
+  absl::StatusOr<GetVolumeIDFromTargetPathResponse> GetVolumeIDFromTargetPath(
+      const CallContext& context, const GetVolumeIDFromTargetPathRequest& request) override {
+    const auto path = groups::ReadPathLeniently(deps_.roots, "target_path", request.target_path);
+    if (!path.ok()) return path.status();
+    const auto volume = host().GetVolumeAtMountPoint(context, *path);
+    if (absl::IsNotFound(volume.status())) return NotMounted(path->path);
+    if (!volume.ok()) return volume.status();
+    return GetVolumeIDFromTargetPathResponse{.volume_id = volume->ToString()};
+  }
+
+  absl::StatusOr<GetClosestVolumeIDFromTargetPathResponse> GetClosestVolumeIDFromTargetPath(
+      const CallContext& context, const GetClosestVolumeIDFromTargetPathRequest& request) override {
+    const auto path = groups::ReadPathLeniently(deps_.roots, "target_path", request.target_path);
+    if (!path.ok()) return path.status();
+    const auto volume = host().GetVolumeHolding(context, *path);
+    if (!volume.ok()) return volume.status();
+    return GetClosestVolumeIDFromTargetPathResponse{.volume_id = volume->ToString()};
+  }
+
+  absl::StatusOr<WriteVolumeCacheResponse> WriteVolumeCache(
+      const CallContext& context, const WriteVolumeCacheRequest& request) override {
+    const auto volume = VolumeId::Parse(request.volume_id);
+    if (!volume.ok()) return volume.status();
+    const auto lock = Lock(context, *volume);
+    if (!lock.ok()) return lock.status();
+    if (absl::Status s = host().Flush(context, *volume); !s.ok()) return s;
+    return WriteVolumeCacheResponse{};
+  }
+
+ private:
+  host::VolumeHost& host() { return deps_.host->volume(); }
+
+  absl::StatusOr<ResourceLocks::Lock> Lock(const CallContext& context, const VolumeId& volume) {
+    return deps_.locks->Acquire(context, absl::StrCat("volume/", volume.guid()));
+  }
+
+  // A driver takes the call for "not mounted" by these last words and fails on any other text.
+  static absl::Status NotMounted(const WindowsPath& path) {
+    return absl::NotFoundError(absl::StrCat("target_path: cannot find a volume mounted at \"",
+                                            path.ToString(), "\" because it does not exist"));
+  }
+
+  const groups::Deps deps_;
+};
+
+}  // namespace
+
+std::unique_ptr<Service> NewVolumeService(const groups::Deps& deps) {
+  return std::make_unique<VolumeService>(deps);
+}
+
+}  // namespace csi_proxy::volume
