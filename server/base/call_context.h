@@ -41,6 +41,9 @@ class CallContext {
   // Whether the caller went away.
   bool cancelled() const { return cancelled_ != nullptr && cancelled_->HasBeenNotified(); }
 
+  // Whether that can be noticed at all.
+  bool cancellable() const { return cancelled_ != nullptr; }
+
   // OK, or CANCELLED or DEADLINE_EXCEEDED when there is no point in going on.
   // To be called before each step that changes the node.
   absl::Status Check() const;

@@ -1,0 +1,35 @@
+// How one call of a client is made.
+#pragma once
+
+#include <algorithm>
+
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "server/base/call_context.h"
+
+namespace csi_proxy {
+
+struct CallOptions {
+  // How long the call may take. Zero: the client's default, and for that a minute.
+  absl::Duration timeout = absl::ZeroDuration();
+  // Ends the call early when notified. Not owned; outlives the call. May be null.
+  const absl::Notification* cancelled = nullptr;
+};
+
+namespace client {
+
+inline constexpr absl::Duration kDefaultTimeout = absl::Minutes(1);
+
+// What `options`, and where they are silent `defaults`, ask of a call that begins now.
+inline CallContext MakeCallContext(const CallOptions& defaults, const CallOptions& options) {
+  absl::Duration timeout = options.timeout;
+  if (timeout == absl::ZeroDuration()) timeout = defaults.timeout;
+  if (timeout == absl::ZeroDuration()) timeout = kDefaultTimeout;
+  return CallContext(absl::Now() + timeout,
+                     options.cancelled != nullptr ? options.cancelled : defaults.cancelled,
+                     nullptr);
+}
+
+}  // namespace client
+}  // namespace csi_proxy

@@ -1,0 +1,32 @@
+// How a client reaches the node.
+#pragma once
+
+#include <string>
+
+#include "absl/time/time.h"
+#include "client/call_options.h"
+
+namespace csi_proxy {
+
+enum class Mode {
+  // The service when its pipe exists.
+  kAuto,
+  // The service, over its pipe.
+  kRemote,
+  // The same code in this process. UNIMPLEMENTED in this release.
+  kEmbedded,
+};
+
+struct ClientOptions {
+  // The environment variable CSI_PROXY_MODE (auto, remote, embedded) decides for kAuto.
+  Mode mode = Mode::kAuto;
+  // Where the sockets stand. Empty: the environment variable CSI_PROXY_SOCKET_DIR, else
+  // /run/csi-proxy.
+  std::string socket_dir;
+  // How long a call waits for a service that is not there, as while it restarts.
+  absl::Duration connect_timeout = absl::Seconds(5);
+  // For calls that do not say otherwise.
+  CallOptions call;
+};
+
+}  // namespace csi_proxy

@@ -1,0 +1,78 @@
+// What can be called: every released rpc, with its documentation, from the descriptors of the API
+// files that are built into the program.
+#pragma once
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/descriptor_database.h>
+#include <google/protobuf/dynamic_message.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace csi_proxy::ctl {
+
+namespace pb = google::protobuf;
+
+// One rpc of one version.
+struct Method {
+  std::string group;
+  std::string version;  // empty for the simulated node's admin service
+  const pb::MethodDescriptor* descriptor = nullptr;
+
+  // `/v1.Volume/MountVolume`
+  std::string path() const;
+};
+
+// Immutable and thread-safe.
+class Catalog {
+ public:
+  Catalog();
+
+  // Groups in alphabetical order; `sim` is the simulated node's admin service and not among them.
+  std::vector<std::string> Groups() const;
+  // Versions of a group, the preferred first: stable before alpha of the next, before beta, before
+  // alpha; newer before older.
+  std::vector<std::string> Versions(absl::string_view group) const;
+  std::vector<Method> Methods(absl::string_view group, absl::string_view version) const;
+
+  // The method of that name, written in any case and with or without dashes. An empty version is
+  // the preferred one that has it. INVALID_ARGUMENT lists what there is and the nearest name.
+  absl::StatusOr<Method> Find(absl::string_view group, absl::string_view method,
+                              absl::string_view version) const;
+
+  // A message of the type, empty.
+  std::unique_ptr<pb::Message> New(const pb::Descriptor* type) const;
+
+  // Whether a field carries a secret, by the hub's mark on the field of that name.
+  bool IsSecret(absl::string_view group, const pb::FieldDescriptor& field) const;
+
+ private:
+  pb::SimpleDescriptorDatabase database_;
+  std::unique_ptr<pb::DescriptorPool> pool_;
+  std::unique_ptr<pb::DynamicMessageFactory> factory_;
+  std::vector<Method> methods_;
+  std::vector<std::pair<std::string, std::string>> secrets_;  // group, normalised field name
+};
+
+// Lower case, without `-` and `_`: `--disk-number`, `disk_number` and `diskNumber` are one.
+std::string Plain(absl::string_view name);
+
+// The one of `candidates` that is most like `name`; empty when none is.
+std::string Nearest(absl::string_view name, const std::vector<std::string>& candidates);
+
+// The comment above a descriptor, on one line; empty when there is none.
+template <typename Descriptor>
+std::string Comment(const Descriptor& descriptor);
+std::string CommentText(const pb::SourceLocation& location);
+
+template <typename Descriptor>
+std::string Comment(const Descriptor& descriptor) {
+  pb::SourceLocation location;
+  return descriptor.GetSourceLocation(&location) ? CommentText(location) : "";
+}
+
+}  // namespace csi_proxy::ctl
