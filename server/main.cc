@@ -108,7 +108,7 @@ int Main(int argc, char** argv) {
   }
   RaiseDescriptorLimit();
   if (absl::Status status = Run(*options); !status.ok()) {
-    spdlog::error("cannot start: {}", status.message());
+    spdlog::error("cannot start: {}", std::string(status.message()));
     return status.code() == absl::StatusCode::kInvalidArgument ? kUsage : kFailed;
   }
   return kOk;
