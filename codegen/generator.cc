@@ -107,6 +107,10 @@ void WriteAll(const Group& group, pb::compiler::GeneratorContext* context) {
       {"client.cc", PrintClientSource},
       {"remote.h", PrintRemoteHeader},
       {"remote.cc", PrintRemoteSource},
+      {"by_name.h", PrintByNameHeader},
+      {"by_name.cc", PrintByNameSource},
+      {"round_trip.h", PrintRoundTripHeader},
+      {"round_trip.cc", PrintRoundTripSource},
   };
   for (const Version& version : group.versions) {
     for (const auto& [name, print] : kPerVersion) {

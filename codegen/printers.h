@@ -26,6 +26,13 @@ void PrintShimSource(const Group& group, const Version& version, pb::io::Printer
 void PrintGrpcServiceHeader(const Group& group, const Version& version, pb::io::Printer& printer);
 void PrintGrpcServiceSource(const Group& group, const Version& version, pb::io::Printer& printer);
 
+// csi_proxy/<group>/<version>/by_name.{h,cc} and round_trip.{h,cc}: the client's methods and the
+// conversions for tools and tests that learn their names at run time.
+void PrintByNameHeader(const Group& group, const Version& version, pb::io::Printer& printer);
+void PrintByNameSource(const Group& group, const Version& version, pb::io::Printer& printer);
+void PrintRoundTripHeader(const Group& group, const Version& version, pb::io::Printer& printer);
+void PrintRoundTripSource(const Group& group, const Version& version, pb::io::Printer& printer);
+
 // csi_proxy/<group>/grpc_services.{h,cc}: all versions of the group.
 void PrintGrpcServicesHeader(const Group& group, pb::io::Printer& printer);
 void PrintGrpcServicesSource(const Group& group, pb::io::Printer& printer);
