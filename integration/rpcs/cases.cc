@@ -1,0 +1,413 @@
+#include "integration/rpcs/cases.h"
+
+namespace csi_proxy::integration {
+namespace {
+
+constexpr auto kOk = absl::StatusCode::kOk;
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr auto kNotFound = absl::StatusCode::kNotFound;
+constexpr auto kExists = absl::StatusCode::kAlreadyExists;
+constexpr auto kDenied = absl::StatusCode::kPermissionDenied;
+constexpr auto kPrecondition = absl::StatusCode::kFailedPrecondition;
+constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
+constexpr auto kInternal = absl::StatusCode::kInternal;
+constexpr char kDeniedByWindows[] = "Access is denied. (error 0x5)";
+
+// Disks 0 to 3 of the default scenario have a place; disk 4 has none.
+constexpr char kLocations[] = R"(
+  disk_locations { key: 0 value { Adapter: "0" Bus: "0" Target: "0" LUNID: "0" } }
+  disk_locations { key: 1 value { Adapter: "3" Bus: "0" Target: "0" LUNID: "0" } }
+  disk_locations { key: 2 value { Adapter: "4" Bus: "0" Target: "0" LUNID: "1" } }
+  disk_locations { key: 3 value { Adapter: "3" Bus: "0" Target: "1" LUNID: "2" } })";
+constexpr char kTextLocations[] = R"(
+  disk_locations { key: "0" value { Adapter: "0" Bus: "0" Target: "0" LUNID: "0" } }
+  disk_locations { key: "1" value { Adapter: "3" Bus: "0" Target: "0" LUNID: "0" } }
+  disk_locations { key: "2" value { Adapter: "4" Bus: "0" Target: "0" LUNID: "1" } }
+  disk_locations { key: "3" value { Adapter: "3" Bus: "0" Target: "1" LUNID: "2" } })";
+
+// Disk 4 cannot be read and does not spoil the rest.
+constexpr char kIds[] = R"(
+  diskIDs { key: 0 value { page83: "systemdisk" serial_number: "vol00000000000000001" } }
+  diskIDs { key: 1 value { page83: "60022480a1b2c3d4e5f60718293a4b5c" } }
+  diskIDs { key: 2 value { page83: "nvme.1d0f-766f6c30353433" serial_number: "vol0a1b2c3d4e5f60789" } }
+  diskIDs { key: 3 value { page83: "Google  pvc-1f2e3d4c" } }
+  diskIDs { key: 4 value { serial_number: "mute" } })";
+#define IDENTIFIERS(page83, serial)                     \
+  "value { identifiers { key: 'page83' value: '" page83 \
+  "' } identifiers { key: 'serialNumber' value: '" serial "' } } }"
+constexpr char kTextIds[] =
+    "diskIDs { key: '0' " IDENTIFIERS("systemdisk", "vol00000000000000001")
+    "diskIDs { key: '1' " IDENTIFIERS("60022480a1b2c3d4e5f60718293a4b5c", "")
+    "diskIDs { key: '2' " IDENTIFIERS("nvme.1d0f-766f6c30353433", "vol0a1b2c3d4e5f60789")
+    "diskIDs { key: '3' " IDENTIFIERS("Google  pvc-1f2e3d4c", "")
+    "diskIDs { key: '4' " IDENTIFIERS("", "mute");
+#undef IDENTIFIERS
+
+constexpr char kIdRange[] = "diskID: \"4294967296\" is not a decimal number from 0 to 4294967295";
+
+std::vector<Script> DiskScripts() {
+  const std::vector<Case> text_common = {
+      {"ListDiskLocations", "", kOk, kTextLocations},
+      {"ListDiskLocations", "", kInternal, kDeniedByWindows, "disk.ListDiskLocations"},
+      {"Rescan", ""},
+      {"Rescan", "", kInternal, kDeniedByWindows, "disk.Rescan"},
+      {"PartitionDisk", "diskID: '1'"},
+      {"PartitionDisk", "diskID: '1'"},
+      {"PartitionDisk", "diskID: '3'", kPrecondition, "disk 3 is offline"},
+      {"PartitionDisk", "diskID: '77'", kNotFound, "there is no disk 77"},
+      {"PartitionDisk", "diskID: '4294967296'", kInvalid, kIdRange},
+      {"PartitionDisk", "diskID: ''", kInvalid, "diskID: \"\" is not a decimal number"},
+  };
+  const std::vector<Case> identifiers_and_stats = {
+      {"ListDiskIDs", "", kOk, kTextIds},
+      {"ListDiskIDs", "", kInternal, kDeniedByWindows, "disk.ListDiskIdentities"},
+      {"DiskStats", "diskID: '2'", kOk, "diskSize: 21474836480"},
+      {"DiskStats", "diskID: '-1'", kInvalid, "diskID: \"-1\" is not a decimal number"},
+      {"DiskStats", "diskID: '99'", kNotFound, "there is no disk 99"},
+  };
+  Script alpha{"disk", {"v1alpha1"}, text_common};
+  const std::vector<Case> by_name = {
+      {"GetDiskNumberByName", "disk_name: 'Google  pvc-1f2e3d4c'", kOk, "disk_number: '3'"},
+      {"GetDiskNumberByName", "disk_name: 'nobody'", kNotFound, "disk_name: no disk has"},
+      {"GetDiskNumberByName", "", kInvalid, "disk_name: must not be empty"},
+  };
+  alpha.cases.insert(alpha.cases.end(), by_name.begin(), by_name.end());
+
+  Script beta{"disk", {"v1beta1", "v1beta2"}, text_common};
+  beta.cases.insert(beta.cases.end(), identifiers_and_stats.begin(), identifiers_and_stats.end());
+
+  const Script attach{"disk",
+                      {"v1beta2"},
+                      {
+                          {"GetAttachState", "diskID: '3'", kOk, "isOnline: false"},
+                          {"SetAttachState", "diskID: '3' isOnline: true"},
+                          {"GetAttachState", "diskID: '3'", kOk, "isOnline: true"},
+                          {"SetAttachState", "diskID: '3' isOnline: false"},
+                          {"GetAttachState", "diskID: '3'", kOk, "isOnline: false"},
+                          {"SetAttachState", "diskID: ' 3'", kInvalid, "diskID: \" 3\""},
+                          {"GetAttachState", "diskID: '33'", kNotFound, "there is no disk 33"},
+                      }};
+
+  const Script numbers{
+      "disk",
+      {"v1beta3", "v1"},
+      {
+          {"ListDiskLocations", "", kOk, kLocations},
+          {"ListDiskLocations", "", kInternal, kDeniedByWindows, "disk.ListDiskLocations"},
+          {"ListDiskIDs", "", kOk, kIds},
+          {"ListDiskIDs", "", kInternal, kDeniedByWindows, "disk.ListDiskIdentities"},
+          {"Rescan", ""},
+          {"Rescan", "", kInternal, kDeniedByWindows, "disk.Rescan"},
+          {"GetDiskStats", "disk_number: 1", kOk, "total_bytes: 10737418240"},
+          {"GetDiskStats", "disk_number: 50", kNotFound, "there is no disk 50"},
+          {"GetDiskState", "disk_number: 3", kOk, "is_online: false"},
+          {"GetDiskState", "disk_number: 51", kNotFound, "there is no disk 51"},
+          {"PartitionDisk", "disk_number: 3", kPrecondition, "disk 3 is offline"},
+          {"SetDiskState", "disk_number: 3 is_online: true"},
+          {"GetDiskState", "disk_number: 3", kOk, "is_online: true"},
+          {"SetDiskState", "disk_number: 52 is_online: true", kNotFound, "there is no disk 52"},
+          {"PartitionDisk", "disk_number: 3"},
+          {"PartitionDisk", "disk_number: 2", kInternal, kDeniedByWindows,
+           "disk.CreateBasicPartition"},
+          {"PartitionDisk", "disk_number: 2"},
+      }};
+  return {alpha, beta, attach, numbers};
+}
+
+std::vector<Script> FilesystemScripts() {
+  std::vector<Case> common = {
+      {"PathExists", R"(path: "C:\\var\\lib\\kubelet\\a")", kOk, "exists: false"},
+      {"Mkdir", R"(path: "C:\\var\\lib\\kubelet\\a\\b")"},
+      {"Mkdir", R"(path: "c:/VAR/lib/kubelet/A/b")"},
+      {"PathExists", R"(path: "C:\\var\\lib\\kubelet\\a\\B\\")", kOk, "exists: true"},
+      {"PathExists", R"(path: "C:\\Windows")", kDenied, "path: \"C:\\\\Windows\": it is outside"},
+      {"Mkdir", R"(path: "C:\\var\\lib\\kubelet-evil\\a")", kDenied, "outside the working"},
+      {"Mkdir", R"(path: "C:\\var\\lib\\kubelet\\nul")", kInvalid, "reserved device name"},
+      {"Rmdir", R"(path: "C:\\var\\lib\\kubelet\\a")", kPrecondition, "is not empty"},
+      {"Rmdir", R"(path: "C:\\var\\lib\\kubelet\\none")", kNotFound, "does not exist"},
+      {"Rmdir", R"(path: "C:\\var\\lib\\kubelet\\none" force: true)"},
+      {"Rmdir", R"(path: "C:\\var\\lib\\kubelet")", kDenied, "is a working directory itself"},
+  };
+  const auto with = [&](std::vector<const char*> versions, std::vector<Case> more) {
+    Script script{"filesystem", std::move(versions), common};
+    script.cases.insert(script.cases.end(), more.begin(), more.end());
+    return script;
+  };
+  const Case remove = {"Rmdir", R"(path: "C:\\var\\lib\\kubelet\\a" force: true)"};
+  const Script links = with(
+      {"v1beta2", "v1", "v2alpha1"},
+      {
+          {"CreateSymlink",
+           R"(source_path: "C:\\var\\lib\\kubelet\\a\\b" target_path: "C:\\var\\lib\\kubelet\\l")"},
+          {"IsSymlink", R"(path: "C:\\var\\lib\\kubelet\\l")", kOk, "is_symlink: true"},
+          {"IsSymlink", R"(path: "C:\\var\\lib\\kubelet\\a")", kOk, "is_symlink: false"},
+          {"IsSymlink", R"(path: "C:\\var\\lib\\kubelet\\none")", kNotFound, "does not exist"},
+          {"CreateSymlink",
+           R"(source_path: "C:\\var\\lib\\kubelet\\a" target_path: "C:\\var\\lib\\kubelet\\l")",
+           kExists, "exists already"},
+          {"CreateSymlink", R"(source_path: "C:\\Windows" target_path: "C:\\var\\lib\\kubelet\\m")",
+           kDenied, "source_path: "},
+          remove,
+          {"IsSymlink", R"(path: "C:\\var\\lib\\kubelet\\l")", kOk, "is_symlink: false"},
+      });
+  const Script old_links = with(
+      {"v1alpha1", "v1beta1"},
+      {
+          {"LinkPath",
+           R"(source_path: "C:\\var\\lib\\kubelet\\a\\b" target_path: "C:\\var\\lib\\kubelet\\l")"},
+          {"IsMountPoint", R"(path: "C:\\var\\lib\\kubelet\\l")", kOk, "is_mount_point: true"},
+          {"IsMountPoint", R"(path: "C:\\var\\lib\\kubelet\\none")", kNotFound, "does not exist"},
+          {"LinkPath", R"(source_path: "C:\\var\\lib\\kubelet\\a" target_path: "\\\\h\\s")",
+           kInvalid, "target_path: \"\\\\\\\\h\\\\s\": UNC paths are not allowed"},
+          {"PathExists", R"(path: "C:\\var\\lib\\kubelet\\a" context: POD)", kOk, "exists: true"},
+          {"Mkdir", R"(path: "C:\\var\\lib\\kubelet\\c" context: POD)"},
+          {"Rmdir", R"(path: "C:\\var\\lib\\kubelet\\c" context: POD)"},
+          remove,
+          {"IsMountPoint", R"(path: "C:\\var\\lib\\kubelet\\l")", kOk, "is_mount_point: false"},
+      });
+  const Script contents = {
+      "filesystem",
+      {"v2alpha1"},
+      {
+          {"Mkdir", R"(path: "C:\\var\\lib\\kubelet\\a\\b\\c")"},
+          {"RmdirContents", R"(path: "C:\\var\\lib\\kubelet\\a")"},
+          {"PathExists", R"(path: "C:\\var\\lib\\kubelet\\a")", kOk, "exists: true"},
+          {"PathExists", R"(path: "C:\\var\\lib\\kubelet\\a\\b")", kOk, "exists: false"},
+          {"RmdirContents", R"(path: "C:\\var\\lib\\kubelet\\none")", kNotFound, "does not exist"},
+          {"RmdirContents", R"(path: "D:\\a")", kDenied, "outside the working"},
+      }};
+  return {links, old_links, contents};
+}
+
+std::vector<Script> IscsiScripts() {
+#define PORTAL "target_portal { target_address: '10.0.0.5' target_port: 3260 }"
+#define OPEN "iqn: 'iqn.2026-01.example.storage:open'"
+#define CHAP "iqn: 'iqn.2026-01.example.storage:chap' chap_username: 'node-1'"
+#define MUTUAL "iqn: 'iqn.2026-01.example.storage:mutual' chap_username: 'node-1'"
+  const std::vector<Case> common = {
+      {"ListTargetPortals", "", kOk, ""},
+      {"ListTargetPortals", "", kInternal, kDeniedByWindows, "iscsi.ListPortals"},
+      {"DiscoverTargetPortal", PORTAL, kNotFound, "is not registered"},
+      {"AddTargetPortal", "target_portal { target_address: '10.0.0.5' }"},
+      {"AddTargetPortal", PORTAL},
+      {"AddTargetPortal", "target_portal { target_address: '10.0.0.6' }", kUnavailable,
+       "nothing answers"},
+      {"AddTargetPortal", "target_portal { target_address: '10.0.0.5' target_port: 65536 }",
+       kInvalid, "target_portal.target_port: 65536"},
+      {"AddTargetPortal", "", kInvalid, "target_portal.target_address: must not be empty"},
+      {"ListTargetPortals", "", kOk,
+       "target_portals { target_address: '10.0.0.5' target_port: 3260 }"},
+      {"DiscoverTargetPortal", PORTAL, kOk,
+       "iqns: 'iqn.2026-01.example.storage:open' iqns: 'iqn.2026-01.example.storage:chap' "
+       "iqns: 'iqn.2026-01.example.storage:mutual'"},
+      {"GetTargetDisks", PORTAL OPEN, kPrecondition, "is not connected"},
+      {"ConnectTarget", PORTAL OPEN},
+      {"ConnectTarget", PORTAL OPEN},
+      {"GetTargetDisks", PORTAL OPEN, kOk, "diskIDs: '10' diskIDs: '11'"},
+      {"ConnectTarget", PORTAL CHAP " auth_type: ONE_WAY_CHAP chap_secret: 'one-way-secret'"},
+      {"GetTargetDisks", PORTAL "iqn: 'iqn.2026-01.example.storage:chap'", kOk, "diskIDs: '12'"},
+      {"ConnectTarget", PORTAL MUTUAL " auth_type: ONE_WAY_CHAP chap_secret: 'one-way-secret'",
+       kPrecondition, "Authentication failed."},
+      {"ConnectTarget", PORTAL CHAP " auth_type: ONE_WAY_CHAP chap_secret: 'short'", kInvalid,
+       "chap_secret: must have 12 to 16 bytes"},
+      {"ConnectTarget", PORTAL OPEN " auth_type: 7", kInvalid,
+       "auth_type: 7 is not a value of AuthenticationType"},
+      {"ConnectTarget", PORTAL "iqn: 'disk1'", kInvalid, "iqn: is no iSCSI name"},
+      {"DisconnectTarget", PORTAL OPEN},
+      {"DisconnectTarget", PORTAL OPEN},
+      {"DisconnectTarget", PORTAL "iqn: 'iqn.2026-01.example.storage:gone'", kNotFound,
+       "offers no target"},
+      {"GetTargetDisks", PORTAL OPEN, kPrecondition, "is not connected"},
+      {"RemoveTargetPortal", PORTAL},
+      {"RemoveTargetPortal", PORTAL, kNotFound, "is not registered"},
+  };
+  const Script mutual{
+      "iscsi",
+      {"v1alpha2"},
+      {
+          {"AddTargetPortal", PORTAL},
+          {"ConnectTarget", PORTAL MUTUAL " auth_type: MUTUAL_CHAP chap_secret: 'one-way-secret'",
+           kPrecondition, "Authentication failed."},
+          {"SetMutualChapSecret", "MutualChapSecret: 'short'", kInvalid,
+           "mutual_chap_secret: must have 12 to 16 bytes"},
+          {"SetMutualChapSecret", "MutualChapSecret: 'mutual-secret1'"},
+          {"ConnectTarget", PORTAL MUTUAL " auth_type: MUTUAL_CHAP chap_secret: 'one-way-secret'"},
+          {"GetTargetDisks", PORTAL "iqn: 'iqn.2026-01.example.storage:mutual'", kOk,
+           "diskIDs: '13'"},
+      }};
+#undef PORTAL
+#undef OPEN
+#undef CHAP
+#undef MUTUAL
+  return {{"iscsi", {"v1alpha1", "v1alpha2"}, common}, mutual};
+}
+
+std::vector<Script> SmbScripts() {
+#define USER R"( username: "EXAMPLE\\storage" password: "correct horse")"
+  return {
+      {"smb",
+       {"v1", "v1alpha1", "v1beta1", "v1beta2"},
+       {
+           {"NewSmbGlobalMapping",
+            R"(remote_path: "//FileServer.example/Data/reports" local_path: "C:\\var\\lib\\kubelet\\s")" USER},
+           {"NewSmbGlobalMapping",
+            R"(remote_path: "\\\\fileserver.example\\data\\reports" local_path: "C:\\var\\lib\\kubelet\\s")" USER},
+           {"NewSmbGlobalMapping", R"(remote_path: "\\\\fileserver.example\\scratch")" USER},
+           {"NewSmbGlobalMapping",
+            R"(remote_path: "\\\\fileserver.example\\none" username: "u" password: "p")", kNotFound,
+            "has no share none"},
+           {"NewSmbGlobalMapping",
+            R"(remote_path: "\\\\oldnas.example\\public" username: "guest" password: "wrong")",
+            kPrecondition, "user name or password"},
+           {"NewSmbGlobalMapping", R"(remote_path: "C:\\data" username: "u")", kInvalid,
+            "remote_path: \"C:\\\\data\": it is not a share"},
+           {"RemoveSmbGlobalMapping", R"(remote_path: "//FILESERVER.EXAMPLE/data")"},
+           {"RemoveSmbGlobalMapping", R"(remote_path: "\\\\fileserver.example\\data")", kNotFound,
+            "is not mapped"},
+           {"RemoveSmbGlobalMapping", R"(remote_path: "\\\\.\\pipe\\x")", kInvalid,
+            "device paths are not allowed"},
+       }}};
+#undef USER
+}
+
+std::vector<Script> SystemScripts() {
+  return {
+      {"system",
+       {"v1alpha1"},
+       {
+           {"GetBIOSSerialNumber", "", kOk,
+            "serial_number: 'VMware-42 1a 7c 2e 90 4d 11 5f-b3 8e 6a 00 27 9c d4 51'"},
+           {"GetBIOSSerialNumber", "", kInternal, kDeniedByWindows, "system.GetBiosSerialNumber"},
+           {"GetService", "name: 'msiscsi'", kOk,
+            "display_name: 'Microsoft iSCSI Initiator Service' start_type: MANUAL status: STOPPED"},
+           {"GetService", "name: 'nobody'", kNotFound, "there is no service nobody"},
+           {"GetService", R"(name: "a\\b")", kInvalid, "holds no slash"},
+           {"StartService", "name: 'MSiSCSI'"},
+           {"StartService", "name: 'MSiSCSI'"},
+           {"GetService", "name: 'MSiSCSI'", kOk,
+            "display_name: 'Microsoft iSCSI Initiator Service' start_type: MANUAL status: RUNNING"},
+           {"StartService", "name: 'defragsvc'", kPrecondition, "disabled"},
+           {"StartService", "", kInvalid, "name: must not be empty"},
+           {"StopService", "name: 'MSiSCSI'"},
+           {"StopService", "name: 'MSiSCSI'"},
+           {"StopService", "name: 'LanmanWorkstation'", kPrecondition,
+            "SessionEnv is running and depends on LanmanWorkstation"},
+           {"StopService", "name: 'LanmanWorkstation' force: true"},
+           {"GetService", "name: 'SessionEnv'", kOk,
+            "display_name: 'Remote Desktop Configuration' start_type: MANUAL status: STOPPED"},
+       }}};
+}
+
+std::vector<Script> VolumeScripts() {
+#define TARGET R"("C:\\var\\lib\\kubelet\\plugins\\mnt")"
+#define SYSTEM_VOLUME R"("\\\\?\\Volume{00000000-c511-4c0d-9000-000000000001}\\")"
+#define NO_VOLUME R"(volume_id: "\\\\?\\Volume{00000000-0000-0000-0000-00000000dead}\\")"
+  // Disk 1 is partitioned, and the directory made, before each script; see the test.
+  const std::vector<Case> old_common = {
+      {"ListVolumesOnDisk", "disk_id: '1'", kOk, "volume_ids: '$V'"},
+      {"ListVolumesOnDisk", "disk_id: '0'", kOk, "volume_ids: " SYSTEM_VOLUME},
+      {"ListVolumesOnDisk", "disk_id: '1.0'", kInvalid, "disk_id: \"1.0\" is not a decimal"},
+      {"ListVolumesOnDisk", "disk_id: '66'", kNotFound, "there is no disk 66"},
+      {"IsVolumeFormatted", "volume_id: '$V'", kOk, "formatted: false"},
+      {"MountVolume", "volume_id: '$V' path: " TARGET, kPrecondition, "has no file system"},
+      {"FormatVolume", "volume_id: '$W'"},
+      {"FormatVolume", NO_VOLUME, kNotFound, "there is no volume"},
+      {"IsVolumeFormatted", "volume_id: '$V'", kOk, "formatted: true"},
+      {"IsVolumeFormatted", "volume_id: 'C:'", kInvalid, "volume_id: \"C:\" is not a volume id"},
+      {"MountVolume", "volume_id: '$V' path: " TARGET},
+      {"MountVolume", "volume_id: '$W' path: " TARGET},
+      {"MountVolume", R"(volume_id: '$V' path: "C:\\Windows\\Temp")", kDenied, "target_path: "},
+      {"ResizeVolume", "volume_id: '$V' size: 0"},
+      {"ResizeVolume", "volume_id: '$V' size: -1", kInvalid, "size_bytes: -1 is negative"},
+      {"ResizeVolume", "volume_id: '$V' size: 999999999999", kPrecondition, "has room for"},
+  };
+  const std::vector<Case> old_unmount = {
+      {"DismountVolume", "volume_id: '$V' path: " TARGET},
+      {"DismountVolume", "volume_id: '$V' path: " TARGET, kNotFound, "no volume is mounted"},
+  };
+  const std::vector<Case> old_queries = {
+      {"VolumeStats", "volume_id: '$V'", kOk, "volumeSize: 10717495296 volumeUsedSize: 33554432"},
+      {"VolumeStats", NO_VOLUME, kNotFound, "there is no volume"},
+      {"GetVolumeDiskNumber", "volume_id: '$V'", kOk, "diskNumber: 1"},
+      {"GetVolumeDiskNumber", "volume_id: '{}'", kInvalid, "is not a volume id"},
+      {"GetVolumeIDFromMount", "mount: " TARGET, kOk, "volume_id: '$V'"},
+      {"GetVolumeIDFromMount", R"(mount: "/var/lib/kubelet/plugins")", kNotFound,
+       "because it does not exist"},
+  };
+  const std::vector<Case> write_cache = {
+      {"WriteVolumeCache", "volume_id: '$V'"},
+      {"WriteVolumeCache", NO_VOLUME, kNotFound, "there is no volume"},
+  };
+  const std::vector<Case> now = {
+      {"ListVolumesOnDisk", "disk_number: 1", kOk, "volume_ids: '$V'"},
+      {"ListVolumesOnDisk", "disk_number: 1 partition_number: 2", kOk, "volume_ids: '$V'"},
+      {"ListVolumesOnDisk", "disk_number: 1 partition_number: 1", kOk, ""},
+      {"ListVolumesOnDisk", "disk_number: 1 partition_number: 9", kNotFound, "no partition 9"},
+      {"ListVolumesOnDisk", "disk_number: 66", kNotFound, "there is no disk 66"},
+      {"IsVolumeFormatted", "volume_id: '$V'", kOk, "formatted: false"},
+      {"IsVolumeFormatted", "volume_id: ''", kInvalid, "volume_id: \"\" is not a volume id"},
+      {"GetVolumeStats", "volume_id: '$V'", kPrecondition, "has no file system"},
+      {"FormatVolume", "volume_id: '$V'"},
+      {"FormatVolume", "volume_id: '$V'", kInternal, kDeniedByWindows, "volume.Format"},
+      {"IsVolumeFormatted", "volume_id: '$W'", kOk, "formatted: true"},
+      {"MountVolume", "volume_id: '$V' target_path: " TARGET},
+      {"MountVolume", "volume_id: '$V' target_path: " TARGET},
+      {"MountVolume", "volume_id: " SYSTEM_VOLUME " target_path: " TARGET, kExists,
+       "another volume is mounted"},
+      {"GetVolumeStats", "volume_id: '$V'", kOk, "total_bytes: 10717495296 used_bytes: 33554432"},
+      {"ResizeVolume", "volume_id: '$V' size_bytes: 1"},
+      {"ResizeVolume", "volume_id: '$V' size_bytes: -9", kInvalid, "size_bytes: -9 is negative"},
+      {"GetDiskNumberFromVolumeID", "volume_id: '$V'", kOk, "disk_number: 1"},
+      {"GetDiskNumberFromVolumeID", NO_VOLUME, kNotFound, "there is no volume"},
+      {"GetVolumeIDFromTargetPath", R"(target_path: "\\var\\lib\\kubelet/plugins/mnt/")", kOk,
+       "volume_id: '$V'"},
+      {"GetVolumeIDFromTargetPath", R"(target_path: "C:\\var\\lib\\kubelet\\none")", kNotFound,
+       "because it does not exist"},
+      {"WriteVolumeCache", "volume_id: '$V'"},
+      {"WriteVolumeCache", "volume_id: '$V'", kInternal, kDeniedByWindows, "volume.Flush"},
+      {"UnmountVolume", R"(volume_id: '$V' target_path: "C:\\var\\lib\\kubelet")", kDenied,
+       "is a working directory itself"},
+      {"UnmountVolume", "volume_id: '$V' target_path: " TARGET},
+      {"UnmountVolume", "volume_id: '$V' target_path: " TARGET, kNotFound, "no volume is mounted"},
+      {"GetDiskNumberFromVolumeID", "volume_id: '$V'", kOk, "disk_number: 1"},
+  };
+  const std::vector<Case> closest = {
+      {"ListVolumesOnDisk", "disk_number: 1", kOk, "volume_ids: '$V'"},
+      {"FormatVolume", "volume_id: '$V'"},
+      {"GetClosestVolumeIDFromTargetPath", "target_path: " TARGET, kOk,
+       "volume_id: " SYSTEM_VOLUME},
+      {"MountVolume", "volume_id: '$V' target_path: " TARGET},
+      {"GetClosestVolumeIDFromTargetPath", "target_path: " TARGET, kOk, "volume_id: '$V'"},
+      {"GetClosestVolumeIDFromTargetPath", R"(target_path: "C:\\var\\lib\\kubelet\\none")",
+       kNotFound, "does not exist"},
+  };
+#undef TARGET
+#undef SYSTEM_VOLUME
+#undef NO_VOLUME
+  const auto join = [](std::initializer_list<std::vector<Case>> parts) {
+    std::vector<Case> all;
+    for (const auto& part : parts) all.insert(all.end(), part.begin(), part.end());
+    return all;
+  };
+  return {{"volume", {"v1alpha1"}, join({old_common, old_unmount})},
+          {"volume", {"v1beta1"}, join({old_common, old_queries, old_unmount})},
+          {"volume", {"v1beta2"}, join({old_common, old_queries, write_cache, old_unmount})},
+          {"volume", {"v1beta3", "v1", "v2alpha1"}, now},
+          {"volume", {"v2alpha1"}, closest}};
+}
+
+}  // namespace
+
+const std::vector<Script>& AllScripts() {
+  static const auto* const kAll = [] {
+    auto* all = new std::vector<Script>();
+    for (auto* scripts : {&DiskScripts, &FilesystemScripts, &IscsiScripts, &SmbScripts,
+                          &SystemScripts, &VolumeScripts}) {
+      for (Script& script : scripts()) all->push_back(std::move(script));
+    }
+    return all;
+  }();
+  return *kAll;
+}
+
+}  // namespace csi_proxy::integration

@@ -1,0 +1,32 @@
+// What every rpc of every version must answer.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace csi_proxy::integration {
+
+// One call. Texts are textproto of the version's own messages; `$V` in them is the first volume id
+// that the script has been told, `$W` the same without its last backslash.
+struct Case {
+  const char* method;
+  const char* request;
+  // OK, and the whole response; or another code, and a part of its text.
+  absl::StatusCode code = absl::StatusCode::kOk;
+  const char* expected = "";
+  // When not empty, this host operation fails with Windows' error 5 first.
+  const char* fault = "";
+};
+
+// Calls made one after the other, on a fresh node, at each of the versions.
+struct Script {
+  const char* group;
+  std::vector<const char*> versions;
+  std::vector<Case> cases;
+};
+
+const std::vector<Script>& AllScripts();
+
+}  // namespace csi_proxy::integration

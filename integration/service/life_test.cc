@@ -1,0 +1,132 @@
+// Starting, stopping, restarting.
+#include <signal.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "gtest/gtest.h"
+#include "integration/service/calls.h"
+#include "server/transport/testing_posix.h"
+
+namespace csi_proxy::integration {
+namespace {
+
+TEST(LifeTest, AStopLetsCallsUnderWayFinish) {
+  const auto server = ServerProcess::Start();
+  ASSERT_TRUE(server.ok()) << server.status();
+  ASSERT_TRUE((*server)->InjectFault("operation: 'filesystem.Exists' latency_ms: 1500").ok());
+  absl::Status answer;
+  std::thread caller([&] {
+    const auto files = filesystem::v1::Client::Create((*server)->client_options());
+    answer = PathExists(*files, absl::StrCat(kRoot, "a")).status();
+  });
+  absl::SleepFor(absl::Milliseconds(500));
+  EXPECT_EQ((*server)->Stop(absl::Seconds(15)), 0);
+  caller.join();
+  EXPECT_TRUE(answer.ok()) << answer;
+  for (const auto& entry : std::filesystem::directory_iterator((*server)->directory())) {
+    EXPECT_NE(entry.path().extension(), ".sock") << entry.path();
+  }
+}
+
+TEST(LifeTest, AStopCancelsWhatOutlastsTheGracePeriod) {
+  const auto server = ServerProcess::Start({"--stop-grace-period=500ms"});
+  ASSERT_TRUE(server.ok()) << server.status();
+  ASSERT_TRUE((*server)->InjectFault("operation: 'filesystem.Exists' latency_ms: 60000").ok());
+  absl::Status answer;
+  std::thread caller([&] {
+    const auto files = filesystem::v1::Client::Create((*server)->client_options());
+    answer = PathExists(*files, absl::StrCat(kRoot, "a")).status();
+  });
+  absl::SleepFor(absl::Milliseconds(500));
+  const absl::Time start = absl::Now();
+  EXPECT_EQ((*server)->Stop(absl::Seconds(20)), 0);
+  EXPECT_LT(absl::Now() - start, absl::Seconds(10));
+  caller.join();
+  EXPECT_FALSE(answer.ok());
+}
+
+TEST(LifeTest, AClientOutlivesARestartOfTheService) {
+  const auto server = ServerProcess::Start();
+  ASSERT_TRUE(server.ok()) << server.status();
+  const auto files = filesystem::v1::Client::Create((*server)->client_options());
+  ASSERT_TRUE(files.ok());
+  for (int i = 0; i < 5; ++i) {
+    const auto before = PathExists(*files, absl::StrCat(kRoot, "a"));
+    EXPECT_TRUE(before.ok()) << before.status();
+    ASSERT_TRUE((*server)->Restart().ok());
+    const auto after = PathExists(*files, absl::StrCat(kRoot, "a"));
+    EXPECT_TRUE(after.ok()) << "the first call after restart " << i << ": " << after.status();
+  }
+}
+
+TEST(LifeTest, AClientWaitsForAServiceThatComesBack) {
+  const auto server = ServerProcess::Start();
+  ASSERT_TRUE(server.ok()) << server.status();
+  const auto files = filesystem::v1::Client::Create((*server)->client_options());
+  (*server)->Stop(absl::Seconds(20));
+  absl::Status answer;
+  std::thread caller([&] { answer = PathExists(*files, absl::StrCat(kRoot, "a")).status(); });
+  absl::SleepFor(absl::Milliseconds(500));
+  ASSERT_TRUE((*server)->Restart().ok());
+  caller.join();
+  EXPECT_TRUE(answer.ok()) << answer;
+  (*server)->Stop(absl::Seconds(20));
+  const absl::Status gone = PathExists(*files, absl::StrCat(kRoot, "a")).status();
+  EXPECT_TRUE(absl::IsUnavailable(gone)) << gone;
+}
+
+TEST(LifeTest, ASecondServerAtTheSamePlaceRefusesToStart) {
+  const auto server = ServerProcess::Start();
+  ASSERT_TRUE(server.ok()) << server.status();
+  const std::string command = absl::StrCat(
+      CSI_PROXY_BINARY, " --host=simulated --socket-dir=", (*server)->directory(), " 2>/dev/null");
+  EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 1);
+  const auto files = filesystem::v1::Client::Create((*server)->client_options());
+  EXPECT_TRUE(PathExists(*files, absl::StrCat(kRoot, "a")).ok()) << "the first one is unharmed";
+}
+
+TEST(LifeTest, AKilledServersSocketsAreTakenOver) {
+  const auto server = ServerProcess::Start();
+  ASSERT_TRUE(server.ok()) << server.status();
+  kill((*server)->pid(), SIGKILL);
+  (*server)->Stop(absl::Seconds(5));
+  ASSERT_TRUE((*server)->Restart().ok());
+  const auto files = filesystem::v1::Client::Create((*server)->client_options());
+  EXPECT_TRUE(PathExists(*files, absl::StrCat(kRoot, "a")).ok());
+}
+
+// Passwords and CHAP secrets of every kind of call, good and bad, appear nowhere.
+TEST(LifeTest, NoSecretReachesTheLogOrADump) {
+  const auto server = ServerProcess::Start({"-v=9"});
+  ASSERT_TRUE(server.ok()) << server.status();
+  const std::string flags = absl::StrCat(" --socket-dir=", (*server)->directory());
+  const std::string ctl = CSI_PROXYCTL_BINARY;
+  std::string output;
+  for (
+      const std::string& arguments : std::vector<std::string>{
+          R"( smb NewSmbGlobalMapping --remote-path='\\fileserver.example\data' --username='EXAMPLE\storage' --password='correct horse')",
+          R"( smb NewSmbGlobalMapping --remote-path='\\fileserver.example\scratch' --username=u --password=Wr0ngSecret)",
+          R"( smb NewSmbGlobalMapping --remote-path=bad --username=u --password=Wr0ngSecret)",
+          R"( iscsi AddTargetPortal --target-portal.target-address=10.0.0.5)",
+          R"( iscsi ConnectTarget --target-portal.target-address=10.0.0.5 --iqn=iqn.2026-01.example.storage:chap --auth-type=ONE_WAY_CHAP --chap-username=node-1 --chap-secret=Wr0ngChapKey)",
+          R"( iscsi ConnectTarget --target-portal.target-address=10.0.0.5 --iqn=iqn.2026-01.example.storage:chap --auth-type=ONE_WAY_CHAP --chap-username=node-1 --chap-secret=short1)",
+          R"( iscsi SetMutualChapSecret --mutualchapsecret=MutualKey1234)", R"( sim DumpState)"}) {
+    FILE* const pipe = popen((ctl + arguments + flags + " 2>&1").c_str(), "r");
+    char buffer[4096];
+    while (const size_t n = fread(buffer, 1, sizeof(buffer), pipe)) output.append(buffer, n);
+    pclose(pipe);
+  }
+  EXPECT_TRUE(absl::StrContains((*server)->Log(), "NewSmbGlobalMapping")) << "calls are logged";
+  for (const char* secret : {"correct horse", "Wr0ngSecret", "Wr0ngChapKey", "short1",
+                             "MutualKey1234", "one-way-secret", "mutual-secret1"}) {
+    EXPECT_FALSE(absl::StrContains((*server)->Log(), secret)) << secret;
+    EXPECT_FALSE(absl::StrContains(output, secret)) << secret;
+  }
+}
+
+}  // namespace
+}  // namespace csi_proxy::integration

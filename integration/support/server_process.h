@@ -1,0 +1,60 @@
+// The real program, started and stopped by tests.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "client/client_options.h"
+#include "server/host/simulated/admin.pb.h"
+
+namespace csi_proxy::integration {
+
+// A running csi-proxy with a simulated node, in a socket directory of its own. Ends with the
+// object, and its standard error is kept.
+class ServerProcess {
+ public:
+  // Starts it and waits until its pipes are there.
+  static absl::StatusOr<std::unique_ptr<ServerProcess>> Start(
+      const std::vector<std::string>& more_flags = {});
+  ~ServerProcess();
+
+  const std::string& directory() const { return directory_; }
+  ClientOptions client_options() const;
+  pid_t pid() const { return pid_; }
+
+  // Calls the node's admin service.
+  absl::Status Admin(const std::string& method, const google::protobuf::Message& request,
+                     google::protobuf::Message* response);
+  absl::Status Reset();
+  absl::Status InjectFault(const std::string& textproto);
+  csi_proxy::simulated::Node Dump();
+
+  // Ends the process with a signal and starts it again at the same place.
+  absl::Status Restart();
+  // Sends SIGTERM and waits; the exit code, or -1 when it had to be killed after `limit`.
+  int Stop(absl::Duration limit);
+
+  // What it wrote to standard error so far.
+  std::string Log() const;
+
+ private:
+  ServerProcess() = default;
+  absl::Status Launch();
+
+  std::string directory_;
+  std::vector<std::string> flags_;
+  pid_t pid_ = -1;
+};
+
+// A number from /proc/<pid>/status, as VmRSS in KiB or Threads; -1 when there is none.
+int64_t ProcessStatus(pid_t pid, const std::string& name);
+// How many descriptors a process has open.
+int64_t OpenDescriptors(pid_t pid);
+
+}  // namespace csi_proxy::integration

@@ -1,0 +1,45 @@
+#include "server/base/unicode.h"
+
+#include "gtest/gtest.h"
+
+namespace csi_proxy {
+namespace {
+
+TEST(UnicodeTest, EveryCodePointComesBack) {
+  for (char32_t c = 0; c <= 0x10FFFF; ++c) {
+    if (c >= 0xD800 && c <= 0xDFFF) continue;
+    std::string text;
+    AppendUtf8(c, &text);
+    absl::string_view rest = text;
+    char32_t back = 0;
+    ASSERT_TRUE(ConsumeCodePoint(&rest, &back)) << std::hex << static_cast<uint32_t>(c);
+    ASSERT_EQ(back, c);
+    ASSERT_TRUE(rest.empty());
+  }
+}
+
+TEST(UnicodeTest, RefusesWhatIsNoUtf8) {
+  for (const char* text :
+       {"\x80", "\xC0\x80", "\xC1\xBF", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xF0\x8F\xBF\xBF",
+        "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xC3", "\xE2\x82", "\xC3(", "\xFF"}) {
+    EXPECT_EQ(Utf16Length(text), -1) << text;
+  }
+}
+
+TEST(UnicodeTest, CountsUtf16Units) {
+  EXPECT_EQ(Utf16Length(""), 0);
+  EXPECT_EQ(Utf16Length("aé文"), 3);
+  EXPECT_EQ(Utf16Length("😀"), 2);
+}
+
+TEST(UnicodeTest, UpperCaseIsStable) {
+  for (char32_t c = 0; c < 0x20000; ++c) ASSERT_EQ(UpperCase(UpperCase(c)), UpperCase(c)) << +c;
+  EXPECT_EQ(UpperCase(U'ÿ'), U'Ÿ');
+  EXPECT_EQ(UpperCase(U'я'), U'Я');
+  EXPECT_EQ(UpperCase(U'ς'), U'Σ');
+  EXPECT_EQ(UpperCase(U'÷'), U'÷');
+  EXPECT_EQ(UpperCase(U'ı'), U'ı') << "as NTFS has it";
+}
+
+}  // namespace
+}  // namespace csi_proxy

@@ -1,0 +1,110 @@
+#include "server/base/windows_path.h"
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "gtest/gtest.h"
+#include "server/base/hostile_paths.h"
+
+namespace csi_proxy {
+namespace {
+
+WindowsPath Path(absl::string_view text) {
+  const absl::StatusOr<WindowsPath> path = WindowsPath::Parse("path", text);
+  EXPECT_TRUE(path.ok()) << path.status();
+  return *path;
+}
+
+std::string Spelt(absl::string_view text) { return Path(text).ToString(); }
+
+TEST(WindowsPathTest, HasOneSpelling) {
+  EXPECT_EQ(Spelt(R"(C:\a\b)"), R"(C:\a\b)");
+  EXPECT_EQ(Spelt("c:/a//b/"), R"(C:\a\b)");
+  EXPECT_EQ(Spelt(R"(C:\.\a\.\b\.)"), R"(C:\a\b)");
+  EXPECT_EQ(Spelt("C:/"), R"(C:\)");
+}
+
+TEST(WindowsPathTest, ContainsByComponentWithoutCase) {
+  const WindowsPath root = Path(R"(C:\var\lib\kubelet)");
+  EXPECT_TRUE(root.Contains(root));
+  EXPECT_TRUE(root.Contains(Path(R"(c:\VAR\lib\Kubelet\pods)")));
+  EXPECT_FALSE(root.Contains(Path(R"(C:\var\lib\kubelet-evil)")));
+  EXPECT_FALSE(root.Contains(Path(R"(C:\var\lib)")));
+  EXPECT_FALSE(root.Contains(Path(R"(D:\var\lib\kubelet\pods)")));
+  EXPECT_TRUE(Path("C:\\").Contains(root));
+}
+
+TEST(WindowsPathTest, ChildAndParent) {
+  EXPECT_EQ(Path("C:\\a").Child("b").ToString(), R"(C:\a\b)");
+  EXPECT_EQ(Path(R"(C:\a\b)").Parent().ToString(), "C:\\a");
+  EXPECT_EQ(Path("C:\\").Parent().ToString(), "C:\\");
+}
+
+TEST(WindowsPathTest, EqualityIgnoresCaseInAllScripts) {
+  EXPECT_EQ(Path("C:\\ÄÖ\\ж\\σ"), Path("C:\\äö\\Ж\\Σ"));
+  EXPECT_FALSE(Path("C:\\a") == Path("C:\\b"));
+  EXPECT_FALSE(Path("C:\\a") == Path("C:\\a\\b"));
+}
+
+TEST(WindowsPathTest, LenientTakesWhatDriversSend) {
+  for (const char* text :
+       {R"(\var\lib\kubelet\a)", "/var/lib/kubelet/a/", R"(C:\var\lib\kubelet\a\)",
+        R"(\\?\C:\var\lib\kubelet\a)", "c:/var/lib/kubelet/a"}) {
+    const auto path = WindowsPath::ParseLenient("path", text);
+    ASSERT_TRUE(path.ok()) << text << ": " << path.status();
+    EXPECT_EQ(path->ToString(), R"(C:\var\lib\kubelet\a)") << text;
+  }
+  EXPECT_EQ(WindowsPath::ParseLenient("path", "\\a", 'D')->ToString(), "D:\\a");
+  for (const char* text : {R"(\\?\UNC\h\s)", R"(\\h\s)", R"(\\.\C:\a)", R"(\??\C:\a)", "a\\b", "",
+                           R"(\\?\Volume{00000000-c511-4c0d-9000-000000000001}\)", R"(\..\a)",
+                           R"(\\?\C:a)", R"(\\?\C:\..\a)"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(WindowsPath::ParseLenient("path", text).status())) << text;
+  }
+}
+
+TEST(HostilePathsTest, AreManyAndEachHasItsFate) {
+  const PathRoots roots({Path(R"(C:\var\lib\kubelet)")});
+  const std::vector<HostilePath> all = HostilePaths();
+  EXPECT_GE(all.size(), 150u);
+  for (const HostilePath& hostile : all) {
+    const auto path = WindowsPath::Parse("path", hostile.text);
+    const absl::Status status = path.ok() ? roots.Check("path", *path) : path.status();
+    const std::string shown = absl::CHexEscape(hostile.text.substr(0, 80));
+    EXPECT_EQ(status.code(), hostile.code) << shown << ": " << status;
+    EXPECT_TRUE(absl::StrContains(status.message(), hostile.rule)) << shown << ": " << status;
+    if (!status.ok()) {
+      EXPECT_TRUE(absl::StartsWith(status.message(), "path: ")) << status;
+      EXPECT_LT(status.message().size(), 1024u) << "an error does not repeat a hostile megabyte";
+    }
+  }
+}
+
+TEST(PathRootsTest, NamesFieldPathAndRoots) {
+  const PathRoots roots({Path("C:\\a"), Path("D:\\b")});
+  EXPECT_TRUE(roots.Check("f", Path("D:\\B\\c")).ok());
+  const absl::Status status = roots.Check("f", Path("E:\\"));
+  EXPECT_TRUE(absl::IsPermissionDenied(status));
+  for (const char* part : {"f: ", "E:", "C:\\a", "D:\\b"}) {
+    EXPECT_TRUE(absl::StrContains(status.message(), part)) << status;
+  }
+}
+
+TEST(UncPathTest, HasAShareAndASpelling) {
+  const auto path = UncPath::Parse("remote_path", "//Host.Example/Data//Reports/");
+  ASSERT_TRUE(path.ok()) << path.status();
+  EXPECT_EQ(path->Share(), R"(\\host.example\data)");
+  EXPECT_EQ(path->ToString(), R"(\\Host.Example\Data\Reports)");
+}
+
+TEST(UncPathTest, RefusesWhatIsNoShare) {
+  for (const char* text :
+       {"", "\\\\", "\\\\host", "\\\\host\\", "host\\share", "C:\\a", R"(\\?\UNC\h\s)",
+        R"(\\.\pipe\x)", R"(\\host\share\..\other)", R"(\\host\pipe\x)", R"(\\host\IPC$)",
+        R"(\\\host\share)", R"(\\ho st\share)", R"(\\host\sh*re)", R"(\\host\share\a:b)",
+        R"(\\..\share)", R"(\\host\..)", "\\\\host\\share\n", R"(\\host\mailslot\x)"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(UncPath::Parse("remote_path", text).status())) << text;
+  }
+  EXPECT_FALSE(UncPath::Parse("remote_path", "\\\\h\\" + std::string(81, 's')).ok());
+}
+
+}  // namespace
+}  // namespace csi_proxy
