@@ -326,7 +326,7 @@ std::vector<Script> VolumeScripts() {
       {"DismountVolume", "volume_id: '$V' path: " TARGET, kNotFound, "no volume is mounted"},
   };
   const std::vector<Case> old_queries = {
-      {"VolumeStats", "volume_id: '$V'", kOk, "volumeSize: 10717495296 volumeUsedSize: 33554432"},
+      {"VolumeStats", "volume_id: '$V'", kOk, "volumeSize: 10718543872 volumeUsedSize: 33554432"},
       {"VolumeStats", NO_VOLUME, kNotFound, "there is no volume"},
       {"GetVolumeDiskNumber", "volume_id: '$V'", kOk, "diskNumber: 1"},
       {"GetVolumeDiskNumber", "volume_id: '{}'", kInvalid, "is not a volume id"},
@@ -354,7 +354,7 @@ std::vector<Script> VolumeScripts() {
       {"MountVolume", "volume_id: '$V' target_path: " TARGET},
       {"MountVolume", "volume_id: " SYSTEM_VOLUME " target_path: " TARGET, kExists,
        "another volume is mounted"},
-      {"GetVolumeStats", "volume_id: '$V'", kOk, "total_bytes: 10717495296 used_bytes: 33554432"},
+      {"GetVolumeStats", "volume_id: '$V'", kOk, "total_bytes: 10718543872 used_bytes: 33554432"},
       {"ResizeVolume", "volume_id: '$V' size_bytes: 1"},
       {"ResizeVolume", "volume_id: '$V' size_bytes: -9", kInvalid, "size_bytes: -9 is negative"},
       {"GetDiskNumberFromVolumeID", "volume_id: '$V'", kOk, "disk_number: 1"},

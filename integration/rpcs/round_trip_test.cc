@@ -36,10 +36,7 @@ bool IsDecimal(const Field& field) {
   return false;
 }
 
-bool IsDropped(const Field& field) {
-  return (field.name() == "error" || field.name() == "context") &&
-         field.file()->message_type_count() > 0;
-}
+bool IsDropped(const Field& field) { return field.name() == "error" || field.name() == "context"; }
 
 class Generator {
  public:
@@ -100,7 +97,6 @@ class Generator {
   void FillEntry(pb::Message* entry) {
     Set(entry, entry->GetDescriptor()->map_key());
     Set(entry, entry->GetDescriptor()->map_value());
-    // The open map of the old DiskIDs has two keys; see FixIdentifiers.
   }
 
   uint32_t Number32() {
@@ -198,7 +194,7 @@ TEST_P(RoundTripTest, RefusesWhatIsNoDecimalNumber) {
     for (int f = 0; f < type->field_count(); ++f) {
       const Field* const field = type->field(f);
       const Field* const text = field->is_map() ? field->message_type()->map_key() : field;
-      if (!IsDecimal(*text)) continue;
+      if (text->type() != Field::TYPE_STRING || !IsDecimal(*text)) continue;
       for (const char* bad : {"", " ", "-1", "+1", "1 ", " 1", "1.0", "0x1", "4294967296",
                               "18446744073709551616", "99999999999999999999999", "one", "１"}) {
         SCOPED_TRACE(absl::StrCat(field->full_name(), " = \"", bad, "\""));

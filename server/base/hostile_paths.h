@@ -151,11 +151,12 @@ inline std::vector<HostilePath> HostilePaths() {
   // Lengths, in UTF-16 units.
   const auto long_path = [&](size_t length) {
     std::string text = root;
-    while (text.size() + 101 <= length) text += "\\" + std::string(100, 'd');
-    if (text.size() + 1 < length) text += "\\" + std::string(length - text.size() - 1, 'e');
+    while (text.size() + 101 <= length) text.append(1, '\\').append(100, 'd');
+    if (text.size() + 1 < length) text.append(1, '\\').append(length - text.size(), 'e');
     return text;
   };
-  for (const size_t length : {259u, 260u, 261u, 1024u}) add(long_path(length), kOk, "");
+  for (const size_t length : {259u, 260u, 261u, 1024u, 32'766u, 32'767u})
+    add(long_path(length), kOk, "");
   add(long_path(32'768), kInvalid, "longer than 32767");
   add(long_path(65'536), kInvalid, "longer than 32767");
   below(std::string(255, 'n'), kOk, "");

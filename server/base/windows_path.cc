@@ -134,7 +134,8 @@ absl::StatusOr<WindowsPath> WindowsPath::ParseLenient(absl::string_view field,
                                                       absl::string_view text, char default_drive) {
   if (absl::Status status = CheckText(field, text); !status.ok()) return status;
   // Only a drive may follow the prefix: `\\?\UNC\` and `\\?\Volume{...}` stay refused by Parse().
-  if (IsDeviceForm(text) && text[2] == '?' && text.size() > 5 && text[5] == ':') {
+  if (IsDeviceForm(text) && IsSeparator(text[1]) && text[2] == '?' && text.size() > 5 &&
+      text[5] == ':') {
     return Parse(field, text.substr(4));
   }
   if (IsSeparator(text[0]) && (text.size() == 1 || !IsSeparator(text[1])) && !IsDeviceForm(text)) {
