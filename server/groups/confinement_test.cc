@@ -1,0 +1,176 @@
+// No path, link or race leads a call out of the working directories. A sentinel outside must stay
+// untouched whatever is tried.
+#include <atomic>
+#include <thread>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/base/hostile_paths.h"
+#include "server/groups/testing.h"
+
+namespace csi_proxy::groups {
+namespace {
+
+constexpr char kSentinel[] = R"(C:\outside\sentinel\file)";
+
+class ConfinementTest : public HandlerTest {
+ protected:
+  ConfinementTest() {
+    EXPECT_TRUE(node_->WriteFile(*WindowsPath::Parse("p", kSentinel), 7, false).ok());
+  }
+
+  // Every call that takes a path, with what it answers.
+  std::vector<std::pair<const char*, absl::Status>> TryAll(const std::string& path) {
+    const std::string volume = R"(\\?\Volume{00000000-c511-4c0d-9000-000000000001}\)";
+    return {
+        {"PathExists", filesystem_->PathExists(context_, {.path = path}).status()},
+        {"IsSymlink", filesystem_->IsSymlink(context_, {.path = path}).status()},
+        {"Mkdir", Mkdir(path)},
+        {"CreateSymlink from", Link(path, Below("made-link"))},
+        {"CreateSymlink to", Link(Below("pods"), path)},
+        {"RmdirContents", filesystem_->RmdirContents(context_, {.path = path}).status()},
+        {"Rmdir", Rmdir(path)},
+        {"Rmdir force", Rmdir(path, true)},
+        {"MountVolume",
+         volume_->MountVolume(context_, {.volume_id = volume, .target_path = path}).status()},
+        {"UnmountVolume",
+         volume_->UnmountVolume(context_, {.volume_id = volume, .target_path = path}).status()},
+        {"NewSmbGlobalMapping",
+         path.empty()
+             ? absl::InvalidArgumentError("local_path: the path is empty")
+             : smb_->NewSmbGlobalMapping(context_, {.remote_path = R"(\\fileserver.example\data)",
+                                                    .local_path = path,
+                                                    .username = R"(EXAMPLE\storage)",
+                                                    .password = "correct horse"})
+                   .status()},
+    };
+  }
+
+  // Everything on C: but the working directory.
+  std::string Outside() {
+    std::string all;
+    const auto state = node_->Snapshot();
+    const auto& tree = state.disks[0].partitions[2].volume->tree;
+    for (const auto id : tree.Walk()) {
+      const std::string path = tree.PathOf(id);
+      if (absl::StartsWithIgnoreCase(path, R"(var\lib\kubelet\)")) continue;
+      absl::StrAppend(&all, path, " ", tree.at(id).size_bytes, " ", tree.at(id).target, "\n");
+    }
+    return all;
+  }
+};
+
+TEST_F(ConfinementTest, HostilePathsAreRefusedByEveryCall) {
+  const std::string before = Outside();
+  for (const HostilePath& hostile : HostilePaths()) {
+    if (hostile.code == absl::StatusCode::kOk) continue;
+    for (const auto& [call, status] : TryAll(hostile.text)) {
+      const std::string shown = absl::CHexEscape(hostile.text.substr(0, 80));
+      EXPECT_EQ(status.code(), hostile.code) << call << " " << shown << ": " << status;
+      EXPECT_TRUE(absl::StrContains(status.message(), hostile.rule))
+          << call << " " << shown << ": " << status;
+    }
+  }
+  EXPECT_EQ(Outside(), before);
+}
+
+TEST_F(ConfinementTest, HarmlessOnesOfTheTableWork) {
+  for (const HostilePath& hostile : HostilePaths()) {
+    if (hostile.code != absl::StatusCode::kOk) continue;
+    const auto answer = filesystem_->PathExists(context_, {.path = hostile.text});
+    EXPECT_TRUE(answer.ok()) << absl::CHexEscape(hostile.text.substr(0, 80)) << answer.status();
+  }
+}
+
+// Links that others made, to everywhere, met at every depth of a path.
+TEST_F(ConfinementTest, LinksThatLeaveTheTreeLeadNowhere) {
+  const char* const targets[] = {R"(C:\outside)",
+                                 R"(C:\)",
+                                 R"(C:\var\lib)",
+                                 R"(C:\Windows)",
+                                 R"(C:\var\lib\kubelet-evil)",
+                                 R"(\\fileserver.example\data)",
+                                 R"(D:\)"};
+  ASSERT_TRUE(
+      node_->WriteFile(*WindowsPath::Parse("p", R"(C:\var\lib\kubelet-evil\f)"), 1, false).ok());
+  ASSERT_TRUE(smb_->NewSmbGlobalMapping(context_, {.remote_path = R"(\\fileserver.example\data)",
+                                                   .local_path = "",
+                                                   .username = R"(EXAMPLE\storage)",
+                                                   .password = "correct horse"})
+                  .ok());
+  const std::string before = Outside();
+  int n = 0;
+  for (const char* target : targets) {
+    for (const std::string& above : {std::string(), std::string("a\\"), std::string("a\\b\\c\\")}) {
+      const std::string link = Below(absl::StrCat(above, "link", n++));
+      ASSERT_TRUE(node_->MakeLink(*WindowsPath::Parse("p", link), target).ok());
+      for (const char* rest : {"\\sentinel", "\\sentinel\\file", "\\new", "\\new\\deeper"}) {
+        for (const auto& [call, status] : TryAll(link + rest)) {
+          // A drive that is not there is refused or not found: nothing is behind it.
+          EXPECT_FALSE(status.ok()) << call << " " << link << rest << " -> " << target;
+          EXPECT_TRUE(absl::IsPermissionDenied(status))
+              << call << " " << link << rest << " -> " << target << ": " << status;
+          EXPECT_TRUE(absl::StrContains(status.message(), "link")) << status;
+        }
+      }
+      EXPECT_FALSE(filesystem_->RmdirContents(context_, {.path = link}).ok());
+      EXPECT_TRUE(Rmdir(link, true).ok()) << "the link itself may go";
+    }
+  }
+  EXPECT_EQ(Outside(), before);
+}
+
+TEST_F(ConfinementTest, LinksWithinTheTreeAreFollowed) {
+  ASSERT_TRUE(Mkdir(Below("real\\inner")).ok());
+  ASSERT_TRUE(Link(Below("real"), Below("one")).ok());
+  ASSERT_TRUE(Link(Below("one\\inner"), Below("two")).ok());
+  EXPECT_TRUE(Mkdir(Below("two\\made")).ok());
+  EXPECT_TRUE(Exists(Below("real\\inner\\made")));
+}
+
+TEST_F(ConfinementTest, AChainOfLinksThatLeavesAtItsEndIsRefused) {
+  ASSERT_TRUE(node_->MakeLink(*WindowsPath::Parse("p", Below("last")), R"(C:\outside)").ok());
+  ASSERT_TRUE(node_->MakeLink(*WindowsPath::Parse("p", Below("first")), Below("last")).ok());
+  EXPECT_TRUE(absl::IsPermissionDenied(Mkdir(Below("first\\x"))));
+  EXPECT_TRUE(absl::IsPermissionDenied(Rmdir(Below("first\\sentinel"), true)));
+}
+
+TEST_F(ConfinementTest, ALoopOfLinksEnds) {
+  ASSERT_TRUE(node_->MakeLink(*WindowsPath::Parse("p", Below("a")), Below("b")).ok());
+  ASSERT_TRUE(node_->MakeLink(*WindowsPath::Parse("p", Below("b")), Below("a")).ok());
+  for (const auto& [call, status] : TryAll(Below("a\\x"))) EXPECT_FALSE(status.ok()) << call;
+}
+
+// An attacker swaps a directory for a link while calls go through it: each call sees one or the
+// other, and none reaches what the link points to.
+TEST_F(ConfinementTest, ALinkSwappedBetweenCheckAndUseGainsNothing) {
+  const std::string before = Outside();
+  const WindowsPath swapped = *WindowsPath::Parse("p", Below("swap"));
+  std::atomic<bool> stop = false;
+  std::thread attacker([&] {
+    while (!stop) {
+      (void)Rmdir(Below("swap"), true);
+      (void)node_->MakeLink(swapped, R"(C:\outside)");
+      (void)Rmdir(Below("swap"), true);
+      (void)Mkdir(Below("swap\\sentinel"));
+    }
+  });
+  int refused = 0, worked = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const std::string path = Below("swap\\sentinel");
+    const absl::Status status = i % 3 == 0 ? Rmdir(path, true)
+                                : i % 3 == 1
+                                    ? Mkdir(path + "\\file")
+                                    : filesystem_->RmdirContents(context_, {.path = path}).status();
+    ++(status.ok() ? worked : refused);
+  }
+  stop = true;
+  attacker.join();
+  EXPECT_GT(refused, 0) << "the link was met";
+  EXPECT_GT(worked, 0) << "the directory was met";
+  EXPECT_EQ(Outside(), before);
+}
+
+}  // namespace
+}  // namespace csi_proxy::groups
