@@ -20,12 +20,27 @@ sockets=$(mktemp -d /tmp/csi-proxy-quickstart-XXXXXX)
 export CSI_PROXY_SOCKET_DIR=$sockets
 $build/server/csi-proxy --host=simulated --socket-dir="$sockets" 2>"$sockets.log" &
 server=$!
-trap 'kill $server 2>/dev/null; wait $server 2>/dev/null; rm -rf "$sockets" "$sockets.log"' EXIT
+finish() {
+  local code=$?
+  kill $server 2>/dev/null || true
+  wait $server 2>/dev/null || true
+  rm -rf "$sockets" "$sockets.log"
+  exit $code
+}
+trap finish EXIT
 for _ in $(seq 200); do [[ -S $sockets/csi-proxy-volume-v1.sock ]] && break; sleep 0.05; done
 
 # Calls an rpc, shows the call, and leaves the answer in $answer.
 call() {
-  printf '  $ csi-proxyctl %s\n' "$(printf '%q ' "$@" | sed "s/password=[^ ]*/password=.../")"
+  local argument line=""
+  for argument in "$@"; do
+    case $argument in
+      --password=*) argument="--password=..." ;;
+      *[\\\ {]*) argument="${argument%%=*}='${argument#*=}'" ;;
+    esac
+    line+=" $argument"
+  done
+  printf '  $ csi-proxyctl%s\n' "$line"
   answer=$($build/client/ctl/csi-proxyctl "$@" --output=json) || die "csi-proxyctl $1 $2"
 }
 # Checks the answer, or with `state` first the node's own state, by a jq expression.
