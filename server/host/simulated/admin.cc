@@ -27,9 +27,13 @@ class AdminService final : public proto::Admin::CallbackService {
   explicit AdminService(Node* node) : node_(node) {}
 
   Reactor* AttachDisk(Context* context, const proto::AttachDiskRequest* request,
-                      proto::AttachDiskResponse*) override {
+                      proto::AttachDiskResponse* response) override {
     absl::StatusOr<Disk> disk = DiskFromProto(request->disk());
-    return Answer(context, disk.ok() ? node_->AttachDisk(*std::move(disk)) : disk.status());
+    if (!disk.ok()) return Answer(context, disk.status());
+    const auto number = request->choose_number() ? std::nullopt : std::optional(disk->number);
+    const absl::StatusOr<uint32_t> attached = node_->AttachDisk(*std::move(disk), number);
+    if (attached.ok()) response->set_disk_number(*attached);
+    return Answer(context, attached.status());
   }
   Reactor* DetachDisk(Context* context, const proto::DetachDiskRequest* request,
                       proto::DetachDiskResponse*) override {
@@ -41,15 +45,12 @@ class AdminService final : public proto::Admin::CallbackService {
   }
   Reactor* AddShare(Context* context, const proto::AddShareRequest* request,
                     proto::AddShareResponse*) override {
-    const absl::StatusOr<UncPath> path =
-        UncPath::Parse("share", "\\\\" + request->server() + "\\" + request->share());
-    return Answer(context,
-                  path.ok() ? node_->AddShare(path->host(), path->share()) : path.status());
+    return Answer(context, node_->AddShare(request->server(), request->share()));
   }
   Reactor* SetSmbPassword(Context* context, const proto::SetSmbPasswordRequest* request,
                           proto::SetSmbPasswordResponse*) override {
-    return Answer(context, node_->SetSmbPassword(request->server(), request->user(),
-                                                 Secret(request->password())));
+    return Answer(context, node_->ChangeSharePassword(request->server(), request->user(),
+                                                      Secret(request->password())));
   }
   Reactor* SetServerReachable(Context* context, const proto::SetServerReachableRequest* request,
                               proto::SetServerReachableResponse*) override {
@@ -63,8 +64,7 @@ class AdminService final : public proto::Admin::CallbackService {
                        proto::InjectFaultResponse*) override {
     absl::StatusOr<FaultRule> rule = FaultFromProto(request->fault());
     if (!rule.ok()) return Answer(context, rule.status());
-    node_->InjectFault(*std::move(rule));
-    return Answer(context, absl::OkStatus());
+    return Answer(context, node_->InjectFault(*std::move(rule)));
   }
   Reactor* ClearFaults(Context* context, const proto::ClearFaultsRequest*,
                        proto::ClearFaultsResponse*) override {
@@ -73,19 +73,21 @@ class AdminService final : public proto::Admin::CallbackService {
   }
   Reactor* WriteFile(Context* context, const proto::WriteFileRequest* request,
                      proto::WriteFileResponse*) override {
-    const absl::StatusOr<WindowsPath> path = WindowsPath::Parse("path", request->path());
     return Answer(context,
-                  path.ok() ? node_->WriteFile(*path, request->size_bytes(), request->read_only())
-                            : path.status());
+                  node_->WriteFile(request->path(), request->size_bytes(), request->read_only()));
+  }
+  Reactor* MakeDirectory(Context* context, const proto::MakeDirectoryRequest* request,
+                         proto::MakeDirectoryResponse*) override {
+    return Answer(context, node_->MakeDirectory(request->path()));
   }
   Reactor* MakeLink(Context* context, const proto::MakeLinkRequest* request,
                     proto::MakeLinkResponse*) override {
-    const absl::StatusOr<WindowsPath> path = WindowsPath::Parse("path", request->path());
-    return Answer(context, path.ok() ? node_->MakeLink(*path, request->target()) : path.status());
+    return Answer(context, node_->MakeLink(request->path(), request->target()));
   }
   Reactor* DumpState(Context* context, const proto::DumpStateRequest*,
                      proto::DumpStateResponse* response) override {
     *response->mutable_node() = StateToProto(node_->Snapshot());
+    response->set_json(ToJson(response->node()));
     return Answer(context, absl::OkStatus());
   }
   Reactor* Reset(Context* context, const proto::ResetRequest*, proto::ResetResponse*) override {

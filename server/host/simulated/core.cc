@@ -1,44 +1,102 @@
 #include "server/host/simulated/core.h"
 
-#include <algorithm>
 #include <optional>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "absl/time/clock.h"
 #include "server/base/windows_path.h"
+#include "server/host/simulated/services.h"
 
 namespace csi_proxy::host::simulated {
-namespace {
 
-bool Matches(const FaultRule& rule, absl::string_view operation, absl::string_view resource) {
-  absl::string_view pattern = rule.operation;
-  const bool operation_matches = absl::ConsumeSuffix(&pattern, "*")
-                                     ? absl::StartsWith(operation, pattern)
-                                     : operation == pattern;
-  return operation_matches && (rule.resource.empty() || EqualNames(rule.resource, resource));
-}
-
-}  // namespace
-
-absl::Status Core::Begin(const CallContext& context, absl::string_view operation,
-                         absl::string_view resource) {
+absl::Status Core::PassGate(const CallContext& context, absl::string_view operation,
+                            absl::string_view resource) {
   if (absl::Status status = context.Check(); !status.ok()) return status;
   std::optional<FaultRule> fault;
   {
-    absl::MutexLock lock(&mutex);
-    const auto rule = std::find_if(
-        state.faults.begin(), state.faults.end(),
-        [&](const FaultRule& candidate) { return Matches(candidate, operation, resource); });
-    if (rule == state.faults.end()) return absl::OkStatus();
-    fault = *rule;
-    if (rule->times > 0 && --rule->times == 0) state.faults.erase(rule);
+    absl::MutexLock lock(&mutex_);
+    fault = TakeFault(state_, operation, resource);
   }
+  if (!fault.has_value()) return absl::OkStatus();
   if (fault->latency > absl::ZeroDuration()) {
     if (absl::Status status = context.SleepFor(fault->latency); !status.ok()) return status;
   }
   if (fault->code == absl::StatusCode::kOk) return absl::OkStatus();
   return Failure(operation, fault->error, fault->code);
+}
+
+void Core::Settle() { SettleServices(state_, absl::Now()); }
+
+std::optional<FaultRule> TakeFault(NodeState& state, absl::string_view operation,
+                                   absl::string_view resource) {
+  for (auto rule = state.faults.begin(); rule != state.faults.end(); ++rule) {
+    if (!MatchesOperation(rule->operation, operation)) continue;
+    if (!rule->resource.empty() && !EqualNames(rule->resource, resource)) continue;
+    FaultRule taken = *rule;
+    if (rule->times != 0 && --rule->times == 0) state.faults.erase(rule);
+    return taken;
+  }
+  return std::nullopt;
+}
+
+bool MatchesOperation(absl::string_view pattern, absl::string_view operation) {
+  if (absl::ConsumeSuffix(&pattern, "*")) return absl::StartsWith(operation, pattern);
+  return pattern == operation;
+}
+
+const std::vector<absl::string_view>& HostOperations() {
+  static const auto* const kOperations = new std::vector<absl::string_view>{
+      "disk.ListDiskLocations",
+      "disk.ListDiskIdentities",
+      "disk.Rescan",
+      "disk.GetLayout",
+      "disk.InitializeGpt",
+      "disk.CreateBasicPartition",
+      "disk.GetSize",
+      "disk.IsOnline",
+      "disk.SetOnline",
+      "volume.ListVolumes",
+      "volume.GetFileSystem",
+      "volume.Format",
+      "volume.GetSize",
+      "volume.GetSupportedSize",
+      "volume.Resize",
+      "volume.GetStats",
+      "volume.GetDiskNumber",
+      "volume.Mount",
+      "volume.Unmount",
+      "volume.GetVolumeAtMountPoint",
+      "volume.GetVolumeHolding",
+      "volume.Flush",
+      "filesystem.Exists",
+      "filesystem.MakeDirectories",
+      "filesystem.Remove",
+      "filesystem.RemoveContents",
+      "filesystem.CreateLink",
+      "filesystem.CreateLinkToShare",
+      "filesystem.ReadLink",
+      "smb.GetMapping",
+      "smb.CreateMapping",
+      "smb.RemoveMapping",
+      "iscsi.ListPortals",
+      "iscsi.AddPortal",
+      "iscsi.RemovePortal",
+      "iscsi.DiscoverTargets",
+      "iscsi.IsConnected",
+      "iscsi.Connect",
+      "iscsi.Disconnect",
+      "iscsi.GetTargetDisks",
+      "iscsi.SetMutualChapSecret",
+      "system.GetBiosSerialNumber",
+      "system.GetService",
+      "system.ListActiveDependents",
+      "system.RequestStart",
+      "system.RequestStop",
+  };
+  return *kOperations;
 }
 
 }  // namespace csi_proxy::host::simulated

@@ -1,9 +1,15 @@
-// What the six interfaces of one simulated node share: its state, the lock on it, and the faults
-// that strike before an operation.
+// What the parts of a simulated node share: its state, the one lock around it, and the gate every
+// host operation passes.
 #pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "server/base/call_context.h"
@@ -11,18 +17,49 @@
 
 namespace csi_proxy::host::simulated {
 
-// Thread-safe. `mutex` is held for the whole of an operation's look and act, so a check and what
-// follows it are one step; it is never held while waiting.
-struct Core {
-  explicit Core(NodeState initial) : state(std::move(initial)) {}
+// Thread-safe.
+class Core {
+ public:
+  explicit Core(NodeState state) : state_(std::move(state)) {}
 
-  // To be called first by every operation, without the lock: fails as the first rule of the fault
-  // table that matches says, after its latency. `operation` is `<group>.<Method>`.
-  absl::Status Begin(const CallContext& context, absl::string_view operation,
-                     absl::string_view resource) ABSL_LOCKS_EXCLUDED(mutex);
+  // A host operation: `<group>.<Method>` on `resource` (see FaultRule). First the fault table has
+  // its say, without the lock, since it may wait; then `action(NodeState&)` runs as one step that
+  // no other call can come between. Returns what it returns, a Status or a StatusOr.
+  template <typename Action>
+  auto Run(const CallContext& context, absl::string_view operation, absl::string_view resource,
+           Action action) -> decltype(action(std::declval<NodeState&>())) {
+    if (absl::Status status = PassGate(context, operation, resource); !status.ok()) return status;
+    return Change(std::move(action));
+  }
 
-  absl::Mutex mutex;
-  NodeState state ABSL_GUARDED_BY(mutex);
+  // The same for the administrator, whom no fault stops.
+  template <typename Action>
+  auto Change(Action action) -> decltype(action(std::declval<NodeState&>())) {
+    absl::MutexLock lock(&mutex_);
+    Settle();
+    return action(state_);
+  }
+
+ private:
+  // OK when the call may go on: it is still wanted and no fault strikes.
+  absl::Status PassGate(const CallContext& context, absl::string_view operation,
+                        absl::string_view resource) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Ends the pending states whose time has come.
+  void Settle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  absl::Mutex mutex_;
+  NodeState state_ ABSL_GUARDED_BY(mutex_);
 };
+
+// The rule that strikes this operation, counted down and removed when used up; nothing when none.
+// The first that matches wins.
+std::optional<FaultRule> TakeFault(NodeState& state, absl::string_view operation,
+                                   absl::string_view resource);
+
+// Whether `pattern` (`volume.Format`, `volume.*`, `*`) names the operation.
+bool MatchesOperation(absl::string_view pattern, absl::string_view operation);
+
+// Every operation a rule can name.
+const std::vector<absl::string_view>& HostOperations();
 
 }  // namespace csi_proxy::host::simulated

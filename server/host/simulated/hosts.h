@@ -1,4 +1,4 @@
-// The six interfaces over a Core, which outlives them.
+// The host interfaces over a simulated node's core, one file each.
 #pragma once
 
 #include <memory>
@@ -8,6 +8,7 @@
 
 namespace csi_proxy::host::simulated {
 
+// `core` is not owned and must outlive what is returned.
 std::unique_ptr<DiskHost> NewDiskHost(Core* core);
 std::unique_ptr<VolumeHost> NewVolumeHost(Core* core);
 std::unique_ptr<FilesystemHost> NewFilesystemHost(Core* core);

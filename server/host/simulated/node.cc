@@ -3,29 +3,33 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "server/host/simulated/core.h"
+#include "server/host/simulated/check.h"
+#include "server/host/simulated/files.h"
 #include "server/host/simulated/hosts.h"
-#include "server/host/simulated/resolver.h"
+#include "server/host/simulated/services.h"
 #include "server/host/simulated/smb.h"
 #include "server/host/simulated/storage.h"
 
 namespace csi_proxy::host::simulated {
 namespace {
 
-// Sets the clocks of what a described state leaves pending.
+constexpr size_t kMaxFaults = 1024;
+
+void StartArrivals(Disk& disk, absl::Time arrival) {
+  for (DiskPartition& partition : disk.partitions) {
+    if (partition.arrives_at == absl::InfiniteFuture()) partition.arrives_at = arrival;
+  }
+}
+
+// The state as of now: what is pending begins to wait.
 NodeState Started(NodeState state) {
   const absl::Time now = absl::Now();
-  for (Disk* disk : AllDisks(state)) {
-    for (DiskPartition& partition : disk->partitions) {
-      if (partition.arrives_at != absl::InfinitePast()) {
-        partition.arrives_at = now + state.volume_arrival_delay;
-      }
-    }
-  }
+  for (Disk* disk : AllDisks(state)) StartArrivals(*disk, now + state.volume_arrival_delay);
   for (Service& service : state.services) {
+    if (service.pending_until != absl::InfiniteFuture()) continue;
     if (service.state == ServiceState::kStartPending) {
       service.pending_until = now + service.start_latency;
     } else if (service.state == ServiceState::kStopPending) {
@@ -35,203 +39,239 @@ NodeState Started(NodeState state) {
   return state;
 }
 
-// The directory above `path`, made if need be, and the name to give in it.
-absl::StatusOr<Resolved> MakeParent(NodeState& state, const WindowsPath& path) {
-  absl::StatusOr<Resolved> at =
-      Resolve(state, {.path = path.Parent(), .roots = nullptr}, {.follow_last = true});
-  if (!at.ok()) return at;
-  if (at->tree == nullptr || at->dangling) return MissingError(path.ToString());
-  for (const std::string& name : at->missing) {
-    Tree::Entry directory;
-    directory.name = name;
-    const absl::StatusOr<Tree::Id> made = at->tree->Add(at->entry, std::move(directory));
+bool IsServerPath(absl::string_view path) {
+  return absl::StartsWith(path, "\\\\") || absl::StartsWith(path, "//");
+}
+
+// Applies `change` to the state when what comes of it can be; else leaves the state as it was.
+template <typename Change>
+absl::Status Try(NodeState& state, Change change) {
+  NodeState changed = state;
+  if (absl::Status status = change(changed); !status.ok()) return status;
+  if (absl::Status status = CheckState(changed); !status.ok()) return status;
+  state = std::move(changed);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Disk*> FindAttached(NodeState& state, uint32_t number) {
+  for (Disk* disk : AllDisks(state)) {
+    if (disk->number == number) return disk;
+  }
+  return absl::NotFoundError(absl::StrCat("there is no disk ", number));
+}
+
+// Adds what is missing of a path on a server; the last component is a file when `file` says so.
+absl::Status AddToShare(NodeState& state, absl::string_view text, std::optional<Tree::Entry> file) {
+  const absl::StatusOr<UncPath> path = UncPath::Parse("path", text);
+  if (!path.ok()) return path.status();
+  SmbShare* share = FindShare(state, path->Share());
+  if (share == nullptr) {
+    return absl::NotFoundError(absl::StrCat("there is no share ", path->Share()));
+  }
+  Tree::Id at = Tree::kRoot;
+  const std::vector<std::string>& components = path->components();
+  for (size_t i = 0; i < components.size(); ++i) {
+    const bool last = i + 1 == components.size();
+    const std::optional<Tree::Id> child = share->tree.Find(at, components[i]);
+    if (child.has_value()) {
+      at = *child;
+      continue;
+    }
+    if (file.has_value() && !last) return MissingError(path->ToString());
+    Tree::Entry entry = file.value_or(Tree::Entry{});
+    entry.name = components[i];
+    const absl::StatusOr<Tree::Id> made = share->tree.Add(at, std::move(entry));
     if (!made.ok()) return made.status();
-    at->entry = *made;
+    at = *made;
   }
-  at->missing.clear();
-  if (path.components().empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(path.ToString(), " is a drive's root"));
+  const bool is_file = share->tree.at(at).kind == Tree::Kind::kFile;
+  if (is_file != file.has_value()) {
+    return absl::AlreadyExistsError(
+        absl::StrCat(path->ToString(), " exists and is ", is_file ? "a file" : "a directory"));
   }
-  // A directory with a volume mounted stands for the volume's root.
-  if (at->at().mounted.has_value()) {
-    const absl::StatusOr<VolumePlace> place = FindVolume(state, *at->at().mounted);
-    if (!place.ok()) return place.status();
-    at->tree = &place->volume->tree;
-    at->entry = Tree::kRoot;
-  }
-  return at;
+  if (is_file) share->tree.SetFile(at, file->size_bytes, file->read_only);
+  return absl::OkStatus();
 }
 
 }  // namespace
 
+absl::StatusOr<std::unique_ptr<Node>> Node::Create(NodeState state) {
+  if (absl::Status status = CheckState(state); !status.ok()) return status;
+  return std::unique_ptr<Node>(new Node(std::move(state)));
+}
+
 Node::Node(NodeState state)
     : initial_(std::move(state)),
-      core_(std::make_unique<Core>(Started(initial_))),
-      disk_(NewDiskHost(core_.get())),
-      volume_(NewVolumeHost(core_.get())),
-      filesystem_(NewFilesystemHost(core_.get())),
-      smb_(NewSmbHost(core_.get())),
-      iscsi_(NewIscsiHost(core_.get())),
-      system_(NewSystemHost(core_.get())) {}
+      core_(Started(initial_)),
+      disk_(NewDiskHost(&core_)),
+      volume_(NewVolumeHost(&core_)),
+      filesystem_(NewFilesystemHost(&core_)),
+      smb_(NewSmbHost(&core_)),
+      iscsi_(NewIscsiHost(&core_)),
+      system_(NewSystemHost(&core_)) {}
 
-Node::~Node() = default;
-
-DiskHost& Node::disk() { return *disk_; }
-VolumeHost& Node::volume() { return *volume_; }
-FilesystemHost& Node::filesystem() { return *filesystem_; }
-SmbHost& Node::smb() { return *smb_; }
-IscsiHost& Node::iscsi() { return *iscsi_; }
-SystemHost& Node::system() { return *system_; }
-
-absl::Status Node::AttachDisk(Disk disk) {
-  absl::MutexLock lock(&core_->mutex);
-  for (const Disk* other : AllDisks(core_->state)) {
-    if (other->number == disk.number) {
-      return absl::AlreadyExistsError(absl::StrCat("there is a disk ", disk.number, " already"));
+absl::StatusOr<uint32_t> Node::AttachDisk(Disk disk, std::optional<uint32_t> number) {
+  return core_.Change([&](NodeState& state) -> absl::StatusOr<uint32_t> {
+    if (number.has_value()) {
+      disk.number = *number;
+      if (FindAttached(state, *number).ok()) {
+        return absl::AlreadyExistsError(absl::StrCat("disk ", *number, " exists"));
+      }
+    } else {
+      for (disk.number = 0; FindAttached(state, disk.number).ok();) ++disk.number;
     }
-  }
-  if (disk.size_bytes == 0 || disk.size_bytes > uint64_t{1} << 60) {
-    return absl::InvalidArgumentError("disk.size_bytes: must be from 1 byte to 1 EiB");
-  }
-  core_->state.disks.push_back(std::move(disk));
-  return absl::OkStatus();
+    StartArrivals(disk, absl::Now() + state.volume_arrival_delay);
+    const absl::Status status = Try(state, [&](NodeState& changed) {
+      changed.disks.push_back(disk);
+      return absl::OkStatus();
+    });
+    if (!status.ok()) return status;
+    return disk.number;
+  });
 }
 
-absl::Status Node::DetachDisk(uint32_t disk_number) {
-  absl::MutexLock lock(&core_->mutex);
-  auto& disks = core_->state.disks;
-  const auto found = std::find_if(disks.begin(), disks.end(),
-                                  [&](const Disk& disk) { return disk.number == disk_number; });
-  if (found == disks.end()) {
-    if (FindDisk(core_->state, disk_number).ok()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("disk ", disk_number, " belongs to an iSCSI target; disconnect it"));
+absl::Status Node::DetachDisk(uint32_t number) {
+  return core_.Change([&](NodeState& state) -> absl::Status {
+    const auto is_it = [&](const Disk& disk) { return disk.number == number; };
+    if (std::erase_if(state.disks, is_it) > 0) return absl::OkStatus();
+    for (IscsiPortalState& portal : state.iscsi_portals) {
+      for (IscsiTarget& target : portal.targets) {
+        if (std::erase_if(target.disks, is_it) > 0) return absl::OkStatus();
+      }
     }
-    return absl::NotFoundError(absl::StrCat("there is no disk ", disk_number));
-  }
-  for (const DiskPartition& partition : found->partitions) {
-    if (partition.volume.has_value() && partition.volume->drive_letter == 'C') {
-      return absl::FailedPreconditionError("the node runs from that disk");
-    }
-  }
-  disks.erase(found);
-  return absl::OkStatus();
+    return absl::NotFoundError(absl::StrCat("there is no disk ", number));
+  });
 }
 
-absl::Status Node::GrowDisk(uint32_t disk_number, uint64_t size_bytes) {
-  absl::MutexLock lock(&core_->mutex);
-  const absl::StatusOr<Disk*> disk = FindDisk(core_->state, disk_number);
-  if (!disk.ok()) return disk.status();
-  if (size_bytes <= (*disk)->size_bytes || size_bytes > uint64_t{1} << 60) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "size_bytes: ", size_bytes, " is not from above ", (*disk)->size_bytes, " to 1 EiB"));
-  }
-  (*disk)->grown_size_bytes = size_bytes;
-  return absl::OkStatus();
+absl::Status Node::GrowDisk(uint32_t number, uint64_t size_bytes) {
+  return core_.Change([&](NodeState& state) {
+    return Try(state, [&](NodeState& changed) {
+      const absl::StatusOr<Disk*> disk = FindAttached(changed, number);
+      if (!disk.ok()) return disk.status();
+      if (size_bytes <= std::max((*disk)->size_bytes, (*disk)->grown_size_bytes)) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("size_bytes: disk ", number, " is as large already"));
+      }
+      (*disk)->grown_size_bytes = size_bytes;
+      return absl::OkStatus();
+    });
+  });
 }
 
-absl::Status Node::AddShare(absl::string_view server_name, absl::string_view share_name) {
-  absl::MutexLock lock(&core_->mutex);
-  SmbServer* server = FindServer(core_->state, server_name);
-  if (server == nullptr) {
-    server = &core_->state.smb_servers.emplace_back();
-    server->name = std::string(server_name);
-  }
-  if (FindShare(*server, share_name) != nullptr) {
-    return absl::AlreadyExistsError(absl::StrCat(server_name, " has a share ", share_name));
-  }
-  server->shares.push_back({.name = std::string(share_name), .tree = Tree()});
-  return absl::OkStatus();
+absl::Status Node::AddShare(absl::string_view server, absl::string_view share) {
+  return core_.Change([&](NodeState& state) {
+    return Try(state, [&](NodeState& changed) -> absl::Status {
+      SmbServer* found = FindServer(changed, server);
+      if (found == nullptr) {
+        found = &changed.smb_servers.emplace_back();
+        found->name = std::string(server);
+      }
+      if (FindShare(changed, absl::StrCat("\\\\", server, "\\", share)) != nullptr) {
+        return absl::AlreadyExistsError(
+            absl::StrCat("server '", server, "' has a share '", share, "'"));
+      }
+      found->shares.emplace_back().name = std::string(share);
+      return absl::OkStatus();
+    });
+  });
 }
 
-absl::Status Node::SetSmbPassword(absl::string_view server_name, absl::string_view user_name,
-                                  Secret password) {
-  absl::MutexLock lock(&core_->mutex);
-  SmbServer* const server = FindServer(core_->state, server_name);
-  if (server == nullptr) return absl::NotFoundError(absl::StrCat("no server ", server_name));
-  const auto user =
-      std::find_if(server->users.begin(), server->users.end(),
-                   [&](const SmbUser& candidate) { return EqualNames(candidate.name, user_name); });
-  if (user == server->users.end()) {
-    server->users.push_back({.name = std::string(user_name), .password = std::move(password)});
-    return absl::OkStatus();
-  }
-  user->password = std::move(password);
-  for (SmbMappingState& mapping : core_->state.smb_mappings) {
-    const absl::StatusOr<UncPath> path = UncPath::Parse("share", mapping.remote_path);
-    if (path.ok() && EqualNames(path->host(), server_name) &&
-        EqualNames(mapping.username, user_name)) {
-      mapping.broken = true;
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Node::SetServerReachable(absl::string_view server_name, bool reachable) {
-  absl::MutexLock lock(&core_->mutex);
-  SmbServer* const server = FindServer(core_->state, server_name);
-  if (server == nullptr) return absl::NotFoundError(absl::StrCat("no server ", server_name));
-  server->reachable = reachable;
-  return absl::OkStatus();
+absl::Status Node::ChangeSharePassword(absl::string_view server, absl::string_view username,
+                                       const Secret& password) {
+  return core_.Change([&](NodeState& state) {
+    return Try(state, [&](NodeState& changed) {
+      return ChangePassword(changed, server, username, password);
+    });
+  });
 }
 
 absl::Status Node::BreakMapping(absl::string_view share) {
-  absl::MutexLock lock(&core_->mutex);
-  SmbMappingState* const mapping = FindMapping(core_->state, share);
-  if (mapping == nullptr) return absl::NotFoundError(absl::StrCat(share, " is not mapped"));
-  mapping->broken = true;
-  return absl::OkStatus();
+  const absl::StatusOr<UncPath> path = UncPath::Parse("share", share);
+  if (!path.ok()) return path.status();
+  return core_.Change(
+      [&](NodeState& state) { return simulated::BreakMapping(state, path->Share()); });
 }
 
-absl::Status Node::WriteFile(const WindowsPath& path, uint64_t size_bytes, bool read_only) {
-  absl::MutexLock lock(&core_->mutex);
-  const absl::StatusOr<Resolved> parent = MakeParent(core_->state, path);
-  if (!parent.ok()) return parent.status();
-  const std::string& name = path.components().back();
-  if (const auto existing = parent->tree->Find(parent->entry, name); existing.has_value()) {
-    if (parent->tree->at(*existing).kind != Tree::Kind::kFile) {
-      return absl::AlreadyExistsError(absl::StrCat(path.ToString(), " is no file"));
+absl::Status Node::SetServerReachable(absl::string_view server, bool reachable) {
+  return core_.Change([&](NodeState& state) -> absl::Status {
+    bool found = false;
+    if (SmbServer* smb = FindServer(state, server); smb != nullptr) {
+      smb->reachable = reachable;
+      found = true;
     }
-    parent->tree->SetFile(*existing, size_bytes, read_only);
+    for (IscsiPortalState& portal : state.iscsi_portals) {
+      if (!absl::EqualsIgnoreCase(portal.portal.address, server)) continue;
+      portal.reachable = reachable;
+      found = true;
+    }
+    if (found) return absl::OkStatus();
+    return absl::NotFoundError(absl::StrCat("there is no server '", server, "'"));
+  });
+}
+
+absl::Status Node::InjectFault(FaultRule rule) {
+  if (absl::Status status = CheckFault(rule, "fault"); !status.ok()) return status;
+  return core_.Change([&](NodeState& state) -> absl::Status {
+    if (state.faults.size() >= kMaxFaults) {
+      return absl::ResourceExhaustedError("fault: there are 1024 rules");
+    }
+    state.faults.push_back(std::move(rule));
     return absl::OkStatus();
-  }
-  Tree::Entry file;
-  file.kind = Tree::Kind::kFile;
-  file.name = name;
-  file.size_bytes = size_bytes;
-  file.read_only = read_only;
-  return parent->tree->Add(parent->entry, std::move(file)).status();
-}
-
-absl::Status Node::MakeLink(const WindowsPath& path, absl::string_view target) {
-  absl::MutexLock lock(&core_->mutex);
-  const absl::StatusOr<Resolved> parent = MakeParent(core_->state, path);
-  if (!parent.ok()) return parent.status();
-  Tree::Entry link;
-  link.kind = Tree::Kind::kLink;
-  link.name = path.components().back();
-  link.target = std::string(target);
-  return parent->tree->Add(parent->entry, std::move(link)).status();
-}
-
-void Node::InjectFault(FaultRule rule) {
-  absl::MutexLock lock(&core_->mutex);
-  core_->state.faults.push_back(std::move(rule));
+  });
 }
 
 void Node::ClearFaults() {
-  absl::MutexLock lock(&core_->mutex);
-  core_->state.faults.clear();
+  core_.Change([](NodeState& state) { state.faults.clear(); });
 }
 
-NodeState Node::Snapshot() const {
-  absl::MutexLock lock(&core_->mutex);
-  return core_->state;
+absl::Status Node::WriteFile(absl::string_view path, uint64_t size_bytes, bool read_only) {
+  if (IsServerPath(path)) {
+    return core_.Change([&](NodeState& state) {
+      return AddToShare(state, path, Tree::File("", size_bytes, read_only));
+    });
+  }
+  const absl::StatusOr<WindowsPath> file = WindowsPath::Parse("path", path);
+  if (!file.ok()) return file.status();
+  return core_.Change([&](NodeState& state) {
+    return WriteFileEntry(state, {*file, nullptr}, size_bytes, read_only);
+  });
+}
+
+absl::Status Node::MakeDirectory(absl::string_view path) {
+  if (IsServerPath(path)) {
+    return core_.Change([&](NodeState& state) { return AddToShare(state, path, std::nullopt); });
+  }
+  const absl::StatusOr<WindowsPath> directory = WindowsPath::Parse("path", path);
+  if (!directory.ok()) return directory.status();
+  return core_.Change([&](NodeState& state) {
+    return MakeEntryDirectories(state, {*directory, nullptr});
+  });
+}
+
+absl::Status Node::MakeLink(absl::string_view path, absl::string_view target) {
+  const absl::StatusOr<WindowsPath> link = WindowsPath::Parse("path", path);
+  if (!link.ok()) return link.status();
+  std::string spelt;
+  if (IsServerPath(target)) {
+    const absl::StatusOr<UncPath> unc = UncPath::Parse("target", target);
+    if (!unc.ok()) return unc.status();
+    spelt = unc->ToString();
+  } else {
+    const absl::StatusOr<WindowsPath> drive = WindowsPath::Parse("target", target);
+    if (!drive.ok()) return drive.status();
+    spelt = drive->ToString();
+  }
+  return core_.Change([&](NodeState& state) {
+    return MakeLinkEntry(state, spelt, {*link, nullptr});
+  });
+}
+
+NodeState Node::Snapshot() {
+  return core_.Change([](NodeState& state) { return state; });
 }
 
 void Node::Reset() {
-  absl::MutexLock lock(&core_->mutex);
-  core_->state = Started(initial_);
+  core_.Change([&](NodeState& state) { state = Started(initial_); });
 }
 
 }  // namespace csi_proxy::host::simulated

@@ -1,65 +1,83 @@
-// A whole Windows node in memory, behind the interfaces of a real one. Deterministic but for time:
-// the same calls in the same order give the same answers.
+// A whole Windows node in memory: what `--host=simulated` serves, what embedded clients act on off
+// Windows, and what driver authors test against. Nothing it does leaves the process.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "server/base/secret.h"
 #include "server/host/host.h"
+#include "server/host/simulated/core.h"
 #include "server/host/simulated/state.h"
 
 namespace csi_proxy::host::simulated {
 
-struct Core;
-
-// Thread-safe. Besides the host's interfaces, what an administrator, a cloud or a broken wire does
-// to a node.
+// Thread-safe: every operation, checks included, is one step under one lock, and none waits while
+// holding it. Deterministic: the same calls on the same state give the same node, volume ids
+// included; only arrival delays, service latencies and fault latencies read a clock.
+//
+// Besides the host interfaces it has an administrator's side, which faults do not touch: the
+// cloud that attaches disks, the server whose password changes, the attacker who sets links.
 class Node final : public Host {
  public:
-  // `state` must be consistent, as LoadScenario() makes it.
-  explicit Node(NodeState state);
-  ~Node() override;
+  // A node in this state. INVALID_ARGUMENT, naming the field as `disk[0].size_bytes` and the
+  // reason, when there cannot be such a node.
+  static absl::StatusOr<std::unique_ptr<Node>> Create(NodeState state);
 
-  DiskHost& disk() override;
-  VolumeHost& volume() override;
-  FilesystemHost& filesystem() override;
-  SmbHost& smb() override;
-  IscsiHost& iscsi() override;
-  SystemHost& system() override;
+  DiskHost& disk() override { return *disk_; }
+  VolumeHost& volume() override { return *volume_; }
+  FilesystemHost& filesystem() override { return *filesystem_; }
+  SmbHost& smb() override { return *smb_; }
+  IscsiHost& iscsi() override { return *iscsi_; }
+  SystemHost& system() override { return *system_; }
 
-  // Attaches a disk; Windows sees it at once or, with `awaits_rescan`, after the next rescan.
-  // ALREADY_EXISTS when the number is taken.
-  absl::Status AttachDisk(Disk disk);
-  // Pulls a disk out, whatever is mounted from it. NOT_FOUND; FAILED_PRECONDITION for an iSCSI
-  // target's disk and for the disk with C:.
-  absl::Status DetachDisk(uint32_t disk_number);
-  // Grows the hardware; a rescan notices. INVALID_ARGUMENT when it is not larger.
-  absl::Status GrowDisk(uint32_t disk_number, uint64_t size_bytes);
+  // Attaches a disk and returns its number: `disk.number` or, when nullopt is passed for it, the
+  // lowest free one. INVALID_ARGUMENT for a disk there cannot be; ALREADY_EXISTS for a number in
+  // use.
+  absl::StatusOr<uint32_t> AttachDisk(Disk disk, std::optional<uint32_t> number = std::nullopt);
+  // Pulls a disk, whatever is mounted from it; its content is gone. NOT_FOUND.
+  absl::Status DetachDisk(uint32_t number);
+  // Grows a disk to `size_bytes`, which Windows notices at the next rescan. NOT_FOUND;
+  // INVALID_ARGUMENT unless it is larger.
+  absl::Status GrowDisk(uint32_t number, uint64_t size_bytes);
 
-  // Adds a share, and the server when it is new.
+  // Adds an empty share to a server, which is made if new. ALREADY_EXISTS.
   absl::Status AddShare(absl::string_view server, absl::string_view share);
-  // Sets a user's password on a server; mappings made with the old one break.
-  absl::Status SetSmbPassword(absl::string_view server, absl::string_view user, Secret password);
-  absl::Status SetServerReachable(absl::string_view server, bool reachable);
-  // Makes a mapping useless, as an expired session does.
+  // Adds a user to a server or changes the password, which breaks the mappings made with the old
+  // one. NOT_FOUND when there is no such server.
+  absl::Status ChangeSharePassword(absl::string_view server, absl::string_view username,
+                                   const Secret& password);
+  // Makes a mapping unhealthy until it is removed and made again. NOT_FOUND.
   absl::Status BreakMapping(absl::string_view share);
+  // Of an SMB server by name or of all iSCSI portals at an address. NOT_FOUND.
+  absl::Status SetServerReachable(absl::string_view server, bool reachable);
 
-  // Sets traps in the tree, anywhere on the node's drives. Missing directories are made.
-  absl::Status WriteFile(const WindowsPath& path, uint64_t size_bytes, bool read_only);
-  absl::Status MakeLink(const WindowsPath& path, absl::string_view target);
-
-  void InjectFault(FaultRule rule);
+  // Appends a rule to the fault table. INVALID_ARGUMENT when it could never strike.
+  absl::Status InjectFault(FaultRule rule);
   void ClearFaults();
 
-  // The state now, and as it was when the node was made.
-  NodeState Snapshot() const;
+  // Makes or changes a file, `C:\a\b` or `\\server\share\a`, in an existing directory.
+  absl::Status WriteFile(absl::string_view path, uint64_t size_bytes, bool read_only);
+  // Makes a directory at a path of either kind, with those above it.
+  absl::Status MakeDirectory(absl::string_view path);
+  // Makes a directory link to a drive path or server path, whether there is something or not.
+  absl::Status MakeLink(absl::string_view path, absl::string_view target);
+
+  // A copy of the whole state, secrets included.
+  NodeState Snapshot();
+  // Back to the state the node was made with.
   void Reset();
 
  private:
+  explicit Node(NodeState state);
+
   const NodeState initial_;
-  const std::unique_ptr<Core> core_;
+  Core core_;
   const std::unique_ptr<DiskHost> disk_;
   const std::unique_ptr<VolumeHost> volume_;
   const std::unique_ptr<FilesystemHost> filesystem_;

@@ -1,4 +1,4 @@
-// Between a node's state and its textproto.
+// Between a node and its textproto.
 #pragma once
 
 #include <memory>
@@ -16,13 +16,17 @@ namespace csi_proxy::host::simulated {
 absl::StatusOr<std::unique_ptr<Node>> LoadScenario(absl::string_view textproto,
                                                    absl::string_view file_name);
 
-// Checks a described node and makes it a state. Errors as above.
+// What is described, so far as it can be told in C++; whether there can be such a node, disk or
+// rule is for the Node to check. INVALID_ARGUMENT as above.
 absl::StatusOr<NodeState> StateFromProto(const csi_proxy::simulated::Node& proto);
 absl::StatusOr<Disk> DiskFromProto(const csi_proxy::simulated::Disk& proto);
 absl::StatusOr<FaultRule> FaultFromProto(const csi_proxy::simulated::Fault& proto);
 
 // Describes a state. Secrets are `<secret>`; what is left loads again, and dumps the same.
 csi_proxy::simulated::Node StateToProto(const NodeState& state);
+
+// As JSON, protobuf's own, with the field names of node.proto.
+std::string ToJson(const csi_proxy::simulated::Node& node);
 
 // The node that is served when no scenario is given.
 absl::string_view DefaultScenarioText();

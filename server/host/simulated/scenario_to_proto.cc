@@ -1,4 +1,7 @@
-#include "absl/strings/str_cat.h"
+#include <google/protobuf/util/json_util.h>
+
+#include <set>
+
 #include "absl/time/clock.h"
 #include "server/host/simulated/scenario.h"
 
@@ -14,8 +17,9 @@ void WriteError(const WindowsError& error, proto::WindowsError* out) {
   out->set_text(error.text);
 }
 
+// `volumes` are those of the node; a mount of any other is dangling.
 template <typename Files>
-void WriteFiles(const Tree& tree, Files* files) {
+void WriteFiles(const Tree& tree, const std::set<VolumeId>& volumes, Files* files) {
   for (const Tree::Id id : tree.Walk()) {
     const Tree::Entry& entry = tree.at(id);
     proto::File* const file = files->Add();
@@ -26,11 +30,14 @@ void WriteFiles(const Tree& tree, Files* files) {
     file->set_size_bytes(entry.size_bytes);
     file->set_read_only(entry.read_only);
     file->set_target(entry.target);
-    if (entry.mounted.has_value()) file->set_mounted_volume_id(entry.mounted->ToString());
+    if (!entry.mounted.has_value()) continue;
+    file->set_mounted_volume_id(entry.mounted->ToString());
+    file->set_dangling(!volumes.contains(*entry.mounted));
   }
 }
 
-void WriteDisk(const Disk& disk, absl::Time now, proto::Disk* out) {
+void WriteDisk(const Disk& disk, absl::Time now, const std::set<VolumeId>& volumes,
+               proto::Disk* out) {
   out->set_number(disk.number);
   out->set_size_bytes(disk.size_bytes);
   out->set_grown_size_bytes(disk.grown_size_bytes);
@@ -60,11 +67,12 @@ void WriteDisk(const Disk& disk, absl::Time now, proto::Disk* out) {
     if (const char letter = partition.volume->drive_letter; letter != 0) {
       volume->set_drive_letter(std::string(1, letter));
     }
-    WriteFiles(partition.volume->tree, volume->mutable_file());
+    WriteFiles(partition.volume->tree, volumes, volume->mutable_file());
   }
 }
 
-void WriteIscsi(const NodeState& state, absl::Time now, proto::Node* node) {
+void WriteIscsi(const NodeState& state, absl::Time now, const std::set<VolumeId>& volumes,
+                proto::Node* node) {
   node->set_iscsi_mutual_chap_secret(Masked(state.iscsi_mutual_chap_secret));
   for (const IscsiPortalState& portal : state.iscsi_portals) {
     proto::IscsiPortal* const out = node->add_iscsi_portal();
@@ -82,7 +90,7 @@ void WriteIscsi(const NodeState& state, absl::Time now, proto::Node* node) {
       t->set_secret(Masked(target.secret));
       t->set_mutual_secret(Masked(target.mutual_secret));
       t->set_connected(target.connected);
-      for (const Disk& disk : target.disks) WriteDisk(disk, now, t->add_disk());
+      for (const Disk& disk : target.disks) WriteDisk(disk, now, volumes, t->add_disk());
     }
   }
 }
@@ -101,7 +109,7 @@ void WriteSmb(const NodeState& state, proto::Node* node) {
     for (const SmbShare& share : server.shares) {
       proto::SmbShare* const s = out->add_share();
       s->set_name(share.name);
-      WriteFiles(share.tree, s->mutable_file());
+      WriteFiles(share.tree, {}, s->mutable_file());
     }
   }
   for (const SmbMappingState& mapping : state.smb_mappings) {
@@ -110,6 +118,22 @@ void WriteSmb(const NodeState& state, proto::Node* node) {
     out->set_username(mapping.username);
     out->set_broken(mapping.broken);
   }
+}
+
+std::set<VolumeId> Volumes(const NodeState& state) {
+  std::set<VolumeId> volumes;
+  const auto add = [&](const std::vector<Disk>& disks) {
+    for (const Disk& disk : disks) {
+      for (const DiskPartition& partition : disk.partitions) {
+        if (partition.volume.has_value()) volumes.insert(partition.volume->id);
+      }
+    }
+  };
+  add(state.disks);
+  for (const IscsiPortalState& portal : state.iscsi_portals) {
+    for (const IscsiTarget& target : portal.targets) add(target.disks);
+  }
+  return volumes;
 }
 
 uint32_t Milliseconds(absl::Duration duration) {
@@ -124,9 +148,10 @@ proto::Node StateToProto(const NodeState& state) {
   node.set_bios_serial_number(state.bios_serial_number);
   node.set_volume_arrival_ms(Milliseconds(state.volume_arrival_delay));
   node.set_volumes_made(state.volumes_made);
-  for (const Disk& disk : state.disks) WriteDisk(disk, now, node.add_disk());
+  const std::set<VolumeId> volumes = Volumes(state);
+  for (const Disk& disk : state.disks) WriteDisk(disk, now, volumes, node.add_disk());
   WriteSmb(state, &node);
-  WriteIscsi(state, now, &node);
+  WriteIscsi(state, now, volumes, &node);
   for (const Service& service : state.services) {
     proto::Service* const out = node.add_service();
     out->set_name(service.name);
@@ -147,6 +172,16 @@ proto::Node StateToProto(const NodeState& state) {
     WriteError(rule.error, out->mutable_error());
   }
   return node;
+}
+
+std::string ToJson(const proto::Node& node) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.add_whitespace = true;
+  options.preserve_proto_field_names = true;
+  std::string json;
+  // Cannot fail: nothing in a Node is without a JSON form.
+  (void)google::protobuf::util::MessageToJsonString(node, &json, options);
+  return json;
 }
 
 }  // namespace csi_proxy::host::simulated

@@ -3,118 +3,136 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "server/base/windows_path.h"
-#include "server/host/simulated/hosts.h"
 
 namespace csi_proxy::host::simulated {
 namespace {
 
+constexpr uint32_t kErrorBadNetName = 67;
 constexpr uint32_t kErrorLogonFailure = 1326;
 
-class SimulatedSmbHost final : public SmbHost {
- public:
-  explicit SimulatedSmbHost(Core* core) : core_(core) {}
+// `\\host\share` into its two names.
+std::pair<absl::string_view, absl::string_view> SplitShare(absl::string_view share) {
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(absl::StripPrefix(share, "\\\\"), absl::MaxSplits('\\', 1));
+  return parts;
+}
 
-  absl::StatusOr<std::optional<SmbMapping>> GetMapping(const CallContext& context,
-                                                       const std::string& share) override {
-    if (absl::Status s = core_->Begin(context, "smb.GetMapping", share); !s.ok()) return s;
-    absl::MutexLock lock(&core_->mutex);
-    const SmbMappingState* mapping = FindMapping(core_->state, share);
-    if (mapping == nullptr) return std::nullopt;
-    return SmbMapping{.remote_path = mapping->remote_path,
-                      .is_healthy = FindReadableShare(core_->state, share) != nullptr};
+SmbMappingState* FindMapping(NodeState& state, absl::string_view share) {
+  for (SmbMappingState& mapping : state.smb_mappings) {
+    if (EqualNames(mapping.remote_path, share)) return &mapping;
   }
+  return nullptr;
+}
 
-  absl::Status CreateMapping(const CallContext& context, const std::string& share,
-                             const SmbCredentials& credentials, bool require_privacy) override {
-    if (absl::Status s = core_->Begin(context, "smb.CreateMapping", share); !s.ok()) return s;
-    absl::MutexLock lock(&core_->mutex);
-    if (FindMapping(core_->state, share) != nullptr) {
-      return absl::AlreadyExistsError(absl::StrCat(share, " is mapped already"));
-    }
-    const absl::StatusOr<UncPath> path = UncPath::Parse("share", share);
-    if (!path.ok()) return path.status();
-    const std::string operation = absl::StrCat("mapping ", share);
-    SmbServer* const server = FindServer(core_->state, path->host());
-    if (server == nullptr) {
-      return Failure(operation, kErrorBadNetpath, absl::StatusCode::kNotFound);
-    }
-    if (!server->reachable) return Failure(operation, kErrorBadNetpath);
-    if (FindShare(*server, path->share()) == nullptr) {
-      return absl::NotFoundError(
-          absl::StrCat("server ", server->name, " has no share ", path->share()));
-    }
-    const bool known =
-        std::any_of(server->users.begin(), server->users.end(), [&](const SmbUser& user) {
-          return EqualNames(user.name, credentials.username) &&
-                 user.password == credentials.password;
-        });
-    if (!known) {
-      return Failure(operation, {kErrorLogonFailure, "The user name or password is incorrect."},
-                     absl::StatusCode::kFailedPrecondition);
-    }
-    if (require_privacy && !server->supports_privacy) {
-      return Failure(operation, {kErrorAccessDenied, "The server does not support encryption."},
-                     absl::StatusCode::kFailedPrecondition);
-    }
-    SmbMappingState mapping;
-    mapping.remote_path = share;
-    mapping.username = credentials.username;
-    core_->state.smb_mappings.push_back(std::move(mapping));
-    return absl::OkStatus();
+SmbUser* FindUser(SmbServer& server, absl::string_view name) {
+  for (SmbUser& user : server.users) {
+    if (EqualNames(user.name, name)) return &user;
   }
+  return nullptr;
+}
 
-  absl::Status RemoveMapping(const CallContext& context, const std::string& share) override {
-    if (absl::Status s = core_->Begin(context, "smb.RemoveMapping", share); !s.ok()) return s;
-    absl::MutexLock lock(&core_->mutex);
-    const size_t removed = std::erase_if(
-        core_->state.smb_mappings,
-        [&](const SmbMappingState& mapping) { return EqualNames(mapping.remote_path, share); });
-    if (removed == 0) return absl::NotFoundError(absl::StrCat(share, " is not mapped"));
-    return absl::OkStatus();
-  }
-
- private:
-  Core* const core_;
-};
-
-// The element whose name is `name`, or null.
-template <typename Container>
-auto* FindByName(Container& container, absl::string_view name) {
-  const auto found = std::find_if(container.begin(), container.end(), [&](const auto& element) {
-    return EqualNames(element.name, name);
-  });
-  return found != container.end() ? &*found : nullptr;
+bool IsHealthy(NodeState& state, const SmbMappingState& mapping) {
+  SmbServer* server = FindServer(state, SplitShare(mapping.remote_path).first);
+  return server != nullptr && server->reachable && !mapping.broken &&
+         FindShare(state, mapping.remote_path) != nullptr;
 }
 
 }  // namespace
 
 SmbServer* FindServer(NodeState& state, absl::string_view name) {
-  return FindByName(state.smb_servers, name);
+  for (SmbServer& server : state.smb_servers) {
+    if (EqualNames(server.name, name)) return &server;
+  }
+  return nullptr;
 }
 
-SmbShare* FindShare(SmbServer& server, absl::string_view name) {
-  return FindByName(server.shares, name);
+SmbShare* FindShare(NodeState& state, absl::string_view share) {
+  const auto [host, name] = SplitShare(share);
+  SmbServer* server = FindServer(state, host);
+  if (server == nullptr) return nullptr;
+  for (SmbShare& candidate : server->shares) {
+    if (EqualNames(candidate.name, name)) return &candidate;
+  }
+  return nullptr;
 }
 
-SmbMappingState* FindMapping(NodeState& state, absl::string_view share) {
-  const auto found = std::find_if(
-      state.smb_mappings.begin(), state.smb_mappings.end(),
-      [&](const SmbMappingState& mapping) { return EqualNames(mapping.remote_path, share); });
-  return found != state.smb_mappings.end() ? &*found : nullptr;
-}
-
-SmbShare* FindReadableShare(NodeState& state, const std::string& share) {
+SmbShare* FindReadableShare(NodeState& state, absl::string_view share) {
   const SmbMappingState* mapping = FindMapping(state, share);
-  if (mapping == nullptr || mapping->broken) return nullptr;
-  const absl::StatusOr<UncPath> path = UncPath::Parse("share", share);
-  if (!path.ok()) return nullptr;
-  SmbServer* const server = FindServer(state, path->host());
-  if (server == nullptr || !server->reachable) return nullptr;
-  return FindShare(*server, path->share());
+  if (mapping == nullptr || !IsHealthy(state, *mapping)) return nullptr;
+  return FindShare(state, share);
 }
 
-std::unique_ptr<SmbHost> NewSmbHost(Core* core) { return std::make_unique<SimulatedSmbHost>(core); }
+std::optional<SmbMapping> GetMapping(NodeState& state, absl::string_view share) {
+  const SmbMappingState* mapping = FindMapping(state, share);
+  if (mapping == nullptr) return std::nullopt;
+  return SmbMapping{mapping->remote_path, IsHealthy(state, *mapping)};
+}
+
+absl::Status CreateMapping(NodeState& state, absl::string_view share,
+                           const SmbCredentials& credentials, bool require_privacy) {
+  const std::string operation = absl::StrCat("mapping ", share);
+  if (FindMapping(state, share) != nullptr) {
+    return absl::AlreadyExistsError(absl::StrCat(share, " is mapped"));
+  }
+  SmbServer* server = FindServer(state, SplitShare(share).first);
+  if (server == nullptr) return Failure(operation, kErrorBadNetpath, absl::StatusCode::kNotFound);
+  if (!server->reachable) return Failure(operation, kErrorBadNetpath);
+  // As on Windows, who cannot log on does not learn which shares there are.
+  const SmbUser* user = FindUser(*server, credentials.username);
+  if (user == nullptr || user->password != credentials.password) {
+    return Failure(operation, {kErrorLogonFailure, "The user name or password is incorrect."},
+                   absl::StatusCode::kFailedPrecondition);
+  }
+  if (FindShare(state, share) == nullptr) {
+    return Failure(operation, {kErrorBadNetName, "The network name cannot be found."},
+                   absl::StatusCode::kNotFound);
+  }
+  if (require_privacy && !server->supports_privacy) {
+    return Failure(operation, {kErrorAccessDenied, "The server does not support encryption."},
+                   absl::StatusCode::kFailedPrecondition);
+  }
+  state.smb_mappings.push_back({absl::AsciiStrToLower(share), user->name, false});
+  return absl::OkStatus();
+}
+
+absl::Status RemoveMapping(NodeState& state, absl::string_view share) {
+  const SmbMappingState* mapping = FindMapping(state, share);
+  if (mapping == nullptr) return absl::NotFoundError(absl::StrCat(share, " is not mapped"));
+  state.smb_mappings.erase(state.smb_mappings.begin() + (mapping - state.smb_mappings.data()));
+  return absl::OkStatus();
+}
+
+absl::Status ChangePassword(NodeState& state, absl::string_view server_name,
+                            absl::string_view user_name, const Secret& password) {
+  SmbServer* server = FindServer(state, server_name);
+  if (server == nullptr) {
+    return absl::NotFoundError(absl::StrCat("there is no SMB server '", server_name, "'"));
+  }
+  SmbUser* user = FindUser(*server, user_name);
+  if (user == nullptr) {
+    server->users.push_back({std::string(user_name), password});
+    return absl::OkStatus();
+  }
+  if (user->password == password) return absl::OkStatus();
+  user->password = password;
+  for (SmbMappingState& mapping : state.smb_mappings) {
+    if (EqualNames(SplitShare(mapping.remote_path).first, server->name) &&
+        EqualNames(mapping.username, user->name)) {
+      mapping.broken = true;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BreakMapping(NodeState& state, absl::string_view share) {
+  SmbMappingState* mapping = FindMapping(state, share);
+  if (mapping == nullptr) return absl::NotFoundError(absl::StrCat(share, " is not mapped"));
+  mapping->broken = true;
+  return absl::OkStatus();
+}
 
 }  // namespace csi_proxy::host::simulated

@@ -36,8 +36,8 @@ struct DiskPartition {
   uint64_t offset_bytes = 0;
   uint64_t size_bytes = 0;
   std::optional<Volume> volume;
-  // The volume is not there before. A finite future time is read as the node's arrival delay from
-  // the moment the node starts.
+  // The volume is not there before. The infinite future, in the state a node starts with, stands
+  // for the node's arrival delay from then.
   absl::Time arrives_at = absl::InfinitePast();
 };
 
@@ -115,8 +115,9 @@ struct Service {
   std::vector<std::string> depends_on;
   absl::Duration start_latency;
   absl::Duration stop_latency;
-  // When a pending state ends; infinite past: to be set when the node starts.
-  absl::Time pending_until = absl::InfinitePast();
+  // When a pending state ends. The infinite future, in the state a node starts with, stands for
+  // the whole latency from then.
+  absl::Time pending_until = absl::InfiniteFuture();
 };
 
 // One entry of the table that each host operation consults first.

@@ -1,7 +1,6 @@
 #include "server/host/simulated/storage.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <utility>
 
@@ -9,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "server/base/windows_path.h"
 
 namespace csi_proxy::host::simulated {
 namespace {
@@ -203,7 +203,8 @@ absl::StatusOr<uint32_t> CreateBasicPartition(NodeState& state, Disk& disk) {
 absl::Status Format(const VolumePlace& place, const FormatOptions& options) {
   const std::string operation = absl::StrCat("formatting volume ", place.volume->id.ToString());
   if (place.disk->read_only) return Failure(operation, kErrorWriteProtect);
-  if (place.volume->drive_letter == 'C') return Failure(operation, kStorageSystemPartition);
+  if (place.volume->drive_letter == kSystemDrive)
+    return Failure(operation, kStorageSystemPartition);
   const auto* known = std::find_if(
       std::begin(kFileSystems), std::end(kFileSystems),
       [&](const char* name) { return FoldName(name) == FoldName(options.file_system); });

@@ -18,6 +18,9 @@ inline constexpr uint64_t kKiB = 1024;
 inline constexpr uint64_t kMiB = 1024 * kKiB;
 inline constexpr uint64_t kGiB = 1024 * kMiB;
 
+// The volume with this letter carries Windows: it cannot be formatted or go offline.
+inline constexpr char kSystemDrive = 'C';
+
 // Where the first partition may start; the last may end as much before the end of the disk.
 inline constexpr uint64_t kDiskMargin = kMiB;
 inline constexpr uint64_t kReservedPartitionBytes = 16 * kMiB;

@@ -14,6 +14,29 @@ constexpr size_t kMaxPathLength = 32767;
 constexpr uint64_t kCluster = 4096;
 }  // namespace
 
+Tree::Entry Tree::Directory(std::string name) {
+  Entry entry;
+  entry.name = std::move(name);
+  return entry;
+}
+
+Tree::Entry Tree::File(std::string name, uint64_t size_bytes, bool read_only) {
+  Entry entry;
+  entry.kind = Kind::kFile;
+  entry.name = std::move(name);
+  entry.size_bytes = size_bytes;
+  entry.read_only = read_only;
+  return entry;
+}
+
+Tree::Entry Tree::Link(std::string name, std::string target) {
+  Entry entry;
+  entry.kind = Kind::kLink;
+  entry.name = std::move(name);
+  entry.target = std::move(target);
+  return entry;
+}
+
 Tree::Tree() { entries_[kRoot]; }
 
 std::optional<Tree::Id> Tree::Find(Id directory, absl::string_view name) const {

@@ -43,6 +43,11 @@ class Tree {
     size_t path_length = 0;              // of the path from the root, in bytes
   };
 
+  // New entries, to be added.
+  static Entry Directory(std::string name);
+  static Entry File(std::string name, uint64_t size_bytes, bool read_only);
+  static Entry Link(std::string name, std::string target);
+
   // Only a root directory.
   Tree();
 
