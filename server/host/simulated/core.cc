@@ -17,7 +17,7 @@ absl::Status Core::PassGate(const CallContext& context, absl::string_view operat
   if (absl::Status status = context.Check(); !status.ok()) return status;
   std::optional<FaultRule> fault;
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     fault = TakeFault(state_, operation, resource);
   }
   if (!fault.has_value()) return absl::OkStatus();

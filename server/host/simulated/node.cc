@@ -225,6 +225,9 @@ void Node::ClearFaults() {
 }
 
 absl::Status Node::WriteFile(absl::string_view path, uint64_t size_bytes, bool read_only) {
+  if (size_bytes > Tree::kMaxFileBytes) {
+    return absl::InvalidArgumentError("size_bytes: is above 16 TiB");
+  }
   if (IsServerPath(path)) {
     return core_.Change([&](NodeState& state) {
       return AddToShare(state, path, Tree::File("", size_bytes, read_only));

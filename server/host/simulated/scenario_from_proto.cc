@@ -21,7 +21,6 @@ namespace proto = ::csi_proxy::simulated;
 
 // Little enough for any machine to hold; the directories above listed files count too.
 constexpr size_t kMaxFiles = 100'000;
-constexpr uint64_t kMaxFileBytes = uint64_t{1} << 50;
 
 WindowsError ReadError(const proto::WindowsError& in) {
   WindowsError error = KnownError(in.code());
@@ -165,7 +164,7 @@ class Reader {
     problems_.Require(!path->components().empty(), at, "path", "is missing");
     problems_.Require(in.kind() == proto::FILE || (in.size_bytes() == 0 && !in.read_only()), at,
                       "kind", "only a FILE has size_bytes and read_only");
-    problems_.Require(in.size_bytes() <= kMaxFileBytes, at, "size_bytes", "is above 1 PiB");
+    problems_.Require(in.size_bytes() <= Tree::kMaxFileBytes, at, "size_bytes", "is above 16 TiB");
     problems_.Require((in.kind() == proto::LINK) != in.target().empty(), at, "target",
                       "is given for a LINK, and for a LINK alone");
     problems_.Require(in.kind() == proto::DIRECTORY || in.mounted_volume_id().empty(), at,

@@ -137,7 +137,7 @@ absl::Status CheckWritable(const VolumePlace& place, uint64_t bytes, absl::strin
   if (place.disk->read_only) return Failure(operation, kErrorWriteProtect);
   const uint64_t used = UsedBytes(*place.partition) + kEntryBytes;
   const uint64_t size = place.partition->size_bytes;
-  if (used > size || Tree::RoundedSize(bytes) > size - used) {
+  if (used > size || bytes > size - used || Tree::RoundedSize(bytes) > size - used) {
     return Failure(operation, kErrorDiskFull);
   }
   return absl::OkStatus();

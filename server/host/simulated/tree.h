@@ -23,6 +23,8 @@ class Tree {
   // Names an entry for as long as it exists; never reused within one tree.
   using Id = uint64_t;
   static constexpr Id kRoot = 0;
+  // The largest file NTFS takes with its usual clusters, and the largest size to be passed here.
+  static constexpr uint64_t kMaxFileBytes = uint64_t{1} << 44;
 
   enum class Kind { kDirectory, kFile, kLink };
 
