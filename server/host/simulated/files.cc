@@ -19,7 +19,7 @@ absl::StatusOr<Tree::Id> AddEntry(const Resolved& at, Tree::Entry entry,
 
 // Where the parent of a new entry is: `at` lacks its last component and nothing else.
 absl::Status CheckParent(const Resolved& at, const std::string& path) {
-  if (at.found()) return absl::AlreadyExistsError(absl::StrCat(path, " exists"));
+  if (at.found()) return absl::AlreadyExistsError(absl::StrCat(path, " exists already"));
   if (at.tree == nullptr || at.missing.size() > 1 || at.dangling ||
       at.at().kind != Tree::Kind::kDirectory) {
     return MissingError(path);

@@ -9,8 +9,8 @@ namespace csi_proxy::host::simulated {
 namespace {
 
 // Of the Microsoft initiator's own range.
-const WindowsError kConnectionFailed = {0xefff0003, "The target portal could not be connected."};
-const WindowsError kAuthenticationFailed = {0xefff0009, "Authentication failure."};
+const WindowsError kConnectionFailed = {0xefff0003, "nothing answers there."};
+const WindowsError kAuthenticationFailed = {0xefff0009, "Authentication failed."};
 
 constexpr size_t kMinChapSecret = 12;
 constexpr size_t kMaxChapSecret = 16;
@@ -96,8 +96,8 @@ absl::StatusOr<IscsiTarget*> FindTarget(NodeState& state, const IscsiPortal& por
       if (found->registered || target.connected) return &target;
     }
   }
-  return absl::NotFoundError(
-      absl::StrCat("no registered target portal ", PortalText(portal), " offers target ", iqn));
+  return absl::NotFoundError(absl::StrCat("target portal ", PortalText(portal),
+                                          " is not registered or offers no target ", iqn));
 }
 
 absl::Status Connect(NodeState& state, const IscsiPortal& portal, const std::string& iqn,

@@ -81,7 +81,7 @@ TEST_F(IscsiTest, OneWayChap) {
   EXPECT_THAT(Connect("iqn.x:chap", ChapMode::kOneWay, "other", "twelve-bytes"),
               HasCode(kPrecondition));
   const absl::Status wrong = Connect("iqn.x:chap", ChapMode::kOneWay, "node", "wrong-secret");
-  EXPECT_THAT(wrong, FailsWith(kPrecondition, "Authentication failure"));
+  EXPECT_THAT(wrong, FailsWith(kPrecondition, "Authentication failed"));
   EXPECT_EQ(wrong.message().find("wrong-secret"), absl::string_view::npos);
   EXPECT_THAT(Connect("iqn.x:chap", ChapMode::kOneWay, "node", "twelve-bytes"), IsOk());
 }

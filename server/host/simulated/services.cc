@@ -4,7 +4,6 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "server/base/windows_path.h"
 
 namespace csi_proxy::host::simulated {
@@ -15,7 +14,7 @@ constexpr uint32_t kErrorCannotAcceptControl = 1061;
 absl::StatusOr<Service*> FindOrNotFound(NodeState& state, absl::string_view name) {
   Service* service = FindService(state, name);
   if (service != nullptr) return service;
-  return absl::NotFoundError(absl::StrCat("there is no service '", name, "'"));
+  return absl::NotFoundError(absl::StrCat("there is no service ", name));
 }
 
 bool DependsOn(const Service& service, absl::string_view name) {
@@ -108,8 +107,9 @@ absl::Status RequestStop(NodeState& state, const std::string& name, absl::Time n
   const absl::StatusOr<std::vector<std::string>> dependents = ListActiveDependents(state, name);
   if (!dependents.ok()) return dependents.status();
   if (!dependents->empty()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "service '", name, "' has active dependents: ", absl::StrJoin(*dependents, ", ")));
+    // The one that would have to stop last is the one that depends on it directly.
+    return absl::FailedPreconditionError(
+        absl::StrCat("service ", dependents->back(), " is running and depends on ", name));
   }
   if ((*service)->state != ServiceState::kRunning && (*service)->state != ServiceState::kPaused) {
     return Failure(

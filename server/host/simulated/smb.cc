@@ -11,7 +11,6 @@
 namespace csi_proxy::host::simulated {
 namespace {
 
-constexpr uint32_t kErrorBadNetName = 67;
 constexpr uint32_t kErrorLogonFailure = 1326;
 
 // `\\host\share` into its two names.
@@ -81,15 +80,14 @@ absl::Status CreateMapping(NodeState& state, absl::string_view share,
   SmbServer* server = FindServer(state, SplitShare(share).first);
   if (server == nullptr) return Failure(operation, kErrorBadNetpath, absl::StatusCode::kNotFound);
   if (!server->reachable) return Failure(operation, kErrorBadNetpath);
-  // As on Windows, who cannot log on does not learn which shares there are.
+  if (FindShare(state, share) == nullptr) {
+    return absl::NotFoundError(
+        absl::StrCat("server ", server->name, " has no share ", SplitShare(share).second));
+  }
   const SmbUser* user = FindUser(*server, credentials.username);
   if (user == nullptr || user->password != credentials.password) {
     return Failure(operation, {kErrorLogonFailure, "The user name or password is incorrect."},
                    absl::StatusCode::kFailedPrecondition);
-  }
-  if (FindShare(state, share) == nullptr) {
-    return Failure(operation, {kErrorBadNetName, "The network name cannot be found."},
-                   absl::StatusCode::kNotFound);
   }
   if (require_privacy && !server->supports_privacy) {
     return Failure(operation, {kErrorAccessDenied, "The server does not support encryption."},

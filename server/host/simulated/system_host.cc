@@ -22,7 +22,7 @@ class SimulatedSystem final : public SystemHost {
     return core_.Run(context, "system.GetService", name, [&](NodeState& state) -> Result {
       const Service* service = FindService(state, name);
       if (service == nullptr) {
-        return absl::NotFoundError(absl::StrCat("there is no service '", name, "'"));
+        return absl::NotFoundError(absl::StrCat("there is no service ", name));
       }
       return ServiceInfo{service->display_name, service->start_type, service->state};
     });

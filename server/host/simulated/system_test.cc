@@ -48,7 +48,8 @@ TEST_F(SystemTest, SaysWhatItKnows) {
 TEST_F(SystemTest, DependentsComeInTheOrderTheyCanStop) {
   EXPECT_THAT(system().ListActiveDependents(context_, "base"),
               Yields(std::vector<std::string>{"Outer", "Middle"}));
-  EXPECT_THAT(system().RequestStop(context_, "Base"), FailsWith(kPrecondition, "Outer, Middle"));
+  EXPECT_THAT(system().RequestStop(context_, "Base"),
+              FailsWith(kPrecondition, "Middle is running and depends on Base"));
   EXPECT_THAT(system().RequestStop(context_, "Middle"), HasCode(kPrecondition));
   EXPECT_THAT(system().RequestStop(context_, "Outer"), IsOk());
   EXPECT_THAT(system().RequestStop(context_, "Middle"), IsOk());

@@ -23,7 +23,7 @@ absl::Status MountAt(NodeState& state, const VolumeId& id, const ConfinedPath& t
   if (entry.mounted == id) return absl::OkStatus();
   if (entry.mounted.has_value()) {
     return absl::AlreadyExistsError(
-        absl::StrCat("volume ", entry.mounted->ToString(), " is mounted at ", path));
+        absl::StrCat("another volume is mounted at ", path, ": ", entry.mounted->ToString()));
   }
   if (entry.kind != Tree::Kind::kDirectory) {
     return absl::FailedPreconditionError(absl::StrCat(path, " is no directory"));
@@ -49,7 +49,7 @@ absl::Status UnmountFrom(NodeState& state, const VolumeId& id, const ConfinedPat
   if (!at->found()) return MissingError(path);
   const std::optional<VolumeId>& mounted = at->at().mounted;
   if (!mounted.has_value()) {
-    return absl::NotFoundError(absl::StrCat("nothing is mounted at ", path));
+    return absl::NotFoundError(absl::StrCat("no volume is mounted at ", path));
   }
   if (*mounted != id) {
     return absl::FailedPreconditionError(
