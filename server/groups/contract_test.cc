@@ -406,7 +406,7 @@ TEST_F(SystemContract, AWaitThatRunsOutTellsTheState) {
   host::simulated::FaultRule slow;
   slow.operation = "system.GetService";
   slow.latency = absl::Milliseconds(100);
-  node_->InjectFault(slow);
+  ASSERT_TRUE(node_->InjectFault(slow).ok());
   const CallContext hurried = context_.WithTimeout(absl::Milliseconds(150));
   const auto started = system_->StartService(hurried, {.name = "MSiSCSI"});
   EXPECT_TRUE(absl::IsDeadlineExceeded(started.status())) << started.status();

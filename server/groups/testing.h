@@ -77,7 +77,7 @@ class HandlerTest : public testing::Test {
     rule.times = times;
     rule.code = absl::StatusCode::kInternal;
     rule.error = host::simulated::KnownError(5);
-    node_->InjectFault(rule);
+    EXPECT_TRUE(node_->InjectFault(rule).ok());
   }
 
   const CallContext context_;

@@ -49,8 +49,8 @@ class AdminService final : public proto::Admin::CallbackService {
   }
   Reactor* SetSmbPassword(Context* context, const proto::SetSmbPasswordRequest* request,
                           proto::SetSmbPasswordResponse*) override {
-    return Answer(context, node_->ChangeSharePassword(request->server(), request->user(),
-                                                      Secret(request->password())));
+    return Answer(context, node_->SetSmbPassword(request->server(), request->user(),
+                                                 Secret(request->password())));
   }
   Reactor* SetServerReachable(Context* context, const proto::SetServerReachableRequest* request,
                               proto::SetServerReachableResponse*) override {

@@ -77,8 +77,7 @@ absl::Status AddToShare(NodeState& state, absl::string_view text, std::optional<
       at = *child;
       continue;
     }
-    if (file.has_value() && !last) return MissingError(path->ToString());
-    Tree::Entry entry = file.value_or(Tree::Entry{});
+    Tree::Entry entry = last ? file.value_or(Tree::Entry{}) : Tree::Entry{};
     entry.name = components[i];
     const absl::StatusOr<Tree::Id> made = share->tree.Add(at, std::move(entry));
     if (!made.ok()) return made.status();
@@ -176,8 +175,8 @@ absl::Status Node::AddShare(absl::string_view server, absl::string_view share) {
   });
 }
 
-absl::Status Node::ChangeSharePassword(absl::string_view server, absl::string_view username,
-                                       const Secret& password) {
+absl::Status Node::SetSmbPassword(absl::string_view server, absl::string_view username,
+                                  const Secret& password) {
   return core_.Change([&](NodeState& state) {
     return Try(state, [&](NodeState& changed) {
       return ChangePassword(changed, server, username, password);
@@ -236,6 +235,8 @@ absl::Status Node::WriteFile(absl::string_view path, uint64_t size_bytes, bool r
   const absl::StatusOr<WindowsPath> file = WindowsPath::Parse("path", path);
   if (!file.ok()) return file.status();
   return core_.Change([&](NodeState& state) {
+    const absl::Status parents = MakeEntryDirectories(state, {file->Parent(), nullptr});
+    if (!parents.ok()) return parents;
     return WriteFileEntry(state, {*file, nullptr}, size_bytes, read_only);
   });
 }
@@ -265,6 +266,8 @@ absl::Status Node::MakeLink(absl::string_view path, absl::string_view target) {
     spelt = drive->ToString();
   }
   return core_.Change([&](NodeState& state) {
+    const absl::Status parents = MakeEntryDirectories(state, {link->Parent(), nullptr});
+    if (!parents.ok()) return parents;
     return MakeLinkEntry(state, spelt, {*link, nullptr});
   });
 }

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/base/secret.h"
+#include "server/base/windows_path.h"
 #include "server/host/host.h"
 #include "server/host/simulated/core.h"
 #include "server/host/simulated/state.h"
@@ -50,8 +51,8 @@ class Node final : public Host {
   absl::Status AddShare(absl::string_view server, absl::string_view share);
   // Adds a user to a server or changes the password, which breaks the mappings made with the old
   // one. NOT_FOUND when there is no such server.
-  absl::Status ChangeSharePassword(absl::string_view server, absl::string_view username,
-                                   const Secret& password);
+  absl::Status SetSmbPassword(absl::string_view server, absl::string_view username,
+                              const Secret& password);
   // Makes a mapping unhealthy until it is removed and made again. NOT_FOUND.
   absl::Status BreakMapping(absl::string_view share);
   // Of an SMB server by name or of all iSCSI portals at an address. NOT_FOUND.
@@ -61,12 +62,20 @@ class Node final : public Host {
   absl::Status InjectFault(FaultRule rule);
   void ClearFaults();
 
-  // Makes or changes a file, `C:\a\b` or `\\server\share\a`, in an existing directory.
+  // Traps. The directories above them are made. Paths are `C:\a\b` or `\\server\share\a`.
+  //
+  // Makes or changes a file.
   absl::Status WriteFile(absl::string_view path, uint64_t size_bytes, bool read_only);
-  // Makes a directory at a path of either kind, with those above it.
+  absl::Status WriteFile(const WindowsPath& path, uint64_t size_bytes, bool read_only) {
+    return WriteFile(path.ToString(), size_bytes, read_only);
+  }
+  // Makes a directory; no change when it is there.
   absl::Status MakeDirectory(absl::string_view path);
-  // Makes a directory link to a drive path or server path, whether there is something or not.
+  // Makes a directory link on a drive, to a path of either kind, whether anything is there or not.
   absl::Status MakeLink(absl::string_view path, absl::string_view target);
+  absl::Status MakeLink(const WindowsPath& path, absl::string_view target) {
+    return MakeLink(path.ToString(), target);
+  }
 
   // A copy of the whole state, secrets included.
   NodeState Snapshot();
