@@ -1,0 +1,80 @@
+// The API as data: every .proto file below api/, parsed with its comments. What the lock and the
+// reference are made from. It reads the sources themselves, so no version has to be listed
+// anywhere.
+#pragma once
+
+#include <google/protobuf/compiler/importer.h>
+#include <google/protobuf/descriptor.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace csi_proxy::api {
+
+namespace pb = google::protobuf;
+
+// Path relative to api/, such as `disk/v1/api.proto`, to text.
+using Sources = std::map<std::string, std::string>;
+
+// Reads all .proto and .textproto files below `directory`.
+absl::StatusOr<Sources> ReadSources(const std::string& directory);
+
+// Whole files, as the tools read and write them. The status names the path.
+absl::StatusOr<std::string> ReadFile(const std::string& path);
+absl::Status WriteFile(const std::string& path, absl::string_view text);
+
+struct Version {
+  std::string name;  // `v1beta1`
+  const pb::FileDescriptor* file = nullptr;
+};
+
+struct Group {
+  std::string name;                         // `disk`
+  const pb::FileDescriptor* hub = nullptr;  // null if the group has no hub.proto
+  std::vector<Version> versions;            // by age: v1alpha1, v1beta1, v1, v2alpha1
+};
+
+// The parsed API; owns the descriptors. Immutable once made.
+class Files {
+ public:
+  // INVALID_ARGUMENT names file, line and reason of everything that does not parse.
+  static absl::StatusOr<std::unique_ptr<Files>> Parse(Sources sources);
+  ~Files();
+
+  // By name.
+  const std::vector<Group>& groups() const { return groups_; }
+  const Sources& sources() const { return sources_; }
+
+ private:
+  class Tree;
+  class Errors;
+  explicit Files(Sources sources);
+  absl::Status Import();
+
+  const Sources sources_;
+  std::unique_ptr<Tree> tree_;
+  std::unique_ptr<Errors> errors_;
+  std::unique_ptr<pb::compiler::Importer> importer_;
+  std::vector<Group> groups_;
+};
+
+// Whether version `a` came before `b`: v1alpha1 < v1beta1 < v1beta2 < v1 < v2alpha1.
+bool IsOlder(const std::string& a, const std::string& b);
+
+// `uint32`, `repeated string`, `map<string, DiskIDs>`; message and enum names without the package.
+std::string TypeName(const pb::FieldDescriptor& field);
+
+// The name without its package, with what it is nested in: `Outer.Inner`.
+template <typename Descriptor>
+std::string LocalName(const Descriptor& descriptor) {
+  const std::string& package = descriptor.file()->package();
+  return descriptor.full_name().substr(package.empty() ? 0 : package.size() + 1);
+}
+
+}  // namespace csi_proxy::api
