@@ -84,10 +84,10 @@ class AdminService final : public proto::Admin::CallbackService {
                     proto::MakeLinkResponse*) override {
     return Answer(context, node_->MakeLink(request->path(), request->target()));
   }
-  Reactor* DumpState(Context* context, const proto::DumpStateRequest*,
+  Reactor* DumpState(Context* context, const proto::DumpStateRequest* request,
                      proto::DumpStateResponse* response) override {
     *response->mutable_node() = StateToProto(node_->Snapshot());
-    response->set_json(ToJson(response->node()));
+    if (request->json()) response->set_json(ToJson(response->node()));
     return Answer(context, absl::OkStatus());
   }
   Reactor* Reset(Context* context, const proto::ResetRequest*, proto::ResetResponse*) override {

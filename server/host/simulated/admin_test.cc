@@ -133,8 +133,12 @@ TEST_F(AdminTest, FaultsTrapsDumpAndReset) {
   EXPECT_EQ(Call(&proto::Admin::Stub::MakeLink, link, &linked), grpc::OK);
   EXPECT_THAT(node_->filesystem().Exists(context_, Kubelet("escape\\f")), HasCode(kDenied));
 
+  proto::DumpStateRequest ask;
   proto::DumpStateResponse dump;
-  EXPECT_EQ(Call(&proto::Admin::Stub::DumpState, proto::DumpStateRequest(), &dump), grpc::OK);
+  EXPECT_EQ(Call(&proto::Admin::Stub::DumpState, ask, &dump), grpc::OK);
+  EXPECT_TRUE(dump.json().empty());
+  ask.set_json(true);
+  EXPECT_EQ(Call(&proto::Admin::Stub::DumpState, ask, &dump), grpc::OK);
   EXPECT_NE(dump.json().find("escape"), std::string::npos);
   EXPECT_EQ(dump.node().SerializeAsString(), StateToProto(node_->Snapshot()).SerializeAsString());
 
