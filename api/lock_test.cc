@@ -43,14 +43,14 @@ TEST(ReleasedLock, AgreesWithTheApi) {
   EXPECT_THAT(Differences(RealLock(), ParsedLock(RealSources())), IsEmpty());
 }
 
-TEST(ReleasedLock, HoldsEveryReleasedVersionAndRpc) {
+TEST(ReleasedLock, HoldsAtLeastTheFirstRelease) {
   const Lock lock = RealLock();
-  EXPECT_EQ(lock.size(), 23u);
+  EXPECT_GE(lock.size(), 23u);
   int rpcs = 0;
   for (const auto& [version, facts] : lock) {
     for (const auto& [key, value] : facts) rpcs += key.starts_with("rpc ");
   }
-  EXPECT_EQ(rpcs, 139);
+  EXPECT_GE(rpcs, 139);
 }
 
 TEST(ReleasedLock, IsWrittenAsTheToolWritesIt) {
@@ -220,21 +220,6 @@ TEST(ParseLockTest, RefusesWhatItDoesNotUnderstand) {
   EXPECT_THAT(error("field A.1 = string a\n"), HasSubstr("released.lock:1: this stands before"));
   EXPECT_THAT(error("[a/v1]\nx = 1\nx = 2\n"), HasSubstr("released.lock:3: said twice"));
   EXPECT_THAT(error("[a/v1]\n[a/v1]\n"), HasSubstr("released.lock:2: a second section"));
-}
-
-TEST(FilesTest, NamesFileAndLineOfWhatDoesNotParse) {
-  const absl::StatusOr<std::unique_ptr<Files>> files =
-      Files::Parse({{"g/v1/api.proto", "syntax = \"proto3\";\nmessage A { strin a = 1; }"}});
-  ASSERT_EQ(files.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(files.status().message(), HasSubstr("g/v1/api.proto:2:"));
-}
-
-TEST(FilesTest, OrdersVersionsByAge) {
-  std::vector<std::string> versions = {"v2alpha1", "v1",       "v1beta10", "v1alpha2",
-                                       "v1beta2",  "v1alpha1", "v10",      "v2"};
-  std::sort(versions.begin(), versions.end(), IsOlder);
-  EXPECT_THAT(versions, ElementsAre("v1alpha1", "v1alpha2", "v1beta2", "v1beta10", "v1", "v2alpha1",
-                                    "v2", "v10"));
 }
 
 }  // namespace
