@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -68,6 +69,8 @@ struct Mutation {
   std::string to;
   std::string told;
 };
+
+void PrintTo(const Mutation& mutation, std::ostream* stream) { *stream << mutation.name; }
 
 class MutationTest : public ::testing::TestWithParam<Mutation> {};
 
