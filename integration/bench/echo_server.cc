@@ -1,0 +1,35 @@
+// The least a gRPC server can be: one callback service on a Unix socket, answering at once. What
+// the product is measured against.
+//
+//   echo_server SOCKET
+#include <grpcpp/grpcpp.h>
+
+#include <cstdio>
+
+#include "filesystem/v1/api.grpc.pb.h"
+
+namespace {
+
+class Echo final : public v1::Filesystem::CallbackService {
+  grpc::ServerUnaryReactor* PathExists(grpc::CallbackServerContext* context,
+                                       const v1::PathExistsRequest* request,
+                                       v1::PathExistsResponse* response) override {
+    response->set_exists(!request->path().empty());
+    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  Echo echo;
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(std::string("unix:") + argv[1], grpc::InsecureServerCredentials());
+  builder.RegisterService(&echo);
+  const auto server = builder.BuildAndStart();
+  if (server == nullptr) return 1;
+  server->Wait();
+}
