@@ -1,0 +1,26 @@
+// Scenario files from foreign bytes: a node that loads can be dumped, and its dump loads and dumps
+// the same.
+#include <google/protobuf/stubs/logging.h>
+#include <google/protobuf/text_format.h>
+
+#include <cstdint>
+#include <cstdlib>
+
+#include "server/host/simulated/scenario.h"
+
+namespace simulated = csi_proxy::host::simulated;
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const absl::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto node = simulated::LoadScenario(text, "fuzz");
+  if (!node.ok()) return 0;
+  std::string dump;
+  google::protobuf::TextFormat::PrintToString(simulated::StateToProto((*node)->Snapshot()), &dump);
+  const auto again = simulated::LoadScenario(dump, "dump");
+  if (!again.ok()) std::abort();
+  std::string second;
+  google::protobuf::TextFormat::PrintToString(simulated::StateToProto((*again)->Snapshot()),
+                                              &second);
+  if (dump != second) std::abort();
+  return 0;
+}
