@@ -37,7 +37,8 @@ void RaiseDescriptorLimit() {
 
 absl::StatusOr<std::unique_ptr<host::simulated::Node>> LoadNode(const Options& options) {
   if (options.scenario_file.empty()) {
-    return host::simulated::LoadScenario(host::simulated::DefaultScenarioText(), "default scenario");
+    return host::simulated::LoadScenario(host::simulated::DefaultScenarioText(),
+                                         "default scenario");
   }
   std::ifstream file(options.scenario_file, std::ios::binary);
   if (!file) {

@@ -24,6 +24,7 @@ struct Registry::Group {
     runtime.executor = &executor;
     runtime.observer = settings.observer;
     runtime.peers = settings.peers;
+    runtime.gate = settings.gate;
     runtime.max_call_duration = settings.max_call_duration;
   }
 

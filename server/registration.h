@@ -29,6 +29,7 @@ class Registry {
     shim::Executor::Limits executor;
     shim::CallObserver* observer = nullptr;
     const shim::PeerDirectory* peers = nullptr;
+    shim::CallGate* gate = nullptr;
     absl::Duration max_call_duration = absl::InfiniteDuration();
   };
 

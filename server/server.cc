@@ -79,6 +79,7 @@ class Server::Impl {
             .executor = {.max_threads = options.max_workers, .max_queued = options.max_queued},
             .observer = &call_log_,
             .peers = listener_.get(),
+            .gate = &gate_,
             .max_call_duration = options.max_call_duration,
         },
         groups::Deps{.host = host,
@@ -110,14 +111,16 @@ class Server::Impl {
 
   void Stop(absl::Duration grace) {
     if (listener_ != nullptr) listener_->Stop();
-    const absl::Time deadline = absl::Now() + grace;
-    // All at once: each refuses new calls from now on, and the slowest decides how long it takes.
-    std::vector<std::thread> drains;
-    drains.reserve(pipes_.size());
+    // gRPC's own graceful shutdown waits until idle clients have noticed, which takes them seconds:
+    // what matters is that the calls under way are answered.
+    gate_.Shut();
+    gate_.AwaitEmpty(absl::Now() + grace);
+    std::vector<std::thread> shutdowns;
+    shutdowns.reserve(pipes_.size());
     for (const auto& pipe : pipes_) {
-      drains.emplace_back([&pipe, deadline] { pipe->Shutdown(deadline); });
+      shutdowns.emplace_back([&pipe] { pipe->Shutdown(absl::Now()); });
     }
-    for (std::thread& drain : drains) drain.join();
+    for (std::thread& shutdown : shutdowns) shutdown.join();
   }
 
   std::vector<std::string> PipeNames() const {
@@ -132,6 +135,7 @@ class Server::Impl {
   // Destroyed from the last to the first: pipes before what their calls use.
   observability::CallLog call_log_;
   ResourceLocks locks_;
+  shim::CallGate gate_;
   std::unique_ptr<transport::Listener> listener_;
   std::unique_ptr<Registry> registry_;
   std::vector<std::unique_ptr<PipeServer>> pipes_;

@@ -1,12 +1,13 @@
 #include "server/base/resource_locks.h"
 
+#include <algorithm>
+#include <condition_variable>
 #include <list>
+#include <mutex>
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 
 namespace csi_proxy {
 namespace {
@@ -18,7 +19,7 @@ constexpr absl::Duration kCancellationPoll = absl::Milliseconds(20);
 
 struct ResourceLocks::State {
   struct Waiter {
-    absl::CondVar granted_changed;
+    std::condition_variable granted_changed;
     bool granted = false;
   };
   // A held name; who waits for it, first come first.
@@ -26,11 +27,11 @@ struct ResourceLocks::State {
     std::list<Waiter*> waiters;
   };
 
-  mutable absl::Mutex mutex;
-  absl::flat_hash_map<std::string, Entry> held ABSL_GUARDED_BY(mutex);
+  mutable std::mutex mutex;
+  absl::flat_hash_map<std::string, Entry> held;  // guarded by mutex
 
-  // Hands the name to the next in line, or forgets it.
-  void Pass(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+  // Hands the name to the next in line, or forgets it. Needs the mutex.
+  void Pass(const std::string& name) {
     const auto entry = held.find(name);
     if (entry->second.waiters.empty()) {
       held.erase(entry);
@@ -39,7 +40,7 @@ struct ResourceLocks::State {
     Waiter* const next = entry->second.waiters.front();
     entry->second.waiters.pop_front();
     next->granted = true;
-    next->granted_changed.Signal();
+    next->granted_changed.notify_one();
   }
 };
 
@@ -49,7 +50,7 @@ ResourceLocks::~ResourceLocks() = default;
 absl::StatusOr<ResourceLocks::Lock> ResourceLocks::Acquire(const CallContext& context,
                                                            absl::string_view name) {
   std::string key(name);
-  absl::MutexLock lock(&state_->mutex);
+  std::unique_lock lock(state_->mutex);
   const auto [entry, is_free] = state_->held.try_emplace(key);
   if (is_free) return Lock(state_.get(), std::move(key));
 
@@ -57,8 +58,8 @@ absl::StatusOr<ResourceLocks::Lock> ResourceLocks::Acquire(const CallContext& co
   entry->second.waiters.push_back(&waiter);
   absl::Status status = context.Check();
   while (!waiter.granted && status.ok()) {
-    waiter.granted_changed.WaitWithDeadline(
-        &state_->mutex, std::min(context.deadline(), absl::Now() + kCancellationPoll));
+    const absl::Duration left = std::min(context.deadline() - absl::Now(), kCancellationPoll);
+    waiter.granted_changed.wait_for(lock, absl::ToChronoMicroseconds(left));
     if (!waiter.granted) status = context.Check();
   }
   if (waiter.granted) return Lock(state_.get(), std::move(key));
@@ -68,7 +69,7 @@ absl::StatusOr<ResourceLocks::Lock> ResourceLocks::Acquire(const CallContext& co
 }
 
 size_t ResourceLocks::size() const {
-  absl::MutexLock lock(&state_->mutex);
+  std::lock_guard lock(state_->mutex);
   return state_->held.size();
 }
 
@@ -90,7 +91,7 @@ ResourceLocks::Lock::~Lock() { Release(); }
 
 void ResourceLocks::Lock::Release() {
   if (state_ == nullptr) return;
-  absl::MutexLock lock(&state_->mutex);
+  std::lock_guard lock(state_->mutex);
   state_->Pass(name_);
   state_ = nullptr;
 }

@@ -2,7 +2,9 @@
 // how calls went. Knows neither gRPC nor protobuf.
 #pragma once
 
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "absl/status/status.h"
@@ -38,11 +40,44 @@ class PeerDirectory {
   virtual std::shared_ptr<const Peer> Find(absl::string_view address) const = 0;
 };
 
+// Counts the calls under way, and can be shut so that a stop waits for those and takes no more.
+// Thread-safe.
+class CallGate {
+ public:
+  // False when the gate is shut. Every true one is followed by a Leave().
+  bool Enter() {
+    std::lock_guard lock(mutex_);
+    if (shut_) return false;
+    ++inside_;
+    return true;
+  }
+  void Leave() {
+    std::lock_guard lock(mutex_);
+    if (--inside_ == 0) emptied_.notify_all();
+  }
+  void Shut() {
+    std::lock_guard lock(mutex_);
+    shut_ = true;
+  }
+  // Whether all calls have left by then.
+  bool AwaitEmpty(absl::Time deadline) {
+    std::unique_lock lock(mutex_);
+    return emptied_.wait_until(lock, absl::ToChronoTime(deadline), [this] { return inside_ == 0; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable emptied_;
+  int inside_ = 0;
+  bool shut_ = false;
+};
+
 // All members outlive the services made with it.
 struct Runtime {
   Executor* executor = nullptr;
   CallObserver* observer = nullptr;      // may be null
   const PeerDirectory* peers = nullptr;  // may be null
+  CallGate* gate = nullptr;              // may be null
   // The longest a call may take, whatever its own deadline says.
   absl::Duration max_call_duration = absl::InfiniteDuration();
 };

@@ -21,6 +21,13 @@ UnaryCallBase::UnaryCallBase(const Runtime& runtime, const MethodInfo& method,
 
 void UnaryCallBase::Start() {
   if (runtime_.observer != nullptr) runtime_.observer->OnStart(method_);
+  if (runtime_.gate != nullptr) {
+    entered_ = runtime_.gate->Enter();
+    if (!entered_) {
+      Answer(absl::UnavailableError("the service is stopping"));
+      return;
+    }
+  }
   const absl::Status queued = runtime_.executor->Submit(this);
   if (!queued.ok()) Answer(queued);
 }
@@ -34,7 +41,11 @@ void UnaryCallBase::Run() {
 
 void UnaryCallBase::OnCancel() { cancelled_.Notify(); }
 
-void UnaryCallBase::OnDone() { delete this; }
+void UnaryCallBase::OnDone() {
+  // Not before: a stop may close the connection once the last call has left.
+  if (entered_) runtime_.gate->Leave();
+  delete this;
+}
 
 void UnaryCallBase::Answer(const absl::Status& status) {
   if (runtime_.observer != nullptr) {

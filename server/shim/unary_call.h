@@ -54,6 +54,7 @@ class UnaryCallBase : public grpc::ServerUnaryReactor, public Task {
   absl::Time deadline_;
   std::shared_ptr<const Peer> peer_;
   absl::Notification cancelled_;
+  bool entered_ = false;
 };
 
 template <typename Request, typename Response, typename Function>
