@@ -41,11 +41,19 @@ class Builder {
     Sort(files);
     if (errors_.empty()) {
       CheckSupported(*group_.hub);
+      const bool hub_is_sound = errors_.empty();
+      bool all_paired = true;
       for (Version& version : group_.versions) {
+        const size_t before = errors_.size();
         CheckSupported(*version.file);
-        if (errors_.empty()) PairVersion(&version);
+        const bool paired = hub_is_sound && errors_.size() == before;
+        if (paired) PairVersion(&version);
+        all_paired = all_paired && paired;
       }
-      for (std::string& line : table_.Unused()) errors_.push_back(std::move(line));
+      // Of a version that was not paired no row was looked up.
+      if (all_paired) {
+        for (std::string& line : table_.Unused()) errors_.push_back(std::move(line));
+      }
     }
     if (!errors_.empty()) return absl::InvalidArgumentError(absl::StrJoin(errors_, "\n"));
     return std::move(group_);

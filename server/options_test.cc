@@ -1,0 +1,108 @@
+#include "server/options.h"
+
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "gtest/gtest.h"
+
+namespace csi_proxy {
+namespace {
+
+absl::StatusOr<Options> Parse(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "csi-proxy");
+  return ParseOptions(static_cast<int>(arguments.size()), arguments.data());
+}
+
+Options MustParse(std::vector<const char*> arguments) {
+  const absl::StatusOr<Options> options = Parse(std::move(arguments));
+  EXPECT_TRUE(options.ok()) << options.status();
+  return options.ok() ? *options : Options();
+}
+
+TEST(OptionsTest, WithoutFlagsItIsAWindowsServiceForTheKubelet) {
+  const Options options = MustParse({});
+  EXPECT_EQ(options.host, HostKind::kWindows);
+  EXPECT_EQ(options.working_dirs, std::vector<std::string>{R"(C:\var\lib\kubelet)"});
+  EXPECT_TRUE(options.require_privacy);
+  EXPECT_TRUE(options.log.to_stderr);
+}
+
+TEST(OptionsTest, FlagsAreWrittenAsInGo) {
+  for (const std::vector<const char*>& arguments :
+       std::vector<std::vector<const char*>>{{"-host=simulated"},
+                                             {"--host=simulated"},
+                                             {"-host", "simulated"},
+                                             {"--host", "simulated"}}) {
+    EXPECT_EQ(MustParse(arguments).host, HostKind::kSimulated) << arguments[0];
+  }
+  EXPECT_EQ(MustParse({"-v", "4"}).log.verbosity, 4);
+  EXPECT_EQ(MustParse({"-v=4"}).log.verbosity, 4);
+  EXPECT_EQ(MustParse({"--v=4"}).log.verbosity, 4);
+}
+
+TEST(OptionsTest, BooleansStandAloneOrTakeAValue) {
+  EXPECT_FALSE(MustParse({"-require-privacy=false"}).require_privacy);
+  EXPECT_TRUE(MustParse({"-require-privacy"}).require_privacy);
+  EXPECT_TRUE(MustParse({"-require-privacy=true"}).require_privacy);
+  EXPECT_FALSE(MustParse({"-logtostderr=false"}).log.to_stderr);
+  // Go would take what follows for an argument and read no flag after it.
+  EXPECT_FALSE(MustParse({"-require-privacy", "false"}).require_privacy);
+  EXPECT_TRUE(MustParse({"-require-privacy", "-v=2"}).require_privacy);
+}
+
+TEST(OptionsTest, TakesWhatNodeBootstrapsPass) {
+  const Options gke =
+      MustParse({"-log_file=C:\\etc\\kubernetes\\logs\\csi-proxy.log", "-logtostderr=false"});
+  EXPECT_EQ(gke.log.file, "C:\\etc\\kubernetes\\logs\\csi-proxy.log");
+  EXPECT_FALSE(gke.log.to_stderr);
+  MustParse({"-v", "4"});
+  MustParse({"-stderrthreshold=2", "-vmodule=a=1", "-one_output", "-skip_headers=true",
+             "-skip_log_headers", "-add_dir_header=false", "-log_backtrace_at=:0",
+             "-alsologtostderr", "-log_file_max_size=10", "-log_dir=C:\\logs"});
+}
+
+TEST(OptionsTest, WorkingDirectoriesAddUpAndReplaceTheDefault) {
+  EXPECT_EQ(MustParse({"-working-dir=C:\\a", "--working-dir", "D:\\b"}).working_dirs,
+            (std::vector<std::string>{"C:\\a", "D:\\b"}));
+  EXPECT_EQ(MustParse({"-working-dir=C:\\a", "-kubelet-path=E:\\k"}).working_dirs,
+            (std::vector<std::string>{"C:\\a", "E:\\k"}));
+}
+
+TEST(OptionsTest, ListsAreSplitAtCommas) {
+  const Options options =
+      MustParse({"--api-groups=disk, volume", "--api-versions=v1", "--api-versions=disk/v1beta2"});
+  EXPECT_EQ(options.api_groups, (std::vector<std::string>{"disk", "volume"}));
+  EXPECT_EQ(options.api_versions, (std::vector<std::string>{"v1", "disk/v1beta2"}));
+}
+
+TEST(OptionsTest, ABadFlagIsNamedWithTheReason) {
+  const std::pair<std::vector<const char*>, const char*> cases[] = {
+      {{"--bogus"}, "bogus"},
+      {{"--host=mac"}, "--host: \"mac\" is neither windows nor simulated"},
+      {{"--scenario=f"}, "--scenario: needs --host=simulated"},
+      {{"--preface-timeout=soon"}, "--preface-timeout: \"soon\" is not a duration"},
+      {{"--preface-timeout=1ms"}, "--preface-timeout: 1ms is not from 10ms"},
+      {{"--max-workers=0"}, "--max-workers: 0 is not from 1"},
+      {{"--max-workers=many"}, "max-workers"},
+      {{"-v=much"}, "v"},
+      {{"stray"}, "positional"},
+      {{"--host"}, "host"},
+  };
+  for (const auto& [arguments, expected] : cases) {
+    const absl::Status status = Parse(arguments).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << arguments[0] << ": " << status;
+    EXPECT_TRUE(absl::StrContains(status.message(), expected)) << arguments[0] << ": " << status;
+  }
+}
+
+TEST(OptionsTest, HelpNamesEveryFlag) {
+  const std::string help = OptionsHelp();
+  for (const char* flag :
+       {"--host", "--scenario", "--socket-dir", "--api-groups", "--api-versions", "--working-dir",
+        "--kubelet-path", "--require-privacy", "--v ", "--log_file", "--stop-grace-period"}) {
+    EXPECT_TRUE(absl::StrContains(help, flag)) << flag;
+  }
+}
+
+}  // namespace
+}  // namespace csi_proxy
