@@ -149,11 +149,11 @@ void PrintValueFromHub(const std::string& name, const Field& field, Conversion c
       PrintCheckedIn(name, absl::StrCat("FromHub(", from, ", ", mutable_to, ")"), printer);
       return;
     case Conversion::kEnum:
-      printer.Print("{\n  $type$ value{};\n", "type", PbType(*field.enum_type()));
+      printer.Print("{\n  $type$ converted{};\n", "type", PbType(*field.enum_type()));
       printer.Indent();
-      PrintCheckedIn(name, absl::StrCat("FromHub(", from, ", &value)"), printer);
+      PrintCheckedIn(name, absl::StrCat("FromHub(", from, ", &converted)"), printer);
       printer.Outdent();
-      printer.Print("  $assign$value);\n}\n", "assign", assign);
+      printer.Print("  $assign$converted);\n}\n", "assign", assign);
       return;
   }
 }

@@ -1,0 +1,62 @@
+// The whole output for the invented garden group, byte for byte, as codegen/testdata/golden has it.
+// After a wanted change: CSI_PROXY_UPDATE_GOLDEN=1 ctest -R Golden, and review the diff.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "gtest/gtest.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::map<std::string, std::string> ReadTree(const fs::path& root) {
+  std::map<std::string, std::string> files;
+  if (!fs::exists(root)) return files;
+  for (const auto& entry : fs::recursive_directory_iterator(root)) {
+    if (!entry.is_regular_file()) continue;
+    std::ifstream file(entry.path(), std::ios::binary);
+    std::ostringstream text;
+    text << file.rdbuf();
+    files[fs::relative(entry.path(), root)] = text.str();
+  }
+  return files;
+}
+
+// The first line in which two texts differ, with both.
+std::string Difference(const std::string& golden, const std::string& now) {
+  const std::vector<std::string> a = absl::StrSplit(golden, '\n'), b = absl::StrSplit(now, '\n');
+  for (size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
+    const std::string left = i < a.size() ? a[i] : "(end)", right = i < b.size() ? b[i] : "(end)";
+    if (left != right) return absl::StrCat("line ", i + 1, "\n- ", left, "\n+ ", right);
+  }
+  return "";
+}
+
+TEST(GoldenTest, TheGardenComesOutAsItStands) {
+  const fs::path golden_root = GARDEN_GOLDEN;
+  const fs::path output_root = fs::path(GARDEN_OUTPUT) / "csi_proxy";
+  if (std::getenv("CSI_PROXY_UPDATE_GOLDEN") != nullptr) {
+    fs::remove_all(golden_root);
+    fs::copy(output_root, golden_root, fs::copy_options::recursive);
+  }
+  const auto golden = ReadTree(golden_root), output = ReadTree(output_root);
+  ASSERT_FALSE(golden.empty());
+  for (const auto& [name, text] : golden) {
+    EXPECT_TRUE(output.contains(name)) << name << " is not generated any more";
+  }
+  for (const auto& [name, text] : output) {
+    const auto found = golden.find(name);
+    if (found == golden.end()) {
+      ADD_FAILURE() << name << " is new";
+    } else {
+      EXPECT_TRUE(found->second == text) << name << ": " << Difference(found->second, text);
+    }
+  }
+}
+
+}  // namespace
