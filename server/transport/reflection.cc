@@ -26,8 +26,11 @@ void AddFileWithImports(const pb::FileDescriptor& file, Response* response) {
   }
 }
 
-Response Answer(const pb::FileDescriptor& own_file, const std::string& full_name,
-                const Request& request) {
+Response Answer(const std::string& full_name, const Request& request) {
+  // Looked up when somebody asks: building descriptors costs memory that a service which nobody
+  // reflects on need not spend.
+  const pb::FileDescriptor& own_file =
+      *pb::DescriptorPool::generated_pool()->FindFileContainingSymbol(full_name);
   Response response;
   response.set_valid_host(request.host());
   *response.mutable_original_request() = request;
@@ -63,16 +66,13 @@ Response Answer(const pb::FileDescriptor& own_file, const std::string& full_name
 
 class Reactor final : public grpc::ServerBidiReactor<Request, Response> {
  public:
-  Reactor(const pb::FileDescriptor& file, const std::string& full_name)
-      : file_(file), full_name_(full_name) {
-    StartRead(&request_);
-  }
+  explicit Reactor(const std::string& full_name) : full_name_(full_name) { StartRead(&request_); }
   void OnReadDone(bool ok) override {
     if (!ok) {
       Finish(grpc::Status::OK);
       return;
     }
-    response_ = Answer(file_, full_name_, request_);
+    response_ = Answer(full_name_, request_);
     StartWrite(&response_);
   }
   void OnWriteDone(bool ok) override {
@@ -85,7 +85,6 @@ class Reactor final : public grpc::ServerBidiReactor<Request, Response> {
   void OnDone() override { delete this; }
 
  private:
-  const pb::FileDescriptor& file_;
   const std::string& full_name_;
   Request request_;
   Response response_;
@@ -93,25 +92,21 @@ class Reactor final : public grpc::ServerBidiReactor<Request, Response> {
 
 class ReflectionService final : public Api::CallbackService {
  public:
-  ReflectionService(const pb::FileDescriptor& file, std::string full_name)
-      : file_(file), full_name_(std::move(full_name)) {}
+  explicit ReflectionService(std::string full_name) : full_name_(std::move(full_name)) {}
 
   grpc::ServerBidiReactor<Request, Response>* ServerReflectionInfo(
       grpc::CallbackServerContext*) override {
-    return new Reactor(file_, full_name_);
+    return new Reactor(full_name_);
   }
 
  private:
-  const pb::FileDescriptor& file_;
   const std::string full_name_;
 };
 
 }  // namespace
 
 std::unique_ptr<grpc::Service> NewReflectionService(std::string full_name) {
-  const pb::FileDescriptor* file =
-      pb::DescriptorPool::generated_pool()->FindFileContainingSymbol(full_name);
-  return std::make_unique<ReflectionService>(*file, std::move(full_name));
+  return std::make_unique<ReflectionService>(std::move(full_name));
 }
 
 }  // namespace csi_proxy::transport
