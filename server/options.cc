@@ -31,6 +31,8 @@ struct Raw {
   std::string preface_timeout, idle_timeout, max_call_duration, stop_grace_period;
   std::vector<std::string> api_groups, api_versions, working_dirs;
   std::string kubelet_path;
+  bool windows_service = false;
+  std::string metrics_bind_address;
 };
 
 // A boolean flag: `-flag` alone is true.
@@ -48,6 +50,10 @@ po::options_description Describe(Options* options, Raw* raw) {
       "API groups to serve; default all")(
       "api-versions", po::value(&raw->api_versions)->value_name("VERSION,..."),
       "API versions to serve, as v1 (of every group) or volume/v1; default all")(
+      "windows-service", Boolean(&raw->windows_service, false),
+      "run under Windows' service control manager (not in this release)")(
+      "metrics-bind-address", po::value(&raw->metrics_bind_address)->value_name("HOST:PORT"),
+      "serve Prometheus metrics there (not in this release)")(
       "socket-dir",
       po::value(&options->socket_dir)->value_name("DIR")->default_value("/run/csi-proxy"),
       "directory of the Unix sockets (not on Windows)");
@@ -141,6 +147,13 @@ absl::Status Settle(const Raw& raw, bool working_dir_given, bool kubelet_path_gi
   } else {
     return absl::InvalidArgumentError(
         absl::StrCat("--host: \"", raw.host, "\" is neither windows nor simulated"));
+  }
+  if (raw.windows_service) {
+    return absl::InvalidArgumentError(
+        "--windows-service: this release runs in the foreground only");
+  }
+  if (!raw.metrics_bind_address.empty()) {
+    return absl::InvalidArgumentError("--metrics-bind-address: this release serves no metrics");
   }
   if (!options->scenario_file.empty() && options->host != HostKind::kSimulated) {
     return absl::InvalidArgumentError("--scenario: needs --host=simulated");

@@ -55,7 +55,7 @@ TEST(OptionsTest, TakesWhatNodeBootstrapsPass) {
       MustParse({"-log_file=C:\\etc\\kubernetes\\logs\\csi-proxy.log", "-logtostderr=false"});
   EXPECT_EQ(gke.log.file, "C:\\etc\\kubernetes\\logs\\csi-proxy.log");
   EXPECT_FALSE(gke.log.to_stderr);
-  MustParse({"-v", "4"});
+  MustParse({"-v", "4", "-windows-service=false", "-metrics-bind-address="});
   MustParse({"-stderrthreshold=2", "-vmodule=a=1", "-one_output", "-skip_headers=true",
              "-skip_log_headers", "-add_dir_header=false", "-log_backtrace_at=:0",
              "-alsologtostderr", "-log_file_max_size=10", "-log_dir=C:\\logs"});
@@ -79,6 +79,8 @@ TEST(OptionsTest, ABadFlagIsNamedWithTheReason) {
   const std::pair<std::vector<const char*>, const char*> cases[] = {
       {{"--bogus"}, "bogus"},
       {{"--host=mac"}, "--host: \"mac\" is neither windows nor simulated"},
+      {{"-windows-service"}, "--windows-service: this release runs in the foreground"},
+      {{"--metrics-bind-address=:9100"}, "--metrics-bind-address: this release serves no metrics"},
       {{"--scenario=f"}, "--scenario: needs --host=simulated"},
       {{"--preface-timeout=soon"}, "--preface-timeout: \"soon\" is not a duration"},
       {{"--preface-timeout=1ms"}, "--preface-timeout: 1ms is not from 10ms"},
