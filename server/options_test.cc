@@ -55,7 +55,7 @@ TEST(OptionsTest, TakesWhatNodeBootstrapsPass) {
       MustParse({"-log_file=C:\\etc\\kubernetes\\logs\\csi-proxy.log", "-logtostderr=false"});
   EXPECT_EQ(gke.log.file, "C:\\etc\\kubernetes\\logs\\csi-proxy.log");
   EXPECT_FALSE(gke.log.to_stderr);
-  MustParse({"-v", "4", "-windows-service=false", "-metrics-bind-address="});
+  MustParse({"-v", "4", "-windows-service=false"});
   MustParse({"-stderrthreshold=2", "-vmodule=a=1", "-one_output", "-skip_headers=true",
              "-skip_log_headers", "-add_dir_header=false", "-log_backtrace_at=:0",
              "-alsologtostderr", "-log_file_max_size=10", "-log_dir=C:\\logs"});
