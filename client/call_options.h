@@ -1,8 +1,6 @@
 // How one call of a client is made.
 #pragma once
 
-#include <algorithm>
-
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -11,9 +9,11 @@
 namespace csi_proxy {
 
 struct CallOptions {
-  // How long the call may take. Zero: the client's default, and for that a minute.
+  // How long the call may take, with the time to connect in it. Zero: the client's default, and
+  // where that is zero too, kDefaultTimeout. absl::InfiniteDuration(): as long as it takes.
   absl::Duration timeout = absl::ZeroDuration();
-  // Ends the call early when notified. Not owned; outlives the call. May be null.
+  // Ends the call early, with CANCELLED, when notified. Not owned; outlives the call. Null: the
+  // client's default, and where that is null too, the call cannot be cancelled.
   const absl::Notification* cancelled = nullptr;
 };
 

@@ -9,7 +9,9 @@
 namespace csi_proxy {
 
 enum class Mode {
-  // The service when its pipe exists.
+  // As the environment variable CSI_PROXY_MODE says (auto, remote or embedded); where it is unset
+  // or
+  // auto, the service.
   kAuto,
   // The service, over its pipe.
   kRemote,
@@ -18,7 +20,6 @@ enum class Mode {
 };
 
 struct ClientOptions {
-  // The environment variable CSI_PROXY_MODE (auto, remote, embedded) decides for kAuto.
   Mode mode = Mode::kAuto;
   // Where the sockets stand. Empty: the environment variable CSI_PROXY_SOCKET_DIR, else
   // /run/csi-proxy.

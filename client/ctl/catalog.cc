@@ -3,16 +3,16 @@
 #include <google/protobuf/descriptor.pb.h>
 
 #include <algorithm>
-#include <array>
-#include <map>
 #include <set>
+#include <tuple>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "annotations.pb.h"
 #include "client/ctl/api_descriptors.h"
 
@@ -20,22 +20,23 @@ namespace csi_proxy::ctl {
 namespace {
 
 constexpr char kAdminFile[] = "server/host/simulated/admin.proto";
-constexpr char kAdminGroup[] = "sim";
 
 // Smaller is preferred: v1, then v2alpha1, then betas, then alphas, newer first.
 std::tuple<int, int, int> Preference(const std::string& version) {
-  int major = 0, minor = 0, stage = 0;
+  enum Stage { kStable, kNext, kBeta, kAlpha };
+  int major = 0, minor = 0, stage = kStable;
   size_t at = 1;
   while (at < version.size() && absl::ascii_isdigit(static_cast<unsigned char>(version[at]))) {
     major = major * 10 + (version[at++] - '0');
   }
-  const std::string rest = version.substr(at);
-  for (const char* name : {"beta", "alpha"}) {
-    if (!absl::StartsWith(rest, name)) continue;
-    stage = name[0] == 'b' ? 1 : 2;
-    minor = std::atoi(rest.c_str() + strlen(name));
-  }
-  return {major >= 2 && stage > 0 ? 1 : stage == 0 ? 0 : stage + 1, -major, -minor};
+  absl::string_view rest = version;
+  rest.remove_prefix(std::min(at, rest.size()));
+  if (absl::ConsumePrefix(&rest, "beta")) stage = kBeta;
+  if (absl::ConsumePrefix(&rest, "alpha")) stage = kAlpha;
+  if (!absl::SimpleAtoi(rest, &minor)) minor = 0;
+  // The next generation, even unfinished, has what the betas and alphas of the first led to.
+  if (major >= 2 && stage != kStable) stage = kNext;
+  return {stage, -major, -minor};
 }
 
 // The number of single-character edits between two words.
@@ -67,6 +68,27 @@ absl::Status NoSuch(absl::string_view what, absl::string_view name,
 
 std::string Plain(absl::string_view name) {
   return absl::AsciiStrToLower(absl::StrReplaceAll(name, {{"-", ""}, {"_", ""}}));
+}
+
+std::string KebabCase(absl::string_view name) {
+  const auto upper = [&](size_t i) {
+    return i < name.size() && absl::ascii_isupper(static_cast<unsigned char>(name[i]));
+  };
+  const auto lower = [&](size_t i) {
+    return i < name.size() && absl::ascii_islower(static_cast<unsigned char>(name[i]));
+  };
+  std::string kebab;
+  for (size_t i = 0; i < name.size(); ++i) {
+    // A word begins after a lower-case letter, and with the last capital of several, save that the
+    // `s` of IDs belongs to them.
+    const bool plural = i + 1 < name.size() && name[i + 1] == 's' && !lower(i + 2);
+    const bool begins =
+        upper(i) && i > 0 && (lower(i - 1) || (upper(i - 1) && lower(i + 1) && !plural));
+    if (begins) kebab.push_back('-');
+    kebab.push_back(name[i] == '_' ? '-'
+                                   : absl::ascii_tolower(static_cast<unsigned char>(name[i])));
+  }
+  return kebab;
 }
 
 std::string Nearest(absl::string_view name, const std::vector<std::string>& candidates) {
@@ -107,7 +129,7 @@ Catalog::Catalog() {
       const pb::ServiceDescriptor& service = *file->service(0);
       for (int i = 0; i < service.method_count(); ++i) {
         methods_.push_back(
-            {is_version ? path[0] : kAdminGroup, is_version ? path[1] : "", service.method(i)});
+            {is_version ? path[0] : kSimulatedGroup, is_version ? path[1] : "", service.method(i)});
       }
     }
     // The mark is read from the descriptor as this program knows it, so from the serialised option.
@@ -119,7 +141,7 @@ Catalog::Catalog() {
       }
     }
   }
-  secrets_.emplace_back(kAdminGroup, "password");
+  secrets_.emplace_back(kSimulatedGroup, "password");
 }
 
 std::vector<std::string> Catalog::Groups() const {
@@ -150,20 +172,31 @@ std::vector<Method> Catalog::Methods(absl::string_view group, absl::string_view 
   return methods;
 }
 
+absl::StatusOr<std::vector<std::string>> Catalog::VersionsFor(absl::string_view group,
+                                                              absl::string_view version) const {
+  std::vector<std::string> versions = Versions(Plain(group));
+  if (versions.empty()) {
+    std::vector<std::string> groups = Groups();
+    groups.push_back(kSimulatedGroup);
+    return NoSuch("group", group, groups);
+  }
+  if (version.empty()) return versions;
+  if (std::find(versions.begin(), versions.end(), version) == versions.end()) {
+    if (Plain(group) == kSimulatedGroup) {
+      return absl::InvalidArgumentError("sim has no versions; leave --api out");
+    }
+    return NoSuch(absl::StrCat("version of ", Plain(group)), version, versions);
+  }
+  return std::vector<std::string>{std::string(version)};
+}
+
 absl::StatusOr<Method> Catalog::Find(absl::string_view group, absl::string_view name,
                                      absl::string_view version) const {
-  const std::string plain_group = Plain(group);
-  std::vector<std::string> versions = Versions(plain_group);
-  if (versions.empty()) return NoSuch("group", group, Groups());
-  if (!version.empty()) {
-    if (std::find(versions.begin(), versions.end(), version) == versions.end()) {
-      return NoSuch(absl::StrCat("version of ", plain_group), version, versions);
-    }
-    versions = {std::string(version)};
-  }
+  const absl::StatusOr<std::vector<std::string>> versions = VersionsFor(group, version);
+  if (!versions.ok()) return versions.status();
   std::vector<std::string> names;
-  for (const std::string& candidate : versions) {
-    for (const Method& method : Methods(plain_group, candidate)) {
+  for (const std::string& candidate : *versions) {
+    for (const Method& method : Methods(Plain(group), candidate)) {
       if (Plain(method.descriptor->name()) == Plain(name)) return method;
       if (std::find(names.begin(), names.end(), method.descriptor->name()) == names.end()) {
         names.push_back(method.descriptor->name());
@@ -171,7 +204,7 @@ absl::StatusOr<Method> Catalog::Find(absl::string_view group, absl::string_view 
     }
   }
   return NoSuch(
-      absl::StrCat("method of ", plain_group, version.empty() ? "" : absl::StrCat(" ", version)),
+      absl::StrCat("method of ", Plain(group), version.empty() ? "" : absl::StrCat(" ", version)),
       name, names);
 }
 
@@ -182,6 +215,15 @@ std::unique_ptr<pb::Message> Catalog::New(const pb::Descriptor* type) const {
 bool Catalog::IsSecret(absl::string_view group, const pb::FieldDescriptor& field) const {
   return std::find(secrets_.begin(), secrets_.end(),
                    std::pair(std::string(group), Plain(field.name()))) != secrets_.end();
+}
+
+bool Catalog::HoldsSecret(absl::string_view group, const pb::Descriptor& type) const {
+  for (int i = 0; i < type.field_count(); ++i) {
+    const pb::FieldDescriptor& field = *type.field(i);
+    if (IsSecret(group, field)) return true;
+    if (field.message_type() != nullptr && HoldsSecret(group, *field.message_type())) return true;
+  }
+  return false;
 }
 
 }  // namespace csi_proxy::ctl

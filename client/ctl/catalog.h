@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -17,10 +18,13 @@ namespace csi_proxy::ctl {
 
 namespace pb = google::protobuf;
 
+// The group under which the simulated node's admin service goes. It has one version without a name.
+inline constexpr char kSimulatedGroup[] = "sim";
+
 // One rpc of one version.
 struct Method {
   std::string group;
-  std::string version;  // empty for the simulated node's admin service
+  std::string version;  // empty for kSimulatedGroup
   const pb::MethodDescriptor* descriptor = nullptr;
 
   // `/v1.Volume/MountVolume`
@@ -32,12 +36,17 @@ class Catalog {
  public:
   Catalog();
 
-  // Groups in alphabetical order; `sim` is the simulated node's admin service and not among them.
+  // The released groups in alphabetical order; kSimulatedGroup is not among them.
   std::vector<std::string> Groups() const;
   // Versions of a group, the preferred first: stable before alpha of the next, before beta, before
   // alpha; newer before older.
   std::vector<std::string> Versions(absl::string_view group) const;
   std::vector<Method> Methods(absl::string_view group, absl::string_view version) const;
+
+  // The versions to look at when `version` was asked for: that one, or all of them in order of
+  // preference when it is empty. INVALID_ARGUMENT lists what there is and the nearest name.
+  absl::StatusOr<std::vector<std::string>> VersionsFor(absl::string_view group,
+                                                       absl::string_view version) const;
 
   // The method of that name, written in any case and with or without dashes. An empty version is
   // the preferred one that has it. INVALID_ARGUMENT lists what there is and the nearest name.
@@ -49,6 +58,8 @@ class Catalog {
 
   // Whether a field carries a secret, by the hub's mark on the field of that name.
   bool IsSecret(absl::string_view group, const pb::FieldDescriptor& field) const;
+  // Whether a message or one inside it has such a field.
+  bool HoldsSecret(absl::string_view group, const pb::Descriptor& type) const;
 
  private:
   pb::SimpleDescriptorDatabase database_;
@@ -61,14 +72,14 @@ class Catalog {
 // Lower case, without `-` and `_`: `--disk-number`, `disk_number` and `diskNumber` are one.
 std::string Plain(absl::string_view name);
 
+// `GetVolumeIDFromTargetPath` is get-volume-id-from-target-path, `diskIDs` disk-ids.
+std::string KebabCase(absl::string_view name);
+
 // The one of `candidates` that is most like `name`; empty when none is.
 std::string Nearest(absl::string_view name, const std::vector<std::string>& candidates);
 
 // The comment above a descriptor, on one line; empty when there is none.
-template <typename Descriptor>
-std::string Comment(const Descriptor& descriptor);
 std::string CommentText(const pb::SourceLocation& location);
-
 template <typename Descriptor>
 std::string Comment(const Descriptor& descriptor) {
   pb::SourceLocation location;

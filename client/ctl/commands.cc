@@ -1,41 +1,48 @@
 #include "client/ctl/commands.h"
 
-#include <google/protobuf/util/json_util.h>
+#include <ostream>
 
-#include <fstream>
-#include <iostream>
-#include <sstream>
-
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
+#include "client/ctl/completion.h"
+#include "client/ctl/doctor.h"
 #include "client/ctl/output.h"
+#include "client/ctl/request.h"
 #include "client/remote_call.h"
 #include "client/remote_channel.h"
+#include "server/version.h"
 
 namespace csi_proxy::ctl {
 namespace {
 
-absl::StatusOr<std::string> ReadAll(const std::string& path) {
-  std::ostringstream text;
-  if (path == "-") {
-    text << std::cin.rdbuf();
-    return text.str();
-  }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return absl::InvalidArgumentError(absl::StrCat("cannot read ", path));
-  text << file.rdbuf();
-  return text.str();
+int WrongUsage(absl::string_view message, std::ostream& err) {
+  err << "error: " << message << "\n";
+  return kUsage;
 }
 
 absl::StatusOr<std::shared_ptr<client::RemoteChannel>> OpenFor(const Method& method,
                                                                const ClientOptions& options) {
-  if (!method.version.empty()) {
+  if (method.group != kSimulatedGroup) {
     return client::RemoteChannel::Open(options, method.group, method.version);
   }
   return client::RemoteChannel::OpenPath(
       options, absl::StrCat(client::SocketDirectory(options), "/admin.sock"));
+}
+
+// The request that JSON and flags make together. INVALID_ARGUMENT.
+absl::StatusOr<std::unique_ptr<pb::Message>> MakeRequest(const Catalog& catalog,
+                                                         const Method& method,
+                                                         const CommandLine& line, Input& in) {
+  std::unique_ptr<pb::Message> request = catalog.New(method.descriptor->input_type());
+  if (!line.json.empty()) {
+    const absl::StatusOr<std::string> json = line.json == "-" ? in.Read("-") : line.json;
+    if (!json.ok()) return json.status();
+    absl::Status status = SetFromJson(catalog, method.group, *json, request.get());
+    if (!status.ok()) return status;
+  }
+  const auto read_secret = [&in](const std::string& path) { return in.ReadSecret(path); };
+  absl::Status status = SetFields(catalog, method.group, line.fields, read_secret, request.get());
+  if (!status.ok()) return status;
+  return request;
 }
 
 // What a person may try next; empty when the text says it all.
@@ -43,6 +50,8 @@ std::string Hint(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
       return "`csi-proxyctl doctor` tells which pipes answer.";
+    case absl::StatusCode::kInvalidArgument:
+      return "`csi-proxyctl describe GROUP METHOD` tells what the fields mean.";
     case absl::StatusCode::kPermissionDenied:
       return "Calls may touch the service's working directories alone (its --working-dir).";
     case absl::StatusCode::kDeadlineExceeded:
@@ -57,7 +66,8 @@ std::string Hint(const absl::Status& status) {
 }  // namespace
 
 int Complain(const absl::Status& status, std::ostream& err) {
-  err << "error: " << absl::StatusCodeToString(status.code()) << ": " << status.message() << "\n";
+  err << "error: " << absl::StatusCodeToString(status.code()) << ": "
+      << Printable(std::string(status.message())) << "\n";
   if (const std::string hint = Hint(status); !hint.empty()) err << "hint: " << hint << "\n";
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
@@ -69,186 +79,80 @@ int Complain(const absl::Status& status, std::ostream& err) {
   }
 }
 
-int List(const Catalog& catalog, std::ostream& out) {
-  for (const std::string& group : catalog.Groups()) {
-    for (const std::string& version : catalog.Versions(group)) {
-      std::vector<std::string> names;
-      for (const Method& method : catalog.Methods(group, version)) {
-        names.push_back(method.descriptor->name());
-      }
-      out << group << " " << version << ": " << absl::StrJoin(names, " ") << "\n";
-    }
+int Call(const Catalog& catalog, const CommandLine& line, const Streams& streams) {
+  if (line.words.size() < 2) {
+    return WrongUsage(absl::StrCat("name a method: `csi-proxyctl describe ", line.words[0],
+                                   "` tells which there are"),
+                      streams.err);
   }
-  return kOk;
-}
+  if (line.words.size() > 2) {
+    // The words too many may be a secret.
+    return WrongUsage("after GROUP METHOD come flags alone; a field's value follows its name and =",
+                      streams.err);
+  }
+  const absl::StatusOr<Method> method = catalog.Find(line.words[0], line.words[1], line.api);
+  if (!method.ok()) return WrongUsage(method.status().message(), streams.err);
+  const auto request = MakeRequest(catalog, *method, line, streams.in);
+  if (!request.ok()) return WrongUsage(request.status().message(), streams.err);
 
-int Describe(const Catalog& catalog, const CommonOptions& options,
-             const std::vector<std::string>& names, std::ostream& out, std::ostream& err) {
-  if (names.empty()) return List(catalog, out);
-  std::vector<Method> methods;
-  if (names.size() >= 2) {
-    const absl::StatusOr<Method> method = catalog.Find(names[0], names[1], options.api);
-    if (!method.ok()) {
-      err << method.status().message() << "\n";
-      return kUsage;
-    }
-    methods.push_back(*method);
-  } else {
-    const std::vector<std::string> versions = catalog.Versions(Plain(names[0]));
-    if (!versions.empty()) {
-      methods = catalog.Methods(Plain(names[0]), options.api.empty() ? versions[0] : options.api);
-    }
+  const auto channel = OpenFor(*method, line.client);
+  if (!channel.ok()) return Complain(channel.status(), streams.err);
+  if (line.verbose) {
+    streams.err << "calling " << method->path() << " on " << (*channel)->path() << "\n";
   }
-  if (methods.empty()) {
-    err << "there is no group \"" << names[0]
-        << "\" of that version; there are: " << absl::StrJoin(catalog.Groups(), ", ") << "\n";
-    return kUsage;
-  }
-  for (const Method& method : methods) {
-    out << method.group << " " << method.version << " " << method.descriptor->name() << "\n";
-    if (const std::string text = Comment(*method.descriptor); !text.empty()) {
-      out << "  " << text << "\n";
-    }
-    for (const auto& [title, type] : {std::pair{"request", method.descriptor->input_type()},
-                                      std::pair{"response", method.descriptor->output_type()}}) {
-      out << "  " << title << " " << type->name()
-          << (type->field_count() == 0 ? ": empty\n" : "\n");
-      for (int i = 0; i < type->field_count(); ++i) {
-        const pb::FieldDescriptor& field = *type->field(i);
-        out << "    " << field.name() << " (" << field.type_name() << ") " << Comment(field)
-            << "\n";
-      }
-    }
-    const std::vector<std::string> flags = FieldFlags(*method.descriptor->input_type());
-    out << "  csi-proxyctl " << method.group << " " << method.descriptor->name()
-        << (method.version.empty() ? "" : " --api " + method.version) << (flags.empty() ? "" : " ")
-        << absl::StrJoin(flags, " ") << "\n\n";
-  }
-  return kOk;
-}
-
-int Doctor(const Catalog& catalog, const CommonOptions& options, std::ostream& out) {
-  int answering = 0;
-  ClientOptions client = options.client;
-  client.connect_timeout = std::min(client.connect_timeout, absl::Seconds(2));
-  const std::string directory = client::SocketDirectory(client);
-  out << "pipes in " << directory << "\n";
-  for (const std::string& group : catalog.Groups()) {
-    for (const std::string& version : catalog.Versions(group)) {
-      out << "  " << group << " " << version << ": ";
-      const absl::Time start = absl::Now();
-      const auto channel = client::RemoteChannel::Open(client, group, version);
-      absl::Status status = channel.status();
-      absl::Duration connected, answered;
-      if (status.ok()) {
-        const CallContext context =
-            client::MakeCallContext(client.call, {.timeout = absl::Seconds(5)});
-        status = (*channel)->Connected(context).status();
-        connected = absl::Now() - start;
-        if (status.ok()) {
-          // Health has one field, the service's name; an empty message asks for the whole server.
-          const auto empty =
-              catalog.New(catalog.Methods(group, version)[0].descriptor->input_type());
-          const auto reply = catalog.New(catalog.Methods("sim", "")[0].descriptor->output_type());
-          const absl::Time asked = absl::Now();
-          status = client::CallUnary(**channel, "/grpc.health.v1.Health/Check", context, *empty,
-                                     reply.get());
-          answered = absl::Now() - asked;
-        }
-      }
-      if (status.ok()) {
-        ++answering;
-        out << "answers (connected in "
-            << absl::FormatDuration(absl::Trunc(connected, absl::Microseconds(1)))
-            << ", answered in "
-            << absl::FormatDuration(absl::Trunc(answered, absl::Microseconds(1))) << ")\n";
-      } else {
-        out << "no answer: " << status.message() << "\n";
-      }
-    }
-  }
-  out << answering << " pipes answer\n";
-  return answering > 0 ? kOk : kUnreachable;
-}
-
-int Call(const Catalog& catalog, const CommonOptions& options, const std::string& group,
-         const std::string& name, const std::vector<FieldArgument>& fields, std::ostream& out,
-         std::ostream& err) {
-  const absl::StatusOr<Method> method = catalog.Find(group, name, options.api);
-  if (!method.ok()) {
-    err << method.status().message() << "\n";
-    return kUsage;
-  }
-  const std::unique_ptr<pb::Message> request = catalog.New(method->descriptor->input_type());
-  if (!options.json.empty()) {
-    absl::StatusOr<std::string> json = options.json == "-" ? ReadAll("-") : options.json;
-    if (!json.ok()) return Complain(json.status(), err);
-    const auto parsed = pb::util::JsonStringToMessage(*json, request.get());
-    if (!parsed.ok()) {
-      err << "--json: " << std::string(parsed.message()) << "\n";
-      return kUsage;
-    }
-  }
-  if (absl::Status s = SetFields(catalog, method->group, fields, ReadAll, request.get()); !s.ok()) {
-    err << s.message() << "\n";
-    return kUsage;
-  }
-  const auto channel = OpenFor(*method, options.client);
-  if (!channel.ok()) return Complain(channel.status(), err);
-  if (options.verbose) err << "calling " << method->path() << " on " << (*channel)->path() << "\n";
   const std::unique_ptr<pb::Message> response = catalog.New(method->descriptor->output_type());
   const absl::Status status =
       client::CallUnary(**channel, method->path().c_str(),
-                        client::MakeCallContext(options.client.call, {}), *request, response.get());
-  if (!status.ok()) return Complain(status, err);
-  if (options.output == "table") {
-    out << ToTable(*response);
+                        client::MakeCallContext(line.client.call, {}), **request, response.get());
+  if (!status.ok()) return Complain(status, streams.err);
+
+  // A whole node is no table.
+  const bool table = line.output.empty()
+                         ? streams.out_is_terminal && method->group != kSimulatedGroup
+                         : line.output == "table";
+  if (table) {
+    streams.out << ToTable(*response);
     return kOk;
   }
   const absl::StatusOr<std::string> json = ToJson(*response);
-  if (!json.ok()) return Complain(json.status(), err);
-  out << *json;
+  if (!json.ok()) return Complain(json.status(), streams.err);
+  streams.out << *json;
   return kOk;
 }
 
-int Complete(const Catalog& catalog, const std::vector<std::string>& names, std::ostream& out,
-             std::ostream& err) {
-  if (names.size() != 1 || (names[0] != "bash" && names[0] != "zsh")) {
-    err << "completion: name the shell, bash or zsh\n";
+int Run(const CommandLine& line, const Streams& streams) {
+  if (line.help) {
+    streams.out << HelpText();
+    return kOk;
+  }
+  if (line.version) {
+    streams.out << "csi-proxyctl " << kVersion << "\n";
+    return kOk;
+  }
+  if (line.words.empty()) {
+    streams.err << HelpText();
     return kUsage;
   }
-  if (names[0] == "zsh") out << "autoload -U +X bashcompinit && bashcompinit\n";
-  out << "_csi_proxyctl() {\n  local cur=${COMP_WORDS[COMP_CWORD]} words\n"
-         "  case \"${COMP_WORDS[1]}:$COMP_CWORD\" in\n    *:1) words=\""
-      << absl::StrJoin(catalog.Groups(), " ") << " sim list describe doctor completion\" ;;\n";
-  std::vector<std::string> groups = catalog.Groups();
-  groups.push_back("sim");
-  for (const std::string& group : groups) {
-    std::vector<std::string> methods;
-    std::string cases;
-    for (const std::string& version : catalog.Versions(group)) {
-      for (const Method& method : catalog.Methods(group, version)) {
-        const std::string& method_name = method.descriptor->name();
-        if (std::find(methods.begin(), methods.end(), method_name) != methods.end()) continue;
-        methods.push_back(method_name);
-        std::vector<std::string> flags;
-        for (const std::string& flag : FieldFlags(*method.descriptor->input_type())) {
-          flags.push_back(flag.substr(0, flag.find('=') + 1));
-        }
-        absl::StrAppend(&cases, "        ", method_name, ") words=\"", absl::StrJoin(flags, " "),
-                        " --api --json --output --socket-dir --timeout\" ;;\n");
-      }
-    }
-    out << "    " << group << ":2) words=\"" << absl::StrJoin(methods, " ") << "\" ;;\n    "
-        << group << ":*) case \"${COMP_WORDS[2]}\" in\n"
-        << cases << "      esac ;;\n";
+  const Catalog catalog;
+  const std::string& command = line.words[0];
+  const size_t words = line.words.size();
+  const bool is_own =
+      command == "list" || command == "describe" || command == "doctor" || command == "completion";
+  if (!is_own) return Call(catalog, line, streams);
+  if (!line.fields.empty()) {
+    return WrongUsage(absl::StrCat(command, " has no flag --", line.fields[0].name), streams.err);
   }
-  out << "    describe:2) words=\"" << absl::StrJoin(groups, " ")
-      << "\" ;;\n    completion:2) words=\"bash zsh\" ;;\n  esac\n"
-         "  COMPREPLY=($(compgen -W \"$words\" -- \"$cur\"))\n"
-         "  [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace\n}\n"
-         "complete -F _csi_proxyctl csi-proxyctl\n";
-  return kOk;
+  if (command == "describe") return Describe(catalog, line, streams);
+  if (command == "completion") {
+    const absl::StatusOr<std::string> script =
+        CompletionScript(catalog, words == 2 ? line.words[1] : "");
+    if (!script.ok()) return WrongUsage(script.status().message(), streams.err);
+    streams.out << *script;
+    return kOk;
+  }
+  if (words > 1) return WrongUsage(absl::StrCat(command, " takes no more words"), streams.err);
+  if (command == "list") return List(catalog, streams.out);
+  return Doctor(catalog, line.client, streams.out);
 }
 
 }  // namespace csi_proxy::ctl

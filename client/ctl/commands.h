@@ -5,42 +5,36 @@
 #include <string>
 #include <vector>
 
-#include "absl/time/time.h"
-#include "client/client_options.h"
+#include "absl/status/status.h"
 #include "client/ctl/catalog.h"
-#include "client/ctl/request.h"
+#include "client/ctl/command_line.h"
+#include "client/ctl/exit_code.h"
+#include "client/ctl/input.h"
 
 namespace csi_proxy::ctl {
 
-enum ExitCode {
-  kOk = 0,
-  kCallFailed = 1,
-  kUsage = 2,
-  kUnreachable = 3,
-  kDeadline = 4,
+// Where a command reads and writes. Answers go to `out`, complaints to `err`.
+struct Streams {
+  Input& in;
+  std::ostream& out;
+  std::ostream& err;
+  bool out_is_terminal = false;
 };
 
-struct CommonOptions {
-  std::string api;     // version; empty: the preferred one
-  std::string json;    // the request; `-` reads standard input
-  std::string output;  // `json` or `table`
-  bool verbose = false;
-  ClientOptions client;
-};
+// Does what the command line says and returns an ExitCode.
+int Run(const CommandLine& line, const Streams& streams);
 
-// `list`, `describe [group [method]]`, `doctor`, `completion bash|zsh` and, for all else, a call.
-// Answers go to `out`, complaints to `err`.
+// `list`: a line for each version of each group.
 int List(const Catalog& catalog, std::ostream& out);
-int Describe(const Catalog& catalog, const CommonOptions& options,
-             const std::vector<std::string>& names, std::ostream& out, std::ostream& err);
-int Doctor(const Catalog& catalog, const CommonOptions& options, std::ostream& out);
-int Complete(const Catalog& catalog, const std::vector<std::string>& names, std::ostream& out,
-             std::ostream& err);
-int Call(const Catalog& catalog, const CommonOptions& options, const std::string& group,
-         const std::string& method, const std::vector<FieldArgument>& fields, std::ostream& out,
-         std::ostream& err);
 
-// Prints `error: CODE: text` and a hint; returns the exit code that goes with the status.
+// `describe`: documentation of a group, in one version of it, or of a method.
+int Describe(const Catalog& catalog, const CommandLine& line, const Streams& streams);
+
+// Everything else: calls a method.
+int Call(const Catalog& catalog, const CommandLine& line, const Streams& streams);
+
+// Prints `error: CODE: text`, and a hint where there is one, for a call that failed; returns the
+// exit code for it.
 int Complain(const absl::Status& status, std::ostream& err);
 
 }  // namespace csi_proxy::ctl

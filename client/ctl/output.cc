@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 
 namespace csi_proxy::ctl {
 namespace {
@@ -15,9 +15,6 @@ namespace {
 namespace pb = google::protobuf;
 using Field = pb::FieldDescriptor;
 using Row = std::vector<std::string>;
-
-// Text of foreign origin must not move the cursor.
-std::string Printable(const std::string& text) { return absl::Utf8SafeCHexEscape(text); }
 
 // `index` is -1 for a singular field.
 std::string Value(const pb::Message& message, const Field* field, int index) {
@@ -65,25 +62,8 @@ std::string Value(const pb::Message& message, const Field* field, int index) {
   }
 }
 
-std::string Align(const std::vector<Row>& rows) {
-  std::vector<size_t> widths;
-  for (const Row& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string text;
-  for (const Row& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) {
-      text += row[i];
-      if (i + 1 < row.size()) text.append(widths[i] - row[i].size() + 2, ' ');
-    }
-    text += '\n';
-  }
-  return text;
-}
-
 // The rows of a repeated message or a map, with a head of the fields' names. A map's entries come
-// by key, numbers as numbers.
+// by key.
 std::vector<Row> Rows(const pb::Message& message, const Field* field) {
   std::vector<Row> rows;
   const pb::Reflection& r = *message.GetReflection();
@@ -113,14 +93,53 @@ std::vector<Row> Rows(const pb::Message& message, const Field* field) {
     }
     rows.push_back(std::move(row));
   }
-  std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
-    return std::pair(a[0].size(), a) < std::pair(b[0].size(), b);
-  });
+  if (field->is_map()) {
+    // Numbers as numbers: the shorter is the smaller.
+    std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+      return std::pair(a[0].size(), a) < std::pair(b[0].size(), b);
+    });
+  }
   rows.insert(rows.begin(), std::move(head));
   return rows;
 }
 
 }  // namespace
+
+std::string Printable(absl::string_view text) {
+  std::string printable;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : 0);
+    // U+0080 to U+009F are C2 80 to C2 9F.
+    const bool wide_control = c == 0xC2 && next >= 0x80 && next <= 0x9F;
+    if (c < 0x20 || c == 0x7F) {
+      absl::StrAppendFormat(&printable, "\\x%02x", c);
+    } else if (wide_control) {
+      absl::StrAppendFormat(&printable, "\\u%04x", next);
+      ++i;
+    } else {
+      printable.push_back(text[i]);
+    }
+  }
+  return printable;
+}
+
+std::string Align(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<size_t> widths;
+  for (const Row& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const Row& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) {
+      text += row[i];
+      if (i + 1 < row.size()) text.append(widths[i] - row[i].size() + 2, ' ');
+    }
+    text += '\n';
+  }
+  return text;
+}
 
 absl::StatusOr<std::string> ToJson(const pb::Message& message) {
   pb::util::JsonPrintOptions options;
@@ -140,18 +159,18 @@ std::string ToTable(const pb::Message& message) {
   std::vector<Row> rows;
   std::string text;
   const pb::Descriptor& type = *message.GetDescriptor();
+  const pb::Reflection& r = *message.GetReflection();
   for (int i = 0; i < type.field_count(); ++i) {
     const Field* const field = type.field(i);
-    if (!field->is_repeated()) {
+    if (field->is_repeated() && r.FieldSize(message, field) == 0) {
+      rows.push_back({field->name(), "(none)"});
+    } else if (!field->is_repeated()) {
       rows.push_back({field->name(), Value(message, field, -1)});
     } else if (field->message_type() != nullptr) {
       text += Align(Rows(message, field));
     } else {
-      for (int j = 0; j < message.GetReflection()->FieldSize(message, field); ++j) {
+      for (int j = 0; j < r.FieldSize(message, field); ++j) {
         rows.push_back({field->name(), Value(message, field, j)});
-      }
-      if (message.GetReflection()->FieldSize(message, field) == 0) {
-        rows.push_back({field->name(), "(none)"});
       }
     }
   }

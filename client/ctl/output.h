@@ -4,16 +4,25 @@
 #include <google/protobuf/message.h>
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 
 namespace csi_proxy::ctl {
 
 // Protobuf's own JSON, with the fields' names as in the API and empty ones shown.
 absl::StatusOr<std::string> ToJson(const google::protobuf::Message& message);
 
-// Columns: lists and maps of messages as one row each, the rest as `name  value`. An empty message
-// is `ok`.
+// The text as a terminal may show it: control characters, which could move its cursor, as `\x1b`.
+// All else, such as backslashes, stays.
+std::string Printable(absl::string_view text);
+
+// Rows as lines, their columns two blanks apart.
+std::string Align(const std::vector<std::vector<std::string>>& rows);
+
+// Columns: lists and maps of messages as one row each, the rest as `name  value`. A message
+// without fields is `ok`.
 std::string ToTable(const google::protobuf::Message& message);
 
 }  // namespace csi_proxy::ctl

@@ -1,34 +1,24 @@
 #include "client/ctl/request.h"
 
 #include <google/protobuf/descriptor.h>
+#include <google/protobuf/util/json_util.h>
+
+#include <cstdint>
+#include <set>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "server/base/unicode.h"
 
 namespace csi_proxy::ctl {
 namespace {
 
 using Field = pb::FieldDescriptor;
-
-std::string FlagName(absl::string_view name) {
-  std::string flag;
-  for (size_t i = 0; i < name.size(); ++i) {
-    const auto c = static_cast<unsigned char>(name[i]);
-    // `diskID` is --disk-id, `LUNID` --lunid.
-    const bool new_word = absl::ascii_isupper(c) && i > 0 &&
-                          absl::ascii_islower(static_cast<unsigned char>(name[i - 1]));
-    if (new_word) flag.push_back('-');
-    flag.push_back(c == '_' ? '-' : absl::ascii_tolower(c));
-  }
-  return flag;
-}
 
 const Field* FindField(const pb::Descriptor& type, absl::string_view name) {
   for (int i = 0; i < type.field_count(); ++i) {
@@ -89,6 +79,9 @@ absl::Status SetValue(const FieldArgument& argument, const Field* field, pb::Mes
       return absl::OkStatus();
     }
     case Field::CPPTYPE_STRING:
+      if (Utf16Length(text) < 0) {
+        return absl::InvalidArgumentError(absl::StrCat("--", argument.name, ": is not UTF-8"));
+      }
       if (field->is_repeated()) {
         message->GetReflection()->AddString(message, field, text);
       } else {
@@ -117,13 +110,61 @@ absl::Status SetValue(const FieldArgument& argument, const Field* field, pb::Mes
   }
 }
 
+absl::Status NoSuchField(const pb::Descriptor& type, const std::string& name) {
+  std::vector<std::string> known;
+  for (int i = 0; i < type.field_count(); ++i) known.push_back(KebabCase(type.field(i)->name()));
+  const std::string nearest = Nearest(name, known);
+  return absl::InvalidArgumentError(absl::StrCat(
+      "there is no field \"", name, "\" in ", type.name(),
+      nearest.empty() ? "" : absl::StrCat("; did you mean --", nearest, "?"),
+      known.empty() ? "\nIt has no fields."
+                    : absl::StrCat("\nIts fields: ", absl::StrJoin(FieldFlags(type), " "))));
+}
+
+// What a flag's name leads to.
+struct Target {
+  pb::Message* message = nullptr;
+  const Field* field = nullptr;
+  bool is_secret = false;
+  bool from_file = false;  // the value is not the secret but the path of a file with it
+};
+
+absl::StatusOr<Target> Resolve(const Catalog& catalog, absl::string_view group,
+                               const std::string& name, pb::Message* request) {
+  Target target = {.message = request};
+  const std::vector<std::string> path = absl::StrSplit(name, '.');
+  for (size_t i = 0; i < path.size(); ++i) {
+    const pb::Descriptor& type = *target.message->GetDescriptor();
+    target.field = FindField(type, path[i]);
+    if (i + 1 == path.size()) break;
+    if (target.field == nullptr) return NoSuchField(type, path[i]);
+    if (target.field->message_type() == nullptr || target.field->is_repeated()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--", name, ": ", path[i], " has no fields that can be given as flags"));
+    }
+    target.message = target.message->GetReflection()->MutableMessage(target.message, target.field);
+  }
+  const pb::Descriptor& type = *target.message->GetDescriptor();
+  const std::string plain = Plain(path.back());
+  absl::string_view secret_name = plain;
+  if (target.field == nullptr && absl::ConsumeSuffix(&secret_name, "file")) {
+    target.field = FindField(type, secret_name);
+    target.from_file = true;
+  }
+  target.is_secret = target.field != nullptr && catalog.IsSecret(group, *target.field);
+  if (target.field == nullptr || (target.from_file && !target.is_secret)) {
+    return NoSuchField(type, path.back());
+  }
+  return target;
+}
+
 }  // namespace
 
 std::vector<std::string> FieldFlags(const pb::Descriptor& type) {
   std::vector<std::string> flags;
   for (int i = 0; i < type.field_count(); ++i) {
     const Field& field = *type.field(i);
-    const std::string name = FlagName(field.name());
+    const std::string name = KebabCase(field.name());
     if (field.is_map() || (field.is_repeated() && field.message_type() != nullptr)) continue;
     if (field.message_type() != nullptr) {
       for (const std::string& inner : FieldFlags(*field.message_type())) {
@@ -143,52 +184,43 @@ std::vector<std::string> FieldFlags(const pb::Descriptor& type) {
 }
 
 absl::Status SetFields(const Catalog& catalog, absl::string_view group,
-                       const std::vector<FieldArgument>& arguments, const ReadFunction& read,
+                       const std::vector<FieldArgument>& arguments, const ReadSecret& read_secret,
                        pb::Message* request) {
+  std::set<std::pair<const pb::Message*, const Field*>> given;
   for (FieldArgument argument : arguments) {
-    pb::Message* message = request;
-    std::vector<std::string> path = absl::StrSplit(argument.name, '.');
-    const Field* field = nullptr;
-    for (size_t i = 0; i < path.size(); ++i) {
-      const pb::Descriptor& type = *message->GetDescriptor();
-      field = FindField(type, path[i]);
-      absl::string_view secret_name = path[i];
-      const bool from_file = field == nullptr && absl::ConsumeSuffix(&secret_name, "-file");
-      if (from_file) {
-        field = FindField(type, secret_name);
-        if (field != nullptr && !catalog.IsSecret(group, *field)) field = nullptr;
-      }
-      if (field == nullptr) {
-        std::vector<std::string> known;
-        for (int j = 0; j < type.field_count(); ++j) known.push_back(type.field(j)->name());
-        const std::string nearest = Nearest(path[i], known);
-        return absl::InvalidArgumentError(absl::StrCat(
-            "there is no field \"", path[i], "\" in ", type.name(),
-            nearest.empty() ? "" : absl::StrCat("; did you mean --", FlagName(nearest), "?"),
-            known.empty() ? "\nIt has no fields."
-                          : absl::StrCat("\nIts fields: ", absl::StrJoin(FieldFlags(type), " "))));
-      }
-      const bool last = i + 1 == path.size();
-      if (last && catalog.IsSecret(group, *field) && (from_file || argument.value == "-")) {
-        absl::StatusOr<std::string> secret = read(from_file ? argument.value : "-");
-        if (!secret.ok()) return secret.status();
-        absl::string_view line = *secret;
-        absl::ConsumeSuffix(&line, "\n");
-        absl::ConsumeSuffix(&line, "\r");
-        argument.value = std::string(line);
-        argument.has_value = true;
-      }
-      if (!last) {
-        if (field->message_type() == nullptr || field->is_repeated()) {
-          return absl::InvalidArgumentError(
-              absl::StrCat("--", argument.name, ": ", path[i], " has no fields"));
-        }
-        message = message->GetReflection()->MutableMessage(message, field);
-      }
+    const absl::StatusOr<Target> target = Resolve(catalog, group, argument.name, request);
+    if (!target.ok()) return target.status();
+    const bool first = given.emplace(target->message, target->field).second;
+    if (!first && !target->field->is_repeated()) {
+      return absl::InvalidArgumentError(absl::StrCat("--", argument.name, ": given twice"));
     }
-    if (absl::Status status = SetValue(argument, field, message); !status.ok()) return status;
+    const bool elsewhere =
+        target->is_secret && argument.has_value && (target->from_file || argument.value == "-");
+    if (elsewhere) {
+      absl::StatusOr<std::string> secret = read_secret(argument.value);
+      if (!secret.ok()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("--", argument.name, ": ", secret.status().message()));
+      }
+      argument.value = *std::move(secret);
+    }
+    if (absl::Status status = SetValue(argument, target->field, target->message); !status.ok()) {
+      return status;
+    }
   }
   return absl::OkStatus();
+}
+
+absl::Status SetFromJson(const Catalog& catalog, absl::string_view group, const std::string& json,
+                         pb::Message* request) {
+  const auto status = pb::util::JsonStringToMessage(json, request);
+  if (status.ok()) return absl::OkStatus();
+  // The parser's complaint quotes what it was given.
+  const bool withhold = catalog.HoldsSecret(group, *request->GetDescriptor());
+  return absl::InvalidArgumentError(
+      absl::StrCat("--json: this is no ", request->GetDescriptor()->name(),
+                   withhold ? "; where it is wrong is not shown, as it may hold a secret"
+                            : absl::StrCat(": ", std::string(status.message()))));
 }
 
 }  // namespace csi_proxy::ctl

@@ -21,19 +21,25 @@ struct FieldArgument {
   bool has_value = false;
 };
 
-// Reads the whole of a file; `-` is standard input.
-using ReadFunction = std::function<absl::StatusOr<std::string>(const std::string& path)>;
+// Reads a secret from the file at a path; `-` is standard input.
+using ReadSecret = std::function<absl::StatusOr<std::string>(const std::string& path)>;
 
 // Sets fields of `request`. Names are written in any style, those of nested messages after a dot
-// (`--target-portal.target-address`); a repeated field is given several times; a boolean alone is
-// true; an enum is given by name or number. `--<secret>-file=PATH` reads a secret, without its last
-// line break, and a secret's value `-` reads standard input. INVALID_ARGUMENT names the field, and
+// (`--target-portal.target-address`); a repeated field is given several times, another once; a
+// boolean alone is true; an enum is given by name or number. `--<secret>-file=PATH` takes a secret
+// from a file, and a secret's value `-` from standard input. INVALID_ARGUMENT names the field, and
 // never repeats a secret.
 absl::Status SetFields(const Catalog& catalog, absl::string_view group,
-                       const std::vector<FieldArgument>& arguments, const ReadFunction& read,
+                       const std::vector<FieldArgument>& arguments, const ReadSecret& read_secret,
                        pb::Message* request);
 
-// The names of a message's fields as SetFields takes them, `--target-portal.target-port=UINT32`.
+// Sets fields of `request` from protobuf's JSON. INVALID_ARGUMENT says where it is wrong, unless
+// the request has secrets that this could show.
+absl::Status SetFromJson(const Catalog& catalog, absl::string_view group, const std::string& json,
+                         pb::Message* request);
+
+// The flags SetFields takes for a message, with what their value is:
+// `--target-portal.target-port=UINT32`. Maps and lists of messages have none.
 std::vector<std::string> FieldFlags(const pb::Descriptor& type);
 
 }  // namespace csi_proxy::ctl

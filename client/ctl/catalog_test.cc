@@ -1,0 +1,164 @@
+#include "client/ctl/catalog.h"
+
+#include <set>
+
+#include "absl/strings/match.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace csi_proxy::ctl {
+namespace {
+
+using testing::ElementsAre;
+
+const Catalog& TheCatalog() {
+  static const Catalog* const kCatalog = new Catalog;
+  return *kCatalog;
+}
+
+// Every method there is, the simulated node's too.
+std::vector<Method> AllMethods() {
+  std::vector<std::string> groups = TheCatalog().Groups();
+  groups.push_back(kSimulatedGroup);
+  std::vector<Method> methods;
+  for (const std::string& group : groups) {
+    for (const std::string& version : TheCatalog().Versions(group)) {
+      for (const Method& method : TheCatalog().Methods(group, version)) methods.push_back(method);
+    }
+  }
+  return methods;
+}
+
+TEST(CatalogTest, HoldsEveryReleasedVersionAndMethod) {
+  EXPECT_THAT(TheCatalog().Groups(),
+              ElementsAre("disk", "filesystem", "iscsi", "smb", "system", "volume"));
+  std::set<std::pair<std::string, std::string>> versions;
+  int released = 0;
+  for (const Method& method : AllMethods()) {
+    if (method.group == kSimulatedGroup) continue;
+    versions.emplace(method.group, method.version);
+    ++released;
+  }
+  EXPECT_EQ(versions.size(), 23);
+  EXPECT_EQ(released, 139);
+}
+
+TEST(CatalogTest, PrefersStableThenTheNextGenerationThenBetasThenAlphas) {
+  EXPECT_THAT(TheCatalog().Versions("volume"),
+              ElementsAre("v1", "v2alpha1", "v1beta3", "v1beta2", "v1beta1", "v1alpha1"));
+  EXPECT_THAT(TheCatalog().Versions("filesystem"),
+              ElementsAre("v1", "v2alpha1", "v1beta2", "v1beta1", "v1alpha1"));
+  EXPECT_THAT(TheCatalog().Versions("iscsi"), ElementsAre("v1alpha2", "v1alpha1"));
+}
+
+TEST(CatalogTest, FindsAMethodInThePreferredVersionThatHasIt) {
+  const auto mount = TheCatalog().Find("volume", "MountVolume", "");
+  ASSERT_TRUE(mount.ok()) << mount.status();
+  EXPECT_EQ(mount->path(), "/v1.Volume/MountVolume");
+  const auto link = TheCatalog().Find("filesystem", "LinkPath", "");
+  ASSERT_TRUE(link.ok()) << link.status();
+  EXPECT_EQ(link->path(), "/v1beta1.Filesystem/LinkPath") << "later versions call it otherwise";
+  const auto old = TheCatalog().Find("volume", "MountVolume", "v1alpha1");
+  ASSERT_TRUE(old.ok()) << old.status();
+  EXPECT_EQ(old->path(), "/v1alpha1.Volume/MountVolume");
+  const auto dump = TheCatalog().Find("sim", "dump-state", "");
+  ASSERT_TRUE(dump.ok()) << dump.status();
+  EXPECT_EQ(dump->path(), "/csi_proxy.simulated.Admin/DumpState");
+}
+
+TEST(CatalogTest, FindsEveryMethodUnderEachSpelling) {
+  for (const Method& method : AllMethods()) {
+    const std::string& name = method.descriptor->name();
+    std::string upper = name;
+    for (char& c : upper) c = static_cast<char>(toupper(c));
+    for (const std::string& spelling : {name, KebabCase(name), upper, Plain(name)}) {
+      const auto found = TheCatalog().Find(method.group, spelling, method.version);
+      ASSERT_TRUE(found.ok()) << found.status();
+      EXPECT_EQ(found->descriptor->name(), name) << spelling;
+    }
+  }
+  EXPECT_TRUE(TheCatalog().Find("VOLUME", "mount_volume", "v1").ok());
+}
+
+TEST(CatalogTest, SaysWhatThereIsInsteadOfWhatThereIsNot) {
+  const auto group = TheCatalog().Find("volumes", "MountVolume", "").status();
+  EXPECT_TRUE(absl::IsInvalidArgument(group));
+  EXPECT_TRUE(absl::StrContains(group.message(), "did you mean volume?")) << group;
+  EXPECT_TRUE(absl::StrContains(group.message(), "sim")) << group;
+
+  const auto method = TheCatalog().Find("volume", "mount-volum", "").status();
+  EXPECT_TRUE(absl::IsInvalidArgument(method));
+  EXPECT_TRUE(absl::StrContains(method.message(), "did you mean MountVolume?")) << method;
+  EXPECT_TRUE(absl::StrContains(method.message(), "FormatVolume")) << method;
+
+  const auto version = TheCatalog().Find("volume", "MountVolume", "v3").status();
+  EXPECT_TRUE(absl::IsInvalidArgument(version));
+  EXPECT_TRUE(absl::StrContains(version.message(), "v1beta3")) << version;
+
+  // The method is there, but not in that version.
+  const auto late = TheCatalog().Find("volume", "GetClosestVolumeIDFromTargetPath", "v1").status();
+  EXPECT_TRUE(absl::IsInvalidArgument(late));
+  EXPECT_TRUE(absl::StrContains(late.message(), "volume v1")) << late;
+  EXPECT_TRUE(absl::IsInvalidArgument(TheCatalog().Find("sim", "Reset", "v1").status()));
+}
+
+// By name, and not by the mark: a field that looks like a secret and has no mark is a mistake.
+TEST(CatalogTest, EveryPasswordAndSecretIsMarked) {
+  std::set<std::string> secrets;
+  for (const Method& method : AllMethods()) {
+    for (const pb::Descriptor* type :
+         {method.descriptor->input_type(), method.descriptor->output_type()}) {
+      for (int i = 0; i < type->field_count(); ++i) {
+        const pb::FieldDescriptor& field = *type->field(i);
+        const std::string plain = Plain(field.name());
+        const bool looks_secret =
+            absl::StrContains(plain, "password") || absl::StrContains(plain, "secret");
+        EXPECT_EQ(TheCatalog().IsSecret(method.group, field), looks_secret) << field.full_name();
+        if (looks_secret) {
+          secrets.insert(method.group + "." + plain);
+          EXPECT_TRUE(TheCatalog().HoldsSecret(method.group, *type));
+        }
+      }
+    }
+  }
+  EXPECT_THAT(secrets, ElementsAre("iscsi.chapsecret", "iscsi.mutualchapsecret", "sim.password",
+                                   "smb.password"));
+}
+
+TEST(CatalogTest, EveryMethodIsDocumented) {
+  for (const Method& method : AllMethods()) {
+    // Names say it all for the two that take and return nothing.
+    if (method.group == kSimulatedGroup) continue;
+    EXPECT_NE(Comment(*method.descriptor), "") << method.path();
+  }
+}
+
+TEST(CatalogTest, FieldsOfAMessageDifferInMoreThanSpelling) {
+  for (const Method& method : AllMethods()) {
+    std::set<std::string> names;
+    const pb::Descriptor* const type = method.descriptor->input_type();
+    for (int i = 0; i < type->field_count(); ++i) {
+      EXPECT_TRUE(names.insert(Plain(type->field(i)->name())).second) << type->full_name();
+    }
+  }
+}
+
+TEST(NamesTest, KebabCase) {
+  EXPECT_EQ(KebabCase("ListVolumesOnDisk"), "list-volumes-on-disk");
+  EXPECT_EQ(KebabCase("GetVolumeIDFromTargetPath"), "get-volume-id-from-target-path");
+  EXPECT_EQ(KebabCase("GetBIOSSerialNumber"), "get-bios-serial-number");
+  EXPECT_EQ(KebabCase("ListDiskIDs"), "list-disk-ids");
+  EXPECT_EQ(KebabCase("diskID"), "disk-id");
+  EXPECT_EQ(KebabCase("LUNID"), "lunid");
+  EXPECT_EQ(KebabCase("disk_number"), "disk-number");
+  EXPECT_EQ(KebabCase(""), "");
+}
+
+TEST(NamesTest, NearestIsEmptyWhenNothingIsNear) {
+  EXPECT_EQ(Nearest("pth", {"path", "force"}), "path");
+  EXPECT_EQ(Nearest("zzzzzz", {"path", "force"}), "");
+  EXPECT_EQ(Nearest("path", {}), "");
+}
+
+}  // namespace
+}  // namespace csi_proxy::ctl

@@ -1,0 +1,167 @@
+#include "client/ctl/command_line.h"
+
+#include <boost/program_options.hpp>
+#include <sstream>
+#include <tuple>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace csi_proxy::ctl {
+namespace {
+
+namespace po = boost::program_options;
+
+constexpr char kHelp[] = R"(Calls the CSI Proxy service of this node.
+
+  csi-proxyctl GROUP METHOD [--FIELD=VALUE ...]   call an rpc, as: volume list-volumes-on-disk --disk-number=1
+  csi-proxyctl list                               every group, version and method
+  csi-proxyctl describe [GROUP [METHOD]]          what they do and take
+  csi-proxyctl doctor                             which pipes answer, and how fast
+  csi-proxyctl sim METHOD [--FIELD=VALUE ...]     act on a simulated node from outside, as: sim dump-state
+  csi-proxyctl completion bash|zsh                a completion script for the shell
+
+Names are written in any case, with dashes or without. A field of a field follows a dot
+(--target-portal.target-address=10.0.0.5), a flag without value is true, a list is a flag several
+times. Fields named as a flag below follow a lone -- (sim dump-state -- --json).
+A password need not be on the command line: --password-file=PATH reads a file, --password=- reads
+standard input; so for every secret.
+
+Exit codes: 0 done; 1 the call failed, or doctor found no pipe that answers; 2 wrong usage;
+3 the service cannot be reached; 4 the time ran out.
+)";
+
+struct DurationFlag {
+  std::string text;
+  const char* name;
+  absl::Duration* value;
+};
+
+// Where the flags' values go before they are checked.
+struct Flags {
+  explicit Flags(CommandLine* line)
+      : timeout{"", "timeout", &line->client.call.timeout},
+        connect_timeout{"", "connect-timeout", &line->client.connect_timeout},
+        description("Flags", 100) {
+    description.add_options()  //
+        ("api", po::value(&line->api)->value_name("VERSION"),
+         "API version, as v1; default the newest stable one that has the method")  //
+        ("json", po::value(&line->json)->value_name("JSON|-"),
+         "the request as JSON; - reads standard input; fields given as flags win")  //
+        ("output", po::value(&line->output)->value_name("json|table"),
+         "default table on a terminal, else json; for sim always json")  //
+        ("timeout", po::value(&timeout.text)->value_name("TIME")->default_value("1m"),
+         "how long a call may take, as 500ms or 30s")  //
+        ("connect-timeout",
+         po::value(&connect_timeout.text)->value_name("TIME")->default_value("5s"),
+         "how long of that to wait for a service that does not answer")  //
+        ("socket-dir", po::value(&line->client.socket_dir)->value_name("DIR"),
+         "where the sockets stand; default $CSI_PROXY_SOCKET_DIR, else /run/csi-proxy")  //
+        ("verbose", po::bool_switch(&line->verbose),
+         "or -v: say which version is called, and where")("help", po::bool_switch(&line->help),
+                                                          "or -h: print this")(
+            "version", po::bool_switch(&line->version), "print the version");
+  }
+
+  DurationFlag timeout, connect_timeout;
+  po::options_description description;
+};
+
+// `-api=v1` is `--api=v1`, `-v` and `-h` are short for their flags.
+std::string WithTwoDashes(const std::string& argument) {
+  if (argument == "-v") return "--verbose";
+  if (argument == "-h") return "--help";
+  const bool one_dash = argument.size() > 1 && argument[0] == '-' &&
+                        absl::ascii_isalpha(static_cast<unsigned char>(argument[1]));
+  return one_dash ? "-" + argument : argument;
+}
+
+FieldArgument AsField(const std::string& flag) {
+  const size_t equals = flag.find('=');
+  if (equals == std::string::npos) return {flag.substr(2), "", false};
+  return {flag.substr(2, equals - 2), flag.substr(equals + 1), true};
+}
+
+// Puts each argument where it belongs: `own` gets the program's flags with their values.
+void Sort(const std::vector<std::string>& arguments, const po::options_description& flags,
+          std::vector<std::string>* own, CommandLine* line) {
+  bool only_fields = false;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string argument = WithTwoDashes(arguments[i]);
+    if (argument == "--") {
+      only_fields = true;
+      continue;
+    }
+    if (!absl::StartsWith(argument, "--")) {
+      line->words.push_back(argument);
+      continue;
+    }
+    FieldArgument field = AsField(argument);
+    const po::option_description* const flag = flags.find_nothrow(field.name, false);
+    if (only_fields || flag == nullptr) {
+      line->fields.push_back(std::move(field));
+      continue;
+    }
+    own->push_back(argument);
+    const bool takes_next = !field.has_value && flag->semantic()->max_tokens() > 0;
+    // Attached, because a value may begin with a dash.
+    if (takes_next && i + 1 < arguments.size()) absl::StrAppend(&own->back(), "=", arguments[++i]);
+  }
+}
+
+absl::Status Convert(const DurationFlag& flag) {
+  if (absl::ParseDuration(flag.text, flag.value) && *flag.value > absl::ZeroDuration()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--", flag.name, ": \"", flag.text, "\" is no time such as 500ms or 30s"));
+}
+
+}  // namespace
+
+absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arguments) {
+  CommandLine line;
+  line.client.mode = Mode::kRemote;
+  Flags flags(&line);
+  std::vector<std::string> own;
+  Sort(arguments, flags.description, &own, &line);
+  try {
+    po::variables_map values;
+    namespace style = po::command_line_style;
+    po::store(po::command_line_parser(own)
+                  .options(flags.description)
+                  .style(style::allow_long | style::long_allow_adjacent)
+                  .run(),
+              values);
+    po::notify(values);
+  } catch (const po::error& error) {
+    return absl::InvalidArgumentError(error.what());
+  }
+  for (const DurationFlag& flag : {flags.timeout, flags.connect_timeout}) {
+    if (absl::Status status = Convert(flag); !status.ok()) return status;
+  }
+  if (!line.output.empty() && line.output != "json" && line.output != "table") {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--output: \"", line.output, "\" is neither json nor table"));
+  }
+  return line;
+}
+
+std::vector<std::string> OwnFlags() {
+  CommandLine unused;
+  const Flags flags(&unused);
+  std::vector<std::string> names;
+  for (const auto& flag : flags.description.options()) names.push_back("--" + flag->long_name());
+  return names;
+}
+
+std::string HelpText() {
+  CommandLine unused;
+  const Flags flags(&unused);
+  std::ostringstream text;
+  text << kHelp << "\n" << flags.description;
+  return text.str();
+}
+
+}  // namespace csi_proxy::ctl

@@ -1,0 +1,114 @@
+#include "client/ctl/command_line.h"
+
+#include "absl/strings/match.h"
+#include "client/ctl/catalog.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace csi_proxy::ctl {
+namespace {
+
+using testing::ElementsAre;
+
+CommandLine Parse(const std::vector<std::string>& arguments) {
+  const auto line = ParseCommandLine(arguments);
+  EXPECT_TRUE(line.ok()) << line.status();
+  return line.ok() ? *line : CommandLine();
+}
+
+TEST(CommandLineTest, WordsFlagsAndFieldsAreToldApart) {
+  const CommandLine line = Parse({"disk", "--disk-number=3", "partition-disk", "--api", "v1beta1",
+                                  "--socket-dir=/x", "--force", "--note=a=b", "--empty="});
+  EXPECT_THAT(line.words, ElementsAre("disk", "partition-disk"));
+  EXPECT_EQ(line.api, "v1beta1");
+  EXPECT_EQ(line.client.socket_dir, "/x");
+  ASSERT_EQ(line.fields.size(), 4);
+  EXPECT_EQ(line.fields[0].name, "disk-number");
+  EXPECT_EQ(line.fields[0].value, "3");
+  EXPECT_TRUE(line.fields[0].has_value);
+  EXPECT_EQ(line.fields[1].name, "force");
+  EXPECT_FALSE(line.fields[1].has_value);
+  EXPECT_EQ(line.fields[2].value, "a=b");
+  EXPECT_EQ(line.fields[3].value, "");
+  EXPECT_TRUE(line.fields[3].has_value);
+}
+
+TEST(CommandLineTest, OneDashDoesForTwo) {
+  const CommandLine line = Parse({"-api=v1", "-disk-number=3", "-v", "volume"});
+  EXPECT_EQ(line.api, "v1");
+  EXPECT_TRUE(line.verbose);
+  ASSERT_EQ(line.fields.size(), 1);
+  EXPECT_EQ(line.fields[0].name, "disk-number");
+  EXPECT_TRUE(Parse({"-h"}).help);
+  EXPECT_TRUE(Parse({"-version"}).version);
+  EXPECT_THAT(Parse({"-"}).words, ElementsAre("-"));
+}
+
+TEST(CommandLineTest, AValueMayBeginWithADash) {
+  EXPECT_EQ(Parse({"--json", "-"}).json, "-");
+  EXPECT_EQ(Parse({"--socket-dir", "--api", "volume"}).client.socket_dir, "--api");
+}
+
+TEST(CommandLineTest, AfterTwoDashesAllFlagsAreFields) {
+  const CommandLine line = Parse({"sim", "dump-state", "--verbose", "--", "--json", "-api=x"});
+  EXPECT_TRUE(line.verbose);
+  EXPECT_EQ(line.json, "");
+  ASSERT_EQ(line.fields.size(), 2);
+  EXPECT_EQ(line.fields[0].name, "json");
+  EXPECT_FALSE(line.fields[0].has_value);
+  EXPECT_EQ(line.fields[1].name, "api");
+}
+
+TEST(CommandLineTest, TimesHaveUnits) {
+  const CommandLine line = Parse({"--timeout=90s", "--connect-timeout", "250ms"});
+  EXPECT_EQ(line.client.call.timeout, absl::Seconds(90));
+  EXPECT_EQ(line.client.connect_timeout, absl::Milliseconds(250));
+  EXPECT_EQ(Parse({}).client.call.timeout, absl::Minutes(1));
+  for (const char* bad :
+       {"--timeout=30", "--timeout=0s", "--timeout=-1s", "--timeout=", "--connect-timeout=soon"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(ParseCommandLine({bad}).status())) << bad;
+  }
+}
+
+TEST(CommandLineTest, WrongFlagsAreRefused) {
+  for (const std::vector<std::string>& wrong : std::vector<std::vector<std::string>>{
+           {"--output=xml"}, {"--api"}, {"--verbose=1"}, {"--api=v1", "--api=v2"}}) {
+    const absl::Status status = ParseCommandLine(wrong).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << wrong[0];
+    const std::string name = wrong[0].substr(2, wrong[0].find('=') - 2);
+    EXPECT_TRUE(absl::StrContains(status.message(), name)) << status;
+  }
+}
+
+TEST(CommandLineTest, TheServiceIsReachedWhateverTheEnvironmentSays) {
+  EXPECT_EQ(Parse({"volume"}).client.mode, Mode::kRemote);
+}
+
+TEST(CommandLineTest, HelpNamesEveryFlagAndExitCode) {
+  const std::string help = HelpText();
+  EXPECT_GE(OwnFlags().size(), 9);
+  for (const std::string& flag : OwnFlags()) EXPECT_TRUE(absl::StrContains(help, flag)) << flag;
+  for (const char* code :
+       {"0 done", "1 the call failed", "2 wrong usage", "3 the service", "4 the time"}) {
+    EXPECT_TRUE(absl::StrContains(help, code)) << code;
+  }
+}
+
+// Else the field could be set after `--` alone.
+TEST(CommandLineTest, NoReleasedFieldHasTheNameOfAFlag) {
+  const Catalog catalog;
+  for (const std::string& group : catalog.Groups()) {
+    for (const std::string& version : catalog.Versions(group)) {
+      for (const Method& method : catalog.Methods(group, version)) {
+        for (const std::string& field : FieldFlags(*method.descriptor->input_type())) {
+          for (const std::string& flag : OwnFlags()) {
+            EXPECT_NE(field.substr(0, field.find('=')), flag) << method.path();
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace csi_proxy::ctl

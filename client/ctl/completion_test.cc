@@ -1,0 +1,101 @@
+#include "client/ctl/completion.h"
+
+#include <stdio.h>
+
+#include <fstream>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "client/testing_posix.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace csi_proxy::ctl {
+namespace {
+
+using testing::Contains;
+using testing::Not;
+using testing::UnorderedElementsAre;
+
+class CompletionTest : public testing::Test {
+ protected:
+  CompletionTest() {
+    script_path_ = directory_.path() + "/completion";
+    std::ofstream(script_path_) << CompletionScript(catalog_, "bash").value();
+  }
+
+  // What bash offers at the end of a line; each of `words` is a shell word in quotes.
+  std::set<std::string> Complete(const std::vector<std::string>& words) {
+    std::string line = absl::StrCat("source ", script_path_, "; COMP_WORDS=(csi-proxyctl");
+    for (const std::string& word : words) absl::StrAppend(&line, " \"", word, "\"");
+    absl::StrAppend(&line, "); COMP_CWORD=", words.size(),
+                    "; _csi_proxyctl; printf '%s\\n' \"${COMPREPLY[@]}\"");
+    const std::string command =
+        absl::StrCat("bash -u -c '", absl::StrReplaceAll(line, {{"'", "'\\''"}}), "'");
+    FILE* const pipe = popen(command.c_str(), "r");
+    std::string output;
+    char buffer[4096];
+    while (const size_t n = fread(buffer, 1, sizeof(buffer), pipe)) output.append(buffer, n);
+    EXPECT_EQ(pclose(pipe), 0) << command;
+    return absl::StrSplit(output, '\n', absl::SkipEmpty());
+  }
+
+  const Catalog catalog_;
+  const client::TemporaryDirectory directory_;
+  std::string script_path_;
+};
+
+TEST_F(CompletionTest, BothShellsGetEveryMethodAndFlag) {
+  for (const char* shell : {"bash", "zsh"}) {
+    const std::string script = CompletionScript(catalog_, shell).value();
+    for (const std::string& group : catalog_.Groups()) {
+      for (const std::string& version : catalog_.Versions(group)) {
+        for (const Method& method : catalog_.Methods(group, version)) {
+          const std::string name = KebabCase(method.descriptor->name());
+          EXPECT_NE(script.find(absl::StrCat("\"", group, " ", name, "\"|")), std::string::npos)
+              << method.path();
+        }
+      }
+    }
+    EXPECT_NE(script.find("--socket-dir"), std::string::npos);
+  }
+  EXPECT_EQ(CompletionScript(catalog_, "zsh")->find("autoload"), 0);
+  EXPECT_TRUE(absl::IsInvalidArgument(CompletionScript(catalog_, "fish").status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(CompletionScript(catalog_, "").status()));
+}
+
+TEST_F(CompletionTest, FirstComesAGroupOrCommand) {
+  EXPECT_THAT(Complete({""}),
+              UnorderedElementsAre("disk", "filesystem", "iscsi", "smb", "system", "volume", "sim",
+                                   "completion", "describe", "doctor", "list"));
+  EXPECT_THAT(Complete({"s"}), UnorderedElementsAre("sim", "smb", "system"));
+}
+
+TEST_F(CompletionTest, ThenAMethodThenFieldsAndFlags) {
+  EXPECT_THAT(Complete({"system", "get"}),
+              UnorderedElementsAre("get-bios-serial-number", "get-service"));
+  EXPECT_THAT(Complete({"system", "stop-service", "--"}),
+              UnorderedElementsAre("--name=", "--force", "--api", "--json", "--output", "--timeout",
+                                   "--connect-timeout", "--socket-dir", "--verbose", "--help",
+                                   "--version"));
+  // bash makes words of their own of `=` and what follows.
+  EXPECT_THAT(Complete({"system", "stop-service", "--name", "=", "x", "--fo"}),
+              UnorderedElementsAre("--force"));
+  EXPECT_THAT(
+      Complete({"iscsi", "connect-target", "--target-portal."}),
+      UnorderedElementsAre("--target-portal.target-address=", "--target-portal.target-port="));
+  EXPECT_THAT(Complete({"disk", "rescan", "--"}), Contains("--api"));
+  EXPECT_THAT(Complete({"disk", "rescan", "--"}), Not(Contains("--name=")));
+  EXPECT_THAT(Complete({"volume", "no-such-method", "--ti"}), UnorderedElementsAre("--timeout"));
+}
+
+TEST_F(CompletionTest, CommandsHaveWordsOfTheirOwn) {
+  EXPECT_THAT(Complete({"describe", "vol"}), UnorderedElementsAre("volume"));
+  EXPECT_THAT(Complete({"describe", "disk", "resc"}), UnorderedElementsAre("rescan"));
+  EXPECT_THAT(Complete({"completion", ""}), UnorderedElementsAre("bash", "zsh"));
+}
+
+}  // namespace
+}  // namespace csi_proxy::ctl

@@ -1,0 +1,95 @@
+#include "client/ctl/doctor.h"
+
+#include <google/protobuf/empty.pb.h>
+#include <google/protobuf/unknown_field_set.h>
+
+#include <algorithm>
+#include <ostream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/ctl/exit_code.h"
+#include "client/ctl/output.h"
+#include "client/remote_call.h"
+#include "client/remote_channel.h"
+
+namespace csi_proxy::ctl {
+namespace {
+
+// Short, because there are many pipes and people wait.
+constexpr absl::Duration kConnectTimeout = absl::Milliseconds(500);
+constexpr absl::Duration kTimeout = absl::Seconds(2);
+
+// gRPC's health protocol: an empty request asks for the whole server, and the answer has one field.
+constexpr char kHealthCheck[] = "/grpc.health.v1.Health/Check";
+constexpr int kStatusField = 1;
+constexpr uint64_t kServing = 1;
+
+bool IsServing(const pb::Empty& answer) {
+  const pb::UnknownFieldSet& fields = answer.GetReflection()->GetUnknownFields(answer);
+  for (int i = 0; i < fields.field_count(); ++i) {
+    const pb::UnknownField& field = fields.field(i);
+    if (field.number() != kStatusField || field.type() != pb::UnknownField::TYPE_VARINT) continue;
+    return field.varint() == kServing;
+  }
+  return false;
+}
+
+std::string Milliseconds(absl::Duration duration) {
+  return absl::StrCat(absl::ToDoubleMilliseconds(absl::Trunc(duration, absl::Microseconds(1))),
+                      " ms");
+}
+
+}  // namespace
+
+PipeReport Examine(const ClientOptions& options, const std::string& group,
+                   const std::string& version) {
+  PipeReport report = {.group = group, .version = version};
+  const absl::Time start = absl::Now();
+  const auto channel = client::RemoteChannel::Open(options, group, version);
+  report.status = channel.status();
+  if (!report.status.ok()) return report;
+  const CallContext context = client::MakeCallContext(options.call, {});
+  report.status = (*channel)->Connected(context).status();
+  if (!report.status.ok()) return report;
+  const absl::Time connected = absl::Now();
+  pb::Empty answer;
+  report.status = client::CallUnary(**channel, kHealthCheck, context, pb::Empty(), &answer);
+  if (report.status.ok() && !IsServing(answer)) {
+    report.status = absl::UnavailableError("it says that it does not serve");
+  }
+  if (!report.status.ok()) return report;
+  report.connecting = connected - start;
+  report.answering = absl::Now() - connected;
+  return report;
+}
+
+int Doctor(const Catalog& catalog, const ClientOptions& options, std::ostream& out) {
+  ClientOptions brief = options;
+  brief.connect_timeout = std::min(options.connect_timeout, kConnectTimeout);
+  brief.call.timeout = std::min(options.call.timeout, kTimeout);
+  out << "pipes in " << client::SocketDirectory(options) << "\n";
+  std::vector<std::vector<std::string>> rows = {
+      {"GROUP", "VERSION", "STATE", "CONNECTED IN", "ANSWERED IN"}};
+  std::string complaints;
+  int answering = 0, pipes = 0;
+  for (const std::string& group : catalog.Groups()) {
+    for (const std::string& version : catalog.Versions(group)) {
+      const PipeReport report = Examine(brief, group, version);
+      ++pipes;
+      if (report.status.ok()) {
+        ++answering;
+        rows.push_back({group, version, "answers", Milliseconds(report.connecting),
+                        Milliseconds(report.answering)});
+      } else {
+        rows.push_back({group, version, "no answer", "-", "-"});
+        absl::StrAppend(&complaints, group, " ", version, ": ",
+                        Printable(std::string(report.status.message())), "\n");
+      }
+    }
+  }
+  out << Align(rows) << complaints << answering << " of " << pipes << " pipes answer\n";
+  return answering > 0 ? kOk : kCallFailed;
+}
+
+}  // namespace csi_proxy::ctl

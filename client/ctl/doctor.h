@@ -1,0 +1,31 @@
+// Finds out which pipes of the service answer.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "client/client_options.h"
+#include "client/ctl/catalog.h"
+
+namespace csi_proxy::ctl {
+
+struct PipeReport {
+  std::string group, version;
+  // OK: the service behind the pipe says that it serves. Else why not.
+  absl::Status status = absl::OkStatus();
+  // How long it took, from nothing to a connection and from there to an answer. Zero unless OK.
+  absl::Duration connecting = absl::ZeroDuration(), answering = absl::ZeroDuration();
+};
+
+// Asks one pipe for its health.
+PipeReport Examine(const ClientOptions& options, const std::string& group,
+                   const std::string& version);
+
+// Asks the pipes of all released versions, one after another, and tells. kOk when any answers, else
+// kCallFailed.
+int Doctor(const Catalog& catalog, const ClientOptions& options, std::ostream& out);
+
+}  // namespace csi_proxy::ctl

@@ -1,0 +1,120 @@
+// The program as people run it, against the service as they run that.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+#include <fstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "integration/support/server_process.h"
+
+namespace csi_proxy::integration {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+struct Result {
+  int exit_code;
+  std::string output;  // and errors
+};
+
+class CtlTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto server = ServerProcess::Start();
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+
+  // Runs csi-proxyctl with arguments as a shell reads them.
+  Result Ctl(const std::string& arguments) {
+    const std::string command = absl::StrCat("CSI_PROXY_SOCKET_DIR=", server_->directory(), " ",
+                                             CSI_PROXYCTL_BINARY, " ", arguments, " 2>&1");
+    FILE* const pipe = popen(command.c_str(), "r");
+    Result result;
+    char buffer[4096];
+    while (const size_t n = fread(buffer, 1, sizeof(buffer), pipe)) result.output.append(buffer, n);
+    const int status = pclose(pipe);
+    result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return result;
+  }
+
+  std::unique_ptr<ServerProcess> server_;
+};
+
+TEST_F(CtlTest, AVolumeFromTheRawDiskToItsMount) {
+  EXPECT_EQ(Ctl("disk partition-disk --disk-number=1").output, "{}\n");
+  const Result volumes = Ctl("volume list-volumes-on-disk --disk-number=1 --output=table");
+  ASSERT_EQ(volumes.exit_code, 0) << volumes.output;
+  absl::string_view id = volumes.output;
+  ASSERT_TRUE(absl::ConsumePrefix(&id, "volume_ids  ")) << volumes.output;
+  ASSERT_TRUE(absl::ConsumeSuffix(&id, "\n"));
+  // The id is taken from the table as it is.
+  const std::string volume = absl::StrCat(" --volume-id='", id, "'");
+  const std::string path = R"(--target-path='C:\var\lib\kubelet\plugins\ctl')";
+  EXPECT_EQ(Ctl("volume format-volume" + volume).exit_code, 0);
+  EXPECT_EQ(Ctl(R"(filesystem mkdir --path='C:\var\lib\kubelet\plugins\ctl')").exit_code, 0);
+  EXPECT_EQ(Ctl("volume mount-volume " + path + volume).exit_code, 0);
+  const Result mounted = Ctl("volume GetVolumeIDFromTargetPath --output=table " + path);
+  EXPECT_EQ(mounted.output, absl::StrCat("volume_id  ", id, "\n"));
+  // By its name in an older version.
+  EXPECT_EQ(
+      Ctl("volume dismount-volume --path='C:\\var\\lib\\kubelet\\plugins\\ctl'" + volume).exit_code,
+      0);
+}
+
+TEST_F(CtlTest, TheDoctorFindsEveryPipeUntilTheServiceEnds) {
+  const Result well = Ctl("doctor");
+  EXPECT_EQ(well.exit_code, 0);
+  EXPECT_THAT(well.output, HasSubstr("\n23 of 23 pipes answer\n"));
+  server_->Stop(absl::Seconds(20));
+  const Result ill = Ctl("doctor");
+  EXPECT_EQ(ill.exit_code, 1);
+  EXPECT_THAT(ill.output, HasSubstr("\n0 of 23 pipes answer\n"));
+}
+
+TEST_F(CtlTest, ExitCodesTellWhatWentWrong) {
+  const Result failed = Ctl("system get-service --name=nonesuch");
+  EXPECT_EQ(failed.exit_code, 1);
+  EXPECT_THAT(failed.output, HasSubstr("error: NOT_FOUND: "));
+  EXPECT_EQ(Ctl("system get-service --nme=x").exit_code, 2);
+  EXPECT_EQ(Ctl("--timeout=soon list").exit_code, 2);
+  ASSERT_TRUE(server_->InjectFault("operation: 'system.*' latency_ms: 20000").ok());
+  EXPECT_EQ(Ctl("system get-bios-serial-number --timeout=300ms").exit_code, 4);
+  server_->Stop(absl::Seconds(20));
+  EXPECT_EQ(Ctl("system get-bios-serial-number").exit_code, 3);
+}
+
+TEST_F(CtlTest, PasswordsComeFromFilesAndStandardInput) {
+  const std::string file = server_->directory() + "/password";
+  std::ofstream(file) << "correct horse\n";
+  const std::string map =
+      R"(smb new-smb-global-mapping --remote-path='\\fileserver.example\data' --username='EXAMPLE\storage' )";
+  EXPECT_EQ(Ctl(map + "--password-file=" + file).output, "{}\n");
+  EXPECT_EQ(Ctl(map + "--password=- <" + file).output, "{}\n");
+  const Result wrong = Ctl(map + "--password=Wr0ngSecret -v");
+  EXPECT_THAT(wrong.output, Not(HasSubstr("Wr0ngSecret")));
+}
+
+TEST_F(CtlTest, TheSimulatedNodeIsActedOnFromOutside) {
+  EXPECT_EQ(Ctl("sim grow-disk --disk-number=1 --size-bytes=53687091200").output, "{}\n");
+  EXPECT_EQ(
+      Ctl(R"(sim attach-disk --json '{"disk": {"number": 7, "size_bytes": "1073741824"}}')").output,
+      "{\n \"disk_number\": 7\n}\n");
+  const Result state = Ctl("sim dump-state");
+  EXPECT_EQ(state.exit_code, 0);
+  EXPECT_THAT(state.output, HasSubstr("\"number\": 7,"));
+  EXPECT_THAT(state.output, HasSubstr("\"disk\": ["));
+  const Result text = Ctl("sim dump-state -- --json");
+  EXPECT_THAT(text.output, Not(HasSubstr("\"json\": \"\"")));
+  EXPECT_EQ(Ctl("sim reset").exit_code, 0);
+  EXPECT_THAT(Ctl("sim dump-state").output, Not(HasSubstr("\"number\": 7,")));
+}
+
+}  // namespace
+}  // namespace csi_proxy::integration

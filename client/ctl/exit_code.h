@@ -1,0 +1,14 @@
+// What the program's exit code says.
+#pragma once
+
+namespace csi_proxy::ctl {
+
+enum ExitCode {
+  kOk = 0,
+  kCallFailed = 1,   // or doctor found no pipe that answers
+  kUsage = 2,        // nothing was called
+  kUnreachable = 3,  // UNAVAILABLE
+  kDeadline = 4,     // DEADLINE_EXCEEDED
+};
+
+}  // namespace csi_proxy::ctl

@@ -1,0 +1,60 @@
+#include "client/ctl/input.h"
+
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "client/ctl/terminal.h"
+
+namespace csi_proxy::ctl {
+namespace {
+
+constexpr char kStandardInput[] = "-";
+
+}  // namespace
+
+absl::Status Input::TakeStandardInput() {
+  if (taken_) return absl::InvalidArgumentError("standard input can stand for one value only");
+  taken_ = true;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> Input::Read(const std::string& path) {
+  std::ostringstream text;
+  if (path == kStandardInput) {
+    if (absl::Status status = TakeStandardInput(); !status.ok()) return status;
+    text << standard_input_.rdbuf();
+    return text.str();
+  }
+  std::ifstream file(path, std::ios::binary);
+  // A directory opens, and fails when it is read.
+  if (file) file.peek();
+  if (file.bad() || !file.is_open()) {
+    return absl::InvalidArgumentError(absl::StrCat("cannot read the file \"", path, "\""));
+  }
+  if (!file.eof()) text << file.rdbuf();
+  return text.str();
+}
+
+absl::StatusOr<std::string> Input::ReadSecret(const std::string& path) {
+  if (path == kStandardInput) {
+    const EchoOff echo_off;
+    if (echo_off.is_terminal()) {
+      if (absl::Status status = TakeStandardInput(); !status.ok()) return status;
+      std::cerr << "secret: " << std::flush;
+      std::string line;
+      std::getline(standard_input_, line);
+      std::cerr << "\n";
+      return line;
+    }
+  }
+  absl::StatusOr<std::string> text = Read(path);
+  if (!text.ok()) return text;
+  absl::string_view secret = *text;
+  if (absl::ConsumeSuffix(&secret, "\n")) absl::ConsumeSuffix(&secret, "\r");
+  return std::string(secret);
+}
+
+}  // namespace csi_proxy::ctl

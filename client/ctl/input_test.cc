@@ -1,0 +1,59 @@
+#include "client/ctl/input.h"
+
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/match.h"
+#include "client/testing_posix.h"
+#include "gtest/gtest.h"
+
+namespace csi_proxy::ctl {
+namespace {
+
+class InputTest : public testing::Test {
+ protected:
+  // A file with that content.
+  std::string File(const std::string& content) {
+    const std::string path = directory_.path() + "/file";
+    std::ofstream(path, std::ios::binary) << content;
+    return path;
+  }
+
+  client::TemporaryDirectory directory_;
+  std::istringstream standard_input_{"typed\nmore\n"};
+  Input input_{standard_input_};
+};
+
+TEST_F(InputTest, FilesAreReadWhole) {
+  EXPECT_EQ(input_.Read(File(std::string("a\n\0b\n", 5))).value(), std::string("a\n\0b\n", 5));
+  EXPECT_EQ(input_.Read(File("")).value(), "");
+}
+
+TEST_F(InputTest, SecretsLoseTheirLastLineBreakAlone) {
+  EXPECT_EQ(input_.ReadSecret(File("a b \n")).value(), "a b ");
+  EXPECT_EQ(input_.ReadSecret(File("a\r\n")).value(), "a");
+  EXPECT_EQ(input_.ReadSecret(File("a\n\n")).value(), "a\n");
+  EXPECT_EQ(input_.ReadSecret(File("a\r")).value(), "a\r");
+  EXPECT_EQ(input_.ReadSecret(File("a")).value(), "a");
+  EXPECT_EQ(input_.ReadSecret("-").value(), "typed\nmore");
+}
+
+TEST_F(InputTest, StandardInputIsReadOnce) {
+  EXPECT_EQ(input_.Read("-").value(), "typed\nmore\n");
+  EXPECT_TRUE(absl::IsInvalidArgument(input_.Read("-").status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(input_.ReadSecret("-").status()));
+}
+
+// A secret must not become empty because its file could not be read.
+TEST_F(InputTest, WhatCannotBeReadIsAnErrorThatNamesIt) {
+  for (const std::string& path : {directory_.path() + "/none", directory_.path(), std::string()}) {
+    for (const auto& result : {input_.Read(path), input_.ReadSecret(path)}) {
+      EXPECT_TRUE(absl::IsInvalidArgument(result.status())) << path;
+      EXPECT_TRUE(absl::StrContains(result.status().message(), "\"" + path + "\""))
+          << result.status();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace csi_proxy::ctl

@@ -1,0 +1,25 @@
+// The terminal a person sits at, if there is one.
+#pragma once
+
+namespace csi_proxy::ctl {
+
+bool StandardOutputIsTerminal();
+
+// While it lives, what is typed at standard input does not show. Does nothing when that is no
+// terminal.
+class EchoOff {
+ public:
+  EchoOff();
+  EchoOff(const EchoOff&) = delete;
+  EchoOff& operator=(const EchoOff&) = delete;
+  ~EchoOff();
+
+  // Whether somebody types.
+  bool is_terminal() const { return is_terminal_; }
+
+ private:
+  bool is_terminal_ = false;
+  bool was_on_ = false;
+};
+
+}  // namespace csi_proxy::ctl

@@ -1,0 +1,26 @@
+#include <termios.h>
+#include <unistd.h>
+
+#include "client/ctl/terminal.h"
+
+namespace csi_proxy::ctl {
+
+bool StandardOutputIsTerminal() { return isatty(STDOUT_FILENO) == 1; }
+
+EchoOff::EchoOff() {
+  termios settings;
+  is_terminal_ = tcgetattr(STDIN_FILENO, &settings) == 0;
+  if (!is_terminal_) return;
+  was_on_ = (settings.c_lflag & ECHO) != 0;
+  settings.c_lflag &= ~static_cast<tcflag_t>(ECHO);
+  tcsetattr(STDIN_FILENO, TCSAFLUSH, &settings);
+}
+
+EchoOff::~EchoOff() {
+  termios settings;
+  if (!was_on_ || tcgetattr(STDIN_FILENO, &settings) != 0) return;
+  settings.c_lflag |= ECHO;
+  tcsetattr(STDIN_FILENO, TCSANOW, &settings);
+}
+
+}  // namespace csi_proxy::ctl

@@ -1,0 +1,211 @@
+#include "client/remote_channel.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <fstream>
+#include <thread>
+
+#include "absl/strings/match.h"
+#include "client/remote_call.h"
+#include "client/testing_posix.h"
+#include "gtest/gtest.h"
+
+namespace csi_proxy::client {
+namespace {
+
+absl::Status OpenStatus(const ClientOptions& options) {
+  return RemoteChannel::Open(options, "system", "v1alpha1").status();
+}
+
+absl::Status Ask(RemoteChannel& channel, const std::string& name = "a",
+                 const CallOptions& options = {}) {
+  ::v1alpha1::GetServiceRequest request;
+  request.set_name(name);
+  ::v1alpha1::GetServiceResponse response;
+  return CallUnary(channel, "/v1alpha1.System/GetService", MakeCallContext({}, options), request,
+                   &response);
+}
+
+// A socket that a service which died has left behind.
+void LeaveSocket(const std::string& path) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, path.c_str(), sizeof(address.sun_path) - 1);
+  const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+  ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  close(fd);
+}
+
+TEST(RemoteChannelTest, APipeThatIsNotThereIsUnavailableAtOnce) {
+  const TemporaryDirectory directory;
+  const absl::Time start = absl::Now();
+  const absl::Status status = OpenStatus(directory.client_options());
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_TRUE(
+      absl::StrContains(status.message(), directory.path() + "/csi-proxy-system-v1alpha1.sock"))
+      << status;
+  EXPECT_LT(absl::Now() - start, absl::Seconds(2)) << "drivers try older versions meanwhile";
+}
+
+TEST(RemoteChannelTest, AFileIsNoPipe) {
+  const TemporaryDirectory directory;
+  std::ofstream(directory.path() + "/csi-proxy-system-v1alpha1.sock") << "text";
+  EXPECT_TRUE(absl::IsUnavailable(OpenStatus(directory.client_options())));
+}
+
+TEST(RemoteChannelTest, TheEnvironmentDecidesTheModeWhereTheProgramDoesNot) {
+  const TemporaryDirectory directory;
+  ClientOptions options = directory.client_options();
+  options.mode = Mode::kEmbedded;
+  EXPECT_TRUE(absl::IsUnimplemented(OpenStatus(options)));
+
+  const ScopedEnvironment embedded("CSI_PROXY_MODE", "embedded");
+  EXPECT_TRUE(absl::IsUnimplemented(OpenStatus(options)));
+  options.mode = Mode::kAuto;
+  EXPECT_TRUE(absl::IsUnimplemented(OpenStatus(options)));
+  options.mode = Mode::kRemote;
+  EXPECT_TRUE(absl::IsUnavailable(OpenStatus(options)));
+
+  options.mode = Mode::kAuto;
+  for (const char* remote : {"auto", "remote", ""}) {
+    const ScopedEnvironment mode("CSI_PROXY_MODE", remote);
+    EXPECT_TRUE(absl::IsUnavailable(OpenStatus(options))) << remote;
+  }
+  const ScopedEnvironment nonsense("CSI_PROXY_MODE", "Remote ");
+  const absl::Status status = OpenStatus(options);
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  EXPECT_TRUE(absl::StrContains(status.message(), "CSI_PROXY_MODE: \"Remote \"")) << status;
+}
+
+TEST(RemoteChannelTest, TheDirectoryIsTheProgramsOrTheEnvironmentsOrTheDefault) {
+  const ScopedEnvironment unset("CSI_PROXY_SOCKET_DIR", nullptr);
+  EXPECT_EQ(SocketDirectory({}), "/run/csi-proxy");
+  const ScopedEnvironment empty("CSI_PROXY_SOCKET_DIR", "");
+  EXPECT_EQ(SocketDirectory({}), "/run/csi-proxy");
+  const ScopedEnvironment set("CSI_PROXY_SOCKET_DIR", "/elsewhere");
+  EXPECT_EQ(SocketDirectory({}), "/elsewhere");
+  ClientOptions options;
+  options.socket_dir = "/mine";
+  EXPECT_EQ(SocketDirectory(options), "/mine");
+}
+
+TEST(RemoteChannelTest, TheFirstCallAfterARestartSucceeds) {
+  const TemporaryDirectory directory;
+  FakeServer server(directory.path());
+  const auto channel = RemoteChannel::Open(directory.client_options(), "system", "v1alpha1");
+  ASSERT_TRUE(channel.ok()) << channel.status();
+  for (int i = 0; i < 10; ++i) {
+    const absl::Status status = Ask(**channel);
+    EXPECT_TRUE(status.ok()) << "restart " << i << ": " << status;
+    server.Stop();
+    server.Start();
+  }
+  EXPECT_EQ(server.system.calls, 10);
+}
+
+TEST(RemoteChannelTest, ACallWaitsForAServiceThatComesBack) {
+  const TemporaryDirectory directory;
+  FakeServer server(directory.path());
+  const auto channel = RemoteChannel::Open(directory.client_options(), "system", "v1alpha1");
+  ASSERT_TRUE(channel.ok()) << channel.status();
+  ASSERT_TRUE(Ask(**channel).ok());
+  server.Stop();
+  std::thread later([&] {
+    absl::SleepFor(absl::Milliseconds(300));
+    server.Start();
+  });
+  const absl::Status status = Ask(**channel);
+  later.join();
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+TEST(RemoteChannelTest, ACallWaitsNoLongerThanTheConnectTimeout) {
+  const TemporaryDirectory directory;
+  FakeServer server(directory.path());
+  ClientOptions options = directory.client_options();
+  options.connect_timeout = absl::Milliseconds(300);
+  const auto channel = RemoteChannel::Open(options, "system", "v1alpha1");
+  ASSERT_TRUE(channel.ok()) << channel.status();
+  server.Stop();
+  const absl::Time start = absl::Now();
+  const absl::Status status = Ask(**channel);
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), server.path())) << status;
+  EXPECT_GE(absl::Now() - start, absl::Milliseconds(300));
+  EXPECT_LT(absl::Now() - start, absl::Seconds(10));
+}
+
+TEST(RemoteChannelTest, ASocketNobodyListensOnIsUnavailable) {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path() + "/csi-proxy-system-v1alpha1.sock";
+  LeaveSocket(path);
+  ClientOptions options = directory.client_options();
+  options.connect_timeout = absl::Milliseconds(300);
+  const auto channel = RemoteChannel::Open(options, "system", "v1alpha1");
+  ASSERT_TRUE(channel.ok()) << channel.status();
+  const absl::Status status = Ask(**channel);
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), "nobody answers on the pipe " + path)) << status;
+}
+
+TEST(RemoteChannelTest, TheDeadlineAndTheCallerEndTheWaitToo) {
+  const TemporaryDirectory directory;
+  FakeServer server(directory.path());
+  ClientOptions options = directory.client_options();
+  options.connect_timeout = absl::Minutes(5);
+  const auto channel = RemoteChannel::Open(options, "system", "v1alpha1");
+  ASSERT_TRUE(channel.ok()) << channel.status();
+  server.Stop();
+  const absl::Time start = absl::Now();
+  const absl::Status late = Ask(**channel, "a", {.timeout = absl::Milliseconds(200)});
+  EXPECT_TRUE(absl::IsDeadlineExceeded(late)) << late;
+
+  absl::Notification gone;
+  std::thread caller([&] {
+    absl::SleepFor(absl::Milliseconds(200));
+    gone.Notify();
+  });
+  const absl::Status cancelled = Ask(**channel, "a", {.cancelled = &gone});
+  caller.join();
+  EXPECT_TRUE(absl::IsCancelled(cancelled)) << cancelled;
+  EXPECT_LT(absl::Now() - start, absl::Seconds(20));
+}
+
+TEST(RemoteChannelTest, ThreadsShareAChannelThroughRestarts) {
+  const TemporaryDirectory directory;
+  FakeServer server(directory.path());
+  const auto channel = RemoteChannel::Open(directory.client_options(), "system", "v1alpha1");
+  ASSERT_TRUE(channel.ok()) << channel.status();
+  std::atomic<bool> stop = false;
+  std::atomic<int> served = 0, refused = 0;
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 8; ++i) {
+    callers.emplace_back([&] {
+      while (!stop) {
+        const absl::Status status = Ask(**channel);
+        // A call that the end of the service met is lost; it is not sent again.
+        EXPECT_TRUE(status.ok() || absl::IsUnavailable(status) || absl::IsCancelled(status))
+            << status;
+        ++(status.ok() ? served : refused);
+      }
+    });
+  }
+  for (int i = 0; i < 3; ++i) {
+    const int before = served;
+    while (served < before + 20) absl::SleepFor(absl::Milliseconds(1));
+    server.Stop();
+    server.Start();
+  }
+  const int before = served;
+  while (served < before + 20) absl::SleepFor(absl::Milliseconds(1));
+  stop = true;
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_GE(server.system.calls, served);
+  EXPECT_LE(server.system.calls, served + refused) << "a request was sent twice";
+}
+
+}  // namespace
+}  // namespace csi_proxy::client
