@@ -84,6 +84,12 @@ Files::Files(Sources sources)
 
 Files::~Files() = default;
 
+absl::StatusOr<std::unique_ptr<Files>> Files::ParseDirectory(const std::string& directory) {
+  absl::StatusOr<Sources> sources = ReadSources(directory);
+  if (!sources.ok()) return sources.status();
+  return Parse(*std::move(sources));
+}
+
 absl::StatusOr<std::unique_ptr<Files>> Files::Parse(Sources sources) {
   std::unique_ptr<Files> files(new Files(std::move(sources)));
   if (absl::Status status = files->Import(); !status.ok()) return status;

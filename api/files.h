@@ -45,6 +45,8 @@ class Files {
  public:
   // INVALID_ARGUMENT names file, line and reason of everything that does not parse.
   static absl::StatusOr<std::unique_ptr<Files>> Parse(Sources sources);
+  // Of everything below `directory`.
+  static absl::StatusOr<std::unique_ptr<Files>> ParseDirectory(const std::string& directory);
   ~Files();
 
   // By name.

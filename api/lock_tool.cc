@@ -18,9 +18,7 @@ absl::Status Run(const std::string& mode, const std::string& directory) {
   const absl::StatusOr<Lock> locked = ParseLock(text.ok() ? *text : "");
   if (!locked.ok()) return locked.status();
 
-  absl::StatusOr<Sources> sources = ReadSources(directory);
-  if (!sources.ok()) return sources.status();
-  const absl::StatusOr<std::unique_ptr<Files>> files = Files::Parse(*std::move(sources));
+  const absl::StatusOr<std::unique_ptr<Files>> files = Files::ParseDirectory(directory);
   if (!files.ok()) return files.status();
   const Lock current = LockOf(**files);
 

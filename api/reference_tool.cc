@@ -11,9 +11,7 @@ namespace {
 
 absl::Status Run(const std::string& mode, const std::string& directory) {
   const std::string path = absl::StrCat(directory, "/REFERENCE.md");
-  absl::StatusOr<Sources> sources = ReadSources(directory);
-  if (!sources.ok()) return sources.status();
-  const absl::StatusOr<std::unique_ptr<Files>> files = Files::Parse(*std::move(sources));
+  const absl::StatusOr<std::unique_ptr<Files>> files = Files::ParseDirectory(directory);
   if (!files.ok()) return files.status();
   const absl::StatusOr<std::string> text = Reference(**files);
   if (!text.ok()) return text.status();

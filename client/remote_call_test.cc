@@ -15,7 +15,7 @@ class RemoteCallTest : public testing::TestWithParam<bool> {
  protected:
   RemoteCallTest()
       : server_(directory_.path()),
-        channel_(*RemoteChannel::Open(directory_.client_options(), "system", "v1alpha1")) {}
+        channel_(*RemoteChannel::Open(OptionsFor(directory_), "system", "v1alpha1")) {}
 
   absl::Status Ask(const std::string& name, absl::Duration timeout = absl::Seconds(30),
                    const char* method = kGetService) {

@@ -42,7 +42,7 @@ void LeaveSocket(const std::string& path) {
 TEST(RemoteChannelTest, APipeThatIsNotThereIsUnavailableAtOnce) {
   const TemporaryDirectory directory;
   const absl::Time start = absl::Now();
-  const absl::Status status = OpenStatus(directory.client_options());
+  const absl::Status status = OpenStatus(OptionsFor(directory));
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_TRUE(
       absl::StrContains(status.message(), directory.path() + "/csi-proxy-system-v1alpha1.sock"))
@@ -53,12 +53,12 @@ TEST(RemoteChannelTest, APipeThatIsNotThereIsUnavailableAtOnce) {
 TEST(RemoteChannelTest, AFileIsNoPipe) {
   const TemporaryDirectory directory;
   std::ofstream(directory.path() + "/csi-proxy-system-v1alpha1.sock") << "text";
-  EXPECT_TRUE(absl::IsUnavailable(OpenStatus(directory.client_options())));
+  EXPECT_TRUE(absl::IsUnavailable(OpenStatus(OptionsFor(directory))));
 }
 
 TEST(RemoteChannelTest, TheEnvironmentDecidesTheModeWhereTheProgramDoesNot) {
   const TemporaryDirectory directory;
-  ClientOptions options = directory.client_options();
+  ClientOptions options = OptionsFor(directory);
   options.mode = Mode::kEmbedded;
   EXPECT_TRUE(absl::IsUnimplemented(OpenStatus(options)));
 
@@ -95,7 +95,7 @@ TEST(RemoteChannelTest, TheDirectoryIsTheProgramsOrTheEnvironmentsOrTheDefault) 
 TEST(RemoteChannelTest, TheFirstCallAfterARestartSucceeds) {
   const TemporaryDirectory directory;
   FakeServer server(directory.path());
-  const auto channel = RemoteChannel::Open(directory.client_options(), "system", "v1alpha1");
+  const auto channel = RemoteChannel::Open(OptionsFor(directory), "system", "v1alpha1");
   ASSERT_TRUE(channel.ok()) << channel.status();
   for (int i = 0; i < 10; ++i) {
     const absl::Status status = Ask(**channel);
@@ -109,7 +109,7 @@ TEST(RemoteChannelTest, TheFirstCallAfterARestartSucceeds) {
 TEST(RemoteChannelTest, ACallWaitsForAServiceThatComesBack) {
   const TemporaryDirectory directory;
   FakeServer server(directory.path());
-  const auto channel = RemoteChannel::Open(directory.client_options(), "system", "v1alpha1");
+  const auto channel = RemoteChannel::Open(OptionsFor(directory), "system", "v1alpha1");
   ASSERT_TRUE(channel.ok()) << channel.status();
   ASSERT_TRUE(Ask(**channel).ok());
   server.Stop();
@@ -125,7 +125,7 @@ TEST(RemoteChannelTest, ACallWaitsForAServiceThatComesBack) {
 TEST(RemoteChannelTest, ACallWaitsNoLongerThanTheConnectTimeout) {
   const TemporaryDirectory directory;
   FakeServer server(directory.path());
-  ClientOptions options = directory.client_options();
+  ClientOptions options = OptionsFor(directory);
   options.connect_timeout = absl::Milliseconds(300);
   const auto channel = RemoteChannel::Open(options, "system", "v1alpha1");
   ASSERT_TRUE(channel.ok()) << channel.status();
@@ -142,7 +142,7 @@ TEST(RemoteChannelTest, ASocketNobodyListensOnIsUnavailable) {
   const TemporaryDirectory directory;
   const std::string path = directory.path() + "/csi-proxy-system-v1alpha1.sock";
   LeaveSocket(path);
-  ClientOptions options = directory.client_options();
+  ClientOptions options = OptionsFor(directory);
   options.connect_timeout = absl::Milliseconds(300);
   const auto channel = RemoteChannel::Open(options, "system", "v1alpha1");
   ASSERT_TRUE(channel.ok()) << channel.status();
@@ -154,7 +154,7 @@ TEST(RemoteChannelTest, ASocketNobodyListensOnIsUnavailable) {
 TEST(RemoteChannelTest, TheDeadlineAndTheCallerEndTheWaitToo) {
   const TemporaryDirectory directory;
   FakeServer server(directory.path());
-  ClientOptions options = directory.client_options();
+  ClientOptions options = OptionsFor(directory);
   options.connect_timeout = absl::Minutes(5);
   const auto channel = RemoteChannel::Open(options, "system", "v1alpha1");
   ASSERT_TRUE(channel.ok()) << channel.status();
@@ -177,7 +177,7 @@ TEST(RemoteChannelTest, TheDeadlineAndTheCallerEndTheWaitToo) {
 TEST(RemoteChannelTest, ThreadsShareAChannelThroughRestarts) {
   const TemporaryDirectory directory;
   FakeServer server(directory.path());
-  const auto channel = RemoteChannel::Open(directory.client_options(), "system", "v1alpha1");
+  const auto channel = RemoteChannel::Open(OptionsFor(directory), "system", "v1alpha1");
   ASSERT_TRUE(channel.ok()) << channel.status();
   std::atomic<bool> stop = false;
   std::atomic<int> served = 0, refused = 0;

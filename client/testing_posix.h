@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include <atomic>
-#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -15,32 +14,18 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "client/client_options.h"
+#include "server/base/testing_posix.h"
 #include "system/v1alpha1/api.grpc.pb.h"
 
 namespace csi_proxy::client {
 
-// A directory that goes with the object.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() {
-    char pattern[] = "/tmp/csi-proxy-client-XXXXXX";
-    path_ = mkdtemp(pattern);
-  }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  ~TemporaryDirectory() { std::filesystem::remove_all(path_); }
-
-  const std::string& path() const { return path_; }
-  ClientOptions client_options() const {
-    ClientOptions options;
-    options.mode = Mode::kRemote;
-    options.socket_dir = path_;
-    return options;
-  }
-
- private:
-  std::string path_;
-};
+// What a client needs to look for its sockets in `directory`.
+inline ClientOptions OptionsFor(const TemporaryDirectory& directory) {
+  ClientOptions options;
+  options.mode = Mode::kRemote;
+  options.socket_dir = directory.path();
+  return options;
+}
 
 // Sets an environment variable, and puts back what was there. Not for tests with threads.
 class ScopedEnvironment {

@@ -5,6 +5,28 @@
 
 namespace csi_proxy::codegen {
 
+std::string ScalarType(const pb::FieldDescriptor& field) {
+  using Field = pb::FieldDescriptor;
+  switch (field.cpp_type()) {
+    case Field::CPPTYPE_INT32:
+      return "int32_t";
+    case Field::CPPTYPE_INT64:
+      return "int64_t";
+    case Field::CPPTYPE_UINT32:
+      return "uint32_t";
+    case Field::CPPTYPE_UINT64:
+      return "uint64_t";
+    case Field::CPPTYPE_DOUBLE:
+      return "double";
+    case Field::CPPTYPE_FLOAT:
+      return "float";
+    case Field::CPPTYPE_BOOL:
+      return "bool";
+    default:
+      return "std::string";
+  }
+}
+
 Vars FileVars(const Group& group) {
   return {{"file", group.hub->name()}, {"group", group.name}, {"hub", group.service->name()}};
 }

@@ -15,21 +15,6 @@ std::string PbType(const pb::EnumDescriptor& type) {
   return absl::StrCat("::", type.file()->package(), "::", type.name());
 }
 
-std::string HubType(const Field& field) {
-  switch (field.cpp_type()) {
-    case Field::CPPTYPE_INT32:
-      return "int32_t";
-    case Field::CPPTYPE_INT64:
-      return "int64_t";
-    case Field::CPPTYPE_UINT32:
-      return "uint32_t";
-    case Field::CPPTYPE_UINT64:
-      return "uint64_t";
-    default:
-      return "std::string";
-  }
-}
-
 // The head of one of a pair's two functions.
 void PrintSignature(const Group& group, const MessagePair& pair, bool to_hub,
                     pb::io::Printer& printer) {
@@ -91,7 +76,8 @@ void PrintFieldToHub(const FieldPair& pair, pb::io::Printer& printer) {
     printer.Indent();
     std::string key = "key";
     if (pair.key != Conversion::kCopy) {
-      printer.Print("$type$ hub_key{};\n", "type", HubType(*pair.hub->message_type()->map_key()));
+      printer.Print("$type$ hub_key{};\n", "type",
+                    ScalarType(*pair.hub->message_type()->map_key()));
       PrintValueToHub(field, pair.key, "key", "hub_key", printer);
       printer.Print(
           "if ($out$.contains(hub_key)) return runtime::DuplicateKey(\"$field$\", "
@@ -137,7 +123,7 @@ void PrintValueFromHub(const std::string& name, const Field& field, Conversion c
       printer.Print("runtime::DecimalFromHub($from$, $to$);\n", "from", from, "to", mutable_to);
       return;
     case Conversion::kWiden:
-      printer.Print("{\n  $type$ narrowed{};\n", "type", HubType(field));
+      printer.Print("{\n  $type$ narrowed{};\n", "type", ScalarType(field));
       printer.Indent();
       PrintChecked(absl::StrCat("runtime::Narrow(absl::StatusCode::kInternal, \"", name, "\", ",
                                 from, ", &narrowed)"),
@@ -177,7 +163,7 @@ void PrintFieldFromHub(const FieldPair& pair, pb::io::Printer& printer) {
       printer.Print("std::string text_key;\nruntime::DecimalFromHub(key, &text_key);\n");
       key = "text_key";
     } else if (pair.key == Conversion::kWiden) {
-      printer.Print("$type$ narrow_key{};\n", "type", HubType(*field.message_type()->map_key()));
+      printer.Print("$type$ narrow_key{};\n", "type", ScalarType(*field.message_type()->map_key()));
       PrintChecked(absl::StrCat("runtime::Narrow(absl::StatusCode::kInternal, \"", field.name(),
                                 "\", key, &narrow_key)"),
                    printer);

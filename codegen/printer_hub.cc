@@ -20,25 +20,7 @@ std::string ElementType(const Field& field) {
     case Field::TYPE_ENUM:
       return field.enum_type()->name();
     default:
-      break;
-  }
-  switch (field.cpp_type()) {
-    case Field::CPPTYPE_INT32:
-      return "int32_t";
-    case Field::CPPTYPE_INT64:
-      return "int64_t";
-    case Field::CPPTYPE_UINT32:
-      return "uint32_t";
-    case Field::CPPTYPE_UINT64:
-      return "uint64_t";
-    case Field::CPPTYPE_DOUBLE:
-      return "double";
-    case Field::CPPTYPE_FLOAT:
-      return "float";
-    case Field::CPPTYPE_BOOL:
-      return "bool";
-    default:
-      return "std::string";
+      return ScalarType(field);
   }
 }
 

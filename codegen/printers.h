@@ -46,6 +46,9 @@ void PrintRemoteSource(const Group& group, const Version& version, pb::io::Print
 // Shared by the printers.
 using Vars = std::map<std::string, std::string>;
 
+// The C++ type of a scalar, a string or a byte string: `uint32_t`, `std::string`.
+std::string ScalarType(const pb::FieldDescriptor& field);
+
 // `file` (the source it comes from) and `group`.
 Vars FileVars(const Group& group);
 // Also `version`, `service` (as the rpc's path has it) and `service_name`.

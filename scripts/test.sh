@@ -29,11 +29,19 @@ for preset in "${presets[@]}"; do
   log=build/$preset/ctest.log
   # A sanitizer makes each call dear; the large load test is scaled to match.
   [[ $preset == release ]] || export CSI_PROXY_TEST_CALLS=10000
+  # Sanitizers report here, those of the programs that tests start as well: one report is a failure.
+  reports=build/$preset/reports
+  rm -rf "$reports" && mkdir -p "$reports"
   ctest --preset "$preset" --parallel 2 | tee "$log" || true
   tests=$(sed -nE 's/.* ([0-9]+) tests failed out of ([0-9]+).*/\1 \2/p' "$log")
   read -r bad all <<<"${tests:-1 1}"
   passed=$((passed + all - bad))
   failed=$((failed + bad))
+  for report in "$reports"/*; do
+    [[ -e $report ]] || continue
+    head -60 "$report"
+    failed=$((failed + 1))
+  done
 done
 
 echo "== quick start"

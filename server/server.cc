@@ -118,7 +118,7 @@ class Server::Impl {
     std::vector<std::thread> shutdowns;
     shutdowns.reserve(pipes_.size());
     for (const auto& pipe : pipes_) {
-      shutdowns.emplace_back([&pipe] { pipe->Shutdown(absl::Now()); });
+      shutdowns.emplace_back([&pipe] { pipe->Shutdown(); });
     }
     for (std::thread& shutdown : shutdowns) shutdown.join();
   }

@@ -32,7 +32,7 @@ class CommandsTest : public testing::Test {
     return ctl::Run(*line, {input, out_, err_, terminal});
   }
 
-  const client::TemporaryDirectory directory_;
+  const TemporaryDirectory directory_;
   client::FakeServer server_;
   std::ostringstream out_, err_;
 };

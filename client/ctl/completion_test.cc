@@ -43,7 +43,7 @@ class CompletionTest : public testing::Test {
   }
 
   const Catalog catalog_;
-  const client::TemporaryDirectory directory_;
+  const TemporaryDirectory directory_;
   std::string script_path_;
 };
 

@@ -18,15 +18,15 @@ namespace {
 using testing::HasSubstr;
 
 TEST(DoctorTest, TellsThePipeThatAnswersFromThoseThatAreNotThere) {
-  const client::TemporaryDirectory directory;
+  const TemporaryDirectory directory;
   client::FakeServer server(directory.path());
-  const PipeReport report = Examine(directory.client_options(), "system", "v1alpha1");
+  const PipeReport report = Examine(client::OptionsFor(directory), "system", "v1alpha1");
   ASSERT_TRUE(report.status.ok()) << report.status;
   EXPECT_GT(report.connecting, absl::ZeroDuration());
   EXPECT_GT(report.answering, absl::ZeroDuration());
 
   std::ostringstream out;
-  EXPECT_EQ(Doctor(Catalog(), directory.client_options(), out), kOk);
+  EXPECT_EQ(Doctor(Catalog(), client::OptionsFor(directory), out), kOk);
   EXPECT_THAT(out.str(), HasSubstr("pipes in " + directory.path()));
   EXPECT_THAT(out.str(), HasSubstr("system      v1alpha1  answers    "));
   EXPECT_THAT(out.str(), HasSubstr("volume      v1        no answer  "));
@@ -36,23 +36,23 @@ TEST(DoctorTest, TellsThePipeThatAnswersFromThoseThatAreNotThere) {
 }
 
 TEST(DoctorTest, FailsWhenNothingAnswers) {
-  const client::TemporaryDirectory directory;
+  const TemporaryDirectory directory;
   std::ostringstream out;
-  EXPECT_EQ(Doctor(Catalog(), directory.client_options(), out), kCallFailed);
+  EXPECT_EQ(Doctor(Catalog(), client::OptionsFor(directory), out), kCallFailed);
   EXPECT_THAT(out.str(), HasSubstr("\n0 of 23 pipes answer\n"));
 }
 
 TEST(DoctorTest, AServiceThatSaysItDoesNotServeDoesNotAnswer) {
-  const client::TemporaryDirectory directory;
+  const TemporaryDirectory directory;
   client::FakeServer server(directory.path());
   server.SetServing(false);
-  const PipeReport report = Examine(directory.client_options(), "system", "v1alpha1");
+  const PipeReport report = Examine(client::OptionsFor(directory), "system", "v1alpha1");
   EXPECT_TRUE(absl::IsUnavailable(report.status)) << report.status;
   EXPECT_THAT(std::string(report.status.message()), HasSubstr("does not serve"));
 }
 
 TEST(DoctorTest, AServiceThatAcceptsAndSaysNothingDoesNotHoldTheDoctorUp) {
-  const client::TemporaryDirectory directory;
+  const TemporaryDirectory directory;
   const std::string path = directory.path() + "/csi-proxy-system-v1alpha1.sock";
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
@@ -62,7 +62,7 @@ TEST(DoctorTest, AServiceThatAcceptsAndSaysNothingDoesNotHoldTheDoctorUp) {
   ASSERT_EQ(listen(fd, 5), 0);
   const absl::Time start = absl::Now();
   std::ostringstream out;
-  EXPECT_EQ(Doctor(Catalog(), directory.client_options(), out), kCallFailed);
+  EXPECT_EQ(Doctor(Catalog(), client::OptionsFor(directory), out), kCallFailed);
   EXPECT_LT(absl::Now() - start, absl::Seconds(10));
   EXPECT_THAT(out.str(), HasSubstr("system v1alpha1: nobody answers on the pipe " + path));
   close(fd);

@@ -19,7 +19,7 @@ class InputTest : public testing::Test {
     return path;
   }
 
-  client::TemporaryDirectory directory_;
+  TemporaryDirectory directory_;
   std::istringstream standard_input_{"typed\nmore\n"};
   Input input_{standard_input_};
 };

@@ -9,6 +9,23 @@
 set(CSI_PROXY_GENERATED ${PROJECT_BINARY_DIR}/generated)
 file(MAKE_DIRECTORY ${CSI_PROXY_GENERATED})
 
+# csi_proxy_versions(GROUP OUT): the versions there are of a group, such as `v1;v1beta1`.
+function(csi_proxy_versions group out)
+  file(GLOB versions RELATIVE ${PROJECT_SOURCE_DIR}/api/${group} CONFIGURE_DEPENDS
+       ${PROJECT_SOURCE_DIR}/api/${group}/*/api.proto)
+  list(TRANSFORM versions REPLACE "/api.proto$" "")
+  set(${out} ${versions} PARENT_SCOPE)
+endfunction()
+
+# csi_proxy_any_message(GROUP VERSION OUT): the name of a message of the version, which leads to its
+# file and service at run time.
+function(csi_proxy_any_message group version out)
+  file(STRINGS ${PROJECT_SOURCE_DIR}/api/${group}/${version}/api.proto message REGEX "^message "
+       LIMIT_COUNT 1)
+  string(REGEX REPLACE "^message ([A-Za-z0-9]+).*" "\\1" message "${message}")
+  set(${out} ${message} PARENT_SCOPE)
+endfunction()
+
 # Generated code is compiled with our warnings too: it is ours.
 function(csi_proxy_generated_library name)
   cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
@@ -19,8 +36,9 @@ endfunction()
 function(csi_proxy_api_group group)
   set(api ${PROJECT_SOURCE_DIR}/api)
   set(out ${CSI_PROXY_GENERATED})
-  file(GLOB version_protos RELATIVE ${api} CONFIGURE_DEPENDS ${api}/${group}/*/api.proto)
+  csi_proxy_versions(${group} versions)
 
+  set(version_protos)
   set(pb_sources)
   set(pb_headers)
   set(grpc_sources)
@@ -28,9 +46,9 @@ function(csi_proxy_api_group group)
   set(service_sources ${out}/csi_proxy/${group}/grpc_services.cc)
   set(client_sources)
   set(headers ${out}/csi_proxy/${group}/hub.h ${out}/csi_proxy/${group}/grpc_services.h)
-  foreach(proto ${version_protos})
-    get_filename_component(dir ${proto} DIRECTORY)
-    get_filename_component(version ${dir} NAME)
+  foreach(version ${versions})
+    set(dir ${group}/${version})
+    list(APPEND version_protos ${dir}/api.proto)
     list(APPEND pb_sources ${out}/${dir}/api.pb.cc)
     list(APPEND pb_headers ${out}/${dir}/api.pb.h ${out}/${dir}/api.grpc.pb.h)
     list(APPEND grpc_sources ${out}/${dir}/api.grpc.pb.cc)

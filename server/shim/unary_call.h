@@ -46,6 +46,9 @@ class UnaryCallBase : public grpc::ServerUnaryReactor, public Task {
   void Run() final;
   void OnCancel() final;
   void OnDone() final;
+  // OnCancel() and OnDone() only set a flag and free memory. Without this, gRPC 1.51 hands each of
+  // them to a thread of its own, which costs every call a wake-up.
+  bool InternalInlineable() final { return true; }
   void Answer(const absl::Status& status);
 
   const Runtime& runtime_;

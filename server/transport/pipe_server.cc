@@ -3,6 +3,8 @@
 #include <grpcpp/ext/health_check_service_server_builder_option.h>
 #include <grpcpp/health_check_service_interface.h>
 
+#include <chrono>
+
 #include "absl/strings/str_cat.h"
 #include "server/transport/adopt.h"
 #include "server/transport/reflection.h"
@@ -38,15 +40,15 @@ absl::StatusOr<std::unique_ptr<PipeServer>> PipeServer::Create(
   return pipe;
 }
 
-PipeServer::~PipeServer() { Shutdown(absl::Now()); }
+PipeServer::~PipeServer() { Shutdown(); }
 
 void PipeServer::Adopt(intptr_t handle) { AdoptConnection(server_.get(), handle); }
 
-void PipeServer::Shutdown(absl::Time deadline) {
+void PipeServer::Shutdown() {
   if (grpc::HealthCheckServiceInterface* health = server_->GetHealthCheckService()) {
     health->SetServingStatus(false);
   }
-  server_->Shutdown(absl::ToChronoTime(deadline));
+  server_->Shutdown(std::chrono::system_clock::now());
 }
 
 }  // namespace csi_proxy::transport

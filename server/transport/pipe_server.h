@@ -11,7 +11,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
 
 namespace csi_proxy::transport {
 
@@ -44,8 +43,8 @@ class PipeServer {
   // Serves a connected socket and owns it from now on.
   void Adopt(intptr_t handle);
 
-  // Refuses new calls, waits for those under way until `deadline`, then cancels them. Idempotent.
-  void Shutdown(absl::Time deadline);
+  // Refuses new calls, cancels those under way and closes the connections. Idempotent.
+  void Shutdown();
 
  private:
   PipeServer(std::string name, std::unique_ptr<grpc::Service> service,

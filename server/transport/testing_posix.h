@@ -5,28 +5,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <string>
 
+#include "server/base/testing_posix.h"
 #include "server/transport/socket_directory_posix.h"
 
 namespace csi_proxy::transport {
-
-// A directory of its own, removed with all it holds.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() {
-    char pattern[] = "/tmp/csi-proxy-test-XXXXXX";
-    path_ = mkdtemp(pattern);
-  }
-  ~TemporaryDirectory() { std::filesystem::remove_all(path_); }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 // A connected socket; invalid when nobody listens.
 inline UniqueFd ConnectUnix(const std::string& path) {

@@ -1,0 +1,61 @@
+// The little of Win32 that every Windows file needs: handles that close themselves, text in UTF-16,
+// error codes as statuses. Included by *_windows.cc files alone.
+#pragma once
+
+#include <windows.h>
+
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace csi_proxy::win32 {
+
+// Owns what `Close` releases. Both 0 and INVALID_HANDLE_VALUE count as nothing, because Win32 uses
+// either.
+template <typename Handle, auto Close>
+class Unique {
+ public:
+  Unique() = default;
+  explicit Unique(Handle handle) : handle_(handle) {}
+  Unique(Unique&& other) noexcept : handle_(std::exchange(other.handle_, Handle{})) {}
+  Unique& operator=(Unique&& other) noexcept {
+    Reset(std::exchange(other.handle_, Handle{}));
+    return *this;
+  }
+  ~Unique() { Reset(); }
+
+  bool valid() const { return handle_ != Handle{} && reinterpret_cast<intptr_t>(handle_) != -1; }
+  Handle get() const { return handle_; }
+  Handle Release() { return std::exchange(handle_, Handle{}); }
+  void Reset(Handle handle = Handle{}) {
+    if (valid()) Close(handle_);
+    handle_ = handle;
+  }
+
+ private:
+  Handle handle_{};
+};
+
+using UniqueHandle = Unique<HANDLE, &CloseHandle>;
+using UniqueServiceHandle = Unique<SC_HANDLE, &CloseServiceHandle>;
+using UniqueLocal = Unique<HLOCAL, &LocalFree>;
+
+// Between UTF-8 and UTF-16. What is not well formed becomes U+FFFD, as Windows has it.
+std::wstring Utf16(absl::string_view text);
+std::string Utf8(std::wstring_view text);
+
+// What Windows says of a code, with the number: `Access is denied (5)`.
+std::string ErrorText(DWORD code);
+
+// A status for a Win32 error code: NOT_FOUND, PERMISSION_DENIED, ALREADY_EXISTS, UNAVAILABLE,
+// RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED, CANCELLED, INVALID_ARGUMENT, else INTERNAL. The text is
+// `what: ErrorText(code)`.
+absl::Status ToStatus(DWORD code, absl::string_view what);
+
+// ToStatus() of GetLastError().
+absl::Status LastError(absl::string_view what);
+
+}  // namespace csi_proxy::win32

@@ -1,0 +1,42 @@
+#include "server/transport/io_port_windows.h"
+
+#include <algorithm>
+
+namespace csi_proxy::transport {
+
+IoPort& IoPort::Get() {
+  static IoPort* const port = new IoPort();
+  return *port;
+}
+
+IoPort::IoPort() : port_(CreateIoCompletionPort(INVALID_HANDLE_VALUE, nullptr, 0, 0)) {
+  // Two at least, so that one that is delayed does not delay all.
+  const unsigned count = std::clamp(std::thread::hardware_concurrency(), 2u, 8u);
+  for (unsigned i = 0; i < count; ++i) threads_.emplace_back([this] { Run(); });
+}
+
+absl::Status IoPort::Associate(HANDLE handle) {
+  if (CreateIoCompletionPort(handle, port_.get(), 0, 0) == nullptr) {
+    return win32::LastError("CreateIoCompletionPort");
+  }
+  if (!SetFileCompletionNotificationModes(
+          handle, FILE_SKIP_COMPLETION_PORT_ON_SUCCESS | FILE_SKIP_SET_EVENT_ON_HANDLE)) {
+    return win32::LastError("SetFileCompletionNotificationModes");
+  }
+  return absl::OkStatus();
+}
+
+void IoPort::Run() {
+  while (true) {
+    DWORD bytes = 0;
+    ULONG_PTR key = 0;
+    OVERLAPPED* overlapped = nullptr;
+    const BOOL ok = GetQueuedCompletionStatus(port_.get(), &bytes, &key, &overlapped, INFINITE);
+    // Without an operation the port itself is gone.
+    if (overlapped == nullptr) return;
+    auto* const operation = static_cast<IoOperation*>(overlapped);
+    operation->complete(operation, ok ? ERROR_SUCCESS : GetLastError(), bytes);
+  }
+}
+
+}  // namespace csi_proxy::transport
