@@ -3,11 +3,8 @@
 
 #include <grpcpp/channel.h>
 
-#include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -16,16 +13,6 @@
 #include "server/base/call_context.h"
 
 namespace csi_proxy::client {
-
-// Tells one life of a pipe from the next. Equal for the same pipe of the same running service.
-struct PipeIdentity {
-  uint64_t device = 0, inode = 0;
-  int64_t changed_seconds = 0, changed_nanoseconds = 0;
-  friend bool operator==(const PipeIdentity&, const PipeIdentity&) = default;
-};
-
-// Looks at the pipe without connecting. NOT_FOUND when there is none.
-absl::StatusOr<PipeIdentity> LookAtPipe(const std::string& path);
 
 // Thread-safe.
 class RemoteChannel {
@@ -45,23 +32,26 @@ class RemoteChannel {
   // timeout, and no longer than the call; then UNAVAILABLE.
   absl::StatusOr<std::shared_ptr<grpc::Channel>> Connected(const CallContext& context);
 
+  ~RemoteChannel();
+
   const std::string& path() const { return path_; }
 
  private:
-  RemoteChannel(std::string path, absl::Duration connect_timeout)
-      : path_(std::move(path)), connect_timeout_(connect_timeout) {}
+  // What keeps the connection: a gRPC channel to a socket, or a pipe that is opened anew.
+  class Connection;
 
-  // The channel for this life of the pipe; made anew when it is another than before.
-  std::shared_ptr<grpc::Channel> ChannelFor(const PipeIdentity& identity);
+  RemoteChannel(std::string path, absl::Duration connect_timeout);
 
   const std::string path_;
   const absl::Duration connect_timeout_;
-  std::mutex mutex_;
-  PipeIdentity identity_;
-  std::shared_ptr<grpc::Channel> channel_;
+  const std::unique_ptr<Connection> connection_;
 };
 
-// The directory of the sockets: `options`, the environment, or the default.
-std::string SocketDirectory(const ClientOptions& options);
+// Where the pipe called `name` is: `<socket directory>/<name>.sock`, or `\\.\\pipe\\<name>` on
+// Windows.
+std::string PipePath(const ClientOptions& options, absl::string_view name);
+
+// Whether the pipe is there. Does not connect.
+bool PipeIsThere(const std::string& path);
 
 }  // namespace csi_proxy::client

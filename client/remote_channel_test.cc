@@ -82,14 +82,14 @@ TEST(RemoteChannelTest, TheEnvironmentDecidesTheModeWhereTheProgramDoesNot) {
 
 TEST(RemoteChannelTest, TheDirectoryIsTheProgramsOrTheEnvironmentsOrTheDefault) {
   const ScopedEnvironment unset("CSI_PROXY_SOCKET_DIR", nullptr);
-  EXPECT_EQ(SocketDirectory({}), "/run/csi-proxy");
+  EXPECT_EQ(PipePath({}, "p"), "/run/csi-proxy/p.sock");
   const ScopedEnvironment empty("CSI_PROXY_SOCKET_DIR", "");
-  EXPECT_EQ(SocketDirectory({}), "/run/csi-proxy");
+  EXPECT_EQ(PipePath({}, "p"), "/run/csi-proxy/p.sock");
   const ScopedEnvironment set("CSI_PROXY_SOCKET_DIR", "/elsewhere");
-  EXPECT_EQ(SocketDirectory({}), "/elsewhere");
+  EXPECT_EQ(PipePath({}, "p"), "/elsewhere/p.sock");
   ClientOptions options;
   options.socket_dir = "/mine";
-  EXPECT_EQ(SocketDirectory(options), "/mine");
+  EXPECT_EQ(PipePath(options, "p"), "/mine/p.sock");
 }
 
 TEST(RemoteChannelTest, TheFirstCallAfterARestartSucceeds) {

@@ -148,14 +148,44 @@ void PrintDescribe(const pb::Descriptor& message, pb::io::Printer& printer) {
   printer.Print("  return text;\n}\n\n");
 }
 
+void PrintAudited(const Group& group, pb::io::Printer& printer) {
+  printer.Print(
+      "namespace {\n\n"
+      "class Audited final : public Service {\n public:\n"
+      "  Audited(Service* service, AuditLog* log) : service_(service), log_(log) {}\n");
+  for (int i = 0; i < group.service->method_count(); ++i) {
+    const pb::MethodDescriptor& method = *group.service->method(i);
+    const Vars vars = {{"method", method.name()},
+                       {"request", method.input_type()->name()},
+                       {"response", method.output_type()->name()}};
+    printer.Print(vars,
+                  "\n  absl::StatusOr<$response$> $method$(\n"
+                  "      const CallContext& context, const $request$& request) override {\n");
+    printer.Print(vars, method.options().idempotency_level() == pb::MethodOptions::NO_SIDE_EFFECTS
+                            ? "    return service_->$method$(context, request);\n  }\n"
+                            : "    const absl::Time start = absl::Now();\n"
+                              "    auto response = service_->$method$(context, request);\n"
+                              "    log_->Record({\"$method$\", Describe(request), context,\n"
+                              "                  response.status(), absl::Now() - start});\n"
+                              "    return response;\n  }\n");
+  }
+  printer.Print(
+      "\n private:\n  Service* const service_;\n  AuditLog* const log_;\n};\n\n"
+      "}  // namespace\n\n"
+      "std::unique_ptr<Service> NewAudited(Service* service, AuditLog* log) {\n"
+      "  return std::make_unique<Audited>(service, log);\n}\n\n");
+}
+
 }  // namespace
 
 void PrintHubHeader(const Group& group, pb::io::Printer& printer) {
   const Vars vars = FileVars(group);
   PrintBanner(vars, true, printer);
   printer.Print(vars,
-                "#include <cstdint>\n#include <map>\n#include <string>\n#include <vector>\n\n"
-                "#include \"absl/status/statusor.h\"\n#include \"server/base/call_context.h\"\n\n"
+                "#include <cstdint>\n#include <map>\n#include <memory>\n#include <string>\n"
+                "#include <vector>\n\n"
+                "#include \"absl/status/statusor.h\"\n#include \"server/base/audit.h\"\n"
+                "#include \"server/base/call_context.h\"\n\n"
                 "namespace csi_proxy::$group$ {\n\n");
   for (int i = 0; i < group.hub->enum_type_count(); ++i) {
     PrintEnum(*group.hub->enum_type(i), printer);
@@ -185,7 +215,12 @@ void PrintHubHeader(const Group& group, pb::io::Printer& printer) {
         method.output_type()->name());
   }
   printer.Outdent();
-  printer.Print(vars, "};\n\n}  // namespace csi_proxy::$group$\n");
+  printer.Print(
+      vars,
+      "};\n\n"
+      "// `service` with a record of every call that changes the node. Neither is owned.\n"
+      "std::unique_ptr<Service> NewAudited(Service* service, AuditLog* log);\n\n"
+      "}  // namespace csi_proxy::$group$\n");
 }
 
 void PrintHubSource(const Group& group, pb::io::Printer& printer) {
@@ -193,12 +228,13 @@ void PrintHubSource(const Group& group, pb::io::Printer& printer) {
   PrintBanner(vars, false, printer);
   printer.Print(vars,
                 "#include \"csi_proxy/$group$/hub.h\"\n\n"
-                "#include \"absl/strings/str_cat.h\"\n"
+                "#include \"absl/strings/str_cat.h\"\n#include \"absl/time/clock.h\"\n"
                 "#include \"codegen/runtime/convert_runtime.h\"\n\n"
                 "namespace csi_proxy::$group$ {\n\n");
   for (const pb::Descriptor* message : InDependencyOrder(*group.hub)) {
     PrintDescribe(*message, printer);
   }
+  PrintAudited(group, printer);
   printer.Print(vars, "}  // namespace csi_proxy::$group$\n");
 }
 

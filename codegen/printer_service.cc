@@ -132,7 +132,8 @@ void PrintGrpcServiceSource(const Group& group, const Version& version, pb::io::
   OpenNamespace(vars, printer);
   printer.Print("namespace {\n\n");
   ForEachMethod(version, vars,
-                "constexpr shim::MethodInfo k$method${\"$group$\", \"$version$\", \"$method$\"};\n",
+                "constexpr shim::MethodInfo k$method${\n    \"$group$\", \"$version$\", "
+                "\"$service$\", \"$method$\", \"csi-proxy-$group$-$version$\"};\n",
                 printer);
   printer.Print(
       vars,

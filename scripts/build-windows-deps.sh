@@ -69,10 +69,13 @@ CMAKE
 cmake_minimum_required(VERSION 3.25)
 project(boost CXX)
 file(GLOB sources libs/program_options/src/*.cpp)
+file(GLOB includes libs/*/include libs/numeric/*/include)
 add_library(boost_program_options STATIC ${sources})
-target_include_directories(boost_program_options PRIVATE ${PROJECT_SOURCE_DIR})
+target_include_directories(boost_program_options PRIVATE ${includes})
 install(TARGETS boost_program_options)
-install(DIRECTORY boost DESTINATION include)
+foreach(include ${includes})
+  install(DIRECTORY ${include}/boost DESTINATION include)
+endforeach()
 CMAKE
       ;;
     # Debian builds it with make and so do we, in CMake's words: its own CMakeLists.txt fetches Lua.
@@ -132,7 +135,7 @@ build() {  # NAME SOURCE HASH OPTIONS PREFIX DEPENDENCIES
     rm -rf "$work/source" && mkdir -p "$work/source"
     # Boost's archive holds a hundred libraries: take the one, and the headers.
     local only=()
-    [[ $name != boost ]] || only=(boost/boost boost/libs/program_options/src)
+    [[ $name != boost ]] || only=(--wildcards 'boost/libs/*/include/*' 'boost/libs/program_options/src/*')
     tar -xf "$archive" -C "$work/source" --strip-components=1 "${only[@]}"
     (cd "$work/source" && prepare "$name")
     touch "$work/extracted"

@@ -5,7 +5,7 @@ set -euo pipefail
 packages=(
   build-essential ca-certificates ccache cmake git jq lld ninja-build pkg-config
   libgrpc++-dev libgrpc-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev libprotoc-dev
-  libabsl-dev libboost-program-options-dev libspdlog-dev libgtest-dev libgmock-dev libbenchmark-dev
+  libabsl-dev libboost-program-options-dev libspdlog-dev prometheus-cpp-dev libcivetweb-dev libgtest-dev libgmock-dev libbenchmark-dev
 )
 if [[ "${1:-}" == --fuzz ]]; then packages+=(clang libclang-rt-14-dev llvm); fi
 

@@ -1,7 +1,5 @@
-// csi-proxy: starts the service, waits for the signal to stop, drains.
-#include <signal.h>
+// csi-proxy: starts the service, waits until it is told to stop, drains.
 #include <spdlog/spdlog.h>
-#include <sys/resource.h>
 
 #include <cstdio>
 #include <fstream>
@@ -19,21 +17,14 @@
 #include "server/options.h"
 #include "server/registration.h"
 #include "server/server.h"
+#include "server/supervisor.h"
 #include "server/version.h"
 
 namespace csi_proxy {
 namespace {
 
-enum ExitCode { kOk = 0, kFailed = 1, kUsage = 2 };
-
-// Two descriptors per connection and thousands of connections: the usual soft limit of 1024 is
-// there for select(), which nothing here uses.
-void RaiseDescriptorLimit() {
-  rlimit limit;
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
+// What a stop takes beyond the time calls have to finish.
+constexpr absl::Duration kStopMargin = absl::Seconds(5);
 
 absl::StatusOr<std::unique_ptr<host::simulated::Node>> LoadNode(const Options& options) {
   if (options.scenario_file.empty()) {
@@ -49,70 +40,66 @@ absl::StatusOr<std::unique_ptr<host::simulated::Node>> LoadNode(const Options& o
   return host::simulated::LoadScenario(text.str(), options.scenario_file);
 }
 
-absl::Status Run(const Options& options) {
+// Starts, serves until told to stop, stops.
+absl::Status Serve(const Options& options, Supervisor& supervisor) {
   if (options.host != HostKind::kSimulated) {
     return absl::UnimplementedError(
-        "--host=windows needs Windows; --host=simulated serves a node in memory");
+        "--host=windows: not in this release; --host=simulated serves a node in memory");
   }
   absl::StatusOr<std::unique_ptr<host::simulated::Node>> node = LoadNode(options);
   if (!node.ok()) return node.status();
 
   std::vector<ExtraService> extra;
-  extra.push_back({.pipe_name = "admin",
+  extra.push_back({.pipe_name = "csi-proxy-admin",
                    .full_name = host::simulated::kAdminServiceName,
                    .service = host::simulated::NewAdminService(node->get())});
-
-  // Blocked before any thread starts, so that only sigwait() below receives them.
-  sigset_t stop_signals;
-  sigemptyset(&stop_signals);
-  sigaddset(&stop_signals, SIGTERM);
-  sigaddset(&stop_signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &stop_signals, nullptr);
-  signal(SIGPIPE, SIG_IGN);
-
   absl::StatusOr<std::unique_ptr<Server>> server =
       Server::Start(options, node->get(), std::move(extra));
   if (!server.ok()) return server.status();
-  spdlog::info("csi-proxy {} serves {} pipes in {} for the simulated node", kVersion,
-               (*server)->PipeNames().size(), options.socket_dir);
+  spdlog::info("csi-proxy {} serves {} pipes for the simulated node", kVersion,
+               (*server)->PipeNames().size());
+  supervisor.ReportRunning();
 
-  int received = 0;
-  sigwait(&stop_signals, &received);
-  spdlog::info("stopping on signal {}: calls under way have {} to finish", received,
+  const std::string stopped_by = supervisor.AwaitStop();
+  spdlog::info("stopping on {}: calls under way have {} to finish", stopped_by,
                absl::FormatDuration(options.stop_grace_period));
-  // A second signal does not wait.
-  signal(SIGTERM, SIG_DFL);
-  signal(SIGINT, SIG_DFL);
-  pthread_sigmask(SIG_UNBLOCK, &stop_signals, nullptr);
+  supervisor.ReportStopping(options.stop_grace_period + kStopMargin);
   (*server)->Stop(options.stop_grace_period);
   spdlog::info("stopped");
   return absl::OkStatus();
 }
 
+// The whole life of the service; returns an ExitCode.
+int Run(const absl::StatusOr<Options>& options, Supervisor& supervisor) {
+  absl::Status status = options.status();
+  if (status.ok()) status = observability::InitLogging(options->log);
+  if (status.ok()) status = Serve(*options, supervisor);
+  if (status.ok()) return kExitOk;
+  spdlog::error("cannot start: {}", std::string(status.message()));
+  return absl::IsInvalidArgument(status) ? kExitUsage : kExitFailed;
+}
+
 int Main(int argc, char** argv) {
-  absl::StatusOr<Options> options = ParseOptions(argc, argv);
-  if (!options.ok()) {
+  const absl::StatusOr<Options> options = ParseOptions(argc, argv);
+  const bool as_service = options.ok() ? options->windows_service : AsksForService(argc, argv);
+  if (!options.ok() && !as_service) {
     std::cerr << "csi-proxy: " << options.status().message() << "\nTry --help.\n";
-    return kUsage;
+    return kExitUsage;
   }
-  if (options->show_help) {
+  if (options.ok() && options->show_help) {
     std::cout << OptionsHelp();
-    return kOk;
+    return kExitOk;
   }
-  if (options->show_version) {
+  if (options.ok() && options->show_version) {
     std::cout << "csi-proxy " << kVersion << "\n";
-    return kOk;
+    return kExitOk;
   }
-  if (absl::Status status = observability::InitLogging(options->log); !status.ok()) {
-    std::cerr << "csi-proxy: " << status.message() << "\n";
-    return kUsage;
-  }
-  RaiseDescriptorLimit();
-  if (absl::Status status = Run(*options); !status.ok()) {
-    spdlog::error("cannot start: {}", std::string(status.message()));
-    return status.code() == absl::StatusCode::kInvalidArgument ? kUsage : kFailed;
-  }
-  return kOk;
+  int exit_code = kExitOk;
+  const absl::Status supervised = RunSupervised(
+      as_service, [&](Supervisor& supervisor) { return Run(options, supervisor); }, &exit_code);
+  if (supervised.ok()) return exit_code;
+  std::cerr << "csi-proxy: " << supervised.message() << "\n";
+  return kExitUsage;
 }
 
 }  // namespace

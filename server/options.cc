@@ -31,8 +31,7 @@ struct Raw {
   std::string preface_timeout, idle_timeout, max_call_duration, stop_grace_period;
   std::vector<std::string> api_groups, api_versions, working_dirs;
   std::string kubelet_path;
-  bool windows_service = false;
-  std::string metrics_bind_address;
+  std::string log_format;
 };
 
 // A boolean flag: `-flag` alone is true.
@@ -50,13 +49,16 @@ po::options_description Describe(Options* options, Raw* raw) {
       "API groups to serve; default all")(
       "api-versions", po::value(&raw->api_versions)->value_name("VERSION,..."),
       "API versions to serve, as v1 (of every group) or volume/v1; default all")(
-      "windows-service", Boolean(&raw->windows_service, false),
-      "run under Windows' service control manager (not in this release)")(
-      "metrics-bind-address", po::value(&raw->metrics_bind_address)->value_name("HOST:PORT"),
-      "serve Prometheus metrics there (not in this release)")(
+      "windows-service", Boolean(&options->windows_service, false),
+      "run under Windows' service control manager")(
+      "metrics-bind-address", po::value(&options->metrics_bind_address)->value_name("HOST:PORT"),
+      "serve Prometheus metrics there, at /metrics")(
       "socket-dir",
-      po::value(&options->socket_dir)->value_name("DIR")->default_value("/run/csi-proxy"),
-      "directory of the Unix sockets (not on Windows)");
+      po::value(&options->place.socket_dir)->value_name("DIR")->default_value("/run/csi-proxy"),
+      "directory of the Unix sockets (not on Windows)")(
+      "pipe-sddl",
+      po::value(&options->place.sddl)->value_name("SDDL")->default_value(options->place.sddl),
+      "who may open the named pipes (on Windows)");
   node.add_options()("host", po::value(&raw->host)->value_name("KIND")->default_value("windows"),
                      "what to act on: windows, or simulated (a node in memory)")(
       "scenario", po::value(&options->scenario_file)->value_name("FILE"),
@@ -88,7 +90,9 @@ po::options_description Describe(Options* options, Raw* raw) {
       "how long a stop waits for calls under way");
   log.add_options()("v", po::value(&options->log.verbosity)->value_name("N")->default_value(0),
                     "verbosity: 0 start and failures, 2 every call, 4 details")(
-      "logtostderr", Boolean(&options->log.to_stderr, true), "log to standard error")(
+      "log-format", po::value(&raw->log_format)->value_name("FORMAT")->default_value("text"),
+      "text, as klog writes it, or json")("logtostderr", Boolean(&options->log.to_stderr, true),
+                                          "log to standard error")(
       "alsologtostderr", Boolean(&options->log.also_to_stderr, false),
       "log to standard error as well as to the file")(
       "log_file", po::value(&options->log.file)->value_name("FILE"),
@@ -148,13 +152,13 @@ absl::Status Settle(const Raw& raw, bool working_dir_given, bool kubelet_path_gi
     return absl::InvalidArgumentError(
         absl::StrCat("--host: \"", raw.host, "\" is neither windows nor simulated"));
   }
-  if (raw.windows_service) {
+  if (raw.log_format == "json") {
+    options->log.format = observability::LogFormat::kJson;
+  } else if (raw.log_format != "text") {
     return absl::InvalidArgumentError(
-        "--windows-service: this release runs in the foreground only");
+        absl::StrCat("--log-format: \"", raw.log_format, "\" is neither text nor json"));
   }
-  if (!raw.metrics_bind_address.empty()) {
-    return absl::InvalidArgumentError("--metrics-bind-address: this release serves no metrics");
-  }
+  options->log.to_event_log = options->windows_service;
   if (!options->scenario_file.empty() && options->host != HostKind::kSimulated) {
     return absl::InvalidArgumentError("--scenario: needs --host=simulated");
   }
@@ -232,6 +236,13 @@ absl::StatusOr<Options> ParseOptions(int argc, const char* const* argv) {
     return absl::InvalidArgumentError(error.what());
   }
   return options;
+}
+
+bool AsksForService(int argc, const char* const* argv) {
+  for (const std::string& argument : WithTwoDashes(argc, argv)) {
+    if (argument == "--windows-service" || argument == "--windows-service=true") return true;
+  }
+  return false;
 }
 
 std::string OptionsHelp() {

@@ -20,8 +20,7 @@ struct Options {
   HostKind host = HostKind::kWindows;
   // Textproto of the simulated node; empty for the built-in default.
   std::string scenario_file;
-  // Where the sockets stand (not on Windows, whose pipes have a namespace of their own).
-  std::string socket_dir;
+  transport::PipePlace place;
   // Which pipes to open; empty for all. A version is `v1` or, for one group, `volume/v1`.
   std::vector<std::string> api_groups;
   std::vector<std::string> api_versions;
@@ -39,6 +38,11 @@ struct Options {
   absl::Duration stop_grace_period = absl::Seconds(20);
 
   observability::LogOptions log;
+  // Where Prometheus finds numbers; empty for nowhere.
+  std::string metrics_bind_address;
+
+  // Whether the service control manager starts the process.
+  bool windows_service = false;
 
   bool show_help = false;
   bool show_version = false;
@@ -48,6 +52,10 @@ struct Options {
 // `-flag=false`. INVALID_ARGUMENT names the flag and the reason. Flags of klog that mean nothing
 // here are taken and ignored, because node bootstraps pass them.
 absl::StatusOr<Options> ParseOptions(int argc, const char* const* argv);
+
+// Whether -windows-service is among the flags, for when others cannot be read: a service must
+// report even that to the service control manager.
+bool AsksForService(int argc, const char* const* argv);
 
 // What --help prints.
 std::string OptionsHelp();

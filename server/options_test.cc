@@ -79,8 +79,7 @@ TEST(OptionsTest, ABadFlagIsNamedWithTheReason) {
   const std::pair<std::vector<const char*>, const char*> cases[] = {
       {{"--bogus"}, "bogus"},
       {{"--host=mac"}, "--host: \"mac\" is neither windows nor simulated"},
-      {{"-windows-service"}, "--windows-service: this release runs in the foreground"},
-      {{"--metrics-bind-address=:9100"}, "--metrics-bind-address: this release serves no metrics"},
+      {{"--log-format=xml"}, "--log-format: \"xml\" is neither text nor json"},
       {{"--scenario=f"}, "--scenario: needs --host=simulated"},
       {{"--preface-timeout=soon"}, "--preface-timeout: \"soon\" is not a duration"},
       {{"--preface-timeout=1ms"}, "--preface-timeout: 1ms is not from 10ms"},

@@ -6,8 +6,10 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "server/base/audit.h"
 #include "server/groups/deps.h"
 #include "server/shim/runtime.h"
 #include "server/shim/unary_call.h"
@@ -27,7 +29,8 @@ class Registry {
  public:
   struct Settings {
     shim::Executor::Limits executor;
-    shim::CallObserver* observer = nullptr;
+    std::vector<shim::CallObserver*> observers;
+    AuditLog* audit = nullptr;  // required
     const shim::PeerDirectory* peers = nullptr;
     shim::CallGate* gate = nullptr;
     absl::Duration max_call_duration = absl::InfiniteDuration();
@@ -38,6 +41,9 @@ class Registry {
 
   // One per group and version, in that order. They must not outlive the registry.
   std::vector<shim::VersionedService> NewServices();
+
+  // How many calls wait, by group. Thread-safe.
+  std::vector<std::pair<std::string, size_t>> Queued() const;
 
  private:
   struct Group;

@@ -1,6 +1,7 @@
 #include "server/server.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <thread>
 #include <utility>
@@ -9,7 +10,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "server/observability/audit_log.h"
 #include "server/observability/call_log.h"
+#include "server/observability/metrics.h"
 #include "server/registration.h"
 #include "server/transport/pipe_server.h"
 
@@ -73,11 +76,20 @@ class Server::Impl {
   absl::Status Start(const Options& options, host::Host* host, std::vector<ExtraService> extra) {
     absl::StatusOr<std::shared_ptr<const PathRoots>> roots = ParseRoots(options);
     if (!roots.ok()) return roots.status();
-    listener_ = transport::NewUnixListener(options.socket_dir, options.listener);
+    listener_ = transport::NewListener(options.place, options.listener);
+    std::vector<shim::CallObserver*> observers = {&call_log_};
+    if (!options.metrics_bind_address.empty()) {
+      auto metrics = observability::Metrics::Serve(options.metrics_bind_address);
+      if (!metrics.ok()) return metrics.status();
+      metrics_ = *std::move(metrics);
+      observers.push_back(metrics_.get());
+    }
+    audit_.emplace(options.log.format);
     registry_ = std::make_unique<Registry>(
         Registry::Settings{
             .executor = {.max_threads = options.max_workers, .max_queued = options.max_queued},
-            .observer = &call_log_,
+            .observers = std::move(observers),
+            .audit = &*audit_,
             .peers = listener_.get(),
             .gate = &gate_,
             .max_call_duration = options.max_call_duration,
@@ -104,10 +116,18 @@ class Server::Impl {
            .adopt = [server = pipe->get()](intptr_t handle) { server->Adopt(handle); }});
       pipes_.push_back(*std::move(pipe));
     }
-    return listener_->Listen(std::move(endpoints));
+    if (absl::Status status = listener_->Listen(std::move(endpoints)); !status.ok()) return status;
+    if (metrics_ != nullptr) {
+      metrics_->SetGauges({.connections = [this] { return listener_->counters(); },
+                           .queued = [this] { return registry_->Queued(); }});
+    }
+    return absl::OkStatus();
   }
 
-  ~Impl() { Stop(absl::ZeroDuration()); }
+  ~Impl() {
+    if (metrics_ != nullptr) metrics_->SetGauges({});
+    Stop(absl::ZeroDuration());
+  }
 
   void Stop(absl::Duration grace) {
     if (listener_ != nullptr) listener_->Stop();
@@ -134,6 +154,8 @@ class Server::Impl {
  private:
   // Destroyed from the last to the first: pipes before what their calls use.
   observability::CallLog call_log_;
+  std::unique_ptr<observability::Metrics> metrics_;
+  std::optional<observability::AuditLines> audit_;
   ResourceLocks locks_;
   shim::CallGate gate_;
   std::unique_ptr<transport::Listener> listener_;

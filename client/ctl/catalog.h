@@ -20,6 +20,8 @@ namespace pb = google::protobuf;
 
 // The group under which the simulated node's admin service goes. It has one version without a name.
 inline constexpr char kSimulatedGroup[] = "sim";
+// The pipe of the simulated node's admin service.
+inline constexpr char kAdminPipe[] = "csi-proxy-admin";
 
 // One rpc of one version.
 struct Method {

@@ -25,7 +25,7 @@ absl::StatusOr<std::shared_ptr<client::RemoteChannel>> OpenFor(const Method& met
     return client::RemoteChannel::Open(options, method.group, method.version);
   }
   return client::RemoteChannel::OpenPath(
-      options, absl::StrCat(client::SocketDirectory(options), "/admin.sock"));
+      options, client::PipePath(options, kAdminPipe));
 }
 
 // The request that JSON and flags make together. INVALID_ARGUMENT.

@@ -97,7 +97,7 @@ TEST_F(CommandsTest, AServiceThatIsNotThereIsUnreachable) {
   EXPECT_EQ(RunLine({"volume", "MountVolume"}), kUnreachable);
   EXPECT_THAT(err_.str(), HasSubstr(directory_.path() + "/csi-proxy-volume-v1.sock"));
   EXPECT_EQ(RunLine({"sim", "dump-state"}), kUnreachable);
-  EXPECT_THAT(err_.str(), HasSubstr(directory_.path() + "/admin.sock"));
+  EXPECT_THAT(err_.str(), HasSubstr(directory_.path() + "/csi-proxy-admin.sock"));
 }
 
 TEST_F(CommandsTest, WrongUsageCallsNothing) {

@@ -27,7 +27,7 @@ TEST(DoctorTest, TellsThePipeThatAnswersFromThoseThatAreNotThere) {
 
   std::ostringstream out;
   EXPECT_EQ(Doctor(Catalog(), client::OptionsFor(directory), out), kOk);
-  EXPECT_THAT(out.str(), HasSubstr("pipes in " + directory.path()));
+  EXPECT_THAT(out.str(), HasSubstr("pipes " + directory.path()));
   EXPECT_THAT(out.str(), HasSubstr("system      v1alpha1  answers    "));
   EXPECT_THAT(out.str(), HasSubstr("volume      v1        no answer  "));
   EXPECT_THAT(out.str(), HasSubstr("volume v1: there is no pipe"));

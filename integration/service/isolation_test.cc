@@ -52,7 +52,7 @@ TEST(IsolationTest, OpensThePipesThatAreAskedForAlone) {
     names.insert(entry.path().filename());
   }
   EXPECT_EQ(names,
-            (std::set<std::string>{"admin.sock", "csi-proxy.lock", "csi-proxy-disk-v1.sock",
+            (std::set<std::string>{"csi-proxy-admin.sock", "csi-proxy.lock", "csi-proxy-disk-v1.sock",
                                    "csi-proxy-disk-v1beta2.sock", "csi-proxy-volume-v1.sock"}));
 }
 

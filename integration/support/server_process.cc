@@ -1,13 +1,7 @@
 #include "integration/support/server_process.h"
 
-#include <fcntl.h>
 #include <google/protobuf/text_format.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -18,15 +12,12 @@
 #include "client/remote_call.h"
 #include "client/remote_channel.h"
 
-extern char** environ;
-
 namespace csi_proxy::integration {
 
 absl::StatusOr<std::unique_ptr<ServerProcess>> ServerProcess::Start(
     const std::vector<std::string>& more_flags) {
   std::unique_ptr<ServerProcess> server(new ServerProcess());
-  char pattern[] = "/tmp/csi-proxy-it-XXXXXX";
-  server->directory_ = mkdtemp(pattern);
+  server->directory_ = NewTestDirectory();
   server->flags_ = {CSI_PROXY_BINARY, "--host=simulated", "--socket-dir=" + server->directory_};
   server->flags_.insert(server->flags_.end(), more_flags.begin(), more_flags.end());
   if (absl::Status s = server->Launch(); !s.ok()) return s;
@@ -34,30 +25,15 @@ absl::StatusOr<std::unique_ptr<ServerProcess>> ServerProcess::Start(
 }
 
 absl::Status ServerProcess::Launch() {
-  std::vector<char*> argv;
-  for (std::string& flag : flags_) argv.push_back(flag.data());
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  const std::string log = directory_ + ".log";
-  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, log.c_str(),
-                                   O_WRONLY | O_CREAT | O_APPEND, 0600);
-  const int error = posix_spawn(&pid_, argv[0], &actions, nullptr, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) return absl::ErrnoToStatus(error, "posix_spawn");
-  // The admin socket is published first: the last version's is there once all are.
-  for (int i = 0; i < 1000; ++i) {
-    size_t sockets = 0;
-    for (const auto& entry : std::filesystem::directory_iterator(directory_)) {
-      if (entry.path().extension() == ".sock") ++sockets;
-    }
-    const bool some_pipe = sockets >= 2;
-    if (some_pipe && absl::StrContains(Log(), " serves ")) return absl::OkStatus();
-    int status;
-    if (waitpid(pid_, &status, WNOHANG) == pid_) {
-      pid_ = -1;
-      return absl::InternalError("csi-proxy did not start:\n" + Log());
-    }
+  absl::StatusOr<std::unique_ptr<ChildProcess>> child =
+      ChildProcess::Start(flags_, directory_ + ".log");
+  if (!child.ok()) return child.status();
+  child_ = *std::move(child);
+  // It says so once all pipes are there.
+  const absl::Time give_up = absl::Now() + absl::Seconds(30);
+  while (absl::Now() < give_up) {
+    if (absl::StrContains(Log(), " serves ")) return absl::OkStatus();
+    if (!child_->Running()) return absl::InternalError("csi-proxy did not start:\n" + Log());
     absl::SleepFor(absl::Milliseconds(10));
   }
   return absl::InternalError("csi-proxy took too long to start:\n" + Log());
@@ -65,27 +41,16 @@ absl::Status ServerProcess::Launch() {
 
 ServerProcess::~ServerProcess() {
   Stop(absl::Seconds(10));
-  std::filesystem::remove_all(directory_);
-  std::filesystem::remove(directory_ + ".log");
+  std::error_code ignored;
+  std::filesystem::remove_all(directory_, ignored);
+  std::filesystem::remove(directory_ + ".log", ignored);
 }
 
 int ServerProcess::Stop(absl::Duration limit) {
-  if (pid_ < 0) return 0;
-  kill(pid_, SIGTERM);
-  const absl::Time give_up = absl::Now() + limit;
-  int status = 0;
-  while (waitpid(pid_, &status, WNOHANG) != pid_) {
-    if (absl::Now() < give_up) {
-      absl::SleepFor(absl::Milliseconds(5));
-      continue;
-    }
-    kill(pid_, SIGKILL);
-    waitpid(pid_, &status, 0);
-    pid_ = -1;
-    return -1;
-  }
-  pid_ = -1;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  if (child_ == nullptr) return 0;
+  const int code = child_->Stop(limit);
+  child_.reset();
+  return code;
 }
 
 absl::Status ServerProcess::Restart() {
@@ -104,8 +69,8 @@ ClientOptions ServerProcess::client_options() const {
 absl::Status ServerProcess::Admin(const std::string& method,
                                   const google::protobuf::Message& request,
                                   google::protobuf::Message* response) {
-  const auto channel =
-      client::RemoteChannel::OpenPath(client_options(), directory_ + "/admin.sock");
+  const auto channel = client::RemoteChannel::OpenPath(
+      client_options(), client::PipePath(client_options(), "csi-proxy-admin"));
   if (!channel.ok()) return channel.status();
   const std::string path = "/csi_proxy.simulated.Admin/" + method;
   return client::CallUnary(**channel, path.c_str(), client::MakeCallContext({}, {}), request,
@@ -141,7 +106,7 @@ std::string ServerProcess::Log() const {
   return text.str();
 }
 
-int64_t ProcessStatus(pid_t pid, const std::string& name) {
+int64_t ProcessStatus(int64_t pid, const std::string& name) {
   std::ifstream file(absl::StrCat("/proc/", pid, "/status"));
   std::string line;
   while (std::getline(file, line)) {
@@ -150,7 +115,7 @@ int64_t ProcessStatus(pid_t pid, const std::string& name) {
   return -1;
 }
 
-int64_t OpenDescriptors(pid_t pid) {
+int64_t OpenDescriptors(int64_t pid) {
   int64_t count = 0;
   std::error_code error;
   for ([[maybe_unused]] const auto& entry :

@@ -1,8 +1,7 @@
 // The real program, started and stopped by tests.
 #pragma once
 
-#include <sys/types.h>
-
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/client_options.h"
+#include "integration/support/child_process.h"
 #include "server/host/simulated/admin.pb.h"
 
 namespace csi_proxy::integration {
@@ -26,7 +26,7 @@ class ServerProcess {
 
   const std::string& directory() const { return directory_; }
   ClientOptions client_options() const;
-  pid_t pid() const { return pid_; }
+  int64_t pid() const { return child_->pid(); }
 
   // Calls the node's admin service.
   absl::Status Admin(const std::string& method, const google::protobuf::Message& request,
@@ -49,12 +49,12 @@ class ServerProcess {
 
   std::string directory_;
   std::vector<std::string> flags_;
-  pid_t pid_ = -1;
+  std::unique_ptr<ChildProcess> child_;
 };
 
-// A number from /proc/<pid>/status, as VmRSS in KiB or Threads; -1 when there is none.
-int64_t ProcessStatus(pid_t pid, const std::string& name);
+// On Linux: a number from /proc/<pid>/status, as VmRSS in KiB or Threads; -1 when there is none.
+int64_t ProcessStatus(int64_t pid, const std::string& name);
 // How many descriptors a process has open.
-int64_t OpenDescriptors(pid_t pid);
+int64_t OpenDescriptors(int64_t pid);
 
 }  // namespace csi_proxy::integration

@@ -27,9 +27,23 @@ set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
 add_compile_options(-ffunction-sections -fdata-sections)
 add_link_options(LINKER:--gc-sections)
 
+if(WIN32)
+  add_compile_definitions(_WIN32_WINNT=0x0A00 NOMINMAX UNICODE _UNICODE)
+  # One file that runs anywhere, the same whenever and wherever it is built.
+  add_compile_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
+  add_link_options(-static LINKER:--no-insert-timestamp $<$<CONFIG:Release>:-s>)
+endif()
+
 find_program(CSI_PROXY_LLD ld.lld)
 if(CSI_PROXY_LLD AND NOT WIN32)
   add_link_options(-fuse-ld=lld LINKER:--icf=all)
+endif()
+
+# The suffix of files that are one platform's.
+if(WIN32)
+  set(CSI_PROXY_PLATFORM windows)
+else()
+  set(CSI_PROXY_PLATFORM posix)
 endif()
 
 # csi_proxy_library(NAME SRCS a.cc ... [DEPS target ...])

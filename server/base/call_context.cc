@@ -28,7 +28,7 @@ absl::Status CallContext::SleepFor(absl::Duration duration) const {
 }
 
 CallContext CallContext::WithTimeout(absl::Duration limit) const {
-  return CallContext(std::min(deadline_, absl::Now() + limit), cancelled_, peer_);
+  return CallContext(std::min(deadline_, absl::Now() + limit), cancelled_, peer_, pipe_);
 }
 
 }  // namespace csi_proxy

@@ -29,14 +29,19 @@ class CallContext {
   CallContext() = default;
 
   // `cancelled`, when not null, is notified once the caller is gone. `peer` may be null.
-  CallContext(absl::Time deadline, const absl::Notification* cancelled, const Peer* peer)
-      : deadline_(deadline), cancelled_(cancelled), peer_(peer) {}
+  // `pipe` is a constant.
+  CallContext(absl::Time deadline, const absl::Notification* cancelled, const Peer* peer,
+              const char* pipe = "")
+      : deadline_(deadline), cancelled_(cancelled), peer_(peer), pipe_(pipe) {}
 
   // The time by which the answer is due; absl::InfiniteFuture() for none.
   absl::Time deadline() const { return deadline_; }
 
   // The caller; a default Peer when unknown.
   const Peer& peer() const;
+
+  // The pipe through which the call came, `csi-proxy-volume-v1`; empty for none.
+  const char* pipe() const { return pipe_; }
 
   // Whether the caller went away.
   bool cancelled() const { return cancelled_ != nullptr && cancelled_->HasBeenNotified(); }
@@ -58,6 +63,7 @@ class CallContext {
   absl::Time deadline_ = absl::InfiniteFuture();
   const absl::Notification* cancelled_ = nullptr;
   const Peer* peer_ = nullptr;
+  const char* pipe_ = "";
 };
 
 }  // namespace csi_proxy

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include "absl/strings/escaping.h"
+#include "server/observability/logging.h"
 
 namespace csi_proxy::observability {
 namespace {
@@ -26,15 +27,19 @@ spdlog::level::level_enum LevelFor(absl::StatusCode code) {
 
 }  // namespace
 
+CallLog::CallLog()
+    : logger_(spdlog::get(kCallLogger) != nullptr ? spdlog::get(kCallLogger)
+                                                  : spdlog::default_logger()) {}
+
 void CallLog::OnDone(const shim::MethodInfo& method, const Peer& peer, const absl::Status& status,
                      absl::Duration duration) {
   const spdlog::level::level_enum level = LevelFor(status.code());
-  if (!spdlog::should_log(level)) return;
+  if (!logger_->should_log(level)) return;
   // What a caller sent may be quoted in the text: escaped, it cannot forge a line.
-  spdlog::log(level, "{}/{} {} pid={} image=\"{}\" code={} ms={:.3f} {}", method.group,
-              method.version, method.method, peer.process_id, absl::CEscape(peer.image_path),
-              absl::StatusCodeToString(status.code()), absl::ToDoubleMilliseconds(duration),
-              absl::Utf8SafeCEscape(status.message()));
+  logger_->log(level, "{}/{} {} pid={} image=\"{}\" code={} ms={:.3f} {}", method.group,
+               method.version, method.method, peer.process_id, absl::CEscape(peer.image_path),
+               absl::StatusCodeToString(status.code()), absl::ToDoubleMilliseconds(duration),
+               absl::Utf8SafeCEscape(status.message()));
 }
 
 }  // namespace csi_proxy::observability

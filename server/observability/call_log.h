@@ -1,6 +1,10 @@
 // Writes calls to the log: every one at verbosity 2, failures always.
 #pragma once
 
+#include <spdlog/logger.h>
+
+#include <memory>
+
 #include "server/shim/runtime.h"
 
 namespace csi_proxy::observability {
@@ -9,9 +13,13 @@ namespace csi_proxy::observability {
 // every layer below holds no secret. It never holds the request.
 class CallLog final : public shim::CallObserver {
  public:
+  CallLog();
   void OnStart(const shim::MethodInfo&) override {}
   void OnDone(const shim::MethodInfo& method, const Peer& peer, const absl::Status& status,
               absl::Duration duration) override;
+
+ private:
+  const std::shared_ptr<spdlog::logger> logger_;
 };
 
 }  // namespace csi_proxy::observability

@@ -8,12 +8,36 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/observability/event_log.h"
+#include "server/observability/json_line.h"
 
 namespace csi_proxy::observability {
 namespace {
 
 // How many full log files are kept beside the current one.
 constexpr size_t kOldFiles = 5;
+
+// klog's line: severity, month and day, time, thread, then the text.
+constexpr char kTextPattern[] = "%L%m%d %H:%M:%S.%f %7t] %v";
+
+// Each message as a JSON object; audit lines are objects already.
+class JsonFormatter final : public spdlog::formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, spdlog::memory_buf_t& out) override {
+    const absl::string_view payload(message.payload.data(), message.payload.size());
+    const spdlog::string_view_t severity = spdlog::level::to_string_view(message.level);
+    const std::string line =
+        message.logger_name == kAuditLogger
+            ? std::string(payload)
+            : JsonLine(absl::FromChrono(message.time),
+                       absl::string_view(severity.data(), severity.size()), payload);
+    out.append(line.data(), line.data() + line.size());
+    out.push_back('\n');
+  }
+  std::unique_ptr<spdlog::formatter> clone() const override {
+    return std::make_unique<JsonFormatter>();
+  }
+};
 
 }  // namespace
 
@@ -35,12 +59,32 @@ absl::Status InitLogging(const LogOptions& options) {
   if (sinks.empty() || options.also_to_stderr) {
     sinks.push_back(std::make_shared<spdlog::sinks::stderr_sink_mt>());
   }
+  for (const spdlog::sink_ptr& sink : sinks) {
+    if (options.format == LogFormat::kJson) {
+      sink->set_formatter(std::make_unique<JsonFormatter>());
+    } else {
+      sink->set_pattern(kTextPattern);
+    }
+  }
+  const spdlog::level::level_enum level = options.verbosity >= 4   ? spdlog::level::trace
+                                          : options.verbosity >= 2 ? spdlog::level::debug
+                                                                   : spdlog::level::info;
+  for (const char* name : {kAuditLogger, kCallLogger}) {
+    spdlog::drop(name);
+    auto logger = std::make_shared<spdlog::logger>(name, sinks.begin(), sinks.end());
+    logger->set_level(level);
+    logger->flush_on(spdlog::level::info);
+    spdlog::register_logger(std::move(logger));
+  }
+
+  if (options.to_event_log) {
+    if (spdlog::sink_ptr sink = NewEventLogSink(); sink != nullptr) {
+      sink->set_level(spdlog::level::info);
+      sinks.push_back(std::move(sink));
+    }
+  }
   auto logger = std::make_shared<spdlog::logger>("csi-proxy", sinks.begin(), sinks.end());
-  // klog's line: severity, month and day, time, thread, then the text.
-  logger->set_pattern("%L%m%d %H:%M:%S.%f %7t] %v");
-  logger->set_level(options.verbosity >= 4   ? spdlog::level::trace
-                    : options.verbosity >= 2 ? spdlog::level::debug
-                                             : spdlog::level::info);
+  logger->set_level(level);
   logger->flush_on(spdlog::level::info);
   spdlog::set_default_logger(std::move(logger));
   return absl::OkStatus();

@@ -1,4 +1,4 @@
-// The log of the service: spdlog, in the line format of klog that operators' tools know.
+// The log of the service: spdlog, in the line format of klog that operators' tools know, or JSON.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,17 @@
 
 namespace csi_proxy::observability {
 
+enum class LogFormat { kText, kJson };
+
+// The spdlog loggers of audit lines and of calls, which do not go to the event log: pods make as
+// many of them as they please.
+inline constexpr char kAuditLogger[] = "audit";
+inline constexpr char kCallLogger[] = "calls";
+
 struct LogOptions {
   // As klog's -v: 0 start, stop and failures; 2 every call; 4 and more details.
   int verbosity = 0;
+  LogFormat format = LogFormat::kText;
   // To standard error instead of files, as klog has it by default.
   bool to_stderr = true;
   bool also_to_stderr = false;
@@ -18,10 +26,12 @@ struct LogOptions {
   // Where `csi-proxy.log` goes when `file` is empty.
   std::string directory;
   size_t file_max_megabytes = 1800;
+  // Start, stop and failures go to the system's event log as well.
+  bool to_event_log = false;
 };
 
-// Sets up the process's log; to be called once, before threads are started. INVALID_ARGUMENT or
-// PERMISSION_DENIED when the file cannot be opened.
+// Sets up the process's loggers; to be called once, before threads are started. INVALID_ARGUMENT
+// when the file cannot be opened.
 absl::Status InitLogging(const LogOptions& options);
 
 }  // namespace csi_proxy::observability

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -19,7 +20,9 @@ namespace csi_proxy::shim {
 struct MethodInfo {
   const char* group;
   const char* version;
+  const char* service;  // `v1.Volume`, as the rpc's path has it
   const char* method;
+  const char* pipe;  // `csi-proxy-volume-v1`
 };
 
 // Told of every call. Thread-safe; called on the thread that ran the call, so it must be quick.
@@ -75,7 +78,7 @@ class CallGate {
 // All members outlive the services made with it.
 struct Runtime {
   Executor* executor = nullptr;
-  CallObserver* observer = nullptr;      // may be null
+  std::vector<CallObserver*> observers;
   const PeerDirectory* peers = nullptr;  // may be null
   CallGate* gate = nullptr;              // may be null
   // The longest a call may take, whatever its own deadline says.

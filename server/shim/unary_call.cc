@@ -20,7 +20,7 @@ UnaryCallBase::UnaryCallBase(const Runtime& runtime, const MethodInfo& method,
 }
 
 void UnaryCallBase::Start() {
-  if (runtime_.observer != nullptr) runtime_.observer->OnStart(method_);
+  for (CallObserver* observer : runtime_.observers) observer->OnStart(method_);
   if (runtime_.gate != nullptr) {
     entered_ = runtime_.gate->Enter();
     if (!entered_) {
@@ -33,7 +33,7 @@ void UnaryCallBase::Start() {
 }
 
 void UnaryCallBase::Run() {
-  const CallContext context(deadline_, &cancelled_, peer_.get());
+  const CallContext context(deadline_, &cancelled_, peer_.get(), method_.pipe);
   absl::Status status = context.Check();
   if (status.ok()) status = Execute(context);
   Answer(status);
@@ -48,10 +48,10 @@ void UnaryCallBase::OnDone() {
 }
 
 void UnaryCallBase::Answer(const absl::Status& status) {
-  if (runtime_.observer != nullptr) {
-    static const Peer* const kUnknown = new Peer();
-    runtime_.observer->OnDone(method_, peer_ != nullptr ? *peer_ : *kUnknown, status,
-                              absl::Now() - arrived_);
+  static const Peer* const kUnknown = new Peer();
+  for (CallObserver* observer : runtime_.observers) {
+    observer->OnDone(method_, peer_ != nullptr ? *peer_ : *kUnknown, status,
+                     absl::Now() - arrived_);
   }
   // The call may be deleted before Finish() returns: nothing of it is touched from here on.
   Finish(ToGrpcStatus(status));

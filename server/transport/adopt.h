@@ -7,7 +7,7 @@
 
 namespace csi_proxy::transport {
 
-// `handle` is a socket on POSIX; the server owns it from now on.
+// `handle` is as a listener gives it to an AdoptFunction; the server owns it from now on.
 void AdoptConnection(grpc::Server* server, intptr_t handle);
 
 }  // namespace csi_proxy::transport

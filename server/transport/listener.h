@@ -40,8 +40,9 @@ struct ListenerCounters {
   size_t live = 0;                // open now, with a server
 };
 
-// Takes over a connection that has sent its preface (which is still to be read). `handle` is a
-// socket on POSIX. Called on the listener's thread.
+// Takes over a connection that has sent its preface. `handle` is a socket on POSIX, whose preface
+// is still to be read, and a pipe::Connection* on Windows (pipe_windows.h); either is owned from
+// then on. Called on a thread of the listener.
 using AdoptFunction = std::function<void(intptr_t handle)>;
 
 // A named pipe to be: what it is called and who takes its connections.
@@ -64,9 +65,24 @@ class Listener : public shim::PeerDirectory {
   virtual ListenerCounters counters() const = 0;
 };
 
-// Listens on Unix sockets `<directory>/<name>.sock`, mode 0600. The directory is made (0700) when
-// its parent exists; it must be no symbolic link, belong to this user and be writable by nobody
-// else, and is locked against a second server while this one lives.
-std::unique_ptr<Listener> NewUnixListener(std::string directory, ListenerLimits limits);
+// Where the pipes are and who may open them.
+struct PipePlace {
+  // The directory of the sockets; not on Windows.
+  std::string socket_dir;
+  // The pipes' security descriptor in SDDL; only on Windows. The default lets in the system and
+  // administrators. A further group gets 0x12019b rather than generic write, which contains
+  // FILE_CREATE_PIPE_INSTANCE and with it the power to serve the pipe in our stead
+  // (https://learn.microsoft.com/windows/win32/ipc/named-pipe-security-and-access-rights).
+  std::string sddl = "D:P(A;;GA;;;SY)(A;;GA;;;BA)";
+};
+
+// The listener of the platform.
+//
+// POSIX: Unix sockets `<directory>/<name>.sock`, mode 0600. The directory is made (0700) when its
+// parent exists; it must be no symbolic link, belong to this user and be writable by nobody else,
+// and is locked against a second server while this one lives.
+//
+// Windows: named pipes `\\.\pipe\<name>`, open to local processes alone.
+std::unique_ptr<Listener> NewListener(PipePlace place, ListenerLimits limits);
 
 }  // namespace csi_proxy::transport

@@ -403,8 +403,8 @@ void UnixListener::WatchPipes(uint32_t events) {
 
 }  // namespace
 
-std::unique_ptr<Listener> NewUnixListener(std::string directory, ListenerLimits limits) {
-  return std::make_unique<UnixListener>(std::move(directory), limits);
+std::unique_ptr<Listener> NewListener(PipePlace place, ListenerLimits limits) {
+  return std::make_unique<UnixListener>(std::move(place.socket_dir), limits);
 }
 
 }  // namespace csi_proxy::transport

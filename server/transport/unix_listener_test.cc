@@ -19,7 +19,7 @@ namespace {
 class UnixListenerTest : public testing::Test {
  protected:
   void Start(ListenerLimits limits) {
-    listener_ = NewUnixListener(directory_.path(), limits);
+    listener_ = NewListener({.socket_dir = directory_.path()}, limits);
     ASSERT_TRUE(listener_
                     ->Listen({{.name = "pipe",
                                .adopt =

@@ -3,6 +3,7 @@
 #include "csi_proxy/garden/hub.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "codegen/runtime/convert_runtime.h"
 
 namespace csi_proxy::garden {
@@ -76,6 +77,41 @@ std::string Describe([[maybe_unused]] const ListPlantsResponse& message) {
   }
   absl::StrAppend(&text, "]");
   return text;
+}
+
+namespace {
+
+class Audited final : public Service {
+ public:
+  Audited(Service* service, AuditLog* log) : service_(service), log_(log) {}
+
+  absl::StatusOr<PlantResponse> Plant(
+      const CallContext& context, const PlantRequest& request) override {
+    const absl::Time start = absl::Now();
+    auto response = service_->Plant(context, request);
+    log_->Record({"Plant", Describe(request), context,
+                  response.status(), absl::Now() - start});
+    return response;
+  }
+
+  absl::StatusOr<ListPlantsResponse> ListPlants(
+      const CallContext& context, const ListPlantsRequest& request) override {
+    const absl::Time start = absl::Now();
+    auto response = service_->ListPlants(context, request);
+    log_->Record({"ListPlants", Describe(request), context,
+                  response.status(), absl::Now() - start});
+    return response;
+  }
+
+ private:
+  Service* const service_;
+  AuditLog* const log_;
+};
+
+}  // namespace
+
+std::unique_ptr<Service> NewAudited(Service* service, AuditLog* log) {
+  return std::make_unique<Audited>(service, log);
 }
 
 }  // namespace csi_proxy::garden

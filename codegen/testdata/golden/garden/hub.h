@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/base/audit.h"
 #include "server/base/call_context.h"
 
 namespace csi_proxy::garden {
@@ -90,5 +92,8 @@ class Service {
   virtual absl::StatusOr<ListPlantsResponse> ListPlants(
       const CallContext& context, const ListPlantsRequest& request) = 0;
 };
+
+// `service` with a record of every call that changes the node. Neither is owned.
+std::unique_ptr<Service> NewAudited(Service* service, AuditLog* log);
 
 }  // namespace csi_proxy::garden

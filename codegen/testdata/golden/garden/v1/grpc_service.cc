@@ -11,8 +11,10 @@ namespace csi_proxy::garden::v1 {
 
 namespace {
 
-constexpr shim::MethodInfo kPlant{"garden", "v1", "Plant"};
-constexpr shim::MethodInfo kListPlants{"garden", "v1", "ListPlants"};
+constexpr shim::MethodInfo kPlant{
+    "garden", "v1", "v1.Garden", "Plant", "csi-proxy-garden-v1"};
+constexpr shim::MethodInfo kListPlants{
+    "garden", "v1", "v1.Garden", "ListPlants", "csi-proxy-garden-v1"};
 
 class GrpcService final : public ::v1::Garden::CallbackService {
  public:

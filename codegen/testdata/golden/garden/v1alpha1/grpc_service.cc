@@ -11,8 +11,10 @@ namespace csi_proxy::garden::v1alpha1 {
 
 namespace {
 
-constexpr shim::MethodInfo kSow{"garden", "v1alpha1", "Sow"};
-constexpr shim::MethodInfo kListPlants{"garden", "v1alpha1", "ListPlants"};
+constexpr shim::MethodInfo kSow{
+    "garden", "v1alpha1", "v1alpha1.Garden", "Sow", "csi-proxy-garden-v1alpha1"};
+constexpr shim::MethodInfo kListPlants{
+    "garden", "v1alpha1", "v1alpha1.Garden", "ListPlants", "csi-proxy-garden-v1alpha1"};
 
 class GrpcService final : public ::v1alpha1::Garden::CallbackService {
  public:

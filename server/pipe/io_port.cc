@@ -1,8 +1,8 @@
-#include "server/transport/io_port_windows.h"
+#include "server/pipe/io_port.h"
 
 #include <algorithm>
 
-namespace csi_proxy::transport {
+namespace csi_proxy::pipe {
 
 IoPort& IoPort::Get() {
   static IoPort* const port = new IoPort();
@@ -39,4 +39,4 @@ void IoPort::Run() {
   }
 }
 
-}  // namespace csi_proxy::transport
+}  // namespace csi_proxy::pipe

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "server/base/win32.h"
 
-namespace csi_proxy::transport {
+namespace csi_proxy::pipe {
 
 // One overlapped operation. Must live until it has completed.
 struct IoOperation : OVERLAPPED {
@@ -42,4 +42,4 @@ class IoPort {
   std::vector<std::thread> threads_;
 };
 
-}  // namespace csi_proxy::transport
+}  // namespace csi_proxy::pipe

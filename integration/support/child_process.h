@@ -1,0 +1,37 @@
+// A program that a test starts, watches and ends.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace csi_proxy::integration {
+
+// Killed with the object when it still runs.
+class ChildProcess {
+ public:
+  // Starts `command`, whose standard error is appended to the file `log`.
+  static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(std::vector<std::string> command,
+                                                             const std::string& log);
+  ~ChildProcess();
+
+  int64_t pid() const;
+  bool Running();
+  // Asks it to end, as SIGTERM or Ctrl-Break do, and waits; the exit code, or -1 when it had to be
+  // killed after `limit`.
+  int Stop(absl::Duration limit);
+
+ private:
+  struct State;
+  explicit ChildProcess(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+// A new directory for a test's files.
+std::string NewTestDirectory();
+
+}  // namespace csi_proxy::integration

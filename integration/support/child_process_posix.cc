@@ -1,0 +1,71 @@
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "absl/time/clock.h"
+#include "integration/support/child_process.h"
+
+extern char** environ;
+
+namespace csi_proxy::integration {
+
+struct ChildProcess::State {
+  pid_t pid;
+  bool ended = false;
+  int status = 0;
+
+  bool Ended() {
+    if (!ended) ended = waitpid(pid, &status, WNOHANG) == pid;
+    return ended;
+  }
+};
+
+ChildProcess::ChildProcess(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(std::vector<std::string> command,
+                                                                  const std::string& log) {
+  std::vector<char*> argv;
+  for (std::string& word : command) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, log.c_str(),
+                                   O_WRONLY | O_CREAT | O_APPEND, 0600);
+  auto state = std::make_unique<State>();
+  const int error = posix_spawn(&state->pid, argv[0], &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) return absl::ErrnoToStatus(error, "posix_spawn");
+  return std::unique_ptr<ChildProcess>(new ChildProcess(std::move(state)));
+}
+
+ChildProcess::~ChildProcess() { Stop(absl::ZeroDuration()); }
+
+int64_t ChildProcess::pid() const { return state_->pid; }
+
+bool ChildProcess::Running() { return !state_->Ended(); }
+
+int ChildProcess::Stop(absl::Duration limit) {
+  if (!state_->Ended()) kill(state_->pid, SIGTERM);
+  const absl::Time give_up = absl::Now() + limit;
+  while (!state_->Ended()) {
+    if (absl::Now() < give_up) {
+      absl::SleepFor(absl::Milliseconds(5));
+      continue;
+    }
+    kill(state_->pid, SIGKILL);
+    waitpid(state_->pid, &state_->status, 0);
+    state_->ended = true;
+    return -1;
+  }
+  return WIFEXITED(state_->status) ? WEXITSTATUS(state_->status) : -1;
+}
+
+std::string NewTestDirectory() {
+  char pattern[] = "/tmp/csi-proxy-it-XXXXXX";
+  return mkdtemp(pattern);
+}
+
+}  // namespace csi_proxy::integration

@@ -1,0 +1,79 @@
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "integration/support/child_process.h"
+#include "server/base/win32.h"
+
+namespace csi_proxy::integration {
+
+struct ChildProcess::State {
+  win32::UniqueHandle process;
+  DWORD pid = 0;
+};
+
+ChildProcess::ChildProcess(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(std::vector<std::string> command,
+                                                                  const std::string& log) {
+  std::string line;
+  // No word of a test ends in a backslash or holds a quote.
+  for (const std::string& word : command)
+    absl::StrAppend(&line, line.empty() ? "" : " ", "\"", word, "\"");
+  SECURITY_ATTRIBUTES inheritable{.nLength = sizeof(SECURITY_ATTRIBUTES),
+                                  .lpSecurityDescriptor = nullptr,
+                                  .bInheritHandle = TRUE};
+  const win32::UniqueHandle file(CreateFileW(win32::Utf16(log).c_str(), FILE_APPEND_DATA,
+                                             FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
+                                             &inheritable, OPEN_ALWAYS, 0, nullptr));
+  if (!file.valid()) return win32::LastError(log);
+  STARTUPINFOW startup{};
+  startup.cb = sizeof(startup);
+  startup.dwFlags = STARTF_USESTDHANDLES;
+  startup.hStdError = startup.hStdOutput = file.get();
+  PROCESS_INFORMATION made{};
+  std::wstring wide = win32::Utf16(line);
+  // A group of its own, so that a Ctrl-Break reaches it and not us.
+  if (!CreateProcessW(nullptr, wide.data(), nullptr, nullptr, TRUE, CREATE_NEW_PROCESS_GROUP,
+                      nullptr, nullptr, &startup, &made)) {
+    return win32::LastError(command[0]);
+  }
+  const win32::UniqueHandle thread(made.hThread);
+  auto state = std::make_unique<State>();
+  state->process.Reset(made.hProcess);
+  state->pid = made.dwProcessId;
+  return std::unique_ptr<ChildProcess>(new ChildProcess(std::move(state)));
+}
+
+ChildProcess::~ChildProcess() { Stop(absl::ZeroDuration()); }
+
+int64_t ChildProcess::pid() const { return state_->pid; }
+
+bool ChildProcess::Running() {
+  return WaitForSingleObject(state_->process.get(), 0) == WAIT_TIMEOUT;
+}
+
+int ChildProcess::Stop(absl::Duration limit) {
+  if (Running()) GenerateConsoleCtrlEvent(CTRL_BREAK_EVENT, state_->pid);
+  const DWORD wait = static_cast<DWORD>(std::max<int64_t>(0, absl::ToInt64Milliseconds(limit)));
+  if (WaitForSingleObject(state_->process.get(), wait) != WAIT_OBJECT_0) {
+    TerminateProcess(state_->process.get(), 1);
+    WaitForSingleObject(state_->process.get(), INFINITE);
+    return -1;
+  }
+  DWORD code = 0;
+  GetExitCodeProcess(state_->process.get(), &code);
+  return static_cast<int>(code);
+}
+
+std::string NewTestDirectory() {
+  static std::atomic<int> next = 0;
+  const std::filesystem::path directory =
+      std::filesystem::temp_directory_path() /
+      absl::StrCat("csi-proxy-it-", GetCurrentProcessId(), "-", next++);
+  std::filesystem::create_directories(directory);
+  return directory.string();
+}
+
+}  // namespace csi_proxy::integration

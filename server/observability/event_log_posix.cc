@@ -1,0 +1,7 @@
+#include "server/observability/event_log.h"
+
+namespace csi_proxy::observability {
+
+spdlog::sink_ptr NewEventLogSink() { return nullptr; }
+
+}  // namespace csi_proxy::observability

@@ -1,0 +1,140 @@
+#include "server/observability/logging.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/struct.pb.h>
+#include <google/protobuf/util/json_util.h>
+#include <gtest/gtest.h>
+#include <spdlog/spdlog.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/str_split.h"
+#include "server/observability/audit_log.h"
+#include "server/observability/call_log.h"
+
+namespace csi_proxy::observability {
+namespace {
+
+using testing::HasSubstr;
+using testing::SizeIs;
+
+class LoggingTest : public testing::Test {
+ protected:
+  LoggingTest() {
+    options_.to_stderr = false;
+    options_.file = (std::filesystem::path(testing::TempDir()) /
+                     testing::UnitTest::GetInstance()->current_test_info()->name())
+                        .string();
+    std::filesystem::remove(options_.file);
+  }
+  ~LoggingTest() override {
+    spdlog::shutdown();
+    EXPECT_TRUE(InitLogging({}).ok());
+    std::filesystem::remove(options_.file);
+  }
+
+  std::vector<std::string> Lines() const {
+    spdlog::default_logger()->flush();
+    std::ifstream file(options_.file);
+    std::ostringstream text;
+    text << file.rdbuf();
+    return absl::StrSplit(text.str(), '\n', absl::SkipEmpty());
+  }
+
+  void Audit(absl::Status status) {
+    const Peer peer{.process_id = 4242, .image_path = R"(C:\driver "x".exe)"};
+    const CallContext context(absl::InfiniteFuture(), nullptr, &peer, "csi-proxy-volume-v1");
+    AuditLines(options_.format)
+        .Record({"MountVolume", R"(volume_id="v" target_path="C:\\t")", context, std::move(status),
+                 absl::Milliseconds(12)});
+  }
+
+  LogOptions options_;
+};
+
+google::protobuf::Struct Json(const std::string& line) {
+  google::protobuf::Struct parsed;
+  EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(line, &parsed).ok()) << line;
+  return parsed;
+}
+
+TEST_F(LoggingTest, TextLinesLookLikeKlogs) {
+  ASSERT_TRUE(InitLogging(options_).ok());
+  spdlog::info("hello");
+  ASSERT_THAT(Lines(), SizeIs(1));
+  EXPECT_THAT(Lines()[0], testing::MatchesRegex("I[0-9]+ [0-9:]+\\.[0-9]+ +[0-9]+\\] hello"));
+}
+
+TEST_F(LoggingTest, JsonLinesParse) {
+  options_.format = LogFormat::kJson;
+  ASSERT_TRUE(InitLogging(options_).ok());
+  spdlog::warn("a \"quoted\"\nline");
+  ASSERT_THAT(Lines(), SizeIs(1));
+  const auto line = Json(Lines()[0]);
+  EXPECT_EQ(line.fields().at("severity").string_value(), "warning");
+  EXPECT_EQ(line.fields().at("message").string_value(), "a \\\"quoted\\\"\\nline");
+}
+
+TEST_F(LoggingTest, AnAuditLineNamesWhoDidWhatAndHowItEnded) {
+  ASSERT_TRUE(InitLogging(options_).ok());
+  Audit(absl::NotFoundError("gone"));
+  ASSERT_THAT(Lines(), SizeIs(1));
+  EXPECT_THAT(Lines()[0], HasSubstr(R"(audit pipe=csi-proxy-volume-v1 method=MountVolume pid=4242 )"
+                                    R"(image="C:\\driver \"x\".exe" code=NOT_FOUND ms=12.000 )"
+                                    R"(volume_id="v" target_path="C:\\t")"));
+}
+
+TEST_F(LoggingTest, AnAuditLineAsJsonHasFields) {
+  options_.format = LogFormat::kJson;
+  ASSERT_TRUE(InitLogging(options_).ok());
+  Audit(absl::OkStatus());
+  ASSERT_THAT(Lines(), SizeIs(1));
+  const auto audit = Json(Lines()[0]).fields().at("audit").struct_value();
+  EXPECT_EQ(audit.fields().at("pipe").string_value(), "csi-proxy-volume-v1");
+  EXPECT_EQ(audit.fields().at("method").string_value(), "MountVolume");
+  EXPECT_EQ(audit.fields().at("code").string_value(), "OK");
+  EXPECT_EQ(audit.fields().at("duration_milliseconds").number_value(), 12);
+  EXPECT_EQ(audit.fields().at("peer_process_id").string_value(), "4242");
+  EXPECT_EQ(audit.fields().at("subject").string_value(), R"(volume_id="v" target_path="C:\\t")");
+}
+
+TEST_F(LoggingTest, CallsAreLoggedByVerbosity) {
+  constexpr shim::MethodInfo kMethod{"disk", "v1", "v1.Disk", "Rescan", "csi-proxy-disk-v1"};
+  ASSERT_TRUE(InitLogging(options_).ok());
+  CallLog().OnDone(kMethod, {}, absl::OkStatus(), absl::Milliseconds(1));
+  EXPECT_THAT(Lines(), SizeIs(0));
+  CallLog().OnDone(kMethod, {}, absl::InternalError("a\nforged line"), absl::Milliseconds(1));
+  ASSERT_THAT(Lines(), SizeIs(1));
+  EXPECT_THAT(Lines()[0], HasSubstr("a\\nforged line"));
+  options_.verbosity = 2;
+  ASSERT_TRUE(InitLogging(options_).ok());
+  CallLog().OnDone(kMethod, {}, absl::OkStatus(), absl::Milliseconds(1));
+  EXPECT_THAT(Lines(), SizeIs(2));
+}
+
+TEST_F(LoggingTest, AFullFileMakesRoomForANewOne) {
+  options_.file_max_megabytes = 1;
+  ASSERT_TRUE(InitLogging(options_).ok());
+  const std::string long_line(4096, 'x');
+  for (int i = 0; i < 300; ++i) spdlog::info("{}", long_line);
+  spdlog::default_logger()->flush();
+  const std::string rotated = options_.file + ".1";
+  EXPECT_LE(std::filesystem::file_size(options_.file), 1u << 20);
+  EXPECT_TRUE(std::filesystem::exists(rotated));
+  std::filesystem::remove(rotated);
+}
+
+TEST_F(LoggingTest, AFileThatCannotBeOpenedIsAnError) {
+  std::ofstream(options_.file) << "a file is no directory";
+  const std::string file = options_.file + "/csi-proxy.log";
+  options_.file = file;
+  const absl::Status status = InitLogging(options_);
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr(file));
+  options_.file.resize(options_.file.rfind('/'));
+}
+
+}  // namespace
+}  // namespace csi_proxy::observability

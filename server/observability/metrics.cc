@@ -1,0 +1,216 @@
+#include "server/observability/metrics.h"
+
+#include <prometheus/counter.h>
+#include <prometheus/exposer.h>
+#include <prometheus/family.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <functional>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+
+namespace csi_proxy::observability {
+namespace {
+
+// How Go's codes.Code prints (https://pkg.go.dev/google.golang.org/grpc/codes), by number.
+constexpr std::array<const char*, 17> kGoCodes = {
+    "OK",       "Canceled",       "Unknown",          "InvalidArgument",   "DeadlineExceeded",
+    "NotFound", "AlreadyExists",  "PermissionDenied", "ResourceExhausted", "FailedPrecondition",
+    "Aborted",  "OutOfRange",     "Unimplemented",    "Internal",          "Unavailable",
+    "DataLoss", "Unauthenticated"};
+
+// Those of go-grpc-prometheus as the Go service set them, in seconds.
+const prometheus::Histogram::BucketBoundaries kBuckets = {0.001, 0.01, 0.1, 0.3, 0.6, 1,  3,
+                                                          6,     9,    20,  30,  60,  90, 120};
+
+// A client's image path is a label: an attacker must not make a time series of every name he can
+// think of. Further ones count as "other".
+constexpr size_t kMaxImages = 64;
+
+}  // namespace
+
+class Metrics::Impl {
+ public:
+  explicit Impl(const std::string& address)
+      : exposer_(address, 1),
+        registry_(std::make_shared<prometheus::Registry>()),
+        connections_(std::make_shared<Connections>()),
+        started_(prometheus::BuildCounter()
+                     .Name("grpc_server_started_total")
+                     .Help("Total number of RPCs started on the server.")
+                     .Register(*registry_)),
+        handled_(prometheus::BuildCounter()
+                     .Name("grpc_server_handled_total")
+                     .Help("Total number of RPCs completed on the server, by code.")
+                     .Register(*registry_)),
+        seconds_(prometheus::BuildHistogram()
+                     .Name("grpc_server_handling_seconds")
+                     .Help("Time from the arrival of an RPC to its answer.")
+                     .Register(*registry_)),
+        in_flight_(prometheus::BuildGauge()
+                       .Name("csi_proxy_calls_in_flight")
+                       .Help("Calls that have arrived and are not answered yet.")
+                       .Register(*registry_)),
+        api_calls_(prometheus::BuildCounter()
+                       .Name("csi_proxy_api_calls_total")
+                       .Help("Calls by API version and client program: who still needs which.")
+                       .Register(*registry_)) {
+    exposer_.RegisterCollectable(registry_);
+    exposer_.RegisterCollectable(connections_);
+  }
+
+  void SetGauges(Gauges gauges) {
+    absl::MutexLock lock(&connections_->mutex);
+    connections_->gauges = std::move(gauges);
+  }
+
+  void OnStart(const shim::MethodInfo& method) {
+    Method& counters = For(method);
+    counters.started->Increment();
+    counters.in_flight->Increment();
+  }
+
+  void OnDone(const shim::MethodInfo& method, const Peer& peer, const absl::Status& status,
+              absl::Duration duration) {
+    Method& counters = For(method);
+    counters.in_flight->Decrement();
+    counters.seconds->Observe(absl::ToDoubleSeconds(duration));
+    const size_t code = std::min(static_cast<size_t>(status.code()), kGoCodes.size() - 1);
+    handled_.Add(Labels(method, {{"grpc_code", kGoCodes[code]}})).Increment();
+    api_calls_
+        .Add({{"group", method.group},
+              {"version", method.version},
+              {"client_image", KnownImage(peer.image_path)}})
+        .Increment();
+  }
+
+ private:
+  // What is not counted but looked at.
+  struct Connections final : prometheus::Collectable {
+    std::vector<prometheus::MetricFamily> Collect() const override {
+      absl::MutexLock lock(&mutex);
+      std::vector<prometheus::MetricFamily> families;
+      const auto add = [&families](const char* name, const char* help, prometheus::MetricType type,
+                                   const char* label) {
+        families.push_back({name, help, type, {}});
+        return [&metrics = families.back().metric, type, label](const std::string& value,
+                                                                double number) {
+          prometheus::ClientMetric metric;
+          metric.label = {{label, value}};
+          (type == prometheus::MetricType::Gauge ? metric.gauge.value : metric.counter.value) =
+              number;
+          metrics.push_back(std::move(metric));
+        };
+      };
+      families.reserve(3);
+      if (gauges.connections) {
+        const transport::ListenerCounters c = gauges.connections();
+        const auto open = add("csi_proxy_connections", "Open connections.",
+                              prometheus::MetricType::Gauge, "state");
+        open("silent", static_cast<double>(c.silent));
+        open("live", static_cast<double>(c.live));
+        const auto total = add("csi_proxy_connections_total", "Connections by what became of them.",
+                               prometheus::MetricType::Counter, "outcome");
+        total("accepted", static_cast<double>(c.accepted));
+        total("served", static_cast<double>(c.adopted));
+        total("dropped_silent", static_cast<double>(c.dropped_silent));
+        total("dropped_garbage", static_cast<double>(c.dropped_garbage));
+        total("dropped_for_room", static_cast<double>(c.dropped_for_room));
+      }
+      if (gauges.queued) {
+        const auto queued = add("csi_proxy_calls_queued", "Calls that wait for a worker.",
+                                prometheus::MetricType::Gauge, "group");
+        for (const auto& [group, depth] : gauges.queued()) {
+          queued(group, static_cast<double>(depth));
+        }
+      }
+      return families;
+    }
+
+    mutable absl::Mutex mutex;
+    Gauges gauges ABSL_GUARDED_BY(mutex);
+  };
+
+  struct Method {
+    prometheus::Counter* started;
+    prometheus::Histogram* seconds;
+    prometheus::Gauge* in_flight;
+  };
+
+  static prometheus::Labels Labels(const shim::MethodInfo& method, prometheus::Labels more = {}) {
+    more.insert(
+        {{"grpc_type", "unary"}, {"grpc_service", method.service}, {"grpc_method", method.method}});
+    return more;
+  }
+
+  // The series of a method. MethodInfo are constants: their address identifies them.
+  Method& For(const shim::MethodInfo& method) {
+    {
+      absl::ReaderMutexLock lock(&mutex_);
+      const auto found = methods_.find(&method);
+      if (found != methods_.end()) return found->second;
+    }
+    absl::MutexLock lock(&mutex_);
+    const Method made = {.started = &started_.Add(Labels(method)),
+                         .seconds = &seconds_.Add(Labels(method), kBuckets),
+                         .in_flight = &in_flight_.Add({{"group", method.group}})};
+    return methods_.emplace(&method, made).first->second;
+  }
+
+  std::string KnownImage(const std::string& image) {
+    if (image.empty()) return "unknown";
+    absl::MutexLock lock(&mutex_);
+    if (images_.contains(image)) return image;
+    if (images_.size() >= kMaxImages) return "other";
+    images_.insert(image);
+    return image;
+  }
+
+  prometheus::Exposer exposer_;
+  const std::shared_ptr<prometheus::Registry> registry_;
+  const std::shared_ptr<Connections> connections_;
+  prometheus::Family<prometheus::Counter>& started_;
+  prometheus::Family<prometheus::Counter>& handled_;
+  prometheus::Family<prometheus::Histogram>& seconds_;
+  prometheus::Family<prometheus::Gauge>& in_flight_;
+  prometheus::Family<prometheus::Counter>& api_calls_;
+
+  absl::Mutex mutex_;
+  // Elements stay where they are.
+  std::unordered_map<const shim::MethodInfo*, Method> methods_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> images_ ABSL_GUARDED_BY(mutex_);
+};
+
+Metrics::Metrics(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Metrics::~Metrics() = default;
+
+absl::StatusOr<std::unique_ptr<Metrics>> Metrics::Serve(const std::string& address) {
+  // civetweb wants a bare port for "all interfaces".
+  const bool all_interfaces = absl::StartsWith(address, ":");
+  try {
+    return std::unique_ptr<Metrics>(
+        new Metrics(std::make_unique<Impl>(all_interfaces ? address.substr(1) : address)));
+  } catch (const std::exception& error) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--metrics-bind-address: cannot listen on \"", address, "\": ", error.what()));
+  }
+}
+
+void Metrics::SetGauges(Gauges gauges) { impl_->SetGauges(std::move(gauges)); }
+void Metrics::OnStart(const shim::MethodInfo& method) { impl_->OnStart(method); }
+void Metrics::OnDone(const shim::MethodInfo& method, const Peer& peer, const absl::Status& status,
+                     absl::Duration duration) {
+  impl_->OnDone(method, peer, status, duration);
+}
+
+}  // namespace csi_proxy::observability

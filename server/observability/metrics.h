@@ -1,0 +1,44 @@
+// Numbers for Prometheus, under the names go-grpc-prometheus gave them and dashboards know.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/shim/executor.h"
+#include "server/shim/runtime.h"
+#include "server/transport/listener.h"
+
+namespace csi_proxy::observability {
+
+// Counts calls and serves the counts over HTTP. Thread-safe.
+class Metrics final : public shim::CallObserver {
+ public:
+  // Read whenever somebody asks for the numbers. Called on a thread of the HTTP server.
+  struct Gauges {
+    std::function<transport::ListenerCounters()> connections;
+    // By group.
+    std::function<std::vector<std::pair<std::string, size_t>>()> queued;
+  };
+
+  // Serves `/metrics` at `address`, as `127.0.0.1:9090` or `:9090`. INVALID_ARGUMENT when it cannot
+  // listen there.
+  static absl::StatusOr<std::unique_ptr<Metrics>> Serve(const std::string& address);
+  ~Metrics() override;
+
+  // Until then, connections and queues are not reported. They must be readable until the metrics
+  // are destroyed or other gauges are set.
+  void SetGauges(Gauges gauges);
+
+  void OnStart(const shim::MethodInfo& method) override;
+  void OnDone(const shim::MethodInfo& method, const Peer& peer, const absl::Status& status,
+              absl::Duration duration) override;
+
+ private:
+  class Impl;
+  explicit Metrics(std::unique_ptr<Impl> impl);
+  const std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace csi_proxy::observability

@@ -1,0 +1,131 @@
+#include "server/observability/metrics.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <string>
+
+namespace csi_proxy::observability {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr shim::MethodInfo kRescan{"disk", "v1beta1", "v1beta1.Disk", "Rescan",
+                                   "csi-proxy-disk-v1beta1"};
+
+// A port that was free a moment ago.
+int FreePort() {
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
+  EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  close(fd);
+  return ntohs(address.sin_port);
+}
+
+// What a scrape gets.
+std::string Scrape(int port) {
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  const std::string request = "GET /metrics HTTP/1.0\r\n\r\n";
+  EXPECT_EQ(send(fd, request.data(), request.size(), 0), static_cast<ssize_t>(request.size()));
+  std::string answer;
+  char buffer[4096];
+  for (ssize_t n; (n = recv(fd, buffer, sizeof(buffer), 0)) > 0;) {
+    answer.append(buffer, static_cast<size_t>(n));
+  }
+  close(fd);
+  return answer;
+}
+
+class MetricsTest : public testing::Test {
+ protected:
+  MetricsTest() : port_(FreePort()) {
+    auto metrics = Metrics::Serve("127.0.0.1:" + std::to_string(port_));
+    EXPECT_TRUE(metrics.ok()) << metrics.status();
+    metrics_ = *std::move(metrics);
+  }
+  const int port_;
+  std::unique_ptr<Metrics> metrics_;
+};
+
+TEST_F(MetricsTest, CountsCallsUnderTheNamesOfGoGrpcPrometheus) {
+  metrics_->OnStart(kRescan);
+  EXPECT_THAT(Scrape(port_), HasSubstr("csi_proxy_calls_in_flight{group=\"disk\"} 1"));
+  metrics_->OnDone(kRescan, {}, absl::NotFoundError(""), absl::Milliseconds(50));
+  const std::string text = Scrape(port_);
+  const std::string labels =
+      R"({grpc_method="Rescan",grpc_service="v1beta1.Disk",grpc_type="unary"})";
+  EXPECT_THAT(text, HasSubstr("grpc_server_started_total" + labels + " 1"));
+  EXPECT_THAT(text, HasSubstr(R"(grpc_server_handled_total{grpc_code="NotFound",)"));
+  EXPECT_THAT(text, HasSubstr(R"(grpc_type="unary",le="0.01"} 0)"));
+  EXPECT_THAT(text, HasSubstr(R"(grpc_type="unary",le="0.1"} 1)"));
+  EXPECT_THAT(text, HasSubstr(R"(grpc_type="unary",le="120"} 1)"));
+  EXPECT_THAT(text, HasSubstr("csi_proxy_calls_in_flight{group=\"disk\"} 0"));
+}
+
+TEST_F(MetricsTest, TellsWhoStillCallsAnOldVersion) {
+  metrics_->OnStart(kRescan);
+  metrics_->OnDone(kRescan, {.process_id = 1, .image_path = "C:\\old-driver.exe"}, absl::OkStatus(),
+                   absl::Milliseconds(1));
+  EXPECT_THAT(
+      Scrape(port_),
+      HasSubstr(
+          R"(csi_proxy_api_calls_total{client_image="C:\\old-driver.exe",group="disk",version="v1beta1"} 1)"));
+}
+
+TEST_F(MetricsTest, ImagesOfAnAttackersMakingDoNotPileUp) {
+  for (int i = 0; i < 1000; ++i) {
+    metrics_->OnStart(kRescan);
+    metrics_->OnDone(kRescan, {.process_id = 1, .image_path = "evil" + std::to_string(i)},
+                     absl::OkStatus(), absl::Milliseconds(1));
+  }
+  const std::string text = Scrape(port_);
+  EXPECT_THAT(text, HasSubstr(R"(client_image="evil0")"));
+  EXPECT_THAT(text, HasSubstr(R"(client_image="other",group="disk",version="v1beta1"} 936)"));
+  EXPECT_THAT(text, Not(HasSubstr("evil999")));
+}
+
+TEST_F(MetricsTest, ReportsConnectionsAndQueues) {
+  metrics_->SetGauges({.connections =
+                           [] {
+                             return transport::ListenerCounters{
+                                 .accepted = 7, .dropped_silent = 3, .silent = 2, .live = 1};
+                           },
+                       .queued =
+                           [] {
+                             return std::vector<std::pair<std::string, size_t>>{{"smb", 5}};
+                           }});
+  const std::string text = Scrape(port_);
+  EXPECT_THAT(text, HasSubstr("csi_proxy_connections{state=\"silent\"} 2"));
+  EXPECT_THAT(text, HasSubstr("csi_proxy_connections{state=\"live\"} 1"));
+  EXPECT_THAT(text, HasSubstr("csi_proxy_connections_total{outcome=\"accepted\"} 7"));
+  EXPECT_THAT(text, HasSubstr("csi_proxy_connections_total{outcome=\"dropped_silent\"} 3"));
+  EXPECT_THAT(text, HasSubstr("csi_proxy_calls_queued{group=\"smb\"} 5"));
+  metrics_->SetGauges({});
+  EXPECT_THAT(Scrape(port_), Not(HasSubstr("csi_proxy_connections")));
+}
+
+TEST(MetricsServeTest, AnAddressThatCannotBeListenedOnIsAnError) {
+  for (const char* address : {"nonsense", "127.0.0.1:99999", "203.0.113.1:1"}) {
+    const auto metrics = Metrics::Serve(address);
+    ASSERT_FALSE(metrics.ok()) << address;
+    EXPECT_TRUE(absl::IsInvalidArgument(metrics.status()));
+    EXPECT_THAT(std::string(metrics.status().message()), HasSubstr(address));
+  }
+}
+
+}  // namespace
+}  // namespace csi_proxy::observability

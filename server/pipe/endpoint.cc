@@ -1,0 +1,246 @@
+#include "server/pipe/endpoint.h"
+
+#include <grpc/grpc.h>
+#include <grpcpp/server.h>
+
+#include <atomic>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "src/core/ext/transport/chttp2/transport/chttp2_transport.h"
+#include "src/core/lib/channel/channel_args_preconditioning.h"
+#include "src/core/lib/config/core_configuration.h"
+#include "src/core/lib/iomgr/endpoint.h"
+#include "src/core/lib/iomgr/exec_ctx.h"
+#include "src/core/lib/slice/slice_internal.h"
+#include "src/core/lib/surface/channel.h"
+#include "src/core/lib/surface/server.h"
+#include "src/cpp/client/create_channel_internal.h"
+
+namespace csi_proxy::pipe {
+namespace {
+
+constexpr size_t kReadBytes = 8 << 10;
+
+// gRPC's view of a pipe. Counts its references: one is gRPC's, and each operation under way has
+// one.
+class Endpoint final : public grpc_endpoint {
+ public:
+  explicit Endpoint(Connection connection) : connection_(std::move(connection)) {
+    vtable = &kVtable;
+  }
+
+ private:
+  static const grpc_endpoint_vtable kVtable;
+
+  static Endpoint* From(grpc_endpoint* endpoint) { return static_cast<Endpoint*>(endpoint); }
+
+  ~Endpoint() {
+    connection_.stream.reset();
+    if (connection_.closed) connection_.closed();
+  }
+
+  void Ref() { references_.fetch_add(1, std::memory_order_relaxed); }
+  void Unref() {
+    if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+
+  // An operation that is under way may end, and let go of the endpoint, before the call that began
+  // it has returned.
+  class Hold {
+   public:
+    explicit Hold(Endpoint* endpoint) : endpoint_(endpoint) { endpoint->Ref(); }
+    ~Hold() { endpoint_->Unref(); }
+
+   private:
+    Endpoint* const endpoint_;
+  };
+
+  static grpc_error_handle Failure(const char* what, DWORD code) {
+    return grpc_error_set_int(
+        GRPC_ERROR_CREATE(absl::StrCat("pipe ", what, ": ", win32::ErrorText(code))),
+        grpc_core::StatusIntProperty::kRpcStatus, GRPC_STATUS_UNAVAILABLE);
+  }
+
+  void Read(grpc_slice_buffer* slices, grpc_closure* done) {
+    grpc_slice_buffer_reset_and_unref(slices);
+    read_slices_ = slices;
+    read_done_ = done;
+    read_slice_ = GRPC_SLICE_MALLOC(kReadBytes);
+    Ref();
+    const Hold hold(this);
+    Stream::Result result{.error = ERROR_OPERATION_ABORTED};
+    if (shut_down_ || connection_.stream->Read(GRPC_SLICE_START_PTR(read_slice_), kReadBytes,
+                                               &Completed<&Endpoint::EndRead>, this, &result)) {
+      EndRead(result.error, result.bytes);
+    } else if (shut_down_) {
+      // Shut down between the two lines above: that cancelled nothing.
+      connection_.stream->Cancel();
+    }
+  }
+
+  void EndRead(DWORD error, DWORD bytes) {
+    grpc_closure* const done = std::exchange(read_done_, nullptr);
+    grpc_error_handle failure;
+    if (error == ERROR_SUCCESS && bytes > 0) {
+      grpc_slice_buffer_add(read_slices_, grpc_slice_sub_no_ref(read_slice_, 0, bytes));
+    } else {
+      grpc_slice_unref(read_slice_);
+      failure = Failure("read", error == ERROR_SUCCESS ? DWORD{ERROR_BROKEN_PIPE} : error);
+    }
+    grpc_core::ExecCtx::Run(DEBUG_LOCATION, done, failure);
+    Unref();
+  }
+
+  void Write(grpc_slice_buffer* slices, grpc_closure* done) {
+    write_done_ = done;
+    Ref();
+    // A pipe has no gathering write: many small slices become one system call.
+    if (slices->count == 1) {
+      write_next_ = GRPC_SLICE_START_PTR(slices->slices[0]);
+    } else {
+      joined_.clear();
+      joined_.reserve(slices->length);
+      for (size_t i = 0; i < slices->count; ++i) {
+        joined_.append(reinterpret_cast<const char*>(GRPC_SLICE_START_PTR(slices->slices[i])),
+                       GRPC_SLICE_LENGTH(slices->slices[i]));
+      }
+      write_next_ = reinterpret_cast<const uint8_t*>(joined_.data());
+    }
+    write_left_ = slices->length;
+    WriteOn();
+  }
+
+  void WriteOn() {
+    const Hold hold(this);
+    Stream::Result result;
+    while (write_left_ > 0) {
+      if (shut_down_) return EndWrite(ERROR_OPERATION_ABORTED);
+      if (!connection_.stream->Write(write_next_, static_cast<DWORD>(write_left_),
+                                     &Completed<&Endpoint::Written>, this, &result)) {
+        if (shut_down_) connection_.stream->Cancel();
+        return;
+      }
+      if (result.error != ERROR_SUCCESS) return EndWrite(result.error);
+      write_next_ += result.bytes;
+      write_left_ -= result.bytes;
+    }
+    EndWrite(ERROR_SUCCESS);
+  }
+
+  void Written(DWORD error, DWORD bytes) {
+    if (error != ERROR_SUCCESS) return EndWrite(error);
+    write_next_ += bytes;
+    write_left_ -= bytes;
+    WriteOn();
+  }
+
+  void EndWrite(DWORD error) {
+    grpc_closure* const done = std::exchange(write_done_, nullptr);
+    grpc_core::ExecCtx::Run(DEBUG_LOCATION, done,
+                            error == ERROR_SUCCESS ? absl::OkStatus() : Failure("write", error));
+    Unref();
+  }
+
+  void Shutdown() {
+    if (!shut_down_.exchange(true)) connection_.stream->Cancel();
+  }
+
+  // On a thread of the IoPort: gRPC wants its contexts below everything it runs.
+  template <void (Endpoint::*End)(DWORD, DWORD)>
+  static void Completed(void* argument, DWORD error, DWORD bytes) {
+    grpc_core::ApplicationCallbackExecCtx callback_context;
+    grpc_core::ExecCtx context;
+    (static_cast<Endpoint*>(argument)->*End)(error, bytes);
+  }
+
+  Connection connection_;
+  std::atomic<int> references_ = 1;
+  std::atomic<bool> shut_down_ = false;
+
+  grpc_slice_buffer* read_slices_ = nullptr;
+  grpc_closure* read_done_ = nullptr;
+  grpc_slice read_slice_;
+
+  grpc_closure* write_done_ = nullptr;
+  const uint8_t* write_next_ = nullptr;
+  size_t write_left_ = 0;
+  std::string joined_;
+};
+
+const grpc_endpoint_vtable Endpoint::kVtable = {
+    .read = [](grpc_endpoint* endpoint, grpc_slice_buffer* slices, grpc_closure* done, bool,
+               int) { From(endpoint)->Read(slices, done); },
+    .write = [](grpc_endpoint* endpoint, grpc_slice_buffer* slices, grpc_closure* done, void*,
+                int) { From(endpoint)->Write(slices, done); },
+    // Completions come through the IoPort: gRPC has nothing to poll.
+    .add_to_pollset = [](grpc_endpoint*, grpc_pollset*) {},
+    .add_to_pollset_set = [](grpc_endpoint*, grpc_pollset_set*) {},
+    .delete_from_pollset_set = [](grpc_endpoint*, grpc_pollset_set*) {},
+    .shutdown = [](grpc_endpoint* endpoint, grpc_error_handle) { From(endpoint)->Shutdown(); },
+    .destroy =
+        [](grpc_endpoint* endpoint) {
+          From(endpoint)->Shutdown();
+          From(endpoint)->Unref();
+        },
+    .get_peer = [](grpc_endpoint* endpoint) -> absl::string_view {
+      return From(endpoint)->connection_.name;
+    },
+    .get_local_address = [](grpc_endpoint*) -> absl::string_view { return "pipe"; },
+    .get_fd = [](grpc_endpoint*) { return -1; },
+    .can_track_err = [](grpc_endpoint*) { return false; },
+};
+
+}  // namespace
+
+void Serve(grpc::Server* server, Connection connection) {
+  grpc_core::ApplicationCallbackExecCtx callback_context;
+  grpc_core::ExecCtx context;
+  grpc_core::Server* const core = grpc_core::Server::FromC(server->c_server());
+  const grpc_core::ChannelArgs arguments = core->channel_args();
+  grpc_slice_buffer received;
+  grpc_slice_buffer_init(&received);
+  grpc_slice_buffer_add(&received, grpc_slice_from_cpp_string(std::move(connection.received)));
+  grpc_transport* const transport = grpc_create_chttp2_transport(
+      arguments, new Endpoint(std::move(connection)), /*is_client=*/false);
+  if (core->SetupTransport(transport, nullptr, arguments, nullptr).ok()) {
+    grpc_chttp2_transport_start_reading(transport, &received, nullptr, nullptr);
+  } else {
+    // The server is shutting down.
+    grpc_transport_destroy(transport);
+  }
+  grpc_slice_buffer_destroy(&received);
+}
+
+std::shared_ptr<grpc::Channel> NewChannel(std::unique_ptr<Stream> stream,
+                                          std::function<void()> closed) {
+  grpc_init();
+  std::shared_ptr<grpc::Channel> made;
+  {
+    grpc_core::ApplicationCallbackExecCtx callback_context;
+    grpc_core::ExecCtx context;
+    const grpc_core::ChannelArgs arguments = grpc_core::CoreConfiguration::Get()
+                                                 .channel_args_preconditioning()
+                                                 .PreconditionChannelArgs(nullptr)
+                                                 .Set(GRPC_ARG_DEFAULT_AUTHORITY, "localhost");
+    grpc_transport* const transport =
+        grpc_create_chttp2_transport(arguments,
+                                     new Endpoint({.stream = std::move(stream),
+                                                   .received = "",
+                                                   .name = "pipe",
+                                                   .closed = std::move(closed)}),
+                                     /*is_client=*/true);
+    auto channel =
+        grpc_core::Channel::Create("pipe", arguments, GRPC_CLIENT_DIRECT_CHANNEL, transport);
+    if (channel.ok()) {
+      grpc_chttp2_transport_start_reading(transport, nullptr, nullptr, nullptr);
+      made = grpc::CreateChannelInternal("", channel->release()->c_ptr(), {});
+    } else {
+      grpc_transport_destroy(transport);
+    }
+  }
+  grpc_shutdown();
+  return made;
+}
+
+}  // namespace csi_proxy::pipe

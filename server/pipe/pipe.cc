@@ -1,0 +1,157 @@
+#include "server/pipe/pipe.h"
+
+#include <sddl.h>
+
+#include <algorithm>
+#include <array>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+
+namespace csi_proxy::pipe {
+namespace {
+
+// Of each direction of a connection. Enough for a call and its answer, so that neither side waits
+// for the other to read.
+constexpr DWORD kBufferBytes = 16 << 10;
+
+}  // namespace
+
+std::string Path(absl::string_view name) { return absl::StrCat(R"(\\.\pipe\)", name); }
+
+absl::StatusOr<Security> Security::Parse(const std::string& sddl) {
+  PSECURITY_DESCRIPTOR descriptor = nullptr;
+  if (!ConvertStringSecurityDescriptorToSecurityDescriptorW(
+          win32::Utf16(sddl).c_str(), SDDL_REVISION_1, &descriptor, nullptr)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--pipe-sddl: \"", sddl, "\" is not SDDL: ", win32::ErrorText(GetLastError())));
+  }
+  win32::UniqueLocal owned(descriptor);
+  SECURITY_DESCRIPTOR_CONTROL control = 0;
+  DWORD revision = 0;
+  BOOL present = FALSE, defaulted = FALSE;
+  ACL* dacl = nullptr;
+  if (!GetSecurityDescriptorControl(descriptor, &control, &revision) ||
+      !GetSecurityDescriptorDacl(descriptor, &present, &dacl, &defaulted)) {
+    return win32::LastError("--pipe-sddl");
+  }
+  if (!present || dacl == nullptr || (control & SE_DACL_PROTECTED) == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--pipe-sddl: \"", sddl,
+                     "\" has no protected DACL (D:P...): everybody might open the pipes"));
+  }
+  return Security(std::move(owned));
+}
+
+InstanceFlags FlagsOf(bool first) {
+  return {
+      .open_mode = PIPE_ACCESS_DUPLEX | FILE_FLAG_OVERLAPPED |
+                   (first ? DWORD{FILE_FLAG_FIRST_PIPE_INSTANCE} : DWORD{0}),
+      .pipe_mode = PIPE_TYPE_BYTE | PIPE_READMODE_BYTE | PIPE_WAIT | PIPE_REJECT_REMOTE_CLIENTS,
+      .max_instances = PIPE_UNLIMITED_INSTANCES,
+      .buffer_bytes = kBufferBytes,
+  };
+}
+
+absl::StatusOr<win32::UniqueHandle> NewInstance(const std::string& path, const Security& security,
+                                                bool first) {
+  const InstanceFlags call = FlagsOf(first);
+  SECURITY_ATTRIBUTES attributes = security.attributes();
+  win32::UniqueHandle instance(
+      CreateNamedPipeW(win32::Utf16(path).c_str(), call.open_mode, call.pipe_mode,
+                       call.max_instances, call.buffer_bytes, call.buffer_bytes, 0, &attributes));
+  if (!instance.valid()) return win32::LastError(path);
+  return instance;
+}
+
+bool Exists(const std::string& path) {
+  // Only a pipe that is not there fails with "file not found"; a pipe whose instances are all taken
+  // makes it wait, here for the least there is.
+  if (WaitNamedPipeW(win32::Utf16(path).c_str(), 1)) return true;
+  const DWORD error = GetLastError();
+  return error != ERROR_FILE_NOT_FOUND && error != ERROR_PATH_NOT_FOUND;
+}
+
+absl::StatusOr<win32::UniqueHandle> Open(const std::string& path, absl::Time deadline) {
+  const std::wstring wide = win32::Utf16(path);
+  while (true) {
+    win32::UniqueHandle pipe(CreateFileW(
+        wide.c_str(), GENERIC_READ | GENERIC_WRITE, 0, nullptr, OPEN_EXISTING,
+        FILE_FLAG_OVERLAPPED | SECURITY_SQOS_PRESENT | SECURITY_IDENTIFICATION, nullptr));
+    if (pipe.valid()) return pipe;
+    const DWORD error = GetLastError();
+    const absl::Duration left = deadline - absl::Now();
+    if (error != ERROR_PIPE_BUSY || left <= absl::ZeroDuration()) {
+      return win32::ToStatus(error, path);
+    }
+    // Its failure shows at the next attempt. The server makes new instances all the time.
+    WaitNamedPipeW(wide.c_str(),
+                   static_cast<DWORD>(std::clamp<int64_t>(absl::ToInt64Milliseconds(left), 1, 50)));
+  }
+}
+
+Peer PeerOfInstance(HANDLE instance) {
+  Peer peer;
+  ULONG process_id = 0;
+  if (!GetNamedPipeClientProcessId(instance, &process_id)) return peer;
+  peer.process_id = process_id;
+  const win32::UniqueHandle process(
+      OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION, FALSE, process_id));
+  if (!process.valid()) return peer;
+  std::array<wchar_t, 1024> image;
+  DWORD length = static_cast<DWORD>(image.size());
+  if (QueryFullProcessImageNameW(process.get(), 0, image.data(), &length)) {
+    peer.image_path = win32::Utf8(std::wstring_view(image.data(), length));
+  }
+  return peer;
+}
+
+absl::StatusOr<std::unique_ptr<Stream>> Stream::Create(win32::UniqueHandle handle) {
+  if (absl::Status status = IoPort::Get().Associate(handle.get()); !status.ok()) return status;
+  return std::unique_ptr<Stream>(new Stream(std::move(handle)));
+}
+
+void Stream::Operation::Complete(IoOperation* operation, DWORD error, DWORD bytes) {
+  auto* const self = static_cast<Operation*>(operation);
+  self->done(self->argument, error, bytes);
+}
+
+bool Stream::Connect(Done done, void* argument, Result* result) {
+  inward_.Begin(done, argument);
+  if (ConnectNamedPipe(handle_.get(), &inward_)) {
+    *result = {};
+    return true;
+  }
+  const DWORD error = GetLastError();
+  if (error == ERROR_IO_PENDING) return false;
+  // A client came between the making of the instance and this call
+  // (https://learn.microsoft.com/windows/win32/api/namedpipeapi/nf-namedpipeapi-connectnamedpipe).
+  *result = {.error = error == ERROR_PIPE_CONNECTED ? DWORD{ERROR_SUCCESS} : error};
+  return true;
+}
+
+bool Stream::Ended(BOOL ok, Operation* operation, Result* result) {
+  if (!ok) {
+    const DWORD error = GetLastError();
+    if (error == ERROR_IO_PENDING) return false;
+    *result = {.error = error};
+    return true;
+  }
+  *result = {};
+  // How much it was stands in the operation; the out parameter of an overlapped ReadFile is not to
+  // be relied on (https://learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-readfile).
+  GetOverlappedResult(handle_.get(), operation, &result->bytes, FALSE);
+  return true;
+}
+
+bool Stream::Read(void* buffer, DWORD size, Done done, void* argument, Result* result) {
+  inward_.Begin(done, argument);
+  return Ended(ReadFile(handle_.get(), buffer, size, nullptr, &inward_), &inward_, result);
+}
+
+bool Stream::Write(const void* data, DWORD size, Done done, void* argument, Result* result) {
+  outward_.Begin(done, argument);
+  return Ended(WriteFile(handle_.get(), data, size, nullptr, &outward_), &outward_, result);
+}
+
+}  // namespace csi_proxy::pipe

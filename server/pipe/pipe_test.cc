@@ -1,0 +1,191 @@
+#include "server/pipe/pipe.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+
+namespace csi_proxy::pipe {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kOpenToAll[] = "D:P(A;;GA;;;WD)";
+
+std::string UniquePath() {
+  static int next = 0;
+  return Path(absl::StrCat("csi-proxy-test-", GetCurrentProcessId(), "-", next++));
+}
+
+// Waits for one operation of a stream.
+class Awaiter {
+ public:
+  static void Done(void* self, DWORD error, DWORD bytes) {
+    auto* const awaiter = static_cast<Awaiter*>(self);
+    std::lock_guard lock(awaiter->mutex_);
+    awaiter->result_ = {.error = error, .bytes = bytes};
+    awaiter->done_ = true;
+    awaiter->changed_.notify_all();
+  }
+  Stream::Result Await(bool at_once, const Stream::Result& result) {
+    if (at_once) return result;
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return done_; });
+    return result_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool done_ = false;
+  Stream::Result result_;
+};
+
+Stream::Result Read(Stream& stream, std::string* out, size_t size = 1 << 16) {
+  out->resize(size);
+  Awaiter awaiter;
+  Stream::Result result;
+  const bool at_once =
+      stream.Read(out->data(), static_cast<DWORD>(size), &Awaiter::Done, &awaiter, &result);
+  result = awaiter.Await(at_once, result);
+  out->resize(result.bytes);
+  return result;
+}
+
+Stream::Result Write(Stream& stream, const std::string& data) {
+  Awaiter awaiter;
+  Stream::Result result;
+  const bool at_once =
+      stream.Write(data.data(), static_cast<DWORD>(data.size()), &Awaiter::Done, &awaiter, &result);
+  return awaiter.Await(at_once, result);
+}
+
+// Both ends of a connection.
+struct Ends {
+  std::unique_ptr<Stream> server, client;
+};
+
+Ends Connect(const std::string& path) {
+  const auto security = Security::Parse(kOpenToAll);
+  EXPECT_TRUE(security.ok()) << security.status();
+  auto instance = NewInstance(path, *security, true);
+  EXPECT_TRUE(instance.ok()) << instance.status();
+  Ends ends;
+  ends.server = *Stream::Create(*std::move(instance));
+  Awaiter awaiter;
+  Stream::Result result;
+  const bool at_once = ends.server->Connect(&Awaiter::Done, &awaiter, &result);
+  auto client = Open(path, absl::Now() + absl::Seconds(5));
+  EXPECT_TRUE(client.ok()) << client.status();
+  ends.client = *Stream::Create(*std::move(client));
+  EXPECT_EQ(awaiter.Await(at_once, result).error, DWORD{ERROR_SUCCESS});
+  return ends;
+}
+
+TEST(PipeSecurityTest, TakesAProtectedDaclAndNothingElse) {
+  EXPECT_TRUE(Security::Parse("D:P(A;;GA;;;SY)(A;;GA;;;BA)").ok());
+  EXPECT_TRUE(Security::Parse("D:P(A;;GA;;;SY)(A;;0x12019b;;;BU)").ok());
+  for (const char* bad : {"", "nonsense", "D:(A;;GA;;;SY)", "O:SYG:SY", "D:P(A;;GA;;;nobody)"}) {
+    const auto security = Security::Parse(bad);
+    ASSERT_FALSE(security.ok()) << bad;
+    EXPECT_TRUE(absl::IsInvalidArgument(security.status())) << security.status();
+    EXPECT_THAT(std::string(security.status().message()), HasSubstr("--pipe-sddl"));
+  }
+}
+
+// What Wine does not enforce: that we ask for it.
+TEST(PipeFlagsTest, RemoteClientsAreRejectedAndTheFirstInstanceIsExclusive) {
+  EXPECT_TRUE(FlagsOf(true).pipe_mode & PIPE_REJECT_REMOTE_CLIENTS);
+  EXPECT_TRUE(FlagsOf(false).pipe_mode & PIPE_REJECT_REMOTE_CLIENTS);
+  EXPECT_TRUE(FlagsOf(true).open_mode & FILE_FLAG_FIRST_PIPE_INSTANCE);
+  EXPECT_FALSE(FlagsOf(false).open_mode & FILE_FLAG_FIRST_PIPE_INSTANCE);
+  EXPECT_TRUE(FlagsOf(true).open_mode & FILE_FLAG_OVERLAPPED);
+}
+
+TEST(PipeTest, APipeThatIsNotThereIsNotFound) {
+  const std::string path = UniquePath();
+  EXPECT_FALSE(Exists(path));
+  const auto opened = Open(path, absl::Now() + absl::Seconds(1));
+  EXPECT_TRUE(absl::IsNotFound(opened.status())) << opened.status();
+}
+
+TEST(PipeTest, CarriesBytesBothWays) {
+  const Ends ends = Connect(UniquePath());
+  std::string received;
+  EXPECT_EQ(Write(*ends.client, "hello").error, DWORD{ERROR_SUCCESS});
+  EXPECT_EQ(Read(*ends.server, &received).error, DWORD{ERROR_SUCCESS});
+  EXPECT_EQ(received, "hello");
+  EXPECT_EQ(Write(*ends.server, "there").error, DWORD{ERROR_SUCCESS});
+  EXPECT_EQ(Read(*ends.client, &received).error, DWORD{ERROR_SUCCESS});
+  EXPECT_EQ(received, "there");
+}
+
+TEST(PipeTest, AReadTakesPartOfWhatIsThere) {
+  const Ends ends = Connect(UniquePath());
+  EXPECT_EQ(Write(*ends.client, "abcdef").error, DWORD{ERROR_SUCCESS});
+  std::string received;
+  EXPECT_EQ(Read(*ends.server, &received, 4).bytes, 4u);
+  EXPECT_EQ(received, "abcd");
+  EXPECT_EQ(Read(*ends.server, &received, 4).bytes, 2u);
+  EXPECT_EQ(received, "ef");
+}
+
+TEST(PipeTest, AWriteLargerThanTheBufferArrivesWhole) {
+  const Ends ends = Connect(UniquePath());
+  const std::string large(1 << 20, 'x');
+  std::thread writer([&] { EXPECT_EQ(Write(*ends.client, large).bytes, large.size()); });
+  size_t total = 0;
+  std::string received;
+  while (total < large.size()) {
+    ASSERT_EQ(Read(*ends.server, &received).error, DWORD{ERROR_SUCCESS});
+    total += received.size();
+  }
+  writer.join();
+  EXPECT_EQ(total, large.size());
+}
+
+TEST(PipeTest, TheEndOfEitherSideIsABrokenPipeToTheOther) {
+  std::string received;
+  Ends ends = Connect(UniquePath());
+  ends.client.reset();
+  EXPECT_EQ(Read(*ends.server, &received).error, DWORD{ERROR_BROKEN_PIPE});
+  ends = Connect(UniquePath());
+  ends.server.reset();
+  EXPECT_EQ(Read(*ends.client, &received).error, DWORD{ERROR_BROKEN_PIPE});
+}
+
+TEST(PipeTest, WhatWasSentBeforeTheEndIsStillReceived) {
+  Ends ends = Connect(UniquePath());
+  EXPECT_EQ(Write(*ends.client, "last words").error, DWORD{ERROR_SUCCESS});
+  ends.client.reset();
+  std::string received;
+  EXPECT_EQ(Read(*ends.server, &received).error, DWORD{ERROR_SUCCESS});
+  EXPECT_EQ(received, "last words");
+  EXPECT_EQ(Read(*ends.server, &received).error, DWORD{ERROR_BROKEN_PIPE});
+}
+
+TEST(PipeTest, CancelEndsAPendingRead) {
+  const Ends ends = Connect(UniquePath());
+  std::thread canceller([&] {
+    absl::SleepFor(absl::Milliseconds(50));
+    ends.server->Cancel();
+  });
+  std::string received;
+  EXPECT_EQ(Read(*ends.server, &received).error, DWORD{ERROR_OPERATION_ABORTED});
+  canceller.join();
+}
+
+TEST(PipeTest, TheServerKnowsItsPeer) {
+  const Ends ends = Connect(UniquePath());
+  const Peer peer = PeerOfInstance(ends.server->handle());
+  EXPECT_EQ(peer.process_id, GetCurrentProcessId());
+  EXPECT_THAT(peer.image_path, HasSubstr("pipe_test"));
+}
+
+}  // namespace
+}  // namespace csi_proxy::pipe

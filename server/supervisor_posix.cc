@@ -1,0 +1,61 @@
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include "server/supervisor.h"
+
+namespace csi_proxy {
+namespace {
+
+// Two descriptors per connection and thousands of connections: the usual soft limit of 1024 is
+// there for select(), which nothing here uses.
+void RaiseDescriptorLimit() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+class Signals final : public Supervisor {
+ public:
+  // To be made before any thread starts: only sigwait() may receive the signals.
+  Signals() {
+    sigemptyset(&stop_);
+    sigaddset(&stop_, SIGTERM);
+    sigaddset(&stop_, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &stop_, nullptr);
+    signal(SIGPIPE, SIG_IGN);
+  }
+
+  void ReportRunning() override {}
+
+  std::string AwaitStop() override {
+    int received = 0;
+    sigwait(&stop_, &received);
+    return received == SIGINT ? "SIGINT" : "SIGTERM";
+  }
+
+  void ReportStopping(absl::Duration) override {
+    signal(SIGTERM, SIG_DFL);
+    signal(SIGINT, SIG_DFL);
+    pthread_sigmask(SIG_UNBLOCK, &stop_, nullptr);
+  }
+
+ private:
+  sigset_t stop_;
+};
+
+}  // namespace
+
+absl::Status RunSupervised(bool as_service, const std::function<int(Supervisor&)>& body,
+                           int* exit_code) {
+  if (as_service) {
+    return absl::FailedPreconditionError("-windows-service: there is no service manager here");
+  }
+  RaiseDescriptorLimit();
+  Signals signals;
+  *exit_code = body(signals);
+  return absl::OkStatus();
+}
+
+}  // namespace csi_proxy

@@ -1,0 +1,14 @@
+#include <memory>
+#include <utility>
+
+#include "server/pipe/endpoint.h"
+#include "server/transport/adopt.h"
+
+namespace csi_proxy::transport {
+
+void AdoptConnection(grpc::Server* server, intptr_t handle) {
+  const std::unique_ptr<pipe::Connection> connection(reinterpret_cast<pipe::Connection*>(handle));
+  pipe::Serve(server, std::move(*connection));
+}
+
+}  // namespace csi_proxy::transport

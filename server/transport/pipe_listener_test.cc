@@ -1,0 +1,214 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <list>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "server/pipe/pipe.h"
+#include "server/transport/listener.h"
+#include "server/transport/preface.h"
+
+namespace csi_proxy::transport {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kOpenToAll[] = "D:P(A;;GA;;;WD)";
+
+// Whether `condition` comes true within five seconds.
+template <typename Condition>
+bool Eventually(Condition condition) {
+  const absl::Time give_up = absl::Now() + absl::Seconds(5);
+  while (!condition()) {
+    if (absl::Now() > give_up) return false;
+    absl::SleepFor(absl::Milliseconds(2));
+  }
+  return true;
+}
+
+// A client's end, written and read while the caller waits.
+class Client {
+ public:
+  explicit Client(const std::string& path)
+      : handle_(CreateFileW(win32::Utf16(path).c_str(), GENERIC_READ | GENERIC_WRITE, 0, nullptr,
+                            OPEN_EXISTING, 0, nullptr)) {}
+  bool connected() const { return handle_.valid(); }
+  bool Send(absl::string_view data) {
+    DWORD written = 0;
+    return WriteFile(handle_.get(), data.data(), static_cast<DWORD>(data.size()), &written,
+                     nullptr) &&
+           written == data.size();
+  }
+  // Blocks until the server closes the connection or sends something.
+  bool Closed() {
+    char byte;
+    DWORD read = 0;
+    return !ReadFile(handle_.get(), &byte, 1, &read, nullptr);
+  }
+
+ private:
+  win32::UniqueHandle handle_;
+};
+
+class PipeListenerTest : public testing::Test {
+ protected:
+  PipeListenerTest() {
+    static int next = 0;
+    name_ = absl::StrCat("csi-proxy-test-", GetCurrentProcessId(), "-listener-", next++);
+  }
+
+  void Start(ListenerLimits limits) {
+    listener_ = NewListener({.socket_dir = "", .sddl = kOpenToAll}, limits);
+    const absl::Status status =
+        listener_->Listen({{.name = name_, .adopt = [this](intptr_t handle) {
+                              std::lock_guard lock(mutex_);
+                              adopted_.emplace_back(reinterpret_cast<pipe::Connection*>(handle));
+                            }}});
+    ASSERT_TRUE(status.ok()) << status;
+  }
+  ~PipeListenerTest() override { CloseAdopted(); }
+
+  void CloseAdopted() {
+    std::lock_guard lock(mutex_);
+    for (const auto& connection : adopted_) {
+      connection->stream.reset();
+      connection->closed();
+    }
+    adopted_.clear();
+  }
+  size_t adopted() {
+    std::lock_guard lock(mutex_);
+    return adopted_.size();
+  }
+  Client Dial() {
+    for (int i = 0; i < 500; ++i) {
+      Client client(pipe::Path(name_));
+      if (client.connected()) return client;
+      absl::SleepFor(absl::Milliseconds(10));
+    }
+    return Client(pipe::Path(name_));
+  }
+
+  std::string name_;
+  std::unique_ptr<Listener> listener_;
+  std::mutex mutex_;
+  std::list<std::unique_ptr<pipe::Connection>> adopted_;
+};
+
+TEST_F(PipeListenerTest, AConnectionThatSpeaksHttp2IsAdoptedWithItsFirstBytesAndPeer) {
+  Start({});
+  Client client = Dial();
+  ASSERT_TRUE(client.connected());
+  ASSERT_TRUE(client.Send(kHttp2Preface));
+  ASSERT_TRUE(Eventually([&] { return adopted() == 1; }));
+  EXPECT_EQ(adopted_.front()->received, kHttp2Preface);
+  const auto peer = listener_->Find(adopted_.front()->name);
+  ASSERT_NE(peer, nullptr);
+  EXPECT_EQ(peer->process_id, GetCurrentProcessId());
+  EXPECT_EQ(listener_->counters().live, 1u);
+  const std::string name = adopted_.front()->name;
+  CloseAdopted();
+  EXPECT_EQ(listener_->counters().live, 0u);
+  EXPECT_EQ(listener_->Find(name), nullptr);
+}
+
+TEST_F(PipeListenerTest, APrefaceInPiecesIsPutTogether) {
+  Start({});
+  Client client = Dial();
+  for (const char byte : kHttp2Preface) {
+    ASSERT_EQ(adopted(), 0u);
+    ASSERT_TRUE(client.Send(absl::string_view(&byte, 1)));
+  }
+  ASSERT_TRUE(Eventually([&] { return adopted() == 1; }));
+  EXPECT_EQ(adopted_.front()->received, kHttp2Preface);
+}
+
+TEST_F(PipeListenerTest, ASilentConnectionIsClosedAtItsDeadline) {
+  Start({.preface_timeout = absl::Milliseconds(200)});
+  Client client = Dial();
+  const absl::Time start = absl::Now();
+  EXPECT_TRUE(client.Closed());
+  EXPECT_GE(absl::Now() - start, absl::Milliseconds(150));
+  EXPECT_TRUE(Eventually([&] { return listener_->counters().dropped_silent == 1; }));
+  EXPECT_EQ(listener_->counters().silent, 0u);
+}
+
+TEST_F(PipeListenerTest, GarbageIsClosedAtOnce) {
+  Start({});
+  Client client = Dial();
+  ASSERT_TRUE(client.Send("GET / HTTP/1.1\r\n"));
+  EXPECT_TRUE(client.Closed());
+  EXPECT_TRUE(Eventually([&] { return listener_->counters().dropped_garbage == 1; }));
+  EXPECT_EQ(adopted(), 0u);
+}
+
+TEST_F(PipeListenerTest, ManyClientsAtOnceAllGetIn) {
+  Start({});
+  std::vector<std::thread> threads;
+  std::atomic<int> connected = 0;
+  std::mutex mutex;
+  std::list<Client> clients;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&] {
+      for (int n = 0; n < 25; ++n) {
+        Client client = Dial();
+        if (client.connected() && client.Send(kHttp2Preface)) ++connected;
+        std::lock_guard lock(mutex);
+        clients.push_back(std::move(client));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(connected, 200);
+  EXPECT_TRUE(Eventually([&] { return adopted() == 200; }));
+}
+
+TEST_F(PipeListenerTest, AtTheLimitTheOldestSilentConnectionMakesRoom) {
+  Start({.max_connections = 2});
+  Client first = Dial();
+  ASSERT_TRUE(Eventually([&] { return listener_->counters().silent == 1; }));
+  Client second = Dial();
+  ASSERT_TRUE(Eventually([&] { return listener_->counters().silent == 2; }));
+  Client third = Dial();
+  EXPECT_TRUE(first.Closed());
+  ASSERT_TRUE(third.Send(kHttp2Preface));
+  ASSERT_TRUE(second.Send(kHttp2Preface));
+  EXPECT_TRUE(Eventually([&] { return adopted() == 2; }));
+  // None is silent: the new one goes.
+  Client fourth = Dial();
+  EXPECT_TRUE(fourth.Closed());
+  EXPECT_EQ(listener_->counters().dropped_for_room, 2u);
+}
+
+TEST_F(PipeListenerTest, ASecondServerIsRefused) {
+  Start({});
+  const auto second = NewListener({.socket_dir = "", .sddl = kOpenToAll}, {});
+  const absl::Status status = second->Listen({{.name = name_, .adopt = [](intptr_t) {}}});
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr(name_));
+}
+
+TEST_F(PipeListenerTest, StopClosesSilentConnectionsAndFreesTheName) {
+  Start({});
+  Client client = Dial();
+  ASSERT_TRUE(Eventually([&] { return listener_->counters().silent == 1; }));
+  listener_->Stop();
+  EXPECT_TRUE(client.Closed());
+  EXPECT_FALSE(pipe::Exists(pipe::Path(name_)));
+  listener_.reset();
+  Start({});
+}
+
+TEST_F(PipeListenerTest, BadSecurityIsAnErrorOfItsFlag) {
+  const auto listener = NewListener({.socket_dir = "", .sddl = "D:(A;;GA;;;WD)"}, {});
+  const absl::Status status = listener->Listen({{.name = name_, .adopt = [](intptr_t) {}}});
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+}
+
+}  // namespace
+}  // namespace csi_proxy::transport

@@ -1,0 +1,430 @@
+// Every pipe has a few instances that wait for a client; one that gets its client is replaced at
+// once, and waits for the preface as a silent connection. All of it happens in the completions of
+// overlapped I/O; one more thread closes what is overdue and makes instances that could not be made
+// before.
+//
+// The pipe's name stays ours from the first instance to the end: there is never a moment without
+// one, and the security descriptor lets nobody else make more.
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <array>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "server/pipe/pipe.h"
+#include "server/transport/listener.h"
+#include "server/transport/preface.h"
+
+namespace csi_proxy::transport {
+namespace {
+
+// Instances of a pipe that wait for clients. A client that finds none waits and tries again, which
+// go-winio does every 10 ms.
+constexpr size_t kWaiting = 4;
+
+// After an instance could not be made, how long before it is tried again.
+constexpr absl::Duration kTryAgain = absl::Milliseconds(100);
+
+// The preface and what usually comes with it.
+constexpr size_t kFirstBytes = 256;
+
+// What connections that have gone to gRPC still need of the listener, which may end before them.
+struct Live {
+  struct Entry {
+    size_t pipe;
+    std::shared_ptr<const Peer> peer;
+  };
+
+  absl::Mutex mutex;
+  ListenerCounters counters ABSL_GUARDED_BY(mutex);
+  std::vector<size_t> connections ABSL_GUARDED_BY(mutex);  // silent and live, by pipe
+  std::unordered_map<std::string, Entry> entries ABSL_GUARDED_BY(mutex);  // by connection name
+
+  void Close(const std::string& name) {
+    absl::MutexLock lock(&mutex);
+    const auto found = entries.find(name);
+    --connections[found->second.pipe];
+    --counters.live;
+    entries.erase(found);
+  }
+};
+
+class PipeListener final : public Listener {
+ public:
+  PipeListener(std::string sddl, ListenerLimits limits)
+      : sddl_(std::move(sddl)), limits_(limits), live_(std::make_shared<Live>()) {}
+  ~PipeListener() override { Stop(); }
+
+  absl::Status Listen(std::vector<PipeEndpoint> endpoints) override;
+  void Stop() override;
+  ListenerCounters counters() const override;
+  std::shared_ptr<const Peer> Find(absl::string_view address) const override;
+
+ private:
+  // An instance that waits for its client, then for the client's preface. One operation of its
+  // stream is under way at all times; where that ends, the instance is handled.
+  struct Instance {
+    PipeListener* listener;
+    size_t pipe;
+    std::unique_ptr<pipe::Stream> stream;
+    std::array<char, kFirstBytes> bytes;
+    size_t received = 0;
+    absl::Time deadline;
+    std::list<Instance*>::iterator silent_place;
+    // Counts as this when the cancelled read ends.
+    uint64_t ListenerCounters::*dropped_as = nullptr;
+  };
+
+  struct Pipe {
+    PipeEndpoint endpoint;
+    std::string path;
+    size_t waiting = 0;
+    // Whether a thread makes instances now, and when to try again after a failure.
+    bool making = false;
+    absl::Time try_again = absl::InfiniteFuture();
+  };
+
+  // A completion that is being handled: Stop() waits for it.
+  class Handling {
+   public:
+    explicit Handling(PipeListener* listener) : listener_(listener) { Add(1); }
+    ~Handling() { Add(-1); }
+
+   private:
+    void Add(int change) {
+      absl::MutexLock lock(&listener_->mutex_);
+      listener_->handling_ += change;
+    }
+    PipeListener* const listener_;
+  };
+
+  absl::Status MakeInstance(size_t pipe, bool first);
+  void Replenish(size_t pipe);
+  void OnConnected(Instance* instance, DWORD error);
+  void ReadOn(Instance* instance);
+  // Whether the instance is still silent and wants to read on.
+  bool OnRead(Instance* instance, DWORD error, DWORD bytes);
+  bool MakeRoom(size_t pipe) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Drop(Instance* instance, uint64_t ListenerCounters::*as)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndSilence(Instance* instance) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::unique_ptr<Instance> Remove(Instance* instance) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Adopt(std::unique_ptr<Instance> instance);
+  void Watch();
+  void Count(uint64_t ListenerCounters::*what) {
+    absl::MutexLock lock(&live_->mutex);
+    ++(live_->counters.*what);
+  }
+
+  const std::string sddl_;
+  const ListenerLimits limits_;
+  const std::shared_ptr<Live> live_;
+  std::optional<pipe::Security> security_;
+  std::thread watcher_;
+
+  // Before live_->mutex.
+  mutable absl::Mutex mutex_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool wake_watcher_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<Pipe> pipes_;  // its size never changes once listening
+  std::unordered_map<Instance*, std::unique_ptr<Instance>> instances_ ABSL_GUARDED_BY(mutex_);
+  int handling_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::list<Instance*> silent_ ABSL_GUARDED_BY(mutex_);  // the oldest in front
+  uint64_t next_name_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+absl::Status PipeListener::Listen(std::vector<PipeEndpoint> endpoints) {
+  absl::StatusOr<pipe::Security> security = pipe::Security::Parse(sddl_);
+  if (!security.ok()) return security.status();
+  security_.emplace(*std::move(security));
+  for (PipeEndpoint& endpoint : endpoints) {
+    std::string path = pipe::Path(endpoint.name);
+    pipes_.push_back({.endpoint = std::move(endpoint), .path = std::move(path)});
+  }
+  {
+    absl::MutexLock lock(&live_->mutex);
+    live_->connections.resize(pipes_.size());
+  }
+  for (size_t pipe = 0; pipe < pipes_.size(); ++pipe) {
+    const std::string& path = pipes_[pipe].path;
+    const absl::Status made =
+        pipe::Exists(path) ? absl::AlreadyExistsError(path) : MakeInstance(pipe, /*first=*/true);
+    if (made.ok()) continue;
+    Stop();
+    if (!absl::IsAlreadyExists(made) && !absl::IsPermissionDenied(made)) return made;
+    return absl::FailedPreconditionError(absl::StrCat(
+        path,
+        " is there already: another csi-proxy runs, or some process squats on the name. Find "
+        "it with `Get-ChildItem \\\\.\\pipe\\` and end it first."));
+  }
+  for (size_t pipe = 0; pipe < pipes_.size(); ++pipe) Replenish(pipe);
+  watcher_ = std::thread([this] { Watch(); });
+  return absl::OkStatus();
+}
+
+void PipeListener::Stop() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+    for (const auto& [instance, owned] : instances_) instance->stream->Cancel();
+    // Each cancelled operation ends on a thread of the port, which removes its instance.
+    mutex_.Await(absl::Condition(
+        +[](PipeListener* self) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+          return self->instances_.empty() && self->handling_ == 0;
+        },
+        this));
+  }
+  if (watcher_.joinable()) watcher_.join();
+}
+
+ListenerCounters PipeListener::counters() const {
+  absl::MutexLock lock(&live_->mutex);
+  return live_->counters;
+}
+
+std::shared_ptr<const Peer> PipeListener::Find(absl::string_view address) const {
+  absl::MutexLock lock(&live_->mutex);
+  const auto found = live_->entries.find(std::string(address));
+  return found != live_->entries.end() ? found->second.peer : nullptr;
+}
+
+absl::Status PipeListener::MakeInstance(size_t pipe, bool first) {
+  absl::StatusOr<win32::UniqueHandle> handle =
+      pipe::NewInstance(pipes_[pipe].path, *security_, first);
+  if (!handle.ok()) return handle.status();
+  absl::StatusOr<std::unique_ptr<pipe::Stream>> stream = pipe::Stream::Create(*std::move(handle));
+  if (!stream.ok()) return stream.status();
+  auto owned = std::make_unique<Instance>();
+  Instance* const instance = owned.get();
+  instance->listener = this;
+  instance->pipe = pipe;
+  instance->stream = *std::move(stream);
+  pipe::Stream::Result result;
+  bool connected;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (stopping_) return absl::CancelledError("stopping");
+    ++pipes_[pipe].waiting;
+    instances_.emplace(instance, std::move(owned));
+    // Under the lock, so that Stop() finds either no instance or one with something to cancel.
+    connected = instance->stream->Connect(
+        [](void* argument, DWORD error, DWORD) {
+          auto* const ended = static_cast<Instance*>(argument);
+          const Handling handling(ended->listener);
+          ended->listener->OnConnected(ended, error);
+        },
+        instance, &result);
+  }
+  if (connected) OnConnected(instance, result.error);
+  return absl::OkStatus();
+}
+
+// Makes instances until enough of them wait.
+void PipeListener::Replenish(size_t index) {
+  Pipe& pipe = pipes_[index];
+  {
+    absl::MutexLock lock(&mutex_);
+    // The thread that is at it looks again before it leaves.
+    if (pipe.making) return;
+    pipe.making = true;
+  }
+  while (true) {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (stopping_ || pipe.waiting >= kWaiting) {
+        pipe.making = false;
+        return;
+      }
+    }
+    const absl::Status made = MakeInstance(index, /*first=*/false);
+    if (made.ok()) continue;
+    absl::MutexLock lock(&mutex_);
+    if (!stopping_) {
+      spdlog::warn("{}: no further instance now: {}", pipe.path, std::string(made.message()));
+    }
+    pipe.making = false;
+    pipe.try_again = absl::Now() + kTryAgain;
+    wake_watcher_ = true;
+    return;
+  }
+}
+
+void PipeListener::OnConnected(Instance* instance, DWORD error) {
+  const size_t pipe = instance->pipe;
+  std::unique_ptr<Instance> gone;
+  {
+    absl::MutexLock lock(&mutex_);
+    --pipes_[pipe].waiting;
+    if (stopping_) {
+      gone = Remove(instance);
+      return;
+    }
+    // ERROR_NO_DATA and the like: the client has left again.
+    if (error == ERROR_SUCCESS) Count(&ListenerCounters::accepted);
+    if (error != ERROR_SUCCESS || !MakeRoom(pipe)) {
+      gone = Remove(instance);
+    } else {
+      instance->deadline = absl::Now() + limits_.preface_timeout;
+      instance->silent_place = silent_.insert(silent_.end(), instance);
+      wake_watcher_ = wake_watcher_ || silent_.size() == 1;
+      absl::MutexLock live_lock(&live_->mutex);
+      ++live_->counters.silent;
+      ++live_->connections[pipe];
+    }
+  }
+  const bool stays = gone == nullptr;
+  gone.reset();
+  Replenish(pipe);
+  if (stays) ReadOn(instance);
+}
+
+void PipeListener::ReadOn(Instance* instance) {
+  while (true) {
+    pipe::Stream::Result result;
+    bool ended;
+    {
+      absl::MutexLock lock(&mutex_);
+      if (stopping_ || instance->dropped_as != nullptr) {
+        ended = true;
+        result.error = ERROR_OPERATION_ABORTED;
+      } else {
+        ended = instance->stream->Read(
+            instance->bytes.data() + instance->received,
+            static_cast<DWORD>(instance->bytes.size() - instance->received),
+            [](void* argument, DWORD error, DWORD bytes) {
+              auto* const read = static_cast<Instance*>(argument);
+              const Handling handling(read->listener);
+              if (read->listener->OnRead(read, error, bytes)) read->listener->ReadOn(read);
+            },
+            instance, &result);
+      }
+    }
+    if (!ended || !OnRead(instance, result.error, result.bytes)) return;
+  }
+}
+
+bool PipeListener::OnRead(Instance* instance, DWORD error, DWORD bytes) {
+  std::unique_ptr<Instance> ended;
+  bool adopt = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    instance->received += bytes;
+    const PrefaceMatch match =
+        MatchPreface(absl::string_view(instance->bytes.data(), instance->received));
+    const bool failed =
+        error != ERROR_SUCCESS || bytes == 0 || stopping_ || instance->dropped_as != nullptr;
+    if (!failed && match == PrefaceMatch::kPartial) return true;
+    EndSilence(instance);
+    adopt = !failed && match == PrefaceMatch::kComplete;
+    if (!adopt) {
+      if (!failed) Count(&ListenerCounters::dropped_garbage);
+      if (instance->dropped_as != nullptr) Count(instance->dropped_as);
+      absl::MutexLock live_lock(&live_->mutex);
+      --live_->connections[instance->pipe];
+    }
+    ended = Remove(instance);
+  }
+  if (adopt) Adopt(std::move(ended));
+  return false;
+}
+
+// Whether the pipe may take one more connection, closing its oldest silent one if need be.
+bool PipeListener::MakeRoom(size_t pipe) {
+  {
+    absl::MutexLock lock(&live_->mutex);
+    if (live_->connections[pipe] < limits_.max_connections) return true;
+  }
+  for (Instance* instance : silent_) {
+    if (instance->pipe != pipe || instance->dropped_as != nullptr) continue;
+    Drop(instance, &ListenerCounters::dropped_for_room);
+    return true;
+  }
+  Count(&ListenerCounters::dropped_for_room);
+  return false;
+}
+
+void PipeListener::Drop(Instance* instance, uint64_t ListenerCounters::*as) {
+  instance->dropped_as = as;
+  instance->stream->Cancel();
+}
+
+void PipeListener::EndSilence(Instance* instance) {
+  silent_.erase(instance->silent_place);
+  absl::MutexLock lock(&live_->mutex);
+  --live_->counters.silent;
+}
+
+std::unique_ptr<PipeListener::Instance> PipeListener::Remove(Instance* instance) {
+  return std::move(instances_.extract(instance).mapped());
+}
+
+void PipeListener::Adopt(std::unique_ptr<Instance> instance) {
+  auto peer = std::make_shared<const Peer>(pipe::PeerOfInstance(instance->stream->handle()));
+  auto connection = std::make_unique<pipe::Connection>();
+  connection->stream = std::move(instance->stream);
+  connection->received.assign(instance->bytes.data(), instance->received);
+  {
+    absl::MutexLock lock(&mutex_);
+    connection->name = absl::StrCat("pipe:", next_name_++);
+  }
+  {
+    absl::MutexLock lock(&live_->mutex);
+    live_->entries[connection->name] = {.pipe = instance->pipe, .peer = std::move(peer)};
+    ++live_->counters.live;
+    ++live_->counters.adopted;
+  }
+  connection->closed = [live = live_, name = connection->name] { live->Close(name); };
+  pipes_[instance->pipe].endpoint.adopt(reinterpret_cast<intptr_t>(connection.release()));
+}
+
+// Closes connections that stay silent, and makes the instances that could not be made.
+void PipeListener::Watch() {
+  absl::MutexLock lock(&mutex_);
+  while (!stopping_) {
+    const absl::Time now = absl::Now();
+    absl::Time next = absl::InfiniteFuture();
+    for (Instance* instance : silent_) {
+      if (instance->dropped_as != nullptr) continue;
+      if (instance->deadline > now) {
+        next = instance->deadline;
+        break;
+      }
+      Drop(instance, &ListenerCounters::dropped_silent);
+    }
+    for (size_t pipe = 0; pipe < pipes_.size(); ++pipe) {
+      if (pipes_[pipe].try_again <= now) {
+        pipes_[pipe].try_again = absl::InfiniteFuture();
+        mutex_.Unlock();
+        Replenish(pipe);
+        mutex_.Lock();
+      }
+      next = std::min(next, pipes_[pipe].try_again);
+    }
+    wake_watcher_ = false;
+    mutex_.AwaitWithDeadline(absl::Condition(
+                                 +[](PipeListener* self) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+                                   return self->stopping_ || self->wake_watcher_;
+                                 },
+                                 this),
+                             next);
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Listener> NewListener(PipePlace place, ListenerLimits limits) {
+  return std::make_unique<PipeListener>(std::move(place.sddl), limits);
+}
+
+}  // namespace csi_proxy::transport
