@@ -47,7 +47,8 @@ class AllRpcsTest : public testing::TestWithParam<const Binding*> {
     server_ = server->release();
   }
   static void TearDownTestSuite() {
-    EXPECT_EQ(server_->Stop(absl::Seconds(20)), 0) << "a stop is clean";
+    const int code = server_->Stop(absl::Seconds(20));
+    if (ChildProcess::kCanAsk) EXPECT_EQ(code, 0) << "a stop is clean";
     delete server_;
   }
 

@@ -19,6 +19,10 @@ class ChildProcess {
                                                              const std::string& log);
   ~ChildProcess();
 
+  // Whether Stop() can ask. Wine has no console on which to press Ctrl-Break: there it kills, and
+  // the tests of the service stop it through the service control manager instead.
+  static const bool kCanAsk;
+
   int64_t pid() const;
   bool Running();
   // Asks it to end, as SIGTERM or Ctrl-Break do, and waits; the exit code, or -1 when it had to be

@@ -23,6 +23,8 @@ struct ChildProcess::State {
   }
 };
 
+const bool ChildProcess::kCanAsk = true;
+
 ChildProcess::ChildProcess(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(std::vector<std::string> command,

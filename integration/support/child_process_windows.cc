@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <atomic>
 #include <filesystem>
 
@@ -12,6 +11,8 @@ struct ChildProcess::State {
   win32::UniqueHandle process;
   DWORD pid = 0;
 };
+
+const bool ChildProcess::kCanAsk = false;
 
 ChildProcess::ChildProcess(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
@@ -34,9 +35,8 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(std::vector<st
   startup.hStdError = startup.hStdOutput = file.get();
   PROCESS_INFORMATION made{};
   std::wstring wide = win32::Utf16(line);
-  // A group of its own, so that a Ctrl-Break reaches it and not us.
-  if (!CreateProcessW(nullptr, wide.data(), nullptr, nullptr, TRUE, CREATE_NEW_PROCESS_GROUP,
-                      nullptr, nullptr, &startup, &made)) {
+  if (!CreateProcessW(nullptr, wide.data(), nullptr, nullptr, TRUE, 0, nullptr, nullptr, &startup,
+                      &made)) {
     return win32::LastError(command[0]);
   }
   const win32::UniqueHandle thread(made.hThread);
@@ -55,9 +55,8 @@ bool ChildProcess::Running() {
 }
 
 int ChildProcess::Stop(absl::Duration limit) {
-  if (Running()) GenerateConsoleCtrlEvent(CTRL_BREAK_EVENT, state_->pid);
-  const DWORD wait = static_cast<DWORD>(std::max<int64_t>(0, absl::ToInt64Milliseconds(limit)));
-  if (WaitForSingleObject(state_->process.get(), wait) != WAIT_OBJECT_0) {
+  (void)limit;
+  if (Running()) {
     TerminateProcess(state_->process.get(), 1);
     WaitForSingleObject(state_->process.get(), INFINITE);
     return -1;

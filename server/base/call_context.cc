@@ -19,10 +19,13 @@ absl::Status CallContext::Check() const {
 
 absl::Status CallContext::SleepFor(absl::Duration duration) const {
   const absl::Time until = std::min(absl::Now() + duration, deadline_);
-  if (cancelled_ != nullptr) {
-    cancelled_->WaitForNotificationWithDeadline(until);
-  } else {
-    absl::SleepFor(until - absl::Now());
+  // Windows ends a wait up to a tick of its clock early.
+  while (!cancelled() && absl::Now() < until) {
+    if (cancelled_ != nullptr) {
+      cancelled_->WaitForNotificationWithDeadline(until);
+    } else {
+      absl::SleepFor(until - absl::Now());
+    }
   }
   return Check();
 }
