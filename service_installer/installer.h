@@ -1,0 +1,91 @@
+// What csi-proxy-service does. Every action may be repeated: it looks at what is there, changes
+// what differs, and says so.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <iosfwd>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "service_installer/scm.h"
+
+namespace csi_proxy::installer {
+
+// The names existing node bootstraps give the service; the first is ours too.
+inline constexpr const char* kServiceNames[] = {"csi-proxy", "csiproxy"};
+
+struct InstallRequest {
+  // What to set, `config.command` apart.
+  ServiceConfig config;
+  std::filesystem::path program;
+  // The service's flags; not given: those it has already.
+  std::optional<std::vector<std::string>> flags;
+  // Whether a service that runs another program, such as nssm, becomes ours.
+  bool replace_wrapper = false;
+};
+
+class Installer {
+ public:
+  struct Environment {
+    ServiceManager* services;
+    // The pipes that answer now.
+    std::function<std::set<std::string>()> answering_pipes;
+    // Where to say what is done.
+    std::ostream* out;
+    // Say it only.
+    bool dry_run = false;
+    // How long to wait for a state, and how often to look.
+    absl::Duration patience = absl::Seconds(60);
+    absl::Duration interval = absl::Milliseconds(100);
+  };
+
+  // `name` empty: the one of kServiceNames that exists, else the first.
+  static absl::StatusOr<Installer> Create(Environment environment, std::string name);
+
+  const std::string& name() const { return name_; }
+
+  // Makes the service, or changes the one there is. FAILED_PRECONDITION when that runs another
+  // program and `replace_wrapper` is not set. A running service takes new settings at its next
+  // start.
+  absl::Status Install(const InstallRequest& request);
+
+  // Puts `program` in the place of the service's own: stops it, swaps the files, starts it, and
+  // waits until all pipes answer that answered before (at least one). When that fails, the old
+  // program is put back and started, and the status says why.
+  absl::Status Upgrade(const std::filesystem::path& program);
+
+  // Stops and removes the service. Its program and files stay. OK when there is none.
+  absl::Status Uninstall();
+
+  // Each waits for the state. FAILED_PRECONDITION, with the exit code, when the service ends
+  // instead; DEADLINE_EXCEEDED when patience does.
+  absl::Status Start();
+  absl::Status Stop();
+
+  // Says how the service is set and how it fares.
+  absl::Status Report();
+
+ private:
+  Installer(Environment environment, std::string name)
+      : environment_(std::move(environment)), name_(std::move(name)) {}
+
+  // Says a step; whether to take it.
+  bool Step(const std::string& what);
+  absl::Status Await(ServiceState state);
+  absl::Status StartWith(const std::set<std::string>& expected_pipes);
+  bool Exists();
+
+  Environment environment_;
+  std::string name_;
+};
+
+// What an exit of the service means and what to do about it.
+std::string ExplainExit(const ServiceStatus& status);
+
+}  // namespace csi_proxy::installer

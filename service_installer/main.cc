@@ -1,0 +1,178 @@
+// csi-proxy-service: installs, upgrades, removes, starts and stops the Windows service.
+#include <boost/program_options.hpp>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/version.h"
+#include "service_installer/installer.h"
+#include "service_installer/pipes.h"
+
+namespace csi_proxy::installer {
+namespace {
+
+namespace po = boost::program_options;
+
+enum ExitCode { kOk = 0, kFailed = 1, kUsage = 2 };
+
+struct Arguments {
+  std::string action, name, program, start_type = "automatic", account = "LocalSystem";
+  std::string restart_delay = "10s", failure_reset = "24h", preshutdown_timeout = "30s",
+              patience = "60s";
+  bool dry_run = false, replace_wrapper = false, help = false, version = false;
+  std::optional<std::vector<std::string>> flags;  // after --
+};
+
+constexpr char kUsageText[] =
+    "usage: csi-proxy-service install|upgrade|uninstall|start|stop|status [options] [-- FLAGS]\n\n"
+    "FLAGS are csi-proxy's own. A service that is there already keeps those it has when none are\n"
+    "given. -windows-service is added.\n\n";
+
+po::options_description Describe(Arguments* a) {
+  po::options_description all("options", 100);
+  all.add_options()("help", po::bool_switch(&a->help), "print this and exit")(
+      "version", po::bool_switch(&a->version), "print the version and exit")(
+      "name", po::value(&a->name)->value_name("NAME"),
+      "the service; default csi-proxy or csiproxy, whichever is there")(
+      "binary", po::value(&a->program)->value_name("PATH"),
+      "csi-proxy.exe; default the one beside this program")(
+      "start-type", po::value(&a->start_type)->value_name("TYPE")->default_value(a->start_type),
+      "automatic, automatic-delayed, manual or disabled")(
+      "account", po::value(&a->account)->value_name("ACCOUNT")->default_value(a->account),
+      "whom it runs as")(
+      "restart-delay",
+      po::value(&a->restart_delay)->value_name("TIME")->default_value(a->restart_delay),
+      "wait before a restart after a failure")(
+      "failure-reset",
+      po::value(&a->failure_reset)->value_name("TIME")->default_value(a->failure_reset),
+      "time without failure after which the count is forgotten")(
+      "preshutdown-timeout",
+      po::value(&a->preshutdown_timeout)->value_name("TIME")->default_value(a->preshutdown_timeout),
+      "how long a system shutdown waits for the service")(
+      "timeout", po::value(&a->patience)->value_name("TIME")->default_value(a->patience),
+      "how long to wait for a start or stop")(
+      "replace-wrapper", po::bool_switch(&a->replace_wrapper),
+      "take over a service that runs csi-proxy through nssm or the like")(
+      "dry-run", po::bool_switch(&a->dry_run), "say what would be done, and do nothing");
+  return all;
+}
+
+absl::StatusOr<Arguments> Parse(int argc, char** argv) {
+  Arguments arguments;
+  std::vector<std::string> words(argv + 1, argv + argc);
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i] != "--") continue;
+    arguments.flags.emplace(words.begin() + static_cast<ptrdiff_t>(i) + 1, words.end());
+    words.resize(i);
+  }
+  if (!words.empty() && words[0][0] != '-') {
+    arguments.action = words[0];
+    words.erase(words.begin());
+  }
+  try {
+    po::variables_map values;
+    po::store(po::command_line_parser(words).options(Describe(&arguments)).positional({}).run(),
+              values);
+    po::notify(values);
+  } catch (const po::error& error) {
+    return absl::InvalidArgumentError(error.what());
+  }
+  return arguments;
+}
+
+absl::Status ParseTime(const char* flag, const std::string& text, absl::Duration* out) {
+  if (absl::ParseDuration(text, out) && *out >= absl::ZeroDuration() && *out <= absl::Hours(8760)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--", flag, ": \"", text, "\" is not a duration such as 10s or 5m"));
+}
+
+absl::Status Act(const Arguments& arguments, const std::filesystem::path& own_directory) {
+  InstallRequest request;
+  Installer::Environment environment;
+  const struct {
+    const char* flag;
+    const std::string& text;
+    absl::Duration* out;
+  } times[] = {
+      {"restart-delay", arguments.restart_delay, &request.config.restart_delay},
+      {"failure-reset", arguments.failure_reset, &request.config.failure_reset},
+      {"preshutdown-timeout", arguments.preshutdown_timeout, &request.config.preshutdown_timeout},
+      {"timeout", arguments.patience, &environment.patience},
+  };
+  for (const auto& time : times) {
+    if (absl::Status s = ParseTime(time.flag, time.text, time.out); !s.ok()) return s;
+  }
+  const absl::StatusOr<StartType> start_type = ParseStartType(arguments.start_type);
+  if (!start_type.ok()) return start_type.status();
+  request.config.start_type = *start_type;
+  request.config.account = arguments.account;
+  request.flags = arguments.flags;
+  request.replace_wrapper = arguments.replace_wrapper;
+  std::error_code error;
+  request.program = std::filesystem::absolute(arguments.program.empty()
+                                                  ? own_directory / "csi-proxy.exe"
+                                                  : std::filesystem::path(arguments.program),
+                                              error);
+
+  Refused refused;
+  auto services = OpenServiceManager(&refused);
+  if (!services.ok()) return services.status();
+  environment.services = services->get();
+  environment.answering_pipes = AnsweringPipes;
+  environment.out = &std::cout;
+  environment.dry_run = arguments.dry_run;
+  absl::StatusOr<Installer> installer = Installer::Create(environment, arguments.name);
+  if (!installer.ok()) return installer.status();
+
+  absl::Status status;
+  if (arguments.action == "install") {
+    status = installer->Install(request);
+  } else if (arguments.action == "upgrade") {
+    status = installer->Upgrade(request.program);
+  } else if (arguments.action == "uninstall") {
+    status = installer->Uninstall();
+  } else if (arguments.action == "start") {
+    status = installer->Start();
+  } else if (arguments.action == "stop") {
+    status = installer->Stop();
+  } else if (arguments.action == "status") {
+    status = installer->Report();
+  } else {
+    return absl::InvalidArgumentError(
+        arguments.action.empty() ? "no action is given"
+                                 : absl::StrCat("there is no action \"", arguments.action, "\""));
+  }
+  for (const std::string& setting : refused) {
+    std::cerr << "warning: this system did not take a setting: " << setting << "\n";
+  }
+  return status;
+}
+
+int Main(int argc, char** argv) {
+  const absl::StatusOr<Arguments> arguments = Parse(argc, argv);
+  if (!arguments.ok()) {
+    std::cerr << "csi-proxy-service: " << arguments.status().message() << "\nTry --help.\n";
+    return kUsage;
+  }
+  if (arguments->help) {
+    Arguments defaults;
+    std::cout << kUsageText << Describe(&defaults);
+    return kOk;
+  }
+  if (arguments->version) {
+    std::cout << "csi-proxy-service " << kVersion << "\n";
+    return kOk;
+  }
+  const absl::Status status = Act(*arguments, std::filesystem::path(argv[0]).parent_path());
+  if (status.ok()) return kOk;
+  std::cerr << "csi-proxy-service: " << status.message() << "\n";
+  return absl::IsInvalidArgument(status) ? kUsage : kFailed;
+}
+
+}  // namespace
+}  // namespace csi_proxy::installer
+
+int main(int argc, char** argv) { return csi_proxy::installer::Main(argc, argv); }

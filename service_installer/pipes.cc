@@ -1,0 +1,50 @@
+#include "service_installer/pipes.h"
+
+#include <google/protobuf/empty.pb.h>
+
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/remote_call.h"
+#include "client/remote_channel.h"
+#include "service_installer/released.h"
+
+namespace csi_proxy::installer {
+namespace {
+
+constexpr absl::Duration kTimeout = absl::Seconds(3);
+
+bool Answers(const ReleasedVersion& version) {
+  ClientOptions options;
+  options.mode = Mode::kRemote;
+  options.connect_timeout = kTimeout;
+  const auto channel = client::RemoteChannel::Open(options, version.group, version.version);
+  if (!channel.ok()) return false;
+  // The health service's messages have no field that is needed here: the request's absent service
+  // name means the server as a whole.
+  google::protobuf::Empty request, response;
+  return client::CallUnary(**channel, "/grpc.health.v1.Health/Check",
+                           client::MakeCallContext({.timeout = kTimeout}, {}), request, &response)
+      .ok();
+}
+
+}  // namespace
+
+std::set<std::string> AnsweringPipes() {
+  std::mutex mutex;
+  std::set<std::string> answering;
+  std::vector<std::thread> threads;
+  for (const ReleasedVersion& version : kReleasedVersions) {
+    threads.emplace_back([&] {
+      if (!Answers(version)) return;
+      std::lock_guard lock(mutex);
+      answering.insert(absl::StrCat("csi-proxy-", version.group, "-", version.version));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return answering;
+}
+
+}  // namespace csi_proxy::installer

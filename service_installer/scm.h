@@ -1,0 +1,55 @@
+// The service control manager, as far as the installer needs it. A thin seam: tests record what is
+// asked of it, because Wine takes half of it and says so of none.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "service_installer/service_config.h"
+
+namespace csi_proxy::installer {
+
+enum class ServiceState { kStopped, kStartPending, kStopPending, kRunning, kOther };
+const char* Name(ServiceState state);
+
+struct ServiceStatus {
+  ServiceState state = ServiceState::kStopped;
+  uint32_t process_id = 0;
+  // Why it ended, 0 for no reason: a Win32 code, or with ERROR_SERVICE_SPECIFIC_ERROR (1066) the
+  // program's own exit code.
+  uint32_t exit_code = 0;
+  uint32_t service_exit_code = 0;
+};
+
+// Every method names the service; NOT_FOUND when there is none, PERMISSION_DENIED for a caller who
+// is no administrator. Not thread-safe.
+class ServiceManager {
+ public:
+  virtual ~ServiceManager() = default;
+
+  virtual absl::StatusOr<ServiceStatus> Status(const std::string& name) = 0;
+  // What it is set to. Settings that this Windows cannot tell are as in `otherwise`.
+  virtual absl::StatusOr<ServiceConfig> Config(const std::string& name,
+                                               const ServiceConfig& otherwise) = 0;
+
+  // UNAVAILABLE while a service of that name waits to be deleted.
+  virtual absl::Status Create(const std::string& name, const ServiceConfig& config) = 0;
+  virtual absl::Status Change(const std::string& name, const ServiceConfig& config) = 0;
+  virtual absl::Status Delete(const std::string& name) = 0;
+
+  // Ask only; succeed when it is so already. Watch Status() for the outcome.
+  virtual absl::Status Start(const std::string& name) = 0;
+  virtual absl::Status Stop(const std::string& name) = 0;
+};
+
+// Settings that the system refused though the service itself was made or changed; empty when all
+// were taken. (Wine refuses several.)
+using Refused = std::vector<std::string>;
+
+// This machine's. PERMISSION_DENIED without administrator's rights.
+absl::StatusOr<std::unique_ptr<ServiceManager>> OpenServiceManager(Refused* refused);
+
+}  // namespace csi_proxy::installer

@@ -1,0 +1,268 @@
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/win32.h"
+#include "service_installer/scm.h"
+
+namespace csi_proxy::installer {
+namespace {
+
+using win32::UniqueServiceHandle;
+using win32::Utf16;
+using win32::Utf8;
+
+ServiceState StateOf(DWORD state) {
+  switch (state) {
+    case SERVICE_STOPPED:
+      return ServiceState::kStopped;
+    case SERVICE_START_PENDING:
+      return ServiceState::kStartPending;
+    case SERVICE_STOP_PENDING:
+      return ServiceState::kStopPending;
+    case SERVICE_RUNNING:
+      return ServiceState::kRunning;
+    default:
+      return ServiceState::kOther;
+  }
+}
+
+DWORD StartTypeOf(StartType type) {
+  switch (type) {
+    case StartType::kManual:
+      return SERVICE_DEMAND_START;
+    case StartType::kDisabled:
+      return SERVICE_DISABLED;
+    default:
+      return SERVICE_AUTO_START;
+  }
+}
+
+// A MULTI_SZ: words that each end in a zero, and one more at the end.
+std::wstring MultiString(const std::vector<std::string>& words) {
+  std::wstring all;
+  for (const std::string& word : words) all += Utf16(word) + L'\0';
+  return all + L'\0';
+}
+
+// Asks a query function for the room it needs, then for the answer.
+template <typename Query>
+bool QueryInto(std::vector<BYTE>* buffer, Query query) {
+  DWORD needed = 0;
+  query(nullptr, 0, &needed);
+  if (GetLastError() != ERROR_INSUFFICIENT_BUFFER) return false;
+  buffer->resize(needed);
+  return query(buffer->data(), needed, &needed);
+}
+
+class Manager final : public ServiceManager {
+ public:
+  Manager(UniqueServiceHandle manager, Refused* refused)
+      : manager_(std::move(manager)), refused_(refused) {}
+
+  absl::StatusOr<ServiceStatus> Status(const std::string& name) override {
+    const auto service = Open(name, SERVICE_QUERY_STATUS);
+    if (!service.ok()) return service.status();
+    SERVICE_STATUS_PROCESS status{};
+    DWORD needed = 0;
+    if (!QueryServiceStatusEx(service->get(), SC_STATUS_PROCESS_INFO,
+                              reinterpret_cast<BYTE*>(&status), sizeof(status), &needed)) {
+      return win32::LastError(absl::StrCat(name, ": QueryServiceStatusEx"));
+    }
+    return ServiceStatus{.state = StateOf(status.dwCurrentState),
+                         .process_id = status.dwProcessId,
+                         .exit_code = status.dwWin32ExitCode,
+                         .service_exit_code = status.dwServiceSpecificExitCode};
+  }
+
+  absl::StatusOr<ServiceConfig> Config(const std::string& name,
+                                       const ServiceConfig& otherwise) override {
+    const auto service = Open(name, SERVICE_QUERY_CONFIG);
+    if (!service.ok()) return service.status();
+    std::vector<BYTE> buffer;
+    if (!QueryInto(&buffer, [&](BYTE* data, DWORD size, DWORD* needed) {
+          return QueryServiceConfigW(service->get(), reinterpret_cast<QUERY_SERVICE_CONFIGW*>(data),
+                                     size, needed);
+        })) {
+      return win32::LastError(absl::StrCat(name, ": QueryServiceConfig"));
+    }
+    const auto* const basic = reinterpret_cast<const QUERY_SERVICE_CONFIGW*>(buffer.data());
+    ServiceConfig config = otherwise;
+    config.display_name = Utf8(basic->lpDisplayName);
+    config.account = basic->lpServiceStartName != nullptr ? Utf8(basic->lpServiceStartName) : "";
+    config.start_type = basic->dwStartType == SERVICE_DEMAND_START ? StartType::kManual
+                        : basic->dwStartType == SERVICE_DISABLED   ? StartType::kDisabled
+                                                                   : StartType::kAutomatic;
+    auto words = SplitCommandLine(Utf8(basic->lpBinaryPathName));
+    if (!words.ok()) return words.status();
+    config.command = *std::move(words);
+    ReadExtras(service->get(), &config);
+    return config;
+  }
+
+  absl::Status Create(const std::string& name, const ServiceConfig& config) override {
+    const std::wstring account = Utf16(config.account);
+    const UniqueServiceHandle service(CreateServiceW(
+        manager_.get(), Utf16(name).c_str(), Utf16(config.display_name).c_str(), SERVICE_ALL_ACCESS,
+        SERVICE_WIN32_OWN_PROCESS, StartTypeOf(config.start_type), SERVICE_ERROR_NORMAL,
+        Utf16(CommandLine(config.command)).c_str(), nullptr, nullptr, nullptr,
+        config.account == "LocalSystem" ? nullptr : account.c_str(), nullptr));
+    if (!service.valid()) {
+      if (GetLastError() == ERROR_SERVICE_MARKED_FOR_DELETE) {
+        return absl::UnavailableError(
+            absl::StrCat(name, ": the old service waits to be deleted; close what shows it"));
+      }
+      return win32::LastError(absl::StrCat(name, ": CreateService"));
+    }
+    WriteExtras(service.get(), config);
+    return absl::OkStatus();
+  }
+
+  absl::Status Change(const std::string& name, const ServiceConfig& config) override {
+    const auto service = Open(name, SERVICE_ALL_ACCESS);
+    if (!service.ok()) return service.status();
+    const std::wstring account = Utf16(config.account);
+    if (!ChangeServiceConfigW(service->get(), SERVICE_WIN32_OWN_PROCESS,
+                              StartTypeOf(config.start_type), SERVICE_ERROR_NORMAL,
+                              Utf16(CommandLine(config.command)).c_str(), nullptr, nullptr, nullptr,
+                              account.c_str(), nullptr, Utf16(config.display_name).c_str())) {
+      return win32::LastError(absl::StrCat(name, ": ChangeServiceConfig"));
+    }
+    WriteExtras(service->get(), config);
+    return absl::OkStatus();
+  }
+
+  absl::Status Delete(const std::string& name) override {
+    const auto service = Open(name, DELETE);
+    if (!service.ok()) return service.status();
+    if (DeleteService(service->get()) || GetLastError() == ERROR_SERVICE_MARKED_FOR_DELETE) {
+      return absl::OkStatus();
+    }
+    return win32::LastError(absl::StrCat(name, ": DeleteService"));
+  }
+
+  absl::Status Start(const std::string& name) override {
+    const auto service = Open(name, SERVICE_START);
+    if (!service.ok()) return service.status();
+    if (StartServiceW(service->get(), 0, nullptr) ||
+        GetLastError() == ERROR_SERVICE_ALREADY_RUNNING) {
+      return absl::OkStatus();
+    }
+    return win32::LastError(absl::StrCat(name, ": StartService"));
+  }
+
+  absl::Status Stop(const std::string& name) override {
+    const auto service = Open(name, SERVICE_STOP);
+    if (!service.ok()) return service.status();
+    SERVICE_STATUS status;
+    if (ControlService(service->get(), SERVICE_CONTROL_STOP, &status) ||
+        GetLastError() == ERROR_SERVICE_NOT_ACTIVE) {
+      return absl::OkStatus();
+    }
+    return win32::LastError(absl::StrCat(name, ": ControlService"));
+  }
+
+ private:
+  absl::StatusOr<UniqueServiceHandle> Open(const std::string& name, DWORD access) {
+    UniqueServiceHandle service(OpenServiceW(manager_.get(), Utf16(name).c_str(), access));
+    if (!service.valid()) return win32::LastError(absl::StrCat("service ", name));
+    return service;
+  }
+
+  void Set(SC_HANDLE service, const char* what, DWORD level, void* info) {
+    if (!ChangeServiceConfig2W(service, level, info)) {
+      refused_->push_back(absl::StrCat(what, ": ", win32::ErrorText(GetLastError())));
+    }
+  }
+
+  void WriteExtras(SC_HANDLE service, const ServiceConfig& config) {
+    std::wstring description = Utf16(config.description);
+    SERVICE_DESCRIPTIONW text{.lpDescription = description.data()};
+    Set(service, "description", SERVICE_CONFIG_DESCRIPTION, &text);
+
+    if (StartTypeOf(config.start_type) == SERVICE_AUTO_START) {
+      SERVICE_DELAYED_AUTO_START_INFO delayed{.fDelayedAutostart = config.start_type ==
+                                                                   StartType::kAutomaticDelayed};
+      Set(service, "delayed start", SERVICE_CONFIG_DELAYED_AUTO_START_INFO, &delayed);
+    }
+
+    SC_ACTION restart{.Type = SC_ACTION_RESTART,
+                      .Delay = static_cast<DWORD>(absl::ToInt64Milliseconds(config.restart_delay))};
+    SERVICE_FAILURE_ACTIONSW actions{};
+    actions.dwResetPeriod = static_cast<DWORD>(absl::ToInt64Seconds(config.failure_reset));
+    actions.cActions = 1;
+    actions.lpsaActions = &restart;
+    Set(service, "failure actions", SERVICE_CONFIG_FAILURE_ACTIONS, &actions);
+    // Without it, an end that reports an error code and STOPPED is no failure to the manager
+    // (https://learn.microsoft.com/windows/win32/api/winsvc/ns-winsvc-service_failure_actions_flag).
+    SERVICE_FAILURE_ACTIONS_FLAG flag{.fFailureActionsOnNonCrashFailures = TRUE};
+    Set(service, "failure actions flag", SERVICE_CONFIG_FAILURE_ACTIONS_FLAG, &flag);
+
+    SERVICE_PRESHUTDOWN_INFO preshutdown{
+        .dwPreshutdownTimeout =
+            static_cast<DWORD>(absl::ToInt64Milliseconds(config.preshutdown_timeout))};
+    Set(service, "preshutdown timeout", SERVICE_CONFIG_PRESHUTDOWN_INFO, &preshutdown);
+
+    SERVICE_SID_INFO sid{.dwServiceSidType = SERVICE_SID_TYPE_UNRESTRICTED};
+    Set(service, "service SID", SERVICE_CONFIG_SERVICE_SID_INFO, &sid);
+
+    std::wstring privileges = MultiString(config.privileges);
+    SERVICE_REQUIRED_PRIVILEGES_INFOW required{.pmszRequiredPrivileges = privileges.data()};
+    Set(service, "required privileges", SERVICE_CONFIG_REQUIRED_PRIVILEGES_INFO, &required);
+  }
+
+  // What cannot be read stays as it is.
+  static void ReadExtras(SC_HANDLE service, ServiceConfig* config) {
+    std::vector<BYTE> buffer;
+    const auto read = [&](DWORD level) {
+      return QueryInto(&buffer, [&](BYTE* data, DWORD size, DWORD* needed) {
+        return QueryServiceConfig2W(service, level, data, size, needed);
+      });
+    };
+    if (read(SERVICE_CONFIG_DESCRIPTION)) {
+      const auto* const text = reinterpret_cast<const SERVICE_DESCRIPTIONW*>(buffer.data());
+      config->description = text->lpDescription != nullptr ? Utf8(text->lpDescription) : "";
+    }
+    if (config->start_type == StartType::kAutomatic &&
+        read(SERVICE_CONFIG_DELAYED_AUTO_START_INFO) &&
+        reinterpret_cast<const SERVICE_DELAYED_AUTO_START_INFO*>(buffer.data())
+            ->fDelayedAutostart) {
+      config->start_type = StartType::kAutomaticDelayed;
+    }
+    if (read(SERVICE_CONFIG_FAILURE_ACTIONS)) {
+      const auto* const actions = reinterpret_cast<const SERVICE_FAILURE_ACTIONSW*>(buffer.data());
+      config->failure_reset = absl::Seconds(actions->dwResetPeriod);
+      config->restart_delay =
+          actions->cActions > 0 && actions->lpsaActions[0].Type == SC_ACTION_RESTART
+              ? absl::Milliseconds(actions->lpsaActions[0].Delay)
+              : absl::ZeroDuration();
+    }
+    if (read(SERVICE_CONFIG_PRESHUTDOWN_INFO)) {
+      config->preshutdown_timeout = absl::Milliseconds(
+          reinterpret_cast<const SERVICE_PRESHUTDOWN_INFO*>(buffer.data())->dwPreshutdownTimeout);
+    }
+    if (read(SERVICE_CONFIG_REQUIRED_PRIVILEGES_INFO)) {
+      config->privileges.clear();
+      const wchar_t* word =
+          reinterpret_cast<const SERVICE_REQUIRED_PRIVILEGES_INFOW*>(buffer.data())
+              ->pmszRequiredPrivileges;
+      for (; word != nullptr && *word != L'\0'; word += wcslen(word) + 1) {
+        config->privileges.push_back(Utf8(word));
+      }
+    }
+  }
+
+  const UniqueServiceHandle manager_;
+  Refused* const refused_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ServiceManager>> OpenServiceManager(Refused* refused) {
+  UniqueServiceHandle manager(
+      OpenSCManagerW(nullptr, nullptr, SC_MANAGER_CONNECT | SC_MANAGER_CREATE_SERVICE));
+  if (!manager.valid()) return win32::LastError("the service control manager");
+  return std::make_unique<Manager>(std::move(manager), refused);
+}
+
+}  // namespace csi_proxy::installer
