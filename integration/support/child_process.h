@@ -14,7 +14,7 @@ namespace csi_proxy::integration {
 // Killed with the object when it still runs.
 class ChildProcess {
  public:
-  // Starts `command`, whose standard error is appended to the file `log`.
+  // Starts `command`, whose standard error, and on Windows output, is appended to the file `log`.
   static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(std::vector<std::string> command,
                                                              const std::string& log);
   ~ChildProcess();
@@ -25,6 +25,8 @@ class ChildProcess {
 
   int64_t pid() const;
   bool Running();
+  // Waits until it ends by itself; the exit code, or -1 when it had to be killed after `limit`.
+  int Wait(absl::Duration limit);
   // Asks it to end, as SIGTERM or Ctrl-Break do, and waits; the exit code, or -1 when it had to be
   // killed after `limit`.
   int Stop(absl::Duration limit);

@@ -51,6 +51,10 @@ bool ChildProcess::Running() { return !state_->Ended(); }
 
 int ChildProcess::Stop(absl::Duration limit) {
   if (!state_->Ended()) kill(state_->pid, SIGTERM);
+  return Wait(limit);
+}
+
+int ChildProcess::Wait(absl::Duration limit) {
   const absl::Time give_up = absl::Now() + limit;
   while (!state_->Ended()) {
     if (absl::Now() < give_up) {

@@ -54,9 +54,11 @@ bool ChildProcess::Running() {
   return WaitForSingleObject(state_->process.get(), 0) == WAIT_TIMEOUT;
 }
 
-int ChildProcess::Stop(absl::Duration limit) {
-  (void)limit;
-  if (Running()) {
+int ChildProcess::Stop(absl::Duration) { return Wait(absl::ZeroDuration()); }
+
+int ChildProcess::Wait(absl::Duration limit) {
+  const DWORD wait = static_cast<DWORD>(absl::ToInt64Milliseconds(limit));
+  if (WaitForSingleObject(state_->process.get(), wait) != WAIT_OBJECT_0) {
     TerminateProcess(state_->process.get(), 1);
     WaitForSingleObject(state_->process.get(), INFINITE);
     return -1;

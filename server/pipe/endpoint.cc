@@ -35,9 +35,12 @@ class Endpoint final : public grpc_endpoint {
 
   static Endpoint* From(grpc_endpoint* endpoint) { return static_cast<Endpoint*>(endpoint); }
 
-  ~Endpoint() {
-    connection_.stream.reset();
-    if (connection_.closed) connection_.closed();
+  ~Endpoint() { NotifyClosed(); }
+
+  // gRPC keeps the endpoint of a broken connection for as long as anybody has the channel: whoever
+  // wants to know of the end must hear of it before.
+  void NotifyClosed() {
+    if (!notified_.exchange(true) && connection_.closed) connection_.closed();
   }
 
   void Ref() { references_.fetch_add(1, std::memory_order_relaxed); }
@@ -86,6 +89,7 @@ class Endpoint final : public grpc_endpoint {
       grpc_slice_buffer_add(read_slices_, grpc_slice_sub_no_ref(read_slice_, 0, bytes));
     } else {
       grpc_slice_unref(read_slice_);
+      NotifyClosed();
       failure = Failure("read", error == ERROR_SUCCESS ? DWORD{ERROR_BROKEN_PIPE} : error);
     }
     grpc_core::ExecCtx::Run(DEBUG_LOCATION, done, failure);
@@ -144,6 +148,7 @@ class Endpoint final : public grpc_endpoint {
 
   void Shutdown() {
     if (!shut_down_.exchange(true)) connection_.stream->Cancel();
+    NotifyClosed();
   }
 
   // On a thread of the IoPort: gRPC wants its contexts below everything it runs.
@@ -157,6 +162,7 @@ class Endpoint final : public grpc_endpoint {
   Connection connection_;
   std::atomic<int> references_ = 1;
   std::atomic<bool> shut_down_ = false;
+  std::atomic<bool> notified_ = false;
 
   grpc_slice_buffer* read_slices_ = nullptr;
   grpc_closure* read_done_ = nullptr;

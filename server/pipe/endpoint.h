@@ -16,7 +16,7 @@ namespace csi_proxy::pipe {
 void Serve(grpc::Server* server, Connection connection);
 
 // A channel over one connection, which is all it ever has: calls fail with UNAVAILABLE once it has
-// ended. `closed` is called then, maybe on another thread.
+// ended. `closed` is called then, on another thread; it must not block.
 std::shared_ptr<grpc::Channel> NewChannel(std::unique_ptr<Stream> stream,
                                           std::function<void()> closed);
 

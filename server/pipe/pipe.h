@@ -121,7 +121,7 @@ struct Connection {
   std::string received;
   // A name of its own, by which the listener knows its peer.
   std::string name;
-  // Called once the handle is closed.
+  // Called once, when the connection has ended or is given up. Must not block.
   std::function<void()> closed;
 };
 

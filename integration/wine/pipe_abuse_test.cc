@@ -1,0 +1,209 @@
+// Hostile clients on a pipe of the shipped program.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+// psapi.h wants it first.
+#include <windows.h>
+// clang-format off
+#include <psapi.h>
+// clang-format on
+
+#include <atomic>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "csi_proxy/filesystem/v1/client.h"
+#include "integration/support/server_process.h"
+#include "server/base/win32.h"
+#include "server/transport/preface.h"
+
+namespace csi_proxy::integration {
+namespace {
+
+constexpr char kPipe[] = R"(\\.\pipe\csi-proxy-filesystem-v1)";
+
+// What a process holds.
+DWORD Handles(const win32::UniqueHandle& process) {
+  DWORD count = 0;
+  EXPECT_TRUE(GetProcessHandleCount(process.get(), &count));
+  return count;
+}
+
+size_t WorkingSet(const win32::UniqueHandle& process) {
+  PROCESS_MEMORY_COUNTERS counters{};
+  EXPECT_TRUE(GetProcessMemoryInfo(process.get(), &counters, sizeof(counters)));
+  return counters.WorkingSetSize;
+}
+
+win32::UniqueHandle Dial() {
+  for (int i = 0; i < 500; ++i) {
+    win32::UniqueHandle pipe(CreateFileW(win32::Utf16(kPipe).c_str(), GENERIC_READ | GENERIC_WRITE,
+                                         0, nullptr, OPEN_EXISTING, 0, nullptr));
+    if (pipe.valid()) return pipe;
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  return win32::UniqueHandle();
+}
+
+bool Send(const win32::UniqueHandle& pipe, absl::string_view data) {
+  DWORD written = 0;
+  return WriteFile(pipe.get(), data.data(), static_cast<DWORD>(data.size()), &written, nullptr) &&
+         written == data.size();
+}
+
+// Reads until the server ends the connection.
+bool Ended(const win32::UniqueHandle& pipe) {
+  char buffer[4096];
+  DWORD read = 0;
+  while (ReadFile(pipe.get(), buffer, sizeof(buffer), &read, nullptr)) {
+  }
+  return true;
+}
+
+class PipeAbuseTest : public testing::Test {
+ protected:
+  void Start(std::vector<std::string> flags) {
+    flags.push_back("--pipe-sddl=D:P(A;;GA;;;WD)");
+    auto server = ServerProcess::Start(flags);
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+    process_.Reset(OpenProcess(PROCESS_QUERY_INFORMATION | PROCESS_VM_READ, FALSE,
+                               static_cast<DWORD>(server_->pid())));
+    ASSERT_TRUE(process_.valid());
+  }
+
+  static absl::Status Call(const filesystem::v1::Client& client) {
+    filesystem::v1::PathExistsRequest request;
+    request.set_path(R"(C:\var\lib\kubelet)");
+    return client.PathExists(request).status();
+  }
+  absl::Status CallOnce() {
+    const auto client = filesystem::v1::Client::Create(server_->client_options());
+    return client.ok() ? Call(*client) : client.status();
+  }
+
+  std::unique_ptr<ServerProcess> server_;
+  win32::UniqueHandle process_;
+};
+
+TEST_F(PipeAbuseTest, AbandonedConnectionsCostLittleAndAreGoneAfterTheDeadline) {
+  constexpr size_t kAbandoned = 2000;
+  Start({"--preface-timeout=20s", "--max-connections=4000"});
+  ASSERT_TRUE(CallOnce().ok());
+  const DWORD handles = Handles(process_);
+  const size_t memory = WorkingSet(process_);
+  std::atomic<bool> stop = false;
+  std::atomic<int> calls = 0;
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 8; ++i) {
+    callers.emplace_back([&] {
+      const auto client = filesystem::v1::Client::Create(server_->client_options());
+      ASSERT_TRUE(client.ok()) << client.status();
+      while (!stop) {
+        const absl::Status status = Call(*client);
+        ASSERT_TRUE(status.ok()) << status;
+        ++calls;
+      }
+    });
+  }
+  std::vector<win32::UniqueHandle> abandoned;
+  while (abandoned.size() < kAbandoned) {
+    abandoned.push_back(Dial());
+    ASSERT_TRUE(abandoned.back().valid()) << abandoned.size();
+  }
+  const size_t grown = WorkingSet(process_) - std::min(memory, WorkingSet(process_));
+  EXPECT_GE(Handles(process_), handles + kAbandoned);
+  RecordProperty("bytes_per_idle_connection", static_cast<int>(grown / kAbandoned));
+  std::cout << grown / kAbandoned << " bytes per idle connection\n";
+  EXPECT_LE(grown / kAbandoned, 20u << 10);
+  for (const auto& pipe : abandoned) EXPECT_TRUE(Ended(pipe));
+  stop = true;
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_GT(calls, 100);
+  const absl::Time give_up = absl::Now() + absl::Seconds(10);
+  while (Handles(process_) > handles + 16 && absl::Now() < give_up) {
+    absl::SleepFor(absl::Milliseconds(50));
+  }
+  EXPECT_LE(Handles(process_), handles + 16) << "no handle leaks";
+}
+
+TEST_F(PipeAbuseTest, ClientsThatVanishMidCallLeakNothing) {
+  Start({});
+  ASSERT_TRUE(CallOnce().ok());
+  ASSERT_TRUE(server_->InjectFault("operation: 'filesystem.Exists' latency_ms: 50").ok());
+  for (int i = 0; i < 10; ++i) (void)CallOnce();
+  const DWORD handles = Handles(process_);
+  // The headers of a call and no end of it, then silence for ever.
+  const std::string settings("\0\0\0\4\0\0\0\0\0", 9);
+  for (int i = 0; i < 200; ++i) {
+    const win32::UniqueHandle pipe = Dial();
+    ASSERT_TRUE(pipe.valid()) << i;
+    ASSERT_TRUE(Send(pipe, absl::StrCat(transport::kHttp2Preface, settings)));
+  }
+  const absl::Time give_up = absl::Now() + absl::Seconds(10);
+  while (Handles(process_) > handles + 16 && absl::Now() < give_up) {
+    absl::SleepFor(absl::Milliseconds(50));
+  }
+  EXPECT_LE(Handles(process_), handles + 16);
+  EXPECT_TRUE(CallOnce().ok());
+}
+
+TEST_F(PipeAbuseTest, GarbageEndsItsConnectionAndNothingElse) {
+  Start({});
+  std::mt19937 random(42);
+  const auto noise = [&random](size_t size) {
+    std::string bytes(size, '\0');
+    for (char& byte : bytes) byte = static_cast<char>(random());
+    return bytes;
+  };
+  const std::string preface(transport::kHttp2Preface);
+  const std::string settings("\0\0\0\4\0\0\0\0\0", 9);
+  const std::string oversized("\xff\xff\xff\0\0\0\0\0\1", 9);
+  const std::string headers("\0\0\1\1\4\0\0\0\1\x82", 10);
+  for (int i = 0; i < 20; ++i) {
+    const std::string inputs[] = {
+        noise(1 + random() % 4096),
+        preface + noise(1 + random() % 4096),
+        preface + settings + noise(1 + random() % 4096),
+        preface + settings + oversized,
+        preface + settings + headers + noise(64),
+        preface.substr(0, random() % preface.size()) + "x",
+    };
+    for (const std::string& input : inputs) {
+      const win32::UniqueHandle pipe = Dial();
+      ASSERT_TRUE(pipe.valid());
+      // The server may end it while it is still being written to.
+      (void)Send(pipe, input);
+    }
+    ASSERT_TRUE(CallOnce().ok()) << i;
+  }
+  // Streams opened and reset as fast as the pipe takes them.
+  const win32::UniqueHandle pipe = Dial();
+  std::string resets = preface + settings;
+  for (uint32_t stream = 1; stream < 20001; stream += 2) {
+    const char id[4] = {static_cast<char>(stream >> 24), static_cast<char>(stream >> 16),
+                        static_cast<char>(stream >> 8), static_cast<char>(stream)};
+    absl::StrAppend(&resets, absl::string_view("\0\0\1\1\5", 5), absl::string_view(id, 4), "\x82",
+                    absl::string_view("\0\0\4\3\0", 5), absl::string_view(id, 4),
+                    absl::string_view("\0\0\0\x8", 4));
+  }
+  (void)Send(pipe, resets);
+  EXPECT_TRUE(CallOnce().ok());
+}
+
+TEST_F(PipeAbuseTest, AHundredMegabyteMessageIsRefused) {
+  Start({});
+  const auto client = filesystem::v1::Client::Create(server_->client_options());
+  ASSERT_TRUE(client.ok()) << client.status();
+  filesystem::v1::PathExistsRequest request;
+  request.set_path(std::string(100 << 20, 'x'));
+  const absl::Status status = client->PathExists(request).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status.code();
+  EXPECT_TRUE(CallOnce().ok());
+  EXPECT_LT(WorkingSet(process_), size_t{100} << 20);
+}
+
+}  // namespace
+}  // namespace csi_proxy::integration

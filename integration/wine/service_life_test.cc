@@ -1,0 +1,197 @@
+// The life of the Windows service under the service control manager, from its installation to its
+// removal, with the shipped programs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "csi_proxy/disk/v1/client.h"
+#include "csi_proxy/filesystem/v1/client.h"
+#include "integration/support/child_process.h"
+#include "server/base/win32.h"
+
+namespace csi_proxy::integration {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+constexpr char kOpenToAll[] = "--pipe-sddl=D:P(A;;GA;;;WD)";
+
+std::string ReadFile(const fs::path& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+class ServiceLifeTest : public testing::Test {
+ protected:
+  ServiceLifeTest() : directory_(NewTestDirectory()) {
+    fs::copy_file(CSI_PROXY_BINARY, Program());
+    Run({"uninstall"});
+  }
+  ~ServiceLifeTest() override {
+    Run({"uninstall"});
+    std::error_code ignored;
+    fs::remove_all(directory_, ignored);
+  }
+
+  fs::path Program() const { return directory_ / "csi-proxy.exe"; }
+  std::string Log() const { return ReadFile(directory_ / "csi-proxy.log"); }
+
+  // Runs a program to its end; its exit code, and what it said in `said_`.
+  int Execute(std::vector<std::string> command) {
+    const std::string output = (directory_ / "output").string();
+    fs::remove(output);
+    auto child = ChildProcess::Start(std::move(command), output);
+    EXPECT_TRUE(child.ok()) << child.status();
+    const int code = (*child)->Wait(absl::Seconds(60));
+    said_ = ReadFile(output);
+    return code;
+  }
+  int Run(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), CSI_PROXY_SERVICE_BINARY);
+    return Execute(std::move(arguments));
+  }
+  void InstallAndStart() {
+    ASSERT_EQ(Run({"install", "--binary", Program().string(), "--", "--host=simulated", "-v=2",
+                   "-logtostderr=false", "-log_file=" + (directory_ / "csi-proxy.log").string(),
+                   kOpenToAll}),
+              0)
+        << said_;
+    ASSERT_EQ(Run({"start"}), 0) << said_ << Log();
+  }
+
+  static absl::Status Call() {
+    auto client =
+        filesystem::v1::Client::Create({.mode = Mode::kRemote, .socket_dir = "", .call = {}});
+    if (!client.ok()) return client.status();
+    filesystem::v1::PathExistsRequest request;
+    request.set_path(R"(C:\var\lib\kubelet)");
+    return client->PathExists(request).status();
+  }
+
+  const fs::path directory_;
+  std::string said_;
+};
+
+TEST_F(ServiceLifeTest, InstallsStartsServesStopsAndGoes) {
+  InstallAndStart();
+  // Running means serving: the very first call succeeds.
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(Call().ok()) << i;
+  ASSERT_EQ(Run({"status"}), 0);
+  EXPECT_THAT(said_, HasSubstr("service csi-proxy is running"));
+  EXPECT_THAT(said_, HasSubstr("pipes that answer:   23"));
+  EXPECT_EQ(Run({"start"}), 0) << "again";
+  EXPECT_THAT(said_, HasSubstr("runs already"));
+  ASSERT_EQ(Run({"stop"}), 0) << said_;
+  EXPECT_THAT(Log(), HasSubstr("stopping on service stop"));
+  EXPECT_TRUE(absl::IsUnavailable(Call()));
+  ASSERT_EQ(Run({"uninstall"}), 0) << said_;
+  EXPECT_EQ(Run({"status"}), 1);
+}
+
+TEST_F(ServiceLifeTest, CallsUnderWayFinishWhenTheServiceStops) {
+  InstallAndStart();
+  auto client = disk::v1::Client::Create({.mode = Mode::kRemote, .socket_dir = "", .call = {}});
+  ASSERT_TRUE(client.ok()) << client.status();
+  std::atomic<bool> stop = false;
+  std::atomic<int> succeeded = 0, refused = 0, lost = 0;
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 8; ++i) {
+    callers.emplace_back([&] {
+      while (!stop) {
+        // A call that the service has begun is answered; a later one is refused, never cut off.
+        const auto status = client->Rescan({}, {.timeout = absl::Seconds(2)}).status();
+        if (status.ok()) {
+          ++succeeded;
+        } else if (absl::IsUnavailable(status)) {
+          ++refused;
+          absl::SleepFor(absl::Milliseconds(20));
+        } else {
+          ADD_FAILURE() << status;
+          ++lost;
+        }
+      }
+    });
+  }
+  absl::SleepFor(absl::Milliseconds(500));
+  ASSERT_EQ(Run({"stop"}), 0) << said_;
+  const int before = succeeded;
+  EXPECT_GT(before, 0);
+  // The same client goes on when the service is back.
+  ASSERT_EQ(Run({"start"}), 0) << said_;
+  const absl::Time give_up = absl::Now() + absl::Seconds(20);
+  while (succeeded < before + 100 && absl::Now() < give_up) absl::SleepFor(absl::Milliseconds(10));
+  stop = true;
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_GE(succeeded, before + 100);
+  EXPECT_EQ(lost, 0);
+}
+
+TEST_F(ServiceLifeTest, AGoodUpgradeServesAndABrokenOneIsRolledBack) {
+  InstallAndStart();
+  const fs::path next = directory_ / "next.exe";
+  // The same program with other bytes at its end, which Windows does not mind.
+  fs::copy_file(CSI_PROXY_BINARY, next);
+  std::ofstream(next, std::ios::app | std::ios::binary) << "next";
+  ASSERT_EQ(Run({"upgrade", "--binary", next.string()}), 0) << said_;
+  EXPECT_EQ(fs::file_size(Program()), fs::file_size(next));
+  EXPECT_TRUE(Call().ok());
+
+  const fs::path broken = directory_ / "broken.exe";
+  std::ofstream(broken, std::ios::binary) << "this is no program";
+  EXPECT_EQ(Run({"upgrade", "--timeout=10s", "--binary", broken.string()}), 1);
+  EXPECT_THAT(said_, HasSubstr("the old program is back"));
+  EXPECT_EQ(fs::file_size(Program()), fs::file_size(next));
+  EXPECT_TRUE(Call().ok());
+
+  // A program that runs and is no csi-proxy.
+  fs::copy_file(CSI_PROXY_SERVICE_BINARY, broken, fs::copy_options::overwrite_existing);
+  EXPECT_EQ(Run({"upgrade", "--timeout=10s", "--binary", broken.string()}), 1);
+  EXPECT_THAT(said_, HasSubstr("the old program is back"));
+  EXPECT_TRUE(Call().ok());
+}
+
+TEST_F(ServiceLifeTest, AServiceThatCannotStartSaysWhy) {
+  ASSERT_EQ(Run({"install", "--binary", Program().string(), "--", "--no-such-flag"}), 0) << said_;
+  EXPECT_EQ(Run({"start"}), 1);
+  EXPECT_THAT(said_, HasSubstr("exit code 2: a flag is wrong"));
+}
+
+// As the README of the Go service has it, under the other name that bootstraps use.
+TEST_F(ServiceLifeTest, AServiceMadeByHandRunsAndIsTakenOver) {
+  const std::string log = (directory_ / "csi-proxy.log").string();
+  ASSERT_EQ(
+      Execute({"sc.exe", "create", "csiproxy",
+               absl::StrCat("binPath=", Program().string(),
+                            " -windows-service --host=simulated -logtostderr=false -log_file=", log,
+                            " ", kOpenToAll)}),
+      0)
+      << said_;
+  ASSERT_EQ(Execute({"sc.exe", "start", "csiproxy"}), 0) << said_;
+  const absl::Time give_up = absl::Now() + absl::Seconds(20);
+  while (!Call().ok() && absl::Now() < give_up) absl::SleepFor(absl::Milliseconds(50));
+  EXPECT_TRUE(Call().ok());
+  // Found without being named, and its flags are kept.
+  ASSERT_EQ(Run({"install", "--binary", Program().string()}), 0) << said_;
+  EXPECT_THAT(said_, HasSubstr("change service csiproxy"));
+  ASSERT_EQ(Run({"stop"}), 0) << said_;
+  ASSERT_EQ(Run({"start"}), 0) << said_;
+  EXPECT_TRUE(Call().ok());
+  ASSERT_EQ(Run({"status"}), 0);
+  EXPECT_THAT(said_, HasSubstr(log));
+  ASSERT_EQ(Run({"uninstall"}), 0) << said_;
+}
+
+}  // namespace
+}  // namespace csi_proxy::integration
