@@ -8,7 +8,7 @@ Executor::Executor(Limits limits) : limits_(limits) {}
 
 Executor::~Executor() {
   {
-    std::lock_guard lock(mutex_);
+    std::lock_guard<Mutex> lock(mutex_);
     stopping_ = true;
   }
   work_arrived_.notify_all();
@@ -17,7 +17,7 @@ Executor::~Executor() {
 
 absl::Status Executor::Submit(Task* task) {
   {
-    std::lock_guard lock(mutex_);
+    std::lock_guard<Mutex> lock(mutex_);
     // An idle thread that has been woken but has not run yet still counts as idle: what is queued
     // beyond the idle threads needs a thread of its own.
     if (queued_ >= idle_ && threads_.size() < limits_.max_threads) {
@@ -36,12 +36,12 @@ absl::Status Executor::Submit(Task* task) {
 }
 
 size_t Executor::queued() const {
-  std::lock_guard lock(mutex_);
+  std::lock_guard<Mutex> lock(mutex_);
   return queued_;
 }
 
 void Executor::Work() {
-  std::unique_lock lock(mutex_);
+  std::unique_lock<Mutex> lock(mutex_);
   while (true) {
     ++idle_;
     work_arrived_.wait(lock, [this] { return head_ != nullptr || stopping_; });

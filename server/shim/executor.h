@@ -2,13 +2,12 @@
 // that move bytes never wait for a disk, and a flood of calls is refused instead of piling up.
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "server/base/condition.h"
 
 namespace csi_proxy::shim {
 
@@ -53,8 +52,8 @@ class Executor {
   void Work();
 
   const Limits limits_;
-  mutable std::mutex mutex_;
-  std::condition_variable work_arrived_;
+  mutable Mutex mutex_;
+  Condition work_arrived_;
   Task* head_ = nullptr;
   Task** tail_ = &head_;
   size_t queued_ = 0;

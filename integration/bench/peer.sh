@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Measures csi-proxy.exe against the Go server it replaces, under Wine, in turns in one run. Leave the
+# machine alone meanwhile.
+#
+#   integration/bench/peer.sh [SECONDS_PER_TURN [TURNS]]
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+scripts/install-packages.sh --windows
+scripts/build-windows-deps.sh
+cmake --preset windows >/dev/null
+ninja -C build/windows csi-proxy >/dev/null
+out=$PWD/build/peer
+mkdir -p "$out"
+(
+  cd integration/bench/peer
+  export GOFLAGS=-mod=mod CGO_ENABLED=0
+  GOOS=windows go build -ldflags='-s -w' -o "$out/csi-proxy-go.exe" github.com/kubernetes-csi/csi-proxy/cmd/csi-proxy
+  GOOS=windows go build -o "$out/load.exe" ./load
+  go build -o "$out/peer" .
+)
+cp build/windows/server/csi-proxy.exe "$out/csi-proxy-cpp.exe"
+"$out/peer" "$PWD/integration/wine/run" "$out/csi-proxy-cpp.exe" "$out/csi-proxy-go.exe" "$out/load.exe" "$@"
