@@ -1,13 +1,28 @@
 #!/usr/bin/env bash
 # Installs what the build and the tests need from Debian 12. Does nothing when all of it is there.
+#
+#   scripts/install-packages.sh              the Linux build and its tests
+#   scripts/install-packages.sh --fuzz       also the fuzzers'
+#   scripts/install-packages.sh --windows    also the Windows build and its tests under Wine
 set -euo pipefail
 
 packages=(
   build-essential ca-certificates ccache cmake git jq lld ninja-build pkg-config
   libgrpc++-dev libgrpc-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev libprotoc-dev
-  libabsl-dev libboost-program-options-dev libspdlog-dev prometheus-cpp-dev libcivetweb-dev libgtest-dev libgmock-dev libbenchmark-dev
+  libabsl-dev libboost-program-options-dev libspdlog-dev libgtest-dev libgmock-dev libbenchmark-dev
+  prometheus-cpp-dev libcivetweb-dev
 )
-if [[ "${1:-}" == --fuzz ]]; then packages+=(clang libclang-rt-14-dev llvm); fi
+for group in "$@"; do
+  case $group in
+    --fuzz) packages+=(clang libclang-rt-14-dev llvm) ;;
+    --windows)
+      packages+=(g++-mingw-w64-x86-64-posix libz-mingw-w64-dev curl xz-utils wine wine64)
+      # Any Go will do for the legacy clients.
+      command -v go >/dev/null || packages+=(golang-go)
+      ;;
+    *) echo "unknown option $group" >&2; exit 2 ;;
+  esac
+done
 
 missing=()
 for package in "${packages[@]}"; do

@@ -1,27 +1,45 @@
 #!/usr/bin/env bash
-# Installs, builds and tests everything on a fresh machine: unit and integration tests, then the
-# quick start. Ends with one count.
+# Installs, builds and tests everything on a fresh machine: unit and integration tests on Linux, the
+# quick start, the Windows programs under Wine, and the released Go clients against them. Ends with
+# one count.
 #
-#   scripts/test.sh            the release build
-#   scripts/test.sh --asan     under AddressSanitizer and UndefinedBehaviorSanitizer as well
-#   scripts/test.sh --tsan     under ThreadSanitizer as well
-#   scripts/test.sh --fuzz     with the fuzzers, a minute each, as well
+#   scripts/test.sh                 all of that
+#   scripts/test.sh --no-windows    without what needs mingw-w64 and Wine
+#   scripts/test.sh --asan          under AddressSanitizer and UndefinedBehaviorSanitizer as well
+#   scripts/test.sh --tsan          under ThreadSanitizer as well
+#   scripts/test.sh --fuzz          with the fuzzers, a minute each, as well
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-scripts/install-packages.sh
 presets=(release)
 fuzz=no
+windows=yes
 for argument in "$@"; do
   case $argument in
     --asan | --tsan) presets+=("${argument#--}") ;;
     --fuzz) fuzz=yes ;;
+    --no-windows) windows=no ;;
     *) echo "unknown option $argument" >&2; exit 2 ;;
   esac
 done
+scripts/install-packages.sh
 
 passed=0
 failed=0
+# One more thing that either succeeds or does not.
+check() {
+  echo "== $1"
+  shift
+  if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+}
+# What ctest said in a file.
+count() {
+  local bad all
+  read -r bad all <<<"$(sed -nE 's/.* ([0-9]+) tests failed out of ([0-9]+).*/\1 \2/p' "$1")"
+  passed=$((passed + ${all:-1} - ${bad:-1}))
+  failed=$((failed + ${bad:-1}))
+}
+
 for preset in "${presets[@]}"; do
   echo "== $preset"
   cmake --preset "$preset" >/dev/null
@@ -33,10 +51,7 @@ for preset in "${presets[@]}"; do
   reports=build/$preset/reports
   rm -rf "$reports" && mkdir -p "$reports"
   ctest --preset "$preset" --parallel 2 | tee "$log" || true
-  tests=$(sed -nE 's/.* ([0-9]+) tests failed out of ([0-9]+).*/\1 \2/p' "$log")
-  read -r bad all <<<"${tests:-1 1}"
-  passed=$((passed + all - bad))
-  failed=$((failed + bad))
+  count "$log"
   for report in "$reports"/*; do
     [[ -e $report ]] || continue
     head -60 "$report"
@@ -44,13 +59,20 @@ for preset in "${presets[@]}"; do
   done
 done
 
-echo "== quick start"
-if scripts/quickstart.sh; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+check "quick start" scripts/quickstart.sh
 
-if [[ $fuzz == yes ]]; then
-  echo "== fuzzers"
-  if scripts/fuzz.sh 60; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+if [[ $windows == yes ]]; then
+  echo "== Windows programs under Wine"
+  scripts/install-packages.sh --windows
+  scripts/build-windows-deps.sh
+  cmake --preset windows >/dev/null
+  ninja -C build/windows
+  ctest --test-dir build/windows --output-on-failure | tee build/windows/ctest.log || true
+  count build/windows/ctest.log
+  check "released Go clients" integration/legacy_go/run.sh
 fi
+
+if [[ $fuzz == yes ]]; then check "fuzzers" scripts/fuzz.sh 60; fi
 
 echo "$passed passed, $failed failed"
 [[ $failed -eq 0 ]]

@@ -137,6 +137,7 @@ func main() {
 	must(err)
 	must(keeper.Start())
 	defer in.Close()
+	time.Sleep(3 * time.Second)
 	servers := []*server{ours, theirs}
 	for turn := 0; turn < turns; turn++ {
 		// Each first in turn: both have the same pipe names, so only one runs at a time.

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# The Go clients of three releases, unchanged, make every call of the table of cases on csi-proxy.exe
+# under Wine, 20 times in a row.
+#
+#   integration/legacy_go/run.sh [ROUNDS]
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+rounds=${1:-20}
+out=$PWD/build/legacy_go
+wine=$PWD/integration/wine/run
+mkdir -p "$out"
+ninja -C build/release dump_cases >/dev/null
+build/release/integration/dump_cases >"$out/cases.json"
+
+finish() {
+  local code=$?
+  # A program under Wine is a process of its own name; the shell's child only waits for it.
+  pkill -f "$out/csi-proxy.exe" || true
+  exit $code
+}
+trap finish EXIT
+# While something runs, Wine does not start anew for each program.
+tail -f /dev/null --pid=$$ 2>/dev/null | "$wine" cmd.exe /c pause >/dev/null 2>&1 &
+cp build/windows/server/csi-proxy.exe "$out/csi-proxy.exe"
+
+failed=0
+for release in v1.0.2 v1.1.3 v1.3.0; do
+  (cd "integration/legacy_go/$release" && GOFLAGS=-mod=mod CGO_ENABLED=0 GOOS=windows GOARCH=amd64 \
+    go build -o "$out/$release.exe" .)
+  # A new service each: the first call after its start is the release's own.
+  "$wine" "$out/csi-proxy.exe" --host=simulated '--pipe-sddl=D:P(A;;GA;;;WD)' 2>"$out/$release.server.log" &
+  for _ in $(seq 1 300); do
+    ! grep -q ' serves ' "$out/$release.server.log" || break
+    sleep 0.1
+  done
+  if timeout 600 "$wine" "$out/$release.exe" -cases "Z:$out/cases.json" -rounds "$rounds" >"$out/$release.log" 2>&1; then
+    echo "client $release: $(tail -1 "$out/$release.log")"
+  else
+    failed=1
+    echo "client $release FAILED:"
+    tail -20 "$out/$release.log" "$out/$release.server.log"
+  fi
+  pkill -f "$out/csi-proxy.exe"
+  sleep 1
+done
+exit $failed
