@@ -15,8 +15,6 @@ if(CSI_PROXY_SANITIZE)
   add_compile_options(-fsanitize=${CSI_PROXY_SANITIZE} -fno-omit-frame-pointer
                       -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${CSI_PROXY_SANITIZE})
-  # GCC 12 warns of bounds in code that the sanitizers have put in.
-  list(REMOVE_ITEM CSI_PROXY_WARNINGS -Werror)
 endif()
 if(CSI_PROXY_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)

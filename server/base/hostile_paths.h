@@ -21,6 +21,7 @@ struct HostilePath {
 };
 
 inline std::vector<HostilePath> HostilePaths() {
+  using std::string_literals::operator""s;
   constexpr auto kOk = absl::StatusCode::kOk;
   constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
   constexpr auto kDenied = absl::StatusCode::kPermissionDenied;
@@ -113,9 +114,9 @@ inline std::vector<HostilePath> HostilePaths() {
   for (const char* rest : {"a\nb", "a\rb", "a\tb", "\x01", "a\x1F", "\x7F", "a\x08", "\x1B[2J"}) {
     below(rest, kInvalid, "control character");
   }
-  all.push_back({root + std::string("\\a\0b", 4), kInvalid, "NUL"});
-  all.push_back({std::string("C:\\var\\lib\\kubelet\\a\0..\\..\\Windows", 36), kInvalid, "NUL"});
-  all.push_back({std::string("\0", 1), kInvalid, "NUL"});
+  all.push_back({root + "\\a\0b"s, kInvalid, "NUL"});
+  all.push_back({"C:\\var\\lib\\kubelet\\a\0..\\..\\Windows"s, kInvalid, "NUL"});
+  all.push_back({"\0"s, kInvalid, "NUL"});
   // Bytes that are no text.
   for (const char* rest :
        {"\xFF", "\xC0\xAE\xC0\xAE", "\xE0\x80\xAF", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xC3",
