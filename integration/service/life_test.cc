@@ -1,5 +1,6 @@
 // Starting, stopping, restarting.
 #include <signal.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <thread>
@@ -99,9 +100,25 @@ TEST(LifeTest, AKilledServersSocketsAreTakenOver) {
   EXPECT_TRUE(PathExists(*files, absl::StrCat(kRoot, "a")).ok());
 }
 
-// Passwords and CHAP secrets of every kind of call, good and bad, appear nowhere.
-TEST(LifeTest, NoSecretReachesTheLogOrADump) {
-  const auto server = ServerProcess::Start({"-v=9"});
+// What a shell command prints.
+std::string OutputOf(const std::string& command) {
+  FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
+  std::string output;
+  char buffer[4096];
+  while (const size_t n = fread(buffer, 1, sizeof(buffer), pipe)) output.append(buffer, n);
+  pclose(pipe);
+  return output;
+}
+
+class SecretsTest : public testing::TestWithParam<const char*> {};
+
+// Passwords and CHAP secrets of every kind of call, good and bad, appear nowhere: not in the log,
+// in either format and at every verbosity, not in the audit, not in the metrics, not in an answer.
+TEST_P(SecretsTest, ReachNoSink) {
+  const std::string port = absl::StrCat(20000 + getpid() % 20000);
+  const auto server =
+      ServerProcess::Start({"-v=9", absl::StrCat("--log-format=", GetParam()),
+                            absl::StrCat("--metrics-bind-address=127.0.0.1:", port)});
   ASSERT_TRUE(server.ok()) << server.status();
   const std::string flags = absl::StrCat(" --socket-dir=", (*server)->directory());
   const std::string ctl = CSI_PROXYCTL_BINARY;
@@ -115,18 +132,23 @@ TEST(LifeTest, NoSecretReachesTheLogOrADump) {
           R"( iscsi ConnectTarget --target-portal.target-address=10.0.0.5 --iqn=iqn.2026-01.example.storage:chap --auth-type=ONE_WAY_CHAP --chap-username=node-1 --chap-secret=Wr0ngChapKey)",
           R"( iscsi ConnectTarget --target-portal.target-address=10.0.0.5 --iqn=iqn.2026-01.example.storage:chap --auth-type=ONE_WAY_CHAP --chap-username=node-1 --chap-secret=short1)",
           R"( iscsi SetMutualChapSecret --mutualchapsecret=MutualKey1234)", R"( sim DumpState)"}) {
-    FILE* const pipe = popen((ctl + arguments + flags + " 2>&1").c_str(), "r");
-    char buffer[4096];
-    while (const size_t n = fread(buffer, 1, sizeof(buffer), pipe)) output.append(buffer, n);
-    pclose(pipe);
+    absl::StrAppend(&output, OutputOf(ctl + arguments + flags));
   }
-  EXPECT_TRUE(absl::StrContains((*server)->Log(), "NewSmbGlobalMapping")) << "calls are logged";
+  const std::string metrics =
+      OutputOf(absl::StrCat("bash -c 'exec 3<>/dev/tcp/127.0.0.1/", port,
+                            "; printf \"GET /metrics HTTP/1.0\\r\\n\\r\\n\" >&3; cat <&3'"));
+  EXPECT_TRUE(absl::StrContains(metrics, "grpc_method=\"NewSmbGlobalMapping\"")) << metrics;
+  absl::StrAppend(&output, metrics);
+  EXPECT_TRUE(absl::StrContains((*server)->Log(), "password=")) << "calls are audited";
+  EXPECT_TRUE(absl::StrContains((*server)->Log(), "csi-proxy-iscsi-v1alpha2"));
   for (const char* secret : {"correct horse", "Wr0ngSecret", "Wr0ngChapKey", "short1",
                              "MutualKey1234", "one-way-secret", "mutual-secret1"}) {
     EXPECT_FALSE(absl::StrContains((*server)->Log(), secret)) << secret;
     EXPECT_FALSE(absl::StrContains(output, secret)) << secret;
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(LogFormats, SecretsTest, testing::Values("text", "json"));
 
 }  // namespace
 }  // namespace csi_proxy::integration
