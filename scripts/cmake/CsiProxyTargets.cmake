@@ -64,6 +64,15 @@ function(csi_proxy_header_library name)
   target_link_libraries(${name} INTERFACE ${ARG_DEPS})
 endfunction()
 
+# csi_proxy_version_resource(PROGRAM DESCRIPTION): what Windows shows of a program's file.
+function(csi_proxy_version_resource PROGRAM DESCRIPTION)
+  if(WIN32)
+    configure_file(${PROJECT_SOURCE_DIR}/scripts/cmake/version.rc.in
+                   ${CMAKE_CURRENT_BINARY_DIR}/${PROGRAM}.rc @ONLY)
+    target_sources(${PROGRAM} PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/${PROGRAM}.rc)
+  endif()
+endfunction()
+
 # csi_proxy_test(NAME SRCS a_test.cc ... [DEPS target ...] [TIMEOUT seconds] [ENV "K=V" ...])
 # A GoogleTest binary, each of whose tests is a ctest test of its own; under Wine, where a start takes
 # long and pipes have one namespace, the binary is one test, and runs alone.
