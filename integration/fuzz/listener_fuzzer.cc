@@ -1,0 +1,76 @@
+// Bytes from a hostile client, fed to the real listener and the gRPC server behind it over a real
+// socket. Half of the inputs get the HTTP/2 preface and SETTINGS first, so that they reach gRPC.
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "server/host/simulated/node.h"
+#include "server/host/simulated/scenario.h"
+#include "server/options.h"
+#include "server/registration.h"
+#include "server/server.h"
+#include "server/transport/preface.h"
+
+namespace {
+
+using namespace csi_proxy;  // NOLINT: a program of its own
+
+// The service, made once. Never destroyed.
+struct Service {
+  std::string directory;
+  std::unique_ptr<host::simulated::Node> node;
+  std::unique_ptr<Server> server;
+
+  Service() {
+    char pattern[] = "/tmp/csi-proxy-fuzz-XXXXXX";
+    directory = mkdtemp(pattern);
+    node = *host::simulated::LoadScenario(host::simulated::DefaultScenarioText(), "default");
+    Options options;
+    options.host = HostKind::kSimulated;
+    options.place.socket_dir = directory;
+    options.api_versions = {"volume/v1"};
+    options.working_dirs = {R"(C:\var\lib\kubelet)"};
+    server = *Server::Start(options, node.get(), {});
+  }
+};
+
+bool Send(int fd, absl::string_view bytes) {
+  return send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static Service* const service = new Service();
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string path = service->directory + "/csi-proxy-volume-v1.sock";
+  strncpy(address.sun_path, path.c_str(), sizeof(address.sun_path) - 1);
+  // A service that no longer takes connections has been killed by an earlier input.
+  if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) abort();
+  absl::string_view bytes(reinterpret_cast<const char*>(data), size);
+  bool open = true;
+  if (!bytes.empty() && bytes[0] % 2 == 1) {
+    constexpr absl::string_view kSettings("\0\0\0\4\0\0\0\0\0", 9);
+    open = Send(fd, transport::kHttp2Preface) && Send(fd, kSettings);
+    bytes.remove_prefix(1);
+  }
+  if (open && Send(fd, bytes)) {
+    // What it has read it answers, or ends; the rest of the input's work is done by then.
+    shutdown(fd, SHUT_WR);
+    timeval limit{.tv_sec = 0, .tv_usec = 20'000};
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+    char buffer[4096];
+    while (recv(fd, buffer, sizeof(buffer), 0) > 0) {
+    }
+  }
+  close(fd);
+  return 0;
+}
