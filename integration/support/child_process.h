@@ -14,7 +14,7 @@ namespace csi_proxy::integration {
 // Killed with the object when it still runs.
 class ChildProcess {
  public:
-  // Starts `command`, whose standard error, and on Windows output, is appended to the file `log`.
+  // Starts `command`, whose output is appended to the file `log`.
   static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(std::vector<std::string> command,
                                                              const std::string& log);
   ~ChildProcess();
