@@ -15,8 +15,6 @@ if(CSI_PROXY_SANITIZE)
   add_compile_options(-fsanitize=${CSI_PROXY_SANITIZE} -fno-omit-frame-pointer
                       -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${CSI_PROXY_SANITIZE})
-  # GCC 12 takes what the sanitizers put into the standard library's templates for uninitialised.
-  list(APPEND CSI_PROXY_WARNINGS -Wno-maybe-uninitialized)
 endif()
 if(CSI_PROXY_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
