@@ -70,9 +70,13 @@ absl::Status Serve(const Options& options, Supervisor& supervisor) {
 }
 
 // The whole life of the service; returns an ExitCode.
-int Run(const absl::StatusOr<Options>& options, Supervisor& supervisor) {
+int Run(const absl::StatusOr<Options>& options, bool as_service, Supervisor& supervisor) {
+  observability::LogOptions fallback;
+  fallback.to_event_log = as_service;
   absl::Status status = options.status();
   if (status.ok()) status = observability::InitLogging(options->log);
+  // What is wrong with the flags or the log file is said where a service's failures are looked for.
+  if (!status.ok()) (void)observability::InitLogging(fallback);
   if (status.ok()) status = Serve(*options, supervisor);
   if (status.ok()) return kExitOk;
   spdlog::error("cannot start: {}", std::string(status.message()));
@@ -96,7 +100,8 @@ int Main(int argc, char** argv) {
   }
   int exit_code = kExitOk;
   const absl::Status supervised = RunSupervised(
-      as_service, [&](Supervisor& supervisor) { return Run(options, supervisor); }, &exit_code);
+      as_service, [&](Supervisor& supervisor) { return Run(options, as_service, supervisor); },
+      &exit_code);
   if (supervised.ok()) return exit_code;
   std::cerr << "csi-proxy: " << supervised.message() << "\n";
   return kExitUsage;
