@@ -48,7 +48,9 @@ class AllRpcsTest : public testing::TestWithParam<const Binding*> {
   }
   static void TearDownTestSuite() {
     const int code = server_->Stop(absl::Seconds(20));
-    if (ChildProcess::kCanAsk) EXPECT_EQ(code, 0) << "a stop is clean";
+    if (ChildProcess::kCanAsk) {
+      EXPECT_EQ(code, 0) << "a stop is clean";
+    }
     delete server_;
   }
 
