@@ -21,6 +21,9 @@ namespace {
 
 using transport::PipeServer;
 
+// How long an answer may take to its client when the service stops.
+constexpr absl::Duration kAnswersTravel = absl::Milliseconds(50);
+
 // Which of the released versions the options ask for. An option that matches none is an error: a
 // pipe that a driver waits for would silently be missing.
 absl::Status Select(const Options& options, std::vector<shim::VersionedService>* services) {
@@ -135,6 +138,11 @@ class Server::Impl {
     // what matters is that the calls under way are answered.
     gate_.Shut();
     gate_.AwaitEmpty(absl::Now() + grace);
+    if (listener_ != nullptr) {
+      // The last answers, and the refusals of calls that came too late, are still on their way.
+      absl::SleepFor(std::min(grace, kAnswersTravel));
+      listener_->CloseLive();
+    }
     std::vector<std::thread> shutdowns;
     shutdowns.reserve(pipes_.size());
     for (const auto& pipe : pipes_) {

@@ -2,8 +2,10 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <thread>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -31,6 +33,33 @@ TEST(LifeTest, AStopLetsCallsUnderWayFinish) {
   for (const auto& entry : std::filesystem::directory_iterator((*server)->directory())) {
     EXPECT_NE(entry.path().extension(), ".sock") << entry.path();
   }
+}
+
+// A call is answered, or refused so that its caller tries again; none is cut off.
+TEST(LifeTest, AStopUnderLoadCancelsNoCall) {
+  const auto server = ServerProcess::Start();
+  ASSERT_TRUE(server.ok()) << server.status();
+  ClientOptions options = (*server)->client_options();
+  options.connect_timeout = absl::Milliseconds(50);
+  std::atomic<bool> stop = false;
+  std::atomic<int> answered = 0;
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 8; ++i) {
+    callers.emplace_back([&] {
+      const auto files = filesystem::v1::Client::Create(options);
+      ASSERT_TRUE(files.ok()) << files.status();
+      while (!stop) {
+        const absl::Status status = PathExists(*files, absl::StrCat(kRoot, "a")).status();
+        EXPECT_TRUE(status.ok() || absl::IsUnavailable(status)) << status;
+        if (status.ok()) ++answered;
+      }
+    });
+  }
+  absl::SleepFor(absl::Milliseconds(300));
+  EXPECT_EQ((*server)->Stop(absl::Seconds(15)), 0);
+  stop = true;
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_GT(answered, 100);
 }
 
 TEST(LifeTest, AStopCancelsWhatOutlastsTheGracePeriod) {

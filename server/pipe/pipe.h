@@ -116,7 +116,7 @@ class Stream {
 
 // A connection that has sent its HTTP/2 preface; what a listener hands on.
 struct Connection {
-  std::unique_ptr<Stream> stream;
+  std::shared_ptr<Stream> stream;
   // What has been read of it so far.
   std::string received;
   // A name of its own, by which the listener knows its peer.

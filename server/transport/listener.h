@@ -52,7 +52,7 @@ struct PipeEndpoint {
   AdoptFunction adopt;
 };
 
-// Thread-safe but for Listen() and Stop(), which are called once each in this order.
+// Thread-safe but for Listen(), Stop() and CloseLive(), which are called once each in this order.
 class Listener : public shim::PeerDirectory {
  public:
   // Makes every pipe and begins to accept; all pipes appear together or none. FAILED_PRECONDITION
@@ -61,6 +61,10 @@ class Listener : public shim::PeerDirectory {
 
   // Removes the pipes and closes the connections that are still silent. Adopted ones live on.
   virtual void Stop() = 0;
+
+  // Ends the adopted connections. Their clients see a broken connection and UNAVAILABLE, where
+  // gRPC's own shutdown would cancel calls that arrive while it goes on.
+  virtual void CloseLive() = 0;
 
   virtual ListenerCounters counters() const = 0;
 };

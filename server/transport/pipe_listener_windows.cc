@@ -44,6 +44,7 @@ struct Live {
   struct Entry {
     size_t pipe;
     std::shared_ptr<const Peer> peer;
+    std::weak_ptr<pipe::Stream> stream;
   };
 
   absl::Mutex mutex;
@@ -68,6 +69,7 @@ class PipeListener final : public Listener {
 
   absl::Status Listen(std::vector<PipeEndpoint> endpoints) override;
   void Stop() override;
+  void CloseLive() override;
   ListenerCounters counters() const override;
   std::shared_ptr<const Peer> Find(absl::string_view address) const override;
 
@@ -186,6 +188,14 @@ void PipeListener::Stop() {
         this));
   }
   if (watcher_.joinable()) watcher_.join();
+}
+
+// A connection whose read fails is closed by gRPC. What has been written to it can still be read.
+void PipeListener::CloseLive() {
+  absl::MutexLock lock(&live_->mutex);
+  for (const auto& [name, entry] : live_->entries) {
+    if (const auto stream = entry.stream.lock()) stream->Cancel();
+  }
 }
 
 ListenerCounters PipeListener::counters() const {
@@ -380,7 +390,8 @@ void PipeListener::Adopt(std::unique_ptr<Instance> instance) {
   }
   {
     absl::MutexLock lock(&live_->mutex);
-    live_->entries[connection->name] = {.pipe = instance->pipe, .peer = std::move(peer)};
+    live_->entries[connection->name] = {
+        .pipe = instance->pipe, .peer = std::move(peer), .stream = connection->stream};
     ++live_->counters.live;
     ++live_->counters.adopted;
   }

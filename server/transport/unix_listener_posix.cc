@@ -61,6 +61,7 @@ class UnixListener final : public Listener {
 
   absl::Status Listen(std::vector<PipeEndpoint> endpoints) override;
   void Stop() override;
+  void CloseLive() override;
   ListenerCounters counters() const override;
   std::shared_ptr<const Peer> Find(absl::string_view address) const override;
 
@@ -192,11 +193,17 @@ void UnixListener::Stop() {
   // An eventfd's write fails only when its counter is full, and then the thread wakes as well.
   [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof(one));
   thread_.join();
-  entries_.clear();
+  std::erase_if(entries_, [](const auto& entry) { return entry.second->kind != Kind::kLive; });
   silent_.clear();
   std::lock_guard lock(mutex_);
   peers_.clear();
   counters_.silent = counters_.live = 0;
+}
+
+// The thread has gone: its data are the caller's.
+void UnixListener::CloseLive() {
+  for (const auto& [id, entry] : entries_) shutdown(entry->watched.get(), SHUT_RDWR);
+  entries_.clear();
 }
 
 ListenerCounters UnixListener::counters() const {
