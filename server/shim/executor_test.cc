@@ -1,10 +1,10 @@
 #include "server/shim/executor.h"
 
 #include <atomic>
-#include <latch>
 #include <memory>
 #include <vector>
 
+#include "absl/synchronization/blocking_counter.h"
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
 
@@ -14,18 +14,18 @@ namespace {
 // Counts down when it runs, then waits for the gate when there is one.
 struct Job final : Task {
   void Run() override {
-    started->count_down();
+    started->DecrementCount();
     if (gate != nullptr) gate->WaitForNotification();
     ran.fetch_add(1);
   }
-  std::latch* started = nullptr;
+  absl::BlockingCounter* started = nullptr;
   absl::Notification* gate = nullptr;
   std::atomic<int> ran = 0;
 };
 
 TEST(ExecutorTest, RunsEveryTaskOnce) {
   constexpr int kTasks = 1000;
-  std::latch started(kTasks);
+  absl::BlockingCounter started(kTasks);
   std::vector<Job> jobs(kTasks);
   {
     Executor executor({.max_threads = 4, .max_queued = kTasks});
@@ -39,8 +39,8 @@ TEST(ExecutorTest, RunsEveryTaskOnce) {
 
 TEST(ExecutorTest, RefusesBeyondThreadsAndQueueThenRecovers) {
   absl::Notification gate;
-  std::latch running(2);
-  std::latch ignored(100);
+  absl::BlockingCounter running(2);
+  absl::BlockingCounter ignored(100);
   std::vector<Job> jobs(8);
   Executor executor({.max_threads = 2, .max_queued = 3});
   for (int i = 0; i < 2; ++i) {
@@ -48,7 +48,7 @@ TEST(ExecutorTest, RefusesBeyondThreadsAndQueueThenRecovers) {
     jobs[i].gate = &gate;
     ASSERT_TRUE(executor.Submit(&jobs[i]).ok());
   }
-  running.wait();
+  running.Wait();
   for (int i = 2; i < 5; ++i) {
     jobs[i].started = &ignored;
     ASSERT_TRUE(executor.Submit(&jobs[i]).ok()) << i;
@@ -61,15 +61,15 @@ TEST(ExecutorTest, RefusesBeyondThreadsAndQueueThenRecovers) {
 
   gate.Notify();
   while (executor.queued() > 0) std::this_thread::yield();
-  std::latch late(1);
+  absl::BlockingCounter late(1);
   jobs[6].started = &late;
   ASSERT_TRUE(executor.Submit(&jobs[6]).ok());
-  late.wait();
+  late.Wait();
 }
 
 TEST(ExecutorTest, BlockedTasksDoNotHoldUpOthersWhileThreadsAreLeft) {
   absl::Notification gate;
-  std::latch blocked(3);
+  absl::BlockingCounter blocked(3);
   std::vector<Job> jobs(4);
   Executor executor({.max_threads = 4, .max_queued = 10});
   for (int i = 0; i < 3; ++i) {
@@ -77,11 +77,11 @@ TEST(ExecutorTest, BlockedTasksDoNotHoldUpOthersWhileThreadsAreLeft) {
     jobs[i].gate = &gate;
     ASSERT_TRUE(executor.Submit(&jobs[i]).ok());
   }
-  blocked.wait();
-  std::latch free(1);
+  blocked.Wait();
+  absl::BlockingCounter free(1);
   jobs[3].started = &free;
   ASSERT_TRUE(executor.Submit(&jobs[3]).ok());
-  free.wait();
+  free.Wait();
   gate.Notify();
 }
 

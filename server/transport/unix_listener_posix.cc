@@ -223,7 +223,9 @@ void UnixListener::Run() {
     const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
                                  WaitMilliseconds());
     for (int i = 0; i < count && !stopping_; ++i) {
-      const auto found = entries_.find(events[static_cast<size_t>(i)].data.u64);
+      // Copied: the structure is packed, and a reference into it need not be aligned.
+      const uint64_t id = events[static_cast<size_t>(i)].data.u64;
+      const auto found = entries_.find(id);
       if (found == entries_.end()) continue;
       Entry* const entry = found->second.get();
       switch (entry->kind) {
