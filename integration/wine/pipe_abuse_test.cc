@@ -146,13 +146,20 @@ TEST_F(PipeAbuseTest, ClientsThatVanishMidCallLeakNothing) {
   ASSERT_TRUE(CallOnce().ok());
   ASSERT_TRUE(server_->InjectFault("operation: 'filesystem.Exists' latency_ms: 50").ok());
   for (int i = 0; i < 10; ++i) (void)CallOnce();
-  // The headers of a call and no end of it, then silence for ever.
   const std::string settings("\0\0\0\4\0\0\0\0\0", 9);
   const auto vanish = [&](DWORD times) {
     for (DWORD i = 0; i < times; ++i) {
       const win32::UniqueHandle pipe = Dial();
       ASSERT_TRUE(pipe.valid()) << i;
       ASSERT_TRUE(Send(pipe, absl::StrCat(transport::kHttp2Preface, settings)));
+      // And one that gives up a call the service is at, and its connection with it.
+      const auto client = filesystem::v1::Client::Create(server_->client_options());
+      ASSERT_TRUE(client.ok()) << client.status();
+      filesystem::v1::PathExistsRequest request;
+      request.set_path(R"(C:\var\lib\kubelet)");
+      const absl::Status status =
+          client->PathExists(request, {.timeout = absl::Milliseconds(5)}).status();
+      ASSERT_TRUE(absl::IsDeadlineExceeded(status)) << status;
     }
   };
   vanish(200);
