@@ -16,11 +16,11 @@ finish() {
   local code=$?
   # A program under Wine is a process of its own name; the shell's child only waits for it.
   pkill -f "$out/csi-proxy.exe" || true
+  "$wine" --session-stop
   exit $code
 }
 trap finish EXIT
-# While something runs, Wine does not start anew for each program.
-tail -f /dev/null --pid=$$ 2>/dev/null | "$wine" cmd.exe /c pause >/dev/null 2>&1 &
+"$wine" --session-start >/dev/null
 cp build/windows/server/csi-proxy.exe "$out/csi-proxy.exe"
 
 failed=0

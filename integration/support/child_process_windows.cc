@@ -73,6 +73,8 @@ std::string NewTestDirectory() {
   const std::filesystem::path directory =
       std::filesystem::temp_directory_path() /
       absl::StrCat("csi-proxy-it-", GetCurrentProcessId(), "-", next++);
+  // Numbers of processes come again soon, and so does what a killed one left behind.
+  std::filesystem::remove_all(directory);
   std::filesystem::create_directories(directory);
   return directory.string();
 }

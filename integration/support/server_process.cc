@@ -25,6 +25,9 @@ absl::StatusOr<std::unique_ptr<ServerProcess>> ServerProcess::Start(
 }
 
 absl::Status ServerProcess::Launch() {
+  // An earlier log, of a process of the same number perhaps, would tell of an earlier service.
+  std::error_code absent;
+  std::filesystem::remove(directory_ + ".log", absent);
   absl::StatusOr<std::unique_ptr<ChildProcess>> child =
       ChildProcess::Start(flags_, directory_ + ".log");
   if (!child.ok()) return child.status();
@@ -55,7 +58,6 @@ int ServerProcess::Stop(absl::Duration limit) {
 
 absl::Status ServerProcess::Restart() {
   Stop(absl::Seconds(30));
-  std::filesystem::remove(directory_ + ".log");
   return Launch();
 }
 

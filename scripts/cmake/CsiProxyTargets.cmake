@@ -91,7 +91,7 @@ function(csi_proxy_test name)
   if(CMAKE_CROSSCOMPILING)
     add_test(NAME ${name} COMMAND ${name})
     set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENV}"
-                         RUN_SERIAL ON)
+                         RUN_SERIAL ON FIXTURES_REQUIRED wine)
     return()
   endif()
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT ${ARG_TIMEOUT}
