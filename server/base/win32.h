@@ -50,9 +50,7 @@ std::string Utf8(std::wstring_view text);
 // What Windows says of a code, with the number: `Access is denied (5)`.
 std::string ErrorText(DWORD code);
 
-// A status for a Win32 error code: NOT_FOUND, PERMISSION_DENIED, ALREADY_EXISTS, UNAVAILABLE,
-// RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED, CANCELLED, INVALID_ARGUMENT, else INTERNAL. The text is
-// `what: ErrorText(code)`.
+// Win32Status() with the text `what: ErrorText(code)`.
 absl::Status ToStatus(DWORD code, absl::string_view what);
 
 // ToStatus() of GetLastError().

@@ -1,0 +1,91 @@
+#include "server/base/win32_error.h"
+
+#include <string>
+
+#include "absl/strings/cord.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+namespace csi_proxy {
+namespace {
+
+constexpr char kCodePayload[] = "csi-proxy/win32-error";
+
+absl::StatusCode CodeOf(uint32_t code) {
+  switch (code) {
+    case win32_error::kFileNotFound:
+    case win32_error::kPathNotFound:
+    case win32_error::kInvalidDrive:
+    case win32_error::kBadNetPath:
+    case win32_error::kBadNetName:
+    case win32_error::kServiceDoesNotExist:
+    case 1168:  // ERROR_NOT_FOUND
+      return absl::StatusCode::kNotFound;
+    case win32_error::kAccessDenied:
+    case 1314:  // ERROR_PRIVILEGE_NOT_HELD
+      return absl::StatusCode::kPermissionDenied;
+    case win32_error::kFileExists:
+    case win32_error::kAlreadyExists:
+    case win32_error::kServiceAlreadyRunning:
+    case 1073:  // ERROR_SERVICE_EXISTS
+      return absl::StatusCode::kAlreadyExists;
+    case win32_error::kInvalidParameter:
+    case win32_error::kInvalidName:
+    case 161:  // ERROR_BAD_PATHNAME
+      return absl::StatusCode::kInvalidArgument;
+    case win32_error::kDirNotEmpty:
+    case win32_error::kDirectory:
+    case win32_error::kDependentServicesRunning:
+    case win32_error::kServiceDisabled:
+    case win32_error::kLogonFailure:
+      return absl::StatusCode::kFailedPrecondition;
+    case 109:  // ERROR_BROKEN_PIPE
+    case 231:  // ERROR_PIPE_BUSY
+    case 232:  // ERROR_NO_DATA
+    case 233:  // ERROR_PIPE_NOT_CONNECTED
+    case win32_error::kSharingViolation:
+    case win32_error::kServiceCannotAcceptControl:
+      return absl::StatusCode::kUnavailable;
+    case 8:     // ERROR_NOT_ENOUGH_MEMORY
+    case 14:    // ERROR_OUTOFMEMORY
+    case 1450:  // ERROR_NO_SYSTEM_RESOURCES
+    case win32_error::kDiskFull:
+      return absl::StatusCode::kResourceExhausted;
+    case 121:  // ERROR_SEM_TIMEOUT
+    case 258:  // WAIT_TIMEOUT
+      return absl::StatusCode::kDeadlineExceeded;
+    case 995:   // ERROR_OPERATION_ABORTED
+    case 1223:  // ERROR_CANCELLED
+      return absl::StatusCode::kCancelled;
+    default:
+      return absl::StatusCode::kInternal;
+  }
+}
+
+}  // namespace
+
+absl::Status Win32Status(uint32_t code, absl::string_view message) {
+  if (code == 0) return absl::OkStatus();
+  absl::Status status(CodeOf(code), message);
+  status.SetPayload(kCodePayload, absl::Cord(absl::StrCat(code)));
+  return status;
+}
+
+std::optional<uint32_t> Win32CodeOf(const absl::Status& status) {
+  const auto payload = status.GetPayload(kCodePayload);
+  uint32_t code = 0;
+  if (!payload.has_value() || !absl::SimpleAtoi(std::string(*payload), &code)) return std::nullopt;
+  return code;
+}
+
+bool HasWin32Code(const absl::Status& status, uint32_t code) { return Win32CodeOf(status) == code; }
+
+absl::Status Prefixed(absl::string_view what, const absl::Status& status) {
+  if (status.ok()) return status;
+  absl::Status prefixed(status.code(), absl::StrCat(what, ": ", status.message()));
+  status.ForEachPayload(
+      [&](absl::string_view url, const absl::Cord& payload) { prefixed.SetPayload(url, payload); });
+  return prefixed;
+}
+
+}  // namespace csi_proxy

@@ -1,0 +1,61 @@
+// Win32 error codes as statuses that remember their code, on every platform: the Windows host
+// decides by codes, and so do the tests of it that run elsewhere. Texts are the business of
+// win32.h, or of a simulation.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace csi_proxy {
+
+// Codes the product decides by; values and names are winerror.h's
+// (learn.microsoft.com/windows/win32/debug/system-error-codes).
+namespace win32_error {
+inline constexpr uint32_t kInvalidFunction = 1;
+inline constexpr uint32_t kFileNotFound = 2;
+inline constexpr uint32_t kPathNotFound = 3;
+inline constexpr uint32_t kAccessDenied = 5;
+inline constexpr uint32_t kInvalidDrive = 15;
+inline constexpr uint32_t kNotReady = 21;
+inline constexpr uint32_t kSharingViolation = 32;
+inline constexpr uint32_t kNotSupported = 50;
+inline constexpr uint32_t kBadNetPath = 53;
+inline constexpr uint32_t kBadNetName = 67;
+inline constexpr uint32_t kFileExists = 80;
+inline constexpr uint32_t kInvalidParameter = 87;
+inline constexpr uint32_t kDiskFull = 112;
+inline constexpr uint32_t kInvalidName = 123;
+inline constexpr uint32_t kDirNotEmpty = 145;
+inline constexpr uint32_t kAlreadyExists = 183;
+inline constexpr uint32_t kMoreData = 234;
+inline constexpr uint32_t kNoMoreItems = 259;
+inline constexpr uint32_t kDirectory = 267;
+inline constexpr uint32_t kUnrecognizedVolume = 1005;
+inline constexpr uint32_t kDependentServicesRunning = 1051;
+inline constexpr uint32_t kServiceAlreadyRunning = 1056;
+inline constexpr uint32_t kServiceDisabled = 1058;
+inline constexpr uint32_t kServiceDoesNotExist = 1060;
+inline constexpr uint32_t kServiceCannotAcceptControl = 1061;
+inline constexpr uint32_t kServiceNotActive = 1062;
+inline constexpr uint32_t kLogonFailure = 1326;
+inline constexpr uint32_t kNotAReparsePoint = 4390;
+}  // namespace win32_error
+
+// A status for a Win32 error code with `message`, from which Win32CodeOf() reads the code again.
+// NOT_FOUND, PERMISSION_DENIED, ALREADY_EXISTS, UNAVAILABLE, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED,
+// CANCELLED, INVALID_ARGUMENT, FAILED_PRECONDITION, else INTERNAL. OK for code 0.
+absl::Status Win32Status(uint32_t code, absl::string_view message);
+
+// The Win32 code of a status made by Win32Status(); nothing for any other.
+std::optional<uint32_t> Win32CodeOf(const absl::Status& status);
+
+// Whether the status carries this code.
+bool HasWin32Code(const absl::Status& status, uint32_t code);
+
+// `status` with `what: ` before its message; code and Win32 code stay. OK stays OK.
+absl::Status Prefixed(absl::string_view what, const absl::Status& status);
+
+}  // namespace csi_proxy

@@ -1,0 +1,29 @@
+#include "server/base/win32_error.h"
+
+#include <gtest/gtest.h>
+
+namespace csi_proxy {
+namespace {
+
+TEST(Win32ErrorTest, StatusesKeepTheirCode) {
+  const absl::Status status = Win32Status(win32_error::kDirNotEmpty, "C:\\a");
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Win32CodeOf(status), 145u);
+  EXPECT_TRUE(HasWin32Code(status, 145));
+  EXPECT_FALSE(HasWin32Code(status, 5));
+  EXPECT_EQ(Win32CodeOf(absl::InternalError("x")), std::nullopt);
+  EXPECT_FALSE(HasWin32Code(absl::OkStatus(), 0));
+  EXPECT_TRUE(Win32Status(0, "x").ok());
+  EXPECT_EQ(Win32Status(4711, "x").code(), absl::StatusCode::kInternal);
+}
+
+TEST(Win32ErrorTest, APrefixKeepsCodes) {
+  const absl::Status status = Prefixed("making a", Win32Status(win32_error::kAccessDenied, "no"));
+  EXPECT_EQ(status.message(), "making a: no");
+  EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_TRUE(HasWin32Code(status, win32_error::kAccessDenied));
+  EXPECT_TRUE(Prefixed("x", absl::OkStatus()).ok());
+}
+
+}  // namespace
+}  // namespace csi_proxy

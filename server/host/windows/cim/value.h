@@ -1,0 +1,150 @@
+// CIM values and objects: what WMI stores, returns and takes, as plain C++.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
+
+namespace csi_proxy::cim {
+
+// With the numbers of CIMTYPE_ENUMERATION
+// (learn.microsoft.com/windows/win32/api/wbemcli/ne-wbemcli-cimtype_enumeration).
+enum class Type : uint16_t {
+  kSint16 = 2,
+  kSint32 = 3,
+  kReal32 = 4,
+  kReal64 = 5,
+  kString = 8,
+  kBoolean = 11,
+  kObject = 13,
+  kSint8 = 16,
+  kUint8 = 17,
+  kUint16 = 18,
+  kUint32 = 19,
+  kSint64 = 20,
+  kUint64 = 21,
+  kDatetime = 101,
+  kReference = 102,
+  kChar16 = 103,
+};
+
+// `uint32`, as MOF spells it.
+absl::string_view TypeName(Type type);
+bool IsSigned(Type type);
+// uint8 to uint64 and char16.
+bool IsUnsigned(Type type);
+// string, datetime and reference: kept as text.
+bool IsText(Type type);
+
+class Object;
+
+// One value of a CIM type, an array of them, or null of a type. Immutable; compares by content.
+class Value {
+ public:
+  // Null. Its type is of no account.
+  Value() = default;
+  static Value Null(Type type, bool is_array = false) { return Value(type, is_array, {}); }
+
+  static Value Boolean(bool value) { return Value(Type::kBoolean, false, value); }
+  static Value Uint16(uint16_t value) { return Unsigned(Type::kUint16, value); }
+  static Value Uint32(uint32_t value) { return Unsigned(Type::kUint32, value); }
+  static Value Uint64(uint64_t value) { return Unsigned(Type::kUint64, value); }
+  // A UTF-16 unit; 0 is what WMI gives for no drive letter.
+  static Value Char16(char16_t value) { return Unsigned(Type::kChar16, value); }
+  static Value String(std::string value) { return Text(Type::kString, std::move(value)); }
+  static Value Embedded(Object object);
+  // Of any unsigned, signed, real or text type; the caller answers for the range.
+  static Value Unsigned(Type type, uint64_t value) { return Value(type, false, value); }
+  static Value Signed(Type type, int64_t value) { return Value(type, false, value); }
+  static Value Real(Type type, double value) { return Value(type, false, value); }
+  static Value Text(Type type, std::string value) { return Value(type, false, std::move(value)); }
+  // Elements are of `type` and not null.
+  static Value Array(Type type, std::vector<Value> elements) {
+    return Value(type, true, std::move(elements));
+  }
+
+  Type type() const { return type_; }
+  bool is_array() const { return is_array_; }
+  bool is_null() const { return std::holds_alternative<std::monostate>(data_); }
+
+  // Of a value that is neither null nor of another kind; INTERNAL, naming both, otherwise.
+  absl::StatusOr<bool> AsBoolean() const;
+  // Of any integer type or char16, as long as it is in range.
+  absl::StatusOr<uint64_t> AsUint64() const;
+  absl::StatusOr<uint32_t> AsUint32() const;
+  absl::StatusOr<int64_t> AsSint64() const;
+  absl::StatusOr<double> AsReal() const;
+  absl::StatusOr<std::string> AsText() const;
+  absl::StatusOr<std::vector<Value>> AsArray() const;
+  absl::StatusOr<Object> AsObject() const;
+
+  // `uint32 7`, `"text"`, `null`: for messages. A string is shown whole; do not show secrets.
+  std::string DebugString() const;
+
+  friend bool operator==(const Value& a, const Value& b);
+
+ private:
+  // Objects are held through a pointer because they hold values.
+  using Data = std::variant<std::monostate, bool, uint64_t, int64_t, double, std::string,
+                            std::vector<Value>, std::shared_ptr<const Object>>;
+  Value(Type type, bool is_array, Data data)
+      : type_(type), is_array_(is_array), data_(std::move(data)) {}
+  absl::Status IsNot(absl::string_view wanted) const;
+
+  Type type_ = Type::kString;
+  bool is_array_ = false;
+  Data data_;
+};
+
+// Names of classes, properties, methods and parameters have no case in CIM.
+struct NameLess {
+  using is_transparent = void;
+  bool operator()(absl::string_view a, absl::string_view b) const;
+};
+using Properties = std::map<std::string, Value, NameLess>;
+
+// An instance of a class, or the parameters of a method.
+class Object {
+ public:
+  Object() = default;
+  Object(std::string class_name, std::string path, Properties properties)
+      : class_name_(std::move(class_name)),
+        path_(std::move(path)),
+        properties_(std::move(properties)) {}
+
+  const std::string& class_name() const { return class_name_; }
+  // The relative path (`__RELPATH`), fit for Get, Associators and Invoke; empty for parameters.
+  const std::string& path() const { return path_; }
+  const Properties& properties() const { return properties_; }
+
+  // Whether there is such a property with a value.
+  bool Has(absl::string_view name) const;
+  // INTERNAL, naming class and property, when there is no such property or it is null or of another
+  // type: something that WMI promises is not there.
+  absl::StatusOr<std::string> GetString(absl::string_view name) const;
+  absl::StatusOr<uint32_t> GetUint32(absl::string_view name) const;
+  absl::StatusOr<uint64_t> GetUint64(absl::string_view name) const;
+  absl::StatusOr<bool> GetBoolean(absl::string_view name) const;
+  // The same, but `fallback` for null. A property the class does not have is an error all the same.
+  absl::StatusOr<std::string> GetStringOr(absl::string_view name, std::string fallback) const;
+  absl::StatusOr<uint32_t> GetUint32Or(absl::string_view name, uint32_t fallback) const;
+  // The value; INTERNAL for a property that is not there.
+  absl::StatusOr<Value> Get(absl::string_view name) const;
+
+  friend bool operator==(const Object&, const Object&) = default;
+
+ private:
+  std::string class_name_;
+  std::string path_;
+  Properties properties_;
+};
+
+}  // namespace csi_proxy::cim
