@@ -27,6 +27,16 @@ constexpr AlternatingRange kAlternating[] = {
     {0x1E00, 0x1E95, true}, {0x1EA0, 0x1EFF, true},
 };
 
+constexpr char32_t kReplacement = 0xFFFD;
+
+// Reads one code point from the front of `text`, which is not empty, or else one byte.
+char32_t ConsumeCodePointOrByte(absl::string_view* text) {
+  char32_t code_point;
+  if (ConsumeCodePoint(text, &code_point)) return code_point;
+  text->remove_prefix(1);
+  return kReplacement;
+}
+
 }  // namespace
 
 bool ConsumeCodePoint(absl::string_view* text, char32_t* code_point) {
@@ -109,6 +119,48 @@ void AppendUtf8(char32_t c, std::string* out) {
     out->push_back(static_cast<char>(0x80 | ((c >> 6) & 0x3F)));
     out->push_back(static_cast<char>(0x80 | (c & 0x3F)));
   }
+}
+
+std::string ReplaceInvalidUtf8(absl::string_view text) {
+  std::string valid;
+  while (!text.empty()) AppendUtf8(ConsumeCodePointOrByte(&text), &valid);
+  return valid;
+}
+
+std::vector<uint8_t> ToUtf16Le(absl::string_view text) {
+  std::vector<uint8_t> bytes;
+  const auto append_unit = [&](char32_t unit) {
+    bytes.push_back(static_cast<uint8_t>(unit));
+    bytes.push_back(static_cast<uint8_t>(unit >> 8));
+  };
+  while (!text.empty()) {
+    const char32_t c = ConsumeCodePointOrByte(&text);
+    if (c < 0x10000) {
+      append_unit(c);
+    } else {
+      append_unit(0xD800 + ((c - 0x10000) >> 10));
+      append_unit(0xDC00 + ((c - 0x10000) & 0x3FF));
+    }
+  }
+  return bytes;
+}
+
+std::optional<std::string> FromUtf16Le(std::span<const uint8_t> bytes) {
+  if (bytes.size() % 2 != 0) return std::nullopt;
+  std::string text;
+  for (size_t i = 0; i < bytes.size(); i += 2) {
+    const auto unit = [&](size_t at) -> char32_t { return bytes[at] | bytes[at + 1] << 8; };
+    char32_t c = unit(i);
+    if (c >= 0xD800 && c <= 0xDFFF) {
+      if (c >= 0xDC00 || i + 2 == bytes.size()) return std::nullopt;
+      i += 2;
+      const char32_t low = unit(i);
+      if (low < 0xDC00 || low > 0xDFFF) return std::nullopt;
+      c = 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00);
+    }
+    AppendUtf8(c, &text);
+  }
+  return text;
 }
 
 }  // namespace csi_proxy

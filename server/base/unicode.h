@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 
@@ -20,5 +23,14 @@ int64_t Utf16Length(absl::string_view text);
 char32_t UpperCase(char32_t code_point);
 
 void AppendUtf8(char32_t code_point, std::string* out);
+
+// `text` with U+FFFD for every byte that is not part of UTF-8.
+std::string ReplaceInvalidUtf8(absl::string_view text);
+
+// Little-endian UTF-16 of UTF-8; U+FFFD, as Windows has it, for every byte that is none.
+std::vector<uint8_t> ToUtf16Le(absl::string_view text);
+
+// UTF-8 of little-endian UTF-16; nothing for an odd number of bytes or half a surrogate pair.
+std::optional<std::string> FromUtf16Le(std::span<const uint8_t> bytes);
 
 }  // namespace csi_proxy

@@ -31,7 +31,8 @@ Bytes DeviceIdQuery();
 
 // STORAGE_DEVICE_ID_DESCRIPTOR: the first identifier that is associated with the device (not with a
 // port or target) and has the code set ASCII (its text, without trailing NULs and spaces) or binary
-// (lower-case hexadecimal). Empty when there is none. INTERNAL when the bytes are no descriptor.
+// (lower-case hexadecimal, and so has ASCII that is none). One without a byte is passed over. Empty
+// when there is none. INTERNAL when the bytes are no descriptor.
 absl::StatusOr<std::string> ParsePage83(const Bytes& descriptor);
 
 // STORAGE_DEVICE_NUMBER.
@@ -55,7 +56,7 @@ absl::StatusOr<DiskAttributes> ParseDiskAttributes(const Bytes& answer);
 // SET_DISK_ATTRIBUTES that clears the read-only flag for good.
 Bytes ClearReadOnlyRequest();
 
-// VOLUME_DISK_EXTENTS: where a volume lies, in the order of the volume.
+// VOLUME_DISK_EXTENTS: where a volume lies, in the order of the volume. At least one.
 struct DiskExtent {
   uint32_t disk_number = 0;
   // In bytes.

@@ -26,7 +26,8 @@ struct ReparsePoint {
   // `\\?\Volume{guid}\`, or `..\a` for a relative symbolic link. From the substitute name, which is
   // what Windows follows, never from the print name, which is for show.
   std::string target;
-  // A symbolic link whose target is relative to the directory that holds it.
+  // A symbolic link whose target is relative to the directory that holds it or, when it begins with
+  // a backslash, to the root of the drive.
   bool is_relative = false;
   // The volume, when it is the mount point of one.
   std::optional<VolumeId> volume;
@@ -38,10 +39,11 @@ struct ReparsePoint {
 absl::StatusOr<ReparsePoint> ParseReparsePoint(const Bytes& data);
 
 // The bytes of a directory's symbolic link, as CreateSymbolicLinkW writes them: substitute name
-// `\??\C:\a\b`, print name `C:\a\b`.
-Bytes MakeSymlink(const WindowsPath& target);
+// `\??\C:\a\b`, print name `C:\a\b`. INVALID_ARGUMENT for a path that a reparse point cannot hold,
+// which is one of more than 4,089 characters.
+absl::StatusOr<Bytes> MakeSymlink(const WindowsPath& target);
 // Likewise `\??\UNC\host\share\a` and `\\host\share\a`.
-Bytes MakeSymlink(const UncPath& target);
+absl::StatusOr<Bytes> MakeSymlink(const UncPath& target);
 // The bytes SetVolumeMountPointW writes: `\??\Volume{guid}\`, no print name.
 Bytes MakeMountPoint(const VolumeId& volume);
 
