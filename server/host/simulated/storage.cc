@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "absl/numeric/bits.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
@@ -21,6 +23,10 @@ constexpr const char* kFileSystems[] = {"NTFS", "ReFS", "FAT32", "exFAT"};
 
 // What the file system's own structures take: a sixteenth of a small volume, 32 MiB of others.
 uint64_t OwnBytes(uint64_t size_bytes) { return std::min(size_bytes / 16, 32 * kMiB); }
+
+// What is before and behind the number in a device path; the GUID is GUID_DEVINTERFACE_DISK.
+constexpr absl::string_view kDevicePrefix = R"(\\?\scsi#disk&ven_simulated&prod_disk#)";
+constexpr absl::string_view kDeviceSuffix = "#{53f56307-b6bf-11d0-94f2-00a0c91efb8b}";
 
 uint64_t AlignUp(uint64_t value) { return (value + kMiB - 1) / kMiB * kMiB; }
 uint64_t AlignDown(uint64_t value) { return value / kMiB * kMiB; }
@@ -116,6 +122,24 @@ absl::StatusOr<Disk*> FindDisk(NodeState& state, uint32_t disk_number) {
     if (disk->number == disk_number) return disk;
   }
   return absl::NotFoundError(absl::StrCat("there is no disk ", disk_number));
+}
+
+std::string DevicePath(uint32_t disk_number) {
+  return absl::StrFormat("%s%06d%s", kDevicePrefix, disk_number, kDeviceSuffix);
+}
+
+std::optional<uint32_t> DiskNumberOfPath(absl::string_view device_path) {
+  if (device_path.size() <= kDevicePrefix.size() + kDeviceSuffix.size()) return std::nullopt;
+  uint32_t number = 0;
+  if (!absl::SimpleAtoi(
+          device_path.substr(kDevicePrefix.size(),
+                             device_path.size() - kDevicePrefix.size() - kDeviceSuffix.size()),
+          &number)) {
+    return std::nullopt;
+  }
+  // The one spelling there is, and not `+1`.
+  if (!absl::EqualsIgnoreCase(device_path, DevicePath(number))) return std::nullopt;
+  return number;
 }
 
 absl::StatusOr<VolumePlace> FindVolume(NodeState& state, const VolumeId& id) {

@@ -3,10 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "server/base/volume_id.h"
 #include "server/host/simulated/state.h"
@@ -33,6 +36,11 @@ std::vector<Disk*> VisibleDisks(NodeState& state);
 absl::StatusOr<Disk*> FindDisk(NodeState& state, uint32_t disk_number);
 // Every disk there is or may be, visible or not.
 std::vector<Disk*> AllDisks(NodeState& state);
+
+// What a disk's device is opened by, as MSFT_Disk.Path has it, and the disk's number from that, in
+// any case; nothing for any other text.
+std::string DevicePath(uint32_t disk_number);
+std::optional<uint32_t> DiskNumberOfPath(absl::string_view device_path);
 
 // A volume and where it lies; none is null.
 struct VolumePlace {
