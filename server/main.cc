@@ -19,6 +19,7 @@
 #include "server/server.h"
 #include "server/supervisor.h"
 #include "server/version.h"
+#include "server/windows_node.h"
 
 namespace csi_proxy {
 namespace {
@@ -40,24 +41,29 @@ absl::StatusOr<std::unique_ptr<host::simulated::Node>> LoadNode(const Options& o
   return host::simulated::LoadScenario(text.str(), options.scenario_file);
 }
 
-// Starts, serves until told to stop, stops.
-absl::Status Serve(const Options& options, Supervisor& supervisor) {
-  if (options.host != HostKind::kSimulated) {
-    return absl::UnimplementedError(
-        "--host=windows: not in this release; --host=simulated serves a node in memory");
-  }
+// The simulated node, and its administrator's pipe among the `extra` ones.
+absl::StatusOr<std::unique_ptr<host::Host>> OpenSimulatedNode(const Options& options,
+                                                              std::vector<ExtraService>& extra) {
   absl::StatusOr<std::unique_ptr<host::simulated::Node>> node = LoadNode(options);
   if (!node.ok()) return node.status();
-
-  std::vector<ExtraService> extra;
   extra.push_back({.pipe_name = "csi-proxy-admin",
                    .full_name = host::simulated::kAdminServiceName,
                    .service = host::simulated::NewAdminService(node->get())});
+  return std::unique_ptr<host::Host>(*std::move(node));
+}
+
+// Starts, serves until told to stop, stops.
+absl::Status Serve(const Options& options, Supervisor& supervisor) {
+  std::vector<ExtraService> extra;
+  const absl::StatusOr<std::unique_ptr<host::Host>> node =
+      options.host == HostKind::kSimulated ? OpenSimulatedNode(options, extra) : OpenWindowsNode();
+  if (!node.ok()) return node.status();
   absl::StatusOr<std::unique_ptr<Server>> server =
       Server::Start(options, node->get(), std::move(extra));
   if (!server.ok()) return server.status();
-  spdlog::info("csi-proxy {} serves {} pipes for the simulated node", kVersion,
-               (*server)->PipeNames().size());
+  spdlog::info("csi-proxy {} serves {} pipes for the {} node", kVersion,
+               (*server)->PipeNames().size(),
+               options.host == HostKind::kSimulated ? "simulated" : "Windows");
   supervisor.ReportRunning();
 
   const std::string stopped_by = supervisor.AwaitStop();

@@ -68,6 +68,8 @@ po::options_description Describe(Options* options, Raw* raw) {
       "kubelet-path",
       po::value(&raw->kubelet_path)->value_name("PATH")->default_value(kDefaultWorkingDir),
       "the kubelet's directory; calls may touch it as well")(
+      "allowed-services", po::value(&options->allowed_services)->value_name("NAME"),
+      "service that calls may start and stop; may be repeated; default all of the node")(
       "require-privacy", Boolean(&options->require_privacy, true),
       "ask for encryption on SMB mappings");
   limits.add_options()("preface-timeout",

@@ -26,6 +26,8 @@ struct Options {
   std::vector<std::string> api_versions;
   // The directories calls may touch, at least one.
   std::vector<std::string> working_dirs;
+  // The services that calls may start and stop; empty for all.
+  std::vector<std::string> allowed_services;
   // Whether SMB mappings ask for encryption.
   bool require_privacy = true;
 

@@ -50,6 +50,13 @@ TEST(OptionsTest, BooleansStandAloneOrTakeAValue) {
   EXPECT_TRUE(MustParse({"-require-privacy", "-v=2"}).require_privacy);
 }
 
+TEST(OptionsTest, AllowedServicesAreListed) {
+  EXPECT_TRUE(MustParse({}).allowed_services.empty());
+  EXPECT_EQ(MustParse({"--allowed-services=MSiSCSI", "--allowed-services", "My Service"})
+                .allowed_services,
+            (std::vector<std::string>{"MSiSCSI", "My Service"}));
+}
+
 TEST(OptionsTest, TakesWhatNodeBootstrapsPass) {
   const Options gke =
       MustParse({"-log_file=C:\\etc\\kubernetes\\logs\\csi-proxy.log", "-logtostderr=false"});

@@ -100,6 +100,7 @@ class Server::Impl {
         groups::Deps{.host = host,
                      .locks = &locks_,
                      .roots = *std::move(roots),
+                     .allowed_services = options.allowed_services,
                      .require_privacy = options.require_privacy});
     std::vector<shim::VersionedService> services = registry_->NewServices();
     if (absl::Status status = Select(options, &services); !status.ok()) return status;

@@ -15,6 +15,8 @@ struct Deps {
   ResourceLocks* locks = nullptr;
   // The working directories: what calls may touch.
   std::shared_ptr<const PathRoots> roots;
+  // The services that calls may start and stop; empty for all.
+  std::vector<std::string> allowed_services;
   // Whether SMB mappings must be encrypted.
   bool require_privacy = true;
 };

@@ -12,12 +12,14 @@
 
 namespace csi_proxy::host {
 
-// The state of a global mapping.
+// A global mapping.
 struct SmbMapping {
   // `\\host\share`, lower case.
   std::string remote_path;
-  // Whether the share can be read through it now: the credentials still hold, the server answers.
-  bool is_healthy = false;
+  // Whether the node says that it is in order; see IsHealthy for the truth.
+  bool is_connected = false;
+  // The host's own name for it.
+  std::string object;
 };
 
 struct SmbCredentials {
@@ -34,14 +36,18 @@ class SmbHost {
   virtual absl::StatusOr<std::optional<SmbMapping>> GetMapping(const CallContext& context,
                                                                const std::string& share) = 0;
 
+  // Whether the share can be read through a mapping now: the credentials still hold, the server
+  // answers. It may take as long as the server takes.
+  virtual absl::StatusOr<bool> IsHealthy(const CallContext& context, const SmbMapping& mapping) = 0;
+
   // Maps a share. FAILED_PRECONDITION when the server refuses the credentials or cannot encrypt
   // while `require_privacy` is set; NOT_FOUND when host or share do not exist; ALREADY_EXISTS when
   // the share is mapped.
   virtual absl::Status CreateMapping(const CallContext& context, const std::string& share,
                                      const SmbCredentials& credentials, bool require_privacy) = 0;
 
-  // NOT_FOUND when it is not mapped.
-  virtual absl::Status RemoveMapping(const CallContext& context, const std::string& share) = 0;
+  // Removes a mapping that GetMapping found. NOT_FOUND when it is gone.
+  virtual absl::Status RemoveMapping(const CallContext& context, const SmbMapping& mapping) = 0;
 };
 
 }  // namespace csi_proxy::host

@@ -41,12 +41,17 @@ class SmbService final : public Service {
 
     const auto mapping = host().GetMapping(context, share);
     if (!mapping.ok()) return mapping.status();
-    const bool reuse = mapping->has_value() && (*mapping)->is_healthy;
+    bool reuse = false;
+    if (mapping->has_value()) {
+      const auto healthy = host().IsHealthy(context, **mapping);
+      if (!healthy.ok()) return healthy.status();
+      reuse = *healthy;
+    }
     if (!reuse) {
       if (absl::Status s = context.Check(); !s.ok()) return s;
       if (mapping->has_value()) {
         // Broken, as after a change of password: a mapping cannot be renewed in place.
-        if (absl::Status s = host().RemoveMapping(context, share);
+        if (absl::Status s = host().RemoveMapping(context, **mapping);
             !s.ok() && !absl::IsNotFound(s)) {
           return s;
         }
@@ -62,7 +67,7 @@ class SmbService final : public Service {
     if (linked.ok()) return NewSmbGlobalMappingResponse{};
     // Nothing half done: what this call mapped goes again, even when its caller has gone.
     if (!reuse) {
-      if (absl::Status undone = host().RemoveMapping(CallContext(), share); !undone.ok()) {
+      if (absl::Status undone = Remove(CallContext(), share); !undone.ok()) {
         return absl::Status(linked.code(),
                             absl::StrCat(linked.message(), " (and the mapping of ", share,
                                          " could not be removed again: ", undone.message(), ")"));
@@ -77,7 +82,7 @@ class SmbService final : public Service {
     if (!remote.ok()) return remote.status();
     const auto lock = Lock(context, remote->Share());
     if (!lock.ok()) return lock.status();
-    if (absl::Status s = host().RemoveMapping(context, remote->Share()); !s.ok()) return s;
+    if (absl::Status s = Remove(context, remote->Share()); !s.ok()) return s;
     return RemoveSmbGlobalMappingResponse{};
   }
 
@@ -86,6 +91,13 @@ class SmbService final : public Service {
 
   absl::StatusOr<ResourceLocks::Lock> Lock(const CallContext& context, const std::string& share) {
     return deps_.locks->Acquire(context, absl::StrCat("share/", share));
+  }
+
+  absl::Status Remove(const CallContext& context, const std::string& share) {
+    const auto mapping = host().GetMapping(context, share);
+    if (!mapping.ok()) return mapping.status();
+    if (!mapping->has_value()) return absl::NotFoundError(absl::StrCat(share, " is not mapped"));
+    return host().RemoveMapping(context, **mapping);
   }
 
   // Makes the link, or finds that it is there.

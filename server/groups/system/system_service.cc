@@ -47,6 +47,7 @@ class SystemService final : public Service {
   absl::StatusOr<StartServiceResponse> StartService(const CallContext& context,
                                                     const StartServiceRequest& request) override {
     if (absl::Status s = CheckName(request.name); !s.ok()) return s;
+    if (absl::Status s = CheckAllowed(request.name); !s.ok()) return s;
     const auto lock = Lock(context, request.name);
     if (!lock.ok()) return lock.status();
     if (absl::Status s = host().RequestStart(context, request.name);
@@ -60,11 +61,16 @@ class SystemService final : public Service {
   absl::StatusOr<StopServiceResponse> StopService(const CallContext& context,
                                                   const StopServiceRequest& request) override {
     if (absl::Status s = CheckName(request.name); !s.ok()) return s;
+    if (absl::Status s = CheckAllowed(request.name); !s.ok()) return s;
     const auto lock = Lock(context, request.name);
     if (!lock.ok()) return lock.status();
     if (request.force) {
       const auto dependents = host().ListActiveDependents(context, request.name);
       if (!dependents.ok()) return dependents.status();
+      // Before the first is stopped: all or none.
+      for (const std::string& dependent : *dependents) {
+        if (absl::Status s = CheckAllowed(dependent); !s.ok()) return s;
+      }
       for (const std::string& dependent : *dependents) {
         if (absl::Status s = StopAndAwait(context, dependent); !s.ok()) return s;
       }
@@ -89,6 +95,18 @@ class SystemService final : public Service {
 
   absl::StatusOr<ResourceLocks::Lock> Lock(const CallContext& context, const std::string& name) {
     return deps_.locks->Acquire(context, absl::StrCat("service/", FoldName(name)));
+  }
+
+  absl::Status CheckAllowed(const std::string& name) const {
+    const std::vector<std::string>& allowed = deps_.allowed_services;
+    const bool listed = std::any_of(allowed.begin(), allowed.end(), [&](const std::string& other) {
+      return EqualNames(name, other);
+    });
+    if (allowed.empty() || listed) return absl::OkStatus();
+    return absl::PermissionDeniedError(
+        absl::StrCat("name: service \"", name,
+                     "\" is not one that may be started and stopped (see "
+                     "--allowed-services)"));
   }
 
   absl::Status StopAndAwait(const CallContext& context, const std::string& name) {

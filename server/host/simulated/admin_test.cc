@@ -91,7 +91,7 @@ TEST_F(AdminTest, ServersChange) {
   proto::BreakMappingResponse broken;
   breaking.set_share(remote);
   EXPECT_EQ(Call(&proto::Admin::Stub::BreakMapping, breaking, &broken), grpc::OK);
-  EXPECT_FALSE((*node_->smb().GetMapping(context_, remote))->is_healthy);
+  EXPECT_FALSE((*node_->smb().GetMapping(context_, remote))->is_connected);
 
   proto::SetServerReachableRequest reach;
   proto::SetServerReachableResponse reached;

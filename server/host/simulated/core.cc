@@ -79,6 +79,7 @@ const std::vector<absl::string_view>& HostOperations() {
       "filesystem.CreateLinkToShare",
       "filesystem.ReadLink",
       "smb.GetMapping",
+      "smb.IsHealthy",
       "smb.CreateMapping",
       "smb.RemoveMapping",
       "iscsi.ListPortals",

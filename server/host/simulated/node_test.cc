@@ -97,8 +97,13 @@ TEST_F(NodeTest, EveryOperationCanFail) {
       [&] { return files.CreateLinkToShare(context_, unc, path); },
       [&] { return status(files.ReadLink(context_, path)); },
       [&] { return status(smb.GetMapping(context_, "\\\\a\\b")); },
+      [&] {
+        return status(smb.IsHealthy(context_, SmbMapping{"", false, "\\\\a\\b"}));
+      },
       [&] { return smb.CreateMapping(context_, "\\\\a\\b", {}, true); },
-      [&] { return smb.RemoveMapping(context_, "\\\\a\\b"); },
+      [&] {
+        return smb.RemoveMapping(context_, SmbMapping{"", false, "\\\\a\\b"});
+      },
       [&] { return status(iscsi.ListPortals(context_)); },
       [&] { return iscsi.AddPortal(context_, portal); },
       [&] { return iscsi.RemovePortal(context_, portal); },

@@ -68,7 +68,7 @@ SmbShare* FindReadableShare(NodeState& state, absl::string_view share) {
 std::optional<SmbMapping> GetMapping(NodeState& state, absl::string_view share) {
   const SmbMappingState* mapping = FindMapping(state, share);
   if (mapping == nullptr) return std::nullopt;
-  return SmbMapping{mapping->remote_path, IsHealthy(state, *mapping)};
+  return SmbMapping{mapping->remote_path, IsHealthy(state, *mapping), mapping->remote_path};
 }
 
 absl::Status CreateMapping(NodeState& state, absl::string_view share,

@@ -16,6 +16,13 @@ class SimulatedSmb final : public SmbHost {
     });
   }
 
+  absl::StatusOr<bool> IsHealthy(const CallContext& context, const SmbMapping& mapping) override {
+    using Result = absl::StatusOr<bool>;
+    return core_.Run(context, "smb.IsHealthy", mapping.object, [&](NodeState& state) -> Result {
+      return FindReadableShare(state, mapping.object) != nullptr;
+    });
+  }
+
   absl::Status CreateMapping(const CallContext& context, const std::string& share,
                              const SmbCredentials& credentials, bool require_privacy) override {
     return core_.Run(context, "smb.CreateMapping", share, [&](NodeState& state) {
@@ -23,9 +30,10 @@ class SimulatedSmb final : public SmbHost {
     });
   }
 
-  absl::Status RemoveMapping(const CallContext& context, const std::string& share) override {
-    return core_.Run(context, "smb.RemoveMapping", share,
-                     [&](NodeState& state) { return simulated::RemoveMapping(state, share); });
+  absl::Status RemoveMapping(const CallContext& context, const SmbMapping& mapping) override {
+    return core_.Run(context, "smb.RemoveMapping", mapping.object, [&](NodeState& state) {
+      return simulated::RemoveMapping(state, mapping.object);
+    });
   }
 
  private:

@@ -19,7 +19,7 @@ class SmbTest : public testing::Test {
   }
   bool Healthy(const std::string& share = kShare) {
     const auto mapping = node_->smb().GetMapping(context_, share);
-    return mapping.ok() && mapping->has_value() && (*mapping)->is_healthy;
+    return mapping.ok() && mapping->has_value() && (*mapping)->is_connected;
   }
 
   CallContext context_;
@@ -28,12 +28,13 @@ class SmbTest : public testing::Test {
 
 TEST_F(SmbTest, MapsAndUnmaps) {
   EXPECT_THAT(node_->smb().GetMapping(context_, kShare), Yields(std::nullopt));
-  EXPECT_THAT(node_->smb().RemoveMapping(context_, kShare), HasCode(kNotFound));
+  EXPECT_THAT(node_->smb().RemoveMapping(context_, SmbMapping{"", false, kShare}),
+              HasCode(kNotFound));
   ASSERT_THAT(Map(kShare, "ex\\U", "pw"), IsOk());
   EXPECT_THAT(Map(kShare, "EX\\u", "pw"), HasCode(kExists));
   EXPECT_EQ((*node_->smb().GetMapping(context_, kShare))->remote_path, kShare);
   EXPECT_TRUE(Healthy());
-  EXPECT_THAT(node_->smb().RemoveMapping(context_, kShare), IsOk());
+  EXPECT_THAT(node_->smb().RemoveMapping(context_, SmbMapping{"", false, kShare}), IsOk());
   EXPECT_FALSE(Healthy());
 }
 
@@ -55,7 +56,7 @@ TEST_F(SmbTest, ANewPasswordBreaksTheMappingUntilItIsMadeAnew) {
   ASSERT_THAT(Map(kShare, "EX\\u", "pw"), IsOk());
   ASSERT_THAT(node_->SetSmbPassword("SRV", "ex\\u", Secret("new")), IsOk());
   EXPECT_FALSE(Healthy());
-  ASSERT_THAT(node_->smb().RemoveMapping(context_, kShare), IsOk());
+  ASSERT_THAT(node_->smb().RemoveMapping(context_, SmbMapping{"", false, kShare}), IsOk());
   EXPECT_THAT(Map(kShare, "EX\\u", "pw"), HasCode(kPrecondition));
   EXPECT_THAT(Map(kShare, "EX\\u", "new"), IsOk());
   EXPECT_TRUE(Healthy());

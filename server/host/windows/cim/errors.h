@@ -32,6 +32,7 @@ inline constexpr uint32_t kTimedOut = 0x80041069;
 inline constexpr uint32_t kTransportFailure = 0x80041015;
 inline constexpr uint32_t kRpcServerUnavailable = 0x800706BA;
 inline constexpr uint32_t kRpcCallFailed = 0x800706BE;
+inline constexpr uint32_t kRpcCallFailedDne = 0x800706BF;
 inline constexpr uint32_t kRpcDisconnected = 0x80010108;
 inline constexpr uint32_t kCallRejected = 0x80010001;
 }  // namespace hresult
@@ -58,6 +59,7 @@ absl::Status OpaqueStatus(absl::string_view operation, const MethodResult& resul
 // Return values the product decides by.
 inline constexpr uint32_t kJobStarted = 4096;
 inline constexpr uint32_t kSizeNotSupported = 4097;
+inline constexpr uint32_t kNoCapacity = 40000;
 inline constexpr uint32_t kCacheOutOfDate = 40003;
 inline constexpr uint32_t kAlreadyInitialized = 41001;
 inline constexpr uint32_t kAccessPathInUse = 42002;

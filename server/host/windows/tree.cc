@@ -1,0 +1,135 @@
+#include "server/host/windows/tree.h"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/base/win32_error.h"
+#include "server/host/windows/reparse_point.h"
+
+namespace csi_proxy::host::windows {
+namespace {
+
+// How often a directory is read again that others fill while it is emptied.
+constexpr int kRounds = 8;
+
+// How long to wait for somebody who holds an entry for himself, and how often to look.
+constexpr absl::Duration kHeldByOthers = absl::Seconds(2);
+constexpr absl::Duration kRetry = absl::Milliseconds(5);
+
+bool IsGone(const absl::Status& status) {
+  return HasWin32Code(status, win32_error::kFileNotFound) ||
+         HasWin32Code(status, win32_error::kPathNotFound);
+}
+
+std::string Join(const std::string& path, const std::string& name) {
+  return absl::StrCat(path, absl::EndsWith(path, "\\") ? "" : "\\", name);
+}
+
+// A directory that is being emptied. Not on the call stack, which a hostile tree could exhaust.
+struct Level {
+  File* directory;
+  std::unique_ptr<File> owned;
+  std::string path;
+  std::vector<std::string> names;
+  int rounds = 0;
+};
+
+class Remover {
+ public:
+  Remover(Os& os, const CallContext& context) : os_(os), context_(context) {}
+
+  absl::Status Empty(File& directory, const std::string& path) {
+    if (absl::Status status = Push(&directory, nullptr, path); !status.ok()) return status;
+    while (!levels_.empty()) {
+      if (absl::Status status = context_.Check(); !status.ok()) return status;
+      const absl::Status status =
+          levels_.back().names.empty() ? LeaveLevel() : RemoveNext(levels_.back());
+      if (!status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status Push(File* directory, std::unique_ptr<File> owned, std::string path) {
+    Level level{directory, std::move(owned), std::move(path), {}, 0};
+    absl::StatusOr<std::vector<std::string>> names = level.directory->List();
+    if (!names.ok()) return Prefixed(level.path, names.status());
+    level.names = *std::move(names);
+    levels_.push_back(std::move(level));
+    return absl::OkStatus();
+  }
+
+  // Deletes the directory whose entries are gone; the first is the caller's and stays.
+  absl::Status LeaveLevel() {
+    Level& level = levels_.back();
+    if (level.owned == nullptr) {
+      levels_.pop_back();
+      return absl::OkStatus();
+    }
+    const absl::Status deleted = level.owned->Delete();
+    if (HasWin32Code(deleted, win32_error::kDirNotEmpty) && ++level.rounds < kRounds) {
+      absl::StatusOr<std::vector<std::string>> names = level.directory->List();
+      if (!names.ok()) return Prefixed(level.path, names.status());
+      level.names = *std::move(names);
+      return absl::OkStatus();
+    }
+    if (!deleted.ok() && !IsGone(deleted)) return Prefixed(level.path, deleted);
+    levels_.pop_back();
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::unique_ptr<File>> Open(File& directory, const std::string& name) {
+    const CallContext waiting = context_.WithTimeout(kHeldByOthers);
+    for (;;) {
+      absl::StatusOr<std::unique_ptr<File>> file = directory.Open(name, Access::kDelete);
+      if (!HasWin32Code(file.status(), win32_error::kSharingViolation)) return file;
+      if (!waiting.SleepFor(kRetry).ok()) return file;
+    }
+  }
+
+  absl::Status RemoveNext(Level& level) {
+    const std::string name = std::move(level.names.back());
+    level.names.pop_back();
+    const std::string path = Join(level.path, name);
+    absl::StatusOr<std::unique_ptr<File>> file = Open(*level.directory, name);
+    if (IsGone(file.status())) return absl::OkStatus();
+    if (!file.ok()) return Prefixed(path, file.status());
+    const absl::StatusOr<FileAttributes> attributes = (*file)->GetAttributes();
+    if (!attributes.ok()) return Prefixed(path, attributes.status());
+    if (attributes->is_directory && !attributes->is_reparse_point) {
+      File* const directory = file->get();
+      return Push(directory, *std::move(file), path);
+    }
+    if (attributes->is_reparse_point && attributes->reparse_tag == kReparseTagMountPoint) {
+      ForgetMount(**file, path);
+    }
+    const absl::Status deleted = (*file)->Delete();
+    if (!deleted.ok() && !IsGone(deleted)) return Prefixed(path, deleted);
+    return absl::OkStatus();
+  }
+
+  // Tells the mount manager that a volume is no longer mounted here; deleting the directory alone
+  // would leave the path in its table. That it cannot be told is no reason to stop.
+  void ForgetMount(File& file, const std::string& path) {
+    const absl::StatusOr<Bytes> data = file.ReadReparsePoint();
+    if (!data.ok()) return;
+    const absl::StatusOr<ReparsePoint> point = ParseReparsePoint(*data);
+    if (point.ok() && point->volume.has_value()) (void)os_.DeleteMountPoint(path);
+  }
+
+  Os& os_;
+  const CallContext& context_;
+  std::vector<Level> levels_;
+};
+
+}  // namespace
+
+absl::Status RemoveBelow(Os& os, const CallContext& context, File& directory,
+                         const std::string& path) {
+  return Remover(os, context).Empty(directory, path);
+}
+
+}  // namespace csi_proxy::host::windows

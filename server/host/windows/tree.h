@@ -1,0 +1,19 @@
+// Removal of what a directory holds, by handle.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "server/base/call_context.h"
+#include "server/host/windows/os.h"
+
+namespace csi_proxy::host::windows {
+
+// Removes everything in `directory`, which stays, as deep as it goes. Links and the mount points of
+// volumes are removed themselves; what they lead to is not touched. What others remove meanwhile is
+// gone as well; what they add meanwhile is removed too, within reason: FAILED_PRECONDITION when
+// they go on adding. `path` names the directory while it is open.
+absl::Status RemoveBelow(Os& os, const CallContext& context, File& directory,
+                         const std::string& path);
+
+}  // namespace csi_proxy::host::windows

@@ -1,0 +1,15 @@
+// The node this program runs on.
+#pragma once
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "server/host/host.h"
+
+namespace csi_proxy {
+
+// The machine itself, ready for use: WMI has been asked once. UNIMPLEMENTED where the machine is no
+// Windows node.
+absl::StatusOr<std::unique_ptr<host::Host>> OpenWindowsNode();
+
+}  // namespace csi_proxy
