@@ -82,6 +82,9 @@ class Node final : public Host {
   // Back to the state the node was made with.
   void Reset();
 
+  // The same node, for what stands in for Windows itself. Not owned.
+  Core* core() { return &core_; }
+
  private:
   explicit Node(NodeState state);
 

@@ -119,9 +119,16 @@ TEST_F(NodeTest, EveryOperationCanFail) {
       [&] { return system.RequestStart(context_, "s"); },
       [&] { return system.RequestStop(context_, "s"); },
   };
-  ASSERT_EQ(calls.size(), HostOperations().size());
+  // What Windows itself is asked has tests of its own.
+  std::vector<std::string> operations;
+  for (const absl::string_view operation : HostOperations()) {
+    if (!MatchesOperation("win32.*", operation) && !MatchesOperation("wmi.*", operation)) {
+      operations.emplace_back(operation);
+    }
+  }
+  ASSERT_EQ(calls.size(), operations.size());
   for (size_t i = 0; i < calls.size(); ++i) {
-    const std::string operation(HostOperations()[i]);
+    const std::string& operation = operations[i];
     ASSERT_THAT(node_->InjectFault(Fails(operation, "", 1)), IsOk());
     EXPECT_THAT(calls[i](), FailsWith(kInternal, operation + " failed"));
     EXPECT_TRUE(node_->Snapshot().faults.empty()) << operation;

@@ -4,12 +4,11 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/win32_error.h"
 #include "server/base/windows_path.h"
 
 namespace csi_proxy::host::simulated {
 namespace {
-
-constexpr uint32_t kErrorCannotAcceptControl = 1061;
 
 absl::StatusOr<Service*> FindOrNotFound(NodeState& state, absl::string_view name) {
   Service* service = FindService(state, name);
@@ -91,9 +90,8 @@ absl::Status RequestStart(NodeState& state, const std::string& name, absl::Time 
     case ServiceState::kStartPending:
       return absl::AlreadyExistsError(absl::StrCat("service '", name, "' is running"));
     default:
-      return Failure(
-          absl::StrCat("starting service '", name, "'"),
-          {kErrorCannotAcceptControl, "The service cannot accept control messages at this time."});
+      return Failure(absl::StrCat("starting service '", name, "'"),
+                     win32_error::kServiceCannotAcceptControl);
   }
   absl::Status status = Start(state, **service, now);
   SettleServices(state, now);
@@ -112,10 +110,8 @@ absl::Status RequestStop(NodeState& state, const std::string& name, absl::Time n
         absl::StrCat("service ", dependents->back(), " is running and depends on ", name));
   }
   if ((*service)->state != ServiceState::kRunning && (*service)->state != ServiceState::kPaused) {
-    return Failure(
-        absl::StrCat("stopping service '", name, "'"),
-        {kErrorCannotAcceptControl, "The service cannot accept control messages at this time."},
-        absl::StatusCode::kFailedPrecondition);
+    return Failure(absl::StrCat("stopping service '", name, "'"),
+                   win32_error::kServiceCannotAcceptControl, absl::StatusCode::kFailedPrecondition);
   }
   (*service)->state = ServiceState::kStopPending;
   (*service)->pending_until = now + (*service)->stop_latency;

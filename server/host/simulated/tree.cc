@@ -1,6 +1,7 @@
 #include "server/host/simulated/tree.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +13,12 @@ namespace csi_proxy::host::simulated {
 namespace {
 constexpr size_t kMaxPathLength = 32767;
 constexpr uint64_t kCluster = 4096;
+
+Tree::Id NextId() {
+  static std::atomic<Tree::Id> next{Tree::kRoot + 1};
+  return next++;
+}
+
 }  // namespace
 
 Tree::Entry Tree::Directory(std::string name) {
@@ -81,7 +88,7 @@ absl::StatusOr<Tree::Id> Tree::Add(Id directory, Entry entry) {
   if (entry.path_length > kMaxPathLength) {
     return Failure(absl::StrCat("creating '", entry.name, "'"), kErrorFileNameTooLong);
   }
-  const Id id = next_id_++;
+  const Id id = NextId();
   parent.children.emplace(std::move(key), id);
   file_bytes_ += RoundedSize(entry.size_bytes);
   entries_.emplace(id, std::move(entry));
@@ -114,6 +121,12 @@ void Tree::RemoveChildren(Id id) {
 
 void Tree::SetMounted(Id directory, std::optional<VolumeId> volume) {
   entries_.at(directory).mounted = std::move(volume);
+}
+
+void Tree::SetLink(Id id, std::string target) {
+  Entry& entry = entries_.at(id);
+  entry.kind = Kind::kLink;
+  entry.target = std::move(target);
 }
 
 void Tree::SetFile(Id file, uint64_t size_bytes, bool read_only) {

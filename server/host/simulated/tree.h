@@ -20,7 +20,8 @@ namespace csi_proxy::host::simulated {
 // independent. Not thread-safe.
 class Tree {
  public:
-  // Names an entry for as long as it exists; never reused within one tree.
+  // Names an entry for as long as it exists; never used again, in no tree. The roots alone share
+  // theirs, and so do copies of one entry.
   using Id = uint64_t;
   static constexpr Id kRoot = 0;
   // The largest file NTFS takes with its usual clusters, and the largest size to be passed here.
@@ -53,6 +54,7 @@ class Tree {
   // Only a root directory.
   Tree();
 
+  bool Has(Id id) const { return entries_.contains(id); }
   const Entry& at(Id id) const { return entries_.at(id); }
   // The entry of that name in a directory; nothing when `directory` is none.
   std::optional<Id> Find(Id directory, absl::string_view name) const;
@@ -70,6 +72,8 @@ class Tree {
   void RemoveChildren(Id id);
   // Sets or ends the mount at a directory.
   void SetMounted(Id directory, std::optional<VolumeId> volume);
+  // Makes an empty directory a link, or gives a link another target.
+  void SetLink(Id id, std::string target);
   void SetFile(Id file, uint64_t size_bytes, bool read_only);
 
   // How many entries there are, without the root, and the sum of the files' sizes, each rounded up
@@ -81,7 +85,6 @@ class Tree {
 
  private:
   std::map<Id, Entry> entries_;
-  Id next_id_ = kRoot + 1;
   uint64_t file_bytes_ = 0;
 };
 

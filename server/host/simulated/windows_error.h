@@ -21,6 +21,7 @@ WindowsError KnownError(uint32_t code);
 
 // The failure of `operation` (a verb phrase, as `formatting volume ...`), worded
 // `<operation> failed: <text> (error 0x...)`; INTERNAL unless the interfaces name another code.
+// Win32CodeOf() tells the error.
 absl::Status Failure(absl::string_view operation, const WindowsError& error,
                      absl::StatusCode code = absl::StatusCode::kInternal);
 absl::Status Failure(absl::string_view operation, uint32_t error,
@@ -31,12 +32,16 @@ inline constexpr uint32_t kErrorAccessDenied = 5;
 inline constexpr uint32_t kErrorInvalidDrive = 15;
 inline constexpr uint32_t kErrorWriteProtect = 19;
 inline constexpr uint32_t kErrorNotReady = 21;
+inline constexpr uint32_t kErrorGeneralFailure = 31;
 inline constexpr uint32_t kErrorBadNetpath = 53;
 inline constexpr uint32_t kErrorDiskFull = 112;
+inline constexpr uint32_t kErrorBadPathname = 161;
 inline constexpr uint32_t kErrorFileNameTooLong = 206;
 inline constexpr uint32_t kErrorServiceDisabled = 1058;
 inline constexpr uint32_t kErrorServiceDependencyFailed = 1068;
 inline constexpr uint32_t kErrorCantResolveName = 1921;
+inline constexpr uint32_t kErrorInvalidReparseData = 4392;
+inline constexpr uint32_t kErrorReparseTagMismatch = 4394;
 inline constexpr uint32_t kStorageSizeNotSupported = 4097;
 inline constexpr uint32_t kStorageNotInitialized = 41000;
 inline constexpr uint32_t kStorageAlreadyInitialized = 41001;
