@@ -60,7 +60,7 @@ Bytes MakeDeviceIds(const std::vector<DeviceIdentifier>& identifiers) {
     AppendLittleEndian(static_cast<uint16_t>(next), &descriptor);
     AppendLittleEndian(static_cast<uint32_t>(id.association), &descriptor);
     descriptor.insert(descriptor.end(), id.bytes.begin(), id.bytes.end());
-    if (next != 0) descriptor.resize(descriptor.size() + padding);
+    descriptor.resize(descriptor.size() + padding);
   }
   PutLittleEndian(static_cast<uint32_t>(descriptor.size()), 4, &descriptor);
   return descriptor;

@@ -89,6 +89,7 @@ TEST(Page83Test, PassesOverTheEmpty) {
 TEST(Page83Test, ShowsTextThatIsNoneAsBytes) {
   EXPECT_EQ(ParsePage83(MakeDeviceIds({Ascii("a\nb")})).value(), "610a62");
   EXPECT_EQ(ParsePage83(MakeDeviceIds({Ascii("\xFF\xFE ")})).value(), "fffe");
+  EXPECT_EQ(ParsePage83(MakeDeviceIds({Ascii("\x7F")})).value(), "7f");
   EXPECT_EQ(ParsePage83(MakeDeviceIds({Ascii({"a\0b", 3})})).value(), "610062");
 }
 
