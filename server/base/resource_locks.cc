@@ -44,11 +44,22 @@ struct ResourceLocks::State {
   }
 };
 
-ResourceLocks::ResourceLocks() : state_(std::make_unique<State>()) {}
+ResourceLocks::ResourceLocks(std::unique_ptr<ProcessLocks> processes)
+    : state_(std::make_unique<State>()), processes_(std::move(processes)) {}
 ResourceLocks::~ResourceLocks() = default;
 
 absl::StatusOr<ResourceLocks::Lock> ResourceLocks::Acquire(const CallContext& context,
                                                            absl::string_view name) {
+  absl::StatusOr<Lock> lock = AcquireHere(context, name);
+  if (!lock.ok() || processes_ == nullptr) return lock;
+  absl::StatusOr<std::unique_ptr<ProcessLocks::Held>> held = processes_->Acquire(context, name);
+  if (!held.ok()) return held.status();
+  lock->across_processes_ = *std::move(held);
+  return lock;
+}
+
+absl::StatusOr<ResourceLocks::Lock> ResourceLocks::AcquireHere(const CallContext& context,
+                                                               absl::string_view name) {
   std::string key(name);
   std::unique_lock lock(state_->mutex);
   const auto [entry, is_free] = state_->held.try_emplace(key);
@@ -76,13 +87,16 @@ size_t ResourceLocks::size() const {
 ResourceLocks::Lock::Lock(State* state, std::string name) : state_(state), name_(std::move(name)) {}
 
 ResourceLocks::Lock::Lock(Lock&& other) noexcept
-    : state_(std::exchange(other.state_, nullptr)), name_(std::move(other.name_)) {}
+    : state_(std::exchange(other.state_, nullptr)),
+      name_(std::move(other.name_)),
+      across_processes_(std::move(other.across_processes_)) {}
 
 ResourceLocks::Lock& ResourceLocks::Lock::operator=(Lock&& other) noexcept {
   if (this != &other) {
     Release();
     state_ = std::exchange(other.state_, nullptr);
     name_ = std::move(other.name_);
+    across_processes_ = std::move(other.across_processes_);
   }
   return *this;
 }
@@ -91,6 +105,7 @@ ResourceLocks::Lock::~Lock() { Release(); }
 
 void ResourceLocks::Lock::Release() {
   if (state_ == nullptr) return;
+  across_processes_.reset();
   std::lock_guard lock(state_->mutex);
   state_->Pass(name_);
   state_ = nullptr;

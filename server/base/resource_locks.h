@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/base/call_context.h"
+#include "server/base/process_locks.h"
 
 namespace csi_proxy {
 
@@ -16,10 +17,13 @@ namespace csi_proxy {
 // somebody holds or waits for.
 class ResourceLocks {
  public:
-  // Held while it lives; move-only. Must not outlive the ResourceLocks.
+  // Held while it lives; move-only. Must not outlive the ResourceLocks, and is let go by the thread
+  // that acquired it.
   class Lock;
 
-  ResourceLocks();
+  // With `processes`, a lock excludes the other processes of the node that use the same; those are
+  // not served in order.
+  explicit ResourceLocks(std::unique_ptr<ProcessLocks> processes = nullptr);
   ~ResourceLocks();
   ResourceLocks(const ResourceLocks&) = delete;
   ResourceLocks& operator=(const ResourceLocks&) = delete;
@@ -34,7 +38,11 @@ class ResourceLocks {
 
  private:
   struct State;
+  // Of the threads of this process.
+  absl::StatusOr<Lock> AcquireHere(const CallContext& context, absl::string_view name);
+
   std::unique_ptr<State> state_;
+  const std::unique_ptr<ProcessLocks> processes_;
 };
 
 class ResourceLocks::Lock {
@@ -49,6 +57,7 @@ class ResourceLocks::Lock {
   void Release();
   State* state_;
   std::string name_;
+  std::unique_ptr<ProcessLocks::Held> across_processes_;
 };
 
 }  // namespace csi_proxy

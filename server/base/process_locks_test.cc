@@ -1,0 +1,85 @@
+// Within one process here; between processes in integration/.
+#include "server/base/process_locks.h"
+
+#include <filesystem>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "server/base/resource_locks.h"
+
+namespace csi_proxy {
+namespace {
+
+class ProcessLocksTest : public testing::Test {
+ protected:
+  ProcessLocksTest()
+      : directory_((std::filesystem::temp_directory_path() /
+                    absl::StrCat("csi-proxy-locks-", absl::ToUnixNanos(absl::Now())))
+                       .string()) {}
+  ~ProcessLocksTest() override {
+    std::error_code ignored;
+    std::filesystem::remove_all(directory_, ignored);
+  }
+  std::unique_ptr<ProcessLocks> Open() {
+    auto locks = NewProcessLocks(directory_);
+    EXPECT_TRUE(locks.ok()) << locks.status();
+    return *std::move(locks);
+  }
+
+  const std::string directory_;
+};
+
+TEST_F(ProcessLocksTest, NamesAreStableShortAndDistinct) {
+  EXPECT_EQ(ProcessLockName("disk/1"), ProcessLockName("disk/1"));
+  EXPECT_NE(ProcessLockName("disk/1"), ProcessLockName("disk/2"));
+  EXPECT_EQ(ProcessLockName(""), "csi-proxy-cbf29ce484222325");
+  EXPECT_LE(ProcessLockName(std::string(100'000, 'x')).size(), 40u);
+}
+
+TEST_F(ProcessLocksTest, OneHoldsAndOthersWaitTheirTime) {
+  // Each as another process would have it.
+  const auto one = Open(), two = Open();
+  auto held = one->Acquire(CallContext(), "disk/1");
+  ASSERT_TRUE(held.ok()) << held.status();
+  absl::Status waited, other;
+  // By another thread: a mutex of Windows lets its owner in again.
+  std::thread([&] {
+    waited = two->Acquire(CallContext().WithTimeout(absl::Milliseconds(50)), "disk/1").status();
+    other = two->Acquire(CallContext(), "disk/2").status();
+  }).join();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(waited)) << waited;
+  EXPECT_TRUE(other.ok()) << other;
+  held->reset();
+  std::thread([&] { waited = two->Acquire(CallContext(), "disk/1").status(); }).join();
+  EXPECT_TRUE(waited.ok()) << waited;
+}
+
+TEST_F(ProcessLocksTest, ResourceLocksOfTwoProcessesExcludeEachOther) {
+  ResourceLocks one(Open()), two(Open());
+  int inside = 0, most = 0, done = 0;
+  std::mutex count;
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 8; ++i) {
+    callers.emplace_back([&, i] {
+      for (int j = 0; j < 20; ++j) {
+        const auto lock = (i % 2 ? one : two).Acquire(CallContext(), "volume/x");
+        ASSERT_TRUE(lock.ok()) << lock.status();
+        {
+          const std::lock_guard guard(count);
+          most = std::max(most, ++inside);
+        }
+        std::this_thread::yield();
+        const std::lock_guard guard(count);
+        --inside;
+        ++done;
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(most, 1);
+  EXPECT_EQ(done, 160);
+}
+
+}  // namespace
+}  // namespace csi_proxy
