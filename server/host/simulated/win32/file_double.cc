@@ -48,10 +48,19 @@ absl::StatusOr<Bytes> ReparseData(const Tree::Entry& entry, absl::string_view op
   return windows::MakeSymlink(*target);
 }
 
+// Whether a reparse point is as long as it says.
+bool HasOwnLength(const Bytes& data) {
+  constexpr size_t kHeader = 8;
+  if (data.size() < kHeader || data.size() > windows::kMaxReparseData) return false;
+  return data.size() == kHeader + (size_t{data[4]} | size_t{data[5]} << 8);
+}
+
 // Makes an empty directory the reparse point that is described, so far as a tree has such: a
-// symbolic link with a whole path, or the mount point of a volume.
+// symbolic link with a whole path, or the mount point of a volume
+// (learn.microsoft.com/openspecs/windows_protocols/ms-fsa/4aeefef8-92c3-4abc-af7a-a610caf8a165).
 absl::Status SetReparseData(Tree& tree, Tree::Id id, const Bytes& data,
                             absl::string_view operation) {
+  if (!HasOwnLength(data)) return Failure(operation, kErrorInvalidReparseData);
   const absl::StatusOr<windows::ReparsePoint> point = windows::ParseReparsePoint(data);
   if (absl::IsFailedPrecondition(point.status())) {
     return Failure(operation, win32_error::kNotSupported);
@@ -59,11 +68,11 @@ absl::Status SetReparseData(Tree& tree, Tree::Id id, const Bytes& data,
   if (!point.ok()) return Failure(operation, kErrorInvalidReparseData);
   const Tree::Entry& entry = tree.at(id);
   if (entry.kind == Tree::Kind::kFile) return Failure(operation, win32_error::kDirectory);
+  if (!entry.children.empty()) return Failure(operation, win32_error::kDirNotEmpty);
   const bool is_link = point->tag == windows::kReparseTagSymlink;
   if (IsReparsePoint(entry) && is_link != (entry.kind == Tree::Kind::kLink)) {
     return Failure(operation, kErrorReparseTagMismatch);
   }
-  if (!entry.children.empty()) return Failure(operation, win32_error::kDirNotEmpty);
   if (point->volume.has_value()) {
     tree.SetMounted(id, *point->volume);
     return absl::OkStatus();
@@ -89,7 +98,13 @@ class FileDouble final : public File {
         path_(std::move(path)) {}
 
   ~FileDouble() override {
-    gate_.Finish([&](NodeState&) { open_->Remove(key_, access_); });
+    gate_.Finish([&](NodeState& state) {
+      if (!open_->Remove(key_, access_)) return;
+      const absl::StatusOr<VolumePlace> place = FindVolume(state, key_.first);
+      if (place.ok() && place->volume->tree.Has(key_.second)) {
+        place->volume->tree.Remove(key_.second);
+      }
+    });
   }
 
   absl::StatusOr<FileAttributes> GetAttributes() override {
@@ -150,7 +165,7 @@ class FileDouble final : public File {
                                      return Failure(operation, win32_error::kDirNotEmpty);
                                    if (end.place.disk->read_only)
                                      return Failure(operation, kErrorWriteProtect);
-                                   end.tree().Remove(end.entry);
+                                   open_->SetDeleted(key_);
                                    return absl::OkStatus();
                                  });
   }
@@ -201,7 +216,7 @@ class FileDouble final : public File {
     const std::optional<Tree::Id> child = end.tree().Find(end.entry, name);
     if (!child.has_value()) return Failure(operation, win32_error::kFileNotFound);
     const OpenEntries::Key key(key_.first, *child);
-    if (!open_->Admits(key, access)) return Failure(operation, win32_error::kSharingViolation);
+    if (absl::Status status = open_->Check(key, access, operation); !status.ok()) return status;
     open_->Add(key, access);
     return *child;
   }
@@ -212,8 +227,11 @@ class FileDouble final : public File {
     if (end.at().kind == Tree::Kind::kFile) return Failure(operation, win32_error::kPathNotFound);
     // Nothing can be made in a reparse point.
     if (IsReparsePoint(end.at())) return Failure(operation, kErrorBadPathname);
-    if (end.tree().Find(end.entry, name).has_value()) {
-      return Failure(operation, win32_error::kAlreadyExists);
+    if (open_->IsDeleted(key_)) return Failure(operation, win32_error::kAccessDenied);
+    if (const auto there = end.tree().Find(end.entry, name); there.has_value()) {
+      return Failure(operation, open_->IsDeleted({key_.first, *there})
+                                    ? win32_error::kAccessDenied
+                                    : win32_error::kAlreadyExists);
     }
     if (absl::Status status = CheckWritable(end.place, 0, operation); !status.ok()) return status;
     const absl::StatusOr<Tree::Id> made = end.tree().Add(end.entry, Tree::Directory(name));
@@ -238,23 +256,6 @@ class FileDouble final : public File {
 };
 
 }  // namespace
-
-bool OpenEntries::Admits(const Key& key, Access access) const {
-  const auto it = counts_.find(key);
-  return it == counts_.end() || (access != Access::kDelete && it->second.for_deletion == 0);
-}
-
-void OpenEntries::Add(const Key& key, Access access) {
-  Count& count = counts_[key];
-  ++count.all;
-  if (access == Access::kDelete) ++count.for_deletion;
-}
-
-void OpenEntries::Remove(const Key& key, Access access) {
-  const auto it = counts_.find(key);
-  if (access == Access::kDelete) --it->second.for_deletion;
-  if (--it->second.all == 0) counts_.erase(it);
-}
 
 absl::StatusOr<std::unique_ptr<File>> OpenRootDirectory(const Gate& gate,
                                                         const std::shared_ptr<OpenEntries>& open,
