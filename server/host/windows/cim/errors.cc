@@ -181,7 +181,7 @@ bool IsConnectionLost(const absl::Status& status) {
     case hresult::kRpcDisconnected:
     case hresult::kRpcServerUnavailable:
     case hresult::kRpcCallFailed:
-    case 0x800706BF:
+    case hresult::kRpcCallFailedDne:
       return true;
     default:
       return false;

@@ -1,6 +1,7 @@
 #include "server/host/windows/cim/query.h"
 
 #include "absl/strings/str_join.h"
+#include "server/base/unicode.h"
 
 namespace csi_proxy::cim {
 
@@ -8,17 +9,21 @@ std::string WqlLiteral(const Value& value) {
   if (value.is_null() || value.is_array() || value.type() == Type::kObject) return "NULL";
   if (value.type() == Type::kBoolean) return *value.AsBoolean() ? "TRUE" : "FALSE";
   if (IsSigned(value.type())) return absl::StrCat(*value.AsSint64());
-  // A char16 is compared with its character.
-  if (value.type() == Type::kChar16) {
-    const uint64_t unit = *value.AsUint64();
-    const bool plain = unit >= 'A' && unit <= 'Z';
-    return plain ? absl::StrCat("'", std::string(1, static_cast<char>(unit)), "'") : "''";
+  if (IsUnsigned(value.type()) && value.type() != Type::kChar16) {
+    return absl::StrCat(*value.AsUint64());
   }
-  if (IsUnsigned(value.type())) return absl::StrCat(*value.AsUint64());
-  if (!IsText(value.type())) return absl::StrCat(*value.AsReal());
-  const absl::StatusOr<std::string> text = value.AsText();
+  std::string text;
+  if (value.type() == Type::kChar16) {
+    // Compared with its character, of which 0 is none.
+    const uint64_t unit = *value.AsUint64();
+    if (unit != 0) AppendUtf8(static_cast<char32_t>(unit), &text);
+  } else if (IsText(value.type())) {
+    text = *value.AsText();
+  } else {
+    return absl::StrCat(*value.AsReal());
+  }
   std::string literal = "'";
-  for (const char c : *text) {
+  for (const char c : text) {
     if (c == '\\' || c == '\'' || c == '"') literal.push_back('\\');
     literal.push_back(c);
   }

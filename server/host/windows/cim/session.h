@@ -22,7 +22,7 @@ enum class Namespace { kCimV2, kSmb, kStorage };
 absl::string_view NamespaceName(Namespace space);
 
 // A method's answer: its ReturnValue and its out parameters. That it ran does not mean that it did
-// what it was to do: what ReturnValue means is the class's own business (see return_codes.h).
+// what it was to do: what ReturnValue means is the class's own business (see errors.h).
 struct MethodResult {
   uint32_t return_value = 0;
   Object out;
@@ -33,7 +33,8 @@ using Arguments = Properties;
 
 // Thread-safe. Every call is a round trip to WMI, ends at the context's deadline or soon after it
 // is cancelled (DEADLINE_EXCEEDED, CANCELLED; WMI may go on with what it was asked), and fails with
-// a status made by HresultStatus(). After a restart of WMI the next call connects anew.
+// a status made by HresultStatus(), or INVALID_ARGUMENT for text that WMI cannot take: with a NUL,
+// not UTF-8, or too long. After a restart of WMI the next call connects anew.
 class Session {
  public:
   virtual ~Session() = default;

@@ -1,0 +1,153 @@
+// Owners of what COM hands out: interfaces, BSTRs, VARIANTs, SAFEARRAYs. Included by the files that
+// talk to WMI alone.
+#pragma once
+
+#include <windows.h>
+// After windows.h, which they need.
+#include <oleauto.h>
+#include <wbemidl.h>
+
+#include <cstdlib>
+#include <cwchar>
+#include <string>
+#include <utility>
+
+#include "absl/strings/string_view.h"
+#include "server/base/win32.h"
+
+namespace csi_proxy::cim {
+
+// One reference to a COM object, or none.
+template <typename Interface>
+class ComPtr {
+ public:
+  ComPtr() = default;
+  // Takes over a reference that is the caller's.
+  explicit ComPtr(Interface* owned) : pointer_(owned) {}
+  ComPtr(const ComPtr& other) : pointer_(other.pointer_) {
+    if (pointer_ != nullptr) pointer_->AddRef();
+  }
+  ComPtr(ComPtr&& other) noexcept : pointer_(std::exchange(other.pointer_, nullptr)) {}
+  ComPtr& operator=(ComPtr other) noexcept {
+    std::swap(pointer_, other.pointer_);
+    return *this;
+  }
+  ~ComPtr() {
+    if (pointer_ != nullptr) pointer_->Release();
+  }
+
+  Interface* get() const { return pointer_; }
+  Interface* operator->() const { return pointer_; }
+  explicit operator bool() const { return pointer_ != nullptr; }
+  // For a function that hands out a reference.
+  Interface** Receive() {
+    *this = ComPtr();
+    return &pointer_;
+  }
+
+  // Another interface of the same object; none if it has no such interface.
+  template <typename Other>
+  ComPtr<Other> As(REFIID iid) const {
+    ComPtr<Other> other;
+    if (pointer_ == nullptr) return other;
+    void* found = nullptr;
+    if (FAILED(pointer_->QueryInterface(iid, &found))) return other;
+    return ComPtr<Other>(static_cast<Other*>(found));
+  }
+
+ private:
+  Interface* pointer_ = nullptr;
+};
+
+// Text for COM and from it. Any may be a password, so all are wiped when freed, and the text is
+// converted where it is to stay.
+class Bstr {
+ public:
+  Bstr() = default;
+  explicit Bstr(absl::string_view utf8) {
+    const int size = static_cast<int>(utf8.size());
+    const int length =
+        size == 0 ? 0 : MultiByteToWideChar(CP_UTF8, 0, utf8.data(), size, nullptr, 0);
+    text_ = SysAllocStringLen(nullptr, static_cast<UINT>(length));
+    // As `new` ends a program that is out of memory.
+    if (text_ == nullptr) std::abort();
+    if (length > 0) MultiByteToWideChar(CP_UTF8, 0, utf8.data(), size, text_, length);
+  }
+  Bstr(Bstr&& other) noexcept : text_(other.Release()) {}
+  Bstr& operator=(Bstr&& other) noexcept {
+    std::swap(text_, other.text_);
+    return *this;
+  }
+  ~Bstr() { Free(); }
+
+  BSTR get() const { return text_; }
+  BSTR Release() { return std::exchange(text_, nullptr); }
+  BSTR* Receive() {
+    Free();
+    return &text_;
+  }
+  // In UTF-16 units.
+  size_t size() const { return SysStringLen(text_); }
+  std::string ToUtf8() const { return Utf8(text_); }
+
+  // Up to the first NUL, where WMI's text ends.
+  static std::string Utf8(BSTR text) {
+    if (text == nullptr) return "";
+    return win32::Utf8(std::wstring_view(text, wcsnlen(text, SysStringLen(text))));
+  }
+  static void Wipe(BSTR text) {
+    if (text != nullptr) SecureZeroMemory(text, SysStringByteLen(text));
+  }
+
+ private:
+  void Free() {
+    Wipe(text_);
+    SysFreeString(Release());
+  }
+
+  BSTR text_ = nullptr;
+};
+
+using UniqueSafeArray = win32::Unique<SAFEARRAY*, &SafeArrayDestroy>;
+
+// A VARIANT and what it holds; text is wiped as a Bstr's is.
+class Variant {
+ public:
+  Variant() { VariantInit(&value_); }
+  Variant(Variant&& other) noexcept : value_(other.value_) { VariantInit(&other.value_); }
+  Variant& operator=(Variant&& other) noexcept {
+    std::swap(value_, other.value_);
+    return *this;
+  }
+  ~Variant() { Clear(); }
+
+  const VARIANT& operator*() const { return value_; }
+  VARIANT* get() { return &value_; }
+  VARIANT* operator->() { return &value_; }
+  // For a function that fills an empty VARIANT.
+  VARIANT* Receive() {
+    Clear();
+    return &value_;
+  }
+
+  void Clear() {
+    Wipe();
+    VariantClear(&value_);
+  }
+  // Makes all text in it zeros; lengths stay.
+  void Wipe() {
+    if (V_VT(&value_) == VT_BSTR) Bstr::Wipe(V_BSTR(&value_));
+    if (V_VT(&value_) != (VT_ARRAY | VT_BSTR) || V_ARRAY(&value_) == nullptr) return;
+    void* data = nullptr;
+    if (FAILED(SafeArrayAccessData(V_ARRAY(&value_), &data))) return;
+    for (ULONG i = 0; i < V_ARRAY(&value_)->rgsabound[0].cElements; ++i) {
+      Bstr::Wipe(static_cast<BSTR*>(data)[i]);
+    }
+    SafeArrayUnaccessData(V_ARRAY(&value_));
+  }
+
+ private:
+  VARIANT value_;
+};
+
+}  // namespace csi_proxy::cim

@@ -1,0 +1,89 @@
+// Connections to WMI: one for each namespace, made when first asked for, kept, shared by all
+// threads, and made anew once lost.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "server/base/call_context.h"
+#include "server/host/windows/cim/com_windows.h"
+#include "server/host/windows/cim/session.h"
+
+namespace csi_proxy::cim {
+
+// Has calls through a proxy encrypted, and lets WMI act for this process. To be called on every
+// interface that comes from WMI and is called again.
+absl::Status SecureProxy(IUnknown* proxy);
+
+// How long, in milliseconds, one wait in WMI may be until `context` is to be asked again.
+LONG WaitSlice(const CallContext& context);
+
+// What GetObject or ExecMethod has begun: the object, once it is there. `done` is what they handed
+// out at once, as a server in this process may; otherwise `pending` is asked until the call ends,
+// or `context` does. Nothing unless `has_object`.
+absl::StatusOr<ComPtr<IWbemClassObject>> Await(const CallContext& context, absl::string_view what,
+                                               bool has_object, ComPtr<IWbemClassObject> done,
+                                               const ComPtr<IWbemCallResult>& pending);
+
+// Thread-safe.
+class Connection {
+ public:
+  explicit Connection(ComPtr<IWbemServices> services) : services_(std::move(services)) {}
+
+  // Any thread of the MTA may call it.
+  IWbemServices* services() const { return services_.get(); }
+
+  // The object at a path, `what` in errors. A class's name is a path, that of its definition.
+  absl::StatusOr<ComPtr<IWbemClassObject>> Fetch(const CallContext& context, absl::string_view what,
+                                                 const std::string& path) const;
+
+  // What a method takes and gives; null for nothing.
+  struct Signature {
+    ComPtr<IWbemClassObject> in;
+    ComPtr<IWbemClassObject> out;
+  };
+  // Asks WMI for the class once only. WBEM_E_INVALID_CLASS, WBEM_E_INVALID_METHOD.
+  absl::StatusOr<Signature> GetSignature(const CallContext& context, const std::string& class_name,
+                                         const std::string& method);
+
+  // A new, empty instance of a class.
+  absl::StatusOr<ComPtr<IWbemClassObject>> Spawn(const CallContext& context,
+                                                 const std::string& class_name);
+
+ private:
+  absl::StatusOr<ComPtr<IWbemClassObject>> GetClass(const CallContext& context,
+                                                    const std::string& class_name);
+
+  const ComPtr<IWbemServices> services_;
+  absl::Mutex mutex_;
+  std::map<std::string, ComPtr<IWbemClassObject>, NameLess> classes_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Thread-safe.
+class Connections {
+ public:
+  // Waits for the connection as long as `context` allows; who waits holds up nobody.
+  absl::StatusOr<std::shared_ptr<Connection>> Get(const CallContext& context, Namespace space);
+
+  // To be called when `lost` does not work any more: the next Get() connects anew.
+  void Drop(Namespace space, const std::shared_ptr<Connection>& lost);
+
+ private:
+  struct Attempt {
+    absl::Notification done;
+    // Set before `done`.
+    absl::StatusOr<std::shared_ptr<Connection>> connection;
+  };
+
+  absl::Mutex mutex_;
+  std::map<Namespace, std::shared_ptr<Attempt>> attempts_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace csi_proxy::cim
