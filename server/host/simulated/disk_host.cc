@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "server/host/simulated/hosts.h"
 #include "server/host/simulated/storage.h"
@@ -89,21 +87,13 @@ class SimulatedDisk final : public DiskHost {
   }
 
   absl::Status SetOnline(const CallContext& context, uint32_t disk_number, bool online) override {
-    return OnDisk<absl::Status>(
-        context, "disk.SetOnline", disk_number, [online](NodeState&, Disk& disk) {
-          const bool holds_system = std::any_of(
-              disk.partitions.begin(), disk.partitions.end(), [](const DiskPartition& partition) {
-                return partition.volume.has_value() &&
-                       partition.volume->drive_letter == kSystemDrive;
-              });
-          if (!online && holds_system) {
-            return Failure(absl::StrCat("taking disk ", disk.number, " offline"),
-                           kStorageSystemPartition);
-          }
-          disk.online = online;
-          if (online) disk.read_only = false;
-          return absl::OkStatus();
-        });
+    return OnDisk<absl::Status>(context, "disk.SetOnline", disk_number,
+                                [online](NodeState&, Disk& disk) {
+                                  if (!online) return TakeOffline(disk);
+                                  disk.online = true;
+                                  disk.read_only = false;
+                                  return absl::OkStatus();
+                                });
   }
 
  private:

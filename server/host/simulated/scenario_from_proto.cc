@@ -245,6 +245,7 @@ class Reader {
       target.secret = Secret(from.secret());
       target.mutual_secret = Secret(from.mutual_secret());
       target.connected = from.connected();
+      target.persistent = from.persistent();
       for (int d = 0; d < from.disk_size() && problems_.none(); ++d) {
         target.disks.push_back(ReadDisk(from.disk(d), Element(here, "disk", d)));
       }

@@ -95,6 +95,8 @@ struct IscsiTarget {
   // What the target proves itself with, for ChapMode::kMutual.
   Secret mutual_secret;
   bool connected = false;
+  // To be connected again at the next start.
+  bool persistent = false;
   // The node's disks while connected.
   std::vector<Disk> disks;
 };

@@ -174,6 +174,21 @@ void Rescan(NodeState& state) {
   }
 }
 
+bool HoldsSystem(const Disk& disk) {
+  return std::any_of(
+      disk.partitions.begin(), disk.partitions.end(), [](const DiskPartition& partition) {
+        return partition.volume.has_value() && partition.volume->drive_letter == kSystemDrive;
+      });
+}
+
+absl::Status TakeOffline(Disk& disk) {
+  if (HoldsSystem(disk)) {
+    return Failure(absl::StrCat("taking disk ", disk.number, " offline"), kStorageCriticalDisk);
+  }
+  disk.online = false;
+  return absl::OkStatus();
+}
+
 absl::Status InitializeGpt(Disk& disk) {
   const std::string operation = absl::StrCat("initializing disk ", disk.number);
   if (absl::Status status = CheckDiskWritable(disk, operation); !status.ok()) return status;

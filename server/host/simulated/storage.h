@@ -34,6 +34,8 @@ inline constexpr uint64_t kMinPartitionBytes = 8 * kMiB;
 std::vector<Disk*> VisibleDisks(NodeState& state);
 // NOT_FOUND when Windows sees no such disk.
 absl::StatusOr<Disk*> FindDisk(NodeState& state, uint32_t disk_number);
+// Whether Windows is on it.
+bool HoldsSystem(const Disk& disk);
 // Every disk there is or may be, visible or not.
 std::vector<Disk*> AllDisks(NodeState& state);
 
@@ -64,6 +66,8 @@ absl::Status CheckWritable(const VolumePlace& place, uint64_t bytes, absl::strin
 // Makes growth and new disks visible.
 void Rescan(NodeState& state);
 
+// Fails for the disk that carries Windows.
+absl::Status TakeOffline(Disk& disk);
 absl::Status InitializeGpt(Disk& disk);
 absl::StatusOr<uint32_t> CreateBasicPartition(NodeState& state, Disk& disk);
 

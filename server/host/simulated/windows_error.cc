@@ -60,6 +60,7 @@ constexpr KnownText kKnownTexts[] = {
     {kStorageDiskReadOnly, "The disk is read only."},
     {kStorageDiskOffline, "The disk is offline."},
     {kStoragePartitionLimit, "The disk's partition limit has been reached."},
+    {kStorageCriticalDisk, "The operation is not supported on a critical disk."},
     {kStorageDiskTooSmall, "The disk is not large enough to support a GPT disk layout."},
     {kStorageUnknownFileSystem, "The partition's file system cannot be resized."},
     {kStorageSystemPartition, "The operation is not allowed on a system or critical partition."},

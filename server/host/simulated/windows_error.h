@@ -48,6 +48,7 @@ inline constexpr uint32_t kStorageAlreadyInitialized = 41001;
 inline constexpr uint32_t kStorageDiskReadOnly = 41002;
 inline constexpr uint32_t kStorageDiskOffline = 41003;
 inline constexpr uint32_t kStoragePartitionLimit = 41004;
+inline constexpr uint32_t kStorageCriticalDisk = 41009;
 inline constexpr uint32_t kStorageDiskTooSmall = 41014;
 inline constexpr uint32_t kStorageUnknownFileSystem = 42009;
 inline constexpr uint32_t kStorageSystemPartition = 42010;
