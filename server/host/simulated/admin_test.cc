@@ -4,6 +4,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include "server/host/simulated/admin.grpc.pb.h"
+#include "server/host/simulated/admin_methods.h"
 #include "server/host/simulated/test_node.h"
 
 namespace csi_proxy::host::simulated {
@@ -40,6 +41,25 @@ class AdminTest : public testing::Test {
 
 TEST_F(AdminTest, TheServiceIsNamedAsItIsServed) {
   EXPECT_STREQ(proto::Admin::service_full_name(), kAdminServiceName);
+}
+
+TEST_F(AdminTest, EveryMethodCanBeCalledByName) {
+  const auto* service = proto::Admin::service_full_name();
+  const auto* descriptor =
+      proto::ResetRequest::descriptor()->file()->pool()->FindServiceByName(service);
+  ASSERT_NE(descriptor, nullptr);
+  for (int i = 0; i < descriptor->method_count(); ++i) {
+    // An empty request, which many refuse; none is unknown.
+    const auto answer = CallAdmin(*node_, descriptor->method(i)->name(), "");
+    EXPECT_FALSE(absl::IsUnimplemented(answer.status())) << descriptor->method(i)->name();
+  }
+  EXPECT_THAT(CallAdmin(*node_, "None", "").status(), HasCode(absl::StatusCode::kUnimplemented));
+  EXPECT_THAT(CallAdmin(*node_, "Reset", "\x07").status(),
+              HasCode(absl::StatusCode::kInvalidArgument));
+  proto::DumpStateResponse dump;
+  const auto answer = CallAdmin(*node_, "DumpState", "");
+  ASSERT_TRUE(answer.ok() && dump.ParseFromString(*answer)) << answer.status();
+  EXPECT_EQ(dump.node().SerializeAsString(), StateToProto(node_->Snapshot()).SerializeAsString());
 }
 
 TEST_F(AdminTest, DisksComeGrowAndGo) {
