@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/process_locks.h"
 #include "server/host/simulated/admin.h"
 #include "server/host/simulated/node.h"
 #include "server/host/simulated/scenario.h"
@@ -58,8 +59,15 @@ absl::Status Serve(const Options& options, Supervisor& supervisor) {
   const absl::StatusOr<std::unique_ptr<host::Host>> node =
       options.host == HostKind::kSimulated ? OpenSimulatedNode(options, extra) : OpenWindowsNode();
   if (!node.ok()) return node.status();
+  std::unique_ptr<ProcessLocks> processes;
+  if (options.host == HostKind::kWindows) {
+    // Drivers may act on the node themselves.
+    absl::StatusOr<std::unique_ptr<ProcessLocks>> locks = NewProcessLocks("");
+    if (!locks.ok()) return locks.status();
+    processes = *std::move(locks);
+  }
   absl::StatusOr<std::unique_ptr<Server>> server =
-      Server::Start(options, node->get(), std::move(extra));
+      Server::Start(options, node->get(), std::move(processes), std::move(extra));
   if (!server.ok()) return server.status();
   spdlog::info("csi-proxy {} serves {} pipes for the {} node", kVersion,
                (*server)->PipeNames().size(),

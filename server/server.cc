@@ -76,7 +76,9 @@ absl::StatusOr<std::shared_ptr<const PathRoots>> ParseRoots(const Options& optio
 
 class Server::Impl {
  public:
-  absl::Status Start(const Options& options, host::Host* host, std::vector<ExtraService> extra) {
+  absl::Status Start(const Options& options, host::Host* host,
+                     std::unique_ptr<ProcessLocks> processes, std::vector<ExtraService> extra) {
+    locks_.emplace(std::move(processes));
     absl::StatusOr<std::shared_ptr<const PathRoots>> roots = ParseRoots(options);
     if (!roots.ok()) return roots.status();
     listener_ = transport::NewListener(options.place, options.listener);
@@ -98,7 +100,7 @@ class Server::Impl {
             .max_call_duration = options.max_call_duration,
         },
         groups::Deps{.host = host,
-                     .locks = &locks_,
+                     .locks = &*locks_,
                      .roots = *std::move(roots),
                      .allowed_services = options.allowed_services,
                      .require_privacy = options.require_privacy});
@@ -165,7 +167,7 @@ class Server::Impl {
   observability::CallLog call_log_;
   std::unique_ptr<observability::Metrics> metrics_;
   std::optional<observability::AuditLines> audit_;
-  ResourceLocks locks_;
+  std::optional<ResourceLocks> locks_;
   shim::CallGate gate_;
   std::unique_ptr<transport::Listener> listener_;
   std::unique_ptr<Registry> registry_;
@@ -176,9 +178,11 @@ Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Server::~Server() = default;
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options, host::Host* host,
+                                                      std::unique_ptr<ProcessLocks> processes,
                                                       std::vector<ExtraService> extra) {
   auto impl = std::make_unique<Impl>();
-  if (absl::Status status = impl->Start(options, host, std::move(extra)); !status.ok()) {
+  if (absl::Status status = impl->Start(options, host, std::move(processes), std::move(extra));
+      !status.ok()) {
     return status;
   }
   return std::unique_ptr<Server>(new Server(std::move(impl)));

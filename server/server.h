@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/base/process_locks.h"
 #include "server/host/host.h"
 #include "server/options.h"
 #include "server/transport/listener.h"
@@ -19,9 +20,11 @@ struct ExtraService;
 // Thread-safe.
 class Server {
  public:
-  // Serves the node `host`, which outlives the server. All pipes answer when it returns. Fails as
+  // Serves the node `host`, which outlives the server; calls exclude those of other processes by
+  // `processes`, unless that is null. All pipes answer when it returns. Fails as
   // Listener::Listen does, and with INVALID_ARGUMENT for an option that names no released version.
   static absl::StatusOr<std::unique_ptr<Server>> Start(const Options& options, host::Host* host,
+                                                       std::unique_ptr<ProcessLocks> processes,
                                                        std::vector<ExtraService> extra);
   ~Server();
 

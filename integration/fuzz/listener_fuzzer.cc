@@ -36,7 +36,7 @@ struct Service {
     options.place.socket_dir = directory;
     options.api_versions = {"volume/v1"};
     options.working_dirs = {R"(C:\var\lib\kubelet)"};
-    server = *Server::Start(options, node.get(), {});
+    server = *Server::Start(options, node.get(), nullptr, {});
   }
 };
 

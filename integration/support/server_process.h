@@ -15,8 +15,19 @@
 
 namespace csi_proxy::integration {
 
-// A running csi-proxy with a simulated node, in a socket directory of its own. Ends with the
-// object, and its standard error is kept.
+// Which host the service has; both act on the same simulated node.
+enum class NodeKind {
+  // The simulated node's own.
+  kSimulated,
+  // That of a real node, over doubles of WMI and Win32.
+  kWindows,
+};
+
+// What the environment variable CSI_PROXY_TEST_NODE says: `windows`, or the simulated one.
+NodeKind NodeUnderTest();
+
+// A running csi-proxy with a node of NodeUnderTest(), in a socket directory of its own. Ends with
+// the object, and its standard error is kept.
 class ServerProcess {
  public:
   // Starts it and waits until its pipes are there.
@@ -33,6 +44,9 @@ class ServerProcess {
                      google::protobuf::Message* response);
   absl::Status Reset();
   absl::Status InjectFault(const std::string& textproto);
+  // Lets an operation of the simulated host fail once, INTERNAL; a real node's host fails where it
+  // does the same.
+  absl::Status FailOnce(const std::string& operation);
   csi_proxy::simulated::Node Dump();
 
   // Ends the process with a signal and starts it again at the same place.

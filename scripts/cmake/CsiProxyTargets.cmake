@@ -73,14 +73,14 @@ function(csi_proxy_version_resource PROGRAM DESCRIPTION)
   endif()
 endfunction()
 
-# csi_proxy_test(NAME SRCS a_test.cc ... [DEPS target ...] [TIMEOUT seconds] [ENV "K=V" ...])
+# csi_proxy_test(NAME SRCS a_test.cc ... [DEPS target ...] [TIMEOUT seconds] [ENV "K=V" ...] [PREFIX p])
 # A GoogleTest binary, each of whose tests is a ctest test of its own; under Wine, where a start takes
 # long and pipes have one namespace, the binary is one test, and runs alone.
 function(csi_proxy_test name)
   if(NOT BUILD_TESTING)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SRCS;DEPS;ENV" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT;PREFIX" "SRCS;DEPS;ENV" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
@@ -94,7 +94,7 @@ function(csi_proxy_test name)
                          RUN_SERIAL ON FIXTURES_REQUIRED wine)
     return()
   endif()
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT ${ARG_TIMEOUT}
+  gtest_discover_tests(${name} TEST_PREFIX "${ARG_PREFIX}" DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT ${ARG_TIMEOUT}
                        ENVIRONMENT "${ARG_ENV}")
 endfunction()
 include(GoogleTest)

@@ -61,7 +61,7 @@ class ConfinementTest : public HandlerTest {
   }
 };
 
-TEST_F(ConfinementTest, HostilePathsAreRefusedByEveryCall) {
+TEST_P(ConfinementTest, HostilePathsAreRefusedByEveryCall) {
   const std::string before = Outside();
   for (const HostilePath& hostile : HostilePaths()) {
     if (hostile.code == absl::StatusCode::kOk) continue;
@@ -75,7 +75,7 @@ TEST_F(ConfinementTest, HostilePathsAreRefusedByEveryCall) {
   EXPECT_EQ(Outside(), before);
 }
 
-TEST_F(ConfinementTest, HarmlessOnesOfTheTableWork) {
+TEST_P(ConfinementTest, HarmlessOnesOfTheTableWork) {
   for (const HostilePath& hostile : HostilePaths()) {
     if (hostile.code != absl::StatusCode::kOk) continue;
     const auto answer = filesystem_->PathExists(context_, {.path = hostile.text});
@@ -84,7 +84,7 @@ TEST_F(ConfinementTest, HarmlessOnesOfTheTableWork) {
 }
 
 // Links that others made, to everywhere, met at every depth of a path.
-TEST_F(ConfinementTest, LinksThatLeaveTheTreeLeadNowhere) {
+TEST_P(ConfinementTest, LinksThatLeaveTheTreeLeadNowhere) {
   const char* const targets[] = {R"(C:\outside)",
                                  R"(C:\)",
                                  R"(C:\var\lib)",
@@ -121,7 +121,7 @@ TEST_F(ConfinementTest, LinksThatLeaveTheTreeLeadNowhere) {
   EXPECT_EQ(Outside(), before);
 }
 
-TEST_F(ConfinementTest, LinksWithinTheTreeAreFollowed) {
+TEST_P(ConfinementTest, LinksWithinTheTreeAreFollowed) {
   ASSERT_TRUE(Mkdir(Below("real\\inner")).ok());
   ASSERT_TRUE(Link(Below("real"), Below("one")).ok());
   ASSERT_TRUE(Link(Below("one\\inner"), Below("two")).ok());
@@ -129,14 +129,14 @@ TEST_F(ConfinementTest, LinksWithinTheTreeAreFollowed) {
   EXPECT_TRUE(Exists(Below("real\\inner\\made")));
 }
 
-TEST_F(ConfinementTest, AChainOfLinksThatLeavesAtItsEndIsRefused) {
+TEST_P(ConfinementTest, AChainOfLinksThatLeavesAtItsEndIsRefused) {
   ASSERT_TRUE(node_->MakeLink(*WindowsPath::Parse("p", Below("last")), R"(C:\outside)").ok());
   ASSERT_TRUE(node_->MakeLink(*WindowsPath::Parse("p", Below("first")), Below("last")).ok());
   EXPECT_TRUE(absl::IsPermissionDenied(Mkdir(Below("first\\x"))));
   EXPECT_TRUE(absl::IsPermissionDenied(Rmdir(Below("first\\sentinel"), true)));
 }
 
-TEST_F(ConfinementTest, ALoopOfLinksEnds) {
+TEST_P(ConfinementTest, ALoopOfLinksEnds) {
   ASSERT_TRUE(node_->MakeLink(*WindowsPath::Parse("p", Below("a")), Below("b")).ok());
   ASSERT_TRUE(node_->MakeLink(*WindowsPath::Parse("p", Below("b")), Below("a")).ok());
   for (const auto& [call, status] : TryAll(Below("a\\x"))) EXPECT_FALSE(status.ok()) << call;
@@ -144,7 +144,7 @@ TEST_F(ConfinementTest, ALoopOfLinksEnds) {
 
 // An attacker swaps a directory for a link while calls go through it: each call sees one or the
 // other, and none reaches what the link points to.
-TEST_F(ConfinementTest, ALinkSwappedBetweenCheckAndUseGainsNothing) {
+TEST_P(ConfinementTest, ALinkSwappedBetweenCheckAndUseGainsNothing) {
   const std::string before = Outside();
   const WindowsPath swapped = *WindowsPath::Parse("p", Below("swap"));
   std::atomic<bool> stop = false;
@@ -171,6 +171,8 @@ TEST_F(ConfinementTest, ALinkSwappedBetweenCheckAndUseGainsNothing) {
   EXPECT_GT(worked, 0) << "the directory was met";
   EXPECT_EQ(Outside(), before);
 }
+
+INSTANTIATE_TEST_SUITE_P(Hosts, ConfinementTest, EveryHost(), HostName);
 
 }  // namespace
 }  // namespace csi_proxy::groups

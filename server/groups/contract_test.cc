@@ -13,14 +13,14 @@ namespace {
 
 constexpr int64_t kMiB = int64_t{1} << 20;
 
-using DiskContract = HandlerTest;
-using FilesystemContract = HandlerTest;
-using VolumeContract = HandlerTest;
-using SmbContract = HandlerTest;
-using IscsiContract = HandlerTest;
-using SystemContract = HandlerTest;
+class DiskContract : public HandlerTest {};
+class FilesystemContract : public HandlerTest {};
+class VolumeContract : public HandlerTest {};
+class SmbContract : public HandlerTest {};
+class IscsiContract : public HandlerTest {};
+class SystemContract : public HandlerTest {};
 
-TEST_F(DiskContract, PartitionDiskReturnsOnlyWhenTheVolumeCanBeListed) {
+TEST_P(DiskContract, PartitionDiskReturnsOnlyWhenTheVolumeCanBeListed) {
   // The default scenario lets a new volume arrive 150 ms late.
   const absl::Time start = absl::Now();
   ASSERT_TRUE(disk_->PartitionDisk(context_, {.disk_number = 1}).ok());
@@ -30,7 +30,7 @@ TEST_F(DiskContract, PartitionDiskReturnsOnlyWhenTheVolumeCanBeListed) {
   EXPECT_EQ(volumes->volume_ids.size(), 1u);
 }
 
-TEST_F(DiskContract, PartitionDiskOnAPartitionedDiskChangesNothing) {
+TEST_P(DiskContract, PartitionDiskOnAPartitionedDiskChangesNothing) {
   const std::string volume = Volume(1);
   ASSERT_TRUE(disk_->PartitionDisk(context_, {.disk_number = 1}).ok());
   EXPECT_TRUE(volume_->IsVolumeFormatted(context_, {.volume_id = volume})->formatted);
@@ -38,13 +38,13 @@ TEST_F(DiskContract, PartitionDiskOnAPartitionedDiskChangesNothing) {
             std::vector<std::string>{volume});
 }
 
-TEST_F(DiskContract, PartitionDiskGoesOnWhereAFailedOneStopped) {
+TEST_P(DiskContract, PartitionDiskGoesOnWhereAFailedOneStopped) {
   Fail("disk.CreateBasicPartition");
   EXPECT_FALSE(disk_->PartitionDisk(context_, {.disk_number = 1}).ok());
   EXPECT_TRUE(disk_->PartitionDisk(context_, {.disk_number = 1}).ok());
 }
 
-TEST_F(DiskContract, ListDiskIDsSurvivesADiskThatCannotBeRead) {
+TEST_P(DiskContract, ListDiskIDsSurvivesADiskThatCannotBeRead) {
   const auto ids = disk_->ListDiskIDs(context_, {});
   ASSERT_TRUE(ids.ok()) << ids.status();
   EXPECT_EQ(ids->disk_ids.size(), 5u);
@@ -52,22 +52,22 @@ TEST_F(DiskContract, ListDiskIDsSurvivesADiskThatCannotBeRead) {
   EXPECT_EQ(ids->disk_ids.at(4).serial_number, "mute");
 }
 
-TEST_F(DiskContract, GetDiskNumberByNameSurvivesADiskThatCannotBeRead) {
+TEST_P(DiskContract, GetDiskNumberByNameSurvivesADiskThatCannotBeRead) {
   const auto number = disk_->GetDiskNumberByName(context_, {.disk_name = "Google  pvc-1f2e3d4c"});
   ASSERT_TRUE(number.ok()) << number.status();
   EXPECT_EQ(number->disk_number, 3u);
 }
 
-TEST_F(DiskContract, GetDiskNumberByNameNeverMatchesADiskWithoutAName) {
+TEST_P(DiskContract, GetDiskNumberByNameNeverMatchesADiskWithoutAName) {
   EXPECT_TRUE(absl::IsInvalidArgument(disk_->GetDiskNumberByName(context_, {}).status()));
 }
 
-TEST_F(DiskContract, SerialNumberIsTheAwsVolumeIdWithoutDashes) {
+TEST_P(DiskContract, SerialNumberIsTheAwsVolumeIdWithoutDashes) {
   EXPECT_TRUE(absl::StrContains(disk_->ListDiskIDs(context_, {})->disk_ids.at(2).serial_number,
                                 "vol0a1b2c3d4e5f60789"));
 }
 
-TEST_F(DiskContract, LocationsAreReadFromTheText) {
+TEST_P(DiskContract, LocationsAreReadFromTheText) {
   const auto locations = disk_->ListDiskLocations(context_, {});
   ASSERT_TRUE(locations.ok());
   EXPECT_EQ(locations->disk_locations.at(3),
@@ -75,21 +75,21 @@ TEST_F(DiskContract, LocationsAreReadFromTheText) {
   EXPECT_FALSE(locations->disk_locations.contains(4)) << "a disk without a place is left out";
 }
 
-TEST_F(DiskContract, BringingADiskOnlineClearsReadOnly) {
+TEST_P(DiskContract, BringingADiskOnlineClearsReadOnly) {
   ASSERT_TRUE(disk_->SetDiskState(context_, {.disk_number = 3, .is_online = true}).ok());
   EXPECT_FALSE(node_->Snapshot().disks[3].read_only);
   ASSERT_TRUE(disk_->SetDiskState(context_, {.disk_number = 3, .is_online = true}).ok());
   EXPECT_TRUE(disk_->PartitionDisk(context_, {.disk_number = 3}).ok());
 }
 
-TEST_F(VolumeContract, IdsAreTakenWithAndWithoutTheTrailingBackslash) {
+TEST_P(VolumeContract, IdsAreTakenWithAndWithoutTheTrailingBackslash) {
   const std::string id = Volume(1);
   EXPECT_TRUE(std::regex_match(id, std::regex(R"(\\\\\?\\Volume\{[0-9a-f-]{36}\}\\)"))) << id;
   EXPECT_TRUE(volume_->GetVolumeStats(context_, {.volume_id = id}).ok());
   EXPECT_TRUE(volume_->GetVolumeStats(context_, {.volume_id = id.substr(0, id.size() - 1)}).ok());
 }
 
-TEST_F(VolumeContract, TheDiskOfAVolumeIsFoundAfterUnmountAndRmdir) {
+TEST_P(VolumeContract, TheDiskOfAVolumeIsFoundAfterUnmountAndRmdir) {
   const std::string id = Volume(1);
   ASSERT_TRUE(Mkdir(Below("m")).ok());
   ASSERT_TRUE(volume_->MountVolume(context_, {.volume_id = id, .target_path = Below("m")}).ok());
@@ -101,7 +101,7 @@ TEST_F(VolumeContract, TheDiskOfAVolumeIsFoundAfterUnmountAndRmdir) {
   EXPECT_TRUE(disk_->SetDiskState(context_, {.disk_number = 1, .is_online = false}).ok());
 }
 
-TEST_F(VolumeContract, TargetPathsComeInAnySpelling) {
+TEST_P(VolumeContract, TargetPathsComeInAnySpelling) {
   const std::string id = Volume(1);
   ASSERT_TRUE(Mkdir(Below("m")).ok());
   ASSERT_TRUE(volume_->MountVolume(context_, {.volume_id = id, .target_path = Below("m")}).ok());
@@ -113,7 +113,7 @@ TEST_F(VolumeContract, TargetPathsComeInAnySpelling) {
   }
 }
 
-TEST_F(VolumeContract, NotMountedHasTheWordsDriversMatch) {
+TEST_P(VolumeContract, NotMountedHasTheWordsDriversMatch) {
   const std::regex driver(
       R"((Get-Item -Path \S+).Target, output: , error: <nil>|because it does not exist)");
   ASSERT_TRUE(Mkdir(Below("plain")).ok());
@@ -124,7 +124,7 @@ TEST_F(VolumeContract, NotMountedHasTheWordsDriversMatch) {
   }
 }
 
-TEST_F(VolumeContract, AMountedPathIsFoundThroughALink) {
+TEST_P(VolumeContract, AMountedPathIsFoundThroughALink) {
   const std::string id = Volume(1);
   ASSERT_TRUE(Mkdir(Below("m")).ok());
   ASSERT_TRUE(volume_->MountVolume(context_, {.volume_id = id, .target_path = Below("m")}).ok());
@@ -134,7 +134,7 @@ TEST_F(VolumeContract, AMountedPathIsFoundThroughALink) {
   EXPECT_EQ(found->volume_id, id);
 }
 
-TEST_F(VolumeContract, ResizeToZeroIsTheMaximum) {
+TEST_P(VolumeContract, ResizeToZeroIsTheMaximum) {
   const std::string id = Volume(1);
   ASSERT_TRUE(node_->GrowDisk(1, uint64_t{12} << 30).ok());
   ASSERT_TRUE(disk_->Rescan(context_, {}).ok());
@@ -143,7 +143,7 @@ TEST_F(VolumeContract, ResizeToZeroIsTheMaximum) {
             (int64_t{12} << 30) - 64 * kMiB);
 }
 
-TEST_F(VolumeContract, ResizeToNoMoreThanThereIsChangesNothing) {
+TEST_P(VolumeContract, ResizeToNoMoreThanThereIsChangesNothing) {
   const std::string id = Volume(1);
   const int64_t size = volume_->GetVolumeStats(context_, {.volume_id = id})->total_bytes;
   for (const int64_t asked : {int64_t{1}, size / 2, size}) {
@@ -152,7 +152,7 @@ TEST_F(VolumeContract, ResizeToNoMoreThanThereIsChangesNothing) {
   }
 }
 
-TEST_F(VolumeContract, GrowthBelowAHundredMebibytesIsIgnored) {
+TEST_P(VolumeContract, GrowthBelowAHundredMebibytesIsIgnored) {
   const std::string id = Volume(1);
   const int64_t size = volume_->GetVolumeStats(context_, {.volume_id = id})->total_bytes;
   ASSERT_TRUE(node_->GrowDisk(1, uint64_t{12} << 30).ok());
@@ -165,7 +165,7 @@ TEST_F(VolumeContract, GrowthBelowAHundredMebibytesIsIgnored) {
   EXPECT_EQ(volume_->GetVolumeStats(context_, {.volume_id = id})->total_bytes, size + 100 * kMiB);
 }
 
-TEST_F(VolumeContract, MountingWhereItIsMountedSucceeds) {
+TEST_P(VolumeContract, MountingWhereItIsMountedSucceeds) {
   const std::string id = Volume(1);
   ASSERT_TRUE(Mkdir(Below("m")).ok());
   for (int i = 0; i < 2; ++i) {
@@ -173,7 +173,7 @@ TEST_F(VolumeContract, MountingWhereItIsMountedSucceeds) {
   }
 }
 
-TEST_F(VolumeContract, UnmountFlushesFirst) {
+TEST_P(VolumeContract, UnmountFlushesFirst) {
   const std::string id = Volume(1);
   ASSERT_TRUE(Mkdir(Below("m")).ok());
   ASSERT_TRUE(volume_->MountVolume(context_, {.volume_id = id, .target_path = Below("m")}).ok());
@@ -183,7 +183,7 @@ TEST_F(VolumeContract, UnmountFlushesFirst) {
       << "what could not be flushed stays mounted";
 }
 
-TEST_F(VolumeContract, FormatMakesNtfs) {
+TEST_P(VolumeContract, FormatMakesNtfs) {
   const std::string id = Volume(1, false);
   EXPECT_FALSE(volume_->IsVolumeFormatted(context_, {.volume_id = id})->formatted);
   ASSERT_TRUE(volume_->FormatVolume(context_, {.volume_id = id}).ok());
@@ -191,7 +191,7 @@ TEST_F(VolumeContract, FormatMakesNtfs) {
   EXPECT_EQ(node_->Snapshot().disks[1].partitions[1].volume->file_system, "NTFS");
 }
 
-TEST_F(VolumeContract, TheClosestVolumeIsFoundByClimbingAndFollowingLinks) {
+TEST_P(VolumeContract, TheClosestVolumeIsFoundByClimbingAndFollowingLinks) {
   const std::string id = Volume(1);
   ASSERT_TRUE(Mkdir(Below("m")).ok());
   ASSERT_TRUE(volume_->MountVolume(context_, {.volume_id = id, .target_path = Below("m")}).ok());
@@ -207,13 +207,13 @@ TEST_F(VolumeContract, TheClosestVolumeIsFoundByClimbingAndFollowingLinks) {
             R"(\\?\Volume{00000000-c511-4c0d-9000-000000000001}\)");
 }
 
-TEST_F(FilesystemContract, MkdirOfAnExistingDirectorySucceeds) {
+TEST_P(FilesystemContract, MkdirOfAnExistingDirectorySucceeds) {
   EXPECT_TRUE(Mkdir(Below("a\\b")).ok());
   EXPECT_TRUE(Mkdir(Below("a\\b")).ok());
   EXPECT_TRUE(Mkdir(R"(C:\var\lib\kubelet)").ok());
 }
 
-TEST_F(FilesystemContract, RmdirOfANonEmptyDirectoryNeedsForce) {
+TEST_P(FilesystemContract, RmdirOfANonEmptyDirectoryNeedsForce) {
   ASSERT_TRUE(Mkdir(Below("a\\b")).ok());
   EXPECT_TRUE(absl::IsFailedPrecondition(Rmdir(Below("a"))));
   EXPECT_TRUE(Exists(Below("a\\b")));
@@ -221,12 +221,12 @@ TEST_F(FilesystemContract, RmdirOfANonEmptyDirectoryNeedsForce) {
   EXPECT_FALSE(Exists(Below("a")));
 }
 
-TEST_F(FilesystemContract, RmdirOfAnAbsentPathWithForceSucceeds) {
+TEST_P(FilesystemContract, RmdirOfAnAbsentPathWithForceSucceeds) {
   EXPECT_TRUE(Rmdir(Below("none"), true).ok());
   EXPECT_TRUE(absl::IsNotFound(Rmdir(Below("none"))));
 }
 
-TEST_F(FilesystemContract, RmdirOnALinkRemovesTheLinkAlone) {
+TEST_P(FilesystemContract, RmdirOnALinkRemovesTheLinkAlone) {
   ASSERT_TRUE(Mkdir(Below("t\\kept")).ok());
   for (const bool force : {false, true}) {
     ASSERT_TRUE(Link(Below("t"), Below("l")).ok());
@@ -236,7 +236,7 @@ TEST_F(FilesystemContract, RmdirOnALinkRemovesTheLinkAlone) {
   }
 }
 
-TEST_F(FilesystemContract, RmdirWithForceDoesNotFollowLinksInside) {
+TEST_P(FilesystemContract, RmdirWithForceDoesNotFollowLinksInside) {
   ASSERT_TRUE(Mkdir(Below("t\\kept")).ok());
   ASSERT_TRUE(Mkdir(Below("a")).ok());
   ASSERT_TRUE(Link(Below("t"), Below("a\\l")).ok());
@@ -244,7 +244,7 @@ TEST_F(FilesystemContract, RmdirWithForceDoesNotFollowLinksInside) {
   EXPECT_TRUE(Exists(Below("t\\kept")));
 }
 
-TEST_F(FilesystemContract, RmdirContentsDoesNotFollowLinks) {
+TEST_P(FilesystemContract, RmdirContentsDoesNotFollowLinks) {
   ASSERT_TRUE(Mkdir(Below("t\\kept")).ok());
   ASSERT_TRUE(Mkdir(Below("a\\b")).ok());
   ASSERT_TRUE(Link(Below("t"), Below("a\\l")).ok());
@@ -254,7 +254,7 @@ TEST_F(FilesystemContract, RmdirContentsDoesNotFollowLinks) {
   EXPECT_TRUE(Exists(Below("t\\kept")));
 }
 
-TEST_F(FilesystemContract, IsSymlinkOfALinkWhoseTargetIsGoneIsFalse) {
+TEST_P(FilesystemContract, IsSymlinkOfALinkWhoseTargetIsGoneIsFalse) {
   ASSERT_TRUE(Mkdir(Below("t")).ok());
   ASSERT_TRUE(Link(Below("t"), Below("l")).ok());
   EXPECT_TRUE(filesystem_->IsSymlink(context_, {.path = Below("l")})->is_symlink);
@@ -264,11 +264,11 @@ TEST_F(FilesystemContract, IsSymlinkOfALinkWhoseTargetIsGoneIsFalse) {
   EXPECT_FALSE(gone->is_symlink);
 }
 
-TEST_F(FilesystemContract, IsSymlinkOfAnAbsentPathIsAnError) {
+TEST_P(FilesystemContract, IsSymlinkOfAnAbsentPathIsAnError) {
   EXPECT_TRUE(absl::IsNotFound(filesystem_->IsSymlink(context_, {.path = Below("none")}).status()));
 }
 
-TEST_F(FilesystemContract, IsSymlinkOfAMountPointIsTrue) {
+TEST_P(FilesystemContract, IsSymlinkOfAMountPointIsTrue) {
   const std::string id = Volume(1);
   ASSERT_TRUE(Mkdir(Below("m")).ok());
   ASSERT_TRUE(volume_->MountVolume(context_, {.volume_id = id, .target_path = Below("m")}).ok());
@@ -282,7 +282,7 @@ smb::NewSmbGlobalMappingRequest Mapping(const std::string& remote, const std::st
           .password = "correct horse"};
 }
 
-TEST_F(SmbContract, TheRootOfTheShareIsMappedInLowerCase) {
+TEST_P(SmbContract, TheRootOfTheShareIsMappedInLowerCase) {
   ASSERT_TRUE(
       smb_->NewSmbGlobalMapping(context_, Mapping("//FileServer.example/Data/reports", "")).ok());
   const auto mappings = node_->Snapshot().smb_mappings;
@@ -290,14 +290,14 @@ TEST_F(SmbContract, TheRootOfTheShareIsMappedInLowerCase) {
   EXPECT_EQ(mappings[0].remote_path, R"(\\fileserver.example\data)");
 }
 
-TEST_F(SmbContract, AHealthyMappingIsReused) {
+TEST_P(SmbContract, AHealthyMappingIsReused) {
   const auto request = Mapping(R"(\\fileserver.example\data)", "");
   ASSERT_TRUE(smb_->NewSmbGlobalMapping(context_, request).ok());
   Fail("smb.CreateMapping");
   EXPECT_TRUE(smb_->NewSmbGlobalMapping(context_, request).ok()) << "nothing is made anew";
 }
 
-TEST_F(SmbContract, ABrokenMappingIsReplacedAfterAChangeOfPassword) {
+TEST_P(SmbContract, ABrokenMappingIsReplacedAfterAChangeOfPassword) {
   auto request = Mapping(R"(\\fileserver.example\data)", "");
   ASSERT_TRUE(smb_->NewSmbGlobalMapping(context_, request).ok());
   ASSERT_TRUE(
@@ -307,18 +307,18 @@ TEST_F(SmbContract, ABrokenMappingIsReplacedAfterAChangeOfPassword) {
   EXPECT_TRUE(smb_->NewSmbGlobalMapping(context_, request).ok());
 }
 
-TEST_F(SmbContract, TheLinkReadsBackAsTheServersPath) {
+TEST_P(SmbContract, TheLinkReadsBackAsTheServersPath) {
   ASSERT_TRUE(
       smb_->NewSmbGlobalMapping(context_, Mapping("//fileserver.example/data/reports", Below("s")))
           .ok());
-  const auto link =
-      node_->filesystem().ReadLink(context_, {*WindowsPath::Parse("p", Below("s")), deps_.roots});
+  const auto link = deps_.host->filesystem().ReadLink(
+      context_, {*WindowsPath::Parse("p", Below("s")), deps_.roots});
   ASSERT_TRUE(link.ok());
   EXPECT_EQ(link->target, R"(\\fileserver.example\data\reports)");
   EXPECT_TRUE(link->target_exists);
 }
 
-TEST_F(SmbContract, PrivacyIsRequiredUnlessSwitchedOff) {
+TEST_P(SmbContract, PrivacyIsRequiredUnlessSwitchedOff) {
   smb::NewSmbGlobalMappingRequest request{.remote_path = R"(\\oldnas.example\public)",
                                           .local_path = "",
                                           .username = "guest",
@@ -329,7 +329,7 @@ TEST_F(SmbContract, PrivacyIsRequiredUnlessSwitchedOff) {
   EXPECT_TRUE(smb_->NewSmbGlobalMapping(context_, request).ok());
 }
 
-TEST_F(SmbContract, ConcurrentCallsForOneShareDoNotRace) {
+TEST_P(SmbContract, ConcurrentCallsForOneShareDoNotRace) {
   std::vector<std::thread> callers;
   for (int i = 0; i < 16; ++i) {
     callers.emplace_back([&, i] {
@@ -343,7 +343,7 @@ TEST_F(SmbContract, ConcurrentCallsForOneShareDoNotRace) {
   EXPECT_EQ(node_->Snapshot().smb_mappings.size(), 1u);
 }
 
-TEST_F(SmbContract, AFailedLinkLeavesNoMappingBehind) {
+TEST_P(SmbContract, AFailedLinkLeavesNoMappingBehind) {
   ASSERT_TRUE(Mkdir(Below("taken")).ok());
   const auto answer =
       smb_->NewSmbGlobalMapping(context_, Mapping("//fileserver.example/data", Below("taken")));
@@ -351,7 +351,7 @@ TEST_F(SmbContract, AFailedLinkLeavesNoMappingBehind) {
   EXPECT_TRUE(node_->Snapshot().smb_mappings.empty());
 }
 
-TEST_F(IscsiContract, PortZeroIs3260) {
+TEST_P(IscsiContract, PortZeroIs3260) {
   ASSERT_TRUE(
       iscsi_->AddTargetPortal(context_, {.target_portal = {.target_address = "10.0.0.5"}}).ok());
   const auto portals = iscsi_->ListTargetPortals(context_, {});
@@ -359,7 +359,7 @@ TEST_F(IscsiContract, PortZeroIs3260) {
   EXPECT_EQ(portals->target_portals[0].target_port, 3260u);
 }
 
-TEST_F(IscsiContract, AddingConnectingAndDisconnectingTwiceSucceed) {
+TEST_P(IscsiContract, AddingConnectingAndDisconnectingTwiceSucceed) {
   const iscsi::TargetPortal portal{.target_address = "10.0.0.5", .target_port = 3260};
   const std::string iqn = "iqn.2026-01.example.storage:open";
   for (int i = 0; i < 2; ++i) {
@@ -377,7 +377,7 @@ TEST_F(IscsiContract, AddingConnectingAndDisconnectingTwiceSucceed) {
   }
 }
 
-TEST_F(SystemContract, StartingTheRunningAndStoppingTheStoppedSucceed) {
+TEST_P(SystemContract, StartingTheRunningAndStoppingTheStoppedSucceed) {
   for (int i = 0; i < 2; ++i) {
     EXPECT_TRUE(system_->StartService(context_, {.name = "MSiSCSI"}).ok());
   }
@@ -386,13 +386,13 @@ TEST_F(SystemContract, StartingTheRunningAndStoppingTheStoppedSucceed) {
   }
 }
 
-TEST_F(SystemContract, StartWaitsForTheState) {
+TEST_P(SystemContract, StartWaitsForTheState) {
   ASSERT_TRUE(system_->StartService(context_, {.name = "MSiSCSI"}).ok());
   EXPECT_EQ(system_->GetService(context_, {.name = "MSiSCSI"})->status,
             system::ServiceStatus::kRunning);
 }
 
-TEST_F(SystemContract, ForceStopsTheDependentsFirst) {
+TEST_P(SystemContract, ForceStopsTheDependentsFirst) {
   EXPECT_TRUE(absl::IsFailedPrecondition(
       system_->StopService(context_, {.name = "LanmanWorkstation"}).status()));
   ASSERT_TRUE(system_->StopService(context_, {.name = "LanmanWorkstation", .force = true}).ok());
@@ -402,15 +402,22 @@ TEST_F(SystemContract, ForceStopsTheDependentsFirst) {
   }
 }
 
-TEST_F(SystemContract, AWaitThatRunsOutTellsTheState) {
+TEST_P(SystemContract, AWaitThatRunsOutTellsTheState) {
   host::simulated::FaultRule slow;
-  slow.operation = "system.GetService";
+  slow.operation = Operation("system.GetService");
   slow.latency = absl::Milliseconds(100);
   ASSERT_TRUE(node_->InjectFault(slow).ok());
-  const CallContext hurried = context_.WithTimeout(absl::Milliseconds(150));
+  const CallContext hurried = context_.WithTimeout(absl::Milliseconds(90));
   const auto started = system_->StartService(hurried, {.name = "MSiSCSI"});
   EXPECT_TRUE(absl::IsDeadlineExceeded(started.status())) << started.status();
 }
+
+INSTANTIATE_TEST_SUITE_P(Hosts, DiskContract, EveryHost(), HostName);
+INSTANTIATE_TEST_SUITE_P(Hosts, FilesystemContract, EveryHost(), HostName);
+INSTANTIATE_TEST_SUITE_P(Hosts, VolumeContract, EveryHost(), HostName);
+INSTANTIATE_TEST_SUITE_P(Hosts, SmbContract, EveryHost(), HostName);
+INSTANTIATE_TEST_SUITE_P(Hosts, IscsiContract, EveryHost(), HostName);
+INSTANTIATE_TEST_SUITE_P(Hosts, SystemContract, EveryHost(), HostName);
 
 }  // namespace
 }  // namespace csi_proxy::groups

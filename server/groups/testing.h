@@ -1,8 +1,10 @@
-// The handlers of all groups over a simulated node, for tests.
+// The handlers of all groups over a simulated node, for tests that hold for every host.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "server/groups/deps.h"
@@ -13,17 +15,55 @@
 #include "server/groups/system/system_service.h"
 #include "server/groups/volume/volume_service.h"
 #include "server/host/simulated/scenario.h"
+#include "server/host/simulated/win32/os_double.h"
+#include "server/host/simulated/wmi/session.h"
+#include "server/host/windows/windows_host.h"
 
 namespace csi_proxy::groups {
 
+// The hosts that every contract holds for.
+enum class HostUnderTest {
+  // The simulated node's own.
+  kSimulated,
+  // A real node's, over doubles of WMI and Win32 that act on the simulated node.
+  kWindows,
+};
+
+inline std::string HostName(const testing::TestParamInfo<HostUnderTest>& info) {
+  return info.param == HostUnderTest::kSimulated ? "Simulated" : "Windows";
+}
+
+inline auto EveryHost() {
+  return testing::Values(HostUnderTest::kSimulated, HostUnderTest::kWindows);
+}
+
+// What stands on the way of an operation of the simulated host, when the Windows host does the
+// same.
+inline std::string WindowsOperation(const std::string& operation) {
+  static const auto* const kOperations = new std::map<std::string, std::string>{
+      {"disk.CreateBasicPartition", "wmi.Invoke/MSFT_Disk.CreatePartition"},
+      {"volume.Flush", "win32.Flush"},
+      {"smb.CreateMapping", "wmi.Invoke/MSFT_SmbGlobalMapping.Create"},
+      {"system.GetService", "win32.GetService"},
+  };
+  return kOperations->at(operation);
+}
+
 // The default scenario, and handlers confined to the kubelet's directory.
-class HandlerTest : public testing::Test {
+class HandlerTest : public testing::TestWithParam<HostUnderTest> {
  protected:
   HandlerTest() {
     auto node = host::simulated::LoadScenario(host::simulated::DefaultScenarioText(), "default");
     EXPECT_TRUE(node.ok()) << node.status();
     node_ = *std::move(node);
     deps_.host = node_.get();
+    if (GetParam() == HostUnderTest::kWindows) {
+      auto wmi = host::simulated::wmi::NewSimulatedSession(node_->core());
+      wmi_ = wmi.get();
+      windows_ = host::windows::NewWindowsHost(std::move(wmi),
+                                               host::simulated::NewSimulatedOs(node_->core()));
+      deps_.host = windows_.get();
+    }
     deps_.locks = &locks_;
     deps_.roots = std::make_shared<const PathRoots>(
         std::vector<WindowsPath>{*WindowsPath::Parse("root", R"(C:\var\lib\kubelet)")});
@@ -71,9 +111,14 @@ class HandlerTest : public testing::Test {
     return volumes->volume_ids[0];
   }
 
+  // How the host under test calls an operation of the simulated one.
+  static std::string Operation(const std::string& operation) {
+    return GetParam() == HostUnderTest::kWindows ? WindowsOperation(operation) : operation;
+  }
+
   void Fail(const std::string& operation, uint32_t times = 1) {
     host::simulated::FaultRule rule;
-    rule.operation = operation;
+    rule.operation = Operation(operation);
     rule.times = times;
     rule.code = absl::StatusCode::kInternal;
     rule.error = host::simulated::KnownError(5);
@@ -82,6 +127,9 @@ class HandlerTest : public testing::Test {
 
   const CallContext context_;
   std::unique_ptr<host::simulated::Node> node_;
+  std::unique_ptr<host::Host> windows_;
+  // Of the Windows host; null for the simulated one.
+  cim::Session* wmi_ = nullptr;
   ResourceLocks locks_;
   Deps deps_;
   std::unique_ptr<disk::Service> disk_;

@@ -1,0 +1,62 @@
+// The service over the Windows host, which acts on a simulated node through doubles of WMI and
+// Win32: all of csi-proxy.exe that can run anywhere. Takes the flags of csi-proxy.
+#include <iostream>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "server/host/simulated/admin.h"
+#include "server/host/simulated/scenario.h"
+#include "server/host/simulated/win32/os_double.h"
+#include "server/host/simulated/wmi/session.h"
+#include "server/host/windows/windows_host.h"
+#include "server/options.h"
+#include "server/registration.h"
+#include "server/server.h"
+#include "server/supervisor.h"
+
+namespace csi_proxy {
+namespace {
+
+absl::Status Serve(const Options& options, Supervisor& supervisor) {
+  auto node = host::simulated::LoadScenario(host::simulated::DefaultScenarioText(), "default");
+  if (!node.ok()) return node.status();
+  const auto windows =
+      host::windows::NewWindowsHost(host::simulated::wmi::NewSimulatedSession((*node)->core()),
+                                    host::simulated::NewSimulatedOs((*node)->core()));
+  std::vector<ExtraService> extra;
+  extra.push_back({.pipe_name = "csi-proxy-admin",
+                   .full_name = host::simulated::kAdminServiceName,
+                   .service = host::simulated::NewAdminService(node->get())});
+  auto server = Server::Start(options, windows.get(), nullptr, std::move(extra));
+  if (!server.ok()) return server.status();
+  std::cerr << "csi-proxy serves " << (*server)->PipeNames().size()
+            << " pipes for a Windows node of doubles" << std::endl;
+  supervisor.ReportRunning();
+  supervisor.AwaitStop();
+  (*server)->Stop(options.stop_grace_period);
+  return absl::OkStatus();
+}
+
+int Main(int argc, char** argv) {
+  const absl::StatusOr<Options> options = ParseOptions(argc, argv);
+  if (!options.ok()) {
+    std::cerr << options.status() << std::endl;
+    return kExitUsage;
+  }
+  int exit_code = kExitOk;
+  const absl::Status supervised = RunSupervised(
+      false,
+      [&](Supervisor& supervisor) {
+        const absl::Status served = Serve(*options, supervisor);
+        if (!served.ok()) std::cerr << served << std::endl;
+        return served.ok() ? kExitOk : kExitFailed;
+      },
+      &exit_code);
+  return supervised.ok() ? exit_code : kExitFailed;
+}
+
+}  // namespace
+}  // namespace csi_proxy
+
+int main(int argc, char** argv) { return csi_proxy::Main(argc, argv); }

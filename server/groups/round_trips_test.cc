@@ -1,0 +1,128 @@
+// How often each rpc asks WMI, where every question takes milliseconds, on a real node's host.
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "server/groups/testing.h"
+
+namespace csi_proxy::groups {
+namespace {
+
+class RoundTripsTest : public HandlerTest {
+ protected:
+  int64_t Count(const std::function<absl::Status()>& call) {
+    const int64_t before = wmi_->round_trips();
+    const absl::Status status = call();
+    EXPECT_TRUE(status.ok()) << status;
+    return wmi_->round_trips() - before;
+  }
+};
+
+TEST_P(RoundTripsTest, AreFew) {
+  const std::string share = R"(\\fileserver.example\data)";
+  const smb::NewSmbGlobalMappingRequest mapping{.remote_path = share,
+                                                .local_path = "",
+                                                .username = R"(EXAMPLE\storage)",
+                                                .password = "correct horse"};
+  std::string volume;
+  struct Row {
+    const char* rpc;
+    // At most.
+    int64_t target;
+    // What csi-proxy v1.3.0 needs, counted in its pkg/os and pkg/cim, each on a connection of its
+    // own; a disk with two partitions.
+    int go;
+    std::function<absl::Status()> call;
+  };
+  const Row rows[] = {
+      {"PartitionDisk", 6, 9,
+       [&] { return disk_->PartitionDisk(context_, {.disk_number = 1}).status(); }},
+      {"ListVolumesOnDisk", 2, 3,
+       [&] {
+         const auto volumes = volume_->ListVolumesOnDisk(context_, {.disk_number = 1});
+         if (volumes.ok() && !volumes->volume_ids.empty()) volume = volumes->volume_ids[0];
+         return volumes.status();
+       }},
+      {"IsVolumeFormatted", 1, 1,
+       [&] { return volume_->IsVolumeFormatted(context_, {.volume_id = volume}).status(); }},
+      {"FormatVolume", 2, 2,
+       [&] { return volume_->FormatVolume(context_, {.volume_id = volume}).status(); }},
+      {"GetVolumeStats", 0, 1,
+       [&] { return volume_->GetVolumeStats(context_, {.volume_id = volume}).status(); }},
+      {"GetDiskNumberFromVolumeID", 0, 2,
+       [&] {
+         return volume_->GetDiskNumberFromVolumeID(context_, {.volume_id = volume}).status();
+       }},
+      {"MountVolume", 0, 0,
+       [&] {
+         return volume_->MountVolume(context_, {.volume_id = volume, .target_path = Below("m")})
+             .status();
+       }},
+      {"GetVolumeIDFromTargetPath", 0, 0,
+       [&] {
+         return volume_->GetVolumeIDFromTargetPath(context_, {.target_path = Below("m")}).status();
+       }},
+      {"GetClosestVolumeIDFromTargetPath", 0, 2,
+       [&] {
+         return volume_->GetClosestVolumeIDFromTargetPath(context_, {.target_path = Below("")})
+             .status();
+       }},
+      {"WriteVolumeCache", 0, 2,
+       [&] { return volume_->WriteVolumeCache(context_, {.volume_id = volume}).status(); }},
+      {"UnmountVolume", 0, 2,
+       [&] {
+         return volume_->UnmountVolume(context_, {.volume_id = volume, .target_path = Below("m")})
+             .status();
+       }},
+      {"ResizeVolume", 4, 5,
+       [&] {
+         return volume_->ResizeVolume(context_, {.volume_id = volume, .size_bytes = 11LL << 30})
+             .status();
+       }},
+      {"ResizeVolume to the maximum", 4, 6,
+       [&] {
+         return volume_->ResizeVolume(context_, {.volume_id = volume, .size_bytes = 0}).status();
+       }},
+      {"ListDiskIDs", 1, 1, [&] { return disk_->ListDiskIDs(context_, {}).status(); }},
+      {"ListDiskLocations", 1, 1, [&] { return disk_->ListDiskLocations(context_, {}).status(); }},
+      {"GetDiskStats", 0, 1,
+       [&] { return disk_->GetDiskStats(context_, {.disk_number = 1}).status(); }},
+      {"GetDiskState", 0, 1,
+       [&] { return disk_->GetDiskState(context_, {.disk_number = 1}).status(); }},
+      {"SetDiskState", 2, 2,
+       [&] {
+         return disk_->SetDiskState(context_, {.disk_number = 1, .is_online = false}).status();
+       }},
+      {"NewSmbGlobalMapping", 3, 2,
+       [&] { return smb_->NewSmbGlobalMapping(context_, mapping).status(); }},
+      {"NewSmbGlobalMapping, broken", 3, 4,
+       [&] {
+         EXPECT_TRUE(node_->BreakMapping(share).ok());
+         return smb_->NewSmbGlobalMapping(context_, mapping).status();
+       }},
+      {"RemoveSmbGlobalMapping", 2, 2,
+       [&] { return smb_->RemoveSmbGlobalMapping(context_, {.remote_path = share}).status(); }},
+      {"GetService", 0, 1,
+       [&] { return system_->GetService(context_, {.name = "MSiSCSI"}).status(); }},
+  };
+  ASSERT_TRUE(Mkdir(Below("m")).ok());
+  std::printf("%-34s %5s %7s %10s\n", "rpc", "here", "at most", "Go v1.3.0");
+  for (const Row& row : rows) {
+    if (absl::StrContains(row.rpc, "ResizeVolume")) {
+      // So that there is room to grow.
+      ASSERT_TRUE(node_->GrowDisk(1, static_cast<uint64_t>(row.go) * 4 << 30).ok());
+      ASSERT_TRUE(disk_->Rescan(context_, {}).ok());
+    }
+    const int64_t here = Count(row.call);
+    std::printf("%-34s %5d %7d %10d\n", row.rpc, static_cast<int>(here),
+                static_cast<int>(row.target), row.go);
+    EXPECT_LE(here, row.target) << row.rpc;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Hosts, RoundTripsTest, testing::Values(HostUnderTest::kWindows), HostName);
+
+}  // namespace
+}  // namespace csi_proxy::groups
