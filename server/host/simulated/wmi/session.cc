@@ -1,5 +1,6 @@
 #include "server/host/simulated/wmi/session.h"
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <utility>
@@ -77,122 +78,107 @@ absl::Status AsHresult(absl::string_view operation, const absl::Status& status) 
   return cim::HresultStatus(code, operation, status.message());
 }
 
-class SimulatedSession final : public cim::Session {
- public:
-  explicit SimulatedSession(Core* core) : core_(*core) {}
-
- protected:
-  absl::StatusOr<std::vector<cim::Object>> DoQuery(const CallContext& context, cim::Namespace space,
-                                                   const std::string& wql) override {
-    const absl::StatusOr<Statement> statement = ParseWql(space, wql);
-    if (!statement.ok()) return statement.status();
-    if (const Select* select = std::get_if<Select>(&*statement)) return Run(context, *select);
-    return Run(context, std::get<AssociatorsOf>(*statement));
-  }
-
-  absl::StatusOr<cim::Object> DoGet(const CallContext& context, cim::Namespace space,
-                                    const std::string& text) override {
-    using Result = absl::StatusOr<cim::Object>;
-    const absl::StatusOr<ObjectPath> path = ParsePath(space, text);
-    if (!path.ok()) return path.status();
-    if (path->instance.empty()) {
-      return cim::HresultStatus(cim::hresult::kInvalidObjectPath, "object path",
-                                "it names a class");
-    }
-    const std::string operation = GetOperation(*path->of);
-    Result object =
-        core_.Run(context, operation, ResourceAt(*path),
-                  [&](NodeState& state) -> Result { return FindInstance(state, *path); });
-    if (!object.ok()) return AsHresult(operation, object.status());
-    return object;
-  }
-
-  absl::StatusOr<cim::MethodResult> DoInvoke(const CallContext& context, cim::Namespace space,
-                                             const std::string& text, const std::string& name,
-                                             const cim::Arguments& arguments) override {
-    using Result = absl::StatusOr<cim::MethodResult>;
-    const absl::StatusOr<ObjectPath> path = ParsePath(space, text);
-    if (!path.ok()) return path.status();
-    const Method* method = path->of->FindMethod(name);
-    if (method == nullptr) {
-      return cim::HresultStatus(cim::hresult::kInvalidMethod, absl::StrCat(path->of->name));
-    }
-    const std::string operation = InvokeOperation(*path->of, *method);
-    if (path->instance.empty() && !method->is_static) {
-      return cim::HresultStatus(cim::hresult::kInvalidMethod, operation,
-                                "it is no method of the class itself");
-    }
-    const absl::Status valid = CheckArguments(*method, arguments, operation);
-    if (!valid.ok()) return valid;
-    const std::string resource =
-        path->instance.empty() ? ResourceOf(*path->of, arguments) : ResourceAt(*path);
-    bool ran = false;
-    const Result result = core_.Run(context, operation, resource, [&](NodeState& state) -> Result {
-      ran = true;
-      cim::Object self;
-      if (!path->instance.empty()) {
-        absl::StatusOr<cim::Object> found = FindInstance(state, *path);
-        if (!found.ok()) return found.status();
-        self = *std::move(found);
-      }
-      return CallMethod({state, *path->of, *method, self, arguments});
-    });
-    if (result.ok()) return result;
-    // A fault may let the method return an error.
-    const uint32_t error = Win32CodeOf(result.status()).value_or(0);
-    if (!ran && error != 0 && error < kFirstHresult) {
-      return Refused(*method, error, result.status().message());
-    }
-    return AsHresult(operation, result.status());
-  }
-
- private:
-  using Found = absl::StatusOr<std::vector<cim::Object>>;
-
-  Found Run(const CallContext& context, const Select& select) {
-    const std::string operation = QueryOperation(*select.of);
-    Found found = core_.Run(context, operation, ResourceOf(select), [&](NodeState& state) -> Found {
-      std::vector<cim::Object> objects;
-      for (const cim::Object& object : Instances(state, *select.of)) {
-        bool matches = true;
-        for (const Condition& condition : select.where) {
-          if (!Matches(condition, object)) matches = false;
-        }
-        if (matches) objects.push_back(Projected(object, select));
-      }
-      return objects;
-    });
-    if (!found.ok()) return AsHresult(operation, found.status());
-    return found;
-  }
-
-  Found Run(const CallContext& context, const AssociatorsOf& associators) {
-    const std::string operation = AssociatorsOperation(*associators.result);
-    Found found =
-        core_.Run(context, operation, ResourceAt(associators.of), [&](NodeState& state) -> Found {
-          const absl::Status there = FindInstance(state, associators.of).status();
-          if (!there.ok()) return there;
-          return FindAssociated(state, associators.of, *associators.role, *associators.association,
-                                *associators.result_role, *associators.result);
-        });
-    if (!found.ok()) return AsHresult(operation, found.status());
-    return found;
-  }
-
-  // For a fault rule; empty when there is nothing there.
-  std::string ResourceAt(const ObjectPath& path) {
-    return core_.Change([&](NodeState& state) {
-      const absl::StatusOr<cim::Object> object = FindInstance(state, path);
-      return object.ok() ? ResourceOf(*path.of, object->properties()) : std::string();
-    });
-  }
-
-  Core& core_;
-};
-
 }  // namespace
 
-std::unique_ptr<cim::Session> NewSimulatedSession(Core* core) {
+absl::StatusOr<std::vector<cim::Object>> SimulatedSession::DoQuery(const CallContext& context,
+                                                                   cim::Namespace space,
+                                                                   const std::string& wql) {
+  const absl::StatusOr<Statement> statement = ParseWql(space, wql);
+  if (!statement.ok()) return statement.status();
+  if (const Select* select = std::get_if<Select>(&*statement)) return Run(context, *select);
+  return Run(context, std::get<AssociatorsOf>(*statement));
+}
+
+SimulatedSession::Found SimulatedSession::Run(const CallContext& context, const Select& select) {
+  const std::string operation = QueryOperation(*select.of);
+  Found found = core_.Run(context, operation, ResourceOf(select), [&](NodeState& state) -> Found {
+    std::vector<cim::Object> objects;
+    for (const cim::Object& object : Instances(state, *select.of)) {
+      const bool matches =
+          std::all_of(select.where.begin(), select.where.end(),
+                      [&](const Condition& condition) { return Matches(condition, object); });
+      if (matches) objects.push_back(Projected(object, select));
+    }
+    return objects;
+  });
+  if (!found.ok()) return AsHresult(operation, found.status());
+  return found;
+}
+
+SimulatedSession::Found SimulatedSession::Run(const CallContext& context,
+                                              const AssociatorsOf& associators) {
+  const std::string operation = AssociatorsOperation(*associators.result);
+  const std::string resource = ResourceAt(associators.of);
+  Found found = core_.Run(context, operation, resource, [&](NodeState& state) -> Found {
+    const absl::Status there = FindInstance(state, associators.of).status();
+    if (!there.ok()) return there;
+    return FindAssociated(state, associators.of, *associators.role, *associators.association,
+                          *associators.result_role, *associators.result);
+  });
+  if (!found.ok()) return AsHresult(operation, found.status());
+  return found;
+}
+
+absl::StatusOr<cim::Object> SimulatedSession::DoGet(const CallContext& context,
+                                                    cim::Namespace space, const std::string& text) {
+  using Result = absl::StatusOr<cim::Object>;
+  const absl::StatusOr<ObjectPath> path = ParsePath(space, text);
+  if (!path.ok()) return path.status();
+  if (path->instance.empty()) {
+    return cim::HresultStatus(cim::hresult::kInvalidObjectPath, "object path", "it names a class");
+  }
+  const std::string operation = GetOperation(*path->of);
+  Result object = core_.Run(context, operation, ResourceAt(*path),
+                            [&](NodeState& state) -> Result { return FindInstance(state, *path); });
+  if (!object.ok()) return AsHresult(operation, object.status());
+  return object;
+}
+
+absl::StatusOr<cim::MethodResult> SimulatedSession::DoInvoke(const CallContext& context,
+                                                             cim::Namespace space,
+                                                             const std::string& text,
+                                                             const std::string& name,
+                                                             const cim::Arguments& arguments) {
+  using Result = absl::StatusOr<cim::MethodResult>;
+  const absl::StatusOr<ObjectPath> path = ParsePath(space, text);
+  if (!path.ok()) return path.status();
+  const Method* method = path->of->FindMethod(name);
+  if (method == nullptr) return cim::HresultStatus(cim::hresult::kInvalidMethod, path->of->name);
+  const std::string operation = InvokeOperation(*path->of, *method);
+  // A static method may be called on an instance too.
+  const bool on_class = path->instance.empty();
+  if (on_class && !method->is_static) {
+    return cim::HresultStatus(cim::hresult::kInvalidMethod, operation, "not of the class itself");
+  }
+  const absl::Status valid = CheckArguments(*method, arguments, operation);
+  if (!valid.ok()) return valid;
+  bool ran = false;
+  const Result result =
+      core_.Run(context, operation, on_class ? ResourceOf(*path->of, arguments) : ResourceAt(*path),
+                [&](NodeState& state) -> Result {
+                  ran = true;
+                  const absl::StatusOr<cim::Object> self =
+                      on_class ? cim::Object() : FindInstance(state, *path);
+                  if (!self.ok()) return self.status();
+                  return CallMethod({state, *path->of, *method, *self, arguments});
+                });
+  if (result.ok()) return result;
+  // A fault may make the method return an error.
+  const uint32_t error = Win32CodeOf(result.status()).value_or(0);
+  if (!ran && error != 0 && error < kFirstHresult) {
+    return Refused(*method, error, result.status().message());
+  }
+  return AsHresult(operation, result.status());
+}
+
+std::string SimulatedSession::ResourceAt(const ObjectPath& path) {
+  return core_.Change([&](NodeState& state) {
+    const absl::StatusOr<cim::Object> object = FindInstance(state, path);
+    return object.ok() ? ResourceOf(*path.of, object->properties()) : std::string();
+  });
+}
+
+std::unique_ptr<SimulatedSession> NewSimulatedSession(Core* core) {
   return std::make_unique<SimulatedSession>(core);
 }
 

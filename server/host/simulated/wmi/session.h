@@ -3,8 +3,13 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
+#include "absl/status/statusor.h"
+#include "server/base/call_context.h"
 #include "server/host/simulated/core.h"
+#include "server/host/simulated/wmi/wql.h"
 #include "server/host/windows/cim/session.h"
 
 namespace csi_proxy::host::simulated::wmi {
@@ -17,7 +22,31 @@ namespace csi_proxy::host::simulated::wmi {
 // Every call first passes the node's fault table, as the operations of schema.h. The error of a
 // rule from 0x80000000 up is the HRESULT the call fails with; a smaller one is what a method
 // returns, or, for other calls, the Win32 error inside the HRESULT; without one the call fails with
-// WBEM_E_FAILED.
-std::unique_ptr<cim::Session> NewSimulatedSession(Core* core);
+// WBEM_E_FAILED, or ends if the rule says DEADLINE_EXCEEDED or CANCELLED.
+class SimulatedSession final : public cim::Session {
+ public:
+  explicit SimulatedSession(Core* core) : core_(*core) {}
+
+  // Open to those who have the text of a query in hand.
+  absl::StatusOr<std::vector<cim::Object>> DoQuery(const CallContext& context, cim::Namespace space,
+                                                   const std::string& wql) override;
+  absl::StatusOr<cim::Object> DoGet(const CallContext& context, cim::Namespace space,
+                                    const std::string& path) override;
+  absl::StatusOr<cim::MethodResult> DoInvoke(const CallContext& context, cim::Namespace space,
+                                             const std::string& path, const std::string& method,
+                                             const cim::Arguments& arguments) override;
+
+ private:
+  using Found = absl::StatusOr<std::vector<cim::Object>>;
+
+  Found Run(const CallContext& context, const Select& select);
+  Found Run(const CallContext& context, const AssociatorsOf& associators);
+  // For a fault rule; empty when there is nothing there.
+  std::string ResourceAt(const ObjectPath& path);
+
+  Core& core_;
+};
+
+std::unique_ptr<SimulatedSession> NewSimulatedSession(Core* core);
 
 }  // namespace csi_proxy::host::simulated::wmi
