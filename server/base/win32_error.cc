@@ -62,7 +62,37 @@ absl::StatusCode CodeOf(uint32_t code) {
   }
 }
 
+// In the words of learn.microsoft.com/windows/win32/debug/system-error-codes.
+constexpr struct {
+  uint32_t code;
+  const char* text;
+} kTexts[] = {
+    {win32_error::kFileNotFound, "The system cannot find the file specified"},
+    {win32_error::kPathNotFound, "The system cannot find the path specified"},
+    {win32_error::kAccessDenied, "Access is denied"},
+    {win32_error::kNotSupported, "The request is not supported"},
+    {win32_error::kBadNetPath, "The network path was not found"},
+    {win32_error::kBadNetName, "The network name cannot be found"},
+    {86, "The specified network password is not correct"},
+    {win32_error::kInvalidParameter, "The parameter is incorrect"},
+    {121, "The semaphore timeout period has expired"},
+    {1219, "Other connections to the server with other credentials exist"},
+    {win32_error::kLogonFailure, "The user name or password is incorrect"},
+    {1327, "Account restrictions prevent the user from signing in"},
+    {1330, "The password of this account has expired"},
+    {1331, "This account is disabled"},
+    {1909, "The account is locked out"},
+    {2250, "The network connection could not be found"},
+};
+
 }  // namespace
+
+std::string Win32Text(uint32_t code) {
+  for (const auto& known : kTexts) {
+    if (known.code == code) return absl::StrCat(known.text, " (", code, ")");
+  }
+  return absl::StrCat("Windows error (", code, ")");
+}
 
 absl::Status Win32Status(uint32_t code, absl::string_view message) {
   if (code == 0) return absl::OkStatus();

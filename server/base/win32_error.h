@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -43,6 +44,11 @@ inline constexpr uint32_t kServiceNotActive = 1062;
 inline constexpr uint32_t kLogonFailure = 1326;
 inline constexpr uint32_t kNotAReparsePoint = 4390;
 }  // namespace win32_error
+
+// `The network name cannot be found (67)`: English words for the codes that operators meet,
+// `Windows error (4711)` for the others. For where Windows' own text (win32::ErrorText) is not at
+// hand.
+std::string Win32Text(uint32_t code);
 
 // A status for a Win32 error code with `message`, from which Win32CodeOf() reads the code again.
 // NOT_FOUND, PERMISSION_DENIED, ALREADY_EXISTS, UNAVAILABLE, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED,

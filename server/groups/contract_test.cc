@@ -402,6 +402,24 @@ TEST_P(SystemContract, ForceStopsTheDependentsFirst) {
   }
 }
 
+TEST_P(SystemContract, AllServicesMayBeStartedUnlessSomeAreListed) {
+  ASSERT_TRUE(system_->StartService(context_, {.name = "MSiSCSI"}).ok());
+  deps_.allowed_services = {"msiscsi", "LanmanWorkstation"};
+  Remake();
+  EXPECT_TRUE(system_->StopService(context_, {.name = "MSiSCSI"}).ok()) << "without case";
+  for (const char* other : {"SessionEnv", "RpcSs"}) {
+    const absl::Status started = system_->StartService(context_, {.name = other}).status();
+    EXPECT_TRUE(absl::IsPermissionDenied(started)) << started;
+    EXPECT_TRUE(absl::StrContains(started.message(), "--allowed-services")) << started;
+    EXPECT_TRUE(absl::IsPermissionDenied(system_->StopService(context_, {.name = other}).status()));
+  }
+  // What depends on a listed one is not listed by that, and nothing is stopped.
+  EXPECT_TRUE(absl::IsPermissionDenied(
+      system_->StopService(context_, {.name = "LanmanWorkstation", .force = true}).status()));
+  EXPECT_EQ(system_->GetService(context_, {.name = "SessionEnv"})->status,
+            system::ServiceStatus::kRunning);
+}
+
 TEST_P(SystemContract, AWaitThatRunsOutTellsTheState) {
   host::simulated::FaultRule slow;
   slow.operation = Operation("system.GetService");

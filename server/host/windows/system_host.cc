@@ -22,7 +22,7 @@ class WindowsSystem final : public SystemHost {
                                          const std::string& name) override {
     if (absl::Status status = context.Check(); !status.ok()) return status;
     absl::StatusOr<ServiceInfo> service = os_.GetService(name);
-    if (!service.ok()) return Prefixed(absl::StrCat("service ", name), service.status());
+    if (!service.ok()) return About(name, "asking for", service.status());
     return service;
   }
 
@@ -31,21 +31,26 @@ class WindowsSystem final : public SystemHost {
     if (absl::Status status = context.Check(); !status.ok()) return status;
     absl::StatusOr<std::vector<std::string>> names = os_.ListActiveDependents(name);
     if (!names.ok()) {
-      return Prefixed(absl::StrCat("listing what depends on service ", name), names.status());
+      return About(name, "listing what depends on", names.status());
     }
     return names;
   }
 
   absl::Status RequestStart(const CallContext& context, const std::string& name) override {
     if (absl::Status status = context.Check(); !status.ok()) return status;
-    return Prefixed(absl::StrCat("starting service ", name), os_.StartService(name));
+    return About(name, "starting", os_.StartService(name));
   }
 
   absl::Status RequestStop(const CallContext& context, const std::string& name) override {
     if (absl::Status status = context.Check(); !status.ok()) return status;
-    const absl::Status stopped =
-        Prefixed(absl::StrCat("stopping service ", name), os_.StopService(name));
+    const absl::Status stopped = About(name, "stopping", os_.StopService(name));
     if (HasWin32Code(stopped, win32_error::kServiceNotActive)) return absl::OkStatus();
+    if (HasWin32Code(stopped, win32_error::kDependentServicesRunning)) {
+      const absl::StatusOr<std::vector<std::string>> dependents = os_.ListActiveDependents(name);
+      if (!dependents.ok() || dependents->empty()) return stopped;
+      return absl::FailedPreconditionError(
+          absl::StrCat(dependents->front(), " is running and depends on ", name));
+    }
     if (!HasWin32Code(stopped, win32_error::kServiceCannotAcceptControl)) return stopped;
     // So Windows answers for a service that is about to stop, too.
     const absl::StatusOr<ServiceInfo> service = os_.GetService(name);
@@ -57,6 +62,14 @@ class WindowsSystem final : public SystemHost {
   }
 
  private:
+  static absl::Status About(const std::string& name, absl::string_view what,
+                            const absl::Status& status) {
+    if (HasWin32Code(status, win32_error::kServiceDoesNotExist)) {
+      return absl::NotFoundError(absl::StrCat("there is no service ", name));
+    }
+    return Prefixed(absl::StrCat(what, " service ", name), status);
+  }
+
   Os& os_;
 };
 

@@ -157,8 +157,7 @@ absl::Status HresultStatus(uint32_t hresult, absl::string_view what, absl::strin
   } else if ((hresult & 0xFFFF0000) == kFacilityWin32 && (hresult & 0xFFFF) != 0) {
     status = Win32Status(
         hresult & 0xFFFF,
-        WithDetail(absl::StrCat(what, ": Windows error ", hresult & 0xFFFF, " (", number, ")"),
-                   detail));
+        WithDetail(absl::StrCat(what, ": ", Win32Text(hresult & 0xFFFF), ", ", number), detail));
   } else {
     status =
         absl::InternalError(WithDetail(absl::StrCat(what, ": WMI failed (", number, ")"), detail));
@@ -206,7 +205,7 @@ absl::Status OpaqueStatus(absl::string_view operation, const MethodResult& resul
   }
   return Win32Status(
       result.return_value,
-      WithDetail(absl::StrCat(operation, " failed: Windows error ", result.return_value),
+      WithDetail(absl::StrCat(operation, " failed: ", Win32Text(result.return_value)),
                  ExtendedMessage(result)));
 }
 

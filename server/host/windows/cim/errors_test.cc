@@ -95,7 +95,7 @@ TEST(OpaqueStatusTest, ReturnValuesAreWin32CodesOrHresults) {
   const absl::Status denied = OpaqueStatus("map the share", Returning(5));
   EXPECT_EQ(denied.code(), kPermissionDenied);
   EXPECT_TRUE(HasWin32Code(denied, 5));
-  EXPECT_EQ(denied.message(), "map the share failed: Windows error 5");
+  EXPECT_EQ(denied.message(), "map the share failed: Access is denied (5)");
   EXPECT_EQ(OpaqueStatus("map", Returning(53)).code(), kNotFound);
   EXPECT_EQ(OpaqueStatus("map", Returning(12345)).code(), kInternal);
   const absl::Status gone = OpaqueStatus("map the share", Returning(hresult::kNotFound));
@@ -103,7 +103,7 @@ TEST(OpaqueStatusTest, ReturnValuesAreWin32CodesOrHresults) {
   EXPECT_EQ(HresultOf(gone), hresult::kNotFound);
   EXPECT_EQ(OpaqueStatus("map", Returning(0x80070035)).code(), kNotFound);
   EXPECT_EQ(OpaqueStatus("map", Returning(7, {{"ExtendedStatus", Value::String("why")}})).message(),
-            "map failed: Windows error 7: why");
+            "map failed: Windows error (7): why");
 }
 
 struct Code {
@@ -157,7 +157,7 @@ TEST(HresultStatusTest, Win32CodesInHresultsKeepTheirStatusAndCode) {
   EXPECT_EQ(denied.code(), kPermissionDenied);
   EXPECT_TRUE(HasWin32Code(denied, 5));
   EXPECT_EQ(HresultOf(denied), 0x80070005u);
-  EXPECT_EQ(denied.message(), "what: Windows error 5 (0x80070005): why");
+  EXPECT_EQ(denied.message(), "what: Access is denied (5), 0x80070005: why");
   EXPECT_EQ(HresultStatus(0x8007000E, "what").code(), kResourceExhausted);
 }
 
