@@ -49,6 +49,9 @@ TEST(ScenarioTest, AChangedNodeDumpsWhatItHasBecome) {
   ASSERT_THAT(
       node->iscsi().Connect(context, {"10.0.0.5", 3260}, "iqn.2026-01.example.storage:open", {}),
       IsOk());
+  node->core()->Change(
+      [](NodeState& state) { state.iscsi_portals[0].targets[0].persistent = true; });
+  EXPECT_TRUE(StateToProto(node->Snapshot()).iscsi_portal(0).target(0).persistent());
   ASSERT_THAT(node->system().RequestStart(context, "MSiSCSI"), IsOk());
   ASSERT_THAT(node->InjectFault(*FaultFromProto([] {
     csi_proxy::simulated::Fault fault;
