@@ -142,6 +142,7 @@ Catalog::Catalog() {
     }
   }
   secrets_.emplace_back(kSimulatedGroup, "password");
+  secrets_.emplace_back("selftest", "smbpassword");
 }
 
 std::vector<std::string> Catalog::Groups() const {

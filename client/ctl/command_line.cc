@@ -19,6 +19,7 @@ constexpr char kHelp[] = R"(Calls the CSI Proxy service of this node.
   csi-proxyctl list                               every group, version and method
   csi-proxyctl describe [GROUP [METHOD]]          what they do and take
   csi-proxyctl doctor                             which pipes answer, and how fast
+  csi-proxyctl selftest --disk=N [--FLAG=VALUE ...]   try every group on a real node, on that disk
   csi-proxyctl sim METHOD [--FIELD=VALUE ...]     act on a simulated node from outside, as: sim dump-state
   csi-proxyctl completion bash|zsh                a completion script for the shell
 
@@ -28,8 +29,22 @@ times. Fields named as a flag below follow a lone -- (sim dump-state -- --json).
 A password need not be on the command line: --password-file=PATH reads a file, --password=- reads
 standard input; so for every secret.
 
-Exit codes: 0 done; 1 the call failed, or doctor found no pipe that answers; 2 wrong usage;
-3 the service cannot be reached; 4 the time ran out.
+Flags of selftest:
+  --disk=N                 the disk to work on, which must be raw; it is partitioned and formatted
+  --disk-is-mine           take it even if it holds a volume, which is lost
+  --work-dir=PATH          a directory that does not exist, made and removed again; default
+                           C:\var\lib\kubelet\csi-proxy-selftest
+  --service=NAME           a service to ask about; default EventLog
+  --restart-service=NAME   also stop and start this service
+  --smb-share=PATH         also map this share (\\host\share), which the node does not use, and
+  --smb-username=USER      unmap it; with --smb-password-file=PATH, --smb-password=-, or the
+  --smb-password=...       password in $CSI_PROXY_SMB_PASSWORD
+  --iscsi-portal=ADDRESS   also register this portal (address or address:port), and
+  --iscsi-iqn=IQN          connect this target of it, without CHAP; what was there before stays
+  --note=TEXT              what the report shall say of the node, as its Windows build
+
+Exit codes: 0 done; 1 the call failed, doctor found no pipe that answers, or a step of selftest has
+not passed; 2 wrong usage; 3 the service cannot be reached; 4 the time ran out.
 )";
 
 struct DurationFlag {
@@ -50,7 +65,7 @@ struct Flags {
         ("json", po::value(&line->json)->value_name("JSON|-"),
          "the request as JSON; - reads standard input; fields given as flags win")  //
         ("output", po::value(&line->output)->value_name("json|table"),
-         "default table on a terminal, else json; for sim always json")  //
+         "or -o: default table on a terminal, else json; for sim always json")  //
         ("timeout", po::value(&timeout.text)->value_name("TIME")->default_value("1m"),
          "how long a call may take, as 500ms or 30s")  //
         ("connect-timeout",
@@ -68,10 +83,12 @@ struct Flags {
   po::options_description description;
 };
 
-// `-api=v1` is `--api=v1`, `-v` and `-h` are short for their flags.
+// `-api=v1` is `--api=v1`, `-v`, `-h` and `-o` are short for their flags.
 std::string WithTwoDashes(const std::string& argument) {
   if (argument == "-v") return "--verbose";
   if (argument == "-h") return "--help";
+  if (argument == "-o") return "--output";
+  if (absl::StartsWith(argument, "-o=")) return absl::StrCat("--output", argument.substr(2));
   const bool one_dash = argument.size() > 1 && argument[0] == '-' &&
                         absl::ascii_isalpha(static_cast<unsigned char>(argument[1]));
   return one_dash ? "-" + argument : argument;

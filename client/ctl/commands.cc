@@ -7,6 +7,7 @@
 #include "client/ctl/doctor.h"
 #include "client/ctl/output.h"
 #include "client/ctl/request.h"
+#include "client/ctl/selftest/selftest.h"
 #include "client/remote_call.h"
 #include "client/remote_channel.h"
 #include "server/version.h"
@@ -24,8 +25,7 @@ absl::StatusOr<std::shared_ptr<client::RemoteChannel>> OpenFor(const Method& met
   if (method.group != kSimulatedGroup) {
     return client::RemoteChannel::Open(options, method.group, method.version);
   }
-  return client::RemoteChannel::OpenPath(
-      options, client::PipePath(options, kAdminPipe));
+  return client::RemoteChannel::OpenPath(options, client::PipePath(options, kAdminPipe));
 }
 
 // The request that JSON and flags make together. INVALID_ARGUMENT.
@@ -136,9 +136,10 @@ int Run(const CommandLine& line, const Streams& streams) {
   const Catalog catalog;
   const std::string& command = line.words[0];
   const size_t words = line.words.size();
-  const bool is_own =
-      command == "list" || command == "describe" || command == "doctor" || command == "completion";
+  const bool is_own = command == "list" || command == "describe" || command == "doctor" ||
+                      command == "completion" || command == "selftest";
   if (!is_own) return Call(catalog, line, streams);
+  if (command == "selftest") return Selftest(catalog, line, streams);
   if (!line.fields.empty()) {
     return WrongUsage(absl::StrCat(command, " has no flag --", line.fields[0].name), streams.err);
   }

@@ -8,6 +8,7 @@
 #include "absl/strings/str_replace.h"
 #include "client/ctl/command_line.h"
 #include "client/ctl/request.h"
+#include "client/ctl/selftest/selftest.h"
 
 namespace csi_proxy::ctl {
 namespace {
@@ -65,12 +66,16 @@ absl::StatusOr<std::string> CompletionScript(const Catalog& catalog, absl::strin
     absl::StrAppend(&methods, "    ", group, "|\"describe ", group, "\") words=\"",
                     absl::StrJoin(names, " "), "\" ;;\n");
   }
+  std::vector<std::string> selftest;
+  for (const std::string& flag : SelftestFlags()) selftest.push_back(Completed(flag));
+  absl::StrAppend(&methods, "    \"selftest\"|\"selftest \"*) words=\"",
+                  absl::StrJoin(selftest, " "), " $flags\" ;;\n");
   const std::string script = absl::StrReplaceAll(
-      kScript,
-      {{"{commands}", absl::StrCat(absl::StrJoin(groups, " "), " completion describe doctor list")},
-       {"{groups}", absl::StrJoin(groups, " ")},
-       {"{methods}", methods},
-       {"{flags}", absl::StrJoin(OwnFlags(), " ")}});
+      kScript, {{"{commands}", absl::StrCat(absl::StrJoin(groups, " "),
+                                            " completion describe doctor list selftest")},
+                {"{groups}", absl::StrJoin(groups, " ")},
+                {"{methods}", methods},
+                {"{flags}", absl::StrJoin(OwnFlags(), " ")}});
   return shell == "zsh" ? "autoload -U +X bashcompinit && bashcompinit\n" + script : script;
 }
 

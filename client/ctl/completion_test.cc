@@ -69,8 +69,8 @@ TEST_F(CompletionTest, BothShellsGetEveryMethodAndFlag) {
 TEST_F(CompletionTest, FirstComesAGroupOrCommand) {
   EXPECT_THAT(Complete({""}),
               UnorderedElementsAre("disk", "filesystem", "iscsi", "smb", "system", "volume", "sim",
-                                   "completion", "describe", "doctor", "list"));
-  EXPECT_THAT(Complete({"s"}), UnorderedElementsAre("sim", "smb", "system"));
+                                   "completion", "describe", "doctor", "list", "selftest"));
+  EXPECT_THAT(Complete({"s"}), UnorderedElementsAre("selftest", "sim", "smb", "system"));
 }
 
 TEST_F(CompletionTest, ThenAMethodThenFieldsAndFlags) {
@@ -95,6 +95,7 @@ TEST_F(CompletionTest, CommandsHaveWordsOfTheirOwn) {
   EXPECT_THAT(Complete({"describe", "vol"}), UnorderedElementsAre("volume"));
   EXPECT_THAT(Complete({"describe", "disk", "resc"}), UnorderedElementsAre("rescan"));
   EXPECT_THAT(Complete({"completion", ""}), UnorderedElementsAre("bash", "zsh"));
+  EXPECT_THAT(Complete({"selftest", "--di"}), UnorderedElementsAre("--disk=", "--disk-is-mine"));
 }
 
 }  // namespace

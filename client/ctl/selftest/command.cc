@@ -1,0 +1,79 @@
+// The command `selftest`.
+#include <cstdlib>
+#include <ostream>
+
+#include "client/ctl/output.h"
+#include "client/ctl/request.h"
+#include "client/ctl/selftest/selftest.h"
+
+namespace csi_proxy::ctl {
+namespace {
+
+// As a group, for the mark of its secret.
+constexpr char kGroup[] = "selftest";
+constexpr char kPasswordVariable[] = "CSI_PROXY_SMB_PASSWORD";
+
+absl::StatusOr<selftest::Options> ReadOptions(const Catalog& catalog, const CommandLine& line,
+                                              Input& in) {
+  selftest::Options options;
+  const auto read_secret = [&in](const std::string& path) { return in.ReadSecret(path); };
+  if (absl::Status s = SetFields(catalog, kGroup, line.fields, read_secret, &options); !s.ok()) {
+    return s;
+  }
+  if (absl::Status s = selftest::Complete(&options); !s.ok()) return s;
+  if (options.smb_share().empty() || !options.smb_password().empty()) return options;
+  if (const char* const password = std::getenv(kPasswordVariable)) {
+    options.set_smb_password(password);
+    return options;
+  }
+  absl::StatusOr<std::string> password = in.ReadSecret("-");
+  if (!password.ok()) return password.status();
+  options.set_smb_password(*password);
+  return options;
+}
+
+bool AnyPipe(const Catalog& catalog, selftest::Pipes& pipes) {
+  for (const std::string& group : catalog.Groups()) {
+    for (const std::string& version : catalog.Versions(group)) {
+      if (pipes.IsThere(group, version)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+int Selftest(const Catalog& catalog, const CommandLine& line, const Streams& streams) {
+  if (line.words.size() > 1) {
+    // The words too many may be a secret.
+    streams.err << "error: after selftest come flags alone; a value follows its flag and =\n";
+    return kUsage;
+  }
+  const absl::StatusOr<selftest::Options> options = ReadOptions(catalog, line, streams.in);
+  if (!options.ok()) {
+    streams.err << "error: " << options.status().message() << "\n";
+    return kUsage;
+  }
+  const std::unique_ptr<selftest::Pipes> pipes = selftest::NewRemotePipes(line.client);
+  if (!AnyPipe(catalog, *pipes)) {
+    return Complain(absl::UnavailableError("no pipe is there: is csi-proxy running?"), streams.err);
+  }
+  selftest::Rpcs rpcs(catalog, *pipes);
+  const selftest::Report report =
+      selftest::Run(selftest::Steps(), *options, rpcs, [&](const std::string& step) {
+        if (line.verbose) streams.err << "step " << step << "\n" << std::flush;
+      });
+  const bool table = line.output.empty() ? streams.out_is_terminal : line.output == "table";
+  if (table) {
+    streams.out << selftest::ToText(report);
+  } else {
+    const absl::StatusOr<std::string> json = ToJson(report);
+    if (!json.ok()) return Complain(json.status(), streams.err);
+    streams.out << *json;
+  }
+  return selftest::Passed(report) ? kOk : kCallFailed;
+}
+
+std::vector<std::string> SelftestFlags() { return FieldFlags(*selftest::Options::descriptor()); }
+
+}  // namespace csi_proxy::ctl

@@ -1,0 +1,200 @@
+// `csi-proxyctl selftest` against the service with a simulated node.
+#include <gmock/gmock.h>
+#include <google/protobuf/util/json_util.h>
+#include <stdlib.h>
+
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "client/ctl/ctl_test_posix.h"
+#include "client/ctl/selftest/selftest.pb.h"
+
+namespace csi_proxy::integration {
+namespace {
+
+using ctl::selftest::Report;
+using ctl::selftest::StepReport;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr char kEverything[] =
+    "--disk=1 --restart-service=MSiSCSI --iscsi-portal=10.0.0.5:3260 "
+    "--iscsi-iqn=iqn.2026-01.example.storage:open --smb-share='\\\\fileserver.example\\data' "
+    "--smb-username='EXAMPLE\\storage' ";
+
+class SelftestTest : public CtlTest {
+ protected:
+  // Asks for a report, about a service that the simulated node has.
+  Result Selftest(const std::string& flags) {
+    const Result result = Ctl("selftest --service=RpcSs -o json " + flags);
+    Report report;
+    steps_.clear();
+    if (absl::StartsWith(result.output, "{")) {
+      EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(result.output, &report).ok())
+          << result.output;
+    }
+    for (const StepReport& step : report.steps()) steps_[step.name()] = step;
+    report_ = std::move(report);
+    return result;
+  }
+
+  ctl::selftest::Result ResultOf(const std::string& step) { return steps_[step].result(); }
+  std::string DetailOf(const std::string& step) { return steps_[step].detail(); }
+
+  // The node without one disk, and without what only counts.
+  std::string NodeBeside(uint32_t disk) {
+    simulated::Node node = server_->Dump();
+    for (int i = node.disk_size(); i-- > 0;) {
+      if (node.disk(i).number() == disk) node.mutable_disk()->DeleteSubrange(i, 1);
+    }
+    node.clear_volumes_made();
+    return node.DebugString();
+  }
+
+  Report report_;
+  std::map<std::string, StepReport> steps_;
+};
+
+TEST_F(SelftestTest, PassesOnARawDiskAndTouchesNothingElse) {
+  const std::string before = NodeBeside(1);
+  const Result result = Selftest("--disk=1 --note='Windows Server 2022, 20348.2113'");
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+  EXPECT_EQ(report_.failed() + report_.skipped(), 0);
+  EXPECT_GE(report_.passed(), 20);
+  EXPECT_EQ(report_.note(), "Windows Server 2022, 20348.2113");
+  EXPECT_EQ(report_.disk(), 1);
+  EXPECT_THAT(report_.product_version(), testing::MatchesRegex("[0-9]+\\.[0-9]+\\.[0-9]+"));
+  EXPECT_EQ(NodeBeside(1), before);
+  const simulated::Disk disk = server_->Dump().disk(1);
+  EXPECT_EQ(disk.partition(1).volume().file_system(), "NTFS");
+  EXPECT_FALSE(disk.offline());
+}
+
+TEST_F(SelftestTest, WithAllFlagsEveryStepIsTakenAndCallsWhatItSays) {
+  const std::string file = server_->directory() + "/password";
+  std::ofstream(file) << "correct horse\n";
+  const std::string before = NodeBeside(1);
+  const Result result = Selftest(kEverything + ("--smb-password-file=" + file));
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+  EXPECT_EQ(report_.passed(), report_.steps_size());
+  EXPECT_EQ(NodeBeside(1), before);
+  std::set<std::string> said, called;
+  for (const StepReport& step : report_.steps()) {
+    said.insert(step.rpcs().begin(), step.rpcs().end());
+  }
+  for (const auto& latency : report_.latencies()) {
+    called.insert(latency.rpc());
+    EXPECT_GE(latency.calls(), 1);
+    EXPECT_GT(latency.fastest_ms(), 0);
+    EXPECT_LE(latency.fastest_ms(), latency.median_ms());
+    EXPECT_LE(latency.median_ms(), latency.slowest_ms());
+  }
+  EXPECT_EQ(said, called);
+}
+
+TEST_F(SelftestTest, ThePasswordComesFromTheEnvironmentAndIsNeverPrinted) {
+  setenv("CSI_PROXY_SMB_PASSWORD", "Wr0ngSecret", 1);
+  const Result result = Selftest(std::string(kEverything) + "--verbose");
+  unsetenv("CSI_PROXY_SMB_PASSWORD");
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.output, Not(HasSubstr("Wr0ngSecret")));
+  EXPECT_THAT(result.output, HasSubstr("step smb-map\n"));
+  EXPECT_THAT(result.output, HasSubstr("smb.NewSmbGlobalMapping: FAILED_PRECONDITION"));
+}
+
+TEST_F(SelftestTest, ADiskThatIsNotFreeIsLeftAlone) {
+  const std::string before = server_->Dump().DebugString();
+  EXPECT_EQ(Selftest("").exit_code, 2);
+  EXPECT_EQ(Selftest("--disk").exit_code, 2);
+  EXPECT_EQ(Selftest("--disk 1").exit_code, 2);
+  EXPECT_EQ(Selftest("--disk=0").exit_code, 1);
+  EXPECT_EQ(ResultOf("free"), ctl::selftest::FAILED);
+  // Not even so: the system lies on it.
+  EXPECT_EQ(Selftest("--disk=0 --disk-is-mine").exit_code, 1);
+  EXPECT_THAT(DetailOf("free"), HasSubstr("holds the working directory"));
+  EXPECT_EQ(ResultOf("partition"), ctl::selftest::SKIPPED);
+  EXPECT_EQ(ResultOf("service"), ctl::selftest::OK) << "what needs no disk goes on";
+  EXPECT_EQ(Selftest("--disk=77").exit_code, 1);
+  EXPECT_EQ(ResultOf("disk"), ctl::selftest::FAILED);
+  EXPECT_EQ(server_->Dump().DebugString(), before);
+}
+
+TEST_F(SelftestTest, AUsedDiskIsTakenOnlyFromItsOwner) {
+  ASSERT_EQ(Selftest("--disk=1").exit_code, 0);
+  const std::string used = server_->Dump().DebugString();
+  EXPECT_EQ(Selftest("--disk=1").exit_code, 1);
+  EXPECT_THAT(DetailOf("free"), HasSubstr("--disk-is-mine"));
+  EXPECT_EQ(server_->Dump().DebugString(), used);
+  // Offline its volume does not show; its partitions do.
+  ASSERT_EQ(Ctl("disk set-disk-state --disk-number=1 --is-online=false").exit_code, 0);
+  EXPECT_EQ(Selftest("--disk=1").exit_code, 1);
+  EXPECT_EQ(ResultOf("free"), ctl::selftest::FAILED);
+  EXPECT_TRUE(server_->Dump().disk(1).offline()) << "as it was found";
+  const Result owned = Selftest("--disk=1 --disk-is-mine");
+  EXPECT_EQ(owned.exit_code, 0) << owned.output;
+  EXPECT_TRUE(server_->Dump().disk(1).offline());
+}
+
+TEST_F(SelftestTest, AnOfflineReadOnlyDiskIsBroughtOnlineAndTakenOfflineAgain) {
+  const Result result = Selftest("--disk=3");
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+  EXPECT_THAT(DetailOf("free"), HasSubstr("was offline"));
+  EXPECT_TRUE(server_->Dump().disk(3).offline());
+}
+
+TEST_F(SelftestTest, AfterAFailureWhatDependsOnItIsSkippedAndTheRestGoesOn) {
+  const std::string before = NodeBeside(1);
+  ASSERT_TRUE(
+      server_->InjectFault("operation: 'volume.Mount' code: 'INTERNAL' error { code: 5 }").ok());
+  EXPECT_EQ(Selftest("--disk=1").exit_code, 1);
+  EXPECT_EQ(ResultOf("mount"), ctl::selftest::FAILED);
+  EXPECT_THAT(DetailOf("mount"), HasSubstr("volume.MountVolume: INTERNAL: "));
+  for (const char* skipped : {"volume-of-path", "closest-volume", "link", "unmount", "release"}) {
+    EXPECT_EQ(ResultOf(skipped), ctl::selftest::SKIPPED) << skipped;
+  }
+  for (const char* taken :
+       {"format", "directories", "hostile-paths", "resize", "bios", "clean-up"}) {
+    EXPECT_EQ(ResultOf(taken), ctl::selftest::OK) << taken << ": " << DetailOf(taken);
+  }
+  EXPECT_EQ(report_.failed(), 1);
+  simulated::ClearFaultsResponse cleared;
+  ASSERT_TRUE(server_->Admin("ClearFaults", simulated::ClearFaultsRequest(), &cleared).ok());
+  EXPECT_EQ(NodeBeside(1), before);
+}
+
+TEST_F(SelftestTest, WhatAFailedStepLeftIsTakenBackAtTheEnd) {
+  const std::string before = NodeBeside(1);
+  ASSERT_TRUE(server_->InjectFault("operation: 'volume.Unmount' times: 1 code: 'INTERNAL'").ok());
+  EXPECT_EQ(Selftest("--disk=1").exit_code, 1);
+  EXPECT_EQ(ResultOf("unmount"), ctl::selftest::FAILED);
+  EXPECT_EQ(ResultOf("clean-up"), ctl::selftest::OK) << DetailOf("clean-up");
+  EXPECT_EQ(NodeBeside(1), before);
+}
+
+TEST_F(SelftestTest, WhatCannotBeTakenBackIsTold) {
+  ASSERT_TRUE(server_->InjectFault("operation: 'volume.Unmount' code: 'INTERNAL'").ok());
+  EXPECT_EQ(Selftest("--disk=1").exit_code, 1);
+  EXPECT_EQ(ResultOf("clean-up"), ctl::selftest::FAILED);
+  EXPECT_THAT(DetailOf("clean-up"), HasSubstr("left behind: mount: volume.UnmountVolume"));
+  // A later one says why it will not work there.
+  EXPECT_EQ(Selftest("--disk=1").exit_code, 1);
+  EXPECT_THAT(DetailOf("work-directory"), HasSubstr("exists already"));
+}
+
+TEST_F(SelftestTest, PeopleGetATable) {
+  const Result result = Ctl("selftest --service=RpcSs --disk=1 --output=table");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.output, HasSubstr("\nSTEP "));
+  EXPECT_THAT(result.output, HasSubstr("\nsmb-map          skipped  0.0 "));
+  EXPECT_THAT(result.output, HasSubstr(" 0 failed, 0 skipped, "));
+}
+
+TEST_F(SelftestTest, AServiceThatIsNotThereIsUnreachable) {
+  server_->Stop(absl::Seconds(20));
+  EXPECT_EQ(Selftest("--disk=1").exit_code, 3);
+}
+
+}  // namespace
+}  // namespace csi_proxy::integration

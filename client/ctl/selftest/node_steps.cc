@@ -1,0 +1,185 @@
+// Steps about the rest of the node: the pipes themselves, services, firmware, shares, iSCSI.
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "client/ctl/selftest/steps.h"
+
+namespace csi_proxy::ctl::selftest {
+namespace {
+
+// How long the disks of a target that was just connected may take.
+constexpr absl::Duration kDiskArrival = absl::Seconds(30);
+constexpr absl::Duration kPoll = absl::Milliseconds(250);
+
+// The portal's fields: the port follows the last colon, unless that is one of an IPv6 address.
+Fields Portal(const Attempt& attempt) {
+  const std::string& text = attempt.options().iscsi_portal();
+  const size_t colon = text.rfind(':');
+  const bool has_port = colon != std::string::npos &&
+                        (text.find(':') == colon || (colon > 0 && text[colon - 1] == ']'));
+  Fields fields = {{"target-portal.target-address", has_port ? text.substr(0, colon) : text}};
+  if (has_port) fields.emplace_back("target-portal.target-port", text.substr(colon + 1));
+  return fields;
+}
+
+Fields Target(const Attempt& attempt) {
+  Fields fields = Portal(attempt);
+  fields.emplace_back("iqn", attempt.options().iscsi_iqn());
+  return fields;
+}
+
+}  // namespace
+
+std::string ExaminePipes(Attempt& attempt) {
+  const Catalog& catalog = attempt.rpcs().catalog();
+  Pipes& pipes = attempt.rpcs().pipes();
+  std::vector<std::string> served, silent;
+  int released = 0;
+  for (const std::string& group : catalog.Groups()) {
+    std::vector<std::string> versions;
+    for (const std::string& version : catalog.Versions(group)) {
+      ++released;
+      if (!pipes.IsThere(group, version)) continue;
+      const PipeReport report = pipes.Examine(group, version);
+      if (report.status.ok()) {
+        versions.push_back(version);
+      } else {
+        silent.push_back(absl::StrCat(group, " ", version, " (", report.status.message(), ")"));
+      }
+    }
+    if (!versions.empty()) {
+      served.push_back(absl::StrCat(group, " ", absl::StrJoin(versions, " ")));
+    }
+  }
+  attempt.Expect(silent.empty(),
+                 absl::StrCat("pipes that are there do not answer: ", absl::StrJoin(silent, ", ")));
+  attempt.Expect(!served.empty(), "no pipe is there");
+  return absl::StrCat("of ", released, " released: ", absl::StrJoin(served, ", "));
+}
+
+std::string QueryService(Attempt& attempt) {
+  const std::string& name = attempt.options().service();
+  const Answer service = attempt.Call("system", "GetService", {{"name", name}});
+  const std::string status = service.Text("status");
+  attempt.Expect(status != "UNKNOWN", "its state is UNKNOWN");
+  attempt.Refused(absl::StatusCode::kNotFound, "system", "GetService",
+                  {{"name", "csi-proxy-selftest-absent"}});
+  return absl::StrCat(name, " (", service.Text("display_name"), "): ", service.Text("start_type"),
+                      ", ", status);
+}
+
+std::string RestartService(Attempt& attempt) {
+  const Fields service = {{"name", attempt.options().restart_service()}};
+  const std::string before = attempt.Call("system", "GetService", service).Text("status");
+  attempt.Expect(before == "RUNNING" || before == "STOPPED",
+                 absl::StrCat("it is ", before, ", neither RUNNING nor STOPPED"));
+  const bool ran = before == "RUNNING";
+  attempt.AtEnd({"service", "system", ran ? "StartService" : "StopService", service});
+  for (const bool start : {!ran, ran}) {
+    const char* const method = start ? "StartService" : "StopService";
+    // The second time it is so already.
+    attempt.Call("system", method, service);
+    attempt.Call("system", method, service);
+    const std::string now = attempt.Call("system", "GetService", service).Text("status");
+    attempt.Expect(now == (start ? "RUNNING" : "STOPPED"),
+                   absl::StrCat("it is ", now, " after ", method));
+  }
+  attempt.NoLonger("service");
+  return absl::StrCat(attempt.options().restart_service(), " is ", before, " as before");
+}
+
+std::string ReadBios(Attempt& attempt) {
+  const std::string serial = attempt.Call("system", "GetBIOSSerialNumber").Text("serial_number");
+  attempt.Expect(!serial.empty(), "the serial number is empty");
+  return serial;
+}
+
+std::string MapShare(Attempt& attempt) {
+  const Options& options = attempt.options();
+  const std::string link = attempt.Path("share");
+  const Fields mapping = {{"remote-path", options.smb_share()},
+                          {"local-path", link},
+                          {"username", options.smb_username()},
+                          {"password", options.smb_password()}};
+  attempt.AtEnd({"the mapping of the share",
+                 "smb",
+                 "RemoveSmbGlobalMapping",
+                 {{"remote-path", options.smb_share()}}});
+  attempt.AtEnd({"the link to the share", "filesystem", "Rmdir", {{"path", link}}});
+  attempt.Call("smb", "NewSmbGlobalMapping", mapping);
+  attempt.Call("smb", "NewSmbGlobalMapping", mapping);
+  attempt.Expect(attempt.Call("filesystem", "IsSymlink", {{"path", link}}).Flag("is_symlink"),
+                 "the link to the share is not seen as one");
+  attempt.Expect(attempt.Call("filesystem", "PathExists", {{"path", link}}).Flag("exists"),
+                 "the link to the share does not exist");
+  return absl::StrCat(link, " leads to ", options.smb_share());
+}
+
+std::string UnmapShare(Attempt& attempt) {
+  const Fields share = {{"remote-path", attempt.options().smb_share()}};
+  attempt.Call("filesystem", "Rmdir", {{"path", attempt.Path("share")}});
+  attempt.NoLonger("the link to the share");
+  attempt.Call("smb", "RemoveSmbGlobalMapping", share);
+  attempt.NoLonger("the mapping of the share");
+  attempt.Refused(absl::StatusCode::kNotFound, "smb", "RemoveSmbGlobalMapping", share);
+  return "";
+}
+
+std::string AddPortal(Attempt& attempt) {
+  const Fields portal = Portal(attempt);
+  // Asked before it is added: one that was there stays.
+  const absl::Status before = attempt.Try("iscsi", "DiscoverTargetPortal", portal).status();
+  attempt.Expect(before.ok() || absl::IsNotFound(before),
+                 absl::StrCat("iscsi.DiscoverTargetPortal: ", before.message()));
+  attempt.state().knew_portal = before.ok();
+  if (!before.ok()) {
+    attempt.AtEnd({"the portal", "iscsi", "RemoveTargetPortal", portal});
+  }
+  attempt.Call("iscsi", "AddTargetPortal", portal);
+  attempt.Call("iscsi", "AddTargetPortal", portal);
+  const int portals = attempt.Call("iscsi", "ListTargetPortals").Size("target_portals");
+  attempt.Expect(portals > 0, "no portal is listed");
+  const std::vector<std::string> iqns =
+      attempt.Call("iscsi", "DiscoverTargetPortal", portal).Texts("iqns");
+  attempt.Expect(!iqns.empty(), "the portal offers no target");
+  return absl::StrCat(attempt.state().knew_portal ? "was registered before; " : "",
+                      absl::StrJoin(iqns, ", "));
+}
+
+std::string ConnectTarget(Attempt& attempt) {
+  const Fields target = Target(attempt);
+  const absl::StatusOr<Answer> before = attempt.Try("iscsi", "GetTargetDisks", target);
+  if (before.ok()) {
+    return absl::StrCat("was connected before and is left so, disks: ", before->Size("disk_ids"));
+  }
+  attempt.Expect(absl::IsFailedPrecondition(before.status()),
+                 absl::StrCat("iscsi.GetTargetDisks: ", before.status().message()));
+  attempt.AtEnd({"the target", "iscsi", "DisconnectTarget", target});
+  attempt.Call("iscsi", "ConnectTarget", target);
+  attempt.Call("iscsi", "ConnectTarget", target);
+  int disks = 0;
+  const absl::Time give_up = absl::Now() + kDiskArrival;
+  while (attempt.ok()) {
+    disks = attempt.Call("iscsi", "GetTargetDisks", target).Size("disk_ids");
+    if (disks > 0 || absl::Now() > give_up) break;
+    absl::SleepFor(kPoll);
+  }
+  attempt.Expect(disks > 0, "the target brings no disk");
+  attempt.Call("iscsi", "DisconnectTarget", target);
+  attempt.Call("iscsi", "DisconnectTarget", target);
+  attempt.NoLonger("the target");
+  return absl::StrCat(disks, " disks");
+}
+
+std::string RemovePortal(Attempt& attempt) {
+  if (attempt.state().knew_portal) return "was registered before and is left so";
+  const Fields portal = Portal(attempt);
+  attempt.Call("iscsi", "RemoveTargetPortal", portal);
+  attempt.NoLonger("the portal");
+  attempt.Refused(absl::StatusCode::kNotFound, "iscsi", "RemoveTargetPortal", portal);
+  return "";
+}
+
+}  // namespace csi_proxy::ctl::selftest

@@ -1,0 +1,210 @@
+// Steps about paths: directories, links, mounted volumes found by them, and hostile ones.
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "client/ctl/selftest/steps.h"
+#include "server/base/hostile_paths.h"
+
+namespace csi_proxy::ctl::selftest {
+namespace {
+
+// Nobody's, and surely outside the working directories.
+constexpr char kOutside[] = R"(C:\csi-proxy-selftest-outside)";
+
+bool Exists(Attempt& attempt, const std::string& path) {
+  return attempt.Call("filesystem", "PathExists", {{"path", path}}).Flag("exists");
+}
+
+bool IsSymlink(Attempt& attempt, const std::string& path) {
+  return attempt.Call("filesystem", "IsSymlink", {{"path", path}}).Flag("is_symlink");
+}
+
+void Mkdir(Attempt& attempt, const std::string& path) {
+  attempt.Call("filesystem", "Mkdir", {{"path", path}});
+}
+
+void Rmdir(Attempt& attempt, const std::string& path, bool force = false) {
+  attempt.Call("filesystem", "Rmdir", {{"path", path}, {"force", force ? "true" : "false"}});
+}
+
+void Link(Attempt& attempt, const std::string& source, const std::string& target) {
+  attempt.Call("filesystem", "CreateSymlink", {{"source-path", source}, {"target-path", target}});
+}
+
+Undo Removal(const std::string& path, bool force = false) {
+  return {path, "filesystem", "Rmdir", {{"path", path}, {"force", force ? "true" : "false"}}};
+}
+
+void ExpectVolume(Attempt& attempt, const char* method, const std::string& path) {
+  const std::string volume =
+      attempt.Call("volume", method, {{"target-path", path}}).Text("volume_id");
+  attempt.Expect(volume == attempt.state().volume,
+                 absl::StrCat(method, " of ", path, " is ", volume));
+}
+
+}  // namespace
+
+std::string MakeWorkDirectory(Attempt& attempt) {
+  const std::string& path = attempt.options().work_dir();
+  attempt.Expect(!Exists(attempt, path),
+                 absl::StrCat(path,
+                              " exists already. The selftest removes its directory at the end: "
+                              "remove what an earlier one left, or name another by --work-dir"));
+  attempt.AtEnd(Removal(path));
+  Mkdir(attempt, path);
+  Mkdir(attempt, path);
+  attempt.Expect(Exists(attempt, path), "the directory that was made is not there");
+  return path;
+}
+
+std::string FindVolumeOfPath(Attempt& attempt) {
+  const std::string path = attempt.Path("mount");
+  std::vector<std::string> spellings = {
+      path,
+      absl::StrCat(path, "\\\\"),
+      absl::StrCat(R"(\\?\)", path),
+      absl::AsciiStrToUpper(path),
+      absl::StrReplaceAll(path, {{"\\", "/"}}),
+      absl::StrReplaceAll(path, {{"\\", "\\\\"}}),
+  };
+  if (absl::StartsWithIgnoreCase(path, "C:")) spellings.push_back(path.substr(2));
+  for (const std::string& spelling : spellings) {
+    ExpectVolume(attempt, "GetVolumeIDFromTargetPath", spelling);
+  }
+  const uint64_t number =
+      attempt.Call("volume", "GetDiskNumberFromVolumeID", {{"volume-id", attempt.state().volume}})
+          .Number("disk_number");
+  attempt.Expect(number == attempt.options().disk(),
+                 absl::StrCat("the mounted volume is said to lie on disk ", number));
+  return absl::StrCat(spellings.size(), " spellings of one path");
+}
+
+std::string FindClosestVolume(Attempt& attempt) {
+  const std::string inside = attempt.Path("mount\\inside");
+  // It stays on the volume, which is of no further use.
+  Mkdir(attempt, inside);
+  ExpectVolume(attempt, "GetClosestVolumeIDFromTargetPath", attempt.Path("mount"));
+  ExpectVolume(attempt, "GetClosestVolumeIDFromTargetPath", inside);
+  const std::string here = attempt
+                               .Call("volume", "GetClosestVolumeIDFromTargetPath",
+                                     {{"target-path", attempt.options().work_dir()}})
+                               .Text("volume_id");
+  attempt.Expect(here != attempt.state().volume && absl::StartsWith(here, R"(\\?\Volume{)"),
+                 absl::StrCat("the working directory is said to lie on volume \"", here, "\""));
+  return absl::StrCat("the working directory lies on ", here);
+}
+
+std::string MakeLinks(Attempt& attempt) {
+  const std::string mount = attempt.Path("mount"), link = attempt.Path("link");
+  attempt.AtEnd(Removal(link));
+  Link(attempt, mount, link);
+  attempt.Expect(IsSymlink(attempt, link), "the link is not seen as one");
+  ExpectVolume(attempt, "GetVolumeIDFromTargetPath", link);
+  Mkdir(attempt, absl::StrCat(link, "\\through"));
+  attempt.Expect(Exists(attempt, absl::StrCat(mount, "\\through")),
+                 "a directory made through the link is not where it leads");
+  attempt.Refused(absl::StatusCode::kAlreadyExists, "filesystem", "CreateSymlink",
+                  {{"source-path", mount}, {"target-path", link}});
+  Rmdir(attempt, link);
+  attempt.Expect(Exists(attempt, absl::StrCat(mount, "\\through")),
+                 "removing the link removed what it led to");
+  attempt.NoLonger(link);
+
+  const std::string gone = attempt.Path("gone"), dangling = attempt.Path("dangling");
+  attempt.AtEnd(Removal(gone));
+  Mkdir(attempt, gone);
+  attempt.Expect(!IsSymlink(attempt, gone), "a plain directory is seen as a link");
+  attempt.AtEnd(Removal(dangling));
+  Link(attempt, gone, dangling);
+  Rmdir(attempt, gone);
+  attempt.Expect(!IsSymlink(attempt, dangling), "a link without its target counts as a link");
+  attempt.Expect(Exists(attempt, dangling), "a link without its target does not exist");
+  Rmdir(attempt, dangling);
+  attempt.NoLonger(dangling);
+  attempt.NoLonger(gone);
+  attempt.Refused(absl::StatusCode::kNotFound, "filesystem", "IsSymlink", {{"path", gone}});
+  return "";
+}
+
+std::string RemoveDirectories(Attempt& attempt) {
+  constexpr auto kFailedPrecondition = absl::StatusCode::kFailedPrecondition;
+  const std::string tree = attempt.Path("tree"), keep = attempt.Path("keep");
+  const std::string deep = absl::StrCat(tree, "\\a\\b"), kept = absl::StrCat(keep, "\\kept");
+  attempt.AtEnd(Removal(keep, true));
+  attempt.AtEnd(Removal(tree, true));
+  Mkdir(attempt, kept);
+  // Once each way: with the directory, and what it holds alone.
+  for (const char* method : {"RmdirContents", "Rmdir"}) {
+    Mkdir(attempt, deep);
+    Link(attempt, keep, absl::StrCat(tree, "\\link"));
+    attempt.Refused(kFailedPrecondition, "filesystem", "Rmdir", {{"path", tree}});
+    Fields fields = {{"path", tree}};
+    if (absl::string_view(method) == "Rmdir") fields.push_back({"force", "true"});
+    attempt.Call("filesystem", method, fields);
+    attempt.Expect(!Exists(attempt, deep), absl::StrCat(method, " left the content"));
+    attempt.Expect(Exists(attempt, kept), absl::StrCat(method, " followed a link"));
+    attempt.Expect(Exists(attempt, tree) == (absl::string_view(method) == "RmdirContents"),
+                   absl::StrCat("of ", method, " the directory itself is not as it should be"));
+  }
+  attempt.Refused(absl::StatusCode::kNotFound, "filesystem", "Rmdir", {{"path", tree}});
+  Rmdir(attempt, tree, true);
+  Rmdir(attempt, keep, true);
+  attempt.NoLonger(tree);
+  attempt.NoLonger(keep);
+  return "";
+}
+
+std::string SendHostilePaths(Attempt& attempt) {
+  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+  constexpr auto kDenied = absl::StatusCode::kPermissionDenied;
+  int malformed = 0;
+  for (const HostilePath& hostile : HostilePaths()) {
+    if (hostile.code != kInvalid || !hostile.is_utf8) continue;
+    attempt.Refused(kInvalid, "filesystem", "PathExists", {{"path", hostile.text}}, hostile.rule);
+    ++malformed;
+  }
+  const std::string inside = attempt.Path("hostile"), volume = attempt.state().volume;
+  const std::string outside = absl::StrCat(kOutside, "\\x");
+  struct Call {
+    const char* group;
+    const char* method;
+    Fields fields;
+  };
+  std::vector<Call> calls = {
+      // Those that only look come first: if one is not refused, none that changes is sent.
+      {"filesystem", "PathExists", {{"path", outside}}},
+      {"filesystem", "IsSymlink", {{"path", outside}}},
+      {"volume", "GetVolumeIDFromTargetPath", {{"target-path", outside}}},
+      {"volume", "GetClosestVolumeIDFromTargetPath", {{"target-path", outside}}},
+      {"filesystem", "Mkdir", {{"path", outside}}},
+      {"filesystem", "Rmdir", {{"path", outside}}},
+      {"filesystem", "RmdirContents", {{"path", outside}}},
+      {"filesystem", "CreateSymlink", {{"source-path", outside}, {"target-path", inside}}},
+      {"filesystem",
+       "CreateSymlink",
+       {{"source-path", attempt.options().work_dir()}, {"target-path", outside}}},
+      {"smb",
+       "NewSmbGlobalMapping",
+       {{"remote-path", R"(\\host.invalid\share)"}, {"local-path", outside}, {"username", "u"}}},
+  };
+  // A volume to mount there is, unless the disk could not be used.
+  for (const char* method : {"MountVolume", "UnmountVolume"}) {
+    if (volume.empty()) continue;
+    calls.push_back({"volume", method, {{"volume-id", volume}, {"target-path", outside}}});
+  }
+  for (const Call& call : calls) attempt.Refused(kDenied, call.group, call.method, call.fields);
+  return absl::StrCat(malformed, " malformed paths, ", calls.size(), " calls outside");
+}
+
+std::string AskNotMounted(Attempt& attempt) {
+  // Drivers look for these words.
+  constexpr char kWords[] = "because it does not exist";
+  for (const std::string& path : {attempt.options().work_dir(), attempt.Path("absent")}) {
+    attempt.Refused(absl::StatusCode::kNotFound, "volume", "GetVolumeIDFromTargetPath",
+                    {{"target-path", path}}, kWords);
+  }
+  return "";
+}
+
+}  // namespace csi_proxy::ctl::selftest

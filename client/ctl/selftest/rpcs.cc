@@ -1,0 +1,152 @@
+#include "client/ctl/selftest/rpcs.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/ctl/request.h"
+#include "client/remote_call.h"
+#include "client/remote_channel.h"
+
+namespace csi_proxy::ctl::selftest {
+namespace {
+
+using Field = pb::FieldDescriptor;
+
+class RemotePipes final : public Pipes {
+ public:
+  explicit RemotePipes(const ClientOptions& options) : options_(options) {}
+
+  bool IsThere(const std::string& group, const std::string& version) override {
+    return client::PipeIsThere(
+        client::PipePath(options_, absl::StrCat("csi-proxy-", group, "-", version)));
+  }
+
+  PipeReport Examine(const std::string& group, const std::string& version) override {
+    return ctl::Examine(options_, group, version);
+  }
+
+  absl::Status Send(const Method& method, const pb::Message& request,
+                    pb::Message* response) override {
+    std::shared_ptr<client::RemoteChannel>& channel = channels_[{method.group, method.version}];
+    if (channel == nullptr) {
+      auto opened = client::RemoteChannel::Open(options_, method.group, method.version);
+      if (!opened.ok()) return opened.status();
+      channel = *std::move(opened);
+    }
+    return client::CallUnary(*channel, method.path().c_str(),
+                             client::MakeCallContext(options_.call, {}), request, response);
+  }
+
+ private:
+  const ClientOptions options_;
+  std::map<std::pair<std::string, std::string>, std::shared_ptr<client::RemoteChannel>> channels_;
+};
+
+}  // namespace
+
+std::unique_ptr<Pipes> NewRemotePipes(const ClientOptions& options) {
+  return std::make_unique<RemotePipes>(options);
+}
+
+const Field* Answer::Find(absl::string_view field, Kinds kinds, bool repeated) const {
+  if (message_ == nullptr) return nullptr;
+  const pb::Descriptor& type = *message_->GetDescriptor();
+  for (int i = 0; i < type.field_count(); ++i) {
+    const Field* const f = type.field(i);
+    const bool fits = std::find(kinds.begin(), kinds.end(), f->cpp_type()) != kinds.end();
+    if (fits && f->is_repeated() == repeated && Plain(f->name()) == Plain(field)) return f;
+  }
+  if (missing_->empty()) *missing_ = absl::StrCat(type.name(), ".", field);
+  return nullptr;
+}
+
+bool Answer::Flag(absl::string_view field) const {
+  const Field* const f = Find(field, {Field::CPPTYPE_BOOL}, false);
+  return f != nullptr && message_->GetReflection()->GetBool(*message_, f);
+}
+
+uint64_t Answer::Number(absl::string_view field) const {
+  const Field* const f =
+      Find(field, {Field::CPPTYPE_UINT32, Field::CPPTYPE_INT64, Field::CPPTYPE_STRING}, false);
+  if (f == nullptr) return 0;
+  const pb::Reflection& r = *message_->GetReflection();
+  if (f->cpp_type() == Field::CPPTYPE_UINT32) return r.GetUInt32(*message_, f);
+  if (f->cpp_type() == Field::CPPTYPE_INT64) return static_cast<uint64_t>(r.GetInt64(*message_, f));
+  uint64_t number;
+  if (!absl::SimpleAtoi(r.GetString(*message_, f), &number)) return UINT64_MAX;
+  return number;
+}
+
+std::string Answer::Text(absl::string_view field) const {
+  const Field* const f = Find(field, {Field::CPPTYPE_STRING, Field::CPPTYPE_ENUM}, false);
+  if (f == nullptr) return "";
+  const pb::Reflection& r = *message_->GetReflection();
+  return f->enum_type() != nullptr ? r.GetEnum(*message_, f)->name() : r.GetString(*message_, f);
+}
+
+std::vector<std::string> Answer::Texts(absl::string_view field) const {
+  std::vector<std::string> texts;
+  const Field* const f = Find(field, {Field::CPPTYPE_STRING}, true);
+  if (f == nullptr) return texts;
+  const pb::Reflection& r = *message_->GetReflection();
+  for (int i = 0; i < r.FieldSize(*message_, f); ++i) {
+    texts.push_back(r.GetRepeatedString(*message_, f, i));
+  }
+  return texts;
+}
+
+int Answer::Size(absl::string_view field) const {
+  const Field* const f = Find(field, {Field::CPPTYPE_STRING, Field::CPPTYPE_MESSAGE}, true);
+  return f == nullptr ? 0 : message_->GetReflection()->FieldSize(*message_, f);
+}
+
+std::optional<Answer> Answer::Entry(absl::string_view field, uint64_t key) const {
+  const Field* const f = Find(field, {Field::CPPTYPE_MESSAGE}, true);
+  for (int i = 0; f != nullptr && i < Size(field); ++i) {
+    const pb::Message& entry = message_->GetReflection()->GetRepeatedMessage(*message_, f, i);
+    const pb::Reflection& r = *entry.GetReflection();
+    if (r.GetUInt32(entry, f->message_type()->map_key()) != key) continue;
+    const pb::Message& value = r.GetMessage(entry, f->message_type()->map_value());
+    // Shares the life of the whole answer.
+    return Answer(std::shared_ptr<const pb::Message>(message_, &value), missing_);
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<Answer> Rpcs::Call(const std::string& group, const std::string& method,
+                                  const Fields& fields) {
+  std::optional<Method> found;
+  const auto versions = catalog_.VersionsFor(group, "");
+  if (!versions.ok()) return versions.status();
+  for (const std::string& version : *versions) {
+    const absl::StatusOr<Method> candidate = catalog_.Find(group, method, version);
+    if (!candidate.ok() || !pipes_.IsThere(group, version)) continue;
+    found = *candidate;
+    break;
+  }
+  if (!found.has_value()) {
+    // Names the nearest, when the method is not one at all.
+    if (const auto any = catalog_.Find(group, method, ""); !any.ok()) return any.status();
+    return absl::UnavailableError(absl::StrCat("no pipe is there that has ", group, ".", method));
+  }
+  std::vector<FieldArgument> arguments;
+  for (const auto& [name, value] : fields) arguments.push_back({name, value, true});
+  const std::unique_ptr<pb::Message> request = catalog_.New(found->descriptor->input_type());
+  // A secret that reads `-` means itself here.
+  const auto itself = [](const std::string& secret) { return secret; };
+  if (absl::Status s = SetFields(catalog_, group, arguments, itself, request.get()); !s.ok()) {
+    return s;
+  }
+  std::shared_ptr<pb::Message> response = catalog_.New(found->descriptor->output_type());
+  const absl::Time start = absl::Now();
+  const absl::Status status = pipes_.Send(*found, *request, response.get());
+  times_[{absl::StrCat(group, ".", found->descriptor->name()), found->version}].push_back(
+      absl::Now() - start);
+  if (!status.ok()) return status;
+  return Answer(std::move(response), &missing_field_);
+}
+
+}  // namespace csi_proxy::ctl::selftest

@@ -1,0 +1,168 @@
+#include "client/ctl/selftest/selftest.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "client/ctl/output.h"
+#include "server/version.h"
+
+namespace csi_proxy::ctl::selftest {
+namespace {
+
+constexpr char kWorkDir[] = R"(C:\var\lib\kubelet\csi-proxy-selftest)";
+constexpr char kService[] = "EventLog";
+
+bool IsGiven(const Options& options, const std::string& flag) {
+  const pb::Descriptor& type = *options.GetDescriptor();
+  for (int i = 0; i < type.field_count(); ++i) {
+    if (Plain(type.field(i)->name()) != Plain(flag)) continue;
+    return options.GetReflection()->HasField(options, type.field(i));
+  }
+  return false;
+}
+
+// To the microsecond, which is more than a clock tells.
+double Milliseconds(absl::Duration duration) {
+  return absl::ToDoubleMilliseconds(absl::Trunc(duration, absl::Microseconds(1)));
+}
+
+// The outcome of one step.
+void Take(const Step& step, const std::set<std::string>& passed, Attempt attempt,
+          StepReport* report) {
+  if (!step.only_with.empty() && !IsGiven(attempt.options(), step.only_with)) {
+    report->set_result(NOT_ASKED);
+    report->set_detail(absl::StrCat("not asked for: --", step.only_with));
+    return;
+  }
+  for (const std::string& need : step.needs) {
+    if (passed.contains(need)) continue;
+    report->set_result(SKIPPED);
+    report->set_detail(absl::StrCat("needs ", need));
+    return;
+  }
+  const absl::Time start = absl::Now();
+  const std::string found = step.run(attempt);
+  report->set_milliseconds(Milliseconds(absl::Now() - start));
+  const std::string& missing = attempt.rpcs().missing_field();
+  attempt.Expect(missing.empty(), absl::StrCat("the API has no field ", missing));
+  report->set_result(attempt.ok() ? OK : FAILED);
+  report->set_detail(attempt.ok() ? found : std::string(attempt.status().message()));
+}
+
+void AddLatencies(const Rpcs::Times& times, Report* report) {
+  for (const auto& [rpc, taken] : times) {
+    std::vector<absl::Duration> sorted = taken;
+    std::sort(sorted.begin(), sorted.end());
+    Latency* const latency = report->add_latencies();
+    latency->set_rpc(rpc.first);
+    latency->set_version(rpc.second);
+    latency->set_calls(static_cast<uint32_t>(sorted.size()));
+    latency->set_fastest_ms(Milliseconds(sorted.front()));
+    latency->set_median_ms(Milliseconds(sorted[(sorted.size() - 1) / 2]));
+    latency->set_slowest_ms(Milliseconds(sorted.back()));
+  }
+}
+
+const char* Shown(Result result) {
+  switch (result) {
+    case OK:
+      return "ok";
+    case FAILED:
+      return "FAILED";
+    default:
+      return "skipped";
+  }
+}
+
+std::string Number(double milliseconds) { return absl::StrFormat("%.1f", milliseconds); }
+
+}  // namespace
+
+absl::Status Complete(Options* options) {
+  if (!options->has_disk()) {
+    return absl::InvalidArgumentError(
+        "--disk=NUMBER: name the disk to work on; what it holds may be lost");
+  }
+  if (options->work_dir().empty()) options->set_work_dir(kWorkDir);
+  while (absl::EndsWith(options->work_dir(), "\\")) options->mutable_work_dir()->pop_back();
+  if (options->service().empty()) options->set_service(kService);
+  if (options->smb_share().empty() != options->smb_username().empty()) {
+    return absl::InvalidArgumentError("--smb-share and --smb-username: one needs the other");
+  }
+  if (!options->iscsi_iqn().empty() && options->iscsi_portal().empty()) {
+    return absl::InvalidArgumentError("--iscsi-iqn: needs --iscsi-portal");
+  }
+  return absl::OkStatus();
+}
+
+Report Run(const std::vector<Step>& steps, const Options& options, Rpcs& rpcs,
+           const std::function<void(const std::string&)>& progress) {
+  Report report;
+  report.set_product_version(kVersion);
+  report.set_started(absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone()));
+  report.set_note(options.note());
+  report.set_disk(options.disk());
+  report.set_work_dir(options.work_dir());
+  State state;
+  std::set<std::string> passed;
+  for (const Step& step : steps) {
+    progress(step.name);
+    StepReport* const told = report.add_steps();
+    told->set_name(step.name);
+    told->set_shows(step.shows);
+    for (const std::string& rpc : step.rpcs) told->add_rpcs(rpc);
+    Take(step, passed, Attempt(options, rpcs, state), told);
+    if (told->result() == OK) passed.insert(step.name);
+  }
+  progress(kCleanUp);
+  StepReport* const cleaned = report.add_steps();
+  cleaned->set_name(kCleanUp);
+  cleaned->set_shows("what the steps made is taken back");
+  const absl::Time start = absl::Now();
+  const absl::Status status = TakeBack(rpcs, state);
+  cleaned->set_milliseconds(Milliseconds(absl::Now() - start));
+  cleaned->set_result(status.ok() ? OK : FAILED);
+  cleaned->set_detail(std::string(status.message()));
+
+  const auto count = [&](Result result) {
+    return static_cast<uint32_t>(
+        std::count_if(report.steps().begin(), report.steps().end(),
+                      [&](const StepReport& step) { return step.result() == result; }));
+  };
+  report.set_passed(count(OK));
+  report.set_failed(count(FAILED));
+  report.set_skipped(count(SKIPPED));
+  report.set_not_asked(count(NOT_ASKED));
+  AddLatencies(rpcs.times(), &report);
+  return report;
+}
+
+bool Passed(const Report& report) { return report.failed() == 0 && report.skipped() == 0; }
+
+std::string ToText(const Report& report) {
+  std::vector<std::vector<std::string>> steps = {{"STEP", "RESULT", "MS", "DETAIL"}};
+  for (const StepReport& step : report.steps()) {
+    steps.push_back(
+        {step.name(), Shown(step.result()), Number(step.milliseconds()), Printable(step.detail())});
+  }
+  std::vector<std::vector<std::string>> rpcs = {
+      {"RPC", "VERSION", "CALLS", "FASTEST MS", "MEDIAN MS", "SLOWEST MS"}};
+  for (const Latency& latency : report.latencies()) {
+    rpcs.push_back({latency.rpc(), latency.version(), absl::StrCat(latency.calls()),
+                    Number(latency.fastest_ms()), Number(latency.median_ms()),
+                    Number(latency.slowest_ms())});
+  }
+  return absl::StrCat("csi-proxyctl ", report.product_version(), ", ", report.started(), ", disk ",
+                      report.disk(), ", ", Printable(report.work_dir()),
+                      report.note().empty() ? "" : absl::StrCat(", ", Printable(report.note())),
+                      "\n\n", Align(steps), "\n", Align(rpcs), "\n", report.passed(), " passed, ",
+                      report.failed(), " failed, ", report.skipped(), " skipped, ",
+                      report.not_asked(), " not asked for\n");
+}
+
+}  // namespace csi_proxy::ctl::selftest

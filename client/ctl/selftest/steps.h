@@ -1,0 +1,63 @@
+// What the selftest does, as one table.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "client/ctl/selftest/attempt.h"
+
+namespace csi_proxy::ctl::selftest {
+
+struct Step {
+  // As reports name it: `mount`.
+  const char* name;
+  const char* shows;
+  // The rpcs it calls, as `volume.MountVolume`; a group's health check is not one of them.
+  std::vector<std::string> rpcs;
+  // Earlier steps that must have passed.
+  std::vector<std::string> needs;
+  // The flag without which the step is left out, as `smb-share`; empty: it is always taken.
+  std::string only_with;
+  // Returns what was found, in a few words.
+  std::string (*run)(Attempt& attempt);
+};
+
+const std::vector<Step>& Steps();
+
+// The steps, by what they are about.
+
+// storage_steps.cc
+std::string FindDisk(Attempt& attempt);
+std::string MakeSureDiskIsFree(Attempt& attempt);
+std::string GoOfflineAndOnline(Attempt& attempt);
+std::string Partition(Attempt& attempt);
+std::string SeeUnformatted(Attempt& attempt);
+std::string Format(Attempt& attempt);
+std::string Mount(Attempt& attempt);
+std::string WriteCache(Attempt& attempt);
+std::string Resize(Attempt& attempt);
+std::string Unmount(Attempt& attempt);
+std::string Release(Attempt& attempt);
+std::string AskForAbsent(Attempt& attempt);
+
+// path_steps.cc
+std::string MakeWorkDirectory(Attempt& attempt);
+std::string FindVolumeOfPath(Attempt& attempt);
+std::string FindClosestVolume(Attempt& attempt);
+std::string MakeLinks(Attempt& attempt);
+std::string RemoveDirectories(Attempt& attempt);
+std::string SendHostilePaths(Attempt& attempt);
+std::string AskNotMounted(Attempt& attempt);
+
+// node_steps.cc
+std::string ExaminePipes(Attempt& attempt);
+std::string QueryService(Attempt& attempt);
+std::string RestartService(Attempt& attempt);
+std::string ReadBios(Attempt& attempt);
+std::string MapShare(Attempt& attempt);
+std::string UnmapShare(Attempt& attempt);
+std::string AddPortal(Attempt& attempt);
+std::string ConnectTarget(Attempt& attempt);
+std::string RemovePortal(Attempt& attempt);
+
+}  // namespace csi_proxy::ctl::selftest

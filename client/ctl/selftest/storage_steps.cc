@@ -1,0 +1,252 @@
+// Steps about the disk and its volume.
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+#include "client/ctl/selftest/steps.h"
+
+namespace csi_proxy::ctl::selftest {
+namespace {
+
+// The highest partition number looked for on a disk that should be raw.
+constexpr int kPartitions = 16;
+constexpr uint64_t kGiB = uint64_t{1} << 30;
+constexpr char kAbsentDisk[] = "4294967295";
+constexpr char kAbsentVolume[] = R"(\\?\Volume{00000000-0000-0000-0000-000000000000}\)";
+
+std::string Gib(uint64_t bytes) {
+  return absl::StrFormat("%.2f GiB", static_cast<double>(bytes) / kGiB);
+}
+
+std::string Quoted(const std::string& text) { return absl::StrCat("\"", text, "\""); }
+
+void SetOnline(Attempt& attempt, bool online) {
+  const char* const value = online ? "true" : "false";
+  attempt.Call("disk", "SetDiskState", {{"disk-number", attempt.disk()}, {"is-online", value}});
+  const bool is_online =
+      attempt.Call("disk", "GetDiskState", {{"disk-number", attempt.disk()}}).Flag("is_online");
+  attempt.Expect(is_online == online, absl::StrCat("the disk is ", is_online ? "online" : "offline",
+                                                   " after SetDiskState(", value, ")"));
+}
+
+std::vector<std::string> ListVolumes(Attempt& attempt) {
+  return attempt.Call("volume", "ListVolumesOnDisk", {{"disk-number", attempt.disk()}})
+      .Texts("volume_ids");
+}
+
+Fields Volume(Attempt& attempt) { return {{"volume-id", attempt.state().volume}}; }
+
+void ExpectOnDisk(Attempt& attempt, const std::string& volume) {
+  const uint64_t number =
+      attempt.Call("volume", "GetDiskNumberFromVolumeID", {{"volume-id", volume}})
+          .Number("disk_number");
+  attempt.Expect(number == attempt.options().disk(),
+                 absl::StrCat("volume ", volume, " is said to lie on disk ", number));
+}
+
+}  // namespace
+
+std::string FindDisk(Attempt& attempt) {
+  attempt.Call("disk", "Rescan");
+  const std::optional<Answer> ids =
+      attempt.Call("disk", "ListDiskIDs").Entry("disk_ids", attempt.options().disk());
+  attempt.Expect(ids.has_value(), "ListDiskIDs does not list the disk");
+  if (!attempt.ok()) return "";
+  const std::string page83 = ids->Text("page83"), serial = ids->Text("serial_number");
+  attempt.Expect(!page83.empty() || !serial.empty(),
+                 "the disk has neither page 83 identifier nor serial number");
+  if (!page83.empty()) {
+    const uint64_t number =
+        attempt.Call("disk", "GetDiskNumberByName", {{"disk-name", page83}}).Number("disk_number");
+    attempt.Expect(number == attempt.options().disk(),
+                   absl::StrCat("by its page 83 identifier it is disk ", number));
+  }
+  // A disk without such a place (a VHD, whose location is its file) is left out.
+  const std::optional<Answer> location =
+      attempt.Call("disk", "ListDiskLocations").Entry("disk_locations", attempt.options().disk());
+  State& state = attempt.state();
+  state.disk_bytes =
+      attempt.Call("disk", "GetDiskStats", {{"disk-number", attempt.disk()}}).Number("total_bytes");
+  attempt.Expect(state.disk_bytes > 0, "the disk has no size");
+  const std::string place =
+      !location.has_value()
+          ? "no place on a bus"
+          : absl::StrCat("adapter ", location->Text("Adapter"), " bus ", location->Text("Bus"),
+                         " target ", location->Text("Target"), " LUN ", location->Text("LUNID"));
+  return absl::StrCat("page 83 ", Quoted(page83), ", serial number ", Quoted(serial), ", ", place,
+                      ", ", Gib(state.disk_bytes));
+}
+
+std::string MakeSureDiskIsFree(Attempt& attempt) {
+  const std::string here = attempt
+                               .Call("volume", "GetClosestVolumeIDFromTargetPath",
+                                     {{"target-path", attempt.options().work_dir()}})
+                               .Text("volume_id");
+  const uint64_t own = attempt.Call("volume", "GetDiskNumberFromVolumeID", {{"volume-id", here}})
+                           .Number("disk_number");
+  attempt.Expect(own != attempt.options().disk(),
+                 absl::StrCat("disk ", own, " holds the working directory itself"));
+  const Fields disk = {{"disk-number", attempt.disk()}};
+  const bool online = attempt.Call("disk", "GetDiskState", disk).Flag("is_online");
+  if (!online) {
+    attempt.AtEnd({"the disk offline again",
+                   "disk",
+                   "SetDiskState",
+                   {{"disk-number", attempt.disk()}, {"is-online", "false"}}});
+    SetOnline(attempt, true);
+  }
+  const size_t volumes = ListVolumes(attempt).size();
+  const std::string found = online ? "was online" : "was offline";
+  if (attempt.options().disk_is_mine()) {
+    attempt.Expect(volumes <= 1, absl::StrCat("volumes on the disk: ", volumes,
+                                              "; even --disk-is-mine allows for one only"));
+    return absl::StrCat("volumes on it: ", volumes, " (--disk-is-mine), ", found);
+  }
+  attempt.Expect(volumes == 0, absl::StrCat("volumes on the disk: ", volumes,
+                                            "; --disk-is-mine allows to overwrite one"));
+  // The volumes of a disk that has just come online may still be on their way; its partitions are
+  // not.
+  for (int partition = 1; partition <= kPartitions && attempt.ok(); ++partition) {
+    const absl::Status absent =
+        attempt
+            .Try("volume", "ListVolumesOnDisk",
+                 {{"disk-number", attempt.disk()}, {"partition-number", absl::StrCat(partition)}})
+            .status();
+    attempt.Expect(
+        absl::IsNotFound(absent),
+        absl::StrCat("the disk is not raw: ListVolumesOnDisk for partition ", partition,
+                     " of it is not NOT_FOUND but ", absl::StatusCodeToString(absent.code()),
+                     "; --disk-is-mine takes it all the same"));
+  }
+  return absl::StrCat("raw, ", found);
+}
+
+std::string GoOfflineAndOnline(Attempt& attempt) {
+  attempt.AtEnd({"the disk online again",
+                 "disk",
+                 "SetDiskState",
+                 {{"disk-number", attempt.disk()}, {"is-online", "true"}}});
+  SetOnline(attempt, false);
+  SetOnline(attempt, true);
+  SetOnline(attempt, true);
+  attempt.NoLonger("the disk online again");
+  return "offline, online, online once more";
+}
+
+std::string Partition(Attempt& attempt) {
+  attempt.Call("disk", "PartitionDisk", {{"disk-number", attempt.disk()}});
+  const std::vector<std::string> volumes = ListVolumes(attempt);
+  attempt.Expect(volumes.size() == 1,
+                 absl::StrCat("volumes on the disk: ", volumes.size(), ", not one"));
+  if (!attempt.ok()) return "";
+  attempt.Call("disk", "PartitionDisk", {{"disk-number", attempt.disk()}});
+  attempt.Expect(ListVolumes(attempt) == volumes,
+                 "partitioning the disk again changed its volumes");
+  ExpectOnDisk(attempt, volumes[0]);
+  if (attempt.ok()) attempt.state().volume = volumes[0];
+  return volumes[0];
+}
+
+std::string SeeUnformatted(Attempt& attempt) {
+  const bool formatted =
+      attempt.Call("volume", "IsVolumeFormatted", Volume(attempt)).Flag("formatted");
+  if (attempt.options().disk_is_mine() && formatted) return "it has a file system from before";
+  attempt.Expect(!formatted,
+                 "the volume has a file system, which only --disk-is-mine allows to overwrite");
+  return "no file system";
+}
+
+std::string Format(Attempt& attempt) {
+  attempt.Call("volume", "FormatVolume", Volume(attempt));
+  attempt.Expect(attempt.Call("volume", "IsVolumeFormatted", Volume(attempt)).Flag("formatted"),
+                 "the volume is not formatted after FormatVolume");
+  const Answer stats = attempt.Call("volume", "GetVolumeStats", Volume(attempt));
+  const uint64_t total = stats.Number("total_bytes"), used = stats.Number("used_bytes");
+  attempt.Expect(used > 0 && used < total && total <= attempt.state().disk_bytes,
+                 absl::StrCat(used, " of ", total, " bytes used on a disk of ",
+                              attempt.state().disk_bytes, " is not plausible"));
+  return absl::StrCat(Gib(used), " of ", Gib(total), " used");
+}
+
+std::string Mount(Attempt& attempt) {
+  const std::string path = attempt.Path("mount");
+  const Fields target = {{"volume-id", attempt.state().volume}, {"target-path", path}};
+  attempt.AtEnd({"directory mount", "filesystem", "Rmdir", {{"path", path}}});
+  attempt.Call("filesystem", "Mkdir", {{"path", path}});
+  attempt.AtEnd({"mount", "volume", "UnmountVolume", target});
+  attempt.Call("volume", "MountVolume", target);
+  attempt.Call("volume", "MountVolume", target);
+  attempt.Expect(attempt.Call("filesystem", "IsSymlink", {{"path", path}}).Flag("is_symlink"),
+                 "IsSymlink does not see the mount");
+  attempt.Expect(
+      attempt.Call("filesystem", "IsMountPoint", {{"path", path}}).Flag("is_mount_point"),
+      "IsMountPoint does not see the mount");
+  return path;
+}
+
+std::string WriteCache(Attempt& attempt) {
+  attempt.Call("volume", "WriteVolumeCache", Volume(attempt));
+  return "";
+}
+
+std::string Resize(Attempt& attempt) {
+  const auto total = [&] {
+    return attempt.Call("volume", "GetVolumeStats", Volume(attempt)).Number("total_bytes");
+  };
+  const auto resize = [&](uint64_t bytes) {
+    return Fields{{"volume-id", attempt.state().volume}, {"size-bytes", absl::StrCat(bytes)}};
+  };
+  const uint64_t before = total();
+  attempt.Call("volume", "ResizeVolume", resize(0));
+  const uint64_t largest = total();
+  attempt.Expect(largest >= before, "the volume has shrunk");
+  attempt.Call("volume", "ResizeVolume", resize(1));
+  attempt.Expect(total() == largest, "a resize to one byte changed the volume");
+  attempt.Refused(absl::StatusCode::kFailedPrecondition, "volume", "ResizeVolume",
+                  resize(attempt.state().disk_bytes + kGiB));
+  return absl::StrCat(Gib(before), " -> ", Gib(largest));
+}
+
+std::string Unmount(Attempt& attempt) {
+  const std::string path = attempt.Path("mount");
+  const State& state = attempt.state();
+  attempt.Call("volume", "UnmountVolume", {{"volume-id", state.volume}, {"target-path", path}});
+  attempt.NoLonger("mount");
+  attempt.Expect(!attempt.Call("filesystem", "IsSymlink", {{"path", path}}).Flag("is_symlink"),
+                 "the directory is still a mount point");
+  attempt.Call("filesystem", "Rmdir", {{"path", path}});
+  attempt.NoLonger("directory mount");
+  attempt.Expect(!attempt.Call("filesystem", "PathExists", {{"path", path}}).Flag("exists"),
+                 "the directory is still there");
+  ExpectOnDisk(attempt, state.volume);
+  // Without its last backslash as well.
+  ExpectOnDisk(attempt, std::string(absl::StripSuffix(state.volume, "\\")));
+  return absl::StrCat("the volume is still found on disk ", attempt.disk());
+}
+
+std::string Release(Attempt& attempt) {
+  attempt.AtEnd({"the disk online again",
+                 "disk",
+                 "SetDiskState",
+                 {{"disk-number", attempt.disk()}, {"is-online", "true"}}});
+  SetOnline(attempt, false);
+  SetOnline(attempt, true);
+  attempt.NoLonger("the disk online again");
+  return "offline, and online again";
+}
+
+std::string AskForAbsent(Attempt& attempt) {
+  constexpr auto kNotFound = absl::StatusCode::kNotFound;
+  const Fields disk = {{"disk-number", kAbsentDisk}};
+  attempt.Refused(kNotFound, "disk", "GetDiskStats", disk);
+  attempt.Refused(kNotFound, "disk", "GetDiskState", disk);
+  attempt.Refused(kNotFound, "disk", "GetDiskNumberByName", {{"disk-name", "no such disk"}});
+  attempt.Refused(kNotFound, "volume", "ListVolumesOnDisk", disk);
+  attempt.Refused(kNotFound, "volume", "ListVolumesOnDisk",
+                  {{"disk-number", attempt.disk()}, {"partition-number", "4096"}});
+  attempt.Refused(kNotFound, "volume", "GetDiskNumberFromVolumeID", {{"volume-id", kAbsentVolume}});
+  attempt.Refused(absl::StatusCode::kInvalidArgument, "volume", "GetDiskNumberFromVolumeID",
+                  {{"volume-id", "no volume id"}});
+  return "";
+}
+
+}  // namespace csi_proxy::ctl::selftest
