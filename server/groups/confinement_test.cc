@@ -16,9 +16,7 @@ constexpr char kSentinel[] = R"(C:\outside\sentinel\file)";
 
 class ConfinementTest : public HandlerTest {
  protected:
-  ConfinementTest() {
-    EXPECT_TRUE(node_->WriteFile(*WindowsPath::Parse("p", kSentinel), 7, false).ok());
-  }
+  ConfinementTest() { EXPECT_TRUE(PlantFile(kSentinel, 7).ok()); }
 
   // Every call that takes a path, with what it answers.
   std::vector<std::pair<const char*, absl::Status>> TryAll(const std::string& path) {
@@ -49,6 +47,7 @@ class ConfinementTest : public HandlerTest {
 
   // Everything on C: but the working directory.
   std::string Outside() {
+    if (real_files_ != nullptr) return real_files_->ListOutside();
     std::string all;
     const auto state = node_->Snapshot();
     const auto& tree = state.disks[0].partitions[2].volume->tree;
@@ -92,8 +91,7 @@ TEST_P(ConfinementTest, LinksThatLeaveTheTreeLeadNowhere) {
                                  R"(C:\var\lib\kubelet-evil)",
                                  R"(\\fileserver.example\data)",
                                  R"(D:\)"};
-  ASSERT_TRUE(
-      node_->WriteFile(*WindowsPath::Parse("p", R"(C:\var\lib\kubelet-evil\f)"), 1, false).ok());
+  ASSERT_TRUE(PlantFile(R"(C:\var\lib\kubelet-evil\f)", 1).ok());
   ASSERT_TRUE(smb_->NewSmbGlobalMapping(context_, {.remote_path = R"(\\fileserver.example\data)",
                                                    .local_path = "",
                                                    .username = R"(EXAMPLE\storage)",
@@ -104,7 +102,7 @@ TEST_P(ConfinementTest, LinksThatLeaveTheTreeLeadNowhere) {
   for (const char* target : targets) {
     for (const std::string& above : {std::string(), std::string("a\\"), std::string("a\\b\\c\\")}) {
       const std::string link = Below(absl::StrCat(above, "link", n++));
-      ASSERT_TRUE(node_->MakeLink(*WindowsPath::Parse("p", link), target).ok());
+      ASSERT_TRUE(PlantLink(link, target).ok());
       for (const char* rest : {"\\sentinel", "\\sentinel\\file", "\\new", "\\new\\deeper"}) {
         for (const auto& [call, status] : TryAll(link + rest)) {
           // A drive that is not there is refused or not found: nothing is behind it.
@@ -130,15 +128,15 @@ TEST_P(ConfinementTest, LinksWithinTheTreeAreFollowed) {
 }
 
 TEST_P(ConfinementTest, AChainOfLinksThatLeavesAtItsEndIsRefused) {
-  ASSERT_TRUE(node_->MakeLink(*WindowsPath::Parse("p", Below("last")), R"(C:\outside)").ok());
-  ASSERT_TRUE(node_->MakeLink(*WindowsPath::Parse("p", Below("first")), Below("last")).ok());
+  ASSERT_TRUE(PlantLink(Below("last"), R"(C:\outside)").ok());
+  ASSERT_TRUE(PlantLink(Below("first"), Below("last")).ok());
   EXPECT_TRUE(absl::IsPermissionDenied(Mkdir(Below("first\\x"))));
   EXPECT_TRUE(absl::IsPermissionDenied(Rmdir(Below("first\\sentinel"), true)));
 }
 
 TEST_P(ConfinementTest, ALoopOfLinksEnds) {
-  ASSERT_TRUE(node_->MakeLink(*WindowsPath::Parse("p", Below("a")), Below("b")).ok());
-  ASSERT_TRUE(node_->MakeLink(*WindowsPath::Parse("p", Below("b")), Below("a")).ok());
+  ASSERT_TRUE(PlantLink(Below("a"), Below("b")).ok());
+  ASSERT_TRUE(PlantLink(Below("b"), Below("a")).ok());
   for (const auto& [call, status] : TryAll(Below("a\\x"))) EXPECT_FALSE(status.ok()) << call;
 }
 
@@ -146,18 +144,18 @@ TEST_P(ConfinementTest, ALoopOfLinksEnds) {
 // other, and none reaches what the link points to.
 TEST_P(ConfinementTest, ALinkSwappedBetweenCheckAndUseGainsNothing) {
   const std::string before = Outside();
-  const WindowsPath swapped = *WindowsPath::Parse("p", Below("swap"));
   std::atomic<bool> stop = false;
   std::thread attacker([&] {
     while (!stop) {
       (void)Rmdir(Below("swap"), true);
-      (void)node_->MakeLink(swapped, R"(C:\outside)");
+      (void)PlantLink(Below("swap"), R"(C:\outside)");
       (void)Rmdir(Below("swap"), true);
       (void)Mkdir(Below("swap\\sentinel"));
     }
   });
   int refused = 0, worked = 0;
-  for (int i = 0; i < 20'000; ++i) {
+  const int tries = real_files_ != nullptr ? 4'000 : 20'000;
+  for (int i = 0; i < tries; ++i) {
     const std::string path = Below("swap\\sentinel");
     const absl::Status status = i % 3 == 0 ? Rmdir(path, true)
                                 : i % 3 == 1
@@ -172,7 +170,7 @@ TEST_P(ConfinementTest, ALinkSwappedBetweenCheckAndUseGainsNothing) {
   EXPECT_EQ(Outside(), before);
 }
 
-INSTANTIATE_TEST_SUITE_P(Hosts, ConfinementTest, EveryHost(), HostName);
+INSTANTIATE_TEST_SUITE_P(Hosts, ConfinementTest, EveryHostOfFiles(), HostName);
 
 }  // namespace
 }  // namespace csi_proxy::groups

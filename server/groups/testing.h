@@ -11,6 +11,7 @@
 #include "server/groups/disk/disk_service.h"
 #include "server/groups/filesystem/filesystem_service.h"
 #include "server/groups/iscsi/iscsi_service.h"
+#include "server/groups/real_files.h"
 #include "server/groups/smb/smb_service.h"
 #include "server/groups/system/system_service.h"
 #include "server/groups/volume/volume_service.h"
@@ -27,14 +28,24 @@ enum class HostUnderTest {
   kSimulated,
   // A real node's, over doubles of WMI and Win32 that act on the simulated node.
   kWindows,
+  // The same, but files are real ones; see RealFiles.
+  kWindowsOnRealFiles,
 };
 
 inline std::string HostName(const testing::TestParamInfo<HostUnderTest>& info) {
-  return info.param == HostUnderTest::kSimulated ? "Simulated" : "Windows";
+  static constexpr const char* kNames[] = {"Simulated", "Windows", "WindowsOnRealFiles"};
+  return kNames[static_cast<int>(info.param)];
 }
 
 inline auto EveryHost() {
   return testing::Values(HostUnderTest::kSimulated, HostUnderTest::kWindows);
+}
+
+// With real files where there are any.
+inline auto EveryHostOfFiles() {
+  std::vector<HostUnderTest> hosts = {HostUnderTest::kSimulated, HostUnderTest::kWindows};
+  if (HaveRealFiles()) hosts.push_back(HostUnderTest::kWindowsOnRealFiles);
+  return testing::ValuesIn(hosts);
 }
 
 // What stands on the way of an operation of the simulated host, when the Windows host does the
@@ -57,11 +68,15 @@ class HandlerTest : public testing::TestWithParam<HostUnderTest> {
     EXPECT_TRUE(node.ok()) << node.status();
     node_ = *std::move(node);
     deps_.host = node_.get();
-    if (GetParam() == HostUnderTest::kWindows) {
+    if (GetParam() != HostUnderTest::kSimulated) {
       auto wmi = host::simulated::wmi::NewSimulatedSession(node_->core());
       wmi_ = wmi.get();
-      windows_ = host::windows::NewWindowsHost(std::move(wmi),
-                                               host::simulated::NewSimulatedOs(node_->core()));
+      auto os = host::simulated::NewSimulatedOs(node_->core());
+      if (GetParam() == HostUnderTest::kWindowsOnRealFiles) {
+        real_files_ = NewRealFiles();
+        os = real_files_->NewOs(std::move(os));
+      }
+      windows_ = host::windows::NewWindowsHost(std::move(wmi), std::move(os));
       deps_.host = windows_.get();
     }
     deps_.locks = &locks_;
@@ -111,9 +126,19 @@ class HandlerTest : public testing::TestWithParam<HostUnderTest> {
     return volumes->volume_ids[0];
   }
 
+  // What others put on the node, for calls to meet.
+  absl::Status PlantLink(const std::string& path, const std::string& target) {
+    return real_files_ != nullptr ? real_files_->MakeLink(path, target)
+                                  : node_->MakeLink(path, target);
+  }
+  absl::Status PlantFile(const std::string& path, uint64_t size_bytes) {
+    return real_files_ != nullptr ? real_files_->WriteFile(path, size_bytes)
+                                  : node_->WriteFile(path, size_bytes, false);
+  }
+
   // How the host under test calls an operation of the simulated one.
   static std::string Operation(const std::string& operation) {
-    return GetParam() == HostUnderTest::kWindows ? WindowsOperation(operation) : operation;
+    return GetParam() == HostUnderTest::kSimulated ? operation : WindowsOperation(operation);
   }
 
   void Fail(const std::string& operation, uint32_t times = 1) {
@@ -127,6 +152,7 @@ class HandlerTest : public testing::TestWithParam<HostUnderTest> {
 
   const CallContext context_;
   std::unique_ptr<host::simulated::Node> node_;
+  std::unique_ptr<RealFiles> real_files_;
   std::unique_ptr<host::Host> windows_;
   // Of the Windows host; null for the simulated one.
   cim::Session* wmi_ = nullptr;

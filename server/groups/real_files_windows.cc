@@ -1,0 +1,221 @@
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/base/win32_error.h"
+#include "server/base/windows_path.h"
+#include "server/groups/real_files.h"
+#include "server/host/windows/reparse_point.h"
+
+namespace csi_proxy::groups {
+namespace {
+
+namespace fs = std::filesystem;
+using host::ServiceInfo;
+using host::windows::Access;
+using host::windows::Bytes;
+using host::windows::DeviceAccess;
+using host::windows::File;
+using host::windows::FileAttributes;
+using host::windows::Os;
+using host::windows::VolumeSpace;
+
+constexpr char kKubelet[] = R"(C:\var\lib\kubelet)";
+
+// Which directories are links.
+class Links {
+ public:
+  void Set(const std::string& path, Bytes data) {
+    const std::lock_guard lock(mutex_);
+    links_[FoldName(path)] = std::move(data);
+  }
+  void Forget(const std::string& path) {
+    const std::lock_guard lock(mutex_);
+    links_.erase(FoldName(path));
+  }
+  std::optional<Bytes> Find(const std::string& path) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = links_.find(FoldName(path));
+    if (found == links_.end()) return std::nullopt;
+    return found->second;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, Bytes> links_;  // guarded by mutex_
+};
+
+class LinkedFile final : public File {
+ public:
+  LinkedFile(std::unique_ptr<File> file, std::string path, Links* links)
+      : file_(std::move(file)), path_(std::move(path)), links_(*links) {}
+
+  absl::StatusOr<FileAttributes> GetAttributes() override {
+    absl::StatusOr<FileAttributes> attributes = file_->GetAttributes();
+    if (attributes.ok() && links_.Find(path_).has_value()) {
+      attributes->is_reparse_point = true;
+      attributes->reparse_tag = host::windows::kReparseTagSymlink;
+    }
+    return attributes;
+  }
+  absl::StatusOr<std::unique_ptr<File>> Open(const std::string& name, Access access) override {
+    return Wrap(file_->Open(name, access), name);
+  }
+  absl::StatusOr<std::unique_ptr<File>> CreateDirectory(const std::string& name) override {
+    return Wrap(file_->CreateDirectory(name), name);
+  }
+  absl::StatusOr<std::vector<std::string>> List() override { return file_->List(); }
+  absl::Status Delete() override {
+    const absl::Status deleted = file_->Delete();
+    if (deleted.ok()) links_.Forget(path_);
+    return deleted;
+  }
+  absl::StatusOr<Bytes> ReadReparsePoint() override {
+    std::optional<Bytes> data = links_.Find(path_);
+    if (data.has_value()) return *std::move(data);
+    return Win32Status(win32_error::kNotAReparsePoint, path_);
+  }
+  absl::Status WriteReparsePoint(const Bytes& data) override {
+    links_.Set(path_, data);
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::StatusOr<std::unique_ptr<File>> Wrap(absl::StatusOr<std::unique_ptr<File>> file,
+                                             const std::string& name) {
+    if (!file.ok()) return file;
+    return std::make_unique<LinkedFile>(
+        *std::move(file), absl::StrCat(path_, absl::EndsWith(path_, "\\") ? "" : "\\", name),
+        &links_);
+  }
+
+  const std::unique_ptr<File> file_;
+  const std::string path_;
+  Links& links_;
+};
+
+class LinkedOs final : public Os {
+ public:
+  LinkedOs(std::unique_ptr<Os> rest, Links* links) : rest_(std::move(rest)), links_(*links) {}
+
+  absl::StatusOr<std::unique_ptr<File>> OpenRoot(const std::string& root) override {
+    absl::StatusOr<std::unique_ptr<File>> file = real_->OpenRoot(root);
+    if (!file.ok()) return file;
+    return std::make_unique<LinkedFile>(*std::move(file), root, &links_);
+  }
+
+  absl::Status Reach(const std::string& path) override { return rest_->Reach(path); }
+  absl::StatusOr<std::vector<std::string>> ListVolumes() override { return rest_->ListVolumes(); }
+  absl::StatusOr<std::string> GetVolumeOfDrive(char drive) override {
+    return rest_->GetVolumeOfDrive(drive);
+  }
+  absl::StatusOr<std::string> GetFileSystem(const std::string& volume) override {
+    return rest_->GetFileSystem(volume);
+  }
+  absl::StatusOr<VolumeSpace> GetSpace(const std::string& volume) override {
+    return rest_->GetSpace(volume);
+  }
+  absl::Status Flush(const std::string& volume) override { return rest_->Flush(volume); }
+  absl::Status SetMountPoint(const std::string& directory, const std::string& volume) override {
+    return rest_->SetMountPoint(directory, volume);
+  }
+  absl::Status DeleteMountPoint(const std::string& directory) override {
+    return rest_->DeleteMountPoint(directory);
+  }
+  absl::StatusOr<Bytes> Control(const std::string& device, DeviceAccess access, uint32_t code,
+                                const Bytes& input, size_t max_output) override {
+    return rest_->Control(device, access, code, input, max_output);
+  }
+  absl::StatusOr<ServiceInfo> GetService(const std::string& name) override {
+    return rest_->GetService(name);
+  }
+  absl::StatusOr<std::vector<std::string>> ListActiveDependents(const std::string& name) override {
+    return rest_->ListActiveDependents(name);
+  }
+  absl::Status StartService(const std::string& name) override { return rest_->StartService(name); }
+  absl::Status StopService(const std::string& name) override { return rest_->StopService(name); }
+  absl::StatusOr<Bytes> GetSmbiosTable() override { return rest_->GetSmbiosTable(); }
+
+ private:
+  const std::unique_ptr<Os> real_ = host::windows::NewOs();
+  const std::unique_ptr<Os> rest_;
+  Links& links_;
+};
+
+class WineFiles final : public RealFiles {
+ public:
+  WineFiles() {
+    for (const char* root : {R"(C:\var\lib)", R"(C:\outside)"}) fs::remove_all(root);
+    for (const char* directory : {"pods", "plugins"}) {
+      fs::create_directories(fs::path(kKubelet) / directory);
+    }
+  }
+
+  std::unique_ptr<Os> NewOs(std::unique_ptr<Os> rest) override {
+    return std::make_unique<LinkedOs>(std::move(rest), &links_);
+  }
+
+  absl::Status MakeLink(const std::string& path, const std::string& target) override {
+    absl::StatusOr<Bytes> data =
+        absl::StartsWith(target, "\\\\") ? ShareLink(target) : DriveLink(target);
+    if (!data.ok()) return data.status();
+    // First what it is, then that it is there: never a plain directory.
+    links_.Set(path, *std::move(data));
+    std::error_code error;
+    fs::create_directories(fs::path(path).parent_path(), error);
+    if (fs::create_directory(path, error)) return absl::OkStatus();
+    links_.Forget(path);
+    return absl::AlreadyExistsError(path);
+  }
+
+  absl::Status WriteFile(const std::string& path, uint64_t size_bytes) override {
+    fs::create_directories(fs::path(path).parent_path());
+    std::ofstream(path, std::ios::binary) << std::string(size_bytes, 'x');
+    return absl::OkStatus();
+  }
+
+  std::string ListOutside() override {
+    std::vector<std::string> lines;
+    for (const char* root : {R"(C:\var)", R"(C:\outside)"}) {
+      if (!fs::exists(root)) continue;
+      for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root)) {
+        const std::string path = entry.path().string();
+        if (absl::StartsWithIgnoreCase(path, absl::StrCat(kKubelet, "\\"))) continue;
+        lines.push_back(absl::StrCat(path, " ", entry.is_directory() ? 0 : entry.file_size()));
+      }
+    }
+    std::sort(lines.begin(), lines.end());
+    std::string all;
+    for (const std::string& line : lines) absl::StrAppend(&all, line, "\n");
+    return all;
+  }
+
+ private:
+  static absl::StatusOr<Bytes> DriveLink(const std::string& target) {
+    const absl::StatusOr<WindowsPath> path = WindowsPath::Parse("target", target);
+    if (!path.ok()) return path.status();
+    return host::windows::MakeSymlink(*path);
+  }
+  static absl::StatusOr<Bytes> ShareLink(const std::string& target) {
+    const absl::StatusOr<UncPath> path = UncPath::Parse("target", target);
+    if (!path.ok()) return path.status();
+    return host::windows::MakeSymlink(*path);
+  }
+
+  Links links_;
+};
+
+}  // namespace
+
+std::unique_ptr<RealFiles> NewRealFiles() { return std::make_unique<WineFiles>(); }
+
+bool HaveRealFiles() { return true; }
+
+}  // namespace csi_proxy::groups
