@@ -8,8 +8,8 @@
 
 namespace csi_proxy {
 
-// The machine itself, ready for use: WMI has been asked once. UNIMPLEMENTED where the machine is no
-// Windows node.
+// The machine itself. WMI has been asked once; that it did not answer is logged, no failure.
+// UNIMPLEMENTED where the machine is no Windows node.
 absl::StatusOr<std::unique_ptr<host::Host>> OpenWindowsNode();
 
 }  // namespace csi_proxy

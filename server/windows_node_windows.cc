@@ -1,14 +1,33 @@
+#include <spdlog/spdlog.h>
+
+#include <string>
 #include <utility>
 
+#include "absl/time/time.h"
+#include "server/base/call_context.h"
 #include "server/host/windows/cim/com_session.h"
 #include "server/host/windows/os.h"
 #include "server/host/windows/windows_host.h"
 #include "server/windows_node.h"
 
 namespace csi_proxy {
+namespace {
+
+// At boot WMI may come after this program, which then must not wait for it.
+constexpr absl::Duration kPatience = absl::Seconds(10);
+
+}  // namespace
 
 absl::StatusOr<std::unique_ptr<host::Host>> OpenWindowsNode() {
-  return host::windows::NewWindowsHost(cim::NewComSession(), host::windows::NewOs());
+  std::unique_ptr<cim::Session> wmi = cim::NewComSession();
+  // A cheap question, so that who starts the service learns at once when WMI does not answer. What
+  // needs it fails as long as it does not, the rest works, and a later call finds it.
+  const auto answer = wmi->Query(CallContext().WithTimeout(kPatience), cim::Namespace::kCimV2,
+                                 cim::Query("Win32_BIOS"));
+  if (!answer.ok()) {
+    spdlog::warn("WMI does not answer yet: {}", std::string(answer.status().message()));
+  }
+  return host::windows::NewWindowsHost(std::move(wmi), host::windows::NewOs());
 }
 
 }  // namespace csi_proxy

@@ -10,8 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "client/remote_call.h"
-#include "client/remote_channel.h"
+#include "integration/support/node_admin.h"
 
 namespace csi_proxy::integration {
 
@@ -110,12 +109,9 @@ ClientOptions ServerProcess::client_options() const {
 absl::Status ServerProcess::Admin(const std::string& method,
                                   const google::protobuf::Message& request,
                                   google::protobuf::Message* response) {
-  const auto channel = client::RemoteChannel::OpenPath(
-      client_options(), client::PipePath(client_options(), "csi-proxy-admin"));
-  if (!channel.ok()) return channel.status();
-  const std::string path = "/csi_proxy.simulated.Admin/" + method;
-  return client::CallUnary(**channel, path.c_str(), client::MakeCallContext({}, {}), request,
-                           response);
+  return NodeUnderTest() == NodeKind::kSimulated
+             ? CallAdminService(client_options(), method, request, response)
+             : CallDoublesAdmin(client_options(), method, request, response);
 }
 
 absl::Status ServerProcess::Reset() {

@@ -1,0 +1,61 @@
+#include "integration/wine/node/admin_pipe_windows.h"
+
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "integration/wine/node/admin_wire_windows.h"
+#include "integration/wine/node/pending.h"
+#include "server/host/simulated/admin_methods.h"
+
+namespace csi_proxy::node_double {
+namespace {
+
+constexpr DWORD kBufferBytes = 64 * 1024;
+
+bool ReadMethod(HANDLE pipe, std::string* method) {
+  constexpr size_t kLongest = 100;
+  method->clear();
+  for (char c = 0; ReadAll(pipe, &c, 1) && method->size() < kLongest; method->push_back(c)) {
+    if (c == '\n') return true;
+  }
+  return false;
+}
+
+void ServeConnection(HANDLE pipe, host::simulated::Node& node) {
+  std::string method;
+  std::string request;
+  while (ReadMethod(pipe, &method) && ReadCounted(pipe, &request)) {
+    const absl::StatusOr<std::string> answer = host::simulated::CallAdmin(node, method, request);
+    const auto code = static_cast<uint32_t>(answer.status().code());
+    if (!WriteAll(pipe, &code, sizeof(code)) ||
+        !WriteCounted(pipe, answer.ok() ? *answer : std::string(answer.status().message()))) {
+      break;
+    }
+  }
+}
+
+}  // namespace
+
+void ServeAdmin(host::simulated::Node& node) {
+  // There is one instance that waits already when this returns.
+  const auto new_instance = [] {
+    return std::make_shared<win32::UniqueHandle>(CreateNamedPipeW(
+        kAdminPipe, PIPE_ACCESS_DUPLEX,
+        PIPE_TYPE_BYTE | PIPE_READMODE_BYTE | PIPE_WAIT | PIPE_REJECT_REMOTE_CLIENTS,
+        PIPE_UNLIMITED_INSTANCES, kBufferBytes, kBufferBytes, 0, nullptr));
+  };
+  std::thread([&node, new_instance, pipe = new_instance()]() mutable {
+    while (pipe->valid()) {
+      const bool connected =
+          ConnectNamedPipe(pipe->get(), nullptr) != FALSE || GetLastError() == ERROR_PIPE_CONNECTED;
+      auto next = new_instance();
+      if (connected) {
+        RunElsewhere([&node, pipe] { ServeConnection(pipe->get(), node); });
+      }
+      pipe = std::move(next);
+    }
+  }).detach();
+}
+
+}  // namespace csi_proxy::node_double

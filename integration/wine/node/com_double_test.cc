@@ -1,0 +1,382 @@
+// The double of WMI, reached as any program reaches WMI, and as strict.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "integration/wine/node/node_test.h"
+// Needs what the above defines.
+#include <psapi.h>
+
+namespace csi_proxy::node_double {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr char kDisk1[] = "SELECT * FROM MSFT_Disk WHERE Number = 1";
+constexpr char kNoDisk[] = "SELECT * FROM MSFT_Disk WHERE Number = 77";
+
+class ComDoubleTest : public NodeTest {
+ protected:
+  // The type of a property and of its VARIANT.
+  static std::pair<CIMTYPE, VARTYPE> TypesOf(const ComPtr<IWbemClassObject>& object, LPCWSTR name) {
+    Variant value;
+    CIMTYPE type = 0;
+    EXPECT_EQ(object->Get(name, 0, value.Receive(), &type, nullptr), WBEM_S_NO_ERROR);
+    return {type, V_VT(value.get())};
+  }
+  std::string Disk1() { return Text(First(kDisk1), L"__RELPATH"); }
+};
+
+TEST_F(ComDoubleTest, TheNamespacesAreThoseOfTheComputer) {
+  ComPtr<IWbemServices> services;
+  for (const char* const name : {R"(ROOT\CIMV2)", R"(root\cimv2)", "root/cimv2",
+                                 R"(\\.\ROOT\CIMV2)", R"(root\microsoft\windows\storage)", kSmb}) {
+    EXPECT_EQ(ConnectServer(name, &services), WBEM_S_NO_ERROR) << name;
+  }
+  for (const char* const name : {"", "ROOT", R"(ROOT\CIMV3)", R"(\\elsewhere\ROOT\CIMV2)"}) {
+    EXPECT_EQ(ConnectServer(name, &services), WBEM_E_INVALID_NAMESPACE) << name;
+    EXPECT_FALSE(services) << name;
+  }
+  EXPECT_EQ(locator_->ConnectServer(Bstr(kStorage).get(), Bstr("me").get(), Bstr("mine").get(),
+                                    nullptr, 0, nullptr, nullptr, services.Receive()),
+            WBEM_E_LOCAL_CREDENTIALS);
+  EXPECT_EQ(locator_->ConnectServer(Bstr(kStorage).get(), nullptr, nullptr, nullptr, 1, nullptr,
+                                    nullptr, services.Receive()),
+            WBEM_E_INVALID_PARAMETER);
+}
+
+TEST_F(ComDoubleTest, ValuesComeAsWmiGivesThem) {
+  using Types = std::pair<CIMTYPE, VARTYPE>;
+  const auto disk = First(kDisk1);
+  EXPECT_EQ(TypesOf(disk, L"Number"), Types(CIM_UINT32, VT_I4));
+  EXPECT_EQ(TypesOf(disk, L"Size"), Types(CIM_UINT64, VT_BSTR));
+  EXPECT_EQ(TypesOf(disk, L"PartitionStyle"), Types(CIM_UINT16, VT_I4));
+  EXPECT_EQ(TypesOf(disk, L"IsOffline"), Types(CIM_BOOLEAN, VT_BOOL));
+  EXPECT_EQ(TypesOf(disk, L"Location"), Types(CIM_STRING, VT_BSTR));
+  EXPECT_EQ(TypesOf(disk, L"SerialNumber"), Types(CIM_STRING, VT_NULL)) << "it has none";
+  EXPECT_EQ(Text(disk, L"Size"), "10737418240");
+  const auto partition = First("SELECT * FROM MSFT_Partition WHERE DriveLetter = 'C'");
+  EXPECT_EQ(TypesOf(partition, L"DriveLetter"), Types(CIM_CHAR16, VT_I2));
+  EXPECT_EQ(TypesOf(partition, L"AccessPaths"),
+            Types(CIM_FLAG_ARRAY | CIM_STRING, VT_ARRAY | VT_BSTR));
+  const auto volume = First("SELECT * FROM MSFT_Volume WHERE FileSystem = 'NTFS'");
+  EXPECT_EQ(TypesOf(volume, L"OperationalStatus"),
+            Types(CIM_FLAG_ARRAY | CIM_UINT16, VT_ARRAY | VT_I4));
+  EXPECT_EQ(TypesOf(volume, L"__CLASS"), Types(CIM_STRING, VT_BSTR));
+  Variant untouched = OfNumber(VT_I4, 5);
+  EXPECT_EQ(volume->Get(L"NoSuch", 0, untouched.get(), nullptr, nullptr), WBEM_E_NOT_FOUND);
+  EXPECT_EQ(V_I4(untouched.get()), 5);
+  EXPECT_EQ(volume->Get(L"Size", 1, untouched.get(), nullptr, nullptr), WBEM_E_INVALID_PARAMETER);
+}
+
+TEST_F(ComDoubleTest, ObjectsSayWhereTheyAre) {
+  const auto disk = First(kDisk1);
+  const std::string relative = Text(disk, L"__RELPATH");
+  EXPECT_THAT(relative, StartsWith("MSFT_Disk.ObjectId=\""));
+  EXPECT_EQ(Text(disk, L"__PATH"), absl::StrCat("\\\\", Text(disk, L"__SERVER"), "\\",
+                                                Text(disk, L"__NAMESPACE"), ":", relative));
+  EXPECT_EQ(Text(disk, L"__NAMESPACE"), kStorage);
+  EXPECT_EQ(Number(disk, L"__GENUS"), 2);
+  // Either path leads back.
+  EXPECT_EQ(Number(Get(storage_, relative), L"Number"), 1);
+  EXPECT_EQ(Number(Get(storage_, Text(disk, L"__PATH")), L"Number"), 1);
+  // Not elsewhere.
+  ComPtr<IWbemClassObject> object;
+  EXPECT_EQ(Connect(kSmb)->GetObject(Bstr(Text(disk, L"__PATH")).get(), 0, nullptr,
+                                     object.Receive(), nullptr),
+            WBEM_E_INVALID_NAMESPACE);
+  EXPECT_EQ(storage_->GetObject(Bstr("MSFT_Disk.ObjectId=\"none\"").get(), 0, nullptr,
+                                object.Receive(), nullptr),
+            WBEM_E_NOT_FOUND);
+  EXPECT_EQ(
+      storage_->GetObject(Bstr("MSFT_Disk.Number=1").get(), 0, nullptr, object.Receive(), nullptr),
+      WBEM_E_INVALID_OBJECT_PATH);
+  EXPECT_FALSE(object);
+  // Whoever does not ask for paths cannot count on them.
+  const LONG flags = WBEM_FLAG_FORWARD_ONLY | WBEM_FLAG_RETURN_IMMEDIATELY;
+  EXPECT_EQ(Text(First(kDisk1, flags), L"__RELPATH"), "");
+}
+
+TEST_F(ComDoubleTest, PropertiesAreEnumeratedAsAskedFor) {
+  const auto disk = First("SELECT Number, Size FROM MSFT_Disk WHERE Number = 1");
+  const auto names = [&](LONG flags) {
+    std::vector<std::string> found;
+    EXPECT_EQ(disk->BeginEnumeration(flags), WBEM_S_NO_ERROR);
+    Bstr name;
+    while (disk->Next(0, name.Receive(), nullptr, nullptr, nullptr) == WBEM_S_NO_ERROR) {
+      found.push_back(name.ToUtf8());
+    }
+    disk->EndEnumeration();
+    return found;
+  };
+  EXPECT_THAT(names(WBEM_FLAG_NONSYSTEM_ONLY), ElementsAre("Number", "Size"));
+  EXPECT_THAT(names(WBEM_FLAG_SYSTEM_ONLY), testing::Contains("__PATH"));
+  EXPECT_EQ(names(0).size(),
+            names(WBEM_FLAG_NONSYSTEM_ONLY).size() + names(WBEM_FLAG_SYSTEM_ONLY).size());
+  EXPECT_EQ(disk->BeginEnumeration(0x1000), WBEM_E_INVALID_PARAMETER);
+  EXPECT_EQ(disk->Next(0, nullptr, nullptr, nullptr, nullptr), WBEM_E_UNEXPECTED);
+  // It has a path although it does not have its key.
+  EXPECT_NE(Text(disk, L"__RELPATH"), "");
+  SAFEARRAY* array = nullptr;
+  ASSERT_EQ(disk->GetNames(nullptr, WBEM_FLAG_NONSYSTEM_ONLY, nullptr, &array), WBEM_S_NO_ERROR);
+  EXPECT_EQ(array->rgsabound[0].cElements, 2u);
+  SafeArrayDestroy(array);
+}
+
+TEST_F(ComDoubleTest, ClassesDescribeTheirMethods) {
+  const auto disk = Get(storage_, "msft_disk");
+  EXPECT_EQ(Number(disk, L"__GENUS"), 1);
+  ComPtr<IWbemClassObject> in, out;
+  ASSERT_EQ(disk->GetMethod(L"initialize", 0, in.Receive(), out.Receive()), WBEM_S_NO_ERROR);
+  EXPECT_EQ(Text(in, L"__CLASS"), "__PARAMETERS");
+  EXPECT_EQ(TypesOf(in, L"PartitionStyle").first, CIM_UINT16);
+  EXPECT_EQ(TypesOf(out, L"ReturnValue").first, CIM_UINT32);
+  EXPECT_EQ(TypesOf(out, L"ExtendedStatus").first, CIM_OBJECT);
+  ASSERT_EQ(disk->GetMethod(L"Online", 0, in.Receive(), out.Receive()), WBEM_S_NO_ERROR);
+  EXPECT_FALSE(in) << "it takes nothing";
+  EXPECT_EQ(disk->GetMethod(L"Explode", 0, in.Receive(), out.Receive()), WBEM_E_NOT_FOUND);
+  // An instance knows no methods, and is no mould for others.
+  const auto instance = First(kDisk1);
+  EXPECT_EQ(instance->GetMethod(L"Online", 0, in.Receive(), nullptr), WBEM_E_ILLEGAL_OPERATION);
+  EXPECT_EQ(instance->SpawnInstance(0, in.Receive()), WBEM_E_ILLEGAL_OPERATION);
+  ComPtr<IWbemClassObject> none;
+  EXPECT_EQ(storage_->GetObject(Bstr("MSFT_NoSuch").get(), 0, nullptr, none.Receive(), nullptr),
+            WBEM_E_NOT_FOUND);
+}
+
+TEST_F(ComDoubleTest, MethodsRunWhereTheyBelongWithWhatTheyTake) {
+  EXPECT_EQ(Exec("MSFT_StorageSetting", "UpdateHostStorageCache"), WBEM_S_NO_ERROR);
+  EXPECT_EQ(Exec("MSFT_Disk", "Online"), WBEM_E_INVALID_METHOD) << "a class is not online";
+  EXPECT_EQ(Exec(Disk1(), "Explode"), WBEM_E_INVALID_METHOD);
+  EXPECT_EQ(Exec("MSFT_NoSuch", "Online"), WBEM_E_INVALID_CLASS);
+  EXPECT_EQ(Exec("MSFT_Disk.ObjectId=\"none\"", "Online"), WBEM_E_NOT_FOUND);
+  const auto initialize = Parameters(storage_, "MSFT_Disk", L"Initialize");
+  EXPECT_EQ(Exec(Disk1(), "CreatePartition", initialize), WBEM_E_INVALID_METHOD_PARAMETERS);
+  EXPECT_EQ(Exec(Disk1(), "Online", initialize), WBEM_E_INVALID_METHOD_PARAMETERS);
+  // What must be given.
+  const auto resize = Parameters(storage_, "MSFT_Partition", L"Resize");
+  const std::string partition =
+      Text(First("SELECT * FROM MSFT_Partition WHERE DriveLetter = 'C'"), L"__RELPATH");
+  EXPECT_EQ(Exec(partition, "Resize", resize), WBEM_E_INVALID_METHOD_PARAMETERS);
+  EXPECT_EQ(Exec(partition, "Resize"), WBEM_E_INVALID_METHOD_PARAMETERS);
+}
+
+TEST_F(ComDoubleTest, AMethodGivesEmbeddedObjects) {
+  ComPtr<IWbemClassObject> out;
+  ASSERT_EQ(Exec(Disk1(), "Initialize", {}, &out), WBEM_S_NO_ERROR);
+  EXPECT_EQ(Number(out, L"ReturnValue"), 0);
+  ASSERT_EQ(Exec(Disk1(), "Initialize", {}, &out), WBEM_S_NO_ERROR) << "it ran";
+  EXPECT_EQ(Number(out, L"ReturnValue"), 41001) << "and refused";
+  const auto in = Parameters(storage_, "MSFT_Disk", L"CreatePartition");
+  ASSERT_EQ(in->Put(L"UseMaximumSize", 0, OfFlag(true).get(), 0), WBEM_S_NO_ERROR);
+  ASSERT_EQ(Exec(Disk1(), "CreatePartition", in, &out), WBEM_S_NO_ERROR);
+  EXPECT_EQ(Number(out, L"ReturnValue"), 0);
+  Variant created;
+  CIMTYPE type = 0;
+  ASSERT_EQ(out->Get(L"CreatedPartition", 0, created.Receive(), &type, nullptr), WBEM_S_NO_ERROR);
+  EXPECT_EQ(type, CIM_OBJECT);
+  ASSERT_EQ(V_VT(created.get()), VT_UNKNOWN);
+  ComPtr<IWbemClassObject> partition;
+  ASSERT_EQ(
+      V_UNKNOWN(created.get())
+          ->QueryInterface(IID_IWbemClassObject, reinterpret_cast<void**>(partition.Receive())),
+      S_OK);
+  EXPECT_EQ(Text(partition, L"__CLASS"), "MSFT_Partition");
+  EXPECT_EQ(Number(partition, L"DiskNumber"), 1);
+  EXPECT_EQ(Dump().disk(1).style(), csi_proxy::simulated::GPT) << "on the node itself";
+}
+
+TEST_F(ComDoubleTest, AQueryFailsWhenItIsRead) {
+  EXPECT_EQ(FirstNext("SELECT * FROM MSFT_NoSuch"), WBEM_E_INVALID_CLASS);
+  EXPECT_EQ(FirstNext("SELECT * FORM MSFT_Disk"), WBEM_E_INVALID_QUERY);
+  EXPECT_EQ(FirstNext("SELECT * FROM MSFT_Disk WHERE Number = 'one'"), WBEM_E_INVALID_QUERY);
+  EXPECT_EQ(FirstNext("ASSOCIATORS OF {MSFT_Disk.Number=1} WHERE AssocClass = A"),
+            WBEM_E_INVALID_OBJECT_PATH);
+  Inject("wmi.Query/MSFT_Disk", static_cast<uint32_t>(WBEM_E_PROVIDER_LOAD_FAILURE));
+  EXPECT_EQ(FirstNext(kDisk1), WBEM_E_PROVIDER_LOAD_FAILURE);
+  // Who waits for the query is told by it.
+  ComPtr<IEnumWbemClassObject> found;
+  EXPECT_EQ(storage_->ExecQuery(Bstr("WQL").get(), Bstr("SELECT").get(), WBEM_FLAG_FORWARD_ONLY,
+                                nullptr, found.Receive()),
+            WBEM_E_INVALID_QUERY);
+  EXPECT_EQ(
+      storage_->ExecQuery(Bstr("SQL").get(), Bstr(kDisk1).get(), kFlags, nullptr, found.Receive()),
+      WBEM_E_INVALID_QUERY_TYPE);
+  EXPECT_EQ(storage_->ExecQuery(Bstr("WQL").get(), nullptr, kFlags, nullptr, found.Receive()),
+            WBEM_E_INVALID_PARAMETER);
+  EXPECT_FALSE(found);
+}
+
+TEST_F(ComDoubleTest, AssociatorsAreFollowed) {
+  const std::string partition =
+      Text(First("SELECT * FROM MSFT_Partition WHERE DriveLetter = 'C'"), L"__RELPATH");
+  const auto volume =
+      First(absl::StrCat("ASSOCIATORS OF {", partition,
+                         "} WHERE AssocClass = MSFT_PartitionToVolume ResultClass = MSFT_Volume "
+                         "ResultRole = Volume Role = Partition"));
+  EXPECT_EQ(Text(volume, L"FileSystem"), "NTFS");
+  EXPECT_THAT(Text(volume, L"UniqueId"), StartsWith(R"(\\?\Volume{)"));
+}
+
+TEST_F(ComDoubleTest, EnumeratorsEndWhereTheObjectsDo) {
+  IWbemClassObject* objects[8] = {};
+  ULONG count = 0;
+  const auto release = [&] {
+    for (ULONG i = 0; i < count; ++i) objects[i]->Release();
+  };
+  // The last objects may come with the end.
+  const auto all = Begin("SELECT * FROM MSFT_Disk");
+  EXPECT_EQ(all->Next(WBEM_INFINITE, 8, objects, &count), WBEM_S_FALSE);
+  EXPECT_EQ(count, 5u);
+  release();
+  EXPECT_EQ(all->Next(WBEM_INFINITE, 1, objects, &count), WBEM_S_FALSE);
+  EXPECT_EQ(count, 0u);
+  EXPECT_EQ(FirstNext(kNoDisk), WBEM_S_FALSE) << "nothing is no failure";
+  const auto some = Begin("SELECT * FROM MSFT_Disk");
+  EXPECT_EQ(some->Skip(WBEM_INFINITE, 3), WBEM_S_NO_ERROR);
+  EXPECT_EQ(some->Next(WBEM_INFINITE, 2, objects, &count), WBEM_S_NO_ERROR);
+  EXPECT_EQ(count, 2u);
+  release();
+  EXPECT_EQ(some->Skip(WBEM_INFINITE, 1), WBEM_S_FALSE);
+  // Forward only is what it says.
+  ComPtr<IEnumWbemClassObject> clone;
+  EXPECT_EQ(some->Reset(), WBEM_E_INVALID_OPERATION);
+  EXPECT_EQ(some->Clone(clone.Receive()), WBEM_E_INVALID_OPERATION);
+  EXPECT_EQ(some->Next(WBEM_INFINITE, 0, objects, &count), WBEM_E_INVALID_PARAMETER);
+  const auto both_ways = Begin("SELECT * FROM MSFT_Disk", WBEM_FLAG_RETURN_IMMEDIATELY);
+  EXPECT_EQ(both_ways->Skip(WBEM_INFINITE, 4), WBEM_S_NO_ERROR);
+  EXPECT_EQ(both_ways->Clone(clone.Receive()), WBEM_S_NO_ERROR);
+  EXPECT_EQ(both_ways->Reset(), WBEM_S_NO_ERROR);
+  EXPECT_EQ(both_ways->Skip(WBEM_INFINITE, 5), WBEM_S_NO_ERROR);
+  EXPECT_EQ(clone->Skip(WBEM_INFINITE, 2), WBEM_S_FALSE) << "where the other was";
+}
+
+TEST_F(ComDoubleTest, CallsLastAsLongAsTheyDoAndNobodyWaitsLongerThanHeSays) {
+  Inject("wmi.Query/MSFT_Disk", 0, 400);
+  const auto slow = Begin(kDisk1);
+  ComPtr<IWbemClassObject> object;
+  ULONG count = 1;
+  EXPECT_EQ(slow->Next(WBEM_NO_WAIT, 1, object.Receive(), &count), WBEM_S_TIMEDOUT);
+  EXPECT_EQ(count, 0u);
+  EXPECT_EQ(slow->Skip(20, 1), WBEM_S_TIMEDOUT);
+  EXPECT_EQ(slow->Next(WBEM_INFINITE, 1, object.Receive(), &count), WBEM_S_NO_ERROR);
+  EXPECT_EQ(slow->Next(-2, 1, object.Receive(), &count), WBEM_E_INVALID_PARAMETER);
+
+  Inject("wmi.Invoke/MSFT_Disk.Initialize", 0, 400);
+  ComPtr<IWbemCallResult> result;
+  const absl::Time begin = absl::Now();
+  ASSERT_EQ(storage_->ExecMethod(Bstr(Disk1()).get(), Bstr("Initialize").get(),
+                                 WBEM_FLAG_RETURN_IMMEDIATELY, nullptr, nullptr, nullptr,
+                                 result.Receive()),
+            WBEM_S_NO_ERROR);
+  EXPECT_LT(absl::Now() - begin, absl::Milliseconds(300));
+  LONG status = 5;
+  EXPECT_EQ(result->GetCallStatus(20, &status), WBEM_S_TIMEDOUT);
+  EXPECT_EQ(status, 5) << "untouched";
+  EXPECT_EQ(result->GetResultObject(20, object.Receive()), WBEM_S_TIMEDOUT);
+  EXPECT_EQ(result->GetCallStatus(WBEM_INFINITE, &status), WBEM_S_NO_ERROR);
+  EXPECT_EQ(status, WBEM_S_NO_ERROR);
+  EXPECT_GE(absl::Now() - begin, absl::Milliseconds(390));
+  ASSERT_EQ(result->GetResultObject(WBEM_NO_WAIT, object.Receive()), WBEM_S_NO_ERROR);
+  EXPECT_EQ(Number(object, L"ReturnValue"), 0);
+}
+
+TEST_F(ComDoubleTest, SemisynchronousCallsNeedAPlaceForTheirResult) {
+  const Bstr path(Disk1());
+  ComPtr<IWbemClassObject> object;
+  ComPtr<IWbemCallResult> result;
+  EXPECT_EQ(storage_->GetObject(path.get(), WBEM_FLAG_RETURN_IMMEDIATELY, nullptr, object.Receive(),
+                                nullptr),
+            WBEM_E_INVALID_PARAMETER);
+  EXPECT_EQ(storage_->GetObject(path.get(), 0, nullptr, object.Receive(), result.Receive()),
+            WBEM_E_INVALID_PARAMETER);
+  ASSERT_EQ(storage_->GetObject(path.get(), WBEM_FLAG_RETURN_IMMEDIATELY, nullptr, object.Receive(),
+                                result.Receive()),
+            WBEM_S_NO_ERROR);
+  EXPECT_FALSE(object);
+  IWbemCallResult* taken = result.get();
+  EXPECT_EQ(storage_->GetObject(path.get(), WBEM_FLAG_RETURN_IMMEDIATELY, nullptr, object.Receive(),
+                                &taken),
+            WBEM_E_INVALID_PARAMETER)
+      << "it must be null";
+  ASSERT_EQ(result->GetResultObject(WBEM_INFINITE, object.Receive()), WBEM_S_NO_ERROR);
+  EXPECT_EQ(Number(object, L"Number"), 1);
+  // A call that fails says so twice.
+  ASSERT_EQ(storage_->ExecMethod(Bstr("MSFT_Disk").get(), Bstr("Online").get(),
+                                 WBEM_FLAG_RETURN_IMMEDIATELY, nullptr, nullptr, nullptr,
+                                 result.Receive()),
+            WBEM_S_NO_ERROR);
+  LONG status = 0;
+  EXPECT_EQ(result->GetCallStatus(WBEM_INFINITE, &status), WBEM_S_NO_ERROR);
+  EXPECT_EQ(static_cast<HRESULT>(status), WBEM_E_INVALID_METHOD);
+  EXPECT_EQ(result->GetResultObject(WBEM_INFINITE, object.Receive()), WBEM_E_INVALID_METHOD);
+}
+
+TEST_F(ComDoubleTest, FailuresExplainThemselves) {
+  Inject("wmi.Query/MSFT_Disk", static_cast<uint32_t>(WBEM_E_ACCESS_DENIED));
+  ASSERT_EQ(FirstNext(kDisk1), WBEM_E_ACCESS_DENIED);
+  ComPtr<IErrorInfo> info;
+  ASSERT_EQ(GetErrorInfo(0, info.Receive()), S_OK);
+  const auto error = info.As<IWbemClassObject>(IID_IWbemClassObject);
+  ASSERT_TRUE(error);
+  EXPECT_EQ(Text(error, L"__CLASS"), "__ExtendedStatus");
+  EXPECT_EQ(static_cast<HRESULT>(Number(error, L"StatusCode")), WBEM_E_ACCESS_DENIED);
+  EXPECT_EQ(Text(error, L"Operation"), "Next");
+  EXPECT_EQ(Text(error, L"ParameterInfo"), kDisk1);
+  Bstr description;
+  ASSERT_EQ(info->GetDescription(description.Receive()), S_OK);
+  EXPECT_EQ(description.ToUtf8(), Text(error, L"Description"));
+  EXPECT_THAT(description.ToUtf8(), HasSubstr("MSFT_Disk"));
+  EXPECT_EQ(GetErrorInfo(0, info.Receive()), S_FALSE) << "told once";
+}
+
+// How many bytes the process has to itself.
+size_t PrivateBytes() {
+  PROCESS_MEMORY_COUNTERS_EX counters{};
+  GetProcessMemoryInfo(GetCurrentProcess(), reinterpret_cast<PROCESS_MEMORY_COUNTERS*>(&counters),
+                       sizeof(counters));
+  return counters.PrivateUsage;
+}
+
+TEST_F(ComDoubleTest, NothingIsLeftBehind) {
+  const auto rounds = [&](int count) {
+    const auto in = Parameters(storage_, "MSFT_Disk", L"Initialize");
+    for (int i = 0; i < count; ++i) {
+      First("SELECT * FROM MSFT_Partition WHERE DriveLetter = 'C'");
+      FirstNext("SELECT nonsense");
+      ComPtr<IWbemClassObject> out;
+      ASSERT_EQ(in->Put(L"PartitionStyle", 0, OfText("2").get(), 0), WBEM_S_NO_ERROR);
+      ASSERT_EQ(Exec(Disk1(), "Initialize", in, &out), WBEM_S_NO_ERROR);
+      GetErrorInfo(0, ComPtr<IErrorInfo>().Receive());
+    }
+  };
+  rounds(200);
+  DWORD handles = 0;
+  DWORD now = 0;
+  ASSERT_TRUE(GetProcessHandleCount(GetCurrentProcess(), &handles));
+  const size_t bytes = PrivateBytes();
+  rounds(2000);
+  ASSERT_TRUE(GetProcessHandleCount(GetCurrentProcess(), &now));
+  EXPECT_LE(now, handles + 4);
+  // Less than the smallest object of each round would take.
+  EXPECT_LE(PrivateBytes(), bytes + 2000 * 100);
+
+  SetErrorInfo(0, nullptr);
+  storage_ = {};
+  locator_ = {};
+  const HMODULE dll = GetModuleHandleW(L"csi_proxy_node_double.dll");
+  ASSERT_NE(dll, nullptr);
+  const auto can_unload = reinterpret_cast<HRESULT(WINAPI*)()>(
+      reinterpret_cast<void*>(GetProcAddress(dll, "DllCanUnloadNow")));
+  // A query that was given up may end a moment later.
+  const absl::Time give_up = absl::Now() + absl::Seconds(5);
+  while (can_unload() != S_OK && absl::Now() < give_up) absl::SleepFor(absl::Milliseconds(10));
+  EXPECT_EQ(can_unload(), S_OK) << "some object is not released";
+}
+
+}  // namespace
+}  // namespace csi_proxy::node_double

@@ -1,0 +1,60 @@
+// What a CIM object has: the properties of a class with their types, or the parameters of a method,
+// as GetMethod and SpawnInstance hand them out.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "server/host/simulated/wmi/schema.h"
+#include "server/host/windows/cim/session.h"
+#include "server/host/windows/cim/value.h"
+
+namespace csi_proxy::node_double {
+
+namespace wmi = host::simulated::wmi;
+
+struct Member {
+  std::string name;
+  cim::Type type = cim::Type::kString;
+  bool is_array = false;
+  bool is_key = false;
+  // A parameter that must be given.
+  bool is_required = false;
+};
+
+struct Definition;
+using DefinitionPtr = std::shared_ptr<const Definition>;
+
+struct MethodDefinition {
+  std::string name;
+  // Null for a method without in parameters.
+  DefinitionPtr in;
+  // `ReturnValue` and the out parameters.
+  DefinitionPtr out;
+};
+
+struct Definition {
+  std::string name;
+  cim::Namespace space = cim::Namespace::kCimV2;
+  // Of a class of the system's, which is everywhere: parameters, errors.
+  bool is_system = false;
+  std::vector<Member> members;
+  std::vector<MethodDefinition> methods;
+
+  // Without case; nothing when there is none.
+  std::optional<size_t> Find(absl::string_view member) const;
+  const MethodDefinition* FindMethod(absl::string_view method) const;
+};
+
+DefinitionPtr DefinitionOf(const wmi::Class& of);
+
+// Of what a query selects that names properties: these alone.
+DefinitionPtr Projected(const wmi::Class& of, const std::vector<const wmi::Property*>& columns);
+
+// `__ExtendedStatus`, which tells of a call that failed.
+DefinitionPtr ExtendedStatusDefinition();
+
+}  // namespace csi_proxy::node_double

@@ -1,0 +1,126 @@
+// Disks and volumes opened as devices, and the handles of all the double opens.
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "integration/wine/node/fake_handles.h"
+#include "integration/wine/node/hooks_windows.h"
+#include "integration/wine/node/open_file_windows.h"
+#include "integration/wine/node/simulated_node.h"
+#include "integration/wine/node/win32_answers_windows.h"
+#include "server/base/volume_id.h"
+#include "server/host/simulated/storage.h"
+#include "server/host/simulated/win32/devices.h"
+#include "server/host/windows/layouts.h"
+
+namespace csi_proxy::node_double {
+namespace {
+
+using host::windows::Bytes;
+using host::windows::DeviceAccess;
+
+struct Device final : Opened {
+  std::string path;
+  bool may_read = false;
+  bool may_write = false;
+
+  DeviceAccess access() const {
+    if (!may_read) return DeviceAccess::kNone;
+    return may_write ? DeviceAccess::kReadWrite : DeviceAccess::kRead;
+  }
+};
+
+// Whether a path is that of a disk or a volume, be there one or not.
+bool IsDevice(const std::string& path) {
+  return absl::StartsWithIgnoreCase(path, R"(\\.\PhysicalDrive)") ||
+         absl::StartsWithIgnoreCase(path, R"(\\?\Volume{)") ||
+         host::simulated::DiskNumberOfPath(path).has_value();
+}
+
+// Whether the device can be opened, which no fault of the node can stop: those of control codes
+// strike when one is sent.
+absl::Status Probe(const std::string& path) {
+  return TheNode().node->core()->Change([&](host::simulated::NodeState& state) {
+    return host::simulated::ControlDevice(state, path, DeviceAccess::kNone,
+                                          host::windows::control::kGetDeviceNumber, {},
+                                          sizeof(host::windows::DeviceNumber))
+        .status();
+  });
+}
+
+absl::StatusOr<Bytes> Send(HANDLE handle, DWORD code, const Bytes& input, DWORD max_output) {
+  if (const auto device = FindFakeOf<Device>(handle); device != nullptr) {
+    return TheNode().os->Control(device->path, device->access(), code, input, max_output);
+  }
+  if (const auto file = FindFakeOf<OpenFile>(handle); file != nullptr) {
+    return file->Control(code, input, max_output);
+  }
+  return Win32Status(ERROR_INVALID_HANDLE, "not opened");
+}
+
+}  // namespace
+
+namespace hooks {
+
+BOOL WINAPI CloseHandle(HANDLE handle) {
+  if (!IsFake(handle)) return ::CloseHandle(handle);
+  const bool closable =
+      FindFakeOf<Device>(handle) != nullptr || FindFakeOf<OpenFile>(handle) != nullptr;
+  return closable && CloseFake(handle) ? TRUE : Refuse(ERROR_INVALID_HANDLE);
+}
+
+HANDLE WINAPI CreateFileW(LPCWSTR path, DWORD access, DWORD share, LPSECURITY_ATTRIBUTES security,
+                          DWORD disposition, DWORD flags, HANDLE pattern) {
+  auto device = std::make_shared<Device>();
+  device->path = TextOf(path);
+  if (!IsDevice(device->path)) {
+    return ::CreateFileW(path, access, share, security, disposition, flags, pattern);
+  }
+  constexpr DWORD kRights = GENERIC_READ | GENERIC_WRITE;
+  // Volumes and disks are there and shared, or not opened at all
+  // (learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-createfilew, physical disks and
+  // volumes). Nothing waits here.
+  if (disposition != OPEN_EXISTING || (share & FILE_SHARE_WRITE) == 0 || flags != 0 ||
+      (access & ~kRights) != 0) {
+    Refuse(ERROR_INVALID_PARAMETER);
+    return INVALID_HANDLE_VALUE;
+  }
+  if (!Answer(Probe(device->path))) return INVALID_HANDLE_VALUE;
+  device->may_read = (access & GENERIC_READ) != 0;
+  device->may_write = (access & GENERIC_WRITE) != 0;
+  return NewFake(std::move(device));
+}
+
+BOOL WINAPI DeviceIoControl(HANDLE handle, DWORD code, LPVOID input, DWORD input_size,
+                            LPVOID output, DWORD output_size, LPDWORD returned,
+                            LPOVERLAPPED overlapped) {
+  if (!IsFake(handle)) {
+    return ::DeviceIoControl(handle, code, input, input_size, output, output_size, returned,
+                             overlapped);
+  }
+  if (overlapped != nullptr || returned == nullptr) return Refuse(ERROR_INVALID_PARAMETER);
+  *returned = 0;
+  const auto* const bytes = static_cast<const uint8_t*>(input);
+  const absl::StatusOr<Bytes> answer =
+      Send(handle, code, Bytes(bytes, bytes + input_size), output_size);
+  if (!Answer(answer)) return FALSE;
+  std::copy(answer->begin(), answer->end(), static_cast<uint8_t*>(output));
+  *returned = static_cast<DWORD>(answer->size());
+  return TRUE;
+}
+
+BOOL WINAPI FlushFileBuffers(HANDLE handle) {
+  if (!IsFake(handle)) return ::FlushFileBuffers(handle);
+  const auto device = FindFakeOf<Device>(handle);
+  if (device == nullptr) return Refuse(ERROR_INVALID_HANDLE);
+  // learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-flushfilebuffers
+  if (!device->may_write) return Refuse(ERROR_ACCESS_DENIED);
+  if (!VolumeId::Parse(device->path).ok()) return Refuse(ERROR_INVALID_FUNCTION);
+  return Answer(TheNode().os->Flush(absl::StrCat(device->path, "\\")));
+}
+
+}  // namespace hooks
+}  // namespace csi_proxy::node_double

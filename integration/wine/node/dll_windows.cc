@@ -1,0 +1,68 @@
+// The DLL: a COM server for CLSID_WbemLocator in the place of Windows' own, which makes the
+// simulated node when the process first activates WMI. From then on the program's Win32 calls act
+// on the node as well.
+//
+// The environment variable CSI_PROXY_DOUBLE_SCENARIO names the node's scenario file; without it
+// there is the built-in node.
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "integration/wine/node/admin_pipe_windows.h"
+#include "integration/wine/node/imports_windows.h"
+#include "integration/wine/node/services_windows.h"
+#include "integration/wine/node/simulated_node.h"
+#include "integration/wine/node/unknown.h"
+
+namespace csi_proxy::node_double {
+namespace {
+
+std::string ScenarioFile() {
+  wchar_t path[32 * 1024];
+  const DWORD length = GetEnvironmentVariableW(L"CSI_PROXY_DOUBLE_SCENARIO", path, 32 * 1024);
+  return win32::Utf8({path, length});
+}
+
+absl::Status Begin() {
+  // The program's imports lead here, so this may never be unloaded.
+  HMODULE self = nullptr;
+  GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_PIN | GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS,
+                     reinterpret_cast<LPCWSTR>(&ScenarioFile), &self);
+  const absl::Status begun = BeginNode(ScenarioFile());
+  if (!begun.ok()) {
+    std::fprintf(stderr, "the simulated node: %s\n", std::string(begun.message()).c_str());
+    return begun;
+  }
+  ServeAdmin(*TheNode().node);
+  ReplaceImports();
+  return begun;
+}
+
+class Factory final : public Unknown<IClassFactory> {
+ public:
+  HRESULT STDMETHODCALLTYPE CreateInstance(IUnknown* outer, REFIID iid, void** out) override {
+    if (out == nullptr) return E_POINTER;
+    *out = nullptr;
+    if (outer != nullptr) return CLASS_E_NOAGGREGATION;
+    return NewLocator(TheNode().wmi.get())->QueryInterface(iid, out);
+  }
+  HRESULT STDMETHODCALLTYPE LockServer(BOOL) override { return S_OK; }
+};
+
+}  // namespace
+}  // namespace csi_proxy::node_double
+
+using csi_proxy::cim::ComPtr;
+using csi_proxy::node_double::Factory;
+
+STDAPI DllGetClassObject(REFCLSID clsid, REFIID iid, void** out) {
+  if (out == nullptr) return E_POINTER;
+  *out = nullptr;
+  if (clsid != CLSID_WbemLocator) return CLASS_E_CLASSNOTAVAILABLE;
+  static const absl::Status begun = csi_proxy::node_double::Begin();
+  if (!begun.ok()) return E_FAIL;
+  return ComPtr<Factory>(new Factory)->QueryInterface(iid, out);
+}
+
+// Whether every object has been released; it stays loaded all the same.
+STDAPI DllCanUnloadNow() { return csi_proxy::node_double::objects_alive == 0 ? S_OK : S_FALSE; }

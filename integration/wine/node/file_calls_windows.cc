@@ -1,0 +1,196 @@
+// Files: NtCreateFile and what is asked of the handles it gives.
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "integration/wine/node/fake_handles.h"
+#include "integration/wine/node/hooks_windows.h"
+#include "integration/wine/node/open_file_windows.h"
+#include "integration/wine/node/simulated_node.h"
+#include "integration/wine/node/win32_answers_windows.h"
+#include "server/base/volume_id.h"
+#include "server/host/windows/names.h"
+
+namespace csi_proxy::node_double {
+namespace {
+
+using host::windows::Access;
+using host::windows::File;
+
+// FileDispositionInfoEx; mingw-w64 has it for later versions of Windows only.
+constexpr auto kFileDispositionInfoEx = static_cast<FILE_INFO_BY_HANDLE_CLASS>(21);
+
+// Values of ntstatus.h.
+constexpr NTSTATUS kInvalidHandle = static_cast<NTSTATUS>(0xC0000008);
+constexpr NTSTATUS kInvalidParameter = static_cast<NTSTATUS>(0xC000000D);
+
+// What NT says where Win32 has these errors; RtlNtStatusToDosError() leads back.
+constexpr struct {
+  DWORD error;
+  uint32_t status;
+} kStatuses[] = {
+    {ERROR_FILE_NOT_FOUND, 0xC0000034}, {ERROR_PATH_NOT_FOUND, 0xC000003A},
+    {ERROR_ACCESS_DENIED, 0xC0000022},  {ERROR_SHARING_VIOLATION, 0xC0000043},
+    {ERROR_ALREADY_EXISTS, 0xC0000035}, {ERROR_INVALID_NAME, 0xC0000033},
+    {ERROR_NOT_READY, 0xC00000A3},      {ERROR_UNRECOGNIZED_VOLUME, 0xC000014F},
+    {ERROR_DISK_FULL, 0xC000007F},      {ERROR_WRITE_PROTECT, 0xC00000A2},
+    {ERROR_DIRECTORY, 0xC0000103},
+};
+
+NTSTATUS ToNtStatus(const absl::Status& status) {
+  const DWORD error = Win32CodeOf(status).value_or(ERROR_GEN_FAILURE);
+  const auto* const known = std::find_if(std::begin(kStatuses), std::end(kStatuses),
+                                         [&](const auto& row) { return row.error == error; });
+  // Those above are what a file system says; the rest NT wraps, as it does any error of Win32's.
+  return static_cast<NTSTATUS>(known != std::end(kStatuses) ? known->status : 0xC0010000 | error);
+}
+
+// `C:\` or `\\?\Volume{guid}\` for a root's name in the object manager; nothing for another name.
+std::optional<std::string> RootOf(absl::string_view name) {
+  if (!absl::ConsumePrefix(&name, R"(\??\)")) return std::nullopt;
+  if (name.size() == 3 && absl::ascii_isalpha(name[0]) && absl::EndsWith(name, ":\\")) {
+    return std::string(name);
+  }
+  const std::string volume = absl::StrCat(R"(\\?\)", name);
+  if (absl::EndsWith(volume, "\\") && VolumeId::Parse(volume).ok()) return volume;
+  return std::nullopt;
+}
+
+// What the rights mean to the simulated Win32.
+Access AccessOf(ACCESS_MASK rights) {
+  if ((rights & DELETE) != 0) return Access::kDelete;
+  return (rights & FILE_WRITE_ATTRIBUTES) != 0 ? Access::kWriteAttributes : Access::kRead;
+}
+
+// Whether the double can do what is asked: an entry itself, opened for calls that wait, sharing all
+// but deletion. Whatever asks for anything else would not be tested by it.
+bool IsKnown(ACCESS_MASK access, ULONG share, ULONG options) {
+  constexpr ACCESS_MASK kNeeded = SYNCHRONIZE | FILE_LIST_DIRECTORY;
+  constexpr ACCESS_MASK kRights = kNeeded | FILE_READ_ATTRIBUTES | FILE_WRITE_ATTRIBUTES | DELETE;
+  constexpr ULONG kItself = FILE_OPEN_REPARSE_POINT | FILE_SYNCHRONOUS_IO_NONALERT;
+  constexpr ULONG kOptions =
+      kItself | FILE_DIRECTORY_FILE | FILE_OPEN_FOR_BACKUP_INTENT | FILE_COMPLETE_IF_OPLOCKED;
+  return (access & kNeeded) == kNeeded && (access & ~kRights) == 0 &&
+         share == (FILE_SHARE_READ | FILE_SHARE_WRITE) && (options & kItself) == kItself &&
+         (options & ~kOptions) == 0;
+}
+
+absl::StatusOr<std::unique_ptr<File>> OpenEntry(OpenFile& parent, std::u16string_view name,
+                                                ACCESS_MASK access, ULONG disposition,
+                                                ULONG options) {
+  const std::string entry = host::windows::EntryNameFromUtf16(name);
+  const bool wants_directory = (options & FILE_DIRECTORY_FILE) != 0;
+  if (disposition == FILE_CREATE && wants_directory) return parent.file().CreateDirectory(entry);
+  if (disposition != FILE_OPEN) return Win32Status(ERROR_INVALID_PARAMETER, "disposition");
+  absl::StatusOr<std::unique_ptr<File>> file = parent.file().Open(entry, AccessOf(access));
+  if (!file.ok() || !wants_directory) return file;
+  const auto attributes = (*file)->GetAttributes();
+  if (!attributes.ok()) return attributes.status();
+  if (!attributes->is_directory) return Win32Status(ERROR_DIRECTORY, "no directory");
+  return file;
+}
+
+// A buffer of the information that is asked for; null, the last error being set, when it is too
+// small.
+template <typename Info>
+Info* Room(LPVOID buffer, DWORD size) {
+  if (size >= sizeof(Info)) return static_cast<Info*>(buffer);
+  Refuse(ERROR_BAD_LENGTH);
+  return nullptr;
+}
+
+}  // namespace
+
+namespace hooks {
+
+NTSTATUS NTAPI NtCreateFile(PHANDLE handle, ACCESS_MASK access, POBJECT_ATTRIBUTES object,
+                            PIO_STATUS_BLOCK io, PLARGE_INTEGER size, ULONG attributes, ULONG share,
+                            ULONG disposition, ULONG options, PVOID extended, ULONG extended_size) {
+  const UNICODE_STRING& text = *object->ObjectName;
+  const std::u16string_view name(reinterpret_cast<const char16_t*>(text.Buffer),
+                                 text.Length / sizeof(char16_t));
+  std::optional<std::string> root;
+  if (object->RootDirectory == nullptr) {
+    root = RootOf(host::windows::EntryNameFromUtf16(name));
+  }
+  if (!IsFake(object->RootDirectory) && !root.has_value()) {
+    return ::NtCreateFile(handle, access, object, io, size, attributes, share, disposition, options,
+                          extended, extended_size);
+  }
+  if (!IsKnown(access, share, options)) return kInvalidParameter;
+  absl::StatusOr<std::unique_ptr<File>> file = absl::UnknownError("");
+  if (root.has_value()) {
+    // A root is a directory, and nobody deletes or makes one.
+    if (disposition != FILE_OPEN || AccessOf(access) != Access::kRead) return kInvalidParameter;
+    file = TheNode().os->OpenRoot(*root);
+  } else {
+    const auto parent = FindFakeOf<OpenFile>(object->RootDirectory);
+    if (parent == nullptr) return kInvalidHandle;
+    file = OpenEntry(*parent, name, access, disposition, options);
+  }
+  if (!file.ok()) return ToNtStatus(file.status());
+  *handle = NewFake(std::make_shared<OpenFile>(*std::move(file), access, root.has_value()));
+  io->Status = 0;
+  io->Information = disposition == FILE_CREATE ? FILE_CREATED : FILE_OPENED;
+  return 0;
+}
+
+BOOL WINAPI GetFileInformationByHandleEx(HANDLE handle, FILE_INFO_BY_HANDLE_CLASS kind,
+                                         LPVOID information, DWORD size) {
+  if (!IsFake(handle)) return ::GetFileInformationByHandleEx(handle, kind, information, size);
+  const auto file = FindFakeOf<OpenFile>(handle);
+  if (file == nullptr) return Refuse(ERROR_INVALID_HANDLE);
+  switch (kind) {
+    case FileBasicInfo:
+    case FileAttributeTagInfo: {
+      const auto attributes = file->GetAttributes();
+      if (!Answer(attributes)) return FALSE;
+      if (kind == FileAttributeTagInfo) {
+        auto* const tag = Room<FILE_ATTRIBUTE_TAG_INFO>(information, size);
+        if (tag != nullptr) *tag = *attributes;
+        return tag != nullptr;
+      }
+      auto* const basic = Room<FILE_BASIC_INFO>(information, size);
+      if (basic != nullptr) *basic = {};
+      if (basic != nullptr) basic->FileAttributes = attributes->FileAttributes;
+      return basic != nullptr;
+    }
+    case FileFullDirectoryInfo:
+    case FileFullDirectoryRestartInfo:
+      return Answer(file->List(kind == FileFullDirectoryRestartInfo, information, size));
+    default:
+      return Refuse(ERROR_NOT_SUPPORTED);
+  }
+}
+
+BOOL WINAPI SetFileInformationByHandle(HANDLE handle, FILE_INFO_BY_HANDLE_CLASS kind,
+                                       LPVOID information, DWORD size) {
+  if (!IsFake(handle)) return ::SetFileInformationByHandle(handle, kind, information, size);
+  const auto file = FindFakeOf<OpenFile>(handle);
+  if (file == nullptr) return Refuse(ERROR_INVALID_HANDLE);
+  if (kind != kFileDispositionInfoEx) return Refuse(ERROR_NOT_SUPPORTED);
+  const auto* const how = Room<FILE_DISPOSITION_INFO_EX>(information, size);
+  return how != nullptr && Answer(file->Delete(*how));
+}
+
+DWORD WINAPI GetFileAttributesW(LPCWSTR path) {
+  const std::string text = TextOf(path);
+  absl::string_view server = text;
+  // `\\?\UNC\host\share`, or `\\host\share`; `\\?\` and `\\.\` otherwise lead to this computer.
+  const bool is_on_server = absl::ConsumePrefix(&server, R"(\\?\UNC\)") ||
+                            (absl::StartsWith(text, R"(\\)") && !absl::StartsWith(text, R"(\\?)") &&
+                             !absl::StartsWith(text, R"(\\.)"));
+  if (!is_on_server) return ::GetFileAttributesW(path);
+  const std::string target = server.size() == text.size() ? text : absl::StrCat(R"(\\)", server);
+  return Answer(TheNode().os->Reach(target)) ? FILE_ATTRIBUTE_DIRECTORY : INVALID_FILE_ATTRIBUTES;
+}
+
+}  // namespace hooks
+}  // namespace csi_proxy::node_double

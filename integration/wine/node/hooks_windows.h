@@ -1,0 +1,60 @@
+// The Win32 calls that act on the simulated node. Each takes what is the node's (its devices and
+// volumes, the roots of its drives, paths on servers, services, firmware, and the fake handles they
+// led to) and hands everything else to the function it is named after.
+#pragma once
+
+#include "server/base/win32.h"
+// Needs what the above defines.
+#include <winternl.h>
+
+namespace csi_proxy::node_double::hooks {
+
+// Handles.
+BOOL WINAPI CloseHandle(HANDLE handle);
+HANDLE WINAPI CreateFileW(LPCWSTR path, DWORD access, DWORD share, LPSECURITY_ATTRIBUTES security,
+                          DWORD disposition, DWORD flags, HANDLE pattern);
+BOOL WINAPI DeviceIoControl(HANDLE handle, DWORD code, LPVOID input, DWORD input_size,
+                            LPVOID output, DWORD output_size, LPDWORD returned,
+                            LPOVERLAPPED overlapped);
+BOOL WINAPI FlushFileBuffers(HANDLE handle);
+
+// Files.
+NTSTATUS NTAPI NtCreateFile(PHANDLE handle, ACCESS_MASK access, POBJECT_ATTRIBUTES object,
+                            PIO_STATUS_BLOCK io, PLARGE_INTEGER size, ULONG attributes, ULONG share,
+                            ULONG disposition, ULONG options, PVOID extended, ULONG extended_size);
+BOOL WINAPI GetFileInformationByHandleEx(HANDLE handle, FILE_INFO_BY_HANDLE_CLASS kind,
+                                         LPVOID information, DWORD size);
+BOOL WINAPI SetFileInformationByHandle(HANDLE handle, FILE_INFO_BY_HANDLE_CLASS kind,
+                                       LPVOID information, DWORD size);
+DWORD WINAPI GetFileAttributesW(LPCWSTR path);
+
+// Volumes.
+HANDLE WINAPI FindFirstVolumeW(LPWSTR name, DWORD size);
+BOOL WINAPI FindNextVolumeW(HANDLE find, LPWSTR name, DWORD size);
+BOOL WINAPI FindVolumeClose(HANDLE find);
+BOOL WINAPI GetVolumeNameForVolumeMountPointW(LPCWSTR path, LPWSTR name, DWORD size);
+BOOL WINAPI GetVolumeInformationW(LPCWSTR root, LPWSTR label, DWORD label_size, LPDWORD serial,
+                                  LPDWORD component, LPDWORD flags, LPWSTR file_system,
+                                  DWORD file_system_size);
+BOOL WINAPI GetDiskFreeSpaceExW(LPCWSTR root, PULARGE_INTEGER available, PULARGE_INTEGER total,
+                                PULARGE_INTEGER free);
+BOOL WINAPI SetVolumeMountPointW(LPCWSTR directory, LPCWSTR volume);
+BOOL WINAPI DeleteVolumeMountPointW(LPCWSTR directory);
+
+// Services. All are the node's.
+SC_HANDLE WINAPI OpenSCManagerW(LPCWSTR machine, LPCWSTR database, DWORD access);
+SC_HANDLE WINAPI OpenServiceW(SC_HANDLE manager, LPCWSTR name, DWORD access);
+BOOL WINAPI CloseServiceHandle(SC_HANDLE handle);
+BOOL WINAPI QueryServiceStatusEx(SC_HANDLE service, SC_STATUS_TYPE level, LPBYTE status, DWORD size,
+                                 LPDWORD needed);
+BOOL WINAPI QueryServiceConfigW(SC_HANDLE service, LPQUERY_SERVICE_CONFIGW config, DWORD size,
+                                LPDWORD needed);
+BOOL WINAPI EnumDependentServicesW(SC_HANDLE service, DWORD state, LPENUM_SERVICE_STATUSW services,
+                                   DWORD size, LPDWORD needed, LPDWORD count);
+BOOL WINAPI StartServiceW(SC_HANDLE service, DWORD count, LPCWSTR* arguments);
+BOOL WINAPI ControlService(SC_HANDLE service, DWORD control, LPSERVICE_STATUS status);
+
+// Firmware.
+UINT WINAPI GetSystemFirmwareTable(DWORD provider, DWORD table, PVOID buffer, DWORD size);
+
+}  // namespace csi_proxy::node_double::hooks

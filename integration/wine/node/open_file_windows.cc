@@ -1,0 +1,107 @@
+#include "integration/wine/node/open_file_windows.h"
+
+#include <winioctl.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+#include "server/base/win32_error.h"
+#include "server/host/windows/names.h"
+
+namespace csi_proxy::node_double {
+namespace {
+
+using host::windows::Bytes;
+
+// Where the next FILE_FULL_DIR_INFO may begin.
+size_t Aligned(size_t offset) { return (offset + 7) / 8 * 8; }
+
+std::wstring Wide(absl::string_view name) {
+  const absl::StatusOr<std::u16string> units = host::windows::EntryNameToUtf16(name);
+  // The tree has no other names.
+  return std::wstring(units->begin(), units->end());
+}
+
+}  // namespace
+
+absl::Status OpenFile::Require(ACCESS_MASK rights) const {
+  if ((granted_ & rights) == rights) return absl::OkStatus();
+  return Win32Status(ERROR_ACCESS_DENIED, "opened without the right to do this");
+}
+
+absl::StatusOr<FILE_ATTRIBUTE_TAG_INFO> OpenFile::GetAttributes() {
+  if (absl::Status status = Require(FILE_READ_ATTRIBUTES); !status.ok()) return status;
+  const absl::StatusOr<host::windows::FileAttributes> attributes = file_->GetAttributes();
+  if (!attributes.ok()) return attributes.status();
+  FILE_ATTRIBUTE_TAG_INFO info{};
+  if (attributes->is_directory) info.FileAttributes |= FILE_ATTRIBUTE_DIRECTORY;
+  if (attributes->is_reparse_point) {
+    info.FileAttributes |= FILE_ATTRIBUTE_REPARSE_POINT;
+    info.ReparseTag = attributes->reparse_tag;
+  }
+  if (info.FileAttributes == 0) info.FileAttributes = FILE_ATTRIBUTE_NORMAL;
+  return info;
+}
+
+absl::Status OpenFile::List(bool restart, void* buffer, size_t size) {
+  if (absl::Status status = Require(FILE_LIST_DIRECTORY); !status.ok()) return status;
+  if (restart || !has_begun_) {
+    const absl::StatusOr<std::vector<std::string>> names = file_->List();
+    if (!names.ok()) return names.status();
+    names_.clear();
+    for (const std::string& name : *names) names_.push_back(Wide(name));
+    // NTFS lists both in every directory but a root.
+    if (!is_root_) names_.insert(names_.end(), {L"..", L"."});
+    has_begun_ = true;
+  }
+  if (names_.empty()) return Win32Status(ERROR_NO_MORE_FILES, "no more entries");
+  auto* const bytes = static_cast<char*>(buffer);
+  FILE_FULL_DIR_INFO* last = nullptr;
+  size_t offset = 0;
+  while (!names_.empty()) {
+    const std::wstring& name = names_.back();
+    const size_t length = name.size() * sizeof(wchar_t);
+    if (offset + offsetof(FILE_FULL_DIR_INFO, FileName) + length > size) break;
+    auto* const entry = reinterpret_cast<FILE_FULL_DIR_INFO*>(bytes + offset);
+    std::memset(entry, 0, offsetof(FILE_FULL_DIR_INFO, FileName));
+    entry->FileNameLength = static_cast<ULONG>(length);
+    std::memcpy(entry->FileName, name.data(), length);
+    if (last != nullptr) {
+      last->NextEntryOffset =
+          static_cast<ULONG>(reinterpret_cast<char*>(entry) - reinterpret_cast<char*>(last));
+    }
+    last = entry;
+    offset = Aligned(offset + offsetof(FILE_FULL_DIR_INFO, FileName) + length);
+    names_.pop_back();
+  }
+  if (last == nullptr) return Win32Status(ERROR_MORE_DATA, "not even one entry has room");
+  return absl::OkStatus();
+}
+
+absl::Status OpenFile::Delete(const FILE_DISPOSITION_INFO_EX& how) {
+  if (absl::Status status = Require(DELETE); !status.ok()) return status;
+  // What the simulated tree does: the name goes at once, and read-only is no obstacle.
+  constexpr DWORD kDone = FILE_DISPOSITION_FLAG_DELETE | FILE_DISPOSITION_FLAG_POSIX_SEMANTICS |
+                          FILE_DISPOSITION_FLAG_IGNORE_READONLY_ATTRIBUTE;
+  if (how.Flags != kDone) return Win32Status(ERROR_NOT_SUPPORTED, "another way to delete");
+  return file_->Delete();
+}
+
+absl::StatusOr<Bytes> OpenFile::Control(DWORD code, const Bytes& input, size_t max_output) {
+  if (code == FSCTL_SET_REPARSE_POINT) {
+    // Either right will do (learn.microsoft.com/windows-hardware/drivers/ifs/
+    // fsctl-set-reparse-point).
+    if (!Require(FILE_WRITE_ATTRIBUTES).ok() && !Require(FILE_WRITE_DATA).ok()) {
+      return Win32Status(ERROR_ACCESS_DENIED, "opened without the right to write attributes");
+    }
+    if (absl::Status status = file_->WriteReparsePoint(input); !status.ok()) return status;
+    return Bytes();
+  }
+  if (code != FSCTL_GET_REPARSE_POINT) return Win32Status(ERROR_INVALID_FUNCTION, "no such code");
+  absl::StatusOr<Bytes> data = file_->ReadReparsePoint();
+  if (data.ok() && data->size() > max_output) return Win32Status(ERROR_MORE_DATA, "too small");
+  return data;
+}
+
+}  // namespace csi_proxy::node_double

@@ -1,0 +1,135 @@
+// What Put() takes and what it refuses.
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "integration/wine/node/node_test.h"
+
+namespace csi_proxy::node_double {
+namespace {
+
+class PutRulesTest : public NodeTest {
+ protected:
+  // Of MSFT_Disk.CreatePartition: one of most types.
+  ComPtr<IWbemClassObject> in_ = Parameters(storage_, "MSFT_Disk", L"CreatePartition");
+
+  static HRESULT Put(const ComPtr<IWbemClassObject>& object, LPCWSTR name, Variant value) {
+    return object->Put(name, 0, value.get(), 0);
+  }
+};
+
+TEST_F(PutRulesTest, EachTypeTakesItsOwnAndWhatIsCoerced) {
+  struct Case {
+    LPCWSTR name;
+    Variant value;
+    // What is read back; null where Put() refuses.
+    std::function<bool(const VARIANT&)> reads;
+  };
+  const auto is_number = [](LONG wanted) {
+    return [=](const VARIANT& v) { return V_VT(&v) == VT_I4 && V_I4(&v) == wanted; };
+  };
+  const auto is_text = [](const char* wanted) {
+    return
+        [=](const VARIANT& v) { return V_VT(&v) == VT_BSTR && Bstr::Utf8(V_BSTR(&v)) == wanted; };
+  };
+  const auto is_unit = [](SHORT wanted) {
+    return [=](const VARIANT& v) { return V_VT(&v) == VT_I2 && V_I2(&v) == wanted; };
+  };
+  const auto is_true = [](const VARIANT& v) {
+    return V_VT(&v) == VT_BOOL && V_BOOL(&v) == VARIANT_TRUE;
+  };
+  std::vector<Case> cases;
+  const auto add = [&](LPCWSTR name, Variant value,
+                       std::function<bool(const VARIANT&)> reads = nullptr) {
+    cases.push_back({name, std::move(value), std::move(reads)});
+  };
+  // uint32.
+  add(L"Alignment", OfNumber(VT_I4, 4096), is_number(4096));
+  add(L"Alignment", OfNumber(VT_I4, -1), is_number(-1));
+  add(L"Alignment", OfReal(512), is_number(512));
+  add(L"Alignment", OfText("77"), is_number(77));
+  add(L"Alignment", OfNumber(VT_I2, 5));
+  add(L"Alignment", OfNumber(VT_UI2, 5));
+  add(L"Alignment", OfNumber(VT_UI4, 5));
+  add(L"Alignment", OfNumber(VT_I8, 5));
+  add(L"Alignment", OfText("much"));
+  add(L"Alignment", OfReal(1e12));
+  add(L"Alignment", OfArray(VT_I4));
+  // uint64: decimal text.
+  add(L"Size", OfText("18446744073709551615"), is_text("18446744073709551615"));
+  add(L"Size", OfNumber(VT_I4, 33), is_text("33"));
+  add(L"Size", OfText("0x21"));
+  add(L"Size", OfText("18446744073709551616"));
+  add(L"Size", OfNumber(VT_I4, -1));
+  add(L"Size", OfNumber(VT_UI8, 33));
+  // uint16.
+  add(L"MbrType", OfNumber(VT_I4, 7), is_number(7));
+  add(L"MbrType", OfNumber(VT_I2, 7), is_number(7));
+  add(L"MbrType", OfNumber(VT_I4, 65536));
+  add(L"MbrType", OfNumber(VT_I4, -1));
+  add(L"MbrType", OfNumber(VT_UI2, 7));
+  // char16.
+  add(L"DriveLetter", OfNumber(VT_I2, 'X'), is_unit('X'));
+  add(L"DriveLetter", OfNumber(VT_I4, 'X'), is_unit('X'));
+  add(L"DriveLetter", OfText("X"));
+  // boolean.
+  add(L"IsHidden", OfFlag(true), is_true);
+  add(L"IsHidden", OfNumber(VT_I4, 1), is_true);
+  add(L"IsHidden", OfText("perhaps"));
+  // string.
+  add(L"GptType", OfText("{}"), is_text("{}"));
+  add(L"GptType", OfNumber(VT_I4, 5), is_text("5"));
+  add(L"GptType", OfArray(VT_BSTR, "{}"));
+  add(L"GptType", OfNumber(VT_BYREF | VT_I4, 0));
+
+  for (size_t i = 0; i < cases.size(); ++i) {
+    SCOPED_TRACE(testing::Message() << "case " << i);
+    Case& one = cases[i];
+    Variant null = OfNumber(VT_NULL, 0);
+    ASSERT_EQ(in_->Put(one.name, 0, null.get(), 0), WBEM_S_NO_ERROR);
+    EXPECT_EQ(in_->Put(one.name, 0, one.value.get(), 0),
+              one.reads != nullptr ? static_cast<HRESULT>(WBEM_S_NO_ERROR)
+                                   : static_cast<HRESULT>(WBEM_E_TYPE_MISMATCH));
+    Variant now;
+    ASSERT_EQ(in_->Get(one.name, 0, now.Receive(), nullptr, nullptr), WBEM_S_NO_ERROR);
+    EXPECT_TRUE(one.reads != nullptr ? one.reads(*now) : V_VT(now.get()) == VT_NULL)
+        << "reads back as type " << V_VT(now.get());
+  }
+}
+
+TEST_F(PutRulesTest, ArraysAreOfTheirElementsOwnType) {
+  const ComPtr<IWbemClassObject> in = Parameters(Connect(kSmb), "MSFT_SmbGlobalMapping", L"Create");
+  EXPECT_EQ(Put(in, L"FullAccess", OfArray(VT_BSTR, "everyone")), WBEM_S_NO_ERROR);
+  Variant read;
+  CIMTYPE type = 0;
+  ASSERT_EQ(in->Get(L"FullAccess", 0, read.Receive(), &type, nullptr), WBEM_S_NO_ERROR);
+  EXPECT_EQ(type, CIM_FLAG_ARRAY | CIM_STRING);
+  ASSERT_EQ(V_VT(read.get()), VT_ARRAY | VT_BSTR);
+  Bstr first;
+  LONG index = 0;
+  ASSERT_EQ(SafeArrayGetElement(V_ARRAY(read.get()), &index, first.Receive()), S_OK);
+  EXPECT_EQ(first.ToUtf8(), "everyone");
+  // Of an empty one the type does not matter, as long as it says nothing else.
+  EXPECT_EQ(Put(in, L"FullAccess", OfArray(VT_VARIANT)), WBEM_S_NO_ERROR);
+  EXPECT_EQ(Put(in, L"FullAccess", OfArray(VT_I4)), WBEM_E_TYPE_MISMATCH);
+  EXPECT_EQ(Put(in, L"FullAccess", OfText("everyone")), WBEM_E_TYPE_MISMATCH);
+}
+
+TEST_F(PutRulesTest, NamesFlagsAndTypesAreChecked) {
+  Variant value = OfNumber(VT_I4, 1);
+  EXPECT_EQ(in_->Put(L"alignment", 0, value.get(), 0), WBEM_S_NO_ERROR) << "without case";
+  EXPECT_EQ(in_->Put(L"NoSuch", 0, value.get(), 0), WBEM_E_NOT_FOUND);
+  // An out parameter.
+  EXPECT_EQ(in_->Put(L"CreatedPartition", 0, value.get(), 0), WBEM_E_NOT_FOUND);
+  EXPECT_EQ(in_->Put(L"__CLASS", 0, OfText("Mine").get(), 0), WBEM_E_READ_ONLY);
+  EXPECT_EQ(in_->Put(nullptr, 0, value.get(), 0), WBEM_E_INVALID_PARAMETER);
+  EXPECT_EQ(in_->Put(L"Alignment", 1, value.get(), 0), WBEM_E_INVALID_PARAMETER);
+  EXPECT_EQ(in_->Put(L"Alignment", 0, value.get(), CIM_UINT32), WBEM_E_INVALID_PARAMETER);
+  EXPECT_EQ(in_->Put(L"Alignment", 0, nullptr, 0), WBEM_S_NO_ERROR);
+  Variant read;
+  ASSERT_EQ(in_->Get(L"Alignment", 0, read.Receive(), nullptr, nullptr), WBEM_S_NO_ERROR);
+  EXPECT_EQ(V_VT(read.get()), VT_NULL);
+}
+
+}  // namespace
+}  // namespace csi_proxy::node_double

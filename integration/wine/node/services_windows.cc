@@ -1,0 +1,151 @@
+#include "integration/wine/node/services_windows.h"
+
+#include <string>
+#include <utility>
+
+#include "integration/wine/node/error_info_windows.h"
+#include "integration/wine/node/unknown.h"
+#include "integration/wine/node/wmi_calls_windows.h"
+
+namespace csi_proxy::node_double {
+namespace {
+
+using cim::Bstr;
+using cim::ComPtr;
+
+class Services final : public Unknown<IWbemServices> {
+ public:
+  Services(cim::Session* session, cim::Namespace space) : wmi_{*session, space} {}
+
+  HRESULT STDMETHODCALLTYPE ExecQuery(const BSTR language, const BSTR query, LONG flags,
+                                      IWbemContext* context,
+                                      IEnumWbemClassObject** found) override {
+    constexpr LONG kKnown =
+        WBEM_FLAG_RETURN_IMMEDIATELY | WBEM_FLAG_FORWARD_ONLY | WBEM_FLAG_ENSURE_LOCATABLE;
+    if (query == nullptr || found == nullptr || context != nullptr || (flags & ~kKnown) != 0) {
+      return WBEM_E_INVALID_PARAMETER;
+    }
+    *found = nullptr;
+    if (language == nullptr || _wcsicmp(language, L"WQL") != 0) {
+      return Fail(WBEM_E_INVALID_QUERY_TYPE, "ExecQuery", Bstr::Utf8(language));
+    }
+    const std::string wql = Bstr::Utf8(query);
+    const bool locatable = (flags & WBEM_FLAG_ENSURE_LOCATABLE) != 0;
+    auto pending = Pending<Objects>::Begin([wmi = wmi_, wql, locatable](const CallContext& call) {
+      return wmi.Query(call, wql, locatable);
+    });
+    // Only a caller who waits learns from this call how it went.
+    if ((flags & WBEM_FLAG_RETURN_IMMEDIATELY) == 0) {
+      pending->Wait(WBEM_INFINITE);
+      if (!pending->result().ok()) return Fail(pending->result().status(), "ExecQuery", wql);
+    }
+    *found = HandOut(NewEnumerator(std::move(pending), wql, (flags & WBEM_FLAG_FORWARD_ONLY) != 0));
+    return WBEM_S_NO_ERROR;
+  }
+
+  HRESULT STDMETHODCALLTYPE GetObject(const BSTR path, LONG flags, IWbemContext* context,
+                                      IWbemClassObject** object,
+                                      IWbemCallResult** result) override {
+    // An empty class to be filled in is beyond this.
+    if (path == nullptr) return E_NOTIMPL;
+    return Call("GetObject", Bstr::Utf8(path), flags, context, object, result,
+                [wmi = wmi_, path = Bstr::Utf8(path)](const CallContext& call) {
+                  return wmi.Get(call, path);
+                });
+  }
+
+  HRESULT STDMETHODCALLTYPE ExecMethod(const BSTR path, const BSTR method, LONG flags,
+                                       IWbemContext* context, IWbemClassObject* in,
+                                       IWbemClassObject** out, IWbemCallResult** result) override {
+    if (path == nullptr || method == nullptr) return WBEM_E_INVALID_PARAMETER;
+    const ComPtr<WmiObject> parameters = WmiObject::Known(in);
+    if (in != nullptr && !parameters) return WBEM_E_INVALID_PARAMETER;
+    return Call(
+        "ExecMethod", Bstr::Utf8(path), flags, context, out, result,
+        [wmi = wmi_, path = Bstr::Utf8(path), method = Bstr::Utf8(method), parameters](
+            const CallContext& call) { return wmi.Invoke(call, path, method, parameters); });
+  }
+
+  NOT_IMPLEMENTED(OpenNamespace, BSTR, LONG, IWbemContext*, IWbemServices**, IWbemCallResult**)
+  NOT_IMPLEMENTED(CancelAsyncCall, IWbemObjectSink*)
+  NOT_IMPLEMENTED(QueryObjectSink, LONG, IWbemObjectSink**)
+  NOT_IMPLEMENTED(GetObjectAsync, BSTR, LONG, IWbemContext*, IWbemObjectSink*)
+  NOT_IMPLEMENTED(PutClass, IWbemClassObject*, LONG, IWbemContext*, IWbemCallResult**)
+  NOT_IMPLEMENTED(PutClassAsync, IWbemClassObject*, LONG, IWbemContext*, IWbemObjectSink*)
+  NOT_IMPLEMENTED(DeleteClass, BSTR, LONG, IWbemContext*, IWbemCallResult**)
+  NOT_IMPLEMENTED(DeleteClassAsync, BSTR, LONG, IWbemContext*, IWbemObjectSink*)
+  NOT_IMPLEMENTED(CreateClassEnum, BSTR, LONG, IWbemContext*, IEnumWbemClassObject**)
+  NOT_IMPLEMENTED(CreateClassEnumAsync, BSTR, LONG, IWbemContext*, IWbemObjectSink*)
+  NOT_IMPLEMENTED(PutInstance, IWbemClassObject*, LONG, IWbemContext*, IWbemCallResult**)
+  NOT_IMPLEMENTED(PutInstanceAsync, IWbemClassObject*, LONG, IWbemContext*, IWbemObjectSink*)
+  NOT_IMPLEMENTED(DeleteInstance, BSTR, LONG, IWbemContext*, IWbemCallResult**)
+  NOT_IMPLEMENTED(DeleteInstanceAsync, BSTR, LONG, IWbemContext*, IWbemObjectSink*)
+  NOT_IMPLEMENTED(CreateInstanceEnum, BSTR, LONG, IWbemContext*, IEnumWbemClassObject**)
+  NOT_IMPLEMENTED(CreateInstanceEnumAsync, BSTR, LONG, IWbemContext*, IWbemObjectSink*)
+  NOT_IMPLEMENTED(ExecQueryAsync, BSTR, BSTR, LONG, IWbemContext*, IWbemObjectSink*)
+  NOT_IMPLEMENTED(ExecNotificationQuery, BSTR, BSTR, LONG, IWbemContext*, IEnumWbemClassObject**)
+  NOT_IMPLEMENTED(ExecNotificationQueryAsync, BSTR, BSTR, LONG, IWbemContext*, IWbemObjectSink*)
+  NOT_IMPLEMENTED(ExecMethodAsync, BSTR, BSTR, LONG, IWbemContext*, IWbemClassObject*,
+                  IWbemObjectSink*)
+
+ private:
+  // A call with one object for an answer. One that returns immediately must have somewhere to put
+  // what stands for the answer until then, and that must be empty.
+  template <typename Work>
+  static HRESULT Call(const char* operation, std::string path, LONG flags, IWbemContext* context,
+                      IWbemClassObject** object, IWbemCallResult** result, Work work) {
+    const bool immediate = flags == WBEM_FLAG_RETURN_IMMEDIATELY;
+    const bool has_place = result != nullptr && *result == nullptr;
+    if (context != nullptr || (flags != 0 && !immediate) ||
+        (immediate ? !has_place : result != nullptr)) {
+      return WBEM_E_INVALID_PARAMETER;
+    }
+    if (object != nullptr) *object = nullptr;
+    auto pending = Pending<ComPtr<WmiObject>>::Begin(std::move(work));
+    if (immediate) {
+      *result = HandOut(NewCallResult(std::move(pending), operation, std::move(path)));
+      return WBEM_S_NO_ERROR;
+    }
+    pending->Wait(WBEM_INFINITE);
+    if (!pending->result().ok()) return Fail(pending->result().status(), operation, path);
+    if (object != nullptr) *object = HandOut(*pending->result());
+    return WBEM_S_NO_ERROR;
+  }
+
+  const Wmi wmi_;
+};
+
+class Locator final : public Unknown<IWbemLocator> {
+ public:
+  explicit Locator(cim::Session* session) : session_(session) {}
+
+  HRESULT STDMETHODCALLTYPE ConnectServer(const BSTR resource, const BSTR user, const BSTR password,
+                                          const BSTR, LONG flags, const BSTR, IWbemContext* context,
+                                          IWbemServices** services) override {
+    if (resource == nullptr || services == nullptr || context != nullptr ||
+        (flags & ~LONG{WBEM_FLAG_CONNECT_USE_MAX_WAIT}) != 0) {
+      return WBEM_E_INVALID_PARAMETER;
+    }
+    *services = nullptr;
+    const std::string name = Bstr::Utf8(resource);
+    // On this computer one is who one is.
+    if (user != nullptr || password != nullptr) {
+      return Fail(WBEM_E_LOCAL_CREDENTIALS, "ConnectServer", name);
+    }
+    const std::optional<cim::Namespace> space = ParseNamespace(name);
+    if (!space.has_value()) return Fail(WBEM_E_INVALID_NAMESPACE, "ConnectServer", name);
+    *services = new Services(session_, *space);
+    return WBEM_S_NO_ERROR;
+  }
+
+ private:
+  cim::Session* const session_;
+};
+
+}  // namespace
+
+ComPtr<IWbemLocator> NewLocator(cim::Session* session) {
+  return ComPtr<IWbemLocator>(new Locator(session));
+}
+
+}  // namespace csi_proxy::node_double

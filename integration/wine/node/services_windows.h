@@ -1,0 +1,12 @@
+// IWbemServices: one namespace of the simulated node's WMI.
+#pragma once
+
+#include "server/host/windows/cim/com_windows.h"
+#include "server/host/windows/cim/session.h"
+
+namespace csi_proxy::node_double {
+
+// `session` is not owned and outlives all who use it.
+cim::ComPtr<IWbemLocator> NewLocator(cim::Session* session);
+
+}  // namespace csi_proxy::node_double

@@ -1,0 +1,41 @@
+#include "integration/wine/node/simulated_node.h"
+
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/host/simulated/scenario.h"
+#include "server/host/simulated/win32/os_double.h"
+#include "server/host/simulated/wmi/session.h"
+
+namespace csi_proxy::node_double {
+namespace {
+
+SimulatedNode* the_node = nullptr;
+
+absl::StatusOr<std::unique_ptr<host::simulated::Node>> Load(const std::string& scenario_file) {
+  if (scenario_file.empty()) {
+    return host::simulated::LoadScenario(host::simulated::DefaultScenarioText(), "default");
+  }
+  std::ifstream file(scenario_file, std::ios::binary);
+  if (!file) return absl::NotFoundError(absl::StrCat("cannot read ", scenario_file));
+  std::ostringstream text;
+  text << file.rdbuf();
+  return host::simulated::LoadScenario(text.str(), scenario_file);
+}
+
+}  // namespace
+
+absl::Status BeginNode(const std::string& scenario_file) {
+  absl::StatusOr<std::unique_ptr<host::simulated::Node>> node = Load(scenario_file);
+  if (!node.ok()) return node.status();
+  host::simulated::Core* const core = (*node)->core();
+  the_node = new SimulatedNode{*std::move(node), host::simulated::wmi::NewSimulatedSession(core),
+                               host::simulated::NewSimulatedOs(core)};
+  return absl::OkStatus();
+}
+
+SimulatedNode& TheNode() { return *the_node; }
+
+}  // namespace csi_proxy::node_double

@@ -1,0 +1,28 @@
+// The simulated node of this process, which all of the double acts on.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "server/host/simulated/node.h"
+#include "server/host/windows/cim/session.h"
+#include "server/host/windows/os.h"
+
+namespace csi_proxy::node_double {
+
+struct SimulatedNode {
+  std::unique_ptr<host::simulated::Node> node;
+  // Over the node.
+  std::unique_ptr<cim::Session> wmi;
+  std::unique_ptr<host::windows::Os> os;
+};
+
+// Makes it, once, of the scenario in a file of that name, or of the built-in one. Must be called
+// before TheNode().
+absl::Status BeginNode(const std::string& scenario_file);
+
+// Lasts as long as the process.
+SimulatedNode& TheNode();
+
+}  // namespace csi_proxy::node_double

@@ -1,0 +1,135 @@
+// Volumes by their names, mount points, and the machine's firmware.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/strip.h"
+#include "integration/wine/node/fake_handles.h"
+#include "integration/wine/node/hooks_windows.h"
+#include "integration/wine/node/simulated_node.h"
+#include "integration/wine/node/win32_answers_windows.h"
+#include "server/base/volume_id.h"
+
+namespace csi_proxy::node_double {
+namespace {
+
+struct VolumeSearch final : Opened {
+  // The next one last.
+  std::vector<std::string> names;
+};
+
+BOOL TakeVolume(VolumeSearch& search, LPWSTR name, DWORD size) {
+  if (search.names.empty()) return Refuse(ERROR_NO_MORE_FILES);
+  if (!AnswerText(search.names.back(), name, size)) return FALSE;
+  search.names.pop_back();
+  return TRUE;
+}
+
+// Whether it is the root directory of a volume: `\\?\Volume{guid}\`.
+bool IsVolumeRoot(const std::string& path) {
+  return absl::EndsWith(path, "\\") && VolumeId::Parse(path).ok();
+}
+
+// A directory as Os has it, of one as mount points are named: verbatim and with a backslash at the
+// end.
+absl::StatusOr<std::string> MountDirectory(LPCWSTR directory) {
+  const std::string text = TextOf(directory);
+  absl::string_view path = text;
+  if (!absl::ConsumeSuffix(&path, "\\")) {
+    return Win32Status(ERROR_INVALID_NAME, "no backslash at the end");
+  }
+  if (!absl::StartsWithIgnoreCase(path, R"(\\?\Volume{)")) absl::ConsumePrefix(&path, R"(\\?\)");
+  return std::string(path);
+}
+
+}  // namespace
+
+namespace hooks {
+
+HANDLE WINAPI FindFirstVolumeW(LPWSTR name, DWORD size) {
+  absl::StatusOr<std::vector<std::string>> names = TheNode().os->ListVolumes();
+  if (!Answer(names)) return INVALID_HANDLE_VALUE;
+  auto search = std::make_shared<VolumeSearch>();
+  search->names = *std::move(names);
+  std::reverse(search->names.begin(), search->names.end());
+  if (!TakeVolume(*search, name, size)) return INVALID_HANDLE_VALUE;
+  return NewFake(std::move(search));
+}
+
+BOOL WINAPI FindNextVolumeW(HANDLE find, LPWSTR name, DWORD size) {
+  const auto search = FindFakeOf<VolumeSearch>(find);
+  return search != nullptr ? TakeVolume(*search, name, size) : Refuse(ERROR_INVALID_HANDLE);
+}
+
+BOOL WINAPI FindVolumeClose(HANDLE find) {
+  const bool closable = FindFakeOf<VolumeSearch>(find) != nullptr;
+  return closable && CloseFake(find) ? TRUE : Refuse(ERROR_INVALID_HANDLE);
+}
+
+BOOL WINAPI GetVolumeNameForVolumeMountPointW(LPCWSTR path, LPWSTR name, DWORD size) {
+  const std::string text = TextOf(path);
+  const bool is_drive =
+      text.size() == 3 && absl::ascii_isalpha(text[0]) && absl::EndsWith(text, ":\\");
+  if (!is_drive) return ::GetVolumeNameForVolumeMountPointW(path, name, size);
+  const absl::StatusOr<std::string> volume = TheNode().os->GetVolumeOfDrive(text[0]);
+  return Answer(volume) && AnswerText(*volume, name, size);
+}
+
+BOOL WINAPI GetVolumeInformationW(LPCWSTR root, LPWSTR label, DWORD label_size, LPDWORD serial,
+                                  LPDWORD component, LPDWORD flags, LPWSTR file_system,
+                                  DWORD file_system_size) {
+  const std::string volume = TextOf(root);
+  if (!IsVolumeRoot(volume)) {
+    return ::GetVolumeInformationW(root, label, label_size, serial, component, flags, file_system,
+                                   file_system_size);
+  }
+  // Of all there is to know, the node knows the file system.
+  if (label != nullptr || serial != nullptr || component != nullptr || flags != nullptr ||
+      file_system == nullptr) {
+    return Refuse(ERROR_NOT_SUPPORTED);
+  }
+  const absl::StatusOr<std::string> name = TheNode().os->GetFileSystem(volume);
+  return Answer(name) && AnswerText(*name, file_system, file_system_size);
+}
+
+BOOL WINAPI GetDiskFreeSpaceExW(LPCWSTR root, PULARGE_INTEGER available, PULARGE_INTEGER total,
+                                PULARGE_INTEGER free) {
+  const std::string volume = TextOf(root);
+  if (!IsVolumeRoot(volume)) return ::GetDiskFreeSpaceExW(root, available, total, free);
+  const absl::StatusOr<host::windows::VolumeSpace> space = TheNode().os->GetSpace(volume);
+  if (!Answer(space)) return FALSE;
+  if (available != nullptr) available->QuadPart = space->free_bytes;
+  if (total != nullptr) total->QuadPart = space->total_bytes;
+  if (free != nullptr) free->QuadPart = space->free_bytes;
+  return TRUE;
+}
+
+BOOL WINAPI SetVolumeMountPointW(LPCWSTR directory, LPCWSTR volume) {
+  const absl::StatusOr<std::string> path = MountDirectory(directory);
+  return Answer(path) && Answer(TheNode().os->SetMountPoint(*path, TextOf(volume)));
+}
+
+BOOL WINAPI DeleteVolumeMountPointW(LPCWSTR directory) {
+  const absl::StatusOr<std::string> path = MountDirectory(directory);
+  return Answer(path) && Answer(TheNode().os->DeleteMountPoint(*path));
+}
+
+UINT WINAPI GetSystemFirmwareTable(DWORD provider, DWORD table, PVOID buffer, DWORD size) {
+  // `RSMB`.
+  constexpr DWORD kSmbios = 0x52534D42;
+  if (provider != kSmbios) return ::GetSystemFirmwareTable(provider, table, buffer, size);
+  const absl::StatusOr<host::windows::Bytes> smbios = TheNode().os->GetSmbiosTable();
+  if (!Answer(smbios)) return 0;
+  // A buffer that is too small is told how large it must be.
+  if (size >= smbios->size()) {
+    std::copy(smbios->begin(), smbios->end(), static_cast<uint8_t*>(buffer));
+  }
+  return static_cast<UINT>(smbios->size());
+}
+
+}  // namespace hooks
+}  // namespace csi_proxy::node_double

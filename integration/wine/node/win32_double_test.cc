@@ -1,0 +1,263 @@
+// The double of Win32: the product's own calls, from this program's imports, and what they may not
+// do.
+#include "server/host/windows/os_files_windows.h"
+// Apart: what follows must not define the names it undefines.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "integration/wine/node/node_test.h"
+#include "server/base/win32_error.h"
+#include "server/host/windows/layouts.h"
+#include "server/host/windows/os.h"
+#include "server/host/windows/reparse_point.h"
+#include "server/host/windows/smbios.h"
+
+namespace csi_proxy::node_double {
+namespace {
+
+using host::windows::Access;
+using host::windows::Bytes;
+using host::windows::DeviceAccess;
+using host::windows::File;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::SizeIs;
+using testing::UnorderedElementsAre;
+
+constexpr char kSystemVolume[] = R"(\\?\Volume{00000000-c511-4c0d-9000-000000000001}\)";
+constexpr wchar_t kSystemDevice[] = LR"(\\?\Volume{00000000-c511-4c0d-9000-000000000001})";
+
+class Win32DoubleTest : public NodeTest {
+ protected:
+  // An entry below the root of a drive or volume.
+  std::unique_ptr<File> Open(const std::string& root, const std::vector<std::string>& names,
+                             Access access = Access::kRead) {
+    auto file = os_->OpenRoot(root);
+    for (size_t i = 0; i < names.size() && file.ok(); ++i) {
+      auto next = (*file)->Open(names[i], i + 1 == names.size() ? access : Access::kRead);
+      file = std::move(next);
+    }
+    EXPECT_TRUE(file.ok()) << file.status();
+    return file.ok() ? *std::move(file) : nullptr;
+  }
+  static uint32_t ErrorOf(const absl::Status& status) { return Win32CodeOf(status).value_or(0); }
+
+  std::unique_ptr<host::windows::Os> os_ = host::windows::NewOs();
+};
+
+TEST_F(Win32DoubleTest, VolumesAreTheNodes) {
+  EXPECT_THAT(*os_->ListVolumes(), ElementsAre(kSystemVolume));
+  EXPECT_EQ(*os_->GetVolumeOfDrive('c'), kSystemVolume);
+  EXPECT_EQ(ErrorOf(os_->GetVolumeOfDrive('Q').status()), ERROR_FILE_NOT_FOUND);
+  EXPECT_EQ(*os_->GetFileSystem(kSystemVolume), "NTFS");
+  const auto space = os_->GetSpace(kSystemVolume);
+  ASSERT_TRUE(space.ok()) << space.status();
+  EXPECT_EQ(space->total_bytes, 68000000000u);
+  EXPECT_LT(space->free_bytes, space->total_bytes);
+  EXPECT_TRUE(os_->Flush(kSystemVolume).ok());
+  constexpr char kNone[] = R"(\\?\Volume{00000000-0000-0000-0000-00000000dead}\)";
+  EXPECT_EQ(ErrorOf(os_->GetFileSystem(kNone).status()), ERROR_FILE_NOT_FOUND);
+  EXPECT_EQ(ErrorOf(os_->Flush(kNone)), ERROR_FILE_NOT_FOUND);
+  Inject("win32.Flush", ERROR_IO_DEVICE);
+  EXPECT_EQ(ErrorOf(os_->Flush(kSystemVolume)), ERROR_IO_DEVICE) << "faults strike";
+}
+
+TEST_F(Win32DoubleTest, DevicesAnswerControlCodes) {
+  namespace control = host::windows::control;
+  const auto length =
+      os_->Control(R"(\\.\PhysicalDrive1)", DeviceAccess::kRead, control::kGetLength, {}, 64);
+  ASSERT_TRUE(length.ok()) << length.status();
+  EXPECT_EQ(*host::windows::ParseLength(*length), 10737418240u);
+  // By the path WMI tells.
+  const std::string path = Text(First("SELECT * FROM MSFT_Disk WHERE Number = 3"), L"Path");
+  const auto ids = os_->Control(path, DeviceAccess::kNone, control::kQueryProperty,
+                                host::windows::DeviceIdQuery(), host::windows::kMaxDeviceIds);
+  ASSERT_TRUE(ids.ok()) << ids.status();
+  EXPECT_EQ(*host::windows::ParsePage83(*ids), "Google  pvc-1f2e3d4c");
+  const auto send = [&](const char* device, DeviceAccess access, uint32_t code, size_t room) {
+    return ErrorOf(os_->Control(device, access, code, {}, room).status());
+  };
+  EXPECT_EQ(send(R"(\\.\PhysicalDrive9)", DeviceAccess::kNone, control::kGetDeviceNumber, 64),
+            ERROR_FILE_NOT_FOUND);
+  EXPECT_EQ(send(R"(\\.\PhysicalDrive1)", DeviceAccess::kNone, control::kGetLength, 64),
+            ERROR_ACCESS_DENIED);
+  EXPECT_EQ(send(R"(\\.\PhysicalDrive1)", DeviceAccess::kRead, control::kGetLength, 2),
+            ERROR_MORE_DATA);
+  EXPECT_EQ(send(kSystemVolume, DeviceAccess::kNone, control::kGetDeviceNumber, 64),
+            ERROR_ACCESS_DENIED)
+      << "with the backslash it is a directory";
+}
+
+TEST_F(Win32DoubleTest, FilesAreThoseOfTheSimulatedTree) {
+  const auto root = Open("C:\\", {});
+  EXPECT_THAT(*root->List(), UnorderedElementsAre("Windows", "Users", "k", "var"));
+  const auto kubelet = Open("C:\\", {"var", "LIB", "kubelet"});
+  EXPECT_TRUE(kubelet->GetAttributes()->is_directory);
+  EXPECT_EQ(ErrorOf(kubelet->Open("none", Access::kRead).status()), ERROR_FILE_NOT_FOUND);
+  EXPECT_EQ(ErrorOf(kubelet->CreateDirectory("plugins").status()), ERROR_ALREADY_EXISTS);
+  EXPECT_EQ(ErrorOf(Open("C:\\", {"k", "config"})->List().status()), ERROR_INVALID_PARAMETER);
+  EXPECT_EQ(ErrorOf(os_->OpenRoot("Q:\\").status()), ERROR_PATH_NOT_FOUND);
+
+  // A directory becomes a link, then goes.
+  {
+    const auto made = kubelet->CreateDirectory("link");
+    ASSERT_TRUE(made.ok()) << made.status();
+    EXPECT_EQ(ErrorOf((*made)->ReadReparsePoint().status()), ERROR_NOT_A_REPARSE_POINT);
+    const auto target = host::windows::MakeSymlink(*WindowsPath::Parse("target", R"(C:\k)"));
+    ASSERT_TRUE((*made)->WriteReparsePoint(*target).ok());
+    EXPECT_TRUE((*made)->GetAttributes()->is_reparse_point);
+    EXPECT_EQ((*made)->GetAttributes()->reparse_tag, host::windows::kReparseTagSymlink);
+    EXPECT_EQ(*(*made)->ReadReparsePoint(), *target);
+    EXPECT_EQ(ErrorOf((*made)->Delete()), ERROR_ACCESS_DENIED) << "not opened for it";
+    EXPECT_EQ(ErrorOf(kubelet->Open("link", Access::kDelete).status()), ERROR_SHARING_VIOLATION);
+  }
+  EXPECT_THAT(*kubelet->List(), Contains("link"));
+  ASSERT_TRUE((*kubelet->Open("link", Access::kDelete))->Delete().ok());
+  EXPECT_THAT(*kubelet->List(), UnorderedElementsAre("plugins", "pods", "plugins_registry"));
+  EXPECT_EQ(ErrorOf((*kubelet->Open("pods", Access::kDelete))->Delete()), ERROR_DIR_NOT_EMPTY);
+}
+
+TEST_F(Win32DoubleTest, ALongDirectoryIsListedWhole) {
+  const auto registry = Open("C:\\", {"var", "lib", "kubelet", "plugins_registry"});
+  std::vector<std::string> names;
+  for (int i = 0; i < 700; ++i) {
+    names.push_back(absl::StrCat(i, std::string(100, 'x')));
+    ASSERT_TRUE(registry->CreateDirectory(names.back()).ok());
+  }
+  EXPECT_THAT(*registry->List(), testing::UnorderedElementsAreArray(names));
+  EXPECT_THAT(*registry->List(), SizeIs(700)) << "and once more";
+}
+
+TEST_F(Win32DoubleTest, MountPointsAreMadeFollowedAndRemoved) {
+  constexpr char kPath[] = R"(C:\var\lib\kubelet\plugins_registry)";
+  ASSERT_TRUE(os_->SetMountPoint(kPath, kSystemVolume).ok());
+  EXPECT_EQ(ErrorOf(os_->SetMountPoint(kPath, kSystemVolume)), ERROR_DIR_NOT_EMPTY);
+  const auto mounted = Open("C:\\", {"var", "lib", "kubelet", "plugins_registry"});
+  EXPECT_EQ(mounted->GetAttributes()->reparse_tag, host::windows::kReparseTagMountPoint);
+  // Through the mount point, by the path that Windows follows.
+  EXPECT_EQ(ErrorOf(os_->SetMountPoint(absl::StrCat(kPath, R"(\Users)"), kSystemVolume)),
+            ERROR_DIR_NOT_EMPTY);
+  ASSERT_TRUE(os_->DeleteMountPoint(kPath).ok());
+  EXPECT_FALSE(mounted->GetAttributes()->is_reparse_point);
+  EXPECT_EQ(SetVolumeMountPointW(LR"(C:\var\lib\kubelet\plugins_registry)",
+                                 LR"(\\?\Volume{00000000-c511-4c0d-9000-000000000001}\)"),
+            FALSE);
+  EXPECT_EQ(GetLastError(), DWORD{ERROR_INVALID_NAME}) << "no backslash at the end";
+}
+
+TEST_F(Win32DoubleTest, ServersAreReached) {
+  EXPECT_EQ(ErrorOf(os_->Reach(R"(\\nowhere.example\data)")), ERROR_BAD_NETPATH);
+  EXPECT_EQ(ErrorOf(os_->Reach(R"(\\fileserver.example\data)")), ERROR_LOGON_FAILURE)
+      << "there is no mapping yet";
+}
+
+TEST_F(Win32DoubleTest, ServicesAreTheNodes) {
+  const auto workstation = os_->GetService("lanmanworkstation");
+  ASSERT_TRUE(workstation.ok()) << workstation.status();
+  EXPECT_EQ(workstation->display_name, "Workstation");
+  EXPECT_EQ(workstation->state, host::ServiceState::kRunning);
+  EXPECT_EQ(workstation->start_type, host::ServiceStartType::kAutomatic);
+  EXPECT_THAT(*os_->ListActiveDependents("LanmanWorkstation"), ElementsAre("SessionEnv"));
+  EXPECT_THAT(*os_->ListActiveDependents("MSiSCSI"), SizeIs(0));
+  EXPECT_EQ(ErrorOf(os_->StopService("LanmanWorkstation")), ERROR_DEPENDENT_SERVICES_RUNNING);
+  EXPECT_TRUE(os_->StopService("SessionEnv").ok());
+  EXPECT_EQ(os_->GetService("SessionEnv")->state, host::ServiceState::kStopPending);
+  EXPECT_TRUE(os_->StartService("MSiSCSI").ok());
+  EXPECT_EQ(ErrorOf(os_->StartService("MSiSCSI")), ERROR_SERVICE_ALREADY_RUNNING);
+  EXPECT_EQ(ErrorOf(os_->GetService("PlugPlay").status()), ERROR_SERVICE_DOES_NOT_EXIST)
+      << "which Wine has";
+  // A handle can do what it was opened for.
+  const win32::UniqueServiceHandle manager(OpenSCManagerW(nullptr, nullptr, SC_MANAGER_CONNECT));
+  const win32::UniqueServiceHandle service(
+      OpenServiceW(manager.get(), L"RpcSs", SERVICE_QUERY_STATUS));
+  ASSERT_TRUE(service.valid());
+  EXPECT_FALSE(StartServiceW(service.get(), 0, nullptr));
+  EXPECT_EQ(GetLastError(), DWORD{ERROR_ACCESS_DENIED});
+  EXPECT_FALSE(StartServiceW(manager.get(), 0, nullptr));
+  EXPECT_EQ(GetLastError(), DWORD{ERROR_INVALID_HANDLE});
+}
+
+TEST_F(Win32DoubleTest, TheFirmwareIsTheNodes) {
+  EXPECT_EQ(*host::windows::ParseSystemSerialNumber(*os_->GetSmbiosTable()),
+            "VMware-42 1a 7c 2e 90 4d 11 5f-b3 8e 6a 00 27 9c d4 51");
+}
+
+TEST_F(Win32DoubleTest, HandlesAreNotConfused) {
+  const auto open = [](const wchar_t* path, DWORD access) {
+    return CreateFileW(path, access, FILE_SHARE_READ | FILE_SHARE_WRITE, nullptr, OPEN_EXISTING, 0,
+                       nullptr);
+  };
+  const HANDLE device = open(kSystemDevice, 0);
+  ASSERT_NE(device, INVALID_HANDLE_VALUE);
+  // The kernel knows nothing of it.
+  char byte = 0;
+  DWORD count = 0;
+  EXPECT_FALSE(ReadFile(device, &byte, 1, &count, nullptr));
+  EXPECT_EQ(GetLastError(), DWORD{ERROR_INVALID_HANDLE});
+  EXPECT_FALSE(FlushFileBuffers(device));
+  EXPECT_EQ(GetLastError(), DWORD{ERROR_ACCESS_DENIED}) << "not opened for writing";
+  EXPECT_FALSE(FindVolumeClose(device));
+  EXPECT_FALSE(CloseServiceHandle(static_cast<SC_HANDLE>(device)));
+  FILE_BASIC_INFO info{};
+  EXPECT_FALSE(GetFileInformationByHandleEx(device, FileBasicInfo, &info, sizeof(info)));
+  EXPECT_TRUE(CloseHandle(device));
+  EXPECT_FALSE(CloseHandle(device)) << "once";
+  EXPECT_EQ(GetLastError(), DWORD{ERROR_INVALID_HANDLE});
+  EXPECT_NE(open(kSystemDevice, 0), device) << "not given again";
+}
+
+TEST_F(Win32DoubleTest, RealFilesStayReal) {
+  wchar_t directory[MAX_PATH];
+  wchar_t name[MAX_PATH];
+  ASSERT_NE(GetTempPathW(MAX_PATH, directory), 0u);
+  ASSERT_NE(GetTempFileNameW(directory, L"csi", 0, name), 0u);
+  win32::UniqueHandle file(CreateFileW(name, GENERIC_READ | GENERIC_WRITE | DELETE, 0, nullptr,
+                                       OPEN_EXISTING, 0, nullptr));
+  ASSERT_TRUE(file.valid()) << win32::LastError("CreateFile");
+  DWORD count = 0;
+  EXPECT_TRUE(WriteFile(file.get(), "real", 4, &count, nullptr));
+  EXPECT_TRUE(FlushFileBuffers(file.get()));
+  FILE_STANDARD_INFO standard{};
+  EXPECT_TRUE(
+      GetFileInformationByHandleEx(file.get(), FileStandardInfo, &standard, sizeof(standard)));
+  EXPECT_EQ(standard.EndOfFile.QuadPart, 4);
+  EXPECT_NE(GetFileAttributesW(name), INVALID_FILE_ATTRIBUTES);
+  FILE_DISPOSITION_INFO gone{.DeleteFile = TRUE};
+  EXPECT_TRUE(SetFileInformationByHandle(file.get(), FileDispositionInfo, &gone, sizeof(gone)));
+  file.Reset();
+  EXPECT_EQ(GetFileAttributesW(name), INVALID_FILE_ATTRIBUTES);
+}
+
+// What the double cannot do as Windows would, it refuses, so that no test passes by it.
+TEST_F(Win32DoubleTest, OpensInAnotherWayAreRefused) {
+  const auto open = [](ACCESS_MASK access, ULONG share, ULONG options) {
+    std::wstring name = LR"(\??\C:\)";
+    UNICODE_STRING text{.Length = static_cast<USHORT>(name.size() * sizeof(wchar_t)),
+                        .MaximumLength = static_cast<USHORT>(name.size() * sizeof(wchar_t)),
+                        .Buffer = name.data()};
+    OBJECT_ATTRIBUTES object;
+    InitializeObjectAttributes(&object, &text, OBJ_CASE_INSENSITIVE, nullptr, nullptr);
+    IO_STATUS_BLOCK io{};
+    HANDLE handle = nullptr;
+    const NTSTATUS status = NtCreateFile(&handle, access, &object, &io, nullptr, 0, share,
+                                         FILE_OPEN, options, nullptr, 0);
+    if (NT_SUCCESS(status)) CloseHandle(handle);
+    return static_cast<uint32_t>(status);
+  };
+  constexpr uint32_t kStatusInvalidParameter = 0xC000000D;
+  constexpr ACCESS_MASK kLook = host::windows::kLook;
+  constexpr ULONG kShare = host::windows::kShare;
+  constexpr ULONG kOptions = host::windows::kOptions;
+  EXPECT_EQ(open(kLook, kShare, kOptions), 0u);
+  EXPECT_EQ(open(kLook, kShare | FILE_SHARE_DELETE, kOptions), kStatusInvalidParameter);
+  EXPECT_EQ(open(kLook, kShare, kOptions & ~FILE_OPEN_REPARSE_POINT), kStatusInvalidParameter);
+  EXPECT_EQ(open(kLook & ~SYNCHRONIZE, kShare, kOptions), kStatusInvalidParameter);
+  EXPECT_EQ(open(kLook | DELETE, kShare, kOptions), kStatusInvalidParameter) << "a root";
+  EXPECT_EQ(open(kLook | FILE_WRITE_DATA, kShare, kOptions), kStatusInvalidParameter);
+}
+
+}  // namespace
+}  // namespace csi_proxy::node_double

@@ -1,0 +1,38 @@
+// What a client of WMI asks, put to the simulated node's WMI, and what that answers as COM objects.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "integration/wine/node/com_calls_windows.h"
+#include "integration/wine/node/wmi_object_windows.h"
+#include "server/base/call_context.h"
+#include "server/host/windows/cim/session.h"
+
+namespace csi_proxy::node_double {
+
+// The namespace of a name such as `ROOT\CIMV2` or `//./root/cimv2`, in any case; nothing when there
+// is no such one on this computer.
+std::optional<cim::Namespace> ParseNamespace(absl::string_view name);
+
+// One namespace. All errors have an HRESULT.
+struct Wmi {
+  // Not owned.
+  cim::Session& session;
+  cim::Namespace space;
+
+  // What a query finds. Without `locatable` an object need not have a path, and here has none.
+  absl::StatusOr<Objects> Query(const CallContext& context, absl::string_view wql,
+                                bool locatable) const;
+  // A class or an instance.
+  absl::StatusOr<cim::ComPtr<WmiObject>> Get(const CallContext& context,
+                                             absl::string_view path) const;
+  // What a method gives. `in` may be none.
+  absl::StatusOr<cim::ComPtr<WmiObject>> Invoke(const CallContext& context, absl::string_view path,
+                                                absl::string_view method,
+                                                const cim::ComPtr<WmiObject>& in) const;
+};
+
+}  // namespace csi_proxy::node_double

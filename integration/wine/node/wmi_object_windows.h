@@ -1,0 +1,103 @@
+// IWbemClassObject: classes, instances, and the parameters of methods.
+#pragma once
+
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "integration/wine/node/definition.h"
+#include "integration/wine/node/unknown.h"
+#include "server/host/windows/cim/com_windows.h"
+#include "server/host/windows/cim/value.h"
+
+namespace csi_proxy::node_double {
+
+// Thread-safe, an enumeration apart, of which there is one at a time.
+class WmiObject final : public Unknown<IWbemClassObject> {
+ public:
+  // A class, or the signature of a method.
+  static cim::ComPtr<WmiObject> OfClass(DefinitionPtr definition);
+  // An instance, such as the parameters of a call. INTERNAL when a value is not what the definition
+  // says, which then is wrong itself: nobody but the simulated node makes such.
+  static absl::StatusOr<cim::ComPtr<WmiObject>> OfInstance(DefinitionPtr definition,
+                                                           const cim::Properties& values,
+                                                           std::string path);
+  // An instance of a class, wherever it is embedded.
+  static absl::StatusOr<cim::ComPtr<WmiObject>> OfInstance(cim::Namespace space,
+                                                           const cim::Object& object);
+  // The same where nothing can be wrong, for an object without a path.
+  static cim::ComPtr<WmiObject> OfValues(DefinitionPtr definition, const cim::Properties& values);
+
+  // The object behind an interface; none if it is not of this double.
+  static cim::ComPtr<WmiObject> Known(IUnknown* object);
+
+  const DefinitionPtr& definition() const { return definition_; }
+  // All properties that are not null.
+  cim::Object ToObject() const;
+
+  HRESULT STDMETHODCALLTYPE QueryInterface(REFIID iid, void** out) override;
+  HRESULT STDMETHODCALLTYPE Get(LPCWSTR name, LONG flags, VARIANT* value, CIMTYPE* type,
+                                LONG* flavor) override;
+  HRESULT STDMETHODCALLTYPE Put(LPCWSTR name, LONG flags, VARIANT* value, CIMTYPE type) override;
+  HRESULT STDMETHODCALLTYPE GetNames(LPCWSTR qualifier, LONG flags, VARIANT* qualifier_value,
+                                     SAFEARRAY** names) override;
+  HRESULT STDMETHODCALLTYPE BeginEnumeration(LONG flags) override;
+  HRESULT STDMETHODCALLTYPE Next(LONG flags, BSTR* name, VARIANT* value, CIMTYPE* type,
+                                 LONG* flavor) override;
+  HRESULT STDMETHODCALLTYPE EndEnumeration() override;
+  HRESULT STDMETHODCALLTYPE SpawnInstance(LONG flags, IWbemClassObject** instance) override;
+  HRESULT STDMETHODCALLTYPE GetMethod(LPCWSTR name, LONG flags, IWbemClassObject** in,
+                                      IWbemClassObject** out) override;
+  NOT_IMPLEMENTED(GetQualifierSet, IWbemQualifierSet**)
+  NOT_IMPLEMENTED(Delete, LPCWSTR)
+  NOT_IMPLEMENTED(GetPropertyQualifierSet, LPCWSTR, IWbemQualifierSet**)
+  NOT_IMPLEMENTED(Clone, IWbemClassObject**)
+  NOT_IMPLEMENTED(GetObjectText, LONG, BSTR*)
+  NOT_IMPLEMENTED(SpawnDerivedClass, LONG, IWbemClassObject**)
+  NOT_IMPLEMENTED(CompareTo, LONG, IWbemClassObject*)
+  NOT_IMPLEMENTED(GetPropertyOrigin, LPCWSTR, BSTR*)
+  NOT_IMPLEMENTED(InheritsFrom, LPCWSTR)
+  NOT_IMPLEMENTED(PutMethod, LPCWSTR, LONG, IWbemClassObject*, IWbemClassObject*)
+  NOT_IMPLEMENTED(DeleteMethod, LPCWSTR)
+  NOT_IMPLEMENTED(BeginMethodEnumeration, LONG)
+  NOT_IMPLEMENTED(NextMethod, LONG, BSTR*, IWbemClassObject**, IWbemClassObject**)
+  NOT_IMPLEMENTED(EndMethodEnumeration)
+  NOT_IMPLEMENTED(GetMethodQualifierSet, LPCWSTR, IWbemQualifierSet**)
+  NOT_IMPLEMENTED(GetMethodOrigin, LPCWSTR, BSTR*)
+
+ private:
+  // A property as it is enumerated, system properties first.
+  struct Column {
+    Member member;
+    cim::Value value;
+    bool is_system = false;
+  };
+
+  WmiObject(DefinitionPtr definition, bool is_class, std::string path)
+      : definition_(std::move(definition)),
+        is_class_(is_class),
+        path_(std::move(path)),
+        values_(definition_->members.size()) {}
+
+  std::vector<Column> SystemColumns() const;
+  // What BeginEnumeration() and GetNames() leave of all columns; false for flags that are none.
+  bool Select(LONG flags, std::vector<Column>* columns) const;
+  HRESULT Give(const Column& column, VARIANT* value, CIMTYPE* type, LONG* flavor) const;
+
+  const DefinitionPtr definition_;
+  const bool is_class_;
+  // `__RELPATH`; empty where an object has none, or WMI would not tell it.
+  const std::string path_;
+
+  mutable std::mutex mutex_;
+  std::vector<cim::Value> values_;  // guarded by mutex_, as is what follows
+  std::vector<Column> enumerated_;
+  size_t next_ = 0;
+  bool is_enumerating_ = false;
+};
+
+// The name of this computer, as `__SERVER` has it.
+const std::string& ServerName();
+
+}  // namespace csi_proxy::node_double
