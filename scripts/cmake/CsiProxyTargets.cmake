@@ -12,6 +12,8 @@ option(CSI_PROXY_FUZZ "Build the libFuzzer targets (needs clang)" OFF)
 set(CSI_PROXY_WARNINGS -Wall -Wextra -Werror)
 
 if(CSI_PROXY_SANITIZE)
+  # What the sanitizers put into code, GCC 12 takes for uninitialised.
+  add_compile_options(-Wno-maybe-uninitialized)
   add_compile_options(-fsanitize=${CSI_PROXY_SANITIZE} -fno-omit-frame-pointer
                       -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${CSI_PROXY_SANITIZE})
