@@ -51,7 +51,8 @@ class File {
   // Makes the directory `name` in this one, open with kWriteAttributes. ERROR_ALREADY_EXISTS.
   virtual absl::StatusOr<std::unique_ptr<File>> CreateDirectory(const std::string& name) = 0;
 
-  // The names in this directory, without `.` and `..`, in no order.
+  // The names in this directory, without `.` and `..`, in no order. Open() takes each of them,
+  // those too that are not UTF-8: half a surrogate pair, which NTFS keeps, is three bytes here.
   virtual absl::StatusOr<std::vector<std::string>> List() = 0;
 
   // Deletes the entry, open with kDelete, read-only or not. ERROR_DIR_NOT_EMPTY.
@@ -82,8 +83,8 @@ class Os {
 
   // The root directory of a drive (`C:\`) or a volume (`\\?\Volume{guid}\`).
   virtual absl::StatusOr<std::unique_ptr<File>> OpenRoot(const std::string& root) = 0;
-  // Whether something can be reached at a path, links followed (GetFileAttributesW): OK, or why
-  // not. For paths on servers.
+  // Whether something can be reached at a path, links on the way followed (GetFileAttributesW): OK,
+  // or why not. For paths on servers.
   virtual absl::Status Reach(const std::string& path) = 0;
 
   // Volumes. `volume` is `\\?\Volume{guid}\`.
@@ -128,7 +129,8 @@ class Os {
   virtual absl::StatusOr<Bytes> GetSmbiosTable() = 0;
 };
 
-// The real one. It keeps no state.
+// The real one. It keeps no state, but sets up the process: enables the privileges to back up, to
+// restore and to make links, as far as it holds them, and turns off dialogs for missing media.
 std::unique_ptr<Os> NewOs();
 
 }  // namespace csi_proxy::host::windows
