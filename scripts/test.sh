@@ -71,7 +71,8 @@ if [[ $windows == yes ]]; then
   count build/windows/ctest.log
   check "released Go clients" integration/legacy_go/run.sh
   integration/wine/run build/windows/service_installer/csi-proxy-service.exe --help >build/windows/service.help
-  check "bootstrap scripts" scripts/bootstrap/check.sh build/release/server/csi-proxy build/windows/service.help
+  check "PowerShell scripts" scripts/bootstrap/check.sh build/release/server/csi-proxy build/windows/service.help \
+    build/release/client/ctl/csi-proxyctl
 fi
 
 if [[ $fuzz == yes ]]; then check "fuzzers" scripts/fuzz.sh 60; fi

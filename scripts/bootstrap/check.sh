@@ -1,35 +1,80 @@
 #!/usr/bin/env bash
-# Checks the bootstrap scripts as far as it can be done without PowerShell: brackets and quotes balance,
-# and every flag they give our programs is one that the program's --help names.
+# Checks the PowerShell scripts as far as it can be done without PowerShell: a grammar of it takes them,
+# and every flag they give our programs, every rpc they name and every field they read is one that the
+# programs themselves know.
 #
-#   scripts/bootstrap/check.sh CSI_PROXY CSI_PROXY_SERVICE_HELP_FILE
+#   scripts/bootstrap/check.sh CSI_PROXY CSI_PROXY_SERVICE_HELP_FILE CSI_PROXYCTL
 set -euo pipefail
 proxy_help=$("$1" --help)
 service_help=$(cat "$2")
+ctl=$(realpath "$3")
+ctl_help=$("$ctl" --help)
 cd "$(dirname "$0")"
+node_check=(../node-check.ps1 ../node-check/*.ps1)
 problems=0
 complain() { echo "$1" >&2; problems=$((problems + 1)); }
 
-for script in *.ps1; do
-  # Comments go first; what is left must close what it opens.
-  code=$(sed -z 's/<#[^#]*#>//g' "$script" | sed 's/^[[:space:]]*#.*//')
-  for pair in '()' '{}' '[]'; do
-    opened=$(tr -cd "${pair:0:1}" <<<"$code" | wc -c)
-    closed=$(tr -cd "${pair:1:1}" <<<"$code" | wc -c)
-    [[ $opened -eq $closed ]] || complain "$script: $opened ${pair:0:1} and $closed ${pair:1:1}"
+# The scripts without their comments.
+code_of() { sed -z 's/<#[^#]*#>//g' "$1" | sed 's/^[[:space:]]*#.*//'; }
+# Flags of csi-proxy in a text, as Go has them, and whether it knows them.
+check_proxy_flags() {
+  local flag
+  for flag in $(grep -oE -- '["[:space:]]-[a-z][a-z_-]+' <<<"$2" | tr -d '" ' | sort -u); do
+    grep -qE -- "--${flag#-}( |\$)" <<<"$proxy_help" || complain "$1: csi-proxy has no flag $flag"
   done
-  quotes=$(sed 's/`"//g' <<<"$code" | tr -cd '"' | wc -c)
-  [[ $((quotes % 2)) -eq 0 ]] || complain "$script: an odd number of quotes"
+}
 
-  # Our own flags have two dashes for the installer, and one for the service, as Go has them.
+# Parsed for real where npm can fetch the grammar.
+modules=$HOME/.cache/csi-proxy/powershell-grammar
+if [[ ! -d $modules/node_modules ]] && command -v npm >/dev/null; then
+  mkdir -p "$modules"
+  npm install --silent --no-audit --no-fund --ignore-scripts --prefix "$modules" \
+    web-tree-sitter@0.25.10 tree-sitter-powershell@0.26.4 >/dev/null || rm -rf "$modules"
+fi
+if [[ -d $modules/node_modules ]]; then
+  node parse.mjs "$modules" ./*.ps1 "${node_check[@]}" || complain "a script does not parse"
+else
+  echo "the scripts were not parsed: npm cannot fetch the grammar" >&2
+fi
+
+for script in *.ps1; do
+  code=$(code_of "$script")
+  # Our own flags have two dashes for the installer, and one for the service.
   for flag in $(grep -oE -- '--[a-z][a-z-]+' <<<"$code" | sort -u); do
     grep -q -- "$flag" <<<"$service_help" || complain "$script: csi-proxy-service has no flag $flag"
   done
-  for flag in $(grep -E 'windows-service|-- -' <<<"$code" | sed 's/.* -- / /; s/.*binPath= / /' |
-    grep -oE -- ' -[a-z][a-z_-]+' | tr -d ' ' | sort -u); do
-    grep -qE -- "--${flag#-}( |\$)" <<<"$proxy_help" || complain "$script: csi-proxy has no flag $flag"
+  check_proxy_flags "$script" "$(grep -E 'windows-service|"--" "-' <<<"$code" | sed 's/.* "--" / /; s/.*binPath= / /')"
+done
+
+calls=0
+for script in "${node_check[@]}"; do
+  code=$(code_of "$script")
+  check_proxy_flags "$script" "$(grep -oE '"-[a-z][a-z_-]*=' <<<"$code" | tr -d =)"
+  while read -r line; do
+    # A line with a call: "group", "method", "--field=value".
+    if [[ $line =~ \"(disk|filesystem|iscsi|smb|system|volume)\",\ \"([a-z-]+)\" ]]; then
+      calls=$((calls + 1))
+      known=$("$ctl" describe "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}") ||
+        complain "$script: there is no rpc ${BASH_REMATCH[1]} ${BASH_REMATCH[2]}"
+      # What is read of its answer.
+      for field in $(grep -oE '"\)\.[A-Za-z_]+(\."[^"]*"\.[a-z_]+)?' <<<"$line" | sed 's/^")//' | grep -oE '\.[A-Za-z_]+' | tr -d .); do
+        grep -qE "^ +$field " <<<"$known" || complain "$script: the answer has no field $field: $line"
+      done
+    else
+      known=$ctl_help$'\n'$proxy_help
+    fi
+    for flag in $(grep -oE -- '--[a-z][a-z-]+' <<<"$line"); do
+      grep -qE -- "$flag( |=|\$)" <<<"$known" || complain "$script: there is no flag $flag: $line"
+    done
+  done < <(grep -E -- '--[a-z]|", "' <<<"$code")
+  # What is read of a report.
+  for field in $(grep -oE '\$selftest\.[a-z_]+' <<<"$code" | sed 's/.*\.//' | sort -u); do
+    grep -qE " $field = [0-9]+;" ../../client/ctl/selftest/selftest.proto ||
+      complain "$script: a report has no field $field"
   done
 done
+[[ $calls -gt 30 ]] || complain "only $calls calls of rpcs were found in node-check"
+
 for flag in $(grep 'args:' daemonset.yaml | grep -oE '"-[a-z][a-z_-]*' | tr -d '"'); do
   grep -qE -- "--${flag#-}( |\$)" <<<"$proxy_help" || complain "daemonset.yaml: csi-proxy has no flag $flag"
 done

@@ -35,6 +35,7 @@ if (Test-Path $program) {
 } else {
   Copy-Item (Join-Path $PSScriptRoot "csi-proxy.exe") $program
 }
-Invoke-Checked $service install --binary $program -- -kubelet-path $KubeletPath -logtostderr=false -log_file=$LogFile
+# In quotes: PowerShell takes an unquoted -- for its own, and leaves $LogFile in -log_file=$LogFile as it is.
+Invoke-Checked $service install --binary $program "--" "-kubelet-path=$KubeletPath" "-logtostderr=false" "-log_file=$LogFile"
 Invoke-Checked $service start
 Invoke-Checked $service status

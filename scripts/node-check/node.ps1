@@ -1,0 +1,149 @@
+# Part of node-check.ps1: the virtual disk, the service, and what is tried on links.
+# Uses its $work, $base, $outside, $sentinel, $vhdx, $SizeMB, $KubeletPath, $ctl, $proxy and $disk,
+# and keeps $process and $started.
+
+$process = $null
+$started = $false
+
+# --- The virtual disk ---
+
+function Invoke-DiskPart([string[]]$Lines) {
+  $file = Join-Path $work "diskpart.txt"
+  Set-Content -Path $file -Value $Lines -Encoding Oem
+  $call = Invoke-Program "diskpart.exe" "/s", $file
+  if ($call.Code -ne 0) { throw "diskpart: $($call.Out.Trim())" }
+}
+
+# Makes the disk and attaches it; returns by which means.
+function New-TestDisk {
+  if (Get-Command New-VHD -ErrorAction SilentlyContinue) {
+    try {
+      New-VHD -Path $vhdx -SizeBytes ($SizeMB * 1mb) -Dynamic | Out-Null
+      Mount-VHD -Path $vhdx -NoDriveLetter
+      return "New-VHD"
+    } catch {
+      # Hyper-V's module may be there without Hyper-V.
+      Remove-Item -Path $vhdx -ErrorAction SilentlyContinue
+    }
+  }
+  Invoke-DiskPart "create vdisk file=`"$vhdx`" maximum=$SizeMB type=expandable", "select vdisk file=`"$vhdx`"", "attach vdisk"
+  "diskpart"
+}
+
+# The number of the disk that lies in our file: all that is done to a disk is done to this one.
+function Find-TestDisk {
+  for ($i = 0; $i -lt 60; $i++) {
+    $image = Get-DiskImage -ImagePath $vhdx
+    if ($image.Attached -and $null -ne $image.Number) {
+      $found = Get-Disk -Number $image.Number
+      Assert-That ($found.Size -eq $SizeMB * 1mb) "disk $($image.Number) is not of the size that was made"
+      Assert-That ($found.PartitionStyle -eq "RAW") "disk $($image.Number) is not raw"
+      return [int]$image.Number
+    }
+    Start-Sleep -Milliseconds 500
+  }
+  throw "the virtual disk does not show up"
+}
+
+function Remove-TestDisk {
+  if (-not (Test-Path $vhdx)) { return }
+  if ((Get-DiskImage -ImagePath $vhdx).Attached) {
+    try {
+      Dismount-DiskImage -ImagePath $vhdx | Out-Null
+    } catch {
+      Invoke-DiskPart "select vdisk file=`"$vhdx`"", "detach vdisk"
+    }
+  }
+  Remove-Item -Path $vhdx -Force
+}
+
+# .NET removes links and mount points as such, where Remove-Item of 5.1 may follow them.
+function Remove-Tree([string]$Path) {
+  if (-not [System.IO.Directory]::Exists($Path)) { return }
+  $attributes = [System.IO.File]::GetAttributes($Path)
+  $isLink = ($attributes -band [System.IO.FileAttributes]::ReparsePoint) -ne 0
+  [System.IO.Directory]::Delete($Path, -not $isLink)
+}
+
+# --- The service ---
+
+# The service's name; empty when none is installed.
+function Find-ServiceName {
+  foreach ($name in "csi-proxy", "csiproxy") {
+    if (Get-Service -Name $name -ErrorAction SilentlyContinue) { return $name }
+  }
+  ""
+}
+
+function Test-Answering { (Invoke-Program $ctl "doctor").Code -eq 0 }
+
+function Start-Proxy {
+  if (Test-Answering) { return "one answers already; service: $(Find-ServiceName)" }
+  $flags = "-kubelet-path=$KubeletPath", "-logtostderr=false", "-log_file=$work\csi-proxy.log", "-v=2"
+  $script:process = [System.Diagnostics.Process]::Start((New-StartInfo $proxy $flags))
+  $script:started = $true
+  for ($i = 0; $i -lt 60; $i++) {
+    if ($process.HasExited) { throw "csi-proxy.exe ended with exit code $($process.ExitCode); its log is kept" }
+    if (Test-Answering) { return "csi-proxy.exe started in console mode, process $($process.Id)" }
+    Start-Sleep -Milliseconds 500
+  }
+  throw "csi-proxy.exe does not answer"
+}
+
+# The process behind the pipes, as it is now.
+function Get-ProxyProcess {
+  if ($null -ne $process) {
+    $process.Refresh()
+    return $process
+  }
+  $running = @(Get-Process -Name "csi-proxy" -ErrorAction SilentlyContinue)
+  if ($running.Count -ne 1) { Skip-Part "there are $($running.Count) processes csi-proxy.exe" }
+  $running[0]
+}
+
+# What opening a pipe over the network says; empty when it opens.
+function Open-RemotePipe([string]$Name) {
+  $client = New-Object System.IO.Pipes.NamedPipeClientStream($env:COMPUTERNAME, $Name, [System.IO.Pipes.PipeDirection]::InOut)
+  try {
+    $client.Connect(3000)
+    ""
+  } catch {
+    $_.Exception.GetBaseException().Message
+  } finally {
+    $client.Dispose()
+  }
+}
+
+# --- Volumes and links ---
+
+# The one volume on the virtual disk.
+function Get-TestVolume {
+  $volumes = @((Get-Answer "volume", "list-volumes-on-disk", "--disk-number=$disk").volume_ids)
+  Assert-That ($volumes.Count -eq 1) "there are $($volumes.Count) volumes on the disk"
+  $volumes[0]
+}
+
+function Assert-SentinelStays {
+  Assert-That (Test-Path $sentinel) "the sentinel $sentinel outside is gone"
+  $others = Get-ChildItem -Recurse -Force $outside | Where-Object { $_.Name -ne "inner" -and $_.Name -ne "sentinel.txt" }
+  $names = @($others | ForEach-Object { $_.FullName })
+  Assert-That ($names.Count -eq 0) "made outside: $($names -join ', ')"
+}
+
+# Every kind of call that takes a path, with one that a link leads out.
+function Assert-NoEscape([string]$Link) {
+  $inner = "$Link\inner"
+  Assert-Refused "PERMISSION_DENIED" "filesystem", "path-exists", "--path=$inner"
+  Assert-Refused "PERMISSION_DENIED" "filesystem", "is-symlink", "--path=$inner"
+  Assert-Refused "PERMISSION_DENIED" "filesystem", "is-symlink", "--path=$Link"
+  Assert-Refused "PERMISSION_DENIED" "filesystem", "mkdir", "--path=$inner\made"
+  Assert-Refused "PERMISSION_DENIED" "filesystem", "mkdir", "--path=$Link\made"
+  Assert-Refused "PERMISSION_DENIED" "filesystem", "rmdir", "--path=$inner", "--force"
+  Assert-Refused "PERMISSION_DENIED" "filesystem", "rmdir-contents", "--path=$inner"
+  Assert-Refused "FAILED_PRECONDITION" "filesystem", "rmdir-contents", "--path=$Link"
+  Assert-Refused "PERMISSION_DENIED" "filesystem", "create-symlink", "--source-path=$base", "--target-path=$Link\made"
+  Assert-Refused "PERMISSION_DENIED" "filesystem", "create-symlink", "--source-path=$inner", "--target-path=$base\made"
+  Assert-Refused "PERMISSION_DENIED" "volume", "get-volume-id-from-target-path", "--target-path=$inner"
+  Assert-Refused "PERMISSION_DENIED" "volume", "get-closest-volume-id-from-target-path", "--target-path=$inner"
+  Assert-SentinelStays
+}
