@@ -1,4 +1,5 @@
-// `csi-proxyctl selftest` against the service with a simulated node.
+// `csi-proxyctl selftest` against the service: with a simulated node, and over the Windows host on
+// a node of doubles.
 #include <gmock/gmock.h>
 #include <google/protobuf/util/json_util.h>
 #include <stdlib.h>
@@ -52,6 +53,17 @@ class SelftestTest : public CtlTest {
     node.clear_volumes_made();
     return node.DebugString();
   }
+
+  // Has mounting, or unmounting, fail `times` times, or always.
+  void Fail(const char* operation, const char* of_windows, int times) {
+    const bool simulated = NodeUnderTest() == NodeKind::kSimulated;
+    const absl::Status injected = server_->InjectFault(
+        absl::StrCat("operation: '", simulated ? operation : of_windows, "' times: ", times,
+                     " code: 'INTERNAL' error { code: 1117 }"));
+    ASSERT_TRUE(injected.ok()) << injected;
+  }
+  void FailMounts() { Fail("volume.Mount", "win32.SetMountPoint", 0); }
+  void FailUnmounts(int times) { Fail("volume.Unmount", "win32.DeleteMountPoint", times); }
 
   Report report_;
   std::map<std::string, StepReport> steps_;
@@ -146,8 +158,7 @@ TEST_F(SelftestTest, AnOfflineReadOnlyDiskIsBroughtOnlineAndTakenOfflineAgain) {
 
 TEST_F(SelftestTest, AfterAFailureWhatDependsOnItIsSkippedAndTheRestGoesOn) {
   const std::string before = NodeBeside(1);
-  ASSERT_TRUE(
-      server_->InjectFault("operation: 'volume.Mount' code: 'INTERNAL' error { code: 5 }").ok());
+  FailMounts();
   EXPECT_EQ(Selftest("--disk=1").exit_code, 1);
   EXPECT_EQ(ResultOf("mount"), ctl::selftest::FAILED);
   EXPECT_THAT(DetailOf("mount"), HasSubstr("volume.MountVolume: INTERNAL: "));
@@ -166,7 +177,7 @@ TEST_F(SelftestTest, AfterAFailureWhatDependsOnItIsSkippedAndTheRestGoesOn) {
 
 TEST_F(SelftestTest, WhatAFailedStepLeftIsTakenBackAtTheEnd) {
   const std::string before = NodeBeside(1);
-  ASSERT_TRUE(server_->InjectFault("operation: 'volume.Unmount' times: 1 code: 'INTERNAL'").ok());
+  FailUnmounts(1);
   EXPECT_EQ(Selftest("--disk=1").exit_code, 1);
   EXPECT_EQ(ResultOf("unmount"), ctl::selftest::FAILED);
   EXPECT_EQ(ResultOf("clean-up"), ctl::selftest::OK) << DetailOf("clean-up");
@@ -174,7 +185,7 @@ TEST_F(SelftestTest, WhatAFailedStepLeftIsTakenBackAtTheEnd) {
 }
 
 TEST_F(SelftestTest, WhatCannotBeTakenBackIsTold) {
-  ASSERT_TRUE(server_->InjectFault("operation: 'volume.Unmount' code: 'INTERNAL'").ok());
+  FailUnmounts(0);
   EXPECT_EQ(Selftest("--disk=1").exit_code, 1);
   EXPECT_EQ(ResultOf("clean-up"), ctl::selftest::FAILED);
   EXPECT_THAT(DetailOf("clean-up"), HasSubstr("left behind: mount: volume.UnmountVolume"));
