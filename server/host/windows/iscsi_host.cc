@@ -42,6 +42,10 @@ constexpr Meaning kMeanings[] = {
     {0xEFFF0014, "Out of resources", absl::StatusCode::kResourceExhausted},
     {0xEFFF0015, "Connection exists already", absl::StatusCode::kAlreadyExists},
     {0xEFFF0016, "Session exists already", absl::StatusCode::kAlreadyExists},
+    {0xEFFF001C, "Session not found", absl::StatusCode::kNotFound},
+    {0xEFFF0032, "Portal exists already", absl::StatusCode::kAlreadyExists},
+    {0xEFFF003F, "Target already logged in", absl::StatusCode::kAlreadyExists},
+    {0xEFFF0043, "Portal not found", absl::StatusCode::kNotFound},
 };
 
 absl::Status Interpret(const absl::Status& status, uint32_t code, absl::string_view operation) {
