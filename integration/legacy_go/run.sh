@@ -23,16 +23,23 @@ trap finish EXIT
 "$wine" --session-start >/dev/null
 cp build/windows/server/csi-proxy.exe "$out/csi-proxy.exe"
 
+# serve NAME [FLAG...]: a new service, once its pipes are there.
+serve() {
+  local name=$1
+  shift
+  "$wine" "$out/csi-proxy.exe" --host=simulated '--pipe-sddl=D:P(A;;GA;;;WD)' "$@" 2>"$out/$name.server.log" &
+  for _ in $(seq 1 300); do
+    ! grep -q ' serves ' "$out/$name.server.log" || break
+    sleep 0.1
+  done
+}
+
 failed=0
 for release in v1.0.2 v1.1.3 v1.3.0; do
   (cd "integration/legacy_go/$release" && GOFLAGS=-mod=mod CGO_ENABLED=0 GOOS=windows GOARCH=amd64 \
     go build -o "$out/$release.exe" .)
   # A new service each: the first call after its start is the release's own.
-  "$wine" "$out/csi-proxy.exe" --host=simulated '--pipe-sddl=D:P(A;;GA;;;WD)' 2>"$out/$release.server.log" &
-  for _ in $(seq 1 300); do
-    ! grep -q ' serves ' "$out/$release.server.log" || break
-    sleep 0.1
-  done
+  serve "$release"
   if timeout 600 "$wine" "$out/$release.exe" -cases "Z:$out/cases.json" -rounds "$rounds" >"$out/$release.log" 2>&1; then
     echo "client $release: $(tail -1 "$out/$release.log")"
   else
@@ -43,4 +50,13 @@ for release in v1.0.2 v1.1.3 v1.3.0; do
   pkill -f "$out/csi-proxy.exe"
   sleep 1
 done
+
+# Connections that the client's pipe library opens and nobody uses.
+(cd integration/legacy_go/v1.3.0 && GOFLAGS=-mod=mod CGO_ENABLED=0 GOOS=windows GOARCH=amd64 \
+  go build -o "$out/abandon.exe" ./abandon)
+serve abandon --max-connections=6000 --preface-timeout=10s
+if ! timeout 300 "$wine" "$out/abandon.exe" -abandoned 5000 -callers 8 -deadline 10s; then
+  failed=1
+  tail -20 "$out/abandon.server.log"
+fi
 exit $failed
