@@ -138,9 +138,27 @@ TEST_F(ComSessionFaultsTest, WrongParametersAreNamedAndNotTold) {
 
 TEST_F(ComSessionFaultsTest, AMethodThatGivesNothingHasRun) {
   wmi_.method = [](auto&&...) { return FakeReply(); };
-  const auto result = Invoke("Void");
+  const auto result = Invoke("Plain");
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->return_value, 0u);
+}
+
+// As a server in this process may do.
+TEST_F(ComSessionFaultsTest, AnAnswerGivenAtOnceIsTaken) {
+  wmi_.get = [get = wmi_.get](const std::wstring& path) {
+    FakeReply reply = get(path);
+    reply.at_once = true;
+    return reply;
+  };
+  wmi_.method = [method = wmi_.method](auto&&... arguments) {
+    FakeReply reply = method(arguments...);
+    reply.at_once = true;
+    return reply;
+  };
+  EXPECT_TRUE(session_->Get({}, Namespace::kCimV2, "Thing.Name=\"x\"").ok());
+  const auto result = Invoke("Make");
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->return_value, 7u);
 }
 
 TEST_F(ComSessionFaultsTest, ClassesAreAskedForOnce) {

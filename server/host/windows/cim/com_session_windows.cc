@@ -66,8 +66,8 @@ absl::StatusOr<std::vector<Object>> RunQuery(const CallContext& context,
   const absl::Status secured = SecureProxy(found.get());
   if (!secured.ok()) return Prefixed(what, secured);
   std::vector<Object> objects;
-  // The end is WBEM_S_FALSE, which may come with the last object
-  // (learn.microsoft.com/windows/win32/ api/wbemcli/nf-wbemcli-ienumwbemclassobject-next).
+  // The end is WBEM_S_FALSE, which may come with the last object (learn.microsoft.com/windows/
+  // win32/api/wbemcli/nf-wbemcli-ienumwbemclassobject-next).
   while (result != WBEM_S_FALSE) {
     ComPtr<IWbemClassObject> next;
     ULONG count = 0;
@@ -167,12 +167,12 @@ class ComSession : public Session {
                                            const Arguments& arguments, bool* may_have_run) {
     const std::string class_name = ClassOf(path);
     const std::string what = absl::StrCat(class_name, ".", method);
-    const absl::StatusOr<Connection::Signature> signature =
+    const absl::StatusOr<ComPtr<IWbemClassObject>> signature =
         connection.GetSignature(context, class_name, method);
     if (!signature.ok()) return signature.status();
     ComPtr<IWbemClassObject> in;
-    if (signature->in) {
-      const HRESULT result = signature->in->SpawnInstance(0, in.Receive());
+    if (*signature) {
+      const HRESULT result = (*signature)->SpawnInstance(0, in.Receive());
       if (FAILED(result)) return ComError(result, what);
       const Spawn spawn = [&](const std::string& name) { return connection.Spawn(context, name); };
       const absl::Status put = PutProperties(arguments, what, spawn, in.get());
@@ -190,7 +190,7 @@ class ComSession : public Session {
     *may_have_run = !CertainlyNotRun(static_cast<uint32_t>(result));
     if (FAILED(result)) return ComError(result, what);
     const absl::StatusOr<ComPtr<IWbemClassObject>> answer =
-        Await(context, what, bool{signature->out}, std::move(out), pending);
+        Await(context, what, std::move(out), pending);
     if (!answer.ok()) return answer.status();
     return ToMethodResult(what, answer->get());
   }

@@ -1,7 +1,7 @@
 #include "server/host/windows/cim/connection_windows.h"
 
 #include <algorithm>
-#include <thread>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -76,24 +76,20 @@ LONG WaitSlice(const CallContext& context) {
 }
 
 absl::StatusOr<ComPtr<IWbemClassObject>> Await(const CallContext& context, absl::string_view what,
-                                               bool has_object, ComPtr<IWbemClassObject> done,
+                                               ComPtr<IWbemClassObject> done,
                                                const ComPtr<IWbemCallResult>& pending) {
   if (!pending) return done;
   const absl::Status secured = SecureProxy(pending.get());
   if (!secured.ok()) return Prefixed(what, secured);
-  LONG status = WBEM_S_NO_ERROR;
   while (true) {
-    const HRESULT result = pending->GetCallStatus(WaitSlice(context), &status);
+    // The one thing to be asked after these two calls, and not GetCallStatus (learn.microsoft.com/
+    // openspecs/windows_protocols/ms-wmi/2ca72c4d-2cae-44ae-9bb4-d199656d94d3).
+    const HRESULT result = pending->GetResultObject(WaitSlice(context), done.Receive());
     if (FAILED(result)) return ComError(result, what);
-    if (result == WBEM_S_NO_ERROR) break;
+    if (result != WBEM_S_TIMEDOUT) return done;
     const absl::Status call = context.Check();
     if (!call.ok()) return Prefixed(what, call);
   }
-  // A call that failed is asked as well, for this says why.
-  const HRESULT result = pending->GetResultObject(WBEM_NO_WAIT, done.Receive());
-  if (FAILED(status)) return ComError(status, what);
-  if (has_object && FAILED(result)) return ComError(result, what);
-  return done;
 }
 
 absl::StatusOr<ComPtr<IWbemClassObject>> Connection::Fetch(const CallContext& context,
@@ -104,8 +100,7 @@ absl::StatusOr<ComPtr<IWbemClassObject>> Connection::Fetch(const CallContext& co
   const HRESULT result = services_->GetObject(Bstr(path).get(), WBEM_FLAG_RETURN_IMMEDIATELY,
                                               nullptr, object.Receive(), pending.Receive());
   if (FAILED(result)) return ComError(result, what);
-  absl::StatusOr<ComPtr<IWbemClassObject>> found =
-      Await(context, what, /*has_object=*/true, std::move(object), pending);
+  absl::StatusOr<ComPtr<IWbemClassObject>> found = Await(context, what, std::move(object), pending);
   if (found.ok() && !*found) return HresultStatus(hresult::kNotFound, what);
   return found;
 }
@@ -128,22 +123,22 @@ absl::StatusOr<ComPtr<IWbemClassObject>> Connection::GetClass(const CallContext&
   return classes_.emplace(class_name, *definition).first->second;
 }
 
-absl::StatusOr<Connection::Signature> Connection::GetSignature(const CallContext& context,
-                                                               const std::string& class_name,
-                                                               const std::string& method) {
+absl::StatusOr<ComPtr<IWbemClassObject>> Connection::GetSignature(const CallContext& context,
+                                                                  const std::string& class_name,
+                                                                  const std::string& method) {
   const absl::StatusOr<ComPtr<IWbemClassObject>> definition = GetClass(context, class_name);
   if (!definition.ok()) return definition.status();
-  Signature signature;
+  const std::string what = absl::StrCat(class_name, ".", method);
+  ComPtr<IWbemClassObject> in;
   // Nothing says that a class definition may be used by several threads at a time.
   absl::MutexLock lock(&mutex_);
-  const HRESULT result = (*definition)
-                             ->GetMethod(win32::Utf16(method).c_str(), 0, signature.in.Receive(),
-                                         signature.out.Receive());
+  const HRESULT result =
+      (*definition)->GetMethod(win32::Utf16(method).c_str(), 0, in.Receive(), nullptr);
   if (static_cast<uint32_t>(result) == hresult::kNotFound) {
-    return HresultStatus(hresult::kInvalidMethod, absl::StrCat(class_name, ".", method));
+    return HresultStatus(hresult::kInvalidMethod, what);
   }
-  if (FAILED(result)) return ComError(result, absl::StrCat(class_name, ".", method));
-  return signature;
+  if (FAILED(result)) return ComError(result, what);
+  return in;
 }
 
 absl::StatusOr<ComPtr<IWbemClassObject>> Connection::Spawn(const CallContext& context,
@@ -157,6 +152,27 @@ absl::StatusOr<ComPtr<IWbemClassObject>> Connection::Spawn(const CallContext& co
   return instance;
 }
 
+std::shared_ptr<Connections::Attempt> Connections::Begin(Namespace space) {
+  auto attempt = std::make_shared<Attempt>();
+  attempt->space = space;
+  const auto run = [](PTP_CALLBACK_INSTANCE instance, void* argument) {
+    CallbackMayRunLong(instance);
+    const std::unique_ptr<std::shared_ptr<Attempt>> own(
+        static_cast<std::shared_ptr<Attempt>*>(argument));
+    Attempt& attempt = **own;
+    attempt.connection = Connect(attempt.space);
+    attempt.done.Notify();
+  };
+  auto argument = std::make_unique<std::shared_ptr<Attempt>>(attempt);
+  if (TrySubmitThreadpoolCallback(run, argument.get(), nullptr)) {
+    argument.release();
+  } else {
+    attempt->connection = win32::LastError("starting a thread to connect to WMI");
+    attempt->done.Notify();
+  }
+  return attempt;
+}
+
 absl::StatusOr<std::shared_ptr<Connection>> Connections::Get(const CallContext& context,
                                                              Namespace space) {
   std::shared_ptr<Attempt> attempt;
@@ -164,12 +180,7 @@ absl::StatusOr<std::shared_ptr<Connection>> Connections::Get(const CallContext& 
     absl::MutexLock lock(&mutex_);
     std::shared_ptr<Attempt>& latest = attempts_[space];
     if (latest == nullptr || (latest->done.HasBeenNotified() && !latest->connection.ok())) {
-      latest = std::make_shared<Attempt>();
-      // By a thread of its own, because ConnectServer knows no deadline.
-      std::thread([space, made = latest] {
-        made->connection = Connect(space);
-        made->done.Notify();
-      }).detach();
+      latest = Begin(space);
     }
     attempt = latest;
   }

@@ -25,11 +25,11 @@ absl::Status SecureProxy(IUnknown* proxy);
 // How long, in milliseconds, one wait in WMI may be until `context` is to be asked again.
 LONG WaitSlice(const CallContext& context);
 
-// What GetObject or ExecMethod has begun: the object, once it is there. `done` is what they handed
-// out at once, as a server in this process may; otherwise `pending` is asked until the call ends,
-// or `context` does. Nothing unless `has_object`.
+// What GetObject or ExecMethod has begun: its object, once it is there; null when it has none.
+// `done` is what they handed out at once, as a server in this process may; otherwise `pending` is
+// asked until the call ends, or `context` does.
 absl::StatusOr<ComPtr<IWbemClassObject>> Await(const CallContext& context, absl::string_view what,
-                                               bool has_object, ComPtr<IWbemClassObject> done,
+                                               ComPtr<IWbemClassObject> done,
                                                const ComPtr<IWbemCallResult>& pending);
 
 // Thread-safe.
@@ -44,14 +44,11 @@ class Connection {
   absl::StatusOr<ComPtr<IWbemClassObject>> Fetch(const CallContext& context, absl::string_view what,
                                                  const std::string& path) const;
 
-  // What a method takes and gives; null for nothing.
-  struct Signature {
-    ComPtr<IWbemClassObject> in;
-    ComPtr<IWbemClassObject> out;
-  };
-  // Asks WMI for the class once only. WBEM_E_INVALID_CLASS, WBEM_E_INVALID_METHOD.
-  absl::StatusOr<Signature> GetSignature(const CallContext& context, const std::string& class_name,
-                                         const std::string& method);
+  // The class of a method's in parameters; null when it takes none. Asks WMI for `class_name` once
+  // only. WBEM_E_INVALID_CLASS, WBEM_E_INVALID_METHOD.
+  absl::StatusOr<ComPtr<IWbemClassObject>> GetSignature(const CallContext& context,
+                                                        const std::string& class_name,
+                                                        const std::string& method);
 
   // A new, empty instance of a class.
   absl::StatusOr<ComPtr<IWbemClassObject>> Spawn(const CallContext& context,
@@ -77,10 +74,15 @@ class Connections {
 
  private:
   struct Attempt {
+    Namespace space;
     absl::Notification done;
     // Set before `done`.
     absl::StatusOr<std::shared_ptr<Connection>> connection;
   };
+
+  // Connects on a thread of the process's pool, because ConnectServer knows no deadline. (A
+  // std::thread that is detached at once may never run with MinGW.)
+  static std::shared_ptr<Attempt> Begin(Namespace space);
 
   absl::Mutex mutex_;
   std::map<Namespace, std::shared_ptr<Attempt>> attempts_ ABSL_GUARDED_BY(mutex_);

@@ -1,4 +1,4 @@
-// A session on a fake WMI that answers: of class Thing, which has the methods Make, Plain and Void.
+// A session on a fake WMI that answers: of class Thing, which has the methods Make and Plain.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -61,7 +61,7 @@ class FakeWmiTest : public ::testing::Test {
     wmi_.get = nullptr;
     wmi_.method = nullptr;
     SetErrorInfo(0, nullptr);
-    // The threads that connected may be about to end.
+    // The threads that connected may be about to let go.
     for (int i = 0; i < 200 && FakesAlive() > 1; ++i) absl::SleepFor(absl::Milliseconds(10));
     EXPECT_EQ(FakesAlive(), 1) << "not all was released; the factory alone should be left";
   }
@@ -75,9 +75,7 @@ class FakeWmiTest : public ::testing::Test {
     in->Declare(L"Full", CIM_BOOLEAN);
     in->Declare(L"Password", CIM_STRING);
     in->Declare(L"Paths", CIM_STRING | CIM_FLAG_ARRAY);
-    definition->methods[L"Make"] = {in, FakeObject::New(L"__PARAMETERS")};
-    definition->methods[L"Plain"] = {{}, FakeObject::New(L"__PARAMETERS")};
-    definition->methods[L"Void"] = {};
+    definition->methods = {{L"Make", in}, {L"Plain", {}}};
     return definition;
   }
 

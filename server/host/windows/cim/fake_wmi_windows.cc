@@ -80,19 +80,16 @@ class FakeCallResult : public FakeUnknown<IWbemCallResult> {
   explicit FakeCallResult(FakeReply reply) : reply_(std::move(reply)) {}
 
   // The end is seen by the second who asks.
-  HRESULT STDMETHODCALLTYPE GetCallStatus(LONG timeout, LONG* status) override {
+  HRESULT STDMETHODCALLTYPE GetResultObject(LONG timeout, IWbemClassObject** object) override {
     if (reply_.hangs) Sleep(static_cast<DWORD>(timeout));
     if (reply_.hangs || !std::exchange(asked_, true)) return WBEM_S_TIMEDOUT;
-    *status = reply_.end;
-    return WBEM_S_NO_ERROR;
-  }
-  HRESULT STDMETHODCALLTYPE GetResultObject(LONG, IWbemClassObject** object) override {
     if (FAILED(reply_.end)) return Fail(reply_.end, reply_);
-    if (reply_.objects.empty()) return WBEM_E_NOT_FOUND;
+    if (reply_.objects.empty()) return WBEM_S_NO_ERROR;
     *object = reply_.objects[0].get();
     (*object)->AddRef();
     return WBEM_S_NO_ERROR;
   }
+  FAKE_UNUSED(GetCallStatus, LONG, LONG*)
   FAKE_UNUSED(GetResultString, LONG, BSTR*)
   FAKE_UNUSED(GetResultServices, LONG, IWbemServices**)
 
@@ -101,13 +98,19 @@ class FakeCallResult : public FakeUnknown<IWbemCallResult> {
   bool asked_ = false;
 };
 
-// Begins a call that hands out an IWbemCallResult, which must be asked for and be null.
-HRESULT Begin(FakeReply reply, LONG flags, IWbemCallResult** pending) {
+// Begins a call that hands out an object or an IWbemCallResult, which must be asked for and be
+// null.
+HRESULT Begin(FakeReply reply, LONG flags, IWbemClassObject** object, IWbemCallResult** pending) {
   if (flags != WBEM_FLAG_RETURN_IMMEDIATELY || pending == nullptr || *pending != nullptr) {
     return WBEM_E_INVALID_PARAMETER;
   }
   if (FAILED(reply.begin)) return Fail(reply.begin, reply);
-  *pending = new FakeCallResult(std::move(reply));
+  if (reply.at_once) {
+    *object = reply.objects[0].get();
+    (*object)->AddRef();
+  } else {
+    *pending = new FakeCallResult(std::move(reply));
+  }
   return WBEM_S_NO_ERROR;
 }
 
@@ -124,13 +127,14 @@ class FakeServices : public FakeUnknown<IWbemServices> {
     return WBEM_S_NO_ERROR;
   }
   HRESULT STDMETHODCALLTYPE GetObject(const BSTR path, LONG flags, IWbemContext*,
-                                      IWbemClassObject**, IWbemCallResult** pending) override {
-    return Begin(current->get(path), flags, pending);
+                                      IWbemClassObject** object,
+                                      IWbemCallResult** pending) override {
+    return Begin(current->get(path), flags, object, pending);
   }
   HRESULT STDMETHODCALLTYPE ExecMethod(const BSTR path, const BSTR method, LONG flags,
-                                       IWbemContext*, IWbemClassObject* in, IWbemClassObject**,
+                                       IWbemContext*, IWbemClassObject* in, IWbemClassObject** out,
                                        IWbemCallResult** pending) override {
-    return Begin(current->method(path, method, static_cast<FakeObject*>(in)), flags, pending);
+    return Begin(current->method(path, method, static_cast<FakeObject*>(in)), flags, out, pending);
   }
   FAKE_UNUSED(OpenNamespace, BSTR, LONG, IWbemContext*, IWbemServices**, IWbemCallResult**)
   FAKE_UNUSED(CancelAsyncCall, IWbemObjectSink*)
@@ -267,10 +271,9 @@ HRESULT FakeObject::SpawnInstance(LONG, IWbemClassObject** instance) {
 HRESULT FakeObject::GetMethod(LPCWSTR name, LONG, IWbemClassObject** in, IWbemClassObject** out) {
   const auto method = methods.find(name);
   if (method == methods.end()) return WBEM_E_NOT_FOUND;
-  for (const auto& [from, to] : {std::pair(method->second.in, in), {method->second.out, out}}) {
-    if (from) from->AddRef();
-    *to = from.get();
-  }
+  if (out != nullptr) return WBEM_E_INVALID_PARAMETER;
+  if (method->second) method->second->AddRef();
+  *in = method->second.get();
   return WBEM_S_NO_ERROR;
 }
 

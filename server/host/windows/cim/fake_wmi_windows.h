@@ -47,10 +47,6 @@ class FakeObject : public FakeUnknown<IWbemClassObject> {
     CIMTYPE type;
     Variant value;
   };
-  struct Method {
-    ComPtr<FakeObject> in;
-    ComPtr<FakeObject> out;
-  };
 
   static ComPtr<FakeObject> New(std::wstring class_name, std::wstring path = L"") {
     ComPtr<FakeObject> object(new FakeObject);
@@ -60,7 +56,8 @@ class FakeObject : public FakeUnknown<IWbemClassObject> {
   }
 
   std::map<std::wstring, Property> properties;
-  std::map<std::wstring, Method> methods;
+  // Of a class: what each takes, or null.
+  std::map<std::wstring, ComPtr<FakeObject>> methods;
   // What Put() answers.
   HRESULT put = WBEM_S_NO_ERROR;
 
@@ -105,6 +102,8 @@ class FakeObject : public FakeUnknown<IWbemClassObject> {
 struct FakeReply {
   // What the call itself returns.
   HRESULT begin = WBEM_S_NO_ERROR;
+  // Whether the first object is handed out by the call itself.
+  bool at_once = false;
   // Whether what it began never ends.
   bool hangs = false;
   // How what it began ends; a query, after its objects.
