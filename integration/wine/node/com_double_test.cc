@@ -6,8 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "integration/wine/node/node_test.h"
-// Needs what the above defines.
-#include <psapi.h>
+#include "integration/wine/process_counts.h"
 
 namespace csi_proxy::node_double {
 namespace {
@@ -334,12 +333,11 @@ TEST_F(ComDoubleTest, FailuresExplainThemselves) {
   EXPECT_EQ(GetErrorInfo(0, info.Receive()), S_FALSE) << "told once";
 }
 
-// How many bytes the process has to itself.
-size_t PrivateBytes() {
-  PROCESS_MEMORY_COUNTERS_EX counters{};
-  GetProcessMemoryInfo(GetCurrentProcess(), reinterpret_cast<PROCESS_MEMORY_COUNTERS*>(&counters),
-                       sizeof(counters));
-  return counters.PrivateUsage;
+// About how many handles the process has: the number of a new one, which is the lowest that is
+// free. Wine's GetProcessHandleCount counts none.
+int64_t Handles() {
+  const win32::UniqueHandle handle(CreateEventW(nullptr, FALSE, FALSE, nullptr));
+  return reinterpret_cast<int64_t>(handle.get()) / 4;
 }
 
 TEST_F(ComDoubleTest, NothingIsLeftBehind) {
@@ -355,15 +353,15 @@ TEST_F(ComDoubleTest, NothingIsLeftBehind) {
     }
   };
   rounds(200);
-  DWORD handles = 0;
-  DWORD now = 0;
-  ASSERT_TRUE(GetProcessHandleCount(GetCurrentProcess(), &handles));
-  const size_t bytes = PrivateBytes();
-  rounds(2000);
-  ASSERT_TRUE(GetProcessHandleCount(GetCurrentProcess(), &now));
-  EXPECT_LE(now, handles + 4);
+  const int64_t handles = Handles();
+  const win32::UniqueHandle self(GetCurrentProcess());
+  const size_t bytes = integration::WorkingSet(self);
+  ASSERT_GT(bytes, 0u);
+  constexpr int kRounds = 10'000;
+  rounds(kRounds);
+  EXPECT_LE(Handles(), handles + 4);
   // Less than the smallest object of each round would take.
-  EXPECT_LE(PrivateBytes(), bytes + 2000 * 100);
+  EXPECT_LE(integration::WorkingSet(self), bytes + kRounds * 100);
 
   SetErrorInfo(0, nullptr);
   storage_ = {};

@@ -59,10 +59,4 @@ bool CloseFake(const void* handle) {
   return true;
 }
 
-size_t OpenFakes() {
-  Table& table = TheTable();
-  const std::lock_guard lock(table.mutex);
-  return table.opened.size();
-}
-
 }  // namespace csi_proxy::node_double

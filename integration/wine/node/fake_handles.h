@@ -31,7 +31,4 @@ std::shared_ptr<T> FindFakeOf(const void* handle) {
 // Whether there was such a one.
 bool CloseFake(const void* handle);
 
-// How many are open.
-size_t OpenFakes();
-
 }  // namespace csi_proxy::node_double

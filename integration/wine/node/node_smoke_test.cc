@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <fstream>
 #include <memory>
 #include <string>
 
@@ -31,6 +33,47 @@ class NodeSmokeTest : public testing::Test {
     disks_ = std::make_unique<disk::v1::Client>(*disk::v1::Client::Create(options));
     volumes_ = std::make_unique<volume::v1::Client>(*volume::v1::Client::Create(options));
     files_ = std::make_unique<filesystem::v1::Client>(*filesystem::v1::Client::Create(options));
+  }
+
+  // A new disk, raw, of 2 GiB.
+  uint32_t AttachDisk() {
+    csi_proxy::simulated::AttachDiskRequest attach;
+    csi_proxy::simulated::AttachDiskResponse attached;
+    attach.set_choose_number(true);
+    attach.mutable_disk()->set_size_bytes(2 * kGiB);
+    attach.mutable_disk()->set_page83("the-new-disk");
+    const absl::Status status = server_->Admin("AttachDisk", attach, &attached);
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_TRUE(disks_->Rescan({}).ok());
+    return attached.disk_number();
+  }
+  // Its only volume, formatted.
+  std::string MakeVolume(uint32_t disk_number) {
+    disk::v1::PartitionDiskRequest partition;
+    partition.set_disk_number(disk_number);
+    const auto partitioned = disks_->PartitionDisk(partition);
+    EXPECT_TRUE(partitioned.ok()) << partitioned.status();
+    volume::v1::ListVolumesOnDiskRequest list;
+    list.set_disk_number(disk_number);
+    const auto listed = volumes_->ListVolumesOnDisk(list);
+    EXPECT_TRUE(listed.ok()) << listed.status();
+    EXPECT_EQ(listed->volume_ids_size(), 1);
+    volume::v1::FormatVolumeRequest format;
+    format.set_volume_id(listed->volume_ids(0));
+    EXPECT_TRUE(volumes_->FormatVolume(format).ok());
+    return listed->volume_ids(0);
+  }
+  absl::Status Mount(const std::string& volume) {
+    volume::v1::MountVolumeRequest request;
+    request.set_volume_id(volume);
+    request.set_target_path(kMount);
+    return volumes_->MountVolume(request).status();
+  }
+  absl::Status Unmount(const std::string& volume) {
+    volume::v1::UnmountVolumeRequest request;
+    request.set_volume_id(volume);
+    request.set_target_path(kMount);
+    return volumes_->UnmountVolume(request).status();
   }
 
   // The disk as the administrator of the node sees it.
@@ -64,44 +107,20 @@ class NodeSmokeTest : public testing::Test {
 TEST_F(NodeSmokeTest, ADiskIsPartitionedFormattedMountedGrownAndUnmounted) {
   EXPECT_THAT(server_->Log(), HasSubstr("for the Windows node"));
   EXPECT_THAT(server_->Log(), Not(HasSubstr("WMI does not answer")));
-  // The cloud attaches a disk.
-  csi_proxy::simulated::AttachDiskRequest attach;
-  csi_proxy::simulated::AttachDiskResponse attached;
-  attach.set_choose_number(true);
-  attach.mutable_disk()->set_size_bytes(2 * kGiB);
-  attach.mutable_disk()->set_page83("the-new-disk");
-  ASSERT_TRUE(server_->Admin("AttachDisk", attach, &attached).ok());
-  const uint32_t number = attached.disk_number();
-  ASSERT_TRUE(disks_->Rescan({}).ok());
+  const uint32_t number = AttachDisk();
   const auto ids = disks_->ListDiskIDs({});
   ASSERT_TRUE(ids.ok()) << ids.status();
   EXPECT_EQ(ids->diskids().at(number).page83(), "the-new-disk");
 
-  disk::v1::PartitionDiskRequest partition;
-  partition.set_disk_number(number);
-  const auto partitioned = disks_->PartitionDisk(partition);
-  ASSERT_TRUE(partitioned.ok()) << partitioned.status();
+  const std::string volume = MakeVolume(number);
   EXPECT_EQ(Disk(number).style(), csi_proxy::simulated::GPT);
-  volume::v1::ListVolumesOnDiskRequest list;
-  list.set_disk_number(number);
-  const auto listed = volumes_->ListVolumesOnDisk(list);
-  ASSERT_TRUE(listed.ok()) << listed.status();
-  ASSERT_EQ(listed->volume_ids_size(), 1);
-  const std::string volume = listed->volume_ids(0);
-
-  volume::v1::FormatVolumeRequest format;
-  format.set_volume_id(volume);
-  ASSERT_TRUE(volumes_->FormatVolume(format).ok());
   volume::v1::IsVolumeFormattedRequest formatted;
   formatted.set_volume_id(volume);
   EXPECT_TRUE(volumes_->IsVolumeFormatted(formatted)->formatted());
 
   ASSERT_TRUE(Mkdir(kMount).ok());
-  volume::v1::MountVolumeRequest mount;
-  mount.set_volume_id(volume);
-  mount.set_target_path(kMount);
-  const auto mounted = volumes_->MountVolume(mount);
-  ASSERT_TRUE(mounted.ok()) << mounted.status();
+  const absl::Status mounted = Mount(volume);
+  ASSERT_TRUE(mounted.ok()) << mounted;
   volume::v1::GetVolumeIDFromTargetPathRequest which;
   which.set_target_path(kMount);
   EXPECT_EQ(volumes_->GetVolumeIDFromTargetPath(which)->volume_id(), volume);
@@ -125,10 +144,7 @@ TEST_F(NodeSmokeTest, ADiskIsPartitionedFormattedMountedGrownAndUnmounted) {
   ASSERT_TRUE(stats.ok()) << stats.status();
   EXPECT_GT(stats->total_bytes(), static_cast<int64_t>(3 * kGiB));
 
-  volume::v1::UnmountVolumeRequest unmount;
-  unmount.set_volume_id(volume);
-  unmount.set_target_path(kMount);
-  ASSERT_TRUE(volumes_->UnmountVolume(unmount).ok());
+  ASSERT_TRUE(Unmount(volume).ok());
   EXPECT_TRUE(Exists(kMount));
   EXPECT_FALSE(Exists(absl::StrCat(kMount, R"(\data)")));
   disk::v1::SetDiskStateRequest offline;
@@ -153,6 +169,22 @@ TEST_F(NodeSmokeTest, WhatGoesWrongOnTheNodeIsTold) {
   const absl::Status denied = disks_->PartitionDisk(partition).status();
   EXPECT_TRUE(absl::IsPermissionDenied(denied)) << denied;
   EXPECT_THAT(std::string(denied.message()), HasSubstr("WBEM_E_ACCESS_DENIED (0x80041003)"));
+}
+
+TEST_F(NodeSmokeTest, TheServiceStartsWithoutWmiAndOnTheNodeItIsGiven) {
+  server_.reset();
+  const std::string scenario = NewTestDirectory() + "/scenario.textproto";
+  ASSERT_EQ(_putenv_s("CSI_PROXY_DOUBLE_SCENARIO", scenario.c_str()), 0);
+  // WMI cannot be activated, because the double finds no such file.
+  auto without = ServerProcess::Start();
+  ASSERT_TRUE(without.ok()) << without.status();
+  EXPECT_THAT((*without)->Log(), HasSubstr("WMI does not answer yet"));
+  without->reset();
+  std::ofstream(scenario) << "bios_serial_number: 'of the file'";
+  auto with = ServerProcess::Start();
+  ASSERT_TRUE(with.ok()) << with.status();
+  EXPECT_EQ((*with)->Dump().bios_serial_number(), "of the file");
+  ASSERT_EQ(_putenv_s("CSI_PROXY_DOUBLE_SCENARIO", ""), 0);
 }
 
 }  // namespace

@@ -120,6 +120,17 @@ TEST_F(Win32DoubleTest, FilesAreThoseOfTheSimulatedTree) {
   EXPECT_EQ(ErrorOf((*kubelet->Open("pods", Access::kDelete))->Delete()), ERROR_DIR_NOT_EMPTY);
 }
 
+TEST_F(Win32DoubleTest, EveryErrorOfAnOpenArrives) {
+  for (const uint32_t error :
+       {ERROR_FILE_NOT_FOUND, ERROR_PATH_NOT_FOUND, ERROR_ACCESS_DENIED, ERROR_SHARING_VIOLATION,
+        ERROR_ALREADY_EXISTS, ERROR_INVALID_NAME, ERROR_NOT_READY, ERROR_UNRECOGNIZED_VOLUME,
+        ERROR_DISK_FULL, ERROR_WRITE_PROTECT, ERROR_DIRECTORY, ERROR_IO_DEVICE,
+        ERROR_BAD_PATHNAME}) {
+    Inject("win32.Open", error);
+    EXPECT_EQ(ErrorOf(os_->OpenRoot("C:\\").status()), error);
+  }
+}
+
 TEST_F(Win32DoubleTest, ALongDirectoryIsListedWhole) {
   const auto registry = Open("C:\\", {"var", "lib", "kubelet", "plugins_registry"});
   std::vector<std::string> names;
