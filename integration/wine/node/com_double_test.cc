@@ -352,16 +352,17 @@ TEST_F(ComDoubleTest, NothingIsLeftBehind) {
       GetErrorInfo(0, ComPtr<IErrorInfo>().Receive());
     }
   };
-  rounds(200);
+  rounds(500);
   const int64_t handles = Handles();
   const win32::UniqueHandle self(GetCurrentProcess());
   const size_t bytes = integration::WorkingSet(self);
   ASSERT_GT(bytes, 0u);
   constexpr int kRounds = 10'000;
   rounds(kRounds);
-  EXPECT_LE(Handles(), handles + 4);
-  // Less than the smallest object of each round would take.
-  EXPECT_LE(integration::WorkingSet(self), bytes + kRounds * 100);
+  // A few more threads may have been busy at a time than at first, and have their stacks; losing
+  // the smallest object of each round would take more.
+  EXPECT_LE(Handles(), handles + 32);
+  EXPECT_LE(integration::WorkingSet(self), bytes + kRounds * 300);
 
   SetErrorInfo(0, nullptr);
   storage_ = {};
