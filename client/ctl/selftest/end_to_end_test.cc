@@ -2,15 +2,19 @@
 // a node of doubles.
 #include <gmock/gmock.h>
 #include <google/protobuf/util/json_util.h>
+#include <gtest/gtest.h>
 #include <stdlib.h>
 
 #include <fstream>
 #include <map>
+#include <memory>
 #include <set>
+#include <sstream>
 
 #include "absl/strings/match.h"
-#include "client/ctl/ctl_test_posix.h"
+#include "absl/strings/str_cat.h"
 #include "client/ctl/selftest/selftest.pb.h"
+#include "integration/support/server_process.h"
 
 namespace csi_proxy::integration {
 namespace {
@@ -20,25 +24,61 @@ using ctl::selftest::StepReport;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr char kEverything[] =
-    "--disk=1 --restart-service=MSiSCSI --iscsi-portal=10.0.0.5:3260 "
-    "--iscsi-iqn=iqn.2026-01.example.storage:open --smb-share='\\\\fileserver.example\\data' "
-    "--smb-username='EXAMPLE\\storage' ";
+using Flags = std::vector<std::string>;
 
-class SelftestTest : public CtlTest {
+// All there is to ask for.
+const Flags kEverything = {"--disk=1",
+                           "--restart-service=MSiSCSI",
+                           "--iscsi-portal=10.0.0.5:3260",
+                           "--iscsi-iqn=iqn.2026-01.example.storage:open",
+                           R"(--smb-share=\\fileserver.example\data)",
+                           R"(--smb-username=EXAMPLE\storage)"};
+
+Flags With(Flags flags, const std::string& flag) {
+  flags.push_back(flag);
+  return flags;
+}
+
+struct Outcome {
+  int exit_code;
+  std::string output;  // and errors
+};
+
+class SelftestTest : public testing::Test {
  protected:
+  void SetUp() override {
+    auto server = ServerProcess::Start();
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+
+  // Runs csi-proxyctl.
+  Outcome Ctl(const Flags& arguments) {
+    Flags command = {CSI_PROXYCTL_BINARY, "--socket-dir=" + server_->directory()};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    const std::string log = absl::StrCat(server_->directory(), "/ctl", ++runs_, ".log");
+    auto child = ChildProcess::Start(command, log);
+    EXPECT_TRUE(child.ok()) << child.status();
+    const int exit_code = child.ok() ? (*child)->Wait(absl::Seconds(100)) : -1;
+    std::ostringstream text;
+    text << std::ifstream(log).rdbuf();
+    return {exit_code, text.str()};
+  }
+
   // Asks for a report, about a service that the simulated node has.
-  Result Selftest(const std::string& flags) {
-    const Result result = Ctl("selftest --service=RpcSs -o json " + flags);
+  Outcome Selftest(const Flags& flags) {
+    Flags arguments = {"selftest", "--service=RpcSs", "-o", "json"};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    const Outcome run = Ctl(arguments);
     Report report;
     steps_.clear();
-    if (absl::StartsWith(result.output, "{")) {
-      EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(result.output, &report).ok())
-          << result.output;
+    if (absl::StartsWith(run.output, "{")) {
+      EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(run.output, &report).ok())
+          << run.output;
     }
     for (const StepReport& step : report.steps()) steps_[step.name()] = step;
     report_ = std::move(report);
-    return result;
+    return run;
   }
 
   ctl::selftest::Result ResultOf(const std::string& step) { return steps_[step].result(); }
@@ -65,19 +105,23 @@ class SelftestTest : public CtlTest {
   void FailMounts() { Fail("volume.Mount", "win32.SetMountPoint", 0); }
   void FailUnmounts(int times) { Fail("volume.Unmount", "win32.DeleteMountPoint", times); }
 
+  std::unique_ptr<ServerProcess> server_;
+  int runs_ = 0;
   Report report_;
   std::map<std::string, StepReport> steps_;
 };
 
 TEST_F(SelftestTest, PassesOnARawDiskAndTouchesNothingElse) {
   const std::string before = NodeBeside(1);
-  const Result result = Selftest("--disk=1 --note='Windows Server 2022, 20348.2113'");
+  const Outcome result = Selftest({"--disk=1", "--note=Windows Server 2022, 20348.2113"});
   EXPECT_EQ(result.exit_code, 0) << result.output;
   EXPECT_EQ(report_.failed() + report_.skipped(), 0);
   EXPECT_GE(report_.passed(), 20);
   EXPECT_EQ(report_.note(), "Windows Server 2022, 20348.2113");
   EXPECT_EQ(report_.disk(), 1);
-  EXPECT_THAT(report_.product_version(), testing::MatchesRegex("[0-9]+\\.[0-9]+\\.[0-9]+"));
+  EXPECT_THAT(Ctl({"--version"}).output,
+              testing::StartsWith("csi-proxyctl " + report_.product_version()));
+  EXPECT_NE(report_.product_version(), "");
   EXPECT_EQ(NodeBeside(1), before);
   const simulated::Disk disk = server_->Dump().disk(1);
   EXPECT_EQ(disk.partition(1).volume().file_system(), "NTFS");
@@ -88,7 +132,7 @@ TEST_F(SelftestTest, WithAllFlagsEveryStepIsTakenAndCallsWhatItSays) {
   const std::string file = server_->directory() + "/password";
   std::ofstream(file) << "correct horse\n";
   const std::string before = NodeBeside(1);
-  const Result result = Selftest(kEverything + ("--smb-password-file=" + file));
+  const Outcome result = Selftest(With(kEverything, "--smb-password-file=" + file));
   EXPECT_EQ(result.exit_code, 0) << result.output;
   EXPECT_EQ(report_.passed(), report_.steps_size());
   EXPECT_EQ(NodeBeside(1), before);
@@ -107,9 +151,10 @@ TEST_F(SelftestTest, WithAllFlagsEveryStepIsTakenAndCallsWhatItSays) {
 }
 
 TEST_F(SelftestTest, ThePasswordComesFromTheEnvironmentAndIsNeverPrinted) {
-  setenv("CSI_PROXY_SMB_PASSWORD", "Wr0ngSecret", 1);
-  const Result result = Selftest(std::string(kEverything) + "--verbose");
-  unsetenv("CSI_PROXY_SMB_PASSWORD");
+  // For good, which no other test minds.
+  static char password[] = "CSI_PROXY_SMB_PASSWORD=Wr0ngSecret";
+  ASSERT_EQ(putenv(password), 0);
+  const Outcome result = Selftest(With(kEverything, "--verbose"));
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.output, Not(HasSubstr("Wr0ngSecret")));
   EXPECT_THAT(result.output, HasSubstr("step smb-map\n"));
@@ -118,39 +163,39 @@ TEST_F(SelftestTest, ThePasswordComesFromTheEnvironmentAndIsNeverPrinted) {
 
 TEST_F(SelftestTest, ADiskThatIsNotFreeIsLeftAlone) {
   const std::string before = server_->Dump().DebugString();
-  EXPECT_EQ(Selftest("").exit_code, 2);
-  EXPECT_EQ(Selftest("--disk").exit_code, 2);
-  EXPECT_EQ(Selftest("--disk 1").exit_code, 2);
-  EXPECT_EQ(Selftest("--disk=0").exit_code, 1);
+  EXPECT_EQ(Selftest({}).exit_code, 2);
+  EXPECT_EQ(Selftest({"--disk"}).exit_code, 2);
+  EXPECT_EQ(Selftest({"--disk", "1"}).exit_code, 2);
+  EXPECT_EQ(Selftest({"--disk=0"}).exit_code, 1);
   EXPECT_EQ(ResultOf("free"), ctl::selftest::FAILED);
   // Not even so: the system lies on it.
-  EXPECT_EQ(Selftest("--disk=0 --disk-is-mine").exit_code, 1);
+  EXPECT_EQ(Selftest({"--disk=0", "--disk-is-mine"}).exit_code, 1);
   EXPECT_THAT(DetailOf("free"), HasSubstr("holds the working directory"));
   EXPECT_EQ(ResultOf("partition"), ctl::selftest::SKIPPED);
   EXPECT_EQ(ResultOf("service"), ctl::selftest::OK) << "what needs no disk goes on";
-  EXPECT_EQ(Selftest("--disk=77").exit_code, 1);
+  EXPECT_EQ(Selftest({"--disk=77"}).exit_code, 1);
   EXPECT_EQ(ResultOf("disk"), ctl::selftest::FAILED);
   EXPECT_EQ(server_->Dump().DebugString(), before);
 }
 
 TEST_F(SelftestTest, AUsedDiskIsTakenOnlyFromItsOwner) {
-  ASSERT_EQ(Selftest("--disk=1").exit_code, 0);
+  ASSERT_EQ(Selftest({"--disk=1"}).exit_code, 0);
   const std::string used = server_->Dump().DebugString();
-  EXPECT_EQ(Selftest("--disk=1").exit_code, 1);
+  EXPECT_EQ(Selftest({"--disk=1"}).exit_code, 1);
   EXPECT_THAT(DetailOf("free"), HasSubstr("--disk-is-mine"));
   EXPECT_EQ(server_->Dump().DebugString(), used);
   // Offline its volume does not show; its partitions do.
-  ASSERT_EQ(Ctl("disk set-disk-state --disk-number=1 --is-online=false").exit_code, 0);
-  EXPECT_EQ(Selftest("--disk=1").exit_code, 1);
+  ASSERT_EQ(Ctl({"disk", "set-disk-state", "--disk-number=1", "--is-online=false"}).exit_code, 0);
+  EXPECT_EQ(Selftest({"--disk=1"}).exit_code, 1);
   EXPECT_EQ(ResultOf("free"), ctl::selftest::FAILED);
   EXPECT_TRUE(server_->Dump().disk(1).offline()) << "as it was found";
-  const Result owned = Selftest("--disk=1 --disk-is-mine");
+  const Outcome owned = Selftest({"--disk=1", "--disk-is-mine"});
   EXPECT_EQ(owned.exit_code, 0) << owned.output;
   EXPECT_TRUE(server_->Dump().disk(1).offline());
 }
 
 TEST_F(SelftestTest, AnOfflineReadOnlyDiskIsBroughtOnlineAndTakenOfflineAgain) {
-  const Result result = Selftest("--disk=3");
+  const Outcome result = Selftest({"--disk=3"});
   EXPECT_EQ(result.exit_code, 0) << result.output;
   EXPECT_THAT(DetailOf("free"), HasSubstr("was offline"));
   EXPECT_TRUE(server_->Dump().disk(3).offline());
@@ -159,7 +204,7 @@ TEST_F(SelftestTest, AnOfflineReadOnlyDiskIsBroughtOnlineAndTakenOfflineAgain) {
 TEST_F(SelftestTest, AfterAFailureWhatDependsOnItIsSkippedAndTheRestGoesOn) {
   const std::string before = NodeBeside(1);
   FailMounts();
-  EXPECT_EQ(Selftest("--disk=1").exit_code, 1);
+  EXPECT_EQ(Selftest({"--disk=1"}).exit_code, 1);
   EXPECT_EQ(ResultOf("mount"), ctl::selftest::FAILED);
   EXPECT_THAT(DetailOf("mount"), HasSubstr("volume.MountVolume: INTERNAL: "));
   for (const char* skipped : {"volume-of-path", "closest-volume", "link", "unmount", "release"}) {
@@ -178,7 +223,7 @@ TEST_F(SelftestTest, AfterAFailureWhatDependsOnItIsSkippedAndTheRestGoesOn) {
 TEST_F(SelftestTest, WhatAFailedStepLeftIsTakenBackAtTheEnd) {
   const std::string before = NodeBeside(1);
   FailUnmounts(1);
-  EXPECT_EQ(Selftest("--disk=1").exit_code, 1);
+  EXPECT_EQ(Selftest({"--disk=1"}).exit_code, 1);
   EXPECT_EQ(ResultOf("unmount"), ctl::selftest::FAILED);
   EXPECT_EQ(ResultOf("clean-up"), ctl::selftest::OK) << DetailOf("clean-up");
   EXPECT_EQ(NodeBeside(1), before);
@@ -186,16 +231,16 @@ TEST_F(SelftestTest, WhatAFailedStepLeftIsTakenBackAtTheEnd) {
 
 TEST_F(SelftestTest, WhatCannotBeTakenBackIsTold) {
   FailUnmounts(0);
-  EXPECT_EQ(Selftest("--disk=1").exit_code, 1);
+  EXPECT_EQ(Selftest({"--disk=1"}).exit_code, 1);
   EXPECT_EQ(ResultOf("clean-up"), ctl::selftest::FAILED);
   EXPECT_THAT(DetailOf("clean-up"), HasSubstr("left behind: mount: volume.UnmountVolume"));
   // A later one says why it will not work there.
-  EXPECT_EQ(Selftest("--disk=1").exit_code, 1);
+  EXPECT_EQ(Selftest({"--disk=1"}).exit_code, 1);
   EXPECT_THAT(DetailOf("work-directory"), HasSubstr("exists already"));
 }
 
 TEST_F(SelftestTest, PeopleGetATable) {
-  const Result result = Ctl("selftest --service=RpcSs --disk=1 --output=table");
+  const Outcome result = Ctl({"selftest", "--service=RpcSs", "--disk=1", "--output=table"});
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_THAT(result.output, HasSubstr("\nSTEP "));
   EXPECT_THAT(result.output, HasSubstr("\nsmb-map          skipped  0.0 "));
@@ -204,7 +249,7 @@ TEST_F(SelftestTest, PeopleGetATable) {
 
 TEST_F(SelftestTest, AServiceThatIsNotThereIsUnreachable) {
   server_->Stop(absl::Seconds(20));
-  EXPECT_EQ(Selftest("--disk=1").exit_code, 3);
+  EXPECT_EQ(Selftest({"--disk=1"}).exit_code, 3);
 }
 
 }  // namespace

@@ -7,49 +7,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/ctl/request.h"
-#include "client/remote_call.h"
-#include "client/remote_channel.h"
 
 namespace csi_proxy::ctl::selftest {
 namespace {
 
 using Field = pb::FieldDescriptor;
 
-class RemotePipes final : public Pipes {
- public:
-  explicit RemotePipes(const ClientOptions& options) : options_(options) {}
-
-  bool IsThere(const std::string& group, const std::string& version) override {
-    return client::PipeIsThere(
-        client::PipePath(options_, absl::StrCat("csi-proxy-", group, "-", version)));
-  }
-
-  PipeReport Examine(const std::string& group, const std::string& version) override {
-    return ctl::Examine(options_, group, version);
-  }
-
-  absl::Status Send(const Method& method, const pb::Message& request,
-                    pb::Message* response) override {
-    std::shared_ptr<client::RemoteChannel>& channel = channels_[{method.group, method.version}];
-    if (channel == nullptr) {
-      auto opened = client::RemoteChannel::Open(options_, method.group, method.version);
-      if (!opened.ok()) return opened.status();
-      channel = *std::move(opened);
-    }
-    return client::CallUnary(*channel, method.path().c_str(),
-                             client::MakeCallContext(options_.call, {}), request, response);
-  }
-
- private:
-  const ClientOptions options_;
-  std::map<std::pair<std::string, std::string>, std::shared_ptr<client::RemoteChannel>> channels_;
-};
-
 }  // namespace
-
-std::unique_ptr<Pipes> NewRemotePipes(const ClientOptions& options) {
-  return std::make_unique<RemotePipes>(options);
-}
 
 const Field* Answer::Find(absl::string_view field, Kinds kinds, bool repeated) const {
   if (message_ == nullptr) return nullptr;

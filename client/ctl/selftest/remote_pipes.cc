@@ -1,0 +1,49 @@
+// The pipes of this machine. Apart from the reading of answers: what Windows' own headers, which
+// come with gRPC's, make of names such as GetMessage.
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "client/ctl/selftest/rpcs.h"
+#include "client/remote_call.h"
+#include "client/remote_channel.h"
+
+namespace csi_proxy::ctl::selftest {
+namespace {
+
+class RemotePipes final : public Pipes {
+ public:
+  explicit RemotePipes(const ClientOptions& options) : options_(options) {}
+
+  bool IsThere(const std::string& group, const std::string& version) override {
+    return client::PipeIsThere(
+        client::PipePath(options_, absl::StrCat("csi-proxy-", group, "-", version)));
+  }
+
+  PipeReport Examine(const std::string& group, const std::string& version) override {
+    return ctl::Examine(options_, group, version);
+  }
+
+  absl::Status Send(const Method& method, const pb::Message& request,
+                    pb::Message* response) override {
+    std::shared_ptr<client::RemoteChannel>& channel = channels_[{method.group, method.version}];
+    if (channel == nullptr) {
+      auto opened = client::RemoteChannel::Open(options_, method.group, method.version);
+      if (!opened.ok()) return opened.status();
+      channel = *std::move(opened);
+    }
+    return client::CallUnary(*channel, method.path().c_str(),
+                             client::MakeCallContext(options_.call, {}), request, response);
+  }
+
+ private:
+  const ClientOptions options_;
+  std::map<std::pair<std::string, std::string>, std::shared_ptr<client::RemoteChannel>> channels_;
+};
+
+}  // namespace
+
+std::unique_ptr<Pipes> NewRemotePipes(const ClientOptions& options) {
+  return std::make_unique<RemotePipes>(options);
+}
+
+}  // namespace csi_proxy::ctl::selftest
