@@ -45,17 +45,20 @@ void ServeAdmin(host::simulated::Node& node) {
         PIPE_TYPE_BYTE | PIPE_READMODE_BYTE | PIPE_WAIT | PIPE_REJECT_REMOTE_CLIENTS,
         PIPE_UNLIMITED_INSTANCES, kBufferBytes, kBufferBytes, 0, nullptr));
   };
-  std::thread([&node, new_instance, pipe = new_instance()]() mutable {
-    while (pipe->valid()) {
-      const bool connected =
-          ConnectNamedPipe(pipe->get(), nullptr) != FALSE || GetLastError() == ERROR_PIPE_CONNECTED;
-      auto next = new_instance();
-      if (connected) {
-        RunElsewhere([&node, pipe] { ServeConnection(pipe->get(), node); });
-      }
-      pipe = std::move(next);
-    }
-  }).detach();
+  // Kept for the life of the process; MinGW now and then loses a thread that is detached at once.
+  static auto* const thread =
+      new std::thread([&node, new_instance, pipe = new_instance()]() mutable {
+        while (pipe->valid()) {
+          const bool connected = ConnectNamedPipe(pipe->get(), nullptr) != FALSE ||
+                                 GetLastError() == ERROR_PIPE_CONNECTED;
+          auto next = new_instance();
+          if (connected) {
+            RunElsewhere([&node, pipe] { ServeConnection(pipe->get(), node); });
+          }
+          pipe = std::move(next);
+        }
+      });
+  (void)thread;
 }
 
 }  // namespace csi_proxy::node_double

@@ -111,8 +111,9 @@ TEST_F(NodeSoakTest, LeavesNoHandlesAndNoMemoryBehind) {
   // Wine tells for how many handles there has been room at once, which doubles when more calls meet
   // than ever before. One handle lost in a hundred calls would show.
   EXPECT_LT(handles_after, handles + static_cast<DWORD>(std::max(600, calls / 100)));
-  // A leak of 20 bytes a call would show; what allocators round to would not.
-  EXPECT_LT(memory_after, memory + (size_t{2} << 20));
+  // A leak of 80 bytes a call would show; that threads come to use allocators' arenas evenly would
+  // not.
+  EXPECT_LT(memory_after, memory + (size_t{8} << 20));
 }
 
 }  // namespace

@@ -16,7 +16,8 @@ class Workers {
     if (queue_.size() <= idle_) {
       wanted_.notify_one();
     } else {
-      std::thread([this] { Work(); }).detach();
+      // Kept, not detached: MinGW now and then loses a thread that is detached before it runs.
+      threads_.emplace_back([this] { Work(); });
     }
   }
 
@@ -40,6 +41,7 @@ class Workers {
   std::mutex mutex_;
   std::condition_variable wanted_;
   std::deque<std::function<void()>> queue_;
+  std::deque<std::thread> threads_;
   size_t idle_ = 0;
 };
 
