@@ -181,17 +181,13 @@ try {
     $refusal
   }
 
-  foreach ($kind in "Junction", "SymbolicLink") {
-    Test-Part ("escape-" + $kind.ToLower()) "no call leaves the kubelet's directory by a link of this kind" {
-      Assert-Passed "answers"
-      $link = Join-Path $base "to-outside-$kind"
-      New-Item -ItemType $kind -Path $link -Target $outside | Out-Null
-      Assert-NoEscape $link
-      # The link itself may go, and alone.
-      Get-Answer "filesystem", "rmdir", "--path=$link" | Out-Null
-      Assert-That (-not (Test-Path $link)) "the link is still there"
-      Assert-SentinelStays
-    }
+  Test-Part "escape-junction" "no call leaves the kubelet's directory by a junction" {
+    Assert-Passed "answers"
+    Assert-NoEscape "Junction"
+  }
+  Test-Part "escape-symlink" "no call leaves the kubelet's directory by a symbolic link" {
+    Assert-Passed "answers"
+    Assert-NoEscape "SymbolicLink"
   }
 
   Test-Part "escape-race" "a directory that becomes a junction and back while calls go through it lets none out" {
@@ -300,11 +296,12 @@ try {
     }
     Update-HostStorageCache
     $size = (Get-Partition @place).Size
-    $theirs = (Get-PartitionSupportedSize @place).SizeMax
+    $theirs = "unknown"
+    try { $theirs = (Get-PartitionSupportedSize @place).SizeMax } catch { }
     $stats = (Get-Answer "volume", "get-volume-stats", "--volume-id=$volume").total_bytes
     Assert-That ($size -gt ($SizeMB - 128) * 1mb) "the partition has $size bytes"
     Assert-That ([Math]::Abs([int64]$stats - [int64]$size) -lt 16mb) "the file system has $stats bytes, the partition $size"
-    "the partition has $size bytes, of $theirs that Windows calls the most"
+    "the partition has $size bytes; the most, as Get-PartitionSupportedSize has it: $theirs"
   }
 
   Test-Part "service-settings" "the service restarts after failures, has a SID, and keeps few privileges" {

@@ -130,20 +130,26 @@ function Assert-SentinelStays {
   Assert-That ($names.Count -eq 0) "made outside: $($names -join ', ')"
 }
 
-# Every kind of call that takes a path, with one that a link leads out.
-function Assert-NoEscape([string]$Link) {
-  $inner = "$Link\inner"
+# Every kind of call that takes a path, with one that a link of this kind leads out.
+function Assert-NoEscape([string]$Kind) {
+  $link = Join-Path $base "to-outside-$Kind"
+  New-Item -ItemType $Kind -Path $link -Target $outside | Out-Null
+  $inner = "$link\inner"
   Assert-Refused "PERMISSION_DENIED" "filesystem", "path-exists", "--path=$inner"
   Assert-Refused "PERMISSION_DENIED" "filesystem", "is-symlink", "--path=$inner"
-  Assert-Refused "PERMISSION_DENIED" "filesystem", "is-symlink", "--path=$Link"
+  Assert-Refused "PERMISSION_DENIED" "filesystem", "is-symlink", "--path=$link"
   Assert-Refused "PERMISSION_DENIED" "filesystem", "mkdir", "--path=$inner\made"
-  Assert-Refused "PERMISSION_DENIED" "filesystem", "mkdir", "--path=$Link\made"
+  Assert-Refused "PERMISSION_DENIED" "filesystem", "mkdir", "--path=$link\made"
   Assert-Refused "PERMISSION_DENIED" "filesystem", "rmdir", "--path=$inner", "--force"
   Assert-Refused "PERMISSION_DENIED" "filesystem", "rmdir-contents", "--path=$inner"
-  Assert-Refused "FAILED_PRECONDITION" "filesystem", "rmdir-contents", "--path=$Link"
-  Assert-Refused "PERMISSION_DENIED" "filesystem", "create-symlink", "--source-path=$base", "--target-path=$Link\made"
+  Assert-Refused "FAILED_PRECONDITION" "filesystem", "rmdir-contents", "--path=$link"
+  Assert-Refused "PERMISSION_DENIED" "filesystem", "create-symlink", "--source-path=$base", "--target-path=$link\made"
   Assert-Refused "PERMISSION_DENIED" "filesystem", "create-symlink", "--source-path=$inner", "--target-path=$base\made"
   Assert-Refused "PERMISSION_DENIED" "volume", "get-volume-id-from-target-path", "--target-path=$inner"
   Assert-Refused "PERMISSION_DENIED" "volume", "get-closest-volume-id-from-target-path", "--target-path=$inner"
+  Assert-SentinelStays
+  # The link itself may go, and alone.
+  Get-Answer "filesystem", "rmdir", "--path=$link" | Out-Null
+  Assert-That (-not (Test-Path $link)) "the link is still there"
   Assert-SentinelStays
 }
