@@ -1,5 +1,5 @@
 // Paths as an attacker sends them, and what must become of each. Used by the tests of the parser,
-// of the handlers and of the whole service.
+// of the handlers and of the whole service, and on a node by `csi-proxyctl selftest`.
 #pragma once
 
 #include <string>
