@@ -18,8 +18,9 @@ using absl::StatusCode;
 class WindowsFaultsTest : public HandlerTest {
  protected:
   void Inject(const std::string& operation, uint32_t error, uint32_t times = 1,
-              absl::Duration latency = absl::ZeroDuration()) {
+              absl::Duration latency = absl::ZeroDuration(), const std::string& resource = "") {
     host::simulated::FaultRule rule;
+    rule.resource = resource;
     rule.operation = operation;
     rule.times = times;
     rule.latency = latency;
@@ -174,6 +175,20 @@ TEST_P(WindowsFaultsTest, AnErrorOfWin32SaysWhatFailedAndWithWhichCode) {
   EXPECT_TRUE(absl::StrContains(failed.message(), "mounting volume")) << failed;
   EXPECT_TRUE(
       volume_->MountVolume(context_, {.volume_id = volume, .target_path = Below("m")}).ok());
+}
+
+TEST_P(WindowsFaultsTest, AnEntryThatIsHeldForAMomentIsWaitedFor) {
+  ASSERT_TRUE(Mkdir(Below("held\\inner")).ok());
+  Inject("win32.Open", 32, 3, absl::ZeroDuration(), Below("held"));
+  EXPECT_TRUE(Exists(Below("held\\inner")));
+  Inject("win32.Open", 32, 3, absl::ZeroDuration(), Below("held"));
+  EXPECT_TRUE(Rmdir(Below("held"), true).ok());
+  // And not beyond the call's own time.
+  ASSERT_TRUE(Mkdir(Below("held")).ok());
+  Inject("win32.Open", 32, 0, absl::ZeroDuration(), Below("held"));
+  const CallContext hurried = context_.WithTimeout(absl::Milliseconds(50));
+  const absl::Status held = filesystem_->Mkdir(hurried, {.path = Below("held")}).status();
+  EXPECT_TRUE(absl::IsUnavailable(held)) << held;
 }
 
 // A link is made of two steps: nothing stays when the second fails.

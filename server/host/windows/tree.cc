@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/win32_error.h"
+#include "server/host/windows/patient_open.h"
 #include "server/host/windows/reparse_point.h"
 
 namespace csi_proxy::host::windows {
@@ -14,10 +15,6 @@ namespace {
 
 // How often a directory is read again that others fill while it is emptied.
 constexpr int kRounds = 8;
-
-// How long to wait for somebody who holds an entry for himself, and how often to look.
-constexpr absl::Duration kHeldByOthers = absl::Seconds(2);
-constexpr absl::Duration kRetry = absl::Milliseconds(5);
 
 bool IsGone(const absl::Status& status) {
   return HasWin32Code(status, win32_error::kFileNotFound) ||
@@ -81,20 +78,12 @@ class Remover {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<std::unique_ptr<File>> Open(File& directory, const std::string& name) {
-    const CallContext waiting = context_.WithTimeout(kHeldByOthers);
-    for (;;) {
-      absl::StatusOr<std::unique_ptr<File>> file = directory.Open(name, Access::kDelete);
-      if (!HasWin32Code(file.status(), win32_error::kSharingViolation)) return file;
-      if (!waiting.SleepFor(kRetry).ok()) return file;
-    }
-  }
-
   absl::Status RemoveNext(Level& level) {
     const std::string name = std::move(level.names.back());
     level.names.pop_back();
     const std::string path = Join(level.path, name);
-    absl::StatusOr<std::unique_ptr<File>> file = Open(*level.directory, name);
+    absl::StatusOr<std::unique_ptr<File>> file =
+        OpenPatiently(context_, *level.directory, name, Access::kDelete);
     if (IsGone(file.status())) return absl::OkStatus();
     if (!file.ok()) return Prefixed(path, file.status());
     const absl::StatusOr<FileAttributes> attributes = (*file)->GetAttributes();

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "server/base/win32_error.h"
+#include "server/host/windows/patient_open.h"
 
 namespace csi_proxy::host::windows {
 namespace {
@@ -16,10 +17,6 @@ namespace {
 // (learn.microsoft.com/windows/win32/api/winnt/nf-winnt-isreparsetagnamesurrogate). The others, of
 // deduplicated or remote content, are files and directories like any.
 constexpr uint32_t kNameSurrogate = 0x20000000;
-
-// How long to wait for somebody who holds an entry for himself, and how often to look.
-constexpr absl::Duration kHeldByOthers = absl::Seconds(2);
-constexpr absl::Duration kRetry = absl::Milliseconds(5);
 
 std::string RootsText(const PathRoots& roots) {
   return absl::StrJoin(roots.roots(), ", ", [](std::string* out, const WindowsPath& root) {
@@ -52,8 +49,8 @@ class Walker {
       }
       if (!at_.attributes.is_directory) break;
       const bool last = pending_.size() == 1;
-      absl::StatusOr<std::unique_ptr<File>> child =
-          Open(pending_.front(), last ? options_.access : Access::kRead);
+      absl::StatusOr<std::unique_ptr<File>> child = OpenPatiently(
+          context_, at_.at(), pending_.front(), last ? options_.access : Access::kRead);
       if (IsAbsent(child.status())) break;
       if (!child.ok()) {
         return Prefixed(Here(pending_.front()).ToString(), child.status());
@@ -85,15 +82,6 @@ class Walker {
 
   void Prepend(const std::vector<std::string>& components) {
     pending_.insert(pending_.begin(), components.begin(), components.end());
-  }
-
-  absl::StatusOr<std::unique_ptr<File>> Open(const std::string& name, Access access) {
-    const CallContext waiting = context_.WithTimeout(kHeldByOthers);
-    for (;;) {
-      absl::StatusOr<std::unique_ptr<File>> file = at_.at().Open(name, access);
-      if (!HasWin32Code(file.status(), win32_error::kSharingViolation)) return file;
-      if (!waiting.SleepFor(kRetry).ok()) return file;
-    }
   }
 
   // Takes an entry as the last one.

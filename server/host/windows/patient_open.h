@@ -1,0 +1,18 @@
+// Opening an entry that somebody else may hold for himself at this moment.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "server/base/call_context.h"
+#include "server/host/windows/os.h"
+
+namespace csi_proxy::host::windows {
+
+// Opens `name` in `directory`; while that is a sharing violation, because another call deletes it
+// or a virus scanner looks at it, tries again for up to two seconds, or until the call ends.
+absl::StatusOr<std::unique_ptr<File>> OpenPatiently(const CallContext& context, File& directory,
+                                                    const std::string& name, Access access);
+
+}  // namespace csi_proxy::host::windows
