@@ -82,6 +82,31 @@ TEST_P(DiskContract, BringingADiskOnlineClearsReadOnly) {
   EXPECT_TRUE(disk_->PartitionDisk(context_, {.disk_number = 3}).ok());
 }
 
+TEST_P(VolumeContract, FileSystemAndAllocationUnitMayBeChosen) {
+  const std::string volume = Volume(1, false);
+  const auto format = [&](const std::string& file_system, uint32_t unit) {
+    return volume_
+        ->FormatVolume(
+            context_,
+            {.volume_id = volume, .file_system = file_system, .allocation_unit_bytes = unit})
+        .status();
+  };
+  EXPECT_TRUE(format("refs", 65536).ok());
+  EXPECT_EQ(node_->Snapshot().disks[1].partitions[1].volume->file_system, "ReFS");
+  EXPECT_TRUE(format("", 8192).ok());
+  EXPECT_EQ(node_->Snapshot().disks[1].partitions[1].volume->file_system, "NTFS");
+  for (const auto& [file_system, unit] :
+       std::vector<std::pair<const char*, uint32_t>>{{"NTFS", 3000},
+                                                     {"NTFS", 256},
+                                                     {"NTFS", 4194304},
+                                                     {"ReFS", 8192},
+                                                     {"FAT32", 0},
+                                                     {"NTFS' OR '1'='1", 0}}) {
+    const absl::Status refused = format(file_system, unit);
+    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << file_system << " " << unit << refused;
+  }
+}
+
 TEST_P(VolumeContract, IdsAreTakenWithAndWithoutTheTrailingBackslash) {
   const std::string id = Volume(1);
   EXPECT_TRUE(std::regex_match(id, std::regex(R"(\\\\\?\\Volume\{[0-9a-f-]{36}\}\\)"))) << id;
@@ -186,7 +211,7 @@ TEST_P(VolumeContract, UnmountFlushesFirst) {
 TEST_P(VolumeContract, FormatMakesNtfs) {
   const std::string id = Volume(1, false);
   EXPECT_FALSE(volume_->IsVolumeFormatted(context_, {.volume_id = id})->formatted);
-  ASSERT_TRUE(volume_->FormatVolume(context_, {.volume_id = id}).ok());
+  ASSERT_TRUE(volume_->FormatVolume(context_, {.volume_id = id, .file_system = ""}).ok());
   EXPECT_TRUE(volume_->IsVolumeFormatted(context_, {.volume_id = id})->formatted);
   EXPECT_EQ(node_->Snapshot().disks[1].partitions[1].volume->file_system, "NTFS");
 }

@@ -48,7 +48,9 @@ TEST_P(RoundTripsTest, AreFew) {
       {"IsVolumeFormatted", 1, 1,
        [&] { return volume_->IsVolumeFormatted(context_, {.volume_id = volume}).status(); }},
       {"FormatVolume", 2, 2,
-       [&] { return volume_->FormatVolume(context_, {.volume_id = volume}).status(); }},
+       [&] {
+         return volume_->FormatVolume(context_, {.volume_id = volume, .file_system = ""}).status();
+       }},
       {"GetVolumeStats", 0, 1,
        [&] { return volume_->GetVolumeStats(context_, {.volume_id = volume}).status(); }},
       {"GetDiskNumberFromVolumeID", 0, 2,

@@ -82,13 +82,14 @@ TEST_P(WindowsFaultsTest, EveryReturnValueHasItsCode) {
   for (const auto& row : rows) {
     for (const uint32_t value : row.values) {
       Inject("wmi.Invoke/MSFT_Volume.Format", value);
-      const absl::Status failed = volume_->FormatVolume(context_, {.volume_id = volume}).status();
+      const absl::Status failed =
+          volume_->FormatVolume(context_, {.volume_id = volume, .file_system = ""}).status();
       EXPECT_EQ(failed.code(), row.code) << value << ": " << failed;
       EXPECT_TRUE(absl::StrContains(failed.message(), absl::StrCat("(", value, ")"))) << failed;
     }
   }
   EXPECT_EQ(locks_.size(), 0u);
-  EXPECT_TRUE(volume_->FormatVolume(context_, {.volume_id = volume}).ok());
+  EXPECT_TRUE(volume_->FormatVolume(context_, {.volume_id = volume, .file_system = ""}).ok());
 }
 
 TEST_P(WindowsFaultsTest, APartitionWithoutItsDriveLetterIsAPartition) {
@@ -155,14 +156,15 @@ TEST_P(WindowsFaultsTest, AHungCallEndsAtItsDeadlineAndTheNextOneWorks) {
   for (const char* operation : {"wmi.Query/MSFT_Volume", "wmi.Invoke/MSFT_Volume.Format"}) {
     Inject(operation, 0, 1, absl::Hours(1));
     const absl::Time start = absl::Now();
-    const absl::Status failed =
-        volume_->FormatVolume(context_.WithTimeout(absl::Milliseconds(100)), {.volume_id = volume})
-            .status();
+    const absl::Status failed = volume_
+                                    ->FormatVolume(context_.WithTimeout(absl::Milliseconds(100)),
+                                                   {.volume_id = volume, .file_system = ""})
+                                    .status();
     EXPECT_TRUE(absl::IsDeadlineExceeded(failed)) << failed;
     EXPECT_LT(absl::Now() - start, absl::Seconds(10));
     EXPECT_EQ(locks_.size(), 0u);
   }
-  EXPECT_TRUE(volume_->FormatVolume(context_, {.volume_id = volume}).ok());
+  EXPECT_TRUE(volume_->FormatVolume(context_, {.volume_id = volume, .file_system = ""}).ok());
 }
 
 TEST_P(WindowsFaultsTest, AnErrorOfWin32SaysWhatFailedAndWithWhichCode) {
