@@ -110,6 +110,11 @@ std::optional<uint32_t> Win32CodeOf(const absl::Status& status) {
 
 bool HasWin32Code(const absl::Status& status, uint32_t code) { return Win32CodeOf(status) == code; }
 
+bool IsNotThere(const absl::Status& status) {
+  return HasWin32Code(status, win32_error::kFileNotFound) ||
+         HasWin32Code(status, win32_error::kPathNotFound);
+}
+
 absl::Status Prefixed(absl::string_view what, const absl::Status& status) {
   if (status.ok()) return status;
   absl::Status prefixed(status.code(), absl::StrCat(what, ": ", status.message()));

@@ -32,7 +32,6 @@ inline constexpr uint32_t kInvalidName = 123;
 inline constexpr uint32_t kDirNotEmpty = 145;
 inline constexpr uint32_t kAlreadyExists = 183;
 inline constexpr uint32_t kMoreData = 234;
-inline constexpr uint32_t kNoMoreItems = 259;
 inline constexpr uint32_t kDirectory = 267;
 inline constexpr uint32_t kUnrecognizedVolume = 1005;
 inline constexpr uint32_t kDependentServicesRunning = 1051;
@@ -60,6 +59,9 @@ std::optional<uint32_t> Win32CodeOf(const absl::Status& status);
 
 // Whether the status carries this code.
 bool HasWin32Code(const absl::Status& status, uint32_t code);
+
+// Whether it says that an entry, or a directory on the way to it, is not there.
+bool IsNotThere(const absl::Status& status);
 
 // `status` with `what: ` before its message; code and Win32 code stay. OK stays OK.
 absl::Status Prefixed(absl::string_view what, const absl::Status& status);

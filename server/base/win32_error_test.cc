@@ -17,6 +17,14 @@ TEST(Win32ErrorTest, StatusesKeepTheirCode) {
   EXPECT_EQ(Win32Status(4711, "x").code(), absl::StatusCode::kInternal);
 }
 
+TEST(Win32ErrorTest, WhatIsNotThere) {
+  EXPECT_TRUE(IsNotThere(Win32Status(win32_error::kFileNotFound, "x")));
+  EXPECT_TRUE(IsNotThere(Win32Status(win32_error::kPathNotFound, "x")));
+  EXPECT_FALSE(IsNotThere(Win32Status(win32_error::kAccessDenied, "x")));
+  EXPECT_FALSE(IsNotThere(absl::NotFoundError("x"))) << "no word of Windows";
+  EXPECT_FALSE(IsNotThere(absl::OkStatus()));
+}
+
 TEST(Win32ErrorTest, APrefixKeepsCodes) {
   const absl::Status status = Prefixed("making a", Win32Status(win32_error::kAccessDenied, "no"));
   EXPECT_EQ(status.message(), "making a: no");

@@ -27,12 +27,9 @@ class WindowsFilesystem final : public FilesystemHost {
     absl::Status status;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
       status = TryMakeDirectories(context, path);
-      if (!Win32CodeOf(status).has_value() || !(HasWin32Code(status, win32_error::kAlreadyExists) ||
-                                                HasWin32Code(status, win32_error::kFileExists) ||
-                                                HasWin32Code(status, win32_error::kFileNotFound) ||
-                                                HasWin32Code(status, win32_error::kPathNotFound))) {
-        break;
-      }
+      const bool raced = IsNotThere(status) || HasWin32Code(status, win32_error::kAlreadyExists) ||
+                         HasWin32Code(status, win32_error::kFileExists);
+      if (!raced) break;
     }
     return status;
   }

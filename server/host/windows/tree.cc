@@ -16,11 +16,6 @@ namespace {
 // How often a directory is read again that others fill while it is emptied.
 constexpr int kRounds = 8;
 
-bool IsGone(const absl::Status& status) {
-  return HasWin32Code(status, win32_error::kFileNotFound) ||
-         HasWin32Code(status, win32_error::kPathNotFound);
-}
-
 std::string Join(const std::string& path, const std::string& name) {
   return absl::StrCat(path, absl::EndsWith(path, "\\") ? "" : "\\", name);
 }
@@ -73,7 +68,7 @@ class Remover {
       level.names = *std::move(names);
       return absl::OkStatus();
     }
-    if (!deleted.ok() && !IsGone(deleted)) return Prefixed(level.path, deleted);
+    if (!deleted.ok() && !IsNotThere(deleted)) return Prefixed(level.path, deleted);
     levels_.pop_back();
     return absl::OkStatus();
   }
@@ -84,7 +79,7 @@ class Remover {
     const std::string path = Join(level.path, name);
     absl::StatusOr<std::unique_ptr<File>> file =
         OpenPatiently(context_, *level.directory, name, Access::kDelete);
-    if (IsGone(file.status())) return absl::OkStatus();
+    if (IsNotThere(file.status())) return absl::OkStatus();
     if (!file.ok()) return Prefixed(path, file.status());
     const absl::StatusOr<FileAttributes> attributes = (*file)->GetAttributes();
     if (!attributes.ok()) return Prefixed(path, attributes.status());
@@ -96,7 +91,7 @@ class Remover {
       ForgetMount(**file, path);
     }
     const absl::Status deleted = (*file)->Delete();
-    if (!deleted.ok() && !IsGone(deleted)) return Prefixed(path, deleted);
+    if (!deleted.ok() && !IsNotThere(deleted)) return Prefixed(path, deleted);
     return absl::OkStatus();
   }
 

@@ -30,10 +30,7 @@ absl::Status NoVolume(const VolumeId& volume) {
 
 // The error of a question to a volume; a volume that is not there is named so.
 absl::Status About(const VolumeId& volume, absl::string_view what, const absl::Status& status) {
-  if (HasWin32Code(status, win32_error::kFileNotFound) ||
-      HasWin32Code(status, win32_error::kPathNotFound)) {
-    return NoVolume(volume);
-  }
+  if (IsNotThere(status)) return NoVolume(volume);
   return Prefixed(absl::StrCat(what, " volume ", volume.ToString()), status);
 }
 

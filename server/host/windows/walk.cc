@@ -26,9 +26,7 @@ std::string RootsText(const PathRoots& roots) {
 
 // Absent, rather than not to be had.
 bool IsAbsent(const absl::Status& status) {
-  return HasWin32Code(status, win32_error::kFileNotFound) ||
-         HasWin32Code(status, win32_error::kPathNotFound) ||
-         HasWin32Code(status, win32_error::kInvalidDrive) ||
+  return IsNotThere(status) || HasWin32Code(status, win32_error::kInvalidDrive) ||
          HasWin32Code(status, win32_error::kNotReady) ||
          HasWin32Code(status, win32_error::kUnrecognizedVolume);
 }
