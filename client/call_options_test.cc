@@ -1,4 +1,4 @@
-#include "client/call_options.h"
+#include "csi_proxy/call_options.h"
 
 #include "gtest/gtest.h"
 

@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "client/remote_channel.h"
-#include "server/base/call_context.h"
+#include "csi_proxy/call_context.h"
 
 namespace csi_proxy::client {
 

@@ -9,8 +9,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "client/client_options.h"
-#include "server/base/call_context.h"
+#include "csi_proxy/client_options.h"
+#include "csi_proxy/call_context.h"
 
 namespace csi_proxy::client {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/time/time.h"
-#include "server/base/call_context.h"
+#include "csi_proxy/call_context.h"
 #include "server/host/windows/cim/com_session.h"
 #include "server/host/windows/os.h"
 #include "server/host/windows/windows_host.h"

@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "client/client_options.h"
+#include "csi_proxy/client_options.h"
 #include "client/ctl/request.h"
 
 namespace csi_proxy::ctl {

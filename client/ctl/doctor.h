@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "client/client_options.h"
+#include "csi_proxy/client_options.h"
 #include "client/ctl/catalog.h"
 
 namespace csi_proxy::ctl {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/client_options.h"
+#include "csi_proxy/client_options.h"
 
 namespace csi_proxy::integration {
 

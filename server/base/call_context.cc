@@ -1,4 +1,4 @@
-#include "server/base/call_context.h"
+#include "csi_proxy/call_context.h"
 
 #include <algorithm>
 

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/base/call_context.h"
+#include "csi_proxy/call_context.h"
 
 namespace csi_proxy {
 

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/base/call_context.h"
+#include "csi_proxy/call_context.h"
 #include "server/base/process_locks.h"
 
 namespace csi_proxy {

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/base/call_context.h"
+#include "csi_proxy/call_context.h"
 #include "server/base/secret.h"
 
 namespace csi_proxy::host {

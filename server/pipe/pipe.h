@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "server/base/call_context.h"
+#include "csi_proxy/call_context.h"
 #include "server/base/win32.h"
 #include "server/pipe/io_port.h"
 

@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "server/base/call_context.h"
+#include "csi_proxy/call_context.h"
 #include "server/shim/executor.h"
 
 namespace csi_proxy::shim {

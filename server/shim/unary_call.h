@@ -14,7 +14,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "server/base/call_context.h"
+#include "csi_proxy/call_context.h"
 #include "server/shim/runtime.h"
 
 namespace csi_proxy::shim {

@@ -16,7 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "server/base/call_context.h"
+#include "csi_proxy/call_context.h"
 #include "server/shim/runtime.h"
 
 namespace csi_proxy::transport {

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/synchronization/notification.h"
-#include "server/base/call_context.h"
+#include "csi_proxy/call_context.h"
 
 namespace csi_proxy::node_double {
 

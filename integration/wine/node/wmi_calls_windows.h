@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "integration/wine/node/com_calls_windows.h"
 #include "integration/wine/node/wmi_object_windows.h"
-#include "server/base/call_context.h"
+#include "csi_proxy/call_context.h"
 #include "server/host/windows/cim/session.h"
 
 namespace csi_proxy::node_double {

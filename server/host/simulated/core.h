@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/base/call_context.h"
+#include "csi_proxy/call_context.h"
 #include "server/host/simulated/state.h"
 
 namespace csi_proxy::host::simulated {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "server/base/call_context.h"
+#include "csi_proxy/call_context.h"
 #include "server/host/windows/os.h"
 
 namespace csi_proxy::host::windows {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/base/call_context.h"
+#include "csi_proxy/call_context.h"
 #include "server/base/volume_id.h"
 #include "server/base/windows_path.h"
 #include "server/host/windows/os.h"

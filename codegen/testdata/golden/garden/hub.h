@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/base/audit.h"
-#include "server/base/call_context.h"
+#include "csi_proxy/call_context.h"
 
 namespace csi_proxy::garden {
 

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "server/base/call_context.h"
+#include "csi_proxy/call_context.h"
 #include "server/host/simulated/core.h"
 
 namespace csi_proxy::host::simulated {

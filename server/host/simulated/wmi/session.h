@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/base/call_context.h"
+#include "csi_proxy/call_context.h"
 #include "server/host/simulated/core.h"
 #include "server/host/simulated/wmi/wql.h"
 #include "server/host/windows/cim/session.h"

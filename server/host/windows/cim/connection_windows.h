@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
-#include "server/base/call_context.h"
+#include "csi_proxy/call_context.h"
 #include "server/host/windows/cim/com_windows.h"
 #include "server/host/windows/cim/session.h"
 

@@ -3,7 +3,7 @@
 
 #include "garden/v1/api.pb.h"
 #include "absl/status/status.h"
-#include "server/base/call_context.h"
+#include "csi_proxy/call_context.h"
 
 namespace csi_proxy::garden::v1 {
 

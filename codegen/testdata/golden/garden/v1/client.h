@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "client/call_options.h"
-#include "client/client_options.h"
+#include "csi_proxy/call_options.h"
+#include "csi_proxy/client_options.h"
 #include "csi_proxy/garden/v1/api.h"
 
 namespace csi_proxy::garden::v1 {
