@@ -1,0 +1,249 @@
+"""What the schemas cannot say. Each rule yields complaints."""
+
+import json
+import re
+
+import manifests
+
+PIPE = "\\\\.\\pipe\\"
+SANDBOX = "%CONTAINER_SANDBOX_MOUNT_POINT%\\"
+
+
+def windows_nodes(all_):
+    for pod in all_.pods():
+        spec = pod.resource["spec"]
+        if pod.spec.get("nodeSelector", {}).get("kubernetes.io/os") != "windows" or pod.spec.get(
+            "os"
+        ) != {"name": "windows"}:
+            yield f"{pod.where}: not for Windows nodes alone"
+        if pod.spec.get("priorityClassName") != "system-node-critical":
+            yield f"{pod.where}: a node without it has no storage, yet it may be evicted"
+        if {"operator": "Exists"} not in pod.spec.get("tolerations", []):
+            yield f"{pod.where}: does not run on a tainted node, which keeps its volumes"
+        if spec.get("updateStrategy", {}).get("type") != "RollingUpdate":
+            yield f"{pod.where}: how it is updated is not said"
+        if spec["selector"]["matchLabels"].items() - pod.template["metadata"]["labels"].items():
+            yield f"{pod.where}: its selector does not select its pods"
+
+
+def accounts(all_):
+    for pod in all_.pods():
+        if (pod.namespace, pod.spec.get("serviceAccountName")) not in all_.names("ServiceAccount"):
+            yield f"{pod.where}: there is no such service account"
+        if pod.spec.get("automountServiceAccountToken") is not False:
+            yield f"{pod.where}: gets a token that it has no use for"
+    for file, account in all_.resources("ServiceAccount"):
+        if account.get("automountServiceAccountToken") is not False:
+            yield f"{file}: {account['metadata']['name']} hands out tokens"
+
+
+def _bytes(quantity):
+    number, unit = re.fullmatch(r"(\d+)(Mi|Gi)", quantity).groups()
+    return int(number) << {"Mi": 20, "Gi": 30}[unit]
+
+
+def containers(all_):
+    for pod in all_.pods():
+        for container in pod.containers:
+            where = f"{pod.where}: {container['name']}"
+            _, _, tag = container["image"].rpartition("/")[2].partition(":")
+            if tag in ("", "latest"):
+                yield f"{where}: no release of its image is named"
+            resources = container.get("resources", {})
+            requests, limits = resources.get("requests", {}), resources.get("limits", {})
+            if not {"cpu", "memory"} <= requests.keys() or "memory" not in limits:
+                yield f"{where}: its resources are not bounded"
+            elif _bytes(requests["memory"]) > _bytes(limits["memory"]):
+                yield f"{where}: asks for more memory than it may have"
+
+
+def host_process(all_):
+    for pod in all_.pods():
+        if not pod.host_process:
+            if pod.spec.get("hostNetwork"):
+                yield f"{pod.where}: the node's network is for HostProcess pods"
+            continue
+        if pod.spec.get("hostNetwork") is not True:
+            yield f"{pod.where}: a HostProcess pod has the node's network"
+        if not pod.windows.get("runAsUserName"):
+            yield f"{pod.where}: a HostProcess pod runs as a named account"
+        # hcsshim refuses pipes, and a directory of the node mounted over itself hides what is
+        # mounted below it later (KEP-1981: "this is not recommended").
+        if pod.host_paths():
+            yield f"{pod.where}: a HostProcess pod reaches the node's paths as they are, without mounts"
+        for container in pod.containers:
+            if "windowsOptions" in container.get("securityContext", {}):
+                yield f"{pod.where}: {container['name']}: all containers of a HostProcess pod are alike"
+
+
+def volumes(all_):
+    for pod in all_.pods():
+        names = [volume["name"] for volume in pod.volumes]
+        mounted = set()
+        for container in pod.containers:
+            mounts = container.get("volumeMounts", [])
+            mounted |= {mount["name"] for mount in mounts}
+            paths = [mount["mountPath"].lower() for mount in mounts]
+            if len(paths) != len(set(paths)):
+                yield f"{pod.where}: {container['name']}: two mounts at one path"
+        if len(names) != len(set(names)):
+            yield f"{pod.where}: two volumes of one name"
+        if mounted != set(names):
+            yield f"{pod.where}: volumes and mounts differ: {', '.join(mounted ^ set(names))}"
+        for volume in pod.volumes:
+            config = volume.get("configMap", {}).get("name")
+            if config and (pod.namespace, config) not in all_.names("ConfigMap"):
+                yield f"{pod.where}: there is no ConfigMap {config}"
+
+
+def _proxy_arguments(all_):
+    """Container and arguments, wherever the service runs."""
+    for pod in all_.pods():
+        for container in pod.containers:
+            if container.get("command", [""])[0].endswith(r"\csi-proxy.exe"):
+                yield pod.where, container.get("args", [])
+
+
+def _groups(arguments):
+    given = [a.partition("=")[2] for a in arguments if a.startswith("--api-groups=")]
+    return (
+        set(given[0].split(","))
+        if given
+        else {pipe.split("-")[2] for pipe in manifests.served_pipes()}
+    )
+
+
+def pipes(all_):
+    offered = [_groups(arguments) for _, arguments in _proxy_arguments(all_)]
+    for pod in all_.pods():
+        paths = {
+            v["name"]: v["hostPath"]
+            for v in pod.volumes
+            if v.get("hostPath", {}).get("path", "").startswith(PIPE)
+        }
+        for host_path in paths.values():
+            path = host_path["path"]
+            if path not in manifests.served_pipes():
+                yield f"{pod.where}: csi-proxy serves no {path}"
+            elif not all(path.split("-")[2] in groups for groups in offered):
+                yield f"{pod.where}: the DaemonSet of csi-proxy does not serve {path}"
+            if host_path.get("type") != "":
+                yield f"{pod.where}: {path} is given a type, and the kubelet would look for a file"
+        for container in pod.containers:
+            for mount in container.get("volumeMounts", []):
+                if mount["name"] in paths and mount["mountPath"] != paths[mount["name"]]["path"]:
+                    yield f"{pod.where}: {mount['mountPath']} is not where clients look for the pipe"
+        if paths and pod.windows.get("runAsUserName") != "ContainerAdministrator":
+            yield f"{pod.where}: the pipes are open to administrators alone"
+
+
+def programs(all_):
+    for where, arguments in _proxy_arguments(all_):
+        if problem := manifests.takes(all_.proxy, arguments):
+            yield f"{where}: {problem}"
+        served = {pipe.split("-")[2] for pipe in manifests.served_pipes()}
+        for group in _groups(arguments) - served:
+            yield f"{where}: there is no API group {group}"
+
+
+def environment(all_):
+    known = set(re.findall(r"\bCSI_PROXY_[A-Z_]+", manifests.client_options()))
+    for pod in all_.pods():
+        for container in pod.containers:
+            for variable in container.get("env", []):
+                name, value = variable["name"], variable.get("value")
+                if name.startswith("CSI_PROXY_") and name not in known:
+                    yield f"{pod.where}: clients know no {name}"
+                if name == "CSI_PROXY_MODE" and value not in (
+                    ("embedded", "auto") if pod.host_process else ("remote",)
+                ):
+                    yield f"{pod.where}: {value} is no mode for this pod"
+
+
+def probes(all_):
+    for pod in all_.pods():
+        listens = {
+            a.partition("=")[2]
+            for c in pod.containers
+            for a in c.get("args", [])
+            if a.startswith("--http-endpoint=")
+        }
+        for container in pod.containers:
+            probe = container.get("livenessProbe", {}).get("httpGet")
+            if not probe:
+                continue
+            ports = {port["name"]: port["containerPort"] for port in container.get("ports", [])}
+            port = ports.get(probe["port"], probe["port"])
+            if f"{probe.get('host', '')}:{port}" not in listens:
+                yield f"{pod.where}: {container['name']}: nobody answers its probe"
+            if pod.spec.get("hostNetwork") and probe.get("host") != "127.0.0.1":
+                yield f"{pod.where}: {container['name']}: its probe is open to the node's network"
+
+
+def namespaces(all_):
+    levels = {
+        r["metadata"]["name"]: r["metadata"]
+        .get("labels", {})
+        .get("pod-security.kubernetes.io/enforce")
+        for _, r in all_.resources("Namespace")
+    }
+    for file, documents in all_.files.items():
+        for resource in documents:
+            namespace = resource["metadata"].get("namespace")
+            if namespace is None and resource["kind"] not in ("Namespace", "CSIDriver"):
+                yield f"{file}: {resource['kind']} names no namespace"
+            elif namespace not in (None, *levels):
+                yield f"{file}: there is no namespace {namespace}"
+    for pod in all_.pods():
+        # What the level baseline forbids (kubernetes.io/docs/concepts/security/pod-security-standards).
+        needs = pod.host_process or pod.spec.get("hostNetwork") or pod.host_paths()
+        if needs and levels.get(pod.namespace) != "privileged":
+            yield f"{pod.where}: pod security admission of {pod.namespace} refuses it"
+
+
+def driver(all_):
+    drivers = {r["metadata"]["name"] for _, r in all_.resources("CSIDriver")}
+    for pod in all_.pods():
+        for name in re.findall(r"plugins\\\\([^\\\"]+)", json.dumps(pod.spec)):
+            if name not in drivers:
+                yield f"{pod.where}: there is no CSIDriver {name}"
+
+
+def one_driver_three_ways(all_):
+    """Applying one over another is a rolling update, there and back."""
+    legacy, embedded, older = (
+        all_.pod(f"{name}.yaml")
+        for name in ("legacy-driver", "embedded-driver", "embedded-driver-containerd-1.6")
+    )
+    for pod in (embedded, older):
+        if (
+            pod.resource["metadata"] != legacy.resource["metadata"]
+            or pod.resource["spec"]["selector"] != legacy.resource["spec"]["selector"]
+        ):
+            yield f"{pod.where}: would run beside legacy-driver.yaml, not in its place"
+    moved = json.loads(json.dumps(older.resource))
+    for container in moved["spec"]["template"]["spec"]["containers"]:
+        container["command"] = [word.replace(SANDBOX, "C:\\hpc\\") for word in container["command"]]
+        container["args"] = [word.replace(SANDBOX, "C:\\") for word in container["args"]]
+    if moved != embedded.resource:
+        yield f"{older.where}: differs from {embedded.where} in more than paths"
+
+
+RULES = [
+    windows_nodes,
+    accounts,
+    containers,
+    host_process,
+    volumes,
+    pipes,
+    programs,
+    environment,
+    probes,
+    namespaces,
+    driver,
+    one_driver_three_ways,
+]
+
+
+def complaints(all_):
+    return [complaint for rule in RULES for complaint in rule(all_)]
