@@ -1,5 +1,3 @@
-#include "client/remote_call.h"
-
 #include <grpcpp/client_context.h>
 #include <grpcpp/impl/codegen/client_unary_call.h>
 #include <grpcpp/impl/codegen/proto_utils.h>
@@ -10,6 +8,7 @@
 
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "client/remote_channel.h"
 
 namespace csi_proxy::client {
 namespace {
@@ -45,9 +44,9 @@ grpc::Status CallCancellable(grpc::ChannelInterface* channel,
 
 }  // namespace
 
-absl::Status CallUnary(RemoteChannel& channel, const char* method, const CallContext& context,
-                       const Message& request, Message* response) {
-  const absl::StatusOr<std::shared_ptr<grpc::Channel>> connected = channel.Connected(context);
+absl::Status RemoteChannel::Call(const char* method, const CallContext& context,
+                                 const Message& request, Message* response) {
+  const absl::StatusOr<std::shared_ptr<grpc::Channel>> connected = Connected(context);
   if (!connected.ok()) return connected.status();
   const grpc::internal::RpcMethod rpc_method(method, grpc::internal::RpcMethod::NORMAL_RPC,
                                              *connected);
@@ -55,12 +54,17 @@ absl::Status CallUnary(RemoteChannel& channel, const char* method, const CallCon
   if (context.deadline() != absl::InfiniteFuture()) {
     rpc.set_deadline(absl::ToChronoTime(context.deadline()));
   }
-  if (context.cancellable()) {
-    return FromGrpc(
-        CallCancellable(connected->get(), rpc_method, &rpc, context, request, response));
+  const grpc::Status status =
+      context.cancellable()
+          ? CallCancellable(connected->get(), rpc_method, &rpc, context, request, response)
+          : grpc::internal::BlockingUnaryCall<Message, Message, Message, Message>(
+                connected->get(), rpc_method, &rpc, request, response);
+  // Both ends notice that the time has run out, or that the caller went away; whichever comes
+  // first, the caller reads one text, in every mode.
+  if (status.error_code() == grpc::DEADLINE_EXCEEDED || status.error_code() == grpc::CANCELLED) {
+    if (absl::Status over = context.Check(); !over.ok()) return over;
   }
-  return FromGrpc(grpc::internal::BlockingUnaryCall<Message, Message, Message, Message>(
-      connected->get(), rpc_method, &rpc, request, response));
+  return FromGrpc(status);
 }
 
 }  // namespace csi_proxy::client

@@ -1,7 +1,6 @@
-#include "client/remote_call.h"
-
 #include <thread>
 
+#include "client/remote_channel.h"
 #include "client/testing_posix.h"
 #include "gtest/gtest.h"
 
@@ -22,7 +21,7 @@ class RemoteCallTest : public testing::TestWithParam<bool> {
     ::v1alpha1::GetServiceRequest request;
     request.set_name(name);
     const CallOptions options = {.timeout = timeout, .cancelled = GetParam() ? &gone_ : nullptr};
-    return CallUnary(*channel_, method, MakeCallContext({}, options), request, &response_);
+    return channel_->Call(method, MakeCallContext({}, options), request, &response_);
   }
 
   TemporaryDirectory directory_;

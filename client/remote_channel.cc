@@ -1,11 +1,11 @@
 #include "client/remote_channel.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "client/pipe_path.h"
 #include "client/remote_connection.h"
 
 namespace csi_proxy::client {
@@ -20,28 +20,12 @@ absl::Status NoPipe(const std::string& path) {
                                              "version?"));
 }
 
-absl::StatusOr<Mode> ModeOf(const ClientOptions& options) {
-  const char* const pinned = std::getenv("CSI_PROXY_MODE");
-  if (options.mode != Mode::kAuto || pinned == nullptr || *pinned == '\0') return options.mode;
-  const absl::string_view mode = pinned;
-  if (mode == "auto") return Mode::kAuto;
-  if (mode == "remote") return Mode::kRemote;
-  if (mode == "embedded") return Mode::kEmbedded;
-  return absl::InvalidArgumentError(
-      absl::StrCat("CSI_PROXY_MODE: \"", mode, "\" is none of auto, remote, embedded"));
-}
-
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<RemoteChannel>> RemoteChannel::Open(const ClientOptions& options,
                                                                    absl::string_view group,
                                                                    absl::string_view version) {
-  const absl::StatusOr<Mode> mode = ModeOf(options);
-  if (!mode.ok()) return mode.status();
-  if (*mode == Mode::kEmbedded) {
-    return absl::UnimplementedError("mode: this release has no embedded mode");
-  }
-  return OpenPath(options, PipePath(options, absl::StrCat("csi-proxy-", group, "-", version)));
+  return OpenPath(options, PipePath(options, group, version));
 }
 
 absl::StatusOr<std::shared_ptr<RemoteChannel>> RemoteChannel::OpenPath(const ClientOptions& options,

@@ -9,17 +9,17 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "csi_proxy/client_options.h"
+#include "client/channel.h"
 #include "csi_proxy/call_context.h"
+#include "csi_proxy/client_options.h"
 
 namespace csi_proxy::client {
 
 // Thread-safe.
-class RemoteChannel {
+class RemoteChannel final : public Channel {
  public:
   // For the pipe of one group and version. UNAVAILABLE, naming it, when there is no such pipe, so
-  // that callers can fall back to an older version; INVALID_ARGUMENT for a bad CSI_PROXY_MODE;
-  // UNIMPLEMENTED for embedded mode.
+  // that callers can fall back to an older version.
   static absl::StatusOr<std::shared_ptr<RemoteChannel>> Open(const ClientOptions& options,
                                                              absl::string_view group,
                                                              absl::string_view version);
@@ -32,7 +32,11 @@ class RemoteChannel {
   // timeout, and no longer than the call; then UNAVAILABLE.
   absl::StatusOr<std::shared_ptr<grpc::Channel>> Connected(const CallContext& context);
 
-  ~RemoteChannel();
+  absl::Status Call(const char* method, const CallContext& context,
+                    const google::protobuf::Message& request,
+                    google::protobuf::Message* response) override;
+
+  ~RemoteChannel() override;
 
   const std::string& path() const { return path_; }
 
@@ -46,12 +50,5 @@ class RemoteChannel {
   const absl::Duration connect_timeout_;
   const std::unique_ptr<Connection> connection_;
 };
-
-// Where the pipe called `name` is: `<socket directory>/<name>.sock`, or `\\.\\pipe\\<name>` on
-// Windows.
-std::string PipePath(const ClientOptions& options, absl::string_view name);
-
-// Whether the pipe is there. Does not connect.
-bool PipeIsThere(const std::string& path);
 
 }  // namespace csi_proxy::client

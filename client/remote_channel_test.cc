@@ -1,3 +1,4 @@
+
 #include "client/remote_channel.h"
 
 #include <sys/socket.h>
@@ -9,7 +10,7 @@
 #include <thread>
 
 #include "absl/strings/match.h"
-#include "client/remote_call.h"
+#include "client/pipe_path.h"
 #include "client/testing_posix.h"
 #include "gtest/gtest.h"
 
@@ -25,8 +26,8 @@ absl::Status Ask(RemoteChannel& channel, const std::string& name = "a",
   ::v1alpha1::GetServiceRequest request;
   request.set_name(name);
   ::v1alpha1::GetServiceResponse response;
-  return CallUnary(channel, "/v1alpha1.System/GetService", MakeCallContext({}, options), request,
-                   &response);
+  return channel.Call("/v1alpha1.System/GetService", MakeCallContext({}, options), request,
+                      &response);
 }
 
 // A socket that a service which died has left behind.

@@ -3,7 +3,6 @@
 #include <grpcpp/support/channel_arguments.h>
 #include <sys/stat.h>
 
-#include <cstdlib>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -13,8 +12,6 @@
 
 namespace csi_proxy::client {
 namespace {
-
-constexpr char kDefaultSocketDir[] = "/run/csi-proxy";
 
 // Tells one life of a socket from the next.
 struct PipeIdentity {
@@ -45,17 +42,6 @@ std::shared_ptr<grpc::Channel> NewChannel(const std::string& path) {
 }
 
 }  // namespace
-
-std::string PipePath(const ClientOptions& options, absl::string_view name) {
-  std::string directory = options.socket_dir;
-  if (directory.empty()) {
-    const char* const set = std::getenv("CSI_PROXY_SOCKET_DIR");
-    directory = set != nullptr && *set != '\0' ? set : kDefaultSocketDir;
-  }
-  return absl::StrCat(directory, "/", name, ".sock");
-}
-
-bool PipeIsThere(const std::string& path) { return LookAt(path).has_value(); }
 
 struct RemoteChannel::Connection::State {
   std::mutex mutex;

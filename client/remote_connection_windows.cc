@@ -9,10 +9,6 @@
 
 namespace csi_proxy::client {
 
-std::string PipePath(const ClientOptions&, absl::string_view name) { return pipe::Path(name); }
-
-bool PipeIsThere(const std::string& path) { return pipe::Exists(path); }
-
 struct RemoteChannel::Connection::State {
   std::mutex mutex;
   std::shared_ptr<grpc::Channel> channel;

@@ -92,8 +92,11 @@ void WriteAll(const Group& group, pb::compiler::GeneratorContext* context) {
   Writer writer(context, group);
   writer.Write("hub.h", PrintHubHeader, group);
   writer.Write("hub.cc", PrintHubSource, group);
+  writer.Write("audited.h", PrintAuditedHeader, group);
   writer.Write("grpc_services.h", PrintGrpcServicesHeader, group);
   writer.Write("grpc_services.cc", PrintGrpcServicesSource, group);
+  writer.Write("embedded_versions.h", PrintEmbeddedVersionsHeader, group);
+  writer.Write("embedded_versions.cc", PrintEmbeddedVersionsSource, group);
   using PrintVersion = void (*)(const Group&, const Version&, pb::io::Printer&);
   static constexpr std::pair<const char*, PrintVersion> kPerVersion[] = {
       {"api.h", PrintApiHeader},
@@ -101,12 +104,15 @@ void WriteAll(const Group& group, pb::compiler::GeneratorContext* context) {
       {"convert.cc", PrintConvertSource},
       {"shim.h", PrintShimHeader},
       {"shim.cc", PrintShimSource},
+      {"methods.h", PrintMethodsHeader},
       {"grpc_service.h", PrintGrpcServiceHeader},
       {"grpc_service.cc", PrintGrpcServiceSource},
       {"client.h", PrintClientHeader},
       {"client.cc", PrintClientSource},
       {"remote.h", PrintRemoteHeader},
       {"remote.cc", PrintRemoteSource},
+      {"embedded.h", PrintEmbeddedHeader},
+      {"embedded.cc", PrintEmbeddedSource},
       {"by_name.h", PrintByNameHeader},
       {"by_name.cc", PrintByNameSource},
       {"round_trip.h", PrintRoundTripHeader},

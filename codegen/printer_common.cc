@@ -55,4 +55,25 @@ void PrintCommentText(const pb::SourceLocation& location, pb::io::Printer& print
   }
 }
 
+void ForEachMethod(const Version& version, const Vars& vars, const char* text,
+                   pb::io::Printer& printer) {
+  for (const MethodPair& pair : version.methods) {
+    Vars all = vars;
+    all["method"] = pair.version->name();
+    all["request"] = pair.version->input_type()->name();
+    all["response"] = pair.version->output_type()->name();
+    all["hub_method"] = pair.hub->name();
+    all["hub_request"] = pair.hub->input_type()->name();
+    printer.Print(all, text);
+  }
+}
+
+void OpenNamespace(const Vars& vars, pb::io::Printer& printer) {
+  printer.Print(vars, "namespace csi_proxy::$group$::$version$ {\n\n");
+}
+
+void CloseNamespace(const Vars& vars, pb::io::Printer& printer) {
+  printer.Print(vars, "\n}  // namespace csi_proxy::$group$::$version$\n");
+}
+
 }  // namespace csi_proxy::codegen

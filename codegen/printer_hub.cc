@@ -184,8 +184,7 @@ void PrintHubHeader(const Group& group, pb::io::Printer& printer) {
   printer.Print(vars,
                 "#include <cstdint>\n#include <map>\n#include <memory>\n#include <string>\n"
                 "#include <vector>\n\n"
-                "#include \"absl/status/statusor.h\"\n#include \"server/base/audit.h\"\n"
-                "#include \"server/base/call_context.h\"\n\n"
+                "#include \"absl/status/statusor.h\"\n#include \"csi_proxy/call_context.h\"\n\n"
                 "namespace csi_proxy::$group$ {\n\n");
   for (int i = 0; i < group.hub->enum_type_count(); ++i) {
     PrintEnum(*group.hub->enum_type(i), printer);
@@ -215,9 +214,17 @@ void PrintHubHeader(const Group& group, pb::io::Printer& printer) {
         method.output_type()->name());
   }
   printer.Outdent();
+  printer.Print(vars, "};\n\n}  // namespace csi_proxy::$group$\n");
+}
+
+void PrintAuditedHeader(const Group& group, pb::io::Printer& printer) {
+  const Vars vars = FileVars(group);
+  PrintBanner(vars, true, printer);
   printer.Print(
       vars,
-      "};\n\n"
+      "#include <memory>\n\n#include \"csi_proxy/$group$/hub.h\"\n"
+      "#include \"server/base/audit.h\"\n\n"
+      "namespace csi_proxy::$group$ {\n\n"
       "// `service` with a record of every call that changes the node. Neither is owned.\n"
       "std::unique_ptr<Service> NewAudited(Service* service, AuditLog* log);\n\n"
       "}  // namespace csi_proxy::$group$\n");
@@ -228,6 +235,7 @@ void PrintHubSource(const Group& group, pb::io::Printer& printer) {
   PrintBanner(vars, false, printer);
   printer.Print(vars,
                 "#include \"csi_proxy/$group$/hub.h\"\n\n"
+                "#include \"csi_proxy/$group$/audited.h\"\n"
                 "#include \"absl/strings/str_cat.h\"\n#include \"absl/time/clock.h\"\n"
                 "#include \"codegen/runtime/convert_runtime.h\"\n\n"
                 "namespace csi_proxy::$group$ {\n\n");

@@ -2,31 +2,6 @@
 #include "codegen/printers.h"
 
 namespace csi_proxy::codegen {
-namespace {
-
-// Runs `text` for each method with $method$, $request$, $response$ and the hub's names.
-void ForEachMethod(const Version& version, const Vars& vars, const char* text,
-                   pb::io::Printer& printer) {
-  for (const MethodPair& pair : version.methods) {
-    Vars all = vars;
-    all["method"] = pair.version->name();
-    all["request"] = pair.version->input_type()->name();
-    all["response"] = pair.version->output_type()->name();
-    all["hub_method"] = pair.hub->name();
-    all["hub_request"] = pair.hub->input_type()->name();
-    printer.Print(all, text);
-  }
-}
-
-void OpenNamespace(const Vars& vars, pb::io::Printer& printer) {
-  printer.Print(vars, "namespace csi_proxy::$group$::$version$ {\n\n");
-}
-
-void CloseNamespace(const Vars& vars, pb::io::Printer& printer) {
-  printer.Print(vars, "\n}  // namespace csi_proxy::$group$::$version$\n");
-}
-
-}  // namespace
 
 void PrintApiHeader(const Group& group, const Version& version, pb::io::Printer& printer) {
   const Vars vars = FileVars(group, version);
@@ -34,7 +9,7 @@ void PrintApiHeader(const Group& group, const Version& version, pb::io::Printer&
   printer.Print(vars,
                 "#include \"$group$/$version$/api.pb.h\"\n"
                 "#include \"absl/status/status.h\"\n"
-                "#include \"server/base/call_context.h\"\n\n");
+                "#include \"csi_proxy/call_context.h\"\n\n");
   OpenNamespace(vars, printer);
   for (int i = 0; i < version.file->enum_type_count(); ++i) {
     printer.Print("using $name$ = ::$package$::$name$;\n", "name",
@@ -107,6 +82,21 @@ void PrintShimSource(const Group& group, const Version& version, pb::io::Printer
   CloseNamespace(vars, printer);
 }
 
+void PrintMethodsHeader(const Group& group, const Version& version, pb::io::Printer& printer) {
+  const Vars vars = FileVars(group, version);
+  PrintBanner(vars, true, printer);
+  printer.Print("#include \"server/shim/method_info.h\"\n\n");
+  printer.Print(vars,
+                "// What the version's rpcs are called.\n"
+                "namespace csi_proxy::$group$::$version$::methods {\n\n");
+  ForEachMethod(version, vars,
+                "inline constexpr shim::MethodInfo k$method${\n"
+                "    \"$group$\", \"$version$\", \"$service$\", \"$method$\",\n"
+                "    \"csi-proxy-$group$-$version$\", \"/$service$/$method$\"};\n",
+                printer);
+  printer.Print(vars, "\n}  // namespace csi_proxy::$group$::$version$::methods\n");
+}
+
 void PrintGrpcServiceHeader(const Group& group, const Version& version, pb::io::Printer& printer) {
   const Vars vars = FileVars(group, version);
   PrintBanner(vars, true, printer);
@@ -128,27 +118,23 @@ void PrintGrpcServiceSource(const Group& group, const Version& version, pb::io::
   printer.Print(vars,
                 "#include \"csi_proxy/$group$/$version$/grpc_service.h\"\n\n#include <utility>\n\n"
                 "#include \"$group$/$version$/api.grpc.pb.h\"\n"
+                "#include \"csi_proxy/$group$/$version$/methods.h\"\n"
                 "#include \"server/shim/unary_call.h\"\n\n");
   OpenNamespace(vars, printer);
-  printer.Print("namespace {\n\n");
+  printer.Print(vars,
+                "namespace {\n\nclass GrpcService final : public "
+                "::$version$::$service_name$::CallbackService {\n"
+                " public:\n"
+                "  GrpcService(std::unique_ptr<Api> api, const shim::Runtime* runtime)\n"
+                "      : api_(std::move(api)), runtime_(runtime) {}\n");
   ForEachMethod(version, vars,
-                "constexpr shim::MethodInfo k$method${\n    \"$group$\", \"$version$\", "
-                "\"$service$\", \"$method$\", \"csi-proxy-$group$-$version$\"};\n",
+                "\n  grpc::ServerUnaryReactor* $method$(grpc::CallbackServerContext* context,\n"
+                "      const $request$* request, $response$* response) override {\n"
+                "    return shim::StartUnaryCall(*runtime_, methods::k$method$, context, *request, "
+                "response,\n"
+                "        [this](const CallContext& c, const $request$& in, $response$* out) {\n"
+                "          return api_->$method$(c, in, out);\n        });\n  }\n",
                 printer);
-  printer.Print(
-      vars,
-      "\nclass GrpcService final : public ::$version$::$service_name$::CallbackService {\n"
-      " public:\n"
-      "  GrpcService(std::unique_ptr<Api> api, const shim::Runtime* runtime)\n"
-      "      : api_(std::move(api)), runtime_(runtime) {}\n");
-  ForEachMethod(
-      version, vars,
-      "\n  grpc::ServerUnaryReactor* $method$(grpc::CallbackServerContext* context,\n"
-      "      const $request$* request, $response$* response) override {\n"
-      "    return shim::StartUnaryCall(*runtime_, k$method$, context, *request, response,\n"
-      "        [this](const CallContext& c, const $request$& in, $response$* out) {\n"
-      "          return api_->$method$(c, in, out);\n        });\n  }\n",
-      printer);
   printer.Print(
       "\n private:\n  const std::unique_ptr<Api> api_;\n  const shim::Runtime* const runtime_;\n"
       "};\n\n}  // namespace\n\n"
@@ -194,103 +180,6 @@ void PrintGrpcServicesSource(const Group& group, pb::io::Printer& printer) {
                   "runtime)});\n");
   }
   printer.Print(vars, "  return services;\n}\n\n}  // namespace csi_proxy::$group$\n");
-}
-
-void PrintClientHeader(const Group& group, const Version& version, pb::io::Printer& printer) {
-  const Vars vars = FileVars(group, version);
-  PrintBanner(vars, true, printer);
-  printer.Print(vars,
-                "#include <memory>\n#include <utility>\n\n"
-                "#include \"absl/status/statusor.h\"\n"
-                "#include \"client/call_options.h\"\n#include \"client/client_options.h\"\n"
-                "#include \"csi_proxy/$group$/$version$/api.h\"\n\n");
-  OpenNamespace(vars, printer);
-  PrintComment(*version.service, printer);
-  printer.Print(vars,
-                "// A client of the $group$ group at $version$. Thread-safe; moved, not copied.\n"
-                "class Client {\n public:\n"
-                "  // Connects as `options` say. UNAVAILABLE when there is no such pipe: an older\n"
-                "  // version may be served.\n"
-                "  static absl::StatusOr<Client> Create(const ClientOptions& options = {});\n\n"
-                "  // Calls `api`. `defaults` hold for calls that do not say otherwise.\n"
-                "  explicit Client(std::unique_ptr<Api> api, CallOptions defaults = {})\n"
-                "      : api_(std::move(api)), defaults_(defaults) {}\n"
-                "  Client(Client&&) = default;\n  Client& operator=(Client&&) = default;\n");
-  printer.Indent();
-  for (const MethodPair& pair : version.methods) {
-    printer.Print("\n");
-    PrintComment(*pair.version, printer);
-    printer.Print(
-        "absl::StatusOr<$response$> $method$(\n"
-        "    const $request$& request, const CallOptions& options = {}) const;\n",
-        "method", pair.version->name(), "request", pair.version->input_type()->name(), "response",
-        pair.version->output_type()->name());
-  }
-  printer.Outdent();
-  printer.Print("\n private:\n  std::unique_ptr<Api> api_;\n  CallOptions defaults_;\n};\n");
-  CloseNamespace(vars, printer);
-}
-
-void PrintClientSource(const Group& group, const Version& version, pb::io::Printer& printer) {
-  const Vars vars = FileVars(group, version);
-  PrintBanner(vars, false, printer);
-  printer.Print(vars, "#include \"csi_proxy/$group$/$version$/client.h\"\n\n");
-  OpenNamespace(vars, printer);
-  ForEachMethod(version, vars,
-                "absl::StatusOr<$response$> Client::$method$(\n"
-                "    const $request$& request, const CallOptions& options) const {\n"
-                "  $response$ response;\n"
-                "  const absl::Status status = api_->$method$(\n"
-                "      client::MakeCallContext(defaults_, options), request, &response);\n"
-                "  if (!status.ok()) return status;\n  return response;\n}\n\n",
-                printer);
-  CloseNamespace(vars, printer);
-}
-
-void PrintRemoteHeader(const Group& group, const Version& version, pb::io::Printer& printer) {
-  const Vars vars = FileVars(group, version);
-  PrintBanner(vars, true, printer);
-  printer.Print(vars,
-                "#include <memory>\n\n#include \"client/remote_channel.h\"\n"
-                "#include \"csi_proxy/$group$/$version$/api.h\"\n\n");
-  OpenNamespace(vars, printer);
-  printer.Print(
-      vars,
-      "// The version as the service behind `channel` serves it.\n"
-      "std::unique_ptr<Api> NewRemote(std::shared_ptr<client::RemoteChannel> channel);\n");
-  CloseNamespace(vars, printer);
-}
-
-void PrintRemoteSource(const Group& group, const Version& version, pb::io::Printer& printer) {
-  const Vars vars = FileVars(group, version);
-  PrintBanner(vars, false, printer);
-  printer.Print(vars,
-                "#include \"csi_proxy/$group$/$version$/remote.h\"\n\n#include <utility>\n\n"
-                "#include \"client/remote_call.h\"\n"
-                "#include \"csi_proxy/$group$/$version$/client.h\"\n\n");
-  OpenNamespace(vars, printer);
-  printer.Print(
-      "namespace {\n\nclass Remote final : public Api {\n public:\n"
-      "  explicit Remote(std::shared_ptr<client::RemoteChannel> channel)\n"
-      "      : channel_(std::move(channel)) {}\n");
-  ForEachMethod(
-      version, vars,
-      "\n  absl::Status $method$(const CallContext& context, const $request$& request,\n"
-      "      $response$* response) override {\n"
-      "    return client::CallUnary(*channel_, \"/$service$/$method$\", context, request, "
-      "response);\n  }\n",
-      printer);
-  printer.Print(
-      vars,
-      "\n private:\n  const std::shared_ptr<client::RemoteChannel> channel_;\n};\n\n"
-      "}  // namespace\n\n"
-      "std::unique_ptr<Api> NewRemote(std::shared_ptr<client::RemoteChannel> channel) {\n"
-      "  return std::make_unique<Remote>(std::move(channel));\n}\n\n"
-      "absl::StatusOr<Client> Client::Create(const ClientOptions& options) {\n"
-      "  auto channel = client::RemoteChannel::Open(options, \"$group$\", \"$version$\");\n"
-      "  if (!channel.ok()) return channel.status();\n"
-      "  return Client(NewRemote(*std::move(channel)), options.call);\n}\n");
-  CloseNamespace(vars, printer);
 }
 
 }  // namespace csi_proxy::codegen

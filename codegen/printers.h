@@ -7,9 +7,10 @@
 
 namespace csi_proxy::codegen {
 
-// csi_proxy/<group>/hub.{h,cc}: structs and the abstract service.
+// csi_proxy/<group>/hub.{h,cc}: structs and the abstract service; audited.h.
 void PrintHubHeader(const Group& group, pb::io::Printer& printer);
 void PrintHubSource(const Group& group, pb::io::Printer& printer);
+void PrintAuditedHeader(const Group& group, pb::io::Printer& printer);
 
 // csi_proxy/<group>/<version>/api.h: the version's messages by name, and its interface.
 void PrintApiHeader(const Group& group, const Version& version, pb::io::Printer& printer);
@@ -21,6 +22,9 @@ void PrintConvertSource(const Group& group, const Version& version, pb::io::Prin
 // csi_proxy/<group>/<version>/shim.{h,cc}: the interface over the hub's service.
 void PrintShimHeader(const Group& group, const Version& version, pb::io::Printer& printer);
 void PrintShimSource(const Group& group, const Version& version, pb::io::Printer& printer);
+
+// csi_proxy/<group>/<version>/methods.h: what the rpcs are called.
+void PrintMethodsHeader(const Group& group, const Version& version, pb::io::Printer& printer);
 
 // csi_proxy/<group>/<version>/grpc_service.{h,cc}: the interface as a gRPC service.
 void PrintGrpcServiceHeader(const Group& group, const Version& version, pb::io::Printer& printer);
@@ -43,6 +47,13 @@ void PrintClientSource(const Group& group, const Version& version, pb::io::Print
 void PrintRemoteHeader(const Group& group, const Version& version, pb::io::Printer& printer);
 void PrintRemoteSource(const Group& group, const Version& version, pb::io::Printer& printer);
 
+// csi_proxy/<group>/<version>/embedded.{h,cc}: the interface in this process; and
+// csi_proxy/<group>/embedded_versions.{h,cc}: all versions of the group.
+void PrintEmbeddedHeader(const Group& group, const Version& version, pb::io::Printer& printer);
+void PrintEmbeddedSource(const Group& group, const Version& version, pb::io::Printer& printer);
+void PrintEmbeddedVersionsHeader(const Group& group, pb::io::Printer& printer);
+void PrintEmbeddedVersionsSource(const Group& group, pb::io::Printer& printer);
+
 // Shared by the printers.
 using Vars = std::map<std::string, std::string>;
 
@@ -55,6 +66,12 @@ Vars FileVars(const Group& group);
 Vars FileVars(const Group& group, const Version& version);
 // `generated from ..., do not edit` and, in a header, the include guard.
 void PrintBanner(const Vars& vars, bool is_header, pb::io::Printer& printer);
+// Runs `text` for each method with $method$, $request$, $response$ and the hub's names.
+void ForEachMethod(const Version& version, const Vars& vars, const char* text,
+                   pb::io::Printer& printer);
+// Of the version.
+void OpenNamespace(const Vars& vars, pb::io::Printer& printer);
+void CloseNamespace(const Vars& vars, pb::io::Printer& printer);
 // The comment above a descriptor, as `//` lines.
 template <typename Descriptor>
 void PrintComment(const Descriptor& descriptor, pb::io::Printer& printer);

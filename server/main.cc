@@ -53,11 +53,19 @@ absl::StatusOr<std::unique_ptr<host::Host>> OpenSimulatedNode(const Options& opt
   return std::unique_ptr<host::Host>(*std::move(node));
 }
 
+absl::StatusOr<std::unique_ptr<host::Host>> OpenMachine() {
+  auto node =
+      OpenWindowsNode([](absl::string_view line) { spdlog::warn("{}", std::string(line)); });
+  if (node.ok()) return node;
+  return absl::Status(node.status().code(),
+                      absl::StrCat("--host=windows: ", node.status().message()));
+}
+
 // Starts, serves until told to stop, stops.
 absl::Status Serve(const Options& options, Supervisor& supervisor) {
   std::vector<ExtraService> extra;
   const absl::StatusOr<std::unique_ptr<host::Host>> node =
-      options.host == HostKind::kSimulated ? OpenSimulatedNode(options, extra) : OpenWindowsNode();
+      options.host == HostKind::kSimulated ? OpenSimulatedNode(options, extra) : OpenMachine();
   if (!node.ok()) return node.status();
   std::unique_ptr<ProcessLocks> processes;
   if (options.host == HostKind::kWindows) {

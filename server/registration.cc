@@ -10,12 +10,6 @@
 #include "csi_proxy/smb/grpc_services.h"
 #include "csi_proxy/system/grpc_services.h"
 #include "csi_proxy/volume/grpc_services.h"
-#include "server/groups/disk/disk_service.h"
-#include "server/groups/filesystem/filesystem_service.h"
-#include "server/groups/iscsi/iscsi_service.h"
-#include "server/groups/smb/smb_service.h"
-#include "server/groups/system/system_service.h"
-#include "server/groups/volume/volume_service.h"
 
 namespace csi_proxy {
 
@@ -35,36 +29,20 @@ struct Registry::Group {
   std::function<std::vector<shim::VersionedService>()> new_services;
 };
 
-namespace {
-
-// Binds a handler, and its audit, to the generated services over it; both live in the function.
-template <typename Service, typename NewServices>
-std::function<std::vector<shim::VersionedService>()> Bind(std::unique_ptr<Service> handler,
-                                                          std::unique_ptr<Service> audited,
-                                                          NewServices new_services,
-                                                          shim::Runtime* runtime) {
-  return [handler = std::shared_ptr<Service>(std::move(handler)),
-          audited = std::shared_ptr<Service>(std::move(audited)), new_services,
-          runtime] { return new_services(audited.get(), runtime); };
-}
-
-}  // namespace
-
-Registry::Registry(const Settings& settings, const groups::Deps& deps) {
-  const auto add = [&](const char* name, auto handler, auto new_services) {
+Registry::Registry(const Settings& settings, const groups::Deps& deps)
+    : services_(deps, settings.audit) {
+  const auto add = [&](const char* name, const auto& audited, auto new_services) {
     auto group = std::make_unique<Group>(name, settings);
-    // Found by the handler's type, in its group's namespace.
-    auto audited = NewAudited(handler.get(), settings.audit);
-    group->new_services =
-        Bind(std::move(handler), std::move(audited), new_services, &group->runtime);
+    group->new_services = [service = audited.service.get(), runtime = &group->runtime,
+                           new_services] { return new_services(service, runtime); };
     groups_.push_back(std::move(group));
   };
-  add("disk", disk::NewDiskService(deps), disk::NewGrpcServices);
-  add("filesystem", filesystem::NewFilesystemService(deps), filesystem::NewGrpcServices);
-  add("iscsi", iscsi::NewIscsiService(deps), iscsi::NewGrpcServices);
-  add("smb", smb::NewSmbService(deps), smb::NewGrpcServices);
-  add("system", system::NewSystemService(deps), system::NewGrpcServices);
-  add("volume", volume::NewVolumeService(deps), volume::NewGrpcServices);
+  add("disk", services_.disk, disk::NewGrpcServices);
+  add("filesystem", services_.filesystem, filesystem::NewGrpcServices);
+  add("iscsi", services_.iscsi, iscsi::NewGrpcServices);
+  add("smb", services_.smb, smb::NewGrpcServices);
+  add("system", services_.system, system::NewGrpcServices);
+  add("volume", services_.volume, volume::NewGrpcServices);
 }
 
 Registry::~Registry() = default;

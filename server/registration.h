@@ -11,6 +11,7 @@
 
 #include "server/base/audit.h"
 #include "server/groups/deps.h"
+#include "server/groups/node_services.h"
 #include "server/shim/runtime.h"
 #include "server/shim/unary_call.h"
 
@@ -47,6 +48,7 @@ class Registry {
 
  private:
   struct Group;
+  groups::NodeServices services_;
   std::vector<std::unique_ptr<Group>> groups_;
 };
 

@@ -1,5 +1,7 @@
 #include "server/server.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -62,16 +64,6 @@ absl::Status Select(const Options& options, std::vector<shim::VersionedService>*
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::shared_ptr<const PathRoots>> ParseRoots(const Options& options) {
-  std::vector<WindowsPath> roots;
-  for (const std::string& text : options.working_dirs) {
-    absl::StatusOr<WindowsPath> path = WindowsPath::Parse("--working-dir", text);
-    if (!path.ok()) return path.status();
-    roots.push_back(*std::move(path));
-  }
-  return std::make_shared<const PathRoots>(std::move(roots));
-}
-
 }  // namespace
 
 class Server::Impl {
@@ -79,7 +71,8 @@ class Server::Impl {
   absl::Status Start(const Options& options, host::Host* host,
                      std::unique_ptr<ProcessLocks> processes, std::vector<ExtraService> extra) {
     locks_.emplace(std::move(processes));
-    absl::StatusOr<std::shared_ptr<const PathRoots>> roots = ParseRoots(options);
+    absl::StatusOr<std::shared_ptr<const PathRoots>> roots =
+        PathRoots::Parse("--working-dir", options.working_dirs);
     if (!roots.ok()) return roots.status();
     listener_ = transport::NewListener(options.place, options.listener);
     std::vector<shim::CallObserver*> observers = {&call_log_};
@@ -89,7 +82,7 @@ class Server::Impl {
       metrics_ = *std::move(metrics);
       observers.push_back(metrics_.get());
     }
-    audit_.emplace(options.log.format);
+    audit_.emplace(spdlog::get(observability::kAuditLogger), options.log.format);
     registry_ = std::make_unique<Registry>(
         Registry::Settings{
             .executor = {.max_threads = options.max_workers, .max_queued = options.max_queued},
@@ -164,7 +157,7 @@ class Server::Impl {
 
  private:
   // Destroyed from the last to the first: pipes before what their calls use.
-  observability::CallLog call_log_;
+  observability::CallLog call_log_{spdlog::get(observability::kCallLogger)};
   std::unique_ptr<observability::Metrics> metrics_;
   std::optional<observability::AuditLines> audit_;
   std::optional<ResourceLocks> locks_;

@@ -2,9 +2,10 @@
 
 namespace csi_proxy {
 
-absl::StatusOr<std::unique_ptr<host::Host>> OpenWindowsNode() {
+absl::StatusOr<std::unique_ptr<host::Host>> OpenWindowsNode(
+    const std::function<void(absl::string_view)>&) {
   return absl::UnimplementedError(
-      "--host=windows: this machine is no Windows node; --host=simulated serves a node in memory");
+      "this machine is no Windows node; a simulated one lives in memory");
 }
 
 }  // namespace csi_proxy

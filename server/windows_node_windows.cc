@@ -1,8 +1,7 @@
-#include <spdlog/spdlog.h>
-
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
 #include "server/host/windows/cim/com_session.h"
@@ -18,14 +17,15 @@ constexpr absl::Duration kPatience = absl::Seconds(10);
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<host::Host>> OpenWindowsNode() {
+absl::StatusOr<std::unique_ptr<host::Host>> OpenWindowsNode(
+    const std::function<void(absl::string_view)>& warn) {
   std::unique_ptr<cim::Session> wmi = cim::NewComSession();
   // A cheap question, so that who starts the service learns at once when WMI does not answer. What
   // needs it fails as long as it does not, the rest works, and a later call finds it.
   const auto answer = wmi->Query(CallContext().WithTimeout(kPatience), cim::Namespace::kCimV2,
                                  cim::Query("Win32_BIOS"));
   if (!answer.ok()) {
-    spdlog::warn("WMI does not answer yet: {}", std::string(answer.status().message()));
+    warn(absl::StrCat("WMI does not answer yet: ", answer.status().message()));
   }
   return host::windows::NewWindowsHost(std::move(wmi), host::windows::NewOs());
 }

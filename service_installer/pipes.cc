@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/remote_call.h"
 #include "client/remote_channel.h"
 #include "service_installer/released.h"
 
@@ -25,8 +24,9 @@ bool Answers(const ReleasedVersion& version) {
   // The health service's messages have no field that is needed here: the request's absent service
   // name means the server as a whole.
   google::protobuf::Empty request, response;
-  return client::CallUnary(**channel, "/grpc.health.v1.Health/Check",
-                           client::MakeCallContext({.timeout = kTimeout}, {}), request, &response)
+  return (*channel)
+      ->Call("/grpc.health.v1.Health/Check", client::MakeCallContext({.timeout = kTimeout}, {}),
+             request, &response)
       .ok();
 }
 

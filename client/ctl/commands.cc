@@ -8,7 +8,7 @@
 #include "client/ctl/output.h"
 #include "client/ctl/request.h"
 #include "client/ctl/selftest/selftest.h"
-#include "client/remote_call.h"
+#include "client/pipe_path.h"
 #include "client/remote_channel.h"
 #include "server/version.h"
 
@@ -102,8 +102,8 @@ int Call(const Catalog& catalog, const CommandLine& line, const Streams& streams
   }
   const std::unique_ptr<pb::Message> response = catalog.New(method->descriptor->output_type());
   const absl::Status status =
-      client::CallUnary(**channel, method->path().c_str(),
-                        client::MakeCallContext(line.client.call, {}), **request, response.get());
+      (*channel)->Call(method->path().c_str(), client::MakeCallContext(line.client.call, {}),
+                       **request, response.get());
   if (!status.ok()) return Complain(status, streams.err);
 
   // A whole node is no table.

@@ -10,7 +10,7 @@
 #include "absl/time/clock.h"
 #include "client/ctl/exit_code.h"
 #include "client/ctl/output.h"
-#include "client/remote_call.h"
+#include "client/pipe_path.h"
 #include "client/remote_channel.h"
 
 namespace csi_proxy::ctl {
@@ -54,7 +54,7 @@ PipeReport Examine(const ClientOptions& options, const std::string& group,
   if (!report.status.ok()) return report;
   const absl::Time connected = absl::Now();
   pb::Empty answer;
-  report.status = client::CallUnary(**channel, kHealthCheck, context, pb::Empty(), &answer);
+  report.status = (*channel)->Call(kHealthCheck, context, pb::Empty(), &answer);
   if (report.status.ok() && !IsServing(answer)) {
     report.status = absl::UnavailableError("it says that it does not serve");
   }

@@ -6,7 +6,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "client/remote_call.h"
 #include "client/remote_channel.h"
 #include "gtest/gtest.h"
 #include "integration/support/bindings.h"
@@ -20,8 +19,7 @@ absl::Status CallOn(const ServerProcess& server, const Binding& pipe, const std:
       client::RemoteChannel::Open(server.client_options(), pipe.group, pipe.version);
   if (!channel.ok()) return channel.status();
   google::protobuf::Empty request, response;
-  return client::CallUnary(**channel, path.c_str(), client::MakeCallContext({}, {}), request,
-                           &response);
+  return (*channel)->Call(path.c_str(), client::MakeCallContext({}, {}), request, &response);
 }
 
 TEST(IsolationTest, APipeServesItsOwnServiceHealthAndNothingElse) {
@@ -51,9 +49,9 @@ TEST(IsolationTest, OpensThePipesThatAreAskedForAlone) {
   for (const auto& entry : std::filesystem::directory_iterator((*server)->directory())) {
     names.insert(entry.path().filename());
   }
-  EXPECT_EQ(names,
-            (std::set<std::string>{"csi-proxy-admin.sock", "csi-proxy.lock", "csi-proxy-disk-v1.sock",
-                                   "csi-proxy-disk-v1beta2.sock", "csi-proxy-volume-v1.sock"}));
+  EXPECT_EQ(names, (std::set<std::string>{"csi-proxy-admin.sock", "csi-proxy.lock",
+                                          "csi-proxy-disk-v1.sock", "csi-proxy-disk-v1beta2.sock",
+                                          "csi-proxy-volume-v1.sock"}));
 }
 
 TEST(IsolationTest, APipeThatIsNotServedIsUnavailableToItsClient) {

@@ -1,6 +1,6 @@
 #include "integration/support/node_admin.h"
 
-#include "client/remote_call.h"
+#include "client/pipe_path.h"
 #include "client/remote_channel.h"
 
 namespace csi_proxy::integration {
@@ -12,8 +12,7 @@ absl::Status CallAdminService(const ClientOptions& options, const std::string& m
       client::RemoteChannel::OpenPath(options, client::PipePath(options, "csi-proxy-admin"));
   if (!channel.ok()) return channel.status();
   const std::string path = "/csi_proxy.simulated.Admin/" + method;
-  return client::CallUnary(**channel, path.c_str(), client::MakeCallContext({}, {}), request,
-                           response);
+  return (*channel)->Call(path.c_str(), client::MakeCallContext({}, {}), request, response);
 }
 
 }  // namespace csi_proxy::integration

@@ -5,7 +5,8 @@
 #   csi_proxy_api_<group>      protobuf messages of all versions
 #   csi_proxy_convert_<group>  conversions and shims between the two (needs csi_proxy_overrides)
 #   csi_proxy_grpc_<group>     gRPC services over the shims
-#   csi_proxy_client_<group>   clients
+#   csi_proxy_embedded_<group> the shims in the process that calls
+#   csi_proxy_client_<group>   clients, for whatever mode is linked beside them
 set(CSI_PROXY_GENERATED ${PROJECT_BINARY_DIR}/generated)
 file(MAKE_DIRECTORY ${CSI_PROXY_GENERATED})
 
@@ -44,8 +45,12 @@ function(csi_proxy_api_group group)
   set(grpc_sources)
   set(convert_sources)
   set(service_sources ${out}/csi_proxy/${group}/grpc_services.cc)
+  set(embedded_sources ${out}/csi_proxy/${group}/embedded_versions.cc)
   set(client_sources)
-  set(headers ${out}/csi_proxy/${group}/hub.h ${out}/csi_proxy/${group}/grpc_services.h)
+  set(headers)
+  foreach(header audited embedded_versions grpc_services hub)
+    list(APPEND headers ${out}/csi_proxy/${group}/${header}.h)
+  endforeach()
   foreach(version ${versions})
     set(dir ${group}/${version})
     list(APPEND version_protos ${dir}/api.proto)
@@ -55,8 +60,9 @@ function(csi_proxy_api_group group)
     set(base ${out}/csi_proxy/${group}/${version})
     list(APPEND convert_sources ${base}/convert.cc ${base}/round_trip.cc ${base}/shim.cc)
     list(APPEND service_sources ${base}/grpc_service.cc)
+    list(APPEND embedded_sources ${base}/embedded.cc)
     list(APPEND client_sources ${base}/by_name.cc ${base}/client.cc ${base}/remote.cc)
-    foreach(header api by_name convert shim grpc_service client remote round_trip)
+    foreach(header api by_name client convert embedded grpc_service methods remote round_trip shim)
       list(APPEND headers ${base}/${header}.h)
     endforeach()
   endforeach()
@@ -70,8 +76,8 @@ function(csi_proxy_api_group group)
     DEPENDS ${proto_files} COMMENT "Messages of the ${group} group" VERBATIM)
   set(conversions ${api}/${group}/conversions.textproto)
   add_custom_command(
-    OUTPUT ${out}/csi_proxy/${group}/hub.cc ${convert_sources} ${service_sources} ${client_sources}
-           ${headers}
+    OUTPUT ${out}/csi_proxy/${group}/hub.cc ${convert_sources} ${service_sources} ${embedded_sources}
+           ${client_sources} ${headers}
     COMMAND protobuf::protoc -I ${api} --plugin=$<TARGET_FILE:protoc-gen-csi-proxy>
             --csi-proxy_out=${out} --csi-proxy_opt=group=${group},conversions=${conversions}
             ${group}/hub.proto ${version_protos}
@@ -93,9 +99,11 @@ function(csi_proxy_api_group group)
                         gRPC::grpc++_unsecure)
   csi_proxy_generated_library(csi_proxy_grpc_${group} SRCS ${service_sources}
     DEPS csi_proxy_convert_${group} csi_proxy_grpc_pb_${group} csi_proxy_shim csi_proxy_overrides)
+  csi_proxy_generated_library(csi_proxy_embedded_${group} SRCS ${embedded_sources}
+    DEPS csi_proxy_convert_${group} csi_proxy_executor csi_proxy_overrides)
   csi_proxy_generated_library(csi_proxy_client_${group} SRCS ${client_sources}
-    DEPS csi_proxy_api_${group} csi_proxy_remote)
-  foreach(kind hub api convert grpc_pb grpc client)
+    DEPS csi_proxy_api_${group} csi_proxy_client_core)
+  foreach(kind hub api convert grpc_pb grpc embedded client)
     add_dependencies(csi_proxy_${kind}_${group} csi_proxy_generate_${group})
   endforeach()
 endfunction()

@@ -30,8 +30,12 @@ absl::Status CallContext::SleepFor(absl::Duration duration) const {
   return Check();
 }
 
+CallContext CallContext::NoLaterThan(absl::Time time) const {
+  return CallContext(std::min(deadline_, time), cancelled_, peer_, pipe_);
+}
+
 CallContext CallContext::WithTimeout(absl::Duration limit) const {
-  return CallContext(std::min(deadline_, absl::Now() + limit), cancelled_, peer_, pipe_);
+  return NoLaterThan(absl::Now() + limit);
 }
 
 }  // namespace csi_proxy

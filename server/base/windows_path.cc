@@ -192,6 +192,20 @@ std::string FoldName(absl::string_view name) {
   return folded;
 }
 
+absl::StatusOr<std::shared_ptr<const PathRoots>> PathRoots::Parse(
+    absl::string_view field, const std::vector<std::string>& texts) {
+  if (texts.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(field, ": at least one directory is needed"));
+  }
+  std::vector<WindowsPath> roots;
+  for (const std::string& text : texts) {
+    absl::StatusOr<WindowsPath> path = WindowsPath::Parse(field, text);
+    if (!path.ok()) return path.status();
+    roots.push_back(*std::move(path));
+  }
+  return std::make_shared<const PathRoots>(std::move(roots));
+}
+
 bool PathRoots::Contains(const WindowsPath& path) const {
   return std::any_of(roots_.begin(), roots_.end(),
                      [&](const WindowsPath& root) { return root.Contains(path); });

@@ -67,6 +67,9 @@ std::string FoldName(absl::string_view name);
 class PathRoots {
  public:
   explicit PathRoots(std::vector<WindowsPath> roots) : roots_(std::move(roots)) {}
+  // INVALID_ARGUMENT, naming `field`, when one of the texts is no path, or there is none.
+  static absl::StatusOr<std::shared_ptr<const PathRoots>> Parse(
+      absl::string_view field, const std::vector<std::string>& texts);
   const std::vector<WindowsPath>& roots() const { return roots_; }
   // Whether `path` is one of the roots or below one.
   bool Contains(const WindowsPath& path) const;

@@ -1,7 +1,5 @@
 #include "server/observability/audit_log.h"
 
-#include <spdlog/spdlog.h>
-
 #include "absl/strings/escaping.h"
 #include "absl/time/clock.h"
 #include "server/observability/json_line.h"
@@ -9,17 +7,16 @@
 namespace csi_proxy::observability {
 
 void AuditLines::Record(const AuditRecord& record) {
-  const std::shared_ptr<spdlog::logger> logger = spdlog::get(kAuditLogger);
-  if (logger == nullptr) return;
+  if (logger_ == nullptr) return;
   if (format_ == LogFormat::kJson) {
-    logger->info(JsonLine(absl::Now(), record));
+    logger_->info(JsonLine(absl::Now(), record));
     return;
   }
   const Peer& peer = record.context.peer();
-  logger->info("audit pipe={} method={} pid={} image=\"{}\" code={} ms={:.3f} {}",
-               record.context.pipe(), record.method, peer.process_id,
-               absl::CEscape(peer.image_path), absl::StatusCodeToString(record.status.code()),
-               absl::ToDoubleMilliseconds(record.duration), record.subject);
+  logger_->info("audit pipe={} method={} pid={} image=\"{}\" code={} ms={:.3f} {}",
+                record.context.pipe(), record.method, peer.process_id,
+                absl::CEscape(peer.image_path), absl::StatusCodeToString(record.status.code()),
+                absl::ToDoubleMilliseconds(record.duration), record.subject);
 }
 
 }  // namespace csi_proxy::observability

@@ -1,18 +1,26 @@
 // Writes the audit record to the log, one line a call.
 #pragma once
 
+#include <spdlog/logger.h>
+
+#include <memory>
+#include <utility>
+
 #include "server/base/audit.h"
 #include "server/observability/logging.h"
 
 namespace csi_proxy::observability {
 
-// Lines go where the log goes, at every verbosity, but not to the event log. Thread-safe.
+// Thread-safe.
 class AuditLines final : public AuditLog {
  public:
-  explicit AuditLines(LogFormat format) : format_(format) {}
+  // To `logger`, at every verbosity; null for nowhere.
+  AuditLines(std::shared_ptr<spdlog::logger> logger, LogFormat format)
+      : logger_(std::move(logger)), format_(format) {}
   void Record(const AuditRecord& record) override;
 
  private:
+  const std::shared_ptr<spdlog::logger> logger_;
   const LogFormat format_;
 };
 

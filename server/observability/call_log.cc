@@ -1,9 +1,6 @@
 #include "server/observability/call_log.h"
 
-#include <spdlog/spdlog.h>
-
 #include "absl/strings/escaping.h"
-#include "server/observability/logging.h"
 
 namespace csi_proxy::observability {
 namespace {
@@ -26,10 +23,6 @@ spdlog::level::level_enum LevelFor(absl::StatusCode code) {
 }
 
 }  // namespace
-
-CallLog::CallLog()
-    : logger_(spdlog::get(kCallLogger) != nullptr ? spdlog::get(kCallLogger)
-                                                  : spdlog::default_logger()) {}
 
 void CallLog::OnDone(const shim::MethodInfo& method, const Peer& peer, const absl::Status& status,
                      absl::Duration duration) {

@@ -17,9 +17,6 @@ namespace {
 // How many full log files are kept beside the current one.
 constexpr size_t kOldFiles = 5;
 
-// klog's line: severity, month and day, time, thread, then the text.
-constexpr char kTextPattern[] = "%L%m%d %H:%M:%S.%f %7t] %v";
-
 // Each message as a JSON object; audit lines are objects already.
 class JsonFormatter final : public spdlog::formatter {
  public:

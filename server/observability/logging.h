@@ -15,6 +15,9 @@ enum class LogFormat { kText, kJson };
 inline constexpr char kAuditLogger[] = "audit";
 inline constexpr char kCallLogger[] = "calls";
 
+// klog's line: severity, month and day, time, thread, then the text.
+inline constexpr char kTextPattern[] = "%L%m%d %H:%M:%S.%f %7t] %v";
+
 struct LogOptions {
   // As klog's -v: 0 start, stop and failures; 2 every call; 4 and more details.
   int verbosity = 0;

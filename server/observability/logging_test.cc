@@ -46,7 +46,7 @@ class LoggingTest : public testing::Test {
   void Audit(absl::Status status) {
     const Peer peer{.process_id = 4242, .image_path = R"(C:\driver "x".exe)"};
     const CallContext context(absl::InfiniteFuture(), nullptr, &peer, "csi-proxy-volume-v1");
-    AuditLines(options_.format)
+    AuditLines(spdlog::get(kAuditLogger), options_.format)
         .Record({"MountVolume", R"(volume_id="v" target_path="C:\\t")", context, std::move(status),
                  absl::Milliseconds(12)});
   }
@@ -101,16 +101,18 @@ TEST_F(LoggingTest, AnAuditLineAsJsonHasFields) {
 }
 
 TEST_F(LoggingTest, CallsAreLoggedByVerbosity) {
-  constexpr shim::MethodInfo kMethod{"disk", "v1", "v1.Disk", "Rescan", "csi-proxy-disk-v1"};
+  constexpr shim::MethodInfo kMethod{
+      "disk", "v1", "v1.Disk", "Rescan", "csi-proxy-disk-v1", "/v1.Disk/Rescan"};
   ASSERT_TRUE(InitLogging(options_).ok());
-  CallLog().OnDone(kMethod, {}, absl::OkStatus(), absl::Milliseconds(1));
+  CallLog(spdlog::get(kCallLogger)).OnDone(kMethod, {}, absl::OkStatus(), absl::Milliseconds(1));
   EXPECT_THAT(Lines(), SizeIs(0));
-  CallLog().OnDone(kMethod, {}, absl::InternalError("a\nforged line"), absl::Milliseconds(1));
+  CallLog(spdlog::get(kCallLogger))
+      .OnDone(kMethod, {}, absl::InternalError("a\nforged line"), absl::Milliseconds(1));
   ASSERT_THAT(Lines(), SizeIs(1));
   EXPECT_THAT(Lines()[0], HasSubstr("a\\nforged line"));
   options_.verbosity = 2;
   ASSERT_TRUE(InitLogging(options_).ok());
-  CallLog().OnDone(kMethod, {}, absl::OkStatus(), absl::Milliseconds(1));
+  CallLog(spdlog::get(kCallLogger)).OnDone(kMethod, {}, absl::OkStatus(), absl::Milliseconds(1));
   EXPECT_THAT(Lines(), SizeIs(2));
 }
 

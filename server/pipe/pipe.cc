@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "server/base/peer_process.h"
 
 namespace csi_proxy::pipe {
 namespace {
@@ -91,19 +92,8 @@ absl::StatusOr<win32::UniqueHandle> Open(const std::string& path, absl::Time dea
 }
 
 Peer PeerOfInstance(HANDLE instance) {
-  Peer peer;
   ULONG process_id = 0;
-  if (!GetNamedPipeClientProcessId(instance, &process_id)) return peer;
-  peer.process_id = process_id;
-  const win32::UniqueHandle process(
-      OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION, FALSE, process_id));
-  if (!process.valid()) return peer;
-  std::array<wchar_t, 1024> image;
-  DWORD length = static_cast<DWORD>(image.size());
-  if (QueryFullProcessImageNameW(process.get(), 0, image.data(), &length)) {
-    peer.image_path = win32::Utf8(std::wstring_view(image.data(), length));
-  }
-  return peer;
+  return GetNamedPipeClientProcessId(instance, &process_id) ? PeerOfProcess(process_id) : Peer();
 }
 
 absl::StatusOr<std::unique_ptr<Stream>> Stream::Create(win32::UniqueHandle handle) {

@@ -4,6 +4,11 @@
 
 namespace csi_proxy::shim {
 
+absl::Status TooManyCalls(size_t queued) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat("too many calls wait already (", queued, "); try again later"));
+}
+
 Executor::Executor(Limits limits) : limits_(limits) {}
 
 Executor::~Executor() {
@@ -23,8 +28,7 @@ absl::Status Executor::Submit(Task* task) {
     if (queued_ >= idle_ && threads_.size() < limits_.max_threads) {
       threads_.emplace_back([this] { Work(); });
     } else if (queued_ >= limits_.max_queued + idle_) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("too many calls wait already (", queued_, "); try again later"));
+      return TooManyCalls(queued_);
     }
     task->next_ = nullptr;
     *tail_ = task;

@@ -25,6 +25,9 @@ class Task {
   Task* next_ = nullptr;
 };
 
+// What a call is told for which there is no room, beyond `queued` others that wait.
+absl::Status TooManyCalls(size_t queued);
+
 // Thread-safe. Threads are started when needed, up to `max_threads`, and kept.
 class Executor {
  public:

@@ -13,17 +13,9 @@
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
 #include "server/shim/executor.h"
+#include "server/shim/method_info.h"
 
 namespace csi_proxy::shim {
-
-// Names one rpc of one version. Constants of the generated code; the strings are static.
-struct MethodInfo {
-  const char* group;
-  const char* version;
-  const char* service;  // `v1.Volume`, as the rpc's path has it
-  const char* method;
-  const char* pipe;  // `csi-proxy-volume-v1`
-};
 
 // Told of every call. Thread-safe; called on the thread that ran the call, so it must be quick.
 class CallObserver {

@@ -25,6 +25,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "server/base/peer_process.h"
 #include "server/transport/listener.h"
 #include "server/transport/preface.h"
 #include "server/transport/socket_directory_posix.h"
@@ -44,11 +45,7 @@ std::shared_ptr<const Peer> PeerOf(int fd) {
   ucred credentials{};
   socklen_t size = sizeof(credentials);
   if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) return peer;
-  peer->process_id = credentials.pid;
-  std::array<char, 4096> image;
-  const std::string link = absl::StrCat("/proc/", credentials.pid, "/exe");
-  const ssize_t length = readlink(link.c_str(), image.data(), image.size());
-  if (length > 0) peer->image_path.assign(image.data(), static_cast<size_t>(length));
+  *peer = PeerOfProcess(credentials.pid);
   return peer;
 }
 

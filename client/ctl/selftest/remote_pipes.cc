@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/ctl/selftest/rpcs.h"
-#include "client/remote_call.h"
+#include "client/pipe_path.h"
 #include "client/remote_channel.h"
 
 namespace csi_proxy::ctl::selftest {
@@ -31,8 +31,8 @@ class RemotePipes final : public Pipes {
       if (!opened.ok()) return opened.status();
       channel = *std::move(opened);
     }
-    return client::CallUnary(*channel, method.path().c_str(),
-                             client::MakeCallContext(options_.call, {}), request, response);
+    return channel->Call(method.path().c_str(), client::MakeCallContext(options_.call, {}), request,
+                         response);
   }
 
  private:

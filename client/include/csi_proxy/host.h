@@ -30,6 +30,10 @@
 
 namespace csi_proxy {
 
+namespace shim {
+class InlineCalls;
+}
+
 // How grave a line of the log is.
 enum class Severity { kInfo, kWarning, kError };
 
@@ -64,7 +68,8 @@ struct HostOptions {
   std::string metrics_bind_address;
 };
 
-// Thread-safe. What it hands out lives as long as it does; whoever makes calls keeps it alive.
+// Thread-safe. What it hands out lives as long as it does; whoever makes calls keeps it alive. A
+// driver's tests may derive one from it that answers as they please.
 class Host {
  public:
   // This machine. UNIMPLEMENTED off Windows; INVALID_ARGUMENT naming the option. That the process
@@ -93,6 +98,9 @@ class Host {
   // method; INVALID_ARGUMENT for a request that is not of its type, or as the method says.
   virtual absl::StatusOr<std::string> Administer(absl::string_view method,
                                                  const std::string& request) = 0;
+
+  // How the versioned clients' calls in a group take turns; null for no limits. For this library.
+  virtual shim::InlineCalls* calls(absl::string_view group) = 0;
 };
 
 }  // namespace csi_proxy

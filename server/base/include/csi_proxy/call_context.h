@@ -56,6 +56,14 @@ class CallContext {
   // Waits for `duration`, or less when the call ends before; then as Check().
   absl::Status SleepFor(absl::Duration duration) const;
 
+  // The same call as made by `peer` through `pipe`.
+  CallContext From(const Peer* peer, const char* pipe) const {
+    return CallContext(deadline_, cancelled_, peer, pipe);
+  }
+
+  // The same call with a deadline no later than `time`.
+  CallContext NoLaterThan(absl::Time time) const;
+
   // The same call with a deadline no later than `limit` from now.
   CallContext WithTimeout(absl::Duration limit) const;
 

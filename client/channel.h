@@ -1,0 +1,24 @@
+// What carries a version's messages to whoever serves them.
+#pragma once
+
+#include <google/protobuf/message.h>
+
+#include "absl/status/status.h"
+#include "csi_proxy/call_context.h"
+
+namespace csi_proxy::client {
+
+// Thread-safe.
+class Channel {
+ public:
+  virtual ~Channel() = default;
+
+  // Calls `method`, as `/v1.Volume/MountVolume`, and waits. The status is the other side's own,
+  // code and text; when the time runs out or the caller cancels, what CallContext::Check() says. A
+  // request is sent at most once. `response` is written only when OK is returned.
+  virtual absl::Status Call(const char* method, const CallContext& context,
+                            const google::protobuf::Message& request,
+                            google::protobuf::Message* response) = 0;
+};
+
+}  // namespace csi_proxy::client

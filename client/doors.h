@@ -1,0 +1,48 @@
+// How a client gets to a node: the doors that are linked into the program, and which of them a
+// client takes.
+#pragma once
+
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "client/channel.h"
+#include "csi_proxy/client_options.h"
+
+namespace csi_proxy::client {
+
+// One version of one group, opened: one of the two.
+struct Opened {
+  // Remote.
+  std::shared_ptr<Channel> channel;
+  // Embedded: the version's Api.
+  std::shared_ptr<void> api;
+};
+
+// Opens what `options` ask for. INVALID_ARGUMENT for a bad CSI_PROXY_MODE; UNIMPLEMENTED for a mode
+// that is not linked; UNAVAILABLE, naming it, when a pipe is not there.
+absl::StatusOr<Opened> Open(const ClientOptions& options, absl::string_view group,
+                            absl::string_view version);
+
+// What csi_proxy::client adds.
+struct RemoteDoor {
+  absl::StatusOr<std::shared_ptr<Channel>> (*open)(const ClientOptions& options,
+                                                   absl::string_view group,
+                                                   absl::string_view version);
+};
+
+// What csi_proxy::embedded adds.
+struct EmbeddedDoor {
+  // The result is the version's Api.
+  absl::StatusOr<std::shared_ptr<void>> (*open)(const ClientOptions& options,
+                                                absl::string_view group, absl::string_view version);
+  // OK when this process may manage storage; else why not.
+  absl::Status (*may_manage_storage)();
+};
+
+// Called by the doors before main(), each once. A null one closes the door, for tests.
+const RemoteDoor* SetDoor(const RemoteDoor* door);
+const EmbeddedDoor* SetDoor(const EmbeddedDoor* door);
+
+}  // namespace csi_proxy::client

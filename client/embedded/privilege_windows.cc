@@ -1,0 +1,22 @@
+#include "client/embedded/privilege.h"
+#include "server/base/win32.h"
+
+namespace csi_proxy::client {
+
+// https://learn.microsoft.com/windows/win32/api/securitybaseapi/nf-securitybaseapi-checktokenmembership:
+// a null token is that of the thread or, without one, the process; a SID that is there for denial
+// only, as an administrator's is before elevation, does not count.
+absl::Status MayManageStorage() {
+  SID administrators[2];  // room for two subauthorities
+  DWORD size = sizeof(administrators);
+  BOOL is_member = FALSE;
+  if (!CreateWellKnownSid(WinBuiltinAdministratorsSid, nullptr, administrators, &size) ||
+      !CheckTokenMembership(nullptr, administrators, &is_member)) {
+    return win32::ToStatus(GetLastError(), "asking whether the process is an administrator's");
+  }
+  if (is_member) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      "this process is no administrator's and may not manage storage");
+}
+
+}  // namespace csi_proxy::client

@@ -1,0 +1,85 @@
+#include "client/embedded/versions.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "csi_proxy/disk/embedded_versions.h"
+#include "csi_proxy/filesystem/embedded_versions.h"
+#include "csi_proxy/iscsi/embedded_versions.h"
+#include "csi_proxy/smb/embedded_versions.h"
+#include "csi_proxy/system/embedded_versions.h"
+#include "csi_proxy/volume/embedded_versions.h"
+#include "server/shim/inline_calls.h"
+
+namespace csi_proxy::client {
+namespace {
+
+// For a Host that is somebody's own and sets no limits.
+shim::InlineCalls* WithoutLimits() {
+  static auto* const calls = new shim::InlineCalls({.max_threads = SIZE_MAX, .max_queued = 0}, {},
+                                                   absl::InfiniteDuration());
+  return calls;
+}
+
+// Shows `visit(group, versions, service)` each group of the host.
+template <typename Visit>
+void ForEachGroup(Host& host, const Visit& visit) {
+  visit("disk", disk::EmbeddedVersions(), &host.disk());
+  visit("filesystem", filesystem::EmbeddedVersions(), &host.filesystem());
+  visit("iscsi", iscsi::EmbeddedVersions(), &host.iscsi());
+  visit("smb", smb::EmbeddedVersions(), &host.smb());
+  visit("system", system::EmbeddedVersions(), &host.system());
+  visit("volume", volume::EmbeddedVersions(), &host.volume());
+}
+
+shim::InlineCalls* CallsOf(Host& host, absl::string_view group) {
+  shim::InlineCalls* const calls = host.calls(group);
+  return calls != nullptr ? calls : WithoutLimits();
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<void>> OpenEmbedded(std::shared_ptr<Host> host,
+                                                   absl::string_view group,
+                                                   absl::string_view version) {
+  std::shared_ptr<void> api;
+  ForEachGroup(*host, [&](const char* name, const auto& versions, auto* service) {
+    if (group != name) return;
+    for (const auto* candidate : versions) {
+      if (version == candidate->name) api = candidate->open(service, CallsOf(*host, group));
+    }
+  });
+  if (api == nullptr) {
+    return absl::UnimplementedError(absl::StrCat("there is no ", group, " ", version));
+  }
+  // Whoever has the one has the other.
+  struct Both {
+    std::shared_ptr<Host> host;
+    std::shared_ptr<void> api;
+  };
+  auto both = std::make_shared<Both>(Both{std::move(host), std::move(api)});
+  void* const raw = both->api.get();
+  return std::shared_ptr<void>(std::move(both), raw);
+}
+
+SerializedNode::SerializedNode(std::shared_ptr<Host> host) : host_(std::move(host)) {
+  ForEachGroup(*host_, [&](const char* group, const auto& versions, auto* service) {
+    for (const auto* version : versions) {
+      const std::shared_ptr<void> api = version->open(service, CallsOf(*host_, group));
+      for (const SerializedMethod& method : version->methods) {
+        rows_.emplace(method.path, Row{&method, api});
+      }
+    }
+  });
+}
+
+absl::Status SerializedNode::Call(absl::string_view path, const CallContext& context,
+                                  absl::string_view request, std::string* response) const {
+  const auto row = rows_.find(path);
+  if (row == rows_.end()) {
+    return absl::UnimplementedError(absl::StrCat("there is no method ", path));
+  }
+  return row->second.method->call(row->second.api.get(), context, request, response);
+}
+
+}  // namespace csi_proxy::client

@@ -1,0 +1,150 @@
+package csiproxy
+
+import (
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+	"google.golang.org/grpc/codes"
+)
+
+// abiVersion is CSI_PROXY_ABI_VERSION of client/include/csi_proxy/csi_proxy.h, which this file binds.
+const abiVersion = 1
+
+// The C interface's 64-bit values are passed as single words; this does not compile where they are
+// two.
+const _ = uintptr(1 << 63)
+
+// library is a loaded library. It stays loaded: its threads, and calls that were given up, may be in
+// it at any time.
+type library struct {
+	open, begin, invoke, cancel, close, free uintptr
+}
+
+// cBytes is csi_proxy_bytes.
+type cBytes struct {
+	data *byte
+	size uintptr
+}
+
+var loaded struct {
+	sync.Mutex
+	libraries map[string]*library
+}
+
+// loadLibrary loads the library of that full path, or with "" the one that is installed.
+func loadLibrary(path string) (*library, error) {
+	if path != "" && !filepath.IsAbs(path) {
+		return nil, fmt.Errorf("library %q: give its full path, which no current directory can change", path)
+	}
+	loaded.Lock()
+	defer loaded.Unlock()
+	if known := loaded.libraries[path]; known != nil {
+		return known, nil
+	}
+	handle, name, err := loadCode(path)
+	if err != nil {
+		return nil, fmt.Errorf("library %s cannot be loaded: %w", name, err)
+	}
+	l, err := bind(handle)
+	if err != nil {
+		return nil, fmt.Errorf("library %s: %w", name, err)
+	}
+	if loaded.libraries == nil {
+		loaded.libraries = make(map[string]*library)
+	}
+	loaded.libraries[path] = l
+	return l, nil
+}
+
+func bind(handle uintptr) (*library, error) {
+	l := &library{}
+	var version uintptr
+	for _, symbol := range []struct {
+		name    string
+		address *uintptr
+	}{
+		{"csi_proxy_abi_version", &version},
+		{"csi_proxy_open", &l.open},
+		{"csi_proxy_begin", &l.begin},
+		{"csi_proxy_invoke", &l.invoke},
+		{"csi_proxy_cancel", &l.cancel},
+		{"csi_proxy_close", &l.close},
+		{"csi_proxy_free", &l.free},
+	} {
+		address, err := findSymbol(handle, symbol.name)
+		if err != nil {
+			return nil, fmt.Errorf("is not CSI Proxy's: it has no %s: %w", symbol.name, err)
+		}
+		*symbol.address = address
+		if symbol.name != "csi_proxy_abi_version" {
+			continue
+		}
+		has, _, _ := purego.SyscallN(version)
+		if uint32(has) != abiVersion {
+			return nil, fmt.Errorf("has ABI version %d, and this program was built for %d", uint32(has), abiVersion)
+		}
+	}
+	return l, nil
+}
+
+// Memory that C is given is on the heap, where it does not move, and stays alive until C returns:
+// SyscallN sees to both for what is converted in its arguments (go:uintptrescapes).
+
+// openHost opens a node. user is what the log callback is passed; 0 means no callback.
+func (l *library) openHost(options []byte, user uintptr) (host uint64, code codes.Code, message string) {
+	var log uintptr
+	if user != 0 {
+		log = logCallback()
+	}
+	out := new(uint64)
+	text := new(cBytes)
+	r, _, _ := purego.SyscallN(l.open, abiVersion,
+		uintptr(pointer(options)), uintptr(len(options)), log, user,
+		uintptr(unsafe.Pointer(out)), uintptr(unsafe.Pointer(text)))
+	runtime.KeepAlive(options)
+	return *out, codes.Code(int32(r)), string(l.take(text))
+}
+
+// beginCall announces a call that cancelCall may end, and that one invokeMethod has to make.
+func (l *library) beginCall(host uint64) (call uint64, code codes.Code) {
+	out := new(uint64)
+	r, _, _ := purego.SyscallN(l.begin, uintptr(host), uintptr(unsafe.Pointer(out)))
+	return *out, codes.Code(int32(r))
+}
+
+// invokeMethod calls a method and waits for its end.
+func (l *library) invokeMethod(host, call uint64, method string, request []byte, timeout int64) ([]byte, codes.Code, string) {
+	name := append([]byte(method), 0)
+	response, message := new(cBytes), new(cBytes)
+	r, _, _ := purego.SyscallN(l.invoke, uintptr(host), uintptr(call),
+		uintptr(pointer(name)), uintptr(pointer(request)), uintptr(len(request)),
+		uintptr(timeout), uintptr(unsafe.Pointer(response)), uintptr(unsafe.Pointer(message)))
+	runtime.KeepAlive(name)
+	runtime.KeepAlive(request)
+	return l.take(response), codes.Code(int32(r)), string(l.take(message))
+}
+
+func (l *library) cancelCall(call uint64) { purego.SyscallN(l.cancel, uintptr(call)) }
+
+func (l *library) closeHost(host uint64) { purego.SyscallN(l.close, uintptr(host)) }
+
+// take copies what the library handed out, and gives it back.
+func (l *library) take(bytes *cBytes) []byte {
+	if bytes.data == nil {
+		return nil
+	}
+	taken := append([]byte(nil), unsafe.Slice(bytes.data, bytes.size)...)
+	purego.SyscallN(l.free, uintptr(unsafe.Pointer(bytes)))
+	return taken
+}
+
+func pointer(bytes []byte) unsafe.Pointer {
+	if len(bytes) == 0 {
+		return nil
+	}
+	return unsafe.Pointer(&bytes[0])
+}

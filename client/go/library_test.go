@@ -1,0 +1,87 @@
+package csiproxy
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// systemLibrary is a library that is there, and not CSI Proxy's.
+func systemLibrary(t *testing.T) string {
+	if runtime.GOOS == "windows" {
+		return filepath.Join(os.Getenv("SystemRoot"), "System32", "kernel32.dll")
+	}
+	for _, pattern := range []string{"/lib/*/libm.so.6", "/lib64/libm.so.6", "/usr/lib/libm.so.6"} {
+		if found, _ := filepath.Glob(pattern); len(found) > 0 {
+			return found[0]
+		}
+	}
+	t.Fatal("this system has no C library")
+	return ""
+}
+
+func TestWithoutTheLibrary(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), libraryName)
+	broken := filepath.Join(t.TempDir(), libraryName)
+	if err := os.WriteFile(broken, []byte("no library"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name, option, variable string
+		want                   []string
+	}{
+		{"not there", missing, "", []string{"embedded", missing, "cannot be loaded"}},
+		{"not there by the variable", "", missing, []string{missing, "cannot be loaded"}},
+		{"not installed", "", "", []string{libraryName, "cannot be loaded"}},
+		{"the option before the variable", missing, broken, []string{missing}},
+		{"no library", broken, "", []string{broken, "cannot be loaded"}},
+		{"another library", systemLibrary(t), "", []string{"is not CSI Proxy's", "csi_proxy_abi_version"}},
+		{"in the current directory", libraryName, "", []string{libraryName, "full path"}},
+		{"in a relative directory", "", filepath.Join("lib", libraryName), []string{libraryName, "full path"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Setenv("CSI_PROXY_LIBRARY", test.variable)
+			conn, err := Connect(Embedded, WithLibrary(test.option))
+			if err == nil {
+				conn.Close()
+				t.Fatal("it was loaded")
+			}
+			for _, want := range test.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("got %q, want %q in it", err, want)
+				}
+			}
+		})
+	}
+}
+
+// A library in the current directory may be anybody's.
+func TestTheCurrentDirectoryIsNotSearched(t *testing.T) {
+	path := os.Getenv("CSI_PROXY_LIBRARY")
+	if path == "" {
+		t.Skip("CSI_PROXY_LIBRARY is not set")
+	}
+	code, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	directory := t.TempDir()
+	if err := os.WriteFile(filepath.Join(directory, libraryName), code, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chdir(directory); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Chdir(before)
+	t.Setenv("CSI_PROXY_LIBRARY", "")
+	if conn, err := Connect(Embedded); err == nil {
+		conn.Close()
+		t.Error("it was loaded from the current directory")
+	}
+}

@@ -1,0 +1,158 @@
+//go:build !windows
+
+package csiproxy
+
+import (
+	"context"
+	"net"
+	"path/filepath"
+	"testing"
+	"time"
+
+	volumev1 "github.com/kubernetes-csi/csi-proxy/client/api/volume/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// volumes is a service that has one volume.
+type volumes struct{ volumev1.UnimplementedVolumeServer }
+
+func (volumes) ListVolumesOnDisk(_ context.Context, request *volumev1.ListVolumesOnDiskRequest) (*volumev1.ListVolumesOnDiskResponse, error) {
+	if request.DiskNumber != 1 {
+		return nil, status.Errorf(codes.NotFound, "there is no disk %d", request.DiskNumber)
+	}
+	return &volumev1.ListVolumesOnDiskResponse{VolumeIds: []string{"volume"}}, nil
+}
+
+// serve opens a pipe that serves volumes.
+func serve(t *testing.T, directory, pipe string) *grpc.Server {
+	listener, err := net.Listen("unix", filepath.Join(directory, pipe+".sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	volumev1.RegisterVolumeServer(server, &volumes{})
+	go server.Serve(listener)
+	t.Cleanup(server.Stop)
+	return server
+}
+
+func connectRemote(t *testing.T, directory string) *Conn {
+	conn, err := Connect(Remote, WithSocketDir(directory))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+func list(conn *Conn, disk uint32) (*volumev1.ListVolumesOnDiskResponse, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	return volumev1.NewVolumeClient(conn).ListVolumesOnDisk(ctx, &volumev1.ListVolumesOnDiskRequest{DiskNumber: disk})
+}
+
+func TestRemoteCallsTheMethodsPipe(t *testing.T) {
+	directory := t.TempDir()
+	conn := connectRemote(t, directory)
+	if _, err := list(conn, 1); status.Code(err) != codes.Unavailable {
+		t.Errorf("without the service: got %v", err)
+	}
+	server := serve(t, directory, "csi-proxy-volume-v1")
+	// gRPC pauses after a failure, here for a second at most.
+	var response *volumev1.ListVolumesOnDiskResponse
+	var err error
+	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if response, err = list(conn, 1); err == nil {
+			break
+		}
+	}
+	if err != nil || len(response.VolumeIds) != 1 || response.VolumeIds[0] != "volume" {
+		t.Errorf("got %v, %v", response, err)
+	}
+	if _, err := list(conn, 2); status.Code(err) != codes.NotFound || status.Convert(err).Message() != "there is no disk 2" {
+		t.Errorf("got %v", err)
+	}
+	server.Stop()
+	if _, err := list(conn, 1); status.Code(err) != codes.Unavailable {
+		t.Errorf("after the service: got %v", err)
+	}
+}
+
+func TestRemoteHasNoPipeForOtherMethods(t *testing.T) {
+	conn := connectRemote(t, t.TempDir())
+	err := conn.Invoke(context.Background(), "/v1.Tape/Rewind", &volumev1.FormatVolumeRequest{}, &volumev1.FormatVolumeRequest{})
+	if status.Code(err) != codes.Unimplemented {
+		t.Errorf("got %v", err)
+	}
+	if _, err := conn.NewStream(context.Background(), &grpc.StreamDesc{}, "/v1.Volume/Watch"); status.Code(err) != codes.Unimplemented {
+		t.Errorf("a stream gave %v", err)
+	}
+}
+
+func TestRemoteClose(t *testing.T) {
+	directory := t.TempDir()
+	serve(t, directory, "csi-proxy-volume-v1")
+	conn := connectRemote(t, directory)
+	if _, err := list(conn, 1); err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < 2; i++ {
+		if err := conn.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+		if _, err := list(conn, 1); err != grpc.ErrClientConnClosing {
+			t.Errorf("after Close: got %v", err)
+		}
+	}
+}
+
+func TestTheSocketDirectory(t *testing.T) {
+	directory := t.TempDir()
+	if pipe := firstPipe(directory); pipe != "" {
+		t.Errorf("there is a pipe %s", pipe)
+	}
+	// Not the first that is looked for.
+	server := serve(t, directory, "csi-proxy-volume-v1beta1")
+	want := filepath.Join(directory, "csi-proxy-volume-v1beta1.sock")
+	t.Setenv("CSI_PROXY_MODE", "")
+	t.Setenv("CSI_PROXY_SOCKET_DIR", directory)
+	if pipe := firstPipe(new(options).socketDirectory()); pipe != want {
+		t.Errorf("by the variable: got %q", pipe)
+	}
+	conn, err := Connect(Auto, WithLog(func(_ Severity, line string) {
+		if line != "csiproxy: the mode is remote: there is a pipe "+want {
+			t.Errorf("got %q", line)
+		}
+	}))
+	if err != nil || conn.Mode() != Remote {
+		t.Fatalf("got %v, %v", conn, err)
+	}
+	conn.Close()
+	t.Setenv("CSI_PROXY_SOCKET_DIR", t.TempDir())
+	o := options{socketDir: directory}
+	if pipe := firstPipe(o.socketDirectory()); pipe != want {
+		t.Errorf("the option before the variable: got %q", pipe)
+	}
+	server.Stop()
+	if pipe := firstPipe(directory); pipe != "" {
+		t.Errorf("the service has gone, and there is %s", pipe)
+	}
+}
+
+func TestASocketNobodyListensOnIsNotThere(t *testing.T) {
+	path := pipePath(t.TempDir(), "csi-proxy-disk-v1")
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !pipeIsThere(path) {
+		t.Error("a pipe is not seen")
+	}
+	listener.SetUnlinkOnClose(false)
+	listener.Close()
+	if pipeIsThere(path) {
+		t.Error("what a killed service left is taken for a pipe")
+	}
+}

@@ -1,0 +1,22 @@
+// Where a service's pipes are.
+#pragma once
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "csi_proxy/client_options.h"
+
+namespace csi_proxy::client {
+
+// Where the pipe called `name` is: `<socket directory>/<name>.sock`, or `\\.\pipe\<name>` on
+// Windows.
+std::string PipePath(const ClientOptions& options, absl::string_view name);
+
+// Of one version: csi-proxy-<group>-<version>.
+std::string PipePath(const ClientOptions& options, absl::string_view group,
+                     absl::string_view version);
+
+// Whether the pipe is there. Does not connect.
+bool PipeIsThere(const std::string& path);
+
+}  // namespace csi_proxy::client

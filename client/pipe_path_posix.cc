@@ -1,0 +1,29 @@
+#include <sys/stat.h>
+
+#include <cstdlib>
+
+#include "absl/strings/str_cat.h"
+#include "client/pipe_path.h"
+
+namespace csi_proxy::client {
+namespace {
+
+constexpr char kDefaultSocketDir[] = "/run/csi-proxy";
+
+}  // namespace
+
+std::string PipePath(const ClientOptions& options, absl::string_view name) {
+  std::string directory = options.socket_dir;
+  if (directory.empty()) {
+    const char* const set = std::getenv("CSI_PROXY_SOCKET_DIR");
+    directory = set != nullptr && *set != '\0' ? set : kDefaultSocketDir;
+  }
+  return absl::StrCat(directory, "/", name, ".sock");
+}
+
+bool PipeIsThere(const std::string& path) {
+  struct stat info;
+  return stat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode);
+}
+
+}  // namespace csi_proxy::client

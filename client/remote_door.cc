@@ -1,0 +1,20 @@
+// Adds remote mode to every program that links this file.
+#include "client/doors.h"
+#include "client/remote_channel.h"
+
+namespace csi_proxy::client {
+namespace {
+
+constexpr RemoteDoor kDoor = {
+    .open = [](const ClientOptions& options, absl::string_view group,
+               absl::string_view version) -> absl::StatusOr<std::shared_ptr<Channel>> {
+      return RemoteChannel::Open(options, group, version);
+    }};
+
+[[maybe_unused]] const RemoteDoor* const kBefore = SetDoor(&kDoor);
+
+}  // namespace
+}  // namespace csi_proxy::client
+
+// Linkers are told to need it.
+extern "C" void csi_proxy_remote_door() {}

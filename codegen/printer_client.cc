@@ -1,0 +1,185 @@
+#include "codegen/printers.h"
+
+namespace csi_proxy::codegen {
+
+void PrintClientHeader(const Group& group, const Version& version, pb::io::Printer& printer) {
+  const Vars vars = FileVars(group, version);
+  PrintBanner(vars, true, printer);
+  printer.Print(vars,
+                "#include <memory>\n#include <utility>\n\n"
+                "#include \"absl/status/statusor.h\"\n"
+                "#include \"csi_proxy/call_options.h\"\n#include \"csi_proxy/client_options.h\"\n"
+                "#include \"csi_proxy/$group$/$version$/api.h\"\n\n");
+  OpenNamespace(vars, printer);
+  PrintComment(*version.service, printer);
+  printer.Print(
+      vars,
+      "// A client of the $group$ group at $version$. Thread-safe; moved, not copied.\n"
+      "class Client {\n public:\n"
+      "  // Opens the version in the mode `options` ask for. UNAVAILABLE when it is remote and\n"
+      "  // there is no such pipe: an older version may be served.\n"
+      "  static absl::StatusOr<Client> Create(const ClientOptions& options = {});\n\n"
+      "  // Calls `api`. `defaults` hold for calls that do not say otherwise.\n"
+      "  explicit Client(std::shared_ptr<Api> api, CallOptions defaults = {})\n"
+      "      : api_(std::move(api)), defaults_(defaults) {}\n"
+      "  Client(Client&&) = default;\n  Client& operator=(Client&&) = default;\n");
+  printer.Indent();
+  for (const MethodPair& pair : version.methods) {
+    printer.Print("\n");
+    PrintComment(*pair.version, printer);
+    printer.Print(
+        "absl::StatusOr<$response$> $method$(\n"
+        "    const $request$& request, const CallOptions& options = {}) const;\n",
+        "method", pair.version->name(), "request", pair.version->input_type()->name(), "response",
+        pair.version->output_type()->name());
+  }
+  printer.Outdent();
+  printer.Print("\n private:\n  std::shared_ptr<Api> api_;\n  CallOptions defaults_;\n};\n");
+  CloseNamespace(vars, printer);
+}
+
+void PrintClientSource(const Group& group, const Version& version, pb::io::Printer& printer) {
+  const Vars vars = FileVars(group, version);
+  PrintBanner(vars, false, printer);
+  printer.Print(vars,
+                "#include \"csi_proxy/$group$/$version$/client.h\"\n\n"
+                "#include \"client/doors.h\"\n"
+                "#include \"csi_proxy/$group$/$version$/remote.h\"\n\n");
+  OpenNamespace(vars, printer);
+  printer.Print(vars,
+                "absl::StatusOr<Client> Client::Create(const ClientOptions& options) {\n"
+                "  auto opened = client::Open(options, \"$group$\", \"$version$\");\n"
+                "  if (!opened.ok()) return opened.status();\n"
+                "  if (opened->channel != nullptr) {\n"
+                "    return Client(NewRemote(std::move(opened->channel)), options.call);\n  }\n"
+                "  return Client(std::static_pointer_cast<Api>(std::move(opened->api)), "
+                "options.call);\n}\n\n");
+  ForEachMethod(version, vars,
+                "absl::StatusOr<$response$> Client::$method$(\n"
+                "    const $request$& request, const CallOptions& options) const {\n"
+                "  $response$ response;\n"
+                "  const absl::Status status = api_->$method$(\n"
+                "      client::MakeCallContext(defaults_, options), request, &response);\n"
+                "  if (!status.ok()) return status;\n  return response;\n}\n\n",
+                printer);
+  CloseNamespace(vars, printer);
+}
+
+void PrintRemoteHeader(const Group& group, const Version& version, pb::io::Printer& printer) {
+  const Vars vars = FileVars(group, version);
+  PrintBanner(vars, true, printer);
+  printer.Print(vars,
+                "#include <memory>\n\n#include \"client/channel.h\"\n"
+                "#include \"csi_proxy/$group$/$version$/api.h\"\n\n");
+  OpenNamespace(vars, printer);
+  printer.Print(vars,
+                "// The version as what is behind `channel` serves it.\n"
+                "std::unique_ptr<Api> NewRemote(std::shared_ptr<client::Channel> channel);\n");
+  CloseNamespace(vars, printer);
+}
+
+void PrintRemoteSource(const Group& group, const Version& version, pb::io::Printer& printer) {
+  const Vars vars = FileVars(group, version);
+  PrintBanner(vars, false, printer);
+  printer.Print(vars,
+                "#include \"csi_proxy/$group$/$version$/remote.h\"\n\n#include <utility>\n\n"
+                "#include \"csi_proxy/$group$/$version$/methods.h\"\n\n");
+  OpenNamespace(vars, printer);
+  printer.Print(
+      "namespace {\n\nclass Remote final : public Api {\n public:\n"
+      "  explicit Remote(std::shared_ptr<client::Channel> channel)\n"
+      "      : channel_(std::move(channel)) {}\n");
+  ForEachMethod(
+      version, vars,
+      "\n  absl::Status $method$(const CallContext& context, const $request$& request,\n"
+      "      $response$* response) override {\n"
+      "    return channel_->Call(methods::k$method$.path, context, request, response);\n  }\n",
+      printer);
+  printer.Print(vars,
+                "\n private:\n  const std::shared_ptr<client::Channel> channel_;\n};\n\n"
+                "}  // namespace\n\n"
+                "std::unique_ptr<Api> NewRemote(std::shared_ptr<client::Channel> channel) {\n"
+                "  return std::make_unique<Remote>(std::move(channel));\n}\n");
+  CloseNamespace(vars, printer);
+}
+
+void PrintEmbeddedHeader(const Group& group, const Version& version, pb::io::Printer& printer) {
+  const Vars vars = FileVars(group, version);
+  PrintBanner(vars, true, printer);
+  printer.Print(vars,
+                "#include \"client/embedded/version.h\"\n#include \"csi_proxy/$group$/hub.h\"\n\n");
+  OpenNamespace(vars, printer);
+  printer.Print(vars,
+                "// The version over a hub service in this process.\n"
+                "extern const client::EmbeddedVersion<$group$::Service> kEmbedded;\n");
+  CloseNamespace(vars, printer);
+}
+
+void PrintEmbeddedSource(const Group& group, const Version& version, pb::io::Printer& printer) {
+  const Vars vars = FileVars(group, version);
+  PrintBanner(vars, false, printer);
+  printer.Print(vars,
+                "#include \"csi_proxy/$group$/$version$/embedded.h\"\n\n"
+                "#include \"client/embedded/serialized_method.h\"\n"
+                "#include \"csi_proxy/$group$/$version$/methods.h\"\n"
+                "#include \"csi_proxy/$group$/$version$/shim.h\"\n"
+                "#include \"server/shim/inline_calls.h\"\n\n");
+  OpenNamespace(vars, printer);
+  printer.Print(vars,
+                "namespace {\n\nclass Embedded final : public Api {\n public:\n"
+                "  Embedded($group$::Service* service, shim::InlineCalls* calls)\n"
+                "      : shim_(service), calls_(calls) {}\n");
+  ForEachMethod(version, vars,
+                "\n  absl::Status $method$(const CallContext& context, const $request$& request,\n"
+                "      $response$* response) override {\n"
+                "    return calls_->Run(methods::k$method$, context, [&](const CallContext& c) {\n"
+                "      return shim_.$method$(c, request, response);\n    });\n  }\n",
+                printer);
+  printer.Print(
+      vars,
+      "\n private:\n  Shim shim_;\n  shim::InlineCalls* const calls_;\n};\n\n"
+      "std::shared_ptr<void> Open($group$::Service* service, shim::InlineCalls* calls) {\n"
+      "  return std::shared_ptr<Api>(std::make_shared<Embedded>(service, calls));\n}\n\n"
+      "constexpr client::SerializedMethod kMethods[] = {\n");
+  ForEachMethod(version, vars,
+                "    client::MakeSerializedMethod<Api, $request$, $response$, &Api::$method$>(\n"
+                "        methods::k$method$),\n",
+                printer);
+  printer.Print(vars,
+                "};\n\n}  // namespace\n\n"
+                "const client::EmbeddedVersion<$group$::Service> kEmbedded = {\n"
+                "    \"$version$\", &Open, kMethods};\n");
+  CloseNamespace(vars, printer);
+}
+
+void PrintEmbeddedVersionsHeader(const Group& group, pb::io::Printer& printer) {
+  const Vars vars = FileVars(group);
+  PrintBanner(vars, true, printer);
+  printer.Print(vars,
+                "#include <vector>\n\n#include \"client/embedded/version.h\"\n"
+                "#include \"csi_proxy/$group$/hub.h\"\n\n"
+                "namespace csi_proxy::$group$ {\n\n"
+                "// Every released version of the group.\n"
+                "std::vector<const client::EmbeddedVersion<Service>*> EmbeddedVersions();\n\n"
+                "}  // namespace csi_proxy::$group$\n");
+}
+
+void PrintEmbeddedVersionsSource(const Group& group, pb::io::Printer& printer) {
+  const Vars vars = FileVars(group);
+  PrintBanner(vars, false, printer);
+  printer.Print(vars, "#include \"csi_proxy/$group$/embedded_versions.h\"\n\n");
+  for (const Version& version : group.versions) {
+    printer.Print(FileVars(group, version),
+                  "#include \"csi_proxy/$group$/$version$/embedded.h\"\n");
+  }
+  printer.Print(vars,
+                "\nnamespace csi_proxy::$group$ {\n\n"
+                "std::vector<const client::EmbeddedVersion<Service>*> EmbeddedVersions() {\n"
+                "  return {\n");
+  for (const Version& version : group.versions) {
+    printer.Print(FileVars(group, version), "      &$version$::kEmbedded,\n");
+  }
+  printer.Print(vars, "  };\n}\n\n}  // namespace csi_proxy::$group$\n");
+}
+
+}  // namespace csi_proxy::codegen

@@ -1,0 +1,38 @@
+#include "server/groups/node_services.h"
+
+#include <utility>
+
+#include "csi_proxy/disk/audited.h"
+#include "csi_proxy/filesystem/audited.h"
+#include "csi_proxy/iscsi/audited.h"
+#include "csi_proxy/smb/audited.h"
+#include "csi_proxy/system/audited.h"
+#include "csi_proxy/volume/audited.h"
+#include "server/groups/disk/disk_service.h"
+#include "server/groups/filesystem/filesystem_service.h"
+#include "server/groups/iscsi/iscsi_service.h"
+#include "server/groups/smb/smb_service.h"
+#include "server/groups/system/system_service.h"
+#include "server/groups/volume/volume_service.h"
+
+namespace csi_proxy::groups {
+namespace {
+
+template <typename Service>
+Audited<Service> Audit(std::unique_ptr<Service> handler, AuditLog* audit) {
+  // Found by the handler's type, in its group's namespace.
+  auto service = NewAudited(handler.get(), audit);
+  return {std::move(handler), std::move(service)};
+}
+
+}  // namespace
+
+NodeServices::NodeServices(const Deps& deps, AuditLog* audit)
+    : disk(Audit(disk::NewDiskService(deps), audit)),
+      filesystem(Audit(filesystem::NewFilesystemService(deps), audit)),
+      iscsi(Audit(iscsi::NewIscsiService(deps), audit)),
+      smb(Audit(smb::NewSmbService(deps), audit)),
+      system(Audit(system::NewSystemService(deps), audit)),
+      volume(Audit(volume::NewVolumeService(deps), audit)) {}
+
+}  // namespace csi_proxy::groups

@@ -1,0 +1,67 @@
+#include "server/shim/inline_calls.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <utility>
+
+#include "server/base/peer_process.h"
+
+namespace csi_proxy::shim {
+namespace {
+
+// A caller that goes away is noticed within this time; nothing wakes a waiter for it.
+constexpr absl::Duration kCancellationPoll = absl::Milliseconds(20);
+
+}  // namespace
+
+struct InlineCalls::Waiter {
+  std::condition_variable changed;
+  bool has_turn = false;
+};
+
+InlineCalls::InlineCalls(Executor::Limits limits, std::vector<CallObserver*> observers,
+                         absl::Duration max_duration)
+    : limits_(limits),
+      observers_(std::move(observers)),
+      max_duration_(max_duration),
+      own_process_(OwnProcess()) {}
+
+size_t InlineCalls::queued() const {
+  std::lock_guard lock(mutex_);
+  return waiters_.size();
+}
+
+absl::Status InlineCalls::Enter(const CallContext& context) {
+  std::unique_lock lock(mutex_);
+  if (running_ < limits_.max_threads) {
+    ++running_;
+    return absl::OkStatus();
+  }
+  if (waiters_.size() >= limits_.max_queued) return TooManyCalls(waiters_.size());
+  Waiter waiter;
+  const auto place = waiters_.insert(waiters_.end(), &waiter);
+  absl::Status status = context.Check();
+  while (!waiter.has_turn && status.ok()) {
+    const absl::Duration left = std::min(context.deadline() - absl::Now(), kCancellationPoll);
+    waiter.changed.wait_for(lock, absl::ToChronoMicroseconds(left));
+    if (!waiter.has_turn) status = context.Check();
+  }
+  if (waiter.has_turn) return absl::OkStatus();
+  waiters_.erase(place);
+  return status;
+}
+
+void InlineCalls::Leave() {
+  std::lock_guard lock(mutex_);
+  if (waiters_.empty()) {
+    --running_;
+    return;
+  }
+  // The turn passes on; as many run as before.
+  Waiter* const next = waiters_.front();
+  waiters_.pop_front();
+  next->has_turn = true;
+  next->changed.notify_one();
+}
+
+}  // namespace csi_proxy::shim

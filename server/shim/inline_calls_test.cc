@@ -1,0 +1,191 @@
+#include "server/shim/inline_calls.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+
+namespace csi_proxy::shim {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr MethodInfo kMethod = {
+    "volume", "v1", "v1.Volume", "MountVolume", "csi-proxy-volume-v1", "/v1.Volume/MountVolume"};
+
+class Recorder final : public CallObserver {
+ public:
+  void OnStart(const MethodInfo& method) override {
+    std::lock_guard lock(mutex_);
+    lines.push_back(std::string("start ") + method.method);
+  }
+  void OnDone(const MethodInfo& method, const Peer& peer, const absl::Status& status,
+              absl::Duration duration) override {
+    std::lock_guard lock(mutex_);
+    EXPECT_GT(peer.process_id, 0);
+    EXPECT_THAT(peer.image_path, HasSubstr("executor_test"));
+    EXPECT_GE(duration, absl::ZeroDuration());
+    lines.push_back(std::string(method.method) + " " + absl::StatusCodeToString(status.code()));
+  }
+  std::vector<std::string> lines;
+
+ private:
+  std::mutex mutex_;
+};
+
+absl::Status Nothing(const CallContext&) { return absl::OkStatus(); }
+
+// Waits for something that another thread is about to do.
+template <typename Predicate>
+bool Eventually(Predicate predicate) {
+  const absl::Time give_up = absl::Now() + absl::Seconds(30);
+  while (!predicate() && absl::Now() < give_up) absl::SleepFor(absl::Milliseconds(1));
+  return predicate();
+}
+
+TEST(InlineCallsTest, RunsOnTheCallersThreadAndTellsObservers) {
+  Recorder recorder;
+  InlineCalls calls({}, {&recorder}, absl::InfiniteDuration());
+  std::thread::id ran;
+  EXPECT_EQ(calls.Run(kMethod, CallContext(),
+                      [&](const CallContext& context) {
+                        ran = std::this_thread::get_id();
+                        EXPECT_STREQ(context.pipe(), "csi-proxy-volume-v1");
+                        EXPECT_GT(context.peer().process_id, 0);
+                        return absl::NotFoundError("no such volume");
+                      }),
+            absl::NotFoundError("no such volume"));
+  EXPECT_EQ(ran, std::this_thread::get_id());
+  EXPECT_THAT(recorder.lines, ElementsAre("start MountVolume", "MountVolume NOT_FOUND"));
+}
+
+TEST(InlineCallsTest, NoCallTakesLongerThanTheLimitAllows) {
+  InlineCalls calls({}, {}, absl::Seconds(5));
+  EXPECT_TRUE(calls
+                  .Run(kMethod, CallContext(),
+                       [](const CallContext& context) {
+                         EXPECT_LE(context.deadline(), absl::Now() + absl::Seconds(5));
+                         return absl::OkStatus();
+                       })
+                  .ok());
+  InlineCalls none({}, {}, -absl::Seconds(1));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(none.Run(kMethod, CallContext(), Nothing)));
+}
+
+TEST(InlineCallsTest, ACallThatIsOverDoesNotRun) {
+  absl::Notification cancelled;
+  cancelled.Notify();
+  bool ran = false;
+  InlineCalls calls({}, {}, absl::InfiniteDuration());
+  const auto function = [&](const CallContext&) {
+    ran = true;
+    return absl::OkStatus();
+  };
+  EXPECT_TRUE(absl::IsCancelled(
+      calls.Run(kMethod, CallContext(absl::InfiniteFuture(), &cancelled, nullptr), function)));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(
+      calls.Run(kMethod, CallContext(absl::Now(), nullptr, nullptr), function)));
+  EXPECT_FALSE(ran);
+}
+
+// One call holds the only place; others come meanwhile.
+class FullInlineCallsTest : public testing::Test {
+ protected:
+  FullInlineCallsTest() {
+    holder_ = std::thread([this] {
+      EXPECT_TRUE(calls_
+                      .Run(kMethod, CallContext(),
+                           [this](const CallContext&) {
+                             held_.Notify();
+                             release_.WaitForNotification();
+                             return absl::OkStatus();
+                           })
+                      .ok());
+    });
+    held_.WaitForNotification();
+  }
+  ~FullInlineCallsTest() override {
+    if (!release_.HasBeenNotified()) release_.Notify();
+    holder_.join();
+  }
+
+  InlineCalls calls_{{.max_threads = 1, .max_queued = 2}, {}, absl::InfiniteDuration()};
+  absl::Notification held_, release_;
+  std::thread holder_;
+};
+
+TEST_F(FullInlineCallsTest, WaitersGetTheirTurnInOrderAndNoMoreThanFitWait) {
+  std::vector<int> order;
+  std::vector<std::thread> waiters;
+  for (int i = 0; i < 2; ++i) {
+    waiters.emplace_back([&, i] {
+      EXPECT_TRUE(calls_
+                      .Run(kMethod, CallContext(),
+                           [&](const CallContext&) {
+                             order.push_back(i);  // one at a time: nothing else guards it
+                             return absl::OkStatus();
+                           })
+                      .ok());
+    });
+    ASSERT_TRUE(Eventually([&] { return calls_.queued() == static_cast<size_t>(i) + 1; }));
+  }
+  const absl::Status refused = calls_.Run(kMethod, CallContext(), Nothing);
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  release_.Notify();
+  for (std::thread& waiter : waiters) waiter.join();
+  EXPECT_THAT(order, ElementsAre(0, 1));
+  EXPECT_EQ(calls_.queued(), 0u);
+}
+
+TEST_F(FullInlineCallsTest, AWaiterGivesUpAtItsDeadlineOrWhenCancelled) {
+  EXPECT_TRUE(absl::IsDeadlineExceeded(calls_.Run(
+      kMethod, CallContext(absl::Now() + absl::Milliseconds(30), nullptr, nullptr), Nothing)));
+  absl::Notification cancelled;
+  std::thread waiter([&] {
+    EXPECT_TRUE(absl::IsCancelled(
+        calls_.Run(kMethod, CallContext(absl::InfiniteFuture(), &cancelled, nullptr), Nothing)));
+  });
+  ASSERT_TRUE(Eventually([&] { return calls_.queued() == 1; }));
+  cancelled.Notify();
+  waiter.join();
+  EXPECT_EQ(calls_.queued(), 0u);
+  release_.Notify();
+  EXPECT_TRUE(calls_.Run(kMethod, CallContext(), Nothing).ok()) << "places are not lost";
+}
+
+TEST(InlineCallsTest, ManyThreadsNeverExceedThePlaces) {
+  InlineCalls calls({.max_threads = 4, .max_queued = 64}, {}, absl::InfiniteDuration());
+  std::atomic<int> inside = 0, most = 0, done = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 16; ++i) {
+    threads.emplace_back([&] {
+      for (int n = 0; n < 200; ++n) {
+        EXPECT_TRUE(calls
+                        .Run(kMethod, CallContext(),
+                             [&](const CallContext&) {
+                               const int now = ++inside;
+                               int seen = most;
+                               while (now > seen && !most.compare_exchange_weak(seen, now)) {
+                               }
+                               std::this_thread::yield();
+                               --inside;
+                               ++done;
+                               return absl::OkStatus();
+                             })
+                        .ok());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LE(most, 4);
+  EXPECT_EQ(done, 16 * 200);
+}
+
+}  // namespace
+}  // namespace csi_proxy::shim

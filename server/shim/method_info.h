@@ -1,0 +1,16 @@
+// What an rpc is called.
+#pragma once
+
+namespace csi_proxy::shim {
+
+// Names one rpc of one version. Constants of the generated code; the strings are static.
+struct MethodInfo {
+  const char* group;
+  const char* version;
+  const char* service;  // `v1.Volume`, as the rpc's path has it
+  const char* method;
+  const char* pipe;  // `csi-proxy-volume-v1`
+  const char* path;  // `/v1.Volume/MountVolume`
+};
+
+}  // namespace csi_proxy::shim
