@@ -16,7 +16,9 @@ import (
 )
 
 // volumes is a service that has one volume.
-type volumes struct{ volumev1.UnimplementedVolumeServer }
+type volumes struct {
+	volumev1.UnimplementedVolumeServer
+}
 
 func (volumes) ListVolumesOnDisk(_ context.Context, request *volumev1.ListVolumesOnDiskRequest) (*volumev1.ListVolumesOnDiskResponse, error) {
 	if request.DiskNumber != 1 {
@@ -25,8 +27,8 @@ func (volumes) ListVolumesOnDisk(_ context.Context, request *volumev1.ListVolume
 	return &volumev1.ListVolumesOnDiskResponse{VolumeIds: []string{"volume"}}, nil
 }
 
-// serve opens a pipe that serves volumes.
-func serve(t *testing.T, directory, pipe string) *grpc.Server {
+// serve opens a pipe that serves volumes, until it is told to stop.
+func serve(t *testing.T, directory, pipe string) (stop func()) {
 	listener, err := net.Listen("unix", filepath.Join(directory, pipe+".sock"))
 	if err != nil {
 		t.Fatal(err)
@@ -34,8 +36,12 @@ func serve(t *testing.T, directory, pipe string) *grpc.Server {
 	server := grpc.NewServer()
 	volumev1.RegisterVolumeServer(server, &volumes{})
 	go server.Serve(listener)
-	t.Cleanup(server.Stop)
-	return server
+	stop = func() {
+		server.Stop()
+		listener.Close()
+	}
+	t.Cleanup(stop)
+	return stop
 }
 
 func connectRemote(t *testing.T, directory string) *Conn {
@@ -59,7 +65,7 @@ func TestRemoteCallsTheMethodsPipe(t *testing.T) {
 	if _, err := list(conn, 1); status.Code(err) != codes.Unavailable {
 		t.Errorf("without the service: got %v", err)
 	}
-	server := serve(t, directory, "csi-proxy-volume-v1")
+	stop := serve(t, directory, "csi-proxy-volume-v1")
 	// gRPC pauses after a failure, here for a second at most.
 	var response *volumev1.ListVolumesOnDiskResponse
 	var err error
@@ -74,7 +80,7 @@ func TestRemoteCallsTheMethodsPipe(t *testing.T) {
 	if _, err := list(conn, 2); status.Code(err) != codes.NotFound || status.Convert(err).Message() != "there is no disk 2" {
 		t.Errorf("got %v", err)
 	}
-	server.Stop()
+	stop()
 	if _, err := list(conn, 1); status.Code(err) != codes.Unavailable {
 		t.Errorf("after the service: got %v", err)
 	}
@@ -114,7 +120,7 @@ func TestTheSocketDirectory(t *testing.T) {
 		t.Errorf("there is a pipe %s", pipe)
 	}
 	// Not the first that is looked for.
-	server := serve(t, directory, "csi-proxy-volume-v1beta1")
+	stop := serve(t, directory, "csi-proxy-volume-v1beta1")
 	want := filepath.Join(directory, "csi-proxy-volume-v1beta1.sock")
 	t.Setenv("CSI_PROXY_MODE", "")
 	t.Setenv("CSI_PROXY_SOCKET_DIR", directory)
@@ -135,7 +141,7 @@ func TestTheSocketDirectory(t *testing.T) {
 	if pipe := firstPipe(o.socketDirectory()); pipe != want {
 		t.Errorf("the option before the variable: got %q", pipe)
 	}
-	server.Stop()
+	stop()
 	if pipe := firstPipe(directory); pipe != "" {
 		t.Errorf("the service has gone, and there is %s", pipe)
 	}

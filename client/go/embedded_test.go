@@ -1,0 +1,317 @@
+package csiproxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"time"
+
+	diskv1 "github.com/kubernetes-csi/csi-proxy/client/api/disk/v1"
+	filesystemv1 "github.com/kubernetes-csi/csi-proxy/client/api/filesystem/v1"
+	smbv1 "github.com/kubernetes-csi/csi-proxy/client/api/smb/v1"
+	systemv1alpha1 "github.com/kubernetes-csi/csi-proxy/client/api/system/v1alpha1"
+	volumev1 "github.com/kubernetes-csi/csi-proxy/client/api/volume/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+const plugins = `C:\var\lib\kubelet\plugins`
+
+// mustFail checks the code of a call's status, and what its message says.
+func mustFail(t *testing.T, err error, code codes.Code, words string) {
+	t.Helper()
+	if got := status.Convert(err); got.Code() != code || !strings.Contains(got.Message(), words) {
+		t.Errorf("got %v, want %v with %q", err, code, words)
+	}
+}
+
+func TestEmbeddedMountsAVolume(t *testing.T) {
+	conn := connectEmbedded(t)
+	if conn.Mode() != Embedded {
+		t.Errorf("the mode is %v", conn.Mode())
+	}
+	// A context that cannot end, and one that can, take different ways.
+	deadline, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for i, ctx := range []context.Context{context.Background(), deadline} {
+		disk := uint32(i + 1)
+		if _, err := diskv1.NewDiskClient(conn).PartitionDisk(ctx, &diskv1.PartitionDiskRequest{DiskNumber: disk}); err != nil {
+			t.Fatal(err)
+		}
+		volumes := volumev1.NewVolumeClient(conn)
+		found, err := volumes.ListVolumesOnDisk(ctx, &volumev1.ListVolumesOnDiskRequest{DiskNumber: disk})
+		if err != nil || len(found.VolumeIds) != 1 {
+			t.Fatalf("got %v, %v", found, err)
+		}
+		id, path := found.VolumeIds[0], fmt.Sprintf(`%s\disk-%d`, plugins, disk)
+		if _, err := volumes.FormatVolume(ctx, &volumev1.FormatVolumeRequest{VolumeId: id}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := filesystemv1.NewFilesystemClient(conn).Mkdir(ctx, &filesystemv1.MkdirRequest{Path: path}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := volumes.MountVolume(ctx, &volumev1.MountVolumeRequest{VolumeId: id, TargetPath: path}); err != nil {
+			t.Fatal(err)
+		}
+		mounted, err := volumes.GetVolumeIDFromTargetPath(ctx, &volumev1.GetVolumeIDFromTargetPathRequest{TargetPath: path})
+		if err != nil || mounted.VolumeId != id {
+			t.Errorf("got %v, %v, want %s", mounted, err, id)
+		}
+	}
+}
+
+func TestEmbeddedErrors(t *testing.T) {
+	conn := connectEmbedded(t)
+	for _, ctx := range contexts(t) {
+		_, err := diskv1.NewDiskClient(conn).PartitionDisk(ctx, &diskv1.PartitionDiskRequest{DiskNumber: 77})
+		mustFail(t, err, codes.NotFound, "there is no disk 77")
+		request := &diskv1.RescanRequest{}
+		mustFail(t, conn.Invoke(ctx, "/v1.Disk/Erase", request, request), codes.Unimplemented, "")
+		mustFail(t, conn.Invoke(ctx, "", request, request), codes.Unimplemented, "")
+		mustFail(t, conn.Invoke(ctx, "/v1.Disk/Rescan", "text", request), codes.Internal, "grpc: error while marshaling")
+		mustFail(t, conn.Invoke(ctx, "/v1.Disk/ListDiskIDs", request, "text"), codes.Internal, "grpc: failed to unmarshal")
+	}
+	_, err := conn.NewStream(context.Background(), &grpc.StreamDesc{}, "/v1.Disk/Watch")
+	mustFail(t, err, codes.Unimplemented, "/v1.Disk/Watch")
+}
+
+// contexts returns one that cannot end and one that can.
+func contexts(t *testing.T) []context.Context {
+	deadline, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	return []context.Context{context.Background(), deadline}
+}
+
+func TestEmbeddedCallsEndWithTheirContext(t *testing.T) {
+	conn := connectEmbedded(t)
+	slow(t, conn, "filesystem.*", time.Minute)
+	client := filesystemv1.NewFilesystemClient(conn)
+	begin := time.Now()
+
+	deadline, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	_, err := client.PathExists(deadline, &filesystemv1.PathExistsRequest{Path: plugins})
+	mustFail(t, err, codes.DeadlineExceeded, "context deadline exceeded")
+
+	cancelled, cancel := context.WithCancel(context.Background())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	_, err = client.PathExists(cancelled, &filesystemv1.PathExistsRequest{Path: plugins})
+	mustFail(t, err, codes.Canceled, "context canceled")
+
+	// Before the call.
+	_, err = client.PathExists(cancelled, &filesystemv1.PathExistsRequest{Path: plugins})
+	mustFail(t, err, codes.Canceled, "context canceled")
+	past, cancel := context.WithDeadline(context.Background(), begin)
+	defer cancel()
+	_, err = client.PathExists(past, &filesystemv1.PathExistsRequest{Path: plugins})
+	mustFail(t, err, codes.DeadlineExceeded, "context deadline exceeded")
+
+	// The node has let go of them: closing waits for calls.
+	conn.Close()
+	if took := time.Since(begin); took > 20*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
+func TestEmbeddedClose(t *testing.T) {
+	conn := connectEmbedded(t)
+	slow(t, conn, "filesystem.*", time.Minute)
+	ended := make(chan error)
+	for _, ctx := range contexts(t) {
+		go func(ctx context.Context) {
+			_, err := filesystemv1.NewFilesystemClient(conn).PathExists(ctx, &filesystemv1.PathExistsRequest{Path: plugins})
+			ended <- err
+		}(ctx)
+	}
+	time.Sleep(50 * time.Millisecond)
+	for i := 0; i < 3; i++ {
+		go func() { ended <- conn.Close() }()
+	}
+	closed := 0
+	for i := 0; i < 5; i++ {
+		select {
+		case err := <-ended:
+			if err == nil {
+				closed++
+			} else if !errors.Is(err, grpc.ErrClientConnClosing) {
+				t.Errorf("a call under way ended with %v", err)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatal("a call, or Close, does not end")
+		}
+	}
+	if closed != 3 {
+		t.Errorf("%d of 3 have closed", closed)
+	}
+	for _, ctx := range contexts(t) {
+		_, err := diskv1.NewDiskClient(conn).Rescan(ctx, &diskv1.RescanRequest{})
+		if !errors.Is(err, grpc.ErrClientConnClosing) {
+			t.Errorf("after Close: got %v", err)
+		}
+	}
+}
+
+func TestEmbeddedNodesAreTheirOwn(t *testing.T) {
+	first, second := new(recorder), new(recorder)
+	conns := []*Conn{connectEmbedded(t, WithLog(first.log)), connectEmbedded(t, WithLog(second.log))}
+	partition := func(conn *Conn, disk uint32) {
+		request := &diskv1.PartitionDiskRequest{DiskNumber: disk}
+		if _, err := diskv1.NewDiskClient(conn).PartitionDisk(context.Background(), request); err != nil {
+			t.Fatal(err)
+		}
+	}
+	partition(conns[0], 1)
+	partition(conns[1], 2)
+	found, err := volumev1.NewVolumeClient(conns[1]).ListVolumesOnDisk(context.Background(), &volumev1.ListVolumesOnDiskRequest{DiskNumber: 1})
+	if len(found.GetVolumeIds()) != 0 {
+		t.Errorf("the other node's volume is here: %v, %v", found, err)
+	}
+	for _, log := range []struct {
+		*recorder
+		has, hasNot string
+	}{{first, "disk_number=1", "disk_number=2"}, {second, "disk_number=2", "disk_number=1"}} {
+		if text := log.text(); !strings.Contains(text, "method=PartitionDisk") || !strings.Contains(text, log.has) || strings.Contains(text, log.hasNot) {
+			t.Errorf("got the log %q, want %s and not %s", text, log.has, log.hasNot)
+		}
+	}
+}
+
+func TestEmbeddedLogsNoSecret(t *testing.T) {
+	const secret = "correct horse"
+	log := new(recorder)
+	conn := connectEmbedded(t, WithLog(log.log))
+	for _, password := range []string{secret, "wrong " + secret} {
+		_, err := smbv1.NewSmbClient(conn).NewSmbGlobalMapping(context.Background(), &smbv1.NewSmbGlobalMappingRequest{
+			RemotePath: `\\fileserver.example\data`, Username: `EXAMPLE\storage`, Password: password,
+		})
+		if (err == nil) != (password == secret) || strings.Contains(fmt.Sprint(err), secret) {
+			t.Errorf("got %v", err)
+		}
+	}
+	if text := log.text(); !strings.Contains(text, "method=NewSmbGlobalMapping") || strings.Contains(text, secret) {
+		t.Errorf("got the log %q", text)
+	}
+}
+
+func TestEmbeddedOptions(t *testing.T) {
+	lock := t.TempDir()
+	conn := connectEmbedded(t,
+		WithWorkingDirs(`C:\storage`),
+		WithAllowedServices("MSiSCSI"),
+		WithPlainSMB(),
+		WithLimits(Limits{Calls: 1, Queued: 1, CallDuration: 300 * time.Millisecond}),
+		WithLockDirectory(lock),
+		WithMetricsBindAddress("127.0.0.1:0"))
+	ctx := context.Background()
+	_, err := filesystemv1.NewFilesystemClient(conn).Mkdir(ctx, &filesystemv1.MkdirRequest{Path: plugins + `\x`})
+	if status.Code(err) == codes.OK {
+		t.Error("a path leads out of the working directory")
+	}
+	if _, err := filesystemv1.NewFilesystemClient(conn).Mkdir(ctx, &filesystemv1.MkdirRequest{Path: `C:\storage\x`}); err != nil {
+		t.Error(err)
+	}
+	system := systemv1alpha1.NewSystemClient(conn)
+	if _, err := system.StartService(ctx, &systemv1alpha1.StartServiceRequest{Name: "MSiSCSI"}); err != nil {
+		t.Error(err)
+	}
+	_, err = system.StopService(ctx, &systemv1alpha1.StopServiceRequest{Name: "RpcSs"})
+	mustFail(t, err, codes.PermissionDenied, "RpcSs")
+	if _, err := smbv1.NewSmbClient(conn).NewSmbGlobalMapping(ctx, &smbv1.NewSmbGlobalMappingRequest{
+		RemotePath: `\\oldnas.example\public`, Username: "guest", Password: "guest-password",
+	}); err != nil {
+		t.Error(err)
+	}
+	// The limit of 300 ms is rounded up to a second.
+	slow(t, conn, "disk.*", time.Minute)
+	begin := time.Now()
+	ended := make(chan error)
+	for i := 0; i < 3; i++ {
+		go func() {
+			_, err := diskv1.NewDiskClient(conn).Rescan(ctx, &diskv1.RescanRequest{})
+			ended <- err
+		}()
+	}
+	count := make(map[codes.Code]int)
+	for i := 0; i < 3; i++ {
+		count[status.Code(<-ended)]++
+	}
+	if count[codes.ResourceExhausted] != 1 || count[codes.DeadlineExceeded] != 2 || time.Since(begin) > 20*time.Second {
+		t.Errorf("three calls where one may work and one wait ended with %v", count)
+	}
+}
+
+func TestEmbeddedRefusesOptions(t *testing.T) {
+	environment(t, "CSI_PROXY_LIBRARY")
+	for words, option := range map[string]Option{
+		"kubelet":     WithWorkingDirs("kubelet"),
+		"no_such":     WithSimulatedNode("no_such_field: 1"),
+		"9:x":         WithMetricsBindAddress("9:x"),
+		"size_bytes":  WithSimulatedNode("disk { number: 1 }"),
+		"maxCalls":    WithLimits(Limits{Calls: -1}),
+		"a null byte": func(o *options) { o.node.Node = "LINUX" },
+	} {
+		conn, err := Connect(Embedded, WithSimulatedNode(""), option)
+		if err == nil {
+			conn.Close()
+			t.Errorf("%s: it was opened", words)
+			continue
+		}
+		if status.Code(errors.Unwrap(err)) != codes.InvalidArgument || !strings.Contains(err.Error(), words) {
+			t.Errorf("got %v, want %s in it", err, words)
+		}
+	}
+}
+
+// shout is a codec that upsets what it sends.
+type shout struct{ protoCodec }
+
+func (s shout) Marshal(v interface{}) ([]byte, error) {
+	v.(*diskv1.PartitionDiskRequest).DiskNumber = 99
+	return s.protoCodec.Marshal(v)
+}
+
+func TestEmbeddedCallOptions(t *testing.T) {
+	conn := connectEmbedded(t)
+	var finished []error
+	_, err := diskv1.NewDiskClient(conn).PartitionDisk(context.Background(), &diskv1.PartitionDiskRequest{DiskNumber: 1},
+		grpc.ForceCodec(shout{}), grpc.OnFinish(func(err error) { finished = append(finished, err) }), grpc.WaitForReady(true))
+	mustFail(t, err, codes.NotFound, "there is no disk 99")
+	if len(finished) != 1 || finished[0] != err {
+		t.Errorf("OnFinish was given %v", finished)
+	}
+}
+
+// Answers hold what was sent while the garbage collector moves and frees what it can.
+func TestEmbeddedUnderGarbageCollection(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(1))
+	conn := connectEmbedded(t)
+	client := filesystemv1.NewFilesystemClient(conn)
+	done := make(chan error)
+	for g := 0; g < 4; g++ {
+		go func(g int) {
+			for i := 0; i < 250; i++ {
+				ctx, cancel := context.Background(), context.CancelFunc(func() {})
+				if i%2 == 0 {
+					ctx, cancel = context.WithCancel(ctx)
+				}
+				name := fmt.Sprintf(`C:\elsewhere\%d-%d-%s`, g, i, strings.Repeat("x", i))
+				_, err := client.Mkdir(ctx, &filesystemv1.MkdirRequest{Path: name})
+				cancel()
+				if !strings.Contains(fmt.Sprint(err), fmt.Sprintf("%d-%d-", g, i)) {
+					done <- fmt.Errorf("%s: got %v", name, err)
+					return
+				}
+			}
+			done <- nil
+		}(g)
+	}
+	for g := 0; g < 4; g++ {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}

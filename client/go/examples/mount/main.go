@@ -1,0 +1,52 @@
+// Command mount takes a raw disk to a mounted volume. Its flag decides who does it: the service, or
+// this process. Off Windows the node is simulated in both.
+//
+//	mount -mode=embedded
+//	mount -mode=remote -disk=1 -path='C:\var\lib\kubelet\plugins\mount-example'
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"time"
+
+	csiproxy "github.com/csi-proxy/csi-proxy/client/go"
+	diskv1 "github.com/kubernetes-csi/csi-proxy/client/api/disk/v1"
+	filesystemv1 "github.com/kubernetes-csi/csi-proxy/client/api/filesystem/v1"
+	volumev1 "github.com/kubernetes-csi/csi-proxy/client/api/volume/v1"
+)
+
+func main() {
+	mode := csiproxy.Auto
+	flag.Var(&mode, "mode", "auto, remote or embedded")
+	disk := flag.Uint("disk", 1, "number of a raw disk")
+	path := flag.String("path", `C:\var\lib\kubelet\plugins\mount-example`, "where to mount its volume")
+	flag.Parse()
+	conn, err := csiproxy.Connect(mode)
+	check(err)
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	_, err = diskv1.NewDiskClient(conn).PartitionDisk(ctx, &diskv1.PartitionDiskRequest{DiskNumber: uint32(*disk)})
+	check(err)
+	volumes := volumev1.NewVolumeClient(conn)
+	found, err := volumes.ListVolumesOnDisk(ctx, &volumev1.ListVolumesOnDiskRequest{DiskNumber: uint32(*disk)})
+	check(err)
+	id := found.VolumeIds[0]
+	_, err = volumes.FormatVolume(ctx, &volumev1.FormatVolumeRequest{VolumeId: id})
+	check(err)
+	_, err = filesystemv1.NewFilesystemClient(conn).Mkdir(ctx, &filesystemv1.MkdirRequest{Path: *path})
+	check(err)
+	_, err = volumes.MountVolume(ctx, &volumev1.MountVolumeRequest{VolumeId: id, TargetPath: *path})
+	check(err)
+	fmt.Printf("%s is mounted at %s (%v)\n", id, *path, conn.Mode())
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}
