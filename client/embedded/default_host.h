@@ -1,4 +1,4 @@
-// The node that embedded clients act on when they name none.
+// The node that clients act on when they name none.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace csi_proxy::client {
 
-// This machine on Windows, a simulated node elsewhere; with the default HostOptions.
-absl::StatusOr<std::shared_ptr<Host>> NewDefaultHost();
+// This machine on Windows, a simulated node elsewhere.
+absl::StatusOr<std::shared_ptr<Host>> NewDefaultHost(HostOptions options = {});
 
 }  // namespace csi_proxy::client

@@ -1,7 +1,11 @@
+#include <utility>
+
 #include "client/embedded/default_host.h"
 
 namespace csi_proxy::client {
 
-absl::StatusOr<std::shared_ptr<Host>> NewDefaultHost() { return Host::Windows(); }
+absl::StatusOr<std::shared_ptr<Host>> NewDefaultHost(HostOptions options) {
+  return Host::Windows(std::move(options));
+}
 
 }  // namespace csi_proxy::client

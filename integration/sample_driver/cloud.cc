@@ -1,7 +1,7 @@
 #include "integration/sample_driver/cloud.h"
 
 #include <algorithm>
-#include <boost/uuid/name_generator.hpp>
+#include <boost/uuid/name_generator_sha1.hpp>
 #include <boost/uuid/uuid_io.hpp>
 #include <utility>
 
@@ -56,10 +56,9 @@ class EmbeddedCloud final : public Cloud {
 
 std::unique_ptr<Cloud> Cloud::Of(const ClientOptions& options) {
   // A service with a simulated node has the administrator's socket beside its pipes.
-  const bool remote =
-      options.mode == Mode::kRemote ||
-      (options.mode == Mode::kAuto &&
-       client::PipeIsThere(client::PipePath(options, "csi-proxy-admin")));
+  const bool remote = options.mode == Mode::kRemote ||
+                      (options.mode == Mode::kAuto &&
+                       client::PipeIsThere(client::PipePath(options, "csi-proxy-admin")));
   if (remote) return std::make_unique<RemoteCloud>(options);
   return std::make_unique<EmbeddedCloud>(options.host);
 }
@@ -85,9 +84,8 @@ absl::StatusOr<std::vector<CloudDisk>> Cloud::List() {
     const uint64_t size = std::max(disk.size_bytes(), disk.grown_size_bytes());
     disks.push_back({disk.serial_number(), disk.number(), static_cast<int64_t>(size)});
   }
-  std::sort(disks.begin(), disks.end(), [](const CloudDisk& a, const CloudDisk& b) {
-    return a.volume_id < b.volume_id;
-  });
+  std::sort(disks.begin(), disks.end(),
+            [](const CloudDisk& a, const CloudDisk& b) { return a.volume_id < b.volume_id; });
   return disks;
 }
 

@@ -20,8 +20,8 @@ struct CloudDisk {
   int64_t size_bytes = 0;
 };
 
-// Thread-safe. A disk's serial number is its volume's id, as it is on AWS; so the cloud itself knows
-// all there is to know of a volume. Disks are attached to the node as long as they exist.
+// Thread-safe. A disk's serial number is its volume's id, as it is on AWS; so the cloud itself
+// knows all there is to know of a volume. Disks are attached to the node as long as they exist.
 class Cloud {
  public:
   // The cloud of the node that clients with `options` act on.

@@ -29,7 +29,9 @@ absl::StatusOr<std::unique_ptr<Mounter>> Mounter::Create(const ClientOptions& op
       new Mounter(*std::move(disk), *std::move(volume), *std::move(filesystem)));
 }
 
-absl::Status Mounter::Check(const CallOptions& call) { return disk_.ListDiskIDs({}, call).status(); }
+absl::Status Mounter::Check(const CallOptions& call) {
+  return disk_.ListDiskIDs({}, call).status();
+}
 
 absl::Status Mounter::Stage(const std::string& serial, const std::string& path,
                             const CallOptions& call) {
@@ -71,19 +73,19 @@ absl::Status Mounter::Unstage(const std::string& serial, const std::string& path
                               const CallOptions& call) {
   const absl::StatusOr<uint32_t> disk = FindDisk(serial, call);
   if (!disk.ok()) return disk.status();
-  if (const absl::StatusOr<std::string> mounted = VolumeAt(path, call); mounted.ok()) {
-    const absl::StatusOr<std::string> volume = VolumeOfDiskAt(serial, path, call);
-    if (absl::IsNotFound(volume.status())) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("staging_target_path: another volume, ", *mounted, ", is mounted at ", path));
+  const absl::StatusOr<std::string> mounted = VolumeAt(path, call);
+  if (!mounted.ok() && !absl::IsNotFound(mounted.status())) return mounted.status();
+  if (mounted.ok()) {
+    const absl::StatusOr<uint32_t> owner = DiskOf(*mounted, call);
+    if (!owner.ok()) return owner.status();
+    if (*owner != *disk) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "staging_target_path: ", *mounted, " of disk ", *owner, " is mounted at ", path));
     }
-    if (!volume.ok()) return volume.status();
     volume::v1::UnmountVolumeRequest unmount;
-    unmount.set_volume_id(*volume);
+    unmount.set_volume_id(*mounted);
     unmount.set_target_path(Windows(path));
     if (absl::Status s = volume_.UnmountVolume(unmount, call).status(); !s.ok()) return s;
-  } else if (!absl::IsNotFound(mounted.status())) {
-    return mounted.status();
   }
   if (absl::Status s = Remove(path, call); !s.ok()) return s;
   // What is offline can be detached without loss.
@@ -190,14 +192,24 @@ absl::StatusOr<std::string> Mounter::VolumeOfDiskAt(const std::string& serial,
   const absl::StatusOr<uint32_t> disk = FindDisk(serial, call);
   if (!disk.ok()) return disk.status();
   const absl::StatusOr<std::string> volume = VolumeAt(path, call);
+  // To whoever asks for a volume at a path, one that cannot be is one where it is not.
+  if (absl::IsInvalidArgument(volume.status())) {
+    return absl::NotFoundError(volume.status().message());
+  }
   if (!volume.ok()) return volume.status();
+  const absl::StatusOr<uint32_t> owner = DiskOf(*volume, call);
+  if (!owner.ok()) return owner.status();
+  if (*owner == *disk) return *volume;
+  return absl::NotFoundError(
+      absl::StrCat("volume ", serial, " is not at ", path, ", but one of disk ", *owner, " is"));
+}
+
+absl::StatusOr<uint32_t> Mounter::DiskOf(const std::string& volume, const CallOptions& call) {
   volume::v1::GetDiskNumberFromVolumeIDRequest request;
-  request.set_volume_id(*volume);
-  const auto found = volume_.GetDiskNumberFromVolumeID(request, call);
-  if (!found.ok()) return found.status();
-  if (found->disk_number() == *disk) return *volume;
-  return absl::NotFoundError(absl::StrCat("volume ", serial, " is not at ", path, ", but ", *volume,
-                                          " of disk ", found->disk_number(), " is"));
+  request.set_volume_id(volume);
+  const auto disk = volume_.GetDiskNumberFromVolumeID(request, call);
+  if (!disk.ok()) return disk.status();
+  return disk->disk_number();
 }
 
 absl::StatusOr<bool> Mounter::Exists(const std::string& path, const CallOptions& call) {

@@ -31,8 +31,8 @@ class Mounter {
   // OK when the node can be asked about its disks.
   absl::Status Check(const CallOptions& call);
 
-  // Mounts the disk's volume at the directory `path`. Partitions, formats and grows it first if need
-  // be.
+  // Mounts the disk's volume at the directory `path`. Partitions, formats and grows it first if
+  // need be.
   absl::Status Stage(const std::string& serial, const std::string& path, const CallOptions& call);
 
   // Flushes the volume, unmounts it from `path`, takes the directory away and the disk offline.
@@ -67,6 +67,7 @@ class Mounter {
   // The same; NOT_FOUND when it is not of this disk.
   absl::StatusOr<std::string> VolumeOfDiskAt(const std::string& serial, const std::string& path,
                                              const CallOptions& call);
+  absl::StatusOr<uint32_t> DiskOf(const std::string& volume, const CallOptions& call);
   absl::StatusOr<bool> Exists(const std::string& path, const CallOptions& call);
   absl::Status SetOnline(uint32_t disk, bool online, const CallOptions& call);
   // Not what is in it, nor what a link leads to. What does not exist is fine.

@@ -12,8 +12,8 @@
 
 namespace csi_proxy::sample_driver {
 
-// Thread-safe. Orchestrators keep calls for one volume apart, but may lose track and call again; the
-// plugin refuses what comes too early
+// Thread-safe. Orchestrators keep calls for one volume apart, but may lose track and call again;
+// the plugin refuses what comes too early
 // (https://github.com/container-storage-interface/spec/blob/v1.13.0/spec.md#concurrency).
 class VolumeLocks {
  public:

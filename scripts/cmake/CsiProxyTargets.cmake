@@ -66,9 +66,17 @@ function(csi_proxy_header_library name)
   target_link_libraries(${name} INTERFACE ${ARG_DEPS})
 endfunction()
 
-# csi_proxy_version_resource(PROGRAM DESCRIPTION): what Windows shows of a program's file.
+# csi_proxy_version_resource(TARGET DESCRIPTION): what Windows shows of a program's or a DLL's file.
 function(csi_proxy_version_resource PROGRAM DESCRIPTION)
   if(WIN32)
+    get_target_property(type ${PROGRAM} TYPE)
+    set(FILE ${PROGRAM}.exe)
+    set(FILE_TYPE VFT_APP)
+    if(type STREQUAL SHARED_LIBRARY)
+      get_target_property(FILE ${PROGRAM} OUTPUT_NAME)
+      string(APPEND FILE .dll)
+      set(FILE_TYPE VFT_DLL)
+    endif()
     configure_file(${PROJECT_SOURCE_DIR}/scripts/cmake/version.rc.in
                    ${CMAKE_CURRENT_BINARY_DIR}/${PROGRAM}.rc @ONLY)
     target_sources(${PROGRAM} PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/${PROGRAM}.rc)

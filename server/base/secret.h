@@ -1,11 +1,18 @@
 // A string that must not be seen: a password or a CHAP secret.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
 
 namespace csi_proxy {
+
+// Overwrites memory that held a secret, whatever the optimiser thinks of it.
+inline void Wipe(void* data, size_t size) {
+  volatile auto* const p = static_cast<volatile char*>(data);
+  for (size_t i = 0; i < size; ++i) p[i] = 0;
+}
 
 // Holds a secret, wipes its memory when done, and cannot be printed: it has no stream operator and
 // no conversion, only Reveal(), which is easy to find in a review.
@@ -19,7 +26,7 @@ class Secret {
     value_.swap(other.value_);
     return *this;
   }
-  ~Secret() { Wipe(); }
+  ~Secret() { Wipe(value_.data(), value_.size()); }
 
   bool empty() const { return value_.empty(); }
   size_t size() const { return value_.size(); }
@@ -29,11 +36,6 @@ class Secret {
   friend bool operator==(const Secret&, const Secret&) = default;
 
  private:
-  void Wipe() {
-    volatile char* p = value_.data();
-    for (size_t i = 0; i < value_.size(); ++i) p[i] = 0;
-  }
-
   std::string value_;
 };
 

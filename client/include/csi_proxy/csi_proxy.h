@@ -100,7 +100,8 @@ CSI_PROXY_API int32_t csi_proxy_begin(csi_proxy_host host, csi_proxy_call* call)
  * null; what is not set is emptied, and what they held before is not freed. Besides the rpc's own:
  * NOT_FOUND for a closed host or a call that is not announced, UNIMPLEMENTED for a method there is
  * not, INVALID_ARGUMENT for a request that is no message of its type, CANCELLED. The methods of
- * csi_proxy.simulated.Admin, as "/csi_proxy.simulated.Admin/InjectFault", work on simulated nodes. */
+ * csi_proxy.simulated.Admin, as "/csi_proxy.simulated.Admin/InjectFault", work on simulated nodes.
+ */
 CSI_PROXY_API int32_t csi_proxy_invoke(csi_proxy_host host, csi_proxy_call call, const char* method,
                                        const uint8_t* request, size_t request_size,
                                        int64_t timeout_ns, csi_proxy_bytes* response,

@@ -5,16 +5,12 @@ package suite
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io/ioutil"
-	"net"
-	"os"
 	"reflect"
 	"strings"
 	"time"
 
-	"github.com/Microsoft/go-winio"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/prototext"
@@ -27,8 +23,19 @@ import (
 // Client is one version's client of the release under test.
 type Client struct {
 	Group, Version string
-	// New is the package's NewClient.
+	// New is the package's NewClient, which opens its pipe, or the constructor of generated code, as
+	// NewVolumeClient, which is given the suite's connection.
 	New interface{}
+}
+
+// Suite is a node and what it is called with.
+type Suite struct {
+	Clients []Client
+	// Conn reaches the simulated node's administrator, and serves clients that have no pipe of their
+	// own.
+	Conn grpc.ClientConnInterface
+	// Answered, unless nil, is told of every call of the table, in its order, and how it ended.
+	Answered func(call string, response proto.Message, err error)
 }
 
 type testCase struct {
@@ -54,18 +61,7 @@ const (
 )
 
 // node plays the administrator of the simulated node.
-type node struct{ conn *grpc.ClientConn }
-
-func openNode() (*node, error) {
-	conn, err := grpc.Dial("admin", grpc.WithInsecure(), grpc.WithBlock(), grpc.WithTimeout(30*time.Second),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-			return winio.DialPipeContext(ctx, `\\.\pipe\csi-proxy-admin`)
-		}))
-	if err != nil {
-		return nil, fmt.Errorf("admin pipe: %v", err)
-	}
-	return &node{conn}, nil
-}
+type node struct{ conn grpc.ClientConnInterface }
 
 // call sends a request that consists of fields unknown to Empty, which it carries all the same.
 func (n *node) call(method string, fields []byte) error {
@@ -99,15 +95,23 @@ func messageOf(message interface{}) proto.Message { return protoimpl.X.ProtoMess
 // version is an open client.
 type version struct{ client reflect.Value }
 
-func open(c Client) (*version, error) {
-	results := reflect.ValueOf(c.New).Call(nil)
+func (s *Suite) open(c Client) (*version, error) {
+	constructor := reflect.ValueOf(c.New)
+	if constructor.Type().NumIn() == 1 {
+		return &version{constructor.Call([]reflect.Value{reflect.ValueOf(s.Conn)})[0]}, nil
+	}
+	results := constructor.Call(nil)
 	if err, failed := results[1].Interface().(error); failed {
 		return nil, err
 	}
 	return &version{results[0]}, nil
 }
 
-func (v *version) close() { v.client.MethodByName("Close").Call(nil) }
+func (v *version) close() {
+	if function := v.client.MethodByName("Close"); function.IsValid() {
+		function.Call(nil)
+	}
+}
 
 func (v *version) call(method, request string) (proto.Message, error) {
 	function := v.client.MethodByName(method)
@@ -141,16 +145,16 @@ func firstVolumeID(response proto.Message) string {
 	return strings.ReplaceAll(message.Get(field).List().Get(0).String(), `\`, `\\`)
 }
 
-func prepare(clients []Client, n *node) error {
+func (s *Suite) prepare() error {
 	for _, step := range []struct{ group, method, request string }{
 		{"disk", "PartitionDisk", "disk_number: 1"},
 		{"filesystem", "Mkdir", `path: "C:\\var\\lib\\kubelet\\plugins\\mnt"`},
 	} {
-		for _, c := range clients {
+		for _, c := range s.Clients {
 			if c.Group != step.group || c.Version != "v1" {
 				continue
 			}
-			v, err := open(c)
+			v, err := s.open(c)
 			if err != nil {
 				return err
 			}
@@ -165,27 +169,28 @@ func prepare(clients []Client, n *node) error {
 }
 
 // run makes all calls of one version and returns how many.
-func run(c Client, clients []Client, scripts []script, n *node) (int, error) {
-	v, err := open(c)
+func (s *Suite) run(c Client, scripts []script) (int, error) {
+	n := &node{s.Conn}
+	v, err := s.open(c)
 	if err != nil {
 		return 0, err
 	}
 	defer v.close()
 	calls := 0
-	for _, s := range scripts {
-		if s.Group != c.Group || !contains(s.Versions, c.Version) {
+	for _, script := range scripts {
+		if script.Group != c.Group || !contains(script.Versions, c.Version) {
 			continue
 		}
 		if err := n.reset(); err != nil {
 			return calls, err
 		}
-		if s.Group == "volume" {
-			if err := prepare(clients, n); err != nil {
+		if script.Group == "volume" {
+			if err := s.prepare(); err != nil {
 				return calls, err
 			}
 		}
 		volume := ""
-		for _, tc := range s.Cases {
+		for _, tc := range script.Cases {
 			where := fmt.Sprintf("%s(%s)", tc.Method, tc.Request)
 			if tc.Fault != "" {
 				if err := n.fail(tc.Fault); err != nil {
@@ -198,6 +203,9 @@ func run(c Client, clients []Client, scripts []script, n *node) (int, error) {
 			}
 			response, err := v.call(tc.Method, fill(tc.Request))
 			calls++
+			if s.Answered != nil {
+				s.Answered(c.Group+" "+c.Version+" "+where, response, err)
+			}
 			got := status.Convert(err)
 			if int(got.Code()) != tc.Code {
 				return calls, fmt.Errorf("%s: got %v %q, want code %d", where, got.Code(), got.Message(), tc.Code)
@@ -235,46 +243,24 @@ func contains(list []string, text string) bool {
 	return false
 }
 
-// Main runs the whole table with all clients, as often as -rounds says, and exits.
-func Main(clients []Client) {
-	cases := flag.String("cases", "", "the table, as dump_cases writes it")
-	rounds := flag.Int("rounds", 1, "how often")
-	flag.Parse()
-	if err := all(clients, *cases, *rounds); err != nil {
-		fmt.Fprintln(os.Stderr, "FAILED:", err)
-		os.Exit(1)
-	}
-}
-
-func all(clients []Client, path string, rounds int) error {
+// Run makes every call of the table, a file as dump_cases writes it, with all clients, and returns
+// how many they were.
+func (s *Suite) Run(path string) (int, error) {
 	text, err := ioutil.ReadFile(path)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	var scripts []script
 	if err := json.Unmarshal(text, &scripts); err != nil {
-		return err
+		return 0, err
 	}
-	// The first call of all is the release's own: nothing has warmed the service up.
-	v, err := open(clients[0])
-	if err != nil {
-		return err
-	}
-	v.close()
-	n, err := openNode()
-	if err != nil {
-		return err
-	}
-	for round := 1; round <= rounds; round++ {
-		calls := 0
-		for _, c := range clients {
-			made, err := run(c, clients, scripts, n)
-			if err != nil {
-				return fmt.Errorf("round %d: %s %s: %v", round, c.Group, c.Version, err)
-			}
-			calls += made
+	calls := 0
+	for _, c := range s.Clients {
+		made, err := s.run(c, scripts)
+		if err != nil {
+			return calls, fmt.Errorf("%s %s: %v", c.Group, c.Version, err)
 		}
-		fmt.Printf("round %d: %d versions, %d calls, all as expected\n", round, len(clients), calls)
+		calls += made
 	}
-	return nil
+	return calls, nil
 }

@@ -1,0 +1,198 @@
+// The C interface: checks what comes from outside, and lets nothing but codes and bytes out.
+#include "csi_proxy/csi_proxy.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "client/c/handles.h"
+#include "client/c/open_options.h"
+#include "server/base/secret.h"
+#include "server/version.h"
+
+namespace csi_proxy::c {
+namespace {
+
+constexpr absl::string_view kAdministrator = "/csi_proxy.simulated.Admin/";
+
+// A copy that the caller owns. False when there is no memory for it; null is not filled.
+bool Give(absl::string_view text, csi_proxy_bytes* out) {
+  if (out == nullptr) return true;
+  *out = {nullptr, 0};
+  if (text.empty()) return true;
+  auto* const data = static_cast<uint8_t*>(std::malloc(text.size()));
+  if (data == nullptr) return false;
+  std::memcpy(data, text.data(), text.size());
+  *out = {data, text.size()};
+  return true;
+}
+
+// The code; the text of a failure goes to `message`, as far as there is memory for it.
+int32_t Answer(const absl::Status& status, csi_proxy_bytes* message) {
+  (void)Give(status.message(), message);
+  return static_cast<int32_t>(status.code());
+}
+
+// Runs `function() -> absl::Status`; what it throws becomes a status, for no exception may cross a
+// C interface.
+template <typename Function>
+absl::Status WithoutExceptions(const Function& function) {
+  try {
+    return function();
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("out of memory");
+  } catch (const std::exception& error) {
+    return absl::InternalError(absl::StrCat("unexpected: ", error.what()));
+  }
+}
+
+absl::Status Closed() { return absl::NotFoundError("host: is closed, or never was open"); }
+
+LogFunction ToLogFunction(csi_proxy_log log, void* user) {
+  if (log == nullptr) return nullptr;
+  return [log, user](Severity severity, absl::string_view line) {
+    log(user, static_cast<int32_t>(severity), line.data(), line.size());
+  };
+}
+
+absl::Status Open(uint32_t abi_version, const char* options, size_t options_size, csi_proxy_log log,
+                  void* user, csi_proxy_host* host) {
+  if (abi_version != CSI_PROXY_ABI_VERSION) {
+    return absl::FailedPreconditionError(absl::StrCat("abi_version: the program was built for ",
+                                                      abi_version, ", this library has ",
+                                                      CSI_PROXY_ABI_VERSION));
+  }
+  if (host == nullptr) return absl::InvalidArgumentError("host: is null");
+  if (options == nullptr && options_size > 0) {
+    return absl::InvalidArgumentError("options: is null, but options_size is not 0");
+  }
+  absl::StatusOr<std::shared_ptr<Host>> opened =
+      OpenHost(absl::string_view(options, options_size), ToLogFunction(log, user));
+  if (!opened.ok()) return opened.status();
+  *host = Handles::Get().AddNode(*std::move(opened));
+  return absl::OkStatus();
+}
+
+absl::Status Call(OpenNode& node, const CallContext& context, absl::string_view method,
+                  absl::string_view request, std::string* response) {
+  if (!absl::StartsWith(method, kAdministrator)) {
+    return node.rpcs->Call(method, context, request, response);
+  }
+  absl::StatusOr<std::string> answer =
+      node.host->Administer(absl::StripPrefix(method, kAdministrator), std::string(request));
+  if (!answer.ok()) return answer.status();
+  *response = *std::move(answer);
+  return absl::OkStatus();
+}
+
+// Leaves the gate of a node, and ends the call, whatever happens.
+class UnderWay {
+ public:
+  UnderWay(OpenNode* node, csi_proxy_call call) : node_(node), call_(call) {}
+  ~UnderWay() {
+    if (call_ != 0) Handles::Get().EndCall(call_);
+    node_->gate.Leave();
+  }
+  UnderWay(const UnderWay&) = delete;
+  UnderWay& operator=(const UnderWay&) = delete;
+
+ private:
+  OpenNode* const node_;
+  const csi_proxy_call call_;
+};
+
+absl::Status Invoke(csi_proxy_host host, csi_proxy_call call, const char* method,
+                    const uint8_t* request, size_t request_size, int64_t timeout_ns,
+                    std::string* response) {
+  if (method == nullptr) return absl::InvalidArgumentError("method: is null");
+  if (request == nullptr && request_size > 0) {
+    return absl::InvalidArgumentError("request: is null, but request_size is not 0");
+  }
+  const std::shared_ptr<OpenNode> node = Handles::Get().EnterNode(host);
+  if (node == nullptr) return Closed();
+  std::shared_ptr<Cancellable> cancellable;
+  if (call != 0) cancellable = Handles::Get().BeginCall(host, call);
+  const UnderWay under_way(node.get(), cancellable != nullptr ? call : 0);
+  if (call != 0 && cancellable == nullptr) {
+    return absl::NotFoundError("call: is not announced for this host, or has begun already");
+  }
+  const absl::Time deadline =
+      timeout_ns < 0 ? absl::InfiniteFuture() : absl::Now() + absl::Nanoseconds(timeout_ns);
+  const CallContext context(
+      deadline, (cancellable != nullptr ? *cancellable : node->closing).notification(), nullptr);
+  return Call(*node, context, method,
+              absl::string_view(reinterpret_cast<const char*>(request), request_size), response);
+}
+
+}  // namespace
+}  // namespace csi_proxy::c
+
+using csi_proxy::c::Answer;
+using csi_proxy::c::Handles;
+using csi_proxy::c::WithoutExceptions;
+
+extern "C" {
+
+uint32_t csi_proxy_abi_version(void) { return CSI_PROXY_ABI_VERSION; }
+
+const char* csi_proxy_version(void) { return csi_proxy::kVersion; }
+
+int32_t csi_proxy_open(uint32_t abi_version, const char* options, size_t options_size,
+                       csi_proxy_log log, void* user, csi_proxy_host* host,
+                       csi_proxy_bytes* error) {
+  if (host != nullptr) *host = 0;
+  return Answer(WithoutExceptions([&] {
+                  return csi_proxy::c::Open(abi_version, options, options_size, log, user, host);
+                }),
+                error);
+}
+
+int32_t csi_proxy_begin(csi_proxy_host host, csi_proxy_call* call) {
+  if (call == nullptr) return static_cast<int32_t>(absl::StatusCode::kInvalidArgument);
+  *call = 0;
+  return Answer(WithoutExceptions([&] {
+                  *call = Handles::Get().AddCall(host);
+                  return *call != 0 ? absl::OkStatus() : csi_proxy::c::Closed();
+                }),
+                nullptr);
+}
+
+int32_t csi_proxy_invoke(csi_proxy_host host, csi_proxy_call call, const char* method,
+                         const uint8_t* request, size_t request_size, int64_t timeout_ns,
+                         csi_proxy_bytes* response, csi_proxy_bytes* message) {
+  if (response != nullptr) *response = {nullptr, 0};
+  if (message != nullptr) *message = {nullptr, 0};
+  std::string bytes;
+  absl::Status status = WithoutExceptions([&] {
+    return csi_proxy::c::Invoke(host, call, method, request, request_size, timeout_ns, &bytes);
+  });
+  if (status.ok() && !csi_proxy::c::Give(bytes, response)) {
+    status = absl::ResourceExhaustedError("out of memory for the response");
+  }
+  return Answer(status, message);
+}
+
+void csi_proxy_cancel(csi_proxy_call call) { Handles::Get().CancelCall(call); }
+
+int32_t csi_proxy_close(csi_proxy_host host) {
+  return Answer(Handles::Get().CloseNode(host) ? absl::OkStatus() : csi_proxy::c::Closed(),
+                nullptr);
+}
+
+void csi_proxy_free(csi_proxy_bytes* bytes) {
+  if (bytes == nullptr || bytes->data == nullptr) return;
+  csi_proxy::Wipe(bytes->data, bytes->size);
+  std::free(bytes->data);
+  *bytes = {nullptr, 0};
+}
+
+}  // extern "C"

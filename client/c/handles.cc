@@ -1,0 +1,91 @@
+#include "client/c/handles.h"
+
+#include <utility>
+#include <vector>
+
+namespace csi_proxy::c {
+namespace {
+
+// A wait without end, in pieces that a clock can count.
+constexpr absl::Duration kLongWait = absl::Hours(1);
+
+}  // namespace
+
+Handles& Handles::Get() {
+  // Never destroyed: calls may be under way when the process ends.
+  static Handles* const handles = new Handles();
+  return *handles;
+}
+
+uint64_t Handles::AddNode(std::shared_ptr<Host> host) {
+  auto node = std::make_shared<OpenNode>(std::move(host));
+  std::lock_guard lock(mutex_);
+  nodes_.emplace(++last_, std::move(node));
+  return last_;
+}
+
+std::shared_ptr<OpenNode> Handles::EnterNode(uint64_t node) {
+  std::lock_guard lock(mutex_);
+  const auto found = nodes_.find(node);
+  // A node that is still among the others is not shut.
+  if (found == nodes_.end() || !found->second->gate.Enter()) return nullptr;
+  return found->second;
+}
+
+bool Handles::CloseNode(uint64_t node) {
+  std::shared_ptr<OpenNode> closed;
+  std::vector<std::shared_ptr<Cancellable>> calls;
+  {
+    std::lock_guard lock(mutex_);
+    const auto found = nodes_.find(node);
+    if (found == nodes_.end()) return false;
+    closed = std::move(found->second);
+    nodes_.erase(found);
+    closed->gate.Shut();
+    for (const auto& [id, call] : calls_) {
+      if (call.node == node) calls.push_back(call.cancellable);
+    }
+    absl::erase_if(calls_, [node](const auto& call) { return call.second.node == node; });
+  }
+  closed->closing.Cancel();
+  for (const auto& call : calls) call->Cancel();
+  while (!closed->gate.AwaitEmpty(absl::Now() + kLongWait)) {
+  }
+  // Here, and not where the last call lets go: when this returns, nothing of the node runs.
+  closed->rpcs.reset();
+  closed->host.reset();
+  return true;
+}
+
+uint64_t Handles::AddCall(uint64_t node) {
+  std::lock_guard lock(mutex_);
+  if (!nodes_.contains(node)) return 0;
+  calls_.emplace(++last_, Call{.node = node, .cancellable = std::make_shared<Cancellable>()});
+  return last_;
+}
+
+std::shared_ptr<Cancellable> Handles::BeginCall(uint64_t node, uint64_t call) {
+  std::lock_guard lock(mutex_);
+  const auto found = calls_.find(call);
+  if (found == calls_.end() || found->second.node != node || found->second.begun) return nullptr;
+  found->second.begun = true;
+  return found->second.cancellable;
+}
+
+void Handles::EndCall(uint64_t call) {
+  std::lock_guard lock(mutex_);
+  calls_.erase(call);
+}
+
+void Handles::CancelCall(uint64_t call) {
+  std::shared_ptr<Cancellable> cancellable;
+  {
+    std::lock_guard lock(mutex_);
+    const auto found = calls_.find(call);
+    if (found == calls_.end()) return;
+    cancellable = found->second.cancellable;
+  }
+  cancellable->Cancel();
+}
+
+}  // namespace csi_proxy::c

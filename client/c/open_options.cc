@@ -1,0 +1,66 @@
+#include "client/c/open_options.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/c/options.pb.h"
+#include "client/embedded/default_host.h"
+
+namespace csi_proxy::c {
+namespace {
+
+absl::StatusOr<embedded::Options> Parse(absl::string_view json) {
+  embedded::Options options;
+  if (json.empty()) return options;
+  const auto parsed = google::protobuf::util::JsonStringToMessage(std::string(json), &options);
+  if (!parsed.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("options: ", parsed.message().ToString()));
+  }
+  return options;
+}
+
+absl::StatusOr<HostOptions> ToHostOptions(const embedded::Options& in, LogFunction log) {
+  HostOptions out;
+  if (in.working_dirs_size() > 0) {
+    out.working_dirs.assign(in.working_dirs().begin(), in.working_dirs().end());
+  }
+  out.allowed_services.assign(in.allowed_services().begin(), in.allowed_services().end());
+  out.require_privacy = !in.allow_plain_smb();
+  if (in.has_max_calls()) out.max_calls = in.max_calls();
+  if (in.has_max_queued()) out.max_queued = in.max_queued();
+  if (in.has_max_call_seconds()) {
+    if (std::isnan(in.max_call_seconds())) {
+      return absl::InvalidArgumentError("maxCallSeconds: is no number");
+    }
+    out.max_call_duration = absl::Seconds(in.max_call_seconds());
+  }
+  out.lock_directory = in.lock_directory();
+  out.metrics_bind_address = in.metrics_bind_address();
+  out.log = std::move(log);
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<Host>> OpenHost(absl::string_view json, LogFunction log) {
+  const absl::StatusOr<embedded::Options> options = Parse(json);
+  if (!options.ok()) return options.status();
+  absl::StatusOr<HostOptions> host = ToHostOptions(*options, std::move(log));
+  if (!host.ok()) return host.status();
+  using embedded::Options;
+  // A scenario asks for the node that can have one.
+  if (options->node() == Options::SIMULATED || !options->scenario().empty()) {
+    if (options->node() == Options::WINDOWS) {
+      return absl::InvalidArgumentError("scenario: is for simulated nodes");
+    }
+    return Host::Simulated(*std::move(host), options->scenario());
+  }
+  return options->node() == Options::WINDOWS ? Host::Windows(*std::move(host))
+                                             : client::NewDefaultHost(*std::move(host));
+}
+
+}  // namespace csi_proxy::c

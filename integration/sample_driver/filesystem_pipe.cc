@@ -1,0 +1,49 @@
+#include "integration/sample_driver/filesystem_pipe.h"
+
+#include <utility>
+
+#include "csi_proxy/filesystem/v1/client.h"
+#include "integration/sample_driver/rpc.h"
+
+namespace csi_proxy::sample_driver {
+namespace {
+
+using filesystem::v1::Client;
+
+class FilesystemPipe final : public v1::Filesystem::Service {
+ public:
+  explicit FilesystemPipe(Client client) : client_(std::move(client)) {}
+
+ private:
+  grpc::Status PathExists(grpc::ServerContext* context, const v1::PathExistsRequest* request,
+                          v1::PathExistsResponse* response) override {
+    return Answer(client_.PathExists(*request, WithDeadlineOf(*context)), response);
+  }
+  grpc::Status Mkdir(grpc::ServerContext* context, const v1::MkdirRequest* request,
+                     v1::MkdirResponse* response) override {
+    return Answer(client_.Mkdir(*request, WithDeadlineOf(*context)), response);
+  }
+  grpc::Status Rmdir(grpc::ServerContext* context, const v1::RmdirRequest* request,
+                     v1::RmdirResponse* response) override {
+    return Answer(client_.Rmdir(*request, WithDeadlineOf(*context)), response);
+  }
+
+  template <typename Response>
+  static grpc::Status Answer(absl::StatusOr<Response> answer, Response* response) {
+    if (answer.ok()) *response = *std::move(answer);
+    return ToGrpc(answer.status());
+  }
+
+  const Client client_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<v1::Filesystem::Service>> NewFilesystemPipe(
+    const ClientOptions& options) {
+  absl::StatusOr<Client> client = Client::Create(options);
+  if (!client.ok()) return client.status();
+  return std::make_unique<FilesystemPipe>(*std::move(client));
+}
+
+}  // namespace csi_proxy::sample_driver

@@ -1,0 +1,138 @@
+// A CSI plugin over csi-proxy's C++ clients: flags, wiring, serving.
+#include <grpcpp/grpcpp.h>
+#include <pthread.h>
+#include <signal.h>
+
+#include <boost/program_options.hpp>
+#include <cstdlib>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "csi_proxy/host.h"
+#include "integration/sample_driver/cloud.h"
+#include "integration/sample_driver/controller_service.h"
+#include "integration/sample_driver/filesystem_pipe.h"
+#include "integration/sample_driver/identity_service.h"
+#include "integration/sample_driver/mounter.h"
+#include "integration/sample_driver/node_service.h"
+#include "integration/sample_driver/volume_locks.h"
+
+namespace csi_proxy::sample_driver {
+namespace {
+
+namespace po = boost::program_options;
+
+struct Flags {
+  std::string endpoint, mode, node_id, serve_directories;
+  int64_t capacity = 0;
+  ClientOptions client;
+};
+
+absl::StatusOr<Flags> ParseFlags(int argc, char** argv) {
+  Flags flags;
+  po::options_description described("sample_driver [flags]", 100);
+  described.add_options()("endpoint", po::value(&flags.endpoint)->required(),
+                          "where to serve CSI, as unix:///run/csi/csi.sock")(
+      "mode", po::value(&flags.mode)->default_value("auto"),
+      "how to reach the node: remote (csi-proxy's pipes), embedded (in this process), or auto: as "
+      "the "
+      "environment variable CSI_PROXY_MODE says, else remote when the pipes are there")(
+      "socket-dir", po::value(&flags.client.socket_dir), "where csi-proxy's sockets are")(
+      "node-id", po::value(&flags.node_id)->default_value("sample-node"),
+      "what the node is called")("capacity",
+                                 po::value(&flags.capacity)->default_value(int64_t{1} << 40),
+                                 "how many bytes all volumes together may have")(
+      "serve-directories", po::value(&flags.serve_directories),
+      "for tests of embedded mode: a directory for a socket where csi-proxyctl sees the node's "
+      "directories");
+  po::variables_map values;
+  try {
+    po::store(po::parse_command_line(argc, argv, described), values);
+    po::notify(values);
+  } catch (const po::error& error) {
+    std::ostringstream usage;
+    usage << error.what() << "\n" << described;
+    return absl::InvalidArgumentError(usage.str());
+  }
+  // The clients would follow this by themselves; the cloud must, too.
+  const char* const pinned = std::getenv("CSI_PROXY_MODE");
+  if (flags.mode == "auto" && pinned != nullptr && *pinned != '\0') flags.mode = pinned;
+  static const std::map<std::string, Mode> kModes = {
+      {"auto", Mode::kAuto}, {"remote", Mode::kRemote}, {"embedded", Mode::kEmbedded}};
+  const auto mode = kModes.find(flags.mode);
+  if (mode == kModes.end()) {
+    return absl::InvalidArgumentError(absl::StrCat("--mode: there is no mode ", flags.mode));
+  }
+  flags.client.mode = mode->second;
+  return flags;
+}
+
+absl::Status Serve(Flags flags, const sigset_t& stop_signals) {
+  // The node that embedded clients act on; the cloud must know it. On Windows there is nothing to
+  // say: without a host, clients act on this machine.
+  absl::StatusOr<std::shared_ptr<Host>> host = Host::Simulated();
+  if (!host.ok()) return host.status();
+  flags.client.host = *std::move(host);
+
+  const std::unique_ptr<Cloud> cloud = Cloud::Of(flags.client);
+  const absl::StatusOr<std::unique_ptr<Mounter>> mounter = Mounter::Create(flags.client);
+  if (!mounter.ok()) return mounter.status();
+  VolumeLocks locks;
+  IdentityService identity(mounter->get());
+  ControllerService controller(cloud.get(), &locks, flags.node_id, flags.capacity);
+  NodeService node(mounter->get(), &locks, flags.node_id);
+
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(flags.endpoint, grpc::InsecureServerCredentials());
+  builder.RegisterService(&identity);
+  builder.RegisterService(&controller);
+  builder.RegisterService(&node);
+  std::unique_ptr<v1::Filesystem::Service> directories;
+  if (!flags.serve_directories.empty()) {
+    auto pipe = NewFilesystemPipe(flags.client);
+    if (!pipe.ok()) return pipe.status();
+    directories = *std::move(pipe);
+    builder.AddListeningPort(
+        absl::StrCat("unix:", flags.serve_directories, "/csi-proxy-filesystem-v1.sock"),
+        grpc::InsecureServerCredentials());
+    builder.RegisterService(directories.get());
+  }
+  const std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (server == nullptr) {
+    return absl::UnavailableError(absl::StrCat("--endpoint: cannot listen on ", flags.endpoint));
+  }
+  std::cerr << absl::StrCat("sample_driver serves ", flags.endpoint, "\n");
+
+  int signal = 0;
+  sigwait(&stop_signals, &signal);
+  constexpr absl::Duration kGrace = absl::Seconds(5);
+  server->Shutdown(absl::ToChronoTime(absl::Now() + kGrace));
+  return absl::OkStatus();
+}
+
+int Main(int argc, char** argv) {
+  // Every thread inherits that these are for sigwait alone.
+  sigset_t stop_signals;
+  sigemptyset(&stop_signals);
+  sigaddset(&stop_signals, SIGTERM);
+  sigaddset(&stop_signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &stop_signals, nullptr);
+
+  absl::StatusOr<Flags> flags = ParseFlags(argc, argv);
+  const absl::Status status = flags.ok() ? Serve(*std::move(flags), stop_signals) : flags.status();
+  if (status.ok()) return 0;
+  std::cerr << "sample_driver: " << status.message() << "\n";
+  return absl::IsInvalidArgument(status) ? 2 : 1;
+}
+
+}  // namespace
+}  // namespace csi_proxy::sample_driver
+
+int main(int argc, char** argv) { return csi_proxy::sample_driver::Main(argc, argv); }

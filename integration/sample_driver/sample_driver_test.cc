@@ -1,0 +1,377 @@
+// The driver as an orchestrator sees it, over its socket, in each mode.
+#include <grpcpp/grpcpp.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "integration/sample_driver/csi.grpc.pb.h"
+#include "integration/support/child_process.h"
+#include "integration/support/server_process.h"
+
+namespace csi_proxy::integration {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr int64_t kGiB = int64_t{1} << 30;
+constexpr char kStaging[] = R"(C:\var\lib\kubelet\plugins\sample\globalmount)";
+// As kubelet joins them.
+constexpr char kTarget[] = R"(C:\var\lib\kubelet\pods/target)";
+
+#define ASSERT_RPC_OK(call)                                                 \
+  do {                                                                      \
+    const grpc::Status status = (call);                                     \
+    ASSERT_TRUE(status.ok()) << #call << ": " << status.error_code() << " " \
+                             << status.error_message();                     \
+  } while (false)
+
+// A running driver.
+class Driver {
+ public:
+  explicit Driver(const std::vector<std::string>& flags)
+      : directory_(NewTestDirectory()), endpoint_("unix://" + directory_ + "/csi.sock") {
+    std::vector<std::string> command = {SAMPLE_DRIVER_BINARY, "--endpoint=" + endpoint_};
+    command.insert(command.end(), flags.begin(), flags.end());
+    absl::StatusOr<std::unique_ptr<ChildProcess>> child =
+        ChildProcess::Start(command, directory_ + "/log");
+    if (!child.ok()) return;
+    child_ = *std::move(child);
+    const absl::Time give_up = absl::Now() + absl::Seconds(30);
+    while (!absl::StrContains(Log(), " serves ") && child_->Running() && absl::Now() < give_up) {
+      absl::SleepFor(absl::Milliseconds(10));
+    }
+    const auto channel = grpc::CreateChannel(endpoint_, grpc::InsecureChannelCredentials());
+    identity = csi::v1::Identity::NewStub(channel);
+    controller = csi::v1::Controller::NewStub(channel);
+    node = csi::v1::Node::NewStub(channel);
+  }
+  ~Driver() {
+    Stop();
+    std::error_code ignored;
+    std::filesystem::remove_all(directory_, ignored);
+  }
+
+  int Stop() {
+    const int code = child_ == nullptr ? -1 : child_->Stop(absl::Seconds(20));
+    child_.reset();
+    return code;
+  }
+
+  std::string Log() const {
+    std::ifstream file(directory_ + "/log");
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+  }
+
+  std::unique_ptr<csi::v1::Identity::Stub> identity;
+  std::unique_ptr<csi::v1::Controller::Stub> controller;
+  std::unique_ptr<csi::v1::Node::Stub> node;
+
+ private:
+  const std::string directory_;
+  const std::string endpoint_;
+  std::unique_ptr<ChildProcess> child_;
+};
+
+// Makes one call of a stub, as Call(*driver.node, &Stub::NodeStageVolume, request, &response).
+template <typename Stub, typename Request, typename Response>
+grpc::Status Call(Stub& stub,
+                  grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                  const Request& request, Response* response) {
+  grpc::ClientContext context;
+  context.set_deadline(absl::ToChronoTime(absl::Now() + absl::Seconds(60)));
+  return (stub.*method)(&context, request, response);
+}
+
+using ControllerStub = csi::v1::Controller::Stub;
+using NodeStub = csi::v1::Node::Stub;
+
+csi::v1::VolumeCapability Mountable() {
+  csi::v1::VolumeCapability capability;
+  capability.mutable_mount()->set_fs_type("NTFS");
+  capability.mutable_access_mode()->set_mode(
+      csi::v1::VolumeCapability::AccessMode::SINGLE_NODE_WRITER);
+  return capability;
+}
+
+grpc::Status Create(Driver& driver, const std::string& name, int64_t bytes, std::string* id) {
+  csi::v1::CreateVolumeRequest request;
+  request.set_name(name);
+  request.mutable_capacity_range()->set_required_bytes(bytes);
+  *request.add_volume_capabilities() = Mountable();
+  csi::v1::CreateVolumeResponse response;
+  const grpc::Status status =
+      Call(*driver.controller, &ControllerStub::CreateVolume, request, &response);
+  *id = response.volume().volume_id();
+  return status;
+}
+
+grpc::Status Delete(Driver& driver, const std::string& id) {
+  csi::v1::DeleteVolumeRequest request;
+  request.set_volume_id(id);
+  csi::v1::DeleteVolumeResponse response;
+  return Call(*driver.controller, &ControllerStub::DeleteVolume, request, &response);
+}
+
+grpc::Status Stage(Driver& driver, const std::string& id) {
+  csi::v1::NodeStageVolumeRequest request;
+  request.set_volume_id(id);
+  request.set_staging_target_path(kStaging);
+  *request.mutable_volume_capability() = Mountable();
+  csi::v1::NodeStageVolumeResponse response;
+  return Call(*driver.node, &NodeStub::NodeStageVolume, request, &response);
+}
+
+grpc::Status Unstage(Driver& driver, const std::string& id) {
+  csi::v1::NodeUnstageVolumeRequest request;
+  request.set_volume_id(id);
+  request.set_staging_target_path(kStaging);
+  csi::v1::NodeUnstageVolumeResponse response;
+  return Call(*driver.node, &NodeStub::NodeUnstageVolume, request, &response);
+}
+
+grpc::Status Publish(Driver& driver, const std::string& id) {
+  csi::v1::NodePublishVolumeRequest request;
+  request.set_volume_id(id);
+  request.set_staging_target_path(kStaging);
+  request.set_target_path(kTarget);
+  *request.mutable_volume_capability() = Mountable();
+  csi::v1::NodePublishVolumeResponse response;
+  return Call(*driver.node, &NodeStub::NodePublishVolume, request, &response);
+}
+
+grpc::Status Unpublish(Driver& driver, const std::string& id) {
+  csi::v1::NodeUnpublishVolumeRequest request;
+  request.set_volume_id(id);
+  request.set_target_path(kTarget);
+  csi::v1::NodeUnpublishVolumeResponse response;
+  return Call(*driver.node, &NodeStub::NodeUnpublishVolume, request, &response);
+}
+
+grpc::Status Measure(Driver& driver, const std::string& id, csi::v1::VolumeUsage* usage) {
+  csi::v1::NodeGetVolumeStatsRequest request;
+  request.set_volume_id(id);
+  request.set_volume_path(kTarget);
+  csi::v1::NodeGetVolumeStatsResponse response;
+  const grpc::Status status = Call(*driver.node, &NodeStub::NodeGetVolumeStats, request, &response);
+  if (response.usage_size() != 0) *usage = response.usage(0);
+  return status;
+}
+
+// First of the cloud's disk, then of the volume on it.
+grpc::Status Expand(Driver& driver, const std::string& id, int64_t bytes) {
+  csi::v1::ControllerExpandVolumeRequest disk;
+  disk.set_volume_id(id);
+  disk.mutable_capacity_range()->set_required_bytes(bytes);
+  csi::v1::ControllerExpandVolumeResponse expanded;
+  const grpc::Status status =
+      Call(*driver.controller, &ControllerStub::ControllerExpandVolume, disk, &expanded);
+  if (!status.ok()) return status;
+  EXPECT_EQ(expanded.capacity_bytes(), bytes);
+  csi::v1::NodeExpandVolumeRequest volume;
+  volume.set_volume_id(id);
+  volume.set_volume_path(kTarget);
+  volume.mutable_capacity_range()->set_required_bytes(bytes);
+  csi::v1::NodeExpandVolumeResponse response;
+  return Call(*driver.node, &NodeStub::NodeExpandVolume, volume, &response);
+}
+
+int Listed(Driver& driver) {
+  csi::v1::ListVolumesResponse volumes;
+  const grpc::Status status = Call(*driver.controller, &ControllerStub::ListVolumes,
+                                   csi::v1::ListVolumesRequest(), &volumes);
+  return status.ok() ? volumes.entries_size() : -1;
+}
+
+// A volume's whole life. Each step is taken twice: an orchestrator that lost an answer calls again.
+void LiveThrough(Driver& driver) {
+  std::string id;
+  for (int i = 0; i < 2; ++i) ASSERT_RPC_OK(Create(driver, "pvc-1", 2 * kGiB, &id));
+  EXPECT_EQ(Listed(driver), 1);
+  std::string other;
+  EXPECT_EQ(Create(driver, "pvc-1", 3 * kGiB, &other).error_code(),
+            grpc::StatusCode::ALREADY_EXISTS);
+  EXPECT_EQ(Publish(driver, id).error_code(), grpc::StatusCode::NOT_FOUND) << "before a rescan";
+
+  for (int i = 0; i < 2; ++i) ASSERT_RPC_OK(Stage(driver, id));
+  for (int i = 0; i < 2; ++i) ASSERT_RPC_OK(Publish(driver, id));
+  csi::v1::VolumeUsage before, after;
+  ASSERT_RPC_OK(Measure(driver, id, &before));
+  EXPECT_EQ(before.unit(), csi::v1::VolumeUsage::BYTES);
+  EXPECT_GT(before.total(), kGiB);
+  EXPECT_LT(before.total(), 2 * kGiB);
+  EXPECT_GT(before.used(), 0);
+  EXPECT_EQ(before.available(), before.total() - before.used());
+
+  for (int i = 0; i < 2; ++i) ASSERT_RPC_OK(Expand(driver, id, 4 * kGiB));
+  ASSERT_RPC_OK(Measure(driver, id, &after));
+  EXPECT_GT(after.total(), 3 * kGiB);
+
+  for (int i = 0; i < 2; ++i) ASSERT_RPC_OK(Unpublish(driver, id));
+  EXPECT_EQ(Measure(driver, id, &after).error_code(), grpc::StatusCode::NOT_FOUND);
+  for (int i = 0; i < 2; ++i) ASSERT_RPC_OK(Unstage(driver, id));
+  EXPECT_EQ(Publish(driver, id).error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  // What was staged once is found again, not formatted.
+  ASSERT_RPC_OK(Stage(driver, id));
+  ASSERT_RPC_OK(Unstage(driver, id));
+  for (int i = 0; i < 2; ++i) ASSERT_RPC_OK(Delete(driver, id));
+  EXPECT_EQ(Stage(driver, id).error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(Listed(driver), 0);
+}
+
+// A service, its node and a driver that uses it.
+class RemoteTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto server = ServerProcess::Start();
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+    driver_ = NewDriver("remote");
+  }
+
+  std::unique_ptr<Driver> NewDriver(const std::string& mode) {
+    return std::make_unique<Driver>(
+        std::vector<std::string>{"--mode=" + mode, "--socket-dir=" + server_->directory()});
+  }
+
+  std::unique_ptr<ServerProcess> server_;
+  std::unique_ptr<Driver> driver_;
+};
+
+TEST_F(RemoteTest, AVolumeLives) {
+  const std::string before = server_->Dump().disk(0).DebugString();
+  ASSERT_NO_FATAL_FAILURE(LiveThrough(*driver_));
+  EXPECT_THAT(server_->Log(), HasSubstr("FormatVolume"));
+  EXPECT_THAT(server_->Dump().disk(0).DebugString(), Not(HasSubstr("LINK")));
+  EXPECT_EQ(driver_->Stop(), 0);
+}
+
+// All that is known of a volume is on its disk and in its paths.
+TEST_F(RemoteTest, ARestartedDriverKnowsItsVolumes) {
+  std::string id;
+  ASSERT_RPC_OK(Create(*driver_, "pvc-1", kGiB, &id));
+  ASSERT_RPC_OK(Stage(*driver_, id));
+  ASSERT_RPC_OK(Publish(*driver_, id));
+  EXPECT_EQ(driver_->Stop(), 0);
+  const auto driver = NewDriver("remote");
+  std::string again;
+  ASSERT_RPC_OK(Create(*driver, "pvc-1", kGiB, &again));
+  EXPECT_EQ(again, id);
+  csi::v1::VolumeUsage usage;
+  ASSERT_RPC_OK(Measure(*driver, id, &usage));
+  ASSERT_RPC_OK(Unpublish(*driver, id));
+  ASSERT_RPC_OK(Unstage(*driver, id));
+  ASSERT_RPC_OK(Delete(*driver, id));
+}
+
+TEST_F(RemoteTest, AFailureIsToldAndTheNextTryGoesOn) {
+  std::string id;
+  ASSERT_RPC_OK(Create(*driver_, "pvc-1", kGiB, &id));
+  ASSERT_TRUE(server_->FailOnce("volume.Format").ok());
+  const grpc::Status failed = Stage(*driver_, id);
+  EXPECT_EQ(failed.error_code(), grpc::StatusCode::INTERNAL);
+  EXPECT_NE(failed.error_message(), "");
+  ASSERT_RPC_OK(Stage(*driver_, id));
+}
+
+TEST_F(RemoteTest, ASecondOperationOnAVolumeIsRefused) {
+  std::string id;
+  ASSERT_RPC_OK(Create(*driver_, "pvc-1", kGiB, &id));
+  ASSERT_TRUE(server_->InjectFault("operation: 'volume.Format' latency_ms: 2000 times: 1").ok());
+  grpc::Status first;
+  std::thread stager([&] { first = Stage(*driver_, id); });
+  // Until the first has the volume, the second finds nothing staged there.
+  grpc::Status second;
+  const absl::Time give_up = absl::Now() + absl::Seconds(10);
+  do {
+    second = Publish(*driver_, id);
+  } while (second.error_code() != grpc::StatusCode::ABORTED && absl::Now() < give_up);
+  EXPECT_EQ(second.error_code(), grpc::StatusCode::ABORTED) << second.error_message();
+  stager.join();
+  EXPECT_TRUE(first.ok()) << first.error_message();
+  ASSERT_RPC_OK(Publish(*driver_, id));
+}
+
+TEST_F(RemoteTest, TwoVolumesDoNotTakeEachOthersPlaces) {
+  std::string one, two;
+  ASSERT_RPC_OK(Create(*driver_, "pvc-1", kGiB, &one));
+  ASSERT_RPC_OK(Create(*driver_, "pvc-2", kGiB, &two));
+  ASSERT_RPC_OK(Stage(*driver_, one));
+  ASSERT_RPC_OK(Publish(*driver_, one));
+  EXPECT_FALSE(Stage(*driver_, two).ok());
+  EXPECT_EQ(Publish(*driver_, two).error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  EXPECT_EQ(Unstage(*driver_, two).error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  csi::v1::VolumeUsage usage;
+  EXPECT_EQ(Measure(*driver_, two, &usage).error_code(), grpc::StatusCode::NOT_FOUND);
+  ASSERT_RPC_OK(Measure(*driver_, one, &usage));
+}
+
+TEST_F(RemoteTest, AVanishedServiceMakesTheDriverNotReady) {
+  csi::v1::ProbeResponse response;
+  ASSERT_RPC_OK(Call(*driver_->identity, &csi::v1::Identity::Stub::Probe, csi::v1::ProbeRequest(),
+                     &response));
+  EXPECT_TRUE(response.ready().value());
+  server_->Stop(absl::Seconds(10));
+  ASSERT_RPC_OK(Call(*driver_->identity, &csi::v1::Identity::Stub::Probe, csi::v1::ProbeRequest(),
+                     &response));
+  EXPECT_FALSE(response.ready().value());
+  EXPECT_EQ(server_->Restart(), absl::OkStatus());
+  ASSERT_RPC_OK(Call(*driver_->identity, &csi::v1::Identity::Stub::Probe, csi::v1::ProbeRequest(),
+                     &response));
+  EXPECT_TRUE(response.ready().value());
+}
+
+TEST(EmbeddedTest, AVolumeLives) {
+  Driver driver({"--mode=embedded"});
+  ASSERT_NO_FATAL_FAILURE(LiveThrough(driver));
+  EXPECT_EQ(driver.Stop(), 0);
+}
+
+// The mode is chosen when the program runs: the service when there is one.
+TEST_F(RemoteTest, AutoUsesTheServiceThatIsThere) {
+  const auto driver = NewDriver("auto");
+  std::string id;
+  ASSERT_RPC_OK(Create(*driver, "pvc-1", kGiB, &id));
+  ASSERT_RPC_OK(Stage(*driver, id));
+  EXPECT_THAT(driver->Log(), HasSubstr("disk v1 is remote"));
+  EXPECT_THAT(server_->Dump().DebugString(), HasSubstr(id));
+}
+
+TEST(AutoTest, WithoutAServiceTheDriverDoesItsWorkItself) {
+  const std::string empty = NewTestDirectory();
+  Driver driver({"--socket-dir=" + empty});
+  ASSERT_NO_FATAL_FAILURE(LiveThrough(driver));
+  EXPECT_THAT(driver.Log(), HasSubstr("disk v1 is embedded"));
+  std::filesystem::remove(empty);
+}
+
+TEST_F(RemoteTest, TheEnvironmentPinsWhatAutoChooses) {
+  setenv("CSI_PROXY_MODE", "embedded", 1);
+  const auto pinned = NewDriver("auto");
+  unsetenv("CSI_PROXY_MODE");
+  std::string id;
+  ASSERT_RPC_OK(Create(*pinned, "pvc-1", kGiB, &id));
+  ASSERT_RPC_OK(Stage(*pinned, id));
+  EXPECT_THAT(server_->Dump().DebugString(), Not(HasSubstr(id)));
+}
+
+TEST(FlagsTest, AModeThereIsNotIsRefused) {
+  Driver driver({"--mode=sideways"});
+  EXPECT_EQ(driver.Stop(), 2);
+  EXPECT_THAT(driver.Log(), HasSubstr("sideways"));
+}
+
+}  // namespace
+}  // namespace csi_proxy::integration
