@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 )
 
@@ -16,6 +17,7 @@ import (
 type Conn struct {
 	mode Mode
 	node node
+	old  *grpc.ClientConn
 }
 
 // node is what a Conn calls: the service's pipes, or a node in this process.
@@ -43,18 +45,41 @@ func Connect(mode Mode, opts ...Option) (*Conn, error) {
 	if reason != "" {
 		o.logLine(SeverityInfo, fmt.Sprintf("csiproxy: the mode is %s: %s", chosen, reason))
 	}
-	if chosen == Remote {
-		return &Conn{chosen, newRemote(&o)}, nil
+	conn := &Conn{mode: chosen}
+	if conn.old, err = clientConn(conn); err != nil {
+		return nil, fmt.Errorf("csiproxy: %w", err)
 	}
-	embedded, err := openEmbedded(&o)
-	if err != nil {
+	if chosen == Remote {
+		conn.node = newRemote(&o)
+		return conn, nil
+	}
+	if conn.node, err = openEmbedded(&o); err != nil {
+		conn.old.Close()
 		return nil, fmt.Errorf("csiproxy: embedded: %w", err)
 	}
-	return &Conn{chosen, embedded}, nil
+	return conn, nil
+}
+
+// clientConn returns a grpc.ClientConn whose calls are conn's: it never connects to anything.
+func clientConn(conn *Conn) (*grpc.ClientConn, error) {
+	return grpc.NewClient("passthrough:///csi-proxy",
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithUnaryInterceptor(func(ctx context.Context, method string, args, reply interface{}, _ *grpc.ClientConn,
+			_ grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+			return conn.Invoke(ctx, method, args, reply, opts...)
+		}),
+		grpc.WithStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, _ *grpc.ClientConn, method string,
+			_ grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+			return conn.NewStream(ctx, desc, method, opts...)
+		}))
 }
 
 // Mode returns the connection's mode: Remote or Embedded, never Auto.
 func (c *Conn) Mode() Mode { return c.mode }
+
+// ClientConn returns c for generated code that takes nothing else: that of a few versions, as disk
+// v1beta1 and volume v1beta2, is from before [grpc.ClientConnInterface]. It is closed with c.
+func (c *Conn) ClientConn() *grpc.ClientConn { return c.old }
 
 // Invoke calls a method, as "/v1.Volume/FormatVolume", with a protobuf message, and waits for its
 // answer. Generated clients do this; errors are gRPC statuses, equal in both modes.
@@ -76,4 +101,7 @@ func (c *Conn) NewStream(_ context.Context, _ *grpc.StreamDesc, method string, _
 // Close takes no more calls, ends those under way, and in embedded mode waits until the node has let
 // go of them. Calls then fail as gRPC's do on a closed connection. Closing again is fine, and waits
 // as well. Close always returns nil, and must not be called by the function given to [WithLog].
-func (c *Conn) Close() error { return c.node.Close() }
+func (c *Conn) Close() error {
+	c.old.Close()
+	return c.node.Close()
+}

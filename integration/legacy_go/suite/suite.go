@@ -34,8 +34,10 @@ type Suite struct {
 	// Conn reaches the simulated node's administrator, and serves clients that have no pipe of their
 	// own.
 	Conn grpc.ClientConnInterface
+	// ClientConn is Conn for constructors that take this type only.
+	ClientConn *grpc.ClientConn
 	// Answered, unless nil, is told of every call of the table, in its order, and how it ended.
-	Answered func(call string, response proto.Message, err error)
+	Answered func(c Client, method, request string, response proto.Message, err error)
 }
 
 type testCase struct {
@@ -98,7 +100,11 @@ type version struct{ client reflect.Value }
 func (s *Suite) open(c Client) (*version, error) {
 	constructor := reflect.ValueOf(c.New)
 	if constructor.Type().NumIn() == 1 {
-		return &version{constructor.Call([]reflect.Value{reflect.ValueOf(s.Conn)})[0]}, nil
+		conn := reflect.ValueOf(s.Conn)
+		if !conn.Type().AssignableTo(constructor.Type().In(0)) {
+			conn = reflect.ValueOf(s.ClientConn)
+		}
+		return &version{constructor.Call([]reflect.Value{conn})[0]}, nil
 	}
 	results := constructor.Call(nil)
 	if err, failed := results[1].Interface().(error); failed {
@@ -204,7 +210,7 @@ func (s *Suite) run(c Client, scripts []script) (int, error) {
 			response, err := v.call(tc.Method, fill(tc.Request))
 			calls++
 			if s.Answered != nil {
-				s.Answered(c.Group+" "+c.Version+" "+where, response, err)
+				s.Answered(c, tc.Method, tc.Request, response, err)
 			}
 			got := status.Convert(err)
 			if int(got.Code()) != tc.Code {
