@@ -12,9 +12,8 @@ SANDBOX = "%CONTAINER_SANDBOX_MOUNT_POINT%\\"
 def windows_nodes(all_):
     for pod in all_.pods():
         spec = pod.resource["spec"]
-        if pod.spec.get("nodeSelector", {}).get("kubernetes.io/os") != "windows" or pod.spec.get(
-            "os"
-        ) != {"name": "windows"}:
+        selected = pod.spec.get("nodeSelector", {}).get("kubernetes.io/os")
+        if selected != "windows" or pod.spec.get("os") != {"name": "windows"}:
             yield f"{pod.where}: not for Windows nodes alone"
         if pod.spec.get("priorityClassName") != "system-node-critical":
             yield f"{pod.where}: a node without it has no storage, yet it may be evicted"
