@@ -1,11 +1,7 @@
 
 #include "client/remote_channel.h"
 
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
-#include <cstring>
 #include <fstream>
 #include <thread>
 
@@ -30,16 +26,6 @@ absl::Status Ask(RemoteChannel& channel, const std::string& name = "a",
                       &response);
 }
 
-// A socket that a service which died has left behind.
-void LeaveSocket(const std::string& path) {
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  std::strncpy(address.sun_path, path.c_str(), sizeof(address.sun_path) - 1);
-  const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-  ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
-  close(fd);
-}
-
 TEST(RemoteChannelTest, APipeThatIsNotThereIsUnavailableAtOnce) {
   const TemporaryDirectory directory;
   const absl::Time start = absl::Now();
@@ -55,30 +41,6 @@ TEST(RemoteChannelTest, AFileIsNoPipe) {
   const TemporaryDirectory directory;
   std::ofstream(directory.path() + "/csi-proxy-system-v1alpha1.sock") << "text";
   EXPECT_TRUE(absl::IsUnavailable(OpenStatus(OptionsFor(directory))));
-}
-
-TEST(RemoteChannelTest, TheEnvironmentDecidesTheModeWhereTheProgramDoesNot) {
-  const TemporaryDirectory directory;
-  ClientOptions options = OptionsFor(directory);
-  options.mode = Mode::kEmbedded;
-  EXPECT_TRUE(absl::IsUnimplemented(OpenStatus(options)));
-
-  const ScopedEnvironment embedded("CSI_PROXY_MODE", "embedded");
-  EXPECT_TRUE(absl::IsUnimplemented(OpenStatus(options)));
-  options.mode = Mode::kAuto;
-  EXPECT_TRUE(absl::IsUnimplemented(OpenStatus(options)));
-  options.mode = Mode::kRemote;
-  EXPECT_TRUE(absl::IsUnavailable(OpenStatus(options)));
-
-  options.mode = Mode::kAuto;
-  for (const char* remote : {"auto", "remote", ""}) {
-    const ScopedEnvironment mode("CSI_PROXY_MODE", remote);
-    EXPECT_TRUE(absl::IsUnavailable(OpenStatus(options))) << remote;
-  }
-  const ScopedEnvironment nonsense("CSI_PROXY_MODE", "Remote ");
-  const absl::Status status = OpenStatus(options);
-  EXPECT_TRUE(absl::IsInvalidArgument(status));
-  EXPECT_TRUE(absl::StrContains(status.message(), "CSI_PROXY_MODE: \"Remote \"")) << status;
 }
 
 TEST(RemoteChannelTest, TheDirectoryIsTheProgramsOrTheEnvironmentsOrTheDefault) {

@@ -4,9 +4,14 @@
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
+#include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <cstring>
 #include <memory>
 #include <string>
 
@@ -25,6 +30,16 @@ inline ClientOptions OptionsFor(const TemporaryDirectory& directory) {
   options.mode = Mode::kRemote;
   options.socket_dir = directory.path();
   return options;
+}
+
+// A socket that nobody serves, as one whose service died.
+inline void LeaveSocket(const std::string& path) {
+  sockaddr_un address = {};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, path.c_str(), sizeof(address.sun_path) - 1);
+  const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+  ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  close(fd);
 }
 
 // Sets an environment variable, and puts back what was there. Not for tests with threads.

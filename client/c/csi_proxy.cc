@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <limits>
 #include <memory>
 #include <new>
 #include <string>
@@ -17,6 +18,7 @@
 #include "client/c/handles.h"
 #include "client/c/open_options.h"
 #include "server/base/secret.h"
+#include "server/base/unicode.h"
 #include "server/version.h"
 
 namespace csi_proxy::c {
@@ -24,11 +26,16 @@ namespace {
 
 constexpr absl::string_view kAdministrator = "/csi_proxy.simulated.Admin/";
 
+// What a message can hold.
+constexpr size_t kMaxSize = std::numeric_limits<int>::max();
+
+void Empty(csi_proxy_bytes* out) {
+  if (out != nullptr) *out = {nullptr, 0};
+}
+
 // A copy that the caller owns. False when there is no memory for it; null is not filled.
 bool Give(absl::string_view text, csi_proxy_bytes* out) {
-  if (out == nullptr) return true;
-  *out = {nullptr, 0};
-  if (text.empty()) return true;
+  if (out == nullptr || text.empty()) return true;
   auto* const data = static_cast<uint8_t*>(std::malloc(text.size()));
   if (data == nullptr) return false;
   std::memcpy(data, text.data(), text.size());
@@ -36,23 +43,24 @@ bool Give(absl::string_view text, csi_proxy_bytes* out) {
   return true;
 }
 
-// The code; the text of a failure goes to `message`, as far as there is memory for it.
-int32_t Answer(const absl::Status& status, csi_proxy_bytes* message) {
-  (void)Give(status.message(), message);
-  return static_cast<int32_t>(status.code());
-}
-
-// Runs `function() -> absl::Status`; what it throws becomes a status, for no exception may cross a
-// C interface.
+// Runs `function() -> absl::Status`, and returns the code; the text of a failure goes to `message`,
+// as far as there is memory for it. No exception may cross a C interface.
 template <typename Function>
-absl::Status WithoutExceptions(const Function& function) {
+int32_t Answer(csi_proxy_bytes* message, const Function& function) {
+  absl::StatusCode code;
   try {
-    return function();
+    const absl::Status status = function();
+    code = status.code();
+    // It may quote what came from outside.
+    if (!status.ok()) (void)Give(ReplaceInvalidUtf8(status.message()), message);
   } catch (const std::bad_alloc&) {
-    return absl::ResourceExhaustedError("out of memory");
+    code = absl::StatusCode::kResourceExhausted;
+    (void)Give("out of memory", message);
   } catch (const std::exception& error) {
-    return absl::InternalError(absl::StrCat("unexpected: ", error.what()));
+    code = absl::StatusCode::kInternal;
+    (void)Give(error.what(), message);
   }
+  return static_cast<int32_t>(code);
 }
 
 absl::Status Closed() { return absl::NotFoundError("host: is closed, or never was open"); }
@@ -75,6 +83,7 @@ absl::Status Open(uint32_t abi_version, const char* options, size_t options_size
   if (options == nullptr && options_size > 0) {
     return absl::InvalidArgumentError("options: is null, but options_size is not 0");
   }
+  if (options_size > kMaxSize) return absl::InvalidArgumentError("options: is too large");
   absl::StatusOr<std::shared_ptr<Host>> opened =
       OpenHost(absl::string_view(options, options_size), ToLogFunction(log, user));
   if (!opened.ok()) return opened.status();
@@ -87,6 +96,7 @@ absl::Status Call(OpenNode& node, const CallContext& context, absl::string_view 
   if (!absl::StartsWith(method, kAdministrator)) {
     return node.rpcs->Call(method, context, request, response);
   }
+  if (absl::Status status = context.Check(); !status.ok()) return status;
   absl::StatusOr<std::string> answer =
       node.host->Administer(absl::StripPrefix(method, kAdministrator), std::string(request));
   if (!answer.ok()) return answer.status();
@@ -117,6 +127,7 @@ absl::Status Invoke(csi_proxy_host host, csi_proxy_call call, const char* method
   if (request == nullptr && request_size > 0) {
     return absl::InvalidArgumentError("request: is null, but request_size is not 0");
   }
+  if (request_size > kMaxSize) return absl::InvalidArgumentError("request: is too large");
   const std::shared_ptr<OpenNode> node = Handles::Get().EnterNode(host);
   if (node == nullptr) return Closed();
   std::shared_ptr<Cancellable> cancellable;
@@ -137,8 +148,9 @@ absl::Status Invoke(csi_proxy_host host, csi_proxy_call call, const char* method
 }  // namespace csi_proxy::c
 
 using csi_proxy::c::Answer;
+using csi_proxy::c::Closed;
+using csi_proxy::c::Empty;
 using csi_proxy::c::Handles;
-using csi_proxy::c::WithoutExceptions;
 
 extern "C" {
 
@@ -150,49 +162,49 @@ int32_t csi_proxy_open(uint32_t abi_version, const char* options, size_t options
                        csi_proxy_log log, void* user, csi_proxy_host* host,
                        csi_proxy_bytes* error) {
   if (host != nullptr) *host = 0;
-  return Answer(WithoutExceptions([&] {
-                  return csi_proxy::c::Open(abi_version, options, options_size, log, user, host);
-                }),
-                error);
+  Empty(error);
+  return Answer(error, [&] {
+    return csi_proxy::c::Open(abi_version, options, options_size, log, user, host);
+  });
 }
 
 int32_t csi_proxy_begin(csi_proxy_host host, csi_proxy_call* call) {
-  if (call == nullptr) return static_cast<int32_t>(absl::StatusCode::kInvalidArgument);
-  *call = 0;
-  return Answer(WithoutExceptions([&] {
-                  *call = Handles::Get().AddCall(host);
-                  return *call != 0 ? absl::OkStatus() : csi_proxy::c::Closed();
-                }),
-                nullptr);
+  if (call != nullptr) *call = 0;
+  return Answer(nullptr, [&] {
+    if (call == nullptr) return absl::InvalidArgumentError("call: is null");
+    *call = Handles::Get().AddCall(host);
+    return *call != 0 ? absl::OkStatus() : Closed();
+  });
 }
 
 int32_t csi_proxy_invoke(csi_proxy_host host, csi_proxy_call call, const char* method,
                          const uint8_t* request, size_t request_size, int64_t timeout_ns,
                          csi_proxy_bytes* response, csi_proxy_bytes* message) {
-  if (response != nullptr) *response = {nullptr, 0};
-  if (message != nullptr) *message = {nullptr, 0};
-  std::string bytes;
-  absl::Status status = WithoutExceptions([&] {
-    return csi_proxy::c::Invoke(host, call, method, request, request_size, timeout_ns, &bytes);
+  Empty(response);
+  Empty(message);
+  return Answer(message, [&] {
+    std::string bytes;
+    absl::Status status =
+        csi_proxy::c::Invoke(host, call, method, request, request_size, timeout_ns, &bytes);
+    if (status.ok() && !csi_proxy::c::Give(bytes, response)) {
+      status = absl::ResourceExhaustedError("out of memory for the response");
+    }
+    return status;
   });
-  if (status.ok() && !csi_proxy::c::Give(bytes, response)) {
-    status = absl::ResourceExhaustedError("out of memory for the response");
-  }
-  return Answer(status, message);
 }
 
 void csi_proxy_cancel(csi_proxy_call call) { Handles::Get().CancelCall(call); }
 
 int32_t csi_proxy_close(csi_proxy_host host) {
-  return Answer(Handles::Get().CloseNode(host) ? absl::OkStatus() : csi_proxy::c::Closed(),
-                nullptr);
+  return Answer(nullptr,
+                [&] { return Handles::Get().CloseNode(host) ? absl::OkStatus() : Closed(); });
 }
 
 void csi_proxy_free(csi_proxy_bytes* bytes) {
-  if (bytes == nullptr || bytes->data == nullptr) return;
-  csi_proxy::Wipe(bytes->data, bytes->size);
+  if (bytes == nullptr) return;
+  if (bytes->data != nullptr) csi_proxy::Wipe(bytes->data, bytes->size);
   std::free(bytes->data);
-  *bytes = {nullptr, 0};
+  Empty(bytes);
 }
 
 }  // extern "C"

@@ -1,7 +1,6 @@
 #include "client/c/handles.h"
 
 #include <utility>
-#include <vector>
 
 namespace csi_proxy::c {
 namespace {
@@ -34,7 +33,6 @@ std::shared_ptr<OpenNode> Handles::EnterNode(uint64_t node) {
 
 bool Handles::CloseNode(uint64_t node) {
   std::shared_ptr<OpenNode> closed;
-  std::vector<std::shared_ptr<Cancellable>> calls;
   {
     std::lock_guard lock(mutex_);
     const auto found = nodes_.find(node);
@@ -42,13 +40,13 @@ bool Handles::CloseNode(uint64_t node) {
     closed = std::move(found->second);
     nodes_.erase(found);
     closed->gate.Shut();
-    for (const auto& [id, call] : calls_) {
-      if (call.node == node) calls.push_back(call.cancellable);
-    }
-    absl::erase_if(calls_, [node](const auto& call) { return call.second.node == node; });
+    absl::erase_if(calls_, [node](const auto& call) {
+      if (call.second.node != node) return false;
+      call.second.cancellable->Cancel();
+      return true;
+    });
   }
   closed->closing.Cancel();
-  for (const auto& call : calls) call->Cancel();
   while (!closed->gate.AwaitEmpty(absl::Now() + kLongWait)) {
   }
   // Here, and not where the last call lets go: when this returns, nothing of the node runs.

@@ -117,6 +117,33 @@ func TestEmbeddedCallsEndWithTheirContext(t *testing.T) {
 	}
 }
 
+// A call whose log function does not return is one that cannot be cut short.
+func TestEmbeddedCallsAreGivenUp(t *testing.T) {
+	stuck, release := make(chan struct{}), make(chan struct{})
+	conn := connectEmbedded(t, WithLog(func(_ Severity, line string) {
+		if strings.Contains(line, "method=Rescan") {
+			close(stuck)
+			<-release
+		}
+	}))
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		<-stuck
+		cancel()
+	}()
+	_, err := diskv1.NewDiskClient(conn).Rescan(ctx, &diskv1.RescanRequest{})
+	mustFail(t, err, codes.Canceled, "context canceled")
+	closed := make(chan error)
+	go func() { closed <- conn.Close() }()
+	select {
+	case <-closed:
+		t.Error("Close did not wait for a call under way")
+	case <-time.After(100 * time.Millisecond):
+		close(release)
+		<-closed
+	}
+}
+
 func TestEmbeddedClose(t *testing.T) {
 	conn := connectEmbedded(t)
 	slow(t, conn, "filesystem.*", time.Minute)
@@ -184,7 +211,7 @@ func TestEmbeddedLogsNoSecret(t *testing.T) {
 	const secret = "correct horse"
 	log := new(recorder)
 	conn := connectEmbedded(t, WithLog(log.log))
-	for _, password := range []string{secret, "wrong " + secret} {
+	for _, password := range []string{"wrong " + secret, secret} {
 		_, err := smbv1.NewSmbClient(conn).NewSmbGlobalMapping(context.Background(), &smbv1.NewSmbGlobalMappingRequest{
 			RemotePath: `\\fileserver.example\data`, Username: `EXAMPLE\storage`, Password: password,
 		})
@@ -203,7 +230,7 @@ func TestEmbeddedOptions(t *testing.T) {
 		WithWorkingDirs(`C:\storage`),
 		WithAllowedServices("MSiSCSI"),
 		WithPlainSMB(),
-		WithLimits(Limits{Calls: 1, Queued: 1, CallDuration: 300 * time.Millisecond}),
+		WithLimits(Limits{Calls: 1, Queued: 1, CallDuration: 1500 * time.Millisecond}),
 		WithLockDirectory(lock),
 		WithMetricsBindAddress("127.0.0.1:0"))
 	ctx := context.Background()
@@ -225,7 +252,6 @@ func TestEmbeddedOptions(t *testing.T) {
 	}); err != nil {
 		t.Error(err)
 	}
-	// The limit of 300 ms is rounded up to a second.
 	slow(t, conn, "disk.*", time.Minute)
 	begin := time.Now()
 	ended := make(chan error)
@@ -247,12 +273,11 @@ func TestEmbeddedOptions(t *testing.T) {
 func TestEmbeddedRefusesOptions(t *testing.T) {
 	environment(t, "CSI_PROXY_LIBRARY")
 	for words, option := range map[string]Option{
-		"kubelet":     WithWorkingDirs("kubelet"),
-		"no_such":     WithSimulatedNode("no_such_field: 1"),
-		"9:x":         WithMetricsBindAddress("9:x"),
-		"size_bytes":  WithSimulatedNode("disk { number: 1 }"),
-		"maxCalls":    WithLimits(Limits{Calls: -1}),
-		"a null byte": func(o *options) { o.node.Node = "LINUX" },
+		"kubelet":    WithWorkingDirs("kubelet"),
+		"no_such":    WithSimulatedNode("no_such_field: 1"),
+		"9:x":        WithMetricsBindAddress("9:x"),
+		"size_bytes": WithSimulatedNode("disk { number: 1 }"),
+		"max_calls":  WithLimits(Limits{Calls: -1}),
 	} {
 		conn, err := Connect(Embedded, WithSimulatedNode(""), option)
 		if err == nil {

@@ -2,6 +2,7 @@ package csiproxy
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -34,7 +35,6 @@ func TestWithoutTheLibrary(t *testing.T) {
 	}{
 		{"not there", missing, "", []string{"embedded", missing, "cannot be loaded"}},
 		{"not there by the variable", "", missing, []string{missing, "cannot be loaded"}},
-		{"not installed", "", "", []string{libraryName, "cannot be loaded"}},
 		{"the option before the variable", missing, broken, []string{missing}},
 		{"no library", broken, "", []string{broken, "cannot be loaded"}},
 		{"another library", systemLibrary(t), "", []string{"is not CSI Proxy's", "csi_proxy_abi_version"}},
@@ -59,9 +59,16 @@ func TestWithoutTheLibrary(t *testing.T) {
 
 // A library in the current directory may be anybody's.
 func TestTheCurrentDirectoryIsNotSearched(t *testing.T) {
-	path := os.Getenv("CSI_PROXY_LIBRARY")
-	if path == "" {
-		t.Skip("CSI_PROXY_LIBRARY is not set")
+	path := environment(t, "CSI_PROXY_LIBRARY")
+	if os.Getenv("CSI_PROXY_TEST_CHILD") != "" {
+		t.Setenv("CSI_PROXY_LIBRARY", "")
+		if conn, err := Connect(Embedded); err == nil {
+			conn.Close()
+			t.Error("it was loaded from the current directory")
+		} else if !strings.Contains(err.Error(), libraryName+" cannot be loaded") {
+			t.Errorf("got %v", err)
+		}
+		return
 	}
 	code, err := os.ReadFile(path)
 	if err != nil {
@@ -71,17 +78,15 @@ func TestTheCurrentDirectoryIsNotSearched(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(directory, libraryName), code, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	before, err := os.Getwd()
+	// A new process: one that has a library loaded finds it again by its name alone.
+	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chdir(directory); err != nil {
-		t.Fatal(err)
-	}
-	defer os.Chdir(before)
-	t.Setenv("CSI_PROXY_LIBRARY", "")
-	if conn, err := Connect(Embedded); err == nil {
-		conn.Close()
-		t.Error("it was loaded from the current directory")
+	child := exec.Command(program, "-test.run=^"+t.Name()+"$", "-test.v")
+	child.Dir = directory
+	child.Env = append(os.Environ(), "CSI_PROXY_TEST_CHILD=1")
+	if said, err := child.CombinedOutput(); err != nil || !strings.Contains(string(said), "--- PASS: "+t.Name()) {
+		t.Errorf("%v: %s", err, said)
 	}
 }

@@ -36,7 +36,7 @@ type nodeOptions struct {
 	AllowPlainSMB      bool     `json:"allowPlainSmb,omitempty"`
 	MaxCalls           int      `json:"maxCalls,omitempty"`
 	MaxQueued          int      `json:"maxQueued,omitempty"`
-	MaxCallSeconds     int64    `json:"maxCallSeconds,omitempty"`
+	MaxCallSeconds     float64  `json:"maxCallSeconds,omitempty"`
 	LockDirectory      string   `json:"lockDirectory,omitempty"`
 	MetricsBindAddress string   `json:"metricsBindAddress,omitempty"`
 }
@@ -74,8 +74,7 @@ type Limits struct {
 	// How many calls work at once (16), and how many more may wait before codes.ResourceExhausted
 	// (256).
 	Calls, Queued int
-	// How long a call may take, whatever its own deadline says (10 minutes); in whole seconds,
-	// rounded up.
+	// How long a call may take, whatever its own deadline says (10 minutes).
 	CallDuration time.Duration
 }
 
@@ -83,7 +82,7 @@ type Limits struct {
 func WithLimits(limits Limits) Option {
 	return func(o *options) {
 		o.node.MaxCalls, o.node.MaxQueued = limits.Calls, limits.Queued
-		o.node.MaxCallSeconds = int64((limits.CallDuration + time.Second - 1) / time.Second)
+		o.node.MaxCallSeconds = limits.CallDuration.Seconds()
 	}
 }
 

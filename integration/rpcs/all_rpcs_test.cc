@@ -1,5 +1,6 @@
-// Every rpc of every released version, over a real socket, through the generated client of its
-// version. What there is to call comes from the descriptors: an rpc without a case fails.
+// Every rpc of every released version, through the generated client of its version: over a real
+// socket, or embedded. What there is to call comes from the descriptors: an rpc without a case
+// fails.
 #include <google/protobuf/text_format.h>
 #include <google/protobuf/util/message_differencer.h>
 
@@ -43,26 +44,28 @@ std::string FirstVolumeId(const pb::Message& response) {
 class AllRpcsTest : public testing::TestWithParam<const Binding*> {
  protected:
   static void SetUpTestSuite() {
-    absl::StatusOr<std::unique_ptr<ServerProcess>> server = ServerProcess::Start();
-    ASSERT_TRUE(server.ok()) << server.status();
-    server_ = server->release();
+    absl::StatusOr<std::unique_ptr<TestNode>> node = NewTestNode();
+    ASSERT_TRUE(node.ok()) << node.status();
+    node_ = node->release();
   }
   static void TearDownTestSuite() {
-    const int code = server_->Stop(absl::Seconds(20));
-    if (ChildProcess::kCanAsk) {
-      EXPECT_EQ(code, 0) << "a stop is clean";
+    if (auto* const server = dynamic_cast<ServerProcess*>(node_); server != nullptr) {
+      const int code = server->Stop(absl::Seconds(20));
+      if (ChildProcess::kCanAsk) {
+        EXPECT_EQ(code, 0) << "a stop is clean";
+      }
     }
-    delete server_;
+    delete node_;
   }
 
   // What the volume scripts need to be there.
   void Prepare() {
-    ASSERT_TRUE(server_->Reset().ok());
+    ASSERT_TRUE(node_->Reset().ok());
     for (const auto& [group, method, request] :
          {std::tuple{"disk", "PartitionDisk", "disk_number: 1"},
           std::tuple{"filesystem", "Mkdir", R"(path: "C:\\var\\lib\\kubelet\\plugins\\mnt")"}}) {
       const Binding* const binding = Find(group, "v1");
-      const auto call = binding->open(server_->client_options());
+      const auto call = binding->open(node_->client_options());
       ASSERT_TRUE(call.ok()) << call.status();
       const pb::MethodDescriptor* const m = binding->service->FindMethodByName(method);
       const auto response = NewMessage(m->output_type());
@@ -72,14 +75,14 @@ class AllRpcsTest : public testing::TestWithParam<const Binding*> {
     }
   }
 
-  static ServerProcess* server_;
+  static TestNode* node_;
 };
 
-ServerProcess* AllRpcsTest::server_ = nullptr;
+TestNode* AllRpcsTest::node_ = nullptr;
 
 TEST_P(AllRpcsTest, EveryMethodSucceedsAndFailsAsItShould) {
   const Binding& binding = *GetParam();
-  const auto call = binding.open(server_->client_options());
+  const auto call = binding.open(node_->client_options());
   ASSERT_TRUE(call.ok()) << call.status();
   std::set<std::string> succeeded, failed;
   for (const Script& script : AllScripts()) {
@@ -90,7 +93,7 @@ TEST_P(AllRpcsTest, EveryMethodSucceedsAndFailsAsItShould) {
     if (binding.group == "volume") {
       Prepare();
     } else {
-      ASSERT_TRUE(server_->Reset().ok());
+      ASSERT_TRUE(node_->Reset().ok());
     }
     std::string volume;
     for (const Case& c : script.cases) {
@@ -98,7 +101,7 @@ TEST_P(AllRpcsTest, EveryMethodSucceedsAndFailsAsItShould) {
       const pb::MethodDescriptor* const method = binding.service->FindMethodByName(c.method);
       ASSERT_NE(method, nullptr);
       if (*c.fault != '\0') {
-        const absl::Status injected = server_->FailOnce(c.fault);
+        const absl::Status injected = node_->FailOnce(c.fault);
         ASSERT_TRUE(injected.ok()) << injected;
       }
       const auto with_volume = [&](const char* text) {

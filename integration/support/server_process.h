@@ -11,43 +11,25 @@
 #include "absl/time/time.h"
 #include "csi_proxy/client_options.h"
 #include "integration/support/child_process.h"
-#include "server/host/simulated/admin.pb.h"
+#include "integration/support/test_node.h"
 
 namespace csi_proxy::integration {
 
-// Which host the service has; both act on the same simulated node.
-enum class NodeKind {
-  // The simulated node's own.
-  kSimulated,
-  // That of a real node, over doubles of WMI and Win32.
-  kWindows,
-};
-
-// What the environment variable CSI_PROXY_TEST_NODE says: `windows`, or the simulated one.
-NodeKind NodeUnderTest();
-
 // A running csi-proxy with a node of NodeUnderTest(), in a socket directory of its own. Ends with
 // the object, and its standard error is kept.
-class ServerProcess {
+class ServerProcess final : public TestNode {
  public:
   // Starts it and waits until its pipes are there.
   static absl::StatusOr<std::unique_ptr<ServerProcess>> Start(
       const std::vector<std::string>& more_flags = {});
-  ~ServerProcess();
+  ~ServerProcess() override;
 
   const std::string& directory() const { return directory_; }
-  ClientOptions client_options() const;
+  ClientOptions client_options() const override;
   int64_t pid() const { return child_->pid(); }
 
-  // Calls the node's admin service.
   absl::Status Admin(const std::string& method, const google::protobuf::Message& request,
-                     google::protobuf::Message* response);
-  absl::Status Reset();
-  absl::Status InjectFault(const std::string& textproto);
-  // Lets an operation of the simulated host fail once, INTERNAL; a real node's host fails where it
-  // does the same.
-  absl::Status FailOnce(const std::string& operation);
-  csi_proxy::simulated::Node Dump();
+                     google::protobuf::Message* response) override;
 
   // Ends the process with a signal and starts it again at the same place.
   absl::Status Restart();

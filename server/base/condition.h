@@ -7,33 +7,34 @@
 
 #ifdef _WIN32
 
-#include <windows.h>
-
 #include <mutex>
 
 namespace csi_proxy {
 
+// Windows' own header stays out of this one, which generated code includes: its macros rename
+// methods such as StartService.
 class Mutex {
  public:
-  void lock() { AcquireSRWLockExclusive(&lock_); }
-  void unlock() { ReleaseSRWLockExclusive(&lock_); }
+  void lock();
+  void unlock();
 
  private:
   friend class Condition;
-  SRWLOCK lock_ = SRWLOCK_INIT;
+  void* lock_ = nullptr;  // an SRWLOCK
 };
 
 class Condition {
  public:
   template <typename Predicate>
   void wait(std::unique_lock<Mutex>& lock, Predicate predicate) {
-    while (!predicate()) SleepConditionVariableSRW(&variable_, &lock.mutex()->lock_, INFINITE, 0);
+    while (!predicate()) Sleep(lock.mutex());
   }
-  void notify_one() { WakeConditionVariable(&variable_); }
-  void notify_all() { WakeAllConditionVariable(&variable_); }
+  void notify_one();
+  void notify_all();
 
  private:
-  CONDITION_VARIABLE variable_ = CONDITION_VARIABLE_INIT;
+  void Sleep(Mutex* mutex);
+  void* variable_ = nullptr;  // a CONDITION_VARIABLE
 };
 
 }  // namespace csi_proxy

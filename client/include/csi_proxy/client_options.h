@@ -30,19 +30,19 @@ struct ClientOptions {
 
   // Remote: where the sockets stand. Empty: the environment variable CSI_PROXY_SOCKET_DIR, else
   // /run/csi-proxy. Not on Windows.
-  std::string socket_dir;
+  std::string socket_dir = {};
   // Remote: how long a call waits for a service that is not there, as while it restarts.
   absl::Duration connect_timeout = absl::Seconds(5);
 
   // Embedded: the node to act on. Null: one that all clients of the process share, with the default
   // HostOptions; it is this machine on Windows, and a simulated node elsewhere.
-  std::shared_ptr<Host> host;
+  std::shared_ptr<Host> host = nullptr;
 
   // For calls that do not say otherwise.
-  CallOptions call;
+  CallOptions call = {};
 
   // Takes the line in which kAuto tells its choice. Null: standard error.
-  std::function<void(absl::string_view line)> log;
+  std::function<void(absl::string_view line)> log = nullptr;
 };
 
 }  // namespace csi_proxy

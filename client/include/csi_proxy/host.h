@@ -46,7 +46,7 @@ struct HostOptions {
   // The directories that paths may lead into: absolute, on a drive; at least one.
   std::vector<std::string> working_dirs = {R"(C:\var\lib\kubelet)"};
   // The services that calls may start and stop; empty for all.
-  std::vector<std::string> allowed_services;
+  std::vector<std::string> allowed_services = {};
   // Whether SMB mappings ask for encryption.
   bool require_privacy = true;
 
@@ -58,14 +58,14 @@ struct HostOptions {
 
   // Off Windows: a directory, made when missing, through whose files this process and others that
   // name it take turns. Empty: this process is alone on its node, as it is on a simulated one.
-  std::string lock_directory;
+  std::string lock_directory = {};
 
   // Takes audit lines and failures. Null: standard error.
-  LogFunction log;
+  LogFunction log = nullptr;
 
   // Where Prometheus finds numbers about the versioned clients' calls, as `127.0.0.1:9090`, under
   // the service's names. Empty: nowhere.
-  std::string metrics_bind_address;
+  std::string metrics_bind_address = {};
 };
 
 // Thread-safe. What it hands out lives as long as it does; whoever makes calls keeps it alive. A

@@ -30,8 +30,8 @@ class CallContext {
 
   // `cancelled`, when not null, is notified once the caller is gone. `peer` may be null.
   // `pipe` is a constant.
-  CallContext(absl::Time deadline, const absl::Notification* cancelled, const Peer* peer,
-              const char* pipe = "")
+  explicit CallContext(absl::Time deadline, const absl::Notification* cancelled = nullptr,
+                       const Peer* peer = nullptr, const char* pipe = "")
       : deadline_(deadline), cancelled_(cancelled), peer_(peer), pipe_(pipe) {}
 
   // The time by which the answer is due; absl::InfiniteFuture() for none.

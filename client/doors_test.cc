@@ -1,0 +1,135 @@
+#include "client/doors.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "client/pipe_path.h"
+#include "client/testing_posix.h"
+
+namespace csi_proxy::client {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class FakeChannel final : public Channel {
+ public:
+  absl::Status Call(const char*, const CallContext&, const google::protobuf::Message&,
+                    google::protobuf::Message*) override {
+    return absl::OkStatus();
+  }
+};
+
+constexpr RemoteDoor kRemoteDoor = {
+    .open = [](const ClientOptions&, absl::string_view,
+               absl::string_view) -> absl::StatusOr<std::shared_ptr<Channel>> {
+      return std::make_shared<FakeChannel>();
+    }};
+
+absl::StatusOr<std::shared_ptr<void>> OpenNothing(const ClientOptions&, absl::string_view group,
+                                                  absl::string_view version) {
+  return std::make_shared<std::string>(std::string(group) + std::string(version));
+}
+constexpr EmbeddedDoor kEmbeddedDoor = {.open = &OpenNothing,
+                                        .may_manage_storage = [] { return absl::OkStatus(); }};
+constexpr EmbeddedDoor kNoRights = {.open = &OpenNothing, .may_manage_storage = [] {
+                                      return absl::PermissionDeniedError("this process may not");
+                                    }};
+
+// Opens volume v1 through doors of the test's choice.
+class DoorsTest : public testing::Test {
+ protected:
+  DoorsTest() : unset_("CSI_PROXY_MODE", nullptr) {
+    options_.log = [this](absl::string_view line) { log_.push_back(std::string(line)); };
+  }
+  ~DoorsTest() override {
+    SetDoor(remote_before_);
+    SetDoor(embedded_before_);
+  }
+
+  void Link(const RemoteDoor* remote, const EmbeddedDoor* embedded) {
+    SetDoor(remote);
+    SetDoor(embedded);
+  }
+
+  // `remote`, `embedded`, or what is wrong.
+  std::string OpenVolume(Mode mode = Mode::kAuto) {
+    options_.mode = mode;
+    log_.clear();
+    const auto opened = Open(options_, "volume", "v1");
+    if (!opened.ok()) return opened.status().ToString();
+    EXPECT_NE(opened->channel == nullptr, opened->api == nullptr);
+    return opened->channel != nullptr ? "remote" : "embedded";
+  }
+
+  const RemoteDoor* const remote_before_ = SetDoor(static_cast<const RemoteDoor*>(nullptr));
+  const EmbeddedDoor* const embedded_before_ = SetDoor(static_cast<const EmbeddedDoor*>(nullptr));
+  const ScopedEnvironment unset_;
+  const TemporaryDirectory directory_;
+  ClientOptions options_ = OptionsFor(directory_);
+  std::vector<std::string> log_;
+};
+
+TEST_F(DoorsTest, ADoorThatIsNotLinkedIsNamed) {
+  EXPECT_THAT(OpenVolume(Mode::kRemote),
+              "UNIMPLEMENTED: mode remote: this program is not linked with csi_proxy::client");
+  EXPECT_THAT(OpenVolume(Mode::kEmbedded),
+              "UNIMPLEMENTED: mode embedded: this program is not linked with csi_proxy::embedded");
+  EXPECT_THAT(OpenVolume(), HasSubstr("csi_proxy::client"));
+}
+
+TEST_F(DoorsTest, TheOptionDecides) {
+  Link(&kRemoteDoor, &kEmbeddedDoor);
+  const ScopedEnvironment other("CSI_PROXY_MODE", "embedded");
+  EXPECT_EQ(OpenVolume(Mode::kRemote), "remote");
+  EXPECT_EQ(OpenVolume(Mode::kEmbedded), "embedded");
+  EXPECT_THAT(log_, ElementsAre()) << "there was nothing to choose";
+}
+
+TEST_F(DoorsTest, TheEnvironmentDecidesWhereTheOptionDoesNot) {
+  Link(&kRemoteDoor, &kEmbeddedDoor);
+  for (const char* mode : {"remote", "embedded"}) {
+    const ScopedEnvironment pinned("CSI_PROXY_MODE", mode);
+    EXPECT_EQ(OpenVolume(), mode);
+    EXPECT_THAT(log_, ElementsAre(std::string("csi_proxy: volume v1 is ") + mode +
+                                  ": CSI_PROXY_MODE says so"));
+  }
+  const ScopedEnvironment nonsense("CSI_PROXY_MODE", "Remote ");
+  EXPECT_EQ(OpenVolume(),
+            "INVALID_ARGUMENT: CSI_PROXY_MODE: \"Remote \" is none of auto, remote, embedded");
+}
+
+TEST_F(DoorsTest, WithoutAPipeItIsEmbeddedAndSaysWhy) {
+  Link(&kRemoteDoor, &kEmbeddedDoor);
+  for (const char* nothing : {"", "auto"}) {
+    const ScopedEnvironment automatic("CSI_PROXY_MODE", nothing);
+    EXPECT_EQ(OpenVolume(), "embedded");
+    EXPECT_THAT(log_, ElementsAre("csi_proxy: volume v1 is embedded: there is no pipe " +
+                                  PipePath(options_, "volume", "v1")));
+  }
+}
+
+TEST_F(DoorsTest, WithAPipeItIsRemoteAndSaysWhy) {
+  Link(&kRemoteDoor, &kEmbeddedDoor);
+  LeaveSocket(PipePath(options_, "volume", "v1"));
+  EXPECT_EQ(OpenVolume(), "remote");
+  EXPECT_THAT(log_, ElementsAre("csi_proxy: volume v1 is remote: there is a pipe " +
+                                PipePath(options_, "volume", "v1")));
+  Link(nullptr, &kEmbeddedDoor);
+  EXPECT_EQ(OpenVolume(), "embedded");
+  EXPECT_THAT(log_, ElementsAre(HasSubstr("csi_proxy::client is not linked")));
+}
+
+TEST_F(DoorsTest, WithoutRightsTheServiceIsAskedForEvenIfItIsNotThere) {
+  Link(&kRemoteDoor, &kNoRights);
+  EXPECT_EQ(OpenVolume(), "remote");
+  EXPECT_THAT(log_, ElementsAre("csi_proxy: volume v1 is remote: this process may not"));
+  Link(&kRemoteDoor, nullptr);
+  EXPECT_EQ(OpenVolume(), "remote");
+}
+
+}  // namespace
+}  // namespace csi_proxy::client

@@ -1,0 +1,96 @@
+// Nodes in the test's own process.
+#include <cstdlib>
+#include <utility>
+
+#include "client/host/node_host.h"
+#include "csi_proxy/host.h"
+#include "integration/support/server_process.h"
+#include "integration/support/test_node.h"
+#include "server/host/simulated/admin_methods.h"
+#include "server/host/simulated/scenario.h"
+#include "server/host/simulated/win32/os_double.h"
+#include "server/host/simulated/wmi/session.h"
+#include "server/host/windows/windows_host.h"
+
+namespace csi_proxy::integration {
+namespace {
+
+// A real node's host, and the simulated node it acts on through doubles.
+class OnDoubles final : public host::Host {
+ public:
+  explicit OnDoubles(std::unique_ptr<host::simulated::Node> node)
+      : node_(std::move(node)),
+        host_(
+            host::windows::NewWindowsHost(host::simulated::wmi::NewSimulatedSession(node_->core()),
+                                          host::simulated::NewSimulatedOs(node_->core()))) {}
+  host::DiskHost& disk() override { return host_->disk(); }
+  host::VolumeHost& volume() override { return host_->volume(); }
+  host::FilesystemHost& filesystem() override { return host_->filesystem(); }
+  host::SmbHost& smb() override { return host_->smb(); }
+  host::IscsiHost& iscsi() override { return host_->iscsi(); }
+  host::SystemHost& system() override { return host_->system(); }
+
+ private:
+  const std::unique_ptr<host::simulated::Node> node_;
+  const std::unique_ptr<host::Host> host_;
+};
+
+absl::StatusOr<client::NodeParts> OpenDoubles(const LogFunction&) {
+  auto node = host::simulated::LoadScenario(host::simulated::DefaultScenarioText(), "default");
+  if (!node.ok()) return node.status();
+  client::NodeParts parts;
+  parts.administer = [node = node->get()](absl::string_view method, const std::string& request) {
+    return host::simulated::CallAdmin(*node, method, request);
+  };
+  parts.node = std::make_unique<OnDoubles>(*std::move(node));
+  return parts;
+}
+
+class EmbeddedNode final : public TestNode {
+ public:
+  explicit EmbeddedNode(std::shared_ptr<Host> host) : host_(std::move(host)) {}
+
+  ClientOptions client_options() const override {
+    ClientOptions options;
+    options.mode = Mode::kEmbedded;
+    options.host = host_;
+    return options;
+  }
+
+  absl::Status Admin(const std::string& method, const google::protobuf::Message& request,
+                     google::protobuf::Message* response) override {
+    const absl::StatusOr<std::string> answer =
+        host_->Administer(method, request.SerializeAsString());
+    if (!answer.ok()) return answer.status();
+    return response->ParseFromString(*answer)
+               ? absl::OkStatus()
+               : absl::InternalError("the administrator's answer is of another type");
+  }
+
+ private:
+  const std::shared_ptr<Host> host_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<TestNode>> NewEmbeddedNode() {
+  HostOptions options;
+  // Failures are what the tests are after.
+  options.log = [](Severity, absl::string_view) {};
+  absl::StatusOr<std::shared_ptr<Host>> host =
+      NodeUnderTest() == NodeKind::kSimulated
+          ? Host::Simulated(std::move(options))
+          : client::NewNodeHost(std::move(options), OpenDoubles);
+  if (!host.ok()) return host.status();
+  return std::make_unique<EmbeddedNode>(*std::move(host));
+}
+
+absl::StatusOr<std::unique_ptr<TestNode>> NewTestNode() {
+  const char* const mode = std::getenv("CSI_PROXY_TEST_MODE");
+  if (mode != nullptr && std::string(mode) == "embedded") return NewEmbeddedNode();
+  absl::StatusOr<std::unique_ptr<ServerProcess>> server = ServerProcess::Start();
+  if (!server.ok()) return server.status();
+  return *std::move(server);
+}
+
+}  // namespace csi_proxy::integration

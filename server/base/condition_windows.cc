@@ -1,0 +1,27 @@
+#include "server/base/condition.h"
+
+#include <windows.h>
+
+namespace csi_proxy {
+namespace {
+
+static_assert(sizeof(SRWLOCK) == sizeof(void*) && sizeof(CONDITION_VARIABLE) == sizeof(void*));
+
+// Both are a pointer that begins as null: SRWLOCK_INIT and CONDITION_VARIABLE_INIT.
+SRWLOCK* Lock(void** lock) { return reinterpret_cast<SRWLOCK*>(lock); }
+CONDITION_VARIABLE* Variable(void** variable) {
+  return reinterpret_cast<CONDITION_VARIABLE*>(variable);
+}
+
+}  // namespace
+
+void Mutex::lock() { AcquireSRWLockExclusive(Lock(&lock_)); }
+void Mutex::unlock() { ReleaseSRWLockExclusive(Lock(&lock_)); }
+
+void Condition::Sleep(Mutex* mutex) {
+  SleepConditionVariableSRW(Variable(&variable_), Lock(&mutex->lock_), INFINITE, 0);
+}
+void Condition::notify_one() { WakeConditionVariable(Variable(&variable_)); }
+void Condition::notify_all() { WakeAllConditionVariable(Variable(&variable_)); }
+
+}  // namespace csi_proxy
