@@ -1,0 +1,226 @@
+// Embedded and remote answer alike: the same requests, to a service and to a node in this process,
+// get the same codes, texts and responses, and leave the same node behind.
+#include <google/protobuf/text_format.h>
+#include <google/protobuf/util/message_differencer.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "integration/rpcs/cases.h"
+#include "integration/support/bindings.h"
+#include "integration/support/random_messages.h"
+#include "integration/support/server_process.h"
+#include "integration/support/test_node.h"
+
+namespace csi_proxy::integration {
+namespace {
+
+struct Answer {
+  absl::Status status;
+  std::string response;
+};
+
+class AlikeTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    auto service = ServerProcess::Start();
+    ASSERT_TRUE(service.ok()) << service.status();
+    nodes_[0] = service->release();
+    auto embedded = NewEmbeddedNode();
+    ASSERT_TRUE(embedded.ok()) << embedded.status();
+    nodes_[1] = embedded->release();
+  }
+  static void TearDownTestSuite() {
+    for (TestNode*& node : nodes_) {
+      delete node;
+      node = nullptr;
+    }
+  }
+
+  void Reset() {
+    for (TestNode* node : nodes_) {
+      const absl::Status status = node->Reset();
+      ASSERT_TRUE(status.ok()) << status;
+    }
+  }
+
+  // Makes one call in both modes; what is told of it is the service's answer.
+  Answer CallBoth(const Binding& binding, const pb::MethodDescriptor& method,
+                  const pb::Message& request) {
+    Answer answers[2];
+    for (int i = 0; i < 2; ++i) {
+      absl::StatusOr<CallFunction>& call = calls_[i][binding.name()];
+      if (call.status().code() == absl::StatusCode::kUnknown) {
+        call = binding.open(nodes_[i]->client_options());
+      }
+      if (!call.ok()) {
+        ADD_FAILURE() << call.status();
+        return {};
+      }
+      const auto response = NewMessage(method.output_type());
+      answers[i].status = (*call)(method.name(), request, response.get(), {});
+      pb::TextFormat::PrintToString(*response, &answers[i].response);
+    }
+    EXPECT_EQ(answers[0].status, answers[1].status);
+    EXPECT_EQ(answers[0].response, answers[1].response);
+    return answers[0];
+  }
+
+  void CompareNodes() {
+    EXPECT_EQ(nodes_[0]->Dump().DebugString(), nodes_[1]->Dump().DebugString());
+  }
+
+  // A service, and this process.
+  static TestNode* nodes_[2];
+  std::map<std::string, absl::StatusOr<CallFunction>> calls_[2];
+};
+
+TestNode* AlikeTest::nodes_[2] = {};
+
+// The volume id in a response of ListVolumesOnDisk or ListVolumesForDisk; empty for none.
+std::string VolumeIn(const pb::MethodDescriptor& method, const std::string& text) {
+  const auto response = NewMessage(method.output_type());
+  const pb::FieldDescriptor* const field = method.output_type()->FindFieldByName("volume_ids");
+  if (field == nullptr || !pb::TextFormat::ParseFromString(text, response.get())) return "";
+  const pb::Reflection& r = *response->GetReflection();
+  return r.FieldSize(*response, field) > 0 ? r.GetRepeatedString(*response, field, 0) : "";
+}
+
+TEST_F(AlikeTest, EveryCaseOfEveryRpc) {
+  int calls = 0;
+  for (const Script& script : AllScripts()) {
+    for (const Binding& binding : AllVersions()) {
+      if (script.group != binding.group || std::find(script.versions.begin(), script.versions.end(),
+                                                     binding.version) == script.versions.end()) {
+        continue;
+      }
+      ASSERT_NO_FATAL_FAILURE(Reset());
+      std::string volume;
+      for (const Case& c : script.cases) {
+        SCOPED_TRACE(absl::StrCat(binding.name(), " ", c.method, "(", c.request, ")"));
+        if (*c.fault != '\0') {
+          for (TestNode* node : nodes_) ASSERT_TRUE(node->FailOnce(c.fault).ok());
+        }
+        const std::string escaped = absl::StrReplaceAll(volume, {{"\\", "\\\\"}});
+        const std::string bare =
+            escaped.substr(0, escaped.size() - std::min<size_t>(2, escaped.size()));
+        const pb::MethodDescriptor& method = *binding.service->FindMethodByName(c.method);
+        const auto request = NewMessage(method.input_type());
+        ASSERT_TRUE(pb::TextFormat::ParseFromString(
+            absl::StrReplaceAll(c.request, {{"$V", escaped}, {"$W", bare}}), request.get()));
+        const Answer answer = CallBoth(binding, method, *request);
+        if (volume.empty() && answer.status.ok()) volume = VolumeIn(method, answer.response);
+        ++calls;
+      }
+      CompareNodes();
+    }
+  }
+  EXPECT_GT(calls, 400);
+}
+
+// Requests that now and then mean something on the default node.
+class NodeRequests final : public RandomMessages {
+ public:
+  using RandomMessages::RandomMessages;
+
+  const Binding& AnyVersion() { return AllVersions()[Random() % AllVersions().size()]; }
+  const pb::MethodDescriptor& AnyMethod(const Binding& binding) {
+    return *binding.service->method(
+        static_cast<int>(Random() % static_cast<uint64_t>(binding.service->method_count())));
+  }
+  // A volume that the node has.
+  void Remember(const std::string& volume) {
+    if (!volume.empty()) volume_ = volume;
+  }
+
+ private:
+  std::string Text(const pb::FieldDescriptor& field) override {
+    if (Random() % 8 == 0) return RandomMessages::Text(field);
+    if (IsDecimal(field)) return absl::StrCat(Number32());
+    const std::string& name = field.name();
+    const auto has = [&name](const char* part) { return name.find(part) != std::string::npos; };
+    if (has("path") || has("Path")) {
+      static constexpr const char* kPaths[] = {
+          R"(C:\var\lib\kubelet\plugins\a)",   R"(C:\var\lib\kubelet\plugins\b)",
+          R"(C:\var\lib\kubelet\plugins\a\c)", R"(c:/VAR/lib/kubelet/plugins/A)",
+          R"(C:\var\lib\kubelet\pods\x)",      R"(C:\Windows\System32)",
+          R"(\\fileserver.example\data)",      R"(C:\var\lib\kubelet\..\..)"};
+      return kPaths[Random() % std::size(kPaths)];
+    }
+    if (has("volume")) return volume_;
+    if (has("iqn")) return "iqn.2026-01.example.storage:open";
+    if (has("address")) return "10.0.0.5";
+    if (has("username")) return R"(EXAMPLE\storage)";
+    if (has("name")) {
+      static constexpr const char* kNames[] = {"MSiSCSI", "RpcSs", "page83", "serialNumber"};
+      return kNames[Random() % std::size(kNames)];
+    }
+    return RandomMessages::Text(field);
+  }
+  uint32_t Number32() override {
+    return Random() % 4 != 0 ? static_cast<uint32_t>(Random() % 6) : RandomMessages::Number32();
+  }
+
+  std::string volume_ = R"(\\?\Volume{00000000-c511-4c0d-9000-000000000001}\)";
+};
+
+// How many requests, and which: CSI_PROXY_TEST_REQUESTS=100000 CSI_PROXY_TEST_SEED=7.
+uint32_t FromEnvironment(const char* name, uint32_t otherwise) {
+  uint32_t value;
+  const char* const text = std::getenv(name);
+  return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
+}
+
+TEST_F(AlikeTest, RandomRequests) {
+  const uint32_t count = FromEnvironment("CSI_PROXY_TEST_REQUESTS", 3'000);
+  NodeRequests requests(FromEnvironment("CSI_PROXY_TEST_SEED", 20'261'121));
+  ASSERT_NO_FATAL_FAILURE(Reset());
+  uint32_t succeeded = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    const Binding& binding = requests.AnyVersion();
+    const pb::MethodDescriptor& method = requests.AnyMethod(binding);
+    const auto request = NewMessage(method.input_type());
+    requests.Fill(request.get());
+    SCOPED_TRACE(absl::StrCat("request ", i, ": ", binding.name(), " ", method.name(), " {\n",
+                              request->DebugString(), "}"));
+    const Answer answer = CallBoth(binding, method, *request);
+    if (answer.status.ok()) {
+      ++succeeded;
+      requests.Remember(VolumeIn(method, answer.response));
+    }
+    if (i % 250 == 249) {
+      CompareNodes();
+      if (i % 1000 == 999) ASSERT_NO_FATAL_FAILURE(Reset());
+    }
+    if (HasFailure()) return;
+  }
+  std::cout << succeeded << " of " << count << " requests succeeded, on both\n";
+  EXPECT_GT(succeeded, count / 10) << "else nothing much is compared";
+}
+
+TEST_F(AlikeTest, DeadlinesAndCancellation) {
+  ASSERT_NO_FATAL_FAILURE(Reset());
+  absl::Notification gone;
+  gone.Notify();
+  for (TestNode* node : nodes_) {
+    ASSERT_TRUE(node->InjectFault("operation: 'disk.Rescan' latency_ms: 2000").ok());
+    for (const Binding& binding : AllVersions()) {
+      if (binding.name() != "disk v1") continue;
+      const auto call = binding.open(node->client_options());
+      ASSERT_TRUE(call.ok()) << call.status();
+      const pb::MethodDescriptor& method = *binding.service->FindMethodByName("Rescan");
+      const auto request = NewMessage(method.input_type());
+      const auto response = NewMessage(method.output_type());
+      EXPECT_EQ((*call)("Rescan", *request, response.get(), {.timeout = absl::Milliseconds(50)}),
+                absl::DeadlineExceededError("the call's deadline has passed"));
+      EXPECT_EQ((*call)("Rescan", *request, response.get(), {.cancelled = &gone}),
+                absl::CancelledError("the caller went away"));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace csi_proxy::integration
