@@ -23,6 +23,7 @@ func main() {
 	mode := flag.String("mode", "embedded", "embedded, remote or both")
 	cases := flag.String("cases", "", "the table, as dump_cases writes it")
 	rounds := flag.Int("rounds", 1, "how often")
+	program := flag.String("service", "", "csi-proxy, which is started first and stopped last; one that runs when absent")
 	flag.Parse()
 	modes := map[string][]csiproxy.Mode{
 		"embedded": {csiproxy.Embedded},
@@ -33,14 +34,28 @@ func main() {
 		fmt.Fprintf(os.Stderr, "-mode=%s is none of embedded, remote, both\n", *mode)
 		os.Exit(2)
 	}
-	for round := 1; round <= *rounds; round++ {
-		said, err := run(modes, *cases)
-		if err != nil {
-			fmt.Fprintf(os.Stderr, "FAILED: %s: round %d: %v\n", *mode, round, err)
-			os.Exit(1)
-		}
-		fmt.Printf("%s: round %d: %s\n", *mode, round, said)
+	if err := all(modes, *program, *cases, *rounds); err != nil {
+		fmt.Fprintf(os.Stderr, "FAILED: %s: %v\n", *mode, err)
+		os.Exit(1)
 	}
+}
+
+func all(modes []csiproxy.Mode, program, cases string, rounds int) error {
+	if program != "" {
+		stop, err := start(program)
+		if err != nil {
+			return fmt.Errorf("%s: %v", program, err)
+		}
+		defer stop()
+	}
+	for round := 1; round <= rounds; round++ {
+		said, err := run(modes, cases)
+		if err != nil {
+			return fmt.Errorf("round %d: %v", round, err)
+		}
+		fmt.Printf("%v: round %d: %s\n", modes, round, said)
+	}
+	return nil
 }
 
 // run makes the calls in each mode and compares what they were answered.

@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# The Go package client/go: its tests, and through it every rpc of every version, answered by the
+# library and by the service alike.
+#
+#   integration/go_embedded/run.sh              on Linux
+#   integration/go_embedded/run.sh --windows    the Windows library and service, under Wine
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+root=$PWD
+windows=no
+case ${1-} in
+  "") ;;
+  --windows) windows=yes ;;
+  *) echo "unknown option $1" >&2; exit 2 ;;
+esac
+ninja -C build/release dump_cases >/dev/null
+
+# What is under test stands side by side, as a driver would have it.
+out=$PWD/build/go_embedded/linux
+library=build/release/client/c/libcsi_proxy.so.1
+service=build/release/server/csi-proxy
+suffix=""
+run=(env)
+at=$out
+if [[ $windows == yes ]]; then
+  out=$PWD/build/go_embedded/windows
+  library=build/windows/client/c/csi_proxy.dll
+  service=build/windows/server/csi-proxy.exe
+  suffix=.exe
+  export GOOS=windows GOARCH=amd64
+  run=("$PWD/integration/wine/run")
+  at="Z:${out//\//\\}\\"
+else
+  ninja -C build/release csi_proxy_c csi-proxy >/dev/null
+  at=$out/
+fi
+rm -rf "$out"
+mkdir -p "$out/tests"
+cp "$library" "$service" "$out/"
+build/release/integration/dump_cases >"$out/cases.json"
+if [[ $windows == yes ]]; then
+  trap '"$root/integration/wine/run" --session-stop' EXIT
+  "${run[@]}" --session-start >/dev/null
+fi
+
+passed=0
+failed=0
+# check NAME COMMAND...: runs it into NAME.log, of which a failure shows the end.
+check() {
+  local name=$1
+  shift
+  if "$@" >"$out/$name.log" 2>&1; then
+    passed=$((passed + 1))
+    echo "$name: $(tail -1 "$out/$name.log")"
+  else
+    failed=$((failed + 1))
+    echo "$name FAILED:"
+    tail -40 "$out/$name.log"
+  fi
+}
+
+vet() { (cd client/go && go vet ./...) && (cd integration/go_embedded && go vet ./...) && echo clean; }
+# The tests stand alone: one of them is about the library that stands beside a program.
+build() {
+  (cd client/go && go test -c -o "$out/tests/" . && go build -o "$out/mount$suffix" ./examples/mount) &&
+    (cd integration/go_embedded && go build -o "$out/go_embedded$suffix" .) && echo "without cgo"
+}
+race() { (cd client/go && CGO_ENABLED=1 go test -race -c -o "$out/tests/race.test" .) && tests "$out/tests/race.test"; }
+# A test that is skipped has shown nothing.
+tests() {
+  (cd client/go && CSI_PROXY_LIBRARY=$at$(basename "$library") CSI_PROXY_SERVICE=$at$(basename "$service") \
+    timeout 600 "$@" -test.v) | tee "$out/tests.out" && ! grep -e '--- SKIP' "$out/tests.out" &&
+    echo "$(grep -c '^--- PASS' "$out/tests.out") tests, none skipped"
+}
+program() {
+  local name=$1
+  shift
+  (cd "$out" && timeout 600 "${run[@]}" "$out/$name$suffix" "$@")
+}
+
+check vet vet
+CGO_ENABLED=0 check build build
+check tests tests "${run[@]}" "$out/tests/go.test$suffix"
+[[ $windows == yes ]] || check race race
+check embedded program go_embedded -mode=embedded -cases=cases.json -rounds=5
+check both program go_embedded -mode=both -cases=cases.json -rounds=5 "-service=$at$(basename "$service")"
+check example program mount -mode=embedded
+echo "Go package: $passed passed, $failed failed"
+[[ $failed -eq 0 ]]
