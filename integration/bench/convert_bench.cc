@@ -66,8 +66,7 @@ void ConvertMountVolumeRequest(benchmark::State& state) {
 }
 void CopyListDiskLocationsResponse(benchmark::State& state) { Copy(state, &Locations); }
 void ConvertListDiskLocationsResponse(benchmark::State& state) {
-  Convert<disk::ListDiskLocationsResponse>(state, &Locations, &disk::v1::ToHub,
-                                           &disk::v1::FromHub);
+  Convert<disk::ListDiskLocationsResponse>(state, &Locations, &disk::v1::ToHub, &disk::v1::FromHub);
 }
 void CopyConnectTargetRequest(benchmark::State& state) { Copy(state, &Connect); }
 void ConvertConnectTargetRequest(benchmark::State& state) {

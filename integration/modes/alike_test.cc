@@ -191,9 +191,9 @@ TEST_F(AlikeTest, RandomRequests) {
       ++succeeded;
       requests.Remember(VolumeIn(method, answer.response));
     }
-    if (i % 250 == 249) {
-      CompareNodes();
-      if (i % 1000 == 999) ASSERT_NO_FATAL_FAILURE(Reset());
+    if (i % 250 == 249) CompareNodes();
+    if (i % 1000 == 999) {
+      ASSERT_NO_FATAL_FAILURE(Reset());
     }
     if (HasFailure()) return;
   }

@@ -14,8 +14,28 @@ namespace {
 // How long to wait for a mutex before asking whether the call still wants it.
 constexpr absl::Duration kSlice = absl::Milliseconds(20);
 
-// SYSTEM and administrators; nobody else may so much as open one.
-constexpr wchar_t kOwnersOnly[] = L"D:P(A;;GA;;;SY)(A;;GA;;;BA)";
+// Administrators own it, SYSTEM being one of them; nobody else may so much as open one.
+constexpr wchar_t kOwnersOnly[] = L"O:BAD:P(A;;GA;;;SY)(A;;GA;;;BA)";
+
+// Whoever comes first decides who owns a named object and who may open it. One that somebody else
+// has put there, open to all, could be held for ever: it is refused
+// (learn.microsoft.com/windows/win32/api/securitybaseapi/nf-securitybaseapi-getkernelobjectsecurity).
+absl::Status CheckOwner(HANDLE mutex, absl::string_view name) {
+  alignas(SECURITY_DESCRIPTOR) char descriptor[SECURITY_MAX_SID_SIZE + sizeof(SECURITY_DESCRIPTOR)];
+  DWORD size = sizeof(descriptor);
+  PSID owner = nullptr;
+  BOOL defaulted = FALSE;
+  if (!GetKernelObjectSecurity(mutex, OWNER_SECURITY_INFORMATION, descriptor, size, &size) ||
+      !GetSecurityDescriptorOwner(descriptor, &owner, &defaulted)) {
+    return win32::LastError(absl::StrCat("asking who owns the lock of ", name));
+  }
+  if (owner != nullptr && (IsWellKnownSid(owner, WinBuiltinAdministratorsSid) ||
+                           IsWellKnownSid(owner, WinLocalSystemSid))) {
+    return absl::OkStatus();
+  }
+  return absl::PermissionDeniedError(absl::StrCat(
+      "the lock of ", name, " is not an administrator's: another program has made it"));
+}
 
 class HeldMutex final : public ProcessLocks::Held {
  public:
@@ -39,8 +59,9 @@ class NamedMutexes final : public ProcessLocks {
     // (learn.microsoft.com/windows/win32/termserv/kernel-object-namespaces).
     win32::UniqueHandle mutex(CreateMutexExW(
         &attributes, win32::Utf16(absl::StrCat("Global\\", ProcessLockName(name))).c_str(), 0,
-        SYNCHRONIZE | MUTEX_MODIFY_STATE));
+        SYNCHRONIZE | MUTEX_MODIFY_STATE | READ_CONTROL));
     if (!mutex.valid()) return win32::LastError(absl::StrCat("opening the lock of ", name));
+    if (absl::Status owned = CheckOwner(mutex.get(), name); !owned.ok()) return owned;
     for (;;) {
       const absl::Duration left = std::min(context.deadline() - absl::Now(), kSlice);
       const auto wait = static_cast<DWORD>(

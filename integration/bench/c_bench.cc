@@ -1,0 +1,47 @@
+// What a call costs over the C interface, beside those of embedded_bench. A program of its own, for
+// two copies of the messages in one process would be one too many for protobuf.
+//
+//   build/release/integration/bench/c_bench
+#include <benchmark/benchmark.h>
+
+#include <string>
+
+#include "csi_proxy/csi_proxy.h"
+
+namespace {
+
+// A request, serialized: field 1 of PathExistsRequest is the path.
+std::string PathExistsRequest() {
+  const std::string path = R"(C:\var\lib\kubelet\plugins\kubernetes.io\csi)";
+  return "\x0a" + std::string(1, static_cast<char>(path.size())) + path;
+}
+
+void OverC(benchmark::State& state, const char* method, const std::string& request) {
+  csi_proxy_host host;
+  if (csi_proxy_open(CSI_PROXY_ABI_VERSION, nullptr, 0, nullptr, nullptr, &host, nullptr) != 0) {
+    return state.SkipWithError("the library does not open");
+  }
+  for (auto _ : state) {
+    csi_proxy_bytes response, message;
+    const int32_t code =
+        csi_proxy_invoke(host, 0, method, reinterpret_cast<const uint8_t*>(request.data()),
+                         request.size(), 60'000'000'000, &response, &message);
+    if (code != 0) {
+      state.SkipWithError("failed");
+      break;
+    }
+    csi_proxy_free(&response);
+  }
+  csi_proxy_close(host);
+}
+
+void DiskStateOverC(benchmark::State& state) { OverC(state, "/v1.Disk/GetDiskState", "\x08\x01"); }
+void PathExistsOverC(benchmark::State& state) {
+  OverC(state, "/v1.Filesystem/PathExists", PathExistsRequest());
+}
+BENCHMARK(DiskStateOverC);
+BENCHMARK(PathExistsOverC);
+
+}  // namespace
+
+BENCHMARK_MAIN();
