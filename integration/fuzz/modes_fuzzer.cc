@@ -1,0 +1,135 @@
+// Sends one request to a service over its socket and to a node in this process, and compares what
+// they answer and, now and then, the nodes.
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <iostream>
+#include <map>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "csi_proxy/host.h"
+#include "integration/support/bindings.h"
+#include "server/host/simulated/admin.pb.h"
+#include "server/host/simulated/node.h"
+#include "server/host/simulated/scenario.h"
+#include "server/options.h"
+#include "server/registration.h"
+#include "server/server.h"
+
+namespace csi_proxy::integration {
+namespace {
+
+template <typename T>
+T Must(absl::StatusOr<T> result) {
+  if (result.ok()) return *std::move(result);
+  std::cerr << result.status() << "\n";
+  abort();
+}
+
+// A node and how to call it.
+struct Side {
+  ClientOptions options;
+  std::map<const Binding*, CallFunction> calls;
+
+  const CallFunction& CallOf(const Binding& binding) {
+    CallFunction& call = calls[&binding];
+    if (call == nullptr) call = Must(binding.open(options));
+    return call;
+  }
+};
+
+// Volumes arrive at once, so that inputs take no time.
+constexpr char kScenario[] = R"(
+  disk { number: 1 size_bytes: 10737418240 page83: 'a'
+         location: 'PCI Slot 1 : Adapter 0 : Port 0 : Target 0 : LUN 0' }
+  disk { number: 2 size_bytes: 10737418240 page83: 'b' offline: true
+         location: 'PCI Slot 1 : Adapter 0 : Port 0 : Target 1 : LUN 0' }
+  service { name: 'MSiSCSI' })";
+
+class Sides {
+ public:
+  Sides() {
+    char directory[] = "/tmp/csi-proxy-modes-XXXXXX";
+    if (mkdtemp(directory) == nullptr) abort();
+    node_ = Must(host::simulated::LoadScenario(kScenario, "fuzz"));
+    Options options;
+    options.host = HostKind::kSimulated;
+    options.place.socket_dir = directory;
+    options.working_dirs = {R"(C:\var\lib\kubelet)"};
+    server_ = Must(Server::Start(options, node_.get(), nullptr, {}));
+    remote_.options.mode = Mode::kRemote;
+    remote_.options.socket_dir = directory;
+    HostOptions quiet;
+    quiet.log = [](Severity, absl::string_view) {};
+    host_ = Must(Host::Simulated(quiet, kScenario));
+    embedded_.options.mode = Mode::kEmbedded;
+    embedded_.options.host = host_;
+  }
+
+  void Compare(const Binding& binding, const pb::MethodDescriptor& method,
+               const pb::Message& request) {
+    const Answer remote = Call(remote_, binding, method, request);
+    const Answer embedded = Call(embedded_, binding, method, request);
+    if (remote.status != embedded.status || remote.response != embedded.response) {
+      std::cerr << binding.name() << " " << method.name() << " {\n"
+                << request.DebugString() << "}\nremote: " << remote.status << "\n"
+                << remote.response << "embedded: " << embedded.status << "\n"
+                << embedded.response;
+      abort();
+    }
+    if (++calls_ % 64 == 0) CompareNodes();
+  }
+
+ private:
+  struct Answer {
+    absl::Status status;
+    std::string response;
+  };
+
+  static Answer Call(Side& side, const Binding& binding, const pb::MethodDescriptor& method,
+                     const pb::Message& request) {
+    const auto response = NewMessage(method.output_type());
+    Answer answer;
+    answer.status = side.CallOf(binding)(method.name(), request, response.get(), {});
+    answer.response = response->DebugString();
+    return answer;
+  }
+
+  // And begins anew, for an input that fails only after others is hard to repeat.
+  void CompareNodes() {
+    csi_proxy::simulated::DumpStateResponse embedded;
+    if (!embedded.ParseFromString(Must(host_->Administer("DumpState", "")))) abort();
+    const std::string remote = host::simulated::StateToProto(node_->Snapshot()).DebugString();
+    if (remote != embedded.node().DebugString()) {
+      std::cerr << "remote:\n" << remote << "embedded:\n" << embedded.node().DebugString();
+      abort();
+    }
+    node_->Reset();
+    Must(host_->Administer("Reset", ""));
+  }
+
+  std::unique_ptr<host::simulated::Node> node_;
+  std::unique_ptr<Server> server_;
+  std::shared_ptr<Host> host_;
+  Side remote_, embedded_;
+  uint64_t calls_ = 0;
+};
+
+}  // namespace
+}  // namespace csi_proxy::integration
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace csi_proxy::integration;
+  static Sides* const sides = new Sides();
+  if (size < 2) return 0;
+  const Binding& binding = AllVersions()[data[0] % AllVersions().size()];
+  const pb::MethodDescriptor& method =
+      *binding.service->method(data[1] % binding.service->method_count());
+  const auto request = NewMessage(method.input_type());
+  // What no client can send is another fuzzer's.
+  if (!request->ParseFromArray(data + 2, static_cast<int>(size - 2))) return 0;
+  sides->Compare(binding, method, *request);
+  return 0;
+}
