@@ -73,7 +73,8 @@ struct HostOptions {
 class Host {
  public:
   // This machine. UNIMPLEMENTED off Windows; INVALID_ARGUMENT naming the option. That the process
-  // has no right to manage storage shows in the calls, as PERMISSION_DENIED.
+  // has no right to manage storage shows in the calls, as PERMISSION_DENIED. Threads that are in a
+  // single-threaded COM apartment may not call it: FAILED_PRECONDITION.
   static absl::StatusOr<std::shared_ptr<Host>> Windows(HostOptions options = {});
 
   // A Windows node in memory, for drivers under development and their tests: as `scenario`, a

@@ -52,6 +52,17 @@ TEST_F(ComSessionTest, Bios) {
   for (const auto& [name, value] : bios.properties()) EXPECT_THAT(name, Not(StartsWith("__")));
 }
 
+TEST_F(ComSessionTest, AThreadOfASingleThreadedApartmentIsTurnedAway) {
+  absl::Status status;
+  std::thread([&] {
+    ASSERT_EQ(CoInitializeEx(nullptr, COINIT_APARTMENTTHREADED), S_OK);
+    status = Query(cim::Query("Win32_BIOS")).status();
+    CoUninitialize();
+  }).join();
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("single-threaded"));
+}
+
 TEST_F(ComSessionTest, AServiceByQueryByPathAndAmongAll) {
   const auto chosen = Query(cim::Query("Win32_Service").Where("Name", Value::String(kService)));
   ASSERT_TRUE(chosen.ok()) << chosen.status();

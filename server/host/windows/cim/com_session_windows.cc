@@ -103,6 +103,21 @@ absl::StatusOr<MethodResult> ToMethodResult(absl::string_view what, IWbemClassOb
   return result;
 }
 
+// The connections are the multithreaded apartment's, and a thread of a single-threaded one may not
+// touch them (learn.microsoft.com/windows/win32/com/multithreaded-apartments): in a driver that
+// embeds this there may be such threads.
+absl::Status CheckApartment() {
+  APTTYPE type;
+  APTTYPEQUALIFIER qualifier;
+  if (FAILED(CoGetApartmentType(&type, &qualifier)) ||
+      (type != APTTYPE_STA && type != APTTYPE_MAINSTA)) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      "this thread is in a single-threaded COM apartment, where WMI cannot be called: call from "
+      "another thread");
+}
+
 class ComSession : public Session {
  protected:
   absl::StatusOr<std::vector<Object>> DoQuery(const CallContext& context, Namespace space,
@@ -148,6 +163,7 @@ class ComSession : public Session {
   template <typename T, typename Call, typename MayRepeat>
   absl::StatusOr<T> OnConnection(const CallContext& context, Namespace space, const Call& call,
                                  const MayRepeat& may_repeat) {
+    if (absl::Status apartment = CheckApartment(); !apartment.ok()) return apartment;
     for (bool again = false;; again = true) {
       const absl::Status wanted = context.Check();
       if (!wanted.ok()) return wanted;
