@@ -12,15 +12,16 @@ corpora=~/.cache/csi-proxy/fuzz
 failed=0
 for fuzzer in build/fuzz/integration/fuzz/*_fuzzer; do
   name=$(basename "$fuzzer")
-  mkdir -p "$corpora/$name"
-  seeds=()
-  if [[ $name == scenario_fuzzer ]]; then
-    mkdir -p build/fuzz/seeds && cp server/host/simulated/default.textproto build/fuzz/seeds/
-    seeds=(build/fuzz/seeds)
-  fi
+  seeds=build/fuzz/seeds/$name
+  rm -rf "$seeds"
+  mkdir -p "$corpora/$name" "$seeds"
+  case $name in
+    c_abi_fuzzer) integration/fuzz/c_abi_seeds.sh build/fuzz "$seeds" ;;
+    scenario_fuzzer) cp server/host/simulated/default.textproto "$seeds" ;;
+  esac
   echo "== $name, $seconds s"
   "$fuzzer" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
-    -artifact_prefix="build/fuzz/$name-" "$corpora/$name" "${seeds[@]}" >"build/fuzz/$name.log" 2>&1 ||
+    -artifact_prefix="build/fuzz/$name-" "$corpora/$name" "$seeds" >"build/fuzz/$name.log" 2>&1 ||
     { tail -30 "build/fuzz/$name.log"; failed=1; }
   grep -E 'number_of_executed_units' "build/fuzz/$name.log" || true
 done

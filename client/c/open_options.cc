@@ -2,7 +2,6 @@
 
 #include <google/protobuf/util/json_util.h>
 
-#include <cmath>
 #include <string>
 #include <utility>
 
@@ -20,6 +19,10 @@ absl::StatusOr<embedded::Options> Parse(absl::string_view json) {
   if (!parsed.ok()) {
     return absl::InvalidArgumentError(absl::StrCat("options: ", parsed.message().ToString()));
   }
+  // Numbers are taken for values of an enum, those of later releases too.
+  if (!embedded::Options::Node_IsValid(options.node())) {
+    return absl::InvalidArgumentError(absl::StrCat("node: there is no ", options.node()));
+  }
   return options;
 }
 
@@ -33,8 +36,9 @@ absl::StatusOr<HostOptions> ToHostOptions(const embedded::Options& in, LogFuncti
   if (in.has_max_calls()) out.max_calls = in.max_calls();
   if (in.has_max_queued()) out.max_queued = in.max_queued();
   if (in.has_max_call_seconds()) {
-    if (std::isnan(in.max_call_seconds())) {
-      return absl::InvalidArgumentError("maxCallSeconds: is no number");
+    // Nor is NaN.
+    if (!(in.max_call_seconds() > 0)) {
+      return absl::InvalidArgumentError("max_call_seconds: must be more than 0");
     }
     out.max_call_duration = absl::Seconds(in.max_call_seconds());
   }
