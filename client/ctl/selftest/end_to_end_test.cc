@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include <fstream>
+#include <iostream>
 #include <map>
 #include <memory>
 #include <set>
@@ -52,6 +53,11 @@ class SelftestTest : public testing::Test {
     server_ = *std::move(server);
   }
 
+  // What the runs came to, for whoever looks into a failure.
+  void TearDown() override {
+    if (HasFailure()) std::cout << told_ << "the service:\n" << server_->Log();
+  }
+
   // Runs csi-proxyctl.
   Outcome Ctl(const Flags& arguments) {
     Flags command = {CSI_PROXYCTL_BINARY, "--socket-dir=" + server_->directory()};
@@ -76,7 +82,14 @@ class SelftestTest : public testing::Test {
       EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(run.output, &report).ok())
           << run.output;
     }
-    for (const StepReport& step : report.steps()) steps_[step.name()] = step;
+    absl::StrAppend(&told_, "run ", runs_, " ended with ", run.exit_code, "\n");
+    if (report.steps().empty()) absl::StrAppend(&told_, run.output);
+    for (const StepReport& step : report.steps()) {
+      steps_[step.name()] = step;
+      if (step.result() == ctl::selftest::OK) continue;
+      absl::StrAppend(&told_, "  ", step.name(), ": ", ctl::selftest::Result_Name(step.result()),
+                      " ", step.detail(), "\n");
+    }
     report_ = std::move(report);
     return run;
   }
@@ -107,6 +120,7 @@ class SelftestTest : public testing::Test {
 
   std::unique_ptr<ServerProcess> server_;
   int runs_ = 0;
+  std::string told_;
   Report report_;
   std::map<std::string, StepReport> steps_;
 };
