@@ -12,7 +12,7 @@ import (
 func BenchmarkPathExists(b *testing.B) {
 	b.Run("embedded", func(b *testing.B) { benchmark(b, connectEmbedded(b)) })
 	b.Run("remote", func(b *testing.B) {
-		directory := b.TempDir()
+		directory := tempDir(b)
 		startService(b, directory)
 		conn, err := Connect(Remote, WithSocketDir(directory))
 		if err != nil {

@@ -225,7 +225,7 @@ func TestEmbeddedLogsNoSecret(t *testing.T) {
 }
 
 func TestEmbeddedOptions(t *testing.T) {
-	lock := t.TempDir()
+	lock := tempDir(t)
 	conn := connectEmbedded(t,
 		WithWorkingDirs(`C:\storage`),
 		WithAllowedServices("MSiSCSI"),

@@ -25,6 +25,17 @@ func environment(t testing.TB, variable string) string {
 	return value
 }
 
+// tempDir is t.TempDir, which fails the test where the directory cannot be removed as Go does it: so
+// it is under Wine.
+func tempDir(t testing.TB) string {
+	directory, err := os.MkdirTemp("", "csiproxy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(directory) })
+	return directory
+}
+
 // recorder keeps lines of the log.
 type recorder struct {
 	mutex sync.Mutex

@@ -24,8 +24,8 @@ func systemLibrary(t *testing.T) string {
 }
 
 func TestWithoutTheLibrary(t *testing.T) {
-	missing := filepath.Join(t.TempDir(), libraryName)
-	broken := filepath.Join(t.TempDir(), libraryName)
+	missing := filepath.Join(tempDir(t), libraryName)
+	broken := filepath.Join(tempDir(t), libraryName)
 	if err := os.WriteFile(broken, []byte("no library"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestTheCurrentDirectoryIsNotSearched(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	directory := t.TempDir()
+	directory := tempDir(t)
 	if err := os.WriteFile(filepath.Join(directory, libraryName), code, 0o755); err != nil {
 		t.Fatal(err)
 	}

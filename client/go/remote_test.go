@@ -60,7 +60,7 @@ func list(conn *Conn, disk uint32) (*volumev1.ListVolumesOnDiskResponse, error) 
 }
 
 func TestRemoteCallsTheMethodsPipe(t *testing.T) {
-	directory := t.TempDir()
+	directory := tempDir(t)
 	conn := connectRemote(t, directory)
 	if _, err := list(conn, 1); status.Code(err) != codes.Unavailable {
 		t.Errorf("without the service: got %v", err)
@@ -87,7 +87,7 @@ func TestRemoteCallsTheMethodsPipe(t *testing.T) {
 }
 
 func TestRemoteHasNoPipeForOtherMethods(t *testing.T) {
-	conn := connectRemote(t, t.TempDir())
+	conn := connectRemote(t, tempDir(t))
 	err := conn.Invoke(context.Background(), "/v1.Tape/Rewind", &volumev1.FormatVolumeRequest{}, &volumev1.FormatVolumeRequest{})
 	if status.Code(err) != codes.Unimplemented {
 		t.Errorf("got %v", err)
@@ -98,7 +98,7 @@ func TestRemoteHasNoPipeForOtherMethods(t *testing.T) {
 }
 
 func TestRemoteClose(t *testing.T) {
-	directory := t.TempDir()
+	directory := tempDir(t)
 	serve(t, directory, "csi-proxy-volume-v1")
 	conn := connectRemote(t, directory)
 	if _, err := list(conn, 1); err != nil {
@@ -115,7 +115,7 @@ func TestRemoteClose(t *testing.T) {
 }
 
 func TestTheSocketDirectory(t *testing.T) {
-	directory := t.TempDir()
+	directory := tempDir(t)
 	if pipe := firstPipe(directory); pipe != "" {
 		t.Errorf("there is a pipe %s", pipe)
 	}
@@ -136,7 +136,7 @@ func TestTheSocketDirectory(t *testing.T) {
 		t.Fatalf("got %v, %v", conn, err)
 	}
 	conn.Close()
-	t.Setenv("CSI_PROXY_SOCKET_DIR", t.TempDir())
+	t.Setenv("CSI_PROXY_SOCKET_DIR", tempDir(t))
 	o := options{socketDir: directory}
 	if pipe := firstPipe(o.socketDirectory()); pipe != want {
 		t.Errorf("the option before the variable: got %q", pipe)
@@ -148,7 +148,7 @@ func TestTheSocketDirectory(t *testing.T) {
 }
 
 func TestASocketNobodyListensOnIsNotThere(t *testing.T) {
-	path := pipePath(t.TempDir(), "csi-proxy-disk-v1")
+	path := pipePath(tempDir(t), "csi-proxy-disk-v1")
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		t.Fatal(err)

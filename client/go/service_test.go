@@ -17,7 +17,7 @@ import (
 func TestAutoFollowsTheService(t *testing.T) {
 	environment(t, "CSI_PROXY_LIBRARY")
 	t.Setenv("CSI_PROXY_MODE", "")
-	directory := t.TempDir()
+	directory := tempDir(t)
 	stop := startService(t, directory)
 	connect := func(want Mode, why string) *Conn {
 		log := new(recorder)
@@ -65,7 +65,7 @@ func TestAutoFollowsTheService(t *testing.T) {
 
 // The administrator of the simulated node is reached in both modes.
 func TestTheAdministratorOfBothNodes(t *testing.T) {
-	directory := t.TempDir()
+	directory := tempDir(t)
 	startService(t, directory)
 	remote, err := Connect(Remote, WithSocketDir(directory))
 	if err != nil {

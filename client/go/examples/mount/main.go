@@ -1,8 +1,8 @@
-// Command mount takes a raw disk to a mounted volume. Its flag decides who does it: the service, or
-// this process. Off Windows the node is simulated in both.
+// Command mount takes a raw disk of a simulated node to a mounted volume. Its flag decides who does
+// it: this process, or the service, which csi-proxy --host=simulated is.
 //
 //	mount -mode=embedded
-//	mount -mode=remote -disk=1 -path='C:\var\lib\kubelet\plugins\mount-example'
+//	mount -mode=remote
 package main
 
 import (
@@ -21,28 +21,28 @@ import (
 func main() {
 	mode := csiproxy.Auto
 	flag.Var(&mode, "mode", "auto, remote or embedded")
-	disk := flag.Uint("disk", 1, "number of a raw disk")
-	path := flag.String("path", `C:\var\lib\kubelet\plugins\mount-example`, "where to mount its volume")
 	flag.Parse()
-	conn, err := csiproxy.Connect(mode)
+	const disk, path = 1, `C:\var\lib\kubelet\plugins\mount-example`
+	// Without the option an embedded node is this machine, where it is a Windows node.
+	conn, err := csiproxy.Connect(mode, csiproxy.WithSimulatedNode(""))
 	check(err)
 	defer conn.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 
-	_, err = diskv1.NewDiskClient(conn).PartitionDisk(ctx, &diskv1.PartitionDiskRequest{DiskNumber: uint32(*disk)})
+	_, err = diskv1.NewDiskClient(conn).PartitionDisk(ctx, &diskv1.PartitionDiskRequest{DiskNumber: disk})
 	check(err)
 	volumes := volumev1.NewVolumeClient(conn)
-	found, err := volumes.ListVolumesOnDisk(ctx, &volumev1.ListVolumesOnDiskRequest{DiskNumber: uint32(*disk)})
+	found, err := volumes.ListVolumesOnDisk(ctx, &volumev1.ListVolumesOnDiskRequest{DiskNumber: disk})
 	check(err)
 	id := found.VolumeIds[0]
 	_, err = volumes.FormatVolume(ctx, &volumev1.FormatVolumeRequest{VolumeId: id})
 	check(err)
-	_, err = filesystemv1.NewFilesystemClient(conn).Mkdir(ctx, &filesystemv1.MkdirRequest{Path: *path})
+	_, err = filesystemv1.NewFilesystemClient(conn).Mkdir(ctx, &filesystemv1.MkdirRequest{Path: path})
 	check(err)
-	_, err = volumes.MountVolume(ctx, &volumev1.MountVolumeRequest{VolumeId: id, TargetPath: *path})
+	_, err = volumes.MountVolume(ctx, &volumev1.MountVolumeRequest{VolumeId: id, TargetPath: path})
 	check(err)
-	fmt.Printf("%s is mounted at %s (%v)\n", id, *path, conn.Mode())
+	fmt.Printf("%s is mounted at %s (%v)\n", id, path, conn.Mode())
 }
 
 func check(err error) {

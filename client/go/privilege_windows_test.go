@@ -1,0 +1,45 @@
+package csiproxy
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/windows"
+)
+
+// A process whose token has the group of administrators for denials only, as before elevation, is no
+// administrator's.
+func TestOnlyAnAdministratorMayManageStorage(t *testing.T) {
+	if may, _ := mayManageStorage(); !may {
+		t.Skip("the tests are not run by an administrator")
+	}
+	must := func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var own, filtered, acting windows.Token
+	must(windows.OpenProcessToken(windows.CurrentProcess(), windows.TOKEN_ALL_ACCESS, &own))
+	defer own.Close()
+	administrators, err := windows.CreateWellKnownSid(windows.WinBuiltinAdministratorsSid)
+	must(err)
+	denied := windows.SIDAndAttributes{Sid: administrators}
+	restrict := windows.NewLazySystemDLL("advapi32.dll").NewProc("CreateRestrictedToken")
+	if done, _, err := restrict.Call(uintptr(own), 0, 1, uintptr(unsafe.Pointer(&denied)), 0, 0, 0, 0,
+		uintptr(unsafe.Pointer(&filtered))); done == 0 {
+		t.Fatal(err)
+	}
+	defer filtered.Close()
+	must(windows.DuplicateTokenEx(filtered, windows.TOKEN_ALL_ACCESS, nil, windows.SecurityImpersonation,
+		windows.TokenImpersonation, &acting))
+	defer acting.Close()
+	must(windows.SetThreadToken(nil, acting))
+	defer windows.RevertToSelf()
+	if may, why := mayManageStorage(); may || !strings.Contains(why, "no administrator's") {
+		t.Errorf("got %v: %s", may, why)
+	}
+}
