@@ -6,7 +6,13 @@ include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
 set(INCLUDE_DIR ${CMAKE_INSTALL_INCLUDEDIR}/csi-proxy)
+set(SHARE_DIR ${CMAKE_INSTALL_DATADIR}/csi-proxy)
 set(PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/csi_proxy)
+# Of the package's configuration: the libraries, each after those it needs, and lines that tell what
+# each needs.
+set(PACKAGE_LIBRARIES)
+set(PACKAGE_TABLE)
+add_custom_target(csi_proxy_installed)
 if(WIN32)
   set(LIBRARY_TYPE STATIC)
 else()
@@ -24,11 +30,37 @@ function(csi_proxy_per_group out)
   set(${out} ${components} PARENT_SCOPE)
 endfunction()
 
-# csi_proxy_installed_library(NAME COMPONENTS target ... [NEEDS name ...] [PUBLIC target ...]
-#                             [DOOR])
+# csi_proxy_pkg_config(NAME DESCRIPTION REQUIRES LINK)
+function(csi_proxy_pkg_config NAME DESCRIPTION REQUIRES LINK)
+  string(REPLACE ";" " " REQUIRES "${REQUIRES}")
+  file(RELATIVE_PATH PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+  string(REPLACE "_" "-" file csi-proxy-${NAME}.pc)
+  configure_file(${PROJECT_SOURCE_DIR}/scripts/cmake/csi-proxy.pc.in
+                 ${PROJECT_BINARY_DIR}/install/${file} @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/install/${file}
+          DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+endfunction()
+
+# csi_proxy_export(TARGET NAME): installs a library as csi_proxy::NAME.
+function(csi_proxy_export target name)
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} INSTALL_RPATH $ORIGIN)
+  target_include_directories(${target} INTERFACE $<INSTALL_INTERFACE:${INCLUDE_DIR}>)
+  install(TARGETS ${target} EXPORT csi_proxy_${name}
+          RUNTIME COMPONENT libraries
+          LIBRARY COMPONENT libraries NAMELINK_COMPONENT development
+          ARCHIVE COMPONENT development)
+  install(EXPORT csi_proxy_${name} NAMESPACE csi_proxy:: FILE csi_proxy-${name}.cmake
+          DESTINATION ${PACKAGE_DIR} COMPONENT development)
+  add_dependencies(csi_proxy_installed ${target})
+  list(APPEND PACKAGE_LIBRARIES ${name})
+  set(PACKAGE_LIBRARIES ${PACKAGE_LIBRARIES} PARENT_SCOPE)
+endfunction()
+
+# csi_proxy_installed_library(NAME DESCRIPTION COMPONENTS target ... [NEEDS name ...]
+#                             [PUBLIC target ...] [DOOR])
 # Libraries whose headers are included by those of this one are NEEDS, when they are installed here,
-# or PUBLIC. It links whatever else the components link.
-function(csi_proxy_installed_library name)
+# or PUBLIC. It links whatever else the components link. Programs that link a DOOR have it.
+function(csi_proxy_installed_library name description)
   cmake_parse_arguments(ARG "DOOR" "" "COMPONENTS;NEEDS;PUBLIC" ${ARGN})
   set(library csi_proxy_installed_${name})
   set_property(TARGET ${ARG_COMPONENTS} PROPERTY CSI_PROXY_LIBRARY ${library})
@@ -40,10 +72,8 @@ function(csi_proxy_installed_library name)
     list(APPEND objects $<TARGET_OBJECTS:${component}>)
     get_target_property(directories ${component} INTERFACE_INCLUDE_DIRECTORIES)
     list(APPEND includes ${directories})
-    get_target_property(more ${component} INTERFACE_LINK_OPTIONS)
-    if(more)
-      list(APPEND options ${more})
-    endif()
+    get_property(more TARGET ${component} PROPERTY INTERFACE_LINK_OPTIONS)
+    list(APPEND options ${more})
     get_target_property(dependencies ${component} LINK_LIBRARIES)
     foreach(dependency ${dependencies})
       if(NOT dependency MATCHES "^csi_proxy_")
@@ -63,39 +93,63 @@ function(csi_proxy_installed_library name)
   list(REMOVE_ITEM others ${ARG_PUBLIC})
 
   add_library(${library} ${LIBRARY_TYPE} ${objects})
-  add_library(csi_proxy::${name} ALIAS ${library})
   add_dependencies(${library} ${ARG_COMPONENTS})
   set_target_properties(${library} PROPERTIES LINKER_LANGUAGE CXX OUTPUT_NAME csi_proxy_${name}
-    EXPORT_NAME ${name} VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
-    INSTALL_RPATH $ORIGIN)
+    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib
+    ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
   target_compile_features(${library} INTERFACE cxx_std_20)
-  target_include_directories(${library} INTERFACE "$<BUILD_INTERFACE:${includes}>"
-                             $<INSTALL_INTERFACE:${INCLUDE_DIR}>)
+  target_include_directories(${library} INTERFACE "$<BUILD_INTERFACE:${includes}>")
   set(needs ${ARG_NEEDS})
   list(TRANSFORM needs PREPEND csi_proxy_installed_)
   target_link_libraries(${library} PUBLIC ${needs} ${ARG_PUBLIC} PRIVATE ${others})
+  set(link -lcsi_proxy_${name})
   if(WIN32)
     target_link_options(${library} INTERFACE ${options})
   else()
     set(exports ${PROJECT_SOURCE_DIR}/client/exports/${name}.map)
-    target_link_options(${library} PRIVATE LINKER:--version-script=${exports} LINKER:--as-needed)
+    # Once loaded it stays, for so does protobuf's, which would not take its messages a second time.
+    target_link_options(${library} PRIVATE LINKER:--version-script=${exports} LINKER:--as-needed
+                        LINKER:-z,nodelete)
     set_property(TARGET ${library} PROPERTY LINK_DEPENDS ${exports})
     if(NOT CSI_PROXY_SANITIZE)
       target_link_options(${library} PRIVATE LINKER:-z,defs)
     endif()
+    # Distributions link --as-needed, and no linker takes a library for needed because --undefined
+    # names its symbol.
     if(ARG_DOOR)
-      # No linker takes a library for needed because --undefined names its symbol, and distributions
-      # link --as-needed.
+      set(keep --push-state,--no-as-needed)
       target_link_options(${library} INTERFACE
-        "LINKER:--push-state,--no-as-needed,$<TARGET_FILE:$<TARGET_NAME:${library}>>,--pop-state")
+        "LINKER:${keep},$<TARGET_FILE:$<TARGET_NAME:${library}>>,--pop-state")
+      set(link -Wl,${keep},${link},--pop-state)
     endif()
   endif()
 
-  install(TARGETS ${library} EXPORT csi_proxy_${name}
-          LIBRARY COMPONENT libraries NAMELINK_COMPONENT development
-          ARCHIVE COMPONENT development)
-  install(EXPORT csi_proxy_${name} NAMESPACE csi_proxy:: FILE csi_proxy-${name}.cmake
-          DESTINATION ${PACKAGE_DIR} COMPONENT development)
+  # Who links an archive needs what it needs; who links a shared library, what its headers include.
+  set(packages ${ARG_PUBLIC})
+  if(WIN32)
+    list(APPEND packages ${others})
+  else()
+    set(requires ${ARG_NEEDS})
+    list(TRANSFORM requires PREPEND csi-proxy-)
+    list(TRANSFORM requires REPLACE "_" "-")
+    set(others ${ARG_PUBLIC})
+    list(TRANSFORM others REPLACE "absl::" "absl_")
+    list(TRANSFORM others REPLACE "protobuf::libprotobuf" "protobuf")
+    csi_proxy_pkg_config(${name} "${description}" "${requires};${others}" "${link}")
+  endif()
+  list(FILTER packages INCLUDE REGEX "::")
+  list(TRANSFORM packages REPLACE "::.*" "")
+  list(TRANSFORM packages REPLACE "gRPC" "ZLIB;gRPC")
+  if(NOT CMAKE_CROSSCOMPILING)
+    list(TRANSFORM packages REPLACE "protobuf" "Protobuf")
+  endif()
+  list(REMOVE_DUPLICATES packages)
+  string(APPEND PACKAGE_TABLE "set(_csi_proxy_${name}_needs ${ARG_NEEDS})\n"
+                              "set(_csi_proxy_${name}_packages ${packages})\n")
+  set(PACKAGE_TABLE ${PACKAGE_TABLE} PARENT_SCOPE)
+  csi_proxy_export(${library} ${name})
+  set(PACKAGE_LIBRARIES ${PACKAGE_LIBRARIES} PARENT_SCOPE)
 endfunction()
 
 if(WIN32)
@@ -105,23 +159,70 @@ if(WIN32)
       csi_proxy_windows_names csi_proxy_windows_os)
 endif()
 
-csi_proxy_installed_library(base COMPONENTS csi_proxy_base
-  PUBLIC absl::status absl::statusor absl::strings absl::synchronization absl::time)
+csi_proxy_installed_library(base "What the libraries of CSI Proxy share"
+  PUBLIC absl::status absl::statusor absl::strings absl::synchronization absl::time
+  COMPONENTS csi_proxy_base)
 
 csi_proxy_per_group(HUBS hub)
-csi_proxy_installed_library(host NEEDS base
+csi_proxy_installed_library(host "A Windows node, or a simulated one, in the own process"
+  NEEDS base
   COMPONENTS ${HUBS} ${HOST_WINDOWS} csi_proxy_executor csi_proxy_groups csi_proxy_log_line
              csi_proxy_node_host csi_proxy_observability csi_proxy_simulated
              csi_proxy_simulated_admin_methods csi_proxy_simulated_proto
              csi_proxy_simulated_scenario csi_proxy_windows_node)
 
 csi_proxy_per_group(CLIENTS api client)
-csi_proxy_installed_library(client_api NEEDS base PUBLIC protobuf::libprotobuf
+csi_proxy_installed_library(client_api "Versioned clients of CSI Proxy, without a mode"
+  NEEDS base PUBLIC protobuf::libprotobuf
   COMPONENTS ${CLIENTS} ${CORE_WINDOWS} csi_proxy_client_core)
 
-csi_proxy_installed_library(client NEEDS client_api DOOR
+csi_proxy_installed_library(client "Versioned clients of the CSI Proxy service"
+  DOOR NEEDS client_api
   COMPONENTS ${REMOTE_WINDOWS} csi_proxy_remote)
 
 csi_proxy_per_group(VERSIONS convert embedded)
-csi_proxy_installed_library(embedded NEEDS client_api host DOOR
+csi_proxy_installed_library(embedded "Versioned clients of CSI Proxy in the own process"
+  DOOR NEEDS client_api host
   COMPONENTS ${VERSIONS} csi_proxy_embedded csi_proxy_overrides)
+
+csi_proxy_export(csi_proxy_c c)
+csi_proxy_pkg_config(c "CSI Proxy in the own process, for any language" "" -lcsi_proxy)
+
+configure_package_config_file(${PROJECT_SOURCE_DIR}/scripts/cmake/csi_proxy-config.cmake.in
+  ${PROJECT_BINARY_DIR}/install/csi_proxy-config.cmake INSTALL_DESTINATION ${PACKAGE_DIR})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/install/csi_proxy-config-version.cmake
+                                 COMPATIBILITY SameMajorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/install/csi_proxy-config.cmake
+              ${PROJECT_BINARY_DIR}/install/csi_proxy-config-version.cmake
+        DESTINATION ${PACKAGE_DIR} COMPONENT development)
+
+# Headers: those written by hand, and of what is generated those a program includes.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/client/include/csi_proxy
+                  ${PROJECT_SOURCE_DIR}/server/base/include/csi_proxy
+        DESTINATION ${INCLUDE_DIR} COMPONENT development)
+foreach(group ${CSI_PROXY_GROUPS})
+  install(FILES ${CSI_PROXY_GENERATED}/csi_proxy/${group}/hub.h
+          DESTINATION ${INCLUDE_DIR}/csi_proxy/${group} COMPONENT development)
+  csi_proxy_versions(${group} versions)
+  foreach(version ${versions})
+    install(FILES ${CSI_PROXY_GENERATED}/csi_proxy/${group}/${version}/api.h
+                  ${CSI_PROXY_GENERATED}/csi_proxy/${group}/${version}/client.h
+            DESTINATION ${INCLUDE_DIR}/csi_proxy/${group}/${version} COMPONENT development)
+    install(FILES ${CSI_PROXY_GENERATED}/${group}/${version}/api.pb.h
+            DESTINATION ${INCLUDE_DIR}/${group}/${version} COMPONENT development)
+  endforeach()
+endforeach()
+
+# The API, and the simulated node's, whose files import each other from the repository's root.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/api DESTINATION ${SHARE_DIR} COMPONENT development
+        FILES_MATCHING PATTERN "*.proto")
+install(FILES ${PROJECT_SOURCE_DIR}/server/host/simulated/admin.proto
+              ${PROJECT_SOURCE_DIR}/server/host/simulated/node.proto
+        DESTINATION ${SHARE_DIR}/server/host/simulated COMPONENT development)
+
+set(PROGRAMS csi-proxy csi-proxyctl)
+if(WIN32)
+  list(APPEND PROGRAMS csi-proxy-service)
+endif()
+install(TARGETS ${PROGRAMS} RUNTIME COMPONENT programs)
+add_dependencies(csi_proxy_installed ${PROGRAMS})
