@@ -12,13 +12,13 @@ packages=(
   libabsl-dev libboost-program-options-dev libspdlog-dev libgtest-dev libgmock-dev libbenchmark-dev
   prometheus-cpp-dev libcivetweb-dev
 )
+# Any Go will do: one that is too old fetches another.
+command -v go >/dev/null || packages+=(golang-go)
 for group in "$@"; do
   case $group in
     --fuzz) packages+=(clang libclang-rt-14-dev llvm) ;;
     --windows)
       packages+=(g++-mingw-w64-x86-64-posix libz-mingw-w64-dev curl xz-utils wine wine64)
-      # Any Go will do for the legacy clients.
-      command -v go >/dev/null || packages+=(golang-go)
       ;;
     *) echo "unknown option $group" >&2; exit 2 ;;
   esac

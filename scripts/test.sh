@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs, builds and tests everything on a fresh machine: unit and integration tests on Linux, the
-# quick start, the Windows programs under Wine, and the released Go clients against them. Ends with
-# one count.
+# quick start, the Go package, csi-sanity, manifests, the libraries as installed, the Windows programs
+# under Wine, and the released Go clients against them. Ends with one count.
 #
 #   scripts/test.sh                 all of that
 #   scripts/test.sh --no-windows    without what needs mingw-w64 and Wine
@@ -60,6 +60,10 @@ for preset in "${presets[@]}"; do
 done
 
 check "quick start" scripts/quickstart.sh
+check "Go package" integration/go_embedded/run.sh
+check "csi-sanity on the sample driver" integration/sample_driver/sanity.sh
+check "manifests" scripts/deploy/check.sh build/release/server/csi-proxy
+check "installed libraries" integration/consumer/run.sh
 
 if [[ $windows == yes ]]; then
   echo "== Windows programs under Wine"
@@ -70,6 +74,8 @@ if [[ $windows == yes ]]; then
   ctest --test-dir build/windows --output-on-failure | tee build/windows/ctest.log || true
   count build/windows/ctest.log
   check "released Go clients" integration/legacy_go/run.sh
+  check "Go package under Wine" integration/go_embedded/run.sh --windows
+  check "installed libraries for Windows" integration/consumer/run.sh --windows
   integration/wine/run build/windows/service_installer/csi-proxy-service.exe --help >build/windows/service.help
   check "PowerShell scripts" scripts/bootstrap/check.sh build/release/server/csi-proxy build/windows/service.help \
     build/release/client/ctl/csi-proxyctl

@@ -3,6 +3,7 @@
 # A library is composed of the objects of components, the targets of the folders. Each component is
 # in one library: protobuf ends a process in which a message is registered twice.
 include(CMakePackageConfigHelpers)
+include(CsiProxyApi)
 include(GNUInstallDirs)
 
 set(INCLUDE_DIR ${CMAKE_INSTALL_INCLUDEDIR}/csi-proxy)
@@ -34,6 +35,7 @@ endfunction()
 function(csi_proxy_pkg_config NAME DESCRIPTION REQUIRES LINK)
   string(REPLACE ";" " " REQUIRES "${REQUIRES}")
   file(RELATIVE_PATH PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+  string(REGEX REPLACE "/$" "" PREFIX ${PREFIX})
   string(REPLACE "_" "-" file csi-proxy-${NAME}.pc)
   configure_file(${PROJECT_SOURCE_DIR}/scripts/cmake/csi-proxy.pc.in
                  ${PROJECT_BINARY_DIR}/install/${file} @ONLY)

@@ -15,8 +15,8 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr shim::MethodInfo kRescan{"disk", "v1beta1", "v1beta1.Disk", "Rescan",
-                                   "csi-proxy-disk-v1beta1"};
+constexpr shim::MethodInfo kRescan{
+    "disk", "v1beta1", "v1beta1.Disk", "Rescan", "csi-proxy-disk-v1beta1", "/v1beta1.Disk/Rescan"};
 
 // A port that was free a moment ago.
 int FreePort() {

@@ -17,7 +17,7 @@
  * Every function may be called by any thread at any time. Handles are numbers: one that was closed,
  * or never was, is answered with NOT_FOUND or ignored, and is never used again. A null pointer
  * where one is needed is answered with INVALID_ARGUMENT. No function throws, and none ends the
- * process. Memory passed in is read during the call only; memory handed out is the caller's, who
+ * process. The library stays loaded until the process ends. Memory passed in is read during the call only; memory handed out is the caller's, who
  * returns it by csi_proxy_free. Responses may hold what a driver keeps secret: they are wiped when
  * freed.
  */
@@ -56,8 +56,9 @@ typedef struct csi_proxy_bytes {
 
 /* Takes a line of the log: severity 0 (information), 1 (warning) or 2 (error), and text in UTF-8
  * without a closing zero, which is valid during the call only. Called by many threads at once,
- * never before csi_proxy_open is called nor after csi_proxy_close has returned. Must not call
- * csi_proxy_close. */
+ * never before csi_proxy_open is called nor after the csi_proxy_close that closes the host has
+ * returned. Must not close the host whose line it is. May call it, but as the call that the line is
+ * about still counts among "maxCalls", with a timeout. */
 typedef void (*csi_proxy_log)(void* user, int32_t severity, const char* line, size_t size);
 
 /* The ABI the library has. */
@@ -88,7 +89,8 @@ CSI_PROXY_API int32_t csi_proxy_open(uint32_t abi_version, const char* options, 
                                      csi_proxy_bytes* error);
 
 /* Announces a call that csi_proxy_cancel may end. Returns 0, having set `*call`, which is for one
- * csi_proxy_invoke; NOT_FOUND when the host is closed. */
+ * csi_proxy_invoke, and takes memory until that ends or the host is closed; NOT_FOUND when it is
+ * closed already. */
 CSI_PROXY_API int32_t csi_proxy_begin(csi_proxy_host host, csi_proxy_call* call);
 
 /* Calls `method`, as "/v1.Volume/FormatVolume", and waits for its end on this thread.
@@ -112,7 +114,7 @@ CSI_PROXY_API int32_t csi_proxy_invoke(csi_proxy_host host, csi_proxy_call call,
 CSI_PROXY_API void csi_proxy_cancel(csi_proxy_call call);
 
 /* Closes a host: takes no more calls, cancels those under way, waits until they have ended. Returns
- * 0, and NOT_FOUND when another has closed it. */
+ * 0; NOT_FOUND, at once, when another has closed it or is about to. */
 CSI_PROXY_API int32_t csi_proxy_close(csi_proxy_host host);
 
 /* Wipes and frees what the library handed out, and empties `*bytes`. Null is ignored. */
