@@ -11,6 +11,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
+#include "client/remote_channel.h"
 #include "csi_proxy/filesystem/v1/client.h"
 #include "csi_proxy/filesystem/v1/remote.h"
 #include "csi_proxy/volume/v1/client.h"
@@ -71,8 +72,8 @@ TEST_F(HostilePathsTest, EachIsRefusedWithItsCodeAndRule) {
     if (hostile.code == absl::StatusCode::kOk) continue;
     for (const auto& [call, status] : TryAll(hostile.text)) {
       const std::string shown = absl::CHexEscape(hostile.text.substr(0, 80));
-      // What is not UTF-8 does not pass protobuf: no handler sees it, and gRPC 1.51 answers a request
-      // that it cannot parse with UNIMPLEMENTED.
+      // What is not UTF-8 does not pass protobuf: no handler sees it, and gRPC 1.51 answers a
+      // request that it cannot parse with UNIMPLEMENTED.
       const auto code = hostile.is_utf8 ? hostile.code : absl::StatusCode::kUnimplemented;
       EXPECT_EQ(status.code(), code) << call << " " << shown << ": " << status;
       if (hostile.is_utf8) {

@@ -41,6 +41,8 @@ class InlineCalls {
       status = context.Check();
       if (status.ok()) status = function(context);
     }
+    // Nothing but code and text, as over a pipe.
+    if (!status.ok()) status = absl::Status(status.code(), status.message());
     if (!observers_.empty()) {
       const absl::Duration duration = absl::Now() - arrived;
       for (CallObserver* observer : observers_) {

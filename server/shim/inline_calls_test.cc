@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/cord.h"
 #include "absl/synchronization/notification.h"
 
 namespace csi_proxy::shim {
@@ -63,6 +64,17 @@ TEST(InlineCallsTest, RunsOnTheCallersThreadAndTellsObservers) {
             absl::NotFoundError("no such volume"));
   EXPECT_EQ(ran, std::this_thread::get_id());
   EXPECT_THAT(recorder.lines, ElementsAre("start MountVolume", "MountVolume NOT_FOUND"));
+}
+
+TEST(InlineCallsTest, AStatusKeepsCodeAndTextAlone) {
+  InlineCalls calls({}, {}, absl::InfiniteDuration());
+  EXPECT_EQ(calls.Run(kMethod, CallContext(),
+                      [](const CallContext&) {
+                        absl::Status status = absl::InternalError("failed");
+                        status.SetPayload("inside", absl::Cord("more"));
+                        return status;
+                      }),
+            absl::InternalError("failed"));
 }
 
 TEST(InlineCallsTest, NoCallTakesLongerThanTheLimitAllows) {

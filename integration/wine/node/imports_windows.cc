@@ -61,11 +61,9 @@ void Replace(IMAGE_THUNK_DATA& thunk, void* function) {
   VirtualProtect(&thunk, sizeof(thunk), protection, &protection);
 }
 
-}  // namespace
-
 // The layout is learn.microsoft.com/windows/win32/debug/pe-format, the .idata section.
-void ReplaceImports() {
-  auto* const base = reinterpret_cast<uint8_t*>(GetModuleHandleW(nullptr));
+void ReplaceImports(HMODULE module) {
+  auto* const base = reinterpret_cast<uint8_t*>(module);
   const auto* const dos = reinterpret_cast<const IMAGE_DOS_HEADER*>(base);
   const auto* const headers = reinterpret_cast<const IMAGE_NT_HEADERS*>(base + dos->e_lfanew);
   const IMAGE_DATA_DIRECTORY& imports =
@@ -82,6 +80,14 @@ void ReplaceImports() {
       if (function != nullptr) Replace(*address, function);
     }
   }
+}
+
+}  // namespace
+
+void ReplaceImports() {
+  ReplaceImports(GetModuleHandleW(nullptr));
+  HMODULE const embedded = GetModuleHandleW(L"csi_proxy.dll");
+  if (embedded != nullptr) ReplaceImports(embedded);
 }
 
 }  // namespace csi_proxy::node_double

@@ -2,6 +2,7 @@
 
 #include "csi_proxy/garden/hub.h"
 
+#include "csi_proxy/garden/audited.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "codegen/runtime/convert_runtime.h"

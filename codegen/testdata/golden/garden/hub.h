@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/base/audit.h"
 #include "csi_proxy/call_context.h"
 
 namespace csi_proxy::garden {
@@ -92,8 +91,5 @@ class Service {
   virtual absl::StatusOr<ListPlantsResponse> ListPlants(
       const CallContext& context, const ListPlantsRequest& request) = 0;
 };
-
-// `service` with a record of every call that changes the node. Neither is owned.
-std::unique_ptr<Service> NewAudited(Service* service, AuditLog* log);
 
 }  // namespace csi_proxy::garden

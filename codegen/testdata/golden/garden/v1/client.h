@@ -15,12 +15,12 @@ namespace csi_proxy::garden::v1 {
 // A client of the garden group at v1. Thread-safe; moved, not copied.
 class Client {
  public:
-  // Connects as `options` say. UNAVAILABLE when there is no such pipe: an older
-  // version may be served.
+  // Opens the version in the mode `options` ask for. UNAVAILABLE when it is remote and
+  // there is no such pipe: an older version may be served.
   static absl::StatusOr<Client> Create(const ClientOptions& options = {});
 
   // Calls `api`. `defaults` hold for calls that do not say otherwise.
-  explicit Client(std::unique_ptr<Api> api, CallOptions defaults = {})
+  explicit Client(std::shared_ptr<Api> api, CallOptions defaults = {})
       : api_(std::move(api)), defaults_(defaults) {}
   Client(Client&&) = default;
   Client& operator=(Client&&) = default;
@@ -33,7 +33,7 @@ class Client {
       const ListPlantsRequest& request, const CallOptions& options = {}) const;
 
  private:
-  std::unique_ptr<Api> api_;
+  std::shared_ptr<Api> api_;
   CallOptions defaults_;
 };
 

@@ -5,16 +5,12 @@
 #include <utility>
 
 #include "garden/v1/api.grpc.pb.h"
+#include "csi_proxy/garden/v1/methods.h"
 #include "server/shim/unary_call.h"
 
 namespace csi_proxy::garden::v1 {
 
 namespace {
-
-constexpr shim::MethodInfo kPlant{
-    "garden", "v1", "v1.Garden", "Plant", "csi-proxy-garden-v1"};
-constexpr shim::MethodInfo kListPlants{
-    "garden", "v1", "v1.Garden", "ListPlants", "csi-proxy-garden-v1"};
 
 class GrpcService final : public ::v1::Garden::CallbackService {
  public:
@@ -23,7 +19,7 @@ class GrpcService final : public ::v1::Garden::CallbackService {
 
   grpc::ServerUnaryReactor* Plant(grpc::CallbackServerContext* context,
       const PlantRequest* request, PlantResponse* response) override {
-    return shim::StartUnaryCall(*runtime_, kPlant, context, *request, response,
+    return shim::StartUnaryCall(*runtime_, methods::kPlant, context, *request, response,
         [this](const CallContext& c, const PlantRequest& in, PlantResponse* out) {
           return api_->Plant(c, in, out);
         });
@@ -31,7 +27,7 @@ class GrpcService final : public ::v1::Garden::CallbackService {
 
   grpc::ServerUnaryReactor* ListPlants(grpc::CallbackServerContext* context,
       const ListPlantsRequest* request, ListPlantsResponse* response) override {
-    return shim::StartUnaryCall(*runtime_, kListPlants, context, *request, response,
+    return shim::StartUnaryCall(*runtime_, methods::kListPlants, context, *request, response,
         [this](const CallContext& c, const ListPlantsRequest& in, ListPlantsResponse* out) {
           return api_->ListPlants(c, in, out);
         });

@@ -2,7 +2,19 @@
 
 #include "csi_proxy/garden/v1alpha1/client.h"
 
+#include "client/doors.h"
+#include "csi_proxy/garden/v1alpha1/remote.h"
+
 namespace csi_proxy::garden::v1alpha1 {
+
+absl::StatusOr<Client> Client::Create(const ClientOptions& options) {
+  auto opened = client::Open(options, "garden", "v1alpha1");
+  if (!opened.ok()) return opened.status();
+  if (opened->channel != nullptr) {
+    return Client(NewRemote(std::move(opened->channel)), options.call);
+  }
+  return Client(std::static_pointer_cast<Api>(std::move(opened->api)), options.call);
+}
 
 absl::StatusOr<SowResponse> Client::Sow(
     const SowRequest& request, const CallOptions& options) const {

@@ -5,16 +5,12 @@
 #include <utility>
 
 #include "garden/v1alpha1/api.grpc.pb.h"
+#include "csi_proxy/garden/v1alpha1/methods.h"
 #include "server/shim/unary_call.h"
 
 namespace csi_proxy::garden::v1alpha1 {
 
 namespace {
-
-constexpr shim::MethodInfo kSow{
-    "garden", "v1alpha1", "v1alpha1.Garden", "Sow", "csi-proxy-garden-v1alpha1"};
-constexpr shim::MethodInfo kListPlants{
-    "garden", "v1alpha1", "v1alpha1.Garden", "ListPlants", "csi-proxy-garden-v1alpha1"};
 
 class GrpcService final : public ::v1alpha1::Garden::CallbackService {
  public:
@@ -23,7 +19,7 @@ class GrpcService final : public ::v1alpha1::Garden::CallbackService {
 
   grpc::ServerUnaryReactor* Sow(grpc::CallbackServerContext* context,
       const SowRequest* request, SowResponse* response) override {
-    return shim::StartUnaryCall(*runtime_, kSow, context, *request, response,
+    return shim::StartUnaryCall(*runtime_, methods::kSow, context, *request, response,
         [this](const CallContext& c, const SowRequest& in, SowResponse* out) {
           return api_->Sow(c, in, out);
         });
@@ -31,7 +27,7 @@ class GrpcService final : public ::v1alpha1::Garden::CallbackService {
 
   grpc::ServerUnaryReactor* ListPlants(grpc::CallbackServerContext* context,
       const ListPlantsRequest* request, ListPlantsResponse* response) override {
-    return shim::StartUnaryCall(*runtime_, kListPlants, context, *request, response,
+    return shim::StartUnaryCall(*runtime_, methods::kListPlants, context, *request, response,
         [this](const CallContext& c, const ListPlantsRequest& in, ListPlantsResponse* out) {
           return api_->ListPlants(c, in, out);
         });

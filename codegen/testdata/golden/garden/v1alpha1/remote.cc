@@ -4,8 +4,7 @@
 
 #include <utility>
 
-#include "client/remote_call.h"
-#include "csi_proxy/garden/v1alpha1/client.h"
+#include "csi_proxy/garden/v1alpha1/methods.h"
 
 namespace csi_proxy::garden::v1alpha1 {
 
@@ -13,33 +12,27 @@ namespace {
 
 class Remote final : public Api {
  public:
-  explicit Remote(std::shared_ptr<client::RemoteChannel> channel)
+  explicit Remote(std::shared_ptr<client::Channel> channel)
       : channel_(std::move(channel)) {}
 
   absl::Status Sow(const CallContext& context, const SowRequest& request,
       SowResponse* response) override {
-    return client::CallUnary(*channel_, "/v1alpha1.Garden/Sow", context, request, response);
+    return channel_->Call(methods::kSow.path, context, request, response);
   }
 
   absl::Status ListPlants(const CallContext& context, const ListPlantsRequest& request,
       ListPlantsResponse* response) override {
-    return client::CallUnary(*channel_, "/v1alpha1.Garden/ListPlants", context, request, response);
+    return channel_->Call(methods::kListPlants.path, context, request, response);
   }
 
  private:
-  const std::shared_ptr<client::RemoteChannel> channel_;
+  const std::shared_ptr<client::Channel> channel_;
 };
 
 }  // namespace
 
-std::unique_ptr<Api> NewRemote(std::shared_ptr<client::RemoteChannel> channel) {
+std::unique_ptr<Api> NewRemote(std::shared_ptr<client::Channel> channel) {
   return std::make_unique<Remote>(std::move(channel));
-}
-
-absl::StatusOr<Client> Client::Create(const ClientOptions& options) {
-  auto channel = client::RemoteChannel::Open(options, "garden", "v1alpha1");
-  if (!channel.ok()) return channel.status();
-  return Client(NewRemote(*std::move(channel)), options.call);
 }
 
 }  // namespace csi_proxy::garden::v1alpha1

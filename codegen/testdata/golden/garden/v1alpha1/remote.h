@@ -3,12 +3,12 @@
 
 #include <memory>
 
-#include "client/remote_channel.h"
+#include "client/channel.h"
 #include "csi_proxy/garden/v1alpha1/api.h"
 
 namespace csi_proxy::garden::v1alpha1 {
 
-// The version as the service behind `channel` serves it.
-std::unique_ptr<Api> NewRemote(std::shared_ptr<client::RemoteChannel> channel);
+// The version as what is behind `channel` serves it.
+std::unique_ptr<Api> NewRemote(std::shared_ptr<client::Channel> channel);
 
 }  // namespace csi_proxy::garden::v1alpha1
