@@ -17,7 +17,7 @@
  * Every function may be called by any thread at any time. Handles are numbers: one that was closed,
  * or never was, is answered with NOT_FOUND or ignored, and is never used again. A null pointer
  * where one is needed is answered with INVALID_ARGUMENT. No function throws, and none ends the
- * process. The library stays loaded until the process ends. Memory passed in is read during the call only; memory handed out is the caller's, who
+ * process. Memory passed in is read during the call only; memory handed out is the caller's, who
  * returns it by csi_proxy_free. Responses may hold what a driver keeps secret: they are wiped when
  * freed.
  */

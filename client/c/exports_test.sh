@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# The library shows the functions of csi_proxy.h and nothing else, and has no gRPC in it or under it.
+#
+#   client/c/exports_test.sh LIBRARY
+set -euo pipefail
+library=$1
+header=$(dirname "$0")/../include/csi_proxy/csi_proxy.h
+
+declared=$(sed -nE 's/^CSI_PROXY_API [^(]*\b(csi_proxy_[a-z_]+)\(.*/\1/p' "$header" | sort)
+case $library in
+  *.dll)
+    headers=$(x86_64-w64-mingw32-objdump -p "$library")
+    exported=$(sed -nE 's/^\t\[ *[0-9]+\] ([A-Za-z_?@].*)/\1/p' <<<"$headers" | sort)
+    needed=$(sed -nE 's/^\tDLL Name: (.*)/\1/p' <<<"$headers")
+    # Windows' own.
+    allowed='^(advapi32|bcrypt|dbghelp|iphlpapi|kernel32|msvcrt|ole32|oleaut32|shell32|user32|version|ws2_32|api-ms-win-[a-z0-9-]+|ucrtbase|ntdll)\.dll$'
+    ;;
+  *)
+    exported=$(nm -D --defined-only "$library" | sed -E 's/.* T ([^@]*).*/\1/' | sort)
+    needed=$(readelf -d "$library" | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p')
+    allowed='^(ld-linux.*|lib(absl_.*|asan|c|civetweb.*|csi_proxy_(base|client_api|embedded|host)|fmt|gcc_s|m|prometheus-cpp-.*|protobuf|spdlog|stdc\+\+|tsan|ubsan|z))\.so'
+    ;;
+esac
+[[ $(wc -l <<<"$declared") -eq 8 ]] || { echo "the header declares: $declared" >&2; exit 1; }
+if [[ $declared != "$exported" ]]; then
+  diff <(echo "$declared") <(echo "$exported") | head -20 >&2 || true
+  echo "(<: declared, >: exported)" >&2
+  exit 1
+fi
+if grep -iEv "$allowed" <<<"$needed"; then echo "is needed, and should not be" >&2; exit 1; fi
+# The names of its types, should it have been linked statically.
+if grep -aqE '9grpc_core|N4grpc' "$library"; then echo "gRPC is in $library" >&2; exit 1; fi
+echo "$(wc -l <<<"$exported") functions; needs" $needed

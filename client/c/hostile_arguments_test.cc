@@ -1,0 +1,286 @@
+// Arguments that are null, huge or malformed, for every function and parameter of the C interface,
+// and handles that are stale or forged.
+#include <gmock/gmock.h>
+
+#include <cstdint>
+#include <iterator>
+#include <string>
+#include <string_view>
+
+#include "client/c/method_paths.h"
+#include "client/c/testing.h"
+
+namespace csi_proxy::c {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+// Sizes that nothing in memory has.
+constexpr size_t kHuge[] = {size_t{1} << 31, SIZE_MAX / 2, SIZE_MAX};
+
+bool IsUtf8(std::string_view text) {
+  size_t more = 0;
+  for (const char c : text) {
+    const auto byte = static_cast<uint8_t>(c);
+    if (more > 0) {
+      if ((byte & 0xC0) != 0x80) return false;
+      --more;
+    } else if (byte >= 0x80) {
+      if (byte < 0xC2 || byte > 0xF4) return false;
+      more = byte < 0xE0 ? 1 : byte < 0xF0 ? 2 : 3;
+    }
+  }
+  return more == 0;
+}
+
+TEST(HostileOpenTest, OnlyItsOwnAbi) {
+  for (const uint32_t version : {0u, 2u, UINT32_MAX}) {
+    csi_proxy_host host = 7;
+    csi_proxy_bytes error = {};
+    EXPECT_EQ(csi_proxy_open(version, nullptr, 0, nullptr, nullptr, &host, &error),
+              kFailedPrecondition);
+    EXPECT_EQ(host, 0u);
+    EXPECT_THAT(Take(&error), HasSubstr("abi_version"));
+  }
+}
+
+TEST(HostileOpenTest, NullPointers) {
+  csi_proxy_bytes error = {};
+  EXPECT_EQ(
+      csi_proxy_open(1, kSimulated, sizeof(kSimulated) - 1, nullptr, nullptr, nullptr, &error),
+      kInvalidArgument);
+  EXPECT_THAT(Take(&error), HasSubstr("host: is null"));
+  csi_proxy_host host = 7;
+  EXPECT_EQ(csi_proxy_open(1, nullptr, 1, nullptr, nullptr, &host, nullptr), kInvalidArgument);
+  EXPECT_EQ(host, 0u);
+  EXPECT_EQ(csi_proxy_open(2, nullptr, 0, nullptr, nullptr, nullptr, nullptr), kFailedPrecondition);
+  // No log and no text of errors are no mistakes.
+  EXPECT_EQ(csi_proxy_open(1, kSimulated, sizeof(kSimulated) - 1, nullptr, nullptr, &host, nullptr),
+            kOk);
+  EXPECT_EQ(csi_proxy_close(host), kOk);
+}
+
+TEST(HostileOpenTest, HugeOptions) {
+  for (const size_t size : kHuge) {
+    const Opened opened = Open(std::string_view(kSimulated, size));
+    EXPECT_EQ(opened.code, kInvalidArgument);
+    EXPECT_THAT(opened.error, HasSubstr("options"));
+  }
+  const std::string nested = "{\"workingDirs\": " + std::string(1'000'000, '[');
+  EXPECT_EQ(Open(nested).code, kInvalidArgument);
+  const std::string text = R"({"scenario": ")" + std::string(10'000'000, '(') + "\"}";
+  EXPECT_EQ(Open(text).code, kInvalidArgument);
+}
+
+struct BadOptions {
+  const char* json;
+  const char* named;
+};
+
+TEST(HostileOpenTest, MalformedOptionsAreNamed) {
+  constexpr BadOptions kBad[] = {
+      {R"(})", "options"},
+      {R"({)", "options"},
+      {R"([])", "options"},
+      {R"(null)", "options"},
+      {R"({"node": "SIMULATED"} {})", "options"},
+      {"{\"node\": \"\xff\"}", "options"},
+      {"{\"\xff\": 1}", "options"},
+      {R"({"colour": 1})", "colour"},
+      {R"({"node": "MARS"})", "node"},
+      {R"({"node": 7})", "node"},
+      {R"({"node": []})", "node"},
+      {R"({"node": "SIMULATED", "scenario": "disk {"})", "scenario:1:"},
+      {R"({"node": "SIMULATED", "scenario": 7})", "scenario"},
+      {R"({"node": "WINDOWS", "scenario": "disk {}"})", "scenario"},
+      {R"({"node": "SIMULATED", "workingDirs": ["relative"]})", "working_dirs"},
+      {R"({"node": "SIMULATED", "workingDirs": ["C:\\a", ""]})", "working_dirs"},
+      {R"({"node": "SIMULATED", "workingDirs": [1]})", "working_dirs"},
+      {R"({"node": "SIMULATED", "allowedServices": [{}]})", "allowed_services"},
+      {R"({"node": "SIMULATED", "allowPlainSmb": "maybe"})", "allow_plain_smb"},
+      {R"({"node": "SIMULATED", "maxCalls": 0})", "max_calls"},
+      {R"({"node": "SIMULATED", "maxCalls": -1})", "max_calls"},
+      {R"({"node": "SIMULATED", "maxCalls": 4294967296})", "max_calls"},
+      {R"({"node": "SIMULATED", "maxQueued": 0.5})", "max_queued"},
+      {R"({"node": "SIMULATED", "maxCallSeconds": 0})", "max_call_seconds"},
+      {R"({"node": "SIMULATED", "maxCallSeconds": -1})", "max_call_seconds"},
+      {R"({"node": "SIMULATED", "maxCallSeconds": "NaN"})", "max_call_seconds"},
+      {R"({"node": "SIMULATED", "maxCallSeconds": "soon"})", "max_call_seconds"},
+      {R"({"node": "SIMULATED", "metricsBindAddress": "nowhere"})", "metrics-bind-address"},
+  };
+  for (const BadOptions& bad : kBad) {
+    const Opened opened = Open(bad.json);
+    EXPECT_EQ(opened.code, kInvalidArgument) << bad.json;
+    EXPECT_EQ(opened.host, 0u) << bad.json;
+    EXPECT_THAT(opened.error, HasSubstr(bad.named)) << bad.json;
+    EXPECT_TRUE(IsUtf8(opened.error)) << opened.error;
+  }
+}
+
+TEST(HostileOpenTest, ExtremeOptionsThatAreNoMistakes) {
+  for (const char* const json : {
+           R"({"node": "SIMULATED", "maxCalls": 4294967295, "maxQueued": 4294967295})",
+           R"({"node": "SIMULATED", "maxCallSeconds": "Infinity"})",
+           R"({"node": "SIMULATED", "maxCallSeconds": 1e308})",
+           R"({"scenario": "bios_serial_number: \"x\""})",
+       }) {
+    const Node node(json);
+    EXPECT_EQ(node.Call(kRescan).code, kOk) << json;
+  }
+}
+
+TEST(HostileInvokeTest, NullPointers) {
+  const Node node;
+  EXPECT_EQ(csi_proxy_invoke(node.host, 0, kRescan, nullptr, 0, -1, nullptr, nullptr), kOk);
+  EXPECT_EQ(csi_proxy_invoke(node.host, 0, nullptr, nullptr, 0, -1, nullptr, nullptr),
+            kInvalidArgument);
+  EXPECT_EQ(
+      csi_proxy_invoke(node.host, 0, "/v1.Disk/ListDiskIDs", nullptr, 0, -1, nullptr, nullptr),
+      kOk);
+  csi_proxy_bytes message = {};
+  EXPECT_EQ(csi_proxy_invoke(node.host, 0, kRescan, nullptr, 1, -1, nullptr, &message),
+            kInvalidArgument);
+  EXPECT_THAT(Take(&message), HasSubstr("request: is null"));
+  EXPECT_EQ(csi_proxy_begin(node.host, nullptr), kInvalidArgument);
+  csi_proxy_free(nullptr);
+}
+
+TEST(HostileInvokeTest, OnePlaceForResponseAndMessage) {
+  const Node node;
+  csi_proxy_bytes either = {};
+  EXPECT_EQ(
+      csi_proxy_invoke(node.host, 0, "/v1.Disk/ListDiskIDs", nullptr, 0, -1, &either, &either),
+      kOk);
+  EXPECT_THAT(Take(&either), HasSubstr("vol0a1b2c3d4e5f60789"));
+  EXPECT_EQ(csi_proxy_invoke(node.host, 0, "/v1.Disk/Erase", nullptr, 0, -1, &either, &either),
+            kUnimplemented);
+  EXPECT_THAT(Take(&either), HasSubstr("/v1.Disk/Erase"));
+}
+
+TEST(HostileInvokeTest, MethodsThereAreNot) {
+  const Node node;
+  const std::string long_name = "/v1.Disk/" + std::string(1 << 20, 'R');
+  for (const char* const method :
+       {"", "/", "//", "v1.Disk/Rescan", "/v1.Disk/", "/v1.Disk/rescan", "/v1.Disk/Rescan/",
+        "/v1.Disk/Rescan ", " /v1.Disk/Rescan", "/v2.Disk/Rescan", "/disk.v1/Rescan", "%s%n%s%n",
+        "../v1.Disk/Rescan", "/v1.Disk/\xff\xfe", "/csi_proxy.simulated.Admin/",
+        "/csi_proxy.simulated.Admin/Conquer", "/csi_proxy.simulated.Admin/\xc3",
+        long_name.c_str()}) {
+    const Result result = node.Call(method);
+    EXPECT_EQ(result.code, kUnimplemented) << method;
+    EXPECT_THAT(result.message, Not(IsEmpty()));
+    EXPECT_TRUE(IsUtf8(result.message)) << method;
+    EXPECT_THAT(result.response, IsEmpty());
+  }
+}
+
+TEST(HostileInvokeTest, RequestsThatAreNoMessages) {
+  const Node node;
+  // Nested far too deep, in groups, which every parser has to skip.
+  const std::string groups(1'000'000, '\x0b');
+  const std::string_view requests[] = {
+      "\xff",  // half a tag
+      "\x0a",  // no length
+      "\x0a\x05"
+      "abc",                                           // less than its length
+      "\x0a\xff\xff\xff\xff\x7f",                      // a length of 32 GiB
+      "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",  // the largest length
+      "\x07",                                          // there is no type 7
+      {"\x00\x01", 2},                                 // there is no field 0
+      groups,
+  };
+  ASSERT_GT(std::size(kMethodPaths), 100u);
+  for (const char* const method : kMethodPaths) {
+    for (const std::string_view request : requests) {
+      const Result result = node.Call(method, request);
+      EXPECT_EQ(result.code, kInvalidArgument) << method;
+      EXPECT_THAT(result.message, Not(IsEmpty())) << method;
+      EXPECT_TRUE(IsUtf8(result.message)) << method;
+    }
+    for (const size_t size : kHuge) {
+      EXPECT_EQ(node.Call(method, std::string_view("", size)).code, kInvalidArgument) << method;
+    }
+  }
+  EXPECT_THAT(node.lines.all(), IsEmpty());
+}
+
+// What is a message but no sense: text that is none, and far too long.
+TEST(HostileInvokeTest, RequestsWithoutSense) {
+  const Node node;
+  const std::string huge(1 << 20, '\\');
+  for (const char* const method : kMethodPaths) {
+    for (const std::string_view text :
+         {std::string_view("\xff\xfe"), std::string_view("C:\0\n\"%n", 7),
+          std::string_view(huge)}) {
+      std::string request;
+      for (int field = 1; field <= 5; ++field) request += Text(field, text);
+      const Result result = node.Call(method, request, {.timeout_ns = 5 * kSecond});
+      EXPECT_GE(result.code, 0);
+      EXPECT_LE(result.code, 16);
+      EXPECT_EQ(result.code == kOk, result.message.empty()) << method;
+      EXPECT_TRUE(IsUtf8(result.message)) << method;
+    }
+  }
+  for (const std::string& line : node.lines.all()) {
+    EXPECT_TRUE(IsUtf8(line));
+    EXPECT_THAT(line, Not(HasSubstr("\n")));
+  }
+}
+
+TEST(HostileHandlesTest, ForgedStaleAndOfAnotherKind) {
+  const Node node;
+  csi_proxy_host stale = Open(kSimulated).host;
+  ASSERT_EQ(csi_proxy_close(stale), kOk);
+  const csi_proxy_call call = node.Begin();
+  for (const csi_proxy_host host : {csi_proxy_host{0}, stale, call, node.host + 1000, UINT64_MAX}) {
+    EXPECT_EQ(Invoke(host, kRescan).code, kNotFound) << host;
+    EXPECT_THAT(Invoke(host, kRescan).message, HasSubstr("host"));
+    csi_proxy_call begun = 7;
+    EXPECT_EQ(csi_proxy_begin(host, &begun), kNotFound) << host;
+    EXPECT_EQ(begun, 0u);
+    EXPECT_EQ(csi_proxy_begin(host, nullptr), kInvalidArgument) << host;
+    EXPECT_EQ(csi_proxy_close(host), kNotFound) << host;
+  }
+  for (const csi_proxy_call forged : {node.host, stale, call + 1000, UINT64_MAX}) {
+    csi_proxy_cancel(forged);
+    const Result result = node.Call(kRescan, "", {.call = forged});
+    EXPECT_EQ(result.code, kNotFound) << forged;
+    EXPECT_THAT(result.message, HasSubstr("call"));
+  }
+  csi_proxy_cancel(0);
+  EXPECT_EQ(node.Call(kRescan, "", {.call = call}).code, kOk) << "nobody has cancelled it";
+}
+
+TEST(HostileHandlesTest, NumbersAreNeverUsedAgain) {
+  csi_proxy_host last = 0;
+  for (int i = 0; i < 20; ++i) {
+    const csi_proxy_host host = Open(kSimulated).host;
+    EXPECT_GT(host, last);
+    csi_proxy_call call = 0;
+    EXPECT_EQ(csi_proxy_begin(host, &call), kOk);
+    EXPECT_GT(call, host);
+    last = call;
+    EXPECT_EQ(csi_proxy_close(host), kOk);
+    EXPECT_EQ(csi_proxy_close(host), kNotFound);
+  }
+}
+
+TEST(HostileHandlesTest, FreeEmpties) {
+  csi_proxy_bytes bytes = {nullptr, 5};
+  csi_proxy_free(&bytes);
+  EXPECT_EQ(bytes.size, 0u);
+  csi_proxy_free(&bytes);
+  const Node node;
+  EXPECT_EQ(csi_proxy_invoke(node.host, 0, "/v1.Disk/ListDiskIDs", nullptr, 0, -1, &bytes, nullptr),
+            kOk);
+  EXPECT_GT(bytes.size, 0u);
+  csi_proxy_free(&bytes);
+  csi_proxy_free(&bytes);
+  EXPECT_EQ(bytes.data, nullptr);
+  EXPECT_EQ(bytes.size, 0u);
+}
+
+}  // namespace
+}  // namespace csi_proxy::c

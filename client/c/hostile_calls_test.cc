@@ -1,0 +1,263 @@
+// Calls through the C interface that are cancelled, late or too many, of the wrong node or made
+// from within the log, and what of them may be seen.
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <future>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/c/testing.h"
+
+namespace csi_proxy::c {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using std::chrono::steady_clock;
+using testing::Contains;
+using testing::Each;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+using testing::UnorderedElementsAre;
+
+// What nothing here may take, and less than the latencies that are injected.
+constexpr auto kPrompt = seconds(20);
+constexpr uint32_t kMinute = 60'000;
+
+// A call under way on another thread.
+std::future<Result> Start(const Node& node, const char* method, std::string request = {},
+                          CallOptions options = {}) {
+  return std::async(std::launch::async, [&node, method, request, options] {
+    return node.Call(method, request, options);
+  });
+}
+
+TEST(HostileCallsTest, CancelBeforeTheCall) {
+  const Node node;
+  const csi_proxy_call call = node.Begin();
+  csi_proxy_cancel(call);
+  csi_proxy_cancel(call);
+  EXPECT_EQ(node.Call(kMkdir, Text(1, Directory("x")), {.call = call}).code, kCancelled);
+  EXPECT_EQ(node.Call(kPathExists, Text(1, Directory("x"))).response, "") << "it was made";
+  const csi_proxy_call other = node.Begin();
+  csi_proxy_cancel(other);
+  EXPECT_EQ(node.Call(kInjectFault, Text(1, Text(1, "disk.*")), {.call = other}).code, kCancelled);
+}
+
+TEST(HostileCallsTest, CancelWhileUnderWayEndsThatCallOnly) {
+  const Node node;
+  node.SlowDown("disk.*", kMinute);
+  const csi_proxy_call first = node.Begin(), second = node.Begin();
+  auto cancelled = Start(node, kRescan, "", {.call = first});
+  auto stays = Start(node, kRescan, "", {.call = second});
+  EXPECT_EQ(cancelled.wait_for(milliseconds(50)), std::future_status::timeout);
+  csi_proxy_cancel(first);
+  ASSERT_EQ(cancelled.wait_for(kPrompt), std::future_status::ready);
+  EXPECT_EQ(cancelled.get().code, kCancelled);
+  EXPECT_EQ(stays.wait_for(milliseconds(50)), std::future_status::timeout);
+  csi_proxy_cancel(second);
+  EXPECT_EQ(stays.get().code, kCancelled);
+}
+
+TEST(HostileCallsTest, CancelAfterTheCallIsIgnored) {
+  const Node node;
+  const csi_proxy_call call = node.Begin();
+  EXPECT_EQ(node.Call(kRescan, "", {.call = call}).code, kOk);
+  csi_proxy_cancel(call);
+  EXPECT_EQ(node.Call(kRescan).code, kOk);
+}
+
+TEST(HostileCallsTest, AnAnnouncementIsForOneCall) {
+  const Node node;
+  const csi_proxy_call call = node.Begin();
+  // However it ends.
+  EXPECT_EQ(node.Call("/v1.Disk/Erase", "", {.call = call}).code, kUnimplemented);
+  EXPECT_EQ(node.Call(kRescan, "", {.call = call}).code, kNotFound);
+  node.SlowDown("disk.*", kMinute);
+  const csi_proxy_call again = node.Begin();
+  auto first = Start(node, kRescan, "", {.call = again});
+  EXPECT_EQ(first.wait_for(milliseconds(50)), std::future_status::timeout);
+  EXPECT_EQ(node.Call(kRescan, "", {.call = again}).code, kNotFound) << "it is under way";
+  EXPECT_EQ(first.wait_for(milliseconds(50)), std::future_status::timeout);
+  csi_proxy_cancel(again);
+  EXPECT_EQ(first.get().code, kCancelled);
+}
+
+TEST(HostileCallsTest, ACallOfAnotherNodeIsNotThere) {
+  const Node node, other;
+  const csi_proxy_call call = node.Begin();
+  EXPECT_EQ(other.Call(kRescan, "", {.call = call}).code, kNotFound);
+  EXPECT_EQ(node.Call(kRescan, "", {.call = call}).code, kOk) << "it is still announced";
+}
+
+TEST(HostileCallsTest, AnnouncedCallsEndWithTheNode) {
+  std::vector<csi_proxy_call> calls;
+  const csi_proxy_host host = Open(kSimulated).host;
+  for (int i = 0; i < 10'000; ++i) {
+    ASSERT_EQ(csi_proxy_begin(host, &calls.emplace_back()), kOk);
+  }
+  ASSERT_EQ(csi_proxy_close(host), kOk);
+  for (const csi_proxy_call call : calls) csi_proxy_cancel(call);
+  const Node node;
+  EXPECT_EQ(node.Call(kRescan, "", {.call = calls[0]}).code, kNotFound);
+}
+
+TEST(HostileCallsTest, TimeoutsEndCalls) {
+  const Node node;
+  node.SlowDown("disk.*", kMinute);
+  const auto begin = steady_clock::now();
+  for (const int64_t timeout : {int64_t{0}, int64_t{1}, kSecond / 20}) {
+    EXPECT_EQ(node.Call(kRescan, "", {.timeout_ns = timeout}).code, kDeadlineExceeded) << timeout;
+    EXPECT_EQ(node.Call(kRescan, "", {.call = node.Begin(), .timeout_ns = timeout}).code,
+              kDeadlineExceeded)
+        << timeout;
+  }
+  EXPECT_LT(steady_clock::now() - begin, kPrompt);
+  EXPECT_EQ(node.Call(kInjectFault, "", {.timeout_ns = 0}).code, kDeadlineExceeded);
+  for (const int64_t timeout : {INT64_MIN, INT64_MAX}) {
+    EXPECT_EQ(node.Call(kPathExists, Text(1, Directory("x")), {.timeout_ns = timeout}).code, kOk)
+        << timeout;
+  }
+}
+
+TEST(HostileCallsTest, TheNodesOwnLimitOfTimeHolds) {
+  const Node node(R"({"node": "SIMULATED", "maxCallSeconds": 0.05})");
+  node.SlowDown("disk.*", kMinute);
+  EXPECT_EQ(node.Call(kRescan).code, kDeadlineExceeded);
+  EXPECT_EQ(node.Call(kRescan, "", {.timeout_ns = INT64_MAX}).code, kDeadlineExceeded);
+}
+
+TEST(HostileCallsTest, TooManyCallsAreRefused) {
+  const Node node(R"({"node": "SIMULATED", "maxCalls": 1, "maxQueued": 1})");
+  node.SlowDown("disk.*", kMinute);
+  const csi_proxy_call calls[] = {node.Begin(), node.Begin(), node.Begin()};
+  std::vector<std::future<Result>> results;
+  for (const csi_proxy_call call : calls) {
+    results.push_back(Start(node, kRescan, "", {.call = call}));
+  }
+  // One works and one waits: whichever came last is told at once.
+  std::vector<int32_t> codes;
+  const auto give_up = steady_clock::now() + kPrompt;
+  while (codes.empty() && steady_clock::now() < give_up) {
+    for (std::future<Result>& result : results) {
+      if (result.wait_for(milliseconds(5)) != std::future_status::ready) continue;
+      const Result refused = result.get();
+      EXPECT_THAT(refused.message, Not(IsEmpty()));
+      codes.push_back(refused.code);
+      std::swap(result, results.back());
+      results.pop_back();
+      break;
+    }
+  }
+  EXPECT_EQ(node.Call(kPathExists, Text(1, Directory("x"))).code, kOk) << "groups have their own";
+  for (const csi_proxy_call call : calls) csi_proxy_cancel(call);
+  for (std::future<Result>& result : results) codes.push_back(result.get().code);
+  EXPECT_THAT(codes, UnorderedElementsAre(kResourceExhausted, kCancelled, kCancelled));
+}
+
+TEST(HostileCallsTest, CloseEndsWhatIsUnderWay) {
+  const csi_proxy_host host = Open(kSimulated).host;
+  ASSERT_EQ(Invoke(host, kInjectFault, Text(1, Text(1, "disk.*") + Number(4, kMinute))).code, kOk);
+  csi_proxy_call call = 0;
+  ASSERT_EQ(csi_proxy_begin(host, &call), kOk);
+  auto announced = std::async(std::launch::async,
+                              [&] { return Invoke(host, kRescan, "", {.call = call}).code; });
+  auto plain = std::async(std::launch::async, [&] { return Invoke(host, kRescan).code; });
+  EXPECT_EQ(announced.wait_for(milliseconds(50)), std::future_status::timeout);
+  EXPECT_EQ(plain.wait_for(milliseconds(50)), std::future_status::timeout);
+  const auto begin = steady_clock::now();
+  EXPECT_EQ(csi_proxy_close(host), kOk);
+  EXPECT_LT(steady_clock::now() - begin, kPrompt);
+  EXPECT_EQ(announced.get(), kCancelled);
+  EXPECT_EQ(plain.get(), kCancelled);
+}
+
+// What a log's callback finds when it calls back.
+struct Reentrant {
+  csi_proxy_host host = 0;
+  csi_proxy_host other = 0;
+  int64_t timeout_ns = -1;
+  bool inside = false;
+  std::vector<int32_t> codes;
+
+  static void Log(void* user, int32_t, const char*, size_t) {
+    auto* const self = static_cast<Reentrant*>(user);
+    if (self->inside) return;
+    self->inside = true;
+    csi_proxy_call call = 0;
+    self->codes.push_back(csi_proxy_begin(self->host, &call));
+    // The directory that the line is about, and a line of its own.
+    self->codes.push_back(Invoke(self->host, kMkdir, Text(1, Directory("x")),
+                                 {.call = call, .timeout_ns = self->timeout_ns})
+                              .code);
+    csi_proxy_cancel(call);
+    const Opened opened = Open(kSimulated, &Log, self);
+    self->codes.push_back(Invoke(opened.host, kMkdir, Text(1, Directory("x"))).code);
+    self->codes.push_back(csi_proxy_close(opened.host));
+    self->codes.push_back(csi_proxy_close(self->other));
+    self->inside = false;
+  }
+};
+
+TEST(HostileCallsTest, TheLogMayCall) {
+  Reentrant log;
+  const Node node(kSimulated, &Reentrant::Log, &log);
+  log.host = node.host;
+  log.other = Open(kSimulated).host;
+  EXPECT_EQ(node.Call(kMkdir, Text(1, Directory("x"))).code, kOk);
+  EXPECT_THAT(log.codes, SizeIs(5));
+  EXPECT_THAT(log.codes, Each(kOk));
+}
+
+TEST(HostileCallsTest, TheLogsCallsTakeTheirTurn) {
+  Reentrant log;
+  const Node node(R"({"node": "SIMULATED", "maxCalls": 1})", &Reentrant::Log, &log);
+  log.host = node.host;
+  log.timeout_ns = kSecond / 20;
+  EXPECT_EQ(node.Call(kMkdir, Text(1, Directory("x"))).code, kOk);
+  EXPECT_THAT(log.codes, Contains(kDeadlineExceeded));
+}
+
+TEST(HostileCallsTest, SecretsAreNeitherLoggedNorTold) {
+  constexpr char kSecret[] = "s3cr3t-of-the-storage";
+  const Node node;
+  std::vector<Result> results;
+  for (const char* const version : {"v1", "v1beta2", "v1beta1", "v1alpha1"}) {
+    const std::string method = std::string("/") + version + ".Smb/NewSmbGlobalMapping";
+    for (const char* const share :
+         {R"(\\fileserver.example\data)", R"(\\nobody.example\data)", "no share", ""}) {
+      results.push_back(node.Call(
+          method.c_str(), Text(1, share) + Text(3, R"(EXAMPLE\storage)") + Text(4, kSecret)));
+    }
+  }
+  const std::string portal = Text(1, Text(1, "10.0.0.5") + Number(2, 3260));
+  for (const char* const version : {"v1alpha1", "v1alpha2"}) {
+    const std::string service = std::string("/") + version + ".Iscsi/";
+    results.push_back(node.Call((service + "AddTargetPortal").c_str(), portal));
+    results.push_back(node.Call((service + "ConnectTarget").c_str(),
+                                portal + Text(2, "iqn.2026-01.example.storage:chap") +
+                                    Number(3, 1) + Text(4, "node-1") + Text(5, kSecret)));
+    // Cut off within the secret.
+    results.push_back(
+        node.Call((service + "ConnectTarget").c_str(), Text(5, kSecret).substr(0, 20)));
+  }
+  results.push_back(node.Call("/v1alpha2.Iscsi/SetMutualChapSecret", Text(1, kSecret)));
+  results.push_back(node.Call("/csi_proxy.simulated.Admin/SetSmbPassword",
+                              Text(1, "fileserver.example") + Text(2, "u") + Text(3, kSecret)));
+  results.push_back(node.Call("/csi_proxy.simulated.Admin/DumpState", Number(1, 1)));
+  for (const Result& result : results) {
+    EXPECT_THAT(result.message, Not(HasSubstr(kSecret)));
+    EXPECT_THAT(result.response, Not(HasSubstr(kSecret)));
+  }
+  const std::vector<std::string> lines = node.lines.all();
+  EXPECT_THAT(lines, Contains(HasSubstr("method=NewSmbGlobalMapping")));
+  EXPECT_THAT(lines, Contains(HasSubstr("method=ConnectTarget")));
+  EXPECT_THAT(lines, Each(Not(HasSubstr(kSecret))));
+}
+
+}  // namespace
+}  // namespace csi_proxy::c

@@ -1,0 +1,155 @@
+// The C interface under many threads: calls, cancellations and closes at any moment.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "client/c/testing.h"
+
+namespace csi_proxy::c {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using std::chrono::steady_clock;
+
+constexpr int kThreads = 64;
+
+// The number of calls; CSI_PROXY_TEST_CALLS lowers it where a sanitizer makes each dear.
+int TotalCalls() {
+  const char* const text = std::getenv("CSI_PROXY_TEST_CALLS");
+  return text != nullptr ? std::atoi(text) : 100'000;
+}
+
+template <typename Function>
+std::vector<std::thread> StartThreads(const Function& function) {
+  std::vector<std::thread> threads;
+  for (int n = 0; n < kThreads; ++n) threads.emplace_back(function, n);
+  return threads;
+}
+
+void Join(std::vector<std::thread>* threads) {
+  for (std::thread& thread : *threads) thread.join();
+}
+
+// A log that knows whether its node has been closed.
+struct ClosingLog {
+  std::atomic<bool> closed = false;
+  std::atomic<int> lines = 0, late = 0;
+
+  static void Add(void* user, int32_t, const char*, size_t) {
+    auto* const self = static_cast<ClosingLog*>(user);
+    ++self->lines;
+    if (self->closed) ++self->late;
+  }
+};
+
+// How many calls ended with each code; the last place is for what is no code.
+struct Counts {
+  std::atomic<int> of[18] = {};
+  void Add(int32_t code) { ++of[code >= 0 && code <= 16 ? code : 17]; }
+};
+
+// One of the ways to make a call.
+int32_t RandomCall(csi_proxy_host host, std::mt19937& random) {
+  const std::string path = Text(1, Directory("t" + std::to_string(random() % 100)));
+  const char* const method = random() % 2 == 0 ? kMkdir : kPathExists;
+  csi_proxy_call call = 0;
+  if (random() % 3 > 0) {
+    const int32_t code = csi_proxy_begin(host, &call);
+    if (code != kOk) return code;
+    if (random() % 8 == 0) csi_proxy_cancel(call);
+    // Whosever it is: the numbers count up.
+    if (random() % 8 == 0) csi_proxy_cancel(call - random() % 200);
+  }
+  return Invoke(host, random() % 128 == 0 ? kRescan : method, path, {.call = call}).code;
+}
+
+TEST(HostileThreadsTest, CloseWhileManyCall) {
+  const int rounds = std::max(2, TotalCalls() / 10'000);
+  Counts counts;
+  std::atomic<int> lines = 0;
+  for (int round = 0; round < rounds; ++round) {
+    ClosingLog log;
+    const csi_proxy_host host = Open(kSimulated, &ClosingLog::Add, &log).host;
+    // Some are in the middle of waiting when it closes.
+    ASSERT_EQ(Invoke(host, kInjectFault, Text(1, Text(1, "disk.*") + Number(4, 60'000))).code, kOk);
+    std::atomic<int> made = 0;
+    std::atomic<bool> stop = false;
+    std::vector<std::thread> threads = StartThreads([&](int n) {
+      std::mt19937 random(round * kThreads + n);
+      while (!stop) {
+        counts.Add(RandomCall(host, random));
+        ++made;
+      }
+    });
+    const auto give_up = steady_clock::now() + seconds(5);
+    while (made < 5'000 && steady_clock::now() < give_up) {
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+    const auto begin = steady_clock::now();
+    EXPECT_EQ(csi_proxy_close(host), kOk);
+    log.closed = true;
+    EXPECT_LT(steady_clock::now() - begin, seconds(20));
+    // Those that come later find nothing.
+    std::this_thread::sleep_for(milliseconds(20));
+    stop = true;
+    Join(&threads);
+    EXPECT_EQ(log.late, 0) << "lines of a node that is closed";
+    lines += log.lines;
+  }
+  int all = 0;
+  for (int code = 0; code < 18; ++code) {
+    all += counts.of[code];
+    const bool expected = code == kOk || code == kCancelled || code == kNotFound;
+    EXPECT_EQ(counts.of[code] > 0, expected) << "code " << code << ", " << counts.of[code];
+  }
+  EXPECT_GT(lines, 0);
+  std::printf("%d calls, %d rounds: %d OK, %d CANCELLED, %d NOT_FOUND; %d lines of log\n", all,
+              rounds, counts.of[kOk].load(), counts.of[kCancelled].load(),
+              counts.of[kNotFound].load(), lines.load());
+}
+
+TEST(HostileThreadsTest, OneOfManyClosesIt) {
+  for (int round = 0; round < 20; ++round) {
+    const csi_proxy_host host = Open(kSimulated).host;
+    std::atomic<int> closed = 0, refused = 0;
+    std::vector<std::thread> threads = StartThreads([&](int n) {
+      if (n % 2 == 0) Invoke(host, kRescan);
+      const int32_t code = csi_proxy_close(host);
+      if (code == kOk) ++closed;
+      if (code == kNotFound) ++refused;
+    });
+    Join(&threads);
+    EXPECT_EQ(closed, 1);
+    EXPECT_EQ(refused, kThreads - 1);
+  }
+}
+
+TEST(HostileThreadsTest, NodesComeAndGo) {
+  const int nodes_each = std::max(2, TotalCalls() / 10'000);
+  std::atomic<int> failures = 0;
+  std::vector<std::thread> threads = StartThreads([&](int) {
+    for (int i = 0; i < nodes_each; ++i) {
+      const Node node;
+      const std::string path = Directory("own");
+      // What one makes is in no other.
+      if (node.Call(kPathExists, Text(1, path)).response != "") ++failures;
+      if (node.Call(kMkdir, Text(1, path)).code != kOk) ++failures;
+      if (node.Call(kPathExists, Text(1, path)).response != Number(1, 1)) ++failures;
+      if (node.lines.all().size() != 1) ++failures;
+    }
+  });
+  Join(&threads);
+  EXPECT_EQ(failures, 0);
+}
+
+}  // namespace
+}  // namespace csi_proxy::c

@@ -1,0 +1,58 @@
+// A program that loads the library, lets go of it, and loads it again.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "csi_proxy/csi_proxy.h"
+
+namespace csi_proxy::c {
+namespace {
+
+class Library {
+ public:
+  Library() : handle_(dlopen(CSI_PROXY_C_LIBRARY, RTLD_NOW | RTLD_LOCAL)) {
+    EXPECT_NE(handle_, nullptr) << dlerror();
+  }
+  ~Library() { EXPECT_EQ(dlclose(handle_), 0) << dlerror(); }
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+
+  template <typename Function>
+  Function* Find(const char* name) const {
+    return reinterpret_cast<Function*>(dlsym(handle_, name));
+  }
+
+ private:
+  void* const handle_;
+};
+
+void Use(const Library& library) {
+  const auto open = library.Find<decltype(csi_proxy_open)>("csi_proxy_open");
+  const auto invoke = library.Find<decltype(csi_proxy_invoke)>("csi_proxy_invoke");
+  const auto close = library.Find<decltype(csi_proxy_close)>("csi_proxy_close");
+  csi_proxy_host host = 0;
+  ASSERT_EQ(open(CSI_PROXY_ABI_VERSION, nullptr, 0, nullptr, nullptr, &host, nullptr), 0);
+  EXPECT_EQ(invoke(host, 0, "/v1.Disk/ListDiskIDs", nullptr, 0, -1, nullptr, nullptr), 0);
+  EXPECT_EQ(close(host), 0);
+}
+
+TEST(ReloadTest, LoadedAgain) {
+  for (int i = 0; i < 3; ++i) {
+    const Library library;
+    Use(library);
+  }
+}
+
+// What a thread leaves to do at its end is code that must still be there.
+TEST(ReloadTest, LetGoOfByAThreadThatLivesOn) {
+  std::thread([] {
+    const Library library;
+    Use(library);
+  }).join();
+  const Library again;
+  Use(again);
+}
+
+}  // namespace
+}  // namespace csi_proxy::c

@@ -1,0 +1,147 @@
+// What tests of the C interface share. They stand where a foreign program does: nothing of the
+// library but csi_proxy.h, and messages written by hand.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "csi_proxy/csi_proxy.h"
+
+namespace csi_proxy::c {
+
+// Codes of gRPC.
+enum Code : int32_t {
+  kOk = 0,
+  kCancelled = 1,
+  kInvalidArgument = 3,
+  kDeadlineExceeded = 4,
+  kNotFound = 5,
+  kResourceExhausted = 8,
+  kFailedPrecondition = 9,
+  kUnimplemented = 12,
+};
+
+constexpr int64_t kSecond = 1'000'000'000;
+constexpr char kSimulated[] = R"({"node": "SIMULATED"})";
+constexpr char kRescan[] = "/v1.Disk/Rescan";
+constexpr char kPathExists[] = "/v1.Filesystem/PathExists";
+constexpr char kMkdir[] = "/v1.Filesystem/Mkdir";
+constexpr char kInjectFault[] = "/csi_proxy.simulated.Admin/InjectFault";
+
+inline std::string Varint(uint64_t value) {
+  std::string bytes;
+  for (; value >= 0x80; value >>= 7) bytes.push_back(static_cast<char>(value | 0x80));
+  bytes.push_back(static_cast<char>(value));
+  return bytes;
+}
+
+// Fields of a message.
+inline std::string Number(int field, uint64_t value) { return Varint(field << 3) + Varint(value); }
+inline std::string Text(int field, std::string_view text) {
+  return Varint(field << 3 | 2) + Varint(text.size()) + std::string(text);
+}
+
+// A directory that calls may make.
+inline std::string Directory(std::string_view name) {
+  return R"(C:\var\lib\kubelet\pods\)" + std::string(name);
+}
+
+// Copies what the library handed out, and frees it.
+inline std::string Take(csi_proxy_bytes* bytes) {
+  const std::string taken(reinterpret_cast<const char*>(bytes->data), bytes->size);
+  csi_proxy_free(bytes);
+  return taken;
+}
+
+struct Result {
+  int32_t code;
+  std::string response, message;
+};
+
+struct CallOptions {
+  csi_proxy_call call = 0;
+  int64_t timeout_ns = -1;
+};
+
+inline Result Invoke(csi_proxy_host host, const char* method, std::string_view request = {},
+                     const CallOptions& options = {}) {
+  csi_proxy_bytes response = {}, message = {};
+  const int32_t code =
+      csi_proxy_invoke(host, options.call, method, reinterpret_cast<const uint8_t*>(request.data()),
+                       request.size(), options.timeout_ns, &response, &message);
+  return {code, Take(&response), Take(&message)};
+}
+
+// Keeps the lines of a log.
+class Lines {
+ public:
+  // A csi_proxy_log, with a Lines as its user.
+  static void Add(void* user, int32_t, const char* line, size_t size) {
+    auto* const lines = static_cast<Lines*>(user);
+    std::lock_guard lock(lines->mutex_);
+    lines->lines_.emplace_back(line, size);
+  }
+  std::vector<std::string> all() const {
+    std::lock_guard lock(mutex_);
+    return lines_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::string> lines_;
+};
+
+struct Opened {
+  int32_t code;
+  csi_proxy_host host;
+  std::string error;
+};
+
+inline Opened Open(std::string_view options, csi_proxy_log log = nullptr, void* user = nullptr) {
+  csi_proxy_host host = 7;
+  csi_proxy_bytes error = {};
+  const int32_t code = csi_proxy_open(CSI_PROXY_ABI_VERSION, options.data(), options.size(), log,
+                                      user, &host, &error);
+  return {code, host, Take(&error)};
+}
+
+// A simulated node, closed with the object.
+class Node {
+ public:
+  explicit Node(std::string_view options = kSimulated, csi_proxy_log log = &Lines::Add)
+      : Node(options, log, nullptr) {}
+  Node(std::string_view options, csi_proxy_log log, void* user) {
+    const Opened opened = Open(options, log, user != nullptr ? user : &lines);
+    EXPECT_EQ(opened.code, kOk) << opened.error;
+    host = opened.host;
+  }
+  ~Node() { csi_proxy_close(host); }
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  Result Call(const char* method, std::string_view request = {},
+              const CallOptions& options = {}) const {
+    return Invoke(host, method, request, options);
+  }
+  csi_proxy_call Begin() const {
+    csi_proxy_call call = 0;
+    EXPECT_EQ(csi_proxy_begin(host, &call), kOk);
+    return call;
+  }
+  // Makes an operation, as `disk.*`, take that long.
+  void SlowDown(std::string_view operation, uint32_t milliseconds) const {
+    const Result result = Call(kInjectFault, Text(1, Text(1, operation) + Number(4, milliseconds)));
+    ASSERT_EQ(result.code, kOk) << result.message;
+  }
+
+  csi_proxy_host host = 0;
+  Lines lines;
+};
+
+}  // namespace csi_proxy::c
