@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# What each library shows is its own, and what it shows to programs is what their headers are for.
+#
+#   client/exports/exports_test.sh DIRECTORY   that of libcsi_proxy_*.so
+set -euo pipefail
+directory=$1
+api=$(dirname "$0")/../../api
+failed=0
+
+# What a library defines for others, demangled, each with its version: `csi_proxy::Host::Windows()@@CSI_PROXY_2`.
+exported() { nm -D --defined-only --demangle --with-symbol-versions "$1" | sed -nE 's/^[0-9a-f]+ [^A] //p'; }
+# The classes, and namespaces of messages, that functions and variables belong to.
+owners() {
+  sed -E 's/@@.*//; s/^(vtable|typeinfo|typeinfo name) for //; s/\(.*//; s/^(v[1-9][a-z0-9]*)::.*/\1/
+          s/^(.*)::[^:]+$/\1/; s/^descriptor_table_.*/descriptor_table/' | sort -u
+}
+expect() {  # LIBRARY EXPECTED
+  local public
+  public=$(exported "$directory/libcsi_proxy_$1.so" | grep -E '@@CSI_PROXY_2$' | owners)
+  if ! diff <(sort -u <<<"$2") <(echo "$public"); then
+    echo "libcsi_proxy_$1.so (<: expected to be exported, >: exported)"
+    failed=1
+  fi
+}
+
+versions=$(cd "$api" && echo */v*/ | tr ' ' '\n')
+expect base csi_proxy::CallContext
+expect host csi_proxy::Host
+expect client_api "$(sed -E 's|(.*)/(.*)/|csi_proxy::\1::\2::Client|' <<<"$versions"
+                     sed -E 's|.*/(.*)/|\1|' <<<"$versions"
+                     echo descriptor_table)"
+expect client csi_proxy_remote_door
+expect embedded csi_proxy_embedded_door
+
+# Among themselves the libraries show more, but nothing of others': of absl, std, google, grpc, spdlog.
+for library in "$directory"/libcsi_proxy_*.so; do
+  private=$(exported "$library" | grep -vE '@@CSI_PROXY_2$' || true)
+  if grep -vE '^csi_proxy::.*@@CSI_PROXY_2_PRIVATE$' <<<"$private" | grep .; then
+    echo "$library exports what is not its own"
+    failed=1
+  fi
+  soname=$(readelf -d "$library" | sed -nE 's/.*\(SONAME\).*\[(.*)\]/\1/p')
+  [[ $soname == "$(basename "$library").2" ]] || { echo "$library has the soname $soname"; failed=1; }
+done
+[[ $failed -eq 0 ]]
