@@ -61,7 +61,7 @@ start() {
 # The specs of one outcome, each with its message.
 outcome() {
   jq -r --arg state "$2" '.[].SpecReports[] | select(.State == $state) |
-    "\(.Failure.Message // "")\t\(.ContainerHierarchyTexts + [.LeafNodeText] | join(" "))"' "$1"
+    "\(.Failure.Message // "" | split("\n")[0] // "")\t\(.ContainerHierarchyTexts + [.LeafNodeText] | join(" "))"' "$1"
 }
 
 # What is skipped and why, by the table; fails for a skip that is not in it.
