@@ -9,6 +9,7 @@ import (
 
 	"github.com/ebitengine/purego"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // abiVersion is CSI_PROXY_ABI_VERSION of client/include/csi_proxy/csi_proxy.h, which this file binds.
@@ -77,18 +78,26 @@ func bind(handle uintptr) (*library, error) {
 	} {
 		address, err := findSymbol(handle, symbol.name)
 		if err != nil {
-			return nil, fmt.Errorf("is not CSI Proxy's: it has no %s: %w", symbol.name, err)
+			return nil, fmt.Errorf("it is not CSI Proxy's, for it has no %s: %w", symbol.name, err)
 		}
 		*symbol.address = address
 		if symbol.name != "csi_proxy_abi_version" {
 			continue
 		}
 		has, _, _ := purego.SyscallN(version)
-		if uint32(has) != abiVersion {
-			return nil, fmt.Errorf("has ABI version %d, and this program was built for %d", uint32(has), abiVersion)
+		if err := checkABI(uint32(has)); err != nil {
+			return nil, err
 		}
 	}
 	return l, nil
+}
+
+// checkABI refuses a library that this package does not know. Nothing else of it is looked at.
+func checkABI(has uint32) error {
+	if has == abiVersion {
+		return nil
+	}
+	return status.Errorf(codes.FailedPrecondition, "it has ABI version %d, and this program was built for %d", has, abiVersion)
 }
 
 // Memory that C is given is on the heap, where it does not move, and stays alive until C returns:

@@ -1,12 +1,16 @@
 package csiproxy
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // systemLibrary is a library that is there, and not CSI Proxy's.
@@ -37,7 +41,7 @@ func TestWithoutTheLibrary(t *testing.T) {
 		{"not there by the variable", "", missing, []string{missing, "cannot be loaded"}},
 		{"the option before the variable", missing, broken, []string{missing}},
 		{"no library", broken, "", []string{broken, "cannot be loaded"}},
-		{"another library", systemLibrary(t), "", []string{"is not CSI Proxy's", "csi_proxy_abi_version"}},
+		{"another library", systemLibrary(t), "", []string{"not CSI Proxy's", "csi_proxy_abi_version"}},
 		{"in the current directory", libraryName, "", []string{libraryName, "full path"}},
 		{"in a relative directory", "", filepath.Join("lib", libraryName), []string{libraryName, "full path"}},
 	} {
@@ -54,6 +58,18 @@ func TestWithoutTheLibrary(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestOnlyTheKnownABIIsLoaded(t *testing.T) {
+	if err := checkABI(1); err != nil {
+		t.Error(err)
+	}
+	for _, has := range []uint32{0, 2} {
+		err := fmt.Errorf("library: %w", checkABI(has))
+		if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), fmt.Sprintf("ABI version %d", has)) {
+			t.Errorf("got %v", err)
+		}
 	}
 }
 

@@ -1,6 +1,6 @@
 // Command go_embedded makes every call of the table of cases through a csiproxy.Conn, with the
 // clients of release v1.3.0 unchanged: on a simulated node in this process, on the service's, or on
-// both, where each answer has to be the same.
+// both, where each answer has to be the same. On a Windows node it manages that instead.
 package main
 
 import (
@@ -20,18 +20,27 @@ import (
 )
 
 func main() {
-	mode := flag.String("mode", "embedded", "embedded, remote or both")
+	mode := flag.String("mode", "embedded", "embedded, remote or both; or node: no table, but this machine")
 	cases := flag.String("cases", "", "the table, as dump_cases writes it")
 	rounds := flag.Int("rounds", 1, "how often")
 	program := flag.String("service", "", "csi-proxy, which is started first and stopped last; one that runs when absent")
 	flag.Parse()
+	if *mode == "node" {
+		said, err := manage()
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "FAILED: node: %v\n", err)
+			os.Exit(1)
+		}
+		fmt.Printf("node: %s\n", said)
+		return
+	}
 	modes := map[string][]csiproxy.Mode{
 		"embedded": {csiproxy.Embedded},
 		"remote":   {csiproxy.Remote},
 		"both":     {csiproxy.Embedded, csiproxy.Remote},
 	}[*mode]
 	if modes == nil {
-		fmt.Fprintf(os.Stderr, "-mode=%s is none of embedded, remote, both\n", *mode)
+		fmt.Fprintf(os.Stderr, "-mode=%s is none of embedded, remote, both, node\n", *mode)
 		os.Exit(2)
 	}
 	if err := all(modes, *program, *cases, *rounds); err != nil {

@@ -39,7 +39,7 @@ mkdir -p "$out/tests"
 cp "$library" "$service" "$out/"
 build/release/integration/dump_cases >"$out/cases.json"
 if [[ $windows == yes ]]; then
-  trap '"$root/integration/wine/run" --session-stop' EXIT
+  trap '"${run[@]}" --session-stop' EXIT
   "${run[@]}" --session-start >/dev/null
 fi
 
@@ -85,5 +85,12 @@ check tests tests "${run[@]}" "$out/tests/go.test$suffix"
 check embedded program go_embedded -mode=embedded -cases=cases.json -rounds=5
 check both program go_embedded -mode=both -cases=cases.json -rounds=5 "-service=$at$(basename "$service")"
 check example program mount -mode=embedded
+# The library's own host for Windows, on doubles of WMI and of Win32.
+if [[ $windows == yes ]]; then
+  "${run[@]}" --session-stop
+  run=("$root/integration/wine/node_run")
+  "${run[@]}" --session-start >/dev/null
+  check node program go_embedded -mode=node
+fi
 echo "Go package: $passed passed, $failed failed"
 [[ $failed -eq 0 ]]
