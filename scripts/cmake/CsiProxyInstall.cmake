@@ -43,14 +43,15 @@ function(csi_proxy_pkg_config NAME DESCRIPTION REQUIRES LINK)
           DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 endfunction()
 
-# csi_proxy_export(TARGET NAME): installs a library as csi_proxy::NAME.
-function(csi_proxy_export target name)
+# csi_proxy_export(TARGET NAME COMPONENT): installs a library as csi_proxy::NAME, its archive with a
+# component.
+function(csi_proxy_export target name component)
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} INSTALL_RPATH $ORIGIN)
   target_include_directories(${target} INTERFACE $<INSTALL_INTERFACE:${INCLUDE_DIR}>)
   install(TARGETS ${target} EXPORT csi_proxy_${name}
           RUNTIME COMPONENT libraries
           LIBRARY COMPONENT libraries NAMELINK_COMPONENT development
-          ARCHIVE COMPONENT development)
+          ARCHIVE COMPONENT ${component})
   install(EXPORT csi_proxy_${name} NAMESPACE csi_proxy:: FILE csi_proxy-${name}.cmake
           DESTINATION ${PACKAGE_DIR} COMPONENT development)
   add_dependencies(csi_proxy_installed ${target})
@@ -150,7 +151,7 @@ function(csi_proxy_installed_library name description)
   string(APPEND PACKAGE_TABLE "set(_csi_proxy_${name}_needs ${ARG_NEEDS})\n"
                               "set(_csi_proxy_${name}_packages ${packages})\n")
   set(PACKAGE_TABLE ${PACKAGE_TABLE} PARENT_SCOPE)
-  csi_proxy_export(${library} ${name})
+  csi_proxy_export(${library} ${name} development)
   set(PACKAGE_LIBRARIES ${PACKAGE_LIBRARIES} PARENT_SCOPE)
 endfunction()
 
@@ -187,7 +188,7 @@ csi_proxy_installed_library(embedded "Versioned clients of CSI Proxy in the own 
   DOOR NEEDS client_api host
   COMPONENTS ${VERSIONS} csi_proxy_embedded csi_proxy_overrides)
 
-csi_proxy_export(csi_proxy_c c)
+csi_proxy_export(csi_proxy_c c c_interface)
 csi_proxy_pkg_config(c "CSI Proxy in the own process, for any language" "" -lcsi_proxy)
 
 configure_package_config_file(${PROJECT_SOURCE_DIR}/scripts/cmake/csi_proxy-config.cmake.in
@@ -223,8 +224,19 @@ install(FILES ${PROJECT_SOURCE_DIR}/server/host/simulated/admin.proto
         DESTINATION ${SHARE_DIR}/server/host/simulated COMPONENT development)
 
 set(PROGRAMS csi-proxy csi-proxyctl)
+set(DOCUMENT_DIR ${CMAKE_INSTALL_DATADIR}/doc/csi-proxy)
 if(WIN32)
   list(APPEND PROGRAMS csi-proxy-service)
+  set(DOCUMENT_DIR .)
+  # What a driver in another language is built with, and what prepares a node.
+  install(FILES ${PROJECT_SOURCE_DIR}/client/include/csi_proxy/csi_proxy.h
+          DESTINATION ${INCLUDE_DIR}/csi_proxy COMPONENT c_interface)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/scripts/bootstrap DESTINATION ${SHARE_DIR}
+          COMPONENT programs FILES_MATCHING PATTERN "*.ps1" PATTERN "README.md")
 endif()
 install(TARGETS ${PROGRAMS} RUNTIME COMPONENT programs)
+install(FILES ${PROJECT_SOURCE_DIR}/README.md DESTINATION ${DOCUMENT_DIR} COMPONENT programs)
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${DOCUMENT_DIR} COMPONENT programs OPTIONAL)
 add_dependencies(csi_proxy_installed ${PROGRAMS})
+
+include(CsiProxyPackages)

@@ -1,0 +1,44 @@
+# What CPack makes of what is installed: for Debian three packages, for Windows a ZIP of what a node
+# and a driver in another language need. C++ for Windows is built against the installed tree.
+set(CSI_PROXY_MAINTAINER "CSI Proxy maintainers <root@localhost>" CACHE STRING
+    "Who answers for the Debian packages")
+set(CPACK_PACKAGE_NAME csi-proxy)
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Storage operations on Windows nodes, for CSI drivers")
+set(CPACK_STRIP_FILES ON)
+
+if(WIN32)
+  set(CPACK_GENERATOR ZIP)
+  set(CPACK_COMPONENTS_ALL programs libraries c_interface)
+  set(CPACK_ARCHIVE_COMPONENT_INSTALL ON)
+  set(CPACK_COMPONENT_INCLUDE_TOPLEVEL_DIRECTORY ON)
+  set(CPACK_COMPONENTS_GROUPING ALL_COMPONENTS_IN_ONE)
+  set(CPACK_PACKAGE_FILE_NAME csi-proxy-${PROJECT_VERSION}-windows-amd64)
+else()
+  set(CPACK_GENERATOR DEB)
+  set(CPACK_COMPONENTS_ALL programs libraries development)
+  set(CPACK_DEB_COMPONENT_INSTALL ON)
+  set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+  set(CPACK_DEBIAN_PACKAGE_MAINTAINER ${CSI_PROXY_MAINTAINER})
+  set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+  set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+
+  set(CPACK_DEBIAN_PROGRAMS_PACKAGE_NAME csi-proxy)
+  set(CPACK_DEBIAN_PROGRAMS_PACKAGE_SECTION admin)
+  set(CPACK_COMPONENT_PROGRAMS_DESCRIPTION
+      "The service, with a simulated Windows node, and its command line.")
+
+  set(CPACK_DEBIAN_LIBRARIES_PACKAGE_NAME libcsi-proxy${PROJECT_VERSION_MAJOR})
+  set(CPACK_DEBIAN_LIBRARIES_PACKAGE_SECTION libs)
+  set(CPACK_COMPONENT_LIBRARIES_DESCRIPTION
+      "Clients of the service, and the same operations in the own process.")
+
+  set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libcsi-proxy-dev)
+  set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
+  set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
+      "${CPACK_DEBIAN_LIBRARIES_PACKAGE_NAME} (= ${PROJECT_VERSION}), libabsl-dev")
+  # The direct library and the C interface do without.
+  set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_RECOMMENDS libprotobuf-dev)
+  set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION
+      "Headers, CMake and pkg-config files, and the API's proto files.")
+endif()
+include(CPack)
