@@ -62,7 +62,7 @@ check() {
 vet() { (cd client/go && go vet ./...) && (cd integration/go_embedded && go vet ./...) && echo clean; }
 # The tests stand alone: one of them is about the library that stands beside a program.
 build() {
-  (cd client/go && go test -c -o "$out/tests/" . && go build -o "$out/mount$suffix" ./examples/mount) &&
+  (cd client/go && go test -c -o "$out/tests/go.test$suffix" . && go build -o "$out/mount$suffix" ./examples/mount) &&
     (cd integration/go_embedded && go build -o "$out/go_embedded$suffix" .) && echo "without cgo"
 }
 race() { (cd client/go && CGO_ENABLED=1 go test -race -c -o "$out/tests/race.test" .) && tests "$out/tests/race.test"; }
