@@ -27,7 +27,7 @@ spdlog::level::level_enum LevelFor(absl::StatusCode code) {
 void CallLog::OnDone(const shim::MethodInfo& method, const Peer& peer, const absl::Status& status,
                      absl::Duration duration) {
   const spdlog::level::level_enum level = LevelFor(status.code());
-  if (!logger_->should_log(level)) return;
+  if (logger_ == nullptr || !logger_->should_log(level)) return;
   // What a caller sent may be quoted in the text: escaped, it cannot forge a line.
   logger_->log(level, "{}/{} {} pid={} image=\"{}\" code={} ms={:.3f} {}", method.group,
                method.version, method.method, peer.process_id, absl::CEscape(peer.image_path),

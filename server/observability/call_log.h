@@ -14,6 +14,7 @@ namespace csi_proxy::observability {
 // every layer below holds no secret. It never holds the request.
 class CallLog final : public shim::CallObserver {
  public:
+  // To `logger`; null for nowhere.
   explicit CallLog(std::shared_ptr<spdlog::logger> logger) : logger_(std::move(logger)) {}
   void OnStart(const shim::MethodInfo&) override {}
   void OnDone(const shim::MethodInfo& method, const Peer& peer, const absl::Status& status,

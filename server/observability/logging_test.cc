@@ -100,6 +100,14 @@ TEST_F(LoggingTest, AnAuditLineAsJsonHasFields) {
   EXPECT_EQ(audit.fields().at("subject").string_value(), R"(volume_id="v" target_path="C:\\t")");
 }
 
+TEST(LoggersTest, WithoutALoggerNothingIsSaid) {
+  constexpr shim::MethodInfo kMethod{
+      "disk", "v1", "v1.Disk", "Rescan", "csi-proxy-disk-v1", "/v1.Disk/Rescan"};
+  CallLog(nullptr).OnDone(kMethod, {}, absl::InternalError("failed"), absl::Milliseconds(1));
+  AuditLines(nullptr, LogFormat::kText)
+      .Record({"Rescan", "", CallContext(), absl::OkStatus(), absl::Milliseconds(1)});
+}
+
 TEST_F(LoggingTest, CallsAreLoggedByVerbosity) {
   constexpr shim::MethodInfo kMethod{
       "disk", "v1", "v1.Disk", "Rescan", "csi-proxy-disk-v1", "/v1.Disk/Rescan"};
