@@ -70,7 +70,7 @@ TEST(HostileOpenTest, HugeOptions) {
   }
   const std::string nested = "{\"workingDirs\": " + std::string(1'000'000, '[');
   EXPECT_EQ(Open(nested).code, kInvalidArgument);
-  const std::string text = R"({"scenario": ")" + std::string(10'000'000, '(') + "\"}";
+  const std::string text = R"({"scenario": ")" + std::string(1'000'000, '(') + "\"}";
   EXPECT_EQ(Open(text).code, kInvalidArgument);
 }
 
