@@ -1,7 +1,9 @@
-// A program that loads the library, lets go of it, and loads it again.
+// Programs that load the library, let go of it, load it again, and end in the middle of calls.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstdlib>
 #include <thread>
 
 #include "csi_proxy/csi_proxy.h"
@@ -37,7 +39,7 @@ void Use(const Library& library) {
   EXPECT_EQ(close(host), 0);
 }
 
-TEST(ReloadTest, LoadedAgain) {
+TEST(LibraryLifeTest, LoadedAgain) {
   for (int i = 0; i < 3; ++i) {
     const Library library;
     Use(library);
@@ -45,13 +47,30 @@ TEST(ReloadTest, LoadedAgain) {
 }
 
 // What a thread leaves to do at its end is code that must still be there.
-TEST(ReloadTest, LetGoOfByAThreadThatLivesOn) {
+TEST(LibraryLifeTest, LetGoOfByAThreadThatLivesOn) {
   std::thread([] {
     const Library library;
     Use(library);
   }).join();
   const Library again;
   Use(again);
+}
+
+// Ends the process while 16 threads call.
+void CallToTheEnd() {
+  const Library library;
+  for (int i = 0; i < 16; ++i) {
+    std::thread([&library] {
+      while (true) Use(library);
+    }).detach();
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  std::exit(0);
+}
+
+TEST(LibraryLifeTest, TheProcessEndsWhileThreadsCall) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  for (int i = 0; i < 5; ++i) EXPECT_EXIT(CallToTheEnd(), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace
