@@ -1,0 +1,183 @@
+#!/usr/bin/env bash
+# csi_proxy as another project meets it: installed, moved elsewhere, found by CMake and by pkg-config,
+# built against and run; and the packages that CPack makes of it.
+#
+#   integration/consumer/run.sh              on Linux
+#   integration/consumer/run.sh --windows    cross-built with mingw-w64, run under Wine
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+root=$PWD
+source=$root/integration/consumer
+exports=$root/client/exports
+case ${1-} in
+  "") preset=release ;;
+  --windows) preset=windows ;;
+  *) echo "unknown option $1" >&2; exit 2 ;;
+esac
+scripts/install-packages.sh ${1+"$1"}
+[[ $preset == release ]] || scripts/build-windows-deps.sh >/dev/null
+out=$root/build/consumer/$preset
+prefix=$out/installed
+build=$out/build
+rm -rf "$out"
+mkdir -p "$out/logs" "$out/sockets"
+chmod 700 "$out/sockets"
+
+if [[ $preset == windows ]]; then
+  exe=.exe
+  run=("$root/integration/wine/run")
+  serve=('--pipe-sddl=D:P(A;;GA;;;WD)')
+  find=(-DCMAKE_TOOLCHAIN_FILE="$root/scripts/cmake/windows.cmake" -Dcsi_proxy_DIR="$prefix/lib/cmake/csi_proxy")
+  without=(gRPC)
+else
+  exe=""
+  run=(env CSI_PROXY_SOCKET_DIR="$out/sockets")
+  serve=(--socket-dir="$out/sockets")
+  find=(-DCMAKE_PREFIX_PATH="$prefix")
+  without=(gRPC Protobuf)
+fi
+
+passed=0
+failed=0
+# check NAME COMMAND...: runs it into a log, of which a failure shows the end.
+check() {
+  local log=$out/logs/${1// /_}.log name=$1 code=0
+  shift
+  set +e
+  (set -e; "$@") </dev/null >"$log" 2>&1
+  code=$?
+  set -e
+  if [[ $code -eq 0 ]]; then
+    passed=$((passed + 1))
+    echo "ok      $name"
+  else
+    failed=$((failed + 1))
+    echo "FAILED  $name: $log"
+    tail -30 "$log"
+  fi
+}
+# A program of the consumer's: PROGRAM ARGUMENT...
+program() {
+  local name=$1
+  shift
+  timeout 120 "${run[@]}" "$build/$name$exe" "$@"
+}
+all_exist() {  # DIRECTORY FILE...
+  local file
+  for file in "${@:2}"; do ls -l "$1/$file"; done
+}
+
+install_and_move() {
+  [[ -f build/$preset/build.ninja ]] || cmake --preset "$preset"
+  ninja -C "build/$preset" csi_proxy_installed
+  cmake --install "build/$preset" --prefix "$out/first"
+  mv "$out/first" "$prefix"
+  # Nothing leads back.
+  if grep -rF "$root" "$prefix/lib/cmake" "$prefix/include" || [[ -n $(find "$prefix" -xtype l) ]]; then return 1; fi
+  all_exist "$prefix" bin/csi-proxy$exe bin/csi-proxyctl$exe share/csi-proxy/api/volume/v1/api.proto
+}
+configure() {  # DIRECTORY FLAG...
+  cmake -G Ninja -S "$source" -B "$1" -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER_LAUNCHER=ccache "${find[@]}" "${@:2}"
+}
+build_programs() { configure "$build" && ninja -C "$build"; }
+# With nothing but what its component needs; no header of protobuf's is read.
+build_host_only() {
+  local package flags=()
+  for package in "${without[@]}"; do flags+=("-DCMAKE_DISABLE_FIND_PACKAGE_$package=ON"); done
+  configure "$out/host_only" -DCONSUMER_COMPONENTS="host;c" "${flags[@]}"
+  ninja -C "$out/host_only"
+  ! ninja -C "$out/host_only" -t deps | grep -E 'google/protobuf|grpc'
+}
+newcomer() { program newcomer | tee "$out/newcomer" && grep -q ' is mounted at C:' "$out/newcomer"; }
+doors() {
+  program doors_none && program doors_remote remote && program doors_embedded embedded && program doors_both remote embedded
+}
+# What there is only with a service, and then.
+with_service() {
+  "${run[@]}" "$prefix/bin/csi-proxy$exe" --host=simulated "${serve[@]}" 2>"$out/service.log" &
+  service=$!
+  for _ in $(seq 300); do
+    ! grep -q ' serves ' "$out/service.log" || break
+    sleep 0.1
+  done
+  check "remote" program remote
+  check "auto, with a service" program auto remote
+  check "csi-proxyctl" timeout 60 "${run[@]}" "$prefix/bin/csi-proxyctl$exe" disk list-disk-ids
+  kill $service
+  wait $service || true
+}
+
+check "install and move" install_and_move
+check "build" build_programs
+check "build with the direct library and C alone" build_host_only
+if [[ $preset == windows ]]; then
+  cp "$prefix/bin/csi_proxy.dll" "$build/"
+  trap '"${run[@]}" --session-stop' EXIT
+  "${run[@]}" --session-start >/dev/null
+fi
+check "newcomer" newcomer
+check "direct library" program host
+check "C" program c
+check "doors" doors
+check "auto, without a service" program auto embedded
+with_service
+check "no gRPC where it is not asked for" "$exports/no_grpc_test.sh" "$build/remote$exe" "$build/newcomer$exe" \
+  "$build/host$exe" "$build/doors_embedded$exe"
+
+# Debian's packages, unpacked, are another place to build against.
+debian_packages() {
+  local package
+  (cd build/release && cpack -B "$out/packages")
+  for package in "$out"/packages/*.deb; do
+    dpkg-deb --info "$package"
+    dpkg-deb -x "$package" "$out/debian"
+  done
+  ls "$out"/packages/{csi-proxy,libcsi-proxy2,libcsi-proxy-dev}_*.deb
+  all_exist "$out/debian/usr" bin/csi-proxy bin/csi-proxyctl share/doc/csi-proxy/README.md \
+    lib/libcsi_proxy{.so.1,.so,_base.so.2,_client_api.so.2,_client.so.2,_embedded.so.2,_host.so.2} \
+    lib/pkgconfig/csi-proxy-{c,client,embedded,host}.pc lib/cmake/csi_proxy/csi_proxy-config.cmake \
+    include/csi-proxy/csi_proxy/{csi_proxy,host}.h share/csi-proxy/server/host/simulated/admin.proto
+  # Who depends on what, and that the libraries need nothing that is not said.
+  dpkg-deb -f "$out"/packages/libcsi-proxy2_*.deb Depends | grep -q libprotobuf32
+  dpkg-deb -f "$out"/packages/libcsi-proxy-dev_*.deb Depends | grep -q '^libcsi-proxy2 (= '
+}
+# The versions of symbols tell what is for programs.
+only_public_symbols() {
+  local name
+  for name in newcomer remote host auto c; do
+    readelf --dyn-syms --wide "$build/$name" | grep -oE 'CSI_PROXY_(2_PRIVATE|[12])\b' | sort | uniq -c
+    if readelf --dyn-syms --wide "$build/$name" | grep CSI_PROXY_2_PRIVATE; then return 1; fi
+  done
+}
+pkg_config() {
+  mkdir -p "$out/pkgconfig"
+  export PKG_CONFIG_PATH=$out/debian/usr/lib/pkgconfig LD_LIBRARY_PATH=$out/debian/usr/lib
+  make -f "$source/Makefile" -C "$out/pkgconfig"
+  build=$out/pkgconfig
+  newcomer && program host && program c
+  # The door is in, as the message tells.
+  { program remote 2>&1 || true; } | grep 'there is no pipe'
+}
+# The ZIP has what a node needs, and a driver in C.
+windows_zip() {
+  local zip=$out/packages/csi-proxy-*-windows-amd64.zip unpacked=$out/zip
+  (cd build/windows && cpack -B "$out/packages")
+  mkdir "$unpacked"
+  (cd "$unpacked" && cmake -E tar xf $zip --format=zip)
+  mv "$unpacked"/csi-proxy-*/* "$unpacked"
+  all_exist "$unpacked" README.md bin/{csi-proxy,csi-proxyctl,csi-proxy-service}.exe bin/csi_proxy.dll lib/libcsi_proxy.dll.a \
+    include/csi-proxy/csi_proxy/csi_proxy.h share/csi-proxy/bootstrap/install.ps1
+  x86_64-w64-mingw32-gcc -I "$unpacked/include/csi-proxy" "$source/c.c" -L "$unpacked/lib" -lcsi_proxy -o "$unpacked/bin/c.exe"
+  build=$unpacked/bin
+  program c && program csi-proxy --help >/dev/null && program csi-proxyctl --help && program csi-proxy-service --help
+}
+if [[ $preset == windows ]]; then
+  check "ZIP" windows_zip
+else
+  check "public symbols" only_public_symbols
+  check "Debian packages" debian_packages
+  check "pkg-config" pkg_config
+fi
+
+echo "consumer: $passed passed, $failed failed"
+[[ $failed -eq 0 ]]
