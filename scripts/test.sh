@@ -64,6 +64,7 @@ check "Go package" integration/go_embedded/run.sh
 check "csi-sanity on the sample driver" integration/sample_driver/sanity.sh
 check "manifests" scripts/deploy/check.sh build/release/server/csi-proxy
 check "installed libraries" integration/consumer/run.sh
+check "the README's program" scripts/check-readme.sh
 
 if [[ $windows == yes ]]; then
   echo "== Windows programs under Wine"

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Does what the README tells a newcomer: installs the packages, and builds and runs the program, as
+# printed there.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+out=$PWD/build/readme
+rm -rf "$out"
+mkdir -p "$out"
+# block N LANGUAGE: the Nth block in that language of the section.
+block() {
+  awk -v n="$1" -v fence="\`\`\`$2" '/^## / { here = /^## In your driver/ }
+    $0 == "```" { inside = 0 }
+    inside { print }
+    here && $0 == fence { inside = ++seen == n }' README.md
+}
+block 1 cpp >"$out/mount.cc"
+# The one that the installed libraries are tested with.
+cmp "$out/mount.cc" integration/consumer/newcomer.cc
+# Not every container has it, or needs it.
+if ! command -v sudo >/dev/null; then sudo() { "$@"; }; fi
+install=$(block 1 sh)
+run=$(block 2 sh)
+set -x
+eval "$install"
+cd "$out"
+eval "$run" | tee output
+grep -qF ' is mounted at C:\var\lib\kubelet\plugins\' output
