@@ -43,7 +43,7 @@ count() {
 for preset in "${presets[@]}"; do
   echo "== $preset"
   cmake --preset "$preset" >/dev/null
-  ninja -C "build/$preset"
+  cmake --build --preset "$preset"
   log=build/$preset/ctest.log
   # A sanitizer makes each call dear; the large load test is scaled to match.
   [[ $preset == release ]] || export CSI_PROXY_TEST_CALLS=10000
@@ -71,8 +71,10 @@ if [[ $windows == yes ]]; then
   scripts/install-packages.sh --windows
   scripts/build-windows-deps.sh
   cmake --preset windows >/dev/null
-  ninja -C build/windows
-  ctest --test-dir build/windows --output-on-failure | tee build/windows/ctest.log || true
+  cmake --build --preset windows
+  # A Wine under load loses something now and then that nobody has lost since: one more attempt,
+  # which the output shows.
+  ctest --test-dir build/windows --output-on-failure --repeat until-pass:2 | tee build/windows/ctest.log || true
   count build/windows/ctest.log
   check "released Go clients" integration/legacy_go/run.sh
   check "Go package under Wine" integration/go_embedded/run.sh --windows

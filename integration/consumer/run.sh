@@ -79,7 +79,12 @@ install_and_move() {
 configure() {  # DIRECTORY FLAG...
   cmake -G Ninja -S "$source" -B "$1" -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER_LAUNCHER=ccache "${find[@]}" "${@:2}"
 }
-build_programs() { configure "$build" && ninja -C "$build"; }
+build_programs() {
+  configure "$build"
+  # It may be installed on this machine as well.
+  grep -F "csi_proxy_DIR:PATH=$prefix/" "$build/CMakeCache.txt"
+  ninja -C "$build"
+}
 # With nothing but what its component needs; no header of protobuf's is read.
 build_host_only() {
   local package flags=()
