@@ -12,7 +12,7 @@ packages=(
   libabsl-dev libboost-program-options-dev libspdlog-dev libgtest-dev libgmock-dev libbenchmark-dev
   prometheus-cpp-dev libcivetweb-dev
 )
-# Any Go will do: one that is too old fetches another.
+# Any Go will do, Debian's too.
 command -v go >/dev/null || packages+=(golang-go)
 for group in "$@"; do
   case $group in
