@@ -82,7 +82,7 @@ configure() {  # DIRECTORY FLAG...
 build_programs() {
   configure "$build"
   # It may be installed on this machine as well.
-  grep -F "csi_proxy_DIR:PATH=$prefix/" "$build/CMakeCache.txt"
+  grep "^csi_proxy_DIR:[A-Z]*=$prefix/" "$build/CMakeCache.txt"
   ninja -C "$build"
 }
 # With nothing but what its component needs; no header of protobuf's is read.
