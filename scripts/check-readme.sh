@@ -18,6 +18,10 @@ block 1 cpp >"$out/mount.cc"
 cmp "$out/mount.cc" integration/consumer/newcomer.cc
 # Not every container has it, or needs it.
 if ! command -v sudo >/dev/null; then sudo() { "$@"; }; fi
+# The machine is left as it was, for tests of what is not installed.
+installed() { dpkg-query -W -f='${Status}' libcsi-proxy2 2>/dev/null | grep -q 'ok installed'; }
+remove() { sudo apt-get remove -y -qq libcsi-proxy-dev libcsi-proxy2 >/dev/null; }
+if ! installed; then trap remove EXIT; fi
 install=$(block 1 sh)
 run=$(block 2 sh)
 set -x
