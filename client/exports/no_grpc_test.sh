@@ -10,7 +10,7 @@ grpc() {
   nm --demangle "$1" 2>/dev/null | grep -E '\<grpc(_core)?::|\<grpc_[a-z]' || true
   nm --dynamic --demangle "$1" 2>/dev/null | grep -E '\<grpc(_core)?::|\<grpc_[a-z]' || true
   grep -aoE 'N4grpc|9grpc_core' "$1" | sort -u || true
-  [[ $1 == *.exe ]] || ldd "$1" | grep -i grpc || true
+  [[ $1 == *.@(exe|dll) ]] || ldd "$1" | grep -i grpc || true
 }
 
 if [[ -z $(grpc "$1") ]]; then
