@@ -13,7 +13,7 @@ set(CSI_PROXY_WARNINGS -Wall -Wextra -Werror)
 
 if(CSI_PROXY_SANITIZE)
   # What the sanitizers put into code, GCC 12 takes for uninitialised.
-  add_compile_options(-Wno-maybe-uninitialized)
+  add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   add_compile_options(-fsanitize=${CSI_PROXY_SANITIZE} -fno-omit-frame-pointer
                       -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${CSI_PROXY_SANITIZE})
