@@ -17,7 +17,7 @@ for fuzzer in build/fuzz/integration/fuzz/*_fuzzer; do
   mkdir -p "$corpora/$name" "$seeds"
   case $name in
     c_abi_fuzzer) integration/fuzz/c_abi_seeds.sh build/fuzz "$seeds" ;;
-    scenario_fuzzer) cp server/host/simulated/default.textproto "$seeds" ;;
+    scenario_fuzzer) cp server/machine/simulated/default.textproto "$seeds" ;;
   esac
   echo "== $name, $seconds s"
   "$fuzzer" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \

@@ -11,9 +11,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/process_locks.h"
-#include "server/host/simulated/admin.h"
-#include "server/host/simulated/node.h"
-#include "server/host/simulated/scenario.h"
+#include "server/machine/simulated/admin.h"
+#include "server/machine/simulated/node.h"
+#include "server/machine/simulated/scenario.h"
 #include "server/observability/logging.h"
 #include "server/options.h"
 #include "server/registration.h"
@@ -28,9 +28,9 @@ namespace {
 // What a stop takes beyond the time calls have to finish.
 constexpr absl::Duration kStopMargin = absl::Seconds(5);
 
-absl::StatusOr<std::unique_ptr<host::simulated::Node>> LoadNode(const Options& options) {
+absl::StatusOr<std::unique_ptr<machine::simulated::Node>> LoadNode(const Options& options) {
   if (options.scenario_file.empty()) {
-    return host::simulated::LoadScenario(host::simulated::DefaultScenarioText(),
+    return machine::simulated::LoadScenario(machine::simulated::DefaultScenarioText(),
                                          "default scenario");
   }
   std::ifstream file(options.scenario_file, std::ios::binary);
@@ -39,17 +39,17 @@ absl::StatusOr<std::unique_ptr<host::simulated::Node>> LoadNode(const Options& o
   }
   std::ostringstream text;
   text << file.rdbuf();
-  return host::simulated::LoadScenario(text.str(), options.scenario_file);
+  return machine::simulated::LoadScenario(text.str(), options.scenario_file);
 }
 
 // The simulated node, and its administrator's pipe among the `extra` ones.
 absl::StatusOr<std::unique_ptr<host::Host>> OpenSimulatedNode(const Options& options,
                                                               std::vector<ExtraService>& extra) {
-  absl::StatusOr<std::unique_ptr<host::simulated::Node>> node = LoadNode(options);
+  absl::StatusOr<std::unique_ptr<machine::simulated::Node>> node = LoadNode(options);
   if (!node.ok()) return node.status();
   extra.push_back({.pipe_name = "csi-proxy-admin",
-                   .full_name = host::simulated::kAdminServiceName,
-                   .service = host::simulated::NewAdminService(node->get())});
+                   .full_name = machine::simulated::kAdminServiceName,
+                   .service = machine::simulated::NewAdminService(node->get())});
   return std::unique_ptr<host::Host>(*std::move(node));
 }
 

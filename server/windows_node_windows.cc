@@ -4,9 +4,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
-#include "server/host/windows/cim/com_session.h"
-#include "server/host/windows/os.h"
-#include "server/host/windows/windows_host.h"
+#include "server/machine/windows/cim/com_session.h"
+#include "server/machine/os.h"
+#include "server/host/parts.h"
 #include "server/windows_node.h"
 
 namespace csi_proxy {
@@ -27,7 +27,7 @@ absl::StatusOr<std::unique_ptr<host::Host>> OpenWindowsNode(
   if (!answer.ok()) {
     warn(absl::StrCat("WMI does not answer yet: ", answer.status().message()));
   }
-  return host::windows::NewWindowsHost(std::move(wmi), host::windows::NewOs());
+  return host::NewHost(std::move(wmi), machine::NewOs());
 }
 
 }  // namespace csi_proxy

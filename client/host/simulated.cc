@@ -3,9 +3,9 @@
 #include "absl/strings/str_cat.h"
 #include "client/host/node_host.h"
 #include "server/base/process_locks.h"
-#include "server/host/simulated/admin_methods.h"
-#include "server/host/simulated/node.h"
-#include "server/host/simulated/scenario.h"
+#include "server/machine/simulated/admin_methods.h"
+#include "server/machine/simulated/node.h"
+#include "server/machine/simulated/scenario.h"
 
 namespace csi_proxy {
 namespace {
@@ -13,9 +13,9 @@ namespace {
 using client::NodeParts;
 
 absl::StatusOr<NodeParts> OpenNode(absl::string_view scenario, const std::string& lock_directory) {
-  auto node = scenario.empty() ? host::simulated::LoadScenario(
-                                     host::simulated::DefaultScenarioText(), "default scenario")
-                               : host::simulated::LoadScenario(scenario, "scenario");
+  auto node = scenario.empty() ? machine::simulated::LoadScenario(
+                                     machine::simulated::DefaultScenarioText(), "default scenario")
+                               : machine::simulated::LoadScenario(scenario, "scenario");
   if (!node.ok()) return node.status();
   NodeParts parts;
   if (!lock_directory.empty()) {
@@ -27,7 +27,7 @@ absl::StatusOr<NodeParts> OpenNode(absl::string_view scenario, const std::string
     parts.processes = *std::move(locks);
   }
   parts.administer = [node = node->get()](absl::string_view method, const std::string& request) {
-    return host::simulated::CallAdmin(*node, method, request);
+    return machine::simulated::CallAdmin(*node, method, request);
   };
   parts.node = *std::move(node);
   return parts;

@@ -141,7 +141,7 @@ debian_packages() {
   all_exist "$out/debian/usr" bin/csi-proxy bin/csi-proxyctl share/doc/csi-proxy/README.md \
     lib/libcsi_proxy{.so.1,.so,_base.so.2,_client_api.so.2,_client.so.2,_embedded.so.2,_host.so.2} \
     lib/pkgconfig/csi-proxy-{c,client,embedded,host}.pc lib/cmake/csi_proxy/csi_proxy-config.cmake \
-    include/csi-proxy/csi_proxy/{csi_proxy,host}.h share/csi-proxy/server/host/simulated/admin.proto
+    include/csi-proxy/csi_proxy/{csi_proxy,host}.h share/csi-proxy/server/machine/simulated/admin.proto
   # Who depends on what, and that the libraries need nothing that is not said.
   dpkg-deb -f "$out"/packages/libcsi-proxy2_*.deb Depends | grep -q libprotobuf32
   dpkg-deb -f "$out"/packages/libcsi-proxy-dev_*.deb Depends | grep -q '^libcsi-proxy2 (= '

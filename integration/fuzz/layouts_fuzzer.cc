@@ -9,16 +9,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "server/base/unicode.h"
-#include "server/host/windows/layouts.h"
-#include "server/host/windows/layouts_encode.h"
-#include "server/host/windows/little_endian.h"
-#include "server/host/windows/reparse_point.h"
-#include "server/host/windows/smbios.h"
+#include "server/machine/layouts.h"
+#include "server/machine/layouts_encode.h"
+#include "server/machine/little_endian.h"
+#include "server/machine/reparse_point.h"
+#include "server/machine/smbios.h"
 
 namespace {
 
-using csi_proxy::host::windows::Bytes;
-namespace windows = csi_proxy::host::windows;
+using csi_proxy::machine::Bytes;
+namespace machine = csi_proxy::machine;
 
 void Require(bool holds) {
   if (!holds) std::abort();
@@ -31,26 +31,26 @@ void RequireCode(const absl::Status& status, absl::StatusCode allowed) {
 
 template <typename Path>
 void CheckLink(const Path& path) {
-  const auto data = windows::MakeSymlink(path);
+  const auto data = machine::MakeSymlink(path);
   if (!data.ok()) {
     Require(data.status().code() == absl::StatusCode::kInvalidArgument);
     Require(csi_proxy::Utf16Length(path.ToString()) > 4000);
     return;
   }
-  Require(data->size() <= windows::kMaxReparseData);
-  const auto again = windows::ParseReparsePoint(*data);
-  Require(again.ok() && again->tag == windows::kReparseTagSymlink);
+  Require(data->size() <= machine::kMaxReparseData);
+  const auto again = machine::ParseReparsePoint(*data);
+  Require(again.ok() && again->tag == machine::kReparseTagSymlink);
   Require(again->target == path.ToString() && !again->is_relative && !again->volume);
 }
 
 void CheckReparsePoint(const Bytes& data) {
-  const auto point = windows::ParseReparsePoint(data);
+  const auto point = machine::ParseReparsePoint(data);
   if (!point.ok()) return RequireCode(point.status(), absl::StatusCode::kFailedPrecondition);
   Require(!point->target.empty() && point->target.find('\0') == std::string::npos);
   const int64_t units = csi_proxy::Utf16Length(point->target);
   Require(units > 0 && 2 * static_cast<size_t>(units) <= data.size());
-  Require(!point->is_relative || point->tag == windows::kReparseTagSymlink);
-  Require(!point->volume || point->tag == windows::kReparseTagMountPoint);
+  Require(!point->is_relative || point->tag == machine::kReparseTagSymlink);
+  Require(!point->volume || point->tag == machine::kReparseTagMountPoint);
   if (const auto path = csi_proxy::WindowsPath::Parse("path", point->target); path.ok()) {
     CheckLink(*path);
   }
@@ -63,16 +63,16 @@ void CheckReparsePoint(const Bytes& data) {
 
 void CheckBody(uint32_t tag, const Bytes& body) {
   Bytes data;
-  windows::AppendLittleEndian(tag, &data);
-  windows::AppendLittleEndian(static_cast<uint16_t>(body.size()), &data);
-  windows::AppendLittleEndian<uint16_t>(0, &data);  // Reserved
+  machine::AppendLittleEndian(tag, &data);
+  machine::AppendLittleEndian(static_cast<uint16_t>(body.size()), &data);
+  machine::AppendLittleEndian<uint16_t>(0, &data);  // Reserved
   data.insert(data.end(), body.begin(), body.end());
   CheckReparsePoint(data);
 }
 
-void CheckSymlinkBody(const Bytes& data) { CheckBody(windows::kReparseTagSymlink, data); }
+void CheckSymlinkBody(const Bytes& data) { CheckBody(machine::kReparseTagSymlink, data); }
 
-void CheckMountPointBody(const Bytes& data) { CheckBody(windows::kReparseTagMountPoint, data); }
+void CheckMountPointBody(const Bytes& data) { CheckBody(machine::kReparseTagMountPoint, data); }
 
 void CheckName(const Bytes& data) {
   for (const absl::string_view prefix : {"", R"(\??\)", R"(\??\C:\)", R"(\??\UNC\)"}) {
@@ -103,70 +103,70 @@ void CheckVolume(const Bytes& data) {
       absl::StrCat(R"(\\?\Volume{)", hex.substr(0, 8), "-", hex.substr(8, 4), "-",
                    hex.substr(12, 4), "-", hex.substr(16, 4), "-", hex.substr(20), "}"));
   Require(volume.ok());
-  const auto point = windows::ParseReparsePoint(windows::MakeMountPoint(*volume));
+  const auto point = machine::ParseReparsePoint(machine::MakeMountPoint(*volume));
   Require(point.ok() && point->volume == *volume && point->target == volume->ToString());
 }
 
 void CheckPage83(const Bytes& data) {
-  const auto text = windows::ParsePage83(data);
+  const auto text = machine::ParsePage83(data);
   if (!text.ok()) return RequireCode(text.status(), absl::StatusCode::kInternal);
   // At most two digits for every byte of one identifier.
   Require(text->empty() || text->size() <= 2 * (data.size() - 28));
   for (const char c : *text) Require(c >= 0x20 && c < 0x7F);
   if (text->empty() || text->size() > UINT16_MAX) return;
   const auto again =
-      windows::ParsePage83(windows::MakeDeviceIds({{.code_set = windows::CodeSet::kAscii,
-                                                    .type = windows::IdentifierType::kVendorId,
-                                                    .association = windows::Association::kDevice,
+      machine::ParsePage83(machine::MakeDeviceIds({{.code_set = machine::CodeSet::kAscii,
+                                                    .type = machine::IdentifierType::kVendorId,
+                                                    .association = machine::Association::kDevice,
                                                     .bytes = Bytes(text->begin(), text->end())}}));
   Require(again.ok() && *again == *text);
 }
 
 void CheckDeviceNumber(const Bytes& data) {
-  const auto number = windows::ParseDeviceNumber(data);
+  const auto number = machine::ParseDeviceNumber(data);
   if (!number.ok()) return RequireCode(number.status(), absl::StatusCode::kInternal);
-  const Bytes again = windows::MakeDeviceNumber(*number);
+  const Bytes again = machine::MakeDeviceNumber(*number);
   Require(Bytes(data.begin(), data.begin() + 12) == again);
 }
 
 void CheckLength(const Bytes& data) {
-  const auto length = windows::ParseLength(data);
+  const auto length = machine::ParseLength(data);
   if (!length.ok()) return RequireCode(length.status(), absl::StatusCode::kInternal);
   Require(*length <= INT64_MAX);
-  Require(Bytes(data.begin(), data.begin() + 8) == windows::MakeLength(*length));
+  Require(Bytes(data.begin(), data.begin() + 8) == machine::MakeLength(*length));
 }
 
 void CheckDiskAttributes(const Bytes& data) {
-  const auto attributes = windows::ParseDiskAttributes(data);
+  const auto attributes = machine::ParseDiskAttributes(data);
   if (!attributes.ok()) return RequireCode(attributes.status(), absl::StatusCode::kInternal);
   Require(attributes->is_offline == ((data[8] & 1) != 0));
   Require(attributes->is_read_only == ((data[8] & 2) != 0));
 }
 
 void CheckDiskExtents(const Bytes& data) {
-  const auto extents = windows::ParseDiskExtents(data);
+  const auto extents = machine::ParseDiskExtents(data);
   if (!extents.ok()) return RequireCode(extents.status(), absl::StatusCode::kInternal);
   Require(!extents->empty() && 8 + 24 * extents->size() <= data.size());
   for (const auto& extent : *extents) {
     Require(extent.offset <= INT64_MAX && extent.length <= INT64_MAX);
   }
-  const Bytes made = windows::MakeDiskExtents(*extents);
-  const auto again = windows::ParseDiskExtents(made);
-  Require(again.ok() && windows::MakeDiskExtents(*again) == made);
+  const Bytes made = machine::MakeDiskExtents(*extents);
+  const auto again = machine::ParseDiskExtents(made);
+  Require(again.ok() && machine::MakeDiskExtents(*again) == made);
 }
 
 void CheckSmbios(const Bytes& data) {
-  const auto serial = windows::ParseSystemSerialNumber(data);
+  const auto serial = machine::ParseSystemSerialNumber(data);
   if (!serial.ok()) return RequireCode(serial.status(), absl::StatusCode::kNotFound);
   // U+FFFD takes three bytes in the place of one.
   Require(serial->size() <= 3 * data.size());
   Require(csi_proxy::Utf16Length(*serial) >= 0);
-  const auto again = windows::ParseSystemSerialNumber(windows::MakeSmbiosTable(*serial));
+  const auto again = machine::ParseSystemSerialNumber(machine::MakeSmbiosTable(*serial));
   Require(again.ok() && *again == *serial);
 }
 
 void CheckSetDiskAttributes(const Bytes& data) {
-  const auto change = windows::ParseSetDiskAttributes(data);
+  const auto change = machine::ParseSetDiskAttributes(data);
   Require(change.ok() || change.status().code() == absl::StatusCode::kInvalidArgument);
   Require(!change.ok() || data.size() >= 40);
 }

@@ -10,8 +10,8 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "server/host/simulated/node.h"
-#include "server/host/simulated/scenario.h"
+#include "server/machine/simulated/node.h"
+#include "server/machine/simulated/scenario.h"
 #include "server/options.h"
 #include "server/registration.h"
 #include "server/server.h"
@@ -24,13 +24,13 @@ using namespace csi_proxy;  // NOLINT: a program of its own
 // The service, made once. Never destroyed.
 struct Service {
   std::string directory;
-  std::unique_ptr<host::simulated::Node> node;
+  std::unique_ptr<machine::simulated::Node> node;
   std::unique_ptr<Server> server;
 
   Service() {
     char pattern[] = "/tmp/csi-proxy-fuzz-XXXXXX";
     directory = mkdtemp(pattern);
-    node = *host::simulated::LoadScenario(host::simulated::DefaultScenarioText(), "default");
+    node = *machine::simulated::LoadScenario(machine::simulated::DefaultScenarioText(), "default");
     Options options;
     options.host = HostKind::kSimulated;
     options.place.socket_dir = directory;

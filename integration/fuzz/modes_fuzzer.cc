@@ -11,9 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "csi_proxy/host.h"
 #include "integration/support/bindings.h"
-#include "server/host/simulated/admin.pb.h"
-#include "server/host/simulated/node.h"
-#include "server/host/simulated/scenario.h"
+#include "server/machine/simulated/admin.pb.h"
+#include "server/machine/simulated/node.h"
+#include "server/machine/simulated/scenario.h"
 #include "server/options.h"
 #include "server/registration.h"
 #include "server/server.h"
@@ -53,7 +53,7 @@ class Sides {
   Sides() {
     char directory[] = "/tmp/csi-proxy-modes-XXXXXX";
     if (mkdtemp(directory) == nullptr) abort();
-    node_ = Must(host::simulated::LoadScenario(kScenario, "fuzz"));
+    node_ = Must(machine::simulated::LoadScenario(kScenario, "fuzz"));
     Options options;
     options.host = HostKind::kSimulated;
     options.place.socket_dir = directory;
@@ -101,7 +101,7 @@ class Sides {
   void CompareNodes() {
     csi_proxy::simulated::DumpStateResponse embedded;
     if (!embedded.ParseFromString(Must(host_->Administer("DumpState", "")))) abort();
-    const std::string remote = host::simulated::StateToProto(node_->Snapshot()).DebugString();
+    const std::string remote = machine::simulated::StateToProto(node_->Snapshot()).DebugString();
     if (remote != embedded.node().DebugString()) {
       std::cerr << "remote:\n" << remote << "embedded:\n" << embedded.node().DebugString();
       abort();
@@ -110,7 +110,7 @@ class Sides {
     Must(host_->Administer("Reset", ""));
   }
 
-  std::unique_ptr<host::simulated::Node> node_;
+  std::unique_ptr<machine::simulated::Node> node_;
   std::unique_ptr<Server> server_;
   std::shared_ptr<Host> host_;
   Side remote_, embedded_;

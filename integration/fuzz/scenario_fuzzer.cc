@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "server/host/simulated/scenario.h"
+#include "server/machine/simulated/scenario.h"
 
 namespace simulated = csi_proxy::host::simulated;
 

@@ -6,15 +6,15 @@
 #include <string>
 #include <variant>
 
-#include "server/host/simulated/wmi/object_path.h"
-#include "server/host/simulated/wmi/wql.h"
-#include "server/host/windows/cim/errors.h"
-#include "server/host/windows/cim/query.h"
+#include "server/machine/simulated/wmi/object_path.h"
+#include "server/machine/simulated/wmi/wql.h"
+#include "server/machine/cim/errors.h"
+#include "server/machine/cim/query.h"
 
 namespace {
 
 namespace cim = csi_proxy::cim;
-namespace wmi = csi_proxy::host::simulated::wmi;
+namespace wmi = csi_proxy::machine::simulated::wmi;
 using cim::Value;
 using enum cim::Namespace;
 

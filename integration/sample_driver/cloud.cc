@@ -10,7 +10,7 @@
 #include "client/pipe_path.h"
 #include "csi_proxy/host.h"
 #include "integration/support/node_admin.h"
-#include "server/host/simulated/admin.pb.h"
+#include "server/machine/simulated/admin.pb.h"
 
 namespace csi_proxy::sample_driver {
 namespace {

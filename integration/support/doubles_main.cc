@@ -5,11 +5,11 @@
 #include <utility>
 #include <vector>
 
-#include "server/host/simulated/admin.h"
-#include "server/host/simulated/scenario.h"
-#include "server/host/simulated/win32/os_double.h"
-#include "server/host/simulated/wmi/session.h"
-#include "server/host/windows/windows_host.h"
+#include "server/machine/simulated/admin.h"
+#include "server/machine/simulated/scenario.h"
+#include "server/machine/simulated/win32/os_double.h"
+#include "server/machine/simulated/wmi/session.h"
+#include "server/host/parts.h"
 #include "server/options.h"
 #include "server/registration.h"
 #include "server/server.h"
@@ -19,15 +19,15 @@ namespace csi_proxy {
 namespace {
 
 absl::Status Serve(const Options& options, Supervisor& supervisor) {
-  auto node = host::simulated::LoadScenario(host::simulated::DefaultScenarioText(), "default");
+  auto node = machine::simulated::LoadScenario(machine::simulated::DefaultScenarioText(), "default");
   if (!node.ok()) return node.status();
   const auto windows =
-      host::windows::NewWindowsHost(host::simulated::wmi::NewSimulatedSession((*node)->core()),
-                                    host::simulated::NewSimulatedOs((*node)->core()));
+      host::NewHost(machine::simulated::wmi::NewSimulatedSession((*node)->core()),
+                                    machine::simulated::NewSimulatedOs((*node)->core()));
   std::vector<ExtraService> extra;
   extra.push_back({.pipe_name = "csi-proxy-admin",
-                   .full_name = host::simulated::kAdminServiceName,
-                   .service = host::simulated::NewAdminService(node->get())});
+                   .full_name = machine::simulated::kAdminServiceName,
+                   .service = machine::simulated::NewAdminService(node->get())});
   auto server = Server::Start(options, windows.get(), nullptr, std::move(extra));
   if (!server.ok()) return server.status();
   std::cerr << "csi-proxy serves " << (*server)->PipeNames().size()

@@ -6,11 +6,11 @@
 #include "csi_proxy/host.h"
 #include "integration/support/server_process.h"
 #include "integration/support/test_node.h"
-#include "server/host/simulated/admin_methods.h"
-#include "server/host/simulated/scenario.h"
-#include "server/host/simulated/win32/os_double.h"
-#include "server/host/simulated/wmi/session.h"
-#include "server/host/windows/windows_host.h"
+#include "server/machine/simulated/admin_methods.h"
+#include "server/machine/simulated/scenario.h"
+#include "server/machine/simulated/win32/os_double.h"
+#include "server/machine/simulated/wmi/session.h"
+#include "server/host/parts.h"
 
 namespace csi_proxy::integration {
 namespace {
@@ -18,11 +18,11 @@ namespace {
 // A real node's host, and the simulated node it acts on through doubles.
 class OnDoubles final : public host::Host {
  public:
-  explicit OnDoubles(std::unique_ptr<host::simulated::Node> node)
+  explicit OnDoubles(std::unique_ptr<machine::simulated::Node> node)
       : node_(std::move(node)),
         host_(
-            host::windows::NewWindowsHost(host::simulated::wmi::NewSimulatedSession(node_->core()),
-                                          host::simulated::NewSimulatedOs(node_->core()))) {}
+            host::NewHost(machine::simulated::wmi::NewSimulatedSession(node_->core()),
+                                          machine::simulated::NewSimulatedOs(node_->core()))) {}
   host::DiskHost& disk() override { return host_->disk(); }
   host::VolumeHost& volume() override { return host_->volume(); }
   host::FilesystemHost& filesystem() override { return host_->filesystem(); }
@@ -31,16 +31,16 @@ class OnDoubles final : public host::Host {
   host::SystemHost& system() override { return host_->system(); }
 
  private:
-  const std::unique_ptr<host::simulated::Node> node_;
+  const std::unique_ptr<machine::simulated::Node> node_;
   const std::unique_ptr<host::Host> host_;
 };
 
 absl::StatusOr<client::NodeParts> OpenDoubles(const LogFunction&) {
-  auto node = host::simulated::LoadScenario(host::simulated::DefaultScenarioText(), "default");
+  auto node = machine::simulated::LoadScenario(machine::simulated::DefaultScenarioText(), "default");
   if (!node.ok()) return node.status();
   client::NodeParts parts;
   parts.administer = [node = node->get()](absl::string_view method, const std::string& request) {
-    return host::simulated::CallAdmin(*node, method, request);
+    return machine::simulated::CallAdmin(*node, method, request);
   };
   parts.node = std::make_unique<OnDoubles>(*std::move(node));
   return parts;

@@ -158,8 +158,7 @@ endfunction()
 if(WIN32)
   set(CORE_WINDOWS csi_proxy_pipe)
   set(REMOTE_WINDOWS csi_proxy_pipe_endpoint)
-  set(HOST_WINDOWS csi_proxy_cim csi_proxy_cim_com csi_proxy_windows_host csi_proxy_windows_layouts
-      csi_proxy_windows_names csi_proxy_windows_os)
+  set(HOST_WINDOWS csi_proxy_cim_com csi_proxy_windows_names csi_proxy_windows_os)
 endif()
 
 csi_proxy_installed_library(base "What the libraries of CSI Proxy share"
@@ -169,8 +168,9 @@ csi_proxy_installed_library(base "What the libraries of CSI Proxy share"
 csi_proxy_per_group(HUBS hub)
 csi_proxy_installed_library(host "A Windows node, or a simulated one, in the own process"
   NEEDS base
-  COMPONENTS ${HUBS} ${HOST_WINDOWS} csi_proxy_executor csi_proxy_groups csi_proxy_log_line
-             csi_proxy_node_host csi_proxy_observability csi_proxy_simulated
+  COMPONENTS ${HUBS} ${HOST_WINDOWS} csi_proxy_cim csi_proxy_executor csi_proxy_groups
+             csi_proxy_host csi_proxy_log_line csi_proxy_machine csi_proxy_node_host
+             csi_proxy_observability csi_proxy_simulated
              csi_proxy_simulated_admin_methods csi_proxy_simulated_proto
              csi_proxy_simulated_scenario csi_proxy_windows_node)
 
@@ -219,9 +219,9 @@ endforeach()
 # The API, and the simulated node's, whose files import each other from the repository's root.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/api DESTINATION ${SHARE_DIR} COMPONENT development
         FILES_MATCHING PATTERN "*.proto")
-install(FILES ${PROJECT_SOURCE_DIR}/server/host/simulated/admin.proto
-              ${PROJECT_SOURCE_DIR}/server/host/simulated/node.proto
-        DESTINATION ${SHARE_DIR}/server/host/simulated COMPONENT development)
+install(FILES ${PROJECT_SOURCE_DIR}/server/machine/simulated/admin.proto
+              ${PROJECT_SOURCE_DIR}/server/machine/simulated/node.proto
+        DESTINATION ${SHARE_DIR}/server/machine/simulated COMPONENT development)
 
 set(PROGRAMS csi-proxy csi-proxyctl)
 set(DOCUMENT_DIR ${CMAKE_INSTALL_DATADIR}/doc/csi-proxy)

@@ -446,7 +446,7 @@ TEST_P(SystemContract, AllServicesMayBeStartedUnlessSomeAreListed) {
 }
 
 TEST_P(SystemContract, AWaitThatRunsOutTellsTheState) {
-  host::simulated::FaultRule slow;
+  machine::simulated::FaultRule slow;
   slow.operation = Operation("system.GetService");
   slow.latency = absl::Milliseconds(100);
   ASSERT_TRUE(node_->InjectFault(slow).ok());

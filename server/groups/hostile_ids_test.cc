@@ -123,7 +123,7 @@ class HostileIdsTest : public HandlerTest {
 TEST_P(HostileIdsTest, ReachNothingAndChangeNothing) {
   ASSERT_TRUE(
       iscsi_->AddTargetPortal(context_, {.target_portal = {.target_address = "10.0.0.5"}}).ok());
-  const std::string before = host::simulated::StateToProto(node_->Snapshot()).SerializeAsString();
+  const std::string before = machine::simulated::StateToProto(node_->Snapshot()).SerializeAsString();
   for (const std::string& text : HostileTexts()) {
     for (const auto& [call, status] : TryAll(text)) {
       const std::string shown =
@@ -135,7 +135,7 @@ TEST_P(HostileIdsTest, ReachNothingAndChangeNothing) {
       // What a person or a log may show.
       EXPECT_LT(status.message().size(), 2048u) << shown.substr(0, 200);
     }
-    EXPECT_EQ(host::simulated::StateToProto(node_->Snapshot()).SerializeAsString(), before)
+    EXPECT_EQ(machine::simulated::StateToProto(node_->Snapshot()).SerializeAsString(), before)
         << absl::CHexEscape(text.substr(0, 60));
   }
 }

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "server/host/windows/os.h"
+#include "server/machine/os.h"
 
 namespace csi_proxy::groups {
 
@@ -16,7 +16,7 @@ class RealFiles {
   virtual ~RealFiles() = default;
 
   // Files are real ones, with links; all else is `rest`. Must not outlive this.
-  virtual std::unique_ptr<host::windows::Os> NewOs(std::unique_ptr<host::windows::Os> rest) = 0;
+  virtual std::unique_ptr<machine::Os> NewOs(std::unique_ptr<machine::Os> rest) = 0;
 
   // What an attacker or an administrator may do. The directories above are made.
   virtual absl::Status MakeLink(const std::string& path, const std::string& target) = 0;

@@ -12,20 +12,20 @@
 #include "server/base/win32_error.h"
 #include "server/base/windows_path.h"
 #include "server/groups/real_files.h"
-#include "server/host/windows/reparse_point.h"
+#include "server/machine/reparse_point.h"
 
 namespace csi_proxy::groups {
 namespace {
 
 namespace fs = std::filesystem;
 using host::ServiceInfo;
-using host::windows::Access;
-using host::windows::Bytes;
-using host::windows::DeviceAccess;
-using host::windows::File;
-using host::windows::FileAttributes;
-using host::windows::Os;
-using host::windows::VolumeSpace;
+using machine::Access;
+using machine::Bytes;
+using machine::DeviceAccess;
+using machine::File;
+using machine::FileAttributes;
+using machine::Os;
+using machine::VolumeSpace;
 
 constexpr char kKubelet[] = R"(C:\var\lib\kubelet)";
 
@@ -61,7 +61,7 @@ class LinkedFile final : public File {
     absl::StatusOr<FileAttributes> attributes = file_->GetAttributes();
     if (attributes.ok() && links_.Find(path_).has_value()) {
       attributes->is_reparse_point = true;
-      attributes->reparse_tag = host::windows::kReparseTagSymlink;
+      attributes->reparse_tag = machine::kReparseTagSymlink;
     }
     return attributes;
   }
@@ -144,7 +144,7 @@ class LinkedOs final : public Os {
   absl::StatusOr<Bytes> GetSmbiosTable() override { return rest_->GetSmbiosTable(); }
 
  private:
-  const std::unique_ptr<Os> real_ = host::windows::NewOs();
+  const std::unique_ptr<Os> real_ = machine::NewOs();
   const std::unique_ptr<Os> rest_;
   Links& links_;
 };
@@ -201,12 +201,12 @@ class WineFiles final : public RealFiles {
   static absl::StatusOr<Bytes> DriveLink(const std::string& target) {
     const absl::StatusOr<WindowsPath> path = WindowsPath::Parse("target", target);
     if (!path.ok()) return path.status();
-    return host::windows::MakeSymlink(*path);
+    return machine::MakeSymlink(*path);
   }
   static absl::StatusOr<Bytes> ShareLink(const std::string& target) {
     const absl::StatusOr<UncPath> path = UncPath::Parse("target", target);
     if (!path.ok()) return path.status();
-    return host::windows::MakeSymlink(*path);
+    return machine::MakeSymlink(*path);
   }
 
   Links links_;

@@ -15,10 +15,10 @@
 #include "server/groups/smb/smb_service.h"
 #include "server/groups/system/system_service.h"
 #include "server/groups/volume/volume_service.h"
-#include "server/host/simulated/scenario.h"
-#include "server/host/simulated/win32/os_double.h"
-#include "server/host/simulated/wmi/session.h"
-#include "server/host/windows/windows_host.h"
+#include "server/machine/simulated/scenario.h"
+#include "server/machine/simulated/win32/os_double.h"
+#include "server/machine/simulated/wmi/session.h"
+#include "server/host/parts.h"
 
 namespace csi_proxy::groups {
 
@@ -64,19 +64,19 @@ inline std::string WindowsOperation(const std::string& operation) {
 class HandlerTest : public testing::TestWithParam<HostUnderTest> {
  protected:
   HandlerTest() {
-    auto node = host::simulated::LoadScenario(host::simulated::DefaultScenarioText(), "default");
+    auto node = machine::simulated::LoadScenario(machine::simulated::DefaultScenarioText(), "default");
     EXPECT_TRUE(node.ok()) << node.status();
     node_ = *std::move(node);
     deps_.host = node_.get();
     if (GetParam() != HostUnderTest::kSimulated) {
-      auto wmi = host::simulated::wmi::NewSimulatedSession(node_->core());
+      auto wmi = machine::simulated::wmi::NewSimulatedSession(node_->core());
       wmi_ = wmi.get();
-      auto os = host::simulated::NewSimulatedOs(node_->core());
+      auto os = machine::simulated::NewSimulatedOs(node_->core());
       if (GetParam() == HostUnderTest::kWindowsOnRealFiles) {
         real_files_ = NewRealFiles();
         os = real_files_->NewOs(std::move(os));
       }
-      windows_ = host::windows::NewWindowsHost(std::move(wmi), std::move(os));
+      windows_ = host::NewHost(std::move(wmi), std::move(os));
       deps_.host = windows_.get();
     }
     deps_.locks = &locks_;
@@ -144,16 +144,16 @@ class HandlerTest : public testing::TestWithParam<HostUnderTest> {
   }
 
   void Fail(const std::string& operation, uint32_t times = 1) {
-    host::simulated::FaultRule rule;
+    machine::simulated::FaultRule rule;
     rule.operation = Operation(operation);
     rule.times = times;
     rule.code = absl::StatusCode::kInternal;
-    rule.error = host::simulated::KnownError(5);
+    rule.error = machine::simulated::KnownError(5);
     EXPECT_TRUE(node_->InjectFault(rule).ok());
   }
 
   const CallContext context_;
-  std::unique_ptr<host::simulated::Node> node_;
+  std::unique_ptr<machine::simulated::Node> node_;
   std::unique_ptr<RealFiles> real_files_;
   std::unique_ptr<host::Host> windows_;
   // Of the Windows host; null for the simulated one.

@@ -19,7 +19,7 @@ class WindowsFaultsTest : public HandlerTest {
  protected:
   void Inject(const std::string& operation, uint32_t error, uint32_t times = 1,
               absl::Duration latency = absl::ZeroDuration(), const std::string& resource = "") {
-    host::simulated::FaultRule rule;
+    machine::simulated::FaultRule rule;
     rule.resource = resource;
     rule.operation = operation;
     rule.times = times;
@@ -117,7 +117,7 @@ TEST_P(WindowsFaultsTest, ADiskThatGoesBetweenListAndQuestionHidesNoOther) {
 }
 
 TEST_P(WindowsFaultsTest, ADiskWithoutSerialNumberOrLocationIsListed) {
-  host::simulated::Disk bare;
+  machine::simulated::Disk bare;
   bare.size_bytes = uint64_t{1} << 30;
   bare.page83 = "bare";
   const auto number = node_->AttachDisk(bare);
@@ -134,7 +134,7 @@ TEST_P(WindowsFaultsTest, ADiskWithoutSerialNumberOrLocationIsListed) {
 
 TEST_P(WindowsFaultsTest, AHundredAndTwentyEightDisks) {
   for (uint32_t i = 0; i < 128; ++i) {
-    host::simulated::Disk disk;
+    machine::simulated::Disk disk;
     disk.size_bytes = uint64_t{1} << 30;
     disk.page83 = absl::StrCat("disk-", i);
     disk.serial_number = absl::StrCat("serial-", i);

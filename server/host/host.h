@@ -1,12 +1,16 @@
 // A Windows node: the six interfaces behind which the product touches the machine.
 #pragma once
 
+#include <memory>
+
 #include "server/host/disk_host.h"
 #include "server/host/filesystem_host.h"
 #include "server/host/iscsi_host.h"
 #include "server/host/smb_host.h"
 #include "server/host/system_host.h"
 #include "server/host/volume_host.h"
+#include "server/machine/cim/session.h"
+#include "server/machine/os.h"
 
 namespace csi_proxy::host {
 
@@ -21,5 +25,9 @@ class Host {
   virtual IscsiHost& iscsi() = 0;
   virtual SystemHost& system() = 0;
 };
+
+// The rules of a Windows node over a machine: reads through Win32, management through WMI, never a
+// child process.
+std::unique_ptr<Host> NewHost(std::unique_ptr<cim::Session> wmi, std::unique_ptr<machine::Os> os);
 
 }  // namespace csi_proxy::host

@@ -7,29 +7,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "csi_proxy/call_context.h"
+#include "server/machine/os.h"
 
 namespace csi_proxy::host {
 
-// With the numbers of SERVICE_STATUS.dwCurrentState.
-enum class ServiceState {
-  kUnknown = 0,
-  kStopped = 1,
-  kStartPending = 2,
-  kStopPending = 3,
-  kRunning = 4,
-  kContinuePending = 5,
-  kPausePending = 6,
-  kPaused = 7,
-};
-
-// With the numbers of QUERY_SERVICE_CONFIG.dwStartType.
-enum class ServiceStartType { kBoot = 0, kSystem = 1, kAutomatic = 2, kManual = 3, kDisabled = 4 };
-
-struct ServiceInfo {
-  std::string display_name;
-  ServiceStartType start_type = ServiceStartType::kManual;
-  ServiceState state = ServiceState::kUnknown;
-};
+using machine::ServiceInfo;
+using machine::ServiceStartType;
+using machine::ServiceState;
 
 // Thread-safe. A service name is compared without case; one the node does not have is NOT_FOUND.
 class SystemHost {

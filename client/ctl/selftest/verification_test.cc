@@ -1,4 +1,4 @@
-// The table of server/host/windows/README.md: a row for every rpc, and only steps and parts in it
+// The table of server/host/README.md: a row for every rpc, and only steps and parts in it
 // that there are.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ struct Row {
 
 std::map<std::string, Row> Rows() {
   std::map<std::string, Row> rows;
-  for (const auto& line : absl::StrSplit(Read("server/host/windows/README.md"), '\n')) {
+  for (const auto& line : absl::StrSplit(Read("server/host/README.md"), '\n')) {
     if (!absl::StartsWith(line, "| `") || !absl::StrContains(line, '.')) continue;
     const std::vector<std::string> cells = absl::StrSplit(line, '|');
     if (cells.size() != 7) continue;
@@ -92,7 +92,7 @@ TEST(VerificationTest, ThePartsNamedAreThoseOfTheScript) {
     }
   }
   // And those that are no rpc's.
-  const std::string text = Read("server/host/windows/README.md");
+  const std::string text = Read("server/host/README.md");
   for (const std::string& part : parts) {
     const bool of_all =
         part == "disk-image" || part == "answers" || part == "selftest" || part == "clean-up";

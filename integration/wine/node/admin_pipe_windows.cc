@@ -6,7 +6,7 @@
 
 #include "integration/wine/node/admin_wire_windows.h"
 #include "integration/wine/node/pending.h"
-#include "server/host/simulated/admin_methods.h"
+#include "server/machine/simulated/admin_methods.h"
 
 namespace csi_proxy::node_double {
 namespace {
@@ -22,11 +22,11 @@ bool ReadMethod(HANDLE pipe, std::string* method) {
   return false;
 }
 
-void ServeConnection(HANDLE pipe, host::simulated::Node& node) {
+void ServeConnection(HANDLE pipe, machine::simulated::Node& node) {
   std::string method;
   std::string request;
   while (ReadMethod(pipe, &method) && ReadCounted(pipe, &request)) {
-    const absl::StatusOr<std::string> answer = host::simulated::CallAdmin(node, method, request);
+    const absl::StatusOr<std::string> answer = machine::simulated::CallAdmin(node, method, request);
     const auto code = static_cast<uint32_t>(answer.status().code());
     if (!WriteAll(pipe, &code, sizeof(code)) ||
         !WriteCounted(pipe, answer.ok() ? *answer : std::string(answer.status().message()))) {
@@ -37,7 +37,7 @@ void ServeConnection(HANDLE pipe, host::simulated::Node& node) {
 
 }  // namespace
 
-void ServeAdmin(host::simulated::Node& node) {
+void ServeAdmin(machine::simulated::Node& node) {
   // There is one instance that waits already when this returns.
   const auto new_instance = [] {
     return std::make_shared<win32::UniqueHandle>(CreateNamedPipeW(

@@ -7,7 +7,7 @@
 
 #include "integration/wine/node/pending.h"
 #include "integration/wine/node/wmi_object_windows.h"
-#include "server/host/windows/cim/com_windows.h"
+#include "server/machine/windows/cim/com_windows.h"
 
 namespace csi_proxy::node_double {
 

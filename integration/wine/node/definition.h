@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "server/host/simulated/wmi/schema.h"
-#include "server/host/windows/cim/session.h"
-#include "server/host/windows/cim/value.h"
+#include "server/machine/simulated/wmi/schema.h"
+#include "server/machine/cim/session.h"
+#include "server/machine/cim/value.h"
 
 namespace csi_proxy::node_double {
 
-namespace wmi = host::simulated::wmi;
+namespace wmi = machine::simulated::wmi;
 
 struct Member {
   std::string name;

@@ -12,15 +12,15 @@
 #include "integration/wine/node/simulated_node.h"
 #include "integration/wine/node/win32_answers_windows.h"
 #include "server/base/volume_id.h"
-#include "server/host/simulated/storage.h"
-#include "server/host/simulated/win32/devices.h"
-#include "server/host/windows/layouts.h"
+#include "server/machine/simulated/storage.h"
+#include "server/machine/simulated/win32/devices.h"
+#include "server/machine/layouts.h"
 
 namespace csi_proxy::node_double {
 namespace {
 
-using host::windows::Bytes;
-using host::windows::DeviceAccess;
+using machine::Bytes;
+using machine::DeviceAccess;
 
 struct Device final : Opened {
   std::string path;
@@ -37,16 +37,16 @@ struct Device final : Opened {
 bool IsDevice(const std::string& path) {
   return absl::StartsWithIgnoreCase(path, R"(\\.\PhysicalDrive)") ||
          absl::StartsWithIgnoreCase(path, R"(\\?\Volume{)") ||
-         host::simulated::DiskNumberOfPath(path).has_value();
+         machine::simulated::DiskNumberOfPath(path).has_value();
 }
 
 // Whether the device can be opened, which no fault of the node can stop: those of control codes
 // strike when one is sent.
 absl::Status Probe(const std::string& path) {
-  return TheNode().node->core()->Change([&](host::simulated::NodeState& state) {
-    return host::simulated::ControlDevice(state, path, DeviceAccess::kNone,
-                                          host::windows::control::kGetDeviceNumber, {},
-                                          sizeof(host::windows::DeviceNumber))
+  return TheNode().node->core()->Change([&](machine::simulated::NodeState& state) {
+    return machine::simulated::ControlDevice(state, path, DeviceAccess::kNone,
+                                          machine::control::kGetDeviceNumber, {},
+                                          sizeof(machine::DeviceNumber))
         .status();
   });
 }

@@ -7,7 +7,7 @@
 #include "integration/wine/node/unknown.h"
 #include "integration/wine/node/wmi_object_windows.h"
 #include "server/base/win32_error.h"
-#include "server/host/windows/cim/errors.h"
+#include "server/machine/cim/errors.h"
 
 namespace csi_proxy::node_double {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "server/host/windows/cim/com_windows.h"
+#include "server/machine/windows/cim/com_windows.h"
 
 namespace csi_proxy::node_double {
 

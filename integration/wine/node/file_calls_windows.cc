@@ -16,13 +16,13 @@
 #include "integration/wine/node/simulated_node.h"
 #include "integration/wine/node/win32_answers_windows.h"
 #include "server/base/volume_id.h"
-#include "server/host/windows/names.h"
+#include "server/machine/windows/names.h"
 
 namespace csi_proxy::node_double {
 namespace {
 
-using host::windows::Access;
-using host::windows::File;
+using machine::Access;
+using machine::File;
 
 // FileDispositionInfoEx; mingw-w64 has it for later versions of Windows only.
 constexpr auto kFileDispositionInfoEx = static_cast<FILE_INFO_BY_HANDLE_CLASS>(21);
@@ -85,7 +85,7 @@ bool IsKnown(ACCESS_MASK access, ULONG share, ULONG options) {
 absl::StatusOr<std::unique_ptr<File>> OpenEntry(OpenFile& parent, std::u16string_view name,
                                                 ACCESS_MASK access, ULONG disposition,
                                                 ULONG options) {
-  const std::string entry = host::windows::EntryNameFromUtf16(name);
+  const std::string entry = machine::EntryNameFromUtf16(name);
   const bool wants_directory = (options & FILE_DIRECTORY_FILE) != 0;
   if (disposition == FILE_CREATE && wants_directory) return parent.file().CreateDirectory(entry);
   if (disposition != FILE_OPEN) return Win32Status(ERROR_INVALID_PARAMETER, "disposition");
@@ -118,7 +118,7 @@ NTSTATUS NTAPI NtCreateFile(PHANDLE handle, ACCESS_MASK access, POBJECT_ATTRIBUT
                                  text.Length / sizeof(char16_t));
   std::optional<std::string> root;
   if (object->RootDirectory == nullptr) {
-    root = RootOf(host::windows::EntryNameFromUtf16(name));
+    root = RootOf(machine::EntryNameFromUtf16(name));
   }
   if (!IsFake(object->RootDirectory) && !root.has_value()) {
     return ::NtCreateFile(handle, access, object, io, size, attributes, share, disposition, options,

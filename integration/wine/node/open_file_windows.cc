@@ -7,18 +7,18 @@
 #include <cstring>
 
 #include "server/base/win32_error.h"
-#include "server/host/windows/names.h"
+#include "server/machine/windows/names.h"
 
 namespace csi_proxy::node_double {
 namespace {
 
-using host::windows::Bytes;
+using machine::Bytes;
 
 // Where the next FILE_FULL_DIR_INFO may begin.
 size_t Aligned(size_t offset) { return (offset + 7) / 8 * 8; }
 
 std::wstring Wide(absl::string_view name) {
-  const absl::StatusOr<std::u16string> units = host::windows::EntryNameToUtf16(name);
+  const absl::StatusOr<std::u16string> units = machine::EntryNameToUtf16(name);
   // The tree has no other names.
   return std::wstring(units->begin(), units->end());
 }
@@ -32,7 +32,7 @@ absl::Status OpenFile::Require(ACCESS_MASK rights) const {
 
 absl::StatusOr<FILE_ATTRIBUTE_TAG_INFO> OpenFile::GetAttributes() {
   if (absl::Status status = Require(FILE_READ_ATTRIBUTES); !status.ok()) return status;
-  const absl::StatusOr<host::windows::FileAttributes> attributes = file_->GetAttributes();
+  const absl::StatusOr<machine::FileAttributes> attributes = file_->GetAttributes();
   if (!attributes.ok()) return attributes.status();
   FILE_ATTRIBUTE_TAG_INFO info{};
   if (attributes->is_directory) info.FileAttributes |= FILE_ATTRIBUTE_DIRECTORY;

@@ -10,17 +10,17 @@
 #include "absl/status/statusor.h"
 #include "integration/wine/node/fake_handles.h"
 #include "server/base/win32.h"
-#include "server/host/windows/os.h"
+#include "server/machine/os.h"
 
 namespace csi_proxy::node_double {
 
 // For one thread at a time, as a handle's file position is.
 class OpenFile final : public Opened {
  public:
-  OpenFile(std::unique_ptr<host::windows::File> file, ACCESS_MASK granted, bool is_root)
+  OpenFile(std::unique_ptr<machine::File> file, ACCESS_MASK granted, bool is_root)
       : file_(std::move(file)), granted_(granted), is_root_(is_root) {}
 
-  host::windows::File& file() { return *file_; }
+  machine::File& file() { return *file_; }
 
   // ERROR_ACCESS_DENIED unless it was opened with all of these rights.
   absl::Status Require(ACCESS_MASK rights) const;
@@ -35,11 +35,11 @@ class OpenFile final : public Opened {
   absl::Status Delete(const FILE_DISPOSITION_INFO_EX& how);
 
   // A control code of files.
-  absl::StatusOr<host::windows::Bytes> Control(DWORD code, const host::windows::Bytes& input,
+  absl::StatusOr<machine::Bytes> Control(DWORD code, const machine::Bytes& input,
                                                size_t max_output);
 
  private:
-  const std::unique_ptr<host::windows::File> file_;
+  const std::unique_ptr<machine::File> file_;
   const ACCESS_MASK granted_;
   const bool is_root_;
   // What List() has yet to tell, the next one last; nothing before the first time.

@@ -10,7 +10,7 @@
 #include "integration/wine/node/hooks_windows.h"
 #include "integration/wine/node/simulated_node.h"
 #include "integration/wine/node/win32_answers_windows.h"
-#include "server/host/simulated/services.h"
+#include "server/machine/simulated/services.h"
 
 namespace csi_proxy::node_double {
 namespace {
@@ -81,8 +81,8 @@ SC_HANDLE WINAPI OpenServiceW(SC_HANDLE manager, LPCWSTR name, DWORD access) {
   service->name = TextOf(name);
   service->rights = access;
   // Faults strike what is then asked of it.
-  const bool exists = TheNode().node->core()->Change([&](host::simulated::NodeState& state) {
-    return host::simulated::FindService(state, service->name) != nullptr;
+  const bool exists = TheNode().node->core()->Change([&](machine::simulated::NodeState& state) {
+    return machine::simulated::FindService(state, service->name) != nullptr;
   });
   if (!exists) {
     Refuse(ERROR_SERVICE_DOES_NOT_EXIST);

@@ -1,8 +1,8 @@
 // IWbemServices: one namespace of the simulated node's WMI.
 #pragma once
 
-#include "server/host/windows/cim/com_windows.h"
-#include "server/host/windows/cim/session.h"
+#include "server/machine/windows/cim/com_windows.h"
+#include "server/machine/cim/session.h"
 
 namespace csi_proxy::node_double {
 

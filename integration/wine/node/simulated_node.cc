@@ -5,34 +5,34 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/host/simulated/scenario.h"
-#include "server/host/simulated/win32/os_double.h"
-#include "server/host/simulated/wmi/session.h"
+#include "server/machine/simulated/scenario.h"
+#include "server/machine/simulated/win32/os_double.h"
+#include "server/machine/simulated/wmi/session.h"
 
 namespace csi_proxy::node_double {
 namespace {
 
 SimulatedNode* the_node = nullptr;
 
-absl::StatusOr<std::unique_ptr<host::simulated::Node>> Load(const std::string& scenario_file) {
+absl::StatusOr<std::unique_ptr<machine::simulated::Node>> Load(const std::string& scenario_file) {
   if (scenario_file.empty()) {
-    return host::simulated::LoadScenario(host::simulated::DefaultScenarioText(), "default");
+    return machine::simulated::LoadScenario(machine::simulated::DefaultScenarioText(), "default");
   }
   std::ifstream file(scenario_file, std::ios::binary);
   if (!file) return absl::NotFoundError(absl::StrCat("cannot read ", scenario_file));
   std::ostringstream text;
   text << file.rdbuf();
-  return host::simulated::LoadScenario(text.str(), scenario_file);
+  return machine::simulated::LoadScenario(text.str(), scenario_file);
 }
 
 }  // namespace
 
 absl::Status BeginNode(const std::string& scenario_file) {
-  absl::StatusOr<std::unique_ptr<host::simulated::Node>> node = Load(scenario_file);
+  absl::StatusOr<std::unique_ptr<machine::simulated::Node>> node = Load(scenario_file);
   if (!node.ok()) return node.status();
-  host::simulated::Core* const core = (*node)->core();
-  the_node = new SimulatedNode{*std::move(node), host::simulated::wmi::NewSimulatedSession(core),
-                               host::simulated::NewSimulatedOs(core)};
+  machine::simulated::Core* const core = (*node)->core();
+  the_node = new SimulatedNode{*std::move(node), machine::simulated::wmi::NewSimulatedSession(core),
+                               machine::simulated::NewSimulatedOs(core)};
   return absl::OkStatus();
 }
 

@@ -5,17 +5,17 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "server/host/simulated/node.h"
-#include "server/host/windows/cim/session.h"
-#include "server/host/windows/os.h"
+#include "server/machine/simulated/node.h"
+#include "server/machine/cim/session.h"
+#include "server/machine/os.h"
 
 namespace csi_proxy::node_double {
 
 struct SimulatedNode {
-  std::unique_ptr<host::simulated::Node> node;
+  std::unique_ptr<machine::simulated::Node> node;
   // Over the node.
   std::unique_ptr<cim::Session> wmi;
-  std::unique_ptr<host::windows::Os> os;
+  std::unique_ptr<machine::Os> os;
 };
 
 // Makes it, once, of the scenario in a file of that name, or of the built-in one. Must be called

@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-#include "server/host/windows/cim/com_windows.h"
+#include "server/machine/windows/cim/com_windows.h"
 
 namespace csi_proxy::node_double {
 

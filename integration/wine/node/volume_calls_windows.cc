@@ -100,7 +100,7 @@ BOOL WINAPI GetDiskFreeSpaceExW(LPCWSTR root, PULARGE_INTEGER available, PULARGE
                                 PULARGE_INTEGER free) {
   const std::string volume = TextOf(root);
   if (!IsVolumeRoot(volume)) return ::GetDiskFreeSpaceExW(root, available, total, free);
-  const absl::StatusOr<host::windows::VolumeSpace> space = TheNode().os->GetSpace(volume);
+  const absl::StatusOr<machine::VolumeSpace> space = TheNode().os->GetSpace(volume);
   if (!Answer(space)) return FALSE;
   if (available != nullptr) available->QuadPart = space->free_bytes;
   if (total != nullptr) total->QuadPart = space->total_bytes;
@@ -122,7 +122,7 @@ UINT WINAPI GetSystemFirmwareTable(DWORD provider, DWORD table, PVOID buffer, DW
   // `RSMB`.
   constexpr DWORD kSmbios = 0x52534D42;
   if (provider != kSmbios) return ::GetSystemFirmwareTable(provider, table, buffer, size);
-  const absl::StatusOr<host::windows::Bytes> smbios = TheNode().os->GetSmbiosTable();
+  const absl::StatusOr<machine::Bytes> smbios = TheNode().os->GetSmbiosTable();
   if (!Answer(smbios)) return 0;
   // A buffer that is too small is told how large it must be.
   if (size >= smbios->size()) {

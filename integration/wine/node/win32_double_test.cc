@@ -1,6 +1,6 @@
 // The double of Win32: the product's own calls, from this program's imports, and what they may not
 // do.
-#include "server/host/windows/os_files_windows.h"
+#include "server/machine/windows/os_files_windows.h"
 // Apart: what follows must not define the names it undefines.
 #include <algorithm>
 #include <memory>
@@ -10,18 +10,18 @@
 #include "absl/strings/str_cat.h"
 #include "integration/wine/node/node_test.h"
 #include "server/base/win32_error.h"
-#include "server/host/windows/layouts.h"
-#include "server/host/windows/os.h"
-#include "server/host/windows/reparse_point.h"
-#include "server/host/windows/smbios.h"
+#include "server/machine/layouts.h"
+#include "server/machine/os.h"
+#include "server/machine/reparse_point.h"
+#include "server/machine/smbios.h"
 
 namespace csi_proxy::node_double {
 namespace {
 
-using host::windows::Access;
-using host::windows::Bytes;
-using host::windows::DeviceAccess;
-using host::windows::File;
+using machine::Access;
+using machine::Bytes;
+using machine::DeviceAccess;
+using machine::File;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::SizeIs;
@@ -45,7 +45,7 @@ class Win32DoubleTest : public NodeTest {
   }
   static uint32_t ErrorOf(const absl::Status& status) { return Win32CodeOf(status).value_or(0); }
 
-  std::unique_ptr<host::windows::Os> os_ = host::windows::NewOs();
+  std::unique_ptr<machine::Os> os_ = machine::NewOs();
 };
 
 TEST_F(Win32DoubleTest, VolumesAreTheNodes) {
@@ -66,17 +66,17 @@ TEST_F(Win32DoubleTest, VolumesAreTheNodes) {
 }
 
 TEST_F(Win32DoubleTest, DevicesAnswerControlCodes) {
-  namespace control = host::windows::control;
+  namespace control = machine::control;
   const auto length =
       os_->Control(R"(\\.\PhysicalDrive1)", DeviceAccess::kRead, control::kGetLength, {}, 64);
   ASSERT_TRUE(length.ok()) << length.status();
-  EXPECT_EQ(*host::windows::ParseLength(*length), 10737418240u);
+  EXPECT_EQ(*machine::ParseLength(*length), 10737418240u);
   // By the path WMI tells.
   const std::string path = Text(First("SELECT * FROM MSFT_Disk WHERE Number = 3"), L"Path");
   const auto ids = os_->Control(path, DeviceAccess::kNone, control::kQueryProperty,
-                                host::windows::DeviceIdQuery(), host::windows::kMaxDeviceIds);
+                                machine::DeviceIdQuery(), machine::kMaxDeviceIds);
   ASSERT_TRUE(ids.ok()) << ids.status();
-  EXPECT_EQ(*host::windows::ParsePage83(*ids), "Google  pvc-1f2e3d4c");
+  EXPECT_EQ(*machine::ParsePage83(*ids), "Google  pvc-1f2e3d4c");
   const auto send = [&](const char* device, DeviceAccess access, uint32_t code, size_t room) {
     return ErrorOf(os_->Control(device, access, code, {}, room).status());
   };
@@ -106,10 +106,10 @@ TEST_F(Win32DoubleTest, FilesAreThoseOfTheSimulatedTree) {
     const auto made = kubelet->CreateDirectory("link");
     ASSERT_TRUE(made.ok()) << made.status();
     EXPECT_EQ(ErrorOf((*made)->ReadReparsePoint().status()), ERROR_NOT_A_REPARSE_POINT);
-    const auto target = host::windows::MakeSymlink(*WindowsPath::Parse("target", R"(C:\k)"));
+    const auto target = machine::MakeSymlink(*WindowsPath::Parse("target", R"(C:\k)"));
     ASSERT_TRUE((*made)->WriteReparsePoint(*target).ok());
     EXPECT_TRUE((*made)->GetAttributes()->is_reparse_point);
-    EXPECT_EQ((*made)->GetAttributes()->reparse_tag, host::windows::kReparseTagSymlink);
+    EXPECT_EQ((*made)->GetAttributes()->reparse_tag, machine::kReparseTagSymlink);
     EXPECT_EQ(*(*made)->ReadReparsePoint(), *target);
     EXPECT_EQ(ErrorOf((*made)->Delete()), ERROR_ACCESS_DENIED) << "not opened for it";
     EXPECT_EQ(ErrorOf(kubelet->Open("link", Access::kDelete).status()), ERROR_SHARING_VIOLATION);
@@ -147,7 +147,7 @@ TEST_F(Win32DoubleTest, MountPointsAreMadeFollowedAndRemoved) {
   ASSERT_TRUE(os_->SetMountPoint(kPath, kSystemVolume).ok());
   EXPECT_EQ(ErrorOf(os_->SetMountPoint(kPath, kSystemVolume)), ERROR_DIR_NOT_EMPTY);
   const auto mounted = Open("C:\\", {"var", "lib", "kubelet", "plugins_registry"});
-  EXPECT_EQ(mounted->GetAttributes()->reparse_tag, host::windows::kReparseTagMountPoint);
+  EXPECT_EQ(mounted->GetAttributes()->reparse_tag, machine::kReparseTagMountPoint);
   // Through the mount point, by the path that Windows follows.
   EXPECT_EQ(ErrorOf(os_->SetMountPoint(absl::StrCat(kPath, R"(\Users)"), kSystemVolume)),
             ERROR_DIR_NOT_EMPTY);
@@ -192,7 +192,7 @@ TEST_F(Win32DoubleTest, ServicesAreTheNodes) {
 }
 
 TEST_F(Win32DoubleTest, TheFirmwareIsTheNodes) {
-  EXPECT_EQ(*host::windows::ParseSystemSerialNumber(*os_->GetSmbiosTable()),
+  EXPECT_EQ(*machine::ParseSystemSerialNumber(*os_->GetSmbiosTable()),
             "VMware-42 1a 7c 2e 90 4d 11 5f-b3 8e 6a 00 27 9c d4 51");
 }
 
@@ -259,9 +259,9 @@ TEST_F(Win32DoubleTest, OpensInAnotherWayAreRefused) {
     return static_cast<uint32_t>(status);
   };
   constexpr uint32_t kStatusInvalidParameter = 0xC000000D;
-  constexpr ACCESS_MASK kLook = host::windows::kLook;
-  constexpr ULONG kShare = host::windows::kShare;
-  constexpr ULONG kOptions = host::windows::kOptions;
+  constexpr ACCESS_MASK kLook = machine::kLook;
+  constexpr ULONG kShare = machine::kShare;
+  constexpr ULONG kOptions = machine::kOptions;
   EXPECT_EQ(open(kLook, kShare, kOptions), 0u);
   EXPECT_EQ(open(kLook, kShare | FILE_SHARE_DELETE, kOptions), kStatusInvalidParameter);
   EXPECT_EQ(open(kLook, kShare, kOptions & ~FILE_OPEN_REPARSE_POINT), kStatusInvalidParameter);

@@ -9,7 +9,7 @@
 #include "integration/wine/node/com_calls_windows.h"
 #include "integration/wine/node/wmi_object_windows.h"
 #include "csi_proxy/call_context.h"
-#include "server/host/windows/cim/session.h"
+#include "server/machine/cim/session.h"
 
 namespace csi_proxy::node_double {
 

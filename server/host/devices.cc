@@ -1,0 +1,93 @@
+#include "server/host/devices.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "server/base/win32_error.h"
+
+namespace csi_proxy::host {
+namespace {
+
+// More than any answer of fixed size has.
+constexpr size_t kSmallAnswer = 64;
+
+absl::StatusOr<machine::Bytes> AskDisk(machine::Os& os, uint32_t disk_number,
+                                       machine::DeviceAccess access, uint32_t code,
+                                       const machine::Bytes& input, absl::string_view what) {
+  absl::StatusOr<machine::Bytes> answer = os.Control(
+      absl::StrCat("\\\\.\\PhysicalDrive", disk_number), access, code, input, kSmallAnswer);
+  if (HasWin32Code(answer.status(), win32_error::kFileNotFound)) return NoDisk(disk_number);
+  if (!answer.ok()) {
+    return Prefixed(absl::StrCat(what, " of disk ", disk_number), answer.status());
+  }
+  return answer;
+}
+
+// With the backslash a volume's name is that of its root directory, without it that of the volume
+// (learn.microsoft.com/windows/win32/fileio/naming-a-volume).
+std::string Device(const std::string& volume) {
+  return std::string(absl::StripSuffix(volume, "\\"));
+}
+
+}  // namespace
+
+absl::Status NoDisk(uint32_t disk_number) {
+  return absl::NotFoundError(absl::StrCat("there is no disk ", disk_number));
+}
+
+absl::StatusOr<uint64_t> GetDiskLength(machine::Os& os, uint32_t disk_number) {
+  const absl::StatusOr<machine::Bytes> answer =
+      AskDisk(os, disk_number, machine::DeviceAccess::kRead, machine::control::kGetLength, {},
+              "asking for the size");
+  if (!answer.ok()) return answer.status();
+  return machine::ParseLength(*answer);
+}
+
+absl::StatusOr<machine::DiskAttributes> GetDiskAttributes(machine::Os& os, uint32_t disk_number) {
+  const absl::StatusOr<machine::Bytes> answer =
+      AskDisk(os, disk_number, machine::DeviceAccess::kNone, machine::control::kGetDiskAttributes,
+              {}, "asking for the attributes");
+  if (!answer.ok()) return answer.status();
+  return machine::ParseDiskAttributes(*answer);
+}
+
+absl::Status ClearReadOnly(machine::Os& os, uint32_t disk_number) {
+  return AskDisk(os, disk_number, machine::DeviceAccess::kReadWrite,
+                 machine::control::kSetDiskAttributes, machine::ClearReadOnlyRequest(),
+                 "clearing the read-only flag")
+      .status();
+}
+
+absl::Status CheckDisk(machine::Os& os, uint32_t disk_number) {
+  return AskDisk(os, disk_number, machine::DeviceAccess::kNone, machine::control::kGetDeviceNumber,
+                 {}, "asking for the number")
+      .status();
+}
+
+absl::StatusOr<std::vector<machine::DiskExtent>> GetVolumeExtents(machine::Os& os,
+                                                                  const std::string& volume) {
+  const absl::StatusOr<machine::Bytes> answer =
+      os.Control(Device(volume), machine::DeviceAccess::kNone,
+                 machine::control::kGetVolumeDiskExtents, {}, machine::kMaxExtents);
+  if (!answer.ok()) {
+    return Prefixed(absl::StrCat("asking volume ", volume, " for its disks"), answer.status());
+  }
+  absl::StatusOr<std::vector<machine::DiskExtent>> extents = machine::ParseDiskExtents(*answer);
+  if (extents.ok() && extents->empty()) {
+    return absl::InternalError(absl::StrCat("volume ", volume, " lies on no disk"));
+  }
+  return extents;
+}
+
+absl::StatusOr<uint32_t> GetPartitionNumber(machine::Os& os, const std::string& volume) {
+  const absl::StatusOr<machine::Bytes> answer =
+      os.Control(Device(volume), machine::DeviceAccess::kNone, machine::control::kGetDeviceNumber,
+                 {}, kSmallAnswer);
+  if (!answer.ok()) {
+    return Prefixed(absl::StrCat("asking volume ", volume, " for its partition"), answer.status());
+  }
+  const absl::StatusOr<machine::DeviceNumber> number = machine::ParseDeviceNumber(*answer);
+  if (!number.ok()) return number.status();
+  return number->partition_number;
+}
+
+}  // namespace csi_proxy::host

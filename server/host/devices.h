@@ -1,0 +1,32 @@
+// Questions to disks and volumes themselves, without WMI.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "server/base/volume_id.h"
+#include "server/machine/layouts.h"
+#include "server/machine/os.h"
+
+namespace csi_proxy::host {
+
+// NOT_FOUND for a disk number that no disk has.
+absl::Status NoDisk(uint32_t disk_number);
+
+// Each is NOT_FOUND when there is no such disk.
+absl::StatusOr<uint64_t> GetDiskLength(machine::Os& os, uint32_t disk_number);
+absl::StatusOr<machine::DiskAttributes> GetDiskAttributes(machine::Os& os, uint32_t disk_number);
+absl::Status ClearReadOnly(machine::Os& os, uint32_t disk_number);
+// Whether there is such a disk: OK or NOT_FOUND.
+absl::Status CheckDisk(machine::Os& os, uint32_t disk_number);
+
+// Where a volume lies, at least one extent. NOT_FOUND when there is no such volume.
+absl::StatusOr<std::vector<machine::DiskExtent>> GetVolumeExtents(machine::Os& os,
+                                                                  const std::string& volume);
+// The number of the partition that a volume fills.
+absl::StatusOr<uint32_t> GetPartitionNumber(machine::Os& os, const std::string& volume);
+
+}  // namespace csi_proxy::host

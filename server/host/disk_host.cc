@@ -1,0 +1,284 @@
+// Disks: what there is from WMI, what can be asked of a device from the device, changes by WMI.
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/base/win32_error.h"
+#include "server/host/devices.h"
+#include "server/host/parts.h"
+#include "server/machine/cim/errors.h"
+#include "server/machine/layouts.h"
+
+namespace csi_proxy::host {
+namespace {
+
+using cim::Namespace;
+using cim::Value;
+
+// Partition types, as MSFT_Partition spells them.
+constexpr char kBasicData[] = "{ebd0a0a2-b9e5-4433-87c0-68b6b72699c7}";
+// Those of a GPT disk that hold no user's volume: reserved, EFI system, recovery, LDM.
+constexpr const char* kNoData[] = {
+    "{e3c9e316-0b5c-4db8-817d-f92df00215ae}", "{c12a7328-f81f-11d2-ba4b-00a0c93ec93b}",
+    "{de94bba4-06d1-4d40-a16a-bfd50179d6ac}", "{5808c8aa-7e8f-42e0-85d2-e1e90434cfb3}",
+    "{af9b60a0-1431-4f62-bc68-3311714a69ad}"};
+constexpr uint16_t kStyleGpt = 2;
+// NTFS and its like, on an MBR disk.
+constexpr uint16_t kMbrIfs = 7;
+
+absl::StatusOr<PartitionStyle> StyleOf(const cim::Object& disk) {
+  const auto style = disk.GetUint32Or("PartitionStyle", 0);
+  if (!style.ok()) return style.status();
+  switch (*style) {
+    case 1:
+      return PartitionStyle::kMbr;
+    case 2:
+      return PartitionStyle::kGpt;
+    default:
+      return PartitionStyle::kRaw;
+  }
+}
+
+// UniqueIdFormat of MSFT_Disk: how a UniqueId that was made of page 83 is to be read
+// (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk).
+constexpr uint32_t kFormatVendorId = 1;
+constexpr uint32_t kFormatEui64 = 2;
+constexpr uint32_t kFormatFcphName = 3;
+constexpr uint32_t kFormatScsiName = 8;
+
+// What MSFT_Disk knows of page 83, for a disk that cannot be asked itself; else empty.
+std::string UniqueIdOf(const cim::Object& disk) {
+  const auto format = disk.Get("UniqueIdFormat");
+  const auto id = disk.Get("UniqueId");
+  if (!format.ok() || format->is_null() || !id.ok() || id->is_null()) return "";
+  const auto number = format->AsUint32();
+  const auto text = id->AsText();
+  if (!number.ok() || !text.ok()) return "";
+  switch (*number) {
+    case kFormatEui64:
+    case kFormatFcphName:
+      return absl::AsciiStrToLower(*text);
+    case kFormatVendorId:
+    case kFormatScsiName:
+      return *text;
+    default:
+      return "";
+  }
+}
+
+class WindowsDisk final : public DiskHost {
+ public:
+  explicit WindowsDisk(const Parts& parts) : wmi_(*parts.wmi), os_(*parts.os) {}
+
+  absl::StatusOr<std::vector<DiskLocationText>> ListDiskLocations(
+      const CallContext& context) override {
+    const auto disks = wmi_.Query(context, Namespace::kStorage, cim::Query("MSFT_Disk"));
+    if (!disks.ok()) return Prefixed("listing disks", disks.status());
+    std::vector<DiskLocationText> locations;
+    for (const cim::Object& disk : *disks) {
+      const auto number = disk.GetUint32("Number");
+      if (!number.ok()) return number.status();
+      auto location = disk.GetStringOr("Location", "");
+      if (!location.ok()) return location.status();
+      locations.push_back({*number, *std::move(location)});
+    }
+    return locations;
+  }
+
+  absl::StatusOr<std::vector<DiskIdentity>> ListDiskIdentities(
+      const CallContext& context) override {
+    const auto disks = wmi_.Query(context, Namespace::kStorage, cim::Query("MSFT_Disk"));
+    if (!disks.ok()) return Prefixed("listing disks", disks.status());
+    std::vector<DiskIdentity> identities;
+    for (const cim::Object& disk : *disks) {
+      if (absl::Status status = context.Check(); !status.ok()) return status;
+      const auto number = disk.GetUint32("Number");
+      const auto path = disk.GetStringOr("Path", "");
+      auto serial = disk.GetStringOr("SerialNumber", "");
+      if (!number.ok()) return number.status();
+      if (!path.ok()) return path.status();
+      if (!serial.ok()) return serial.status();
+      DiskIdentity& identity = identities.emplace_back();
+      identity.disk_number = *number;
+      identity.serial_number = *std::move(serial);
+      const absl::StatusOr<std::string> page83 = ReadPage83(*number, *path);
+      if (page83.ok()) {
+        identity.page83 = *page83;
+      } else {
+        // One disk that cannot be read does not hide the others.
+        identity.page83 = UniqueIdOf(disk);
+        identity.status =
+            Prefixed(absl::StrCat("reading page 83 of disk ", *number), page83.status());
+      }
+    }
+    return identities;
+  }
+
+  absl::Status Rescan(const CallContext& context) override {
+    const auto result =
+        wmi_.Invoke(context, Namespace::kStorage, "MSFT_StorageSetting", "UpdateHostStorageCache");
+    if (!result.ok()) return Prefixed("rescanning", result.status());
+    return cim::StorageStatus("rescanning", *result);
+  }
+
+  absl::StatusOr<DiskLayout> GetLayout(const CallContext& context, uint32_t disk_number) override {
+    const absl::StatusOr<cim::Object> disk = FindDisk(context, disk_number);
+    if (!disk.ok()) return disk.status();
+    const auto offline = disk->GetBoolean("IsOffline");
+    const auto style = StyleOf(*disk);
+    if (!offline.ok()) return offline.status();
+    if (!style.ok()) return style.status();
+    DiskLayout layout;
+    layout.is_online = !*offline;
+    layout.style = *style;
+    const auto partitions =
+        wmi_.Query(context, Namespace::kStorage,
+                   cim::Query("MSFT_Partition").Where("DiskNumber", Value::Uint32(disk_number)));
+    if (!partitions.ok()) {
+      return Prefixed(absl::StrCat("listing partitions of disk ", disk_number),
+                      partitions.status());
+    }
+    for (const cim::Object& partition : *partitions) {
+      const auto number = partition.GetUint32("PartitionNumber");
+      // On a disk without GPT there is no such type, and its partitions hold data.
+      const auto type = partition.GetStringOr("GptType", kBasicData);
+      if (!number.ok()) return number.status();
+      if (!type.ok()) return type.status();
+      const bool no_data =
+          std::any_of(std::begin(kNoData), std::end(kNoData),
+                      [&](const char* other) { return absl::EqualsIgnoreCase(*type, other); });
+      layout.partitions.push_back({*number, !no_data});
+    }
+    return layout;
+  }
+
+  absl::Status InitializeGpt(const CallContext& context, uint32_t disk_number) override {
+    const absl::StatusOr<cim::Object> disk = FindDisk(context, disk_number);
+    if (!disk.ok()) return disk.status();
+    const std::string operation = absl::StrCat("initialising disk ", disk_number);
+    const auto result = wmi_.Invoke(context, Namespace::kStorage, disk->path(), "Initialize",
+                                    {{"PartitionStyle", Value::Uint16(kStyleGpt)}});
+    if (!result.ok()) return Prefixed(operation, result.status());
+    return cim::StorageStatus(operation, *result);
+  }
+
+  absl::StatusOr<uint32_t> CreateBasicPartition(const CallContext& context,
+                                                uint32_t disk_number) override {
+    const absl::StatusOr<cim::Object> disk = FindDisk(context, disk_number);
+    if (!disk.ok()) return disk.status();
+    const std::string operation = absl::StrCat("creating a partition on disk ", disk_number);
+    const auto style = StyleOf(*disk);
+    if (!style.ok()) return style.status();
+    // IsActive and IsHidden are left out: the first is for MBR, the second false as it is. A type
+    // is given as the disk's style spells it; that of the other style would be refused.
+    cim::Arguments arguments = {{"UseMaximumSize", Value::Boolean(true)},
+                                {"AssignDriveLetter", Value::Boolean(false)}};
+    if (*style == PartitionStyle::kMbr) {
+      arguments["MbrType"] = Value::Uint16(kMbrIfs);
+    } else {
+      arguments["GptType"] = Value::String(kBasicData);
+    }
+    const auto result =
+        wmi_.Invoke(context, Namespace::kStorage, disk->path(), "CreatePartition", arguments);
+    if (!result.ok()) return Prefixed(operation, result.status());
+    // The partition is there, only a drive letter is not; none was wanted.
+    if (result->return_value != cim::kAccessPathInUse) {
+      const absl::Status status = cim::StorageStatus(operation, *result);
+      if (result->return_value == cim::kNoCapacity) {
+        return absl::FailedPreconditionError(status.message());
+      }
+      if (!status.ok()) return status;
+    }
+    const auto created = result->out.Get("CreatedPartition");
+    if (!created.ok() || created->is_null()) return NewestPartition(context, disk_number);
+    const auto partition = created->AsObject();
+    if (!partition.ok()) return Prefixed(operation, partition.status());
+    return partition->GetUint32("PartitionNumber");
+  }
+
+  absl::StatusOr<uint64_t> GetSize(const CallContext& context, uint32_t disk_number) override {
+    if (absl::Status status = context.Check(); !status.ok()) return status;
+    return GetDiskLength(os_, disk_number);
+  }
+
+  absl::StatusOr<bool> IsOnline(const CallContext& context, uint32_t disk_number) override {
+    if (absl::Status status = context.Check(); !status.ok()) return status;
+    const absl::StatusOr<machine::DiskAttributes> attributes = GetDiskAttributes(os_, disk_number);
+    if (!attributes.ok()) return attributes.status();
+    return !attributes->is_offline;
+  }
+
+  absl::Status SetOnline(const CallContext& context, uint32_t disk_number, bool online) override {
+    if (absl::Status status = context.Check(); !status.ok()) return status;
+    const absl::StatusOr<machine::DiskAttributes> attributes = GetDiskAttributes(os_, disk_number);
+    if (!attributes.ok()) return attributes.status();
+    if (attributes->is_offline == online) {
+      const absl::StatusOr<cim::Object> disk = FindDisk(context, disk_number);
+      if (!disk.ok()) return disk.status();
+      const std::string operation = absl::StrCat(online ? "bringing disk " : "taking disk ",
+                                                 disk_number, online ? " online" : " offline");
+      const auto result =
+          wmi_.Invoke(context, Namespace::kStorage, disk->path(), online ? "Online" : "Offline");
+      if (!result.ok()) return Prefixed(operation, result.status());
+      if (absl::Status status = cim::StorageStatus(operation, *result); !status.ok()) return status;
+    }
+    if (!online) return absl::OkStatus();
+    // A disk that comes from elsewhere comes read-only; bringing it online may even make it so.
+    const absl::StatusOr<machine::DiskAttributes> now = GetDiskAttributes(os_, disk_number);
+    if (!now.ok()) return now.status();
+    return now->is_read_only ? ClearReadOnly(os_, disk_number) : absl::OkStatus();
+  }
+
+ private:
+  absl::StatusOr<cim::Object> FindDisk(const CallContext& context, uint32_t disk_number) {
+    auto disks = wmi_.Query(context, Namespace::kStorage,
+                            cim::Query("MSFT_Disk").Where("Number", Value::Uint32(disk_number)));
+    if (!disks.ok()) return Prefixed(absl::StrCat("finding disk ", disk_number), disks.status());
+    if (disks->empty()) return NoDisk(disk_number);
+    return std::move(disks->front());
+  }
+
+  absl::StatusOr<uint32_t> NewestPartition(const CallContext& context, uint32_t disk_number) {
+    const absl::StatusOr<DiskLayout> layout = GetLayout(context, disk_number);
+    if (!layout.ok()) return layout.status();
+    uint32_t newest = 0;
+    for (const Partition& partition : layout->partitions) {
+      if (partition.is_basic) newest = std::max(newest, partition.partition_number);
+    }
+    if (newest != 0) return newest;
+    return absl::InternalError(
+        absl::StrCat("the partition that was made on disk ", disk_number, " cannot be found"));
+  }
+
+  // The device is asked for its number as well: device paths may be given anew between the question
+  // to WMI and this one.
+  absl::StatusOr<std::string> ReadPage83(uint32_t disk_number, const std::string& path) {
+    if (path.empty()) return absl::InternalError("WMI gives no device path");
+    const absl::StatusOr<machine::Bytes> number =
+        os_.Control(path, machine::DeviceAccess::kNone, machine::control::kGetDeviceNumber, {}, 64);
+    if (!number.ok()) return number.status();
+    const absl::StatusOr<machine::DeviceNumber> device = machine::ParseDeviceNumber(*number);
+    if (!device.ok()) return device.status();
+    if (device->device_number != disk_number) {
+      return absl::UnavailableError(
+          absl::StrCat("its device is disk ", device->device_number, " by now"));
+    }
+    const absl::StatusOr<machine::Bytes> ids =
+        os_.Control(path, machine::DeviceAccess::kNone, machine::control::kQueryProperty,
+                    machine::DeviceIdQuery(), machine::kMaxDeviceIds);
+    if (!ids.ok()) return ids.status();
+    return machine::ParsePage83(*ids);
+  }
+
+  cim::Session& wmi_;
+  machine::Os& os_;
+};
+
+}  // namespace
+
+std::unique_ptr<DiskHost> NewDiskHost(const Parts& parts) {
+  return std::make_unique<WindowsDisk>(parts);
+}
+
+}  // namespace csi_proxy::host

@@ -1,0 +1,189 @@
+// Directories and links: every act is on a handle that ResolvePath() found.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/win32_error.h"
+#include "server/host/parts.h"
+#include "server/host/remove_tree.h"
+#include "server/host/resolve_path.h"
+
+namespace csi_proxy::host {
+namespace {
+
+// How often a directory is made anew that somebody else makes or removes at the same time.
+constexpr int kAttempts = 16;
+
+class WindowsFilesystem final : public FilesystemHost {
+ public:
+  explicit WindowsFilesystem(const Parts& parts) : os_(*parts.os) {}
+
+  absl::StatusOr<bool> Exists(const CallContext& context, const ConfinedPath& path) override {
+    const absl::StatusOr<ResolvedPath> walked = ResolvePath(os_, context, path);
+    if (!walked.ok()) return walked.status();
+    return walked->found() || Reachable(*walked);
+  }
+
+  absl::Status MakeDirectories(const CallContext& context, const ConfinedPath& path) override {
+    absl::Status status;
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      status = TryMakeDirectories(context, path);
+      const bool raced = IsNotThere(status) || HasWin32Code(status, win32_error::kAlreadyExists) ||
+                         HasWin32Code(status, win32_error::kFileExists);
+      if (!raced) break;
+    }
+    return status;
+  }
+
+  absl::Status Remove(const CallContext& context, const ConfinedPath& path,
+                      bool recursive) override {
+    const std::string text = path.path.ToString();
+    absl::StatusOr<ResolvedPath> walked =
+        ResolvePath(os_, context, path, {.access = machine::Access::kDelete});
+    if (!walked.ok()) return walked.status();
+    if (!walked->found()) return recursive ? absl::OkStatus() : MissingError(path.path);
+    if (walked->link.has_value() && walked->link->volume.has_value()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("volume ", walked->link->volume->ToString(), " is mounted at ", text));
+    }
+    if (walked->is_root()) {
+      return absl::FailedPreconditionError(absl::StrCat(text, " is the root of a drive"));
+    }
+    if (recursive && walked->is_directory()) {
+      const absl::Status emptied = RemoveBelow(os_, context, walked->at(), walked->Path());
+      if (!emptied.ok()) return Prefixed(absl::StrCat("removing ", text), emptied);
+    }
+    const absl::Status removed = walked->at().Delete();
+    if (HasWin32Code(removed, win32_error::kDirNotEmpty)) {
+      return absl::FailedPreconditionError(absl::StrCat("directory ", text, " is not empty"));
+    }
+    return Prefixed(absl::StrCat("removing ", text), removed);
+  }
+
+  absl::Status RemoveContents(const CallContext& context, const ConfinedPath& path) override {
+    const std::string text = path.path.ToString();
+    absl::StatusOr<ResolvedPath> walked = ResolvePath(os_, context, path);
+    if (!walked.ok()) return walked.status();
+    if (!walked->found()) return MissingError(path.path);
+    if (!walked->is_directory()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(text, walked->link.has_value() ? " is a link or mount point, not a directory"
+                                                      : " is no directory"));
+    }
+    return Prefixed(absl::StrCat("emptying ", text),
+                    RemoveBelow(os_, context, walked->at(), walked->Path()));
+  }
+
+  absl::Status CreateLink(const CallContext& context, const ConfinedPath& source,
+                          const ConfinedPath& link) override {
+    const absl::StatusOr<ResolvedPath> walked =
+        ResolvePath(os_, context, source, {.follow_last = true});
+    if (!walked.ok()) return walked.status();
+    if (!walked->found() && !Reachable(*walked)) return MissingError(source.path);
+    if (walked->found() && !walked->attributes.is_directory) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(source.path.ToString(), " is no directory"));
+    }
+    return MakeLink(context, machine::MakeSymlink(source.path), link);
+  }
+
+  absl::Status CreateLinkToShare(const CallContext& context, const UncPath& target,
+                                 const ConfinedPath& link) override {
+    return MakeLink(context, machine::MakeSymlink(target), link);
+  }
+
+  absl::StatusOr<LinkInfo> ReadLink(const CallContext& context, const ConfinedPath& path) override {
+    const absl::StatusOr<ResolvedPath> walked = ResolvePath(os_, context, path);
+    if (!walked.ok()) return walked.status();
+    if (!walked->found()) return MissingError(path.path);
+    LinkInfo info;
+    if (!walked->link.has_value()) return info;
+    info.is_link = true;
+    info.target = walked->link->target;
+    if (walked->link->volume.has_value()) {
+      const absl::Status there = os_.GetFileSystem(walked->link->volume->ToString()).status();
+      info.target_exists = there.ok() || HasWin32Code(there, win32_error::kUnrecognizedVolume);
+      return info;
+    }
+    const absl::StatusOr<ResolvedPath> end = ResolvePath(os_, context, path, {.follow_last = true});
+    // Whether something is there outside the roots is not the caller's to know; and a call that is
+    // over has found nothing out.
+    if (absl::IsPermissionDenied(end.status())) return end.status();
+    if (absl::Status status = context.Check(); !status.ok()) return status;
+    // Links that never end lead nowhere.
+    info.target_exists = end.ok() && (end->found() || Reachable(*end));
+    return info;
+  }
+
+ private:
+  // Whether a walk ended at something on a server.
+  bool Reachable(const ResolvedPath& walked) {
+    return !walked.on_server.empty() && os_.Reach(walked.on_server).ok();
+  }
+
+  absl::Status TryMakeDirectories(const CallContext& context, const ConfinedPath& path) {
+    const std::string text = path.path.ToString();
+    absl::StatusOr<ResolvedPath> walked = ResolvePath(os_, context, path, {.follow_last = true});
+    if (!walked.ok()) return walked.status();
+    if (Reachable(*walked)) return absl::OkStatus();
+    if (walked->dangling) {
+      return absl::AlreadyExistsError(
+          absl::StrCat("a link that leads nowhere is in the way of ", text));
+    }
+    if (walked->held.empty()) {
+      return absl::NotFoundError(absl::StrCat("creating directory ", text, ": there is no drive ",
+                                              std::string(1, path.path.drive()), ":"));
+    }
+    if (!walked->attributes.is_directory) {
+      return absl::AlreadyExistsError(absl::StrCat("a file is in the way of ", text));
+    }
+    for (const std::string& name : walked->missing) {
+      absl::StatusOr<std::unique_ptr<machine::File>> made = walked->at().CreateDirectory(name);
+      if (!made.ok()) return Prefixed(absl::StrCat("creating directory ", text), made.status());
+      walked->held.push_back(*std::move(made));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status MakeLink(const CallContext& context, const absl::StatusOr<machine::Bytes>& data,
+                        const ConfinedPath& link) {
+    if (!data.ok()) return data.status();
+    const std::string text = link.path.ToString();
+    const std::string operation = absl::StrCat("creating link ", text);
+    // Links at the roots are trusted (see Walk), so no caller may place one there.
+    if (link.roots != nullptr && !IsBelow(*link.roots, link.path)) {
+      return absl::PermissionDeniedError(
+          absl::StrCat("a link cannot take the place of ", text, ", a root itself"));
+    }
+    absl::StatusOr<ResolvedPath> walked = ResolvePath(os_, context, link);
+    if (!walked.ok()) return walked.status();
+    if (walked->found()) return absl::AlreadyExistsError(absl::StrCat(text, " exists already"));
+    if (walked->held.empty() || walked->missing.size() > 1 || walked->dangling ||
+        !walked->is_directory()) {
+      return MissingError(link.path);
+    }
+    const std::string& name = walked->missing.front();
+    absl::StatusOr<std::unique_ptr<machine::File>> made = walked->at().CreateDirectory(name);
+    if (!made.ok()) return Prefixed(operation, made.status());
+    const absl::Status written = (*made)->WriteReparsePoint(*data);
+    if (written.ok()) return written;
+    // Nothing half done: the directory goes again.
+    made->reset();
+    absl::StatusOr<std::unique_ptr<machine::File>> again =
+        walked->at().Open(name, machine::Access::kDelete);
+    const absl::Status undone = again.ok() ? (*again)->Delete() : again.status();
+    if (undone.ok()) return Prefixed(operation, written);
+    return Prefixed(
+        absl::StrCat(operation, " (the directory made for it stays: ", undone.message(), ")"),
+        written);
+  }
+
+  machine::Os& os_;
+};
+
+}  // namespace
+
+std::unique_ptr<FilesystemHost> NewFilesystemHost(const Parts& parts) {
+  return std::make_unique<WindowsFilesystem>(parts);
+}
+
+}  // namespace csi_proxy::host

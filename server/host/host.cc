@@ -1,0 +1,40 @@
+#include "server/host/host.h"
+
+#include <utility>
+
+#include "server/host/parts.h"
+
+namespace csi_proxy::host {
+namespace {
+
+class MachineHost final : public Host {
+ public:
+  MachineHost(std::unique_ptr<cim::Session> wmi, std::unique_ptr<machine::Os> os)
+      : wmi_(std::move(wmi)), os_(std::move(os)) {}
+
+  DiskHost& disk() override { return *disk_; }
+  VolumeHost& volume() override { return *volume_; }
+  FilesystemHost& filesystem() override { return *filesystem_; }
+  SmbHost& smb() override { return *smb_; }
+  IscsiHost& iscsi() override { return *iscsi_; }
+  SystemHost& system() override { return *system_; }
+
+ private:
+  const std::unique_ptr<cim::Session> wmi_;
+  const std::unique_ptr<machine::Os> os_;
+  const Parts parts_{wmi_.get(), os_.get()};
+  const std::unique_ptr<DiskHost> disk_ = NewDiskHost(parts_);
+  const std::unique_ptr<VolumeHost> volume_ = NewVolumeHost(parts_);
+  const std::unique_ptr<FilesystemHost> filesystem_ = NewFilesystemHost(parts_);
+  const std::unique_ptr<SmbHost> smb_ = NewSmbHost(parts_);
+  const std::unique_ptr<IscsiHost> iscsi_ = NewIscsiHost(parts_);
+  const std::unique_ptr<SystemHost> system_ = NewSystemHost(parts_);
+};
+
+}  // namespace
+
+std::unique_ptr<Host> NewHost(std::unique_ptr<cim::Session> wmi, std::unique_ptr<machine::Os> os) {
+  return std::make_unique<MachineHost>(std::move(wmi), std::move(os));
+}
+
+}  // namespace csi_proxy::host

@@ -1,0 +1,30 @@
+// What the six hosts are made from.
+#pragma once
+
+#include <memory>
+
+#include "server/host/disk_host.h"
+#include "server/host/filesystem_host.h"
+#include "server/host/iscsi_host.h"
+#include "server/host/smb_host.h"
+#include "server/host/system_host.h"
+#include "server/host/volume_host.h"
+#include "server/machine/cim/session.h"
+#include "server/machine/os.h"
+
+namespace csi_proxy::host {
+
+// What the six hosts share. Neither is owned.
+struct Parts {
+  cim::Session* wmi = nullptr;
+  machine::Os* os = nullptr;
+};
+
+std::unique_ptr<DiskHost> NewDiskHost(const Parts& parts);
+std::unique_ptr<VolumeHost> NewVolumeHost(const Parts& parts);
+std::unique_ptr<FilesystemHost> NewFilesystemHost(const Parts& parts);
+std::unique_ptr<SmbHost> NewSmbHost(const Parts& parts);
+std::unique_ptr<IscsiHost> NewIscsiHost(const Parts& parts);
+std::unique_ptr<SystemHost> NewSystemHost(const Parts& parts);
+
+}  // namespace csi_proxy::host

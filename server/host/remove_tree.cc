@@ -1,0 +1,120 @@
+#include "server/host/remove_tree.h"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/base/win32_error.h"
+#include "server/host/patient_open.h"
+#include "server/machine/reparse_point.h"
+
+namespace csi_proxy::host {
+namespace {
+
+// How often a directory is read again that others fill while it is emptied.
+constexpr int kRounds = 8;
+
+std::string Join(const std::string& path, const std::string& name) {
+  return absl::StrCat(path, absl::EndsWith(path, "\\") ? "" : "\\", name);
+}
+
+// A directory that is being emptied. Not on the call stack, which a hostile tree could exhaust.
+struct Level {
+  machine::File* directory;
+  std::unique_ptr<machine::File> owned;
+  std::string path;
+  std::vector<std::string> names;
+  int rounds = 0;
+};
+
+class Remover {
+ public:
+  Remover(machine::Os& os, const CallContext& context) : os_(os), context_(context) {}
+
+  absl::Status Empty(machine::File& directory, const std::string& path) {
+    if (absl::Status status = Push(&directory, nullptr, path); !status.ok()) return status;
+    while (!levels_.empty()) {
+      if (absl::Status status = context_.Check(); !status.ok()) return status;
+      const absl::Status status =
+          levels_.back().names.empty() ? LeaveLevel() : RemoveNext(levels_.back());
+      if (!status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status Push(machine::File* directory, std::unique_ptr<machine::File> owned,
+                    std::string path) {
+    Level level{directory, std::move(owned), std::move(path), {}, 0};
+    absl::StatusOr<std::vector<std::string>> names = level.directory->List();
+    if (!names.ok()) return Prefixed(level.path, names.status());
+    level.names = *std::move(names);
+    levels_.push_back(std::move(level));
+    return absl::OkStatus();
+  }
+
+  // Deletes the directory whose entries are gone; the first is the caller's and stays.
+  absl::Status LeaveLevel() {
+    Level& level = levels_.back();
+    if (level.owned == nullptr) {
+      levels_.pop_back();
+      return absl::OkStatus();
+    }
+    const absl::Status deleted = level.owned->Delete();
+    if (HasWin32Code(deleted, win32_error::kDirNotEmpty) && ++level.rounds < kRounds) {
+      absl::StatusOr<std::vector<std::string>> names = level.directory->List();
+      if (!names.ok()) return Prefixed(level.path, names.status());
+      level.names = *std::move(names);
+      return absl::OkStatus();
+    }
+    if (!deleted.ok() && !IsNotThere(deleted)) return Prefixed(level.path, deleted);
+    levels_.pop_back();
+    return absl::OkStatus();
+  }
+
+  absl::Status RemoveNext(Level& level) {
+    const std::string name = std::move(level.names.back());
+    level.names.pop_back();
+    const std::string path = Join(level.path, name);
+    absl::StatusOr<std::unique_ptr<machine::File>> file =
+        OpenPatiently(context_, *level.directory, name, machine::Access::kDelete);
+    if (IsNotThere(file.status())) return absl::OkStatus();
+    if (!file.ok()) return Prefixed(path, file.status());
+    const absl::StatusOr<machine::FileAttributes> attributes = (*file)->GetAttributes();
+    if (!attributes.ok()) return Prefixed(path, attributes.status());
+    if (attributes->is_directory && !attributes->is_reparse_point) {
+      machine::File* const directory = file->get();
+      return Push(directory, *std::move(file), path);
+    }
+    if (attributes->is_reparse_point && attributes->reparse_tag == machine::kReparseTagMountPoint) {
+      ForgetMount(**file, path);
+    }
+    const absl::Status deleted = (*file)->Delete();
+    if (!deleted.ok() && !IsNotThere(deleted)) return Prefixed(path, deleted);
+    return absl::OkStatus();
+  }
+
+  // Tells the mount manager that a volume is no longer mounted here; deleting the directory alone
+  // would leave the path in its table. That it cannot be told is no reason to stop.
+  void ForgetMount(machine::File& file, const std::string& path) {
+    const absl::StatusOr<machine::Bytes> data = file.ReadReparsePoint();
+    if (!data.ok()) return;
+    const absl::StatusOr<machine::ReparsePoint> point = machine::ParseReparsePoint(*data);
+    if (point.ok() && point->volume.has_value()) (void)os_.DeleteMountPoint(path);
+  }
+
+  machine::Os& os_;
+  const CallContext& context_;
+  std::vector<Level> levels_;
+};
+
+}  // namespace
+
+absl::Status RemoveBelow(machine::Os& os, const CallContext& context, machine::File& directory,
+                         const std::string& path) {
+  return Remover(os, context).Empty(directory, path);
+}
+
+}  // namespace csi_proxy::host

@@ -1,0 +1,279 @@
+#include "server/host/resolve_path.h"
+
+#include <deque>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "server/base/win32_error.h"
+#include "server/host/patient_open.h"
+
+namespace csi_proxy::host {
+namespace {
+
+// Links, mount points and whatever else stands for another name
+// (learn.microsoft.com/windows/win32/api/winnt/nf-winnt-isreparsetagnamesurrogate). The others, of
+// deduplicated or remote content, are files and directories like any.
+constexpr uint32_t kNameSurrogate = 0x20000000;
+
+std::string RootsText(const PathRoots& roots) {
+  return absl::StrJoin(roots.roots(), ", ", [](std::string* out, const WindowsPath& root) {
+    absl::StrAppend(out, root.ToString());
+  });
+}
+
+// Absent, rather than not to be had.
+bool IsAbsent(const absl::Status& status) {
+  return IsNotThere(status) || HasWin32Code(status, win32_error::kInvalidDrive) ||
+         HasWin32Code(status, win32_error::kNotReady) ||
+         HasWin32Code(status, win32_error::kUnrecognizedVolume);
+}
+
+// One walk along a path; links above the roots are walked by nested ones that share the steps.
+class Walker {
+ public:
+  Walker(machine::Os& os, const CallContext& context, const PathRoots* roots,
+         const ResolveOptions& options, int* steps)
+      : os_(os), context_(context), roots_(roots), options_(options), steps_(steps) {}
+
+  absl::StatusOr<ResolvedPath> Run(const WindowsPath& path) {
+    if (absl::Status status = EnterDrive(path); !status.ok()) return status;
+    while (!pending_.empty() && !at_.held.empty()) {
+      if (at_.link.has_value()) {
+        if (absl::Status status = FollowHere(); !status.ok()) return status;
+        continue;
+      }
+      if (!at_.attributes.is_directory) break;
+      const bool last = pending_.size() == 1;
+      absl::StatusOr<std::unique_ptr<machine::File>> child = OpenPatiently(
+          context_, at_.at(), pending_.front(), last ? options_.access : machine::Access::kRead);
+      if (IsAbsent(child.status())) break;
+      if (!child.ok()) {
+        return Prefixed(Here(pending_.front()).ToString(), child.status());
+      }
+      names_.push_back(pending_.front());
+      at_.names.push_back(std::move(pending_.front()));
+      pending_.pop_front();
+      if (from_link_ > 0) --from_link_;
+      if (absl::Status status = Hold(*std::move(child)); !status.ok()) return status;
+      // A volume's mount point at the end stays what it is.
+      if (pending_.empty() && options_.follow_last && at_.link.has_value() &&
+          !at_.link->volume.has_value()) {
+        if (absl::Status status = FollowHere(); !status.ok()) return status;
+      }
+    }
+    at_.missing.assign(pending_.begin(), pending_.end());
+    at_.dangling = from_link_ > 0 || (at_.held.empty() && entered_by_link_);
+    return std::move(at_);
+  }
+
+ private:
+  // Where the walk is, as the caller would name it.
+  WindowsPath Here() const {
+    // Made of checked components, so it parses.
+    return *WindowsPath::Parse(
+        "path", absl::StrCat(absl::string_view(&drive_, 1), ":\\", absl::StrJoin(names_, "\\")));
+  }
+  WindowsPath Here(const std::string& child) const { return Here().Child(child); }
+
+  void Prepend(const std::vector<std::string>& components) {
+    pending_.insert(pending_.begin(), components.begin(), components.end());
+  }
+
+  // Takes an entry as the last one.
+  absl::Status Hold(std::unique_ptr<machine::File> file) {
+    at_.held.push_back(std::move(file));
+    const absl::StatusOr<machine::FileAttributes> attributes = at_.at().GetAttributes();
+    if (!attributes.ok()) return Prefixed(Here().ToString(), attributes.status());
+    at_.attributes = *attributes;
+    at_.link.reset();
+    if (!attributes->is_reparse_point || (attributes->reparse_tag & kNameSurrogate) == 0) {
+      return absl::OkStatus();
+    }
+    const absl::StatusOr<machine::Bytes> data = at_.at().ReadReparsePoint();
+    if (!data.ok()) return Prefixed(Here().ToString(), data.status());
+    absl::StatusOr<machine::ReparsePoint> point = machine::ParseReparsePoint(*data);
+    if (!point.ok()) return Prefixed(Here().ToString(), point.status());
+    at_.link = *std::move(point);
+    return absl::OkStatus();
+  }
+
+  // Goes to a root directory; to nothing when it is not there.
+  absl::Status EnterRoot(const std::string& root) {
+    at_ = ResolvedPath();
+    absl::StatusOr<std::unique_ptr<machine::File>> file = os_.OpenRoot(root);
+    if (IsAbsent(file.status())) return absl::OkStatus();
+    if (!file.ok()) return Prefixed(root, file.status());
+    at_.root = root;
+    return Hold(*std::move(file));
+  }
+
+  // Goes to the root of the path's drive, with the path before what is pending.
+  absl::Status EnterDrive(const WindowsPath& path) {
+    drive_ = path.drive();
+    names_.clear();
+    Prepend(path.components());
+    return EnterRoot(absl::StrCat(absl::string_view(&drive_, 1), ":\\"));
+  }
+
+  absl::Status CountStep(const WindowsPath& where) {
+    if (absl::Status status = context_.Check(); !status.ok()) return status;
+    if (++*steps_ <= options_.max_steps) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        absl::StrCat(where.ToString(), ": there are too many links on the way"));
+  }
+
+  // Whether a link or mount point here is bound to the roots: not the administrator's own.
+  bool Confines(const WindowsPath& where) const {
+    return roots_ != nullptr && IsBelow(*roots_, where);
+  }
+
+  // Goes where the link that was reached last leads.
+  absl::Status FollowHere() {
+    const machine::ReparsePoint link = *at_.link;
+    const WindowsPath here = Here();
+    if (absl::Status status = CountStep(here); !status.ok()) return status;
+    return link.volume.has_value() ? EnterMount(*link.volume, here) : FollowLink(link, here);
+  }
+
+  absl::Status EnterMount(const VolumeId& volume, const WindowsPath& here) {
+    if (Confines(here)) {
+      for (const WindowsPath& root : roots_->roots()) {
+        if (HoldingVolume(root) != volume) continue;
+        return absl::PermissionDeniedError(absl::StrCat("the mount point ", here.ToString(),
+                                                        " leads to the volume of ", root.ToString(),
+                                                        ", outside ", RootsText(*roots_)));
+      }
+    }
+    entered_by_link_ = false;
+    return EnterRoot(volume.ToString());
+  }
+
+  absl::Status FollowLink(const machine::ReparsePoint& link, const WindowsPath& here) {
+    entered_by_link_ = true;
+    const bool confined = Confines(here);
+    const auto leads_out = [&] {
+      return absl::PermissionDeniedError(absl::StrCat("the link ", here.ToString(), " leads to ",
+                                                      link.target, ", outside ",
+                                                      RootsText(*roots_)));
+    };
+    // A server's path, and not one of the device or volume forms that begin alike.
+    if (absl::StartsWith(link.target, "\\\\") && !absl::StartsWith(link.target, "\\\\?\\")) {
+      if (confined && !pending_.empty()) return leads_out();
+      at_ = ResolvedPath();
+      at_.on_server =
+          absl::StrCat(link.target, pending_.empty() ? "" : "\\", absl::StrJoin(pending_, "\\"));
+      pending_.clear();
+      return absl::OkStatus();
+    }
+    const absl::StatusOr<WindowsPath> target = TargetOf(link, here);
+    if (!target.ok()) {
+      if (confined) return leads_out();
+      return absl::FailedPreconditionError(absl::StrCat("the link ", here.ToString(), " leads to ",
+                                                        link.target, ", which is no plain path"));
+    }
+    if (confined && !roots_->Contains(*target)) return leads_out();
+    if (roots_ != nullptr && !confined) return FollowAbove(*target);
+    from_link_ += static_cast<int>(target->components().size());
+    return EnterDrive(*target);
+  }
+
+  // The drive path to which a link leads.
+  static absl::StatusOr<WindowsPath> TargetOf(const machine::ReparsePoint& link,
+                                              const WindowsPath& here) {
+    if (!link.is_relative) return WindowsPath::Parse("link target", link.target);
+    WindowsPath path = here.Parent();
+    const bool from_root = absl::StartsWith(link.target, "\\");
+    while (from_root && !path.components().empty()) path = path.Parent();
+    for (const absl::string_view part : absl::StrSplit(link.target, '\\', absl::SkipEmpty())) {
+      if (part == "..") {
+        path = path.Parent();
+      } else if (part != ".") {
+        // Checked as a whole: a component may be anything.
+        absl::StatusOr<WindowsPath> child =
+            WindowsPath::Parse("link target", absl::StrCat(path.ToString(), "\\", part));
+        if (!child.ok()) return child;
+        path = *std::move(child);
+      }
+    }
+    return path;
+  }
+
+  // Goes where an administrator's link leads, still under the name of the link.
+  absl::Status FollowAbove(const WindowsPath& target) {
+    ResolveOptions options = options_;
+    options.follow_last = true;
+    options.access = pending_.empty() ? options_.access : machine::Access::kRead;
+    absl::StatusOr<ResolvedPath> walked =
+        Walker(os_, context_, nullptr, options, steps_).Run(target);
+    if (!walked.ok()) return walked.status();
+    at_ = *std::move(walked);
+    from_link_ += static_cast<int>(at_.missing.size());
+    if (!at_.on_server.empty() && !pending_.empty()) {
+      absl::StrAppend(&at_.on_server, "\\", absl::StrJoin(pending_, "\\"));
+      pending_.clear();
+    }
+    Prepend(at_.missing);
+    return absl::OkStatus();
+  }
+
+  // The volume in whose tree a path's last entry lies; nothing when the path leads nowhere.
+  std::optional<VolumeId> HoldingVolume(const WindowsPath& path) {
+    int steps = 0;
+    const absl::StatusOr<ResolvedPath> walked =
+        Walker(os_, context_, nullptr, {.follow_last = true}, &steps).Run(path);
+    if (!walked.ok() || walked->held.empty()) return std::nullopt;
+    const absl::StatusOr<VolumeId> volume = VolumeOf(os_, *walked);
+    if (!volume.ok()) return std::nullopt;
+    return *volume;
+  }
+
+  machine::Os& os_;
+  const CallContext& context_;
+  const PathRoots* const roots_;
+  const ResolveOptions options_;
+  int* const steps_;
+  ResolvedPath at_;
+  char drive_ = 0;
+  // The way so far, as the caller would name it.
+  std::vector<std::string> names_;
+  std::deque<std::string> pending_;
+  // How many of the pending components come from a link's target.
+  int from_link_ = 0;
+  // Whether the tree was entered by a link rather than a mount point or the caller's drive.
+  bool entered_by_link_ = false;
+};
+
+}  // namespace
+
+std::string ResolvedPath::Path() const { return absl::StrCat(root, absl::StrJoin(names, "\\")); }
+
+absl::StatusOr<ResolvedPath> ResolvePath(machine::Os& os, const CallContext& context,
+                                         const ConfinedPath& path, const ResolveOptions& options) {
+  if (absl::Status status = context.Check(); !status.ok()) return status;
+  if (path.roots != nullptr) {
+    if (absl::Status status = path.roots->Check("path", path.path); !status.ok()) return status;
+  }
+  int steps = 0;
+  return Walker(os, context, path.roots.get(), options, &steps).Run(path.path);
+}
+
+absl::StatusOr<VolumeId> VolumeOf(machine::Os& os, const ResolvedPath& walked) {
+  if (walked.root.size() != 3) return VolumeId::Parse(walked.root);
+  const absl::StatusOr<std::string> name = os.GetVolumeOfDrive(walked.root[0]);
+  if (!name.ok()) return Prefixed(walked.root, name.status());
+  return VolumeId::Parse(*name);
+}
+
+bool IsBelow(const PathRoots& roots, const WindowsPath& path) {
+  return !path.components().empty() && roots.Contains(path.Parent());
+}
+
+absl::Status MissingError(const WindowsPath& path) {
+  return absl::NotFoundError(
+      absl::StrCat("cannot find '", path.ToString(), "' because it does not exist"));
+}
+
+}  // namespace csi_proxy::host

@@ -1,0 +1,82 @@
+// The machine and its services: the service control manager and the firmware, no WMI.
+#include "absl/strings/str_cat.h"
+#include "server/base/win32_error.h"
+#include "server/host/parts.h"
+#include "server/machine/smbios.h"
+
+namespace csi_proxy::host {
+namespace {
+
+class WindowsSystem final : public SystemHost {
+ public:
+  explicit WindowsSystem(const Parts& parts) : os_(*parts.os) {}
+
+  absl::StatusOr<std::string> GetBiosSerialNumber(const CallContext& context) override {
+    if (absl::Status status = context.Check(); !status.ok()) return status;
+    const absl::StatusOr<machine::Bytes> table = os_.GetSmbiosTable();
+    if (!table.ok()) return Prefixed("reading the SMBIOS table", table.status());
+    return machine::ParseSystemSerialNumber(*table);
+  }
+
+  absl::StatusOr<ServiceInfo> GetService(const CallContext& context,
+                                         const std::string& name) override {
+    if (absl::Status status = context.Check(); !status.ok()) return status;
+    absl::StatusOr<ServiceInfo> service = os_.GetService(name);
+    if (!service.ok()) return About(name, "asking for", service.status());
+    return service;
+  }
+
+  absl::StatusOr<std::vector<std::string>> ListActiveDependents(const CallContext& context,
+                                                                const std::string& name) override {
+    if (absl::Status status = context.Check(); !status.ok()) return status;
+    absl::StatusOr<std::vector<std::string>> names = os_.ListActiveDependents(name);
+    if (!names.ok()) {
+      return About(name, "listing what depends on", names.status());
+    }
+    return names;
+  }
+
+  absl::Status RequestStart(const CallContext& context, const std::string& name) override {
+    if (absl::Status status = context.Check(); !status.ok()) return status;
+    return About(name, "starting", os_.StartService(name));
+  }
+
+  absl::Status RequestStop(const CallContext& context, const std::string& name) override {
+    if (absl::Status status = context.Check(); !status.ok()) return status;
+    const absl::Status stopped = About(name, "stopping", os_.StopService(name));
+    if (HasWin32Code(stopped, win32_error::kServiceNotActive)) return absl::OkStatus();
+    if (HasWin32Code(stopped, win32_error::kDependentServicesRunning)) {
+      const absl::StatusOr<std::vector<std::string>> dependents = os_.ListActiveDependents(name);
+      if (!dependents.ok() || dependents->empty()) return stopped;
+      return absl::FailedPreconditionError(
+          absl::StrCat(dependents->front(), " is running and depends on ", name));
+    }
+    if (!HasWin32Code(stopped, win32_error::kServiceCannotAcceptControl)) return stopped;
+    // So Windows answers for a service that is about to stop, too.
+    const absl::StatusOr<ServiceInfo> service = os_.GetService(name);
+    if (service.ok() && (service->state == ServiceState::kStopPending ||
+                         service->state == ServiceState::kStopped)) {
+      return absl::OkStatus();
+    }
+    return absl::FailedPreconditionError(stopped.message());
+  }
+
+ private:
+  static absl::Status About(const std::string& name, absl::string_view what,
+                            const absl::Status& status) {
+    if (HasWin32Code(status, win32_error::kServiceDoesNotExist)) {
+      return absl::NotFoundError(absl::StrCat("there is no service ", name));
+    }
+    return Prefixed(absl::StrCat(what, " service ", name), status);
+  }
+
+  machine::Os& os_;
+};
+
+}  // namespace
+
+std::unique_ptr<SystemHost> NewSystemHost(const Parts& parts) {
+  return std::make_unique<WindowsSystem>(parts);
+}
+
+}  // namespace csi_proxy::host

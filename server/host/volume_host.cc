@@ -1,0 +1,298 @@
+// Volumes: found and asked through Win32, formatted and resized through WMI, mounted by the volume
+// mount point calls on directories that ResolvePath() holds.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/win32_error.h"
+#include "server/host/devices.h"
+#include "server/host/parts.h"
+#include "server/host/resolve_path.h"
+#include "server/machine/cim/errors.h"
+
+namespace csi_proxy::host {
+namespace {
+
+using cim::Namespace;
+using cim::Value;
+
+constexpr int kMaxClimbingSteps = 256;
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+// The copy of the GPT at the end of a disk: 32 sectors of table, one of header, of at most 4 KiB
+// each
+// (learn.microsoft.com/windows-hardware/manufacture/desktop/configure-uefigpt-based-hard-drive-partitions).
+constexpr uint64_t kGptCopy = 33 * 4096;
+
+absl::Status NoVolume(const VolumeId& volume) {
+  return absl::NotFoundError(absl::StrCat("there is no volume ", volume.ToString()));
+}
+
+// The error of a question to a volume; a volume that is not there is named so.
+absl::Status About(const VolumeId& volume, absl::string_view what, const absl::Status& status) {
+  if (IsNotThere(status)) return NoVolume(volume);
+  return Prefixed(absl::StrCat(what, " volume ", volume.ToString()), status);
+}
+
+class WindowsVolume final : public VolumeHost {
+ public:
+  explicit WindowsVolume(const Parts& parts) : wmi_(*parts.wmi), os_(*parts.os) {}
+
+  absl::StatusOr<std::vector<VolumeId>> ListVolumes(const CallContext& context,
+                                                    uint32_t disk_number,
+                                                    uint32_t partition_number) override {
+    if (absl::Status status = CheckDisk(os_, disk_number); !status.ok()) return status;
+    const absl::StatusOr<std::vector<std::string>> names = os_.ListVolumes();
+    if (!names.ok()) return Prefixed("listing volumes", names.status());
+    std::vector<std::pair<uint64_t, VolumeId>> found;
+    for (const std::string& name : *names) {
+      if (absl::Status status = context.Check(); !status.ok()) return status;
+      // A volume that is going, or that lies on no disk (a CD), is not one of this disk's.
+      const absl::StatusOr<std::vector<machine::DiskExtent>> extents = GetVolumeExtents(os_, name);
+      if (!extents.ok() || extents->front().disk_number != disk_number) continue;
+      absl::StatusOr<VolumeId> id = VolumeId::Parse(name);
+      if (!id.ok()) return id.status();
+      if (partition_number != 0) {
+        const absl::StatusOr<uint32_t> number = GetPartitionNumber(os_, name);
+        if (!number.ok() || *number != partition_number) continue;
+      }
+      found.emplace_back(extents->front().offset, *std::move(id));
+    }
+    std::sort(found.begin(), found.end());
+    std::vector<VolumeId> volumes;
+    for (auto& [offset, id] : found) volumes.push_back(std::move(id));
+    if (!volumes.empty() || partition_number == 0) return volumes;
+    // No volume yet, or no such partition?
+    const auto partitions =
+        wmi_.Query(context, Namespace::kStorage,
+                   cim::Query("MSFT_Partition")
+                       .Where("DiskNumber", Value::Uint32(disk_number))
+                       .Where("PartitionNumber", Value::Uint32(partition_number)));
+    if (!partitions.ok()) {
+      return Prefixed(absl::StrCat("listing partitions of disk ", disk_number),
+                      partitions.status());
+    }
+    if (!partitions->empty()) return volumes;
+    return absl::NotFoundError(
+        absl::StrCat("disk ", disk_number, " has no partition ", partition_number));
+  }
+
+  absl::StatusOr<std::string> GetFileSystem(const CallContext& context,
+                                            const VolumeId& volume) override {
+    if (absl::Status status = context.Check(); !status.ok()) return status;
+    absl::StatusOr<std::string> name = os_.GetFileSystem(volume.ToString());
+    if (HasWin32Code(name.status(), win32_error::kUnrecognizedVolume)) return std::string();
+    if (!name.ok()) return About(volume, "reading", name.status());
+    // Windows calls a volume whose content it does not know RAW.
+    if (*name == "RAW") return std::string();
+    return name;
+  }
+
+  absl::Status Format(const CallContext& context, const VolumeId& volume,
+                      const FormatOptions& options) override {
+    const std::string operation = absl::StrCat("formatting volume ", volume.ToString());
+    const auto volumes =
+        wmi_.Query(context, Namespace::kStorage,
+                   cim::Query("MSFT_Volume").Where("UniqueId", Value::String(volume.ToString())));
+    if (!volumes.ok()) return Prefixed(operation, volumes.status());
+    if (volumes->empty()) return NoVolume(volume);
+    cim::Arguments arguments = {{"FileSystem", Value::String(options.file_system)},
+                                {"FileSystemLabel", Value::String("")},
+                                {"Full", Value::Boolean(!options.quick)},
+                                {"Force", Value::Boolean(true)}};
+    if (options.allocation_unit_bytes != 0) {
+      arguments["AllocationUnitSize"] = Value::Uint32(options.allocation_unit_bytes);
+    }
+    const auto result =
+        wmi_.Invoke(context, Namespace::kStorage, volumes->front().path(), "Format", arguments);
+    if (!result.ok()) return Prefixed(operation, result.status());
+    return cim::StorageStatus(operation, *result);
+  }
+
+  absl::StatusOr<uint64_t> GetSize(const CallContext& context, const VolumeId& volume) override {
+    const absl::StatusOr<machine::DiskExtent> extent = ExtentOf(context, volume);
+    if (!extent.ok()) return extent.status();
+    return extent->length;
+  }
+
+  // Not MSFT_Partition.GetSupportedSize: it measures how far the volume could shrink as well, for
+  // which it needs the service that optimises drives. Where that is disabled, or busy, it fails
+  // (kubernetes-sigs/aws-ebs-csi-driver issue 2877). How far a volume can grow the partitions say.
+  absl::StatusOr<SupportedSize> GetSupportedSize(const CallContext& context,
+                                                 const VolumeId& volume) override {
+    const absl::StatusOr<machine::DiskExtent> extent = ExtentOf(context, volume);
+    if (!extent.ok()) return extent.status();
+    const absl::StatusOr<uint64_t> disk_bytes = GetDiskLength(os_, extent->disk_number);
+    if (!disk_bytes.ok()) return disk_bytes.status();
+    const auto partitions = Partitions(context, *extent);
+    if (!partitions.ok()) return partitions.status();
+    uint64_t end = *disk_bytes > kGptCopy ? *disk_bytes - kGptCopy : 0;
+    for (const cim::Object& partition : *partitions) {
+      const auto offset = partition.GetUint64("Offset");
+      if (!offset.ok()) return offset.status();
+      if (*offset > extent->offset) end = std::min(end, *offset);
+    }
+    // Less than 1 MiB Windows does not add.
+    const uint64_t room = end > extent->offset ? (end - extent->offset) / kMiB * kMiB : 0;
+    return SupportedSize{extent->length, std::max(room, extent->length)};
+  }
+
+  absl::Status Resize(const CallContext& context, const VolumeId& volume,
+                      uint64_t size_bytes) override {
+    const std::string operation = absl::StrCat("resizing volume ", volume.ToString());
+    const absl::StatusOr<machine::DiskExtent> extent = ExtentOf(context, volume);
+    if (!extent.ok()) return extent.status();
+    const auto partitions = Partitions(context, *extent);
+    if (!partitions.ok()) return partitions.status();
+    for (const cim::Object& partition : *partitions) {
+      const auto offset = partition.GetUint64("Offset");
+      if (!offset.ok()) return offset.status();
+      if (*offset != extent->offset) continue;
+      const auto result = wmi_.Invoke(context, Namespace::kStorage, partition.path(), "Resize",
+                                      {{"Size", Value::Uint64(size_bytes)}});
+      if (!result.ok()) return Prefixed(operation, result.status());
+      return cim::StorageStatus(operation, *result);
+    }
+    return absl::InternalError(absl::StrCat(operation, ": WMI knows no partition at its place"));
+  }
+
+  absl::StatusOr<VolumeStats> GetStats(const CallContext& context,
+                                       const VolumeId& volume) override {
+    if (absl::Status status = context.Check(); !status.ok()) return status;
+    const absl::StatusOr<machine::VolumeSpace> space = os_.GetSpace(volume.ToString());
+    if (HasWin32Code(space.status(), win32_error::kUnrecognizedVolume)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("volume ", volume.ToString(), " has no file system"));
+    }
+    if (!space.ok()) return About(volume, "measuring", space.status());
+    if (space->free_bytes > space->total_bytes) {
+      return absl::InternalError(absl::StrCat("volume ", volume.ToString(), " has ",
+                                              space->free_bytes, " bytes free of ",
+                                              space->total_bytes, ", which cannot be"));
+    }
+    return VolumeStats{space->total_bytes, space->total_bytes - space->free_bytes};
+  }
+
+  absl::StatusOr<uint32_t> GetDiskNumber(const CallContext& context,
+                                         const VolumeId& volume) override {
+    if (absl::Status status = context.Check(); !status.ok()) return status;
+    const auto extents = GetVolumeExtents(os_, volume.ToString());
+    if (!extents.ok()) return About(volume, "locating", extents.status());
+    return extents->front().disk_number;
+  }
+
+  absl::Status Mount(const CallContext& context, const VolumeId& volume,
+                     const ConfinedPath& target) override {
+    const std::string path = target.path.ToString();
+    const absl::StatusOr<std::string> file_system = GetFileSystem(context, volume);
+    if (!file_system.ok()) return file_system.status();
+    if (file_system->empty()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("volume ", volume.ToString(), " has no file system"));
+    }
+    const absl::StatusOr<ResolvedPath> walked = ResolvePath(os_, context, target);
+    if (!walked.ok()) return walked.status();
+    if (!walked->found()) return MissingError(target.path);
+    if (walked->link.has_value() && walked->link->volume == volume) return absl::OkStatus();
+    if (walked->link.has_value() && walked->link->volume.has_value()) {
+      return absl::AlreadyExistsError(absl::StrCat("another volume is mounted at ", path, ": ",
+                                                   walked->link->volume->ToString()));
+    }
+    if (!walked->is_directory()) {
+      return absl::FailedPreconditionError(absl::StrCat(path, " is no directory"));
+    }
+    const absl::StatusOr<std::vector<std::string>> names = walked->at().List();
+    if (!names.ok()) return Prefixed(path, names.status());
+    if (walked->is_root() || !names->empty()) {
+      return absl::FailedPreconditionError(absl::StrCat(path, " is not empty"));
+    }
+    const absl::StatusOr<VolumeId> holder = VolumeOf(os_, *walked);
+    if (!holder.ok()) return holder.status();
+    if (*holder == volume) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("volume ", volume.ToString(), " holds ", path, " itself"));
+    }
+    return Prefixed(absl::StrCat("mounting volume ", volume.ToString(), " at ", path),
+                    os_.SetMountPoint(walked->Path(), volume.ToString()));
+  }
+
+  absl::Status Unmount(const CallContext& context, const VolumeId& volume,
+                       const ConfinedPath& target) override {
+    const std::string path = target.path.ToString();
+    const absl::StatusOr<ResolvedPath> walked = ResolvePath(os_, context, target);
+    if (!walked.ok()) return walked.status();
+    if (!walked->found()) return MissingError(target.path);
+    if (!walked->link.has_value() || !walked->link->volume.has_value()) {
+      return absl::NotFoundError(absl::StrCat("no volume is mounted at ", path));
+    }
+    if (walked->link->volume != volume) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("volume ", walked->link->volume->ToString(), " is mounted at ", path));
+    }
+    return Prefixed(absl::StrCat("unmounting volume ", volume.ToString(), " from ", path),
+                    os_.DeleteMountPoint(walked->Path()));
+  }
+
+  absl::StatusOr<VolumeId> GetVolumeAtMountPoint(const CallContext& context,
+                                                 const ConfinedPath& path) override {
+    const absl::StatusOr<ResolvedPath> walked =
+        ResolvePath(os_, context, path, {.follow_last = true});
+    if (!walked.ok()) return walked.status();
+    if (!walked->found()) return MissingError(path.path);
+    if (walked->link.has_value() && walked->link->volume.has_value()) return *walked->link->volume;
+    if (walked->is_root()) return VolumeOf(os_, *walked);
+    return absl::NotFoundError(absl::StrCat("no volume is mounted at ", path.path.ToString()));
+  }
+
+  absl::StatusOr<VolumeId> GetVolumeHolding(const CallContext& context,
+                                            const ConfinedPath& path) override {
+    const absl::StatusOr<ResolvedPath> walked =
+        ResolvePath(os_, context, path, {.follow_last = true, .max_steps = kMaxClimbingSteps});
+    if (!walked.ok()) return walked.status();
+    if (!walked->on_server.empty()) {
+      return absl::NotFoundError(
+          absl::StrCat(path.path.ToString(), " leads to a server, where no volume of the node is"));
+    }
+    if (!walked->found()) return MissingError(path.path);
+    if (walked->link.has_value() && walked->link->volume.has_value()) return *walked->link->volume;
+    return VolumeOf(os_, *walked);
+  }
+
+  absl::Status Flush(const CallContext& context, const VolumeId& volume) override {
+    if (absl::Status status = context.Check(); !status.ok()) return status;
+    const absl::Status flushed = os_.Flush(volume.ToString());
+    return flushed.ok() ? flushed : About(volume, "flushing", flushed);
+  }
+
+ private:
+  // The one place where a volume of a basic disk lies.
+  absl::StatusOr<machine::DiskExtent> ExtentOf(const CallContext& context, const VolumeId& volume) {
+    if (absl::Status status = context.Check(); !status.ok()) return status;
+    const auto extents = GetVolumeExtents(os_, volume.ToString());
+    if (!extents.ok()) return About(volume, "locating", extents.status());
+    if (extents->size() == 1) return extents->front();
+    return absl::FailedPreconditionError(absl::StrCat(
+        "volume ", volume.ToString(), " spans several disks or partitions of a dynamic disk"));
+  }
+
+  absl::StatusOr<std::vector<cim::Object>> Partitions(const CallContext& context,
+                                                      const machine::DiskExtent& extent) {
+    auto partitions = wmi_.Query(
+        context, Namespace::kStorage,
+        cim::Query("MSFT_Partition").Where("DiskNumber", Value::Uint32(extent.disk_number)));
+    if (partitions.ok()) return partitions;
+    return Prefixed(absl::StrCat("listing partitions of disk ", extent.disk_number),
+                    partitions.status());
+  }
+
+  cim::Session& wmi_;
+  machine::Os& os_;
+};
+
+}  // namespace
+
+std::unique_ptr<VolumeHost> NewVolumeHost(const Parts& parts) {
+  return std::make_unique<WindowsVolume>(parts);
+}
+
+}  // namespace csi_proxy::host

@@ -1,0 +1,67 @@
+// What WMI's errors mean. Two channels are kept apart: the HRESULT of a call that did not run, and
+// the ReturnValue of a method that ran and refused.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "server/machine/cim/session.h"
+
+namespace csi_proxy::cim {
+
+// HRESULTs the product decides by
+// (learn.microsoft.com/windows/win32/wmisdk/wmi-error-constants).
+namespace hresult {
+inline constexpr uint32_t kFailed = 0x80041001;
+inline constexpr uint32_t kNotFound = 0x80041002;
+inline constexpr uint32_t kAccessDenied = 0x80041003;
+inline constexpr uint32_t kProviderFailure = 0x80041004;
+inline constexpr uint32_t kTypeMismatch = 0x80041005;
+inline constexpr uint32_t kInvalidParameter = 0x80041008;
+inline constexpr uint32_t kInvalidNamespace = 0x8004100E;
+inline constexpr uint32_t kInvalidClass = 0x80041010;
+inline constexpr uint32_t kProviderLoadFailure = 0x80041013;
+inline constexpr uint32_t kInvalidQuery = 0x80041017;
+inline constexpr uint32_t kInvalidMethod = 0x8004102E;
+inline constexpr uint32_t kInvalidMethodParameters = 0x8004102F;
+inline constexpr uint32_t kShuttingDown = 0x80041033;
+inline constexpr uint32_t kInvalidObjectPath = 0x8004103A;
+inline constexpr uint32_t kTimedOut = 0x80041069;
+inline constexpr uint32_t kTransportFailure = 0x80041015;
+inline constexpr uint32_t kRpcServerUnavailable = 0x800706BA;
+inline constexpr uint32_t kRpcCallFailed = 0x800706BE;
+inline constexpr uint32_t kRpcCallFailedDne = 0x800706BF;
+inline constexpr uint32_t kRpcDisconnected = 0x80010108;
+inline constexpr uint32_t kCallRejected = 0x80010001;
+}  // namespace hresult
+
+// The status of a failed call: `what: WBEM_E_ACCESS_DENIED (0x80041003): detail`; `detail`, what
+// WMI says beyond the number, may be empty. An HRESULT that wraps a Win32 code (0x8007....) gets
+// that code's status. HresultOf() reads the number again.
+absl::Status HresultStatus(uint32_t hresult, absl::string_view what, absl::string_view detail = "");
+std::optional<uint32_t> HresultOf(const absl::Status& status);
+
+// Whether the connection is lost, so that the same call may succeed on a new one: WMI restarted.
+bool IsConnectionLost(const absl::Status& status);
+
+// What a ReturnValue of a class in the Storage namespace means (`operation` is a verb phrase): OK
+// for 0; `operation: Not enough free capacity (40000): what ExtendedStatus says`. Source:
+// learn.microsoft.com/windows-hardware/drivers/storage/storage-management-api-common-return-codes
+// and each method's page.
+absl::Status StorageStatus(absl::string_view operation, const MethodResult& result);
+
+// The same for a class whose codes are not documented (SMB, iSCSI): a value that is a Win32 code or
+// an HRESULT is taken for one.
+absl::Status OpaqueStatus(absl::string_view operation, const MethodResult& result);
+
+// Return values the product decides by.
+inline constexpr uint32_t kJobStarted = 4096;
+inline constexpr uint32_t kSizeNotSupported = 4097;
+inline constexpr uint32_t kNoCapacity = 40000;
+inline constexpr uint32_t kCacheOutOfDate = 40003;
+inline constexpr uint32_t kAlreadyInitialized = 41001;
+inline constexpr uint32_t kAccessPathInUse = 42002;
+
+}  // namespace csi_proxy::cim

@@ -1,0 +1,89 @@
+// The one door to WMI: queries, instances, associations and methods of the local machine.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "csi_proxy/call_context.h"
+#include "server/machine/cim/query.h"
+#include "server/machine/cim/value.h"
+
+namespace csi_proxy::cim {
+
+enum class Namespace { kCimV2, kSmb, kStorage };
+
+// `ROOT\CIMV2`, `ROOT\Microsoft\Windows\SMB`, `ROOT\Microsoft\Windows\Storage`.
+absl::string_view NamespaceName(Namespace space);
+
+// A method's answer: its ReturnValue and its out parameters. That it ran does not mean that it did
+// what it was to do: what ReturnValue means is the class's own business (see errors.h).
+struct MethodResult {
+  uint32_t return_value = 0;
+  Object out;
+};
+
+// In parameters. A parameter that is left out stays at its default.
+using Arguments = Properties;
+
+// Thread-safe. Every call is a round trip to WMI, ends at the context's deadline or soon after it
+// is cancelled (DEADLINE_EXCEEDED, CANCELLED; WMI may go on with what it was asked), and fails with
+// a status made by HresultStatus(), or INVALID_ARGUMENT for text that WMI cannot take: with a NUL,
+// not UTF-8, or too long. After a restart of WMI the next call connects anew.
+class Session {
+ public:
+  virtual ~Session() = default;
+
+  // The instances a query selects, in WMI's order. Each has a path.
+  absl::StatusOr<std::vector<Object>> Query(const CallContext& context, Namespace space,
+                                            const cim::Query& query) {
+    return DoQuery(Counted(context), space, query.ToWql());
+  }
+
+  // The instance at a path. NOT_FOUND.
+  absl::StatusOr<Object> Get(const CallContext& context, Namespace space, const std::string& path) {
+    return DoGet(Counted(context), space, path);
+  }
+
+  // The instances associated with the one at `path`.
+  absl::StatusOr<std::vector<Object>> Associators(const CallContext& context, Namespace space,
+                                                  const std::string& path,
+                                                  const Association& association) {
+    return DoQuery(Counted(context), space, association.ToWql(path));
+  }
+
+  // Calls a method of the instance at `path`, or a static one of the class of that name.
+  // `arguments` hold no secret in any error. OK whatever ReturnValue is.
+  absl::StatusOr<MethodResult> Invoke(const CallContext& context, Namespace space,
+                                      const std::string& path, const std::string& method,
+                                      const Arguments& arguments = {}) {
+    return DoInvoke(Counted(context), space, path, method, arguments);
+  }
+
+  // How many of the above there were.
+  int64_t round_trips() const { return round_trips_.load(std::memory_order_relaxed); }
+
+ protected:
+  virtual absl::StatusOr<std::vector<Object>> DoQuery(const CallContext& context, Namespace space,
+                                                      const std::string& wql) = 0;
+  virtual absl::StatusOr<Object> DoGet(const CallContext& context, Namespace space,
+                                       const std::string& path) = 0;
+  virtual absl::StatusOr<MethodResult> DoInvoke(const CallContext& context, Namespace space,
+                                                const std::string& path, const std::string& method,
+                                                const Arguments& arguments) = 0;
+
+ private:
+  const CallContext& Counted(const CallContext& context) {
+    round_trips_.fetch_add(1, std::memory_order_relaxed);
+    return context;
+  }
+
+  std::atomic<int64_t> round_trips_ = 0;
+};
+
+}  // namespace csi_proxy::cim

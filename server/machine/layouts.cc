@@ -1,0 +1,156 @@
+#include "server/machine/layouts.h"
+
+#include <algorithm>
+#include <span>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "server/machine/little_endian.h"
+
+namespace csi_proxy::machine {
+namespace {
+
+constexpr uint64_t kAttributeOffline = 1;
+constexpr uint64_t kAttributeReadOnly = 2;
+
+// What precedes the bytes of a STORAGE_IDENTIFIER.
+constexpr size_t kIdentifierHeader = 16;
+
+enum CodeSet : uint32_t { kBinary = 1, kAscii = 2 };
+constexpr uint32_t kAssociatedWithDevice = 0;
+
+absl::Status Malformed(absl::string_view layout, absl::string_view how) {
+  return absl::InternalError(absl::StrCat("malformed ", layout, ": ", how));
+}
+
+absl::string_view AsText(std::span<const uint8_t> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+bool IsPrintable(absl::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7F; });
+}
+
+// An identifier as the API shows it; empty when it cannot be shown.
+std::string IdentifierText(uint32_t code_set, std::span<const uint8_t> bytes) {
+  absl::string_view text = AsText(bytes);
+  if (code_set == kAscii) {
+    while (!text.empty() && (text.back() == '\0' || text.back() == ' ')) text.remove_suffix(1);
+    if (IsPrintable(text)) return std::string(text);
+  }
+  const bool known = code_set == kAscii || code_set == kBinary;
+  return known ? absl::BytesToHexString(text) : "";
+}
+
+}  // namespace
+
+Bytes DeviceIdQuery() {
+  Bytes query;
+  AppendLittleEndian<uint32_t>(2, &query);  // PropertyId: StorageDeviceIdProperty
+  AppendLittleEndian<uint32_t>(0, &query);  // QueryType: PropertyStandardQuery
+  AppendLittleEndian<uint32_t>(0, &query);  // AdditionalParameters and padding
+  return query;
+}
+
+absl::StatusOr<std::string> ParsePage83(const Bytes& descriptor) {
+  constexpr absl::string_view kLayout = "STORAGE_DEVICE_ID_DESCRIPTOR";
+  LittleEndianReader header(descriptor);
+  header.Read<uint32_t>();  // Version
+  header.Read<uint32_t>();  // Size: what has come is the bound, whatever it claims to be
+  const uint32_t count = header.Read<uint32_t>();
+  if (!header.ok()) return Malformed(kLayout, "its header is cut short");
+
+  std::span<const uint8_t> rest = header.rest();
+  for (uint32_t i = 0; i < count; ++i) {
+    LittleEndianReader reader(rest);
+    const auto code_set = reader.Read<uint32_t>();
+    reader.Read<uint32_t>();  // Type
+    const auto size = reader.Read<uint16_t>();
+    const auto next_offset = reader.Read<uint16_t>();
+    const auto association = reader.Read<uint32_t>();
+    const auto identifier = reader.Take(size);
+    if (!reader.ok()) return Malformed(kLayout, "an identifier runs past the end");
+    if (association == kAssociatedWithDevice) {
+      std::string text = IdentifierText(code_set, identifier);
+      if (!text.empty()) return text;
+    }
+    if (i + 1 == count || next_offset == 0) break;
+    // From the start of this identifier to the next one's: learn.microsoft.com/openspecs/
+    // windows_protocols/ms-csvp/7a3e576f-3f0a-4a6f-8f7c-d0956ce778ba.
+    if (next_offset < kIdentifierHeader + size) {
+      return Malformed(kLayout, "an identifier overlaps the next one");
+    }
+    if (next_offset > rest.size()) return Malformed(kLayout, "NextOffset lies past the end");
+    rest = rest.subspan(next_offset);
+  }
+  return "";
+}
+
+absl::StatusOr<DeviceNumber> ParseDeviceNumber(const Bytes& answer) {
+  LittleEndianReader reader(answer);
+  DeviceNumber number;
+  number.device_type = reader.Read<uint32_t>();
+  number.device_number = reader.Read<uint32_t>();
+  number.partition_number = reader.Read<uint32_t>();
+  if (!reader.ok()) return Malformed("STORAGE_DEVICE_NUMBER", "it is cut short");
+  return number;
+}
+
+absl::StatusOr<uint64_t> ParseLength(const Bytes& answer) {
+  constexpr absl::string_view kLayout = "GET_LENGTH_INFORMATION";
+  LittleEndianReader reader(answer);
+  const auto length = reader.Read<uint64_t>();
+  if (!reader.ok()) return Malformed(kLayout, "it is cut short");
+  if (length > INT64_MAX) return Malformed(kLayout, "the length is negative");
+  return length;
+}
+
+absl::StatusOr<DiskAttributes> ParseDiskAttributes(const Bytes& answer) {
+  LittleEndianReader reader(answer);
+  reader.Read<uint32_t>();  // Version
+  reader.Read<uint32_t>();  // Reserved1
+  const auto attributes = reader.Read<uint64_t>();
+  if (!reader.ok()) return Malformed("GET_DISK_ATTRIBUTES", "it is cut short");
+  return DiskAttributes{.is_offline = (attributes & kAttributeOffline) != 0,
+                        .is_read_only = (attributes & kAttributeReadOnly) != 0};
+}
+
+Bytes ClearReadOnlyRequest() {
+  Bytes request;
+  // Version. learn.microsoft.com has it the size of GET_DISK_ATTRIBUTES; winioctl.h, and who uses
+  // it, the size of this structure.
+  AppendLittleEndian<uint32_t>(40, &request);
+  AppendLittleEndian<uint32_t>(1, &request);  // Persist and Reserved1
+  AppendLittleEndian<uint64_t>(0, &request);  // Attributes
+  AppendLittleEndian<uint64_t>(kAttributeReadOnly, &request);
+  request.resize(40);  // Reserved2
+  return request;
+}
+
+absl::StatusOr<std::vector<DiskExtent>> ParseDiskExtents(const Bytes& answer) {
+  constexpr absl::string_view kLayout = "VOLUME_DISK_EXTENTS";
+  LittleEndianReader reader(answer);
+  const auto count = reader.Read<uint32_t>();
+  reader.Read<uint32_t>();  // padding
+  if (!reader.ok()) return Malformed(kLayout, "its header is cut short");
+  if (count == 0) return Malformed(kLayout, "the volume lies on no disk");
+  std::vector<DiskExtent> extents;
+  for (uint32_t i = 0; i < count; ++i) {
+    DiskExtent extent;
+    extent.disk_number = reader.Read<uint32_t>();
+    reader.Read<uint32_t>();  // padding
+    extent.offset = reader.Read<uint64_t>();
+    extent.length = reader.Read<uint64_t>();
+    if (!reader.ok()) {
+      return Malformed(kLayout, absl::StrCat("it holds ", i, " extents instead of ", count));
+    }
+    if (extent.offset > INT64_MAX || extent.length > INT64_MAX) {
+      return Malformed(kLayout, "an offset or a length is negative");
+    }
+    extents.push_back(extent);
+  }
+  return extents;
+}
+
+}  // namespace csi_proxy::machine

@@ -1,0 +1,68 @@
+// The byte layouts in which disks and volumes answer control codes, read without trusting one size
+// or offset in them. Pure functions; the layouts are winioctl.h's and ntddstor.h's
+// (learn.microsoft.com/windows/win32/api/winioctl), little-endian.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/machine/os.h"
+
+namespace csi_proxy::machine {
+
+// Control codes; mingw-w64 lacks those of disk attributes.
+namespace control {
+inline constexpr uint32_t kGetDeviceNumber = 0x2D1080;       // IOCTL_STORAGE_GET_DEVICE_NUMBER
+inline constexpr uint32_t kQueryProperty = 0x2D1400;         // IOCTL_STORAGE_QUERY_PROPERTY
+inline constexpr uint32_t kGetLength = 0x7405C;              // IOCTL_DISK_GET_LENGTH_INFO
+inline constexpr uint32_t kGetDiskAttributes = 0x700F0;      // IOCTL_DISK_GET_DISK_ATTRIBUTES
+inline constexpr uint32_t kSetDiskAttributes = 0x7C0F4;      // IOCTL_DISK_SET_DISK_ATTRIBUTES
+inline constexpr uint32_t kGetVolumeDiskExtents = 0x560000;  // IOCTL_VOLUME_GET_VOLUME_DISK_EXTENTS
+}  // namespace control
+
+// The most a disk may have to say of its ids, and a volume of its extents.
+inline constexpr size_t kMaxDeviceIds = 64 * 1024;
+inline constexpr size_t kMaxExtents = 64 * 1024;
+
+// STORAGE_PROPERTY_QUERY that asks for StorageDeviceIdProperty: SCSI's page 83.
+Bytes DeviceIdQuery();
+
+// STORAGE_DEVICE_ID_DESCRIPTOR: the first identifier that is associated with the device (not with a
+// port or target) and has the code set ASCII (its text, without trailing NULs and spaces) or binary
+// (lower-case hexadecimal, and so has ASCII that is none). One without a byte is passed over. Empty
+// when there is none. INTERNAL when the bytes are no descriptor.
+absl::StatusOr<std::string> ParsePage83(const Bytes& descriptor);
+
+// STORAGE_DEVICE_NUMBER.
+struct DeviceNumber {
+  uint32_t device_type = 0;
+  uint32_t device_number = 0;
+  // 0xFFFFFFFF for a device without partitions.
+  uint32_t partition_number = 0;
+};
+absl::StatusOr<DeviceNumber> ParseDeviceNumber(const Bytes& answer);
+
+// GET_LENGTH_INFORMATION, in bytes. INTERNAL for a negative one.
+absl::StatusOr<uint64_t> ParseLength(const Bytes& answer);
+
+// GET_DISK_ATTRIBUTES.
+struct DiskAttributes {
+  bool is_offline = false;
+  bool is_read_only = false;
+};
+absl::StatusOr<DiskAttributes> ParseDiskAttributes(const Bytes& answer);
+// SET_DISK_ATTRIBUTES that clears the read-only flag for good.
+Bytes ClearReadOnlyRequest();
+
+// VOLUME_DISK_EXTENTS: where a volume lies, in the order of the volume. At least one.
+struct DiskExtent {
+  uint32_t disk_number = 0;
+  // In bytes.
+  uint64_t offset = 0;
+  uint64_t length = 0;
+};
+absl::StatusOr<std::vector<DiskExtent>> ParseDiskExtents(const Bytes& answer);
+
+}  // namespace csi_proxy::machine

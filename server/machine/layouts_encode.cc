@@ -1,0 +1,159 @@
+#include "server/machine/layouts_encode.h"
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "server/machine/little_endian.h"
+
+namespace csi_proxy::machine {
+namespace {
+
+constexpr uint64_t kOffline = 1;
+constexpr uint64_t kReadOnly = 2;
+
+constexpr uint32_t kSetDiskAttributesSize = 40;
+
+uint64_t ToBits(const DiskAttributes& attributes) {
+  return (attributes.is_offline ? kOffline : 0) | (attributes.is_read_only ? kReadOnly : 0);
+}
+
+DiskAttributes FromBits(uint64_t bits) {
+  return {.is_offline = (bits & kOffline) != 0, .is_read_only = (bits & kReadOnly) != 0};
+}
+
+// Overwrites four bytes at `offset`.
+void PutLittleEndian(uint32_t value, size_t offset, Bytes* out) {
+  Bytes number;
+  AppendLittleEndian(value, &number);
+  std::copy(number.begin(), number.end(), out->begin() + static_cast<ptrdiff_t>(offset));
+}
+
+// One SMBIOS structure: header, fields, strings; DSP0134, section 6.1.
+void AppendStructure(uint8_t type, uint16_t handle, const Bytes& fields,
+                     std::initializer_list<absl::string_view> strings, Bytes* out) {
+  out->push_back(type);
+  out->push_back(static_cast<uint8_t>(4 + fields.size()));
+  AppendLittleEndian(handle, out);
+  out->insert(out->end(), fields.begin(), fields.end());
+  for (const absl::string_view text : strings) {
+    out->insert(out->end(), text.begin(), text.end());
+    out->push_back(0);
+  }
+  if (strings.size() == 0) out->push_back(0);
+  out->push_back(0);
+}
+
+}  // namespace
+
+Bytes MakeDeviceIds(const std::vector<DeviceIdentifier>& identifiers) {
+  Bytes descriptor;
+  AppendLittleEndian<uint32_t>(16, &descriptor);  // Version: sizeof, with padding
+  AppendLittleEndian<uint32_t>(0, &descriptor);   // Size: see below
+  AppendLittleEndian(static_cast<uint32_t>(identifiers.size()), &descriptor);
+  for (size_t i = 0; i < identifiers.size(); ++i) {
+    const DeviceIdentifier& id = identifiers[i];
+    const size_t padding = (4 - id.bytes.size() % 4) % 4;
+    const size_t next = i + 1 < identifiers.size() ? 16 + id.bytes.size() + padding : 0;
+    AppendLittleEndian(static_cast<uint32_t>(id.code_set), &descriptor);
+    AppendLittleEndian(static_cast<uint32_t>(id.type), &descriptor);
+    AppendLittleEndian(static_cast<uint16_t>(id.bytes.size()), &descriptor);
+    AppendLittleEndian(static_cast<uint16_t>(next), &descriptor);
+    AppendLittleEndian(static_cast<uint32_t>(id.association), &descriptor);
+    descriptor.insert(descriptor.end(), id.bytes.begin(), id.bytes.end());
+    descriptor.resize(descriptor.size() + padding);
+  }
+  PutLittleEndian(static_cast<uint32_t>(descriptor.size()), 4, &descriptor);
+  return descriptor;
+}
+
+Bytes MakeDeviceNumber(const DeviceNumber& number) {
+  Bytes answer;
+  AppendLittleEndian(number.device_type, &answer);
+  AppendLittleEndian(number.device_number, &answer);
+  AppendLittleEndian(number.partition_number, &answer);
+  return answer;
+}
+
+Bytes MakeLength(uint64_t length) {
+  Bytes answer;
+  AppendLittleEndian(length, &answer);
+  return answer;
+}
+
+Bytes MakeDiskAttributes(const DiskAttributes& attributes) {
+  Bytes answer;
+  AppendLittleEndian<uint32_t>(16, &answer);  // Version: sizeof
+  AppendLittleEndian<uint32_t>(0, &answer);   // Reserved1
+  AppendLittleEndian(ToBits(attributes), &answer);
+  return answer;
+}
+
+Bytes MakeDiskExtents(const std::vector<DiskExtent>& extents) {
+  Bytes answer;
+  AppendLittleEndian(static_cast<uint32_t>(extents.size()), &answer);
+  AppendLittleEndian<uint32_t>(0, &answer);  // padding
+  for (const DiskExtent& extent : extents) {
+    AppendLittleEndian(extent.disk_number, &answer);
+    AppendLittleEndian<uint32_t>(0, &answer);  // padding
+    AppendLittleEndian(extent.offset, &answer);
+    AppendLittleEndian(extent.length, &answer);
+  }
+  return answer;
+}
+
+Bytes MakeSmbiosTable(absl::string_view serial_number) {
+  Bytes table;
+  // Section 7.1: the numbers of vendor and version, the starting segment, the number of the date.
+  Bytes bios = {1, 2, 0x00, 0xE8, 3};
+  bios.resize(0x18 - 4);
+  AppendStructure(0, 0, bios, {"Simulated", "1.0", "01/01/2024"}, &table);
+  // Section 7.2: the numbers of manufacturer, product, version and serial number, the UUID, the
+  // wake-up type, the numbers of SKU and family.
+  Bytes system = {1, 2, 0, 3};
+  system.resize(0x1B - 4);
+  if (serial_number.empty()) {
+    system[3] = 0;
+    AppendStructure(1, 1, system, {"Simulated", "Node"}, &table);
+  } else {
+    AppendStructure(1, 1, system, {"Simulated", "Node", serial_number}, &table);
+  }
+  AppendStructure(127, 2, {}, {}, &table);
+
+  Bytes data = {0, 3, 2, 0};  // calling method, version 3.2, DMI revision
+  AppendLittleEndian(static_cast<uint32_t>(table.size()), &data);
+  data.insert(data.end(), table.begin(), table.end());
+  return data;
+}
+
+absl::StatusOr<PropertyQuery> ParsePropertyQuery(const Bytes& request) {
+  LittleEndianReader reader(request);
+  PropertyQuery query;
+  query.property_id = reader.Read<uint32_t>();
+  query.query_type = reader.Read<uint32_t>();
+  if (!reader.ok()) return absl::InvalidArgumentError("STORAGE_PROPERTY_QUERY is cut short");
+  return query;
+}
+
+absl::StatusOr<DiskAttributesChange> ParseSetDiskAttributes(const Bytes& request) {
+  LittleEndianReader reader(request);
+  const auto version = reader.Read<uint32_t>();
+  const auto persist = reader.Read<uint8_t>();
+  const auto reserved1 = reader.Take(3);
+  const auto attributes = reader.Read<uint64_t>();
+  const auto mask = reader.Read<uint64_t>();
+  const auto reserved2 = reader.Take(16);
+  if (!reader.ok()) return absl::InvalidArgumentError("SET_DISK_ATTRIBUTES is cut short");
+  if (version != kSetDiskAttributesSize) {
+    return absl::InvalidArgumentError("SET_DISK_ATTRIBUTES is of another version");
+  }
+  const auto is_zero = [](uint8_t byte) { return byte == 0; };
+  if (!std::all_of(reserved1.begin(), reserved1.end(), is_zero) ||
+      !std::all_of(reserved2.begin(), reserved2.end(), is_zero) || persist > 1 ||
+      ((attributes | mask) & ~(kOffline | kReadOnly)) != 0) {
+    return absl::InvalidArgumentError("SET_DISK_ATTRIBUTES uses what is reserved");
+  }
+  return DiskAttributesChange{
+      .persist = persist != 0, .attributes = FromBits(attributes), .mask = FromBits(mask)};
+}
+
+}  // namespace csi_proxy::machine

@@ -1,0 +1,66 @@
+// The other side of layouts.h and smbios.h: what disks, volumes and firmware answer, made by those
+// who stand in for them. Doubles and tests alone link this.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/machine/layouts.h"
+#include "server/machine/os.h"
+
+namespace csi_proxy::machine {
+
+// Values of STORAGE_IDENTIFIER; the names are ntddstor.h's
+// (learn.microsoft.com/windows-hardware/drivers/ddi/ntddstor/ns-ntddstor-_storage_identifier).
+enum class CodeSet : uint32_t { kReserved = 0, kBinary = 1, kAscii = 2, kUtf8 = 3 };
+enum class IdentifierType : uint32_t {
+  kVendorSpecific = 0,
+  kVendorId = 1,
+  kEui64 = 2,
+  kFcphName = 3
+};
+enum class Association : uint32_t { kDevice = 0, kPort = 1, kTarget = 2 };
+
+struct DeviceIdentifier {
+  CodeSet code_set = CodeSet::kBinary;
+  IdentifierType type = IdentifierType::kVendorSpecific;
+  Association association = Association::kDevice;
+  // At most 255, which is what a SCSI device can say.
+  Bytes bytes;
+};
+
+// STORAGE_DEVICE_ID_DESCRIPTOR.
+Bytes MakeDeviceIds(const std::vector<DeviceIdentifier>& identifiers);
+// STORAGE_DEVICE_NUMBER.
+Bytes MakeDeviceNumber(const DeviceNumber& number);
+// GET_LENGTH_INFORMATION.
+Bytes MakeLength(uint64_t length);
+// GET_DISK_ATTRIBUTES.
+Bytes MakeDiskAttributes(const DiskAttributes& attributes);
+// VOLUME_DISK_EXTENTS.
+Bytes MakeDiskExtents(const std::vector<DiskExtent>& extents);
+
+// RawSMBIOSData of a machine with this serial number, or with none when it is empty: BIOS
+// information, system information, end of table.
+Bytes MakeSmbiosTable(absl::string_view serial_number);
+
+// What a STORAGE_PROPERTY_QUERY asks for.
+struct PropertyQuery {
+  uint32_t property_id = 0;
+  uint32_t query_type = 0;
+};
+// INVALID_ARGUMENT when it is cut short, as Windows has ERROR_INVALID_PARAMETER.
+absl::StatusOr<PropertyQuery> ParsePropertyQuery(const Bytes& request);
+
+// SET_DISK_ATTRIBUTES: what to set, and which of it to touch at all.
+struct DiskAttributesChange {
+  bool persist = false;
+  DiskAttributes attributes;
+  DiskAttributes mask;
+};
+// INVALID_ARGUMENT when it is cut short, of another version, or uses what is reserved.
+absl::StatusOr<DiskAttributesChange> ParseSetDiskAttributes(const Bytes& request);
+
+}  // namespace csi_proxy::machine

@@ -1,0 +1,285 @@
+#include "server/machine/layouts.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/machine/layouts_encode.h"
+
+namespace csi_proxy::machine {
+namespace {
+
+using ::testing::HasSubstr;
+
+Bytes ToBytes(absl::string_view text) { return Bytes(text.begin(), text.end()); }
+
+DeviceIdentifier Ascii(absl::string_view text, Association association = Association::kDevice) {
+  return {.code_set = CodeSet::kAscii,
+          .type = IdentifierType::kVendorId,
+          .association = association,
+          .bytes = ToBytes(text)};
+}
+
+DeviceIdentifier Binary(Bytes bytes, Association association = Association::kDevice) {
+  return {.code_set = CodeSet::kBinary,
+          .type = IdentifierType::kFcphName,
+          .association = association,
+          .bytes = std::move(bytes)};
+}
+
+void ExpectMalformed(const absl::Status& status, absl::string_view how) {
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr(std::string(how)));
+}
+
+// The first `size` bytes.
+Bytes Cut(const Bytes& bytes, size_t size) {
+  return Bytes(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(size));
+}
+
+// STORAGE_DEVICE_ID_DESCRIPTOR with two identifiers, byte by byte: the second's header begins at
+// kSecond.
+constexpr size_t kSecond = 12 + 20;
+Bytes TwoIdentifiers() {
+  return {
+      0x10, 0,   0,   0,    0x38, 0, 0, 0, 2, 0, 0,  0,              // Version, Size, count
+      2,    0,   0,   0,    8,    0, 0, 0, 4, 0, 20, 0, 1, 0, 0, 0,  // ASCII, SCSI name, of a port
+      'p',  'o', 'r', 't',                                           //
+      1,    0,   0,   0,    3,    0, 0, 0, 8, 0, 0,  0, 0, 0, 0, 0,  // binary, FCPH, of the device
+      0x60, 2,   0,   0xA0, 0x98, 0, 0, 1,
+  };
+}
+
+TEST(Page83Test, ReadsBytesAsDocumented) {
+  EXPECT_EQ(ParsePage83(TwoIdentifiers()).value(), "600200a098000001");
+}
+
+TEST(Page83Test, AsksForDeviceIds) {
+  EXPECT_EQ(DeviceIdQuery(), Bytes({2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
+}
+
+TEST(Page83Test, TakesTheFirstOfTheDevice) {
+  EXPECT_EQ(ParsePage83(MakeDeviceIds({Ascii("Google  pvc-1"), Binary({1})})).value(),
+            "Google  pvc-1");
+  EXPECT_EQ(ParsePage83(MakeDeviceIds({Binary({0xAB, 1}), Ascii("a")})).value(), "ab01");
+  EXPECT_EQ(ParsePage83(MakeDeviceIds({Ascii("p", Association::kPort),
+                                       Binary({1}, Association::kTarget), Ascii("d")}))
+                .value(),
+            "d");
+}
+
+TEST(Page83Test, HasNoneWithoutOneOfTheDevice) {
+  EXPECT_EQ(ParsePage83(MakeDeviceIds({})).value(), "");
+  EXPECT_EQ(ParsePage83(MakeDeviceIds({Ascii("p", Association::kPort)})).value(), "");
+  DeviceIdentifier utf8 = Ascii("iqn.2024-01.com.example");
+  utf8.code_set = CodeSet::kUtf8;
+  EXPECT_EQ(ParsePage83(MakeDeviceIds({utf8})).value(), "");
+  EXPECT_EQ(ParsePage83(MakeDeviceIds({utf8, Ascii("a")})).value(), "a");
+}
+
+TEST(Page83Test, DropsThePaddingOfText) {
+  EXPECT_EQ(ParsePage83(MakeDeviceIds({Ascii({"ab \0 \0", 6})})).value(), "ab");
+  EXPECT_EQ(ParsePage83(MakeDeviceIds({Ascii(" ab")})).value(), " ab");
+  EXPECT_EQ(ParsePage83(MakeDeviceIds({Binary({0x20, 0})})).value(), "2000") << "not of bytes";
+}
+
+TEST(Page83Test, PassesOverTheEmpty) {
+  EXPECT_EQ(ParsePage83(MakeDeviceIds({Ascii("  "), Binary({}), Ascii("a")})).value(), "a");
+  EXPECT_EQ(ParsePage83(MakeDeviceIds({Ascii("")})).value(), "");
+}
+
+TEST(Page83Test, ShowsTextThatIsNoneAsBytes) {
+  EXPECT_EQ(ParsePage83(MakeDeviceIds({Ascii("a\nb")})).value(), "610a62");
+  EXPECT_EQ(ParsePage83(MakeDeviceIds({Ascii("\xFF\xFE ")})).value(), "fffe");
+  EXPECT_EQ(ParsePage83(MakeDeviceIds({Ascii("\x7F")})).value(), "7f");
+  EXPECT_EQ(ParsePage83(MakeDeviceIds({Ascii({"a\0b", 3})})).value(), "610062");
+}
+
+TEST(Page83Test, RefusesEveryTruncation) {
+  const Bytes whole = TwoIdentifiers();
+  for (size_t size = 0; size < whole.size(); ++size) {
+    ExpectMalformed(ParsePage83(Cut(whole, size)).status(), "STORAGE_DEVICE_ID_DESCRIPTOR");
+  }
+  Bytes longer = whole;
+  longer.resize(4096);
+  EXPECT_EQ(ParsePage83(longer).value(), "600200a098000001") << "in a buffer that is larger";
+}
+
+TEST(Page83Test, IgnoresTheSizeItClaims) {
+  for (const uint8_t size : {0, 1, 16, 0xFF}) {
+    Bytes descriptor = TwoIdentifiers();
+    descriptor[4] = descriptor[7] = size;
+    EXPECT_EQ(ParsePage83(descriptor).value(), "600200a098000001");
+  }
+}
+
+TEST(Page83Test, RefusesAnIdentifierThatRunsPastTheEnd) {
+  for (const uint8_t size : {9, 0xFF}) {
+    Bytes descriptor = TwoIdentifiers();
+    descriptor[kSecond + 8] = size;
+    ExpectMalformed(ParsePage83(descriptor).status(), "runs past the end");
+  }
+}
+
+TEST(Page83Test, RefusesOffsetsThatLie) {
+  // NextOffset is unsigned, so it leads backwards only by standing still or overlapping.
+  for (const uint8_t offset : {1, 15, 16, 19}) {
+    Bytes descriptor = TwoIdentifiers();
+    descriptor[12 + 10] = offset;
+    ExpectMalformed(ParsePage83(descriptor).status(), "overlaps");
+  }
+  Bytes descriptor = TwoIdentifiers();
+  descriptor[12 + 10] = 20 + 24;
+  ExpectMalformed(ParsePage83(descriptor).status(), "runs past the end");
+  descriptor[12 + 10] = 20 + 25;
+  ExpectMalformed(ParsePage83(descriptor).status(), "past the end");
+  descriptor[12 + 10] = descriptor[12 + 11] = 0xFF;
+  ExpectMalformed(ParsePage83(descriptor).status(), "past the end");
+}
+
+TEST(Page83Test, EndsAtTheOffsetOfZeroWhateverTheCount) {
+  Bytes descriptor = TwoIdentifiers();
+  descriptor[12 + 10] = 0;
+  EXPECT_EQ(ParsePage83(descriptor).value(), "");
+  descriptor = TwoIdentifiers();
+  descriptor[kSecond] = 7;  // a code set that is none
+  for (size_t i = 8; i < 12; ++i) descriptor[i] = 0xFF;
+  EXPECT_EQ(ParsePage83(descriptor).value(), "");
+}
+
+TEST(Page83Test, EndsAtTheCountWhateverTheOffset) {
+  Bytes descriptor = TwoIdentifiers();
+  descriptor[8] = 1;
+  descriptor[12 + 10] = 1;
+  EXPECT_EQ(ParsePage83(descriptor).value(), "");
+}
+
+TEST(Page83Test, ReadsWhatTheEncoderMakes) {
+  const Bytes made = MakeDeviceIds({
+      {.code_set = CodeSet::kAscii,
+       .type = static_cast<IdentifierType>(8),
+       .association = Association::kPort,
+       .bytes = ToBytes("port")},
+      Binary({0x60, 2, 0, 0xA0, 0x98, 0, 0, 1}),
+  });
+  EXPECT_EQ(made, TwoIdentifiers());
+}
+
+TEST(DeviceNumberTest, ReadsAndRefusesTruncation) {
+  const Bytes answer = {7, 0, 0, 0, 2, 1, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF};
+  const DeviceNumber number = ParseDeviceNumber(answer).value();
+  EXPECT_EQ(number.device_type, 7u);
+  EXPECT_EQ(number.device_number, 0x102u);
+  EXPECT_EQ(number.partition_number, 0xFFFFFFFFu);
+  EXPECT_EQ(MakeDeviceNumber(number), answer);
+  for (size_t size = 0; size < answer.size(); ++size) {
+    ExpectMalformed(ParseDeviceNumber(Cut(answer, size)).status(), "STORAGE_DEVICE_NUMBER");
+  }
+}
+
+TEST(LengthTest, ReadsAndRefuses) {
+  const Bytes answer = {0, 0, 0, 0x40, 1, 0, 0, 0};
+  EXPECT_EQ(ParseLength(answer).value(), 0x140000000u);
+  EXPECT_EQ(MakeLength(0x140000000), answer);
+  for (size_t size = 0; size < answer.size(); ++size) {
+    ExpectMalformed(ParseLength(Cut(answer, size)).status(), "cut short");
+  }
+  EXPECT_EQ(ParseLength(MakeLength(INT64_MAX)).value(), uint64_t{INT64_MAX});
+  ExpectMalformed(ParseLength(MakeLength(uint64_t{1} << 63)).status(), "negative");
+  ExpectMalformed(ParseLength(MakeLength(UINT64_MAX)).status(), "negative");
+}
+
+TEST(DiskAttributesTest, ReadsEachBit) {
+  for (const bool is_offline : {false, true}) {
+    for (const bool is_read_only : {false, true}) {
+      const DiskAttributes attributes =
+          ParseDiskAttributes(
+              MakeDiskAttributes({.is_offline = is_offline, .is_read_only = is_read_only}))
+              .value();
+      EXPECT_EQ(attributes.is_offline, is_offline);
+      EXPECT_EQ(attributes.is_read_only, is_read_only);
+    }
+  }
+  const Bytes answer = {16, 0, 0, 0, 0, 0, 0, 0, 0xFE, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF};
+  EXPECT_FALSE(ParseDiskAttributes(answer)->is_offline) << "bits of later versions mean nothing";
+  EXPECT_TRUE(ParseDiskAttributes(answer)->is_read_only);
+  for (size_t size = 0; size < answer.size(); ++size) {
+    ExpectMalformed(ParseDiskAttributes(Cut(answer, size)).status(), "GET_DISK_ATTRIBUTES");
+  }
+}
+
+TEST(SetDiskAttributesTest, TheRequestClearsReadOnlyAlone) {
+  EXPECT_EQ(ClearReadOnlyRequest(),
+            Bytes({40, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0,
+                   0,  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
+  const DiskAttributesChange change = ParseSetDiskAttributes(ClearReadOnlyRequest()).value();
+  EXPECT_TRUE(change.persist);
+  EXPECT_FALSE(change.attributes.is_read_only);
+  EXPECT_FALSE(change.attributes.is_offline);
+  EXPECT_TRUE(change.mask.is_read_only);
+  EXPECT_FALSE(change.mask.is_offline);
+}
+
+TEST(SetDiskAttributesTest, DoublesRefuseWhatWindowsReserves) {
+  const Bytes request = ClearReadOnlyRequest();
+  for (size_t size = 0; size < request.size(); ++size) {
+    EXPECT_EQ(ParseSetDiskAttributes(Cut(request, size)).status().code(),
+              absl::StatusCode::kInvalidArgument);
+  }
+  // Version, Persist, Reserved1, a bit that is no attribute, in the mask too, Reserved2.
+  for (const size_t at : {0u, 4u, 5u, 7u, 8u, 15u, 16u, 24u, 39u}) {
+    Bytes other = request;
+    other[at] ^= 0x10;
+    EXPECT_EQ(ParseSetDiskAttributes(other).status().code(), absl::StatusCode::kInvalidArgument)
+        << at;
+  }
+}
+
+TEST(PropertyQueryTest, DoublesReadTheQuery) {
+  const PropertyQuery query = ParsePropertyQuery(DeviceIdQuery()).value();
+  EXPECT_EQ(query.property_id, 2u);
+  EXPECT_EQ(query.query_type, 0u);
+  for (size_t size = 0; size < 8; ++size) {
+    EXPECT_EQ(ParsePropertyQuery(Cut(DeviceIdQuery(), size)).status().code(),
+              absl::StatusCode::kInvalidArgument);
+  }
+}
+
+TEST(DiskExtentsTest, ReadsInTheOrderOfTheVolume) {
+  const Bytes answer = {
+      2, 0, 0, 0, 0xEE, 0xEE, 0xEE, 0xEE,  // padding
+      3, 0, 0, 0, 0xEE, 0xEE, 0xEE, 0xEE, 0, 0, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0,  //
+      1, 0, 0, 0, 0,    0,    0,    0,    0, 2, 0,    0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0,
+  };
+  const std::vector<DiskExtent> extents = ParseDiskExtents(answer).value();
+  ASSERT_EQ(extents.size(), 2u);
+  EXPECT_EQ(extents[0].disk_number, 3u);
+  EXPECT_EQ(extents[0].offset, 0x100000u);
+  EXPECT_EQ(extents[0].length, uint64_t{1} << 32);
+  EXPECT_EQ(extents[1].disk_number, 1u);
+  EXPECT_EQ(extents[1].offset, 0x200u);
+  EXPECT_EQ(extents[1].length, 5u);
+  EXPECT_EQ(MakeDiskExtents(extents).size(), answer.size());
+  for (size_t size = 0; size < answer.size(); ++size) {
+    ExpectMalformed(ParseDiskExtents(Cut(answer, size)).status(), "VOLUME_DISK_EXTENTS");
+  }
+}
+
+TEST(DiskExtentsTest, RefusesCountsThatLie) {
+  ExpectMalformed(ParseDiskExtents(MakeDiskExtents({})).status(), "on no disk");
+  Bytes answer = MakeDiskExtents({{.disk_number = 1, .offset = 2, .length = 3}});
+  answer[0] = 2;
+  ExpectMalformed(ParseDiskExtents(answer).status(), "it holds 1 extents instead of 2");
+  answer[0] = answer[1] = answer[2] = answer[3] = 0xFF;
+  ExpectMalformed(ParseDiskExtents(answer).status(), "it holds 1 extents instead of 4294967295");
+}
+
+TEST(DiskExtentsTest, RefusesWhatIsNegative) {
+  constexpr uint64_t kNegative = uint64_t{1} << 63;
+  for (const DiskExtent& extent :
+       {DiskExtent{.disk_number = 0, .offset = kNegative, .length = 1},
+        DiskExtent{.disk_number = 0, .offset = 0, .length = UINT64_MAX}}) {
+    ExpectMalformed(ParseDiskExtents(MakeDiskExtents({extent})).status(), "negative");
+  }
+}
+
+}  // namespace
+}  // namespace csi_proxy::machine

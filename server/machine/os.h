@@ -1,0 +1,156 @@
+// What can be asked of a machine by Win32: one method for one documented call or one fixed sequence
+// of calls, nothing decided here. windows/ has the real one, simulated/ another, so that all above
+// this line runs, and is tested, anywhere.
+//
+// Text is UTF-8. Every error is a Win32Status(), so Win32CodeOf() tells Windows' code.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace csi_proxy::machine {
+
+using Bytes = std::vector<uint8_t>;
+
+// What opening an entry is for.
+enum class Access {
+  // To look at it and what it holds.
+  kRead,
+  // To delete it as well.
+  kDelete,
+  // To make it a link as well.
+  kWriteAttributes,
+};
+
+// What there is to say of an open entry (FILE_ATTRIBUTE_TAG_INFORMATION).
+struct FileAttributes {
+  bool is_directory = false;
+  bool is_reparse_point = false;
+  // Meaningful for a reparse point.
+  uint32_t reparse_tag = 0;
+};
+
+// An open file or directory; a reparse point itself, never what it leads to. While it is open
+// nobody can rename or delete the entry. Closes when destroyed. For one thread at a time.
+class File {
+ public:
+  virtual ~File() = default;
+
+  virtual absl::StatusOr<FileAttributes> GetAttributes() = 0;
+
+  // Opens `name`, a single component, in this directory. Relative to the handle, so that it is that
+  // entry of this very directory (NtCreateFile with RootDirectory and FILE_OPEN_REPARSE_POINT).
+  virtual absl::StatusOr<std::unique_ptr<File>> Open(const std::string& name, Access access) = 0;
+
+  // Makes the directory `name` in this one, open with kWriteAttributes. ERROR_ALREADY_EXISTS.
+  virtual absl::StatusOr<std::unique_ptr<File>> CreateDirectory(const std::string& name) = 0;
+
+  // The names in this directory, without `.` and `..`, in no order. Open() takes each of them,
+  // those too that are not UTF-8: half a surrogate pair, which NTFS keeps, is three bytes here.
+  virtual absl::StatusOr<std::vector<std::string>> List() = 0;
+
+  // Deletes the entry, open with kDelete, read-only or not. ERROR_DIR_NOT_EMPTY.
+  virtual absl::Status Delete() = 0;
+
+  // The data of a reparse point as FSCTL_GET_REPARSE_POINT gives it: see reparse_point.h.
+  // ERROR_NOT_A_REPARSE_POINT.
+  virtual absl::StatusOr<Bytes> ReadReparsePoint() = 0;
+
+  // Makes an empty directory, open with kWriteAttributes, a link (FSCTL_SET_REPARSE_POINT).
+  virtual absl::Status WriteReparsePoint(const Bytes& data) = 0;
+};
+
+struct VolumeSpace {
+  uint64_t total_bytes = 0;
+  uint64_t free_bytes = 0;
+};
+
+// What opening a device is for: some control codes want a handle that may read, or write.
+enum class DeviceAccess { kNone, kRead, kReadWrite };
+
+// With the numbers of SERVICE_STATUS.dwCurrentState.
+enum class ServiceState {
+  kUnknown = 0,
+  kStopped = 1,
+  kStartPending = 2,
+  kStopPending = 3,
+  kRunning = 4,
+  kContinuePending = 5,
+  kPausePending = 6,
+  kPaused = 7,
+};
+
+// With the numbers of QUERY_SERVICE_CONFIG.dwStartType.
+enum class ServiceStartType { kBoot = 0, kSystem = 1, kAutomatic = 2, kManual = 3, kDisabled = 4 };
+
+struct ServiceInfo {
+  std::string display_name;
+  ServiceStartType start_type = ServiceStartType::kManual;
+  ServiceState state = ServiceState::kUnknown;
+};
+
+// Thread-safe.
+class Os {
+ public:
+  virtual ~Os() = default;
+
+  // Files.
+
+  // The root directory of a drive (`C:\`) or a volume (`\\?\Volume{guid}\`).
+  virtual absl::StatusOr<std::unique_ptr<File>> OpenRoot(const std::string& root) = 0;
+  // Whether something can be reached at a path, links on the way followed (GetFileAttributesW): OK,
+  // or why not. For paths on servers.
+  virtual absl::Status Reach(const std::string& path) = 0;
+
+  // Volumes. `volume` is `\\?\Volume{guid}\`.
+
+  // FindFirstVolumeW: every volume of the node, as `\\?\Volume{guid}\`.
+  virtual absl::StatusOr<std::vector<std::string>> ListVolumes() = 0;
+  // GetVolumeNameForVolumeMountPointW of a drive's root, `C:\`.
+  virtual absl::StatusOr<std::string> GetVolumeOfDrive(char drive) = 0;
+  // GetVolumeInformationW: `NTFS`. ERROR_UNRECOGNIZED_VOLUME when it has no file system.
+  virtual absl::StatusOr<std::string> GetFileSystem(const std::string& volume) = 0;
+  // GetDiskFreeSpaceExW, quotas left aside.
+  virtual absl::StatusOr<VolumeSpace> GetSpace(const std::string& volume) = 0;
+  // FlushFileBuffers of the volume.
+  virtual absl::Status Flush(const std::string& volume) = 0;
+  // SetVolumeMountPointW. `directory` is `C:\a\b`, drive or `\\?\Volume{guid}\` first, and empty.
+  virtual absl::Status SetMountPoint(const std::string& directory, const std::string& volume) = 0;
+  // DeleteVolumeMountPointW; the directory stays.
+  virtual absl::Status DeleteMountPoint(const std::string& directory) = 0;
+
+  // Devices.
+
+  // Opens `device` (`\\.\PhysicalDrive1`, `\\?\Volume{guid}` without the last backslash, or a
+  // device path of MSFT_Disk), sends one control code, closes. Returns what it answered, at most
+  // `max_output` bytes; ERROR_MORE_DATA when there is more.
+  virtual absl::StatusOr<Bytes> Control(const std::string& device, DeviceAccess access,
+                                        uint32_t code, const Bytes& input, size_t max_output) = 0;
+
+  // Services, by the service control manager. ERROR_SERVICE_DOES_NOT_EXIST.
+
+  virtual absl::StatusOr<ServiceInfo> GetService(const std::string& name) = 0;
+  // EnumDependentServicesW with SERVICE_ACTIVE: all that depend on it, in the order to stop them.
+  virtual absl::StatusOr<std::vector<std::string>> ListActiveDependents(
+      const std::string& name) = 0;
+  // StartServiceW.
+  virtual absl::Status StartService(const std::string& name) = 0;
+  // ControlService with SERVICE_CONTROL_STOP.
+  virtual absl::Status StopService(const std::string& name) = 0;
+
+  // Firmware.
+
+  // GetSystemFirmwareTable of provider RSMB: RawSMBIOSData.
+  virtual absl::StatusOr<Bytes> GetSmbiosTable() = 0;
+};
+
+// The real one. It keeps no state, but sets up the process: enables the privileges to back up, to
+// restore and to make links, as far as it holds them, and turns off dialogs for missing media.
+std::unique_ptr<Os> NewOs();
+
+}  // namespace csi_proxy::machine

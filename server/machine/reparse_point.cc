@@ -1,0 +1,147 @@
+#include "server/machine/reparse_point.h"
+
+#include <span>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "server/base/unicode.h"
+#include "server/machine/little_endian.h"
+
+namespace csi_proxy::machine {
+namespace {
+
+constexpr uint32_t kSymlinkFlagRelative = 1;
+// Where the names of a symbolic link begin.
+constexpr size_t kSymlinkNames = 20;
+// The directory of the object manager in which drives, volumes and `UNC` are found.
+constexpr absl::string_view kObjectPrefix = R"(\??\)";
+
+absl::Status Malformed(absl::string_view how) {
+  return absl::InternalError(absl::StrCat("malformed reparse point: ", how));
+}
+
+// As normaliseLinkPath of Go's os package has it, but `UNC` in any case, as Windows does.
+std::string ToWin32(absl::string_view name) {
+  if (!absl::ConsumePrefix(&name, kObjectPrefix)) return std::string(name);
+  if (name.size() >= 2 && name[1] == ':') return std::string(name);
+  if (absl::StartsWithIgnoreCase(name, R"(UNC\)")) return absl::StrCat(R"(\\)", name.substr(4));
+  return absl::StrCat(R"(\\?\)", name);
+}
+
+// Where a name lies in the bytes that follow the fields.
+struct Range {
+  uint16_t offset;
+  uint16_t length;
+};
+
+Range ReadRange(LittleEndianReader* reader) {
+  const auto offset = reader->Read<uint16_t>();
+  return {.offset = offset, .length = reader->Read<uint16_t>()};
+}
+
+bool Holds(std::span<const uint8_t> names, Range range) {
+  return size_t{range.offset} + range.length <= names.size();
+}
+
+absl::StatusOr<std::string> ReadName(std::span<const uint8_t> names, Range range) {
+  if (range.length == 0) return Malformed("it has no substitute name");
+  if (range.offset % 2 != 0) return Malformed("the substitute name begins within a character");
+  const auto name = FromUtf16Le(names.subspan(range.offset, range.length));
+  // What UTF-8 cannot spell cannot be followed by name either.
+  if (!name) return Malformed("the substitute name is not UTF-16");
+  if (absl::StrContains(*name, '\0')) return Malformed("the substitute name holds a NUL");
+  return *name;
+}
+
+void AppendRange(size_t offset, const Bytes& name, Bytes* out) {
+  AppendLittleEndian(static_cast<uint16_t>(offset), out);
+  AppendLittleEndian(static_cast<uint16_t>(name.size()), out);
+}
+
+Bytes WithHeader(uint32_t tag, const Bytes& body) {
+  Bytes data;
+  AppendLittleEndian(tag, &data);
+  AppendLittleEndian(static_cast<uint16_t>(body.size()), &data);
+  AppendLittleEndian<uint16_t>(0, &data);  // Reserved
+  data.insert(data.end(), body.begin(), body.end());
+  return data;
+}
+
+absl::StatusOr<Bytes> MakeSymlink(absl::string_view object_name, absl::string_view path) {
+  const Bytes substitute = ToUtf16Le(object_name);
+  const Bytes print = ToUtf16Le(path);
+  if (kSymlinkNames + print.size() + substitute.size() > kMaxReparseData) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a path of ", print.size() / 2, " characters is too long to be the target of a link"));
+  }
+  Bytes body;
+  AppendRange(print.size(), substitute, &body);
+  AppendRange(0, print, &body);
+  AppendLittleEndian<uint32_t>(0, &body);  // Flags: absolute
+  body.insert(body.end(), print.begin(), print.end());
+  body.insert(body.end(), substitute.begin(), substitute.end());
+  return WithHeader(kReparseTagSymlink, body);
+}
+
+}  // namespace
+
+absl::StatusOr<ReparsePoint> ParseReparsePoint(const Bytes& data) {
+  LittleEndianReader header(data);
+  ReparsePoint point;
+  point.tag = header.Read<uint32_t>();
+  const auto length = header.Read<uint16_t>();
+  header.Read<uint16_t>();  // Reserved
+  if (!header.ok()) return Malformed("it is cut short");
+  if (point.tag != kReparseTagSymlink && point.tag != kReparseTagMountPoint) {
+    return absl::FailedPreconditionError(absl::StrCat("a reparse point with the tag 0x",
+                                                      absl::Hex(point.tag, absl::kZeroPad8),
+                                                      " is neither a link nor a mount point"));
+  }
+
+  LittleEndianReader reader(header.Take(length));  // of nothing, when there is less
+  const Range substitute = ReadRange(&reader);
+  const Range print = ReadRange(&reader);
+  const uint32_t flags = point.tag == kReparseTagSymlink ? reader.Read<uint32_t>() : 0;
+  const std::span<const uint8_t> names = reader.rest();
+  if (!reader.ok()) return Malformed("it is cut short");
+  if (!Holds(names, substitute) || !Holds(names, print)) {
+    return Malformed("a name lies outside of it");
+  }
+  auto name = ReadName(names, substitute);
+  if (!name.ok()) return name.status();
+
+  point.is_relative = (flags & kSymlinkFlagRelative) != 0;
+  point.target = point.is_relative ? *std::move(name) : ToWin32(*name);
+  // Without the last backslash it is the device that holds the volume, not its root directory.
+  if (point.tag == kReparseTagMountPoint && absl::EndsWith(point.target, "\\")) {
+    if (auto volume = VolumeId::Parse(point.target); volume.ok()) point.volume = *std::move(volume);
+  }
+  return point;
+}
+
+absl::StatusOr<Bytes> MakeSymlink(const WindowsPath& target) {
+  const std::string path = target.ToString();
+  return MakeSymlink(absl::StrCat(kObjectPrefix, path), path);
+}
+
+absl::StatusOr<Bytes> MakeSymlink(const UncPath& target) {
+  const std::string path = target.ToString();
+  return MakeSymlink(absl::StrCat(kObjectPrefix, "UNC", path.substr(1)), path);
+}
+
+Bytes MakeMountPoint(const VolumeId& volume) {
+  const Bytes substitute =
+      ToUtf16Le(absl::StrCat(kObjectPrefix, "Volume{", volume.guid(), R"(}\)"));
+  Bytes body;
+  AppendRange(0, substitute, &body);
+  AppendRange(substitute.size() + 2, {}, &body);
+  body.insert(body.end(), substitute.begin(), substitute.end());
+  // Unlike those of a symbolic link, both names end with a NUL.
+  body.resize(body.size() + 4);
+  return WithHeader(kReparseTagMountPoint, body);
+}
+
+}  // namespace csi_proxy::machine

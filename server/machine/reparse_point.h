@@ -1,0 +1,50 @@
+// Reparse points: the bytes that make a directory a link or a mount point. Pure functions over
+// REPARSE_DATA_BUFFER
+// (learn.microsoft.com/windows-hardware/drivers/ddi/ntifs/ns-ntifs-_reparse_data_buffer), read
+// without trusting one length or offset in it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "server/base/volume_id.h"
+#include "server/base/windows_path.h"
+#include "server/machine/os.h"
+
+namespace csi_proxy::machine {
+
+inline constexpr uint32_t kReparseTagMountPoint = 0xA0000003;  // junctions too
+inline constexpr uint32_t kReparseTagSymlink = 0xA000000C;
+// MAXIMUM_REPARSE_DATA_BUFFER_SIZE.
+inline constexpr size_t kMaxReparseData = 16 * 1024;
+
+struct ReparsePoint {
+  uint32_t tag = 0;
+  // Where it leads, spelt as os.Readlink of Go reads it: `C:\a\b`, `\\host\share\a`,
+  // `\\?\Volume{guid}\`, or `..\a` for a relative symbolic link. From the substitute name, which is
+  // what Windows follows, never from the print name, which is for show.
+  std::string target;
+  // A symbolic link whose target is relative to the directory that holds it or, when it begins with
+  // a backslash, to the root of the drive.
+  bool is_relative = false;
+  // The volume, when it is the mount point of one.
+  std::optional<VolumeId> volume;
+};
+
+// Reads what FSCTL_GET_REPARSE_POINT answered. A tag that is neither of the two above is
+// FAILED_PRECONDITION (a file that is offline, deduplicated, an app link: nothing to follow);
+// malformed bytes are INTERNAL.
+absl::StatusOr<ReparsePoint> ParseReparsePoint(const Bytes& data);
+
+// The bytes of a directory's symbolic link, as CreateSymbolicLinkW writes them: substitute name
+// `\??\C:\a\b`, print name `C:\a\b`. INVALID_ARGUMENT for a path that a reparse point cannot hold,
+// which is one of more than 4,089 characters.
+absl::StatusOr<Bytes> MakeSymlink(const WindowsPath& target);
+// Likewise `\??\UNC\host\share\a` and `\\host\share\a`.
+absl::StatusOr<Bytes> MakeSymlink(const UncPath& target);
+// The bytes SetVolumeMountPointW writes: `\??\Volume{guid}\`, no print name.
+Bytes MakeMountPoint(const VolumeId& volume);
+
+}  // namespace csi_proxy::machine

@@ -1,0 +1,17 @@
+// The admin service of a simulated node, admin.proto over Node.
+#pragma once
+
+#include <grpcpp/impl/service_type.h>
+
+#include <memory>
+
+#include "server/machine/simulated/node.h"
+
+namespace csi_proxy::machine::simulated {
+
+inline constexpr char kAdminServiceName[] = "csi_proxy.simulated.Admin";
+
+// Does not own `node`, which must outlive the service.
+std::unique_ptr<grpc::Service> NewAdminService(Node* node);
+
+}  // namespace csi_proxy::machine::simulated

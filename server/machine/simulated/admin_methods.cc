@@ -1,0 +1,170 @@
+#include "server/machine/simulated/admin_methods.h"
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/machine/simulated/admin.pb.h"
+#include "server/machine/simulated/scenario.h"
+
+namespace csi_proxy::machine::simulated {
+namespace {
+
+namespace proto = ::csi_proxy::simulated;
+using google::protobuf::Message;
+
+absl::Status AttachDisk(Node& node, const proto::AttachDiskRequest& request,
+                        proto::AttachDiskResponse* response) {
+  absl::StatusOr<Disk> disk = DiskFromProto(request.disk());
+  if (!disk.ok()) return disk.status();
+  const auto number = request.choose_number() ? std::nullopt : std::optional(disk->number);
+  const absl::StatusOr<uint32_t> attached = node.AttachDisk(*std::move(disk), number);
+  if (attached.ok()) response->set_disk_number(*attached);
+  return attached.status();
+}
+
+absl::Status DetachDisk(Node& node, const proto::DetachDiskRequest& request,
+                        proto::DetachDiskResponse*) {
+  return node.DetachDisk(request.disk_number());
+}
+
+absl::Status GrowDisk(Node& node, const proto::GrowDiskRequest& request, proto::GrowDiskResponse*) {
+  return node.GrowDisk(request.disk_number(), request.size_bytes());
+}
+
+absl::Status AddShare(Node& node, const proto::AddShareRequest& request, proto::AddShareResponse*) {
+  return node.AddShare(request.server(), request.share());
+}
+
+absl::Status SetSmbPassword(Node& node, const proto::SetSmbPasswordRequest& request,
+                            proto::SetSmbPasswordResponse*) {
+  return node.SetSmbPassword(request.server(), request.user(), Secret(request.password()));
+}
+
+absl::Status SetServerReachable(Node& node, const proto::SetServerReachableRequest& request,
+                                proto::SetServerReachableResponse*) {
+  return node.SetServerReachable(request.server(), request.reachable());
+}
+
+absl::Status BreakMapping(Node& node, const proto::BreakMappingRequest& request,
+                          proto::BreakMappingResponse*) {
+  return node.BreakMapping(request.share());
+}
+
+absl::Status InjectFault(Node& node, const proto::InjectFaultRequest& request,
+                         proto::InjectFaultResponse*) {
+  absl::StatusOr<FaultRule> rule = FaultFromProto(request.fault());
+  if (!rule.ok()) return rule.status();
+  return node.InjectFault(*std::move(rule));
+}
+
+absl::Status ClearFaults(Node& node, const proto::ClearFaultsRequest&,
+                         proto::ClearFaultsResponse*) {
+  node.ClearFaults();
+  return absl::OkStatus();
+}
+
+absl::Status WriteFile(Node& node, const proto::WriteFileRequest& request,
+                       proto::WriteFileResponse*) {
+  return node.WriteFile(request.path(), request.size_bytes(), request.read_only());
+}
+
+absl::Status MakeDirectory(Node& node, const proto::MakeDirectoryRequest& request,
+                           proto::MakeDirectoryResponse*) {
+  return node.MakeDirectory(request.path());
+}
+
+absl::Status MakeLink(Node& node, const proto::MakeLinkRequest& request, proto::MakeLinkResponse*) {
+  return node.MakeLink(request.path(), request.target());
+}
+
+absl::Status DumpState(Node& node, const proto::DumpStateRequest& request,
+                       proto::DumpStateResponse* response) {
+  *response->mutable_node() = StateToProto(node.Snapshot());
+  if (request.json()) response->set_json(ToJson(response->node()));
+  return absl::OkStatus();
+}
+
+absl::Status Reset(Node& node, const proto::ResetRequest&, proto::ResetResponse*) {
+  node.Reset();
+  return absl::OkStatus();
+}
+
+struct Method {
+  absl::string_view name;
+  // Empty messages of its types.
+  const Message& (*request)();
+  const Message& (*response)();
+  absl::Status (*call)(Node& node, const Message& request, Message* response);
+};
+
+template <typename T>
+const Message& Empty() {
+  return T::default_instance();
+}
+
+template <auto kCall>
+struct Row;
+template <typename Request, typename Response,
+          absl::Status (*kCall)(Node&, const Request&, Response*)>
+struct Row<kCall> {
+  static constexpr Method Named(absl::string_view name) {
+    return {name, &Empty<Request>, &Empty<Response>,
+            [](Node& node, const Message& request, Message* response) {
+              return kCall(node, static_cast<const Request&>(request),
+                           static_cast<Response*>(response));
+            }};
+  }
+};
+
+constexpr Method kMethods[] = {
+    Row<&AttachDisk>::Named("AttachDisk"),
+    Row<&DetachDisk>::Named("DetachDisk"),
+    Row<&GrowDisk>::Named("GrowDisk"),
+    Row<&AddShare>::Named("AddShare"),
+    Row<&SetSmbPassword>::Named("SetSmbPassword"),
+    Row<&SetServerReachable>::Named("SetServerReachable"),
+    Row<&BreakMapping>::Named("BreakMapping"),
+    Row<&InjectFault>::Named("InjectFault"),
+    Row<&ClearFaults>::Named("ClearFaults"),
+    Row<&WriteFile>::Named("WriteFile"),
+    Row<&MakeDirectory>::Named("MakeDirectory"),
+    Row<&MakeLink>::Named("MakeLink"),
+    Row<&DumpState>::Named("DumpState"),
+    Row<&Reset>::Named("Reset"),
+};
+
+absl::StatusOr<const Method*> Find(absl::string_view name) {
+  const auto* const found = std::find_if(std::begin(kMethods), std::end(kMethods),
+                                         [&](const Method& method) { return method.name == name; });
+  if (found != std::end(kMethods)) return found;
+  return absl::UnimplementedError(absl::StrCat("the admin service has no method ", name));
+}
+
+}  // namespace
+
+absl::Status CallAdmin(Node& node, absl::string_view method, const Message& request,
+                       Message* response) {
+  const absl::StatusOr<const Method*> found = Find(method);
+  if (!found.ok()) return found.status();
+  return (*found)->call(node, request, response);
+}
+
+absl::StatusOr<std::string> CallAdmin(Node& node, absl::string_view method,
+                                      const std::string& request) {
+  const absl::StatusOr<const Method*> found = Find(method);
+  if (!found.ok()) return found.status();
+  const std::unique_ptr<Message> asked((*found)->request().New());
+  if (!asked->ParseFromString(request)) {
+    return absl::InvalidArgumentError(absl::StrCat("no request of ", method));
+  }
+  const std::unique_ptr<Message> answer((*found)->response().New());
+  const absl::Status status = (*found)->call(node, *asked, answer.get());
+  if (!status.ok()) return status;
+  return answer->SerializeAsString();
+}
+
+}  // namespace csi_proxy::machine::simulated

@@ -1,0 +1,171 @@
+// The admin service over a real gRPC connection.
+#include "server/machine/simulated/admin.h"
+
+#include <grpcpp/grpcpp.h>
+
+#include "server/machine/simulated/admin.grpc.pb.h"
+#include "server/machine/simulated/admin_methods.h"
+#include "server/machine/simulated/test_node.h"
+
+namespace csi_proxy::machine::simulated {
+namespace {
+
+namespace proto = ::csi_proxy::simulated;
+
+class AdminTest : public testing::Test {
+ protected:
+  AdminTest() {
+    grpc::ServerBuilder builder;
+    builder.RegisterService(service_.get());
+    server_ = builder.BuildAndStart();
+    stub_ = proto::Admin::NewStub(server_->InProcessChannel({}));
+  }
+
+  template <typename Request, typename Response>
+  grpc::StatusCode Call(grpc::Status (proto::Admin::Stub::*method)(grpc::ClientContext*,
+                                                                   const Request&, Response*),
+                        const Request& request, Response* response) {
+    grpc::ClientContext client;
+    const grpc::Status status = (stub_.get()->*method)(&client, request, response);
+    message_ = status.error_message();
+    return status.error_code();
+  }
+
+  CallContext context_;
+  std::unique_ptr<Node> node_ = *LoadScenario(DefaultScenarioText(), "default.textproto");
+  std::unique_ptr<grpc::Service> service_ = NewAdminService(node_.get());
+  std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<proto::Admin::Stub> stub_;
+  std::string message_;
+};
+
+TEST_F(AdminTest, TheServiceIsNamedAsItIsServed) {
+  EXPECT_STREQ(proto::Admin::service_full_name(), kAdminServiceName);
+}
+
+TEST_F(AdminTest, EveryMethodCanBeCalledByName) {
+  const auto* service = proto::Admin::service_full_name();
+  const auto* descriptor =
+      proto::ResetRequest::descriptor()->file()->pool()->FindServiceByName(service);
+  ASSERT_NE(descriptor, nullptr);
+  for (int i = 0; i < descriptor->method_count(); ++i) {
+    // An empty request, which many refuse; none is unknown.
+    const auto answer = CallAdmin(*node_, descriptor->method(i)->name(), "");
+    EXPECT_FALSE(absl::IsUnimplemented(answer.status())) << descriptor->method(i)->name();
+  }
+  EXPECT_THAT(CallAdmin(*node_, "None", "").status(), HasCode(absl::StatusCode::kUnimplemented));
+  EXPECT_THAT(CallAdmin(*node_, "Reset", "\x07").status(),
+              HasCode(absl::StatusCode::kInvalidArgument));
+  proto::DumpStateResponse dump;
+  const auto answer = CallAdmin(*node_, "DumpState", "");
+  ASSERT_TRUE(answer.ok() && dump.ParseFromString(*answer)) << answer.status();
+  EXPECT_EQ(dump.node().SerializeAsString(), StateToProto(node_->Snapshot()).SerializeAsString());
+}
+
+TEST_F(AdminTest, DisksComeGrowAndGo) {
+  proto::AttachDiskRequest attach;
+  proto::AttachDiskResponse attached;
+  attach.mutable_disk()->set_size_bytes(1 << 30);
+  attach.set_choose_number(true);
+  ASSERT_EQ(Call(&proto::Admin::Stub::AttachDisk, attach, &attached), grpc::OK) << message_;
+  const uint32_t number = attached.disk_number();
+  EXPECT_THAT(node_->disk().GetSize(context_, number), Yields(uint64_t{1} << 30));
+  attach.set_choose_number(false);
+  attach.mutable_disk()->set_number(number);
+  EXPECT_EQ(Call(&proto::Admin::Stub::AttachDisk, attach, &attached), grpc::ALREADY_EXISTS);
+  attach.mutable_disk()->set_number(99);
+  attach.mutable_disk()->set_size_bytes(1);
+  EXPECT_EQ(Call(&proto::Admin::Stub::AttachDisk, attach, &attached), grpc::INVALID_ARGUMENT);
+  EXPECT_NE(message_.find("size_bytes"), std::string::npos) << message_;
+
+  proto::GrowDiskRequest grow;
+  proto::GrowDiskResponse grown;
+  grow.set_disk_number(number);
+  grow.set_size_bytes(uint64_t{2} << 30);
+  EXPECT_EQ(Call(&proto::Admin::Stub::GrowDisk, grow, &grown), grpc::OK);
+  proto::DetachDiskRequest detach;
+  proto::DetachDiskResponse detached;
+  detach.set_disk_number(number);
+  EXPECT_EQ(Call(&proto::Admin::Stub::DetachDisk, detach, &detached), grpc::OK);
+  EXPECT_EQ(Call(&proto::Admin::Stub::DetachDisk, detach, &detached), grpc::NOT_FOUND);
+}
+
+TEST_F(AdminTest, ServersChange) {
+  proto::AddShareRequest share;
+  proto::AddShareResponse shared;
+  share.set_server("fileserver.example");
+  share.set_share("new");
+  EXPECT_EQ(Call(&proto::Admin::Stub::AddShare, share, &shared), grpc::OK);
+  EXPECT_EQ(Call(&proto::Admin::Stub::AddShare, share, &shared), grpc::ALREADY_EXISTS);
+
+  const std::string remote = "\\\\fileserver.example\\new";
+  proto::SetSmbPasswordRequest password;
+  proto::SetSmbPasswordResponse set;
+  password.set_server("fileserver.example");
+  password.set_user("me");
+  password.set_password("mine");
+  EXPECT_EQ(Call(&proto::Admin::Stub::SetSmbPassword, password, &set), grpc::OK);
+  ASSERT_THAT(node_->smb().CreateMapping(context_, remote, {"me", Secret("mine")}, true), IsOk());
+
+  proto::BreakMappingRequest breaking;
+  proto::BreakMappingResponse broken;
+  breaking.set_share(remote);
+  EXPECT_EQ(Call(&proto::Admin::Stub::BreakMapping, breaking, &broken), grpc::OK);
+  EXPECT_FALSE((*node_->smb().GetMapping(context_, remote))->is_connected);
+
+  proto::SetServerReachableRequest reach;
+  proto::SetServerReachableResponse reached;
+  reach.set_server("nowhere");
+  EXPECT_EQ(Call(&proto::Admin::Stub::SetServerReachable, reach, &reached), grpc::NOT_FOUND);
+  reach.set_server("10.0.0.5");
+  EXPECT_EQ(Call(&proto::Admin::Stub::SetServerReachable, reach, &reached), grpc::OK);
+  EXPECT_THAT(node_->iscsi().AddPortal(context_, {"10.0.0.5", 3260}),
+              HasCode(absl::StatusCode::kUnavailable));
+}
+
+TEST_F(AdminTest, FaultsTrapsDumpAndReset) {
+  proto::InjectFaultRequest inject;
+  proto::InjectFaultResponse injected;
+  inject.mutable_fault()->set_operation("disk.Rescan");
+  inject.mutable_fault()->set_code("UNAVAILABLE");
+  EXPECT_EQ(Call(&proto::Admin::Stub::InjectFault, inject, &injected), grpc::OK) << message_;
+  EXPECT_THAT(node_->disk().Rescan(context_), HasCode(absl::StatusCode::kUnavailable));
+  inject.mutable_fault()->set_operation("none");
+  EXPECT_EQ(Call(&proto::Admin::Stub::InjectFault, inject, &injected), grpc::INVALID_ARGUMENT);
+  proto::ClearFaultsResponse cleared;
+  EXPECT_EQ(Call(&proto::Admin::Stub::ClearFaults, proto::ClearFaultsRequest(), &cleared),
+            grpc::OK);
+  EXPECT_THAT(node_->disk().Rescan(context_), IsOk());
+
+  proto::MakeDirectoryRequest directory;
+  proto::MakeDirectoryResponse made;
+  directory.set_path("C:\\trap");
+  EXPECT_EQ(Call(&proto::Admin::Stub::MakeDirectory, directory, &made), grpc::OK);
+  proto::WriteFileRequest file;
+  proto::WriteFileResponse written;
+  file.set_path("C:\\trap\\f");
+  file.set_size_bytes(10);
+  EXPECT_EQ(Call(&proto::Admin::Stub::WriteFile, file, &written), grpc::OK);
+  proto::MakeLinkRequest link;
+  proto::MakeLinkResponse linked;
+  link.set_path("C:\\var\\lib\\kubelet\\escape");
+  link.set_target("C:\\trap");
+  EXPECT_EQ(Call(&proto::Admin::Stub::MakeLink, link, &linked), grpc::OK);
+  EXPECT_THAT(node_->filesystem().Exists(context_, Kubelet("escape\\f")), HasCode(kDenied));
+
+  proto::DumpStateRequest ask;
+  proto::DumpStateResponse dump;
+  EXPECT_EQ(Call(&proto::Admin::Stub::DumpState, ask, &dump), grpc::OK);
+  EXPECT_TRUE(dump.json().empty());
+  ask.set_json(true);
+  EXPECT_EQ(Call(&proto::Admin::Stub::DumpState, ask, &dump), grpc::OK);
+  EXPECT_NE(dump.json().find("escape"), std::string::npos);
+  EXPECT_EQ(dump.node().SerializeAsString(), StateToProto(node_->Snapshot()).SerializeAsString());
+
+  proto::ResetResponse reset;
+  EXPECT_EQ(Call(&proto::Admin::Stub::Reset, proto::ResetRequest(), &reset), grpc::OK);
+  EXPECT_THAT(node_->filesystem().Exists(context_, Kubelet("escape")), Yields(false));
+}
+
+}  // namespace
+}  // namespace csi_proxy::machine::simulated

@@ -1,0 +1,178 @@
+#include "server/machine/simulated/check_storage.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/base/windows_path.h"
+#include "server/machine/simulated/storage.h"
+
+namespace csi_proxy::machine::simulated {
+namespace {
+
+constexpr size_t kMaxDisks = 256;
+constexpr uint32_t kMaxPartitionNumber = 128;
+constexpr size_t kMaxMbrPartitions = 4;
+constexpr uint64_t kMaxDiskBytes = uint64_t{1} << 50;
+constexpr uint64_t kSectorBytes = 512;
+
+void CheckVolumeTree(const Volume& volume, const std::string& at, Problems* problems) {
+  for (const Tree::Id id : volume.tree.Walk()) {
+    const Tree::Entry& entry = volume.tree.at(id);
+    const auto field = [&](absl::string_view name) {
+      return absl::StrCat("file \"", volume.tree.PathOf(id), "\".", name);
+    };
+    const absl::Status name = WindowsPath::Parse("path", absl::StrCat("C:\\", entry.name)).status();
+    if (!name.ok()) problems->RequireOk(name, at, field("path"));
+    if (entry.kind == Tree::Kind::kLink) {
+      const absl::Status target = absl::StartsWith(entry.target, "\\\\")
+                                      ? UncPath::Parse("target", entry.target).status()
+                                      : WindowsPath::Parse("target", entry.target).status();
+      if (!target.ok()) problems->RequireOk(target, at, field("target"));
+    }
+    // The volume need not be there: its disk may be gone.
+    if (entry.mounted == volume.id) {
+      problems->Require(false, at, field("mounted_volume_id"), "is the volume itself");
+    } else if (entry.mounted.has_value() && !entry.children.empty()) {
+      problems->Require(false, at, field("mounted_volume_id"), "the directory is not empty");
+    }
+  }
+}
+
+void CheckVolume(const DiskPartition& partition, const std::string& at, Problems* problems) {
+  const Volume& volume = *partition.volume;
+  static constexpr absl::string_view kKnown[] = {"", "NTFS", "ReFS", "FAT32", "exFAT"};
+  problems->Require(
+      std::find(std::begin(kKnown), std::end(kKnown), volume.file_system) != std::end(kKnown), at,
+      "file_system", "is none of NTFS, ReFS, FAT32, exFAT or empty");
+  problems->Require(
+      volume.drive_letter == 0 || (volume.drive_letter >= 'A' && volume.drive_letter <= 'Z'), at,
+      "drive_letter", "is not one letter, A to Z");
+  problems->Require(!volume.file_system.empty() || volume.tree.size() == 0, at, "file",
+                    "an unformatted volume holds nothing");
+  problems->Require(volume.file_system.empty() || UsedBytes(partition) <= partition.size_bytes, at,
+                    "file", "the files need more space than the partition has");
+}
+
+void CheckPartitions(const Disk& disk, const std::string& at, Problems* problems) {
+  problems->Require(disk.style != PartitionStyle::kRaw || disk.partitions.empty(), at, "partition",
+                    "a raw disk has no partitions");
+  problems->Require(
+      disk.style != PartitionStyle::kMbr || disk.partitions.size() <= kMaxMbrPartitions, at,
+      "partition", "an MBR disk has at most 4 partitions");
+  std::set<uint32_t> numbers;
+  uint64_t free_from = kDiskMargin;
+  for (size_t i = 0; i < disk.partitions.size() && problems->none(); ++i) {
+    const DiskPartition& partition = disk.partitions[i];
+    const std::string here = Element(at, "partition", i);
+    problems->Require(partition.number >= 1 && partition.number <= kMaxPartitionNumber, here,
+                      "number", "is not 1 to 128");
+    problems->Require(numbers.insert(partition.number).second, here, "number",
+                      "is another partition's");
+    problems->Require(partition.offset_bytes >= free_from, here, "offset_bytes",
+                      "lies within the first MiB or the partition before");
+    problems->Require(partition.offset_bytes % kSectorBytes == 0, here, "offset_bytes",
+                      "is no multiple of 512");
+    problems->Require(partition.size_bytes != 0 && partition.size_bytes % kSectorBytes == 0, here,
+                      "size_bytes", "is zero or no multiple of 512");
+    problems->Require(partition.offset_bytes <= disk.size_bytes &&
+                          partition.size_bytes <= disk.size_bytes - partition.offset_bytes,
+                      here, "size_bytes", "the partition ends behind the disk");
+    problems->Require(
+        partition.type != PartitionType::kMicrosoftReserved || !partition.volume.has_value(), here,
+        "volume", "a reserved partition has none");
+    if (partition.volume.has_value()) {
+      CheckVolume(partition, absl::StrCat(here, ".volume"), problems);
+    }
+    if (problems->none()) free_from = partition.offset_bytes + partition.size_bytes;
+  }
+}
+
+void CheckDisk(const Disk& disk, const std::string& at, Problems* problems) {
+  problems->Require(disk.size_bytes >= kMiB && disk.size_bytes <= kMaxDiskBytes, at, "size_bytes",
+                    "is not 1 MiB to 1 PiB");
+  problems->Require(disk.size_bytes % kSectorBytes == 0, at, "size_bytes", "is no multiple of 512");
+  problems->Require(disk.grown_size_bytes == 0 || (disk.grown_size_bytes > disk.size_bytes &&
+                                                   disk.grown_size_bytes <= kMaxDiskBytes &&
+                                                   disk.grown_size_bytes % kSectorBytes == 0),
+                    at, "grown_size_bytes",
+                    "is not larger than size_bytes, over 1 PiB or no multiple of 512");
+  problems->Require(IsPlainText(disk.location), at, "location", kNotPlainText);
+  problems->Require(IsPlainText(disk.page83), at, "page83", kNotPlainText);
+  problems->Require(IsPlainText(disk.serial_number), at, "serial_number", kNotPlainText);
+  if (disk.page83_error.has_value()) {
+    problems->Require(IsPlainText(disk.page83_error->text), at, "page83_error.text", kNotPlainText);
+    problems->Require(disk.page83_error->code != 0, at, "page83_error.code", "zero is no error");
+  }
+  CheckPartitions(disk, at, problems);
+}
+
+struct NamedDisk {
+  Disk* disk;
+  std::string at;
+};
+
+std::vector<NamedDisk> NameDisks(NodeState& state) {
+  std::vector<NamedDisk> disks;
+  for (size_t i = 0; i < state.disks.size(); ++i) {
+    disks.push_back({&state.disks[i], Element("", "disk", i)});
+  }
+  for (size_t p = 0; p < state.iscsi_portals.size(); ++p) {
+    std::vector<IscsiTarget>& targets = state.iscsi_portals[p].targets;
+    for (size_t t = 0; t < targets.size(); ++t) {
+      const std::string at = Element(Element("", "iscsi_portal", p), "target", t);
+      for (size_t i = 0; i < targets[t].disks.size(); ++i) {
+        disks.push_back({&targets[t].disks[i], Element(at, "disk", i)});
+      }
+    }
+  }
+  return disks;
+}
+
+}  // namespace
+
+void CheckDisks(NodeState& state, Problems* problems) {
+  const std::vector<NamedDisk> disks = NameDisks(state);
+  problems->Require(disks.size() <= kMaxDisks, "disk", "", "there are more than 256");
+  std::set<uint32_t> numbers;
+  std::set<VolumeId> volumes;
+  std::set<char> letters;
+  const auto each_volume = [&](const NamedDisk& named, auto action) {
+    for (size_t i = 0; i < named.disk->partitions.size(); ++i) {
+      const DiskPartition& partition = named.disk->partitions[i];
+      if (!partition.volume.has_value()) continue;
+      action(*partition.volume, absl::StrCat(Element(named.at, "partition", i), ".volume"));
+    }
+  };
+  for (const NamedDisk& named : disks) {
+    if (!problems->none()) return;
+    CheckDisk(*named.disk, named.at, problems);
+    problems->Require(numbers.insert(named.disk->number).second, named.at, "number",
+                      "is another disk's");
+    each_volume(named, [&](const Volume& volume, const std::string& at) {
+      problems->Require(volumes.insert(volume.id).second, at, "id", "is another volume's");
+      problems->Require(volume.drive_letter == 0 || letters.insert(volume.drive_letter).second, at,
+                        "drive_letter", "is another volume's");
+    });
+  }
+  for (const NamedDisk& named : disks) {
+    each_volume(named, [&](const Volume& volume, const std::string& at) {
+      if (problems->none()) CheckVolumeTree(volume, at, problems);
+    });
+  }
+}
+
+void CheckShareTree(const Tree& tree, const std::string& at, Problems* problems) {
+  for (const Tree::Id id : tree.Walk()) {
+    const Tree::Entry& entry = tree.at(id);
+    if (entry.kind == Tree::Kind::kLink || entry.mounted.has_value()) {
+      problems->Require(false, at, absl::StrCat("file \"", tree.PathOf(id), "\""),
+                        "a share holds directories and files only");
+    }
+    const absl::Status name = WindowsPath::Parse("path", absl::StrCat("C:\\", entry.name)).status();
+    if (!name.ok()) problems->RequireOk(name, at, "file.path");
+  }
+}
+
+}  // namespace csi_proxy::machine::simulated

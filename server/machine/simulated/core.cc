@@ -1,0 +1,196 @@
+#include "server/machine/simulated/core.h"
+
+#include <optional>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "server/base/windows_path.h"
+#include "server/machine/simulated/services.h"
+
+namespace csi_proxy::machine::simulated {
+
+absl::Status Core::PassGate(const CallContext& context, absl::string_view operation,
+                            absl::string_view resource) {
+  if (absl::Status status = context.Check(); !status.ok()) return status;
+  std::optional<FaultRule> fault;
+  {
+    const std::lock_guard lock(mutex_);
+    fault = TakeFault(state_, operation, resource);
+  }
+  if (!fault.has_value()) return absl::OkStatus();
+  if (fault->latency > absl::ZeroDuration()) {
+    if (absl::Status status = context.SleepFor(fault->latency); !status.ok()) return status;
+  }
+  if (fault->code == absl::StatusCode::kOk) return absl::OkStatus();
+  return Failure(operation, fault->error, fault->code);
+}
+
+void Core::Settle() { SettleServices(state_, absl::Now()); }
+
+std::optional<FaultRule> TakeFault(NodeState& state, absl::string_view operation,
+                                   absl::string_view resource) {
+  for (auto rule = state.faults.begin(); rule != state.faults.end(); ++rule) {
+    if (!MatchesOperation(rule->operation, operation)) continue;
+    if (!rule->resource.empty() && !EqualNames(rule->resource, resource)) continue;
+    FaultRule taken = *rule;
+    if (rule->times != 0 && --rule->times == 0) state.faults.erase(rule);
+    return taken;
+  }
+  return std::nullopt;
+}
+
+bool MatchesOperation(absl::string_view pattern, absl::string_view operation) {
+  if (absl::ConsumeSuffix(&pattern, "*")) return absl::StartsWith(operation, pattern);
+  return pattern == operation;
+}
+
+const std::vector<absl::string_view>& HostOperations() {
+  static const auto* const kOperations = new std::vector<absl::string_view>{
+      "disk.ListDiskLocations",
+      "disk.ListDiskIdentities",
+      "disk.Rescan",
+      "disk.GetLayout",
+      "disk.InitializeGpt",
+      "disk.CreateBasicPartition",
+      "disk.GetSize",
+      "disk.IsOnline",
+      "disk.SetOnline",
+      "volume.ListVolumes",
+      "volume.GetFileSystem",
+      "volume.Format",
+      "volume.GetSize",
+      "volume.GetSupportedSize",
+      "volume.Resize",
+      "volume.GetStats",
+      "volume.GetDiskNumber",
+      "volume.Mount",
+      "volume.Unmount",
+      "volume.GetVolumeAtMountPoint",
+      "volume.GetVolumeHolding",
+      "volume.Flush",
+      "filesystem.Exists",
+      "filesystem.MakeDirectories",
+      "filesystem.Remove",
+      "filesystem.RemoveContents",
+      "filesystem.CreateLink",
+      "filesystem.CreateLinkToShare",
+      "filesystem.ReadLink",
+      "smb.GetMapping",
+      "smb.IsHealthy",
+      "smb.CreateMapping",
+      "smb.RemoveMapping",
+      "iscsi.ListPortals",
+      "iscsi.AddPortal",
+      "iscsi.RemovePortal",
+      "iscsi.DiscoverTargets",
+      "iscsi.IsConnected",
+      "iscsi.Connect",
+      "iscsi.Disconnect",
+      "iscsi.GetTargetDisks",
+      "iscsi.SetMutualChapSecret",
+      "system.GetBiosSerialNumber",
+      "system.GetService",
+      "system.ListActiveDependents",
+      "system.RequestStart",
+      "system.RequestStop",
+      "win32.Open",
+      "win32.CreateDirectory",
+      "win32.List",
+      "win32.GetAttributes",
+      "win32.Delete",
+      "win32.ReadReparsePoint",
+      "win32.WriteReparsePoint",
+      "win32.Reach",
+      "win32.ListVolumes",
+      "win32.GetVolumeOfDrive",
+      "win32.GetFileSystem",
+      "win32.GetSpace",
+      "win32.Flush",
+      "win32.SetMountPoint",
+      "win32.DeleteMountPoint",
+      "win32.Control",
+      "win32.GetService",
+      "win32.ListActiveDependents",
+      "win32.StartService",
+      "win32.StopService",
+      "win32.GetSmbiosTable",
+      // As the schema in wmi/ has them.
+      "wmi.Query/MSFT_Disk",
+      "wmi.Query/MSFT_Partition",
+      "wmi.Query/MSFT_Volume",
+      "wmi.Query/MSFT_StorageSetting",
+      "wmi.Query/MSFT_StorageExtendedStatus",
+      "wmi.Query/MSFT_DiskToPartition",
+      "wmi.Query/MSFT_PartitionToVolume",
+      "wmi.Query/MSFT_iSCSITargetPortal",
+      "wmi.Query/MSFT_iSCSITarget",
+      "wmi.Query/MSFT_iSCSISession",
+      "wmi.Query/MSFT_iSCSIConnection",
+      "wmi.Query/MSFT_iSCSITargetToiSCSITargetPortal",
+      "wmi.Query/MSFT_iSCSITargetToiSCSISession",
+      "wmi.Query/MSFT_iSCSITargetToiSCSIConnection",
+      "wmi.Query/MSFT_iSCSIConnectionToDisk",
+      "wmi.Query/MSFT_iSCSISessionToDisk",
+      "wmi.Query/MSFT_SmbGlobalMapping",
+      "wmi.Query/Win32_BIOS",
+      "wmi.Get/MSFT_Disk",
+      "wmi.Get/MSFT_Partition",
+      "wmi.Get/MSFT_Volume",
+      "wmi.Get/MSFT_DiskToPartition",
+      "wmi.Get/MSFT_PartitionToVolume",
+      "wmi.Get/MSFT_iSCSITargetPortal",
+      "wmi.Get/MSFT_iSCSITarget",
+      "wmi.Get/MSFT_iSCSISession",
+      "wmi.Get/MSFT_iSCSIConnection",
+      "wmi.Get/MSFT_iSCSITargetToiSCSITargetPortal",
+      "wmi.Get/MSFT_iSCSITargetToiSCSISession",
+      "wmi.Get/MSFT_iSCSITargetToiSCSIConnection",
+      "wmi.Get/MSFT_iSCSIConnectionToDisk",
+      "wmi.Get/MSFT_iSCSISessionToDisk",
+      "wmi.Get/MSFT_SmbGlobalMapping",
+      "wmi.Get/Win32_BIOS",
+      "wmi.Invoke/MSFT_Disk.Initialize",
+      "wmi.Invoke/MSFT_Disk.CreatePartition",
+      "wmi.Invoke/MSFT_Disk.Refresh",
+      "wmi.Invoke/MSFT_Disk.Online",
+      "wmi.Invoke/MSFT_Disk.Offline",
+      "wmi.Invoke/MSFT_Disk.SetAttributes",
+      "wmi.Invoke/MSFT_Disk.Clear",
+      "wmi.Invoke/MSFT_Partition.Online",
+      "wmi.Invoke/MSFT_Partition.Offline",
+      "wmi.Invoke/MSFT_Partition.GetSupportedSize",
+      "wmi.Invoke/MSFT_Partition.Resize",
+      "wmi.Invoke/MSFT_Partition.AddAccessPath",
+      "wmi.Invoke/MSFT_Partition.RemoveAccessPath",
+      "wmi.Invoke/MSFT_Volume.Format",
+      "wmi.Invoke/MSFT_Volume.Flush",
+      "wmi.Invoke/MSFT_Volume.Resize",
+      "wmi.Invoke/MSFT_StorageSetting.UpdateHostStorageCache",
+      "wmi.Invoke/MSFT_StorageSetting.Get",
+      "wmi.Invoke/MSFT_StorageSetting.Set",
+      "wmi.Invoke/MSFT_iSCSITargetPortal.New",
+      "wmi.Invoke/MSFT_iSCSITargetPortal.Remove",
+      "wmi.Invoke/MSFT_iSCSITargetPortal.Update",
+      "wmi.Invoke/MSFT_iSCSITarget.Connect",
+      "wmi.Invoke/MSFT_iSCSITarget.Disconnect",
+      "wmi.Invoke/MSFT_iSCSITarget.Update",
+      "wmi.Invoke/MSFT_iSCSISession.Register",
+      "wmi.Invoke/MSFT_iSCSISession.Unregister",
+      "wmi.Invoke/MSFT_iSCSISession.SetCHAPSecret",
+      "wmi.Invoke/MSFT_SmbGlobalMapping.Create",
+      "wmi.Invoke/MSFT_SmbGlobalMapping.Remove",
+      "wmi.Associators/MSFT_Disk",
+      "wmi.Associators/MSFT_Partition",
+      "wmi.Associators/MSFT_Volume",
+      "wmi.Associators/MSFT_iSCSITargetPortal",
+      "wmi.Associators/MSFT_iSCSITarget",
+      "wmi.Associators/MSFT_iSCSISession",
+      "wmi.Associators/MSFT_iSCSIConnection",
+  };
+  return *kOperations;
+}
+
+}  // namespace csi_proxy::machine::simulated

@@ -1,0 +1,283 @@
+#include "server/machine/simulated/node.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "server/machine/simulated/check.h"
+#include "server/machine/simulated/files.h"
+#include "server/machine/simulated/hosts.h"
+#include "server/machine/simulated/services.h"
+#include "server/machine/simulated/smb.h"
+#include "server/machine/simulated/storage.h"
+
+namespace csi_proxy::machine::simulated {
+namespace {
+
+constexpr size_t kMaxFaults = 1024;
+
+void StartArrivals(Disk& disk, absl::Time arrival) {
+  for (DiskPartition& partition : disk.partitions) {
+    if (partition.arrives_at == absl::InfiniteFuture()) partition.arrives_at = arrival;
+  }
+}
+
+// The state as of now: what is pending begins to wait.
+NodeState Started(NodeState state) {
+  const absl::Time now = absl::Now();
+  for (Disk* disk : AllDisks(state)) StartArrivals(*disk, now + state.volume_arrival_delay);
+  for (Service& service : state.services) {
+    if (service.pending_until != absl::InfiniteFuture()) continue;
+    if (service.state == ServiceState::kStartPending) {
+      service.pending_until = now + service.start_latency;
+    } else if (service.state == ServiceState::kStopPending) {
+      service.pending_until = now + service.stop_latency;
+    }
+  }
+  return state;
+}
+
+bool IsServerPath(absl::string_view path) {
+  return absl::StartsWith(path, "\\\\") || absl::StartsWith(path, "//");
+}
+
+// Applies `change` to the state when what comes of it can be; else leaves the state as it was.
+template <typename Change>
+absl::Status Try(NodeState& state, Change change) {
+  NodeState changed = state;
+  if (absl::Status status = change(changed); !status.ok()) return status;
+  if (absl::Status status = CheckState(changed); !status.ok()) return status;
+  state = std::move(changed);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Disk*> FindAttached(NodeState& state, uint32_t number) {
+  for (Disk* disk : AllDisks(state)) {
+    if (disk->number == number) return disk;
+  }
+  return absl::NotFoundError(absl::StrCat("there is no disk ", number));
+}
+
+// Adds what is missing of a path on a server; the last component is a file when `file` says so.
+absl::Status AddToShare(NodeState& state, absl::string_view text, std::optional<Tree::Entry> file) {
+  const absl::StatusOr<UncPath> path = UncPath::Parse("path", text);
+  if (!path.ok()) return path.status();
+  SmbShare* share = FindShare(state, path->Share());
+  if (share == nullptr) {
+    return absl::NotFoundError(absl::StrCat("there is no share ", path->Share()));
+  }
+  Tree::Id at = Tree::kRoot;
+  const std::vector<std::string>& components = path->components();
+  for (size_t i = 0; i < components.size(); ++i) {
+    const bool last = i + 1 == components.size();
+    const std::optional<Tree::Id> child = share->tree.Find(at, components[i]);
+    if (child.has_value()) {
+      at = *child;
+      continue;
+    }
+    Tree::Entry entry = last ? file.value_or(Tree::Entry{}) : Tree::Entry{};
+    entry.name = components[i];
+    const absl::StatusOr<Tree::Id> made = share->tree.Add(at, std::move(entry));
+    if (!made.ok()) return made.status();
+    at = *made;
+  }
+  const bool is_file = share->tree.at(at).kind == Tree::Kind::kFile;
+  if (is_file != file.has_value()) {
+    return absl::AlreadyExistsError(
+        absl::StrCat(path->ToString(), " exists and is ", is_file ? "a file" : "a directory"));
+  }
+  if (is_file) share->tree.SetFile(at, file->size_bytes, file->read_only);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Node>> Node::Create(NodeState state) {
+  if (absl::Status status = CheckState(state); !status.ok()) return status;
+  return std::unique_ptr<Node>(new Node(std::move(state)));
+}
+
+Node::Node(NodeState state)
+    : initial_(std::move(state)),
+      core_(Started(initial_)),
+      disk_(NewDiskHost(&core_)),
+      volume_(NewVolumeHost(&core_)),
+      filesystem_(NewFilesystemHost(&core_)),
+      smb_(NewSmbHost(&core_)),
+      iscsi_(NewIscsiHost(&core_)),
+      system_(NewSystemHost(&core_)) {}
+
+absl::StatusOr<uint32_t> Node::AttachDisk(Disk disk, std::optional<uint32_t> number) {
+  return core_.Change([&](NodeState& state) -> absl::StatusOr<uint32_t> {
+    if (number.has_value()) {
+      disk.number = *number;
+      if (FindAttached(state, *number).ok()) {
+        return absl::AlreadyExistsError(absl::StrCat("disk ", *number, " exists"));
+      }
+    } else {
+      for (disk.number = 0; FindAttached(state, disk.number).ok();) ++disk.number;
+    }
+    StartArrivals(disk, absl::Now() + state.volume_arrival_delay);
+    const absl::Status status = Try(state, [&](NodeState& changed) {
+      changed.disks.push_back(disk);
+      return absl::OkStatus();
+    });
+    if (!status.ok()) return status;
+    return disk.number;
+  });
+}
+
+absl::Status Node::DetachDisk(uint32_t number) {
+  return core_.Change([&](NodeState& state) -> absl::Status {
+    const auto is_it = [&](const Disk& disk) { return disk.number == number; };
+    if (std::erase_if(state.disks, is_it) > 0) return absl::OkStatus();
+    for (IscsiPortalState& portal : state.iscsi_portals) {
+      for (IscsiTarget& target : portal.targets) {
+        if (std::erase_if(target.disks, is_it) > 0) return absl::OkStatus();
+      }
+    }
+    return absl::NotFoundError(absl::StrCat("there is no disk ", number));
+  });
+}
+
+absl::Status Node::GrowDisk(uint32_t number, uint64_t size_bytes) {
+  return core_.Change([&](NodeState& state) {
+    return Try(state, [&](NodeState& changed) {
+      const absl::StatusOr<Disk*> disk = FindAttached(changed, number);
+      if (!disk.ok()) return disk.status();
+      if (size_bytes <= std::max((*disk)->size_bytes, (*disk)->grown_size_bytes)) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("size_bytes: disk ", number, " is as large already"));
+      }
+      (*disk)->grown_size_bytes = size_bytes;
+      return absl::OkStatus();
+    });
+  });
+}
+
+absl::Status Node::AddShare(absl::string_view server, absl::string_view share) {
+  return core_.Change([&](NodeState& state) {
+    return Try(state, [&](NodeState& changed) -> absl::Status {
+      SmbServer* found = FindServer(changed, server);
+      if (found == nullptr) {
+        found = &changed.smb_servers.emplace_back();
+        found->name = std::string(server);
+      }
+      if (FindShare(changed, absl::StrCat("\\\\", server, "\\", share)) != nullptr) {
+        return absl::AlreadyExistsError(
+            absl::StrCat("server '", server, "' has a share '", share, "'"));
+      }
+      found->shares.emplace_back().name = std::string(share);
+      return absl::OkStatus();
+    });
+  });
+}
+
+absl::Status Node::SetSmbPassword(absl::string_view server, absl::string_view username,
+                                  const Secret& password) {
+  return core_.Change([&](NodeState& state) {
+    return Try(state, [&](NodeState& changed) {
+      return ChangePassword(changed, server, username, password);
+    });
+  });
+}
+
+absl::Status Node::BreakMapping(absl::string_view share) {
+  const absl::StatusOr<UncPath> path = UncPath::Parse("share", share);
+  if (!path.ok()) return path.status();
+  return core_.Change(
+      [&](NodeState& state) { return simulated::BreakMapping(state, path->Share()); });
+}
+
+absl::Status Node::SetServerReachable(absl::string_view server, bool reachable) {
+  return core_.Change([&](NodeState& state) -> absl::Status {
+    bool found = false;
+    if (SmbServer* smb = FindServer(state, server); smb != nullptr) {
+      smb->reachable = reachable;
+      found = true;
+    }
+    for (IscsiPortalState& portal : state.iscsi_portals) {
+      if (!absl::EqualsIgnoreCase(portal.portal.address, server)) continue;
+      portal.reachable = reachable;
+      found = true;
+    }
+    if (found) return absl::OkStatus();
+    return absl::NotFoundError(absl::StrCat("there is no server '", server, "'"));
+  });
+}
+
+absl::Status Node::InjectFault(FaultRule rule) {
+  if (absl::Status status = CheckFault(rule, "fault"); !status.ok()) return status;
+  return core_.Change([&](NodeState& state) -> absl::Status {
+    if (state.faults.size() >= kMaxFaults) {
+      return absl::ResourceExhaustedError("fault: there are 1024 rules");
+    }
+    state.faults.push_back(std::move(rule));
+    return absl::OkStatus();
+  });
+}
+
+void Node::ClearFaults() {
+  core_.Change([](NodeState& state) { state.faults.clear(); });
+}
+
+absl::Status Node::WriteFile(absl::string_view path, uint64_t size_bytes, bool read_only) {
+  if (size_bytes > Tree::kMaxFileBytes) {
+    return absl::InvalidArgumentError("size_bytes: is above 16 TiB");
+  }
+  if (IsServerPath(path)) {
+    return core_.Change([&](NodeState& state) {
+      return AddToShare(state, path, Tree::File("", size_bytes, read_only));
+    });
+  }
+  const absl::StatusOr<WindowsPath> file = WindowsPath::Parse("path", path);
+  if (!file.ok()) return file.status();
+  return core_.Change([&](NodeState& state) {
+    const absl::Status parents = MakeEntryDirectories(state, {file->Parent(), nullptr});
+    if (!parents.ok()) return parents;
+    return WriteFileEntry(state, {*file, nullptr}, size_bytes, read_only);
+  });
+}
+
+absl::Status Node::MakeDirectory(absl::string_view path) {
+  if (IsServerPath(path)) {
+    return core_.Change([&](NodeState& state) { return AddToShare(state, path, std::nullopt); });
+  }
+  const absl::StatusOr<WindowsPath> directory = WindowsPath::Parse("path", path);
+  if (!directory.ok()) return directory.status();
+  return core_.Change([&](NodeState& state) {
+    return MakeEntryDirectories(state, {*directory, nullptr});
+  });
+}
+
+absl::Status Node::MakeLink(absl::string_view path, absl::string_view target) {
+  const absl::StatusOr<WindowsPath> link = WindowsPath::Parse("path", path);
+  if (!link.ok()) return link.status();
+  std::string spelt;
+  if (IsServerPath(target)) {
+    const absl::StatusOr<UncPath> unc = UncPath::Parse("target", target);
+    if (!unc.ok()) return unc.status();
+    spelt = unc->ToString();
+  } else {
+    const absl::StatusOr<WindowsPath> drive = WindowsPath::Parse("target", target);
+    if (!drive.ok()) return drive.status();
+    spelt = drive->ToString();
+  }
+  return core_.Change([&](NodeState& state) {
+    const absl::Status parents = MakeEntryDirectories(state, {link->Parent(), nullptr});
+    if (!parents.ok()) return parents;
+    return MakeLinkEntry(state, spelt, {*link, nullptr});
+  });
+}
+
+NodeState Node::Snapshot() {
+  return core_.Change([](NodeState& state) { return state; });
+}
+
+void Node::Reset() {
+  core_.Change([&](NodeState& state) { state = Started(initial_); });
+}
+
+}  // namespace csi_proxy::machine::simulated

@@ -1,0 +1,101 @@
+// A whole Windows node in memory: what `--host=simulated` serves, what embedded clients act on off
+// Windows, and what driver authors test against. Nothing it does leaves the process.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/base/secret.h"
+#include "server/base/windows_path.h"
+#include "server/host/host.h"
+#include "server/machine/simulated/core.h"
+#include "server/machine/simulated/state.h"
+
+namespace csi_proxy::machine::simulated {
+
+// Thread-safe: every operation, checks included, is one step under one lock, and none waits while
+// holding it. Deterministic: the same calls on the same state give the same node, volume ids
+// included; only arrival delays, service latencies and fault latencies read a clock.
+//
+// Besides the host interfaces it has an administrator's side, which faults do not touch: the
+// cloud that attaches disks, the server whose password changes, the attacker who sets links.
+class Node final : public Host {
+ public:
+  // A node in this state. INVALID_ARGUMENT, naming the field as `disk[0].size_bytes` and the
+  // reason, when there cannot be such a node.
+  static absl::StatusOr<std::unique_ptr<Node>> Create(NodeState state);
+
+  DiskHost& disk() override { return *disk_; }
+  VolumeHost& volume() override { return *volume_; }
+  FilesystemHost& filesystem() override { return *filesystem_; }
+  SmbHost& smb() override { return *smb_; }
+  IscsiHost& iscsi() override { return *iscsi_; }
+  SystemHost& system() override { return *system_; }
+
+  // Attaches a disk and returns its number: `disk.number` or, when nullopt is passed for it, the
+  // lowest free one. INVALID_ARGUMENT for a disk there cannot be; ALREADY_EXISTS for a number in
+  // use.
+  absl::StatusOr<uint32_t> AttachDisk(Disk disk, std::optional<uint32_t> number = std::nullopt);
+  // Pulls a disk, whatever is mounted from it; its content is gone. NOT_FOUND.
+  absl::Status DetachDisk(uint32_t number);
+  // Grows a disk to `size_bytes`, which Windows notices at the next rescan. NOT_FOUND;
+  // INVALID_ARGUMENT unless it is larger.
+  absl::Status GrowDisk(uint32_t number, uint64_t size_bytes);
+
+  // Adds an empty share to a server, which is made if new. ALREADY_EXISTS.
+  absl::Status AddShare(absl::string_view server, absl::string_view share);
+  // Adds a user to a server or changes the password, which breaks the mappings made with the old
+  // one. NOT_FOUND when there is no such server.
+  absl::Status SetSmbPassword(absl::string_view server, absl::string_view username,
+                              const Secret& password);
+  // Makes a mapping unhealthy until it is removed and made again. NOT_FOUND.
+  absl::Status BreakMapping(absl::string_view share);
+  // Of an SMB server by name or of all iSCSI portals at an address. NOT_FOUND.
+  absl::Status SetServerReachable(absl::string_view server, bool reachable);
+
+  // Appends a rule to the fault table. INVALID_ARGUMENT when it could never strike.
+  absl::Status InjectFault(FaultRule rule);
+  void ClearFaults();
+
+  // Traps. The directories above them are made. Paths are `C:\a\b` or `\\server\share\a`.
+  //
+  // Makes or changes a file.
+  absl::Status WriteFile(absl::string_view path, uint64_t size_bytes, bool read_only);
+  absl::Status WriteFile(const WindowsPath& path, uint64_t size_bytes, bool read_only) {
+    return WriteFile(path.ToString(), size_bytes, read_only);
+  }
+  // Makes a directory; no change when it is there.
+  absl::Status MakeDirectory(absl::string_view path);
+  // Makes a directory link on a drive, to a path of either kind, whether anything is there or not.
+  absl::Status MakeLink(absl::string_view path, absl::string_view target);
+  absl::Status MakeLink(const WindowsPath& path, absl::string_view target) {
+    return MakeLink(path.ToString(), target);
+  }
+
+  // A copy of the whole state, secrets included.
+  NodeState Snapshot();
+  // Back to the state the node was made with.
+  void Reset();
+
+  // The same node, for what stands in for Windows itself. Not owned.
+  Core* core() { return &core_; }
+
+ private:
+  explicit Node(NodeState state);
+
+  const NodeState initial_;
+  Core core_;
+  const std::unique_ptr<DiskHost> disk_;
+  const std::unique_ptr<VolumeHost> volume_;
+  const std::unique_ptr<FilesystemHost> filesystem_;
+  const std::unique_ptr<SmbHost> smb_;
+  const std::unique_ptr<IscsiHost> iscsi_;
+  const std::unique_ptr<SystemHost> system_;
+};
+
+}  // namespace csi_proxy::machine::simulated

@@ -1,0 +1,47 @@
+// Collects what is wrong with a state while it is checked.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace csi_proxy::machine::simulated {
+
+// Keeps the first problem; the checks after it go on and need not ask.
+class Problems {
+ public:
+  // `at` and `field` are joined by a dot, when neither is empty, to name the field.
+  void Require(bool holds, absl::string_view at, absl::string_view field,
+               absl::string_view reason) {
+    if (holds || !status_.ok()) return;
+    const absl::string_view dot = at.empty() || field.empty() ? "" : ".";
+    status_ = absl::InvalidArgumentError(absl::StrCat(at, dot, field, ": ", reason));
+  }
+  void RequireOk(const absl::Status& status, absl::string_view at, absl::string_view field) {
+    Require(status.ok(), at, field, status.message());
+  }
+
+  bool none() const { return status_.ok(); }
+  const absl::Status& status() const { return status_; }
+
+ private:
+  absl::Status status_;
+};
+
+// `disk[2]`, below `at` when that is not empty.
+inline std::string Element(absl::string_view at, absl::string_view field, size_t index) {
+  return absl::StrCat(at, at.empty() ? "" : ".", field, "[", index, "]");
+}
+
+// Text a person may read: no control characters, at most 1024 bytes.
+inline bool IsPlainText(absl::string_view text) {
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return false;
+  }
+  return text.size() <= 1024;
+}
+inline constexpr char kNotPlainText[] = "has control characters or more than 1024 bytes";
+
+}  // namespace csi_proxy::machine::simulated

@@ -1,0 +1,34 @@
+// Between a node and its textproto.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/machine/simulated/node.h"
+#include "server/machine/simulated/node.pb.h"
+
+namespace csi_proxy::machine::simulated {
+
+// Reads a scenario. INVALID_ARGUMENT names the file and the line, or the field by its path
+// (`disk[2].partition[0].size_bytes: ...`), and what is wrong with it.
+absl::StatusOr<std::unique_ptr<Node>> LoadScenario(absl::string_view textproto,
+                                                   absl::string_view file_name);
+
+// What is described, so far as it can be told in C++; whether there can be such a node, disk or
+// rule is for the Node to check. INVALID_ARGUMENT as above.
+absl::StatusOr<NodeState> StateFromProto(const csi_proxy::simulated::Node& proto);
+absl::StatusOr<Disk> DiskFromProto(const csi_proxy::simulated::Disk& proto);
+absl::StatusOr<FaultRule> FaultFromProto(const csi_proxy::simulated::Fault& proto);
+
+// Describes a state. Secrets are `<secret>`; what is left loads again, and dumps the same.
+csi_proxy::simulated::Node StateToProto(const NodeState& state);
+
+// As JSON, protobuf's own, with the field names of node.proto.
+std::string ToJson(const csi_proxy::simulated::Node& node);
+
+// The node that is served when no scenario is given.
+absl::string_view DefaultScenarioText();
+
+}  // namespace csi_proxy::machine::simulated

@@ -1,0 +1,334 @@
+// From a described node to a state. What a single field means is judged here, what fields mean
+// together in CheckState().
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/text_format.h>
+
+#include <set>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "server/base/windows_path.h"
+#include "server/machine/simulated/problems.h"
+#include "server/machine/simulated/scenario.h"
+#include "server/machine/simulated/storage.h"
+
+namespace csi_proxy::machine::simulated {
+namespace {
+
+namespace proto = ::csi_proxy::simulated;
+
+// Little enough for any machine to hold; the directories above listed files count too.
+constexpr size_t kMaxFiles = 100'000;
+
+WindowsError ReadError(const proto::WindowsError& in) {
+  WindowsError error = KnownError(in.code());
+  if (!in.text().empty()) error.text = in.text();
+  return error;
+}
+
+// The enumerations have the numbers of their C++ counterparts; proto3 lets others through.
+template <typename Enum>
+Enum ReadEnum(int value, int last, const std::string& at, absl::string_view field,
+              Problems* problems) {
+  problems->Require(value >= 0 && value <= last, at, field, absl::StrCat(value, " has no meaning"));
+  return static_cast<Enum>(value);
+}
+
+class Reader {
+ public:
+  absl::StatusOr<NodeState> Read(const proto::Node& in) {
+    state_.bios_serial_number = in.bios_serial_number();
+    state_.volume_arrival_delay = absl::Milliseconds(in.volume_arrival_ms());
+    state_.volumes_made = in.volumes_made();
+    state_.iscsi_mutual_chap_secret = Secret(in.iscsi_mutual_chap_secret());
+    for (int i = 0; i < in.disk_size() && problems_.none(); ++i) {
+      state_.disks.push_back(ReadDisk(in.disk(i), Element("", "disk", i)));
+    }
+    for (int i = 0; i < in.smb_server_size() && problems_.none(); ++i) {
+      ReadServer(in.smb_server(i), Element("", "smb_server", i));
+    }
+    for (const proto::SmbMapping& mapping : in.smb_mapping()) {
+      state_.smb_mappings.push_back({mapping.remote_path(), mapping.username(), mapping.broken()});
+    }
+    for (int i = 0; i < in.iscsi_portal_size() && problems_.none(); ++i) {
+      ReadPortal(in.iscsi_portal(i), Element("", "iscsi_portal", i));
+    }
+    for (int i = 0; i < in.service_size() && problems_.none(); ++i) {
+      ReadService(in.service(i), Element("", "service", i));
+    }
+    for (int i = 0; i < in.fault_size() && problems_.none(); ++i) {
+      state_.faults.push_back(ReadFault(in.fault(i), Element("", "fault", i)));
+    }
+    for (const auto& [at, id] : mounts_) {
+      problems_.Require(volume_ids_.contains(id), at, "mounted_volume_id",
+                        "names no volume of this node; set dangling when that is meant");
+    }
+    if (!problems_.none()) return problems_.status();
+    return std::move(state_);
+  }
+
+  Disk ReadDisk(const proto::Disk& in, const std::string& at) {
+    Disk disk;
+    disk.number = in.number();
+    disk.size_bytes = in.size_bytes();
+    disk.grown_size_bytes = in.grown_size_bytes();
+    disk.location = in.location();
+    disk.page83 = in.page83();
+    if (in.has_page83_error()) disk.page83_error = ReadError(in.page83_error());
+    disk.serial_number = in.serial_number();
+    disk.style =
+        ReadEnum<PartitionStyle>(in.style(), proto::PartitionStyle_MAX, at, "style", &problems_);
+    disk.online = !in.offline();
+    disk.read_only = in.read_only();
+    disk.awaits_rescan = in.awaits_rescan();
+    uint64_t behind = kDiskMargin;
+    for (int i = 0; i < in.partition_size() && problems_.none(); ++i) {
+      disk.partitions.push_back(
+          ReadPartition(in.partition(i), Element(at, "partition", i), disk, behind));
+      const DiskPartition& partition = disk.partitions.back();
+      behind = partition.offset_bytes + partition.size_bytes;
+    }
+    return disk;
+  }
+
+  FaultRule ReadFault(const proto::Fault& in, const std::string& at) {
+    FaultRule rule;
+    rule.operation = in.operation();
+    rule.resource = in.resource();
+    rule.times = in.times();
+    rule.latency = absl::Milliseconds(in.latency_ms());
+    rule.error = ReadError(in.error());
+    for (int code = 1; code <= 16 && !in.code().empty(); ++code) {
+      const auto candidate = static_cast<absl::StatusCode>(code);
+      if (absl::StatusCodeToString(candidate) == in.code()) rule.code = candidate;
+    }
+    problems_.Require(in.code().empty() || rule.code != absl::StatusCode::kOk, at, "code",
+                      absl::StrCat("\"", absl::CEscape(in.code().substr(0, 64)),
+                                   "\" is no status code, such as INTERNAL"));
+    return rule;
+  }
+
+  const Problems& problems() const { return problems_; }
+
+ private:
+  DiskPartition ReadPartition(const proto::Partition& in, const std::string& at, const Disk& disk,
+                              uint64_t behind) {
+    DiskPartition partition;
+    partition.number =
+        in.number() != 0 ? in.number() : static_cast<uint32_t>(disk.partitions.size()) + 1;
+    partition.type =
+        ReadEnum<PartitionType>(in.type(), proto::PartitionType_MAX, at, "type", &problems_);
+    partition.offset_bytes = in.offset_bytes() != 0 ? in.offset_bytes() : behind;
+    partition.size_bytes = in.size_bytes();
+    if (in.arriving()) partition.arrives_at = absl::InfiniteFuture();
+    if (in.has_volume()) {
+      partition.volume = ReadVolume(in.volume(), absl::StrCat(at, ".volume"), disk, partition);
+    }
+    return partition;
+  }
+
+  Volume ReadVolume(const proto::Volume& in, const std::string& at, const Disk& disk,
+                    const DiskPartition& partition) {
+    absl::StatusOr<VolumeId> id = VolumeId::Parse(in.id());
+    if (in.id().empty() || !id.ok()) {
+      if (!in.id().empty()) problems_.RequireOk(id.status(), at, "id");
+      id = MakeVolumeId(state_, disk, partition.number);
+    }
+    volume_ids_.insert(*id);
+    Volume volume{*id, in.file_system(), 0, Tree()};
+    if (!in.drive_letter().empty()) {
+      problems_.Require(in.drive_letter().size() == 1, at, "drive_letter", "is not one letter");
+      volume.drive_letter = absl::ascii_toupper(static_cast<unsigned char>(in.drive_letter()[0]));
+    }
+    ReadFiles(in.file(), at, &volume.tree);
+    return volume;
+  }
+
+  template <typename Files>
+  void ReadFiles(const Files& files, const std::string& at, Tree* tree) {
+    for (int i = 0; i < files.size() && problems_.none(); ++i) {
+      const std::string here = Element(at, "file", i);
+      ReadFile(files[i], here, tree);
+      problems_.Require(files_ <= kMaxFiles, here, "",
+                        "there are more than 100000 files and directories");
+    }
+  }
+
+  void ReadFile(const proto::File& in, const std::string& at, Tree* tree) {
+    const absl::StatusOr<WindowsPath> path =
+        WindowsPath::Parse("path", absl::StrCat("C:\\", in.path()));
+    problems_.RequireOk(path.status(), at, "path");
+    if (!path.ok()) return;
+    problems_.Require(!path->components().empty(), at, "path", "is missing");
+    problems_.Require(in.kind() == proto::FILE || (in.size_bytes() == 0 && !in.read_only()), at,
+                      "kind", "only a FILE has size_bytes and read_only");
+    problems_.Require(in.size_bytes() <= Tree::kMaxFileBytes, at, "size_bytes", "is above 16 TiB");
+    problems_.Require((in.kind() == proto::LINK) != in.target().empty(), at, "target",
+                      "is given for a LINK, and for a LINK alone");
+    problems_.Require(in.kind() == proto::DIRECTORY || in.mounted_volume_id().empty(), at,
+                      "mounted_volume_id", "is given for a DIRECTORY alone");
+    const auto kind = ReadEnum<Tree::Kind>(in.kind(), proto::FileKind_MAX, at, "kind", &problems_);
+    if (!problems_.none()) return;
+
+    Tree::Entry entry;
+    entry.kind = kind;
+    entry.size_bytes = in.size_bytes();
+    entry.read_only = in.read_only();
+    entry.target = in.target();
+    const std::optional<Tree::Id> id = Place(path->components(), std::move(entry), at, tree);
+    if (id.has_value() && !in.mounted_volume_id().empty()) {
+      const absl::StatusOr<VolumeId> mounted = VolumeId::Parse(in.mounted_volume_id());
+      problems_.RequireOk(mounted.status(), at, "mounted_volume_id");
+      if (!mounted.ok()) return;
+      tree->SetMounted(*id, *mounted);
+      if (!in.dangling()) mounts_.emplace_back(at, *mounted);
+    }
+  }
+
+  // Adds an entry with the directories above it. A directory may be there already, as one above
+  // another entry; nothing else may be listed twice.
+  std::optional<Tree::Id> Place(const std::vector<std::string>& path, Tree::Entry entry,
+                                const std::string& at, Tree* tree) {
+    Tree::Id parent = Tree::kRoot;
+    for (size_t i = 0; i < path.size() && files_ <= kMaxFiles; ++i) {
+      const bool last = i + 1 == path.size();
+      const std::optional<Tree::Id> found = tree->Find(parent, path[i]);
+      if (found.has_value()) {
+        problems_.Require(!last || (entry.kind == Tree::Kind::kDirectory &&
+                                    tree->at(*found).kind == Tree::Kind::kDirectory),
+                          at, "path", "stands twice");
+        parent = *found;
+        continue;
+      }
+      Tree::Entry added = last ? std::move(entry) : Tree::Directory(path[i]);
+      added.name = path[i];
+      const absl::StatusOr<Tree::Id> made = tree->Add(parent, std::move(added));
+      problems_.RequireOk(made.status(), at, "path");
+      if (!made.ok()) return std::nullopt;
+      ++files_;
+      parent = *made;
+    }
+    return parent;
+  }
+
+  void ReadServer(const proto::SmbServer& in, const std::string& at) {
+    SmbServer& server = state_.smb_servers.emplace_back();
+    server.name = in.name();
+    server.reachable = !in.unreachable();
+    server.supports_privacy = !in.no_privacy();
+    for (const proto::SmbUser& user : in.user()) {
+      server.users.push_back({user.name(), Secret(user.password())});
+    }
+    for (int i = 0; i < in.share_size(); ++i) {
+      SmbShare& share = server.shares.emplace_back();
+      share.name = in.share(i).name();
+      ReadFiles(in.share(i).file(), Element(at, "share", i), &share.tree);
+    }
+  }
+
+  void ReadPortal(const proto::IscsiPortal& in, const std::string& at) {
+    problems_.Require(in.port() <= 65535, at, "port", "is above 65535");
+    IscsiPortalState& portal = state_.iscsi_portals.emplace_back();
+    portal.portal.address = in.address();
+    if (in.port() != 0) portal.portal.port = static_cast<uint16_t>(in.port());
+    portal.reachable = !in.unreachable();
+    portal.registered = in.registered();
+    for (int i = 0; i < in.target_size() && problems_.none(); ++i) {
+      const proto::IscsiTarget& from = in.target(i);
+      const std::string here = Element(at, "target", i);
+      IscsiTarget target;
+      target.iqn = from.iqn();
+      target.chap = ReadEnum<ChapMode>(from.chap(), proto::Chap_MAX, here, "chap", &problems_);
+      target.username = from.username();
+      target.secret = Secret(from.secret());
+      target.mutual_secret = Secret(from.mutual_secret());
+      target.connected = from.connected();
+      target.persistent = from.persistent();
+      for (int d = 0; d < from.disk_size() && problems_.none(); ++d) {
+        target.disks.push_back(ReadDisk(from.disk(d), Element(here, "disk", d)));
+      }
+      portal.targets.push_back(std::move(target));
+    }
+  }
+
+  void ReadService(const proto::Service& in, const std::string& at) {
+    Service& service = state_.services.emplace_back();
+    service.name = in.name();
+    service.display_name = in.display_name();
+    service.start_type = ReadEnum<ServiceStartType>(in.start_type(), proto::StartType_MAX, at,
+                                                    "start_type", &problems_);
+    service.state =
+        ReadEnum<ServiceState>(in.state(), proto::ServiceState_MAX, at, "state", &problems_);
+    if (service.state == ServiceState::kUnknown) service.state = ServiceState::kStopped;
+    service.depends_on.assign(in.depends_on().begin(), in.depends_on().end());
+    service.start_latency = absl::Milliseconds(in.start_latency_ms());
+    service.stop_latency = absl::Milliseconds(in.stop_latency_ms());
+  }
+
+  NodeState state_;
+  Problems problems_;
+  std::set<VolumeId> volume_ids_;
+  std::vector<std::pair<std::string, VolumeId>> mounts_;
+  size_t files_ = 0;
+};
+
+// Collects what the text parser complains of, with its place.
+class Errors final : public google::protobuf::io::ErrorCollector {
+ public:
+  explicit Errors(absl::string_view file) : file_(file) {}
+  void AddError(int line, int column, const std::string& message) override {
+    if (!text_.empty()) text_ += "\n";
+    absl::StrAppend(&text_, file_, ":", line + 1, ":", column + 1, ": ", message);
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  const std::string file_;
+  std::string text_;
+};
+
+template <typename Result>
+absl::StatusOr<Result> OrProblem(const Reader& reader, Result result) {
+  if (!reader.problems().none()) return reader.problems().status();
+  return result;
+}
+
+}  // namespace
+
+absl::StatusOr<NodeState> StateFromProto(const proto::Node& node) { return Reader().Read(node); }
+
+absl::StatusOr<Disk> DiskFromProto(const proto::Disk& disk) {
+  Reader reader;
+  Disk read = reader.ReadDisk(disk, "disk");
+  return OrProblem(reader, std::move(read));
+}
+
+absl::StatusOr<FaultRule> FaultFromProto(const proto::Fault& fault) {
+  Reader reader;
+  FaultRule read = reader.ReadFault(fault, "fault");
+  return OrProblem(reader, std::move(read));
+}
+
+absl::StatusOr<std::unique_ptr<Node>> LoadScenario(absl::string_view textproto,
+                                                   absl::string_view file_name) {
+  constexpr int kMaxNesting = 32;
+  proto::Node node;
+  Errors errors(file_name);
+  google::protobuf::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&errors);
+  parser.SetRecursionLimit(kMaxNesting);
+  if (!parser.ParseFromString(std::string(textproto), &node)) {
+    return absl::InvalidArgumentError(errors.text());
+  }
+  absl::StatusOr<NodeState> state = StateFromProto(node);
+  absl::StatusOr<std::unique_ptr<Node>> made =
+      state.ok() ? Node::Create(*std::move(state)) : state.status();
+  if (!made.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(file_name, ": ", made.status().message()));
+  }
+  return made;
+}
+
+}  // namespace csi_proxy::machine::simulated

@@ -1,0 +1,281 @@
+#include "server/machine/simulated/scenario.h"
+
+#include <google/protobuf/text_format.h>
+
+#include "absl/strings/str_replace.h"
+#include "server/machine/simulated/test_node.h"
+
+namespace csi_proxy::machine::simulated {
+namespace {
+
+std::string Dump(Node& node) {
+  std::string text;
+  EXPECT_TRUE(google::protobuf::TextFormat::PrintToString(StateToProto(node.Snapshot()), &text));
+  return text;
+}
+
+// Loading what was dumped and dumping it again changes nothing.
+void ExpectStable(Node& node) {
+  const std::string first = Dump(node);
+  const absl::StatusOr<std::unique_ptr<Node>> loaded = LoadScenario(first, "dump");
+  ASSERT_THAT(loaded, IsOk());
+  EXPECT_EQ(Dump(**loaded), first);
+}
+
+TEST(ScenarioTest, TheDefaultLoadsAndDumpsTheSame) {
+  const auto node = LoadScenario(DefaultScenarioText(), "default.textproto");
+  ASSERT_THAT(node, IsOk());
+  ExpectStable(**node);
+  const CallContext context;
+  EXPECT_GE((*node)->disk().ListDiskLocations(context)->size(), 5u);
+  EXPECT_THAT((*node)->filesystem().Exists(context, Kubelet("pods")), Yields(true));
+  EXPECT_THAT((*node)->filesystem().Exists(context, Kubelet("plugins")), Yields(true));
+}
+
+TEST(ScenarioTest, AChangedNodeDumpsWhatItHasBecome) {
+  auto node = *LoadScenario(DefaultScenarioText(), "default.textproto");
+  const CallContext context;
+  ASSERT_THAT(node->disk().InitializeGpt(context, 1), IsOk());
+  ASSERT_THAT(node->disk().CreateBasicPartition(context, 1), IsOk());
+  EXPECT_TRUE(StateToProto(node->Snapshot()).disk(1).partition(1).arriving());
+  ExpectStable(*node);
+  ASSERT_THAT(node->GrowDisk(2, uint64_t{1} << 40), IsOk());
+  ASSERT_THAT(node->MakeLink("C:\\var\\lib\\kubelet\\l", "\\\\fileserver.example\\data"), IsOk());
+  ASSERT_THAT(node->smb().CreateMapping(context, "\\\\fileserver.example\\data",
+                                        {"EXAMPLE\\storage", Secret("correct horse")}, true),
+              IsOk());
+  ASSERT_THAT(node->BreakMapping("\\\\fileserver.example\\data"), IsOk());
+  ASSERT_THAT(node->iscsi().AddPortal(context, {"10.0.0.5", 3260}), IsOk());
+  ASSERT_THAT(
+      node->iscsi().Connect(context, {"10.0.0.5", 3260}, "iqn.2026-01.example.storage:open", {}),
+      IsOk());
+  node->core()->Change(
+      [](NodeState& state) { state.iscsi_portals[0].targets[0].persistent = true; });
+  EXPECT_TRUE(StateToProto(node->Snapshot()).iscsi_portal(0).target(0).persistent());
+  ASSERT_THAT(node->system().RequestStart(context, "MSiSCSI"), IsOk());
+  ASSERT_THAT(node->InjectFault(*FaultFromProto([] {
+    csi_proxy::simulated::Fault fault;
+    fault.set_operation("volume.Format");
+    fault.set_code("INTERNAL");
+    fault.mutable_error()->set_code(1117);
+    return fault;
+  }())),
+              IsOk());
+  ExpectStable(*node);
+}
+
+TEST(ScenarioTest, AMountWhoseDiskWasPulledLoadsAgain) {
+  auto node = TestNode();
+  const CallContext context;
+  ASSERT_THAT(node->volume().Mount(context, TestVolume(2), Kubelet("pods\\p1")), IsOk());
+  ExpectStable(*node);
+  ASSERT_THAT(node->DetachDisk(2), IsOk());
+  ExpectStable(*node);
+}
+
+TEST(ScenarioTest, SecretsAreNeverDumped) {
+  auto node = *LoadScenario(DefaultScenarioText(), "default.textproto");
+  ASSERT_THAT(node->iscsi().SetMutualChapSecret(CallContext(), Secret("mutual-secret1")), IsOk());
+  const csi_proxy::simulated::Node proto = StateToProto(node->Snapshot());
+  for (const std::string& text : {Dump(*node), ToJson(proto)}) {
+    for (const char* secret : {"correct horse", "one-way-secret", "mutual-secret1"}) {
+      EXPECT_EQ(text.find(secret), std::string::npos) << secret;
+    }
+  }
+  EXPECT_EQ(proto.iscsi_mutual_chap_secret(), "<secret>");
+  EXPECT_EQ(proto.smb_server(0).user(0).password(), "<secret>");
+  EXPECT_EQ(proto.iscsi_portal(0).target(2).mutual_secret(), "<secret>");
+}
+
+TEST(ScenarioTest, JsonKeepsTheFieldNames) {
+  const std::string json = ToJson(StateToProto(TestNode()->Snapshot()));
+  EXPECT_NE(json.find("\"bios_serial_number\": \"BIOS-1\""), std::string::npos) << json;
+}
+
+TEST(ScenarioTest, SyntaxErrorsNameFileAndLine) {
+  EXPECT_THAT(LoadScenario("disk {\n  nmber: 1\n}", "my.textproto"),
+              FailsWith(kInvalid, "my.textproto:2:"));
+  EXPECT_THAT(LoadScenario(std::string("disk {\0", 7), "f"), HasCode(kInvalid));
+  std::string nested;
+  for (int i = 0; i < 100'000; ++i) nested += "disk {";
+  EXPECT_THAT(LoadScenario(nested, "f"), HasCode(kInvalid));
+}
+
+struct BadScenario {
+  const char* text;
+  const char* field;
+};
+
+// A volume of 100 MiB on disk 9; `$` stands for what it holds.
+constexpr char kVolume[] =
+    "disk { number: 9 size_bytes: 1073741824 style: GPT partition { size_bytes: 104857600 volume {"
+    " id: '\\\\\\\\?\\\\Volume{00000000-0000-0000-0000-000000000009}\\\\' file_system: 'NTFS' $ } "
+    "} }";
+
+const BadScenario kBad[] = {
+    {"bios_serial_number: '\\n'", "bios_serial_number"},
+    {"volume_arrival_ms: 4294967295", "volume_arrival_ms"},
+    {"disk { size_bytes: 0 }", "disk[0].size_bytes"},
+    {"disk { size_bytes: 1048577 }", "disk[0].size_bytes"},
+    {"disk { size_bytes: 18446744073709551615 }", "disk[0].size_bytes"},
+    {"disk { size_bytes: 1048576 grown_size_bytes: 1048576 }", "disk[0].grown_size_bytes"},
+    {"disk { size_bytes: 1048576 grown_size_bytes: 18446744073709551615 }",
+     "disk[0].grown_size_bytes"},
+    {"disk { number: 1 size_bytes: 1048576 } disk { number: 1 size_bytes: 1048576 }",
+     "disk[1].number"},
+    {"disk { size_bytes: 1048576 location: '\\001' }", "disk[0].location"},
+    {"disk { size_bytes: 1048576 page83: '\\001' }", "disk[0].page83"},
+    {"disk { size_bytes: 1048576 serial_number: '\\001' }", "disk[0].serial_number"},
+    {"disk { size_bytes: 1048576 page83_error {} }", "disk[0].page83_error.code"},
+    {"disk { size_bytes: 1048576 style: 7 }", "style"},
+    {"disk { size_bytes: 1073741824 partition { size_bytes: 1048576 } }", "disk[0].partition"},
+    {"disk { size_bytes: 1073741824 style: GPT partition { size_bytes: 0 } }",
+     "disk[0].partition[0].size_bytes"},
+    {"disk { size_bytes: 1073741824 style: GPT partition { size_bytes: 100 } }",
+     "disk[0].partition[0].size_bytes"},
+    {"disk { size_bytes: 1073741824 style: GPT partition { size_bytes: 1073741824 } }",
+     "disk[0].partition[0].size_bytes"},
+    {"disk { size_bytes: 1073741824 style: GPT partition { offset_bytes: 18446744073709551104 "
+     "size_bytes: 1024 } }",
+     "disk[0].partition[0].size_bytes"},
+    {"disk { size_bytes: 1073741824 style: GPT partition { offset_bytes: 512 size_bytes: 1024 } }",
+     "disk[0].partition[0].offset_bytes"},
+    {"disk { size_bytes: 1073741824 style: GPT partition { number: 1 size_bytes: 1048576 } "
+     "partition { number: 1 size_bytes: 1048576 } }",
+     "disk[0].partition[1].number"},
+    {"disk { size_bytes: 1073741824 style: GPT partition { number: 129 size_bytes: 1048576 } }",
+     "disk[0].partition[0].number"},
+    {"disk { size_bytes: 1073741824 style: GPT partition { size_bytes: 1048576 } partition { "
+     "offset_bytes: 1048576 size_bytes: 1048576 } }",
+     "disk[0].partition[1].offset_bytes"},
+    {"disk { size_bytes: 1073741824 style: MBR partition { size_bytes: 512 } partition { "
+     "size_bytes: 512 } partition { size_bytes: 512 } partition { size_bytes: 512 } partition { "
+     "size_bytes: 512 } }",
+     "disk[0].partition: an MBR"},
+    {"disk { size_bytes: 1073741824 style: GPT partition { type: MICROSOFT_RESERVED size_bytes: "
+     "1048576 volume {} } }",
+     "disk[0].partition[0].volume"},
+    {"disk { size_bytes: 1073741824 style: GPT partition { size_bytes: 1048576 volume { id: "
+     "'nonsense' } } }",
+     "disk[0].partition[0].volume.id"},
+    {"disk { size_bytes: 1073741824 style: GPT partition { size_bytes: 1048576 volume { "
+     "file_system: 'ext4' } } }",
+     "disk[0].partition[0].volume.file_system"},
+    {"disk { size_bytes: 1073741824 style: GPT partition { size_bytes: 1048576 volume { file { "
+     "path: 'a' } } } }",
+     "disk[0].partition[0].volume.file"},
+    {"$drive_letter: '1'", "volume.drive_letter"},
+    {"$drive_letter: 'CD'", "volume.drive_letter"},
+    {"$file { path: '..\\\\x' }", "volume.file[0].path"},
+    {"$file { path: 'a:b' }", "volume.file[0].path"},
+    {"$file { path: 'CON' }", "volume.file[0].path"},
+    {"$file { path: '' }", "volume.file[0].path"},
+    {"$file { path: 'a' kind: FILE } file { path: 'A' kind: FILE }", "volume.file[1].path"},
+    {"$file { path: 'a' kind: FILE } file { path: 'a\\\\b' }", "volume.file[1].path"},
+    {"$file { path: 'a' kind: 9 }", "volume.file[0].kind"},
+    {"$file { path: 'a' size_bytes: 1 }", "volume.file[0].kind"},
+    {"$file { path: 'a' kind: FILE size_bytes: 104857600 }", "volume.file"},
+    {"$file { path: 'a' kind: FILE size_bytes: 18446744073709551615 }",
+     "volume.file[0].size_bytes"},
+    {"$file { path: 'a' kind: LINK }", "volume.file[0].target"},
+    {"$file { path: 'a' target: 'C:\\\\b' }", "volume.file[0].target"},
+    {"$file { path: 'a' kind: LINK target: 'b' }", "target"},
+    {"$file { path: 'a' kind: LINK target: '\\\\\\\\host' }", "target"},
+    {"$file { path: 'a' mounted_volume_id: 'x' }", "volume.file[0].mounted_volume_id"},
+    {"$file { path: 'a' mounted_volume_id: "
+     "'\\\\\\\\?\\\\Volume{00000000-0000-0000-0000-00000000000a}\\\\' }",
+     "volume.file[0].mounted_volume_id"},
+    {"$file { path: 'a' mounted_volume_id: "
+     "'\\\\\\\\?\\\\Volume{00000000-0000-0000-0000-000000000009}\\\\' }",
+     "mounted_volume_id: is the volume itself"},
+    {"smb_server { name: '' }", "smb_server[0].name"},
+    {"smb_server { name: 'a\\\\b' }", "smb_server[0].name"},
+    {"smb_server { name: 'a' } smb_server { name: 'A' }", "smb_server[1].name"},
+    {"smb_server { name: 'a' share { name: '' } }", "smb_server[0].share[0].name"},
+    {"smb_server { name: 'a' share { name: 'x' } share { name: 'X' } }",
+     "smb_server[0].share[1].name"},
+    {"smb_server { name: 'a' share { name: 'x' file { path: 'l' kind: LINK target: 'C:\\\\' } } }",
+     "smb_server[0].share[0]"},
+    {"smb_server { name: 'a' user { name: '' } }", "smb_server[0].user[0].name"},
+    {"smb_server { name: 'a' user { name: 'u' } user { name: 'U' } }",
+     "smb_server[0].user[1].name"},
+    {"smb_mapping { remote_path: 'x' }", "smb_mapping[0].remote_path"},
+    {"smb_mapping { remote_path: '\\\\\\\\a\\\\b\\\\c' }", "smb_mapping[0].remote_path"},
+    {"smb_mapping { remote_path: '\\\\\\\\A\\\\b' }", "smb_mapping[0].remote_path"},
+    {"smb_mapping { remote_path: '\\\\\\\\a\\\\b' } smb_mapping { remote_path: '\\\\\\\\a\\\\b' }",
+     "smb_mapping[1].remote_path"},
+    {"iscsi_portal { address: '' }", "iscsi_portal[0].address"},
+    {"iscsi_portal { address: 'a' port: 65536 }", "iscsi_portal[0].port"},
+    {"iscsi_portal { address: 'a' } iscsi_portal { address: 'A' port: 3260 }",
+     "iscsi_portal[1].address"},
+    {"iscsi_portal { address: 'a' target { iqn: '' } }", "iscsi_portal[0].target[0].iqn"},
+    {"iscsi_portal { address: 'a' target { iqn: 'i' } target { iqn: 'I' } }",
+     "iscsi_portal[0].target[1].iqn"},
+    {"iscsi_portal { address: 'a' target { iqn: 'i' chap: 5 } }", "iscsi_portal[0].target[0].chap"},
+    {"iscsi_portal { address: 'a' target { iqn: 'i' secret: 's' } }",
+     "iscsi_portal[0].target[0].secret"},
+    {"iscsi_portal { address: 'a' target { iqn: 'i' chap: ONE_WAY secret: 's' } }",
+     "iscsi_portal[0].target[0].username"},
+    {"iscsi_portal { address: 'a' target { iqn: 'i' chap: MUTUAL username: 'u' secret: 's' } }",
+     "iscsi_portal[0].target[0].mutual_secret"},
+    {"iscsi_portal { address: 'a' target { iqn: 'i' disk { size_bytes: 0 } } }",
+     "iscsi_portal[0].target[0].disk[0].size_bytes"},
+    {"disk { size_bytes: 1048576 } iscsi_portal { address: 'a' target { iqn: 'i' disk { "
+     "size_bytes: 1048576 } } }",
+     "iscsi_portal[0].target[0].disk[0].number"},
+    {"service { name: '' }", "service[0].name"},
+    {"service { name: 'a' } service { name: 'A' }", "service[1].name"},
+    {"service { name: 'a' start_type: 9 }", "start_type"},
+    {"service { name: 'a' state: 9 }", "state"},
+    {"service { name: 'a' depends_on: 'b' }", "service[0].depends_on[0]"},
+    {"service { name: 'a' depends_on: 'a' }", "service[0].depends_on"},
+    {"service { name: 'a' depends_on: 'b' } service { name: 'b' depends_on: 'a' }",
+     "service[0].depends_on"},
+    {"service { name: 'a' start_latency_ms: 4294967295 }", "service[0].start_latency_ms"},
+    {"service { name: 'a' stop_latency_ms: 4294967295 }", "service[0].stop_latency_ms"},
+    {"fault { operation: 'x.y' code: 'INTERNAL' }", "fault[0].operation"},
+    {"fault { operation: '*' code: 'NONSENSE' }", "fault[0].code"},
+    {"fault { operation: '*' }", "fault[0].code"},
+    {"fault { operation: '*' code: 'OK' }", "fault[0].code"},
+    {"fault { operation: '*' latency_ms: 4294967295 }", "fault[0].latency_ms"},
+};
+
+TEST(ScenarioTest, BadScenariosAreRefusedByTheNameOfTheField) {
+  for (const BadScenario& bad : kBad) {
+    std::string text = bad.text;
+    if (text[0] == '$') text = absl::StrReplaceAll(kVolume, {{"$", text.substr(1)}});
+    const absl::StatusOr<std::unique_ptr<Node>> node = LoadScenario(text, "bad");
+    EXPECT_THAT(node, FailsWith(kInvalid, bad.field)) << text;
+    // An enumeration's unknown number is known to the parser, at its line.
+    EXPECT_EQ(node.status().message().substr(0, 4), "bad:") << text;
+  }
+}
+
+TEST(ScenarioTest, TooManyFilesAreRefusedHoweverTheyAreWritten) {
+  std::string files;
+  for (int i = 0; i < 30; ++i) {
+    files += "file { path: '" + std::to_string(i);
+    for (int d = 0; d < 5000; ++d) files += "\\\\d";
+    files += "' }";
+  }
+  EXPECT_THAT(LoadScenario(absl::StrReplaceAll(kVolume, {{"$", files}}), "f"),
+              FailsWith(kInvalid, "more than 100000"));
+}
+
+TEST(ScenarioTest, OffsetsNumbersAndIdsAreFilledIn) {
+  const auto node = TestNode();
+  const NodeState state = node->Snapshot();
+  const std::vector<DiskPartition>& partitions = state.disks[0].partitions;
+  ASSERT_EQ(partitions.size(), 3u);
+  EXPECT_EQ(partitions[0].offset_bytes, 1048576u);
+  EXPECT_EQ(partitions[2].number, 3u);
+  EXPECT_EQ(partitions[2].offset_bytes, 1048576u + 104857600u + 16777216u);
+  const auto made = LoadScenario(
+      "disk { size_bytes: 1073741824 style: GPT partition { size_bytes: 1048576 volume {} } }",
+      "f");
+  ASSERT_THAT(made, IsOk());
+  EXPECT_EQ((*made)->volume().ListVolumes(CallContext(), 0, 0)->size(), 1u);
+}
+
+}  // namespace
+}  // namespace csi_proxy::machine::simulated

@@ -1,0 +1,188 @@
+#include <google/protobuf/util/json_util.h>
+
+#include <set>
+
+#include "absl/time/clock.h"
+#include "server/machine/simulated/scenario.h"
+
+namespace csi_proxy::machine::simulated {
+namespace {
+
+namespace proto = ::csi_proxy::simulated;
+
+std::string Masked(const Secret& secret) { return secret.empty() ? "" : "<secret>"; }
+
+void WriteError(const WindowsError& error, proto::WindowsError* out) {
+  out->set_code(error.code);
+  out->set_text(error.text);
+}
+
+// `volumes` are those of the node; a mount of any other is dangling.
+template <typename Files>
+void WriteFiles(const Tree& tree, const std::set<VolumeId>& volumes, Files* files) {
+  for (const Tree::Id id : tree.Walk()) {
+    const Tree::Entry& entry = tree.at(id);
+    proto::File* const file = files->Add();
+    file->set_path(tree.PathOf(id));
+    file->set_kind(entry.kind == Tree::Kind::kFile   ? proto::FILE
+                   : entry.kind == Tree::Kind::kLink ? proto::LINK
+                                                     : proto::DIRECTORY);
+    file->set_size_bytes(entry.size_bytes);
+    file->set_read_only(entry.read_only);
+    file->set_target(entry.target);
+    if (!entry.mounted.has_value()) continue;
+    file->set_mounted_volume_id(entry.mounted->ToString());
+    file->set_dangling(!volumes.contains(*entry.mounted));
+  }
+}
+
+void WriteDisk(const Disk& disk, absl::Time now, const std::set<VolumeId>& volumes,
+               proto::Disk* out) {
+  out->set_number(disk.number);
+  out->set_size_bytes(disk.size_bytes);
+  out->set_grown_size_bytes(disk.grown_size_bytes);
+  out->set_location(disk.location);
+  out->set_page83(disk.page83);
+  if (disk.page83_error.has_value()) WriteError(*disk.page83_error, out->mutable_page83_error());
+  out->set_serial_number(disk.serial_number);
+  out->set_style(disk.style == PartitionStyle::kGpt   ? proto::GPT
+                 : disk.style == PartitionStyle::kMbr ? proto::MBR
+                                                      : proto::RAW);
+  out->set_offline(!disk.online);
+  out->set_read_only(disk.read_only);
+  out->set_awaits_rescan(disk.awaits_rescan);
+  for (const DiskPartition& partition : disk.partitions) {
+    proto::Partition* const p = out->add_partition();
+    p->set_number(partition.number);
+    p->set_type(partition.type == PartitionType::kBasic       ? proto::BASIC
+                : partition.type == PartitionType::kEfiSystem ? proto::EFI_SYSTEM
+                                                              : proto::MICROSOFT_RESERVED);
+    p->set_offset_bytes(partition.offset_bytes);
+    p->set_size_bytes(partition.size_bytes);
+    p->set_arriving(partition.arrives_at > now);
+    if (!partition.volume.has_value()) continue;
+    proto::Volume* const volume = p->mutable_volume();
+    volume->set_id(partition.volume->id.ToString());
+    volume->set_file_system(partition.volume->file_system);
+    if (const char letter = partition.volume->drive_letter; letter != 0) {
+      volume->set_drive_letter(std::string(1, letter));
+    }
+    WriteFiles(partition.volume->tree, volumes, volume->mutable_file());
+  }
+}
+
+void WriteIscsi(const NodeState& state, absl::Time now, const std::set<VolumeId>& volumes,
+                proto::Node* node) {
+  node->set_iscsi_mutual_chap_secret(Masked(state.iscsi_mutual_chap_secret));
+  for (const IscsiPortalState& portal : state.iscsi_portals) {
+    proto::IscsiPortal* const out = node->add_iscsi_portal();
+    out->set_address(portal.portal.address);
+    out->set_port(portal.portal.port);
+    out->set_unreachable(!portal.reachable);
+    out->set_registered(portal.registered);
+    for (const IscsiTarget& target : portal.targets) {
+      proto::IscsiTarget* const t = out->add_target();
+      t->set_iqn(target.iqn);
+      t->set_chap(target.chap == ChapMode::kMutual   ? proto::MUTUAL
+                  : target.chap == ChapMode::kOneWay ? proto::ONE_WAY
+                                                     : proto::NONE);
+      t->set_username(target.username);
+      t->set_secret(Masked(target.secret));
+      t->set_mutual_secret(Masked(target.mutual_secret));
+      t->set_connected(target.connected);
+      t->set_persistent(target.persistent);
+      for (const Disk& disk : target.disks) WriteDisk(disk, now, volumes, t->add_disk());
+    }
+  }
+}
+
+void WriteSmb(const NodeState& state, proto::Node* node) {
+  for (const SmbServer& server : state.smb_servers) {
+    proto::SmbServer* const out = node->add_smb_server();
+    out->set_name(server.name);
+    out->set_unreachable(!server.reachable);
+    out->set_no_privacy(!server.supports_privacy);
+    for (const SmbUser& user : server.users) {
+      proto::SmbUser* const u = out->add_user();
+      u->set_name(user.name);
+      u->set_password(Masked(user.password));
+    }
+    for (const SmbShare& share : server.shares) {
+      proto::SmbShare* const s = out->add_share();
+      s->set_name(share.name);
+      WriteFiles(share.tree, {}, s->mutable_file());
+    }
+  }
+  for (const SmbMappingState& mapping : state.smb_mappings) {
+    proto::SmbMapping* const out = node->add_smb_mapping();
+    out->set_remote_path(mapping.remote_path);
+    out->set_username(mapping.username);
+    out->set_broken(mapping.broken);
+  }
+}
+
+std::set<VolumeId> Volumes(const NodeState& state) {
+  std::set<VolumeId> volumes;
+  const auto add = [&](const std::vector<Disk>& disks) {
+    for (const Disk& disk : disks) {
+      for (const DiskPartition& partition : disk.partitions) {
+        if (partition.volume.has_value()) volumes.insert(partition.volume->id);
+      }
+    }
+  };
+  add(state.disks);
+  for (const IscsiPortalState& portal : state.iscsi_portals) {
+    for (const IscsiTarget& target : portal.targets) add(target.disks);
+  }
+  return volumes;
+}
+
+uint32_t Milliseconds(absl::Duration duration) {
+  return static_cast<uint32_t>(absl::ToInt64Milliseconds(duration));
+}
+
+}  // namespace
+
+proto::Node StateToProto(const NodeState& state) {
+  const absl::Time now = absl::Now();
+  proto::Node node;
+  node.set_bios_serial_number(state.bios_serial_number);
+  node.set_volume_arrival_ms(Milliseconds(state.volume_arrival_delay));
+  node.set_volumes_made(state.volumes_made);
+  const std::set<VolumeId> volumes = Volumes(state);
+  for (const Disk& disk : state.disks) WriteDisk(disk, now, volumes, node.add_disk());
+  WriteSmb(state, &node);
+  WriteIscsi(state, now, volumes, &node);
+  for (const Service& service : state.services) {
+    proto::Service* const out = node.add_service();
+    out->set_name(service.name);
+    out->set_display_name(service.display_name);
+    out->set_start_type(static_cast<proto::StartType>(service.start_type));
+    out->set_state(static_cast<proto::ServiceState>(service.state));
+    for (const std::string& name : service.depends_on) out->add_depends_on(name);
+    out->set_start_latency_ms(Milliseconds(service.start_latency));
+    out->set_stop_latency_ms(Milliseconds(service.stop_latency));
+  }
+  for (const FaultRule& rule : state.faults) {
+    proto::Fault* const out = node.add_fault();
+    out->set_operation(rule.operation);
+    out->set_resource(rule.resource);
+    out->set_times(rule.times);
+    out->set_latency_ms(Milliseconds(rule.latency));
+    if (rule.code != absl::StatusCode::kOk) out->set_code(absl::StatusCodeToString(rule.code));
+    WriteError(rule.error, out->mutable_error());
+  }
+  return node;
+}
+
+std::string ToJson(const proto::Node& node) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.add_whitespace = true;
+  options.preserve_proto_field_names = true;
+  std::string json;
+  // Cannot fail: nothing in a Node is without a JSON form.
+  (void)google::protobuf::util::MessageToJsonString(node, &json, options);
+  return json;
+}
+
+}  // namespace csi_proxy::machine::simulated

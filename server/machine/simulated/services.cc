@@ -1,0 +1,122 @@
+#include "server/machine/simulated/services.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/win32_error.h"
+#include "server/base/windows_path.h"
+
+namespace csi_proxy::machine::simulated {
+namespace {
+
+absl::StatusOr<Service*> FindOrNotFound(NodeState& state, absl::string_view name) {
+  Service* service = FindService(state, name);
+  if (service != nullptr) return service;
+  return absl::NotFoundError(absl::StrCat("there is no service ", name));
+}
+
+bool DependsOn(const Service& service, absl::string_view name) {
+  return std::any_of(service.depends_on.begin(), service.depends_on.end(),
+                     [&](const std::string& other) { return EqualNames(other, name); });
+}
+
+// Appends, each once, the active services that depend on `name`, the outermost first.
+void CollectDependents(const NodeState& state, absl::string_view name, std::set<std::string>* seen,
+                       std::vector<std::string>* dependents) {
+  for (const Service& service : state.services) {
+    if (!DependsOn(service, name) || !seen->insert(FoldName(service.name)).second) continue;
+    CollectDependents(state, service.name, seen, dependents);
+    if (service.state != ServiceState::kStopped) dependents->push_back(service.name);
+  }
+}
+
+// Starts a service after what it needs. Dependencies form no circle (CheckState), so this ends.
+absl::Status Start(NodeState& state, Service& service, absl::Time now) {
+  const std::string operation = absl::StrCat("starting service '", service.name, "'");
+  if (service.start_type == ServiceStartType::kDisabled) {
+    return Failure(operation, kErrorServiceDisabled, absl::StatusCode::kFailedPrecondition);
+  }
+  absl::Time ready = now;
+  for (const std::string& name : service.depends_on) {
+    Service* needed = FindService(state, name);
+    if (needed == nullptr) return Failure(operation, kErrorServiceDependencyFailed);
+    if (needed->state == ServiceState::kStopped && !Start(state, *needed, now).ok()) {
+      return Failure(operation, kErrorServiceDependencyFailed);
+    }
+    if (needed->state == ServiceState::kStartPending) {
+      ready = std::max(ready, needed->pending_until);
+    }
+  }
+  service.state = ServiceState::kStartPending;
+  service.pending_until = ready + service.start_latency;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Service* FindService(NodeState& state, absl::string_view name) {
+  for (Service& service : state.services) {
+    if (EqualNames(service.name, name)) return &service;
+  }
+  return nullptr;
+}
+
+void SettleServices(NodeState& state, absl::Time now) {
+  for (Service& service : state.services) {
+    if (service.pending_until > now) continue;
+    if (service.state == ServiceState::kStartPending) service.state = ServiceState::kRunning;
+    if (service.state == ServiceState::kStopPending) service.state = ServiceState::kStopped;
+  }
+}
+
+absl::StatusOr<std::vector<std::string>> ListActiveDependents(NodeState& state,
+                                                              const std::string& name) {
+  const absl::StatusOr<Service*> service = FindOrNotFound(state, name);
+  if (!service.ok()) return service.status();
+  std::set<std::string> seen;
+  std::vector<std::string> dependents;
+  CollectDependents(state, (*service)->name, &seen, &dependents);
+  return dependents;
+}
+
+absl::Status RequestStart(NodeState& state, const std::string& name, absl::Time now) {
+  const absl::StatusOr<Service*> service = FindOrNotFound(state, name);
+  if (!service.ok()) return service.status();
+  switch ((*service)->state) {
+    case ServiceState::kStopped:
+      break;
+    case ServiceState::kRunning:
+    case ServiceState::kStartPending:
+      return absl::AlreadyExistsError(absl::StrCat("service '", name, "' is running"));
+    default:
+      return Failure(absl::StrCat("starting service '", name, "'"),
+                     win32_error::kServiceCannotAcceptControl);
+  }
+  absl::Status status = Start(state, **service, now);
+  SettleServices(state, now);
+  return status;
+}
+
+absl::Status RequestStop(NodeState& state, const std::string& name, absl::Time now) {
+  const absl::StatusOr<Service*> service = FindOrNotFound(state, name);
+  if (!service.ok()) return service.status();
+  if ((*service)->state == ServiceState::kStopped) return absl::OkStatus();
+  const absl::StatusOr<std::vector<std::string>> dependents = ListActiveDependents(state, name);
+  if (!dependents.ok()) return dependents.status();
+  if (!dependents->empty()) {
+    // The one that would have to stop last is the one that depends on it directly.
+    return absl::FailedPreconditionError(
+        absl::StrCat("service ", dependents->back(), " is running and depends on ", name));
+  }
+  if ((*service)->state != ServiceState::kRunning && (*service)->state != ServiceState::kPaused) {
+    return Failure(absl::StrCat("stopping service '", name, "'"),
+                   win32_error::kServiceCannotAcceptControl, absl::StatusCode::kFailedPrecondition);
+  }
+  (*service)->state = ServiceState::kStopPending;
+  (*service)->pending_until = now + (*service)->stop_latency;
+  SettleServices(state, now);
+  return absl::OkStatus();
+}
+
+}  // namespace csi_proxy::machine::simulated

@@ -1,0 +1,28 @@
+// A node's Windows services. Nothing here locks, waits or checks a call; a pending state ends when
+// its time has come and SettleServices() is called. The contracts are those of SystemHost.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "server/machine/simulated/state.h"
+
+namespace csi_proxy::machine::simulated {
+
+// Null when there is none of that name.
+Service* FindService(NodeState& state, absl::string_view name);
+
+// Ends the pending states that have lasted long enough.
+void SettleServices(NodeState& state, absl::Time now);
+
+absl::StatusOr<std::vector<std::string>> ListActiveDependents(NodeState& state,
+                                                              const std::string& name);
+// Starts what the service depends on first, as Windows does.
+absl::Status RequestStart(NodeState& state, const std::string& name, absl::Time now);
+absl::Status RequestStop(NodeState& state, const std::string& name, absl::Time now);
+
+}  // namespace csi_proxy::machine::simulated

@@ -1,0 +1,136 @@
+#include "server/machine/simulated/smb.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "server/base/windows_path.h"
+
+namespace csi_proxy::machine::simulated {
+namespace {
+
+constexpr uint32_t kErrorLogonFailure = 1326;
+
+// `\\host\share` into its two names.
+std::pair<absl::string_view, absl::string_view> SplitShare(absl::string_view share) {
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(absl::StripPrefix(share, "\\\\"), absl::MaxSplits('\\', 1));
+  return parts;
+}
+
+SmbMappingState* FindMapping(NodeState& state, absl::string_view share) {
+  for (SmbMappingState& mapping : state.smb_mappings) {
+    if (EqualNames(mapping.remote_path, share)) return &mapping;
+  }
+  return nullptr;
+}
+
+SmbUser* FindUser(SmbServer& server, absl::string_view name) {
+  for (SmbUser& user : server.users) {
+    if (EqualNames(user.name, name)) return &user;
+  }
+  return nullptr;
+}
+
+bool IsHealthy(NodeState& state, const SmbMappingState& mapping) {
+  SmbServer* server = FindServer(state, SplitShare(mapping.remote_path).first);
+  return server != nullptr && server->reachable && !mapping.broken &&
+         FindShare(state, mapping.remote_path) != nullptr;
+}
+
+}  // namespace
+
+SmbServer* FindServer(NodeState& state, absl::string_view name) {
+  for (SmbServer& server : state.smb_servers) {
+    if (EqualNames(server.name, name)) return &server;
+  }
+  return nullptr;
+}
+
+SmbShare* FindShare(NodeState& state, absl::string_view share) {
+  const auto [host, name] = SplitShare(share);
+  SmbServer* server = FindServer(state, host);
+  if (server == nullptr) return nullptr;
+  for (SmbShare& candidate : server->shares) {
+    if (EqualNames(candidate.name, name)) return &candidate;
+  }
+  return nullptr;
+}
+
+SmbShare* FindReadableShare(NodeState& state, absl::string_view share) {
+  const SmbMappingState* mapping = FindMapping(state, share);
+  if (mapping == nullptr || !IsHealthy(state, *mapping)) return nullptr;
+  return FindShare(state, share);
+}
+
+std::optional<SmbMapping> GetMapping(NodeState& state, absl::string_view share) {
+  const SmbMappingState* mapping = FindMapping(state, share);
+  if (mapping == nullptr) return std::nullopt;
+  return SmbMapping{mapping->remote_path, IsHealthy(state, *mapping), mapping->remote_path};
+}
+
+absl::Status CreateMapping(NodeState& state, absl::string_view share,
+                           const SmbCredentials& credentials, bool require_privacy) {
+  const std::string operation = absl::StrCat("mapping ", share);
+  if (FindMapping(state, share) != nullptr) {
+    return absl::AlreadyExistsError(absl::StrCat(share, " is mapped"));
+  }
+  SmbServer* server = FindServer(state, SplitShare(share).first);
+  if (server == nullptr) return Failure(operation, kErrorBadNetpath, absl::StatusCode::kNotFound);
+  if (!server->reachable) return Failure(operation, kErrorBadNetpath);
+  if (FindShare(state, share) == nullptr) {
+    return absl::NotFoundError(
+        absl::StrCat("server ", server->name, " has no share ", SplitShare(share).second));
+  }
+  const SmbUser* user = FindUser(*server, credentials.username);
+  if (user == nullptr || user->password != credentials.password) {
+    return Failure(operation, {kErrorLogonFailure, "The user name or password is incorrect."},
+                   absl::StatusCode::kFailedPrecondition);
+  }
+  if (require_privacy && !server->supports_privacy) {
+    return Failure(operation, {kErrorAccessDenied, "The server does not support encryption."},
+                   absl::StatusCode::kFailedPrecondition);
+  }
+  state.smb_mappings.push_back({absl::AsciiStrToLower(share), user->name, false});
+  return absl::OkStatus();
+}
+
+absl::Status RemoveMapping(NodeState& state, absl::string_view share) {
+  const SmbMappingState* mapping = FindMapping(state, share);
+  if (mapping == nullptr) return absl::NotFoundError(absl::StrCat(share, " is not mapped"));
+  state.smb_mappings.erase(state.smb_mappings.begin() + (mapping - state.smb_mappings.data()));
+  return absl::OkStatus();
+}
+
+absl::Status ChangePassword(NodeState& state, absl::string_view server_name,
+                            absl::string_view user_name, const Secret& password) {
+  SmbServer* server = FindServer(state, server_name);
+  if (server == nullptr) {
+    return absl::NotFoundError(absl::StrCat("there is no SMB server '", server_name, "'"));
+  }
+  SmbUser* user = FindUser(*server, user_name);
+  if (user == nullptr) {
+    server->users.push_back({std::string(user_name), password});
+    return absl::OkStatus();
+  }
+  if (user->password == password) return absl::OkStatus();
+  user->password = password;
+  for (SmbMappingState& mapping : state.smb_mappings) {
+    if (EqualNames(SplitShare(mapping.remote_path).first, server->name) &&
+        EqualNames(mapping.username, user->name)) {
+      mapping.broken = true;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status BreakMapping(NodeState& state, absl::string_view share) {
+  SmbMappingState* mapping = FindMapping(state, share);
+  if (mapping == nullptr) return absl::NotFoundError(absl::StrCat(share, " is not mapped"));
+  mapping->broken = true;
+  return absl::OkStatus();
+}
+
+}  // namespace csi_proxy::machine::simulated

@@ -1,0 +1,158 @@
+// Everything a simulated node is, as one plain value: what a scenario describes, what the node
+// changes and what a dump shows. Not thread-safe; the Node guards its own.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "server/base/secret.h"
+#include "server/base/volume_id.h"
+#include "server/host/disk_host.h"
+#include "server/host/iscsi_host.h"
+#include "server/machine/simulated/tree.h"
+#include "server/machine/simulated/windows_error.h"
+#include "server/machine/os.h"
+
+namespace csi_proxy::machine::simulated {
+
+using namespace host;  // NOLINT: until the simulated hosts have gone
+
+enum class PartitionType { kBasic, kMicrosoftReserved, kEfiSystem };
+
+struct Volume {
+  VolumeId id;
+  // Empty: not formatted.
+  std::string file_system;
+  // `A` to `Z`; 0 for none.
+  char drive_letter = 0;
+  Tree tree;
+};
+
+struct DiskPartition {
+  uint32_t number = 0;
+  PartitionType type = PartitionType::kBasic;
+  uint64_t offset_bytes = 0;
+  uint64_t size_bytes = 0;
+  std::optional<Volume> volume;
+  // The volume is not there before. The infinite future, in the state a node starts with, stands
+  // for the node's arrival delay from then.
+  absl::Time arrives_at = absl::InfinitePast();
+};
+
+struct Disk {
+  uint32_t number = 0;
+  // As Windows knows it; the hardware's may have grown to `grown_size_bytes` (0: it has not),
+  // which a rescan notices.
+  uint64_t size_bytes = 0;
+  uint64_t grown_size_bytes = 0;
+  std::string location;
+  std::string page83;
+  // When set, asking the disk for its page 83 fails so.
+  std::optional<WindowsError> page83_error;
+  std::string serial_number;
+  PartitionStyle style = PartitionStyle::kRaw;
+  bool online = true;
+  bool read_only = false;
+  // Attached, and not seen before the next rescan.
+  bool awaits_rescan = false;
+  std::vector<DiskPartition> partitions;  // by offset
+};
+
+struct SmbUser {
+  std::string name;
+  Secret password;
+};
+
+struct SmbShare {
+  std::string name;
+  Tree tree;  // no links or mount points
+};
+
+struct SmbServer {
+  std::string name;
+  bool reachable = true;
+  bool supports_privacy = true;
+  std::vector<SmbUser> users;
+  std::vector<SmbShare> shares;
+};
+
+// A global mapping of the node.
+struct SmbMappingState {
+  // `\\host\share`, lower case.
+  std::string remote_path;
+  std::string username;
+  // The password it was made with is no longer the user's, or somebody broke it.
+  bool broken = false;
+};
+
+struct IscsiTarget {
+  std::string iqn;
+  ChapMode chap = ChapMode::kNone;
+  std::string username;
+  Secret secret;
+  // What the target proves itself with, for ChapMode::kMutual.
+  Secret mutual_secret;
+  bool connected = false;
+  // To be connected again at the next start.
+  bool persistent = false;
+  // The node's disks while connected.
+  std::vector<Disk> disks;
+};
+
+struct IscsiPortalState {
+  IscsiPortal portal;
+  bool reachable = true;
+  bool registered = false;
+  std::vector<IscsiTarget> targets;
+};
+
+struct Service {
+  std::string name;
+  std::string display_name;
+  ServiceStartType start_type = ServiceStartType::kManual;
+  // Pending states end `start_latency` or `stop_latency` after they began.
+  ServiceState state = ServiceState::kStopped;
+  std::vector<std::string> depends_on;
+  absl::Duration start_latency;
+  absl::Duration stop_latency;
+  // When a pending state ends. The infinite future, in the state a node starts with, stands for
+  // the whole latency from then.
+  absl::Time pending_until = absl::InfiniteFuture();
+};
+
+// One entry of the table that each host operation consults first.
+struct FaultRule {
+  // `volume.Format`, `volume.*` or `*`.
+  std::string operation;
+  // The disk number, volume id, path, share, portal (`address:port`), IQN or service name it is
+  // about, without case; empty for any.
+  std::string resource;
+  // How often it strikes before it is gone; 0 for always.
+  uint32_t times = 0;
+  // How long the operation takes first; the call's end cuts it short.
+  absl::Duration latency;
+  // OK: only the latency.
+  absl::StatusCode code = absl::StatusCode::kOk;
+  WindowsError error;
+};
+
+struct NodeState {
+  std::string bios_serial_number;
+  // Between the creation of a partition and the arrival of its volume.
+  absl::Duration volume_arrival_delay;
+  // So that no volume gets the id of one that is gone.
+  uint64_t volumes_made = 0;
+  std::vector<Disk> disks;
+  std::vector<SmbServer> smb_servers;
+  std::vector<SmbMappingState> smb_mappings;
+  std::vector<IscsiPortalState> iscsi_portals;
+  Secret iscsi_mutual_chap_secret;
+  std::vector<Service> services;
+  std::vector<FaultRule> faults;
+};
+
+}  // namespace csi_proxy::machine::simulated

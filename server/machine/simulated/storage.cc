@@ -1,0 +1,310 @@
+#include "server/machine/simulated/storage.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/numeric/bits.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "server/base/windows_path.h"
+
+namespace csi_proxy::machine::simulated {
+namespace {
+
+constexpr size_t kMaxMbrPartitions = 4;
+constexpr size_t kMaxGptPartitions = 128;
+constexpr uint64_t kEntryBytes = kKiB;
+
+constexpr const char* kFileSystems[] = {"NTFS", "ReFS", "FAT32", "exFAT"};
+
+// What the file system's own structures take: a sixteenth of a small volume, 32 MiB of others.
+uint64_t OwnBytes(uint64_t size_bytes) { return std::min(size_bytes / 16, 32 * kMiB); }
+
+// What is before and behind the number in a device path; the GUID is GUID_DEVINTERFACE_DISK.
+constexpr absl::string_view kDevicePrefix = R"(\\?\scsi#disk&ven_simulated&prod_disk#)";
+constexpr absl::string_view kDeviceSuffix = "#{53f56307-b6bf-11d0-94f2-00a0c91efb8b}";
+
+uint64_t AlignUp(uint64_t value) { return (value + kMiB - 1) / kMiB * kMiB; }
+uint64_t AlignDown(uint64_t value) { return value / kMiB * kMiB; }
+
+// The first byte no partition may use.
+uint64_t UsableEnd(const Disk& disk) {
+  return disk.size_bytes > kDiskMargin ? AlignDown(disk.size_bytes - kDiskMargin) : 0;
+}
+
+// Where the space behind `offset` that no partition uses ends.
+uint64_t FreeUntil(const Disk& disk, uint64_t offset) {
+  uint64_t end = UsableEnd(disk);
+  for (const DiskPartition& other : disk.partitions) {
+    if (other.offset_bytes >= offset) end = std::min(end, AlignDown(other.offset_bytes));
+  }
+  return end;
+}
+
+absl::Status CheckDiskWritable(const Disk& disk, absl::string_view operation) {
+  if (!disk.online) return Failure(operation, kStorageDiskOffline);
+  if (disk.read_only) return Failure(operation, kStorageDiskReadOnly);
+  return absl::OkStatus();
+}
+
+uint32_t FreePartitionNumber(const Disk& disk) {
+  uint32_t number = 1;
+  const auto taken = [&](const DiskPartition& p) { return p.number == number; };
+  while (std::any_of(disk.partitions.begin(), disk.partitions.end(), taken)) ++number;
+  return number;
+}
+
+void AddPartition(Disk& disk, DiskPartition partition) {
+  const auto behind =
+      std::find_if(disk.partitions.begin(), disk.partitions.end(),
+                   [&](const DiskPartition& p) { return p.offset_bytes > partition.offset_bytes; });
+  disk.partitions.insert(behind, std::move(partition));
+}
+
+// Any volume of the node for which `matches(place)` holds.
+template <typename Predicate>
+absl::StatusOr<VolumePlace> FindVolumeIf(NodeState& state, absl::string_view what,
+                                         Predicate matches) {
+  const absl::Time now = absl::Now();
+  for (Disk* disk : VisibleDisks(state)) {
+    if (!disk->online) continue;
+    for (DiskPartition& partition : disk->partitions) {
+      if (!partition.volume.has_value() || partition.arrives_at > now) continue;
+      if (matches(*partition.volume)) return VolumePlace{disk, &partition, &*partition.volume};
+    }
+  }
+  return absl::NotFoundError(absl::StrCat("there is no ", what));
+}
+
+// FNV-1a, finished so that similar inputs spread; the ids need to be stable, not secret.
+uint64_t Hash(absl::string_view text, uint64_t seed) {
+  uint64_t hash = 0xcbf29ce484222325 ^ seed;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  hash = (hash ^ absl::rotr(hash, 31)) * 0xbf58476d1ce4e5b9;
+  return hash ^ absl::rotr(hash, 27);
+}
+
+}  // namespace
+
+std::vector<Disk*> AllDisks(NodeState& state) {
+  std::vector<Disk*> disks;
+  for (Disk& disk : state.disks) disks.push_back(&disk);
+  for (IscsiPortalState& portal : state.iscsi_portals) {
+    for (IscsiTarget& target : portal.targets) {
+      for (Disk& disk : target.disks) disks.push_back(&disk);
+    }
+  }
+  return disks;
+}
+
+std::vector<Disk*> VisibleDisks(NodeState& state) {
+  std::vector<Disk*> disks;
+  for (Disk& disk : state.disks) {
+    if (!disk.awaits_rescan) disks.push_back(&disk);
+  }
+  for (IscsiPortalState& portal : state.iscsi_portals) {
+    for (IscsiTarget& target : portal.targets) {
+      if (!target.connected) continue;
+      for (Disk& disk : target.disks) disks.push_back(&disk);
+    }
+  }
+  std::sort(disks.begin(), disks.end(),
+            [](const Disk* a, const Disk* b) { return a->number < b->number; });
+  return disks;
+}
+
+absl::StatusOr<Disk*> FindDisk(NodeState& state, uint32_t disk_number) {
+  for (Disk* disk : VisibleDisks(state)) {
+    if (disk->number == disk_number) return disk;
+  }
+  return absl::NotFoundError(absl::StrCat("there is no disk ", disk_number));
+}
+
+std::string DevicePath(uint32_t disk_number) {
+  return absl::StrFormat("%s%06d%s", kDevicePrefix, disk_number, kDeviceSuffix);
+}
+
+std::optional<uint32_t> DiskNumberOfPath(absl::string_view device_path) {
+  if (device_path.size() <= kDevicePrefix.size() + kDeviceSuffix.size()) return std::nullopt;
+  uint32_t number = 0;
+  if (!absl::SimpleAtoi(
+          device_path.substr(kDevicePrefix.size(),
+                             device_path.size() - kDevicePrefix.size() - kDeviceSuffix.size()),
+          &number)) {
+    return std::nullopt;
+  }
+  // The one spelling there is, and not `+1`.
+  if (!absl::EqualsIgnoreCase(device_path, DevicePath(number))) return std::nullopt;
+  return number;
+}
+
+absl::StatusOr<VolumePlace> FindVolume(NodeState& state, const VolumeId& id) {
+  return FindVolumeIf(state, absl::StrCat("volume ", id.ToString()),
+                      [&](const Volume& volume) { return volume.id == id; });
+}
+
+absl::StatusOr<VolumePlace> FindDrive(NodeState& state, char letter) {
+  return FindVolumeIf(state, absl::StrFormat("drive %c:", letter),
+                      [&](const Volume& volume) { return volume.drive_letter == letter; });
+}
+
+uint64_t UsedBytes(const DiskPartition& partition) {
+  const Tree& tree = partition.volume->tree;
+  return OwnBytes(partition.size_bytes) + tree.size() * kEntryBytes + tree.file_bytes();
+}
+
+absl::Status CheckWritable(const VolumePlace& place, uint64_t bytes, absl::string_view operation) {
+  if (place.disk->read_only) return Failure(operation, kErrorWriteProtect);
+  const uint64_t used = UsedBytes(*place.partition) + kEntryBytes;
+  const uint64_t size = place.partition->size_bytes;
+  if (used > size || bytes > size - used || Tree::RoundedSize(bytes) > size - used) {
+    return Failure(operation, kErrorDiskFull);
+  }
+  return absl::OkStatus();
+}
+
+void Rescan(NodeState& state) {
+  for (Disk& disk : state.disks) disk.awaits_rescan = false;
+  for (Disk* disk : VisibleDisks(state)) {
+    if (disk->grown_size_bytes != 0) disk->size_bytes = std::exchange(disk->grown_size_bytes, 0);
+  }
+}
+
+bool HoldsSystem(const Disk& disk) {
+  return std::any_of(
+      disk.partitions.begin(), disk.partitions.end(), [](const DiskPartition& partition) {
+        return partition.volume.has_value() && partition.volume->drive_letter == kSystemDrive;
+      });
+}
+
+absl::Status TakeOffline(Disk& disk) {
+  if (HoldsSystem(disk)) {
+    return Failure(absl::StrCat("taking disk ", disk.number, " offline"), kStorageCriticalDisk);
+  }
+  disk.online = false;
+  return absl::OkStatus();
+}
+
+absl::Status InitializeGpt(Disk& disk) {
+  const std::string operation = absl::StrCat("initializing disk ", disk.number);
+  if (absl::Status status = CheckDiskWritable(disk, operation); !status.ok()) return status;
+  if (disk.style != PartitionStyle::kRaw) return Failure(operation, kStorageAlreadyInitialized);
+  if (disk.size_bytes < 2 * kDiskMargin + kReservedPartitionBytes + kMinPartitionBytes) {
+    return Failure(operation, kStorageDiskTooSmall);
+  }
+  disk.style = PartitionStyle::kGpt;
+  disk.partitions.clear();
+  // Windows gives every GPT data disk one of these first.
+  DiskPartition reserved;
+  reserved.number = 1;
+  reserved.type = PartitionType::kMicrosoftReserved;
+  reserved.offset_bytes = kDiskMargin;
+  reserved.size_bytes = kReservedPartitionBytes;
+  AddPartition(disk, std::move(reserved));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<uint32_t> CreateBasicPartition(NodeState& state, Disk& disk) {
+  const std::string operation = absl::StrCat("creating a partition on disk ", disk.number);
+  if (absl::Status status = CheckDiskWritable(disk, operation); !status.ok()) return status;
+  if (disk.style == PartitionStyle::kRaw) return Failure(operation, kStorageNotInitialized);
+  const size_t limit = disk.style == PartitionStyle::kMbr ? kMaxMbrPartitions : kMaxGptPartitions;
+  if (disk.partitions.size() >= limit) return Failure(operation, kStoragePartitionLimit);
+
+  DiskPartition partition;
+  const auto consider = [&](uint64_t offset) {
+    const uint64_t end = FreeUntil(disk, offset);
+    if (end > offset && end - offset > partition.size_bytes) {
+      partition.offset_bytes = offset;
+      partition.size_bytes = end - offset;
+    }
+  };
+  consider(kDiskMargin);
+  for (const DiskPartition& other : disk.partitions) {
+    consider(AlignUp(other.offset_bytes + other.size_bytes));
+  }
+  if (partition.size_bytes < kMinPartitionBytes) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("disk ", disk.number, " has no free space for a partition"));
+  }
+  partition.number = FreePartitionNumber(disk);
+  partition.arrives_at = absl::Now() + state.volume_arrival_delay;
+  partition.volume = Volume{MakeVolumeId(state, disk, partition.number), "", 0, Tree()};
+  const uint32_t number = partition.number;
+  AddPartition(disk, std::move(partition));
+  return number;
+}
+
+absl::Status Format(const VolumePlace& place, const FormatOptions& options) {
+  const std::string operation = absl::StrCat("formatting volume ", place.volume->id.ToString());
+  if (place.disk->read_only) return Failure(operation, kErrorWriteProtect);
+  if (place.volume->drive_letter == kSystemDrive)
+    return Failure(operation, kStorageSystemPartition);
+  const auto* known = std::find_if(
+      std::begin(kFileSystems), std::end(kFileSystems),
+      [&](const char* name) { return FoldName(name) == FoldName(options.file_system); });
+  if (known == std::end(kFileSystems)) return Failure(operation, kStorageFileSystemNotSupported);
+  const uint32_t unit = options.allocation_unit_bytes;
+  if (unit != 0 && (!absl::has_single_bit(unit) || unit < 512 || unit > 2 * kMiB)) {
+    return Failure(operation, kStorageBadClusterSize);
+  }
+  place.volume->file_system = *known;
+  place.volume->tree = Tree();
+  return absl::OkStatus();
+}
+
+SupportedSize GetSupportedSize(const VolumePlace& place) {
+  const DiskPartition& partition = *place.partition;
+  SupportedSize size;
+  // A volume without a file system has nothing that could shrink.
+  size.min_bytes = place.volume->file_system.empty()
+                       ? partition.size_bytes
+                       : std::min(partition.size_bytes,
+                                  std::max(AlignUp(UsedBytes(partition)), kMinPartitionBytes));
+  const uint64_t end = FreeUntil(*place.disk, partition.offset_bytes + partition.size_bytes);
+  size.max_bytes = std::max(partition.size_bytes,
+                            end > partition.offset_bytes ? end - partition.offset_bytes : 0);
+  return size;
+}
+
+absl::Status Resize(const VolumePlace& place, uint64_t size_bytes) {
+  const std::string operation = absl::StrCat("resizing volume ", place.volume->id.ToString());
+  if (absl::Status status = CheckDiskWritable(*place.disk, operation); !status.ok()) return status;
+  const std::string& file_system = place.volume->file_system;
+  if (file_system == "FAT32" || file_system == "exFAT") {
+    return Failure(operation, kStorageUnknownFileSystem);
+  }
+  const SupportedSize supported = GetSupportedSize(place);
+  if (size_bytes < supported.min_bytes || size_bytes > supported.max_bytes) {
+    return Failure(operation, kStorageSizeNotSupported);
+  }
+  place.partition->size_bytes = size_bytes;
+  return absl::OkStatus();
+}
+
+VolumeId MakeVolumeId(NodeState& state, const Disk& disk, uint32_t partition_number) {
+  const auto in_use = [&](const VolumeId& id) {
+    for (const Disk* other : AllDisks(state)) {
+      for (const DiskPartition& partition : other->partitions) {
+        if (partition.volume.has_value() && partition.volume->id == id) return true;
+      }
+    }
+    return false;
+  };
+  while (true) {
+    const std::string seed = absl::StrCat(disk.number, "/", partition_number, "/",
+                                          disk.serial_number, "/", state.volumes_made++);
+    const uint64_t high = Hash(seed, 1);
+    const uint64_t low = Hash(seed, 2);
+    const absl::StatusOr<VolumeId> id = VolumeId::Parse(
+        absl::StrFormat("\\\\?\\Volume{%08x-%04x-%04x-%04x-%012x}\\", high >> 32,
+                        (high >> 16) & 0xffff, high & 0xffff, low >> 48, low & 0xffffffffffff));
+    if (!in_use(*id)) return *id;
+  }
+}
+
+}  // namespace csi_proxy::machine::simulated

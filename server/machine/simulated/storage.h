@@ -1,0 +1,81 @@
+// Disks, partitions and volumes of a node state, and what can be done to them. Nothing here locks,
+// waits or checks a call; the hosts do.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "server/base/volume_id.h"
+#include "server/machine/simulated/state.h"
+#include "server/host/volume_host.h"
+
+namespace csi_proxy::machine::simulated {
+
+inline constexpr uint64_t kKiB = 1024;
+inline constexpr uint64_t kMiB = 1024 * kKiB;
+inline constexpr uint64_t kGiB = 1024 * kMiB;
+
+// The volume with this letter carries Windows: it cannot be formatted or go offline.
+inline constexpr char kSystemDrive = 'C';
+
+// Where the first partition may start; the last may end as much before the end of the disk.
+inline constexpr uint64_t kDiskMargin = kMiB;
+inline constexpr uint64_t kReservedPartitionBytes = 16 * kMiB;
+inline constexpr uint64_t kMinPartitionBytes = 8 * kMiB;
+
+// The disks Windows sees, by number: neither those that await a rescan nor those of a target that
+// is not connected. Valid until a disk comes or goes.
+std::vector<Disk*> VisibleDisks(NodeState& state);
+// NOT_FOUND when Windows sees no such disk.
+absl::StatusOr<Disk*> FindDisk(NodeState& state, uint32_t disk_number);
+// Whether Windows is on it.
+bool HoldsSystem(const Disk& disk);
+// Every disk there is or may be, visible or not.
+std::vector<Disk*> AllDisks(NodeState& state);
+
+// What a disk's device is opened by, as MSFT_Disk.Path has it, and the disk's number from that, in
+// any case; nothing for any other text.
+std::string DevicePath(uint32_t disk_number);
+std::optional<uint32_t> DiskNumberOfPath(absl::string_view device_path);
+
+// A volume and where it lies; none is null.
+struct VolumePlace {
+  Disk* disk;
+  DiskPartition* partition;
+  Volume* volume;
+};
+
+// NOT_FOUND when there is none, its disk is offline, or it has yet to arrive.
+absl::StatusOr<VolumePlace> FindVolume(NodeState& state, const VolumeId& id);
+// The volume with a drive letter; NOT_FOUND likewise.
+absl::StatusOr<VolumePlace> FindDrive(NodeState& state, char letter);
+
+// What a formatted volume uses: its file system's own structures, 1 KiB for each entry, and the
+// files in whole clusters.
+uint64_t UsedBytes(const DiskPartition& partition);
+
+// INTERNAL with Windows' error unless `bytes` more fit and the disk can be written.
+absl::Status CheckWritable(const VolumePlace& place, uint64_t bytes, absl::string_view operation);
+
+// Makes growth and new disks visible.
+void Rescan(NodeState& state);
+
+// Fails for the disk that carries Windows.
+absl::Status TakeOffline(Disk& disk);
+absl::Status InitializeGpt(Disk& disk);
+absl::StatusOr<uint32_t> CreateBasicPartition(NodeState& state, Disk& disk);
+
+absl::Status Format(const VolumePlace& place, const FormatOptions& options);
+SupportedSize GetSupportedSize(const VolumePlace& place);
+absl::Status Resize(const VolumePlace& place, uint64_t size_bytes);
+
+// A volume id that is a function of where and as what number the volume is made.
+VolumeId MakeVolumeId(NodeState& state, const Disk& disk, uint32_t partition_number);
+
+}  // namespace csi_proxy::machine::simulated

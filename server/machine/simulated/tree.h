@@ -1,0 +1,91 @@
+// The files of one volume or share: directories, files, links and mount points.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/base/volume_id.h"
+
+namespace csi_proxy::machine::simulated {
+
+// A table of entries, as NTFS keeps its files, rather than nested nodes: however deep a caller
+// digs, nothing here recurses. Names compare without case and keep their own. A value: copies are
+// independent. Not thread-safe.
+class Tree {
+ public:
+  // Names an entry for as long as it exists; never used again, in no tree. The roots alone share
+  // theirs, and so do copies of one entry.
+  using Id = uint64_t;
+  static constexpr Id kRoot = 0;
+  // The largest file NTFS takes with its usual clusters, and the largest size to be passed here.
+  static constexpr uint64_t kMaxFileBytes = uint64_t{1} << 44;
+
+  enum class Kind { kDirectory, kFile, kLink };
+
+  struct Entry {
+    Kind kind = Kind::kDirectory;
+    std::string name;
+    // Of a file.
+    uint64_t size_bytes = 0;
+    bool read_only = false;
+    // Of a link: where it leads, `C:\a\b` or `\\host\share\a`. Links are directory links.
+    std::string target;
+    // Of a directory: the volume mounted there.
+    std::optional<VolumeId> mounted;
+
+    // Kept by the tree.
+    Id parent = kRoot;
+    std::map<std::string, Id> children;  // by FoldName()
+    size_t path_length = 0;              // of the path from the root, in bytes
+  };
+
+  // New entries, to be added.
+  static Entry Directory(std::string name);
+  static Entry File(std::string name, uint64_t size_bytes, bool read_only);
+  static Entry Link(std::string name, std::string target);
+
+  // Only a root directory.
+  Tree();
+
+  bool Has(Id id) const { return entries_.contains(id); }
+  const Entry& at(Id id) const { return entries_.at(id); }
+  // The entry of that name in a directory; nothing when `directory` is none.
+  std::optional<Id> Find(Id directory, absl::string_view name) const;
+  // From the root down to the entry, joined by `\`; empty for the root.
+  std::string PathOf(Id id) const;
+  // All entries but the root, each directory before what it holds, by name.
+  std::vector<Id> Walk() const;
+
+  // Adds an entry to a directory. ALREADY_EXISTS when the name is taken, FAILED_PRECONDITION when
+  // `directory` is none, INTERNAL when the path grows beyond what Windows can name.
+  absl::StatusOr<Id> Add(Id directory, Entry entry);
+  // Removes an entry, which is not the root, with all below it.
+  void Remove(Id id);
+  // Removes all below a directory.
+  void RemoveChildren(Id id);
+  // Sets or ends the mount at a directory.
+  void SetMounted(Id directory, std::optional<VolumeId> volume);
+  // Makes an empty directory a link, or gives a link another target.
+  void SetLink(Id id, std::string target);
+  void SetFile(Id file, uint64_t size_bytes, bool read_only);
+
+  // How many entries there are, without the root, and the sum of the files' sizes, each rounded up
+  // to 4 KiB.
+  size_t size() const { return entries_.size() - 1; }
+  uint64_t file_bytes() const { return file_bytes_; }
+
+  static uint64_t RoundedSize(uint64_t size_bytes);
+
+ private:
+  std::map<Id, Entry> entries_;
+  uint64_t file_bytes_ = 0;
+};
+
+}  // namespace csi_proxy::machine::simulated

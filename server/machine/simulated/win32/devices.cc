@@ -1,0 +1,186 @@
+#include "server/machine/simulated/win32/devices.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "server/base/win32_error.h"
+#include "server/machine/simulated/storage.h"
+#include "server/machine/layouts.h"
+#include "server/machine/layouts_encode.h"
+
+namespace csi_proxy::machine::simulated {
+namespace {
+
+using machine::Bytes;
+using machine::DeviceAccess;
+
+constexpr uint32_t kFileDeviceDisk = 7;
+constexpr uint32_t kStorageDeviceIdProperty = 2;
+constexpr uint32_t kPropertyStandardQuery = 0;
+
+// What was opened: a disk, or a volume and the disk below.
+struct Device {
+  Disk* disk;
+  std::optional<VolumePlace> place;
+};
+
+struct Request {
+  Device device;
+  const Bytes& input;
+  absl::string_view operation;
+};
+using Answer = absl::StatusOr<Bytes>;
+
+Answer GetDeviceNumber(const Request& request) {
+  const auto& place = request.device.place;
+  // Partition 0 is the whole disk.
+  return machine::MakeDeviceNumber({kFileDeviceDisk, request.device.disk->number,
+                                    place.has_value() ? place->partition->number : 0});
+}
+
+bool IsHexadecimal(absl::string_view text) {
+  return !text.empty() && text.size() % 2 == 0 &&
+         text.find_first_not_of("0123456789abcdef") == absl::string_view::npos;
+}
+
+// Page 83, as a SCSI disk tells it: hexadecimal text stands for what is binary. The port's
+// identifier that comes first is not the disk's, and is there for all disks.
+Bytes Page83(const Disk& disk) {
+  using machine::Association;
+  using machine::CodeSet;
+  using machine::IdentifierType;
+  std::vector<machine::DeviceIdentifier> identifiers = {
+      {CodeSet::kBinary, IdentifierType::kFcphName, Association::kPort, {0x50, 0, 0, 1}}};
+  if (IsHexadecimal(disk.page83)) {
+    const std::string bytes = absl::HexStringToBytes(disk.page83);
+    identifiers.push_back({CodeSet::kBinary, IdentifierType::kFcphName, Association::kDevice,
+                           Bytes(bytes.begin(), bytes.end())});
+  } else if (!disk.page83.empty()) {
+    identifiers.push_back({CodeSet::kAscii, IdentifierType::kVendorId, Association::kDevice,
+                           Bytes(disk.page83.begin(), disk.page83.end())});
+  }
+  return machine::MakeDeviceIds(identifiers);
+}
+
+Answer QueryProperty(const Request& request) {
+  const absl::StatusOr<machine::PropertyQuery> query = machine::ParsePropertyQuery(request.input);
+  if (!query.ok()) return Failure(request.operation, win32_error::kInvalidParameter);
+  if (query->property_id != kStorageDeviceIdProperty ||
+      query->query_type != kPropertyStandardQuery) {
+    return Failure(request.operation, win32_error::kNotSupported);
+  }
+  const Disk& disk = *request.device.disk;
+  if (disk.page83_error.has_value()) return Failure(request.operation, *disk.page83_error);
+  return Page83(disk);
+}
+
+Answer GetLength(const Request& request) {
+  const auto& place = request.device.place;
+  return machine::MakeLength(place.has_value() ? place->partition->size_bytes
+                                               : request.device.disk->size_bytes);
+}
+
+Answer GetDiskAttributes(const Request& request) {
+  const Disk& disk = *request.device.disk;
+  return machine::MakeDiskAttributes({.is_offline = !disk.online, .is_read_only = disk.read_only});
+}
+
+// The read-only flag alone: disks go offline and come back by WMI.
+Answer SetDiskAttributes(const Request& request) {
+  const auto change = machine::ParseSetDiskAttributes(request.input);
+  if (!change.ok()) return Failure(request.operation, win32_error::kInvalidParameter);
+  if (change->mask.is_offline) return Failure(request.operation, win32_error::kNotSupported);
+  if (change->mask.is_read_only) request.device.disk->read_only = change->attributes.is_read_only;
+  return Bytes();
+}
+
+Answer GetVolumeDiskExtents(const Request& request) {
+  const DiskPartition& partition = *request.device.place->partition;
+  return machine::MakeDiskExtents(
+      {{request.device.disk->number, partition.offset_bytes, partition.size_bytes}});
+}
+
+struct ControlCode {
+  uint32_t code;
+  bool for_disk;
+  bool for_volume;
+  Answer (*answer)(const Request& request);
+};
+
+constexpr ControlCode kControlCodes[] = {
+    {machine::control::kGetDeviceNumber, true, true, GetDeviceNumber},
+    {machine::control::kQueryProperty, true, true, QueryProperty},
+    {machine::control::kGetLength, true, true, GetLength},
+    {machine::control::kGetDiskAttributes, true, false, GetDiskAttributes},
+    {machine::control::kSetDiskAttributes, true, false, SetDiskAttributes},
+    {machine::control::kGetVolumeDiskExtents, false, true, GetVolumeDiskExtents},
+};
+
+// Whether a handle with this access may send the code, which says so itself
+// (learn.microsoft.com/windows-hardware/drivers/kernel/defining-i-o-control-codes).
+bool MaySend(DeviceAccess access, uint32_t code) {
+  const uint32_t required = (code >> 14) & 3;
+  switch (access) {
+    case DeviceAccess::kNone:
+      return required == 0;
+    case DeviceAccess::kRead:
+      return required <= 1;
+    case DeviceAccess::kReadWrite:
+      return true;
+  }
+  return false;
+}
+
+std::optional<uint32_t> DiskNumberOf(absl::string_view device) {
+  constexpr absl::string_view kPrefix = R"(\\.\PhysicalDrive)";
+  if (!absl::StartsWithIgnoreCase(device, kPrefix)) return DiskNumberOfPath(device);
+  uint32_t number = 0;
+  const absl::string_view digits = device.substr(kPrefix.size());
+  if (!absl::SimpleAtoi(digits, &number) || digits != absl::StrCat(number)) return std::nullopt;
+  return number;
+}
+
+absl::StatusOr<Device> Open(NodeState& state, const std::string& device,
+                            absl::string_view operation) {
+  if (const std::optional<uint32_t> number = DiskNumberOf(device); number.has_value()) {
+    const absl::StatusOr<Disk*> disk = FindDisk(state, *number);
+    if (disk.ok()) return Device{*disk, std::nullopt};
+  }
+  if (const absl::StatusOr<VolumeId> id = VolumeId::Parse(device); id.ok()) {
+    const absl::StatusOr<VolumePlace> place = FindVolume(state, *id);
+    if (place.ok()) {
+      // With the backslash it is the root directory, not the device.
+      if (absl::EndsWith(device, "\\")) return Failure(operation, win32_error::kAccessDenied);
+      return Device{place->disk, *place};
+    }
+  }
+  return Failure(operation, win32_error::kFileNotFound);
+}
+
+}  // namespace
+
+absl::StatusOr<Bytes> ControlDevice(NodeState& state, const std::string& device,
+                                    DeviceAccess access, uint32_t code, const Bytes& input,
+                                    size_t max_output) {
+  const std::string operation = absl::StrCat("sending 0x", absl::Hex(code), " to ", device);
+  const absl::StatusOr<Device> opened = Open(state, device, operation);
+  if (!opened.ok()) return opened.status();
+  if (!MaySend(access, code)) return Failure(operation, win32_error::kAccessDenied);
+  const bool is_volume = opened->place.has_value();
+  const auto* const known =
+      std::find_if(std::begin(kControlCodes), std::end(kControlCodes), [&](const ControlCode& c) {
+        return c.code == code && (is_volume ? c.for_volume : c.for_disk);
+      });
+  if (known == std::end(kControlCodes)) return Failure(operation, win32_error::kInvalidFunction);
+  Answer answer = known->answer({*opened, input, operation});
+  if (answer.ok() && answer->size() > max_output) return Failure(operation, win32_error::kMoreData);
+  return answer;
+}
+
+}  // namespace csi_proxy::machine::simulated

@@ -1,0 +1,20 @@
+// What the disks and volumes of a simulated node answer to control codes, in Windows' layouts.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "server/machine/simulated/state.h"
+#include "server/machine/os.h"
+
+namespace csi_proxy::machine::simulated {
+
+// As Os::Control(). Disks know the codes of layouts.h that ask a disk, volumes those that ask a
+// volume or the disk below; any other is ERROR_INVALID_FUNCTION. A disk is `\\.\PhysicalDriveN` or
+// DevicePath(N).
+absl::StatusOr<machine::Bytes> ControlDevice(NodeState& state, const std::string& device,
+                                             machine::DeviceAccess access, uint32_t code,
+                                             const machine::Bytes& input, size_t max_output);
+
+}  // namespace csi_proxy::machine::simulated

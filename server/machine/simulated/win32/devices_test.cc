@@ -1,0 +1,184 @@
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "server/machine/simulated/win32/test_os.h"
+#include "server/machine/layouts.h"
+#include "server/machine/layouts_encode.h"
+
+namespace csi_proxy::machine::simulated {
+namespace {
+
+using machine::Bytes;
+using machine::DeviceAccess;
+namespace control = machine::control;
+
+constexpr size_t kEnough = 64 * 1024;
+
+std::string PhysicalDrive(uint32_t number) { return absl::StrCat("\\\\.\\PhysicalDrive", number); }
+std::string DeviceOf(const std::string& volume) { return volume.substr(0, volume.size() - 1); }
+
+class DevicesTest : public Win32Test {
+ protected:
+  absl::StatusOr<Bytes> Ask(const std::string& device, uint32_t code, const Bytes& input = {},
+                            DeviceAccess access = DeviceAccess::kReadWrite) {
+    return os_->Control(device, access, code, input, kEnough);
+  }
+  absl::StatusOr<std::string> Page83(const std::string& device) {
+    const auto answer = Ask(device, control::kQueryProperty, machine::DeviceIdQuery());
+    if (!answer.ok()) return answer.status();
+    return machine::ParsePage83(*answer);
+  }
+};
+
+TEST_F(DevicesTest, DevicePathsNameDisks) {
+  for (const uint32_t number : {0u, 7u, 4294967295u}) {
+    EXPECT_EQ(DiskNumberOfPath(DevicePath(number)), number);
+  }
+  EXPECT_EQ(DiskNumberOfPath(absl::AsciiStrToUpper(DevicePath(12))), 12u);
+  for (const std::string& other :
+       {std::string(), std::string("\\\\.\\PhysicalDrive0"), DevicePath(1) + "x",
+        DevicePath(1).substr(1), DeviceOf(kSystemVolume)}) {
+    EXPECT_EQ(DiskNumberOfPath(other), std::nullopt) << other;
+  }
+}
+
+TEST_F(DevicesTest, TellsDeviceNumbers) {
+  const std::string volume = NewVolume(1);
+  const struct {
+    std::string device;
+    uint32_t disk;
+    uint32_t partition;
+  } kCases[] = {{PhysicalDrive(2), 2, 0},
+                {"\\\\.\\physicaldrive2", 2, 0},
+                {DevicePath(3), 3, 0},
+                {DeviceOf(kSystemVolume), 0, 3},
+                {DeviceOf(volume), 1, 2}};
+  for (const auto& c : kCases) {
+    const auto answer = Ask(c.device, control::kGetDeviceNumber, {}, DeviceAccess::kNone);
+    ASSERT_THAT(answer, IsOk()) << c.device;
+    const auto number = machine::ParseDeviceNumber(*answer);
+    EXPECT_EQ(number->device_number, c.disk) << c.device;
+    EXPECT_EQ(number->partition_number, c.partition) << c.device;
+    EXPECT_EQ(number->device_type, 7u) << c.device;
+  }
+}
+
+TEST_F(DevicesTest, ThereIsNoOtherDevice) {
+  Change([](NodeState& state) { state.disks[1].awaits_rescan = true; });
+  for (const std::string& device :
+       {std::string(), std::string("C:"), PhysicalDrive(1), DevicePath(1), PhysicalDrive(99),
+        std::string("\\\\.\\PhysicalDrive"), std::string("\\\\.\\PhysicalDrive02"),
+        PhysicalDrive(10), DeviceOf(kNoVolume), std::string(kNoVolume)}) {
+    EXPECT_THAT(Ask(device, control::kGetDeviceNumber), FailsWithWin32(win32_error::kFileNotFound))
+        << device;
+  }
+  // The root directory of a volume, not its device.
+  EXPECT_THAT(Ask(kSystemVolume, control::kGetDeviceNumber),
+              FailsWithWin32(win32_error::kAccessDenied));
+  // Volumes of a disk that is offline are gone; the disk is not.
+  const std::string volume = NewVolume(2);
+  ASSERT_THAT(node_->disk().SetOnline(context_, 2, false), IsOk());
+  EXPECT_THAT(Ask(DeviceOf(volume), control::kGetDeviceNumber),
+              FailsWithWin32(win32_error::kFileNotFound));
+  EXPECT_THAT(Ask(PhysicalDrive(2), control::kGetDeviceNumber), IsOk());
+}
+
+TEST_F(DevicesTest, TellsPage83) {
+  EXPECT_THAT(Page83(DevicePath(0)), Yields("systemdisk"));
+  EXPECT_THAT(Page83(DevicePath(1)), Yields("60022480a1b2c3d4e5f60718293a4b5c"));
+  EXPECT_THAT(Page83(DevicePath(2)), Yields("nvme.1d0f-766f6c30353433"));
+  EXPECT_THAT(Page83(PhysicalDrive(3)), Yields("Google  pvc-1f2e3d4c"));
+  EXPECT_THAT(Page83(DeviceOf(kSystemVolume)), Yields("systemdisk"));
+  EXPECT_THAT(Page83(DevicePath(4)), FailsWithWin32(win32_error::kNotReady));
+  Change([](NodeState& state) { state.disks[1].page83 = ""; });
+  EXPECT_THAT(Page83(DevicePath(1)), Yields(""));
+}
+
+TEST_F(DevicesTest, KnowsNoOtherProperty) {
+  Bytes query = machine::DeviceIdQuery();
+  EXPECT_THAT(Ask(DevicePath(1), control::kQueryProperty, Bytes(query.begin(), query.begin() + 7)),
+              FailsWithWin32(win32_error::kInvalidParameter));
+  query[0] = 0;  // StorageDeviceProperty
+  EXPECT_THAT(Ask(DevicePath(1), control::kQueryProperty, query),
+              FailsWithWin32(win32_error::kNotSupported));
+  query = machine::DeviceIdQuery();
+  query[4] = 1;  // PropertyExistsQuery
+  EXPECT_THAT(Ask(DevicePath(1), control::kQueryProperty, query),
+              FailsWithWin32(win32_error::kNotSupported));
+}
+
+TEST_F(DevicesTest, TellsLengths) {
+  const auto length = [&](const std::string& device) {
+    return machine::ParseLength(*Ask(device, control::kGetLength, {}, DeviceAccess::kRead));
+  };
+  EXPECT_THAT(length(PhysicalDrive(0)), Yields(68719476736u));
+  EXPECT_THAT(length(DeviceOf(kSystemVolume)), Yields(68000000000u));
+  // What the hardware has grown to shows after a rescan.
+  ASSERT_THAT(node_->GrowDisk(1, 20 * kGiB), IsOk());
+  EXPECT_THAT(length(PhysicalDrive(1)), Yields(10 * kGiB));
+  Change([](NodeState& state) { Rescan(state); });
+  EXPECT_THAT(length(PhysicalDrive(1)), Yields(20 * kGiB));
+}
+
+TEST_F(DevicesTest, DiskAttributesChange) {
+  const auto attributes = [&] {
+    return *machine::ParseDiskAttributes(
+        *Ask(PhysicalDrive(3), control::kGetDiskAttributes, {}, DeviceAccess::kNone));
+  };
+  EXPECT_TRUE(attributes().is_offline);
+  EXPECT_TRUE(attributes().is_read_only);
+  const Bytes clear = machine::ClearReadOnlyRequest();
+  EXPECT_THAT(Ask(PhysicalDrive(3), control::kSetDiskAttributes, clear), IsOk());
+  EXPECT_TRUE(attributes().is_offline);
+  EXPECT_FALSE(attributes().is_read_only);
+
+  EXPECT_THAT(Ask(PhysicalDrive(3), control::kSetDiskAttributes, {}),
+              FailsWithWin32(win32_error::kInvalidParameter));
+  Bytes online = clear;
+  online[16] = 1;  // AttributesMask: DISK_ATTRIBUTE_OFFLINE
+  EXPECT_THAT(Ask(PhysicalDrive(3), control::kSetDiskAttributes, online),
+              FailsWithWin32(win32_error::kNotSupported));
+}
+
+TEST_F(DevicesTest, TellsWhereVolumesLie) {
+  const std::string volume = NewVolume(1);
+  const auto extents = machine::ParseDiskExtents(
+      *Ask(DeviceOf(volume), control::kGetVolumeDiskExtents, {}, DeviceAccess::kNone));
+  ASSERT_THAT(extents, IsOk());
+  ASSERT_EQ(extents->size(), 1u);
+  EXPECT_EQ(extents->front().disk_number, 1u);
+  Change([&](NodeState& state) {
+    const DiskPartition& partition = (*FindDisk(state, 1))->partitions[1];
+    EXPECT_EQ(extents->front().offset, partition.offset_bytes);
+    EXPECT_EQ(extents->front().length, partition.size_bytes);
+  });
+}
+
+TEST_F(DevicesTest, CodesWantTheirDeviceAndTheirAccess) {
+  const std::string volume = DeviceOf(kSystemVolume);
+  for (const uint32_t code : {control::kGetDiskAttributes, control::kSetDiskAttributes}) {
+    EXPECT_THAT(Ask(volume, code), FailsWithWin32(win32_error::kInvalidFunction));
+  }
+  EXPECT_THAT(Ask(PhysicalDrive(0), control::kGetVolumeDiskExtents),
+              FailsWithWin32(win32_error::kInvalidFunction));
+  EXPECT_THAT(Ask(PhysicalDrive(0), 0x70050), FailsWithWin32(win32_error::kInvalidFunction));
+
+  EXPECT_THAT(Ask(PhysicalDrive(1), control::kGetLength, {}, DeviceAccess::kNone),
+              FailsWithWin32(win32_error::kAccessDenied));
+  for (const DeviceAccess access : {DeviceAccess::kNone, DeviceAccess::kRead}) {
+    EXPECT_THAT(
+        Ask(PhysicalDrive(3), control::kSetDiskAttributes, machine::ClearReadOnlyRequest(), access),
+        FailsWithWin32(win32_error::kAccessDenied));
+  }
+}
+
+TEST_F(DevicesTest, AnswersThatDoNotFitFail) {
+  EXPECT_THAT(
+      os_->Control(PhysicalDrive(0), DeviceAccess::kNone, control::kGetDeviceNumber, {}, 11),
+      FailsWithWin32(win32_error::kMoreData));
+  EXPECT_THAT(
+      os_->Control(PhysicalDrive(0), DeviceAccess::kNone, control::kGetDeviceNumber, {}, 12),
+      IsOk());
+}
+
+}  // namespace
+}  // namespace csi_proxy::machine::simulated

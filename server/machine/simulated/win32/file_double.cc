@@ -1,0 +1,275 @@
+#include "server/machine/simulated/win32/file_double.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/base/unicode.h"
+#include "server/base/win32_error.h"
+#include "server/base/windows_path.h"
+#include "server/machine/simulated/storage.h"
+#include "server/machine/simulated/win32/paths.h"
+#include "server/machine/reparse_point.h"
+
+namespace csi_proxy::machine::simulated {
+namespace {
+
+using machine::Access;
+using machine::Bytes;
+using machine::File;
+using machine::FileAttributes;
+
+constexpr int64_t kMaxNameLength = 255;
+
+bool IsName(absl::string_view name) {
+  const int64_t length = Utf16Length(name);
+  return length > 0 && length <= kMaxNameLength && name != "." && name != ".." &&
+         std::none_of(name.begin(), name.end(), [](char c) {
+           return (c >= 0 && c < ' ') || absl::StrContains(R"(\/:*?"<>|)", c);
+         });
+}
+
+bool IsReparsePoint(const Tree::Entry& entry) {
+  return entry.kind == Tree::Kind::kLink || entry.mounted.has_value();
+}
+
+// The reparse point that an entry is.
+absl::StatusOr<Bytes> ReparseData(const Tree::Entry& entry, absl::string_view operation) {
+  if (entry.mounted.has_value()) return machine::MakeMountPoint(*entry.mounted);
+  if (entry.kind != Tree::Kind::kLink) return Failure(operation, win32_error::kNotAReparsePoint);
+  if (absl::StartsWith(entry.target, "\\\\")) {
+    const absl::StatusOr<UncPath> target = UncPath::Parse("target", entry.target);
+    if (!target.ok()) return target.status();
+    return machine::MakeSymlink(*target);
+  }
+  const absl::StatusOr<WindowsPath> target = WindowsPath::Parse("target", entry.target);
+  if (!target.ok()) return target.status();
+  return machine::MakeSymlink(*target);
+}
+
+// Whether a reparse point is as long as it says.
+bool HasOwnLength(const Bytes& data) {
+  constexpr size_t kHeader = 8;
+  if (data.size() < kHeader || data.size() > machine::kMaxReparseData) return false;
+  return data.size() == kHeader + (size_t{data[4]} | size_t{data[5]} << 8);
+}
+
+// Makes an empty directory the reparse point that is described, so far as a tree has such: a
+// symbolic link with a whole path, or the mount point of a volume
+// (learn.microsoft.com/openspecs/windows_protocols/ms-fsa/4aeefef8-92c3-4abc-af7a-a610caf8a165).
+absl::Status SetReparseData(Tree& tree, Tree::Id id, const Bytes& data,
+                            absl::string_view operation) {
+  if (!HasOwnLength(data)) return Failure(operation, kErrorInvalidReparseData);
+  const absl::StatusOr<machine::ReparsePoint> point = machine::ParseReparsePoint(data);
+  if (absl::IsFailedPrecondition(point.status())) {
+    return Failure(operation, win32_error::kNotSupported);
+  }
+  if (!point.ok()) return Failure(operation, kErrorInvalidReparseData);
+  const Tree::Entry& entry = tree.at(id);
+  if (entry.kind == Tree::Kind::kFile) return Failure(operation, win32_error::kDirectory);
+  if (!entry.children.empty()) return Failure(operation, win32_error::kDirNotEmpty);
+  const bool is_link = point->tag == machine::kReparseTagSymlink;
+  if (IsReparsePoint(entry) && is_link != (entry.kind == Tree::Kind::kLink)) {
+    return Failure(operation, kErrorReparseTagMismatch);
+  }
+  if (point->volume.has_value()) {
+    tree.SetMounted(id, *point->volume);
+    return absl::OkStatus();
+  }
+  const bool is_whole = WindowsPath::Parse("target", point->target).ok() ||
+                        UncPath::Parse("target", point->target).ok();
+  if (!is_link || point->is_relative || !is_whole) {
+    return Failure(operation, win32_error::kNotSupported);
+  }
+  tree.SetLink(id, point->target);
+  return absl::OkStatus();
+}
+
+class FileDouble final : public File {
+ public:
+  // `key` has been added to `open`, for `access`.
+  FileDouble(const Gate& gate, std::shared_ptr<OpenEntries> open, OpenEntries::Key key,
+             Access access, std::string path)
+      : gate_(gate),
+        open_(std::move(open)),
+        key_(std::move(key)),
+        access_(access),
+        path_(std::move(path)) {}
+
+  ~FileDouble() override {
+    gate_.Finish([&](NodeState& state) {
+      if (!open_->Remove(key_, access_)) return;
+      const absl::StatusOr<VolumePlace> place = FindVolume(state, key_.first);
+      if (place.ok() && place->volume->tree.Has(key_.second)) {
+        place->volume->tree.Remove(key_.second);
+      }
+    });
+  }
+
+  absl::StatusOr<FileAttributes> GetAttributes() override {
+    return OnEntry<absl::StatusOr<FileAttributes>>(
+        "GetAttributes", path_, absl::StrCat("asking for the attributes of ", path_),
+        [&](const PathEnd& end, absl::string_view) {
+          const Tree::Entry& entry = end.at();
+          FileAttributes attributes;
+          attributes.is_directory = entry.kind != Tree::Kind::kFile;
+          attributes.is_reparse_point = IsReparsePoint(entry);
+          if (entry.mounted.has_value()) attributes.reparse_tag = machine::kReparseTagMountPoint;
+          if (entry.kind == Tree::Kind::kLink) attributes.reparse_tag = machine::kReparseTagSymlink;
+          return attributes;
+        });
+  }
+
+  absl::StatusOr<std::unique_ptr<File>> Open(const std::string& name, Access access) override {
+    const std::string path = PathOf(name);
+    return Opened(
+        path, access,
+        OnEntry<absl::StatusOr<Tree::Id>>("Open", path, absl::StrCat("opening ", path),
+                                          [&](const PathEnd& end, absl::string_view operation) {
+                                            return OpenIn(end, name, access, operation);
+                                          }));
+  }
+
+  absl::StatusOr<std::unique_ptr<File>> CreateDirectory(const std::string& name) override {
+    const std::string path = PathOf(name);
+    return Opened(path, Access::kWriteAttributes,
+                  OnEntry<absl::StatusOr<Tree::Id>>(
+                      "CreateDirectory", path, absl::StrCat("creating directory ", path),
+                      [&](const PathEnd& end, absl::string_view operation) {
+                        return CreateIn(end, name, operation);
+                      }));
+  }
+
+  absl::StatusOr<std::vector<std::string>> List() override {
+    using Result = absl::StatusOr<std::vector<std::string>>;
+    return OnEntry<Result>("List", path_, absl::StrCat("listing ", path_),
+                           [&](const PathEnd& end, absl::string_view operation) -> Result {
+                             if (end.at().kind == Tree::Kind::kFile) {
+                               return Failure(operation, win32_error::kInvalidParameter);
+                             }
+                             std::vector<std::string> names;
+                             for (const auto& [key, id] : end.at().children) {
+                               names.push_back(end.tree().at(id).name);
+                             }
+                             return names;
+                           });
+  }
+
+  absl::Status Delete() override {
+    return OnEntry<absl::Status>("Delete", path_, absl::StrCat("deleting ", path_),
+                                 [&](const PathEnd& end, absl::string_view operation) {
+                                   if (access_ != Access::kDelete)
+                                     return Failure(operation, win32_error::kAccessDenied);
+                                   if (!end.at().children.empty())
+                                     return Failure(operation, win32_error::kDirNotEmpty);
+                                   if (end.place.disk->read_only)
+                                     return Failure(operation, kErrorWriteProtect);
+                                   open_->SetDeleted(key_);
+                                   return absl::OkStatus();
+                                 });
+  }
+
+  absl::StatusOr<Bytes> ReadReparsePoint() override {
+    return OnEntry<absl::StatusOr<Bytes>>("ReadReparsePoint", path_,
+                                          absl::StrCat("reading the reparse point ", path_),
+                                          [&](const PathEnd& end, absl::string_view operation) {
+                                            return ReparseData(end.at(), operation);
+                                          });
+  }
+
+  absl::Status WriteReparsePoint(const Bytes& data) override {
+    return OnEntry<absl::Status>(
+        "WriteReparsePoint", path_, absl::StrCat("making ", path_, " a reparse point"),
+        [&](const PathEnd& end, absl::string_view operation) -> absl::Status {
+          if (access_ != Access::kWriteAttributes) {
+            return Failure(operation, win32_error::kAccessDenied);
+          }
+          if (end.place.disk->read_only) return Failure(operation, kErrorWriteProtect);
+          return SetReparseData(end.tree(), end.entry, data, operation);
+        });
+  }
+
+ private:
+  std::string PathOf(absl::string_view name) const {
+    return absl::StrCat(path_, absl::EndsWith(path_, "\\") ? "" : "\\", name);
+  }
+
+  // Calls `action(PathEnd, operation)` with this entry.
+  template <typename Result, typename Action>
+  Result OnEntry(absl::string_view method, absl::string_view resource, const std::string& operation,
+                 Action action) {
+    return gate_.Run(method, resource, [&](NodeState& state) -> Result {
+      const absl::StatusOr<VolumePlace> place = FindVolume(state, key_.first);
+      if (!place.ok()) return Failure(operation, win32_error::kNotReady);
+      if (!place->volume->tree.Has(key_.second)) {
+        return Failure(operation, win32_error::kAccessDenied);
+      }
+      return action(PathEnd{*place, key_.second}, operation);
+    });
+  }
+
+  absl::StatusOr<Tree::Id> OpenIn(const PathEnd& end, const std::string& name, Access access,
+                                  absl::string_view operation) {
+    if (!IsName(name)) return Failure(operation, win32_error::kInvalidName);
+    if (end.at().kind == Tree::Kind::kFile) return Failure(operation, win32_error::kPathNotFound);
+    const std::optional<Tree::Id> child = end.tree().Find(end.entry, name);
+    if (!child.has_value()) return Failure(operation, win32_error::kFileNotFound);
+    const OpenEntries::Key key(key_.first, *child);
+    if (absl::Status status = open_->Check(key, access, operation); !status.ok()) return status;
+    open_->Add(key, access);
+    return *child;
+  }
+
+  absl::StatusOr<Tree::Id> CreateIn(const PathEnd& end, const std::string& name,
+                                    absl::string_view operation) {
+    if (!IsName(name)) return Failure(operation, win32_error::kInvalidName);
+    if (end.at().kind == Tree::Kind::kFile) return Failure(operation, win32_error::kPathNotFound);
+    // Nothing can be made in a reparse point.
+    if (IsReparsePoint(end.at())) return Failure(operation, kErrorBadPathname);
+    if (open_->IsDeleted(key_)) return Failure(operation, win32_error::kAccessDenied);
+    if (const auto there = end.tree().Find(end.entry, name); there.has_value()) {
+      return Failure(operation, open_->IsDeleted({key_.first, *there})
+                                    ? win32_error::kAccessDenied
+                                    : win32_error::kAlreadyExists);
+    }
+    if (absl::Status status = CheckWritable(end.place, 0, operation); !status.ok()) return status;
+    const absl::StatusOr<Tree::Id> made = end.tree().Add(end.entry, Tree::Directory(name));
+    if (made.ok()) open_->Add({key_.first, *made}, Access::kWriteAttributes);
+    return made;
+  }
+
+  // The file of an entry that was opened under `path`.
+  absl::StatusOr<std::unique_ptr<File>> Opened(const std::string& path, Access access,
+                                               const absl::StatusOr<Tree::Id>& id) {
+    if (!id.ok()) return id.status();
+    return std::make_unique<FileDouble>(gate_, open_, OpenEntries::Key(key_.first, *id), access,
+                                        path);
+  }
+
+  const Gate gate_;
+  const std::shared_ptr<OpenEntries> open_;
+  const OpenEntries::Key key_;
+  const Access access_;
+  // As it was opened, which it is called as long as it is open.
+  const std::string path_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<File>> OpenRootDirectory(const Gate& gate,
+                                                        const std::shared_ptr<OpenEntries>& open,
+                                                        const std::string& root) {
+  using Result = absl::StatusOr<OpenEntries::Key>;
+  const Result key = gate.Run("Open", root, [&](NodeState& state) -> Result {
+    const absl::StatusOr<VolumePlace> place = FindRoot(state, root, absl::StrCat("opening ", root));
+    if (!place.ok()) return place.status();
+    OpenEntries::Key found(place->volume->id, Tree::kRoot);
+    open->Add(found, Access::kRead);
+    return found;
+  });
+  if (!key.ok()) return key.status();
+  return std::make_unique<FileDouble>(gate, open, *key, Access::kRead, root);
+}
+
+}  // namespace csi_proxy::machine::simulated

@@ -1,0 +1,236 @@
+#include "server/machine/simulated/win32/os_double.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "server/base/win32_error.h"
+#include "server/machine/simulated/resolver.h"
+#include "server/machine/simulated/services.h"
+#include "server/machine/simulated/smb.h"
+#include "server/machine/simulated/storage.h"
+#include "server/machine/simulated/win32/devices.h"
+#include "server/machine/simulated/win32/file_double.h"
+#include "server/machine/simulated/win32/gate.h"
+#include "server/machine/simulated/win32/paths.h"
+#include "server/machine/layouts_encode.h"
+
+namespace csi_proxy::machine::simulated {
+namespace {
+
+using machine::Bytes;
+using machine::DeviceAccess;
+using machine::VolumeSpace;
+
+// What GetFileAttributesW says of a path on a server.
+absl::Status ReachServer(NodeState& state, const UncPath& path, absl::string_view operation) {
+  const SmbServer* server = FindServer(state, path.host());
+  if (server == nullptr || !server->reachable) return Failure(operation, win32_error::kBadNetPath);
+  if (FindShare(state, path.Share()) == nullptr) {
+    return Failure(operation, win32_error::kBadNetName);
+  }
+  if (FindReadableShare(state, path.Share()) == nullptr) {
+    return Failure(operation, win32_error::kLogonFailure);
+  }
+  const Resolved at = ResolveUnc(state, path);
+  if (at.found()) return absl::OkStatus();
+  const bool is_last = at.missing.size() == 1 && at.at().kind == Tree::Kind::kDirectory;
+  return Failure(operation, is_last ? win32_error::kFileNotFound : win32_error::kPathNotFound);
+}
+
+absl::Status Mount(NodeState& state, const std::string& directory, const std::string& volume,
+                   absl::string_view operation) {
+  const absl::StatusOr<VolumePlace> place = FindVolumeByName(state, volume, operation);
+  if (HasWin32Code(place.status(), win32_error::kInvalidName)) {
+    return Failure(operation, win32_error::kInvalidParameter);
+  }
+  if (!place.ok()) return place.status();
+  const absl::StatusOr<PathEnd> end = FindPath(state, directory, operation);
+  if (!end.ok()) return end.status();
+  if (end->at().kind == Tree::Kind::kFile) return Failure(operation, win32_error::kDirectory);
+  // So it is for a mounted folder even when it is empty
+  // (learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumemountpointw), and for the
+  // root of a drive, whose letter is taken.
+  if (end->at().mounted.has_value() || !end->at().children.empty() || end->entry == Tree::kRoot) {
+    return Failure(operation, win32_error::kDirNotEmpty);
+  }
+  if (end->at().kind == Tree::Kind::kLink) return Failure(operation, kErrorReparseTagMismatch);
+  if (end->place.disk->read_only) return Failure(operation, kErrorWriteProtect);
+  end->tree().SetMounted(end->entry, place->volume->id);
+  return absl::OkStatus();
+}
+
+absl::Status EndMount(NodeState& state, const std::string& directory, absl::string_view operation) {
+  const absl::StatusOr<PathEnd> end = FindPath(state, directory, operation);
+  if (!end.ok()) return end.status();
+  if (end->at().kind == Tree::Kind::kFile) return Failure(operation, win32_error::kDirectory);
+  // Of a directory that is no mounted folder "the function does nothing"
+  // (learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-deletevolumemountpointw).
+  if (!end->at().mounted.has_value()) return absl::OkStatus();
+  if (end->place.disk->read_only) return Failure(operation, kErrorWriteProtect);
+  end->tree().SetMounted(end->entry, std::nullopt);
+  return absl::OkStatus();
+}
+
+class OsDouble final : public machine::Os {
+ public:
+  explicit OsDouble(Core* core) : gate_(core) {}
+
+  absl::StatusOr<std::unique_ptr<machine::File>> OpenRoot(const std::string& root) override {
+    return OpenRootDirectory(gate_, open_, root);
+  }
+
+  absl::Status Reach(const std::string& path) override {
+    const std::string operation = absl::StrCat("reaching ", path);
+    return gate_.Run("Reach", path, [&](NodeState& state) {
+      const absl::StatusOr<UncPath> unc = UncPath::Parse("path", path);
+      if (!unc.ok()) return Failure(operation, win32_error::kInvalidName);
+      return ReachServer(state, *unc, operation);
+    });
+  }
+
+  absl::StatusOr<std::vector<std::string>> ListVolumes() override {
+    using Result = absl::StatusOr<std::vector<std::string>>;
+    return gate_.Run("ListVolumes", "", [](NodeState& state) -> Result {
+      std::vector<std::string> names;
+      for (const Disk* disk : VisibleDisks(state)) {
+        for (const DiskPartition& partition : disk->partitions) {
+          if (!partition.volume.has_value()) continue;
+          // Not before it has arrived, and not while the disk is offline.
+          const VolumeId& id = partition.volume->id;
+          if (FindVolume(state, id).ok()) names.push_back(id.ToString());
+        }
+      }
+      return names;
+    });
+  }
+
+  absl::StatusOr<std::string> GetVolumeOfDrive(char drive) override {
+    using Result = absl::StatusOr<std::string>;
+    const std::string root = absl::StrCat(absl::string_view(&drive, 1), ":\\");
+    return gate_.Run("GetVolumeOfDrive", root, [&](NodeState& state) -> Result {
+      const absl::StatusOr<VolumePlace> place = FindDrive(state, absl::ascii_toupper(drive));
+      if (place.ok()) return place->volume->id.ToString();
+      return Failure(absl::StrCat("asking for the volume of ", root), win32_error::kFileNotFound);
+    });
+  }
+
+  absl::StatusOr<std::string> GetFileSystem(const std::string& volume) override {
+    using Result = absl::StatusOr<std::string>;
+    return gate_.Run("GetFileSystem", volume, [&](NodeState& state) -> Result {
+      const absl::StatusOr<VolumePlace> place =
+          FindRoot(state, volume, absl::StrCat("asking for the file system of ", volume));
+      if (!place.ok()) return place.status();
+      return place->volume->file_system;
+    });
+  }
+
+  absl::StatusOr<VolumeSpace> GetSpace(const std::string& volume) override {
+    using Result = absl::StatusOr<VolumeSpace>;
+    return gate_.Run("GetSpace", volume, [&](NodeState& state) -> Result {
+      const absl::StatusOr<VolumePlace> place =
+          FindRoot(state, volume, absl::StrCat("measuring ", volume));
+      if (!place.ok()) return place.status();
+      const uint64_t total = place->partition->size_bytes;
+      return VolumeSpace{total, total - std::min(total, UsedBytes(*place->partition))};
+    });
+  }
+
+  absl::Status Flush(const std::string& volume) override {
+    return gate_.Run("Flush", volume, [&](NodeState& state) {
+      return FindVolumeByName(state, volume, absl::StrCat("flushing ", volume)).status();
+    });
+  }
+
+  absl::Status SetMountPoint(const std::string& directory, const std::string& volume) override {
+    return gate_.Run("SetMountPoint", directory, [&](NodeState& state) {
+      return Mount(state, directory, volume, absl::StrCat("mounting ", volume, " at ", directory));
+    });
+  }
+
+  absl::Status DeleteMountPoint(const std::string& directory) override {
+    return gate_.Run("DeleteMountPoint", directory, [&](NodeState& state) {
+      return EndMount(state, directory, absl::StrCat("deleting the mount point ", directory));
+    });
+  }
+
+  absl::StatusOr<Bytes> Control(const std::string& device, DeviceAccess access, uint32_t code,
+                                const Bytes& input, size_t max_output) override {
+    return gate_.Run("Control", device, [&](NodeState& state) {
+      return ControlDevice(state, device, access, code, input, max_output);
+    });
+  }
+
+  absl::StatusOr<ServiceInfo> GetService(const std::string& name) override {
+    return OnService<absl::StatusOr<ServiceInfo>>(
+        "GetService", name, "asking for service ", [](NodeState&, Service& service, const auto&) {
+          return ServiceInfo{service.display_name, service.start_type, service.state};
+        });
+  }
+
+  absl::StatusOr<std::vector<std::string>> ListActiveDependents(const std::string& name) override {
+    return OnService<absl::StatusOr<std::vector<std::string>>>(
+        "ListActiveDependents", name, "listing what depends on service ",
+        [&](NodeState& state, Service&, const auto&) {
+          return simulated::ListActiveDependents(state, name);
+        });
+  }
+
+  absl::Status StartService(const std::string& name) override {
+    return OnService<absl::Status>(
+        "StartService", name, "starting service ",
+        [&](NodeState& state, Service& service, const std::string& operation) {
+          if (service.state == ServiceState::kRunning ||
+              service.state == ServiceState::kStartPending) {
+            return Failure(operation, win32_error::kServiceAlreadyRunning);
+          }
+          return RequestStart(state, name, absl::Now());
+        });
+  }
+
+  absl::Status StopService(const std::string& name) override {
+    return OnService<absl::Status>(
+        "StopService", name, "stopping service ",
+        [&](NodeState& state, Service& service, const std::string& operation) -> absl::Status {
+          if (service.state == ServiceState::kStopped) {
+            return Failure(operation, win32_error::kServiceNotActive);
+          }
+          const auto dependents = simulated::ListActiveDependents(state, name);
+          if (!dependents.ok()) return dependents.status();
+          if (!dependents->empty()) {
+            return Failure(operation, win32_error::kDependentServicesRunning);
+          }
+          return RequestStop(state, name, absl::Now());
+        });
+  }
+
+  absl::StatusOr<Bytes> GetSmbiosTable() override {
+    using Result = absl::StatusOr<Bytes>;
+    return gate_.Run("GetSmbiosTable", "", [](NodeState& state) -> Result {
+      return machine::MakeSmbiosTable(state.bios_serial_number);
+    });
+  }
+
+ private:
+  // Calls `action(state, service, operation)`.
+  template <typename Result, typename Action>
+  Result OnService(absl::string_view method, const std::string& name, absl::string_view what,
+                   Action action) {
+    const std::string operation = absl::StrCat(what, name);
+    return gate_.Run(method, name, [&](NodeState& state) -> Result {
+      Service* service = FindService(state, name);
+      if (service == nullptr) return Failure(operation, win32_error::kServiceDoesNotExist);
+      return action(state, *service, operation);
+    });
+  }
+
+  const Gate gate_;
+  const std::shared_ptr<OpenEntries> open_ = std::make_shared<OpenEntries>();
+};
+
+}  // namespace
+
+std::unique_ptr<machine::Os> NewSimulatedOs(Core* core) { return std::make_unique<OsDouble>(core); }
+
+}  // namespace csi_proxy::machine::simulated

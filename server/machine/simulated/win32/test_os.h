@@ -1,0 +1,71 @@
+// What the tests of the simulated Win32 share: the default scenario's node and its Os.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/base/win32_error.h"
+#include "server/machine/simulated/storage.h"
+#include "server/machine/simulated/test_node.h"
+#include "server/machine/simulated/win32/os_double.h"
+
+namespace csi_proxy::machine::simulated {
+
+// This error, as Win32 has it: the status code that goes with it, too.
+MATCHER_P(FailsWithWin32, code, "") {
+  const absl::Status& status = StatusOf(arg);
+  *result_listener << status;
+  return HasWin32Code(status, static_cast<uint32_t>(code)) &&
+         status.code() == Win32Status(static_cast<uint32_t>(code), "").code();
+}
+
+inline constexpr char kSystemVolume[] = R"(\\?\Volume{00000000-c511-4c0d-9000-000000000001}\)";
+inline constexpr char kNoVolume[] = R"(\\?\Volume{00000000-0000-0000-0000-00000000beef}\)";
+
+class Win32Test : public testing::Test {
+ protected:
+  using File = machine::File;
+  using Access = machine::Access;
+  using OpenedFile = absl::StatusOr<std::unique_ptr<File>>;
+
+  void SetUp() override {
+    absl::StatusOr<std::unique_ptr<Node>> node = LoadScenario(DefaultScenarioText(), "default");
+    ASSERT_THAT(node, IsOk());
+    node_ = *std::move(node);
+    Change([](NodeState& state) { state.volume_arrival_delay = absl::ZeroDuration(); });
+    os_ = NewSimulatedOs(node_->core());
+  }
+
+  void Change(const std::function<void(NodeState&)>& change) { node_->core()->Change(change); }
+
+  // A volume on the data disk, formatted if so wished.
+  std::string NewVolume(uint32_t disk_number, bool formatted = true) {
+    EXPECT_THAT(node_->disk().SetOnline(context_, disk_number, true), IsOk());
+    EXPECT_THAT(node_->disk().InitializeGpt(context_, disk_number), IsOk());
+    EXPECT_THAT(node_->disk().CreateBasicPartition(context_, disk_number), IsOk());
+    const auto volumes = node_->volume().ListVolumes(context_, disk_number, 0);
+    EXPECT_THAT(volumes, IsOk());
+    if (formatted) {
+      EXPECT_THAT(node_->volume().Format(context_, volumes->front(), {}), IsOk());
+    }
+    return volumes->front().ToString();
+  }
+
+  // Opens each name in the one before, beginning at a root; only the last is held open.
+  OpenedFile Open(const std::string& root, const std::vector<std::string>& names,
+                  Access access = Access::kRead) {
+    OpenedFile file = os_->OpenRoot(root);
+    for (size_t i = 0; i < names.size() && file.ok(); ++i) {
+      file = (*file)->Open(names[i], i + 1 == names.size() ? access : Access::kRead);
+    }
+    return file;
+  }
+
+  CallContext context_;
+  std::unique_ptr<Node> node_;
+  std::unique_ptr<machine::Os> os_;
+};
+
+}  // namespace csi_proxy::machine::simulated

@@ -1,0 +1,58 @@
+// Errors as a Windows node words them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace csi_proxy::machine::simulated {
+
+// A code of winerror.h or of the Storage Management API, and the text that goes with it.
+struct WindowsError {
+  uint32_t code = 0;
+  std::string text;
+  friend bool operator==(const WindowsError&, const WindowsError&) = default;
+};
+
+// The error with its usual text, or a generic one for a code the simulation does not know.
+WindowsError KnownError(uint32_t code);
+
+// The failure of `operation` (a verb phrase, as `formatting volume ...`), worded
+// `<operation> failed: <text> (error 0x...)`; INTERNAL unless the interfaces name another code.
+// Win32CodeOf() tells the error.
+absl::Status Failure(absl::string_view operation, const WindowsError& error,
+                     absl::StatusCode code = absl::StatusCode::kInternal);
+absl::Status Failure(absl::string_view operation, uint32_t error,
+                     absl::StatusCode code = absl::StatusCode::kInternal);
+
+// The codes the simulation itself answers with.
+inline constexpr uint32_t kErrorAccessDenied = 5;
+inline constexpr uint32_t kErrorInvalidDrive = 15;
+inline constexpr uint32_t kErrorWriteProtect = 19;
+inline constexpr uint32_t kErrorNotReady = 21;
+inline constexpr uint32_t kErrorGeneralFailure = 31;
+inline constexpr uint32_t kErrorBadNetpath = 53;
+inline constexpr uint32_t kErrorDiskFull = 112;
+inline constexpr uint32_t kErrorBadPathname = 161;
+inline constexpr uint32_t kErrorFileNameTooLong = 206;
+inline constexpr uint32_t kErrorServiceDisabled = 1058;
+inline constexpr uint32_t kErrorServiceDependencyFailed = 1068;
+inline constexpr uint32_t kErrorCantResolveName = 1921;
+inline constexpr uint32_t kErrorInvalidReparseData = 4392;
+inline constexpr uint32_t kErrorReparseTagMismatch = 4394;
+inline constexpr uint32_t kStorageSizeNotSupported = 4097;
+inline constexpr uint32_t kStorageNotInitialized = 41000;
+inline constexpr uint32_t kStorageAlreadyInitialized = 41001;
+inline constexpr uint32_t kStorageDiskReadOnly = 41002;
+inline constexpr uint32_t kStorageDiskOffline = 41003;
+inline constexpr uint32_t kStoragePartitionLimit = 41004;
+inline constexpr uint32_t kStorageCriticalDisk = 41009;
+inline constexpr uint32_t kStorageDiskTooSmall = 41014;
+inline constexpr uint32_t kStorageUnknownFileSystem = 42009;
+inline constexpr uint32_t kStorageSystemPartition = 42010;
+inline constexpr uint32_t kStorageBadClusterSize = 43000;
+inline constexpr uint32_t kStorageFileSystemNotSupported = 43001;
+
+}  // namespace csi_proxy::machine::simulated

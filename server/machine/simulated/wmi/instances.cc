@@ -1,0 +1,124 @@
+#include "server/machine/simulated/wmi/instances.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/machine/simulated/smb.h"
+#include "server/machine/simulated/wmi/objects.h"
+#include "server/machine/cim/errors.h"
+
+namespace csi_proxy::machine::simulated::wmi {
+namespace {
+
+using cim::Value;
+
+struct Source {
+  const char* class_name;
+  Objects (*list)(NodeState& state);
+};
+
+// Classes that are not here have no instances.
+constexpr Source kSources[] = {
+    {"MSFT_Disk", Disks},
+    {"MSFT_Partition", Partitions},
+    {"MSFT_Volume", Volumes},
+    {"MSFT_DiskToPartition", DisksToPartitions},
+    {"MSFT_PartitionToVolume", PartitionsToVolumes},
+    {"MSFT_iSCSITargetPortal", Portals},
+    {"MSFT_iSCSITarget", Targets},
+    {"MSFT_iSCSISession", Sessions},
+    {"MSFT_iSCSIConnection", Connections},
+    {"MSFT_iSCSITargetToiSCSITargetPortal", TargetsToPortals},
+    {"MSFT_iSCSITargetToiSCSISession", TargetsToSessions},
+    {"MSFT_iSCSITargetToiSCSIConnection", TargetsToConnections},
+    {"MSFT_iSCSIConnectionToDisk", ConnectionsToDisks},
+    {"MSFT_iSCSISessionToDisk", SessionsToDisks},
+    {"MSFT_SmbGlobalMapping", Mappings},
+    {"Win32_BIOS", Bioses},
+};
+
+// Status of a mapping.
+constexpr uint32_t kMappingOk = 0;
+constexpr uint32_t kMappingDisconnected = 2;
+
+const Class* FindClassAnywhere(absl::string_view name) {
+  for (const cim::Namespace space :
+       {cim::Namespace::kStorage, cim::Namespace::kSmb, cim::Namespace::kCimV2}) {
+    if (const Class* found = FindClass(space, name); found != nullptr) return found;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+cim::Object MakeObject(absl::string_view class_name, cim::Properties given) {
+  const Class& of = *FindClassAnywhere(class_name);
+  const std::string path = MakePath(of, given);
+  for (const Property& property : of.properties) {
+    given.emplace(property.name, Value::Null(property.type, property.is_array));
+  }
+  return cim::Object(of.name, path, std::move(given));
+}
+
+cim::Object Link(absl::string_view association, const char* role, const cim::Object& one,
+                 const char* other_role, const cim::Object& other) {
+  return MakeObject(association, {{role, Value::Text(cim::Type::kReference, one.path())},
+                                  {other_role, Value::Text(cim::Type::kReference, other.path())}});
+}
+
+Value TextOrNull(const std::string& text) {
+  return text.empty() ? Value::Null(cim::Type::kString) : Value::String(text);
+}
+
+Objects Mappings(NodeState& state) {
+  Objects objects;
+  for (const SmbMappingState& mapping : state.smb_mappings) {
+    const std::optional<SmbMapping> known = GetMapping(state, mapping.remote_path);
+    const bool is_ok = known.has_value() && known->is_connected;
+    objects.push_back(
+        MakeObject("MSFT_SmbGlobalMapping",
+                   {{"LocalPath", Value::String("")},
+                    {"RemotePath", Value::String(mapping.remote_path)},
+                    {"Status", Value::Uint32(is_ok ? kMappingOk : kMappingDisconnected)}}));
+  }
+  return objects;
+}
+
+Objects Bioses(NodeState& state) {
+  return {MakeObject("Win32_BIOS", {{"Name", Value::String("Simulated BIOS")},
+                                    {"SoftwareElementID", Value::String("Simulated BIOS")},
+                                    {"SoftwareElementState", Value::Uint16(3)},
+                                    {"TargetOperatingSystem", Value::Uint16(0)},
+                                    {"SerialNumber", TextOrNull(state.bios_serial_number)},
+                                    {"Version", Value::String("SIM - 1")}})};
+}
+
+Objects Instances(NodeState& state, const Class& of) {
+  const auto* const source =
+      std::find_if(std::begin(kSources), std::end(kSources),
+                   [&](const Source& one) { return one.class_name == absl::string_view(of.name); });
+  return source == std::end(kSources) ? Objects() : source->list(state);
+}
+
+absl::StatusOr<cim::Object> FindInstance(NodeState& state, const ObjectPath& path) {
+  for (cim::Object& object : Instances(state, *path.of)) {
+    if (object.path() == path.instance) return std::move(object);
+  }
+  return cim::HresultStatus(cim::hresult::kNotFound, path.of->name);
+}
+
+Objects FindAssociated(NodeState& state, const ObjectPath& of, const Property& role,
+                       const Class& association, const Property& result_role, const Class& result) {
+  Objects found;
+  const Objects candidates = Instances(state, result);
+  for (const cim::Object& link : Instances(state, association)) {
+    if (*link.GetString(role.name) != of.instance) continue;
+    const std::string end = *link.GetString(result_role.name);
+    for (const cim::Object& candidate : candidates) {
+      if (candidate.path() == end) found.push_back(candidate);
+    }
+  }
+  return found;
+}
+
+}  // namespace csi_proxy::machine::simulated::wmi

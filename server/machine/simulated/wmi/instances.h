@@ -1,0 +1,27 @@
+// The simulated node's state as WMI's instances.
+#pragma once
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/machine/simulated/state.h"
+#include "server/machine/simulated/wmi/object_path.h"
+#include "server/machine/simulated/wmi/schema.h"
+#include "server/machine/cim/value.h"
+
+namespace csi_proxy::machine::simulated::wmi {
+
+// The instances of a class or association that there are now: disks that Windows sees, volumes that
+// have arrived and whose disk is online, portals that are registered.
+std::vector<cim::Object> Instances(NodeState& state, const Class& of);
+
+// The one at a path; WBEM_E_NOT_FOUND when it is not there, or not any more. Of several portals at
+// one address, which have one path, the first.
+absl::StatusOr<cim::Object> FindInstance(NodeState& state, const ObjectPath& path);
+
+// What `association` leads to from `of`, which plays `role` in it.
+std::vector<cim::Object> FindAssociated(NodeState& state, const ObjectPath& of,
+                                        const Property& role, const Class& association,
+                                        const Property& result_role, const Class& result);
+
+}  // namespace csi_proxy::machine::simulated::wmi

@@ -1,0 +1,161 @@
+// The iSCSI initiator. Failures are HRESULTs with the initiator's own numbers
+// (learn.microsoft.com/windows-hardware/drivers/storage/iscsi-status-qualifiers).
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/win32_error.h"
+#include "server/machine/simulated/iscsi.h"
+#include "server/machine/simulated/wmi/methods.h"
+#include "server/machine/simulated/wmi/objects.h"
+#include "server/machine/cim/errors.h"
+
+namespace csi_proxy::machine::simulated::wmi {
+namespace {
+
+using cim::Value;
+
+constexpr uint16_t kDefaultPort = 3260;
+
+constexpr uint32_t kTargetNotFound = 0xEFFF000B;
+constexpr uint32_t kMissingParameter = 0xEFFF000F;
+constexpr uint32_t kInvalidSessionId = 0xEFFF001C;
+constexpr uint32_t kPortalAlreadyExists = 0xEFFF0032;
+constexpr uint32_t kRequestNotSupported = 0xEFFF0037;
+constexpr uint32_t kAlreadyLoggedIn = 0xEFFF003F;
+constexpr uint32_t kPortalNotFound = 0xEFFF0043;
+constexpr uint32_t kInvalidSecret = 0xEFFF004A;
+constexpr uint32_t kInvalidAuthType = 0xEFFF004E;
+
+absl::Status Fail(const Call& call, uint32_t code) {
+  return cim::HresultStatus(code, absl::StrCat(call.of.name, ".", call.method.name));
+}
+
+// The method's answer for what the node's function says; `otherwise` for a failure without a number
+// of its own.
+Outcome Answer(const Call& call, const absl::Status& status, uint32_t otherwise,
+               cim::Properties out = {}) {
+  if (status.ok()) return Done(call.method, std::move(out));
+  return Fail(call, Win32CodeOf(status).value_or(otherwise));
+}
+
+// The portal that is asked for, or the one that is called.
+IscsiPortal PortalOf(const Call& call) {
+  const bool has_self = call.self.Has("TargetPortalAddress");
+  IscsiPortal portal;
+  portal.address = call.Has("TargetPortalAddress") || !has_self
+                       ? call.Text("TargetPortalAddress")
+                       : *call.self.GetString("TargetPortalAddress");
+  const uint32_t port = has_self ? *call.self.GetUint32("TargetPortalPortNumber") : kDefaultPort;
+  portal.port = static_cast<uint16_t>(call.Number("TargetPortalPortNumber", port));
+  return portal;
+}
+
+// The portal of a target the initiator knows, and the target. The name is compared with its case.
+struct KnownTarget {
+  IscsiPortalState* portal;
+  IscsiTarget* target;
+};
+std::optional<KnownTarget> FindKnownTarget(NodeState& state, const std::string& iqn) {
+  for (IscsiPortalState& portal : state.iscsi_portals) {
+    for (IscsiTarget& target : portal.targets) {
+      if (target.iqn == iqn && (portal.registered || target.connected)) {
+        return KnownTarget{&portal, &target};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<ChapMode> ModeOf(const std::string& type) {
+  if (type.empty() || type == "NONE") return ChapMode::kNone;
+  if (type == "ONEWAYCHAP") return ChapMode::kOneWay;
+  if (type == "MUTUALCHAP") return ChapMode::kMutual;
+  return std::nullopt;
+}
+
+Outcome NewPortal(const Call& call) {
+  if (!call.Has("TargetPortalAddress")) return Fail(call, kMissingParameter);
+  const std::optional<ChapMode> mode = ModeOf(call.Text("AuthenticationType"));
+  if (!mode.has_value()) return Fail(call, kInvalidAuthType);
+  // Portals that want to know who asks are not simulated.
+  if (*mode != ChapMode::kNone) return Fail(call, kRequestNotSupported);
+  const IscsiPortal portal = PortalOf(call);
+  return Answer(call, AddPortal(call.state, portal), kPortalAlreadyExists,
+                {{"CreatedTargetPortal", Value::Embedded(PortalObject(portal))}});
+}
+
+Outcome RemoveThePortal(const Call& call) {
+  return Answer(call, RemovePortal(call.state, PortalOf(call)), kPortalNotFound);
+}
+
+Outcome UpdatePortal(const Call& call) {
+  return Answer(call, DiscoverTargets(call.state, PortalOf(call)).status(), kPortalNotFound);
+}
+
+Outcome ConnectTarget(const Call& call) {
+  if (!call.Has("NodeAddress")) return Fail(call, kMissingParameter);
+  const std::string iqn = call.Text("NodeAddress");
+  const std::optional<KnownTarget> known = FindKnownTarget(call.state, iqn);
+  if (!known.has_value()) return Fail(call, kTargetNotFound);
+  const std::optional<ChapMode> mode = ModeOf(call.Text("AuthenticationType"));
+  if (!mode.has_value()) return Fail(call, kInvalidAuthType);
+  const IscsiPortal portal =
+      call.Has("TargetPortalAddress") ? PortalOf(call) : known->portal->portal;
+  const absl::Status connected = Connect(
+      call.state, portal, iqn, {*mode, call.Text("ChapUsername"), Secret(call.Text("ChapSecret"))});
+  if (absl::IsNotFound(connected)) return Fail(call, kTargetNotFound);
+  if (!connected.ok()) return Answer(call, connected, kAlreadyLoggedIn);
+  known->target->persistent = call.Flag("IsPersistent");
+  return Done(call.method, {{"CreatediSCSISession",
+                             Value::Embedded(SessionObject(call.state, *known->target))}});
+}
+
+Outcome DisconnectTarget(const Call& call) {
+  const std::string iqn = *call.self.GetString("NodeAddress");
+  const std::optional<KnownTarget> known = FindKnownTarget(call.state, iqn);
+  if (!known.has_value()) return Fail(call, kTargetNotFound);
+  if (call.Has("SessionIdentifier")) {
+    const cim::Object session = SessionObject(call.state, *known->target);
+    if (*session.GetString("SessionIdentifier") != call.Text("SessionIdentifier")) {
+      return Fail(call, kInvalidSessionId);
+    }
+  }
+  return Answer(call, Disconnect(call.state, known->portal->portal, iqn), kInvalidSessionId);
+}
+
+// The targets of a portal are always those it has.
+Outcome UpdateTarget(const Call& call) { return Done(call.method); }
+
+Outcome SetPersistent(const Call& call, bool persistent) {
+  const std::optional<KnownTarget> known =
+      FindKnownTarget(call.state, *call.self.GetString("TargetNodeAddress"));
+  if (!known.has_value()) return Fail(call, kInvalidSessionId);
+  known->target->persistent = persistent;
+  return Done(call.method);
+}
+Outcome RegisterSession(const Call& call) { return SetPersistent(call, true); }
+Outcome UnregisterSession(const Call& call) { return SetPersistent(call, false); }
+
+Outcome SetChapSecret(const Call& call) {
+  return Answer(call, SetMutualChapSecret(call.state, Secret(call.Text("ChapSecret"))),
+                kInvalidSecret);
+}
+
+constexpr Implementation kMethods[] = {
+    {"MSFT_iSCSITargetPortal", "New", NewPortal},
+    {"MSFT_iSCSITargetPortal", "Remove", RemoveThePortal},
+    {"MSFT_iSCSITargetPortal", "Update", UpdatePortal},
+    {"MSFT_iSCSITarget", "Connect", ConnectTarget},
+    {"MSFT_iSCSITarget", "Disconnect", DisconnectTarget},
+    {"MSFT_iSCSITarget", "Update", UpdateTarget},
+    {"MSFT_iSCSISession", "Register", RegisterSession},
+    {"MSFT_iSCSISession", "Unregister", UnregisterSession},
+    {"MSFT_iSCSISession", "SetCHAPSecret", SetChapSecret},
+};
+
+}  // namespace
+
+std::span<const Implementation> IscsiMethods() { return kMethods; }
+
+}  // namespace csi_proxy::machine::simulated::wmi

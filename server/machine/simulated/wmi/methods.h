@@ -1,0 +1,60 @@
+// The methods of the simulated classes: arguments checked as WMI checks them, then the node's own
+// functions, and their failures as the numbers that Windows answers with.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/machine/simulated/state.h"
+#include "server/machine/simulated/wmi/schema.h"
+#include "server/machine/cim/session.h"
+
+namespace csi_proxy::machine::simulated::wmi {
+
+// A method that is to run: on the instance `self`, or, `self` being empty, on the class.
+struct Call {
+  NodeState& state;
+  const Class& of;
+  const Method& method;
+  const cim::Object& self;
+  const cim::Arguments& in;
+
+  // Arguments, which CheckArguments() has let pass. What is null was not given.
+  bool Has(absl::string_view name) const;
+  std::string Text(absl::string_view name) const;
+  uint64_t Number(absl::string_view name, uint64_t fallback = 0) const;
+  bool Flag(absl::string_view name) const;
+};
+
+using Outcome = absl::StatusOr<cim::MethodResult>;
+
+// WBEM_E_INVALID_METHOD_PARAMETERS for an argument the method does not take or one it needs and did
+// not get; WBEM_E_TYPE_MISMATCH. No error tells a value.
+absl::Status CheckArguments(const Method& method, const cim::Arguments& in,
+                            absl::string_view operation);
+
+// Runs the method. What Windows has and the simulation has not returns 1, Not Supported.
+Outcome CallMethod(const Call& call);
+
+// A method that did what it was to do, with these out parameters; null for the others.
+cim::MethodResult Done(const Method& method, cim::Properties out = {});
+// One that did not and returns `code`, which is not 0; its ExtendedStatus, if it has one, says
+// `message`.
+cim::MethodResult Refused(const Method& method, uint32_t code, absl::string_view message);
+// A Win32 error as an HRESULT.
+absl::Status Win32Failure(uint32_t error, absl::string_view what, absl::string_view detail = "");
+
+struct Implementation {
+  const char* class_name;
+  const char* method;
+  Outcome (*run)(const Call& call);
+};
+std::span<const Implementation> StorageMethods();
+std::span<const Implementation> SmbMethods();
+std::span<const Implementation> IscsiMethods();
+
+}  // namespace csi_proxy::machine::simulated::wmi

@@ -1,0 +1,51 @@
+// The WMI objects of each part of the simulated node, as instances and as methods show them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "server/machine/simulated/state.h"
+#include "server/machine/simulated/storage.h"
+#include "server/machine/cim/value.h"
+
+namespace csi_proxy::machine::simulated::wmi {
+
+using Objects = std::vector<cim::Object>;
+
+// An object of a class of the schema: what is given, null for its other properties, and its path.
+cim::Object MakeObject(absl::string_view class_name, cim::Properties given);
+
+// An instance of an association: who plays which role.
+cim::Object Link(absl::string_view association, const char* role, const cim::Object& one,
+                 const char* other_role, const cim::Object& other);
+
+// Text, or null when it is empty.
+cim::Value TextOrNull(const std::string& text);
+
+cim::Object DiskObject(const Disk& disk);
+cim::Object PartitionObject(NodeState& state, const Disk& disk, const DiskPartition& partition);
+cim::Object VolumeObject(const VolumePlace& place);
+Objects Disks(NodeState& state);
+Objects Partitions(NodeState& state);
+Objects Volumes(NodeState& state);
+Objects DisksToPartitions(NodeState& state);
+Objects PartitionsToVolumes(NodeState& state);
+
+cim::Object PortalObject(const IscsiPortal& portal);
+// Of a target that is connected.
+cim::Object SessionObject(NodeState& state, const IscsiTarget& target);
+Objects Portals(NodeState& state);
+Objects Targets(NodeState& state);
+Objects Sessions(NodeState& state);
+Objects Connections(NodeState& state);
+Objects TargetsToPortals(NodeState& state);
+Objects TargetsToSessions(NodeState& state);
+Objects TargetsToConnections(NodeState& state);
+Objects ConnectionsToDisks(NodeState& state);
+Objects SessionsToDisks(NodeState& state);
+
+Objects Mappings(NodeState& state);
+Objects Bioses(NodeState& state);
+
+}  // namespace csi_proxy::machine::simulated::wmi

@@ -1,0 +1,211 @@
+// SMB mappings and the iSCSI initiator through WMI.
+#include "server/base/win32_error.h"
+#include "server/machine/simulated/wmi/test_session.h"
+
+namespace csi_proxy::machine::simulated::wmi {
+namespace {
+
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+constexpr char kServers[] = R"(
+  smb_server {
+    name: "files" user { name: "DOM\\us:er" password: "pass:wo\\rd" } share { name: "data" }
+  }
+  smb_server {
+    name: "oldnas" no_privacy: true user { name: "u" password: "p" } share { name: "data" }
+  }
+  iscsi_portal {
+    address: "10.0.0.5"
+    target { iqn: "iqn.open" disk { number: 10 size_bytes: 1048576 } }
+    target { iqn: "iqn.chap" chap: ONE_WAY username: "node" secret: "one-way-secret" }
+    target {
+      iqn: "iqn.mutual" chap: MUTUAL username: "node" secret: "one-way-secret"
+      mutual_secret: "mutual-secret1"
+    }
+  }
+)";
+
+constexpr uint32_t kBadNetPath = 0x80070035;
+constexpr uint32_t kBadNetName = 0x80070043;
+constexpr uint32_t kLogonFailure = 0x8007052E;
+constexpr uint32_t kAccessDenied = 0x80070005;
+
+class RemoteMethodsTest : public WmiTest {
+ protected:
+  RemoteMethodsTest() : WmiTest(kServers) {}
+
+  absl::StatusOr<cim::MethodResult> Map(const char* share, const char* credential,
+                                        bool privacy = true) {
+    return InvokeStatic("MSFT_SmbGlobalMapping", "Create",
+                        {{"RemotePath", Value::String(share)},
+                         {"Credential", Value::String(credential)},
+                         {"RequirePrivacy", Value::Boolean(privacy)}},
+                        kSmb);
+  }
+  absl::StatusOr<cim::MethodResult> NewPortal(const char* address = "10.0.0.5") {
+    return InvokeStatic("MSFT_iSCSITargetPortal", "New",
+                        {{"TargetPortalAddress", Value::String(address)},
+                         {"TargetPortalPortNumber", Value::Uint16(3260)}});
+  }
+  absl::StatusOr<cim::MethodResult> Connect(const char* iqn, cim::Arguments more = {}) {
+    more["NodeAddress"] = Value::String(iqn);
+    more["TargetPortalAddress"] = Value::String("10.0.0.5");
+    more["TargetPortalPortNumber"] = Value::Uint16(3260);
+    return InvokeStatic("MSFT_iSCSITarget", "Connect", more);
+  }
+  static cim::Arguments Chap(const char* type, const char* secret = "one-way-secret") {
+    return {{"AuthenticationType", Value::String(type)},
+            {"ChapUsername", Value::String("node")},
+            {"ChapSecret", Value::String(secret)}};
+  }
+  cim::Object Target(const char* iqn) {
+    return One(Query("MSFT_iSCSITarget").Where("NodeAddress", Value::String(iqn)));
+  }
+};
+
+// The user's backslash and colon are escaped, the password's are not.
+constexpr char kCredential[] = R"(DOM\\us\:er:pass:wo\rd)";
+
+TEST_F(RemoteMethodsTest, MapsAndUnmaps) {
+  const auto made = Map(R"(\\Files\Data)", kCredential);
+  ASSERT_THAT(made, Returns(0));
+  const cim::Object mapping = One(Query("MSFT_SmbGlobalMapping"), kSmb);
+  EXPECT_EQ(*made->out.Get("CreatedMapping")->AsObject(), mapping);
+  EXPECT_THAT(mapping.GetString("RemotePath"), Yields(R"(\\files\data)"));
+  EXPECT_THAT(Map(R"(\\files\data)", kCredential), FailsWithHresult(0x80070055));
+  EXPECT_THAT(Invoke(mapping, "Remove", {{"Force", Value::Boolean(true)}}, kSmb), Returns(0));
+  EXPECT_THAT(*All(Query("MSFT_SmbGlobalMapping"), kSmb), IsEmpty());
+  EXPECT_THAT(Invoke(mapping, "Remove", {{"Force", Value::Boolean(true)}}, kSmb),
+              FailsWithHresult(cim::hresult::kNotFound));
+}
+
+TEST_F(RemoteMethodsTest, RefusedMappings) {
+  EXPECT_THAT(Map(R"(\\nowhere\data)", kCredential), FailsWithHresult(kBadNetPath));
+  EXPECT_THAT(Map(R"(\\files\nothing)", kCredential), FailsWithHresult(kBadNetName));
+  EXPECT_THAT(Map(R"(\\files\data\below)", kCredential), FailsWithHresult(kBadNetName));
+  EXPECT_THAT(Map("files", kCredential), FailsWithHresult(kBadNetName));
+  EXPECT_THAT(Map(R"(\\files\data)", R"(DOM\\us\:er:wrong)"), FailsWithHresult(kLogonFailure));
+  EXPECT_THAT(InvokeStatic("MSFT_SmbGlobalMapping", "Create",
+                           {{"RemotePath", Value::String(R"(\\files\data)")}}, kSmb),
+              FailsWithHresult(kLogonFailure));
+  EXPECT_THAT(Map(R"(\\oldnas\data)", "u:p"), FailsWithHresult(kAccessDenied));
+  EXPECT_THAT(Map(R"(\\oldnas\data)", "u:p", false), Returns(0));
+  ASSERT_THAT(node_->SetServerReachable("files", false), IsOk());
+  EXPECT_THAT(Map(R"(\\files\data)", kCredential), FailsWithHresult(kBadNetPath));
+}
+
+TEST_F(RemoteMethodsTest, MalformedCredentials) {
+  for (const char* credential : {"", "user", R"(DOM\user:pw)", R"(user\)", R"(us\er:pw)"}) {
+    EXPECT_THAT(Map(R"(\\files\data)", credential), FailsWithHresult(0x80070057)) << credential;
+  }
+}
+
+TEST_F(RemoteMethodsTest, ErrorsTellNoSecret) {
+  const std::string message(Map(R"(\\files\data)", "user:hunter2").status().message());
+  EXPECT_THAT(message, Not(testing::HasSubstr("hunter2")));
+  const std::string chap(
+      Connect("iqn.chap", Chap("ONEWAYCHAP", "hunter2-hunter2")).status().message());
+  EXPECT_THAT(chap, Not(testing::HasSubstr("hunter2")));
+}
+
+TEST_F(RemoteMethodsTest, Portals) {
+  const auto made = NewPortal();
+  ASSERT_THAT(made, Returns(0));
+  const cim::Object portal = One(Query("MSFT_iSCSITargetPortal"));
+  EXPECT_EQ(*made->out.Get("CreatedTargetPortal")->AsObject(), portal);
+  EXPECT_THAT(*All(Query("MSFT_iSCSITarget")), SizeIs(3));
+  EXPECT_THAT(NewPortal(), FailsWithHresult(0xEFFF0032));
+  EXPECT_THAT(NewPortal("10.0.0.9"), FailsWithHresult(0xEFFF0003));
+  EXPECT_THAT(InvokeStatic("MSFT_iSCSITargetPortal", "New"), FailsWithHresult(0xEFFF000F));
+  EXPECT_THAT(Invoke(portal, "Update"), Returns(0));
+  ASSERT_THAT(node_->SetServerReachable("10.0.0.5", false), IsOk());
+  EXPECT_THAT(Invoke(portal, "Update"), FailsWithHresult(0xEFFF0003));
+  EXPECT_THAT(Invoke(portal, "Remove", {{"TargetPortalPortNumber", Value::Uint16(3261)}}),
+              FailsWithHresult(0xEFFF0043));
+  EXPECT_THAT(Invoke(portal, "Remove"), Returns(0));
+  EXPECT_THAT(*All(Query("MSFT_iSCSITargetPortal")), IsEmpty());
+}
+
+TEST_F(RemoteMethodsTest, PortalsThatWantToKnowWhoAsks) {
+  const auto portal = [&](const char* type) {
+    return InvokeStatic("MSFT_iSCSITargetPortal", "New",
+                        {{"TargetPortalAddress", Value::String("10.0.0.5")},
+                         {"AuthenticationType", Value::String(type)}});
+  };
+  EXPECT_THAT(portal("ONEWAYCHAP"), FailsWithHresult(0xEFFF0037));
+  EXPECT_THAT(portal("none"), FailsWithHresult(0xEFFF004E));
+  EXPECT_THAT(portal("NONE"), Returns(0));
+}
+
+TEST_F(RemoteMethodsTest, ConnectsAndDisconnects) {
+  EXPECT_THAT(Connect("iqn.open"), FailsWithHresult(0xEFFF000B));
+  ASSERT_THAT(NewPortal(), Returns(0));
+  const auto made = Connect("iqn.open");
+  ASSERT_THAT(made, Returns(0));
+  const cim::Object session = One(Query("MSFT_iSCSISession"));
+  EXPECT_EQ(*made->out.Get("CreatediSCSISession")->AsObject(), session);
+  EXPECT_THAT(session.GetBoolean("IsPersistent"), Yields(false));
+  EXPECT_THAT(Disk(10).GetUint32("Number"), Yields(10U));
+  EXPECT_THAT(Connect("iqn.open"), FailsWithHresult(0xEFFF003F));
+  const cim::Object target = Target("iqn.open");
+  EXPECT_THAT(Invoke(target, "Update"), Returns(0));
+  EXPECT_THAT(Invoke(target, "Disconnect", {{"SessionIdentifier", Value::String("other")}}),
+              FailsWithHresult(0xEFFF001C));
+  EXPECT_THAT(
+      Invoke(target, "Disconnect", {{"SessionIdentifier", *session.Get("SessionIdentifier")}}),
+      Returns(0));
+  EXPECT_THAT(Target("iqn.open").GetBoolean("IsConnected"), Yields(false));
+  EXPECT_THAT(Invoke(target, "Disconnect"), FailsWithHresult(0xEFFF001C));
+}
+
+TEST_F(RemoteMethodsTest, ASessionOutlivesItsPortal) {
+  ASSERT_THAT(NewPortal(), Returns(0));
+  ASSERT_THAT(Connect("iqn.open"), Returns(0));
+  ASSERT_THAT(Invoke(One(Query("MSFT_iSCSITargetPortal")), "Remove"), Returns(0));
+  EXPECT_THAT(*All(Query("MSFT_iSCSITarget")), SizeIs(1));
+  EXPECT_THAT(Invoke(Target("iqn.open"), "Disconnect"), Returns(0));
+  EXPECT_THAT(*All(Query("MSFT_iSCSITarget")), IsEmpty());
+}
+
+TEST_F(RemoteMethodsTest, Authentication) {
+  ASSERT_THAT(NewPortal(), Returns(0));
+  EXPECT_THAT(Connect("iqn.chap"), FailsWithHresult(0xEFFF0009));
+  EXPECT_THAT(Connect("iqn.chap", Chap("ONEWAYCHAP", "some-other-secret")),
+              FailsWithHresult(0xEFFF0009));
+  // Types are upper case.
+  EXPECT_THAT(Connect("iqn.chap", Chap("OneWayChap")), FailsWithHresult(0xEFFF004E));
+  EXPECT_THAT(Connect("iqn.chap", Chap("ONEWAYCHAP")), Returns(0));
+  EXPECT_THAT(Connect("iqn.mutual", Chap("MUTUALCHAP")), FailsWithHresult(0xEFFF0009));
+  const auto set = [&](const char* secret) {
+    return InvokeStatic("MSFT_iSCSISession", "SetCHAPSecret",
+                        {{"ChapSecret", Value::String(secret)}});
+  };
+  EXPECT_THAT(set("short"), FailsWithHresult(0xEFFF004A));
+  EXPECT_THAT(set("mutual-secret1"), Returns(0));
+  EXPECT_THAT(Connect("iqn.mutual", Chap("MUTUALCHAP")), Returns(0));
+}
+
+TEST_F(RemoteMethodsTest, NamesOfTargetsHaveCase) {
+  ASSERT_THAT(NewPortal(), Returns(0));
+  EXPECT_THAT(Connect("IQN.open"), FailsWithHresult(0xEFFF000B));
+  EXPECT_THAT(InvokeStatic("MSFT_iSCSITarget", "Connect"), FailsWithHresult(0xEFFF000F));
+}
+
+TEST_F(RemoteMethodsTest, PersistentSessions) {
+  ASSERT_THAT(NewPortal(), Returns(0));
+  ASSERT_THAT(Connect("iqn.open", {{"IsPersistent", Value::Boolean(true)}}), Returns(0));
+  const auto session = [&] { return One(Query("MSFT_iSCSISession")); };
+  EXPECT_THAT(session().GetBoolean("IsPersistent"), Yields(true));
+  EXPECT_THAT(Invoke(session(), "Unregister"), Returns(0));
+  EXPECT_THAT(session().GetBoolean("IsPersistent"), Yields(false));
+  EXPECT_THAT(Invoke(session(), "Register"), Returns(0));
+  EXPECT_THAT(session().GetBoolean("IsPersistent"), Yields(true));
+  // It is registered still when it is connected no more.
+  ASSERT_THAT(Invoke(Target("iqn.open"), "Disconnect"), Returns(0));
+  EXPECT_TRUE(node_->Snapshot().iscsi_portals[0].targets[0].persistent);
+}
+
+}  // namespace
+}  // namespace csi_proxy::machine::simulated::wmi

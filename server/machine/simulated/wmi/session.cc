@@ -1,0 +1,185 @@
+#include "server/machine/simulated/wmi/session.h"
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/base/win32_error.h"
+#include "server/machine/simulated/wmi/instances.h"
+#include "server/machine/simulated/wmi/methods.h"
+#include "server/machine/simulated/wmi/objects.h"
+#include "server/machine/simulated/wmi/schema.h"
+#include "server/machine/simulated/wmi/wql.h"
+#include "server/machine/cim/errors.h"
+
+namespace csi_proxy::machine::simulated::wmi {
+namespace {
+
+constexpr uint32_t kFirstHresult = 0x80000000;
+
+// What a fault rule calls the thing that `value_of` tells the properties of; empty unless all of
+// them are there.
+std::string ResourceOf(const Class& of,
+                       const std::function<const cim::Value*(const char*)>& value_of) {
+  std::vector<std::string> parts;
+  for (const char* property : of.resource) {
+    const cim::Value* value = value_of(property);
+    if (value == nullptr || value->is_null()) return "";
+    const absl::StatusOr<std::string> text = value->AsText();
+    parts.push_back(text.ok() ? *text : cim::WqlLiteral(*value));
+  }
+  return absl::StrJoin(parts, ":");
+}
+
+std::string ResourceOf(const Class& of, const cim::Properties& properties) {
+  return ResourceOf(of, [&](const char* name) {
+    const auto found = properties.find(name);
+    return found == properties.end() ? nullptr : &found->second;
+  });
+}
+
+std::string ResourceOf(const Select& select) {
+  return ResourceOf(*select.of, [&](const char* name) -> const cim::Value* {
+    for (const Condition& condition : select.where) {
+      if (condition.property->name == absl::string_view(name)) return &condition.value;
+    }
+    return nullptr;
+  });
+}
+
+// The object with the columns a query asks for. Without its keys it has no path.
+cim::Object Projected(const cim::Object& object, const Select& select) {
+  if (!select.columns.has_value()) return object;
+  cim::Properties properties;
+  for (const Property* column : *select.columns) {
+    properties[column->name] = *object.Get(column->name);
+  }
+  bool has_keys = true;
+  for (const Property& property : select.of->properties) {
+    if (property.is_key && !properties.contains(property.name)) has_keys = false;
+  }
+  return cim::Object(object.class_name(), has_keys ? object.path() : "", std::move(properties));
+}
+
+// The failure of a call that no method answered: as it is when WMI said it or the call has ended,
+// else what the HRESULT of the Windows error would be.
+absl::Status AsHresult(absl::string_view operation, const absl::Status& status) {
+  if (status.ok() || cim::HresultOf(status).has_value() || absl::IsCancelled(status)) return status;
+  const std::optional<uint32_t> error = Win32CodeOf(status);
+  if (!error.has_value() && absl::IsDeadlineExceeded(status)) return status;
+  const uint32_t code = error.value_or(0);
+  if (code == 0) return cim::HresultStatus(cim::hresult::kFailed, operation, status.message());
+  if (code < kFirstHresult) return Win32Failure(code, operation, status.message());
+  return cim::HresultStatus(code, operation, status.message());
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<cim::Object>> SimulatedSession::DoQuery(const CallContext& context,
+                                                                   cim::Namespace space,
+                                                                   const std::string& wql) {
+  const absl::StatusOr<Statement> statement = ParseWql(space, wql);
+  if (!statement.ok()) return statement.status();
+  if (const Select* select = std::get_if<Select>(&*statement)) return Run(context, *select);
+  return Run(context, std::get<AssociatorsOf>(*statement));
+}
+
+SimulatedSession::Found SimulatedSession::Run(const CallContext& context, const Select& select) {
+  const std::string operation = QueryOperation(*select.of);
+  Found found = core_.Run(context, operation, ResourceOf(select), [&](NodeState& state) -> Found {
+    std::vector<cim::Object> objects;
+    for (const cim::Object& object : Instances(state, *select.of)) {
+      const bool matches =
+          std::all_of(select.where.begin(), select.where.end(),
+                      [&](const Condition& condition) { return Matches(condition, object); });
+      if (matches) objects.push_back(Projected(object, select));
+    }
+    return objects;
+  });
+  if (!found.ok()) return AsHresult(operation, found.status());
+  return found;
+}
+
+SimulatedSession::Found SimulatedSession::Run(const CallContext& context,
+                                              const AssociatorsOf& associators) {
+  const std::string operation = AssociatorsOperation(*associators.result);
+  const std::string resource = ResourceAt(associators.of);
+  Found found = core_.Run(context, operation, resource, [&](NodeState& state) -> Found {
+    const absl::Status there = FindInstance(state, associators.of).status();
+    if (!there.ok()) return there;
+    return FindAssociated(state, associators.of, *associators.role, *associators.association,
+                          *associators.result_role, *associators.result);
+  });
+  if (!found.ok()) return AsHresult(operation, found.status());
+  return found;
+}
+
+absl::StatusOr<cim::Object> SimulatedSession::DoGet(const CallContext& context,
+                                                    cim::Namespace space, const std::string& text) {
+  using Result = absl::StatusOr<cim::Object>;
+  const absl::StatusOr<ObjectPath> path = ParsePath(space, text);
+  if (!path.ok()) return path.status();
+  if (path->instance.empty()) {
+    return cim::HresultStatus(cim::hresult::kInvalidObjectPath, "object path", "it names a class");
+  }
+  const std::string operation = GetOperation(*path->of);
+  Result object = core_.Run(context, operation, ResourceAt(*path),
+                            [&](NodeState& state) -> Result { return FindInstance(state, *path); });
+  if (!object.ok()) return AsHresult(operation, object.status());
+  return object;
+}
+
+absl::StatusOr<cim::MethodResult> SimulatedSession::DoInvoke(const CallContext& context,
+                                                             cim::Namespace space,
+                                                             const std::string& text,
+                                                             const std::string& name,
+                                                             const cim::Arguments& arguments) {
+  using Result = absl::StatusOr<cim::MethodResult>;
+  const absl::StatusOr<ObjectPath> path = ParsePath(space, text);
+  if (!path.ok()) return path.status();
+  const Method* method = path->of->FindMethod(name);
+  if (method == nullptr) return cim::HresultStatus(cim::hresult::kInvalidMethod, path->of->name);
+  const std::string operation = InvokeOperation(*path->of, *method);
+  // A static method may be called on an instance too.
+  const bool on_class = path->instance.empty();
+  if (on_class && !method->is_static) {
+    return cim::HresultStatus(cim::hresult::kInvalidMethod, operation, "not of the class itself");
+  }
+  const absl::Status valid = CheckArguments(*method, arguments, operation);
+  if (!valid.ok()) return valid;
+  bool ran = false;
+  const Result result =
+      core_.Run(context, operation, on_class ? ResourceOf(*path->of, arguments) : ResourceAt(*path),
+                [&](NodeState& state) -> Result {
+                  ran = true;
+                  const absl::StatusOr<cim::Object> self =
+                      on_class ? cim::Object() : FindInstance(state, *path);
+                  if (!self.ok()) return self.status();
+                  return CallMethod({state, *path->of, *method, *self, arguments});
+                });
+  if (result.ok()) return result;
+  // A fault may make the method return an error.
+  const uint32_t error = Win32CodeOf(result.status()).value_or(0);
+  if (!ran && error != 0 && error < kFirstHresult) {
+    return Refused(*method, error, result.status().message());
+  }
+  return AsHresult(operation, result.status());
+}
+
+std::string SimulatedSession::ResourceAt(const ObjectPath& path) {
+  return core_.Change([&](NodeState& state) {
+    const absl::StatusOr<cim::Object> object = FindInstance(state, path);
+    return object.ok() ? ResourceOf(*path.of, object->properties()) : std::string();
+  });
+}
+
+std::unique_ptr<SimulatedSession> NewSimulatedSession(Core* core) {
+  return std::make_unique<SimulatedSession>(core);
+}
+
+}  // namespace csi_proxy::machine::simulated::wmi

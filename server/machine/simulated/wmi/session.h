@@ -1,0 +1,52 @@
+// A WMI that shows and changes the simulated node: what the Windows host is tested against where
+// there is no Windows.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "csi_proxy/call_context.h"
+#include "server/machine/simulated/core.h"
+#include "server/machine/simulated/wmi/wql.h"
+#include "server/machine/cim/session.h"
+
+namespace csi_proxy::machine::simulated::wmi {
+
+// The node (Node::core()), which is not owned, through its MSFT_* classes. Strict as WMI: a class,
+// property, method or parameter that is not in the schema, a value of another type, a required
+// parameter that is missing, an instance method on a class, an object that is gone: each fails with
+// WMI's own HRESULT.
+//
+// Every call first passes the node's fault table, as the operations of schema.h. The error of a
+// rule from 0x80000000 up is the HRESULT the call fails with; a smaller one is what a method
+// returns, or, for other calls, the Win32 error inside the HRESULT; without one the call fails with
+// WBEM_E_FAILED, or ends if the rule says DEADLINE_EXCEEDED or CANCELLED.
+class SimulatedSession final : public cim::Session {
+ public:
+  explicit SimulatedSession(Core* core) : core_(*core) {}
+
+  // Open to those who have the text of a query in hand.
+  absl::StatusOr<std::vector<cim::Object>> DoQuery(const CallContext& context, cim::Namespace space,
+                                                   const std::string& wql) override;
+  absl::StatusOr<cim::Object> DoGet(const CallContext& context, cim::Namespace space,
+                                    const std::string& path) override;
+  absl::StatusOr<cim::MethodResult> DoInvoke(const CallContext& context, cim::Namespace space,
+                                             const std::string& path, const std::string& method,
+                                             const cim::Arguments& arguments) override;
+
+ private:
+  using Found = absl::StatusOr<std::vector<cim::Object>>;
+
+  Found Run(const CallContext& context, const Select& select);
+  Found Run(const CallContext& context, const AssociatorsOf& associators);
+  // For a fault rule; empty when there is nothing there.
+  std::string ResourceAt(const ObjectPath& path);
+
+  Core& core_;
+};
+
+std::unique_ptr<SimulatedSession> NewSimulatedSession(Core* core);
+
+}  // namespace csi_proxy::machine::simulated::wmi

@@ -1,0 +1,236 @@
+#include "server/machine/simulated/wmi/session.h"
+
+#include "absl/time/clock.h"
+#include "server/base/win32_error.h"
+#include "server/machine/simulated/storage.h"
+#include "server/machine/simulated/wmi/test_session.h"
+
+namespace csi_proxy::machine::simulated::wmi {
+namespace {
+
+using testing::HasSubstr;
+using testing::SizeIs;
+
+constexpr cim::Association kPartitions = {"MSFT_DiskToPartition", "MSFT_Partition", "Partition",
+                                          "Disk"};
+
+class SessionTest : public WmiTest {
+ protected:
+  void Inject(const char* operation, const char* resource, uint32_t error,
+              absl::Duration latency = absl::ZeroDuration()) {
+    FaultRule rule;
+    rule.operation = operation;
+    rule.resource = resource;
+    rule.latency = latency;
+    rule.code = latency > absl::ZeroDuration() ? absl::StatusCode::kOk : kInternal;
+    rule.error = {error, "injected"};
+    ASSERT_THAT(node_->InjectFault(rule), IsOk());
+  }
+  absl::Status InjectStatus(const char* operation, absl::StatusCode code) {
+    FaultRule rule;
+    rule.operation = operation;
+    rule.code = code;
+    return node_->InjectFault(rule);
+  }
+};
+
+TEST_F(SessionTest, Strangers) {
+  const std::string disk = Disk(1).path();
+  const auto invoke = [&](const std::string& path, const std::string& method,
+                          const cim::Arguments& arguments = {}) {
+    return session_->Invoke(context_, kStorage, path, method, arguments);
+  };
+  EXPECT_THAT(All(Query("MSFT_Nothing")), FailsWithHresult(cim::hresult::kInvalidClass));
+  EXPECT_THAT(All(Query("MSFT_Disk"), kSmb), FailsWithHresult(cim::hresult::kInvalidClass));
+  EXPECT_THAT(All(Query("MSFT_Disk").Where("Letter", Value::Uint32(1))),
+              FailsWithHresult(cim::hresult::kInvalidQuery));
+  EXPECT_THAT(session_->Get(context_, kStorage, "MSFT_Disk"),
+              FailsWithHresult(cim::hresult::kInvalidObjectPath));
+  EXPECT_THAT(session_->Get(context_, kStorage, "MSFT_Disk.ObjectId=\"x\""),
+              FailsWithHresult(cim::hresult::kNotFound));
+  EXPECT_THAT(invoke("MSFT_Nothing", "New"), FailsWithHresult(cim::hresult::kInvalidClass));
+  EXPECT_THAT(invoke(disk, "Reboot"), FailsWithHresult(cim::hresult::kInvalidMethod));
+  // An instance's method on the class.
+  EXPECT_THAT(invoke("MSFT_Disk", "Online"), FailsWithHresult(cim::hresult::kInvalidMethod));
+  EXPECT_THAT(invoke("MSFT_Disk.ObjectId=\"x\"", "Online"),
+              FailsWithHresult(cim::hresult::kNotFound));
+}
+
+TEST_F(SessionTest, Arguments) {
+  const auto initialize = [&](const cim::Arguments& arguments) {
+    return Invoke(Disk(1), "Initialize", arguments);
+  };
+  EXPECT_THAT(initialize({{"Style", Value::Uint16(2)}}),
+              FailsWithHresult(cim::hresult::kInvalidMethodParameters));
+  EXPECT_THAT(initialize({{"PartitionStyle", Value::Uint32(2)}}),
+              FailsWithHresult(cim::hresult::kTypeMismatch));
+  EXPECT_THAT(initialize({{"PartitionStyle", Value::String("2")}}),
+              FailsWithHresult(cim::hresult::kTypeMismatch));
+  EXPECT_THAT(
+      initialize({{"PartitionStyle", Value::Array(cim::Type::kUint16, {Value::Uint16(2)})}}),
+      FailsWithHresult(cim::hresult::kTypeMismatch));
+  EXPECT_THAT(initialize({{"ExtendedStatus", Value::String("")}}),
+              FailsWithHresult(cim::hresult::kInvalidMethodParameters));
+  EXPECT_THAT(Invoke(Partition(2, 1), "Resize"),
+              FailsWithHresult(cim::hresult::kInvalidMethodParameters));
+  EXPECT_THAT(Invoke(Partition(2, 1), "Resize", {{"Size", Value()}}),
+              FailsWithHresult(cim::hresult::kInvalidMethodParameters));
+  EXPECT_THAT(Disk(1).GetUint32("PartitionStyle"), Yields(0U));
+  // Null is as good as not given; names have no case.
+  EXPECT_THAT(initialize({{"partitionstyle", Value()}}), Returns(0));
+}
+
+TEST_F(SessionTest, ResultsHaveAllOutParameters) {
+  const auto result = Invoke(Disk(2), "CreatePartition");
+  ASSERT_THAT(result, Returns(40005));
+  EXPECT_THAT(result->out.properties(), SizeIs(2));
+  EXPECT_TRUE(result->out.Get("CreatedPartition")->is_null());
+  EXPECT_TRUE(
+      InvokeStatic("MSFT_StorageSetting", "UpdateHostStorageCache")->out.properties().empty());
+}
+
+TEST_F(SessionTest, WhatIsGoneIsNotFound) {
+  const std::string path = Disk(2).path();
+  ASSERT_THAT(node_->DetachDisk(2), IsOk());
+  EXPECT_THAT(session_->Get(context_, kStorage, path), FailsWithHresult(cim::hresult::kNotFound));
+  EXPECT_THAT(session_->Invoke(context_, kStorage, path, "Online"),
+              FailsWithHresult(cim::hresult::kNotFound));
+  EXPECT_THAT(session_->Associators(context_, kStorage, path, kPartitions),
+              FailsWithHresult(cim::hresult::kNotFound));
+}
+
+TEST_F(SessionTest, QueriesSelectByAllConditions) {
+  EXPECT_THAT(*All(Query("MSFT_Partition").Where("DiskNumber", Value::Uint32(0))), SizeIs(3));
+  EXPECT_THAT(*All(Query("MSFT_Partition")
+                       .Where("DiskNumber", Value::Uint32(0))
+                       .Where("PartitionNumber", Value::Uint32(2))),
+              SizeIs(1));
+  EXPECT_THAT(*All(Query("MSFT_Partition")
+                       .Where("DiskNumber", Value::Uint32(1))
+                       .Where("PartitionNumber", Value::Uint32(2))),
+              SizeIs(0));
+}
+
+TEST_F(SessionTest, AnObjectWithoutItsKeyHasNoPath) {
+  SimulatedSession session(node_->core());
+  const auto bare =
+      session.DoQuery(context_, kStorage, "SELECT Number FROM MSFT_Disk WHERE Number = 2");
+  ASSERT_THAT(bare, IsOk());
+  ASSERT_THAT(*bare, SizeIs(1));
+  EXPECT_EQ(bare->front().path(), "");
+  EXPECT_THAT(bare->front().properties(), SizeIs(1));
+  const auto whole = session.DoQuery(context_, kStorage,
+                                     "SELECT Number, ObjectId FROM MSFT_Disk WHERE Number = 2");
+  EXPECT_EQ(whole->front().path(), Disk(2).path());
+}
+
+TEST_F(SessionTest, RoundTripsAreCounted) {
+  const int64_t before = session_->round_trips();
+  const cim::Object disk = Disk(1);
+  ASSERT_THAT(Invoke(disk, "Initialize"), Returns(0));
+  ASSERT_THAT(session_->Associators(context_, kStorage, disk.path(), kPartitions), IsOk());
+  EXPECT_EQ(session_->round_trips() - before, 3);
+}
+
+TEST_F(SessionTest, FaultsAreHresults) {
+  Inject("wmi.Query/MSFT_Disk", "", cim::hresult::kAccessDenied);
+  Inject("wmi.Get/*", "", cim::hresult::kShuttingDown);
+  Inject("wmi.Invoke/MSFT_Volume.Format", "", cim::hresult::kProviderFailure);
+  const auto volume = Volume(TestVolume(2));
+  EXPECT_THAT(All(Query("MSFT_Disk")), FailsWithHresult(cim::hresult::kAccessDenied));
+  EXPECT_THAT(All(Query("MSFT_Disk")), HasCode(kDenied));
+  EXPECT_THAT(session_->Get(context_, kStorage, volume.path()),
+              FailsWithHresult(cim::hresult::kShuttingDown));
+  EXPECT_THAT(Invoke(volume, "Format"), FailsWithHresult(cim::hresult::kProviderFailure));
+  EXPECT_THAT(Invoke(volume, "Flush"), Returns(0));
+}
+
+TEST_F(SessionTest, FaultsAreReturnValues) {
+  Inject("wmi.Invoke/MSFT_Disk.CreatePartition", "", cim::kJobStarted);
+  Inject("wmi.Invoke/*", "2", cim::kCacheOutOfDate);
+  EXPECT_THAT(Invoke(Disk(2), "CreatePartition"), Returns(cim::kJobStarted));
+  const auto refreshed = Invoke(Disk(2), "Refresh");
+  ASSERT_THAT(refreshed, Returns(cim::kCacheOutOfDate));
+  EXPECT_THAT(*refreshed->out.Get("ExtendedStatus")->AsObject()->GetString("Message"),
+              HasSubstr("injected"));
+  EXPECT_THAT(Invoke(Disk(0), "Refresh"), Returns(0));
+}
+
+TEST_F(SessionTest, OtherFaultsAreHresultsToo) {
+  Inject("wmi.Query/MSFT_Disk", "", 5);
+  EXPECT_THAT(All(Query("MSFT_Disk")), FailsWithHresult(0x80070005));
+  EXPECT_TRUE(HasWin32Code(All(Query("MSFT_Disk")).status(), win32_error::kAccessDenied));
+  ASSERT_THAT(InjectStatus("wmi.Query/MSFT_Volume", absl::StatusCode::kUnavailable), IsOk());
+  EXPECT_THAT(All(Query("MSFT_Volume")), FailsWithHresult(cim::hresult::kFailed));
+  ASSERT_THAT(InjectStatus("wmi.Query/MSFT_Partition", absl::StatusCode::kDeadlineExceeded),
+              IsOk());
+  EXPECT_THAT(All(Query("MSFT_Partition")), HasCode(absl::StatusCode::kDeadlineExceeded));
+  ASSERT_THAT(InjectStatus("wmi.Invoke/*", absl::StatusCode::kInternal), IsOk());
+  EXPECT_THAT(InvokeStatic("MSFT_StorageSetting", "UpdateHostStorageCache"),
+              FailsWithHresult(cim::hresult::kFailed));
+}
+
+TEST_F(SessionTest, FaultsNameWhatACallIsAbout) {
+  const cim::Object first = Disk(1);
+  const cim::Object second = Disk(2);
+  const cim::Object partition = Partition(2, 1);
+  const cim::Object volume = Volume(TestVolume(2));
+  Inject("wmi.*", "2", cim::hresult::kFailed);
+  Inject("wmi.*", TestVolume(2).ToString().c_str(), cim::hresult::kTimedOut);
+  Inject("wmi.*", R"(\\files\data)", cim::hresult::kNotFound);
+  Inject("wmi.*", "10.0.0.5:3260", cim::hresult::kAccessDenied);
+  Inject("wmi.*", "iqn.a", cim::hresult::kProviderLoadFailure);
+  const auto fails = FailsWithHresult(cim::hresult::kFailed);
+  EXPECT_THAT(All(Query("MSFT_Disk").Where("Number", Value::Uint32(2))), fails);
+  EXPECT_THAT(All(Query("MSFT_Partition").Where("DiskNumber", Value::Uint32(2))), fails);
+  EXPECT_THAT(session_->Get(context_, kStorage, second.path()), fails);
+  EXPECT_THAT(Invoke(second, "Refresh"), fails);
+  EXPECT_THAT(Invoke(partition, "Online"), fails);
+  EXPECT_THAT(session_->Associators(context_, kStorage, second.path(), kPartitions), fails);
+  EXPECT_THAT(session_->Get(context_, kStorage, first.path()), IsOk());
+  EXPECT_THAT(All(Query("MSFT_Disk")), IsOk());
+  EXPECT_THAT(Invoke(volume, "Flush"), FailsWithHresult(cim::hresult::kTimedOut));
+  EXPECT_THAT(InvokeStatic("MSFT_SmbGlobalMapping", "Create",
+                           {{"RemotePath", Value::String(R"(\\FILES\data)")}}, kSmb),
+              FailsWithHresult(cim::hresult::kNotFound));
+  EXPECT_THAT(InvokeStatic("MSFT_iSCSITargetPortal", "New",
+                           {{"TargetPortalAddress", Value::String("10.0.0.5")},
+                            {"TargetPortalPortNumber", Value::Uint16(3260)}}),
+              FailsWithHresult(cim::hresult::kAccessDenied));
+  EXPECT_THAT(
+      InvokeStatic("MSFT_iSCSITarget", "Connect", {{"NodeAddress", Value::String("iqn.a")}}),
+      FailsWithHresult(cim::hresult::kProviderLoadFailure));
+}
+
+TEST_F(SessionTest, RulesMustNameAnOperation) {
+  for (const char* operation :
+       {"wmi.Query/MSFT_Nothing", "wmi.Invoke/MSFT_Disk.Reboot", "wmi.x*"}) {
+    EXPECT_THAT(InjectStatus(operation, kInternal), HasCode(kInvalid)) << operation;
+  }
+  for (const char* operation : {"wmi.*", "wmi.Query/*", "wmi.Invoke/MSFT_Disk.*"}) {
+    EXPECT_THAT(InjectStatus(operation, kInternal), IsOk()) << operation;
+  }
+}
+
+TEST_F(SessionTest, LatencyEndsWithTheCall) {
+  Inject("wmi.Invoke/MSFT_Disk.Initialize", "", 0, absl::Hours(1));
+  const cim::Object disk = Disk(1);
+  const CallContext hurried(absl::Now() + absl::Milliseconds(20), nullptr, nullptr);
+  EXPECT_THAT(session_->Invoke(hurried, kStorage, disk.path(), "Initialize"),
+              HasCode(absl::StatusCode::kDeadlineExceeded));
+  EXPECT_THAT(Disk(1).GetUint32("PartitionStyle"), Yields(0U));
+}
+
+TEST_F(SessionTest, ACallThatHasEndedDoesNothing) {
+  absl::Notification cancelled;
+  cancelled.Notify();
+  const CallContext gone(absl::InfiniteFuture(), &cancelled, nullptr);
+  EXPECT_THAT(session_->Query(gone, kStorage, Query("MSFT_Disk")),
+              HasCode(absl::StatusCode::kCancelled));
+  EXPECT_THAT(session_->Invoke(gone, kStorage, Disk(1).path(), "Initialize"),
+              HasCode(absl::StatusCode::kCancelled));
+  EXPECT_THAT(Disk(1).GetUint32("PartitionStyle"), Yields(0U));
+}
+
+}  // namespace
+}  // namespace csi_proxy::machine::simulated::wmi

@@ -1,0 +1,92 @@
+// Global SMB mappings. Failures are HRESULTs that wrap Windows' error, as WMI clients see them.
+#include <optional>
+#include <utility>
+
+#include "server/base/win32_error.h"
+#include "server/base/windows_path.h"
+#include "server/machine/simulated/smb.h"
+#include "server/machine/simulated/wmi/methods.h"
+#include "server/machine/simulated/wmi/objects.h"
+
+namespace csi_proxy::machine::simulated::wmi {
+namespace {
+
+using cim::Value;
+
+constexpr uint32_t kAlreadyAssigned = 85;
+
+// `user:password`, in whose user `\` and `:` are escaped by `\`: what the classes take for a
+// PSCredential (github.com/PowerShell/PowerShell, cimConverter.cs). Nothing for other text.
+std::optional<SmbCredentials> ParseCredential(const std::string& text) {
+  SmbCredentials credentials;
+  for (size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (c == ':') {
+      credentials.password = Secret(std::string_view(text).substr(i + 1));
+      return credentials;
+    }
+    if (c == '\\') {
+      if (++i == text.size()) return std::nullopt;
+      c = text[i];
+      if (c != '\\' && c != ':') return std::nullopt;
+    }
+    credentials.username.push_back(c);
+  }
+  return std::nullopt;
+}
+
+// Windows' error for what the node's function says.
+absl::Status AsWindowsSays(const absl::Status& status, absl::string_view what) {
+  if (const std::optional<uint32_t> error = Win32CodeOf(status); error.has_value()) {
+    return Win32Failure(*error, what);
+  }
+  if (absl::IsAlreadyExists(status)) return Win32Failure(kAlreadyAssigned, what);
+  return Win32Failure(win32_error::kBadNetName, what);
+}
+
+Outcome Create(const Call& call) {
+  constexpr absl::string_view kWhat = "creating the mapping";
+  const absl::StatusOr<UncPath> path = UncPath::Parse("RemotePath", call.Text("RemotePath"));
+  if (!path.ok() || !path->components().empty()) {
+    return Win32Failure(win32_error::kBadNetName, kWhat);
+  }
+  // A local device name, and rights of single users, are what the simulation does not have.
+  for (const char* extra : {"LocalPath", "FullAccess", "DenyAccess"}) {
+    if (call.Has(extra)) return Win32Failure(win32_error::kNotSupported, kWhat, extra);
+  }
+  SmbCredentials credentials;
+  if (call.Has("Credential")) {
+    std::optional<SmbCredentials> parsed = ParseCredential(call.Text("Credential"));
+    if (!parsed.has_value()) {
+      return Win32Failure(win32_error::kInvalidParameter, kWhat, "Credential");
+    }
+    credentials = *std::move(parsed);
+  }
+  const std::string share = path->Share();
+  const absl::Status made =
+      CreateMapping(call.state, share, credentials, call.Flag("RequirePrivacy"));
+  if (!made.ok()) return AsWindowsSays(made, kWhat);
+  for (const cim::Object& mapping : Mappings(call.state)) {
+    if (*mapping.GetString("RemotePath") == share) {
+      return Done(call.method, {{"CreatedMapping", Value::Embedded(mapping)}});
+    }
+  }
+  return Done(call.method);
+}
+
+Outcome Remove(const Call& call) {
+  const absl::Status removed = RemoveMapping(call.state, *call.self.GetString("RemotePath"));
+  if (!removed.ok()) return AsWindowsSays(removed, "removing the mapping");
+  return Done(call.method);
+}
+
+constexpr Implementation kMethods[] = {
+    {"MSFT_SmbGlobalMapping", "Create", Create},
+    {"MSFT_SmbGlobalMapping", "Remove", Remove},
+};
+
+}  // namespace
+
+std::span<const Implementation> SmbMethods() { return kMethods; }
+
+}  // namespace csi_proxy::machine::simulated::wmi

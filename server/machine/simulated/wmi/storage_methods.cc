@@ -1,0 +1,206 @@
+// Disks, partitions and volumes. Return values are those each method's page lists
+// (learn.microsoft.com/windows-hardware/drivers/storage/createpartition-msft-disk and siblings).
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/base/win32_error.h"
+#include "server/machine/simulated/storage.h"
+#include "server/machine/simulated/wmi/methods.h"
+#include "server/machine/simulated/wmi/objects.h"
+
+namespace csi_proxy::machine::simulated::wmi {
+namespace {
+
+using cim::Value;
+
+constexpr uint32_t kNotSupported = 1;
+constexpr uint32_t kInvalidParameter = 5;
+constexpr uint32_t kObjectNotFound = 8;
+constexpr uint32_t kNoCapacity = 40000;
+constexpr uint32_t kSizeOrMaximum = 40005;
+constexpr uint32_t kWrongPartitionType = 41006;
+constexpr uint32_t kBadPartitionType = 41010;
+constexpr uint32_t kDriveReadOnly = 43006;
+
+constexpr uint64_t kStyleMbr = 1;
+constexpr uint64_t kStyleGpt = 2;
+constexpr char kBasicData[] = "{ebd0a0a2-b9e5-4433-87c0-68b6b72699c7}";
+constexpr uint64_t kMbrIfs = 7;
+
+// The method's answer for what the node's function says.
+cim::MethodResult Answer(const Call& call, const absl::Status& status, cim::Properties out = {}) {
+  if (status.ok()) return Done(call.method, std::move(out));
+  return Refused(call.method, Win32CodeOf(status).value_or(kObjectNotFound), status.message());
+}
+
+cim::MethodResult NotSupported(const Call& call, absl::string_view what) {
+  return Refused(call.method, kNotSupported, absl::StrCat("the simulated node has no ", what));
+}
+
+// Self is there: it was found in this state.
+Disk& DiskOf(const Call& call, const char* number = "Number") {
+  return **FindDisk(call.state, *call.self.GetUint32(number));
+}
+
+DiskPartition& PartitionOf(const Call& call, Disk& disk) {
+  const uint32_t number = *call.self.GetUint32("PartitionNumber");
+  return *std::find_if(disk.partitions.begin(), disk.partitions.end(),
+                       [&](const DiskPartition& partition) { return partition.number == number; });
+}
+
+VolumePlace VolumeOf(const Call& call) {
+  return *FindVolume(call.state, *VolumeId::Parse(*call.self.GetString("UniqueId")));
+}
+
+Outcome Initialize(const Call& call) {
+  const uint64_t style = call.Number("PartitionStyle", kStyleGpt);
+  if (style == kStyleMbr) return NotSupported(call, "MBR disks to be initialised");
+  if (style != kStyleGpt) return Refused(call.method, kInvalidParameter, "no such style");
+  return Answer(call, InitializeGpt(DiskOf(call)));
+}
+
+Outcome CreatePartition(const Call& call) {
+  Disk& disk = DiskOf(call);
+  // Exactly one of them.
+  if ((call.Number("Size") != 0) == call.Flag("UseMaximumSize")) {
+    return Refused(call.method, kSizeOrMaximum, "Size or UseMaximumSize");
+  }
+  if (call.Has("DriveLetter") && call.Flag("AssignDriveLetter")) {
+    return Refused(call.method, kInvalidParameter, "DriveLetter or AssignDriveLetter");
+  }
+  const bool is_mbr = disk.style == PartitionStyle::kMbr;
+  if (call.Has(is_mbr ? "GptType" : "MbrType")) {
+    return Refused(call.method, kWrongPartitionType, "a type of the other partition style");
+  }
+  if ((call.Has("GptType") && !absl::EqualsIgnoreCase(call.Text("GptType"), kBasicData)) ||
+      call.Number("MbrType", kMbrIfs) != kMbrIfs) {
+    return Refused(call.method, kBadPartitionType, "not the basic data type");
+  }
+  for (const char* extra : {"Size", "Offset", "Alignment", "DriveLetter"}) {
+    if (call.Has(extra)) return NotSupported(call, extra);
+  }
+  for (const char* extra : {"AssignDriveLetter", "IsHidden", "IsActive"}) {
+    if (call.Flag(extra)) return NotSupported(call, extra);
+  }
+  const absl::StatusOr<uint32_t> number = CreateBasicPartition(call.state, disk);
+  if (absl::IsFailedPrecondition(number.status())) {
+    return Refused(call.method, kNoCapacity, number.status().message());
+  }
+  if (!number.ok()) return Answer(call, number.status());
+  for (const DiskPartition& partition : disk.partitions) {
+    if (partition.number != *number) continue;
+    return Done(call.method, {{"CreatedPartition",
+                               Value::Embedded(PartitionObject(call.state, disk, partition))}});
+  }
+  return Refused(call.method, kObjectNotFound, "the new partition");
+}
+
+// Reads the layout anew, of which the simulation keeps no copy. Growth of the disk itself is
+// noticed by a rescan.
+Outcome Refresh(const Call& call) {
+  const Disk& disk = DiskOf(call);
+  const std::string operation = absl::StrCat("refreshing disk ", disk.number);
+  if (!disk.online) return Answer(call, Failure(operation, kStorageDiskOffline));
+  if (disk.style == PartitionStyle::kRaw) {
+    return Answer(call, Failure(operation, kStorageNotInitialized));
+  }
+  return Done(call.method);
+}
+
+// A disk that was read-only still is.
+Outcome Online(const Call& call) {
+  DiskOf(call).online = true;
+  return Done(call.method);
+}
+
+Outcome Offline(const Call& call) { return Answer(call, TakeOffline(DiskOf(call))); }
+
+Outcome SetAttributes(const Call& call) {
+  Disk& disk = DiskOf(call);
+  for (const char* extra : {"Signature", "Guid"}) {
+    if (call.Has(extra)) return NotSupported(call, extra);
+  }
+  if (!call.Has("IsReadOnly")) return Refused(call.method, kInvalidParameter, "nothing to set");
+  if (call.Flag("IsReadOnly") && HoldsSystem(disk)) {
+    return Answer(call, Failure("making the disk read-only", kStorageCriticalDisk));
+  }
+  disk.read_only = call.Flag("IsReadOnly");
+  return Done(call.method);
+}
+
+Outcome PartitionOnline(const Call& call) {
+  if (DiskOf(call, "DiskNumber").online) return Done(call.method);
+  return Answer(call, Failure("mounting the volume", kStorageDiskOffline));
+}
+
+// What the partition holds, as far as its size can change; else an error.
+absl::StatusOr<VolumePlace> Resizable(const Call& call, absl::string_view operation) {
+  Disk& disk = DiskOf(call, "DiskNumber");
+  DiskPartition& partition = PartitionOf(call, disk);
+  if (!disk.online) return Failure(operation, kStorageDiskOffline);
+  if (!partition.volume.has_value()) return Failure(operation, kStorageUnknownFileSystem);
+  return VolumePlace{&disk, &partition, &*partition.volume};
+}
+
+Outcome PartitionGetSupportedSize(const Call& call) {
+  const absl::StatusOr<VolumePlace> place = Resizable(call, "measuring the partition");
+  if (!place.ok()) return Answer(call, place.status());
+  const SupportedSize size = GetSupportedSize(*place);
+  return Done(call.method, {{"SizeMin", Value::Uint64(size.min_bytes)},
+                            {"SizeMax", Value::Uint64(size.max_bytes)}});
+}
+
+Outcome PartitionResize(const Call& call) {
+  if (call.Number("Size") == 0) return Refused(call.method, kInvalidParameter, "Size is 0");
+  const absl::StatusOr<VolumePlace> place = Resizable(call, "resizing the partition");
+  if (!place.ok()) return Answer(call, place.status());
+  return Answer(call, Resize(*place, call.Number("Size")));
+}
+
+Outcome VolumeFormat(const Call& call) {
+  for (const char* extra : {"RunAsJob", "IsDAX"}) {
+    if (call.Flag(extra)) return NotSupported(call, extra);
+  }
+  const VolumePlace place = VolumeOf(call);
+  FormatOptions options;
+  if (call.Has("FileSystem")) options.file_system = call.Text("FileSystem");
+  options.quick = !call.Flag("Full");
+  options.allocation_unit_bytes = static_cast<uint32_t>(call.Number("AllocationUnitSize"));
+  const absl::Status formatted = Format(place, options);
+  if (HasWin32Code(formatted, kErrorWriteProtect)) {
+    return Refused(call.method, kDriveReadOnly, formatted.message());
+  }
+  if (!formatted.ok()) return Answer(call, formatted);
+  return Done(call.method, {{"FormattedVolume", Value::Embedded(VolumeObject(place))}});
+}
+
+// There is no cache to flush.
+Outcome VolumeFlush(const Call& call) { return Done(call.method); }
+
+Outcome UpdateHostStorageCache(const Call& call) {
+  Rescan(call.state);
+  return Done(call.method);
+}
+
+constexpr Implementation kMethods[] = {
+    {"MSFT_Disk", "Initialize", Initialize},
+    {"MSFT_Disk", "CreatePartition", CreatePartition},
+    {"MSFT_Disk", "Refresh", Refresh},
+    {"MSFT_Disk", "Online", Online},
+    {"MSFT_Disk", "Offline", Offline},
+    {"MSFT_Disk", "SetAttributes", SetAttributes},
+    {"MSFT_Partition", "Online", PartitionOnline},
+    {"MSFT_Partition", "GetSupportedSize", PartitionGetSupportedSize},
+    {"MSFT_Partition", "Resize", PartitionResize},
+    {"MSFT_Volume", "Format", VolumeFormat},
+    {"MSFT_Volume", "Flush", VolumeFlush},
+    {"MSFT_StorageSetting", "UpdateHostStorageCache", UpdateHostStorageCache},
+};
+
+}  // namespace
+
+std::span<const Implementation> StorageMethods() { return kMethods; }
+
+}  // namespace csi_proxy::machine::simulated::wmi

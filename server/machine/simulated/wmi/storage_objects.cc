@@ -1,0 +1,253 @@
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "server/machine/simulated/wmi/objects.h"
+
+namespace csi_proxy::machine::simulated::wmi {
+namespace {
+
+using cim::Value;
+
+constexpr char kBasicData[] = "{ebd0a0a2-b9e5-4433-87c0-68b6b72699c7}";
+constexpr char kReserved[] = "{e3c9e316-0b5c-4db8-817d-f92df00215ae}";
+constexpr char kEfiSystem[] = "{c12a7328-f81f-11d2-ba4b-00a0c93ec93b}";
+constexpr uint16_t kMbrIfs = 7;
+constexpr uint32_t kSectorBytes = 512;
+
+// UniqueIdFormat of MSFT_Disk.
+constexpr uint16_t kVendorSpecific = 0;
+constexpr uint16_t kFcphName = 3;
+constexpr uint16_t kScsiNameString = 8;
+
+// HealthStatus, OperationalStatus, OfflineReason, DriveType.
+constexpr uint16_t kHealthy = 0;
+constexpr uint16_t kVolumeOk = 2;
+constexpr uint16_t kPartitionOnline = 1;
+constexpr uint16_t kPartitionOffline = 4;
+constexpr uint16_t kOfflineByPolicy = 1;
+constexpr uint32_t kFixedDrive = 3;
+constexpr uint32_t kClusterBytes = 4096;
+
+// As the storage service makes them: with all that must be escaped in a path or a query.
+std::string ObjectId(absl::string_view class_name, absl::string_view id) {
+  return absl::StrCat(R"({1}\\NODE\root/Microsoft/Windows/Storage/Providers_v2\)", class_name,
+                      R"(.ObjectId="{0c5a3f7e-2b61-11ee-a1f4-806e6f6e6963}:)", id, "\"");
+}
+
+// 16 or 32 hexadecimal digits: a name of 8 or 16 bytes.
+bool IsBinaryName(absl::string_view page83) {
+  return (page83.size() == 16 || page83.size() == 32) &&
+         std::all_of(page83.begin(), page83.end(),
+                     [](unsigned char c) { return absl::ascii_isxdigit(c); });
+}
+
+const char* GptType(PartitionType type) {
+  switch (type) {
+    case PartitionType::kBasic:
+      return kBasicData;
+    case PartitionType::kMicrosoftReserved:
+      return kReserved;
+    case PartitionType::kEfiSystem:
+      return kEfiSystem;
+  }
+  return kBasicData;
+}
+
+uint16_t StyleNumber(PartitionStyle style) {
+  switch (style) {
+    case PartitionStyle::kRaw:
+      return 0;
+    case PartitionStyle::kMbr:
+      return 1;
+    case PartitionStyle::kGpt:
+      return 2;
+  }
+  return 0;
+}
+
+// FileSystemType of MSFT_Volume, which has none for exFAT
+// (learn.microsoft.com/windows-hardware/drivers/storage/msft-volume).
+uint16_t FileSystemNumber(absl::string_view name) {
+  if (name == "NTFS") return 14;
+  if (name == "ReFS") return 15;
+  if (name == "FAT32") return 6;
+  return 0;
+}
+
+// Where the volume can be reached: its drive, the directories of drives it is mounted at, its own
+// name.
+std::vector<Value> AccessPaths(NodeState& state, const Volume& volume) {
+  std::vector<Value> paths;
+  const auto drive = [](char letter) { return absl::StrFormat("%c:\\", letter); };
+  if (volume.drive_letter != 0) paths.push_back(Value::String(drive(volume.drive_letter)));
+  for (char letter = 'A'; letter <= 'Z'; ++letter) {
+    const absl::StatusOr<VolumePlace> place = FindDrive(state, letter);
+    if (!place.ok()) continue;
+    const Tree& tree = place->volume->tree;
+    for (const Tree::Id id : tree.Walk()) {
+      if (tree.at(id).mounted != volume.id) continue;
+      paths.push_back(Value::String(absl::StrCat(drive(letter), tree.PathOf(id), "\\")));
+    }
+  }
+  paths.push_back(Value::String(volume.id.ToString()));
+  return paths;
+}
+
+// Calls `each(disk, partition)` for all partitions that Windows sees.
+template <typename Action>
+void ForEachPartition(NodeState& state, Action each) {
+  for (Disk* disk : VisibleDisks(state)) {
+    for (const DiskPartition& partition : disk->partitions) each(*disk, partition);
+  }
+}
+
+// What is there of a partition's volume now.
+absl::StatusOr<VolumePlace> ArrivedVolume(NodeState& state, const DiskPartition& partition) {
+  if (!partition.volume.has_value()) return absl::NotFoundError("no volume");
+  return FindVolume(state, partition.volume->id);
+}
+
+}  // namespace
+
+cim::Object DiskObject(const Disk& disk) {
+  const std::string path = DevicePath(disk.number);
+  uint64_t allocated = 0;
+  for (const DiskPartition& partition : disk.partitions) allocated += partition.size_bytes;
+  cim::Properties properties = {
+      {"ObjectId", Value::String(ObjectId("WSP_Disk", absl::StrCat("DI:", path)))},
+      {"Path", Value::String(path)},
+      {"Location", TextOrNull(disk.location)},
+      {"FriendlyName", Value::String("Simulated Disk")},
+      {"Number", Value::Uint32(disk.number)},
+      {"SerialNumber", TextOrNull(disk.serial_number)},
+      {"Size", Value::Uint64(disk.size_bytes)},
+      {"AllocatedSize", Value::Uint64(allocated)},
+      {"LogicalSectorSize", Value::Uint32(kSectorBytes)},
+      {"NumberOfPartitions", Value::Uint32(static_cast<uint32_t>(disk.partitions.size()))},
+      {"HealthStatus", Value::Uint16(kHealthy)},
+      {"PartitionStyle", Value::Uint16(StyleNumber(disk.style))},
+      {"IsOffline", Value::Boolean(!disk.online)},
+      {"IsReadOnly", Value::Boolean(disk.read_only)},
+      {"IsSystem", Value::Boolean(HoldsSystem(disk))},
+      {"IsBoot", Value::Boolean(HoldsSystem(disk))},
+  };
+  if (!disk.online) properties["OfflineReason"] = Value::Uint16(kOfflineByPolicy);
+  // Made of page 83 where the disk has it.
+  if (disk.page83.empty() || disk.page83_error.has_value()) {
+    properties["UniqueId"] = Value::String(absl::StrCat("SIMULATED\\DISK\\", disk.number, ":NODE"));
+    properties["UniqueIdFormat"] = Value::Uint16(kVendorSpecific);
+  } else if (IsBinaryName(disk.page83)) {
+    properties["UniqueId"] = Value::String(absl::AsciiStrToUpper(disk.page83));
+    properties["UniqueIdFormat"] = Value::Uint16(kFcphName);
+  } else {
+    properties["UniqueId"] = Value::String(disk.page83);
+    properties["UniqueIdFormat"] = Value::Uint16(kScsiNameString);
+  }
+  return MakeObject("MSFT_Disk", std::move(properties));
+}
+
+cim::Object PartitionObject(NodeState& state, const Disk& disk, const DiskPartition& partition) {
+  // Where it begins is what stays of it.
+  const std::string id = absl::StrFormat("{00000000-0000-0000-0000-%012x}", partition.offset_bytes);
+  const absl::StatusOr<VolumePlace> volume = ArrivedVolume(state, partition);
+  const bool is_gpt = disk.style == PartitionStyle::kGpt;
+  const bool is_system =
+      partition.volume.has_value() && partition.volume->drive_letter == kSystemDrive;
+  cim::Properties properties = {
+      {"ObjectId",
+       Value::String(ObjectId("WSP_Partition", absl::StrCat("PR:", id, DevicePath(disk.number))))},
+      {"UniqueId", Value::String(absl::StrCat(id, "SIMULATED\\DISK\\", disk.number, ":NODE"))},
+      {"DiskNumber", Value::Uint32(disk.number)},
+      {"PartitionNumber", Value::Uint32(partition.number)},
+      {"DriveLetter", Value::Char16(volume.ok() ? volume->volume->drive_letter : u'\0')},
+      {"OperationalStatus", Value::Uint16(disk.online ? kPartitionOnline : kPartitionOffline)},
+      {"Offset", Value::Uint64(partition.offset_bytes)},
+      {"Size", Value::Uint64(partition.size_bytes)},
+      {"IsReadOnly", Value::Boolean(disk.read_only)},
+      {"IsOffline", Value::Boolean(!disk.online)},
+      {"IsSystem", Value::Boolean(partition.type == PartitionType::kEfiSystem)},
+      {"IsBoot", Value::Boolean(is_system)},
+      {"IsHidden", Value::Boolean(false)},
+      {is_gpt ? "GptType" : "MbrType",
+       is_gpt ? Value::String(GptType(partition.type)) : Value::Uint16(kMbrIfs)},
+  };
+  if (volume.ok()) {
+    properties["AccessPaths"] =
+        Value::Array(cim::Type::kString, AccessPaths(state, *volume->volume));
+  }
+  return MakeObject("MSFT_Partition", std::move(properties));
+}
+
+cim::Object VolumeObject(const VolumePlace& place) {
+  const Volume& volume = *place.volume;
+  const std::string id = volume.id.ToString();
+  const bool formatted = !volume.file_system.empty();
+  // Of the file system, so nothing where there is none.
+  const uint64_t size = formatted ? place.partition->size_bytes : 0;
+  return MakeObject(
+      "MSFT_Volume",
+      {
+          {"ObjectId", Value::String(ObjectId("WSP_Volume", absl::StrCat("VO:", id)))},
+          {"UniqueId", Value::String(id)},
+          {"DriveLetter", Value::Char16(static_cast<unsigned char>(volume.drive_letter))},
+          {"Path", Value::String(id)},
+          {"HealthStatus", Value::Uint16(kHealthy)},
+          {"OperationalStatus", Value::Array(cim::Type::kUint16, {Value::Uint16(kVolumeOk)})},
+          {"FileSystem", Value::String(volume.file_system)},
+          {"FileSystemType", Value::Uint16(FileSystemNumber(volume.file_system))},
+          {"FileSystemLabel", Value::String("")},
+          {"Size", Value::Uint64(size)},
+          {"SizeRemaining", Value::Uint64(formatted ? size - UsedBytes(*place.partition) : 0)},
+          {"AllocationUnitSize", Value::Uint32(formatted ? kClusterBytes : 0)},
+          {"DriveType", Value::Uint32(kFixedDrive)},
+      });
+}
+
+Objects Disks(NodeState& state) {
+  Objects objects;
+  for (const Disk* disk : VisibleDisks(state)) objects.push_back(DiskObject(*disk));
+  return objects;
+}
+
+Objects Partitions(NodeState& state) {
+  Objects objects;
+  ForEachPartition(state, [&](const Disk& disk, const DiskPartition& partition) {
+    objects.push_back(PartitionObject(state, disk, partition));
+  });
+  return objects;
+}
+
+Objects Volumes(NodeState& state) {
+  Objects objects;
+  ForEachPartition(state, [&](const Disk&, const DiskPartition& partition) {
+    const absl::StatusOr<VolumePlace> place = ArrivedVolume(state, partition);
+    if (place.ok()) objects.push_back(VolumeObject(*place));
+  });
+  return objects;
+}
+
+Objects DisksToPartitions(NodeState& state) {
+  Objects objects;
+  ForEachPartition(state, [&](const Disk& disk, const DiskPartition& partition) {
+    objects.push_back(Link("MSFT_DiskToPartition", "Disk", DiskObject(disk), "Partition",
+                           PartitionObject(state, disk, partition)));
+  });
+  return objects;
+}
+
+Objects PartitionsToVolumes(NodeState& state) {
+  Objects objects;
+  ForEachPartition(state, [&](const Disk& disk, const DiskPartition& partition) {
+    const absl::StatusOr<VolumePlace> place = ArrivedVolume(state, partition);
+    if (!place.ok()) return;
+    objects.push_back(Link("MSFT_PartitionToVolume", "Partition",
+                           PartitionObject(state, disk, partition), "Volume",
+                           VolumeObject(*place)));
+  });
+  return objects;
+}
+
+}  // namespace csi_proxy::machine::simulated::wmi

@@ -1,0 +1,101 @@
+#include "server/machine/windows/cim/class_object_windows.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "server/base/win32_error.h"
+#include "server/machine/cim/errors.h"
+#include "server/machine/windows/cim/variant_windows.h"
+
+namespace csi_proxy::cim {
+namespace {
+
+// A property of text; empty when it is not there, or null.
+std::string TextOf(IWbemClassObject* object, const wchar_t* name) {
+  Variant value;
+  if (FAILED(object->Get(name, 0, value.Receive(), nullptr, nullptr))) return "";
+  return V_VT(value.get()) == VT_BSTR ? Bstr::Utf8(V_BSTR(value.get())) : "";
+}
+
+// What an error object says, its own words first. Not ParameterInfo: that repeats what was asked.
+std::string Describe(const Object& error, HRESULT result) {
+  std::string text = error.GetStringOr("Message", "").value_or("");
+  if (text.empty()) text = error.GetStringOr("Description", "").value_or("");
+  std::vector<std::string> facts;
+  for (const char* const name : {"Operation", "ProviderName"}) {
+    const std::string fact = error.GetStringOr(name, "").value_or("");
+    if (!fact.empty()) facts.push_back(absl::StrCat(name, " ", fact));
+  }
+  const uint32_t code = error.GetUint32Or("StatusCode", 0).value_or(0);
+  if (code != 0 && code != static_cast<uint32_t>(result)) {
+    facts.push_back(absl::StrFormat("StatusCode 0x%08X", code));
+  }
+  if (facts.empty()) return text;
+  return absl::StrCat(text, text.empty() ? "" : " ", "(", absl::StrJoin(facts, ", "), ")");
+}
+
+}  // namespace
+
+absl::StatusOr<Object> ToObject(IWbemClassObject* object) {
+  const std::string class_name = TextOf(object, L"__CLASS");
+  std::string path = TextOf(object, L"__RELPATH");
+  if (path.empty()) path = TextOf(object, L"__PATH");
+  Properties properties;
+  HRESULT result = object->BeginEnumeration(WBEM_FLAG_NONSYSTEM_ONLY);
+  while (SUCCEEDED(result)) {
+    Bstr name;
+    Variant variant;
+    CIMTYPE type = CIM_EMPTY;
+    result = object->Next(0, name.Receive(), variant.Receive(), &type, nullptr);
+    if (result == WBEM_S_NO_MORE_DATA) break;
+    if (FAILED(result)) break;
+    absl::StatusOr<Value> value = ToValue(*variant, type);
+    if (!value.ok()) {
+      return Prefixed(absl::StrCat(class_name, ".", name.ToUtf8()), value.status());
+    }
+    properties.insert_or_assign(name.ToUtf8(), *std::move(value));
+  }
+  if (FAILED(result)) return ComError(result, absl::StrCat("reading an instance of ", class_name));
+  object->EndEnumeration();
+  return Object(class_name, std::move(path), std::move(properties));
+}
+
+absl::Status PutProperties(const Properties& properties, absl::string_view what, const Spawn& spawn,
+                           IWbemClassObject* instance) {
+  for (const auto& [name, value] : properties) {
+    const std::string which = absl::StrCat(what, "(", name, ")");
+    const std::wstring wide = win32::Utf16(name);
+    Variant present;
+    CIMTYPE type = CIM_EMPTY;
+    if (FAILED(instance->Get(wide.c_str(), 0, present.Receive(), &type, nullptr))) {
+      return HresultStatus(hresult::kInvalidMethodParameters, which, "there is none of this name");
+    }
+    absl::StatusOr<Variant> variant = ToVariant(value, type, spawn);
+    if (!variant.ok()) return Prefixed(which, variant.status());
+    // 0, since the property of an instance has its type (learn.microsoft.com/windows/win32/api/
+    // wbemcli/nf-wbemcli-iwbemclassobject-put).
+    const HRESULT result = instance->Put(wide.c_str(), 0, variant->get(), 0);
+    if (FAILED(result)) return ComError(result, which);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ComError(HRESULT result, absl::string_view what) {
+  ComPtr<IErrorInfo> info;
+  std::string detail;
+  if (GetErrorInfo(0, info.Receive()) == S_OK) {
+    if (const auto object = info.As<IWbemClassObject>(IID_IWbemClassObject)) {
+      const absl::StatusOr<Object> error = ToObject(object.get());
+      if (error.ok()) detail = Describe(*error, result);
+    } else {
+      Bstr text;
+      if (SUCCEEDED(info->GetDescription(text.Receive()))) detail = text.ToUtf8();
+    }
+  }
+  return HresultStatus(static_cast<uint32_t>(result), what, detail);
+}
+
+}  // namespace csi_proxy::cim

@@ -1,0 +1,206 @@
+#include "server/machine/windows/cim/connection_windows.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "server/base/win32_error.h"
+#include "server/machine/windows/cim/class_object_windows.h"
+#include "server/machine/cim/errors.h"
+
+namespace csi_proxy::cim {
+namespace {
+
+// How late a cancellation may be noticed.
+constexpr absl::Duration kLongestWait = absl::Milliseconds(100);
+
+// Makes a multithreaded apartment that lasts as long as the process, which every thread that joins
+// no other is in without further ado, gRPC's and the callers' too: CoIncrementMTAUsage `creates the
+// MTA, if the MTA does not already exist` and keeps it (learn.microsoft.com/windows/win32/api/
+// combaseapi/nf-combaseapi-coincrementmtausage); such a thread has APTTYPEQUALIFIER_IMPLICIT_MTA
+// (.../objidl/ne-objidl-apttypequalifier).
+absl::Status JoinApartment() {
+  static const HRESULT result = [] {
+    CO_MTA_USAGE_COOKIE cookie;
+    const HRESULT joined = CoIncrementMTAUsage(&cookie);
+    if (FAILED(joined)) return joined;
+    // The defaults of proxies. Whoever came first decided for the process (RPC_E_TOO_LATE); then
+    // SecureProxy() does for ours.
+    const HRESULT secured =
+        CoInitializeSecurity(nullptr, -1, nullptr, nullptr, RPC_C_AUTHN_LEVEL_PKT_PRIVACY,
+                             RPC_C_IMP_LEVEL_IMPERSONATE, nullptr, EOAC_NONE, nullptr);
+    return secured == RPC_E_TOO_LATE ? S_OK : secured;
+  }();
+  if (FAILED(result)) return ComError(result, "initialising COM");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<Connection>> Connect(Namespace space) {
+  const absl::Status joined = JoinApartment();
+  if (!joined.ok()) return joined;
+  ComPtr<IWbemLocator> locator;
+  HRESULT result = CoCreateInstance(CLSID_WbemLocator, nullptr, CLSCTX_INPROC_SERVER,
+                                    IID_IWbemLocator, reinterpret_cast<void**>(locator.Receive()));
+  if (FAILED(result)) return ComError(result, "creating a WbemLocator");
+  const std::string what = absl::StrCat("connecting to WMI's ", NamespaceName(space));
+  ComPtr<IWbemServices> services;
+  // Without the flag it may wait for ever, with it two minutes (learn.microsoft.com/windows/win32/
+  // api/wbemcli/nf-wbemcli-iwbemlocator-connectserver).
+  result =
+      locator->ConnectServer(Bstr(NamespaceName(space)).get(), nullptr, nullptr, nullptr,
+                             WBEM_FLAG_CONNECT_USE_MAX_WAIT, nullptr, nullptr, services.Receive());
+  if (FAILED(result)) return ComError(result, what);
+  const absl::Status secured = SecureProxy(services.get());
+  if (!secured.ok()) return Prefixed(what, secured);
+  return std::make_shared<Connection>(std::move(services));
+}
+
+}  // namespace
+
+absl::Status SecureProxy(IUnknown* proxy) {
+  const HRESULT result = CoSetProxyBlanket(proxy, RPC_C_AUTHN_WINNT, RPC_C_AUTHZ_NONE, nullptr,
+                                           RPC_C_AUTHN_LEVEL_PKT_PRIVACY,
+                                           RPC_C_IMP_LEVEL_IMPERSONATE, nullptr, EOAC_NONE);
+  // An object of this process has no proxy and no IClientSecurity (learn.microsoft.com/windows/
+  // win32/api/objidl/nn-objidl-iclientsecurity).
+  if (SUCCEEDED(result) || result == E_NOINTERFACE) return absl::OkStatus();
+  return ComError(result, "CoSetProxyBlanket");
+}
+
+LONG WaitSlice(const CallContext& context) {
+  const absl::Duration left = std::min(context.deadline() - absl::Now(), kLongestWait);
+  return static_cast<LONG>(absl::ToInt64Milliseconds(
+      absl::Ceil(std::max(left, absl::ZeroDuration()), absl::Milliseconds(1))));
+}
+
+absl::StatusOr<ComPtr<IWbemClassObject>> Await(const CallContext& context, absl::string_view what,
+                                               ComPtr<IWbemClassObject> done,
+                                               const ComPtr<IWbemCallResult>& pending) {
+  if (!pending) return done;
+  const absl::Status secured = SecureProxy(pending.get());
+  if (!secured.ok()) return Prefixed(what, secured);
+  while (true) {
+    // The one thing to be asked after these two calls, and not GetCallStatus (learn.microsoft.com/
+    // openspecs/windows_protocols/ms-wmi/2ca72c4d-2cae-44ae-9bb4-d199656d94d3).
+    const HRESULT result = pending->GetResultObject(WaitSlice(context), done.Receive());
+    if (FAILED(result)) return ComError(result, what);
+    if (result != WBEM_S_TIMEDOUT) return done;
+    const absl::Status call = context.Check();
+    if (!call.ok()) return Prefixed(what, call);
+  }
+}
+
+absl::StatusOr<ComPtr<IWbemClassObject>> Connection::Fetch(const CallContext& context,
+                                                           absl::string_view what,
+                                                           const std::string& path) const {
+  ComPtr<IWbemClassObject> object;
+  ComPtr<IWbemCallResult> pending;
+  const HRESULT result = services_->GetObject(Bstr(path).get(), WBEM_FLAG_RETURN_IMMEDIATELY,
+                                              nullptr, object.Receive(), pending.Receive());
+  if (FAILED(result)) return ComError(result, what);
+  absl::StatusOr<ComPtr<IWbemClassObject>> found = Await(context, what, std::move(object), pending);
+  if (found.ok() && !*found) return HresultStatus(hresult::kNotFound, what);
+  return found;
+}
+
+absl::StatusOr<ComPtr<IWbemClassObject>> Connection::GetClass(const CallContext& context,
+                                                              const std::string& class_name) {
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto known = classes_.find(class_name);
+    if (known != classes_.end()) return known->second;
+  }
+  // Without the lock: it may take its time, and asking twice does no harm.
+  const absl::StatusOr<ComPtr<IWbemClassObject>> definition =
+      Fetch(context, absl::StrCat("class ", class_name), class_name);
+  if (HresultOf(definition.status()) == hresult::kNotFound) {
+    return HresultStatus(hresult::kInvalidClass, absl::StrCat("class ", class_name));
+  }
+  if (!definition.ok()) return definition.status();
+  absl::MutexLock lock(&mutex_);
+  return classes_.emplace(class_name, *definition).first->second;
+}
+
+absl::StatusOr<ComPtr<IWbemClassObject>> Connection::GetSignature(const CallContext& context,
+                                                                  const std::string& class_name,
+                                                                  const std::string& method) {
+  const absl::StatusOr<ComPtr<IWbemClassObject>> definition = GetClass(context, class_name);
+  if (!definition.ok()) return definition.status();
+  const std::string what = absl::StrCat(class_name, ".", method);
+  ComPtr<IWbemClassObject> in;
+  // Nothing says that a class definition may be used by several threads at a time.
+  absl::MutexLock lock(&mutex_);
+  const HRESULT result =
+      (*definition)->GetMethod(win32::Utf16(method).c_str(), 0, in.Receive(), nullptr);
+  if (static_cast<uint32_t>(result) == hresult::kNotFound) {
+    return HresultStatus(hresult::kInvalidMethod, what);
+  }
+  if (FAILED(result)) return ComError(result, what);
+  return in;
+}
+
+absl::StatusOr<ComPtr<IWbemClassObject>> Connection::Spawn(const CallContext& context,
+                                                           const std::string& class_name) {
+  const absl::StatusOr<ComPtr<IWbemClassObject>> definition = GetClass(context, class_name);
+  if (!definition.ok()) return definition.status();
+  ComPtr<IWbemClassObject> instance;
+  absl::MutexLock lock(&mutex_);
+  const HRESULT result = (*definition)->SpawnInstance(0, instance.Receive());
+  if (FAILED(result)) return ComError(result, absl::StrCat("class ", class_name));
+  return instance;
+}
+
+std::shared_ptr<Connections::Attempt> Connections::Begin(Namespace space) {
+  auto attempt = std::make_shared<Attempt>();
+  attempt->space = space;
+  const auto run = [](PTP_CALLBACK_INSTANCE instance, void* argument) {
+    CallbackMayRunLong(instance);
+    const std::unique_ptr<std::shared_ptr<Attempt>> own(
+        static_cast<std::shared_ptr<Attempt>*>(argument));
+    Attempt& attempt = **own;
+    attempt.connection = Connect(attempt.space);
+    attempt.done.Notify();
+  };
+  auto argument = std::make_unique<std::shared_ptr<Attempt>>(attempt);
+  if (TrySubmitThreadpoolCallback(run, argument.get(), nullptr)) {
+    argument.release();
+  } else {
+    attempt->connection = win32::LastError("starting a thread to connect to WMI");
+    attempt->done.Notify();
+  }
+  return attempt;
+}
+
+absl::StatusOr<std::shared_ptr<Connection>> Connections::Get(const CallContext& context,
+                                                             Namespace space) {
+  std::shared_ptr<Attempt> attempt;
+  {
+    absl::MutexLock lock(&mutex_);
+    std::shared_ptr<Attempt>& latest = attempts_[space];
+    if (latest == nullptr || (latest->done.HasBeenNotified() && !latest->connection.ok())) {
+      latest = Begin(space);
+    }
+    attempt = latest;
+  }
+  while (!attempt->done.WaitForNotificationWithTimeout(absl::Milliseconds(WaitSlice(context)))) {
+    const absl::Status call = context.Check();
+    if (!call.ok()) {
+      return Prefixed(absl::StrCat("connecting to WMI's ", NamespaceName(space)), call);
+    }
+  }
+  return attempt->connection;
+}
+
+void Connections::Drop(Namespace space, const std::shared_ptr<Connection>& lost) {
+  absl::MutexLock lock(&mutex_);
+  std::shared_ptr<Attempt>& latest = attempts_[space];
+  // Unless another has done so, and there is a new one already.
+  if (latest != nullptr && latest->done.HasBeenNotified() && latest->connection.ok() &&
+      *latest->connection == lost) {
+    latest = nullptr;
+  }
+}
+
+}  // namespace csi_proxy::cim

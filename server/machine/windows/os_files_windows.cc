@@ -1,0 +1,198 @@
+#include "server/machine/windows/os_files_windows.h"
+
+#include <winioctl.h>
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/base/volume_id.h"
+#include "server/base/win32_error.h"
+#include "server/machine/windows/names.h"
+
+namespace csi_proxy::machine {
+namespace {
+
+// NTSTATUS of an open that succeeded while the holder of an oplock has yet to give it up.
+constexpr NTSTATUS kOplockBreakInProgress = 0x108;
+
+// The headers of mingw-w64 lack it for Windows 10 as such, and miscount what comes after it
+// (learn.microsoft.com/windows/win32/api/minwinbase/ne-minwinbase-file_info_by_handle_class).
+constexpr auto kFileDispositionInfoEx = static_cast<FILE_INFO_BY_HANDLE_CLASS>(21);
+
+// Room for some hundred names at a time.
+constexpr size_t kListBytes = 64 * 1024;
+
+absl::StatusOr<win32::UniqueHandle> Create(HANDLE parent, std::wstring name,
+                                           const OpenRequest& request) {
+  const auto bytes = static_cast<USHORT>(name.size() * sizeof(wchar_t));
+  UNICODE_STRING text{.Length = bytes, .MaximumLength = bytes, .Buffer = name.data()};
+  OBJECT_ATTRIBUTES object;
+  InitializeObjectAttributes(&object, &text, request.attributes, parent, nullptr);
+  IO_STATUS_BLOCK io{};
+  HANDLE handle = nullptr;
+  const NTSTATUS status =
+      NtCreateFile(&handle, request.access, &object, &io, nullptr, FILE_ATTRIBUTE_NORMAL,
+                   request.share, request.disposition, request.options, nullptr, 0);
+  if (!NT_SUCCESS(status)) return win32::ToStatus(RtlNtStatusToDosError(status), "NtCreateFile");
+  win32::UniqueHandle opened(handle);
+  if (status == kOplockBreakInProgress) {
+    return win32::ToStatus(ERROR_SHARING_VIOLATION, "NtCreateFile: somebody holds an oplock");
+  }
+  return opened;
+}
+
+// Whether a file system said that it does not know of FileDispositionInfoEx.
+bool IsUnknown(DWORD error) {
+  return error == ERROR_INVALID_PARAMETER || error == ERROR_INVALID_FUNCTION ||
+         error == ERROR_NOT_SUPPORTED;
+}
+
+class NtFile final : public File {
+ public:
+  explicit NtFile(win32::UniqueHandle handle) : handle_(std::move(handle)) {}
+
+  static absl::StatusOr<std::unique_ptr<File>> New(HANDLE parent, std::wstring name,
+                                                   const OpenRequest& request) {
+    absl::StatusOr<win32::UniqueHandle> handle = Create(parent, std::move(name), request);
+    if (!handle.ok()) return handle.status();
+    return std::make_unique<NtFile>(*std::move(handle));
+  }
+
+  absl::StatusOr<FileAttributes> GetAttributes() override {
+    FILE_BASIC_INFO basic{};
+    if (!GetFileInformationByHandleEx(handle_.get(), FileBasicInfo, &basic, sizeof(basic))) {
+      return win32::LastError("FileBasicInfo");
+    }
+    FILE_ATTRIBUTE_TAG_INFO tag{.FileAttributes = basic.FileAttributes, .ReparseTag = 0};
+    // Asked of reparse points alone: FAT does not know the question
+    // (github.com/microsoft/Windows-driver-samples, filesys/fastfat/fileinfo.c).
+    if ((basic.FileAttributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0 &&
+        !GetFileInformationByHandleEx(handle_.get(), FileAttributeTagInfo, &tag, sizeof(tag))) {
+      return win32::LastError("FileAttributeTagInfo");
+    }
+    return FileAttributes{
+        .is_directory = (tag.FileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0,
+        .is_reparse_point = (tag.FileAttributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0,
+        .reparse_tag = tag.ReparseTag};
+  }
+
+  absl::StatusOr<std::unique_ptr<File>> Open(const std::string& name, Access access) override {
+    return NewEntry(name, EntryRequest(access));
+  }
+
+  absl::StatusOr<std::unique_ptr<File>> CreateDirectory(const std::string& name) override {
+    return NewEntry(name, NewDirectoryRequest());
+  }
+
+  absl::StatusOr<std::vector<std::string>> List() override {
+    std::vector<std::string> names;
+    std::vector<uint64_t> buffer(kListBytes / sizeof(uint64_t));
+    FILE_INFO_BY_HANDLE_CLASS question = FileFullDirectoryRestartInfo;
+    while (GetFileInformationByHandleEx(handle_.get(), question, buffer.data(), kListBytes)) {
+      question = FileFullDirectoryInfo;
+      const auto* at = reinterpret_cast<const char*>(buffer.data());
+      for (bool more = true; more;) {
+        const auto* const entry = reinterpret_cast<const FILE_FULL_DIR_INFO*>(at);
+        const std::wstring_view name(entry->FileName, entry->FileNameLength / sizeof(wchar_t));
+        if (name != L"." && name != L"..") {
+          names.push_back(EntryNameFromUtf16(std::u16string(name.begin(), name.end())));
+        }
+        more = entry->NextEntryOffset != 0;
+        at += entry->NextEntryOffset;
+      }
+    }
+    const DWORD error = GetLastError();
+    // The first answer of a directory without even `.` and `..`, such as an empty FAT root
+    // (learn.microsoft.com/windows-hardware/drivers/ddi/ntifs/nf-ntifs-ntquerydirectoryfile).
+    const bool is_bare = error == ERROR_FILE_NOT_FOUND && question == FileFullDirectoryRestartInfo;
+    if (error == ERROR_NO_MORE_FILES || is_bare) return names;
+    return win32::ToStatus(error, "FileFullDirectoryInfo");
+  }
+
+  absl::Status Delete() override {
+    FILE_DISPOSITION_INFO_EX disposition{.Flags = kDeleteFlags};
+    if (SetFileInformationByHandle(handle_.get(), kFileDispositionInfoEx, &disposition,
+                                   sizeof(disposition))) {
+      return absl::OkStatus();
+    }
+    const DWORD error = GetLastError();
+    if (IsUnknown(error)) return DeletePlainly(handle_.get());
+    return win32::ToStatus(error, "FileDispositionInfoEx");
+  }
+
+  absl::StatusOr<Bytes> ReadReparsePoint() override {
+    return SendControl(handle_.get(), FSCTL_GET_REPARSE_POINT, {},
+                       MAXIMUM_REPARSE_DATA_BUFFER_SIZE);
+  }
+
+  absl::Status WriteReparsePoint(const Bytes& data) override {
+    return SendControl(handle_.get(), FSCTL_SET_REPARSE_POINT, data, 0).status();
+  }
+
+ private:
+  absl::StatusOr<std::unique_ptr<File>> NewEntry(const std::string& name,
+                                                 const OpenRequest& request) {
+    const absl::StatusOr<std::u16string> units = EntryNameToUtf16(name);
+    if (!units.ok()) return units.status();
+    return New(handle_.get(), std::wstring(units->begin(), units->end()), request);
+  }
+
+  const win32::UniqueHandle handle_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<File>> OpenRootDirectory(const std::string& root) {
+  constexpr absl::string_view kVerbatim = "\\\\?\\";
+  const bool is_drive =
+      root.size() == 3 && absl::ascii_isalpha(root[0]) && root[1] == ':' && root[2] == '\\';
+  const bool is_volume = absl::EndsWith(root, "\\") && VolumeId::Parse(root).ok();
+  if (!is_drive && !is_volume) {
+    return win32::ToStatus(ERROR_INVALID_NAME, "neither a drive's nor a volume's root");
+  }
+  const absl::string_view name =
+      is_drive ? absl::string_view(root) : absl::string_view(root).substr(kVerbatim.size());
+  return NtFile::New(nullptr, win32::Utf16(absl::StrCat("\\??\\", name)), RootRequest());
+}
+
+absl::Status DeletePlainly(HANDLE file) {
+  FILE_BASIC_INFO basic{};
+  if (!GetFileInformationByHandleEx(file, FileBasicInfo, &basic, sizeof(basic))) {
+    return win32::LastError("FileBasicInfo");
+  }
+  // Times of zero stay as they are; attributes of zero would, too.
+  const auto set_attributes = [&](DWORD attributes) {
+    FILE_BASIC_INFO change{};
+    change.FileAttributes = attributes != 0 ? attributes : FILE_ATTRIBUTE_NORMAL;
+    return SetFileInformationByHandle(file, FileBasicInfo, &change, sizeof(change));
+  };
+  const bool is_read_only = (basic.FileAttributes & FILE_ATTRIBUTE_READONLY) != 0;
+  if (is_read_only && !set_attributes(basic.FileAttributes & ~FILE_ATTRIBUTE_READONLY)) {
+    return win32::LastError("FileBasicInfo");
+  }
+  FILE_DISPOSITION_INFO disposition{.DeleteFile = TRUE};
+  if (SetFileInformationByHandle(file, FileDispositionInfo, &disposition, sizeof(disposition))) {
+    return absl::OkStatus();
+  }
+  const absl::Status failed = win32::LastError("FileDispositionInfo");
+  if (is_read_only) set_attributes(basic.FileAttributes);
+  return failed;
+}
+
+absl::StatusOr<Bytes> SendControl(HANDLE device, uint32_t code, const Bytes& input,
+                                  size_t max_output) {
+  Bytes output(max_output);
+  DWORD length = 0;
+  if (!DeviceIoControl(device, code, const_cast<uint8_t*>(input.data()),
+                       static_cast<DWORD>(input.size()), output.data(),
+                       static_cast<DWORD>(output.size()), &length, nullptr)) {
+    return win32::LastError("DeviceIoControl");
+  }
+  output.resize(length);
+  return output;
+}
+
+}  // namespace csi_proxy::machine

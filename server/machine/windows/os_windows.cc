@@ -1,0 +1,192 @@
+// Os by Win32. The files are in os_files_windows.cc, the services in os_services_windows.cc.
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/strip.h"
+#include "server/machine/windows/names.h"
+#include "server/machine/os.h"
+#include "server/machine/windows/os_files_windows.h"
+#include "server/machine/windows/os_services_windows.h"
+
+namespace csi_proxy::machine {
+namespace {
+
+// `RSMB`, the provider of GetSystemFirmwareTable.
+constexpr DWORD kRawSmbios = 0x52534D42;
+
+using UniqueFind = win32::Unique<HANDLE, &FindVolumeClose>;
+
+// Text for a call that reads to the first NUL.
+absl::StatusOr<std::wstring> WholeText(const std::string& text) {
+  if (text.find('\0') != std::string::npos) {
+    return win32::ToStatus(ERROR_INVALID_NAME, "a name with a NUL");
+  }
+  return win32::Utf16(text);
+}
+
+absl::StatusOr<win32::UniqueHandle> OpenDevice(const std::string& device, DWORD access) {
+  const absl::StatusOr<std::wstring> name = WholeText(device);
+  if (!name.ok()) return name.status();
+  win32::UniqueHandle handle(CreateFileW(name->c_str(), access, FILE_SHARE_READ | FILE_SHARE_WRITE,
+                                         nullptr, OPEN_EXISTING, 0, nullptr));
+  if (!handle.valid()) return win32::LastError("CreateFile");
+  return handle;
+}
+
+constexpr DWORD AccessMask(DeviceAccess access) {
+  switch (access) {
+    case DeviceAccess::kNone:
+      return 0;
+    case DeviceAccess::kRead:
+      return GENERIC_READ;
+    case DeviceAccess::kReadWrite:
+      return GENERIC_READ | GENERIC_WRITE;
+  }
+  return 0;
+}
+
+class WindowsOs final : public Os {
+ public:
+  absl::StatusOr<std::unique_ptr<File>> OpenRoot(const std::string& root) override {
+    return OpenRootDirectory(root);
+  }
+
+  absl::Status Reach(const std::string& path) override {
+    const absl::StatusOr<std::wstring> name = WholeText(VerbatimPath(path));
+    if (!name.ok()) return name.status();
+    if (GetFileAttributesW(name->c_str()) == INVALID_FILE_ATTRIBUTES) {
+      return win32::LastError("GetFileAttributes");
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::vector<std::string>> ListVolumes() override {
+    wchar_t name[MAX_PATH];
+    const UniqueFind find(FindFirstVolumeW(name, MAX_PATH));
+    if (!find.valid()) return win32::LastError("FindFirstVolume");
+    std::vector<std::string> names;
+    do {
+      names.push_back(win32::Utf8(name));
+    } while (FindNextVolumeW(find.get(), name, MAX_PATH));
+    if (GetLastError() != ERROR_NO_MORE_FILES) return win32::LastError("FindNextVolume");
+    return names;
+  }
+
+  absl::StatusOr<std::string> GetVolumeOfDrive(char drive) override {
+    const wchar_t root[] = {static_cast<unsigned char>(drive), L':', L'\\', L'\0'};
+    wchar_t name[MAX_PATH];
+    if (!GetVolumeNameForVolumeMountPointW(root, name, MAX_PATH)) {
+      return win32::LastError("GetVolumeNameForVolumeMountPoint");
+    }
+    return win32::Utf8(name);
+  }
+
+  absl::StatusOr<std::string> GetFileSystem(const std::string& volume) override {
+    const absl::StatusOr<std::wstring> root = WholeText(volume);
+    if (!root.ok()) return root.status();
+    wchar_t name[MAX_PATH + 1];
+    if (!GetVolumeInformationW(root->c_str(), nullptr, 0, nullptr, nullptr, nullptr, name,
+                               MAX_PATH + 1)) {
+      return win32::LastError("GetVolumeInformation");
+    }
+    return win32::Utf8(name);
+  }
+
+  absl::StatusOr<VolumeSpace> GetSpace(const std::string& volume) override {
+    const absl::StatusOr<std::wstring> root = WholeText(volume);
+    if (!root.ok()) return root.status();
+    ULARGE_INTEGER total{};
+    ULARGE_INTEGER free{};
+    if (!GetDiskFreeSpaceExW(root->c_str(), nullptr, &total, &free)) {
+      return win32::LastError("GetDiskFreeSpaceEx");
+    }
+    return VolumeSpace{.total_bytes = total.QuadPart, .free_bytes = free.QuadPart};
+  }
+
+  absl::Status Flush(const std::string& volume) override {
+    // The device, not its root directory: without the backslash, and with the right to write
+    // (learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-flushfilebuffers).
+    const auto device = OpenDevice(std::string(absl::StripSuffix(volume, "\\")), GENERIC_WRITE);
+    if (!device.ok()) return device.status();
+    if (!FlushFileBuffers(device->get())) return win32::LastError("FlushFileBuffers");
+    return absl::OkStatus();
+  }
+
+  absl::Status SetMountPoint(const std::string& directory, const std::string& volume) override {
+    const absl::StatusOr<std::wstring> path = WholeText(VerbatimMountPoint(directory));
+    if (!path.ok()) return path.status();
+    const absl::StatusOr<std::wstring> name = WholeText(volume);
+    if (!name.ok()) return name.status();
+    if (!SetVolumeMountPointW(path->c_str(), name->c_str())) {
+      return win32::LastError("SetVolumeMountPoint");
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status DeleteMountPoint(const std::string& directory) override {
+    const absl::StatusOr<std::wstring> path = WholeText(VerbatimMountPoint(directory));
+    if (!path.ok()) return path.status();
+    if (!DeleteVolumeMountPointW(path->c_str())) return win32::LastError("DeleteVolumeMountPoint");
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<Bytes> Control(const std::string& device, DeviceAccess access, uint32_t code,
+                                const Bytes& input, size_t max_output) override {
+    const auto handle = OpenDevice(device, AccessMask(access));
+    if (!handle.ok()) return handle.status();
+    return SendControl(handle->get(), code, input, max_output);
+  }
+
+  absl::StatusOr<ServiceInfo> GetService(const std::string& name) override {
+    return services::Get(name);
+  }
+  absl::StatusOr<std::vector<std::string>> ListActiveDependents(const std::string& name) override {
+    return services::ListActiveDependents(name);
+  }
+  absl::Status StartService(const std::string& name) override { return services::Start(name); }
+  absl::Status StopService(const std::string& name) override { return services::Stop(name); }
+
+  absl::StatusOr<Bytes> GetSmbiosTable() override {
+    Bytes table;
+    for (;;) {
+      const UINT size =
+          GetSystemFirmwareTable(kRawSmbios, 0, table.data(), static_cast<DWORD>(table.size()));
+      if (size == 0) return win32::LastError("GetSystemFirmwareTable");
+      const bool whole = size <= table.size();
+      table.resize(size);
+      if (whole) return table;
+    }
+  }
+};
+
+// Enables a privilege that the process holds; one that it does not hold shows in the calls that
+// want it.
+void Enable(const wchar_t* privilege) {
+  HANDLE opened = nullptr;
+  TOKEN_PRIVILEGES wanted{};
+  wanted.PrivilegeCount = 1;
+  wanted.Privileges[0].Attributes = SE_PRIVILEGE_ENABLED;
+  if (!OpenProcessToken(GetCurrentProcess(), TOKEN_ADJUST_PRIVILEGES, &opened)) return;
+  const win32::UniqueHandle token(opened);
+  if (!LookupPrivilegeValueW(nullptr, privilege, &wanted.Privileges[0].Luid)) return;
+  AdjustTokenPrivileges(token.get(), FALSE, &wanted, 0, nullptr, nullptr);
+}
+
+}  // namespace
+
+std::unique_ptr<Os> NewOs() {
+  // To reach every pod's files whatever their access lists say, and to write links: held by the
+  // system and by administrators, but not always enabled
+  // (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_set_reparse_point).
+  for (const wchar_t* privilege : {SE_BACKUP_NAME, SE_RESTORE_NAME, SE_CREATE_SYMBOLIC_LINK_NAME}) {
+    Enable(privilege);
+  }
+  // A drive without a medium is an error, not a dialog that waits for somebody
+  // (learn.microsoft.com/windows/win32/debug/error-mode).
+  SetErrorMode(GetErrorMode() | SEM_FAILCRITICALERRORS);
+  return std::make_unique<WindowsOs>();
+}
+
+}  // namespace csi_proxy::machine

@@ -1,0 +1,55 @@
+// What the tests of the real Os share.
+#pragma once
+
+#include "server/machine/windows/os_files_windows.h"
+// Apart: it needs the undefined names.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "server/base/win32_error.h"
+
+namespace csi_proxy::machine {
+
+// The Win32 code of a status, 0 when it is OK; -1 when it is an error without one.
+inline int64_t Code(const absl::Status& status) {
+  if (status.ok()) return 0;
+  const auto code = Win32CodeOf(status);
+  return code.has_value() ? int64_t{*code} : -1;
+}
+template <typename T>
+int64_t Code(const absl::StatusOr<T>& result) {
+  return Code(result.status());
+}
+
+// Wine lacks some of Windows; what it lacks shows in the tests that ask.
+inline bool IsWine() {
+  return GetProcAddress(GetModuleHandleW(L"ntdll.dll"), "wine_get_version") != nullptr;
+}
+
+// Tells whether handles leak. Wine counts none (GetProcessHandleCount says 0), but it hands out the
+// lowest number that is free, and Windows does not go higher for long either.
+class HandleWatch {
+ public:
+  // How many handles there are more than at first, about.
+  int64_t Growth() const {
+    return std::max((Highest() - highest_) / 4, static_cast<int64_t>(Count()) - count_);
+  }
+
+ private:
+  static int64_t Highest() {
+    const win32::UniqueHandle handle(CreateEventW(nullptr, FALSE, FALSE, nullptr));
+    return reinterpret_cast<int64_t>(handle.get());
+  }
+  static DWORD Count() {
+    DWORD count = 0;
+    GetProcessHandleCount(GetCurrentProcess(), &count);
+    return count;
+  }
+
+  const int64_t highest_ = Highest();
+  const int64_t count_ = Count();
+};
+
+}  // namespace csi_proxy::machine
