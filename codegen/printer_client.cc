@@ -43,7 +43,7 @@ void PrintClientSource(const Group& group, const Version& version, pb::io::Print
   PrintBanner(vars, false, printer);
   printer.Print(vars,
                 "#include \"csi_proxy/$group$/$version$/client.h\"\n\n"
-                "#include \"client/doors.h\"\n"
+                "#include \"client/backends.h\"\n"
                 "#include \"csi_proxy/$group$/$version$/remote.h\"\n\n");
   OpenNamespace(vars, printer);
   printer.Print(vars,
@@ -106,8 +106,9 @@ void PrintRemoteSource(const Group& group, const Version& version, pb::io::Print
 void PrintEmbeddedHeader(const Group& group, const Version& version, pb::io::Printer& printer) {
   const Vars vars = FileVars(group, version);
   PrintBanner(vars, true, printer);
-  printer.Print(vars,
-                "#include \"client/embedded/version.h\"\n#include \"csi_proxy/$group$/hub.h\"\n\n");
+  printer.Print(
+      vars,
+      "#include \"client/embedded/embedded_version.h\"\n#include \"csi_proxy/$group$/hub.h\"\n\n");
   OpenNamespace(vars, printer);
   printer.Print(vars,
                 "// The version over a hub service in this process.\n"
@@ -123,11 +124,11 @@ void PrintEmbeddedSource(const Group& group, const Version& version, pb::io::Pri
                 "#include \"client/embedded/serialized_method.h\"\n"
                 "#include \"csi_proxy/$group$/$version$/methods.h\"\n"
                 "#include \"csi_proxy/$group$/$version$/shim.h\"\n"
-                "#include \"server/shim/inline_calls.h\"\n\n");
+                "#include \"server/shim/call_limiter.h\"\n\n");
   OpenNamespace(vars, printer);
   printer.Print(vars,
                 "namespace {\n\nclass Embedded final : public Api {\n public:\n"
-                "  Embedded($group$::Service* service, shim::InlineCalls* calls)\n"
+                "  Embedded($group$::Service* service, shim::CallLimiter* calls)\n"
                 "      : shim_(service), calls_(calls) {}\n");
   ForEachMethod(version, vars,
                 "\n  absl::Status $method$(const CallContext& context, const $request$& request,\n"
@@ -137,8 +138,8 @@ void PrintEmbeddedSource(const Group& group, const Version& version, pb::io::Pri
                 printer);
   printer.Print(
       vars,
-      "\n private:\n  Shim shim_;\n  shim::InlineCalls* const calls_;\n};\n\n"
-      "std::shared_ptr<void> Open($group$::Service* service, shim::InlineCalls* calls) {\n"
+      "\n private:\n  Shim shim_;\n  shim::CallLimiter* const calls_;\n};\n\n"
+      "std::shared_ptr<void> Open($group$::Service* service, shim::CallLimiter* calls) {\n"
       "  return std::shared_ptr<Api>(std::make_shared<Embedded>(service, calls));\n}\n\n"
       "constexpr client::SerializedMethod kMethods[] = {\n");
   ForEachMethod(version, vars,
@@ -156,7 +157,7 @@ void PrintEmbeddedVersionsHeader(const Group& group, pb::io::Printer& printer) {
   const Vars vars = FileVars(group);
   PrintBanner(vars, true, printer);
   printer.Print(vars,
-                "#include <vector>\n\n#include \"client/embedded/version.h\"\n"
+                "#include <vector>\n\n#include \"client/embedded/embedded_version.h\"\n"
                 "#include \"csi_proxy/$group$/hub.h\"\n\n"
                 "namespace csi_proxy::$group$ {\n\n"
                 "// Every released version of the group.\n"

@@ -12,14 +12,14 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/process_locks.h"
 #include "server/machine/simulated/admin.h"
-#include "server/machine/simulated/node.h"
+#include "server/machine/simulated/machine.h"
 #include "server/machine/simulated/scenario.h"
 #include "server/observability/logging.h"
 #include "server/options.h"
-#include "server/registration.h"
+#include "server/product_version.h"
 #include "server/server.h"
 #include "server/supervisor.h"
-#include "server/version.h"
+#include "server/versioned_services.h"
 #include "server/windows_node.h"
 
 namespace csi_proxy {
@@ -28,10 +28,10 @@ namespace {
 // What a stop takes beyond the time calls have to finish.
 constexpr absl::Duration kStopMargin = absl::Seconds(5);
 
-absl::StatusOr<std::unique_ptr<machine::simulated::Node>> LoadNode(const Options& options) {
+absl::StatusOr<std::unique_ptr<machine::simulated::Machine>> LoadNode(const Options& options) {
   if (options.scenario_file.empty()) {
     return machine::simulated::LoadScenario(machine::simulated::DefaultScenarioText(),
-                                         "default scenario");
+                                            "default scenario");
   }
   std::ifstream file(options.scenario_file, std::ios::binary);
   if (!file) {
@@ -45,7 +45,7 @@ absl::StatusOr<std::unique_ptr<machine::simulated::Node>> LoadNode(const Options
 // The simulated node, and its administrator's pipe among the `extra` ones.
 absl::StatusOr<std::unique_ptr<host::Host>> OpenSimulatedNode(const Options& options,
                                                               std::vector<ExtraService>& extra) {
-  absl::StatusOr<std::unique_ptr<machine::simulated::Node>> node = LoadNode(options);
+  absl::StatusOr<std::unique_ptr<machine::simulated::Machine>> node = LoadNode(options);
   if (!node.ok()) return node.status();
   extra.push_back({.pipe_name = "csi-proxy-admin",
                    .full_name = machine::simulated::kAdminServiceName,

@@ -12,11 +12,11 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
-#include "server/observability/audit_log.h"
 #include "server/observability/call_log.h"
 #include "server/observability/metrics.h"
-#include "server/registration.h"
+#include "server/observability/spdlog_audit_sink.h"
 #include "server/transport/pipe_server.h"
+#include "server/versioned_services.h"
 
 namespace csi_proxy {
 namespace {
@@ -83,8 +83,8 @@ class Server::Impl {
       observers.push_back(metrics_.get());
     }
     audit_.emplace(spdlog::get(observability::kAuditLogger), options.log.format);
-    registry_ = std::make_unique<Registry>(
-        Registry::Settings{
+    versioned_services_ = std::make_unique<VersionedServices>(
+        VersionedServices::Settings{
             .executor = {.max_threads = options.max_workers, .max_queued = options.max_queued},
             .observers = std::move(observers),
             .audit = &*audit_,
@@ -97,7 +97,7 @@ class Server::Impl {
                      .roots = *std::move(roots),
                      .allowed_services = options.allowed_services,
                      .require_privacy = options.require_privacy});
-    std::vector<shim::VersionedService> services = registry_->NewServices();
+    std::vector<shim::VersionedService> services = versioned_services_->NewServices();
     if (absl::Status status = Select(options, &services); !status.ok()) return status;
     for (shim::VersionedService& service : services) {
       extra.push_back({.pipe_name = PipeServer::PipeName(service.group, service.version),
@@ -118,7 +118,7 @@ class Server::Impl {
     if (absl::Status status = listener_->Listen(std::move(endpoints)); !status.ok()) return status;
     if (metrics_ != nullptr) {
       metrics_->SetGauges({.connections = [this] { return listener_->counters(); },
-                           .queued = [this] { return registry_->Queued(); }});
+                           .queued = [this] { return versioned_services_->Queued(); }});
     }
     return absl::OkStatus();
   }
@@ -159,11 +159,11 @@ class Server::Impl {
   // Destroyed from the last to the first: pipes before what their calls use.
   observability::CallLog call_log_{spdlog::get(observability::kCallLogger)};
   std::unique_ptr<observability::Metrics> metrics_;
-  std::optional<observability::AuditLines> audit_;
+  std::optional<observability::SpdlogAuditSink> audit_;
   std::optional<ResourceLocks> locks_;
   shim::CallGate gate_;
   std::unique_ptr<transport::Listener> listener_;
-  std::unique_ptr<Registry> registry_;
+  std::unique_ptr<VersionedServices> versioned_services_;
   std::vector<std::unique_ptr<PipeServer>> pipes_;
 };
 

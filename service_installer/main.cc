@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/version.h"
+#include "server/product_version.h"
 #include "service_installer/installer.h"
 #include "service_installer/pipes.h"
 

@@ -77,7 +77,7 @@ static void add_text(struct request* request, int field, const void* text, size_
 }
 
 /* A call that succeeds; the response is the caller's to free. */
-static csi_proxy_bytes call(csi_proxy_host host, const char* method, const void* request,
+static csi_proxy_bytes call(csi_proxy_node host, const char* method, const void* request,
                             size_t size) {
   csi_proxy_bytes response = {0}, message = {0};
   const int32_t code =
@@ -91,7 +91,7 @@ static csi_proxy_bytes call(csi_proxy_host host, const char* method, const void*
 }
 
 /* A call whose response has no fields. */
-static void change(csi_proxy_host host, const char* method, const void* request, size_t size) {
+static void change(csi_proxy_node host, const char* method, const void* request, size_t size) {
   csi_proxy_bytes response = call(host, method, request, size);
   CHECK(response.data == NULL && response.size == 0);
   csi_proxy_free(&response);
@@ -101,7 +101,7 @@ static void test_versions(void) {
   CHECK(csi_proxy_abi_version() == CSI_PROXY_ABI_VERSION);
   CHECK(strchr(csi_proxy_version(), '.') != NULL);
 
-  csi_proxy_host host = 7;
+  csi_proxy_node host = 7;
   csi_proxy_bytes error = {0};
   CHECK(csi_proxy_open(CSI_PROXY_ABI_VERSION + 1, kSimulated, strlen(kSimulated), NULL, NULL, &host,
                        &error) == FAILED_PRECONDITION);
@@ -111,8 +111,8 @@ static void test_versions(void) {
   CHECK(error.data == NULL && error.size == 0);
 }
 
-static csi_proxy_host open_node(struct log* log) {
-  csi_proxy_host host = 0;
+static csi_proxy_node open_node(struct log* log) {
+  csi_proxy_node host = 0;
   csi_proxy_bytes error = {0};
   const int32_t code = csi_proxy_open(CSI_PROXY_ABI_VERSION, kSimulated, strlen(kSimulated),
                                       take_line, log, &host, &error);
@@ -122,7 +122,7 @@ static csi_proxy_host open_node(struct log* log) {
   return host;
 }
 
-static void test_volume(csi_proxy_host host, struct log* log) {
+static void test_volume(csi_proxy_node host, struct log* log) {
   csi_proxy_bytes response = call(host, "/v1.Disk/ListDiskIDs", NULL, 0);
   CHECK(holds(response, "60022480a1b2c3d4e5f60718293a4b5c"));
   csi_proxy_free(&response);
@@ -164,7 +164,7 @@ static void test_volume(csi_proxy_host host, struct log* log) {
 }
 
 /* A call that fails with `expected` and, in the text, `part`. */
-static void refuse(csi_proxy_host host, const char* method, const char* request, int32_t expected,
+static void refuse(csi_proxy_node host, const char* method, const char* request, int32_t expected,
                    const char* part) {
   csi_proxy_bytes response = {0}, message = {0};
   const int32_t code = csi_proxy_invoke(host, 0, method, (const uint8_t*)request, strlen(request),
@@ -176,14 +176,14 @@ static void refuse(csi_proxy_host host, const char* method, const char* request,
   csi_proxy_free(&response);
 }
 
-static void test_errors(csi_proxy_host host) {
+static void test_errors(csi_proxy_node host) {
   refuse(host, "/v1.Disk/PartitionDisk", "\x08\x4d", NOT_FOUND, "there is no disk 77");
   refuse(host, "/v1.Disk/PartitionDisk", "\x08", INVALID_ARGUMENT, "no v1.PartitionDiskRequest");
   refuse(host, "/v1.Disk/Erase", "", UNIMPLEMENTED, "/v1.Disk/Erase");
   refuse(host, "/v1.Filesystem/Mkdir", "\x0a\x02..", INVALID_ARGUMENT, "path");
 }
 
-static void test_cancel(csi_proxy_host host) {
+static void test_cancel(csi_proxy_node host) {
   csi_proxy_call announced = 0;
   REQUIRE(csi_proxy_begin(host, &announced) == OK && announced != 0);
   csi_proxy_cancel(announced);
@@ -194,7 +194,7 @@ static void test_cancel(csi_proxy_host host) {
   csi_proxy_cancel(announced);
 }
 
-static void test_close(csi_proxy_host host, const struct log* log) {
+static void test_close(csi_proxy_node host, const struct log* log) {
   CHECK(csi_proxy_close(host) == OK);
   const size_t lines = log->lines;
   refuse(host, "/v1.Disk/PartitionDisk", "\x08\x02", NOT_FOUND, "host: is closed");
@@ -208,7 +208,7 @@ static void test_close(csi_proxy_host host, const struct log* log) {
 int main(void) {
   struct log log = {0};
   test_versions();
-  const csi_proxy_host host = open_node(&log);
+  const csi_proxy_node host = open_node(&log);
   test_volume(host, &log);
   test_errors(host);
   test_cancel(host);

@@ -19,7 +19,7 @@
 #include "client/c/open_options.h"
 #include "server/base/secret.h"
 #include "server/base/unicode.h"
-#include "server/version.h"
+#include "server/product_version.h"
 
 namespace csi_proxy::c {
 namespace {
@@ -73,7 +73,7 @@ LogFunction ToLogFunction(csi_proxy_log log, void* user) {
 }
 
 absl::Status Open(uint32_t abi_version, const char* options, size_t options_size, csi_proxy_log log,
-                  void* user, csi_proxy_host* host) {
+                  void* user, csi_proxy_node* host) {
   if (abi_version != CSI_PROXY_ABI_VERSION) {
     return absl::FailedPreconditionError(absl::StrCat("abi_version: the program was built for ",
                                                       abi_version, ", this library has ",
@@ -84,7 +84,7 @@ absl::Status Open(uint32_t abi_version, const char* options, size_t options_size
     return absl::InvalidArgumentError("options: is null, but options_size is not 0");
   }
   if (options_size > kMaxSize) return absl::InvalidArgumentError("options: is too large");
-  absl::StatusOr<std::shared_ptr<Host>> opened =
+  absl::StatusOr<std::shared_ptr<Node>> opened =
       OpenHost(absl::string_view(options, options_size), ToLogFunction(log, user));
   if (!opened.ok()) return opened.status();
   *host = Handles::Get().AddNode(*std::move(opened));
@@ -120,7 +120,7 @@ class UnderWay {
   const csi_proxy_call call_;
 };
 
-absl::Status Invoke(csi_proxy_host host, csi_proxy_call call, const char* method,
+absl::Status Invoke(csi_proxy_node host, csi_proxy_call call, const char* method,
                     const uint8_t* request, size_t request_size, int64_t timeout_ns,
                     std::string* response) {
   if (method == nullptr) return absl::InvalidArgumentError("method: is null");
@@ -159,7 +159,7 @@ uint32_t csi_proxy_abi_version(void) { return CSI_PROXY_ABI_VERSION; }
 const char* csi_proxy_version(void) { return csi_proxy::kVersion; }
 
 int32_t csi_proxy_open(uint32_t abi_version, const char* options, size_t options_size,
-                       csi_proxy_log log, void* user, csi_proxy_host* host,
+                       csi_proxy_log log, void* user, csi_proxy_node* host,
                        csi_proxy_bytes* error) {
   if (host != nullptr) *host = 0;
   Empty(error);
@@ -168,7 +168,7 @@ int32_t csi_proxy_open(uint32_t abi_version, const char* options, size_t options
   });
 }
 
-int32_t csi_proxy_begin(csi_proxy_host host, csi_proxy_call* call) {
+int32_t csi_proxy_begin(csi_proxy_node host, csi_proxy_call* call) {
   if (call != nullptr) *call = 0;
   return Answer(nullptr, [&] {
     if (call == nullptr) return absl::InvalidArgumentError("call: is null");
@@ -177,7 +177,7 @@ int32_t csi_proxy_begin(csi_proxy_host host, csi_proxy_call* call) {
   });
 }
 
-int32_t csi_proxy_invoke(csi_proxy_host host, csi_proxy_call call, const char* method,
+int32_t csi_proxy_invoke(csi_proxy_node host, csi_proxy_call call, const char* method,
                          const uint8_t* request, size_t request_size, int64_t timeout_ns,
                          csi_proxy_bytes* response, csi_proxy_bytes* message) {
   Empty(response);
@@ -195,7 +195,7 @@ int32_t csi_proxy_invoke(csi_proxy_host host, csi_proxy_call call, const char* m
 
 void csi_proxy_cancel(csi_proxy_call call) { Handles::Get().CancelCall(call); }
 
-int32_t csi_proxy_close(csi_proxy_host host) {
+int32_t csi_proxy_close(csi_proxy_node host) {
   return Answer(nullptr,
                 [&] { return Handles::Get().CloseNode(host) ? absl::OkStatus() : Closed(); });
 }

@@ -16,7 +16,7 @@ Handles& Handles::Get() {
   return *handles;
 }
 
-uint64_t Handles::AddNode(std::shared_ptr<Host> host) {
+uint64_t Handles::AddNode(std::shared_ptr<Node> host) {
   auto node = std::make_shared<OpenNode>(std::move(host));
   std::lock_guard lock(mutex_);
   nodes_.emplace(++last_, std::move(node));

@@ -37,7 +37,7 @@ bool IsUtf8(std::string_view text) {
 
 TEST(HostileOpenTest, OnlyItsOwnAbi) {
   for (const uint32_t version : {0u, 2u, UINT32_MAX}) {
-    csi_proxy_host host = 7;
+    csi_proxy_node host = 7;
     csi_proxy_bytes error = {};
     EXPECT_EQ(csi_proxy_open(version, nullptr, 0, nullptr, nullptr, &host, &error),
               kFailedPrecondition);
@@ -52,7 +52,7 @@ TEST(HostileOpenTest, NullPointers) {
       csi_proxy_open(1, kSimulated, sizeof(kSimulated) - 1, nullptr, nullptr, nullptr, &error),
       kInvalidArgument);
   EXPECT_THAT(Take(&error), HasSubstr("host: is null"));
-  csi_proxy_host host = 7;
+  csi_proxy_node host = 7;
   EXPECT_EQ(csi_proxy_open(1, nullptr, 1, nullptr, nullptr, &host, nullptr), kInvalidArgument);
   EXPECT_EQ(host, 0u);
   EXPECT_EQ(csi_proxy_open(2, nullptr, 0, nullptr, nullptr, nullptr, nullptr), kFailedPrecondition);
@@ -231,10 +231,10 @@ TEST(HostileInvokeTest, RequestsWithoutSense) {
 
 TEST(HostileHandlesTest, ForgedStaleAndOfAnotherKind) {
   const Node node;
-  csi_proxy_host stale = Open(kSimulated).host;
+  csi_proxy_node stale = Open(kSimulated).host;
   ASSERT_EQ(csi_proxy_close(stale), kOk);
   const csi_proxy_call call = node.Begin();
-  for (const csi_proxy_host host : {csi_proxy_host{0}, stale, call, node.host + 1000, UINT64_MAX}) {
+  for (const csi_proxy_node host : {csi_proxy_node{0}, stale, call, node.host + 1000, UINT64_MAX}) {
     EXPECT_EQ(Invoke(host, kRescan).code, kNotFound) << host;
     EXPECT_THAT(Invoke(host, kRescan).message, HasSubstr("host"));
     csi_proxy_call begun = 7;
@@ -254,9 +254,9 @@ TEST(HostileHandlesTest, ForgedStaleAndOfAnotherKind) {
 }
 
 TEST(HostileHandlesTest, NumbersAreNeverUsedAgain) {
-  csi_proxy_host last = 0;
+  csi_proxy_node last = 0;
   for (int i = 0; i < 20; ++i) {
-    const csi_proxy_host host = Open(kSimulated).host;
+    const csi_proxy_node host = Open(kSimulated).host;
     EXPECT_GT(host, last);
     csi_proxy_call call = 0;
     EXPECT_EQ(csi_proxy_begin(host, &call), kOk);

@@ -96,7 +96,7 @@ TEST(HostileCallsTest, ACallOfAnotherNodeIsNotThere) {
 
 TEST(HostileCallsTest, AnnouncedCallsEndWithTheNode) {
   std::vector<csi_proxy_call> calls;
-  const csi_proxy_host host = Open(kSimulated).host;
+  const csi_proxy_node host = Open(kSimulated).host;
   for (int i = 0; i < 10'000; ++i) {
     ASSERT_EQ(csi_proxy_begin(host, &calls.emplace_back()), kOk);
   }
@@ -160,7 +160,7 @@ TEST(HostileCallsTest, TooManyCallsAreRefused) {
 }
 
 TEST(HostileCallsTest, CloseEndsWhatIsUnderWay) {
-  const csi_proxy_host host = Open(kSimulated).host;
+  const csi_proxy_node host = Open(kSimulated).host;
   ASSERT_EQ(Invoke(host, kInjectFault, Text(1, Text(1, "disk.*") + Number(4, kMinute))).code, kOk);
   csi_proxy_call call = 0;
   ASSERT_EQ(csi_proxy_begin(host, &call), kOk);
@@ -178,8 +178,8 @@ TEST(HostileCallsTest, CloseEndsWhatIsUnderWay) {
 
 // What a log's callback finds when it calls back.
 struct Reentrant {
-  csi_proxy_host host = 0;
-  csi_proxy_host other = 0;
+  csi_proxy_node host = 0;
+  csi_proxy_node other = 0;
   int64_t timeout_ns = -1;
   bool inside = false;
   std::vector<int32_t> codes;

@@ -58,7 +58,7 @@ struct Counts {
 };
 
 // One of the ways to make a call.
-int32_t RandomCall(csi_proxy_host host, std::mt19937& random) {
+int32_t RandomCall(csi_proxy_node host, std::mt19937& random) {
   const std::string path = Text(1, Directory("t" + std::to_string(random() % 100)));
   const char* const method = random() % 2 == 0 ? kMkdir : kPathExists;
   csi_proxy_call call = 0;
@@ -79,7 +79,7 @@ TEST(HostileThreadsTest, CloseWhileManyCall) {
   steady_clock::duration longest_close = {};
   for (int round = 0; round < rounds; ++round) {
     ClosingLog log;
-    const csi_proxy_host host = Open(kSimulated, &ClosingLog::Add, &log).host;
+    const csi_proxy_node host = Open(kSimulated, &ClosingLog::Add, &log).host;
     // Some are in the middle of waiting when it closes.
     ASSERT_EQ(Invoke(host, kInjectFault, Text(1, Text(1, "disk.*") + Number(4, 60'000))).code, kOk);
     std::atomic<int> made = 0;
@@ -126,7 +126,7 @@ TEST(HostileThreadsTest, CloseWhileManyCall) {
 
 TEST(HostileThreadsTest, OneOfManyClosesIt) {
   for (int round = 0; round < 20; ++round) {
-    const csi_proxy_host host = Open(kSimulated).host;
+    const csi_proxy_node host = Open(kSimulated).host;
     std::atomic<int> closed = 0, refused = 0;
     std::vector<std::thread> threads = StartThreads([&](int n) {
       if (n % 2 == 0) Invoke(host, kRescan);

@@ -26,8 +26,8 @@ absl::StatusOr<embedded::Options> Parse(absl::string_view json) {
   return options;
 }
 
-absl::StatusOr<HostOptions> ToHostOptions(const embedded::Options& in, LogFunction log) {
-  HostOptions out;
+absl::StatusOr<NodeOptions> ToNodeOptions(const embedded::Options& in, LogFunction log) {
+  NodeOptions out;
   if (in.working_dirs_size() > 0) {
     out.working_dirs.assign(in.working_dirs().begin(), in.working_dirs().end());
   }
@@ -50,10 +50,10 @@ absl::StatusOr<HostOptions> ToHostOptions(const embedded::Options& in, LogFuncti
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<Host>> OpenHost(absl::string_view json, LogFunction log) {
+absl::StatusOr<std::shared_ptr<Node>> OpenHost(absl::string_view json, LogFunction log) {
   const absl::StatusOr<embedded::Options> options = Parse(json);
   if (!options.ok()) return options.status();
-  absl::StatusOr<HostOptions> host = ToHostOptions(*options, std::move(log));
+  absl::StatusOr<NodeOptions> host = ToNodeOptions(*options, std::move(log));
   if (!host.ok()) return host.status();
   using embedded::Options;
   // A scenario asks for the node that can have one.
@@ -61,9 +61,9 @@ absl::StatusOr<std::shared_ptr<Host>> OpenHost(absl::string_view json, LogFuncti
     if (options->node() == Options::WINDOWS) {
       return absl::InvalidArgumentError("scenario: is for simulated nodes");
     }
-    return Host::Simulated(*std::move(host), options->scenario());
+    return Node::Simulated(*std::move(host), options->scenario());
   }
-  return options->node() == Options::WINDOWS ? Host::Windows(*std::move(host))
+  return options->node() == Options::WINDOWS ? Node::Windows(*std::move(host))
                                              : client::NewDefaultHost(*std::move(host));
 }
 

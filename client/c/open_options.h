@@ -5,12 +5,12 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "csi_proxy/host.h"
+#include "csi_proxy/node.h"
 
 namespace csi_proxy::c {
 
 // Opens the node that `json` describes. INVALID_ARGUMENT naming the option, or where the JSON is
 // wrong.
-absl::StatusOr<std::shared_ptr<Host>> OpenHost(absl::string_view json, LogFunction log);
+absl::StatusOr<std::shared_ptr<Node>> OpenHost(absl::string_view json, LogFunction log);
 
 }  // namespace csi_proxy::c

@@ -69,7 +69,7 @@ struct CallOptions {
   int64_t timeout_ns = -1;
 };
 
-inline Result Invoke(csi_proxy_host host, const char* method, std::string_view request = {},
+inline Result Invoke(csi_proxy_node host, const char* method, std::string_view request = {},
                      const CallOptions& options = {}) {
   csi_proxy_bytes response = {}, message = {};
   const int32_t code =
@@ -99,12 +99,12 @@ class Lines {
 
 struct Opened {
   int32_t code;
-  csi_proxy_host host;
+  csi_proxy_node host;
   std::string error;
 };
 
 inline Opened Open(std::string_view options, csi_proxy_log log = nullptr, void* user = nullptr) {
-  csi_proxy_host host = 7;
+  csi_proxy_node host = 7;
   csi_proxy_bytes error = {};
   const int32_t code = csi_proxy_open(CSI_PROXY_ABI_VERSION, options.data(), options.size(), log,
                                       user, &host, &error);
@@ -140,7 +140,7 @@ class Node {
     ASSERT_EQ(result.code, kOk) << result.message;
   }
 
-  csi_proxy_host host = 0;
+  csi_proxy_node host = 0;
   Lines lines;
 };
 

@@ -10,7 +10,7 @@
 #include "client/ctl/selftest/selftest.h"
 #include "client/pipe_path.h"
 #include "client/remote_channel.h"
-#include "server/version.h"
+#include "server/product_version.h"
 
 namespace csi_proxy::ctl {
 namespace {

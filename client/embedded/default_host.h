@@ -4,11 +4,11 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "csi_proxy/host.h"
+#include "csi_proxy/node.h"
 
 namespace csi_proxy::client {
 
 // This machine on Windows, a simulated node elsewhere.
-absl::StatusOr<std::shared_ptr<Host>> NewDefaultHost(HostOptions options = {});
+absl::StatusOr<std::shared_ptr<Node>> NewDefaultHost(NodeOptions options = {});
 
 }  // namespace csi_proxy::client

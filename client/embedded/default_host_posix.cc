@@ -4,8 +4,8 @@
 
 namespace csi_proxy::client {
 
-absl::StatusOr<std::shared_ptr<Host>> NewDefaultHost(HostOptions options) {
-  return Host::Simulated(std::move(options));
+absl::StatusOr<std::shared_ptr<Node>> NewDefaultHost(NodeOptions options) {
+  return Node::Simulated(std::move(options));
 }
 
 }  // namespace csi_proxy::client

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "client/embedded/version.h"
+#include "client/embedded/embedded_version.h"
 #include "server/shim/method_info.h"
 
 namespace csi_proxy::client {

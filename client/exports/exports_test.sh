@@ -25,12 +25,12 @@ expect() {  # LIBRARY EXPECTED
 
 versions=$(cd "$api" && echo */v*/ | tr ' ' '\n')
 expect base csi_proxy::CallContext
-expect host csi_proxy::Host
+expect node csi_proxy::Node
 expect client_api "$(sed -E 's|(.*)/(.*)/|csi_proxy::\1::\2::Client|' <<<"$versions"
                      sed -E 's|.*/(.*)/|\1|' <<<"$versions"
                      echo descriptor_table)"
-expect client csi_proxy_remote_door
-expect embedded csi_proxy_embedded_door
+expect client csi_proxy_remote_backend
+expect embedded csi_proxy_embedded_backend
 
 # Among themselves the libraries show more, but nothing of others': of absl, std, google, grpc, spdlog.
 for library in "$directory"/libcsi_proxy_*.so; do

@@ -6,18 +6,18 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "csi_proxy/host.h"
+#include "csi_proxy/node.h"
 #include "server/base/testing_posix.h"
 
 namespace csi_proxy {
 namespace {
 
-TEST(MachineTest, IsNoWindowsNode) { EXPECT_TRUE(absl::IsUnimplemented(Host::Windows().status())); }
+TEST(MachineTest, IsNoWindowsNode) { EXPECT_TRUE(absl::IsUnimplemented(Node::Windows().status())); }
 
 TEST(MachineTest, ALockDirectoryThatCannotBeIsNamed) {
-  HostOptions options;
+  NodeOptions options;
   options.lock_directory = "/dev/null/locks";
-  const auto host = Host::Simulated(options);
+  const auto host = Node::Simulated(options);
   ASSERT_FALSE(host.ok());
   EXPECT_THAT(std::string(host.status().message()), testing::HasSubstr("lock_directory: "));
 }
@@ -25,10 +25,10 @@ TEST(MachineTest, ALockDirectoryThatCannotBeIsNamed) {
 // Calls one volume of a node whose format takes `latency`, at most for `timeout`.
 absl::Status Format(const std::string& locks, absl::Duration latency, absl::Duration timeout,
                     int ready) {
-  HostOptions options;
+  NodeOptions options;
   options.lock_directory = locks;
   options.log = [](Severity, absl::string_view) {};
-  auto host = Host::Simulated(
+  auto host = Node::Simulated(
       options,
       absl::StrCat("disk { size_bytes: 10737418240 page83: 'a' location: 'PCI Slot 1 : Adapter 0 : "
                    "Port 0 : Target 0 : LUN 0' } fault { operation: 'volume.Format' latency_ms: ",

@@ -9,11 +9,11 @@
 #include "server/base/resource_locks.h"
 #include "server/base/windows_path.h"
 #include "server/groups/node_services.h"
-#include "server/observability/audit_log.h"
 #include "server/observability/call_log.h"
 #include "server/observability/loggers.h"
 #include "server/observability/metrics.h"
-#include "server/shim/inline_calls.h"
+#include "server/observability/spdlog_audit_sink.h"
+#include "server/shim/call_limiter.h"
 
 namespace csi_proxy::client {
 namespace {
@@ -45,7 +45,7 @@ std::shared_ptr<spdlog::logger> NewLogger(const LogFunction& log) {
       });
 }
 
-absl::Status CheckLimits(const HostOptions& options) {
+absl::Status CheckLimits(const NodeOptions& options) {
   if (options.max_calls == 0) {
     return absl::InvalidArgumentError("max_calls: must be at least 1");
   }
@@ -55,9 +55,9 @@ absl::Status CheckLimits(const HostOptions& options) {
   return absl::OkStatus();
 }
 
-class NodeHost final : public Host {
+class NodeHost final : public Node {
  public:
-  NodeHost(NodeParts parts, const HostOptions& options, std::shared_ptr<const PathRoots> roots,
+  NodeHost(NodeParts parts, const NodeOptions& options, std::shared_ptr<const PathRoots> roots,
            std::shared_ptr<spdlog::logger> logger, std::unique_ptr<observability::Metrics> metrics)
       : call_log_(logger),
         audit_(std::move(logger), observability::LogFormat::kText),
@@ -73,8 +73,8 @@ class NodeHost final : public Host {
                   &audit_) {
     std::vector<shim::CallObserver*> observers = {&call_log_};
     if (metrics_ != nullptr) observers.push_back(metrics_.get());
-    for (std::unique_ptr<shim::InlineCalls>& calls : calls_) {
-      calls = std::make_unique<shim::InlineCalls>(
+    for (std::unique_ptr<shim::CallLimiter>& calls : calls_) {
+      calls = std::make_unique<shim::CallLimiter>(
           shim::Executor::Limits{.max_threads = options.max_calls,
                                  .max_queued = options.max_queued},
           observers, options.max_call_duration);
@@ -103,7 +103,7 @@ class NodeHost final : public Host {
     return administer_(method, request);
   }
 
-  shim::InlineCalls* calls(absl::string_view group) override {
+  shim::CallLimiter* calls(absl::string_view group) override {
     for (size_t i = 0; i < kGroupCount; ++i) {
       if (group == kGroups[i]) return calls_[i].get();
     }
@@ -119,19 +119,19 @@ class NodeHost final : public Host {
 
   // Destroyed from the last to the first: services before what their calls use.
   observability::CallLog call_log_;
-  observability::AuditLines audit_;
+  observability::SpdlogAuditSink audit_;
   const std::unique_ptr<observability::Metrics> metrics_;
   const std::unique_ptr<host::Host> node_;
   const AdministerFunction administer_;
   ResourceLocks locks_;
   const groups::NodeServices services_;
-  std::unique_ptr<shim::InlineCalls> calls_[kGroupCount];
+  std::unique_ptr<shim::CallLimiter> calls_[kGroupCount];
 };
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<Host>> NewNodeHost(
-    HostOptions options, const std::function<absl::StatusOr<NodeParts>(const LogFunction&)>& open) {
+absl::StatusOr<std::shared_ptr<Node>> NewNodeHost(
+    NodeOptions options, const std::function<absl::StatusOr<NodeParts>(const LogFunction&)>& open) {
   if (absl::Status status = CheckLimits(options); !status.ok()) return status;
   absl::StatusOr<std::shared_ptr<const PathRoots>> roots =
       PathRoots::Parse("working_dirs", options.working_dirs);

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "csi_proxy/host.h"
+#include "csi_proxy/node.h"
 #include "server/base/process_locks.h"
 #include "server/host/host.h"
 
@@ -27,7 +27,7 @@ struct NodeParts {
 
 // `open(log)` opens the node; what it has to say goes to the log of `options`. INVALID_ARGUMENT
 // naming the option; else what `open` fails with.
-absl::StatusOr<std::shared_ptr<Host>> NewNodeHost(
-    HostOptions options, const std::function<absl::StatusOr<NodeParts>(const LogFunction&)>& open);
+absl::StatusOr<std::shared_ptr<Node>> NewNodeHost(
+    NodeOptions options, const std::function<absl::StatusOr<NodeParts>(const LogFunction&)>& open);
 
 }  // namespace csi_proxy::client

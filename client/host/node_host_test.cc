@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "csi_proxy/host.h"
+#include "csi_proxy/node.h"
 
 namespace csi_proxy {
 namespace {
@@ -18,14 +18,14 @@ using testing::Not;
 
 constexpr char kStaging[] = R"(C:\var\lib\kubelet\plugins\kubernetes.io\csi\pvc-1)";
 
-std::string Failure(const absl::StatusOr<std::shared_ptr<Host>>& host) {
+std::string Failure(const absl::StatusOr<std::shared_ptr<Node>>& host) {
   return host.ok() ? "opened" : host.status().ToString();
 }
 
 class HostTest : public testing::Test {
  protected:
-  HostOptions Options() {
-    HostOptions options;
+  NodeOptions Options() {
+    NodeOptions options;
     options.log = [this](Severity severity, absl::string_view line) {
       std::lock_guard lock(mutex_);
       log_.push_back(absl::StrCat(static_cast<int>(severity), " ", line));
@@ -38,7 +38,7 @@ class HostTest : public testing::Test {
 };
 
 TEST_F(HostTest, TakesARawDiskToAMountedVolumeAndRecordsEachChange) {
-  auto host = Host::Simulated(Options());
+  auto host = Node::Simulated(Options());
   ASSERT_TRUE(host.ok()) << host.status();
   const CallContext context;
   ASSERT_TRUE((*host)->disk().PartitionDisk(context, {.disk_number = 1}).ok());
@@ -58,7 +58,7 @@ TEST_F(HostTest, TakesARawDiskToAMountedVolumeAndRecordsEachChange) {
 }
 
 TEST_F(HostTest, SecretsStayOutOfTheLog) {
-  auto host = Host::Simulated(Options());
+  auto host = Node::Simulated(Options());
   ASSERT_TRUE(host.ok()) << host.status();
   const CallContext context;
   const smb::NewSmbGlobalMappingRequest request = {.remote_path = R"(\\fileserver.example\data)",
@@ -71,29 +71,29 @@ TEST_F(HostTest, SecretsStayOutOfTheLog) {
 }
 
 TEST_F(HostTest, OptionsThatCannotBeAreNamed) {
-  HostOptions options;
+  NodeOptions options;
   options.working_dirs = {"relative"};
-  EXPECT_THAT(Failure(Host::Simulated(options)), HasSubstr("INVALID_ARGUMENT: working_dirs"));
+  EXPECT_THAT(Failure(Node::Simulated(options)), HasSubstr("INVALID_ARGUMENT: working_dirs"));
   options.working_dirs.clear();
-  EXPECT_THAT(Failure(Host::Simulated(options)), HasSubstr("working_dirs: at least one"));
+  EXPECT_THAT(Failure(Node::Simulated(options)), HasSubstr("working_dirs: at least one"));
   options = {};
   options.max_calls = 0;
-  EXPECT_THAT(Failure(Host::Simulated(options)), HasSubstr("max_calls"));
+  EXPECT_THAT(Failure(Node::Simulated(options)), HasSubstr("max_calls"));
   options = {};
   options.max_call_duration = absl::ZeroDuration();
-  EXPECT_THAT(Failure(Host::Simulated(options)), HasSubstr("max_call_duration"));
+  EXPECT_THAT(Failure(Node::Simulated(options)), HasSubstr("max_call_duration"));
   options = {};
   options.metrics_bind_address = "nowhere";
-  EXPECT_THAT(Failure(Host::Simulated(options)), HasSubstr("INVALID_ARGUMENT"));
-  EXPECT_THAT(Failure(Host::Simulated({}, "disk { number: ")),
+  EXPECT_THAT(Failure(Node::Simulated(options)), HasSubstr("INVALID_ARGUMENT"));
+  EXPECT_THAT(Failure(Node::Simulated({}, "disk { number: ")),
               HasSubstr("INVALID_ARGUMENT: scenario:1:"));
 }
 
 TEST_F(HostTest, OptionsAreKept) {
-  HostOptions options = Options();
+  NodeOptions options = Options();
   options.working_dirs = {R"(D:\elsewhere)"};
   options.allowed_services = {"MSiSCSI"};
-  auto host = Host::Simulated(options);
+  auto host = Node::Simulated(options);
   ASSERT_TRUE(host.ok()) << host.status();
   const CallContext context;
   EXPECT_TRUE(absl::IsPermissionDenied(
@@ -104,7 +104,7 @@ TEST_F(HostTest, OptionsAreKept) {
 }
 
 TEST_F(HostTest, TheAdministratorCanBePlayed) {
-  auto host = Host::Simulated(Options());
+  auto host = Node::Simulated(Options());
   ASSERT_TRUE(host.ok()) << host.status();
   EXPECT_TRUE((*host)->Administer("Reset", "").ok());
   EXPECT_TRUE(absl::IsUnimplemented((*host)->Administer("Conquer", "").status()));

@@ -4,7 +4,7 @@
 #include "client/host/node_host.h"
 #include "server/base/process_locks.h"
 #include "server/machine/simulated/admin_methods.h"
-#include "server/machine/simulated/node.h"
+#include "server/machine/simulated/machine.h"
 #include "server/machine/simulated/scenario.h"
 
 namespace csi_proxy {
@@ -35,7 +35,7 @@ absl::StatusOr<NodeParts> OpenNode(absl::string_view scenario, const std::string
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<Host>> Host::Simulated(HostOptions options,
+absl::StatusOr<std::shared_ptr<Node>> Node::Simulated(NodeOptions options,
                                                       absl::string_view scenario) {
   std::string lock_directory = options.lock_directory;
   return client::NewNodeHost(

@@ -6,7 +6,7 @@
 
 namespace csi_proxy {
 
-absl::StatusOr<std::shared_ptr<Host>> Host::Windows(HostOptions options) {
+absl::StatusOr<std::shared_ptr<Node>> Node::Windows(NodeOptions options) {
   return client::NewNodeHost(
       std::move(options), [](const LogFunction& log) -> absl::StatusOr<client::NodeParts> {
         client::NodeParts parts;

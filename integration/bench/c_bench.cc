@@ -17,7 +17,7 @@ std::string PathExistsRequest() {
 }
 
 void OverC(benchmark::State& state, const char* method, const std::string& request) {
-  csi_proxy_host host;
+  csi_proxy_node host;
   if (csi_proxy_open(CSI_PROXY_ABI_VERSION, nullptr, 0, nullptr, nullptr, &host, nullptr) != 0) {
     return state.SkipWithError("the library does not open");
   }

@@ -12,7 +12,7 @@
 
 #include "csi_proxy/disk/v1/client.h"
 #include "csi_proxy/filesystem/v1/client.h"
-#include "csi_proxy/host.h"
+#include "csi_proxy/node.h"
 #include "integration/support/server_process.h"
 
 namespace csi_proxy::integration {
@@ -27,15 +27,15 @@ T Must(absl::StatusOr<T> result) {
   std::exit(1);
 }
 
-Host& TheHost() {
-  static const std::shared_ptr<Host> host = Must(Host::Simulated());
+Node& TheHost() {
+  static const std::shared_ptr<Node> host = Must(Node::Simulated());
   return *host;
 }
 
 ClientOptions Embedded() {
   ClientOptions options;
   options.mode = Mode::kEmbedded;
-  options.host = std::shared_ptr<Host>(std::shared_ptr<Host>(), &TheHost());
+  options.node = std::shared_ptr<Node>(std::shared_ptr<Node>(), &TheHost());
   return options;
 }
 

@@ -5,16 +5,16 @@
 
 #include "csi_proxy/csi_proxy.h"
 #include "csi_proxy/filesystem/v1/client.h"
-#include "csi_proxy/host.h"
+#include "csi_proxy/node.h"
 
 namespace filesystem = csi_proxy::filesystem::v1;
 
 int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
   std::string choice;
-  const absl::StatusOr<filesystem::Client> files =
-      filesystem::Client::Create({.host = csi_proxy::Host::Simulated().value(),
-                                  .log = [&](absl::string_view line) { choice = std::string(line); }});
+  const absl::StatusOr<filesystem::Client> files = filesystem::Client::Create(
+      {.node = csi_proxy::Node::Simulated().value(),
+       .log = [&](absl::string_view line) { choice = std::string(line); }});
   std::cerr << choice << "\n";
   if (choice.find(" is " + mode + ":") == std::string::npos) return 1;
   filesystem::PathExistsRequest request;
@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
   const auto exists = files.ok() ? files->PathExists(request) : files.status();
   std::cerr << exists.status() << "\n";
 
-  csi_proxy_host host = 0;
+  csi_proxy_node host = 0;
   const std::string options = R"({"node": "SIMULATED"})";
   const int32_t opened = csi_proxy_open(CSI_PROXY_ABI_VERSION, options.data(), options.size(),
                                         nullptr, nullptr, &host, nullptr);

@@ -7,7 +7,7 @@
 int main(void) {
   const char options[] = "{\"node\": \"SIMULATED\"}";
   const int64_t second = 1000000000;
-  csi_proxy_host host;
+  csi_proxy_node host;
   csi_proxy_bytes text = {0};
   if (csi_proxy_open(CSI_PROXY_ABI_VERSION, options, strlen(options), NULL, NULL, &host, &text)) {
     fprintf(stderr, "%.*s\n", (int)text.size, (const char*)text.data);

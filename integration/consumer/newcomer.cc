@@ -3,14 +3,14 @@
 
 #include "csi_proxy/disk/v1/client.h"
 #include "csi_proxy/filesystem/v1/client.h"
-#include "csi_proxy/host.h"
+#include "csi_proxy/node.h"
 #include "csi_proxy/volume/v1/client.h"
 
 using namespace csi_proxy;  // NOLINT: a short program
 
 int main() {
   // Without a host it is this machine; Mode::kRemote is the service; Mode::kAuto is what there is.
-  ClientOptions options{.mode = Mode::kEmbedded, .host = Host::Simulated().value()};
+  ClientOptions options{.mode = Mode::kEmbedded, .node = Node::Simulated().value()};
   auto disks = disk::v1::Client::Create(options).value();
   auto volumes = volume::v1::Client::Create(options).value();
   auto files = filesystem::v1::Client::Create(options).value();

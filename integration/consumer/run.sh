@@ -86,16 +86,16 @@ build_programs() {
   ninja -C "$build"
 }
 # With nothing but what its component needs; no header of protobuf's is read.
-build_host_only() {
+build_node_only() {
   local package flags=()
   for package in "${without[@]}"; do flags+=("-DCMAKE_DISABLE_FIND_PACKAGE_$package=ON"); done
-  configure "$out/host_only" -DCONSUMER_COMPONENTS="host;c" "${flags[@]}"
-  ninja -C "$out/host_only"
-  ! ninja -C "$out/host_only" -t deps | grep -E 'google/protobuf|grpc'
+  configure "$out/node_only" -DCONSUMER_COMPONENTS="node;c" "${flags[@]}"
+  ninja -C "$out/node_only"
+  ! ninja -C "$out/node_only" -t deps | grep -E 'google/protobuf|grpc'
 }
 newcomer() { program newcomer | tee "$out/newcomer" && grep -q ' is mounted at C:' "$out/newcomer"; }
-doors() {
-  program doors_none && program doors_remote remote && program doors_embedded embedded && program doors_both remote embedded
+backends() {
+  program backends_none && program backends_remote remote && program backends_embedded embedded && program backends_both remote embedded
 }
 # What there is only with a service, and then.
 with_service() {
@@ -114,20 +114,20 @@ with_service() {
 
 check "install and move" install_and_move
 check "build" build_programs
-check "build with the direct library and C alone" build_host_only
+check "build with the direct library and C alone" build_node_only
 if [[ $preset == windows ]]; then
   cp "$prefix/bin/csi_proxy.dll" "$build/"
   trap '"${run[@]}" --session-stop' EXIT
   "${run[@]}" --session-start >/dev/null
 fi
 check "newcomer" newcomer
-check "direct library" program host
+check "direct library" program node
 check "C" program c
-check "doors" doors
+check "backends" backends
 check "auto, without a service" program auto embedded
 with_service
 check "no gRPC where it is not asked for" "$exports/no_grpc_test.sh" "$build/remote$exe" "$build/newcomer$exe" \
-  "$build/host$exe" "$build/doors_embedded$exe"
+  "$build/node$exe" "$build/backends_embedded$exe"
 
 # Debian's packages, unpacked, are another place to build against.
 debian_packages() {
@@ -139,9 +139,9 @@ debian_packages() {
   done
   ls "$out"/packages/{csi-proxy,libcsi-proxy2,libcsi-proxy-dev}_*.deb
   all_exist "$out/debian/usr" bin/csi-proxy bin/csi-proxyctl share/doc/csi-proxy/README.md \
-    lib/libcsi_proxy{.so.1,.so,_base.so.2,_client_api.so.2,_client.so.2,_embedded.so.2,_host.so.2} \
-    lib/pkgconfig/csi-proxy-{c,client,embedded,host}.pc lib/cmake/csi_proxy/csi_proxy-config.cmake \
-    include/csi-proxy/csi_proxy/{csi_proxy,host}.h share/csi-proxy/server/machine/simulated/admin.proto
+    lib/libcsi_proxy{.so.1,.so,_base.so.2,_client_api.so.2,_client.so.2,_embedded.so.2,_node.so.2} \
+    lib/pkgconfig/csi-proxy-{c,client,embedded,node}.pc lib/cmake/csi_proxy/csi_proxy-config.cmake \
+    include/csi-proxy/csi_proxy/{csi_proxy,node}.h share/csi-proxy/server/machine/simulated/admin.proto
   # Who depends on what, and that the libraries need nothing that is not said.
   dpkg-deb -f "$out"/packages/libcsi-proxy2_*.deb Depends | grep -q libprotobuf32
   dpkg-deb -f "$out"/packages/libcsi-proxy-dev_*.deb Depends | grep -q '^libcsi-proxy2 (= '
@@ -149,7 +149,7 @@ debian_packages() {
 # The versions of symbols tell what is for programs.
 only_public_symbols() {
   local name
-  for name in newcomer remote host auto c; do
+  for name in newcomer remote node auto c; do
     readelf --dyn-syms --wide "$build/$name" | grep -oE 'CSI_PROXY_(2_PRIVATE|[12])\b' | sort | uniq -c
     if readelf --dyn-syms --wide "$build/$name" | grep CSI_PROXY_2_PRIVATE; then return 1; fi
   done
@@ -159,7 +159,7 @@ pkg_config() {
   export PKG_CONFIG_PATH=$out/debian/usr/lib/pkgconfig LD_LIBRARY_PATH=$out/debian/usr/lib
   make -f "$source/Makefile" -C "$out/pkgconfig"
   build=$out/pkgconfig
-  newcomer && program host && program c
+  newcomer && program node && program c
   # The door is in, as the message tells.
   { program remote 2>&1 || true; } | grep 'there is no pipe'
 }

@@ -39,17 +39,17 @@ void CheckLine(void*, int32_t severity, const char* line, size_t size) {
   Require(IsUtf8(text) && text.find('\n') == absl::string_view::npos);
 }
 
-csi_proxy_host OpenNode() {
+csi_proxy_node OpenNode() {
   google::protobuf::SetLogHandler(nullptr);
   const std::string options = absl::StrCat(R"({"node": "SIMULATED", "scenario": ")",
                                            absl::CEscape(csi_proxy::fuzz::kScenario), "\"}");
-  csi_proxy_host host = 0;
+  csi_proxy_node host = 0;
   Require(csi_proxy_open(CSI_PROXY_ABI_VERSION, options.data(), options.size(), &CheckLine, nullptr,
                          &host, nullptr) == 0);
   return host;
 }
 
-void Call(csi_proxy_host host, const std::string& method, absl::string_view request) {
+void Call(csi_proxy_node host, const std::string& method, absl::string_view request) {
   // To hide, where a sanitizer sees it, what lies behind the request.
   const std::string copy(request);
   csi_proxy_bytes response = {}, message = {};
@@ -79,7 +79,7 @@ absl::string_view TakeBytes(absl::string_view* data) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const csi_proxy_host host = OpenNode();
+  static const csi_proxy_node host = OpenNode();
   Require(csi_proxy_invoke(host, 0, "/csi_proxy.simulated.Admin/Reset", nullptr, 0, -1, nullptr,
                            nullptr) == 0);
   absl::string_view input(reinterpret_cast<const char*>(data), size);

@@ -10,12 +10,12 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "server/machine/simulated/node.h"
+#include "server/machine/simulated/machine.h"
 #include "server/machine/simulated/scenario.h"
 #include "server/options.h"
-#include "server/registration.h"
 #include "server/server.h"
 #include "server/transport/preface.h"
+#include "server/versioned_services.h"
 
 namespace {
 
@@ -24,7 +24,7 @@ using namespace csi_proxy;  // NOLINT: a program of its own
 // The service, made once. Never destroyed.
 struct Service {
   std::string directory;
-  std::unique_ptr<machine::simulated::Node> node;
+  std::unique_ptr<machine::simulated::Machine> node;
   std::unique_ptr<Server> server;
 
   Service() {

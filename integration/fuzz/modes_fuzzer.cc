@@ -9,14 +9,14 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "csi_proxy/host.h"
+#include "csi_proxy/node.h"
 #include "integration/support/bindings.h"
 #include "server/machine/simulated/admin.pb.h"
-#include "server/machine/simulated/node.h"
+#include "server/machine/simulated/machine.h"
 #include "server/machine/simulated/scenario.h"
 #include "server/options.h"
-#include "server/registration.h"
 #include "server/server.h"
+#include "server/versioned_services.h"
 
 namespace csi_proxy::integration {
 namespace {
@@ -61,11 +61,11 @@ class Sides {
     server_ = Must(Server::Start(options, node_.get(), nullptr, {}));
     remote_.options.mode = Mode::kRemote;
     remote_.options.socket_dir = directory;
-    HostOptions quiet;
+    NodeOptions quiet;
     quiet.log = [](Severity, absl::string_view) {};
-    host_ = Must(Host::Simulated(quiet, kScenario));
+    host_ = Must(Node::Simulated(quiet, kScenario));
     embedded_.options.mode = Mode::kEmbedded;
-    embedded_.options.host = host_;
+    embedded_.options.node = host_;
   }
 
   void Compare(const Binding& binding, const pb::MethodDescriptor& method,
@@ -110,9 +110,9 @@ class Sides {
     Must(host_->Administer("Reset", ""));
   }
 
-  std::unique_ptr<machine::simulated::Node> node_;
+  std::unique_ptr<machine::simulated::Machine> node_;
   std::unique_ptr<Server> server_;
-  std::shared_ptr<Host> host_;
+  std::shared_ptr<Node> host_;
   Side remote_, embedded_;
   uint64_t calls_ = 0;
 };

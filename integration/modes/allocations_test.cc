@@ -7,7 +7,7 @@
 
 #include "csi_proxy/disk/v1/client.h"
 #include "csi_proxy/filesystem/v1/client.h"
-#include "csi_proxy/host.h"
+#include "csi_proxy/node.h"
 
 namespace {
 
@@ -46,12 +46,12 @@ int AllocationsOf(const Function& function) {
 
 class AllocationsTest : public testing::Test {
  protected:
-  AllocationsTest() : host_(*Host::Simulated()) {
+  AllocationsTest() : host_(*Node::Simulated()) {
     options_.mode = Mode::kEmbedded;
     options_.host = host_;
   }
 
-  const std::shared_ptr<Host> host_;
+  const std::shared_ptr<Node> host_;
   ClientOptions options_;
 };
 

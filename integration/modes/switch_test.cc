@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "csi_proxy/filesystem/v1/client.h"
-#include "csi_proxy/host.h"
+#include "csi_proxy/node.h"
 #include "integration/support/server_process.h"
 #include "integration/support/test_node.h"
 

@@ -8,7 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/pipe_path.h"
-#include "csi_proxy/host.h"
+#include "csi_proxy/node.h"
 #include "integration/support/node_admin.h"
 #include "server/machine/simulated/admin.pb.h"
 
@@ -37,7 +37,7 @@ class RemoteCloud final : public Cloud {
 // The node in this process.
 class EmbeddedCloud final : public Cloud {
  public:
-  explicit EmbeddedCloud(std::shared_ptr<Host> host) : host_(std::move(host)) {}
+  explicit EmbeddedCloud(std::shared_ptr<Node> host) : host_(std::move(host)) {}
 
  private:
   absl::Status Administer(const std::string& method, const google::protobuf::Message& request,
@@ -49,7 +49,7 @@ class EmbeddedCloud final : public Cloud {
     return absl::InternalError(absl::StrCat(method, ": the answer cannot be read"));
   }
 
-  const std::shared_ptr<Host> host_;
+  const std::shared_ptr<Node> host_;
 };
 
 }  // namespace
@@ -60,7 +60,7 @@ std::unique_ptr<Cloud> Cloud::Of(const ClientOptions& options) {
                       (options.mode == Mode::kAuto &&
                        client::PipeIsThere(client::PipePath(options, "csi-proxy-admin")));
   if (remote) return std::make_unique<RemoteCloud>(options);
-  return std::make_unique<EmbeddedCloud>(options.host);
+  return std::make_unique<EmbeddedCloud>(options.node);
 }
 
 std::string Cloud::VolumeIdOf(const std::string& name) {

@@ -15,7 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "csi_proxy/host.h"
+#include "csi_proxy/node.h"
 #include "integration/sample_driver/cloud.h"
 #include "integration/sample_driver/controller_service.h"
 #include "integration/sample_driver/filesystem_pipe.h"
@@ -77,9 +77,9 @@ absl::StatusOr<Flags> ParseFlags(int argc, char** argv) {
 absl::Status Serve(Flags flags, const sigset_t& stop_signals) {
   // The node that embedded clients act on; the cloud must know it. On Windows there is nothing to
   // say: without a host, clients act on this machine.
-  absl::StatusOr<std::shared_ptr<Host>> host = Host::Simulated();
+  absl::StatusOr<std::shared_ptr<Node>> host = Node::Simulated();
   if (!host.ok()) return host.status();
-  flags.client.host = *std::move(host);
+  flags.client.node = *std::move(host);
 
   const std::unique_ptr<Cloud> cloud = Cloud::Of(flags.client);
   const absl::StatusOr<std::unique_ptr<Mounter>> mounter = Mounter::Create(flags.client);

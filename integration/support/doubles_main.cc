@@ -5,25 +5,25 @@
 #include <utility>
 #include <vector>
 
+#include "server/host/parts.h"
 #include "server/machine/simulated/admin.h"
 #include "server/machine/simulated/scenario.h"
 #include "server/machine/simulated/win32/os_double.h"
 #include "server/machine/simulated/wmi/session.h"
-#include "server/host/parts.h"
 #include "server/options.h"
-#include "server/registration.h"
 #include "server/server.h"
 #include "server/supervisor.h"
+#include "server/versioned_services.h"
 
 namespace csi_proxy {
 namespace {
 
 absl::Status Serve(const Options& options, Supervisor& supervisor) {
-  auto node = machine::simulated::LoadScenario(machine::simulated::DefaultScenarioText(), "default");
+  auto node =
+      machine::simulated::LoadScenario(machine::simulated::DefaultScenarioText(), "default");
   if (!node.ok()) return node.status();
-  const auto windows =
-      host::NewHost(machine::simulated::wmi::NewSimulatedSession((*node)->core()),
-                                    machine::simulated::NewSimulatedOs((*node)->core()));
+  const auto windows = host::NewHost(machine::simulated::wmi::NewSimulatedSession((*node)->core()),
+                                     machine::simulated::NewSimulatedOs((*node)->core()));
   std::vector<ExtraService> extra;
   extra.push_back({.pipe_name = "csi-proxy-admin",
                    .full_name = machine::simulated::kAdminServiceName,

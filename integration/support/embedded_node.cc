@@ -3,14 +3,14 @@
 #include <utility>
 
 #include "client/host/node_host.h"
-#include "csi_proxy/host.h"
+#include "csi_proxy/node.h"
 #include "integration/support/server_process.h"
 #include "integration/support/test_node.h"
+#include "server/host/parts.h"
 #include "server/machine/simulated/admin_methods.h"
 #include "server/machine/simulated/scenario.h"
 #include "server/machine/simulated/win32/os_double.h"
 #include "server/machine/simulated/wmi/session.h"
-#include "server/host/parts.h"
 
 namespace csi_proxy::integration {
 namespace {
@@ -18,11 +18,10 @@ namespace {
 // A real node's host, and the simulated node it acts on through doubles.
 class OnDoubles final : public host::Host {
  public:
-  explicit OnDoubles(std::unique_ptr<machine::simulated::Node> node)
+  explicit OnDoubles(std::unique_ptr<machine::simulated::Machine> node)
       : node_(std::move(node)),
-        host_(
-            host::NewHost(machine::simulated::wmi::NewSimulatedSession(node_->core()),
-                                          machine::simulated::NewSimulatedOs(node_->core()))) {}
+        host_(host::NewHost(machine::simulated::wmi::NewSimulatedSession(node_->core()),
+                            machine::simulated::NewSimulatedOs(node_->core()))) {}
   host::DiskHost& disk() override { return host_->disk(); }
   host::VolumeHost& volume() override { return host_->volume(); }
   host::FilesystemHost& filesystem() override { return host_->filesystem(); }
@@ -31,12 +30,13 @@ class OnDoubles final : public host::Host {
   host::SystemHost& system() override { return host_->system(); }
 
  private:
-  const std::unique_ptr<machine::simulated::Node> node_;
+  const std::unique_ptr<machine::simulated::Machine> node_;
   const std::unique_ptr<host::Host> host_;
 };
 
 absl::StatusOr<client::NodeParts> OpenDoubles(const LogFunction&) {
-  auto node = machine::simulated::LoadScenario(machine::simulated::DefaultScenarioText(), "default");
+  auto node =
+      machine::simulated::LoadScenario(machine::simulated::DefaultScenarioText(), "default");
   if (!node.ok()) return node.status();
   client::NodeParts parts;
   parts.administer = [node = node->get()](absl::string_view method, const std::string& request) {
@@ -48,12 +48,12 @@ absl::StatusOr<client::NodeParts> OpenDoubles(const LogFunction&) {
 
 class EmbeddedNode final : public TestNode {
  public:
-  explicit EmbeddedNode(std::shared_ptr<Host> host) : host_(std::move(host)) {}
+  explicit EmbeddedNode(std::shared_ptr<Node> host) : host_(std::move(host)) {}
 
   ClientOptions client_options() const override {
     ClientOptions options;
     options.mode = Mode::kEmbedded;
-    options.host = host_;
+    options.node = host_;
     return options;
   }
 
@@ -68,18 +68,18 @@ class EmbeddedNode final : public TestNode {
   }
 
  private:
-  const std::shared_ptr<Host> host_;
+  const std::shared_ptr<Node> host_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TestNode>> NewEmbeddedNode() {
-  HostOptions options;
+  NodeOptions options;
   // Failures are what the tests are after.
   options.log = [](Severity, absl::string_view) {};
-  absl::StatusOr<std::shared_ptr<Host>> host =
+  absl::StatusOr<std::shared_ptr<Node>> host =
       NodeUnderTest() == NodeKind::kSimulated
-          ? Host::Simulated(std::move(options))
+          ? Node::Simulated(std::move(options))
           : client::NewNodeHost(std::move(options), OpenDoubles);
   if (!host.ok()) return host.status();
   return std::make_unique<EmbeddedNode>(*std::move(host));

@@ -60,11 +60,11 @@ function(csi_proxy_export target name component)
 endfunction()
 
 # csi_proxy_installed_library(NAME DESCRIPTION COMPONENTS target ... [NEEDS name ...]
-#                             [PUBLIC target ...] [DOOR])
+#                             [PUBLIC target ...] [BACKEND])
 # Libraries whose headers are included by those of this one are NEEDS, when they are installed here,
-# or PUBLIC. It links whatever else the components link. Programs that link a DOOR have it.
+# or PUBLIC. It links whatever else the components link. Programs that link a BACKEND have it.
 function(csi_proxy_installed_library name description)
-  cmake_parse_arguments(ARG "DOOR" "" "COMPONENTS;NEEDS;PUBLIC" ${ARGN})
+  cmake_parse_arguments(ARG "BACKEND" "" "COMPONENTS;NEEDS;PUBLIC" ${ARGN})
   set(library csi_proxy_installed_${name})
   set_property(TARGET ${ARG_COMPONENTS} PROPERTY CSI_PROXY_LIBRARY ${library})
   set(objects)
@@ -166,7 +166,7 @@ csi_proxy_installed_library(base "What the libraries of CSI Proxy share"
   COMPONENTS csi_proxy_base)
 
 csi_proxy_per_group(HUBS hub)
-csi_proxy_installed_library(host "A Windows node, or a simulated one, in the own process"
+csi_proxy_installed_library(node "A Windows node, or a simulated one, in the own process"
   NEEDS base
   COMPONENTS ${HUBS} ${HOST_WINDOWS} csi_proxy_cim csi_proxy_executor csi_proxy_groups
              csi_proxy_host csi_proxy_log_line csi_proxy_machine csi_proxy_node_host
@@ -180,12 +180,12 @@ csi_proxy_installed_library(client_api "Versioned clients of CSI Proxy, without 
   COMPONENTS ${CLIENTS} ${CORE_WINDOWS} csi_proxy_client_core)
 
 csi_proxy_installed_library(client "Versioned clients of the CSI Proxy service"
-  DOOR NEEDS client_api
+  BACKEND NEEDS client_api
   COMPONENTS ${REMOTE_WINDOWS} csi_proxy_remote)
 
 csi_proxy_per_group(VERSIONS convert embedded)
 csi_proxy_installed_library(embedded "Versioned clients of CSI Proxy in the own process"
-  DOOR NEEDS client_api host
+  BACKEND NEEDS client_api node
   COMPONENTS ${VERSIONS} csi_proxy_embedded csi_proxy_overrides)
 
 csi_proxy_export(csi_proxy_c c c_interface)

@@ -17,19 +17,21 @@ absl::StatusOr<ConfinedPath> Confine(const std::shared_ptr<const PathRoots>& roo
 
 }  // namespace
 
-absl::StatusOr<ConfinedPath> ReadPath(const std::shared_ptr<const PathRoots>& roots,
-                                      absl::string_view field, absl::string_view text) {
+absl::StatusOr<ConfinedPath> ParseConfinedPath(const std::shared_ptr<const PathRoots>& roots,
+                                               absl::string_view field, absl::string_view text) {
   return Confine(roots, field, WindowsPath::Parse(field, text));
 }
 
-absl::StatusOr<ConfinedPath> ReadPathLeniently(const std::shared_ptr<const PathRoots>& roots,
-                                               absl::string_view field, absl::string_view text) {
+absl::StatusOr<ConfinedPath> ParseConfinedPathLeniently(
+    const std::shared_ptr<const PathRoots>& roots, absl::string_view field,
+    absl::string_view text) {
   return Confine(roots, field, WindowsPath::ParseLenient(field, text));
 }
 
-absl::StatusOr<ConfinedPath> ReadPathBelow(const std::shared_ptr<const PathRoots>& roots,
-                                           absl::string_view field, absl::string_view text) {
-  absl::StatusOr<ConfinedPath> path = ReadPath(roots, field, text);
+absl::StatusOr<ConfinedPath> ParseConfinedPathBelow(const std::shared_ptr<const PathRoots>& roots,
+                                                    absl::string_view field,
+                                                    absl::string_view text) {
+  absl::StatusOr<ConfinedPath> path = ParseConfinedPath(roots, field, text);
   if (!path.ok()) return path;
   for (const WindowsPath& root : roots->roots()) {
     if (!path->path.Contains(root)) continue;

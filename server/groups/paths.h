@@ -11,17 +11,18 @@ namespace csi_proxy::groups {
 
 // A path within the working directories. INVALID_ARGUMENT when it is malformed, PERMISSION_DENIED
 // when it lies outside.
-absl::StatusOr<ConfinedPath> ReadPath(const std::shared_ptr<const PathRoots>& roots,
-                                      absl::string_view field, absl::string_view text);
-
-// As ReadPath, in any spelling drivers send: see WindowsPath::ParseLenient.
-absl::StatusOr<ConfinedPath> ReadPathLeniently(const std::shared_ptr<const PathRoots>& roots,
+absl::StatusOr<ConfinedPath> ParseConfinedPath(const std::shared_ptr<const PathRoots>& roots,
                                                absl::string_view field, absl::string_view text);
 
-// As ReadPath, but below a working directory: those themselves are not for calls to remove,
-// replace or mount over.
-absl::StatusOr<ConfinedPath> ReadPathBelow(const std::shared_ptr<const PathRoots>& roots,
-                                           absl::string_view field, absl::string_view text);
+// As ParseConfinedPath, in any spelling drivers send: see WindowsPath::ParseLenient.
+absl::StatusOr<ConfinedPath> ParseConfinedPathLeniently(
+    const std::shared_ptr<const PathRoots>& roots, absl::string_view field, absl::string_view text);
+
+// As ParseConfinedPath, but below a working directory: those themselves are not for calls to
+// remove, replace or mount over.
+absl::StatusOr<ConfinedPath> ParseConfinedPathBelow(const std::shared_ptr<const PathRoots>& roots,
+                                                    absl::string_view field,
+                                                    absl::string_view text);
 
 // INVALID_ARGUMENT, naming `field`, for text that is empty (unless it may be), longer than
 // `max_bytes`, or holds control characters. Never repeats the text.

@@ -15,10 +15,10 @@
 #include "server/groups/smb/smb_service.h"
 #include "server/groups/system/system_service.h"
 #include "server/groups/volume/volume_service.h"
+#include "server/host/parts.h"
 #include "server/machine/simulated/scenario.h"
 #include "server/machine/simulated/win32/os_double.h"
 #include "server/machine/simulated/wmi/session.h"
-#include "server/host/parts.h"
 
 namespace csi_proxy::groups {
 
@@ -64,7 +64,8 @@ inline std::string WindowsOperation(const std::string& operation) {
 class HandlerTest : public testing::TestWithParam<HostUnderTest> {
  protected:
   HandlerTest() {
-    auto node = machine::simulated::LoadScenario(machine::simulated::DefaultScenarioText(), "default");
+    auto node =
+        machine::simulated::LoadScenario(machine::simulated::DefaultScenarioText(), "default");
     EXPECT_TRUE(node.ok()) << node.status();
     node_ = *std::move(node);
     deps_.host = node_.get();
@@ -153,7 +154,7 @@ class HandlerTest : public testing::TestWithParam<HostUnderTest> {
   }
 
   const CallContext context_;
-  std::unique_ptr<machine::simulated::Node> node_;
+  std::unique_ptr<machine::simulated::Machine> node_;
   std::unique_ptr<RealFiles> real_files_;
   std::unique_ptr<host::Host> windows_;
   // Of the Windows host; null for the simulated one.

@@ -11,8 +11,8 @@
 #include <sstream>
 
 #include "absl/strings/str_split.h"
-#include "server/observability/audit_log.h"
 #include "server/observability/call_log.h"
+#include "server/observability/spdlog_audit_sink.h"
 
 namespace csi_proxy::observability {
 namespace {
@@ -46,7 +46,7 @@ class LoggingTest : public testing::Test {
   void Audit(absl::Status status) {
     const Peer peer{.process_id = 4242, .image_path = R"(C:\driver "x".exe)"};
     const CallContext context(absl::InfiniteFuture(), nullptr, &peer, "csi-proxy-volume-v1");
-    AuditLines(spdlog::get(kAuditLogger), options_.format)
+    SpdlogAuditSink(spdlog::get(kAuditLogger), options_.format)
         .Record({"MountVolume", R"(volume_id="v" target_path="C:\\t")", context, std::move(status),
                  absl::Milliseconds(12)});
   }
@@ -104,7 +104,7 @@ TEST(LoggersTest, WithoutALoggerNothingIsSaid) {
   constexpr shim::MethodInfo kMethod{
       "disk", "v1", "v1.Disk", "Rescan", "csi-proxy-disk-v1", "/v1.Disk/Rescan"};
   CallLog(nullptr).OnDone(kMethod, {}, absl::InternalError("failed"), absl::Milliseconds(1));
-  AuditLines(nullptr, LogFormat::kText)
+  SpdlogAuditSink(nullptr, LogFormat::kText)
       .Record({"Rescan", "", CallContext(), absl::OkStatus(), absl::Milliseconds(1)});
 }
 

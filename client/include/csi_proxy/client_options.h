@@ -11,7 +11,7 @@
 
 namespace csi_proxy {
 
-class Host;
+class Node;
 
 // Whether a client needs the service or does its work in this process.
 enum class Mode {
@@ -35,8 +35,8 @@ struct ClientOptions {
   absl::Duration connect_timeout = absl::Seconds(5);
 
   // Embedded: the node to act on. Null: one that all clients of the process share, with the default
-  // HostOptions; it is this machine on Windows, and a simulated node elsewhere.
-  std::shared_ptr<Host> host = nullptr;
+  // NodeOptions; it is this machine on Windows, and a simulated node elsewhere.
+  std::shared_ptr<Node> node = nullptr;
 
   // For calls that do not say otherwise.
   CallOptions call = {};

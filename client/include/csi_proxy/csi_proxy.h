@@ -1,6 +1,6 @@
 /* CSI Proxy embedded, for any language: every rpc of every version, in the process that calls.
  *
- *   csi_proxy_host host;
+ *   csi_proxy_node host;
  *   csi_proxy_bytes error = {0};
  *   if (csi_proxy_open(CSI_PROXY_ABI_VERSION, NULL, 0, NULL, NULL, &host, &error) != 0) ...
  *   csi_proxy_bytes response = {0}, message = {0};
@@ -43,7 +43,7 @@ extern "C" {
 #define CSI_PROXY_ABI_VERSION 1u
 
 /* A node this process manages. 0 is none. */
-typedef uint64_t csi_proxy_host;
+typedef uint64_t csi_proxy_node;
 
 /* A call that can be cancelled. 0 is none. */
 typedef uint64_t csi_proxy_call;
@@ -77,7 +77,7 @@ CSI_PROXY_API const char* csi_proxy_version(void);
  *   "allowedServices"  the services that calls may start and stop; all when empty
  *   "allowPlainSmb"    true: SMB mappings need no encryption
  *   "maxCalls", "maxQueued", "maxCallSeconds"  limits of each API group
- *   "lockDirectory", "metricsBindAddress"      as HostOptions has them
+ *   "lockDirectory", "metricsBindAddress"      as NodeOptions has them
  *
  * `log` may be null: then lines go to standard error. `user` is passed to it.
  *
@@ -85,13 +85,13 @@ CSI_PROXY_API const char* csi_proxy_version(void);
  * FAILED_PRECONDITION when the library does not have ABI `abi_version`, INVALID_ARGUMENT naming the
  * option, UNIMPLEMENTED for this machine where it is no Windows node. */
 CSI_PROXY_API int32_t csi_proxy_open(uint32_t abi_version, const char* options, size_t options_size,
-                                     csi_proxy_log log, void* user, csi_proxy_host* host,
+                                     csi_proxy_log log, void* user, csi_proxy_node* host,
                                      csi_proxy_bytes* error);
 
 /* Announces a call that csi_proxy_cancel may end. Returns 0, having set `*call`, which is for one
  * csi_proxy_invoke, and takes memory until that ends or the host is closed; NOT_FOUND when it is
  * closed already. */
-CSI_PROXY_API int32_t csi_proxy_begin(csi_proxy_host host, csi_proxy_call* call);
+CSI_PROXY_API int32_t csi_proxy_begin(csi_proxy_node host, csi_proxy_call* call);
 
 /* Calls `method`, as "/v1.Volume/FormatVolume", and waits for its end on this thread.
  *
@@ -104,7 +104,7 @@ CSI_PROXY_API int32_t csi_proxy_begin(csi_proxy_host host, csi_proxy_call* call)
  * not, INVALID_ARGUMENT for a request that is no message of its type, CANCELLED. The methods of
  * csi_proxy.simulated.Admin, as "/csi_proxy.simulated.Admin/InjectFault", work on simulated nodes.
  */
-CSI_PROXY_API int32_t csi_proxy_invoke(csi_proxy_host host, csi_proxy_call call, const char* method,
+CSI_PROXY_API int32_t csi_proxy_invoke(csi_proxy_node host, csi_proxy_call call, const char* method,
                                        const uint8_t* request, size_t request_size,
                                        int64_t timeout_ns, csi_proxy_bytes* response,
                                        csi_proxy_bytes* message);
@@ -115,7 +115,7 @@ CSI_PROXY_API void csi_proxy_cancel(csi_proxy_call call);
 
 /* Closes a host: takes no more calls, cancels those under way, waits until they have ended. Returns
  * 0; NOT_FOUND, at once, when another has closed it or is about to. */
-CSI_PROXY_API int32_t csi_proxy_close(csi_proxy_host host);
+CSI_PROXY_API int32_t csi_proxy_close(csi_proxy_node host);
 
 /* Wipes and frees what the library handed out, and empties `*bytes`. Null is ignored. */
 CSI_PROXY_API void csi_proxy_free(csi_proxy_bytes* bytes);

@@ -22,7 +22,7 @@ bool ReadMethod(HANDLE pipe, std::string* method) {
   return false;
 }
 
-void ServeConnection(HANDLE pipe, machine::simulated::Node& node) {
+void ServeConnection(HANDLE pipe, machine::simulated::Machine& node) {
   std::string method;
   std::string request;
   while (ReadMethod(pipe, &method) && ReadCounted(pipe, &request)) {
@@ -37,7 +37,7 @@ void ServeConnection(HANDLE pipe, machine::simulated::Node& node) {
 
 }  // namespace
 
-void ServeAdmin(machine::simulated::Node& node) {
+void ServeAdmin(machine::simulated::Machine& node) {
   // There is one instance that waits already when this returns.
   const auto new_instance = [] {
     return std::make_shared<win32::UniqueHandle>(CreateNamedPipeW(

@@ -14,7 +14,8 @@ namespace {
 
 SimulatedNode* the_node = nullptr;
 
-absl::StatusOr<std::unique_ptr<machine::simulated::Node>> Load(const std::string& scenario_file) {
+absl::StatusOr<std::unique_ptr<machine::simulated::Machine>> Load(
+    const std::string& scenario_file) {
   if (scenario_file.empty()) {
     return machine::simulated::LoadScenario(machine::simulated::DefaultScenarioText(), "default");
   }
@@ -28,7 +29,7 @@ absl::StatusOr<std::unique_ptr<machine::simulated::Node>> Load(const std::string
 }  // namespace
 
 absl::Status BeginNode(const std::string& scenario_file) {
-  absl::StatusOr<std::unique_ptr<machine::simulated::Node>> node = Load(scenario_file);
+  absl::StatusOr<std::unique_ptr<machine::simulated::Machine>> node = Load(scenario_file);
   if (!node.ok()) return node.status();
   machine::simulated::Core* const core = (*node)->core();
   the_node = new SimulatedNode{*std::move(node), machine::simulated::wmi::NewSimulatedSession(core),

@@ -14,7 +14,7 @@ class FilesystemService final : public Service {
 
   absl::StatusOr<PathExistsResponse> PathExists(const CallContext& context,
                                                 const PathExistsRequest& request) override {
-    const auto path = groups::ReadPath(deps_.roots, "path", request.path);
+    const auto path = groups::ParseConfinedPath(deps_.roots, "path", request.path);
     if (!path.ok()) return path.status();
     const auto exists = host().Exists(context, *path);
     if (!exists.ok()) return exists.status();
@@ -23,7 +23,7 @@ class FilesystemService final : public Service {
 
   absl::StatusOr<MkdirResponse> Mkdir(const CallContext& context,
                                       const MkdirRequest& request) override {
-    const auto path = groups::ReadPath(deps_.roots, "path", request.path);
+    const auto path = groups::ParseConfinedPath(deps_.roots, "path", request.path);
     if (!path.ok()) return path.status();
     if (absl::Status s = host().MakeDirectories(context, *path); !s.ok()) return s;
     return MkdirResponse{};
@@ -31,7 +31,7 @@ class FilesystemService final : public Service {
 
   absl::StatusOr<RmdirResponse> Rmdir(const CallContext& context,
                                       const RmdirRequest& request) override {
-    const auto path = groups::ReadPathBelow(deps_.roots, "path", request.path);
+    const auto path = groups::ParseConfinedPathBelow(deps_.roots, "path", request.path);
     if (!path.ok()) return path.status();
     const auto lock = Lock(context, *path);
     if (!lock.ok()) return lock.status();
@@ -41,7 +41,7 @@ class FilesystemService final : public Service {
 
   absl::StatusOr<RmdirContentsResponse> RmdirContents(
       const CallContext& context, const RmdirContentsRequest& request) override {
-    const auto path = groups::ReadPathBelow(deps_.roots, "path", request.path);
+    const auto path = groups::ParseConfinedPathBelow(deps_.roots, "path", request.path);
     if (!path.ok()) return path.status();
     const auto lock = Lock(context, *path);
     if (!lock.ok()) return lock.status();
@@ -51,9 +51,10 @@ class FilesystemService final : public Service {
 
   absl::StatusOr<CreateSymlinkResponse> CreateSymlink(
       const CallContext& context, const CreateSymlinkRequest& request) override {
-    const auto source = groups::ReadPath(deps_.roots, "source_path", request.source_path);
+    const auto source = groups::ParseConfinedPath(deps_.roots, "source_path", request.source_path);
     if (!source.ok()) return source.status();
-    const auto target = groups::ReadPathBelow(deps_.roots, "target_path", request.target_path);
+    const auto target =
+        groups::ParseConfinedPathBelow(deps_.roots, "target_path", request.target_path);
     if (!target.ok()) return target.status();
     const auto lock = Lock(context, *target);
     if (!lock.ok()) return lock.status();
@@ -63,7 +64,7 @@ class FilesystemService final : public Service {
 
   absl::StatusOr<IsSymlinkResponse> IsSymlink(const CallContext& context,
                                               const IsSymlinkRequest& request) override {
-    const auto path = groups::ReadPath(deps_.roots, "path", request.path);
+    const auto path = groups::ParseConfinedPath(deps_.roots, "path", request.path);
     if (!path.ok()) return path.status();
     const auto link = host().ReadLink(context, *path);
     if (!link.ok()) return link.status();

@@ -31,7 +31,7 @@ class SmbService final : public Service {
     }
     std::optional<ConfinedPath> local;
     if (!request.local_path.empty()) {
-      auto path = groups::ReadPathBelow(deps_.roots, "local_path", request.local_path);
+      auto path = groups::ParseConfinedPathBelow(deps_.roots, "local_path", request.local_path);
       if (!path.ok()) return path.status();
       local = *std::move(path);
     }

@@ -68,7 +68,8 @@ class VolumeService final : public Service {
                                                   const MountVolumeRequest& request) override {
     const auto volume = VolumeId::Parse(request.volume_id);
     if (!volume.ok()) return volume.status();
-    const auto target = groups::ReadPathBelow(deps_.roots, "target_path", request.target_path);
+    const auto target =
+        groups::ParseConfinedPathBelow(deps_.roots, "target_path", request.target_path);
     if (!target.ok()) return target.status();
     const auto lock = Lock(context, *volume);
     if (!lock.ok()) return lock.status();
@@ -80,7 +81,8 @@ class VolumeService final : public Service {
       const CallContext& context, const UnmountVolumeRequest& request) override {
     const auto volume = VolumeId::Parse(request.volume_id);
     if (!volume.ok()) return volume.status();
-    const auto target = groups::ReadPathBelow(deps_.roots, "target_path", request.target_path);
+    const auto target =
+        groups::ParseConfinedPathBelow(deps_.roots, "target_path", request.target_path);
     if (!target.ok()) return target.status();
     const auto lock = Lock(context, *volume);
     if (!lock.ok()) return lock.status();
@@ -163,7 +165,8 @@ class VolumeService final : public Service {
 
   absl::StatusOr<GetVolumeIDFromTargetPathResponse> GetVolumeIDFromTargetPath(
       const CallContext& context, const GetVolumeIDFromTargetPathRequest& request) override {
-    const auto path = groups::ReadPathLeniently(deps_.roots, "target_path", request.target_path);
+    const auto path =
+        groups::ParseConfinedPathLeniently(deps_.roots, "target_path", request.target_path);
     if (!path.ok()) return path.status();
     const auto volume = host().GetVolumeAtMountPoint(context, *path);
     if (absl::IsNotFound(volume.status())) return NotMounted(path->path);
@@ -173,7 +176,8 @@ class VolumeService final : public Service {
 
   absl::StatusOr<GetClosestVolumeIDFromTargetPathResponse> GetClosestVolumeIDFromTargetPath(
       const CallContext& context, const GetClosestVolumeIDFromTargetPathRequest& request) override {
-    const auto path = groups::ReadPathLeniently(deps_.roots, "target_path", request.target_path);
+    const auto path =
+        groups::ParseConfinedPathLeniently(deps_.roots, "target_path", request.target_path);
     if (!path.ok()) return path.status();
     const auto volume = host().GetVolumeHolding(context, *path);
     if (!volume.ok()) return volume.status();

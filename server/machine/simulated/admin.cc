@@ -26,7 +26,7 @@ namespace proto = ::csi_proxy::simulated;
 
 class AdminService final : public proto::Admin::CallbackService {
  public:
-  explicit AdminService(Node* node) : node_(node) {}
+  explicit AdminService(Machine* node) : node_(node) {}
 
   ADMIN_METHOD(AttachDisk)
   ADMIN_METHOD(DetachDisk)
@@ -44,14 +44,14 @@ class AdminService final : public proto::Admin::CallbackService {
   ADMIN_METHOD(Reset)
 
  private:
-  Node* const node_;
+  Machine* const node_;
 };
 
 #undef ADMIN_METHOD
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> NewAdminService(Node* node) {
+std::unique_ptr<grpc::Service> NewAdminService(Machine* node) {
   return std::make_unique<AdminService>(node);
 }
 

@@ -5,13 +5,13 @@
 
 #include <memory>
 
-#include "server/machine/simulated/node.h"
+#include "server/machine/simulated/machine.h"
 
 namespace csi_proxy::machine::simulated {
 
 inline constexpr char kAdminServiceName[] = "csi_proxy.simulated.Admin";
 
 // Does not own `node`, which must outlive the service.
-std::unique_ptr<grpc::Service> NewAdminService(Node* node);
+std::unique_ptr<grpc::Service> NewAdminService(Machine* node);
 
 }  // namespace csi_proxy::machine::simulated

@@ -16,7 +16,7 @@ namespace {
 namespace proto = ::csi_proxy::simulated;
 using google::protobuf::Message;
 
-absl::Status AttachDisk(Node& node, const proto::AttachDiskRequest& request,
+absl::Status AttachDisk(Machine& node, const proto::AttachDiskRequest& request,
                         proto::AttachDiskResponse* response) {
   absl::StatusOr<Disk> disk = DiskFromProto(request.disk());
   if (!disk.ok()) return disk.status();
@@ -26,69 +26,72 @@ absl::Status AttachDisk(Node& node, const proto::AttachDiskRequest& request,
   return attached.status();
 }
 
-absl::Status DetachDisk(Node& node, const proto::DetachDiskRequest& request,
+absl::Status DetachDisk(Machine& node, const proto::DetachDiskRequest& request,
                         proto::DetachDiskResponse*) {
   return node.DetachDisk(request.disk_number());
 }
 
-absl::Status GrowDisk(Node& node, const proto::GrowDiskRequest& request, proto::GrowDiskResponse*) {
+absl::Status GrowDisk(Machine& node, const proto::GrowDiskRequest& request,
+                      proto::GrowDiskResponse*) {
   return node.GrowDisk(request.disk_number(), request.size_bytes());
 }
 
-absl::Status AddShare(Node& node, const proto::AddShareRequest& request, proto::AddShareResponse*) {
+absl::Status AddShare(Machine& node, const proto::AddShareRequest& request,
+                      proto::AddShareResponse*) {
   return node.AddShare(request.server(), request.share());
 }
 
-absl::Status SetSmbPassword(Node& node, const proto::SetSmbPasswordRequest& request,
+absl::Status SetSmbPassword(Machine& node, const proto::SetSmbPasswordRequest& request,
                             proto::SetSmbPasswordResponse*) {
   return node.SetSmbPassword(request.server(), request.user(), Secret(request.password()));
 }
 
-absl::Status SetServerReachable(Node& node, const proto::SetServerReachableRequest& request,
+absl::Status SetServerReachable(Machine& node, const proto::SetServerReachableRequest& request,
                                 proto::SetServerReachableResponse*) {
   return node.SetServerReachable(request.server(), request.reachable());
 }
 
-absl::Status BreakMapping(Node& node, const proto::BreakMappingRequest& request,
+absl::Status BreakMapping(Machine& node, const proto::BreakMappingRequest& request,
                           proto::BreakMappingResponse*) {
   return node.BreakMapping(request.share());
 }
 
-absl::Status InjectFault(Node& node, const proto::InjectFaultRequest& request,
+absl::Status InjectFault(Machine& node, const proto::InjectFaultRequest& request,
                          proto::InjectFaultResponse*) {
   absl::StatusOr<FaultRule> rule = FaultFromProto(request.fault());
   if (!rule.ok()) return rule.status();
   return node.InjectFault(*std::move(rule));
 }
 
-absl::Status ClearFaults(Node& node, const proto::ClearFaultsRequest&,
+absl::Status ClearFaults(Machine& node, const proto::ClearFaultsRequest&,
                          proto::ClearFaultsResponse*) {
   node.ClearFaults();
   return absl::OkStatus();
 }
 
-absl::Status WriteFile(Node& node, const proto::WriteFileRequest& request,
+absl::Status WriteFile(Machine& node, const proto::WriteFileRequest& request,
                        proto::WriteFileResponse*) {
   return node.WriteFile(request.path(), request.size_bytes(), request.read_only());
 }
 
-absl::Status MakeDirectory(Node& node, const proto::MakeDirectoryRequest& request,
+absl::Status MakeDirectory(Machine& node, const proto::MakeDirectoryRequest& request,
                            proto::MakeDirectoryResponse*) {
   return node.MakeDirectory(request.path());
 }
 
-absl::Status MakeLink(Node& node, const proto::MakeLinkRequest& request, proto::MakeLinkResponse*) {
+absl::Status MakeLink(Machine& node, const proto::MakeLinkRequest& request,
+                      proto::MakeLinkResponse*) {
   return node.MakeLink(request.path(), request.target());
 }
 
-absl::Status DumpState(Node& node, const proto::DumpStateRequest& request,
+absl::Status DumpState(Machine& node, const proto::DumpStateRequest& request,
                        proto::DumpStateResponse* response) {
   *response->mutable_node() = StateToProto(node.Snapshot());
   if (request.json()) response->set_json(ToJson(response->node()));
   return absl::OkStatus();
 }
 
-absl::Status Reset(Node& node, const proto::ResetRequest&, proto::ResetResponse*) {
+absl::Status Reset(Machine& node, const proto::ResetRequest&, proto::ResetResponse*) {
   node.Reset();
   return absl::OkStatus();
 }
@@ -98,7 +101,7 @@ struct Method {
   // Empty messages of its types.
   const Message& (*request)();
   const Message& (*response)();
-  absl::Status (*call)(Node& node, const Message& request, Message* response);
+  absl::Status (*call)(Machine& node, const Message& request, Message* response);
 };
 
 template <typename T>
@@ -109,11 +112,11 @@ const Message& Empty() {
 template <auto kCall>
 struct Row;
 template <typename Request, typename Response,
-          absl::Status (*kCall)(Node&, const Request&, Response*)>
+          absl::Status (*kCall)(Machine&, const Request&, Response*)>
 struct Row<kCall> {
   static constexpr Method Named(absl::string_view name) {
     return {name, &Empty<Request>, &Empty<Response>,
-            [](Node& node, const Message& request, Message* response) {
+            [](Machine& node, const Message& request, Message* response) {
               return kCall(node, static_cast<const Request&>(request),
                            static_cast<Response*>(response));
             }};
@@ -146,14 +149,14 @@ absl::StatusOr<const Method*> Find(absl::string_view name) {
 
 }  // namespace
 
-absl::Status CallAdmin(Node& node, absl::string_view method, const Message& request,
+absl::Status CallAdmin(Machine& node, absl::string_view method, const Message& request,
                        Message* response) {
   const absl::StatusOr<const Method*> found = Find(method);
   if (!found.ok()) return found.status();
   return (*found)->call(node, request, response);
 }
 
-absl::StatusOr<std::string> CallAdmin(Node& node, absl::string_view method,
+absl::StatusOr<std::string> CallAdmin(Machine& node, absl::string_view method,
                                       const std::string& request) {
   const absl::StatusOr<const Method*> found = Find(method);
   if (!found.ok()) return found.status();

@@ -9,17 +9,17 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/machine/simulated/node.h"
+#include "server/machine/simulated/machine.h"
 
 namespace csi_proxy::machine::simulated {
 
 // Calls `method` with messages of its types. UNIMPLEMENTED when there is no such method.
-absl::Status CallAdmin(Node& node, absl::string_view method,
+absl::Status CallAdmin(Machine& node, absl::string_view method,
                        const google::protobuf::Message& request,
                        google::protobuf::Message* response);
 
 // The same, serialized. INVALID_ARGUMENT when the request is not of the method's type.
-absl::StatusOr<std::string> CallAdmin(Node& node, absl::string_view method,
+absl::StatusOr<std::string> CallAdmin(Machine& node, absl::string_view method,
                                       const std::string& request);
 
 }  // namespace csi_proxy::machine::simulated

@@ -32,7 +32,7 @@ class AdminTest : public testing::Test {
   }
 
   CallContext context_;
-  std::unique_ptr<Node> node_ = *LoadScenario(DefaultScenarioText(), "default.textproto");
+  std::unique_ptr<Machine> node_ = *LoadScenario(DefaultScenarioText(), "default.textproto");
   std::unique_ptr<grpc::Service> service_ = NewAdminService(node_.get());
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<proto::Admin::Stub> stub_;

@@ -18,7 +18,7 @@ class DiskVolumeTest : public testing::Test {
   }
 
   CallContext context_;
-  std::unique_ptr<Node> node_ = TestNode();
+  std::unique_ptr<Machine> node_ = TestNode();
 };
 
 TEST_F(DiskVolumeTest, ListsDisksByNumberReadableOrNot) {

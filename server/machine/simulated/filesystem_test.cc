@@ -24,7 +24,7 @@ class FilesystemTest : public testing::Test {
   }
 
   CallContext context_;
-  std::unique_ptr<Node> node_ = TestNode(kSmb);
+  std::unique_ptr<Machine> node_ = TestNode(kSmb);
 };
 
 TEST_F(FilesystemTest, MakesDirectoriesWithThoseAbove) {
@@ -54,7 +54,7 @@ TEST_F(FilesystemTest, DoesNotWriteToAFullOrProtectedVolume) {
               HasCode(kInvalid));
   NodeState state = node_->Snapshot();
   state.disks[0].read_only = true;
-  node_ = *Node::Create(std::move(state));
+  node_ = *Machine::Create(std::move(state));
   EXPECT_THAT(files().MakeDirectories(context_, Kubelet("x")), FailsWith(kInternal, "0x13"));
   EXPECT_THAT(files().Remove(context_, Kubelet("pods"), true), FailsWith(kInternal, "0x13"));
   EXPECT_THAT(files().RemoveContents(context_, Kubelet("pods")), FailsWith(kInternal, "0x13"));

@@ -14,7 +14,7 @@ class ResolverTest : public testing::Test {
   }
 
   CallContext context_;
-  std::unique_ptr<Node> node_ = TestNode();
+  std::unique_ptr<Machine> node_ = TestNode();
 };
 
 TEST_F(ResolverTest, LinksInsideTheRootsAreFollowedOnTheWayAndNotAtTheEnd) {
@@ -132,7 +132,7 @@ TEST_F(ResolverTest, AMountOfTheVolumeThatHoldsTheRootsIsNotEntered) {
   Tree& tree = state.disks[2].partitions[0].volume->tree;
   const Tree::Id id = *tree.Add(Tree::kRoot, Tree::Directory("c"));
   tree.SetMounted(id, TestVolume(1));
-  node_ = *Node::Create(std::move(state));
+  node_ = *Machine::Create(std::move(state));
   ASSERT_THAT(node_->volume().Mount(context_, TestVolume(2), Kubelet("pods\\p1")), IsOk());
   EXPECT_THAT(Exists(Kubelet("pods\\p1\\c")), Yields(true));
   EXPECT_THAT(Exists(Kubelet("pods\\p1\\c\\Windows")), FailsWith(kDenied, "mount point"));

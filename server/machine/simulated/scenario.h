@@ -6,18 +6,18 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/machine/simulated/node.h"
+#include "server/machine/simulated/machine.h"
 #include "server/machine/simulated/node.pb.h"
 
 namespace csi_proxy::machine::simulated {
 
 // Reads a scenario. INVALID_ARGUMENT names the file and the line, or the field by its path
 // (`disk[2].partition[0].size_bytes: ...`), and what is wrong with it.
-absl::StatusOr<std::unique_ptr<Node>> LoadScenario(absl::string_view textproto,
-                                                   absl::string_view file_name);
+absl::StatusOr<std::unique_ptr<Machine>> LoadScenario(absl::string_view textproto,
+                                                      absl::string_view file_name);
 
 // What is described, so far as it can be told in C++; whether there can be such a node, disk or
-// rule is for the Node to check. INVALID_ARGUMENT as above.
+// rule is for the Machine to check. INVALID_ARGUMENT as above.
 absl::StatusOr<NodeState> StateFromProto(const csi_proxy::simulated::Node& proto);
 absl::StatusOr<Disk> DiskFromProto(const csi_proxy::simulated::Disk& proto);
 absl::StatusOr<FaultRule> FaultFromProto(const csi_proxy::simulated::Fault& proto);

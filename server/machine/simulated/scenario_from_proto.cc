@@ -311,8 +311,8 @@ absl::StatusOr<FaultRule> FaultFromProto(const proto::Fault& fault) {
   return OrProblem(reader, std::move(read));
 }
 
-absl::StatusOr<std::unique_ptr<Node>> LoadScenario(absl::string_view textproto,
-                                                   absl::string_view file_name) {
+absl::StatusOr<std::unique_ptr<Machine>> LoadScenario(absl::string_view textproto,
+                                                      absl::string_view file_name) {
   constexpr int kMaxNesting = 32;
   proto::Node node;
   Errors errors(file_name);
@@ -323,8 +323,8 @@ absl::StatusOr<std::unique_ptr<Node>> LoadScenario(absl::string_view textproto,
     return absl::InvalidArgumentError(errors.text());
   }
   absl::StatusOr<NodeState> state = StateFromProto(node);
-  absl::StatusOr<std::unique_ptr<Node>> made =
-      state.ok() ? Node::Create(*std::move(state)) : state.status();
+  absl::StatusOr<std::unique_ptr<Machine>> made =
+      state.ok() ? Machine::Create(*std::move(state)) : state.status();
   if (!made.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(file_name, ": ", made.status().message()));
   }

@@ -8,16 +8,16 @@
 namespace csi_proxy::machine::simulated {
 namespace {
 
-std::string Dump(Node& node) {
+std::string Dump(Machine& node) {
   std::string text;
   EXPECT_TRUE(google::protobuf::TextFormat::PrintToString(StateToProto(node.Snapshot()), &text));
   return text;
 }
 
 // Loading what was dumped and dumping it again changes nothing.
-void ExpectStable(Node& node) {
+void ExpectStable(Machine& node) {
   const std::string first = Dump(node);
-  const absl::StatusOr<std::unique_ptr<Node>> loaded = LoadScenario(first, "dump");
+  const absl::StatusOr<std::unique_ptr<Machine>> loaded = LoadScenario(first, "dump");
   ASSERT_THAT(loaded, IsOk());
   EXPECT_EQ(Dump(**loaded), first);
 }
@@ -244,7 +244,7 @@ TEST(ScenarioTest, BadScenariosAreRefusedByTheNameOfTheField) {
   for (const BadScenario& bad : kBad) {
     std::string text = bad.text;
     if (text[0] == '$') text = absl::StrReplaceAll(kVolume, {{"$", text.substr(1)}});
-    const absl::StatusOr<std::unique_ptr<Node>> node = LoadScenario(text, "bad");
+    const absl::StatusOr<std::unique_ptr<Machine>> node = LoadScenario(text, "bad");
     EXPECT_THAT(node, FailsWith(kInvalid, bad.field)) << text;
     // An enumeration's unknown number is known to the parser, at its line.
     EXPECT_EQ(node.status().message().substr(0, 4), "bad:") << text;

@@ -180,7 +180,7 @@ std::string ToJson(const proto::Node& node) {
   options.add_whitespace = true;
   options.preserve_proto_field_names = true;
   std::string json;
-  // Cannot fail: nothing in a Node is without a JSON form.
+  // Cannot fail: nothing in a Machine is without a JSON form.
   (void)google::protobuf::util::MessageToJsonString(node, &json, options);
   return json;
 }

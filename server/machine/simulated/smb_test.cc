@@ -23,7 +23,7 @@ class SmbTest : public testing::Test {
   }
 
   CallContext context_;
-  std::unique_ptr<Node> node_ = TestNode(kServers);
+  std::unique_ptr<Machine> node_ = TestNode(kServers);
 };
 
 TEST_F(SmbTest, MapsAndUnmaps) {

@@ -1,5 +1,5 @@
 // Everything a simulated node is, as one plain value: what a scenario describes, what the node
-// changes and what a dump shows. Not thread-safe; the Node guards its own.
+// changes and what a dump shows. Not thread-safe; the Machine guards its own.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 #include "server/base/volume_id.h"
 #include "server/host/disk_host.h"
 #include "server/host/iscsi_host.h"
+#include "server/machine/os.h"
 #include "server/machine/simulated/tree.h"
 #include "server/machine/simulated/windows_error.h"
-#include "server/machine/os.h"
 
 namespace csi_proxy::machine::simulated {
 

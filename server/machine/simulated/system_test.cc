@@ -30,7 +30,7 @@ class SystemTest : public testing::Test {
   }
 
   CallContext context_;
-  std::unique_ptr<Node> node_ = TestNode(kServices);
+  std::unique_ptr<Machine> node_ = TestNode(kServices);
 };
 
 TEST_F(SystemTest, SaysWhatItKnows) {

@@ -43,8 +43,8 @@ inline constexpr char kTestScenario[] = R"(
   disk { number: 3 size_bytes: 1073741824 offline: true read_only: true }
 )";
 
-inline std::unique_ptr<Node> TestNode(absl::string_view more = "") {
-  absl::StatusOr<std::unique_ptr<Node>> node =
+inline std::unique_ptr<Machine> TestNode(absl::string_view more = "") {
+  absl::StatusOr<std::unique_ptr<Machine>> node =
       LoadScenario(std::string(kTestScenario) + std::string(more), "test");
   EXPECT_TRUE(node.ok()) << node.status();
   return node.ok() ? *std::move(node) : nullptr;

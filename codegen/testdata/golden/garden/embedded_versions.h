@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "client/embedded/version.h"
+#include "client/embedded/embedded_version.h"
 #include "csi_proxy/garden/hub.h"
 
 namespace csi_proxy::garden {

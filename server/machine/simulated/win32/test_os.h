@@ -31,7 +31,7 @@ class Win32Test : public testing::Test {
   using OpenedFile = absl::StatusOr<std::unique_ptr<File>>;
 
   void SetUp() override {
-    absl::StatusOr<std::unique_ptr<Node>> node = LoadScenario(DefaultScenarioText(), "default");
+    absl::StatusOr<std::unique_ptr<Machine>> node = LoadScenario(DefaultScenarioText(), "default");
     ASSERT_THAT(node, IsOk());
     node_ = *std::move(node);
     Change([](NodeState& state) { state.volume_arrival_delay = absl::ZeroDuration(); });
@@ -64,7 +64,7 @@ class Win32Test : public testing::Test {
   }
 
   CallContext context_;
-  std::unique_ptr<Node> node_;
+  std::unique_ptr<Machine> node_;
   std::unique_ptr<machine::Os> os_;
 };
 

@@ -8,16 +8,16 @@
 
 #include "absl/status/statusor.h"
 #include "csi_proxy/call_context.h"
+#include "server/machine/cim/session.h"
 #include "server/machine/simulated/core.h"
 #include "server/machine/simulated/wmi/wql.h"
-#include "server/machine/cim/session.h"
 
 namespace csi_proxy::machine::simulated::wmi {
 
-// The node (Node::core()), which is not owned, through its MSFT_* classes. Strict as WMI: a class,
-// property, method or parameter that is not in the schema, a value of another type, a required
-// parameter that is missing, an instance method on a class, an object that is gone: each fails with
-// WMI's own HRESULT.
+// The node (Machine::core()), which is not owned, through its MSFT_* classes. Strict as WMI: a
+// class, property, method or parameter that is not in the schema, a value of another type, a
+// required parameter that is missing, an instance method on a class, an object that is gone: each
+// fails with WMI's own HRESULT.
 //
 // Every call first passes the node's fault table, as the operations of schema.h. The error of a
 // rule from 0x80000000 up is the HRESULT the call fails with; a smaller one is what a method

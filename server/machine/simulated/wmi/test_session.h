@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "server/machine/cim/errors.h"
 #include "server/machine/simulated/test_node.h"
 #include "server/machine/simulated/wmi/session.h"
-#include "server/machine/cim/errors.h"
 
 namespace csi_proxy::machine::simulated::wmi {
 
@@ -69,7 +69,7 @@ class WmiTest : public testing::Test {
   }
 
   const CallContext context_;
-  const std::unique_ptr<Node> node_;
+  const std::unique_ptr<Machine> node_;
   const std::unique_ptr<cim::Session> session_;
 };
 

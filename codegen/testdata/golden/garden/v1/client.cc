@@ -2,7 +2,7 @@
 
 #include "csi_proxy/garden/v1/client.h"
 
-#include "client/doors.h"
+#include "client/backends.h"
 #include "csi_proxy/garden/v1/remote.h"
 
 namespace csi_proxy::garden::v1 {
@@ -16,23 +16,22 @@ absl::StatusOr<Client> Client::Create(const ClientOptions& options) {
   return Client(std::static_pointer_cast<Api>(std::move(opened->api)), options.call);
 }
 
-absl::StatusOr<PlantResponse> Client::Plant(
-    const PlantRequest& request, const CallOptions& options) const {
+absl::StatusOr<PlantResponse> Client::Plant(const PlantRequest& request,
+                                            const CallOptions& options) const {
   PlantResponse response;
-  const absl::Status status = api_->Plant(
-      client::MakeCallContext(defaults_, options), request, &response);
+  const absl::Status status =
+      api_->Plant(client::MakeCallContext(defaults_, options), request, &response);
   if (!status.ok()) return status;
   return response;
 }
 
-absl::StatusOr<ListPlantsResponse> Client::ListPlants(
-    const ListPlantsRequest& request, const CallOptions& options) const {
+absl::StatusOr<ListPlantsResponse> Client::ListPlants(const ListPlantsRequest& request,
+                                                      const CallOptions& options) const {
   ListPlantsResponse response;
-  const absl::Status status = api_->ListPlants(
-      client::MakeCallContext(defaults_, options), request, &response);
+  const absl::Status status =
+      api_->ListPlants(client::MakeCallContext(defaults_, options), request, &response);
   if (!status.ok()) return status;
   return response;
 }
-
 
 }  // namespace csi_proxy::garden::v1

@@ -5,7 +5,7 @@
 #include "client/embedded/serialized_method.h"
 #include "csi_proxy/garden/v1/methods.h"
 #include "csi_proxy/garden/v1/shim.h"
-#include "server/shim/inline_calls.h"
+#include "server/shim/call_limiter.h"
 
 namespace csi_proxy::garden::v1 {
 
@@ -13,18 +13,16 @@ namespace {
 
 class Embedded final : public Api {
  public:
-  Embedded(garden::Service* service, shim::InlineCalls* calls)
-      : shim_(service), calls_(calls) {}
+  Embedded(garden::Service* service, shim::CallLimiter* calls) : shim_(service), calls_(calls) {}
 
   absl::Status Plant(const CallContext& context, const PlantRequest& request,
-      PlantResponse* response) override {
-    return calls_->Run(methods::kPlant, context, [&](const CallContext& c) {
-      return shim_.Plant(c, request, response);
-    });
+                     PlantResponse* response) override {
+    return calls_->Run(methods::kPlant, context,
+                       [&](const CallContext& c) { return shim_.Plant(c, request, response); });
   }
 
   absl::Status ListPlants(const CallContext& context, const ListPlantsRequest& request,
-      ListPlantsResponse* response) override {
+                          ListPlantsResponse* response) override {
     return calls_->Run(methods::kListPlants, context, [&](const CallContext& c) {
       return shim_.ListPlants(c, request, response);
     });
@@ -32,23 +30,21 @@ class Embedded final : public Api {
 
  private:
   Shim shim_;
-  shim::InlineCalls* const calls_;
+  shim::CallLimiter* const calls_;
 };
 
-std::shared_ptr<void> Open(garden::Service* service, shim::InlineCalls* calls) {
+std::shared_ptr<void> Open(garden::Service* service, shim::CallLimiter* calls) {
   return std::shared_ptr<Api>(std::make_shared<Embedded>(service, calls));
 }
 
 constexpr client::SerializedMethod kMethods[] = {
-    client::MakeSerializedMethod<Api, PlantRequest, PlantResponse, &Api::Plant>(
-        methods::kPlant),
+    client::MakeSerializedMethod<Api, PlantRequest, PlantResponse, &Api::Plant>(methods::kPlant),
     client::MakeSerializedMethod<Api, ListPlantsRequest, ListPlantsResponse, &Api::ListPlants>(
         methods::kListPlants),
 };
 
 }  // namespace
 
-const client::EmbeddedVersion<garden::Service> kEmbedded = {
-    "v1", &Open, kMethods};
+const client::EmbeddedVersion<garden::Service> kEmbedded = {"v1", &Open, kMethods};
 
 }  // namespace csi_proxy::garden::v1

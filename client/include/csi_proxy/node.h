@@ -1,7 +1,7 @@
 // A node that this process manages by itself: the direct library. It has no API versions and no
 // protobuf; the versioned clients' embedded mode is a shim over it.
 //
-//   absl::StatusOr<std::shared_ptr<csi_proxy::Host>> host = csi_proxy::Host::Windows();
+//   absl::StatusOr<std::shared_ptr<csi_proxy::Node>> host = csi_proxy::Node::Windows();
 //   if (!host.ok()) return host.status();
 //   csi_proxy::CallContext context(absl::Now() + absl::Seconds(30));
 //   auto volumes = (*host)->volume().ListVolumesOnDisk(context, {.disk_number = 7});
@@ -31,7 +31,7 @@
 namespace csi_proxy {
 
 namespace shim {
-class InlineCalls;
+class CallLimiter;
 }
 
 // How grave a line of the log is.
@@ -42,7 +42,7 @@ enum class Severity { kInfo, kWarning, kError };
 using LogFunction = std::function<void(Severity severity, absl::string_view line)>;
 
 // What calls may do, and how many at once. The defaults are those of the service.
-struct HostOptions {
+struct NodeOptions {
   // The directories that paths may lead into: absolute, on a drive; at least one.
   std::vector<std::string> working_dirs = {R"(C:\var\lib\kubelet)"};
   // The services that calls may start and stop; empty for all.
@@ -70,21 +70,21 @@ struct HostOptions {
 
 // Thread-safe. What it hands out lives as long as it does; whoever makes calls keeps it alive. A
 // driver's tests may derive one from it that answers as they please.
-class Host {
+class Node {
  public:
   // This machine. UNIMPLEMENTED off Windows; INVALID_ARGUMENT naming the option. That the process
   // has no right to manage storage shows in the calls, as PERMISSION_DENIED. Threads that are in a
   // single-threaded COM apartment may not call it: FAILED_PRECONDITION.
-  static absl::StatusOr<std::shared_ptr<Host>> Windows(HostOptions options = {});
+  static absl::StatusOr<std::shared_ptr<Node>> Windows(NodeOptions options = {});
 
   // A Windows node in memory, for drivers under development and their tests: as `scenario`, a
   // textproto of csi_proxy.simulated.Node, describes it; a small node with raw disks, a file server
   // and an iSCSI portal when empty. INVALID_ARGUMENT naming the option, or the line or field of the
   // scenario.
-  static absl::StatusOr<std::shared_ptr<Host>> Simulated(HostOptions options = {},
+  static absl::StatusOr<std::shared_ptr<Node>> Simulated(NodeOptions options = {},
                                                          absl::string_view scenario = "");
 
-  virtual ~Host() = default;
+  virtual ~Node() = default;
 
   virtual disk::Service& disk() = 0;
   virtual filesystem::Service& filesystem() = 0;
@@ -101,7 +101,7 @@ class Host {
                                                  const std::string& request) = 0;
 
   // How the versioned clients' calls in a group take turns; null for no limits. For this library.
-  virtual shim::InlineCalls* calls(absl::string_view group) = 0;
+  virtual shim::CallLimiter* calls(absl::string_view group) = 0;
 };
 
 }  // namespace csi_proxy

@@ -8,21 +8,21 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "client/embedded/version.h"
+#include "client/embedded/embedded_version.h"
 #include "csi_proxy/call_context.h"
-#include "csi_proxy/host.h"
+#include "csi_proxy/node.h"
 
 namespace csi_proxy::client {
 
 // The version's Api, which keeps `host` alive. UNIMPLEMENTED when there is no such version.
-absl::StatusOr<std::shared_ptr<void>> OpenEmbedded(std::shared_ptr<Host> host,
+absl::StatusOr<std::shared_ptr<void>> OpenEmbedded(std::shared_ptr<Node> host,
                                                    absl::string_view group,
                                                    absl::string_view version);
 
 // Every rpc of every version, for callers that have bytes. Thread-safe.
 class SerializedNode {
  public:
-  explicit SerializedNode(std::shared_ptr<Host> host);
+  explicit SerializedNode(std::shared_ptr<Node> host);
 
   // Calls `path`, as `/v1.Volume/MountVolume`. UNIMPLEMENTED when there is no such rpc; else as
   // SerializedMethod::call.
@@ -34,7 +34,7 @@ class SerializedNode {
     const SerializedMethod* method;
     std::shared_ptr<void> api;
   };
-  const std::shared_ptr<Host> host_;
+  const std::shared_ptr<Node> host_;
   absl::flat_hash_map<absl::string_view, Row> rows_;
 };
 

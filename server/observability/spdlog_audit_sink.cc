@@ -1,4 +1,4 @@
-#include "server/observability/audit_log.h"
+#include "server/observability/spdlog_audit_sink.h"
 
 #include "absl/strings/escaping.h"
 #include "absl/time/clock.h"
@@ -6,7 +6,7 @@
 
 namespace csi_proxy::observability {
 
-void AuditLines::Record(const AuditRecord& record) {
+void SpdlogAuditSink::Record(const AuditRecord& record) {
   if (logger_ == nullptr) return;
   if (format_ == LogFormat::kJson) {
     logger_->info(JsonLine(absl::Now(), record));

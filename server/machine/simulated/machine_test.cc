@@ -1,5 +1,5 @@
 // Faults, the administrator's side, and many callers at once.
-#include "server/machine/simulated/node.h"
+#include "server/machine/simulated/machine.h"
 
 #include <atomic>
 #include <functional>
@@ -17,7 +17,7 @@ namespace {
 class NodeTest : public testing::Test {
  protected:
   CallContext context_;
-  std::unique_ptr<Node> node_ = TestNode();
+  std::unique_ptr<Machine> node_ = TestNode();
 };
 
 FaultRule Fails(std::string operation, std::string resource = "", uint32_t times = 0) {

@@ -1,4 +1,4 @@
-#include "server/shim/inline_calls.h"
+#include "server/shim/call_limiter.h"
 
 #include <algorithm>
 #include <condition_variable>
@@ -14,24 +14,24 @@ constexpr absl::Duration kCancellationPoll = absl::Milliseconds(20);
 
 }  // namespace
 
-struct InlineCalls::Waiter {
+struct CallLimiter::Waiter {
   std::condition_variable changed;
   bool has_turn = false;
 };
 
-InlineCalls::InlineCalls(Executor::Limits limits, std::vector<CallObserver*> observers,
+CallLimiter::CallLimiter(Executor::Limits limits, std::vector<CallObserver*> observers,
                          absl::Duration max_duration)
     : limits_(limits),
       observers_(std::move(observers)),
       max_duration_(max_duration),
       own_process_(OwnProcess()) {}
 
-size_t InlineCalls::queued() const {
+size_t CallLimiter::queued() const {
   std::lock_guard lock(mutex_);
   return waiters_.size();
 }
 
-absl::Status InlineCalls::Enter(const CallContext& context) {
+absl::Status CallLimiter::Enter(const CallContext& context) {
   std::unique_lock lock(mutex_);
   if (running_ < limits_.max_threads) {
     ++running_;
@@ -51,7 +51,7 @@ absl::Status InlineCalls::Enter(const CallContext& context) {
   return status;
 }
 
-void InlineCalls::Leave() {
+void CallLimiter::Leave() {
   std::lock_guard lock(mutex_);
   if (waiters_.empty()) {
     --running_;

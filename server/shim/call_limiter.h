@@ -18,13 +18,13 @@ namespace csi_proxy::shim {
 
 // Thread-safe. At most `max_threads` calls work at once; up to `max_queued` more wait for their
 // turn, first come first served, and for no longer than their deadlines.
-class InlineCalls {
+class CallLimiter {
  public:
   // `observers` are not owned. No call takes longer than `max_duration`.
-  InlineCalls(Executor::Limits limits, std::vector<CallObserver*> observers,
+  CallLimiter(Executor::Limits limits, std::vector<CallObserver*> observers,
               absl::Duration max_duration);
-  InlineCalls(const InlineCalls&) = delete;
-  InlineCalls& operator=(const InlineCalls&) = delete;
+  CallLimiter(const CallLimiter&) = delete;
+  CallLimiter& operator=(const CallLimiter&) = delete;
 
   // Runs `function(const CallContext&) -> absl::Status` once it is the call's turn, and returns
   // what it returns; RESOURCE_EXHAUSTED when too many wait, CANCELLED or DEADLINE_EXCEEDED when the
@@ -60,13 +60,13 @@ class InlineCalls {
   // Leaves with the object, whatever the function does.
   class Turn {
    public:
-    explicit Turn(InlineCalls* calls) : calls_(calls) {}
+    explicit Turn(CallLimiter* calls) : calls_(calls) {}
     ~Turn() { calls_->Leave(); }
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
 
    private:
-    InlineCalls* const calls_;
+    CallLimiter* const calls_;
   };
 
   absl::Status Enter(const CallContext& context);

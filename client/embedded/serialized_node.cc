@@ -1,4 +1,4 @@
-#include "client/embedded/versions.h"
+#include "client/embedded/serialized_node.h"
 
 #include <utility>
 
@@ -9,21 +9,21 @@
 #include "csi_proxy/smb/embedded_versions.h"
 #include "csi_proxy/system/embedded_versions.h"
 #include "csi_proxy/volume/embedded_versions.h"
-#include "server/shim/inline_calls.h"
+#include "server/shim/call_limiter.h"
 
 namespace csi_proxy::client {
 namespace {
 
 // For a Host that is somebody's own and sets no limits.
-shim::InlineCalls* WithoutLimits() {
-  static auto* const calls = new shim::InlineCalls({.max_threads = SIZE_MAX, .max_queued = 0}, {},
+shim::CallLimiter* WithoutLimits() {
+  static auto* const calls = new shim::CallLimiter({.max_threads = SIZE_MAX, .max_queued = 0}, {},
                                                    absl::InfiniteDuration());
   return calls;
 }
 
 // Shows `visit(group, versions, service)` each group of the host.
 template <typename Visit>
-void ForEachGroup(Host& host, const Visit& visit) {
+void ForEachGroup(Node& host, const Visit& visit) {
   visit("disk", disk::EmbeddedVersions(), &host.disk());
   visit("filesystem", filesystem::EmbeddedVersions(), &host.filesystem());
   visit("iscsi", iscsi::EmbeddedVersions(), &host.iscsi());
@@ -32,14 +32,14 @@ void ForEachGroup(Host& host, const Visit& visit) {
   visit("volume", volume::EmbeddedVersions(), &host.volume());
 }
 
-shim::InlineCalls* CallsOf(Host& host, absl::string_view group) {
-  shim::InlineCalls* const calls = host.calls(group);
+shim::CallLimiter* CallsOf(Node& host, absl::string_view group) {
+  shim::CallLimiter* const calls = host.calls(group);
   return calls != nullptr ? calls : WithoutLimits();
 }
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<void>> OpenEmbedded(std::shared_ptr<Host> host,
+absl::StatusOr<std::shared_ptr<void>> OpenEmbedded(std::shared_ptr<Node> host,
                                                    absl::string_view group,
                                                    absl::string_view version) {
   std::shared_ptr<void> api;
@@ -54,7 +54,7 @@ absl::StatusOr<std::shared_ptr<void>> OpenEmbedded(std::shared_ptr<Host> host,
   }
   // Whoever has the one has the other.
   struct Both {
-    std::shared_ptr<Host> host;
+    std::shared_ptr<Node> host;
     std::shared_ptr<void> api;
   };
   auto both = std::make_shared<Both>(Both{std::move(host), std::move(api)});
@@ -62,7 +62,7 @@ absl::StatusOr<std::shared_ptr<void>> OpenEmbedded(std::shared_ptr<Host> host,
   return std::shared_ptr<void>(std::move(both), raw);
 }
 
-SerializedNode::SerializedNode(std::shared_ptr<Host> host) : host_(std::move(host)) {
+SerializedNode::SerializedNode(std::shared_ptr<Node> host) : host_(std::move(host)) {
   ForEachGroup(*host_, [&](const char* group, const auto& versions, auto* service) {
     for (const auto* version : versions) {
       const std::shared_ptr<void> api = version->open(service, CallsOf(*host_, group));

@@ -1,4 +1,4 @@
-#include "server/shim/inline_calls.h"
+#include "server/shim/call_limiter.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -50,9 +50,9 @@ bool Eventually(Predicate predicate) {
   return predicate();
 }
 
-TEST(InlineCallsTest, RunsOnTheCallersThreadAndTellsObservers) {
+TEST(CallLimiterTest, RunsOnTheCallersThreadAndTellsObservers) {
   Recorder recorder;
-  InlineCalls calls({}, {&recorder}, absl::InfiniteDuration());
+  CallLimiter calls({}, {&recorder}, absl::InfiniteDuration());
   std::thread::id ran;
   EXPECT_EQ(calls.Run(kMethod, CallContext(),
                       [&](const CallContext& context) {
@@ -66,8 +66,8 @@ TEST(InlineCallsTest, RunsOnTheCallersThreadAndTellsObservers) {
   EXPECT_THAT(recorder.lines, ElementsAre("start MountVolume", "MountVolume NOT_FOUND"));
 }
 
-TEST(InlineCallsTest, AStatusKeepsCodeAndTextAlone) {
-  InlineCalls calls({}, {}, absl::InfiniteDuration());
+TEST(CallLimiterTest, AStatusKeepsCodeAndTextAlone) {
+  CallLimiter calls({}, {}, absl::InfiniteDuration());
   EXPECT_EQ(calls.Run(kMethod, CallContext(),
                       [](const CallContext&) {
                         absl::Status status = absl::InternalError("failed");
@@ -77,8 +77,8 @@ TEST(InlineCallsTest, AStatusKeepsCodeAndTextAlone) {
             absl::InternalError("failed"));
 }
 
-TEST(InlineCallsTest, NoCallTakesLongerThanTheLimitAllows) {
-  InlineCalls calls({}, {}, absl::Seconds(5));
+TEST(CallLimiterTest, NoCallTakesLongerThanTheLimitAllows) {
+  CallLimiter calls({}, {}, absl::Seconds(5));
   EXPECT_TRUE(calls
                   .Run(kMethod, CallContext(),
                        [](const CallContext& context) {
@@ -86,15 +86,15 @@ TEST(InlineCallsTest, NoCallTakesLongerThanTheLimitAllows) {
                          return absl::OkStatus();
                        })
                   .ok());
-  InlineCalls none({}, {}, -absl::Seconds(1));
+  CallLimiter none({}, {}, -absl::Seconds(1));
   EXPECT_TRUE(absl::IsDeadlineExceeded(none.Run(kMethod, CallContext(), Nothing)));
 }
 
-TEST(InlineCallsTest, ACallThatIsOverDoesNotRun) {
+TEST(CallLimiterTest, ACallThatIsOverDoesNotRun) {
   absl::Notification cancelled;
   cancelled.Notify();
   bool ran = false;
-  InlineCalls calls({}, {}, absl::InfiniteDuration());
+  CallLimiter calls({}, {}, absl::InfiniteDuration());
   const auto function = [&](const CallContext&) {
     ran = true;
     return absl::OkStatus();
@@ -107,9 +107,9 @@ TEST(InlineCallsTest, ACallThatIsOverDoesNotRun) {
 }
 
 // One call holds the only place; others come meanwhile.
-class FullInlineCallsTest : public testing::Test {
+class FullCallLimiterTest : public testing::Test {
  protected:
-  FullInlineCallsTest() {
+  FullCallLimiterTest() {
     holder_ = std::thread([this] {
       EXPECT_TRUE(calls_
                       .Run(kMethod, CallContext(),
@@ -122,17 +122,17 @@ class FullInlineCallsTest : public testing::Test {
     });
     held_.WaitForNotification();
   }
-  ~FullInlineCallsTest() override {
+  ~FullCallLimiterTest() override {
     if (!release_.HasBeenNotified()) release_.Notify();
     holder_.join();
   }
 
-  InlineCalls calls_{{.max_threads = 1, .max_queued = 2}, {}, absl::InfiniteDuration()};
+  CallLimiter calls_{{.max_threads = 1, .max_queued = 2}, {}, absl::InfiniteDuration()};
   absl::Notification held_, release_;
   std::thread holder_;
 };
 
-TEST_F(FullInlineCallsTest, WaitersGetTheirTurnInOrderAndNoMoreThanFitWait) {
+TEST_F(FullCallLimiterTest, WaitersGetTheirTurnInOrderAndNoMoreThanFitWait) {
   std::vector<int> order;
   std::vector<std::thread> waiters;
   for (int i = 0; i < 2; ++i) {
@@ -155,7 +155,7 @@ TEST_F(FullInlineCallsTest, WaitersGetTheirTurnInOrderAndNoMoreThanFitWait) {
   EXPECT_EQ(calls_.queued(), 0u);
 }
 
-TEST_F(FullInlineCallsTest, AWaiterGivesUpAtItsDeadlineOrWhenCancelled) {
+TEST_F(FullCallLimiterTest, AWaiterGivesUpAtItsDeadlineOrWhenCancelled) {
   EXPECT_TRUE(absl::IsDeadlineExceeded(calls_.Run(
       kMethod, CallContext(absl::Now() + absl::Milliseconds(30), nullptr, nullptr), Nothing)));
   absl::Notification cancelled;
@@ -171,8 +171,8 @@ TEST_F(FullInlineCallsTest, AWaiterGivesUpAtItsDeadlineOrWhenCancelled) {
   EXPECT_TRUE(calls_.Run(kMethod, CallContext(), Nothing).ok()) << "places are not lost";
 }
 
-TEST(InlineCallsTest, ManyThreadsNeverExceedThePlaces) {
-  InlineCalls calls({.max_threads = 4, .max_queued = 64}, {}, absl::InfiniteDuration());
+TEST(CallLimiterTest, ManyThreadsNeverExceedThePlaces) {
+  CallLimiter calls({.max_threads = 4, .max_queued = 64}, {}, absl::InfiniteDuration());
   std::atomic<int> inside = 0, most = 0, done = 0;
   std::vector<std::thread> threads;
   for (int i = 0; i < 16; ++i) {

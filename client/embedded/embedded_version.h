@@ -10,7 +10,7 @@
 #include "csi_proxy/call_context.h"
 
 namespace csi_proxy::shim {
-class InlineCalls;
+class CallLimiter;
 }
 
 namespace csi_proxy::client {
@@ -28,7 +28,7 @@ template <typename Service>
 struct EmbeddedVersion {
   const char* name;  // `v1`
   // The version's Api. Owns neither.
-  std::shared_ptr<void> (*open)(Service* service, shim::InlineCalls* calls);
+  std::shared_ptr<void> (*open)(Service* service, shim::CallLimiter* calls);
   absl::Span<const SerializedMethod> methods;
 };
 

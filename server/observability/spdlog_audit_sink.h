@@ -12,10 +12,10 @@
 namespace csi_proxy::observability {
 
 // Thread-safe.
-class AuditLines final : public AuditLog {
+class SpdlogAuditSink final : public AuditLog {
  public:
   // To `logger`, at every verbosity; null for nowhere.
-  AuditLines(std::shared_ptr<spdlog::logger> logger, LogFormat format)
+  SpdlogAuditSink(std::shared_ptr<spdlog::logger> logger, LogFormat format)
       : logger_(std::move(logger)), format_(format) {}
   void Record(const AuditRecord& record) override;
 

@@ -1,4 +1,4 @@
-#include "client/doors.h"
+#include "client/backends.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ class FakeChannel final : public Channel {
   }
 };
 
-constexpr RemoteDoor kRemoteDoor = {
+constexpr RemoteBackend kRemoteBackend = {
     .open = [](const ClientOptions&, absl::string_view,
                absl::string_view) -> absl::StatusOr<std::shared_ptr<Channel>> {
       return std::make_shared<FakeChannel>();
@@ -33,26 +33,26 @@ absl::StatusOr<std::shared_ptr<void>> OpenNothing(const ClientOptions&, absl::st
                                                   absl::string_view version) {
   return std::make_shared<std::string>(std::string(group) + std::string(version));
 }
-constexpr EmbeddedDoor kEmbeddedDoor = {.open = &OpenNothing,
-                                        .may_manage_storage = [] { return absl::OkStatus(); }};
-constexpr EmbeddedDoor kNoRights = {.open = &OpenNothing, .may_manage_storage = [] {
-                                      return absl::PermissionDeniedError("this process may not");
-                                    }};
+constexpr EmbeddedBackend kEmbeddedBackend = {
+    .open = &OpenNothing, .may_manage_storage = [] { return absl::OkStatus(); }};
+constexpr EmbeddedBackend kNoRights = {.open = &OpenNothing, .may_manage_storage = [] {
+                                         return absl::PermissionDeniedError("this process may not");
+                                       }};
 
 // Opens volume v1 through doors of the test's choice.
-class DoorsTest : public testing::Test {
+class BackendsTest : public testing::Test {
  protected:
-  DoorsTest() : unset_("CSI_PROXY_MODE", nullptr) {
+  BackendsTest() : unset_("CSI_PROXY_MODE", nullptr) {
     options_.log = [this](absl::string_view line) { log_.push_back(std::string(line)); };
   }
-  ~DoorsTest() override {
-    SetDoor(remote_before_);
-    SetDoor(embedded_before_);
+  ~BackendsTest() override {
+    RegisterBackend(remote_before_);
+    RegisterBackend(embedded_before_);
   }
 
-  void Link(const RemoteDoor* remote, const EmbeddedDoor* embedded) {
-    SetDoor(remote);
-    SetDoor(embedded);
+  void Link(const RemoteBackend* remote, const EmbeddedBackend* embedded) {
+    RegisterBackend(remote);
+    RegisterBackend(embedded);
   }
 
   // `remote`, `embedded`, or what is wrong.
@@ -65,15 +65,17 @@ class DoorsTest : public testing::Test {
     return opened->channel != nullptr ? "remote" : "embedded";
   }
 
-  const RemoteDoor* const remote_before_ = SetDoor(static_cast<const RemoteDoor*>(nullptr));
-  const EmbeddedDoor* const embedded_before_ = SetDoor(static_cast<const EmbeddedDoor*>(nullptr));
+  const RemoteBackend* const remote_before_ =
+      RegisterBackend(static_cast<const RemoteBackend*>(nullptr));
+  const EmbeddedBackend* const embedded_before_ =
+      RegisterBackend(static_cast<const EmbeddedBackend*>(nullptr));
   const ScopedEnvironment unset_;
   const TemporaryDirectory directory_;
   ClientOptions options_ = OptionsFor(directory_);
   std::vector<std::string> log_;
 };
 
-TEST_F(DoorsTest, ADoorThatIsNotLinkedIsNamed) {
+TEST_F(BackendsTest, ADoorThatIsNotLinkedIsNamed) {
   EXPECT_THAT(OpenVolume(Mode::kRemote),
               "UNIMPLEMENTED: mode remote: this program is not linked with csi_proxy::client");
   EXPECT_THAT(OpenVolume(Mode::kEmbedded),
@@ -81,16 +83,16 @@ TEST_F(DoorsTest, ADoorThatIsNotLinkedIsNamed) {
   EXPECT_THAT(OpenVolume(), HasSubstr("csi_proxy::client"));
 }
 
-TEST_F(DoorsTest, TheOptionDecides) {
-  Link(&kRemoteDoor, &kEmbeddedDoor);
+TEST_F(BackendsTest, TheOptionDecides) {
+  Link(&kRemoteBackend, &kEmbeddedBackend);
   const ScopedEnvironment other("CSI_PROXY_MODE", "embedded");
   EXPECT_EQ(OpenVolume(Mode::kRemote), "remote");
   EXPECT_EQ(OpenVolume(Mode::kEmbedded), "embedded");
   EXPECT_THAT(log_, ElementsAre()) << "there was nothing to choose";
 }
 
-TEST_F(DoorsTest, TheEnvironmentDecidesWhereTheOptionDoesNot) {
-  Link(&kRemoteDoor, &kEmbeddedDoor);
+TEST_F(BackendsTest, TheEnvironmentDecidesWhereTheOptionDoesNot) {
+  Link(&kRemoteBackend, &kEmbeddedBackend);
   for (const char* mode : {"remote", "embedded"}) {
     const ScopedEnvironment pinned("CSI_PROXY_MODE", mode);
     EXPECT_EQ(OpenVolume(), mode);
@@ -102,8 +104,8 @@ TEST_F(DoorsTest, TheEnvironmentDecidesWhereTheOptionDoesNot) {
             "INVALID_ARGUMENT: CSI_PROXY_MODE: \"Remote \" is none of auto, remote, embedded");
 }
 
-TEST_F(DoorsTest, WithoutAPipeItIsEmbeddedAndSaysWhy) {
-  Link(&kRemoteDoor, &kEmbeddedDoor);
+TEST_F(BackendsTest, WithoutAPipeItIsEmbeddedAndSaysWhy) {
+  Link(&kRemoteBackend, &kEmbeddedBackend);
   for (const char* nothing : {"", "auto"}) {
     const ScopedEnvironment automatic("CSI_PROXY_MODE", nothing);
     EXPECT_EQ(OpenVolume(), "embedded");
@@ -112,22 +114,22 @@ TEST_F(DoorsTest, WithoutAPipeItIsEmbeddedAndSaysWhy) {
   }
 }
 
-TEST_F(DoorsTest, WithAPipeItIsRemoteAndSaysWhy) {
-  Link(&kRemoteDoor, &kEmbeddedDoor);
+TEST_F(BackendsTest, WithAPipeItIsRemoteAndSaysWhy) {
+  Link(&kRemoteBackend, &kEmbeddedBackend);
   LeaveSocket(PipePath(options_, "volume", "v1"));
   EXPECT_EQ(OpenVolume(), "remote");
   EXPECT_THAT(log_, ElementsAre("csi_proxy: volume v1 is remote: there is a pipe " +
                                 PipePath(options_, "volume", "v1")));
-  Link(nullptr, &kEmbeddedDoor);
+  Link(nullptr, &kEmbeddedBackend);
   EXPECT_EQ(OpenVolume(), "embedded");
   EXPECT_THAT(log_, ElementsAre(HasSubstr("csi_proxy::client is not linked")));
 }
 
-TEST_F(DoorsTest, WithoutRightsTheServiceIsAskedForEvenIfItIsNotThere) {
-  Link(&kRemoteDoor, &kNoRights);
+TEST_F(BackendsTest, WithoutRightsTheServiceIsAskedForEvenIfItIsNotThere) {
+  Link(&kRemoteBackend, &kNoRights);
   EXPECT_EQ(OpenVolume(), "remote");
   EXPECT_THAT(log_, ElementsAre("csi_proxy: volume v1 is remote: this process may not"));
-  Link(&kRemoteDoor, nullptr);
+  Link(&kRemoteBackend, nullptr);
   EXPECT_EQ(OpenVolume(), "remote");
 }
 

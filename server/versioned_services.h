@@ -26,7 +26,7 @@ struct ExtraService {
 
 // The handlers of all groups, and services over them for every released version. Each group has
 // threads of its own, so that a pod that floods one pipe does not starve the other groups'.
-class Registry {
+class VersionedServices {
  public:
   struct Settings {
     shim::Executor::Limits executor;
@@ -37,8 +37,8 @@ class Registry {
     absl::Duration max_call_duration = absl::InfiniteDuration();
   };
 
-  Registry(const Settings& settings, const groups::Deps& deps);
-  ~Registry();
+  VersionedServices(const Settings& settings, const groups::Deps& deps);
+  ~VersionedServices();
 
   // One per group and version, in that order. They must not outlive the registry.
   std::vector<shim::VersionedService> NewServices();

@@ -1,4 +1,4 @@
-#include "client/doors.h"
+#include "client/backends.h"
 
 #include <atomic>
 #include <cstdlib>
@@ -13,8 +13,8 @@ namespace csi_proxy::client {
 namespace {
 
 // Null for what is not linked. Set before any constructor runs.
-constinit std::atomic<const RemoteDoor*> remote_door = nullptr;
-constinit std::atomic<const EmbeddedDoor*> embedded_door = nullptr;
+constinit std::atomic<const RemoteBackend*> remote_backend = nullptr;
+constinit std::atomic<const EmbeddedBackend*> embedded_backend = nullptr;
 
 absl::Status NotLinked(absl::string_view mode, absl::string_view library) {
   return absl::UnimplementedError(
@@ -43,14 +43,15 @@ absl::StatusOr<Choice> Choose(const std::string& path) {
   const absl::StatusOr<Mode> pinned = Pinned();
   if (!pinned.ok()) return pinned.status();
   if (*pinned != Mode::kAuto) return Choice{*pinned, "CSI_PROXY_MODE says so"};
-  if (embedded_door == nullptr) return Choice{Mode::kRemote, "csi_proxy::embedded is not linked"};
+  if (embedded_backend == nullptr)
+    return Choice{Mode::kRemote, "csi_proxy::embedded is not linked"};
   const bool is_there = PipeIsThere(path);
-  if (is_there && remote_door != nullptr) {
+  if (is_there && remote_backend != nullptr) {
     return Choice{Mode::kRemote, absl::StrCat("there is a pipe ", path)};
   }
-  const absl::Status may = embedded_door.load()->may_manage_storage();
+  const absl::Status may = embedded_backend.load()->may_manage_storage();
   // Without rights the service is the only hope, and its absence the thing to tell of.
-  if (!may.ok() && remote_door != nullptr) {
+  if (!may.ok() && remote_backend != nullptr) {
     return Choice{Mode::kRemote, std::string(may.message())};
   }
   return Choice{Mode::kEmbedded, is_there ? std::string("csi_proxy::client is not linked")
@@ -79,21 +80,26 @@ absl::StatusOr<Opened> Open(const ClientOptions& options, absl::string_view grou
   }
   Opened opened;
   if (mode == Mode::kRemote) {
-    if (remote_door == nullptr) return NotLinked("remote", "csi_proxy::client");
+    if (remote_backend == nullptr) return NotLinked("remote", "csi_proxy::client");
     absl::StatusOr<std::shared_ptr<Channel>> channel =
-        remote_door.load()->open(options, group, version);
+        remote_backend.load()->open(options, group, version);
     if (!channel.ok()) return channel.status();
     opened.channel = *std::move(channel);
     return opened;
   }
-  if (embedded_door == nullptr) return NotLinked("embedded", "csi_proxy::embedded");
-  absl::StatusOr<std::shared_ptr<void>> api = embedded_door.load()->open(options, group, version);
+  if (embedded_backend == nullptr) return NotLinked("embedded", "csi_proxy::embedded");
+  absl::StatusOr<std::shared_ptr<void>> api =
+      embedded_backend.load()->open(options, group, version);
   if (!api.ok()) return api.status();
   opened.api = *std::move(api);
   return opened;
 }
 
-const RemoteDoor* SetDoor(const RemoteDoor* door) { return remote_door.exchange(door); }
-const EmbeddedDoor* SetDoor(const EmbeddedDoor* door) { return embedded_door.exchange(door); }
+const RemoteBackend* RegisterBackend(const RemoteBackend* door) {
+  return remote_backend.exchange(door);
+}
+const EmbeddedBackend* RegisterBackend(const EmbeddedBackend* door) {
+  return embedded_backend.exchange(door);
+}
 
 }  // namespace csi_proxy::client

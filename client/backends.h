@@ -26,14 +26,14 @@ absl::StatusOr<Opened> Open(const ClientOptions& options, absl::string_view grou
                             absl::string_view version);
 
 // What csi_proxy::client adds.
-struct RemoteDoor {
+struct RemoteBackend {
   absl::StatusOr<std::shared_ptr<Channel>> (*open)(const ClientOptions& options,
                                                    absl::string_view group,
                                                    absl::string_view version);
 };
 
 // What csi_proxy::embedded adds.
-struct EmbeddedDoor {
+struct EmbeddedBackend {
   // The result is the version's Api.
   absl::StatusOr<std::shared_ptr<void>> (*open)(const ClientOptions& options,
                                                 absl::string_view group, absl::string_view version);
@@ -42,7 +42,7 @@ struct EmbeddedDoor {
 };
 
 // Called by the doors before main(), each once. A null one closes the door, for tests.
-const RemoteDoor* SetDoor(const RemoteDoor* door);
-const EmbeddedDoor* SetDoor(const EmbeddedDoor* door);
+const RemoteBackend* RegisterBackend(const RemoteBackend* door);
+const EmbeddedBackend* RegisterBackend(const EmbeddedBackend* door);
 
 }  // namespace csi_proxy::client

@@ -2,34 +2,34 @@
 #include <mutex>
 #include <utility>
 
-#include "client/doors.h"
+#include "client/backends.h"
 #include "client/embedded/default_host.h"
 #include "client/embedded/privilege.h"
-#include "client/embedded/versions.h"
+#include "client/embedded/serialized_node.h"
 
 namespace csi_proxy::client {
 namespace {
 
 // The node of all clients that name none. Made when the first asks; a failure is not kept, for its
 // cause may go.
-absl::StatusOr<std::shared_ptr<Host>> SharedHost() {
+absl::StatusOr<std::shared_ptr<Node>> SharedHost() {
   static std::mutex mutex;
-  static std::shared_ptr<Host>* const shared = new std::shared_ptr<Host>();
+  static std::shared_ptr<Node>* const shared = new std::shared_ptr<Node>();
   std::lock_guard lock(mutex);
   if (*shared == nullptr) {
-    absl::StatusOr<std::shared_ptr<Host>> host = NewDefaultHost();
+    absl::StatusOr<std::shared_ptr<Node>> host = NewDefaultHost();
     if (!host.ok()) return host.status();
     *shared = *std::move(host);
   }
   return *shared;
 }
 
-constexpr EmbeddedDoor kDoor = {
+constexpr EmbeddedBackend kBackend = {
     .open = [](const ClientOptions& options, absl::string_view group,
                absl::string_view version) -> absl::StatusOr<std::shared_ptr<void>> {
-      std::shared_ptr<Host> host = options.host;
+      std::shared_ptr<Node> host = options.node;
       if (host == nullptr) {
-        absl::StatusOr<std::shared_ptr<Host>> shared = SharedHost();
+        absl::StatusOr<std::shared_ptr<Node>> shared = SharedHost();
         if (!shared.ok()) return shared.status();
         host = *std::move(shared);
       }
@@ -37,10 +37,10 @@ constexpr EmbeddedDoor kDoor = {
     },
     .may_manage_storage = &MayManageStorage};
 
-[[maybe_unused]] const EmbeddedDoor* const kBefore = SetDoor(&kDoor);
+[[maybe_unused]] const EmbeddedBackend* const kBefore = RegisterBackend(&kBackend);
 
 }  // namespace
 }  // namespace csi_proxy::client
 
 // Linkers are told to need it.
-extern "C" void csi_proxy_embedded_door() {}
+extern "C" void csi_proxy_embedded_backend() {}

@@ -1,4 +1,4 @@
-#include "server/registration.h"
+#include "server/versioned_services.h"
 
 #include <functional>
 #include <iterator>
@@ -13,7 +13,7 @@
 
 namespace csi_proxy {
 
-struct Registry::Group {
+struct VersionedServices::Group {
   Group(const char* group_name, const Settings& settings)
       : name(group_name), executor(settings.executor) {
     runtime.executor = &executor;
@@ -29,7 +29,7 @@ struct Registry::Group {
   std::function<std::vector<shim::VersionedService>()> new_services;
 };
 
-Registry::Registry(const Settings& settings, const groups::Deps& deps)
+VersionedServices::VersionedServices(const Settings& settings, const groups::Deps& deps)
     : services_(deps, settings.audit) {
   const auto add = [&](const char* name, const auto& audited, auto new_services) {
     auto group = std::make_unique<Group>(name, settings);
@@ -45,15 +45,15 @@ Registry::Registry(const Settings& settings, const groups::Deps& deps)
   add("volume", services_.volume, volume::NewGrpcServices);
 }
 
-Registry::~Registry() = default;
+VersionedServices::~VersionedServices() = default;
 
-std::vector<std::pair<std::string, size_t>> Registry::Queued() const {
+std::vector<std::pair<std::string, size_t>> VersionedServices::Queued() const {
   std::vector<std::pair<std::string, size_t>> depths;
   for (const auto& group : groups_) depths.emplace_back(group->name, group->executor.queued());
   return depths;
 }
 
-std::vector<shim::VersionedService> Registry::NewServices() {
+std::vector<shim::VersionedService> VersionedServices::NewServices() {
   std::vector<shim::VersionedService> all;
   for (const auto& group : groups_) {
     std::vector<shim::VersionedService> services = group->new_services();

@@ -24,11 +24,11 @@ namespace csi_proxy::machine::simulated {
 //
 // Besides the host interfaces it has an administrator's side, which faults do not touch: the
 // cloud that attaches disks, the server whose password changes, the attacker who sets links.
-class Node final : public Host {
+class Machine final : public Host {
  public:
   // A node in this state. INVALID_ARGUMENT, naming the field as `disk[0].size_bytes` and the
   // reason, when there cannot be such a node.
-  static absl::StatusOr<std::unique_ptr<Node>> Create(NodeState state);
+  static absl::StatusOr<std::unique_ptr<Machine>> Create(NodeState state);
 
   DiskHost& disk() override { return *disk_; }
   VolumeHost& volume() override { return *volume_; }
@@ -86,7 +86,7 @@ class Node final : public Host {
   Core* core() { return &core_; }
 
  private:
-  explicit Node(NodeState state);
+  explicit Machine(NodeState state);
 
   const NodeState initial_;
   Core core_;

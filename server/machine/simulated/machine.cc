@@ -1,4 +1,4 @@
-#include "server/machine/simulated/node.h"
+#include "server/machine/simulated/machine.h"
 
 #include <algorithm>
 #include <utility>
@@ -94,12 +94,12 @@ absl::Status AddToShare(NodeState& state, absl::string_view text, std::optional<
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Node>> Node::Create(NodeState state) {
+absl::StatusOr<std::unique_ptr<Machine>> Machine::Create(NodeState state) {
   if (absl::Status status = CheckState(state); !status.ok()) return status;
-  return std::unique_ptr<Node>(new Node(std::move(state)));
+  return std::unique_ptr<Machine>(new Machine(std::move(state)));
 }
 
-Node::Node(NodeState state)
+Machine::Machine(NodeState state)
     : initial_(std::move(state)),
       core_(Started(initial_)),
       disk_(NewDiskHost(&core_)),
@@ -109,7 +109,7 @@ Node::Node(NodeState state)
       iscsi_(NewIscsiHost(&core_)),
       system_(NewSystemHost(&core_)) {}
 
-absl::StatusOr<uint32_t> Node::AttachDisk(Disk disk, std::optional<uint32_t> number) {
+absl::StatusOr<uint32_t> Machine::AttachDisk(Disk disk, std::optional<uint32_t> number) {
   return core_.Change([&](NodeState& state) -> absl::StatusOr<uint32_t> {
     if (number.has_value()) {
       disk.number = *number;
@@ -129,7 +129,7 @@ absl::StatusOr<uint32_t> Node::AttachDisk(Disk disk, std::optional<uint32_t> num
   });
 }
 
-absl::Status Node::DetachDisk(uint32_t number) {
+absl::Status Machine::DetachDisk(uint32_t number) {
   return core_.Change([&](NodeState& state) -> absl::Status {
     const auto is_it = [&](const Disk& disk) { return disk.number == number; };
     if (std::erase_if(state.disks, is_it) > 0) return absl::OkStatus();
@@ -142,7 +142,7 @@ absl::Status Node::DetachDisk(uint32_t number) {
   });
 }
 
-absl::Status Node::GrowDisk(uint32_t number, uint64_t size_bytes) {
+absl::Status Machine::GrowDisk(uint32_t number, uint64_t size_bytes) {
   return core_.Change([&](NodeState& state) {
     return Try(state, [&](NodeState& changed) {
       const absl::StatusOr<Disk*> disk = FindAttached(changed, number);
@@ -157,7 +157,7 @@ absl::Status Node::GrowDisk(uint32_t number, uint64_t size_bytes) {
   });
 }
 
-absl::Status Node::AddShare(absl::string_view server, absl::string_view share) {
+absl::Status Machine::AddShare(absl::string_view server, absl::string_view share) {
   return core_.Change([&](NodeState& state) {
     return Try(state, [&](NodeState& changed) -> absl::Status {
       SmbServer* found = FindServer(changed, server);
@@ -175,8 +175,8 @@ absl::Status Node::AddShare(absl::string_view server, absl::string_view share) {
   });
 }
 
-absl::Status Node::SetSmbPassword(absl::string_view server, absl::string_view username,
-                                  const Secret& password) {
+absl::Status Machine::SetSmbPassword(absl::string_view server, absl::string_view username,
+                                     const Secret& password) {
   return core_.Change([&](NodeState& state) {
     return Try(state, [&](NodeState& changed) {
       return ChangePassword(changed, server, username, password);
@@ -184,14 +184,14 @@ absl::Status Node::SetSmbPassword(absl::string_view server, absl::string_view us
   });
 }
 
-absl::Status Node::BreakMapping(absl::string_view share) {
+absl::Status Machine::BreakMapping(absl::string_view share) {
   const absl::StatusOr<UncPath> path = UncPath::Parse("share", share);
   if (!path.ok()) return path.status();
   return core_.Change(
       [&](NodeState& state) { return simulated::BreakMapping(state, path->Share()); });
 }
 
-absl::Status Node::SetServerReachable(absl::string_view server, bool reachable) {
+absl::Status Machine::SetServerReachable(absl::string_view server, bool reachable) {
   return core_.Change([&](NodeState& state) -> absl::Status {
     bool found = false;
     if (SmbServer* smb = FindServer(state, server); smb != nullptr) {
@@ -208,7 +208,7 @@ absl::Status Node::SetServerReachable(absl::string_view server, bool reachable) 
   });
 }
 
-absl::Status Node::InjectFault(FaultRule rule) {
+absl::Status Machine::InjectFault(FaultRule rule) {
   if (absl::Status status = CheckFault(rule, "fault"); !status.ok()) return status;
   return core_.Change([&](NodeState& state) -> absl::Status {
     if (state.faults.size() >= kMaxFaults) {
@@ -219,11 +219,11 @@ absl::Status Node::InjectFault(FaultRule rule) {
   });
 }
 
-void Node::ClearFaults() {
+void Machine::ClearFaults() {
   core_.Change([](NodeState& state) { state.faults.clear(); });
 }
 
-absl::Status Node::WriteFile(absl::string_view path, uint64_t size_bytes, bool read_only) {
+absl::Status Machine::WriteFile(absl::string_view path, uint64_t size_bytes, bool read_only) {
   if (size_bytes > Tree::kMaxFileBytes) {
     return absl::InvalidArgumentError("size_bytes: is above 16 TiB");
   }
@@ -241,7 +241,7 @@ absl::Status Node::WriteFile(absl::string_view path, uint64_t size_bytes, bool r
   });
 }
 
-absl::Status Node::MakeDirectory(absl::string_view path) {
+absl::Status Machine::MakeDirectory(absl::string_view path) {
   if (IsServerPath(path)) {
     return core_.Change([&](NodeState& state) { return AddToShare(state, path, std::nullopt); });
   }
@@ -252,7 +252,7 @@ absl::Status Node::MakeDirectory(absl::string_view path) {
   });
 }
 
-absl::Status Node::MakeLink(absl::string_view path, absl::string_view target) {
+absl::Status Machine::MakeLink(absl::string_view path, absl::string_view target) {
   const absl::StatusOr<WindowsPath> link = WindowsPath::Parse("path", path);
   if (!link.ok()) return link.status();
   std::string spelt;
@@ -272,11 +272,11 @@ absl::Status Node::MakeLink(absl::string_view path, absl::string_view target) {
   });
 }
 
-NodeState Node::Snapshot() {
+NodeState Machine::Snapshot() {
   return core_.Change([](NodeState& state) { return state; });
 }
 
-void Node::Reset() {
+void Machine::Reset() {
   core_.Change([&](NodeState& state) { state = Started(initial_); });
 }
 

@@ -1,11 +1,11 @@
 // The direct library: a raw disk becomes a mounted volume without API versions and protobuf.
-#include "csi_proxy/host.h"
+#include "csi_proxy/node.h"
 
 #include <iostream>
 
 namespace {
 
-absl::Status Mount(csi_proxy::Host& host, const std::string& path) {
+absl::Status Mount(csi_proxy::Node& host, const std::string& path) {
   const csi_proxy::CallContext context(absl::Now() + absl::Minutes(1));
   absl::Status status = host.disk().PartitionDisk(context, {.disk_number = 1}).status();
   if (!status.ok()) return status;
@@ -28,7 +28,7 @@ absl::Status Mount(csi_proxy::Host& host, const std::string& path) {
 }  // namespace
 
 int main() {
-  const auto host = csi_proxy::Host::Simulated();
+  const auto host = csi_proxy::Node::Simulated();
   const absl::Status status =
       host.ok() ? Mount(**host, R"(C:\var\lib\kubelet\plugins\example\pvc-1)") : host.status();
   std::cerr << status << "\n";
