@@ -5,44 +5,111 @@
 #   scripts/build-windows-deps.sh --prefixes   prints where each library is installed, and builds nothing
 #
 # The sources are those of Debian 12's own packages, so both platforms share one version of each
-# library. Every library is kept in ~/.cache/csi-proxy/windows/<name>-<version>-<key>, where the key
-# is made of its recipe, its source's hash, the compiler and the keys of what it is built upon: an
-# interrupted run goes on where it stopped, and a changed recipe builds that library anew.
+# library. apt fetches them from wherever this machine's packages come from; an archive that already
+# lies in ~/.cache/csi-proxy/sources is taken from there. Every library is kept in
+# ~/.cache/csi-proxy/windows/<name>-<version>-<key>, where the key is made of its recipe, its source's
+# hash, the compiler and the keys of what it is built upon: an interrupted run goes on where it
+# stopped, and a changed recipe builds that library anew.
 set -euo pipefail
 
 cache=${CSI_PROXY_CACHE:-$HOME/.cache/csi-proxy}
 triple=x86_64-w64-mingw32
-mirror=http://deb.debian.org/debian/pool/main
 compiler=$($triple-g++-posix -dumpfullversion 2>/dev/null || echo none)
 here=$(cd "$(dirname "$0")" && pwd)
 toolchain=$here/cmake/mingw-w64.cmake
+flags="-D_WIN32_WINNT=0x0A00 -ffunction-sections -fdata-sections"
+common=(
+  -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=OFF -DCMAKE_CXX_STANDARD=17 -DCMAKE_INSTALL_LIBDIR=lib
+  "-DCMAKE_C_FLAGS_RELEASE=-O2 -DNDEBUG" "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG"
+)
 
-# name | version | source, below the mirror | SHA-256 | built upon | what CMake is told
-# The hashes are those of Debian's signed source indices (apt-get source --print-uris NAME).
+# name | version | archive of Debian's source package | SHA-256 | built upon | what CMake is told
+# The hashes are those of Debian's signed source indices (apt-cache showsrc NAME).
 libraries() {
   cat <<'TABLE'
-abseil|20220623.1|a/abseil/abseil_20220623.1.orig.tar.gz|abfe2897f3a30edaa74bc34365afe3c2a3cd012091a97dc7e008f7016adcd5fe||-DABSL_PROPAGATE_CXX_STD=ON -DBUILD_TESTING=OFF
-protobuf|3.21.12|p/protobuf/protobuf_3.21.12.orig.tar.gz|930c2c3b5ecc6c9c12615cf5ad93f1cd6e12d0aba862b572e076259970ac3a53||-Dprotobuf_BUILD_TESTS=OFF -Dprotobuf_BUILD_PROTOC_BINARIES=OFF -Dprotobuf_WITH_ZLIB=OFF
-c-ares|1.18.1|c/c-ares/c-ares_1.18.1.orig.tar.gz|1a7d52a8a84a9fbffb1be9133c0f6e17217d91ea5a6fa61f6b4729cda78ebbcf||-DCARES_STATIC=ON -DCARES_SHARED=OFF -DCARES_BUILD_TOOLS=OFF
-grpc|1.51.1|g/grpc/grpc_1.51.1.orig.tar.gz|b55696fb249669744de3e71acc54a9382bea0dce7cd5ba379b356b12b82d4229|abseil protobuf c-ares|-DgRPC_INSTALL=OFF -DgRPC_BUILD_CODEGEN=OFF -DgRPC_BUILD_CSHARP_EXT=OFF -DgRPC_BUILD_GRPC_CPP_PLUGIN=OFF -DgRPC_ABSL_PROVIDER=package -DgRPC_PROTOBUF_PROVIDER=package -DgRPC_PROTOBUF_PACKAGE_TYPE=CONFIG -DgRPC_CARES_PROVIDER=package -DgRPC_ZLIB_PROVIDER=package -DgRPC_SSL_PROVIDER=none -DgRPC_RE2_PROVIDER=none -DZLIB_LIBRARY=/usr/x86_64-w64-mingw32/lib/libz.a
-fmt|9.1.0|f/fmtlib/fmtlib_9.1.0%2bds1.orig.tar.gz|84ce1c2d0be3a9863935137969dcec6970125caac032f82474640bfc81463583||-DFMT_TEST=OFF -DFMT_DOC=OFF
-spdlog|1.10.0|s/spdlog/spdlog_1.10.0%2bds.orig.tar.xz|620ca6842b5c21014470bd42eb4716024674214fb973b5ffa3aaea33310ad327|fmt|-DSPDLOG_FMT_EXTERNAL=ON -DSPDLOG_BUILD_EXAMPLE=OFF
-boost|1.74.0|b/boost1.74/boost1.74_1.74.0%2bds1.orig.tar.xz|192f5df504d282cb81288f88232d8af45b64a9ab531e1c7cf8ae955f16f6bb28||
-googletest|1.12.1|g/googletest/googletest_1.12.1.orig.tar.gz|81964fe578e9bd7c94dfdb09c8e4d6e6759e19967e397dbea48d1c10e45d0df2||
-civetweb|1.15|c/civetweb/civetweb_1.15%2bdfsg.orig.tar.xz|ec372e9737bc820118bbb735f46a07d41f795814ca0f38bc6e67048e7a460f33||
-prometheus-cpp|1.0.1|p/prometheus-cpp/prometheus-cpp_1.0.1.orig.tar.gz|593e028d401d3298eada804d252bc38d8cab3ea1c9e88bcd72095281f85e6d16|civetweb|-DENABLE_PUSH=OFF -DENABLE_COMPRESSION=OFF -DENABLE_TESTING=OFF -DUSE_THIRDPARTY_LIBRARIES=OFF
+abseil|20220623.1|abseil_20220623.1.orig.tar.gz|abfe2897f3a30edaa74bc34365afe3c2a3cd012091a97dc7e008f7016adcd5fe||-DABSL_PROPAGATE_CXX_STD=ON -DBUILD_TESTING=OFF
+protobuf|3.21.12|protobuf_3.21.12.orig.tar.gz|930c2c3b5ecc6c9c12615cf5ad93f1cd6e12d0aba862b572e076259970ac3a53||-Dprotobuf_BUILD_TESTS=OFF -Dprotobuf_BUILD_PROTOC_BINARIES=OFF -Dprotobuf_WITH_ZLIB=OFF
+grpc|1.51.1|grpc_1.51.1.orig.tar.gz|b55696fb249669744de3e71acc54a9382bea0dce7cd5ba379b356b12b82d4229|abseil protobuf|-DgRPC_INSTALL=OFF -DgRPC_BUILD_CODEGEN=OFF -DgRPC_BUILD_CSHARP_EXT=OFF -DgRPC_BUILD_GRPC_CPP_PLUGIN=OFF -DgRPC_ABSL_PROVIDER=package -DgRPC_PROTOBUF_PROVIDER=package -DgRPC_PROTOBUF_PACKAGE_TYPE=CONFIG -DgRPC_CARES_PROVIDER=none -DgRPC_ZLIB_PROVIDER=package -DgRPC_SSL_PROVIDER=none -DgRPC_RE2_PROVIDER=none -DZLIB_LIBRARY=/usr/x86_64-w64-mingw32/lib/libz.a
+fmt|9.1.0|fmtlib_9.1.0+ds1.orig.tar.gz|84ce1c2d0be3a9863935137969dcec6970125caac032f82474640bfc81463583||-DFMT_TEST=OFF -DFMT_DOC=OFF
+spdlog|1.10.0|spdlog_1.10.0+ds.orig.tar.xz|620ca6842b5c21014470bd42eb4716024674214fb973b5ffa3aaea33310ad327|fmt|-DSPDLOG_FMT_EXTERNAL=ON -DSPDLOG_BUILD_EXAMPLE=OFF
+googletest|1.12.1|googletest_1.12.1.orig.tar.gz|81964fe578e9bd7c94dfdb09c8e4d6e6759e19967e397dbea48d1c10e45d0df2||
+civetweb|1.15|civetweb_1.15+dfsg.orig.tar.xz|ec372e9737bc820118bbb735f46a07d41f795814ca0f38bc6e67048e7a460f33||
+prometheus-cpp|1.0.1|prometheus-cpp_1.0.1.orig.tar.gz|593e028d401d3298eada804d252bc38d8cab3ea1c9e88bcd72095281f85e6d16|civetweb|-DENABLE_PUSH=OFF -DENABLE_COMPRESSION=OFF -DENABLE_TESTING=OFF -DUSE_THIRDPARTY_LIBRARIES=OFF -DCMAKE_UNITY_BUILD=ON
+boost|1.74.0|boost1.74_1.74.0+ds1.orig.tar.xz|192f5df504d282cb81288f88232d8af45b64a9ab531e1c7cf8ae955f16f6bb28||
 TABLE
 }
 
-# Before a source is configured, in its directory: what makes it buildable apart from options.
+# Before a source is configured, in its directory: what makes it buildable apart from options, and
+# what makes that quick. Most of the time goes into reading the same headers again, so those that
+# most files of a library read are precompiled.
 prepare() {
   case $1 in
+    # Nothing we link has flags of its kind.
+    abseil)
+      sed -i '/add_subdirectory(flags)/d' absl/CMakeLists.txt
+      touch precompiled.cc
+      cat >>CMakeLists.txt <<'CMAKE'
+add_library(precompiled OBJECT precompiled.cc)
+target_include_directories(precompiled PRIVATE ${PROJECT_SOURCE_DIR})
+target_compile_features(precompiled PRIVATE cxx_std_17)
+target_compile_options(precompiled PRIVATE ${ABSL_DEFAULT_COPTS})
+target_precompile_headers(precompiled PRIVATE <algorithm> <atomic> <cstring> <functional> <limits>
+                          <memory> <sstream> <string> <type_traits> <utility> <vector>
+                          [["absl/strings/str_cat.h"]] [["absl/synchronization/mutex.h"]])
+get_property(folders DIRECTORY absl PROPERTY SUBDIRECTORIES)
+foreach(folder ${folders})
+  get_property(targets DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
+  foreach(target ${targets})
+    get_target_property(type ${target} TYPE)
+    # These are compiled for processors that not every node has.
+    if(type STREQUAL STATIC_LIBRARY AND NOT target MATCHES "random_internal_randen_hwaes")
+      target_precompile_headers(${target} REUSE_FROM precompiled)
+    endif()
+  endforeach()
+endforeach()
+CMAKE
+      ;;
+    # The smaller one of its two libraries is part of the other, which is all we link.
+    protobuf)
+      sed -i 's/libprotobuf-lite libprotobuf)/libprotobuf)/' cmake/install.cmake
+      cat >>CMakeLists.txt <<'CMAKE'
+set_target_properties(libprotobuf-lite PROPERTIES EXCLUDE_FROM_ALL ON)
+target_precompile_headers(libprotobuf PRIVATE <algorithm> <functional> <map> <memory> <mutex> <sstream>
+                          <string> <unordered_map> <unordered_set> <utility> <vector>
+                          <google/protobuf/descriptor.h> <google/protobuf/dynamic_message.h>
+                          <google/protobuf/io/coded_stream.h> <google/protobuf/map_field.h>
+                          <google/protobuf/message.h> <google/protobuf/reflection_ops.h>
+                          <google/protobuf/stubs/logging.h> <google/protobuf/stubs/strutil.h>
+                          <google/protobuf/wire_format.h>)
+CMAKE
+      ;;
     # CMake would download what these folders lack, though nothing of it is built. Its own install
     # rules want all of its targets; these take the five we link, and the internal headers for the
-    # one file of ours that hands a pipe to gRPC's core.
+    # one file of ours that hands a pipe to gRPC's core. A pipe has no name to look up, so c-ares, for
+    # names in DNS, is left out.
     grpc)
       mkdir -p third_party/{envoy-api,googleapis,xds,opencensus-proto/src}
       cat >>CMakeLists.txt <<'CMAKE'
+target_compile_definitions(grpc_unsecure PRIVATE GRPC_ARES=0)
+function(precompile target)
+  list(TRANSFORM ARGN REPLACE ">$" "$<ANGLE-R>")
+  list(TRANSFORM ARGN PREPEND "$<$<COMPILE_LANGUAGE:CXX>:")
+  list(TRANSFORM ARGN APPEND ">")
+  target_precompile_headers(${target} PRIVATE ${ARGN})
+endfunction()
+set(common "<grpc/support/port_platform.h>" <algorithm> <atomic> <functional> <map> <memory> <string>
+    <utility> <vector> "<grpc/support/log.h>" [["absl/status/statusor.h"]] [["absl/strings/str_cat.h"]]
+    [["absl/strings/str_format.h"]] [["absl/strings/str_join.h"]] [["absl/types/optional.h"]])
+precompile(gpr ${common})
+precompile(grpc_unsecure ${common} [["src/core/lib/address_utils/sockaddr_utils.h"]]
+           [["src/core/lib/channel/channel_stack.h"]] [["src/core/lib/channel/channelz.h"]]
+           [["src/core/lib/config/core_configuration.h"]] [["src/core/lib/gprpp/status_helper.h"]]
+           [["src/core/lib/iomgr/exec_ctx.h"]] [["src/core/lib/iomgr/timer.h"]]
+           [["src/core/lib/promise/seq.h"]] [["src/core/lib/surface/call.h"]]
+           [["src/core/lib/transport/metadata_batch.h"]] [["src/core/lib/transport/transport.h"]])
+precompile(grpc++_unsecure ${common} "<grpcpp/server.h>" "<grpcpp/server_builder.h>"
+           "<grpcpp/channel.h>" "<grpcpp/create_channel.h>"
+           [["src/core/lib/iomgr/exec_ctx.h"]])
 install(TARGETS grpc++_unsecure grpc_unsecure gpr address_sorting upb EXPORT gRPCTargets
         ARCHIVE DESTINATION lib INCLUDES DESTINATION include)
 install(EXPORT gRPCTargets NAMESPACE gRPC:: DESTINATION lib/cmake/grpc)
@@ -53,7 +120,6 @@ install(DIRECTORY src third_party/upb third_party/xxhash DESTINATION include/grp
 file(WRITE ${CMAKE_BINARY_DIR}/gRPCConfig.cmake [[
 include(CMakeFindDependencyMacro)
 find_dependency(absl CONFIG)
-find_dependency(c-ares CONFIG)
 if(NOT TARGET protobuf::libprotobuf)
   find_dependency(protobuf CONFIG)
 endif()
@@ -69,13 +135,11 @@ CMAKE
 cmake_minimum_required(VERSION 3.25)
 project(boost CXX)
 file(GLOB sources libs/program_options/src/*.cpp)
-file(GLOB includes libs/*/include libs/numeric/*/include)
 add_library(boost_program_options STATIC ${sources})
-target_include_directories(boost_program_options PRIVATE ${includes})
+target_include_directories(boost_program_options PRIVATE include)
+set_target_properties(boost_program_options PROPERTIES UNITY_BUILD ON)
 install(TARGETS boost_program_options)
-foreach(include ${includes})
-  install(DIRECTORY ${include}/boost DESTINATION include)
-endforeach()
+install(DIRECTORY include/boost DESTINATION include)
 CMAKE
       ;;
     # Debian builds it with make and so do we, in CMake's words: its own CMakeLists.txt fetches Lua.
@@ -104,76 +168,137 @@ CMAKE
 # What of a configured source is built; all of it when nothing is said.
 targets() { if [[ $1 == grpc ]]; then echo grpc++_unsecure; fi; }
 
-declare -A prefix_of
-prefix() {  # NAME VERSION HASH UPON OPTIONS
-  local key
+declare -A version_of archive_of hash_of upon_of options_of prefix_of
+prefix() {  # NAME
+  local key other
   key=$(
     {
-      printf '%s|' "$@" "$compiler" "$(cat "$toolchain")"
+      printf '%s|' "$1" "${version_of[$1]}" "${hash_of[$1]}" "${options_of[$1]}" "$compiler" "$flags" "${common[@]}" "$(cat "$toolchain")"
       prepare_text "$1"
-      for other in $4; do echo "${prefix_of[$other]##*/}"; done
+      for other in ${upon_of[$1]}; do echo "${prefix_of[$other]##*/}"; done
     } | sha256sum
   )
-  echo "$cache/windows/$1-$2-${key:0:12}"
+  echo "$cache/windows/$1-${version_of[$1]}-${key:0:12}"
 }
 # The lines of prepare() that concern one library.
 prepare_text() { declare -f prepare | sed -n "/^ *$1)/,/;;/p"; }
 
-build() {  # NAME SOURCE HASH OPTIONS PREFIX DEPENDENCIES
-  local name=$1 source=$2 hash=$3 options=$4 prefix=$5 upon=$6
-  local archive work
-  archive=$cache/sources/$(basename "$source")
-  work=$cache/windows/work/$(basename "$prefix")
-  mkdir -p "$cache/sources" "$work"
-  if ! echo "$hash  $archive" | sha256sum --check --status 2>/dev/null; then
-    curl --fail --silent --show-error --location --retry 3 -o "$archive.part" "$mirror/$source"
-    echo "$hash  $archive.part" | sha256sum --check --status ||
-      { echo "$name: $mirror/$source is not what it should be (SHA-256 differs)" >&2; exit 1; }
-    mv "$archive.part" "$archive"
+# apt with this machine's own sources, of which the packages' sources are wanted, and lists that are
+# nobody else's.
+apt_private() {
+  local lists=$cache/apt list parts file tool=$1
+  shift
+  if [[ ! -d $lists ]]; then
+    mkdir -p "$lists.part"/{etc,lists/partial,cache/archives/partial}
+    eval "$(apt-config shell list Dir::Etc::sourcelist/f parts Dir::Etc::sourceparts/d)"
+    for file in "$list" "$parts"/*.list; do
+      [[ ! -f $file ]] || sed -nE 's/^[[:space:]]*deb[[:space:]]/deb-src /p' "$file" >"$lists.part/etc/${file##*/}"
+    done
+    for file in "$parts"/*.sources; do
+      [[ ! -f $file ]] || sed -E 's/^Types:.*/Types: deb-src/' "$file" >"$lists.part/etc/${file##*/}"
+    done
+    # A source of something else may have no sources; what counts is that ours are there.
+    apt_in "$lists.part" apt-get update >"$lists.part/log" 2>&1 || true
+    mv "$lists.part" "$lists"
   fi
+  apt_in "$lists" "$tool" "$@"
+}
+apt_in() {  # DIRECTORY TOOL ARGUMENT...
+  "$2" -qq -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts="$1/etc" -o Dir::State::Lists="$1/lists" \
+    -o Dir::Cache="$1/cache" -o APT::Sandbox::User="$(id -un)" "${@:3}"
+}
+# Leaves the source's archive in the cache.
+fetch() {  # NAME
+  local archive=${archive_of[$1]} hash=${hash_of[$1]} package=${archive_of[$1]%%_*} version
+  if echo "$hash  $cache/sources/$archive" | sha256sum --check --status 2>/dev/null; then return; fi
+  mkdir -p "$cache/sources"
+  version=$(apt_private apt-cache showsrc --only-source "$package" |
+    awk -v hash="$hash" '/^Version: / { version = $2 } $1 == hash && !seen++ { print version }')
+  if [[ -z $version ]]; then
+    echo "$1: none of apt's sources has $archive of Debian 12 (SHA-256 $hash)" >&2
+    tail -3 "$cache/apt/log" >&2
+    rm -rf "$cache/apt"
+    return 1
+  fi
+  (cd "$cache/sources" && rm -f "$archive" &&
+    apt_private apt-get source --download-only --tar-only "$package=$version")
+  echo "$hash  $cache/sources/$archive" | sha256sum --check --status ||
+    { echo "$1: $archive is not what it should be (SHA-256 differs)" >&2; return 1; }
+}
+
+build() {  # NAME
+  local name=$1 prefix=${prefix_of[$1]} archive=$cache/sources/${archive_of[$1]}
+  local work other paths=""
+  work=$cache/windows/work/$(basename "$prefix")
+  mkdir -p "$work"
   if [[ ! -f $work/extracted ]]; then
     rm -rf "$work/source" && mkdir -p "$work/source"
-    # Boost's archive holds a hundred libraries: take the one, and the headers.
+    # Boost's archive holds a hundred libraries: take the one, and the headers, which come together.
     local only=()
-    [[ $name != boost ]] || only=(--wildcards 'boost/libs/*/include/*' 'boost/libs/program_options/src/*')
+    [[ $name != boost ]] || only=(--wildcards 'boost/libs/*/include/*' 'boost/libs/program_options/src/*'
+      --transform 's|^boost/libs/.*/include/boost/|boost/include/boost/|')
     tar -xf "$archive" -C "$work/source" --strip-components=1 "${only[@]}"
     (cd "$work/source" && prepare "$name")
     touch "$work/extracted"
   fi
-  local paths=""
-  for other in $upon; do paths+="${prefix_of[$other]};"; done
-  # The prefix map keeps this machine's paths out of the libraries.
-  local flags="-D_WIN32_WINNT=0x0A00 -ffunction-sections -fdata-sections -ffile-prefix-map=$work=$name"
+  for other in ${upon_of[$name]}; do paths+="${prefix_of[$other]};"; done
+  # This keeps the machine's paths out of the libraries.
+  local map="-ffile-prefix-map=$work=$name"
   # shellcheck disable=SC2086
-  cmake -G Ninja -S "$work/source" -B "$work/build" -DCMAKE_TOOLCHAIN_FILE="$toolchain" \
-    -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=OFF -DCMAKE_CXX_STANDARD=17 \
-    -DCMAKE_C_FLAGS="$flags" -DCMAKE_CXX_FLAGS="$flags" -DCMAKE_INSTALL_LIBDIR=lib \
-    -DCMAKE_C_FLAGS_RELEASE="-O2 -DNDEBUG" -DCMAKE_CXX_FLAGS_RELEASE="-O2 -DNDEBUG" \
-    -DCMAKE_PREFIX_PATH="$paths" -DCMAKE_INSTALL_PREFIX="$prefix.part" $options \
-    >"$work/configure.log" 2>&1 || { tail -30 "$work/configure.log"; exit 1; }
+  cmake -G Ninja -S "$work/source" -B "$work/build" -DCMAKE_TOOLCHAIN_FILE="$toolchain" "${common[@]}" \
+    -DCMAKE_C_FLAGS="$flags $map" -DCMAKE_CXX_FLAGS="$flags $map" \
+    -DCMAKE_PREFIX_PATH="$paths" -DCMAKE_INSTALL_PREFIX="$prefix.part" ${options_of[$name]} \
+    >"$work/configure.log" 2>&1 || { tail -30 "$work/configure.log"; return 1; }
   # shellcheck disable=SC2046
-  ninja -C "$work/build" $(targets "$name") >"$work/build.log" 2>&1 ||
-    { grep -A20 FAILED "$work/build.log" | head -60; exit 1; }
+  ninja -C "$work/build" -j "$(nproc)" $(targets "$name") >"$work/build.log" 2>&1 ||
+    { grep -A20 FAILED "$work/build.log" | head -60; return 1; }
   rm -rf "$prefix.part"
-  cmake --install "$work/build" >"$work/install.log" 2>&1 || { tail -20 "$work/install.log"; exit 1; }
+  cmake --install "$work/build" >"$work/install.log" 2>&1 || { tail -20 "$work/install.log"; return 1; }
   mv "$prefix.part" "$prefix"
   rm -rf "$work"
 }
+# Builds one library after another, saying what each took.
+build_each() {  # NAME...
+  local name title
+  for name in "$@"; do
+    title="$name ${version_of[$name]}"
+    if [[ -d ${prefix_of[$name]} ]]; then
+      echo "$title is built"
+    else
+      TIMEFORMAT="$title took %0R s, and %0U s of user's and %0S s of the system's processor time"
+      time build "$name"
+    fi
+  done
+}
 
-mode=${1:-}
-count=$(libraries | wc -l)
-done=0
-while IFS='|' read -r name version source hash upon options; do
-  prefix_of[$name]=$(prefix "$name" "$version" "$hash" "$upon" "$options")
-  done=$((done + 1))
-  if [[ $mode == --prefixes ]]; then
-    echo "${prefix_of[$name]}"
-  elif [[ -d ${prefix_of[$name]} ]]; then
-    echo "[$done/$count] $name $version is built"
-  else
-    echo "[$done/$count] building $name $version"
-    start=$SECONDS
-    build "$name" "$source" "$hash" "$options" "${prefix_of[$name]}" "$upon"
-    echo "[$done/$count] $name $version took $((SECONDS - start)) s"
-  fi
+names=()
+while IFS='|' read -r name version archive hash upon options; do
+  names+=("$name")
+  version_of[$name]=$version
+  archive_of[$name]=$archive
+  hash_of[$name]=$hash
+  upon_of[$name]=$upon
+  options_of[$name]=$options
+  prefix_of[$name]=$(prefix "$name")
 done < <(libraries)
+if [[ ${1:-} == --prefixes ]]; then
+  for name in "${names[@]}"; do echo "${prefix_of[$name]}"; done
+  exit
+fi
+
+# Several builds may want them at once.
+mkdir -p "$cache/windows"
+exec 9>"$cache/windows/lock"
+flock 9
+rm -rf "$cache/apt"
+for name in "${names[@]}"; do [[ -d ${prefix_of[$name]} ]] || fetch "$name"; done
+# gRPC, with what it is built upon, takes most of the time. The others are built meanwhile, where a
+# step of those leaves a processor idle.
+others=()
+for name in "${names[@]}"; do [[ " ${upon_of[grpc]} grpc " == *" $name "* ]] || others+=("$name"); done
+build_each "${others[@]}" &
+beside=$!
+trap 'kill $beside 2>/dev/null || true' EXIT
+# shellcheck disable=SC2086
+build_each ${upon_of[grpc]} grpc
+wait $beside

@@ -3,6 +3,7 @@
 #
 #   scripts/install-packages.sh              the Linux build and its tests
 #   scripts/install-packages.sh --fuzz       also the fuzzers'
+#   scripts/install-packages.sh --lint       also what checks the style
 #   scripts/install-packages.sh --windows    also the Windows build and its tests under Wine
 set -euo pipefail
 
@@ -17,8 +18,9 @@ command -v go >/dev/null || packages+=(golang-go)
 for group in "$@"; do
   case $group in
     --fuzz) packages+=(clang libclang-rt-14-dev llvm) ;;
+    --lint) packages+=(clang-format clang-tidy) ;;
     --windows)
-      packages+=(g++-mingw-w64-x86-64-posix libz-mingw-w64-dev curl xz-utils wine wine64)
+      packages+=(g++-mingw-w64-x86-64-posix libz-mingw-w64-dev xz-utils wine wine64)
       ;;
     *) echo "unknown option $group" >&2; exit 2 ;;
   esac
