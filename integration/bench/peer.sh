@@ -15,7 +15,8 @@ mkdir -p "$out"
   cd integration/bench/peer
   export GOFLAGS=-mod=mod CGO_ENABLED=0
   GOOS=windows go build -ldflags='-s -w' -o "$out/csi-proxy-go.exe" github.com/kubernetes-csi/csi-proxy/cmd/csi-proxy
-  GOOS=windows go build -o "$out/load.exe" ./load
+  # A module of its own: it speaks as the released client does, whatever the server is built with.
+  (cd load && GOOS=windows go build -o "$out/load.exe" .)
   go build -o "$out/peer" .
 )
 cp build/windows/server/csi-proxy.exe "$out/csi-proxy-cpp.exe"
