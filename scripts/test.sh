@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Installs, builds and tests everything on a fresh machine: unit and integration tests on Linux, the
-# quick start, the Go package, csi-sanity, manifests, the libraries as installed, the Windows programs
-# under Wine, and the released Go clients against them. Ends with one count.
+# style, the quick start, the Go package, csi-sanity, manifests, the libraries as installed, the
+# Windows programs under Wine, and the released Go clients against them. Ends with one count.
 #
 #   scripts/test.sh                 all of that
 #   scripts/test.sh --no-windows    without what needs mingw-w64 and Wine
+#   scripts/test.sh --lint          with clang-tidy on every file, not on a share
 #   scripts/test.sh --asan          under AddressSanitizer and UndefinedBehaviorSanitizer as well
 #   scripts/test.sh --tsan          under ThreadSanitizer as well
 #   scripts/test.sh --fuzz          with the fuzzers, a minute each, as well
@@ -14,23 +15,35 @@ cd "$(dirname "$0")/.."
 presets=(release)
 fuzz=no
 windows=yes
+lint=()
 for argument in "$@"; do
   case $argument in
     --asan | --tsan) presets+=("${argument#--}") ;;
     --fuzz) fuzz=yes ;;
+    --lint) lint=(--all) ;;
     --no-windows) windows=no ;;
     *) echo "unknown option $argument" >&2; exit 2 ;;
   esac
 done
 scripts/install-packages.sh
+if [[ $windows == yes ]]; then
+  # Whenever the rest leaves a processor idle; who needs the libraries waits for what is missing.
+  scripts/install-packages.sh --windows
+  mkdir -p build
+  nice -n 19 scripts/build-windows-deps.sh >build/windows-deps.log 2>&1 &
+fi
 
 passed=0
 failed=0
+# What took how long.
+begin() { echo "== $1"; part=$1 since=$SECONDS; }
+end() { echo "-- $part: $((SECONDS - since)) s"; }
 # One more thing that either succeeds or does not.
 check() {
-  echo "== $1"
+  begin "$1"
   shift
   if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+  end
 }
 # What ctest said in a file.
 count() {
@@ -41,9 +54,11 @@ count() {
 }
 
 for preset in "${presets[@]}"; do
-  echo "== $preset"
+  begin "build $preset"
   cmake --preset "$preset" >/dev/null
   cmake --build --preset "$preset"
+  end
+  begin "tests $preset"
   log=build/$preset/ctest.log
   # A sanitizer makes each call dear; the large load test is scaled to match.
   [[ $preset == release ]] || export CSI_PROXY_TEST_CALLS=10000
@@ -57,8 +72,10 @@ for preset in "${presets[@]}"; do
     head -60 "$report"
     failed=$((failed + 1))
   done
+  end
 done
 
+check "style" scripts/lint.sh "${lint[@]}"
 check "quick start" scripts/quickstart.sh
 check "Go package" integration/go_embedded/run.sh
 check "csi-sanity on the sample driver" integration/sample_driver/sanity.sh
@@ -67,15 +84,19 @@ check "installed libraries" integration/consumer/run.sh
 check "the README's program" scripts/check-readme.sh
 
 if [[ $windows == yes ]]; then
-  echo "== Windows programs under Wine"
-  scripts/install-packages.sh --windows
+  begin "libraries for Windows"
   scripts/build-windows-deps.sh
+  end
+  begin "build windows"
   cmake --preset windows >/dev/null
   cmake --build --preset windows
+  end
+  begin "tests windows"
   # A Wine under load loses something now and then that nobody has lost since: one more attempt,
   # which the output shows.
   ctest --test-dir build/windows --output-on-failure --repeat until-pass:2 | tee build/windows/ctest.log || true
   count build/windows/ctest.log
+  end
   check "released Go clients" integration/legacy_go/run.sh
   check "Go package under Wine" integration/go_embedded/run.sh --windows
   check "installed libraries for Windows" integration/consumer/run.sh --windows

@@ -138,13 +138,19 @@ debian_packages() {
     dpkg-deb -x "$package" "$out/debian"
   done
   ls "$out"/packages/{csi-proxy,libcsi-proxy2,libcsi-proxy-dev}_*.deb
-  all_exist "$out/debian/usr" bin/csi-proxy bin/csi-proxyctl share/doc/csi-proxy/README.md \
+  all_exist "$out/debian/usr" bin/csi-proxy bin/csi-proxyctl share/doc/csi-proxy/{README,CHANGELOG,SECURITY}.md \
+    share/doc/{csi-proxy,libcsi-proxy2,libcsi-proxy-dev}/copyright \
     lib/libcsi_proxy{.so.1,.so,_base.so.2,_client_api.so.2,_client.so.2,_embedded.so.2,_node.so.2} \
     lib/pkgconfig/csi-proxy-{c,client,embedded,node}.pc lib/cmake/csi_proxy/csi_proxy-config.cmake \
     include/csi-proxy/csi_proxy/{csi_proxy,node}.h share/csi-proxy/server/machine/simulated/admin.proto
   # Who depends on what, and that the libraries need nothing that is not said.
   dpkg-deb -f "$out"/packages/libcsi-proxy2_*.deb Depends | grep -q libprotobuf32
   dpkg-deb -f "$out"/packages/libcsi-proxy-dev_*.deb Depends | grep -q '^libcsi-proxy2 (= '
+  # Somebody answers for them, who can be reached elsewhere than on this machine.
+  dpkg-deb -f "$out"/packages/csi-proxy_*.deb Maintainer | grep -E '^[^<]+ <[^@ ]+@[^@ ]+\.[^@ ]+>$'
+  for package in csi-proxy libcsi-proxy2 libcsi-proxy-dev; do
+    cmp LICENSE "$out/debian/usr/share/doc/$package/copyright"
+  done
 }
 # The versions of symbols tell what is for programs.
 only_public_symbols() {
@@ -170,7 +176,9 @@ windows_zip() {
   mkdir "$unpacked"
   (cd "$unpacked" && cmake -E tar xf $zip --format=zip)
   mv "$unpacked"/csi-proxy-*/* "$unpacked"
-  all_exist "$unpacked" README.md bin/{csi-proxy,csi-proxyctl,csi-proxy-service}.exe bin/csi_proxy.dll lib/libcsi_proxy.dll.a \
+  all_exist "$unpacked" {README,CHANGELOG,SECURITY}.md licenses/{libgrpc-dev,libprotobuf-dev,gcc-mingw-w64-base}.txt
+  cmp LICENSE "$unpacked/LICENSE"
+  all_exist "$unpacked" bin/{csi-proxy,csi-proxyctl,csi-proxy-service}.exe bin/csi_proxy.dll lib/libcsi_proxy.dll.a \
     include/csi-proxy/csi_proxy/csi_proxy.h share/csi-proxy/bootstrap/install.ps1
   x86_64-w64-mingw32-gcc -I "$unpacked/include/csi-proxy" "$source/c.c" -L "$unpacked/lib" -lcsi_proxy -o "$unpacked/bin/c.exe"
   build=$unpacked/bin

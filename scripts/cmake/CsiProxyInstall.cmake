@@ -233,10 +233,27 @@ if(WIN32)
           DESTINATION ${INCLUDE_DIR}/csi_proxy COMPONENT c_interface)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/scripts/bootstrap DESTINATION ${SHARE_DIR}
           COMPONENT programs FILES_MATCHING PATTERN "*.ps1" PATTERN "README.md")
+  # The programs contain these, whose licences ask to be named. The texts are Debian's, which lie
+  # beside the same versions for Linux.
+  foreach(package libabsl-dev libcivetweb-dev libfmt-dev libgrpc-dev libprotobuf-dev libspdlog-dev
+          prometheus-cpp-dev gcc-mingw-w64-base mingw-w64-common libz-mingw-w64-dev)
+    install(FILES /usr/share/doc/${package}/copyright DESTINATION licenses RENAME ${package}.txt
+            COMPONENT programs)
+  endforeach()
+  install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION . COMPONENT programs)
+else()
+  # Debian wants it in each package, under this name.
+  foreach(package programs=csi-proxy libraries=libcsi-proxy${PROJECT_VERSION_MAJOR}
+          development=libcsi-proxy-dev)
+    string(REGEX MATCH "^(.*)=(.*)$" package ${package})
+    install(FILES ${PROJECT_SOURCE_DIR}/LICENSE RENAME copyright COMPONENT ${CMAKE_MATCH_1}
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${CMAKE_MATCH_2})
+  endforeach()
 endif()
 install(TARGETS ${PROGRAMS} RUNTIME COMPONENT programs)
-install(FILES ${PROJECT_SOURCE_DIR}/README.md DESTINATION ${DOCUMENT_DIR} COMPONENT programs)
-install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${DOCUMENT_DIR} COMPONENT programs OPTIONAL)
+install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md
+              ${PROJECT_SOURCE_DIR}/SECURITY.md
+        DESTINATION ${DOCUMENT_DIR} COMPONENT programs)
 add_dependencies(csi_proxy_installed ${PROGRAMS})
 
 include(CsiProxyPackages)

@@ -1,10 +1,20 @@
 # What CPack makes of what is installed: for Debian three packages, for Windows a ZIP of what a node
 # and a driver in another language need. C++ for Windows is built against the installed tree.
-set(CSI_PROXY_MAINTAINER "CSI Proxy maintainers <root@localhost>" CACHE STRING
-    "Who answers for the Debian packages")
+# Who makes packages may say who answers for them, as Debian's tools are told. Otherwise it is who has
+# made the last commit; outside a clone cpack asks for it.
+if(DEFINED ENV{DEBEMAIL})
+  set(maintainer "$ENV{DEBFULLNAME} <$ENV{DEBEMAIL}>")
+else()
+  execute_process(COMMAND git log -1 "--format=%aN <%aE>" WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
+                  OUTPUT_VARIABLE maintainer OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+endif()
+set(CSI_PROXY_MAINTAINER "${maintainer}" CACHE STRING "Who answers for the Debian packages")
+set(CPACK_PACKAGE_VENDOR "CSI Proxy maintainers")
 set(CPACK_PACKAGE_NAME csi-proxy)
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Storage operations on Windows nodes, for CSI drivers")
 set(CPACK_STRIP_FILES ON)
+set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
+set(CPACK_RESOURCE_FILE_README ${PROJECT_SOURCE_DIR}/README.md)
 
 if(WIN32)
   set(CPACK_GENERATOR ZIP)

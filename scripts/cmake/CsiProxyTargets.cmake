@@ -39,6 +39,9 @@ endif()
 find_program(CSI_PROXY_LLD ld.lld)
 if(CSI_PROXY_LLD AND NOT WIN32)
   add_link_options(-fuse-ld=lld LINKER:--icf=all)
+elseif(CSI_PROXY_LLD)
+  # lld takes a seventh of the time. What ships is linked by GCC's own, as ever; the stack is its default.
+  set(CSI_PROXY_TEST_LINK -B${PROJECT_SOURCE_DIR}/scripts/cmake/mingw-lld LINKER:--stack=0x200000)
 endif()
 
 # The suffix of files that are one platform's.
@@ -97,6 +100,7 @@ function(csi_proxy_test name)
   add_executable(${name} ${ARG_SRCS})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_options(${name} PRIVATE ${CSI_PROXY_WARNINGS})
+  target_link_options(${name} PRIVATE ${CSI_PROXY_TEST_LINK})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gmock GTest::gtest GTest::gtest_main)
   if(CMAKE_CROSSCOMPILING)
     add_test(NAME ${name} COMMAND ${name})

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Checks the C++ that is tracked: its format, all of it, and by clang-tidy the files that have changed
+# since the last release's tag. Without a tag it is a share of the files, another one each day.
+#
+#   scripts/lint.sh          as above
+#   scripts/lint.sh --all    clang-tidy on every file
+#   scripts/lint.sh --fix    formats, and checks nothing
+#
+# clang-tidy reads what build/release is built from, so that has to be built: generated headers too.
+# Files for Windows alone are not in it.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+shares=12
+mode=${1:-}
+case $mode in
+  "" | --all | --fix) ;;
+  *) echo "unknown option $mode" >&2; exit 2 ;;
+esac
+scripts/install-packages.sh --lint
+
+# What the generator is expected to write is not ours to format.
+tracked() { git ls-files "$@" ':!codegen/testdata/golden'; }
+if [[ $mode == --fix ]]; then
+  tracked '*.cc' '*.h' '*.c' | xargs clang-format -i
+  exit
+fi
+failed=0
+tracked '*.cc' '*.h' '*.c' | xargs -P "$(nproc)" -n 60 clang-format --dry-run --Werror ||
+  { failed=1; echo "scripts/lint.sh --fix formats them"; }
+
+commands=build/release/compile_commands.json
+[[ -f $commands ]] || { echo "$commands is not there: cmake --preset release" >&2; exit 2; }
+tracked '*.cc' | sort >build/release/lint.tracked
+jq -r '.[].file' "$commands" | sed "s|^$PWD/||" | sort -u | comm -12 build/release/lint.tracked - >build/release/lint.known
+release=$(git describe --tags --abbrev=0 2>/dev/null || true)
+if [[ $mode == --all ]]; then
+  what=all
+  cp build/release/lint.known build/release/lint.files
+elif [[ -n $release ]]; then
+  what="changed since $release"
+  git diff --name-only --diff-filter=d "$release" -- '*.cc' | sort | comm -12 build/release/lint.known - >build/release/lint.files
+else
+  share=$((10#$(date +%j) % shares))
+  what="share $((share + 1)) of $shares"
+  awk -v shares=$shares -v share=$share 'NR % shares == share' build/release/lint.known >build/release/lint.files
+fi
+echo "clang-tidy: $(wc -l <build/release/lint.files) files ($what)"
+xargs -P "$(nproc)" -n 1 clang-tidy -p build/release --quiet <build/release/lint.files >build/release/lint.log 2>/dev/null ||
+  { failed=1; grep -E -A4 '(warning|error):' build/release/lint.log || cat build/release/lint.log; }
+exit $failed
