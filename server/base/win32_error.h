@@ -20,6 +20,7 @@ inline constexpr uint32_t kFileNotFound = 2;
 inline constexpr uint32_t kPathNotFound = 3;
 inline constexpr uint32_t kAccessDenied = 5;
 inline constexpr uint32_t kInvalidDrive = 15;
+inline constexpr uint32_t kWriteProtect = 19;
 inline constexpr uint32_t kNotReady = 21;
 inline constexpr uint32_t kSharingViolation = 32;
 inline constexpr uint32_t kNotSupported = 50;

@@ -40,6 +40,15 @@ absl::StatusOr<PartitionStyle> StyleOf(const cim::Object& disk) {
   }
 }
 
+// Whether a partition is of a kind that holds a volume.
+absl::StatusOr<bool> IsBasic(const cim::Object& partition) {
+  // On a disk without GPT there is no such type, and its partitions hold data.
+  const auto type = partition.GetStringOr("GptType", kBasicData);
+  if (!type.ok()) return type.status();
+  return std::none_of(std::begin(kNoData), std::end(kNoData),
+                      [&](const char* other) { return absl::EqualsIgnoreCase(*type, other); });
+}
+
 // UniqueIdFormat of MSFT_Disk: how a UniqueId that was made of page 83 is to be read
 // (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk).
 constexpr uint32_t kFormatVendorId = 1;
@@ -78,7 +87,8 @@ class WindowsDisk final : public DiskHost {
     std::vector<DiskLocationText> locations;
     for (const cim::Object& disk : *disks) {
       const auto number = disk.GetUint32("Number");
-      if (!number.ok()) return number.status();
+      // One that Windows has no number for is not a disk anybody could name.
+      if (!number.ok()) continue;
       auto location = disk.GetStringOr("Location", "");
       if (!location.ok()) return location.status();
       locations.push_back({*number, *std::move(location)});
@@ -96,7 +106,7 @@ class WindowsDisk final : public DiskHost {
       const auto number = disk.GetUint32("Number");
       const auto path = disk.GetStringOr("Path", "");
       auto serial = disk.GetStringOr("SerialNumber", "");
-      if (!number.ok()) return number.status();
+      if (!number.ok()) continue;
       if (!path.ok()) return path.status();
       if (!serial.ok()) return serial.status();
       DiskIdentity& identity = identities.emplace_back();
@@ -132,23 +142,14 @@ class WindowsDisk final : public DiskHost {
     DiskLayout layout;
     layout.is_online = !*offline;
     layout.style = *style;
-    const auto partitions =
-        wmi_.Query(context, Namespace::kStorage,
-                   cim::Query("MSFT_Partition").Where("DiskNumber", Value::Uint32(disk_number)));
-    if (!partitions.ok()) {
-      return Prefixed(absl::StrCat("listing partitions of disk ", disk_number),
-                      partitions.status());
-    }
+    const auto partitions = ListPartitions(context, disk_number);
+    if (!partitions.ok()) return partitions.status();
     for (const cim::Object& partition : *partitions) {
       const auto number = partition.GetUint32("PartitionNumber");
-      // On a disk without GPT there is no such type, and its partitions hold data.
-      const auto type = partition.GetStringOr("GptType", kBasicData);
+      const auto basic = IsBasic(partition);
       if (!number.ok()) return number.status();
-      if (!type.ok()) return type.status();
-      const bool no_data =
-          std::any_of(std::begin(kNoData), std::end(kNoData),
-                      [&](const char* other) { return absl::EqualsIgnoreCase(*type, other); });
-      layout.partitions.push_back({*number, !no_data});
+      if (!basic.ok()) return basic.status();
+      layout.partitions.push_back({*number, *basic});
     }
     return layout;
   }
@@ -190,11 +191,29 @@ class WindowsDisk final : public DiskHost {
       }
       if (!status.ok()) return status;
     }
+    // The partition was made; an out parameter that does not say so is not a failure.
     const auto created = result->out.Get("CreatedPartition");
-    if (!created.ok() || created->is_null()) return NewestPartition(context, disk_number);
+    if (!created.ok()) return NewestPartition(context, disk_number);
     const auto partition = created->AsObject();
-    if (!partition.ok()) return Prefixed(operation, partition.status());
-    return partition->GetUint32("PartitionNumber");
+    if (!partition.ok()) return NewestPartition(context, disk_number);
+    const auto number = partition->GetUint32("PartitionNumber");
+    return number.ok() ? number : NewestPartition(context, disk_number);
+  }
+
+  absl::Status BringPartitionsOnline(const CallContext& context, uint32_t disk_number) override {
+    const std::string operation =
+        absl::StrCat("bringing the partitions of disk ", disk_number, " online");
+    const auto partitions = ListPartitions(context, disk_number);
+    if (!partitions.ok()) return partitions.status();
+    for (const cim::Object& partition : *partitions) {
+      const auto basic = IsBasic(partition);
+      if (!basic.ok()) return basic.status();
+      if (!*basic) continue;
+      const auto result = wmi_.Invoke(context, Namespace::kStorage, partition.path(), "Online");
+      if (!result.ok()) return Prefixed(operation, result.status());
+      if (absl::Status status = cim::StorageStatus(operation, *result); !status.ok()) return status;
+    }
+    return absl::OkStatus();
   }
 
   absl::StatusOr<uint64_t> GetSize(const CallContext& context, uint32_t disk_number) override {
@@ -237,6 +256,15 @@ class WindowsDisk final : public DiskHost {
     if (!disks.ok()) return Prefixed(absl::StrCat("finding disk ", disk_number), disks.status());
     if (disks->empty()) return NoDisk(disk_number);
     return std::move(disks->front());
+  }
+
+  absl::StatusOr<std::vector<cim::Object>> ListPartitions(const CallContext& context,
+                                                          uint32_t disk_number) {
+    auto partitions =
+        wmi_.Query(context, Namespace::kStorage,
+                   cim::Query("MSFT_Partition").Where("DiskNumber", Value::Uint32(disk_number)));
+    if (partitions.ok()) return partitions;
+    return Prefixed(absl::StrCat("listing partitions of disk ", disk_number), partitions.status());
   }
 
   absl::StatusOr<uint32_t> NewestPartition(const CallContext& context, uint32_t disk_number) {

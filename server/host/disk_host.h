@@ -69,6 +69,12 @@ class DiskHost {
   virtual absl::StatusOr<uint32_t> CreateBasicPartition(const CallContext& context,
                                                         uint32_t disk_number) = 0;
 
+  // Mounts the volumes of the basic partitions, which Windows does by itself unless automount is
+  // disabled (mountvol /N). No change for one that is mounted.
+  virtual absl::Status BringPartitionsOnline(const CallContext& /*context*/, uint32_t /*number*/) {
+    return absl::OkStatus();
+  }
+
   // In bytes.
   virtual absl::StatusOr<uint64_t> GetSize(const CallContext& context, uint32_t disk_number) = 0;
 

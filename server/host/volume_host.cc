@@ -18,6 +18,10 @@ using cim::Value;
 
 constexpr int kMaxClimbingSteps = 256;
 
+// How long, and how often, WMI is asked for a volume that the mount manager has.
+constexpr absl::Duration kCachePatience = absl::Seconds(10);
+constexpr absl::Duration kCachePoll = absl::Milliseconds(200);
+
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 // The copy of the GPT at the end of a disk: 32 sectors of table, one of header, of at most 4 KiB
 // each
@@ -91,11 +95,8 @@ class WindowsVolume final : public VolumeHost {
   absl::Status Format(const CallContext& context, const VolumeId& volume,
                       const FormatOptions& options) override {
     const std::string operation = absl::StrCat("formatting volume ", volume.ToString());
-    const auto volumes =
-        wmi_.Query(context, Namespace::kStorage,
-                   cim::Query("MSFT_Volume").Where("UniqueId", Value::String(volume.ToString())));
-    if (!volumes.ok()) return Prefixed(operation, volumes.status());
-    if (volumes->empty()) return NoVolume(volume);
+    const absl::StatusOr<cim::Object> object = FindInWmi(context, volume);
+    if (!object.ok()) return Prefixed(operation, object.status());
     cim::Arguments arguments = {{"FileSystem", Value::String(options.file_system)},
                                 {"FileSystemLabel", Value::String("")},
                                 {"Full", Value::Boolean(!options.quick)},
@@ -104,7 +105,7 @@ class WindowsVolume final : public VolumeHost {
       arguments["AllocationUnitSize"] = Value::Uint32(options.allocation_unit_bytes);
     }
     const auto result =
-        wmi_.Invoke(context, Namespace::kStorage, volumes->front().path(), "Format", arguments);
+        wmi_.Invoke(context, Namespace::kStorage, object->path(), "Format", arguments);
     if (!result.ok()) return Prefixed(operation, result.status());
     return cim::StorageStatus(operation, *result);
   }
@@ -261,10 +262,45 @@ class WindowsVolume final : public VolumeHost {
   absl::Status Flush(const CallContext& context, const VolumeId& volume) override {
     if (absl::Status status = context.Check(); !status.ok()) return status;
     const absl::Status flushed = os_.Flush(volume.ToString());
+    // What cannot be written holds nothing that waits to be written.
+    if (HasWin32Code(flushed, win32_error::kWriteProtect)) return absl::OkStatus();
     return flushed.ok() ? flushed : About(volume, "flushing", flushed);
   }
 
  private:
+  // The MSFT_Volume, which may come to know of a new volume later than the mount manager, from
+  // which the caller has it, does. Looked for anew for some seconds.
+  absl::StatusOr<cim::Object> FindInWmi(const CallContext& context, const VolumeId& volume) {
+    const cim::Query query =
+        cim::Query("MSFT_Volume").Where("UniqueId", Value::String(volume.ToString()));
+    const CallContext waiting = context.WithTimeout(kCachePatience);
+    for (bool refreshed = false;; refreshed = true) {
+      auto found = wmi_.Query(context, Namespace::kStorage, query);
+      if (!found.ok()) return found.status();
+      if (!found->empty()) return std::move(found->front());
+      const auto extents = GetVolumeExtents(os_, volume.ToString());
+      if (!extents.ok()) return About(volume, "locating", extents.status());
+      if (refreshed && !waiting.SleepFor(kCachePoll).ok()) {
+        const absl::Status over = context.Check();
+        return over.ok() ? absl::UnavailableError("WMI does not show the volume yet") : over;
+      }
+      if (absl::Status status = RefreshDisk(context, extents->front().disk_number); !status.ok()) {
+        return status;
+      }
+    }
+  }
+
+  // Has WMI read a disk's partitions and volumes again. That it cannot is no reason not to look.
+  absl::Status RefreshDisk(const CallContext& context, uint32_t disk_number) {
+    const auto disks =
+        wmi_.Query(context, Namespace::kStorage,
+                   cim::Query("MSFT_Disk").Where("Number", Value::Uint32(disk_number)));
+    if (disks.ok() && !disks->empty()) {
+      (void)wmi_.Invoke(context, Namespace::kStorage, disks->front().path(), "Refresh");
+    }
+    return context.Check();
+  }
+
   // The one place where a volume of a basic disk lies.
   absl::StatusOr<machine::DiskExtent> ExtentOf(const CallContext& context, const VolumeId& volume) {
     if (absl::Status status = context.Check(); !status.ok()) return status;

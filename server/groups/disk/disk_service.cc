@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "server/groups/disk/location.h"
 #include "server/groups/paths.h"
 
@@ -13,6 +14,7 @@ namespace {
 
 // How long PartitionDisk waits for the new volume, and how often it looks.
 constexpr absl::Duration kVolumeArrival = absl::Seconds(60);
+constexpr absl::Duration kAutomount = absl::Milliseconds(500);
 constexpr absl::Duration kFirstPoll = absl::Milliseconds(10);
 constexpr absl::Duration kLastPoll = absl::Milliseconds(250);
 
@@ -133,15 +135,24 @@ class DiskService final : public Service {
   // Drivers take the first volume of the disk right after PartitionDisk, without a check.
   absl::Status AwaitVolume(const CallContext& context, uint32_t number) {
     const CallContext waiting = context.WithTimeout(kVolumeArrival);
+    const absl::Time mount_at = absl::Now() + kAutomount;
+    bool asked = false;
+    absl::Status onlined;
     for (absl::Duration poll = kFirstPoll;; poll = std::min(2 * poll, kLastPoll)) {
       const auto volumes = deps_.host->volume().ListVolumes(waiting, number, 0);
       if (!volumes.ok()) return volumes.status();
       if (!volumes->empty()) return absl::OkStatus();
+      // Where automount is disabled, the volume does not come by itself. Not asked for at once,
+      // since elsewhere it does.
+      if (!asked && absl::Now() >= mount_at) {
+        asked = true;
+        onlined = host().BringPartitionsOnline(waiting, number);
+      }
       if (absl::Status s = waiting.SleepFor(poll); !s.ok()) {
         return absl::Status(
-            s.code(),
-            absl::StrCat("disk ", number,
-                         " is partitioned, but its volume has not arrived: ", s.message()));
+            s.code(), absl::StrCat("disk ", number,
+                                   " is partitioned, but its volume has not arrived: ", s.message(),
+                                   onlined.ok() ? "" : "; ", onlined.message()));
       }
     }
   }
