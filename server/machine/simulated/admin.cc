@@ -37,6 +37,7 @@ class AdminService final : public proto::Admin::CallbackService {
   ADMIN_METHOD(BreakMapping)
   ADMIN_METHOD(InjectFault)
   ADMIN_METHOD(ClearFaults)
+  ADMIN_METHOD(SetBehaviour)
   ADMIN_METHOD(WriteFile)
   ADMIN_METHOD(MakeDirectory)
   ADMIN_METHOD(MakeLink)

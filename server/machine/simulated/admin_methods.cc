@@ -69,6 +69,13 @@ absl::Status ClearFaults(Machine& node, const proto::ClearFaultsRequest&,
   return absl::OkStatus();
 }
 
+absl::Status SetBehaviour(Machine& node, const proto::SetBehaviourRequest& request,
+                          proto::SetBehaviourResponse*) {
+  const absl::StatusOr<Behaviour> behaviour = BehaviourFromProto(request.behaviour());
+  if (!behaviour.ok()) return behaviour.status();
+  return node.SetBehaviour(*behaviour);
+}
+
 absl::Status WriteFile(Machine& node, const proto::WriteFileRequest& request,
                        proto::WriteFileResponse*) {
   return node.WriteFile(request.path(), request.size_bytes(), request.read_only());
@@ -133,6 +140,7 @@ constexpr Method kMethods[] = {
     Row<&BreakMapping>::Named("BreakMapping"),
     Row<&InjectFault>::Named("InjectFault"),
     Row<&ClearFaults>::Named("ClearFaults"),
+    Row<&SetBehaviour>::Named("SetBehaviour"),
     Row<&WriteFile>::Named("WriteFile"),
     Row<&MakeDirectory>::Named("MakeDirectory"),
     Row<&MakeLink>::Named("MakeLink"),

@@ -153,6 +153,14 @@ TEST_F(AdminTest, FaultsTrapsDumpAndReset) {
   EXPECT_EQ(Call(&proto::Admin::Stub::MakeLink, link, &linked), grpc::OK);
   EXPECT_THAT(node_->filesystem().Exists(context_, Kubelet("escape\\f")), HasCode(kDenied));
 
+  proto::SetBehaviourRequest behaviour;
+  proto::SetBehaviourResponse set;
+  behaviour.mutable_behaviour()->set_automount_disabled(true);
+  EXPECT_EQ(Call(&proto::Admin::Stub::SetBehaviour, behaviour, &set), grpc::OK);
+  EXPECT_TRUE(node_->Snapshot().behaviour.automount_disabled);
+  behaviour.mutable_behaviour()->set_volume_cache_ms(4294967295);
+  EXPECT_EQ(Call(&proto::Admin::Stub::SetBehaviour, behaviour, &set), grpc::INVALID_ARGUMENT);
+
   proto::DumpStateRequest ask;
   proto::DumpStateResponse dump;
   EXPECT_EQ(Call(&proto::Admin::Stub::DumpState, ask, &dump), grpc::OK);

@@ -190,6 +190,8 @@ absl::Status CheckState(NodeState& state) {
   Problems problems;
   problems.Require(IsPlainText(state.bios_serial_number), "", "bios_serial_number", kNotPlainText);
   problems.Require(IsLatency(state.volume_arrival_delay), "", "volume_arrival_ms", kNotLatency);
+  problems.Require(IsLatency(state.behaviour.volume_cache_delay), "behaviour", "volume_cache_ms",
+                   kNotLatency);
   if (problems.none()) CheckDisks(state, &problems);
   if (problems.none()) CheckSmb(state, &problems);
   if (problems.none()) CheckIscsi(state, &problems);

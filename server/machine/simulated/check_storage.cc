@@ -101,6 +101,8 @@ void CheckDisk(const Disk& disk, const std::string& at, Problems* problems) {
   problems->Require(IsPlainText(disk.location), at, "location", kNotPlainText);
   problems->Require(IsPlainText(disk.page83), at, "page83", kNotPlainText);
   problems->Require(IsPlainText(disk.serial_number), at, "serial_number", kNotPlainText);
+  problems->Require(!disk.without_number || disk.style == PartitionStyle::kRaw, at,
+                    "without_number", "a disk without a number is raw");
   if (disk.page83_error.has_value()) {
     problems->Require(IsPlainText(disk.page83_error->text), at, "page83_error.text", kNotPlainText);
     problems->Require(disk.page83_error->code != 0, at, "page83_error.code", "zero is no error");

@@ -18,16 +18,23 @@ namespace {
 
 constexpr size_t kMaxFaults = 1024;
 
-void StartArrivals(Disk& disk, absl::Time arrival) {
+void StartArrivals(const NodeState& state, Disk& disk) {
+  const absl::Time now = absl::Now();
   for (DiskPartition& partition : disk.partitions) {
-    if (partition.arrives_at == absl::InfiniteFuture()) partition.arrives_at = arrival;
+    if (partition.arrives_at == absl::InfiniteFuture()) {
+      partition.arrives_at = now + state.volume_arrival_delay;
+    }
+    if (partition.cached_at == absl::InfiniteFuture()) {
+      partition.cached_at =
+          std::max(now, partition.arrives_at) + state.behaviour.volume_cache_delay;
+    }
   }
 }
 
 // The state as of now: what is pending begins to wait.
 NodeState Started(NodeState state) {
   const absl::Time now = absl::Now();
-  for (Disk* disk : AllDisks(state)) StartArrivals(*disk, now + state.volume_arrival_delay);
+  for (Disk* disk : AllDisks(state)) StartArrivals(state, *disk);
   for (Service& service : state.services) {
     if (service.pending_until != absl::InfiniteFuture()) continue;
     if (service.state == ServiceState::kStartPending) {
@@ -119,7 +126,10 @@ absl::StatusOr<uint32_t> Machine::AttachDisk(Disk disk, std::optional<uint32_t> 
     } else {
       for (disk.number = 0; FindAttached(state, disk.number).ok();) ++disk.number;
     }
-    StartArrivals(disk, absl::Now() + state.volume_arrival_delay);
+    for (DiskPartition& partition : disk.partitions) {
+      if (state.behaviour.automount_disabled) partition.awaits_online = true;
+    }
+    StartArrivals(state, disk);
     const absl::Status status = Try(state, [&](NodeState& changed) {
       changed.disks.push_back(disk);
       return absl::OkStatus();
@@ -221,6 +231,15 @@ absl::Status Machine::InjectFault(FaultRule rule) {
 
 void Machine::ClearFaults() {
   core_.Change([](NodeState& state) { state.faults.clear(); });
+}
+
+absl::Status Machine::SetBehaviour(const Behaviour& behaviour) {
+  return core_.Change([&](NodeState& state) {
+    return Try(state, [&](NodeState& changed) {
+      changed.behaviour = behaviour;
+      return absl::OkStatus();
+    });
+  });
 }
 
 absl::Status Machine::WriteFile(absl::string_view path, uint64_t size_bytes, bool read_only) {

@@ -62,6 +62,9 @@ class Machine final : public Host {
   absl::Status InjectFault(FaultRule rule);
   void ClearFaults();
 
+  // Has Windows do as this says. INVALID_ARGUMENT for what a scenario could not say either.
+  absl::Status SetBehaviour(const Behaviour& behaviour);
+
   // Traps. The directories above them are made. Paths are `C:\a\b` or `\\server\share\a`.
   //
   // Makes or changes a file.

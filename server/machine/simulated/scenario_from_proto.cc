@@ -42,6 +42,7 @@ class Reader {
     state_.bios_serial_number = in.bios_serial_number();
     state_.volume_arrival_delay = absl::Milliseconds(in.volume_arrival_ms());
     state_.volumes_made = in.volumes_made();
+    state_.behaviour = ReadBehaviour(in.behaviour());
     state_.iscsi_mutual_chap_secret = Secret(in.iscsi_mutual_chap_secret());
     for (int i = 0; i < in.disk_size() && problems_.none(); ++i) {
       state_.disks.push_back(ReadDisk(in.disk(i), Element("", "disk", i)));
@@ -69,6 +70,17 @@ class Reader {
     return std::move(state_);
   }
 
+  Behaviour ReadBehaviour(const proto::Behaviour& in) {
+    Behaviour behaviour;
+    if (in.has_volume_cache_ms()) {
+      behaviour.volume_cache_delay = absl::Milliseconds(in.volume_cache_ms());
+    }
+    behaviour.out_parameters = ReadEnum<OutParameters>(
+        in.out_parameters(), proto::OutParameters_MAX, "behaviour", "out_parameters", &problems_);
+    behaviour.automount_disabled = in.automount_disabled();
+    return behaviour;
+  }
+
   Disk ReadDisk(const proto::Disk& in, const std::string& at) {
     Disk disk;
     disk.number = in.number();
@@ -83,6 +95,7 @@ class Reader {
     disk.online = !in.offline();
     disk.read_only = in.read_only();
     disk.awaits_rescan = in.awaits_rescan();
+    disk.without_number = in.without_number();
     uint64_t behind = kDiskMargin;
     for (int i = 0; i < in.partition_size() && problems_.none(); ++i) {
       disk.partitions.push_back(
@@ -123,6 +136,8 @@ class Reader {
     partition.offset_bytes = in.offset_bytes() != 0 ? in.offset_bytes() : behind;
     partition.size_bytes = in.size_bytes();
     if (in.arriving()) partition.arrives_at = absl::InfiniteFuture();
+    partition.awaits_online = in.awaits_online();
+    if (in.arriving() || in.uncached()) partition.cached_at = absl::InfiniteFuture();
     if (in.has_volume()) {
       partition.volume = ReadVolume(in.volume(), absl::StrCat(at, ".volume"), disk, partition);
     }
@@ -303,6 +318,12 @@ absl::StatusOr<Disk> DiskFromProto(const proto::Disk& disk) {
   Reader reader;
   Disk read = reader.ReadDisk(disk, "disk");
   return OrProblem(reader, std::move(read));
+}
+
+absl::StatusOr<Behaviour> BehaviourFromProto(const proto::Behaviour& behaviour) {
+  Reader reader;
+  const Behaviour read = reader.ReadBehaviour(behaviour);
+  return OrProblem(reader, read);
 }
 
 absl::StatusOr<FaultRule> FaultFromProto(const proto::Fault& fault) {

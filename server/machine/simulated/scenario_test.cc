@@ -64,6 +64,28 @@ TEST(ScenarioTest, AChangedNodeDumpsWhatItHasBecome) {
   ExpectStable(*node);
 }
 
+TEST(ScenarioTest, WhatWindowsDoesOneWayOrAnotherIsLoadedAndDumped) {
+  const Behaviour strict = (*LoadScenario("", "empty"))->Snapshot().behaviour;
+  EXPECT_EQ(strict.volume_cache_delay, absl::Seconds(1));
+  EXPECT_EQ(strict.out_parameters, OutParameters::kGiven);
+  EXPECT_FALSE(strict.automount_disabled);
+
+  const auto node = LoadScenario(
+      "behaviour { volume_cache_ms: 0 out_parameters: ODD_VALUES automount_disabled: true }"
+      " disk { number: 3 size_bytes: 1073741824 without_number: true }"
+      " disk { number: 9 size_bytes: 1073741824 style: GPT partition { size_bytes: 104857600"
+      "   uncached: true awaits_online: true volume { file_system: 'NTFS' } } }",
+      "set");
+  ASSERT_THAT(node, IsOk());
+  const NodeState state = (*node)->Snapshot();
+  EXPECT_EQ(state.behaviour.volume_cache_delay, absl::ZeroDuration());
+  EXPECT_EQ(state.behaviour.out_parameters, OutParameters::kOdd);
+  EXPECT_TRUE(state.behaviour.automount_disabled);
+  EXPECT_TRUE(state.disks[0].without_number);
+  EXPECT_TRUE(state.disks[1].partitions[0].awaits_online);
+  ExpectStable(**node);
+}
+
 TEST(ScenarioTest, AMountWhoseDiskWasPulledLoadsAgain) {
   auto node = TestNode();
   const CallContext context;
@@ -115,6 +137,9 @@ constexpr char kVolume[] =
 const BadScenario kBad[] = {
     {"bios_serial_number: '\\n'", "bios_serial_number"},
     {"volume_arrival_ms: 4294967295", "volume_arrival_ms"},
+    {"behaviour { volume_cache_ms: 4294967295 }", "behaviour.volume_cache_ms"},
+    {"behaviour { out_parameters: 9 }", "out_parameters"},
+    {"disk { size_bytes: 1048576 style: GPT without_number: true }", "disk[0].without_number"},
     {"disk { size_bytes: 0 }", "disk[0].size_bytes"},
     {"disk { size_bytes: 1048577 }", "disk[0].size_bytes"},
     {"disk { size_bytes: 18446744073709551615 }", "disk[0].size_bytes"},

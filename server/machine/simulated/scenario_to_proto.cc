@@ -51,6 +51,7 @@ void WriteDisk(const Disk& disk, absl::Time now, const std::set<VolumeId>& volum
   out->set_offline(!disk.online);
   out->set_read_only(disk.read_only);
   out->set_awaits_rescan(disk.awaits_rescan);
+  out->set_without_number(disk.without_number);
   for (const DiskPartition& partition : disk.partitions) {
     proto::Partition* const p = out->add_partition();
     p->set_number(partition.number);
@@ -60,6 +61,8 @@ void WriteDisk(const Disk& disk, absl::Time now, const std::set<VolumeId>& volum
     p->set_offset_bytes(partition.offset_bytes);
     p->set_size_bytes(partition.size_bytes);
     p->set_arriving(partition.arrives_at > now);
+    p->set_uncached(partition.cached_at > now);
+    p->set_awaits_online(partition.awaits_online);
     if (!partition.volume.has_value()) continue;
     proto::Volume* const volume = p->mutable_volume();
     volume->set_id(partition.volume->id.ToString());
@@ -141,6 +144,12 @@ uint32_t Milliseconds(absl::Duration duration) {
   return static_cast<uint32_t>(absl::ToInt64Milliseconds(duration));
 }
 
+void WriteBehaviour(const Behaviour& behaviour, proto::Behaviour* out) {
+  out->set_volume_cache_ms(Milliseconds(behaviour.volume_cache_delay));
+  out->set_out_parameters(static_cast<proto::OutParameters>(behaviour.out_parameters));
+  out->set_automount_disabled(behaviour.automount_disabled);
+}
+
 }  // namespace
 
 proto::Node StateToProto(const NodeState& state) {
@@ -149,6 +158,7 @@ proto::Node StateToProto(const NodeState& state) {
   node.set_bios_serial_number(state.bios_serial_number);
   node.set_volume_arrival_ms(Milliseconds(state.volume_arrival_delay));
   node.set_volumes_made(state.volumes_made);
+  WriteBehaviour(state.behaviour, node.mutable_behaviour());
   const std::set<VolumeId> volumes = Volumes(state);
   for (const Disk& disk : state.disks) WriteDisk(disk, now, volumes, node.add_disk());
   WriteSmb(state, &node);

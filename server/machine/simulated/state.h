@@ -41,6 +41,11 @@ struct DiskPartition {
   // The volume is not there before. The infinite future, in the state a node starts with, stands
   // for the node's arrival delay from then.
   absl::Time arrives_at = absl::InfinitePast();
+  // From when WMI shows the volume, unless a refresh comes before. The infinite future, in the
+  // state a node starts with, stands for the cache's delay after the arrival.
+  absl::Time cached_at = absl::InfinitePast();
+  // Nobody mounts the volume: automount is disabled, and MSFT_Partition.Online not called yet.
+  bool awaits_online = false;
 };
 
 struct Disk {
@@ -59,6 +64,8 @@ struct Disk {
   bool read_only = false;
   // Attached, and not seen before the next rescan.
   bool awaits_rescan = false;
+  // MSFT_Disk shows it without `Number`, and no device has one: a disk that Windows does not use.
+  bool without_number = false;
   std::vector<DiskPartition> partitions;  // by offset
 };
 
@@ -140,6 +147,19 @@ struct FaultRule {
   WindowsError error;
 };
 
+// What the out parameters of WMI's methods are.
+enum class OutParameters { kGiven, kNull, kOdd };
+
+// What Windows does one way or another, by version, setting or chance: as a scenario chooses.
+struct Behaviour {
+  // How much later than the mount manager WMI shows a new volume, unless it is told to look.
+  absl::Duration volume_cache_delay = absl::Seconds(1);
+  OutParameters out_parameters = OutParameters::kGiven;
+  // `mountvol /N`: a volume that is new to the node stays away until its partition is brought
+  // online.
+  bool automount_disabled = false;
+};
+
 struct NodeState {
   std::string bios_serial_number;
   // Between the creation of a partition and the arrival of its volume.
@@ -153,6 +173,7 @@ struct NodeState {
   Secret iscsi_mutual_chap_secret;
   std::vector<Service> services;
   std::vector<FaultRule> faults;
+  Behaviour behaviour;
 };
 
 }  // namespace csi_proxy::machine::simulated

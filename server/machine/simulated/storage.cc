@@ -73,7 +73,8 @@ absl::StatusOr<VolumePlace> FindVolumeIf(NodeState& state, absl::string_view wha
   for (Disk* disk : VisibleDisks(state)) {
     if (!disk->online) continue;
     for (DiskPartition& partition : disk->partitions) {
-      if (!partition.volume.has_value() || partition.arrives_at > now) continue;
+      if (!partition.volume.has_value() || partition.awaits_online) continue;
+      if (partition.arrives_at > now) continue;
       if (matches(*partition.volume)) return VolumePlace{disk, &partition, &*partition.volume};
     }
   }
@@ -119,7 +120,7 @@ std::vector<Disk*> VisibleDisks(NodeState& state) {
 
 absl::StatusOr<Disk*> FindDisk(NodeState& state, uint32_t disk_number) {
   for (Disk* disk : VisibleDisks(state)) {
-    if (disk->number == disk_number) return disk;
+    if (disk->number == disk_number && !disk->without_number) return disk;
   }
   return absl::NotFoundError(absl::StrCat("there is no disk ", disk_number));
 }
@@ -167,10 +168,28 @@ absl::Status CheckWritable(const VolumePlace& place, uint64_t bytes, absl::strin
   return absl::OkStatus();
 }
 
+void LetVolumeArrive(const NodeState& state, DiskPartition& partition) {
+  partition.arrives_at = absl::Now() + state.volume_arrival_delay;
+  partition.cached_at = partition.arrives_at + state.behaviour.volume_cache_delay;
+}
+
+void BringOnline(const NodeState& state, DiskPartition& partition) {
+  if (!std::exchange(partition.awaits_online, false)) return;
+  LetVolumeArrive(state, partition);
+}
+
+void RefreshVolumes(Disk& disk) {
+  const absl::Time now = absl::Now();
+  for (DiskPartition& partition : disk.partitions) {
+    if (partition.arrives_at <= now) partition.cached_at = absl::InfinitePast();
+  }
+}
+
 void Rescan(NodeState& state) {
   for (Disk& disk : state.disks) disk.awaits_rescan = false;
   for (Disk* disk : VisibleDisks(state)) {
     if (disk->grown_size_bytes != 0) disk->size_bytes = std::exchange(disk->grown_size_bytes, 0);
+    RefreshVolumes(*disk);
   }
 }
 
@@ -232,7 +251,8 @@ absl::StatusOr<uint32_t> CreateBasicPartition(NodeState& state, Disk& disk) {
         absl::StrCat("disk ", disk.number, " has no free space for a partition"));
   }
   partition.number = FreePartitionNumber(disk);
-  partition.arrives_at = absl::Now() + state.volume_arrival_delay;
+  partition.awaits_online = state.behaviour.automount_disabled;
+  LetVolumeArrive(state, partition);
   partition.volume = Volume{MakeVolumeId(state, disk, partition.number), "", 0, Tree()};
   const uint32_t number = partition.number;
   AddPartition(disk, std::move(partition));

@@ -12,8 +12,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "server/base/volume_id.h"
-#include "server/machine/simulated/state.h"
 #include "server/host/volume_host.h"
+#include "server/machine/simulated/state.h"
 
 namespace csi_proxy::machine::simulated {
 
@@ -63,7 +63,13 @@ uint64_t UsedBytes(const DiskPartition& partition);
 // INTERNAL with Windows' error unless `bytes` more fit and the disk can be written.
 absl::Status CheckWritable(const VolumePlace& place, uint64_t bytes, absl::string_view operation);
 
-// Makes growth and new disks visible.
+// A new volume sets out for the mount manager and, later, for WMI.
+void LetVolumeArrive(const NodeState& state, DiskPartition& partition);
+// MSFT_Partition.Online: mounts a volume that automount has left alone.
+void BringOnline(const NodeState& state, DiskPartition& partition);
+// Lets WMI notice the volumes that have arrived.
+void RefreshVolumes(Disk& disk);
+// Makes growth and new disks visible, and new volumes to WMI.
 void Rescan(NodeState& state);
 
 // Fails for the disk that carries Windows.

@@ -15,6 +15,7 @@ namespace csi_proxy::machine::simulated {
 // offline. Volumes arrive at once.
 inline constexpr char kTestScenario[] = R"(
   bios_serial_number: "BIOS-1"
+  behaviour { volume_cache_ms: 0 }
   disk {
     number: 0 size_bytes: 10737418240 style: GPT location: "Integrated : Adapter 0 : Port 0"
     page83: "system" serial_number: "S0"

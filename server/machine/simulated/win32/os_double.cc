@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/base/win32_error.h"
+#include "server/machine/layouts_encode.h"
 #include "server/machine/simulated/resolver.h"
 #include "server/machine/simulated/services.h"
 #include "server/machine/simulated/smb.h"
@@ -14,7 +15,6 @@
 #include "server/machine/simulated/win32/file_double.h"
 #include "server/machine/simulated/win32/gate.h"
 #include "server/machine/simulated/win32/paths.h"
-#include "server/machine/layouts_encode.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {
@@ -139,7 +139,12 @@ class OsDouble final : public machine::Os {
 
   absl::Status Flush(const std::string& volume) override {
     return gate_.Run("Flush", volume, [&](NodeState& state) {
-      return FindVolumeByName(state, volume, absl::StrCat("flushing ", volume)).status();
+      const std::string operation = absl::StrCat("flushing ", volume);
+      const absl::StatusOr<VolumePlace> place = FindVolumeByName(state, volume, operation);
+      if (!place.ok()) return place.status();
+      // Nothing can be written
+      // (learn.microsoft.com/windows/win32/debug/system-error-codes--0-499-).
+      return place->disk->read_only ? Failure(operation, kErrorWriteProtect) : absl::OkStatus();
     });
   }
 

@@ -10,12 +10,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/base/win32_error.h"
+#include "server/machine/cim/errors.h"
 #include "server/machine/simulated/wmi/instances.h"
 #include "server/machine/simulated/wmi/methods.h"
 #include "server/machine/simulated/wmi/objects.h"
 #include "server/machine/simulated/wmi/schema.h"
 #include "server/machine/simulated/wmi/wql.h"
-#include "server/machine/cim/errors.h"
 
 namespace csi_proxy::machine::simulated::wmi {
 namespace {
@@ -64,6 +64,19 @@ cim::Object Projected(const cim::Object& object, const Select& select) {
     if (property.is_key && !properties.contains(property.name)) has_keys = false;
   }
   return cim::Object(object.class_name(), has_keys ? object.path() : "", std::move(properties));
+}
+
+// Makes the embedded objects of a method's answer what the scenario says they are.
+void Spoil(OutParameters how, const Method& method, cim::MethodResult* answer) {
+  if (how == OutParameters::kGiven) return;
+  cim::Properties out = answer->out.properties();
+  for (const Parameter& parameter : method.parameters) {
+    if (!parameter.is_out || parameter.type != cim::Type::kObject) continue;
+    out[parameter.name] = how == OutParameters::kNull
+                              ? cim::Value::Null(parameter.type, parameter.is_array)
+                              : cim::Value::String("odd");
+  }
+  answer->out = cim::Object(answer->out.class_name(), answer->out.path(), std::move(out));
 }
 
 // The failure of a call that no method answered: as it is when WMI said it or the call has ended,
@@ -160,7 +173,9 @@ absl::StatusOr<cim::MethodResult> SimulatedSession::DoInvoke(const CallContext& 
                   const absl::StatusOr<cim::Object> self =
                       on_class ? cim::Object() : FindInstance(state, *path);
                   if (!self.ok()) return self.status();
-                  return CallMethod({state, *path->of, *method, *self, arguments});
+                  Result answer = CallMethod({state, *path->of, *method, *self, arguments});
+                  if (answer.ok()) Spoil(state.behaviour.out_parameters, *method, &*answer);
+                  return answer;
                 });
   if (result.ok()) return result;
   // A fault may make the method return an error.

@@ -40,8 +40,16 @@ cim::MethodResult NotSupported(const Call& call, absl::string_view what) {
 }
 
 // Self is there: it was found in this state.
-Disk& DiskOf(const Call& call, const char* number = "Number") {
-  return **FindDisk(call.state, *call.self.GetUint32(number));
+Disk& DiskOf(const Call& call) {
+  const uint32_t number = *DiskNumberOfPath(*call.self.GetString("Path"));
+  const std::vector<Disk*> disks = VisibleDisks(call.state);
+  return **std::find_if(disks.begin(), disks.end(),
+                        [&](const Disk* disk) { return disk->number == number; });
+}
+
+// Of a partition.
+Disk& DiskBelow(const Call& call) {
+  return **FindDisk(call.state, *call.self.GetUint32("DiskNumber"));
 }
 
 DiskPartition& PartitionOf(const Call& call, Disk& disk) {
@@ -97,15 +105,16 @@ Outcome CreatePartition(const Call& call) {
   return Refused(call.method, kObjectNotFound, "the new partition");
 }
 
-// Reads the layout anew, of which the simulation keeps no copy. Growth of the disk itself is
-// noticed by a rescan.
+// Reads the layout anew, of which the simulation keeps no copy, and looks for volumes. Growth of
+// the disk itself is noticed by a rescan.
 Outcome Refresh(const Call& call) {
-  const Disk& disk = DiskOf(call);
+  Disk& disk = DiskOf(call);
   const std::string operation = absl::StrCat("refreshing disk ", disk.number);
   if (!disk.online) return Answer(call, Failure(operation, kStorageDiskOffline));
   if (disk.style == PartitionStyle::kRaw) {
     return Answer(call, Failure(operation, kStorageNotInitialized));
   }
+  RefreshVolumes(disk);
   return Done(call.method);
 }
 
@@ -131,13 +140,15 @@ Outcome SetAttributes(const Call& call) {
 }
 
 Outcome PartitionOnline(const Call& call) {
-  if (DiskOf(call, "DiskNumber").online) return Done(call.method);
-  return Answer(call, Failure("mounting the volume", kStorageDiskOffline));
+  Disk& disk = DiskBelow(call);
+  if (!disk.online) return Answer(call, Failure("mounting the volume", kStorageDiskOffline));
+  BringOnline(call.state, PartitionOf(call, disk));
+  return Done(call.method);
 }
 
 // What the partition holds, as far as its size can change; else an error.
 absl::StatusOr<VolumePlace> Resizable(const Call& call, absl::string_view operation) {
-  Disk& disk = DiskOf(call, "DiskNumber");
+  Disk& disk = DiskBelow(call);
   DiskPartition& partition = PartitionOf(call, disk);
   if (!disk.online) return Failure(operation, kStorageDiskOffline);
   if (!partition.volume.has_value()) return Failure(operation, kStorageUnknownFileSystem);

@@ -4,6 +4,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
 #include "server/machine/simulated/wmi/objects.h"
 
 namespace csi_proxy::machine::simulated::wmi {
@@ -104,9 +105,11 @@ void ForEachPartition(NodeState& state, Action each) {
   }
 }
 
-// What is there of a partition's volume now.
-absl::StatusOr<VolumePlace> ArrivedVolume(NodeState& state, const DiskPartition& partition) {
-  if (!partition.volume.has_value()) return absl::NotFoundError("no volume");
+// What WMI knows of a partition's volume now.
+absl::StatusOr<VolumePlace> KnownVolume(NodeState& state, const DiskPartition& partition) {
+  if (!partition.volume.has_value() || partition.cached_at > absl::Now()) {
+    return absl::NotFoundError("no volume");
+  }
   return FindVolume(state, partition.volume->id);
 }
 
@@ -121,7 +124,8 @@ cim::Object DiskObject(const Disk& disk) {
       {"Path", Value::String(path)},
       {"Location", TextOrNull(disk.location)},
       {"FriendlyName", Value::String("Simulated Disk")},
-      {"Number", Value::Uint32(disk.number)},
+      {"Number",
+       disk.without_number ? Value::Null(cim::Type::kUint32) : Value::Uint32(disk.number)},
       {"SerialNumber", TextOrNull(disk.serial_number)},
       {"Size", Value::Uint64(disk.size_bytes)},
       {"AllocatedSize", Value::Uint64(allocated)},
@@ -152,7 +156,8 @@ cim::Object DiskObject(const Disk& disk) {
 cim::Object PartitionObject(NodeState& state, const Disk& disk, const DiskPartition& partition) {
   // Where it begins is what stays of it.
   const std::string id = absl::StrFormat("{00000000-0000-0000-0000-%012x}", partition.offset_bytes);
-  const absl::StatusOr<VolumePlace> volume = ArrivedVolume(state, partition);
+  const absl::StatusOr<VolumePlace> volume = KnownVolume(state, partition);
+  const bool is_online = disk.online && !partition.awaits_online;
   const bool is_gpt = disk.style == PartitionStyle::kGpt;
   const bool is_system =
       partition.volume.has_value() && partition.volume->drive_letter == kSystemDrive;
@@ -163,11 +168,11 @@ cim::Object PartitionObject(NodeState& state, const Disk& disk, const DiskPartit
       {"DiskNumber", Value::Uint32(disk.number)},
       {"PartitionNumber", Value::Uint32(partition.number)},
       {"DriveLetter", Value::Char16(volume.ok() ? volume->volume->drive_letter : u'\0')},
-      {"OperationalStatus", Value::Uint16(disk.online ? kPartitionOnline : kPartitionOffline)},
+      {"OperationalStatus", Value::Uint16(is_online ? kPartitionOnline : kPartitionOffline)},
       {"Offset", Value::Uint64(partition.offset_bytes)},
       {"Size", Value::Uint64(partition.size_bytes)},
       {"IsReadOnly", Value::Boolean(disk.read_only)},
-      {"IsOffline", Value::Boolean(!disk.online)},
+      {"IsOffline", Value::Boolean(!is_online)},
       {"IsSystem", Value::Boolean(partition.type == PartitionType::kEfiSystem)},
       {"IsBoot", Value::Boolean(is_system)},
       {"IsHidden", Value::Boolean(false)},
@@ -223,7 +228,7 @@ Objects Partitions(NodeState& state) {
 Objects Volumes(NodeState& state) {
   Objects objects;
   ForEachPartition(state, [&](const Disk&, const DiskPartition& partition) {
-    const absl::StatusOr<VolumePlace> place = ArrivedVolume(state, partition);
+    const absl::StatusOr<VolumePlace> place = KnownVolume(state, partition);
     if (place.ok()) objects.push_back(VolumeObject(*place));
   });
   return objects;
@@ -241,7 +246,7 @@ Objects DisksToPartitions(NodeState& state) {
 Objects PartitionsToVolumes(NodeState& state) {
   Objects objects;
   ForEachPartition(state, [&](const Disk& disk, const DiskPartition& partition) {
-    const absl::StatusOr<VolumePlace> place = ArrivedVolume(state, partition);
+    const absl::StatusOr<VolumePlace> place = KnownVolume(state, partition);
     if (!place.ok()) return;
     objects.push_back(Link("MSFT_PartitionToVolume", "Partition",
                            PartitionObject(state, disk, partition), "Volume",

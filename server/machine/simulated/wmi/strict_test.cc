@@ -1,0 +1,174 @@
+// What WMI refuses, delays or leaves out where a friendlier double would not.
+#include "absl/time/clock.h"
+#include "server/machine/simulated/storage.h"
+#include "server/machine/simulated/wmi/test_session.h"
+
+namespace csi_proxy::machine::simulated::wmi {
+namespace {
+
+using testing::IsEmpty;
+using testing::SizeIs;
+
+const cim::Arguments kMaximum = {{"UseMaximumSize", Value::Boolean(true)}};
+
+class StrictWmiTest : public WmiTest {
+ protected:
+  explicit StrictWmiTest(absl::string_view more = "") : WmiTest(more) {}
+
+  void Change(const std::function<void(NodeState&)>& change) { node_->core()->Change(change); }
+  void Behave(const std::function<void(Behaviour&)>& change) {
+    Change([&](NodeState& state) { change(state.behaviour); });
+  }
+  // The volume that disk 1 gets, whoever knows of it.
+  VolumeId NewVolume() {
+    EXPECT_THAT(Invoke(Disk(1), "Initialize"), Returns(0));
+    EXPECT_THAT(Invoke(Disk(1), "CreatePartition", kMaximum), Returns(0));
+    return node_->Snapshot().disks[1].partitions.back().volume->id;
+  }
+  // What the mount manager says.
+  bool IsMounted(const VolumeId& id) {
+    bool found = false;
+    Change([&](NodeState& state) { found = FindVolume(state, id).ok(); });
+    return found;
+  }
+  size_t Shown(const VolumeId& id) {
+    return All(Query("MSFT_Volume").Where("UniqueId", Value::String(id.ToString())))->size();
+  }
+};
+
+TEST_F(StrictWmiTest, ANewVolumeIsKnownToTheMountManagerFirst) {
+  Behave([](Behaviour& behaviour) { behaviour.volume_cache_delay = absl::Hours(1); });
+  const VolumeId id = NewVolume();
+  EXPECT_TRUE(IsMounted(id));
+  EXPECT_EQ(Shown(id), 0);
+  const cim::Association to_volume = {"MSFT_PartitionToVolume", "MSFT_Volume", "Volume",
+                                      "Partition"};
+  const std::string partition = Partition(1, 2).path();
+  EXPECT_THAT(*session_->Associators(context_, kStorage, partition, to_volume), IsEmpty());
+  EXPECT_FALSE(Partition(1, 2).Has("AccessPaths"));
+  ASSERT_THAT(Invoke(Disk(1), "Refresh"), Returns(0));
+  EXPECT_EQ(Shown(id), 1);
+  EXPECT_THAT(*session_->Associators(context_, kStorage, partition, to_volume), SizeIs(1));
+  EXPECT_TRUE(Partition(1, 2).Has("AccessPaths"));
+}
+
+TEST_F(StrictWmiTest, UpdateHostStorageCacheShowsNewVolumesToo) {
+  Behave([](Behaviour& behaviour) { behaviour.volume_cache_delay = absl::Hours(1); });
+  const VolumeId id = NewVolume();
+  ASSERT_THAT(Invoke(Disk(2), "Refresh"), Returns(0));
+  EXPECT_EQ(Shown(id), 0) << "another disk's";
+  ASSERT_THAT(InvokeStatic("MSFT_StorageSetting", "UpdateHostStorageCache"), Returns(0));
+  EXPECT_EQ(Shown(id), 1);
+}
+
+TEST_F(StrictWmiTest, ARefreshShowsNothingThatHasNotArrived) {
+  Change([](NodeState& state) {
+    state.behaviour.volume_cache_delay = absl::Hours(1);
+    state.volume_arrival_delay = absl::Hours(1);
+  });
+  const VolumeId id = NewVolume();
+  ASSERT_THAT(Invoke(Disk(1), "Refresh"), Returns(0));
+  Change(
+      [](NodeState& state) { state.disks[1].partitions.back().arrives_at = absl::InfinitePast(); });
+  EXPECT_TRUE(IsMounted(id));
+  EXPECT_EQ(Shown(id), 0);
+}
+
+TEST_F(StrictWmiTest, TheCacheLearnsByItselfInTheEnd) {
+  Behave([](Behaviour& behaviour) { behaviour.volume_cache_delay = absl::Milliseconds(30); });
+  const VolumeId id = NewVolume();
+  const absl::Time start = absl::Now();
+  while (Shown(id) == 0) absl::SleepFor(absl::Milliseconds(5));
+  EXPECT_GE(absl::Now() - start, absl::Milliseconds(10));
+}
+
+TEST_F(StrictWmiTest, OutParametersMayBeNullThoughTheMethodSucceeded) {
+  Behave([](Behaviour& behaviour) { behaviour.out_parameters = OutParameters::kNull; });
+  ASSERT_THAT(Invoke(Disk(1), "Initialize"), Returns(0));
+  const auto created = Invoke(Disk(1), "CreatePartition", kMaximum);
+  ASSERT_THAT(created, Returns(0));
+  EXPECT_TRUE(created->out.Get("CreatedPartition")->is_null());
+  const auto refused = Invoke(Disk(1), "Initialize");
+  ASSERT_THAT(refused, Returns(41001));
+  EXPECT_TRUE(refused->out.Get("ExtendedStatus")->is_null());
+}
+
+TEST_F(StrictWmiTest, OutParametersMayBeOfAnotherType) {
+  Behave([](Behaviour& behaviour) { behaviour.out_parameters = OutParameters::kOdd; });
+  const auto refused = Invoke(Disk(0), "Initialize");
+  ASSERT_THAT(refused, Returns(41001));
+  EXPECT_THAT(refused->out.Get("ExtendedStatus")->AsText(), IsOk());
+  ASSERT_THAT(Invoke(Disk(1), "Initialize"), Returns(0));
+  const auto created = Invoke(Disk(1), "CreatePartition", kMaximum);
+  ASSERT_THAT(created, Returns(0));
+  EXPECT_THAT(created->out.Get("CreatedPartition")->AsText(), IsOk());
+  // Numbers are what they are.
+  EXPECT_TRUE(Invoke(Partition(2, 1), "GetSupportedSize")->out.Has("SizeMax"));
+}
+
+class NumberlessDiskTest : public StrictWmiTest {
+ protected:
+  NumberlessDiskTest()
+      : StrictWmiTest("disk { number: 7 size_bytes: 1073741824 without_number: true }") {}
+};
+
+TEST_F(NumberlessDiskTest, ADiskMayHaveNoNumber) {
+  EXPECT_THAT(*All(Query("MSFT_Disk").Where("Number", Value::Uint32(7))), IsEmpty());
+  const auto disks = All(Query("MSFT_Disk"));
+  ASSERT_THAT(*disks, SizeIs(5));
+  const cim::Object& disk = disks->back();
+  EXPECT_TRUE(disk.Get("Number")->is_null());
+  EXPECT_TRUE(disk.Has("Path"));
+  // It can be named by its path all the same.
+  EXPECT_THAT(Invoke(disk, "Refresh"), Returns(41000));
+  bool found = true;
+  Change([&](NodeState& state) { found = FindDisk(state, 7).ok(); });
+  EXPECT_FALSE(found) << "no device has this number";
+}
+
+// learn.microsoft.com/windows-server/administration/windows-commands/mountvol: /N "disables
+// automatic mounting of new basic volumes".
+TEST_F(StrictWmiTest, WithoutAutomountAVolumeWaitsForItsPartition) {
+  Behave([](Behaviour& behaviour) { behaviour.automount_disabled = true; });
+  const VolumeId id = NewVolume();
+  ASSERT_THAT(Invoke(Disk(1), "Refresh"), Returns(0));
+  EXPECT_FALSE(IsMounted(id));
+  EXPECT_EQ(Shown(id), 0);
+  EXPECT_THAT(Partition(1, 2).GetBoolean("IsOffline"), Yields(true));
+  EXPECT_THAT(Partition(1, 2).GetUint32("OperationalStatus"), Yields(4U));
+  for (int i = 0; i < 2; ++i) ASSERT_THAT(Invoke(Partition(1, 2), "Online"), Returns(0));
+  EXPECT_TRUE(IsMounted(id));
+  EXPECT_EQ(Shown(id), 1);
+  EXPECT_THAT(Partition(1, 2).GetBoolean("IsOffline"), Yields(false));
+  // The node knows it from now on.
+  ASSERT_THAT(Invoke(Disk(1), "Offline"), Returns(0));
+  EXPECT_THAT(Invoke(Partition(1, 2), "Online"), Returns(41003));
+  ASSERT_THAT(Invoke(Disk(1), "Online"), Returns(0));
+  EXPECT_TRUE(IsMounted(id));
+}
+
+TEST_F(StrictWmiTest, WithoutAutomountADiskFromElsewhereBringsNoVolume) {
+  machine::simulated::Disk disk = node_->Snapshot().disks[2];
+  const VolumeId id = TestVolume(5);
+  disk.partitions[0].volume->id = id;
+  Behave([](Behaviour& behaviour) { behaviour.automount_disabled = true; });
+  ASSERT_THAT(node_->AttachDisk(disk, 5), IsOk());
+  EXPECT_FALSE(IsMounted(id));
+  ASSERT_THAT(Invoke(Partition(5, 1), "Online"), Returns(0));
+  EXPECT_TRUE(IsMounted(id));
+}
+
+TEST_F(StrictWmiTest, AnOfflineDiskStillShowsItsLayout) {
+  const std::string path = Disk(2).path();
+  ASSERT_THAT(Invoke(Disk(2), "Offline"), Returns(0));
+  EXPECT_EQ(Disk(2).path(), path);
+  EXPECT_THAT(Disk(2).GetUint32("NumberOfPartitions"), Yields(1U));
+  EXPECT_THAT(Disk(2).GetUint32("PartitionStyle"), Yields(2U));
+  EXPECT_THAT(Partition(2, 1).GetUint64("Size"), Yields(uint64_t{536870912}));
+  EXPECT_THAT(Partition(2, 1).GetBoolean("IsOffline"), Yields(true));
+  EXPECT_EQ(Shown(TestVolume(2)), 0);
+  EXPECT_FALSE(IsMounted(TestVolume(2)));
+}
+
+}  // namespace
+}  // namespace csi_proxy::machine::simulated::wmi
