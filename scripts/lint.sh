@@ -51,6 +51,6 @@ fi
 echo "clang-tidy: $(wc -l <build/release/lint.files) files ($what)"
 # Of headers only ours; what protoc writes lies below build/.
 headers="^$PWD/(api|client|codegen|integration|server|service_installer)/"
-xargs -P "$(nproc)" -n 1 clang-tidy -p build/release --quiet "--header-filter=$headers" <build/release/lint.files >build/release/lint.log 2>/dev/null ||
+xargs -r -P "$(nproc)" -n 1 clang-tidy -p build/release --quiet "--header-filter=$headers" <build/release/lint.files >build/release/lint.log 2>/dev/null ||
   { failed=1; grep -E -A4 '(warning|error):' build/release/lint.log || cat build/release/lint.log; }
 exit $failed

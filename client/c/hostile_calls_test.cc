@@ -31,7 +31,7 @@ constexpr uint32_t kMinute = 60'000;
 // A call under way on another thread.
 std::future<Result> Start(const Node& node, const char* method, std::string request = {},
                           CallOptions options = {}) {
-  return std::async(std::launch::async, [&node, method, request, options] {
+  return std::async(std::launch::async, [&node, method, request = std::move(request), options] {
     return node.Call(method, request, options);
   });
 }

@@ -54,7 +54,7 @@ inline std::string Directory(std::string_view name) {
 
 // Copies what the library handed out, and frees it.
 inline std::string Take(csi_proxy_bytes* bytes) {
-  const std::string taken(reinterpret_cast<const char*>(bytes->data), bytes->size);
+  std::string taken(reinterpret_cast<const char*>(bytes->data), bytes->size);
   csi_proxy_free(bytes);
   return taken;
 }
