@@ -2,25 +2,19 @@
 #include <spdlog/spdlog.h>
 
 #include <cstdio>
-#include <fstream>
 #include <iostream>
 #include <memory>
-#include <sstream>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "server/base/process_locks.h"
 #include "server/machine/simulated/admin.h"
-#include "server/machine/simulated/machine.h"
-#include "server/machine/simulated/scenario.h"
 #include "server/observability/logging.h"
+#include "server/open_node.h"
 #include "server/options.h"
 #include "server/product_version.h"
 #include "server/server.h"
 #include "server/supervisor.h"
 #include "server/versioned_services.h"
-#include "server/windows_node.h"
 
 namespace csi_proxy {
 namespace {
@@ -28,54 +22,17 @@ namespace {
 // What a stop takes beyond the time calls have to finish.
 constexpr absl::Duration kStopMargin = absl::Seconds(5);
 
-absl::StatusOr<std::unique_ptr<machine::simulated::Machine>> LoadNode(const Options& options) {
-  if (options.scenario_file.empty()) {
-    return machine::simulated::LoadScenario(machine::simulated::DefaultScenarioText(),
-                                            "default scenario");
-  }
-  std::ifstream file(options.scenario_file, std::ios::binary);
-  if (!file) {
-    return absl::NotFoundError(absl::StrCat("--scenario: cannot read ", options.scenario_file));
-  }
-  std::ostringstream text;
-  text << file.rdbuf();
-  return machine::simulated::LoadScenario(text.str(), options.scenario_file);
-}
-
-// The simulated node, and its administrator's pipe among the `extra` ones.
-absl::StatusOr<std::unique_ptr<host::Host>> OpenSimulatedNode(const Options& options,
-                                                              std::vector<ExtraService>& extra) {
-  absl::StatusOr<std::unique_ptr<machine::simulated::Machine>> node = LoadNode(options);
-  if (!node.ok()) return node.status();
-  extra.push_back({.pipe_name = "csi-proxy-admin",
-                   .full_name = machine::simulated::kAdminServiceName,
-                   .service = machine::simulated::NewAdminService(node->get())});
-  return std::unique_ptr<host::Host>(*std::move(node));
-}
-
-absl::StatusOr<std::unique_ptr<host::Host>> OpenMachine() {
-  auto node =
-      OpenWindowsNode([](absl::string_view line) { spdlog::warn("{}", std::string(line)); });
-  if (node.ok()) return node;
-  return absl::Status(node.status().code(),
-                      absl::StrCat("--host=windows: ", node.status().message()));
-}
-
 // Starts, serves until told to stop, stops.
 absl::Status Serve(const Options& options, Supervisor& supervisor) {
-  std::vector<ExtraService> extra;
-  const absl::StatusOr<std::unique_ptr<host::Host>> node =
-      options.host == HostKind::kSimulated ? OpenSimulatedNode(options, extra) : OpenMachine();
+  const absl::StatusOr<std::unique_ptr<ManagedNode>> node = OpenNode(options);
   if (!node.ok()) return node.status();
-  std::unique_ptr<ProcessLocks> processes;
-  if (options.host == HostKind::kWindows) {
-    // Drivers may act on the node themselves.
-    absl::StatusOr<std::unique_ptr<ProcessLocks>> locks = NewProcessLocks("");
-    if (!locks.ok()) return locks.status();
-    processes = *std::move(locks);
+  std::vector<ExtraService> extra;
+  if (machine::simulated::Machine* const simulated = (*node)->simulated(); simulated != nullptr) {
+    extra.push_back({.pipe_name = "csi-proxy-admin",
+                     .full_name = machine::simulated::kAdminServiceName,
+                     .service = machine::simulated::NewAdminService(simulated)});
   }
-  absl::StatusOr<std::unique_ptr<Server>> server =
-      Server::Start(options, node->get(), std::move(processes), std::move(extra));
+  absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(options, **node, std::move(extra));
   if (!server.ok()) return server.status();
   spdlog::info("csi-proxy {} serves {} pipes for the {} node", kVersion,
                (*server)->PipeNames().size(),

@@ -3,7 +3,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <optional>
 #include <set>
 #include <thread>
 #include <utility>
@@ -14,7 +13,6 @@
 #include "absl/time/clock.h"
 #include "server/observability/call_log.h"
 #include "server/observability/metrics.h"
-#include "server/observability/spdlog_audit_sink.h"
 #include "server/transport/pipe_server.h"
 #include "server/versioned_services.h"
 
@@ -68,35 +66,26 @@ absl::Status Select(const Options& options, std::vector<shim::VersionedService>*
 
 class Server::Impl {
  public:
-  absl::Status Start(const Options& options, host::Host* host,
-                     std::unique_ptr<ProcessLocks> processes, std::vector<ExtraService> extra) {
-    locks_.emplace(std::move(processes));
-    absl::StatusOr<std::shared_ptr<const PathRoots>> roots =
-        PathRoots::Parse("--working-dir", options.working_dirs);
-    if (!roots.ok()) return roots.status();
+  absl::Status Start(const Options& options, const ManagedNode& node,
+                     std::vector<ExtraService> extra) {
     listener_ = transport::NewListener(options.place, options.listener);
     std::vector<shim::CallObserver*> observers = {&call_log_};
     if (!options.metrics_bind_address.empty()) {
-      auto metrics = observability::Metrics::Serve(options.metrics_bind_address);
+      auto metrics =
+          observability::Metrics::Serve("--metrics-bind-address", options.metrics_bind_address);
       if (!metrics.ok()) return metrics.status();
       metrics_ = *std::move(metrics);
       observers.push_back(metrics_.get());
     }
-    audit_.emplace(spdlog::get(observability::kAuditLogger), options.log.format);
     versioned_services_ = std::make_unique<VersionedServices>(
         VersionedServices::Settings{
             .executor = {.max_threads = options.max_workers, .max_queued = options.max_queued},
             .observers = std::move(observers),
-            .audit = &*audit_,
             .peers = listener_.get(),
             .gate = &gate_,
             .max_call_duration = options.max_call_duration,
         },
-        groups::Deps{.host = host,
-                     .locks = &*locks_,
-                     .roots = *std::move(roots),
-                     .allowed_services = options.allowed_services,
-                     .require_privacy = options.require_privacy});
+        node.services());
     std::vector<shim::VersionedService> services = versioned_services_->NewServices();
     if (absl::Status status = Select(options, &services); !status.ok()) return status;
     for (shim::VersionedService& service : services) {
@@ -159,8 +148,6 @@ class Server::Impl {
   // Destroyed from the last to the first: pipes before what their calls use.
   observability::CallLog call_log_{spdlog::get(observability::kCallLogger)};
   std::unique_ptr<observability::Metrics> metrics_;
-  std::optional<observability::SpdlogAuditSink> audit_;
-  std::optional<ResourceLocks> locks_;
   shim::CallGate gate_;
   std::unique_ptr<transport::Listener> listener_;
   std::unique_ptr<VersionedServices> versioned_services_;
@@ -170,14 +157,12 @@ class Server::Impl {
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Server::~Server() = default;
 
-absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options, host::Host* host,
-                                                      std::unique_ptr<ProcessLocks> processes,
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options,
+                                                      const ManagedNode& node,
                                                       std::vector<ExtraService> extra) {
   auto impl = std::make_unique<Impl>();
-  if (absl::Status status = impl->Start(options, host, std::move(processes), std::move(extra));
-      !status.ok()) {
-    return status;
-  }
+  absl::Status status = impl->Start(options, node, std::move(extra));
+  if (!status.ok()) return status;
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
 

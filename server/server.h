@@ -1,4 +1,4 @@
-// The service as a whole: a host, the handlers over it, and a pipe for every released version.
+// The service as a whole: a node, and a pipe for every released version over it.
 #pragma once
 
 #include <memory>
@@ -7,8 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "server/base/process_locks.h"
-#include "server/host/host.h"
+#include "server/node/managed_node.h"
 #include "server/options.h"
 #include "server/transport/listener.h"
 
@@ -20,11 +19,10 @@ struct ExtraService;
 // Thread-safe.
 class Server {
  public:
-  // Serves the node `host`, which outlives the server; calls exclude those of other processes by
-  // `processes`, unless that is null. All pipes answer when it returns. Fails as
+  // Serves `node`, which outlives the server. All pipes answer when it returns. Fails as
   // Listener::Listen does, and with INVALID_ARGUMENT for an option that names no released version.
-  static absl::StatusOr<std::unique_ptr<Server>> Start(const Options& options, host::Host* host,
-                                                       std::unique_ptr<ProcessLocks> processes,
+  static absl::StatusOr<std::unique_ptr<Server>> Start(const Options& options,
+                                                       const ManagedNode& node,
                                                        std::vector<ExtraService> extra);
   ~Server();
 

@@ -29,20 +29,20 @@ struct VersionedServices::Group {
   std::function<std::vector<shim::VersionedService>()> new_services;
 };
 
-VersionedServices::VersionedServices(const Settings& settings, const groups::Deps& deps)
-    : services_(deps, settings.audit) {
+VersionedServices::VersionedServices(const Settings& settings,
+                                     const groups::NodeServices& handlers) {
   const auto add = [&](const char* name, const auto& audited, auto new_services) {
     auto group = std::make_unique<Group>(name, settings);
     group->new_services = [service = audited.service.get(), runtime = &group->runtime,
                            new_services] { return new_services(service, runtime); };
     groups_.push_back(std::move(group));
   };
-  add("disk", services_.disk, disk::NewGrpcServices);
-  add("filesystem", services_.filesystem, filesystem::NewGrpcServices);
-  add("iscsi", services_.iscsi, iscsi::NewGrpcServices);
-  add("smb", services_.smb, smb::NewGrpcServices);
-  add("system", services_.system, system::NewGrpcServices);
-  add("volume", services_.volume, volume::NewGrpcServices);
+  add("disk", handlers.disk, disk::NewGrpcServices);
+  add("filesystem", handlers.filesystem, filesystem::NewGrpcServices);
+  add("iscsi", handlers.iscsi, iscsi::NewGrpcServices);
+  add("smb", handlers.smb, smb::NewGrpcServices);
+  add("system", handlers.system, system::NewGrpcServices);
+  add("volume", handlers.volume, volume::NewGrpcServices);
 }
 
 VersionedServices::~VersionedServices() = default;

@@ -9,8 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "server/base/audit.h"
-#include "server/groups/deps.h"
 #include "server/groups/node_services.h"
 #include "server/shim/runtime.h"
 #include "server/shim/unary_call.h"
@@ -24,23 +22,23 @@ struct ExtraService {
   std::unique_ptr<grpc::Service> service;
 };
 
-// The handlers of all groups, and services over them for every released version. Each group has
+// Services for every released version over the handlers of all groups. Each group has
 // threads of its own, so that a pod that floods one pipe does not starve the other groups'.
 class VersionedServices {
  public:
   struct Settings {
     shim::Executor::Limits executor;
     std::vector<shim::CallObserver*> observers;
-    AuditLog* audit = nullptr;  // required
     const shim::PeerDirectory* peers = nullptr;
     shim::CallGate* gate = nullptr;
     absl::Duration max_call_duration = absl::InfiniteDuration();
   };
 
-  VersionedServices(const Settings& settings, const groups::Deps& deps);
+  // `handlers` are not owned and outlive the services.
+  VersionedServices(const Settings& settings, const groups::NodeServices& handlers);
   ~VersionedServices();
 
-  // One per group and version, in that order. They must not outlive the registry.
+  // One per group and version, in that order. They must not outlive this.
   std::vector<shim::VersionedService> NewServices();
 
   // How many calls wait, by group. Thread-safe.
@@ -48,7 +46,6 @@ class VersionedServices {
 
  private:
   struct Group;
-  groups::NodeServices services_;
   std::vector<std::unique_ptr<Group>> groups_;
 };
 

@@ -77,11 +77,11 @@ static void add_text(struct request* request, int field, const void* text, size_
 }
 
 /* A call that succeeds; the response is the caller's to free. */
-static csi_proxy_bytes call(csi_proxy_node host, const char* method, const void* request,
+static csi_proxy_bytes call(csi_proxy_node node, const char* method, const void* request,
                             size_t size) {
   csi_proxy_bytes response = {0}, message = {0};
   const int32_t code =
-      csi_proxy_invoke(host, 0, method, request, size, 30 * SECOND, &response, &message);
+      csi_proxy_invoke(node, 0, method, request, size, 30 * SECOND, &response, &message);
   if (code != OK) {
     fprintf(stderr, "%s: %d %.*s\n", method, (int)code, (int)message.size, (char*)message.data);
   }
@@ -91,8 +91,8 @@ static csi_proxy_bytes call(csi_proxy_node host, const char* method, const void*
 }
 
 /* A call whose response has no fields. */
-static void change(csi_proxy_node host, const char* method, const void* request, size_t size) {
-  csi_proxy_bytes response = call(host, method, request, size);
+static void change(csi_proxy_node node, const char* method, const void* request, size_t size) {
+  csi_proxy_bytes response = call(node, method, request, size);
   CHECK(response.data == NULL && response.size == 0);
   csi_proxy_free(&response);
 }
@@ -101,39 +101,39 @@ static void test_versions(void) {
   CHECK(csi_proxy_abi_version() == CSI_PROXY_ABI_VERSION);
   CHECK(strchr(csi_proxy_version(), '.') != NULL);
 
-  csi_proxy_node host = 7;
+  csi_proxy_node node = 7;
   csi_proxy_bytes error = {0};
-  CHECK(csi_proxy_open(CSI_PROXY_ABI_VERSION + 1, kSimulated, strlen(kSimulated), NULL, NULL, &host,
+  CHECK(csi_proxy_open(CSI_PROXY_ABI_VERSION + 1, kSimulated, strlen(kSimulated), NULL, NULL, &node,
                        &error) == FAILED_PRECONDITION);
-  CHECK(host == 0);
+  CHECK(node == 0);
   CHECK(holds(error, "abi_version: the program was built for 2, this library has 1"));
   csi_proxy_free(&error);
   CHECK(error.data == NULL && error.size == 0);
 }
 
 static csi_proxy_node open_node(struct log* log) {
-  csi_proxy_node host = 0;
+  csi_proxy_node node = 0;
   csi_proxy_bytes error = {0};
   const int32_t code = csi_proxy_open(CSI_PROXY_ABI_VERSION, kSimulated, strlen(kSimulated),
-                                      take_line, log, &host, &error);
+                                      take_line, log, &node, &error);
   if (code != OK) fprintf(stderr, "open: %d %.*s\n", (int)code, (int)error.size, (char*)error.data);
-  REQUIRE(code == OK && host != 0);
+  REQUIRE(code == OK && node != 0);
   CHECK(error.data == NULL && error.size == 0);
-  return host;
+  return node;
 }
 
-static void test_volume(csi_proxy_node host, struct log* log) {
-  csi_proxy_bytes response = call(host, "/v1.Disk/ListDiskIDs", NULL, 0);
+static void test_volume(csi_proxy_node node, struct log* log) {
+  csi_proxy_bytes response = call(node, "/v1.Disk/ListDiskIDs", NULL, 0);
   CHECK(holds(response, "60022480a1b2c3d4e5f60718293a4b5c"));
   csi_proxy_free(&response);
   CHECK(log->lines == 0);
 
   static const uint8_t kDisk1[] = {0x08, 0x01}; /* field 1, a number: 1 */
-  change(host, "/v1.Disk/PartitionDisk", kDisk1, sizeof(kDisk1));
+  change(node, "/v1.Disk/PartitionDisk", kDisk1, sizeof(kDisk1));
   CHECK(log->audits == 1 && strstr(log->last_audit, "method=PartitionDisk") != NULL);
 
   /* One volume id, as field 1. */
-  csi_proxy_bytes volumes = call(host, "/v1.Volume/ListVolumesOnDisk", kDisk1, sizeof(kDisk1));
+  csi_proxy_bytes volumes = call(node, "/v1.Volume/ListVolumesOnDisk", kDisk1, sizeof(kDisk1));
   REQUIRE(volumes.size > 2 && volumes.data[0] == 0x0a && volumes.data[1] == volumes.size - 2);
   CHECK(holds(volumes, "\\\\?\\Volume{"));
   struct request volume = {{0}, 0};
@@ -141,33 +141,33 @@ static void test_volume(csi_proxy_node host, struct log* log) {
   csi_proxy_free(&volumes);
 
   static const uint8_t kTrue[] = {0x08, 0x01}; /* field 1, true; false is not written */
-  response = call(host, "/v1.Volume/IsVolumeFormatted", volume.bytes, volume.size);
+  response = call(node, "/v1.Volume/IsVolumeFormatted", volume.bytes, volume.size);
   CHECK(response.size == 0);
   csi_proxy_free(&response);
-  change(host, "/v1.Volume/FormatVolume", volume.bytes, volume.size);
-  response = call(host, "/v1.Volume/IsVolumeFormatted", volume.bytes, volume.size);
+  change(node, "/v1.Volume/FormatVolume", volume.bytes, volume.size);
+  response = call(node, "/v1.Volume/IsVolumeFormatted", volume.bytes, volume.size);
   CHECK(response.size == sizeof(kTrue) && memcmp(response.data, kTrue, sizeof(kTrue)) == 0);
   csi_proxy_free(&response);
 
   struct request directory = {{0}, 0};
   add_text(&directory, 1, kTarget, strlen(kTarget));
-  change(host, "/v1.Filesystem/Mkdir", directory.bytes, directory.size);
+  change(node, "/v1.Filesystem/Mkdir", directory.bytes, directory.size);
   struct request mount = volume;
   add_text(&mount, 2, kTarget, strlen(kTarget));
-  change(host, "/v1.Volume/MountVolume", mount.bytes, mount.size);
+  change(node, "/v1.Volume/MountVolume", mount.bytes, mount.size);
   CHECK(log->audits == 4 && strstr(log->last_audit, "method=MountVolume") != NULL);
 
-  response = call(host, "/v1.Volume/GetVolumeIDFromTargetPath", directory.bytes, directory.size);
+  response = call(node, "/v1.Volume/GetVolumeIDFromTargetPath", directory.bytes, directory.size);
   CHECK(response.size == volume.size && memcmp(response.data, volume.bytes, volume.size) == 0);
   csi_proxy_free(&response);
-  change(host, "/v1.Volume/UnmountVolume", mount.bytes, mount.size);
+  change(node, "/v1.Volume/UnmountVolume", mount.bytes, mount.size);
 }
 
 /* A call that fails with `expected` and, in the text, `part`. */
-static void refuse(csi_proxy_node host, const char* method, const char* request, int32_t expected,
+static void refuse(csi_proxy_node node, const char* method, const char* request, int32_t expected,
                    const char* part) {
   csi_proxy_bytes response = {0}, message = {0};
-  const int32_t code = csi_proxy_invoke(host, 0, method, (const uint8_t*)request, strlen(request),
+  const int32_t code = csi_proxy_invoke(node, 0, method, (const uint8_t*)request, strlen(request),
                                         30 * SECOND, &response, &message);
   CHECK(code == expected);
   CHECK(holds(message, part));
@@ -176,31 +176,31 @@ static void refuse(csi_proxy_node host, const char* method, const char* request,
   csi_proxy_free(&response);
 }
 
-static void test_errors(csi_proxy_node host) {
-  refuse(host, "/v1.Disk/PartitionDisk", "\x08\x4d", NOT_FOUND, "there is no disk 77");
-  refuse(host, "/v1.Disk/PartitionDisk", "\x08", INVALID_ARGUMENT, "no v1.PartitionDiskRequest");
-  refuse(host, "/v1.Disk/Erase", "", UNIMPLEMENTED, "/v1.Disk/Erase");
-  refuse(host, "/v1.Filesystem/Mkdir", "\x0a\x02..", INVALID_ARGUMENT, "path");
+static void test_errors(csi_proxy_node node) {
+  refuse(node, "/v1.Disk/PartitionDisk", "\x08\x4d", NOT_FOUND, "there is no disk 77");
+  refuse(node, "/v1.Disk/PartitionDisk", "\x08", INVALID_ARGUMENT, "no v1.PartitionDiskRequest");
+  refuse(node, "/v1.Disk/Erase", "", UNIMPLEMENTED, "/v1.Disk/Erase");
+  refuse(node, "/v1.Filesystem/Mkdir", "\x0a\x02..", INVALID_ARGUMENT, "path");
 }
 
-static void test_cancel(csi_proxy_node host) {
+static void test_cancel(csi_proxy_node node) {
   csi_proxy_call announced = 0;
-  REQUIRE(csi_proxy_begin(host, &announced) == OK && announced != 0);
+  REQUIRE(csi_proxy_begin(node, &announced) == OK && announced != 0);
   csi_proxy_cancel(announced);
   csi_proxy_bytes message = {0};
-  CHECK(csi_proxy_invoke(host, announced, "/v1.Disk/Rescan", NULL, 0, -1, NULL, &message) == 1);
+  CHECK(csi_proxy_invoke(node, announced, "/v1.Disk/Rescan", NULL, 0, -1, NULL, &message) == 1);
   CHECK(message.size > 0);
   csi_proxy_free(&message);
   csi_proxy_cancel(announced);
 }
 
-static void test_close(csi_proxy_node host, const struct log* log) {
-  CHECK(csi_proxy_close(host) == OK);
+static void test_close(csi_proxy_node node, const struct log* log) {
+  CHECK(csi_proxy_close(node) == OK);
   const size_t lines = log->lines;
-  refuse(host, "/v1.Disk/PartitionDisk", "\x08\x02", NOT_FOUND, "host: is closed");
+  refuse(node, "/v1.Disk/PartitionDisk", "\x08\x02", NOT_FOUND, "node: is closed");
   csi_proxy_call announced = 7;
-  CHECK(csi_proxy_begin(host, &announced) == NOT_FOUND && announced == 0);
-  CHECK(csi_proxy_close(host) == NOT_FOUND);
+  CHECK(csi_proxy_begin(node, &announced) == NOT_FOUND && announced == 0);
+  CHECK(csi_proxy_close(node) == NOT_FOUND);
   CHECK(log->lines == lines);
   csi_proxy_free(NULL);
 }
@@ -208,11 +208,11 @@ static void test_close(csi_proxy_node host, const struct log* log) {
 int main(void) {
   struct log log = {0};
   test_versions();
-  const csi_proxy_node host = open_node(&log);
-  test_volume(host, &log);
-  test_errors(host);
-  test_cancel(host);
-  test_close(host, &log);
+  const csi_proxy_node node = open_node(&log);
+  test_volume(node, &log);
+  test_errors(node);
+  test_cancel(node);
+  test_close(node, &log);
   if (failures > 0) return EXIT_FAILURE;
   printf("csi_proxy %s, ABI %u: passed, %u lines of log\n", csi_proxy_version(),
          (unsigned)csi_proxy_abi_version(), (unsigned)log.lines);

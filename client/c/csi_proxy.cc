@@ -63,7 +63,7 @@ int32_t Answer(csi_proxy_bytes* message, const Function& function) {
   return static_cast<int32_t>(code);
 }
 
-absl::Status Closed() { return absl::NotFoundError("host: is closed, or never was open"); }
+absl::Status Closed() { return absl::NotFoundError("node: is closed, or never was open"); }
 
 LogFunction ToLogFunction(csi_proxy_log log, void* user) {
   if (log == nullptr) return nullptr;
@@ -73,32 +73,32 @@ LogFunction ToLogFunction(csi_proxy_log log, void* user) {
 }
 
 absl::Status Open(uint32_t abi_version, const char* options, size_t options_size, csi_proxy_log log,
-                  void* user, csi_proxy_node* host) {
+                  void* user, csi_proxy_node* node) {
   if (abi_version != CSI_PROXY_ABI_VERSION) {
     return absl::FailedPreconditionError(absl::StrCat("abi_version: the program was built for ",
                                                       abi_version, ", this library has ",
                                                       CSI_PROXY_ABI_VERSION));
   }
-  if (host == nullptr) return absl::InvalidArgumentError("host: is null");
+  if (node == nullptr) return absl::InvalidArgumentError("node: is null");
   if (options == nullptr && options_size > 0) {
     return absl::InvalidArgumentError("options: is null, but options_size is not 0");
   }
   if (options_size > kMaxSize) return absl::InvalidArgumentError("options: is too large");
   absl::StatusOr<std::shared_ptr<Node>> opened =
-      OpenHost(absl::string_view(options, options_size), ToLogFunction(log, user));
+      OpenNodeOf(absl::string_view(options, options_size), ToLogFunction(log, user));
   if (!opened.ok()) return opened.status();
-  *host = Handles::Get().AddNode(*std::move(opened));
+  *node = Handles::Get().AddNode(*std::move(opened));
   return absl::OkStatus();
 }
 
-absl::Status Call(OpenNode& node, const CallContext& context, absl::string_view method,
+absl::Status Call(OpenNode& open, const CallContext& context, absl::string_view method,
                   absl::string_view request, std::string* response) {
   if (!absl::StartsWith(method, kAdministrator)) {
-    return node.rpcs->Call(method, context, request, response);
+    return open.rpcs->Call(method, context, request, response);
   }
   if (absl::Status status = context.Check(); !status.ok()) return status;
   absl::StatusOr<std::string> answer =
-      node.host->Administer(absl::StripPrefix(method, kAdministrator), std::string(request));
+      open.node->Administer(absl::StripPrefix(method, kAdministrator), std::string(request));
   if (!answer.ok()) return answer.status();
   *response = *std::move(answer);
   return absl::OkStatus();
@@ -120,7 +120,7 @@ class UnderWay {
   const csi_proxy_call call_;
 };
 
-absl::Status Invoke(csi_proxy_node host, csi_proxy_call call, const char* method,
+absl::Status Invoke(csi_proxy_node node, csi_proxy_call call, const char* method,
                     const uint8_t* request, size_t request_size, int64_t timeout_ns,
                     std::string* response) {
   if (method == nullptr) return absl::InvalidArgumentError("method: is null");
@@ -128,19 +128,19 @@ absl::Status Invoke(csi_proxy_node host, csi_proxy_call call, const char* method
     return absl::InvalidArgumentError("request: is null, but request_size is not 0");
   }
   if (request_size > kMaxSize) return absl::InvalidArgumentError("request: is too large");
-  const std::shared_ptr<OpenNode> node = Handles::Get().EnterNode(host);
-  if (node == nullptr) return Closed();
+  const std::shared_ptr<OpenNode> open = Handles::Get().EnterNode(node);
+  if (open == nullptr) return Closed();
   std::shared_ptr<Cancellable> cancellable;
-  if (call != 0) cancellable = Handles::Get().BeginCall(host, call);
-  const UnderWay under_way(node.get(), cancellable != nullptr ? call : 0);
+  if (call != 0) cancellable = Handles::Get().BeginCall(node, call);
+  const UnderWay under_way(open.get(), cancellable != nullptr ? call : 0);
   if (call != 0 && cancellable == nullptr) {
-    return absl::NotFoundError("call: is not announced for this host, or has begun already");
+    return absl::NotFoundError("call: is not announced for this node, or has begun already");
   }
   const absl::Time deadline =
       timeout_ns < 0 ? absl::InfiniteFuture() : absl::Now() + absl::Nanoseconds(timeout_ns);
   const CallContext context(
-      deadline, (cancellable != nullptr ? *cancellable : node->closing).notification(), nullptr);
-  return Call(*node, context, method,
+      deadline, (cancellable != nullptr ? *cancellable : open->closing).notification(), nullptr);
+  return Call(*open, context, method,
               absl::string_view(reinterpret_cast<const char*>(request), request_size), response);
 }
 
@@ -159,25 +159,25 @@ uint32_t csi_proxy_abi_version(void) { return CSI_PROXY_ABI_VERSION; }
 const char* csi_proxy_version(void) { return csi_proxy::kVersion; }
 
 int32_t csi_proxy_open(uint32_t abi_version, const char* options, size_t options_size,
-                       csi_proxy_log log, void* user, csi_proxy_node* host,
+                       csi_proxy_log log, void* user, csi_proxy_node* node,
                        csi_proxy_bytes* error) {
-  if (host != nullptr) *host = 0;
+  if (node != nullptr) *node = 0;
   Empty(error);
   return Answer(error, [&] {
-    return csi_proxy::c::Open(abi_version, options, options_size, log, user, host);
+    return csi_proxy::c::Open(abi_version, options, options_size, log, user, node);
   });
 }
 
-int32_t csi_proxy_begin(csi_proxy_node host, csi_proxy_call* call) {
+int32_t csi_proxy_begin(csi_proxy_node node, csi_proxy_call* call) {
   if (call != nullptr) *call = 0;
   return Answer(nullptr, [&] {
     if (call == nullptr) return absl::InvalidArgumentError("call: is null");
-    *call = Handles::Get().AddCall(host);
+    *call = Handles::Get().AddCall(node);
     return *call != 0 ? absl::OkStatus() : Closed();
   });
 }
 
-int32_t csi_proxy_invoke(csi_proxy_node host, csi_proxy_call call, const char* method,
+int32_t csi_proxy_invoke(csi_proxy_node node, csi_proxy_call call, const char* method,
                          const uint8_t* request, size_t request_size, int64_t timeout_ns,
                          csi_proxy_bytes* response, csi_proxy_bytes* message) {
   Empty(response);
@@ -185,7 +185,7 @@ int32_t csi_proxy_invoke(csi_proxy_node host, csi_proxy_call call, const char* m
   return Answer(message, [&] {
     std::string bytes;
     absl::Status status =
-        csi_proxy::c::Invoke(host, call, method, request, request_size, timeout_ns, &bytes);
+        csi_proxy::c::Invoke(node, call, method, request, request_size, timeout_ns, &bytes);
     if (status.ok() && !csi_proxy::c::Give(bytes, response)) {
       status = absl::ResourceExhaustedError("out of memory for the response");
     }
@@ -195,9 +195,9 @@ int32_t csi_proxy_invoke(csi_proxy_node host, csi_proxy_call call, const char* m
 
 void csi_proxy_cancel(csi_proxy_call call) { Handles::Get().CancelCall(call); }
 
-int32_t csi_proxy_close(csi_proxy_node host) {
+int32_t csi_proxy_close(csi_proxy_node node) {
   return Answer(nullptr,
-                [&] { return Handles::Get().CloseNode(host) ? absl::OkStatus() : Closed(); });
+                [&] { return Handles::Get().CloseNode(node) ? absl::OkStatus() : Closed(); });
 }
 
 void csi_proxy_free(csi_proxy_bytes* bytes) {

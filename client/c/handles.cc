@@ -16,10 +16,10 @@ Handles& Handles::Get() {
   return *handles;
 }
 
-uint64_t Handles::AddNode(std::shared_ptr<Node> host) {
-  auto node = std::make_shared<OpenNode>(std::move(host));
+uint64_t Handles::AddNode(std::shared_ptr<Node> node) {
+  auto open = std::make_shared<OpenNode>(std::move(node));
   std::lock_guard lock(mutex_);
-  nodes_.emplace(++last_, std::move(node));
+  nodes_.emplace(++last_, std::move(open));
   return last_;
 }
 
@@ -51,7 +51,7 @@ bool Handles::CloseNode(uint64_t node) {
   }
   // Here, and not where the last call lets go: when this returns, nothing of the node runs.
   closed->rpcs.reset();
-  closed->host.reset();
+  closed->node.reset();
   return true;
 }
 

@@ -32,9 +32,9 @@ class Cancellable {
 
 // A node, and the calls on it. It stays, empty, until the last of those that hold it lets go.
 struct OpenNode {
-  explicit OpenNode(std::shared_ptr<Node> opened) : host(std::move(opened)), rpcs(host) {}
+  explicit OpenNode(std::shared_ptr<Node> opened) : node(std::move(opened)), rpcs(node) {}
 
-  std::shared_ptr<Node> host;
+  std::shared_ptr<Node> node;
   std::optional<client::SerializedNode> rpcs;
   shim::CallGate gate;
   // Ends the calls that nobody else may.
@@ -46,7 +46,7 @@ class Handles {
  public:
   static Handles& Get();
 
-  uint64_t AddNode(std::shared_ptr<Node> host);
+  uint64_t AddNode(std::shared_ptr<Node> node);
   // The node, whose gate the caller has entered and has to leave; null when it is closed.
   std::shared_ptr<OpenNode> EnterNode(uint64_t node);
   // Takes a node out, cancels its calls, waits for them, destroys it. False when there is none.

@@ -37,11 +37,11 @@ bool IsUtf8(std::string_view text) {
 
 TEST(HostileOpenTest, OnlyItsOwnAbi) {
   for (const uint32_t version : {0u, 2u, UINT32_MAX}) {
-    csi_proxy_node host = 7;
+    csi_proxy_node node = 7;
     csi_proxy_bytes error = {};
-    EXPECT_EQ(csi_proxy_open(version, nullptr, 0, nullptr, nullptr, &host, &error),
+    EXPECT_EQ(csi_proxy_open(version, nullptr, 0, nullptr, nullptr, &node, &error),
               kFailedPrecondition);
-    EXPECT_EQ(host, 0u);
+    EXPECT_EQ(node, 0u);
     EXPECT_THAT(Take(&error), HasSubstr("abi_version"));
   }
 }
@@ -51,15 +51,15 @@ TEST(HostileOpenTest, NullPointers) {
   EXPECT_EQ(
       csi_proxy_open(1, kSimulated, sizeof(kSimulated) - 1, nullptr, nullptr, nullptr, &error),
       kInvalidArgument);
-  EXPECT_THAT(Take(&error), HasSubstr("host: is null"));
-  csi_proxy_node host = 7;
-  EXPECT_EQ(csi_proxy_open(1, nullptr, 1, nullptr, nullptr, &host, nullptr), kInvalidArgument);
-  EXPECT_EQ(host, 0u);
+  EXPECT_THAT(Take(&error), HasSubstr("node: is null"));
+  csi_proxy_node node = 7;
+  EXPECT_EQ(csi_proxy_open(1, nullptr, 1, nullptr, nullptr, &node, nullptr), kInvalidArgument);
+  EXPECT_EQ(node, 0u);
   EXPECT_EQ(csi_proxy_open(2, nullptr, 0, nullptr, nullptr, nullptr, nullptr), kFailedPrecondition);
   // No log and no text of errors are no mistakes.
-  EXPECT_EQ(csi_proxy_open(1, kSimulated, sizeof(kSimulated) - 1, nullptr, nullptr, &host, nullptr),
+  EXPECT_EQ(csi_proxy_open(1, kSimulated, sizeof(kSimulated) - 1, nullptr, nullptr, &node, nullptr),
             kOk);
-  EXPECT_EQ(csi_proxy_close(host), kOk);
+  EXPECT_EQ(csi_proxy_close(node), kOk);
 }
 
 TEST(HostileOpenTest, HugeOptions) {
@@ -108,12 +108,12 @@ TEST(HostileOpenTest, MalformedOptionsAreNamed) {
       {R"({"node": "SIMULATED", "maxCallSeconds": -1})", "max_call_seconds"},
       {R"({"node": "SIMULATED", "maxCallSeconds": "NaN"})", "max_call_seconds"},
       {R"({"node": "SIMULATED", "maxCallSeconds": "soon"})", "max_call_seconds"},
-      {R"({"node": "SIMULATED", "metricsBindAddress": "nowhere"})", "metrics-bind-address"},
+      {R"({"node": "SIMULATED", "metricsBindAddress": "nowhere"})", "metrics_bind_address"},
   };
   for (const BadOptions& bad : kBad) {
     const Opened opened = Open(bad.json);
     EXPECT_EQ(opened.code, kInvalidArgument) << bad.json;
-    EXPECT_EQ(opened.host, 0u) << bad.json;
+    EXPECT_EQ(opened.node, 0u) << bad.json;
     EXPECT_THAT(opened.error, HasSubstr(bad.named)) << bad.json;
     EXPECT_TRUE(IsUtf8(opened.error)) << opened.error;
   }
@@ -133,17 +133,17 @@ TEST(HostileOpenTest, ExtremeOptionsThatAreNoMistakes) {
 
 TEST(HostileInvokeTest, NullPointers) {
   const Node node;
-  EXPECT_EQ(csi_proxy_invoke(node.host, 0, kRescan, nullptr, 0, -1, nullptr, nullptr), kOk);
-  EXPECT_EQ(csi_proxy_invoke(node.host, 0, nullptr, nullptr, 0, -1, nullptr, nullptr),
+  EXPECT_EQ(csi_proxy_invoke(node.handle, 0, kRescan, nullptr, 0, -1, nullptr, nullptr), kOk);
+  EXPECT_EQ(csi_proxy_invoke(node.handle, 0, nullptr, nullptr, 0, -1, nullptr, nullptr),
             kInvalidArgument);
   EXPECT_EQ(
-      csi_proxy_invoke(node.host, 0, "/v1.Disk/ListDiskIDs", nullptr, 0, -1, nullptr, nullptr),
+      csi_proxy_invoke(node.handle, 0, "/v1.Disk/ListDiskIDs", nullptr, 0, -1, nullptr, nullptr),
       kOk);
   csi_proxy_bytes message = {};
-  EXPECT_EQ(csi_proxy_invoke(node.host, 0, kRescan, nullptr, 1, -1, nullptr, &message),
+  EXPECT_EQ(csi_proxy_invoke(node.handle, 0, kRescan, nullptr, 1, -1, nullptr, &message),
             kInvalidArgument);
   EXPECT_THAT(Take(&message), HasSubstr("request: is null"));
-  EXPECT_EQ(csi_proxy_begin(node.host, nullptr), kInvalidArgument);
+  EXPECT_EQ(csi_proxy_begin(node.handle, nullptr), kInvalidArgument);
   csi_proxy_free(nullptr);
 }
 
@@ -151,10 +151,10 @@ TEST(HostileInvokeTest, OnePlaceForResponseAndMessage) {
   const Node node;
   csi_proxy_bytes either = {};
   EXPECT_EQ(
-      csi_proxy_invoke(node.host, 0, "/v1.Disk/ListDiskIDs", nullptr, 0, -1, &either, &either),
+      csi_proxy_invoke(node.handle, 0, "/v1.Disk/ListDiskIDs", nullptr, 0, -1, &either, &either),
       kOk);
   EXPECT_THAT(Take(&either), HasSubstr("vol0a1b2c3d4e5f60789"));
-  EXPECT_EQ(csi_proxy_invoke(node.host, 0, "/v1.Disk/Erase", nullptr, 0, -1, &either, &either),
+  EXPECT_EQ(csi_proxy_invoke(node.handle, 0, "/v1.Disk/Erase", nullptr, 0, -1, &either, &either),
             kUnimplemented);
   EXPECT_THAT(Take(&either), HasSubstr("/v1.Disk/Erase"));
 }
@@ -231,19 +231,20 @@ TEST(HostileInvokeTest, RequestsWithoutSense) {
 
 TEST(HostileHandlesTest, ForgedStaleAndOfAnotherKind) {
   const Node node;
-  csi_proxy_node stale = Open(kSimulated).host;
+  csi_proxy_node stale = Open(kSimulated).node;
   ASSERT_EQ(csi_proxy_close(stale), kOk);
   const csi_proxy_call call = node.Begin();
-  for (const csi_proxy_node host : {csi_proxy_node{0}, stale, call, node.host + 1000, UINT64_MAX}) {
-    EXPECT_EQ(Invoke(host, kRescan).code, kNotFound) << host;
-    EXPECT_THAT(Invoke(host, kRescan).message, HasSubstr("host"));
+  for (const csi_proxy_node wrong :
+       {csi_proxy_node{0}, stale, call, node.handle + 1000, UINT64_MAX}) {
+    EXPECT_EQ(Invoke(wrong, kRescan).code, kNotFound) << wrong;
+    EXPECT_THAT(Invoke(wrong, kRescan).message, HasSubstr("node"));
     csi_proxy_call begun = 7;
-    EXPECT_EQ(csi_proxy_begin(host, &begun), kNotFound) << host;
+    EXPECT_EQ(csi_proxy_begin(wrong, &begun), kNotFound) << wrong;
     EXPECT_EQ(begun, 0u);
-    EXPECT_EQ(csi_proxy_begin(host, nullptr), kInvalidArgument) << host;
-    EXPECT_EQ(csi_proxy_close(host), kNotFound) << host;
+    EXPECT_EQ(csi_proxy_begin(wrong, nullptr), kInvalidArgument) << wrong;
+    EXPECT_EQ(csi_proxy_close(wrong), kNotFound) << wrong;
   }
-  for (const csi_proxy_call forged : {node.host, stale, call + 1000, UINT64_MAX}) {
+  for (const csi_proxy_call forged : {node.handle, stale, call + 1000, UINT64_MAX}) {
     csi_proxy_cancel(forged);
     const Result result = node.Call(kRescan, "", {.call = forged});
     EXPECT_EQ(result.code, kNotFound) << forged;
@@ -256,14 +257,14 @@ TEST(HostileHandlesTest, ForgedStaleAndOfAnotherKind) {
 TEST(HostileHandlesTest, NumbersAreNeverUsedAgain) {
   csi_proxy_node last = 0;
   for (int i = 0; i < 20; ++i) {
-    const csi_proxy_node host = Open(kSimulated).host;
-    EXPECT_GT(host, last);
+    const csi_proxy_node node = Open(kSimulated).node;
+    EXPECT_GT(node, last);
     csi_proxy_call call = 0;
-    EXPECT_EQ(csi_proxy_begin(host, &call), kOk);
-    EXPECT_GT(call, host);
+    EXPECT_EQ(csi_proxy_begin(node, &call), kOk);
+    EXPECT_GT(call, node);
     last = call;
-    EXPECT_EQ(csi_proxy_close(host), kOk);
-    EXPECT_EQ(csi_proxy_close(host), kNotFound);
+    EXPECT_EQ(csi_proxy_close(node), kOk);
+    EXPECT_EQ(csi_proxy_close(node), kNotFound);
   }
 }
 
@@ -273,8 +274,9 @@ TEST(HostileHandlesTest, FreeEmpties) {
   EXPECT_EQ(bytes.size, 0u);
   csi_proxy_free(&bytes);
   const Node node;
-  EXPECT_EQ(csi_proxy_invoke(node.host, 0, "/v1.Disk/ListDiskIDs", nullptr, 0, -1, &bytes, nullptr),
-            kOk);
+  EXPECT_EQ(
+      csi_proxy_invoke(node.handle, 0, "/v1.Disk/ListDiskIDs", nullptr, 0, -1, &bytes, nullptr),
+      kOk);
   EXPECT_GT(bytes.size, 0u);
   csi_proxy_free(&bytes);
   csi_proxy_free(&bytes);

@@ -96,11 +96,11 @@ TEST(HostileCallsTest, ACallOfAnotherNodeIsNotThere) {
 
 TEST(HostileCallsTest, AnnouncedCallsEndWithTheNode) {
   std::vector<csi_proxy_call> calls;
-  const csi_proxy_node host = Open(kSimulated).host;
+  const csi_proxy_node node = Open(kSimulated).node;
   for (int i = 0; i < 10'000; ++i) {
-    ASSERT_EQ(csi_proxy_begin(host, &calls.emplace_back()), kOk);
+    ASSERT_EQ(csi_proxy_begin(node, &calls.emplace_back()), kOk);
   }
-  ASSERT_EQ(csi_proxy_close(host), kOk);
+  ASSERT_EQ(csi_proxy_close(node), kOk);
   for (const csi_proxy_call call : calls) csi_proxy_cancel(call);
   const Node node;
   EXPECT_EQ(node.Call(kRescan, "", {.call = calls[0]}).code, kNotFound);
@@ -160,17 +160,17 @@ TEST(HostileCallsTest, TooManyCallsAreRefused) {
 }
 
 TEST(HostileCallsTest, CloseEndsWhatIsUnderWay) {
-  const csi_proxy_node host = Open(kSimulated).host;
-  ASSERT_EQ(Invoke(host, kInjectFault, Text(1, Text(1, "disk.*") + Number(4, kMinute))).code, kOk);
+  const csi_proxy_node node = Open(kSimulated).node;
+  ASSERT_EQ(Invoke(node, kInjectFault, Text(1, Text(1, "disk.*") + Number(4, kMinute))).code, kOk);
   csi_proxy_call call = 0;
-  ASSERT_EQ(csi_proxy_begin(host, &call), kOk);
+  ASSERT_EQ(csi_proxy_begin(node, &call), kOk);
   auto announced = std::async(std::launch::async,
-                              [&] { return Invoke(host, kRescan, "", {.call = call}).code; });
-  auto plain = std::async(std::launch::async, [&] { return Invoke(host, kRescan).code; });
+                              [&] { return Invoke(node, kRescan, "", {.call = call}).code; });
+  auto plain = std::async(std::launch::async, [&] { return Invoke(node, kRescan).code; });
   EXPECT_EQ(announced.wait_for(milliseconds(50)), std::future_status::timeout);
   EXPECT_EQ(plain.wait_for(milliseconds(50)), std::future_status::timeout);
   const auto begin = steady_clock::now();
-  EXPECT_EQ(csi_proxy_close(host), kOk);
+  EXPECT_EQ(csi_proxy_close(node), kOk);
   EXPECT_LT(steady_clock::now() - begin, kPrompt);
   EXPECT_EQ(announced.get(), kCancelled);
   EXPECT_EQ(plain.get(), kCancelled);
@@ -178,7 +178,7 @@ TEST(HostileCallsTest, CloseEndsWhatIsUnderWay) {
 
 // What a log's callback finds when it calls back.
 struct Reentrant {
-  csi_proxy_node host = 0;
+  csi_proxy_node node = 0;
   csi_proxy_node other = 0;
   int64_t timeout_ns = -1;
   bool inside = false;
@@ -189,15 +189,15 @@ struct Reentrant {
     if (self->inside) return;
     self->inside = true;
     csi_proxy_call call = 0;
-    self->codes.push_back(csi_proxy_begin(self->host, &call));
+    self->codes.push_back(csi_proxy_begin(self->node, &call));
     // The directory that the line is about, and a line of its own.
-    self->codes.push_back(Invoke(self->host, kMkdir, Text(1, Directory("x")),
+    self->codes.push_back(Invoke(self->node, kMkdir, Text(1, Directory("x")),
                                  {.call = call, .timeout_ns = self->timeout_ns})
                               .code);
     csi_proxy_cancel(call);
     const Opened opened = Open(kSimulated, &Log, self);
-    self->codes.push_back(Invoke(opened.host, kMkdir, Text(1, Directory("x"))).code);
-    self->codes.push_back(csi_proxy_close(opened.host));
+    self->codes.push_back(Invoke(opened.node, kMkdir, Text(1, Directory("x"))).code);
+    self->codes.push_back(csi_proxy_close(opened.node));
     self->codes.push_back(csi_proxy_close(self->other));
     self->inside = false;
   }
@@ -206,8 +206,8 @@ struct Reentrant {
 TEST(HostileCallsTest, TheLogMayCall) {
   Reentrant log;
   const Node node(kSimulated, &Reentrant::Log, &log);
-  log.host = node.host;
-  log.other = Open(kSimulated).host;
+  log.node = node.handle;
+  log.other = Open(kSimulated).node;
   EXPECT_EQ(node.Call(kMkdir, Text(1, Directory("x"))).code, kOk);
   EXPECT_THAT(log.codes, SizeIs(5));
   EXPECT_THAT(log.codes, Each(kOk));
@@ -216,7 +216,7 @@ TEST(HostileCallsTest, TheLogMayCall) {
 TEST(HostileCallsTest, TheLogsCallsTakeTheirTurn) {
   Reentrant log;
   const Node node(R"({"node": "SIMULATED", "maxCalls": 1})", &Reentrant::Log, &log);
-  log.host = node.host;
+  log.node = node.handle;
   log.timeout_ns = kSecond / 20;
   EXPECT_EQ(node.Call(kMkdir, Text(1, Directory("x"))).code, kOk);
   EXPECT_THAT(log.codes, Contains(kDeadlineExceeded));

@@ -58,18 +58,18 @@ struct Counts {
 };
 
 // One of the ways to make a call.
-int32_t RandomCall(csi_proxy_node host, std::mt19937& random) {
+int32_t RandomCall(csi_proxy_node node, std::mt19937& random) {
   const std::string path = Text(1, Directory("t" + std::to_string(random() % 100)));
   const char* const method = random() % 2 == 0 ? kMkdir : kPathExists;
   csi_proxy_call call = 0;
   if (random() % 3 > 0) {
-    const int32_t code = csi_proxy_begin(host, &call);
+    const int32_t code = csi_proxy_begin(node, &call);
     if (code != kOk) return code;
     if (random() % 8 == 0) csi_proxy_cancel(call);
     // Whosever it is: the numbers count up.
     if (random() % 8 == 0) csi_proxy_cancel(call - random() % 200);
   }
-  return Invoke(host, random() % 128 == 0 ? kRescan : method, path, {.call = call}).code;
+  return Invoke(node, random() % 128 == 0 ? kRescan : method, path, {.call = call}).code;
 }
 
 TEST(HostileThreadsTest, CloseWhileManyCall) {
@@ -79,15 +79,15 @@ TEST(HostileThreadsTest, CloseWhileManyCall) {
   steady_clock::duration longest_close = {};
   for (int round = 0; round < rounds; ++round) {
     ClosingLog log;
-    const csi_proxy_node host = Open(kSimulated, &ClosingLog::Add, &log).host;
+    const csi_proxy_node node = Open(kSimulated, &ClosingLog::Add, &log).node;
     // Some are in the middle of waiting when it closes.
-    ASSERT_EQ(Invoke(host, kInjectFault, Text(1, Text(1, "disk.*") + Number(4, 60'000))).code, kOk);
+    ASSERT_EQ(Invoke(node, kInjectFault, Text(1, Text(1, "disk.*") + Number(4, 60'000))).code, kOk);
     std::atomic<int> made = 0;
     std::atomic<bool> stop = false;
     std::vector<std::thread> threads = StartThreads([&](int n) {
       std::mt19937 random(round * kThreads + n);
       while (!stop) {
-        const int32_t code = RandomCall(host, random);
+        const int32_t code = RandomCall(node, random);
         counts.Add(code);
         ++made;
         // Others are to have the processor.
@@ -99,7 +99,7 @@ TEST(HostileThreadsTest, CloseWhileManyCall) {
       std::this_thread::sleep_for(milliseconds(1));
     }
     const auto begin = steady_clock::now();
-    EXPECT_EQ(csi_proxy_close(host), kOk);
+    EXPECT_EQ(csi_proxy_close(node), kOk);
     log.closed = true;
     longest_close = std::max(longest_close, steady_clock::now() - begin);
     // Those that come later find nothing.
@@ -126,11 +126,11 @@ TEST(HostileThreadsTest, CloseWhileManyCall) {
 
 TEST(HostileThreadsTest, OneOfManyClosesIt) {
   for (int round = 0; round < 20; ++round) {
-    const csi_proxy_node host = Open(kSimulated).host;
+    const csi_proxy_node node = Open(kSimulated).node;
     std::atomic<int> closed = 0, refused = 0;
     std::vector<std::thread> threads = StartThreads([&](int n) {
-      if (n % 2 == 0) Invoke(host, kRescan);
-      const int32_t code = csi_proxy_close(host);
+      if (n % 2 == 0) Invoke(node, kRescan);
+      const int32_t code = csi_proxy_close(node);
       if (code == kOk) ++closed;
       if (code == kNotFound) ++refused;
     });

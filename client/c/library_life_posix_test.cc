@@ -33,10 +33,10 @@ void Use(const Library& library) {
   const auto open = library.Find<decltype(csi_proxy_open)>("csi_proxy_open");
   const auto invoke = library.Find<decltype(csi_proxy_invoke)>("csi_proxy_invoke");
   const auto close = library.Find<decltype(csi_proxy_close)>("csi_proxy_close");
-  csi_proxy_node host = 0;
-  ASSERT_EQ(open(CSI_PROXY_ABI_VERSION, nullptr, 0, nullptr, nullptr, &host, nullptr), 0);
-  EXPECT_EQ(invoke(host, 0, "/v1.Disk/ListDiskIDs", nullptr, 0, -1, nullptr, nullptr), 0);
-  EXPECT_EQ(close(host), 0);
+  csi_proxy_node node = 0;
+  ASSERT_EQ(open(CSI_PROXY_ABI_VERSION, nullptr, 0, nullptr, nullptr, &node, nullptr), 0);
+  EXPECT_EQ(invoke(node, 0, "/v1.Disk/ListDiskIDs", nullptr, 0, -1, nullptr, nullptr), 0);
+  EXPECT_EQ(close(node), 0);
 }
 
 TEST(LibraryLifeTest, LoadedAgain) {

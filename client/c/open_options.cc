@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/c/options.pb.h"
-#include "client/embedded/default_host.h"
+#include "client/embedded/default_node.h"
 
 namespace csi_proxy::c {
 namespace {
@@ -50,21 +50,21 @@ absl::StatusOr<NodeOptions> ToNodeOptions(const embedded::Options& in, LogFuncti
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<Node>> OpenHost(absl::string_view json, LogFunction log) {
+absl::StatusOr<std::shared_ptr<Node>> OpenNodeOf(absl::string_view json, LogFunction log) {
   const absl::StatusOr<embedded::Options> options = Parse(json);
   if (!options.ok()) return options.status();
-  absl::StatusOr<NodeOptions> host = ToNodeOptions(*options, std::move(log));
-  if (!host.ok()) return host.status();
+  absl::StatusOr<NodeOptions> node = ToNodeOptions(*options, std::move(log));
+  if (!node.ok()) return node.status();
   using embedded::Options;
   // A scenario asks for the node that can have one.
   if (options->node() == Options::SIMULATED || !options->scenario().empty()) {
     if (options->node() == Options::WINDOWS) {
       return absl::InvalidArgumentError("scenario: is for simulated nodes");
     }
-    return Node::Simulated(*std::move(host), options->scenario());
+    return Node::Simulated(*std::move(node), options->scenario());
   }
-  return options->node() == Options::WINDOWS ? Node::Windows(*std::move(host))
-                                             : client::NewDefaultHost(*std::move(host));
+  return options->node() == Options::WINDOWS ? Node::Windows(*std::move(node))
+                                             : client::NewDefaultNode(*std::move(node));
 }
 
 }  // namespace csi_proxy::c

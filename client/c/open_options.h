@@ -11,6 +11,6 @@ namespace csi_proxy::c {
 
 // Opens the node that `json` describes. INVALID_ARGUMENT naming the option, or where the JSON is
 // wrong.
-absl::StatusOr<std::shared_ptr<Node>> OpenHost(absl::string_view json, LogFunction log);
+absl::StatusOr<std::shared_ptr<Node>> OpenNodeOf(absl::string_view json, LogFunction log);
 
 }  // namespace csi_proxy::c

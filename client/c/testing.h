@@ -69,11 +69,11 @@ struct CallOptions {
   int64_t timeout_ns = -1;
 };
 
-inline Result Invoke(csi_proxy_node host, const char* method, std::string_view request = {},
+inline Result Invoke(csi_proxy_node node, const char* method, std::string_view request = {},
                      const CallOptions& options = {}) {
   csi_proxy_bytes response = {}, message = {};
   const int32_t code =
-      csi_proxy_invoke(host, options.call, method, reinterpret_cast<const uint8_t*>(request.data()),
+      csi_proxy_invoke(node, options.call, method, reinterpret_cast<const uint8_t*>(request.data()),
                        request.size(), options.timeout_ns, &response, &message);
   return {code, Take(&response), Take(&message)};
 }
@@ -99,16 +99,16 @@ class Lines {
 
 struct Opened {
   int32_t code;
-  csi_proxy_node host;
+  csi_proxy_node node;
   std::string error;
 };
 
 inline Opened Open(std::string_view options, csi_proxy_log log = nullptr, void* user = nullptr) {
-  csi_proxy_node host = 7;
+  csi_proxy_node node = 7;
   csi_proxy_bytes error = {};
   const int32_t code = csi_proxy_open(CSI_PROXY_ABI_VERSION, options.data(), options.size(), log,
-                                      user, &host, &error);
-  return {code, host, Take(&error)};
+                                      user, &node, &error);
+  return {code, node, Take(&error)};
 }
 
 // A simulated node, closed with the object.
@@ -119,19 +119,19 @@ class Node {
   Node(std::string_view options, csi_proxy_log log, void* user) {
     const Opened opened = Open(options, log, user != nullptr ? user : &lines);
     EXPECT_EQ(opened.code, kOk) << opened.error;
-    host = opened.host;
+    handle = opened.node;
   }
-  ~Node() { csi_proxy_close(host); }
+  ~Node() { csi_proxy_close(handle); }
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
   Result Call(const char* method, std::string_view request = {},
               const CallOptions& options = {}) const {
-    return Invoke(host, method, request, options);
+    return Invoke(handle, method, request, options);
   }
   csi_proxy_call Begin() const {
     csi_proxy_call call = 0;
-    EXPECT_EQ(csi_proxy_begin(host, &call), kOk);
+    EXPECT_EQ(csi_proxy_begin(handle, &call), kOk);
     return call;
   }
   // Makes an operation, as `disk.*`, take that long.
@@ -140,7 +140,7 @@ class Node {
     ASSERT_EQ(result.code, kOk) << result.message;
   }
 
-  csi_proxy_node host = 0;
+  csi_proxy_node handle = 0;
   Lines lines;
 };
 

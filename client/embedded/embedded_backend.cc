@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "client/backends.h"
-#include "client/embedded/default_host.h"
+#include "client/embedded/default_node.h"
 #include "client/embedded/privilege.h"
 #include "client/embedded/serialized_node.h"
 
@@ -12,14 +12,14 @@ namespace {
 
 // The node of all clients that name none. Made when the first asks; a failure is not kept, for its
 // cause may go.
-absl::StatusOr<std::shared_ptr<Node>> SharedHost() {
+absl::StatusOr<std::shared_ptr<Node>> SharedNode() {
   static std::mutex mutex;
   static std::shared_ptr<Node>* const shared = new std::shared_ptr<Node>();
   std::lock_guard lock(mutex);
   if (*shared == nullptr) {
-    absl::StatusOr<std::shared_ptr<Node>> host = NewDefaultHost();
-    if (!host.ok()) return host.status();
-    *shared = *std::move(host);
+    absl::StatusOr<std::shared_ptr<Node>> node = NewDefaultNode();
+    if (!node.ok()) return node.status();
+    *shared = *std::move(node);
   }
   return *shared;
 }
@@ -27,13 +27,13 @@ absl::StatusOr<std::shared_ptr<Node>> SharedHost() {
 constexpr EmbeddedBackend kBackend = {
     .open = [](const ClientOptions& options, absl::string_view group,
                absl::string_view version) -> absl::StatusOr<std::shared_ptr<void>> {
-      std::shared_ptr<Node> host = options.node;
-      if (host == nullptr) {
-        absl::StatusOr<std::shared_ptr<Node>> shared = SharedHost();
+      std::shared_ptr<Node> node = options.node;
+      if (node == nullptr) {
+        absl::StatusOr<std::shared_ptr<Node>> shared = SharedNode();
         if (!shared.ok()) return shared.status();
-        host = *std::move(shared);
+        node = *std::move(shared);
       }
-      return OpenEmbedded(std::move(host), group, version);
+      return OpenEmbedded(std::move(node), group, version);
     },
     .may_manage_storage = &MayManageStorage};
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/node/own_node.h"
 #include "csi_proxy/disk/embedded_versions.h"
 #include "csi_proxy/filesystem/embedded_versions.h"
 #include "csi_proxy/iscsi/embedded_versions.h"
@@ -14,39 +15,39 @@
 namespace csi_proxy::client {
 namespace {
 
-// For a Host that is somebody's own and sets no limits.
+// For a node that somebody else made, which sets no limits.
 shim::CallLimiter* WithoutLimits() {
   static auto* const calls = new shim::CallLimiter({.max_threads = SIZE_MAX, .max_queued = 0}, {},
                                                    absl::InfiniteDuration());
   return calls;
 }
 
-// Shows `visit(group, versions, service)` each group of the host.
+// Shows `visit(group, versions, service)` each group of the node.
 template <typename Visit>
-void ForEachGroup(Node& host, const Visit& visit) {
-  visit("disk", disk::EmbeddedVersions(), &host.disk());
-  visit("filesystem", filesystem::EmbeddedVersions(), &host.filesystem());
-  visit("iscsi", iscsi::EmbeddedVersions(), &host.iscsi());
-  visit("smb", smb::EmbeddedVersions(), &host.smb());
-  visit("system", system::EmbeddedVersions(), &host.system());
-  visit("volume", volume::EmbeddedVersions(), &host.volume());
+void ForEachGroup(Node& node, const Visit& visit) {
+  visit("disk", disk::EmbeddedVersions(), &node.disk());
+  visit("filesystem", filesystem::EmbeddedVersions(), &node.filesystem());
+  visit("iscsi", iscsi::EmbeddedVersions(), &node.iscsi());
+  visit("smb", smb::EmbeddedVersions(), &node.smb());
+  visit("system", system::EmbeddedVersions(), &node.system());
+  visit("volume", volume::EmbeddedVersions(), &node.volume());
 }
 
-shim::CallLimiter* CallsOf(Node& host, absl::string_view group) {
-  shim::CallLimiter* const calls = host.calls(group);
+shim::CallLimiter* CallsOf(Node& node, absl::string_view group) {
+  shim::CallLimiter* const calls = OwnNode::CallsOf(node, group);
   return calls != nullptr ? calls : WithoutLimits();
 }
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<void>> OpenEmbedded(std::shared_ptr<Node> host,
+absl::StatusOr<std::shared_ptr<void>> OpenEmbedded(std::shared_ptr<Node> node,
                                                    absl::string_view group,
                                                    absl::string_view version) {
   std::shared_ptr<void> api;
-  ForEachGroup(*host, [&](const char* name, const auto& versions, auto* service) {
+  ForEachGroup(*node, [&](const char* name, const auto& versions, auto* service) {
     if (group != name) return;
     for (const auto* candidate : versions) {
-      if (version == candidate->name) api = candidate->open(service, CallsOf(*host, group));
+      if (version == candidate->name) api = candidate->open(service, CallsOf(*node, group));
     }
   });
   if (api == nullptr) {
@@ -54,18 +55,18 @@ absl::StatusOr<std::shared_ptr<void>> OpenEmbedded(std::shared_ptr<Node> host,
   }
   // Whoever has the one has the other.
   struct Both {
-    std::shared_ptr<Node> host;
+    std::shared_ptr<Node> node;
     std::shared_ptr<void> api;
   };
-  auto both = std::make_shared<Both>(Both{std::move(host), std::move(api)});
+  auto both = std::make_shared<Both>(Both{std::move(node), std::move(api)});
   void* const raw = both->api.get();
   return std::shared_ptr<void>(std::move(both), raw);
 }
 
-SerializedNode::SerializedNode(std::shared_ptr<Node> host) : host_(std::move(host)) {
-  ForEachGroup(*host_, [&](const char* group, const auto& versions, auto* service) {
+SerializedNode::SerializedNode(std::shared_ptr<Node> node) : node_(std::move(node)) {
+  ForEachGroup(*node_, [&](const char* group, const auto& versions, auto* service) {
     for (const auto* version : versions) {
-      const std::shared_ptr<void> api = version->open(service, CallsOf(*host_, group));
+      const std::shared_ptr<void> api = version->open(service, CallsOf(*node_, group));
       for (const SerializedMethod& method : version->methods) {
         rows_.emplace(method.path, Row{&method, api});
       }

@@ -14,15 +14,15 @@
 
 namespace csi_proxy::client {
 
-// The version's Api, which keeps `host` alive. UNIMPLEMENTED when there is no such version.
-absl::StatusOr<std::shared_ptr<void>> OpenEmbedded(std::shared_ptr<Node> host,
+// The version's Api, which keeps `node` alive. UNIMPLEMENTED when there is no such version.
+absl::StatusOr<std::shared_ptr<void>> OpenEmbedded(std::shared_ptr<Node> node,
                                                    absl::string_view group,
                                                    absl::string_view version);
 
 // Every rpc of every version, for callers that have bytes. Thread-safe.
 class SerializedNode {
  public:
-  explicit SerializedNode(std::shared_ptr<Node> host);
+  explicit SerializedNode(std::shared_ptr<Node> node);
 
   // Calls `path`, as `/v1.Volume/MountVolume`. UNIMPLEMENTED when there is no such rpc; else as
   // SerializedMethod::call.
@@ -34,7 +34,7 @@ class SerializedNode {
     const SerializedMethod* method;
     std::shared_ptr<void> api;
   };
-  const std::shared_ptr<Node> host_;
+  const std::shared_ptr<Node> node_;
   absl::flat_hash_map<absl::string_view, Row> rows_;
 };
 

@@ -7,7 +7,7 @@ directory=$1
 api=$(dirname "$0")/../../api
 failed=0
 
-# What a library defines for others, demangled, each with its version: `csi_proxy::Host::Windows()@@CSI_PROXY_2`.
+# What a library defines for others, demangled, each with its version: `csi_proxy::Node::Windows()@@CSI_PROXY_2`.
 exported() { nm -D --defined-only --demangle --with-symbol-versions "$1" | sed -nE 's/^[0-9a-f]+ [^A] //p'; }
 # The classes, and namespaces of messages, that functions and variables belong to.
 owners() {

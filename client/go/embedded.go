@@ -18,7 +18,7 @@ import (
 // embedded is a node that this process manages.
 type embedded struct {
 	library *library
-	host    uint64
+	node    uint64
 	log     uintptr
 
 	closing sync.Once
@@ -30,17 +30,17 @@ func openEmbedded(o *options) (*embedded, error) {
 	if err != nil {
 		return nil, err
 	}
-	node, err := o.openJSON()
+	config, err := o.openJSON()
 	if err != nil {
 		return nil, err
 	}
 	log := addLog(o.log)
-	host, code, message := l.openHost(node, log)
+	node, code, message := l.openNode(config, log)
 	if code != codes.OK {
 		removeLog(log)
 		return nil, status.Error(code, message)
 	}
-	return &embedded{library: l, host: host, log: log}, nil
+	return &embedded{library: l, node: node, log: log}, nil
 }
 
 func (e *embedded) Invoke(ctx context.Context, method string, args, reply interface{}, opts ...grpc.CallOption) (err error) {
@@ -75,7 +75,7 @@ func (e *embedded) call(ctx context.Context, method string, request []byte) ([]b
 	}
 	if ctx.Done() == nil {
 		var a answer
-		a.response, a.code, a.message = e.library.invokeMethod(e.host, 0, method, request, -1)
+		a.response, a.code, a.message = e.library.invokeMethod(e.node, 0, method, request, -1)
 		return a.response, e.errorOf(ctx, a)
 	}
 	if err := ctx.Err(); err != nil {
@@ -87,14 +87,14 @@ func (e *embedded) call(ctx context.Context, method string, request []byte) ([]b
 			timeout = 0
 		}
 	}
-	call, code := e.library.beginCall(e.host)
+	call, code := e.library.beginCall(e.node)
 	if code != codes.OK {
 		return nil, e.errorOf(ctx, answer{code: code, message: "the call cannot be announced"})
 	}
 	done := make(chan answer, 1)
 	go func() {
 		var a answer
-		a.response, a.code, a.message = e.library.invokeMethod(e.host, call, method, request, timeout)
+		a.response, a.code, a.message = e.library.invokeMethod(e.node, call, method, request, timeout)
 		done <- a
 	}()
 	select {
@@ -129,7 +129,7 @@ func (e *embedded) errorOf(ctx context.Context, a answer) error {
 func (e *embedded) Close() error {
 	e.closing.Do(func() {
 		e.closed.Store(true)
-		e.library.closeHost(e.host)
+		e.library.closeNode(e.node)
 		removeLog(e.log)
 	})
 	return nil

@@ -103,8 +103,8 @@ func checkABI(has uint32) error {
 // Memory that C is given is on the heap, where it does not move, and stays alive until C returns:
 // SyscallN sees to both for what is converted in its arguments (go:uintptrescapes).
 
-// openHost opens a node. user is what the log callback is passed; 0 means no callback.
-func (l *library) openHost(options []byte, user uintptr) (host uint64, code codes.Code, message string) {
+// openNode opens a node. user is what the log callback is passed; 0 means no callback.
+func (l *library) openNode(options []byte, user uintptr) (node uint64, code codes.Code, message string) {
 	var log uintptr
 	if user != 0 {
 		log = logCallback()
@@ -119,17 +119,17 @@ func (l *library) openHost(options []byte, user uintptr) (host uint64, code code
 }
 
 // beginCall announces a call that cancelCall may end, and that one invokeMethod has to make.
-func (l *library) beginCall(host uint64) (call uint64, code codes.Code) {
+func (l *library) beginCall(node uint64) (call uint64, code codes.Code) {
 	out := new(uint64)
-	r, _, _ := purego.SyscallN(l.begin, uintptr(host), uintptr(unsafe.Pointer(out)))
+	r, _, _ := purego.SyscallN(l.begin, uintptr(node), uintptr(unsafe.Pointer(out)))
 	return *out, codes.Code(int32(r))
 }
 
 // invokeMethod calls a method and waits for its end.
-func (l *library) invokeMethod(host, call uint64, method string, request []byte, timeout int64) ([]byte, codes.Code, string) {
+func (l *library) invokeMethod(node, call uint64, method string, request []byte, timeout int64) ([]byte, codes.Code, string) {
 	name := append([]byte(method), 0)
 	response, message := new(cBytes), new(cBytes)
-	r, _, _ := purego.SyscallN(l.invoke, uintptr(host), uintptr(call),
+	r, _, _ := purego.SyscallN(l.invoke, uintptr(node), uintptr(call),
 		uintptr(pointer(name)), uintptr(pointer(request)), uintptr(len(request)),
 		uintptr(timeout), uintptr(unsafe.Pointer(response)), uintptr(unsafe.Pointer(message)))
 	runtime.KeepAlive(name)
@@ -139,7 +139,7 @@ func (l *library) invokeMethod(host, call uint64, method string, request []byte,
 
 func (l *library) cancelCall(call uint64) { purego.SyscallN(l.cancel, uintptr(call)) }
 
-func (l *library) closeHost(host uint64) { purego.SyscallN(l.close, uintptr(host)) }
+func (l *library) closeNode(node uint64) { purego.SyscallN(l.close, uintptr(node)) }
 
 // take copies what the library handed out, and gives it back.
 func (l *library) take(bytes *cBytes) []byte {

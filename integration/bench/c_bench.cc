@@ -17,14 +17,14 @@ std::string PathExistsRequest() {
 }
 
 void OverC(benchmark::State& state, const char* method, const std::string& request) {
-  csi_proxy_node host;
-  if (csi_proxy_open(CSI_PROXY_ABI_VERSION, nullptr, 0, nullptr, nullptr, &host, nullptr) != 0) {
+  csi_proxy_node node;
+  if (csi_proxy_open(CSI_PROXY_ABI_VERSION, nullptr, 0, nullptr, nullptr, &node, nullptr) != 0) {
     return state.SkipWithError("the library does not open");
   }
   for (auto _ : state) {
     csi_proxy_bytes response, message;
     const int32_t code =
-        csi_proxy_invoke(host, 0, method, reinterpret_cast<const uint8_t*>(request.data()),
+        csi_proxy_invoke(node, 0, method, reinterpret_cast<const uint8_t*>(request.data()),
                          request.size(), 60'000'000'000, &response, &message);
     if (code != 0) {
       state.SkipWithError("failed");
@@ -32,7 +32,7 @@ void OverC(benchmark::State& state, const char* method, const std::string& reque
     }
     csi_proxy_free(&response);
   }
-  csi_proxy_close(host);
+  csi_proxy_close(node);
 }
 
 void DiskStateOverC(benchmark::State& state) { OverC(state, "/v1.Disk/GetDiskState", "\x08\x01"); }

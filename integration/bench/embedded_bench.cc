@@ -1,6 +1,7 @@
-// What a call costs by the door it takes: the hub's service itself, the versioned client embedded,
-// and the versioned client over the service's socket. c_bench has the C interface, client/go the Go
-// package.
+// What a call costs by the way it takes: the hub's service itself, the versioned client embedded,
+// and the versioned client over the service's socket; in this process over the simulated machine,
+// and over one that costs nothing, so that what remains is the product's own. c_bench has the C
+// interface, client/go the Go package.
 //
 //   build/release/integration/bench/embedded_bench
 #include <benchmark/benchmark.h>
@@ -10,10 +11,13 @@
 #include <memory>
 #include <string>
 
+#include "client/node/own_node.h"
 #include "csi_proxy/disk/v1/client.h"
 #include "csi_proxy/filesystem/v1/client.h"
 #include "csi_proxy/node.h"
+#include "integration/bench/idle_machine.h"
 #include "integration/support/server_process.h"
+#include "server/host/host.h"
 
 namespace csi_proxy::integration {
 namespace {
@@ -27,15 +31,24 @@ T Must(absl::StatusOr<T> result) {
   std::exit(1);
 }
 
-Node& TheHost() {
-  static const std::shared_ptr<Node> host = Must(Node::Simulated());
-  return *host;
+// The machine under the node: the simulated one, or one that costs nothing.
+enum class Under { kSimulated, kIdle };
+
+const std::shared_ptr<Node>& NodeOver(Under machine) {
+  static const std::shared_ptr<Node> simulated = Must(Node::Simulated());
+  static const std::shared_ptr<Node> idle =
+      Must(client::OwnNode::Create({}, [](const LogFunction&) -> absl::StatusOr<OpenedMachine> {
+        OpenedMachine opened;
+        opened.host = host::NewHost(NewIdleSession(), NewIdleOs());
+        return opened;
+      }));
+  return machine == Under::kSimulated ? simulated : idle;
 }
 
-ClientOptions Embedded() {
+ClientOptions Embedded(Under machine) {
   ClientOptions options;
   options.mode = Mode::kEmbedded;
-  options.node = std::shared_ptr<Node>(std::shared_ptr<Node>(), &TheHost());
+  options.node = NodeOver(machine);
   return options;
 }
 
@@ -44,13 +57,14 @@ ClientOptions Remote() {
   return server->client_options();
 }
 
-void DiskStateDirect(benchmark::State& state) {
-  disk::Service& service = TheHost().disk();
+void DiskStateDirect(benchmark::State& state, Under machine) {
+  disk::Service& service = NodeOver(machine)->disk();
   const CallContext context;
   const disk::GetDiskStateRequest request = {.disk_number = 1};
-  for (auto _ : state) benchmark::DoNotOptimize(service.GetDiskState(context, request));
+  for (auto _ : state) {
+    if (!service.GetDiskState(context, request).ok()) return state.SkipWithError("failed");
+  }
 }
-BENCHMARK(DiskStateDirect);
 
 void DiskState(benchmark::State& state, const ClientOptions& options) {
   const auto client = Must(disk::v1::Client::Create(options));
@@ -60,15 +74,18 @@ void DiskState(benchmark::State& state, const ClientOptions& options) {
     if (!client.GetDiskState(request).ok()) return state.SkipWithError("failed");
   }
 }
-void DiskStateEmbedded(benchmark::State& state) { DiskState(state, Embedded()); }
+void DiskStateEmbedded(benchmark::State& state, Under machine) {
+  DiskState(state, Embedded(machine));
+}
 void DiskStateRemote(benchmark::State& state) { DiskState(state, Remote()); }
-BENCHMARK(DiskStateEmbedded);
 
-void PathExistsDirect(benchmark::State& state) {
-  filesystem::Service& service = TheHost().filesystem();
+void PathExistsDirect(benchmark::State& state, Under machine) {
+  filesystem::Service& service = NodeOver(machine)->filesystem();
   const CallContext context;
   const filesystem::PathExistsRequest request = {.path = kPath};
-  for (auto _ : state) benchmark::DoNotOptimize(service.PathExists(context, request));
+  for (auto _ : state) {
+    if (!service.PathExists(context, request).ok()) return state.SkipWithError("failed");
+  }
 }
 
 void PathExists(benchmark::State& state, const ClientOptions& options) {
@@ -79,12 +96,20 @@ void PathExists(benchmark::State& state, const ClientOptions& options) {
     if (!client.PathExists(request).ok()) return state.SkipWithError("failed");
   }
 }
-void PathExistsEmbedded(benchmark::State& state) { PathExists(state, Embedded()); }
+void PathExistsEmbedded(benchmark::State& state, Under machine) {
+  PathExists(state, Embedded(machine));
+}
 void PathExistsRemote(benchmark::State& state) { PathExists(state, Remote()); }
 
+BENCHMARK_CAPTURE(DiskStateDirect, idle_machine, Under::kIdle);
+BENCHMARK_CAPTURE(DiskStateEmbedded, idle_machine, Under::kIdle);
+BENCHMARK_CAPTURE(DiskStateDirect, simulated_machine, Under::kSimulated);
+BENCHMARK_CAPTURE(DiskStateEmbedded, simulated_machine, Under::kSimulated);
 BENCHMARK(DiskStateRemote)->UseRealTime();
-BENCHMARK(PathExistsDirect);
-BENCHMARK(PathExistsEmbedded);
+BENCHMARK_CAPTURE(PathExistsDirect, idle_machine, Under::kIdle);
+BENCHMARK_CAPTURE(PathExistsEmbedded, idle_machine, Under::kIdle);
+BENCHMARK_CAPTURE(PathExistsDirect, simulated_machine, Under::kSimulated);
+BENCHMARK_CAPTURE(PathExistsEmbedded, simulated_machine, Under::kSimulated);
 BENCHMARK(PathExistsRemote)->UseRealTime();
 
 }  // namespace

@@ -9,7 +9,7 @@
 using namespace csi_proxy;  // NOLINT: a short program
 
 int main() {
-  // Without a host it is this machine; Mode::kRemote is the service; Mode::kAuto is what there is.
+  // Without a node it is this machine; Mode::kRemote is the service; Mode::kAuto is what there is.
   ClientOptions options{.mode = Mode::kEmbedded, .node = Node::Simulated().value()};
   auto disks = disk::v1::Client::Create(options).value();
   auto volumes = volume::v1::Client::Create(options).value();

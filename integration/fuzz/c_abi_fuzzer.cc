@@ -43,18 +43,18 @@ csi_proxy_node OpenNode() {
   google::protobuf::SetLogHandler(nullptr);
   const std::string options = absl::StrCat(R"({"node": "SIMULATED", "scenario": ")",
                                            absl::CEscape(csi_proxy::fuzz::kScenario), "\"}");
-  csi_proxy_node host = 0;
+  csi_proxy_node node = 0;
   Require(csi_proxy_open(CSI_PROXY_ABI_VERSION, options.data(), options.size(), &CheckLine, nullptr,
-                         &host, nullptr) == 0);
-  return host;
+                         &node, nullptr) == 0);
+  return node;
 }
 
-void Call(csi_proxy_node host, const std::string& method, absl::string_view request) {
+void Call(csi_proxy_node node, const std::string& method, absl::string_view request) {
   // To hide, where a sanitizer sees it, what lies behind the request.
   const std::string copy(request);
   csi_proxy_bytes response = {}, message = {};
   const int32_t code =
-      csi_proxy_invoke(host, 0, method.c_str(), reinterpret_cast<const uint8_t*>(copy.data()),
+      csi_proxy_invoke(node, 0, method.c_str(), reinterpret_cast<const uint8_t*>(copy.data()),
                        copy.size(), kTimeoutNs, &response, &message);
   Require(code >= 0 && code <= 16);
   Require((code == 0) == ToText(message).empty());
@@ -79,8 +79,8 @@ absl::string_view TakeBytes(absl::string_view* data) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const csi_proxy_node host = OpenNode();
-  Require(csi_proxy_invoke(host, 0, "/csi_proxy.simulated.Admin/Reset", nullptr, 0, -1, nullptr,
+  static const csi_proxy_node node = OpenNode();
+  Require(csi_proxy_invoke(node, 0, "/csi_proxy.simulated.Admin/Reset", nullptr, 0, -1, nullptr,
                            nullptr) == 0);
   absl::string_view input(reinterpret_cast<const char*>(data), size);
   for (int i = 0; i < kMaxCalls && !input.empty(); ++i) {
@@ -89,7 +89,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     input.remove_prefix(1);
     const std::string method = place < std::size(kMethodPaths) ? std::string(kMethodPaths[place])
                                                                : std::string(TakeBytes(&input));
-    Call(host, method, TakeBytes(&input));
+    Call(node, method, TakeBytes(&input));
   }
   return 0;
 }

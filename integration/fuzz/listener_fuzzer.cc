@@ -10,8 +10,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "server/machine/simulated/machine.h"
-#include "server/machine/simulated/scenario.h"
+#include "server/open_node.h"
 #include "server/options.h"
 #include "server/server.h"
 #include "server/transport/preface.h"
@@ -24,19 +23,19 @@ using namespace csi_proxy;  // NOLINT: a program of its own
 // The service, made once. Never destroyed.
 struct Service {
   std::string directory;
-  std::unique_ptr<machine::simulated::Machine> node;
+  std::unique_ptr<ManagedNode> node;
   std::unique_ptr<Server> server;
 
   Service() {
     char pattern[] = "/tmp/csi-proxy-fuzz-XXXXXX";
     directory = mkdtemp(pattern);
-    node = *machine::simulated::LoadScenario(machine::simulated::DefaultScenarioText(), "default");
     Options options;
     options.host = HostKind::kSimulated;
     options.place.socket_dir = directory;
     options.api_versions = {"volume/v1"};
     options.working_dirs = {R"(C:\var\lib\kubelet)"};
-    server = *Server::Start(options, node.get(), nullptr, {});
+    node = *OpenNode(options);
+    server = *Server::Start(options, *node, {});
   }
 };
 

@@ -12,8 +12,8 @@
 #include "csi_proxy/node.h"
 #include "integration/support/bindings.h"
 #include "server/machine/simulated/admin.pb.h"
-#include "server/machine/simulated/machine.h"
 #include "server/machine/simulated/scenario.h"
+#include "server/open_node.h"
 #include "server/options.h"
 #include "server/server.h"
 #include "server/versioned_services.h"
@@ -53,19 +53,19 @@ class Sides {
   Sides() {
     char directory[] = "/tmp/csi-proxy-modes-XXXXXX";
     if (mkdtemp(directory) == nullptr) abort();
-    node_ = Must(machine::simulated::LoadScenario(kScenario, "fuzz"));
     Options options;
     options.host = HostKind::kSimulated;
     options.place.socket_dir = directory;
     options.working_dirs = {R"(C:\var\lib\kubelet)"};
-    server_ = Must(Server::Start(options, node_.get(), nullptr, {}));
+    node_ = Must(NewNode(options, Must(OpenSimulatedMachine(kScenario, "fuzz"))));
+    server_ = Must(Server::Start(options, *node_, {}));
     remote_.options.mode = Mode::kRemote;
     remote_.options.socket_dir = directory;
     NodeOptions quiet;
     quiet.log = [](Severity, absl::string_view) {};
-    host_ = Must(Node::Simulated(quiet, kScenario));
+    embedded_node_ = Must(Node::Simulated(quiet, kScenario));
     embedded_.options.mode = Mode::kEmbedded;
-    embedded_.options.node = host_;
+    embedded_.options.node = embedded_node_;
   }
 
   void Compare(const Binding& binding, const pb::MethodDescriptor& method,
@@ -100,19 +100,20 @@ class Sides {
   // And begins anew, for an input that fails only after others is hard to repeat.
   void CompareNodes() {
     csi_proxy::simulated::DumpStateResponse embedded;
-    if (!embedded.ParseFromString(Must(host_->Administer("DumpState", "")))) abort();
-    const std::string remote = machine::simulated::StateToProto(node_->Snapshot()).DebugString();
+    if (!embedded.ParseFromString(Must(embedded_node_->Administer("DumpState", "")))) abort();
+    const std::string remote =
+        machine::simulated::StateToProto(node_->simulated()->Snapshot()).DebugString();
     if (remote != embedded.node().DebugString()) {
       std::cerr << "remote:\n" << remote << "embedded:\n" << embedded.node().DebugString();
       abort();
     }
-    node_->Reset();
-    Must(host_->Administer("Reset", ""));
+    node_->simulated()->Reset();
+    Must(embedded_node_->Administer("Reset", ""));
   }
 
-  std::unique_ptr<machine::simulated::Machine> node_;
+  std::unique_ptr<ManagedNode> node_;
   std::unique_ptr<Server> server_;
-  std::shared_ptr<Node> host_;
+  std::shared_ptr<Node> embedded_node_;
   Side remote_, embedded_;
   uint64_t calls_ = 0;
 };

@@ -8,7 +8,7 @@
 
 #include "server/machine/simulated/scenario.h"
 
-namespace simulated = csi_proxy::host::simulated;
+namespace simulated = csi_proxy::machine::simulated;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view text(reinterpret_cast<const char*>(data), size);

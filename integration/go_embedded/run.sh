@@ -85,7 +85,7 @@ check tests tests "${run[@]}" "$out/tests/go.test$suffix"
 check embedded program go_embedded -mode=embedded -cases=cases.json -rounds=5
 check both program go_embedded -mode=both -cases=cases.json -rounds=5 "-service=$at$(basename "$service")"
 check example program mount -mode=embedded
-# The library's own host for Windows, on doubles of WMI and of Win32.
+# This machine as the node, through doubles of WMI and of Win32.
 if [[ $windows == yes ]]; then
   "${run[@]}" --session-stop
   run=("$root/integration/wine/node_run")

@@ -46,12 +46,12 @@ int AllocationsOf(const Function& function) {
 
 class AllocationsTest : public testing::Test {
  protected:
-  AllocationsTest() : host_(*Node::Simulated()) {
+  AllocationsTest() : node_(*Node::Simulated()) {
     options_.mode = Mode::kEmbedded;
-    options_.host = host_;
+    options_.node = node_;
   }
 
-  const std::shared_ptr<Node> host_;
+  const std::shared_ptr<Node> node_;
   ClientOptions options_;
 };
 
@@ -61,7 +61,7 @@ TEST_F(AllocationsTest, ACallWithoutStringsCostsNone) {
   disk::v1::GetDiskStateRequest request;
   request.set_disk_number(1);
   const int direct = AllocationsOf(
-      [&] { EXPECT_TRUE(host_->disk().GetDiskState(CallContext(), {.disk_number = 1}).ok()); });
+      [&] { EXPECT_TRUE(node_->disk().GetDiskState(CallContext(), {.disk_number = 1}).ok()); });
   const int embedded = AllocationsOf([&] { EXPECT_TRUE(client->GetDiskState(request).ok()); });
   EXPECT_EQ(embedded, direct);
 }
@@ -73,7 +73,7 @@ TEST_F(AllocationsTest, AStringOfTheRequestCostsOne) {
   request.set_path(kPath);
   const filesystem::PathExistsRequest hub_request = {.path = kPath};
   const int direct = AllocationsOf(
-      [&] { EXPECT_TRUE(host_->filesystem().PathExists(CallContext(), hub_request).ok()); });
+      [&] { EXPECT_TRUE(node_->filesystem().PathExists(CallContext(), hub_request).ok()); });
   const int embedded = AllocationsOf([&] { EXPECT_TRUE(client->PathExists(request).ok()); });
   EXPECT_EQ(embedded, direct + 1);
 }

@@ -18,8 +18,6 @@ struct Case {
   const char* expected = "";
   // When not empty, this host operation fails with Windows' error 5 first.
   const char* fault = "";
-  // What a real node's host says instead of `expected`, where the words are Windows' own.
-  const char* windows = "";
 };
 
 // Calls made one after the other, on a fresh node, at each of the versions.

@@ -37,19 +37,19 @@ class RemoteCloud final : public Cloud {
 // The node in this process.
 class EmbeddedCloud final : public Cloud {
  public:
-  explicit EmbeddedCloud(std::shared_ptr<Node> host) : host_(std::move(host)) {}
+  explicit EmbeddedCloud(std::shared_ptr<Node> node) : node_(std::move(node)) {}
 
  private:
   absl::Status Administer(const std::string& method, const google::protobuf::Message& request,
                           google::protobuf::Message* response) override {
     const absl::StatusOr<std::string> answer =
-        host_->Administer(method, request.SerializeAsString());
+        node_->Administer(method, request.SerializeAsString());
     if (!answer.ok()) return answer.status();
     if (response->ParseFromString(*answer)) return absl::OkStatus();
     return absl::InternalError(absl::StrCat(method, ": the answer cannot be read"));
   }
 
-  const std::shared_ptr<Node> host_;
+  const std::shared_ptr<Node> node_;
 };
 
 }  // namespace

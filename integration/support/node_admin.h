@@ -1,4 +1,4 @@
-// The administrator's side of the node that a running service has.
+// The administrator's side of the simulated machine under a running service.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -10,15 +10,22 @@
 
 namespace csi_proxy::integration {
 
-// Calls a method of server/machine/simulated/admin.proto over gRPC, at the service with these pipes.
+// Calls a method of server/machine/simulated/admin.proto over gRPC, at the service with these
+// pipes.
 absl::Status CallAdminService(const ClientOptions& options, const std::string& method,
                               const google::protobuf::Message& request,
                               google::protobuf::Message* response);
 
-// The same at a service whose node is one of doubles. On Windows, where it is the shipped program,
-// over the pipe of the doubles, of which there is one on a machine.
-absl::Status CallDoublesAdmin(const ClientOptions& options, const std::string& method,
-                              const google::protobuf::Message& request,
+// Whether the machine of this test is itself a double, which programs take for a Windows node:
+// under Wine, see wine/node/.
+bool MachineIsDouble();
+
+// Calls a method of the administrator of that machine, of which there is one.
+absl::Status CallMachineAdmin(const std::string& method, const google::protobuf::Message& request,
                               google::protobuf::Message* response);
+
+// A rule, as textproto, that lets an operation of the host fail `times` times, or always when that
+// is 0. A machine knows no operations: there the rule is for what the operation asks of it.
+std::string FaultRule(const std::string& operation, int times);
 
 }  // namespace csi_proxy::integration

@@ -1,9 +1,37 @@
+#include <cstdlib>
+
 #include "absl/strings/str_cat.h"
 #include "integration/support/node_admin.h"
 #include "integration/wine/node/admin_wire_windows.h"
 
 namespace csi_proxy::integration {
 namespace {
+
+// What the host asks of a machine for an operation, and an error there that means no more than that
+// it failed.
+struct MachineFault {
+  const char* operation;
+  const char* of_machine;
+  uint32_t error;
+};
+
+constexpr uint32_t kDenied = 5;
+constexpr uint32_t kWmiFailed = 0x80041001;
+constexpr uint32_t kStorageFailed = 4;
+constexpr uint32_t kErrorIoDevice = 1117;
+
+constexpr MachineFault kMachineFaults[] = {
+    {"disk.CreateBasicPartition", "wmi.Invoke/MSFT_Disk.CreatePartition", kStorageFailed},
+    {"disk.ListDiskIdentities", "wmi.Query/MSFT_Disk", kWmiFailed},
+    {"disk.ListDiskLocations", "wmi.Query/MSFT_Disk", kWmiFailed},
+    {"disk.Rescan", "wmi.Invoke/MSFT_StorageSetting.UpdateHostStorageCache", kStorageFailed},
+    {"iscsi.ListPortals", "wmi.Query/MSFT_iSCSITargetPortal", kWmiFailed},
+    {"system.GetBiosSerialNumber", "win32.GetSmbiosTable", kErrorIoDevice},
+    {"volume.Flush", "win32.Flush", kErrorIoDevice},
+    {"volume.Format", "wmi.Invoke/MSFT_Volume.Format", kStorageFailed},
+    {"volume.Mount", "win32.SetMountPoint", kErrorIoDevice},
+    {"volume.Unmount", "win32.DeleteMountPoint", kErrorIoDevice},
+};
 
 // Waits for an instance that no other client has.
 win32::UniqueHandle OpenPipe() {
@@ -20,8 +48,9 @@ win32::UniqueHandle OpenPipe() {
 
 }  // namespace
 
-absl::Status CallDoublesAdmin(const ClientOptions&, const std::string& method,
-                              const google::protobuf::Message& request,
+bool MachineIsDouble() { return std::getenv("CSI_PROXY_NODE_DOUBLE") != nullptr; }
+
+absl::Status CallMachineAdmin(const std::string& method, const google::protobuf::Message& request,
                               google::protobuf::Message* response) {
   const win32::UniqueHandle pipe = OpenPipe();
   if (!pipe.valid()) return win32::LastError("the pipe of the doubles");
@@ -37,6 +66,18 @@ absl::Status CallDoublesAdmin(const ClientOptions&, const std::string& method,
   if (code != 0) return absl::Status(static_cast<absl::StatusCode>(code), answer);
   if (response->ParseFromString(answer)) return absl::OkStatus();
   return absl::InternalError(absl::StrCat("no response of ", method));
+}
+
+std::string FaultRule(const std::string& operation, int times) {
+  std::string struck = operation;
+  uint32_t error = kDenied;
+  for (const MachineFault& fault : kMachineFaults) {
+    if (!MachineIsDouble() || fault.operation != operation) continue;
+    struck = fault.of_machine;
+    error = fault.error;
+  }
+  return absl::StrCat("operation: '", struck, "' times: ", times,
+                      " code: 'INTERNAL' error { code: ", error, " }");
 }
 
 }  // namespace csi_proxy::integration

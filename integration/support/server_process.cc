@@ -11,20 +11,12 @@
 #include "integration/support/node_admin.h"
 
 namespace csi_proxy::integration {
-namespace {
-
-const char* ProgramFor(NodeKind node) {
-  return node == NodeKind::kSimulated ? CSI_PROXY_BINARY : CSI_PROXY_ON_DOUBLES_BINARY;
-}
-
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<ServerProcess>> ServerProcess::Start(
     const std::vector<std::string>& more_flags) {
   std::unique_ptr<ServerProcess> server(new ServerProcess());
   server->directory_ = NewTestDirectory();
-  server->flags_ = {ProgramFor(NodeUnderTest()), "--socket-dir=" + server->directory_};
-  if (NodeUnderTest() == NodeKind::kSimulated) server->flags_.push_back("--host=simulated");
+  server->flags_ = {CSI_PROXY_BINARY, "--socket-dir=" + server->directory_};
+  if (!MachineIsDouble()) server->flags_.push_back("--host=simulated");
   server->flags_.insert(server->flags_.end(), more_flags.begin(), more_flags.end());
   if (absl::Status s = server->Launch(); !s.ok()) return s;
   return server;
@@ -77,9 +69,8 @@ ClientOptions ServerProcess::client_options() const {
 absl::Status ServerProcess::Admin(const std::string& method,
                                   const google::protobuf::Message& request,
                                   google::protobuf::Message* response) {
-  return NodeUnderTest() == NodeKind::kSimulated
-             ? CallAdminService(client_options(), method, request, response)
-             : CallDoublesAdmin(client_options(), method, request, response);
+  return MachineIsDouble() ? CallMachineAdmin(method, request, response)
+                           : CallAdminService(client_options(), method, request, response);
 }
 
 std::string ServerProcess::Log() const {

@@ -15,7 +15,7 @@
 
 namespace csi_proxy::integration {
 
-// A running csi-proxy with a node of NodeUnderTest(), in a socket directory of its own. Ends with
+// A running csi-proxy with a simulated node, in a socket directory of its own. Ends with
 // the object, and its standard error is kept.
 class ServerProcess final : public TestNode {
  public:

@@ -13,17 +13,6 @@
 
 namespace csi_proxy::integration {
 
-// Which host is under the calls; both act on the same simulated node.
-enum class NodeKind {
-  // The simulated node's own.
-  kSimulated,
-  // That of a real node, over doubles of WMI and Win32.
-  kWindows,
-};
-
-// What the environment variable CSI_PROXY_TEST_NODE says: `windows`, or the simulated one.
-NodeKind NodeUnderTest();
-
 class TestNode {
  public:
   virtual ~TestNode() = default;
@@ -37,13 +26,12 @@ class TestNode {
 
   absl::Status Reset();
   absl::Status InjectFault(const std::string& textproto);
-  // Lets an operation of the simulated host fail once, INTERNAL; a real node's host fails where it
-  // does the same.
+  // Lets an operation of the host fail once, INTERNAL.
   absl::Status FailOnce(const std::string& operation);
   csi_proxy::simulated::Node Dump();
 };
 
-// A node of NodeUnderTest() in this process.
+// A node in this process.
 absl::StatusOr<std::unique_ptr<TestNode>> NewEmbeddedNode();
 
 // What the environment variable CSI_PROXY_TEST_MODE says: `embedded`, or else a service.

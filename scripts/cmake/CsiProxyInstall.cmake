@@ -120,7 +120,7 @@ function(csi_proxy_installed_library name description)
     endif()
     # Distributions link --as-needed, and no linker takes a library for needed because --undefined
     # names its symbol.
-    if(ARG_DOOR)
+    if(ARG_BACKEND)
       set(keep --push-state,--no-as-needed)
       target_link_options(${library} INTERFACE
         "LINKER:${keep},$<TARGET_FILE:$<TARGET_NAME:${library}>>,--pop-state")
@@ -169,10 +169,11 @@ csi_proxy_per_group(HUBS hub)
 csi_proxy_installed_library(node "A Windows node, or a simulated one, in the own process"
   NEEDS base
   COMPONENTS ${HUBS} ${HOST_WINDOWS} csi_proxy_cim csi_proxy_executor csi_proxy_groups
-             csi_proxy_host csi_proxy_log_line csi_proxy_machine csi_proxy_node_host
-             csi_proxy_observability csi_proxy_simulated
-             csi_proxy_simulated_admin_methods csi_proxy_simulated_proto
-             csi_proxy_simulated_scenario csi_proxy_windows_node)
+             csi_proxy_host csi_proxy_layouts_encode csi_proxy_log_line csi_proxy_machine
+             csi_proxy_managed_node csi_proxy_named_faults csi_proxy_observability
+             csi_proxy_own_node csi_proxy_simulated csi_proxy_simulated_admin_methods
+             csi_proxy_simulated_proto csi_proxy_simulated_scenario csi_proxy_simulated_win32
+             csi_proxy_simulated_wmi)
 
 csi_proxy_per_group(CLIENTS api client)
 csi_proxy_installed_library(client_api "Versioned clients of CSI Proxy, without a mode"

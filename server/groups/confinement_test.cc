@@ -14,9 +14,9 @@ namespace {
 
 constexpr char kSentinel[] = R"(C:\outside\sentinel\file)";
 
-class ConfinementTest : public HandlerTest {
+class ConfinementTest : public HandlerTest, public testing::WithParamInterface<Files> {
  protected:
-  ConfinementTest() { EXPECT_TRUE(PlantFile(kSentinel, 7).ok()); }
+  ConfinementTest() : HandlerTest(GetParam()) { EXPECT_TRUE(PlantFile(kSentinel, 7).ok()); }
 
   // Every call that takes a path, with what it answers.
   std::vector<std::pair<const char*, absl::Status>> TryAll(const std::string& path) {
@@ -170,7 +170,7 @@ TEST_P(ConfinementTest, ALinkSwappedBetweenCheckAndUseGainsNothing) {
   EXPECT_EQ(Outside(), before);
 }
 
-INSTANTIATE_TEST_SUITE_P(Hosts, ConfinementTest, EveryHostOfFiles(), HostName);
+INSTANTIATE_TEST_SUITE_P(Machines, ConfinementTest, AllFiles(), FilesName);
 
 }  // namespace
 }  // namespace csi_proxy::groups

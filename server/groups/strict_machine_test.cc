@@ -27,7 +27,7 @@ class StrictMachineTest : public HandlerTest {
   }
 };
 
-TEST_P(StrictMachineTest, FormatDoesNotWaitForTheCacheOfWmi) {
+TEST_F(StrictMachineTest, FormatDoesNotWaitForTheCacheOfWmi) {
   Behave([](Behaviour& behaviour) { behaviour.volume_cache_delay = absl::Hours(1); });
   const std::string volume = Volume(1, false);
   const absl::Time start = absl::Now();
@@ -36,7 +36,7 @@ TEST_P(StrictMachineTest, FormatDoesNotWaitForTheCacheOfWmi) {
   EXPECT_LT(absl::Now() - start, absl::Seconds(5));
 }
 
-TEST_P(StrictMachineTest, FormatOfAVolumeThatIsGoneIsNotFoundAtOnce) {
+TEST_F(StrictMachineTest, FormatOfAVolumeThatIsGoneIsNotFoundAtOnce) {
   const std::string volume = Volume(1, false);
   ASSERT_TRUE(node_->DetachDisk(1).ok());
   const absl::Time start = absl::Now();
@@ -44,7 +44,7 @@ TEST_P(StrictMachineTest, FormatOfAVolumeThatIsGoneIsNotFoundAtOnce) {
   EXPECT_LT(absl::Now() - start, absl::Seconds(5));
 }
 
-TEST_P(StrictMachineTest, FormatEndsWithItsCallWhenWmiNeverLearns) {
+TEST_F(StrictMachineTest, FormatEndsWithItsCallWhenWmiNeverLearns) {
   const std::string volume = Volume(1, false);
   Behave([](Behaviour& behaviour) { behaviour.volume_cache_delay = absl::Hours(1); });
   Change([](NodeState& state) {
@@ -59,7 +59,7 @@ TEST_P(StrictMachineTest, FormatEndsWithItsCallWhenWmiNeverLearns) {
   EXPECT_TRUE(absl::IsDeadlineExceeded(failed)) << failed;
 }
 
-TEST_P(StrictMachineTest, APartitionIsMadeWhateverTheOutParametersSay) {
+TEST_F(StrictMachineTest, APartitionIsMadeWhateverTheOutParametersSay) {
   for (const OutParameters how : {OutParameters::kNull, OutParameters::kOdd}) {
     node_->Reset();
     Behave([&](Behaviour& behaviour) { behaviour.out_parameters = how; });
@@ -74,7 +74,7 @@ TEST_P(StrictMachineTest, APartitionIsMadeWhateverTheOutParametersSay) {
   }
 }
 
-TEST_P(StrictMachineTest, ADiskWithoutANumberHidesNoOther) {
+TEST_F(StrictMachineTest, ADiskWithoutANumberHidesNoOther) {
   const auto before = disk_->ListDiskIDs(context_, {});
   ASSERT_TRUE(before.ok());
   Change([](NodeState& state) { state.disks[1].without_number = true; });
@@ -89,7 +89,7 @@ TEST_P(StrictMachineTest, ADiskWithoutANumberHidesNoOther) {
   EXPECT_TRUE(disk_->PartitionDisk(context_, {.disk_number = 2}).ok());
 }
 
-TEST_P(StrictMachineTest, AWriteProtectedVolumeIsUnmountedAllTheSame) {
+TEST_F(StrictMachineTest, AWriteProtectedVolumeIsUnmountedAllTheSame) {
   const std::string volume = Volume(1);
   ASSERT_TRUE(Mkdir(Below("m")).ok());
   ASSERT_TRUE(Mount(volume, Below("m")).ok());
@@ -99,20 +99,17 @@ TEST_P(StrictMachineTest, AWriteProtectedVolumeIsUnmountedAllTheSame) {
   EXPECT_TRUE(unmounted.ok()) << unmounted;
 }
 
-TEST_P(StrictMachineTest, WithoutAutomountPartitionDiskBringsTheVolume) {
+TEST_F(StrictMachineTest, WithoutAutomountPartitionDiskBringsTheVolume) {
   Behave([](Behaviour& behaviour) { behaviour.automount_disabled = true; });
   EXPECT_TRUE(Format(context_, Volume(1, false)).ok());
 }
 
-TEST_P(StrictMachineTest, WithoutAutomountAPartitionThatIsThereBringsItsVolumeToo) {
+TEST_F(StrictMachineTest, WithoutAutomountAPartitionThatIsThereBringsItsVolumeToo) {
   const std::string volume = Volume(1);
   Change([](NodeState& state) { state.disks[1].partitions[1].awaits_online = true; });
   EXPECT_TRUE(volume_->ListVolumesOnDisk(context_, {.disk_number = 1})->volume_ids.empty());
   EXPECT_EQ(Volume(1, false), volume);
 }
-
-INSTANTIATE_TEST_SUITE_P(Hosts, StrictMachineTest, testing::Values(HostUnderTest::kWindows),
-                         HostName);
 
 }  // namespace
 }  // namespace csi_proxy::groups

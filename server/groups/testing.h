@@ -1,7 +1,6 @@
-// The handlers of all groups over a simulated node, for tests that hold for every host.
+// The handlers of all groups over a simulated machine, for tests.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,71 +14,48 @@
 #include "server/groups/smb/smb_service.h"
 #include "server/groups/system/system_service.h"
 #include "server/groups/volume/volume_service.h"
-#include "server/host/parts.h"
+#include "server/host/host.h"
 #include "server/machine/simulated/scenario.h"
 #include "server/machine/simulated/win32/os_double.h"
 #include "server/machine/simulated/wmi/session.h"
 
 namespace csi_proxy::groups {
 
-// The hosts that every contract holds for.
-enum class HostUnderTest {
-  // The simulated node's own.
+// Where a test's files are.
+enum class Files {
   kSimulated,
-  // A real node's, over doubles of WMI and Win32 that act on the simulated node.
-  kWindows,
-  // The same, but files are real ones; see RealFiles.
-  kWindowsOnRealFiles,
+  // Real ones; see RealFiles. All else is simulated.
+  kReal,
 };
 
-inline std::string HostName(const testing::TestParamInfo<HostUnderTest>& info) {
-  static constexpr const char* kNames[] = {"Simulated", "Windows", "WindowsOnRealFiles"};
-  return kNames[static_cast<int>(info.param)];
-}
-
-inline auto EveryHost() {
-  return testing::Values(HostUnderTest::kSimulated, HostUnderTest::kWindows);
+inline std::string FilesName(const testing::TestParamInfo<Files>& info) {
+  return info.param == Files::kReal ? "RealFiles" : "SimulatedFiles";
 }
 
 // With real files where there are any.
-inline auto EveryHostOfFiles() {
-  std::vector<HostUnderTest> hosts = {HostUnderTest::kSimulated, HostUnderTest::kWindows};
-  if (HaveRealFiles()) hosts.push_back(HostUnderTest::kWindowsOnRealFiles);
-  return testing::ValuesIn(hosts);
-}
-
-// What stands on the way of an operation of the simulated host, when the Windows host does the
-// same.
-inline std::string WindowsOperation(const std::string& operation) {
-  static const auto* const kOperations = new std::map<std::string, std::string>{
-      {"disk.CreateBasicPartition", "wmi.Invoke/MSFT_Disk.CreatePartition"},
-      {"volume.Flush", "win32.Flush"},
-      {"smb.CreateMapping", "wmi.Invoke/MSFT_SmbGlobalMapping.Create"},
-      {"system.GetService", "win32.GetService"},
-  };
-  return kOperations->at(operation);
+inline auto AllFiles() {
+  std::vector<Files> all = {Files::kSimulated};
+  if (HaveRealFiles()) all.push_back(Files::kReal);
+  return testing::ValuesIn(all);
 }
 
 // The default scenario, and handlers confined to the kubelet's directory.
-class HandlerTest : public testing::TestWithParam<HostUnderTest> {
+class HandlerTest : public testing::Test {
  protected:
-  HandlerTest() {
+  explicit HandlerTest(Files files = Files::kSimulated) {
     auto node =
         machine::simulated::LoadScenario(machine::simulated::DefaultScenarioText(), "default");
     EXPECT_TRUE(node.ok()) << node.status();
     node_ = *std::move(node);
-    deps_.host = node_.get();
-    if (GetParam() != HostUnderTest::kSimulated) {
-      auto wmi = machine::simulated::wmi::NewSimulatedSession(node_->core());
-      wmi_ = wmi.get();
-      auto os = machine::simulated::NewSimulatedOs(node_->core());
-      if (GetParam() == HostUnderTest::kWindowsOnRealFiles) {
-        real_files_ = NewRealFiles();
-        os = real_files_->NewOs(std::move(os));
-      }
-      windows_ = host::NewHost(std::move(wmi), std::move(os));
-      deps_.host = windows_.get();
+    auto wmi = machine::simulated::wmi::NewSimulatedSession(node_->core());
+    wmi_ = wmi.get();
+    auto os = machine::simulated::NewSimulatedOs(node_->core());
+    if (files == Files::kReal) {
+      real_files_ = NewRealFiles();
+      os = real_files_->NewOs(std::move(os));
     }
+    host_ = host::NewHost(std::move(wmi), std::move(os));
+    deps_.host = host_.get();
     deps_.locks = &locks_;
     deps_.roots = std::make_shared<const PathRoots>(
         std::vector<WindowsPath>{*WindowsPath::Parse("root", R"(C:\var\lib\kubelet)")});
@@ -139,14 +115,10 @@ class HandlerTest : public testing::TestWithParam<HostUnderTest> {
                                   : node_->WriteFile(path, size_bytes, false);
   }
 
-  // How the host under test calls an operation of the simulated one.
-  static std::string Operation(const std::string& operation) {
-    return GetParam() == HostUnderTest::kSimulated ? operation : WindowsOperation(operation);
-  }
-
-  void Fail(const std::string& operation, uint32_t times = 1) {
+  // Lets the machine fail at a call, as `win32.Flush`, with error 5.
+  void Fail(const std::string& call, uint32_t times = 1) {
     machine::simulated::FaultRule rule;
-    rule.operation = Operation(operation);
+    rule.operation = call;
     rule.times = times;
     rule.code = absl::StatusCode::kInternal;
     rule.error = machine::simulated::KnownError(5);
@@ -156,8 +128,8 @@ class HandlerTest : public testing::TestWithParam<HostUnderTest> {
   const CallContext context_;
   std::unique_ptr<machine::simulated::Machine> node_;
   std::unique_ptr<RealFiles> real_files_;
-  std::unique_ptr<host::Host> windows_;
-  // Of the Windows host; null for the simulated one.
+  std::unique_ptr<host::Host> host_;
+  // The host's own.
   cim::Session* wmi_ = nullptr;
   ResourceLocks locks_;
   Deps deps_;

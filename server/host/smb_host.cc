@@ -40,8 +40,8 @@ absl::Status Interpret(const absl::Status& status, bool require_privacy) {
   // The answer of a server that cannot encrypt.
   if (require_privacy &&
       (code == win32_error::kAccessDenied || code == win32_error::kNotSupported)) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(status.message(), " (encryption is required: see --require-privacy)"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        status.message(), " (encryption is required: see the option require_privacy)"));
   }
   if (code == kAlreadyAssigned) return absl::AlreadyExistsError(status.message());
   return status;

@@ -194,7 +194,8 @@ class Metrics::Impl {
 Metrics::Metrics(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Metrics::~Metrics() = default;
 
-absl::StatusOr<std::unique_ptr<Metrics>> Metrics::Serve(const std::string& address) {
+absl::StatusOr<std::unique_ptr<Metrics>> Metrics::Serve(absl::string_view option,
+                                                        const std::string& address) {
   // civetweb wants a bare port for "all interfaces".
   const bool all_interfaces = absl::StartsWith(address, ":");
   try {
@@ -202,7 +203,7 @@ absl::StatusOr<std::unique_ptr<Metrics>> Metrics::Serve(const std::string& addre
         new Metrics(std::make_unique<Impl>(all_interfaces ? address.substr(1) : address)));
   } catch (const std::exception& error) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--metrics-bind-address: cannot listen on \"", address, "\": ", error.what()));
+        absl::StrCat(option, ": cannot listen on \"", address, "\": ", error.what()));
   }
 }
 

@@ -22,9 +22,10 @@ class Metrics final : public shim::CallObserver {
     std::function<std::vector<std::pair<std::string, size_t>>()> queued;
   };
 
-  // Serves `/metrics` at `address`, as `127.0.0.1:9090` or `:9090`. INVALID_ARGUMENT when it cannot
-  // listen there.
-  static absl::StatusOr<std::unique_ptr<Metrics>> Serve(const std::string& address);
+  // Serves `/metrics` at `address`, as `127.0.0.1:9090` or `:9090`. INVALID_ARGUMENT, naming
+  // `option`, when it cannot listen there.
+  static absl::StatusOr<std::unique_ptr<Metrics>> Serve(absl::string_view option,
+                                                        const std::string& address);
   ~Metrics() override;
 
   // Until then, connections and queues are not reported. They must be readable until the metrics

@@ -53,7 +53,7 @@ std::string Scrape(int port) {
 class MetricsTest : public testing::Test {
  protected:
   MetricsTest() : port_(FreePort()) {
-    auto metrics = Metrics::Serve("127.0.0.1:" + std::to_string(port_));
+    auto metrics = Metrics::Serve("address", "127.0.0.1:" + std::to_string(port_));
     EXPECT_TRUE(metrics.ok()) << metrics.status();
     metrics_ = *std::move(metrics);
   }
@@ -120,7 +120,7 @@ TEST_F(MetricsTest, ReportsConnectionsAndQueues) {
 
 TEST(MetricsServeTest, AnAddressThatCannotBeListenedOnIsAnError) {
   for (const char* address : {"nonsense", "127.0.0.1:99999", "203.0.113.1:1"}) {
-    const auto metrics = Metrics::Serve(address);
+    const auto metrics = Metrics::Serve("address", address);
     ASSERT_FALSE(metrics.ok()) << address;
     EXPECT_TRUE(absl::IsInvalidArgument(metrics.status()));
     EXPECT_THAT(std::string(metrics.status().message()), HasSubstr(address));

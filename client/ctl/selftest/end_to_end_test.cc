@@ -1,5 +1,4 @@
-// `csi-proxyctl selftest` against the service: with a simulated node, and over the Windows host on
-// a node of doubles.
+// `csi-proxyctl selftest` against the service.
 #include <gmock/gmock.h>
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
@@ -15,6 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/ctl/selftest/selftest.pb.h"
+#include "integration/support/node_admin.h"
 #include "integration/support/server_process.h"
 
 namespace csi_proxy::integration {
@@ -108,15 +108,12 @@ class SelftestTest : public testing::Test {
   }
 
   // Has mounting, or unmounting, fail `times` times, or always.
-  void Fail(const char* operation, const char* of_windows, int times) {
-    const bool simulated = NodeUnderTest() == NodeKind::kSimulated;
-    const absl::Status injected = server_->InjectFault(
-        absl::StrCat("operation: '", simulated ? operation : of_windows, "' times: ", times,
-                     " code: 'INTERNAL' error { code: 1117 }"));
+  void Fail(const char* operation, int times) {
+    const absl::Status injected = server_->InjectFault(FaultRule(operation, times));
     ASSERT_TRUE(injected.ok()) << injected;
   }
-  void FailMounts() { Fail("volume.Mount", "win32.SetMountPoint", 0); }
-  void FailUnmounts(int times) { Fail("volume.Unmount", "win32.DeleteMountPoint", times); }
+  void FailMounts() { Fail("volume.Mount", 0); }
+  void FailUnmounts(int times) { Fail("volume.Unmount", times); }
 
   std::unique_ptr<ServerProcess> server_;
   int runs_ = 0;

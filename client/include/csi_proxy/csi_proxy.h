@@ -1,15 +1,15 @@
 /* CSI Proxy embedded, for any language: every rpc of every version, in the process that calls.
  *
- *   csi_proxy_node host;
+ *   csi_proxy_node node;
  *   csi_proxy_bytes error = {0};
- *   if (csi_proxy_open(CSI_PROXY_ABI_VERSION, NULL, 0, NULL, NULL, &host, &error) != 0) ...
+ *   if (csi_proxy_open(CSI_PROXY_ABI_VERSION, NULL, 0, NULL, NULL, &node, &error) != 0) ...
  *   csi_proxy_bytes response = {0}, message = {0};
- *   int32_t code = csi_proxy_invoke(host, 0, "/v1.Volume/ListVolumesOnDisk", request, request_size,
+ *   int32_t code = csi_proxy_invoke(node, 0, "/v1.Volume/ListVolumesOnDisk", request, request_size,
  *                                   30 * INT64_C(1000000000), &response, &message);
  *   ...
  *   csi_proxy_free(&response);
  *   csi_proxy_free(&message);
- *   csi_proxy_close(host);
+ *   csi_proxy_close(node);
  *
  * Requests and responses are the protobuf messages of api/<group>/<version>/api.proto, serialized.
  * What a call answers is a gRPC status: a code of 0 (OK) to 16, and a text in UTF-8.
@@ -56,8 +56,8 @@ typedef struct csi_proxy_bytes {
 
 /* Takes a line of the log: severity 0 (information), 1 (warning) or 2 (error), and text in UTF-8
  * without a closing zero, which is valid during the call only. Called by many threads at once,
- * never before csi_proxy_open is called nor after the csi_proxy_close that closes the host has
- * returned. Must not close the host whose line it is. May call it, but as the call that the line is
+ * never before csi_proxy_open is called nor after the csi_proxy_close that closes the node has
+ * returned. Must not close the node whose line it is. May call it, but as the call that the line is
  * about still counts among "maxCalls", with a timeout. */
 typedef void (*csi_proxy_log)(void* user, int32_t severity, const char* line, size_t size);
 
@@ -81,17 +81,17 @@ CSI_PROXY_API const char* csi_proxy_version(void);
  *
  * `log` may be null: then lines go to standard error. `user` is passed to it.
  *
- * Returns 0 and sets `*host`; else a code, `*host` is 0 and `*error`, unless null, is the text:
+ * Returns 0 and sets `*node`; else a code, `*node` is 0 and `*error`, unless null, is the text:
  * FAILED_PRECONDITION when the library does not have ABI `abi_version`, INVALID_ARGUMENT naming the
  * option, UNIMPLEMENTED for this machine where it is no Windows node. */
 CSI_PROXY_API int32_t csi_proxy_open(uint32_t abi_version, const char* options, size_t options_size,
-                                     csi_proxy_log log, void* user, csi_proxy_node* host,
+                                     csi_proxy_log log, void* user, csi_proxy_node* node,
                                      csi_proxy_bytes* error);
 
 /* Announces a call that csi_proxy_cancel may end. Returns 0, having set `*call`, which is for one
- * csi_proxy_invoke, and takes memory until that ends or the host is closed; NOT_FOUND when it is
+ * csi_proxy_invoke, and takes memory until that ends or the node is closed; NOT_FOUND when it is
  * closed already. */
-CSI_PROXY_API int32_t csi_proxy_begin(csi_proxy_node host, csi_proxy_call* call);
+CSI_PROXY_API int32_t csi_proxy_begin(csi_proxy_node node, csi_proxy_call* call);
 
 /* Calls `method`, as "/v1.Volume/FormatVolume", and waits for its end on this thread.
  *
@@ -100,11 +100,11 @@ CSI_PROXY_API int32_t csi_proxy_begin(csi_proxy_node host, csi_proxy_call* call)
  *
  * Returns the code. With 0, `*response` is the response. Else `*message` is the text. Both may be
  * null; what is not set is emptied, and what they held before is not freed. Besides the rpc's own:
- * NOT_FOUND for a closed host or a call that is not announced, UNIMPLEMENTED for a method there is
+ * NOT_FOUND for a closed node or a call that is not announced, UNIMPLEMENTED for a method there is
  * not, INVALID_ARGUMENT for a request that is no message of its type, CANCELLED. The methods of
  * csi_proxy.simulated.Admin, as "/csi_proxy.simulated.Admin/InjectFault", work on simulated nodes.
  */
-CSI_PROXY_API int32_t csi_proxy_invoke(csi_proxy_node host, csi_proxy_call call, const char* method,
+CSI_PROXY_API int32_t csi_proxy_invoke(csi_proxy_node node, csi_proxy_call call, const char* method,
                                        const uint8_t* request, size_t request_size,
                                        int64_t timeout_ns, csi_proxy_bytes* response,
                                        csi_proxy_bytes* message);
@@ -113,9 +113,9 @@ CSI_PROXY_API int32_t csi_proxy_invoke(csi_proxy_node host, csi_proxy_call call,
  * ended is ignored. */
 CSI_PROXY_API void csi_proxy_cancel(csi_proxy_call call);
 
-/* Closes a host: takes no more calls, cancels those under way, waits until they have ended. Returns
+/* Closes a node: takes no more calls, cancels those under way, waits until they have ended. Returns
  * 0; NOT_FOUND, at once, when another has closed it or is about to. */
-CSI_PROXY_API int32_t csi_proxy_close(csi_proxy_node host);
+CSI_PROXY_API int32_t csi_proxy_close(csi_proxy_node node);
 
 /* Wipes and frees what the library handed out, and empties `*bytes`. Null is ignored. */
 CSI_PROXY_API void csi_proxy_free(csi_proxy_bytes* bytes);

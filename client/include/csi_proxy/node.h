@@ -1,10 +1,10 @@
 // A node that this process manages by itself: the direct library. It has no API versions and no
 // protobuf; the versioned clients' embedded mode is a shim over it.
 //
-//   absl::StatusOr<std::shared_ptr<csi_proxy::Node>> host = csi_proxy::Node::Windows();
-//   if (!host.ok()) return host.status();
+//   absl::StatusOr<std::shared_ptr<csi_proxy::Node>> node = csi_proxy::Node::Windows();
+//   if (!node.ok()) return node.status();
 //   csi_proxy::CallContext context(absl::Now() + absl::Seconds(30));
-//   auto volumes = (*host)->volume().ListVolumesOnDisk(context, {.disk_number = 7});
+//   auto volumes = (*node)->volume().ListVolumesOnDisk(context, {.disk_number = 7});
 //
 // The rules are those of the service: the same checks of paths and ids, the same codes and texts,
 // one audit line for each call that changes the node. On Windows the calls of all processes, the
@@ -30,15 +30,15 @@
 
 namespace csi_proxy {
 
-namespace shim {
-class CallLimiter;
+namespace client {
+class OwnNode;
 }
 
 // How grave a line of the log is.
 enum class Severity { kInfo, kWarning, kError };
 
 // Takes a line, without its end. Called by many threads at once, and must not call back into the
-// Host. A line never holds a secret.
+// node. A line never holds a secret.
 using LogFunction = std::function<void(Severity severity, absl::string_view line)>;
 
 // What calls may do, and how many at once. The defaults are those of the service.
@@ -100,8 +100,10 @@ class Node {
   virtual absl::StatusOr<std::string> Administer(absl::string_view method,
                                                  const std::string& request) = 0;
 
-  // How the versioned clients' calls in a group take turns; null for no limits. For this library.
-  virtual shim::CallLimiter* calls(absl::string_view group) = 0;
+ private:
+  friend class client::OwnNode;
+  // For this library alone, which limits the calls of the nodes it makes; null for all others.
+  virtual client::OwnNode* own() { return nullptr; }
 };
 
 }  // namespace csi_proxy

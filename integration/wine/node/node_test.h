@@ -56,7 +56,7 @@ class NodeTest : public testing::Test {
 
   static absl::Status Admin(const std::string& method, const google::protobuf::Message& request,
                             google::protobuf::Message* response) {
-    return integration::CallDoublesAdmin({}, method, request, response);
+    return integration::CallMachineAdmin(method, request, response);
   }
   // `error` as a rule has it: an HRESULT, a return value or a Win32 error; none for 0.
   static void Inject(const std::string& operation, uint32_t error, uint32_t latency_ms = 0) {

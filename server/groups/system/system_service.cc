@@ -105,8 +105,8 @@ class SystemService final : public Service {
     if (allowed.empty() || listed) return absl::OkStatus();
     return absl::PermissionDeniedError(
         absl::StrCat("name: service \"", name,
-                     "\" is not one that may be started and stopped (see "
-                     "--allowed-services)"));
+                     "\" is not one that may be started and stopped (see the option "
+                     "allowed_services)"));
   }
 
   absl::Status StopAndAwait(const CallContext& context, const std::string& name) {

@@ -5,6 +5,7 @@
 
 #include "server/machine/simulated/admin.grpc.pb.h"
 #include "server/machine/simulated/admin_methods.h"
+#include "server/machine/simulated/test_host.h"
 #include "server/machine/simulated/test_node.h"
 
 namespace csi_proxy::machine::simulated {
@@ -33,6 +34,7 @@ class AdminTest : public testing::Test {
 
   CallContext context_;
   std::unique_ptr<Machine> node_ = *LoadScenario(DefaultScenarioText(), "default.textproto");
+  std::unique_ptr<host::Host> host_ = HostOver(*node_);
   std::unique_ptr<grpc::Service> service_ = NewAdminService(node_.get());
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<proto::Admin::Stub> stub_;
@@ -69,7 +71,7 @@ TEST_F(AdminTest, DisksComeGrowAndGo) {
   attach.set_choose_number(true);
   ASSERT_EQ(Call(&proto::Admin::Stub::AttachDisk, attach, &attached), grpc::OK) << message_;
   const uint32_t number = attached.disk_number();
-  EXPECT_THAT(node_->disk().GetSize(context_, number), Yields(uint64_t{1} << 30));
+  EXPECT_THAT(host_->disk().GetSize(context_, number), Yields(uint64_t{1} << 30));
   attach.set_choose_number(false);
   attach.mutable_disk()->set_number(number);
   EXPECT_EQ(Call(&proto::Admin::Stub::AttachDisk, attach, &attached), grpc::ALREADY_EXISTS);
@@ -105,13 +107,13 @@ TEST_F(AdminTest, ServersChange) {
   password.set_user("me");
   password.set_password("mine");
   EXPECT_EQ(Call(&proto::Admin::Stub::SetSmbPassword, password, &set), grpc::OK);
-  ASSERT_THAT(node_->smb().CreateMapping(context_, remote, {"me", Secret("mine")}, true), IsOk());
+  ASSERT_THAT(host_->smb().CreateMapping(context_, remote, {"me", Secret("mine")}, true), IsOk());
 
   proto::BreakMappingRequest breaking;
   proto::BreakMappingResponse broken;
   breaking.set_share(remote);
   EXPECT_EQ(Call(&proto::Admin::Stub::BreakMapping, breaking, &broken), grpc::OK);
-  EXPECT_FALSE((*node_->smb().GetMapping(context_, remote))->is_connected);
+  EXPECT_FALSE((*host_->smb().GetMapping(context_, remote))->is_connected);
 
   proto::SetServerReachableRequest reach;
   proto::SetServerReachableResponse reached;
@@ -119,7 +121,7 @@ TEST_F(AdminTest, ServersChange) {
   EXPECT_EQ(Call(&proto::Admin::Stub::SetServerReachable, reach, &reached), grpc::NOT_FOUND);
   reach.set_server("10.0.0.5");
   EXPECT_EQ(Call(&proto::Admin::Stub::SetServerReachable, reach, &reached), grpc::OK);
-  EXPECT_THAT(node_->iscsi().AddPortal(context_, {"10.0.0.5", 3260}),
+  EXPECT_THAT(host_->iscsi().AddPortal(context_, {"10.0.0.5", 3260}),
               HasCode(absl::StatusCode::kUnavailable));
 }
 
@@ -129,13 +131,13 @@ TEST_F(AdminTest, FaultsTrapsDumpAndReset) {
   inject.mutable_fault()->set_operation("disk.Rescan");
   inject.mutable_fault()->set_code("UNAVAILABLE");
   EXPECT_EQ(Call(&proto::Admin::Stub::InjectFault, inject, &injected), grpc::OK) << message_;
-  EXPECT_THAT(node_->disk().Rescan(context_), HasCode(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(host_->disk().Rescan(context_), HasCode(absl::StatusCode::kUnavailable));
   inject.mutable_fault()->set_operation("none");
   EXPECT_EQ(Call(&proto::Admin::Stub::InjectFault, inject, &injected), grpc::INVALID_ARGUMENT);
   proto::ClearFaultsResponse cleared;
   EXPECT_EQ(Call(&proto::Admin::Stub::ClearFaults, proto::ClearFaultsRequest(), &cleared),
             grpc::OK);
-  EXPECT_THAT(node_->disk().Rescan(context_), IsOk());
+  EXPECT_THAT(host_->disk().Rescan(context_), IsOk());
 
   proto::MakeDirectoryRequest directory;
   proto::MakeDirectoryResponse made;
@@ -151,7 +153,7 @@ TEST_F(AdminTest, FaultsTrapsDumpAndReset) {
   link.set_path("C:\\var\\lib\\kubelet\\escape");
   link.set_target("C:\\trap");
   EXPECT_EQ(Call(&proto::Admin::Stub::MakeLink, link, &linked), grpc::OK);
-  EXPECT_THAT(node_->filesystem().Exists(context_, Kubelet("escape\\f")), HasCode(kDenied));
+  EXPECT_THAT(host_->filesystem().Exists(context_, Kubelet("escape\\f")), HasCode(kDenied));
 
   proto::SetBehaviourRequest behaviour;
   proto::SetBehaviourResponse set;
@@ -172,7 +174,7 @@ TEST_F(AdminTest, FaultsTrapsDumpAndReset) {
 
   proto::ResetResponse reset;
   EXPECT_EQ(Call(&proto::Admin::Stub::Reset, proto::ResetRequest(), &reset), grpc::OK);
-  EXPECT_THAT(node_->filesystem().Exists(context_, Kubelet("escape")), Yields(false));
+  EXPECT_THAT(host_->filesystem().Exists(context_, Kubelet("escape")), Yields(false));
 }
 
 }  // namespace

@@ -162,7 +162,7 @@ void CheckServices(const NodeState& state, Problems* problems) {
 }
 
 void CheckFaultRule(const FaultRule& rule, const std::string& at, Problems* problems) {
-  const std::vector<absl::string_view>& operations = HostOperations();
+  const std::vector<absl::string_view>& operations = Operations();
   problems->Require(std::any_of(operations.begin(), operations.end(),
                                 [&](absl::string_view operation) {
                                   return MatchesOperation(rule.operation, operation);

@@ -12,8 +12,8 @@
 
 namespace csi_proxy::machine::simulated {
 
-absl::Status Core::PassGate(const CallContext& context, absl::string_view operation,
-                            absl::string_view resource) {
+absl::Status Core::Pass(const CallContext& context, absl::string_view operation,
+                        absl::string_view resource) {
   if (absl::Status status = context.Check(); !status.ok()) return status;
   std::optional<FaultRule> fault;
   {
@@ -43,11 +43,14 @@ std::optional<FaultRule> TakeFault(NodeState& state, absl::string_view operation
 }
 
 bool MatchesOperation(absl::string_view pattern, absl::string_view operation) {
+  if (pattern == "*") {
+    return !absl::StartsWith(operation, "win32.") && !absl::StartsWith(operation, "wmi.");
+  }
   if (absl::ConsumeSuffix(&pattern, "*")) return absl::StartsWith(operation, pattern);
   return pattern == operation;
 }
 
-const std::vector<absl::string_view>& HostOperations() {
+const std::vector<absl::string_view>& Operations() {
   static const auto* const kOperations = new std::vector<absl::string_view>{
       "disk.ListDiskLocations",
       "disk.ListDiskIdentities",

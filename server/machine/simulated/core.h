@@ -1,5 +1,5 @@
-// What the parts of a simulated node share: its state, the one lock around it, and the gate every
-// host operation passes.
+// What the parts of a simulated machine share: its state, the one lock around it, and the faults
+// that every call passes.
 #pragma once
 
 #include <mutex>
@@ -21,13 +21,18 @@ class Core {
  public:
   explicit Core(NodeState state) : state_(std::move(state)) {}
 
-  // A host operation: `<group>.<Method>` on `resource` (see FaultRule). First the fault table has
-  // its say, without the lock, since it may wait; then `action(NodeState&)` runs as one step that
-  // no other call can come between. Returns what it returns, a Status or a StatusOr.
+  // The fault table's say about `operation`, as `volume.Format` or `win32.Flush`, on `resource`
+  // (see FaultRule): OK when it may go on, after a delay or not.
+  absl::Status Pass(const CallContext& context, absl::string_view operation,
+                    absl::string_view resource);
+
+  // A call of the machine. First Pass(), without the lock, since it may wait; then
+  // `action(NodeState&)` runs as one step that no other call can come between. Returns what it
+  // returns, a Status or a StatusOr.
   template <typename Action>
   auto Run(const CallContext& context, absl::string_view operation, absl::string_view resource,
            Action action) -> decltype(action(std::declval<NodeState&>())) {
-    if (absl::Status status = PassGate(context, operation, resource); !status.ok()) return status;
+    if (absl::Status status = Pass(context, operation, resource); !status.ok()) return status;
     return Change(std::move(action));
   }
 
@@ -40,9 +45,6 @@ class Core {
   }
 
  private:
-  // OK when the call may go on: it is still wanted and no fault strikes.
-  absl::Status PassGate(const CallContext& context, absl::string_view operation,
-                        absl::string_view resource);
   // Ends the pending states whose time has come. Under the lock.
   void Settle();
 
@@ -56,10 +58,11 @@ class Core {
 std::optional<FaultRule> TakeFault(NodeState& state, absl::string_view operation,
                                    absl::string_view resource);
 
-// Whether `pattern` (`volume.Format`, `volume.*`, `*`) names the operation.
+// Whether `pattern` (`volume.Format`, `volume.*`, `*`) names the operation. `*` is for what a host
+// does, each once, and not for the calls of the machine in it, `win32.*` and `wmi.*`.
 bool MatchesOperation(absl::string_view pattern, absl::string_view operation);
 
-// Every operation a rule can name.
-const std::vector<absl::string_view>& HostOperations();
+// Every operation a rule can name: the host's, then the machine's.
+const std::vector<absl::string_view>& Operations();
 
 }  // namespace csi_proxy::machine::simulated

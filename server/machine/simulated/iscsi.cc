@@ -1,7 +1,5 @@
 #include "server/machine/simulated/iscsi.h"
 
-#include <algorithm>
-
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
@@ -125,19 +123,6 @@ absl::Status Disconnect(NodeState& state, const IscsiPortal& portal, const std::
   }
   (*target)->connected = false;
   return absl::OkStatus();
-}
-
-absl::StatusOr<std::vector<uint32_t>> GetTargetDisks(NodeState& state, const IscsiPortal& portal,
-                                                     const std::string& iqn) {
-  const absl::StatusOr<IscsiTarget*> target = FindTarget(state, portal, iqn);
-  if (!target.ok()) return target.status();
-  if (!(*target)->connected) {
-    return absl::FailedPreconditionError(absl::StrCat("target ", iqn, " is not connected"));
-  }
-  std::vector<uint32_t> numbers;
-  for (const Disk& disk : (*target)->disks) numbers.push_back(disk.number);
-  std::sort(numbers.begin(), numbers.end());
-  return numbers;
 }
 
 absl::Status SetMutualChapSecret(NodeState& state, const Secret& secret) {

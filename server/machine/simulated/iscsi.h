@@ -1,17 +1,21 @@
 // The iSCSI portals a node can reach and its sessions. Nothing here locks, waits or checks a call.
-// The contracts are those of IscsiHost. A session outlives the registration of its portal.
+// A session outlives the registration of its portal.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/host/iscsi_host.h"
 #include "server/machine/simulated/state.h"
 
 namespace csi_proxy::machine::simulated {
+
+struct ChapCredentials {
+  ChapMode mode = ChapMode::kNone;
+  std::string username;
+  Secret secret;
+};
 
 // `address:port`, the resource a fault rule names.
 std::string PortalText(const IscsiPortal& portal);
@@ -27,8 +31,6 @@ absl::StatusOr<IscsiTarget*> FindTarget(NodeState& state, const IscsiPortal& por
 absl::Status Connect(NodeState& state, const IscsiPortal& portal, const std::string& iqn,
                      const ChapCredentials& credentials);
 absl::Status Disconnect(NodeState& state, const IscsiPortal& portal, const std::string& iqn);
-absl::StatusOr<std::vector<uint32_t>> GetTargetDisks(NodeState& state, const IscsiPortal& portal,
-                                                     const std::string& iqn);
 // INVALID_ARGUMENT unless it has 12 to 16 bytes.
 absl::Status SetMutualChapSecret(NodeState& state, const Secret& secret);
 

@@ -8,7 +8,6 @@
 #include "absl/time/clock.h"
 #include "server/machine/simulated/check.h"
 #include "server/machine/simulated/files.h"
-#include "server/machine/simulated/hosts.h"
 #include "server/machine/simulated/services.h"
 #include "server/machine/simulated/smb.h"
 #include "server/machine/simulated/storage.h"
@@ -106,15 +105,7 @@ absl::StatusOr<std::unique_ptr<Machine>> Machine::Create(NodeState state) {
   return std::unique_ptr<Machine>(new Machine(std::move(state)));
 }
 
-Machine::Machine(NodeState state)
-    : initial_(std::move(state)),
-      core_(Started(initial_)),
-      disk_(NewDiskHost(&core_)),
-      volume_(NewVolumeHost(&core_)),
-      filesystem_(NewFilesystemHost(&core_)),
-      smb_(NewSmbHost(&core_)),
-      iscsi_(NewIscsiHost(&core_)),
-      system_(NewSystemHost(&core_)) {}
+Machine::Machine(NodeState state) : initial_(std::move(state)), core_(Started(initial_)) {}
 
 absl::StatusOr<uint32_t> Machine::AttachDisk(Disk disk, std::optional<uint32_t> number) {
   return core_.Change([&](NodeState& state) -> absl::StatusOr<uint32_t> {
@@ -254,9 +245,9 @@ absl::Status Machine::WriteFile(absl::string_view path, uint64_t size_bytes, boo
   const absl::StatusOr<WindowsPath> file = WindowsPath::Parse("path", path);
   if (!file.ok()) return file.status();
   return core_.Change([&](NodeState& state) {
-    const absl::Status parents = MakeEntryDirectories(state, {file->Parent(), nullptr});
+    const absl::Status parents = MakeEntryDirectories(state, file->Parent());
     if (!parents.ok()) return parents;
-    return WriteFileEntry(state, {*file, nullptr}, size_bytes, read_only);
+    return WriteFileEntry(state, *file, size_bytes, read_only);
   });
 }
 
@@ -266,9 +257,7 @@ absl::Status Machine::MakeDirectory(absl::string_view path) {
   }
   const absl::StatusOr<WindowsPath> directory = WindowsPath::Parse("path", path);
   if (!directory.ok()) return directory.status();
-  return core_.Change([&](NodeState& state) {
-    return MakeEntryDirectories(state, {*directory, nullptr});
-  });
+  return core_.Change([&](NodeState& state) { return MakeEntryDirectories(state, *directory); });
 }
 
 absl::Status Machine::MakeLink(absl::string_view path, absl::string_view target) {
@@ -285,9 +274,9 @@ absl::Status Machine::MakeLink(absl::string_view path, absl::string_view target)
     spelt = drive->ToString();
   }
   return core_.Change([&](NodeState& state) {
-    const absl::Status parents = MakeEntryDirectories(state, {link->Parent(), nullptr});
+    const absl::Status parents = MakeEntryDirectories(state, link->Parent());
     if (!parents.ok()) return parents;
-    return MakeLinkEntry(state, spelt, {*link, nullptr});
+    return MakeLinkEntry(state, spelt, *link);
   });
 }
 

@@ -1,5 +1,5 @@
-// A whole Windows node in memory: what `--host=simulated` serves, what embedded clients act on off
-// Windows, and what driver authors test against. Nothing it does leaves the process.
+// A whole Windows machine in memory: what the host acts on for `--host=simulated`, for embedded
+// clients off Windows, and in the tests of drivers. Nothing it does leaves the process.
 #pragma once
 
 #include <cstdint>
@@ -12,30 +12,23 @@
 #include "absl/strings/string_view.h"
 #include "server/base/secret.h"
 #include "server/base/windows_path.h"
-#include "server/host/host.h"
 #include "server/machine/simulated/core.h"
 #include "server/machine/simulated/state.h"
 
 namespace csi_proxy::machine::simulated {
 
-// Thread-safe: every operation, checks included, is one step under one lock, and none waits while
-// holding it. Deterministic: the same calls on the same state give the same node, volume ids
-// included; only arrival delays, service latencies and fault latencies read a clock.
+// The administrator's side of it, which faults do not touch: the cloud that attaches disks, the
+// server whose password changes, the attacker who sets links. A host sees the machine as win32/ and
+// wmi/ show it.
 //
-// Besides the host interfaces it has an administrator's side, which faults do not touch: the
-// cloud that attaches disks, the server whose password changes, the attacker who sets links.
-class Machine final : public Host {
+// Thread-safe: every call, checks included, is one step under one lock, and none waits while
+// holding it. Deterministic: the same calls on the same state give the same machine, volume ids
+// included; only arrival delays, service latencies and fault latencies read a clock.
+class Machine final {
  public:
   // A node in this state. INVALID_ARGUMENT, naming the field as `disk[0].size_bytes` and the
   // reason, when there cannot be such a node.
   static absl::StatusOr<std::unique_ptr<Machine>> Create(NodeState state);
-
-  DiskHost& disk() override { return *disk_; }
-  VolumeHost& volume() override { return *volume_; }
-  FilesystemHost& filesystem() override { return *filesystem_; }
-  SmbHost& smb() override { return *smb_; }
-  IscsiHost& iscsi() override { return *iscsi_; }
-  SystemHost& system() override { return *system_; }
 
   // Attaches a disk and returns its number: `disk.number` or, when nullopt is passed for it, the
   // lowest free one. INVALID_ARGUMENT for a disk there cannot be; ALREADY_EXISTS for a number in
@@ -85,7 +78,7 @@ class Machine final : public Host {
   // Back to the state the node was made with.
   void Reset();
 
-  // The same node, for what stands in for Windows itself. Not owned.
+  // What the machine is seen through. Not owned.
   Core* core() { return &core_; }
 
  private:
@@ -93,12 +86,6 @@ class Machine final : public Host {
 
   const NodeState initial_;
   Core core_;
-  const std::unique_ptr<DiskHost> disk_;
-  const std::unique_ptr<VolumeHost> volume_;
-  const std::unique_ptr<FilesystemHost> filesystem_;
-  const std::unique_ptr<SmbHost> smb_;
-  const std::unique_ptr<IscsiHost> iscsi_;
-  const std::unique_ptr<SystemHost> system_;
 };
 
 }  // namespace csi_proxy::machine::simulated

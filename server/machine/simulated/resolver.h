@@ -1,4 +1,4 @@
-// Where a path leads: through drives, links and mounted volumes, without leaving its roots.
+// Where a path leads: through drives, links and mounted volumes, as Windows follows them.
 #pragma once
 
 #include <optional>
@@ -11,14 +11,6 @@
 #include "server/machine/simulated/storage.h"
 
 namespace csi_proxy::machine::simulated {
-
-struct ResolveOptions {
-  // What to do with the last component when it is a link. A mount point at the end is never
-  // entered: it is returned as the directory it is.
-  bool follow_last = false;
-  // Links and mount points on the way; Windows gives up after 63.
-  int max_steps = 63;
-};
 
 // The end of the way, or how far it goes. Valid until the state changes.
 struct Resolved {
@@ -37,21 +29,11 @@ struct Resolved {
   const Tree::Entry& at() const { return tree->at(entry); }
 };
 
-// Follows `path`. Confinement: a link at or above a root is the administrator's and is followed
-// wherever it leads, the root staying the root; a link below must lead into the roots, and only
-// the last component may lead to a server. A volume mounted below a root belongs to the tree,
-// except one that holds a root itself. PERMISSION_DENIED, naming the link, otherwise;
-// FAILED_PRECONDITION when there are too many links.
-absl::StatusOr<Resolved> Resolve(NodeState& state, const ConfinedPath& path,
-                                 const ResolveOptions& options = {});
-
-// Whether `path` lies strictly below a root, where callers may put links and mount points.
-bool IsBelow(const PathRoots& roots, const WindowsPath& path);
+// Follows `path`; a link at its end only when `follow_last` says so, a mount point there never.
+// FAILED_PRECONDITION when there are more than 63 links and mount points on the way.
+absl::StatusOr<Resolved> Resolve(NodeState& state, const WindowsPath& path, bool follow_last);
 
 // Where a path on a server leads; a tree only when the node can read it: mapped, and healthy.
 Resolved ResolveUnc(NodeState& state, const UncPath& path);
-
-// NOT_FOUND, wording what is missing, for a path that was not found.
-absl::Status MissingError(const std::string& path);
 
 }  // namespace csi_proxy::machine::simulated

@@ -65,10 +65,10 @@ SmbShare* FindReadableShare(NodeState& state, absl::string_view share) {
   return FindShare(state, share);
 }
 
-std::optional<SmbMapping> GetMapping(NodeState& state, absl::string_view share) {
+std::optional<bool> IsMappingHealthy(NodeState& state, absl::string_view share) {
   const SmbMappingState* mapping = FindMapping(state, share);
   if (mapping == nullptr) return std::nullopt;
-  return SmbMapping{mapping->remote_path, IsHealthy(state, *mapping), mapping->remote_path};
+  return IsHealthy(state, *mapping);
 }
 
 absl::Status CreateMapping(NodeState& state, absl::string_view share,

@@ -1,5 +1,5 @@
 // The SMB servers a node knows and its global mappings. Nothing here locks, waits or checks a
-// call. The contracts are those of SmbHost; `share` is `\\host\share` in any case.
+// call. `share` is `\\host\share` in any case.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "server/machine/simulated/state.h"
-#include "server/host/smb_host.h"
 
 namespace csi_proxy::machine::simulated {
 
@@ -18,9 +17,18 @@ SmbShare* FindShare(NodeState& state, absl::string_view share);
 // The share when the node can read it now: its mapping is healthy.
 SmbShare* FindReadableShare(NodeState& state, absl::string_view share);
 
-std::optional<SmbMapping> GetMapping(NodeState& state, absl::string_view share);
+struct SmbCredentials {
+  std::string username;
+  Secret password;
+};
+
+// Whether the mapping of a share is in order; nothing when it is not mapped.
+std::optional<bool> IsMappingHealthy(NodeState& state, absl::string_view share);
+// ALREADY_EXISTS when the share is mapped; NOT_FOUND when server or share do not exist;
+// FAILED_PRECONDITION when the server refuses the credentials, or cannot encrypt and is to.
 absl::Status CreateMapping(NodeState& state, absl::string_view share,
                            const SmbCredentials& credentials, bool require_privacy);
+// NOT_FOUND when the share is not mapped.
 absl::Status RemoveMapping(NodeState& state, absl::string_view share);
 
 // Adds a user or changes the password, which breaks the mappings made with the old one. NOT_FOUND

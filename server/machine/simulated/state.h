@@ -11,15 +11,13 @@
 #include "absl/time/time.h"
 #include "server/base/secret.h"
 #include "server/base/volume_id.h"
-#include "server/host/disk_host.h"
-#include "server/host/iscsi_host.h"
 #include "server/machine/os.h"
 #include "server/machine/simulated/tree.h"
 #include "server/machine/simulated/windows_error.h"
 
 namespace csi_proxy::machine::simulated {
 
-using namespace host;  // NOLINT: until the simulated hosts have gone
+enum class PartitionStyle { kRaw, kMbr, kGpt };
 
 enum class PartitionType { kBasic, kMicrosoftReserved, kEfiSystem };
 
@@ -96,6 +94,8 @@ struct SmbMappingState {
   bool broken = false;
 };
 
+enum class ChapMode { kNone, kOneWay, kMutual };
+
 struct IscsiTarget {
   std::string iqn;
   ChapMode chap = ChapMode::kNone;
@@ -108,6 +108,11 @@ struct IscsiTarget {
   bool persistent = false;
   // The node's disks while connected.
   std::vector<Disk> disks;
+};
+
+struct IscsiPortal {
+  std::string address;
+  uint16_t port = 3260;
 };
 
 struct IscsiPortalState {
@@ -131,9 +136,9 @@ struct Service {
   absl::Time pending_until = absl::InfiniteFuture();
 };
 
-// One entry of the table that each host operation consults first.
+// One entry of the table that each operation of a host and each call of the machine consults first.
 struct FaultRule {
-  // `volume.Format`, `volume.*` or `*`.
+  // `volume.Format`, `volume.*`, `*`, or as `win32.Flush` (see Operations()).
   std::string operation;
   // The disk number, volume id, path, share, portal (`address:port`), IQN or service name it is
   // about, without case; empty for any.

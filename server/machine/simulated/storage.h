@@ -1,5 +1,5 @@
 // Disks, partitions and volumes of a node state, and what can be done to them. Nothing here locks,
-// waits or checks a call; the hosts do.
+// waits or checks a call.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,6 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "server/base/volume_id.h"
-#include "server/host/volume_host.h"
 #include "server/machine/simulated/state.h"
 
 namespace csi_proxy::machine::simulated {
@@ -76,6 +75,17 @@ void Rescan(NodeState& state);
 absl::Status TakeOffline(Disk& disk);
 absl::Status InitializeGpt(Disk& disk);
 absl::StatusOr<uint32_t> CreateBasicPartition(NodeState& state, Disk& disk);
+
+struct FormatOptions {
+  std::string file_system = "NTFS";
+  // 0: the file system's default.
+  uint32_t allocation_unit_bytes = 0;
+};
+// What a partition may be resized to.
+struct SupportedSize {
+  uint64_t min_bytes = 0;
+  uint64_t max_bytes = 0;
+};
 
 absl::Status Format(const VolumePlace& place, const FormatOptions& options);
 SupportedSize GetSupportedSize(const VolumePlace& place);

@@ -1,8 +1,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "server/machine/simulated/win32/test_os.h"
 #include "server/machine/layouts.h"
 #include "server/machine/layouts_encode.h"
+#include "server/machine/simulated/win32/test_os.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {
@@ -76,7 +76,7 @@ TEST_F(DevicesTest, ThereIsNoOtherDevice) {
               FailsWithWin32(win32_error::kAccessDenied));
   // Volumes of a disk that is offline are gone; the disk is not.
   const std::string volume = NewVolume(2);
-  ASSERT_THAT(node_->disk().SetOnline(context_, 2, false), IsOk());
+  ASSERT_THAT(host_->disk().SetOnline(context_, 2, false), IsOk());
   EXPECT_THAT(Ask(DeviceOf(volume), control::kGetDeviceNumber),
               FailsWithWin32(win32_error::kFileNotFound));
   EXPECT_THAT(Ask(PhysicalDrive(2), control::kGetDeviceNumber), IsOk());

@@ -1,13 +1,13 @@
-#include "server/machine/simulated/win32/test_os.h"
 #include "server/machine/reparse_point.h"
+#include "server/machine/simulated/win32/test_os.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {
 
-using testing::IsEmpty;
-using testing::UnorderedElementsAre;
 using machine::Bytes;
 using machine::FileAttributes;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
 
 constexpr char kC[] = "C:\\";
 
@@ -283,7 +283,7 @@ TEST_F(FileDoubleTest, AFileIsNeverAnotherEntry) {
   const std::string volume = NewVolume(1);
   { OpenedFile made = (*os_->OpenRoot(volume))->CreateDirectory("a"); }
   OpenedFile file = Open(volume, {"a"}, Access::kDelete);
-  ASSERT_THAT(node_->volume().Format(context_, *VolumeId::Parse(volume), {}), IsOk());
+  ASSERT_THAT(host_->volume().Format(context_, *VolumeId::Parse(volume), {}), IsOk());
   { OpenedFile made = (*os_->OpenRoot(volume))->CreateDirectory("a"); }
   EXPECT_THAT((*file)->GetAttributes(), FailsWithWin32(win32_error::kAccessDenied));
   EXPECT_THAT((*file)->Delete(), FailsWithWin32(win32_error::kAccessDenied));
@@ -292,7 +292,7 @@ TEST_F(FileDoubleTest, AFileIsNeverAnotherEntry) {
 
   ASSERT_THAT(node_->MakeDirectory("C:\\t"), IsOk());
   OpenedFile kept = Open(kC, {"t"});
-  ASSERT_THAT(node_->filesystem().Remove(context_, Anywhere("C:\\t"), true), IsOk());
+  ASSERT_THAT(host_->filesystem().Remove(context_, Anywhere("C:\\t"), true), IsOk());
   ASSERT_THAT(node_->MakeDirectory("C:\\t"), IsOk());
   EXPECT_THAT((*kept)->CreateDirectory("a"), FailsWithWin32(win32_error::kAccessDenied));
   node_->Reset();
@@ -308,10 +308,10 @@ TEST_F(FileDoubleTest, AFileIsDeadWhileItsVolumeIsGone) {
   made->reset();
   OpenedFile deleted = Open(volume, {"a"}, Access::kDelete);
   ASSERT_THAT((*deleted)->Delete(), IsOk());
-  ASSERT_THAT(node_->disk().SetOnline(context_, 1, false), IsOk());
+  ASSERT_THAT(host_->disk().SetOnline(context_, 1, false), IsOk());
   EXPECT_THAT((*root)->List(), FailsWithWin32(win32_error::kNotReady));
   deleted->reset();
-  ASSERT_THAT(node_->disk().SetOnline(context_, 1, true), IsOk());
+  ASSERT_THAT(host_->disk().SetOnline(context_, 1, true), IsOk());
   EXPECT_THAT((*root)->List(), Yields(std::vector<std::string>{"a"}));
 }
 

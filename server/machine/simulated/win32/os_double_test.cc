@@ -4,8 +4,8 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "server/machine/simulated/win32/test_os.h"
 #include "server/machine/layouts.h"
+#include "server/machine/simulated/win32/test_os.h"
 #include "server/machine/smbios.h"
 
 namespace csi_proxy::machine::simulated {
@@ -17,14 +17,14 @@ class OsDoubleTest : public Win32Test {
  protected:
   // What is mounted at a directory; nothing when none is.
   std::optional<VolumeId> MountedAt(const std::string& path) {
-    const auto link = node_->filesystem().ReadLink(context_, Anywhere(path));
+    const auto link = host_->filesystem().ReadLink(context_, Anywhere(path));
     EXPECT_THAT(link, IsOk());
     if (!link->is_link) return std::nullopt;
     return *VolumeId::Parse(link->target);
   }
 
   absl::Status Map(const char* share) {
-    return node_->smb().CreateMapping(context_, share,
+    return host_->smb().CreateMapping(context_, share,
                                       {"EXAMPLE\\storage", Secret("correct horse")}, true);
   }
 };
@@ -33,9 +33,9 @@ TEST_F(OsDoubleTest, ListsVolumesThatAreThere) {
   EXPECT_THAT(*os_->ListVolumes(), ElementsAre(kSystemVolume));
   const std::string second = NewVolume(1, false);
   EXPECT_THAT(*os_->ListVolumes(), ElementsAre(kSystemVolume, second));
-  ASSERT_THAT(node_->disk().SetOnline(context_, 1, false), IsOk());
+  ASSERT_THAT(host_->disk().SetOnline(context_, 1, false), IsOk());
   EXPECT_THAT(*os_->ListVolumes(), ElementsAre(kSystemVolume));
-  ASSERT_THAT(node_->disk().SetOnline(context_, 1, true), IsOk());
+  ASSERT_THAT(host_->disk().SetOnline(context_, 1, true), IsOk());
   Change([](NodeState& state) {
     state.disks[1].partitions[1].arrives_at = absl::Now() + absl::Hours(1);
   });
@@ -292,7 +292,7 @@ TEST_F(OsDoubleTest, EveryCallCanFail) {
     called.insert(rule.operation);
   }
   size_t known = 0;
-  for (const absl::string_view operation : HostOperations()) {
+  for (const absl::string_view operation : Operations()) {
     known += MatchesOperation("win32.*", operation) ? 1 : 0;
   }
   EXPECT_EQ(called.size(), known);

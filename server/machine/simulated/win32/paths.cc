@@ -39,7 +39,7 @@ absl::Status Enter(NodeState& state, absl::string_view operation, PathEnd* end) 
     const absl::StatusOr<WindowsPath> target = WindowsPath::Parse("target", end->at().target);
     // No volume is on a server.
     if (!target.ok()) return Failure(operation, win32_error::kPathNotFound);
-    const absl::StatusOr<Resolved> at = Resolve(state, {*target, nullptr}, {.follow_last = true});
+    const absl::StatusOr<Resolved> at = Resolve(state, *target, true);
     if (!at.ok()) return at.status();
     if (!at->found() || !at->place.has_value()) {
       return Failure(operation, win32_error::kPathNotFound);

@@ -8,6 +8,7 @@
 
 #include "server/base/win32_error.h"
 #include "server/machine/simulated/storage.h"
+#include "server/machine/simulated/test_host.h"
 #include "server/machine/simulated/test_node.h"
 #include "server/machine/simulated/win32/os_double.h"
 
@@ -35,6 +36,7 @@ class Win32Test : public testing::Test {
     ASSERT_THAT(node, IsOk());
     node_ = *std::move(node);
     Change([](NodeState& state) { state.volume_arrival_delay = absl::ZeroDuration(); });
+    host_ = HostOver(*node_);
     os_ = NewSimulatedOs(node_->core());
   }
 
@@ -42,13 +44,13 @@ class Win32Test : public testing::Test {
 
   // A volume on the data disk, formatted if so wished.
   std::string NewVolume(uint32_t disk_number, bool formatted = true) {
-    EXPECT_THAT(node_->disk().SetOnline(context_, disk_number, true), IsOk());
-    EXPECT_THAT(node_->disk().InitializeGpt(context_, disk_number), IsOk());
-    EXPECT_THAT(node_->disk().CreateBasicPartition(context_, disk_number), IsOk());
-    const auto volumes = node_->volume().ListVolumes(context_, disk_number, 0);
+    EXPECT_THAT(host_->disk().SetOnline(context_, disk_number, true), IsOk());
+    EXPECT_THAT(host_->disk().InitializeGpt(context_, disk_number), IsOk());
+    EXPECT_THAT(host_->disk().CreateBasicPartition(context_, disk_number), IsOk());
+    const auto volumes = host_->volume().ListVolumes(context_, disk_number, 0);
     EXPECT_THAT(volumes, IsOk());
     if (formatted) {
-      EXPECT_THAT(node_->volume().Format(context_, volumes->front(), {}), IsOk());
+      EXPECT_THAT(host_->volume().Format(context_, volumes->front(), {}), IsOk());
     }
     return volumes->front().ToString();
   }
@@ -65,6 +67,7 @@ class Win32Test : public testing::Test {
 
   CallContext context_;
   std::unique_ptr<Machine> node_;
+  std::unique_ptr<host::Host> host_;
   std::unique_ptr<machine::Os> os_;
 };
 

@@ -73,8 +73,7 @@ Value TextOrNull(const std::string& text) {
 Objects Mappings(NodeState& state) {
   Objects objects;
   for (const SmbMappingState& mapping : state.smb_mappings) {
-    const std::optional<SmbMapping> known = GetMapping(state, mapping.remote_path);
-    const bool is_ok = known.has_value() && known->is_connected;
+    const bool is_ok = IsMappingHealthy(state, mapping.remote_path).value_or(false);
     objects.push_back(
         MakeObject("MSFT_SmbGlobalMapping",
                    {{"LocalPath", Value::String("")},

@@ -114,7 +114,7 @@ TEST_F(InstancesTest, Partitions) {
 }
 
 TEST_F(InstancesTest, AccessPathsNameMountPoints) {
-  ASSERT_THAT(node_->volume().Mount(context_, TestVolume(2), Kubelet("pods\\p1")), IsOk());
+  ASSERT_THAT(host_->volume().Mount(context_, TestVolume(2), Kubelet("pods\\p1")), IsOk());
   const auto paths = Partition(2, 1).Get("AccessPaths");
   EXPECT_EQ(*paths,
             Value::Array(cim::Type::kString, {Value::String("C:\\var\\lib\\kubelet\\pods\\p1\\"),
@@ -126,7 +126,7 @@ TEST_F(InstancesTest, Volumes) {
   EXPECT_THAT(system.GetUint32("DriveLetter"), Yields(uint32_t{'C'}));
   EXPECT_THAT(system.GetString("Path"), Yields(TestVolume(1).ToString()));
   EXPECT_THAT(system.GetUint32("FileSystemType"), Yields(14U));
-  const auto stats = node_->volume().GetStats(context_, TestVolume(1));
+  const auto stats = host_->volume().GetStats(context_, TestVolume(1));
   EXPECT_THAT(system.GetUint64("Size"), Yields(stats->total_bytes));
   EXPECT_THAT(system.GetUint64("SizeRemaining"), Yields(stats->total_bytes - stats->used_bytes));
   EXPECT_THAT(Volume(TestVolume(2)).GetUint32("DriveLetter"), Yields(0U));
@@ -136,7 +136,7 @@ TEST_F(InstancesTest, Volumes) {
 }
 
 TEST_F(InstancesTest, VolumesOfOfflineDisksAreGone) {
-  ASSERT_THAT(node_->disk().SetOnline(context_, 2, false), IsOk());
+  ASSERT_THAT(host_->disk().SetOnline(context_, 2, false), IsOk());
   EXPECT_THAT(*All(Query("MSFT_Volume").Where("UniqueId", Value::String(TestVolume(2).ToString()))),
               IsEmpty());
   const cim::Object partition = Partition(2, 1);
@@ -145,9 +145,9 @@ TEST_F(InstancesTest, VolumesOfOfflineDisksAreGone) {
 }
 
 TEST_F(InstancesTest, VolumesThatHaveNotArrivedAreNotThere) {
-  ASSERT_THAT(node_->disk().InitializeGpt(context_, 1), IsOk());
+  ASSERT_THAT(host_->disk().InitializeGpt(context_, 1), IsOk());
   node_->core()->Change([](NodeState& state) { state.volume_arrival_delay = absl::Hours(1); });
-  ASSERT_THAT(node_->disk().CreateBasicPartition(context_, 1), IsOk());
+  ASSERT_THAT(host_->disk().CreateBasicPartition(context_, 1), IsOk());
   const auto volumes =
       session_->Associators(context_, kStorage, Partition(1, 2).path(),
                             {"MSFT_PartitionToVolume", "MSFT_Volume", "Volume", "Partition"});

@@ -131,7 +131,7 @@ TEST(SchemaTest, FaultRulesCanNameEveryOperation) {
     }
   }
   std::vector<std::string> known;
-  for (const absl::string_view operation : HostOperations()) {
+  for (const absl::string_view operation : Operations()) {
     if (absl::StartsWith(operation, "wmi.")) known.emplace_back(operation);
   }
   EXPECT_THAT(known, UnorderedElementsAreArray(operations));

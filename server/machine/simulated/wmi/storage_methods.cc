@@ -177,7 +177,6 @@ Outcome VolumeFormat(const Call& call) {
   const VolumePlace place = VolumeOf(call);
   FormatOptions options;
   if (call.Has("FileSystem")) options.file_system = call.Text("FileSystem");
-  options.quick = !call.Flag("Full");
   options.allocation_unit_bytes = static_cast<uint32_t>(call.Number("AllocationUnitSize"));
   const absl::Status formatted = Format(place, options);
   if (HasWin32Code(formatted, kErrorWriteProtect)) {

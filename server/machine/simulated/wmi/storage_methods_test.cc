@@ -22,7 +22,7 @@ class StorageMethodsTest : public WmiTest {
   StorageMethodsTest() : WmiTest(kMbrDisk) {}
 
   cim::Object VolumeOn(uint32_t disk) {
-    const auto ids = node_->volume().ListVolumes(context_, disk, 0);
+    const auto ids = host_->volume().ListVolumes(context_, disk, 0);
     EXPECT_THAT(*ids, SizeIs(1));
     return Volume(ids->front());
   }
@@ -142,7 +142,7 @@ TEST_F(StorageMethodsTest, SetAttributesNeedsOne) {
 TEST_F(StorageMethodsTest, SupportedSizeAndResize) {
   const auto size = Invoke(Partition(2, 1), "GetSupportedSize");
   ASSERT_THAT(size, Returns(0));
-  const auto expected = node_->volume().GetSupportedSize(context_, TestVolume(2));
+  const auto expected = host_->volume().GetSupportedSize(context_, TestVolume(2));
   EXPECT_EQ(*size->out.GetUint64("SizeMin"), expected->min_bytes);
   EXPECT_EQ(*size->out.GetUint64("SizeMax"), expected->max_bytes);
   const auto resize = [&](uint64_t bytes) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "server/machine/cim/errors.h"
+#include "server/machine/simulated/test_host.h"
 #include "server/machine/simulated/test_node.h"
 #include "server/machine/simulated/wmi/session.h"
 
@@ -34,7 +35,9 @@ MATCHER_P(Returns, code, "") {
 class WmiTest : public testing::Test {
  protected:
   explicit WmiTest(absl::string_view more = "")
-      : node_(TestNode(more)), session_(NewSimulatedSession(node_->core())) {}
+      : node_(TestNode(more)),
+        host_(HostOver(*node_)),
+        session_(NewSimulatedSession(node_->core())) {}
 
   absl::StatusOr<std::vector<cim::Object>> All(const Query& query,
                                                cim::Namespace space = kStorage) {
@@ -71,6 +74,7 @@ class WmiTest : public testing::Test {
 
   const CallContext context_;
   const std::unique_ptr<Machine> node_;
+  const std::unique_ptr<host::Host> host_;
   const std::unique_ptr<cim::Session> session_;
 };
 

@@ -1,0 +1,14 @@
+// The node that clients act on when they name none.
+#pragma once
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "csi_proxy/node.h"
+
+namespace csi_proxy::client {
+
+// This machine on Windows, a simulated node elsewhere.
+absl::StatusOr<std::shared_ptr<Node>> NewDefaultNode(NodeOptions options = {});
+
+}  // namespace csi_proxy::client

@@ -1,0 +1,11 @@
+#include <utility>
+
+#include "client/embedded/default_node.h"
+
+namespace csi_proxy::client {
+
+absl::StatusOr<std::shared_ptr<Node>> NewDefaultNode(NodeOptions options) {
+  return Node::Windows(std::move(options));
+}
+
+}  // namespace csi_proxy::client

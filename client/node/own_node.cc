@@ -1,0 +1,122 @@
+#include "client/node/own_node.h"
+
+#include <spdlog/logger.h>
+
+#include <utility>
+
+#include "server/base/windows_path.h"
+#include "server/machine/simulated/admin_methods.h"
+#include "server/observability/loggers.h"
+#include "server/observability/spdlog_audit_sink.h"
+
+namespace csi_proxy::client {
+namespace {
+
+Severity SeverityOf(spdlog::level::level_enum level) {
+  if (level >= spdlog::level::err) return Severity::kError;
+  return level == spdlog::level::warn ? Severity::kWarning : Severity::kInfo;
+}
+
+spdlog::level::level_enum LevelOf(Severity severity) {
+  switch (severity) {
+    case Severity::kError:
+      return spdlog::level::err;
+    case Severity::kWarning:
+      return spdlog::level::warn;
+    default:
+      return spdlog::level::info;
+  }
+}
+
+std::shared_ptr<spdlog::logger> NewLogger(const LogFunction& log) {
+  if (log == nullptr) return observability::NewStderrLogger();
+  return observability::NewFunctionLogger(
+      [log](spdlog::level::level_enum level, absl::string_view line) {
+        log(SeverityOf(level), line);
+      });
+}
+
+absl::Status CheckLimits(const NodeOptions& options) {
+  if (options.max_calls == 0) {
+    return absl::InvalidArgumentError("max_calls: must be at least 1");
+  }
+  if (options.max_call_duration <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError("max_call_duration: must be more than nothing");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+OwnNode::OwnNode(OpenedMachine machine, const NodeOptions& options, NodeRules rules,
+                 std::shared_ptr<spdlog::logger> logger,
+                 std::unique_ptr<observability::Metrics> metrics)
+    : call_log_(logger),
+      metrics_(std::move(metrics)),
+      node_(std::move(machine), std::move(rules),
+            std::make_unique<observability::SpdlogAuditSink>(std::move(logger),
+                                                             observability::LogFormat::kText)) {
+  std::vector<shim::CallObserver*> observers = {&call_log_};
+  if (metrics_ != nullptr) observers.push_back(metrics_.get());
+  for (std::unique_ptr<shim::CallLimiter>& calls : calls_) {
+    calls = std::make_unique<shim::CallLimiter>(
+        shim::Executor::Limits{.max_threads = options.max_calls, .max_queued = options.max_queued},
+        observers, options.max_call_duration);
+  }
+  if (metrics_ != nullptr) {
+    metrics_->SetGauges({.connections = nullptr, .queued = [this] { return Queued(); }});
+  }
+}
+
+OwnNode::~OwnNode() {
+  if (metrics_ != nullptr) metrics_->SetGauges({});
+}
+
+absl::StatusOr<std::shared_ptr<Node>> OwnNode::Create(NodeOptions options,
+                                                      const OpenFunction& open) {
+  if (absl::Status status = CheckLimits(options); !status.ok()) return status;
+  absl::StatusOr<std::shared_ptr<const PathRoots>> roots =
+      PathRoots::Parse("working_dirs", options.working_dirs);
+  if (!roots.ok()) return roots.status();
+  std::shared_ptr<spdlog::logger> logger = NewLogger(options.log);
+  std::unique_ptr<observability::Metrics> metrics;
+  if (!options.metrics_bind_address.empty()) {
+    auto served =
+        observability::Metrics::Serve("metrics_bind_address", options.metrics_bind_address);
+    if (!served.ok()) return served.status();
+    metrics = *std::move(served);
+  }
+  absl::StatusOr<OpenedMachine> machine = open([logger](Severity severity, absl::string_view line) {
+    logger->log(LevelOf(severity), "{}", std::string(line));
+  });
+  if (!machine.ok()) return machine.status();
+  NodeRules rules = {.roots = *std::move(roots),
+                     .allowed_services = options.allowed_services,
+                     .require_privacy = options.require_privacy};
+  return std::shared_ptr<Node>(new OwnNode(*std::move(machine), options, std::move(rules),
+                                           std::move(logger), std::move(metrics)));
+}
+
+shim::CallLimiter* OwnNode::CallsOf(Node& node, absl::string_view group) {
+  OwnNode* const own = node.own();
+  for (size_t i = 0; own != nullptr && i < kGroupCount; ++i) {
+    if (group == kGroups[i]) return own->calls_[i].get();
+  }
+  return nullptr;
+}
+
+absl::StatusOr<std::string> OwnNode::Administer(absl::string_view method,
+                                                const std::string& request) {
+  if (node_.simulated() == nullptr) {
+    return absl::FailedPreconditionError("a real node has no administrator to play");
+  }
+  return machine::simulated::CallAdmin(*node_.simulated(), method, request);
+}
+
+std::vector<std::pair<std::string, size_t>> OwnNode::Queued() const {
+  std::vector<std::pair<std::string, size_t>> queued;
+  for (size_t i = 0; i < kGroupCount; ++i) queued.emplace_back(kGroups[i], calls_[i]->queued());
+  return queued;
+}
+
+}  // namespace csi_proxy::client

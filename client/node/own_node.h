@@ -1,0 +1,63 @@
+// The nodes that this library makes: a managed node, whose versioned clients' calls take turns and
+// are counted.
+#pragma once
+
+#include <iterator>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "csi_proxy/node.h"
+#include "server/node/managed_node.h"
+#include "server/observability/call_log.h"
+#include "server/observability/metrics.h"
+#include "server/shim/call_limiter.h"
+
+namespace csi_proxy::client {
+
+class OwnNode final : public Node {
+ public:
+  // `open(log)` opens the machine; what it has to say goes to the log of `options`.
+  // INVALID_ARGUMENT naming the option; else what `open` fails with.
+  using OpenFunction = std::function<absl::StatusOr<OpenedMachine>(const LogFunction& log)>;
+  static absl::StatusOr<std::shared_ptr<Node>> Create(NodeOptions options,
+                                                      const OpenFunction& open);
+  ~OwnNode() override;
+
+  // How the versioned clients' calls in a group take turns; null for a node that somebody else
+  // made, which sets no limits.
+  static shim::CallLimiter* CallsOf(Node& node, absl::string_view group);
+
+  disk::Service& disk() override { return *node_.services().disk.service; }
+  filesystem::Service& filesystem() override { return *node_.services().filesystem.service; }
+  iscsi::Service& iscsi() override { return *node_.services().iscsi.service; }
+  smb::Service& smb() override { return *node_.services().smb.service; }
+  system::Service& system() override { return *node_.services().system.service; }
+  volume::Service& volume() override { return *node_.services().volume.service; }
+
+  absl::StatusOr<std::string> Administer(absl::string_view method,
+                                         const std::string& request) override;
+
+ private:
+  static constexpr const char* kGroups[] = {"disk", "filesystem", "iscsi",
+                                            "smb",  "system",     "volume"};
+  static constexpr size_t kGroupCount = std::size(kGroups);
+
+  OwnNode(OpenedMachine machine, const NodeOptions& options, NodeRules rules,
+          std::shared_ptr<spdlog::logger> logger, std::unique_ptr<observability::Metrics> metrics);
+
+  OwnNode* own() override { return this; }
+
+  std::vector<std::pair<std::string, size_t>> Queued() const;
+
+  // Destroyed from the last to the first: what calls use after them.
+  observability::CallLog call_log_;
+  const std::unique_ptr<observability::Metrics> metrics_;
+  ManagedNode node_;
+  std::unique_ptr<shim::CallLimiter> calls_[kGroupCount];
+};
+
+}  // namespace csi_proxy::client

@@ -1,0 +1,242 @@
+// What drivers rely on, one named test each: filesystem, smb, iscsi and system.
+#include <thread>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "server/groups/testing.h"
+
+namespace csi_proxy::groups {
+namespace {
+
+class FilesystemContract : public HandlerTest {};
+class SmbContract : public HandlerTest {};
+class IscsiContract : public HandlerTest {};
+class SystemContract : public HandlerTest {};
+
+TEST_F(FilesystemContract, MkdirOfAnExistingDirectorySucceeds) {
+  EXPECT_TRUE(Mkdir(Below("a\\b")).ok());
+  EXPECT_TRUE(Mkdir(Below("a\\b")).ok());
+  EXPECT_TRUE(Mkdir(R"(C:\var\lib\kubelet)").ok());
+}
+
+TEST_F(FilesystemContract, RmdirOfANonEmptyDirectoryNeedsForce) {
+  ASSERT_TRUE(Mkdir(Below("a\\b")).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(Rmdir(Below("a"))));
+  EXPECT_TRUE(Exists(Below("a\\b")));
+  EXPECT_TRUE(Rmdir(Below("a"), true).ok());
+  EXPECT_FALSE(Exists(Below("a")));
+}
+
+TEST_F(FilesystemContract, RmdirOfAnAbsentPathWithForceSucceeds) {
+  EXPECT_TRUE(Rmdir(Below("none"), true).ok());
+  EXPECT_TRUE(absl::IsNotFound(Rmdir(Below("none"))));
+}
+
+TEST_F(FilesystemContract, RmdirOnALinkRemovesTheLinkAlone) {
+  ASSERT_TRUE(Mkdir(Below("t\\kept")).ok());
+  for (const bool force : {false, true}) {
+    ASSERT_TRUE(Link(Below("t"), Below("l")).ok());
+    ASSERT_TRUE(Rmdir(Below("l"), force).ok());
+    EXPECT_FALSE(Exists(Below("l")));
+    EXPECT_TRUE(Exists(Below("t\\kept")));
+  }
+}
+
+TEST_F(FilesystemContract, RmdirWithForceDoesNotFollowLinksInside) {
+  ASSERT_TRUE(Mkdir(Below("t\\kept")).ok());
+  ASSERT_TRUE(Mkdir(Below("a")).ok());
+  ASSERT_TRUE(Link(Below("t"), Below("a\\l")).ok());
+  ASSERT_TRUE(Rmdir(Below("a"), true).ok());
+  EXPECT_TRUE(Exists(Below("t\\kept")));
+}
+
+TEST_F(FilesystemContract, RmdirContentsDoesNotFollowLinks) {
+  ASSERT_TRUE(Mkdir(Below("t\\kept")).ok());
+  ASSERT_TRUE(Mkdir(Below("a\\b")).ok());
+  ASSERT_TRUE(Link(Below("t"), Below("a\\l")).ok());
+  ASSERT_TRUE(filesystem_->RmdirContents(context_, {.path = Below("a")}).ok());
+  EXPECT_TRUE(Exists(Below("a")));
+  EXPECT_FALSE(Exists(Below("a\\l")));
+  EXPECT_TRUE(Exists(Below("t\\kept")));
+}
+
+TEST_F(FilesystemContract, IsSymlinkOfALinkWhoseTargetIsGoneIsFalse) {
+  ASSERT_TRUE(Mkdir(Below("t")).ok());
+  ASSERT_TRUE(Link(Below("t"), Below("l")).ok());
+  EXPECT_TRUE(filesystem_->IsSymlink(context_, {.path = Below("l")})->is_symlink);
+  ASSERT_TRUE(Rmdir(Below("t")).ok());
+  const auto gone = filesystem_->IsSymlink(context_, {.path = Below("l")});
+  ASSERT_TRUE(gone.ok()) << gone.status();
+  EXPECT_FALSE(gone->is_symlink);
+}
+
+TEST_F(FilesystemContract, IsSymlinkOfAnAbsentPathIsAnError) {
+  EXPECT_TRUE(absl::IsNotFound(filesystem_->IsSymlink(context_, {.path = Below("none")}).status()));
+}
+
+TEST_F(FilesystemContract, IsSymlinkOfAMountPointIsTrue) {
+  const std::string id = Volume(1);
+  ASSERT_TRUE(Mkdir(Below("m")).ok());
+  ASSERT_TRUE(volume_->MountVolume(context_, {.volume_id = id, .target_path = Below("m")}).ok());
+  EXPECT_TRUE(filesystem_->IsSymlink(context_, {.path = Below("m")})->is_symlink);
+}
+
+smb::NewSmbGlobalMappingRequest Mapping(const std::string& remote, const std::string& local) {
+  return {.remote_path = remote,
+          .local_path = local,
+          .username = R"(EXAMPLE\storage)",
+          .password = "correct horse"};
+}
+
+TEST_F(SmbContract, TheRootOfTheShareIsMappedInLowerCase) {
+  ASSERT_TRUE(
+      smb_->NewSmbGlobalMapping(context_, Mapping("//FileServer.example/Data/reports", "")).ok());
+  const auto mappings = node_->Snapshot().smb_mappings;
+  ASSERT_EQ(mappings.size(), 1u);
+  EXPECT_EQ(mappings[0].remote_path, R"(\\fileserver.example\data)");
+}
+
+TEST_F(SmbContract, AHealthyMappingIsReused) {
+  const auto request = Mapping(R"(\\fileserver.example\data)", "");
+  ASSERT_TRUE(smb_->NewSmbGlobalMapping(context_, request).ok());
+  Fail("wmi.Invoke/MSFT_SmbGlobalMapping.Create");
+  EXPECT_TRUE(smb_->NewSmbGlobalMapping(context_, request).ok()) << "nothing is made anew";
+}
+
+TEST_F(SmbContract, ABrokenMappingIsReplacedAfterAChangeOfPassword) {
+  auto request = Mapping(R"(\\fileserver.example\data)", "");
+  ASSERT_TRUE(smb_->NewSmbGlobalMapping(context_, request).ok());
+  ASSERT_TRUE(
+      node_->SetSmbPassword("fileserver.example", R"(EXAMPLE\storage)", Secret("battery")).ok());
+  EXPECT_FALSE(smb_->NewSmbGlobalMapping(context_, request).ok()) << "the old password";
+  request.password = "battery";
+  EXPECT_TRUE(smb_->NewSmbGlobalMapping(context_, request).ok());
+}
+
+TEST_F(SmbContract, TheLinkReadsBackAsTheServersPath) {
+  ASSERT_TRUE(
+      smb_->NewSmbGlobalMapping(context_, Mapping("//fileserver.example/data/reports", Below("s")))
+          .ok());
+  const auto link = deps_.host->filesystem().ReadLink(
+      context_, {*WindowsPath::Parse("p", Below("s")), deps_.roots});
+  ASSERT_TRUE(link.ok());
+  EXPECT_EQ(link->target, R"(\\fileserver.example\data\reports)");
+  EXPECT_TRUE(link->target_exists);
+}
+
+TEST_F(SmbContract, PrivacyIsRequiredUnlessSwitchedOff) {
+  smb::NewSmbGlobalMappingRequest request{.remote_path = R"(\\oldnas.example\public)",
+                                          .local_path = "",
+                                          .username = "guest",
+                                          .password = "guest-password"};
+  EXPECT_TRUE(absl::IsFailedPrecondition(smb_->NewSmbGlobalMapping(context_, request).status()));
+  deps_.require_privacy = false;
+  Remake();
+  EXPECT_TRUE(smb_->NewSmbGlobalMapping(context_, request).ok());
+}
+
+TEST_F(SmbContract, ConcurrentCallsForOneShareDoNotRace) {
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 16; ++i) {
+    callers.emplace_back([&, i] {
+      const auto answer = smb_->NewSmbGlobalMapping(
+          context_, Mapping(i % 2 ? "//fileserver.example/DATA" : R"(\\FILESERVER.example\data)",
+                            Below(absl::StrCat("s", i))));
+      EXPECT_TRUE(answer.ok()) << answer.status();
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(node_->Snapshot().smb_mappings.size(), 1u);
+}
+
+TEST_F(SmbContract, AFailedLinkLeavesNoMappingBehind) {
+  ASSERT_TRUE(Mkdir(Below("taken")).ok());
+  const auto answer =
+      smb_->NewSmbGlobalMapping(context_, Mapping("//fileserver.example/data", Below("taken")));
+  EXPECT_TRUE(absl::IsAlreadyExists(answer.status())) << answer.status();
+  EXPECT_TRUE(node_->Snapshot().smb_mappings.empty());
+}
+
+TEST_F(IscsiContract, PortZeroIs3260) {
+  ASSERT_TRUE(
+      iscsi_->AddTargetPortal(context_, {.target_portal = {.target_address = "10.0.0.5"}}).ok());
+  const auto portals = iscsi_->ListTargetPortals(context_, {});
+  ASSERT_EQ(portals->target_portals.size(), 1u);
+  EXPECT_EQ(portals->target_portals[0].target_port, 3260u);
+}
+
+TEST_F(IscsiContract, AddingConnectingAndDisconnectingTwiceSucceed) {
+  const iscsi::TargetPortal portal{.target_address = "10.0.0.5", .target_port = 3260};
+  const std::string iqn = "iqn.2026-01.example.storage:open";
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(iscsi_->AddTargetPortal(context_, {.target_portal = portal}).ok());
+  }
+  for (int i = 0; i < 2; ++i) {
+    iscsi::ConnectTargetRequest request;
+    request.target_portal = portal;
+    request.iqn = iqn;
+    const auto connected = iscsi_->ConnectTarget(context_, request);
+    EXPECT_TRUE(connected.ok()) << connected.status();
+  }
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(iscsi_->DisconnectTarget(context_, {.target_portal = portal, .iqn = iqn}).ok());
+  }
+}
+
+TEST_F(SystemContract, StartingTheRunningAndStoppingTheStoppedSucceed) {
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(system_->StartService(context_, {.name = "MSiSCSI"}).ok());
+  }
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(system_->StopService(context_, {.name = "MSiSCSI"}).ok());
+  }
+}
+
+TEST_F(SystemContract, StartWaitsForTheState) {
+  ASSERT_TRUE(system_->StartService(context_, {.name = "MSiSCSI"}).ok());
+  EXPECT_EQ(system_->GetService(context_, {.name = "MSiSCSI"})->status,
+            system::ServiceStatus::kRunning);
+}
+
+TEST_F(SystemContract, ForceStopsTheDependentsFirst) {
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      system_->StopService(context_, {.name = "LanmanWorkstation"}).status()));
+  ASSERT_TRUE(system_->StopService(context_, {.name = "LanmanWorkstation", .force = true}).ok());
+  for (const char* name : {"LanmanWorkstation", "SessionEnv"}) {
+    EXPECT_EQ(system_->GetService(context_, {.name = name})->status,
+              system::ServiceStatus::kStopped);
+  }
+}
+
+TEST_F(SystemContract, AllServicesMayBeStartedUnlessSomeAreListed) {
+  ASSERT_TRUE(system_->StartService(context_, {.name = "MSiSCSI"}).ok());
+  deps_.allowed_services = {"msiscsi", "LanmanWorkstation"};
+  Remake();
+  EXPECT_TRUE(system_->StopService(context_, {.name = "MSiSCSI"}).ok()) << "without case";
+  for (const char* other : {"SessionEnv", "RpcSs"}) {
+    const absl::Status started = system_->StartService(context_, {.name = other}).status();
+    EXPECT_TRUE(absl::IsPermissionDenied(started)) << started;
+    EXPECT_TRUE(absl::StrContains(started.message(), "allowed_services")) << started;
+    EXPECT_TRUE(absl::IsPermissionDenied(system_->StopService(context_, {.name = other}).status()));
+  }
+  // What depends on a listed one is not listed by that, and nothing is stopped.
+  EXPECT_TRUE(absl::IsPermissionDenied(
+      system_->StopService(context_, {.name = "LanmanWorkstation", .force = true}).status()));
+  EXPECT_EQ(system_->GetService(context_, {.name = "SessionEnv"})->status,
+            system::ServiceStatus::kRunning);
+}
+
+TEST_F(SystemContract, AWaitThatRunsOutTellsTheState) {
+  machine::simulated::FaultRule slow;
+  slow.operation = "win32.GetService";
+  slow.latency = absl::Milliseconds(100);
+  ASSERT_TRUE(node_->InjectFault(slow).ok());
+  const CallContext hurried = context_.WithTimeout(absl::Milliseconds(90));
+  const auto started = system_->StartService(hurried, {.name = "MSiSCSI"});
+  EXPECT_TRUE(absl::IsDeadlineExceeded(started.status())) << started.status();
+}
+
+}  // namespace
+}  // namespace csi_proxy::groups

@@ -1,0 +1,222 @@
+// What the host makes of a machine that fails: the right code within the deadline, locks let
+// go, and the next call works.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "server/groups/testing.h"
+
+namespace csi_proxy::groups {
+namespace {
+
+using absl::StatusCode;
+
+class MachineFaultsTest : public HandlerTest {
+ protected:
+  void Inject(const std::string& operation, uint32_t error, uint32_t times = 1,
+              absl::Duration latency = absl::ZeroDuration(), const std::string& resource = "") {
+    machine::simulated::FaultRule rule;
+    rule.resource = resource;
+    rule.operation = operation;
+    rule.times = times;
+    rule.latency = latency;
+    rule.code = error == 0 ? StatusCode::kOk : StatusCode::kInternal;
+    rule.error = {error, "as injected"};
+    ASSERT_TRUE(node_->InjectFault(rule).ok()) << operation;
+  }
+  absl::Status PartitionDisk(uint32_t number = 1) {
+    return disk_->PartitionDisk(context_, {.disk_number = number}).status();
+  }
+};
+
+TEST_F(MachineFaultsTest, WhatWmiSaysIsWhatItMeans) {
+  const struct {
+    uint32_t hresult;
+    StatusCode code;
+  } rows[] = {
+      {0x80041001, StatusCode::kInternal},         {0x80041003, StatusCode::kPermissionDenied},
+      {0x80041010, StatusCode::kUnimplemented},    {0x80041013, StatusCode::kUnavailable},
+      {0x80041033, StatusCode::kUnavailable},      {0x800706BA, StatusCode::kUnavailable},
+      {0x80041069, StatusCode::kDeadlineExceeded}, {0x8004106C, StatusCode::kResourceExhausted},
+      {0x80070005, StatusCode::kPermissionDenied},
+  };
+  for (const auto& row : rows) {
+    for (const char* operation : {"wmi.Query/MSFT_Disk", "wmi.Invoke/MSFT_Disk.Initialize"}) {
+      Inject(operation, row.hresult);
+      const absl::Status failed = PartitionDisk();
+      EXPECT_EQ(failed.code(), row.code) << failed;
+      EXPECT_TRUE(absl::StrContains(failed.message(), absl::StrCat(absl::Hex(row.hresult))) ||
+                  absl::StrContains(failed.message(),
+                                    absl::AsciiStrToUpper(absl::StrCat(absl::Hex(row.hresult)))))
+          << failed;
+      EXPECT_EQ(locks_.size(), 0u);
+    }
+  }
+  EXPECT_TRUE(PartitionDisk().ok());
+}
+
+TEST_F(MachineFaultsTest, EveryReturnValueHasItsCode) {
+  const struct {
+    std::vector<uint32_t> values;
+    StatusCode code;
+  } rows[] = {
+      {{5, 40005, 41005, 41006, 41010, 41012, 41016, 41017, 42007, 43000, 43001, 43005},
+       StatusCode::kInvalidArgument},
+      {{40001}, StatusCode::kPermissionDenied},
+      {{3}, StatusCode::kDeadlineExceeded},
+      {{40000, 40002, 41004}, StatusCode::kResourceExhausted},
+      {{6, 41000, 41001, 41002, 41003, 41009, 41015, 41018, 42004, 42008, 42009, 42010, 42011,
+        43002, 43006},
+       StatusCode::kFailedPrecondition},
+      {{1}, StatusCode::kUnimplemented},
+      {{2,     4,     7,     8,     4096,  4097,  4098,  4099,  40003, 40004,
+        40006, 40007, 41007, 41008, 41011, 41013, 41014, 42000, 42001, 42002,
+        42005, 42006, 42012, 42013, 43003, 43004, 46000, 46001, 48007, 99999},
+       StatusCode::kInternal},
+  };
+  const std::string volume = Volume(1, false);
+  for (const auto& row : rows) {
+    for (const uint32_t value : row.values) {
+      Inject("wmi.Invoke/MSFT_Volume.Format", value);
+      const absl::Status failed =
+          volume_->FormatVolume(context_, {.volume_id = volume, .file_system = ""}).status();
+      EXPECT_EQ(failed.code(), row.code) << value << ": " << failed;
+      EXPECT_TRUE(absl::StrContains(failed.message(), absl::StrCat("(", value, ")"))) << failed;
+    }
+  }
+  EXPECT_EQ(locks_.size(), 0u);
+  EXPECT_TRUE(volume_->FormatVolume(context_, {.volume_id = volume, .file_system = ""}).ok());
+}
+
+TEST_F(MachineFaultsTest, APartitionWithoutItsDriveLetterIsAPartition) {
+  // 42002: the partition was made all the same, which the double does not do.
+  Inject("wmi.Invoke/MSFT_Disk.CreatePartition", 42002);
+  const absl::Status failed =
+      disk_->PartitionDisk(context_.WithTimeout(absl::Milliseconds(300)), {.disk_number = 1})
+          .status();
+  EXPECT_TRUE(absl::IsInternal(failed)) << failed;
+  EXPECT_TRUE(absl::StrContains(failed.message(), "cannot be found")) << failed;
+}
+
+TEST_F(MachineFaultsTest, ADiskThatGoesBetweenListAndQuestionHidesNoOther) {
+  const auto before = disk_->ListDiskIDs(context_, {});
+  ASSERT_TRUE(before.ok());
+  Inject("win32.Control", 2);
+  const auto during = disk_->ListDiskIDs(context_, {});
+  ASSERT_TRUE(during.ok()) << during.status();
+  EXPECT_EQ(during->disk_ids.size(), before->disk_ids.size());
+  for (const auto& [number, ids] : before->disk_ids) {
+    // The one that could not be asked is known by what WMI has of its page 83.
+    EXPECT_EQ(during->disk_ids.at(number).page83, ids.page83) << number;
+    EXPECT_EQ(during->disk_ids.at(number).serial_number, ids.serial_number) << number;
+  }
+}
+
+TEST_F(MachineFaultsTest, ADiskWithoutSerialNumberOrLocationIsListed) {
+  machine::simulated::Disk bare;
+  bare.size_bytes = uint64_t{1} << 30;
+  bare.page83 = "bare";
+  const auto number = node_->AttachDisk(bare);
+  ASSERT_TRUE(number.ok()) << number.status();
+  ASSERT_TRUE(disk_->Rescan(context_, {}).ok());
+  const auto ids = disk_->ListDiskIDs(context_, {});
+  ASSERT_TRUE(ids.ok()) << ids.status();
+  EXPECT_EQ(ids->disk_ids.at(*number).page83, "bare");
+  EXPECT_EQ(ids->disk_ids.at(*number).serial_number, "");
+  const auto locations = disk_->ListDiskLocations(context_, {});
+  ASSERT_TRUE(locations.ok());
+  EXPECT_FALSE(locations->disk_locations.contains(*number));
+}
+
+TEST_F(MachineFaultsTest, AHundredAndTwentyEightDisks) {
+  for (uint32_t i = 0; i < 128; ++i) {
+    machine::simulated::Disk disk;
+    disk.size_bytes = uint64_t{1} << 30;
+    disk.page83 = absl::StrCat("disk-", i);
+    disk.serial_number = absl::StrCat("serial-", i);
+    ASSERT_TRUE(node_->AttachDisk(disk).ok());
+  }
+  ASSERT_TRUE(disk_->Rescan(context_, {}).ok());
+  const int64_t before = wmi_->round_trips();
+  const auto ids = disk_->ListDiskIDs(context_, {});
+  ASSERT_TRUE(ids.ok()) << ids.status();
+  EXPECT_GE(ids->disk_ids.size(), 128u);
+  EXPECT_EQ(wmi_->round_trips() - before, 1);
+  const auto last = disk_->GetDiskNumberByName(context_, {.disk_name = "disk-127"});
+  ASSERT_TRUE(last.ok()) << last.status();
+  EXPECT_TRUE(PartitionDisk(last->disk_number).ok());
+}
+
+TEST_F(MachineFaultsTest, AHungCallEndsAtItsDeadlineAndTheNextOneWorks) {
+  const std::string volume = Volume(1, false);
+  for (const char* operation : {"wmi.Query/MSFT_Volume", "wmi.Invoke/MSFT_Volume.Format"}) {
+    Inject(operation, 0, 1, absl::Hours(1));
+    const absl::Time start = absl::Now();
+    const absl::Status failed = volume_
+                                    ->FormatVolume(context_.WithTimeout(absl::Milliseconds(100)),
+                                                   {.volume_id = volume, .file_system = ""})
+                                    .status();
+    EXPECT_TRUE(absl::IsDeadlineExceeded(failed)) << failed;
+    EXPECT_LT(absl::Now() - start, absl::Seconds(10));
+    EXPECT_EQ(locks_.size(), 0u);
+  }
+  EXPECT_TRUE(volume_->FormatVolume(context_, {.volume_id = volume, .file_system = ""}).ok());
+}
+
+TEST_F(MachineFaultsTest, AnErrorOfWin32SaysWhatFailedAndWithWhichCode) {
+  const std::string volume = Volume(1);
+  ASSERT_TRUE(Mkdir(Below("m")).ok());
+  Inject("win32.SetMountPoint", 1117);
+  const absl::Status failed =
+      volume_->MountVolume(context_, {.volume_id = volume, .target_path = Below("m")}).status();
+  EXPECT_TRUE(absl::IsInternal(failed)) << failed;
+  EXPECT_TRUE(absl::StrContains(failed.message(), "mounting volume")) << failed;
+  EXPECT_TRUE(
+      volume_->MountVolume(context_, {.volume_id = volume, .target_path = Below("m")}).ok());
+}
+
+TEST_F(MachineFaultsTest, AnEntryThatIsHeldForAMomentIsWaitedFor) {
+  ASSERT_TRUE(Mkdir(Below("held\\inner")).ok());
+  Inject("win32.Open", 32, 3, absl::ZeroDuration(), Below("held"));
+  EXPECT_TRUE(Exists(Below("held\\inner")));
+  Inject("win32.Open", 32, 3, absl::ZeroDuration(), Below("held"));
+  EXPECT_TRUE(Rmdir(Below("held"), true).ok());
+  // And not beyond the call's own time.
+  ASSERT_TRUE(Mkdir(Below("held")).ok());
+  Inject("win32.Open", 32, 0, absl::ZeroDuration(), Below("held"));
+  const CallContext hurried = context_.WithTimeout(absl::Milliseconds(50));
+  const absl::Status held = filesystem_->Mkdir(hurried, {.path = Below("held")}).status();
+  EXPECT_TRUE(absl::IsUnavailable(held)) << held;
+}
+
+// A link is made of two steps: nothing stays when the second fails.
+TEST_F(MachineFaultsTest, AHalfMadeLinkIsTakenBack) {
+  ASSERT_TRUE(Mkdir(Below("source")).ok());
+  Inject("win32.WriteReparsePoint", 1314);
+  const absl::Status failed = Link(Below("source"), Below("link"));
+  EXPECT_TRUE(absl::IsPermissionDenied(failed)) << failed;
+  EXPECT_FALSE(Exists(Below("link")));
+  EXPECT_TRUE(Link(Below("source"), Below("link")).ok());
+}
+
+TEST_F(MachineFaultsTest, SecretsAreInNoError) {
+  const smb::NewSmbGlobalMappingRequest request{.remote_path = R"(\\fileserver.example\data)",
+                                                .local_path = "",
+                                                .username = R"(EXAMPLE\storage)",
+                                                .password = "Hunter2-is-a-secret"};
+  for (const uint32_t error : {0x80041001u, 0x80041005u, 0x80041008u, 86u, 1326u}) {
+    Inject("wmi.Invoke/MSFT_SmbGlobalMapping.Create", error);
+    const absl::Status failed = smb_->NewSmbGlobalMapping(context_, request).status();
+    EXPECT_FALSE(failed.ok());
+    EXPECT_FALSE(absl::StrContains(failed.ToString(), "Hunter2")) << failed;
+  }
+  EXPECT_FALSE(absl::StrContains(smb_->NewSmbGlobalMapping(context_, request).status().ToString(),
+                                 "Hunter2"));
+}
+
+}  // namespace
+}  // namespace csi_proxy::groups

@@ -1,0 +1,163 @@
+#include "server/host/testing.h"
+
+namespace csi_proxy::host {
+namespace {
+
+constexpr char kSmb[] = R"(
+  smb_server {
+    name: "srv" user { name: "u" password: "p" }
+    share { name: "data" file { path: "dir\\sub" } file { path: "f" kind: FILE size_bytes: 3 } }
+  }
+  smb_mapping { remote_path: "\\\\srv\\data" username: "u" }
+)";
+
+class FilesystemTest : public testing::Test {
+ protected:
+  FilesystemHost& files() { return host_->filesystem(); }
+  absl::Status Link(absl::string_view name, absl::string_view target) {
+    return node_->MakeLink("C:\\var\\lib\\kubelet\\" + std::string(name), target);
+  }
+  LinkInfo Read(absl::string_view name) {
+    const absl::StatusOr<LinkInfo> info = files().ReadLink(context_, Kubelet(name));
+    EXPECT_THAT(info, IsOk());
+    return info.value_or(LinkInfo{});
+  }
+
+  CallContext context_;
+  std::unique_ptr<Machine> node_ = TestNode(kSmb);
+  std::unique_ptr<Host> host_ = HostOver(*node_);
+};
+
+TEST_F(FilesystemTest, MakesDirectoriesWithThoseAbove) {
+  EXPECT_THAT(files().MakeDirectories(context_, Kubelet("a\\b\\c")), IsOk());
+  EXPECT_THAT(files().MakeDirectories(context_, Kubelet("A\\B\\C")), IsOk());
+  EXPECT_THAT(files().Exists(context_, Kubelet("a\\b\\c")), Yields(true));
+  EXPECT_THAT(files().MakeDirectories(context_, Kubelet("file.txt")), HasCode(kExists));
+  EXPECT_THAT(files().MakeDirectories(context_, Kubelet("file.txt\\x")), HasCode(kExists));
+}
+
+TEST_F(FilesystemTest, MakesDirectoriesThroughLinksThatLeadSomewhere) {
+  ASSERT_THAT(Link("in", "C:\\var\\lib\\kubelet\\pods"), IsOk());
+  ASSERT_THAT(Link("gone", "C:\\var\\lib\\kubelet\\nothing\\there"), IsOk());
+  EXPECT_THAT(files().MakeDirectories(context_, Kubelet("in")), IsOk());
+  EXPECT_THAT(files().MakeDirectories(context_, Kubelet("in\\p2\\x")), IsOk());
+  EXPECT_THAT(files().Exists(context_, Kubelet("pods\\p2\\x")), Yields(true));
+  EXPECT_THAT(files().MakeDirectories(context_, Kubelet("gone")), HasCode(kExists));
+  EXPECT_THAT(files().MakeDirectories(context_, Kubelet("gone\\x")), HasCode(kExists));
+  EXPECT_THAT(files().Exists(context_, Kubelet("nothing")), Yields(false));
+}
+
+TEST_F(FilesystemTest, DoesNotWriteToAFullOrProtectedVolume) {
+  ASSERT_THAT(node_->WriteFile("C:\\var\\lib\\kubelet\\big", 8'500'000'000, false), IsOk());
+  EXPECT_THAT(node_->WriteFile("C:\\var\\lib\\kubelet\\more", 500'000'000, false),
+              FailsWith(kInternal, "error 0x70"));
+  EXPECT_THAT(node_->WriteFile("C:\\var\\lib\\kubelet\\huge", ~uint64_t{0}, false),
+              HasCode(kInvalid));
+  NodeState state = node_->Snapshot();
+  state.disks[0].read_only = true;
+  node_ = *Machine::Create(std::move(state));
+  host_ = HostOver(*node_);
+  EXPECT_THAT(files().MakeDirectories(context_, Kubelet("x")), FailsWith(kInternal, "0x13"));
+  EXPECT_THAT(files().Remove(context_, Kubelet("pods"), true), FailsWith(kInternal, "0x13"));
+  EXPECT_THAT(files().RemoveContents(context_, Kubelet("pods")), FailsWith(kInternal, "0x13"));
+}
+
+TEST_F(FilesystemTest, RemovesOneThingOrAllOfIt) {
+  EXPECT_THAT(files().Remove(context_, Kubelet("pods"), false),
+              FailsWith(kPrecondition, "not empty"));
+  EXPECT_THAT(files().Remove(context_, Kubelet("absent"), false), HasCode(kNotFound));
+  EXPECT_THAT(files().Remove(context_, Kubelet("absent"), true), IsOk());
+  EXPECT_THAT(files().Remove(context_, Kubelet("pods\\p1"), false), IsOk());
+  EXPECT_THAT(files().Remove(context_, Kubelet("file.txt"), false), IsOk());
+  EXPECT_THAT(files().Remove(context_, Kubelet("pods"), true), IsOk());
+  EXPECT_THAT(files().Exists(context_, Kubelet("pods")), Yields(false));
+  EXPECT_THAT(files().Remove(context_, Anywhere("C:\\"), true), HasCode(kPrecondition));
+}
+
+TEST_F(FilesystemTest, RemovalFollowsNeitherLinksNorMounts) {
+  ASSERT_THAT(files().MakeDirectories(context_, Kubelet("pods\\p1\\mnt")), IsOk());
+  ASSERT_THAT(host_->volume().Mount(context_, TestVolume(2), Kubelet("pods\\p1\\mnt")), IsOk());
+  ASSERT_THAT(node_->WriteFile("C:\\var\\lib\\kubelet\\pods\\p1\\mnt\\data", 7, false), IsOk());
+  ASSERT_THAT(Link("pods\\p1\\out", "C:\\Windows"), IsOk());
+
+  EXPECT_THAT(files().Remove(context_, Kubelet("pods\\p1\\mnt"), true), HasCode(kPrecondition));
+  EXPECT_THAT(files().RemoveContents(context_, Kubelet("pods\\p1\\mnt")), HasCode(kPrecondition));
+  EXPECT_THAT(files().RemoveContents(context_, Kubelet("pods")), IsOk());
+  EXPECT_THAT(files().Exists(context_, Kubelet("pods\\p1")), Yields(false));
+  EXPECT_THAT(files().Exists(context_, Kubelet("pods")), Yields(true));
+  EXPECT_THAT(files().Exists(context_, Anywhere("C:\\Windows\\secret.txt")), Yields(true));
+  // What the volume holds is still there when it is mounted anew.
+  ASSERT_THAT(files().MakeDirectories(context_, Kubelet("again")), IsOk());
+  ASSERT_THAT(host_->volume().Mount(context_, TestVolume(2), Kubelet("again")), IsOk());
+  EXPECT_THAT(files().Exists(context_, Kubelet("again\\data")), Yields(true));
+}
+
+TEST_F(FilesystemTest, EmptiesDirectoriesOnly) {
+  EXPECT_THAT(files().RemoveContents(context_, Kubelet("absent")), HasCode(kNotFound));
+  EXPECT_THAT(files().RemoveContents(context_, Kubelet("file.txt")), HasCode(kPrecondition));
+  ASSERT_THAT(Link("in", "C:\\var\\lib\\kubelet\\pods"), IsOk());
+  EXPECT_THAT(files().RemoveContents(context_, Kubelet("in")), HasCode(kPrecondition));
+  EXPECT_THAT(files().Exists(context_, Kubelet("pods\\p1")), Yields(true));
+}
+
+TEST_F(FilesystemTest, LinksReadBackAsTheyWereMade) {
+  ASSERT_THAT(files().CreateLink(context_, Kubelet("Pods"), Kubelet("l")), IsOk());
+  EXPECT_TRUE(Read("l").is_link);
+  EXPECT_TRUE(Read("l").target_exists);
+  EXPECT_EQ(Read("l").target, "C:\\var\\lib\\kubelet\\Pods");
+  ASSERT_THAT(files().Remove(context_, Kubelet("pods"), true), IsOk());
+  EXPECT_TRUE(Read("l").is_link);
+  EXPECT_FALSE(Read("l").target_exists);
+
+  EXPECT_FALSE(Read("file.txt").is_link);
+  EXPECT_THAT(files().ReadLink(context_, Kubelet("absent")),
+              FailsWith(kNotFound, "because it does not exist"));
+}
+
+TEST_F(FilesystemTest, CreatingALinkNeedsASourceAndRoom) {
+  EXPECT_THAT(files().CreateLink(context_, Kubelet("absent"), Kubelet("l")), HasCode(kNotFound));
+  EXPECT_THAT(files().CreateLink(context_, Kubelet("file.txt"), Kubelet("l")),
+              HasCode(kPrecondition));
+  EXPECT_THAT(files().CreateLink(context_, Kubelet("pods"), Kubelet("file.txt")), HasCode(kExists));
+  EXPECT_THAT(files().CreateLink(context_, Kubelet("pods"), Kubelet("no\\l")), HasCode(kNotFound));
+  EXPECT_THAT(files().CreateLink(context_, Kubelet("pods"), Kubelet("file.txt\\l")),
+              HasCode(kNotFound));
+}
+
+TEST_F(FilesystemTest, LinksToSharesAreReadableWhileTheMappingIs) {
+  const auto unc = [](absl::string_view text) { return *UncPath::Parse("target", text); };
+  ASSERT_THAT(files().CreateLinkToShare(context_, unc("\\\\Srv\\Data\\dir"), Kubelet("share")),
+              IsOk());
+  ASSERT_THAT(files().CreateLinkToShare(context_, unc("\\\\srv\\data\\no"), Kubelet("gone")),
+              IsOk());
+  EXPECT_THAT(files().CreateLinkToShare(context_, unc("\\\\srv\\data"), Kubelet("share")),
+              HasCode(kExists));
+  EXPECT_EQ(Read("share").target, "\\\\Srv\\Data\\dir");
+  EXPECT_TRUE(Read("share").target_exists);
+  EXPECT_FALSE(Read("gone").target_exists);
+  // As a driver publishes it: a link to the staged link.
+  ASSERT_THAT(files().CreateLink(context_, Kubelet("share"), Kubelet("pods\\p1\\mount")), IsOk());
+  EXPECT_TRUE(Read("pods\\p1\\mount").target_exists);
+  EXPECT_THAT(files().Exists(context_, Kubelet("share\\sub")), HasCode(kDenied));
+  EXPECT_THAT(files().MakeDirectories(context_, Kubelet("share")), IsOk());
+
+  ASSERT_THAT(node_->SetServerReachable("srv", false), IsOk());
+  EXPECT_FALSE(Read("pods\\p1\\mount").target_exists);
+  ASSERT_THAT(node_->SetServerReachable("SRV", true), IsOk());
+  EXPECT_TRUE(Read("share").target_exists);
+  ASSERT_THAT(node_->BreakMapping("\\\\srv\\data"), IsOk());
+  EXPECT_FALSE(Read("share").target_exists);
+}
+
+TEST_F(FilesystemTest, AMountPointIsALinkToItsVolume) {
+  ASSERT_THAT(host_->volume().Mount(context_, TestVolume(2), Kubelet("pods\\p1")), IsOk());
+  EXPECT_TRUE(Read("pods\\p1").is_link);
+  EXPECT_EQ(Read("pods\\p1").target, TestVolume(2).ToString());
+  EXPECT_TRUE(Read("pods\\p1").target_exists);
+  ASSERT_THAT(host_->disk().SetOnline(context_, 2, false), IsOk());
+  EXPECT_FALSE(Read("pods\\p1").target_exists);
+  EXPECT_THAT(files().MakeDirectories(context_, Kubelet("pods\\p1\\x")), HasCode(kNotFound));
+}
+
+}  // namespace
+}  // namespace csi_proxy::host

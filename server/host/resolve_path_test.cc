@@ -1,0 +1,187 @@
+// Where links and mount points may lead, seen through the filesystem and volume hosts.
+#include "server/host/resolve_path.h"
+
+#include "absl/strings/str_cat.h"
+#include "server/host/testing.h"
+
+namespace csi_proxy::host {
+namespace {
+
+class ResolverTest : public testing::Test {
+ protected:
+  absl::StatusOr<bool> Exists(const ConfinedPath& path) {
+    return host_->filesystem().Exists(context_, path);
+  }
+
+  CallContext context_;
+  std::unique_ptr<Machine> node_ = TestNode();
+  std::unique_ptr<Host> host_ = HostOver(*node_);
+};
+
+TEST_F(ResolverTest, LinksInsideTheRootsAreFollowedOnTheWayAndNotAtTheEnd) {
+  ASSERT_THAT(node_->MakeLink("C:\\var\\lib\\kubelet\\in", "C:\\var\\lib\\kubelet\\pods"), IsOk());
+  EXPECT_THAT(Exists(Kubelet("in\\p1")), Yields(true));
+  EXPECT_THAT(Exists(Kubelet("IN\\P1")), Yields(true));
+  EXPECT_THAT(Exists(Kubelet("in\\p2")), Yields(false));
+  ASSERT_THAT(host_->filesystem().Remove(context_, Kubelet("in"), true), IsOk());
+  EXPECT_THAT(Exists(Kubelet("pods\\p1")), Yields(true));
+}
+
+// Every method refuses a link that leads out, however deep it lies and whatever is below it.
+TEST_F(ResolverTest, NoMethodFollowsALinkOutOfTheRootsAtAnyDepth) {
+  const std::string targets[] = {"C:\\",
+                                 "C:\\Windows",
+                                 "C:\\var\\lib",
+                                 "C:\\var\\lib\\kubelet-evil",
+                                 "C:\\var\\lib\\kubele",
+                                 "D:\\",
+                                 "\\\\fileserver.example\\data"};
+  FilesystemHost& files = host_->filesystem();
+  VolumeHost& volumes = host_->volume();
+  for (int depth = 0; depth < 6; ++depth) {
+    std::string directory;
+    for (int i = 0; i < depth; ++i) absl::StrAppend(&directory, "d", i, "\\");
+    ASSERT_THAT(files.MakeDirectories(context_, Kubelet(directory)), IsOk());
+    for (size_t t = 0; t < std::size(targets); ++t) {
+      const std::string trap = absl::StrCat(directory, "trap", t);
+      ASSERT_THAT(node_->MakeLink(absl::StrCat("C:\\var\\lib\\kubelet\\", trap), targets[t]),
+                  IsOk());
+      const ConfinedPath below = Kubelet(trap + "\\secret.txt");
+      const ConfinedPath deep = Kubelet(trap + "\\a\\b\\c");
+      const auto denied = FailsWith(kDenied, "trap" + std::to_string(t));
+      EXPECT_THAT(files.Exists(context_, below), denied) << targets[t];
+      EXPECT_THAT(files.MakeDirectories(context_, below), denied) << targets[t];
+      EXPECT_THAT(files.MakeDirectories(context_, deep), denied) << targets[t];
+      EXPECT_THAT(files.Remove(context_, below, false), denied) << targets[t];
+      EXPECT_THAT(files.Remove(context_, below, true), denied) << targets[t];
+      EXPECT_THAT(files.RemoveContents(context_, below), denied) << targets[t];
+      EXPECT_THAT(files.ReadLink(context_, below), denied) << targets[t];
+      EXPECT_THAT(files.CreateLink(context_, Kubelet("pods"), below), denied) << targets[t];
+      EXPECT_THAT(files.CreateLink(context_, below, Kubelet("new")), denied) << targets[t];
+      EXPECT_THAT(files.CreateLinkToShare(context_, *UncPath::Parse("t", "\\\\a\\b"), below),
+                  denied);
+      EXPECT_THAT(volumes.Mount(context_, TestVolume(2), below), denied) << targets[t];
+      EXPECT_THAT(volumes.Unmount(context_, TestVolume(2), below), denied) << targets[t];
+      EXPECT_THAT(volumes.GetVolumeAtMountPoint(context_, below), denied) << targets[t];
+      EXPECT_THAT(volumes.GetVolumeHolding(context_, below), denied) << targets[t];
+      // The link itself can be emptied of nothing, and removed.
+      EXPECT_THAT(files.RemoveContents(context_, Kubelet(trap)), HasCode(kPrecondition));
+      EXPECT_THAT(files.Remove(context_, Kubelet(trap), true), IsOk());
+    }
+  }
+  EXPECT_THAT(Exists(Anywhere("C:\\Windows\\secret.txt")), Yields(true));
+  EXPECT_THAT(Exists(Anywhere("C:\\var\\lib\\kubelet-evil")), Yields(true));
+}
+
+TEST_F(ResolverTest, AChainOfLinksThatEndsOutsideIsRefusedAtItsLastLink) {
+  ASSERT_THAT(node_->MakeLink("C:\\var\\lib\\kubelet\\a", "C:\\var\\lib\\kubelet\\b"), IsOk());
+  ASSERT_THAT(node_->MakeLink("C:\\var\\lib\\kubelet\\b", "C:\\Windows"), IsOk());
+  EXPECT_THAT(Exists(Kubelet("a\\secret.txt")), FailsWith(kDenied, "kubelet\\b leads to"));
+  EXPECT_THAT(host_->filesystem().ReadLink(context_, Kubelet("a")), HasCode(kDenied));
+}
+
+// C:\var\lib leads back in by `kubelet`, and is outside all the same.
+TEST_F(ResolverTest, ALinkAboveTheRootsIsOutside) {
+  ASSERT_THAT(node_->MakeLink("C:\\var\\lib\\kubelet\\up", "C:\\var\\lib"), IsOk());
+  EXPECT_THAT(Exists(Kubelet("up\\kubelet\\pods")), HasCode(kDenied));
+}
+
+TEST_F(ResolverTest, LoopsEnd) {
+  ASSERT_THAT(node_->MakeLink("C:\\var\\lib\\kubelet\\a", "C:\\var\\lib\\kubelet\\b"), IsOk());
+  ASSERT_THAT(node_->MakeLink("C:\\var\\lib\\kubelet\\b", "C:\\var\\lib\\kubelet\\a"), IsOk());
+  ASSERT_THAT(node_->MakeLink("C:\\var\\lib\\kubelet\\self", "C:\\var\\lib\\kubelet\\self\\x"),
+              IsOk());
+  EXPECT_THAT(Exists(Kubelet("a\\x")), FailsWith(kPrecondition, "error 0x781"));
+  EXPECT_THAT(Exists(Kubelet("self\\x")), HasCode(kPrecondition));
+  const absl::StatusOr<LinkInfo> info = host_->filesystem().ReadLink(context_, Kubelet("a"));
+  ASSERT_THAT(info, IsOk());
+  EXPECT_TRUE(info->is_link);
+  EXPECT_FALSE(info->target_exists);
+}
+
+TEST_F(ResolverTest, SixtyThreeLinksAreFollowedAndForVolumesTwoHundredFiftySix) {
+  for (int i = 0; i < 300; ++i) {
+    const std::string target = i == 0 ? "pods" : absl::StrCat("l", i - 1);
+    ASSERT_THAT(node_->MakeLink(absl::StrCat("C:\\var\\lib\\kubelet\\l", i),
+                                "C:\\var\\lib\\kubelet\\" + target),
+                IsOk());
+  }
+  EXPECT_THAT(Exists(Kubelet("l62\\p1")), Yields(true));
+  EXPECT_THAT(Exists(Kubelet("l63\\p1")), HasCode(kPrecondition));
+  EXPECT_THAT(host_->volume().GetVolumeHolding(context_, Kubelet("l255\\p1")),
+              Yields(TestVolume(1)));
+  EXPECT_THAT(host_->volume().GetVolumeHolding(context_, Kubelet("l256\\p1")),
+              HasCode(kPrecondition));
+}
+
+TEST_F(ResolverTest, AMountedVolumeContinuesTheTreeAndItsLinksStayConfined) {
+  VolumeHost& volumes = host_->volume();
+  FilesystemHost& files = host_->filesystem();
+  ASSERT_THAT(volumes.Mount(context_, TestVolume(2), Kubelet("pods\\p1")), IsOk());
+  ASSERT_THAT(files.MakeDirectories(context_, Kubelet("pods\\p1\\data")), IsOk());
+  EXPECT_THAT(volumes.GetVolumeHolding(context_, Kubelet("pods\\p1\\data")), Yields(TestVolume(2)));
+  ASSERT_THAT(node_->MakeLink("C:\\var\\lib\\kubelet\\pods\\p1\\out", "C:\\Windows"), IsOk());
+  EXPECT_THAT(Exists(Kubelet("pods\\p1\\out\\secret.txt")), HasCode(kDenied));
+  ASSERT_THAT(node_->MakeLink("C:\\var\\lib\\kubelet\\pods\\p1\\in", "C:\\var\\lib\\kubelet"),
+              IsOk());
+  EXPECT_THAT(Exists(Kubelet("pods\\p1\\in\\pods")), Yields(true));
+}
+
+// Mounting the system volume below the roots would open all of it.
+TEST_F(ResolverTest, AMountOfTheVolumeThatHoldsTheRootsIsNotEntered) {
+  NodeState state = node_->Snapshot();
+  Tree& tree = state.disks[2].partitions[0].volume->tree;
+  const Tree::Id id = *tree.Add(Tree::kRoot, Tree::Directory("c"));
+  tree.SetMounted(id, TestVolume(1));
+  node_ = *Machine::Create(std::move(state));
+  host_ = HostOver(*node_);
+  ASSERT_THAT(host_->volume().Mount(context_, TestVolume(2), Kubelet("pods\\p1")), IsOk());
+  EXPECT_THAT(Exists(Kubelet("pods\\p1\\c")), Yields(true));
+  EXPECT_THAT(Exists(Kubelet("pods\\p1\\c\\Windows")), FailsWith(kDenied, "mount point"));
+  EXPECT_THAT(host_->filesystem().Remove(context_, Kubelet("pods\\p1\\c\\Windows"), true),
+              HasCode(kDenied));
+}
+
+TEST_F(ResolverTest, LinksAboveTheRootAreTheAdministrators) {
+  node_ = TestNode(R"(disk { number: 4 size_bytes: 1073741824 style: GPT partition {
+      size_bytes: 536870912 volume { file_system: "NTFS" drive_letter: "D"
+        file { path: "kube\\pods\\p9" } file { path: "secret" } } } })");
+  host_ = HostOver(*node_);
+  FilesystemHost& files = host_->filesystem();
+  ASSERT_THAT(files.Remove(context_, Anywhere("C:\\var\\lib\\kubelet"), true), IsOk());
+  ASSERT_THAT(node_->MakeLink("C:\\var\\lib\\kubelet", "D:\\kube"), IsOk());
+  EXPECT_THAT(Exists(Kubelet("pods\\p9")), Yields(true));
+  ASSERT_THAT(node_->MakeLink("C:\\var\\lib\\kubelet\\pods\\in", "C:\\var\\lib\\kubelet\\pods"),
+              IsOk());
+  EXPECT_THAT(Exists(Kubelet("pods\\in\\p9")), Yields(true));
+  ASSERT_THAT(node_->MakeLink("C:\\var\\lib\\kubelet\\pods\\out", "D:\\"), IsOk());
+  EXPECT_THAT(Exists(Kubelet("pods\\out\\secret")), HasCode(kDenied));
+}
+
+TEST_F(ResolverTest, NoCallPutsALinkInTheRootsPlace) {
+  FilesystemHost& files = host_->filesystem();
+  const auto roots = std::make_shared<PathRoots>(
+      std::vector<WindowsPath>{Path("C:\\var\\lib\\kubelet"), Path("C:\\other")});
+  const ConfinedPath root = {Path("C:\\other"), roots};
+  EXPECT_THAT(files.CreateLink(context_, Kubelet("pods"), root), FailsWith(kDenied, "C:\\other"));
+  EXPECT_THAT(files.CreateLinkToShare(context_, *UncPath::Parse("t", "\\\\a\\b"), root),
+              HasCode(kDenied));
+}
+
+TEST_F(ResolverTest, PathsOutsideTheRootsAreRefusedWhoeverChecked) {
+  EXPECT_THAT(Exists(In("C:\\Windows")), HasCode(kDenied));
+  EXPECT_THAT(Exists(In("C:\\var\\lib\\kubelet-evil")), HasCode(kDenied));
+}
+
+TEST_F(ResolverTest, WhatIsMissingIsMissing) {
+  EXPECT_THAT(Exists(Kubelet("no\\such\\path")), Yields(false));
+  EXPECT_THAT(Exists(Kubelet("file.txt\\below")), Yields(false));
+  EXPECT_THAT(Exists(Anywhere("Q:\\x")), Yields(false));
+  ASSERT_THAT(node_->MakeLink("C:\\var\\lib\\kubelet\\gone", "C:\\var\\lib\\kubelet\\nothing"),
+              IsOk());
+  EXPECT_THAT(Exists(Kubelet("gone")), Yields(true));
+  EXPECT_THAT(Exists(Kubelet("gone\\x")), Yields(false));
+}
+
+}  // namespace
+}  // namespace csi_proxy::host

@@ -1,0 +1,44 @@
+// A node that this process manages: a machine, the rules over it, locks, audit and the handlers of
+// all groups. The service puts pipes over it, embedded mode the versioned clients.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/base/audit.h"
+#include "server/base/resource_locks.h"
+#include "server/base/windows_path.h"
+#include "server/groups/node_services.h"
+#include "server/node/opened_machine.h"
+
+namespace csi_proxy {
+
+// What calls may do.
+struct NodeRules {
+  // The directories that paths may lead into; required.
+  std::shared_ptr<const PathRoots> roots;
+  // The services that calls may start and stop; empty for all.
+  std::vector<std::string> allowed_services = {};
+  // Whether SMB mappings ask for encryption.
+  bool require_privacy = true;
+};
+
+// Thread-safe.
+class ManagedNode {
+ public:
+  ManagedNode(OpenedMachine machine, NodeRules rules, std::unique_ptr<AuditLog> audit);
+
+  const groups::NodeServices& services() const { return services_; }
+
+  // The administrator's side; null on a real machine.
+  machine::simulated::Machine* simulated() { return machine_.simulated.get(); }
+
+ private:
+  OpenedMachine machine_;
+  const std::unique_ptr<AuditLog> audit_;
+  ResourceLocks locks_;
+  const groups::NodeServices services_;
+};
+
+}  // namespace csi_proxy

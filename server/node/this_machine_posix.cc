@@ -1,0 +1,10 @@
+#include "server/node/opened_machine.h"
+
+namespace csi_proxy {
+
+absl::StatusOr<OpenedMachine> OpenThisMachine(const std::function<void(absl::string_view)>&) {
+  return absl::UnimplementedError(
+      "this machine is not a Windows node; a simulated one lives in memory");
+}
+
+}  // namespace csi_proxy

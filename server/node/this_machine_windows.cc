@@ -1,0 +1,37 @@
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "csi_proxy/call_context.h"
+#include "server/machine/os.h"
+#include "server/machine/windows/cim/com_session.h"
+#include "server/node/opened_machine.h"
+
+namespace csi_proxy {
+namespace {
+
+// At boot WMI may come after this program, which then must not wait for it.
+constexpr absl::Duration kPatience = absl::Seconds(10);
+
+}  // namespace
+
+absl::StatusOr<OpenedMachine> OpenThisMachine(const std::function<void(absl::string_view)>& warn) {
+  std::unique_ptr<cim::Session> wmi = cim::NewComSession();
+  // A cheap question, so that who starts the service learns at once when WMI does not answer. What
+  // needs it fails as long as it does not, the rest works, and a later call finds it.
+  const auto answer = wmi->Query(CallContext().WithTimeout(kPatience), cim::Namespace::kCimV2,
+                                 cim::Query("Win32_BIOS"));
+  if (!answer.ok()) {
+    warn(absl::StrCat("WMI does not answer yet: ", answer.status().message()));
+  }
+  // The service and any number of drivers may act on the machine at once.
+  absl::StatusOr<std::unique_ptr<ProcessLocks>> locks = NewProcessLocks("");
+  if (!locks.ok()) return locks.status();
+  OpenedMachine opened;
+  opened.host = host::NewHost(std::move(wmi), machine::NewOs());
+  opened.processes = *std::move(locks);
+  return opened;
+}
+
+}  // namespace csi_proxy

@@ -1,0 +1,57 @@
+#include "server/open_node.h"
+
+#include <spdlog/spdlog.h>
+
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/observability/logging.h"
+#include "server/observability/spdlog_audit_sink.h"
+
+namespace csi_proxy {
+namespace {
+
+absl::StatusOr<OpenedMachine> OpenSimulated(const std::string& scenario_file) {
+  if (scenario_file.empty()) return OpenSimulatedMachine();
+  std::ifstream file(scenario_file, std::ios::binary);
+  if (!file) return absl::NotFoundError(absl::StrCat("--scenario: cannot read ", scenario_file));
+  std::ostringstream text;
+  text << file.rdbuf();
+  return OpenSimulatedMachine(text.str(), scenario_file);
+}
+
+absl::StatusOr<OpenedMachine> OpenMachine(const Options& options) {
+  if (options.host == HostKind::kSimulated) return OpenSimulated(options.scenario_file);
+  absl::StatusOr<OpenedMachine> machine =
+      OpenThisMachine([](absl::string_view line) { spdlog::warn("{}", std::string(line)); });
+  if (machine.ok()) return machine;
+  return absl::Status(machine.status().code(),
+                      absl::StrCat("--host=windows: ", machine.status().message()));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ManagedNode>> NewNode(const Options& options,
+                                                     OpenedMachine machine) {
+  absl::StatusOr<std::shared_ptr<const PathRoots>> roots =
+      PathRoots::Parse("--working-dir", options.working_dirs);
+  if (!roots.ok()) return roots.status();
+  return std::make_unique<ManagedNode>(
+      std::move(machine),
+      NodeRules{.roots = *std::move(roots),
+                .allowed_services = options.allowed_services,
+                .require_privacy = options.require_privacy},
+      std::make_unique<observability::SpdlogAuditSink>(spdlog::get(observability::kAuditLogger),
+                                                       options.log.format));
+}
+
+absl::StatusOr<std::unique_ptr<ManagedNode>> OpenNode(const Options& options) {
+  absl::StatusOr<OpenedMachine> machine = OpenMachine(options);
+  if (!machine.ok()) return machine.status();
+  return NewNode(options, *std::move(machine));
+}
+
+}  // namespace csi_proxy
