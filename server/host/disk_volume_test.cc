@@ -51,9 +51,9 @@ TEST_F(DiskVolumeTest, NoDiskOfThatNumber) {
 }
 
 TEST_F(DiskVolumeTest, PartitionsARawDisk) {
-  EXPECT_THAT(disk().CreateBasicPartition(context_, 1), FailsWith(kInternal, "not been init"));
+  EXPECT_THAT(disk().CreateBasicPartition(context_, 1), FailsWith(kPrecondition, "not been init"));
   ASSERT_THAT(disk().InitializeGpt(context_, 1), IsOk());
-  EXPECT_THAT(disk().InitializeGpt(context_, 1), FailsWith(kInternal, "already been init"));
+  EXPECT_THAT(disk().InitializeGpt(context_, 1), FailsWith(kPrecondition, "already been init"));
   EXPECT_THAT(disk().CreateBasicPartition(context_, 1), Yields(2u));
   EXPECT_THAT(disk().CreateBasicPartition(context_, 1), FailsWith(kPrecondition, "no free space"));
   const DiskLayout layout = *disk().GetLayout(context_, 1);
@@ -66,7 +66,7 @@ TEST_F(DiskVolumeTest, PartitionsARawDisk) {
 }
 
 TEST_F(DiskVolumeTest, RefusesOfflineProtectedAndTinyDisks) {
-  EXPECT_THAT(disk().InitializeGpt(context_, 3), FailsWith(kInternal, "offline"));
+  EXPECT_THAT(disk().InitializeGpt(context_, 3), FailsWith(kPrecondition, "offline"));
   ASSERT_THAT(disk().SetOnline(context_, 3, true), IsOk());
   EXPECT_THAT(disk().InitializeGpt(context_, 3), IsOk());  // no longer read-only
   const uint32_t tiny = *node_->AttachDisk(RawDisk(kMiB));
@@ -76,11 +76,11 @@ TEST_F(DiskVolumeTest, RefusesOfflineProtectedAndTinyDisks) {
     disk.read_only = true;
     return disk;
   }());
-  EXPECT_THAT(disk().InitializeGpt(context_, locked), FailsWith(kInternal, "read only"));
+  EXPECT_THAT(disk().InitializeGpt(context_, locked), FailsWith(kPrecondition, "read only"));
 }
 
 TEST_F(DiskVolumeTest, TheSystemDiskStaysOnline) {
-  EXPECT_THAT(disk().SetOnline(context_, 0, false), HasCode(kInternal));
+  EXPECT_THAT(disk().SetOnline(context_, 0, false), FailsWith(kPrecondition, "critical disk"));
   EXPECT_THAT(disk().IsOnline(context_, 0), Yields(true));
   EXPECT_THAT(disk().IsOnline(context_, 3), Yields(false));
 }
@@ -129,12 +129,12 @@ TEST_F(DiskVolumeTest, Formats) {
   EXPECT_THAT(volume().GetFileSystem(context_, id), Yields(""));
   EXPECT_THAT(volume().GetStats(context_, id), HasCode(kPrecondition));
   EXPECT_THAT(volume().Mount(context_, id, Kubelet("pods\\p1")), HasCode(kPrecondition));
-  EXPECT_THAT(volume().Format(context_, id, {.file_system = "ext4"}), HasCode(kInternal));
-  EXPECT_THAT(volume().Format(context_, id, {.allocation_unit_bytes = 3}), HasCode(kInternal));
+  EXPECT_THAT(volume().Format(context_, id, {.file_system = "ext4"}), HasCode(kInvalid));
+  EXPECT_THAT(volume().Format(context_, id, {.allocation_unit_bytes = 3}), HasCode(kInvalid));
   EXPECT_THAT(volume().Format(context_, id, {.allocation_unit_bytes = 65536}), IsOk());
   EXPECT_THAT(volume().GetFileSystem(context_, id), Yields("NTFS"));
   EXPECT_THAT(volume().Flush(context_, id), IsOk());
-  EXPECT_THAT(volume().Format(context_, TestVolume(1), {}), FailsWith(kInternal, "system"));
+  EXPECT_THAT(volume().Format(context_, TestVolume(1), {}), FailsWith(kPrecondition, "system"));
 
   ASSERT_THAT(volume().Mount(context_, id, Kubelet("pods\\p1")), IsOk());
   ASSERT_THAT(node_->WriteFile("C:\\var\\lib\\kubelet\\pods\\p1\\f", 1, false), IsOk());
@@ -158,14 +158,16 @@ TEST_F(DiskVolumeTest, ResizesWithinItsLimits) {
   const VolumeId id = TestVolume(2);
   const SupportedSize size = *volume().GetSupportedSize(context_, id);
   EXPECT_EQ(size.max_bytes, kGiB - 2 * kMiB);
-  EXPECT_LT(size.min_bytes, 512 * kMiB);
+  // How far it could shrink is not asked.
+  EXPECT_EQ(size.min_bytes, 512 * kMiB);
   EXPECT_THAT(volume().Resize(context_, id, size.max_bytes + 1), FailsWith(kInternal, "0x1001"));
-  EXPECT_THAT(volume().Resize(context_, id, size.min_bytes - 1), HasCode(kInternal));
+  EXPECT_THAT(volume().Resize(context_, id, kMiB), HasCode(kInternal));
   EXPECT_THAT(volume().Resize(context_, id, size.max_bytes), IsOk());
   EXPECT_THAT(volume().GetSize(context_, id), Yields(size.max_bytes));
   EXPECT_THAT(volume().Resize(context_, id, size.min_bytes), IsOk());
   ASSERT_THAT(volume().Format(context_, id, {.file_system = "FAT32"}), IsOk());
-  EXPECT_THAT(volume().Resize(context_, id, size.max_bytes), FailsWith(kInternal, "cannot be res"));
+  EXPECT_THAT(volume().Resize(context_, id, size.max_bytes),
+              FailsWith(kPrecondition, "cannot be res"));
 }
 
 TEST_F(DiskVolumeTest, GrowthIsNoticedAtTheNextRescan) {

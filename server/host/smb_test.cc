@@ -29,20 +29,20 @@ class SmbTest : public testing::Test {
 
 TEST_F(SmbTest, MapsAndUnmaps) {
   EXPECT_THAT(host_->smb().GetMapping(context_, kShare), Yields(std::nullopt));
-  EXPECT_THAT(host_->smb().RemoveMapping(context_, SmbMapping{"", false, kShare}),
-              HasCode(kNotFound));
   ASSERT_THAT(Map(kShare, "ex\\U", "pw"), IsOk());
   EXPECT_THAT(Map(kShare, "EX\\u", "pw"), HasCode(kExists));
   EXPECT_EQ((*host_->smb().GetMapping(context_, kShare))->remote_path, kShare);
   EXPECT_TRUE(Healthy());
-  EXPECT_THAT(host_->smb().RemoveMapping(context_, SmbMapping{"", false, kShare}), IsOk());
+  const SmbMapping mapping = **host_->smb().GetMapping(context_, kShare);
+  EXPECT_THAT(host_->smb().RemoveMapping(context_, mapping), IsOk());
   EXPECT_FALSE(Healthy());
+  EXPECT_THAT(host_->smb().RemoveMapping(context_, mapping), HasCode(kNotFound));
 }
 
 TEST_F(SmbTest, RefusesWithoutNamingThePassword) {
   for (const absl::Status& status :
        {Map(kShare, "EX\\u", "hunter2"), Map(kShare, "nobody", "hunter2")}) {
-    EXPECT_THAT(status, FailsWith(kPrecondition, "error 0x52e"));
+    EXPECT_THAT(status, FailsWith(kPrecondition, "0x8007052E"));
     EXPECT_EQ(status.message().find("hunter2"), absl::string_view::npos);
   }
   EXPECT_THAT(Map("\\\\nowhere\\data", "EX\\u", "pw"), HasCode(kNotFound));
@@ -50,14 +50,15 @@ TEST_F(SmbTest, RefusesWithoutNamingThePassword) {
   EXPECT_THAT(Map("\\\\old\\data", "u", "pw", true), FailsWith(kPrecondition, "encryption"));
   EXPECT_THAT(Map("\\\\old\\data", "u", "pw", false), IsOk());
   ASSERT_THAT(node_->SetServerReachable("srv", false), IsOk());
-  EXPECT_THAT(Map(kShare, "EX\\u", "pw"), FailsWith(kInternal, "error 0x35"));
+  EXPECT_THAT(Map(kShare, "EX\\u", "pw"), FailsWith(kNotFound, "0x80070035"));
 }
 
 TEST_F(SmbTest, ANewPasswordBreaksTheMappingUntilItIsMadeAnew) {
   ASSERT_THAT(Map(kShare, "EX\\u", "pw"), IsOk());
   ASSERT_THAT(node_->SetSmbPassword("SRV", "ex\\u", Secret("new")), IsOk());
   EXPECT_FALSE(Healthy());
-  ASSERT_THAT(host_->smb().RemoveMapping(context_, SmbMapping{"", false, kShare}), IsOk());
+  ASSERT_THAT(host_->smb().RemoveMapping(context_, **host_->smb().GetMapping(context_, kShare)),
+              IsOk());
   EXPECT_THAT(Map(kShare, "EX\\u", "pw"), HasCode(kPrecondition));
   EXPECT_THAT(Map(kShare, "EX\\u", "new"), IsOk());
   EXPECT_TRUE(Healthy());

@@ -50,13 +50,13 @@ TEST_F(SystemTest, DependentsComeInTheOrderTheyCanStop) {
   EXPECT_THAT(system().ListActiveDependents(context_, "base"),
               Yields(std::vector<std::string>{"Outer", "Middle"}));
   EXPECT_THAT(system().RequestStop(context_, "Base"),
-              FailsWith(kPrecondition, "Middle is running and depends on Base"));
+              FailsWith(kPrecondition, "Outer is running and depends on Base"));
   EXPECT_THAT(system().RequestStop(context_, "Middle"), HasCode(kPrecondition));
   EXPECT_THAT(system().RequestStop(context_, "Outer"), IsOk());
   EXPECT_THAT(system().RequestStop(context_, "Middle"), IsOk());
   EXPECT_THAT(system().RequestStop(context_, "Base"), IsOk());
   EXPECT_EQ(State("Base"), ServiceState::kStopPending);
-  EXPECT_THAT(system().RequestStart(context_, "Base"), HasCode(kInternal));
+  EXPECT_THAT(system().RequestStart(context_, "Base"), HasCode(absl::StatusCode::kUnavailable));
   AwaitState("Base", ServiceState::kStopped);
   EXPECT_THAT(system().RequestStop(context_, "Base"), IsOk());
 }
