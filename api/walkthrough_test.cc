@@ -139,5 +139,25 @@ TEST(WalkthroughTest, AHubMethodNeedsNoVersion) {
   EXPECT_THAT(*reference, HasSubstr("| List | - | - | - | - |"));
 }
 
+// codegen/testdata/ is a folder like api/, with one group. Its build is codegen's garden_test.
+TEST(WalkthroughTest, AGroupIsAFolder) {
+  absl::StatusOr<Sources> sources = ReadSources(CSI_PROXY_API_DIR);
+  ASSERT_TRUE(sources.ok()) << sources.status();
+  const absl::StatusOr<Sources> garden =
+      ReadSources(absl::StrCat(CSI_PROXY_API_DIR, "/../codegen/testdata"));
+  ASSERT_TRUE(garden.ok()) << garden.status();
+  sources->insert(garden->begin(), garden->end());
+
+  const absl::StatusOr<std::string> reference = Generate(*sources);
+  ASSERT_TRUE(reference.ok()) << reference.status();
+  EXPECT_THAT(*reference, HasSubstr("| garden | v1alpha1 | v1 |\n"));
+  EXPECT_THAT(*reference, HasSubstr("| smb | v1alpha1 | v1beta1 | v1beta2 | v1 |\n"));
+  const absl::StatusOr<Lock> locked = ParseLock(Read("released.lock"));
+  ASSERT_TRUE(locked.ok()) << locked.status();
+  EXPECT_THAT(Differences(*locked, LockOf(**Files::Parse(*sources))),
+              ElementsAre(HasSubstr("garden/v1: not in the lock"),
+                          HasSubstr("garden/v1alpha1: not in the lock")));
+}
+
 }  // namespace
 }  // namespace csi_proxy::api

@@ -1,12 +1,12 @@
 #include "client/pipe_path.h"
 
-#include "absl/strings/str_cat.h"
+#include "server/base/pipe_name.h"
 
 namespace csi_proxy::client {
 
 std::string PipePath(const ClientOptions& options, absl::string_view group,
                      absl::string_view version) {
-  return PipePath(options, absl::StrCat("csi-proxy-", group, "-", version));
+  return PipePath(options, PipeName(group, version));
 }
 
 }  // namespace csi_proxy::client

@@ -12,7 +12,7 @@ namespace csi_proxy::client {
 // Windows.
 std::string PipePath(const ClientOptions& options, absl::string_view name);
 
-// Of one version: csi-proxy-<group>-<version>.
+// Of one version.
 std::string PipePath(const ClientOptions& options, absl::string_view group,
                      absl::string_view version);
 

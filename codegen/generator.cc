@@ -93,10 +93,8 @@ void WriteAll(const Group& group, pb::compiler::GeneratorContext* context) {
   writer.Write("hub.h", PrintHubHeader, group);
   writer.Write("hub.cc", PrintHubSource, group);
   writer.Write("audited.h", PrintAuditedHeader, group);
-  writer.Write("grpc_services.h", PrintGrpcServicesHeader, group);
-  writer.Write("grpc_services.cc", PrintGrpcServicesSource, group);
-  writer.Write("embedded_versions.h", PrintEmbeddedVersionsHeader, group);
-  writer.Write("embedded_versions.cc", PrintEmbeddedVersionsSource, group);
+  writer.Write("served_versions.h", PrintServedVersionsHeader, group);
+  writer.Write("served_versions.cc", PrintServedVersionsSource, group);
   using PrintVersion = void (*)(const Group&, const Version&, pb::io::Printer&);
   static constexpr std::pair<const char*, PrintVersion> kPerVersion[] = {
       {"api.h", PrintApiHeader},
@@ -105,14 +103,10 @@ void WriteAll(const Group& group, pb::compiler::GeneratorContext* context) {
       {"shim.h", PrintShimHeader},
       {"shim.cc", PrintShimSource},
       {"methods.h", PrintMethodsHeader},
-      {"grpc_service.h", PrintGrpcServiceHeader},
-      {"grpc_service.cc", PrintGrpcServiceSource},
       {"client.h", PrintClientHeader},
       {"client.cc", PrintClientSource},
       {"remote.h", PrintRemoteHeader},
       {"remote.cc", PrintRemoteSource},
-      {"embedded.h", PrintEmbeddedHeader},
-      {"embedded.cc", PrintEmbeddedSource},
       {"by_name.h", PrintByNameHeader},
       {"by_name.cc", PrintByNameSource},
       {"round_trip.h", PrintRoundTripHeader},

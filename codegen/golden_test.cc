@@ -39,7 +39,7 @@ std::string Difference(const std::string& golden, const std::string& now) {
 
 TEST(GoldenTest, TheGardenComesOutAsItStands) {
   const fs::path golden_root = GARDEN_GOLDEN;
-  const fs::path output_root = fs::path(GARDEN_OUTPUT) / "csi_proxy";
+  const fs::path output_root = GARDEN_OUTPUT;
   if (std::getenv("CSI_PROXY_UPDATE_GOLDEN") != nullptr) {
     fs::remove_all(golden_root);
     fs::copy(output_root, golden_root, fs::copy_options::recursive);

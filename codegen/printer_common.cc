@@ -2,6 +2,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "codegen/printers.h"
+#include "server/base/pipe_name.h"
 
 namespace csi_proxy::codegen {
 
@@ -37,7 +38,7 @@ Vars FileVars(const Group& group, const Version& version) {
           {"hub", group.service->name()},
           {"version", version.name},
           {"service", version.service->full_name()},
-          {"service_name", version.service->name()}};
+          {"pipe", PipeName(group.name, version.name)}};
 }
 
 void PrintBanner(const Vars& vars, bool is_header, pb::io::Printer& printer) {

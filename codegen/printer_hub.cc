@@ -33,12 +33,13 @@ std::string FieldType(const Field& field) {
   return ElementType(field);
 }
 
+// Every member has one, so that designated initialisers may leave any out.
 std::string DefaultValue(const Field& field) {
-  if (field.is_repeated()) return "";
+  if (field.is_repeated()) return "{}";
   switch (field.cpp_type()) {
     case Field::CPPTYPE_STRING:
     case Field::CPPTYPE_MESSAGE:
-      return "";
+      return "{}";
     case Field::CPPTYPE_BOOL:
       return " = false";
     case Field::CPPTYPE_ENUM:

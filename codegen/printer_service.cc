@@ -45,18 +45,27 @@ void PrintShimHeader(const Group& group, const Version& version, pb::io::Printer
   PrintBanner(vars, true, printer);
   printer.Print(vars,
                 "#include \"csi_proxy/$group$/$version$/api.h\"\n"
-                "#include \"csi_proxy/$group$/hub.h\"\n\n");
+                "#include \"csi_proxy/$group$/hub.h\"\n"
+                "#include \"server/shim/call_limiter.h\"\n"
+                "#include \"server/shim/served_version.h\"\n\n");
   OpenNamespace(vars, printer);
-  printer.Print(vars,
-                "// The version over the hub's service: converts, calls, converts back.\n"
-                "class Shim final : public Api {\n public:\n"
-                "  // Does not own `service`, which must outlive the shim.\n"
-                "  explicit Shim($group$::Service* service) : service_(service) {}\n\n");
+  printer.Print(
+      vars,
+      "// The version over the hub's service: converts, calls, converts back.\n"
+      "class Shim final : public Api {\n public:\n"
+      "  // Calls take their turn at `calls`, or run at once when that is null. Owns neither;\n"
+      "  // both must outlive the shim.\n"
+      "  explicit Shim($group$::Service* service, shim::CallLimiter* calls = nullptr)\n"
+      "      : service_(service), calls_(calls) {}\n\n");
   ForEachMethod(version, vars,
                 "  absl::Status $method$(const CallContext& context, const $request$& request,\n"
                 "      $response$* response) override;\n",
                 printer);
-  printer.Print(vars, "\n private:\n  $group$::Service* const service_;\n};\n");
+  printer.Print(vars,
+                "\n private:\n  $group$::Service* const service_;\n"
+                "  shim::CallLimiter* const calls_;\n};\n\n"
+                "// The same as a table.\n"
+                "extern const shim::ServedVersion<$group$::Service> kServed;\n");
   CloseNamespace(vars, printer);
 }
 
@@ -65,20 +74,36 @@ void PrintShimSource(const Group& group, const Version& version, pb::io::Printer
   PrintBanner(vars, false, printer);
   printer.Print(vars,
                 "#include \"csi_proxy/$group$/$version$/shim.h\"\n\n"
-                "#include \"csi_proxy/$group$/$version$/convert.h\"\n\n");
+                "#include \"csi_proxy/$group$/$version$/convert.h\"\n"
+                "#include \"csi_proxy/$group$/$version$/methods.h\"\n\n");
   OpenNamespace(vars, printer);
   ForEachMethod(
       version, vars,
       "absl::Status Shim::$method$(const CallContext& context, const $request$& request,\n"
       "    $response$* response) {\n"
-      "  $group$::$hub_request$ hub_request;\n"
-      "  if (absl::Status status = ToHub(request, &hub_request); !status.ok()) return "
-      "status;\n"
-      "  const auto hub_response = service_->$hub_method$(context, hub_request);\n"
-      "  if (!hub_response.ok()) return hub_response.status();\n"
-      "  return FromHub(*hub_response, response);\n"
+      "  return shim::RunAt(calls_, methods::k$method$, context, [&](const CallContext& c) {\n"
+      "    $group$::$hub_request$ hub_request;\n"
+      "    if (absl::Status status = ToHub(request, &hub_request); !status.ok()) return status;\n"
+      "    const auto hub_response = service_->$hub_method$(c, hub_request);\n"
+      "    if (!hub_response.ok()) return hub_response.status();\n"
+      "    return FromHub(*hub_response, response);\n"
+      "  });\n"
       "}\n\n",
       printer);
+  printer.Print(
+      vars,
+      "namespace {\n\n"
+      "std::shared_ptr<void> Open($group$::Service* service, shim::CallLimiter* calls) {\n"
+      "  return std::shared_ptr<Api>(std::make_shared<Shim>(service, calls));\n}\n\n"
+      "constexpr shim::UnaryMethod kMethods[] = {\n");
+  ForEachMethod(version, vars,
+                "    shim::MakeUnaryMethod<Api, $request$, $response$, &Api::$method$>(\n"
+                "        methods::k$method$),\n",
+                printer);
+  printer.Print(vars,
+                "};\n\n}  // namespace\n\n"
+                "const shim::ServedVersion<$group$::Service> kServed = {\n"
+                "    \"$version$\", \"$service$\", &Open, kMethods};\n");
   CloseNamespace(vars, printer);
 }
 
@@ -92,94 +117,38 @@ void PrintMethodsHeader(const Group& group, const Version& version, pb::io::Prin
   ForEachMethod(version, vars,
                 "inline constexpr shim::MethodInfo k$method${\n"
                 "    \"$group$\", \"$version$\", \"$service$\", \"$method$\",\n"
-                "    \"csi-proxy-$group$-$version$\", \"/$service$/$method$\"};\n",
+                "    \"$pipe$\", \"/$service$/$method$\"};\n",
                 printer);
   printer.Print(vars, "\n}  // namespace csi_proxy::$group$::$version$::methods\n");
 }
 
-void PrintGrpcServiceHeader(const Group& group, const Version& version, pb::io::Printer& printer) {
-  const Vars vars = FileVars(group, version);
-  PrintBanner(vars, true, printer);
-  printer.Print(vars,
-                "#include <grpcpp/impl/service_type.h>\n\n#include <memory>\n\n"
-                "#include \"csi_proxy/$group$/$version$/api.h\"\n"
-                "#include \"server/shim/runtime.h\"\n\n");
-  OpenNamespace(vars, printer);
-  printer.Print(vars,
-                "// `api` as the gRPC service $service$. Does not own `runtime`.\n"
-                "std::unique_ptr<grpc::Service> NewGrpcService(std::unique_ptr<Api> api,\n"
-                "                                              const shim::Runtime* runtime);\n");
-  CloseNamespace(vars, printer);
-}
-
-void PrintGrpcServiceSource(const Group& group, const Version& version, pb::io::Printer& printer) {
-  const Vars vars = FileVars(group, version);
-  PrintBanner(vars, false, printer);
-  printer.Print(vars,
-                "#include \"csi_proxy/$group$/$version$/grpc_service.h\"\n\n#include <utility>\n\n"
-                "#include \"$group$/$version$/api.grpc.pb.h\"\n"
-                "#include \"csi_proxy/$group$/$version$/methods.h\"\n"
-                "#include \"server/shim/unary_call.h\"\n\n");
-  OpenNamespace(vars, printer);
-  printer.Print(vars,
-                "namespace {\n\nclass GrpcService final : public "
-                "::$version$::$service_name$::CallbackService {\n"
-                " public:\n"
-                "  GrpcService(std::unique_ptr<Api> api, const shim::Runtime* runtime)\n"
-                "      : api_(std::move(api)), runtime_(runtime) {}\n");
-  ForEachMethod(version, vars,
-                "\n  grpc::ServerUnaryReactor* $method$(grpc::CallbackServerContext* context,\n"
-                "      const $request$* request, $response$* response) override {\n"
-                "    return shim::StartUnaryCall(*runtime_, methods::k$method$, context, *request, "
-                "response,\n"
-                "        [this](const CallContext& c, const $request$& in, $response$* out) {\n"
-                "          return api_->$method$(c, in, out);\n        });\n  }\n",
-                printer);
-  printer.Print(
-      "\n private:\n  const std::unique_ptr<Api> api_;\n  const shim::Runtime* const runtime_;\n"
-      "};\n\n}  // namespace\n\n"
-      "std::unique_ptr<grpc::Service> NewGrpcService(std::unique_ptr<Api> api,\n"
-      "                                              const shim::Runtime* runtime) {\n"
-      "  return std::make_unique<GrpcService>(std::move(api), runtime);\n}\n");
-  CloseNamespace(vars, printer);
-}
-
-void PrintGrpcServicesHeader(const Group& group, pb::io::Printer& printer) {
+void PrintServedVersionsHeader(const Group& group, pb::io::Printer& printer) {
   const Vars vars = FileVars(group);
   PrintBanner(vars, true, printer);
-  printer.Print(
-      vars,
-      "#include <vector>\n\n#include \"csi_proxy/$group$/hub.h\"\n"
-      "#include \"server/shim/runtime.h\"\n#include \"server/shim/unary_call.h\"\n\n"
-      "namespace csi_proxy::$group$ {\n\n"
-      "// A gRPC service for every released version of the group. `service` and `runtime`\n"
-      "// are not owned and must outlive them.\n"
-      "std::vector<shim::VersionedService> NewGrpcServices(Service* service,\n"
-      "                                                    const shim::Runtime* runtime);\n"
-      "\n}  // namespace csi_proxy::$group$\n");
+  printer.Print(vars,
+                "#include <vector>\n\n#include \"csi_proxy/$group$/hub.h\"\n"
+                "#include \"server/shim/served_version.h\"\n\n"
+                "namespace csi_proxy::$group$ {\n\n"
+                "// Every released version of the group.\n"
+                "std::vector<const shim::ServedVersion<Service>*> ServedVersions();\n\n"
+                "}  // namespace csi_proxy::$group$\n");
 }
 
-void PrintGrpcServicesSource(const Group& group, pb::io::Printer& printer) {
+void PrintServedVersionsSource(const Group& group, pb::io::Printer& printer) {
   const Vars vars = FileVars(group);
   PrintBanner(vars, false, printer);
-  printer.Print(vars, "#include \"csi_proxy/$group$/grpc_services.h\"\n\n#include <memory>\n\n");
+  printer.Print(vars, "#include \"csi_proxy/$group$/served_versions.h\"\n\n");
   for (const Version& version : group.versions) {
-    printer.Print(FileVars(group, version),
-                  "#include \"csi_proxy/$group$/$version$/grpc_service.h\"\n"
-                  "#include \"csi_proxy/$group$/$version$/shim.h\"\n");
+    printer.Print(FileVars(group, version), "#include \"csi_proxy/$group$/$version$/shim.h\"\n");
   }
   printer.Print(vars,
                 "\nnamespace csi_proxy::$group$ {\n\n"
-                "std::vector<shim::VersionedService> NewGrpcServices(\n"
-                "    Service* service, const shim::Runtime* runtime) {\n"
-                "  std::vector<shim::VersionedService> services;\n");
+                "std::vector<const shim::ServedVersion<Service>*> ServedVersions() {\n"
+                "  return {\n");
   for (const Version& version : group.versions) {
-    printer.Print(FileVars(group, version),
-                  "  services.push_back({\"$group$\", \"$version$\", \"$service$\",\n"
-                  "      $version$::NewGrpcService(std::make_unique<$version$::Shim>(service), "
-                  "runtime)});\n");
+    printer.Print(FileVars(group, version), "      &$version$::kServed,\n");
   }
-  printer.Print(vars, "  return services;\n}\n\n}  // namespace csi_proxy::$group$\n");
+  printer.Print(vars, "  };\n}\n\n}  // namespace csi_proxy::$group$\n");
 }
 
 }  // namespace csi_proxy::codegen

@@ -19,16 +19,13 @@ void PrintApiHeader(const Group& group, const Version& version, pb::io::Printer&
 void PrintConvertHeader(const Group& group, const Version& version, pb::io::Printer& printer);
 void PrintConvertSource(const Group& group, const Version& version, pb::io::Printer& printer);
 
-// csi_proxy/<group>/<version>/shim.{h,cc}: the interface over the hub's service.
+// csi_proxy/<group>/<version>/shim.{h,cc}: the interface over the hub's service, and
+// as a table.
 void PrintShimHeader(const Group& group, const Version& version, pb::io::Printer& printer);
 void PrintShimSource(const Group& group, const Version& version, pb::io::Printer& printer);
 
 // csi_proxy/<group>/<version>/methods.h: what the rpcs are called.
 void PrintMethodsHeader(const Group& group, const Version& version, pb::io::Printer& printer);
-
-// csi_proxy/<group>/<version>/grpc_service.{h,cc}: the interface as a gRPC service.
-void PrintGrpcServiceHeader(const Group& group, const Version& version, pb::io::Printer& printer);
-void PrintGrpcServiceSource(const Group& group, const Version& version, pb::io::Printer& printer);
 
 // csi_proxy/<group>/<version>/by_name.{h,cc} and round_trip.{h,cc}: the client's methods and the
 // conversions for tools and tests that learn their names at run time.
@@ -37,22 +34,15 @@ void PrintByNameSource(const Group& group, const Version& version, pb::io::Print
 void PrintRoundTripHeader(const Group& group, const Version& version, pb::io::Printer& printer);
 void PrintRoundTripSource(const Group& group, const Version& version, pb::io::Printer& printer);
 
-// csi_proxy/<group>/grpc_services.{h,cc}: all versions of the group.
-void PrintGrpcServicesHeader(const Group& group, pb::io::Printer& printer);
-void PrintGrpcServicesSource(const Group& group, pb::io::Printer& printer);
+// csi_proxy/<group>/served_versions.{h,cc}: all versions of the group.
+void PrintServedVersionsHeader(const Group& group, pb::io::Printer& printer);
+void PrintServedVersionsSource(const Group& group, pb::io::Printer& printer);
 
 // csi_proxy/<group>/<version>/client.{h,cc} and remote.{h,cc}
 void PrintClientHeader(const Group& group, const Version& version, pb::io::Printer& printer);
 void PrintClientSource(const Group& group, const Version& version, pb::io::Printer& printer);
 void PrintRemoteHeader(const Group& group, const Version& version, pb::io::Printer& printer);
 void PrintRemoteSource(const Group& group, const Version& version, pb::io::Printer& printer);
-
-// csi_proxy/<group>/<version>/embedded.{h,cc}: the interface in this process; and
-// csi_proxy/<group>/embedded_versions.{h,cc}: all versions of the group.
-void PrintEmbeddedHeader(const Group& group, const Version& version, pb::io::Printer& printer);
-void PrintEmbeddedSource(const Group& group, const Version& version, pb::io::Printer& printer);
-void PrintEmbeddedVersionsHeader(const Group& group, pb::io::Printer& printer);
-void PrintEmbeddedVersionsSource(const Group& group, pb::io::Printer& printer);
 
 // Shared by the printers.
 using Vars = std::map<std::string, std::string>;
@@ -62,7 +52,7 @@ std::string ScalarType(const pb::FieldDescriptor& field);
 
 // `file` (the source it comes from) and `group`.
 Vars FileVars(const Group& group);
-// Also `version`, `service` (as the rpc's path has it) and `service_name`.
+// Also `version`, `service` (as the rpc's path has it) and `pipe`.
 Vars FileVars(const Group& group, const Version& version);
 // `generated from ..., do not edit` and, in a header, the include guard.
 void PrintBanner(const Vars& vars, bool is_header, pb::io::Printer& printer);

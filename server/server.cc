@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "server/base/pipe_name.h"
 #include "server/observability/call_log.h"
 #include "server/observability/metrics.h"
 #include "server/transport/pipe_server.h"
@@ -89,7 +90,7 @@ class Server::Impl {
     std::vector<shim::VersionedService> services = versioned_services_->NewServices();
     if (absl::Status status = Select(options, &services); !status.ok()) return status;
     for (shim::VersionedService& service : services) {
-      extra.push_back({.pipe_name = PipeServer::PipeName(service.group, service.version),
+      extra.push_back({.pipe_name = PipeName(service.group, service.version),
                        .full_name = service.full_name,
                        .service = std::move(service.service)});
     }

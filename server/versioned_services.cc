@@ -4,12 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "csi_proxy/disk/grpc_services.h"
-#include "csi_proxy/filesystem/grpc_services.h"
-#include "csi_proxy/iscsi/grpc_services.h"
-#include "csi_proxy/smb/grpc_services.h"
-#include "csi_proxy/system/grpc_services.h"
-#include "csi_proxy/volume/grpc_services.h"
+#include "csi_proxy/all_served_versions.h"
 
 namespace csi_proxy {
 
@@ -31,18 +26,23 @@ struct VersionedServices::Group {
 
 VersionedServices::VersionedServices(const Settings& settings,
                                      const groups::NodeServices& handlers) {
-  const auto add = [&](const char* name, const auto& audited, auto new_services) {
+  const auto add = [&](const char* name, const auto& audited, auto versions) {
     auto group = std::make_unique<Group>(name, settings);
-    group->new_services = [service = audited.service.get(), runtime = &group->runtime,
-                           new_services] { return new_services(service, runtime); };
+    group->new_services = [name, service = audited.service.get(), runtime = &group->runtime,
+                           versions = std::move(versions)] {
+      std::vector<shim::VersionedService> services;
+      for (const auto* version : versions) {
+        services.push_back(
+            {name, version->name, version->service_name,
+             shim::NewGrpcService(version->methods, version->open(service, nullptr), runtime)});
+      }
+      return services;
+    };
     groups_.push_back(std::move(group));
   };
-  add("disk", handlers.disk, disk::NewGrpcServices);
-  add("filesystem", handlers.filesystem, filesystem::NewGrpcServices);
-  add("iscsi", handlers.iscsi, iscsi::NewGrpcServices);
-  add("smb", handlers.smb, smb::NewGrpcServices);
-  add("system", handlers.system, system::NewGrpcServices);
-  add("volume", handlers.volume, volume::NewGrpcServices);
+#define ADD_GROUP(group) add(#group, handlers.group, group::ServedVersions());
+  CSI_PROXY_FOR_EACH_GROUP(ADD_GROUP)
+#undef ADD_GROUP
 }
 
 VersionedServices::~VersionedServices() = default;

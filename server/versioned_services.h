@@ -1,7 +1,6 @@
-// Where the handlers meet gRPC: the only unit of the server that includes generated gRPC code.
+// Where the handlers meet gRPC.
 #pragma once
 
-#include <grpcpp/grpcpp.h>
 #include <grpcpp/impl/service_type.h>
 
 #include <memory>
@@ -10,8 +9,8 @@
 #include <vector>
 
 #include "server/groups/node_services.h"
+#include "server/shim/grpc_service.h"
 #include "server/shim/runtime.h"
-#include "server/shim/unary_call.h"
 
 namespace csi_proxy {
 

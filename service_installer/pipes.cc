@@ -6,16 +6,16 @@
 #include <thread>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
+#include "api/released.h"
 #include "client/remote_channel.h"
-#include "service_installer/released.h"
+#include "server/base/pipe_name.h"
 
 namespace csi_proxy::installer {
 namespace {
 
 constexpr absl::Duration kTimeout = absl::Seconds(3);
 
-bool Answers(const ReleasedVersion& version) {
+bool Answers(const api::ReleasedVersion& version) {
   ClientOptions options;
   options.mode = Mode::kRemote;
   options.connect_timeout = kTimeout;
@@ -36,11 +36,11 @@ std::set<std::string> AnsweringPipes() {
   std::mutex mutex;
   std::set<std::string> answering;
   std::vector<std::thread> threads;
-  for (const ReleasedVersion& version : kReleasedVersions) {
+  for (const api::ReleasedVersion& version : api::kReleasedVersions) {
     threads.emplace_back([&] {
       if (!Answers(version)) return;
       std::lock_guard lock(mutex);
-      answering.insert(absl::StrCat("csi-proxy-", version.group, "-", version.version));
+      answering.insert(PipeName(version.group, version.version));
     });
   }
   for (std::thread& thread : threads) thread.join();

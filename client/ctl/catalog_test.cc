@@ -1,8 +1,10 @@
 #include "client/ctl/catalog.h"
 
+#include <iterator>
 #include <set>
 
 #include "absl/strings/match.h"
+#include "api/released.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -10,6 +12,7 @@ namespace csi_proxy::ctl {
 namespace {
 
 using testing::ElementsAre;
+using testing::ElementsAreArray;
 
 const Catalog& TheCatalog() {
   static const Catalog* const kCatalog = new Catalog;
@@ -30,17 +33,18 @@ std::vector<Method> AllMethods() {
 }
 
 TEST(CatalogTest, HoldsEveryReleasedVersionAndMethod) {
-  EXPECT_THAT(TheCatalog().Groups(),
-              ElementsAre("disk", "filesystem", "iscsi", "smb", "system", "volume"));
+  std::set<std::string> groups;
+  for (const api::ReleasedVersion& version : api::kReleasedVersions) groups.insert(version.group);
+  EXPECT_THAT(TheCatalog().Groups(), ElementsAreArray(groups));
   std::set<std::pair<std::string, std::string>> versions;
-  int released = 0;
+  size_t released = 0;
   for (const Method& method : AllMethods()) {
     if (method.group == kSimulatedGroup) continue;
     versions.emplace(method.group, method.version);
     ++released;
   }
-  EXPECT_EQ(versions.size(), 23);
-  EXPECT_EQ(released, 139);
+  EXPECT_EQ(versions.size(), std::size(api::kReleasedVersions));
+  EXPECT_EQ(released, std::size(api::kReleasedRpcs));
 }
 
 TEST(CatalogTest, PrefersStableThenTheNextGenerationThenBetasThenAlphas) {

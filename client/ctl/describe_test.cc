@@ -1,6 +1,8 @@
+#include <iterator>
 #include <sstream>
 
 #include "absl/strings/str_split.h"
+#include "api/released.h"
 #include "client/ctl/commands.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -70,7 +72,7 @@ TEST_F(DescribeTest, WhatIsNotThereIsWrongUsage) {
 TEST_F(DescribeTest, TheListHasALineForEachVersion) {
   ASSERT_EQ(List(catalog_, out_), kOk);
   const std::vector<std::string> lines = absl::StrSplit(out_.str(), '\n', absl::SkipEmpty());
-  EXPECT_EQ(lines.size(), 23 + 1) << "with that of sim";
+  EXPECT_EQ(lines.size(), std::size(api::kReleasedVersions) + 1) << "with that of sim";
   EXPECT_THAT(out_.str(), HasSubstr("system v1alpha1: GetBIOSSerialNumber StartService "
                                     "StopService GetService\n"));
   EXPECT_EQ(lines.back().find("sim: AttachDisk "), 0);

@@ -68,7 +68,7 @@ int Doctor(const Catalog& catalog, const ClientOptions& options, std::ostream& o
   ClientOptions brief = options;
   brief.connect_timeout = std::min(options.connect_timeout, kConnectTimeout);
   brief.call.timeout = std::min(options.call.timeout, kTimeout);
-  out << "pipes " << client::PipePath(options, "csi-proxy-<group>-<version>") << "\n";
+  out << "pipes " << client::PipePath(options, "<group>", "<version>") << "\n";
   std::vector<std::vector<std::string>> rows = {
       {"GROUP", "VERSION", "STATE", "CONNECTED IN", "ANSWERED IN"}};
   std::string complaints;

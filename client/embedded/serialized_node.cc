@@ -1,19 +1,17 @@
 #include "client/embedded/serialized_node.h"
 
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "client/node/own_node.h"
-#include "csi_proxy/disk/embedded_versions.h"
-#include "csi_proxy/filesystem/embedded_versions.h"
-#include "csi_proxy/iscsi/embedded_versions.h"
-#include "csi_proxy/smb/embedded_versions.h"
-#include "csi_proxy/system/embedded_versions.h"
-#include "csi_proxy/volume/embedded_versions.h"
+#include "csi_proxy/all_served_versions.h"
 #include "server/shim/call_limiter.h"
 
 namespace csi_proxy::client {
 namespace {
+
+using google::protobuf::MessageLite;
 
 // For a node that somebody else made, which sets no limits.
 shim::CallLimiter* WithoutLimits() {
@@ -25,12 +23,9 @@ shim::CallLimiter* WithoutLimits() {
 // Shows `visit(group, versions, service)` each group of the node.
 template <typename Visit>
 void ForEachGroup(Node& node, const Visit& visit) {
-  visit("disk", disk::EmbeddedVersions(), &node.disk());
-  visit("filesystem", filesystem::EmbeddedVersions(), &node.filesystem());
-  visit("iscsi", iscsi::EmbeddedVersions(), &node.iscsi());
-  visit("smb", smb::EmbeddedVersions(), &node.smb());
-  visit("system", system::EmbeddedVersions(), &node.system());
-  visit("volume", volume::EmbeddedVersions(), &node.volume());
+#define VISIT_GROUP(group) visit(#group, group::ServedVersions(), &node.group());
+  CSI_PROXY_FOR_EACH_GROUP(VISIT_GROUP)
+#undef VISIT_GROUP
 }
 
 shim::CallLimiter* CallsOf(Node& node, absl::string_view group) {
@@ -67,20 +62,31 @@ SerializedNode::SerializedNode(std::shared_ptr<Node> node) : node_(std::move(nod
   ForEachGroup(*node_, [&](const char* group, const auto& versions, auto* service) {
     for (const auto* version : versions) {
       const std::shared_ptr<void> api = version->open(service, CallsOf(*node_, group));
-      for (const SerializedMethod& method : version->methods) {
-        rows_.emplace(method.path, Row{&method, api});
+      for (const shim::UnaryMethod& method : version->methods) {
+        rows_.emplace(method.info->path, Row{&method, api});
       }
     }
   });
 }
 
 absl::Status SerializedNode::Call(absl::string_view path, const CallContext& context,
-                                  absl::string_view request, std::string* response) const {
+                                  absl::string_view bytes, std::string* response) const {
   const auto row = rows_.find(path);
   if (row == rows_.end()) {
     return absl::UnimplementedError(absl::StrCat("there is no method ", path));
   }
-  return row->second.method->call(row->second.api.get(), context, request, response);
+  const shim::UnaryMethod& method = *row->second.method;
+  const std::unique_ptr<MessageLite> message(method.request().New());
+  if (bytes.size() > static_cast<size_t>(std::numeric_limits<int>::max()) ||
+      !message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the request is not a ", message->GetTypeName()));
+  }
+  const std::unique_ptr<MessageLite> answer(method.response().New());
+  const absl::Status status = method.call(row->second.api.get(), context, *message, answer.get());
+  if (!status.ok()) return status;
+  *response = answer->SerializeAsString();
+  return absl::OkStatus();
 }
 
 }  // namespace csi_proxy::client

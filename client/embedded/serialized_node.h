@@ -8,9 +8,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "client/embedded/embedded_version.h"
 #include "csi_proxy/call_context.h"
 #include "csi_proxy/node.h"
+#include "server/shim/served_version.h"
 
 namespace csi_proxy::client {
 
@@ -24,14 +24,15 @@ class SerializedNode {
  public:
   explicit SerializedNode(std::shared_ptr<Node> node);
 
-  // Calls `path`, as `/v1.Volume/MountVolume`. UNIMPLEMENTED when there is no such rpc; else as
-  // SerializedMethod::call.
+  // Calls `path`, as `/v1.Volume/MountVolume`. UNIMPLEMENTED when there is no such rpc;
+  // INVALID_ARGUMENT when `request` is not a message of the rpc's. `response` is only written when
+  // OK is returned.
   absl::Status Call(absl::string_view path, const CallContext& context, absl::string_view request,
                     std::string* response) const;
 
  private:
   struct Row {
-    const SerializedMethod* method;
+    const shim::UnaryMethod* method;
     std::shared_ptr<void> api;
   };
   const std::shared_ptr<Node> node_;

@@ -38,11 +38,14 @@ func pipeOf(method string) (pipe string, ok bool) {
 	}
 	for _, api := range released {
 		if group := strings.ToLower(service); group == api.group {
-			return "csi-proxy-" + group + "-" + version, true
+			return pipeName(group, version), true
 		}
 	}
 	return "", false
 }
+
+// pipeName is what the pipe of a released version is called: the one place that says so.
+func pipeName(group, version string) string { return "csi-proxy-" + group + "-" + version }
 
 // isVersion keeps anything else out of a path: a version may be later than this package.
 func isVersion(text string) bool {
@@ -61,7 +64,7 @@ func isVersion(text string) bool {
 func firstPipe(directory string) string {
 	for _, api := range released {
 		for _, version := range api.versions {
-			path := pipePath(directory, "csi-proxy-"+api.group+"-"+version)
+			path := pipePath(directory, pipeName(api.group, version))
 			if pipeIsThere(path) {
 				return path
 			}

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "csi_proxy/groups.h"
 #include "csi_proxy/node.h"
 #include "server/node/managed_node.h"
 #include "server/observability/call_log.h"
@@ -42,8 +43,9 @@ class OwnNode final : public Node {
                                          const std::string& request) override;
 
  private:
-  static constexpr const char* kGroups[] = {"disk", "filesystem", "iscsi",
-                                            "smb",  "system",     "volume"};
+#define NAME_OF(group) #group,
+  static constexpr const char* kGroups[] = {CSI_PROXY_FOR_EACH_GROUP(NAME_OF)};
+#undef NAME_OF
   static constexpr size_t kGroupCount = std::size(kGroups);
 
   OwnNode(OpenedMachine machine, const NodeOptions& options, NodeRules rules,

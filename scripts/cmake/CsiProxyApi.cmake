@@ -1,19 +1,31 @@
-# csi_proxy_api_group(GROUP): the targets of one API group, from its hub, its conversion table and
-# every api/<GROUP>/<version>/api.proto there is. Adding a version is adding its file.
+# csi_proxy_api_group(GROUP [API]): the targets of one API group, from its hub, its conversion table,
+# its overrides and every <GROUP>/<version>/api.proto there is below API, api/ by default. Adding a
+# version is adding its file.
 #
 #   csi_proxy_hub_<group>      structs and abstract service (absl only)
 #   csi_proxy_api_<group>      protobuf messages of all versions
-#   csi_proxy_convert_<group>  conversions and shims between the two (needs csi_proxy_overrides)
-#   csi_proxy_grpc_<group>     gRPC services over the shims
-#   csi_proxy_embedded_<group> the shims in the process that calls
+#   csi_proxy_shim_<group>     the versions over the hub's service: conversions, shims and tables
 #   csi_proxy_client_<group>   clients, for whatever mode is linked beside them
+#   csi_proxy_testing_<group>  clients and conversions by name, for tests
 set(CSI_PROXY_GENERATED ${PROJECT_BINARY_DIR}/generated)
 file(MAKE_DIRECTORY ${CSI_PROXY_GENERATED})
 
-# csi_proxy_versions(GROUP OUT): the versions there are of a group, such as `v1;v1beta1`.
+# csi_proxy_groups(OUT): the groups there are: the folders of api/ with a hub.proto.
+function(csi_proxy_groups out)
+  file(GLOB groups RELATIVE ${PROJECT_SOURCE_DIR}/api CONFIGURE_DEPENDS
+       ${PROJECT_SOURCE_DIR}/api/*/hub.proto)
+  list(TRANSFORM groups REPLACE "/hub.proto$" "")
+  set(${out} ${groups} PARENT_SCOPE)
+endfunction()
+
+# csi_proxy_versions(GROUP OUT [API]): the versions there are of a group, such as `v1;v1beta1`. API
+# is the folder with the groups, api/ by default.
 function(csi_proxy_versions group out)
-  file(GLOB versions RELATIVE ${PROJECT_SOURCE_DIR}/api/${group} CONFIGURE_DEPENDS
-       ${PROJECT_SOURCE_DIR}/api/${group}/*/api.proto)
+  set(api ${PROJECT_SOURCE_DIR}/api)
+  if(ARGN)
+    set(api ${ARGN})
+  endif()
+  file(GLOB versions RELATIVE ${api}/${group} CONFIGURE_DEPENDS ${api}/${group}/*/api.proto)
   list(TRANSFORM versions REPLACE "/api.proto$" "")
   set(${out} ${versions} PARENT_SCOPE)
 endfunction()
@@ -27,63 +39,98 @@ function(csi_proxy_any_message group version out)
   set(${out} ${message} PARENT_SCOPE)
 endfunction()
 
+# csi_proxy_released_files(OUT): the api.proto of every version of every group.
+function(csi_proxy_released_files out)
+  set(files)
+  foreach(group ${CSI_PROXY_GROUPS})
+    csi_proxy_versions(${group} versions)
+    list(TRANSFORM versions REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/api/${group}/\\1/api.proto")
+    list(APPEND files ${versions})
+  endforeach()
+  set(${out} ${files} PARENT_SCOPE)
+endfunction()
+
+# csi_proxy_rpc_paths(OUT FILE ...): the rpcs of the services in proto files, as `/v1.Disk/Rescan`.
+function(csi_proxy_rpc_paths out)
+  set(paths)
+  foreach(file ${ARGN})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+    file(STRINGS ${file} lines REGEX "^(package|service|  rpc) ")
+    foreach(line ${lines})
+      string(REGEX MATCH "(package|service|rpc) ([A-Za-z0-9_.]+)" line "${line}")
+      set(${CMAKE_MATCH_1} ${CMAKE_MATCH_2})
+      if("${CMAKE_MATCH_1}" STREQUAL "rpc")
+        list(APPEND paths /${package}.${service}/${rpc})
+      endif()
+    endforeach()
+  endforeach()
+  set(${out} ${paths} PARENT_SCOPE)
+endfunction()
+
+# csi_proxy_unity(TARGET): its sources become one. What they cost is their headers, not their code.
+function(csi_proxy_unity target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
+endfunction()
+
 # Generated code is compiled with our warnings too: it is ours.
 function(csi_proxy_generated_library name)
   cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
   csi_proxy_library(${name} SRCS ${ARG_SRCS} DEPS ${ARG_DEPS})
   target_include_directories(${name} PUBLIC ${CSI_PROXY_GENERATED})
+  csi_proxy_unity(${name})
 endfunction()
 
 function(csi_proxy_api_group group)
   set(api ${PROJECT_SOURCE_DIR}/api)
+  if(ARGN)
+    set(api ${ARGN})
+  endif()
   set(out ${CSI_PROXY_GENERATED})
-  csi_proxy_versions(${group} versions)
+  csi_proxy_versions(${group} versions ${api})
 
   set(version_protos)
   set(pb_sources)
   set(pb_headers)
-  set(grpc_sources)
-  set(convert_sources)
-  set(service_sources ${out}/csi_proxy/${group}/grpc_services.cc)
-  set(embedded_sources ${out}/csi_proxy/${group}/embedded_versions.cc)
+  set(shim_sources ${out}/csi_proxy/${group}/served_versions.cc)
   set(client_sources)
+  set(testing_sources)
   set(headers)
-  foreach(header audited embedded_versions grpc_services hub)
+  foreach(header audited hub served_versions)
     list(APPEND headers ${out}/csi_proxy/${group}/${header}.h)
   endforeach()
   foreach(version ${versions})
     set(dir ${group}/${version})
     list(APPEND version_protos ${dir}/api.proto)
     list(APPEND pb_sources ${out}/${dir}/api.pb.cc)
-    list(APPEND pb_headers ${out}/${dir}/api.pb.h ${out}/${dir}/api.grpc.pb.h)
-    list(APPEND grpc_sources ${out}/${dir}/api.grpc.pb.cc)
+    list(APPEND pb_headers ${out}/${dir}/api.pb.h)
     set(base ${out}/csi_proxy/${group}/${version})
-    list(APPEND convert_sources ${base}/convert.cc ${base}/round_trip.cc ${base}/shim.cc)
-    list(APPEND service_sources ${base}/grpc_service.cc)
-    list(APPEND embedded_sources ${base}/embedded.cc)
-    list(APPEND client_sources ${base}/by_name.cc ${base}/client.cc ${base}/remote.cc)
-    foreach(header api by_name client convert embedded grpc_service methods remote round_trip shim)
+    list(APPEND shim_sources ${base}/convert.cc ${base}/shim.cc)
+    list(APPEND client_sources ${base}/client.cc ${base}/remote.cc)
+    list(APPEND testing_sources ${base}/by_name.cc ${base}/round_trip.cc)
+    foreach(header api by_name client convert methods remote round_trip shim)
       list(APPEND headers ${base}/${header}.h)
     endforeach()
   endforeach()
+  # Written by hand: what `override_message` rows declare.
+  file(GLOB overrides CONFIGURE_DEPENDS ${api}/${group}/*.cc)
+  set_source_files_properties(${overrides} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 
   set(proto_files ${version_protos})
   list(TRANSFORM proto_files PREPEND ${api}/)
   add_custom_command(
-    OUTPUT ${pb_sources} ${pb_headers} ${grpc_sources}
-    COMMAND protobuf::protoc -I ${api} --cpp_out=${out} --grpc_out=${out}
-            --plugin=protoc-gen-grpc=$<TARGET_FILE:gRPC::grpc_cpp_plugin> ${version_protos}
+    OUTPUT ${pb_sources} ${pb_headers}
+    COMMAND protobuf::protoc -I ${api} --cpp_out=${out} ${version_protos}
     DEPENDS ${proto_files} COMMENT "Messages of the ${group} group" VERBATIM)
   set(conversions ${api}/${group}/conversions.textproto)
   add_custom_command(
-    OUTPUT ${out}/csi_proxy/${group}/hub.cc ${convert_sources} ${service_sources} ${embedded_sources}
-           ${client_sources} ${headers}
-    COMMAND protobuf::protoc -I ${api} --plugin=$<TARGET_FILE:protoc-gen-csi-proxy>
-            --csi-proxy_out=${out} --csi-proxy_opt=group=${group},conversions=${conversions}
+    OUTPUT ${out}/csi_proxy/${group}/hub.cc ${shim_sources} ${client_sources} ${testing_sources}
+           ${headers}
+    COMMAND protobuf::protoc -I ${api} -I ${PROJECT_SOURCE_DIR}/api
+            --plugin=$<TARGET_FILE:protoc-gen-csi-proxy> --csi-proxy_out=${out} --csi-proxy_opt=group=${group},conversions=${conversions}
             ${group}/hub.proto ${version_protos}
-    DEPENDS protoc-gen-csi-proxy ${proto_files} ${api}/${group}/hub.proto ${api}/annotations.proto
-            ${conversions}
-    COMMENT "Conversions, services and clients of the ${group} group" VERBATIM)
+    DEPENDS protoc-gen-csi-proxy ${proto_files} ${api}/${group}/hub.proto
+            ${PROJECT_SOURCE_DIR}/api/annotations.proto ${conversions}
+    COMMENT "Conversions, shims and clients of the ${group} group" VERBATIM)
   # Whoever includes a generated header must wait for it.
   add_custom_target(csi_proxy_generate_${group} DEPENDS ${headers} ${pb_headers})
 
@@ -92,18 +139,46 @@ function(csi_proxy_api_group group)
   add_library(csi_proxy_api_${group} STATIC ${pb_sources})
   target_include_directories(csi_proxy_api_${group} PUBLIC ${CSI_PROXY_GENERATED})
   target_link_libraries(csi_proxy_api_${group} PUBLIC protobuf::libprotobuf)
-  csi_proxy_generated_library(csi_proxy_convert_${group} SRCS ${convert_sources}
-    DEPS csi_proxy_hub_${group} csi_proxy_api_${group})
-  add_library(csi_proxy_grpc_pb_${group} STATIC ${grpc_sources})
-  target_link_libraries(csi_proxy_grpc_pb_${group} PUBLIC csi_proxy_api_${group}
-                        gRPC::grpc++_unsecure)
-  csi_proxy_generated_library(csi_proxy_grpc_${group} SRCS ${service_sources}
-    DEPS csi_proxy_convert_${group} csi_proxy_grpc_pb_${group} csi_proxy_shim csi_proxy_overrides)
-  csi_proxy_generated_library(csi_proxy_embedded_${group} SRCS ${embedded_sources}
-    DEPS csi_proxy_convert_${group} csi_proxy_executor csi_proxy_overrides)
+  csi_proxy_unity(csi_proxy_api_${group})
+  csi_proxy_precompile(csi_proxy_api_${group} protobuf)
+  # Two names that protoc gives in every file.
+  set_target_properties(csi_proxy_api_${group} PROPERTIES UNITY_BUILD_UNIQUE_ID CSI_PROXY_UNITY_ID
+    UNITY_BUILD_CODE_BEFORE_INCLUDE "#include <google/protobuf/generated_message_reflection.h>
+#define CSI_PROXY_JOIN_(a, b) a##b
+#define CSI_PROXY_JOIN(a, b) CSI_PROXY_JOIN_(a, b)
+#define schemas CSI_PROXY_JOIN(schemas_, CSI_PROXY_UNITY_ID)
+#define file_default_instances CSI_PROXY_JOIN(file_default_instances_, CSI_PROXY_UNITY_ID)")
+  csi_proxy_generated_library(csi_proxy_shim_${group} SRCS ${shim_sources} ${overrides}
+    DEPS csi_proxy_hub_${group} csi_proxy_api_${group} csi_proxy_executor)
   csi_proxy_generated_library(csi_proxy_client_${group} SRCS ${client_sources}
     DEPS csi_proxy_api_${group} csi_proxy_client_core)
-  foreach(kind hub api convert grpc_pb grpc embedded client)
-    add_dependencies(csi_proxy_${kind}_${group} csi_proxy_generate_${group})
+  if(BUILD_TESTING)
+    csi_proxy_generated_library(csi_proxy_testing_${group} SRCS ${testing_sources}
+      DEPS csi_proxy_client_${group} csi_proxy_shim_${group})
+  endif()
+  foreach(kind hub api shim client testing)
+    if(TARGET csi_proxy_${kind}_${group})
+      add_dependencies(csi_proxy_${kind}_${group} csi_proxy_generate_${group})
+    endif()
   endforeach()
+endfunction()
+
+# csi_proxy_stubs(GROUP VERSION): csi_proxy_stubs_<group>_<version>, gRPC's own code for a version.
+# The product has no use for it; tests play clients and services of other origin with it.
+function(csi_proxy_stubs group version)
+  set(target csi_proxy_stubs_${group}_${version})
+  if(TARGET ${target})
+    return()
+  endif()
+  set(api ${PROJECT_SOURCE_DIR}/api)
+  set(proto ${group}/${version}/api.proto)
+  set(base ${CSI_PROXY_GENERATED}/${group}/${version}/api.grpc.pb)
+  add_custom_command(
+    OUTPUT ${base}.cc ${base}.h
+    COMMAND protobuf::protoc -I ${api} --grpc_out=${CSI_PROXY_GENERATED}
+            --plugin=protoc-gen-grpc=$<TARGET_FILE:gRPC::grpc_cpp_plugin> ${proto}
+    DEPENDS ${api}/${proto} COMMENT "gRPC stubs of ${group} ${version}" VERBATIM)
+  add_library(${target} STATIC ${base}.cc ${base}.h)
+  target_link_libraries(${target} PUBLIC csi_proxy_api_${group} gRPC::grpc++_unsecure)
+  add_dependencies(${target} csi_proxy_generate_${group})
 endfunction()

@@ -184,10 +184,10 @@ csi_proxy_installed_library(client "Versioned clients of the CSI Proxy service"
   BACKEND NEEDS client_api
   COMPONENTS ${REMOTE_WINDOWS} csi_proxy_remote)
 
-csi_proxy_per_group(VERSIONS convert embedded)
+csi_proxy_per_group(SHIMS shim)
 csi_proxy_installed_library(embedded "Versioned clients of CSI Proxy in the own process"
   BACKEND NEEDS client_api node
-  COMPONENTS ${VERSIONS} csi_proxy_embedded csi_proxy_overrides)
+  COMPONENTS ${SHIMS} csi_proxy_embedded)
 
 csi_proxy_export(csi_proxy_c c c_interface)
 csi_proxy_pkg_config(c "CSI Proxy in the own process, for any language" "" -lcsi_proxy)

@@ -29,6 +29,10 @@ set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
 add_compile_options(-ffunction-sections -fdata-sections)
 add_link_options(LINKER:--gc-sections)
 
+if(NOT WIN32)
+  # For all, for sources that share precompiled headers are compiled alike.
+  add_compile_options(-pthread)
+endif()
 if(WIN32)
   add_compile_definitions(_WIN32_WINNT=0x0A00 NOMINMAX UNICODE _UNICODE)
   # One file that runs anywhere, the same whenever and wherever it is built.
@@ -44,6 +48,16 @@ elseif(CSI_PROXY_LLD)
   set(CSI_PROXY_TEST_LINK -B${PROJECT_SOURCE_DIR}/scripts/cmake/mingw-lld LINKER:--stack=0x200000)
 endif()
 
+# ccache where it is: of all clones, which find each other's objects.
+find_program(CSI_PROXY_CCACHE ccache)
+if(CSI_PROXY_CCACHE AND (NOT CMAKE_CXX_COMPILER_LAUNCHER OR CMAKE_CXX_COMPILER_LAUNCHER STREQUAL "ccache"))
+  # The latter two are for precompiled headers.
+  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+      CCACHE_SLOPPINESS=pch_defines,time_macros ${CSI_PROXY_CCACHE})
+endif()
+
+include(CsiProxyPrecompiled)
+
 # The suffix of files that are one platform's.
 if(WIN32)
   set(CSI_PROXY_PLATFORM windows)
@@ -51,14 +65,25 @@ else()
   set(CSI_PROXY_PLATFORM posix)
 endif()
 
-# csi_proxy_library(NAME SRCS a.cc ... [DEPS target ...])
-# A static library; every folder's headers are included from the repository root.
+# csi_proxy_library(NAME SRCS a.cc ... [DEPS target ...] [PRECOMPILE kind])
+# A static library; every folder's headers are included from the repository root. The kind of
+# precompiled headers follows from the DEPS where it is not said.
 function(csi_proxy_library name)
-  cmake_parse_arguments(ARG "" "" "SRCS;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "" "PRECOMPILE" "SRCS;DEPS" ${ARGN})
   add_library(${name} STATIC ${ARG_SRCS})
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_compile_options(${name} PRIVATE ${CSI_PROXY_WARNINGS})
   target_link_libraries(${name} PUBLIC ${ARG_DEPS})
+  if(NOT ARG_PRECOMPILE)
+    if(ARG_DEPS MATCHES "gRPC::")
+      set(ARG_PRECOMPILE grpc)
+    elseif(ARG_DEPS MATCHES "protobuf::|_proto(;|$)|csi_proxy_(api|client|shim)_")
+      set(ARG_PRECOMPILE protobuf)
+    else()
+      set(ARG_PRECOMPILE base)
+    endif()
+  endif()
+  csi_proxy_precompile(${name} ${ARG_PRECOMPILE})
 endfunction()
 
 # csi_proxy_header_library(NAME [DEPS target ...])
@@ -86,6 +111,11 @@ function(csi_proxy_version_resource PROGRAM DESCRIPTION)
   endif()
 endfunction()
 
+# What a test does is mostly in libraries, and those are optimised as the product is.
+function(csi_proxy_test_options target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
+
 # csi_proxy_test(NAME SRCS a_test.cc ... [DEPS target ...] [TIMEOUT seconds] [ENV "K=V" ...] [PREFIX p])
 # A GoogleTest binary, each of whose tests is a ctest test of its own; under Wine, where a start takes
 # long and pipes have one namespace, the binary is one test, and runs alone.
@@ -94,21 +124,33 @@ function(csi_proxy_test name)
     return()
   endif()
   cmake_parse_arguments(ARG "" "TIMEOUT;PREFIX" "SRCS;DEPS;ENV" ${ARGN})
-  if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 120)
-  endif()
   add_executable(${name} ${ARG_SRCS})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_options(${name} PRIVATE ${CSI_PROXY_WARNINGS})
   target_link_options(${name} PRIVATE ${CSI_PROXY_TEST_LINK})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gmock GTest::gtest GTest::gtest_main)
+  csi_proxy_test_options(${name})
+  csi_proxy_precompile(${name} test)
+  csi_proxy_test_run(${name} ${name} TIMEOUT ${ARG_TIMEOUT} PREFIX "${ARG_PREFIX}" ENV ${ARG_ENV})
+endfunction()
+
+# csi_proxy_test_run(TEST NAME [TIMEOUT seconds] [ENV "K=V" ...] [PREFIX p])
+# The binary of the csi_proxy_test TEST as the test NAME; once more, in another environment.
+function(csi_proxy_test_run test name)
+  if(NOT BUILD_TESTING)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "TIMEOUT;PREFIX" "ENV" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
   if(CMAKE_CROSSCOMPILING)
-    add_test(NAME ${name} COMMAND ${name})
+    add_test(NAME ${name} COMMAND ${test})
     set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENV}"
                          RUN_SERIAL ON FIXTURES_REQUIRED wine)
     return()
   endif()
-  gtest_discover_tests(${name} TEST_PREFIX "${ARG_PREFIX}" DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT ${ARG_TIMEOUT}
-                       ENVIRONMENT "${ARG_ENV}")
+  gtest_discover_tests(${test} TEST_PREFIX "${ARG_PREFIX}" DISCOVERY_MODE PRE_TEST
+                       PROPERTIES TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENV}")
 endfunction()
 include(GoogleTest)

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <utility>
 
+#include "absl/time/clock.h"
 #include "server/base/peer_process.h"
 
 namespace csi_proxy::shim {
@@ -19,12 +20,47 @@ struct CallLimiter::Waiter {
   bool has_turn = false;
 };
 
+// Leaves with the object, whatever the function does.
+class CallLimiter::Turn {
+ public:
+  explicit Turn(CallLimiter* calls) : calls_(calls) {}
+  ~Turn() { calls_->Leave(); }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  CallLimiter* const calls_;
+};
+
 CallLimiter::CallLimiter(Executor::Limits limits, std::vector<CallObserver*> observers,
                          absl::Duration max_duration)
     : limits_(limits),
       observers_(std::move(observers)),
       max_duration_(max_duration),
       own_process_(OwnProcess()) {}
+
+absl::Status CallLimiter::Run(const MethodInfo& method, const CallContext& call,
+                              absl::FunctionRef<absl::Status(const CallContext&)> function) {
+  const absl::Time arrived = absl::Now();
+  const CallContext context =
+      call.From(&own_process_, method.pipe).NoLaterThan(arrived + max_duration_);
+  for (CallObserver* observer : observers_) observer->OnStart(method);
+  absl::Status status = Enter(context);
+  if (status.ok()) {
+    const Turn turn(this);
+    status = context.Check();
+    if (status.ok()) status = function(context);
+  }
+  // Nothing but code and text, as over a pipe.
+  if (!status.ok()) status = absl::Status(status.code(), status.message());
+  if (!observers_.empty()) {
+    const absl::Duration duration = absl::Now() - arrived;
+    for (CallObserver* observer : observers_) {
+      observer->OnDone(method, own_process_, status, duration);
+    }
+  }
+  return status;
+}
 
 size_t CallLimiter::queued() const {
   std::lock_guard lock(mutex_);
@@ -62,6 +98,11 @@ void CallLimiter::Leave() {
   waiters_.pop_front();
   next->has_turn = true;
   next->changed.notify_one();
+}
+
+absl::Status RunAt(CallLimiter* calls, const MethodInfo& method, const CallContext& call,
+                   absl::FunctionRef<absl::Status(const CallContext&)> function) {
+  return calls != nullptr ? calls->Run(method, call, function) : function(call);
 }
 
 }  // namespace csi_proxy::shim

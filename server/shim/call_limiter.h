@@ -7,8 +7,8 @@
 #include <mutex>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
 #include "server/shim/executor.h"
@@ -26,49 +26,17 @@ class CallLimiter {
   CallLimiter(const CallLimiter&) = delete;
   CallLimiter& operator=(const CallLimiter&) = delete;
 
-  // Runs `function(const CallContext&) -> absl::Status` once it is the call's turn, and returns
-  // what it returns; RESOURCE_EXHAUSTED when too many wait, CANCELLED or DEADLINE_EXCEEDED when the
-  // call ends before its turn comes.
-  template <typename Function>
-  absl::Status Run(const MethodInfo& method, const CallContext& call, const Function& function) {
-    const absl::Time arrived = absl::Now();
-    const CallContext context =
-        call.From(&own_process_, method.pipe).NoLaterThan(arrived + max_duration_);
-    for (CallObserver* observer : observers_) observer->OnStart(method);
-    absl::Status status = Enter(context);
-    if (status.ok()) {
-      const Turn turn(this);
-      status = context.Check();
-      if (status.ok()) status = function(context);
-    }
-    // Nothing but code and text, as over a pipe.
-    if (!status.ok()) status = absl::Status(status.code(), status.message());
-    if (!observers_.empty()) {
-      const absl::Duration duration = absl::Now() - arrived;
-      for (CallObserver* observer : observers_) {
-        observer->OnDone(method, own_process_, status, duration);
-      }
-    }
-    return status;
-  }
+  // Runs `function` once it is the call's turn, and returns what it returns; RESOURCE_EXHAUSTED
+  // when too many wait, CANCELLED or DEADLINE_EXCEEDED when the call ends before its turn comes.
+  absl::Status Run(const MethodInfo& method, const CallContext& call,
+                   absl::FunctionRef<absl::Status(const CallContext&)> function);
 
   // How many calls wait for their turn.
   size_t queued() const;
 
  private:
   struct Waiter;
-  // Leaves with the object, whatever the function does.
-  class Turn {
-   public:
-    explicit Turn(CallLimiter* calls) : calls_(calls) {}
-    ~Turn() { calls_->Leave(); }
-    Turn(const Turn&) = delete;
-    Turn& operator=(const Turn&) = delete;
-
-   private:
-    CallLimiter* const calls_;
-  };
-
+  class Turn;
   absl::Status Enter(const CallContext& context);
   void Leave();
 
@@ -81,5 +49,9 @@ class CallLimiter {
   size_t running_ = 0;
   std::list<Waiter*> waiters_;
 };
+
+// As Run(); at once when `calls` is null.
+absl::Status RunAt(CallLimiter* calls, const MethodInfo& method, const CallContext& call,
+                   absl::FunctionRef<absl::Status(const CallContext&)> function);
 
 }  // namespace csi_proxy::shim

@@ -11,10 +11,6 @@
 
 namespace csi_proxy::transport {
 
-std::string PipeServer::PipeName(absl::string_view group, absl::string_view version) {
-  return absl::StrCat("csi-proxy-", group, "-", version);
-}
-
 absl::StatusOr<std::unique_ptr<PipeServer>> PipeServer::Create(
     std::string name, std::string full_name, std::unique_ptr<grpc::Service> service,
     const ServerLimits& limits) {

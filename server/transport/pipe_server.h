@@ -28,9 +28,6 @@ struct ServerLimits {
 // Thread-safe.
 class PipeServer {
  public:
-  // `csi-proxy-volume-v1`
-  static std::string PipeName(absl::string_view group, absl::string_view version);
-
   // `full_name` is the service's, as in the rpc's path: `v1.Volume`. INTERNAL when gRPC does not
   // start.
   static absl::StatusOr<std::unique_ptr<PipeServer>> Create(std::string name, std::string full_name,

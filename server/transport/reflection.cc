@@ -2,17 +2,18 @@
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/descriptor.pb.h>
+#include <grpcpp/impl/codegen/proto_utils.h>
+#include <grpcpp/impl/codegen/server_callback_handlers.h>
 
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "reflection.grpc.pb.h"
+#include "reflection.pb.h"
 
 namespace csi_proxy::transport {
 namespace {
 
 namespace pb = google::protobuf;
-using Api = grpc::reflection::v1alpha::ServerReflection;
 using Request = grpc::reflection::v1alpha::ServerReflectionRequest;
 using Response = grpc::reflection::v1alpha::ServerReflectionResponse;
 
@@ -90,13 +91,16 @@ class Reactor final : public grpc::ServerBidiReactor<Request, Response> {
   Response response_;
 };
 
-class ReflectionService final : public Api::CallbackService {
+// What gRPC's plugin for protoc writes, as far as it is needed.
+class ReflectionService final : public grpc::Service {
  public:
-  explicit ReflectionService(std::string full_name) : full_name_(std::move(full_name)) {}
-
-  grpc::ServerBidiReactor<Request, Response>* ServerReflectionInfo(
-      grpc::CallbackServerContext*) override {
-    return new Reactor(full_name_);
+  explicit ReflectionService(std::string full_name) : full_name_(std::move(full_name)) {
+    AddMethod(new grpc::internal::RpcServiceMethod(
+        "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+        grpc::internal::RpcMethod::BIDI_STREAMING, nullptr));
+    MarkMethodCallback(
+        0, new grpc::internal::CallbackBidiHandler<Request, Response>(
+               [this](grpc::CallbackServerContext*) { return new Reactor(full_name_); }));
   }
 
  private:

@@ -2,7 +2,6 @@
 // come with gRPC's, make of names such as GetMessage.
 #include <map>
 
-#include "absl/strings/str_cat.h"
 #include "client/ctl/selftest/rpcs.h"
 #include "client/pipe_path.h"
 #include "client/remote_channel.h"
@@ -15,8 +14,7 @@ class RemotePipes final : public Pipes {
   explicit RemotePipes(const ClientOptions& options) : options_(options) {}
 
   bool IsThere(const std::string& group, const std::string& version) override {
-    return client::PipeIsThere(
-        client::PipePath(options_, absl::StrCat("csi-proxy-", group, "-", version)));
+    return client::PipeIsThere(client::PipePath(options_, group, version));
   }
 
   PipeReport Examine(const std::string& group, const std::string& version) override {

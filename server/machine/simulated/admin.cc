@@ -1,54 +1,65 @@
 #include "server/machine/simulated/admin.h"
 
-#include <grpcpp/grpcpp.h>
+#include <google/protobuf/descriptor.h>
+#include <grpcpp/impl/codegen/server_callback_handlers.h>
+#include <grpcpp/impl/service_type.h>
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/server_callback.h>
+#include <grpcpp/support/slice.h>
 
 #include <string>
+#include <vector>
 
-#include "server/machine/simulated/admin.grpc.pb.h"
+#include "absl/strings/str_cat.h"
+#include "server/machine/simulated/admin.pb.h"
 #include "server/machine/simulated/admin_methods.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {
 
-namespace proto = ::csi_proxy::simulated;
+using Handler = grpc::internal::CallbackUnaryHandler<grpc::ByteBuffer, grpc::ByteBuffer>;
 
-// One method of the service. Nothing there waits, so every call is answered on gRPC's own thread.
-#define ADMIN_METHOD(Name)                                                     \
-  grpc::ServerUnaryReactor* Name(grpc::CallbackServerContext* context,         \
-                                 const proto::Name##Request* request,          \
-                                 proto::Name##Response* response) override {   \
-    const absl::Status status = CallAdmin(*node_, #Name, *request, response);  \
-    grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();       \
-    reactor->Finish(grpc::Status(static_cast<grpc::StatusCode>(status.code()), \
-                                 std::string(status.message())));              \
-    return reactor;                                                            \
+grpc::Status Call(Machine& node, const std::string& method, const grpc::ByteBuffer& request,
+                  grpc::ByteBuffer* response) {
+  grpc::Slice bytes;
+  if (grpc::Status status = request.DumpToSingleSlice(&bytes); !status.ok()) return status;
+  const absl::StatusOr<std::string> answer = CallAdmin(
+      node, method, std::string(reinterpret_cast<const char*>(bytes.begin()), bytes.size()));
+  if (!answer.ok()) {
+    return grpc::Status(static_cast<grpc::StatusCode>(answer.status().code()),
+                        std::string(answer.status().message()));
+  }
+  const grpc::Slice slice(*answer);
+  *response = grpc::ByteBuffer(&slice, 1);
+  return grpc::Status::OK;
+}
+
+// Every method that the proto has. Nothing there waits, so every call is answered on gRPC's own
+// thread.
+class AdminService final : public grpc::Service {
+ public:
+  explicit AdminService(Machine* node) {
+    const google::protobuf::ServiceDescriptor& service =
+        *::csi_proxy::simulated::AttachDiskRequest::descriptor()->file()->service(0);
+    paths_.reserve(service.method_count());
+    for (int i = 0; i < service.method_count(); ++i) {
+      const std::string& name = service.method(i)->name();
+      paths_.push_back(absl::StrCat("/", service.full_name(), "/", name));
+      AddMethod(new grpc::internal::RpcServiceMethod(
+          paths_.back().c_str(), grpc::internal::RpcMethod::NORMAL_RPC, nullptr));
+      MarkMethodRawCallback(
+          i, new Handler([node, name](grpc::CallbackServerContext* context,
+                                      const grpc::ByteBuffer* request, grpc::ByteBuffer* response) {
+            grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+            reactor->Finish(Call(*node, name, *request, response));
+            return reactor;
+          }));
+    }
   }
 
-class AdminService final : public proto::Admin::CallbackService {
- public:
-  explicit AdminService(Machine* node) : node_(node) {}
-
-  ADMIN_METHOD(AttachDisk)
-  ADMIN_METHOD(DetachDisk)
-  ADMIN_METHOD(GrowDisk)
-  ADMIN_METHOD(AddShare)
-  ADMIN_METHOD(SetSmbPassword)
-  ADMIN_METHOD(SetServerReachable)
-  ADMIN_METHOD(BreakMapping)
-  ADMIN_METHOD(InjectFault)
-  ADMIN_METHOD(ClearFaults)
-  ADMIN_METHOD(SetBehaviour)
-  ADMIN_METHOD(WriteFile)
-  ADMIN_METHOD(MakeDirectory)
-  ADMIN_METHOD(MakeLink)
-  ADMIN_METHOD(DumpState)
-  ADMIN_METHOD(Reset)
-
  private:
-  Machine* const node_;
+  std::vector<std::string> paths_;
 };
-
-#undef ADMIN_METHOD
 
 }  // namespace
 

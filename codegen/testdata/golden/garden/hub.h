@@ -24,20 +24,20 @@ enum class Kind : int {
 struct Place {
   // The bed's number.
   uint32_t bed_number = 0;
-  std::string note;
+  std::string note{};
 
   friend bool operator==(const Place&, const Place&) = default;
 };
 
 struct PlantRequest {
-  std::string name;
+  std::string name{};
   Kind kind = Kind::kTree;
-  Place place;
+  Place place{};
   // Opens the shed.
-  std::string shed_key;
-  std::vector<uint32_t> neighbours;
-  std::vector<Kind> avoids;
-  std::vector<Place> cuttings;
+  std::string shed_key{};
+  std::vector<uint32_t> neighbours{};
+  std::vector<Kind> avoids{};
+  std::vector<Place> cuttings{};
   int64_t height_mm = 0;
 
   friend bool operator==(const PlantRequest&, const PlantRequest&) = default;
@@ -55,16 +55,16 @@ struct ListPlantsRequest {
 };
 
 struct Label {
-  std::string common;
-  std::string latin;
+  std::string common{};
+  std::string latin{};
 
   friend bool operator==(const Label&, const Label&) = default;
 };
 
 struct ListPlantsResponse {
-  std::map<uint32_t, Place> plants;
-  std::map<std::string, uint32_t> counts;
-  std::vector<Label> labels;
+  std::map<uint32_t, Place> plants{};
+  std::map<std::string, uint32_t> counts{};
+  std::vector<Label> labels{};
 
   friend bool operator==(const ListPlantsResponse&, const ListPlantsResponse&) = default;
 };

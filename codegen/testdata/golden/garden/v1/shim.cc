@@ -3,26 +3,48 @@
 #include "csi_proxy/garden/v1/shim.h"
 
 #include "csi_proxy/garden/v1/convert.h"
+#include "csi_proxy/garden/v1/methods.h"
 
 namespace csi_proxy::garden::v1 {
 
 absl::Status Shim::Plant(const CallContext& context, const PlantRequest& request,
     PlantResponse* response) {
-  garden::PlantRequest hub_request;
-  if (absl::Status status = ToHub(request, &hub_request); !status.ok()) return status;
-  const auto hub_response = service_->Plant(context, hub_request);
-  if (!hub_response.ok()) return hub_response.status();
-  return FromHub(*hub_response, response);
+  return shim::RunAt(calls_, methods::kPlant, context, [&](const CallContext& c) {
+    garden::PlantRequest hub_request;
+    if (absl::Status status = ToHub(request, &hub_request); !status.ok()) return status;
+    const auto hub_response = service_->Plant(c, hub_request);
+    if (!hub_response.ok()) return hub_response.status();
+    return FromHub(*hub_response, response);
+  });
 }
 
 absl::Status Shim::ListPlants(const CallContext& context, const ListPlantsRequest& request,
     ListPlantsResponse* response) {
-  garden::ListPlantsRequest hub_request;
-  if (absl::Status status = ToHub(request, &hub_request); !status.ok()) return status;
-  const auto hub_response = service_->ListPlants(context, hub_request);
-  if (!hub_response.ok()) return hub_response.status();
-  return FromHub(*hub_response, response);
+  return shim::RunAt(calls_, methods::kListPlants, context, [&](const CallContext& c) {
+    garden::ListPlantsRequest hub_request;
+    if (absl::Status status = ToHub(request, &hub_request); !status.ok()) return status;
+    const auto hub_response = service_->ListPlants(c, hub_request);
+    if (!hub_response.ok()) return hub_response.status();
+    return FromHub(*hub_response, response);
+  });
 }
 
+namespace {
+
+std::shared_ptr<void> Open(garden::Service* service, shim::CallLimiter* calls) {
+  return std::shared_ptr<Api>(std::make_shared<Shim>(service, calls));
+}
+
+constexpr shim::UnaryMethod kMethods[] = {
+    shim::MakeUnaryMethod<Api, PlantRequest, PlantResponse, &Api::Plant>(
+        methods::kPlant),
+    shim::MakeUnaryMethod<Api, ListPlantsRequest, ListPlantsResponse, &Api::ListPlants>(
+        methods::kListPlants),
+};
+
+}  // namespace
+
+const shim::ServedVersion<garden::Service> kServed = {
+    "v1", "v1.Garden", &Open, kMethods};
 
 }  // namespace csi_proxy::garden::v1

@@ -3,14 +3,18 @@
 
 #include "csi_proxy/garden/v1/api.h"
 #include "csi_proxy/garden/hub.h"
+#include "server/shim/call_limiter.h"
+#include "server/shim/served_version.h"
 
 namespace csi_proxy::garden::v1 {
 
 // The version over the hub's service: converts, calls, converts back.
 class Shim final : public Api {
  public:
-  // Does not own `service`, which must outlive the shim.
-  explicit Shim(garden::Service* service) : service_(service) {}
+  // Calls take their turn at `calls`, or run at once when that is null. Owns neither;
+  // both must outlive the shim.
+  explicit Shim(garden::Service* service, shim::CallLimiter* calls = nullptr)
+      : service_(service), calls_(calls) {}
 
   absl::Status Plant(const CallContext& context, const PlantRequest& request,
       PlantResponse* response) override;
@@ -19,6 +23,10 @@ class Shim final : public Api {
 
  private:
   garden::Service* const service_;
+  shim::CallLimiter* const calls_;
 };
+
+// The same as a table.
+extern const shim::ServedVersion<garden::Service> kServed;
 
 }  // namespace csi_proxy::garden::v1

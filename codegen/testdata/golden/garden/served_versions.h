@@ -3,12 +3,12 @@
 
 #include <vector>
 
-#include "client/embedded/embedded_version.h"
 #include "csi_proxy/garden/hub.h"
+#include "server/shim/served_version.h"
 
 namespace csi_proxy::garden {
 
 // Every released version of the group.
-std::vector<const client::EmbeddedVersion<Service>*> EmbeddedVersions();
+std::vector<const shim::ServedVersion<Service>*> ServedVersions();
 
 }  // namespace csi_proxy::garden

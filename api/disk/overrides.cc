@@ -34,13 +34,13 @@ absl::Status ToMap(const DiskIDs& in, Version* out) {
 }  // namespace
 
 namespace v1beta1 {
-absl::Status ToHub(const ::v1beta1::DiskIDs& in, DiskIDs* out) { return FromMap(in, out); }
-absl::Status FromHub(const DiskIDs& in, ::v1beta1::DiskIDs* out) { return ToMap(in, out); }
+absl::Status ToHub(const ::v1beta1::DiskIDs& in, disk::DiskIDs* out) { return FromMap(in, out); }
+absl::Status FromHub(const disk::DiskIDs& in, ::v1beta1::DiskIDs* out) { return ToMap(in, out); }
 }  // namespace v1beta1
 
 namespace v1beta2 {
-absl::Status ToHub(const ::v1beta2::DiskIDs& in, DiskIDs* out) { return FromMap(in, out); }
-absl::Status FromHub(const DiskIDs& in, ::v1beta2::DiskIDs* out) { return ToMap(in, out); }
+absl::Status ToHub(const ::v1beta2::DiskIDs& in, disk::DiskIDs* out) { return FromMap(in, out); }
+absl::Status FromHub(const disk::DiskIDs& in, ::v1beta2::DiskIDs* out) { return ToMap(in, out); }
 }  // namespace v1beta2
 
 }  // namespace csi_proxy::disk

@@ -1,0 +1,122 @@
+// The garden as a group of the product: what its folder and CMake make of it, served and called as
+// the real groups are.
+#include <google/protobuf/wrappers.pb.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/remote_channel.h"
+#include "csi_proxy/garden/served_versions.h"
+#include "csi_proxy/garden/v1/client.h"
+#include "csi_proxy/garden/v1alpha1/by_name.h"
+#include "csi_proxy/garden/v1alpha1/client.h"
+#include "server/base/pipe_name.h"
+#include "server/base/testing_posix.h"
+#include "server/shim/call_limiter.h"
+#include "server/shim/grpc_service.h"
+#include "server/transport/listener.h"
+#include "server/transport/pipe_server.h"
+
+namespace csi_proxy::garden {
+namespace {
+
+// Numbers its plants, and takes none without a name.
+class NumberedGarden final : public Service {
+ public:
+  absl::StatusOr<PlantResponse> Plant(const CallContext& context,
+                                      const PlantRequest& request) override {
+    pipe = context.pipe();
+    if (request.name.empty()) return absl::NotFoundError("name: nothing to plant");
+    return PlantResponse{.plant_number = 42};
+  }
+  absl::StatusOr<ListPlantsResponse> ListPlants(const CallContext&,
+                                                const ListPlantsRequest&) override {
+    return ListPlantsResponse{.labels = {{.latin = "salvia"}}};
+  }
+
+  std::string pipe;
+};
+
+v1alpha1::SowRequest Sage() {
+  v1alpha1::SowRequest request;
+  request.set_name("sage");
+  request.mutable_place()->set_bed("7");
+  return request;
+}
+
+class GardenServedTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    runtime_.executor = &executor_;
+    std::vector<transport::PipeEndpoint> endpoints;
+    for (const auto* version : ServedVersions()) {
+      auto pipe = transport::PipeServer::Create(
+          PipeName("garden", version->name), version->service_name,
+          shim::NewGrpcService(version->methods, version->open(&garden_, nullptr), &runtime_), {});
+      ASSERT_TRUE(pipe.ok()) << pipe.status();
+      endpoints.push_back(
+          {.name = (*pipe)->name(),
+           .adopt = [server = pipe->get()](intptr_t handle) { server->Adopt(handle); }});
+      pipes_.push_back(*std::move(pipe));
+    }
+    listener_ = transport::NewListener({.socket_dir = directory_.path()}, {});
+    ASSERT_TRUE(listener_->Listen(std::move(endpoints)).ok());
+    options_.mode = Mode::kRemote;
+    options_.socket_dir = directory_.path();
+  }
+
+  TemporaryDirectory directory_;
+  ClientOptions options_;
+  NumberedGarden garden_;
+  shim::Executor executor_{{}};
+  shim::Runtime runtime_;
+  std::vector<std::unique_ptr<transport::PipeServer>> pipes_;
+  std::unique_ptr<transport::Listener> listener_;
+};
+
+TEST_F(GardenServedTest, EveryVersionHasAPipeOfItsOwn) {
+  const auto old = v1alpha1::Client::Create(options_);
+  ASSERT_TRUE(old.ok()) << old.status();
+  const auto sown = old->Sow(Sage());
+  ASSERT_TRUE(sown.ok()) << sown.status();
+  EXPECT_EQ(sown->plant_number(), 42);
+  EXPECT_EQ(garden_.pipe, "csi-proxy-garden-v1alpha1");
+  const auto labels = old->ListPlants({});
+  ASSERT_TRUE(labels.ok()) << labels.status();
+  EXPECT_EQ(labels->labels(0).names().at("latin"), "salvia") << "the override of this folder";
+
+  const auto client = v1::Client::Create(options_);
+  ASSERT_TRUE(client.ok()) << client.status();
+  const absl::Status refused = client->Plant({}).status();
+  EXPECT_EQ(refused, absl::NotFoundError("name: nothing to plant"));
+  EXPECT_EQ(garden_.pipe, "csi-proxy-garden-v1");
+}
+
+TEST_F(GardenServedTest, WhatIsNotARequestIsRefusedByName) {
+  auto channel = client::RemoteChannel::Open(options_, "garden", "v1alpha1");
+  ASSERT_TRUE(channel.ok()) << channel.status();
+  google::protobuf::BytesValue not_text;  // where SowRequest has its name
+  not_text.set_value("\xff");
+  v1alpha1::SowResponse response;
+  EXPECT_EQ((*channel)->Call("/v1alpha1.Garden/Sow", CallContext(), not_text, &response),
+            absl::InvalidArgumentError("the request is not a v1alpha1.SowRequest"));
+}
+
+TEST_F(GardenServedTest, ItsClientsCallItInTheirOwnProcess) {
+  shim::CallLimiter limiter({.max_threads = 1}, {}, absl::InfiniteDuration());
+  for (const auto* version : ServedVersions()) {
+    if (version->name != std::string("v1alpha1")) continue;
+    const v1alpha1::Client client(
+        std::static_pointer_cast<v1alpha1::Api>(version->open(&garden_, &limiter)));
+    v1alpha1::SowResponse response;
+    const absl::Status status = v1alpha1::CallByName(client, "Sow", Sage(), &response);
+    ASSERT_TRUE(status.ok()) << status;
+    EXPECT_EQ(response.plant_number(), 42);
+    EXPECT_EQ(garden_.pipe, "csi-proxy-garden-v1alpha1");
+  }
+}
+
+}  // namespace
+}  // namespace csi_proxy::garden

@@ -1,0 +1,16 @@
+// What the pipe of a released version is called: the one place that says so.
+#pragma once
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace csi_proxy {
+
+// `csi-proxy-volume-v1`
+inline std::string PipeName(absl::string_view group, absl::string_view version) {
+  return absl::StrCat("csi-proxy-", group, "-", version);
+}
+
+}  // namespace csi_proxy

@@ -1,0 +1,30 @@
+// A released version as a gRPC service.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/types/span.h"
+#include "server/shim/runtime.h"
+#include "server/shim/served_version.h"
+
+namespace grpc {
+class Service;
+}
+
+namespace csi_proxy::shim {
+
+// A service of one version, ready to be served on a pipe of its own.
+struct VersionedService {
+  std::string group;
+  std::string version;
+  // As in the rpc's path: `v1.Volume`.
+  std::string full_name;
+  std::unique_ptr<grpc::Service> service;
+};
+
+// Serves `methods` of `api`, the version's Api, on the runtime's executor. Does not own `runtime`.
+std::unique_ptr<grpc::Service> NewGrpcService(absl::Span<const UnaryMethod> methods,
+                                              std::shared_ptr<void> api, const Runtime* runtime);
+
+}  // namespace csi_proxy::shim

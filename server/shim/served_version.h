@@ -1,0 +1,54 @@
+// A released version of a group as a table of its methods: what serves it, over gRPC or to callers
+// in this process that have bytes, is written once and knows none of the version's types.
+#pragma once
+
+#include <google/protobuf/message_lite.h>
+
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "csi_proxy/call_context.h"
+#include "server/shim/method_info.h"
+
+namespace csi_proxy::shim {
+
+class CallLimiter;
+
+// One rpc.
+struct UnaryMethod {
+  const MethodInfo* info;
+  // Empty messages of its types.
+  const google::protobuf::MessageLite& (*request)();
+  const google::protobuf::MessageLite& (*response)();
+  // `api` is the version's Api; `request` and `*response` are of the method's types. The response
+  // is only written when OK is returned.
+  absl::Status (*call)(void* api, const CallContext& context,
+                       const google::protobuf::MessageLite& request,
+                       google::protobuf::MessageLite* response);
+};
+
+template <typename Service>
+struct ServedVersion {
+  const char* name;          // `v1`
+  const char* service_name;  // `v1.Volume`, as the rpc's path has it
+  // The version's Api over `service`. Its calls take their turn at `calls`, or run at once when
+  // that is null. Owns neither.
+  std::shared_ptr<void> (*open)(Service* service, CallLimiter* calls);
+  absl::Span<const UnaryMethod> methods;
+};
+
+template <typename Api, typename Request, typename Response,
+          absl::Status (Api::*kMethod)(const CallContext&, const Request&, Response*)>
+constexpr UnaryMethod MakeUnaryMethod(const MethodInfo& info) {
+  using google::protobuf::MessageLite;
+  return {
+      &info, []() -> const MessageLite& { return Request::default_instance(); },
+      []() -> const MessageLite& { return Response::default_instance(); },
+      [](void* api, const CallContext& context, const MessageLite& request, MessageLite* response) {
+        return (static_cast<Api*>(api)->*kMethod)(context, static_cast<const Request&>(request),
+                                                  static_cast<Response*>(response));
+      }};
+}
+
+}  // namespace csi_proxy::shim
