@@ -169,6 +169,12 @@ pkg_config() {
   # The door is in, as the message tells.
   { program remote 2>&1 || true; } | grep 'there is no pipe'
 }
+# Those of csi-proxy.exe are its own.
+no_patches() {
+  "$exports/grpc_unpatched_test.sh" build/windows/client/exports/csi-proxy.options \
+    build/windows/server/pipe/CMakeFiles/csi_proxy_grpc_patches.dir/grpc_patches.cc.obj \
+    "$build/remote.exe" "$build/build.ninja" "$prefix"/lib/cmake/csi_proxy/*.cmake
+}
 # The ZIP has what a node needs, and a driver in C.
 windows_zip() {
   local zip=$out/packages/csi-proxy-*-windows-amd64.zip unpacked=$out/zip
@@ -185,6 +191,7 @@ windows_zip() {
   program c && program csi-proxy --help >/dev/null && program csi-proxyctl --help && program csi-proxy-service --help
 }
 if [[ $preset == windows ]]; then
+  check "gRPC as it is" no_patches
   check "ZIP" windows_zip
 else
   check "public symbols" only_public_symbols

@@ -20,4 +20,8 @@ void Serve(grpc::Server* server, Connection connection);
 std::shared_ptr<grpc::Channel> NewChannel(std::unique_ptr<Stream> stream,
                                           std::function<void()> closed);
 
+// Whether this thread runs a completion for gRPC, with gRPC's execution contexts at the bottom of
+// its stack.
+bool InGrpcCompletion();
+
 }  // namespace csi_proxy::pipe

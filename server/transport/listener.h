@@ -41,8 +41,8 @@ struct ListenerCounters {
 };
 
 // Takes over a connection that has sent its preface. `handle` is a socket on POSIX, whose preface
-// is still to be read, and a pipe::Connection* on Windows (pipe_windows.h); either is owned from
-// then on. Called on a thread of the listener.
+// is still to be read, and a pipe::Connection* (server/pipe/pipe.h) on Windows; either is owned
+// from then on. Called on a thread of the listener.
 using AdoptFunction = std::function<void(intptr_t handle)>;
 
 // A named pipe to be: what it is called and who takes its connections.

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <array>
-#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +22,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "server/pipe/pipe.h"
+#include "server/transport/connection_table.h"
 #include "server/transport/listener.h"
 #include "server/transport/preface.h"
 
@@ -39,53 +39,29 @@ constexpr absl::Duration kTryAgain = absl::Milliseconds(100);
 // The preface and what usually comes with it.
 constexpr size_t kFirstBytes = 256;
 
-// What connections that have gone to gRPC still need of the listener, which may end before them.
-struct Live {
-  struct Entry {
-    size_t pipe;
-    std::shared_ptr<const Peer> peer;
-    std::weak_ptr<pipe::Stream> stream;
-  };
-
-  absl::Mutex mutex;
-  ListenerCounters counters ABSL_GUARDED_BY(mutex);
-  std::vector<size_t> connections ABSL_GUARDED_BY(mutex);  // silent and live, by pipe
-  std::unordered_map<std::string, Entry> entries ABSL_GUARDED_BY(mutex);  // by connection name
-
-  void Close(const std::string& name) {
-    absl::MutexLock lock(&mutex);
-    const auto found = entries.find(name);
-    --connections[found->second.pipe];
-    --counters.live;
-    entries.erase(found);
-  }
-};
-
 class PipeListener final : public Listener {
  public:
   PipeListener(std::string sddl, ListenerLimits limits)
-      : sddl_(std::move(sddl)), limits_(limits), live_(std::make_shared<Live>()) {}
+      : sddl_(std::move(sddl)), table_(std::make_shared<ConnectionTable>(limits)) {}
   ~PipeListener() override { Stop(); }
 
   absl::Status Listen(std::vector<PipeEndpoint> endpoints) override;
   void Stop() override;
-  void CloseLive() override;
-  ListenerCounters counters() const override;
-  std::shared_ptr<const Peer> Find(absl::string_view address) const override;
+  // A connection whose read fails is closed by gRPC. What has been written to it can still be read.
+  void CloseLive() override { table_->HangUp(); }
+  ListenerCounters counters() const override { return table_->counters(); }
+  std::shared_ptr<const Peer> Find(absl::string_view address) const override {
+    return table_->Find(address);
+  }
 
  private:
   // An instance that waits for its client, then for the client's preface. One operation of its
   // stream is under way at all times; where that ends, the instance is handled.
-  struct Instance {
+  struct Instance : SilentConnection {
     PipeListener* listener;
-    size_t pipe;
     std::unique_ptr<pipe::Stream> stream;
     std::array<char, kFirstBytes> bytes;
     size_t received = 0;
-    absl::Time deadline;
-    std::list<Instance*>::iterator silent_place;
-    // Counts as this when the cancelled read ends.
-    uint64_t ListenerCounters::*dropped_as = nullptr;
   };
 
   struct Pipe {
@@ -117,32 +93,28 @@ class PipeListener final : public Listener {
   void ReadOn(Instance* instance);
   // Whether the instance is still silent and wants to read on.
   bool OnRead(Instance* instance, DWORD error, DWORD bytes);
-  bool MakeRoom(size_t pipe) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Drop(Instance* instance, uint64_t ListenerCounters::*as)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void EndSilence(Instance* instance) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Admit(Instance* instance) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // What the table has dropped: it is removed when its cancelled read ends.
+  static void Cancel(SilentConnection* dropped) {
+    static_cast<Instance*>(dropped)->stream->Cancel();
+  }
   std::unique_ptr<Instance> Remove(Instance* instance) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Adopt(std::unique_ptr<Instance> instance);
   void Watch();
-  void Count(uint64_t ListenerCounters::*what) {
-    absl::MutexLock lock(&live_->mutex);
-    ++(live_->counters.*what);
-  }
 
   const std::string sddl_;
-  const ListenerLimits limits_;
-  const std::shared_ptr<Live> live_;
+  // Connections that have gone to gRPC need it still, and may outlive the listener.
+  const std::shared_ptr<ConnectionTable> table_;
   std::optional<pipe::Security> security_;
   std::thread watcher_;
 
-  // Before live_->mutex.
-  mutable absl::Mutex mutex_;
+  // Whoever holds it may call the table: silent connections change under it alone.
+  absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool wake_watcher_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<Pipe> pipes_;  // its size never changes once listening
   std::unordered_map<Instance*, std::unique_ptr<Instance>> instances_ ABSL_GUARDED_BY(mutex_);
   int handling_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::list<Instance*> silent_ ABSL_GUARDED_BY(mutex_);  // the oldest in front
   uint64_t next_name_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
@@ -153,10 +125,6 @@ absl::Status PipeListener::Listen(std::vector<PipeEndpoint> endpoints) {
   for (PipeEndpoint& endpoint : endpoints) {
     std::string path = pipe::Path(endpoint.name);
     pipes_.push_back({.endpoint = std::move(endpoint), .path = std::move(path)});
-  }
-  {
-    absl::MutexLock lock(&live_->mutex);
-    live_->connections.resize(pipes_.size());
   }
   for (size_t pipe = 0; pipe < pipes_.size(); ++pipe) {
     const std::string& path = pipes_[pipe].path;
@@ -188,25 +156,6 @@ void PipeListener::Stop() {
         this));
   }
   if (watcher_.joinable()) watcher_.join();
-}
-
-// A connection whose read fails is closed by gRPC. What has been written to it can still be read.
-void PipeListener::CloseLive() {
-  absl::MutexLock lock(&live_->mutex);
-  for (const auto& [name, entry] : live_->entries) {
-    if (const auto stream = entry.stream.lock()) stream->Cancel();
-  }
-}
-
-ListenerCounters PipeListener::counters() const {
-  absl::MutexLock lock(&live_->mutex);
-  return live_->counters;
-}
-
-std::shared_ptr<const Peer> PipeListener::Find(absl::string_view address) const {
-  absl::MutexLock lock(&live_->mutex);
-  const auto found = live_->entries.find(std::string(address));
-  return found != live_->entries.end() ? found->second.peer : nullptr;
 }
 
 absl::Status PipeListener::MakeInstance(size_t pipe, bool first) {
@@ -281,17 +230,7 @@ void PipeListener::OnConnected(Instance* instance, DWORD error) {
       return;
     }
     // ERROR_NO_DATA and the like: the client has left again.
-    if (error == ERROR_SUCCESS) Count(&ListenerCounters::accepted);
-    if (error != ERROR_SUCCESS || !MakeRoom(pipe)) {
-      gone = Remove(instance);
-    } else {
-      instance->deadline = absl::Now() + limits_.preface_timeout;
-      instance->silent_place = silent_.insert(silent_.end(), instance);
-      wake_watcher_ = wake_watcher_ || silent_.size() == 1;
-      absl::MutexLock live_lock(&live_->mutex);
-      ++live_->counters.silent;
-      ++live_->connections[pipe];
-    }
+    if (error != ERROR_SUCCESS || !Admit(instance)) gone = Remove(instance);
   }
   const bool stays = gone == nullptr;
   gone.reset();
@@ -305,7 +244,7 @@ void PipeListener::ReadOn(Instance* instance) {
     bool ended;
     {
       absl::MutexLock lock(&mutex_);
-      if (stopping_ || instance->dropped_as != nullptr) {
+      if (stopping_ || !instance->listed) {
         ended = true;
         result.error = ERROR_OPERATION_ABORTED;
       } else {
@@ -332,16 +271,13 @@ bool PipeListener::OnRead(Instance* instance, DWORD error, DWORD bytes) {
     instance->received += bytes;
     const PrefaceMatch match =
         MatchPreface(absl::string_view(instance->bytes.data(), instance->received));
-    const bool failed =
-        error != ERROR_SUCCESS || bytes == 0 || stopping_ || instance->dropped_as != nullptr;
+    const bool failed = error != ERROR_SUCCESS || bytes == 0 || stopping_ || !instance->listed;
     if (!failed && match == PrefaceMatch::kPartial) return true;
-    EndSilence(instance);
     adopt = !failed && match == PrefaceMatch::kComplete;
-    if (!adopt) {
-      if (!failed) Count(&ListenerCounters::dropped_garbage);
-      if (instance->dropped_as != nullptr) Count(instance->dropped_as);
-      absl::MutexLock live_lock(&live_->mutex);
-      --live_->connections[instance->pipe];
+    if (adopt) {
+      table_->Promote(instance);
+    } else if (instance->listed) {
+      table_->Drop(instance, failed ? nullptr : &ListenerCounters::dropped_garbage);
     }
     ended = Remove(instance);
   }
@@ -349,30 +285,14 @@ bool PipeListener::OnRead(Instance* instance, DWORD error, DWORD bytes) {
   return false;
 }
 
-// Whether the pipe may take one more connection, closing its oldest silent one if need be.
-bool PipeListener::MakeRoom(size_t pipe) {
-  {
-    absl::MutexLock lock(&live_->mutex);
-    if (live_->connections[pipe] < limits_.max_connections) return true;
-  }
-  for (Instance* instance : silent_) {
-    if (instance->pipe != pipe || instance->dropped_as != nullptr) continue;
-    Drop(instance, &ListenerCounters::dropped_for_room);
-    return true;
-  }
-  Count(&ListenerCounters::dropped_for_room);
-  return false;
-}
-
-void PipeListener::Drop(Instance* instance, uint64_t ListenerCounters::*as) {
-  instance->dropped_as = as;
-  instance->stream->Cancel();
-}
-
-void PipeListener::EndSilence(Instance* instance) {
-  silent_.erase(instance->silent_place);
-  absl::MutexLock lock(&live_->mutex);
-  --live_->counters.silent;
+bool PipeListener::Admit(Instance* instance) {
+  table_->Count(&ListenerCounters::accepted);
+  SilentConnection* displaced;
+  if (!table_->Admit(instance, &displaced)) return false;
+  if (displaced != nullptr) Cancel(displaced);
+  // The watcher waits for the oldest.
+  wake_watcher_ = wake_watcher_ || table_->next_deadline() == instance->deadline;
+  return true;
 }
 
 std::unique_ptr<PipeListener::Instance> PipeListener::Remove(Instance* instance) {
@@ -388,14 +308,12 @@ void PipeListener::Adopt(std::unique_ptr<Instance> instance) {
     absl::MutexLock lock(&mutex_);
     connection->name = absl::StrCat("pipe:", next_name_++);
   }
-  {
-    absl::MutexLock lock(&live_->mutex);
-    live_->entries[connection->name] = {
-        .pipe = instance->pipe, .peer = std::move(peer), .stream = connection->stream};
-    ++live_->counters.live;
-    ++live_->counters.adopted;
-  }
-  connection->closed = [live = live_, name = connection->name] { live->Close(name); };
+  connection->closed = [table = table_, pipe = instance->pipe, name = connection->name, peer] {
+    table->End(pipe, name, peer);
+  };
+  table_->Serve(connection->name, std::move(peer), [weak = std::weak_ptr(connection->stream)] {
+    if (const auto stream = weak.lock()) stream->Cancel();
+  });
   pipes_[instance->pipe].endpoint.adopt(reinterpret_cast<intptr_t>(connection.release()));
 }
 
@@ -404,15 +322,8 @@ void PipeListener::Watch() {
   absl::MutexLock lock(&mutex_);
   while (!stopping_) {
     const absl::Time now = absl::Now();
-    absl::Time next = absl::InfiniteFuture();
-    for (Instance* instance : silent_) {
-      if (instance->dropped_as != nullptr) continue;
-      if (instance->deadline > now) {
-        next = instance->deadline;
-        break;
-      }
-      Drop(instance, &ListenerCounters::dropped_silent);
-    }
+    while (SilentConnection* const overdue = table_->DropOverdue(now)) Cancel(overdue);
+    absl::Time next = table_->next_deadline();
     for (size_t pipe = 0; pipe < pipes_.size(); ++pipe) {
       if (pipes_[pipe].try_again <= now) {
         pipes_[pipe].try_again = absl::InfiniteFuture();

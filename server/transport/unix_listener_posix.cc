@@ -15,9 +15,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <list>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <unordered_map>
@@ -26,6 +24,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/base/peer_process.h"
+#include "server/transport/connection_table.h"
 #include "server/transport/listener.h"
 #include "server/transport/preface.h"
 #include "server/transport/socket_directory_posix.h"
@@ -52,54 +51,50 @@ std::shared_ptr<const Peer> PeerOf(int fd) {
 class UnixListener final : public Listener {
  public:
   UnixListener(std::string directory, ListenerLimits limits)
-      : directory_path_(std::move(directory)), limits_(limits) {}
+      : directory_path_(std::move(directory)), table_(limits) {}
 
   ~UnixListener() override { Stop(); }
 
   absl::Status Listen(std::vector<PipeEndpoint> endpoints) override;
   void Stop() override;
   void CloseLive() override;
-  ListenerCounters counters() const override;
-  std::shared_ptr<const Peer> Find(absl::string_view address) const override;
+  ListenerCounters counters() const override { return table_.counters(); }
+  std::shared_ptr<const Peer> Find(absl::string_view address) const override {
+    return table_.Find(address);
+  }
 
  private:
   enum class Kind { kWake, kPipe, kSilent, kLive };
 
   // Something the epoll set watches. `watched` is what is registered: the listening socket, the
   // silent connection, or the duplicate of an adopted one.
-  struct Entry {
+  struct Entry : SilentConnection {
     uint64_t id = 0;
     Kind kind;
     UniqueFd watched;
-    size_t pipe = 0;
-    absl::Time deadline;                       // kSilent
-    int adopted_fd = -1;                       // kLive: the descriptor gRPC owns
-    std::shared_ptr<const Peer> peer;          // kLive
-    std::list<Entry*>::iterator silent_place;  // kSilent: its place in silent_
-  };
-
-  struct Pipe {
-    PipeEndpoint endpoint;
-    size_t connections = 0;
+    std::string address;               // kLive
+    std::shared_ptr<const Peer> peer;  // kLive
   };
 
   void Run();
   absl::Status Watch(Entry* entry, uint32_t events);
   void Accept(Entry* listening);
-  bool MakeRoom(size_t pipe);
   void ReadPreface(Entry* entry);
   void Adopt(Entry* entry);
-  void CloseSilent(Entry* entry);
+  void CloseSilent(Entry* entry, ConnectionTable::Counter counter = nullptr);
   void CloseLive(Entry* entry);
+  // What the table has dropped.
+  void Close(SilentConnection* dropped) { entries_.erase(static_cast<Entry*>(dropped)->id); }
   void CloseOverdue(absl::Time now);
   void PauseAccepting();
   void WatchPipes(uint32_t events);
+  void RemoveSockets();
   std::unique_ptr<Entry> NewEntry(Kind kind);
   void Keep(std::unique_ptr<Entry> entry);
   int WaitMilliseconds() const;
 
   const std::string directory_path_;
-  const ListenerLimits limits_;
+  ConnectionTable table_;
   std::optional<SocketDirectory> directory_;
   UniqueFd epoll_;
   UniqueFd wake_;
@@ -107,17 +102,12 @@ class UnixListener final : public Listener {
   std::thread thread_;
 
   // The listener thread's own.
-  std::vector<Pipe> pipes_;
+  std::vector<PipeEndpoint> pipes_;
   // By id, which is never used twice: an event that was fetched before its entry went away must
   // not meet another one at the same address.
   std::unordered_map<uint64_t, std::unique_ptr<Entry>> entries_;
   uint64_t next_id_ = 0;
-  std::list<Entry*> silent_;  // oldest, and so first to be overdue, in front
   std::optional<absl::Time> accept_again_;
-
-  mutable std::mutex mutex_;
-  ListenerCounters counters_;
-  std::unordered_map<std::string, std::shared_ptr<const Peer>> peers_;
 };
 
 std::unique_ptr<UnixListener::Entry> UnixListener::NewEntry(Kind kind) {
@@ -166,15 +156,15 @@ absl::Status UnixListener::Listen(std::vector<PipeEndpoint> endpoints) {
     auto entry = NewEntry(Kind::kPipe);
     entry->watched = *std::move(socket);
     entry->pipe = pipes_.size();
-    pipes_.push_back({.endpoint = std::move(endpoint)});
+    pipes_.push_back(std::move(endpoint));
     status = Watch(entry.get(), EPOLLIN);
     Keep(std::move(entry));
   }
   for (size_t i = 0; i < pipes_.size() && status.ok(); ++i) {
-    status = directory_->Publish(absl::StrCat(pipes_[i].endpoint.name, ".sock"));
+    status = directory_->Publish(absl::StrCat(pipes_[i].name, ".sock"));
   }
   if (!status.ok()) {
-    for (const Pipe& pipe : pipes_) directory_->Remove(absl::StrCat(pipe.endpoint.name, ".sock"));
+    RemoveSockets();
     entries_.clear();
     return status;
   }
@@ -184,34 +174,27 @@ absl::Status UnixListener::Listen(std::vector<PipeEndpoint> endpoints) {
 
 void UnixListener::Stop() {
   if (!thread_.joinable()) return;
-  for (const Pipe& pipe : pipes_) directory_->Remove(absl::StrCat(pipe.endpoint.name, ".sock"));
+  RemoveSockets();
   stopping_ = true;
   const uint64_t one = 1;
   // An eventfd's write fails only when its counter is full, and then the thread wakes as well.
   [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof(one));
   thread_.join();
-  std::erase_if(entries_, [](const auto& entry) { return entry.second->kind != Kind::kLive; });
-  silent_.clear();
-  std::lock_guard lock(mutex_);
-  peers_.clear();
-  counters_.silent = counters_.live = 0;
+  std::erase_if(entries_, [this](const auto& item) {
+    Entry* const entry = item.second.get();
+    if (entry->kind == Kind::kSilent) table_.Drop(entry);
+    return entry->kind != Kind::kLive;
+  });
 }
 
 // The thread has gone: its data are the caller's.
 void UnixListener::CloseLive() {
-  for (const auto& [id, entry] : entries_) shutdown(entry->watched.get(), SHUT_RDWR);
-  entries_.clear();
+  table_.HangUp();
+  while (!entries_.empty()) CloseLive(entries_.begin()->second.get());
 }
 
-ListenerCounters UnixListener::counters() const {
-  std::lock_guard lock(mutex_);
-  return counters_;
-}
-
-std::shared_ptr<const Peer> UnixListener::Find(absl::string_view address) const {
-  std::lock_guard lock(mutex_);
-  const auto found = peers_.find(std::string(address));
-  return found != peers_.end() ? found->second : nullptr;
+void UnixListener::RemoveSockets() {
+  for (const PipeEndpoint& pipe : pipes_) directory_->Remove(absl::StrCat(pipe.name, ".sock"));
 }
 
 void UnixListener::Run() {
@@ -244,8 +227,7 @@ void UnixListener::Run() {
 }
 
 int UnixListener::WaitMilliseconds() const {
-  absl::Time next = absl::InfiniteFuture();
-  if (!silent_.empty()) next = silent_.front()->deadline;
+  absl::Time next = table_.next_deadline();
   if (accept_again_.has_value()) next = std::min(next, *accept_again_);
   if (next == absl::InfiniteFuture()) return -1;
   return static_cast<int>(std::max<int64_t>(0, absl::ToInt64Milliseconds(next - absl::Now()) + 1));
@@ -257,48 +239,25 @@ void UnixListener::Accept(Entry* listening) {
     UniqueFd fd(accept4(listening->watched.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!fd.valid()) {
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-        if (!silent_.empty()) {
-          CloseSilent(silent_.front());
-          std::lock_guard lock(mutex_);
-          ++counters_.dropped_for_room;
+        if (SilentConnection* const oldest = table_.DropOldest()) {
+          Close(oldest);
           continue;
         }
         PauseAccepting();
       }
       return;
     }
-    {
-      std::lock_guard lock(mutex_);
-      ++counters_.accepted;
-    }
-    if (!MakeRoom(listening->pipe)) continue;
+    table_.Count(&ListenerCounters::accepted);
     auto owned = NewEntry(Kind::kSilent);
     Entry* const entry = owned.get();
     entry->watched = std::move(fd);
     entry->pipe = listening->pipe;
-    entry->deadline = absl::Now() + limits_.preface_timeout;
-    if (!Watch(entry, EPOLLIN | EPOLLET | EPOLLRDHUP).ok()) continue;
-    entry->silent_place = silent_.insert(silent_.end(), entry);
-    ++pipes_[entry->pipe].connections;
+    SilentConnection* displaced;
+    if (!table_.Admit(entry, &displaced)) continue;
+    if (displaced != nullptr) Close(displaced);
     Keep(std::move(owned));
-    std::lock_guard lock(mutex_);
-    ++counters_.silent;
+    if (!Watch(entry, EPOLLIN | EPOLLET | EPOLLRDHUP).ok()) CloseSilent(entry);
   }
-}
-
-// Whether the pipe may take one more connection, closing its oldest silent one if need be.
-bool UnixListener::MakeRoom(size_t pipe) {
-  if (pipes_[pipe].connections < limits_.max_connections) return true;
-  bool room = false;
-  for (Entry* entry : silent_) {
-    if (entry->pipe != pipe) continue;
-    CloseSilent(entry);
-    room = true;
-    break;
-  }
-  std::lock_guard lock(mutex_);
-  ++counters_.dropped_for_room;
-  return room;
 }
 
 void UnixListener::ReadPreface(Entry* entry) {
@@ -316,74 +275,48 @@ void UnixListener::ReadPreface(Entry* entry) {
     // Edge-triggered: the next bytes wake us again, and if none come the deadline does.
     case PrefaceMatch::kPartial:
       break;
-    case PrefaceMatch::kMismatch: {
-      CloseSilent(entry);
-      std::lock_guard lock(mutex_);
-      ++counters_.dropped_garbage;
+    case PrefaceMatch::kMismatch:
+      CloseSilent(entry, &ListenerCounters::dropped_garbage);
       break;
-    }
   }
 }
 
 void UnixListener::Adopt(Entry* entry) {
   UniqueFd duplicate(fcntl(entry->watched.get(), F_DUPFD_CLOEXEC, 0));
   if (!duplicate.valid()) {
-    CloseSilent(entry);
-    std::lock_guard lock(mutex_);
-    ++counters_.dropped_for_room;
+    CloseSilent(entry, &ListenerCounters::dropped_for_room);
     return;
   }
   // The descriptor keeps its number and goes to gRPC; the duplicate takes its place in the set.
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, entry->watched.get(), nullptr);
   const int fd = entry->watched.Release();
-  silent_.erase(entry->silent_place);
   entry->kind = Kind::kLive;
   entry->watched = std::move(duplicate);
-  entry->adopted_fd = fd;
+  entry->address = GrpcAddress(fd);
   entry->peer = PeerOf(fd);
-  {
-    std::lock_guard lock(mutex_);
-    peers_[GrpcAddress(fd)] = entry->peer;
-    --counters_.silent;
-    ++counters_.live;
-    ++counters_.adopted;
-  }
+  // The duplicate lives as long as the entry, which the table forgets first.
+  table_.Promote(entry);
+  table_.Serve(entry->address, entry->peer,
+               [kept = entry->watched.get()] { shutdown(kept, SHUT_RDWR); });
   const bool watched = Watch(entry, EPOLLRDHUP | EPOLLET).ok();
   const size_t pipe = entry->pipe;
   if (!watched) CloseLive(entry);
-  pipes_[pipe].endpoint.adopt(fd);
+  pipes_[pipe].adopt(fd);
 }
 
-void UnixListener::CloseSilent(Entry* entry) {
-  silent_.erase(entry->silent_place);
-  --pipes_[entry->pipe].connections;
-  entries_.erase(entry->id);
-  std::lock_guard lock(mutex_);
-  --counters_.silent;
+void UnixListener::CloseSilent(Entry* entry, ConnectionTable::Counter counter) {
+  table_.Drop(entry, counter);
+  Close(entry);
 }
 
+// gRPC may have closed the descriptor, and a newer connection have got its number, already.
 void UnixListener::CloseLive(Entry* entry) {
-  --pipes_[entry->pipe].connections;
-  {
-    std::lock_guard lock(mutex_);
-    // gRPC may have closed the descriptor and a newer connection have got its number already.
-    const auto found = peers_.find(GrpcAddress(entry->adopted_fd));
-    if (found != peers_.end() && found->second == entry->peer) peers_.erase(found);
-    --counters_.live;
-  }
+  table_.End(entry->pipe, entry->address, entry->peer);
   entries_.erase(entry->id);
 }
 
 void UnixListener::CloseOverdue(absl::Time now) {
-  uint64_t closed = 0;
-  while (!silent_.empty() && silent_.front()->deadline <= now) {
-    CloseSilent(silent_.front());
-    ++closed;
-  }
-  if (closed > 0) {
-    std::lock_guard lock(mutex_);
-    counters_.dropped_silent += closed;
-  }
+  while (SilentConnection* const overdue = table_.DropOverdue(now)) Close(overdue);
   if (accept_again_.has_value() && *accept_again_ <= now) {
     accept_again_.reset();
     WatchPipes(EPOLLIN);
