@@ -1,6 +1,6 @@
-#include "server/base/condition.h"
-
 #include <windows.h>
+
+#include "server/base/condition.h"
 
 namespace csi_proxy {
 namespace {

@@ -1,46 +1,24 @@
 #include "server/base/resource_locks.h"
 
-#include <algorithm>
-#include <condition_variable>
-#include <list>
 #include <mutex>
+#include <unordered_map>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/turn_queue.h"
 
 namespace csi_proxy {
-namespace {
-
-// A caller that goes away is noticed within this time; nothing wakes a waiter for it.
-constexpr absl::Duration kCancellationPoll = absl::Milliseconds(20);
-
-}  // namespace
 
 struct ResourceLocks::State {
-  struct Waiter {
-    std::condition_variable granted_changed;
-    bool granted = false;
-  };
-  // A held name; who waits for it, first come first.
-  struct Entry {
-    std::list<Waiter*> waiters;
-  };
-
   mutable std::mutex mutex;
-  absl::flat_hash_map<std::string, Entry> held;  // guarded by mutex
+  // The names that are held, and who waits for each. Guarded by `mutex`.
+  std::unordered_map<std::string, TurnQueue> held;
 
-  // Hands the name to the next in line, or forgets it. Needs the mutex.
-  void Pass(const std::string& name) {
+  // Hands the name to the next in line, or forgets it.
+  void Release(const std::string& name) {
+    std::lock_guard lock(mutex);
     const auto entry = held.find(name);
-    if (entry->second.waiters.empty()) {
-      held.erase(entry);
-      return;
-    }
-    Waiter* const next = entry->second.waiters.front();
-    entry->second.waiters.pop_front();
-    next->granted = true;
-    next->granted_changed.notify_one();
+    if (!entry->second.Pass()) held.erase(entry);
   }
 };
 
@@ -63,20 +41,13 @@ absl::StatusOr<ResourceLocks::Lock> ResourceLocks::AcquireHere(const CallContext
   std::string key(name);
   std::unique_lock lock(state_->mutex);
   const auto [entry, is_free] = state_->held.try_emplace(key);
-  if (is_free) return Lock(state_.get(), std::move(key));
-
-  State::Waiter waiter;
-  entry->second.waiters.push_back(&waiter);
-  absl::Status status = context.Check();
-  while (!waiter.granted && status.ok()) {
-    const absl::Duration left = std::min(context.deadline() - absl::Now(), kCancellationPoll);
-    waiter.granted_changed.wait_for(lock, absl::ToChronoMicroseconds(left));
-    if (!waiter.granted) status = context.Check();
+  if (!is_free) {
+    if (absl::Status status = entry->second.Wait(context, lock); !status.ok()) {
+      return absl::Status(status.code(),
+                          absl::StrCat(status.message(), " while another call holds ", name));
+    }
   }
-  if (waiter.granted) return Lock(state_.get(), std::move(key));
-  state_->held[key].waiters.remove(&waiter);
-  return absl::Status(status.code(),
-                      absl::StrCat(status.message(), " while another call holds ", name));
+  return Lock(state_.get(), std::move(key));
 }
 
 size_t ResourceLocks::size() const {
@@ -106,8 +77,7 @@ ResourceLocks::Lock::~Lock() { Release(); }
 void ResourceLocks::Lock::Release() {
   if (state_ == nullptr) return;
   across_processes_.reset();
-  std::lock_guard lock(state_->mutex);
-  state_->Pass(name_);
+  state_->Release(name_);
   state_ = nullptr;
 }
 

@@ -1,24 +1,11 @@
 #include "server/shim/call_limiter.h"
 
-#include <algorithm>
-#include <condition_variable>
 #include <utility>
 
 #include "absl/time/clock.h"
 #include "server/base/peer_process.h"
 
 namespace csi_proxy::shim {
-namespace {
-
-// A caller that goes away is noticed within this time; nothing wakes a waiter for it.
-constexpr absl::Duration kCancellationPoll = absl::Milliseconds(20);
-
-}  // namespace
-
-struct CallLimiter::Waiter {
-  std::condition_variable changed;
-  bool has_turn = false;
-};
 
 // Leaves with the object, whatever the function does.
 class CallLimiter::Turn {
@@ -74,30 +61,13 @@ absl::Status CallLimiter::Enter(const CallContext& context) {
     return absl::OkStatus();
   }
   if (waiters_.size() >= limits_.max_queued) return TooManyCalls(waiters_.size());
-  Waiter waiter;
-  const auto place = waiters_.insert(waiters_.end(), &waiter);
-  absl::Status status = context.Check();
-  while (!waiter.has_turn && status.ok()) {
-    const absl::Duration left = std::min(context.deadline() - absl::Now(), kCancellationPoll);
-    waiter.changed.wait_for(lock, absl::ToChronoMicroseconds(left));
-    if (!waiter.has_turn) status = context.Check();
-  }
-  if (waiter.has_turn) return absl::OkStatus();
-  waiters_.erase(place);
-  return status;
+  return waiters_.Wait(context, lock);
 }
 
 void CallLimiter::Leave() {
   std::lock_guard lock(mutex_);
-  if (waiters_.empty()) {
-    --running_;
-    return;
-  }
-  // The turn passes on; as many run as before.
-  Waiter* const next = waiters_.front();
-  waiters_.pop_front();
-  next->has_turn = true;
-  next->changed.notify_one();
+  // When the turn passes on, as many run as before.
+  if (!waiters_.Pass()) --running_;
 }
 
 absl::Status RunAt(CallLimiter* calls, const MethodInfo& method, const CallContext& call,

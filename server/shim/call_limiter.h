@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <list>
 #include <mutex>
 #include <vector>
 
@@ -11,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
+#include "server/base/turn_queue.h"
 #include "server/shim/executor.h"
 #include "server/shim/runtime.h"
 
@@ -35,7 +35,6 @@ class CallLimiter {
   size_t queued() const;
 
  private:
-  struct Waiter;
   class Turn;
   absl::Status Enter(const CallContext& context);
   void Leave();
@@ -47,7 +46,7 @@ class CallLimiter {
 
   mutable std::mutex mutex_;
   size_t running_ = 0;
-  std::list<Waiter*> waiters_;
+  TurnQueue waiters_;
 };
 
 // As Run(); at once when `calls` is null.

@@ -1,0 +1,45 @@
+#include "server/base/turn_queue.h"
+
+#include <algorithm>
+#include <condition_variable>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+
+namespace csi_proxy {
+namespace {
+
+// A caller that goes away is noticed within this time; nothing wakes a waiter for it.
+constexpr absl::Duration kCancellationPoll = absl::Milliseconds(20);
+
+}  // namespace
+
+struct TurnQueue::Waiter {
+  std::condition_variable changed;
+  bool has_turn = false;
+};
+
+absl::Status TurnQueue::Wait(const CallContext& context, std::unique_lock<std::mutex>& lock) {
+  Waiter waiter;
+  const auto place = waiters_.insert(waiters_.end(), &waiter);
+  absl::Status status = context.Check();
+  while (!waiter.has_turn && status.ok()) {
+    const absl::Duration left = std::min(context.deadline() - absl::Now(), kCancellationPoll);
+    waiter.changed.wait_for(lock, absl::ToChronoMicroseconds(left));
+    if (!waiter.has_turn) status = context.Check();
+  }
+  if (waiter.has_turn) return absl::OkStatus();
+  waiters_.erase(place);
+  return status;
+}
+
+bool TurnQueue::Pass() {
+  if (waiters_.empty()) return false;
+  Waiter* const next = waiters_.front();
+  waiters_.pop_front();
+  next->has_turn = true;
+  next->changed.notify_one();
+  return true;
+}
+
+}  // namespace csi_proxy
