@@ -1,15 +1,12 @@
 // Embedded and remote answer alike: the same requests, to a service and to a node in this process,
 // get the same codes, texts and responses, and leave the same node behind.
-#include <google/protobuf/text_format.h>
-#include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
-#include "integration/rpcs/cases.h"
+#include "integration/rpcs/script_run.h"
 #include "integration/support/bindings.h"
 #include "integration/support/random_messages.h"
 #include "integration/support/server_process.h"
@@ -20,7 +17,7 @@ namespace {
 
 struct Answer {
   absl::Status status;
-  std::string response;
+  std::unique_ptr<pb::Message> response;
 };
 
 class AlikeTest : public testing::Test {
@@ -58,15 +55,14 @@ class AlikeTest : public testing::Test {
       }
       if (!call.ok()) {
         ADD_FAILURE() << call.status();
-        return {};
+        return {call.status(), NewMessage(method.output_type())};
       }
-      const auto response = NewMessage(method.output_type());
-      answers[i].status = (*call)(method.name(), request, response.get(), {});
-      pb::TextFormat::PrintToString(*response, &answers[i].response);
+      answers[i].response = NewMessage(method.output_type());
+      answers[i].status = (*call)(method.name(), request, answers[i].response.get(), {});
     }
     EXPECT_EQ(answers[0].status, answers[1].status);
-    EXPECT_EQ(answers[0].response, answers[1].response);
-    return answers[0];
+    EXPECT_EQ(answers[0].response->DebugString(), answers[1].response->DebugString());
+    return std::move(answers[0]);
   }
 
   void CompareNodes() {
@@ -80,39 +76,19 @@ class AlikeTest : public testing::Test {
 
 TestNode* AlikeTest::nodes_[2] = {};
 
-// The volume id in a response of ListVolumesOnDisk or ListVolumesForDisk; empty for none.
-std::string VolumeIn(const pb::MethodDescriptor& method, const std::string& text) {
-  const auto response = NewMessage(method.output_type());
-  const pb::FieldDescriptor* const field = method.output_type()->FindFieldByName("volume_ids");
-  if (field == nullptr || !pb::TextFormat::ParseFromString(text, response.get())) return "";
-  const pb::Reflection& r = *response->GetReflection();
-  return r.FieldSize(*response, field) > 0 ? r.GetRepeatedString(*response, field, 0) : "";
-}
-
 TEST_F(AlikeTest, EveryCaseOfEveryRpc) {
   int calls = 0;
-  for (const Script& script : AllScripts()) {
-    for (const Binding& binding : AllVersions()) {
-      if (script.group != binding.group || std::find(script.versions.begin(), script.versions.end(),
-                                                     binding.version) == script.versions.end()) {
-        continue;
-      }
+  for (const Binding& binding : AllVersions()) {
+    for (const Script* script : ScriptsOf(binding)) {
       ASSERT_NO_FATAL_FAILURE(Reset());
-      std::string volume;
-      for (const Case& c : script.cases) {
-        SCOPED_TRACE(absl::StrCat(binding.name(), " ", c.method, "(", c.request, ")"));
+      ScriptRun run(binding);
+      for (const Case& c : script->cases) {
+        SCOPED_TRACE(run.Describe(c));
         if (*c.fault != '\0') {
           for (TestNode* node : nodes_) ASSERT_TRUE(node->FailOnce(c.fault).ok());
         }
-        const std::string escaped = absl::StrReplaceAll(volume, {{"\\", "\\\\"}});
-        const std::string bare =
-            escaped.substr(0, escaped.size() - std::min<size_t>(2, escaped.size()));
-        const pb::MethodDescriptor& method = *binding.service->FindMethodByName(c.method);
-        const auto request = NewMessage(method.input_type());
-        ASSERT_TRUE(pb::TextFormat::ParseFromString(
-            absl::StrReplaceAll(c.request, {{"$V", escaped}, {"$W", bare}}), request.get()));
-        const Answer answer = CallBoth(binding, method, *request);
-        if (volume.empty() && answer.status.ok()) volume = VolumeIn(method, answer.response);
+        const Answer answer = CallBoth(binding, *run.Method(c), *run.Request(c));
+        if (answer.status.ok()) run.Learn(*answer.response);
         ++calls;
       }
       CompareNodes();
@@ -189,7 +165,7 @@ TEST_F(AlikeTest, RandomRequests) {
     const Answer answer = CallBoth(binding, method, *request);
     if (answer.status.ok()) {
       ++succeeded;
-      requests.Remember(VolumeIn(method, answer.response));
+      requests.Remember(FirstVolumeId(*answer.response));
     }
     if (i % 250 == 249) CompareNodes();
     if (i % 1000 == 999) {

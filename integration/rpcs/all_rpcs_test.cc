@@ -1,7 +1,6 @@
 // Every rpc of every released version, through the generated client of its version: over a real
 // socket, or embedded. What there is to call comes from the descriptors: an rpc without a case
 // fails.
-#include <google/protobuf/text_format.h>
 #include <google/protobuf/util/message_differencer.h>
 
 #include <iterator>
@@ -14,7 +13,7 @@
 #include "absl/strings/str_replace.h"
 #include "api/released.h"
 #include "gtest/gtest.h"
-#include "integration/rpcs/cases.h"
+#include "integration/rpcs/script_run.h"
 #include "integration/support/bindings.h"
 #include "integration/support/node_admin.h"
 #include "integration/support/server_process.h"
@@ -27,21 +26,6 @@ const Binding* Find(const std::string& group, const std::string& version) {
     if (binding.group == group && binding.version == version) return &binding;
   }
   return nullptr;
-}
-
-std::unique_ptr<pb::Message> Parse(const pb::Descriptor* type, const std::string& text) {
-  std::unique_ptr<pb::Message> message = NewMessage(type);
-  EXPECT_TRUE(pb::TextFormat::ParseFromString(text, message.get()))
-      << type->full_name() << ": " << text;
-  return message;
-}
-
-// The first volume id in a response, ready for textproto.
-std::string FirstVolumeId(const pb::Message& response) {
-  const pb::FieldDescriptor* const field = response.GetDescriptor()->FindFieldByName("volume_ids");
-  if (field == nullptr || response.GetReflection()->FieldSize(response, field) == 0) return "";
-  return absl::StrReplaceAll(response.GetReflection()->GetRepeatedString(response, field, 0),
-                             {{"\\", "\\\\"}});
 }
 
 class AllRpcsTest : public testing::TestWithParam<const Binding*> {
@@ -64,16 +48,16 @@ class AllRpcsTest : public testing::TestWithParam<const Binding*> {
   // What the volume scripts need to be there.
   void Prepare() {
     ASSERT_TRUE(node_->Reset().ok());
-    for (const auto& [group, method, request] :
-         {std::tuple{"disk", "PartitionDisk", "disk_number: 1"},
-          std::tuple{"filesystem", "Mkdir", R"(path: "C:\\var\\lib\\kubelet\\plugins\\mnt")"}}) {
+    const std::pair<const char*, Case> calls[] = {
+        {"disk", {"PartitionDisk", "disk_number: 1"}},
+        {"filesystem", {"Mkdir", R"(path: "C:\\var\\lib\\kubelet\\plugins\\mnt")"}}};
+    for (const auto& [group, c] : calls) {
       const Binding* const binding = Find(group, "v1");
       const auto call = binding->open(node_->client_options());
       ASSERT_TRUE(call.ok()) << call.status();
-      const pb::MethodDescriptor* const m = binding->service->FindMethodByName(method);
-      const auto response = NewMessage(m->output_type());
-      const absl::Status status =
-          (*call)(method, *Parse(m->input_type(), request), response.get(), {});
+      const ScriptRun run(*binding);
+      const auto response = NewMessage(run.Method(c)->output_type());
+      const absl::Status status = (*call)(c.method, *run.Request(c), response.get(), {});
       ASSERT_TRUE(status.ok()) << status;
     }
   }
@@ -88,33 +72,23 @@ TEST_P(AllRpcsTest, EveryMethodSucceedsAndFailsAsItShould) {
   const auto call = binding.open(node_->client_options());
   ASSERT_TRUE(call.ok()) << call.status();
   std::set<std::string> succeeded, failed;
-  for (const Script& script : AllScripts()) {
-    if (script.group != binding.group || std::find(script.versions.begin(), script.versions.end(),
-                                                   binding.version) == script.versions.end()) {
-      continue;
-    }
+  for (const Script* script : ScriptsOf(binding)) {
     if (binding.group == "volume") {
       Prepare();
     } else {
       ASSERT_TRUE(node_->Reset().ok());
     }
-    std::string volume;
-    for (const Case& c : script.cases) {
-      SCOPED_TRACE(absl::StrCat(binding.name(), " ", c.method, "(", c.request, ")"));
-      const pb::MethodDescriptor* const method = binding.service->FindMethodByName(c.method);
+    ScriptRun run(binding);
+    for (const Case& c : script->cases) {
+      SCOPED_TRACE(run.Describe(c));
+      const pb::MethodDescriptor* const method = run.Method(c);
       ASSERT_NE(method, nullptr);
       if (*c.fault != '\0') {
         const absl::Status injected = node_->FailOnce(c.fault);
         ASSERT_TRUE(injected.ok()) << injected;
       }
-      const auto with_volume = [&](const char* text) {
-        const std::string bare =
-            volume.substr(0, volume.size() - std::min<size_t>(2, volume.size()));
-        return absl::StrReplaceAll(text, {{"$V", volume}, {"$W", bare}});
-      };
-      const auto request = Parse(method->input_type(), with_volume(c.request));
       const auto response = NewMessage(method->output_type());
-      const absl::Status status = (*call)(c.method, *request, response.get(), {});
+      const absl::Status status = (*call)(c.method, *run.Request(c), response.get(), {});
       ASSERT_EQ(status.code(), c.code) << status;
       if (!status.ok()) {
         // A fault of the machine has words of its own.
@@ -125,8 +99,8 @@ TEST_P(AllRpcsTest, EveryMethodSucceedsAndFailsAsItShould) {
         failed.insert(c.method);
         continue;
       }
-      if (volume.empty()) volume = FirstVolumeId(*response);
-      const auto expected = Parse(method->output_type(), with_volume(c.expected));
+      run.Learn(*response);
+      const auto expected = run.Expected(c);
       std::string difference;
       pb::util::MessageDifferencer differencer;
       differencer.ReportDifferencesToString(&difference);

@@ -1,0 +1,65 @@
+#include "integration/rpcs/script_run.h"
+
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
+
+namespace csi_proxy::integration {
+
+std::vector<const Script*> ScriptsOf(const Binding& binding) {
+  std::vector<const Script*> scripts;
+  for (const Script& script : AllScripts()) {
+    if (script.group == binding.group && std::find(script.versions.begin(), script.versions.end(),
+                                                   binding.version) != script.versions.end()) {
+      scripts.push_back(&script);
+    }
+  }
+  return scripts;
+}
+
+std::string FirstVolumeId(const pb::Message& response) {
+  const pb::FieldDescriptor* const field = response.GetDescriptor()->FindFieldByName("volume_ids");
+  const pb::Reflection& reflection = *response.GetReflection();
+  if (field == nullptr || reflection.FieldSize(response, field) == 0) return "";
+  return reflection.GetRepeatedString(response, field, 0);
+}
+
+std::string ScriptRun::Describe(const Case& c) const {
+  return absl::StrCat(binding_.name(), " ", c.method, "(", c.request, ")");
+}
+
+const pb::MethodDescriptor* ScriptRun::Method(const Case& c) const {
+  const pb::MethodDescriptor* const method = binding_.service->FindMethodByName(c.method);
+  EXPECT_NE(method, nullptr);
+  return method;
+}
+
+std::unique_ptr<pb::Message> ScriptRun::Request(const Case& c) const {
+  return Parse(Method(c)->input_type(), c.request);
+}
+
+std::unique_ptr<pb::Message> ScriptRun::Expected(const Case& c) const {
+  return Parse(Method(c)->output_type(), c.expected);
+}
+
+void ScriptRun::Learn(const pb::Message& response) {
+  if (volume_.empty()) volume_ = FirstVolumeId(response);
+}
+
+std::unique_ptr<pb::Message> ScriptRun::Parse(const pb::Descriptor* type, const char* text) const {
+  const absl::string_view bare = absl::StripSuffix(volume_, "\\");
+  const std::string full = absl::StrReplaceAll(
+      text, {{"$V", absl::CHexEscape(volume_)}, {"$W", absl::CHexEscape(bare)}});
+  std::unique_ptr<pb::Message> message = NewMessage(type);
+  EXPECT_TRUE(pb::TextFormat::ParseFromString(full, message.get()))
+      << type->full_name() << ": " << full;
+  return message;
+}
+
+}  // namespace csi_proxy::integration
