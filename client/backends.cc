@@ -36,7 +36,7 @@ absl::StatusOr<Mode> Pinned() {
   if (mode == "remote") return Mode::kRemote;
   if (mode == "embedded") return Mode::kEmbedded;
   return absl::InvalidArgumentError(
-      absl::StrCat("CSI_PROXY_MODE: \"", mode, "\" is none of auto, remote, embedded"));
+      absl::StrCat("CSI_PROXY_MODE: \"", mode, "\" is not one of auto, remote, embedded"));
 }
 
 absl::StatusOr<Choice> Choose(const std::string& path) {
@@ -95,11 +95,11 @@ absl::StatusOr<Opened> Open(const ClientOptions& options, absl::string_view grou
   return opened;
 }
 
-const RemoteBackend* RegisterBackend(const RemoteBackend* door) {
-  return remote_backend.exchange(door);
+const RemoteBackend* RegisterBackend(const RemoteBackend* backend) {
+  return remote_backend.exchange(backend);
 }
-const EmbeddedBackend* RegisterBackend(const EmbeddedBackend* door) {
-  return embedded_backend.exchange(door);
+const EmbeddedBackend* RegisterBackend(const EmbeddedBackend* backend) {
+  return embedded_backend.exchange(backend);
 }
 
 }  // namespace csi_proxy::client

@@ -1,4 +1,4 @@
-// How a client gets to a node: the doors that are linked into the program, and which of them a
+// How a client gets to a node: the backends that are linked into the program, and which of them a
 // client takes.
 #pragma once
 
@@ -41,8 +41,8 @@ struct EmbeddedBackend {
   absl::Status (*may_manage_storage)();
 };
 
-// Called by the doors before main(), each once. A null one closes the door, for tests.
-const RemoteBackend* RegisterBackend(const RemoteBackend* door);
-const EmbeddedBackend* RegisterBackend(const EmbeddedBackend* door);
+// Called by the backends before main(), each once. Null removes the backend, for tests.
+const RemoteBackend* RegisterBackend(const RemoteBackend* backend);
+const EmbeddedBackend* RegisterBackend(const EmbeddedBackend* backend);
 
 }  // namespace csi_proxy::client

@@ -39,7 +39,7 @@ constexpr EmbeddedBackend kNoRights = {.open = &OpenNothing, .may_manage_storage
                                          return absl::PermissionDeniedError("this process may not");
                                        }};
 
-// Opens volume v1 through doors of the test's choice.
+// Opens volume v1 through backends of the test's choice.
 class BackendsTest : public testing::Test {
  protected:
   BackendsTest() : unset_("CSI_PROXY_MODE", nullptr) {
@@ -101,7 +101,7 @@ TEST_F(BackendsTest, TheEnvironmentDecidesWhereTheOptionDoesNot) {
   }
   const ScopedEnvironment nonsense("CSI_PROXY_MODE", "Remote ");
   EXPECT_EQ(OpenVolume(),
-            "INVALID_ARGUMENT: CSI_PROXY_MODE: \"Remote \" is none of auto, remote, embedded");
+            "INVALID_ARGUMENT: CSI_PROXY_MODE: \"Remote \" is not one of auto, remote, embedded");
 }
 
 TEST_F(BackendsTest, WithoutAPipeItIsEmbeddedAndSaysWhy) {

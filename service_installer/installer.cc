@@ -80,7 +80,7 @@ absl::Status Installer::Install(const InstallRequest& request) {
   std::error_code error;
   if (!fs::is_regular_file(request.program, error)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--binary: ", request.program.string(), " is no file"));
+        absl::StrCat("--binary: ", request.program.string(), " is not a file"));
   }
   ServiceConfig wanted = request.config;
   const auto present = environment_.services->Config(name_, wanted);
@@ -107,11 +107,11 @@ absl::Status Installer::Install(const InstallRequest& request) {
   if (!IsOurs(*present) && !request.replace_wrapper) {
     return absl::FailedPreconditionError(absl::StrCat(
         "service ", name_, " runs ", present->command[0],
-        "; --replace-wrapper makes it run csi-proxy itself, with the flags given after --"));
+        "; with --replace-wrapper it runs csi-proxy directly, with the flags given after --"));
   }
   const std::vector<std::string> differences = Differences(*present, wanted);
   if (differences.empty()) {
-    *environment_.out << "service " << name_ << " is as it should be\n";
+    *environment_.out << "service " << name_ << " needs no change\n";
     return absl::OkStatus();
   }
   if (!Step(absl::StrCat("change service ", name_, ":\n  ", absl::StrJoin(differences, "\n  ")))) {
@@ -123,13 +123,14 @@ absl::Status Installer::Install(const InstallRequest& request) {
 absl::Status Installer::Upgrade(const fs::path& program) {
   std::error_code error;
   if (!fs::is_regular_file(program, error)) {
-    return absl::InvalidArgumentError(absl::StrCat("--binary: ", program.string(), " is no file"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--binary: ", program.string(), " is not a file"));
   }
   const auto config = environment_.services->Config(name_, {});
   if (!config.ok()) return config.status();
   if (!IsOurs(*config)) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "service ", name_, " runs ", config->command[0], ", not csi-proxy: install it first"));
+        "service ", name_, " runs ", config->command[0], ", not csi-proxy: run install first"));
   }
   const auto status = environment_.services->Status(name_);
   if (!status.ok()) return status.status();
@@ -141,13 +142,13 @@ absl::Status Installer::Upgrade(const fs::path& program) {
   }
   const fs::path incoming = WithSuffix(target, ".new");
   const fs::path previous = WithSuffix(target, ".old");
-  if (!Step(absl::StrCat("stop service ", name_, ", replace ", target.string(), " by ",
-                         program.string(), ", start it, see that its pipes answer"))) {
+  if (!Step(absl::StrCat("stop service ", name_, ", replace ", target.string(), " with ",
+                         program.string(), ", start it, check that its pipes answer"))) {
     return absl::OkStatus();
   }
   const std::set<std::string> pipes = environment_.answering_pipes();
 
-  // Copied before anything is stopped: a full disk or a missing file costs nobody anything.
+  // Copied before anything is stopped: a full disk or a missing file does no harm.
   fs::copy_file(program, incoming, fs::copy_options::overwrite_existing, error);
   if (error) return FileError("copy", program, error);
   if (absl::Status s = Stop(); !s.ok()) return s;
@@ -164,8 +165,8 @@ absl::Status Installer::Upgrade(const fs::path& program) {
     return absl::OkStatus();
   }
 
-  *environment_.out << "the new program does not serve: " << upgraded.message()
-                    << "\nputting the old one back\n";
+  *environment_.out << "the new program does not work: " << upgraded.message()
+                    << "\nrestoring the old one\n";
   absl::Status restored = Stop();
   if (restored.ok() && swapped.ok()) {
     fs::remove(target, error);
@@ -174,11 +175,11 @@ absl::Status Installer::Upgrade(const fs::path& program) {
   if (restored.ok() && ran) restored = StartWith(pipes);
   if (!restored.ok()) {
     return absl::InternalError(absl::StrCat(
-        "upgrade: ", upgraded.message(), "; and the old program could not be put back: ",
+        "upgrade: ", upgraded.message(), "; and the old program could not be restored: ",
         restored.message(), " (it is at ", previous.string(), ")"));
   }
   return absl::AbortedError(
-      absl::StrCat("upgrade: ", upgraded.message(), "; the old program is back"));
+      absl::StrCat("upgrade: ", upgraded.message(), "; the old program has been restored"));
 }
 
 absl::Status Installer::Uninstall() {
@@ -193,8 +194,10 @@ absl::Status Installer::Uninstall() {
   const absl::Time give_up = absl::Now() + environment_.patience;
   while (Exists()) {
     if (absl::Now() >= give_up) {
-      return absl::DeadlineExceededError(absl::StrCat(
-          "service ", name_, " is marked for deletion; it goes when what shows it is closed"));
+      return absl::DeadlineExceededError(
+          absl::StrCat("service ", name_,
+                       " is marked for deletion; it disappears once every program that has it "
+                       "open, such as services.msc, is closed"));
     }
     absl::SleepFor(environment_.interval);
   }
@@ -205,7 +208,7 @@ absl::Status Installer::Start() {
   const auto status = environment_.services->Status(name_);
   if (!status.ok()) return status.status();
   if (status->state == ServiceState::kRunning) {
-    *environment_.out << "service " << name_ << " runs already\n";
+    *environment_.out << "service " << name_ << " is already running\n";
     return absl::OkStatus();
   }
   if (!Step(absl::StrCat("start service ", name_))) return absl::OkStatus();
@@ -234,8 +237,8 @@ absl::Status Installer::Await(ServiceState state) {
     }
     if (absl::Now() >= give_up) {
       return absl::DeadlineExceededError(
-          absl::StrCat("service ", name_, " is ", Name(status->state), " and not ", Name(state),
-                       " after ", absl::FormatDuration(environment_.patience)));
+          absl::StrCat("service ", name_, " is ", Name(status->state), ", not ", Name(state),
+                       ", after ", absl::FormatDuration(environment_.patience)));
     }
     absl::SleepFor(environment_.interval);
   }
@@ -259,8 +262,8 @@ absl::Status Installer::StartWith(const std::set<std::string>& expected_pipes) {
           absl::StrCat("service ", name_, " ended: ", ExplainExit(*status)));
     }
     if (absl::Now() >= give_up) {
-      return absl::DeadlineExceededError(
-          absl::StrCat(answering.size(), " pipes answer, of ", expected_pipes.size(), " before"));
+      return absl::DeadlineExceededError(absl::StrCat(
+          answering.size(), " pipes answer; before there were ", expected_pipes.size()));
     }
     absl::SleepFor(environment_.interval);
   }
@@ -281,7 +284,7 @@ absl::Status Installer::Report() {
       << "  start type:          " << Name(config->start_type) << "\n"
       << "  restart after:       " << absl::FormatDuration(config->restart_delay) << "\n"
       << "  preshutdown timeout: " << absl::FormatDuration(config->preshutdown_timeout) << "\n"
-      << "  pipes that answer:   " << environment_.answering_pipes().size() << "\n";
+      << "  answering pipes:     " << environment_.answering_pipes().size() << "\n";
   return absl::OkStatus();
 }
 
@@ -302,8 +305,8 @@ const char* Name(ServiceState state) {
 }
 
 std::string ExplainExit(const ServiceStatus& status) {
-  if (status.exit_code == 0) return "it ended as it was asked to";
-  if (status.exit_code == kNeverStarted) return "it has not been started since the system was";
+  if (status.exit_code == 0) return "it was stopped normally";
+  if (status.exit_code == kNeverStarted) return "it has not been started since the system booted";
   if (status.exit_code != kServiceSpecificError) {
     return absl::StrCat("it ended with Windows error ", status.exit_code);
   }

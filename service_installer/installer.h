@@ -1,5 +1,5 @@
 // What csi-proxy-service does. Every action may be repeated: it looks at what is there, changes
-// what differs, and says so.
+// what differs, and prints it.
 #pragma once
 
 #include <filesystem>
@@ -36,9 +36,9 @@ class Installer {
     ServiceManager* services;
     // The pipes that answer now.
     std::function<std::set<std::string>()> answering_pipes;
-    // Where to say what is done.
+    // Where to print what is done.
     std::ostream* out;
-    // Say it only.
+    // Only print it.
     bool dry_run = false;
     // How long to wait for a state, and how often to look.
     absl::Duration patience = absl::Seconds(60);
@@ -68,14 +68,14 @@ class Installer {
   absl::Status Start();
   absl::Status Stop();
 
-  // Says how the service is set and how it fares.
+  // Prints how the service is configured and what state it is in.
   absl::Status Report();
 
  private:
   Installer(Environment environment, std::string name)
       : environment_(std::move(environment)), name_(std::move(name)) {}
 
-  // Says a step; whether to take it.
+  // Prints a step; true when it is to be taken.
   bool Step(const std::string& what);
   absl::Status Await(ServiceState state);
   absl::Status StartWith(const std::set<std::string>& expected_pipes);

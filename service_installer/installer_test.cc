@@ -155,7 +155,7 @@ TEST_F(InstallerTest, InstallingTwiceChangesNothing) {
   services_.calls.clear();
   ASSERT_TRUE(New().Install(request).ok());
   EXPECT_THAT(services_.calls, IsEmpty());
-  EXPECT_THAT(out_.str(), HasSubstr("service csi-proxy is as it should be"));
+  EXPECT_THAT(out_.str(), HasSubstr("service csi-proxy needs no change"));
 }
 
 TEST_F(InstallerTest, TakesOverTheServiceOfABootstrapWithItsFlags) {
@@ -241,7 +241,7 @@ TEST_F(InstallerTest, UpgradeToABrokenProgramIsRolledBack) {
     OldService("csi-proxy", program, {"-windows-service"});
     const absl::Status status = New().Upgrade(Program("new.exe", broken));
     EXPECT_TRUE(absl::IsAborted(status)) << broken << status;
-    EXPECT_THAT(std::string(status.message()), HasSubstr("the old program is back"));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("the old program has been restored"));
     EXPECT_EQ(Content(program), "serves old") << broken;
     EXPECT_EQ(services_.services.at("csi-proxy").status.state, ServiceState::kRunning) << broken;
     EXPECT_EQ(services_.Pipes().size(), 2u) << broken;
@@ -278,7 +278,7 @@ TEST_F(InstallerTest, ReportNamesStateAndSettings) {
   ASSERT_TRUE(New().Report().ok());
   EXPECT_THAT(out_.str(), HasSubstr("service csi-proxy is running, process 3"));
   EXPECT_THAT(out_.str(), HasSubstr("-v 4"));
-  EXPECT_THAT(out_.str(), HasSubstr("pipes that answer:   2"));
+  EXPECT_THAT(out_.str(), HasSubstr("answering pipes:     2"));
   services_.services.clear();
   EXPECT_TRUE(absl::IsNotFound(New().Report()));
 }

@@ -26,35 +26,35 @@ struct Arguments {
 
 constexpr char kUsageText[] =
     "usage: csi-proxy-service install|upgrade|uninstall|start|stop|status [options] [-- FLAGS]\n\n"
-    "FLAGS are csi-proxy's own. A service that is there already keeps those it has when none are\n"
-    "given. -windows-service is added.\n\n";
+    "FLAGS are those of csi-proxy. An existing service keeps its flags when none are given.\n"
+    "-windows-service is always added.\n\n";
 
 po::options_description Describe(Arguments* a) {
   po::options_description all("options", 100);
   all.add_options()("help", po::bool_switch(&a->help), "print this and exit")(
       "version", po::bool_switch(&a->version), "print the version and exit")(
       "name", po::value(&a->name)->value_name("NAME"),
-      "the service; default csi-proxy or csiproxy, whichever is there")(
+      "the service; default: csi-proxy or csiproxy, whichever exists")(
       "binary", po::value(&a->program)->value_name("PATH"),
-      "csi-proxy.exe; default the one beside this program")(
+      "csi-proxy.exe; default: the one beside this program")(
       "start-type", po::value(&a->start_type)->value_name("TYPE")->default_value(a->start_type),
       "automatic, automatic-delayed, manual or disabled")(
       "account", po::value(&a->account)->value_name("ACCOUNT")->default_value(a->account),
-      "whom it runs as")(
+      "the account it runs as")(
       "restart-delay",
       po::value(&a->restart_delay)->value_name("TIME")->default_value(a->restart_delay),
-      "wait before a restart after a failure")(
+      "how long to wait before a restart after a failure")(
       "failure-reset",
       po::value(&a->failure_reset)->value_name("TIME")->default_value(a->failure_reset),
-      "time without failure after which the count is forgotten")(
+      "time without a failure after which the failure count is reset")(
       "preshutdown-timeout",
       po::value(&a->preshutdown_timeout)->value_name("TIME")->default_value(a->preshutdown_timeout),
       "how long a system shutdown waits for the service")(
       "timeout", po::value(&a->patience)->value_name("TIME")->default_value(a->patience),
       "how long to wait for a start or stop")(
       "replace-wrapper", po::bool_switch(&a->replace_wrapper),
-      "take over a service that runs csi-proxy through nssm or the like")(
-      "dry-run", po::bool_switch(&a->dry_run), "say what would be done, and do nothing");
+      "take over a service that runs csi-proxy through nssm or a similar wrapper")(
+      "dry-run", po::bool_switch(&a->dry_run), "print what would be done, and do nothing");
   return all;
 }
 
@@ -142,11 +142,11 @@ absl::Status Act(const Arguments& arguments, const std::filesystem::path& own_di
     status = installer->Report();
   } else {
     return absl::InvalidArgumentError(
-        arguments.action.empty() ? "no action is given"
+        arguments.action.empty() ? "no action given"
                                  : absl::StrCat("there is no action \"", arguments.action, "\""));
   }
   for (const std::string& setting : refused) {
-    std::cerr << "warning: this system did not take a setting: " << setting << "\n";
+    std::cerr << "warning: this system refused a setting: " << setting << "\n";
   }
   return status;
 }

@@ -1,5 +1,5 @@
-// The service control manager, as far as the installer needs it. A thin seam: tests record what is
-// asked of it, because Wine takes half of it and says so of none.
+// The service control manager, as far as the installer needs it. A thin interface: tests record
+// what is asked of it, because Wine ignores half of it without a word.
 #pragma once
 
 #include <memory>
@@ -25,13 +25,13 @@ struct ServiceStatus {
 };
 
 // Every method names the service; NOT_FOUND when there is none, PERMISSION_DENIED for a caller who
-// is no administrator. Not thread-safe.
+// is not an administrator. Not thread-safe.
 class ServiceManager {
  public:
   virtual ~ServiceManager() = default;
 
   virtual absl::StatusOr<ServiceStatus> Status(const std::string& name) = 0;
-  // What it is set to. Settings that this Windows cannot tell are as in `otherwise`.
+  // Its settings. Those that this Windows cannot report are taken from `otherwise`.
   virtual absl::StatusOr<ServiceConfig> Config(const std::string& name,
                                                const ServiceConfig& otherwise) = 0;
 
@@ -40,7 +40,8 @@ class ServiceManager {
   virtual absl::Status Change(const std::string& name, const ServiceConfig& config) = 0;
   virtual absl::Status Delete(const std::string& name) = 0;
 
-  // Ask only; succeed when it is so already. Watch Status() for the outcome.
+  // These only ask; they succeed when the service is in that state already. Watch Status() for the
+  // outcome.
   virtual absl::Status Start(const std::string& name) = 0;
   virtual absl::Status Stop(const std::string& name) = 0;
 };

@@ -193,7 +193,8 @@ class Manager final : public ServiceManager {
     actions.cActions = 1;
     actions.lpsaActions = &restart;
     Set(service, "failure actions", SERVICE_CONFIG_FAILURE_ACTIONS, &actions);
-    // Without it, an end that reports an error code and STOPPED is no failure to the manager
+    // Without it, the manager does not count an end that reports an error code and STOPPED as a
+    // failure
     // (https://learn.microsoft.com/windows/win32/api/winsvc/ns-winsvc-service_failure_actions_flag).
     SERVICE_FAILURE_ACTIONS_FLAG flag{.fFailureActionsOnNonCrashFailures = TRUE};
     Set(service, "failure actions flag", SERVICE_CONFIG_FAILURE_ACTIONS_FLAG, &flag);

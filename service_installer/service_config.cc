@@ -85,7 +85,8 @@ absl::StatusOr<std::vector<std::string>> SplitCommandLine(absl::string_view line
       word.push_back(line[i++]);
     }
     if (quoted) {
-      return absl::InvalidArgumentError(absl::StrCat("command line: a quote is open: ", line));
+      return absl::InvalidArgumentError(
+          absl::StrCat("command line: a quotation mark is not closed: ", line));
     }
     words.push_back(std::move(word));
   }
@@ -128,7 +129,7 @@ absl::StatusOr<StartType> ParseStartType(absl::string_view name) {
     names.push_back(row.name);
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("--start-type: \"", name, "\" is none of ", absl::StrJoin(names, ", ")));
+      absl::StrCat("--start-type: \"", name, "\" is not one of ", absl::StrJoin(names, ", ")));
 }
 
 }  // namespace csi_proxy::installer

@@ -27,8 +27,8 @@ struct ServiceConfig {
   // forgotten after `failure_reset`.
   absl::Duration restart_delay = absl::Seconds(10);
   absl::Duration failure_reset = absl::Hours(24);
-  // How long a system that shuts down waits for calls under way; Windows' own default is 10 s
-  // since build 15063
+  // How long the system, when it shuts down, waits for calls under way; Windows' own default is 10
+  // s since build 15063
   // (https://learn.microsoft.com/windows/win32/api/winsvc/ns-winsvc-service_preshutdown_info).
   absl::Duration preshutdown_timeout = absl::Seconds(30);
   // All that the account's token keeps: restoring and backing up reach every pod's files, managing

@@ -56,7 +56,7 @@ TEST(HostileOpenTest, NullPointers) {
   EXPECT_EQ(csi_proxy_open(1, nullptr, 1, nullptr, nullptr, &node, nullptr), kInvalidArgument);
   EXPECT_EQ(node, 0u);
   EXPECT_EQ(csi_proxy_open(2, nullptr, 0, nullptr, nullptr, nullptr, nullptr), kFailedPrecondition);
-  // No log and no text of errors are no mistakes.
+  // Leaving out the log and the text of errors is not a mistake.
   EXPECT_EQ(csi_proxy_open(1, kSimulated, sizeof(kSimulated) - 1, nullptr, nullptr, &node, nullptr),
             kOk);
   EXPECT_EQ(csi_proxy_close(node), kOk);

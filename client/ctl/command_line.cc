@@ -15,36 +15,36 @@ namespace po = boost::program_options;
 
 constexpr char kHelp[] = R"(Calls the CSI Proxy service of this node.
 
-  csi-proxyctl GROUP METHOD [--FIELD=VALUE ...]   call an rpc, as: volume list-volumes-on-disk --disk-number=1
+  csi-proxyctl GROUP METHOD [--FIELD=VALUE ...]   call an rpc, e.g. volume list-volumes-on-disk --disk-number=1
   csi-proxyctl list                               every group, version and method
-  csi-proxyctl describe [GROUP [METHOD]]          what they do and take
+  csi-proxyctl describe [GROUP [METHOD]]          what they do and which fields they take
   csi-proxyctl doctor                             which pipes answer, and how fast
-  csi-proxyctl selftest --disk=N [--FLAG=VALUE ...]   try every group on a real node, on that disk
-  csi-proxyctl sim METHOD [--FIELD=VALUE ...]     act on a simulated node from outside, as: sim dump-state
+  csi-proxyctl selftest --disk=N [--FLAG=VALUE ...]   try every group on a real node, using that disk
+  csi-proxyctl sim METHOD [--FIELD=VALUE ...]     change a simulated node from outside, e.g. sim dump-state
   csi-proxyctl completion bash|zsh                a completion script for the shell
 
-Names are written in any case, with dashes or without. A field of a field follows a dot
-(--target-portal.target-address=10.0.0.5), a flag without value is true, a list is a flag several
-times. Fields named as a flag below follow a lone -- (sim dump-state -- --json).
-A password need not be on the command line: --password-file=PATH reads a file, --password=- reads
-standard input; so for every secret.
+Names may be written in any case, with or without dashes. A nested field follows a dot
+(--target-portal.target-address=10.0.0.5). A flag without a value means true; repeat a flag to give
+a list. A field with the same name as a flag below goes after a lone -- (sim dump-state -- --json).
+Passwords and other secrets need not be on the command line: --password-file=PATH reads a file,
+--password=- reads standard input.
 
 Flags of selftest:
   --disk=N                 the disk to work on, which must be raw; it is partitioned and formatted
-  --disk-is-mine           take it even if it holds a volume, which is lost
-  --work-dir=PATH          a directory that does not exist, made and removed again; default
-                           C:\var\lib\kubelet\csi-proxy-selftest
+  --disk-is-mine           use it even if it holds a volume, whose data is lost
+  --work-dir=PATH          a directory that does not exist yet; created, and removed at the
+                           end; default C:\var\lib\kubelet\csi-proxy-selftest
   --service=NAME           a service to ask about; default EventLog
   --restart-service=NAME   also stop and start this service
-  --smb-share=PATH         also map this share (\\host\share), which the node does not use, and
-  --smb-username=USER      unmap it; with --smb-password-file=PATH, --smb-password=-, or the
+  --smb-share=PATH         also map and unmap this share (\\host\share), which the node must
+  --smb-username=USER      not use; with --smb-password-file=PATH, --smb-password=-, or the
   --smb-password=...       password in $CSI_PROXY_SMB_PASSWORD
   --iscsi-portal=ADDRESS   also register this portal (address or address:port), and
-  --iscsi-iqn=IQN          connect this target of it, without CHAP; what was there before stays
-  --note=TEXT              what the report shall say of the node, as its Windows build
+  --iscsi-iqn=IQN          connect this target of it, without CHAP; what was already there stays
+  --note=TEXT              a remark for the report, such as the node's Windows build
 
-Exit codes: 0 done; 1 the call failed, doctor found no pipe that answers, or a step of selftest has
-not passed; 2 wrong usage; 3 the service cannot be reached; 4 the time ran out.
+Exit codes: 0 done; 1 the call failed, doctor found no pipe that answers, or a step of selftest
+did not pass; 2 wrong usage; 3 the service cannot be reached; 4 the time ran out.
 )";
 
 struct DurationFlag {
@@ -61,21 +61,21 @@ struct Flags {
         description("Flags", 100) {
     description.add_options()  //
         ("api", po::value(&line->api)->value_name("VERSION"),
-         "API version, as v1; default the newest stable one that has the method")  //
+         "API version, such as v1; default: the newest stable one that has the method")  //
         ("json", po::value(&line->json)->value_name("JSON|-"),
-         "the request as JSON; - reads standard input; fields given as flags win")  //
+         "the request as JSON; - reads standard input; fields given as flags take precedence")  //
         ("output", po::value(&line->output)->value_name("json|table"),
-         "or -o: default table on a terminal, else json; for sim always json")  //
+         "or -o; default: table on a terminal, json elsewhere; sim always prints json")  //
         ("timeout", po::value(&timeout.text)->value_name("TIME")->default_value("1m"),
-         "how long a call may take, as 500ms or 30s")  //
+         "how long a call may take, such as 500ms or 30s")  //
         ("connect-timeout",
          po::value(&connect_timeout.text)->value_name("TIME")->default_value("5s"),
-         "how long of that to wait for a service that does not answer")  //
+         "how much of that to wait for a service that does not answer")  //
         ("socket-dir", po::value(&line->client.socket_dir)->value_name("DIR"),
-         "where the sockets stand; default $CSI_PROXY_SOCKET_DIR, else /run/csi-proxy")  //
+         "directory of the sockets; default: $CSI_PROXY_SOCKET_DIR, else /run/csi-proxy")  //
         ("verbose", po::bool_switch(&line->verbose),
-         "or -v: say which version is called, and where")("help", po::bool_switch(&line->help),
-                                                          "or -h: print this")(
+         "or -v; print which version is called, and where")("help", po::bool_switch(&line->help),
+                                                            "or -h; print this help")(
             "version", po::bool_switch(&line->version), "print the version");
   }
 
@@ -131,8 +131,8 @@ absl::Status Convert(const DurationFlag& flag) {
   if (absl::ParseDuration(flag.text, flag.value) && *flag.value > absl::ZeroDuration()) {
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("--", flag.name, ": \"", flag.text, "\" is no time such as 500ms or 30s"));
+  return absl::InvalidArgumentError(absl::StrCat("--", flag.name, ": \"", flag.text,
+                                                 "\" is not a duration such as 500ms or 30s"));
 }
 
 }  // namespace

@@ -6,13 +6,13 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "csi_proxy/client_options.h"
 #include "client/ctl/request.h"
+#include "csi_proxy/client_options.h"
 
 namespace csi_proxy::ctl {
 
 struct CommandLine {
-  // Everything that is no flag: `volume mount-volume`.
+  // Everything that is not a flag: `volume mount-volume`.
   std::vector<std::string> words;
   // Flags that are not the program's own, in order.
   std::vector<FieldArgument> fields;

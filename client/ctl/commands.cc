@@ -49,11 +49,11 @@ absl::StatusOr<std::unique_ptr<pb::Message>> MakeRequest(const Catalog& catalog,
 std::string Hint(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
-      return "`csi-proxyctl doctor` tells which pipes answer.";
+      return "`csi-proxyctl doctor` shows which pipes answer.";
     case absl::StatusCode::kInvalidArgument:
-      return "`csi-proxyctl describe GROUP METHOD` tells what the fields mean.";
+      return "`csi-proxyctl describe GROUP METHOD` explains the fields.";
     case absl::StatusCode::kPermissionDenied:
-      return "Calls may touch the service's working directories alone (its --working-dir).";
+      return "Paths must be inside the service's working directories (its --working-dir flags).";
     case absl::StatusCode::kDeadlineExceeded:
       return "A longer --timeout may help.";
     case absl::StatusCode::kResourceExhausted:
@@ -81,13 +81,13 @@ int Complain(const absl::Status& status, std::ostream& err) {
 
 int Call(const Catalog& catalog, const CommandLine& line, const Streams& streams) {
   if (line.words.size() < 2) {
-    return WrongUsage(absl::StrCat("name a method: `csi-proxyctl describe ", line.words[0],
-                                   "` tells which there are"),
-                      streams.err);
+    return WrongUsage(
+        absl::StrCat("name a method: `csi-proxyctl describe ", line.words[0], "` lists them"),
+        streams.err);
   }
   if (line.words.size() > 2) {
-    // The words too many may be a secret.
-    return WrongUsage("after GROUP METHOD come flags alone; a field's value follows its name and =",
+    // An extra word may be a secret.
+    return WrongUsage("only flags may follow GROUP METHOD; give a field as --name=value",
                       streams.err);
   }
   const absl::StatusOr<Method> method = catalog.Find(line.words[0], line.words[1], line.api);
@@ -106,7 +106,7 @@ int Call(const Catalog& catalog, const CommandLine& line, const Streams& streams
                        **request, response.get());
   if (!status.ok()) return Complain(status, streams.err);
 
-  // A whole node is no table.
+  // A whole node does not fit a table.
   const bool table = line.output.empty()
                          ? streams.out_is_terminal && method->group != kSimulatedGroup
                          : line.output == "table";
@@ -151,7 +151,7 @@ int Run(const CommandLine& line, const Streams& streams) {
     streams.out << *script;
     return kOk;
   }
-  if (words > 1) return WrongUsage(absl::StrCat(command, " takes no more words"), streams.err);
+  if (words > 1) return WrongUsage(absl::StrCat(command, " takes no arguments"), streams.err);
   if (command == "list") return List(catalog, streams.out);
   return Doctor(catalog, line.client, streams.out);
 }

@@ -63,7 +63,7 @@ TEST_F(CommandsTest, ARequestCanBeJson) {
   ASSERT_EQ(RunLine({"system", "GetService", "--json=-"}, R"({"name": "b"})"), kOk) << err_.str();
   EXPECT_THAT(out_.str(), HasSubstr("\"display_name\": \"b\""));
   EXPECT_EQ(RunLine({"system", "GetService", "--json={"}), kUsage);
-  EXPECT_THAT(err_.str(), StartsWith("error: --json: this is no GetServiceRequest: "));
+  EXPECT_THAT(err_.str(), StartsWith("error: --json: not a valid GetServiceRequest: "));
 }
 
 TEST_F(CommandsTest, VerboseTellsWhatIsCalledAndWhere) {
@@ -156,7 +156,7 @@ TEST_F(CommandsTest, SecretsAreNotEchoed) {
                                              {"--json=-", "--password=-"}}) {
     std::vector<std::string> arguments = call;
     arguments.insert(arguments.end(), more.begin(), more.end());
-    EXPECT_NE(RunLine(arguments, "Hidden\n"), kOk) << "no pipe is there";
+    EXPECT_NE(RunLine(arguments, "Hidden\n"), kOk) << "there is no pipe";
     EXPECT_NE(err_.str(), "");
     EXPECT_THAT(out_.str() + err_.str(), Not(HasSubstr("Hidden"))) << more[0];
   }

@@ -40,7 +40,7 @@ std::string Completed(const std::string& flag) {
 absl::StatusOr<std::string> CompletionScript(const Catalog& catalog, absl::string_view shell) {
   if (shell != "bash" && shell != "zsh") {
     return absl::InvalidArgumentError(
-        absl::StrCat("there is no completion for \"", shell, "\"; there is for bash and zsh"));
+        absl::StrCat("there is no completion script for \"", shell, "\", only for bash and zsh"));
   }
   std::vector<std::string> groups = catalog.Groups();
   groups.push_back(kSimulatedGroup);

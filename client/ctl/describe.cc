@@ -82,7 +82,7 @@ int Describe(const Catalog& catalog, const CommandLine& line, const Streams& str
   const std::vector<std::string>& words = line.words;
   if (words.size() == 1) return List(catalog, streams.out);
   if (words.size() > 3) {
-    streams.err << "error: too many words: csi-proxyctl describe [GROUP [METHOD]]\n";
+    streams.err << "error: too many arguments; usage: csi-proxyctl describe [GROUP [METHOD]]\n";
     return kUsage;
   }
   absl::Status status;

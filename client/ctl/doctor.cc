@@ -56,7 +56,7 @@ PipeReport Examine(const ClientOptions& options, const std::string& group,
   pb::Empty answer;
   report.status = (*channel)->Call(kHealthCheck, context, pb::Empty(), &answer);
   if (report.status.ok() && !IsServing(answer)) {
-    report.status = absl::UnavailableError("it says that it does not serve");
+    report.status = absl::UnavailableError("it reports that it is not serving");
   }
   if (!report.status.ok()) return report;
   report.connecting = connected - start;

@@ -16,7 +16,7 @@ constexpr char kStandardInput[] = "-";
 }  // namespace
 
 absl::Status Input::TakeStandardInput() {
-  if (taken_) return absl::InvalidArgumentError("standard input can stand for one value only");
+  if (taken_) return absl::InvalidArgumentError("only one value can be read from standard input");
   taken_ = true;
   return absl::OkStatus();
 }

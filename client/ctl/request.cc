@@ -47,7 +47,7 @@ absl::Status SetValue(const FieldArgument& argument, const Field* field, pb::Mes
   const bool alone = !argument.has_value;
   if (alone && field->type() != Field::TYPE_BOOL) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--", argument.name, ": needs a value, as --", argument.name, "=..."));
+        absl::StrCat("--", argument.name, ": needs a value: --", argument.name, "=..."));
   }
   switch (field->cpp_type()) {
     case Field::CPPTYPE_BOOL: {
@@ -68,7 +68,7 @@ absl::Status SetValue(const FieldArgument& argument, const Field* field, pb::Mes
     }
     case Field::CPPTYPE_UINT64: {
       uint64_t value;
-      if (!absl::SimpleAtoi(text, &value)) return Bad(argument.name, text, "a number from 0");
+      if (!absl::SimpleAtoi(text, &value)) return Bad(argument.name, text, "a number of 0 or more");
       Put<uint64_t>(message, field, value, &R::SetUInt64, &R::AddUInt64);
       return absl::OkStatus();
     }
@@ -218,8 +218,8 @@ absl::Status SetFromJson(const Catalog& catalog, absl::string_view group, const 
   // The parser's complaint quotes what it was given.
   const bool withhold = catalog.HoldsSecret(group, *request->GetDescriptor());
   return absl::InvalidArgumentError(
-      absl::StrCat("--json: this is no ", request->GetDescriptor()->name(),
-                   withhold ? "; where it is wrong is not shown, as it may hold a secret"
+      absl::StrCat("--json: not a valid ", request->GetDescriptor()->name(),
+                   withhold ? "; the error is not shown because it may contain a secret"
                             : absl::StrCat(": ", std::string(status.message()))));
 }
 

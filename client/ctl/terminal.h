@@ -5,8 +5,8 @@ namespace csi_proxy::ctl {
 
 bool StandardOutputIsTerminal();
 
-// While it lives, what is typed at standard input does not show. Does nothing when that is no
-// terminal.
+// While it lives, what is typed at standard input does not show. Does nothing when that is not
+// a terminal.
 class EchoOff {
  public:
   EchoOff();

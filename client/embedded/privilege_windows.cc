@@ -16,7 +16,7 @@ absl::Status MayManageStorage() {
   }
   if (is_member) return absl::OkStatus();
   return absl::PermissionDeniedError(
-      "this process is no administrator's and may not manage storage");
+      "this process does not run as an administrator and may not manage storage");
 }
 
 }  // namespace csi_proxy::client

@@ -37,7 +37,7 @@ func (m *Mode) Set(name string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%q is none of auto, remote, embedded", name)
+	return fmt.Errorf("%q is not one of auto, remote, embedded", name)
 }
 
 // conditions are what Auto looks at.

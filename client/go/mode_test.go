@@ -27,7 +27,7 @@ func TestChoose(t *testing.T) {
 		{name: "a pipe, and no rights", pipe: "p", want: Remote, reason: "there is a pipe p"},
 		{name: "no pipe", may: true, want: Embedded, reason: "there is no pipe of the service, and because"},
 		{name: "no pipe, and no rights", want: Remote, reason: "because"},
-		{name: "a wrong variable", environment: "Remote", pipe: "p", failure: `CSI_PROXY_MODE: "Remote" is none of auto, remote, embedded`},
+		{name: "a wrong variable", environment: "Remote", pipe: "p", failure: `CSI_PROXY_MODE: "Remote" is not one of auto, remote, embedded`},
 		{name: "a mode there is not", mode: 7, failure: "there is no Mode(7)"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -20,7 +20,7 @@ func mayManageStorage() (bool, string) {
 		return false, fmt.Sprintf("this process's token cannot be looked at: %v", err)
 	}
 	if !member {
-		return false, "this process is no administrator's and may not manage storage"
+		return false, "this process does not run as an administrator and may not manage storage"
 	}
 	return true, "this process is an administrator's"
 }

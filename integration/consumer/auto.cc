@@ -1,5 +1,5 @@
-// A program with both doors, which takes the mode its argument names because of what it finds; and
-// with the C interface, which must bear that its messages are here already.
+// A program with both backends, which takes the mode its argument names because of what it finds;
+// and with the C interface, which must bear that its messages are here already.
 #include <iostream>
 #include <string>
 

@@ -1,5 +1,5 @@
-// Ends with 0 when the program has the doors its arguments name, and no others. It is linked with
-// several sets of libraries.
+// Ends with 0 when the program has the backends its arguments name, and no others. It is linked
+// with several sets of libraries.
 #include <iostream>
 #include <set>
 #include <string>

@@ -166,7 +166,7 @@ pkg_config() {
   make -f "$source/Makefile" -C "$out/pkgconfig"
   build=$out/pkgconfig
   newcomer && program node && program c
-  # The door is in, as the message tells.
+  # The backend is linked in, as the message shows.
   { program remote 2>&1 || true; } | grep 'there is no pipe'
 }
 # Those of csi-proxy.exe are its own.

@@ -40,7 +40,7 @@ func main() {
 		"both":     {csiproxy.Embedded, csiproxy.Remote},
 	}[*mode]
 	if modes == nil {
-		fmt.Fprintf(os.Stderr, "-mode=%s is none of embedded, remote, both, node\n", *mode)
+		fmt.Fprintf(os.Stderr, "-mode=%s is not one of embedded, remote, both, node\n", *mode)
 		os.Exit(2)
 	}
 	if err := all(modes, *program, *cases, *rounds); err != nil {

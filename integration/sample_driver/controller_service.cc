@@ -121,7 +121,7 @@ absl::Status ControllerService::List(const csi::v1::ListVolumesRequest& request,
   // A token is the last id told; its volume may be gone by now.
   const std::string& after = request.starting_token();
   if (!after.empty() && !Cloud::IsVolumeId(after)) {
-    return absl::AbortedError("starting_token: is none of this plugin's");
+    return absl::AbortedError("starting_token: is not one of this plugin's");
   }
   const absl::StatusOr<std::vector<CloudDisk>> disks = cloud_->List();
   if (!disks.ok()) return disks.status();

@@ -93,7 +93,7 @@ TEST_F(ServiceLifeTest, InstallsStartsServesStopsAndGoes) {
   ASSERT_EQ(Run({"status"}), 0);
   EXPECT_THAT(said_, HasSubstr("service csi-proxy is running"));
   EXPECT_THAT(said_,
-              HasSubstr(absl::StrCat("pipes that answer:   ", std::size(api::kReleasedVersions))));
+              HasSubstr(absl::StrCat("answering pipes:     ", std::size(api::kReleasedVersions))));
   EXPECT_EQ(Run({"start"}), 0) << "again";
   EXPECT_THAT(said_, HasSubstr("runs already"));
   ASSERT_EQ(Run({"stop"}), 0) << said_;
@@ -154,14 +154,14 @@ TEST_F(ServiceLifeTest, AGoodUpgradeServesAndABrokenOneIsRolledBack) {
   const fs::path broken = directory_ / "broken.exe";
   std::ofstream(broken, std::ios::binary) << "this is no program";
   EXPECT_EQ(Run({"upgrade", "--timeout=10s", "--binary", broken.string()}), 1);
-  EXPECT_THAT(said_, HasSubstr("the old program is back"));
+  EXPECT_THAT(said_, HasSubstr("the old program has been restored"));
   EXPECT_EQ(fs::file_size(Program()), fs::file_size(next));
   EXPECT_TRUE(Call().ok());
 
   // A program that runs and is no csi-proxy.
   fs::copy_file(CSI_PROXY_SERVICE_BINARY, broken, fs::copy_options::overwrite_existing);
   EXPECT_EQ(Run({"upgrade", "--timeout=10s", "--binary", broken.string()}), 1);
-  EXPECT_THAT(said_, HasSubstr("the old program is back"));
+  EXPECT_THAT(said_, HasSubstr("the old program has been restored"));
   EXPECT_TRUE(Call().ok());
 }
 

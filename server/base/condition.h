@@ -1,7 +1,7 @@
-// A mutex and a condition variable for what happens at every call.
+// A mutex and a condition variable for code that runs in every call.
 //
-// The standard library's are the best there are on POSIX, and ThreadSanitizer knows them. MinGW's
-// are made of semaphores, each use of which is a system call; Windows' own wait in user space
+// On POSIX the standard library's are best, and ThreadSanitizer knows them. MinGW's are built on
+// semaphores, each use of which is a system call; Windows' own wait in user space
 // (https://learn.microsoft.com/windows/win32/sync/slim-reader-writer--srw--locks).
 #pragma once
 

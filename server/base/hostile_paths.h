@@ -117,7 +117,7 @@ inline std::vector<HostilePath> HostilePaths() {
   all.push_back({root + "\\a\0b"s, kInvalid, "NUL"});
   all.push_back({"C:\\var\\lib\\kubelet\\a\0..\\..\\Windows"s, kInvalid, "NUL"});
   all.push_back({"\0"s, kInvalid, "NUL"});
-  // Bytes that are no text.
+  // Bytes that are not text.
   for (const char* rest :
        {"\xFF", "\xC0\xAE\xC0\xAE", "\xE0\x80\xAF", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xC3",
         "a\x80", "\xC1\x9C", "\xF8\x88\x80\x80\x80", "\xEF\xBF"}) {

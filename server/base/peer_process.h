@@ -1,4 +1,4 @@
-// A process as the caller it is.
+// What a process is known by as a caller.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace csi_proxy {
 
-// The image path stays empty when the process may not be asked, or is gone.
+// The image path stays empty when the process cannot be opened or has ended.
 Peer PeerOfProcess(int64_t process_id);
 
-// This process, as the calls it makes to itself name their caller.
+// This process, as the caller of its own calls.
 Peer OwnProcess();
 
 }  // namespace csi_proxy

@@ -5,7 +5,7 @@
 
 namespace csi_proxy {
 
-// FNV-1a: short, and the same for all time, which a hash table's hash is not.
+// FNV-1a: short, and never changes, unlike the hash of a hash table.
 std::string ProcessLockName(absl::string_view name) {
   uint64_t hash = 14695981039346656037u;
   for (const char c : name) {

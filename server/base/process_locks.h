@@ -1,5 +1,4 @@
-// Locks that the processes of a node share: the service, and drivers that act on the node
-// themselves.
+// Locks shared by the processes of a node: the service, and drivers with embedded nodes.
 #pragma once
 
 #include <memory>
@@ -14,8 +13,8 @@ namespace csi_proxy {
 // Thread-safe.
 class ProcessLocks {
  public:
-  // Held while it lives; to be destroyed by the thread that acquired it. A process that dies lets
-  // go.
+  // Held while it lives; to be destroyed by the thread that acquired it. A process that dies
+  // releases it.
   class Held {
    public:
     virtual ~Held() = default;
@@ -25,14 +24,14 @@ class ProcessLocks {
 
   // Waits until no other process holds `name` and takes it. Threads of one process must take turns
   // before (see ResourceLocks). CANCELLED or DEADLINE_EXCEEDED when the call ends first;
-  // PERMISSION_DENIED when somebody else owns the lock.
+  // PERMISSION_DENIED when another user owns the lock.
   virtual absl::StatusOr<std::unique_ptr<Held>> Acquire(const CallContext& context,
                                                         absl::string_view name) = 0;
 };
 
 // The locks of this node. Windows: named mutexes, which only SYSTEM and administrators may open.
-// Elsewhere: locks on files in `directory`, which is made when missing, for its owner alone; the
-// files stay. INVALID_ARGUMENT or PERMISSION_DENIED when it cannot be used.
+// Elsewhere: locks on files in `directory`, which is created when missing, accessible to its owner
+// only; the files stay. INVALID_ARGUMENT or PERMISSION_DENIED when it cannot be used.
 absl::StatusOr<std::unique_ptr<ProcessLocks>> NewProcessLocks(const std::string& directory);
 
 // A short name for a lock, the same in every process and release: what a kernel object or a file

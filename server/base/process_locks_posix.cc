@@ -18,7 +18,7 @@ constexpr absl::Duration kLastPoll = absl::Milliseconds(50);
 class HeldFile final : public ProcessLocks::Held {
  public:
   explicit HeldFile(int descriptor) : descriptor_(descriptor) {}
-  // Closing lets go: the description is nobody else's.
+  // Closing releases the lock: nobody else has the file description.
   ~HeldFile() override { close(descriptor_); }
 
  private:
@@ -58,18 +58,18 @@ class FileLocks final : public ProcessLocks {
 
 absl::StatusOr<std::unique_ptr<ProcessLocks>> NewProcessLocks(const std::string& directory) {
   if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("making the directory of locks ", directory));
+    return absl::ErrnoToStatus(errno, absl::StrCat("creating the lock directory ", directory));
   }
   const int opened = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
   if (opened < 0) {
-    return absl::ErrnoToStatus(errno, absl::StrCat("opening the directory of locks ", directory));
+    return absl::ErrnoToStatus(errno, absl::StrCat("opening the lock directory ", directory));
   }
   auto locks = std::make_unique<FileLocks>(opened);
   struct stat info {};
-  // In a directory of somebody else's, locks could be taken away.
+  // In another user's directory, lock files could be removed.
   if (fstat(opened, &info) != 0 || info.st_uid != geteuid() || (info.st_mode & 022) != 0) {
     return absl::PermissionDeniedError(absl::StrCat(
-        "the directory of locks ", directory, " belongs to, or can be written by, somebody else"));
+        "the lock directory ", directory, " belongs to another user or is writable by others"));
   }
   return locks;
 }

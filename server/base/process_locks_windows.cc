@@ -14,11 +14,11 @@ namespace {
 // How long to wait for a mutex before asking whether the call still wants it.
 constexpr absl::Duration kSlice = absl::Milliseconds(20);
 
-// Administrators own it, SYSTEM being one of them; nobody else may so much as open one.
+// Owned by the administrators, who include SYSTEM; nobody else may even open one.
 constexpr wchar_t kOwnersOnly[] = L"O:BAD:P(A;;GA;;;SY)(A;;GA;;;BA)";
 
-// Whoever comes first decides who owns a named object and who may open it. One that somebody else
-// has put there, open to all, could be held for ever: it is refused
+// Whoever creates a named object decides who owns it and who may open it. One that another program
+// created, open to all, could be held for ever, so it is refused
 // (learn.microsoft.com/windows/win32/api/securitybaseapi/nf-securitybaseapi-getkernelobjectsecurity).
 absl::Status CheckOwner(HANDLE mutex, absl::string_view name) {
   alignas(SECURITY_DESCRIPTOR) char descriptor[SECURITY_MAX_SID_SIZE + sizeof(SECURITY_DESCRIPTOR)];
@@ -27,14 +27,14 @@ absl::Status CheckOwner(HANDLE mutex, absl::string_view name) {
   BOOL defaulted = FALSE;
   if (!GetKernelObjectSecurity(mutex, OWNER_SECURITY_INFORMATION, descriptor, size, &size) ||
       !GetSecurityDescriptorOwner(descriptor, &owner, &defaulted)) {
-    return win32::LastError(absl::StrCat("asking who owns the lock of ", name));
+    return win32::LastError(absl::StrCat("reading the owner of the lock of ", name));
   }
   if (owner != nullptr && (IsWellKnownSid(owner, WinBuiltinAdministratorsSid) ||
                            IsWellKnownSid(owner, WinLocalSystemSid))) {
     return absl::OkStatus();
   }
   return absl::PermissionDeniedError(absl::StrCat(
-      "the lock of ", name, " is not an administrator's: another program has made it"));
+      "the lock of ", name, " does not belong to an administrator: another program created it"));
 }
 
 class HeldMutex final : public ProcessLocks::Held {
@@ -68,7 +68,7 @@ class NamedMutexes final : public ProcessLocks {
           std::max<int64_t>(absl::ToInt64Milliseconds(left), context.Check().ok() ? 1 : 0));
       switch (WaitForSingleObject(mutex.get(), wait)) {
         case WAIT_OBJECT_0:
-        // Whoever held it died; what it left is for the call to find out, as after any failure.
+        // The process that held it died. The call finds out what it left, as after any failure.
         case WAIT_ABANDONED:
           return std::make_unique<HeldMutex>(std::move(mutex));
         case WAIT_TIMEOUT:
@@ -93,7 +93,7 @@ absl::StatusOr<std::unique_ptr<ProcessLocks>> NewProcessLocks(const std::string&
   PSECURITY_DESCRIPTOR descriptor = nullptr;
   if (!ConvertStringSecurityDescriptorToSecurityDescriptorW(kOwnersOnly, SDDL_REVISION_1,
                                                             &descriptor, nullptr)) {
-    return win32::LastError("making the security descriptor of locks");
+    return win32::LastError("creating the security descriptor of locks");
   }
   return std::make_unique<NamedMutexes>(win32::UniqueLocal(descriptor));
 }

@@ -1,4 +1,4 @@
-// A string that must not be seen: a password or a CHAP secret.
+// A string that must not be shown: a password or a CHAP secret.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace csi_proxy {
 
-// Overwrites memory that held a secret, whatever the optimiser thinks of it.
+// Overwrites memory that held a secret, even if the optimiser finds that useless.
 inline void Wipe(void* data, size_t size) {
   volatile auto* const p = static_cast<volatile char*>(data);
   for (size_t i = 0; i < size; ++i) p[i] = 0;

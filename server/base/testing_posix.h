@@ -8,7 +8,7 @@
 
 namespace csi_proxy {
 
-// A directory of its own, removed with all it holds.
+// A new directory, removed at the end with all it holds.
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {

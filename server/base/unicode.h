@@ -1,4 +1,4 @@
-// The little of Unicode that Windows file names ask for.
+// The part of Unicode that Windows file names need.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ void AppendUtf8(char32_t code_point, std::string* out);
 // `text` with U+FFFD for every byte that is not part of UTF-8.
 std::string ReplaceInvalidUtf8(absl::string_view text);
 
-// Little-endian UTF-16 of UTF-8; U+FFFD, as Windows has it, for every byte that is none.
+// Little-endian UTF-16 of UTF-8; U+FFFD, as in Windows, for every byte that is not UTF-8.
 std::vector<uint8_t> ToUtf16Le(absl::string_view text);
 
 // UTF-8 of little-endian UTF-16; nothing for an odd number of bytes or half a surrogate pair.

@@ -12,8 +12,8 @@ namespace csi_proxy {
 // backslash, as FindFirstVolumeW returns it. Comparable; two ids are equal when the GUIDs are.
 class VolumeId {
  public:
-  // Accepts any case and a missing trailing backslash. INVALID_ARGUMENT, naming the rule, for all
-  // else, so that an id can be pasted into an API call or a query without further care.
+  // Accepts any case and a missing trailing backslash. INVALID_ARGUMENT, naming the rule, for
+  // anything else, so that an id can be pasted into an API call or a query without further care.
   static absl::StatusOr<VolumeId> Parse(absl::string_view text);
 
   // `\\?\Volume{guid}\`

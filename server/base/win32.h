@@ -1,5 +1,5 @@
-// The little of Win32 that every Windows file needs: handles that close themselves, text in UTF-16,
-// error codes as statuses. Included by *_windows.cc files alone.
+// The part of Win32 that every Windows file needs: handles that close themselves, text in UTF-16,
+// error codes as statuses. Included only by *_windows.cc files.
 #pragma once
 
 #include <windows.h>

@@ -1,6 +1,6 @@
 // Win32 error codes as statuses that remember their code, on every platform: the Windows host
-// decides by codes, and so do the tests of it that run elsewhere. Texts are the business of
-// win32.h, or of a simulation.
+// decides by codes, and so do the tests of it that run elsewhere. Windows' own
+// texts come from win32.h.
 #pragma once
 
 #include <cstdint>

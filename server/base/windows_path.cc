@@ -20,7 +20,7 @@ namespace {
 constexpr int64_t kMaxPath = 32767;
 constexpr int64_t kMaxComponent = 255;
 
-// How much of a hostile path an error repeats.
+// How much of a bad path an error quotes.
 constexpr size_t kQuotedLength = 128;
 
 bool IsSeparator(char c) { return c == '\\' || c == '/'; }
@@ -53,7 +53,7 @@ bool IsReservedName(absl::string_view component) {
   return false;
 }
 
-// Empty when the component is a name that means what it says; otherwise the rule it breaks.
+// Empty when the component is an ordinary name; otherwise the rule it breaks.
 absl::string_view BrokenRule(absl::string_view component) {
   if (component == "..") return "\"..\" is not allowed as a component";
   int64_t units = 0;
@@ -229,14 +229,15 @@ absl::StatusOr<UncPath> UncPath::Parse(absl::string_view field, absl::string_vie
   absl::StatusOr<std::vector<std::string>> parts = SplitComponents(field, text, text.substr(2));
   if (!parts.ok()) return parts.status();
   if (parts->size() < 2)
-    return Refuse(field, text, "it names no share: it must be \\\\host\\share");
+    return Refuse(field, text, "it has no share name: it must be \\\\host\\share");
   std::string host = std::move((*parts)[0]);
   std::string share = std::move((*parts)[1]);
   // learn.microsoft.com/openspecs/windows_protocols/ms-dtyp (UNC): a share name has at most 80
   // characters; a host name, as a DNS name, at most 255.
   if (share.size() > 80) return Refuse(field, text, "the share's name is longer than 80 bytes");
-  if (absl::StrContains(host, ' ')) return Refuse(field, text, "a space in the host's name");
-  // `pipe` and `ipc$` are no directories, and `mailslot` is a device.
+  if (absl::StrContains(host, ' '))
+    return Refuse(field, text, "a space is not allowed in the host name");
+  // `pipe` and `ipc$` are not directories, and `mailslot` is a device.
   for (absl::string_view special : {"pipe", "mailslot", "ipc$"}) {
     if (absl::EqualsIgnoreCase(share, special)) {
       return Refuse(field, text, "it is not a share that holds files");

@@ -1,4 +1,4 @@
-// Windows paths from foreign hands: parsed once, compared by component, never by string prefix.
+// Windows paths from untrusted callers: parsed once, compared by component, never by string prefix.
 // Rules: learn.microsoft.com/windows/win32/fileio/naming-a-file
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace csi_proxy {
 
-// A drive-absolute path, `C:\a\b`: a drive letter and components that mean what they say on NTFS.
+// A drive-absolute path, `C:\a\b`: a drive letter and components that are ordinary names on NTFS.
 // Immutable.
 class WindowsPath {
  public:
@@ -24,7 +24,7 @@ class WindowsPath {
   // not UTF-8, a component over 255 or a path over 32,767 UTF-16 units.
   static absl::StatusOr<WindowsPath> Parse(absl::string_view field, absl::string_view text);
 
-  // As Parse, but forgiving where drivers need it: a `\\?\C:\` prefix is dropped and a rooted path
+  // As Parse, but lenient where drivers need it: a `\\?\C:\` prefix is dropped and a rooted path
   // without a drive (`\var\lib`, `/var/lib`) is taken to lie on `default_drive`.
   static absl::StatusOr<WindowsPath> ParseLenient(absl::string_view field, absl::string_view text,
                                                   char default_drive = 'C');
@@ -60,14 +60,14 @@ class WindowsPath {
 // Unicode by simple case mapping of the Latin, Greek and Cyrillic ranges.
 bool EqualNames(absl::string_view a, absl::string_view b);
 
-// A key that is equal for exactly the names that EqualNames() holds equal.
+// A key that is equal for exactly those names that EqualNames() considers equal.
 std::string FoldName(absl::string_view name);
 
 // A directory tree, or several, that calls may touch.
 class PathRoots {
  public:
   explicit PathRoots(std::vector<WindowsPath> roots) : roots_(std::move(roots)) {}
-  // INVALID_ARGUMENT, naming `field`, when one of the texts is no path, or there is none.
+  // INVALID_ARGUMENT, naming `field`, when one of the texts is not a path, or there are none.
   static absl::StatusOr<std::shared_ptr<const PathRoots>> Parse(
       absl::string_view field, const std::vector<std::string>& texts);
   const std::vector<WindowsPath>& roots() const { return roots_; }
@@ -80,9 +80,9 @@ class PathRoots {
   std::vector<WindowsPath> roots_;
 };
 
-// A path together with the tree it must not leave. The text of the path has been checked by whoever
-// made it; the host follows the links on the way and refuses, with PERMISSION_DENIED, one that
-// leads out of `roots`. Null roots: anywhere on the node's drives.
+// A path together with the tree it must not leave. Whoever made it has checked the text of the
+// path; the host follows the links on the way and refuses, with PERMISSION_DENIED, one that leads
+// out of `roots`. Null roots: anywhere on the node's drives.
 struct ConfinedPath {
   WindowsPath path;
   std::shared_ptr<const PathRoots> roots;

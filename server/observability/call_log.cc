@@ -5,7 +5,7 @@
 namespace csi_proxy::observability {
 namespace {
 
-// Failures of the caller's making are common in normal use (a path that is not there).
+// Errors caused by the caller, such as a path that does not exist, are common in normal use.
 spdlog::level::level_enum LevelFor(absl::StatusCode code) {
   switch (code) {
     case absl::StatusCode::kOk:
@@ -28,7 +28,7 @@ void CallLog::OnDone(const shim::MethodInfo& method, const Peer& peer, const abs
                      absl::Duration duration) {
   const spdlog::level::level_enum level = LevelFor(status.code());
   if (logger_ == nullptr || !logger_->should_log(level)) return;
-  // What a caller sent may be quoted in the text: escaped, it cannot forge a line.
+  // The text may quote what a caller sent: it is escaped, so that it cannot forge a line.
   logger_->log(level, "{}/{} {} pid={} image=\"{}\" code={} ms={:.3f} {}", method.group,
                method.version, method.method, peer.process_id, absl::CEscape(peer.image_path),
                absl::StatusCodeToString(status.code()), absl::ToDoubleMilliseconds(duration),

@@ -10,8 +10,8 @@
 
 namespace csi_proxy::observability {
 
-// Thread-safe. A line holds method, peer, code, duration and the error text, which by the rule of
-// every layer below holds no secret. It never holds the request.
+// Thread-safe. A line holds method, peer, code, duration and the error text, which contains no
+// secrets because no layer below puts them there. It never holds the request.
 class CallLog final : public shim::CallObserver {
  public:
   // To `logger`; null for nowhere.

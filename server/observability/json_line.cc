@@ -15,10 +15,10 @@ std::string Timestamp(absl::Time time) {
 std::string Print(const LogLine& line) {
   google::protobuf::util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;
-  // A number that is 0 is still said.
+  // Numbers that are 0 are printed too.
   options.always_print_primitive_fields = line.has_audit();
   std::string text;
-  // Fails only for text that is not UTF-8, of which there is none.
+  // Fails only for text that is not UTF-8, and all of this is.
   if (!google::protobuf::util::MessageToJsonString(line, &text, options).ok()) return "{}";
   return text;
 }

@@ -10,7 +10,7 @@
 namespace csi_proxy::observability {
 namespace {
 
-// Asks for no lock of its own: the function is called by many threads at once.
+// Without a lock: the function may be called by many threads at once.
 class FunctionSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
  public:
   explicit FunctionSink(std::function<void(spdlog::level::level_enum, absl::string_view)> function)

@@ -10,7 +10,7 @@
 
 namespace csi_proxy::observability {
 
-// Lines go to `function`, bare: time and form are its affair. Thread-safe if `function` is.
+// Lines go to `function`, without time or severity, which it may add. Thread-safe if `function` is.
 std::shared_ptr<spdlog::logger> NewFunctionLogger(
     std::function<void(spdlog::level::level_enum, absl::string_view)> function);
 

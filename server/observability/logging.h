@@ -1,4 +1,4 @@
-// The log of the service: spdlog, in the line format of klog that operators' tools know, or JSON.
+// The log of the service: spdlog, in klog's line format, which operators' tools know, or in JSON.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@ namespace csi_proxy::observability {
 
 enum class LogFormat { kText, kJson };
 
-// The spdlog loggers of audit lines and of calls, which do not go to the event log: pods make as
-// many of them as they please.
+// The spdlog loggers of audit lines and of calls, which do not go to the event log: pods can
+// cause any number of them.
 inline constexpr char kAuditLogger[] = "audit";
 inline constexpr char kCallLogger[] = "calls";
 

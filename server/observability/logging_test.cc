@@ -137,7 +137,7 @@ TEST_F(LoggingTest, AFullFileMakesRoomForANewOne) {
 }
 
 TEST_F(LoggingTest, AFileThatCannotBeOpenedIsAnError) {
-  std::ofstream(options_.file) << "a file is no directory";
+  std::ofstream(options_.file) << "a file is not a directory";
   const std::string file = options_.file + "/csi-proxy.log";
   options_.file = file;
   const absl::Status status = InitLogging(options_);

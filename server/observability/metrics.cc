@@ -33,8 +33,8 @@ constexpr std::array<const char*, 17> kGoCodes = {
 const prometheus::Histogram::BucketBoundaries kBuckets = {0.001, 0.01, 0.1, 0.3, 0.6, 1,  3,
                                                           6,     9,    20,  30,  60,  90, 120};
 
-// A client's image path is a label: an attacker must not make a time series of every name he can
-// think of. Further ones count as "other".
+// A client's image path is a label, and an attacker must not be able to create any number of time
+// series. Paths beyond the limit count as "other".
 constexpr size_t kMaxImages = 64;
 
 }  // namespace
@@ -59,11 +59,11 @@ class Metrics::Impl {
                      .Register(*registry_)),
         in_flight_(prometheus::BuildGauge()
                        .Name("csi_proxy_calls_in_flight")
-                       .Help("Calls that have arrived and are not answered yet.")
+                       .Help("Calls received but not answered yet.")
                        .Register(*registry_)),
         api_calls_(prometheus::BuildCounter()
                        .Name("csi_proxy_api_calls_total")
-                       .Help("Calls by API version and client program: who still needs which.")
+                       .Help("Calls, by API version and client program.")
                        .Register(*registry_)) {
     exposer_.RegisterCollectable(registry_);
     exposer_.RegisterCollectable(connections_);
@@ -95,7 +95,7 @@ class Metrics::Impl {
   }
 
  private:
-  // What is not counted but looked at.
+  // Gauges, which are read when somebody asks.
   struct Connections final : prometheus::Collectable {
     std::vector<prometheus::MetricFamily> Collect() const override {
       absl::MutexLock lock(&mutex);
@@ -119,7 +119,7 @@ class Metrics::Impl {
                               prometheus::MetricType::Gauge, "state");
         open("silent", static_cast<double>(c.silent));
         open("live", static_cast<double>(c.live));
-        const auto total = add("csi_proxy_connections_total", "Connections by what became of them.",
+        const auto total = add("csi_proxy_connections_total", "Connections, by outcome.",
                                prometheus::MetricType::Counter, "outcome");
         total("accepted", static_cast<double>(c.accepted));
         total("served", static_cast<double>(c.adopted));
@@ -128,7 +128,7 @@ class Metrics::Impl {
         total("dropped_for_room", static_cast<double>(c.dropped_for_room));
       }
       if (gauges.queued) {
-        const auto queued = add("csi_proxy_calls_queued", "Calls that wait for a worker.",
+        const auto queued = add("csi_proxy_calls_queued", "Calls waiting for a worker thread.",
                                 prometheus::MetricType::Gauge, "group");
         for (const auto& [group, depth] : gauges.queued()) {
           queued(group, static_cast<double>(depth));

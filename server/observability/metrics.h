@@ -1,4 +1,4 @@
-// Numbers for Prometheus, under the names go-grpc-prometheus gave them and dashboards know.
+// Metrics for Prometheus, under the names of go-grpc-prometheus, which dashboards know.
 #pragma once
 
 #include <memory>

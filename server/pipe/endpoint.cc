@@ -22,7 +22,7 @@ namespace {
 
 thread_local bool completing = false;
 
-// Stands at the bottom of what a thread of the IoPort does for gRPC.
+// The first object on the stack of a thread of the IoPort that works for gRPC.
 class InCompletion {
  private:
   struct Flag {
@@ -30,7 +30,7 @@ class InCompletion {
     ~Flag() { completing = false; }
   };
 
-  // Callbacks run when the contexts go, so the flag goes last.
+  // Callbacks run when the contexts are destroyed, so the flag is destroyed last.
   const Flag flag_;
   grpc_core::ApplicationCallbackExecCtx callbacks_;
   grpc_core::ExecCtx context_;
@@ -53,8 +53,8 @@ class Endpoint final : public grpc_endpoint {
 
   ~Endpoint() { NotifyClosed(); }
 
-  // gRPC keeps the endpoint of a broken connection for as long as anybody has the channel: whoever
-  // wants to know of the end must hear of it before.
+  // gRPC keeps the endpoint of a broken connection for as long as anybody has the channel, so the
+  // end must be reported before that.
   void NotifyClosed() {
     if (!notified_.exchange(true) && connection_.closed) connection_.closed();
   }
@@ -93,7 +93,7 @@ class Endpoint final : public grpc_endpoint {
                                                &Completed<&Endpoint::EndRead>, this, &result)) {
       EndRead(result.error, result.bytes);
     } else if (shut_down_) {
-      // Shut down between the two lines above: that cancelled nothing.
+      // Shut down between the two conditions above, when there was nothing to cancel yet.
       connection_.stream->Cancel();
     }
   }

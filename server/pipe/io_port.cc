@@ -10,7 +10,7 @@ IoPort& IoPort::Get() {
 }
 
 IoPort::IoPort() : port_(CreateIoCompletionPort(INVALID_HANDLE_VALUE, nullptr, 0, 0)) {
-  // Two at least, so that one that is delayed does not delay all.
+  // At least two, so that one delayed thread does not delay everything.
   const unsigned count = std::clamp(std::thread::hardware_concurrency(), 2u, 8u);
   for (unsigned i = 0; i < count; ++i) threads_.emplace_back([this] { Run(); });
 }

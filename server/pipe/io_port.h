@@ -1,5 +1,5 @@
 // An I/O completion port and the threads that wait on it: how this program learns that pipe I/O has
-// finished. Knows neither pipes nor gRPC.
+// finished. Independent of pipes and of gRPC.
 #pragma once
 
 #include <thread>

@@ -25,7 +25,7 @@ absl::StatusOr<Security> Security::Parse(const std::string& sddl) {
   if (!ConvertStringSecurityDescriptorToSecurityDescriptorW(
           win32::Utf16(sddl).c_str(), SDDL_REVISION_1, &descriptor, nullptr)) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "--pipe-sddl: \"", sddl, "\" is not SDDL: ", win32::ErrorText(GetLastError())));
+        "--pipe-sddl: \"", sddl, "\" is not valid SDDL: ", win32::ErrorText(GetLastError())));
   }
   win32::UniqueLocal owned(descriptor);
   SECURITY_DESCRIPTOR_CONTROL control = 0;
@@ -37,9 +37,8 @@ absl::StatusOr<Security> Security::Parse(const std::string& sddl) {
     return win32::LastError("--pipe-sddl");
   }
   if (!present || dacl == nullptr || (control & SE_DACL_PROTECTED) == 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--pipe-sddl: \"", sddl,
-                     "\" has no protected DACL (D:P...): everybody might open the pipes"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--pipe-sddl: \"", sddl, "\" has no protected DACL (D:P...): anyone could open the pipes"));
   }
   return Security(std::move(owned));
 }
@@ -85,7 +84,7 @@ absl::StatusOr<win32::UniqueHandle> Open(const std::string& path, absl::Time dea
     if (error != ERROR_PIPE_BUSY || left <= absl::ZeroDuration()) {
       return win32::ToStatus(error, path);
     }
-    // Its failure shows at the next attempt. The server makes new instances all the time.
+    // If it fails, so will the next attempt. The server makes new instances all the time.
     WaitNamedPipeW(wide.c_str(),
                    static_cast<DWORD>(std::clamp<int64_t>(absl::ToInt64Milliseconds(left), 1, 50)));
   }

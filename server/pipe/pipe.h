@@ -1,5 +1,5 @@
 // Named pipes as Win32 has them: making server instances, opening them as a client, reading and
-// writing. Knows nothing of gRPC.
+// writing. Independent of gRPC.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@ std::string Path(absl::string_view name);
 class Security {
  public:
   // From SDDL, such as `D:P(A;;GA;;;SY)(A;;GA;;;BA)`. INVALID_ARGUMENT unless it has a protected
-  // DACL (`D:P`): without one, or with a null one, everybody might open the pipe
+  // DACL (`D:P`): without one, or with a null one, anyone could open the pipe
   // (https://learn.microsoft.com/windows/win32/secauthz/null-dacls-and-empty-dacls).
   static absl::StatusOr<Security> Parse(const std::string& sddl);
 
@@ -38,7 +38,8 @@ class Security {
   win32::UniqueLocal descriptor_;
 };
 
-// How CreateNamedPipeW is called; apart, so that a test can see the flags that carry security.
+// The arguments of CreateNamedPipeW; separate, so that a test can see those that matter to
+// security.
 struct InstanceFlags {
   DWORD open_mode;
   DWORD pipe_mode;
@@ -48,7 +49,7 @@ struct InstanceFlags {
 InstanceFlags FlagsOf(bool first);
 
 // A new instance of the pipe, not connected yet. The `first` one fails with ALREADY_EXISTS or
-// PERMISSION_DENIED when the pipe is there: somebody else serves, or squats on, the name
+// PERMISSION_DENIED when the pipe exists: another process serves, or squats on, the name
 // (https://learn.microsoft.com/windows/win32/api/namedpipeapi/nf-namedpipeapi-createnamedpipew,
 // FILE_FLAG_FIRST_PIPE_INSTANCE).
 absl::StatusOr<win32::UniqueHandle> NewInstance(const std::string& path, const Security& security,

@@ -1,5 +1,5 @@
-// Calls that do their work on the thread of their caller: what the executor is to rpcs that arrive
-// over a pipe, for callers in the same process.
+// Limits the calls of callers in the same process, which run on the callers' own threads; rpcs that
+// arrive over a pipe run on the executor instead.
 #pragma once
 
 #include <cstddef>

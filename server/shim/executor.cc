@@ -6,7 +6,7 @@ namespace csi_proxy::shim {
 
 absl::Status TooManyCalls(size_t queued) {
   return absl::ResourceExhaustedError(
-      absl::StrCat("too many calls wait already (", queued, "); try again later"));
+      absl::StrCat("too many calls are waiting already (", queued, "); try again later"));
 }
 
 Executor::Executor(Limits limits) : limits_(limits) {}

@@ -25,7 +25,7 @@ class Task {
   Task* next_ = nullptr;
 };
 
-// What a call is told for which there is no room, beyond `queued` others that wait.
+// The status of a call that is refused because `queued` others are waiting.
 absl::Status TooManyCalls(size_t queued);
 
 // Thread-safe. Threads are started when needed, up to `max_threads`, and kept.

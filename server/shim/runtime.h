@@ -1,5 +1,5 @@
-// What every generated service shim shares: the threads calls run on, and those who want to know
-// how calls went. Knows neither gRPC nor protobuf.
+// What every generated service shim shares: the threads calls run on, and the observers
+// of calls. Independent of gRPC and protobuf.
 #pragma once
 
 #include <condition_variable>
@@ -35,11 +35,11 @@ class PeerDirectory {
   virtual std::shared_ptr<const Peer> Find(absl::string_view address) const = 0;
 };
 
-// Counts the calls under way, and can be shut so that a stop waits for those and takes no more.
+// Counts the calls under way. A stop shuts it, so that no more calls enter, and waits for the rest.
 // Thread-safe.
 class CallGate {
  public:
-  // False when the gate is shut. Every true one is followed by a Leave().
+  // False when the gate is shut. After true, Leave() must follow.
   bool Enter() {
     std::lock_guard lock(mutex_);
     if (shut_) return false;

@@ -2,7 +2,7 @@
 //
 // A connection is watched from its acceptance to its end. Until it has sent the HTTP/2 client
 // preface it belongs to the listener, which closes it when a deadline passes or when the first
-// bytes are something else: legacy clients open a connection only to see that the pipe is there
+// bytes are something else: legacy clients open a connection only to see that the pipe exists,
 // and abandon it, and gRPC applies no handshake deadline to connections it is handed.
 #pragma once
 
@@ -75,7 +75,7 @@ struct PipePlace {
   std::string socket_dir;
   // The pipes' security descriptor in SDDL; only on Windows. The default lets in the system and
   // administrators. A further group gets 0x12019b rather than generic write, which contains
-  // FILE_CREATE_PIPE_INSTANCE and with it the power to serve the pipe in our stead
+  // FILE_CREATE_PIPE_INSTANCE and with it the right to serve the pipe in place of the service
   // (https://learn.microsoft.com/windows/win32/ipc/named-pipe-security-and-access-rights).
   std::string sddl = "D:P(A;;GA;;;SY)(A;;GA;;;BA)";
 };
@@ -83,10 +83,10 @@ struct PipePlace {
 // The listener of the platform.
 //
 // POSIX: Unix sockets `<directory>/<name>.sock`, mode 0600. The directory is made (0700) when its
-// parent exists; it must be no symbolic link, belong to this user and be writable by nobody else,
-// and is locked against a second server while this one lives.
+// parent exists; it must not be a symbolic link, must belong to this user and be writable by nobody
+// else, and is locked against a second server while this one lives.
 //
-// Windows: named pipes `\\.\pipe\<name>`, open to local processes alone.
+// Windows: named pipes `\\.\pipe\<name>`, open to local processes only.
 std::unique_ptr<Listener> NewListener(PipePlace place, ListenerLimits limits);
 
 }  // namespace csi_proxy::transport

@@ -1,7 +1,7 @@
-// Every pipe has a few instances that wait for a client; one that gets its client is replaced at
-// once, and waits for the preface as a silent connection. All of it happens in the completions of
-// overlapped I/O; one more thread closes what is overdue and makes instances that could not be made
-// before.
+// Every pipe has a few instances that wait for a client. One that gets a client is replaced at
+// once, and becomes a silent connection that waits for the preface. All of this happens in
+// completions of overlapped I/O; one more thread closes overdue connections, and retries to make
+// instances that could not be made before.
 //
 // The pipe's name stays ours from the first instance to the end: there is never a moment without
 // one, and the security descriptor lets nobody else make more.
@@ -103,7 +103,7 @@ class PipeListener final : public Listener {
   void Watch();
 
   const std::string sddl_;
-  // Connections that have gone to gRPC need it still, and may outlive the listener.
+  // Shared with the connections that gRPC serves, which may outlive the listener.
   const std::shared_ptr<ConnectionTable> table_;
   std::optional<pipe::Security> security_;
   std::thread watcher_;
@@ -135,8 +135,8 @@ absl::Status PipeListener::Listen(std::vector<PipeEndpoint> endpoints) {
     if (!absl::IsAlreadyExists(made) && !absl::IsPermissionDenied(made)) return made;
     return absl::FailedPreconditionError(absl::StrCat(
         path,
-        " is there already: another csi-proxy runs, or some process squats on the name. Find "
-        "it with `Get-ChildItem \\\\.\\pipe\\` and end it first."));
+        " exists already: another csi-proxy is running, or another process has taken the name. "
+        "End that process first."));
   }
   for (size_t pipe = 0; pipe < pipes_.size(); ++pipe) Replenish(pipe);
   watcher_ = std::thread([this] { Watch(); });
@@ -194,7 +194,7 @@ void PipeListener::Replenish(size_t index) {
   Pipe& pipe = pipes_[index];
   {
     absl::MutexLock lock(&mutex_);
-    // The thread that is at it looks again before it leaves.
+    // The thread that is making instances checks again before it stops.
     if (pipe.making) return;
     pipe.making = true;
   }
@@ -210,7 +210,8 @@ void PipeListener::Replenish(size_t index) {
     if (made.ok()) continue;
     absl::MutexLock lock(&mutex_);
     if (!stopping_) {
-      spdlog::warn("{}: no further instance now: {}", pipe.path, std::string(made.message()));
+      spdlog::warn("{}: cannot create another instance: {}", pipe.path,
+                   std::string(made.message()));
     }
     pipe.making = false;
     pipe.try_again = absl::Now() + kTryAgain;
@@ -229,7 +230,7 @@ void PipeListener::OnConnected(Instance* instance, DWORD error) {
       gone = Remove(instance);
       return;
     }
-    // ERROR_NO_DATA and the like: the client has left again.
+    // On ERROR_NO_DATA and the like, the client has left again.
     if (error != ERROR_SUCCESS || !Admit(instance)) gone = Remove(instance);
   }
   const bool stays = gone == nullptr;

@@ -25,7 +25,7 @@ absl::StatusOr<std::unique_ptr<PipeServer>> PipeServer::Create(
   builder.RegisterService(pipe->reflection_.get());
   builder.SetMaxReceiveMessageSize(limits.max_request_bytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, limits.max_calls_per_connection);
-  // There is no bandwidth to find out about within a machine, and finding out costs pings.
+  // Within a machine there is no bandwidth to measure, and measuring costs pings.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, limits.max_metadata_bytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,

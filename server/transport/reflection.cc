@@ -58,7 +58,7 @@ Response Answer(const std::string& full_name, const Request& request) {
   if (file == nullptr) {
     response.mutable_error_response()->set_error_code(grpc::StatusCode::NOT_FOUND);
     response.mutable_error_response()->set_error_message(
-        absl::StrCat("this pipe serves ", full_name, " alone"));
+        absl::StrCat("this pipe serves only ", full_name));
     return response;
   }
   AddFileWithImports(*file, &response);

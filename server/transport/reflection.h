@@ -2,7 +2,7 @@
 //
 // Written rather than taken from libgrpc++_reflection for two reasons: that one is bound to the
 // sync API, which costs threads and a completion queue per server, times 23; and it describes every
-// file linked into the process, while a pipe should tell of its own service alone.
+// file linked into the process, while a pipe should describe only its own service.
 #pragma once
 
 #include <grpcpp/grpcpp.h>

@@ -60,7 +60,7 @@ absl::StatusOr<SocketDirectory> SocketDirectory::Open(const std::string& path) {
   }
   if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     return absl::PermissionDeniedError(
-        absl::StrCat("socket directory ", path, " may be written by others than its owner"));
+        absl::StrCat("socket directory ", path, " is writable by users other than its owner"));
   }
   UniqueFd lock(
       openat(directory.get(), kLockName, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));

@@ -1,4 +1,4 @@
-// The directory the sockets stand in, opened so that nobody can slip another one in its place.
+// The directory of the sockets, opened so that nobody can replace it with another one.
 #pragma once
 
 #include <string>
@@ -38,8 +38,8 @@ class UniqueFd {
 class SocketDirectory {
  public:
   // Opens (or makes, 0700) and locks the directory. FAILED_PRECONDITION when another process has
-  // locked it; PERMISSION_DENIED when it is a symbolic link, belongs to somebody else or others
-  // may write to it.
+  // locked it; PERMISSION_DENIED when it is a symbolic link, belongs to another user or is
+  // writable by others.
   static absl::StatusOr<SocketDirectory> Open(const std::string& path);
 
   // A socket `<directory>/<file_name>`, mode 0600, bound and listening under a temporary name:
@@ -49,7 +49,7 @@ class SocketDirectory {
   // Gives a bound socket its name, atomically.
   absl::Status Publish(const std::string& file_name);
 
-  // Removes the socket, published or not. Absence is no error.
+  // Removes the socket, published or not. Its absence is not an error.
   void Remove(const std::string& file_name);
 
   const std::string& path() const { return path_; }

@@ -66,7 +66,7 @@ class UnixListener final : public Listener {
  private:
   enum class Kind { kWake, kPipe, kSilent, kLive };
 
-  // Something the epoll set watches. `watched` is what is registered: the listening socket, the
+  // An entry of the epoll set. `watched` is the registered descriptor: the listening socket, the
   // silent connection, or the duplicate of an adopted one.
   struct Entry : SilentConnection {
     uint64_t id = 0;
@@ -187,7 +187,7 @@ void UnixListener::Stop() {
   });
 }
 
-// The thread has gone: its data are the caller's.
+// The listener thread has ended, so its data may be used here.
 void UnixListener::CloseLive() {
   table_.HangUp();
   while (!entries_.empty()) CloseLive(entries_.begin()->second.get());
@@ -272,7 +272,7 @@ void UnixListener::ReadPreface(Entry* entry) {
     case PrefaceMatch::kComplete:
       Adopt(entry);
       break;
-    // Edge-triggered: the next bytes wake us again, and if none come the deadline does.
+    // Edge-triggered: the next bytes wake this thread again; if none come, the deadline does.
     case PrefaceMatch::kPartial:
       break;
     case PrefaceMatch::kMismatch:
@@ -323,8 +323,8 @@ void UnixListener::CloseOverdue(absl::Time now) {
   }
 }
 
-// Out of descriptors with nobody to close: a level-triggered set would spin on the waiting
-// connections, so it looks away for a moment.
+// Out of descriptors, with no silent connection to close: the level-triggered set would spin on the
+// waiting clients, so it ignores them for a moment.
 void UnixListener::PauseAccepting() {
   accept_again_ = absl::Now() + kAcceptPause;
   WatchPipes(0);

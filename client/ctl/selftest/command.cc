@@ -45,8 +45,8 @@ bool AnyPipe(const Catalog& catalog, selftest::Pipes& pipes) {
 
 int Selftest(const Catalog& catalog, const CommandLine& line, const Streams& streams) {
   if (line.words.size() > 1) {
-    // The words too many may be a secret.
-    streams.err << "error: after selftest come flags alone; a value follows its flag and =\n";
+    // An extra word may be a secret.
+    streams.err << "error: only flags may follow selftest; give a value as --flag=value\n";
     return kUsage;
   }
   const absl::StatusOr<selftest::Options> options = ReadOptions(catalog, line, streams.in);
@@ -56,7 +56,8 @@ int Selftest(const Catalog& catalog, const CommandLine& line, const Streams& str
   }
   const std::unique_ptr<selftest::Pipes> pipes = selftest::NewRemotePipes(line.client);
   if (!AnyPipe(catalog, *pipes)) {
-    return Complain(absl::UnavailableError("no pipe is there: is csi-proxy running?"), streams.err);
+    return Complain(absl::UnavailableError("there are no pipes: is csi-proxy running?"),
+                    streams.err);
   }
   selftest::Rpcs rpcs(catalog, *pipes);
   const selftest::Report report =

@@ -44,7 +44,7 @@ class FakePipes final : public Pipes {
 
   // Pipes, as `volume v1`.
   std::set<std::string> gone, silent;
-  // By `volume.MountVolume`; what is not told is answered with an empty message.
+  // By `volume.MountVolume`; what is not listed is answered with an empty message.
   std::map<std::string, FakeAnswer> answers;
   // `v1 volume.MountVolume volume_id: "x"`
   std::vector<std::string> sent;

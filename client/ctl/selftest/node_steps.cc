@@ -54,8 +54,8 @@ std::string ExaminePipes(Attempt& attempt) {
     }
   }
   attempt.Expect(silent.empty(),
-                 absl::StrCat("pipes that are there do not answer: ", absl::StrJoin(silent, ", ")));
-  attempt.Expect(!served.empty(), "no pipe is there");
+                 absl::StrCat("pipes exist but do not answer: ", absl::StrJoin(silent, ", ")));
+  attempt.Expect(!served.empty(), "there are no pipes");
   return absl::StrCat("of ", released, " released: ", absl::StrJoin(served, ", "));
 }
 
@@ -74,12 +74,12 @@ std::string RestartService(Attempt& attempt) {
   const Fields service = {{"name", attempt.options().restart_service()}};
   const std::string before = attempt.Call("system", "GetService", service).Text("status");
   attempt.Expect(before == "RUNNING" || before == "STOPPED",
-                 absl::StrCat("it is ", before, ", neither RUNNING nor STOPPED"));
+                 absl::StrCat("it is ", before, ", and neither RUNNING nor STOPPED"));
   const bool ran = before == "RUNNING";
   attempt.AtEnd({"service", "system", ran ? "StartService" : "StopService", service});
   for (const bool start : {!ran, ran}) {
     const char* const method = start ? "StartService" : "StopService";
-    // The second time it is so already.
+    // The second call finds it so already.
     attempt.Call("system", method, service);
     attempt.Call("system", method, service);
     const std::string now = attempt.Call("system", "GetService", service).Text("status");
@@ -111,7 +111,7 @@ std::string MapShare(Attempt& attempt) {
   attempt.Call("smb", "NewSmbGlobalMapping", mapping);
   attempt.Call("smb", "NewSmbGlobalMapping", mapping);
   attempt.Expect(attempt.Call("filesystem", "IsSymlink", {{"path", link}}).Flag("is_symlink"),
-                 "the link to the share is not seen as one");
+                 "IsSymlink does not recognise the link to the share");
   attempt.Expect(attempt.Call("filesystem", "PathExists", {{"path", link}}).Flag("exists"),
                  "the link to the share does not exist");
   return absl::StrCat(link, " leads to ", options.smb_share());

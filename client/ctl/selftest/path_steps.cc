@@ -47,14 +47,15 @@ void ExpectVolume(Attempt& attempt, const char* method, const std::string& path)
 
 std::string MakeWorkDirectory(Attempt& attempt) {
   const std::string& path = attempt.options().work_dir();
-  attempt.Expect(!Exists(attempt, path),
-                 absl::StrCat(path,
-                              " exists already. The selftest removes its directory at the end: "
-                              "remove what an earlier one left, or name another by --work-dir"));
+  attempt.Expect(
+      !Exists(attempt, path),
+      absl::StrCat(path,
+                   " exists already. The selftest removes its directory at the end: "
+                   "remove what an earlier one left, or choose another with --work-dir"));
   attempt.AtEnd(Removal(path));
   Mkdir(attempt, path);
   Mkdir(attempt, path);
-  attempt.Expect(Exists(attempt, path), "the directory that was made is not there");
+  attempt.Expect(Exists(attempt, path), "the new directory does not exist");
   return path;
 }
 
@@ -76,7 +77,7 @@ std::string FindVolumeOfPath(Attempt& attempt) {
       attempt.Call("volume", "GetDiskNumberFromVolumeID", {{"volume-id", attempt.state().volume}})
           .Number("disk_number");
   attempt.Expect(number == attempt.options().disk(),
-                 absl::StrCat("the mounted volume is said to lie on disk ", number));
+                 absl::StrCat("the service says that the mounted volume is on disk ", number));
   return absl::StrCat(spellings.size(), " spellings of one path");
 }
 
@@ -90,20 +91,21 @@ std::string FindClosestVolume(Attempt& attempt) {
                                .Call("volume", "GetClosestVolumeIDFromTargetPath",
                                      {{"target-path", attempt.options().work_dir()}})
                                .Text("volume_id");
-  attempt.Expect(here != attempt.state().volume && absl::StartsWith(here, R"(\\?\Volume{)"),
-                 absl::StrCat("the working directory is said to lie on volume \"", here, "\""));
-  return absl::StrCat("the working directory lies on ", here);
+  attempt.Expect(
+      here != attempt.state().volume && absl::StartsWith(here, R"(\\?\Volume{)"),
+      absl::StrCat("the service says that the working directory is on volume \"", here, "\""));
+  return absl::StrCat("the working directory is on ", here);
 }
 
 std::string MakeLinks(Attempt& attempt) {
   const std::string mount = attempt.Path("mount"), link = attempt.Path("link");
   attempt.AtEnd(Removal(link));
   Link(attempt, mount, link);
-  attempt.Expect(IsSymlink(attempt, link), "the link is not seen as one");
+  attempt.Expect(IsSymlink(attempt, link), "IsSymlink does not recognise the link");
   ExpectVolume(attempt, "GetVolumeIDFromTargetPath", link);
   Mkdir(attempt, absl::StrCat(link, "\\through"));
   attempt.Expect(Exists(attempt, absl::StrCat(mount, "\\through")),
-                 "a directory made through the link is not where it leads");
+                 "a directory made through the link is not where the link leads");
   attempt.Refused(absl::StatusCode::kAlreadyExists, "filesystem", "CreateSymlink",
                   {{"source-path", mount}, {"target-path", link}});
   Rmdir(attempt, link);
@@ -114,12 +116,13 @@ std::string MakeLinks(Attempt& attempt) {
   const std::string gone = attempt.Path("gone"), dangling = attempt.Path("dangling");
   attempt.AtEnd(Removal(gone));
   Mkdir(attempt, gone);
-  attempt.Expect(!IsSymlink(attempt, gone), "a plain directory is seen as a link");
+  attempt.Expect(!IsSymlink(attempt, gone), "IsSymlink takes a plain directory for a link");
   attempt.AtEnd(Removal(dangling));
   Link(attempt, gone, dangling);
   Rmdir(attempt, gone);
-  attempt.Expect(!IsSymlink(attempt, dangling), "a link without its target counts as a link");
-  attempt.Expect(Exists(attempt, dangling), "a link without its target does not exist");
+  attempt.Expect(!IsSymlink(attempt, dangling),
+                 "IsSymlink takes a link without a target for a link");
+  attempt.Expect(Exists(attempt, dangling), "PathExists does not see a link without a target");
   Rmdir(attempt, dangling);
   attempt.NoLonger(dangling);
   attempt.NoLonger(gone);
@@ -145,7 +148,7 @@ std::string RemoveDirectories(Attempt& attempt) {
     attempt.Expect(!Exists(attempt, deep), absl::StrCat(method, " left the content"));
     attempt.Expect(Exists(attempt, kept), absl::StrCat(method, " followed a link"));
     attempt.Expect(Exists(attempt, tree) == (absl::string_view(method) == "RmdirContents"),
-                   absl::StrCat("of ", method, " the directory itself is not as it should be"));
+                   absl::StrCat(method, " left the directory itself in the wrong state"));
   }
   attempt.Refused(absl::StatusCode::kNotFound, "filesystem", "Rmdir", {{"path", tree}});
   Rmdir(attempt, tree, true);

@@ -94,7 +94,7 @@ absl::StatusOr<Answer> Rpcs::Call(const std::string& group, const std::string& m
   if (!found.has_value()) {
     // Names the nearest, when the method is not one at all.
     if (const auto any = catalog_.Find(group, method, ""); !any.ok()) return any.status();
-    return absl::UnavailableError(absl::StrCat("no pipe is there that has ", group, ".", method));
+    return absl::UnavailableError(absl::StrCat("there is no pipe that has ", group, ".", method));
   }
   std::vector<FieldArgument> arguments;
   for (const auto& [name, value] : fields) arguments.push_back({name, value, true});

@@ -67,8 +67,8 @@ class Rpcs {
   // Neither is owned.
   Rpcs(const Catalog& catalog, Pipes& pipes) : catalog_(catalog), pipes_(pipes) {}
 
-  // Calls a method in the newest version that has it and whose pipe is there. A nested field
-  // follows a dot. Errors are the service's own; UNAVAILABLE when no such pipe is there;
+  // Calls a method in the newest version that has it and whose pipe exists. A nested field
+  // follows a dot. Errors are the service's own; UNAVAILABLE when there is no such pipe;
   // INVALID_ARGUMENT when there is no such method or field.
   absl::StatusOr<Answer> Call(const std::string& group, const std::string& method,
                               const Fields& fields);

@@ -86,13 +86,13 @@ std::string Number(double milliseconds) { return absl::StrFormat("%.1f", millise
 absl::Status Complete(Options* options) {
   if (!options->has_disk()) {
     return absl::InvalidArgumentError(
-        "--disk=NUMBER: name the disk to work on; what it holds may be lost");
+        "--disk=NUMBER: missing; name the disk to work on, whose data may be lost");
   }
   if (options->work_dir().empty()) options->set_work_dir(kWorkDir);
   while (absl::EndsWith(options->work_dir(), "\\")) options->mutable_work_dir()->pop_back();
   if (options->service().empty()) options->set_service(kService);
   if (options->smb_share().empty() != options->smb_username().empty()) {
-    return absl::InvalidArgumentError("--smb-share and --smb-username: one needs the other");
+    return absl::InvalidArgumentError("--smb-share and --smb-username: give both or neither");
   }
   if (!options->iscsi_iqn().empty() && options->iscsi_portal().empty()) {
     return absl::InvalidArgumentError("--iscsi-iqn: needs --iscsi-portal");
@@ -122,7 +122,7 @@ Report Run(const std::vector<Step>& steps, const Options& options, Rpcs& rpcs,
   progress(kCleanUp);
   StepReport* const cleaned = report.add_steps();
   cleaned->set_name(kCleanUp);
-  cleaned->set_shows("what the steps made is taken back");
+  cleaned->set_shows("everything the steps made is undone");
   const absl::Time start = absl::Now();
   const absl::Status status = TakeBack(rpcs, state);
   cleaned->set_milliseconds(Milliseconds(absl::Now() - start));

@@ -40,7 +40,7 @@ void ExpectOnDisk(Attempt& attempt, const std::string& volume) {
       attempt.Call("volume", "GetDiskNumberFromVolumeID", {{"volume-id", volume}})
           .Number("disk_number");
   attempt.Expect(number == attempt.options().disk(),
-                 absl::StrCat("volume ", volume, " is said to lie on disk ", number));
+                 absl::StrCat("the service says that volume ", volume, " is on disk ", number));
 }
 
 }  // namespace
@@ -53,12 +53,12 @@ std::string FindDisk(Attempt& attempt) {
   if (!attempt.ok()) return "";
   const std::string page83 = ids->Text("page83"), serial = ids->Text("serial_number");
   attempt.Expect(!page83.empty() || !serial.empty(),
-                 "the disk has neither page 83 identifier nor serial number");
+                 "the disk has neither a page 83 identifier nor a serial number");
   if (!page83.empty()) {
     const uint64_t number =
         attempt.Call("disk", "GetDiskNumberByName", {{"disk-name", page83}}).Number("disk_number");
     attempt.Expect(number == attempt.options().disk(),
-                   absl::StrCat("by its page 83 identifier it is disk ", number));
+                   absl::StrCat("its page 83 identifier finds disk ", number));
   }
   // A disk without such a place (a VHD, whose location is its file) is left out.
   const std::optional<Answer> location =
@@ -69,7 +69,7 @@ std::string FindDisk(Attempt& attempt) {
   attempt.Expect(state.disk_bytes > 0, "the disk has no size");
   const std::string place =
       !location.has_value()
-          ? "no place on a bus"
+          ? "no bus location"
           : absl::StrCat("adapter ", location->Text("Adapter"), " bus ", location->Text("Bus"),
                          " target ", location->Text("Target"), " LUN ", location->Text("LUNID"));
   return absl::StrCat("page 83 ", Quoted(page83), ", serial number ", Quoted(serial), ", ", place,
@@ -98,11 +98,11 @@ std::string MakeSureDiskIsFree(Attempt& attempt) {
   const std::string found = online ? "was online" : "was offline";
   if (attempt.options().disk_is_mine()) {
     attempt.Expect(volumes <= 1, absl::StrCat("volumes on the disk: ", volumes,
-                                              "; even --disk-is-mine allows for one only"));
+                                              "; even --disk-is-mine allows only one"));
     return absl::StrCat("volumes on it: ", volumes, " (--disk-is-mine), ", found);
   }
   attempt.Expect(volumes == 0, absl::StrCat("volumes on the disk: ", volumes,
-                                            "; --disk-is-mine allows to overwrite one"));
+                                            "; --disk-is-mine permits overwriting one"));
   // The volumes of a disk that has just come online may still be on their way; its partitions are
   // not.
   for (int partition = 1; partition <= kPartitions && attempt.ok(); ++partition) {
@@ -114,8 +114,8 @@ std::string MakeSureDiskIsFree(Attempt& attempt) {
     attempt.Expect(
         absl::IsNotFound(absent),
         absl::StrCat("the disk is not raw: ListVolumesOnDisk for partition ", partition,
-                     " of it is not NOT_FOUND but ", absl::StatusCodeToString(absent.code()),
-                     "; --disk-is-mine takes it all the same"));
+                     " returns not NOT_FOUND but ", absl::StatusCodeToString(absent.code()),
+                     "; --disk-is-mine uses it all the same"));
   }
   return absl::StrCat("raw, ", found);
 }
@@ -129,14 +129,14 @@ std::string GoOfflineAndOnline(Attempt& attempt) {
   SetOnline(attempt, true);
   SetOnline(attempt, true);
   attempt.NoLonger("the disk online again");
-  return "offline, online, online once more";
+  return "offline, online, and online again";
 }
 
 std::string Partition(Attempt& attempt) {
   attempt.Call("disk", "PartitionDisk", {{"disk-number", attempt.disk()}});
   const std::vector<std::string> volumes = ListVolumes(attempt);
   attempt.Expect(volumes.size() == 1,
-                 absl::StrCat("volumes on the disk: ", volumes.size(), ", not one"));
+                 absl::StrCat("volumes on the disk: ", volumes.size(), ", expected one"));
   if (!attempt.ok()) return "";
   attempt.Call("disk", "PartitionDisk", {{"disk-number", attempt.disk()}});
   attempt.Expect(ListVolumes(attempt) == volumes,
@@ -149,9 +149,9 @@ std::string Partition(Attempt& attempt) {
 std::string SeeUnformatted(Attempt& attempt) {
   const bool formatted =
       attempt.Call("volume", "IsVolumeFormatted", Volume(attempt)).Flag("formatted");
-  if (attempt.options().disk_is_mine() && formatted) return "it has a file system from before";
+  if (attempt.options().disk_is_mine() && formatted) return "it already has a file system";
   attempt.Expect(!formatted,
-                 "the volume has a file system, which only --disk-is-mine allows to overwrite");
+                 "the volume has a file system, which only --disk-is-mine permits overwriting");
   return "no file system";
 }
 
@@ -198,7 +198,7 @@ std::string Resize(Attempt& attempt) {
   const uint64_t before = total();
   attempt.Call("volume", "ResizeVolume", resize(0));
   const uint64_t largest = total();
-  attempt.Expect(largest >= before, "the volume has shrunk");
+  attempt.Expect(largest >= before, "the volume shrank");
   attempt.Call("volume", "ResizeVolume", resize(1));
   attempt.Expect(total() == largest, "a resize to one byte changed the volume");
   attempt.Refused(absl::StatusCode::kFailedPrecondition, "volume", "ResizeVolume",

@@ -91,7 +91,7 @@ TEST(VerificationTest, ThePartsNamedAreThoseOfTheScript) {
       EXPECT_THAT(parts, testing::Contains(name)) << rpc;
     }
   }
-  // And those that are no rpc's.
+  // And those that do not belong to an rpc.
   const std::string text = Read("server/host/README.md");
   for (const std::string& part : parts) {
     const bool of_all =
