@@ -55,6 +55,14 @@ jq 'map(.command |= gsub(" (-include [^ ]*/cmake_pch.hxx|-Winvalid-pch|-fpch-pre
   "$commands" >build/release/lint/compile_commands.json
 # Of headers only ours; what protoc writes lies below build/.
 headers="^$PWD/(api|client|codegen|integration|server|service_installer)/"
-xargs -r -P "$(nproc)" -n 1 clang-tidy -p build/release/lint --quiet "--header-filter=$headers" <build/release/lint.files >build/release/lint.log 2>/dev/null ||
+# In GoogleTest's macros the analyzer takes ten times as long, and has found nothing yet.
+tidy() {
+  case $2 in
+    *_test.cc) set -- "$@" '--checks=-clang-analyzer-*' ;;
+  esac
+  clang-tidy -p build/release/lint --quiet "--header-filter=$1" "${@:2}" 2>/dev/null
+}
+export -f tidy
+xargs -r -P "$(nproc)" -I FILE bash -c 'tidy "$@"' tidy "$headers" FILE <build/release/lint.files >build/release/lint.log ||
   { failed=1; grep -E -A4 '(warning|error):' build/release/lint.log || cat build/release/lint.log; }
 exit $failed
