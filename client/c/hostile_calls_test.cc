@@ -96,11 +96,11 @@ TEST(HostileCallsTest, ACallOfAnotherNodeIsNotThere) {
 
 TEST(HostileCallsTest, AnnouncedCallsEndWithTheNode) {
   std::vector<csi_proxy_call> calls;
-  const csi_proxy_node node = Open(kSimulated).node;
+  const csi_proxy_node closed = Open(kSimulated).node;
   for (int i = 0; i < 10'000; ++i) {
-    ASSERT_EQ(csi_proxy_begin(node, &calls.emplace_back()), kOk);
+    ASSERT_EQ(csi_proxy_begin(closed, &calls.emplace_back()), kOk);
   }
-  ASSERT_EQ(csi_proxy_close(node), kOk);
+  ASSERT_EQ(csi_proxy_close(closed), kOk);
   for (const csi_proxy_call call : calls) csi_proxy_cancel(call);
   const Node node;
   EXPECT_EQ(node.Call(kRescan, "", {.call = calls[0]}).code, kNotFound);
