@@ -178,7 +178,7 @@ static void refuse(csi_proxy_node node, const char* method, const char* request,
 
 static void test_errors(csi_proxy_node node) {
   refuse(node, "/v1.Disk/PartitionDisk", "\x08\x4d", NOT_FOUND, "there is no disk 77");
-  refuse(node, "/v1.Disk/PartitionDisk", "\x08", INVALID_ARGUMENT, "no v1.PartitionDiskRequest");
+  refuse(node, "/v1.Disk/PartitionDisk", "\x08", INVALID_ARGUMENT, "not a v1.PartitionDiskRequest");
   refuse(node, "/v1.Disk/Erase", "", UNIMPLEMENTED, "/v1.Disk/Erase");
   refuse(node, "/v1.Filesystem/Mkdir", "\x0a\x02..", INVALID_ARGUMENT, "path");
 }
