@@ -104,7 +104,7 @@ TEST(WqlLiteralTest, HostileTextStaysOneLiteral) {
       }) {
     ExpectOneLiteral(text);
   }
-  ExpectOneLiteral(std::string("a\0' OR 1=1", 11));
+  ExpectOneLiteral(std::string("a\0' OR 1=1", 10));
   ExpectOneLiteral(std::string(65536, '\''));
   ExpectOneLiteral(std::string(65536, '\\'));
   ExpectOneLiteral(std::string(65536, 'x'));

@@ -48,7 +48,7 @@ TEST(NamesTest, EveryEntryHasOneSpelling) {
   for (int round = 0; round < 20000; ++round) {
     std::u16string name;
     for (size_t i = 1 + random() % 6; i > 0; --i) name.push_back(unit());
-    if (name.find_first_of(u"\\") != std::u16string::npos) continue;
+    if (name.find(u'\\') != std::u16string::npos) continue;
     const auto again = EntryNameToUtf16(EntryNameFromUtf16(name));
     ASSERT_TRUE(again.ok()) << again.status();
     ASSERT_EQ(*again, name);
