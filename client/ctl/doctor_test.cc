@@ -53,7 +53,7 @@ TEST(DoctorTest, AServiceThatSaysItDoesNotServeDoesNotAnswer) {
   server.SetServing(false);
   const PipeReport report = Examine(client::OptionsFor(directory), "system", "v1alpha1");
   EXPECT_TRUE(absl::IsUnavailable(report.status)) << report.status;
-  EXPECT_THAT(std::string(report.status.message()), HasSubstr("does not serve"));
+  EXPECT_THAT(std::string(report.status.message()), HasSubstr("is not serving"));
 }
 
 TEST(DoctorTest, AServiceThatAcceptsAndSaysNothingDoesNotHoldTheDoctorUp) {
