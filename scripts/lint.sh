@@ -11,7 +11,8 @@
 # Files for Windows alone are not in it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-share_size=40
+shares=8
+few=40
 mode=${1:-}
 case $mode in
   "" | --all | --fix) ;;
@@ -41,11 +42,14 @@ else
   cp build/release/lint.known build/release/lint.files
   what="of all"
 fi
-shares=$((($(wc -l <build/release/lint.files) + share_size - 1) / share_size))
-if [[ $mode != --all && $shares -gt 1 ]]; then
+if [[ $mode != --all && $(wc -l <build/release/lint.files) -gt $few ]]; then
+  # By name, so that a file keeps its share when others come and go.
   share=$((10#$(date +%j) % shares))
   what+=", share $((share + 1)) of $shares"
-  awk -v shares=$shares -v share=$share 'NR % shares == share' build/release/lint.files >build/release/lint.share
+  while read -r file; do
+    sum=$(cksum <<<"$file")
+    [[ $((${sum%% *} % shares)) -ne $share ]] || echo "$file"
+  done <build/release/lint.files >build/release/lint.share
   mv build/release/lint.share build/release/lint.files
 fi
 echo "clang-tidy: $(wc -l <build/release/lint.files) files ($what)"
