@@ -63,7 +63,6 @@ TEST_F(NodeTest, SecretsStayOutOfTheLog) {
   ASSERT_TRUE(node.ok()) << node.status();
   const CallContext context;
   const smb::NewSmbGlobalMappingRequest request = {.remote_path = R"(\\fileserver.example\data)",
-                                                   .local_path = "",
                                                    .username = R"(EXAMPLE\storage)",
                                                    .password = "Wr0ngSecret"};
   EXPECT_FALSE((*node)->smb().NewSmbGlobalMapping(context, request).ok());

@@ -93,7 +93,6 @@ TEST_P(ConfinementTest, LinksThatLeaveTheTreeLeadNowhere) {
                                  R"(D:\)"};
   ASSERT_TRUE(PlantFile(R"(C:\var\lib\kubelet-evil\f)", 1).ok());
   ASSERT_TRUE(smb_->NewSmbGlobalMapping(context_, {.remote_path = R"(\\fileserver.example\data)",
-                                                   .local_path = "",
                                                    .username = R"(EXAMPLE\storage)",
                                                    .password = "correct horse"})
                   .ok());

@@ -128,7 +128,6 @@ TEST_F(SmbContract, TheLinkReadsBackAsTheServersPath) {
 
 TEST_F(SmbContract, PrivacyIsRequiredUnlessSwitchedOff) {
   smb::NewSmbGlobalMappingRequest request{.remote_path = R"(\\oldnas.example\public)",
-                                          .local_path = "",
                                           .username = "guest",
                                           .password = "guest-password"};
   EXPECT_TRUE(absl::IsFailedPrecondition(smb_->NewSmbGlobalMapping(context_, request).status()));

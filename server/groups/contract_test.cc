@@ -206,7 +206,7 @@ TEST_F(VolumeContract, UnmountFlushesFirst) {
 TEST_F(VolumeContract, FormatMakesNtfs) {
   const std::string id = Volume(1, false);
   EXPECT_FALSE(volume_->IsVolumeFormatted(context_, {.volume_id = id})->formatted);
-  ASSERT_TRUE(volume_->FormatVolume(context_, {.volume_id = id, .file_system = ""}).ok());
+  ASSERT_TRUE(volume_->FormatVolume(context_, {.volume_id = id}).ok());
   EXPECT_TRUE(volume_->IsVolumeFormatted(context_, {.volume_id = id})->formatted);
   EXPECT_EQ(node_->Snapshot().disks[1].partitions[1].volume->file_system, "NTFS");
 }

@@ -79,8 +79,7 @@ class HostileIdsTest : public HandlerTest {
         {"GetDiskNumberByName disk_name",
          disk_->GetDiskNumberByName(context_, {.disk_name = text}).status()},
         {"IsVolumeFormatted", volume_->IsVolumeFormatted(context_, {.volume_id = text}).status()},
-        {"FormatVolume",
-         volume_->FormatVolume(context_, {.volume_id = text, .file_system = ""}).status()},
+        {"FormatVolume", volume_->FormatVolume(context_, {.volume_id = text}).status()},
         {"ResizeVolume", volume_->ResizeVolume(context_, {.volume_id = text}).status()},
         {"GetVolumeStats", volume_->GetVolumeStats(context_, {.volume_id = text}).status()},
         {"GetDiskNumberFromVolumeID",
@@ -108,9 +107,8 @@ class HostileIdsTest : public HandlerTest {
          {absl::StrCat("\\\\fileserver.example\\", text), absl::StrCat("\\\\", text, "\\data")}) {
       answers.emplace_back(
           "NewSmbGlobalMapping",
-          smb_->NewSmbGlobalMapping(
-                  context_,
-                  {.remote_path = remote, .local_path = "", .username = "u", .password = "p"})
+          smb_->NewSmbGlobalMapping(context_,
+                                    {.remote_path = remote, .username = "u", .password = "p"})
               .status());
       answers.emplace_back(
           "RemoveSmbGlobalMapping",
@@ -146,7 +144,6 @@ TEST_F(HostileIdsTest, AUserNameWithQuotesColonsAndBackslashesIsTheUsersName) {
   for (const char* name : {R"(a'b"c)", R"(DOMAIN\user:with:colons)", R"(back\\slash\:)", "100%"}) {
     ASSERT_TRUE(node_->SetSmbPassword("fileserver.example", name, Secret(R"(p:a\s"s'w)")).ok());
     const smb::NewSmbGlobalMappingRequest request{.remote_path = R"(\\fileserver.example\data)",
-                                                  .local_path = "",
                                                   .username = name,
                                                   .password = R"(p:a\s"s'w)"};
     const absl::Status mapped = smb_->NewSmbGlobalMapping(context_, request).status();

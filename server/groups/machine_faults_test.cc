@@ -82,14 +82,13 @@ TEST_F(MachineFaultsTest, EveryReturnValueHasItsCode) {
   for (const auto& row : rows) {
     for (const uint32_t value : row.values) {
       Inject("wmi.Invoke/MSFT_Volume.Format", value);
-      const absl::Status failed =
-          volume_->FormatVolume(context_, {.volume_id = volume, .file_system = ""}).status();
+      const absl::Status failed = volume_->FormatVolume(context_, {.volume_id = volume}).status();
       EXPECT_EQ(failed.code(), row.code) << value << ": " << failed;
       EXPECT_TRUE(absl::StrContains(failed.message(), absl::StrCat("(", value, ")"))) << failed;
     }
   }
   EXPECT_EQ(locks_.size(), 0u);
-  EXPECT_TRUE(volume_->FormatVolume(context_, {.volume_id = volume, .file_system = ""}).ok());
+  EXPECT_TRUE(volume_->FormatVolume(context_, {.volume_id = volume}).ok());
 }
 
 TEST_F(MachineFaultsTest, APartitionWithoutItsDriveLetterIsAPartition) {
@@ -156,15 +155,14 @@ TEST_F(MachineFaultsTest, AHungCallEndsAtItsDeadlineAndTheNextOneWorks) {
   for (const char* operation : {"wmi.Query/MSFT_Volume", "wmi.Invoke/MSFT_Volume.Format"}) {
     Inject(operation, 0, 1, absl::Hours(1));
     const absl::Time start = absl::Now();
-    const absl::Status failed = volume_
-                                    ->FormatVolume(context_.WithTimeout(absl::Milliseconds(100)),
-                                                   {.volume_id = volume, .file_system = ""})
-                                    .status();
+    const absl::Status failed =
+        volume_->FormatVolume(context_.WithTimeout(absl::Milliseconds(100)), {.volume_id = volume})
+            .status();
     EXPECT_TRUE(absl::IsDeadlineExceeded(failed)) << failed;
     EXPECT_LT(absl::Now() - start, absl::Seconds(10));
     EXPECT_EQ(locks_.size(), 0u);
   }
-  EXPECT_TRUE(volume_->FormatVolume(context_, {.volume_id = volume, .file_system = ""}).ok());
+  EXPECT_TRUE(volume_->FormatVolume(context_, {.volume_id = volume}).ok());
 }
 
 TEST_F(MachineFaultsTest, AnErrorOfWin32SaysWhatFailedAndWithWhichCode) {
@@ -205,7 +203,6 @@ TEST_F(MachineFaultsTest, AHalfMadeLinkIsTakenBack) {
 
 TEST_F(MachineFaultsTest, SecretsAreInNoError) {
   const smb::NewSmbGlobalMappingRequest request{.remote_path = R"(\\fileserver.example\data)",
-                                                .local_path = "",
                                                 .username = R"(EXAMPLE\storage)",
                                                 .password = "Hunter2-is-a-secret"};
   for (const uint32_t error : {0x80041001u, 0x80041005u, 0x80041008u, 86u, 1326u}) {

@@ -22,10 +22,8 @@ class RoundTripsTest : public HandlerTest {
 
 TEST_F(RoundTripsTest, AreFew) {
   const std::string share = R"(\\fileserver.example\data)";
-  const smb::NewSmbGlobalMappingRequest mapping{.remote_path = share,
-                                                .local_path = "",
-                                                .username = R"(EXAMPLE\storage)",
-                                                .password = "correct horse"};
+  const smb::NewSmbGlobalMappingRequest mapping{
+      .remote_path = share, .username = R"(EXAMPLE\storage)", .password = "correct horse"};
   std::string volume;
   struct Row {
     const char* rpc;
@@ -48,9 +46,7 @@ TEST_F(RoundTripsTest, AreFew) {
       {"IsVolumeFormatted", 1, 1,
        [&] { return volume_->IsVolumeFormatted(context_, {.volume_id = volume}).status(); }},
       {"FormatVolume", 2, 2,
-       [&] {
-         return volume_->FormatVolume(context_, {.volume_id = volume, .file_system = ""}).status();
-       }},
+       [&] { return volume_->FormatVolume(context_, {.volume_id = volume}).status(); }},
       {"GetVolumeStats", 0, 1,
        [&] { return volume_->GetVolumeStats(context_, {.volume_id = volume}).status(); }},
       {"GetDiskNumberFromVolumeID", 0, 2,

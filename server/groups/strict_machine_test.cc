@@ -17,7 +17,7 @@ class StrictMachineTest : public HandlerTest {
     Change([&](NodeState& state) { change(state.behaviour); });
   }
   absl::Status Format(const CallContext& context, const std::string& volume) {
-    return volume_->FormatVolume(context, {.volume_id = volume, .file_system = ""}).status();
+    return volume_->FormatVolume(context, {.volume_id = volume}).status();
   }
   absl::Status Mount(const std::string& volume, const std::string& path) {
     return volume_->MountVolume(context_, {.volume_id = volume, .target_path = path}).status();

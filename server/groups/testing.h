@@ -98,9 +98,7 @@ class HandlerTest : public testing::Test {
     EXPECT_TRUE(volumes.ok() && !volumes->volume_ids.empty()) << volumes.status();
     if (!volumes.ok() || volumes->volume_ids.empty()) return "";
     if (format) {
-      EXPECT_TRUE(
-          volume_->FormatVolume(context_, {.volume_id = volumes->volume_ids[0], .file_system = ""})
-              .ok());
+      EXPECT_TRUE(volume_->FormatVolume(context_, {.volume_id = volumes->volume_ids[0]}).ok());
     }
     return volumes->volume_ids[0];
   }
