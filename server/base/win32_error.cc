@@ -22,6 +22,7 @@ absl::StatusCode CodeOf(uint32_t code) {
     case 1168:  // ERROR_NOT_FOUND
       return absl::StatusCode::kNotFound;
     case win32_error::kAccessDenied:
+    case win32_error::kDeletePending:
     case 1314:  // ERROR_PRIVILEGE_NOT_HELD
       return absl::StatusCode::kPermissionDenied;
     case win32_error::kFileExists:

@@ -34,6 +34,7 @@ inline constexpr uint32_t kDirNotEmpty = 145;
 inline constexpr uint32_t kAlreadyExists = 183;
 inline constexpr uint32_t kMoreData = 234;
 inline constexpr uint32_t kDirectory = 267;
+inline constexpr uint32_t kDeletePending = 303;
 inline constexpr uint32_t kUnrecognizedVolume = 1005;
 inline constexpr uint32_t kDependentServicesRunning = 1051;
 inline constexpr uint32_t kServiceAlreadyRunning = 1056;

@@ -71,9 +71,7 @@ class DiskHost {
 
   // Mounts the volumes of the basic partitions, which Windows does by itself unless automount is
   // disabled (mountvol /N). No change for one that is mounted.
-  virtual absl::Status BringPartitionsOnline(const CallContext& /*context*/, uint32_t /*number*/) {
-    return absl::OkStatus();
-  }
+  virtual absl::Status BringPartitionsOnline(const CallContext& context, uint32_t disk_number) = 0;
 
   // In bytes.
   virtual absl::StatusOr<uint64_t> GetSize(const CallContext& context, uint32_t disk_number) = 0;

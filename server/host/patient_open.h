@@ -3,15 +3,40 @@
 
 #include <memory>
 #include <string>
+#include <type_traits>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
 #include "server/machine/os.h"
 
 namespace csi_proxy::host {
 
-// Opens `name` in `directory`; while that is a sharing violation, because another call deletes it
-// or a virus scanner looks at it, tries again for up to two seconds, or until the call ends.
+// How long, and how often, what others hold is tried again.
+inline constexpr absl::Duration kPatience = absl::Seconds(2);
+inline constexpr absl::Duration kPatienceRetry = absl::Milliseconds(5);
+
+// Whether somebody has an entry open in a way that passes: another call deletes it, a virus scanner
+// looks at it.
+bool IsHeldByOthers(const absl::Status& status);
+
+// Calls `call`; while others hold what it wants, again and again, but not after the call has ended.
+template <typename Call>
+auto Patiently(const CallContext& context, Call call) -> decltype(call()) {
+  const CallContext waiting = context.WithTimeout(kPatience);
+  for (;;) {
+    auto result = call();
+    if constexpr (std::is_same_v<decltype(result), absl::Status>) {
+      if (!IsHeldByOthers(result)) return result;
+    } else {
+      if (!IsHeldByOthers(result.status())) return result;
+    }
+    if (!waiting.SleepFor(kPatienceRetry).ok()) return result;
+  }
+}
+
+// Opens `name` in `directory`, patiently.
 absl::StatusOr<std::unique_ptr<machine::File>> OpenPatiently(const CallContext& context,
                                                              machine::File& directory,
                                                              const std::string& name,

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/win32_error.h"
+#include "server/host/mount_point.h"
 #include "server/host/patient_open.h"
 #include "server/machine/reparse_point.h"
 
@@ -18,6 +19,11 @@ constexpr int kRounds = 8;
 
 std::string Join(const std::string& path, const std::string& name) {
   return absl::StrCat(path, absl::EndsWith(path, "\\") ? "" : "\\", name);
+}
+
+// Gone, or to go as soon as somebody closes it.
+bool IsGoing(const absl::Status& status) {
+  return IsNotThere(status) || HasWin32Code(status, win32_error::kDeletePending);
 }
 
 // A directory that is being emptied. Not on the call stack, which a hostile tree could exhaust.
@@ -80,29 +86,25 @@ class Remover {
     const std::string path = Join(level.path, name);
     absl::StatusOr<std::unique_ptr<machine::File>> file =
         OpenPatiently(context_, *level.directory, name, machine::Access::kDelete);
-    if (IsNotThere(file.status())) return absl::OkStatus();
+    if (IsGoing(file.status())) return absl::OkStatus();
     if (!file.ok()) return Prefixed(path, file.status());
-    const absl::StatusOr<machine::FileAttributes> attributes = (*file)->GetAttributes();
+    absl::StatusOr<machine::FileAttributes> attributes = (*file)->GetAttributes();
     if (!attributes.ok()) return Prefixed(path, attributes.status());
+    if (attributes->is_reparse_point && attributes->reparse_tag == machine::kReparseTagMountPoint) {
+      const absl::Status ended =
+          EndMountBeforeDeletion(os_, context_, *level.directory, name, path, &*file);
+      if (IsGoing(ended)) return absl::OkStatus();
+      if (!ended.ok()) return Prefixed(path, ended);
+      attributes = (*file)->GetAttributes();
+      if (!attributes.ok()) return Prefixed(path, attributes.status());
+    }
     if (attributes->is_directory && !attributes->is_reparse_point) {
       machine::File* const directory = file->get();
       return Push(directory, *std::move(file), path);
     }
-    if (attributes->is_reparse_point && attributes->reparse_tag == machine::kReparseTagMountPoint) {
-      ForgetMount(**file, path);
-    }
     const absl::Status deleted = (*file)->Delete();
     if (!deleted.ok() && !IsNotThere(deleted)) return Prefixed(path, deleted);
     return absl::OkStatus();
-  }
-
-  // Tells the mount manager that a volume is no longer mounted here; deleting the directory alone
-  // would leave the path in its table. That it cannot be told is no reason to stop.
-  void ForgetMount(machine::File& file, const std::string& path) {
-    const absl::StatusOr<machine::Bytes> data = file.ReadReparsePoint();
-    if (!data.ok()) return;
-    const absl::StatusOr<machine::ReparsePoint> point = machine::ParseReparsePoint(*data);
-    if (point.ok() && point->volume.has_value()) (void)os_.DeleteMountPoint(path);
   }
 
   machine::Os& os_;

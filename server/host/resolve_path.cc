@@ -28,6 +28,7 @@ std::string RootsText(const PathRoots& roots) {
 bool IsAbsent(const absl::Status& status) {
   return IsNotThere(status) || HasWin32Code(status, win32_error::kInvalidDrive) ||
          HasWin32Code(status, win32_error::kNotReady) ||
+         HasWin32Code(status, win32_error::kDeletePending) ||
          HasWin32Code(status, win32_error::kUnrecognizedVolume);
 }
 

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/win32_error.h"
 #include "server/host/devices.h"
+#include "server/host/mount_point.h"
 #include "server/host/parts.h"
 #include "server/host/resolve_path.h"
 #include "server/machine/cim/errors.h"
@@ -191,7 +192,7 @@ class WindowsVolume final : public VolumeHost {
       return absl::FailedPreconditionError(
           absl::StrCat("volume ", volume.ToString(), " has no file system"));
     }
-    const absl::StatusOr<ResolvedPath> walked = ResolvePath(os_, context, target);
+    absl::StatusOr<ResolvedPath> walked = ResolvePath(os_, context, target);
     if (!walked.ok()) return walked.status();
     if (!walked->found()) return MissingError(target.path);
     if (walked->link.has_value() && walked->link->volume == volume) return absl::OkStatus();
@@ -214,13 +215,13 @@ class WindowsVolume final : public VolumeHost {
           absl::StrCat("volume ", volume.ToString(), " holds ", path, " itself"));
     }
     return Prefixed(absl::StrCat("mounting volume ", volume.ToString(), " at ", path),
-                    os_.SetMountPoint(walked->Path(), volume.ToString()));
+                    SetMountPoint(os_, context, volume, &*walked));
   }
 
   absl::Status Unmount(const CallContext& context, const VolumeId& volume,
                        const ConfinedPath& target) override {
     const std::string path = target.path.ToString();
-    const absl::StatusOr<ResolvedPath> walked = ResolvePath(os_, context, target);
+    absl::StatusOr<ResolvedPath> walked = ResolvePath(os_, context, target);
     if (!walked.ok()) return walked.status();
     if (!walked->found()) return MissingError(target.path);
     if (!walked->link.has_value() || !walked->link->volume.has_value()) {
@@ -231,7 +232,7 @@ class WindowsVolume final : public VolumeHost {
           absl::StrCat("volume ", walked->link->volume->ToString(), " is mounted at ", path));
     }
     return Prefixed(absl::StrCat("unmounting volume ", volume.ToString(), " from ", path),
-                    os_.DeleteMountPoint(walked->Path()));
+                    DeleteMountPoint(os_, context, &*walked));
   }
 
   absl::StatusOr<VolumeId> GetVolumeAtMountPoint(const CallContext& context,

@@ -45,6 +45,8 @@ class File {
 
   // Opens `name`, a single component, in this directory. Relative to the handle, so that it is that
   // entry of this very directory (NtCreateFile with RootDirectory and FILE_OPEN_REPARSE_POINT).
+  // ERROR_SHARING_VIOLATION while somebody has it open who does not share this access;
+  // ERROR_DELETE_PENDING while it is deleted and somebody still has it open.
   virtual absl::StatusOr<std::unique_ptr<File>> Open(const std::string& name, Access access) = 0;
 
   // Makes the directory `name` in this one, open with kWriteAttributes. ERROR_ALREADY_EXISTS.

@@ -61,6 +61,10 @@ class Disk final : public host::DiskHost, Group {
     return Do(call, "CreateBasicPartition", disk,
               [&] { return host_.CreateBasicPartition(call, disk); });
   }
+  absl::Status BringPartitionsOnline(const CallContext& call, uint32_t disk) override {
+    return Do(call, "BringPartitionsOnline", disk,
+              [&] { return host_.BringPartitionsOnline(call, disk); });
+  }
   absl::StatusOr<uint64_t> GetSize(const CallContext& call, uint32_t disk) override {
     return Do(call, "GetSize", disk, [&] { return host_.GetSize(call, disk); });
   }

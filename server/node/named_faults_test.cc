@@ -86,6 +86,8 @@ const std::map<std::string, NamedFaultsTest::Call>& NamedFaultsTest::Calls() {
         {"disk.CreateBasicPartition",
          {"1",
           [](Host& h, const Context& c) { return h.disk().CreateBasicPartition(c, 1).status(); }}},
+        {"disk.BringPartitionsOnline",
+         {"1", [](Host& h, const Context& c) { return h.disk().BringPartitionsOnline(c, 1); }}},
         {"disk.GetSize",
          {"1", [](Host& h, const Context& c) { return h.disk().GetSize(c, 1).status(); }}},
         {"disk.IsOnline",

@@ -58,6 +58,7 @@ const std::vector<absl::string_view>& Operations() {
       "disk.GetLayout",
       "disk.InitializeGpt",
       "disk.CreateBasicPartition",
+      "disk.BringPartitionsOnline",
       "disk.GetSize",
       "disk.IsOnline",
       "disk.SetOnline",

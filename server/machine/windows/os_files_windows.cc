@@ -17,6 +17,8 @@ namespace {
 
 // NTSTATUS of an open that succeeded while the holder of an oplock has yet to give it up.
 constexpr NTSTATUS kOplockBreakInProgress = 0x108;
+// STATUS_DELETE_PENDING.
+constexpr auto kDeletePending = static_cast<NTSTATUS>(0xC0000056);
 
 // The headers of mingw-w64 lack it for Windows 10 as such, and miscount what comes after it
 // (learn.microsoft.com/windows/win32/api/minwinbase/ne-minwinbase-file_info_by_handle_class).
@@ -36,6 +38,8 @@ absl::StatusOr<win32::UniqueHandle> Create(HANDLE parent, std::wstring name,
   const NTSTATUS status =
       NtCreateFile(&handle, request.access, &object, &io, nullptr, FILE_ATTRIBUTE_NORMAL,
                    request.share, request.disposition, request.options, nullptr, 0);
+  // RtlNtStatusToDosError makes it ERROR_ACCESS_DENIED, which says something else.
+  if (status == kDeletePending) return win32::ToStatus(ERROR_DELETE_PENDING, "NtCreateFile");
   if (!NT_SUCCESS(status)) return win32::ToStatus(RtlNtStatusToDosError(status), "NtCreateFile");
   win32::UniqueHandle opened(handle);
   if (status == kOplockBreakInProgress) {

@@ -1,0 +1,95 @@
+#include "server/host/mount_point.h"
+
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/win32_error.h"
+#include "server/host/patient_open.h"
+#include "server/machine/reparse_point.h"
+
+namespace csi_proxy::host {
+namespace {
+
+using machine::Access;
+using machine::File;
+
+// Calls `call`, which opens the entry that `held` holds; lets that go when it is in the way.
+template <typename Call>
+absl::Status CallOnHeld(const CallContext& context, std::unique_ptr<File>* held, Call call) {
+  absl::Status status = call();
+  if (!HasWin32Code(status, win32_error::kSharingViolation)) return status;
+  held->reset();
+  return Patiently(context, call);
+}
+
+bool IsGone(machine::Os& os, const VolumeId& volume) {
+  return IsNotThere(os.GetFileSystem(volume.ToString()).status());
+}
+
+}  // namespace
+
+absl::StatusOr<std::optional<VolumeId>> VolumeMountedAt(File& file) {
+  const absl::StatusOr<machine::FileAttributes> attributes = file.GetAttributes();
+  if (!attributes.ok()) return attributes.status();
+  if (!attributes->is_reparse_point || attributes->reparse_tag != machine::kReparseTagMountPoint) {
+    return std::nullopt;
+  }
+  const absl::StatusOr<machine::Bytes> data = file.ReadReparsePoint();
+  if (!data.ok()) return data.status();
+  absl::StatusOr<machine::ReparsePoint> point = machine::ParseReparsePoint(*data);
+  // A junction that is malformed is not a volume's mount point.
+  if (!point.ok()) return std::nullopt;
+  return std::move(point->volume);
+}
+
+absl::Status SetMountPoint(machine::Os& os, const CallContext& context, const VolumeId& volume,
+                           ResolvedPath* at) {
+  const auto set = [&] { return os.SetMountPoint(at->Path(), volume.ToString()); };
+  if (at->is_root()) return set();
+  if (absl::Status status = CallOnHeld(context, &at->held.back(), set); !status.ok()) return status;
+  if (at->held.back() != nullptr) return absl::OkStatus();
+  at->held.pop_back();
+  absl::StatusOr<std::unique_ptr<File>> file =
+      OpenPatiently(context, at->at(), at->names.back(), Access::kRead);
+  if (!file.ok()) return file.status();
+  const absl::StatusOr<std::optional<VolumeId>> mounted = VolumeMountedAt(**file);
+  if (!mounted.ok()) return mounted.status();
+  at->held.push_back(*std::move(file));
+  if (*mounted == volume) return absl::OkStatus();
+  return absl::UnavailableError("something else took the directory's place meanwhile");
+}
+
+absl::Status DeleteMountPoint(machine::Os& os, const CallContext& context, ResolvedPath* at) {
+  const absl::Status deleted =
+      CallOnHeld(context, &at->held.back(), [&] { return os.DeleteMountPoint(at->Path()); });
+  if (at->held.back() == nullptr) at->held.pop_back();
+  return deleted;
+}
+
+absl::Status EndMountBeforeDeletion(machine::Os& os, const CallContext& context, File& directory,
+                                    const std::string& name, const std::string& path,
+                                    std::unique_ptr<File>* file) {
+  // Opened for deletion it is in the way for sure: nobody shares that.
+  file->reset();
+  absl::StatusOr<std::unique_ptr<File>> held =
+      OpenPatiently(context, directory, name, Access::kRead);
+  if (!held.ok()) return held.status();
+  const absl::StatusOr<std::optional<VolumeId>> volume = VolumeMountedAt(**held);
+  if (!volume.ok()) return volume.status();
+  if (volume->has_value()) {
+    const absl::Status deleted =
+        CallOnHeld(context, &*held, [&] { return os.DeleteMountPoint(path); });
+    // Of a volume that is gone the mount manager may know nothing any more.
+    if (!deleted.ok() && !IsGone(os, **volume))
+      return Prefixed("deleting the mount point", deleted);
+  }
+  held->reset();
+  absl::StatusOr<std::unique_ptr<File>> again =
+      OpenPatiently(context, directory, name, Access::kDelete);
+  if (!again.ok()) return again.status();
+  *file = *std::move(again);
+  return absl::OkStatus();
+}
+
+}  // namespace csi_proxy::host

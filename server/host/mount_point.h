@@ -1,0 +1,37 @@
+// Setting and deleting a volume's mount point. Windows does either by path, and opens the directory
+// inside, which a handle of ours may keep it from: how these calls open it is not documented. So
+// the handle is let go when it is in the way, and only then; the directories above stay held, so
+// that the path leads there still, and what then stands at its end is looked at again.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "csi_proxy/call_context.h"
+#include "server/base/volume_id.h"
+#include "server/host/resolve_path.h"
+#include "server/machine/os.h"
+
+namespace csi_proxy::host {
+
+// Mounts `volume` at the empty directory where `at` ends. UNAVAILABLE when something else stands
+// there in the end.
+absl::Status SetMountPoint(machine::Os& os, const CallContext& context, const VolumeId& volume,
+                           ResolvedPath* at);
+
+// Ends the mount where `at` ends.
+absl::Status DeleteMountPoint(machine::Os& os, const CallContext& context, ResolvedPath* at);
+
+// What is mounted at an open entry; nothing when it is no mount point of a volume.
+absl::StatusOr<std::optional<VolumeId>> VolumeMountedAt(machine::File& file);
+
+// Ends the mount at `path`, which is `name` in `directory`, before the entry is deleted: deleted
+// alone, it would leave the path in the mount manager's table. `file` is the entry, open for
+// deletion; it is opened anew, and may be something else by then. The volume itself may be gone.
+absl::Status EndMountBeforeDeletion(machine::Os& os, const CallContext& context,
+                                    machine::File& directory, const std::string& name,
+                                    const std::string& path, std::unique_ptr<machine::File>* file);
+
+}  // namespace csi_proxy::host
