@@ -2,6 +2,7 @@
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
 #include "server/groups/testing.h"
+#include "server/machine/access.h"
 
 namespace csi_proxy::groups {
 namespace {
@@ -109,6 +110,123 @@ TEST_F(StrictMachineTest, WithoutAutomountAPartitionThatIsThereBringsItsVolumeTo
   Change([](NodeState& state) { state.disks[1].partitions[1].awaits_online = true; });
   EXPECT_TRUE(volume_->ListVolumesOnDisk(context_, {.disk_number = 1})->volume_ids.empty());
   EXPECT_EQ(Volume(1, false), volume);
+}
+
+TEST_F(StrictMachineTest, AJunctionIsALinkAndNotAMountedFolder) {
+  ASSERT_TRUE(Mkdir(Below("t\\kept")).ok());
+  ASSERT_TRUE(node_->MakeLink(Below("j"), Below("t"), true).ok());
+  EXPECT_TRUE(filesystem_->IsSymlink(context_, {.path = Below("j")})->is_symlink);
+  EXPECT_TRUE(Exists(Below("j\\kept")));
+  const std::string volume = Volume(1);
+  EXPECT_TRUE(absl::IsNotFound(Unmount(volume, Below("j"))));
+  EXPECT_FALSE(Mount(volume, Below("j")).ok());
+  ASSERT_TRUE(Mount(volume, Below("t\\kept")).ok());
+  const auto found =
+      volume_->GetVolumeIDFromTargetPath(context_, {.target_path = Below("j\\kept")});
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->volume_id, volume);
+  ASSERT_TRUE(Rmdir(Below("j"), true).ok());
+  EXPECT_FALSE(Exists(Below("j")));
+  EXPECT_TRUE(Exists(Below("t\\kept")));
+}
+
+TEST_F(StrictMachineTest, AJunctionLetsNobodyOut) {
+  ASSERT_TRUE(node_->MakeDirectory(R"(C:\secret\inner)").ok());
+  ASSERT_TRUE(node_->MakeLink(Below("a\\j"), R"(C:\secret)", true).ok());
+  EXPECT_TRUE(absl::IsPermissionDenied(Mkdir(Below("a\\j\\made"))));
+  EXPECT_TRUE(absl::IsPermissionDenied(Rmdir(Below("a\\j\\inner"), true)));
+  ASSERT_TRUE(Rmdir(Below("a"), true).ok());
+  const auto there = node_->core()->Change([](NodeState& state) {
+    const auto& tree = state.disks[0].partitions.back().volume->tree;
+    return tree.Find(*tree.Find(0, "secret"), "inner").has_value();
+  });
+  EXPECT_TRUE(there);
+}
+
+// The mount calls of Windows, which open the directory that the rules hold: either way they may.
+TEST_F(StrictMachineTest, MountsThoughTheDirectoryIsHeld) {
+  for (const bool share : {false, true}) {
+    node_->Reset();
+    Behave([&](Behaviour& behaviour) { behaviour.mount_calls_share = share; });
+    const std::string volume = Volume(1);
+    ASSERT_TRUE(Mkdir(Below("m")).ok());
+    const absl::Status mounted = Mount(volume, Below("m"));
+    EXPECT_TRUE(mounted.ok()) << mounted;
+    EXPECT_TRUE(Mkdir(Below("m\\inside")).ok());
+    const absl::Status unmounted = Unmount(volume, Below("m"));
+    EXPECT_TRUE(unmounted.ok()) << unmounted;
+    EXPECT_FALSE(Exists(Below("m\\inside")));
+    EXPECT_TRUE(Exists(Below("m")));
+  }
+}
+
+TEST_F(StrictMachineTest, AMountIsEndedBeforeItsFolderIsDeleted) {
+  for (const bool share : {false, true}) {
+    node_->Reset();
+    Behave([&](Behaviour& behaviour) { behaviour.mount_calls_share = share; });
+    const std::string volume = Volume(1);
+    ASSERT_TRUE(Mkdir(Below("a\\m")).ok());
+    ASSERT_TRUE(Mount(volume, Below("a\\m")).ok());
+    ASSERT_TRUE(Mkdir(Below("a\\m\\kept")).ok());
+    // What the mount manager says is seen.
+    machine::simulated::FaultRule rule;
+    rule.operation = "win32.DeleteMountPoint";
+    rule.times = 1;
+    rule.code = absl::StatusCode::kInternal;
+    rule.error = machine::simulated::KnownError(1117);
+    ASSERT_TRUE(node_->InjectFault(rule).ok());
+    EXPECT_TRUE(absl::IsInternal(Rmdir(Below("a"), true)));
+    EXPECT_TRUE(Exists(Below("a\\m\\kept")));
+    const absl::Status removed = Rmdir(Below("a"), true);
+    EXPECT_TRUE(removed.ok()) << removed;
+    EXPECT_FALSE(Exists(Below("a")));
+    ASSERT_TRUE(Mkdir(Below("again")).ok());
+    ASSERT_TRUE(Mount(volume, Below("again")).ok());
+    EXPECT_TRUE(Exists(Below("again\\kept")));
+  }
+}
+
+TEST_F(StrictMachineTest, AMountWhoseVolumeIsGoneIsRemovedWithItsTree) {
+  const std::string volume = Volume(1);
+  ASSERT_TRUE(Mkdir(Below("a\\m")).ok());
+  ASSERT_TRUE(Mount(volume, Below("a\\m")).ok());
+  ASSERT_TRUE(node_->DetachDisk(1).ok());
+  machine::simulated::FaultRule rule;
+  rule.operation = "win32.DeleteMountPoint";
+  rule.code = absl::StatusCode::kInternal;
+  rule.error = machine::simulated::KnownError(2);
+  ASSERT_TRUE(node_->InjectFault(rule).ok());
+  const absl::Status removed = Rmdir(Below("a"), true);
+  EXPECT_TRUE(removed.ok()) << removed;
+}
+
+TEST_F(StrictMachineTest, WhatAPodHoldsIsNotRemoved) {
+  ASSERT_TRUE(Mkdir(Below("pod\\logs")).ok());
+  ASSERT_TRUE(node_
+                  ->SetOtherOpens({{Below("pod\\logs"), machine::right::kReadData,
+                                    machine::share::kRead | machine::share::kWrite}})
+                  .ok());
+  const absl::Status refused = Rmdir(Below("pod"), true);
+  EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;
+  ASSERT_TRUE(node_->SetOtherOpens({}).ok());
+  EXPECT_TRUE(Rmdir(Below("pod"), true).ok());
+}
+
+// Deleted, but somebody still has it open: for drivers it is not there.
+TEST_F(StrictMachineTest, WhatIsBeingDeletedIsAbsent) {
+  Behave([](Behaviour& behaviour) { behaviour.plain_deletion = true; });
+  ASSERT_TRUE(Mkdir(Below("d\\e")).ok());
+  ASSERT_TRUE(node_
+                  ->SetOtherOpens(
+                      {{Below("d\\e"), machine::right::kReadData,
+                        machine::share::kRead | machine::share::kWrite | machine::share::kDelete}})
+                  .ok());
+  ASSERT_TRUE(Rmdir(Below("d\\e")).ok());
+  EXPECT_FALSE(Exists(Below("d\\e")));
+  EXPECT_TRUE(Rmdir(Below("d\\e"), true).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(Rmdir(Below("d"))));
+  ASSERT_TRUE(node_->SetOtherOpens({}).ok());
+  EXPECT_TRUE(Rmdir(Below("d"), true).ok());
 }
 
 }  // namespace

@@ -86,6 +86,18 @@ absl::StatusOr<Bytes> MakeSymlink(absl::string_view object_name, absl::string_vi
   return WithHeader(kReparseTagSymlink, body);
 }
 
+Bytes MakeMountPoint(const Bytes& substitute, const Bytes& print) {
+  Bytes body;
+  AppendRange(0, substitute, &body);
+  AppendRange(substitute.size() + 2, print, &body);
+  // Unlike those of a symbolic link, both names end with a NUL.
+  for (const Bytes* name : {&substitute, &print}) {
+    body.insert(body.end(), name->begin(), name->end());
+    body.resize(body.size() + 2);
+  }
+  return WithHeader(kReparseTagMountPoint, body);
+}
+
 }  // namespace
 
 absl::StatusOr<ReparsePoint> ParseReparsePoint(const Bytes& data) {
@@ -133,15 +145,16 @@ absl::StatusOr<Bytes> MakeSymlink(const UncPath& target) {
 }
 
 Bytes MakeMountPoint(const VolumeId& volume) {
-  const Bytes substitute =
-      ToUtf16Le(absl::StrCat(kObjectPrefix, "Volume{", volume.guid(), R"(}\)"));
-  Bytes body;
-  AppendRange(0, substitute, &body);
-  AppendRange(substitute.size() + 2, {}, &body);
-  body.insert(body.end(), substitute.begin(), substitute.end());
-  // Unlike those of a symbolic link, both names end with a NUL.
-  body.resize(body.size() + 4);
-  return WithHeader(kReparseTagMountPoint, body);
+  return MakeMountPoint(ToUtf16Le(absl::StrCat(kObjectPrefix, "Volume{", volume.guid(), R"(}\)")),
+                        {});
+}
+
+absl::StatusOr<Bytes> MakeJunction(const WindowsPath& target) {
+  const std::string path = target.ToString();
+  Bytes data = MakeMountPoint(ToUtf16Le(absl::StrCat(kObjectPrefix, path)), ToUtf16Le(path));
+  if (data.size() <= kMaxReparseData) return data;
+  return absl::InvalidArgumentError(
+      absl::StrCat("a path of ", path.size(), " bytes is too long to be the target of a junction"));
 }
 
 }  // namespace csi_proxy::machine

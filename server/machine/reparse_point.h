@@ -46,5 +46,8 @@ absl::StatusOr<Bytes> MakeSymlink(const WindowsPath& target);
 absl::StatusOr<Bytes> MakeSymlink(const UncPath& target);
 // The bytes SetVolumeMountPointW writes: `\??\Volume{guid}\`, no print name.
 Bytes MakeMountPoint(const VolumeId& volume);
+// The bytes of a junction (`mklink /J`): the tag of a mount point, but a path of a drive,
+// `\??\C:\a\b`, and print name `C:\a\b`. INVALID_ARGUMENT for a path that is too long.
+absl::StatusOr<Bytes> MakeJunction(const WindowsPath& target);
 
 }  // namespace csi_proxy::machine

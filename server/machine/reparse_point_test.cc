@@ -275,6 +275,11 @@ TEST(ReparsePointTest, MakesMountPoints) {
   EXPECT_EQ(point.target, kVolume);
 }
 
+TEST(ReparsePointTest, MakesJunctions) {
+  const Bytes data = MakeJunction(WindowsPath::Parse("path", R"(C:\var\lib)").value()).value();
+  EXPECT_EQ(data, JunctionOf(R"(\??\C:\var\lib)", R"(C:\var\lib)"));
+}
+
 TEST(ReparsePointTest, MakesNoLinkThatWindowsCouldNotHold) {
   const auto path_of = [](size_t length) {
     std::string path = "C:";

@@ -146,12 +146,15 @@ TEST_F(Win32DoubleTest, MountPointsAreMadeFollowedAndRemoved) {
   constexpr char kPath[] = R"(C:\var\lib\kubelet\plugins_registry)";
   ASSERT_TRUE(os_->SetMountPoint(kPath, kSystemVolume).ok());
   EXPECT_EQ(ErrorOf(os_->SetMountPoint(kPath, kSystemVolume)), ERROR_DIR_NOT_EMPTY);
-  const auto mounted = Open("C:\\", {"var", "lib", "kubelet", "plugins_registry"});
+  auto mounted = Open("C:\\", {"var", "lib", "kubelet", "plugins_registry"});
   EXPECT_EQ(mounted->GetAttributes()->reparse_tag, machine::kReparseTagMountPoint);
   // Through the mount point, by the path that Windows follows.
   EXPECT_EQ(ErrorOf(os_->SetMountPoint(absl::StrCat(kPath, R"(\Users)"), kSystemVolume)),
             ERROR_DIR_NOT_EMPTY);
+  EXPECT_EQ(ErrorOf(os_->DeleteMountPoint(kPath)), ERROR_SHARING_VIOLATION) << "it is held";
+  mounted.reset();
   ASSERT_TRUE(os_->DeleteMountPoint(kPath).ok());
+  mounted = Open("C:\\", {"var", "lib", "kubelet", "plugins_registry"});
   EXPECT_FALSE(mounted->GetAttributes()->is_reparse_point);
   EXPECT_EQ(SetVolumeMountPointW(LR"(C:\var\lib\kubelet\plugins_registry)",
                                  LR"(\\?\Volume{00000000-c511-4c0d-9000-000000000001}\)"),

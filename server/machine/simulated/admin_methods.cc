@@ -76,6 +76,17 @@ absl::Status SetBehaviour(Machine& node, const proto::SetBehaviourRequest& reque
   return node.SetBehaviour(*behaviour);
 }
 
+absl::Status SetOtherOpens(Machine& node, const proto::SetOtherOpensRequest& request,
+                           proto::SetOtherOpensResponse*) {
+  std::vector<OtherOpen> opens;
+  for (const proto::OtherOpen& open : request.other_open()) {
+    absl::StatusOr<OtherOpen> read = OtherOpenFromProto(open);
+    if (!read.ok()) return read.status();
+    opens.push_back(*std::move(read));
+  }
+  return node.SetOtherOpens(std::move(opens));
+}
+
 absl::Status WriteFile(Machine& node, const proto::WriteFileRequest& request,
                        proto::WriteFileResponse*) {
   return node.WriteFile(request.path(), request.size_bytes(), request.read_only());
@@ -88,7 +99,7 @@ absl::Status MakeDirectory(Machine& node, const proto::MakeDirectoryRequest& req
 
 absl::Status MakeLink(Machine& node, const proto::MakeLinkRequest& request,
                       proto::MakeLinkResponse*) {
-  return node.MakeLink(request.path(), request.target());
+  return node.MakeLink(request.path(), request.target(), request.junction());
 }
 
 absl::Status DumpState(Machine& node, const proto::DumpStateRequest& request,
@@ -141,6 +152,7 @@ constexpr Method kMethods[] = {
     Row<&InjectFault>::Named("InjectFault"),
     Row<&ClearFaults>::Named("ClearFaults"),
     Row<&SetBehaviour>::Named("SetBehaviour"),
+    Row<&SetOtherOpens>::Named("SetOtherOpens"),
     Row<&WriteFile>::Named("WriteFile"),
     Row<&MakeDirectory>::Named("MakeDirectory"),
     Row<&MakeLink>::Named("MakeLink"),

@@ -163,6 +163,16 @@ TEST_F(AdminTest, FaultsTrapsDumpAndReset) {
   behaviour.mutable_behaviour()->set_volume_cache_ms(4294967295);
   EXPECT_EQ(Call(&proto::Admin::Stub::SetBehaviour, behaviour, &set), grpc::INVALID_ARGUMENT);
 
+  proto::SetOtherOpensRequest opens;
+  proto::SetOtherOpensResponse opened;
+  proto::OtherOpen* const open = opens.add_other_open();
+  open->set_path("C:\\trap");
+  open->add_access(proto::WRITE);
+  EXPECT_EQ(Call(&proto::Admin::Stub::SetOtherOpens, opens, &opened), grpc::OK);
+  EXPECT_EQ(node_->Snapshot().other_opens.size(), 1u);
+  open->set_path("trap");
+  EXPECT_EQ(Call(&proto::Admin::Stub::SetOtherOpens, opens, &opened), grpc::INVALID_ARGUMENT);
+
   proto::DumpStateRequest ask;
   proto::DumpStateResponse dump;
   EXPECT_EQ(Call(&proto::Admin::Stub::DumpState, ask, &dump), grpc::OK);

@@ -196,6 +196,12 @@ absl::Status CheckState(NodeState& state) {
   if (problems.none()) CheckSmb(state, &problems);
   if (problems.none()) CheckIscsi(state, &problems);
   if (problems.none()) CheckServices(state, &problems);
+  problems.Require(state.other_opens.size() <= kMaxListed, "other_open", "",
+                   "there are more than 1024");
+  for (size_t i = 0; i < state.other_opens.size() && problems.none(); ++i) {
+    problems.RequireOk(WindowsPath::Parse("path", state.other_opens[i].path).status(),
+                       Element("", "other_open", i), "path");
+  }
   problems.Require(state.faults.size() <= kMaxListed, "fault", "", "there are more than 1024");
   for (size_t i = 0; i < state.faults.size() && problems.none(); ++i) {
     CheckFaultRule(state.faults[i], Element("", "fault", i), &problems);

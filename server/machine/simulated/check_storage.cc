@@ -26,9 +26,9 @@ void CheckVolumeTree(const Volume& volume, const std::string& at, Problems* prob
     const absl::Status name = WindowsPath::Parse("path", absl::StrCat("C:\\", entry.name)).status();
     if (!name.ok()) problems->RequireOk(name, at, field("path"));
     if (entry.kind == Tree::Kind::kLink) {
-      const absl::Status target = absl::StartsWith(entry.target, "\\\\")
-                                      ? UncPath::Parse("target", entry.target).status()
-                                      : WindowsPath::Parse("target", entry.target).status();
+      const bool on_server = !entry.junction && absl::StartsWith(entry.target, "\\\\");
+      const absl::Status target = on_server ? UncPath::Parse("target", entry.target).status()
+                                            : WindowsPath::Parse("target", entry.target).status();
       if (!target.ok()) problems->RequireOk(target, at, field("target"));
     }
     // The volume need not be there: its disk may be gone.

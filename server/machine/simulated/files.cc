@@ -51,12 +51,13 @@ absl::Status MakeEntryDirectories(NodeState& state, const WindowsPath& path) {
   return absl::OkStatus();
 }
 
-absl::Status MakeLinkEntry(NodeState& state, const std::string& target, const WindowsPath& link) {
+absl::Status MakeLinkEntry(NodeState& state, const std::string& target, const WindowsPath& link,
+                           bool junction) {
   const std::string text = link.ToString();
   absl::StatusOr<Resolved> at = Resolve(state, link, false);
   if (!at.ok()) return at.status();
   if (absl::Status status = CheckParent(*at, text); !status.ok()) return status;
-  return AddEntry(*at, Tree::Link(link.components().back(), target),
+  return AddEntry(*at, Tree::Link(link.components().back(), target, junction),
                   absl::StrCat("creating link ", text))
       .status();
 }

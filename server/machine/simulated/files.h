@@ -15,7 +15,8 @@ namespace csi_proxy::machine::simulated {
 absl::Status MakeEntryDirectories(NodeState& state, const WindowsPath& path);
 
 // Makes a link with this target, whatever is there, in an existing directory. ALREADY_EXISTS.
-absl::Status MakeLinkEntry(NodeState& state, const std::string& target, const WindowsPath& link);
+absl::Status MakeLinkEntry(NodeState& state, const std::string& target, const WindowsPath& link,
+                           bool junction = false);
 
 // Makes a file, or changes one, in an existing directory.
 absl::Status WriteFileEntry(NodeState& state, const WindowsPath& path, uint64_t size_bytes,

@@ -233,6 +233,15 @@ absl::Status Machine::SetBehaviour(const Behaviour& behaviour) {
   });
 }
 
+absl::Status Machine::SetOtherOpens(std::vector<OtherOpen> opens) {
+  return core_.Change([&](NodeState& state) {
+    return Try(state, [&](NodeState& changed) {
+      changed.other_opens = std::move(opens);
+      return absl::OkStatus();
+    });
+  });
+}
+
 absl::Status Machine::WriteFile(absl::string_view path, uint64_t size_bytes, bool read_only) {
   if (size_bytes > Tree::kMaxFileBytes) {
     return absl::InvalidArgumentError("size_bytes: is above 16 TiB");
@@ -260,11 +269,11 @@ absl::Status Machine::MakeDirectory(absl::string_view path) {
   return core_.Change([&](NodeState& state) { return MakeEntryDirectories(state, *directory); });
 }
 
-absl::Status Machine::MakeLink(absl::string_view path, absl::string_view target) {
+absl::Status Machine::MakeLink(absl::string_view path, absl::string_view target, bool junction) {
   const absl::StatusOr<WindowsPath> link = WindowsPath::Parse("path", path);
   if (!link.ok()) return link.status();
   std::string spelt;
-  if (IsServerPath(target)) {
+  if (!junction && IsServerPath(target)) {
     const absl::StatusOr<UncPath> unc = UncPath::Parse("target", target);
     if (!unc.ok()) return unc.status();
     spelt = unc->ToString();
@@ -276,7 +285,7 @@ absl::Status Machine::MakeLink(absl::string_view path, absl::string_view target)
   return core_.Change([&](NodeState& state) {
     const absl::Status parents = MakeEntryDirectories(state, link->Parent());
     if (!parents.ok()) return parents;
-    return MakeLinkEntry(state, spelt, *link);
+    return MakeLinkEntry(state, spelt, *link, junction);
   });
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -58,6 +59,10 @@ class Machine final {
   // Has Windows do as this says. INVALID_ARGUMENT for what a scenario could not say either.
   absl::Status SetBehaviour(const Behaviour& behaviour);
 
+  // What other processes of the node have open from now on. INVALID_ARGUMENT for no path of a
+  // drive.
+  absl::Status SetOtherOpens(std::vector<OtherOpen> opens);
+
   // Traps. The directories above them are made. Paths are `C:\a\b` or `\\server\share\a`.
   //
   // Makes or changes a file.
@@ -68,7 +73,8 @@ class Machine final {
   // Makes a directory; no change when it is there.
   absl::Status MakeDirectory(absl::string_view path);
   // Makes a directory link on a drive, to a path of either kind, whether anything is there or not.
-  absl::Status MakeLink(absl::string_view path, absl::string_view target);
+  // A junction leads to a drive alone.
+  absl::Status MakeLink(absl::string_view path, absl::string_view target, bool junction = false);
   absl::Status MakeLink(const WindowsPath& path, absl::string_view target) {
     return MakeLink(path.ToString(), target);
   }

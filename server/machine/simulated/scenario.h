@@ -21,6 +21,7 @@ absl::StatusOr<std::unique_ptr<Machine>> LoadScenario(absl::string_view textprot
 absl::StatusOr<NodeState> StateFromProto(const csi_proxy::simulated::Node& proto);
 absl::StatusOr<Disk> DiskFromProto(const csi_proxy::simulated::Disk& proto);
 absl::StatusOr<Behaviour> BehaviourFromProto(const csi_proxy::simulated::Behaviour& proto);
+absl::StatusOr<OtherOpen> OtherOpenFromProto(const csi_proxy::simulated::OtherOpen& proto);
 absl::StatusOr<FaultRule> FaultFromProto(const csi_proxy::simulated::Fault& proto);
 
 // Describes a state. Secrets are `<secret>`; what is left loads again, and dumps the same.

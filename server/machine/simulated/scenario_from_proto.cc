@@ -10,6 +10,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/windows_path.h"
+#include "server/machine/access.h"
 #include "server/machine/simulated/problems.h"
 #include "server/machine/simulated/scenario.h"
 #include "server/machine/simulated/storage.h"
@@ -62,6 +63,9 @@ class Reader {
     for (int i = 0; i < in.fault_size() && problems_.none(); ++i) {
       state_.faults.push_back(ReadFault(in.fault(i), Element("", "fault", i)));
     }
+    for (int i = 0; i < in.other_open_size() && problems_.none(); ++i) {
+      state_.other_opens.push_back(ReadOtherOpen(in.other_open(i), Element("", "other_open", i)));
+    }
     for (const auto& [at, id] : mounts_) {
       problems_.Require(volume_ids_.contains(id), at, "mounted_volume_id",
                         "names no volume of this node; set dangling when that is meant");
@@ -78,7 +82,25 @@ class Reader {
     behaviour.out_parameters = ReadEnum<OutParameters>(
         in.out_parameters(), proto::OutParameters_MAX, "behaviour", "out_parameters", &problems_);
     behaviour.automount_disabled = in.automount_disabled();
+    behaviour.mount_calls_share = in.mount_calls_share();
+    behaviour.plain_deletion = in.plain_deletion();
+    behaviour.delete_pending_is_denied = in.delete_pending_is_denied();
     return behaviour;
+  }
+
+  OtherOpen ReadOtherOpen(const proto::OtherOpen& in, const std::string& at) {
+    // By proto::Right.
+    static constexpr uint32_t kRights[] = {right::kReadData, right::kWriteData, right::kDelete};
+    static constexpr uint32_t kShares[] = {share::kRead, share::kWrite, share::kDelete};
+    const auto read = [&](const auto& names, const uint32_t* bits, absl::string_view field) {
+      uint32_t all = 0;
+      for (const int name : names) {
+        ReadEnum<int>(name, proto::Right_MAX, at, field, &problems_);
+        if (proto::Right_IsValid(name)) all |= bits[name];
+      }
+      return all;
+    };
+    return {in.path(), read(in.access(), kRights, "access"), read(in.share(), kShares, "share")};
   }
 
   Disk ReadDisk(const proto::Disk& in, const std::string& at) {
@@ -180,11 +202,15 @@ class Reader {
     problems_.Require(in.kind() == proto::FILE || (in.size_bytes() == 0 && !in.read_only()), at,
                       "kind", "only a FILE has size_bytes and read_only");
     problems_.Require(in.size_bytes() <= Tree::kMaxFileBytes, at, "size_bytes", "is above 16 TiB");
-    problems_.Require((in.kind() == proto::LINK) != in.target().empty(), at, "target",
-                      "is given for a LINK, and for a LINK alone");
+    const bool is_link = in.kind() == proto::LINK || in.kind() == proto::JUNCTION;
+    problems_.Require(is_link != in.target().empty(), at, "target",
+                      "is given for a LINK or JUNCTION, and for these alone");
     problems_.Require(in.kind() == proto::DIRECTORY || in.mounted_volume_id().empty(), at,
                       "mounted_volume_id", "is given for a DIRECTORY alone");
-    const auto kind = ReadEnum<Tree::Kind>(in.kind(), proto::FileKind_MAX, at, "kind", &problems_);
+    const auto kind =
+        in.kind() == proto::JUNCTION
+            ? Tree::Kind::kLink
+            : ReadEnum<Tree::Kind>(in.kind(), proto::FileKind_MAX, at, "kind", &problems_);
     if (!problems_.none()) return;
 
     Tree::Entry entry;
@@ -192,6 +218,7 @@ class Reader {
     entry.size_bytes = in.size_bytes();
     entry.read_only = in.read_only();
     entry.target = in.target();
+    entry.junction = in.kind() == proto::JUNCTION;
     const std::optional<Tree::Id> id = Place(path->components(), std::move(entry), at, tree);
     if (id.has_value() && !in.mounted_volume_id().empty()) {
       const absl::StatusOr<VolumeId> mounted = VolumeId::Parse(in.mounted_volume_id());
@@ -317,6 +344,12 @@ absl::StatusOr<NodeState> StateFromProto(const proto::Node& node) { return Reade
 absl::StatusOr<Disk> DiskFromProto(const proto::Disk& disk) {
   Reader reader;
   Disk read = reader.ReadDisk(disk, "disk");
+  return OrProblem(reader, std::move(read));
+}
+
+absl::StatusOr<OtherOpen> OtherOpenFromProto(const proto::OtherOpen& open) {
+  Reader reader;
+  OtherOpen read = reader.ReadOtherOpen(open, "other_open");
   return OrProblem(reader, std::move(read));
 }
 

@@ -3,6 +3,7 @@
 #include <google/protobuf/text_format.h>
 
 #include "absl/strings/str_replace.h"
+#include "server/machine/access.h"
 #include "server/machine/simulated/test_host.h"
 #include "server/machine/simulated/test_node.h"
 
@@ -73,18 +74,28 @@ TEST(ScenarioTest, WhatWindowsDoesOneWayOrAnotherIsLoadedAndDumped) {
   EXPECT_FALSE(strict.automount_disabled);
 
   const auto node = LoadScenario(
-      "behaviour { volume_cache_ms: 0 out_parameters: ODD_VALUES automount_disabled: true }"
+      "behaviour { volume_cache_ms: 0 out_parameters: ODD_VALUES automount_disabled: true"
+      "   mount_calls_share: true plain_deletion: true delete_pending_is_denied: true }"
+      " other_open { path: 'C:\\\\a' access: [READ, DELETE] share: WRITE }"
       " disk { number: 3 size_bytes: 1073741824 without_number: true }"
       " disk { number: 9 size_bytes: 1073741824 style: GPT partition { size_bytes: 104857600"
-      "   uncached: true awaits_online: true volume { file_system: 'NTFS' } } }",
+      "   uncached: true awaits_online: true volume { file_system: 'NTFS'"
+      "     file { path: 'j' kind: JUNCTION target: 'C:\\\\a' } } } }",
       "set");
   ASSERT_THAT(node, IsOk());
   const NodeState state = (*node)->Snapshot();
   EXPECT_EQ(state.behaviour.volume_cache_delay, absl::ZeroDuration());
   EXPECT_EQ(state.behaviour.out_parameters, OutParameters::kOdd);
   EXPECT_TRUE(state.behaviour.automount_disabled);
+  EXPECT_TRUE(state.behaviour.mount_calls_share && state.behaviour.plain_deletion &&
+              state.behaviour.delete_pending_is_denied);
+  ASSERT_EQ(state.other_opens.size(), 1u);
+  EXPECT_EQ(state.other_opens[0].access, right::kReadData | right::kDelete);
+  EXPECT_EQ(state.other_opens[0].share, share::kWrite);
   EXPECT_TRUE(state.disks[0].without_number);
   EXPECT_TRUE(state.disks[1].partitions[0].awaits_online);
+  const Tree& tree = state.disks[1].partitions[0].volume->tree;
+  EXPECT_TRUE(tree.at(*tree.Find(Tree::kRoot, "j")).junction);
   ExpectStable(**node);
 }
 
@@ -143,6 +154,10 @@ const BadScenario kBad[] = {
     {"behaviour { volume_cache_ms: 4294967295 }", "behaviour.volume_cache_ms"},
     {"behaviour { out_parameters: 9 }", "out_parameters"},
     {"disk { size_bytes: 1048576 style: GPT without_number: true }", "disk[0].without_number"},
+    {"$file { path: 'j' kind: JUNCTION }", "target"},
+    {"$file { path: 'j' kind: JUNCTION target: '\\\\\\\\host\\\\share' }", "target"},
+    {"other_open { path: 'a' }", "other_open[0].path"},
+    {"other_open { path: 'C:\\a' access: 9 }", "access"},
     {"disk { size_bytes: 0 }", "disk[0].size_bytes"},
     {"disk { size_bytes: 1048577 }", "disk[0].size_bytes"},
     {"disk { size_bytes: 18446744073709551615 }", "disk[0].size_bytes"},

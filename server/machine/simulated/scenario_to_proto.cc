@@ -3,6 +3,7 @@
 #include <set>
 
 #include "absl/time/clock.h"
+#include "server/machine/access.h"
 #include "server/machine/simulated/scenario.h"
 
 namespace csi_proxy::machine::simulated {
@@ -25,6 +26,7 @@ void WriteFiles(const Tree& tree, const std::set<VolumeId>& volumes, Files* file
     proto::File* const file = files->Add();
     file->set_path(tree.PathOf(id));
     file->set_kind(entry.kind == Tree::Kind::kFile   ? proto::FILE
+                   : entry.junction                  ? proto::JUNCTION
                    : entry.kind == Tree::Kind::kLink ? proto::LINK
                                                      : proto::DIRECTORY);
     file->set_size_bytes(entry.size_bytes);
@@ -148,6 +150,24 @@ void WriteBehaviour(const Behaviour& behaviour, proto::Behaviour* out) {
   out->set_volume_cache_ms(Milliseconds(behaviour.volume_cache_delay));
   out->set_out_parameters(static_cast<proto::OutParameters>(behaviour.out_parameters));
   out->set_automount_disabled(behaviour.automount_disabled);
+  out->set_mount_calls_share(behaviour.mount_calls_share);
+  out->set_plain_deletion(behaviour.plain_deletion);
+  out->set_delete_pending_is_denied(behaviour.delete_pending_is_denied);
+}
+
+void WriteOtherOpen(const OtherOpen& open, proto::OtherOpen* out) {
+  out->set_path(open.path);
+  const struct {
+    proto::Right name;
+    uint32_t access;
+    uint32_t share;
+  } rows[] = {{proto::READ, right::kReadData, share::kRead},
+              {proto::WRITE, right::kWriteData, share::kWrite},
+              {proto::DELETE, right::kDelete, share::kDelete}};
+  for (const auto& row : rows) {
+    if ((open.access & row.access) != 0) out->add_access(row.name);
+    if ((open.share & row.share) != 0) out->add_share(row.name);
+  }
 }
 
 }  // namespace
@@ -173,6 +193,7 @@ proto::Node StateToProto(const NodeState& state) {
     out->set_start_latency_ms(Milliseconds(service.start_latency));
     out->set_stop_latency_ms(Milliseconds(service.stop_latency));
   }
+  for (const OtherOpen& open : state.other_opens) WriteOtherOpen(open, node.add_other_open());
   for (const FaultRule& rule : state.faults) {
     proto::Fault* const out = node.add_fault();
     out->set_operation(rule.operation);

@@ -163,6 +163,23 @@ struct Behaviour {
   // `mountvol /N`: a volume that is new to the node stays away until its partition is brought
   // online.
   bool automount_disabled = false;
+  // SetVolumeMountPointW and DeleteVolumeMountPointW share their directory with those who read and
+  // write it; else with nobody.
+  bool mount_calls_share = false;
+  // The file system does not know the deletion of POSIX: a deleted entry keeps its name until
+  // nobody has it open.
+  bool plain_deletion = false;
+  // An entry that is being deleted is ERROR_ACCESS_DENIED to those who open it, and not
+  // ERROR_DELETE_PENDING.
+  bool delete_pending_is_denied = false;
+};
+
+// What some other process of the node has open: whatever is at the path. With the bits of
+// server/machine/access.h.
+struct OtherOpen {
+  std::string path;
+  uint32_t access = 0;
+  uint32_t share = 0;
 };
 
 struct NodeState {
@@ -179,6 +196,7 @@ struct NodeState {
   std::vector<Service> services;
   std::vector<FaultRule> faults;
   Behaviour behaviour;
+  std::vector<OtherOpen> other_opens;
 };
 
 }  // namespace csi_proxy::machine::simulated

@@ -36,11 +36,12 @@ Tree::Entry Tree::File(std::string name, uint64_t size_bytes, bool read_only) {
   return entry;
 }
 
-Tree::Entry Tree::Link(std::string name, std::string target) {
+Tree::Entry Tree::Link(std::string name, std::string target, bool junction) {
   Entry entry;
   entry.kind = Kind::kLink;
   entry.name = std::move(name);
   entry.target = std::move(target);
+  entry.junction = junction;
   return entry;
 }
 
@@ -120,13 +121,19 @@ void Tree::RemoveChildren(Id id) {
 }
 
 void Tree::SetMounted(Id directory, std::optional<VolumeId> volume) {
-  entries_.at(directory).mounted = std::move(volume);
+  Entry& entry = entries_.at(directory);
+  entry.kind = Kind::kDirectory;
+  entry.target.clear();
+  entry.junction = false;
+  entry.mounted = std::move(volume);
 }
 
-void Tree::SetLink(Id id, std::string target) {
+void Tree::SetLink(Id id, std::string target, bool junction) {
   Entry& entry = entries_.at(id);
   entry.kind = Kind::kLink;
   entry.target = std::move(target);
+  entry.junction = junction;
+  entry.mounted.reset();
 }
 
 void Tree::SetFile(Id file, uint64_t size_bytes, bool read_only) {

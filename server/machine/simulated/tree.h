@@ -37,6 +37,8 @@ class Tree {
     bool read_only = false;
     // Of a link: where it leads, `C:\a\b` or `\\host\share\a`. Links are directory links.
     std::string target;
+    // Of a link: a junction, which has the reparse tag of a mount point and leads to a drive.
+    bool junction = false;
     // Of a directory: the volume mounted there.
     std::optional<VolumeId> mounted;
 
@@ -49,7 +51,7 @@ class Tree {
   // New entries, to be added.
   static Entry Directory(std::string name);
   static Entry File(std::string name, uint64_t size_bytes, bool read_only);
-  static Entry Link(std::string name, std::string target);
+  static Entry Link(std::string name, std::string target, bool junction = false);
 
   // Only a root directory.
   Tree();
@@ -70,10 +72,10 @@ class Tree {
   void Remove(Id id);
   // Removes all below a directory.
   void RemoveChildren(Id id);
-  // Sets or ends the mount at a directory.
+  // Sets or ends the mount at a directory; a junction becomes the mount point.
   void SetMounted(Id directory, std::optional<VolumeId> volume);
   // Makes an empty directory a link, or gives a link another target.
-  void SetLink(Id id, std::string target);
+  void SetLink(Id id, std::string target, bool junction = false);
   void SetFile(Id file, uint64_t size_bytes, bool read_only);
 
   // How many entries there are, without the root, and the sum of the files' sizes, each rounded up

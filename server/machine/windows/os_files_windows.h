@@ -13,6 +13,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "server/machine/access.h"
 #include "server/machine/os.h"
 
 namespace csi_proxy::machine {
@@ -27,30 +28,6 @@ struct OpenRequest {
   ULONG disposition = 0;
   ULONG options = 0;
 };
-
-// To look: FILE_LIST_DIRECTORY, which of a file is the right to read it, makes the share mode
-// count. A handle with rights to attributes alone would keep nobody from deleting the entry
-// (learn.microsoft.com/openspecs/windows_protocols/ms-fsa/8c0e3f4f-0729-49f4-a14d-7f7add593819).
-// FILE_TRAVERSE is not among them: whoever holds SeChangeNotifyPrivilege, as all do, is not asked
-// for it, and of a file it is the right to run it.
-inline constexpr ACCESS_MASK kLook = SYNCHRONIZE | FILE_READ_ATTRIBUTES | FILE_LIST_DIRECTORY;
-
-// What `access` means. Deleting takes the right to attributes too, for file systems that keep
-// read-only entries.
-constexpr ACCESS_MASK AccessMask(Access access) {
-  switch (access) {
-    case Access::kRead:
-      return kLook;
-    case Access::kDelete:
-      return kLook | DELETE | FILE_WRITE_ATTRIBUTES;
-    case Access::kWriteAttributes:
-      return kLook | FILE_WRITE_ATTRIBUTES;
-  }
-  return 0;
-}
-
-// Who reads and writes may go on; without FILE_SHARE_DELETE nobody renames or deletes.
-inline constexpr ULONG kShare = FILE_SHARE_READ | FILE_SHARE_WRITE;
 
 // The entry itself, whatever it is, for calls that wait. Backup intent opens directories as well as
 // files and, with the privileges of NewOs(), whatever their owner made of their access lists. An

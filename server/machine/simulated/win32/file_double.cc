@@ -8,9 +8,9 @@
 #include "server/base/unicode.h"
 #include "server/base/win32_error.h"
 #include "server/base/windows_path.h"
+#include "server/machine/reparse_point.h"
 #include "server/machine/simulated/storage.h"
 #include "server/machine/simulated/win32/paths.h"
-#include "server/machine/reparse_point.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {
@@ -34,6 +34,14 @@ bool IsReparsePoint(const Tree::Entry& entry) {
   return entry.kind == Tree::Kind::kLink || entry.mounted.has_value();
 }
 
+// A junction and a mounted folder have one tag, and are told apart by where they lead
+// (learn.microsoft.com/windows/win32/fileio/reparse-point-tags).
+uint32_t TagOf(const Tree::Entry& entry) {
+  if (!IsReparsePoint(entry)) return 0;
+  const bool is_symlink = entry.kind == Tree::Kind::kLink && !entry.junction;
+  return is_symlink ? machine::kReparseTagSymlink : machine::kReparseTagMountPoint;
+}
+
 // The reparse point that an entry is.
 absl::StatusOr<Bytes> ReparseData(const Tree::Entry& entry, absl::string_view operation) {
   if (entry.mounted.has_value()) return machine::MakeMountPoint(*entry.mounted);
@@ -45,7 +53,7 @@ absl::StatusOr<Bytes> ReparseData(const Tree::Entry& entry, absl::string_view op
   }
   const absl::StatusOr<WindowsPath> target = WindowsPath::Parse("target", entry.target);
   if (!target.ok()) return target.status();
-  return machine::MakeSymlink(*target);
+  return entry.junction ? machine::MakeJunction(*target) : machine::MakeSymlink(*target);
 }
 
 // Whether a reparse point is as long as it says.
@@ -56,7 +64,7 @@ bool HasOwnLength(const Bytes& data) {
 }
 
 // Makes an empty directory the reparse point that is described, so far as a tree has such: a
-// symbolic link with a whole path, or the mount point of a volume
+// symbolic link with a whole path, a junction, or the mount point of a volume
 // (learn.microsoft.com/openspecs/windows_protocols/ms-fsa/4aeefef8-92c3-4abc-af7a-a610caf8a165).
 absl::Status SetReparseData(Tree& tree, Tree::Id id, const Bytes& data,
                             absl::string_view operation) {
@@ -69,20 +77,18 @@ absl::Status SetReparseData(Tree& tree, Tree::Id id, const Bytes& data,
   const Tree::Entry& entry = tree.at(id);
   if (entry.kind == Tree::Kind::kFile) return Failure(operation, win32_error::kDirectory);
   if (!entry.children.empty()) return Failure(operation, win32_error::kDirNotEmpty);
-  const bool is_link = point->tag == machine::kReparseTagSymlink;
-  if (IsReparsePoint(entry) && is_link != (entry.kind == Tree::Kind::kLink)) {
+  if (IsReparsePoint(entry) && point->tag != TagOf(entry)) {
     return Failure(operation, kErrorReparseTagMismatch);
   }
   if (point->volume.has_value()) {
     tree.SetMounted(id, *point->volume);
     return absl::OkStatus();
   }
+  const bool is_junction = point->tag == machine::kReparseTagMountPoint;
   const bool is_whole = WindowsPath::Parse("target", point->target).ok() ||
-                        UncPath::Parse("target", point->target).ok();
-  if (!is_link || point->is_relative || !is_whole) {
-    return Failure(operation, win32_error::kNotSupported);
-  }
-  tree.SetLink(id, point->target);
+                        (!is_junction && UncPath::Parse("target", point->target).ok());
+  if (point->is_relative || !is_whole) return Failure(operation, win32_error::kNotSupported);
+  tree.SetLink(id, point->target, is_junction);
   return absl::OkStatus();
 }
 
@@ -98,37 +104,31 @@ class FileDouble final : public File {
         path_(std::move(path)) {}
 
   ~FileDouble() override {
-    gate_.Finish([&](NodeState& state) {
-      if (!open_->Remove(key_, access_)) return;
-      const absl::StatusOr<VolumePlace> place = FindVolume(state, key_.first);
-      if (place.ok() && place->volume->tree.Has(key_.second)) {
-        place->volume->tree.Remove(key_.second);
-      }
-    });
+    gate_.Finish(
+        [&](NodeState& state) { open_->Remove(state, key_, ModeOf(access_), deleted_it_); });
   }
 
   absl::StatusOr<FileAttributes> GetAttributes() override {
     return OnEntry<absl::StatusOr<FileAttributes>>(
         "GetAttributes", path_, absl::StrCat("asking for the attributes of ", path_),
-        [&](const PathEnd& end, absl::string_view) {
+        [&](NodeState&, const PathEnd& end, absl::string_view) {
           const Tree::Entry& entry = end.at();
           FileAttributes attributes;
           attributes.is_directory = entry.kind != Tree::Kind::kFile;
           attributes.is_reparse_point = IsReparsePoint(entry);
-          if (entry.mounted.has_value()) attributes.reparse_tag = machine::kReparseTagMountPoint;
-          if (entry.kind == Tree::Kind::kLink) attributes.reparse_tag = machine::kReparseTagSymlink;
+          attributes.reparse_tag = TagOf(entry);
           return attributes;
         });
   }
 
   absl::StatusOr<std::unique_ptr<File>> Open(const std::string& name, Access access) override {
     const std::string path = PathOf(name);
-    return Opened(
-        path, access,
-        OnEntry<absl::StatusOr<Tree::Id>>("Open", path, absl::StrCat("opening ", path),
-                                          [&](const PathEnd& end, absl::string_view operation) {
-                                            return OpenIn(end, name, access, operation);
-                                          }));
+    return Opened(path, access,
+                  OnEntry<absl::StatusOr<Tree::Id>>(
+                      "Open", path, absl::StrCat("opening ", path),
+                      [&](NodeState& state, const PathEnd& end, absl::string_view operation) {
+                        return OpenIn(state, end, name, access, operation);
+                      }));
   }
 
   absl::StatusOr<std::unique_ptr<File>> CreateDirectory(const std::string& name) override {
@@ -136,29 +136,30 @@ class FileDouble final : public File {
     return Opened(path, Access::kWriteAttributes,
                   OnEntry<absl::StatusOr<Tree::Id>>(
                       "CreateDirectory", path, absl::StrCat("creating directory ", path),
-                      [&](const PathEnd& end, absl::string_view operation) {
-                        return CreateIn(end, name, operation);
+                      [&](NodeState& state, const PathEnd& end, absl::string_view operation) {
+                        return CreateIn(state, end, name, operation);
                       }));
   }
 
   absl::StatusOr<std::vector<std::string>> List() override {
     using Result = absl::StatusOr<std::vector<std::string>>;
-    return OnEntry<Result>("List", path_, absl::StrCat("listing ", path_),
-                           [&](const PathEnd& end, absl::string_view operation) -> Result {
-                             if (end.at().kind == Tree::Kind::kFile) {
-                               return Failure(operation, win32_error::kInvalidParameter);
-                             }
-                             std::vector<std::string> names;
-                             for (const auto& [key, id] : end.at().children) {
-                               names.push_back(end.tree().at(id).name);
-                             }
-                             return names;
-                           });
+    return OnEntry<Result>(
+        "List", path_, absl::StrCat("listing ", path_),
+        [&](NodeState&, const PathEnd& end, absl::string_view operation) -> Result {
+          if (end.at().kind == Tree::Kind::kFile) {
+            return Failure(operation, win32_error::kInvalidParameter);
+          }
+          std::vector<std::string> names;
+          for (const auto& [key, id] : end.at().children) {
+            names.push_back(end.tree().at(id).name);
+          }
+          return names;
+        });
   }
 
   absl::Status Delete() override {
     return OnEntry<absl::Status>("Delete", path_, absl::StrCat("deleting ", path_),
-                                 [&](const PathEnd& end, absl::string_view operation) {
+                                 [&](NodeState&, const PathEnd& end, absl::string_view operation) {
                                    if (access_ != Access::kDelete)
                                      return Failure(operation, win32_error::kAccessDenied);
                                    if (!end.at().children.empty())
@@ -166,22 +167,23 @@ class FileDouble final : public File {
                                    if (end.place.disk->read_only)
                                      return Failure(operation, kErrorWriteProtect);
                                    open_->SetDeleted(key_);
+                                   deleted_it_ = true;
                                    return absl::OkStatus();
                                  });
   }
 
   absl::StatusOr<Bytes> ReadReparsePoint() override {
-    return OnEntry<absl::StatusOr<Bytes>>("ReadReparsePoint", path_,
-                                          absl::StrCat("reading the reparse point ", path_),
-                                          [&](const PathEnd& end, absl::string_view operation) {
-                                            return ReparseData(end.at(), operation);
-                                          });
+    return OnEntry<absl::StatusOr<Bytes>>(
+        "ReadReparsePoint", path_, absl::StrCat("reading the reparse point ", path_),
+        [&](NodeState&, const PathEnd& end, absl::string_view operation) {
+          return ReparseData(end.at(), operation);
+        });
   }
 
   absl::Status WriteReparsePoint(const Bytes& data) override {
     return OnEntry<absl::Status>(
         "WriteReparsePoint", path_, absl::StrCat("making ", path_, " a reparse point"),
-        [&](const PathEnd& end, absl::string_view operation) -> absl::Status {
+        [&](NodeState&, const PathEnd& end, absl::string_view operation) -> absl::Status {
           if (access_ != Access::kWriteAttributes) {
             return Failure(operation, win32_error::kAccessDenied);
           }
@@ -195,7 +197,7 @@ class FileDouble final : public File {
     return absl::StrCat(path_, absl::EndsWith(path_, "\\") ? "" : "\\", name);
   }
 
-  // Calls `action(PathEnd, operation)` with this entry.
+  // Calls `action(state, PathEnd, operation)` with this entry.
   template <typename Result, typename Action>
   Result OnEntry(absl::string_view method, absl::string_view resource, const std::string& operation,
                  Action action) {
@@ -205,37 +207,39 @@ class FileDouble final : public File {
       if (!place->volume->tree.Has(key_.second)) {
         return Failure(operation, win32_error::kAccessDenied);
       }
-      return action(PathEnd{*place, key_.second}, operation);
+      return action(state, PathEnd{*place, key_.second}, operation);
     });
   }
 
-  absl::StatusOr<Tree::Id> OpenIn(const PathEnd& end, const std::string& name, Access access,
-                                  absl::string_view operation) {
+  absl::StatusOr<Tree::Id> OpenIn(NodeState& state, const PathEnd& end, const std::string& name,
+                                  Access access, absl::string_view operation) {
     if (!IsName(name)) return Failure(operation, win32_error::kInvalidName);
     if (end.at().kind == Tree::Kind::kFile) return Failure(operation, win32_error::kPathNotFound);
     const std::optional<Tree::Id> child = end.tree().Find(end.entry, name);
     if (!child.has_value()) return Failure(operation, win32_error::kFileNotFound);
     const OpenEntries::Key key(key_.first, *child);
-    if (absl::Status status = open_->Check(key, access, operation); !status.ok()) return status;
-    open_->Add(key, access);
+    const absl::Status free = open_->Check(state, key, ModeOf(access), operation);
+    if (!free.ok()) return free;
+    open_->Add(key, ModeOf(access));
     return *child;
   }
 
-  absl::StatusOr<Tree::Id> CreateIn(const PathEnd& end, const std::string& name,
+  absl::StatusOr<Tree::Id> CreateIn(NodeState& state, const PathEnd& end, const std::string& name,
                                     absl::string_view operation) {
     if (!IsName(name)) return Failure(operation, win32_error::kInvalidName);
     if (end.at().kind == Tree::Kind::kFile) return Failure(operation, win32_error::kPathNotFound);
     // Nothing can be made in a reparse point.
     if (IsReparsePoint(end.at())) return Failure(operation, kErrorBadPathname);
-    if (open_->IsDeleted(key_)) return Failure(operation, win32_error::kAccessDenied);
+    if (open_->IsDeleted(key_)) return OpenEntries::DeletePending(state, operation);
     if (const auto there = end.tree().Find(end.entry, name); there.has_value()) {
-      return Failure(operation, open_->IsDeleted({key_.first, *there})
-                                    ? win32_error::kAccessDenied
-                                    : win32_error::kAlreadyExists);
+      const absl::Status free = open_->Check(state, {key_.first, *there}, {}, operation);
+      // It may just have gone.
+      if (free.ok()) return Failure(operation, win32_error::kAlreadyExists);
+      if (!IsNotThere(free)) return free;
     }
     if (absl::Status status = CheckWritable(end.place, 0, operation); !status.ok()) return status;
     const absl::StatusOr<Tree::Id> made = end.tree().Add(end.entry, Tree::Directory(name));
-    if (made.ok()) open_->Add({key_.first, *made}, Access::kWriteAttributes);
+    if (made.ok()) open_->Add({key_.first, *made}, ModeOf(Access::kWriteAttributes));
     return made;
   }
 
@@ -251,6 +255,7 @@ class FileDouble final : public File {
   const std::shared_ptr<OpenEntries> open_;
   const OpenEntries::Key key_;
   const Access access_;
+  bool deleted_it_ = false;
   // As it was opened, which it is called as long as it is open.
   const std::string path_;
 };
@@ -265,7 +270,10 @@ absl::StatusOr<std::unique_ptr<File>> OpenRootDirectory(const Gate& gate,
     const absl::StatusOr<VolumePlace> place = FindRoot(state, root, absl::StrCat("opening ", root));
     if (!place.ok()) return place.status();
     OpenEntries::Key found(place->volume->id, Tree::kRoot);
-    open->Add(found, Access::kRead);
+    const absl::Status free =
+        open->Check(state, found, ModeOf(Access::kRead), absl::StrCat("opening ", root));
+    if (!free.ok()) return free;
+    open->Add(found, ModeOf(Access::kRead));
     return found;
   });
   if (!key.ok()) return key.status();

@@ -166,9 +166,9 @@ TEST_F(FileDoubleTest, ADeletedEntryKeepsItsNameUntilItIsClosed) {
   {
     OpenedFile child = (*parent)->Open("a", Access::kDelete);
     ASSERT_THAT((*child)->Delete(), IsOk());
-    EXPECT_THAT((*parent)->Open("a", Access::kRead), FailsWithWin32(win32_error::kAccessDenied));
-    EXPECT_THAT((*parent)->CreateDirectory("a"), FailsWithWin32(win32_error::kAccessDenied));
-    EXPECT_THAT((*child)->CreateDirectory("b"), FailsWithWin32(win32_error::kAccessDenied));
+    EXPECT_THAT((*parent)->Open("a", Access::kRead), FailsWithWin32(win32_error::kDeletePending));
+    EXPECT_THAT((*parent)->CreateDirectory("a"), FailsWithWin32(win32_error::kDeletePending));
+    EXPECT_THAT((*child)->CreateDirectory("b"), FailsWithWin32(win32_error::kDeletePending));
     EXPECT_THAT((*parent)->Delete(), FailsWithWin32(win32_error::kDirNotEmpty));
   }
   EXPECT_THAT((*parent)->Open("a", Access::kRead), FailsWithWin32(win32_error::kFileNotFound));

@@ -1,42 +1,99 @@
 #include "server/machine/simulated/win32/open_entries.h"
 
+#include <algorithm>
+
 #include "server/base/win32_error.h"
+#include "server/machine/simulated/storage.h"
+#include "server/machine/simulated/win32/paths.h"
 #include "server/machine/simulated/windows_error.h"
 
 namespace csi_proxy::machine::simulated {
+namespace {
 
-using machine::Access;
+constexpr uint32_t kReads = right::kReadData | right::kExecute;
+constexpr uint32_t kWrites = right::kWriteData | right::kAppendData;
+// Opens without any of these, which look at attributes alone, are in nobody's way.
+constexpr uint32_t kCounts = kReads | kWrites | right::kDelete;
 
-absl::Status OpenEntries::Check(const Key& key, Access access, absl::string_view operation) const {
-  const auto it = counts_.find(key);
-  if (it == counts_.end()) return absl::OkStatus();
-  if (it->second.deleted) return Failure(operation, win32_error::kAccessDenied);
-  if (access == Access::kDelete || it->second.for_deletion > 0) {
-    return Failure(operation, win32_error::kSharingViolation);
+// Whether somebody who shares only this is in the way of this access.
+bool Forbids(uint32_t share, uint32_t access) {
+  return ((access & kReads) != 0 && (share & share::kRead) == 0) ||
+         ((access & kWrites) != 0 && (share & share::kWrite) == 0) ||
+         ((access & right::kDelete) != 0 && (share & share::kDelete) == 0);
+}
+
+// How the node's other processes have an entry open.
+std::vector<OpenMode> OthersOpen(NodeState& state, const OpenEntries::Key& key) {
+  std::vector<OpenMode> modes;
+  for (const OtherOpen& other : state.other_opens) {
+    const absl::StatusOr<PathEnd> end = FindPath(state, other.path, "looking");
+    if (end.ok() && OpenEntries::Key(end->place.volume->id, end->entry) == key) {
+      modes.push_back({other.access, other.share});
+    }
   }
-  return absl::OkStatus();
+  return modes;
 }
 
-void OpenEntries::Add(const Key& key, Access access) {
-  Count& count = counts_[key];
-  ++count.all;
-  if (access == Access::kDelete) ++count.for_deletion;
+}  // namespace
+
+bool Conflict(const OpenMode& one, const OpenMode& other) {
+  if ((one.access & kCounts) == 0 || (other.access & kCounts) == 0) return false;
+  return Forbids(one.share, other.access) || Forbids(other.share, one.access);
 }
 
-bool OpenEntries::Remove(const Key& key, Access access) {
-  const auto it = counts_.find(key);
-  if (access == Access::kDelete) --it->second.for_deletion;
-  if (--it->second.all > 0) return false;
-  const bool deleted = it->second.deleted;
-  counts_.erase(it);
-  return deleted;
+absl::Status OpenEntries::Check(NodeState& state, const Key& key, const OpenMode& mode,
+                                absl::string_view operation) {
+  Settle(state, key);
+  const absl::StatusOr<VolumePlace> place = FindVolume(state, key.first);
+  if (!place.ok() || !place->volume->tree.Has(key.second)) {
+    return Failure(operation, win32_error::kFileNotFound);
+  }
+  if (IsDeleted(key)) return DeletePending(state, operation);
+  std::vector<OpenMode> opens = OthersOpen(state, key);
+  if (const auto it = entries_.find(key); it != entries_.end()) {
+    opens.insert(opens.end(), it->second.opens.begin(), it->second.opens.end());
+  }
+  const bool conflict = std::any_of(opens.begin(), opens.end(),
+                                    [&](const OpenMode& other) { return Conflict(mode, other); });
+  return conflict ? Failure(operation, win32_error::kSharingViolation) : absl::OkStatus();
 }
 
-void OpenEntries::SetDeleted(const Key& key) { counts_.at(key).deleted = true; }
+void OpenEntries::Add(const Key& key, const OpenMode& mode) { entries_[key].opens.push_back(mode); }
+
+void OpenEntries::Remove(NodeState& state, const Key& key, const OpenMode& mode, bool deleted_it) {
+  Entry& entry = entries_.at(key);
+  entry.opens.erase(
+      std::find_if(entry.opens.begin(), entry.opens.end(), [&](const OpenMode& other) {
+        return other.access == mode.access && other.share == mode.share;
+      }));
+  if (deleted_it) entry.closed = true;
+  Settle(state, key);
+}
+
+void OpenEntries::SetDeleted(const Key& key) { entries_.at(key).deleted = true; }
 
 bool OpenEntries::IsDeleted(const Key& key) const {
-  const auto it = counts_.find(key);
-  return it != counts_.end() && it->second.deleted;
+  const auto it = entries_.find(key);
+  return it != entries_.end() && it->second.deleted;
+}
+
+absl::Status OpenEntries::DeletePending(const NodeState& state, absl::string_view operation) {
+  return Failure(operation, state.behaviour.delete_pending_is_denied ? win32_error::kAccessDenied
+                                                                     : win32_error::kDeletePending);
+}
+
+void OpenEntries::Settle(NodeState& state, const Key& key) {
+  const auto it = entries_.find(key);
+  if (it == entries_.end()) return;
+  const Entry& entry = it->second;
+  const bool is_open = !entry.opens.empty();
+  const bool goes = entry.closed && (!state.behaviour.plain_deletion ||
+                                     (!is_open && OthersOpen(state, key).empty()));
+  if (goes) {
+    const absl::StatusOr<VolumePlace> place = FindVolume(state, key.first);
+    if (place.ok() && place->volume->tree.Has(key.second)) place->volume->tree.Remove(key.second);
+  }
+  if (!is_open && (goes || !entry.deleted)) entries_.erase(it);
 }
 
 }  // namespace csi_proxy::machine::simulated

@@ -1,42 +1,71 @@
-// Which entries of a node's trees are open, and how. Nobody shares deletion, so an entry that is
-// open cannot be opened for it, nor one that is open for it at all
-// (learn.microsoft.com/openspecs/windows_protocols/ms-fsa/8c0e3f4f-0729-49f4-a14d-7f7add593819); a
-// deleted one keeps its name until it is closed
+// Which entries of a node's trees are open, by whom and how, and what that keeps others from.
+//
+// Every open is checked both ways against every other: its access against what they share, and
+// their access against what it shares
+// (learn.microsoft.com/openspecs/windows_protocols/ms-fsa/8c0e3f4f-0729-49f4-a14d-7f7add593819).
+// A deleted entry cannot be opened any more. Its name goes when the handle closes that deleted it
+// (FILE_DISPOSITION_POSIX_SEMANTICS) or, on file systems that do not know that, when the last one
+// closes
 // (learn.microsoft.com/windows-hardware/drivers/ddi/ntddk/ns-ntddk-_file_disposition_information_ex).
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "server/base/volume_id.h"
+#include "server/machine/access.h"
+#include "server/machine/simulated/state.h"
 #include "server/machine/simulated/tree.h"
-#include "server/machine/os.h"
 
 namespace csi_proxy::machine::simulated {
+
+// What an open asks for and what it shares.
+struct OpenMode {
+  uint32_t access = 0;
+  uint32_t share = 0;
+};
+
+// As the rules open entries.
+inline OpenMode ModeOf(Access access) { return {AccessMask(access), kShare}; }
+
+// ERROR_SHARING_VIOLATION of two opens of one entry.
+bool Conflict(const OpenMode& one, const OpenMode& other);
 
 // Not thread-safe: to be used within the calls of a core.
 class OpenEntries {
  public:
   using Key = std::pair<VolumeId, Tree::Id>;
 
-  // OK when an entry can be opened beside those who have it open; else why not.
-  absl::Status Check(const Key& key, machine::Access access, absl::string_view operation) const;
-  void Add(const Key& key, machine::Access access);
-  // True when the entry was deleted and is to go now.
-  bool Remove(const Key& key, machine::Access access);
+  // OK when an entry can be opened beside those who have it open; else why not. Those are the
+  // node's other processes, too.
+  absl::Status Check(NodeState& state, const Key& key, const OpenMode& mode,
+                     absl::string_view operation);
+  void Add(const Key& key, const OpenMode& mode);
+  // Closes an open, which may be the one that deleted the entry.
+  void Remove(NodeState& state, const Key& key, const OpenMode& mode, bool deleted_it);
 
+  // An open has deleted the entry, which stays until Remove().
   void SetDeleted(const Key& key);
   bool IsDeleted(const Key& key) const;
+  // What opening a deleted entry, or making another in its place, fails with.
+  static absl::Status DeletePending(const NodeState& state, absl::string_view operation);
 
  private:
-  struct Count {
-    int all = 0;
-    int for_deletion = 0;
+  struct Entry {
+    std::vector<OpenMode> opens;
     bool deleted = false;
+    // Whether the handle that deleted it is closed.
+    bool closed = false;
   };
-  std::map<Key, Count> counts_;
+
+  // Lets the name of a deleted entry go, if it is time.
+  void Settle(NodeState& state, const Key& key);
+
+  std::map<Key, Entry> entries_;
 };
 
 }  // namespace csi_proxy::machine::simulated

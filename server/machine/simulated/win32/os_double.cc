@@ -39,8 +39,26 @@ absl::Status ReachServer(NodeState& state, const UncPath& path, absl::string_vie
   return Failure(operation, is_last ? win32_error::kFileNotFound : win32_error::kPathNotFound);
 }
 
-absl::Status Mount(NodeState& state, const std::string& directory, const std::string& volume,
-                   absl::string_view operation) {
+// How SetVolumeMountPointW and DeleteVolumeMountPointW open the directory they change. They write
+// its reparse data, so for writing, and as itself; what they share nobody says (their pages,
+// learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumemountpointw and
+// .../fileapi/nf-fileapi-deletevolumemountpointw, do not, and ReactOS has neither). To share
+// deletion would let the directory go from under them; so at best reading and writing, as
+// ReactOS's GetVolumeNameForVolumeMountPointW does (dll/win32/kernel32/client/file/mntpoint.c).
+OpenMode MountCallMode(const Behaviour& behaviour) {
+  return {
+      right::kSynchronize | right::kReadAttributes | right::kWriteData | right::kWriteAttributes,
+      behaviour.mount_calls_share ? share::kRead | share::kWrite : 0};
+}
+
+absl::Status CheckFree(NodeState& state, OpenEntries& open, const PathEnd& end,
+                       absl::string_view operation) {
+  return open.Check(state, {end.place.volume->id, end.entry}, MountCallMode(state.behaviour),
+                    operation);
+}
+
+absl::Status Mount(NodeState& state, OpenEntries& open, const std::string& directory,
+                   const std::string& volume, absl::string_view operation) {
   const absl::StatusOr<VolumePlace> place = FindVolumeByName(state, volume, operation);
   if (HasWin32Code(place.status(), win32_error::kInvalidName)) {
     return Failure(operation, win32_error::kInvalidParameter);
@@ -48,11 +66,13 @@ absl::Status Mount(NodeState& state, const std::string& directory, const std::st
   if (!place.ok()) return place.status();
   const absl::StatusOr<PathEnd> end = FindPath(state, directory, operation);
   if (!end.ok()) return end.status();
+  if (absl::Status free = CheckFree(state, open, *end, operation); !free.ok()) return free;
   if (end->at().kind == Tree::Kind::kFile) return Failure(operation, win32_error::kDirectory);
   // So it is for a mounted folder even when it is empty
   // (learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumemountpointw), and for the
-  // root of a drive, whose letter is taken.
-  if (end->at().mounted.has_value() || !end->at().children.empty() || end->entry == Tree::kRoot) {
+  // root of a drive, whose letter is taken, and a junction.
+  if (end->at().mounted.has_value() || end->at().junction || !end->at().children.empty() ||
+      end->entry == Tree::kRoot) {
     return Failure(operation, win32_error::kDirNotEmpty);
   }
   if (end->at().kind == Tree::Kind::kLink) return Failure(operation, kErrorReparseTagMismatch);
@@ -61,9 +81,11 @@ absl::Status Mount(NodeState& state, const std::string& directory, const std::st
   return absl::OkStatus();
 }
 
-absl::Status EndMount(NodeState& state, const std::string& directory, absl::string_view operation) {
+absl::Status EndMount(NodeState& state, OpenEntries& open, const std::string& directory,
+                      absl::string_view operation) {
   const absl::StatusOr<PathEnd> end = FindPath(state, directory, operation);
   if (!end.ok()) return end.status();
+  if (absl::Status free = CheckFree(state, open, *end, operation); !free.ok()) return free;
   if (end->at().kind == Tree::Kind::kFile) return Failure(operation, win32_error::kDirectory);
   // Of a directory that is no mounted folder "the function does nothing"
   // (learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-deletevolumemountpointw).
@@ -150,13 +172,15 @@ class OsDouble final : public machine::Os {
 
   absl::Status SetMountPoint(const std::string& directory, const std::string& volume) override {
     return gate_.Run("SetMountPoint", directory, [&](NodeState& state) {
-      return Mount(state, directory, volume, absl::StrCat("mounting ", volume, " at ", directory));
+      return Mount(state, *open_, directory, volume,
+                   absl::StrCat("mounting ", volume, " at ", directory));
     });
   }
 
   absl::Status DeleteMountPoint(const std::string& directory) override {
     return gate_.Run("DeleteMountPoint", directory, [&](NodeState& state) {
-      return EndMount(state, directory, absl::StrCat("deleting the mount point ", directory));
+      return EndMount(state, *open_, directory,
+                      absl::StrCat("deleting the mount point ", directory));
     });
   }
 

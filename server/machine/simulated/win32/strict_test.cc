@@ -1,5 +1,6 @@
 // What Win32 refuses where a friendlier double would not.
 #include "server/machine/layouts.h"
+#include "server/machine/reparse_point.h"
 #include "server/machine/simulated/win32/test_os.h"
 
 namespace csi_proxy::machine::simulated {
@@ -51,6 +52,45 @@ TEST_F(StrictWin32Test, ADiskWithoutANumberHasNoDevice) {
   EXPECT_THAT(os_->Control("\\\\.\\PhysicalDrive1", DeviceAccess::kNone,
                            machine::control::kGetDeviceNumber, {}, 64),
               FailsWithWin32(win32_error::kFileNotFound));
+}
+
+// learn.microsoft.com/windows/win32/fileio/determining-whether-a-directory-is-a-volume-mount-point:
+// the tag alone does not tell.
+TEST_F(StrictWin32Test, AJunctionIsToldFromAMountedFolderByWhereItLeads) {
+  const std::string volume = NewVolume(1);
+  ASSERT_THAT(node_->MakeLink("C:\\t\\j", "C:\\k", true), IsOk());
+  ASSERT_THAT(node_->MakeDirectory("C:\\t\\m"), IsOk());
+  ASSERT_THAT(os_->SetMountPoint("C:\\t\\m", volume), IsOk());
+  const auto point = [&](const char* name) {
+    OpenedFile file = Open("C:\\", {"t", name});
+    EXPECT_THAT(file, IsOk());
+    EXPECT_EQ((*file)->GetAttributes()->reparse_tag, machine::kReparseTagMountPoint) << name;
+    return *machine::ParseReparsePoint(*(*file)->ReadReparsePoint());
+  };
+  EXPECT_EQ(point("j").target, "C:\\k");
+  EXPECT_EQ(point("j").volume, std::nullopt);
+  EXPECT_EQ(point("m").target, volume);
+  EXPECT_EQ(point("m").volume, *VolumeId::Parse(volume));
+  // What is done to mounted folders is not done to a junction.
+  EXPECT_THAT(os_->SetMountPoint("C:\\t\\j", volume), FailsWithWin32(win32_error::kDirNotEmpty));
+  EXPECT_THAT(os_->DeleteMountPoint("C:\\t\\j"), IsOk());
+  EXPECT_EQ(point("j").target, "C:\\k");
+  EXPECT_THAT(os_->SetMountPoint("C:\\t\\j\\config", volume),
+              FailsWithWin32(win32_error::kDirectory))
+      << "it is followed on the way";
+}
+
+TEST_F(StrictWin32Test, AJunctionIsWrittenOverAMountedFolderButNotOverALink) {
+  ASSERT_THAT(node_->MakeDirectory("C:\\t\\m"), IsOk());
+  ASSERT_THAT(os_->SetMountPoint("C:\\t\\m", NewVolume(1)), IsOk());
+  ASSERT_THAT(node_->MakeLink("C:\\t\\l", "C:\\k"), IsOk());
+  const machine::Bytes junction = *machine::MakeJunction(Path("C:\\k"));
+  const auto write = [&](const char* name) {
+    return (*Open("C:\\", {"t", name}, Access::kWriteAttributes))->WriteReparsePoint(junction);
+  };
+  EXPECT_THAT(write("m"), IsOk());
+  EXPECT_EQ((*Open("C:\\", {"t", "m"}))->ReadReparsePoint().value(), junction);
+  EXPECT_THAT(write("l"), FailsWithWin32(kErrorReparseTagMismatch));
 }
 
 }  // namespace
