@@ -77,9 +77,9 @@ absl::StatusOr<Flags> ParseFlags(int argc, char** argv) {
 absl::Status Serve(Flags flags, const sigset_t& stop_signals) {
   // The node that embedded clients act on; the cloud must know it. On Windows there is nothing to
   // say: without a node, clients act on this machine.
-  absl::StatusOr<std::shared_ptr<Node>> node = Node::Simulated();
-  if (!node.ok()) return node.status();
-  flags.client.node = *std::move(node);
+  absl::StatusOr<std::shared_ptr<Node>> simulated = Node::Simulated();
+  if (!simulated.ok()) return simulated.status();
+  flags.client.node = *std::move(simulated);
 
   const std::unique_ptr<Cloud> cloud = Cloud::Of(flags.client);
   const absl::StatusOr<std::unique_ptr<Mounter>> mounter = Mounter::Create(flags.client);
