@@ -17,8 +17,6 @@ namespace {
 
 // NTSTATUS of an open that succeeded while the holder of an oplock has yet to give it up.
 constexpr NTSTATUS kOplockBreakInProgress = 0x108;
-// STATUS_DELETE_PENDING.
-constexpr auto kDeletePending = static_cast<NTSTATUS>(0xC0000056);
 
 // The headers of mingw-w64 lack it for Windows 10 as such, and miscount what comes after it
 // (learn.microsoft.com/windows/win32/api/minwinbase/ne-minwinbase-file_info_by_handle_class).
@@ -38,9 +36,7 @@ absl::StatusOr<win32::UniqueHandle> Create(HANDLE parent, std::wstring name,
   const NTSTATUS status =
       NtCreateFile(&handle, request.access, &object, &io, nullptr, FILE_ATTRIBUTE_NORMAL,
                    request.share, request.disposition, request.options, nullptr, 0);
-  // RtlNtStatusToDosError makes it ERROR_ACCESS_DENIED, which says something else.
-  if (status == kDeletePending) return win32::ToStatus(ERROR_DELETE_PENDING, "NtCreateFile");
-  if (!NT_SUCCESS(status)) return win32::ToStatus(RtlNtStatusToDosError(status), "NtCreateFile");
+  if (!NT_SUCCESS(status)) return win32::ToStatus(OpenError(status), "NtCreateFile");
   win32::UniqueHandle opened(handle);
   if (status == kOplockBreakInProgress) {
     return win32::ToStatus(ERROR_SHARING_VIOLATION, "NtCreateFile: somebody holds an oplock");
@@ -160,6 +156,11 @@ absl::StatusOr<std::unique_ptr<File>> OpenRootDirectory(const std::string& root)
   const absl::string_view name =
       is_drive ? absl::string_view(root) : absl::string_view(root).substr(kVerbatim.size());
   return NtFile::New(nullptr, win32::Utf16(absl::StrCat("\\??\\", name)), RootRequest());
+}
+
+DWORD OpenError(NTSTATUS status) {
+  constexpr auto kDeletePending = static_cast<NTSTATUS>(0xC0000056);
+  return status == kDeletePending ? ERROR_DELETE_PENDING : RtlNtStatusToDosError(status);
 }
 
 absl::Status DeletePlainly(HANDLE file) {

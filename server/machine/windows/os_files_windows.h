@@ -75,6 +75,10 @@ inline constexpr DWORD kDeleteFlags = FILE_DISPOSITION_FLAG_DELETE |
 // Os::OpenRoot.
 absl::StatusOr<std::unique_ptr<File>> OpenRootDirectory(const std::string& root);
 
+// The Win32 error for a status that NtCreateFile fails with. STATUS_DELETE_PENDING, which
+// RtlNtStatusToDosError makes ERROR_ACCESS_DENIED, is not that: the entry is all but gone.
+DWORD OpenError(NTSTATUS status);
+
 // Deletes what `file`, open with kDelete, is, for file systems that know none of the above: clears
 // read-only and sets it again if the entry stays after all.
 absl::Status DeletePlainly(HANDLE file);

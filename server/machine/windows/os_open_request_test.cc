@@ -51,5 +51,12 @@ TEST(OpenRequestTest, IsExactlyWhatItMustBe) {
   EXPECT_EQ(kDeleteFlags, 0x13u);
 }
 
+TEST(OpenErrorTest, AnEntryThatIsBeingDeletedIsNotDenied) {
+  // STATUS_DELETE_PENDING, STATUS_ACCESS_DENIED, STATUS_SHARING_VIOLATION
+  EXPECT_EQ(OpenError(static_cast<NTSTATUS>(0xC0000056)), ERROR_DELETE_PENDING);
+  EXPECT_EQ(OpenError(static_cast<NTSTATUS>(0xC0000022)), ERROR_ACCESS_DENIED);
+  EXPECT_EQ(OpenError(static_cast<NTSTATUS>(0xC0000043)), ERROR_SHARING_VIOLATION);
+}
+
 }  // namespace
 }  // namespace csi_proxy::machine
