@@ -1,0 +1,21 @@
+// What the parts of the table share.
+#pragma once
+
+#include "integration/rpcs/cases.h"
+
+namespace csi_proxy::integration {
+
+inline constexpr auto kOk = absl::StatusCode::kOk;
+inline constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+inline constexpr auto kNotFound = absl::StatusCode::kNotFound;
+inline constexpr auto kExists = absl::StatusCode::kAlreadyExists;
+inline constexpr auto kDenied = absl::StatusCode::kPermissionDenied;
+inline constexpr auto kPrecondition = absl::StatusCode::kFailedPrecondition;
+inline constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
+inline constexpr auto kInternal = absl::StatusCode::kInternal;
+inline constexpr char kDeniedByWindows[] = "Access is denied. (error 0x5)";
+
+// cases_volume.cc.
+std::vector<Script> VolumeScripts();
+
+}  // namespace csi_proxy::integration
