@@ -1,7 +1,6 @@
 
 #include "client/remote_channel.h"
 
-
 #include <fstream>
 #include <thread>
 

@@ -45,8 +45,8 @@ bool IsDevice(const std::string& path) {
 absl::Status Probe(const std::string& path) {
   return TheNode().node->core()->Change([&](machine::simulated::NodeState& state) {
     return machine::simulated::ControlDevice(state, path, DeviceAccess::kNone,
-                                          machine::control::kGetDeviceNumber, {},
-                                          sizeof(machine::DeviceNumber))
+                                             machine::control::kGetDeviceNumber, {},
+                                             sizeof(machine::DeviceNumber))
         .status();
   });
 }

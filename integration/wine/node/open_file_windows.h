@@ -36,7 +36,7 @@ class OpenFile final : public Opened {
 
   // A control code of files.
   absl::StatusOr<machine::Bytes> Control(DWORD code, const machine::Bytes& input,
-                                               size_t max_output);
+                                         size_t max_output);
 
  private:
   const std::unique_ptr<machine::File> file_;

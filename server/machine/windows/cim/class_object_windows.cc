@@ -71,8 +71,7 @@ absl::Status PutProperties(const Properties& properties, absl::string_view what,
     Variant present;
     CIMTYPE type = CIM_EMPTY;
     if (FAILED(instance->Get(wide.c_str(), 0, present.Receive(), &type, nullptr))) {
-      return HresultStatus(hresult::kInvalidMethodParameters, which,
-                           "there is no such parameter");
+      return HresultStatus(hresult::kInvalidMethodParameters, which, "there is no such parameter");
     }
     absl::StatusOr<Variant> variant = ToVariant(value, type, spawn);
     if (!variant.ok()) return Prefixed(which, variant.status());
