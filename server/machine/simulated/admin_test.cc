@@ -167,7 +167,7 @@ TEST_F(AdminTest, FaultsTrapsDumpAndReset) {
   proto::SetOtherOpensResponse opened;
   proto::OtherOpen* const open = opens.add_other_open();
   open->set_path("C:\\trap");
-  open->add_access(proto::WRITE);
+  open->add_access(proto::WRITING);
   EXPECT_EQ(Call(&proto::Admin::Stub::SetOtherOpens, opens, &opened), grpc::OK);
   EXPECT_EQ(node_->Snapshot().other_opens.size(), 1u);
   open->set_path("trap");

@@ -76,7 +76,7 @@ TEST(ScenarioTest, WhatWindowsDoesOneWayOrAnotherIsLoadedAndDumped) {
   const auto node = LoadScenario(
       "behaviour { volume_cache_ms: 0 out_parameters: ODD_VALUES automount_disabled: true"
       "   mount_calls_share: true plain_deletion: true delete_pending_is_denied: true }"
-      " other_open { path: 'C:\\\\a' access: [READ, DELETE] share: WRITE }"
+      " other_open { path: 'C:\\\\a' access: [READING, DELETING] share: WRITING }"
       " disk { number: 3 size_bytes: 1073741824 without_number: true }"
       " disk { number: 9 size_bytes: 1073741824 style: GPT partition { size_bytes: 104857600"
       "   uncached: true awaits_online: true volume { file_system: 'NTFS'"

@@ -161,9 +161,9 @@ void WriteOtherOpen(const OtherOpen& open, proto::OtherOpen* out) {
     proto::Right name;
     uint32_t access;
     uint32_t share;
-  } rows[] = {{proto::READ, right::kReadData, share::kRead},
-              {proto::WRITE, right::kWriteData, share::kWrite},
-              {proto::DELETE, right::kDelete, share::kDelete}};
+  } rows[] = {{proto::READING, right::kReadData, share::kRead},
+              {proto::WRITING, right::kWriteData, share::kWrite},
+              {proto::DELETING, right::kDelete, share::kDelete}};
   for (const auto& row : rows) {
     if ((open.access & row.access) != 0) out->add_access(row.name);
     if ((open.share & row.share) != 0) out->add_share(row.name);
