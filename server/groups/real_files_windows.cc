@@ -18,13 +18,13 @@ namespace csi_proxy::groups {
 namespace {
 
 namespace fs = std::filesystem;
-using host::ServiceInfo;
 using machine::Access;
 using machine::Bytes;
 using machine::DeviceAccess;
 using machine::File;
 using machine::FileAttributes;
 using machine::Os;
+using machine::ServiceInfo;
 using machine::VolumeSpace;
 
 constexpr char kKubelet[] = R"(C:\var\lib\kubelet)";
