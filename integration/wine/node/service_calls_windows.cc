@@ -21,7 +21,7 @@ struct Service final : Opened {
   std::string name;
   DWORD rights = 0;
   // What the node said last: state and configuration are one answer of its.
-  std::optional<host::ServiceInfo> info;
+  std::optional<machine::ServiceInfo> info;
 };
 
 // The service behind a handle that has these rights; null, the last error being set, otherwise.
@@ -37,7 +37,7 @@ std::shared_ptr<Service> WithRights(SC_HANDLE handle, DWORD rights) {
 }
 
 BOOL Refresh(Service& service) {
-  const absl::StatusOr<host::ServiceInfo> info = TheNode().os->GetService(service.name);
+  const absl::StatusOr<machine::ServiceInfo> info = TheNode().os->GetService(service.name);
   if (!Answer(info)) return FALSE;
   service.info = *info;
   return TRUE;

@@ -172,13 +172,13 @@ TEST_F(Win32DoubleTest, ServicesAreTheNodes) {
   const auto workstation = os_->GetService("lanmanworkstation");
   ASSERT_TRUE(workstation.ok()) << workstation.status();
   EXPECT_EQ(workstation->display_name, "Workstation");
-  EXPECT_EQ(workstation->state, host::ServiceState::kRunning);
-  EXPECT_EQ(workstation->start_type, host::ServiceStartType::kAutomatic);
+  EXPECT_EQ(workstation->state, machine::ServiceState::kRunning);
+  EXPECT_EQ(workstation->start_type, machine::ServiceStartType::kAutomatic);
   EXPECT_THAT(*os_->ListActiveDependents("LanmanWorkstation"), ElementsAre("SessionEnv"));
   EXPECT_THAT(*os_->ListActiveDependents("MSiSCSI"), SizeIs(0));
   EXPECT_EQ(ErrorOf(os_->StopService("LanmanWorkstation")), ERROR_DEPENDENT_SERVICES_RUNNING);
   EXPECT_TRUE(os_->StopService("SessionEnv").ok());
-  EXPECT_EQ(os_->GetService("SessionEnv")->state, host::ServiceState::kStopPending);
+  EXPECT_EQ(os_->GetService("SessionEnv")->state, machine::ServiceState::kStopPending);
   EXPECT_TRUE(os_->StartService("MSiSCSI").ok());
   EXPECT_EQ(ErrorOf(os_->StartService("MSiSCSI")), ERROR_SERVICE_ALREADY_RUNNING);
   EXPECT_EQ(ErrorOf(os_->GetService("PlugPlay").status()), ERROR_SERVICE_DOES_NOT_EXIST)
