@@ -24,7 +24,7 @@ absl::Status SetMountPoint(machine::Os& os, const CallContext& context, const Vo
 // Ends the mount where `at` ends.
 absl::Status DeleteMountPoint(machine::Os& os, const CallContext& context, ResolvedPath* at);
 
-// What is mounted at an open entry; nothing when it is no mount point of a volume.
+// What is mounted at an open entry; nothing when it is not a mount point of a volume.
 absl::StatusOr<std::optional<VolumeId>> VolumeMountedAt(machine::File& file);
 
 // Ends the mount at `path`, which is `name` in `directory`, before the entry is deleted: deleted

@@ -56,11 +56,11 @@ class Machine final {
   absl::Status InjectFault(FaultRule rule);
   void ClearFaults();
 
-  // Has Windows do as this says. INVALID_ARGUMENT for what a scenario could not say either.
+  // Has Windows do as this says. INVALID_ARGUMENT as for a scenario that says so.
   absl::Status SetBehaviour(const Behaviour& behaviour);
 
-  // What other processes of the node have open from now on. INVALID_ARGUMENT for no path of a
-  // drive.
+  // What other processes of the node have open from now on. INVALID_ARGUMENT unless each path is
+  // one of a drive.
   absl::Status SetOtherOpens(std::vector<OtherOpen> opens);
 
   // Traps. The directories above them are made. Paths are `C:\a\b` or `\\server\share\a`.
