@@ -95,7 +95,7 @@ TEST_F(ServiceLifeTest, InstallsStartsServesStopsAndGoes) {
   EXPECT_THAT(said_,
               HasSubstr(absl::StrCat("answering pipes:     ", std::size(api::kReleasedVersions))));
   EXPECT_EQ(Run({"start"}), 0) << "again";
-  EXPECT_THAT(said_, HasSubstr("runs already"));
+  EXPECT_THAT(said_, HasSubstr("is already running"));
   ASSERT_EQ(Run({"stop"}), 0) << said_;
   EXPECT_THAT(Log(), HasSubstr("stopping on service stop"));
   EXPECT_TRUE(absl::IsUnavailable(Call()));
