@@ -28,4 +28,8 @@ absl::Status CallMachineAdmin(const std::string& method, const google::protobuf:
 // is 0. A machine knows no operations: there the rule is for what the operation asks of it.
 std::string FaultRule(const std::string& operation, int times);
 
+// A part of what a call says that such a rule struck in the machine; empty where it strikes the
+// operation itself.
+std::string MachineFaultWords(const std::string& operation);
+
 }  // namespace csi_proxy::integration

@@ -15,4 +15,6 @@ std::string FaultRule(const std::string& operation, int times) {
                       " code: 'INTERNAL' error { code: 5 }");
 }
 
+std::string MachineFaultWords(const std::string&) { return ""; }
+
 }  // namespace csi_proxy::integration

@@ -80,4 +80,12 @@ std::string FaultRule(const std::string& operation, int times) {
                       " code: 'INTERNAL' error { code: ", error, " }");
 }
 
+std::string MachineFaultWords(const std::string& operation) {
+  for (const MachineFault& fault : kMachineFaults) {
+    if (!MachineIsDouble() || fault.operation != operation) continue;
+    return fault.error == kErrorIoDevice ? absl::StrCat("(", kErrorIoDevice, ")") : "failed";
+  }
+  return "";
+}
+
 }  // namespace csi_proxy::integration
