@@ -39,7 +39,7 @@ func TestOnlyAnAdministratorMayManageStorage(t *testing.T) {
 	defer acting.Close()
 	must(windows.SetThreadToken(nil, acting))
 	defer windows.RevertToSelf()
-	if may, why := mayManageStorage(); may || !strings.Contains(why, "no administrator's") {
+	if may, why := mayManageStorage(); may || !strings.Contains(why, "not run as an administrator") {
 		t.Errorf("got %v: %s", may, why)
 	}
 }
