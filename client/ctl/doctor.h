@@ -7,8 +7,8 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "csi_proxy/client_options.h"
 #include "client/ctl/catalog.h"
+#include "csi_proxy/client_options.h"
 
 namespace csi_proxy::ctl {
 

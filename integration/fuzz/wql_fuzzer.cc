@@ -6,10 +6,10 @@
 #include <string>
 #include <variant>
 
-#include "server/machine/simulated/wmi/object_path.h"
-#include "server/machine/simulated/wmi/wql.h"
 #include "server/machine/cim/errors.h"
 #include "server/machine/cim/query.h"
+#include "server/machine/simulated/wmi/object_path.h"
+#include "server/machine/simulated/wmi/wql.h"
 
 namespace {
 

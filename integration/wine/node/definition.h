@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "server/machine/simulated/wmi/schema.h"
 #include "server/machine/cim/session.h"
 #include "server/machine/cim/value.h"
+#include "server/machine/simulated/wmi/schema.h"
 
 namespace csi_proxy::node_double {
 

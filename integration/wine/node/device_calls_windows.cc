@@ -12,9 +12,9 @@
 #include "integration/wine/node/simulated_node.h"
 #include "integration/wine/node/win32_answers_windows.h"
 #include "server/base/volume_id.h"
+#include "server/machine/layouts.h"
 #include "server/machine/simulated/storage.h"
 #include "server/machine/simulated/win32/devices.h"
-#include "server/machine/layouts.h"
 
 namespace csi_proxy::node_double {
 namespace {

@@ -5,8 +5,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "integration/wine/node/definition.h"
-#include "server/machine/windows/cim/com_windows.h"
 #include "server/machine/cim/value.h"
+#include "server/machine/windows/cim/com_windows.h"
 
 namespace csi_proxy::node_double {
 

@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "server/machine/cim/errors.h"
 #include "server/machine/simulated/wmi/object_path.h"
 #include "server/machine/simulated/wmi/wql.h"
-#include "server/machine/cim/errors.h"
 
 namespace csi_proxy::node_double {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "csi_proxy/call_context.h"
 #include "integration/wine/node/com_calls_windows.h"
 #include "integration/wine/node/wmi_object_windows.h"
-#include "csi_proxy/call_context.h"
 #include "server/machine/cim/session.h"
 
 namespace csi_proxy::node_double {

@@ -8,8 +8,8 @@
 #include "absl/status/statusor.h"
 #include "integration/wine/node/definition.h"
 #include "integration/wine/node/unknown.h"
-#include "server/machine/windows/cim/com_windows.h"
 #include "server/machine/cim/value.h"
+#include "server/machine/windows/cim/com_windows.h"
 
 namespace csi_proxy::node_double {
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/strings/strip.h"
-#include "server/machine/windows/names.h"
 #include "server/machine/os.h"
+#include "server/machine/windows/names.h"
 #include "server/machine/windows/os_files_windows.h"
 #include "server/machine/windows/os_services_windows.h"
 

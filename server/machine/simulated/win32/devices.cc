@@ -10,9 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "server/base/win32_error.h"
-#include "server/machine/simulated/storage.h"
 #include "server/machine/layouts.h"
 #include "server/machine/layouts_encode.h"
+#include "server/machine/simulated/storage.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "server/machine/simulated/state.h"
 #include "server/machine/os.h"
+#include "server/machine/simulated/state.h"
 
 namespace csi_proxy::machine::simulated {
 

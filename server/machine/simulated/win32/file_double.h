@@ -5,9 +5,9 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "server/machine/os.h"
 #include "server/machine/simulated/win32/gate.h"
 #include "server/machine/simulated/win32/open_entries.h"
-#include "server/machine/os.h"
 
 namespace csi_proxy::machine::simulated {
 

@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "server/machine/simulated/core.h"
 #include "server/machine/os.h"
+#include "server/machine/simulated/core.h"
 
 namespace csi_proxy::machine::simulated {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/machine/cim/errors.h"
 #include "server/machine/simulated/smb.h"
 #include "server/machine/simulated/wmi/objects.h"
-#include "server/machine/cim/errors.h"
 
 namespace csi_proxy::machine::simulated::wmi {
 namespace {

@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/machine/cim/value.h"
 #include "server/machine/simulated/state.h"
 #include "server/machine/simulated/wmi/object_path.h"
 #include "server/machine/simulated/wmi/schema.h"
-#include "server/machine/cim/value.h"
 
 namespace csi_proxy::machine::simulated::wmi {
 

@@ -5,10 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/win32_error.h"
+#include "server/machine/cim/errors.h"
 #include "server/machine/simulated/iscsi.h"
 #include "server/machine/simulated/wmi/methods.h"
 #include "server/machine/simulated/wmi/objects.h"
-#include "server/machine/cim/errors.h"
 
 namespace csi_proxy::machine::simulated::wmi {
 namespace {

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/machine/simulated/wmi/objects.h"
 #include "server/machine/cim/errors.h"
+#include "server/machine/simulated/wmi/objects.h"
 
 namespace csi_proxy::machine::simulated::wmi {
 namespace {

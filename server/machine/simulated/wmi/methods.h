@@ -9,9 +9,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "server/machine/cim/session.h"
 #include "server/machine/simulated/state.h"
 #include "server/machine/simulated/wmi/schema.h"
-#include "server/machine/cim/session.h"
 
 namespace csi_proxy::machine::simulated::wmi {
 

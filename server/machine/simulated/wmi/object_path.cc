@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "server/machine/simulated/wmi/literal.h"
 #include "server/machine/cim/errors.h"
+#include "server/machine/simulated/wmi/literal.h"
 
 namespace csi_proxy::machine::simulated::wmi {
 namespace {

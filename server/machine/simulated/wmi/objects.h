@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "server/machine/cim/value.h"
 #include "server/machine/simulated/state.h"
 #include "server/machine/simulated/storage.h"
-#include "server/machine/cim/value.h"
 
 namespace csi_proxy::machine::simulated::wmi {
 

@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "server/base/windows_path.h"
-#include "server/machine/simulated/wmi/literal.h"
 #include "server/machine/cim/errors.h"
+#include "server/machine/simulated/wmi/literal.h"
 
 namespace csi_proxy::machine::simulated::wmi {
 namespace {

@@ -7,8 +7,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/machine/windows/cim/com_windows.h"
 #include "server/machine/cim/value.h"
+#include "server/machine/windows/cim/com_windows.h"
 
 namespace csi_proxy::cim {
 

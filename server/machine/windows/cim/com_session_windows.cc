@@ -7,10 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/unicode.h"
 #include "server/base/win32_error.h"
+#include "server/machine/cim/errors.h"
 #include "server/machine/windows/cim/class_object_windows.h"
 #include "server/machine/windows/cim/com_session.h"
 #include "server/machine/windows/cim/connection_windows.h"
-#include "server/machine/cim/errors.h"
 
 namespace csi_proxy::cim {
 namespace {

@@ -7,8 +7,8 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "server/base/win32_error.h"
-#include "server/machine/windows/cim/class_object_windows.h"
 #include "server/machine/cim/errors.h"
+#include "server/machine/windows/cim/class_object_windows.h"
 
 namespace csi_proxy::cim {
 namespace {

@@ -13,8 +13,8 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "csi_proxy/call_context.h"
-#include "server/machine/windows/cim/com_windows.h"
 #include "server/machine/cim/session.h"
+#include "server/machine/windows/cim/com_windows.h"
 
 namespace csi_proxy::cim {
 

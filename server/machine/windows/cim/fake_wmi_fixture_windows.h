@@ -9,8 +9,8 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "server/machine/windows/cim/com_session.h"
 #include "server/machine/cim/errors.h"
+#include "server/machine/windows/cim/com_session.h"
 #include "server/machine/windows/cim/fake_wmi_windows.h"
 
 namespace csi_proxy::cim {

@@ -7,9 +7,9 @@
 #pragma once
 
 #include "absl/status/statusor.h"
+#include "server/machine/cim/value.h"
 #include "server/machine/windows/cim/class_object_windows.h"
 #include "server/machine/windows/cim/com_windows.h"
-#include "server/machine/cim/value.h"
 
 namespace csi_proxy::cim {
 
