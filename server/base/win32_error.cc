@@ -32,7 +32,7 @@ absl::StatusCode CodeOf(uint32_t code) {
       return absl::StatusCode::kAlreadyExists;
     case win32_error::kInvalidParameter:
     case win32_error::kInvalidName:
-    case 161:  // ERROR_BAD_PATHNAME
+    case win32_error::kBadPathName:
       return absl::StatusCode::kInvalidArgument;
     case win32_error::kDirNotEmpty:
     case win32_error::kDirectory:
@@ -68,31 +68,69 @@ constexpr struct {
   uint32_t code;
   const char* text;
 } kTexts[] = {
+    {win32_error::kInvalidFunction, "Incorrect function"},
     {win32_error::kFileNotFound, "The system cannot find the file specified"},
     {win32_error::kPathNotFound, "The system cannot find the path specified"},
     {win32_error::kAccessDenied, "Access is denied"},
+    {win32_error::kInvalidDrive, "The system cannot find the drive specified"},
+    {win32_error::kWriteProtect, "The media is write protected"},
+    {win32_error::kNotReady, "The device is not ready"},
+    {win32_error::kGeneralFailure, "A device attached to the system is not functioning"},
+    {win32_error::kSharingViolation,
+     "The process cannot access the file because it is being used by another process"},
     {win32_error::kNotSupported, "The request is not supported"},
     {win32_error::kBadNetPath, "The network path was not found"},
     {win32_error::kBadNetName, "The network name cannot be found"},
     {86, "The specified network password is not correct"},
     {win32_error::kInvalidParameter, "The parameter is incorrect"},
+    {win32_error::kDiskFull, "There is not enough space on the disk"},
     {121, "The semaphore timeout period has expired"},
+    {win32_error::kInvalidName,
+     "The filename, directory name, or volume label syntax is incorrect"},
+    {win32_error::kDirNotEmpty, "The directory is not empty"},
+    {win32_error::kBadPathName, "The specified path is invalid"},
+    {win32_error::kAlreadyExists, "Cannot create a file when that file already exists"},
+    {win32_error::kFileNameTooLong, "The filename or extension is too long"},
+    {win32_error::kMoreData, "More data is available"},
+    {win32_error::kDirectory, "The directory name is invalid"},
+    {win32_error::kUnrecognizedVolume, "The volume does not contain a recognized file system"},
+    {win32_error::kDependentServicesRunning,
+     "A stop control has been sent to a service that other running services are dependent on"},
+    {win32_error::kServiceAlreadyRunning, "An instance of the service is already running"},
+    {win32_error::kServiceDisabled, "The service cannot be started because it is disabled"},
+    {win32_error::kServiceDoesNotExist,
+     "The specified service does not exist as an installed service"},
+    {win32_error::kServiceCannotAcceptControl,
+     "The service cannot accept control messages at this time"},
+    {win32_error::kServiceNotActive, "The service has not been started"},
+    {win32_error::kServiceDependencyFailed, "The dependency service or group failed to start"},
     {1219, "Other connections to the server with other credentials exist"},
     {win32_error::kLogonFailure, "The user name or password is incorrect"},
     {1327, "Account restrictions prevent the user from signing in"},
     {1330, "The password of this account has expired"},
     {1331, "This account is disabled"},
     {1909, "The account is locked out"},
+    {win32_error::kCannotResolveName, "The name of the file cannot be resolved by the system"},
     {2250, "The network connection could not be found"},
+    {win32_error::kNotAReparsePoint, "The file or directory is not a reparse point"},
+    {win32_error::kInvalidReparseData, "The data present in the reparse point buffer is invalid"},
+    {win32_error::kReparseTagMismatch,
+     "There is a mismatch between the tag specified in the request and the tag present in the "
+     "reparse point"},
 };
 
 }  // namespace
 
-std::string Win32Text(uint32_t code) {
+absl::string_view Win32Words(uint32_t code) {
   for (const auto& known : kTexts) {
-    if (known.code == code) return absl::StrCat(known.text, " (", code, ")");
+    if (known.code == code) return known.text;
   }
-  return absl::StrCat("Windows error (", code, ")");
+  return "";
+}
+
+std::string Win32Text(uint32_t code) {
+  const absl::string_view words = Win32Words(code);
+  return absl::StrCat(words.empty() ? "Windows error" : words, " (", code, ")");
 }
 
 absl::Status Win32Status(uint32_t code, absl::string_view message) {

@@ -22,6 +22,7 @@ inline constexpr uint32_t kAccessDenied = 5;
 inline constexpr uint32_t kInvalidDrive = 15;
 inline constexpr uint32_t kWriteProtect = 19;
 inline constexpr uint32_t kNotReady = 21;
+inline constexpr uint32_t kGeneralFailure = 31;
 inline constexpr uint32_t kSharingViolation = 32;
 inline constexpr uint32_t kNotSupported = 50;
 inline constexpr uint32_t kBadNetPath = 53;
@@ -31,7 +32,9 @@ inline constexpr uint32_t kInvalidParameter = 87;
 inline constexpr uint32_t kDiskFull = 112;
 inline constexpr uint32_t kInvalidName = 123;
 inline constexpr uint32_t kDirNotEmpty = 145;
+inline constexpr uint32_t kBadPathName = 161;
 inline constexpr uint32_t kAlreadyExists = 183;
+inline constexpr uint32_t kFileNameTooLong = 206;
 inline constexpr uint32_t kMoreData = 234;
 inline constexpr uint32_t kDirectory = 267;
 inline constexpr uint32_t kDeletePending = 303;
@@ -42,9 +45,17 @@ inline constexpr uint32_t kServiceDisabled = 1058;
 inline constexpr uint32_t kServiceDoesNotExist = 1060;
 inline constexpr uint32_t kServiceCannotAcceptControl = 1061;
 inline constexpr uint32_t kServiceNotActive = 1062;
+inline constexpr uint32_t kServiceDependencyFailed = 1068;
 inline constexpr uint32_t kLogonFailure = 1326;
+inline constexpr uint32_t kCannotResolveName = 1921;
 inline constexpr uint32_t kNotAReparsePoint = 4390;
+inline constexpr uint32_t kInvalidReparseData = 4392;
+inline constexpr uint32_t kReparseTagMismatch = 4394;
 }  // namespace win32_error
+
+// `The network name cannot be found`: Windows' words for a code, in English and without the period;
+// empty for a code that is not known here.
+absl::string_view Win32Words(uint32_t code);
 
 // `The network name cannot be found (67)`: English words for the codes that operators meet,
 // `Windows error (4711)` for the others. For where Windows' own text (win32::ErrorText) is not at

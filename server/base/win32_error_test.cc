@@ -25,6 +25,13 @@ TEST(Win32ErrorTest, WhatIsNotThere) {
   EXPECT_FALSE(IsNotThere(absl::OkStatus()));
 }
 
+TEST(Win32ErrorTest, WordsOfCodes) {
+  EXPECT_EQ(Win32Words(win32_error::kAccessDenied), "Access is denied");
+  EXPECT_EQ(Win32Words(4711), "");
+  EXPECT_EQ(Win32Text(win32_error::kAccessDenied), "Access is denied (5)");
+  EXPECT_EQ(Win32Text(4711), "Windows error (4711)");
+}
+
 TEST(Win32ErrorTest, APrefixKeepsCodes) {
   const absl::Status status = Prefixed("making a", Win32Status(win32_error::kAccessDenied, "no"));
   EXPECT_EQ(status.message(), "making a: no");

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
-#include "server/machine/simulated/windows_error.h"
+#include "server/machine/simulated/failure.h"
 #include "server/node/opened_machine.h"
 
 namespace csi_proxy {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/win32_error.h"
 #include "server/machine/simulated/resolver.h"
 
 namespace csi_proxy::machine::simulated {
@@ -39,7 +40,8 @@ absl::Status MakeEntryDirectories(NodeState& state, const WindowsPath& path) {
     return absl::AlreadyExistsError(
         absl::StrCat("a link that leads nowhere is in the way of ", text));
   }
-  if (at->tree == nullptr) return Failure(operation, kErrorNotReady, absl::StatusCode::kNotFound);
+  if (at->tree == nullptr)
+    return Failure(operation, win32_error::kNotReady, absl::StatusCode::kNotFound);
   if (at->at().kind != Tree::Kind::kDirectory) {
     return absl::AlreadyExistsError(absl::StrCat("a file is in the way of ", text));
   }

@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/win32_error.h"
 #include "server/machine/simulated/smb.h"
 
 namespace csi_proxy::machine::simulated {
@@ -67,8 +68,8 @@ class Walker {
 
   absl::Status CountStep() {
     if (++steps_ <= kMaxSteps) return absl::OkStatus();
-    return Failure(absl::StrCat("following the links of ", path_.ToString()), kErrorCantResolveName,
-                   absl::StatusCode::kFailedPrecondition);
+    return Failure(absl::StrCat("following the links of ", path_.ToString()),
+                   win32_error::kCannotResolveName, absl::StatusCode::kFailedPrecondition);
   }
 
   absl::Status FollowLink(const std::string& target) {

@@ -35,14 +35,14 @@ void CollectDependents(const NodeState& state, absl::string_view name, std::set<
 absl::Status Start(NodeState& state, Service& service, absl::Time now) {
   const std::string operation = absl::StrCat("starting service '", service.name, "'");
   if (service.start_type == ServiceStartType::kDisabled) {
-    return Failure(operation, kErrorServiceDisabled, absl::StatusCode::kFailedPrecondition);
+    return Failure(operation, win32_error::kServiceDisabled, absl::StatusCode::kFailedPrecondition);
   }
   absl::Time ready = now;
   for (const std::string& name : service.depends_on) {
     Service* needed = FindService(state, name);
-    if (needed == nullptr) return Failure(operation, kErrorServiceDependencyFailed);
+    if (needed == nullptr) return Failure(operation, win32_error::kServiceDependencyFailed);
     if (needed->state == ServiceState::kStopped && !Start(state, *needed, now).ok()) {
-      return Failure(operation, kErrorServiceDependencyFailed);
+      return Failure(operation, win32_error::kServiceDependencyFailed);
     }
     if (needed->state == ServiceState::kStartPending) {
       ready = std::max(ready, needed->pending_until);

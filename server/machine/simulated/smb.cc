@@ -6,12 +6,11 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "server/base/win32_error.h"
 #include "server/base/windows_path.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {
-
-constexpr uint32_t kErrorLogonFailure = 1326;
 
 // `\\host\share` into its two names.
 std::pair<absl::string_view, absl::string_view> SplitShare(absl::string_view share) {
@@ -78,19 +77,20 @@ absl::Status CreateMapping(NodeState& state, absl::string_view share,
     return absl::AlreadyExistsError(absl::StrCat(share, " is mapped"));
   }
   SmbServer* server = FindServer(state, SplitShare(share).first);
-  if (server == nullptr) return Failure(operation, kErrorBadNetpath, absl::StatusCode::kNotFound);
-  if (!server->reachable) return Failure(operation, kErrorBadNetpath);
+  if (server == nullptr)
+    return Failure(operation, win32_error::kBadNetPath, absl::StatusCode::kNotFound);
+  if (!server->reachable) return Failure(operation, win32_error::kBadNetPath);
   if (FindShare(state, share) == nullptr) {
     return absl::NotFoundError(
         absl::StrCat("server ", server->name, " has no share ", SplitShare(share).second));
   }
   const SmbUser* user = FindUser(*server, credentials.username);
   if (user == nullptr || user->password != credentials.password) {
-    return Failure(operation, {kErrorLogonFailure, "The user name or password is incorrect."},
-                   absl::StatusCode::kFailedPrecondition);
+    return Failure(operation, win32_error::kLogonFailure, absl::StatusCode::kFailedPrecondition);
   }
   if (require_privacy && !server->supports_privacy) {
-    return Failure(operation, {kErrorAccessDenied, "The server does not support encryption."},
+    return Failure(operation,
+                   {win32_error::kAccessDenied, "The server does not support encryption."},
                    absl::StatusCode::kFailedPrecondition);
   }
   state.smb_mappings.push_back({absl::AsciiStrToLower(share), user->name, false});

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "server/base/win32_error.h"
 #include "server/base/windows_path.h"
 
 namespace csi_proxy::machine::simulated {
@@ -159,11 +160,11 @@ uint64_t UsedBytes(const DiskPartition& partition) {
 }
 
 absl::Status CheckWritable(const VolumePlace& place, uint64_t bytes, absl::string_view operation) {
-  if (place.disk->read_only) return Failure(operation, kErrorWriteProtect);
+  if (place.disk->read_only) return Failure(operation, win32_error::kWriteProtect);
   const uint64_t used = UsedBytes(*place.partition) + kEntryBytes;
   const uint64_t size = place.partition->size_bytes;
   if (used > size || bytes > size - used || Tree::RoundedSize(bytes) > size - used) {
-    return Failure(operation, kErrorDiskFull);
+    return Failure(operation, win32_error::kDiskFull);
   }
   return absl::OkStatus();
 }
@@ -261,7 +262,7 @@ absl::StatusOr<uint32_t> CreateBasicPartition(NodeState& state, Disk& disk) {
 
 absl::Status Format(const VolumePlace& place, const FormatOptions& options) {
   const std::string operation = absl::StrCat("formatting volume ", place.volume->id.ToString());
-  if (place.disk->read_only) return Failure(operation, kErrorWriteProtect);
+  if (place.disk->read_only) return Failure(operation, win32_error::kWriteProtect);
   if (place.volume->drive_letter == kSystemDrive)
     return Failure(operation, kStorageSystemPartition);
   const auto* known = std::find_if(

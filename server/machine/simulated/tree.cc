@@ -6,8 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/base/win32_error.h"
 #include "server/base/windows_path.h"
-#include "server/machine/simulated/windows_error.h"
+#include "server/machine/simulated/failure.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {
@@ -87,7 +88,7 @@ absl::StatusOr<Tree::Id> Tree::Add(Id directory, Entry entry) {
   entry.children.clear();
   entry.path_length = parent.path_length + 1 + entry.name.size();
   if (entry.path_length > kMaxPathLength) {
-    return Failure(absl::StrCat("creating '", entry.name, "'"), kErrorFileNameTooLong);
+    return Failure(absl::StrCat("creating '", entry.name, "'"), win32_error::kFileNameTooLong);
   }
   const Id id = NextId();
   parent.children.emplace(std::move(key), id);

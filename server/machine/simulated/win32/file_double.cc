@@ -68,17 +68,17 @@ bool HasOwnLength(const Bytes& data) {
 // (learn.microsoft.com/openspecs/windows_protocols/ms-fsa/4aeefef8-92c3-4abc-af7a-a610caf8a165).
 absl::Status SetReparseData(Tree& tree, Tree::Id id, const Bytes& data,
                             absl::string_view operation) {
-  if (!HasOwnLength(data)) return Failure(operation, kErrorInvalidReparseData);
+  if (!HasOwnLength(data)) return Failure(operation, win32_error::kInvalidReparseData);
   const absl::StatusOr<machine::ReparsePoint> point = machine::ParseReparsePoint(data);
   if (absl::IsFailedPrecondition(point.status())) {
     return Failure(operation, win32_error::kNotSupported);
   }
-  if (!point.ok()) return Failure(operation, kErrorInvalidReparseData);
+  if (!point.ok()) return Failure(operation, win32_error::kInvalidReparseData);
   const Tree::Entry& entry = tree.at(id);
   if (entry.kind == Tree::Kind::kFile) return Failure(operation, win32_error::kDirectory);
   if (!entry.children.empty()) return Failure(operation, win32_error::kDirNotEmpty);
   if (IsReparsePoint(entry) && point->tag != TagOf(entry)) {
-    return Failure(operation, kErrorReparseTagMismatch);
+    return Failure(operation, win32_error::kReparseTagMismatch);
   }
   if (point->volume.has_value()) {
     tree.SetMounted(id, *point->volume);
@@ -165,7 +165,7 @@ class FileDouble final : public File {
                                    if (!end.at().children.empty())
                                      return Failure(operation, win32_error::kDirNotEmpty);
                                    if (end.place.disk->read_only)
-                                     return Failure(operation, kErrorWriteProtect);
+                                     return Failure(operation, win32_error::kWriteProtect);
                                    open_->SetDeleted(key_);
                                    deleted_it_ = true;
                                    return absl::OkStatus();
@@ -187,7 +187,7 @@ class FileDouble final : public File {
           if (access_ != Access::kWriteAttributes) {
             return Failure(operation, win32_error::kAccessDenied);
           }
-          if (end.place.disk->read_only) return Failure(operation, kErrorWriteProtect);
+          if (end.place.disk->read_only) return Failure(operation, win32_error::kWriteProtect);
           return SetReparseData(end.tree(), end.entry, data, operation);
         });
   }
@@ -229,7 +229,7 @@ class FileDouble final : public File {
     if (!IsName(name)) return Failure(operation, win32_error::kInvalidName);
     if (end.at().kind == Tree::Kind::kFile) return Failure(operation, win32_error::kPathNotFound);
     // Nothing can be made in a reparse point.
-    if (IsReparsePoint(end.at())) return Failure(operation, kErrorBadPathname);
+    if (IsReparsePoint(end.at())) return Failure(operation, win32_error::kBadPathName);
     if (open_->IsDeleted(key_)) return OpenEntries::DeletePending(state, operation);
     if (const auto there = end.tree().Find(end.entry, name); there.has_value()) {
       const absl::Status free = open_->Check(state, {key_.first, *there}, {}, operation);

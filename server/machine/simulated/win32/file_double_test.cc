@@ -1,3 +1,4 @@
+#include "server/base/win32_error.h"
 #include "server/machine/reparse_point.h"
 #include "server/machine/simulated/win32/test_os.h"
 
@@ -102,7 +103,7 @@ TEST_F(FileDoubleTest, LeadsNowhereByItself) {
     EXPECT_THAT(*(*point)->List(), IsEmpty());
     EXPECT_THAT((*point)->Open("config", Access::kRead),
                 FailsWithWin32(win32_error::kFileNotFound));
-    EXPECT_THAT((*point)->CreateDirectory("a"), FailsWithWin32(kErrorBadPathname));
+    EXPECT_THAT((*point)->CreateDirectory("a"), FailsWithWin32(win32_error::kBadPathName));
   }
 }
 
@@ -114,7 +115,7 @@ TEST_F(FileDoubleTest, MakesDirectoriesWhereThereIsRoom) {
 
   OpenedFile root = os_->OpenRoot(NewVolume(3));
   Change([](NodeState& state) { (*FindDisk(state, 3))->read_only = true; });
-  EXPECT_THAT((*root)->CreateDirectory("a"), FailsWithWin32(kErrorWriteProtect));
+  EXPECT_THAT((*root)->CreateDirectory("a"), FailsWithWin32(win32_error::kWriteProtect));
 
   const auto space = os_->GetSpace(kSystemVolume);
   ASSERT_THAT(node_->WriteFile("C:\\large", space->free_bytes - 8 * kKiB, false), IsOk());
@@ -194,9 +195,9 @@ TEST_F(FileDoubleTest, NothingIsDeletedFromAWriteProtectedDisk) {
   made->reset();
   Change([](NodeState& state) { (*FindDisk(state, 1))->read_only = true; });
   EXPECT_THAT((*Open(volume, {"a"}, Access::kDelete))->Delete(),
-              FailsWithWin32(kErrorWriteProtect));
+              FailsWithWin32(win32_error::kWriteProtect));
   EXPECT_THAT((*Open(volume, {"a"}, Access::kWriteAttributes))->WriteReparsePoint(Symlink("C:\\k")),
-              FailsWithWin32(kErrorWriteProtect));
+              FailsWithWin32(win32_error::kWriteProtect));
 }
 
 TEST_F(FileDoubleTest, ReadsReparsePoints) {
@@ -235,9 +236,11 @@ TEST_F(FileDoubleTest, WritesReparsePoints) {
   OpenedFile link = directory->Open("drive", Access::kWriteAttributes);
   EXPECT_THAT((*link)->WriteReparsePoint(to_share), IsOk());
   EXPECT_THAT((*link)->ReadReparsePoint(), Yields(to_share));
-  EXPECT_THAT((*link)->WriteReparsePoint(to_volume), FailsWithWin32(kErrorReparseTagMismatch));
+  EXPECT_THAT((*link)->WriteReparsePoint(to_volume),
+              FailsWithWin32(win32_error::kReparseTagMismatch));
   OpenedFile mount = directory->Open("volume", Access::kWriteAttributes);
-  EXPECT_THAT((*mount)->WriteReparsePoint(to_share), FailsWithWin32(kErrorReparseTagMismatch));
+  EXPECT_THAT((*mount)->WriteReparsePoint(to_share),
+              FailsWithWin32(win32_error::kReparseTagMismatch));
 }
 
 TEST_F(FileDoubleTest, RefusesReparsePoints) {
@@ -262,7 +265,7 @@ TEST_F(FileDoubleTest, RefusesReparsePoints) {
   outside[8] = 0xF0;
   for (const Bytes& malformed : {Bytes(), longer, outside, Bytes(data.begin(), data.end() - 1)}) {
     EXPECT_THAT(write({"t", "empty"}, Access::kWriteAttributes, malformed),
-                FailsWithWin32(kErrorInvalidReparseData));
+                FailsWithWin32(win32_error::kInvalidReparseData));
   }
   Bytes other_tag = data;
   other_tag[0] = 0x13;

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "server/base/win32_error.h"
+#include "server/machine/simulated/failure.h"
 #include "server/machine/simulated/storage.h"
 #include "server/machine/simulated/win32/paths.h"
-#include "server/machine/simulated/windows_error.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {

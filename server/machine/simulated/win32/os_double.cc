@@ -75,8 +75,9 @@ absl::Status Mount(NodeState& state, OpenEntries& open, const std::string& direc
       end->entry == Tree::kRoot) {
     return Failure(operation, win32_error::kDirNotEmpty);
   }
-  if (end->at().kind == Tree::Kind::kLink) return Failure(operation, kErrorReparseTagMismatch);
-  if (end->place.disk->read_only) return Failure(operation, kErrorWriteProtect);
+  if (end->at().kind == Tree::Kind::kLink)
+    return Failure(operation, win32_error::kReparseTagMismatch);
+  if (end->place.disk->read_only) return Failure(operation, win32_error::kWriteProtect);
   end->tree().SetMounted(end->entry, place->volume->id);
   return absl::OkStatus();
 }
@@ -90,7 +91,7 @@ absl::Status EndMount(NodeState& state, OpenEntries& open, const std::string& di
   // Of a directory that is no mounted folder "the function does nothing"
   // (learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-deletevolumemountpointw).
   if (!end->at().mounted.has_value()) return absl::OkStatus();
-  if (end->place.disk->read_only) return Failure(operation, kErrorWriteProtect);
+  if (end->place.disk->read_only) return Failure(operation, win32_error::kWriteProtect);
   end->tree().SetMounted(end->entry, std::nullopt);
   return absl::OkStatus();
 }
@@ -166,7 +167,8 @@ class OsDouble final : public machine::Os {
       if (!place.ok()) return place.status();
       // Nothing can be written
       // (learn.microsoft.com/windows/win32/debug/system-error-codes--0-499-).
-      return place->disk->read_only ? Failure(operation, kErrorWriteProtect) : absl::OkStatus();
+      return place->disk->read_only ? Failure(operation, win32_error::kWriteProtect)
+                                    : absl::OkStatus();
     });
   }
 

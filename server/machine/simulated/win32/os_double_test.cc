@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/win32_error.h"
 #include "server/machine/layouts.h"
 #include "server/machine/simulated/win32/test_os.h"
 #include "server/machine/smbios.h"
@@ -90,7 +91,8 @@ TEST_F(OsDoubleTest, MountsAtEmptyDirectories) {
 
   ASSERT_THAT(node_->MakeLink("C:\\link", "C:\\t"), IsOk());
   ASSERT_THAT(node_->WriteFile("C:\\file", 1, false), IsOk());
-  EXPECT_THAT(os_->SetMountPoint("C:\\link", first), FailsWithWin32(kErrorReparseTagMismatch));
+  EXPECT_THAT(os_->SetMountPoint("C:\\link", first),
+              FailsWithWin32(win32_error::kReparseTagMismatch));
   EXPECT_THAT(os_->SetMountPoint("C:\\file", first), FailsWithWin32(win32_error::kDirectory));
   EXPECT_THAT(os_->SetMountPoint("C:\\none", first), FailsWithWin32(win32_error::kFileNotFound));
   EXPECT_THAT(os_->SetMountPoint("C:\\none\\a", first), FailsWithWin32(win32_error::kPathNotFound));
@@ -134,7 +136,8 @@ TEST_F(OsDoubleTest, MountsOnVolumesByAnyWay) {
   // Two directories lead to each other.
   ASSERT_THAT(node_->MakeLink("C:\\x", "C:\\y"), IsOk());
   ASSERT_THAT(node_->MakeLink("C:\\y", "C:\\x"), IsOk());
-  EXPECT_THAT(os_->SetMountPoint("C:\\x\\a", inner), FailsWithWin32(kErrorCantResolveName));
+  EXPECT_THAT(os_->SetMountPoint("C:\\x\\a", inner),
+              FailsWithWin32(win32_error::kCannotResolveName));
 }
 
 TEST_F(OsDoubleTest, EndsMounts) {
@@ -167,8 +170,9 @@ TEST_F(OsDoubleTest, AWriteProtectedDiskKeepsItsMounts) {
   { OpenedFile made = (*os_->OpenRoot(volume))->CreateDirectory("b"); }
   ASSERT_THAT(os_->SetMountPoint(volume + "a", NewVolume(2)), IsOk());
   Change([](NodeState& state) { state.disks[1].read_only = true; });
-  EXPECT_THAT(os_->SetMountPoint(volume + "b", kSystemVolume), FailsWithWin32(kErrorWriteProtect));
-  EXPECT_THAT(os_->DeleteMountPoint(volume + "a"), FailsWithWin32(kErrorWriteProtect));
+  EXPECT_THAT(os_->SetMountPoint(volume + "b", kSystemVolume),
+              FailsWithWin32(win32_error::kWriteProtect));
+  EXPECT_THAT(os_->DeleteMountPoint(volume + "a"), FailsWithWin32(win32_error::kWriteProtect));
 }
 
 TEST_F(OsDoubleTest, ReachesServersThroughMappings) {
@@ -217,7 +221,7 @@ TEST_F(OsDoubleTest, ServicesRefuseAsWindowsDoes) {
     state.services.push_back(service);
   });
   EXPECT_THAT(os_->StartService("defragsvc"), FailsWithWin32(win32_error::kServiceDisabled));
-  EXPECT_THAT(os_->StartService("orphan"), FailsWithWin32(kErrorServiceDependencyFailed));
+  EXPECT_THAT(os_->StartService("orphan"), FailsWithWin32(win32_error::kServiceDependencyFailed));
   EXPECT_THAT(os_->StopService("defragsvc"), FailsWithWin32(win32_error::kServiceNotActive));
   EXPECT_THAT(os_->StopService("LanmanWorkstation"),
               FailsWithWin32(win32_error::kDependentServicesRunning));
@@ -303,7 +307,7 @@ TEST_F(OsDoubleTest, AFaultWithoutAWindowsErrorHasOneAllTheSame) {
   rule.operation = "win32.*";
   rule.code = absl::StatusCode::kUnavailable;
   ASSERT_THAT(node_->InjectFault(rule), IsOk());
-  EXPECT_THAT(os_->ListVolumes(), FailsWithWin32(kErrorGeneralFailure));
+  EXPECT_THAT(os_->ListVolumes(), FailsWithWin32(win32_error::kGeneralFailure));
 }
 
 TEST_F(OsDoubleTest, IsThreadSafe) {

@@ -90,7 +90,7 @@ TEST_F(StrictWin32Test, AJunctionIsWrittenOverAMountedFolderButNotOverALink) {
   };
   EXPECT_THAT(write("m"), IsOk());
   EXPECT_EQ((*Open("C:\\", {"t", "m"}))->ReadReparsePoint().value(), junction);
-  EXPECT_THAT(write("l"), FailsWithWin32(kErrorReparseTagMismatch));
+  EXPECT_THAT(write("l"), FailsWithWin32(win32_error::kReparseTagMismatch));
 }
 
 }  // namespace

@@ -179,7 +179,7 @@ Outcome VolumeFormat(const Call& call) {
   if (call.Has("FileSystem")) options.file_system = call.Text("FileSystem");
   options.allocation_unit_bytes = static_cast<uint32_t>(call.Number("AllocationUnitSize"));
   const absl::Status formatted = Format(place, options);
-  if (HasWin32Code(formatted, kErrorWriteProtect)) {
+  if (HasWin32Code(formatted, win32_error::kWriteProtect)) {
     return Refused(call.method, kDriveReadOnly, formatted.message());
   }
   if (!formatted.ok()) return Answer(call, formatted);

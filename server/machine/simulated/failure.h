@@ -1,4 +1,4 @@
-// Errors as a Windows node words them.
+// How operations of the simulated machine fail, in the words of a Windows node.
 #pragma once
 
 #include <cstdint>
@@ -27,21 +27,7 @@ absl::Status Failure(absl::string_view operation, const WindowsError& error,
 absl::Status Failure(absl::string_view operation, uint32_t error,
                      absl::StatusCode code = absl::StatusCode::kInternal);
 
-// The codes the simulation itself answers with.
-inline constexpr uint32_t kErrorAccessDenied = 5;
-inline constexpr uint32_t kErrorInvalidDrive = 15;
-inline constexpr uint32_t kErrorWriteProtect = 19;
-inline constexpr uint32_t kErrorNotReady = 21;
-inline constexpr uint32_t kErrorGeneralFailure = 31;
-inline constexpr uint32_t kErrorBadNetpath = 53;
-inline constexpr uint32_t kErrorDiskFull = 112;
-inline constexpr uint32_t kErrorBadPathname = 161;
-inline constexpr uint32_t kErrorFileNameTooLong = 206;
-inline constexpr uint32_t kErrorServiceDisabled = 1058;
-inline constexpr uint32_t kErrorServiceDependencyFailed = 1068;
-inline constexpr uint32_t kErrorCantResolveName = 1921;
-inline constexpr uint32_t kErrorInvalidReparseData = 4392;
-inline constexpr uint32_t kErrorReparseTagMismatch = 4394;
+// The codes of the Storage Management API; those of Win32 are in server/base/win32_error.h.
 inline constexpr uint32_t kStorageSizeNotSupported = 4097;
 inline constexpr uint32_t kStorageNotInitialized = 41000;
 inline constexpr uint32_t kStorageAlreadyInitialized = 41001;
