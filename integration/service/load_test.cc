@@ -131,12 +131,17 @@ TEST(LoadTest, SixtyFourCallersOnOneDiskAndVolumeHaveOneEffectEach) {
 TEST(LoadTest, AFullQueueIsResourceExhausted) {
   const auto server = ServerProcess::Start({"--max-workers=2", "--max-queued=3"});
   ASSERT_TRUE(server.ok()) << server.status();
-  ASSERT_TRUE((*server)->InjectFault("operation: 'filesystem.Exists' latency_ms: 1500").ok());
+  // Connected beforehand, so that the calls come at one time on a busy machine too.
+  std::vector<decltype(filesystem::v1::Client::Create((*server)->client_options()))> clients;
+  for (int n = 0; n < 12; ++n) {
+    clients.push_back(filesystem::v1::Client::Create((*server)->client_options()));
+    ASSERT_TRUE(PathExists(*clients.back(), absl::StrCat(kRoot, "a")).ok());
+  }
+  ASSERT_TRUE((*server)->InjectFault("operation: 'filesystem.Exists' latency_ms: 3000").ok());
   std::atomic<int> ok = 0, exhausted = 0, other = 0;
   std::vector<std::thread> callers;
-  for (int n = 0; n < 12; ++n) {
+  for (const auto& files : clients) {
     callers.emplace_back([&] {
-      const auto files = filesystem::v1::Client::Create((*server)->client_options());
       const auto answer = PathExists(*files, absl::StrCat(kRoot, "a"));
       ++(answer.ok() ? ok : absl::IsResourceExhausted(answer.status()) ? exhausted : other);
     });

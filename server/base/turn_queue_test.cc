@@ -1,0 +1,76 @@
+#include "server/base/turn_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
+
+namespace csi_proxy {
+namespace {
+
+// Starts a caller that waits, and comes back once it does.
+template <typename Body>
+std::thread StartWaiter(std::mutex& mutex, const TurnQueue& turns, Body body) {
+  const auto waiting = [&] {
+    const std::lock_guard lock(mutex);
+    return turns.size();
+  };
+  const size_t before = waiting();
+  std::thread thread(body);
+  while (waiting() == before) std::this_thread::yield();
+  return thread;
+}
+
+TEST(TurnQueueTest, TurnsComeInTheOrderOfWaiting) {
+  std::mutex mutex;
+  TurnQueue turns;
+  std::vector<int> order;
+  std::vector<std::thread> waiters;
+  for (int i = 0; i < 8; ++i) {
+    waiters.push_back(StartWaiter(mutex, turns, [&, i] {
+      std::unique_lock lock(mutex);
+      EXPECT_TRUE(turns.Wait(CallContext(), lock).ok());
+      order.push_back(i);
+      turns.Pass();
+    }));
+  }
+  {
+    const std::lock_guard lock(mutex);
+    EXPECT_TRUE(turns.Pass());
+  }
+  for (std::thread& waiter : waiters) waiter.join();
+  EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7}));
+  EXPECT_FALSE(turns.Pass()) << "nobody waits any more";
+}
+
+TEST(TurnQueueTest, WhoseCallEndsLeavesTheLine) {
+  std::mutex mutex;
+  TurnQueue turns;
+  bool served = false;
+  absl::Notification gone;
+  std::thread impatient = StartWaiter(mutex, turns, [&] {
+    std::unique_lock lock(mutex);
+    const CallContext context(absl::InfiniteFuture(), &gone);
+    EXPECT_TRUE(absl::IsCancelled(turns.Wait(context, lock)));
+  });
+  std::thread patient = StartWaiter(mutex, turns, [&] {
+    std::unique_lock lock(mutex);
+    served = turns.Wait(CallContext(), lock).ok();
+  });
+  gone.Notify();
+  impatient.join();
+  {
+    const std::lock_guard lock(mutex);
+    EXPECT_EQ(turns.size(), 1u);
+    EXPECT_TRUE(turns.Pass());
+  }
+  patient.join();
+  EXPECT_TRUE(served);
+}
+
+}  // namespace
+}  // namespace csi_proxy
