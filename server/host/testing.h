@@ -1,8 +1,8 @@
 // What the tests of the host share: the simulated machine's own helpers, and a host over it.
 #pragma once
 
-#include "server/machine/simulated/test_host.h"
 #include "server/machine/simulated/test_node.h"
+#include "server/node/named_faults.h"
 
 namespace csi_proxy::host {
 

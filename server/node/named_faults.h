@@ -5,13 +5,12 @@
 #include <memory>
 
 #include "server/host/host.h"
-#include "server/machine/simulated/core.h"
+#include "server/machine/simulated/machine.h"
 
 namespace csi_proxy {
 
-// A host each of whose operations passes the fault table of `core` before `host` does it. `core` is
-// not owned and must outlive what is returned.
-std::unique_ptr<host::Host> WithNamedFaults(machine::simulated::Core* core,
-                                            std::unique_ptr<host::Host> host);
+// The host over a simulated machine, each of whose operations passes the machine's fault table
+// before it is done. `machine` must outlive it.
+std::unique_ptr<host::Host> HostOver(machine::simulated::Machine& machine);
 
 }  // namespace csi_proxy

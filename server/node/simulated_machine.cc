@@ -1,18 +1,13 @@
 #include <utility>
 
 #include "server/machine/simulated/scenario.h"
-#include "server/machine/simulated/win32/os_double.h"
-#include "server/machine/simulated/wmi/session.h"
 #include "server/node/named_faults.h"
 #include "server/node/opened_machine.h"
 
 namespace csi_proxy {
 
-using machine::simulated::Core;
 using machine::simulated::DefaultScenarioText;
 using machine::simulated::LoadScenario;
-using machine::simulated::NewSimulatedOs;
-using machine::simulated::wmi::NewSimulatedSession;
 
 absl::StatusOr<OpenedMachine> OpenSimulatedMachine(absl::string_view scenario,
                                                    absl::string_view name) {
@@ -20,9 +15,7 @@ absl::StatusOr<OpenedMachine> OpenSimulatedMachine(absl::string_view scenario,
   if (!machine.ok()) return machine.status();
   OpenedMachine opened;
   opened.simulated = *std::move(machine);
-  Core* const core = opened.simulated->core();
-  opened.host =
-      WithNamedFaults(core, host::NewHost(NewSimulatedSession(core), NewSimulatedOs(core)));
+  opened.host = HostOver(*opened.simulated);
   return opened;
 }
 

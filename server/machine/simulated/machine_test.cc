@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/machine/simulated/storage.h"
-#include "server/machine/simulated/test_host.h"
 #include "server/machine/simulated/test_node.h"
+#include "server/node/named_faults.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {

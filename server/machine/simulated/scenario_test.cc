@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_replace.h"
 #include "server/machine/access.h"
-#include "server/machine/simulated/test_host.h"
 #include "server/machine/simulated/test_node.h"
+#include "server/node/named_faults.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {

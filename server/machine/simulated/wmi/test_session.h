@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "server/machine/cim/errors.h"
-#include "server/machine/simulated/test_host.h"
 #include "server/machine/simulated/test_node.h"
 #include "server/machine/simulated/wmi/session.h"
+#include "server/node/named_faults.h"
 
 namespace csi_proxy::machine::simulated::wmi {
 
