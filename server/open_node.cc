@@ -36,14 +36,11 @@ absl::StatusOr<OpenedMachine> OpenMachine(const Options& options) {
 
 absl::StatusOr<std::unique_ptr<ManagedNode>> NewNode(const Options& options,
                                                      OpenedMachine machine) {
-  absl::StatusOr<std::shared_ptr<const PathRoots>> roots =
-      PathRoots::Parse("--working-dir", options.working_dirs);
-  if (!roots.ok()) return roots.status();
+  absl::StatusOr<NodeRules> rules = NodeRules::Parse(
+      "--working-dir", options.working_dirs, options.allowed_services, options.require_privacy);
+  if (!rules.ok()) return rules.status();
   return std::make_unique<ManagedNode>(
-      std::move(machine),
-      NodeRules{.roots = *std::move(roots),
-                .allowed_services = options.allowed_services,
-                .require_privacy = options.require_privacy},
+      std::move(machine), *std::move(rules),
       std::make_unique<observability::SpdlogAuditSink>(spdlog::get(observability::kAuditLogger),
                                                        options.log.format));
 }

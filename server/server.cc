@@ -71,13 +71,11 @@ class Server::Impl {
                      std::vector<ExtraService> extra) {
     listener_ = transport::NewListener(options.place, options.listener);
     std::vector<shim::CallObserver*> observers = {&call_log_};
-    if (!options.metrics_bind_address.empty()) {
-      auto metrics =
-          observability::Metrics::Serve("--metrics-bind-address", options.metrics_bind_address);
-      if (!metrics.ok()) return metrics.status();
-      metrics_ = *std::move(metrics);
-      observers.push_back(metrics_.get());
-    }
+    auto metrics =
+        observability::Metrics::Serve("--metrics-bind-address", options.metrics_bind_address);
+    if (!metrics.ok()) return metrics.status();
+    metrics_ = *std::move(metrics);
+    if (metrics_ != nullptr) observers.push_back(metrics_.get());
     versioned_services_ = std::make_unique<VersionedServices>(
         VersionedServices::Settings{
             .executor = {.max_threads = options.max_workers, .max_queued = options.max_queued},

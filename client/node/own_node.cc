@@ -4,7 +4,6 @@
 
 #include <utility>
 
-#include "server/base/windows_path.h"
 #include "server/machine/simulated/admin_methods.h"
 #include "server/observability/loggers.h"
 #include "server/observability/spdlog_audit_sink.h"
@@ -75,26 +74,19 @@ OwnNode::~OwnNode() {
 absl::StatusOr<std::shared_ptr<Node>> OwnNode::Create(NodeOptions options,
                                                       const OpenFunction& open) {
   if (absl::Status status = CheckLimits(options); !status.ok()) return status;
-  absl::StatusOr<std::shared_ptr<const PathRoots>> roots =
-      PathRoots::Parse("working_dirs", options.working_dirs);
-  if (!roots.ok()) return roots.status();
+  absl::StatusOr<NodeRules> rules = NodeRules::Parse(
+      "working_dirs", options.working_dirs, options.allowed_services, options.require_privacy);
+  if (!rules.ok()) return rules.status();
   std::shared_ptr<spdlog::logger> logger = NewLogger(options.log);
-  std::unique_ptr<observability::Metrics> metrics;
-  if (!options.metrics_bind_address.empty()) {
-    auto served =
-        observability::Metrics::Serve("metrics_bind_address", options.metrics_bind_address);
-    if (!served.ok()) return served.status();
-    metrics = *std::move(served);
-  }
+  auto metrics =
+      observability::Metrics::Serve("metrics_bind_address", options.metrics_bind_address);
+  if (!metrics.ok()) return metrics.status();
   absl::StatusOr<OpenedMachine> machine = open([logger](Severity severity, absl::string_view line) {
     logger->log(LevelOf(severity), "{}", std::string(line));
   });
   if (!machine.ok()) return machine.status();
-  NodeRules rules = {.roots = *std::move(roots),
-                     .allowed_services = options.allowed_services,
-                     .require_privacy = options.require_privacy};
-  return std::shared_ptr<Node>(new OwnNode(*std::move(machine), options, std::move(rules),
-                                           std::move(logger), std::move(metrics)));
+  return std::shared_ptr<Node>(new OwnNode(*std::move(machine), options, *std::move(rules),
+                                           std::move(logger), *std::move(metrics)));
 }
 
 shim::CallLimiter* OwnNode::CallsOf(Node& node, absl::string_view group) {

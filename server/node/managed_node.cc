@@ -4,6 +4,16 @@
 
 namespace csi_proxy {
 
+absl::StatusOr<NodeRules> NodeRules::Parse(absl::string_view working_dirs_option,
+                                           const std::vector<std::string>& working_dirs,
+                                           std::vector<std::string> allowed_services,
+                                           bool require_privacy) {
+  absl::StatusOr<std::shared_ptr<const PathRoots>> roots =
+      PathRoots::Parse(working_dirs_option, working_dirs);
+  if (!roots.ok()) return roots.status();
+  return NodeRules{*std::move(roots), std::move(allowed_services), require_privacy};
+}
+
 ManagedNode::ManagedNode(OpenedMachine machine, NodeRules rules, std::unique_ptr<AuditLog> audit)
     : machine_(std::move(machine)),
       audit_(std::move(audit)),

@@ -16,6 +16,12 @@ namespace csi_proxy {
 
 // What calls may do.
 struct NodeRules {
+  // As options give them. INVALID_ARGUMENT, calling the directories `working_dirs_option`.
+  static absl::StatusOr<NodeRules> Parse(absl::string_view working_dirs_option,
+                                         const std::vector<std::string>& working_dirs,
+                                         std::vector<std::string> allowed_services,
+                                         bool require_privacy);
+
   // The directories that paths may lead into; required.
   std::shared_ptr<const PathRoots> roots;
   // The services that calls may start and stop; empty for all.

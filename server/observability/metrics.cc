@@ -196,6 +196,7 @@ Metrics::~Metrics() = default;
 
 absl::StatusOr<std::unique_ptr<Metrics>> Metrics::Serve(absl::string_view option,
                                                         const std::string& address) {
+  if (address.empty()) return nullptr;
   // civetweb wants a bare port for "all interfaces".
   const bool all_interfaces = absl::StartsWith(address, ":");
   try {

@@ -22,8 +22,8 @@ class Metrics final : public shim::CallObserver {
     std::function<std::vector<std::pair<std::string, size_t>>()> queued;
   };
 
-  // Serves `/metrics` at `address`, as `127.0.0.1:9090` or `:9090`. INVALID_ARGUMENT, naming
-  // `option`, when it cannot listen there.
+  // Serves `/metrics` at `address`, as `127.0.0.1:9090` or `:9090`; null for "", which asks for
+  // none. INVALID_ARGUMENT, naming `option`, when it cannot listen there.
   static absl::StatusOr<std::unique_ptr<Metrics>> Serve(absl::string_view option,
                                                         const std::string& address);
   ~Metrics() override;
