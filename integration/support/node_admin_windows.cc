@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "integration/support/node_admin.h"
@@ -10,7 +12,7 @@ namespace {
 // What the host asks of a machine for an operation, and an error there that means no more than that
 // it failed.
 struct MachineFault {
-  const char* operation;
+  absl::string_view operation;
   const char* of_machine;
   uint32_t error;
 };
@@ -32,6 +34,12 @@ constexpr MachineFault kMachineFaults[] = {
     {"volume.Mount", "win32.SetMountPoint", kErrorIoDevice},
     {"volume.Unmount", "win32.DeleteMountPoint", kErrorIoDevice},
 };
+
+// Null where the operation is known by its own name: not over the doubles, or not in the table.
+const MachineFault* FindMachineFault(const std::string& operation) {
+  const auto* fault = std::ranges::find(kMachineFaults, operation, &MachineFault::operation);
+  return MachineIsDouble() && fault != std::end(kMachineFaults) ? fault : nullptr;
+}
 
 // Waits for an instance that no other client has.
 win32::UniqueHandle OpenPipe() {
@@ -69,23 +77,16 @@ absl::Status CallMachineAdmin(const std::string& method, const google::protobuf:
 }
 
 std::string FaultRule(const std::string& operation, int times) {
-  std::string struck = operation;
-  uint32_t error = kDenied;
-  for (const MachineFault& fault : kMachineFaults) {
-    if (!MachineIsDouble() || fault.operation != operation) continue;
-    struck = fault.of_machine;
-    error = fault.error;
-  }
-  return absl::StrCat("operation: '", struck, "' times: ", times,
-                      " code: 'INTERNAL' error { code: ", error, " }");
+  const MachineFault* fault = FindMachineFault(operation);
+  return absl::StrCat(
+      "operation: '", fault == nullptr ? operation : fault->of_machine, "' times: ", times,
+      " code: 'INTERNAL' error { code: ", fault == nullptr ? kDenied : fault->error, " }");
 }
 
 std::string MachineFaultWords(const std::string& operation) {
-  for (const MachineFault& fault : kMachineFaults) {
-    if (!MachineIsDouble() || fault.operation != operation) continue;
-    return fault.error == kErrorIoDevice ? absl::StrCat("(", kErrorIoDevice, ")") : "failed";
-  }
-  return "";
+  const MachineFault* fault = FindMachineFault(operation);
+  if (fault == nullptr) return "";
+  return fault->error == kErrorIoDevice ? absl::StrCat("(", kErrorIoDevice, ")") : "failed";
 }
 
 }  // namespace csi_proxy::integration
