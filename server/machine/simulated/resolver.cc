@@ -18,11 +18,14 @@ constexpr int kMaxSteps = 63;
 // One way along a path.
 class Walker {
  public:
-  Walker(NodeState& state, const WindowsPath& path, bool follow_last)
+  Walker(NodeState& state, absl::string_view path, bool follow_last)
       : state_(state), path_(path), follow_last_(follow_last) {}
 
-  absl::StatusOr<Resolved> Walk() {
-    EnterDrive(path_);
+  // From the root of a volume, or a drive that is not there.
+  absl::StatusOr<Resolved> Walk(const absl::StatusOr<VolumePlace>& root,
+                                const std::vector<std::string>& names) {
+    Prepend(names);
+    EnterVolume(root);
     while (!pending_.empty() && at_.tree != nullptr) {
       const Tree::Entry& here = at_.at();
       if (here.mounted.has_value()) {
@@ -53,23 +56,17 @@ class Walker {
     pending_.insert(pending_.begin(), components.begin(), components.end());
   }
 
-  // Goes to the root of the path's drive, with the path before what is pending.
-  void EnterDrive(const WindowsPath& path) {
-    Prepend(path.components());
-    EnterVolume(FindDrive(state_, path.drive()));
-  }
-
   void EnterVolume(const absl::StatusOr<VolumePlace>& place) {
     at_ = Resolved();
-    if (!place.ok() || place->volume->file_system.empty()) return;
+    if (!place.ok()) return;
     at_.place = *place;
-    at_.tree = &place->volume->tree;
+    if (!place->volume->file_system.empty()) at_.tree = &place->volume->tree;
   }
 
   absl::Status CountStep() {
     if (++steps_ <= kMaxSteps) return absl::OkStatus();
-    return Failure(absl::StrCat("following the links of ", path_.ToString()),
-                   win32_error::kCannotResolveName, absl::StatusCode::kFailedPrecondition);
+    return Failure(absl::StrCat("following the links of ", path_), win32_error::kCannotResolveName,
+                   absl::StatusCode::kFailedPrecondition);
   }
 
   absl::Status FollowLink(const std::string& target) {
@@ -86,12 +83,13 @@ class Walker {
     const absl::StatusOr<WindowsPath> path = WindowsPath::Parse("link target", target);
     if (!path.ok()) return path.status();
     from_link_ += static_cast<int>(path->components().size());
-    EnterDrive(*path);
+    Prepend(path->components());
+    EnterVolume(FindDrive(state_, path->drive()));
     return absl::OkStatus();
   }
 
   NodeState& state_;
-  const WindowsPath& path_;
+  const absl::string_view path_;
   const bool follow_last_;
   int steps_ = 0;
   Resolved at_;
@@ -105,7 +103,14 @@ class Walker {
 }  // namespace
 
 absl::StatusOr<Resolved> Resolve(NodeState& state, const WindowsPath& path, bool follow_last) {
-  return Walker(state, path, follow_last).Walk();
+  return Walker(state, path.ToString(), follow_last)
+      .Walk(FindDrive(state, path.drive()), path.components());
+}
+
+absl::StatusOr<Resolved> ResolveBelow(NodeState& state, const VolumePlace& root,
+                                      const std::vector<std::string>& names,
+                                      absl::string_view path) {
+  return Walker(state, path, false).Walk(root, names);
 }
 
 Resolved ResolveUnc(NodeState& state, const UncPath& path) {

@@ -18,7 +18,7 @@ struct Resolved {
   // not there, or when the volume has no file system.
   Tree* tree = nullptr;
   Tree::Id entry = Tree::kRoot;
-  // The volume of the tree; empty on a share.
+  // The volume of the tree, or the one without a file system where the way ends; empty on a share.
   std::optional<VolumePlace> place;
   // The components below `entry` that are not there. Empty together with a tree: found.
   std::vector<std::string> missing;
@@ -32,6 +32,11 @@ struct Resolved {
 // Follows `path`; a link at its end only when `follow_last` says so, a mount point there never.
 // FAILED_PRECONDITION when there are more than 63 links and mount points on the way.
 absl::StatusOr<Resolved> Resolve(NodeState& state, const WindowsPath& path, bool follow_last);
+
+// The same from a volume's root on, without following a link at the end. Errors name `path`.
+absl::StatusOr<Resolved> ResolveBelow(NodeState& state, const VolumePlace& root,
+                                      const std::vector<std::string>& names,
+                                      absl::string_view path);
 
 // Where a path on a server leads; a tree only when the node can read it: mapped, and healthy.
 Resolved ResolveUnc(NodeState& state, const UncPath& path);

@@ -1,12 +1,12 @@
 #include "server/machine/simulated/win32/paths.h"
 
+#include <string>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "server/base/win32_error.h"
-#include "server/base/windows_path.h"
 #include "server/machine/simulated/resolver.h"
 
 namespace csi_proxy::machine::simulated {
@@ -31,28 +31,6 @@ absl::StatusOr<VolumePlace> FindDriveByRoot(NodeState& state, absl::string_view 
   // To Windows the drive is a part of the path.
   if (!place.ok()) return Failure(operation, win32_error::kPathNotFound);
   return place;
-}
-
-// Goes into what a directory on the way stands for.
-absl::Status Enter(NodeState& state, absl::string_view operation, PathEnd* end) {
-  if (end->at().kind == Tree::Kind::kLink) {
-    const absl::StatusOr<WindowsPath> target = WindowsPath::Parse("target", end->at().target);
-    // No volume is on a server.
-    if (!target.ok()) return Failure(operation, win32_error::kPathNotFound);
-    const absl::StatusOr<Resolved> at = Resolve(state, *target, true);
-    if (!at.ok()) return at.status();
-    if (!at->found() || !at->place.has_value()) {
-      return Failure(operation, win32_error::kPathNotFound);
-    }
-    *end = {*at->place, at->entry};
-  }
-  if (end->at().mounted.has_value()) {
-    const absl::StatusOr<VolumePlace> volume =
-        FindRoot(state, end->at().mounted->ToString(), operation);
-    if (!volume.ok()) return volume.status();
-    *end = {*volume};
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -82,22 +60,23 @@ absl::StatusOr<VolumePlace> FindRoot(NodeState& state, absl::string_view root,
 
 absl::StatusOr<PathEnd> FindPath(NodeState& state, absl::string_view path,
                                  absl::string_view operation) {
-  const size_t root = RootLength(path);
-  const absl::StatusOr<VolumePlace> place = FindRoot(state, path.substr(0, root), operation);
-  if (!place.ok()) return place.status();
-  PathEnd end{*place};
-  if (path.size() <= root) return end;
-  const std::vector<absl::string_view> names = absl::StrSplit(path.substr(root), '\\');
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (absl::Status status = Enter(state, operation, &end); !status.ok()) return status;
-    const std::optional<Tree::Id> child = end.tree().Find(end.entry, names[i]);
-    if (!child.has_value()) {
-      const bool is_last = i + 1 == names.size() && end.at().kind == Tree::Kind::kDirectory;
-      return Failure(operation, is_last ? win32_error::kFileNotFound : win32_error::kPathNotFound);
-    }
-    end.entry = *child;
+  const size_t length = RootLength(path);
+  const absl::StatusOr<VolumePlace> root = FindRoot(state, path.substr(0, length), operation);
+  if (!root.ok()) return root.status();
+  std::vector<std::string> names;
+  if (path.size() > length) names = absl::StrSplit(path.substr(length), '\\');
+  const absl::StatusOr<Resolved> at = ResolveBelow(state, *root, names, path);
+  if (!at.ok()) return at.status();
+  // What is mounted on the way is not there, or has no file system.
+  if (at->tree == nullptr && !at->dangling) {
+    return Failure(operation, at->place.has_value() ? win32_error::kUnrecognizedVolume
+                                                    : win32_error::kFileNotFound);
   }
-  return end;
+  // No volume is on a server.
+  if (!at->place.has_value() || at->dangling) return Failure(operation, win32_error::kPathNotFound);
+  if (at->found()) return PathEnd{*at->place, at->entry};
+  const bool is_last = at->missing.size() == 1 && at->at().kind == Tree::Kind::kDirectory;
+  return Failure(operation, is_last ? win32_error::kFileNotFound : win32_error::kPathNotFound);
 }
 
 }  // namespace csi_proxy::machine::simulated
