@@ -147,7 +147,7 @@ TEST(GardenTest, TheShimCallsTheRenamedMethodAndPassesErrorsOn) {
   EXPECT_EQ(response.plant_number(), 42);
   EXPECT_EQ(shim.Sow(CallContext(), ::v1alpha1::SowRequest(), &response).code(),
             absl::StatusCode::kInvalidArgument)
-      << "the bed is no number";
+      << "the bed is not a number";
 }
 
 }  // namespace

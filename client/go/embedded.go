@@ -185,5 +185,5 @@ func messageOf(v interface{}) (proto.Message, error) {
 	case protoadapt.MessageV1:
 		return protoadapt.MessageV2Of(m), nil
 	}
-	return nil, fmt.Errorf("%T is no protobuf message", v)
+	return nil, fmt.Errorf("%T is not a protobuf message", v)
 }

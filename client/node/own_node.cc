@@ -40,7 +40,7 @@ absl::Status CheckLimits(const NodeOptions& options) {
     return absl::InvalidArgumentError("max_calls: must be at least 1");
   }
   if (options.max_call_duration <= absl::ZeroDuration()) {
-    return absl::InvalidArgumentError("max_call_duration: must be more than nothing");
+    return absl::InvalidArgumentError("max_call_duration: must be more than 0");
   }
   return absl::OkStatus();
 }
@@ -100,7 +100,7 @@ shim::CallLimiter* OwnNode::CallsOf(Node& node, absl::string_view group) {
 absl::StatusOr<std::string> OwnNode::Administer(absl::string_view method,
                                                 const std::string& request) {
   if (node_.simulated() == nullptr) {
-    return absl::FailedPreconditionError("a real node has no administrator to play");
+    return absl::FailedPreconditionError("only a simulated node can be administered");
   }
   return machine::simulated::CallAdmin(*node_.simulated(), method, request);
 }

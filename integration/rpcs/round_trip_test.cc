@@ -67,7 +67,7 @@ TEST_P(RoundTripTest, LosesNoMappedField) {
   }
 }
 
-// Every decimal field of the version refuses every text that is no number of its range.
+// Every decimal field of the version refuses every text that is not a number of its range.
 TEST_P(RoundTripTest, RefusesWhatIsNoDecimalNumber) {
   const Binding& binding = *GetParam();
   for (int m = 0; m < binding.file()->message_type_count(); ++m) {

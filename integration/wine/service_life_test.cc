@@ -152,13 +152,13 @@ TEST_F(ServiceLifeTest, AGoodUpgradeServesAndABrokenOneIsRolledBack) {
   EXPECT_TRUE(Call().ok());
 
   const fs::path broken = directory_ / "broken.exe";
-  std::ofstream(broken, std::ios::binary) << "this is no program";
+  std::ofstream(broken, std::ios::binary) << "this is not a program";
   EXPECT_EQ(Run({"upgrade", "--timeout=10s", "--binary", broken.string()}), 1);
   EXPECT_THAT(said_, HasSubstr("the old program has been restored"));
   EXPECT_EQ(fs::file_size(Program()), fs::file_size(next));
   EXPECT_TRUE(Call().ok());
 
-  // A program that runs and is no csi-proxy.
+  // A program that runs and is not csi-proxy.
   fs::copy_file(CSI_PROXY_SERVICE_BINARY, broken, fs::copy_options::overwrite_existing);
   EXPECT_EQ(Run({"upgrade", "--timeout=10s", "--binary", broken.string()}), 1);
   EXPECT_THAT(said_, HasSubstr("the old program has been restored"));

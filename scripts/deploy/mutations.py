@@ -246,12 +246,12 @@ MUTATIONS = [
     ),
     put(
         "pipes in embedded mode",
-        "no mode for this pod",
+        "not a mode for this pod",
         LEGACY,
         (*DRIVER, "env", 2, "value"),
         "embedded",
     ),
-    put("no such mode", "no mode for this pod", EMBEDDED, (*DRIVER, "env", 2, "value"), "inline"),
+    put("no such mode", "not a mode for this pod", EMBEDDED, (*DRIVER, "env", 2, "value"), "inline"),
     put(
         "a probe that nobody answers",
         "nobody answers",

@@ -156,7 +156,7 @@ def environment(all_):
                 if name == "CSI_PROXY_MODE" and value not in (
                     ("embedded", "auto") if pod.host_process else ("remote",)
                 ):
-                    yield f"{pod.where}: {value} is no mode for this pod"
+                    yield f"{pod.where}: {value} is not a mode for this pod"
 
 
 def probes(all_):

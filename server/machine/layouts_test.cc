@@ -224,7 +224,7 @@ TEST(SetDiskAttributesTest, DoublesRefuseWhatWindowsReserves) {
     EXPECT_EQ(ParseSetDiskAttributes(Cut(request, size)).status().code(),
               absl::StatusCode::kInvalidArgument);
   }
-  // Version, Persist, Reserved1, a bit that is no attribute, in the mask too, Reserved2.
+  // Version, Persist, Reserved1, a bit that is not an attribute, in the mask too, Reserved2.
   for (const size_t at : {0u, 4u, 5u, 7u, 8u, 15u, 16u, 24u, 39u}) {
     Bytes other = request;
     other[at] ^= 0x10;

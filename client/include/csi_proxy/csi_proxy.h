@@ -101,7 +101,7 @@ CSI_PROXY_API int32_t csi_proxy_begin(csi_proxy_node node, csi_proxy_call* call)
  * Returns the code. With 0, `*response` is the response. Else `*message` is the text. Both may be
  * null; what is not set is emptied, and what they held before is not freed. Besides the rpc's own:
  * NOT_FOUND for a closed node or a call that is not announced, UNIMPLEMENTED for a method there is
- * not, INVALID_ARGUMENT for a request that is no message of its type, CANCELLED. The methods of
+ * not, INVALID_ARGUMENT for a request that is not a message of its type, CANCELLED. The methods of
  * csi_proxy.simulated.Admin, as "/csi_proxy.simulated.Admin/InjectFault", work on simulated nodes.
  */
 CSI_PROXY_API int32_t csi_proxy_invoke(csi_proxy_node node, csi_proxy_call call, const char* method,

@@ -138,7 +138,7 @@ TEST_F(ComDoubleTest, ClassesDescribeTheirMethods) {
   ASSERT_EQ(disk->GetMethod(L"Online", 0, in.Receive(), out.Receive()), WBEM_S_NO_ERROR);
   EXPECT_FALSE(in) << "it takes nothing";
   EXPECT_EQ(disk->GetMethod(L"Explode", 0, in.Receive(), out.Receive()), WBEM_E_NOT_FOUND);
-  // An instance knows no methods, and is no mould for others.
+  // An instance knows no methods, and others cannot be made from it.
   const auto instance = First(kDisk1);
   EXPECT_EQ(instance->GetMethod(L"Online", 0, in.Receive(), nullptr), WBEM_E_ILLEGAL_OPERATION);
   EXPECT_EQ(instance->SpawnInstance(0, in.Receive()), WBEM_E_ILLEGAL_OPERATION);
@@ -234,7 +234,7 @@ TEST_F(ComDoubleTest, EnumeratorsEndWhereTheObjectsDo) {
   release();
   EXPECT_EQ(all->Next(WBEM_INFINITE, 1, objects, &count), WBEM_S_FALSE);
   EXPECT_EQ(count, 0u);
-  EXPECT_EQ(FirstNext(kNoDisk), WBEM_S_FALSE) << "nothing is no failure";
+  EXPECT_EQ(FirstNext(kNoDisk), WBEM_S_FALSE) << "finding nothing is not a failure";
   const auto some = Begin("SELECT * FROM MSFT_Disk");
   EXPECT_EQ(some->Skip(WBEM_INFINITE, 3), WBEM_S_NO_ERROR);
   EXPECT_EQ(some->Next(WBEM_INFINITE, 2, objects, &count), WBEM_S_NO_ERROR);

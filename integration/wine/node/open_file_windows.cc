@@ -81,7 +81,7 @@ absl::Status OpenFile::List(bool restart, void* buffer, size_t size) {
 
 absl::Status OpenFile::Delete(const FILE_DISPOSITION_INFO_EX& how) {
   if (absl::Status status = Require(DELETE); !status.ok()) return status;
-  // What the simulated tree does: the name goes at once, and read-only is no obstacle.
+  // What the simulated tree does: the name goes at once, and read-only does not prevent it.
   constexpr DWORD kDone = FILE_DISPOSITION_FLAG_DELETE | FILE_DISPOSITION_FLAG_POSIX_SEMANTICS |
                           FILE_DISPOSITION_FLAG_IGNORE_READONLY_ATTRIBUTE;
   if (how.Flags != kDone) return Win32Status(ERROR_NOT_SUPPORTED, "another way to delete");

@@ -120,7 +120,7 @@ absl::StatusOr<Value> Take64(Type type, const std::string& text) {
   if (type == Type::kUint64 && absl::SimpleAtoi(text, &magnitude)) {
     return Value::Unsigned(type, magnitude);
   }
-  return Mismatch("text that is no decimal number of 64 bits");
+  return Mismatch("text that is not a decimal number of 64 bits");
 }
 
 // A VARIANT of the type's own carrier.

@@ -13,8 +13,8 @@
 
 namespace csi_proxy::node_double {
 
-// The namespace of a name such as `ROOT\CIMV2` or `//./root/cimv2`, in any case; nothing when there
-// is no such one on this computer.
+// The namespace of a name such as `ROOT\CIMV2` or `//./root/cimv2`, in any case; nothing when
+// this computer does not have it.
 std::optional<cim::Namespace> ParseNamespace(absl::string_view name);
 
 // One namespace. All errors have an HRESULT.

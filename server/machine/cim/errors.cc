@@ -114,7 +114,7 @@ constexpr Row kReturnValues[] = {
     {43002, "The volume cannot be formatted quickly", kFailedPrecondition},
     {43003, "There would be too many clusters", kInternal},
     {43004, "Bad UDF version", kInternal},
-    {43005, "The cluster size is no multiple of the physical sector's", kInvalidArgument},
+    {43005, "The cluster size is not a multiple of the physical sector size", kInvalidArgument},
     {43006, "The drive is read-only", kFailedPrecondition},
     {46000, "The storage provider cannot be reached", kInternal},
     {46001, "The storage subsystem cannot be reached", kInternal},

@@ -136,7 +136,7 @@ TEST(WqlLiteralTest, EveryType) {
   EXPECT_EQ(WqlLiteral(Value::Text(Type::kReference, R"(A.B="c")")), R"('A.B=\"c\"')");
 }
 
-// Compared as characters, whichever they are; `no drive letter` is no character at all.
+// Compared as characters, whichever they are; `no drive letter` is not a character at all.
 TEST(WqlLiteralTest, Characters) {
   EXPECT_EQ(WqlLiteral(Value::Char16(u'D')), "'D'");
   EXPECT_EQ(WqlLiteral(Value::Char16(u'd')), "'d'");

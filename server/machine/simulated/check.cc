@@ -34,7 +34,7 @@ void CheckServer(const SmbServer& server, const std::string& at, Problems* probl
     return path.ok() && path->components().empty();
   };
   problems->Require(is_one(share_of("x")) && share_of("x")->share() == "x", at, "name",
-                    "is no server name");
+                    "is not a server name");
   std::set<std::string> names;
   for (size_t i = 0; i < server.users.size(); ++i) {
     const SmbUser& user = server.users[i];
@@ -46,7 +46,7 @@ void CheckServer(const SmbServer& server, const std::string& at, Problems* probl
   names.clear();
   for (size_t i = 0; i < server.shares.size(); ++i) {
     const std::string here = Element(at, "share", i);
-    problems->Require(is_one(share_of(server.shares[i].name)), here, "name", "is no share name");
+    problems->Require(is_one(share_of(server.shares[i].name)), here, "name", "is not a share name");
     problems->Require(names.insert(FoldName(server.shares[i].name)).second, here, "name",
                       "is another share's");
     CheckShareTree(server.shares[i].tree, here, problems);
@@ -83,12 +83,12 @@ void CheckTarget(const IscsiTarget& target, const std::string& at, Problems* pro
       "iqn", "is not 1 to 223 bytes without control characters");
   const bool chap = target.chap != ChapMode::kNone;
   problems->Require(chap != target.username.empty(), at, "username",
-                    "goes with CHAP, and CHAP with it");
+                    "is required with CHAP, and not allowed without");
   problems->Require(IsPlainText(target.username), at, "username", kNotPlainText);
   problems->Require(chap != target.secret.empty(), at, "secret",
-                    "goes with CHAP, and CHAP with it");
+                    "is required with CHAP, and not allowed without");
   problems->Require((target.chap == ChapMode::kMutual) != target.mutual_secret.empty(), at,
-                    "mutual_secret", "goes with mutual CHAP, and mutual CHAP with it");
+                    "mutual_secret", "is required with mutual CHAP, and not allowed without");
 }
 
 void CheckIscsi(const NodeState& state, Problems* problems) {
@@ -130,7 +130,7 @@ void CheckDependencies(const NodeState& state, Problems* problems) {
   for (size_t i = 0; i < state.services.size(); ++i) {
     problems->Require(resolved.contains(FoldName(state.services[i].name)),
                       Element("", "service", i), "depends_on",
-                      "leads back to the service, or through more than 64 others");
+                      "makes the service depend on itself, or on a chain of more than 64");
   }
 }
 
@@ -172,7 +172,7 @@ void CheckFaultRule(const FaultRule& rule, const std::string& at, Problems* prob
   problems->Require(IsLatency(rule.latency), at, "latency_ms", kNotLatency);
   const int code = static_cast<int>(rule.code);
   problems->Require(code >= 0 && code <= static_cast<int>(absl::StatusCode::kUnauthenticated), at,
-                    "code", "is no gRPC status code");
+                    "code", "is not a gRPC status code");
   problems->Require(rule.code != absl::StatusCode::kOk || rule.latency > absl::ZeroDuration(), at,
                     "code", "a rule needs a code or a latency");
   problems->Require(IsPlainText(rule.error.text), at, "error.text", kNotPlainText);

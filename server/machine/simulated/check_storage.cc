@@ -73,7 +73,7 @@ void CheckPartitions(const Disk& disk, const std::string& at, Problems* problems
     problems->Require(partition.offset_bytes >= free_from, here, "offset_bytes",
                       "lies within the first MiB or the partition before");
     problems->Require(partition.offset_bytes % kSectorBytes == 0, here, "offset_bytes",
-                      "is no multiple of 512");
+                      "is not a multiple of 512");
     problems->Require(partition.size_bytes != 0 && partition.size_bytes % kSectorBytes == 0, here,
                       "size_bytes", "is zero or no multiple of 512");
     problems->Require(partition.offset_bytes <= disk.size_bytes &&
@@ -92,7 +92,8 @@ void CheckPartitions(const Disk& disk, const std::string& at, Problems* problems
 void CheckDisk(const Disk& disk, const std::string& at, Problems* problems) {
   problems->Require(disk.size_bytes >= kMiB && disk.size_bytes <= kMaxDiskBytes, at, "size_bytes",
                     "is not 1 MiB to 1 PiB");
-  problems->Require(disk.size_bytes % kSectorBytes == 0, at, "size_bytes", "is no multiple of 512");
+  problems->Require(disk.size_bytes % kSectorBytes == 0, at, "size_bytes",
+                    "is not a multiple of 512");
   problems->Require(disk.grown_size_bytes == 0 || (disk.grown_size_bytes > disk.size_bytes &&
                                                    disk.grown_size_bytes <= kMaxDiskBytes &&
                                                    disk.grown_size_bytes % kSectorBytes == 0),
@@ -105,7 +106,8 @@ void CheckDisk(const Disk& disk, const std::string& at, Problems* problems) {
                     "without_number", "a disk without a number is raw");
   if (disk.page83_error.has_value()) {
     problems->Require(IsPlainText(disk.page83_error->text), at, "page83_error.text", kNotPlainText);
-    problems->Require(disk.page83_error->code != 0, at, "page83_error.code", "zero is no error");
+    problems->Require(disk.page83_error->code != 0, at, "page83_error.code",
+                      "zero is not an error");
   }
   CheckPartitions(disk, at, problems);
 }

@@ -141,7 +141,7 @@ class Reader {
     }
     problems_.Require(in.code().empty() || rule.code != absl::StatusCode::kOk, at, "code",
                       absl::StrCat("\"", absl::CEscape(in.code().substr(0, 64)),
-                                   "\" is no status code, such as INTERNAL"));
+                                   "\" is not a status code such as INTERNAL"));
     return rule;
   }
 

@@ -78,7 +78,7 @@ std::vector<Tree::Id> Tree::Walk() const {
 absl::StatusOr<Tree::Id> Tree::Add(Id directory, Entry entry) {
   Entry& parent = entries_.at(directory);
   if (parent.kind != Kind::kDirectory) {
-    return absl::FailedPreconditionError(absl::StrCat("'", parent.name, "' is no directory"));
+    return absl::FailedPreconditionError(absl::StrCat("'", parent.name, "' is not a directory"));
   }
   std::string key = FoldName(entry.name);
   if (parent.children.contains(key)) {

@@ -66,7 +66,7 @@ constexpr OpenRequest RootRequest() {
 }
 
 // How an entry is deleted: its name is gone when our handle closes, whoever else has it open, and
-// read-only is no obstacle
+// read-only does not prevent it
 // (learn.microsoft.com/windows-hardware/drivers/ddi/ntddk/ns-ntddk-_file_disposition_information_ex).
 inline constexpr DWORD kDeleteFlags = FILE_DISPOSITION_FLAG_DELETE |
                                       FILE_DISPOSITION_FLAG_POSIX_SEMANTICS |

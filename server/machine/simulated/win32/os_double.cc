@@ -88,7 +88,7 @@ absl::Status EndMount(NodeState& state, OpenEntries& open, const std::string& di
   if (!end.ok()) return end.status();
   if (absl::Status free = CheckFree(state, open, *end, operation); !free.ok()) return free;
   if (end->at().kind == Tree::Kind::kFile) return Failure(operation, win32_error::kDirectory);
-  // Of a directory that is no mounted folder "the function does nothing"
+  // Of a directory that is not a mounted folder "the function does nothing"
   // (learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-deletevolumemountpointw).
   if (!end->at().mounted.has_value()) return absl::OkStatus();
   if (end->place.disk->read_only) return Failure(operation, win32_error::kWriteProtect);

@@ -170,7 +170,7 @@ std::vector<Class> IscsiClasses() {
   return {
       {kStorage,
        "MSFT_iSCSITargetPortal",
-       // The port is no key: all portals at an address have one path.
+       // The port is not a key: all portals at an address have one path.
        {Key("TargetPortalAddress"),
         {"TargetPortalPortNumber", kUint16},
         {"InitiatorInstanceName", kString},
