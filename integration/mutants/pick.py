@@ -20,6 +20,14 @@ import tempfile
 HEADER_SHARE = 0.05
 NOT_SHIPPED = re.compile(r"(_test|_windows|testing\w*|hostile_paths|real_files\w*|win32|condition)\.(cc|h)$|/testing/")
 TEMPLATE = re.compile(r"\w<[\w:<>, *]+>")
+REFERENCE = re.compile(r"[\w>][&*]+ ")
+# An operator without a left operand, an argument that is not there, an `if` without a body, half a
+# string, a declaration negated or with its parameters turned round.
+BROKEN = re.compile(r"[(,=]\s*[/%|+,]|,\s*\)|\([01]==1\);$|\w\"\"|!\((const|auto|absl::S\w+) |"
+                    r"\w \( (const|std::unique)\b")
+STATEMENT = re.compile(r"\s*[*\w].*;$")
+DECLARATION = re.compile(r"\s*(return\b|(const|auto|static|constexpr|virtual|explicit|using)\b|"
+                         r"[\w:]+(<.*>)?[&*]* \w+\W)")
 ANGLES = re.compile(r"[<>=!]+")
 NOT_CODE = re.compile(r"\s*(//.*|#.*|[{}()\[\];]*|}  // namespace.*|(namespace|using|class|struct)\b.*|"
                       r"(public|protected|private):)\s*$")
@@ -49,10 +57,15 @@ def lines_of(path):
 
 def hopeless(old, new, words):
     """Whether `new` cannot compile, as far as a look at it tells; compiling costs more."""
-    new = re.sub(r"/\*.*\*/", "", new, flags=re.DOTALL)
+    if re.search(r"/\*.*\*/", new):
+        return not STATEMENT.match(old) or bool(DECLARATION.match(old))
     if any(new.count(a) - new.count(b) != old.count(a) - old.count(b) for a, b in ("()", "{}", "[]")):
         return True
     if TEMPLATE.search(old) and ANGLES.findall(new) != ANGLES.findall(old):
+        return True
+    if REFERENCE.search(old) and any(new.count(a) < old.count(a) for a in "&*"):
+        return True
+    if BROKEN.search(new):
         return True
     return any(not word.isdigit() and word not in words for word in re.findall(r"\w+", new))
 
