@@ -28,7 +28,7 @@ tests_of() {
   done | tr ' ' '\n' | awk '!seen[$0]++'
 }
 
-build_targets() { nice -n 19 ninja -C "$build" "$@" >"$out/build.log" 2>&1; }
+build_targets() { nice -n 19 ninja -C "$build" "$@" >"$out/build.log" 2>&1 8>&-; }
 
 # run_test NAME SECONDS: whether it passes; else `failed` holds the names of what failed. A test that
 # fails for the load on the machine mostly passes when it is run again.
@@ -50,12 +50,16 @@ run_shards() {
     (
       # A mutant may ask for all the memory there is.
       ulimit -v 16000000 -c 0
-      GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$shard nice -n 19 timeout -k 5 "$2" \
-        "$program" --gtest_fail_fast >"$out/test.$shard.log" 2>&1
+      GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$shard exec nice -n 19 timeout -k 5 "$2" \
+        "$program" --gtest_fail_fast >"$out/test.$shard.log" 2>&1 8>&-
     ) 2>/dev/null &
     pids+=($!)
   done
-  for pid in "${pids[@]}"; do wait "$pid" || passed=1; done
+  for pid in "${pids[@]}"; do
+    wait "$pid" || passed=1
+    # What a test that crashed has left running; `timeout` leads a process group.
+    kill -KILL -- "-$pid" 2>/dev/null || true
+  done
   [ $passed = 0 ] && return
   failed=$(grep -hoE '^\[  FAILED  \] [A-Za-z0-9_/]+\.[A-Za-z0-9_/]+' "$out"/test.*.log |
     awk '!seen[$4]++ { print $4 }')
