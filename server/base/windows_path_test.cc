@@ -1,5 +1,7 @@
 #include "server/base/windows_path.h"
 
+#include <utility>
+
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
@@ -93,6 +95,23 @@ TEST(UncPathTest, HasAShareAndASpelling) {
   ASSERT_TRUE(path.ok()) << path.status();
   EXPECT_EQ(path->Share(), R"(\\host.example\data)");
   EXPECT_EQ(path->ToString(), R"(\\Host.Example\Data\Reports)");
+}
+
+TEST(UncPathTest, SaysWhatIsWrong) {
+  for (const auto& [text, rule] :
+       {std::pair(R"(\\.\pipe\x)", "device paths are not allowed"),
+        {"C:\\a", "it is not a share: it must be \\\\host\\share"},
+        {R"(\\host)", "it has no share name: it must be \\\\host\\share"},
+        {R"(\\ho st\share)", "a space is not allowed in the host name"},
+        {R"(\\host\pipe)", "it is not a share that holds files"}}) {
+    const absl::Status status = UncPath::Parse("remote_path", text).status();
+    EXPECT_TRUE(absl::StrContains(status.message(), rule)) << status;
+    EXPECT_TRUE(absl::StartsWith(status.message(), "remote_path: ")) << status;
+  }
+  const std::string long_name(81, 's');
+  EXPECT_TRUE(absl::StrContains(UncPath::Parse("p", "\\\\h\\" + long_name).status().message(),
+                                "the share's name is longer than 80 bytes"));
+  EXPECT_TRUE(UncPath::Parse("p", "\\\\h\\" + long_name.substr(1)).ok());
 }
 
 TEST(UncPathTest, RefusesWhatIsNoShare) {

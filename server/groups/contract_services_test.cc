@@ -126,6 +126,14 @@ TEST_F(SmbContract, TheLinkReadsBackAsTheServersPath) {
   EXPECT_TRUE(link->target_exists);
 }
 
+TEST_F(SmbContract, TheSameLinkMayBeThereAlready) {
+  const auto request = Mapping("//fileserver.example/data/reports", Below("s"));
+  ASSERT_TRUE(smb_->NewSmbGlobalMapping(context_, request).ok());
+  EXPECT_TRUE(smb_->NewSmbGlobalMapping(context_, request).ok());
+  const auto other = Mapping("//fileserver.example/data", Below("s"));
+  EXPECT_TRUE(absl::IsAlreadyExists(smb_->NewSmbGlobalMapping(context_, other).status()));
+}
+
 TEST_F(SmbContract, PrivacyIsRequiredUnlessSwitchedOff) {
   smb::NewSmbGlobalMappingRequest request{.remote_path = R"(\\oldnas.example\public)",
                                           .username = "guest",

@@ -40,6 +40,24 @@ TEST_F(DiskVolumeTest, ListsDisksByNumberReadableOrNot) {
   EXPECT_THAT(identities[5].status, FailsWith(kInternal, "The device is not ready. (error 0x15)"));
 }
 
+// One that cannot be opened is known by the page 83 that WMI has read.
+TEST_F(DiskVolumeTest, KnowsDisksThatCannotBeAskedByTheirUniqueId) {
+  node_ = TestNode(R"(
+      disk { number: 5 size_bytes: 1048576 page83: "60022480a1b2c3d4e5f60718293a4b5c" }
+      disk { number: 6 size_bytes: 1048576 page83: "Vendor Name" }
+      disk { number: 7 size_bytes: 1048576 }
+      fault { operation: "win32.Control" code: "INTERNAL" error { code: 21 } })");
+  host_ = HostOver(*node_);
+  const auto identities = *disk().ListDiskIdentities(context_);
+  ASSERT_EQ(identities.size(), 7u);
+  for (const DiskIdentity& identity : identities) {
+    EXPECT_THAT(identity.status, FailsWith(kInternal, "reading page 83 of disk"));
+  }
+  EXPECT_EQ(identities[4].page83, "60022480a1b2c3d4e5f60718293a4b5c");
+  EXPECT_EQ(identities[5].page83, "Vendor Name");
+  EXPECT_EQ(identities[6].page83, "");
+}
+
 TEST_F(DiskVolumeTest, NoDiskOfThatNumber) {
   EXPECT_THAT(disk().GetLayout(context_, 77), HasCode(kNotFound));
   EXPECT_THAT(disk().InitializeGpt(context_, 77), HasCode(kNotFound));

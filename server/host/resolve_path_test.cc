@@ -27,6 +27,26 @@ TEST_F(ResolverTest, LinksInsideTheRootsAreFollowedOnTheWayAndNotAtTheEnd) {
   EXPECT_THAT(Exists(Kubelet("pods\\p1")), Yields(true));
 }
 
+// An administrator may keep the working directory on a server, by links above it.
+TEST_F(ResolverTest, LinksAboveTheRootsMayLeadToAServer) {
+  node_ = TestNode(R"(smb_server {
+      name: "fileserver.example"
+      user { name: "u" password: "p" }
+      share { name: "data" file { path: "kubelet\\pods" } }
+  })");
+  host_ = HostOver(*node_);
+  ASSERT_THAT(host_->smb().CreateMapping(context_, R"(\\fileserver.example\data)",
+                                         {"u", Secret("p")}, true),
+              IsOk());
+  ASSERT_THAT(node_->MakeLink(R"(C:\server)", R"(\\fileserver.example\data)"), IsOk());
+  ASSERT_THAT(node_->MakeLink(R"(C:\alias)", R"(C:\server)"), IsOk());
+  const auto roots =
+      std::make_shared<PathRoots>(std::vector<WindowsPath>{Path(R"(C:\alias\kubelet)")});
+  EXPECT_THAT(Exists({Path(R"(C:\alias\kubelet)"), roots}), Yields(true));
+  EXPECT_THAT(Exists({Path(R"(C:\alias\kubelet\pods)"), roots}), Yields(true));
+  EXPECT_THAT(Exists({Path(R"(C:\alias\kubelet\none)"), roots}), Yields(false));
+}
+
 // Every method refuses a link that leads out, however deep it lies and whatever is below it.
 TEST_F(ResolverTest, NoMethodFollowsALinkOutOfTheRootsAtAnyDepth) {
   const std::string targets[] = {"C:\\",
