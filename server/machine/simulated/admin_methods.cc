@@ -102,6 +102,11 @@ absl::Status MakeLink(Machine& node, const proto::MakeLinkRequest& request,
   return node.MakeLink(request.path(), request.target(), request.junction());
 }
 
+absl::Status Reboot(Machine& node, const proto::RebootRequest&, proto::RebootResponse*) {
+  node.Reboot();
+  return absl::OkStatus();
+}
+
 absl::Status DumpState(Machine& node, const proto::DumpStateRequest& request,
                        proto::DumpStateResponse* response) {
   *response->mutable_node() = StateToProto(node.Snapshot());
@@ -156,6 +161,7 @@ constexpr Method kMethods[] = {
     Row<&WriteFile>::Named("WriteFile"),
     Row<&MakeDirectory>::Named("MakeDirectory"),
     Row<&MakeLink>::Named("MakeLink"),
+    Row<&Reboot>::Named("Reboot"),
     Row<&DumpState>::Named("DumpState"),
     Row<&Reset>::Named("Reset"),
 };

@@ -289,6 +289,26 @@ absl::Status Machine::MakeLink(absl::string_view path, absl::string_view target,
   });
 }
 
+void Machine::Reboot() {
+  core_.Change([](NodeState& state) {
+    const absl::Time now = absl::Now();
+    state.other_opens.clear();
+    for (SmbMappingState& mapping : state.smb_mappings) mapping.broken = true;
+    for (IscsiPortalState& portal : state.iscsi_portals) {
+      for (IscsiTarget& target : portal.targets) {
+        target.connected = target.connected && target.persistent && portal.reachable;
+      }
+    }
+    RestartServices(state, now);
+    for (Disk* disk : AllDisks(state)) {
+      for (DiskPartition& partition : disk->partitions) {
+        partition.arrives_at = std::min(partition.arrives_at, now);
+      }
+    }
+    Rescan(state);
+  });
+}
+
 NodeState Machine::Snapshot() {
   return core_.Change([](NodeState& state) { return state; });
 }

@@ -79,6 +79,11 @@ class Machine final {
     return MakeLink(path.ToString(), target);
   }
 
+  // What a restart of the whole machine changes: services run that start by themselves, and no
+  // other; other processes' handles are gone, new disks and new sizes noticed; SMB mappings, though
+  // they are remembered, are disconnected. Links and mount points persist, as do offline disks.
+  void Reboot();
+
   // A copy of the whole state, secrets included.
   NodeState Snapshot();
   // Back to the state the node was made with.

@@ -91,6 +91,45 @@ TEST_F(MachineTest, TrapsAreSetWhereThePathSays) {
   EXPECT_THAT(node_->WriteFile("Q:\\f", 1, false), HasCode(kNotFound));
 }
 
+TEST_F(MachineTest, ARebootKeepsWhatIsOnDisksAndLosesWhatIsInMemory) {
+  node_ = TestNode(R"(
+    disk { number: 4 size_bytes: 1073741824 awaits_rescan: true }
+    smb_server { name: "files" user { name: "me" password: "mine" } share { name: "data" } }
+    iscsi_portal {
+      address: "10.0.0.5" registered: true
+      target { iqn: "iqn.a" connected: true persistent: true }
+      target { iqn: "iqn.b" connected: true }
+    }
+    service { name: "Needed" start_type: MANUAL state: STOPPED }
+    service { name: "Auto" start_type: AUTOMATIC state: STOPPED depends_on: "Needed" }
+    service { name: "Manual" start_type: MANUAL state: RUNNING }
+    other_open { path: "C:\\Windows\\secret.txt" access: READING }
+  )");
+  host_ = HostOver(*node_);
+  ASSERT_THAT(host_->volume().Mount(context_, TestVolume(2), Kubelet("pods\\p1")), IsOk());
+  ASSERT_THAT(host_->filesystem().CreateLink(context_, Kubelet("pods\\p1"), Kubelet("link")),
+              IsOk());
+  ASSERT_THAT(host_->smb().CreateMapping(context_, "\\\\files\\data", {"me", Secret("mine")}, true),
+              IsOk());
+  ASSERT_THAT(node_->GrowDisk(1, 2 * kGiB), IsOk());
+
+  node_->Reboot();
+  EXPECT_THAT(host_->volume().GetVolumeAtMountPoint(context_, Kubelet("pods\\p1")),
+              Yields(TestVolume(2)));
+  EXPECT_TRUE(host_->filesystem().ReadLink(context_, Kubelet("link"))->target_exists);
+  EXPECT_FALSE((*host_->smb().GetMapping(context_, "\\\\files\\data"))->is_connected);
+  EXPECT_THAT(host_->disk().IsOnline(context_, 3), Yields(false));
+  EXPECT_THAT(host_->disk().GetSize(context_, 1), Yields(2 * kGiB));
+  EXPECT_THAT(host_->disk().GetSize(context_, 4), Yields(kGiB));
+  const NodeState after = node_->Snapshot();
+  EXPECT_TRUE(after.other_opens.empty());
+  EXPECT_TRUE(after.iscsi_portals[0].targets[0].connected);
+  EXPECT_FALSE(after.iscsi_portals[0].targets[1].connected);
+  EXPECT_EQ(after.services[0].state, ServiceState::kRunning);
+  EXPECT_EQ(after.services[1].state, ServiceState::kRunning);
+  EXPECT_EQ(after.services[2].state, ServiceState::kStopped);
+}
+
 TEST_F(MachineTest, ResetForgetsEverything) {
   ASSERT_THAT(host_->filesystem().Remove(context_, Kubelet("pods"), true), IsOk());
   ASSERT_THAT(node_->InjectFault(Fails("*")), IsOk());

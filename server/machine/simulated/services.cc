@@ -70,6 +70,18 @@ void SettleServices(NodeState& state, absl::Time now) {
   }
 }
 
+void RestartServices(NodeState& state, absl::Time now) {
+  for (Service& service : state.services) service.state = ServiceState::kStopped;
+  for (Service& service : state.services) {
+    const bool by_itself = service.start_type == ServiceStartType::kBoot ||
+                           service.start_type == ServiceStartType::kSystem ||
+                           service.start_type == ServiceStartType::kAutomatic;
+    // One whose dependency is disabled stays stopped, as on Windows.
+    if (by_itself && service.state == ServiceState::kStopped) (void)Start(state, service, now);
+  }
+  SettleServices(state, now);
+}
+
 absl::StatusOr<std::vector<std::string>> ListActiveDependents(NodeState& state,
                                                               const std::string& name) {
   const absl::StatusOr<Service*> service = FindOrNotFound(state, name);

@@ -19,6 +19,10 @@ Service* FindService(NodeState& state, absl::string_view name);
 // Ends the pending states that have lasted long enough.
 void SettleServices(NodeState& state, absl::Time now);
 
+// As when the machine has just started: those run, or begin to, that start by themselves, and what
+// these depend on.
+void RestartServices(NodeState& state, absl::Time now);
+
 absl::StatusOr<std::vector<std::string>> ListActiveDependents(NodeState& state,
                                                               const std::string& name);
 // Starts what the service depends on first, as Windows does.
