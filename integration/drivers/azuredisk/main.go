@@ -1,0 +1,152 @@
+// azuredisk-csi-driver's own mounter, by the pipes, called as pkg/azuredisk/nodeserver.go calls it.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"strconv"
+
+	"k8s.io/mount-utils"
+	"sigs.k8s.io/azuredisk-csi-driver/pkg/mounter"
+
+	"csi-proxy.example/drivers/steps"
+)
+
+type driver struct {
+	run     *steps.Run
+	mounter *mount.SafeFormatAndMount
+	proxy   mounter.CSIProxyMounter
+}
+
+// As SCSI disks of Azure's: what counts is the logical unit.
+func (d *driver) Describe(volume *steps.BlockVolume) map[string]any {
+	return map[string]any{
+		"page83":   "60022480" + volume.Name,
+		"location": fmt.Sprintf("Integrated : Adapter 3 : Port 0 : Target 0 : LUN %d", volume.LUN),
+	}
+}
+
+// find is getDevicePathWithLUN.
+func (d *driver) find(volume *steps.BlockVolume) (string, error) {
+	if err := d.proxy.Rescan(); err != nil {
+		log.Print(err)
+	}
+	return d.proxy.FindDiskByLun(strconv.Itoa(int(volume.LUN)))
+}
+
+func (d *driver) Find(volume *steps.BlockVolume) (uint32, error) {
+	found, err := d.find(volume)
+	if err != nil {
+		return 0, err
+	}
+	number, err := strconv.ParseUint(found, 10, 32)
+	return uint32(number), err
+}
+
+// ensureMountPoint tells whether something is mounted there, and unmounts what leads nowhere. Its os.ReadDir
+// looks at the node's tree instead of Wine's drive.
+func (d *driver) ensureMountPoint(target string) (bool, error) {
+	notMounted, err := d.mounter.IsLikelyNotMountPoint(target)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return !notMounted, err
+	}
+	if notMounted {
+		return false, nil
+	}
+	if err := d.run.Then(func(node *steps.Node) error { return node.ReadDir(target) }); err == nil {
+		return true, nil
+	}
+	return false, d.mounter.Unmount(target)
+}
+
+func (d *driver) NodeStage(volume *steps.BlockVolume) error {
+	source, err := d.find(volume)
+	if err != nil {
+		return err
+	}
+	if mounted, err := d.ensureMountPoint(volume.Stage); err != nil || mounted {
+		return err
+	}
+	if err := d.proxy.FormatAndMount(source, volume.Stage, "ntfs", nil); err != nil {
+		return err
+	}
+	// The disk's number, where the rpc wants a volume's id.
+	return d.proxy.ResizeVolume(source)
+}
+
+func (d *driver) NodePublish(volume *steps.BlockVolume) error {
+	exists, err := d.proxy.ExistsPath(volume.Target)
+	if err != nil {
+		return err
+	}
+	if exists {
+		if err := d.proxy.Rmdir(volume.Target); err != nil {
+			return err
+		}
+	}
+	if mounted, err := d.ensureMountPoint(volume.Target); err != nil || mounted {
+		return err
+	}
+	return d.mounter.Mount(volume.Stage, volume.Target, "", []string{"bind"})
+}
+
+func (d *driver) NodeStats(volume *steps.BlockVolume) (total, used int64, err error) {
+	usage, err := d.proxy.GetVolumeStats(steps.Background, volume.Target)
+	return usage.GetTotal(), usage.GetUsed(), err
+}
+
+func (d *driver) NodeExpand(volume *steps.BlockVolume) error {
+	device, err := d.proxy.GetDeviceNameFromMount(volume.Target, "")
+	if err != nil {
+		return err
+	}
+	resized := d.proxy.ResizeVolume(device)
+	got, err := d.proxy.GetVolumeSizeInBytes(device)
+	if err != nil {
+		return err
+	}
+	const gib = 1 << 30
+	if (got+gib-1)/gib < int64(volume.SizeBytes+gib-1)/gib {
+		return fmt.Errorf("%d bytes after resizing (%v), not %d", got, resized, volume.SizeBytes)
+	}
+	return nil
+}
+
+func (d *driver) NodeUnpublish(volume *steps.BlockVolume) error { return d.proxy.Rmdir(volume.Target) }
+
+func (d *driver) NodeUnstage(volume *steps.BlockVolume) error { return d.proxy.Unmount(volume.Stage) }
+
+// ready makes a call by each of the mounter's clients.
+func (d *driver) ready() error {
+	if _, err := d.proxy.ExistsPath(`\var\lib\kubelet`); err != nil {
+		return err
+	}
+	if err := d.proxy.Rescan(); err != nil {
+		return err
+	}
+	_, err := d.proxy.GetVolumeStats(steps.Background, `C:\`)
+	return steps.Unreachable(err)
+}
+
+func main() {
+	steps.Main(func(run *steps.Run) error {
+		run.Driver("disk.csi.azure.com")
+		if err := run.Start(""); err != nil {
+			return err
+		}
+		made, err := mounter.NewSafeMounter(false, false, true, 0, 0)
+		if err != nil {
+			return err
+		}
+		own := &driver{run, made, made.Interface.(mounter.CSIProxyMounter)}
+		run.Ready = own.ready
+		// The resize by a disk's number is refused, by every release of csi-proxy; the volume is mounted by then,
+		// and the repetition succeeds.
+		life := &steps.BlockLife{Run: run, Driver: own, Traits: steps.BlockTraits{StageAttempts: 2}}
+		life.All()
+		run.Total(steps.Version("sigs.k8s.io/azuredisk-csi-driver"))
+		return nil
+	})
+}

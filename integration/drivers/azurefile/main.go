@@ -1,0 +1,103 @@
+// azurefile-csi-driver's own mounter, by the pipes, called as pkg/azurefile/nodeserver.go calls it.
+package main
+
+import (
+	"errors"
+	"os"
+
+	"k8s.io/mount-utils"
+	"sigs.k8s.io/azurefile-csi-driver/pkg/mounter"
+
+	"csi-proxy.example/drivers/steps"
+)
+
+type driver struct {
+	run     *steps.Run
+	mounter *mount.SafeFormatAndMount
+	proxy   mounter.CSIProxyMounter
+}
+
+// readDir is the driver's own os.ReadDir, of the node's tree instead of Wine's drive.
+func (d *driver) readDir(path string) error {
+	return d.run.Then(func(node *steps.Node) error { return node.ReadDir(path) })
+}
+
+// ensureMountPoint tells whether something is mounted there, and makes the directory, the driver's own
+// os.MkdirAll, when not.
+func (d *driver) ensureMountPoint(target string) (bool, error) {
+	notMounted, err := d.mounter.IsLikelyNotMountPoint(target)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		// IsCorruptedDir: the driver's own stat tells a link whose server is lost from other failures.
+		if d.readDir(target) == nil {
+			return !notMounted, err
+		}
+		notMounted = false
+	}
+	if !notMounted {
+		if d.readDir(target) == nil {
+			return true, nil
+		}
+		return false, d.mounter.Unmount(target)
+	}
+	return false, d.run.MakeDirectory(target)
+}
+
+// removeDir is before staging and publishing.
+func (d *driver) removeDir(path string) error {
+	exists, err := d.proxy.ExistsPath(path)
+	if err != nil || !exists {
+		return err
+	}
+	return d.proxy.Rmdir(path)
+}
+
+func (d *driver) NodeStage(volume *steps.ShareVolume) error {
+	if mounted, err := d.ensureMountPoint(volume.Stage); err != nil || mounted {
+		return err
+	}
+	if err := d.removeDir(volume.Stage); err != nil {
+		return err
+	}
+	return d.proxy.SMBMount(volume.Remote, volume.Stage, "cifs", []string{volume.User}, []string{volume.Password})
+}
+
+func (d *driver) NodePublish(volume *steps.ShareVolume) error {
+	if mounted, err := d.ensureMountPoint(volume.Target); err != nil || mounted {
+		return err
+	}
+	if err := d.removeDir(volume.Target); err != nil {
+		return err
+	}
+	return d.mounter.Mount(volume.Stage, volume.Target, "", []string{"bind"})
+}
+
+func (d *driver) NodeUnpublish(volume *steps.ShareVolume) error { return d.proxy.Rmdir(volume.Target) }
+
+func (d *driver) NodeUnstage(volume *steps.ShareVolume) error { return d.proxy.Rmdir(volume.Stage) }
+
+// ready makes a call by each of the mounter's clients.
+func (d *driver) ready() error {
+	if _, err := d.proxy.ExistsPath(`\var\lib\kubelet`); err != nil {
+		return err
+	}
+	return steps.Unreachable(d.proxy.SMBMount(`\\none\none`, `\var\lib\kubelet\none`, "", []string{"none"}, []string{"none"}))
+}
+
+func main() {
+	steps.Main(func(run *steps.Run) error {
+		run.Driver("file.csi.azure.com")
+		if err := run.Start(""); err != nil {
+			return err
+		}
+		made, err := mounter.NewSafeMounter(false)
+		if err != nil {
+			return err
+		}
+		own := &driver{run, made, made.Interface.(mounter.CSIProxyMounter)}
+		run.Ready = own.ready
+		life := &steps.ShareLife{Run: run, Driver: own}
+		life.All()
+		run.Total(steps.Version("sigs.k8s.io/azurefile-csi-driver"))
+		return nil
+	})
+}

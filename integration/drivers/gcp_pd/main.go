@@ -1,0 +1,183 @@
+// gcp-compute-persistent-disk-csi-driver's own mount manager, stats and resizer, called as
+// pkg/gce-pd-csi-driver/node.go calls them.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strconv"
+	"sync"
+
+	"k8s.io/mount-utils"
+	mountmanager "sigs.k8s.io/gcp-compute-persistent-disk-csi-driver/pkg/mount-manager"
+	"sigs.k8s.io/gcp-compute-persistent-disk-csi-driver/pkg/resizefs"
+
+	"csi-proxy.example/drivers/steps"
+)
+
+type driver struct {
+	mounter *mount.SafeFormatAndMount
+	proxy   mountmanager.CSIProxyMounter
+	// What the metadata server says is attached.
+	mutex    sync.Mutex
+	attached []mountmanager.GoogleCloudDisk
+}
+
+// Every other disk is an NVMe disk, known by its namespace; the rest are SCSI disks, whose page 83 ends with
+// the device's name.
+func (d *driver) Describe(volume *steps.BlockVolume) map[string]any {
+	disk := mountmanager.GoogleCloudDisk{DeviceName: "pvc-" + volume.Name, Interface: "SCSI", Mode: "READ_WRITE",
+		Type: "PERSISTENT"}
+	fields := map[string]any{"page83": "Google  " + disk.DeviceName}
+	if volume.LUN%2 == 0 {
+		disk.Interface, disk.NvmeNamespaceIdentifier = "NVME", 0x10cc9636b6e30000+uint64(volume.LUN)
+		fields = map[string]any{
+			"page83":        fmt.Sprintf("nvme.1ae0-%s", volume.Name),
+			"serial_number": fmt.Sprintf("10CC_9636_B6E3_%04X_0000_0000_0000_0000.", volume.LUN),
+		}
+	}
+	fields["location"] = fmt.Sprintf("Integrated : Adapter 3 : Port 0 : Target %d : LUN 0", volume.LUN)
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	d.attached = append(d.attached, disk)
+	return fields
+}
+
+// ServeHTTP is the metadata server.
+func (d *driver) ServeHTTP(answer http.ResponseWriter, request *http.Request) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	if request.Header.Get("Metadata-Flavor") != "Google" || request.URL.Path != "/computeMetadata/v1/instance/disks/" {
+		http.NotFound(answer, request)
+		return
+	}
+	json.NewEncoder(answer).Encode(d.attached)
+}
+
+func (d *driver) find(volume *steps.BlockVolume) (string, error) {
+	return d.proxy.GetDiskNumber("pvc-"+volume.Name, "", volume.Name)
+}
+
+func (d *driver) Find(volume *steps.BlockVolume) (uint32, error) {
+	found, err := d.find(volume)
+	if err != nil {
+		return 0, err
+	}
+	number, err := strconv.ParseUint(found, 10, 32)
+	return uint32(number), err
+}
+
+// mounted is isVolumePathMounted.
+func (d *driver) mounted(path string) bool {
+	notMounted, err := d.mounter.IsLikelyNotMountPoint(path)
+	return err == nil && !notMounted
+}
+
+func (d *driver) NodeStage(volume *steps.BlockVolume) error {
+	device, err := d.find(volume)
+	if err != nil {
+		return err
+	}
+	if d.mounted(volume.Stage) {
+		return nil
+	}
+	size, err := d.proxy.GetDiskTotalBytes(device)
+	if err != nil {
+		return err
+	}
+	if uint64(size) < volume.SizeBytes {
+		return fmt.Errorf("expected %d bytes, got %d", volume.SizeBytes, size)
+	}
+	if err := d.proxy.FormatAndMount(device, volume.Stage, "ntfs", nil); err != nil {
+		return err
+	}
+	_, err = resizefs.NewResizeFs(d.mounter).Resize(device, volume.Stage)
+	return err
+}
+
+func (d *driver) NodePublish(volume *steps.BlockVolume) error {
+	if d.mounted(volume.Target) {
+		return nil
+	}
+	exists, err := d.proxy.ExistsPath(volume.Target)
+	if err != nil {
+		return err
+	}
+	if exists {
+		if err := d.proxy.RemovePodDir(volume.Target); err != nil {
+			return err
+		}
+	}
+	return d.mounter.Interface.Mount(volume.Stage, volume.Target, "ntfs", []string{"bind"})
+}
+
+func (d *driver) NodeStats(volume *steps.BlockVolume) (total, used int64, err error) {
+	_, total, used, _, _, _, err = mountmanager.NewStatter(d.mounter).StatFS(volume.Target)
+	return total, used, err
+}
+
+func (d *driver) NodeExpand(volume *steps.BlockVolume) error {
+	device, err := d.find(volume)
+	if err != nil {
+		return err
+	}
+	if _, err := resizefs.NewResizeFs(d.mounter).Resize(device, volume.Target); err != nil {
+		return err
+	}
+	size, err := d.proxy.GetDiskTotalBytes(device)
+	if err == nil && uint64(size) < volume.SizeBytes {
+		err = fmt.Errorf("resize requested for %d but after resize volume was size %d", volume.SizeBytes, size)
+	}
+	return err
+}
+
+func (d *driver) NodeUnpublish(volume *steps.BlockVolume) error {
+	return d.proxy.RemovePodDir(volume.Target)
+}
+
+// NodeUnstage looks for the disk afterwards, and takes no notice of what it finds.
+func (d *driver) NodeUnstage(volume *steps.BlockVolume) error {
+	if err := d.proxy.UnmountDevice(volume.Stage); err != nil {
+		return err
+	}
+	d.find(volume)
+	return nil
+}
+
+// ready makes a call by each of the mounter's clients.
+func (d *driver) ready() error {
+	if _, err := d.proxy.ExistsPath(`\var\lib\kubelet`); err != nil {
+		return err
+	}
+	if _, err := d.proxy.GetDiskNumber("none", "", ""); steps.Unreachable(err) != nil {
+		return err
+	}
+	_, _, _, _, _, _, err := mountmanager.NewStatter(d.mounter).StatFS(`C:\`)
+	return steps.Unreachable(err)
+}
+
+func main() {
+	own := &driver{}
+	// The driver asks http://metadata.google.internal, which this machine reaches through a proxy.
+	metadata := httptest.NewServer(own)
+	os.Setenv("HTTP_PROXY", metadata.URL)
+	steps.Main(func(run *steps.Run) error {
+		run.Driver("pd.csi.storage.gke.io")
+		if err := run.Start(""); err != nil {
+			return err
+		}
+		made, err := mountmanager.NewSafeMounter(0, 0)
+		if err != nil {
+			return err
+		}
+		own.mounter, own.proxy = made, made.Interface.(mountmanager.CSIProxyMounter)
+		run.Ready = own.ready
+		life := &steps.BlockLife{Run: run, Driver: own, Traits: steps.BlockTraits{TakesOffline: true}}
+		life.All()
+		run.Total(steps.Version("sigs.k8s.io/gcp-compute-persistent-disk-csi-driver"))
+		return nil
+	})
+}

@@ -1,0 +1,42 @@
+// Drivers whose code is not to be had as a Go module: their calls, in their order, through the released Go
+// client.
+package main
+
+import (
+	"strings"
+
+	"csi-proxy.example/drivers/steps"
+)
+
+// parent is filepath.Dir for Windows' paths, on Linux as well.
+func parent(path string) string { return path[:strings.LastIndex(path, `\`)] }
+
+func main() {
+	steps.Main(func(run *steps.Run) error {
+		run.Driver("ebs.csi.aws.com")
+		if err := run.Start(""); err != nil {
+			return err
+		}
+		made, err := newClients()
+		if err != nil {
+			return err
+		}
+		run.Ready = made.ready
+		ebs := &steps.BlockLife{Run: run, Driver: awsEBS{made}, Traits: steps.BlockTraits{TakesOffline: true}}
+		ebs.All()
+		run.Total("v1.64.0, replayed")
+
+		run.Driver("csi.vsphere.vmware.com")
+		vmware := &steps.BlockLife{Run: run, Driver: vsphere{made, run}, Traits: steps.BlockTraits{TakesOffline: true}}
+		vmware.All()
+		run.Total("v3.4, replayed")
+
+		run.Driver("smb.csi.k8s.io")
+		driver := &smbDriver{clients: made, run: run}
+		run.Fresh = func() { driver.users = map[string]map[string]bool{} }
+		shares := &steps.ShareLife{Run: run, RemovesMapping: true, Driver: driver}
+		shares.All()
+		run.Total("v1.20.0, replayed")
+		return nil
+	})
+}

@@ -1,0 +1,192 @@
+package steps
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+)
+
+// gib is a GiB, in which the clouds sell disks.
+const gib = 1 << 30
+
+// BlockVolume is a cloud's volume, attached to the node as a disk, and where the kubelet wants it.
+type BlockVolume struct {
+	// A name of 17 hexadecimal digits, as AWS has them; other clouds' are derived from it.
+	Name string
+	// As Azure attaches: the logical unit.
+	LUN       uint32
+	SizeBytes uint64
+	// Where it is attached.
+	Disk uint32
+	// As the kubelet passes them to a driver: without a drive.
+	Stage, Target string
+}
+
+// Block is a driver's node server for volumes that are disks: what is behind each rpc of CSI, in the
+// driver's own order of calls.
+type Block interface {
+	// Describe says how the cloud shows a disk to Windows: fields of the simulated node's Disk.
+	Describe(volume *BlockVolume) map[string]any
+	// Find is the part of staging that finds the disk's number.
+	Find(volume *BlockVolume) (uint32, error)
+	NodeStage(volume *BlockVolume) error
+	NodePublish(volume *BlockVolume) error
+	NodeStats(volume *BlockVolume) (total, used int64, err error)
+	// NodeExpand is called with the volume's path of publishing, as the kubelet does.
+	NodeExpand(volume *BlockVolume) error
+	NodeUnpublish(volume *BlockVolume) error
+	NodeUnstage(volume *BlockVolume) error
+}
+
+// BlockTraits is how drivers differ beyond what they call.
+type BlockTraits struct {
+	// It takes the disk offline when it unstages.
+	TakesOffline bool
+	// How often the kubelet calls NodeStage for a new volume before it succeeds; 0 is 1.
+	StageAttempts int
+}
+
+// BlockLife takes a driver's volumes through all that happens to one.
+type BlockLife struct {
+	*Run
+	Driver Block
+	Traits BlockTraits
+	mutex  sync.Mutex
+	made   uint32
+}
+
+// newVolume names one more volume.
+func (l *BlockLife) newVolume() *BlockVolume {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.made++
+	name := fmt.Sprintf("0a1b2c3d4e5f6%04x", l.made)
+	return &BlockVolume{
+		Name: name, LUN: l.made % 64, SizeBytes: 10 * gib,
+		Stage:  fmt.Sprintf(`\var\lib\kubelet\plugins\kubernetes.io\csi\%s\%s\globalmount`, l.Run.driver, name),
+		Target: fmt.Sprintf(`\var\lib\kubelet\pods\%s\volumes\kubernetes.io~csi\pvc-%s\mount`, name, name),
+	}
+}
+
+// attach is the cloud's part; `as` are more fields of the node's Disk.
+func (l *BlockLife) attach(volume *BlockVolume, as map[string]any) error {
+	disk := map[string]any{"size_bytes": fmt.Sprint(volume.SizeBytes)}
+	for _, fields := range []map[string]any{l.Driver.Describe(volume), as} {
+		for field, value := range fields {
+			disk[field] = value
+		}
+	}
+	out, err := l.invokeJSON("AttachDisk", map[string]any{"choose_number": true, "disk": disk})
+	if err != nil {
+		return err
+	}
+	volume.Disk = uint32(out.Get(out.Descriptor().Fields().ByName("disk_number")).Uint())
+	return nil
+}
+
+// detach is the cloud's part as well.
+func (l *BlockLife) detach(volume *BlockVolume) error {
+	return l.Call("DetachDisk", map[string]any{"disk_number": volume.Disk})
+}
+
+// grow is the cloud's: Windows has yet to notice.
+func (l *BlockLife) grow(volume *BlockVolume, bytes uint64) error {
+	volume.SizeBytes += bytes
+	return l.Call("GrowDisk", map[string]any{"disk_number": volume.Disk, "size_bytes": fmt.Sprint(volume.SizeBytes)})
+}
+
+// stage is the kubelet's MountDevice: it makes the directory, then calls the driver, again and again.
+func (l *BlockLife) stage(volume *BlockVolume) error {
+	if err := l.MakeDirectory(volume.Stage); err != nil {
+		return err
+	}
+	return repeat(max(1, l.Traits.StageAttempts), func() error { return l.Driver.NodeStage(volume) })
+}
+
+// publish is the kubelet's SetUp.
+func (l *BlockLife) publish(volume *BlockVolume) error {
+	if err := l.MakeDirectory(volume.Target[:strings.LastIndex(volume.Target, `\`)]); err != nil {
+		return err
+	}
+	return l.Driver.NodePublish(volume)
+}
+
+// staged: the disk is usable, its one volume is formatted and mounted where it should be.
+func staged(volume *BlockVolume) func(*Node) error {
+	return func(node *Node) error {
+		disk := node.FindDisk(volume.Disk)
+		if disk == nil || disk.Offline || disk.ReadOnly || disk.Style != "GPT" {
+			return fmt.Errorf("disk %d is %+v", volume.Disk, disk)
+		}
+		data, err := disk.Data()
+		if err != nil {
+			return err
+		}
+		if data.Volume.FileSystem != "NTFS" {
+			return fmt.Errorf("the volume has the file system %q", data.Volume.FileSystem)
+		}
+		entry, _ := node.At(volume.Stage)
+		if entry == nil || entry.Dangling || entry.MountedVolumeID != data.Volume.ID {
+			return fmt.Errorf("%s is %+v, not the mounted %s", volume.Stage, entry, data.Volume.ID)
+		}
+		return nil
+	}
+}
+
+// published: the pod's directory leads to the volume.
+func published(volume *BlockVolume) func(*Node) error {
+	return func(node *Node) error {
+		entry, _ := node.At(volume.Target)
+		if entry == nil || entry.Kind != "LINK" || !strings.EqualFold(entry.Target, Normalize(volume.Stage)) {
+			return fmt.Errorf("%s is %+v, not a link to %s", volume.Target, entry, volume.Stage)
+		}
+		return nil
+	}
+}
+
+// absent: nothing is at the path, and whatever was mounted there is not.
+func absent(path string) func(*Node) error {
+	return func(node *Node) error {
+		if entry, exists := node.At(path); exists {
+			return fmt.Errorf("%s is still there: %+v", path, entry)
+		}
+		return nil
+	}
+}
+
+// resting: the disk is as the driver leaves it, with its data.
+func (l *BlockLife) resting(volume *BlockVolume) func(*Node) error {
+	return func(node *Node) error {
+		disk := node.FindDisk(volume.Disk)
+		if disk == nil || disk.Offline != l.Traits.TakesOffline {
+			return fmt.Errorf("disk %d is %+v", volume.Disk, disk)
+		}
+		_, err := disk.Data()
+		return err
+	}
+}
+
+// filled: the volume covers its disk, but for what lies around it.
+func filled(volume *BlockVolume) func(*Node) error {
+	return func(node *Node) error {
+		data, err := node.FindDisk(volume.Disk).Data()
+		if err == nil && data.SizeBytes+32<<20 < volume.SizeBytes {
+			err = fmt.Errorf("the volume has %d bytes of the disk's %d", data.SizeBytes, volume.SizeBytes)
+		}
+		return err
+	}
+}
+
+// keeps: what a pod wrote is on the volume.
+func keeps(volume *BlockVolume, name string) func(*Node) error {
+	return func(node *Node) error {
+		data, err := node.FindDisk(volume.Disk).Data()
+		if err != nil {
+			return err
+		}
+		if entry, _ := has(data.Volume.File, name); entry == nil {
+			return fmt.Errorf("%s is gone from %s", name, data.Volume.ID)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,302 @@
+package steps
+
+import (
+	"fmt"
+	"sync"
+)
+
+// blockNode has a system disk with the kubelet's directories and a disk that answers no inquiry, which
+// must not keep any driver from finding its own.
+const blockNode = `
+bios_serial_number: "VMware-42 1a 7c 2e 90 4d 11 5f-b3 8e 6a 00 27 9c d4 51"
+volume_arrival_ms: 50
+disk {
+  number: 0 size_bytes: 68719476736 style: GPT page83: "systemdisk" serial_number: "system"
+  location: "Integrated : Adapter 0 : Port 0 : Target 0 : LUN 0"
+  partition { type: EFI_SYSTEM size_bytes: 104857600 }
+  partition { type: MICROSOFT_RESERVED size_bytes: 16777216 }
+  partition {
+    size_bytes: 68000000000
+    volume {
+      id: "\\\\?\\Volume{00000000-c511-4c0d-9000-000000000001}\\" file_system: "NTFS" drive_letter: "C"
+      file { path: "var\\lib\\kubelet\\plugins\\kubernetes.io\\csi" }
+      file { path: "var\\lib\\kubelet\\pods" }
+    }
+  }
+}
+disk { number: 1 size_bytes: 1073741824 page83_error { code: 21 } serial_number: "mute" }
+`
+
+// All takes all steps.
+func (l *BlockLife) All() {
+	l.wholeLife()
+	l.rawDisk()
+	l.diskWithData()
+	l.twoAtOnce()
+	l.pulled()
+	l.reboot()
+	l.restarts()
+}
+
+func (l *BlockLife) wholeLife() {
+	l.Scenario(blockNode)
+	volume := l.newVolume()
+	l.Step("find the disk", func() error {
+		if err := l.attach(volume, nil); err != nil {
+			return err
+		}
+		found, err := l.Driver.Find(volume)
+		if err == nil && found != volume.Disk {
+			err = fmt.Errorf("found disk %d, not %d", found, volume.Disk)
+		}
+		return err
+	})
+	l.Step("stage", func() error { return l.verified(l.stage(volume), staged(volume)) })
+	l.Step("stage what is staged", func() error { return l.verified(l.Driver.NodeStage(volume), staged(volume)) })
+	l.Step("publish", func() error { return l.verified(l.publish(volume), staged(volume), published(volume)) })
+	l.Step("publish what is published", func() error {
+		if err := l.write(volume.Target, "pod.txt"); err != nil {
+			return err
+		}
+		return l.verified(l.publish(volume), published(volume), keeps(volume, "pod.txt"))
+	})
+	l.Step("stats", func() error { return l.stats(volume) })
+	l.Step("expand after the cloud grew the disk", func() error {
+		if err := l.grow(volume, 2*gib); err != nil {
+			return err
+		}
+		return l.verified(l.Driver.NodeExpand(volume), staged(volume), filled(volume), keeps(volume, "pod.txt"))
+	})
+	l.Step("expand what is expanded", func() error {
+		return l.verified(l.Driver.NodeExpand(volume), staged(volume), filled(volume))
+	})
+	l.Step("unpublish", func() error {
+		return l.verified(l.Driver.NodeUnpublish(volume), absent(volume.Target), staged(volume), keeps(volume, "pod.txt"))
+	})
+	l.Step("unpublish what is not published", func() error {
+		return l.verified(l.Driver.NodeUnpublish(volume), absent(volume.Target), staged(volume))
+	})
+	l.Step("unstage", func() error {
+		return l.verified(l.Driver.NodeUnstage(volume), absent(volume.Stage), l.resting(volume), keeps(volume, "pod.txt"))
+	})
+	l.Step("unstage what is not staged", func() error {
+		return l.verified(l.Driver.NodeUnstage(volume), absent(volume.Stage), l.resting(volume))
+	})
+	l.Step("stage again, with data", func() error {
+		return l.verified(l.stage(volume), staged(volume), filled(volume), keeps(volume, "pod.txt"))
+	})
+	l.Step("publish again", func() error {
+		return l.verified(l.publish(volume), published(volume), keeps(volume, "pod.txt"))
+	})
+	l.Step("unpublish and unstage again", func() error { return l.end(volume) })
+}
+
+// end is unpublish and unstage.
+func (l *BlockLife) end(volume *BlockVolume) error {
+	if err := l.Driver.NodeUnpublish(volume); err != nil {
+		return err
+	}
+	return l.verified(l.Driver.NodeUnstage(volume), absent(volume.Target), absent(volume.Stage), l.resting(volume))
+}
+
+func (l *BlockLife) stats(volume *BlockVolume) error {
+	total, used, err := l.Driver.NodeStats(volume)
+	if err != nil {
+		return err
+	}
+	return l.Then(func(node *Node) error {
+		data, err := node.FindDisk(volume.Disk).Data()
+		if err == nil && (total != int64(data.SizeBytes) || used < 4096 || used > total) {
+			err = fmt.Errorf("%d bytes, %d used, of a volume of %d", total, used, data.SizeBytes)
+		}
+		return err
+	})
+}
+
+// rawDisk is what Windows makes of a new disk under SAN policy Offline Shared.
+func (l *BlockLife) rawDisk() {
+	l.Scenario(blockNode)
+	volume := l.newVolume()
+	l.Step("stage a raw disk that arrives offline and read-only", func() error {
+		if err := l.attach(volume, map[string]any{"offline": true, "read_only": true}); err != nil {
+			return err
+		}
+		return l.verified(l.stage(volume), staged(volume), filled(volume))
+	})
+	l.Step("publish and write to it", func() error {
+		if err := l.publish(volume); err != nil {
+			return err
+		}
+		return l.verified(l.write(volume.Target, "pod.txt"), keeps(volume, "pod.txt"))
+	})
+	l.Step("unpublish and unstage it", func() error { return l.end(volume) })
+}
+
+// diskWithData comes from another node, where it was formatted.
+func (l *BlockLife) diskWithData() {
+	if !l.Traits.TakesOffline {
+		return
+	}
+	l.Scenario(blockNode)
+	volume := l.newVolume()
+	l.Step("stage a disk that arrives offline, read-only and with data", func() error {
+		err := l.attach(volume, map[string]any{"offline": true, "read_only": true, "style": "GPT",
+			"partition": []map[string]any{{"type": "MICROSOFT_RESERVED", "size_bytes": "16777216"}, {
+				"size_bytes": "10000000000",
+				"volume": map[string]any{"file_system": "NTFS", "file": []map[string]any{
+					{"path": "old.txt", "kind": "FILE", "size_bytes": "4096"}}}}}})
+		if err != nil {
+			return err
+		}
+		return l.verified(l.stage(volume), staged(volume), keeps(volume, "old.txt"))
+	})
+	l.Step("unpublish and unstage it, never published", func() error { return l.end(volume) })
+}
+
+func (l *BlockLife) twoAtOnce() {
+	l.Scenario(blockNode)
+	volumes := []*BlockVolume{l.newVolume(), l.newVolume()}
+	each := func(name string, action func(*BlockVolume) error, checks ...func(*BlockVolume) func(*Node) error) {
+		l.Step("two volumes at once: "+name, func() error {
+			failures := make([]error, len(volumes))
+			var group sync.WaitGroup
+			for i, volume := range volumes {
+				group.Add(1)
+				go func() {
+					defer group.Done()
+					failures[i] = limited(func() error { return action(volume) })
+				}()
+			}
+			group.Wait()
+			for i, volume := range volumes {
+				if failures[i] != nil {
+					return failures[i]
+				}
+				for _, check := range checks {
+					if err := l.Then(check(volume)); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		})
+	}
+	each("stage", func(volume *BlockVolume) error {
+		if err := l.attach(volume, nil); err != nil {
+			return err
+		}
+		return l.stage(volume)
+	}, staged)
+	each("publish", l.publish, staged, published)
+	each("stats", l.stats)
+	each("expand", func(volume *BlockVolume) error {
+		if err := l.grow(volume, gib); err != nil {
+			return err
+		}
+		return l.Driver.NodeExpand(volume)
+	}, staged, filled)
+	each("unpublish", l.Driver.NodeUnpublish, func(volume *BlockVolume) func(*Node) error { return absent(volume.Target) })
+	each("unstage", l.Driver.NodeUnstage, func(volume *BlockVolume) func(*Node) error { return absent(volume.Stage) },
+		l.resting)
+}
+
+// pulled is what the cloud does to a node that it takes for dead.
+func (l *BlockLife) pulled() {
+	l.Scenario(blockNode)
+	volume := l.newVolume()
+	l.Step("stage and publish what will be pulled", func() error { return l.begin(volume) })
+	l.Step("unpublish after the disk was pulled", func() error {
+		if err := l.detach(volume); err != nil {
+			return err
+		}
+		return l.verified(l.Driver.NodeUnpublish(volume), absent(volume.Target))
+	})
+	l.Step("unstage after the disk was pulled", func() error {
+		return l.verified(repeat(3, func() error { return l.Driver.NodeUnstage(volume) }), absent(volume.Stage))
+	})
+	l.Step("stage the next disk at the same place", func() error {
+		if err := l.attach(volume, nil); err != nil {
+			return err
+		}
+		return l.verified(l.stage(volume), staged(volume))
+	})
+}
+
+// begin is a new volume, staged, published and written to.
+func (l *BlockLife) begin(volume *BlockVolume) error {
+	if err := l.attach(volume, nil); err != nil {
+		return err
+	}
+	if err := l.stage(volume); err != nil {
+		return err
+	}
+	if err := l.publish(volume); err != nil {
+		return err
+	}
+	return l.verified(l.write(volume.Target, "pod.txt"), staged(volume), published(volume))
+}
+
+func (l *BlockLife) reboot() {
+	l.Scenario(blockNode)
+	volume := l.newVolume()
+	l.Step("stage and publish before a reboot", func() error { return l.begin(volume) })
+	l.Step("reboot: links and mounted folders persist", func() error {
+		return l.verified(l.Reboot(), staged(volume), published(volume), keeps(volume, "pod.txt"))
+	})
+	l.Step("stage after the reboot", func() error {
+		return l.verified(repeat(2, func() error { return l.stage(volume) }), staged(volume), keeps(volume, "pod.txt"))
+	})
+	l.Step("publish after the reboot", func() error {
+		return l.verified(l.publish(volume), published(volume), keeps(volume, "pod.txt"))
+	})
+	l.Step("stats after the reboot", func() error { return l.stats(volume) })
+	l.Step("unpublish and unstage after the reboot", func() error { return l.end(volume) })
+}
+
+// restarts kills the service in each rpc, at every point that counts.
+func (l *BlockLife) restarts() {
+	var volume *BlockVolume
+	// Every sweep has a node of its own, so that one that fails does not hide the next.
+	fresh := func() {
+		l.Scenario(blockNode)
+		volume = nil
+	}
+	begun := func() error {
+		if volume != nil {
+			return nil
+		}
+		volume = l.newVolume()
+		if err := l.attach(volume, nil); err != nil {
+			return err
+		}
+		return l.stage(volume)
+	}
+	publish := func() error { return l.publish(volume) }
+	unpublish := func() error { return l.Driver.NodeUnpublish(volume) }
+	unstage := func() error { return l.Driver.NodeUnstage(volume) }
+
+	fresh()
+	l.killed("stage", func() error {
+		volume = l.newVolume()
+		return inTurn(func() error { return l.attach(volume, nil) },
+			func() error { return l.MakeDirectory(volume.Stage) })
+	}, func() error { return l.stage(volume) }, func() error {
+		return inTurn(func() error { return l.Then(staged(volume), filled(volume)) }, unstage)
+	})
+	fresh()
+	l.killed("publish", func() error { return inTurn(begun, unpublish) }, publish,
+		func() error { return l.Then(staged(volume), published(volume)) })
+	fresh()
+	l.killed("expand", func() error {
+		return inTurn(begun, publish, func() error { return l.grow(volume, gib) })
+	}, func() error { return l.Driver.NodeExpand(volume) },
+		func() error { return l.Then(staged(volume), filled(volume)) })
+	fresh()
+	l.killed("unpublish", func() error { return inTurn(begun, publish) }, unpublish,
+		func() error { return l.Then(staged(volume), absent(volume.Target)) })
+	fresh()
+	l.killed("unstage", func() error {
+		return inTurn(begun, func() error { return l.stage(volume) },
+			func() error { return l.write(volume.Stage, "pod.txt") })
+	}, unstage, func() error { return l.Then(absent(volume.Stage), keeps(volume, "pod.txt")) })
+}

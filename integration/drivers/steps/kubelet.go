@@ -1,0 +1,75 @@
+package steps
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/dynamicpb"
+)
+
+// The kubelet repeats a failed call after half a second, then after twice as long each time.
+const firstBackoff = 500 * time.Millisecond
+
+// repeat calls `action` until it succeeds, at most so often.
+func repeat(attempts int, action func() error) error {
+	var failures []error
+	for backoff := firstBackoff; ; backoff *= 2 {
+		err := limited(action)
+		if err == nil {
+			return nil
+		}
+		failures = append(failures, err)
+		if len(failures) == attempts {
+			return errors.Join(failures...)
+		}
+		time.Sleep(backoff)
+	}
+}
+
+// MakeDirectory is os.MkdirAll on the node, as a kubelet, or a driver, does it without csi-proxy.
+func (r *Run) MakeDirectory(path string) error {
+	return r.Then(func(node *Node) error {
+		if _, exists := node.At(path); exists {
+			return nil
+		}
+		return r.Call("MakeDirectory", map[string]any{"path": Normalize(path)})
+	})
+}
+
+// write is what a pod does: a file below a directory of the node, through whatever is mounted there.
+func (r *Run) write(directory, name string) error {
+	return r.Call("WriteFile", map[string]any{"path": strings.TrimRight(Normalize(directory), `\`) + `\` + name,
+		"size_bytes": "4096"})
+}
+
+func (r *Run) invokeJSON(method string, request any) (*dynamicpb.Message, error) {
+	text, err := json.Marshal(request)
+	if err != nil {
+		return nil, err
+	}
+	return r.invoke(method, string(text))
+}
+
+// inTurn does one after the other, until one fails.
+func inTurn(actions ...func() error) error {
+	for _, action := range actions {
+		if err := action(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Background is what drivers pass: no deadline.
+var Background = context.Background()
+
+// Unreachable is the error of a call that no service answered; whatever one answered is nil.
+func Unreachable(err error) error {
+	if err != nil && strings.Contains(err.Error(), "code = Unavailable") {
+		return err
+	}
+	return nil
+}

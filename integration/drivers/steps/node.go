@@ -1,0 +1,197 @@
+package steps
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Node is what the steps look at of server/machine/simulated/node.proto.
+type Node struct {
+	Disk       []Disk       `json:"disk"`
+	SmbServer  []SmbServer  `json:"smb_server"`
+	SmbMapping []SmbMapping `json:"smb_mapping"`
+	Fault      []struct{}   `json:"fault"`
+}
+
+// Disk is one of the node's disks.
+type Disk struct {
+	Number    uint32      `json:"number"`
+	SizeBytes uint64      `json:"size_bytes,string"`
+	Style     string      `json:"style"`
+	Offline   bool        `json:"offline"`
+	ReadOnly  bool        `json:"read_only"`
+	Partition []Partition `json:"partition"`
+}
+
+// Partition is one of a disk's partitions.
+type Partition struct {
+	Type      string  `json:"type"`
+	SizeBytes uint64  `json:"size_bytes,string"`
+	Volume    *Volume `json:"volume"`
+}
+
+// Volume is what a partition holds.
+type Volume struct {
+	ID          string `json:"id"`
+	FileSystem  string `json:"file_system"`
+	DriveLetter string `json:"drive_letter"`
+	File        []File `json:"file"`
+}
+
+// File is an entry of a volume or share. A directory's kind is empty.
+type File struct {
+	Path            string `json:"path"`
+	Kind            string `json:"kind"`
+	Target          string `json:"target"`
+	MountedVolumeID string `json:"mounted_volume_id"`
+	Dangling        bool   `json:"dangling"`
+}
+
+// SmbServer is a file server.
+type SmbServer struct {
+	Name        string `json:"name"`
+	Unreachable bool   `json:"unreachable"`
+	Share       []struct {
+		Name string `json:"name"`
+		File []File `json:"file"`
+	} `json:"share"`
+}
+
+// SmbMapping is a global mapping of the node.
+type SmbMapping struct {
+	RemotePath string `json:"remote_path"`
+	Broken     bool   `json:"broken"`
+}
+
+// FindDisk is the disk of that number, or nil.
+func (n *Node) FindDisk(number uint32) *Disk {
+	for i := range n.Disk {
+		if n.Disk[i].Number == number {
+			return &n.Disk[i]
+		}
+	}
+	return nil
+}
+
+// Data is a disk's one partition for data, and its volume.
+func (d *Disk) Data() (*Partition, error) {
+	var data *Partition
+	for i := range d.Partition {
+		if d.Partition[i].Type != "" {
+			continue
+		}
+		if data != nil {
+			return nil, fmt.Errorf("disk %d has two partitions for data", d.Number)
+		}
+		data = &d.Partition[i]
+	}
+	if data == nil || data.Volume == nil {
+		return nil, fmt.Errorf("disk %d has no volume", d.Number)
+	}
+	return data, nil
+}
+
+// has tells whether a listing has a path itself, or something below it.
+func has(files []File, path string) (entry *File, exists bool) {
+	for i := range files {
+		if strings.EqualFold(files[i].Path, path) {
+			return &files[i], true
+		}
+		if len(files[i].Path) > len(path) && files[i].Path[len(path)] == '\\' &&
+			strings.EqualFold(files[i].Path[:len(path)], path) {
+			exists = true
+		}
+	}
+	return nil, exists
+}
+
+// At is what stands at a path of drive C, which is taken as it is written: nothing is followed.
+func (n *Node) At(path string) (entry *File, exists bool) {
+	for _, disk := range n.Disk {
+		for _, partition := range disk.Partition {
+			if partition.Volume != nil && partition.Volume.DriveLetter == "C" {
+				return has(partition.Volume.File, strings.TrimPrefix(Normalize(path), `c:\`))
+			}
+		}
+	}
+	return nil, false
+}
+
+// Normalize is the drivers' own normalizeWindowsPath.
+func Normalize(path string) string {
+	path = strings.ReplaceAll(path, "/", `\`)
+	if strings.HasPrefix(path, `\`) {
+		path = "c:" + path
+	}
+	return path
+}
+
+// volume is the one with the id, if its disk is there and online.
+func (n *Node) volume(id string) *Volume {
+	for _, disk := range n.Disk {
+		for _, partition := range disk.Partition {
+			if !disk.Offline && partition.Volume != nil && strings.EqualFold(partition.Volume.ID, id) {
+				return partition.Volume
+			}
+		}
+	}
+	return nil
+}
+
+// Mapping is the global mapping of a share, or nil.
+func (n *Node) Mapping(share string) *SmbMapping {
+	for i := range n.SmbMapping {
+		if strings.EqualFold(n.SmbMapping[i].RemotePath, share) {
+			return &n.SmbMapping[i]
+		}
+	}
+	return nil
+}
+
+// ReadDir does what os.ReadDir(path) does on the node: an error unless the path, through links, mounted
+// folders and mappings, leads to a directory. The drivers' own call would look at Wine's drive.
+func (n *Node) ReadDir(path string) error {
+	for range 8 {
+		entry, exists := n.At(path)
+		switch {
+		case !exists:
+			return fmt.Errorf("%s: The system cannot find the path specified.", path)
+		case entry == nil || entry.Kind == "" && entry.MountedVolumeID == "":
+			return nil
+		case entry.Kind == "" && n.volume(entry.MountedVolumeID) != nil:
+			return nil
+		case entry.Kind == "":
+			return fmt.Errorf("%s: The system cannot find the path specified.", path)
+		case strings.HasPrefix(entry.Target, `\\`):
+			return n.readShare(entry.Target)
+		}
+		path = entry.Target
+	}
+	return fmt.Errorf("%s: too many links", path)
+}
+
+// readShare looks for `\\host\share[\directory]` on its server.
+func (n *Node) readShare(remote string) error {
+	parts := strings.SplitN(strings.Trim(remote, `\`), `\`, 3)
+	for _, server := range n.SmbServer {
+		if !strings.EqualFold(server.Name, parts[0]) {
+			continue
+		}
+		mapping := n.Mapping(`\\` + parts[0] + `\` + parts[1])
+		if server.Unreachable || mapping == nil || mapping.Broken {
+			break
+		}
+		for _, share := range server.Share {
+			if !strings.EqualFold(share.Name, parts[1]) {
+				continue
+			}
+			if len(parts) < 3 {
+				return nil
+			}
+			if _, exists := has(share.File, parts[2]); exists {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("%s: The network path was not found.", remote)
+}

@@ -1,0 +1,167 @@
+package steps
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"time"
+)
+
+// stepLimit ends a step whose call hangs: the drivers themselves set no deadline.
+const stepLimit = 90 * time.Second
+
+// Run is one program's: it counts the steps of one driver after the other.
+type Run struct {
+	*Service
+	// Ready makes one call on each of the driver's connections. A connection that met a service that was
+	// away waits a second or more before it looks again.
+	Ready func() error
+	// Fresh, if set, has a driver forget what it keeps of a node.
+	Fresh          func()
+	driver         string
+	steps, passed  int
+	failed         bool
+	scenarioFailed bool
+}
+
+// Main has `lives` take a driver, or several, through its volumes' lives.
+func Main(lives func(run *Run) error) {
+	program := flag.String("service", "", "csi-proxy")
+	descriptors := flag.String("descriptors", "", "admin.proto and what it imports, compiled")
+	directory := flag.String("directory", "", "where logs and scenarios may be left")
+	flag.Parse()
+	for _, path := range []*string{program, descriptors, directory} {
+		*path, _ = filepath.Abs(*path)
+	}
+	if runtime.GOOS == "windows" {
+		// Drivers make directories by paths without a drive, which are not meant for Wine's Z:, this machine.
+		os.Chdir(`C:\`)
+	}
+	failed, err := take(lives, *program, *descriptors, *directory)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	if failed || err != nil {
+		os.Exit(1)
+	}
+}
+
+func take(lives func(run *Run) error, program, descriptors, directory string) (failed bool, err error) {
+	service, err := NewService(program, descriptors, directory)
+	if err != nil {
+		return false, err
+	}
+	// Even when the driver's code panics: the next program wants the pipes.
+	defer service.Kill()
+	run := &Run{Service: service}
+	err = lives(run)
+	return run.failed, err
+}
+
+// Driver begins a driver's steps.
+func (r *Run) Driver(name string) {
+	r.driver, r.steps, r.passed = name, 0, 0
+}
+
+// Total ends a driver's steps with the line that run.sh makes its table of.
+func (r *Run) Total(version string) {
+	fmt.Printf("total\t%s\t%s\t%d\t%d\n", r.driver, version, r.steps, r.passed)
+	if r.passed != r.steps {
+		r.failed = true
+	}
+}
+
+// Version is that of a module this program was built with.
+func Version(module string) string {
+	info, _ := debug.ReadBuildInfo()
+	for _, dependency := range info.Deps {
+		if dependency.Path == module {
+			return dependency.Version
+		}
+	}
+	return "unknown"
+}
+
+// Scenario begins anew with a node in this state. What comes after a step that failed is not tried
+// before the next scenario, and counts as failed.
+func (r *Run) Scenario(scenario string) {
+	r.scenarioFailed = false
+	if r.Fresh != nil {
+		r.Fresh()
+	}
+	if err := inTurn(func() error { return r.Start(scenario) }, r.reachable); err != nil {
+		r.Step("start of the service", func() error { return err })
+	}
+}
+
+// reachable waits until all of the driver's connections stand.
+func (r *Run) reachable() error {
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		err := r.Ready()
+		if err == nil {
+			return nil
+		}
+		if time.Since(began) > 20*time.Second {
+			return fmt.Errorf("the driver cannot reach the service: %w", err)
+		}
+	}
+}
+
+// Step takes one step, which is passed when it ends without an error.
+func (r *Run) Step(name string, step func() error) {
+	r.steps++
+	if r.scenarioFailed {
+		fmt.Printf("not reached\t%s: %s\n", r.driver, name)
+		return
+	}
+	began := time.Now()
+	if err := limited(step); err != nil {
+		r.scenarioFailed = true
+		fmt.Printf("FAILED\t%s: %s: %s\n", r.driver, name, strings.ReplaceAll(err.Error(), "\n", " "))
+		return
+	}
+	r.passed++
+	fmt.Printf("passed\t%s: %s (%d ms)\n", r.driver, name, time.Since(began).Milliseconds())
+}
+
+// limited turns what a driver does to its process, a panic, into an error, and a call that hangs too.
+func limited(step func() error) error {
+	ended := make(chan error, 1)
+	go func() {
+		defer func() {
+			if panicked := recover(); panicked != nil {
+				ended <- fmt.Errorf("panic: %v", panicked)
+			}
+		}()
+		ended <- step()
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(stepLimit):
+		return fmt.Errorf("not done after %v", stepLimit)
+	}
+}
+
+// Then runs checks of the node in turn, on one look at it.
+func (r *Run) Then(checks ...func(node *Node) error) error {
+	node, _, err := r.Dump()
+	for _, check := range checks {
+		if err == nil {
+			err = check(node)
+		}
+	}
+	return err
+}
+
+// verified is the error, if there is one, or what the checks find.
+func (r *Run) verified(err error, checks ...func(node *Node) error) error {
+	if err != nil {
+		return err
+	}
+	return r.Then(checks...)
+}

@@ -1,0 +1,123 @@
+package steps
+
+import (
+	"fmt"
+	"strings"
+)
+
+// ShareVolume is a share, or a directory of one, and where the kubelet wants it.
+type ShareVolume struct {
+	// `\\host\share[\directory]`
+	Remote         string
+	User, Password string
+	Stage, Target  string
+}
+
+// Share is a driver's node server for volumes that are SMB shares.
+type Share interface {
+	NodeStage(volume *ShareVolume) error
+	NodePublish(volume *ShareVolume) error
+	NodeUnpublish(volume *ShareVolume) error
+	NodeUnstage(volume *ShareVolume) error
+}
+
+// ShareLife takes a driver's shares through all that happens to one.
+type ShareLife struct {
+	*Run
+	Driver Share
+	// The last volume of a share takes the mapping with it.
+	RemovesMapping bool
+	made           int
+}
+
+const (
+	shareHost = "account.file.core.windows.net"
+	shareUser = `AZURE\account`
+	shareNode = `
+volume_arrival_ms: 50
+disk {
+  number: 0 size_bytes: 68719476736 style: GPT
+  partition { type: MICROSOFT_RESERVED size_bytes: 16777216 }
+  partition {
+    size_bytes: 68000000000
+    volume {
+      file_system: "NTFS" drive_letter: "C"
+      file { path: "var\\lib\\kubelet\\plugins\\kubernetes.io\\csi" }
+      file { path: "var\\lib\\kubelet\\pods" }
+    }
+  }
+}
+smb_server {
+  name: "account.file.core.windows.net"
+  user { name: "AZURE\\account" password: "` + Password + `" }
+  share { name: "one" file { path: "directory" } file { path: "read.me" kind: FILE size_bytes: 10 } }
+  share { name: "two" }
+}
+`
+)
+
+func (l *ShareLife) newVolume(path string) *ShareVolume {
+	l.made++
+	return &ShareVolume{
+		Remote: `\\` + shareHost + `\` + path, User: shareUser, Password: Password,
+		Stage:  fmt.Sprintf(`\var\lib\kubelet\plugins\kubernetes.io\csi\%s\%04x\globalmount`, l.Run.driver, l.made),
+		Target: fmt.Sprintf(`\var\lib\kubelet\pods\%04x\volumes\kubernetes.io~csi\pvc-%[1]d\mount`, l.made),
+	}
+}
+
+// share is the volume's, without a directory.
+func (v *ShareVolume) share() string {
+	parts := strings.SplitN(v.Remote[2:], `\`, 3)
+	return `\\` + parts[0] + `\` + parts[1]
+}
+
+func (l *ShareLife) stage(volume *ShareVolume) error {
+	if err := l.MakeDirectory(volume.Stage); err != nil {
+		return err
+	}
+	return l.Driver.NodeStage(volume)
+}
+
+func (l *ShareLife) publish(volume *ShareVolume) error {
+	if err := l.MakeDirectory(volume.Target[:strings.LastIndex(volume.Target, `\`)]); err != nil {
+		return err
+	}
+	return l.Driver.NodePublish(volume)
+}
+
+// mapped: the share is mapped, and the link to it is spelt as drivers read it back: as upstream's service
+// writes it, which ends a link in a backslash (https://github.com/kubernetes/kubernetes/pull/94213).
+func mapped(volume *ShareVolume) func(*Node) error {
+	return func(node *Node) error {
+		mapping := node.Mapping(volume.share())
+		if mapping == nil || mapping.Broken {
+			return fmt.Errorf("the mapping of %s is %+v", volume.share(), mapping)
+		}
+		entry, _ := node.At(volume.Stage)
+		if entry == nil || entry.Kind != "LINK" || !strings.EqualFold(entry.Target, volume.Remote+`\`) {
+			return fmt.Errorf(`%s is %+v, not a link to %s\`, volume.Stage, entry, volume.Remote)
+		}
+		return node.ReadDir(volume.Stage)
+	}
+}
+
+// linked: the pod's directory leads to the share.
+func linked(volume *ShareVolume) func(*Node) error {
+	return func(node *Node) error {
+		entry, _ := node.At(volume.Target)
+		if entry == nil || entry.Kind != "LINK" || !strings.EqualFold(entry.Target, Normalize(volume.Stage)) {
+			return fmt.Errorf("%s is %+v, not a link to %s", volume.Target, entry, volume.Stage)
+		}
+		return node.ReadDir(volume.Target)
+	}
+}
+
+// released: nobody uses the share any more.
+func (l *ShareLife) released(volume *ShareVolume) func(*Node) error {
+	return func(node *Node) error {
+		if mapping := node.Mapping(volume.share()); (mapping == nil) != l.RemovesMapping {
+			return fmt.Errorf("the mapping of %s is %+v", volume.share(), mapping)
+		}
+		return absent(volume.Stage)(node)
+	}
+}

@@ -1,0 +1,195 @@
+package steps
+
+import (
+	"errors"
+	"sync"
+)
+
+// All takes all steps.
+func (l *ShareLife) All() {
+	l.wholeLife()
+	l.oneShareTwice()
+	l.twoAtOnce()
+	l.newPassword()
+	l.serverGone()
+	l.reboot()
+	l.restarts()
+}
+
+func (l *ShareLife) wholeLife() {
+	l.Scenario(shareNode)
+	volume := l.newVolume("one")
+	l.Step("stage", func() error { return l.verified(l.stage(volume), mapped(volume)) })
+	l.Step("stage what is staged", func() error { return l.verified(l.stage(volume), mapped(volume)) })
+	l.Step("publish", func() error { return l.verified(l.publish(volume), mapped(volume), linked(volume)) })
+	l.Step("publish what is published", func() error {
+		return l.verified(l.publish(volume), mapped(volume), linked(volume))
+	})
+	l.Step("unpublish", func() error {
+		return l.verified(l.Driver.NodeUnpublish(volume), absent(volume.Target), mapped(volume))
+	})
+	l.Step("unpublish what is not published", func() error {
+		return l.verified(l.Driver.NodeUnpublish(volume), absent(volume.Target), mapped(volume))
+	})
+	l.Step("unstage", func() error { return l.verified(l.Driver.NodeUnstage(volume), l.released(volume)) })
+	l.Step("unstage what is not staged", func() error {
+		return l.verified(l.Driver.NodeUnstage(volume), l.released(volume))
+	})
+	l.Step("stage again", func() error { return l.verified(l.stage(volume), mapped(volume)) })
+	l.Step("publish again", func() error { return l.verified(l.publish(volume), linked(volume)) })
+	l.Step("unpublish and unstage again", func() error { return l.end(volume) })
+}
+
+func (l *ShareLife) end(volume *ShareVolume) error {
+	if err := l.Driver.NodeUnpublish(volume); err != nil {
+		return err
+	}
+	return l.verified(l.Driver.NodeUnstage(volume), absent(volume.Target), l.released(volume))
+}
+
+// begin is a volume staged and published.
+func (l *ShareLife) begin(volume *ShareVolume) error {
+	if err := l.stage(volume); err != nil {
+		return err
+	}
+	return l.verified(l.publish(volume), mapped(volume), linked(volume))
+}
+
+// oneShareTwice: who comes and goes must not take the share from the other.
+func (l *ShareLife) oneShareTwice() {
+	l.Scenario(shareNode)
+	whole, directory := l.newVolume("one"), l.newVolume(`one\directory`)
+	l.Step("stage and publish a share", func() error { return l.begin(whole) })
+	l.Step("stage and publish a directory of the same share", func() error {
+		return l.verified(l.begin(directory), mapped(whole), linked(whole))
+	})
+	l.Step("unpublish and unstage the share, the directory in use", func() error {
+		if err := l.Driver.NodeUnpublish(whole); err != nil {
+			return err
+		}
+		return l.verified(l.Driver.NodeUnstage(whole), absent(whole.Stage), mapped(directory), linked(directory))
+	})
+	l.Step("unpublish and unstage the directory", func() error { return l.end(directory) })
+}
+
+func (l *ShareLife) twoAtOnce() {
+	l.Scenario(shareNode)
+	volumes := []*ShareVolume{l.newVolume("one"), l.newVolume("two")}
+	each := func(name string, action func(*ShareVolume) error, check func(*ShareVolume) func(*Node) error) {
+		l.Step("two volumes at once: "+name, func() error {
+			failures := make([]error, len(volumes))
+			var group sync.WaitGroup
+			for i, volume := range volumes {
+				group.Add(1)
+				go func() {
+					defer group.Done()
+					failures[i] = limited(func() error { return action(volume) })
+				}()
+			}
+			group.Wait()
+			return l.verified(errors.Join(failures...), check(volumes[0]), check(volumes[1]))
+		})
+	}
+	each("stage", l.stage, mapped)
+	each("publish", l.publish, linked)
+	each("unpublish", l.Driver.NodeUnpublish, func(volume *ShareVolume) func(*Node) error { return absent(volume.Target) })
+	each("unstage", l.Driver.NodeUnstage, l.released)
+}
+
+// newPassword is a storage account's key rotated.
+func (l *ShareLife) newPassword() {
+	l.Scenario(shareNode)
+	volume := l.newVolume("one")
+	l.Step("stage and publish before the password changes", func() error { return l.begin(volume) })
+	l.Step("stage with the new password", func() error {
+		volume.Password = "another battery"
+		err := l.Call("SetSmbPassword", map[string]any{"server": shareHost, "user": shareUser, "password": volume.Password})
+		if err != nil {
+			return err
+		}
+		return l.verified(repeat(2, func() error { return l.stage(volume) }), mapped(volume), linked(volume))
+	})
+}
+
+// serverGone: what leads to a server that does not answer must go all the same.
+func (l *ShareLife) serverGone() {
+	l.Scenario(shareNode)
+	volume := l.newVolume("one")
+	reachable := func(is bool) error {
+		return l.Call("SetServerReachable", map[string]any{"server": shareHost, "reachable": is})
+	}
+	l.Step("stage and publish before the server goes", func() error { return l.begin(volume) })
+	l.Step("stage fails while the server is gone", func() error {
+		if err := reachable(false); err != nil {
+			return err
+		}
+		if l.stage(l.newVolume("two")) == nil {
+			return errors.New("a share was staged whose server does not answer")
+		}
+		return nil
+	})
+	l.Step("unpublish while the server is gone", func() error {
+		return l.verified(l.Driver.NodeUnpublish(volume), absent(volume.Target))
+	})
+	l.Step("unstage while the server is gone", func() error {
+		return l.verified(l.Driver.NodeUnstage(volume), l.released(volume))
+	})
+	l.Step("stage and publish once it is back", func() error {
+		if err := reachable(true); err != nil {
+			return err
+		}
+		return l.begin(volume)
+	})
+}
+
+func (l *ShareLife) reboot() {
+	l.Scenario(shareNode)
+	volume := l.newVolume("one")
+	l.Step("stage and publish before a reboot", func() error { return l.begin(volume) })
+	l.Step("reboot: links persist, mappings are disconnected", func() error {
+		return l.verified(l.Reboot(), func(node *Node) error {
+			for _, link := range []string{volume.Stage, volume.Target} {
+				if entry, _ := node.At(link); entry == nil || entry.Kind != "LINK" {
+					return errors.New(link + " is no link any more")
+				}
+			}
+			if mapping := node.Mapping(volume.share()); mapping == nil || !mapping.Broken {
+				return errors.New("the mapping is not disconnected")
+			}
+			return nil
+		})
+	})
+	l.Step("stage after the reboot", func() error {
+		return l.verified(repeat(2, func() error { return l.stage(volume) }), mapped(volume), linked(volume))
+	})
+	l.Step("publish after the reboot", func() error { return l.verified(l.publish(volume), linked(volume)) })
+	l.Step("unpublish and unstage after the reboot", func() error { return l.end(volume) })
+}
+
+// restarts kills the service in each rpc, at every point that counts.
+func (l *ShareLife) restarts() {
+	volume := l.newVolume("one")
+	stage := func() error { return l.stage(volume) }
+	publish := func() error { return l.publish(volume) }
+	unpublish := func() error { return l.Driver.NodeUnpublish(volume) }
+	unstage := func() error { return l.Driver.NodeUnstage(volume) }
+
+	// A second volume keeps the share mapped: a driver that removes mappings (csi-driver-smb) counts its volumes
+	// in files, and after a removal that failed, or that it did not hear of, each repetition fails on its own file.
+	other := l.newVolume("one\\directory")
+	fresh := func() {
+		l.Scenario(shareNode)
+		l.Step("stage another volume of the share", func() error { return l.stage(other) })
+	}
+	fresh()
+	l.killed("stage", func() error { return inTurn(unstage, func() error { return l.MakeDirectory(volume.Stage) }) },
+		stage, func() error { return l.Then(mapped(volume)) })
+	fresh()
+	l.killed("publish", func() error { return inTurn(unpublish, stage) }, publish,
+		func() error { return l.Then(mapped(volume), linked(volume)) })
+	fresh()
+	l.killed("unpublish", func() error { return inTurn(stage, publish) }, unpublish,
+		func() error { return l.Then(mapped(volume), absent(volume.Target)) })
+	fresh()
+	l.killed("unstage", stage, unstage, func() error { return l.Then(absent(volume.Stage), mapped(other)) })
+}
