@@ -23,7 +23,7 @@ namespace csi_proxy::machine::simulated::wmi {
 // rule from 0x80000000 up is the HRESULT the call fails with; a smaller one is what a method
 // returns, or, for other calls, the Win32 error inside the HRESULT; without one the call fails with
 // WBEM_E_FAILED, or ends if the rule says DEADLINE_EXCEEDED or CANCELLED.
-class SimulatedSession final : public cim::Session {
+class SimulatedSession : public cim::Session {
  public:
   explicit SimulatedSession(Core* core) : core_(*core) {}
 

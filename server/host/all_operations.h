@@ -1,0 +1,130 @@
+// Every operation of the host, once, and a node on which each succeeds: for tests of what becomes
+// of a machine that does not.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "server/host/testing.h"
+
+namespace csi_proxy::host {
+
+inline constexpr char kMoreOfTheNode[] = R"(
+  disk { number: 5 size_bytes: 1073741824 style: GPT }
+  smb_server { name: "srv" user { name: "u" password: "p" } share { name: "new" }
+               share { name: "mapped" } }
+  iscsi_portal {
+    address: "10.0.0.5"
+    target { iqn: "iqn.x:open" disk { number: 21 size_bytes: 1073741824 } }
+    target { iqn: "iqn.x:joined" disk { number: 22 size_bytes: 1073741824 } }
+  }
+  iscsi_portal { address: "10.0.0.6" }
+  service { name: "Base" start_type: AUTOMATIC state: RUNNING }
+  service { name: "Upper" state: RUNNING depends_on: "Base" }
+  service { name: "Idle" start_type: MANUAL }
+)";
+inline constexpr char kMapped[] = R"(\\srv\mapped)";
+inline const IscsiPortal kPortal = {"10.0.0.5", 3260};
+inline const VolumeId kVolume = TestVolume(2);
+
+struct Operation {
+  const char* name;
+  std::function<absl::Status(Host&, const CallContext&)> run;
+};
+
+inline const std::vector<Operation>& HostOperations() {
+  using H = Host;
+  using C = CallContext;
+  static const auto* const kOperations = new std::vector<Operation>{
+      {"locations", [](H& h, C c) { return h.disk().ListDiskLocations(c).status(); }},
+      {"identities", [](H& h, C c) { return h.disk().ListDiskIdentities(c).status(); }},
+      {"rescan", [](H& h, C c) { return h.disk().Rescan(c); }},
+      {"layout", [](H& h, C c) { return h.disk().GetLayout(c, 1).status(); }},
+      {"initialize", [](H& h, C c) { return h.disk().InitializeGpt(c, 1); }},
+      {"partition", [](H& h, C c) { return h.disk().CreateBasicPartition(c, 5).status(); }},
+      {"bring online", [](H& h, C c) { return h.disk().BringPartitionsOnline(c, 2); }},
+      {"disk size", [](H& h, C c) { return h.disk().GetSize(c, 1).status(); }},
+      {"is online", [](H& h, C c) { return h.disk().IsOnline(c, 1).status(); }},
+      {"online", [](H& h, C c) { return h.disk().SetOnline(c, 3, true); }},
+      {"offline", [](H& h, C c) { return h.disk().SetOnline(c, 1, false); }},
+      {"volumes", [](H& h, C c) { return h.volume().ListVolumes(c, 2, 0).status(); }},
+      {"volumes of 1", [](H& h, C c) { return h.volume().ListVolumes(c, 2, 1).status(); }},
+      {"file system", [](H& h, C c) { return h.volume().GetFileSystem(c, kVolume).status(); }},
+      {"format", [](H& h, C c) { return h.volume().Format(c, kVolume, {}); }},
+      {"volume size", [](H& h, C c) { return h.volume().GetSize(c, kVolume).status(); }},
+      {"supported", [](H& h, C c) { return h.volume().GetSupportedSize(c, kVolume).status(); }},
+      {"resize", [](H& h, C c) { return h.volume().Resize(c, kVolume, uint64_t{600} << 20); }},
+      {"stats", [](H& h, C c) { return h.volume().GetStats(c, kVolume).status(); }},
+      {"disk number", [](H& h, C c) { return h.volume().GetDiskNumber(c, kVolume).status(); }},
+      {"mount", [](H& h, C c) { return h.volume().Mount(c, kVolume, Kubelet("empty")); }},
+      {"unmount", [](H& h, C c) { return h.volume().Unmount(c, kVolume, Kubelet("mounted")); }},
+      {"mounted",
+       [](H& h, C c) { return h.volume().GetVolumeAtMountPoint(c, Kubelet("mounted")).status(); }},
+      {"holding",
+       [](H& h, C c) { return h.volume().GetVolumeHolding(c, Kubelet("link\\p1")).status(); }},
+      {"flush", [](H& h, C c) { return h.volume().Flush(c, kVolume); }},
+      {"exists", [](H& h, C c) { return h.filesystem().Exists(c, Kubelet("link\\p1")).status(); }},
+      {"make", [](H& h, C c) { return h.filesystem().MakeDirectories(c, Kubelet("a\\b")); }},
+      {"remove", [](H& h, C c) { return h.filesystem().Remove(c, Kubelet("empty"), false); }},
+      {"remove tree", [](H& h, C c) { return h.filesystem().Remove(c, Kubelet("pods"), true); }},
+      {"remove contents",
+       [](H& h, C c) { return h.filesystem().RemoveContents(c, Kubelet("pods")); }},
+      {"link",
+       [](H& h, C c) { return h.filesystem().CreateLink(c, Kubelet("pods"), Kubelet("new")); }},
+      {"link to share",
+       [](H& h, C c) {
+         return h.filesystem().CreateLinkToShare(c, *UncPath::Parse("p", kMapped), Kubelet("new"));
+       }},
+      {"read link", [](H& h, C c) { return h.filesystem().ReadLink(c, Kubelet("link")).status(); }},
+      {"mapping", [](H& h, C c) { return h.smb().GetMapping(c, kMapped).status(); }},
+      {"map",
+       [](H& h, C c) {
+         return h.smb().CreateMapping(c, R"(\\srv\new)", {"u", Secret("p")}, true);
+       }},
+      {"unmap",
+       [](H& h, C c) {
+         const auto mapping = h.smb().GetMapping(c, kMapped);
+         if (!mapping.ok()) return mapping.status();
+         return mapping->has_value() ? h.smb().RemoveMapping(c, **mapping) : absl::OkStatus();
+       }},
+      {"portals", [](H& h, C c) { return h.iscsi().ListPortals(c).status(); }},
+      {"add portal",
+       [](H& h, C c) {
+         return h.iscsi().AddPortal(c, {"10.0.0.6", 3260});
+       }},
+      {"remove portal", [](H& h, C c) { return h.iscsi().RemovePortal(c, kPortal); }},
+      {"discover", [](H& h, C c) { return h.iscsi().DiscoverTargets(c, kPortal).status(); }},
+      {"is connected",
+       [](H& h, C c) { return h.iscsi().IsConnected(c, kPortal, "iqn.x:joined").status(); }},
+      {"connect", [](H& h, C c) { return h.iscsi().Connect(c, kPortal, "iqn.x:open", {}); }},
+      {"disconnect", [](H& h, C c) { return h.iscsi().Disconnect(c, kPortal, "iqn.x:joined"); }},
+      {"target disks",
+       [](H& h, C c) { return h.iscsi().GetTargetDisks(c, kPortal, "iqn.x:joined").status(); }},
+      {"chap secret",
+       [](H& h, C c) { return h.iscsi().SetMutualChapSecret(c, Secret("twelve-bytes")); }},
+      {"serial number", [](H& h, C c) { return h.system().GetBiosSerialNumber(c).status(); }},
+      {"service", [](H& h, C c) { return h.system().GetService(c, "Base").status(); }},
+      {"dependents", [](H& h, C c) { return h.system().ListActiveDependents(c, "Base").status(); }},
+      {"start", [](H& h, C c) { return h.system().RequestStart(c, "Idle"); }},
+      {"stop", [](H& h, C c) { return h.system().RequestStop(c, "Upper"); }},
+  };
+  return *kOperations;
+}
+
+// A node on which each of HostOperations() succeeds.
+inline NodeState PreparedNode() {
+  const std::unique_ptr<Machine> node = TestNode(kMoreOfTheNode);
+  const std::unique_ptr<Host> host = HostOver(*node);
+  const CallContext context;
+  EXPECT_THAT(node->MakeDirectory(R"(C:\var\lib\kubelet\empty)"), IsOk());
+  EXPECT_THAT(node->MakeDirectory(R"(C:\var\lib\kubelet\mounted)"), IsOk());
+  EXPECT_THAT(node->MakeLink(R"(C:\var\lib\kubelet\link)", R"(C:\var\lib\kubelet\pods)"), IsOk());
+  EXPECT_THAT(host->volume().Mount(context, kVolume, Kubelet("mounted")), IsOk());
+  EXPECT_THAT(host->smb().CreateMapping(context, kMapped, {"u", Secret("p")}, true), IsOk());
+  EXPECT_THAT(host->iscsi().AddPortal(context, kPortal), IsOk());
+  EXPECT_THAT(host->iscsi().Connect(context, kPortal, "iqn.x:joined", {}), IsOk());
+  return node->Snapshot();
+}
+
+}  // namespace csi_proxy::host

@@ -1,0 +1,148 @@
+// Whichever call of the machine fails, the operation that made it says so, and what it was doing.
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "server/host/all_operations.h"
+#include "server/machine/simulated/core.h"
+
+namespace csi_proxy::host {
+namespace {
+
+// Fails in no operation: what it is for is done all the same.
+const std::set<std::pair<std::string, std::string>> kTolerated = {
+    // A disk that cannot be asked is listed with what WMI knows of it.
+    {"identities", "win32.Control"},
+    // A volume that cannot be asked is on no disk.
+    {"volumes", "win32.Control"},
+    {"volumes of 1", "win32.Control"},
+    // Where it leads cannot be seen.
+    {"read link", "win32.Open"},
+    {"read link", "win32.GetAttributes"},
+    {"read link", "win32.ReadReparsePoint"},
+};
+
+// What is being done when a call fails, with VOLUME for the volume's name. Where it fails on the
+// way along a path, that is told.
+const std::set<std::string> kDoing = {
+    R"(C:\)",
+    "asking for service Base: ",
+    "asking for the attributes of disk 1: ",
+    "asking for the attributes of disk 3: ",
+    "asking for the size of disk 1: ",
+    "asking for the size of disk 2: ",
+    "asking portal 10.0.0.5:3260 for its targets: ",
+    "bringing disk 3 online: ",
+    "bringing the partitions of disk 2 online: ",
+    "clearing the read-only flag of disk 3: ",
+    "connecting target iqn.x:open: ",
+    "creating a partition on disk 5: ",
+    R"(creating directory C:\var\lib\kubelet\a\b: )",
+    R"(creating link C:\var\lib\kubelet\new: )",
+    "disconnecting target iqn.x:joined: ",
+    R"(emptying C:\var\lib\kubelet\pods: )",
+    "finding disk 1: ",
+    "finding disk 3: ",
+    "finding disk 5: ",
+    "finding the iSCSI portal: ",
+    "finding the iSCSI target: ",
+    R"(finding the mapping of \\srv\mapped: )",
+    "flushing volume VOLUME: ",
+    "formatting volume VOLUME: ",
+    "initialising disk 1: ",
+    "listing disks: ",
+    "listing iSCSI portals: ",
+    "listing iSCSI targets: ",
+    "listing partitions of disk 1: ",
+    "listing partitions of disk 2: ",
+    "listing the disks of target iqn.x:joined: ",
+    "listing volumes: ",
+    "listing what depends on service Base: ",
+    "locating volume VOLUME: asking volume VOLUME for its disks: ",
+    R"(mapping \\srv\new: )",
+    "measuring volume VOLUME: ",
+    R"(mounting volume VOLUME at C:\var\lib\kubelet\empty: )",
+    "reading the SMBIOS table: ",
+    "reading volume VOLUME: ",
+    "registering portal 10.0.0.6:3260: ",
+    R"(removing C:\var\lib\kubelet\empty: )",
+    R"(removing C:\var\lib\kubelet\pods: )",
+    "removing portal 10.0.0.5:3260: ",
+    R"(removing the mapping of \\srv\mapped: )",
+    "rescanning: ",
+    "resizing volume VOLUME: ",
+    "setting the mutual CHAP secret: ",
+    "starting service Idle: ",
+    "stopping service Upper: ",
+    "taking disk 1 offline: ",
+    R"(unmounting volume VOLUME from C:\var\lib\kubelet\mounted: )",
+};
+
+// What fails is the call of this kind that comes after so many others.
+void FailAt(Machine& node, const std::string& calls, uint32_t others) {
+  FaultRule rule;
+  rule.operation = calls;
+  if (others > 0) {
+    rule.times = others;
+    rule.latency = absl::Nanoseconds(1);
+    ASSERT_THAT(node.InjectFault(rule), IsOk());
+  }
+  rule.times = 1;
+  rule.latency = absl::ZeroDuration();
+  rule.code = absl::StatusCode::kInternal;
+  // ERROR_IO_DEVICE, WBEM_E_FAILED.
+  rule.error.code = absl::StartsWith(calls, "wmi.") ? 0x80041001 : 1117;
+  ASSERT_THAT(node.InjectFault(rule), IsOk());
+}
+
+TEST(FailingMachineTest, EveryFailureIsTold) {
+  const NodeState prepared = PreparedNode();
+  std::vector<std::string> kinds = {"wmi.Query/*", "wmi.Associators/*", "wmi.Invoke/*"};
+  for (const absl::string_view call : machine::simulated::Operations()) {
+    if (absl::StartsWith(call, "win32.")) kinds.emplace_back(call);
+  }
+  std::set<std::string> said;
+  for (const Operation& operation : HostOperations()) {
+    int struck = 0;
+    for (const std::string& kind : kinds) {
+      for (uint32_t others = 0;; ++others) {
+        SCOPED_TRACE(absl::StrCat(operation.name, ", ", kind, " after ", others, " others"));
+        const std::unique_ptr<Machine> node = *Machine::Create(prepared);
+        FailAt(*node, kind, others);
+        const absl::Status status =
+            operation.run(*HostOver(*node), CallContext().WithTimeout(absl::Seconds(5)));
+        if (!node->Snapshot().faults.empty()) {
+          EXPECT_THAT(status, IsOk());
+          break;
+        }
+        ++struck;
+        if (kTolerated.contains({operation.name, kind})) continue;
+        EXPECT_FALSE(status.ok());
+        const std::string message =
+            absl::StrReplaceAll(status.message(), {{kVolume.ToString(), "VOLUME"}});
+        const auto doing = std::find_if(kDoing.begin(), kDoing.end(), [&](const std::string& text) {
+          return absl::StartsWith(message, text);
+        });
+        if (doing == kDoing.end()) {
+          ADD_FAILURE() << "does not say what was being done: " << status;
+        } else {
+          said.insert(*doing);
+        }
+        EXPECT_TRUE(absl::StrContains(status.message(), "1117") ||
+                    absl::StrContains(status.message(), "0x45d") ||
+                    absl::StrContains(status.message(), "0x80041001"))
+            << status;
+      }
+    }
+    EXPECT_GT(struck, 0) << operation.name;
+  }
+  EXPECT_EQ(said, kDoing);
+}
+
+}  // namespace
+}  // namespace csi_proxy::host

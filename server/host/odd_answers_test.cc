@@ -1,0 +1,176 @@
+// What a machine answers against its own rules makes an operation fail, and never ends the process.
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/host/all_operations.h"
+#include "server/machine/simulated/win32/os_double.h"
+#include "server/machine/simulated/wmi/session.h"
+
+namespace csi_proxy::host {
+namespace {
+
+// The simulated WMI, but one property of one class, or out-parameter of a method, has another
+// value.
+class OddSession final : public machine::simulated::wmi::SimulatedSession {
+ public:
+  using Property = std::pair<std::string, std::string>;
+
+  // Notes the properties that it gives.
+  OddSession(Machine& node, Property odd, cim::Value value, std::set<Property>* given)
+      : SimulatedSession(node.core()),
+        odd_(std::move(odd)),
+        value_(std::move(value)),
+        given_(*given) {}
+
+  absl::StatusOr<std::vector<cim::Object>> DoQuery(const CallContext& context, cim::Namespace space,
+                                                   const std::string& wql) override {
+    auto objects = SimulatedSession::DoQuery(context, space, wql);
+    if (!objects.ok()) return objects;
+    for (cim::Object& object : *objects) object = Changed(object, object.class_name());
+    return objects;
+  }
+  absl::StatusOr<cim::MethodResult> DoInvoke(const CallContext& context, cim::Namespace space,
+                                             const std::string& path, const std::string& method,
+                                             const cim::Arguments& arguments) override {
+    auto result = SimulatedSession::DoInvoke(context, space, path, method, arguments);
+    if (result.ok()) result->out = Changed(result->out, method);
+    return result;
+  }
+
+ private:
+  cim::Object Changed(const cim::Object& object, const std::string& of) {
+    cim::Properties properties = object.properties();
+    for (auto& [name, value] : properties) {
+      given_.emplace(of, name);
+      if (Property(of, name) == odd_) value = value_;
+    }
+    return cim::Object(object.class_name(), object.path(), std::move(properties));
+  }
+
+  const Property odd_;
+  const cim::Value value_;
+  std::set<Property>& given_;
+};
+
+TEST(OddAnswersTest, NoValueOfWmiEndsTheProcess) {
+  const NodeState prepared = PreparedNode();
+  const cim::Value odd_values[] = {cim::Value(), cim::Value::String("odd"),
+                                   cim::Value::Uint32(4711), cim::Value::Boolean(true),
+                                   cim::Value::Array(cim::Type::kUint32, {cim::Value::Uint32(7)})};
+  // What an operation does with this value in the property's place.
+  const auto run = [&](const Operation& operation, const OddSession::Property& property,
+                       const cim::Value& value, std::set<OddSession::Property>* given) {
+    const std::unique_ptr<Machine> node = *Machine::Create(prepared);
+    return operation.run(*NewHost(std::make_unique<OddSession>(*node, property, value, given),
+                                  machine::simulated::NewSimulatedOs(node->core())),
+                         CallContext().WithTimeout(absl::Milliseconds(200)));
+  };
+  int failures = 0;
+  for (const Operation& operation : HostOperations()) {
+    std::set<OddSession::Property> given;
+    EXPECT_THAT(run(operation, {}, {}, &given), IsOk()) << operation.name;
+    const std::set<OddSession::Property> properties = given;
+    for (const OddSession::Property& property : properties) {
+      for (const cim::Value& value : odd_values) {
+        SCOPED_TRACE(absl::StrCat(operation.name, ", ", property.first, ".", property.second, ", ",
+                                  value.DebugString()));
+        const absl::Status status = run(operation, property, value, &given);
+        if (status.ok()) continue;
+        ++failures;
+        EXPECT_FALSE(status.message().empty());
+      }
+    }
+  }
+  EXPECT_GT(failures, 50);
+}
+
+// The simulated Win32, but one answer of a device, or the table of the firmware, has other bytes.
+class OddOs final : public machine::Os {
+ public:
+  // It is the answer after so many others.
+  OddOs(Machine& node, int others, machine::Bytes odd)
+      : os_(machine::simulated::NewSimulatedOs(node.core())),
+        others_(others),
+        odd_(std::move(odd)) {}
+  bool answered() const { return others_ < 0; }
+
+  absl::StatusOr<machine::Bytes> Control(const std::string& device, machine::DeviceAccess access,
+                                         uint32_t code, const machine::Bytes& input,
+                                         size_t max_output) override {
+    return Changed(os_->Control(device, access, code, input, max_output));
+  }
+  absl::StatusOr<machine::Bytes> GetSmbiosTable() override {
+    return Changed(os_->GetSmbiosTable());
+  }
+
+  absl::StatusOr<std::unique_ptr<machine::File>> OpenRoot(const std::string& root) override {
+    return os_->OpenRoot(root);
+  }
+  absl::Status Reach(const std::string& path) override { return os_->Reach(path); }
+  absl::StatusOr<std::vector<std::string>> ListVolumes() override { return os_->ListVolumes(); }
+  absl::StatusOr<std::string> GetVolumeOfDrive(char drive) override {
+    return os_->GetVolumeOfDrive(drive);
+  }
+  absl::StatusOr<std::string> GetFileSystem(const std::string& volume) override {
+    return os_->GetFileSystem(volume);
+  }
+  absl::StatusOr<machine::VolumeSpace> GetSpace(const std::string& volume) override {
+    return os_->GetSpace(volume);
+  }
+  absl::Status Flush(const std::string& volume) override { return os_->Flush(volume); }
+  absl::Status SetMountPoint(const std::string& directory, const std::string& volume) override {
+    return os_->SetMountPoint(directory, volume);
+  }
+  absl::Status DeleteMountPoint(const std::string& directory) override {
+    return os_->DeleteMountPoint(directory);
+  }
+  absl::StatusOr<machine::ServiceInfo> GetService(const std::string& name) override {
+    return os_->GetService(name);
+  }
+  absl::StatusOr<std::vector<std::string>> ListActiveDependents(const std::string& name) override {
+    return os_->ListActiveDependents(name);
+  }
+  absl::Status StartService(const std::string& name) override { return os_->StartService(name); }
+  absl::Status StopService(const std::string& name) override { return os_->StopService(name); }
+
+ private:
+  absl::StatusOr<machine::Bytes> Changed(absl::StatusOr<machine::Bytes> bytes) {
+    return bytes.ok() && others_-- == 0 ? odd_ : bytes;
+  }
+
+  const std::unique_ptr<machine::Os> os_;
+  int others_;
+  const machine::Bytes odd_;
+};
+
+// Bytes that are none of what was asked for: the operation fails, or does without.
+TEST(OddAnswersTest, NoAnswerOfADeviceEndsTheProcess) {
+  const std::set<std::string> without = {"identities", "online", "volumes", "volumes of 1"};
+  const NodeState prepared = PreparedNode();
+  for (const Operation& operation : HostOperations()) {
+    for (const machine::Bytes& odd : {machine::Bytes(), machine::Bytes(3, 0xFF)}) {
+      for (int others = 0;; ++others) {
+        SCOPED_TRACE(absl::StrCat(operation.name, ", ", odd.size(), " bytes after ", others));
+        const std::unique_ptr<Machine> node = *Machine::Create(prepared);
+        auto os = std::make_unique<OddOs>(*node, others, odd);
+        const OddOs& asked = *os;
+        const std::unique_ptr<Host> host =
+            NewHost(machine::simulated::wmi::NewSimulatedSession(node->core()), std::move(os));
+        const absl::Status status =
+            operation.run(*host, CallContext().WithTimeout(absl::Seconds(5)));
+        if (!asked.answered()) {
+          EXPECT_THAT(status, IsOk());
+          break;
+        }
+        EXPECT_TRUE(!status.ok() || without.contains(operation.name));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace csi_proxy::host
