@@ -35,7 +35,7 @@ absl::StatusOr<std::shared_ptr<Node>> Node::Simulated(NodeOptions options,
 
 absl::StatusOr<std::shared_ptr<Node>> Node::Windows(NodeOptions options) {
   return client::OwnNode::Create(std::move(options), [](const LogFunction& log) {
-    return OpenThisMachine([&](absl::string_view line) { log(Severity::kWarning, line); });
+    return OpenThisMachine([log](absl::string_view line) { log(Severity::kWarning, line); });
   });
 }
 

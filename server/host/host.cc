@@ -9,8 +9,9 @@ namespace {
 
 class MachineHost final : public Host {
  public:
-  MachineHost(std::unique_ptr<cim::Session> wmi, std::unique_ptr<machine::Os> os)
-      : wmi_(std::move(wmi)), os_(std::move(os)) {}
+  MachineHost(std::unique_ptr<cim::Session> wmi, std::unique_ptr<machine::Os> os,
+              std::function<void(absl::string_view)> warn)
+      : wmi_(std::move(wmi)), os_(std::move(os)), parts_{wmi_.get(), os_.get(), std::move(warn)} {}
 
   DiskHost& disk() override { return *disk_; }
   VolumeHost& volume() override { return *volume_; }
@@ -22,7 +23,7 @@ class MachineHost final : public Host {
  private:
   const std::unique_ptr<cim::Session> wmi_;
   const std::unique_ptr<machine::Os> os_;
-  const Parts parts_{wmi_.get(), os_.get()};
+  const Parts parts_;
   const std::unique_ptr<DiskHost> disk_ = NewDiskHost(parts_);
   const std::unique_ptr<VolumeHost> volume_ = NewVolumeHost(parts_);
   const std::unique_ptr<FilesystemHost> filesystem_ = NewFilesystemHost(parts_);
@@ -33,8 +34,9 @@ class MachineHost final : public Host {
 
 }  // namespace
 
-std::unique_ptr<Host> NewHost(std::unique_ptr<cim::Session> wmi, std::unique_ptr<machine::Os> os) {
-  return std::make_unique<MachineHost>(std::move(wmi), std::move(os));
+std::unique_ptr<Host> NewHost(std::unique_ptr<cim::Session> wmi, std::unique_ptr<machine::Os> os,
+                              std::function<void(absl::string_view)> warn) {
+  return std::make_unique<MachineHost>(std::move(wmi), std::move(os), std::move(warn));
 }
 
 }  // namespace csi_proxy::host

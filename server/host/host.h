@@ -1,8 +1,10 @@
 // A Windows node: the six interfaces behind which the product touches the machine.
 #pragma once
 
+#include <functional>
 #include <memory>
 
+#include "absl/strings/string_view.h"
 #include "server/host/disk_host.h"
 #include "server/host/filesystem_host.h"
 #include "server/host/iscsi_host.h"
@@ -27,7 +29,8 @@ class Host {
 };
 
 // The rules of a Windows node over a machine: reads through Win32, management through WMI, never a
-// child process.
-std::unique_ptr<Host> NewHost(std::unique_ptr<cim::Session> wmi, std::unique_ptr<machine::Os> os);
+// child process. `warn`, if any, is told what an operator should know of though no call fails.
+std::unique_ptr<Host> NewHost(std::unique_ptr<cim::Session> wmi, std::unique_ptr<machine::Os> os,
+                              std::function<void(absl::string_view)> warn = nullptr);
 
 }  // namespace csi_proxy::host

@@ -1,8 +1,10 @@
 // What the six hosts are made from.
 #pragma once
 
+#include <functional>
 #include <memory>
 
+#include "absl/strings/string_view.h"
 #include "server/host/disk_host.h"
 #include "server/host/filesystem_host.h"
 #include "server/host/iscsi_host.h"
@@ -14,10 +16,12 @@
 
 namespace csi_proxy::host {
 
-// What the six hosts share. Neither is owned.
+// What the six hosts share. Nothing is owned.
 struct Parts {
   cim::Session* wmi = nullptr;
   machine::Os* os = nullptr;
+  // Told what an operator should know of though no call fails; may be null.
+  std::function<void(absl::string_view)> warn;
 };
 
 std::unique_ptr<DiskHost> NewDiskHost(const Parts& parts);

@@ -20,8 +20,9 @@ struct OpenedMachine {
   std::unique_ptr<ProcessLocks> processes;
 };
 
-// This machine; the calls of all processes that open it take turns. WMI has been asked once; that
-// it did not answer is no failure, but `warn` is told. UNIMPLEMENTED unless it is a Windows node.
+// This machine; the calls of all processes that open it take turns. WMI has been asked once; if it
+// did not answer, that is not a failure, but `warn` is told, as it is of everything an operator
+// should know though no call fails, on any thread. UNIMPLEMENTED unless it is a Windows node.
 absl::StatusOr<OpenedMachine> OpenThisMachine(const std::function<void(absl::string_view)>& warn);
 
 // A simulated machine as `scenario`, a textproto called `name` in errors, describes it; without

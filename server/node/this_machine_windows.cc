@@ -17,7 +17,7 @@ constexpr absl::Duration kPatience = absl::Seconds(10);
 }  // namespace
 
 absl::StatusOr<OpenedMachine> OpenThisMachine(const std::function<void(absl::string_view)>& warn) {
-  std::unique_ptr<cim::Session> wmi = cim::NewComSession();
+  std::unique_ptr<cim::Session> wmi = cim::NewComSession(warn);
   // A cheap question, so that who starts the service learns at once when WMI does not answer. What
   // needs it fails as long as it does not, the rest works, and a later call finds it.
   const auto answer = wmi->Query(CallContext().WithTimeout(kPatience), cim::Namespace::kCimV2,
@@ -29,7 +29,7 @@ absl::StatusOr<OpenedMachine> OpenThisMachine(const std::function<void(absl::str
   absl::StatusOr<std::unique_ptr<ProcessLocks>> locks = NewProcessLocks("");
   if (!locks.ok()) return locks.status();
   OpenedMachine opened;
-  opened.host = host::NewHost(std::move(wmi), machine::NewOs());
+  opened.host = host::NewHost(std::move(wmi), machine::NewOs(), warn);
   opened.processes = *std::move(locks);
   return opened;
 }

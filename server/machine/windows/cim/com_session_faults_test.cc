@@ -6,6 +6,8 @@
 #include <thread>
 #include <vector>
 
+#include "server/base/win32_error.h"
+#include "server/machine/windows/cim/connection_windows.h"
 #include "server/machine/windows/cim/fake_wmi_fixture_windows.h"
 
 namespace csi_proxy::cim {
@@ -216,6 +218,38 @@ TEST_F(ComSessionFaultsTest, TheErrorObjectIsRead) {
   }
   EXPECT_THAT(std::string(Invoke("Make").status().message()), HasSubstr("Thing.Make"));
   EXPECT_THAT(std::string(Query().message()), HasSubstr("SELECT * FROM Thing"));
+}
+
+TEST_F(ComSessionFaultsTest, TheErrorThatTheObjectNamesIsRead) {
+  FakeReply reply;
+  reply.end = WBEM_E_FAILED;
+  reply.error = FakeObject::New(L"MSFT_WmiError");
+  reply.error->Set(L"MessageID", "Windows System Error 1219");
+  reply.error->Set(L"error_Code", CIM_UINT32, 1219);
+  wmi_.method = [reply](auto&&...) { return reply; };
+  const absl::Status failed = Invoke("Make").status();
+  EXPECT_TRUE(HasWin32Code(failed, 1219)) << failed;
+  EXPECT_EQ(HresultOf(failed), hresult::kFailed) << failed;
+}
+
+// WMI is used all the same: our proxies are secured one by one.
+TEST_F(ComSessionFaultsTest, ThatTheProcessCannotBeSecuredIsOnlyLogged) {
+  // CoInitializeSecurity is a function without a state.
+  static HRESULT answer;
+  const struct {
+    HRESULT answer;
+    size_t warnings;
+  } rows[] = {{S_OK, 0}, {RPC_E_TOO_LATE, 0}, {E_INVALIDARG, 1}, {E_FAIL, 1}};
+  for (const auto& row : rows) {
+    answer = row.answer;
+    std::vector<std::string> warnings;
+    const absl::Status started =
+        StartCom([](auto...) -> HRESULT { return answer; },
+                 [&](absl::string_view line) { warnings.emplace_back(line); });
+    EXPECT_TRUE(started.ok()) << started;
+    ASSERT_EQ(warnings.size(), row.warnings);
+    if (!warnings.empty()) EXPECT_THAT(warnings[0], HasSubstr("CoInitializeSecurity"));
+  }
 }
 
 TEST_F(ComSessionFaultsTest, AProvidersMessageComesFirst) {

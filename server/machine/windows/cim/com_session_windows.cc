@@ -1,3 +1,4 @@
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -119,6 +120,10 @@ absl::Status CheckApartment() {
 }
 
 class ComSession : public Session {
+ public:
+  explicit ComSession(std::function<void(absl::string_view)> warn)
+      : connections_(std::move(warn)) {}
+
  protected:
   absl::StatusOr<std::vector<Object>> DoQuery(const CallContext& context, Namespace space,
                                               const std::string& wql) override {
@@ -216,6 +221,8 @@ class ComSession : public Session {
 
 }  // namespace
 
-std::unique_ptr<Session> NewComSession() { return std::make_unique<ComSession>(); }
+std::unique_ptr<Session> NewComSession(std::function<void(absl::string_view)> warn) {
+  return std::make_unique<ComSession>(std::move(warn));
+}
 
 }  // namespace csi_proxy::cim

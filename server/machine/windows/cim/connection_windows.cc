@@ -16,30 +16,16 @@ namespace {
 // How late a cancellation may be noticed.
 constexpr absl::Duration kLongestWait = absl::Milliseconds(100);
 
-// Makes a multithreaded apartment that lasts as long as the process, which every thread that joins
-// no other is in without further ado, gRPC's and the callers' too: CoIncrementMTAUsage `creates the
-// MTA, if the MTA does not already exist` and keeps it (learn.microsoft.com/windows/win32/api/
-// combaseapi/nf-combaseapi-coincrementmtausage); such a thread has APTTYPEQUALIFIER_IMPLICIT_MTA
-// (.../objidl/ne-objidl-apttypequalifier).
-absl::Status JoinApartment() {
-  static const HRESULT result = [] {
-    CO_MTA_USAGE_COOKIE cookie;
-    const HRESULT joined = CoIncrementMTAUsage(&cookie);
-    if (FAILED(joined)) return joined;
-    // The defaults of proxies. Whoever came first decided for the process (RPC_E_TOO_LATE); then
-    // SecureProxy() does for ours.
-    const HRESULT secured =
-        CoInitializeSecurity(nullptr, -1, nullptr, nullptr, RPC_C_AUTHN_LEVEL_PKT_PRIVACY,
-                             RPC_C_IMP_LEVEL_IMPERSONATE, nullptr, EOAC_NONE, nullptr);
-    return secured == RPC_E_TOO_LATE ? S_OK : secured;
-  }();
-  if (FAILED(result)) return ComError(result, "initialising COM");
-  return absl::OkStatus();
+absl::Status StartComOnce(const std::function<void(absl::string_view)>& warn) {
+  // Not destroyed: threads that connect may outlive main().
+  static const auto* const kStarted = new absl::Status(StartCom(&CoInitializeSecurity, warn));
+  return *kStarted;
 }
 
-absl::StatusOr<std::shared_ptr<Connection>> Connect(Namespace space) {
-  const absl::Status joined = JoinApartment();
-  if (!joined.ok()) return joined;
+absl::StatusOr<std::shared_ptr<Connection>> Connect(
+    Namespace space, const std::function<void(absl::string_view)>& warn) {
+  const absl::Status started = StartComOnce(warn);
+  if (!started.ok()) return started;
   ComPtr<IWbemLocator> locator;
   HRESULT result = CoCreateInstance(CLSID_WbemLocator, nullptr, CLSCTX_INPROC_SERVER,
                                     IID_IWbemLocator, reinterpret_cast<void**>(locator.Receive()));
@@ -58,6 +44,27 @@ absl::StatusOr<std::shared_ptr<Connection>> Connect(Namespace space) {
 }
 
 }  // namespace
+
+absl::Status StartCom(decltype(&CoInitializeSecurity) initialize_security,
+                      const std::function<void(absl::string_view)>& warn) {
+  // Makes a multithreaded apartment that lasts as long as the process. Every thread that has joined
+  // no other apartment is in it, gRPC's and the callers' too: CoIncrementMTAUsage `creates the MTA,
+  // if the MTA does not already exist` and keeps it (learn.microsoft.com/windows/win32/api/
+  // combaseapi/nf-combaseapi-coincrementmtausage); such a thread has
+  // APTTYPEQUALIFIER_IMPLICIT_MTA (.../objidl/ne-objidl-apttypequalifier).
+  CO_MTA_USAGE_COOKIE cookie;
+  const HRESULT joined = CoIncrementMTAUsage(&cookie);
+  if (FAILED(joined)) return ComError(joined, "initialising COM");
+  const HRESULT secured =
+      initialize_security(nullptr, -1, nullptr, nullptr, RPC_C_AUTHN_LEVEL_PKT_PRIVACY,
+                          RPC_C_IMP_LEVEL_IMPERSONATE, nullptr, EOAC_NONE, nullptr);
+  // RPC_E_TOO_LATE: whoever came first decided for the process.
+  if (FAILED(secured) && secured != RPC_E_TOO_LATE && warn != nullptr) {
+    warn(absl::StrCat("the security that COM has by default in this process stays as it is: ",
+                      ComError(secured, "CoInitializeSecurity").message()));
+  }
+  return absl::OkStatus();
+}
 
 absl::Status SecureProxy(IUnknown* proxy) {
   const HRESULT result = CoSetProxyBlanket(proxy, RPC_C_AUTHN_WINNT, RPC_C_AUTHZ_NONE, nullptr,
@@ -152,15 +159,16 @@ absl::StatusOr<ComPtr<IWbemClassObject>> Connection::Spawn(const CallContext& co
   return instance;
 }
 
-std::shared_ptr<Connections::Attempt> Connections::Begin(Namespace space) {
+std::shared_ptr<Connections::Attempt> Connections::Begin(Namespace space) const {
   auto attempt = std::make_shared<Attempt>();
   attempt->space = space;
+  attempt->warn = warn_;
   const auto run = [](PTP_CALLBACK_INSTANCE instance, void* argument) {
     CallbackMayRunLong(instance);
     const std::unique_ptr<std::shared_ptr<Attempt>> own(
         static_cast<std::shared_ptr<Attempt>*>(argument));
     Attempt& attempt = **own;
-    attempt.connection = Connect(attempt.space);
+    attempt.connection = Connect(attempt.space, attempt.warn);
     attempt.done.Notify();
   };
   auto argument = std::make_unique<std::shared_ptr<Attempt>>(attempt);

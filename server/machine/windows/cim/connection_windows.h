@@ -2,6 +2,7 @@
 // threads, and made anew once lost.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -10,6 +11,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "csi_proxy/call_context.h"
@@ -17,6 +19,12 @@
 #include "server/machine/windows/cim/com_windows.h"
 
 namespace csi_proxy::cim {
+
+// Gives the process a multithreaded apartment, and its proxies their defaults by
+// `initialize_security`, which is CoInitializeSecurity. When the latter fails, WMI can be used all
+// the same, since SecureProxy() secures each of our proxies; `warn` is told.
+absl::Status StartCom(decltype(&CoInitializeSecurity) initialize_security,
+                      const std::function<void(absl::string_view)>& warn);
 
 // Has calls through a proxy encrypted, and lets WMI act for this process. To be called on every
 // interface that comes from WMI and is called again.
@@ -66,6 +74,9 @@ class Connection {
 // Thread-safe.
 class Connections {
  public:
+  // Any thread may call `warn`, which may be empty.
+  explicit Connections(std::function<void(absl::string_view)> warn) : warn_(std::move(warn)) {}
+
   // Waits for the connection as long as `context` allows; who waits holds up nobody.
   absl::StatusOr<std::shared_ptr<Connection>> Get(const CallContext& context, Namespace space);
 
@@ -75,6 +86,7 @@ class Connections {
  private:
   struct Attempt {
     Namespace space;
+    std::function<void(absl::string_view)> warn;
     absl::Notification done;
     // Set before `done`.
     absl::StatusOr<std::shared_ptr<Connection>> connection;
@@ -82,8 +94,9 @@ class Connections {
 
   // Connects on a thread of the process's pool, because ConnectServer knows no deadline. (A
   // std::thread that is detached at once may never run with MinGW.)
-  static std::shared_ptr<Attempt> Begin(Namespace space);
+  std::shared_ptr<Attempt> Begin(Namespace space) const;
 
+  const std::function<void(absl::string_view)> warn_;
   absl::Mutex mutex_;
   std::map<Namespace, std::shared_ptr<Attempt>> attempts_ ABSL_GUARDED_BY(mutex_);
 };
