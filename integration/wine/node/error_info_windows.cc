@@ -1,9 +1,11 @@
 #include "integration/wine/node/error_info_windows.h"
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "integration/wine/node/unknown.h"
 #include "integration/wine/node/wmi_object_windows.h"
 #include "server/base/win32_error.h"
@@ -39,6 +41,40 @@ class ErrorInfo final : public Unknown<IErrorInfo> {
   const std::string description_;
 };
 
+// `MSFT_WmiError`, in which a provider of the newer kind names Windows' error.
+DefinitionPtr WmiErrorDefinition() {
+  static const auto* const kDefinition = [] {
+    auto definition = std::make_shared<Definition>();
+    definition->name = "MSFT_WmiError";
+    definition->is_system = true;
+    definition->members.push_back({"Message", cim::Type::kString, false, false, false});
+    definition->members.push_back({"MessageID", cim::Type::kString, false, false, false});
+    definition->members.push_back({"error_Code", cim::Type::kUint32, false, false, false});
+    return new DefinitionPtr(std::move(definition));
+  }();
+  return *kDefinition;
+}
+
+// The error object that tells of a failed `operation` on `parameters`.
+cim::ComPtr<WmiObject> ErrorObject(const absl::Status& status, HRESULT result,
+                                   absl::string_view operation, absl::string_view parameters) {
+  const Value description = Value::String(std::string(status.message()));
+  const std::optional<uint32_t> error = Win32CodeOf(status);
+  if (result == WBEM_E_FAILED && error.has_value()) {
+    return WmiObject::OfValues(
+        WmiErrorDefinition(),
+        {{"Message", description},
+         {"MessageID", Value::String(absl::StrCat("Windows System Error ", *error))},
+         {"error_Code", Value::Uint32(*error)}});
+  }
+  return WmiObject::OfValues(ExtendedStatusDefinition(),
+                             {{"Description", description},
+                              {"Operation", Value::String(std::string(operation))},
+                              {"ParameterInfo", Value::String(std::string(parameters))},
+                              {"ProviderName", Value::String("csi_proxy_node_double")},
+                              {"StatusCode", Value::Uint32(static_cast<uint32_t>(result))}});
+}
+
 }  // namespace
 
 HRESULT HresultOf(const absl::Status& status) {
@@ -65,14 +101,8 @@ HRESULT HresultOf(const absl::Status& status) {
 HRESULT Fail(const absl::Status& status, absl::string_view operation,
              absl::string_view parameters) {
   const HRESULT result = HresultOf(status);
-  const std::string description(status.message());
-  cim::ComPtr<WmiObject> object = WmiObject::OfValues(
-      ExtendedStatusDefinition(), {{"Description", Value::String(description)},
-                                   {"Operation", Value::String(std::string(operation))},
-                                   {"ParameterInfo", Value::String(std::string(parameters))},
-                                   {"ProviderName", Value::String("csi_proxy_node_double")},
-                                   {"StatusCode", Value::Uint32(static_cast<uint32_t>(result))}});
-  const cim::ComPtr<ErrorInfo> info(new ErrorInfo(std::move(object), description));
+  const cim::ComPtr<ErrorInfo> info(new ErrorInfo(
+      ErrorObject(status, result, operation, parameters), std::string(status.message())));
   SetErrorInfo(0, info.get());
   return result;
 }

@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include "absl/strings/cord.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "server/base/win32_error.h"
 
 namespace csi_proxy::cim {
@@ -145,7 +148,74 @@ std::string ExtendedMessage(const MethodResult& result) {
   return object->GetStringOr("Message", "").value_or("");
 }
 
+// What an error object says, its own words first. Not ParameterInfo: that repeats what was asked.
+std::string Describe(const Object& error, uint32_t hresult) {
+  std::string text = error.GetStringOr("Message", "").value_or("");
+  if (text.empty()) text = error.GetStringOr("Description", "").value_or("");
+  std::vector<std::string> facts;
+  for (const char* const name : {"Operation", "ProviderName"}) {
+    const std::string fact = error.GetStringOr(name, "").value_or("");
+    if (!fact.empty()) facts.push_back(absl::StrCat(name, " ", fact));
+  }
+  const uint32_t code = error.GetUint32Or("StatusCode", 0).value_or(0);
+  if (code != 0 && code != hresult) facts.push_back(absl::StrFormat("StatusCode 0x%08X", code));
+  if (facts.empty()) return text;
+  return absl::StrCat(text, text.empty() ? "" : " ", "(", absl::StrJoin(facts, ", "), ")");
+}
+
+// A Win32 error as itself or as an HRESULT; 0 for any other number.
+uint32_t AsWin32(uint32_t code) {
+  if (code <= 0xFFFF) return code;
+  return (code & 0xFFFF0000) == kFacilityWin32 ? code & 0xFFFF : 0;
+}
+
+// The number at the end of a MessageID: `Windows System Error 1219`, as the SMB classes have it
+// (github.com/kubernetes-csi/csi-driver-smb/issues/219), `WIN32 1722`, `HRESULT 0x80070035`.
+uint32_t NumberOf(const std::string& message_id) {
+  for (const absl::string_view kind : {"Windows System Error ", "WIN32 ", "HRESULT "}) {
+    absl::string_view number = message_id;
+    if (!absl::StartsWithIgnoreCase(number, kind)) continue;
+    number.remove_prefix(kind.size());
+    uint32_t value = 0;
+    const bool is_hexadecimal = absl::StartsWithIgnoreCase(number, "0x");
+    const bool is_number =
+        is_hexadecimal ? absl::SimpleHexAtoi(number, &value) : absl::SimpleAtoi(number, &value);
+    return is_number ? value : 0;
+  }
+  return 0;
+}
+
+// The Win32 error that an error object names; 0 for none.
+uint32_t NamedWin32Error(const Object& error) {
+  const uint32_t by_id = AsWin32(NumberOf(error.GetStringOr("MessageID", "").value_or("")));
+  if (by_id != 0) return by_id;
+  // Of MSFT_WmiError. The codes of type MI are those of another list
+  // (learn.microsoft.com/windows/win32/api/mi/ne-mi-mi_result).
+  if (!absl::EqualsIgnoreCase(error.GetStringOr("error_Type", "").value_or(""), "MI")) {
+    const uint32_t code = AsWin32(error.GetUint32Or("error_Code", 0).value_or(0));
+    if (code != 0) return code;
+  }
+  const uint32_t status = error.GetUint32Or("StatusCode", 0).value_or(0);
+  return status > 0xFFFF ? AsWin32(status) : 0;
+}
+
 }  // namespace
+
+absl::Status ErrorObjectStatus(uint32_t hresult, absl::string_view what, const Object& error) {
+  const std::string detail = Describe(error, hresult);
+  absl::Status status = HresultStatus(hresult, what, detail);
+  const uint32_t code = NamedWin32Error(error);
+  if (code == 0 || Win32CodeOf(status).has_value()) return status;
+  absl::Status named = Win32Status(
+      code, WithDetail(absl::StrFormat("%s: %s, 0x%08X", what, Win32Text(code), hresult), detail));
+  // What the HRESULT says for itself stays; the error is added to it.
+  absl::Status& result = hresult == hresult::kFailed ? named : status;
+  for (const absl::Status& part : {status, named}) {
+    part.ForEachPayload(
+        [&](absl::string_view url, const absl::Cord& payload) { result.SetPayload(url, payload); });
+  }
+  return result;
+}
 
 absl::Status HresultStatus(uint32_t hresult, absl::string_view what, absl::string_view detail) {
   const std::string number = absl::StrFormat("0x%08X", hresult);

@@ -41,6 +41,10 @@ inline constexpr uint32_t kCallRejected = 0x80010001;
 // WMI says beyond the number, may be empty. An HRESULT that wraps a Win32 code (0x8007....) gets
 // that code's status. HresultOf() reads the number again.
 absl::Status HresultStatus(uint32_t hresult, absl::string_view what, absl::string_view detail = "");
+// The same, with the error object that WMI left (`__ExtendedStatus`, `MSFT_WmiError`): its words
+// are the detail. The Win32 error that it names, if any, is Win32CodeOf() of the status, and
+// decides the code where the HRESULT, WBEM_E_FAILED, says nothing.
+absl::Status ErrorObjectStatus(uint32_t hresult, absl::string_view what, const Object& error);
 std::optional<uint32_t> HresultOf(const absl::Status& status);
 
 // Whether the connection is lost, so that the same call may succeed on a new one: WMI restarted.

@@ -177,6 +177,91 @@ TEST(HresultStatusTest, ACodeSurvivesAPrefixAndNothingElseHasOne) {
   EXPECT_EQ(HresultOf(Win32Status(2, "x")), std::nullopt);
 }
 
+Object ErrorObject(Properties properties) {
+  return Object("MSFT_WmiError", "", std::move(properties));
+}
+
+TEST(ErrorObjectStatusTest, TheErrorThatTheObjectNamesDecides) {
+  const auto id = [](const char* text) {
+    return ErrorObject({{"MessageID", Value::String(text)}});
+  };
+  const struct {
+    Object object;
+    uint32_t error;
+  } rows[] = {
+      {id("Windows System Error 53"), 53},
+      {id("windows system error 1219"), 1219},
+      {id("WIN32 1722"), 1722},
+      {id("HRESULT 0x80070035"), 53},
+      {ErrorObject({{"error_Code", Value::Uint32(1326)}}), 1326},
+      {ErrorObject(
+           {{"error_Code", Value::Uint32(0x80070005)}, {"error_Type", Value::String("HRESULT")}}),
+       5},
+      {ErrorObject({{"StatusCode", Value::Uint32(0x80070056)}}), 86},
+      // The first of them that names one.
+      {ErrorObject(
+           {{"MessageID", Value::String("HRESULT 0x80041001")}, {"error_Code", Value::Uint32(67)}}),
+       67},
+      {ErrorObject({{"MessageID", Value::String("Windows System Error 2")},
+                    {"error_Code", Value::Uint32(67)}}),
+       2},
+  };
+  for (const auto& row : rows) {
+    const absl::Status status = ErrorObjectStatus(hresult::kFailed, "what", row.object);
+    EXPECT_EQ(status.code(), Win32Status(row.error, "").code()) << status;
+    EXPECT_TRUE(HasWin32Code(status, row.error)) << status;
+    EXPECT_EQ(HresultOf(status), hresult::kFailed) << status;
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr(absl::StrCat("what: ", Win32Text(row.error), ", 0x80041001")));
+  }
+}
+
+TEST(ErrorObjectStatusTest, AnObjectThatNamesNoneLeavesTheHresult) {
+  const Object objects[] = {
+      ErrorObject({}),
+      ErrorObject({{"MessageID", Value::String("HRESULT 0x80041001")}}),
+      ErrorObject({{"MessageID", Value::String("Windows System Error ")}}),
+      ErrorObject({{"MessageID", Value::String("Windows System Error 99999999999")}}),
+      ErrorObject({{"MessageID", Value::String("Windows System Error 53x")}}),
+      ErrorObject({{"MessageID", Value::String("Error 53")}}),
+      ErrorObject({{"MessageID", Value::Uint32(53)}}),
+      ErrorObject({{"error_Code", Value::Uint32(0)}}),
+      ErrorObject({{"error_Code", Value::Uint32(2)}, {"error_Type", Value::String("MI")}}),
+      ErrorObject({{"error_Code", Value::Uint32(0x80041003)}}),
+      ErrorObject({{"StatusCode", Value::Uint32(5)}}),
+      ErrorObject({{"StatusCode", Value::Uint32(0x80041024)}}),
+  };
+  for (const Object& object : objects) {
+    const absl::Status status = ErrorObjectStatus(hresult::kFailed, "what", object);
+    EXPECT_EQ(status.code(), kInternal) << status;
+    EXPECT_EQ(Win32CodeOf(status), std::nullopt) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr("WBEM_E_FAILED (0x80041001)"));
+  }
+}
+
+TEST(ErrorObjectStatusTest, AnHresultThatSaysMoreKeepsItsCode) {
+  const Object object = ErrorObject({{"error_Code", Value::Uint32(53)}});
+  const absl::Status denied = ErrorObjectStatus(hresult::kAccessDenied, "what", object);
+  EXPECT_EQ(denied.code(), kPermissionDenied);
+  EXPECT_TRUE(HasWin32Code(denied, 53));
+  EXPECT_EQ(HresultOf(denied), hresult::kAccessDenied);
+  EXPECT_EQ(denied.message(), "what: WBEM_E_ACCESS_DENIED (0x80041003)");
+  const absl::Status wrapped = ErrorObjectStatus(0x80070005, "what", object);
+  EXPECT_TRUE(HasWin32Code(wrapped, 5));
+}
+
+TEST(ErrorObjectStatusTest, TheObjectsWordsAreTold) {
+  const absl::Status status =
+      ErrorObjectStatus(hresult::kFailed, "what",
+                        ErrorObject({{"Message", Value::String("its own words")},
+                                     {"Description", Value::String("others")},
+                                     {"Operation", Value::String("ExecMethod")},
+                                     {"ParameterInfo", Value::String("what was asked")},
+                                     {"MessageID", Value::String("Windows System Error 53")}}));
+  EXPECT_EQ(status.message(), absl::StrCat("what: ", Win32Text(53),
+                                           ", 0x80041001: its own words (Operation ExecMethod)"));
+}
+
 TEST(IsConnectionLostTest, OnlyWhereAnotherConnectionMayHelp) {
   const std::set<uint32_t> lost = {hresult::kShuttingDown,    hresult::kTransportFailure,
                                    hresult::kRpcDisconnected, hresult::kRpcServerUnavailable,

@@ -1,11 +1,8 @@
 #include "server/machine/windows/cim/class_object_windows.h"
 
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "server/base/win32_error.h"
 #include "server/machine/cim/errors.h"
 #include "server/machine/windows/cim/variant_windows.h"
@@ -18,23 +15,6 @@ std::string TextOf(IWbemClassObject* object, const wchar_t* name) {
   Variant value;
   if (FAILED(object->Get(name, 0, value.Receive(), nullptr, nullptr))) return "";
   return V_VT(value.get()) == VT_BSTR ? Bstr::Utf8(V_BSTR(value.get())) : "";
-}
-
-// What an error object says, its own words first. Not ParameterInfo: that repeats what was asked.
-std::string Describe(const Object& error, HRESULT result) {
-  std::string text = error.GetStringOr("Message", "").value_or("");
-  if (text.empty()) text = error.GetStringOr("Description", "").value_or("");
-  std::vector<std::string> facts;
-  for (const char* const name : {"Operation", "ProviderName"}) {
-    const std::string fact = error.GetStringOr(name, "").value_or("");
-    if (!fact.empty()) facts.push_back(absl::StrCat(name, " ", fact));
-  }
-  const uint32_t code = error.GetUint32Or("StatusCode", 0).value_or(0);
-  if (code != 0 && code != static_cast<uint32_t>(result)) {
-    facts.push_back(absl::StrFormat("StatusCode 0x%08X", code));
-  }
-  if (facts.empty()) return text;
-  return absl::StrCat(text, text.empty() ? "" : " ", "(", absl::StrJoin(facts, ", "), ")");
 }
 
 }  // namespace
@@ -89,7 +69,7 @@ absl::Status ComError(HRESULT result, absl::string_view what) {
   if (GetErrorInfo(0, info.Receive()) == S_OK) {
     if (const auto object = info.As<IWbemClassObject>(IID_IWbemClassObject)) {
       const absl::StatusOr<Object> error = ToObject(object.get());
-      if (error.ok()) detail = Describe(*error, result);
+      if (error.ok()) return ErrorObjectStatus(static_cast<uint32_t>(result), what, *error);
     } else {
       Bstr text;
       if (SUCCEEDED(info->GetDescription(text.Receive()))) detail = text.ToUtf8();
