@@ -140,7 +140,9 @@ absl::StatusOr<Bytes> MakeSymlink(const WindowsPath& target) {
 }
 
 absl::StatusOr<Bytes> MakeSymlink(const UncPath& target) {
-  const std::string path = target.ToString();
+  // Without it Go, and so containerd, cannot follow a link to the root of a share
+  // (github.com/kubernetes-csi/csi-proxy/pull/98).
+  const std::string path = absl::StrCat(target.ToString(), target.components().empty() ? "\\" : "");
   return MakeSymlink(absl::StrCat(kObjectPrefix, "UNC", path.substr(1)), path);
 }
 

@@ -246,17 +246,24 @@ TEST(ReparsePointTest, MakesLinksThatReadBack) {
     EXPECT_EQ(point.target, target.ToString());
     EXPECT_FALSE(point.is_relative);
   }
-  for (const char* path : {R"(\\Host\share)", R"(\\host\share\a\B)", R"(\\h\é)"}) {
-    const UncPath target = UncPath::Parse("path", path).value();
-    const ReparsePoint point = ParseReparsePoint(MakeSymlink(target).value()).value();
-    EXPECT_EQ(point.target, target.ToString());
+  const std::pair<const char*, const char*> kShares[] = {
+      {R"(\\host\share\a\B)", R"(\\host\share\a\B)"},
+      {R"(\\host\share\a\)", R"(\\host\share\a)"},
+      // Of a share itself, with a backslash.
+      {R"(\\Host\share)", R"(\\Host\share\)"},
+      {R"(\\h\é\)", R"(\\h\é\)"},
+  };
+  for (const auto& [path, target] : kShares) {
+    const UncPath parsed = UncPath::Parse("path", path).value();
+    const ReparsePoint point = ParseReparsePoint(MakeSymlink(parsed).value()).value();
+    EXPECT_EQ(point.target, target);
     EXPECT_FALSE(point.is_relative);
   }
 }
 
 TEST(ReparsePointTest, MakesUncLinksByteByByte) {
-  const Bytes print = ToUtf16Le(R"(\\h\s)");
-  const Bytes substitute = ToUtf16Le(R"(\??\UNC\h\s)");
+  const Bytes print = ToUtf16Le(R"(\\h\s\)");
+  const Bytes substitute = ToUtf16Le(R"(\??\UNC\h\s\)");
   EXPECT_EQ(MakeSymlink(UncPath::Parse("path", R"(\\h\s)").value()).value(),
             Point(kReparseTagSymlink,
                   Concat({Number16(print.size()), Number16(substitute.size()), Number16(0),
