@@ -32,10 +32,14 @@ struct ServiceConfig {
   // (https://learn.microsoft.com/windows/win32/api/winsvc/ns-winsvc-service_preshutdown_info).
   absl::Duration preshutdown_timeout = absl::Seconds(30);
   // All that the account's token keeps: restoring and backing up reach every pod's files, managing
-  // volumes formats, mounts and shrinks them, and links are links.
-  std::vector<std::string> privileges = {"SeBackupPrivilege", "SeChangeNotifyPrivilege",
-                                         "SeCreateSymbolicLinkPrivilege", "SeManageVolumePrivilege",
-                                         "SeRestorePrivilege"};
+  // volumes formats, mounts and shrinks them, and links are links. WMI's providers act with this
+  // token: to look for disks anew the one of storage may enumerate devices, for which a caller must
+  // have SeLoadDriverPrivilege
+  // (https://learn.microsoft.com/windows/win32/api/cfgmgr32/nf-cfgmgr32-cm_reenumerate_devnode);
+  // whether it does nobody has shown on a node, so it is kept.
+  std::vector<std::string> privileges = {
+      "SeBackupPrivilege",     "SeChangeNotifyPrivilege", "SeCreateSymbolicLinkPrivilege",
+      "SeLoadDriverPrivilege", "SeManageVolumePrivilege", "SeRestorePrivilege"};
 
   friend bool operator==(const ServiceConfig&, const ServiceConfig&) = default;
 };
