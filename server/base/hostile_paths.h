@@ -18,7 +18,36 @@ struct HostilePath {
   const char* rule;
   // Whether protobuf carries the text at all: strings there are UTF-8.
   bool is_utf8 = true;
+  // Whether calls that take any spelling read it as the path it stands for: see OtherSpellings().
+  bool is_other_spelling = false;
 };
+
+// Spellings of paths that only IsSymlink, MountVolume, UnmountVolume and the look-ups of volumes
+// take, as some drivers send them, and what becomes of the path there.
+inline std::vector<HostilePath> OtherSpellings() {
+  constexpr auto kOk = absl::StatusCode::kOk;
+  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+  constexpr auto kDenied = absl::StatusCode::kPermissionDenied;
+  constexpr const char* kOutside = "outside the working directories";
+  return {
+      {"\\", kDenied, kOutside},
+      {"/", kDenied, kOutside},
+      {"\\var\\lib\\kubelet\\a", kOk, ""},
+      {"/var/lib/kubelet/a", kOk, ""},
+      {"/var/lib\\kubelet//a/", kOk, ""},
+      {"\\VAR\\lib\\Kubelet\\A", kOk, ""},
+      {"/var/lib/kubelet-evil/a", kDenied, kOutside},
+      {"\\Windows", kDenied, kOutside},
+      {"/var/lib/kubelet/../../../Windows", kInvalid, "\"..\" is not allowed"},
+      {"\\..\\Windows", kInvalid, "\"..\" is not allowed"},
+      {"\\var\\lib\\kubelet\\a:b", kInvalid, "\":\" is not allowed"},
+      {"/var/lib/kubelet/nul", kInvalid, "reserved device name"},
+      {R"(\\?\C:\var\lib\kubelet\a)", kOk, ""},
+      {"//?/C:/Windows", kDenied, kOutside},
+      {"\\/?\\C:\\Windows", kDenied, kOutside},
+      {R"(\\?\C:\var\lib\kubelet\..\..\..\Windows)", kInvalid, "\"..\" is not allowed"},
+  };
+}
 
 inline std::vector<HostilePath> HostilePaths() {
   using std::string_literals::operator""s;
@@ -37,9 +66,12 @@ inline std::vector<HostilePath> HostilePaths() {
   // Nothing, and what is not absolute.
   add("", kInvalid, "the path is empty");
   for (const char* text : {"a", "var\\lib\\kubelet", ".", "..", "..\\..\\Windows", "C", "1:\\a",
-                           "\\", "/", "\\var\\lib\\kubelet", "/var/lib/kubelet", " C:\\a",
-                           "file:///C:/var", "~", "$HOME", "%TEMP%"}) {
+                           " C:\\a", "file:///C:/var", "~", "$HOME", "%TEMP%"}) {
     add(text, kInvalid, "not absolute");
+  }
+  for (const char* text : {"\\", "/", "\\var\\lib\\kubelet", "/var/lib/kubelet"}) {
+    add(text, kInvalid, "not absolute");
+    all.back().is_other_spelling = true;
   }
   for (const char* text : {"C:", "C:a", "C:..", "C:var\\lib\\kubelet", "c:.", "C:..\\Windows"}) {
     add(text, kInvalid, "relative to the drive");
@@ -53,13 +85,17 @@ inline std::vector<HostilePath> HostilePaths() {
   }
   // Devices and the forms that switch Windows' own checks off.
   for (const char* text :
-       {R"(\\?\C:\var\lib\kubelet\a)", R"(\\?\UNC\server\share)", R"(\\.\PhysicalDrive0)",
-        R"(\\.\C:)", R"(\\.\pipe\csi-proxy-disk-v1)", R"(\\?\GLOBALROOT\Device\HarddiskVolume1\)",
+       {R"(\\?\UNC\server\share)", R"(\\.\PhysicalDrive0)", R"(\\.\C:)",
+        R"(\\.\pipe\csi-proxy-disk-v1)", R"(\\?\GLOBALROOT\Device\HarddiskVolume1\)",
         R"(\\?\Volume{00000000-c511-4c0d-9000-000000000001}\)", R"(\??\C:\Windows)",
-        "//?/C:/Windows", "//./C:/Windows", "\\/?\\C:\\Windows", "/\\.\\C:\\Windows",
-        R"(\\?\C:\var\lib\kubelet\..\..\..\Windows)", R"(\\.\GLOBALROOT\Device\Null)",
-        "/?\?/C:/Windows", R"(\\?\)", R"(\\.\)"}) {
+        "//./C:/Windows", "/\\.\\C:\\Windows", R"(\\.\GLOBALROOT\Device\Null)", "/?\?/C:/Windows",
+        R"(\\?\)", R"(\\.\)"}) {
     add(text, kInvalid, "device paths");
+  }
+  for (const char* text : {R"(\\?\C:\var\lib\kubelet\a)", "//?/C:/Windows", "\\/?\\C:\\Windows",
+                           R"(\\?\C:\var\lib\kubelet\..\..\..\Windows)"}) {
+    add(text, kInvalid, "device paths");
+    all.back().is_other_spelling = true;
   }
   // Climbing, in every position and with every separator.
   for (const char* rest : {"..", "..\\", "..\\..", "..\\kubelet-evil", "a\\..", "a\\..\\b",

@@ -18,22 +18,36 @@ class ConfinementTest : public HandlerTest, public testing::WithParamInterface<F
  protected:
   ConfinementTest() : HandlerTest(GetParam()) { EXPECT_TRUE(PlantFile(kSentinel, 7).ok()); }
 
+  using Answers = std::vector<std::pair<const char*, absl::Status>>;
+
   // Every call that takes a path, with what it answers.
-  std::vector<std::pair<const char*, absl::Status>> TryAll(const std::string& path) {
+  Answers TryAll(const std::string& path) {
+    Answers answers = TryStrict(path);
+    for (auto& answer : TryLenient(path)) answers.push_back(std::move(answer));
+    return answers;
+  }
+
+  // Those that take a path in any spelling and change something or tell of links.
+  Answers TryLenient(const std::string& path) {
     const std::string volume = R"(\\?\Volume{00000000-c511-4c0d-9000-000000000001}\)";
     return {
-        {"PathExists", filesystem_->PathExists(context_, {.path = path}).status()},
         {"IsSymlink", filesystem_->IsSymlink(context_, {.path = path}).status()},
+        {"MountVolume",
+         volume_->MountVolume(context_, {.volume_id = volume, .target_path = path}).status()},
+        {"UnmountVolume",
+         volume_->UnmountVolume(context_, {.volume_id = volume, .target_path = path}).status()},
+    };
+  }
+
+  Answers TryStrict(const std::string& path) {
+    return {
+        {"PathExists", filesystem_->PathExists(context_, {.path = path}).status()},
         {"Mkdir", Mkdir(path)},
         {"CreateSymlink from", Link(path, Below("made-link"))},
         {"CreateSymlink to", Link(Below("pods"), path)},
         {"RmdirContents", filesystem_->RmdirContents(context_, {.path = path}).status()},
         {"Rmdir", Rmdir(path)},
         {"Rmdir force", Rmdir(path, true)},
-        {"MountVolume",
-         volume_->MountVolume(context_, {.volume_id = volume, .target_path = path}).status()},
-        {"UnmountVolume",
-         volume_->UnmountVolume(context_, {.volume_id = volume, .target_path = path}).status()},
         {"NewSmbGlobalMapping",
          path.empty()
              ? absl::InvalidArgumentError("local_path: the path is empty")
@@ -64,11 +78,36 @@ TEST_P(ConfinementTest, HostilePathsAreRefusedByEveryCall) {
   const std::string before = Outside();
   for (const HostilePath& hostile : HostilePaths()) {
     if (hostile.code == absl::StatusCode::kOk) continue;
-    for (const auto& [call, status] : TryAll(hostile.text)) {
+    const Answers answers =
+        hostile.is_other_spelling ? TryStrict(hostile.text) : TryAll(hostile.text);
+    for (const auto& [call, status] : answers) {
       const std::string shown = absl::CHexEscape(hostile.text.substr(0, 80));
       EXPECT_EQ(status.code(), hostile.code) << call << " " << shown << ": " << status;
       EXPECT_TRUE(absl::StrContains(status.message(), hostile.rule))
           << call << " " << shown << ": " << status;
+    }
+  }
+  EXPECT_EQ(Outside(), before);
+}
+
+TEST_P(ConfinementTest, OtherSpellingsAreConfinedAsAnyPath) {
+  const std::string before = Outside();
+  for (const HostilePath& spelled : OtherSpellings()) {
+    Answers answers = TryLenient(spelled.text);
+    answers.emplace_back(
+        "GetVolumeIDFromTargetPath",
+        volume_->GetVolumeIDFromTargetPath(context_, {.target_path = spelled.text}).status());
+    answers.emplace_back(
+        "GetClosestVolumeIDFromTargetPath",
+        volume_->GetClosestVolumeIDFromTargetPath(context_, {.target_path = spelled.text})
+            .status());
+    for (const auto& [call, status] : answers) {
+      // What a harmless one names is not there.
+      const bool harmless = spelled.code == absl::StatusCode::kOk;
+      EXPECT_EQ(status.code(), harmless ? absl::StatusCode::kNotFound : spelled.code)
+          << call << " " << spelled.text << ": " << status;
+      EXPECT_TRUE(absl::StrContains(status.message(), spelled.rule))
+          << call << " " << spelled.text << ": " << status;
     }
   }
   EXPECT_EQ(Outside(), before);

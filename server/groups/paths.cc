@@ -15,6 +15,17 @@ absl::StatusOr<ConfinedPath> Confine(const std::shared_ptr<const PathRoots>& roo
   return ConfinedPath{*std::move(path), roots};
 }
 
+absl::StatusOr<ConfinedPath> RequireBelow(absl::string_view field,
+                                          absl::StatusOr<ConfinedPath> path) {
+  if (!path.ok()) return path;
+  for (const WindowsPath& root : path->roots->roots()) {
+    if (!path->path.Contains(root)) continue;
+    return absl::PermissionDeniedError(
+        absl::StrCat(field, ": \"", path->path.ToString(), "\": it is a working directory itself"));
+  }
+  return path;
+}
+
 }  // namespace
 
 absl::StatusOr<ConfinedPath> ParseConfinedPath(const std::shared_ptr<const PathRoots>& roots,
@@ -25,20 +36,25 @@ absl::StatusOr<ConfinedPath> ParseConfinedPath(const std::shared_ptr<const PathR
 absl::StatusOr<ConfinedPath> ParseConfinedPathLeniently(
     const std::shared_ptr<const PathRoots>& roots, absl::string_view field,
     absl::string_view text) {
-  return Confine(roots, field, WindowsPath::ParseLenient(field, text));
+  // The drive matters only when `text` has none.
+  for (const WindowsPath& root : roots->roots()) {
+    absl::StatusOr<WindowsPath> path = WindowsPath::ParseLenient(field, text, root.drive());
+    if (path.ok() && roots->Contains(*path)) return ConfinedPath{*std::move(path), roots};
+  }
+  const char drive = roots->roots().empty() ? 'C' : roots->roots().front().drive();
+  return Confine(roots, field, WindowsPath::ParseLenient(field, text, drive));
 }
 
 absl::StatusOr<ConfinedPath> ParseConfinedPathBelow(const std::shared_ptr<const PathRoots>& roots,
                                                     absl::string_view field,
                                                     absl::string_view text) {
-  absl::StatusOr<ConfinedPath> path = ParseConfinedPath(roots, field, text);
-  if (!path.ok()) return path;
-  for (const WindowsPath& root : roots->roots()) {
-    if (!path->path.Contains(root)) continue;
-    return absl::PermissionDeniedError(
-        absl::StrCat(field, ": \"", path->path.ToString(), "\": it is a working directory itself"));
-  }
-  return path;
+  return RequireBelow(field, ParseConfinedPath(roots, field, text));
+}
+
+absl::StatusOr<ConfinedPath> ParseConfinedPathBelowLeniently(
+    const std::shared_ptr<const PathRoots>& roots, absl::string_view field,
+    absl::string_view text) {
+  return RequireBelow(field, ParseConfinedPathLeniently(roots, field, text));
 }
 
 absl::Status CheckText(absl::string_view field, absl::string_view text, size_t max_bytes,

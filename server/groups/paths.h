@@ -14,7 +14,8 @@ namespace csi_proxy::groups {
 absl::StatusOr<ConfinedPath> ParseConfinedPath(const std::shared_ptr<const PathRoots>& roots,
                                                absl::string_view field, absl::string_view text);
 
-// As ParseConfinedPath, in any spelling drivers send: see WindowsPath::ParseLenient.
+// As ParseConfinedPath, in any spelling drivers send: see WindowsPath::ParseLenient. A path without
+// a drive is on the drive of the working directory that holds it.
 absl::StatusOr<ConfinedPath> ParseConfinedPathLeniently(
     const std::shared_ptr<const PathRoots>& roots, absl::string_view field, absl::string_view text);
 
@@ -23,6 +24,10 @@ absl::StatusOr<ConfinedPath> ParseConfinedPathLeniently(
 absl::StatusOr<ConfinedPath> ParseConfinedPathBelow(const std::shared_ptr<const PathRoots>& roots,
                                                     absl::string_view field,
                                                     absl::string_view text);
+
+// Both: below a working directory, in any spelling.
+absl::StatusOr<ConfinedPath> ParseConfinedPathBelowLeniently(
+    const std::shared_ptr<const PathRoots>& roots, absl::string_view field, absl::string_view text);
 
 // INVALID_ARGUMENT, naming `field`, for text that is empty (unless it may be), longer than
 // `max_bytes`, or holds control characters. Never repeats the text.

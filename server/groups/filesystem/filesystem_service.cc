@@ -64,7 +64,7 @@ class FilesystemService final : public Service {
 
   absl::StatusOr<IsSymlinkResponse> IsSymlink(const CallContext& context,
                                               const IsSymlinkRequest& request) override {
-    const auto path = groups::ParseConfinedPath(deps_.roots, "path", request.path);
+    const auto path = groups::ParseConfinedPathLeniently(deps_.roots, "path", request.path);
     if (!path.ok()) return path.status();
     const auto link = host().ReadLink(context, *path);
     if (!link.ok()) return link.status();

@@ -69,7 +69,7 @@ class VolumeService final : public Service {
     const auto volume = VolumeId::Parse(request.volume_id);
     if (!volume.ok()) return volume.status();
     const auto target =
-        groups::ParseConfinedPathBelow(deps_.roots, "target_path", request.target_path);
+        groups::ParseConfinedPathBelowLeniently(deps_.roots, "target_path", request.target_path);
     if (!target.ok()) return target.status();
     const auto lock = Lock(context, *volume);
     if (!lock.ok()) return lock.status();
@@ -82,7 +82,7 @@ class VolumeService final : public Service {
     const auto volume = VolumeId::Parse(request.volume_id);
     if (!volume.ok()) return volume.status();
     const auto target =
-        groups::ParseConfinedPathBelow(deps_.roots, "target_path", request.target_path);
+        groups::ParseConfinedPathBelowLeniently(deps_.roots, "target_path", request.target_path);
     if (!target.ok()) return target.status();
     const auto lock = Lock(context, *volume);
     if (!lock.ok()) return lock.status();
