@@ -80,7 +80,7 @@ cim::Arguments PortalArguments(const IscsiPortal& portal) {
 
 class WindowsIscsi final : public IscsiHost {
  public:
-  explicit WindowsIscsi(const Parts& parts) : wmi_(*parts.wmi) {}
+  explicit WindowsIscsi(const Parts& parts) : wmi_(*parts.wmi), warn_(parts.warn) {}
 
   absl::StatusOr<std::vector<IscsiPortal>> ListPortals(const CallContext& context) override {
     const auto objects =
@@ -111,7 +111,7 @@ class WindowsIscsi final : public IscsiHost {
   absl::Status RemovePortal(const CallContext& context, const IscsiPortal& portal) override {
     const absl::StatusOr<cim::Object> object = FindPortal(context, portal);
     if (!object.ok()) return object.status();
-    // The port is no part of the object's path, so it is given.
+    // The port is not a part of the object's path, so it is given.
     return Invoke(context, object->path(), "Remove", PortalArguments(portal),
                   absl::StrCat("removing portal ", PortalText(portal)));
   }
@@ -120,10 +120,12 @@ class WindowsIscsi final : public IscsiHost {
                                                            const IscsiPortal& portal) override {
     const absl::StatusOr<cim::Object> object = FindPortal(context, portal);
     if (!object.ok()) return object.status();
+    // Best effort: what the initiator knows already may be all that is wanted.
     const absl::Status updated =
         Invoke(context, object->path(), "Update", PortalArguments(portal),
                absl::StrCat("asking portal ", PortalText(portal), " for its targets"));
-    if (!updated.ok()) return updated;
+    if (absl::Status status = context.Check(); !status.ok()) return status;
+    if (!updated.ok() && warn_ != nullptr) warn_(updated.message());
     const auto targets =
         wmi_.Associators(context, Namespace::kStorage, object->path(), kTargetsOfPortal);
     if (!targets.ok()) return Prefixed("listing iSCSI targets", targets.status());
@@ -202,9 +204,7 @@ class WindowsIscsi final : public IscsiHost {
     if (!target.ok()) return target.status();
     const auto connected = target->GetBoolean("IsConnected");
     if (!connected.ok()) return connected.status();
-    if (!*connected) {
-      return absl::FailedPreconditionError(absl::StrCat("target ", iqn, " is not connected"));
-    }
+    if (!*connected) return std::vector<uint32_t>();
     const std::string operation = absl::StrCat("listing the disks of target ", iqn);
     const auto connections =
         wmi_.Associators(context, Namespace::kStorage, target->path(), kConnectionsOfTarget);
@@ -270,6 +270,7 @@ class WindowsIscsi final : public IscsiHost {
   }
 
   cim::Session& wmi_;
+  const std::function<void(absl::string_view)> warn_;
 };
 
 }  // namespace

@@ -38,7 +38,8 @@ class IscsiHost {
   virtual absl::Status AddPortal(const CallContext& context, const IscsiPortal& portal) = 0;
   // NOT_FOUND when not registered.
   virtual absl::Status RemovePortal(const CallContext& context, const IscsiPortal& portal) = 0;
-  // The IQNs a registered portal offers, after asking it anew. NOT_FOUND when not registered.
+  // The IQNs a registered portal offers, after asking it anew; those it is known to offer when it
+  // does not answer. NOT_FOUND when not registered.
   virtual absl::StatusOr<std::vector<std::string>> DiscoverTargets(const CallContext& context,
                                                                    const IscsiPortal& portal) = 0;
 
@@ -51,7 +52,7 @@ class IscsiHost {
   // NOT_FOUND when not connected.
   virtual absl::Status Disconnect(const CallContext& context, const IscsiPortal& portal,
                                   const std::string& iqn) = 0;
-  // The disk numbers of a connected target, ascending. FAILED_PRECONDITION when not connected.
+  // The disk numbers of a target, ascending; none while it is not connected.
   virtual absl::StatusOr<std::vector<uint32_t>> GetTargetDisks(const CallContext& context,
                                                                const IscsiPortal& portal,
                                                                const std::string& iqn) = 0;

@@ -1,9 +1,14 @@
 // Global SMB mappings, by MSFT_SmbGlobalMapping: there is no documented Win32 call for them.
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/string_view.h"
 #include "server/base/win32_error.h"
+#include "server/base/windows_path.h"
 #include "server/host/parts.h"
 #include "server/machine/cim/errors.h"
 
@@ -18,9 +23,16 @@ constexpr uint32_t kStatusOk = 0;
 
 // ERROR_ALREADY_ASSIGNED.
 constexpr uint32_t kAlreadyAssigned = 85;
+// ERROR_NOT_CONNECTED: the mapping is gone.
+constexpr uint32_t kNotConnected = 2250;
+// ERROR_SESSION_CREDENTIAL_CONFLICT: Windows knows a server by one user only.
+constexpr uint32_t kOtherCredentials = 1219;
 // What a server answers that refuses: bad password, account locked out, disabled, expired,
 // restricted, no right to log on here.
 constexpr uint32_t kRefusals[] = {86, 1326, 1327, 1328, 1330, 1331, 1385, 1907, 1909};
+
+// `\\host` of `\\host\share`.
+absl::string_view ServerOf(absl::string_view share) { return share.substr(0, share.find('\\', 2)); }
 
 // What PowerShell makes of a PSCredential for these classes
 // (github.com/PowerShell/PowerShell, cimConverter.cs): in the user's name `\` and then `:` are
@@ -30,8 +42,8 @@ std::string CredentialText(const SmbCredentials& credentials) {
                       ":", credentials.password.Reveal());
 }
 
-// Failures arrive as an HRESULT, as a ReturnValue or as a bare Win32 code, which of them is not
-// documented; the interface's codes are made of what they say.
+// Failures arrive as an HRESULT, with the error in an error object, or as a ReturnValue; which is
+// not documented. The interface's codes are made of the error they all name.
 absl::Status Interpret(const absl::Status& status, bool require_privacy) {
   const uint32_t code = Win32CodeOf(status).value_or(0);
   for (const uint32_t refusal : kRefusals) {
@@ -67,7 +79,10 @@ class WindowsSmb final : public SmbHost {
 
   absl::StatusOr<bool> IsHealthy(const CallContext& context, const SmbMapping& mapping) override {
     if (absl::Status status = context.Check(); !status.ok()) return status;
-    return mapping.is_connected && os_.Reach(mapping.remote_path).ok();
+    // Not by `is_connected`: a mapping that is idle shows as disconnected and works, and one whose
+    // password has changed shows as OK and does not
+    // (github.com/kubernetes/kubernetes/issues/93805).
+    return os_.Reach(mapping.remote_path).ok();
   }
 
   absl::Status CreateMapping(const CallContext& context, const std::string& share,
@@ -81,19 +96,41 @@ class WindowsSmb final : public SmbHost {
     const std::string operation = absl::StrCat("mapping ", share);
     const auto result =
         wmi_.Invoke(context, Namespace::kSmb, "MSFT_SmbGlobalMapping", "Create", arguments);
-    if (!result.ok()) return Interpret(Prefixed(operation, result.status()), require_privacy);
-    return Interpret(cim::OpaqueStatus(operation, *result), require_privacy);
+    const absl::Status created =
+        result.ok() ? cim::OpaqueStatus(operation, *result) : Prefixed(operation, result.status());
+    if (!HasWin32Code(created, kOtherCredentials)) return Interpret(created, require_privacy);
+    return absl::FailedPreconditionError(
+        absl::StrCat(created.message(), " (", WhoHolds(context, share), ")"));
   }
 
   absl::Status RemoveMapping(const CallContext& context, const SmbMapping& mapping) override {
     const std::string operation = absl::StrCat("removing the mapping of ", mapping.remote_path);
     const auto result = wmi_.Invoke(context, Namespace::kSmb, mapping.object, "Remove",
                                     {{"Force", Value::Boolean(true)}});
-    if (!result.ok()) return Prefixed(operation, result.status());
-    return cim::OpaqueStatus(operation, *result);
+    const absl::Status removed = result.ok() ? cim::OpaqueStatus(operation, *result)
+                                             : Prefixed(operation, result.status());
+    if (HasWin32Code(removed, kNotConnected)) return absl::NotFoundError(removed.message());
+    return removed;
   }
 
  private:
+  // Who keeps the node's session with a share's server.
+  std::string WhoHolds(const CallContext& context, const std::string& share) {
+    std::vector<std::string> holders;
+    const auto mappings = wmi_.Query(context, Namespace::kSmb, cim::Query("MSFT_SmbGlobalMapping"));
+    const absl::string_view server = ServerOf(share);
+    if (mappings.ok()) {
+      for (const cim::Object& mapping : *mappings) {
+        const std::string other = mapping.GetStringOr("RemotePath", "").value_or("");
+        if (EqualNames(ServerOf(other), server)) holders.push_back(other);
+      }
+    }
+    if (holders.empty()) {
+      return "they are not those of a global mapping: Get-SmbConnection on the node shows whose";
+    }
+    return absl::StrCat("they are those of the node's mapping of ", absl::StrJoin(holders, ", "));
+  }
+
   cim::Session& wmi_;
   machine::Os& os_;
 };

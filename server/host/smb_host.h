@@ -16,7 +16,7 @@ namespace csi_proxy::host {
 struct SmbMapping {
   // `\\host\share`, lower case.
   std::string remote_path;
-  // Whether the node says that it is in order; see IsHealthy for the truth.
+  // Whether the node says that it is in order, which it need not be: see IsHealthy.
   bool is_connected = false;
   // The host's own name for it.
   std::string object;
@@ -36,13 +36,14 @@ class SmbHost {
   virtual absl::StatusOr<std::optional<SmbMapping>> GetMapping(const CallContext& context,
                                                                const std::string& share) = 0;
 
-  // Whether the share can be read through a mapping now: the credentials still hold, the server
-  // answers. It may take as long as the server takes.
+  // Whether the share can be reached through a mapping now, whatever its state says: the
+  // credentials still hold, the server answers. It may take as long as the server takes.
   virtual absl::StatusOr<bool> IsHealthy(const CallContext& context, const SmbMapping& mapping) = 0;
 
   // Maps a share. FAILED_PRECONDITION when the server refuses the credentials or cannot encrypt
-  // while `require_privacy` is set; NOT_FOUND when host or share do not exist; ALREADY_EXISTS when
-  // the share is mapped.
+  // while `require_privacy` is set, or when the node knows the server by other credentials, whose
+  // mappings are named; NOT_FOUND when host or share do not exist; ALREADY_EXISTS when the share is
+  // mapped.
   virtual absl::Status CreateMapping(const CallContext& context, const std::string& share,
                                      const SmbCredentials& credentials, bool require_privacy) = 0;
 

@@ -4,7 +4,8 @@ namespace csi_proxy::host {
 namespace {
 
 constexpr char kServers[] = R"(
-  smb_server { name: "srv" user { name: "EX\\u" password: "pw" } share { name: "data" } }
+  smb_server { name: "srv" user { name: "EX\\u" password: "pw" } share { name: "data" }
+               user { name: "second" password: "pw2" } share { name: "more" } }
   smb_server { name: "old" no_privacy: true user { name: "u" password: "pw" }
                share { name: "data" } }
 )";
@@ -19,7 +20,10 @@ class SmbTest : public testing::Test {
   }
   bool Healthy(const std::string& share = kShare) {
     const auto mapping = host_->smb().GetMapping(context_, share);
-    return mapping.ok() && mapping->has_value() && (*mapping)->is_connected;
+    if (!mapping.ok() || !mapping->has_value()) return false;
+    const auto healthy = host_->smb().IsHealthy(context_, **mapping);
+    EXPECT_THAT(healthy, IsOk());
+    return healthy.ok() && *healthy;
   }
 
   CallContext context_;
@@ -34,6 +38,13 @@ TEST_F(SmbTest, MapsAndUnmaps) {
   EXPECT_EQ((*host_->smb().GetMapping(context_, kShare))->remote_path, kShare);
   EXPECT_TRUE(Healthy());
   const SmbMapping mapping = **host_->smb().GetMapping(context_, kShare);
+  machine::simulated::FaultRule gone;
+  gone.operation = "wmi.Invoke/MSFT_SmbGlobalMapping.Remove";
+  gone.times = 1;
+  gone.code = kInternal;
+  gone.error = KnownError(2250);
+  ASSERT_THAT(node_->InjectFault(gone), IsOk());
+  EXPECT_THAT(host_->smb().RemoveMapping(context_, mapping), HasCode(kNotFound));
   EXPECT_THAT(host_->smb().RemoveMapping(context_, mapping), IsOk());
   EXPECT_FALSE(Healthy());
   EXPECT_THAT(host_->smb().RemoveMapping(context_, mapping), HasCode(kNotFound));
@@ -42,7 +53,7 @@ TEST_F(SmbTest, MapsAndUnmaps) {
 TEST_F(SmbTest, RefusesWithoutNamingThePassword) {
   for (const absl::Status& status :
        {Map(kShare, "EX\\u", "hunter2"), Map(kShare, "nobody", "hunter2")}) {
-    EXPECT_THAT(status, FailsWith(kPrecondition, "0x8007052E"));
+    EXPECT_THAT(status, FailsWith(kPrecondition, "(1326), 0x80041001"));
     EXPECT_EQ(status.message().find("hunter2"), absl::string_view::npos);
   }
   EXPECT_THAT(Map("\\\\nowhere\\data", "EX\\u", "pw"), HasCode(kNotFound));
@@ -50,7 +61,7 @@ TEST_F(SmbTest, RefusesWithoutNamingThePassword) {
   EXPECT_THAT(Map("\\\\old\\data", "u", "pw", true), FailsWith(kPrecondition, "encryption"));
   EXPECT_THAT(Map("\\\\old\\data", "u", "pw", false), IsOk());
   ASSERT_THAT(node_->SetServerReachable("srv", false), IsOk());
-  EXPECT_THAT(Map(kShare, "EX\\u", "pw"), FailsWith(kNotFound, "0x80070035"));
+  EXPECT_THAT(Map(kShare, "EX\\u", "pw"), FailsWith(kNotFound, "(53), 0x80041001"));
 }
 
 TEST_F(SmbTest, ANewPasswordBreaksTheMappingUntilItIsMadeAnew) {
@@ -63,8 +74,38 @@ TEST_F(SmbTest, ANewPasswordBreaksTheMappingUntilItIsMadeAnew) {
   EXPECT_THAT(Map(kShare, "EX\\u", "new"), IsOk());
   EXPECT_TRUE(Healthy());
   EXPECT_THAT(node_->SetSmbPassword("nowhere", "u", Secret("x")), HasCode(kNotFound));
-  EXPECT_THAT(node_->SetSmbPassword("srv", "second", Secret("x")), IsOk());
+  EXPECT_THAT(node_->SetSmbPassword("srv", "third", Secret("x")), IsOk());
   EXPECT_TRUE(Healthy());
+}
+
+// What a mapping shows is not what it is: only reaching the share tells.
+TEST_F(SmbTest, HealthIsWhetherTheShareIsReached) {
+  ASSERT_THAT(Map(kShare, "EX\\u", "pw"), IsOk());
+  const auto shows = [&] { return (*host_->smb().GetMapping(context_, kShare))->is_connected; };
+  node_->core()->Change([](NodeState& state) { state.smb_mappings[0].idle = true; });
+  EXPECT_FALSE(shows());
+  EXPECT_TRUE(Healthy());
+  node_->core()->Change([](NodeState& state) { state.smb_mappings[0] = {kShare, "EX\\u", true}; });
+  EXPECT_TRUE(shows());
+  EXPECT_FALSE(Healthy());
+}
+
+TEST_F(SmbTest, OtherCredentialsAreNamedByTheirMappings) {
+  ASSERT_THAT(Map(kShare, "EX\\u", "pw"), IsOk());
+  ASSERT_THAT(Map("\\\\old\\data", "u", "pw", false), IsOk());
+  const absl::Status refused = Map("\\\\srv\\more", "second", "pw2");
+  EXPECT_THAT(refused, FailsWith(kPrecondition, "the node's mapping of \\\\srv\\data)"));
+  EXPECT_THAT(refused, FailsWith(kPrecondition, "(1219)"));
+  // Those of a session that is not a global mapping's.
+  machine::simulated::FaultRule rule;
+  rule.operation = "wmi.Invoke/MSFT_SmbGlobalMapping.Create";
+  rule.code = kInternal;
+  rule.error = KnownError(1219);
+  ASSERT_THAT(host_->smb().RemoveMapping(context_, **host_->smb().GetMapping(context_, kShare)),
+              IsOk());
+  ASSERT_THAT(node_->InjectFault(rule), IsOk());
+  EXPECT_THAT(Map("\\\\srv\\more", "second", "pw2"),
+              FailsWith(kPrecondition, "not those of a global mapping"));
 }
 
 TEST_F(SmbTest, AServerGoesAndComesBack) {
@@ -83,7 +124,7 @@ TEST_F(SmbTest, AServerGoesAndComesBack) {
 TEST_F(SmbTest, AddsSharesAndFillsThem) {
   ASSERT_THAT(node_->AddShare("new.example", "s"), IsOk());
   EXPECT_THAT(node_->AddShare("NEW.example", "S"), HasCode(kExists));
-  EXPECT_THAT(node_->AddShare("srv", "bad\\name"), FailsWith(kInvalid, "share[1].name"));
+  EXPECT_THAT(node_->AddShare("srv", "bad\\name"), FailsWith(kInvalid, "share[2].name"));
   EXPECT_THAT(node_->AddShare("", "s"), HasCode(kInvalid));
   EXPECT_THAT(node_->MakeDirectory("\\\\new.example\\s\\a\\b"), IsOk());
   EXPECT_THAT(node_->WriteFile("\\\\new.example\\s\\a\\b\\f", 12, false), IsOk());

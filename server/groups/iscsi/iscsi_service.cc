@@ -51,7 +51,7 @@ absl::Status CheckIqn(const std::string& iqn) {
   }
   if (valid) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      "iqn: is no iSCSI name such as iqn.2026-01.example.storage:disk1");
+      "iqn: is not an iSCSI name such as iqn.2026-01.example.storage:disk1");
 }
 
 absl::Status CheckSecret(absl::string_view field, const std::string& secret) {

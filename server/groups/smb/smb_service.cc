@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "server/groups/paths.h"
 
 namespace csi_proxy::smb {
@@ -108,11 +109,13 @@ class SmbService final : public Service {
     if (!absl::IsAlreadyExists(made)) return made;
     const auto existing = filesystem.ReadLink(context, local);
     if (!existing.ok()) return existing.status();
-    if (existing->is_link && EqualNames(existing->target, remote.ToString())) {
+    // With or without a backslash at the end: earlier versions made links to shares without one.
+    if (existing->is_link &&
+        EqualNames(absl::StripSuffix(existing->target, "\\"), remote.ToString())) {
       return absl::OkStatus();
     }
-    return absl::AlreadyExistsError(absl::StrCat("local_path: ", local.path.ToString(),
-                                                 " exists and is no link to ", remote.ToString()));
+    return absl::AlreadyExistsError(absl::StrCat(
+        "local_path: ", local.path.ToString(), " exists and is not a link to ", remote.ToString()));
   }
 
   const groups::Deps deps_;

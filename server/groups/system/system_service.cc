@@ -28,7 +28,7 @@ const char* StateName(ServiceState state) {
 absl::Status CheckName(const std::string& name) {
   if (absl::Status s = groups::CheckText("name", name, 256); !s.ok()) return s;
   if (absl::StrContains(name, '/') || absl::StrContains(name, '\\')) {
-    return absl::InvalidArgumentError("name: a service's name holds no slash");
+    return absl::InvalidArgumentError("name: a service's name must not contain a slash");
   }
   return absl::OkStatus();
 }

@@ -293,7 +293,7 @@ void Machine::Reboot() {
   core_.Change([](NodeState& state) {
     const absl::Time now = absl::Now();
     state.other_opens.clear();
-    for (SmbMappingState& mapping : state.smb_mappings) mapping.broken = true;
+    for (SmbMappingState& mapping : state.smb_mappings) mapping.broken = mapping.idle = true;
     for (IscsiPortalState& portal : state.iscsi_portals) {
       for (IscsiTarget& target : portal.targets) {
         target.connected = target.connected && target.persistent && portal.reachable;

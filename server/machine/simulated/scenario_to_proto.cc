@@ -123,6 +123,7 @@ void WriteSmb(const NodeState& state, proto::Node* node) {
     out->set_remote_path(mapping.remote_path);
     out->set_username(mapping.username);
     out->set_broken(mapping.broken);
+    out->set_idle(mapping.idle);
   }
 }
 

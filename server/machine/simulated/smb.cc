@@ -12,6 +12,9 @@
 namespace csi_proxy::machine::simulated {
 namespace {
 
+// ERROR_SESSION_CREDENTIAL_CONFLICT.
+constexpr uint32_t kOtherCredentials = 1219;
+
 // `\\host\share` into its two names.
 std::pair<absl::string_view, absl::string_view> SplitShare(absl::string_view share) {
   const std::pair<absl::string_view, absl::string_view> parts =
@@ -64,10 +67,9 @@ SmbShare* FindReadableShare(NodeState& state, absl::string_view share) {
   return FindShare(state, share);
 }
 
-std::optional<bool> IsMappingHealthy(NodeState& state, absl::string_view share) {
-  const SmbMappingState* mapping = FindMapping(state, share);
-  if (mapping == nullptr) return std::nullopt;
-  return IsHealthy(state, *mapping);
+bool ShowsAsOk(NodeState& state, const SmbMappingState& mapping) {
+  const SmbServer* server = FindServer(state, SplitShare(mapping.remote_path).first);
+  return server != nullptr && server->reachable && !mapping.idle;
 }
 
 absl::Status CreateMapping(NodeState& state, absl::string_view share,
@@ -83,6 +85,14 @@ absl::Status CreateMapping(NodeState& state, absl::string_view share,
   if (FindShare(state, share) == nullptr) {
     return absl::NotFoundError(
         absl::StrCat("server ", server->name, " has no share ", SplitShare(share).second));
+  }
+  // One user for each server, as long as there is a session with it
+  // (github.com/kubernetes-csi/csi-driver-smb/issues/219).
+  for (const SmbMappingState& other : state.smb_mappings) {
+    if (EqualNames(SplitShare(other.remote_path).first, server->name) &&
+        !EqualNames(other.username, credentials.username)) {
+      return Failure(operation, kOtherCredentials, absl::StatusCode::kFailedPrecondition);
+    }
   }
   const SmbUser* user = FindUser(*server, credentials.username);
   if (user == nullptr || user->password != credentials.password) {

@@ -2,7 +2,6 @@
 // call. `share` is `\\host\share` in any case.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -22,10 +21,11 @@ struct SmbCredentials {
   Secret password;
 };
 
-// Whether the mapping of a share is in order; nothing when it is not mapped.
-std::optional<bool> IsMappingHealthy(NodeState& state, absl::string_view share);
+// Whether Windows shows a mapping as OK, which does not tell that the share can be read.
+bool ShowsAsOk(NodeState& state, const SmbMappingState& mapping);
 // ALREADY_EXISTS when the share is mapped; NOT_FOUND when server or share do not exist;
-// FAILED_PRECONDITION when the server refuses the credentials, or cannot encrypt and is to.
+// FAILED_PRECONDITION when the server refuses the credentials, when a mapping of the server has
+// those of another user, or when the server cannot encrypt and is to.
 absl::Status CreateMapping(NodeState& state, absl::string_view share,
                            const SmbCredentials& credentials, bool require_privacy);
 // NOT_FOUND when the share is not mapped.

@@ -90,8 +90,11 @@ struct SmbMappingState {
   // `\\host\share`, lower case.
   std::string remote_path;
   std::string username;
-  // The password it was made with is no longer the user's, or somebody broke it.
+  // The password it was made with is no longer the user's, or somebody broke it. Windows still
+  // shows it as OK (github.com/kubernetes/kubernetes/issues/93805).
   bool broken = false;
+  // Windows shows it as disconnected, as it does when nobody has used it for a while.
+  bool idle = false;
 };
 
 enum class ChapMode { kNone, kOneWay, kMutual };

@@ -73,12 +73,11 @@ Value TextOrNull(const std::string& text) {
 Objects Mappings(NodeState& state) {
   Objects objects;
   for (const SmbMappingState& mapping : state.smb_mappings) {
-    const bool is_ok = IsMappingHealthy(state, mapping.remote_path).value_or(false);
+    const uint32_t status = ShowsAsOk(state, mapping) ? kMappingOk : kMappingDisconnected;
     objects.push_back(
-        MakeObject("MSFT_SmbGlobalMapping",
-                   {{"LocalPath", Value::String("")},
-                    {"RemotePath", Value::String(mapping.remote_path)},
-                    {"Status", Value::Uint32(is_ok ? kMappingOk : kMappingDisconnected)}}));
+        MakeObject("MSFT_SmbGlobalMapping", {{"LocalPath", Value::String("")},
+                                             {"RemotePath", Value::String(mapping.remote_path)},
+                                             {"Status", Value::Uint32(status)}}));
   }
   return objects;
 }

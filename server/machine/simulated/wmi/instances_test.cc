@@ -17,9 +17,11 @@ constexpr char kServers[] = R"(
     page83: "60022480A1B2C3D4E5F60718293A4B5C"
     partition { size_bytes: 104857600 volume { file_system: "FAT32" drive_letter: "E" } }
   }
-  smb_server { name: "files" user { name: "u" password: "p" } share { name: "data" } share { name: "more" } }
+  smb_server { name: "files" user { name: "u" password: "p" } share { name: "data" }
+               share { name: "more" } share { name: "idle" } }
   smb_mapping { remote_path: "\\\\files\\data" username: "u" }
   smb_mapping { remote_path: "\\\\files\\more" username: "u" broken: true }
+  smb_mapping { remote_path: "\\\\files\\idle" username: "u" idle: true }
   iscsi_portal {
     address: "10.0.0.5" registered: true
     target { iqn: "iqn.a" connected: true persistent: true disk { number: 10 size_bytes: 1048576 } }
@@ -220,7 +222,9 @@ TEST_F(InstancesTest, SmbMappings) {
         .GetUint32("Status");
   };
   EXPECT_THAT(status(R"(\\FILES\Data)"), Yields(0U));
-  EXPECT_THAT(status(R"(\\files\more)"), Yields(2U));
+  // What the password says shows when it is used.
+  EXPECT_THAT(status(R"(\\files\more)"), Yields(0U));
+  EXPECT_THAT(status(R"(\\files\idle)"), Yields(2U));
   ASSERT_THAT(node_->SetServerReachable("files", false), IsOk());
   EXPECT_THAT(status(R"(\\files\data)"), Yields(2U));
 }

@@ -11,7 +11,8 @@ using testing::SizeIs;
 
 constexpr char kServers[] = R"(
   smb_server {
-    name: "files" user { name: "DOM\\us:er" password: "pass:wo\\rd" } share { name: "data" }
+    name: "files" user { name: "DOM\\us:er" password: "pass:wo\\rd" }
+    user { name: "second" password: "p" } share { name: "data" } share { name: "more" }
   }
   smb_server {
     name: "oldnas" no_privacy: true user { name: "u" password: "p" } share { name: "data" }
@@ -27,10 +28,17 @@ constexpr char kServers[] = R"(
   }
 )";
 
-constexpr uint32_t kBadNetPath = 0x80070035;
-constexpr uint32_t kBadNetName = 0x80070043;
-constexpr uint32_t kLogonFailure = 0x8007052E;
-constexpr uint32_t kAccessDenied = 0x80070005;
+using win32_error::kAccessDenied;
+using win32_error::kBadNetName;
+using win32_error::kBadNetPath;
+using win32_error::kLogonFailure;
+
+// WBEM_E_FAILED, and an error object that names this Win32 error.
+MATCHER_P(FailsNaming, error, "") {
+  *result_listener << StatusOf(arg);
+  return cim::HresultOf(StatusOf(arg)) == cim::hresult::kFailed &&
+         HasWin32Code(StatusOf(arg), error);
+}
 
 class RemoteMethodsTest : public WmiTest {
  protected:
@@ -74,7 +82,7 @@ TEST_F(RemoteMethodsTest, MapsAndUnmaps) {
   const cim::Object mapping = One(Query("MSFT_SmbGlobalMapping"), kSmb);
   EXPECT_EQ(*made->out.Get("CreatedMapping")->AsObject(), mapping);
   EXPECT_THAT(mapping.GetString("RemotePath"), Yields(R"(\\files\data)"));
-  EXPECT_THAT(Map(R"(\\files\data)", kCredential), FailsWithHresult(0x80070055));
+  EXPECT_THAT(Map(R"(\\files\data)", kCredential), FailsNaming(85u));
   EXPECT_THAT(Invoke(mapping, "Remove", {{"Force", Value::Boolean(true)}}, kSmb), Returns(0));
   EXPECT_THAT(*All(Query("MSFT_SmbGlobalMapping"), kSmb), IsEmpty());
   EXPECT_THAT(Invoke(mapping, "Remove", {{"Force", Value::Boolean(true)}}, kSmb),
@@ -82,23 +90,31 @@ TEST_F(RemoteMethodsTest, MapsAndUnmaps) {
 }
 
 TEST_F(RemoteMethodsTest, RefusedMappings) {
-  EXPECT_THAT(Map(R"(\\nowhere\data)", kCredential), FailsWithHresult(kBadNetPath));
-  EXPECT_THAT(Map(R"(\\files\nothing)", kCredential), FailsWithHresult(kBadNetName));
-  EXPECT_THAT(Map(R"(\\files\data\below)", kCredential), FailsWithHresult(kBadNetName));
-  EXPECT_THAT(Map("files", kCredential), FailsWithHresult(kBadNetName));
-  EXPECT_THAT(Map(R"(\\files\data)", R"(DOM\\us\:er:wrong)"), FailsWithHresult(kLogonFailure));
+  EXPECT_THAT(Map(R"(\\nowhere\data)", kCredential), FailsNaming(kBadNetPath));
+  EXPECT_THAT(Map(R"(\\files\nothing)", kCredential), FailsNaming(kBadNetName));
+  EXPECT_THAT(Map(R"(\\files\data\below)", kCredential), FailsNaming(kBadNetName));
+  EXPECT_THAT(Map("files", kCredential), FailsNaming(kBadNetName));
+  EXPECT_THAT(Map(R"(\\files\data)", R"(DOM\\us\:er:wrong)"), FailsNaming(kLogonFailure));
   EXPECT_THAT(InvokeStatic("MSFT_SmbGlobalMapping", "Create",
                            {{"RemotePath", Value::String(R"(\\files\data)")}}, kSmb),
-              FailsWithHresult(kLogonFailure));
-  EXPECT_THAT(Map(R"(\\oldnas\data)", "u:p"), FailsWithHresult(kAccessDenied));
+              FailsNaming(kLogonFailure));
+  EXPECT_THAT(Map(R"(\\oldnas\data)", "u:p"), FailsNaming(kAccessDenied));
   EXPECT_THAT(Map(R"(\\oldnas\data)", "u:p", false), Returns(0));
   ASSERT_THAT(node_->SetServerReachable("files", false), IsOk());
-  EXPECT_THAT(Map(R"(\\files\data)", kCredential), FailsWithHresult(kBadNetPath));
+  EXPECT_THAT(Map(R"(\\files\data)", kCredential), FailsNaming(kBadNetPath));
+}
+
+TEST_F(RemoteMethodsTest, AServerIsKnownByOneUser) {
+  ASSERT_THAT(Map(R"(\\files\data)", kCredential), Returns(0));
+  EXPECT_THAT(Map(R"(\\files\more)", "second:p"), FailsNaming(1219u));
+  EXPECT_THAT(Map(R"(\\files\more)", kCredential), Returns(0));
+  EXPECT_THAT(Map(R"(\\oldnas\data)", "u:p", false), Returns(0));
 }
 
 TEST_F(RemoteMethodsTest, MalformedCredentials) {
   for (const char* credential : {"", "user", R"(DOM\user:pw)", R"(user\)", R"(us\er:pw)"}) {
-    EXPECT_THAT(Map(R"(\\files\data)", credential), FailsWithHresult(0x80070057)) << credential;
+    EXPECT_THAT(Map(R"(\\files\data)", credential), FailsNaming(win32_error::kInvalidParameter))
+        << credential;
   }
 }
 

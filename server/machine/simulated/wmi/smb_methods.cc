@@ -1,9 +1,13 @@
-// Global SMB mappings. Failures are HRESULTs that wrap Windows' error, as WMI clients see them.
+// Global SMB mappings. Failures are WBEM_E_FAILED with an error object that names Windows' error
+// (github.com/kubernetes-csi/csi-driver-smb/issues/219).
 #include <optional>
+#include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "server/base/win32_error.h"
 #include "server/base/windows_path.h"
+#include "server/machine/cim/errors.h"
 #include "server/machine/simulated/smb.h"
 #include "server/machine/simulated/wmi/methods.h"
 #include "server/machine/simulated/wmi/objects.h"
@@ -35,30 +39,40 @@ std::optional<SmbCredentials> ParseCredential(const std::string& text) {
   return std::nullopt;
 }
 
+absl::Status Fail(uint32_t error, absl::string_view what, absl::string_view detail = "") {
+  const std::string words(detail.empty() ? Win32Words(error) : detail);
+  return cim::ErrorObjectStatus(
+      cim::hresult::kFailed, what,
+      cim::Object("MSFT_WmiError", "",
+                  {{"Message", Value::String(words)},
+                   {"MessageID", Value::String(absl::StrCat("Windows System Error ", error))},
+                   {"error_Code", Value::Uint32(error)}}));
+}
+
 // Windows' error for what the node's function says.
 absl::Status AsWindowsSays(const absl::Status& status, absl::string_view what) {
   if (const std::optional<uint32_t> error = Win32CodeOf(status); error.has_value()) {
-    return Win32Failure(*error, what);
+    return Fail(*error, what);
   }
-  if (absl::IsAlreadyExists(status)) return Win32Failure(kAlreadyAssigned, what);
-  return Win32Failure(win32_error::kBadNetName, what);
+  if (absl::IsAlreadyExists(status)) return Fail(kAlreadyAssigned, what);
+  return Fail(win32_error::kBadNetName, what);
 }
 
 Outcome Create(const Call& call) {
   constexpr absl::string_view kWhat = "creating the mapping";
   const absl::StatusOr<UncPath> path = UncPath::Parse("RemotePath", call.Text("RemotePath"));
   if (!path.ok() || !path->components().empty()) {
-    return Win32Failure(win32_error::kBadNetName, kWhat);
+    return Fail(win32_error::kBadNetName, kWhat);
   }
   // A local device name, and rights of single users, are what the simulation does not have.
   for (const char* extra : {"LocalPath", "FullAccess", "DenyAccess"}) {
-    if (call.Has(extra)) return Win32Failure(win32_error::kNotSupported, kWhat, extra);
+    if (call.Has(extra)) return Fail(win32_error::kNotSupported, kWhat, extra);
   }
   SmbCredentials credentials;
   if (call.Has("Credential")) {
     std::optional<SmbCredentials> parsed = ParseCredential(call.Text("Credential"));
     if (!parsed.has_value()) {
-      return Win32Failure(win32_error::kInvalidParameter, kWhat, "Credential");
+      return Fail(win32_error::kInvalidParameter, kWhat, "Credential");
     }
     credentials = *std::move(parsed);
   }
