@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/win32_error.h"
+#include "server/host/mount_point.h"
 #include "server/host/parts.h"
 #include "server/host/remove_tree.h"
 #include "server/host/resolve_path.h"
@@ -15,7 +16,7 @@ constexpr int kAttempts = 16;
 
 class WindowsFilesystem final : public FilesystemHost {
  public:
-  explicit WindowsFilesystem(const Parts& parts) : os_(*parts.os) {}
+  explicit WindowsFilesystem(const Parts& parts) : os_(*parts.os), warn_(parts.warn) {}
 
   absl::StatusOr<bool> Exists(const CallContext& context, const ConfinedPath& path) override {
     const absl::StatusOr<ResolvedPath> walked = ResolvePath(os_, context, path);
@@ -41,12 +42,16 @@ class WindowsFilesystem final : public FilesystemHost {
         ResolvePath(os_, context, path, {.access = machine::Access::kDelete});
     if (!walked.ok()) return walked.status();
     if (!walked->found()) return recursive ? absl::OkStatus() : MissingError(path.path);
-    if (walked->link.has_value() && walked->link->volume.has_value()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("volume ", walked->link->volume->ToString(), " is mounted at ", text));
-    }
     if (walked->is_root()) {
       return absl::FailedPreconditionError(absl::StrCat(text, " is the root of a drive"));
+    }
+    if (walked->link.has_value() && walked->link->volume.has_value()) {
+      const absl::Status ended = EndMount(context, &*walked);
+      // Somebody else has removed it meanwhile.
+      if (IsNotThere(ended)) return absl::OkStatus();
+      if (!ended.ok()) return Prefixed(absl::StrCat("removing ", text), ended);
+      // What is there now, if not the empty directory, is treated as any: not emptied.
+      recursive = false;
     }
     if (recursive && walked->is_directory()) {
       const absl::Status emptied = RemoveBelow(os_, context, walked->at(), walked->Path());
@@ -67,7 +72,7 @@ class WindowsFilesystem final : public FilesystemHost {
     if (!walked->is_directory()) {
       return absl::FailedPreconditionError(
           absl::StrCat(text, walked->link.has_value() ? " is a link or mount point, not a directory"
-                                                      : " is no directory"));
+                                                      : " is not a directory"));
     }
     return Prefixed(absl::StrCat("emptying ", text),
                     RemoveBelow(os_, context, walked->at(), walked->Path()));
@@ -81,7 +86,7 @@ class WindowsFilesystem final : public FilesystemHost {
     if (!walked->found() && !Reachable(*walked)) return MissingError(source.path);
     if (walked->found() && !walked->attributes.is_directory) {
       return absl::FailedPreconditionError(
-          absl::StrCat(source.path.ToString(), " is no directory"));
+          absl::StrCat(source.path.ToString(), " is not a directory"));
     }
     return MakeLink(context, machine::MakeSymlink(source.path), link);
   }
@@ -105,8 +110,8 @@ class WindowsFilesystem final : public FilesystemHost {
       return info;
     }
     const absl::StatusOr<ResolvedPath> end = ResolvePath(os_, context, path, {.follow_last = true});
-    // Whether something is there outside the roots is not the caller's to know; and a call that is
-    // over has found nothing out.
+    // A caller may not learn what exists outside the roots, and a call that has ended has not found
+    // out whether the target exists.
     if (absl::IsPermissionDenied(end.status())) return end.status();
     if (absl::Status status = context.Check(); !status.ok()) return status;
     // Links that never end lead nowhere.
@@ -115,6 +120,22 @@ class WindowsFilesystem final : public FilesystemHost {
   }
 
  private:
+  // Ends the mount of a volume where `walked` ends. What the volume holds is not touched.
+  absl::Status EndMount(const CallContext& context, ResolvedPath* walked) {
+    const std::string path = walked->Path();
+    const std::string volume = walked->link->volume->ToString();
+    // A volume that is gone, or cannot be written, does not keep its folder.
+    const absl::Status flushed = os_.Flush(volume);
+    if (!flushed.ok() && warn_ != nullptr) {
+      warn_(absl::StrCat("flushing volume ", volume, " before its folder ", path,
+                         " is removed: ", flushed.message()));
+    }
+    if (absl::Status status = context.Check(); !status.ok()) return status;
+    machine::File& directory = *walked->held[walked->held.size() - 2];
+    return EndMountBeforeDeletion(os_, context, directory, walked->names.back(), path,
+                                  &walked->held.back());
+  }
+
   // Whether a walk ended at something on a server.
   bool Reachable(const ResolvedPath& walked) {
     return !walked.on_server.empty() && os_.Reach(walked.on_server).ok();
@@ -149,7 +170,7 @@ class WindowsFilesystem final : public FilesystemHost {
     if (!data.ok()) return data.status();
     const std::string text = link.path.ToString();
     const std::string operation = absl::StrCat("creating link ", text);
-    // Links at the roots are trusted (see Walk), so no caller may place one there.
+    // Links at the roots are trusted (see ResolvePath), so no caller may place one there.
     if (link.roots != nullptr && !IsBelow(*link.roots, link.path)) {
       return absl::PermissionDeniedError(
           absl::StrCat("a link cannot take the place of ", text, ", a root itself"));
@@ -166,7 +187,7 @@ class WindowsFilesystem final : public FilesystemHost {
     if (!made.ok()) return Prefixed(operation, made.status());
     const absl::Status written = (*made)->WriteReparsePoint(*data);
     if (written.ok()) return written;
-    // Nothing half done: the directory goes again.
+    // Leave nothing half done: remove the directory again.
     made->reset();
     absl::StatusOr<std::unique_ptr<machine::File>> again =
         walked->at().Open(name, machine::Access::kDelete);
@@ -178,6 +199,7 @@ class WindowsFilesystem final : public FilesystemHost {
   }
 
   machine::Os& os_;
+  const std::function<void(absl::string_view)> warn_;
 };
 
 }  // namespace

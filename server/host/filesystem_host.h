@@ -14,8 +14,8 @@ namespace csi_proxy::host {
 struct LinkInfo {
   // A symbolic link, junction or volume mount point.
   bool is_link = false;
-  // Where it leads, spelt as os.Readlink of Go reads it: `C:\a\b`, `\\host\share\a`, or
-  // `\\?\Volume{guid}\` for a mount point.
+  // Where it leads, spelt as os.Readlink of Go reads it: `C:\a\b`, `\\host\share\a`,
+  // `\\host\share\`, or `\\?\Volume{guid}\` for a mount point.
   std::string target;
   // Whether something is there.
   bool target_exists = false;
@@ -37,13 +37,14 @@ class FilesystemHost {
 
   // Removes a file, a directory, or a link itself. Not `recursive`: FAILED_PRECONDITION when a
   // directory is not empty, NOT_FOUND when nothing is there. `recursive`: with all below, links
-  // and mount points inside removed and not followed; no change when nothing is there. A directory
-  // at which a volume is mounted is FAILED_PRECONDITION.
+  // and mount points inside removed and not followed; no change when nothing is there. Either way a
+  // directory at which a volume is mounted goes with the mount, after a flush whose failure is only
+  // logged; what the volume holds stays, and the volume may be gone.
   virtual absl::Status Remove(const CallContext& context, const ConfinedPath& path,
                               bool recursive) = 0;
 
   // Removes what the directory holds, as Remove does, and keeps it. NOT_FOUND when absent,
-  // FAILED_PRECONDITION when the path is no directory. A link is not followed: it is refused.
+  // FAILED_PRECONDITION when the path is not a directory. A link is refused, not followed.
   virtual absl::Status RemoveContents(const CallContext& context, const ConfinedPath& path) = 0;
 
   // Makes a directory link at `link` to `source`, which must exist (NOT_FOUND) and whose own links
@@ -52,7 +53,8 @@ class FilesystemHost {
   virtual absl::Status CreateLink(const CallContext& context, const ConfinedPath& source,
                                   const ConfinedPath& link) = 0;
 
-  // The same to a server's directory; the target reads back as `\\host\share\...`.
+  // The same to a server's directory; the target reads back as `\\host\share\a`, that of the share
+  // itself as `\\host\share\`.
   virtual absl::Status CreateLinkToShare(const CallContext& context, const UncPath& target,
                                          const ConfinedPath& link) = 0;
 

@@ -80,7 +80,6 @@ TEST_F(FilesystemTest, RemovalFollowsNeitherLinksNorMounts) {
   ASSERT_THAT(node_->WriteFile("C:\\var\\lib\\kubelet\\pods\\p1\\mnt\\data", 7, false), IsOk());
   ASSERT_THAT(Link("pods\\p1\\out", "C:\\Windows"), IsOk());
 
-  EXPECT_THAT(files().Remove(context_, Kubelet("pods\\p1\\mnt"), true), HasCode(kPrecondition));
   EXPECT_THAT(files().RemoveContents(context_, Kubelet("pods\\p1\\mnt")), HasCode(kPrecondition));
   EXPECT_THAT(files().RemoveContents(context_, Kubelet("pods")), IsOk());
   EXPECT_THAT(files().Exists(context_, Kubelet("pods\\p1")), Yields(false));
@@ -90,6 +89,18 @@ TEST_F(FilesystemTest, RemovalFollowsNeitherLinksNorMounts) {
   ASSERT_THAT(files().MakeDirectories(context_, Kubelet("again")), IsOk());
   ASSERT_THAT(host_->volume().Mount(context_, TestVolume(2), Kubelet("again")), IsOk());
   EXPECT_THAT(files().Exists(context_, Kubelet("again\\data")), Yields(true));
+}
+
+TEST_F(FilesystemTest, AMountedFolderGoesAndItsVolumeStays) {
+  for (const bool recursive : {false, true}) {
+    ASSERT_THAT(host_->volume().Mount(context_, TestVolume(2), Kubelet("pods\\p1")), IsOk());
+    ASSERT_THAT(files().MakeDirectories(context_, Kubelet("pods\\p1\\kept")), IsOk());
+    EXPECT_THAT(files().Remove(context_, Kubelet("pods\\p1"), recursive), IsOk());
+    EXPECT_THAT(files().Exists(context_, Kubelet("pods\\p1")), Yields(false));
+    ASSERT_THAT(files().MakeDirectories(context_, Kubelet("pods\\p1")), IsOk());
+    ASSERT_THAT(host_->volume().Mount(context_, TestVolume(2), Kubelet("pods\\p1")), IsOk());
+    EXPECT_THAT(files().Exists(context_, Kubelet("pods\\p1\\kept")), Yields(true));
+  }
 }
 
 TEST_F(FilesystemTest, EmptiesDirectoriesOnly) {
@@ -130,6 +141,9 @@ TEST_F(FilesystemTest, LinksToSharesAreReadableWhileTheMappingIs) {
               IsOk());
   ASSERT_THAT(files().CreateLinkToShare(context_, unc("\\\\srv\\data\\no"), Kubelet("gone")),
               IsOk());
+  ASSERT_THAT(files().CreateLinkToShare(context_, unc("\\\\Srv\\Data"), Kubelet("root")), IsOk());
+  EXPECT_EQ(Read("root").target, "\\\\Srv\\Data\\");
+  EXPECT_TRUE(Read("root").target_exists);
   EXPECT_THAT(files().CreateLinkToShare(context_, unc("\\\\srv\\data"), Kubelet("share")),
               HasCode(kExists));
   EXPECT_EQ(Read("share").target, "\\\\Srv\\Data\\dir");

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "server/base/win32_error.h"
 #include "server/host/patient_open.h"
 
@@ -164,16 +165,16 @@ class Walker {
     if (absl::StartsWith(link.target, "\\\\") && !absl::StartsWith(link.target, "\\\\?\\")) {
       if (confined && !pending_.empty()) return leads_out();
       at_ = ResolvedPath();
-      at_.on_server =
-          absl::StrCat(link.target, pending_.empty() ? "" : "\\", absl::StrJoin(pending_, "\\"));
+      at_.on_server = absl::StrCat(absl::StripSuffix(link.target, "\\"),
+                                   pending_.empty() ? "" : "\\", absl::StrJoin(pending_, "\\"));
       pending_.clear();
       return absl::OkStatus();
     }
     const absl::StatusOr<WindowsPath> target = TargetOf(link, here);
     if (!target.ok()) {
       if (confined) return leads_out();
-      return absl::FailedPreconditionError(absl::StrCat("the link ", here.ToString(), " leads to ",
-                                                        link.target, ", which is no plain path"));
+      return absl::FailedPreconditionError(absl::StrCat(
+          "the link ", here.ToString(), " leads to ", link.target, ", which is not a plain path"));
     }
     if (confined && !roots_->Contains(*target)) return leads_out();
     if (roots_ != nullptr && !confined) return FollowAbove(*target);
