@@ -115,6 +115,86 @@ TEST_F(SmbContract, ABrokenMappingIsReplacedAfterAChangeOfPassword) {
   EXPECT_TRUE(smb_->NewSmbGlobalMapping(context_, request).ok());
 }
 
+// Removing it would take the share from other pods for a moment
+// (github.com/kubernetes/kubernetes/issues/93805).
+TEST_F(SmbContract, AMappingThatWorksIsNeverRemovedWhateverItsStateSays) {
+  const auto request = Mapping(R"(\\fileserver.example\data)", "");
+  ASSERT_TRUE(smb_->NewSmbGlobalMapping(context_, request).ok());
+  node_->core()->Change(
+      [](machine::simulated::NodeState& state) { state.smb_mappings[0].idle = true; });
+  Fail("wmi.Invoke/MSFT_SmbGlobalMapping.Remove");
+  Fail("wmi.Invoke/MSFT_SmbGlobalMapping.Create");
+  const auto again = smb_->NewSmbGlobalMapping(context_, request);
+  EXPECT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(node_->Snapshot().faults.size(), 2u) << "neither removed nor made anew";
+}
+
+TEST_F(SmbContract, AMappingThatShowsAsOkAndCannotBeReachedIsReplaced) {
+  const auto request = Mapping(R"(\\fileserver.example\data)", "");
+  ASSERT_TRUE(smb_->NewSmbGlobalMapping(context_, request).ok());
+  Fail("win32.Reach", 1, 1326);
+  Fail("wmi.Invoke/MSFT_SmbGlobalMapping.Create", 1, 0x80041001);
+  EXPECT_FALSE(smb_->NewSmbGlobalMapping(context_, request).ok());
+  EXPECT_TRUE(node_->Snapshot().smb_mappings.empty()) << "it was removed";
+  EXPECT_TRUE(smb_->NewSmbGlobalMapping(context_, request).ok());
+}
+
+TEST_F(SmbContract, ARefusalTellsWhatItIs) {
+  const auto code = [&](smb::NewSmbGlobalMappingRequest request) {
+    return smb_->NewSmbGlobalMapping(context_, request).status().code();
+  };
+  auto request = Mapping(R"(\\fileserver.example\data)", "");
+  request.password = "wrong";
+  EXPECT_EQ(code(request), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(code(Mapping(R"(\\fileserver.example\none)", "")), absl::StatusCode::kNotFound);
+  EXPECT_EQ(code(Mapping(R"(\\nowhere.example\data)", "")), absl::StatusCode::kNotFound);
+  // By the other channel too, which is what the method returns.
+  const struct {
+    uint32_t error;
+    absl::StatusCode code;
+  } rows[] = {{5, absl::StatusCode::kFailedPrecondition},
+              {53, absl::StatusCode::kNotFound},
+              {86, absl::StatusCode::kFailedPrecondition},
+              {1219, absl::StatusCode::kFailedPrecondition},
+              {1331, absl::StatusCode::kFailedPrecondition}};
+  for (const auto& row : rows) {
+    Fail("wmi.Invoke/MSFT_SmbGlobalMapping.Create", 1, row.error);
+    EXPECT_EQ(code(Mapping(R"(\\fileserver.example\data)", "")), row.code) << row.error;
+  }
+}
+
+TEST_F(SmbContract, WhoHoldsOtherCredentialsIsSaid) {
+  ASSERT_TRUE(node_->SetSmbPassword("fileserver.example", "other", Secret("pw")).ok());
+  ASSERT_TRUE(
+      smb_->NewSmbGlobalMapping(context_, Mapping(R"(\\fileserver.example\data)", "")).ok());
+  const absl::Status refused =
+      smb_->NewSmbGlobalMapping(context_, {.remote_path = R"(\\fileserver.example\scratch)",
+                                           .username = "other",
+                                           .password = "pw"})
+          .status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  for (const char* part : {"1219", R"(\\fileserver.example\data)"}) {
+    EXPECT_TRUE(absl::StrContains(refused.message(), part)) << refused;
+  }
+}
+
+// csi-driver-smb reads the link and takes its first two components as host and share; containerd
+// cannot follow a link to a share's root that has no backslash at the end.
+TEST_F(SmbContract, ALinkToAShareEndsInABackslashAndIsFoundAgain) {
+  const std::string target = R"(\\fileserver.example\data\)";
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(
+        smb_->NewSmbGlobalMapping(context_, Mapping("//fileserver.example/data", Below("s"))).ok());
+    const auto link = deps_.host->filesystem().ReadLink(
+        context_, {*WindowsPath::Parse("p", Below("s")), deps_.roots});
+    ASSERT_TRUE(link.ok());
+    EXPECT_EQ(link->target, target);
+    EXPECT_TRUE(link->target_exists);
+  }
+  ASSERT_TRUE(Link(Below("s"), Below("published")).ok());
+  EXPECT_TRUE(filesystem_->IsSymlink(context_, {.path = Below("published")})->is_symlink);
+}
+
 TEST_F(SmbContract, TheLinkReadsBackAsTheServersPath) {
   ASSERT_TRUE(
       smb_->NewSmbGlobalMapping(context_, Mapping("//fileserver.example/data/reports", Below("s")))
@@ -190,6 +270,39 @@ TEST_F(IscsiContract, AddingConnectingAndDisconnectingTwiceSucceed) {
   for (int i = 0; i < 2; ++i) {
     EXPECT_TRUE(iscsi_->DisconnectTarget(context_, {.target_portal = portal, .iqn = iqn}).ok());
   }
+}
+
+TEST_F(IscsiContract, ATargetThatIsNotConnectedHasNoDisks) {
+  const iscsi::TargetPortal portal{.target_address = "10.0.0.5", .target_port = 3260};
+  ASSERT_TRUE(iscsi_->AddTargetPortal(context_, {.target_portal = portal}).ok());
+  const auto disks = iscsi_->GetTargetDisks(
+      context_, {.target_portal = portal, .iqn = "iqn.2026-01.example.storage:open"});
+  ASSERT_TRUE(disks.ok()) << disks.status();
+  EXPECT_TRUE(disks->disk_numbers.empty());
+  EXPECT_TRUE(
+      absl::IsNotFound(iscsi_
+                           ->GetTargetDisks(context_, {.target_portal = portal,
+                                                       .iqn = "iqn.2026-01.example.storage:none"})
+                           .status()));
+}
+
+TEST_F(IscsiContract, DiscoveryTellsWhatIsKnownWhenAskingAnewFails) {
+  const iscsi::TargetPortal portal{.target_address = "10.0.0.5", .target_port = 3260};
+  ASSERT_TRUE(iscsi_->AddTargetPortal(context_, {.target_portal = portal}).ok());
+  Fail("wmi.Invoke/MSFT_iSCSITargetPortal.Update", 1, 0xEFFF0003);
+  const auto found = iscsi_->DiscoverTargetPortal(context_, {.target_portal = portal});
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->iqns.size(), 3u);
+  ASSERT_EQ(warnings_.size(), 1u);
+  EXPECT_TRUE(absl::StrContains(warnings_[0], "10.0.0.5:3260")) << warnings_[0];
+  // But a call that has ended tells nothing.
+  machine::simulated::FaultRule slow;
+  slow.operation = "wmi.Invoke/MSFT_iSCSITargetPortal.Update";
+  slow.latency = absl::Hours(1);
+  ASSERT_TRUE(node_->InjectFault(slow).ok());
+  const auto late = iscsi_->DiscoverTargetPortal(context_.WithTimeout(absl::Milliseconds(50)),
+                                                 {.target_portal = portal});
+  EXPECT_TRUE(absl::IsDeadlineExceeded(late.status())) << late.status();
 }
 
 TEST_F(SystemContract, StartingTheRunningAndStoppingTheStoppedSucceed) {

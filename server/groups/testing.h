@@ -54,7 +54,8 @@ class HandlerTest : public testing::Test {
       real_files_ = NewRealFiles();
       os = real_files_->NewOs(std::move(os));
     }
-    host_ = host::NewHost(std::move(wmi), std::move(os));
+    host_ = host::NewHost(std::move(wmi), std::move(os),
+                          [this](absl::string_view line) { warnings_.emplace_back(line); });
     deps_.host = host_.get();
     deps_.locks = &locks_;
     deps_.roots = std::make_shared<const PathRoots>(
@@ -113,17 +114,19 @@ class HandlerTest : public testing::Test {
                                   : node_->WriteFile(path, size_bytes, false);
   }
 
-  // Lets the machine fail at a call, as `win32.Flush`, with error 5.
-  void Fail(const std::string& call, uint32_t times = 1) {
+  // Lets the machine fail at a call, as `win32.Flush`, with an error; always when `times` is 0.
+  void Fail(const std::string& call, uint32_t times = 1, uint32_t error = 5) {
     machine::simulated::FaultRule rule;
     rule.operation = call;
     rule.times = times;
     rule.code = absl::StatusCode::kInternal;
-    rule.error = machine::simulated::KnownError(5);
+    rule.error = machine::simulated::KnownError(error);
     EXPECT_TRUE(node_->InjectFault(rule).ok());
   }
 
   const CallContext context_;
+  // What the host passed over. Not for tests whose calls run at once.
+  std::vector<std::string> warnings_;
   std::unique_ptr<machine::simulated::Machine> node_;
   std::unique_ptr<RealFiles> real_files_;
   std::unique_ptr<host::Host> host_;

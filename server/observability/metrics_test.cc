@@ -76,6 +76,21 @@ TEST_F(MetricsTest, CountsCallsUnderTheNamesOfGoGrpcPrometheus) {
   EXPECT_THAT(text, HasSubstr("csi_proxy_calls_in_flight{group=\"disk\"} 0"));
 }
 
+// The line that the Go release's own test looks for (integrationtests/metrics_test.go of
+// github.com/kubernetes-csi/csi-proxy).
+TEST_F(MetricsTest, TheTimesOfARpcBeginWithItsName) {
+  constexpr shim::MethodInfo kCreateSymlink{"filesystem",
+                                            "v1",
+                                            "v1.Filesystem",
+                                            "CreateSymlink",
+                                            "csi-proxy-filesystem-v1",
+                                            "/v1.Filesystem/CreateSymlink"};
+  metrics_->OnStart(kCreateSymlink);
+  metrics_->OnDone(kCreateSymlink, {}, absl::OkStatus(), absl::Milliseconds(1));
+  EXPECT_THAT(Scrape(port_),
+              HasSubstr(R"(grpc_server_handling_seconds_bucket{grpc_method="CreateSymlink")"));
+}
+
 TEST_F(MetricsTest, TellsWhoStillCallsAnOldVersion) {
   metrics_->OnStart(kRescan);
   metrics_->OnDone(kRescan, {.process_id = 1, .image_path = "C:\\old-driver.exe"}, absl::OkStatus(),

@@ -1,0 +1,240 @@
+// What drivers rely on, one named test each: mounted folders, what a link is, and how paths come.
+#include <string>
+
+#include "absl/strings/match.h"
+#include "server/groups/testing.h"
+
+namespace csi_proxy::groups {
+namespace {
+
+class MountedFolderContract : public HandlerTest {
+ protected:
+  // A volume with the directory `kept` in it, mounted at a new directory.
+  std::string MountedAt(const std::string& path) {
+    const std::string volume = Volume(1);
+    EXPECT_TRUE(Mkdir(path).ok());
+    EXPECT_TRUE(volume_->MountVolume(context_, {.volume_id = volume, .target_path = path}).ok());
+    EXPECT_TRUE(Mkdir(path + "\\kept").ok());
+    return volume;
+  }
+  bool HoldsWhatItHeld(const std::string& volume) {
+    EXPECT_TRUE(Mkdir(Below("again")).ok());
+    const auto mounted =
+        volume_->MountVolume(context_, {.volume_id = volume, .target_path = Below("again")});
+    EXPECT_TRUE(mounted.ok()) << mounted.status();
+    return Exists(Below("again\\kept"));
+  }
+  absl::StatusOr<bool> IsLink(const std::string& path) {
+    const auto answer = filesystem_->IsSymlink(context_, {.path = path});
+    if (!answer.ok()) return answer.status();
+    return answer->is_symlink;
+  }
+};
+
+class SpellingContract : public HandlerTest {};
+
+// As a driver unmounts that never calls UnmountVolume.
+TEST_F(MountedFolderContract, RmdirEndsTheMountAndKeepsWhatTheVolumeHolds) {
+  for (const bool share : {false, true}) {
+    for (const bool force : {false, true}) {
+      node_->Reset();
+      node_->core()->Change(
+          [&](machine::simulated::NodeState& state) { state.behaviour.mount_calls_share = share; });
+      const std::string volume = MountedAt(Below("m"));
+      const absl::Status removed = Rmdir(Below("m"), force);
+      EXPECT_TRUE(removed.ok()) << removed;
+      EXPECT_FALSE(Exists(Below("m")));
+      EXPECT_TRUE(HoldsWhatItHeld(volume));
+    }
+  }
+  EXPECT_TRUE(warnings_.empty()) << warnings_[0];
+}
+
+TEST_F(MountedFolderContract, RmdirFlushesFirstAndOnlyLogsThatItCouldNot) {
+  const std::string volume = MountedAt(Below("m"));
+  Fail("win32.Flush", 1, 1117);
+  // The flush comes before the mount ends: what could not end is flushed all the same.
+  Fail("win32.DeleteMountPoint", 1, 1117);
+  EXPECT_TRUE(absl::IsInternal(Rmdir(Below("m"), true)));
+  EXPECT_TRUE(node_->Snapshot().faults.empty()) << "it was flushed, and the mount manager told";
+  ASSERT_EQ(warnings_.size(), 1u);
+  EXPECT_TRUE(absl::StrContains(warnings_[0], volume)) << warnings_[0];
+  EXPECT_TRUE(absl::StrContains(warnings_[0], "1117") || absl::StrContains(warnings_[0], "0x45d"))
+      << warnings_[0];
+  EXPECT_TRUE(Exists(Below("m\\kept"))) << "what could not be unmounted stays mounted";
+  EXPECT_TRUE(Rmdir(Below("m"), true).ok());
+  EXPECT_EQ(warnings_.size(), 1u);
+  EXPECT_TRUE(HoldsWhatItHeld(volume));
+}
+
+TEST_F(MountedFolderContract, RmdirOfAMountWhoseDiskWasPulledEndsClean) {
+  for (const bool force : {false, true}) {
+    node_->Reset();
+    MountedAt(Below("m"));
+    ASSERT_TRUE(node_->DetachDisk(1).ok());
+    // The mount manager does not know the volume any more.
+    Fail("win32.DeleteMountPoint", 0, 2);
+    const absl::Status removed = Rmdir(Below("m"), force);
+    EXPECT_TRUE(removed.ok()) << removed;
+    EXPECT_FALSE(Exists(Below("m")));
+  }
+}
+
+TEST_F(MountedFolderContract, RmdirOfAMountWhoseDiskIsOfflineEndsClean) {
+  const std::string volume = MountedAt(Below("m"));
+  ASSERT_TRUE(disk_->SetDiskState(context_, {.disk_number = 1, .is_online = false}).ok());
+  EXPECT_TRUE(Rmdir(Below("m"), true).ok());
+  ASSERT_TRUE(disk_->SetDiskState(context_, {.disk_number = 1, .is_online = true}).ok());
+  EXPECT_TRUE(HoldsWhatItHeld(volume));
+}
+
+TEST_F(MountedFolderContract, RmdirContentsOfAMountedFolderIsRefused) {
+  MountedAt(Below("m"));
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      filesystem_->RmdirContents(context_, {.path = Below("m")}).status()));
+  EXPECT_TRUE(Exists(Below("m\\kept")));
+}
+
+TEST_F(MountedFolderContract, IsSymlinkIsWhetherTheVolumeIsThere) {
+  MountedAt(Below("m"));
+  EXPECT_EQ(IsLink(Below("m")).value_or(false), true);
+  ASSERT_TRUE(disk_->SetDiskState(context_, {.disk_number = 1, .is_online = false}).ok());
+  EXPECT_EQ(IsLink(Below("m")).value_or(true), false) << "offline, without an error";
+  ASSERT_TRUE(disk_->SetDiskState(context_, {.disk_number = 1, .is_online = true}).ok());
+  EXPECT_EQ(IsLink(Below("m")).value_or(false), true);
+  ASSERT_TRUE(node_->DetachDisk(1).ok());
+  EXPECT_EQ(IsLink(Below("m")).value_or(true), false) << "pulled, without an error";
+}
+
+// A volume without a file system is there all the same: a driver formats it and goes on.
+TEST_F(MountedFolderContract, IsSymlinkOfAMountWithoutAFileSystemIsTrue) {
+  MountedAt(Below("m"));
+  node_->core()->Change([](machine::simulated::NodeState& state) {
+    state.disks[1].partitions.back().volume->file_system.clear();
+  });
+  EXPECT_EQ(IsLink(Below("m")).value_or(false), true);
+}
+
+TEST_F(MountedFolderContract, IsSymlinkOfADanglingLinkIsFalseAndOfAnAbsentPathAnError) {
+  ASSERT_TRUE(Mkdir(Below("t\\inner")).ok());
+  ASSERT_TRUE(Link(Below("t\\inner"), Below("l")).ok());
+  ASSERT_TRUE(Link(Below("l"), Below("chain")).ok());
+  EXPECT_EQ(IsLink(Below("l")).value_or(false), true);
+  EXPECT_EQ(IsLink(Below("chain")).value_or(false), true);
+  EXPECT_EQ(IsLink(Below("t")).value_or(true), false) << "a plain directory";
+  ASSERT_TRUE(Rmdir(Below("t"), true).ok());
+  EXPECT_EQ(IsLink(Below("l")).value_or(true), false) << "dangling, without an error";
+  EXPECT_EQ(IsLink(Below("chain")).value_or(true), false);
+  for (const char* absent : {"none", "none\\deeper", "l\\deeper"}) {
+    EXPECT_TRUE(absl::IsNotFound(IsLink(Below(absent)).status())) << absent;
+  }
+}
+
+// Else a pod could ask what exists on its node.
+TEST_F(MountedFolderContract, IsSymlinkDoesNotTellWhatExistsOutside) {
+  ASSERT_TRUE(node_->MakeDirectory(R"(C:\secret\there)").ok());
+  for (const bool there : {false, true}) {
+    for (const bool junction : {false, true}) {
+      ASSERT_TRUE(
+          node_->MakeLink(Below("l"), there ? R"(C:\secret\there)" : R"(C:\secret\other)", junction)
+              .ok());
+      const absl::Status answer = IsLink(Below("l")).status();
+      EXPECT_TRUE(absl::IsPermissionDenied(answer)) << answer;
+      ASSERT_TRUE(Rmdir(Below("l")).ok());
+    }
+  }
+}
+
+// Links at a working directory are trusted, so no call may put one there, nor anything else.
+TEST_F(MountedFolderContract, NothingTakesTheRootsPlace) {
+  const std::string inner = Below("pods\\inner");
+  ASSERT_TRUE(Mkdir(inner).ok());
+  ASSERT_TRUE(Mkdir(Below("t")).ok());
+  const auto parse = [](const std::string& text) { return *WindowsPath::Parse("root", text); };
+  deps_.roots = std::make_shared<const PathRoots>(
+      std::vector<WindowsPath>{parse(R"(C:\var\lib\kubelet)"), parse(inner), parse(R"(C:\later)")});
+  Remake();
+  const std::string volume = Volume(1);
+  for (const std::string& root : {inner, std::string(R"(C:\later)")}) {
+    EXPECT_TRUE(absl::IsPermissionDenied(Link(Below("t"), root))) << root;
+    EXPECT_TRUE(absl::IsPermissionDenied(Rmdir(root, true))) << root;
+    EXPECT_TRUE(
+        absl::IsPermissionDenied(filesystem_->RmdirContents(context_, {.path = root}).status()))
+        << root;
+    EXPECT_TRUE(absl::IsPermissionDenied(
+        volume_->MountVolume(context_, {.volume_id = volume, .target_path = root}).status()))
+        << root;
+    EXPECT_TRUE(absl::IsPermissionDenied(
+        volume_->UnmountVolume(context_, {.volume_id = volume, .target_path = root}).status()))
+        << root;
+    EXPECT_TRUE(absl::IsPermissionDenied(
+        smb_->NewSmbGlobalMapping(context_, {.remote_path = R"(\\fileserver.example\data)",
+                                             .local_path = root,
+                                             .username = R"(EXAMPLE\storage)",
+                                             .password = "correct horse"})
+            .status()))
+        << root;
+  }
+  EXPECT_FALSE(Exists(R"(C:\later)"));
+  // Nor by the host alone, whoever calls it.
+  const ConfinedPath later{parse(R"(C:\later)"), deps_.roots};
+  const ConfinedPath source{parse(Below("t")), deps_.roots};
+  EXPECT_TRUE(absl::IsPermissionDenied(host_->filesystem().CreateLink(context_, source, later)));
+  EXPECT_TRUE(absl::IsPermissionDenied(host_->filesystem().CreateLinkToShare(
+      context_, *UncPath::Parse("target", R"(\\fileserver.example\data)"), later)));
+  EXPECT_FALSE(Exists(R"(C:\later)"));
+}
+
+// As gcp-pd has it: what the kubelet sent goes to MountVolume, IsSymlink and the look-ups as it is.
+TEST_F(SpellingContract, AVolumeIsMountedAndUnmountedInAnySpelling) {
+  const std::string volume = Volume(1);
+  for (const char* path : {R"(\var\lib\kubelet\m)", "/var/lib/kubelet/m", R"(/var\lib/kubelet\m\)",
+                           R"(\\?\C:\var\lib\kubelet\m)", "c:/VAR/lib//kubelet/M"}) {
+    ASSERT_TRUE(Mkdir(Below("m")).ok());
+    const auto mounted = volume_->MountVolume(context_, {.volume_id = volume, .target_path = path});
+    EXPECT_TRUE(mounted.ok()) << path << ": " << mounted.status();
+    EXPECT_TRUE(volume_->MountVolume(context_, {.volume_id = volume, .target_path = path}).ok());
+    const auto link = filesystem_->IsSymlink(context_, {.path = path});
+    ASSERT_TRUE(link.ok()) << path << ": " << link.status();
+    EXPECT_TRUE(link->is_symlink);
+    const auto found = volume_->GetVolumeIDFromTargetPath(context_, {.target_path = Below("m")});
+    ASSERT_TRUE(found.ok()) << path << ": " << found.status();
+    EXPECT_EQ(found->volume_id, volume);
+    const auto unmounted =
+        volume_->UnmountVolume(context_, {.volume_id = volume, .target_path = path});
+    EXPECT_TRUE(unmounted.ok()) << path << ": " << unmounted.status();
+    EXPECT_FALSE(filesystem_->IsSymlink(context_, {.path = path})->is_symlink);
+    ASSERT_TRUE(Rmdir(Below("m")).ok());
+  }
+}
+
+TEST_F(SpellingContract, APathWithoutADriveIsOnThatOfItsWorkingDirectory) {
+  const auto parse = [](const std::string& text) { return *WindowsPath::Parse("root", text); };
+  deps_.roots = std::make_shared<const PathRoots>(
+      std::vector<WindowsPath>{parse(R"(D:\csi)"), parse(R"(C:\var\lib\kubelet)")});
+  Remake();
+  const auto answer = [&](const std::string& path) {
+    return filesystem_->IsSymlink(context_, {.path = path}).status();
+  };
+  const absl::Status on_d = answer(R"(\csi\x)");
+  EXPECT_TRUE(absl::IsNotFound(on_d) && absl::StrContains(on_d.message(), R"(D:\csi\x)")) << on_d;
+  EXPECT_TRUE(answer("/var/lib/kubelet/pods").ok());
+  const absl::Status outside = answer("/Windows");
+  EXPECT_TRUE(absl::IsPermissionDenied(outside)) << outside;
+  EXPECT_TRUE(absl::StrContains(outside.message(), "D:")) << "of the first: " << outside;
+}
+
+TEST_F(SpellingContract, OtherCallsWantADrive) {
+  ASSERT_TRUE(Mkdir(Below("t")).ok());
+  for (const std::string path : {R"(\var\lib\kubelet\a)", "/var/lib/kubelet/a"}) {
+    EXPECT_TRUE(
+        absl::IsInvalidArgument(filesystem_->PathExists(context_, {.path = path}).status()));
+    EXPECT_TRUE(absl::IsInvalidArgument(Mkdir(path)));
+    EXPECT_TRUE(absl::IsInvalidArgument(Rmdir(path, true)));
+    EXPECT_TRUE(absl::IsInvalidArgument(Link(Below("t"), path)));
+    EXPECT_TRUE(absl::IsInvalidArgument(Link(path, Below("l"))));
+  }
+}
+
+}  // namespace
+}  // namespace csi_proxy::groups
