@@ -191,6 +191,8 @@ std::vector<Script> IscsiScripts() {
        "iqns: 'iqn.2026-01.example.storage:open' iqns: 'iqn.2026-01.example.storage:chap' "
        "iqns: 'iqn.2026-01.example.storage:mutual'"},
       {"GetTargetDisks", PORTAL OPEN, kOk, ""},
+      {"GetTargetDisks", PORTAL "iqn: 'iqn.2026-01.example.storage:gone'", kNotFound,
+       "offers no target"},
       {"ConnectTarget", PORTAL OPEN},
       {"ConnectTarget", PORTAL OPEN},
       {"GetTargetDisks", PORTAL OPEN, kOk, "diskIDs: '10' diskIDs: '11'"},
