@@ -60,7 +60,7 @@ cim::ComPtr<WmiObject> ErrorObject(const absl::Status& status, HRESULT result,
                                    absl::string_view operation, absl::string_view parameters) {
   const Value description = Value::String(std::string(status.message()));
   const std::optional<uint32_t> error = Win32CodeOf(status);
-  if (result == WBEM_E_FAILED && error.has_value()) {
+  if (static_cast<uint32_t>(result) == cim::hresult::kFailed && error.has_value()) {
     return WmiObject::OfValues(
         WmiErrorDefinition(),
         {{"Message", description},
