@@ -56,7 +56,7 @@ run_shards() {
     pids+=($!)
   done
   for pid in "${pids[@]}"; do
-    wait "$pid" || passed=1
+    { wait "$pid" || passed=1; } 2>/dev/null
     # What a test that crashed has left running; `timeout` leads a process group.
     kill -KILL -- "-$pid" 2>/dev/null || true
   done
