@@ -67,6 +67,8 @@ inline const std::vector<Operation>& HostOperations() {
       {"exists", [](H& h, C c) { return h.filesystem().Exists(c, Kubelet("link\\p1")).status(); }},
       {"make", [](H& h, C c) { return h.filesystem().MakeDirectories(c, Kubelet("a\\b")); }},
       {"remove", [](H& h, C c) { return h.filesystem().Remove(c, Kubelet("empty"), false); }},
+      {"remove mounted",
+       [](H& h, C c) { return h.filesystem().Remove(c, Kubelet("mounted"), false); }},
       {"remove tree", [](H& h, C c) { return h.filesystem().Remove(c, Kubelet("pods"), true); }},
       {"remove contents",
        [](H& h, C c) { return h.filesystem().RemoveContents(c, Kubelet("pods")); }},
