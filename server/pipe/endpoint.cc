@@ -101,6 +101,13 @@ class Endpoint final : public grpc_endpoint {
   void EndRead(DWORD error, DWORD bytes) {
     grpc_closure* const done = std::exchange(read_done_, nullptr);
     grpc_error_handle failure;
+    if (error == ERROR_SUCCESS && bytes > 0 && connection_.inspect &&
+        !connection_.inspect(
+            {reinterpret_cast<const char*>(GRPC_SLICE_START_PTR(read_slice_)), bytes})) {
+      error = ERROR_INVALID_DATA;
+      // A write that nobody reads would keep gRPC from closing the connection.
+      Shutdown();
+    }
     if (error == ERROR_SUCCESS && bytes > 0) {
       grpc_slice_buffer_add(read_slices_, grpc_slice_sub_no_ref(read_slice_, 0, bytes));
     } else {
@@ -249,6 +256,7 @@ std::shared_ptr<grpc::Channel> NewChannel(std::unique_ptr<Stream> stream,
                                      new Endpoint({.stream = std::move(stream),
                                                    .received = "",
                                                    .name = "pipe",
+                                                   .inspect = nullptr,
                                                    .closed = std::move(closed)}),
                                      /*is_client=*/true);
     auto channel =

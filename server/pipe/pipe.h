@@ -122,6 +122,8 @@ struct Connection {
   std::string received;
   // A name of its own, by which the listener knows its peer.
   std::string name;
+  // Sees what is read next before gRPC does; false ends the connection. May be null.
+  std::function<bool(absl::string_view bytes)> inspect;
   // Called once, when the connection has ended or is given up. Must not block.
   std::function<void()> closed;
 };

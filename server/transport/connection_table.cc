@@ -104,6 +104,11 @@ void ConnectionTable::Count(Counter counter) {
   ++(counters_.*counter);
 }
 
+uint64_t ConnectionTable::Count(Http2Violation violation) {
+  absl::MutexLock lock(&mutex_);
+  return ++counters_.violations[static_cast<size_t>(violation)];
+}
+
 ListenerCounters ConnectionTable::counters() const {
   absl::MutexLock lock(&mutex_);
   return counters_;

@@ -65,6 +65,8 @@ class ConnectionTable {
   std::shared_ptr<const Peer> Find(absl::string_view address) const;
 
   void Count(Counter counter);
+  // A live connection is ended for this. How many have been so far.
+  uint64_t Count(Http2Violation violation);
   ListenerCounters counters() const;
 
  private:

@@ -6,6 +6,7 @@
 // and abandon it, and gRPC applies no handshake deadline to connections it is handed.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -18,6 +19,7 @@
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
 #include "server/shim/runtime.h"
+#include "server/transport/http2_guard.h"
 
 namespace csi_proxy::transport {
 
@@ -36,8 +38,10 @@ struct ListenerCounters {
   uint64_t dropped_silent = 0;    // closed at the preface deadline
   uint64_t dropped_garbage = 0;   // closed for other first bytes
   uint64_t dropped_for_room = 0;  // closed because of max_connections or a lack of descriptors
-  size_t silent = 0;              // open now, before the preface
-  size_t live = 0;                // open now, with a server
+  // Served, and ended by the guard, by Http2Violation.
+  std::array<uint64_t, kHttp2Violations> violations{};
+  size_t silent = 0;  // open now, before the preface
+  size_t live = 0;    // open now, with a server
 };
 
 // Takes over a connection that has sent its preface. `handle` is a socket on POSIX, whose preface

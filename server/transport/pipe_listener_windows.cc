@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +25,7 @@
 #include "absl/time/clock.h"
 #include "server/pipe/pipe.h"
 #include "server/transport/connection_table.h"
+#include "server/transport/http2_guard.h"
 #include "server/transport/listener.h"
 #include "server/transport/preface.h"
 
@@ -98,6 +101,8 @@ class PipeListener final : public Listener {
   static void Cancel(SilentConnection* dropped) {
     static_cast<Instance*>(dropped)->stream->Cancel();
   }
+  // Watches what a client sends from now on.
+  std::function<bool(absl::string_view)> Guard(size_t pipe, std::shared_ptr<const Peer> peer);
   std::unique_ptr<Instance> Remove(Instance* instance) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Adopt(std::unique_ptr<Instance> instance);
   void Watch();
@@ -300,6 +305,23 @@ std::unique_ptr<PipeListener::Instance> PipeListener::Remove(Instance* instance)
   return std::move(instances_.extract(instance).mapped());
 }
 
+std::function<bool(absl::string_view)> PipeListener::Guard(size_t pipe,
+                                                           std::shared_ptr<const Peer> peer) {
+  return [table = table_, path = pipes_[pipe].path, peer = std::move(peer),
+          guard = Http2Guard()](absl::string_view bytes) mutable {
+    const Http2Violation violation = guard.Check(bytes, absl::Now());
+    if (violation == Http2Violation::kNone) return true;
+    const uint64_t count = table->Count(violation);
+    // An attacker that comes again and again does not fill the log.
+    if (std::has_single_bit(count)) {
+      spdlog::warn("{}: ended a connection of process {} for its HTTP/2 frames: {} ({} so far)",
+                   path, peer->process_id, kHttp2ViolationNames[static_cast<size_t>(violation)],
+                   count);
+    }
+    return false;
+  };
+}
+
 void PipeListener::Adopt(std::unique_ptr<Instance> instance) {
   auto peer = std::make_shared<const Peer>(pipe::PeerOfInstance(instance->stream->handle()));
   auto connection = std::make_unique<pipe::Connection>();
@@ -312,6 +334,9 @@ void PipeListener::Adopt(std::unique_ptr<Instance> instance) {
   connection->closed = [table = table_, pipe = instance->pipe, name = connection->name, peer] {
     table->End(pipe, name, peer);
   };
+  connection->inspect = Guard(instance->pipe, peer);
+  const absl::string_view behind(connection->received);
+  if (!connection->inspect(behind.substr(kHttp2Preface.size()))) return connection->closed();
   table_->Serve(connection->name, std::move(peer), [weak = std::weak_ptr(connection->stream)] {
     if (const auto stream = weak.lock()) stream->Cancel();
   });

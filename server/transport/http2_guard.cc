@@ -1,0 +1,154 @@
+#include "server/transport/http2_guard.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace csi_proxy::transport {
+namespace {
+
+// RFC 9113, section 6.
+enum FrameType : uint8_t {
+  kData,
+  kHeaders,
+  kPriority,
+  kRstStream,
+  kSettings,
+  kPushPromise,
+  kPing,
+  kGoAway,
+  kWindowUpdate,
+  kContinuation,
+};
+constexpr uint8_t kEndStream = 0x1;
+constexpr uint8_t kEndHeaders = 0x4;
+
+constexpr uint32_t kAny = std::numeric_limits<uint32_t>::max();
+
+// The lengths that a frame of a type may have. DATA is bounded by flow control, and header blocks
+// by a limit of their own.
+struct Lengths {
+  uint32_t least;
+  uint32_t most;
+  uint32_t multiple_of = 1;
+};
+constexpr Lengths kLengths[] = {
+    /*DATA*/ {0, kAny},
+    /*HEADERS*/ {0, kAny},
+    /*PRIORITY*/ {5, 5},
+    /*RST_STREAM*/ {4, 4},
+    // 64 settings: more than are defined.
+    /*SETTINGS*/ {0, 6 * 64, 6},
+    /*PUSH_PROMISE*/ {0, kAny},
+    /*PING*/ {8, 8},
+    // With a reason for people to read.
+    /*GOAWAY*/ {8, 1024},
+    /*WINDOW_UPDATE*/ {4, 4},
+    /*CONTINUATION*/ {0, kAny},
+};
+// A frame of a type that is not known is ignored (section 4.1), if it is no longer than every
+// endpoint must take.
+constexpr Lengths kUnknown = {0, 16 << 10};
+
+}  // namespace
+
+const std::array<absl::string_view, kHttp2Violations> kHttp2ViolationNames = {
+    "none",   "frame_size", "header_block",   "continuations",
+    "stream", "resets",     "control_frames", "push"};
+
+Http2Guard::Http2Guard(const Http2Limits& limits)
+    : limits_(limits), resets_(limits.resets), control_frames_(limits.control_frames) {}
+
+bool Http2Guard::Purse::Pay(absl::Time now) {
+  if (now > since_) {
+    if (since_ != absl::InfinitePast()) {
+      Add(absl::ToDoubleSeconds(now - since_) * allowance_.per_second);
+    }
+    since_ = now;
+  }
+  if (left_ < 1) return false;
+  --left_;
+  return true;
+}
+
+void Http2Guard::Purse::Add(double more) { left_ = std::min(left_ + more, allowance_.burst); }
+
+Http2Violation Http2Guard::Check(absl::string_view bytes, absl::Time now) {
+  while (violation_ == Http2Violation::kNone && !bytes.empty()) {
+    if (skip_ > 0) {
+      const size_t part = std::min(skip_, bytes.size());
+      skip_ -= part;
+      bytes.remove_prefix(part);
+      continue;
+    }
+    const size_t part = std::min(kFrameHeader - have_, bytes.size());
+    std::copy_n(bytes.begin(), part, header_.begin() + static_cast<std::ptrdiff_t>(have_));
+    have_ += part;
+    bytes.remove_prefix(part);
+    if (have_ < kFrameHeader) break;
+    have_ = 0;
+    const auto number = [&](size_t at, size_t size) {
+      uint32_t value = 0;
+      for (size_t i = at; i < at + size; ++i) value = value << 8 | header_[i];
+      return value;
+    };
+    const Frame frame = {.length = number(0, 3),
+                         .type = header_[3],
+                         .flags = header_[4],
+                         // The highest bit is reserved, and ignored.
+                         .stream = number(5, 4) & 0x7fffffffu};
+    violation_ = Judge(frame, now);
+    skip_ = frame.length;
+  }
+  return violation_;
+}
+
+Http2Violation Http2Guard::Judge(const Frame& frame, absl::Time now) {
+  const bool known = frame.type < std::size(kLengths);
+  const Lengths& lengths = known ? kLengths[frame.type] : kUnknown;
+  if (frame.length < lengths.least || frame.length > lengths.most ||
+      frame.length % lengths.multiple_of != 0) {
+    return Http2Violation::kFrameSize;
+  }
+  if (frame.type == kContinuation) return OnContinuation(frame);
+  if (open_block_ != 0) return Http2Violation::kContinuations;
+  switch (frame.type) {
+    case kHeaders:
+      return OnHeaders(frame);
+    case kPushPromise:
+      return Http2Violation::kPush;
+    case kData:
+      if (frame.stream == 0 || frame.stream > newest_stream_) return Http2Violation::kStream;
+      if (frame.length > 0 || (frame.flags & kEndStream) != 0) return Http2Violation::kNone;
+      break;
+    case kRstStream:
+      if (frame.stream == 0 || frame.stream > newest_stream_) return Http2Violation::kStream;
+      return resets_.Pay(now) ? Http2Violation::kNone : Http2Violation::kResets;
+    default:
+      break;
+  }
+  return control_frames_.Pay(now) ? Http2Violation::kNone : Http2Violation::kControlFrames;
+}
+
+// A new stream, or a call's trailers, which no gRPC client sends.
+Http2Violation Http2Guard::OnHeaders(const Frame& frame) {
+  // Streams of clients have odd numbers that only grow (section 5.1.1).
+  if (frame.stream % 2 == 0 || frame.stream <= newest_stream_) return Http2Violation::kStream;
+  newest_stream_ = frame.stream;
+  control_frames_.Add(limits_.control_frames_per_call);
+  block_bytes_ = frame.length;
+  continuations_ = 0;
+  if ((frame.flags & kEndHeaders) == 0) open_block_ = frame.stream;
+  return block_bytes_ <= limits_.header_block_bytes ? Http2Violation::kNone
+                                                    : Http2Violation::kHeaderBlock;
+}
+
+Http2Violation Http2Guard::OnContinuation(const Frame& frame) {
+  if (open_block_ == 0 || frame.stream != open_block_) return Http2Violation::kContinuations;
+  if (++continuations_ > limits_.continuations) return Http2Violation::kContinuations;
+  block_bytes_ += frame.length;
+  if ((frame.flags & kEndHeaders) != 0) open_block_ = 0;
+  return block_bytes_ <= limits_.header_block_bytes ? Http2Violation::kNone
+                                                    : Http2Violation::kHeaderBlock;
+}
+
+}  // namespace csi_proxy::transport

@@ -1,0 +1,100 @@
+// What a client may send over HTTP/2 before it costs the service more than its calls are worth.
+//
+// gRPC 1.51 buffers a header block for as long as the client goes on with it (CVE-2023-33953 and
+// the CONTINUATION flood, kb.cert.org/vuls/id/421644), and takes streams that are opened and reset
+// as fast as they come (CVE-2023-44487). The guard reads the frames' headers
+// (RFC 9113, section 4.1) and nothing else.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+namespace csi_proxy::transport {
+
+// Why a connection was ended. The names of kHttp2ViolationNames are metric labels.
+enum class Http2Violation : uint8_t {
+  kNone,
+  kFrameSize,      // a length its type cannot have
+  kHeaderBlock,    // HEADERS and its CONTINUATIONs longer than a block may be
+  kContinuations,  // a CONTINUATION too many, without a block, or another frame amid one
+  kStream,         // a frame on a stream that the client has not opened or cannot open
+  kResets,         // more RST_STREAM than calls are given up
+  kControlFrames,  // PING, SETTINGS, PRIORITY, WINDOW_UPDATE, empty DATA and unknown frames
+  kPush,           // PUSH_PROMISE, which is for servers
+};
+inline constexpr size_t kHttp2Violations = 8;
+extern const std::array<absl::string_view, kHttp2Violations> kHttp2ViolationNames;
+
+// What frames of a kind are paid from: so many at once, and so many more each second.
+struct Http2Allowance {
+  double burst = 0;
+  double per_second = 0;
+};
+
+struct Http2Limits {
+  // A block of headers, in bytes as sent; grpc-go and gRPC C++ send about 200 for a call.
+  size_t header_block_bytes = 16 << 10;
+  int continuations = 8;
+  // A client that gives up all its calls at once is honest; to take a reset costs gRPC 134 us.
+  Http2Allowance resets = {.burst = 512, .per_second = 100};
+  // grpc-go sends up to a PING and two WINDOW_UPDATEs for an answer: each call adds four.
+  Http2Allowance control_frames = {.burst = 1000, .per_second = 100};
+  double control_frames_per_call = 4;
+};
+
+// Checks the bytes of one connection, in order. Not thread-safe.
+class Http2Guard {
+ public:
+  explicit Http2Guard(const Http2Limits& limits = {});
+
+  // `bytes` follow those checked before; the first are those behind the client's preface. What is
+  // not kNone ends the connection, and no later call takes that back.
+  Http2Violation Check(absl::string_view bytes, absl::Time now);
+
+ private:
+  struct Frame {
+    uint32_t length = 0;
+    uint8_t type = 0;
+    uint8_t flags = 0;
+    uint32_t stream = 0;
+  };
+  class Purse {
+   public:
+    explicit Purse(const Http2Allowance& allowance)
+        : allowance_(allowance), left_(allowance.burst) {}
+    // Whether there was one left.
+    bool Pay(absl::Time now);
+    void Add(double more);
+
+   private:
+    Http2Allowance allowance_;
+    double left_;
+    absl::Time since_ = absl::InfinitePast();
+  };
+
+  Http2Violation Judge(const Frame& frame, absl::Time now);
+  Http2Violation OnHeaders(const Frame& frame);
+  Http2Violation OnContinuation(const Frame& frame);
+
+  static constexpr size_t kFrameHeader = 9;
+
+  Http2Limits limits_;
+  Purse resets_;
+  Purse control_frames_;
+  Http2Violation violation_ = Http2Violation::kNone;
+  // A frame's header may come in pieces; the rest of the frame is skipped.
+  std::array<uint8_t, kFrameHeader> header_{};
+  size_t have_ = 0;
+  size_t skip_ = 0;
+  // The newest stream, and the one whose header block goes on; 0 for none.
+  uint32_t newest_stream_ = 0;
+  uint32_t open_block_ = 0;
+  size_t block_bytes_ = 0;
+  int continuations_ = 0;
+};
+
+}  // namespace csi_proxy::transport

@@ -1,0 +1,207 @@
+#include "server/transport/http2_guard.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace csi_proxy::transport {
+namespace {
+
+using enum Http2Violation;
+
+enum : uint8_t {
+  kData = 0,
+  kHeaders = 1,
+  kPriority = 2,
+  kRstStream = 3,
+  kSettings = 4,
+  kPushPromise = 5,
+  kPing = 6,
+  kGoAway = 7,
+  kWindowUpdate = 8,
+  kContinuation = 9,
+  kExtension = 0x42,
+};
+constexpr uint8_t kEndStream = 1;
+constexpr uint8_t kEndHeaders = 4;
+
+std::string Frame(uint8_t type, uint8_t flags, uint32_t stream, size_t length) {
+  std::string frame;
+  for (const int shift : {16, 8, 0}) frame.push_back(static_cast<char>(length >> shift));
+  frame.push_back(static_cast<char>(type));
+  frame.push_back(static_cast<char>(flags));
+  for (const int shift : {24, 16, 8, 0}) frame.push_back(static_cast<char>(stream >> shift));
+  return frame.append(length, 'x');
+}
+
+class Http2GuardTest : public testing::Test {
+ protected:
+  Http2Violation Send(uint8_t type, uint8_t flags, uint32_t stream, size_t length) {
+    return guard_.Check(Frame(type, flags, stream, length), now_);
+  }
+  // A call as grpc-go makes one, on the next stream.
+  Http2Violation Call() {
+    stream_ += 2;
+    const std::string call = absl::StrCat(Frame(kHeaders, kEndHeaders, stream_, 200),
+                                          Frame(kData, kEndStream, stream_, 60));
+    return guard_.Check(call, now_);
+  }
+  // How many of these are taken, of `most`.
+  int Taken(int most, uint8_t type, uint8_t flags, uint32_t stream, size_t length) {
+    int taken = 0;
+    while (taken < most && Send(type, flags, stream, length) == kNone) ++taken;
+    return taken;
+  }
+
+  Http2Guard guard_;
+  absl::Time now_ = absl::UnixEpoch();
+  uint32_t stream_ = static_cast<uint32_t>(-1);
+};
+
+TEST_F(Http2GuardTest, HonestCallsPassForEver) {
+  ASSERT_EQ(Send(kSettings, 0, 0, 18), kNone);
+  for (int i = 0; i < 100000; ++i) {
+    // All at one moment: nothing is earned by waiting.
+    ASSERT_EQ(Call(), kNone) << i;
+    ASSERT_EQ(Send(kPing, 0, 0, 8), kNone) << i;
+    ASSERT_EQ(Send(kWindowUpdate, 0, 0, 4), kNone) << i;
+    ASSERT_EQ(Send(kWindowUpdate, 0, stream_, 4), kNone) << i;
+  }
+}
+
+TEST_F(Http2GuardTest, FramesAreFoundWhereverTheBytesAreCut) {
+  std::string bytes = Frame(kSettings, 0, 0, 6);
+  for (uint32_t stream = 1; stream < 40; stream += 2) {
+    absl::StrAppend(&bytes, Frame(kHeaders, 0, stream, 30),
+                    Frame(kContinuation, kEndHeaders, stream, 20),
+                    Frame(kData, kEndStream, stream, stream));
+  }
+  const std::string bad = Frame(kPushPromise, 0, 1, 4);
+  for (size_t step = 1; step < 50; ++step) {
+    Http2Guard guard;
+    for (size_t at = 0; at < bytes.size(); at += step) {
+      ASSERT_EQ(guard.Check(absl::string_view(bytes).substr(at, step), now_), kNone) << step;
+    }
+    EXPECT_EQ(guard.Check(absl::string_view(bad).substr(0, 8), now_), kNone);
+    EXPECT_EQ(guard.Check(absl::string_view(bad).substr(8), now_), kPush);
+  }
+}
+
+TEST_F(Http2GuardTest, AHeaderBlockIsMeasuredWhole) {
+  EXPECT_EQ(Send(kHeaders, 0, 1, 8 << 10), kNone);
+  EXPECT_EQ(Send(kContinuation, 0, 1, 8 << 10), kNone);
+  EXPECT_EQ(Send(kContinuation, 0, 1, 1), kHeaderBlock);
+  EXPECT_EQ(Call(), kHeaderBlock) << "it stays ended";
+  Http2Guard other;
+  EXPECT_EQ(other.Check(Frame(kHeaders, kEndHeaders, 1, (16 << 10) + 1), now_), kHeaderBlock);
+}
+
+TEST_F(Http2GuardTest, ContinuationsEnd) {
+  EXPECT_EQ(Send(kHeaders, 0, 1, 10), kNone);
+  EXPECT_EQ(Taken(100, kContinuation, 0, 1, 0), 8);
+}
+
+TEST_F(Http2GuardTest, ABlockIsNotInterrupted) {
+  EXPECT_EQ(Send(kHeaders, 0, 1, 10), kNone);
+  EXPECT_EQ(Send(kPing, 0, 0, 8), kContinuations);
+}
+
+TEST_F(Http2GuardTest, AContinuationNeedsABlockOfItsStream) {
+  EXPECT_EQ(Send(kContinuation, kEndHeaders, 1, 10), kContinuations);
+  Http2Guard other;
+  EXPECT_EQ(other.Check(Frame(kHeaders, 0, 1, 10), now_), kNone);
+  EXPECT_EQ(other.Check(Frame(kContinuation, 0, 3, 10), now_), kContinuations);
+  Http2Guard third;
+  EXPECT_EQ(third.Check(Frame(kHeaders, 0, 1, 10), now_), kNone);
+  EXPECT_EQ(third.Check(Frame(kContinuation, kEndHeaders, 1, 10), now_), kNone);
+  EXPECT_EQ(third.Check(Frame(kContinuation, kEndHeaders, 1, 10), now_), kContinuations);
+}
+
+TEST_F(Http2GuardTest, StreamsOpenedAndResetAreFewASecond) {
+  int taken = 0;
+  while (taken < 100000 && Call() == kNone && Send(kRstStream, 0, stream_, 4) == kNone) ++taken;
+  EXPECT_EQ(taken, 512);
+}
+
+TEST_F(Http2GuardTest, ResetsComeBackWithTime) {
+  for (int second = 0; second < 100; ++second) {
+    now_ += absl::Seconds(1);
+    for (int i = 0; i < 100; ++i) {
+      ASSERT_EQ(Call(), kNone);
+      ASSERT_EQ(Send(kRstStream, 0, stream_, 4), kNone) << second;
+    }
+  }
+  // A clock that goes back gives nothing to the 412 that the last second left.
+  now_ -= absl::Hours(1);
+  for (int i = 0; i < 412; ++i) {
+    ASSERT_EQ(Call(), kNone);
+    ASSERT_EQ(Send(kRstStream, 0, stream_, 4), kNone);
+  }
+  ASSERT_EQ(Call(), kNone);
+  EXPECT_EQ(Send(kRstStream, 0, stream_, 4), kResets);
+}
+
+TEST_F(Http2GuardTest, FloodsOfEachControlFrameEnd) {
+  constexpr struct {
+    uint8_t type;
+    size_t length;
+  } kFloods[] = {{kPing, 8},         {kSettings, 0},     {kSettings, 384}, {kPriority, 5},
+                 {kWindowUpdate, 4}, {kExtension, 1000}, {kGoAway, 8}};
+  for (const auto& flood : kFloods) {
+    guard_ = Http2Guard();
+    EXPECT_EQ(Taken(100000, flood.type, 0, 0, flood.length), 1000) << int{flood.type};
+  }
+  guard_ = Http2Guard();
+  stream_ = static_cast<uint32_t>(-1);
+  ASSERT_EQ(Call(), kNone);
+  EXPECT_EQ(Taken(100000, kData, 0, 1, 0), 1000) << "empty DATA that ends nothing";
+}
+
+TEST_F(Http2GuardTest, LengthsAreThoseOfTheType) {
+  constexpr struct {
+    uint8_t type;
+    size_t length;
+  } kBad[] = {{kPriority, 4},
+              {kPriority, 6},
+              {kRstStream, 5},
+              {kSettings, 5},
+              {kSettings, 390},
+              {kPing, 7},
+              {kPing, 9},
+              {kGoAway, 7},
+              {kGoAway, 1025},
+              {kWindowUpdate, 3},
+              {kExtension, (16 << 10) + 1}};
+  for (const auto& bad : kBad) {
+    Http2Guard guard;
+    EXPECT_EQ(guard.Check(Frame(kHeaders, kEndHeaders, 1, 10), now_), kNone);
+    EXPECT_EQ(guard.Check(Frame(bad.type, 0, 1, bad.length), now_), kFrameSize)
+        << int{bad.type} << ' ' << bad.length;
+  }
+}
+
+TEST_F(Http2GuardTest, StreamsAreOpenedInOrderAndByHeaders) {
+  for (const uint32_t stream : {0u, 1u, 2u}) {
+    Http2Guard guard;
+    EXPECT_EQ(guard.Check(Frame(kData, 0, stream, 10), now_), kStream) << stream;
+    Http2Guard other;
+    EXPECT_EQ(other.Check(Frame(kRstStream, 0, stream, 4), now_), kStream) << stream;
+  }
+  for (const uint32_t stream : {0u, 2u}) {
+    Http2Guard guard;
+    EXPECT_EQ(guard.Check(Frame(kHeaders, kEndHeaders, stream, 10), now_), kStream) << stream;
+  }
+  ASSERT_EQ(Send(kHeaders, kEndHeaders, 5, 10), kNone);
+  EXPECT_EQ(Send(kData, 0, 3, 10), kNone) << "gRPC knows what an older stream has become";
+  EXPECT_EQ(Send(kHeaders, kEndHeaders, 5, 10), kStream);
+}
+
+TEST_F(Http2GuardTest, EveryViolationHasAName) {
+  for (const absl::string_view name : kHttp2ViolationNames) EXPECT_FALSE(name.empty());
+  EXPECT_EQ(kHttp2ViolationNames[static_cast<size_t>(kPush)], "push");
+}
+
+}  // namespace
+}  // namespace csi_proxy::transport
