@@ -51,10 +51,6 @@ constexpr Lengths kUnknown = {0, 16 << 10};
 
 }  // namespace
 
-const std::array<absl::string_view, kHttp2Violations> kHttp2ViolationNames = {
-    "none",   "frame_size", "header_block",   "continuations",
-    "stream", "resets",     "control_frames", "push"};
-
 Http2Guard::Http2Guard(const Http2Limits& limits)
     : limits_(limits), resets_(limits.resets), control_frames_(limits.control_frames) {}
 

@@ -27,7 +27,10 @@ enum class Http2Violation : uint8_t {
   kPush,           // PUSH_PROMISE, which is for servers
 };
 inline constexpr size_t kHttp2Violations = 8;
-extern const std::array<absl::string_view, kHttp2Violations> kHttp2ViolationNames;
+// In the header, for metrics count them where nothing of the transport is linked.
+inline constexpr std::array<absl::string_view, kHttp2Violations> kHttp2ViolationNames = {
+    "none",   "frame_size", "header_block",   "continuations",
+    "stream", "resets",     "control_frames", "push"};
 
 // What frames of a kind are paid from: so many at once, and so many more each second.
 struct Http2Allowance {
