@@ -97,6 +97,11 @@ absl::Status MakeDirectory(Machine& node, const proto::MakeDirectoryRequest& req
   return node.MakeDirectory(request.path());
 }
 
+absl::Status RemoveFolder(Machine& node, const proto::RemoveFolderRequest& request,
+                          proto::RemoveFolderResponse*) {
+  return node.RemoveFolder(request.path());
+}
+
 absl::Status MakeLink(Machine& node, const proto::MakeLinkRequest& request,
                       proto::MakeLinkResponse*) {
   return node.MakeLink(request.path(), request.target(), request.junction());
@@ -160,6 +165,7 @@ constexpr Method kMethods[] = {
     Row<&SetOtherOpens>::Named("SetOtherOpens"),
     Row<&WriteFile>::Named("WriteFile"),
     Row<&MakeDirectory>::Named("MakeDirectory"),
+    Row<&RemoveFolder>::Named("RemoveFolder"),
     Row<&MakeLink>::Named("MakeLink"),
     Row<&Reboot>::Named("Reboot"),
     Row<&DumpState>::Named("DumpState"),

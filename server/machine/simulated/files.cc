@@ -87,4 +87,21 @@ absl::Status WriteFileEntry(NodeState& state, const WindowsPath& path, uint64_t 
       .status();
 }
 
+absl::Status RemoveFolderEntry(NodeState& state, const WindowsPath& path) {
+  const std::string operation = absl::StrCat("removing directory ", path.ToString());
+  absl::StatusOr<Resolved> at = Resolve(state, path, false);
+  if (!at.ok()) return at.status();
+  if (!at->found()) {
+    return Failure(operation, win32_error::kPathNotFound, absl::StatusCode::kNotFound);
+  }
+  if (at->entry == Tree::kRoot) return Failure(operation, win32_error::kAccessDenied);
+  if (at->at().kind == Tree::Kind::kFile) return Failure(operation, win32_error::kDirectory);
+  if (!at->at().children.empty()) return Failure(operation, win32_error::kDirNotEmpty);
+  if (at->place.has_value()) {
+    if (absl::Status s = CheckWritable(*at->place, 0, operation); !s.ok()) return s;
+  }
+  at->tree->Remove(at->entry);
+  return absl::OkStatus();
+}
+
 }  // namespace csi_proxy::machine::simulated

@@ -22,4 +22,8 @@ absl::Status MakeLinkEntry(NodeState& state, const std::string& target, const Wi
 absl::Status WriteFileEntry(NodeState& state, const WindowsPath& path, uint64_t size_bytes,
                             bool read_only);
 
+// Removes a link, a mounted folder, or a directory with nothing in it, as RemoveDirectoryW does.
+// NOT_FOUND.
+absl::Status RemoveFolderEntry(NodeState& state, const WindowsPath& path);
+
 }  // namespace csi_proxy::machine::simulated

@@ -269,6 +269,12 @@ absl::Status Machine::MakeDirectory(absl::string_view path) {
   return core_.Change([&](NodeState& state) { return MakeEntryDirectories(state, *directory); });
 }
 
+absl::Status Machine::RemoveFolder(absl::string_view path) {
+  const absl::StatusOr<WindowsPath> directory = WindowsPath::Parse("path", path);
+  if (!directory.ok()) return directory.status();
+  return core_.Change([&](NodeState& state) { return RemoveFolderEntry(state, *directory); });
+}
+
 absl::Status Machine::MakeLink(absl::string_view path, absl::string_view target, bool junction) {
   const absl::StatusOr<WindowsPath> link = WindowsPath::Parse("path", path);
   if (!link.ok()) return link.status();

@@ -72,6 +72,8 @@ class Machine final {
   }
   // Makes a directory; no change when it is there.
   absl::Status MakeDirectory(absl::string_view path);
+  // Removes a directory of a drive that is empty, a mounted folder or a link. NOT_FOUND.
+  absl::Status RemoveFolder(absl::string_view path);
   // Makes a directory link on a drive, to a path of either kind, whether anything is there or not.
   // A junction leads to a drive alone.
   absl::Status MakeLink(absl::string_view path, absl::string_view target, bool junction = false);

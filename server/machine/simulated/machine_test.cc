@@ -91,6 +91,19 @@ TEST_F(MachineTest, TrapsAreSetWhereThePathSays) {
   EXPECT_THAT(node_->WriteFile("Q:\\f", 1, false), HasCode(kNotFound));
 }
 
+TEST_F(MachineTest, RemovesDirectoriesAsAKubeletDoes) {
+  ASSERT_THAT(host_->volume().Mount(context_, TestVolume(2), Kubelet("pods\\p1")), IsOk());
+  ASSERT_THAT(node_->MakeLink("C:\\l", "C:\\Windows"), IsOk());
+  EXPECT_THAT(node_->RemoveFolder("C:\\var\\lib\\kubelet\\pods"), FailsWith(kInternal, "0x91"));
+  EXPECT_THAT(node_->RemoveFolder("C:\\var\\lib\\kubelet\\pods\\p1"), IsOk());
+  EXPECT_THAT(node_->RemoveFolder("C:\\var\\lib\\kubelet\\pods"), IsOk());
+  EXPECT_THAT(node_->RemoveFolder("C:\\l"), IsOk());
+  EXPECT_THAT(node_->RemoveFolder("C:\\l"), HasCode(kNotFound));
+  EXPECT_THAT(node_->RemoveFolder("C:\\Windows\\secret.txt"), HasCode(kInternal));
+  EXPECT_THAT(node_->RemoveFolder("C:\\"), HasCode(kInternal));
+  EXPECT_THAT(host_->volume().GetStats(context_, TestVolume(2)), IsOk());
+}
+
 TEST_F(MachineTest, ARebootKeepsWhatIsOnDisksAndLosesWhatIsInMemory) {
   node_ = TestNode(R"(
     disk { number: 4 size_bytes: 1073741824 awaits_rescan: true }
