@@ -144,6 +144,20 @@ TEST_F(VolumeContract, NotMountedHasTheWordsDriversMatch) {
   }
 }
 
+TEST_F(VolumeContract, AVolumeThatIsGoneHasTheWordsDriversMatch) {
+  const std::string id = Volume(1);
+  ASSERT_TRUE(Mkdir(Below("m")).ok());
+  ASSERT_TRUE(volume_->MountVolume(context_, {.volume_id = id, .target_path = Below("m")}).ok());
+  ASSERT_TRUE(node_->DetachDisk(1).ok());
+  const auto found = volume_->GetVolumeIDFromTargetPath(context_, {.target_path = Below("m")});
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->volume_id, id);
+  const auto number = volume_->GetDiskNumberFromVolumeID(context_, {.volume_id = id});
+  EXPECT_TRUE(absl::IsNotFound(number.status())) << number.status();
+  EXPECT_TRUE(absl::EndsWith(number.status().message(), " because it does not exist"))
+      << number.status();
+}
+
 TEST_F(VolumeContract, AMountedPathIsFoundThroughALink) {
   const std::string id = Volume(1);
   ASSERT_TRUE(Mkdir(Below("m")).ok());
