@@ -175,7 +175,8 @@ func main() {
 		}
 		own.mounter, own.proxy = made, made.Interface.(mountmanager.CSIProxyMounter)
 		run.Ready = own.ready
-		life := &steps.BlockLife{Run: run, Driver: own, Traits: steps.BlockTraits{TakesOffline: true}}
+		life := &steps.BlockLife{Run: run, Driver: own,
+			Traits: steps.BlockTraits{TakesOffline: true, FailsOnceUnmounted: true}}
 		life.All()
 		run.Total(steps.Version("sigs.k8s.io/gcp-compute-persistent-disk-csi-driver"))
 		return nil

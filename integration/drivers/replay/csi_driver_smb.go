@@ -90,12 +90,17 @@ func (d *smbDriver) NodeStage(volume *steps.ShareVolume) error {
 	if err != nil {
 		return err
 	}
+	d.count(volume)
+	return nil
+}
+
+// count makes the file that counts a volume.
+func (d *smbDriver) count(volume *steps.ShareVolume) {
 	share := rootOf(volume.Remote)
 	if d.users[share] == nil {
 		d.users[share] = map[string]bool{}
 	}
 	d.users[share][volume.Stage] = true
-	return nil
 }
 
 func (d *smbDriver) NodePublish(volume *steps.ShareVolume) error {

@@ -22,19 +22,21 @@ func main() {
 			return err
 		}
 		run.Ready = made.ready
-		ebs := &steps.BlockLife{Run: run, Driver: awsEBS{made}, Traits: steps.BlockTraits{TakesOffline: true}}
+		ebs := &steps.BlockLife{Run: run, Driver: awsEBS{made},
+			Traits: steps.BlockTraits{TakesOffline: true, LeavesFolder: true}}
 		ebs.All()
 		run.Total("v1.64.0, replayed")
 
 		run.Driver("csi.vsphere.vmware.com")
-		vmware := &steps.BlockLife{Run: run, Driver: vsphere{made, run}, Traits: steps.BlockTraits{TakesOffline: true}}
+		vmware := &steps.BlockLife{Run: run, Driver: vsphere{made, run},
+			Traits: steps.BlockTraits{TakesOffline: true, FailsOnceUnmounted: true}}
 		vmware.All()
 		run.Total("v3.4, replayed")
 
 		run.Driver("smb.csi.k8s.io")
 		driver := &smbDriver{clients: made, run: run}
 		run.Fresh = func() { driver.users = map[string]map[string]bool{} }
-		shares := &steps.ShareLife{Run: run, RemovesMapping: true, Driver: driver}
+		shares := &steps.ShareLife{Run: run, RemovesMapping: true, Driver: driver, Recover: driver.count}
 		shares.All()
 		run.Total("v1.20.0, replayed")
 		return nil

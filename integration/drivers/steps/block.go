@@ -44,6 +44,12 @@ type BlockTraits struct {
 	TakesOffline bool
 	// How often the kubelet calls NodeStage for a new volume before it succeeds; 0 is 1.
 	StageAttempts int
+	// It takes a volume for unstaged once nothing, or nothing that there is, is mounted, and leaves the
+	// directory to the kubelet.
+	LeavesFolder bool
+	// It fails to unstage once the volume is unmounted and its directory is still there, however often it is
+	// called.
+	FailsOnceUnmounted bool
 }
 
 // BlockLife takes a driver's volumes through all that happens to one.
@@ -109,6 +115,33 @@ func (l *BlockLife) publish(volume *BlockVolume) error {
 		return err
 	}
 	return l.Driver.NodePublish(volume)
+}
+
+// unstageAgain is a kubelet that calls NodeUnstage until it succeeds and then removes the directory, and an
+// administrator who removes it when it never does.
+func (l *BlockLife) unstageAgain(volume *BlockVolume) error {
+	unstage := func() error { return l.Driver.NodeUnstage(volume) }
+	remove := func() error { return l.Call("RemoveFolder", map[string]any{"path": Normalize(volume.Stage)}) }
+	left := func() bool { return l.Then(absent(volume.Stage)) != nil }
+	err := repeat(3, unstage)
+	switch {
+	case err == nil && l.Traits.LeavesFolder && left():
+		return remove()
+	case err != nil && l.Traits.FailsOnceUnmounted && l.Then(unmounted(volume)) == nil:
+		return inTurn(remove, unstage)
+	}
+	return err
+}
+
+// unmounted: the directory is there, and nothing is mounted.
+func unmounted(volume *BlockVolume) func(*Node) error {
+	return func(node *Node) error {
+		entry, exists := node.At(volume.Stage)
+		if !exists || entry == nil || entry.Kind != "" || entry.MountedVolumeID != "" {
+			return fmt.Errorf("%s is %+v, not a directory", volume.Stage, entry)
+		}
+		return nil
+	}
 }
 
 // staged: the disk is usable, its one volume is formatted and mounted where it should be.

@@ -212,7 +212,7 @@ func (l *BlockLife) pulled() {
 		return l.verified(l.Driver.NodeUnpublish(volume), absent(volume.Target))
 	})
 	l.Step("unstage after the disk was pulled", func() error {
-		return l.verified(repeat(3, func() error { return l.Driver.NodeUnstage(volume) }), absent(volume.Stage))
+		return l.verified(l.unstageAgain(volume), absent(volume.Stage))
 	})
 	l.Step("stage the next disk at the same place", func() error {
 		if err := l.attach(volume, nil); err != nil {
@@ -271,8 +271,10 @@ func (l *BlockLife) restarts() {
 		}
 		return l.stage(volume)
 	}
+	stage := func() error { return l.stage(volume) }
 	publish := func() error { return l.publish(volume) }
 	unpublish := func() error { return l.Driver.NodeUnpublish(volume) }
+	expand := func() error { return l.Driver.NodeExpand(volume) }
 	unstage := func() error { return l.Driver.NodeUnstage(volume) }
 
 	fresh()
@@ -280,23 +282,23 @@ func (l *BlockLife) restarts() {
 		volume = l.newVolume()
 		return inTurn(func() error { return l.attach(volume, nil) },
 			func() error { return l.MakeDirectory(volume.Stage) })
-	}, func() error { return l.stage(volume) }, func() error {
+	}, stage, stage, func() error {
 		return inTurn(func() error { return l.Then(staged(volume), filled(volume)) }, unstage)
 	})
 	fresh()
-	l.killed("publish", func() error { return inTurn(begun, unpublish) }, publish,
+	l.killed("publish", func() error { return inTurn(begun, unpublish) }, publish, publish,
 		func() error { return l.Then(staged(volume), published(volume)) })
 	fresh()
 	l.killed("expand", func() error {
 		return inTurn(begun, publish, func() error { return l.grow(volume, gib) })
-	}, func() error { return l.Driver.NodeExpand(volume) },
+	}, expand, expand,
 		func() error { return l.Then(staged(volume), filled(volume)) })
 	fresh()
-	l.killed("unpublish", func() error { return inTurn(begun, publish) }, unpublish,
+	l.killed("unpublish", func() error { return inTurn(begun, publish) }, unpublish, unpublish,
 		func() error { return l.Then(staged(volume), absent(volume.Target)) })
 	fresh()
 	l.killed("unstage", func() error {
-		return inTurn(begun, func() error { return l.stage(volume) },
+		return inTurn(begun, stage,
 			func() error { return l.write(volume.Stage, "pod.txt") })
-	}, unstage, func() error { return l.Then(absent(volume.Stage), keeps(volume, "pod.txt")) })
+	}, unstage, func() error { return l.unstageAgain(volume) }, func() error { return l.Then(absent(volume.Stage), keeps(volume, "pod.txt")) })
 }

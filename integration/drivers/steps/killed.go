@@ -11,8 +11,8 @@ const mostOperations = 80
 // killed has the service killed and started again in the midst of an action: before its first operation
 // on the node, then, from `prepare` on, before its second, until the action ends undisturbed. To die before
 // one operation is to die after the one before without having answered. Each time the kubelet's
-// repetition has to succeed, which `check` confirms.
-func (r *Run) killed(name string, prepare, action, check func() error) {
+// repetition, `again`, has to succeed, which `check` confirms.
+func (r *Run) killed(name string, prepare, action, again, check func() error) {
 	for operation := 0; operation < mostOperations && !r.scenarioFailed; operation++ {
 		undisturbed := false
 		r.Step(fmt.Sprintf("%s, the service restarting at operation %d", name, operation+1), func() error {
@@ -21,7 +21,7 @@ func (r *Run) killed(name string, prepare, action, check func() error) {
 			}
 			struck, err := r.killAt(operation, action)
 			if err != nil && struck {
-				err = repeat(3, action)
+				err = repeat(3, again)
 			}
 			if err != nil {
 				return err

@@ -110,7 +110,7 @@ func (n *Node) At(path string) (entry *File, exists bool) {
 	for _, disk := range n.Disk {
 		for _, partition := range disk.Partition {
 			if partition.Volume != nil && partition.Volume.DriveLetter == "C" {
-				return has(partition.Volume.File, strings.TrimPrefix(Normalize(path), `c:\`))
+				return has(partition.Volume.File, Normalize(path)[len(`c:\`):])
 			}
 		}
 	}

@@ -27,7 +27,9 @@ type ShareLife struct {
 	Driver Share
 	// The last volume of a share takes the mapping with it.
 	RemovesMapping bool
-	made           int
+	// Recover, if set, mends by hand what the driver keeps of a volume whose unstaging failed.
+	Recover func(volume *ShareVolume)
+	made    int
 }
 
 const (
@@ -85,8 +87,8 @@ func (l *ShareLife) publish(volume *ShareVolume) error {
 	return l.Driver.NodePublish(volume)
 }
 
-// mapped: the share is mapped, and the link to it is spelt as drivers read it back: as upstream's service
-// writes it, which ends a link in a backslash (https://github.com/kubernetes/kubernetes/pull/94213).
+// mapped: the share is mapped, and the link to it is spelt as Go, and so containerd, can follow it: to the
+// root of a share with a backslash at the end (https://github.com/kubernetes-csi/csi-proxy/pull/98).
 func mapped(volume *ShareVolume) func(*Node) error {
 	return func(node *Node) error {
 		mapping := node.Mapping(volume.share())
@@ -94,8 +96,12 @@ func mapped(volume *ShareVolume) func(*Node) error {
 			return fmt.Errorf("the mapping of %s is %+v", volume.share(), mapping)
 		}
 		entry, _ := node.At(volume.Stage)
-		if entry == nil || entry.Kind != "LINK" || !strings.EqualFold(entry.Target, volume.Remote+`\`) {
-			return fmt.Errorf(`%s is %+v, not a link to %s\`, volume.Stage, entry, volume.Remote)
+		target := volume.Remote
+		if target == volume.share() {
+			target += `\`
+		}
+		if entry == nil || entry.Kind != "LINK" || !strings.EqualFold(entry.Target, target) {
+			return fmt.Errorf("%s is %+v, not a link to %s", volume.Stage, entry, target)
 		}
 		return node.ReadDir(volume.Stage)
 	}

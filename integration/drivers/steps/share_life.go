@@ -174,8 +174,8 @@ func (l *ShareLife) restarts() {
 	unpublish := func() error { return l.Driver.NodeUnpublish(volume) }
 	unstage := func() error { return l.Driver.NodeUnstage(volume) }
 
-	// A second volume keeps the share mapped: a driver that removes mappings (csi-driver-smb) counts its volumes
-	// in files, and after a removal that failed, or that it did not hear of, each repetition fails on its own file.
+	// A second volume keeps the share mapped: to remove a mapping that is gone already, when the answer was lost,
+	// is an error (of csi-driver-smb's volume, for good).
 	other := l.newVolume("one\\directory")
 	fresh := func() {
 		l.Scenario(shareNode)
@@ -183,13 +183,20 @@ func (l *ShareLife) restarts() {
 	}
 	fresh()
 	l.killed("stage", func() error { return inTurn(unstage, func() error { return l.MakeDirectory(volume.Stage) }) },
-		stage, func() error { return l.Then(mapped(volume)) })
+		stage, stage, func() error { return l.Then(mapped(volume)) })
 	fresh()
-	l.killed("publish", func() error { return inTurn(unpublish, stage) }, publish,
+	l.killed("publish", func() error { return inTurn(unpublish, stage) }, publish, publish,
 		func() error { return l.Then(mapped(volume), linked(volume)) })
 	fresh()
-	l.killed("unpublish", func() error { return inTurn(stage, publish) }, unpublish,
+	l.killed("unpublish", func() error { return inTurn(stage, publish) }, unpublish, unpublish,
 		func() error { return l.Then(mapped(volume), absent(volume.Target)) })
 	fresh()
-	l.killed("unstage", stage, unstage, func() error { return l.Then(absent(volume.Stage), mapped(other)) })
+	l.killed("unstage", stage, unstage, func() error {
+		err := unstage()
+		if err != nil && l.Recover != nil {
+			l.Recover(volume)
+			err = unstage()
+		}
+		return err
+	}, func() error { return l.Then(absent(volume.Stage), mapped(other)) })
 }
