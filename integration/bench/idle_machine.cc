@@ -68,10 +68,6 @@ class IdleSession final : public cim::Session {
                                                    const std::string&) override {
     return std::vector<cim::Object>();
   }
-  absl::StatusOr<cim::Object> DoGet(const CallContext&, cim::Namespace,
-                                    const std::string&) override {
-    return No();
-  }
   absl::StatusOr<cim::MethodResult> DoInvoke(const CallContext&, cim::Namespace, const std::string&,
                                              const std::string&, const cim::Arguments&) override {
     return No();

@@ -171,14 +171,17 @@ class WindowsDisk final : public DiskHost {
     const std::string operation = absl::StrCat("creating a partition on disk ", disk_number);
     const auto style = StyleOf(*disk);
     if (!style.ok()) return style.status();
-    // IsActive and IsHidden are left out: the first is for MBR, the second false as it is. A type
-    // is given as the disk's style spells it; that of the other style would be refused.
+    // For GPT, what the Go release gives: on Windows it is known to be taken (upstream's
+    // pkg/os/disk/api.go, CreateBasicPartition). A type is given as the disk's style spells it;
+    // that of the other style would be refused.
     cim::Arguments arguments = {{"UseMaximumSize", Value::Boolean(true)},
                                 {"AssignDriveLetter", Value::Boolean(false)}};
     if (*style == PartitionStyle::kMbr) {
       arguments["MbrType"] = Value::Uint16(kMbrIfs);
     } else {
       arguments["GptType"] = Value::String(kBasicData);
+      arguments["IsHidden"] = Value::Boolean(false);
+      arguments["IsActive"] = Value::Boolean(false);
     }
     const auto result =
         wmi_.Invoke(context, Namespace::kStorage, disk->path(), "CreatePartition", arguments);

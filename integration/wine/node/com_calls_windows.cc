@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "integration/wine/node/error_info_windows.h"
-#include "integration/wine/node/unknown.h"
+#include "server/machine/windows/cim/testing/com_objects_windows.h"
 
 namespace csi_proxy::node_double {
 namespace {
@@ -30,7 +30,7 @@ class Query {
   const std::string text_;
 };
 
-class Enumerator final : public Unknown<IEnumWbemClassObject> {
+class Enumerator final : public cim::EnumeratorBase {
  public:
   Enumerator(std::shared_ptr<Query> query, bool forward_only, size_t next = 0)
       : query_(std::move(query)), forward_only_(forward_only), next_(next) {}
@@ -73,8 +73,6 @@ class Enumerator final : public Unknown<IEnumWbemClassObject> {
     return WBEM_S_NO_ERROR;
   }
 
-  NOT_IMPLEMENTED(NextAsync, ULONG, IWbemObjectSink*)
-
  private:
   // WBEM_S_NO_ERROR once the objects are there.
   HRESULT Ready(LONG timeout, absl::string_view operation) {
@@ -90,7 +88,7 @@ class Enumerator final : public Unknown<IEnumWbemClassObject> {
   size_t next_;  // guarded by mutex_
 };
 
-class CallResult final : public Unknown<IWbemCallResult> {
+class CallResult final : public cim::CallResultBase {
  public:
   CallResult(std::shared_ptr<Pending<ComPtr<WmiObject>>> pending, std::string operation,
              std::string path)
@@ -113,9 +111,6 @@ class CallResult final : public Unknown<IWbemCallResult> {
     *object = HandOut(*result);
     return WBEM_S_NO_ERROR;
   }
-
-  NOT_IMPLEMENTED(GetResultString, LONG, BSTR*)
-  NOT_IMPLEMENTED(GetResultServices, LONG, IWbemServices**)
 
  private:
   const std::shared_ptr<Pending<ComPtr<WmiObject>>> pending_;

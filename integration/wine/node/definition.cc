@@ -72,11 +72,19 @@ DefinitionPtr DefinitionOf(const wmi::Class& of) {
   return kDefinitions->at(&of);
 }
 
-DefinitionPtr Projected(const wmi::Class& of, const std::vector<const wmi::Property*>& columns) {
+DefinitionPtr Projected(const wmi::Class& of, const std::vector<const wmi::Property*>& columns,
+                        bool locatable) {
   auto definition = std::make_shared<Definition>();
   definition->name = of.name;
   definition->space = of.space;
-  for (const wmi::Property* column : columns) definition->members.push_back(ToMember(*column));
+  for (const wmi::Property* column : columns) {
+    // A property that is named twice is there once.
+    if (!definition->Find(column->name)) definition->members.push_back(ToMember(*column));
+  }
+  for (const wmi::Property& property : of.properties) {
+    if (!locatable || !property.is_key || definition->Find(property.name)) continue;
+    definition->members.push_back(ToMember(property));
+  }
   return definition;
 }
 

@@ -51,8 +51,10 @@ struct Definition {
 
 DefinitionPtr DefinitionOf(const wmi::Class& of);
 
-// Of what a query selects that names properties: these alone.
-DefinitionPtr Projected(const wmi::Class& of, const std::vector<const wmi::Property*>& columns);
+// Of what a query selects that names properties: these alone; and, if its objects are to be
+// locatable, the keys.
+DefinitionPtr Projected(const wmi::Class& of, const std::vector<const wmi::Property*>& columns,
+                        bool locatable);
 
 // `__ExtendedStatus`, which tells of a call that failed.
 DefinitionPtr ExtendedStatusDefinition();

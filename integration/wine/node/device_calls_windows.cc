@@ -82,8 +82,11 @@ HANDLE WINAPI CreateFileW(LPCWSTR path, DWORD access, DWORD share, LPSECURITY_AT
   constexpr DWORD kRights = GENERIC_READ | GENERIC_WRITE;
   // Volumes and disks are there and shared, or not opened at all
   // (learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-createfilew, physical disks and
-  // volumes). Nothing waits here.
-  if (disposition != OPEN_EXISTING || (share & FILE_SHARE_WRITE) == 0 || flags != 0 ||
+  // volumes). Nothing waits here. These flags say nothing of a device; Go's syscall.Open
+  // gives them.
+  constexpr DWORD kFlags =
+      FILE_ATTRIBUTE_NORMAL | FILE_ATTRIBUTE_READONLY | FILE_FLAG_BACKUP_SEMANTICS;
+  if (disposition != OPEN_EXISTING || (share & FILE_SHARE_WRITE) == 0 || (flags & ~kFlags) != 0 ||
       (access & ~kRights) != 0) {
     Refuse(ERROR_INVALID_PARAMETER);
     return INVALID_HANDLE_VALUE;

@@ -1,6 +1,6 @@
-// The DLL: a COM server for CLSID_WbemLocator in the place of Windows' own, which makes the
-// simulated node when the process first activates WMI. From then on the program's Win32 calls act
-// on the node as well.
+// The DLL: a COM server for CLSID_WbemLocator, and for the locator of WMI's scripting objects, in
+// the place of Windows' own. It makes the simulated node when the process first activates WMI. From
+// then on the program's Win32 calls act on the node as well.
 //
 // The environment variable CSI_PROXY_DOUBLE_SCENARIO names the node's scenario file; without it
 // there is the built-in node.
@@ -10,17 +10,20 @@
 
 #include "integration/wine/node/admin_pipe_windows.h"
 #include "integration/wine/node/imports_windows.h"
+#include "integration/wine/node/scripting_windows.h"
 #include "integration/wine/node/services_windows.h"
 #include "integration/wine/node/simulated_node.h"
-#include "integration/wine/node/unknown.h"
+#include "server/machine/windows/cim/testing/com_objects_windows.h"
 
 namespace csi_proxy::node_double {
 namespace {
 
 std::string ScenarioFile() {
-  wchar_t path[32 * 1024];
-  const DWORD length = GetEnvironmentVariableW(L"CSI_PROXY_DOUBLE_SCENARIO", path, 32 * 1024);
-  return win32::Utf8({path, length});
+  // Not on the stack: Go's threads have 64 KiB.
+  std::wstring path(32 * 1024, L'\0');
+  const DWORD length =
+      GetEnvironmentVariableW(L"CSI_PROXY_DOUBLE_SCENARIO", path.data(), 32 * 1024);
+  return win32::Utf8({path.data(), length});
 }
 
 absl::Status Begin() {
@@ -38,15 +41,21 @@ absl::Status Begin() {
   return begun;
 }
 
-class Factory final : public Unknown<IClassFactory> {
+class Factory final : public cim::Unknown<IClassFactory> {
  public:
+  explicit Factory(bool is_scripting) : is_scripting_(is_scripting) {}
+
   HRESULT STDMETHODCALLTYPE CreateInstance(IUnknown* outer, REFIID iid, void** out) override {
     if (out == nullptr) return E_POINTER;
     *out = nullptr;
     if (outer != nullptr) return CLASS_E_NOAGGREGATION;
+    if (is_scripting_) return NewScriptingLocator()->QueryInterface(iid, out);
     return NewLocator(TheNode().wmi.get())->QueryInterface(iid, out);
   }
   HRESULT STDMETHODCALLTYPE LockServer(BOOL) override { return S_OK; }
+
+ private:
+  const bool is_scripting_;
 };
 
 }  // namespace
@@ -58,11 +67,12 @@ using csi_proxy::node_double::Factory;
 STDAPI DllGetClassObject(REFCLSID clsid, REFIID iid, void** out) {
   if (out == nullptr) return E_POINTER;
   *out = nullptr;
-  if (clsid != CLSID_WbemLocator) return CLASS_E_CLASSNOTAVAILABLE;
+  const bool is_scripting = clsid == csi_proxy::node_double::kScriptingLocatorClass;
+  if (clsid != CLSID_WbemLocator && !is_scripting) return CLASS_E_CLASSNOTAVAILABLE;
   static const absl::Status begun = csi_proxy::node_double::Begin();
   if (!begun.ok()) return E_FAIL;
-  return ComPtr<Factory>(new Factory)->QueryInterface(iid, out);
+  return ComPtr<Factory>(new Factory(is_scripting))->QueryInterface(iid, out);
 }
 
 // Whether every object has been released; it stays loaded all the same.
-STDAPI DllCanUnloadNow() { return csi_proxy::node_double::objects_alive == 0 ? S_OK : S_FALSE; }
+STDAPI DllCanUnloadNow() { return csi_proxy::cim::objects_alive == 0 ? S_OK : S_FALSE; }

@@ -6,40 +6,15 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "integration/wine/node/unknown.h"
 #include "integration/wine/node/wmi_object_windows.h"
 #include "server/base/win32_error.h"
 #include "server/machine/cim/errors.h"
+#include "server/machine/windows/cim/testing/com_objects_windows.h"
 
 namespace csi_proxy::node_double {
 namespace {
 
 using cim::Value;
-
-class ErrorInfo final : public Unknown<IErrorInfo> {
- public:
-  ErrorInfo(cim::ComPtr<WmiObject> object, std::string description)
-      : object_(std::move(object)), description_(std::move(description)) {}
-
-  // The error object stands behind the interface of Automation.
-  HRESULT STDMETHODCALLTYPE QueryInterface(REFIID iid, void** out) override {
-    if (iid == IID_IWbemClassObject) return object_->QueryInterface(iid, out);
-    return Unknown::QueryInterface(iid, out);
-  }
-  HRESULT STDMETHODCALLTYPE GetDescription(BSTR* description) override {
-    if (description == nullptr) return E_POINTER;
-    *description = cim::Bstr(description_).Release();
-    return S_OK;
-  }
-  NOT_IMPLEMENTED(GetGUID, GUID*)
-  NOT_IMPLEMENTED(GetSource, BSTR*)
-  NOT_IMPLEMENTED(GetHelpFile, BSTR*)
-  NOT_IMPLEMENTED(GetHelpContext, DWORD*)
-
- private:
-  const cim::ComPtr<WmiObject> object_;
-  const std::string description_;
-};
 
 // `MSFT_WmiError`, in which a provider of the newer kind names Windows' error.
 DefinitionPtr WmiErrorDefinition() {
@@ -101,8 +76,9 @@ HRESULT HresultOf(const absl::Status& status) {
 HRESULT Fail(const absl::Status& status, absl::string_view operation,
              absl::string_view parameters) {
   const HRESULT result = HresultOf(status);
-  const cim::ComPtr<ErrorInfo> info(new ErrorInfo(
-      ErrorObject(status, result, operation, parameters), std::string(status.message())));
+  const cim::ComPtr<WmiObject> object = ErrorObject(status, result, operation, parameters);
+  const cim::ComPtr<cim::ErrorInfo> info(new cim::ErrorInfo(
+      cim::ComPtr<IWbemClassObject>(HandOut(object)), std::string(status.message())));
   SetErrorInfo(0, info.get());
   return result;
 }

@@ -180,17 +180,5 @@ BOOL WINAPI SetFileInformationByHandle(HANDLE handle, FILE_INFO_BY_HANDLE_CLASS 
   return how != nullptr && Answer(file->Delete(*how));
 }
 
-DWORD WINAPI GetFileAttributesW(LPCWSTR path) {
-  const std::string text = TextOf(path);
-  absl::string_view server = text;
-  // `\\?\UNC\host\share`, or `\\host\share`; `\\?\` and `\\.\` otherwise lead to this computer.
-  const bool is_on_server = absl::ConsumePrefix(&server, R"(\\?\UNC\)") ||
-                            (absl::StartsWith(text, R"(\\)") && !absl::StartsWith(text, R"(\\?)") &&
-                             !absl::StartsWith(text, R"(\\.)"));
-  if (!is_on_server) return ::GetFileAttributesW(path);
-  const std::string target = server.size() == text.size() ? text : absl::StrCat(R"(\\)", server);
-  return Answer(TheNode().os->Reach(target)) ? FILE_ATTRIBUTE_DIRECTORY : INVALID_FILE_ATTRIBUTES;
-}
-
 }  // namespace hooks
 }  // namespace csi_proxy::node_double

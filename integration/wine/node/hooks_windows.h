@@ -26,13 +26,21 @@ BOOL WINAPI GetFileInformationByHandleEx(HANDLE handle, FILE_INFO_BY_HANDLE_CLAS
                                          LPVOID information, DWORD size);
 BOOL WINAPI SetFileInformationByHandle(HANDLE handle, FILE_INFO_BY_HANDLE_CLASS kind,
                                        LPVOID information, DWORD size);
+
+// Paths.
 DWORD WINAPI GetFileAttributesW(LPCWSTR path);
+BOOL WINAPI GetFileAttributesExW(LPCWSTR path, GET_FILEEX_INFO_LEVELS level, LPVOID information);
+HANDLE WINAPI FindFirstFileW(LPCWSTR path, LPWIN32_FIND_DATAW found);
+BOOL WINAPI FindNextFileW(HANDLE search, LPWIN32_FIND_DATAW found);
+BOOL WINAPI FindClose(HANDLE search);
+BOOL WINAPI GetVolumePathNameW(LPCWSTR path, LPWSTR name, DWORD size);
+BOOL WINAPI GetVolumeNameForVolumeMountPointW(LPCWSTR path, LPWSTR name, DWORD size);
+BOOLEAN WINAPI CreateSymbolicLinkW(LPCWSTR link, LPCWSTR target, DWORD flags);
 
 // Volumes.
 HANDLE WINAPI FindFirstVolumeW(LPWSTR name, DWORD size);
 BOOL WINAPI FindNextVolumeW(HANDLE find, LPWSTR name, DWORD size);
 BOOL WINAPI FindVolumeClose(HANDLE find);
-BOOL WINAPI GetVolumeNameForVolumeMountPointW(LPCWSTR path, LPWSTR name, DWORD size);
 BOOL WINAPI GetVolumeInformationW(LPCWSTR root, LPWSTR label, DWORD label_size, LPDWORD serial,
                                   LPDWORD component, LPDWORD flags, LPWSTR file_system,
                                   DWORD file_system_size);
@@ -53,6 +61,10 @@ BOOL WINAPI EnumDependentServicesW(SC_HANDLE service, DWORD state, LPENUM_SERVIC
                                    DWORD size, LPDWORD needed, LPDWORD count);
 BOOL WINAPI StartServiceW(SC_HANDLE service, DWORD count, LPCWSTR* arguments);
 BOOL WINAPI ControlService(SC_HANDLE service, DWORD control, LPSERVICE_STATUS status);
+
+// The address of one of these in the place of its original, for programs that look their calls up
+// as they run, as those written in Go do.
+FARPROC WINAPI GetProcAddress(HMODULE module, LPCSTR name);
 
 // Firmware.
 UINT WINAPI GetSystemFirmwareTable(DWORD provider, DWORD table, PVOID buffer, DWORD size);

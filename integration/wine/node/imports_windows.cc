@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <cstring>
+#include <map>
+#include <string_view>
 
 #include "integration/wine/node/hooks_windows.h"
 
@@ -22,19 +24,26 @@ const Replacement kReplacements[] = {
     REPLACEMENT(CloseServiceHandle),
     REPLACEMENT(ControlService),
     REPLACEMENT(CreateFileW),
+    REPLACEMENT(CreateSymbolicLinkW),
     REPLACEMENT(DeleteVolumeMountPointW),
     REPLACEMENT(DeviceIoControl),
     REPLACEMENT(EnumDependentServicesW),
+    REPLACEMENT(FindClose),
+    REPLACEMENT(FindFirstFileW),
     REPLACEMENT(FindFirstVolumeW),
+    REPLACEMENT(FindNextFileW),
     REPLACEMENT(FindNextVolumeW),
     REPLACEMENT(FindVolumeClose),
     REPLACEMENT(FlushFileBuffers),
     REPLACEMENT(GetDiskFreeSpaceExW),
+    REPLACEMENT(GetFileAttributesExW),
     REPLACEMENT(GetFileAttributesW),
     REPLACEMENT(GetFileInformationByHandleEx),
+    REPLACEMENT(GetProcAddress),
     REPLACEMENT(GetSystemFirmwareTable),
     REPLACEMENT(GetVolumeInformationW),
     REPLACEMENT(GetVolumeNameForVolumeMountPointW),
+    REPLACEMENT(GetVolumePathNameW),
     REPLACEMENT(NtCreateFile),
     REPLACEMENT(OpenSCManagerW),
     REPLACEMENT(OpenServiceW),
@@ -82,10 +91,64 @@ void ReplaceImports(HMODULE module) {
   }
 }
 
+// Whether a program is written in Go: its linker leaves this for `go version` to find
+// (debug/buildinfo).
+bool IsGo(HMODULE module) {
+  constexpr std::string_view kMagic = "\xff Go buildinf:";
+  const auto* const base = reinterpret_cast<const uint8_t*>(module);
+  const auto* const dos = reinterpret_cast<const IMAGE_DOS_HEADER*>(base);
+  const auto* const headers = reinterpret_cast<const IMAGE_NT_HEADERS*>(base + dos->e_lfanew);
+  const IMAGE_SECTION_HEADER* section = IMAGE_FIRST_SECTION(headers);
+  for (int i = 0; i < headers->FileHeader.NumberOfSections; ++i, ++section) {
+    const std::string_view data(reinterpret_cast<const char*>(base + section->VirtualAddress),
+                                section->Misc.VirtualSize);
+    const bool may_read = (section->Characteristics & IMAGE_SCN_MEM_READ) != 0;
+    if (may_read && data.find(kMagic) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+// The addresses that a program written in Go has looked up by now, which it keeps in its heap,
+// wherever that is.
+void ReplaceLookedUp() {
+  std::map<uintptr_t, uintptr_t> functions;
+  for (const Replacement& replacement : kReplacements) {
+    for (const wchar_t* const dll : {L"kernel32.dll", L"ntdll.dll", L"advapi32.dll"}) {
+      const FARPROC original = ::GetProcAddress(GetModuleHandleW(dll), replacement.import);
+      if (original == nullptr) continue;
+      functions.emplace(reinterpret_cast<uintptr_t>(original),
+                        reinterpret_cast<uintptr_t>(replacement.function));
+    }
+  }
+  MEMORY_BASIC_INFORMATION memory{};
+  for (uint8_t* region = nullptr; VirtualQuery(region, &memory, sizeof(memory)) != 0;
+       region = static_cast<uint8_t*>(memory.BaseAddress) + memory.RegionSize) {
+    if (memory.State != MEM_COMMIT || memory.Type != MEM_PRIVATE ||
+        memory.Protect != PAGE_READWRITE) {
+      continue;
+    }
+    auto* word = static_cast<uintptr_t*>(memory.BaseAddress);
+    for (size_t left = memory.RegionSize / sizeof(*word); left > 0; --left, ++word) {
+      const auto function = functions.find(*word);
+      // Not those in the table above, should it be there itself.
+      if (function != functions.end() && word != &function->first) *word = function->second;
+    }
+  }
+}
+
 }  // namespace
+
+FARPROC WINAPI hooks::GetProcAddress(HMODULE module, LPCSTR name) {
+  const FARPROC original = ::GetProcAddress(module, name);
+  // Below 64 Ki it is an ordinal.
+  if (original == nullptr || reinterpret_cast<uintptr_t>(name) <= 0xFFFF) return original;
+  void* const function = Find(name);
+  return function != nullptr ? reinterpret_cast<FARPROC>(function) : original;
+}
 
 void ReplaceImports() {
   ReplaceImports(GetModuleHandleW(nullptr));
+  if (IsGo(GetModuleHandleW(nullptr))) ReplaceLookedUp();
   HMODULE const embedded = GetModuleHandleW(L"csi_proxy.dll");
   if (embedded != nullptr) ReplaceImports(embedded);
 }

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "integration/wine/node/error_info_windows.h"
-#include "integration/wine/node/unknown.h"
 #include "integration/wine/node/wmi_calls_windows.h"
+#include "server/machine/windows/cim/testing/com_objects_windows.h"
 
 namespace csi_proxy::node_double {
 namespace {
@@ -13,9 +13,9 @@ namespace {
 using cim::Bstr;
 using cim::ComPtr;
 
-class Services final : public Unknown<IWbemServices> {
+class Services final : public cim::ServicesBase {
  public:
-  Services(cim::Session* session, cim::Namespace space) : wmi_{*session, space} {}
+  Services(wmi::SimulatedSession* session, cim::Namespace space) : wmi_{*session, space} {}
 
   HRESULT STDMETHODCALLTYPE ExecQuery(const BSTR language, const BSTR query, LONG flags,
                                       IWbemContext* context,
@@ -66,28 +66,6 @@ class Services final : public Unknown<IWbemServices> {
             const CallContext& call) { return wmi.Invoke(call, path, method, parameters); });
   }
 
-  NOT_IMPLEMENTED(OpenNamespace, BSTR, LONG, IWbemContext*, IWbemServices**, IWbemCallResult**)
-  NOT_IMPLEMENTED(CancelAsyncCall, IWbemObjectSink*)
-  NOT_IMPLEMENTED(QueryObjectSink, LONG, IWbemObjectSink**)
-  NOT_IMPLEMENTED(GetObjectAsync, BSTR, LONG, IWbemContext*, IWbemObjectSink*)
-  NOT_IMPLEMENTED(PutClass, IWbemClassObject*, LONG, IWbemContext*, IWbemCallResult**)
-  NOT_IMPLEMENTED(PutClassAsync, IWbemClassObject*, LONG, IWbemContext*, IWbemObjectSink*)
-  NOT_IMPLEMENTED(DeleteClass, BSTR, LONG, IWbemContext*, IWbemCallResult**)
-  NOT_IMPLEMENTED(DeleteClassAsync, BSTR, LONG, IWbemContext*, IWbemObjectSink*)
-  NOT_IMPLEMENTED(CreateClassEnum, BSTR, LONG, IWbemContext*, IEnumWbemClassObject**)
-  NOT_IMPLEMENTED(CreateClassEnumAsync, BSTR, LONG, IWbemContext*, IWbemObjectSink*)
-  NOT_IMPLEMENTED(PutInstance, IWbemClassObject*, LONG, IWbemContext*, IWbemCallResult**)
-  NOT_IMPLEMENTED(PutInstanceAsync, IWbemClassObject*, LONG, IWbemContext*, IWbemObjectSink*)
-  NOT_IMPLEMENTED(DeleteInstance, BSTR, LONG, IWbemContext*, IWbemCallResult**)
-  NOT_IMPLEMENTED(DeleteInstanceAsync, BSTR, LONG, IWbemContext*, IWbemObjectSink*)
-  NOT_IMPLEMENTED(CreateInstanceEnum, BSTR, LONG, IWbemContext*, IEnumWbemClassObject**)
-  NOT_IMPLEMENTED(CreateInstanceEnumAsync, BSTR, LONG, IWbemContext*, IWbemObjectSink*)
-  NOT_IMPLEMENTED(ExecQueryAsync, BSTR, BSTR, LONG, IWbemContext*, IWbemObjectSink*)
-  NOT_IMPLEMENTED(ExecNotificationQuery, BSTR, BSTR, LONG, IWbemContext*, IEnumWbemClassObject**)
-  NOT_IMPLEMENTED(ExecNotificationQueryAsync, BSTR, BSTR, LONG, IWbemContext*, IWbemObjectSink*)
-  NOT_IMPLEMENTED(ExecMethodAsync, BSTR, BSTR, LONG, IWbemContext*, IWbemClassObject*,
-                  IWbemObjectSink*)
-
  private:
   // A call with one object for an answer. One that returns immediately must have somewhere to put
   // what stands for the answer until then, and that must be empty.
@@ -115,9 +93,9 @@ class Services final : public Unknown<IWbemServices> {
   const Wmi wmi_;
 };
 
-class Locator final : public Unknown<IWbemLocator> {
+class Locator final : public cim::Unknown<IWbemLocator> {
  public:
-  explicit Locator(cim::Session* session) : session_(session) {}
+  explicit Locator(wmi::SimulatedSession* session) : session_(session) {}
 
   HRESULT STDMETHODCALLTYPE ConnectServer(const BSTR resource, const BSTR user, const BSTR password,
                                           const BSTR, LONG flags, const BSTR, IWbemContext* context,
@@ -139,12 +117,12 @@ class Locator final : public Unknown<IWbemLocator> {
   }
 
  private:
-  cim::Session* const session_;
+  wmi::SimulatedSession* const session_;
 };
 
 }  // namespace
 
-ComPtr<IWbemLocator> NewLocator(cim::Session* session) {
+ComPtr<IWbemLocator> NewLocator(wmi::SimulatedSession* session) {
   return ComPtr<IWbemLocator>(new Locator(session));
 }
 

@@ -1,12 +1,12 @@
 // IWbemServices: one namespace of the simulated node's WMI.
 #pragma once
 
-#include "server/machine/cim/session.h"
+#include "server/machine/simulated/wmi/session.h"
 #include "server/machine/windows/cim/com_windows.h"
 
 namespace csi_proxy::node_double {
 
 // `session` is not owned and outlives all who use it.
-cim::ComPtr<IWbemLocator> NewLocator(cim::Session* session);
+cim::ComPtr<IWbemLocator> NewLocator(machine::simulated::wmi::SimulatedSession* session);
 
 }  // namespace csi_proxy::node_double

@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "server/machine/simulated/scenario.h"
 #include "server/machine/simulated/win32/os_double.h"
-#include "server/machine/simulated/wmi/session.h"
 
 namespace csi_proxy::node_double {
 namespace {

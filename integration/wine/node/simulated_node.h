@@ -5,16 +5,16 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "server/machine/cim/session.h"
 #include "server/machine/os.h"
 #include "server/machine/simulated/machine.h"
+#include "server/machine/simulated/wmi/session.h"
 
 namespace csi_proxy::node_double {
 
 struct SimulatedNode {
   std::unique_ptr<machine::simulated::Machine> node;
   // Over the node.
-  std::unique_ptr<cim::Session> wmi;
+  std::unique_ptr<machine::simulated::wmi::SimulatedSession> wmi;
   std::unique_ptr<machine::Os> os;
 };
 

@@ -197,6 +197,11 @@ absl::StatusOr<Value> TakeArray(Type type, const VARIANT& variant) {
 
 }  // namespace
 
+VARTYPE CarrierOf(const Member& member) {
+  const VARTYPE carrier = RuleOf(member.type).carrier;
+  return member.is_array ? static_cast<VARTYPE>(VT_ARRAY | carrier) : carrier;
+}
+
 CIMTYPE CimTypeOf(const Member& member) {
   return static_cast<CIMTYPE>(member.type) | (member.is_array ? CIM_FLAG_ARRAY : 0);
 }

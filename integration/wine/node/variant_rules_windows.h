@@ -12,6 +12,8 @@ namespace csi_proxy::node_double {
 
 // Of a property: with CIM_FLAG_ARRAY for an array.
 CIMTYPE CimTypeOf(const Member& member);
+// The type of the VARIANT that holds its values.
+VARTYPE CarrierOf(const Member& member);
 
 // `value`, of the type of `member` or null, as Get() and Next() give it
 // (learn.microsoft.com/windows/win32/wmisdk/numbers, .../strings, .../mof-arrays). `space` is where

@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/strip.h"
 #include "integration/wine/node/fake_handles.h"
@@ -68,15 +67,6 @@ BOOL WINAPI FindNextVolumeW(HANDLE find, LPWSTR name, DWORD size) {
 BOOL WINAPI FindVolumeClose(HANDLE find) {
   const bool closable = FindFakeOf<VolumeSearch>(find) != nullptr;
   return closable && CloseFake(find) ? TRUE : Refuse(ERROR_INVALID_HANDLE);
-}
-
-BOOL WINAPI GetVolumeNameForVolumeMountPointW(LPCWSTR path, LPWSTR name, DWORD size) {
-  const std::string text = TextOf(path);
-  const bool is_drive =
-      text.size() == 3 && absl::ascii_isalpha(text[0]) && absl::EndsWith(text, ":\\");
-  if (!is_drive) return ::GetVolumeNameForVolumeMountPointW(path, name, size);
-  const absl::StatusOr<std::string> volume = TheNode().os->GetVolumeOfDrive(text[0]);
-  return Answer(volume) && AnswerText(*volume, name, size);
 }
 
 BOOL WINAPI GetVolumeInformationW(LPCWSTR root, LPWSTR label, DWORD label_size, LPDWORD serial,

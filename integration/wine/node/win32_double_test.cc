@@ -273,5 +273,59 @@ TEST_F(Win32DoubleTest, OpensInAnotherWayAreRefused) {
   EXPECT_EQ(open(kLook | FILE_WRITE_DATA, kShare, kOptions), kStatusInvalidParameter);
 }
 
+// By path, as the Go release asks.
+TEST_F(Win32DoubleTest, PathsLeadWhereTheNodeHasThem) {
+  const std::wstring directory = LR"(C:\var\lib\kubelet\plugins\kubernetes.io\csi\volumeDevices)";
+  constexpr DWORD kMountPoint = FILE_ATTRIBUTE_DIRECTORY | FILE_ATTRIBUTE_REPARSE_POINT;
+  EXPECT_EQ(GetFileAttributesW(directory.c_str()), DWORD{FILE_ATTRIBUTE_DIRECTORY});
+  wchar_t name[MAX_PATH];
+  EXPECT_FALSE(GetVolumeNameForVolumeMountPointW((directory + L"\\").c_str(), name, MAX_PATH));
+  EXPECT_EQ(GetLastError(), DWORD{ERROR_NOT_A_REPARSE_POINT});
+  ASSERT_TRUE(
+      SetVolumeMountPointW((directory + L"\\").c_str(), win32::Utf16(kSystemVolume).c_str()));
+  EXPECT_EQ(GetFileAttributesW(directory.c_str()), kMountPoint);
+  WIN32_FILE_ATTRIBUTE_DATA data;
+  EXPECT_TRUE(GetFileAttributesExW(directory.c_str(), GetFileExInfoStandard, &data));
+  EXPECT_EQ(data.dwFileAttributes, kMountPoint);
+  WIN32_FIND_DATAW found;
+  const HANDLE search = FindFirstFileW(directory.c_str(), &found);
+  ASSERT_NE(search, INVALID_HANDLE_VALUE);
+  EXPECT_EQ(found.dwReserved0, machine::kReparseTagMountPoint);
+  EXPECT_EQ(std::wstring(found.cFileName), L"volumeDevices");
+  EXPECT_FALSE(FindNextFileW(search, &found));
+  EXPECT_EQ(GetLastError(), DWORD{ERROR_NO_MORE_FILES});
+  EXPECT_TRUE(FindClose(search));
+  // What is below it is on the volume.
+  ASSERT_TRUE(GetVolumePathNameW((directory + LR"(\Windows)").c_str(), name, MAX_PATH));
+  EXPECT_EQ(std::wstring(name), directory + L"\\");
+  ASSERT_TRUE(
+      GetVolumeNameForVolumeMountPointW((LR"(\\?\)" + directory + L"\\").c_str(), name, MAX_PATH));
+  EXPECT_EQ(win32::Utf8(name), kSystemVolume);
+  ASSERT_TRUE(GetVolumePathNameW(LR"(C:\var\lib)", name, MAX_PATH));
+  EXPECT_EQ(std::wstring(name), LR"(C:\)");
+  // Links of directories are the node's too.
+  const std::wstring link = LR"(\\?\C:\var\lib\kubelet\plugins\share)";
+  ASSERT_TRUE(CreateSymbolicLinkW(link.c_str(), LR"(\\fileserver.example\data\)",
+                                  SYMBOLIC_LINK_FLAG_DIRECTORY));
+  EXPECT_FALSE(CreateSymbolicLinkW(link.c_str(), LR"(\\fileserver.example\data\)",
+                                   SYMBOLIC_LINK_FLAG_DIRECTORY));
+  EXPECT_EQ(GetLastError(), DWORD{ERROR_ALREADY_EXISTS});
+  EXPECT_EQ(GetFileAttributesW(link.c_str()), kMountPoint);
+  // What the node does not have is Wine's.
+  EXPECT_NE(GetFileAttributesW(LR"(C:\windows\system32\ntdll.dll)"), INVALID_FILE_ATTRIBUTES);
+}
+
+TEST_F(Win32DoubleTest, WhoLooksACallUpGetsTheDoubles) {
+  const HMODULE kernel = GetModuleHandleW(L"kernel32.dll");
+  const auto next = reinterpret_cast<decltype(&::FindFirstVolumeW)>(
+      reinterpret_cast<void*>(GetProcAddress(kernel, "FindFirstVolumeW")));
+  wchar_t name[MAX_PATH];
+  const HANDLE search = next(name, MAX_PATH);
+  ASSERT_NE(search, INVALID_HANDLE_VALUE);
+  EXPECT_EQ(win32::Utf8(name), kSystemVolume);
+  EXPECT_TRUE(FindVolumeClose(search));
+  EXPECT_EQ(GetProcAddress(kernel, "NoSuchFunction"), nullptr);
+}
+
 }  // namespace
 }  // namespace csi_proxy::node_double

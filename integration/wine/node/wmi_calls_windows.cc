@@ -1,12 +1,16 @@
 #include "integration/wine/node/wmi_calls_windows.h"
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "integration/wine/node/call_record_windows.h"
+#include "integration/wine/node/error_info_windows.h"
 #include "server/machine/cim/errors.h"
 #include "server/machine/simulated/wmi/object_path.h"
 #include "server/machine/simulated/wmi/wql.h"
@@ -39,19 +43,32 @@ absl::StatusOr<std::string> RelativePath(cim::Namespace space, absl::string_view
   return std::string(path.substr(colon + 1));
 }
 
-absl::StatusOr<wmi::ObjectPath> Find(cim::Namespace space, absl::string_view path) {
+absl::StatusOr<wmi::ObjectPath> ParsePath(cim::Namespace space, absl::string_view path) {
   const absl::StatusOr<std::string> relative = RelativePath(space, path);
   if (!relative.ok()) return relative.status();
   return wmi::ParsePath(space, *relative);
 }
 
-// A query for what a statement selects, in full.
+// A query for what a statement selects, in full. What it excludes is still in.
 cim::Query WholeQuery(const wmi::Select& select) {
   cim::Query query(select.of->name);
   for (const wmi::Condition& condition : select.where) {
-    query.Where(condition.property->name, condition.value);
+    if (condition.is_equal) query.Where(condition.property->name, condition.value);
   }
   return query;
+}
+
+// Whether a statement selects an object that its WholeQuery() found.
+bool Selects(const wmi::Select& select, const cim::Object& object) {
+  return std::all_of(
+      select.where.begin(), select.where.end(),
+      [&](const wmi::Condition& condition) { return wmi::Matches(condition, object); });
+}
+
+// For the record.
+std::string ResultOf(const absl::Status& status) {
+  if (status.ok()) return "ok";
+  return absl::StrFormat("0x%08X", static_cast<uint32_t>(HresultOf(status)));
 }
 
 // The properties of an object that its definition has.
@@ -90,14 +107,25 @@ std::optional<cim::Namespace> ParseNamespace(absl::string_view name) {
 
 absl::StatusOr<Objects> Wmi::Query(const CallContext& context, absl::string_view wql,
                                    bool locatable) const {
+  absl::StatusOr<Objects> found = Find(context, wql, locatable);
+  RecordCall("query", cim::NamespaceName(space), wql, "",
+             found.ok() ? absl::StrCat(found->size(), " objects") : ResultOf(found.status()));
+  return found;
+}
+
+absl::StatusOr<Objects> Wmi::Find(const CallContext& context, absl::string_view wql,
+                                  bool locatable) const {
   const absl::StatusOr<wmi::Statement> statement = wmi::ParseWql(space, wql);
   if (!statement.ok()) return statement.status();
   absl::StatusOr<std::vector<cim::Object>> found = absl::UnknownError("");
   DefinitionPtr definition;
   if (const auto* select = std::get_if<wmi::Select>(&*statement)) {
-    definition = select->columns.has_value() ? Projected(*select->of, *select->columns)
+    definition = select->columns.has_value() ? Projected(*select->of, *select->columns, locatable)
                                              : DefinitionOf(*select->of);
     found = session.Query(context, space, WholeQuery(*select));
+    if (found.ok()) {
+      std::erase_if(*found, [&](const cim::Object& object) { return !Selects(*select, object); });
+    }
   } else {
     const auto& associators = std::get<wmi::AssociatorsOf>(*statement);
     definition = DefinitionOf(*associators.result);
@@ -118,7 +146,10 @@ absl::StatusOr<Objects> Wmi::Query(const CallContext& context, absl::string_view
 
 absl::StatusOr<ComPtr<WmiObject>> Wmi::Get(const CallContext& context,
                                            absl::string_view path) const {
-  const absl::StatusOr<wmi::ObjectPath> found = Find(space, path);
+  const absl::StatusOr<wmi::ObjectPath> found = ParsePath(space, path);
+  RecordCall("object", found.ok() ? found->of->name : "",
+             found.ok() && found->instance.empty() ? "class" : "instance", "",
+             ResultOf(found.status()));
   // So it is called when a class is asked for, unlike in a query.
   if (cim::HresultOf(found.status()) == cim::hresult::kInvalidClass) {
     return cim::HresultStatus(cim::hresult::kNotFound, "object path", "there is no such class");
@@ -133,7 +164,7 @@ absl::StatusOr<ComPtr<WmiObject>> Wmi::Get(const CallContext& context,
 absl::StatusOr<ComPtr<WmiObject>> Wmi::Invoke(const CallContext& context, absl::string_view path,
                                               absl::string_view method,
                                               const ComPtr<WmiObject>& in) const {
-  const absl::StatusOr<wmi::ObjectPath> found = Find(space, path);
+  const absl::StatusOr<wmi::ObjectPath> found = ParsePath(space, path);
   if (!found.ok()) return found.status();
   const MethodDefinition* called = DefinitionOf(*found->of)->FindMethod(method);
   if (called == nullptr) return cim::HresultStatus(cim::hresult::kInvalidMethod, method);
@@ -142,10 +173,19 @@ absl::StatusOr<ComPtr<WmiObject>> Wmi::Invoke(const CallContext& context, absl::
   const std::string target = found->instance.empty() ? found->of->name : found->instance;
   const absl::StatusOr<cim::MethodResult> result =
       session.Invoke(context, space, target, called->name, *arguments);
-  if (!result.ok()) return result.status();
-  cim::Properties out = result->out.properties();
-  out["ReturnValue"] = cim::Value::Uint32(result->return_value);
-  return WmiObject::OfInstance(called->out, out, "");
+  absl::StatusOr<ComPtr<WmiObject>> answer = absl::UnknownError("");
+  if (!result.ok()) {
+    answer = result.status();
+  } else {
+    cim::Properties out = result->out.properties();
+    out["ReturnValue"] = cim::Value::Uint32(result->return_value);
+    answer = WmiObject::OfInstance(called->out, out, "");
+  }
+  RecordCall("method", found->of->name, called->name, in ? in->ToTypes() : "",
+             answer.ok()
+                 ? absl::StrCat("returned ", result->return_value, ": ", (*answer)->ToTypes())
+                 : ResultOf(answer.status()));
+  return answer;
 }
 
 }  // namespace csi_proxy::node_double

@@ -9,7 +9,7 @@
 #include "csi_proxy/call_context.h"
 #include "integration/wine/node/com_calls_windows.h"
 #include "integration/wine/node/wmi_object_windows.h"
-#include "server/machine/cim/session.h"
+#include "server/machine/simulated/wmi/session.h"
 
 namespace csi_proxy::node_double {
 
@@ -20,7 +20,7 @@ std::optional<cim::Namespace> ParseNamespace(absl::string_view name);
 // One namespace. All errors have an HRESULT.
 struct Wmi {
   // Not owned.
-  cim::Session& session;
+  wmi::SimulatedSession& session;
   cim::Namespace space;
 
   // What a query finds. Without `locatable` an object need not have a path, and here has none.
@@ -33,6 +33,10 @@ struct Wmi {
   absl::StatusOr<cim::ComPtr<WmiObject>> Invoke(const CallContext& context, absl::string_view path,
                                                 absl::string_view method,
                                                 const cim::ComPtr<WmiObject>& in) const;
+
+ private:
+  absl::StatusOr<Objects> Find(const CallContext& context, absl::string_view wql,
+                               bool locatable) const;
 };
 
 }  // namespace csi_proxy::node_double

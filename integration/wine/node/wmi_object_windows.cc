@@ -6,6 +6,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "integration/wine/node/call_record_windows.h"
 #include "integration/wine/node/error_info_windows.h"
 #include "integration/wine/node/variant_rules_windows.h"
 #include "server/base/win32.h"
@@ -93,8 +95,21 @@ cim::Object WmiObject::ToObject() const {
   return cim::Object(definition_->name, path_, std::move(properties));
 }
 
+std::string WmiObject::ToTypes() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> types;
+  for (size_t i = 0; i < values_.size(); ++i) {
+    if (values_[i].is_null()) continue;
+    const Member& member = definition_->members[i];
+    const auto given = given_.find(i);
+    const VARTYPE type = given == given_.end() ? CarrierOf(member) : given->second;
+    types.push_back(absl::StrCat(member.name, " ", VariantTypeName(type)));
+  }
+  return absl::StrJoin(types, ", ");
+}
+
 HRESULT WmiObject::QueryInterface(REFIID iid, void** out) {
-  if (out == nullptr || iid != kWmiObjectId) return Unknown::QueryInterface(iid, out);
+  if (out == nullptr || iid != kWmiObjectId) return ClassObjectBase::QueryInterface(iid, out);
   AddRef();
   *out = this;
   return S_OK;
@@ -163,10 +178,10 @@ HRESULT WmiObject::Get(LPCWSTR name, LONG flags, VARIANT* value, CIMTYPE* type, 
   return Fail(WBEM_E_NOT_FOUND, "Get", wanted);
 }
 
-HRESULT WmiObject::Put(LPCWSTR name, LONG flags, VARIANT* value, CIMTYPE type) {
+HRESULT WmiObject::Put(LPCWSTR name, LONG flags, VARIANT* value, CIMTYPE cim_type) {
   if (name == nullptr || flags != 0) return WBEM_E_INVALID_PARAMETER;
   // That of an instance's property is fixed.
-  if (type != 0) return WBEM_E_INVALID_PARAMETER;
+  if (cim_type != 0) return WBEM_E_INVALID_PARAMETER;
   // Making classes is beyond this.
   if (is_class_) return E_NOTIMPL;
   const std::string wanted = win32::Utf8(name);
@@ -177,8 +192,14 @@ HRESULT WmiObject::Put(LPCWSTR name, LONG flags, VARIANT* value, CIMTYPE type) {
   VARIANT null;
   V_VT(&null) = VT_NULL;
   absl::StatusOr<Value> taken = TakeVariant(member, value == nullptr ? null : *value);
-  if (!taken.ok()) return Fail(taken.status(), "Put", wanted);
+  const VARTYPE type = value == nullptr ? VARTYPE{VT_NULL} : V_VT(value);
+  if (!taken.ok()) {
+    RecordCall("refused", definition_->name, "Put",
+               absl::StrCat(member.name, " ", VariantTypeName(type)), "");
+    return Fail(taken.status(), "Put", wanted);
+  }
   const std::lock_guard lock(mutex_);
+  given_[*index] = type;
   values_[*index] = *std::move(taken);
   return WBEM_S_NO_ERROR;
 }

@@ -1,20 +1,21 @@
 // IWbemClassObject: classes, instances, and the parameters of methods.
 #pragma once
 
+#include <map>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "integration/wine/node/definition.h"
-#include "integration/wine/node/unknown.h"
 #include "server/machine/cim/value.h"
 #include "server/machine/windows/cim/com_windows.h"
+#include "server/machine/windows/cim/testing/com_objects_windows.h"
 
 namespace csi_proxy::node_double {
 
 // Thread-safe, an enumeration apart, of which there is one at a time.
-class WmiObject final : public Unknown<IWbemClassObject> {
+class WmiObject final : public cim::ClassObjectBase {
  public:
   // A class, or the signature of a method.
   static cim::ComPtr<WmiObject> OfClass(DefinitionPtr definition);
@@ -35,6 +36,9 @@ class WmiObject final : public Unknown<IWbemClassObject> {
   const DefinitionPtr& definition() const { return definition_; }
   // All properties that are not null.
   cim::Object ToObject() const;
+  // The same with the types of their VARIANTs, as Put() was given them or Get() would give them:
+  // `Size VT_BSTR, Full VT_BOOL`.
+  std::string ToTypes() const;
 
   HRESULT STDMETHODCALLTYPE QueryInterface(REFIID iid, void** out) override;
   HRESULT STDMETHODCALLTYPE Get(LPCWSTR name, LONG flags, VARIANT* value, CIMTYPE* type,
@@ -49,22 +53,6 @@ class WmiObject final : public Unknown<IWbemClassObject> {
   HRESULT STDMETHODCALLTYPE SpawnInstance(LONG flags, IWbemClassObject** instance) override;
   HRESULT STDMETHODCALLTYPE GetMethod(LPCWSTR name, LONG flags, IWbemClassObject** in,
                                       IWbemClassObject** out) override;
-  NOT_IMPLEMENTED(GetQualifierSet, IWbemQualifierSet**)
-  NOT_IMPLEMENTED(Delete, LPCWSTR)
-  NOT_IMPLEMENTED(GetPropertyQualifierSet, LPCWSTR, IWbemQualifierSet**)
-  NOT_IMPLEMENTED(Clone, IWbemClassObject**)
-  NOT_IMPLEMENTED(GetObjectText, LONG, BSTR*)
-  NOT_IMPLEMENTED(SpawnDerivedClass, LONG, IWbemClassObject**)
-  NOT_IMPLEMENTED(CompareTo, LONG, IWbemClassObject*)
-  NOT_IMPLEMENTED(GetPropertyOrigin, LPCWSTR, BSTR*)
-  NOT_IMPLEMENTED(InheritsFrom, LPCWSTR)
-  NOT_IMPLEMENTED(PutMethod, LPCWSTR, LONG, IWbemClassObject*, IWbemClassObject*)
-  NOT_IMPLEMENTED(DeleteMethod, LPCWSTR)
-  NOT_IMPLEMENTED(BeginMethodEnumeration, LONG)
-  NOT_IMPLEMENTED(NextMethod, LONG, BSTR*, IWbemClassObject**, IWbemClassObject**)
-  NOT_IMPLEMENTED(EndMethodEnumeration)
-  NOT_IMPLEMENTED(GetMethodQualifierSet, LPCWSTR, IWbemQualifierSet**)
-  NOT_IMPLEMENTED(GetMethodOrigin, LPCWSTR, BSTR*)
 
  private:
   // A property as it is enumerated, system properties first.
@@ -92,6 +80,8 @@ class WmiObject final : public Unknown<IWbemClassObject> {
 
   mutable std::mutex mutex_;
   std::vector<cim::Value> values_;  // guarded by mutex_, as is what follows
+  // The types of what was Put(), by index.
+  std::map<size_t, VARTYPE> given_;
   std::vector<Column> enumerated_;
   size_t next_ = 0;
   bool is_enumerating_ = false;

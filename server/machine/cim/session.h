@@ -1,4 +1,4 @@
-// The one door to WMI: queries, instances, associations and methods of the local machine.
+// The one door to WMI: queries, associations and methods of the local machine.
 #pragma once
 
 #include <atomic>
@@ -45,11 +45,6 @@ class Session {
     return DoQuery(Counted(context), space, query.ToWql());
   }
 
-  // The instance at a path. NOT_FOUND.
-  absl::StatusOr<Object> Get(const CallContext& context, Namespace space, const std::string& path) {
-    return DoGet(Counted(context), space, path);
-  }
-
   // The instances associated with the one at `path`.
   absl::StatusOr<std::vector<Object>> Associators(const CallContext& context, Namespace space,
                                                   const std::string& path,
@@ -71,8 +66,6 @@ class Session {
  protected:
   virtual absl::StatusOr<std::vector<Object>> DoQuery(const CallContext& context, Namespace space,
                                                       const std::string& wql) = 0;
-  virtual absl::StatusOr<Object> DoGet(const CallContext& context, Namespace space,
-                                       const std::string& path) = 0;
   virtual absl::StatusOr<MethodResult> DoInvoke(const CallContext& context, Namespace space,
                                                 const std::string& path, const std::string& method,
                                                 const Arguments& arguments) = 0;

@@ -140,6 +140,8 @@ const std::vector<absl::string_view>& Operations() {
       "wmi.Query/MSFT_iSCSISessionToDisk",
       "wmi.Query/MSFT_SmbGlobalMapping",
       "wmi.Query/Win32_BIOS",
+      "wmi.Query/Win32_Service",
+      "wmi.Query/Win32_DependentService",
       "wmi.Get/MSFT_Disk",
       "wmi.Get/MSFT_Partition",
       "wmi.Get/MSFT_Volume",
@@ -156,6 +158,8 @@ const std::vector<absl::string_view>& Operations() {
       "wmi.Get/MSFT_iSCSISessionToDisk",
       "wmi.Get/MSFT_SmbGlobalMapping",
       "wmi.Get/Win32_BIOS",
+      "wmi.Get/Win32_Service",
+      "wmi.Get/Win32_DependentService",
       "wmi.Invoke/MSFT_Disk.Initialize",
       "wmi.Invoke/MSFT_Disk.CreatePartition",
       "wmi.Invoke/MSFT_Disk.Refresh",
@@ -186,6 +190,8 @@ const std::vector<absl::string_view>& Operations() {
       "wmi.Invoke/MSFT_iSCSISession.SetCHAPSecret",
       "wmi.Invoke/MSFT_SmbGlobalMapping.Create",
       "wmi.Invoke/MSFT_SmbGlobalMapping.Remove",
+      "wmi.Invoke/Win32_Service.StartService",
+      "wmi.Invoke/Win32_Service.StopService",
       "wmi.Associators/MSFT_Disk",
       "wmi.Associators/MSFT_Partition",
       "wmi.Associators/MSFT_Volume",
@@ -193,6 +199,7 @@ const std::vector<absl::string_view>& Operations() {
       "wmi.Associators/MSFT_iSCSITarget",
       "wmi.Associators/MSFT_iSCSISession",
       "wmi.Associators/MSFT_iSCSIConnection",
+      "wmi.Associators/Win32_Service",
   };
   return *kOperations;
 }

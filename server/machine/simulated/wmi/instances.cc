@@ -35,6 +35,8 @@ constexpr Source kSources[] = {
     {"MSFT_iSCSISessionToDisk", SessionsToDisks},
     {"MSFT_SmbGlobalMapping", Mappings},
     {"Win32_BIOS", Bioses},
+    {"Win32_Service", Services},
+    {"Win32_DependentService", DependentServices},
 };
 
 // Status of a mapping.

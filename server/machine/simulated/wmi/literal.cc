@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 
 namespace csi_proxy::machine::simulated::wmi {
 namespace {
@@ -92,8 +93,12 @@ std::optional<Value> TakeLiteral(absl::string_view* text, cim::Type type) {
     return std::nullopt;
   }
   if (!cim::IsUnsigned(type)) return std::nullopt;
+  // Windows takes a number in quotes too: the Go release asks for `Number = '1'`, and upstream's
+  // integration tests pass (pkg/cim/disk.go, QueryDiskByNumber).
+  const bool is_quoted = absl::ConsumePrefix(text, "'");
   const std::optional<uint64_t> value = TakeNumber(text);
   if (!value.has_value() || *value > MaxOf(type)) return std::nullopt;
+  if (is_quoted && !absl::ConsumePrefix(text, "'")) return std::nullopt;
   return Value::Unsigned(type, *value);
 }
 

@@ -60,7 +60,7 @@ absl::Status CheckArguments(const Method& method, const cim::Arguments& in,
 }
 
 Outcome CallMethod(const Call& call) {
-  for (const auto methods : {StorageMethods(), SmbMethods(), IscsiMethods()}) {
+  for (const auto methods : {StorageMethods(), SmbMethods(), IscsiMethods(), ServiceMethods()}) {
     for (const Implementation& one : methods) {
       if (one.class_name == absl::string_view(call.of.name) &&
           one.method == absl::string_view(call.method.name)) {

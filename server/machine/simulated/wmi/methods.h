@@ -56,5 +56,6 @@ struct Implementation {
 std::span<const Implementation> StorageMethods();
 std::span<const Implementation> SmbMethods();
 std::span<const Implementation> IscsiMethods();
+std::span<const Implementation> ServiceMethods();
 
 }  // namespace csi_proxy::machine::simulated::wmi

@@ -47,5 +47,7 @@ Objects SessionsToDisks(NodeState& state);
 
 Objects Mappings(NodeState& state);
 Objects Bioses(NodeState& state);
+Objects Services(NodeState& state);
+Objects DependentServices(NodeState& state);
 
 }  // namespace csi_proxy::machine::simulated::wmi

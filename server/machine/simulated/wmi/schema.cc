@@ -275,6 +275,18 @@ std::vector<Class> OtherClasses() {
         {"SerialNumber", kString},
         {"Version", kString}},
        {},
+       {},
+       "CIM_BIOSElement"},
+      // learn.microsoft.com/windows/win32/cimwin32prov/win32-service
+      {kCimV2,
+       "Win32_Service",
+       {Key("Name"), {"DisplayName", kString}, {"StartMode", kString}, {"State", kString}},
+       {Instance("StartService"), Instance("StopService")},
+       {"Name"}},
+      {kCimV2,
+       "Win32_DependentService",
+       {Role("Antecedent", "Win32_Service"), Role("Dependent", "Win32_Service")},
+       {},
        {}},
   };
 }
@@ -313,8 +325,12 @@ const std::vector<Class>& Classes() {
 }
 
 const Class* FindClass(cim::Namespace space, absl::string_view name) {
-  const Class* found = FindNamed(Classes(), name);
-  return found == nullptr || found->space != space ? nullptr : found;
+  for (const Class& one : Classes()) {
+    const bool is_named = absl::EqualsIgnoreCase(one.name, name) ||
+                          (one.base[0] != '\0' && absl::EqualsIgnoreCase(one.base, name));
+    if (is_named && one.space == space) return &one;
+  }
+  return nullptr;
 }
 
 std::string QueryOperation(const Class& of) { return absl::StrCat("wmi.Query/", of.name); }

@@ -50,6 +50,8 @@ struct Class {
   // The properties, or parameters of a static method, that name an instance to a fault rule: of a
   // disk its number. Several are joined by `:`.
   std::vector<const char*> resource;
+  // The abstract class above it, by which instances can be queried too.
+  const char* base = "";
 
   // Without case; null when there is none.
   const Property* FindProperty(absl::string_view property) const;
@@ -58,7 +60,7 @@ struct Class {
 
 // All of them, associations among them.
 const std::vector<Class>& Classes();
-// Without case; null when there is none.
+// Without case; null when there is none. The name of a base leads to its only class here.
 const Class* FindClass(cim::Namespace space, absl::string_view name);
 
 // What a fault rule can strike: `wmi.Query/<Class>`, `wmi.Get/<Class>`,

@@ -40,6 +40,11 @@ TEST(SchemaTest, WhatIsNotThereIsNotFound) {
   EXPECT_EQ(disk->FindMethod("Online")->FindIn("ExtendedStatus"), nullptr);
 }
 
+TEST(SchemaTest, InstancesAreFoundByTheAbstractClassToo) {
+  EXPECT_EQ(FindClass(kCimV2, "CIM_BIOSElement"), FindClass(kCimV2, "Win32_BIOS"));
+  EXPECT_EQ(FindClass(kStorage, "CIM_BIOSElement"), nullptr);
+}
+
 TEST(SchemaTest, StaticMethods) {
   std::vector<std::string> names;
   for (const Class& of : Classes()) {
@@ -105,9 +110,11 @@ TEST(SchemaTest, RolesAndResourcesAreThere) {
 
 TEST(SchemaTest, ImplementationsAreOfMethodsThereAre) {
   std::set<std::string> seen;
-  for (const auto methods : {StorageMethods(), SmbMethods(), IscsiMethods()}) {
+  for (const auto methods : {StorageMethods(), SmbMethods(), IscsiMethods(), ServiceMethods()}) {
     for (const Implementation& one : methods) {
-      const cim::Namespace space = absl::StartsWith(one.class_name, "MSFT_Smb") ? kSmb : kStorage;
+      const cim::Namespace space = absl::StartsWith(one.class_name, "MSFT_Smb") ? kSmb
+                                   : absl::StartsWith(one.class_name, "Win32_") ? kCimV2
+                                                                                : kStorage;
       const Class* of = FindClass(space, one.class_name);
       ASSERT_NE(of, nullptr) << one.class_name;
       ASSERT_NE(of->FindMethod(one.method), nullptr) << one.method;
@@ -115,7 +122,7 @@ TEST(SchemaTest, ImplementationsAreOfMethodsThereAre) {
       EXPECT_TRUE(seen.insert(InvokeOperation(*of, *of->FindMethod(one.method))).second);
     }
   }
-  EXPECT_EQ(seen.size(), 23U);
+  EXPECT_EQ(seen.size(), 25U);
 }
 
 TEST(SchemaTest, FaultRulesCanNameEveryOperation) {

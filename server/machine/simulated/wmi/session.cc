@@ -46,7 +46,9 @@ std::string ResourceOf(const Class& of, const cim::Properties& properties) {
 std::string ResourceOf(const Select& select) {
   return ResourceOf(*select.of, [&](const char* name) -> const cim::Value* {
     for (const Condition& condition : select.where) {
-      if (condition.property->name == absl::string_view(name)) return &condition.value;
+      if (condition.is_equal && condition.property->name == absl::string_view(name)) {
+        return &condition.value;
+      }
     }
     return nullptr;
   });
@@ -132,8 +134,8 @@ SimulatedSession::Found SimulatedSession::Run(const CallContext& context,
   return found;
 }
 
-absl::StatusOr<cim::Object> SimulatedSession::DoGet(const CallContext& context,
-                                                    cim::Namespace space, const std::string& text) {
+absl::StatusOr<cim::Object> SimulatedSession::Get(const CallContext& context, cim::Namespace space,
+                                                  const std::string& text) {
   using Result = absl::StatusOr<cim::Object>;
   const absl::StatusOr<ObjectPath> path = ParsePath(space, text);
   if (!path.ok()) return path.status();

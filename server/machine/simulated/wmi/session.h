@@ -30,11 +30,13 @@ class SimulatedSession : public cim::Session {
   // Open to those who have the text of a query in hand.
   absl::StatusOr<std::vector<cim::Object>> DoQuery(const CallContext& context, cim::Namespace space,
                                                    const std::string& wql) override;
-  absl::StatusOr<cim::Object> DoGet(const CallContext& context, cim::Namespace space,
-                                    const std::string& path) override;
   absl::StatusOr<cim::MethodResult> DoInvoke(const CallContext& context, cim::Namespace space,
                                              const std::string& path, const std::string& method,
                                              const cim::Arguments& arguments) override;
+
+  // The instance at a path, as IWbemServices::GetObject has it.
+  absl::StatusOr<cim::Object> Get(const CallContext& context, cim::Namespace space,
+                                  const std::string& path);
 
  private:
   using Found = absl::StatusOr<std::vector<cim::Object>>;

@@ -75,7 +75,7 @@ class WmiTest : public testing::Test {
   const CallContext context_;
   const std::unique_ptr<Machine> node_;
   const std::unique_ptr<host::Host> host_;
-  const std::unique_ptr<cim::Session> session_;
+  const std::unique_ptr<SimulatedSession> session_;
 };
 
 }  // namespace csi_proxy::machine::simulated::wmi

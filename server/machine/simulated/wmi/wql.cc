@@ -69,7 +69,8 @@ class Parser {
     if (condition.property == nullptr) return InvalidQuery("no such property");
     // Arrays cannot be compared.
     if (condition.property->is_array) return InvalidQuery("the property is an array");
-    if (!TakeMark("=")) return InvalidQuery("= is missing");
+    condition.is_equal = !TakeMark("<>");
+    if (condition.is_equal && !TakeMark("=")) return InvalidQuery("= or <> is missing");
     SkipSpace();
     std::optional<cim::Value> value = TakeLiteral(&rest_, condition.property->type);
     if (!value.has_value()) return InvalidQuery("no literal of the property's type");
@@ -166,8 +167,10 @@ absl::StatusOr<Statement> ParseWql(cim::Namespace space, absl::string_view wql) 
 bool Matches(const Condition& condition, const cim::Object& object) {
   const absl::StatusOr<cim::Value> value = object.Get(condition.property->name);
   if (!value.ok() || value->is_null()) return false;
-  if (!cim::IsText(condition.property->type)) return *value == condition.value;
-  return EqualNames(*value->AsText(), *condition.value.AsText());
+  const bool equals = cim::IsText(condition.property->type)
+                          ? EqualNames(*value->AsText(), *condition.value.AsText())
+                          : *value == condition.value;
+  return equals == condition.is_equal;
 }
 
 }  // namespace csi_proxy::machine::simulated::wmi

@@ -13,13 +13,14 @@
 
 namespace csi_proxy::machine::simulated::wmi {
 
-// A property and what it must be equal to, of the property's type.
+// A property and what it must be equal to, or must not, of the property's type.
 struct Condition {
   const Property* property = nullptr;
   cim::Value value;
+  bool is_equal = true;
 };
 
-// `SELECT * FROM class WHERE a = 1 AND b = 'x'`, or a list of properties instead of `*`.
+// `SELECT * FROM class WHERE a = 1 AND b <> 'x'`, or a list of properties instead of `*`.
 struct Select {
   const Class* of = nullptr;
   // Nothing for all.
@@ -45,7 +46,7 @@ using Statement = std::variant<Select, AssociatorsOf>;
 absl::StatusOr<Statement> ParseWql(cim::Namespace space, absl::string_view wql);
 
 // Whether an instance's property is what the condition asks for: text is compared without case, a
-// char16 with case, null equals nothing.
+// char16 with case, null equals nothing and differs from nothing.
 bool Matches(const Condition& condition, const cim::Object& object);
 
 }  // namespace csi_proxy::machine::simulated::wmi

@@ -62,6 +62,26 @@ TEST(WqlTest, LiteralsHaveTheTypeOfTheProperty) {
   EXPECT_EQ(Literal("SELECT * FROM MSFT_Disk WHERE Path = \"it's\""), Value::String("it's"));
 }
 
+TEST(WqlTest, NumbersMayBeQuoted) {
+  EXPECT_EQ(Literal("SELECT * FROM MSFT_Disk WHERE Number = '1'"), Value::Uint32(1));
+  EXPECT_EQ(Literal("SELECT * FROM MSFT_iSCSITargetPortal WHERE TargetPortalPortNumber = '3260'"),
+            Value::Uint16(3260));
+}
+
+TEST(WqlTest, ConditionsMayExclude) {
+  const Select select =
+      Selected("SELECT * FROM MSFT_Partition WHERE DiskNumber = '1' AND GptType <> '{e3c9e316}'");
+  ASSERT_THAT(select.where, SizeIs(2));
+  EXPECT_TRUE(select.where[0].is_equal);
+  EXPECT_FALSE(select.where[1].is_equal);
+  const auto matches = [&](const Value& type) {
+    return Matches(select.where[1], cim::Object("MSFT_Partition", "", {{"GptType", type}}));
+  };
+  EXPECT_FALSE(matches(Value::String("{E3C9E316}"))) << "text has no case";
+  EXPECT_TRUE(matches(Value::String("{ebd0a0a2}")));
+  EXPECT_FALSE(matches(Value::Null(cim::Type::kString)));
+}
+
 TEST(WqlTest, BackslashEscapes) {
   EXPECT_EQ(Literal(R"(SELECT * FROM MSFT_Disk WHERE Path = '\\\\?\\a \'b\' \"c\"')"),
             Value::String(R"(\\?\a 'b' "c")"));
@@ -79,7 +99,10 @@ TEST(WqlTest, LiteralsThatAreNone) {
            R"(SELECT * FROM MSFT_Disk WHERE Path = x)",
            // Of another type, or out of its range.
            R"(SELECT * FROM MSFT_Disk WHERE Path = 1)",
-           R"(SELECT * FROM MSFT_Disk WHERE Number = '1')",
+           R"(SELECT * FROM MSFT_Disk WHERE Number = '1)",
+           R"(SELECT * FROM MSFT_Disk WHERE Number = '')",
+           R"(SELECT * FROM MSFT_Disk WHERE Number = '1a')",
+           R"(SELECT * FROM MSFT_Disk WHERE Number = "1")",
            R"(SELECT * FROM MSFT_Disk WHERE Number = -1)",
            R"(SELECT * FROM MSFT_Disk WHERE Number = 0x1)",
            R"(SELECT * FROM MSFT_Disk WHERE Number = 4294967296)",
@@ -112,7 +135,8 @@ TEST(WqlTest, QueriesThatAreNone) {
            "SELECT * FROM MSFT_Disk WHERE Number = 1 AND",
            "SELECT * FROM MSFT_Disk Number = 1",
            "SELECT * FROM MSFT_Disk WHERE Number = 1 OR Number = 2",
-           "SELECT * FROM MSFT_Disk WHERE Number <> 1",
+           "SELECT * FROM MSFT_Disk WHERE Number < 1",
+           "SELECT * FROM MSFT_Disk WHERE Number <>",
            "SELECT * FROM MSFT_Disk WHERE Number = 1;",
            "SELECT * FROM MSFT_Disk, MSFT_Volume",
            "UPDATE MSFT_Disk",

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <string>
 
-#include "server/machine/windows/cim/fake_wmi_fixture_windows.h"
+#include "server/machine/windows/cim/testing/fake_wmi_fixture_windows.h"
 
 namespace csi_proxy::cim {
 namespace {
@@ -37,7 +37,7 @@ TEST_F(ComSessionLostTest, QueriesAndGetsAreRepeatedOnceOnANewConnection) {
     if (++gets == 1) reply.begin = Hr(hresult::kRpcServerUnavailable);
     return reply;
   };
-  EXPECT_TRUE(session_->Get({}, Namespace::kCimV2, "Thing.Name=\"x\"").ok());
+  EXPECT_TRUE(Invoke("Make").ok());
   EXPECT_EQ(gets, 2);
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "server/machine/windows/cim/fake_wmi_fixture_windows.h"
+#include "server/machine/windows/cim/testing/fake_wmi_fixture_windows.h"
 
 namespace csi_proxy::cim {
 namespace {
@@ -134,8 +134,7 @@ TEST_F(ComSessionMemoryTest, NothingIsLeftBehind) {
     ASSERT_EQ(query("Broken", {}), absl::StatusCode::kInternal);
     ASSERT_EQ(query("Lost", {}), absl::StatusCode::kUnavailable);
     ASSERT_EQ(query("Hung", soon), absl::StatusCode::kDeadlineExceeded);
-    ASSERT_TRUE(session_->Get({}, Namespace::kCimV2, "Thing.Name=\"x\"").ok());
-    ASSERT_FALSE(session_->Get({}, Namespace::kCimV2, "Thing.Name=\"y\"").ok());
+    ASSERT_FALSE(session_->Invoke({}, Namespace::kCimV2, "Nothing.Name=\"y\"", "Make").ok());
     const Value paths = Value::Array(Type::kString, {Value::String("a"), Value::String("b")});
     ASSERT_TRUE(Invoke("Make", {{"Password", Value::String("hunter2")}, {"Paths", paths}}).ok());
     ASSERT_FALSE(Invoke("Make", {{"Password", paths}, {"Paths", paths}}).ok());

@@ -134,20 +134,6 @@ class ComSession : public Session {
         [] { return true; });
   }
 
-  absl::StatusOr<Object> DoGet(const CallContext& context, Namespace space,
-                               const std::string& path) override {
-    const absl::Status valid = CheckText("object path", path, WBEM_MAX_PATH);
-    if (!valid.ok()) return valid;
-    return OnConnection<Object>(
-        context, space,
-        [&](Connection& connection) -> absl::StatusOr<Object> {
-          const auto object = connection.Fetch(context, Shown(path), path);
-          if (!object.ok()) return object.status();
-          return ToObject(object->get());
-        },
-        [] { return true; });
-  }
-
   absl::StatusOr<MethodResult> DoInvoke(const CallContext& context, Namespace space,
                                         const std::string& path, const std::string& method,
                                         const Arguments& arguments) override {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "server/machine/cim/errors.h"
-#include "server/machine/windows/cim/fake_wmi_windows.h"
+#include "server/machine/windows/cim/testing/fake_wmi_windows.h"
 #include "server/machine/windows/cim/variant_windows.h"
 
 namespace csi_proxy::cim {

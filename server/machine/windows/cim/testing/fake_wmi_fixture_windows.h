@@ -11,7 +11,7 @@
 #include "absl/time/time.h"
 #include "server/machine/cim/errors.h"
 #include "server/machine/windows/cim/com_session.h"
-#include "server/machine/windows/cim/fake_wmi_windows.h"
+#include "server/machine/windows/cim/testing/fake_wmi_windows.h"
 
 namespace csi_proxy::cim {
 

@@ -2,7 +2,6 @@
 // at each step, hang, restart, count who asks and who still holds a reference.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -10,38 +9,29 @@
 #include <vector>
 
 #include "server/machine/windows/cim/com_windows.h"
+#include "server/machine/windows/cim/testing/com_objects_windows.h"
 
 namespace csi_proxy::cim {
 
 // How many COM objects of the fake are not released yet.
-int FakesAlive();
+inline int FakesAlive() { return objects_alive; }
 
-// IUnknown for one interface.
-template <typename Interface>
-class FakeUnknown : public Interface {
+// Whether interfaces of the fake pass for proxies, and the security of one, as a proxy has it.
+HRESULT AsProxy(REFIID iid, void** out);
+
+// An interface of the fake's.
+template <typename Base>
+class FakeUnknown : public Base {
  public:
-  FakeUnknown();
-  FakeUnknown(const FakeUnknown&) = delete;
-  virtual ~FakeUnknown();
-  HRESULT STDMETHODCALLTYPE QueryInterface(REFIID iid, void** out) override;
-  ULONG STDMETHODCALLTYPE AddRef() override { return ++references_; }
-  ULONG STDMETHODCALLTYPE Release() override {
-    const ULONG left = --references_;
-    if (left == 0) delete this;
-    return left;
+  HRESULT STDMETHODCALLTYPE QueryInterface(REFIID iid, void** out) override {
+    if (iid == IID_IClientSecurity && SUCCEEDED(AsProxy(iid, out))) return S_OK;
+    return Base::QueryInterface(iid, out);
   }
-
- private:
-  std::atomic<ULONG> references_ = 1;
 };
-
-// The name and types of a method a test has no use for.
-#define FAKE_UNUSED(name, ...) \
-  HRESULT STDMETHODCALLTYPE name(__VA_ARGS__) override { return WBEM_E_NOT_SUPPORTED; }
 
 // A class, an instance, or the parameters of a method. For one thread at a time, as it cannot be
 // assumed of WMI's either.
-class FakeObject : public FakeUnknown<IWbemClassObject> {
+class FakeObject : public FakeUnknown<ClassObjectBase> {
  public:
   struct Property {
     CIMTYPE type;
@@ -74,23 +64,6 @@ class FakeObject : public FakeUnknown<IWbemClassObject> {
   HRESULT STDMETHODCALLTYPE SpawnInstance(LONG, IWbemClassObject**) override;
   HRESULT STDMETHODCALLTYPE GetMethod(LPCWSTR, LONG, IWbemClassObject**,
                                       IWbemClassObject**) override;
-  FAKE_UNUSED(GetQualifierSet, IWbemQualifierSet**)
-  FAKE_UNUSED(Delete, LPCWSTR)
-  FAKE_UNUSED(GetNames, LPCWSTR, LONG, VARIANT*, SAFEARRAY**)
-  FAKE_UNUSED(GetPropertyQualifierSet, LPCWSTR, IWbemQualifierSet**)
-  FAKE_UNUSED(Clone, IWbemClassObject**)
-  FAKE_UNUSED(GetObjectText, LONG, BSTR*)
-  FAKE_UNUSED(SpawnDerivedClass, LONG, IWbemClassObject**)
-  FAKE_UNUSED(CompareTo, LONG, IWbemClassObject*)
-  FAKE_UNUSED(GetPropertyOrigin, LPCWSTR, BSTR*)
-  FAKE_UNUSED(InheritsFrom, LPCWSTR)
-  FAKE_UNUSED(PutMethod, LPCWSTR, LONG, IWbemClassObject*, IWbemClassObject*)
-  FAKE_UNUSED(DeleteMethod, LPCWSTR)
-  FAKE_UNUSED(BeginMethodEnumeration, LONG)
-  FAKE_UNUSED(NextMethod, LONG, BSTR*, IWbemClassObject**, IWbemClassObject**)
-  FAKE_UNUSED(EndMethodEnumeration)
-  FAKE_UNUSED(GetMethodQualifierSet, LPCWSTR, IWbemQualifierSet**)
-  FAKE_UNUSED(GetMethodOrigin, LPCWSTR, BSTR*)
 
  private:
   std::wstring class_name_;

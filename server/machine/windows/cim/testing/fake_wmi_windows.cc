@@ -1,14 +1,13 @@
-#include "server/machine/windows/cim/fake_wmi_windows.h"
+#include "server/machine/windows/cim/testing/fake_wmi_windows.h"
 
 #include <utility>
 
 namespace csi_proxy::cim {
 namespace {
 
-std::atomic<int> alive = 0;
 FakeWmi* current = nullptr;
 
-class FakeSecurity : public FakeUnknown<IClientSecurity> {
+class FakeSecurity : public Unknown<IClientSecurity> {
  public:
   HRESULT STDMETHODCALLTYPE SetBlanket(IUnknown*, DWORD, DWORD, OLECHAR*, DWORD authentication,
                                        DWORD impersonation, void*, DWORD) override {
@@ -16,37 +15,21 @@ class FakeSecurity : public FakeUnknown<IClientSecurity> {
     current->blankets.push_back({authentication, impersonation});
     return S_OK;
   }
-  FAKE_UNUSED(QueryBlanket, IUnknown*, DWORD*, DWORD*, OLECHAR**, DWORD*, DWORD*, void**, DWORD*)
-  FAKE_UNUSED(CopyProxy, IUnknown*, IUnknown**)
-};
-
-// What GetErrorInfo hands out, with the error object behind it.
-class FakeErrorInfo : public FakeUnknown<IErrorInfo> {
- public:
-  explicit FakeErrorInfo(ComPtr<FakeObject> error) : error_(std::move(error)) {}
-  HRESULT STDMETHODCALLTYPE QueryInterface(REFIID iid, void** out) override {
-    if (iid == IID_IWbemClassObject) return error_->QueryInterface(iid, out);
-    return FakeUnknown::QueryInterface(iid, out);
-  }
-  FAKE_UNUSED(GetGUID, GUID*)
-  FAKE_UNUSED(GetSource, BSTR*)
-  FAKE_UNUSED(GetDescription, BSTR*)
-  FAKE_UNUSED(GetHelpFile, BSTR*)
-  FAKE_UNUSED(GetHelpContext, DWORD*)
-
- private:
-  const ComPtr<FakeObject> error_;
+  NOT_IMPLEMENTED(QueryBlanket, IUnknown*, DWORD*, DWORD*, OLECHAR**, DWORD*, DWORD*, void**,
+                  DWORD*)
+  NOT_IMPLEMENTED(CopyProxy, IUnknown*, IUnknown**)
 };
 
 HRESULT Fail(HRESULT result, const FakeReply& reply) {
   if (FAILED(result) && reply.error) {
-    const ComPtr<FakeErrorInfo> info(new FakeErrorInfo(reply.error));
+    reply.error->AddRef();
+    const ComPtr<ErrorInfo> info(new ErrorInfo(ComPtr<IWbemClassObject>(reply.error.get()), ""));
     SetErrorInfo(0, info.get());
   }
   return result;
 }
 
-class FakeEnumerator : public FakeUnknown<IEnumWbemClassObject> {
+class FakeEnumerator : public FakeUnknown<EnumeratorBase> {
  public:
   explicit FakeEnumerator(FakeReply reply) : reply_(std::move(reply)) {}
 
@@ -65,17 +48,13 @@ class FakeEnumerator : public FakeUnknown<IEnumWbemClassObject> {
     *returned = 1;
     return WBEM_S_NO_ERROR;
   }
-  FAKE_UNUSED(Reset)
-  FAKE_UNUSED(NextAsync, ULONG, IWbemObjectSink*)
-  FAKE_UNUSED(Clone, IEnumWbemClassObject**)
-  FAKE_UNUSED(Skip, LONG, ULONG)
 
  private:
   const FakeReply reply_;
   size_t next_ = 0;
 };
 
-class FakeCallResult : public FakeUnknown<IWbemCallResult> {
+class FakeCallResult : public FakeUnknown<CallResultBase> {
  public:
   explicit FakeCallResult(FakeReply reply) : reply_(std::move(reply)) {}
 
@@ -89,9 +68,6 @@ class FakeCallResult : public FakeUnknown<IWbemCallResult> {
     (*object)->AddRef();
     return WBEM_S_NO_ERROR;
   }
-  FAKE_UNUSED(GetCallStatus, LONG, LONG*)
-  FAKE_UNUSED(GetResultString, LONG, BSTR*)
-  FAKE_UNUSED(GetResultServices, LONG, IWbemServices**)
 
  private:
   const FakeReply reply_;
@@ -114,7 +90,7 @@ HRESULT Begin(FakeReply reply, LONG flags, IWbemClassObject** object, IWbemCallR
   return WBEM_S_NO_ERROR;
 }
 
-class FakeServices : public FakeUnknown<IWbemServices> {
+class FakeServices : public FakeUnknown<ServicesBase> {
  public:
   HRESULT STDMETHODCALLTYPE ExecQuery(const BSTR language, const BSTR query, LONG flags,
                                       IWbemContext*, IEnumWbemClassObject** found) override {
@@ -136,29 +112,9 @@ class FakeServices : public FakeUnknown<IWbemServices> {
                                        IWbemCallResult** pending) override {
     return Begin(current->method(path, method, static_cast<FakeObject*>(in)), flags, out, pending);
   }
-  FAKE_UNUSED(OpenNamespace, BSTR, LONG, IWbemContext*, IWbemServices**, IWbemCallResult**)
-  FAKE_UNUSED(CancelAsyncCall, IWbemObjectSink*)
-  FAKE_UNUSED(QueryObjectSink, LONG, IWbemObjectSink**)
-  FAKE_UNUSED(GetObjectAsync, BSTR, LONG, IWbemContext*, IWbemObjectSink*)
-  FAKE_UNUSED(PutClass, IWbemClassObject*, LONG, IWbemContext*, IWbemCallResult**)
-  FAKE_UNUSED(PutClassAsync, IWbemClassObject*, LONG, IWbemContext*, IWbemObjectSink*)
-  FAKE_UNUSED(DeleteClass, BSTR, LONG, IWbemContext*, IWbemCallResult**)
-  FAKE_UNUSED(DeleteClassAsync, BSTR, LONG, IWbemContext*, IWbemObjectSink*)
-  FAKE_UNUSED(CreateClassEnum, BSTR, LONG, IWbemContext*, IEnumWbemClassObject**)
-  FAKE_UNUSED(CreateClassEnumAsync, BSTR, LONG, IWbemContext*, IWbemObjectSink*)
-  FAKE_UNUSED(PutInstance, IWbemClassObject*, LONG, IWbemContext*, IWbemCallResult**)
-  FAKE_UNUSED(PutInstanceAsync, IWbemClassObject*, LONG, IWbemContext*, IWbemObjectSink*)
-  FAKE_UNUSED(DeleteInstance, BSTR, LONG, IWbemContext*, IWbemCallResult**)
-  FAKE_UNUSED(DeleteInstanceAsync, BSTR, LONG, IWbemContext*, IWbemObjectSink*)
-  FAKE_UNUSED(CreateInstanceEnum, BSTR, LONG, IWbemContext*, IEnumWbemClassObject**)
-  FAKE_UNUSED(CreateInstanceEnumAsync, BSTR, LONG, IWbemContext*, IWbemObjectSink*)
-  FAKE_UNUSED(ExecQueryAsync, BSTR, BSTR, LONG, IWbemContext*, IWbemObjectSink*)
-  FAKE_UNUSED(ExecNotificationQuery, BSTR, BSTR, LONG, IWbemContext*, IEnumWbemClassObject**)
-  FAKE_UNUSED(ExecNotificationQueryAsync, BSTR, BSTR, LONG, IWbemContext*, IWbemObjectSink*)
-  FAKE_UNUSED(ExecMethodAsync, BSTR, BSTR, LONG, IWbemContext*, IWbemClassObject*, IWbemObjectSink*)
 };
 
-class FakeLocator : public FakeUnknown<IWbemLocator> {
+class FakeLocator : public FakeUnknown<Unknown<IWbemLocator>> {
  public:
   HRESULT STDMETHODCALLTYPE ConnectServer(const BSTR space, const BSTR user, const BSTR password,
                                           const BSTR, LONG flags, const BSTR, IWbemContext*,
@@ -172,7 +128,7 @@ class FakeLocator : public FakeUnknown<IWbemLocator> {
   }
 };
 
-class FakeFactory : public FakeUnknown<IClassFactory> {
+class FakeFactory : public Unknown<IClassFactory> {
  public:
   HRESULT STDMETHODCALLTYPE CreateInstance(IUnknown*, REFIID iid, void** out) override {
     return ComPtr<FakeLocator>(new FakeLocator)->QueryInterface(iid, out);
@@ -182,32 +138,10 @@ class FakeFactory : public FakeUnknown<IClassFactory> {
 
 }  // namespace
 
-int FakesAlive() { return alive; }
-
-template <typename Interface>
-FakeUnknown<Interface>::FakeUnknown() {
-  ++alive;
+HRESULT AsProxy(REFIID iid, void** out) {
+  if (current == nullptr || !current->has_proxies) return E_NOINTERFACE;
+  return ComPtr<FakeSecurity>(new FakeSecurity)->QueryInterface(iid, out);
 }
-
-template <typename Interface>
-FakeUnknown<Interface>::~FakeUnknown() {
-  --alive;
-}
-
-template <typename Interface>
-HRESULT FakeUnknown<Interface>::QueryInterface(REFIID iid, void** out) {
-  *out = nullptr;
-  if (iid == IID_IClientSecurity && current != nullptr && current->has_proxies) {
-    *out = new FakeSecurity;
-    return S_OK;
-  }
-  if (iid != IID_IUnknown && iid != __uuidof(Interface)) return E_NOINTERFACE;
-  AddRef();
-  *out = static_cast<Interface*>(this);
-  return S_OK;
-}
-
-template class FakeUnknown<IWbemClassObject>;
 
 void FakeObject::Set(const std::wstring& name, absl::string_view text) {
   Property& property = properties[name];

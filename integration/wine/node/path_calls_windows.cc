@@ -1,0 +1,192 @@
+// What Win32 says of a path: what is there, where it leads, the volume it is on. The product asks
+// this of handles instead; the Go release, which the double is held against, asks by path. A path
+// of a drive that the node has nothing at is left to Wine: programs have files of their own.
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "integration/wine/node/fake_handles.h"
+#include "integration/wine/node/hooks_windows.h"
+#include "integration/wine/node/simulated_node.h"
+#include "integration/wine/node/win32_answers_windows.h"
+#include "server/base/volume_id.h"
+#include "server/machine/reparse_point.h"
+#include "server/machine/simulated/win32/paths.h"
+
+namespace csi_proxy::node_double {
+namespace {
+
+using machine::simulated::NodeState;
+using machine::simulated::PathEnd;
+using machine::simulated::Tree;
+
+// What there is to know of an entry that is not followed.
+struct Entry {
+  DWORD attributes = 0;
+  DWORD reparse_tag = 0;
+  std::optional<VolumeId> mounted;
+};
+
+// `C:\a\b` of a path of a drive, long (`\\?\C:\a\b`) or not; nothing for another one.
+std::optional<std::string> DrivePath(absl::string_view path) {
+  absl::ConsumePrefix(&path, R"(\\?\)");
+  if (path.size() < 3 || !absl::ascii_isalpha(path[0]) || path.substr(1, 2) != ":\\") {
+    return std::nullopt;
+  }
+  // The root keeps its backslash.
+  if (path.size() > 3) absl::ConsumeSuffix(&path, "\\");
+  return std::string(path);
+}
+
+Entry Describe(const Tree::Entry& entry) {
+  Entry described;
+  if (entry.kind != Tree::Kind::kFile) described.attributes |= FILE_ATTRIBUTE_DIRECTORY;
+  if (entry.kind == Tree::Kind::kLink || entry.mounted.has_value()) {
+    described.attributes |= FILE_ATTRIBUTE_REPARSE_POINT;
+    const bool is_symlink = entry.kind == Tree::Kind::kLink && !entry.junction;
+    described.reparse_tag =
+        is_symlink ? machine::kReparseTagSymlink : machine::kReparseTagMountPoint;
+  }
+  if (described.attributes == 0) described.attributes = FILE_ATTRIBUTE_NORMAL;
+  described.mounted = entry.mounted;
+  return described;
+}
+
+absl::StatusOr<Entry> Look(const std::string& path) {
+  return TheNode().node->core()->Change([&](NodeState& state) -> absl::StatusOr<Entry> {
+    const absl::StatusOr<PathEnd> end = machine::simulated::FindPath(state, path, "path");
+    if (!end.ok()) return end.status();
+    return Describe(end->at());
+  });
+}
+
+// Of what the node has at a path; nothing when it is Wine's.
+std::optional<Entry> LookAt(LPCWSTR path) {
+  const std::optional<std::string> drive_path = DrivePath(TextOf(path));
+  if (!drive_path.has_value()) return std::nullopt;
+  absl::StatusOr<Entry> entry = Look(*drive_path);
+  if (!entry.ok()) return std::nullopt;
+  return *std::move(entry);
+}
+
+// `\\host\share\a` of a path on a server, long (`\\?\UNC\host\share\a`) or not.
+std::optional<std::string> ServerPath(const std::string& path) {
+  absl::string_view server = path;
+  if (absl::ConsumePrefix(&server, R"(\\?\UNC\)")) return absl::StrCat(R"(\\)", server);
+  // `\\?\` and `\\.\` otherwise lead to this computer.
+  if (!absl::StartsWith(path, R"(\\)") || absl::StartsWith(path, R"(\\?)") ||
+      absl::StartsWith(path, R"(\\.)")) {
+    return std::nullopt;
+  }
+  return path;
+}
+
+// A search for one path, which has found it.
+struct PathSearch final : Opened {};
+
+}  // namespace
+
+namespace hooks {
+
+DWORD WINAPI GetFileAttributesW(LPCWSTR path) {
+  if (const auto server = ServerPath(TextOf(path)); server.has_value()) {
+    return Answer(TheNode().os->Reach(*server)) ? FILE_ATTRIBUTE_DIRECTORY
+                                                : INVALID_FILE_ATTRIBUTES;
+  }
+  const std::optional<Entry> entry = LookAt(path);
+  return entry.has_value() ? entry->attributes : ::GetFileAttributesW(path);
+}
+
+BOOL WINAPI GetFileAttributesExW(LPCWSTR path, GET_FILEEX_INFO_LEVELS level, LPVOID information) {
+  const std::optional<Entry> entry = LookAt(path);
+  if (!entry.has_value() || level != GetFileExInfoStandard) {
+    return ::GetFileAttributesExW(path, level, information);
+  }
+  auto* const data = static_cast<WIN32_FILE_ATTRIBUTE_DATA*>(information);
+  *data = {};
+  data->dwFileAttributes = entry->attributes;
+  return TRUE;
+}
+
+HANDLE WINAPI FindFirstFileW(LPCWSTR path, LPWIN32_FIND_DATAW found) {
+  const std::optional<Entry> entry = LookAt(path);
+  if (!entry.has_value()) return ::FindFirstFileW(path, found);
+  *found = {};
+  found->dwFileAttributes = entry->attributes;
+  // learn.microsoft.com/windows/win32/api/minwinbase/ns-minwinbase-win32_find_dataw
+  found->dwReserved0 = entry->reparse_tag;
+  const std::string text = *DrivePath(TextOf(path));
+  const std::wstring name = win32::Utf16(text.substr(text.rfind('\\') + 1));
+  name.copy(found->cFileName, std::min<size_t>(name.size(), MAX_PATH - 1));
+  return NewFake(std::make_shared<PathSearch>());
+}
+
+BOOL WINAPI FindNextFileW(HANDLE search, LPWIN32_FIND_DATAW found) {
+  return IsFake(search) ? Refuse(ERROR_NO_MORE_FILES) : ::FindNextFileW(search, found);
+}
+
+BOOL WINAPI FindClose(HANDLE search) {
+  if (!IsFake(search)) return ::FindClose(search);
+  const bool closable = FindFakeOf<PathSearch>(search) != nullptr;
+  return closable && CloseFake(search) ? TRUE : Refuse(ERROR_INVALID_HANDLE);
+}
+
+BOOL WINAPI GetVolumePathNameW(LPCWSTR path, LPWSTR name, DWORD size) {
+  std::optional<std::string> at = DrivePath(TextOf(path));
+  if (!at.has_value() || !LookAt(path).has_value()) return ::GetVolumePathNameW(path, name, size);
+  // The deepest mount point on the way, or the drive.
+  while (at->size() > 3) {
+    const absl::StatusOr<Entry> entry = Look(*at);
+    if (entry.ok() && entry->mounted.has_value()) return AnswerText(*at + "\\", name, size);
+    at->resize(std::max<size_t>(at->rfind('\\'), 3));
+  }
+  return AnswerText(*at, name, size);
+}
+
+BOOL WINAPI GetVolumeNameForVolumeMountPointW(LPCWSTR path, LPWSTR name, DWORD size) {
+  const std::string text = TextOf(path);
+  const std::optional<std::string> at = DrivePath(text);
+  if (at.has_value() && at->size() == 3) {
+    const absl::StatusOr<std::string> volume = TheNode().os->GetVolumeOfDrive((*at)[0]);
+    return Answer(volume) && AnswerText(*volume, name, size);
+  }
+  if (!absl::EndsWith(text, "\\") || !LookAt(path).has_value()) {
+    return ::GetVolumeNameForVolumeMountPointW(path, name, size);
+  }
+  const std::optional<VolumeId> mounted = LookAt(path)->mounted;
+  if (!mounted.has_value()) return Refuse(ERROR_NOT_A_REPARSE_POINT);
+  return AnswerText(mounted->ToString(), name, size);
+}
+
+BOOLEAN WINAPI CreateSymbolicLinkW(LPCWSTR link, LPCWSTR target, DWORD flags) {
+  const std::optional<std::string> path = DrivePath(TextOf(link));
+  // The node has links of directories alone.
+  if (!path.has_value() || path->size() == 3 || (flags & SYMBOLIC_LINK_FLAG_DIRECTORY) == 0) {
+    return ::CreateSymbolicLinkW(link, target, flags);
+  }
+  const size_t name = path->rfind('\\') + 1;
+  // As Windows does with a path that says it is long: it leaves the rest as it is.
+  std::string leads_to = TextOf(target);
+  if (absl::StartsWith(leads_to, R"(\\?\)")) leads_to.erase(0, 4);
+  const absl::Status made = TheNode().node->core()->Change([&](NodeState& state) -> absl::Status {
+    const std::string parent = path->substr(0, std::max<size_t>(name - 1, 3));
+    const absl::StatusOr<PathEnd> end = machine::simulated::FindPath(state, parent, "link");
+    if (!end.ok()) return end.status();
+    if (end->tree().Find(end->entry, path->substr(name)).has_value()) {
+      return Win32Status(ERROR_ALREADY_EXISTS, "link");
+    }
+    return end->tree()
+        .Add(end->entry, Tree::Link(path->substr(name), std::move(leads_to)))
+        .status();
+  });
+  return Answer(made) ? TRUE : FALSE;
+}
+
+}  // namespace hooks
+}  // namespace csi_proxy::node_double

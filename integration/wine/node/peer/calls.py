@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Compares what two programs asked of WMI, as the double recorded it (see call_record_windows.h).
+
+    calls.py --ours FILE... --theirs FILE... [--at-least PERCENT]
+
+Prints, in Markdown, the calls that both make, those that only ours makes and those that only theirs
+makes, and how many of ours theirs makes too, definitions of classes aside, which COM needs for every
+method. Fails below PERCENT.
+
+Two calls are the same when these are: of a method its class, its name, the names of the parameters
+that are given and the types of their VARIANTs; of a query its class and the properties it compares,
+each by the same operator; of an association its source, its classes and its roles; of a definition
+its class.
+"""
+import argparse
+import re
+import sys
+
+SELECT = re.compile(r"SELECT\s+(.+?)\s+FROM\s+(\w+)(?:\s+WHERE\s+(.*?))?\s*$", re.I)
+CONDITION = re.compile(r"(\w+)\s*(=|<>)\s*('(?:[^'\\]|\\.)*'|\w+)")
+ASSOCIATORS = re.compile(r"ASSOCIATORS OF \{(\w+)\..*\}\s+WHERE\s+(.*)$", re.I)
+
+
+def parse_query(text):
+    found = ASSOCIATORS.match(text)
+    if found:
+        clauses = dict(re.findall(r"(\w+)\s*=\s*(\w+)", found[2]))
+        return ("associators of " + found[1],
+                "%(AssocClass)s to %(ResultClass)s (%(Role)s to %(ResultRole)s)" % clauses)
+    found = SELECT.match(text)
+    if not found:
+        sys.exit("no query that is known: " + text)
+    conditions = sorted("%s %s" % one[:2] for one in CONDITION.findall(found[3] or ""))
+    return ("query " + found[2], ", ".join(conditions))
+
+
+def read(paths):
+    """The calls of all files: what each is called, without case, to how it is written."""
+    calls = {}
+    for path in paths:
+        for line in open(path, encoding="utf-8"):
+            kind, name, what, parameters, _ = line.rstrip("\n").split("\t")
+            if kind == "query":
+                call = parse_query(what)
+            elif kind == "object":
+                call = (("definition of " if what == "class" else "instance of ") + name, "")
+            elif kind == "method":
+                call = (name + "." + what, ", ".join(sorted(parameters.split(", "))))
+            else:  # refused: a parameter that WMI did not take
+                call = (kind + " " + what, parameters)
+            calls.setdefault(tuple(part.lower() for part in call), call)
+    return calls
+
+
+def table(title, calls):
+    print("\n%s: %d\n\n| call | with |\n|---|---|" % (title, len(calls)))
+    for call in sorted(calls, key=lambda one: (one[0].lower(), one[1])):
+        print("| `%s` | %s |" % (call[0], ("`%s`" % call[1]) if call[1] else ""))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--ours", nargs="+", required=True)
+    parser.add_argument("--theirs", nargs="+", required=True)
+    parser.add_argument("--at-least", type=int, default=0)
+    options = parser.parse_args()
+    ours, theirs = read(options.ours), read(options.theirs)
+    if not ours or not theirs:
+        sys.exit("nothing was recorded")
+    both = [ours[call] for call in ours if call in theirs]
+    table("Calls that both make", both)
+    table("Calls that only this service makes", [ours[call] for call in ours if call not in theirs])
+    table("Calls that only the Go release makes", [theirs[call] for call in theirs if call not in ours])
+    counted = [call for call in ours if not call[0].startswith("definition of ")]
+    shared = [call for call in counted if call in theirs]
+    share = 100 * len(shared) / len(counted)
+    print("\nOf %d queries, associations and methods of this service, the Go release makes %d too:"
+          " %.0f %%." % (len(counted), len(shared), share))
+    if share < options.at_least:
+        sys.exit("that is less than %d %%" % options.at_least)
+
+
+if __name__ == "__main__":
+    main()

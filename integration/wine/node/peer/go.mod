@@ -1,0 +1,33 @@
+module csi-proxy.example/node-peer
+
+go 1.24.3
+
+// As the release's own module has it: how os.Lstat names mount points depends on it.
+godebug winsymlink=0
+
+require (
+	github.com/kubernetes-csi/csi-proxy v1.3.0
+	github.com/kubernetes-csi/csi-proxy/client v1.3.0
+	github.com/kubernetes-csi/csi-proxy/v2 v2.0.0-alpha.2
+)
+
+require (
+	github.com/Microsoft/go-winio v0.6.2 // indirect
+	github.com/go-logr/logr v1.4.2 // indirect
+	github.com/go-ole/go-ole v1.3.0 // indirect
+	github.com/golang/protobuf v1.5.4 // indirect
+	github.com/microsoft/wmi v0.34.0 // indirect
+	github.com/pkg/errors v0.9.1 // indirect
+	golang.org/x/net v0.33.0 // indirect
+	golang.org/x/sys v0.32.0 // indirect
+	golang.org/x/text v0.21.0 // indirect
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20241216192217-9240e9c98484 // indirect
+	google.golang.org/grpc v1.69.2 // indirect
+	google.golang.org/protobuf v1.36.0 // indirect
+	k8s.io/klog/v2 v2.130.1 // indirect
+)
+
+// The release's module names no version of its client, which lies beside it.
+replace github.com/kubernetes-csi/csi-proxy/client => github.com/kubernetes-csi/csi-proxy/client v1.3.0
+
+replace google.golang.org/genproto => google.golang.org/genproto v0.0.0-20241118233622-e639e219e697

@@ -1,0 +1,276 @@
+// Leads a node through all steps by the Go release's library, in this very process.
+package main
+
+import (
+	"context"
+	"log"
+	"strings"
+
+	"github.com/kubernetes-csi/csi-proxy/v2/pkg/disk"
+	diskapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/disk/hostapi"
+	"github.com/kubernetes-csi/csi-proxy/v2/pkg/filesystem"
+	filesystemapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/filesystem/hostapi"
+	"github.com/kubernetes-csi/csi-proxy/v2/pkg/iscsi"
+	iscsiapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/iscsi/hostapi"
+	"github.com/kubernetes-csi/csi-proxy/v2/pkg/smb"
+	smbapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/smb/hostapi"
+	"github.com/kubernetes-csi/csi-proxy/v2/pkg/system"
+	systemapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/system/hostapi"
+	"github.com/kubernetes-csi/csi-proxy/v2/pkg/volume"
+	volumeapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/volume/hostapi"
+
+	"csi-proxy.example/node-peer/steps"
+)
+
+type node struct {
+	disk   disk.Interface
+	volume volume.Interface
+	smb    smb.Interface
+	iscsi  iscsi.Interface
+	system system.Interface
+}
+
+var ctx = context.Background()
+
+func must[T any](made T, err error) T {
+	if err != nil {
+		log.Fatal(err)
+	}
+	return made
+}
+
+func main() {
+	files := must(filesystem.New(filesystemapi.New()))
+	steps.Main("by the library", &node{
+		must(disk.New(diskapi.New())),
+		must(volume.New(volumeapi.New())),
+		must(smb.New(smbapi.New(), files)),
+		must(iscsi.New(iscsiapi.New())),
+		must(system.New(systemapi.New())),
+	}, steps.Quirks{SecondMountFails: true})
+}
+
+func (n *node) ListDiskIDs() (map[uint32]steps.ID, error) {
+	r, err := n.disk.ListDiskIDs(ctx, &disk.ListDiskIDsRequest{})
+	if err != nil {
+		return nil, err
+	}
+	ids := map[uint32]steps.ID{}
+	for number, id := range r.DiskIDs {
+		ids[number] = steps.ID{Page83: id.Page83, SerialNumber: id.SerialNumber}
+	}
+	return ids, err
+}
+
+func (n *node) ListDiskLocations() (map[uint32]steps.Location, error) {
+	r, err := n.disk.ListDiskLocations(ctx, &disk.ListDiskLocationsRequest{})
+	if err != nil {
+		return nil, err
+	}
+	locations := map[uint32]steps.Location{}
+	for number, at := range r.DiskLocations {
+		locations[number] = steps.Location{Adapter: at.Adapter, Target: at.Target, LUN: at.LUNID}
+	}
+	return locations, err
+}
+
+func (n *node) Rescan() error {
+	_, err := n.disk.Rescan(ctx, &disk.RescanRequest{})
+	return err
+}
+
+func (n *node) PartitionDisk(number uint32) error {
+	_, err := n.disk.PartitionDisk(ctx, &disk.PartitionDiskRequest{DiskNumber: number})
+	return err
+}
+
+func (n *node) GetDiskStats(number uint32) (int64, error) {
+	r, err := n.disk.GetDiskStats(ctx, &disk.GetDiskStatsRequest{DiskNumber: number})
+	if err != nil {
+		return 0, err
+	}
+	return r.TotalBytes, err
+}
+
+func (n *node) GetDiskState(number uint32) (bool, error) {
+	r, err := n.disk.GetDiskState(ctx, &disk.GetDiskStateRequest{DiskNumber: number})
+	if err != nil {
+		return false, err
+	}
+	return r.IsOnline, err
+}
+
+func (n *node) SetDiskState(number uint32, online bool) error {
+	_, err := n.disk.SetDiskState(ctx, &disk.SetDiskStateRequest{DiskNumber: number, IsOnline: online})
+	return err
+}
+
+func (n *node) ListVolumesOnDisk(number, partition uint32) ([]string, error) {
+	r, err := n.volume.ListVolumesOnDisk(ctx, &volume.ListVolumesOnDiskRequest{DiskNumber: number, PartitionNumber: partition})
+	if err != nil {
+		return nil, err
+	}
+	return r.VolumeIDs, err
+}
+
+func (n *node) IsVolumeFormatted(id string) (bool, error) {
+	r, err := n.volume.IsVolumeFormatted(ctx, &volume.IsVolumeFormattedRequest{VolumeID: id})
+	if err != nil {
+		return false, err
+	}
+	return r.Formatted, err
+}
+
+func (n *node) FormatVolume(id string) error {
+	_, err := n.volume.FormatVolume(ctx, &volume.FormatVolumeRequest{VolumeID: id})
+	return err
+}
+
+func (n *node) MountVolume(id, path string) error {
+	_, err := n.volume.MountVolume(ctx, &volume.MountVolumeRequest{VolumeID: id, TargetPath: path})
+	return err
+}
+
+func (n *node) UnmountVolume(id, path string) error {
+	_, err := n.volume.UnmountVolume(ctx, &volume.UnmountVolumeRequest{VolumeID: id, TargetPath: path})
+	return err
+}
+
+func (n *node) WriteVolumeCache(id string) error {
+	_, err := n.volume.WriteVolumeCache(ctx, &volume.WriteVolumeCacheRequest{VolumeID: id})
+	return err
+}
+
+func (n *node) ResizeVolume(id string, size int64) error {
+	_, err := n.volume.ResizeVolume(ctx, &volume.ResizeVolumeRequest{VolumeID: id, SizeBytes: size})
+	return err
+}
+
+func (n *node) GetVolumeStats(id string) (int64, int64, error) {
+	r, err := n.volume.GetVolumeStats(ctx, &volume.GetVolumeStatsRequest{VolumeID: id})
+	if err != nil {
+		return 0, 0, err
+	}
+	return r.TotalBytes, r.UsedBytes, err
+}
+
+func (n *node) GetDiskNumberFromVolumeID(id string) (uint32, error) {
+	r, err := n.volume.GetDiskNumberFromVolumeID(ctx, &volume.GetDiskNumberFromVolumeIDRequest{VolumeID: id})
+	if err != nil {
+		return 0, err
+	}
+	return r.DiskNumber, err
+}
+
+func (n *node) GetVolumeIDFromTargetPath(path string) (string, error) {
+	r, err := n.volume.GetVolumeIDFromTargetPath(ctx, &volume.GetVolumeIDFromTargetPathRequest{TargetPath: path})
+	if err != nil {
+		return "", err
+	}
+	return r.VolumeID, err
+}
+
+func (n *node) GetClosestVolumeIDFromTargetPath(path string) (string, error) {
+	r, err := n.volume.GetClosestVolumeIDFromTargetPath(ctx, &volume.GetClosestVolumeIDFromTargetPathRequest{TargetPath: path})
+	if err != nil {
+		return "", err
+	}
+	return r.VolumeID, err
+}
+
+func (n *node) NewSmbGlobalMapping(remote, local, user, password string) error {
+	_, err := n.smb.NewSMBGlobalMapping(ctx, &smb.NewSMBGlobalMappingRequest{
+		RemotePath: remote, LocalPath: local, Username: user, Password: password,
+	})
+	return err
+}
+
+func (n *node) RemoveSmbGlobalMapping(remote string) error {
+	_, err := n.smb.RemoveSMBGlobalMapping(ctx, &smb.RemoveSMBGlobalMappingRequest{RemotePath: remote})
+	return err
+}
+
+func target(p steps.Portal) *iscsi.TargetPortal {
+	return &iscsi.TargetPortal{TargetAddress: p.Address, TargetPort: p.Port}
+}
+
+func (n *node) AddTargetPortal(p steps.Portal) error {
+	_, err := n.iscsi.AddTargetPortal(ctx, &iscsi.AddTargetPortalRequest{TargetPortal: target(p)})
+	return err
+}
+
+func (n *node) ListTargetPortals() ([]steps.Portal, error) {
+	r, err := n.iscsi.ListTargetPortals(ctx, &iscsi.ListTargetPortalsRequest{})
+	if err != nil {
+		return nil, err
+	}
+	var portals []steps.Portal
+	for _, p := range r.TargetPortals {
+		portals = append(portals, steps.Portal{Address: p.TargetAddress, Port: p.TargetPort})
+	}
+	return portals, err
+}
+
+func (n *node) DiscoverTargetPortal(p steps.Portal) ([]string, error) {
+	r, err := n.iscsi.DiscoverTargetPortal(ctx, &iscsi.DiscoverTargetPortalRequest{TargetPortal: target(p)})
+	if err != nil {
+		return nil, err
+	}
+	return r.IQNs, err
+}
+
+func (n *node) RemoveTargetPortal(p steps.Portal) error {
+	_, err := n.iscsi.RemoveTargetPortal(ctx, &iscsi.RemoveTargetPortalRequest{TargetPortal: target(p)})
+	return err
+}
+
+func (n *node) SetMutualChapSecret(secret string) error {
+	_, err := n.iscsi.SetMutualChapSecret(ctx, &iscsi.SetMutualChapSecretRequest{MutualChapSecret: secret})
+	return err
+}
+
+func (n *node) ConnectTarget(p steps.Portal, iqn string, chap int, user, secret string) error {
+	_, err := n.iscsi.ConnectTarget(ctx, &iscsi.ConnectTargetRequest{
+		TargetPortal: target(p), IQN: iqn, AuthType: iscsi.AuthenticationType(chap), ChapUsername: user, ChapSecret: secret,
+	})
+	return err
+}
+
+func (n *node) DisconnectTarget(p steps.Portal, iqn string) error {
+	_, err := n.iscsi.DisconnectTarget(ctx, &iscsi.DisconnectTargetRequest{TargetPortal: target(p), IQN: iqn})
+	return err
+}
+
+func (n *node) GetTargetDisks(p steps.Portal, iqn string) ([]string, error) {
+	r, err := n.iscsi.GetTargetDisks(ctx, &iscsi.GetTargetDisksRequest{TargetPortal: target(p), IQN: iqn})
+	if err != nil {
+		return nil, err
+	}
+	return r.DiskIDs, err
+}
+
+func (n *node) GetBIOSSerialNumber() (string, error) {
+	r, err := n.system.GetBIOSSerialNumber(ctx, &system.GetBIOSSerialNumberRequest{})
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(r.SerialNumber), err
+}
+
+func (n *node) GetService(name string) (steps.Service, error) {
+	r, err := n.system.GetService(ctx, &system.GetServiceRequest{Name: name})
+	if err != nil {
+		return steps.Service{}, err
+	}
+	return steps.Service{DisplayName: r.DisplayName, StartType: uint32(r.StartType), Status: uint32(r.Status)}, err
+}
+
+func (n *node) StartService(name string) error {
+	_, err := n.system.StartService(ctx, &system.StartServiceRequest{Name: name})
+	return err
+}
+
+func (n *node) StopService(name string, force bool) error {
+	_, err := n.system.StopService(ctx, &system.StopServiceRequest{Name: name, Force: force})
+	return err
+}

@@ -1,0 +1,234 @@
+// Leads a node through all steps over the pipes of whatever service runs there, as drivers reach it.
+package main
+
+import (
+	"context"
+	"flag"
+	"log"
+	"strings"
+	"time"
+
+	diskapi "github.com/kubernetes-csi/csi-proxy/client/api/disk/v1"
+	iscsiapi "github.com/kubernetes-csi/csi-proxy/client/api/iscsi/v1alpha2"
+	smbapi "github.com/kubernetes-csi/csi-proxy/client/api/smb/v1"
+	systemapi "github.com/kubernetes-csi/csi-proxy/client/api/system/v1alpha1"
+	volumeapi "github.com/kubernetes-csi/csi-proxy/client/api/volume/v2alpha1"
+	disk "github.com/kubernetes-csi/csi-proxy/client/groups/disk/v1"
+	iscsi "github.com/kubernetes-csi/csi-proxy/client/groups/iscsi/v1alpha2"
+	smb "github.com/kubernetes-csi/csi-proxy/client/groups/smb/v1"
+	system "github.com/kubernetes-csi/csi-proxy/client/groups/system/v1alpha1"
+	volume "github.com/kubernetes-csi/csi-proxy/client/groups/volume/v2alpha1"
+
+	"csi-proxy.example/node-peer/steps"
+)
+
+type node struct {
+	disk   *disk.Client
+	volume *volume.Client
+	smb    *smb.Client
+	iscsi  *iscsi.Client
+	system *system.Client
+}
+
+var ctx = context.Background()
+
+// open waits until the pipe is there.
+func open[T any](newClient func() (*T, error)) *T {
+	var client *T
+	var err error
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if client, err = newClient(); err == nil {
+			return client
+		}
+	}
+	log.Fatal(err)
+	return nil
+}
+
+func main() {
+	release := flag.Bool("release", false, "the Go release serves the pipes")
+	flag.Parse()
+	steps.Main("over the pipes", &node{
+		open(disk.NewClient), open(volume.NewClient), open(smb.NewClient), open(iscsi.NewClient), open(system.NewClient),
+	}, steps.Quirks{SecondMountFails: *release})
+}
+
+func (n *node) ListDiskIDs() (map[uint32]steps.ID, error) {
+	r, err := n.disk.ListDiskIDs(ctx, &diskapi.ListDiskIDsRequest{})
+	ids := map[uint32]steps.ID{}
+	for number, id := range r.GetDiskIDs() {
+		ids[number] = steps.ID{Page83: id.Page83, SerialNumber: id.SerialNumber}
+	}
+	return ids, err
+}
+
+func (n *node) ListDiskLocations() (map[uint32]steps.Location, error) {
+	r, err := n.disk.ListDiskLocations(ctx, &diskapi.ListDiskLocationsRequest{})
+	locations := map[uint32]steps.Location{}
+	for number, at := range r.GetDiskLocations() {
+		locations[number] = steps.Location{Adapter: at.Adapter, Target: at.Target, LUN: at.LUNID}
+	}
+	return locations, err
+}
+
+func (n *node) Rescan() error {
+	_, err := n.disk.Rescan(ctx, &diskapi.RescanRequest{})
+	return err
+}
+
+func (n *node) PartitionDisk(number uint32) error {
+	_, err := n.disk.PartitionDisk(ctx, &diskapi.PartitionDiskRequest{DiskNumber: number})
+	return err
+}
+
+func (n *node) GetDiskStats(number uint32) (int64, error) {
+	r, err := n.disk.GetDiskStats(ctx, &diskapi.GetDiskStatsRequest{DiskNumber: number})
+	return r.GetTotalBytes(), err
+}
+
+func (n *node) GetDiskState(number uint32) (bool, error) {
+	r, err := n.disk.GetDiskState(ctx, &diskapi.GetDiskStateRequest{DiskNumber: number})
+	return r.GetIsOnline(), err
+}
+
+func (n *node) SetDiskState(number uint32, online bool) error {
+	_, err := n.disk.SetDiskState(ctx, &diskapi.SetDiskStateRequest{DiskNumber: number, IsOnline: online})
+	return err
+}
+
+func (n *node) ListVolumesOnDisk(number, partition uint32) ([]string, error) {
+	r, err := n.volume.ListVolumesOnDisk(ctx, &volumeapi.ListVolumesOnDiskRequest{DiskNumber: number, PartitionNumber: partition})
+	return r.GetVolumeIds(), err
+}
+
+func (n *node) IsVolumeFormatted(id string) (bool, error) {
+	r, err := n.volume.IsVolumeFormatted(ctx, &volumeapi.IsVolumeFormattedRequest{VolumeId: id})
+	return r.GetFormatted(), err
+}
+
+func (n *node) FormatVolume(id string) error {
+	_, err := n.volume.FormatVolume(ctx, &volumeapi.FormatVolumeRequest{VolumeId: id})
+	return err
+}
+
+func (n *node) MountVolume(id, path string) error {
+	_, err := n.volume.MountVolume(ctx, &volumeapi.MountVolumeRequest{VolumeId: id, TargetPath: path})
+	return err
+}
+
+func (n *node) UnmountVolume(id, path string) error {
+	_, err := n.volume.UnmountVolume(ctx, &volumeapi.UnmountVolumeRequest{VolumeId: id, TargetPath: path})
+	return err
+}
+
+func (n *node) WriteVolumeCache(id string) error {
+	_, err := n.volume.WriteVolumeCache(ctx, &volumeapi.WriteVolumeCacheRequest{VolumeId: id})
+	return err
+}
+
+func (n *node) ResizeVolume(id string, size int64) error {
+	_, err := n.volume.ResizeVolume(ctx, &volumeapi.ResizeVolumeRequest{VolumeId: id, SizeBytes: size})
+	return err
+}
+
+func (n *node) GetVolumeStats(id string) (int64, int64, error) {
+	r, err := n.volume.GetVolumeStats(ctx, &volumeapi.GetVolumeStatsRequest{VolumeId: id})
+	return r.GetTotalBytes(), r.GetUsedBytes(), err
+}
+
+func (n *node) GetDiskNumberFromVolumeID(id string) (uint32, error) {
+	r, err := n.volume.GetDiskNumberFromVolumeID(ctx, &volumeapi.GetDiskNumberFromVolumeIDRequest{VolumeId: id})
+	return r.GetDiskNumber(), err
+}
+
+func (n *node) GetVolumeIDFromTargetPath(path string) (string, error) {
+	r, err := n.volume.GetVolumeIDFromTargetPath(ctx, &volumeapi.GetVolumeIDFromTargetPathRequest{TargetPath: path})
+	return r.GetVolumeId(), err
+}
+
+func (n *node) GetClosestVolumeIDFromTargetPath(path string) (string, error) {
+	r, err := n.volume.GetClosestVolumeIDFromTargetPath(ctx, &volumeapi.GetClosestVolumeIDFromTargetPathRequest{TargetPath: path})
+	return r.GetVolumeId(), err
+}
+
+func (n *node) NewSmbGlobalMapping(remote, local, user, password string) error {
+	_, err := n.smb.NewSmbGlobalMapping(ctx, &smbapi.NewSmbGlobalMappingRequest{
+		RemotePath: remote, LocalPath: local, Username: user, Password: password,
+	})
+	return err
+}
+
+func (n *node) RemoveSmbGlobalMapping(remote string) error {
+	_, err := n.smb.RemoveSmbGlobalMapping(ctx, &smbapi.RemoveSmbGlobalMappingRequest{RemotePath: remote})
+	return err
+}
+
+func target(p steps.Portal) *iscsiapi.TargetPortal {
+	return &iscsiapi.TargetPortal{TargetAddress: p.Address, TargetPort: p.Port}
+}
+
+func (n *node) AddTargetPortal(p steps.Portal) error {
+	_, err := n.iscsi.AddTargetPortal(ctx, &iscsiapi.AddTargetPortalRequest{TargetPortal: target(p)})
+	return err
+}
+
+func (n *node) ListTargetPortals() ([]steps.Portal, error) {
+	r, err := n.iscsi.ListTargetPortals(ctx, &iscsiapi.ListTargetPortalsRequest{})
+	var portals []steps.Portal
+	for _, p := range r.GetTargetPortals() {
+		portals = append(portals, steps.Portal{Address: p.TargetAddress, Port: p.TargetPort})
+	}
+	return portals, err
+}
+
+func (n *node) DiscoverTargetPortal(p steps.Portal) ([]string, error) {
+	r, err := n.iscsi.DiscoverTargetPortal(ctx, &iscsiapi.DiscoverTargetPortalRequest{TargetPortal: target(p)})
+	return r.GetIqns(), err
+}
+
+func (n *node) RemoveTargetPortal(p steps.Portal) error {
+	_, err := n.iscsi.RemoveTargetPortal(ctx, &iscsiapi.RemoveTargetPortalRequest{TargetPortal: target(p)})
+	return err
+}
+
+func (n *node) SetMutualChapSecret(secret string) error {
+	_, err := n.iscsi.SetMutualChapSecret(ctx, &iscsiapi.SetMutualChapSecretRequest{MutualChapSecret: secret})
+	return err
+}
+
+func (n *node) ConnectTarget(p steps.Portal, iqn string, chap int, user, secret string) error {
+	_, err := n.iscsi.ConnectTarget(ctx, &iscsiapi.ConnectTargetRequest{
+		TargetPortal: target(p), Iqn: iqn, AuthType: iscsiapi.AuthenticationType(chap), ChapUsername: user, ChapSecret: secret,
+	})
+	return err
+}
+
+func (n *node) DisconnectTarget(p steps.Portal, iqn string) error {
+	_, err := n.iscsi.DisconnectTarget(ctx, &iscsiapi.DisconnectTargetRequest{TargetPortal: target(p), Iqn: iqn})
+	return err
+}
+
+func (n *node) GetTargetDisks(p steps.Portal, iqn string) ([]string, error) {
+	r, err := n.iscsi.GetTargetDisks(ctx, &iscsiapi.GetTargetDisksRequest{TargetPortal: target(p), Iqn: iqn})
+	return r.GetDiskIDs(), err
+}
+
+func (n *node) GetBIOSSerialNumber() (string, error) {
+	r, err := n.system.GetBIOSSerialNumber(ctx, &systemapi.GetBIOSSerialNumberRequest{})
+	return strings.TrimSpace(r.GetSerialNumber()), err
+}
+
+func (n *node) GetService(name string) (steps.Service, error) {
+	r, err := n.system.GetService(ctx, &systemapi.GetServiceRequest{Name: name})
+	return steps.Service{DisplayName: r.GetDisplayName(), StartType: uint32(r.GetStartType()), Status: uint32(r.GetStatus())}, err
+}
+
+func (n *node) StartService(name string) error {
+	_, err := n.system.StartService(ctx, &systemapi.StartServiceRequest{Name: name})
+	return err
+}
+
+func (n *node) StopService(name string, force bool) error {
+	_, err := n.system.StopService(ctx, &systemapi.StopServiceRequest{Name: name, Force: force})
+	return err
+}
