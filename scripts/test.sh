@@ -98,6 +98,7 @@ if [[ $windows == yes ]]; then
   count build/windows/ctest.log
   end
   check "released Go clients" integration/legacy_go/run.sh
+  check "the Go release on the simulated node" integration/wine/node/peer.sh
   check "Go package under Wine" integration/go_embedded/run.sh --windows
   check "installed libraries for Windows" integration/consumer/run.sh --windows
   integration/wine/run build/windows/service_installer/csi-proxy-service.exe --help >build/windows/service.help

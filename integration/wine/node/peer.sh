@@ -3,12 +3,17 @@
 # library lead the simulated node through the life of volumes, shares and targets, then this service
 # does. Each step must end the same way. What each asked of WMI is recorded and compared.
 #
-#   integration/wine/node/peer.sh [BUILD_DIRECTORY]
+#   integration/wine/node/peer.sh [--write] [BUILD_DIRECTORY]
 #
 # In the build directory, build/windows unless it is given, csi-proxy and csi_proxy_node_double must be
-# built. The records and the table stay in build/node_peer.
+# built. The records and the table stay in build/node_peer; --write puts the table into README.md.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
+write=()
+if [[ ${1-} == --write ]]; then
+  write=(--write)
+  shift
+fi
 built=$(realpath "${1:-build/windows}")
 out=$PWD/build/node_peer
 here=$PWD/integration/wine/node/peer
@@ -77,4 +82,4 @@ serve ours node ours.exe '--pipe-sddl=D:P(A;;GA;;;WD)' --
 serve ours-manual manual ours.exe '--pipe-sddl=D:P(A;;GA;;;WD)' --
 [[ $failed == 0 ]] || exit 1
 python3 "$here/calls.py" --ours "$out/ours.record" "$out/ours-manual.record" \
-  --theirs "$out/release.record" "$out/library.record" --at-least 80 | tee "$out/calls.md"
+  --theirs "$out/release.record" "$out/library.record" --at-least 80 --readme "$here/../README.md" "${write[@]}" | tee "$out/calls.md"

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Compares what two programs asked of WMI, as the double recorded it (see call_record_windows.h).
 
-    calls.py --ours FILE... --theirs FILE... [--at-least PERCENT]
+    calls.py --ours FILE... --theirs FILE... [--at-least PERCENT] [--readme FILE [--write]]
 
 Prints, in Markdown, the calls that both make, those that only ours makes and those that only theirs
 makes, and how many of ours theirs makes too, definitions of classes aside, which COM needs for every
-method. Fails below PERCENT.
+method. Fails below PERCENT. Says when the table of a README, between <!-- calls --> and
+<!-- /calls -->, is another one; or writes it there.
 
 Two calls are the same when these are: of a method its class, its name, the names of the parameters
 that are given and the types of their VARIANTs; of a query its class and the properties it compares,
@@ -53,9 +54,24 @@ def read(paths):
 
 
 def table(title, calls):
-    print("\n%s: %d\n\n| call | with |\n|---|---|" % (title, len(calls)))
+    lines = ["", "%s: %d" % (title, len(calls)), "", "| call | with |", "|---|---|"]
     for call in sorted(calls, key=lambda one: (one[0].lower(), one[1])):
-        print("| `%s` | %s |" % (call[0], ("`%s`" % call[1]) if call[1] else ""))
+        lines.append("| `%s` | %s |" % (call[0], ("`%s`" % call[1]) if call[1] else ""))
+    return lines
+
+
+def put_into(readme, text, write):
+    whole = open(readme, encoding="utf-8").read()
+    begin, end = "<!-- calls -->\n", "<!-- /calls -->\n"
+    before, rest = whole.split(begin)
+    shown, after = rest.split(end)
+    if shown == text:
+        return
+    if not write:
+        print("\n%s shows another table: --write would renew it." % readme)
+        return
+    with open(readme, "w", encoding="utf-8") as file:
+        file.write(before + begin + text + end + after)
 
 
 def main():
@@ -63,19 +79,27 @@ def main():
     parser.add_argument("--ours", nargs="+", required=True)
     parser.add_argument("--theirs", nargs="+", required=True)
     parser.add_argument("--at-least", type=int, default=0)
+    parser.add_argument("--readme")
+    parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     ours, theirs = read(options.ours), read(options.theirs)
     if not ours or not theirs:
         sys.exit("nothing was recorded")
     both = [ours[call] for call in ours if call in theirs]
-    table("Calls that both make", both)
-    table("Calls that only this service makes", [ours[call] for call in ours if call not in theirs])
-    table("Calls that only the Go release makes", [theirs[call] for call in theirs if call not in ours])
+    lines = table("Calls that both make", both)
+    lines += table("Calls that only this service makes",
+                   [ours[call] for call in ours if call not in theirs])
+    lines += table("Calls that only the Go release makes",
+                   [theirs[call] for call in theirs if call not in ours])
     counted = [call for call in ours if not call[0].startswith("definition of ")]
     shared = [call for call in counted if call in theirs]
     share = 100 * len(shared) / len(counted)
-    print("\nOf %d queries, associations and methods of this service, the Go release makes %d too:"
-          " %.0f %%." % (len(counted), len(shared), share))
+    lines += ["", "Of %d queries, associations and methods of this service, the Go release makes %d"
+              " too: %.0f %%." % (len(counted), len(shared), share)]
+    text = "\n".join(lines[1:]) + "\n"
+    print(text, end="")
+    if options.readme:
+        put_into(options.readme, text, options.write)
     if share < options.at_least:
         sys.exit("that is less than %d %%" % options.at_least)
 

@@ -47,7 +47,7 @@ func main() {
 		must(smb.New(smbapi.New(), files)),
 		must(iscsi.New(iscsiapi.New())),
 		must(system.New(systemapi.New())),
-	}, steps.Quirks{SecondMountFails: true})
+	}, steps.Quirks{SecondMountFails: true, NoMBR: true})
 }
 
 func (n *node) ListDiskIDs() (map[uint32]steps.ID, error) {

@@ -50,7 +50,7 @@ func main() {
 	flag.Parse()
 	steps.Main("over the pipes", &node{
 		open(disk.NewClient), open(volume.NewClient), open(smb.NewClient), open(iscsi.NewClient), open(system.NewClient),
-	}, steps.Quirks{SecondMountFails: *release})
+	}, steps.Quirks{SecondMountFails: *release, NoMBR: *release})
 }
 
 func (n *node) ListDiskIDs() (map[uint32]steps.ID, error) {

@@ -75,6 +75,8 @@ type Quirks struct {
 	// first call failed, which Go's own call of it has reset by then (asmstdcall in the runtime), so
 	// it never sees ERROR_DIR_NOT_EMPTY.
 	SecondMountFails bool
+	// A disk of MBR style is not partitioned: the Go release gives it a type for GPT.
+	NoMBR bool
 }
 
 type run struct {
@@ -202,6 +204,12 @@ func (r *run) volume() {
 	r.check("UnmountVolume", r.node.UnmountVolume(v, path))
 	_, err = r.node.GetVolumeIDFromTargetPath(path)
 	r.check("GetVolumeIDFromTargetPath of what is not mounted", refused(err))
+
+	if !r.quirks.NoMBR {
+		r.check("PartitionDisk of an MBR disk", r.node.PartitionDisk(21))
+		volumes, err = r.node.ListVolumesOnDisk(21, 0)
+		r.check("ListVolumesOnDisk of an MBR disk", equal(len(volumes), err, 1))
+	}
 
 	// One that has room to grow: what is left of this scenario's second disk.
 	r.grow()
