@@ -21,7 +21,7 @@ void OverC(benchmark::State& state, const char* method, const std::string& reque
   if (csi_proxy_open(CSI_PROXY_ABI_VERSION, nullptr, 0, nullptr, nullptr, &node, nullptr) != 0) {
     return state.SkipWithError("the library does not open");
   }
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     csi_proxy_bytes response, message;
     const int32_t code =
         csi_proxy_invoke(node, 0, method, reinterpret_cast<const uint8_t*>(request.data()),

@@ -41,7 +41,7 @@ v1alpha2::ConnectTargetRequest Connect() {
 template <typename Message>
 void Copy(benchmark::State& state, Message (*make)()) {
   const Message message = make();
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     Message there = message;
     Message back = there;
     benchmark::DoNotOptimize(back);
@@ -52,7 +52,7 @@ template <typename Hub, typename Message>
 void Convert(benchmark::State& state, Message (*make)(), absl::Status (*to)(const Message&, Hub*),
              absl::Status (*from)(const Hub&, Message*)) {
   const Message message = make();
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     Hub hub;
     Message back;
     if (!to(message, &hub).ok() || !from(hub, &back).ok()) state.SkipWithError("refused");

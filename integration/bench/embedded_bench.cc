@@ -61,7 +61,7 @@ void DiskStateDirect(benchmark::State& state, Under machine) {
   disk::Service& service = NodeOver(machine)->disk();
   const CallContext context;
   const disk::GetDiskStateRequest request = {.disk_number = 1};
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     if (!service.GetDiskState(context, request).ok()) return state.SkipWithError("failed");
   }
 }
@@ -70,7 +70,7 @@ void DiskState(benchmark::State& state, const ClientOptions& options) {
   const auto client = Must(disk::v1::Client::Create(options));
   disk::v1::GetDiskStateRequest request;
   request.set_disk_number(1);
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     if (!client.GetDiskState(request).ok()) return state.SkipWithError("failed");
   }
 }
@@ -83,7 +83,7 @@ void PathExistsDirect(benchmark::State& state, Under machine) {
   filesystem::Service& service = NodeOver(machine)->filesystem();
   const CallContext context;
   const filesystem::PathExistsRequest request = {.path = kPath};
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     if (!service.PathExists(context, request).ok()) return state.SkipWithError("failed");
   }
 }
@@ -92,7 +92,7 @@ void PathExists(benchmark::State& state, const ClientOptions& options) {
   const auto client = Must(filesystem::v1::Client::Create(options));
   filesystem::v1::PathExistsRequest request;
   request.set_path(kPath);
-  for (auto _ : state) {
+  for ([[maybe_unused]] auto _ : state) {
     if (!client.PathExists(request).ok()) return state.SkipWithError("failed");
   }
 }
