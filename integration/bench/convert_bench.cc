@@ -43,6 +43,7 @@ void Copy(benchmark::State& state, Message (*make)()) {
   const Message message = make();
   for ([[maybe_unused]] auto _ : state) {
     Message there = message;
+    benchmark::DoNotOptimize(there);
     Message back = there;
     benchmark::DoNotOptimize(back);
   }
