@@ -46,6 +46,17 @@ TEST(HostileOpenTest, OnlyItsOwnAbi) {
   }
 }
 
+TEST(HostileOpenTest, WhatWasInTheErrorIsNotRead) {
+  csi_proxy_node node = 7;
+  uint8_t somebody_elses = 1;
+  csi_proxy_bytes error = {&somebody_elses, 1};
+  ASSERT_EQ(csi_proxy_open(1, kSimulated, sizeof(kSimulated) - 1, nullptr, nullptr, &node, &error),
+            kOk);
+  EXPECT_EQ(error.data, nullptr);
+  EXPECT_EQ(error.size, 0u);
+  EXPECT_EQ(csi_proxy_close(node), kOk);
+}
+
 TEST(HostileOpenTest, NullPointers) {
   csi_proxy_bytes error = {};
   EXPECT_EQ(

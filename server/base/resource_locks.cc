@@ -78,7 +78,6 @@ void ResourceLocks::Lock::Release() {
   if (state_ == nullptr) return;
   across_processes_.reset();
   state_->Release(name_);
-  state_ = nullptr;
 }
 
 }  // namespace csi_proxy

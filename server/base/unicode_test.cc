@@ -1,5 +1,7 @@
 #include "server/base/unicode.h"
 
+#include <utility>
+
 #include "gtest/gtest.h"
 
 namespace csi_proxy {
@@ -36,7 +38,9 @@ TEST(UnicodeTest, UpperCaseIsStable) {
   for (char32_t c = 0; c < 0x20000; ++c) ASSERT_EQ(UpperCase(UpperCase(c)), UpperCase(c)) << +c;
   EXPECT_EQ(UpperCase(U'ÿ'), U'Ÿ');
   EXPECT_EQ(UpperCase(U'я'), U'Я');
-  EXPECT_EQ(UpperCase(U'ς'), U'Σ');
+  const std::pair<char32_t, char32_t> single[] = {
+      {U'ς', U'Σ'}, {U'ά', U'Ά'}, {U'ό', U'Ό'}, {U'ύ', U'Ύ'}, {U'ώ', U'Ώ'}};
+  for (const auto& [lower, upper] : single) EXPECT_EQ(UpperCase(lower), upper) << +lower;
   EXPECT_EQ(UpperCase(U'÷'), U'÷');
   EXPECT_EQ(UpperCase(U'ı'), U'ı') << "as NTFS has it";
 }

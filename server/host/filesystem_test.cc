@@ -64,7 +64,7 @@ TEST_F(FilesystemTest, DoesNotWriteToAFullOrProtectedVolume) {
 
 TEST_F(FilesystemTest, RemovesOneThingOrAllOfIt) {
   EXPECT_THAT(files().Remove(context_, Kubelet("pods"), false),
-              FailsWith(kPrecondition, "not empty"));
+              FailsWith(kPrecondition, R"(directory C:\var\lib\kubelet\pods is not empty)"));
   EXPECT_THAT(files().Remove(context_, Kubelet("absent"), false), HasCode(kNotFound));
   EXPECT_THAT(files().Remove(context_, Kubelet("absent"), true), IsOk());
   EXPECT_THAT(files().Remove(context_, Kubelet("pods\\p1"), false), IsOk());

@@ -1,5 +1,6 @@
 // What a machine answers against its own rules makes an operation fail, and never ends the process.
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -14,13 +15,14 @@ namespace csi_proxy::host {
 namespace {
 
 // The simulated WMI, but one property of one class, or out-parameter of a method, has another
-// value.
+// value, or is not there.
 class OddSession final : public machine::simulated::wmi::SimulatedSession {
  public:
   using Property = std::pair<std::string, std::string>;
 
   // Notes the properties that it gives.
-  OddSession(Machine& node, Property odd, cim::Value value, std::set<Property>* given)
+  OddSession(Machine& node, Property odd, std::optional<cim::Value> value,
+             std::set<Property>* given)
       : SimulatedSession(node.core()),
         odd_(std::move(odd)),
         value_(std::move(value)),
@@ -43,27 +45,36 @@ class OddSession final : public machine::simulated::wmi::SimulatedSession {
 
  private:
   cim::Object Changed(const cim::Object& object, const std::string& of) {
-    cim::Properties properties = object.properties();
-    for (auto& [name, value] : properties) {
+    cim::Properties properties;
+    for (const auto& [name, value] : object.properties()) {
       given_.emplace(of, name);
-      if (Property(of, name) == odd_) value = value_;
+      if (Property(of, name) != odd_) {
+        properties[name] = value;
+      } else if (value_.has_value()) {
+        properties[name] = *value_;
+      }
     }
     return cim::Object(object.class_name(), object.path(), std::move(properties));
   }
 
   const Property odd_;
-  const cim::Value value_;
+  const std::optional<cim::Value> value_;
   std::set<Property>& given_;
 };
 
 TEST(OddAnswersTest, NoValueOfWmiEndsTheProcess) {
   const NodeState prepared = PreparedNode();
-  const cim::Value odd_values[] = {cim::Value(), cim::Value::String("odd"),
-                                   cim::Value::Uint32(4711), cim::Value::Boolean(true),
-                                   cim::Value::Array(cim::Type::kUint32, {cim::Value::Uint32(7)})};
+  const std::optional<cim::Value> odd_values[] = {
+      std::nullopt,
+      cim::Value(),
+      cim::Value::String("odd"),
+      cim::Value::Uint32(4711),
+      cim::Value::Boolean(true),
+      cim::Value::Array(cim::Type::kUint32, {cim::Value::Uint32(7)})};
   // What an operation does with this value in the property's place.
   const auto run = [&](const Operation& operation, const OddSession::Property& property,
-                       const cim::Value& value, std::set<OddSession::Property>* given) {
+                       const std::optional<cim::Value>& value,
+                       std::set<OddSession::Property>* given) {
     const std::unique_ptr<Machine> node = *Machine::Create(prepared);
     return operation.run(*NewHost(std::make_unique<OddSession>(*node, property, value, given),
                                   machine::simulated::NewSimulatedOs(node->core())),
@@ -75,9 +86,9 @@ TEST(OddAnswersTest, NoValueOfWmiEndsTheProcess) {
     EXPECT_THAT(run(operation, {}, {}, &given), IsOk()) << operation.name;
     const std::set<OddSession::Property> properties = given;
     for (const OddSession::Property& property : properties) {
-      for (const cim::Value& value : odd_values) {
+      for (const std::optional<cim::Value>& value : odd_values) {
         SCOPED_TRACE(absl::StrCat(operation.name, ", ", property.first, ".", property.second, ", ",
-                                  value.DebugString()));
+                                  value.has_value() ? value->DebugString() : "no such property"));
         const absl::Status status = run(operation, property, value, &given);
         if (status.ok()) continue;
         ++failures;
@@ -86,6 +97,30 @@ TEST(OddAnswersTest, NoValueOfWmiEndsTheProcess) {
     }
   }
   EXPECT_GT(failures, 50);
+}
+
+// Of these kinds, none holds a volume that anybody mounts
+// (learn.microsoft.com/windows-hardware/drivers/storage/msft-partition, GptType).
+TEST(OddAnswersTest, PartitionsOfTheSystemHoldNoData) {
+  std::set<OddSession::Property> given;
+  const auto is_basic = [&](const char* type) {
+    const std::unique_ptr<Machine> node = *Machine::Create(PreparedNode());
+    const auto layout = NewHost(std::make_unique<OddSession>(
+                                    *node, OddSession::Property("MSFT_Partition", "GptType"),
+                                    cim::Value::String(type), &given),
+                                machine::simulated::NewSimulatedOs(node->core()))
+                            ->disk()
+                            .GetLayout(CallContext(), 2);
+    EXPECT_THAT(layout, IsOk());
+    return layout.ok() && layout->partitions.back().is_basic;
+  };
+  EXPECT_TRUE(is_basic("{ebd0a0a2-b9e5-4433-87c0-68b6b72699c7}"));
+  for (const char* type :
+       {"{E3C9E316-0B5C-4DB8-817D-F92DF00215AE}", "{c12a7328-f81f-11d2-ba4b-00a0c93ec93b}",
+        "{de94bba4-06d1-4d40-a16a-bfd50179d6ac}", "{5808c8aa-7e8f-42e0-85d2-e1e90434cfb3}",
+        "{af9b60a0-1431-4f62-bc68-3311714a69ad}"}) {
+    EXPECT_FALSE(is_basic(type)) << type;
+  }
 }
 
 // The simulated Win32, but one answer of a device, or the table of the firmware, has other bytes.

@@ -27,6 +27,13 @@ TEST_F(ResolverTest, LinksInsideTheRootsAreFollowedOnTheWayAndNotAtTheEnd) {
   EXPECT_THAT(Exists(Kubelet("pods\\p1")), Yields(true));
 }
 
+TEST_F(ResolverTest, ACallThatIsOverFollowsNoLink) {
+  ASSERT_THAT(node_->MakeLink("C:\\var\\lib\\kubelet\\in", "C:\\var\\lib\\kubelet\\pods"), IsOk());
+  const CallContext over(absl::InfinitePast());
+  EXPECT_THAT(host_->filesystem().Exists(over, Kubelet("in\\p1")),
+              HasCode(absl::StatusCode::kDeadlineExceeded));
+}
+
 // An administrator may keep the working directory on a server, by links above it.
 TEST_F(ResolverTest, LinksAboveTheRootsMayLeadToAServer) {
   node_ = TestNode(R"(smb_server {

@@ -67,8 +67,11 @@ std::optional<KnownTarget> FindKnownTarget(NodeState& state, const std::string& 
   return std::nullopt;
 }
 
-std::optional<ChapMode> ModeOf(const std::string& type) {
-  if (type.empty() || type == "NONE") return ChapMode::kNone;
+// What a call says of authentication; NONE unless it does.
+std::optional<ChapMode> ModeOf(const Call& call) {
+  if (!call.Has("AuthenticationType")) return ChapMode::kNone;
+  const std::string type = call.Text("AuthenticationType");
+  if (type == "NONE") return ChapMode::kNone;
   if (type == "ONEWAYCHAP") return ChapMode::kOneWay;
   if (type == "MUTUALCHAP") return ChapMode::kMutual;
   return std::nullopt;
@@ -76,7 +79,7 @@ std::optional<ChapMode> ModeOf(const std::string& type) {
 
 Outcome NewPortal(const Call& call) {
   if (!call.Has("TargetPortalAddress")) return Fail(call, kMissingParameter);
-  const std::optional<ChapMode> mode = ModeOf(call.Text("AuthenticationType"));
+  const std::optional<ChapMode> mode = ModeOf(call);
   if (!mode.has_value()) return Fail(call, kInvalidAuthType);
   // Portals that want to know who asks are not simulated.
   if (*mode != ChapMode::kNone) return Fail(call, kRequestNotSupported);
@@ -98,7 +101,7 @@ Outcome ConnectTarget(const Call& call) {
   const std::string iqn = call.Text("NodeAddress");
   const std::optional<KnownTarget> known = FindKnownTarget(call.state, iqn);
   if (!known.has_value()) return Fail(call, kTargetNotFound);
-  const std::optional<ChapMode> mode = ModeOf(call.Text("AuthenticationType"));
+  const std::optional<ChapMode> mode = ModeOf(call);
   if (!mode.has_value()) return Fail(call, kInvalidAuthType);
   const IscsiPortal portal =
       call.Has("TargetPortalAddress") ? PortalOf(call) : known->portal->portal;
