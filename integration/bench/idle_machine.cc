@@ -28,6 +28,7 @@ class IdleFile final : public File {
   absl::Status Delete() override { return No(); }
   absl::StatusOr<Bytes> ReadReparsePoint() override { return No(); }
   absl::Status WriteReparsePoint(const Bytes&) override { return No(); }
+  absl::Status DeleteReparsePoint(uint32_t) override { return No(); }
 };
 
 class IdleOs final : public machine::Os {

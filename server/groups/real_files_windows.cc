@@ -86,6 +86,13 @@ class LinkedFile final : public File {
     links_.Set(path_, data);
     return absl::OkStatus();
   }
+  absl::Status DeleteReparsePoint(uint32_t) override {
+    if (!links_.Find(path_).has_value()) {
+      return Win32Status(win32_error::kNotAReparsePoint, path_);
+    }
+    links_.Forget(path_);
+    return absl::OkStatus();
+  }
 
  private:
   absl::StatusOr<std::unique_ptr<File>> Wrap(absl::StatusOr<std::unique_ptr<File>> file,

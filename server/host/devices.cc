@@ -1,5 +1,7 @@
 #include "server/host/devices.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "server/base/win32_error.h"
@@ -12,9 +14,10 @@ constexpr size_t kSmallAnswer = 64;
 
 absl::StatusOr<machine::Bytes> AskDisk(machine::Os& os, uint32_t disk_number,
                                        machine::DeviceAccess access, uint32_t code,
-                                       const machine::Bytes& input, absl::string_view what) {
+                                       const machine::Bytes& input, absl::string_view what,
+                                       size_t max_answer = kSmallAnswer) {
   absl::StatusOr<machine::Bytes> answer = os.Control(
-      absl::StrCat("\\\\.\\PhysicalDrive", disk_number), access, code, input, kSmallAnswer);
+      absl::StrCat("\\\\.\\PhysicalDrive", disk_number), access, code, input, max_answer);
   if (HasWin32Code(answer.status(), win32_error::kFileNotFound)) return NoDisk(disk_number);
   if (!answer.ok()) {
     return Prefixed(absl::StrCat(what, " of disk ", disk_number), answer.status());
@@ -57,6 +60,24 @@ absl::Status ClearReadOnly(machine::Os& os, uint32_t disk_number) {
       .status();
 }
 
+void UpdateDiskLength(machine::Os& os, uint32_t disk_number) {
+  // learn.microsoft.com/windows-hardware/drivers/ddi/ntdddisk/ni-ntdddisk-ioctl_disk_update_drive_size
+  (void)AskDisk(os, disk_number, machine::DeviceAccess::kReadWrite,
+                machine::control::kUpdateDriveSize, {}, "updating the size");
+}
+
+absl::StatusOr<size_t> CountPromisedVolumes(machine::Os& os, uint32_t disk_number) {
+  const absl::StatusOr<machine::Bytes> answer =
+      AskDisk(os, disk_number, machine::DeviceAccess::kRead, machine::control::kGetDriveLayout, {},
+              "asking for the partitions", machine::kMaxDriveLayout);
+  if (!answer.ok()) return answer.status();
+  const absl::StatusOr<std::vector<machine::PartitionEntry>> partitions =
+      machine::ParseDriveLayout(*answer);
+  if (!partitions.ok()) return partitions.status();
+  return std::count_if(partitions->begin(), partitions->end(),
+                       [](const machine::PartitionEntry& entry) { return entry.holds_volume; });
+}
+
 absl::Status CheckDisk(machine::Os& os, uint32_t disk_number) {
   return AskDisk(os, disk_number, machine::DeviceAccess::kNone, machine::control::kGetDeviceNumber,
                  {}, "asking for the number")
@@ -88,6 +109,13 @@ absl::StatusOr<uint32_t> GetPartitionNumber(machine::Os& os, const std::string& 
   const absl::StatusOr<machine::DeviceNumber> number = machine::ParseDeviceNumber(*answer);
   if (!number.ok()) return number.status();
   return number->partition_number;
+}
+
+absl::Status Dismount(machine::Os& os, const std::string& volume) {
+  const absl::Status dismounted = os.Control(Device(volume), machine::DeviceAccess::kReadWrite,
+                                             machine::control::kDismountVolume, {}, 0)
+                                      .status();
+  return Prefixed(absl::StrCat("dismounting volume ", volume), dismounted);
 }
 
 }  // namespace csi_proxy::host

@@ -20,6 +20,11 @@ absl::Status NoDisk(uint32_t disk_number);
 absl::StatusOr<uint64_t> GetDiskLength(machine::Os& os, uint32_t disk_number);
 absl::StatusOr<machine::DiskAttributes> GetDiskAttributes(machine::Os& os, uint32_t disk_number);
 absl::Status ClearReadOnly(machine::Os& os, uint32_t disk_number);
+// Has the disk's size read from the device again, which may have grown. When that fails the size is
+// the one Windows knows.
+void UpdateDiskLength(machine::Os& os, uint32_t disk_number);
+// How many volumes the partitions of a disk promise, whether they are there yet or not.
+absl::StatusOr<size_t> CountPromisedVolumes(machine::Os& os, uint32_t disk_number);
 // Whether there is such a disk: OK or NOT_FOUND.
 absl::Status CheckDisk(machine::Os& os, uint32_t disk_number);
 
@@ -28,5 +33,7 @@ absl::StatusOr<std::vector<machine::DiskExtent>> GetVolumeExtents(machine::Os& o
                                                                   const std::string& volume);
 // The number of the partition that a volume fills.
 absl::StatusOr<uint32_t> GetPartitionNumber(machine::Os& os, const std::string& volume);
+// Has the file system of a volume mounted anew, at the next access. Open files of it are lost.
+absl::Status Dismount(machine::Os& os, const std::string& volume);
 
 }  // namespace csi_proxy::host

@@ -1,5 +1,11 @@
 // Disks: what there is from WMI, what can be asked of a device from the device, changes by WMI.
 #include <algorithm>
+#include <functional>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -7,6 +13,7 @@
 #include "server/base/win32_error.h"
 #include "server/host/devices.h"
 #include "server/host/parts.h"
+#include "server/host/storage_method.h"
 #include "server/machine/cim/errors.h"
 #include "server/machine/layouts.h"
 
@@ -26,6 +33,9 @@ constexpr const char* kNoData[] = {
 constexpr uint16_t kStyleGpt = 2;
 // NTFS and its like, on an MBR disk.
 constexpr uint16_t kMbrIfs = 7;
+
+// So that a node on which disks come and go does not fill the log.
+constexpr size_t kMaxWarnings = 100;
 
 absl::StatusOr<PartitionStyle> StyleOf(const cim::Object& disk) {
   const auto style = disk.GetUint32Or("PartitionStyle", 0);
@@ -78,7 +88,7 @@ std::string UniqueIdOf(const cim::Object& disk) {
 
 class WindowsDisk final : public DiskHost {
  public:
-  explicit WindowsDisk(const Parts& parts) : wmi_(*parts.wmi), os_(*parts.os) {}
+  explicit WindowsDisk(const Parts& parts) : wmi_(*parts.wmi), os_(*parts.os), warn_(parts.warn) {}
 
   absl::StatusOr<std::vector<DiskLocationText>> ListDiskLocations(
       const CallContext& context) override {
@@ -86,12 +96,9 @@ class WindowsDisk final : public DiskHost {
     if (!disks.ok()) return Prefixed("listing disks", disks.status());
     std::vector<DiskLocationText> locations;
     for (const cim::Object& disk : *disks) {
-      const auto number = disk.GetUint32("Number");
-      // One that Windows has no number for is not a disk anybody could name.
+      const absl::StatusOr<uint32_t> number = NumberOf(disk);
       if (!number.ok()) continue;
-      auto location = disk.GetStringOr("Location", "");
-      if (!location.ok()) return location.status();
-      locations.push_back({*number, *std::move(location)});
+      locations.push_back({*number, disk.GetStringOr("Location", "").value_or("")});
     }
     return locations;
   }
@@ -103,16 +110,13 @@ class WindowsDisk final : public DiskHost {
     std::vector<DiskIdentity> identities;
     for (const cim::Object& disk : *disks) {
       if (absl::Status status = context.Check(); !status.ok()) return status;
-      const auto number = disk.GetUint32("Number");
-      const auto path = disk.GetStringOr("Path", "");
-      auto serial = disk.GetStringOr("SerialNumber", "");
+      const absl::StatusOr<uint32_t> number = NumberOf(disk);
       if (!number.ok()) continue;
-      if (!path.ok()) return path.status();
-      if (!serial.ok()) return serial.status();
       DiskIdentity& identity = identities.emplace_back();
       identity.disk_number = *number;
-      identity.serial_number = *std::move(serial);
-      const absl::StatusOr<std::string> page83 = ReadPage83(*number, *path);
+      identity.serial_number = disk.GetStringOr("SerialNumber", "").value_or("");
+      const absl::StatusOr<std::string> page83 =
+          ReadPage83(*number, disk.GetStringOr("Path", "").value_or(""));
       if (page83.ok()) {
         identity.page83 = *page83;
       } else {
@@ -126,10 +130,7 @@ class WindowsDisk final : public DiskHost {
   }
 
   absl::Status Rescan(const CallContext& context) override {
-    const auto result =
-        wmi_.Invoke(context, Namespace::kStorage, "MSFT_StorageSetting", "UpdateHostStorageCache");
-    if (!result.ok()) return Prefixed("rescanning", result.status());
-    return cim::StorageStatus("rescanning", *result);
+    return UpdateStorageCache(wmi_, context);
   }
 
   absl::StatusOr<DiskLayout> GetLayout(const CallContext& context, uint32_t disk_number) override {
@@ -141,15 +142,15 @@ class WindowsDisk final : public DiskHost {
     if (!style.ok()) return style.status();
     DiskLayout layout;
     layout.is_online = !*offline;
+    layout.is_read_only = disk->GetBoolean("IsReadOnly").value_or(false);
     layout.style = *style;
     const auto partitions = ListPartitions(context, disk_number);
     if (!partitions.ok()) return partitions.status();
     for (const cim::Object& partition : *partitions) {
-      const auto number = partition.GetUint32("PartitionNumber");
       const auto basic = IsBasic(partition);
-      if (!number.ok()) return number.status();
       if (!basic.ok()) return basic.status();
-      layout.partitions.push_back({*number, *basic});
+      const uint32_t number = partition.GetUint32("PartitionNumber").value_or(0);
+      layout.partitions.push_back({number, *basic});
     }
     return layout;
   }
@@ -158,8 +159,8 @@ class WindowsDisk final : public DiskHost {
     const absl::StatusOr<cim::Object> disk = FindDisk(context, disk_number);
     if (!disk.ok()) return disk.status();
     const std::string operation = absl::StrCat("initialising disk ", disk_number);
-    const auto result = wmi_.Invoke(context, Namespace::kStorage, disk->path(), "Initialize",
-                                    {{"PartitionStyle", Value::Uint16(kStyleGpt)}});
+    const auto result = InvokeStorage(wmi_, context, disk->path(), "Initialize",
+                                      {{"PartitionStyle", Value::Uint16(kStyleGpt)}});
     if (!result.ok()) return Prefixed(operation, result.status());
     return cim::StorageStatus(operation, *result);
   }
@@ -183,8 +184,7 @@ class WindowsDisk final : public DiskHost {
       arguments["IsHidden"] = Value::Boolean(false);
       arguments["IsActive"] = Value::Boolean(false);
     }
-    const auto result =
-        wmi_.Invoke(context, Namespace::kStorage, disk->path(), "CreatePartition", arguments);
+    const auto result = InvokeStorage(wmi_, context, disk->path(), "CreatePartition", arguments);
     if (!result.ok()) return Prefixed(operation, result.status());
     // The partition is there, only a drive letter is not; none was wanted.
     if (result->return_value != cim::kAccessPathInUse) {
@@ -212,7 +212,7 @@ class WindowsDisk final : public DiskHost {
       const auto basic = IsBasic(partition);
       if (!basic.ok()) return basic.status();
       if (!*basic) continue;
-      const auto result = wmi_.Invoke(context, Namespace::kStorage, partition.path(), "Online");
+      const auto result = InvokeStorage(wmi_, context, partition.path(), "Online");
       if (!result.ok()) return Prefixed(operation, result.status());
       if (absl::Status status = cim::StorageStatus(operation, *result); !status.ok()) return status;
     }
@@ -231,28 +231,58 @@ class WindowsDisk final : public DiskHost {
     return !attributes->is_offline;
   }
 
-  absl::Status SetOnline(const CallContext& context, uint32_t disk_number, bool online) override {
+  absl::StatusOr<StateChange> SetOnline(const CallContext& context, uint32_t disk_number,
+                                        bool online) override {
     if (absl::Status status = context.Check(); !status.ok()) return status;
-    const absl::StatusOr<machine::DiskAttributes> attributes = GetDiskAttributes(os_, disk_number);
-    if (!attributes.ok()) return attributes.status();
-    if (attributes->is_offline == online) {
-      const absl::StatusOr<cim::Object> disk = FindDisk(context, disk_number);
-      if (!disk.ok()) return disk.status();
-      const std::string operation = absl::StrCat(online ? "bringing disk " : "taking disk ",
-                                                 disk_number, online ? " online" : " offline");
-      const auto result =
-          wmi_.Invoke(context, Namespace::kStorage, disk->path(), online ? "Online" : "Offline");
-      if (!result.ok()) return Prefixed(operation, result.status());
-      if (absl::Status status = cim::StorageStatus(operation, *result); !status.ok()) return status;
+    const absl::StatusOr<machine::DiskAttributes> before = GetDiskAttributes(os_, disk_number);
+    if (!before.ok()) return before.status();
+    StateChange change{.changed = before->is_offline == online};
+    // A disk that comes from elsewhere comes read-only. Cleared while nobody can mount its volumes;
+    // if that fails, it is tried again and judged below.
+    if (online && change.changed && before->is_read_only) (void)ClearReadOnly(os_, disk_number);
+    if (change.changed) {
+      if (absl::Status s = InvokeState(context, disk_number, online); !s.ok()) return s;
     }
-    if (!online) return absl::OkStatus();
-    // A disk that comes from elsewhere comes read-only; bringing it online may even make it so.
+    if (!online) return change;
+    // Bringing it online may make it read-only, and somebody else may have brought it online.
     const absl::StatusOr<machine::DiskAttributes> now = GetDiskAttributes(os_, disk_number);
     if (!now.ok()) return now.status();
-    return now->is_read_only ? ClearReadOnly(os_, disk_number) : absl::OkStatus();
+    change.was_online_read_only = now->is_read_only;
+    if (!now->is_read_only) return change;
+    if (absl::Status s = ClearReadOnly(os_, disk_number); !s.ok()) return s;
+    return change;
+  }
+
+  absl::StatusOr<size_t> CountPromisedVolumes(const CallContext& context,
+                                              uint32_t disk_number) override {
+    if (absl::Status status = context.Check(); !status.ok()) return status;
+    return host::CountPromisedVolumes(os_, disk_number);
   }
 
  private:
+  // The number of an MSFT_Disk. One without is nothing that anybody could name; the log tells of
+  // it, once.
+  absl::StatusOr<uint32_t> NumberOf(const cim::Object& disk) {
+    const absl::StatusOr<uint32_t> number = disk.GetUint32("Number");
+    if (number.ok() || warn_ == nullptr) return number;
+    const std::lock_guard lock(mutex_);
+    if (warned_.size() < kMaxWarnings && warned_.insert(disk.path()).second) {
+      warn_(absl::StrCat("a disk without a number is left out of all listings: ", disk.path()));
+    }
+    return number;
+  }
+
+  // Runs MSFT_Disk.Online or Offline.
+  absl::Status InvokeState(const CallContext& context, uint32_t disk_number, bool online) {
+    const absl::StatusOr<cim::Object> disk = FindDisk(context, disk_number);
+    if (!disk.ok()) return disk.status();
+    const std::string operation = absl::StrCat(online ? "bringing disk " : "taking disk ",
+                                               disk_number, online ? " online" : " offline");
+    const auto result = InvokeStorage(wmi_, context, disk->path(), online ? "Online" : "Offline");
+    if (!result.ok()) return Prefixed(operation, result.status());
+    return cim::StorageStatus(operation, *result);
+  }
+
   absl::StatusOr<cim::Object> FindDisk(const CallContext& context, uint32_t disk_number) {
     auto disks = wmi_.Query(context, Namespace::kStorage,
                             cim::Query("MSFT_Disk").Where("Number", Value::Uint32(disk_number)));
@@ -304,6 +334,10 @@ class WindowsDisk final : public DiskHost {
 
   cim::Session& wmi_;
   machine::Os& os_;
+  const std::function<void(absl::string_view)> warn_;
+  std::mutex mutex_;
+  // The paths of the disks that were told of. Guarded by mutex_.
+  std::set<std::string> warned_;
 };
 
 }  // namespace

@@ -39,8 +39,18 @@ struct Partition {
 
 struct DiskLayout {
   bool is_online = false;
+  bool is_read_only = false;
   PartitionStyle style = PartitionStyle::kRaw;
   std::vector<Partition> partitions;
+};
+
+// What became of a disk that was brought online or taken offline.
+struct StateChange {
+  // It was in the other state before.
+  bool changed = false;
+  // It was online and read-only at the same time, so that a file system may have been mounted
+  // read-only.
+  bool was_online_read_only = false;
 };
 
 // Thread-safe. Every method fails with NOT_FOUND for a disk number that no disk has, and INTERNAL
@@ -78,8 +88,15 @@ class DiskHost {
 
   virtual absl::StatusOr<bool> IsOnline(const CallContext& context, uint32_t disk_number) = 0;
 
-  // Bringing a disk online clears its read-only flag too. No change when in that state already.
-  virtual absl::Status SetOnline(const CallContext& context, uint32_t disk_number, bool online) = 0;
+  // Bringing a disk online clears its read-only flag too. No change when in that state already. Its
+  // volumes may take a moment to arrive.
+  virtual absl::StatusOr<StateChange> SetOnline(const CallContext& context, uint32_t disk_number,
+                                                bool online) = 0;
+
+  // How many volumes the disk will have when all have arrived: its basic data partitions, but those
+  // that are hidden.
+  virtual absl::StatusOr<size_t> CountPromisedVolumes(const CallContext& context,
+                                                      uint32_t disk_number) = 0;
 };
 
 }  // namespace csi_proxy::host

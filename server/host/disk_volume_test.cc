@@ -1,4 +1,5 @@
 #include "absl/time/clock.h"
+#include "server/host/mount_point.h"
 #include "server/host/testing.h"
 #include "server/machine/simulated/storage.h"
 
@@ -135,7 +136,7 @@ TEST_F(DiskVolumeTest, NoSuchVolume) {
   EXPECT_THAT(volume().Format(context_, none, {}), HasCode(kNotFound));
   EXPECT_THAT(volume().GetSize(context_, none), HasCode(kNotFound));
   EXPECT_THAT(volume().GetSupportedSize(context_, none), HasCode(kNotFound));
-  EXPECT_THAT(volume().Resize(context_, none, kGiB), HasCode(kNotFound));
+  EXPECT_THAT(volume().Resize(context_, none, kGiB, ResizeTo::kExactly), HasCode(kNotFound));
   EXPECT_THAT(volume().GetStats(context_, none), HasCode(kNotFound));
   EXPECT_THAT(volume().GetDiskNumber(context_, none), HasCode(kNotFound));
   EXPECT_THAT(volume().Mount(context_, none, Kubelet("pods\\p1")), HasCode(kNotFound));
@@ -178,13 +179,14 @@ TEST_F(DiskVolumeTest, ResizesWithinItsLimits) {
   EXPECT_EQ(size.max_bytes, kGiB - 2 * kMiB);
   // How far it could shrink is not asked.
   EXPECT_EQ(size.min_bytes, 512 * kMiB);
-  EXPECT_THAT(volume().Resize(context_, id, size.max_bytes + 1), FailsWith(kInternal, "0x1001"));
-  EXPECT_THAT(volume().Resize(context_, id, kMiB), HasCode(kInternal));
-  EXPECT_THAT(volume().Resize(context_, id, size.max_bytes), IsOk());
+  EXPECT_THAT(volume().Resize(context_, id, size.max_bytes + 1, ResizeTo::kExactly),
+              FailsWith(kInternal, "0x1001"));
+  EXPECT_THAT(volume().Resize(context_, id, kMiB, ResizeTo::kExactly), HasCode(kInternal));
+  EXPECT_THAT(volume().Resize(context_, id, size.max_bytes, ResizeTo::kExactly), IsOk());
   EXPECT_THAT(volume().GetSize(context_, id), Yields(size.max_bytes));
-  EXPECT_THAT(volume().Resize(context_, id, size.min_bytes), IsOk());
+  EXPECT_THAT(volume().Resize(context_, id, size.min_bytes, ResizeTo::kExactly), IsOk());
   ASSERT_THAT(volume().Format(context_, id, {.file_system = "FAT32"}), IsOk());
-  EXPECT_THAT(volume().Resize(context_, id, size.max_bytes),
+  EXPECT_THAT(volume().Resize(context_, id, size.max_bytes, ResizeTo::kExactly),
               FailsWith(kPrecondition, "cannot be res"));
 }
 
@@ -237,6 +239,24 @@ TEST_F(DiskVolumeTest, MountsAtAnEmptyDirectory) {
   EXPECT_THAT(volume().GetVolumeHolding(context_, Kubelet("pods\\p1")), Yields(id));
   EXPECT_THAT(volume().GetVolumeHolding(context_, Kubelet("pods")), Yields(TestVolume(1)));
   EXPECT_THAT(volume().GetVolumeHolding(context_, Kubelet("absent")), HasCode(kNotFound));
+}
+
+// Windows reads a plain path as it is only when each of its names is an ordinary one.
+TEST(MountPointNameTest, IsPlainWhereItCanBe) {
+  EXPECT_EQ(MountPointName("C:\\a"), "C:\\a\\");
+  EXPECT_EQ(MountPointName("C:\\a b\\c.d\\"), "C:\\a b\\c.d\\");
+  EXPECT_EQ(MountPointName("C:\\a\\con"), "\\\\?\\C:\\a\\con\\");
+  EXPECT_EQ(MountPointName("C:\\a\\b."), "\\\\?\\C:\\a\\b.\\");
+  EXPECT_EQ(MountPointName("\\\\?\\Volume{x}\\a"), "\\\\?\\Volume{x}\\a\\");
+  // 260 with the NUL, in UTF-16.
+  const auto path = [](size_t length) {
+    return "C:\\" + std::string(200, 'a') + "\\" + std::string(length - 205, 'b') + "\\";
+  };
+  EXPECT_EQ(MountPointName(path(259)), path(259));
+  EXPECT_EQ(MountPointName(path(260)), "\\\\?\\" + path(260));
+  std::string wide = "C:\\";
+  for (int i = 0; i < 125; ++i) wide += "\xC3\xA9";
+  EXPECT_EQ(MountPointName(wide), wide + "\\");
 }
 
 TEST_F(DiskVolumeTest, UnmountsAndStaysKnown) {

@@ -1,10 +1,16 @@
 #include "server/host/mount_point.h"
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "server/base/unicode.h"
 #include "server/base/win32_error.h"
+#include "server/base/windows_path.h"
 #include "server/host/patient_open.h"
 #include "server/machine/reparse_point.h"
 
@@ -23,11 +29,38 @@ absl::Status CallOnHeld(const CallContext& context, std::unique_ptr<File>* held,
   return Patiently(context, call);
 }
 
-bool IsGone(machine::Os& os, const VolumeId& volume) {
-  return IsNotThere(os.GetFileSystem(volume.ToString()).status());
+// Makes `name` in `directory` a plain directory again when it is the mount point of `volume`.
+absl::Status MakePlain(const CallContext& context, File& directory, const std::string& name,
+                       const VolumeId& volume) {
+  const absl::StatusOr<std::unique_ptr<File>> file =
+      OpenPatiently(context, directory, name, Access::kWriteAttributes);
+  if (!file.ok()) return file.status();
+  const absl::StatusOr<std::optional<VolumeId>> mounted = VolumeMountedAt(**file);
+  if (!mounted.ok()) return mounted.status();
+  if (*mounted != volume) return absl::OkStatus();
+  return (*file)->DeleteReparsePoint(machine::kReparseTagMountPoint);
 }
 
 }  // namespace
+
+bool IsVolumeGone(machine::Os& os, const VolumeId& volume) {
+  const absl::Status asked = os.GetFileSystem(volume.ToString()).status();
+  // What a device says that was there a moment ago.
+  constexpr uint32_t kGoing[] = {win32_error::kNotReady, win32_error::kDeviceNotExist,
+                                 win32_error::kNoSuchDevice, win32_error::kDeviceNotConnected};
+  return IsNotThere(asked) || std::any_of(std::begin(kGoing), std::end(kGoing),
+                                          [&](uint32_t code) { return HasWin32Code(asked, code); });
+}
+
+std::string MountPointName(absl::string_view directory) {
+  // With the NUL at the end
+  // (learn.microsoft.com/windows/win32/fileio/maximum-file-path-limitation).
+  constexpr int64_t kMaxPath = 260;
+  std::string name = absl::StrCat(absl::StripSuffix(directory, "\\"), "\\");
+  if (absl::StartsWith(name, "\\\\?\\")) return name;
+  const bool is_plain = WindowsPath::Parse("directory", name).ok() && Utf16Length(name) < kMaxPath;
+  return is_plain ? name : absl::StrCat("\\\\?\\", name);
+}
 
 absl::StatusOr<std::optional<VolumeId>> VolumeMountedAt(File& file) {
   const absl::StatusOr<machine::FileAttributes> attributes = file.GetAttributes();
@@ -45,7 +78,7 @@ absl::StatusOr<std::optional<VolumeId>> VolumeMountedAt(File& file) {
 
 absl::Status SetMountPoint(machine::Os& os, const CallContext& context, const VolumeId& volume,
                            ResolvedPath* at) {
-  const auto set = [&] { return os.SetMountPoint(at->Path(), volume.ToString()); };
+  const auto set = [&] { return os.SetMountPoint(MountPointName(at->Path()), volume.ToString()); };
   if (at->is_root()) return set();
   if (absl::Status status = CallOnHeld(context, &at->held.back(), set); !status.ok()) return status;
   if (at->held.back() != nullptr) return absl::OkStatus();
@@ -60,11 +93,16 @@ absl::Status SetMountPoint(machine::Os& os, const CallContext& context, const Vo
   return absl::UnavailableError("something else took the directory's place meanwhile");
 }
 
-absl::Status DeleteMountPoint(machine::Os& os, const CallContext& context, ResolvedPath* at) {
-  const absl::Status deleted =
-      CallOnHeld(context, &at->held.back(), [&] { return os.DeleteMountPoint(at->Path()); });
+absl::Status DeleteMountPoint(machine::Os& os, const CallContext& context, const VolumeId& volume,
+                              ResolvedPath* at) {
+  const absl::Status deleted = CallOnHeld(
+      context, &at->held.back(), [&] { return os.DeleteMountPoint(MountPointName(at->Path())); });
   if (at->held.back() == nullptr) at->held.pop_back();
-  return deleted;
+  // Of a volume that is gone the mount manager may know nothing any more; the directory still leads
+  // to it.
+  if (deleted.ok() || !IsVolumeGone(os, volume)) return deleted;
+  if (at->held.size() >= at->names.size() + 1) at->held.pop_back();
+  return MakePlain(context, at->at(), at->names.back(), volume);
 }
 
 absl::Status EndMountBeforeDeletion(machine::Os& os, const CallContext& context, File& directory,
@@ -79,10 +117,11 @@ absl::Status EndMountBeforeDeletion(machine::Os& os, const CallContext& context,
   if (!volume.ok()) return volume.status();
   if (volume->has_value()) {
     const absl::Status deleted =
-        CallOnHeld(context, &*held, [&] { return os.DeleteMountPoint(path); });
+        CallOnHeld(context, &*held, [&] { return os.DeleteMountPoint(MountPointName(path)); });
     // Of a volume that is gone the mount manager may know nothing any more.
-    if (!deleted.ok() && !IsGone(os, **volume))
+    if (!deleted.ok() && !IsVolumeGone(os, **volume)) {
       return Prefixed("deleting the mount point", deleted);
+    }
   }
   held->reset();
   absl::StatusOr<std::unique_ptr<File>> again =

@@ -9,6 +9,8 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "csi_proxy/call_context.h"
 #include "server/base/volume_id.h"
 #include "server/host/resolve_path.h"
@@ -21,8 +23,18 @@ namespace csi_proxy::host {
 absl::Status SetMountPoint(machine::Os& os, const CallContext& context, const VolumeId& volume,
                            ResolvedPath* at);
 
-// Ends the mount where `at` ends.
-absl::Status DeleteMountPoint(machine::Os& os, const CallContext& context, ResolvedPath* at);
+// Ends the mount of `volume`, which may be gone, where `at` ends. The directory stays.
+absl::Status DeleteMountPoint(machine::Os& os, const CallContext& context, const VolumeId& volume,
+                              ResolvedPath* at);
+
+// Whether a volume is not there any more: its disk was pulled or is offline.
+bool IsVolumeGone(machine::Os& os, const VolumeId& volume);
+
+// How the mount-point calls are given a directory, `C:\a` or `\\?\Volume{guid}\a`: with a backslash
+// at its end, as they want it, and a drive's plainly, as everybody gives it, unless Windows would
+// read the plain path differently or finds it too long. That they take `\\?\C:\a\` their pages do
+// not say (learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumemountpointw).
+std::string MountPointName(absl::string_view directory);
 
 // What is mounted at an open entry; nothing when it is not a mount point of a volume.
 absl::StatusOr<std::optional<VolumeId>> VolumeMountedAt(machine::File& file);

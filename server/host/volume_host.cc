@@ -9,6 +9,7 @@
 #include "server/host/mount_point.h"
 #include "server/host/parts.h"
 #include "server/host/resolve_path.h"
+#include "server/host/storage_method.h"
 #include "server/machine/cim/errors.h"
 
 namespace csi_proxy::host {
@@ -52,7 +53,7 @@ class WindowsVolume final : public VolumeHost {
     std::vector<std::pair<uint64_t, VolumeId>> found;
     for (const std::string& name : *names) {
       if (absl::Status status = context.Check(); !status.ok()) return status;
-      // A volume that is going, or that lies on no disk (a CD), is not one of this disk's.
+      // A volume that is going, or does not lie on a disk (a CD), is not one of this disk's.
       const absl::StatusOr<std::vector<machine::DiskExtent>> extents = GetVolumeExtents(os_, name);
       if (!extents.ok() || extents->front().disk_number != disk_number) continue;
       absl::StatusOr<VolumeId> id = VolumeId::Parse(name);
@@ -105,8 +106,7 @@ class WindowsVolume final : public VolumeHost {
     if (options.allocation_unit_bytes != 0) {
       arguments["AllocationUnitSize"] = Value::Uint32(options.allocation_unit_bytes);
     }
-    const auto result =
-        wmi_.Invoke(context, Namespace::kStorage, object->path(), "Format", arguments);
+    const auto result = InvokeStorage(wmi_, context, object->path(), "Format", arguments);
     if (!result.ok()) return Prefixed(operation, result.status());
     return cim::StorageStatus(operation, *result);
   }
@@ -119,11 +119,12 @@ class WindowsVolume final : public VolumeHost {
 
   // Not MSFT_Partition.GetSupportedSize: it measures how far the volume could shrink as well, for
   // which it needs the service that optimises drives. Where that is disabled, or busy, it fails
-  // (kubernetes-sigs/aws-ebs-csi-driver issue 2877). How far a volume can grow the partitions say.
+  // (kubernetes-sigs/aws-ebs-csi-driver issue 2877). The partitions tell how far a volume can grow.
   absl::StatusOr<SupportedSize> GetSupportedSize(const CallContext& context,
                                                  const VolumeId& volume) override {
     const absl::StatusOr<machine::DiskExtent> extent = ExtentOf(context, volume);
     if (!extent.ok()) return extent.status();
+    UpdateDiskLength(os_, extent->disk_number);
     const absl::StatusOr<uint64_t> disk_bytes = GetDiskLength(os_, extent->disk_number);
     if (!disk_bytes.ok()) return disk_bytes.status();
     const auto partitions = Partitions(context, *extent);
@@ -134,28 +135,35 @@ class WindowsVolume final : public VolumeHost {
       if (!offset.ok()) return offset.status();
       if (*offset > extent->offset) end = std::min(end, *offset);
     }
-    // Less than 1 MiB Windows does not add.
+    // Windows does not add less than 1 MiB.
     const uint64_t room = end > extent->offset ? (end - extent->offset) / kMiB * kMiB : 0;
     return SupportedSize{extent->length, std::max(room, extent->length)};
   }
 
-  absl::Status Resize(const CallContext& context, const VolumeId& volume,
-                      uint64_t size_bytes) override {
+  absl::Status Resize(const CallContext& context, const VolumeId& volume, uint64_t size_bytes,
+                      ResizeTo how) override {
     const std::string operation = absl::StrCat("resizing volume ", volume.ToString());
     const absl::StatusOr<machine::DiskExtent> extent = ExtentOf(context, volume);
     if (!extent.ok()) return extent.status();
-    const auto partitions = Partitions(context, *extent);
-    if (!partitions.ok()) return partitions.status();
-    for (const cim::Object& partition : *partitions) {
-      const auto offset = partition.GetUint64("Offset");
-      if (!offset.ok()) return offset.status();
-      if (*offset != extent->offset) continue;
-      const auto result = wmi_.Invoke(context, Namespace::kStorage, partition.path(), "Resize",
-                                      {{"Size", Value::Uint64(size_bytes)}});
-      if (!result.ok()) return Prefixed(operation, result.status());
-      return cim::StorageStatus(operation, *result);
+    const auto partition = PartitionAt(context, *extent);
+    if (!partition.ok()) return Prefixed(operation, partition.status());
+    const auto resize = [&](uint64_t bytes) {
+      return InvokeStorage(wmi_, context, partition->path(), "Resize",
+                           {{"Size", Value::Uint64(bytes)}});
+    };
+    absl::StatusOr<cim::MethodResult> result = resize(size_bytes);
+    // The provider may not know yet that the disk has grown.
+    if (IsSizeNotSupported(result) && UpdateStorageCache(wmi_, context).ok()) {
+      result = resize(size_bytes);
     }
-    return absl::InternalError(absl::StrCat(operation, ": WMI knows no partition at its place"));
+    // Windows may keep more for itself than was computed.
+    if (IsSizeNotSupported(result) && how == ResizeTo::kAtMost) {
+      const absl::StatusOr<uint64_t> most = WindowsOwnMaximum(context, *partition);
+      if (most.ok() && *most <= extent->length) return absl::OkStatus();
+      if (most.ok() && *most < size_bytes) result = resize(*most);
+    }
+    if (!result.ok()) return Prefixed(operation, result.status());
+    return cim::StorageStatus(operation, *result);
   }
 
   absl::StatusOr<VolumeStats> GetStats(const CallContext& context,
@@ -201,7 +209,7 @@ class WindowsVolume final : public VolumeHost {
                                                    walked->link->volume->ToString()));
     }
     if (!walked->is_directory()) {
-      return absl::FailedPreconditionError(absl::StrCat(path, " is no directory"));
+      return absl::FailedPreconditionError(absl::StrCat(path, " is not a directory"));
     }
     const absl::StatusOr<std::vector<std::string>> names = walked->at().List();
     if (!names.ok()) return Prefixed(path, names.status());
@@ -232,7 +240,7 @@ class WindowsVolume final : public VolumeHost {
           absl::StrCat("volume ", walked->link->volume->ToString(), " is mounted at ", path));
     }
     return Prefixed(absl::StrCat("unmounting volume ", volume.ToString(), " from ", path),
-                    DeleteMountPoint(os_, context, &*walked));
+                    DeleteMountPoint(os_, context, volume, &*walked));
   }
 
   absl::StatusOr<VolumeId> GetVolumeAtMountPoint(const CallContext& context,
@@ -264,8 +272,26 @@ class WindowsVolume final : public VolumeHost {
     if (absl::Status status = context.Check(); !status.ok()) return status;
     const absl::Status flushed = os_.Flush(volume.ToString());
     // What cannot be written holds nothing that waits to be written.
-    if (HasWin32Code(flushed, win32_error::kWriteProtect)) return absl::OkStatus();
-    return flushed.ok() ? flushed : About(volume, "flushing", flushed);
+    if (flushed.ok() || HasWin32Code(flushed, win32_error::kWriteProtect)) return absl::OkStatus();
+    return IsVolumeGone(os_, volume) ? NoVolume(volume) : About(volume, "flushing", flushed);
+  }
+
+  // Whether it takes writes, a file system finds out when it is mounted, which Windows does at the
+  // first access after a dismount
+  // (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_dismount_volume).
+  absl::Status MakeWritable(const CallContext& context, uint32_t disk_number) override {
+    const absl::StatusOr<std::vector<VolumeId>> volumes = ListVolumes(context, disk_number, 0);
+    if (!volumes.ok()) return volumes.status();
+    for (const VolumeId& volume : *volumes) {
+      if (absl::Status status = context.Check(); !status.ok()) return status;
+      const std::string name = volume.ToString();
+      if (!HasWin32Code(os_.Flush(name), win32_error::kWriteProtect)) continue;
+      const absl::Status dismounted = Dismount(os_, name);
+      // The device itself cannot be written, whatever the disk's flag says.
+      if (HasWin32Code(dismounted, win32_error::kWriteProtect)) continue;
+      if (!dismounted.ok()) return dismounted;
+    }
+    return absl::OkStatus();
   }
 
  private:
@@ -310,6 +336,33 @@ class WindowsVolume final : public VolumeHost {
     if (extents->size() == 1) return extents->front();
     return absl::FailedPreconditionError(absl::StrCat(
         "volume ", volume.ToString(), " spans several disks or partitions of a dynamic disk"));
+  }
+
+  // The MSFT_Partition that a volume fills.
+  absl::StatusOr<cim::Object> PartitionAt(const CallContext& context,
+                                          const machine::DiskExtent& extent) {
+    auto partitions = Partitions(context, extent);
+    if (!partitions.ok()) return partitions.status();
+    for (cim::Object& partition : *partitions) {
+      const auto offset = partition.GetUint64("Offset");
+      if (!offset.ok()) return offset.status();
+      if (*offset == extent.offset) return std::move(partition);
+    }
+    return absl::InternalError("WMI does not know a partition at its place");
+  }
+
+  static bool IsSizeNotSupported(const absl::StatusOr<cim::MethodResult>& result) {
+    return result.ok() && result->return_value == cim::kSizeNotSupported;
+  }
+
+  // The largest size of a partition, as MSFT_Partition.GetSupportedSize has it.
+  absl::StatusOr<uint64_t> WindowsOwnMaximum(const CallContext& context,
+                                             const cim::Object& partition) {
+    const auto supported = InvokeStorage(wmi_, context, partition.path(), "GetSupportedSize");
+    if (!supported.ok()) return supported.status();
+    const absl::Status status = cim::StorageStatus("measuring the partition", *supported);
+    if (!status.ok()) return status;
+    return supported->out.GetUint64("SizeMax");
   }
 
   absl::StatusOr<std::vector<cim::Object>> Partitions(const CallContext& context,

@@ -18,6 +18,10 @@ struct VolumeStats {
   uint64_t used_bytes = 0;
 };
 
+// Whether a volume becomes exactly as large as asked, or may stay smaller: as large as Windows can
+// make it.
+enum class ResizeTo { kExactly, kAtMost };
+
 // What a volume's partition may be resized to, in bytes.
 struct SupportedSize {
   uint64_t min_bytes = 0;
@@ -54,12 +58,13 @@ class VolumeHost {
   // Of the partition, in bytes.
   virtual absl::StatusOr<uint64_t> GetSize(const CallContext& context, const VolumeId& volume) = 0;
 
+  // The disk is asked for its size anew, as it may have grown.
   virtual absl::StatusOr<SupportedSize> GetSupportedSize(const CallContext& context,
                                                          const VolumeId& volume) = 0;
 
   // Resizes partition and file system.
   virtual absl::Status Resize(const CallContext& context, const VolumeId& volume,
-                              uint64_t size_bytes) = 0;
+                              uint64_t size_bytes, ResizeTo how) = 0;
 
   // FAILED_PRECONDITION when the volume has no file system.
   virtual absl::StatusOr<VolumeStats> GetStats(const CallContext& context,
@@ -74,13 +79,13 @@ class VolumeHost {
   virtual absl::Status Mount(const CallContext& context, const VolumeId& volume,
                              const ConfinedPath& target) = 0;
 
-  // Removes the mount of `volume` at `target`; the directory stays. NOT_FOUND when nothing is
-  // mounted there, FAILED_PRECONDITION when another volume is.
+  // Removes the mount of `volume`, which may be gone, at `target`; the directory stays. NOT_FOUND
+  // when nothing is mounted there, FAILED_PRECONDITION when another volume is.
   virtual absl::Status Unmount(const CallContext& context, const VolumeId& volume,
                                const ConfinedPath& target) = 0;
 
   // The volume mounted at exactly this path once links are followed (a drive's root is the mount
-  // point of the drive's volume). NOT_FOUND when the path is absent or is no mount point.
+  // point of the drive's volume). NOT_FOUND when the path is absent or is not a mount point.
   virtual absl::StatusOr<VolumeId> GetVolumeAtMountPoint(const CallContext& context,
                                                          const ConfinedPath& path) = 0;
 
@@ -91,6 +96,10 @@ class VolumeHost {
 
   // Flushes the file system's cache to the disk.
   virtual absl::Status Flush(const CallContext& context, const VolumeId& volume) = 0;
+
+  // Has the file systems of a disk mounted anew that do not take writes: those that were mounted
+  // while the disk was read-only. Only for a disk that nobody uses yet.
+  virtual absl::Status MakeWritable(const CallContext& context, uint32_t disk_number) = 0;
 };
 
 }  // namespace csi_proxy::host

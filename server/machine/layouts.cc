@@ -128,6 +128,57 @@ Bytes ClearReadOnlyRequest() {
   return request;
 }
 
+absl::StatusOr<std::vector<PartitionEntry>> ParseDriveLayout(const Bytes& answer) {
+  constexpr absl::string_view kLayout = "DRIVE_LAYOUT_INFORMATION_EX";
+  constexpr size_t kStyleDetails = 40;
+  constexpr size_t kEntry = 144;
+  constexpr uint32_t kMbr = 0;
+  constexpr uint32_t kGpt = 1;
+  // The GUID of basic data, in the order of its bytes, and the attribute that keeps a partition
+  // from the mount manager
+  // (learn.microsoft.com/windows/win32/api/winioctl/ns-winioctl-partition_information_gpt).
+  constexpr uint8_t kBasicData[] = {0xA2, 0xA0, 0xD0, 0xEB, 0xE5, 0xB9, 0x33, 0x44,
+                                    0x87, 0xC0, 0x68, 0xB6, 0xB7, 0x26, 0x99, 0xC7};
+  constexpr uint64_t kHidden = 0x4000000000000000;
+  // learn.microsoft.com/windows/win32/fileio/disk-partition-types
+  constexpr uint8_t kUnused = 0;
+  constexpr uint8_t kExtended[] = {0x05, 0x0F};
+  LittleEndianReader reader(answer);
+  reader.Read<uint32_t>();  // PartitionStyle, which each entry has as well
+  const auto count = reader.Read<uint32_t>();
+  reader.Take(kStyleDetails);
+  if (!reader.ok()) return Malformed(kLayout, "its header is cut short");
+  std::vector<PartitionEntry> partitions;
+  for (uint32_t i = 0; i < count; ++i) {
+    LittleEndianReader entry(reader.Take(kEntry));
+    if (!reader.ok()) {
+      return Malformed(kLayout, absl::StrCat("it holds ", i, " partitions instead of ", count));
+    }
+    const auto style = entry.Read<uint32_t>();
+    entry.Take(4 + 8 + 8);  // padding, StartingOffset, PartitionLength
+    PartitionEntry partition;
+    partition.number = entry.Read<uint32_t>();
+    entry.Take(4);  // RewritePartition, IsServicePartition, padding
+    if (style == kGpt) {
+      const auto type = entry.Take(sizeof(kBasicData));
+      entry.Take(16);  // PartitionId
+      const bool hidden = (entry.Read<uint64_t>() & kHidden) != 0;
+      partition.holds_volume =
+          std::equal(type.begin(), type.end(), std::begin(kBasicData)) && !hidden;
+    } else if (style == kMbr) {
+      const auto type = entry.Read<uint8_t>();
+      entry.Take(1);  // BootIndicator
+      const bool recognised = entry.Read<uint8_t>() != 0;
+      if (type == kUnused) continue;
+      partition.holds_volume = recognised && type != kExtended[0] && type != kExtended[1];
+    } else {
+      continue;
+    }
+    partitions.push_back(partition);
+  }
+  return partitions;
+}
+
 absl::StatusOr<std::vector<DiskExtent>> ParseDiskExtents(const Bytes& answer) {
   constexpr absl::string_view kLayout = "VOLUME_DISK_EXTENTS";
   LittleEndianReader reader(answer);

@@ -17,13 +17,17 @@ namespace control {
 inline constexpr uint32_t kGetDeviceNumber = 0x2D1080;       // IOCTL_STORAGE_GET_DEVICE_NUMBER
 inline constexpr uint32_t kQueryProperty = 0x2D1400;         // IOCTL_STORAGE_QUERY_PROPERTY
 inline constexpr uint32_t kGetLength = 0x7405C;              // IOCTL_DISK_GET_LENGTH_INFO
+inline constexpr uint32_t kUpdateDriveSize = 0x7C0C8;        // IOCTL_DISK_UPDATE_DRIVE_SIZE
+inline constexpr uint32_t kGetDriveLayout = 0x70050;         // IOCTL_DISK_GET_DRIVE_LAYOUT_EX
 inline constexpr uint32_t kGetDiskAttributes = 0x700F0;      // IOCTL_DISK_GET_DISK_ATTRIBUTES
 inline constexpr uint32_t kSetDiskAttributes = 0x7C0F4;      // IOCTL_DISK_SET_DISK_ATTRIBUTES
 inline constexpr uint32_t kGetVolumeDiskExtents = 0x560000;  // IOCTL_VOLUME_GET_VOLUME_DISK_EXTENTS
+inline constexpr uint32_t kDismountVolume = 0x90020;         // FSCTL_DISMOUNT_VOLUME
 }  // namespace control
 
-// The most a disk may have to say of its ids, and a volume of its extents.
+// The most a disk may have to say of its ids and its partitions, and a volume of its extents.
 inline constexpr size_t kMaxDeviceIds = 64 * 1024;
+inline constexpr size_t kMaxDriveLayout = 64 * 1024;
 inline constexpr size_t kMaxExtents = 64 * 1024;
 
 // STORAGE_PROPERTY_QUERY that asks for StorageDeviceIdProperty: SCSI's page 83.
@@ -55,6 +59,17 @@ struct DiskAttributes {
 absl::StatusOr<DiskAttributes> ParseDiskAttributes(const Bytes& answer);
 // SET_DISK_ATTRIBUTES that clears the read-only flag for good.
 Bytes ClearReadOnlyRequest();
+
+// One PARTITION_INFORMATION_EX of a DRIVE_LAYOUT_INFORMATION_EX.
+struct PartitionEntry {
+  // From 1.
+  uint32_t number = 0;
+  // Whether the mount manager makes a volume of it: a basic data partition that is not hidden, on
+  // an MBR disk one of a type that Windows recognises.
+  bool holds_volume = false;
+};
+// The partitions that are in use, in the order of the disk's table; none on a raw disk.
+absl::StatusOr<std::vector<PartitionEntry>> ParseDriveLayout(const Bytes& answer);
 
 // VOLUME_DISK_EXTENTS: where a volume lies, in the order of the volume. At least one.
 struct DiskExtent {

@@ -88,6 +88,35 @@ Bytes MakeDiskAttributes(const DiskAttributes& attributes) {
   return answer;
 }
 
+Bytes MakeDriveLayout(LayoutStyle style, const std::vector<PartitionDescription>& partitions) {
+  constexpr size_t kHeader = 48;
+  constexpr size_t kEntry = 144;
+  Bytes answer;
+  AppendLittleEndian(static_cast<uint32_t>(style), &answer);
+  AppendLittleEndian(static_cast<uint32_t>(partitions.size()), &answer);
+  answer.resize(kHeader);  // of the disk, as its style has it
+  for (const PartitionDescription& partition : partitions) {
+    const size_t end = answer.size() + kEntry;
+    AppendLittleEndian(static_cast<uint32_t>(style), &answer);
+    AppendLittleEndian<uint32_t>(0, &answer);  // padding
+    AppendLittleEndian(partition.offset, &answer);
+    AppendLittleEndian(partition.length, &answer);
+    AppendLittleEndian(partition.number, &answer);
+    AppendLittleEndian<uint32_t>(0, &answer);  // RewritePartition, IsServicePartition, padding
+    if (style == LayoutStyle::kGpt) {
+      answer.insert(answer.end(), partition.gpt_type.begin(), partition.gpt_type.end());
+      answer.resize(answer.size() + 16);  // PartitionId
+      AppendLittleEndian(partition.gpt_attributes, &answer);
+    } else {
+      answer.push_back(partition.mbr_type);
+      answer.push_back(0);  // BootIndicator
+      answer.push_back(partition.mbr_recognised ? 1 : 0);
+    }
+    answer.resize(end);
+  }
+  return answer;
+}
+
 Bytes MakeDiskExtents(const std::vector<DiskExtent>& extents) {
   Bytes answer;
   AppendLittleEndian(static_cast<uint32_t>(extents.size()), &answer);

@@ -2,6 +2,7 @@
 // who stand in for them. Doubles and tests alone link this.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -39,6 +40,21 @@ Bytes MakeDeviceNumber(const DeviceNumber& number);
 Bytes MakeLength(uint64_t length);
 // GET_DISK_ATTRIBUTES.
 Bytes MakeDiskAttributes(const DiskAttributes& attributes);
+// What a PARTITION_INFORMATION_EX has of its type.
+struct PartitionDescription {
+  uint32_t number = 0;
+  uint64_t offset = 0;
+  uint64_t length = 0;
+  // On a GPT disk: the type's GUID in the order of its bytes, and the attributes.
+  std::array<uint8_t, 16> gpt_type = {};
+  uint64_t gpt_attributes = 0;
+  // On an MBR disk.
+  uint8_t mbr_type = 0;
+  bool mbr_recognised = false;
+};
+enum class LayoutStyle : uint32_t { kMbr = 0, kGpt = 1, kRaw = 2 };
+// DRIVE_LAYOUT_INFORMATION_EX.
+Bytes MakeDriveLayout(LayoutStyle style, const std::vector<PartitionDescription>& partitions);
 // VOLUME_DISK_EXTENTS.
 Bytes MakeDiskExtents(const std::vector<DiskExtent>& extents);
 

@@ -1,5 +1,7 @@
 #include "server/machine/layouts.h"
 
+#include <array>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/machine/layouts_encode.h"
@@ -241,6 +243,52 @@ TEST(PropertyQueryTest, DoublesReadTheQuery) {
     EXPECT_EQ(ParsePropertyQuery(Cut(DeviceIdQuery(), size)).status().code(),
               absl::StatusCode::kInvalidArgument);
   }
+}
+
+constexpr std::array<uint8_t, 16> kBasicDataType = {0xA2, 0xA0, 0xD0, 0xEB, 0xE5, 0xB9, 0x33, 0x44,
+                                                    0x87, 0xC0, 0x68, 0xB6, 0xB7, 0x26, 0x99, 0xC7};
+constexpr std::array<uint8_t, 16> kReservedType = {0x16, 0xE3, 0xC9, 0xE3, 0x5C, 0x0B, 0xB8, 0x4D,
+                                                   0x81, 0x7D, 0xF9, 0x2D, 0xF0, 0x02, 0x15, 0xAE};
+
+TEST(DriveLayoutTest, OfAGptDiskTheVisibleBasicDataPartitionsHoldVolumes) {
+  const Bytes answer = MakeDriveLayout(
+      LayoutStyle::kGpt,
+      {{.number = 1, .offset = 1 << 20, .length = 16 << 20, .gpt_type = kReservedType},
+       {.number = 2, .offset = 17 << 20, .length = 1 << 30, .gpt_type = kBasicDataType},
+       {.number = 3, .gpt_type = kBasicDataType, .gpt_attributes = 0x4000000000000000},
+       // Without a drive letter, which is another matter.
+       {.number = 4, .gpt_type = kBasicDataType, .gpt_attributes = 0x8000000000000000}});
+  // sizeof(DRIVE_LAYOUT_INFORMATION_EX) is 192, with one entry of 144.
+  EXPECT_EQ(answer.size(), 48u + 4 * 144u);
+  const std::vector<PartitionEntry> partitions = ParseDriveLayout(answer).value();
+  ASSERT_EQ(partitions.size(), 4u);
+  const bool expected[] = {false, true, false, true};
+  for (size_t i = 0; i < partitions.size(); ++i) {
+    EXPECT_EQ(partitions[i].number, i + 1);
+    EXPECT_EQ(partitions[i].holds_volume, expected[i]) << i;
+  }
+  for (size_t size = 0; size < answer.size(); ++size) {
+    ExpectMalformed(ParseDriveLayout(Cut(answer, size)).status(), "DRIVE_LAYOUT_INFORMATION_EX");
+  }
+}
+
+TEST(DriveLayoutTest, OfAnMbrDiskUnusedEntriesAreLeftOut) {
+  const std::vector<PartitionEntry> partitions =
+      ParseDriveLayout(MakeDriveLayout(LayoutStyle::kMbr,
+                                       {{.number = 1, .mbr_type = 7, .mbr_recognised = true},
+                                        {},
+                                        {.number = 2, .mbr_type = 0x83},
+                                        {.number = 0, .mbr_type = 0x0F, .mbr_recognised = true},
+                                        {.number = 0, .mbr_type = 0x05, .mbr_recognised = true}}))
+          .value();
+  ASSERT_EQ(partitions.size(), 4u);
+  EXPECT_TRUE(partitions[0].holds_volume);
+  for (size_t i = 1; i < 4; ++i) EXPECT_FALSE(partitions[i].holds_volume) << i;
+}
+
+TEST(DriveLayoutTest, ARawDiskHasNoPartitions) {
+  EXPECT_TRUE(ParseDriveLayout(MakeDriveLayout(LayoutStyle::kRaw, {{}})).value().empty());
+  EXPECT_TRUE(ParseDriveLayout(MakeDriveLayout(LayoutStyle::kRaw, {})).value().empty());
 }
 
 TEST(DiskExtentsTest, ReadsInTheOrderOfTheVolume) {

@@ -65,6 +65,10 @@ class File {
 
   // Makes an empty directory, open with kWriteAttributes, a link (FSCTL_SET_REPARSE_POINT).
   virtual absl::Status WriteReparsePoint(const Bytes& data) = 0;
+
+  // Makes a link or mount point of this tag, open with kWriteAttributes, a plain directory again
+  // (FSCTL_DELETE_REPARSE_POINT). ERROR_NOT_A_REPARSE_POINT, ERROR_REPARSE_TAG_MISMATCH.
+  virtual absl::Status DeleteReparsePoint(uint32_t tag) = 0;
 };
 
 struct VolumeSpace {
@@ -121,7 +125,8 @@ class Os {
   virtual absl::StatusOr<VolumeSpace> GetSpace(const std::string& volume) = 0;
   // FlushFileBuffers of the volume.
   virtual absl::Status Flush(const std::string& volume) = 0;
-  // SetVolumeMountPointW. `directory` is `C:\a\b`, drive or `\\?\Volume{guid}\` first, and empty.
+  // SetVolumeMountPointW. `directory`, an empty one, is handed on as it is: `C:\a\b\`,
+  // `\\?\Volume{guid}\a\`. ERROR_INVALID_NAME without the backslash at the end.
   virtual absl::Status SetMountPoint(const std::string& directory, const std::string& volume) = 0;
   // DeleteVolumeMountPointW; the directory stays.
   virtual absl::Status DeleteMountPoint(const std::string& directory) = 0;

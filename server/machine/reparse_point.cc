@@ -151,6 +151,13 @@ Bytes MakeMountPoint(const VolumeId& volume) {
                         {});
 }
 
+Bytes MakeReparseHeader(uint32_t tag) {
+  Bytes header;
+  AppendLittleEndian(tag, &header);
+  AppendLittleEndian<uint32_t>(0, &header);  // ReparseDataLength, Reserved
+  return header;
+}
+
 absl::StatusOr<Bytes> MakeJunction(const WindowsPath& target) {
   const std::string path = target.ToString();
   Bytes data = MakeMountPoint(ToUtf16Le(absl::StrCat(kObjectPrefix, path)), ToUtf16Le(path));

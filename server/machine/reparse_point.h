@@ -46,6 +46,9 @@ absl::StatusOr<Bytes> MakeSymlink(const WindowsPath& target);
 absl::StatusOr<Bytes> MakeSymlink(const UncPath& target);
 // The bytes SetVolumeMountPointW writes: `\??\Volume{guid}\`, no print name.
 Bytes MakeMountPoint(const VolumeId& volume);
+// What FSCTL_DELETE_REPARSE_POINT wants to be told: the tag, and no data
+// (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_delete_reparse_point).
+Bytes MakeReparseHeader(uint32_t tag);
 // The bytes of a junction (`mklink /J`): the tag of a mount point, but a path of a drive,
 // `\??\C:\a\b`, and print name `C:\a\b`. INVALID_ARGUMENT for a path that is too long.
 absl::StatusOr<Bytes> MakeJunction(const WindowsPath& target);

@@ -305,5 +305,9 @@ TEST(ReparsePointTest, MakesNoLinkThatWindowsCouldNotHold) {
   }
 }
 
+TEST(ReparseHeaderTest, HasTheTagAndNoData) {
+  EXPECT_EQ(MakeReparseHeader(kReparseTagMountPoint), (Bytes{0x03, 0, 0, 0xA0, 0, 0, 0, 0}));
+}
+
 }  // namespace
 }  // namespace csi_proxy::machine

@@ -67,7 +67,9 @@ class Disk final : public Group<host::DiskHost> {
   OPERATION(absl::Status, BringPartitionsOnline, disk, (disk), uint32_t disk)
   OPERATION(absl::StatusOr<uint64_t>, GetSize, disk, (disk), uint32_t disk)
   OPERATION(absl::StatusOr<bool>, IsOnline, disk, (disk), uint32_t disk)
-  OPERATION(absl::Status, SetOnline, disk, (disk, online), uint32_t disk, bool online)
+  OPERATION(absl::StatusOr<host::StateChange>, SetOnline, disk, (disk, online), uint32_t disk,
+            bool online)
+  OPERATION(absl::StatusOr<size_t>, CountPromisedVolumes, disk, (disk), uint32_t disk)
 };
 
 class Volume final : public Group<host::VolumeHost> {
@@ -82,7 +84,8 @@ class Volume final : public Group<host::VolumeHost> {
   OPERATION(absl::StatusOr<uint64_t>, GetSize, id.ToString(), (id), const VolumeId& id)
   OPERATION(absl::StatusOr<host::SupportedSize>, GetSupportedSize, id.ToString(), (id),
             const VolumeId& id)
-  OPERATION(absl::Status, Resize, id.ToString(), (id, bytes), const VolumeId& id, uint64_t bytes)
+  OPERATION(absl::Status, Resize, id.ToString(), (id, bytes, how), const VolumeId& id,
+            uint64_t bytes, host::ResizeTo how)
   OPERATION(absl::StatusOr<host::VolumeStats>, GetStats, id.ToString(), (id), const VolumeId& id)
   OPERATION(absl::StatusOr<uint32_t>, GetDiskNumber, id.ToString(), (id), const VolumeId& id)
   OPERATION(absl::Status, Mount, id.ToString(), (id, target), const VolumeId& id,
@@ -94,6 +97,7 @@ class Volume final : public Group<host::VolumeHost> {
   OPERATION(absl::StatusOr<VolumeId>, GetVolumeHolding, Text(path), (path),
             const ConfinedPath& path)
   OPERATION(absl::Status, Flush, id.ToString(), (id), const VolumeId& id)
+  OPERATION(absl::Status, MakeWritable, disk, (disk), uint32_t disk)
 };
 
 class Filesystem final : public Group<host::FilesystemHost> {

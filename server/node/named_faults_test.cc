@@ -93,7 +93,12 @@ const std::map<std::string, NamedFaultsTest::Call>& NamedFaultsTest::Calls() {
         {"disk.IsOnline",
          {"1", [](Host& h, const Context& c) { return h.disk().IsOnline(c, 1).status(); }}},
         {"disk.SetOnline",
-         {"1", [](Host& h, const Context& c) { return h.disk().SetOnline(c, 1, true); }}},
+         {"1", [](Host& h, const Context& c) { return h.disk().SetOnline(c, 1, true).status(); }}},
+        {"disk.CountPromisedVolumes",
+         {"1",
+          [](Host& h, const Context& c) { return h.disk().CountPromisedVolumes(c, 1).status(); }}},
+        {"volume.MakeWritable",
+         {"1", [](Host& h, const Context& c) { return h.volume().MakeWritable(c, 1); }}},
         {"volume.ListVolumes",
          {"0", [](Host& h, const Context& c) { return h.volume().ListVolumes(c, 0, 0).status(); }}},
         {"volume.GetFileSystem",
@@ -110,7 +115,10 @@ const std::map<std::string, NamedFaultsTest::Call>& NamedFaultsTest::Calls() {
             return h.volume().GetSupportedSize(c, volume).status();
           }}},
         {"volume.Resize",
-         {kVolume, [=](Host& h, const Context& c) { return h.volume().Resize(c, volume, 1); }}},
+         {kVolume,
+          [=](Host& h, const Context& c) {
+            return h.volume().Resize(c, volume, 1, host::ResizeTo::kExactly);
+          }}},
         {"volume.GetStats",
          {kVolume,
           [=](Host& h, const Context& c) { return h.volume().GetStats(c, volume).status(); }}},

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "server/base/win32_error.h"
+#include "server/machine/little_endian.h"
 #include "server/machine/windows/names.h"
 
 namespace csi_proxy::node_double {
@@ -89,13 +90,26 @@ absl::Status OpenFile::Delete(const FILE_DISPOSITION_INFO_EX& how) {
 }
 
 absl::StatusOr<Bytes> OpenFile::Control(DWORD code, const Bytes& input, size_t max_output) {
-  if (code == FSCTL_SET_REPARSE_POINT) {
+  if (code == FSCTL_SET_REPARSE_POINT || code == FSCTL_DELETE_REPARSE_POINT) {
     // Either right will do (learn.microsoft.com/windows-hardware/drivers/ifs/
-    // fsctl-set-reparse-point).
+    // fsctl-set-reparse-point and fsctl-delete-reparse-point).
     if (!Require(FILE_WRITE_ATTRIBUTES).ok() && !Require(FILE_WRITE_DATA).ok()) {
       return Win32Status(ERROR_ACCESS_DENIED, "opened without the right to write attributes");
     }
-    if (absl::Status status = file_->WriteReparsePoint(input); !status.ok()) return status;
+    absl::Status status;
+    if (code == FSCTL_SET_REPARSE_POINT) {
+      status = file_->WriteReparsePoint(input);
+    } else {
+      // The tag alone, and no data.
+      machine::LittleEndianReader header(input);
+      const auto tag = header.Read<uint32_t>();
+      const auto rest = header.Read<uint32_t>();
+      if (!header.ok() || !header.rest().empty() || rest != 0) {
+        return Win32Status(ERROR_INVALID_REPARSE_DATA, "more than a tag");
+      }
+      status = file_->DeleteReparsePoint(tag);
+    }
+    if (!status.ok()) return status;
     return Bytes();
   }
   if (code != FSCTL_GET_REPARSE_POINT) return Win32Status(ERROR_INVALID_FUNCTION, "no such code");

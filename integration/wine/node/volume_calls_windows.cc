@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/strip.h"
 #include "integration/wine/node/fake_handles.h"
 #include "integration/wine/node/hooks_windows.h"
 #include "integration/wine/node/simulated_node.h"
@@ -31,18 +30,6 @@ BOOL TakeVolume(VolumeSearch& search, LPWSTR name, DWORD size) {
 // Whether it is the root directory of a volume: `\\?\Volume{guid}\`.
 bool IsVolumeRoot(const std::string& path) {
   return absl::EndsWith(path, "\\") && VolumeId::Parse(path).ok();
-}
-
-// A directory as Os has it, of one as mount points are named: verbatim and with a backslash at the
-// end.
-absl::StatusOr<std::string> MountDirectory(LPCWSTR directory) {
-  const std::string text = TextOf(directory);
-  absl::string_view path = text;
-  if (!absl::ConsumeSuffix(&path, "\\")) {
-    return Win32Status(ERROR_INVALID_NAME, "no backslash at the end");
-  }
-  if (!absl::StartsWithIgnoreCase(path, R"(\\?\Volume{)")) absl::ConsumePrefix(&path, R"(\\?\)");
-  return std::string(path);
 }
 
 }  // namespace
@@ -99,13 +86,11 @@ BOOL WINAPI GetDiskFreeSpaceExW(LPCWSTR root, PULARGE_INTEGER available, PULARGE
 }
 
 BOOL WINAPI SetVolumeMountPointW(LPCWSTR directory, LPCWSTR volume) {
-  const absl::StatusOr<std::string> path = MountDirectory(directory);
-  return Answer(path) && Answer(TheNode().os->SetMountPoint(*path, TextOf(volume)));
+  return Answer(TheNode().os->SetMountPoint(TextOf(directory), TextOf(volume)));
 }
 
 BOOL WINAPI DeleteVolumeMountPointW(LPCWSTR directory) {
-  const absl::StatusOr<std::string> path = MountDirectory(directory);
-  return Answer(path) && Answer(TheNode().os->DeleteMountPoint(*path));
+  return Answer(TheNode().os->DeleteMountPoint(TextOf(directory)));
 }
 
 UINT WINAPI GetSystemFirmwareTable(DWORD provider, DWORD table, PVOID buffer, DWORD size) {

@@ -143,13 +143,13 @@ TEST_F(Win32DoubleTest, ALongDirectoryIsListedWhole) {
 }
 
 TEST_F(Win32DoubleTest, MountPointsAreMadeFollowedAndRemoved) {
-  constexpr char kPath[] = R"(C:\var\lib\kubelet\plugins_registry)";
+  constexpr char kPath[] = R"(C:\var\lib\kubelet\plugins_registry\)";
   ASSERT_TRUE(os_->SetMountPoint(kPath, kSystemVolume).ok());
   EXPECT_EQ(ErrorOf(os_->SetMountPoint(kPath, kSystemVolume)), ERROR_DIR_NOT_EMPTY);
   auto mounted = Open("C:\\", {"var", "lib", "kubelet", "plugins_registry"});
   EXPECT_EQ(mounted->GetAttributes()->reparse_tag, machine::kReparseTagMountPoint);
   // Through the mount point, by the path that Windows follows.
-  EXPECT_EQ(ErrorOf(os_->SetMountPoint(absl::StrCat(kPath, R"(\Users)"), kSystemVolume)),
+  EXPECT_EQ(ErrorOf(os_->SetMountPoint(absl::StrCat(kPath, R"(Users\)"), kSystemVolume)),
             ERROR_DIR_NOT_EMPTY);
   EXPECT_EQ(ErrorOf(os_->DeleteMountPoint(kPath)), ERROR_SHARING_VIOLATION) << "it is held";
   mounted.reset();

@@ -12,8 +12,9 @@
 namespace csi_proxy::disk {
 namespace {
 
-// How long PartitionDisk waits for the new volume, and how often it looks.
+// How long a call waits for the first volume of a disk, and for the others, and how often it looks.
 constexpr absl::Duration kVolumeArrival = absl::Seconds(60);
+constexpr absl::Duration kFurtherVolumes = absl::Seconds(10);
 constexpr absl::Duration kAutomount = absl::Milliseconds(500);
 constexpr absl::Duration kFirstPoll = absl::Milliseconds(10);
 constexpr absl::Duration kLastPoll = absl::Milliseconds(250);
@@ -42,24 +43,31 @@ class DiskService final : public Service {
     const uint32_t number = request.disk_number;
     const auto lock = Lock(context, number);
     if (!lock.ok()) return lock.status();
-    const auto layout = host().GetLayout(context, number);
+    auto layout = host().GetLayout(context, number);
     if (!layout.ok()) return layout.status();
-    if (!layout->is_online) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("disk_number: disk ", number, " is offline; bring it online first"));
+    const auto has_basic = [&] {
+      return std::any_of(layout->partitions.begin(), layout->partitions.end(),
+                         [](const host::Partition& p) { return p.is_basic; });
+    };
+    if (!has_basic() && (!layout->is_online || layout->is_read_only)) {
+      // As a new disk comes where Windows leaves those of a SAN offline. What it holds shows for
+      // sure when it is online.
+      if (absl::Status s = BringOnline(context, number); !s.ok()) return s;
+      layout = host().GetLayout(context, number);
+      if (!layout.ok()) return layout.status();
     }
+    // It is partitioned. Drivers bring it online next, and then want its volumes.
+    if (!layout->is_online && has_basic()) return PartitionDiskResponse{};
     if (layout->style == host::PartitionStyle::kRaw) {
       if (absl::Status s = context.Check(); !s.ok()) return s;
       if (absl::Status s = host().InitializeGpt(context, number); !s.ok()) return s;
     }
-    const bool has_basic = std::any_of(layout->partitions.begin(), layout->partitions.end(),
-                                       [](const host::Partition& p) { return p.is_basic; });
-    if (!has_basic) {
+    if (!has_basic()) {
       if (absl::Status s = context.Check(); !s.ok()) return s;
       const auto created = host().CreateBasicPartition(context, number);
       if (!created.ok()) return created.status();
     }
-    if (absl::Status s = AwaitVolume(context, number); !s.ok()) return s;
+    if (absl::Status s = AwaitVolumes(context, number, 1, "partitioned"); !s.ok()) return s;
     return PartitionDiskResponse{};
   }
 
@@ -111,10 +119,12 @@ class DiskService final : public Service {
                                                     const SetDiskStateRequest& request) override {
     const auto lock = Lock(context, request.disk_number);
     if (!lock.ok()) return lock.status();
-    if (absl::Status s = host().SetOnline(context, request.disk_number, request.is_online);
-        !s.ok()) {
-      return s;
+    if (request.is_online) {
+      if (absl::Status s = BringOnline(context, request.disk_number); !s.ok()) return s;
+      return SetDiskStateResponse{};
     }
+    const auto changed = host().SetOnline(context, request.disk_number, false);
+    if (!changed.ok()) return changed.status();
     return SetDiskStateResponse{};
   }
 
@@ -132,27 +142,45 @@ class DiskService final : public Service {
     return deps_.locks->Acquire(context, absl::StrCat("disk/", number));
   }
 
-  // Drivers take the first volume of the disk right after PartitionDisk, without a check.
-  absl::Status AwaitVolume(const CallContext& context, uint32_t number) {
+  // Brings a disk online, writable, with the volumes that its partitions promise.
+  absl::Status BringOnline(const CallContext& context, uint32_t number) {
+    const auto change = host().SetOnline(context, number, true);
+    if (!change.ok()) return change.status();
+    // A disk whose layout cannot be read promises nothing.
+    const size_t promised = host().CountPromisedVolumes(context, number).value_or(0);
+    // What a disk that was online lacks all the same will not come either, as a rule.
+    const size_t wanted = change->changed ? promised : std::min<size_t>(promised, 1);
+    if (absl::Status s = AwaitVolumes(context, number, wanted, "online"); !s.ok()) return s;
+    if (!change->was_online_read_only) return absl::OkStatus();
+    return deps_.host->volume().MakeWritable(context, number);
+  }
+
+  // Waits until so many volumes of a disk can be listed: drivers take the first one right after
+  // PartitionDisk or SetDiskState, without a check. In the end one is enough.
+  absl::Status AwaitVolumes(const CallContext& context, uint32_t number, size_t wanted,
+                            absl::string_view state) {
+    if (wanted == 0) return absl::OkStatus();
     const CallContext waiting = context.WithTimeout(kVolumeArrival);
     const absl::Time mount_at = absl::Now() + kAutomount;
+    const absl::Time content_at = absl::Now() + kFurtherVolumes;
     bool asked = false;
     absl::Status onlined;
     for (absl::Duration poll = kFirstPoll;; poll = std::min(2 * poll, kLastPoll)) {
       const auto volumes = deps_.host->volume().ListVolumes(waiting, number, 0);
       if (!volumes.ok()) return volumes.status();
-      if (!volumes->empty()) return absl::OkStatus();
-      // Where automount is disabled, the volume does not come by itself. Not asked for at once,
+      if (volumes->size() >= wanted) return absl::OkStatus();
+      if (!volumes->empty() && absl::Now() >= content_at) return absl::OkStatus();
+      // Where automount is disabled, a new volume does not come by itself. Not asked for at once,
       // since elsewhere it does.
       if (!asked && absl::Now() >= mount_at) {
         asked = true;
         onlined = host().BringPartitionsOnline(waiting, number);
       }
       if (absl::Status s = waiting.SleepFor(poll); !s.ok()) {
-        return absl::Status(
-            s.code(), absl::StrCat("disk ", number,
-                                   " is partitioned, but its volume has not arrived: ", s.message(),
-                                   onlined.ok() ? "" : "; ", onlined.message()));
+        return absl::Status(s.code(),
+                            absl::StrCat("disk ", number, " is ", state,
+                                         ", but its volume has not arrived: ", s.message(),
+                                         onlined.ok() ? "" : "; ", onlined.message()));
       }
     }
   }

@@ -13,25 +13,23 @@ namespace csi_proxy::disk {
 
 std::optional<DiskLocation> ParseLocation(absl::string_view text) {
   DiskLocation location;
+  std::string port;
   const std::pair<absl::string_view, std::string*> parts[] = {
-      {"Adapter ", &location.adapter},
-      {"Port ", &location.bus},
-      {"Target ", &location.target},
-      {"LUN ", &location.lun_id},
+      {"Adapter ", &location.adapter}, {"Bus ", &location.bus},    {"Port ", &port},
+      {"Target ", &location.target},   {"LUN ", &location.lun_id},
   };
   for (absl::string_view part : absl::StrSplit(text, ':')) {
     part = absl::StripAsciiWhitespace(part);
     for (const auto& [prefix, out] : parts) {
       absl::string_view number = part;
       uint32_t value;
-      if (!absl::ConsumePrefix(&number, prefix)) continue;
-      if (!absl::SimpleAtoi(number, &value)) return std::nullopt;
-      *out = absl::StrCat(value);
+      if (absl::ConsumePrefix(&number, prefix) && absl::SimpleAtoi(number, &value)) {
+        *out = absl::StrCat(value);
+      }
     }
   }
-  for (const auto& [prefix, out] : parts) {
-    if (out->empty()) return std::nullopt;
-  }
+  if (location.bus.empty()) location.bus = std::move(port);
+  if (location == DiskLocation{}) return std::nullopt;
   return location;
 }
 

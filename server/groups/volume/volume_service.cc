@@ -1,5 +1,6 @@
 #include "server/groups/volume/volume_service.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -10,7 +11,7 @@
 namespace csi_proxy::volume {
 namespace {
 
-// Growth below this is not worth a resize: what a disk and Windows call its size differs by less.
+// What a disk and Windows call its size differs by less.
 constexpr uint64_t kMinGrowth = uint64_t{100} << 20;
 
 absl::StatusOr<int64_t> Signed(absl::string_view what, uint64_t bytes) {
@@ -40,8 +41,8 @@ absl::StatusOr<host::FormatOptions> ReadFormat(const FormatVolumeRequest& reques
     const bool between = known.all_between && unit > known.min_unit && unit < known.max_unit &&
                          (unit & (unit - 1)) == 0;
     if (unit != 0 && unit != known.min_unit && unit != known.max_unit && !between) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("allocation_unit_bytes: ", unit, " is no allocation unit of ", known.name));
+      return absl::InvalidArgumentError(absl::StrCat("allocation_unit_bytes: ", unit,
+                                                     " is not an allocation unit of ", known.name));
     }
     host::FormatOptions options;
     options.file_system = known.name;
@@ -86,7 +87,9 @@ class VolumeService final : public Service {
     if (!target.ok()) return target.status();
     const auto lock = Lock(context, *volume);
     if (!lock.ok()) return lock.status();
-    if (absl::Status s = host().Flush(context, *volume); !s.ok()) return s;
+    // A volume that is gone has nothing to flush, but its mount has yet to go.
+    absl::Status flushed = host().Flush(context, *volume);
+    if (!flushed.ok() && !absl::IsNotFound(flushed)) return flushed;
     if (absl::Status s = context.Check(); !s.ok()) return s;
     if (absl::Status s = host().Unmount(context, *volume, *target); !s.ok()) return s;
     return UnmountVolumeResponse{};
@@ -125,19 +128,11 @@ class VolumeService final : public Service {
     if (!lock.ok()) return lock.status();
     const auto current = host().GetSize(context, *volume);
     if (!current.ok()) return current.status();
-    const uint64_t asked = static_cast<uint64_t>(request.size_bytes);
-    if (asked != 0 && asked < *current + kMinGrowth) return ResizeVolumeResponse{};
-    const auto supported = host().GetSupportedSize(context, *volume);
-    if (!supported.ok()) return supported.status();
-    const uint64_t wanted = asked != 0 ? asked : supported->max_bytes;
-    if (wanted > supported->max_bytes) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("size_bytes: ", wanted, " is more than the disk has room for (",
-                       supported->max_bytes, "); rescan if the disk has grown"));
+    if (absl::Status s =
+            Grow(context, *volume, *current, static_cast<uint64_t>(request.size_bytes));
+        !s.ok()) {
+      return s;
     }
-    if (wanted < *current + kMinGrowth) return ResizeVolumeResponse{};
-    if (absl::Status s = context.Check(); !s.ok()) return s;
-    if (absl::Status s = host().Resize(context, *volume, wanted); !s.ok()) return s;
     return ResizeVolumeResponse{};
   }
 
@@ -202,6 +197,29 @@ class VolumeService final : public Service {
 
  private:
   host::VolumeHost& host() { return deps_.host->volume(); }
+
+  // Grows a volume of `current` bytes to `asked`, or as far as possible when that is 0. Growth
+  // below kMinGrowth, which drivers ask for at every mount, is done if it can be, and never fails.
+  absl::Status Grow(const CallContext& context, const VolumeId& volume, uint64_t current,
+                    uint64_t asked) {
+    if (asked != 0 && asked <= current) return absl::OkStatus();
+    bool is_little = asked != 0 && asked < current + kMinGrowth;
+    const auto supported = host().GetSupportedSize(context, volume);
+    if (!supported.ok()) return is_little ? context.Check() : supported.status();
+    const uint64_t most = supported->max_bytes;
+    if (asked > most && !is_little) {
+      return absl::FailedPreconditionError(absl::StrCat("size_bytes: ", asked,
+                                                        " is more than the disk has room for (",
+                                                        most, "); rescan if the disk has grown"));
+    }
+    const uint64_t wanted = asked != 0 ? std::min(asked, most) : most;
+    if (wanted <= current) return absl::OkStatus();
+    is_little = wanted < current + kMinGrowth;
+    if (absl::Status s = context.Check(); !s.ok()) return s;
+    const absl::Status resized = host().Resize(
+        context, volume, wanted, asked == 0 ? host::ResizeTo::kAtMost : host::ResizeTo::kExactly);
+    return is_little && !resized.ok() ? context.Check() : resized;
+  }
 
   absl::StatusOr<ResourceLocks::Lock> Lock(const CallContext& context, const VolumeId& volume) {
     return deps_.locks->Acquire(context, absl::StrCat("volume/", volume.guid()));

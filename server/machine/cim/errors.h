@@ -65,6 +65,7 @@ inline constexpr uint32_t kJobStarted = 4096;
 inline constexpr uint32_t kSizeNotSupported = 4097;
 inline constexpr uint32_t kNoCapacity = 40000;
 inline constexpr uint32_t kCacheOutOfDate = 40003;
+inline constexpr uint32_t kNotInCache = 40006;
 inline constexpr uint32_t kAlreadyInitialized = 41001;
 inline constexpr uint32_t kAccessPathInUse = 42002;
 

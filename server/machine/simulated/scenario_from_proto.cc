@@ -86,6 +86,8 @@ class Reader {
     behaviour.mount_calls_share = in.mount_calls_share();
     behaviour.plain_deletion = in.plain_deletion();
     behaviour.delete_pending_is_denied = in.delete_pending_is_denied();
+    behaviour.online_makes_read_only = in.online_makes_read_only();
+    behaviour.resize_reserve_bytes = in.resize_reserve_bytes();
     return behaviour;
   }
 
@@ -160,6 +162,7 @@ class Reader {
     partition.size_bytes = in.size_bytes();
     if (in.arriving()) partition.arrives_at = absl::InfiniteFuture();
     partition.awaits_online = in.awaits_online();
+    partition.mounted_read_only = in.mounted_read_only();
     if (in.arriving() || in.uncached()) partition.cached_at = absl::InfiniteFuture();
     if (in.has_volume()) {
       partition.volume = ReadVolume(in.volume(), absl::StrCat(at, ".volume"), disk, partition);

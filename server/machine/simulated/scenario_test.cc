@@ -75,11 +75,12 @@ TEST(ScenarioTest, WhatWindowsDoesOneWayOrAnotherIsLoadedAndDumped) {
 
   const auto node = LoadScenario(
       "behaviour { volume_cache_ms: 0 out_parameters: ODD_VALUES automount_disabled: true"
-      "   mount_calls_share: true plain_deletion: true delete_pending_is_denied: true }"
+      "   mount_calls_share: true plain_deletion: true delete_pending_is_denied: true"
+      "   online_makes_read_only: true resize_reserve_bytes: 12345 }"
       " other_open { path: 'C:\\\\a' access: [READING, DELETING] share: WRITING }"
       " disk { number: 3 size_bytes: 1073741824 without_number: true }"
       " disk { number: 9 size_bytes: 1073741824 style: GPT partition { size_bytes: 104857600"
-      "   uncached: true awaits_online: true volume { file_system: 'NTFS'"
+      "   uncached: true awaits_online: true mounted_read_only: true volume { file_system: 'NTFS'"
       "     file { path: 'j' kind: JUNCTION target: 'C:\\\\a' } } } }",
       "set");
   ASSERT_THAT(node, IsOk());
@@ -88,12 +89,14 @@ TEST(ScenarioTest, WhatWindowsDoesOneWayOrAnotherIsLoadedAndDumped) {
   EXPECT_EQ(state.behaviour.out_parameters, OutParameters::kOdd);
   EXPECT_TRUE(state.behaviour.automount_disabled);
   EXPECT_TRUE(state.behaviour.mount_calls_share && state.behaviour.plain_deletion &&
-              state.behaviour.delete_pending_is_denied);
+              state.behaviour.delete_pending_is_denied && state.behaviour.online_makes_read_only);
+  EXPECT_EQ(state.behaviour.resize_reserve_bytes, 12345u);
   ASSERT_EQ(state.other_opens.size(), 1u);
   EXPECT_EQ(state.other_opens[0].access, right::kReadData | right::kDelete);
   EXPECT_EQ(state.other_opens[0].share, share::kWrite);
   EXPECT_TRUE(state.disks[0].without_number);
   EXPECT_TRUE(state.disks[1].partitions[0].awaits_online);
+  EXPECT_TRUE(state.disks[1].partitions[0].mounted_read_only);
   const Tree& tree = state.disks[1].partitions[0].volume->tree;
   EXPECT_TRUE(tree.at(*tree.Find(Tree::kRoot, "j")).junction);
   ExpectStable(**node);

@@ -65,6 +65,7 @@ void WriteDisk(const Disk& disk, absl::Time now, const std::set<VolumeId>& volum
     p->set_arriving(partition.arrives_at > now);
     p->set_uncached(partition.cached_at > now);
     p->set_awaits_online(partition.awaits_online);
+    p->set_mounted_read_only(partition.mounted_read_only);
     if (!partition.volume.has_value()) continue;
     proto::Volume* const volume = p->mutable_volume();
     volume->set_id(partition.volume->id.ToString());
@@ -154,6 +155,8 @@ void WriteBehaviour(const Behaviour& behaviour, proto::Behaviour* out) {
   out->set_mount_calls_share(behaviour.mount_calls_share);
   out->set_plain_deletion(behaviour.plain_deletion);
   out->set_delete_pending_is_denied(behaviour.delete_pending_is_denied);
+  out->set_online_makes_read_only(behaviour.online_makes_read_only);
+  out->set_resize_reserve_bytes(behaviour.resize_reserve_bytes);
 }
 
 void WriteOtherOpen(const OtherOpen& open, proto::OtherOpen* out) {

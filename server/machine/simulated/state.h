@@ -44,6 +44,9 @@ struct DiskPartition {
   absl::Time cached_at = absl::InfinitePast();
   // Nobody mounts the volume: automount is disabled, and MSFT_Partition.Online not called yet.
   bool awaits_online = false;
+  // The file system was mounted while the disk was read-only, and takes no writes until it is
+  // mounted anew.
+  bool mounted_read_only = false;
 };
 
 struct Disk {
@@ -175,6 +178,10 @@ struct Behaviour {
   // An entry that is being deleted is ERROR_ACCESS_DENIED to those who open it, and not
   // ERROR_DELETE_PENDING.
   bool delete_pending_is_denied = false;
+  // MSFT_Disk.Online makes the disk read-only.
+  bool online_makes_read_only = false;
+  // What Windows keeps of the free space behind a partition that is resized.
+  uint64_t resize_reserve_bytes = 0;
 };
 
 // What some other process of the node has open: whatever is at the path. With the bits of

@@ -159,8 +159,12 @@ uint64_t UsedBytes(const DiskPartition& partition) {
   return OwnBytes(partition.size_bytes) + tree.size() * kEntryBytes + tree.file_bytes();
 }
 
+bool IsWriteProtected(const VolumePlace& place) {
+  return place.disk->read_only || place.partition->mounted_read_only;
+}
+
 absl::Status CheckWritable(const VolumePlace& place, uint64_t bytes, absl::string_view operation) {
-  if (place.disk->read_only) return Failure(operation, win32_error::kWriteProtect);
+  if (IsWriteProtected(place)) return Failure(operation, win32_error::kWriteProtect);
   const uint64_t used = UsedBytes(*place.partition) + kEntryBytes;
   const uint64_t size = place.partition->size_bytes;
   if (used > size || bytes > size - used || Tree::RoundedSize(bytes) > size - used) {
@@ -186,10 +190,14 @@ void RefreshVolumes(Disk& disk) {
   }
 }
 
+void UpdateSize(Disk& disk) {
+  if (disk.grown_size_bytes != 0) disk.size_bytes = std::exchange(disk.grown_size_bytes, 0);
+}
+
 void Rescan(NodeState& state) {
   for (Disk& disk : state.disks) disk.awaits_rescan = false;
   for (Disk* disk : VisibleDisks(state)) {
-    if (disk->grown_size_bytes != 0) disk->size_bytes = std::exchange(disk->grown_size_bytes, 0);
+    UpdateSize(*disk);
     RefreshVolumes(*disk);
   }
 }
@@ -201,11 +209,26 @@ bool HoldsSystem(const Disk& disk) {
       });
 }
 
+void TakeOnline(const NodeState& state, Disk& disk) {
+  if (std::exchange(disk.online, true)) return;
+  if (state.behaviour.online_makes_read_only) disk.read_only = true;
+  for (DiskPartition& partition : disk.partitions) {
+    if (!partition.volume.has_value()) continue;
+    LetVolumeArrive(state, partition);
+    partition.mounted_read_only = disk.read_only;
+  }
+}
+
+void Remount(const VolumePlace& place) {
+  place.partition->mounted_read_only = place.disk->read_only;
+}
+
 absl::Status TakeOffline(Disk& disk) {
   if (HoldsSystem(disk)) {
     return Failure(absl::StrCat("taking disk ", disk.number, " offline"), kStorageCriticalDisk);
   }
   disk.online = false;
+  for (DiskPartition& partition : disk.partitions) partition.mounted_read_only = false;
   return absl::OkStatus();
 }
 
@@ -262,7 +285,7 @@ absl::StatusOr<uint32_t> CreateBasicPartition(NodeState& state, Disk& disk) {
 
 absl::Status Format(const VolumePlace& place, const FormatOptions& options) {
   const std::string operation = absl::StrCat("formatting volume ", place.volume->id.ToString());
-  if (place.disk->read_only) return Failure(operation, win32_error::kWriteProtect);
+  if (IsWriteProtected(place)) return Failure(operation, win32_error::kWriteProtect);
   if (place.volume->drive_letter == kSystemDrive)
     return Failure(operation, kStorageSystemPartition);
   const auto* known = std::find_if(
@@ -278,7 +301,7 @@ absl::Status Format(const VolumePlace& place, const FormatOptions& options) {
   return absl::OkStatus();
 }
 
-SupportedSize GetSupportedSize(const VolumePlace& place) {
+SupportedSize GetSupportedSize(const NodeState& state, const VolumePlace& place) {
   const DiskPartition& partition = *place.partition;
   SupportedSize size;
   // A volume without a file system has nothing that could shrink.
@@ -286,20 +309,21 @@ SupportedSize GetSupportedSize(const VolumePlace& place) {
                        ? partition.size_bytes
                        : std::min(partition.size_bytes,
                                   std::max(AlignUp(UsedBytes(partition)), kMinPartitionBytes));
-  const uint64_t end = FreeUntil(*place.disk, partition.offset_bytes + partition.size_bytes);
+  uint64_t end = FreeUntil(*place.disk, partition.offset_bytes + partition.size_bytes);
+  end -= std::min(end, state.behaviour.resize_reserve_bytes);
   size.max_bytes = std::max(partition.size_bytes,
                             end > partition.offset_bytes ? end - partition.offset_bytes : 0);
   return size;
 }
 
-absl::Status Resize(const VolumePlace& place, uint64_t size_bytes) {
+absl::Status Resize(const NodeState& state, const VolumePlace& place, uint64_t size_bytes) {
   const std::string operation = absl::StrCat("resizing volume ", place.volume->id.ToString());
   if (absl::Status status = CheckDiskWritable(*place.disk, operation); !status.ok()) return status;
   const std::string& file_system = place.volume->file_system;
   if (file_system == "FAT32" || file_system == "exFAT") {
     return Failure(operation, kStorageUnknownFileSystem);
   }
-  const SupportedSize supported = GetSupportedSize(place);
+  const SupportedSize supported = GetSupportedSize(state, place);
   if (size_bytes < supported.min_bytes || size_bytes > supported.max_bytes) {
     return Failure(operation, kStorageSizeNotSupported);
   }

@@ -59,6 +59,8 @@ absl::StatusOr<VolumePlace> FindDrive(NodeState& state, char letter);
 // files in whole clusters.
 uint64_t UsedBytes(const DiskPartition& partition);
 
+// Whether its file system refuses writes.
+bool IsWriteProtected(const VolumePlace& place);
 // INTERNAL with Windows' error unless `bytes` more fit and the disk can be written.
 absl::Status CheckWritable(const VolumePlace& place, uint64_t bytes, absl::string_view operation);
 
@@ -68,11 +70,17 @@ void LetVolumeArrive(const NodeState& state, DiskPartition& partition);
 void BringOnline(const NodeState& state, DiskPartition& partition);
 // Lets WMI notice the volumes that have arrived.
 void RefreshVolumes(Disk& disk);
+// Lets Windows notice how large a disk is.
+void UpdateSize(Disk& disk);
 // Makes growth and new disks visible, and new volumes to WMI.
 void Rescan(NodeState& state);
 
+// The volumes of a disk that was offline set out to arrive.
+void TakeOnline(const NodeState& state, Disk& disk);
 // Fails for the disk that carries Windows.
 absl::Status TakeOffline(Disk& disk);
+// The file system is mounted anew.
+void Remount(const VolumePlace& place);
 absl::Status InitializeGpt(Disk& disk);
 absl::StatusOr<uint32_t> CreateBasicPartition(NodeState& state, Disk& disk);
 
@@ -88,8 +96,8 @@ struct SupportedSize {
 };
 
 absl::Status Format(const VolumePlace& place, const FormatOptions& options);
-SupportedSize GetSupportedSize(const VolumePlace& place);
-absl::Status Resize(const VolumePlace& place, uint64_t size_bytes);
+SupportedSize GetSupportedSize(const NodeState& state, const VolumePlace& place);
+absl::Status Resize(const NodeState& state, const VolumePlace& place, uint64_t size_bytes);
 
 // A volume id that is a function of where and as what number the volume is made.
 VolumeId MakeVolumeId(NodeState& state, const Disk& disk, uint32_t partition_number);

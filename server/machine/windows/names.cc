@@ -2,7 +2,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "server/base/unicode.h"
 #include "server/base/win32_error.h"
 
@@ -73,10 +72,6 @@ std::string VerbatimPath(absl::string_view path) {
   if (absl::StartsWith(path, "\\\\?\\")) return std::string(path);
   if (absl::StartsWith(path, "\\\\")) return absl::StrCat("\\\\?\\UNC", path.substr(1));
   return absl::StrCat("\\\\?\\", path);
-}
-
-std::string VerbatimMountPoint(absl::string_view directory) {
-  return VerbatimPath(absl::StrCat(absl::StripSuffix(directory, "\\"), "\\"));
 }
 
 }  // namespace csi_proxy::machine

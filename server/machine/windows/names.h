@@ -24,8 +24,4 @@ std::string EntryNameFromUtf16(std::u16string_view name);
 // (learn.microsoft.com/windows/win32/fileio/naming-a-file#win32-file-namespaces).
 std::string VerbatimPath(absl::string_view path);
 
-// Likewise, with the backslash at the end that mount points must have
-// (learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumemountpointw).
-std::string VerbatimMountPoint(absl::string_view directory);
-
 }  // namespace csi_proxy::machine

@@ -97,9 +97,6 @@ TEST(NamesTest, VerbatimPaths) {
   EXPECT_EQ(VerbatimPath(R"(\\host\share\a)"), R"(\\?\UNC\host\share\a)");
   EXPECT_EQ(VerbatimPath(R"(\\.\pipe\a)"), R"(\\?\UNC\.\pipe\a)") << "a server, not a device";
   EXPECT_EQ(VerbatimPath(R"(\\?\Volume{x}\a)"), R"(\\?\Volume{x}\a)");
-  EXPECT_EQ(VerbatimMountPoint(R"(C:\a)"), R"(\\?\C:\a\)");
-  EXPECT_EQ(VerbatimMountPoint(R"(C:\a\)"), R"(\\?\C:\a\)");
-  EXPECT_EQ(VerbatimMountPoint(R"(\\?\Volume{x}\a)"), R"(\\?\Volume{x}\a\)");
 }
 
 }  // namespace

@@ -132,6 +132,11 @@ class NtFile final : public File {
     return SendControl(handle_.get(), FSCTL_SET_REPARSE_POINT, data, 0).status();
   }
 
+  absl::Status DeleteReparsePoint(uint32_t tag) override {
+    return SendControl(handle_.get(), FSCTL_DELETE_REPARSE_POINT, MakeReparseHeader(tag), 0)
+        .status();
+  }
+
  private:
   absl::StatusOr<std::unique_ptr<File>> NewEntry(const std::string& name,
                                                  const OpenRequest& request) {

@@ -115,7 +115,7 @@ class WindowsOs final : public Os {
   }
 
   absl::Status SetMountPoint(const std::string& directory, const std::string& volume) override {
-    const absl::StatusOr<std::wstring> path = WholeText(VerbatimMountPoint(directory));
+    const absl::StatusOr<std::wstring> path = WholeText(directory);
     if (!path.ok()) return path.status();
     const absl::StatusOr<std::wstring> name = WholeText(volume);
     if (!name.ok()) return name.status();
@@ -126,7 +126,7 @@ class WindowsOs final : public Os {
   }
 
   absl::Status DeleteMountPoint(const std::string& directory) override {
-    const absl::StatusOr<std::wstring> path = WholeText(VerbatimMountPoint(directory));
+    const absl::StatusOr<std::wstring> path = WholeText(directory);
     if (!path.ok()) return path.status();
     if (!DeleteVolumeMountPointW(path->c_str())) return win32::LastError("DeleteVolumeMountPoint");
     return absl::OkStatus();

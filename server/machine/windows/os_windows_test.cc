@@ -89,8 +89,8 @@ TEST_F(OsTest, MountPoints) {
   const std::string volume = *os_->GetVolumeOfDrive('C');
   // Wine has no mount points.
   const int64_t expected = IsWine() ? ERROR_CALL_NOT_IMPLEMENTED : ERROR_FILE_NOT_FOUND;
-  EXPECT_EQ(Code(os_->SetMountPoint("C:\\absent", volume)), expected);
-  EXPECT_EQ(Code(os_->DeleteMountPoint("C:\\absent")), expected);
+  EXPECT_EQ(Code(os_->SetMountPoint("C:\\absent\\", volume)), expected);
+  EXPECT_EQ(Code(os_->DeleteMountPoint("C:\\absent\\")), expected);
   EXPECT_EQ(Code(os_->SetMountPoint("C:\\absent\0"s, volume)), ERROR_INVALID_NAME);
   EXPECT_EQ(Code(os_->SetMountPoint("C:\\absent", volume + "\0"s)), ERROR_INVALID_NAME);
   EXPECT_EQ(Code(os_->DeleteMountPoint("C:\\windows\0a"s)), ERROR_INVALID_NAME);

@@ -1,6 +1,7 @@
 #include "server/machine/simulated/win32/devices.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -86,6 +87,45 @@ Answer GetLength(const Request& request) {
                                                : request.device.disk->size_bytes);
 }
 
+Answer UpdateDriveSize(const Request& request) {
+  UpdateSize(*request.device.disk);
+  return Bytes(24);  // DISK_GEOMETRY, which the product does not read
+}
+
+Answer GetDriveLayout(const Request& request) {
+  constexpr std::array<uint8_t, 16> kBasicData = {0xA2, 0xA0, 0xD0, 0xEB, 0xE5, 0xB9, 0x33, 0x44,
+                                                  0x87, 0xC0, 0x68, 0xB6, 0xB7, 0x26, 0x99, 0xC7};
+  constexpr uint8_t kMbrIfs = 7;
+  const Disk& disk = *request.device.disk;
+  std::vector<machine::PartitionDescription> partitions;
+  for (const DiskPartition& partition : disk.partitions) {
+    machine::PartitionDescription& description = partitions.emplace_back();
+    description.number = partition.number;
+    description.offset = partition.offset_bytes;
+    description.length = partition.size_bytes;
+    if (partition.type == PartitionType::kBasic) {
+      description.gpt_type = kBasicData;
+      description.mbr_type = kMbrIfs;
+      description.mbr_recognised = true;
+    }
+  }
+  switch (disk.style) {
+    case PartitionStyle::kRaw:
+      return machine::MakeDriveLayout(machine::LayoutStyle::kRaw, {});
+    case PartitionStyle::kMbr:
+      return machine::MakeDriveLayout(machine::LayoutStyle::kMbr, partitions);
+    case PartitionStyle::kGpt:
+      return machine::MakeDriveLayout(machine::LayoutStyle::kGpt, partitions);
+  }
+  return Failure(request.operation, win32_error::kNotSupported);
+}
+
+// As the file systems of Windows do, at once and whoever has files open.
+Answer DismountVolume(const Request& request) {
+  Remount(*request.device.place);
+  return Bytes();
+}
+
 Answer GetDiskAttributes(const Request& request) {
   const Disk& disk = *request.device.disk;
   return machine::MakeDiskAttributes({.is_offline = !disk.online, .is_read_only = disk.read_only});
@@ -117,6 +157,9 @@ constexpr ControlCode kControlCodes[] = {
     {machine::control::kGetDeviceNumber, true, true, GetDeviceNumber},
     {machine::control::kQueryProperty, true, true, QueryProperty},
     {machine::control::kGetLength, true, true, GetLength},
+    {machine::control::kUpdateDriveSize, true, false, UpdateDriveSize},
+    {machine::control::kGetDriveLayout, true, false, GetDriveLayout},
+    {machine::control::kDismountVolume, false, true, DismountVolume},
     {machine::control::kGetDiskAttributes, true, false, GetDiskAttributes},
     {machine::control::kSetDiskAttributes, true, false, SetDiskAttributes},
     {machine::control::kGetVolumeDiskExtents, false, true, GetVolumeDiskExtents},

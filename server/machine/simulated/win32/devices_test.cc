@@ -160,7 +160,7 @@ TEST_F(DevicesTest, CodesWantTheirDeviceAndTheirAccess) {
   }
   EXPECT_THAT(Ask(PhysicalDrive(0), control::kGetVolumeDiskExtents),
               FailsWithWin32(win32_error::kInvalidFunction));
-  EXPECT_THAT(Ask(PhysicalDrive(0), 0x70050), FailsWithWin32(win32_error::kInvalidFunction));
+  EXPECT_THAT(Ask(PhysicalDrive(0), 0x70000), FailsWithWin32(win32_error::kInvalidFunction));
 
   EXPECT_THAT(Ask(PhysicalDrive(1), control::kGetLength, {}, DeviceAccess::kNone),
               FailsWithWin32(win32_error::kAccessDenied));

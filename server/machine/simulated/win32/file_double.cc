@@ -164,7 +164,7 @@ class FileDouble final : public File {
                                      return Failure(operation, win32_error::kAccessDenied);
                                    if (!end.at().children.empty())
                                      return Failure(operation, win32_error::kDirNotEmpty);
-                                   if (end.place.disk->read_only)
+                                   if (IsWriteProtected(end.place))
                                      return Failure(operation, win32_error::kWriteProtect);
                                    open_->SetDeleted(key_);
                                    deleted_it_ = true;
@@ -187,8 +187,25 @@ class FileDouble final : public File {
           if (access_ != Access::kWriteAttributes) {
             return Failure(operation, win32_error::kAccessDenied);
           }
-          if (end.place.disk->read_only) return Failure(operation, win32_error::kWriteProtect);
+          if (IsWriteProtected(end.place)) return Failure(operation, win32_error::kWriteProtect);
           return SetReparseData(end.tree(), end.entry, data, operation);
+        });
+  }
+
+  // Of a mounted folder alone: a tree does not turn its links into anything else.
+  absl::Status DeleteReparsePoint(uint32_t tag) override {
+    return OnEntry<absl::Status>(
+        "DeleteReparsePoint", path_, absl::StrCat("making ", path_, " a plain directory"),
+        [&](NodeState&, const PathEnd& end, absl::string_view operation) -> absl::Status {
+          if (access_ != Access::kWriteAttributes) {
+            return Failure(operation, win32_error::kAccessDenied);
+          }
+          if (!IsReparsePoint(end.at())) return Failure(operation, win32_error::kNotAReparsePoint);
+          if (tag != TagOf(end.at())) return Failure(operation, win32_error::kReparseTagMismatch);
+          if (!end.at().mounted.has_value()) return Failure(operation, win32_error::kNotSupported);
+          if (IsWriteProtected(end.place)) return Failure(operation, win32_error::kWriteProtect);
+          end.tree().SetMounted(end.entry, std::nullopt);
+          return absl::OkStatus();
         });
   }
 

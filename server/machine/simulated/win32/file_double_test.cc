@@ -75,7 +75,7 @@ TEST_F(FileDoubleTest, TellsWhatEntriesAre) {
   ASSERT_THAT(node_->MakeDirectory("C:\\t\\mount"), IsOk());
   ASSERT_THAT(node_->WriteFile("C:\\t\\file", 5, false), IsOk());
   ASSERT_THAT(node_->MakeLink("C:\\t\\link", "C:\\k"), IsOk());
-  ASSERT_THAT(os_->SetMountPoint("C:\\t\\mount", NewVolume(1)), IsOk());
+  ASSERT_THAT(os_->SetMountPoint("C:\\t\\mount\\", NewVolume(1)), IsOk());
 
   EXPECT_TRUE(attributes("directory").is_directory);
   EXPECT_FALSE(attributes("directory").is_reparse_point);
@@ -95,7 +95,7 @@ TEST_F(FileDoubleTest, LeadsNowhereByItself) {
   const std::string volume = NewVolume(1);
   ASSERT_THAT(node_->MakeDirectory("C:\\t\\mount"), IsOk());
   ASSERT_THAT(node_->MakeLink("C:\\t\\link", "C:\\k"), IsOk());
-  ASSERT_THAT(os_->SetMountPoint("C:\\t\\mount", volume), IsOk());
+  ASSERT_THAT(os_->SetMountPoint("C:\\t\\mount\\", volume), IsOk());
   ASSERT_THAT((*os_->OpenRoot(volume))->CreateDirectory("inside"), IsOk());
   for (const char* name : {"link", "mount"}) {
     OpenedFile point = Open(kC, {"t", name});
@@ -180,7 +180,7 @@ TEST_F(FileDoubleTest, DeletesReparsePointsAndNothingBehindThem) {
   const std::string volume = NewVolume(1);
   { OpenedFile made = (*os_->OpenRoot(volume))->CreateDirectory("inside"); }
   ASSERT_THAT(node_->MakeDirectory("C:\\t\\mount"), IsOk());
-  ASSERT_THAT(os_->SetMountPoint("C:\\t\\mount", volume), IsOk());
+  ASSERT_THAT(os_->SetMountPoint("C:\\t\\mount\\", volume), IsOk());
   ASSERT_THAT(node_->MakeLink("C:\\t\\link", "C:\\k"), IsOk());
   EXPECT_THAT((*Open(kC, {"t", "mount"}, Access::kDelete))->Delete(), IsOk());
   EXPECT_THAT((*Open(kC, {"t", "link"}, Access::kDelete))->Delete(), IsOk());
@@ -203,7 +203,7 @@ TEST_F(FileDoubleTest, NothingIsDeletedFromAWriteProtectedDisk) {
 TEST_F(FileDoubleTest, ReadsReparsePoints) {
   const std::string volume = NewVolume(1);
   ASSERT_THAT(node_->MakeDirectory("C:\\t\\mount"), IsOk());
-  ASSERT_THAT(os_->SetMountPoint("C:\\t\\mount", volume), IsOk());
+  ASSERT_THAT(os_->SetMountPoint("C:\\t\\mount\\", volume), IsOk());
   ASSERT_THAT(node_->MakeLink("C:\\t\\drive", "C:\\k"), IsOk());
   ASSERT_THAT(node_->MakeLink("C:\\t\\share", "\\\\fileserver.example\\data\\x"), IsOk());
   const auto read = [&](const char* name) {

@@ -3,9 +3,13 @@
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "server/base/unicode.h"
 #include "server/base/win32_error.h"
+#include "server/base/windows_path.h"
 #include "server/machine/layouts_encode.h"
 #include "server/machine/simulated/resolver.h"
 #include "server/machine/simulated/services.h"
@@ -51,6 +55,29 @@ OpenMode MountCallMode(const Behaviour& behaviour) {
       behaviour.mount_calls_share ? share::kRead | share::kWrite : 0};
 }
 
+// The directory that a mount-point call is given, without the backslash it must end with
+// (learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumemountpointw). Nobody has
+// written down that these calls take `\\?\C:\a\`, so it is refused wherever the plain form would
+// do, which ends at 260 characters with the NUL
+// (learn.microsoft.com/windows/win32/fileio/maximum-file-path-limitation).
+absl::StatusOr<std::string> MountDirectory(absl::string_view text, absl::string_view operation) {
+  constexpr int64_t kMaxPath = 260;
+  const absl::string_view given = text;
+  const bool is_verbatim = absl::ConsumePrefix(&text, R"(\\?\)");
+  if (!absl::EndsWith(text, "\\")) return Failure(operation, win32_error::kInvalidName);
+  const bool is_volume = is_verbatim && absl::StartsWithIgnoreCase(text, "Volume{");
+  const bool fits = Utf16Length(text) < kMaxPath;
+  if (!is_volume && !is_verbatim && !fits) {
+    return Failure(operation, win32_error::kFileNameTooLong);
+  }
+  if (!is_volume && is_verbatim && fits && WindowsPath::Parse("directory", text).ok()) {
+    return Failure(operation, win32_error::kInvalidParameter);
+  }
+  const absl::string_view path = is_volume ? given : text;
+  const bool is_root = is_volume ? VolumeId::Parse(path).ok() : path.size() == 3;
+  return std::string(is_root ? path : absl::StripSuffix(path, "\\"));
+}
+
 absl::Status CheckFree(NodeState& state, OpenEntries& open, const PathEnd& end,
                        absl::string_view operation) {
   return open.Check(state, {end.place.volume->id, end.entry}, MountCallMode(state.behaviour),
@@ -64,7 +91,9 @@ absl::Status Mount(NodeState& state, OpenEntries& open, const std::string& direc
     return Failure(operation, win32_error::kInvalidParameter);
   }
   if (!place.ok()) return place.status();
-  const absl::StatusOr<PathEnd> end = FindPath(state, directory, operation);
+  const absl::StatusOr<std::string> path = MountDirectory(directory, operation);
+  if (!path.ok()) return path.status();
+  const absl::StatusOr<PathEnd> end = FindPath(state, *path, operation);
   if (!end.ok()) return end.status();
   if (absl::Status free = CheckFree(state, open, *end, operation); !free.ok()) return free;
   if (end->at().kind == Tree::Kind::kFile) return Failure(operation, win32_error::kDirectory);
@@ -77,21 +106,23 @@ absl::Status Mount(NodeState& state, OpenEntries& open, const std::string& direc
   }
   if (end->at().kind == Tree::Kind::kLink)
     return Failure(operation, win32_error::kReparseTagMismatch);
-  if (end->place.disk->read_only) return Failure(operation, win32_error::kWriteProtect);
+  if (IsWriteProtected(end->place)) return Failure(operation, win32_error::kWriteProtect);
   end->tree().SetMounted(end->entry, place->volume->id);
   return absl::OkStatus();
 }
 
 absl::Status EndMount(NodeState& state, OpenEntries& open, const std::string& directory,
                       absl::string_view operation) {
-  const absl::StatusOr<PathEnd> end = FindPath(state, directory, operation);
+  const absl::StatusOr<std::string> path = MountDirectory(directory, operation);
+  if (!path.ok()) return path.status();
+  const absl::StatusOr<PathEnd> end = FindPath(state, *path, operation);
   if (!end.ok()) return end.status();
   if (absl::Status free = CheckFree(state, open, *end, operation); !free.ok()) return free;
   if (end->at().kind == Tree::Kind::kFile) return Failure(operation, win32_error::kDirectory);
   // Of a directory that is not a mounted folder "the function does nothing"
   // (learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-deletevolumemountpointw).
   if (!end->at().mounted.has_value()) return absl::OkStatus();
-  if (end->place.disk->read_only) return Failure(operation, win32_error::kWriteProtect);
+  if (IsWriteProtected(end->place)) return Failure(operation, win32_error::kWriteProtect);
   end->tree().SetMounted(end->entry, std::nullopt);
   return absl::OkStatus();
 }
@@ -167,20 +198,20 @@ class OsDouble final : public machine::Os {
       if (!place.ok()) return place.status();
       // Nothing can be written
       // (learn.microsoft.com/windows/win32/debug/system-error-codes--0-499-).
-      return place->disk->read_only ? Failure(operation, win32_error::kWriteProtect)
-                                    : absl::OkStatus();
+      return IsWriteProtected(*place) ? Failure(operation, win32_error::kWriteProtect)
+                                      : absl::OkStatus();
     });
   }
 
   absl::Status SetMountPoint(const std::string& directory, const std::string& volume) override {
-    return gate_.Run("SetMountPoint", directory, [&](NodeState& state) {
+    return gate_.Run("SetMountPoint", ResourceOf(directory), [&](NodeState& state) {
       return Mount(state, *open_, directory, volume,
                    absl::StrCat("mounting ", volume, " at ", directory));
     });
   }
 
   absl::Status DeleteMountPoint(const std::string& directory) override {
-    return gate_.Run("DeleteMountPoint", directory, [&](NodeState& state) {
+    return gate_.Run("DeleteMountPoint", ResourceOf(directory), [&](NodeState& state) {
       return EndMount(state, *open_, directory,
                       absl::StrCat("deleting the mount point ", directory));
     });
@@ -244,6 +275,14 @@ class OsDouble final : public machine::Os {
   }
 
  private:
+  // What the fault table calls a directory: `C:\a`, however it was given.
+  static absl::string_view ResourceOf(absl::string_view directory) {
+    if (!absl::StartsWithIgnoreCase(directory, R"(\\?\Volume{)")) {
+      absl::ConsumePrefix(&directory, R"(\\?\)");
+    }
+    return absl::StripSuffix(directory, "\\");
+  }
+
   // Calls `action(state, service, operation)`.
   template <typename Result, typename Action>
   Result OnService(absl::string_view method, const std::string& name, absl::string_view what,

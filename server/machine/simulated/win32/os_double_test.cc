@@ -82,85 +82,87 @@ TEST_F(OsDoubleTest, MountsAtEmptyDirectories) {
   const std::string first = NewVolume(1);
   const std::string second = NewVolume(2, false);
   ASSERT_THAT(node_->MakeDirectory("C:\\t\\a"), IsOk());
-  EXPECT_THAT(os_->SetMountPoint("C:\\t", first), FailsWithWin32(win32_error::kDirNotEmpty));
+  EXPECT_THAT(os_->SetMountPoint("C:\\t\\", first), FailsWithWin32(win32_error::kDirNotEmpty));
   EXPECT_THAT(os_->SetMountPoint("C:\\", first), FailsWithWin32(win32_error::kDirNotEmpty));
-  ASSERT_THAT(os_->SetMountPoint("C:\\t\\a", first), IsOk());
+  ASSERT_THAT(os_->SetMountPoint("C:\\t\\a\\", first), IsOk());
   EXPECT_EQ(MountedAt("C:\\t\\a"), *VolumeId::Parse(first));
   // So it is for a mount point, though there is nothing in it.
-  EXPECT_THAT(os_->SetMountPoint("C:\\t\\a", first), FailsWithWin32(win32_error::kDirNotEmpty));
+  EXPECT_THAT(os_->SetMountPoint("C:\\t\\a\\", first), FailsWithWin32(win32_error::kDirNotEmpty));
 
   ASSERT_THAT(node_->MakeLink("C:\\link", "C:\\t"), IsOk());
   ASSERT_THAT(node_->WriteFile("C:\\file", 1, false), IsOk());
-  EXPECT_THAT(os_->SetMountPoint("C:\\link", first),
+  EXPECT_THAT(os_->SetMountPoint("C:\\link\\", first),
               FailsWithWin32(win32_error::kReparseTagMismatch));
-  EXPECT_THAT(os_->SetMountPoint("C:\\file", first), FailsWithWin32(win32_error::kDirectory));
-  EXPECT_THAT(os_->SetMountPoint("C:\\none", first), FailsWithWin32(win32_error::kFileNotFound));
-  EXPECT_THAT(os_->SetMountPoint("C:\\none\\a", first), FailsWithWin32(win32_error::kPathNotFound));
-  EXPECT_THAT(os_->SetMountPoint("C:\\file\\a", first), FailsWithWin32(win32_error::kPathNotFound));
-  EXPECT_THAT(os_->SetMountPoint("Q:\\a", first), FailsWithWin32(win32_error::kPathNotFound));
+  EXPECT_THAT(os_->SetMountPoint("C:\\file\\", first), FailsWithWin32(win32_error::kDirectory));
+  EXPECT_THAT(os_->SetMountPoint("C:\\none\\", first), FailsWithWin32(win32_error::kFileNotFound));
+  EXPECT_THAT(os_->SetMountPoint("C:\\none\\a\\", first),
+              FailsWithWin32(win32_error::kPathNotFound));
+  EXPECT_THAT(os_->SetMountPoint("C:\\file\\a\\", first),
+              FailsWithWin32(win32_error::kPathNotFound));
+  EXPECT_THAT(os_->SetMountPoint("Q:\\a\\", first), FailsWithWin32(win32_error::kPathNotFound));
   ASSERT_THAT(node_->MakeDirectory("C:\\t\\b"), IsOk());
-  EXPECT_THAT(os_->SetMountPoint("C:\\t\\b", kNoVolume),
+  EXPECT_THAT(os_->SetMountPoint("C:\\t\\b\\", kNoVolume),
               FailsWithWin32(win32_error::kFileNotFound));
   for (const std::string& volume : {std::string("C:\\"), first.substr(0, first.size() - 1)}) {
-    EXPECT_THAT(os_->SetMountPoint("C:\\t\\b", volume),
+    EXPECT_THAT(os_->SetMountPoint("C:\\t\\b\\", volume),
                 FailsWithWin32(win32_error::kInvalidParameter));
   }
   EXPECT_EQ(MountedAt("C:\\t\\b"), std::nullopt);
   // Windows does not ask for a file system.
-  EXPECT_THAT(os_->SetMountPoint("C:\\t\\b", second), IsOk());
+  EXPECT_THAT(os_->SetMountPoint("C:\\t\\b\\", second), IsOk());
 }
 
 TEST_F(OsDoubleTest, MountsOnVolumesByAnyWay) {
   const std::string outer = NewVolume(1);
   const std::string inner = NewVolume(2);
   ASSERT_THAT(node_->MakeDirectory("C:\\t\\outer"), IsOk());
-  ASSERT_THAT(os_->SetMountPoint("C:\\t\\outer", outer), IsOk());
+  ASSERT_THAT(os_->SetMountPoint("C:\\t\\outer\\", outer), IsOk());
   for (const char* directory : {"a", "b", "c"}) {
     ASSERT_THAT(node_->MakeDirectory(absl::StrCat("C:\\t\\outer\\", directory)), IsOk());
   }
   ASSERT_THAT(node_->MakeLink("C:\\link", "C:\\t\\outer"), IsOk());
   ASSERT_THAT(node_->MakeLink("C:\\dangling", "C:\\none"), IsOk());
   ASSERT_THAT(node_->MakeLink("C:\\share", "\\\\fileserver.example\\data"), IsOk());
-  EXPECT_THAT(os_->SetMountPoint(outer + "a", inner), IsOk());
-  EXPECT_THAT(os_->SetMountPoint("C:\\t\\outer\\b", inner), IsOk());
-  EXPECT_THAT(os_->SetMountPoint("C:\\link\\c", inner), IsOk());
+  EXPECT_THAT(os_->SetMountPoint(outer + "a\\", inner), IsOk());
+  EXPECT_THAT(os_->SetMountPoint("C:\\t\\outer\\b\\", inner), IsOk());
+  EXPECT_THAT(os_->SetMountPoint("C:\\link\\c\\", inner), IsOk());
   for (const char* directory : {"a", "b", "c"}) {
     EXPECT_EQ(MountedAt(absl::StrCat("C:\\t\\outer\\", directory)), *VolumeId::Parse(inner));
   }
-  EXPECT_THAT(os_->SetMountPoint("C:\\dangling\\a", inner),
+  EXPECT_THAT(os_->SetMountPoint("C:\\dangling\\a\\", inner),
               FailsWithWin32(win32_error::kPathNotFound));
-  EXPECT_THAT(os_->SetMountPoint("C:\\share\\reports", inner),
+  EXPECT_THAT(os_->SetMountPoint("C:\\share\\reports\\", inner),
               FailsWithWin32(win32_error::kPathNotFound));
-  EXPECT_THAT(os_->SetMountPoint(std::string(kNoVolume) + "a", inner),
+  EXPECT_THAT(os_->SetMountPoint(std::string(kNoVolume) + "a\\", inner),
               FailsWithWin32(win32_error::kFileNotFound));
   // Two directories lead to each other.
   ASSERT_THAT(node_->MakeLink("C:\\x", "C:\\y"), IsOk());
   ASSERT_THAT(node_->MakeLink("C:\\y", "C:\\x"), IsOk());
-  EXPECT_THAT(os_->SetMountPoint("C:\\x\\a", inner),
+  EXPECT_THAT(os_->SetMountPoint("C:\\x\\a\\", inner),
               FailsWithWin32(win32_error::kCannotResolveName));
 }
 
 TEST_F(OsDoubleTest, EndsMounts) {
   const std::string volume = NewVolume(1);
   ASSERT_THAT(node_->MakeDirectory("C:\\t\\a"), IsOk());
-  ASSERT_THAT(os_->SetMountPoint("C:\\t\\a", volume), IsOk());
+  ASSERT_THAT(os_->SetMountPoint("C:\\t\\a\\", volume), IsOk());
   // Nothing to do.
-  EXPECT_THAT(os_->DeleteMountPoint("C:\\t"), IsOk());
-  EXPECT_THAT(os_->DeleteMountPoint(std::string(kSystemVolume) + "t\\a"), IsOk());
+  EXPECT_THAT(os_->DeleteMountPoint("C:\\t\\"), IsOk());
+  EXPECT_THAT(os_->DeleteMountPoint(std::string(kSystemVolume) + "t\\a\\"), IsOk());
   EXPECT_EQ(MountedAt("C:\\t\\a"), std::nullopt);
-  EXPECT_THAT(os_->DeleteMountPoint("C:\\t\\a"), IsOk());
+  EXPECT_THAT(os_->DeleteMountPoint("C:\\t\\a\\"), IsOk());
   EXPECT_THAT(os_->GetFileSystem(volume), IsOk());
-  EXPECT_THAT(os_->DeleteMountPoint("C:\\t\\none"), FailsWithWin32(win32_error::kFileNotFound));
-  EXPECT_THAT(os_->DeleteMountPoint("C:\\k\\config"), FailsWithWin32(win32_error::kDirectory));
+  EXPECT_THAT(os_->DeleteMountPoint("C:\\t\\none\\"), FailsWithWin32(win32_error::kFileNotFound));
+  EXPECT_THAT(os_->DeleteMountPoint("C:\\k\\config\\"), FailsWithWin32(win32_error::kDirectory));
 }
 
 TEST_F(OsDoubleTest, MountsEndWhereTheVolumeIsGone) {
   ASSERT_THAT(node_->MakeDirectory("C:\\t\\a"), IsOk());
-  ASSERT_THAT(os_->SetMountPoint("C:\\t\\a", NewVolume(1)), IsOk());
+  ASSERT_THAT(os_->SetMountPoint("C:\\t\\a\\", NewVolume(1)), IsOk());
   ASSERT_THAT(node_->DetachDisk(1), IsOk());
-  EXPECT_THAT(os_->SetMountPoint("C:\\t\\a\\b", kSystemVolume),
+  EXPECT_THAT(os_->SetMountPoint("C:\\t\\a\\b\\", kSystemVolume),
               FailsWithWin32(win32_error::kFileNotFound));
-  EXPECT_THAT(os_->DeleteMountPoint("C:\\t\\a"), IsOk());
+  EXPECT_THAT(os_->DeleteMountPoint("C:\\t\\a\\"), IsOk());
   EXPECT_EQ(MountedAt("C:\\t\\a"), std::nullopt);
 }
 
@@ -168,11 +170,11 @@ TEST_F(OsDoubleTest, AWriteProtectedDiskKeepsItsMounts) {
   const std::string volume = NewVolume(1);
   { OpenedFile made = (*os_->OpenRoot(volume))->CreateDirectory("a"); }
   { OpenedFile made = (*os_->OpenRoot(volume))->CreateDirectory("b"); }
-  ASSERT_THAT(os_->SetMountPoint(volume + "a", NewVolume(2)), IsOk());
+  ASSERT_THAT(os_->SetMountPoint(volume + "a\\", NewVolume(2)), IsOk());
   Change([](NodeState& state) { state.disks[1].read_only = true; });
-  EXPECT_THAT(os_->SetMountPoint(volume + "b", kSystemVolume),
+  EXPECT_THAT(os_->SetMountPoint(volume + "b\\", kSystemVolume),
               FailsWithWin32(win32_error::kWriteProtect));
-  EXPECT_THAT(os_->DeleteMountPoint(volume + "a"), FailsWithWin32(win32_error::kWriteProtect));
+  EXPECT_THAT(os_->DeleteMountPoint(volume + "a\\"), FailsWithWin32(win32_error::kWriteProtect));
 }
 
 TEST_F(OsDoubleTest, ReachesServersThroughMappings) {
@@ -263,14 +265,15 @@ TEST_F(OsDoubleTest, EveryCallCanFail) {
       {"Delete", "C:\\k", [&] { return (*file)->Delete(); }},
       {"ReadReparsePoint", "C:\\k", [&] { return status((*file)->ReadReparsePoint()); }},
       {"WriteReparsePoint", "C:\\k", [&] { return (*file)->WriteReparsePoint({}); }},
+      {"DeleteReparsePoint", "C:\\k", [&] { return (*file)->DeleteReparsePoint(0); }},
       {"Reach", "\\\\a\\b", [&] { return os_->Reach("\\\\a\\b"); }},
       {"ListVolumes", "", [&] { return status(os_->ListVolumes()); }},
       {"GetVolumeOfDrive", "C:\\", [&] { return status(os_->GetVolumeOfDrive('C')); }},
       {"GetFileSystem", kSystemVolume, [&] { return status(os_->GetFileSystem(kSystemVolume)); }},
       {"GetSpace", kSystemVolume, [&] { return status(os_->GetSpace(kSystemVolume)); }},
       {"Flush", kSystemVolume, [&] { return os_->Flush(kSystemVolume); }},
-      {"SetMountPoint", "C:\\t", [&] { return os_->SetMountPoint("C:\\t", kSystemVolume); }},
-      {"DeleteMountPoint", "C:\\t", [&] { return os_->DeleteMountPoint("C:\\t"); }},
+      {"SetMountPoint", "C:\\t", [&] { return os_->SetMountPoint("C:\\t\\", kSystemVolume); }},
+      {"DeleteMountPoint", "C:\\t", [&] { return os_->DeleteMountPoint("C:\\t\\"); }},
       {"Control", DevicePath(1),
        [&] {
          return status(os_->Control(DevicePath(1), machine::DeviceAccess::kNone,

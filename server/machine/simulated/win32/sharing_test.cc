@@ -69,7 +69,7 @@ TEST_F(SharingTest, OtherProcessesCountAsOurOwnHandlesDo) {
 
 TEST_F(SharingTest, MountCallsWantTheDirectoryForThemselves) {
   const std::string volume = NewVolume(1);
-  const std::string path = "C:\\t\\a";
+  const std::string path = "C:\\t\\a\\";
   for (const Access access : {Access::kRead, Access::kWriteAttributes, Access::kDelete}) {
     OpenedFile held = OpenA(access);
     ASSERT_THAT(held, IsOk());
@@ -85,7 +85,7 @@ TEST_F(SharingTest, MountCallsWantTheDirectoryForThemselves) {
 TEST_F(SharingTest, MountCallsMayShareReadingAndWriting) {
   Change([](NodeState& state) { state.behaviour.mount_calls_share = true; });
   const std::string volume = NewVolume(1);
-  const std::string path = "C:\\t\\a";
+  const std::string path = "C:\\t\\a\\";
   {
     OpenedFile held = OpenA();
     EXPECT_THAT(os_->SetMountPoint(path, volume), IsOk());

@@ -26,10 +26,111 @@ TEST_F(StrictWin32Test, AWriteProtectedVolumeCannotBeFlushed) {
   EXPECT_THAT(os_->Flush(volume), FailsWithWin32(win32_error::kWriteProtect));
 }
 
+TEST_F(StrictWin32Test, AFileSystemStaysAsItWasMountedUntilItIsDismounted) {
+  const std::string volume = NewVolume(1);
+  const std::string device = volume.substr(0, volume.size() - 1);
+  const auto write = [&](const char* name) {
+    return (*os_->OpenRoot(volume))->CreateDirectory(name).status();
+  };
+  Change([](NodeState& state) {
+    ASSERT_THAT(TakeOffline(state.disks[1]), IsOk());
+    state.behaviour.online_makes_read_only = true;
+    TakeOnline(state, state.disks[1]);
+  });
+  ASSERT_THAT(
+      os_->Control("\\\\.\\PhysicalDrive1", DeviceAccess::kReadWrite,
+                   machine::control::kSetDiskAttributes, machine::ClearReadOnlyRequest(), 0),
+      IsOk());
+  EXPECT_THAT(os_->Flush(volume), FailsWithWin32(win32_error::kWriteProtect));
+  EXPECT_THAT(write("a"), FailsWithWin32(win32_error::kWriteProtect));
+  const auto dismount = [&](const std::string& name) {
+    return os_->Control(name, DeviceAccess::kReadWrite, machine::control::kDismountVolume, {}, 0)
+        .status();
+  };
+  EXPECT_THAT(dismount("\\\\.\\PhysicalDrive1"), FailsWithWin32(win32_error::kInvalidFunction));
+  EXPECT_THAT(dismount(volume), FailsWithWin32(win32_error::kAccessDenied)) << "a directory";
+  ASSERT_THAT(dismount(device), IsOk());
+  EXPECT_THAT(os_->Flush(volume), IsOk());
+  EXPECT_THAT(write("a"), IsOk());
+}
+
+TEST_F(StrictWin32Test, ADiskTellsItsPartitionsAndItsNewSize) {
+  const auto ask = [&](uint32_t code, DeviceAccess access) {
+    return os_->Control("\\\\.\\PhysicalDrive1", access, code, {}, machine::kMaxDriveLayout);
+  };
+  const auto layout = [&] {
+    return *machine::ParseDriveLayout(*ask(machine::control::kGetDriveLayout, DeviceAccess::kRead));
+  };
+  EXPECT_TRUE(layout().empty());
+  NewVolume(1);
+  for (const bool online : {true, false}) {
+    Change([&](NodeState& state) { state.disks[1].online = online; });
+    ASSERT_EQ(layout().size(), 2u);
+    EXPECT_FALSE(layout()[0].holds_volume);
+    EXPECT_TRUE(layout()[1].holds_volume);
+    EXPECT_EQ(layout()[1].number, 2u);
+  }
+  Change([](NodeState& state) { state.disks[1].style = PartitionStyle::kMbr; });
+  ASSERT_EQ(layout().size(), 1u) << "a reserved partition is not one of MBR";
+  EXPECT_TRUE(layout()[0].holds_volume);
+
+  ASSERT_THAT(node_->GrowDisk(1, 50 * kGiB), IsOk());
+  const auto length = [&] {
+    return *machine::ParseLength(*ask(machine::control::kGetLength, DeviceAccess::kRead));
+  };
+  EXPECT_EQ(length(), 10 * kGiB);
+  EXPECT_THAT(ask(machine::control::kUpdateDriveSize, DeviceAccess::kRead),
+              FailsWithWin32(win32_error::kAccessDenied));
+  EXPECT_THAT(ask(machine::control::kUpdateDriveSize, DeviceAccess::kReadWrite), IsOk());
+  EXPECT_EQ(length(), 50 * kGiB);
+}
+
+TEST_F(StrictWin32Test, VolumesOfADiskThatComesOnlineTakeTheirTime) {
+  const std::string volume = NewVolume(1);
+  ASSERT_THAT(host_->disk().SetOnline(context_, 1, false), IsOk());
+  Change([](NodeState& state) { state.volume_arrival_delay = absl::Hours(1); });
+  ASSERT_THAT(host_->disk().SetOnline(context_, 1, true), IsOk());
+  EXPECT_THAT(*os_->ListVolumes(), ElementsAre(kSystemVolume));
+  EXPECT_THAT(AskForExtents(volume), FailsWithWin32(win32_error::kFileNotFound));
+}
+
+TEST_F(StrictWin32Test, MountPointsAreNamedAsWindowsTakesThemForSure) {
+  const std::string volume = NewVolume(1);
+  const std::string deep = "C:\\t\\" + std::string(120, 'a') + "\\" + std::string(140, 'b');
+  ASSERT_THAT(node_->MakeDirectory(deep), IsOk());
+  ASSERT_THAT(node_->MakeDirectory("C:\\t\\a"), IsOk());
+  for (const char* refused : {"C:\\t\\a", "\\\\?\\C:\\t\\a", ""}) {
+    EXPECT_THAT(os_->SetMountPoint(refused, volume), FailsWithWin32(win32_error::kInvalidName));
+    EXPECT_THAT(os_->DeleteMountPoint(refused), FailsWithWin32(win32_error::kInvalidName));
+  }
+  EXPECT_THAT(os_->SetMountPoint("\\\\?\\C:\\t\\a\\", volume),
+              FailsWithWin32(win32_error::kInvalidParameter));
+  EXPECT_THAT(os_->SetMountPoint(deep + "\\", volume),
+              FailsWithWin32(win32_error::kFileNameTooLong));
+  EXPECT_THAT(os_->SetMountPoint("\\\\?\\" + deep + "\\", volume), IsOk());
+  EXPECT_THAT(os_->DeleteMountPoint("\\\\?\\" + deep + "\\"), IsOk());
+}
+
+TEST_F(StrictWin32Test, AMountedFolderIsMadePlain) {
+  const std::string volume = NewVolume(1);
+  ASSERT_THAT(node_->MakeDirectory("C:\\t\\m"), IsOk());
+  ASSERT_THAT(os_->SetMountPoint("C:\\t\\m\\", volume), IsOk());
+  const auto open = [&](Access access) { return *Open("C:\\", {"t", "m"}, access); };
+  EXPECT_THAT(open(Access::kRead)->DeleteReparsePoint(machine::kReparseTagMountPoint),
+              FailsWithWin32(win32_error::kAccessDenied));
+  EXPECT_THAT(open(Access::kWriteAttributes)->DeleteReparsePoint(machine::kReparseTagSymlink),
+              FailsWithWin32(win32_error::kReparseTagMismatch));
+  EXPECT_THAT(open(Access::kWriteAttributes)->DeleteReparsePoint(machine::kReparseTagMountPoint),
+              IsOk());
+  EXPECT_FALSE(open(Access::kRead)->GetAttributes()->is_reparse_point);
+  EXPECT_THAT(open(Access::kWriteAttributes)->DeleteReparsePoint(machine::kReparseTagMountPoint),
+              FailsWithWin32(win32_error::kNotAReparsePoint));
+}
+
 TEST_F(StrictWin32Test, VolumesOfAnOfflineDiskAreGone) {
   const std::string volume = NewVolume(1);
   ASSERT_THAT(node_->MakeDirectory("C:\\t\\m"), IsOk());
-  ASSERT_THAT(os_->SetMountPoint("C:\\t\\m", volume), IsOk());
+  ASSERT_THAT(os_->SetMountPoint("C:\\t\\m\\", volume), IsOk());
   EXPECT_THAT(AskForExtents(volume), IsOk());
   Change([](NodeState& state) { state.disks[1].online = false; });
   EXPECT_THAT(*os_->ListVolumes(), ElementsAre(kSystemVolume));
@@ -40,7 +141,7 @@ TEST_F(StrictWin32Test, VolumesOfAnOfflineDiskAreGone) {
   EXPECT_THAT(os_->OpenRoot(volume), FailsWithWin32(win32_error::kFileNotFound));
   // The mounted folder stays and leads nowhere; the disk itself still answers.
   EXPECT_TRUE((*Open("C:\\", {"t", "m"}))->GetAttributes()->is_reparse_point);
-  EXPECT_THAT(os_->SetMountPoint("C:\\t\\m\\a", kSystemVolume),
+  EXPECT_THAT(os_->SetMountPoint("C:\\t\\m\\a\\", kSystemVolume),
               FailsWithWin32(win32_error::kFileNotFound));
   EXPECT_THAT(os_->Control("\\\\.\\PhysicalDrive1", DeviceAccess::kRead,
                            machine::control::kGetLength, {}, 64),
@@ -60,7 +161,7 @@ TEST_F(StrictWin32Test, AJunctionIsToldFromAMountedFolderByWhereItLeads) {
   const std::string volume = NewVolume(1);
   ASSERT_THAT(node_->MakeLink("C:\\t\\j", "C:\\k", true), IsOk());
   ASSERT_THAT(node_->MakeDirectory("C:\\t\\m"), IsOk());
-  ASSERT_THAT(os_->SetMountPoint("C:\\t\\m", volume), IsOk());
+  ASSERT_THAT(os_->SetMountPoint("C:\\t\\m\\", volume), IsOk());
   const auto point = [&](const char* name) {
     OpenedFile file = Open("C:\\", {"t", name});
     EXPECT_THAT(file, IsOk());
@@ -72,17 +173,17 @@ TEST_F(StrictWin32Test, AJunctionIsToldFromAMountedFolderByWhereItLeads) {
   EXPECT_EQ(point("m").target, volume);
   EXPECT_EQ(point("m").volume, *VolumeId::Parse(volume));
   // What is done to mounted folders is not done to a junction.
-  EXPECT_THAT(os_->SetMountPoint("C:\\t\\j", volume), FailsWithWin32(win32_error::kDirNotEmpty));
-  EXPECT_THAT(os_->DeleteMountPoint("C:\\t\\j"), IsOk());
+  EXPECT_THAT(os_->SetMountPoint("C:\\t\\j\\", volume), FailsWithWin32(win32_error::kDirNotEmpty));
+  EXPECT_THAT(os_->DeleteMountPoint("C:\\t\\j\\"), IsOk());
   EXPECT_EQ(point("j").target, "C:\\k");
-  EXPECT_THAT(os_->SetMountPoint("C:\\t\\j\\config", volume),
+  EXPECT_THAT(os_->SetMountPoint("C:\\t\\j\\config\\", volume),
               FailsWithWin32(win32_error::kDirectory))
       << "it is followed on the way";
 }
 
 TEST_F(StrictWin32Test, AJunctionIsWrittenOverAMountedFolderButNotOverALink) {
   ASSERT_THAT(node_->MakeDirectory("C:\\t\\m"), IsOk());
-  ASSERT_THAT(os_->SetMountPoint("C:\\t\\m", NewVolume(1)), IsOk());
+  ASSERT_THAT(os_->SetMountPoint("C:\\t\\m\\", NewVolume(1)), IsOk());
   ASSERT_THAT(node_->MakeLink("C:\\t\\l", "C:\\k"), IsOk());
   const machine::Bytes junction = *machine::MakeJunction(Path("C:\\k"));
   const auto write = [&](const char* name) {

@@ -120,7 +120,7 @@ Outcome Refresh(const Call& call) {
 
 // A disk that was read-only still is.
 Outcome Online(const Call& call) {
-  DiskOf(call).online = true;
+  TakeOnline(call.state, DiskOf(call));
   return Done(call.method);
 }
 
@@ -158,7 +158,7 @@ absl::StatusOr<VolumePlace> Resizable(const Call& call, absl::string_view operat
 Outcome PartitionGetSupportedSize(const Call& call) {
   const absl::StatusOr<VolumePlace> place = Resizable(call, "measuring the partition");
   if (!place.ok()) return Answer(call, place.status());
-  const SupportedSize size = GetSupportedSize(*place);
+  const SupportedSize size = GetSupportedSize(call.state, *place);
   return Done(call.method, {{"SizeMin", Value::Uint64(size.min_bytes)},
                             {"SizeMax", Value::Uint64(size.max_bytes)}});
 }
@@ -167,7 +167,7 @@ Outcome PartitionResize(const Call& call) {
   if (call.Number("Size") == 0) return Refused(call.method, kInvalidParameter, "Size is 0");
   const absl::StatusOr<VolumePlace> place = Resizable(call, "resizing the partition");
   if (!place.ok()) return Answer(call, place.status());
-  return Answer(call, Resize(*place, call.Number("Size")));
+  return Answer(call, Resize(call.state, *place, call.Number("Size")));
 }
 
 Outcome VolumeFormat(const Call& call) {

@@ -147,7 +147,7 @@ TEST_F(StorageMethodsTest, SupportedSizeAndResize) {
       node_->core()->Change([](NodeState& state) -> absl::StatusOr<SupportedSize> {
         const absl::StatusOr<VolumePlace> place = FindVolume(state, TestVolume(2));
         if (!place.ok()) return place.status();
-        return GetSupportedSize(*place);
+        return GetSupportedSize(state, *place);
       });
   ASSERT_THAT(expected, IsOk());
   EXPECT_LT(expected->min_bytes, 512 * kMiB);

@@ -1,0 +1,267 @@
+// Disks and volumes on a machine that is as strict as Windows: disks that come offline, volumes
+// that arrive late, disks that are pulled, a provider whose cache is out of date.
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "server/groups/strict_disk_testing.h"
+
+namespace csi_proxy::groups {
+namespace {
+
+// After an unstage, which took it offline, drivers stage again: PartitionDisk first.
+TEST_F(StrictDiskTest, PartitionDiskOfAnOfflineDiskWithItsPartitionIsOkAtOnce) {
+  const std::string volume = Volume(1);
+  ASSERT_TRUE(SetOnline(1, false).ok());
+  Change([](NodeState& state) { state.volume_arrival_delay = absl::Hours(1); });
+  const absl::Time start = absl::Now();
+  const absl::Status partitioned = Partition(1);
+  EXPECT_TRUE(partitioned.ok()) << partitioned;
+  EXPECT_LT(absl::Now() - start, absl::Seconds(5));
+  EXPECT_FALSE(DiskNow(1).online) << "which is for SetDiskState";
+  Change([](NodeState& state) { state.volume_arrival_delay = absl::Milliseconds(50); });
+  ASSERT_TRUE(SetOnline(1, true).ok());
+  EXPECT_EQ(Volumes(1), std::vector<std::string>{volume});
+  EXPECT_TRUE(volume_->IsVolumeFormatted(context_, {.volume_id = volume})->formatted);
+}
+
+TEST_F(StrictDiskTest, PartitionDiskOfARawDiskThatComesOfflineAndReadOnlyMakesItUsable) {
+  for (const bool again : {false, true}) {
+    node_->Reset();
+    Behave([&](Behaviour& behaviour) { behaviour.online_makes_read_only = again; });
+    ASSERT_FALSE(DiskNow(3).online);
+    ASSERT_TRUE(DiskNow(3).read_only);
+    const std::string volume = Volume(3);
+    EXPECT_TRUE(DiskNow(3).online);
+    EXPECT_FALSE(DiskNow(3).read_only);
+    EXPECT_EQ(Volumes(3), std::vector<std::string>{volume});
+    ASSERT_TRUE(Mkdir(Below("m")).ok());
+    ASSERT_TRUE(Mount(volume, Below("m")).ok());
+    EXPECT_TRUE(WriteAt(Below("m")).ok());
+  }
+}
+
+// As a call leaves it that ended between the two steps.
+TEST_F(StrictDiskTest, PartitionDiskOfARawDiskThatIsStillReadOnlyGoesOn) {
+  Change([](NodeState& state) { state.disks[3].online = true; });
+  const absl::Status partitioned = Partition(3);
+  EXPECT_TRUE(partitioned.ok()) << partitioned;
+  EXPECT_FALSE(DiskNow(3).read_only);
+}
+
+TEST_F(StrictDiskTest, TheVolumesOfADiskAreThereWhenItIsOnline) {
+  const std::string volume = Volume(1);
+  Change([](NodeState& state) { state.volume_arrival_delay = absl::Milliseconds(300); });
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(SetOnline(1, false).ok());
+    EXPECT_TRUE(Volumes(1).empty());
+    const absl::Status online = SetOnline(1, true);
+    ASSERT_TRUE(online.ok()) << online;
+    EXPECT_EQ(Volumes(1), std::vector<std::string>{volume});
+  }
+}
+
+TEST_F(StrictDiskTest, AllVolumesOfADiskAreAwaited) {
+  const std::vector<std::string> volumes = TwoVolumes();
+  ASSERT_TRUE(SetOnline(9, false).ok());
+  // This one comes later than the other: automount leaves it alone.
+  Change([](NodeState& state) { state.disks.back().partitions[1].awaits_online = true; });
+  ASSERT_TRUE(SetOnline(9, true).ok());
+  EXPECT_EQ(Volumes(9), volumes);
+}
+
+TEST_F(StrictDiskTest, ADiskThatWasOnlineIsNotWaitedFor) {
+  const std::vector<std::string> volumes = TwoVolumes();
+  Change([](NodeState& state) { state.disks.back().partitions[1].awaits_online = true; });
+  ASSERT_TRUE(SetOnline(9, true).ok());
+  EXPECT_EQ(Volumes(9), std::vector<std::string>{volumes[0]});
+}
+
+TEST_F(StrictDiskTest, ADiskThatPromisesNoVolumeIsOnlineAtOnce) {
+  Change([](NodeState& state) { state.volume_arrival_delay = absl::Hours(1); });
+  const absl::Time start = absl::Now();
+  EXPECT_TRUE(SetOnline(3, true).ok());
+  EXPECT_LT(absl::Now() - start, absl::Seconds(5));
+}
+
+TEST_F(StrictDiskTest, AVolumeThatNeverComesIsWaitedForNoLongerThanTheCallLasts) {
+  Volume(1);
+  ASSERT_TRUE(SetOnline(1, false).ok());
+  Change([](NodeState& state) { state.volume_arrival_delay = absl::Hours(1); });
+  const CallContext hurried = context_.WithTimeout(absl::Milliseconds(100));
+  const absl::Status late =
+      disk_->SetDiskState(hurried, {.disk_number = 1, .is_online = true}).status();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(late)) << late;
+  EXPECT_TRUE(absl::StrContains(late.message(), "online, but its volume has not arrived")) << late;
+  EXPECT_EQ(locks_.size(), 0u);
+}
+
+// A file system that is mounted while its disk is read-only stays read-only.
+TEST_F(StrictDiskTest, ADiskIsWritableBeforeItsVolumesCanBeMounted) {
+  const std::string volume = Volume(1);
+  ASSERT_TRUE(Mkdir(Below("m")).ok());
+  ASSERT_TRUE(Mount(volume, Below("m")).ok());
+  ASSERT_TRUE(SetOnline(1, false).ok());
+  Change([](NodeState& state) { state.disks[1].read_only = true; });
+  // The file system is not even asked.
+  Inject("win32.Flush", 5, 0);
+  ASSERT_TRUE(SetOnline(1, true).ok());
+  EXPECT_FALSE(DiskNow(1).read_only);
+  const absl::Status written = WriteAt(Below("m"));
+  EXPECT_TRUE(written.ok()) << written;
+}
+
+TEST_F(StrictDiskTest, AVolumeThatWasMountedReadOnlyIsMountedAnew) {
+  const std::string volume = Volume(1);
+  ASSERT_TRUE(Mkdir(Below("m")).ok());
+  ASSERT_TRUE(Mount(volume, Below("m")).ok());
+  ASSERT_TRUE(SetOnline(1, false).ok());
+  Behave([](Behaviour& behaviour) { behaviour.online_makes_read_only = true; });
+  ASSERT_TRUE(SetOnline(1, true).ok());
+  EXPECT_TRUE(WriteAt(Below("m")).ok());
+  // And after a call that ended when the disk was online and not writable yet.
+  Change([](NodeState& state) {
+    state.disks[1].read_only = true;
+    state.disks[1].partitions[1].mounted_read_only = true;
+  });
+  EXPECT_FALSE(Mkdir(Below("m\\refused")).ok());
+  ASSERT_TRUE(SetOnline(1, true).ok());
+  EXPECT_TRUE(Mkdir(Below("m\\taken")).ok());
+}
+
+TEST_F(StrictDiskTest, AMountWhoseDiskWasPulledIsUnmounted) {
+  // Whether the mount manager still knows of the volume or not.
+  for (const uint32_t error : {0, 2, 1117}) {
+    for (const bool share : {false, true}) {
+      node_->Reset();
+      Behave([&](Behaviour& behaviour) { behaviour.mount_calls_share = share; });
+      const std::string volume = Volume(1);
+      ASSERT_TRUE(Mkdir(Below("m")).ok());
+      ASSERT_TRUE(Mount(volume, Below("m")).ok());
+      ASSERT_TRUE(node_->DetachDisk(1).ok());
+      if (error != 0) Inject("win32.DeleteMountPoint", error);
+      const absl::Status unmounted = Unmount(volume, Below("m"));
+      EXPECT_TRUE(unmounted.ok()) << unmounted;
+      EXPECT_TRUE(Exists(Below("m"))) << "the directory stays";
+      EXPECT_FALSE(filesystem_->IsSymlink(context_, {.path = Below("m")})->is_symlink);
+      EXPECT_TRUE(Mkdir(Below("m\\plain")).ok());
+      EXPECT_TRUE(absl::IsNotFound(Unmount(volume, Below("m"))));
+      EXPECT_TRUE(
+          absl::IsNotFound(volume_->WriteVolumeCache(context_, {.volume_id = volume}).status()));
+    }
+  }
+}
+
+// The volume is still listed, but what it lay on answers no more.
+TEST_F(StrictDiskTest, AMountWhoseDiskIsGoingIsUnmounted) {
+  for (const uint32_t error : {21, 55, 433, 1167}) {
+    node_->Reset();
+    const std::string volume = Volume(1);
+    ASSERT_TRUE(Mkdir(Below("m")).ok());
+    ASSERT_TRUE(Mount(volume, Below("m")).ok());
+    for (const char* call : {"win32.Flush", "win32.GetFileSystem", "win32.DeleteMountPoint"}) {
+      Inject(call, error, 0);
+    }
+    const absl::Status unmounted = Unmount(volume, Below("m"));
+    EXPECT_TRUE(unmounted.ok()) << error << unmounted;
+    node_->ClearFaults();
+    EXPECT_FALSE(filesystem_->IsSymlink(context_, {.path = Below("m")})->is_symlink);
+  }
+}
+
+TEST_F(StrictDiskTest, AMountThatCannotBeDeletedStaysWhileItsVolumeIsThere) {
+  const std::string volume = Volume(1);
+  ASSERT_TRUE(Mkdir(Below("m")).ok());
+  ASSERT_TRUE(Mount(volume, Below("m")).ok());
+  Inject("win32.DeleteMountPoint", 1117);
+  EXPECT_TRUE(absl::IsInternal(Unmount(volume, Below("m"))));
+  EXPECT_TRUE(filesystem_->IsSymlink(context_, {.path = Below("m")})->is_symlink);
+  EXPECT_TRUE(Unmount(volume, Below("m")).ok());
+}
+
+// The machine refuses either form where the other belongs.
+TEST_F(StrictDiskTest, MountPointsAreNamedPlainlyAsLongAsTheyCanBe) {
+  const std::string volume = Volume(1);
+  const std::string prefix = Below("");
+  for (const size_t length : {20, 258, 259, 300}) {
+    std::string path = prefix;
+    while (path.size() < length) {
+      const size_t rest = length - path.size();
+      absl::StrAppend(&path, std::string(std::min<size_t>(rest, 100), 'd'));
+      if (path.size() + 1 < length) absl::StrAppend(&path, "\\");
+    }
+    ASSERT_TRUE(Mkdir(path).ok());
+    const absl::Status mounted = Mount(volume, path);
+    EXPECT_TRUE(mounted.ok()) << path.size() << mounted;
+    const absl::Status unmounted = Unmount(volume, path);
+    EXPECT_TRUE(unmounted.ok()) << path.size() << unmounted;
+  }
+}
+
+TEST_F(StrictDiskTest, AProviderWhoseCacheIsOutOfDateIsAskedAgainOnce) {
+  const std::string volume = Volume(1);
+  ASSERT_TRUE(node_->GrowDisk(1, 100 * kGiB).ok());
+  uint64_t size = 20 * kGiB;
+  const struct {
+    const char* method;
+    std::function<absl::Status()> call;
+  } rows[] = {
+      {"MSFT_Disk.Initialize", [&] { return Partition(2); }},
+      {"MSFT_Disk.CreatePartition", [&] { return Partition(2); }},
+      {"MSFT_Disk.Offline", [&] { return SetOnline(1, false); }},
+      {"MSFT_Disk.Online", [&] { return SetOnline(1, true); }},
+      {"MSFT_Volume.Format",
+       [&] { return volume_->FormatVolume(context_, {.volume_id = volume}).status(); }},
+      {"MSFT_Partition.Resize", [&] { return Resize(volume, size += kGiB); }},
+  };
+  for (const uint32_t code : {40003, 40006}) {
+    for (const auto& row : rows) {
+      // Disk 2 raw again, for the first rows.
+      Change([](NodeState& state) {
+        state.disks[2].style = machine::simulated::PartitionStyle::kRaw;
+        state.disks[2].partitions.clear();
+      });
+      const std::string operation = absl::StrCat("wmi.Invoke/", row.method);
+      Inject(operation, code, 2);
+      const absl::Status twice = row.call();
+      EXPECT_TRUE(absl::IsInternal(twice)) << row.method << twice;
+      EXPECT_TRUE(absl::StrContains(twice.message(), absl::StrCat("(", code, ")"))) << twice;
+      Inject(operation, code, 1);
+      const absl::Status once = row.call();
+      EXPECT_TRUE(once.ok()) << row.method << once;
+    }
+  }
+}
+
+TEST_F(StrictDiskTest, ADiskWithoutANumberIsToldToTheLogOnce) {
+  std::vector<std::string> lines;
+  const auto host = host::NewHost(machine::simulated::wmi::NewSimulatedSession(node_->core()),
+                                  machine::simulated::NewSimulatedOs(node_->core()),
+                                  [&](absl::string_view line) { lines.emplace_back(line); });
+  deps_.host = host.get();
+  Remake();
+  EXPECT_TRUE(disk_->ListDiskIDs(context_, {}).ok());
+  EXPECT_TRUE(lines.empty());
+  Change([](NodeState& state) { state.disks[1].without_number = true; });
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_FALSE(disk_->ListDiskIDs(context_, {})->disk_ids.contains(1));
+    EXPECT_FALSE(disk_->ListDiskLocations(context_, {})->disk_locations.contains(1));
+  }
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_TRUE(absl::StrContains(lines[0], "without a number")) << lines[0];
+  EXPECT_TRUE(absl::StrContains(lines[0], "000001")) << "its path: " << lines[0];
+  deps_.host = host_.get();
+  Remake();
+}
+
+// As an NVMe disk of Azure.
+TEST_F(StrictDiskTest, ADiskWithoutALunKeepsItsPlace) {
+  Change([](NodeState& state) {
+    state.disks[1].location = "PCI Slot 2 : Bus 1 : Device 0 : Function 0 : Adapter 4 : Port 7";
+  });
+  const auto locations = disk_->ListDiskLocations(context_, {});
+  ASSERT_TRUE(locations.ok()) << locations.status();
+  EXPECT_EQ(locations->disk_locations.at(1), (disk::DiskLocation{.adapter = "4", .bus = "1"}));
+}
+
+}  // namespace
+}  // namespace csi_proxy::groups
