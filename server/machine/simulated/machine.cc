@@ -309,6 +309,7 @@ void Machine::Reboot() {
     for (Disk* disk : AllDisks(state)) {
       for (DiskPartition& partition : disk->partitions) {
         partition.arrives_at = std::min(partition.arrives_at, now);
+        partition.mounted_read_only = disk->read_only;
       }
     }
     Rescan(state);
