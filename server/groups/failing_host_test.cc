@@ -73,6 +73,10 @@ const std::vector<Rpc>& Rpcs() {
        [](N& n, C c) {
          return n.disk->SetDiskState(c, {3, true}).status();
        }},
+      {"SetDiskState of a read-only disk",
+       [](N& n, C c) {
+         return n.disk->SetDiskState(c, {6, true}).status();
+       }},
       {"GetDiskState", [](N& n, C c) { return n.disk->GetDiskState(c, {1}).status(); }},
       {"PathExists",
        [](N& n, C c) { return n.filesystem->PathExists(c, {Below("pods")}).status(); }},

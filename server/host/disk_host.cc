@@ -256,7 +256,10 @@ class WindowsDisk final : public DiskHost {
   absl::StatusOr<size_t> CountPromisedVolumes(const CallContext& context,
                                               uint32_t disk_number) override {
     if (absl::Status status = context.Check(); !status.ok()) return status;
-    return host::CountPromisedVolumes(os_, disk_number);
+    const absl::StatusOr<size_t> count = host::CountPromisedVolumes(os_, disk_number);
+    // A disk whose layout cannot be read promises nothing.
+    if (count.ok() || absl::IsNotFound(count.status())) return count;
+    return size_t{0};
   }
 
  private:

@@ -94,7 +94,7 @@ class DiskHost {
                                                 bool online) = 0;
 
   // How many volumes the disk will have when all have arrived: its basic data partitions, but those
-  // that are hidden.
+  // that are hidden. 0 when its layout cannot be read.
   virtual absl::StatusOr<size_t> CountPromisedVolumes(const CallContext& context,
                                                       uint32_t disk_number) = 0;
 };

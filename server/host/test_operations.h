@@ -12,6 +12,13 @@ namespace csi_proxy::host {
 
 inline constexpr char kMoreOfTheNode[] = R"(
   disk { number: 5 size_bytes: 1073741824 style: GPT }
+  disk {
+    number: 6 size_bytes: 1073741824 style: GPT read_only: true
+    partition {
+      size_bytes: 536870912 mounted_read_only: true
+      volume { id: "\\\\?\\Volume{00000000-0000-0000-0000-000000000006}\\" file_system: "NTFS" }
+    }
+  }
   smb_server { name: "srv" user { name: "u" password: "p" } share { name: "new" }
                share { name: "mapped" } }
   iscsi_portal {
@@ -46,15 +53,17 @@ inline const std::vector<Operation>& HostOperations() {
       {"bring online", [](H& h, C c) { return h.disk().BringPartitionsOnline(c, 2); }},
       {"disk size", [](H& h, C c) { return h.disk().GetSize(c, 1).status(); }},
       {"is online", [](H& h, C c) { return h.disk().IsOnline(c, 1).status(); }},
-      {"online", [](H& h, C c) { return h.disk().SetOnline(c, 3, true); }},
-      {"offline", [](H& h, C c) { return h.disk().SetOnline(c, 1, false); }},
+      {"online", [](H& h, C c) { return h.disk().SetOnline(c, 3, true).status(); }},
+      {"writable", [](H& h, C c) { return h.disk().SetOnline(c, 6, true).status(); }},
+      {"offline", [](H& h, C c) { return h.disk().SetOnline(c, 1, false).status(); }},
+      {"promised volumes", [](H& h, C c) { return h.disk().CountPromisedVolumes(c, 2).status(); }},
       {"volumes", [](H& h, C c) { return h.volume().ListVolumes(c, 2, 0).status(); }},
       {"volumes of 1", [](H& h, C c) { return h.volume().ListVolumes(c, 2, 1).status(); }},
       {"file system", [](H& h, C c) { return h.volume().GetFileSystem(c, kVolume).status(); }},
       {"format", [](H& h, C c) { return h.volume().Format(c, kVolume, {}); }},
       {"volume size", [](H& h, C c) { return h.volume().GetSize(c, kVolume).status(); }},
       {"supported", [](H& h, C c) { return h.volume().GetSupportedSize(c, kVolume).status(); }},
-      {"resize", [](H& h, C c) { return h.volume().Resize(c, kVolume, uint64_t{600} << 20); }},
+      {"resize", [](H& h, C c) { return h.volume().Resize(c, kVolume, uint64_t{600} << 20, ResizeTo::kExactly); }},
       {"stats", [](H& h, C c) { return h.volume().GetStats(c, kVolume).status(); }},
       {"disk number", [](H& h, C c) { return h.volume().GetDiskNumber(c, kVolume).status(); }},
       {"mount", [](H& h, C c) { return h.volume().Mount(c, kVolume, Kubelet("empty")); }},
@@ -64,6 +73,7 @@ inline const std::vector<Operation>& HostOperations() {
       {"holding",
        [](H& h, C c) { return h.volume().GetVolumeHolding(c, Kubelet("link\\p1")).status(); }},
       {"flush", [](H& h, C c) { return h.volume().Flush(c, kVolume); }},
+      {"make writable", [](H& h, C c) { return h.volume().MakeWritable(c, 6); }},
       {"exists", [](H& h, C c) { return h.filesystem().Exists(c, Kubelet("link\\p1")).status(); }},
       {"make", [](H& h, C c) { return h.filesystem().MakeDirectories(c, Kubelet("a\\b")); }},
       {"remove", [](H& h, C c) { return h.filesystem().Remove(c, Kubelet("empty"), false); }},

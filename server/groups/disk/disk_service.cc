@@ -146,10 +146,10 @@ class DiskService final : public Service {
   absl::Status BringOnline(const CallContext& context, uint32_t number) {
     const auto change = host().SetOnline(context, number, true);
     if (!change.ok()) return change.status();
-    // A disk whose layout cannot be read promises nothing.
-    const size_t promised = host().CountPromisedVolumes(context, number).value_or(0);
-    // What a disk that was online lacks all the same will not come either, as a rule.
-    const size_t wanted = change->changed ? promised : std::min<size_t>(promised, 1);
+    const auto promised = host().CountPromisedVolumes(context, number);
+    if (!promised.ok()) return promised.status();
+    // What a disk lacks that has been online is not on its way, as a rule.
+    const size_t wanted = change->changed ? *promised : std::min<size_t>(*promised, 1);
     if (absl::Status s = AwaitVolumes(context, number, wanted, "online"); !s.ok()) return s;
     if (!change->was_online_read_only) return absl::OkStatus();
     return deps_.host->volume().MakeWritable(context, number);
@@ -162,14 +162,14 @@ class DiskService final : public Service {
     if (wanted == 0) return absl::OkStatus();
     const CallContext waiting = context.WithTimeout(kVolumeArrival);
     const absl::Time mount_at = absl::Now() + kAutomount;
-    const absl::Time content_at = absl::Now() + kFurtherVolumes;
+    const absl::Time one_will_do_at = absl::Now() + kFurtherVolumes;
     bool asked = false;
     absl::Status onlined;
     for (absl::Duration poll = kFirstPoll;; poll = std::min(2 * poll, kLastPoll)) {
       const auto volumes = deps_.host->volume().ListVolumes(waiting, number, 0);
       if (!volumes.ok()) return volumes.status();
       if (volumes->size() >= wanted) return absl::OkStatus();
-      if (!volumes->empty() && absl::Now() >= content_at) return absl::OkStatus();
+      if (!volumes->empty() && absl::Now() >= one_will_do_at) return absl::OkStatus();
       // Where automount is disabled, a new volume does not come by itself. Not asked for at once,
       // since elsewhere it does.
       if (!asked && absl::Now() >= mount_at) {
