@@ -80,10 +80,23 @@ TEST_F(MountedFolderContract, RmdirOfAMountWhoseDiskWasPulledEndsClean) {
   }
 }
 
+// As long as the volume is there, its mount must be ended by the mount manager.
+TEST_F(MountedFolderContract, RmdirDoesNotSucceedWhileTheFolderStays) {
+  MountedAt(Below("m"));
+  for (const uint32_t error : {2u, 3u, 1117u}) {
+    Fail("win32.DeleteMountPoint", 1, error);
+    const absl::Status removed = Rmdir(Below("m"), true);
+    EXPECT_FALSE(removed.ok()) << error;
+    EXPECT_TRUE(Exists(Below("m\\kept"))) << error;
+  }
+  EXPECT_TRUE(Rmdir(Below("m"), true).ok());
+}
+
 TEST_F(MountedFolderContract, RmdirOfAMountWhoseDiskIsOfflineEndsClean) {
   const std::string volume = MountedAt(Below("m"));
   ASSERT_TRUE(disk_->SetDiskState(context_, {.disk_number = 1, .is_online = false}).ok());
   EXPECT_TRUE(Rmdir(Below("m"), true).ok());
+  EXPECT_FALSE(Exists(Below("m")));
   ASSERT_TRUE(disk_->SetDiskState(context_, {.disk_number = 1, .is_online = true}).ok());
   EXPECT_TRUE(HoldsWhatItHeld(volume));
 }

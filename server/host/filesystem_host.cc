@@ -47,9 +47,12 @@ class WindowsFilesystem final : public FilesystemHost {
     }
     if (walked->link.has_value() && walked->link->volume.has_value()) {
       const absl::Status ended = EndMount(context, &*walked);
-      // Somebody else has removed it meanwhile.
-      if (IsNotThere(ended)) return absl::OkStatus();
-      if (!ended.ok()) return Prefixed(absl::StrCat("removing ", text), ended);
+      if (!ended.ok()) {
+        // Somebody else may have removed it meanwhile.
+        const absl::StatusOr<ResolvedPath> left = ResolvePath(os_, context, path);
+        if (left.ok() && !left->found()) return absl::OkStatus();
+        return Prefixed(absl::StrCat("removing ", text), ended);
+      }
       // What is there now, if not the empty directory, is treated as any: not emptied.
       recursive = false;
     }
