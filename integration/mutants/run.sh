@@ -6,7 +6,7 @@ set -euo pipefail
 wanted=${1:?how many mutants}
 seed=${2:-1}
 shift $(($# < 2 ? $# : 2))
-folders=${*:-$(awk -F '\t' '!/^#/ { print $1 }' "$here/folders.tsv")}
+folders=${*:-$(awk -F '\t' '!/^#/ && $3 != "reverts" { print $1 }' "$here/folders.tsv")}
 results=$out/results.tsv
 # A test that runs this much longer than it did without a mutant hangs.
 patience=3
