@@ -1,5 +1,5 @@
-// What an entry is opened with, on every machine: the rights that are asked for and what is shared
-// with others, as ACCESS_MASK and ShareAccess have them
+// How entries are opened, on every machine: the rights that are asked for and what is shared with
+// others, as in ACCESS_MASK and ShareAccess
 // (learn.microsoft.com/windows-hardware/drivers/ddi/ntifs/nf-ntifs-ntcreatefile).
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace csi_proxy::machine {
 
-// Rights, with the numbers of winnt.h. Those of a file have other names for a directory: to read
-// is to list, to write to add a file.
+// Rights, with the numbers of winnt.h. For a directory, the right to read is the right to list it,
+// and the right to write is the right to add files.
 namespace right {
 inline constexpr uint32_t kReadData = 0x1;
 inline constexpr uint32_t kWriteData = 0x2;
@@ -28,15 +28,15 @@ inline constexpr uint32_t kWrite = 0x2;
 inline constexpr uint32_t kDelete = 0x4;
 }  // namespace share
 
-// To look: the right to read, which of a directory is that to list it, makes the share mode count.
-// A handle with rights to attributes alone would keep nobody from deleting the entry
+// Just to look. The right to read, or to list a directory, is what makes the share mode count: a
+// handle with rights to the attributes alone would not keep anybody from deleting the entry
 // (learn.microsoft.com/openspecs/windows_protocols/ms-fsa/8c0e3f4f-0729-49f4-a14d-7f7add593819).
-// FILE_TRAVERSE is not among them: whoever holds SeChangeNotifyPrivilege, as all do, is not asked
-// for it, and of a file it is the right to run it.
+// FILE_TRAVERSE is not needed: Windows does not check it for holders of SeChangeNotifyPrivilege,
+// which everybody has, and for a file it is the right to execute it.
 inline constexpr uint32_t kLook = right::kSynchronize | right::kReadAttributes | right::kReadData;
 
-// What `access` means. Deleting takes the right to attributes too, for file systems that keep
-// read-only entries.
+// The rights that `access` stands for. Deleting also asks for the right to write attributes, for
+// file systems on which read-only entries cannot be deleted.
 constexpr uint32_t AccessMask(Access access) {
   switch (access) {
     case Access::kRead:
@@ -49,7 +49,7 @@ constexpr uint32_t AccessMask(Access access) {
   return 0;
 }
 
-// Who reads and writes may go on; without FILE_SHARE_DELETE nobody renames or deletes.
+// Others may read and write; without FILE_SHARE_DELETE nobody can rename or delete.
 inline constexpr uint32_t kShare = share::kRead | share::kWrite;
 
 }  // namespace csi_proxy::machine

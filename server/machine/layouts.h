@@ -1,5 +1,5 @@
-// The byte layouts in which disks and volumes answer control codes, read without trusting one size
-// or offset in them. Pure functions; the layouts are winioctl.h's and ntddstor.h's
+// Parsers for the byte layouts in which disks and volumes answer control codes. They trust none of
+// the sizes and offsets. Pure functions; the layouts are winioctl.h's and ntddstor.h's
 // (learn.microsoft.com/windows/win32/api/winioctl), little-endian.
 #pragma once
 
@@ -25,7 +25,7 @@ inline constexpr uint32_t kGetVolumeDiskExtents = 0x560000;  // IOCTL_VOLUME_GET
 inline constexpr uint32_t kDismountVolume = 0x90020;         // FSCTL_DISMOUNT_VOLUME
 }  // namespace control
 
-// The most a disk may have to say of its ids and its partitions, and a volume of its extents.
+// The largest answers we accept, for the ids and partitions of a disk and the extents of a volume.
 inline constexpr size_t kMaxDeviceIds = 64 * 1024;
 inline constexpr size_t kMaxDriveLayout = 64 * 1024;
 inline constexpr size_t kMaxExtents = 64 * 1024;
@@ -35,8 +35,8 @@ Bytes DeviceIdQuery();
 
 // STORAGE_DEVICE_ID_DESCRIPTOR: the first identifier that is associated with the device (not with a
 // port or target) and has the code set ASCII (its text, without trailing NULs and spaces) or binary
-// (lower-case hexadecimal, and so has ASCII that is none). One without a byte is passed over. Empty
-// when there is none. INTERNAL when the bytes are no descriptor.
+// (lower-case hexadecimal, which is also used for text that is not ASCII). Empty identifiers are
+// skipped. Empty if none is left. INTERNAL if the bytes are not a descriptor.
 absl::StatusOr<std::string> ParsePage83(const Bytes& descriptor);
 
 // STORAGE_DEVICE_NUMBER.

@@ -1,5 +1,5 @@
-// The other side of layouts.h and smbios.h: what disks, volumes and firmware answer, made by those
-// who stand in for them. Doubles and tests alone link this.
+// The other side of layouts.h and smbios.h: encodes what disks, volumes and firmware answer. Only
+// doubles and tests link this.
 #pragma once
 
 #include <array>
@@ -67,16 +67,16 @@ struct PropertyQuery {
   uint32_t property_id = 0;
   uint32_t query_type = 0;
 };
-// INVALID_ARGUMENT when it is cut short, as Windows has ERROR_INVALID_PARAMETER.
+// INVALID_ARGUMENT if it is too short, where Windows has ERROR_INVALID_PARAMETER.
 absl::StatusOr<PropertyQuery> ParsePropertyQuery(const Bytes& request);
 
-// SET_DISK_ATTRIBUTES: what to set, and which of it to touch at all.
+// SET_DISK_ATTRIBUTES: the new attributes, and a mask of those to change.
 struct DiskAttributesChange {
   bool persist = false;
   DiskAttributes attributes;
   DiskAttributes mask;
 };
-// INVALID_ARGUMENT when it is cut short, of another version, or uses what is reserved.
+// INVALID_ARGUMENT if it is too short, of another version, or uses reserved bits.
 absl::StatusOr<DiskAttributesChange> ParseSetDiskAttributes(const Bytes& request);
 
 }  // namespace csi_proxy::machine

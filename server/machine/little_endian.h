@@ -1,4 +1,4 @@
-// Numbers as Windows lays them out, least significant byte first.
+// Numbers in memory as on Windows: least significant byte first.
 #pragma once
 
 #include <concepts>
@@ -10,8 +10,8 @@
 
 namespace csi_proxy::machine {
 
-// Reads fields one after another. Past the end every field is zero and ok() false, so that a layout
-// is read in one go and judged once.
+// Reads fields one after another. Past the end every field is zero and ok() is false, so that a
+// layout can be read first and checked once.
 class LittleEndianReader {
  public:
   explicit LittleEndianReader(std::span<const uint8_t> bytes) : rest_(bytes) {}

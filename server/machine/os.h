@@ -1,8 +1,8 @@
-// What can be asked of a machine by Win32: one method for one documented call or one fixed sequence
-// of calls, nothing decided here. windows/ has the real one, simulated/ another, so that all above
-// this line runs, and is tested, anywhere.
+// What Win32 offers: each method is one documented call or a fixed sequence of calls, and makes no
+// decisions. windows/ implements it with the real calls, simulated/ in memory, so that everything
+// above it runs, and can be tested, on any system.
 //
-// Text is UTF-8. Every error is a Win32Status(), so Win32CodeOf() tells Windows' code.
+// Text is UTF-8. Every error is a Win32Status(): Win32CodeOf() returns Windows' error code.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,17 @@ namespace csi_proxy::machine {
 
 using Bytes = std::vector<uint8_t>;
 
-// What opening an entry is for.
+// What an entry is opened for.
 enum class Access {
-  // To look at it and what it holds.
+  // To read its attributes and content.
   kRead,
-  // To delete it as well.
+  // Also to delete it.
   kDelete,
-  // To make it a link as well.
+  // Also to make it a link.
   kWriteAttributes,
 };
 
-// What there is to say of an open entry (FILE_ATTRIBUTE_TAG_INFORMATION).
+// Attributes of an open entry (FILE_ATTRIBUTE_TAG_INFORMATION).
 struct FileAttributes {
   bool is_directory = false;
   bool is_reparse_point = false;
@@ -35,35 +35,35 @@ struct FileAttributes {
   uint32_t reparse_tag = 0;
 };
 
-// An open file or directory; a reparse point itself, never what it leads to. While it is open
-// nobody can rename or delete the entry. Closes when destroyed. For one thread at a time.
+// An open file or directory, or a reparse point itself, never its target. While it is open, nobody
+// can rename or delete the entry. The destructor closes it. For one thread at a time.
 class File {
  public:
   virtual ~File() = default;
 
   virtual absl::StatusOr<FileAttributes> GetAttributes() = 0;
 
-  // Opens `name`, a single component, in this directory. Relative to the handle, so that it is that
-  // entry of this very directory (NtCreateFile with RootDirectory and FILE_OPEN_REPARSE_POINT).
-  // ERROR_SHARING_VIOLATION while somebody has it open who does not share this access;
-  // ERROR_DELETE_PENDING while it is deleted and somebody still has it open.
+  // Opens `name`, a single component, relative to the handle of this directory, so that the path to
+  // it does not matter (NtCreateFile with RootDirectory and FILE_OPEN_REPARSE_POINT).
+  // ERROR_SHARING_VIOLATION while somebody has it open without sharing this access;
+  // ERROR_DELETE_PENDING while it is deleted but still open somewhere.
   virtual absl::StatusOr<std::unique_ptr<File>> Open(const std::string& name, Access access) = 0;
 
-  // Makes the directory `name` in this one, open with kWriteAttributes. ERROR_ALREADY_EXISTS.
+  // Creates directory `name` here, and opens it with kWriteAttributes. ERROR_ALREADY_EXISTS.
   virtual absl::StatusOr<std::unique_ptr<File>> CreateDirectory(const std::string& name) = 0;
 
-  // The names in this directory, without `.` and `..`, in no order. Open() takes each of them,
-  // those too that are not UTF-8: half a surrogate pair, which NTFS keeps, is three bytes here.
+  // The names in this directory, without `.` and `..`, in any order. Open() accepts all of them,
+  // even if they are not UTF-8: half a surrogate pair, which NTFS allows, is three bytes here.
   virtual absl::StatusOr<std::vector<std::string>> List() = 0;
 
-  // Deletes the entry, open with kDelete, read-only or not. ERROR_DIR_NOT_EMPTY.
+  // Deletes the entry, which is open with kDelete, even if read-only. ERROR_DIR_NOT_EMPTY.
   virtual absl::Status Delete() = 0;
 
   // The data of a reparse point as FSCTL_GET_REPARSE_POINT gives it: see reparse_point.h.
   // ERROR_NOT_A_REPARSE_POINT.
   virtual absl::StatusOr<Bytes> ReadReparsePoint() = 0;
 
-  // Makes an empty directory, open with kWriteAttributes, a link (FSCTL_SET_REPARSE_POINT).
+  // Turns an empty directory, open with kWriteAttributes, into a link (FSCTL_SET_REPARSE_POINT).
   virtual absl::Status WriteReparsePoint(const Bytes& data) = 0;
 
   // Makes a link or mount point of this tag, open with kWriteAttributes, a plain directory again
@@ -76,7 +76,7 @@ struct VolumeSpace {
   uint64_t free_bytes = 0;
 };
 
-// What opening a device is for: some control codes want a handle that may read, or write.
+// How a device is opened: some control codes need a handle that may read or write.
 enum class DeviceAccess { kNone, kRead, kReadWrite };
 
 // With the numbers of SERVICE_STATUS.dwCurrentState.
@@ -109,8 +109,8 @@ class Os {
 
   // The root directory of a drive (`C:\`) or a volume (`\\?\Volume{guid}\`).
   virtual absl::StatusOr<std::unique_ptr<File>> OpenRoot(const std::string& root) = 0;
-  // Whether something can be reached at a path, links on the way followed (GetFileAttributesW): OK,
-  // or why not. For paths on servers.
+  // Whether something can be reached at a path, following links (GetFileAttributesW): OK, or the
+  // reason why not. For paths on servers.
   virtual absl::Status Reach(const std::string& path) = 0;
 
   // Volumes. `volume` is `\\?\Volume{guid}\`.
@@ -121,7 +121,7 @@ class Os {
   virtual absl::StatusOr<std::string> GetVolumeOfDrive(char drive) = 0;
   // GetVolumeInformationW: `NTFS`. ERROR_UNRECOGNIZED_VOLUME when it has no file system.
   virtual absl::StatusOr<std::string> GetFileSystem(const std::string& volume) = 0;
-  // GetDiskFreeSpaceExW, quotas left aside.
+  // GetDiskFreeSpaceExW, ignoring quotas.
   virtual absl::StatusOr<VolumeSpace> GetSpace(const std::string& volume) = 0;
   // FlushFileBuffers of the volume.
   virtual absl::Status Flush(const std::string& volume) = 0;
@@ -156,8 +156,8 @@ class Os {
   virtual absl::StatusOr<Bytes> GetSmbiosTable() = 0;
 };
 
-// The real one. It keeps no state, but sets up the process: enables the privileges to back up, to
-// restore and to make links, as far as it holds them, and turns off dialogs for missing media.
+// The real one. It has no state, but sets up the process: it enables the privileges to back up, to
+// restore and to create links, if the process has them, and disables dialogs for missing media.
 std::unique_ptr<Os> NewOs();
 
 }  // namespace csi_proxy::machine

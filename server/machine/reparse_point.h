@@ -1,7 +1,7 @@
 // Reparse points: the bytes that make a directory a link or a mount point. Pure functions over
 // REPARSE_DATA_BUFFER
 // (learn.microsoft.com/windows-hardware/drivers/ddi/ntifs/ns-ntifs-_reparse_data_buffer), read
-// without trusting one length or offset in it.
+// without trusting any length or offset in it.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,9 @@ inline constexpr size_t kMaxReparseData = 16 * 1024;
 
 struct ReparsePoint {
   uint32_t tag = 0;
-  // Where it leads, spelt as os.Readlink of Go reads it: `C:\a\b`, `\\host\share\a`,
+  // Where it leads, in the form that Go's os.Readlink returns: `C:\a\b`, `\\host\share\a`,
   // `\\?\Volume{guid}\`, or `..\a` for a relative symbolic link. From the substitute name, which is
-  // what Windows follows, never from the print name, which is for show.
+  // what Windows follows, never from the print name, which is only displayed.
   std::string target;
   // A symbolic link whose target is relative to the directory that holds it or, when it begins with
   // a backslash, to the root of the drive.

@@ -1,5 +1,5 @@
-// What WMI's errors mean. Two channels are kept apart: the HRESULT of a call that did not run, and
-// the ReturnValue of a method that ran and refused.
+// What WMI's errors mean. There are two kinds: the HRESULT of a call that did not run, and the
+// ReturnValue of a method that ran and reported a failure.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace csi_proxy::cim {
 
-// HRESULTs the product decides by
+// HRESULTs on which decisions depend
 // (learn.microsoft.com/windows/win32/wmisdk/wmi-error-constants).
 namespace hresult {
 inline constexpr uint32_t kFailed = 0x80041001;
@@ -60,7 +60,7 @@ absl::Status StorageStatus(absl::string_view operation, const MethodResult& resu
 // an HRESULT is taken for one.
 absl::Status OpaqueStatus(absl::string_view operation, const MethodResult& result);
 
-// Return values the product decides by.
+// Return values on which decisions depend.
 inline constexpr uint32_t kJobStarted = 4096;
 inline constexpr uint32_t kSizeNotSupported = 4097;
 inline constexpr uint32_t kNoCapacity = 40000;

@@ -1,5 +1,5 @@
-// Questions to WMI, built from values and never from pasted text: whatever a value holds, the query
-// stays the one that was meant.
+// Queries of WMI. They are built from values, not by joining text, so that no content of a value
+// can change what a query means.
 #pragma once
 
 #include <string>
@@ -12,9 +12,9 @@
 
 namespace csi_proxy::cim {
 
-// A value as WQL spells it: numbers and booleans bare, text in single quotes with `\` and both
+// A value in WQL: numbers and booleans as they are, text in single quotes with `\` and both
 // quotes escaped by a backslash (learn.microsoft.com/windows/win32/wmisdk/where-clause; doubled
-// quotes, as SQL has them, are not WQL). Arrays, objects and nulls have no spelling: `NULL`.
+// quotes, as in SQL, are not WQL). Arrays, objects and nulls cannot be written: `NULL`.
 std::string WqlLiteral(const Value& value);
 
 // `SELECT * FROM class WHERE a = 1 AND b = 'x'`. All properties are selected: an object made from a

@@ -1,4 +1,4 @@
-// The one door to WMI: queries, associations and methods of the local machine.
+// The only access to WMI: queries, associations and methods of the local machine.
 #pragma once
 
 #include <atomic>
@@ -21,20 +21,20 @@ enum class Namespace { kCimV2, kSmb, kStorage };
 // `ROOT\CIMV2`, `ROOT\Microsoft\Windows\SMB`, `ROOT\Microsoft\Windows\Storage`.
 absl::string_view NamespaceName(Namespace space);
 
-// A method's answer: its ReturnValue and its out parameters. That it ran does not mean that it did
-// what it was to do: what ReturnValue means is the class's own business (see errors.h).
+// What a method returned: its ReturnValue and its out parameters. A method that ran may still have
+// failed: the meaning of ReturnValue depends on the class (see errors.h).
 struct MethodResult {
   uint32_t return_value = 0;
   Object out;
 };
 
-// In parameters. A parameter that is left out stays at its default.
+// In parameters. One that is left out has its default value.
 using Arguments = Properties;
 
-// Thread-safe. Every call is a round trip to WMI, ends at the context's deadline or soon after it
-// is cancelled (DEADLINE_EXCEEDED, CANCELLED; WMI may go on with what it was asked), and fails with
-// a status made by HresultStatus(), or INVALID_ARGUMENT for text that WMI cannot take: with a NUL,
-// not UTF-8, or too long. After a restart of WMI the next call connects anew.
+// Thread-safe. Every call is a round trip to WMI. It ends at the context's deadline, or soon after
+// it is cancelled (DEADLINE_EXCEEDED, CANCELLED; WMI may continue the operation). It fails with a
+// status made by HresultStatus(), or with INVALID_ARGUMENT for text that WMI cannot take: with a
+// NUL, not UTF-8, or too long. After a restart of WMI the next call connects again.
 class Session {
  public:
   virtual ~Session() = default;
@@ -53,14 +53,14 @@ class Session {
   }
 
   // Calls a method of the instance at `path`, or a static one of the class of that name.
-  // `arguments` hold no secret in any error. OK whatever ReturnValue is.
+  // No error contains an argument that is secret. OK whatever ReturnValue is.
   absl::StatusOr<MethodResult> Invoke(const CallContext& context, Namespace space,
                                       const std::string& path, const std::string& method,
                                       const Arguments& arguments = {}) {
     return DoInvoke(Counted(context), space, path, method, arguments);
   }
 
-  // How many of the above there were.
+  // How many of these calls there have been.
   int64_t round_trips() const { return round_trips_.load(std::memory_order_relaxed); }
 
  protected:

@@ -49,7 +49,7 @@ class Object;
 // One value of a CIM type, an array of them, or null of a type. Immutable; compares by content.
 class Value {
  public:
-  // Null. Its type is of no account.
+  // Null. Its type does not matter.
   Value() = default;
   static Value Null(Type type, bool is_array = false) { return Value(type, is_array, {}); }
 
@@ -61,7 +61,7 @@ class Value {
   static Value Char16(char16_t value) { return Unsigned(Type::kChar16, value); }
   static Value String(std::string value) { return Text(Type::kString, std::move(value)); }
   static Value Embedded(Object object);
-  // Of any unsigned, signed, real or text type; the caller answers for the range.
+  // Of any unsigned, signed, real or text type; the caller is responsible for the range.
   static Value Unsigned(Type type, uint64_t value) { return Value(type, false, value); }
   static Value Signed(Type type, int64_t value) { return Value(type, false, value); }
   static Value Real(Type type, double value) { return Value(type, false, value); }
@@ -75,9 +75,9 @@ class Value {
   bool is_array() const { return is_array_; }
   bool is_null() const { return std::holds_alternative<std::monostate>(data_); }
 
-  // Of a value that is neither null nor of another kind; INTERNAL, naming both, otherwise.
+  // INTERNAL if the value is null or of another kind; the message names both kinds.
   absl::StatusOr<bool> AsBoolean() const;
-  // Of any integer type or char16, as long as it is in range.
+  // For any integer type and char16, if the value is in range.
   absl::StatusOr<uint64_t> AsUint64() const;
   absl::StatusOr<uint32_t> AsUint32() const;
   absl::StatusOr<int64_t> AsSint64() const;
@@ -104,7 +104,7 @@ class Value {
   Data data_;
 };
 
-// Names of classes, properties, methods and parameters have no case in CIM.
+// In CIM the case of names of classes, properties, methods and parameters does not matter.
 struct NameLess {
   using is_transparent = void;
   bool operator()(absl::string_view a, absl::string_view b) const;
@@ -125,18 +125,18 @@ class Object {
   const std::string& path() const { return path_; }
   const Properties& properties() const { return properties_; }
 
-  // Whether there is such a property with a value.
+  // Whether the property exists and is not null.
   bool Has(absl::string_view name) const;
-  // INTERNAL, naming class and property, when there is no such property or it is null or of another
-  // type: something that WMI promises is not there.
+  // INTERNAL, naming class and property, if the property does not exist, is null or has another
+  // type: WMI has not kept a promise.
   absl::StatusOr<std::string> GetString(absl::string_view name) const;
   absl::StatusOr<uint32_t> GetUint32(absl::string_view name) const;
   absl::StatusOr<uint64_t> GetUint64(absl::string_view name) const;
   absl::StatusOr<bool> GetBoolean(absl::string_view name) const;
-  // The same, but `fallback` for null. A property the class does not have is an error all the same.
+  // The same, but `fallback` for null. A property that does not exist is still an error.
   absl::StatusOr<std::string> GetStringOr(absl::string_view name, std::string fallback) const;
   absl::StatusOr<uint32_t> GetUint32Or(absl::string_view name, uint32_t fallback) const;
-  // The value; INTERNAL for a property that is not there.
+  // The value; INTERNAL for a property that does not exist.
   absl::StatusOr<Value> Get(absl::string_view name) const;
 
   friend bool operator==(const Object&, const Object&) = default;

@@ -1,4 +1,4 @@
-// Whether there can be such a node: every rule a scenario must keep, found before the node starts.
+// Whether such a node can exist: checks every rule for scenarios before the node starts.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 namespace csi_proxy::machine::simulated {
 
 // INVALID_ARGUMENT for the first problem: the field, spelt as in a scenario
-// (`disk[2].partition[0].size_bytes`), and the reason. Safe on any values whatever.
+// (`disk[2].partition[0].size_bytes`), and the reason. Safe for any values.
 absl::Status CheckState(NodeState& state);
 
-// The part of it for one rule of the fault table, called `field`.
+// The same check for one rule of the fault table; errors call it `field`.
 absl::Status CheckFault(const FaultRule& rule, const std::string& field);
 
 }  // namespace csi_proxy::machine::simulated

@@ -21,14 +21,14 @@ class Core {
  public:
   explicit Core(NodeState state) : state_(std::move(state)) {}
 
-  // The fault table's say about `operation`, as `volume.Format` or `win32.Flush`, on `resource`
-  // (see FaultRule): OK when it may go on, after a delay or not.
+  // Applies the fault table to `operation`, such as `volume.Format` or `win32.Flush`, on `resource`
+  // (see FaultRule): OK if the operation may go on, possibly after a delay.
   absl::Status Pass(const CallContext& context, absl::string_view operation,
                     absl::string_view resource);
 
-  // A call of the machine. First Pass(), without the lock, since it may wait; then
-  // `action(NodeState&)` runs as one step that no other call can come between. Returns what it
-  // returns, a Status or a StatusOr.
+  // A call of the machine. Calls Pass() without the lock, since that may wait, and then
+  // `action(NodeState&)` under the lock, as one atomic step. Returns what `action` returns, a
+  // Status or a StatusOr.
   template <typename Action>
   auto Run(const CallContext& context, absl::string_view operation, absl::string_view resource,
            Action action) -> decltype(action(std::declval<NodeState&>())) {
@@ -36,7 +36,7 @@ class Core {
     return Change(std::move(action));
   }
 
-  // The same for the administrator, whom no fault stops.
+  // The same for the administrator, to whom faults do not apply.
   template <typename Action>
   auto Change(Action action) -> decltype(action(std::declval<NodeState&>())) {
     const std::lock_guard lock(mutex_);
@@ -45,7 +45,7 @@ class Core {
   }
 
  private:
-  // Ends the pending states whose time has come. Under the lock.
+  // Ends the pending states that are due. Under the lock.
   void Settle();
 
   // Not an absl::Mutex: ThreadSanitizer cannot see into one that was built without it.
@@ -53,16 +53,16 @@ class Core {
   NodeState state_;  // guarded by mutex_
 };
 
-// The rule that strikes this operation, counted down and removed when used up; nothing when none.
-// The first that matches wins.
+// The first rule that matches this operation, if any. Counts it down, and removes it when it is
+// used up.
 std::optional<FaultRule> TakeFault(NodeState& state, absl::string_view operation,
                                    absl::string_view resource);
 
-// Whether `pattern` (`volume.Format`, `volume.*`, `*`) names the operation. `*` is for what a host
-// does, each once, and not for the calls of the machine in it, `win32.*` and `wmi.*`.
+// Whether `pattern` (`volume.Format`, `volume.*`, `*`) matches the operation. `*` matches all
+// operations of a host, but not the calls of the machine that they make, `win32.*` and `wmi.*`.
 bool MatchesOperation(absl::string_view pattern, absl::string_view operation);
 
-// Every operation a rule can name: the host's, then the machine's.
+// Every operation that a rule can name: the host's, then the machine's.
 const std::vector<absl::string_view>& Operations();
 
 }  // namespace csi_proxy::machine::simulated

@@ -12,7 +12,7 @@
 
 namespace csi_proxy::machine::simulated {
 
-// The end of the way, or how far it goes. Valid until the state changes.
+// The end of a path, or how far it can be followed. Valid until the state changes.
 struct Resolved {
   // The deepest entry that exists; null when a drive, a mounted volume or a share on the way is
   // not there, or when the volume has no file system.
@@ -20,17 +20,17 @@ struct Resolved {
   Tree::Id entry = Tree::kRoot;
   // The volume of the tree, or the one without a file system where the way ends; empty on a share.
   std::optional<VolumePlace> place;
-  // The components below `entry` that are not there. Empty together with a tree: found.
+  // The components below `entry` that do not exist. If there is a tree and none, it was found.
   std::vector<std::string> missing;
-  // The first missing component is one of a link's target: the link leads nowhere.
+  // The first missing component is part of a link's target: the link leads nowhere.
   bool dangling = false;
 
   bool found() const { return tree != nullptr && missing.empty(); }
   const Tree::Entry& at() const { return tree->at(entry); }
 };
 
-// Follows `path`; a link at its end only when `follow_last` says so, a mount point there never.
-// FAILED_PRECONDITION when there are more than 63 links and mount points on the way.
+// Follows `path`; a link at its end only if `follow_last` is set, a mount point there never.
+// FAILED_PRECONDITION if there are more than 63 links and mount points on the way.
 absl::StatusOr<Resolved> Resolve(NodeState& state, const WindowsPath& path, bool follow_last);
 
 // The same from a volume's root on, without following a link at the end. Errors name `path`.

@@ -1,4 +1,4 @@
-// Between a node and its textproto.
+// Converts between a node and its textproto.
 #pragma once
 
 #include <memory>
@@ -16,15 +16,15 @@ namespace csi_proxy::machine::simulated {
 absl::StatusOr<std::unique_ptr<Machine>> LoadScenario(absl::string_view textproto,
                                                       absl::string_view file_name);
 
-// What is described, so far as it can be told in C++; whether there can be such a node, disk or
-// rule is for the Machine to check. INVALID_ARGUMENT as above.
+// Converts what is described. Whether such a node, disk or rule can exist is checked by Machine.
+// INVALID_ARGUMENT as above.
 absl::StatusOr<NodeState> StateFromProto(const csi_proxy::simulated::Node& proto);
 absl::StatusOr<Disk> DiskFromProto(const csi_proxy::simulated::Disk& proto);
 absl::StatusOr<Behaviour> BehaviourFromProto(const csi_proxy::simulated::Behaviour& proto);
 absl::StatusOr<OtherOpen> OtherOpenFromProto(const csi_proxy::simulated::OtherOpen& proto);
 absl::StatusOr<FaultRule> FaultFromProto(const csi_proxy::simulated::Fault& proto);
 
-// Describes a state. Secrets are `<secret>`; what is left loads again, and dumps the same.
+// Describes a state. Secrets become `<secret>`; the rest can be loaded again unchanged.
 csi_proxy::simulated::Node StateToProto(const NodeState& state);
 
 // As JSON, protobuf's own, with the field names of node.proto.

@@ -1,5 +1,5 @@
 // A node's Windows services. Nothing here locks, waits or checks a call; a pending state ends when
-// its time has come and SettleServices() is called.
+// it is due and SettleServices() is called.
 #pragma once
 
 #include <string>

@@ -36,13 +36,13 @@ struct DiskPartition {
   uint64_t offset_bytes = 0;
   uint64_t size_bytes = 0;
   std::optional<Volume> volume;
-  // The volume is not there before. The infinite future, in the state a node starts with, stands
-  // for the node's arrival delay from then.
+  // When the volume appears. In the state with which a node starts, the infinite future means the
+  // node's arrival delay from then.
   absl::Time arrives_at = absl::InfinitePast();
-  // From when WMI shows the volume, unless a refresh comes before. The infinite future, in the
-  // state a node starts with, stands for the cache's delay after the arrival.
+  // When WMI shows the volume, unless it is refreshed earlier. In the state with which a node
+  // starts, the infinite future means the cache's delay after the arrival.
   absl::Time cached_at = absl::InfinitePast();
-  // Nobody mounts the volume: automount is disabled, and MSFT_Partition.Online not called yet.
+  // Not mounted: automount is disabled, and MSFT_Partition.Online has not been called yet.
   bool awaits_online = false;
   // The file system was mounted while the disk was read-only, and takes no writes until it is
   // mounted anew.
@@ -51,19 +51,19 @@ struct DiskPartition {
 
 struct Disk {
   uint32_t number = 0;
-  // As Windows knows it; the hardware's may have grown to `grown_size_bytes` (0: it has not),
-  // which a rescan notices.
+  // As Windows knows it. The hardware may have grown to `grown_size_bytes` (0: it has not), which
+  // a rescan notices.
   uint64_t size_bytes = 0;
   uint64_t grown_size_bytes = 0;
   std::string location;
   std::string page83;
-  // When set, asking the disk for its page 83 fails so.
+  // If set, asking the disk for its page 83 fails with this error.
   std::optional<WindowsError> page83_error;
   std::string serial_number;
   PartitionStyle style = PartitionStyle::kRaw;
   bool online = true;
   bool read_only = false;
-  // Attached, and not seen before the next rescan.
+  // Attached, but not visible before the next rescan.
   bool awaits_rescan = false;
   // MSFT_Disk shows it without `Number`, and no device has one: a disk that Windows does not use.
   bool without_number = false;
@@ -107,10 +107,10 @@ struct IscsiTarget {
   ChapMode chap = ChapMode::kNone;
   std::string username;
   Secret secret;
-  // What the target proves itself with, for ChapMode::kMutual.
+  // With which the target proves its identity, for ChapMode::kMutual.
   Secret mutual_secret;
   bool connected = false;
-  // To be connected again at the next start.
+  // Connected again at the next start.
   bool persistent = false;
   // The node's disks while connected.
   std::vector<Disk> disks;
@@ -149,33 +149,33 @@ struct FaultRule {
   // The disk number, volume id, path, share, portal (`address:port`), IQN or service name it is
   // about, without case; empty for any.
   std::string resource;
-  // How often it strikes before it is gone; 0 for always.
+  // How often it is applied before it is removed; 0 for always.
   uint32_t times = 0;
-  // How long the operation takes first; the call's end cuts it short.
+  // How long the operation is delayed, at most until the call ends.
   absl::Duration latency;
-  // OK: only the latency.
+  // OK: only the latency applies.
   absl::StatusCode code = absl::StatusCode::kOk;
   WindowsError error;
 };
 
-// What the out parameters of WMI's methods are.
+// What WMI's methods put into their out parameters.
 enum class OutParameters { kGiven, kNull, kOdd };
 
-// What Windows does one way or another, by version, setting or chance: as a scenario chooses.
+// Where Windows behaves in more than one way, by version, setting or chance: a scenario chooses.
 struct Behaviour {
-  // How much later than the mount manager WMI shows a new volume, unless it is told to look.
+  // How much later than the mount manager WMI shows a new volume, unless it is refreshed.
   absl::Duration volume_cache_delay = absl::Seconds(1);
   OutParameters out_parameters = OutParameters::kGiven;
-  // `mountvol /N`: a volume that is new to the node stays away until its partition is brought
+  // `mountvol /N`: a volume that is new to the node does not appear until its partition is brought
   // online.
   bool automount_disabled = false;
-  // SetVolumeMountPointW and DeleteVolumeMountPointW share their directory with those who read and
-  // write it; else with nobody.
+  // SetVolumeMountPointW and DeleteVolumeMountPointW share their directory for reading and writing;
+  // otherwise they open it exclusively.
   bool mount_calls_share = false;
-  // The file system does not know the deletion of POSIX: a deleted entry keeps its name until
-  // nobody has it open.
+  // The file system does not support POSIX deletion: a deleted entry keeps its name until its last
+  // handle is closed.
   bool plain_deletion = false;
-  // An entry that is being deleted is ERROR_ACCESS_DENIED to those who open it, and not
+  // Opening an entry that is being deleted fails with ERROR_ACCESS_DENIED instead of
   // ERROR_DELETE_PENDING.
   bool delete_pending_is_denied = false;
   // MSFT_Disk.Online makes the disk read-only.
@@ -184,7 +184,7 @@ struct Behaviour {
   uint64_t resize_reserve_bytes = 0;
 };
 
-// What some other process of the node has open: whatever is at the path. With the bits of
+// What another process of the node has open: the entry at the path. With the bits of
 // server/machine/access.h.
 struct OtherOpen {
   std::string path;
@@ -196,7 +196,7 @@ struct NodeState {
   std::string bios_serial_number;
   // Between the creation of a partition and the arrival of its volume.
   absl::Duration volume_arrival_delay;
-  // So that no volume gets the id of one that is gone.
+  // So that volume ids are never reused.
   uint64_t volumes_made = 0;
   std::vector<Disk> disks;
   std::vector<SmbServer> smb_servers;

@@ -23,7 +23,7 @@ inline constexpr uint64_t kGiB = 1024 * kMiB;
 // The volume with this letter carries Windows: it cannot be formatted or go offline.
 inline constexpr char kSystemDrive = 'C';
 
-// Where the first partition may start; the last may end as much before the end of the disk.
+// Where the first partition may start; the last must end as far before the end of the disk.
 inline constexpr uint64_t kDiskMargin = kMiB;
 inline constexpr uint64_t kReservedPartitionBytes = 16 * kMiB;
 inline constexpr uint64_t kMinPartitionBytes = 8 * kMiB;
@@ -35,7 +35,7 @@ std::vector<Disk*> VisibleDisks(NodeState& state);
 absl::StatusOr<Disk*> FindDisk(NodeState& state, uint32_t disk_number);
 // Whether Windows is on it.
 bool HoldsSystem(const Disk& disk);
-// Every disk there is or may be, visible or not.
+// All disks, whether Windows sees them or not.
 std::vector<Disk*> AllDisks(NodeState& state);
 
 // What a disk's device is opened by, as MSFT_Disk.Path has it, and the disk's number from that, in
@@ -64,9 +64,9 @@ bool IsWriteProtected(const VolumePlace& place);
 // INTERNAL with Windows' error unless `bytes` more fit and the disk can be written.
 absl::Status CheckWritable(const VolumePlace& place, uint64_t bytes, absl::string_view operation);
 
-// A new volume sets out for the mount manager and, later, for WMI.
+// Starts the delays after which the mount manager and, later, WMI show a new volume.
 void LetVolumeArrive(const NodeState& state, DiskPartition& partition);
-// MSFT_Partition.Online: mounts a volume that automount has left alone.
+// MSFT_Partition.Online: mounts a volume that automount did not mount.
 void BringOnline(const NodeState& state, DiskPartition& partition);
 // Lets WMI notice the volumes that have arrived.
 void RefreshVolumes(Disk& disk);
