@@ -254,6 +254,20 @@ TEST_F(IscsiContract, PortZeroIs3260) {
   EXPECT_EQ(portals->target_portals[0].target_port, 3260u);
 }
 
+TEST_F(IscsiContract, TargetsHaveNamesOfThreeKinds) {
+  const iscsi::TargetPortal portal{.target_address = "10.0.0.5", .target_port = 3260};
+  const auto connect = [&](const std::string& iqn) {
+    return iscsi_->ConnectTarget(context_, {.target_portal = portal, .iqn = iqn}).status();
+  };
+  for (const char* name :
+       {"iqn.2026-01.example:none", "EUI.02004567A425678D", "naa.52004567BA64678D"}) {
+    EXPECT_TRUE(absl::IsNotFound(connect(name))) << name;
+  }
+  for (const char* name : {"disk1", "iqn", "na", "iqn.2026-01.example:a/b"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(connect(name))) << name;
+  }
+}
+
 TEST_F(IscsiContract, AddingConnectingAndDisconnectingTwiceSucceed) {
   const iscsi::TargetPortal portal{.target_address = "10.0.0.5", .target_port = 3260};
   const std::string iqn = "iqn.2026-01.example.storage:open";

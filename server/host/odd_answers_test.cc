@@ -7,7 +7,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/unicode.h"
 #include "server/host/test_operations.h"
+#include "server/machine/little_endian.h"
+#include "server/machine/reparse_point.h"
 #include "server/machine/simulated/win32/os_double.h"
 #include "server/machine/simulated/wmi/session.h"
 
@@ -123,6 +126,42 @@ TEST(OddAnswersTest, PartitionsOfTheSystemHoldNoData) {
   }
 }
 
+// A file of the simulated Win32, but every reparse point below it has other bytes.
+class OddFile final : public machine::File {
+ public:
+  OddFile(std::unique_ptr<machine::File> file, machine::Bytes link)
+      : file_(std::move(file)), link_(std::move(link)) {}
+
+  absl::StatusOr<std::unique_ptr<machine::File>> Open(const std::string& name,
+                                                      machine::Access access) override {
+    auto file = file_->Open(name, access);
+    if (file.ok()) *file = std::make_unique<OddFile>(*std::move(file), link_);
+    return file;
+  }
+  absl::StatusOr<machine::Bytes> ReadReparsePoint() override {
+    const absl::Status read = file_->ReadReparsePoint().status();
+    if (!read.ok()) return read;
+    return link_;
+  }
+
+  absl::StatusOr<machine::FileAttributes> GetAttributes() override {
+    return file_->GetAttributes();
+  }
+  absl::StatusOr<std::unique_ptr<machine::File>> CreateDirectory(const std::string& name) override {
+    return file_->CreateDirectory(name);
+  }
+  absl::StatusOr<std::vector<std::string>> List() override { return file_->List(); }
+  absl::Status Delete() override { return file_->Delete(); }
+  absl::Status WriteReparsePoint(const machine::Bytes& data) override {
+    return file_->WriteReparsePoint(data);
+  }
+  absl::Status DeleteReparsePoint(uint32_t tag) override { return file_->DeleteReparsePoint(tag); }
+
+ private:
+  const std::unique_ptr<machine::File> file_;
+  const machine::Bytes link_;
+};
+
 // The simulated Win32, but one answer of a device, or the table of the firmware, has other bytes.
 class OddOs final : public machine::Os {
  public:
@@ -131,6 +170,8 @@ class OddOs final : public machine::Os {
       : os_(machine::simulated::NewSimulatedOs(node.core())),
         others_(others),
         odd_(std::move(odd)) {}
+  // All reparse points have these bytes.
+  OddOs(Machine& node, machine::Bytes link) : OddOs(node, -1, {}) { link_ = std::move(link); }
   bool answered() const { return others_ < 0; }
 
   absl::StatusOr<machine::Bytes> Control(const std::string& device, machine::DeviceAccess access,
@@ -143,7 +184,9 @@ class OddOs final : public machine::Os {
   }
 
   absl::StatusOr<std::unique_ptr<machine::File>> OpenRoot(const std::string& root) override {
-    return os_->OpenRoot(root);
+    auto file = os_->OpenRoot(root);
+    if (file.ok() && !link_.empty()) *file = std::make_unique<OddFile>(*std::move(file), link_);
+    return file;
   }
   absl::Status Reach(const std::string& path) override { return os_->Reach(path); }
   absl::StatusOr<std::vector<std::string>> ListVolumes() override { return os_->ListVolumes(); }
@@ -180,6 +223,7 @@ class OddOs final : public machine::Os {
   const std::unique_ptr<machine::Os> os_;
   int others_;
   const machine::Bytes odd_;
+  machine::Bytes link_;
 };
 
 // Bytes that are none of what was asked for: the operation fails, or does without.
@@ -206,6 +250,41 @@ TEST(OddAnswersTest, NoAnswerOfADeviceEndsTheProcess) {
         EXPECT_TRUE(!status.ok() || without.contains(operation.name));
       }
     }
+  }
+}
+
+// A symbolic link as others may have made it, of any text.
+machine::Bytes SymlinkTo(absl::string_view target) {
+  const std::vector<uint8_t> name = ToUtf16Le(target);
+  const auto size = static_cast<uint16_t>(name.size());
+  machine::Bytes data;
+  machine::AppendLittleEndian(machine::kReparseTagSymlink, &data);
+  machine::AppendLittleEndian(static_cast<uint16_t>(size + 12), &data);
+  for (const uint16_t number : {0, 0, int{size}, int{size}, 0, 0, 0}) {
+    machine::AppendLittleEndian(number, &data);
+  }
+  data.insert(data.end(), name.begin(), name.end());
+  return data;
+}
+
+// Neither a path of a drive nor one of a server: nobody follows it, on either side of the roots.
+TEST(OddAnswersTest, LinksToDevicesLeadNowhere) {
+  const NodeState prepared = PreparedNode();
+  for (const char* target :
+       {R"(\??\GLOBALROOT\Device\HarddiskVolume1\Windows)", R"(\??\C:\Windows:stream)",
+        R"(\??\C:\var\..\Windows)", R"(\??\PhysicalDrive0)", R"(\Device\Harddisk0\Partition1)"}) {
+    SCOPED_TRACE(target);
+    const std::unique_ptr<Machine> node = *Machine::Create(prepared);
+    const std::unique_ptr<Host> host =
+        NewHost(machine::simulated::wmi::NewSimulatedSession(node->core()),
+                std::make_unique<OddOs>(*node, SymlinkTo(target)));
+    EXPECT_THAT(host->filesystem().Exists(CallContext(), Kubelet("link\\p1")),
+                FailsWith(kDenied, "the link C:\\var\\lib\\kubelet\\link leads to "));
+    const ConfinedPath below_a_link = {Path(R"(C:\var\lib\kubelet\link\p1)"),
+                                       std::make_shared<PathRoots>(std::vector<WindowsPath>{
+                                           Path(R"(C:\var\lib\kubelet\link\p1)")})};
+    EXPECT_THAT(host->filesystem().Exists(CallContext(), below_a_link),
+                FailsWith(kPrecondition, "the link C:\\var\\lib\\kubelet\\link leads to "));
   }
 }
 
