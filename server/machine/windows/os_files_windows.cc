@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/volume_id.h"
 #include "server/base/win32_error.h"
+#include "server/machine/reparse_point.h"
 #include "server/machine/windows/names.h"
 
 namespace csi_proxy::machine {
