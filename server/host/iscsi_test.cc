@@ -1,3 +1,4 @@
+#include "absl/strings/str_cat.h"
 #include "server/host/testing.h"
 
 namespace csi_proxy::host {
@@ -110,6 +111,42 @@ TEST_F(IscsiTest, MutualChapNeedsBothSecrets) {
   // A target that cannot prove itself is not trusted.
   EXPECT_THAT(Connect("iqn.x:chap", ChapMode::kMutual, "node", "twelve-bytes"),
               HasCode(kPrecondition));
+}
+
+// The values are those of learn.microsoft.com/windows-hardware/drivers/storage/iscsi-status-qualifiers.
+TEST_F(IscsiTest, SaysWhatTheInitiatorMeans) {
+  const struct {
+    uint32_t code;
+    const char* text;
+    absl::StatusCode status;
+  } kRows[] = {
+      {0xEFFF0002, "Login failed", absl::StatusCode::kFailedPrecondition},
+      {0xEFFF0003, "Connection failed", absl::StatusCode::kUnavailable},
+      {0xEFFF0009, "Authentication failed", absl::StatusCode::kFailedPrecondition},
+      {0xEFFF000A, "Authorization failed", absl::StatusCode::kFailedPrecondition},
+      {0xEFFF000B, "Target not found", absl::StatusCode::kNotFound},
+      {0xEFFF000C, "Target removed", absl::StatusCode::kNotFound},
+      {0xEFFF0013, "Service unavailable", absl::StatusCode::kUnavailable},
+      {0xEFFF0014, "Out of resources", absl::StatusCode::kResourceExhausted},
+      {0xEFFF0015, "Connection exists already", absl::StatusCode::kAlreadyExists},
+      {0xEFFF0016, "Session exists already", absl::StatusCode::kAlreadyExists},
+      {0xEFFF001C, "Session not found", absl::StatusCode::kNotFound},
+      {0xEFFF0032, "Portal exists already", absl::StatusCode::kAlreadyExists},
+      {0xEFFF003F, "Target already logged in", absl::StatusCode::kAlreadyExists},
+      {0xEFFF0043, "Portal not found", absl::StatusCode::kNotFound},
+  };
+  ASSERT_THAT(iscsi().AddPortal(context_, kPortal), IsOk());
+  for (const auto& row : kRows) {
+    FaultRule rule;
+    rule.operation = "wmi.Invoke/MSFT_iSCSITarget.Connect";
+    rule.times = 1;
+    rule.code = kInternal;
+    rule.error.code = row.code;
+    ASSERT_THAT(node_->InjectFault(rule), IsOk());
+    EXPECT_THAT(Connect("iqn.x:open"),
+                FailsWith(row.status, absl::StrCat("connecting target iqn.x:open failed: ",
+                                                   row.text, " (0x", absl::Hex(row.code), ")")));
+  }
 }
 
 TEST_F(IscsiTest, NothingAnswers) {

@@ -28,10 +28,25 @@ TEST_F(ResolverTest, LinksInsideTheRootsAreFollowedOnTheWayAndNotAtTheEnd) {
 }
 
 TEST_F(ResolverTest, ACallThatIsOverFollowsNoLink) {
-  ASSERT_THAT(node_->MakeLink("C:\\var\\lib\\kubelet\\in", "C:\\var\\lib\\kubelet\\pods"), IsOk());
-  const CallContext over(absl::InfinitePast());
-  EXPECT_THAT(host_->filesystem().Exists(over, Kubelet("in\\p1")),
-              HasCode(absl::StatusCode::kDeadlineExceeded));
+  ASSERT_THAT(node_->MakeLink(R"(C:\var\lib\kubelet\in)", R"(C:\var\lib\kubelet\pods)"), IsOk());
+  FaultRule slow;
+  slow.operation = "win32.ReadReparsePoint";
+  slow.latency = absl::Milliseconds(40);
+  ASSERT_THAT(node_->InjectFault(slow), IsOk());
+  EXPECT_THAT(
+      host_->filesystem().Exists(context_.WithTimeout(absl::Milliseconds(10)), Kubelet("in\\p1")),
+      HasCode(absl::StatusCode::kDeadlineExceeded));
+}
+
+TEST_F(ResolverTest, LinksAboveTheRootsMayLeadToAMountPoint) {
+  ASSERT_THAT(node_->MakeDirectory(R"(C:\mnt)"), IsOk());
+  ASSERT_THAT(host_->volume().Mount(context_, TestVolume(2), Anywhere(R"(C:\mnt)")), IsOk());
+  ASSERT_THAT(node_->MakeDirectory(R"(C:\mnt\kubelet\pods)"), IsOk());
+  ASSERT_THAT(node_->MakeLink(R"(C:\alias)", R"(C:\mnt)"), IsOk());
+  const auto roots =
+      std::make_shared<PathRoots>(std::vector<WindowsPath>{Path(R"(C:\alias\kubelet)")});
+  EXPECT_THAT(Exists({Path(R"(C:\alias\kubelet\pods)"), roots}), Yields(true));
+  EXPECT_THAT(Exists({Path(R"(C:\alias\kubelet\none)"), roots}), Yields(false));
 }
 
 // An administrator may keep the working directory on a server, by links above it.
