@@ -63,7 +63,10 @@ inline const std::vector<Operation>& HostOperations() {
       {"format", [](H& h, C c) { return h.volume().Format(c, kVolume, {}); }},
       {"volume size", [](H& h, C c) { return h.volume().GetSize(c, kVolume).status(); }},
       {"supported", [](H& h, C c) { return h.volume().GetSupportedSize(c, kVolume).status(); }},
-      {"resize", [](H& h, C c) { return h.volume().Resize(c, kVolume, uint64_t{600} << 20, ResizeTo::kExactly); }},
+      {"resize",
+       [](H& h, C c) {
+         return h.volume().Resize(c, kVolume, uint64_t{600} << 20, ResizeTo::kExactly);
+       }},
       {"stats", [](H& h, C c) { return h.volume().GetStats(c, kVolume).status(); }},
       {"disk number", [](H& h, C c) { return h.volume().GetDiskNumber(c, kVolume).status(); }},
       {"mount", [](H& h, C c) { return h.volume().Mount(c, kVolume, Kubelet("empty")); }},
