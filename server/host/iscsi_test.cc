@@ -113,7 +113,8 @@ TEST_F(IscsiTest, MutualChapNeedsBothSecrets) {
               HasCode(kPrecondition));
 }
 
-// The values are those of learn.microsoft.com/windows-hardware/drivers/storage/iscsi-status-qualifiers.
+// The values are those of
+// learn.microsoft.com/windows-hardware/drivers/storage/iscsi-status-qualifiers.
 TEST_F(IscsiTest, SaysWhatTheInitiatorMeans) {
   const struct {
     uint32_t code;
