@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs, builds and tests everything on a fresh machine: unit and integration tests on Linux, the
 # style, the quick start, the Go package, csi-sanity, manifests, the libraries as installed, the
-# Windows programs under Wine, and the released Go clients against them. Ends with one count.
+# Windows programs under Wine, and the released Go clients and drivers against them. Ends with one count.
 #
 #   scripts/test.sh                 all of that
 #   scripts/test.sh --no-windows    without what needs mingw-w64 and Wine
@@ -98,6 +98,7 @@ if [[ $windows == yes ]]; then
   count build/windows/ctest.log
   end
   check "released Go clients" integration/legacy_go/run.sh
+  check "drivers' own code" integration/drivers/run.sh
   check "the Go release on the simulated node" integration/wine/node/peer.sh
   check "Go package under Wine" integration/go_embedded/run.sh --windows
   check "installed libraries for Windows" integration/consumer/run.sh --windows
