@@ -9,11 +9,11 @@
 namespace csi_proxy {
 
 struct CallOptions {
-  // How long the call may take, with the time to connect in it. Zero: the client's default, and
-  // where that is zero too, kDefaultTimeout. absl::InfiniteDuration(): as long as it takes.
+  // How long the call may take, including the time to connect. Zero: the client's default, or
+  // kDefaultTimeout if that is zero too. absl::InfiniteDuration(): no limit.
   absl::Duration timeout = absl::ZeroDuration();
-  // Ends the call early, with CANCELLED, when notified. Not owned; outlives the call. Null: the
-  // client's default, and where that is null too, the call cannot be cancelled.
+  // Ends the call early, with CANCELLED, when notified. Not owned; must outlive the call. Null: the
+  // client's default; if that is null too, the call cannot be cancelled.
   const absl::Notification* cancelled = nullptr;
 };
 
@@ -21,7 +21,7 @@ namespace client {
 
 inline constexpr absl::Duration kDefaultTimeout = absl::Minutes(1);
 
-// What `options`, and where they are silent `defaults`, ask of a call that begins now.
+// The context of a call that begins now, by `options` and, for what they leave open, `defaults`.
 inline CallContext MakeCallContext(const CallOptions& defaults, const CallOptions& options) {
   absl::Duration timeout = options.timeout;
   if (timeout == absl::ZeroDuration()) timeout = defaults.timeout;

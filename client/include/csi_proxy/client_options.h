@@ -13,11 +13,11 @@ namespace csi_proxy {
 
 class Node;
 
-// Whether a client needs the service or does its work in this process.
+// Whether a client calls the service or does the work in this process.
 enum class Mode {
-  // What the environment variable CSI_PROXY_MODE says (auto, remote or embedded). Where it is unset
-  // or auto: the service when its pipe is there, else embedded when this process may manage
-  // storage, each as far as it is linked. Which, and why, is logged.
+  // As the environment variable CSI_PROXY_MODE says (auto, remote or embedded). If it is unset or
+  // auto: the service if its pipe exists, otherwise embedded if this process may manage storage;
+  // only modes that are linked are chosen. The choice and its reason are logged.
   kAuto,
   // The service, over its pipe. Needs the library csi_proxy::client.
   kRemote,
@@ -28,20 +28,20 @@ enum class Mode {
 struct ClientOptions {
   Mode mode = Mode::kAuto;
 
-  // Remote: where the sockets stand. Empty: the environment variable CSI_PROXY_SOCKET_DIR, else
-  // /run/csi-proxy. Not on Windows.
+  // Remote: the directory of the sockets. Empty: as the environment variable CSI_PROXY_SOCKET_DIR
+  // says, or /run/csi-proxy. Not used on Windows.
   std::string socket_dir = {};
-  // Remote: how long a call waits for a service that is not there, as while it restarts.
+  // Remote: how long a call waits for a service that is not running, such as while it restarts.
   absl::Duration connect_timeout = absl::Seconds(5);
 
   // Embedded: the node to act on. Null: one that all clients of the process share, with the default
   // NodeOptions; it is this machine on Windows, and a simulated node elsewhere.
   std::shared_ptr<Node> node = nullptr;
 
-  // For calls that do not say otherwise.
+  // Defaults for calls.
   CallOptions call = {};
 
-  // Takes the line in which kAuto tells its choice. Null: standard error.
+  // Receives the line in which kAuto logs its choice. Null: standard error.
   std::function<void(absl::string_view line)> log = nullptr;
 };
 

@@ -1,4 +1,4 @@
-/* CSI Proxy embedded, for any language: every rpc of every version, in the process that calls.
+/* CSI Proxy embedded, for any language: every rpc of every version, in the calling process.
  *
  *   csi_proxy_node node;
  *   csi_proxy_bytes error = {0};
@@ -12,13 +12,13 @@
  *   csi_proxy_close(node);
  *
  * Requests and responses are the protobuf messages of api/<group>/<version>/api.proto, serialized.
- * What a call answers is a gRPC status: a code of 0 (OK) to 16, and a text in UTF-8.
+ * A call returns a gRPC status: a code from 0 (OK) to 16, and a text in UTF-8.
  *
- * Every function may be called by any thread at any time. Handles are numbers: one that was closed,
- * or never was, is answered with NOT_FOUND or ignored, and is never used again. A null pointer
- * where one is needed is answered with INVALID_ARGUMENT. No function throws, and none ends the
- * process. Memory passed in is read during the call only; memory handed out is the caller's, who
- * returns it by csi_proxy_free. Responses may hold what a driver keeps secret: they are wiped when
+ * Every function may be called by any thread at any time. Handles are numbers and never reused: for
+ * one that was closed or never existed, functions return NOT_FOUND or do nothing. If a required
+ * pointer is null, they return INVALID_ARGUMENT. No function throws, and none ends the process.
+ * Memory passed in is only read during the call; memory handed out belongs to the caller, who
+ * frees it with csi_proxy_free. Responses may contain secrets, so they are wiped when they are
  * freed.
  */
 #ifndef CSI_PROXY_CSI_PROXY_H_
@@ -39,82 +39,82 @@ extern "C" {
 #define CSI_PROXY_API
 #endif
 
-/* Grows when a program built for an earlier one would no longer work. */
+/* Changes when programs built for an earlier version would no longer work. */
 #define CSI_PROXY_ABI_VERSION 1u
 
-/* A node this process manages. 0 is none. */
+/* A node that this process manages. 0 is not a node. */
 typedef uint64_t csi_proxy_node;
 
-/* A call that can be cancelled. 0 is none. */
+/* A call that can be cancelled. 0 is not a call. */
 typedef uint64_t csi_proxy_call;
 
-/* Memory of the library's; `data` is null when `size` is 0. */
+/* Memory that the library allocated; `data` is null if `size` is 0. */
 typedef struct csi_proxy_bytes {
   uint8_t* data;
   size_t size;
 } csi_proxy_bytes;
 
-/* Takes a line of the log: severity 0 (information), 1 (warning) or 2 (error), and text in UTF-8
- * without a closing zero, which is valid during the call only. Called by many threads at once,
- * never before csi_proxy_open is called nor after the csi_proxy_close that closes the node has
- * returned. Must not close the node whose line it is. May call it, but as the call that the line is
- * about still counts among "maxCalls", with a timeout. */
+/* Receives a log line: severity 0 (information), 1 (warning) or 2 (error), and text in UTF-8
+ * without a terminating zero, which is only valid during the call. Called by many threads at once,
+ * but not before csi_proxy_open is called, nor after the csi_proxy_close that closes the node has
+ * returned. Must not close the node that logs. May call it, but only with a timeout, since the call
+ * that the line is about still counts towards "maxCalls". */
 typedef void (*csi_proxy_log)(void* user, int32_t severity, const char* line, size_t size);
 
-/* The ABI the library has. */
+/* The library's ABI version. */
 CSI_PROXY_API uint32_t csi_proxy_abi_version(void);
 
-/* The release, as "2.0.0". Static. */
+/* The release, such as "2.0.0". Static. */
 CSI_PROXY_API const char* csi_proxy_version(void);
 
 /* Opens a node. `options` is a JSON object of `options_size` bytes, or null for the defaults; its
  * fields are those of client/c/options.proto:
  *
- *   "node"             "WINDOWS", this machine, or "SIMULATED", one in memory; the platform's when
- *                      absent
- *   "scenario"         what the simulated node is like, as textproto
+ *   "node"             "WINDOWS", this machine, or "SIMULATED", one in memory; by default the one
+ *                      that fits the platform
+ *   "scenario"         a description of the simulated node, as textproto
  *   "workingDirs"      ["C:\\var\\lib\\kubelet"]: the directories that paths may lead into
- *   "allowedServices"  the services that calls may start and stop; all when empty
- *   "allowPlainSmb"    true: SMB mappings need no encryption
+ *   "allowedServices"  the services that calls may start and stop; all if empty
+ *   "allowPlainSmb"    true: SMB mappings need not be encrypted
  *   "maxCalls", "maxQueued", "maxCallSeconds"  limits of each API group
- *   "lockDirectory", "metricsBindAddress"      as NodeOptions has them
+ *   "lockDirectory", "metricsBindAddress"      as in NodeOptions
  *
  * `log` may be null: then lines go to standard error. `user` is passed to it.
  *
- * Returns 0 and sets `*node`; else a code, `*node` is 0 and `*error`, unless null, is the text:
- * FAILED_PRECONDITION when the library does not have ABI `abi_version`, INVALID_ARGUMENT naming the
- * option, UNIMPLEMENTED for this machine where it is no Windows node. */
+ * Returns 0 and sets `*node`. On failure returns a code, sets `*node` to 0 and, unless `error` is
+ * null, `*error` to the text: FAILED_PRECONDITION if the library has another ABI version,
+ * INVALID_ARGUMENT naming the option, UNIMPLEMENTED for "WINDOWS" on another system. */
 CSI_PROXY_API int32_t csi_proxy_open(uint32_t abi_version, const char* options, size_t options_size,
                                      csi_proxy_log log, void* user, csi_proxy_node* node,
                                      csi_proxy_bytes* error);
 
-/* Announces a call that csi_proxy_cancel may end. Returns 0, having set `*call`, which is for one
- * csi_proxy_invoke, and takes memory until that ends or the node is closed; NOT_FOUND when it is
- * closed already. */
+/* Announces a call that csi_proxy_cancel can end. Returns 0 and sets `*call`, which is for one
+ * csi_proxy_invoke and uses memory until that ends or the node is closed; NOT_FOUND if the node is
+ * already closed. */
 CSI_PROXY_API int32_t csi_proxy_begin(csi_proxy_node node, csi_proxy_call* call);
 
-/* Calls `method`, as "/v1.Volume/FormatVolume", and waits for its end on this thread.
+/* Calls `method`, such as "/v1.Volume/FormatVolume", on this thread, and returns when it ends.
  *
- * `call` is of csi_proxy_begin, and ends here; 0 when nobody will cancel. `timeout_ns` is how long
- * the call may take, in nanoseconds; below 0 for no limit of its own.
+ * `call` comes from csi_proxy_begin, and is used up; 0 if it will not be cancelled. `timeout_ns` is
+ * how long the call may take, in nanoseconds; below 0 for no limit of its own.
  *
- * Returns the code. With 0, `*response` is the response. Else `*message` is the text. Both may be
- * null; what is not set is emptied, and what they held before is not freed. Besides the rpc's own:
- * NOT_FOUND for a closed node or a call that is not announced, UNIMPLEMENTED for a method there is
- * not, INVALID_ARGUMENT for a request that is not a message of its type, CANCELLED. The methods of
- * csi_proxy.simulated.Admin, as "/csi_proxy.simulated.Admin/InjectFault", work on simulated nodes.
+ * Returns the code. If it is 0, `*response` is the response, else `*message` is the text; the other
+ * is emptied. Either may be null. What they held before is not freed. Besides the rpc's own codes:
+ * NOT_FOUND for a closed node or an unknown call, UNIMPLEMENTED for an unknown method,
+ * INVALID_ARGUMENT for a request that is not a message of its type, CANCELLED. The methods of
+ * csi_proxy.simulated.Admin, such as "/csi_proxy.simulated.Admin/Reset", work on simulated nodes.
  */
 CSI_PROXY_API int32_t csi_proxy_invoke(csi_proxy_node node, csi_proxy_call call, const char* method,
                                        const uint8_t* request, size_t request_size,
                                        int64_t timeout_ns, csi_proxy_bytes* response,
                                        csi_proxy_bytes* message);
 
-/* Ends a call early, whether it is under way or only announced; returns at once. A call that has
- * ended is ignored. */
+/* Ends a call early, whether it has begun or is only announced; returns at once. Does nothing if
+ * the call has ended. */
 CSI_PROXY_API void csi_proxy_cancel(csi_proxy_call call);
 
-/* Closes a node: takes no more calls, cancels those under way, waits until they have ended. Returns
- * 0; NOT_FOUND, at once, when another has closed it or is about to. */
+/* Closes a node: refuses new calls, cancels those under way, and waits until they have ended.
+ * Returns 0; or, at once, NOT_FOUND if another thread has closed it or is closing it. */
 CSI_PROXY_API int32_t csi_proxy_close(csi_proxy_node node);
 
 /* Wipes and frees what the library handed out, and empties `*bytes`. Null is ignored. */

@@ -1,5 +1,5 @@
-// A node that this process manages by itself: the direct library. It has no API versions and no
-// protobuf; the versioned clients' embedded mode is a shim over it.
+// A node that this process manages itself: the direct library. It does without API versions and
+// protobuf; the embedded mode of the versioned clients is built on it.
 //
 //   absl::StatusOr<std::shared_ptr<csi_proxy::Node>> node = csi_proxy::Node::Windows();
 //   if (!node.ok()) return node.status();
@@ -7,8 +7,8 @@
 //   auto volumes = (*node)->volume().ListVolumesOnDisk(context, {.disk_number = 7});
 //
 // The rules are those of the service: the same checks of paths and ids, the same codes and texts,
-// one audit line for each call that changes the node. On Windows the calls of all processes, the
-// service among them, take turns at each disk, volume, share and target.
+// and an audit line for each call that changes the node. On Windows the calls of all processes,
+// including the service, take turns for each disk, volume, share and target.
 #pragma once
 
 #include <cstddef>
@@ -34,53 +34,53 @@ namespace client {
 class OwnNode;
 }
 
-// How grave a line of the log is.
+// How serious a log line is.
 enum class Severity { kInfo, kWarning, kError };
 
-// Takes a line, without its end. Called by many threads at once, and must not call back into the
-// node. A line never holds a secret.
+// Receives a log line, without a line end. Called by many threads at once, and must not call the
+// node. Lines never contain secrets.
 using LogFunction = std::function<void(Severity severity, absl::string_view line)>;
 
-// What calls may do, and how many at once. The defaults are those of the service.
+// What calls may do, and how many may run at once. The defaults are those of the service.
 struct NodeOptions {
-  // The directories that paths may lead into: absolute, on a drive; at least one.
+  // The directories that paths may lead into: at least one, absolute and on a drive.
   std::vector<std::string> working_dirs = {R"(C:\var\lib\kubelet)"};
-  // The services that calls may start and stop; empty for all.
+  // The services that calls may start and stop; all if empty.
   std::vector<std::string> allowed_services = {};
   // Whether SMB mappings ask for encryption.
   bool require_privacy = true;
 
-  // Of the versioned clients' calls in each API group: how many work at once, how many more may
-  // wait (then RESOURCE_EXHAUSTED), and how long one may take whatever its own deadline says.
+  // Limits of the versioned clients' calls, per API group: how many run at once, how many more may
+  // wait (others get RESOURCE_EXHAUSTED), and how long one may take, whatever its own deadline.
   size_t max_calls = 16;
   size_t max_queued = 256;
   absl::Duration max_call_duration = absl::Minutes(10);
 
-  // Off Windows: a directory, made when missing, through whose files this process and others that
-  // name it take turns. Empty: this process is alone on its node, as it is on a simulated one.
+  // Not on Windows: a directory, created if necessary, with whose files this process and others
+  // that use it take turns. Empty: no other process uses the node, as is the case if simulated.
   std::string lock_directory = {};
 
-  // Takes audit lines and failures. Null: standard error.
+  // Receives audit lines and failures. Null: standard error.
   LogFunction log = nullptr;
 
-  // Where Prometheus finds numbers about the versioned clients' calls, as `127.0.0.1:9090`, under
-  // the service's names. Empty: nowhere.
+  // Where Prometheus can scrape metrics of the versioned clients' calls, such as `127.0.0.1:9090`;
+  // the names are the service's. Empty: nowhere.
   std::string metrics_bind_address = {};
 };
 
-// Thread-safe. What it hands out lives as long as it does; whoever makes calls keeps it alive. A
-// driver's tests may derive one from it that answers as they please.
+// Thread-safe. The services it returns live as long as the node; callers must keep it alive. Tests
+// of a driver may derive from it to answer in their own way.
 class Node {
  public:
-  // This machine. UNIMPLEMENTED off Windows; INVALID_ARGUMENT naming the option. That the process
-  // has no right to manage storage shows in the calls, as PERMISSION_DENIED. Threads that are in a
-  // single-threaded COM apartment may not call it: FAILED_PRECONDITION.
+  // This machine. UNIMPLEMENTED on other systems; INVALID_ARGUMENT naming the option. If the
+  // process may not manage storage, calls fail with PERMISSION_DENIED; on a thread in a
+  // single-threaded COM apartment, with FAILED_PRECONDITION.
   static absl::StatusOr<std::shared_ptr<Node>> Windows(NodeOptions options = {});
 
-  // A Windows node in memory, for drivers under development and their tests: as `scenario`, a
-  // textproto of csi_proxy.simulated.Node, describes it; a small node with raw disks, a file server
-  // and an iSCSI portal when empty. INVALID_ARGUMENT naming the option, or the line or field of the
-  // scenario.
+  // A Windows node in memory, for drivers under development and their tests. `scenario` describes
+  // it, a textproto of csi_proxy.simulated.Node; if empty, it is a small node with raw disks, a
+  // file server and an iSCSI portal. INVALID_ARGUMENT naming the option, or the line or field of
+  // the scenario.
   static absl::StatusOr<std::shared_ptr<Node>> Simulated(NodeOptions options = {},
                                                          absl::string_view scenario = "");
 
@@ -93,10 +93,10 @@ class Node {
   virtual system::Service& system() = 0;
   virtual volume::Service& volume() = 0;
 
-  // Plays the simulated node's administrator, who attaches disks, breaks mappings, injects faults:
-  // calls `method` of csi_proxy.simulated.Admin with a serialized request, and returns the
-  // serialized response. FAILED_PRECONDITION on a real node; UNIMPLEMENTED when there is no such
-  // method; INVALID_ARGUMENT for a request that is not of its type, or as the method says.
+  // Administers a simulated node: attaches disks, breaks mappings, injects faults and so on. Calls
+  // `method` of csi_proxy.simulated.Admin with a serialized request, and returns the serialized
+  // response. FAILED_PRECONDITION on a real node; UNIMPLEMENTED for an unknown method;
+  // INVALID_ARGUMENT for a request that is not of its type, or as the method says.
   virtual absl::StatusOr<std::string> Administer(absl::string_view method,
                                                  const std::string& request) = 0;
 
