@@ -14,7 +14,7 @@
 #include "server/groups/smb/smb_service.h"
 #include "server/groups/system/system_service.h"
 #include "server/groups/volume/volume_service.h"
-#include "server/host/test_operations.h"
+#include "server/host/operations_testing.h"
 #include "server/node/named_faults.h"
 
 namespace csi_proxy::groups {

@@ -8,7 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "server/host/test_operations.h"
+#include "server/host/operations_testing.h"
 #include "server/machine/simulated/core.h"
 
 namespace csi_proxy::host {

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/unicode.h"
-#include "server/host/test_operations.h"
+#include "server/host/operations_testing.h"
 #include "server/machine/little_endian.h"
 #include "server/machine/reparse_point.h"
 #include "server/machine/simulated/win32/os_double.h"

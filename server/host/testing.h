@@ -1,7 +1,7 @@
 // What the tests of the host share: the simulated machine's own helpers, and a host over it.
 #pragma once
 
-#include "server/machine/simulated/test_node.h"
+#include "server/machine/simulated/testing.h"
 #include "server/node/named_faults.h"
 
 namespace csi_proxy::host {

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "integration/wine/node/node_test.h"
+#include "integration/wine/node/testing_windows.h"
 #include "integration/wine/process_counts.h"
 
 namespace csi_proxy::node_double {

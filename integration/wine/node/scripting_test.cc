@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "integration/wine/node/node_test.h"
+#include "integration/wine/node/testing_windows.h"
 
 namespace csi_proxy::node_double {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "integration/wine/node/node_test.h"
+#include "integration/wine/node/testing_windows.h"
 #include "server/base/win32_error.h"
 #include "server/machine/layouts.h"
 #include "server/machine/os.h"

@@ -5,7 +5,7 @@
 
 #include "server/machine/simulated/admin.grpc.pb.h"
 #include "server/machine/simulated/admin_methods.h"
-#include "server/machine/simulated/test_node.h"
+#include "server/machine/simulated/testing.h"
 #include "server/node/named_faults.h"
 
 namespace csi_proxy::machine::simulated {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/machine/simulated/storage.h"
-#include "server/machine/simulated/test_node.h"
+#include "server/machine/simulated/testing.h"
 #include "server/node/named_faults.h"
 
 namespace csi_proxy::machine::simulated {

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_replace.h"
 #include "server/machine/access.h"
-#include "server/machine/simulated/test_node.h"
+#include "server/machine/simulated/testing.h"
 #include "server/node/named_faults.h"
 
 namespace csi_proxy::machine::simulated {

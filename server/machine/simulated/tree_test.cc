@@ -1,6 +1,6 @@
 #include "server/machine/simulated/tree.h"
 
-#include "server/machine/simulated/test_node.h"
+#include "server/machine/simulated/testing.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {

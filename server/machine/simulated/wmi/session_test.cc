@@ -3,7 +3,7 @@
 #include "absl/time/clock.h"
 #include "server/base/win32_error.h"
 #include "server/machine/simulated/storage.h"
-#include "server/machine/simulated/wmi/test_session.h"
+#include "server/machine/simulated/wmi/testing.h"
 
 namespace csi_proxy::machine::simulated::wmi {
 namespace {

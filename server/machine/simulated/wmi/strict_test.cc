@@ -1,7 +1,7 @@
 // What WMI refuses, delays or leaves out where a friendlier double would not.
 #include "absl/time/clock.h"
 #include "server/machine/simulated/storage.h"
-#include "server/machine/simulated/wmi/test_session.h"
+#include "server/machine/simulated/wmi/testing.h"
 
 namespace csi_proxy::machine::simulated::wmi {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "server/machine/simulated/wmi/test_session.h"
+#include "server/machine/simulated/wmi/testing.h"
 
 namespace csi_proxy::machine::simulated::wmi {
 namespace {

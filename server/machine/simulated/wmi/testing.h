@@ -1,4 +1,4 @@
-// What the tests of the simulated WMI share: a session over the small node of test_node.h.
+// What the tests of the simulated WMI share: a session over the small node of the simulated machine.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "server/machine/cim/errors.h"
-#include "server/machine/simulated/test_node.h"
+#include "server/machine/simulated/testing.h"
 #include "server/machine/simulated/wmi/session.h"
 #include "server/node/named_faults.h"
 

@@ -8,7 +8,7 @@
 
 #include "server/base/win32_error.h"
 #include "server/machine/simulated/storage.h"
-#include "server/machine/simulated/test_node.h"
+#include "server/machine/simulated/testing.h"
 #include "server/machine/simulated/win32/os_double.h"
 #include "server/node/named_faults.h"
 
