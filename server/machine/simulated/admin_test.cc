@@ -113,7 +113,9 @@ TEST_F(AdminTest, ServersChange) {
   proto::BreakMappingResponse broken;
   breaking.set_share(remote);
   EXPECT_EQ(Call(&proto::Admin::Stub::BreakMapping, breaking, &broken), grpc::OK);
-  EXPECT_FALSE((*host_->smb().GetMapping(context_, remote))->is_connected);
+  // It shows as OK all the same.
+  const auto mapping = host_->smb().GetMapping(context_, remote);
+  EXPECT_THAT(host_->smb().IsHealthy(context_, **mapping), Yields(false));
 
   proto::SetServerReachableRequest reach;
   proto::SetServerReachableResponse reached;
