@@ -253,6 +253,9 @@ func (r *run) smb() {
 	r.check("NewSmbGlobalMapping, wrong password", refused(r.node.NewSmbGlobalMapping(share, "", user, "wrong")))
 	r.check("NewSmbGlobalMapping", r.node.NewSmbGlobalMapping(share, link, user, password))
 	r.check("NewSmbGlobalMapping again", r.node.NewSmbGlobalMapping(share, "", user, password))
+	// Windows knows a server by one user.
+	r.check("NewSmbGlobalMapping, other credentials",
+		refused(r.node.NewSmbGlobalMapping(`\\fileserver.example\scratch`, "", `EXAMPLE\other`, "battery staple")))
 	r.check("RemoveSmbGlobalMapping", r.node.RemoveSmbGlobalMapping(share))
 	r.check("RemoveSmbGlobalMapping again", refused(r.node.RemoveSmbGlobalMapping(share)))
 }
