@@ -222,19 +222,24 @@ TEST_F(SpellingContract, AVolumeIsMountedAndUnmountedInAnySpelling) {
 }
 
 TEST_F(SpellingContract, APathWithoutADriveIsOnThatOfItsWorkingDirectory) {
-  const auto parse = [](const std::string& text) { return *WindowsPath::Parse("root", text); };
-  deps_.roots = std::make_shared<const PathRoots>(
-      std::vector<WindowsPath>{parse(R"(D:\csi)"), parse(R"(C:\var\lib\kubelet)")});
-  Remake();
+  const WindowsPath on_c = *WindowsPath::Parse("root", R"(C:\var\lib\kubelet)");
+  const WindowsPath on_d = *WindowsPath::Parse("root", R"(D:\csi)");
   const auto answer = [&](const std::string& path) {
     return filesystem_->IsSymlink(context_, {.path = path}).status();
   };
-  const absl::Status on_d = answer(R"(\csi\x)");
-  EXPECT_TRUE(absl::IsNotFound(on_d) && absl::StrContains(on_d.message(), R"(D:\csi\x)")) << on_d;
-  EXPECT_TRUE(answer("/var/lib/kubelet/pods").ok());
-  const absl::Status outside = answer("/Windows");
-  EXPECT_TRUE(absl::IsPermissionDenied(outside)) << outside;
-  EXPECT_TRUE(absl::StrContains(outside.message(), "D:")) << "of the first: " << outside;
+  for (const bool d_first : {false, true}) {
+    deps_.roots = std::make_shared<const PathRoots>(d_first ? std::vector<WindowsPath>{on_d, on_c}
+                                                            : std::vector<WindowsPath>{on_c, on_d});
+    Remake();
+    const absl::Status absent = answer(R"(\csi\x)");
+    EXPECT_TRUE(absl::IsNotFound(absent)) << absent;
+    EXPECT_TRUE(absl::StrContains(absent.message(), R"(D:\csi\x)")) << absent;
+    EXPECT_TRUE(answer("/var/lib/kubelet/pods").ok());
+    const absl::Status outside = answer("/Windows");
+    EXPECT_TRUE(absl::IsPermissionDenied(outside)) << outside;
+    EXPECT_TRUE(absl::StrContains(outside.message(), d_first ? "D:\\\\Windows" : "C:\\\\Windows"))
+        << "on the drive of the first: " << outside;
+  }
 }
 
 TEST_F(SpellingContract, OtherCallsWantADrive) {

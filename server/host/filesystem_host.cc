@@ -11,7 +11,7 @@
 namespace csi_proxy::host {
 namespace {
 
-// How often a directory is made anew that somebody else makes or removes at the same time.
+// How often making a directory is tried when somebody else creates or removes it at the same time.
 constexpr int kAttempts = 16;
 
 class WindowsFilesystem final : public FilesystemHost {
@@ -117,7 +117,7 @@ class WindowsFilesystem final : public FilesystemHost {
     // out whether the target exists.
     if (absl::IsPermissionDenied(end.status())) return end.status();
     if (absl::Status status = context.Check(); !status.ok()) return status;
-    // Links that never end lead nowhere.
+    // A link that leads into a loop leads nowhere.
     info.target_exists = end.ok() && (end->found() || Reachable(*end));
     return info;
   }

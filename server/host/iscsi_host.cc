@@ -153,12 +153,12 @@ class WindowsIscsi final : public IscsiHost {
     if (!connected.ok()) return connected.status();
     if (*connected) return absl::AlreadyExistsError(absl::StrCat("target ", iqn, " is connected"));
     cim::Arguments arguments = PortalArguments(portal);
-    // As the target spells itself: the initiator compares with care for case.
+    // Spelled as the target does: the initiator compares case-sensitively.
     const auto address = target->Get("NodeAddress");
     if (!address.ok()) return address.status();
     arguments["NodeAddress"] = *address;
     arguments["AuthenticationType"] = Value::String(AuthenticationType(credentials.mode));
-    // What there is not is left out, not sent empty.
+    // Credentials that are not given are left out, not sent as empty strings.
     if (!credentials.username.empty()) {
       arguments["ChapUsername"] = Value::String(credentials.username);
     }

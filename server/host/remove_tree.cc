@@ -14,19 +14,20 @@
 namespace csi_proxy::host {
 namespace {
 
-// How often a directory is read again that others fill while it is emptied.
+// How often a directory is listed again when others add entries while it is being emptied.
 constexpr int kRounds = 8;
 
 std::string Join(const std::string& path, const std::string& name) {
   return absl::StrCat(path, absl::EndsWith(path, "\\") ? "" : "\\", name);
 }
 
-// Gone, or to go as soon as somebody closes it.
+// Whether the entry is gone, or will be as soon as the last handle to it is closed.
 bool IsGoing(const absl::Status& status) {
   return IsNotThere(status) || HasWin32Code(status, win32_error::kDeletePending);
 }
 
-// A directory that is being emptied. Not on the call stack, which a hostile tree could exhaust.
+// A directory that is being emptied. These are kept in a vector, because a deep hostile tree could
+// exhaust the call stack.
 struct Level {
   machine::File* directory;
   std::unique_ptr<machine::File> owned;

@@ -14,9 +14,9 @@
 namespace csi_proxy::host {
 namespace {
 
-// Links, mount points and whatever else stands for another name
-// (learn.microsoft.com/windows/win32/api/winnt/nf-winnt-isreparsetagnamesurrogate). The others, of
-// deduplicated or remote content, are files and directories like any.
+// The bit in the tags of reparse points that stand for another name: links, mount points
+// (learn.microsoft.com/windows/win32/api/winnt/nf-winnt-isreparsetagnamesurrogate). Those without
+// it, such as deduplicated or remote files, are treated as ordinary files and directories.
 constexpr uint32_t kNameSurrogate = 0x20000000;
 
 std::string RootsText(const PathRoots& roots) {
@@ -25,7 +25,7 @@ std::string RootsText(const PathRoots& roots) {
   });
 }
 
-// Absent, rather than not to be had.
+// Whether the entry does not exist, as opposed to: it could not be opened.
 bool IsAbsent(const absl::Status& status) {
   return IsNotThere(status) || HasWin32Code(status, win32_error::kInvalidDrive) ||
          HasWin32Code(status, win32_error::kNotReady) ||

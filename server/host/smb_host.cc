@@ -107,8 +107,8 @@ class WindowsSmb final : public SmbHost {
     const std::string operation = absl::StrCat("removing the mapping of ", mapping.remote_path);
     const auto result = wmi_.Invoke(context, Namespace::kSmb, mapping.object, "Remove",
                                     {{"Force", Value::Boolean(true)}});
-    const absl::Status removed = result.ok() ? cim::OpaqueStatus(operation, *result)
-                                             : Prefixed(operation, result.status());
+    const absl::Status removed =
+        result.ok() ? cim::OpaqueStatus(operation, *result) : Prefixed(operation, result.status());
     if (HasWin32Code(removed, kNotConnected)) return absl::NotFoundError(removed.message());
     return removed;
   }

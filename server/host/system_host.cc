@@ -52,7 +52,7 @@ class WindowsSystem final : public SystemHost {
           absl::StrCat(dependents->front(), " is running and depends on ", name));
     }
     if (!HasWin32Code(stopped, win32_error::kServiceCannotAcceptControl)) return stopped;
-    // So Windows answers for a service that is about to stop, too.
+    // Windows answers the same for a service that is already stopping.
     const absl::StatusOr<ServiceInfo> service = os_.GetService(name);
     if (service.ok() && (service->state == ServiceState::kStopPending ||
                          service->state == ServiceState::kStopped)) {

@@ -51,7 +51,8 @@ class SmbService final : public Service {
     if (!reuse) {
       if (absl::Status s = context.Check(); !s.ok()) return s;
       if (mapping->has_value()) {
-        // Broken, as after a change of password: a mapping cannot be renewed in place.
+        // It does not work, for example after a change of password. The credentials of a mapping
+        // cannot be changed in place.
         if (absl::Status s = host().RemoveMapping(context, **mapping);
             !s.ok() && !absl::IsNotFound(s)) {
           return s;
@@ -66,7 +67,7 @@ class SmbService final : public Service {
     if (!local.has_value()) return NewSmbGlobalMappingResponse{};
     const absl::Status linked = Link(context, *remote, *local);
     if (linked.ok()) return NewSmbGlobalMappingResponse{};
-    // Nothing half done: what this call mapped goes again, even when its caller has gone.
+    // Leave nothing half done: remove the mapping that this call made, even if its caller has gone.
     if (!reuse) {
       if (absl::Status undone = Remove(CallContext(), share); !undone.ok()) {
         return absl::Status(linked.code(),

@@ -67,7 +67,7 @@ class SystemService final : public Service {
     if (request.force) {
       const auto dependents = host().ListActiveDependents(context, request.name);
       if (!dependents.ok()) return dependents.status();
-      // Before the first is stopped: all or none.
+      // Checked before the first one is stopped: all are stopped, or none.
       for (const std::string& dependent : *dependents) {
         if (absl::Status s = CheckAllowed(dependent); !s.ok()) return s;
       }
