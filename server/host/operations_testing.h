@@ -12,6 +12,7 @@ namespace csi_proxy::host {
 
 inline constexpr char kMoreOfTheNode[] = R"(
   disk { number: 5 size_bytes: 1073741824 style: GPT }
+  disk { number: 16 size_bytes: 1073741824 page83: "hidden" page83_error { code: 21 } }
   disk {
     number: 6 size_bytes: 1073741824 style: GPT read_only: true
     partition {
