@@ -243,8 +243,11 @@ TEST_F(StrictDiskTest, ADiskWithoutANumberIsToldToTheLogOnce) {
   EXPECT_TRUE(lines.empty());
   Change([](NodeState& state) { state.disks[1].without_number = true; });
   for (int i = 0; i < 3; ++i) {
-    EXPECT_FALSE(disk_->ListDiskIDs(context_, {})->disk_ids.contains(1));
-    EXPECT_FALSE(disk_->ListDiskLocations(context_, {})->disk_locations.contains(1));
+    const auto ids = disk_->ListDiskIDs(context_, {});
+    const auto locations = disk_->ListDiskLocations(context_, {});
+    ASSERT_TRUE(ids.ok() && locations.ok()) << ids.status() << locations.status();
+    EXPECT_FALSE(ids->disk_ids.contains(1));
+    EXPECT_FALSE(locations->disk_locations.contains(1));
   }
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_TRUE(absl::StrContains(lines[0], "without a number")) << lines[0];
