@@ -1,4 +1,4 @@
-// What the tests of the simulated WMI share: a session over the small node of the simulated machine.
+// What the tests of the simulated WMI share: a session over the small simulated node.
 #pragma once
 
 #include <gmock/gmock.h>
