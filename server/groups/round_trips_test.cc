@@ -93,6 +93,12 @@ TEST_F(RoundTripsTest, AreFew) {
        [&] {
          return disk_->SetDiskState(context_, {.disk_number = 1, .is_online = false}).status();
        }},
+      {"SetDiskState, online", 2, 2,
+       [&] {
+         return disk_->SetDiskState(context_, {.disk_number = 1, .is_online = true}).status();
+       }},
+      {"PartitionDisk of a partitioned disk", 2, 3,
+       [&] { return disk_->PartitionDisk(context_, {.disk_number = 1}).status(); }},
       {"NewSmbGlobalMapping", 3, 2,
        [&] { return smb_->NewSmbGlobalMapping(context_, mapping).status(); }},
       {"NewSmbGlobalMapping, broken", 3, 4,

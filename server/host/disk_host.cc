@@ -237,8 +237,8 @@ class WindowsDisk final : public DiskHost {
     const absl::StatusOr<machine::DiskAttributes> before = GetDiskAttributes(os_, disk_number);
     if (!before.ok()) return before.status();
     StateChange change{.changed = before->is_offline == online};
-    // A disk that comes from elsewhere comes read-only. Cleared while nobody can mount its volumes;
-    // if that fails, it is tried again and judged below.
+    // A disk that was attached elsewhere comes read-only. The flag is cleared now, while its
+    // volumes cannot be mounted; if that fails, it is cleared again below.
     if (online && change.changed && before->is_read_only) (void)ClearReadOnly(os_, disk_number);
     if (change.changed) {
       if (absl::Status s = InvokeState(context, disk_number, online); !s.ok()) return s;
@@ -263,8 +263,8 @@ class WindowsDisk final : public DiskHost {
   }
 
  private:
-  // The number of an MSFT_Disk. One without is nothing that anybody could name; the log tells of
-  // it, once.
+  // The number of an MSFT_Disk. A disk without a number cannot be named in any call; the log tells
+  // of it, once.
   absl::StatusOr<uint32_t> NumberOf(const cim::Object& disk) {
     const absl::StatusOr<uint32_t> number = disk.GetUint32("Number");
     if (number.ok() || warn_ == nullptr) return number;

@@ -276,8 +276,8 @@ class WindowsVolume final : public VolumeHost {
     return IsVolumeGone(os_, volume) ? NoVolume(volume) : About(volume, "flushing", flushed);
   }
 
-  // Whether it takes writes, a file system finds out when it is mounted, which Windows does at the
-  // first access after a dismount
+  // A file system finds out when it is mounted whether it can write. Windows mounts it at the first
+  // access after a dismount
   // (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_dismount_volume).
   absl::Status MakeWritable(const CallContext& context, uint32_t disk_number) override {
     const absl::StatusOr<std::vector<VolumeId>> volumes = ListVolumes(context, disk_number, 0);
@@ -295,8 +295,8 @@ class WindowsVolume final : public VolumeHost {
   }
 
  private:
-  // The MSFT_Volume, which may come to know of a new volume later than the mount manager, from
-  // which the caller has it, does. Looked for anew for some seconds.
+  // The MSFT_Volume. The caller has the volume from the mount manager, and WMI may learn of a new
+  // one later, so it is looked for again for some seconds.
   absl::StatusOr<cim::Object> FindInWmi(const CallContext& context, const VolumeId& volume) {
     const cim::Query query =
         cim::Query("MSFT_Volume").Where("UniqueId", Value::String(volume.ToString()));
@@ -317,7 +317,8 @@ class WindowsVolume final : public VolumeHost {
     }
   }
 
-  // Has WMI read a disk's partitions and volumes again. That it cannot is no reason not to look.
+  // Has WMI read a disk's partitions and volumes again. If that fails, the caller looks all the
+  // same.
   absl::Status RefreshDisk(const CallContext& context, uint32_t disk_number) {
     const auto disks =
         wmi_.Query(context, Namespace::kStorage,

@@ -50,13 +50,13 @@ class DiskService final : public Service {
                          [](const host::Partition& p) { return p.is_basic; });
     };
     if (!has_basic() && (!layout->is_online || layout->is_read_only)) {
-      // As a new disk comes where Windows leaves those of a SAN offline. What it holds shows for
-      // sure when it is online.
+      // Windows leaves new disks of a SAN offline and read-only. The layout is read again because
+      // it is certain only while the disk is online.
       if (absl::Status s = BringOnline(context, number); !s.ok()) return s;
       layout = host().GetLayout(context, number);
       if (!layout.ok()) return layout.status();
     }
-    // It is partitioned. Drivers bring it online next, and then want its volumes.
+    // It is partitioned already. Drivers bring it online next, and then list its volumes.
     if (!layout->is_online && has_basic()) return PartitionDiskResponse{};
     if (layout->style == host::PartitionStyle::kRaw) {
       if (absl::Status s = context.Check(); !s.ok()) return s;
@@ -148,7 +148,7 @@ class DiskService final : public Service {
     if (!change.ok()) return change.status();
     const auto promised = host().CountPromisedVolumes(context, number);
     if (!promised.ok()) return promised.status();
-    // What a disk lacks that has been online is not on its way, as a rule.
+    // If the disk was online before, a volume that it still lacks will most likely not come.
     const size_t wanted = change->changed ? *promised : std::min<size_t>(*promised, 1);
     if (absl::Status s = AwaitVolumes(context, number, wanted, "online"); !s.ok()) return s;
     if (!change->was_online_read_only) return absl::OkStatus();
@@ -170,8 +170,8 @@ class DiskService final : public Service {
       if (!volumes.ok()) return volumes.status();
       if (volumes->size() >= wanted) return absl::OkStatus();
       if (!volumes->empty() && absl::Now() >= one_will_do_at) return absl::OkStatus();
-      // Where automount is disabled, a new volume does not come by itself. Not asked for at once,
-      // since elsewhere it does.
+      // Where automount is disabled, a new volume does not arrive by itself. Elsewhere it does, so
+      // this waits a moment first.
       if (!asked && absl::Now() >= mount_at) {
         asked = true;
         onlined = host().BringPartitionsOnline(waiting, number);
