@@ -62,7 +62,7 @@ std::vector<Script> VolumeScripts() {
       {"ResizeVolume", "volume_id: '$V' size_bytes: 1"},
       {"ResizeVolume", "volume_id: '$V' size_bytes: -9", kInvalid, "size_bytes: -9 is negative"},
       {"GetDiskNumberFromVolumeID", "volume_id: '$V'", kOk, "disk_number: 1"},
-      {"GetDiskNumberFromVolumeID", NO_VOLUME, kNotFound, "there is no volume"},
+      {"GetDiskNumberFromVolumeID", NO_VOLUME, kNotFound, "because it does not exist"},
       {"GetVolumeIDFromTargetPath", R"(target_path: "\\var\\lib\\kubelet/plugins/mnt/")", kOk,
        "volume_id: '$V'"},
       {"GetVolumeIDFromTargetPath", R"(target_path: "C:\\var\\lib\\kubelet\\none")", kNotFound,
