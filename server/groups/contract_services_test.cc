@@ -179,7 +179,7 @@ TEST_F(SmbContract, WhoHoldsOtherCredentialsIsSaid) {
 }
 
 // csi-driver-smb reads the link and takes its first two components as host and share; containerd
-// cannot follow a link to a share's root that has no backslash at the end.
+// cannot follow a link to a share that has no backslash at the end.
 TEST_F(SmbContract, ALinkToAShareEndsInABackslashAndIsFoundAgain) {
   const std::string target = R"(\\fileserver.example\data\)";
   for (int i = 0; i < 2; ++i) {
@@ -202,7 +202,7 @@ TEST_F(SmbContract, TheLinkReadsBackAsTheServersPath) {
   const auto link = deps_.host->filesystem().ReadLink(
       context_, {*WindowsPath::Parse("p", Below("s")), deps_.roots});
   ASSERT_TRUE(link.ok());
-  EXPECT_EQ(link->target, R"(\\fileserver.example\data\reports)");
+  EXPECT_EQ(link->target, R"(\\fileserver.example\data\reports\)");
   EXPECT_TRUE(link->target_exists);
 }
 

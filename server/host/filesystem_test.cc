@@ -146,7 +146,7 @@ TEST_F(FilesystemTest, LinksToSharesAreReadableWhileTheMappingIs) {
   EXPECT_TRUE(Read("root").target_exists);
   EXPECT_THAT(files().CreateLinkToShare(context_, unc("\\\\srv\\data"), Kubelet("share")),
               HasCode(kExists));
-  EXPECT_EQ(Read("share").target, "\\\\Srv\\Data\\dir");
+  EXPECT_EQ(Read("share").target, "\\\\Srv\\Data\\dir\\");
   EXPECT_TRUE(Read("share").target_exists);
   EXPECT_FALSE(Read("gone").target_exists);
   // As a driver publishes it: a link to the staged link.

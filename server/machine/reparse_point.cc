@@ -140,9 +140,9 @@ absl::StatusOr<Bytes> MakeSymlink(const WindowsPath& target) {
 }
 
 absl::StatusOr<Bytes> MakeSymlink(const UncPath& target) {
-  // Without it Go, and so containerd, cannot follow a link to the root of a share
-  // (github.com/kubernetes-csi/csi-proxy/pull/98).
-  const std::string path = absl::StrCat(target.ToString(), target.components().empty() ? "\\" : "");
+  // Without the backslash Go, and so containerd, cannot follow a link to a share
+  // (github.com/kubernetes-csi/csi-proxy/pull/98); the Go release ends every such link in one.
+  const std::string path = absl::StrCat(target.ToString(), "\\");
   return MakeSymlink(absl::StrCat(kObjectPrefix, "UNC", path.substr(1)), path);
 }
 

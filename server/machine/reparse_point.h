@@ -42,7 +42,7 @@ absl::StatusOr<ReparsePoint> ParseReparsePoint(const Bytes& data);
 // `\??\C:\a\b`, print name `C:\a\b`. INVALID_ARGUMENT for a path that a reparse point cannot hold,
 // which is one of more than 4,089 characters.
 absl::StatusOr<Bytes> MakeSymlink(const WindowsPath& target);
-// Likewise `\??\UNC\host\share\a` and `\\host\share\a`; of the share's root `\\host\share\`.
+// Likewise `\??\UNC\host\share\a\` and `\\host\share\a\`.
 absl::StatusOr<Bytes> MakeSymlink(const UncPath& target);
 // The bytes SetVolumeMountPointW writes: `\??\Volume{guid}\`, no print name.
 Bytes MakeMountPoint(const VolumeId& volume);

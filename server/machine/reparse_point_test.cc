@@ -247,9 +247,8 @@ TEST(ReparsePointTest, MakesLinksThatReadBack) {
     EXPECT_FALSE(point.is_relative);
   }
   const std::pair<const char*, const char*> kShares[] = {
-      {R"(\\host\share\a\B)", R"(\\host\share\a\B)"},
-      {R"(\\host\share\a\)", R"(\\host\share\a)"},
-      // Of a share itself, with a backslash.
+      {R"(\\host\share\a\B)", R"(\\host\share\a\B\)"},
+      {R"(\\host\share\a\)", R"(\\host\share\a\)"},
       {R"(\\Host\share)", R"(\\Host\share\)"},
       {R"(\\h\é\)", R"(\\h\é\)"},
   };

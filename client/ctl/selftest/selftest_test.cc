@@ -245,6 +245,7 @@ TEST_F(RunTest, WhatWasThereBeforeStays) {
   options_.set_iscsi_iqn("iqn.x");
   pipes_.answers["iscsi.DiscoverTargetPortal"].json = R"({"iqns": ["iqn.x"]})";
   pipes_.answers["iscsi.ListTargetPortals"].json = R"({"target_portals": [{}]})";
+  pipes_.answers["iscsi.GetTargetDisks"].json = R"({"diskIDs": ["3"]})";
   std::vector<Step> steps;
   for (const Step& step : Steps()) {
     if (absl::StartsWith(step.name, "iscsi-")) steps.push_back(step);

@@ -87,8 +87,8 @@ func (l *ShareLife) publish(volume *ShareVolume) error {
 	return l.Driver.NodePublish(volume)
 }
 
-// mapped: the share is mapped, and the link to it is spelt as Go, and so containerd, can follow it: to the
-// root of a share with a backslash at the end (https://github.com/kubernetes-csi/csi-proxy/pull/98).
+// mapped: the share is mapped, and the link to it is spelt as Go, and so containerd, can follow it: with a
+// backslash at the end (https://github.com/kubernetes-csi/csi-proxy/pull/98).
 func mapped(volume *ShareVolume) func(*Node) error {
 	return func(node *Node) error {
 		mapping := node.Mapping(volume.share())
@@ -96,10 +96,7 @@ func mapped(volume *ShareVolume) func(*Node) error {
 			return fmt.Errorf("the mapping of %s is %+v", volume.share(), mapping)
 		}
 		entry, _ := node.At(volume.Stage)
-		target := volume.Remote
-		if target == volume.share() {
-			target += `\`
-		}
+		target := volume.Remote + `\`
 		if entry == nil || entry.Kind != "LINK" || !strings.EqualFold(entry.Target, target) {
 			return fmt.Errorf("%s is %+v, not a link to %s", volume.Stage, entry, target)
 		}
