@@ -205,14 +205,14 @@ TEST_F(FileDoubleTest, ReadsReparsePoints) {
   ASSERT_THAT(node_->MakeDirectory("C:\\t\\mount"), IsOk());
   ASSERT_THAT(os_->SetMountPoint("C:\\t\\mount\\", volume), IsOk());
   ASSERT_THAT(node_->MakeLink("C:\\t\\drive", "C:\\k"), IsOk());
-  ASSERT_THAT(node_->MakeLink("C:\\t\\share", "\\\\fileserver.example\\data\\x"), IsOk());
+  ASSERT_THAT(node_->MakeLink("C:\\t\\share", "\\\\fileserver.example\\data\\x\\"), IsOk());
   const auto read = [&](const char* name) {
     return *machine::ParseReparsePoint(*(*Open(kC, {"t", name}))->ReadReparsePoint());
   };
   EXPECT_EQ(read("mount").volume->ToString(), volume);
   EXPECT_EQ(read("drive").tag, machine::kReparseTagSymlink);
   EXPECT_EQ(read("drive").target, "C:\\k");
-  EXPECT_EQ(read("share").target, "\\\\fileserver.example\\data\\x");
+  EXPECT_EQ(read("share").target, "\\\\fileserver.example\\data\\x\\");
   EXPECT_THAT((*Open(kC, {"k"}))->ReadReparsePoint(),
               FailsWithWin32(win32_error::kNotAReparsePoint));
 }
