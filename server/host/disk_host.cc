@@ -267,7 +267,7 @@ class WindowsDisk final : public DiskHost {
   // of it, once.
   absl::StatusOr<uint32_t> NumberOf(const cim::Object& disk) {
     const absl::StatusOr<uint32_t> number = disk.GetUint32("Number");
-    if (number.ok() || warn_ == nullptr) return number;
+    if (number.ok()) return number;
     const std::lock_guard lock(mutex_);
     if (warned_.size() < kMaxWarnings && warned_.insert(disk.path()).second) {
       warn_(absl::StrCat("a disk without a number is left out of all listings: ", disk.path()));

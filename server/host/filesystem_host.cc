@@ -129,7 +129,7 @@ class WindowsFilesystem final : public FilesystemHost {
     const std::string volume = walked->link->volume->ToString();
     // A volume that is gone, or cannot be written, does not keep its folder.
     const absl::Status flushed = os_.Flush(volume);
-    if (!flushed.ok() && warn_ != nullptr) {
+    if (!flushed.ok()) {
       warn_(absl::StrCat("flushing volume ", volume, " before its folder ", path,
                          " is removed: ", flushed.message()));
     }

@@ -14,8 +14,8 @@ namespace csi_proxy::host {
 struct LinkInfo {
   // A symbolic link, junction or volume mount point.
   bool is_link = false;
-  // Where it leads, spelt as os.Readlink of Go reads it: `C:\a\b`, `\\host\share\a`,
-  // `\\host\share\`, or `\\?\Volume{guid}\` for a mount point.
+  // Where it leads, spelt as os.Readlink of Go reads it: `C:\a\b`, `\\host\share\a\`, or
+  // `\\?\Volume{guid}\` for a mount point.
   std::string target;
   // Whether something is there.
   bool target_exists = false;
@@ -53,8 +53,7 @@ class FilesystemHost {
   virtual absl::Status CreateLink(const CallContext& context, const ConfinedPath& source,
                                   const ConfinedPath& link) = 0;
 
-  // The same to a server's directory; the target reads back as `\\host\share\a`, that of the share
-  // itself as `\\host\share\`.
+  // The same to a server's directory; the target reads back as `\\host\share\a\`.
   virtual absl::Status CreateLinkToShare(const CallContext& context, const UncPath& target,
                                          const ConfinedPath& link) = 0;
 

@@ -36,6 +36,7 @@ class MachineHost final : public Host {
 
 std::unique_ptr<Host> NewHost(std::unique_ptr<cim::Session> wmi, std::unique_ptr<machine::Os> os,
                               std::function<void(absl::string_view)> warn) {
+  if (warn == nullptr) warn = [](absl::string_view) {};
   return std::make_unique<MachineHost>(std::move(wmi), std::move(os), std::move(warn));
 }
 

@@ -125,7 +125,7 @@ class WindowsIscsi final : public IscsiHost {
         Invoke(context, object->path(), "Update", PortalArguments(portal),
                absl::StrCat("asking portal ", PortalText(portal), " for its targets"));
     if (absl::Status status = context.Check(); !status.ok()) return status;
-    if (!updated.ok() && warn_ != nullptr) warn_(updated.message());
+    if (!updated.ok()) warn_(updated.message());
     const auto targets =
         wmi_.Associators(context, Namespace::kStorage, object->path(), kTargetsOfPortal);
     if (!targets.ok()) return Prefixed("listing iSCSI targets", targets.status());
