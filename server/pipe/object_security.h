@@ -1,0 +1,62 @@
+// To whom a kernel object, such as a pipe, belongs and who may do what with it. Judged without
+// Windows, so that the judgement is tested everywhere.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace csi_proxy::pipe {
+
+// SIDs as text
+// (https://learn.microsoft.com/windows-server/identity/ad-ds/manage/understand-security-identifiers).
+inline constexpr char kSystemSid[] = "S-1-5-18";
+inline constexpr char kAdministratorsSid[] = "S-1-5-32-544";
+inline constexpr char kEveryoneSid[] = "S-1-1-0";
+
+// ACCESS_ALLOWED_ACE_TYPE and ACCESS_DENIED_ACE_TYPE of winnt.h.
+inline constexpr uint8_t kAllow = 0;
+inline constexpr uint8_t kDeny = 1;
+
+// An entry of a DACL. Entries of types other than these two have no SID here, and no rights.
+struct AccessEntry {
+  uint8_t type = kAllow;
+  uint8_t flags = 0;
+  uint32_t rights = 0;
+  std::string sid = {};
+  bool operator==(const AccessEntry&) const = default;
+};
+
+struct ObjectSecurity {
+  std::string owner = {};
+  // Without a DACL anybody may do anything.
+  bool has_dacl = false;
+  std::vector<AccessEntry> dacl = {};
+};
+
+// Rights of a pipe, generic ones taken apart as Windows does when the pipe is made
+// (https://learn.microsoft.com/windows/win32/fileio/file-security-and-access-rights).
+uint32_t PipeRights(uint32_t rights);
+
+// Whether SYSTEM or the administrators own it: nobody else can have made it, for to set an owner
+// one is not takes a privilege that only they have
+// (https://learn.microsoft.com/windows/win32/secauthz/owner-of-a-new-object).
+bool OwnedByAdministrators(const ObjectSecurity& object);
+
+// Whether both DACLs give the same rights to the same groups, in the same order.
+bool SameDacl(const ObjectSecurity& a, const ObjectSecurity& b);
+
+// Whether nobody but SYSTEM and the administrators may serve the pipe (make instances of it), or
+// change who may.
+bool OnlyAdministratorsServe(const ObjectSecurity& pipe);
+
+// Windows: the owner and the DACL of the object behind a handle, which needs READ_CONTROL.
+absl::StatusOr<ObjectSecurity> SecurityOf(void* handle);
+
+// Windows: the DACL of a security descriptor, and its owner if it has one.
+absl::StatusOr<ObjectSecurity> SecurityOfDescriptor(void* descriptor);
+
+}  // namespace csi_proxy::pipe
