@@ -9,11 +9,18 @@ import (
 	"path/filepath"
 )
 
+// The programs that this one starts find it in the environment.
+const socketDirectoryVariable = "CSI_PROXY_SOCKET_DIR"
+
 var socketDirectory = func() string {
+	if directory := os.Getenv(socketDirectoryVariable); directory != "" {
+		return directory
+	}
 	directory, err := os.MkdirTemp("", "drivers")
 	if err != nil {
 		panic(err)
 	}
+	os.Setenv(socketDirectoryVariable, directory)
 	return directory
 }()
 

