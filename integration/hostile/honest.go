@@ -29,16 +29,17 @@ type honest struct {
 // patience is beyond what any call here takes: one that takes longer is refused.
 const patience = 10 * time.Second
 
-func connect(group string) (*grpc.ClientConn, error) {
-	return grpc.Dial(steps.PipePath("csi-proxy-"+group+"-v1"), grpc.WithContextDialer(steps.DialPipe),
-		grpc.WithTransportCredentials(insecure.NewCredentials()))
+// connect opens the pipe of an API, as `disk-v1`.
+func connect(api string, options ...grpc.DialOption) (*grpc.ClientConn, error) {
+	return grpc.Dial(steps.PipePath("csi-proxy-"+api), append(options, grpc.WithContextDialer(steps.DialPipe),
+		grpc.WithTransportCredentials(insecure.NewCredentials()))...)
 }
 
 func startHonest() (*honest, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	h := &honest{stop: stop}
 	for i := 0; i < 8; i++ {
-		conn, err := connect([]string{"filesystem", "filesystem", "disk", "volume"}[i%4])
+		conn, err := connect([]string{"filesystem-v1", "filesystem-v1", "disk-v1", "volume-v1"}[i%4])
 		if err != nil {
 			return nil, err
 		}

@@ -53,16 +53,16 @@ func main() {
 }
 
 func run(o options) (passed bool, err error) {
+	if o.crashes > 0 {
+		return crashes(o)
+	}
 	service, err := steps.NewService(o.service, o.descriptors, o.directory)
 	if err != nil {
 		return false, err
 	}
 	defer service.Kill()
-	switch {
-	case o.paths > 0:
+	if o.paths > 0 {
 		return hostilePaths(service, o)
-	case o.crashes > 0:
-		return crashes(service, o)
 	}
 	return allAttacks(service, o)
 }

@@ -20,6 +20,7 @@ enum FrameType : uint8_t {
   kContinuation,
 };
 constexpr uint8_t kEndStream = 0x1;
+constexpr uint8_t kAcknowledgement = 0x1;
 constexpr uint8_t kEndHeaders = 0x4;
 
 constexpr uint32_t kAny = std::numeric_limits<uint32_t>::max();
@@ -54,15 +55,15 @@ constexpr Lengths kUnknown = {0, 16 << 10};
 Http2Guard::Http2Guard(const Http2Limits& limits)
     : limits_(limits), resets_(limits.resets), control_frames_(limits.control_frames) {}
 
-bool Http2Guard::Purse::Pay(absl::Time now) {
+bool Http2Guard::Purse::Pay(absl::Time now, double price) {
   if (now > since_) {
     if (since_ != absl::InfinitePast()) {
       Add(absl::ToDoubleSeconds(now - since_) * allowance_.per_second);
     }
     since_ = now;
   }
-  if (left_ < 1) return false;
-  --left_;
+  if (left_ < price) return false;
+  left_ -= price;
   return true;
 }
 
@@ -107,22 +108,44 @@ Http2Violation Http2Guard::Judge(const Frame& frame, absl::Time now) {
   }
   if (frame.type == kContinuation) return OnContinuation(frame);
   if (open_block_ != 0) return Http2Violation::kContinuations;
+  const bool ends_stream = (frame.flags & kEndStream) != 0;
+  double price = 1;
   switch (frame.type) {
     case kHeaders:
       return OnHeaders(frame);
     case kPushPromise:
       return Http2Violation::kPush;
     case kData:
-      if (frame.stream == 0 || frame.stream > newest_stream_) return Http2Violation::kStream;
-      if (frame.length > 0 || (frame.flags & kEndStream) != 0) return Http2Violation::kNone;
+      if (ends_stream)
+        return Finish(frame.stream) ? Http2Violation::kNone : Http2Violation::kStream;
+      if (!IsUnfinished(frame.stream)) return Http2Violation::kStream;
+      if (frame.length > 0) return Http2Violation::kNone;
       break;
     case kRstStream:
       if (frame.stream == 0 || frame.stream > newest_stream_) return Http2Violation::kStream;
+      Finish(frame.stream);
       return resets_.Pay(now) ? Http2Violation::kNone : Http2Violation::kResets;
+    case kSettings:
+      if ((frame.flags & kAcknowledgement) != 0) acknowledged_ = true;
+      break;
     default:
+      if (!known) price += frame.length / limits_.unknown_bytes_per_control_frame;
       break;
   }
-  return control_frames_.Pay(now) ? Http2Violation::kNone : Http2Violation::kControlFrames;
+  return control_frames_.Pay(now, price) ? Http2Violation::kNone : Http2Violation::kControlFrames;
+}
+
+bool Http2Guard::IsUnfinished(uint32_t stream) const {
+  return std::find(unfinished_.begin(), unfinished_.end(), stream) != unfinished_.end();
+}
+
+bool Http2Guard::Finish(uint32_t stream) {
+  const auto found = std::find(unfinished_.begin(), unfinished_.end(), stream);
+  if (found == unfinished_.end()) return false;
+  // Their order does not matter.
+  *found = unfinished_.back();
+  unfinished_.pop_back();
+  return true;
 }
 
 // A new stream, or a call's trailers, which no gRPC client sends.
@@ -130,6 +153,13 @@ Http2Violation Http2Guard::OnHeaders(const Frame& frame) {
   // Streams of clients have odd numbers that only grow (section 5.1.1).
   if (frame.stream % 2 == 0 || frame.stream <= newest_stream_) return Http2Violation::kStream;
   newest_stream_ = frame.stream;
+  if (!acknowledged_ && ++calls_ > limits_.calls_before_acknowledgement) {
+    return Http2Violation::kUnacknowledged;
+  }
+  if ((frame.flags & kEndStream) == 0) {
+    if (unfinished_.size() == limits_.unfinished) return Http2Violation::kUnfinished;
+    unfinished_.push_back(frame.stream);
+  }
   control_frames_.Add(limits_.control_frames_per_call);
   block_bytes_ = frame.length;
   continuations_ = 0;

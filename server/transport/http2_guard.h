@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
@@ -18,19 +19,21 @@ namespace csi_proxy::transport {
 // Why a connection was ended. The names of kHttp2ViolationNames are metric labels.
 enum class Http2Violation : uint8_t {
   kNone,
-  kFrameSize,      // a length its type cannot have
-  kHeaderBlock,    // HEADERS and its CONTINUATIONs longer than a block may be
-  kContinuations,  // a CONTINUATION too many, without a block, or another frame amid one
-  kStream,         // a frame on a stream that the client has not opened or cannot open
-  kResets,         // more RST_STREAM than calls are given up
-  kControlFrames,  // PING, SETTINGS, PRIORITY, WINDOW_UPDATE, empty DATA and unknown frames
-  kPush,           // PUSH_PROMISE, which is for servers
+  kFrameSize,       // a length its type cannot have
+  kHeaderBlock,     // HEADERS and its CONTINUATIONs longer than a block may be
+  kContinuations,   // a CONTINUATION too many, without a block, or another frame amid one
+  kStream,          // a frame on a stream that is not open, or that a client cannot open
+  kUnfinished,      // requests begun and not ended, more than calls may be under way
+  kUnacknowledged,  // more calls than an honest client makes before it takes the server's settings
+  kResets,          // more RST_STREAM than calls are given up
+  kControlFrames,   // PING, SETTINGS, PRIORITY, WINDOW_UPDATE, empty DATA and unknown frames
+  kPush,            // PUSH_PROMISE, which is for servers
 };
-inline constexpr size_t kHttp2Violations = 8;
+inline constexpr size_t kHttp2Violations = 10;
 // In the header, for metrics count them where nothing of the transport is linked.
 inline constexpr std::array<absl::string_view, kHttp2Violations> kHttp2ViolationNames = {
-    "none",   "frame_size", "header_block",   "continuations",
-    "stream", "resets",     "control_frames", "push"};
+    "none",       "frame_size",     "header_block", "continuations",  "stream",
+    "unfinished", "unacknowledged", "resets",       "control_frames", "push"};
 
 // What frames of a kind are paid from: so many at once, and so many more each second.
 struct Http2Allowance {
@@ -42,11 +45,20 @@ struct Http2Limits {
   // A block of headers, in bytes as sent; grpc-go and gRPC C++ send about 200 for a call.
   size_t header_block_bytes = 16 << 10;
   int continuations = 8;
+  // Requests that may be under way to the service at once: as many as it takes calls of a
+  // connection.
+  size_t unfinished = 256;
+  // gRPC 1.51 holds a client to its number of calls once the client has acknowledged the settings
+  // that tell it, and not before (parsing.cc, init_header_frame_parser). Clients of gRPC wait for
+  // the settings before their first call.
+  int calls_before_acknowledgement = 100;
   // A client that gives up all its calls at once is honest; to take a reset costs gRPC 134 us.
   Http2Allowance resets = {.burst = 512, .per_second = 100};
   // grpc-go sends up to a PING and two WINDOW_UPDATEs for an answer: each call adds four.
   Http2Allowance control_frames = {.burst = 1000, .per_second = 100};
   double control_frames_per_call = 4;
+  // An unknown frame costs one control frame, and one more for so many bytes.
+  double unknown_bytes_per_control_frame = 64;
 };
 
 // Checks the bytes of one connection, in order. Not thread-safe.
@@ -57,6 +69,9 @@ class Http2Guard {
   // `bytes` follow those checked before; the first are those behind the client's preface. What is
   // not kNone ends the connection, and no later call takes that back.
   Http2Violation Check(absl::string_view bytes, absl::Time now);
+
+  // Requests that the client has begun and neither ended nor given up.
+  size_t unfinished() const { return unfinished_.size(); }
 
  private:
   struct Frame {
@@ -69,8 +84,8 @@ class Http2Guard {
    public:
     explicit Purse(const Http2Allowance& allowance)
         : allowance_(allowance), left_(allowance.burst) {}
-    // Whether there was one left.
-    bool Pay(absl::Time now);
+    // Whether there was so much left.
+    bool Pay(absl::Time now, double price = 1);
     void Add(double more);
 
    private:
@@ -82,6 +97,9 @@ class Http2Guard {
   Http2Violation Judge(const Frame& frame, absl::Time now);
   Http2Violation OnHeaders(const Frame& frame);
   Http2Violation OnContinuation(const Frame& frame);
+  bool IsUnfinished(uint32_t stream) const;
+  // False: the stream had no unfinished request.
+  bool Finish(uint32_t stream);
 
   static constexpr size_t kFrameHeader = 9;
 
@@ -95,6 +113,9 @@ class Http2Guard {
   size_t skip_ = 0;
   // The newest stream, and the one whose header block goes on; 0 for none.
   uint32_t newest_stream_ = 0;
+  std::vector<uint32_t> unfinished_;
+  bool acknowledged_ = false;
+  int calls_ = 0;
   uint32_t open_block_ = 0;
   size_t block_bytes_ = 0;
   int continuations_ = 0;

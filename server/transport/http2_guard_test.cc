@@ -25,6 +25,7 @@ enum : uint8_t {
   kExtension = 0x42,
 };
 constexpr uint8_t kEndStream = 1;
+constexpr uint8_t kAck = 1;
 constexpr uint8_t kEndHeaders = 4;
 
 std::string Frame(uint8_t type, uint8_t flags, uint32_t stream, size_t length) {
@@ -43,10 +44,18 @@ class Http2GuardTest : public testing::Test {
   }
   // A call as grpc-go makes one, on the next stream.
   Http2Violation Call() {
+    Acknowledge();
     stream_ += 2;
     const std::string call = absl::StrCat(Frame(kHeaders, kEndHeaders, stream_, 200),
                                           Frame(kData, kEndStream, stream_, 60));
     return guard_.Check(call, now_);
+  }
+  // The server's settings, as a client does once.
+  void Acknowledge() {
+    if (!acknowledged_) {
+      EXPECT_EQ(Send(kSettings, kAck, 0, 0), kNone);
+    }
+    acknowledged_ = true;
   }
   // How many of these are taken, of `most`.
   int Taken(int most, uint8_t type, uint8_t flags, uint32_t stream, size_t length) {
@@ -58,6 +67,7 @@ class Http2GuardTest : public testing::Test {
   Http2Guard guard_;
   absl::Time now_ = absl::UnixEpoch();
   uint32_t stream_ = static_cast<uint32_t>(-1);
+  bool acknowledged_ = false;
 };
 
 TEST_F(Http2GuardTest, HonestCallsPassForEver) {
@@ -93,7 +103,7 @@ TEST_F(Http2GuardTest, AHeaderBlockIsMeasuredWhole) {
   EXPECT_EQ(Send(kHeaders, 0, 1, 8 << 10), kNone);
   EXPECT_EQ(Send(kContinuation, 0, 1, 8 << 10), kNone);
   EXPECT_EQ(Send(kContinuation, 0, 1, 1), kHeaderBlock);
-  EXPECT_EQ(Call(), kHeaderBlock) << "it stays ended";
+  EXPECT_EQ(Send(kPing, 0, 0, 8), kHeaderBlock) << "it stays ended";
   Http2Guard other;
   EXPECT_EQ(other.Check(Frame(kHeaders, kEndHeaders, 1, (16 << 10) + 1), now_), kHeaderBlock);
 }
@@ -147,15 +157,16 @@ TEST_F(Http2GuardTest, FloodsOfEachControlFrameEnd) {
   constexpr struct {
     uint8_t type;
     size_t length;
-  } kFloods[] = {{kPing, 8},         {kSettings, 0},     {kSettings, 384}, {kPriority, 5},
-                 {kWindowUpdate, 4}, {kExtension, 1000}, {kGoAway, 8}};
+  } kFloods[] = {{kPing, 8},         {kSettings, 0},  {kSettings, 384}, {kPriority, 5},
+                 {kWindowUpdate, 4}, {kExtension, 0}, {kGoAway, 8}};
   for (const auto& flood : kFloods) {
     guard_ = Http2Guard();
     EXPECT_EQ(Taken(100000, flood.type, 0, 0, flood.length), 1000) << int{flood.type};
   }
   guard_ = Http2Guard();
-  stream_ = static_cast<uint32_t>(-1);
-  ASSERT_EQ(Call(), kNone);
+  EXPECT_EQ(Taken(100000, kExtension, 0, 0, 64 * 99), 10) << "unknown frames pay for their bytes";
+  guard_ = Http2Guard();
+  ASSERT_EQ(Send(kHeaders, kEndHeaders, 1, 10), kNone);
   EXPECT_EQ(Taken(100000, kData, 0, 1, 0), 1000) << "empty DATA that ends nothing";
 }
 
@@ -194,8 +205,53 @@ TEST_F(Http2GuardTest, StreamsAreOpenedInOrderAndByHeaders) {
     EXPECT_EQ(guard.Check(Frame(kHeaders, kEndHeaders, stream, 10), now_), kStream) << stream;
   }
   ASSERT_EQ(Send(kHeaders, kEndHeaders, 5, 10), kNone);
-  EXPECT_EQ(Send(kData, 0, 3, 10), kNone) << "gRPC knows what an older stream has become";
   EXPECT_EQ(Send(kHeaders, kEndHeaders, 5, 10), kStream);
+}
+
+TEST_F(Http2GuardTest, DataEndsWithItsRequest) {
+  const auto opened = [](uint8_t flags) {
+    Http2Guard guard;
+    EXPECT_EQ(guard.Check(Frame(kHeaders, kEndHeaders | flags, 1, 10), absl::UnixEpoch()), kNone);
+    return guard;
+  };
+  Http2Guard whole = opened(kEndStream);
+  EXPECT_EQ(whole.Check(Frame(kData, 0, 1, 10), now_), kStream);
+  Http2Guard ended = opened(0);
+  EXPECT_EQ(ended.Check(Frame(kData, kEndStream, 1, 10), now_), kNone);
+  EXPECT_EQ(ended.Check(Frame(kData, kEndStream, 1, 10), now_), kStream);
+  Http2Guard reset = opened(0);
+  EXPECT_EQ(reset.Check(Frame(kRstStream, 0, 1, 4), now_), kNone);
+  EXPECT_EQ(reset.Check(Frame(kData, 0, 1, 10), now_), kStream);
+  Http2Guard never = opened(0);
+  EXPECT_EQ(never.Check(Frame(kHeaders, kEndHeaders, 5, 10), now_), kNone);
+  EXPECT_EQ(never.Check(Frame(kData, 0, 3, 10), now_), kStream) << "passed over, so closed";
+}
+
+TEST_F(Http2GuardTest, UnfinishedRequestsAreFew) {
+  Acknowledge();
+  int taken = 0;
+  while (taken < 1000 && Send(kHeaders, kEndHeaders, stream_ += 2, 10) == kNone) ++taken;
+  EXPECT_EQ(taken, 256);
+  EXPECT_EQ(guard_.unfinished(), 256u);
+}
+
+TEST_F(Http2GuardTest, WhatIsEndedOrGivenUpIsNotUnfinished) {
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_EQ(Call(), kNone) << i;
+    ASSERT_EQ(guard_.unfinished(), 0u);
+  }
+  ASSERT_EQ(Send(kHeaders, kEndHeaders, stream_ += 2, 10), kNone);
+  EXPECT_EQ(guard_.unfinished(), 1u);
+  ASSERT_EQ(Send(kRstStream, 0, stream_, 4), kNone);
+  EXPECT_EQ(guard_.unfinished(), 0u);
+}
+
+TEST_F(Http2GuardTest, AClientThatDoesNotTakeTheSettingsIsEnded) {
+  int taken = 0;
+  while (taken < 1000 && Send(kHeaders, kEndHeaders | kEndStream, stream_ += 2, 10) == kNone)
+    ++taken;
+  EXPECT_EQ(taken, 100);
+  EXPECT_EQ(Send(kSettings, kAck, 0, 0), kUnacknowledged) << "it stays ended";
 }
 
 TEST_F(Http2GuardTest, EveryViolationHasAName) {

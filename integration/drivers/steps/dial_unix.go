@@ -32,4 +32,5 @@ func DialPipe(ctx context.Context, path string) (net.Conn, error) {
 	return (&net.Dialer{}).DialContext(ctx, "unix", path)
 }
 
-var serviceFlags = []string{"--socket-dir=" + socketDirectory}
+// ServiceFlags are those of every service that is started.
+var ServiceFlags = []string{"--socket-dir=" + socketDirectory}

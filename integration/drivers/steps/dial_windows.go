@@ -15,5 +15,6 @@ func DialPipe(ctx context.Context, path string) (net.Conn, error) {
 	return winio.DialPipeContext(ctx, path)
 }
 
-// Wine's user is not in the groups that the pipes are for.
-var serviceFlags = []string{"--pipe-sddl=D:P(A;;GA;;;WD)"}
+// ServiceFlags are those of every service that is started: Wine's user is not in the groups that the pipes
+// are for.
+var ServiceFlags = []string{"--pipe-sddl=D:P(A;;GA;;;WD)"}

@@ -42,7 +42,7 @@ func (s *Service) Start(scenario string) error {
 	if err := os.WriteFile(file, []byte(scenario), 0o644); err != nil {
 		return err
 	}
-	s.command = exec.Command(s.program, append([]string{"--host=simulated", "--scenario=" + file}, serviceFlags...)...)
+	s.command = exec.Command(s.program, append([]string{"--host=simulated", "--scenario=" + file}, ServiceFlags...)...)
 	output, err := s.command.StderrPipe()
 	if err != nil {
 		return err
