@@ -19,7 +19,8 @@
 namespace csi_proxy {
 namespace {
 
-// What a stop takes beyond the time calls have to finish.
+// What a stop takes beyond the time calls have to finish. What is not over then ends with the
+// process.
 constexpr absl::Duration kStopMargin = absl::Seconds(5);
 
 // Starts, serves until told to stop, stops.

@@ -121,7 +121,10 @@ class Server::Impl {
     // gRPC's own graceful shutdown waits until idle clients have noticed, which takes them seconds:
     // what matters is that the calls under way are answered.
     gate_.Shut();
-    gate_.AwaitEmpty(absl::Now() + grace);
+    if (!gate_.AwaitEmpty(absl::Now() + grace)) {
+      // Said before anything waits for them: a call may be stuck where nothing reaches it.
+      spdlog::warn("the calls still under way are given up");
+    }
     if (listener_ != nullptr) {
       // The last answers, and the refusals of calls that came too late, are still on their way.
       absl::SleepFor(std::min(grace, kAnswersTravel));

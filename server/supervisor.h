@@ -21,13 +21,21 @@ class Supervisor {
   // Blocks until the process is told to stop; says by what, as `SIGTERM` or `service stop`.
   virtual std::string AwaitStop() = 0;
 
-  // The stop has begun and ends within `limit`. Being told to stop again ends the process at once
-  // where that is customary (a second Ctrl-C).
+  // The stop has begun. If the process is still there after `limit`, because some call of the
+  // system does not return, it is ended. Being told to stop again ends it at once where that is
+  // customary (a second Ctrl-C).
   virtual void ReportStopping(absl::Duration limit) = 0;
 };
 
 // Exit codes of the program, and the service-specific ones under the service control manager.
-enum ExitCode { kExitOk = 0, kExitFailed = 1, kExitUsage = 2 };
+enum ExitCode {
+  kExitOk = 0,
+  kExitFailed = 1,
+  kExitUsage = 2,
+  // Told to stop, it stopped, but for a call that did not return. The service control manager is
+  // told of success, so that it does not start the service again.
+  kExitCallStuck = 3,
+};
 
 // Runs `body`, which starts the service, waits for the stop and stops, and returns an ExitCode.
 // Under the service control manager, when `as_service`, `body` runs on a thread of its own, and

@@ -1,8 +1,10 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "server/supervisor.h"
+#include "server/watchdog.h"
 
 namespace csi_proxy {
 namespace {
@@ -25,6 +27,7 @@ class Signals final : public Supervisor {
     sigaddset(&stop_, SIGINT);
     pthread_sigmask(SIG_BLOCK, &stop_, nullptr);
     signal(SIGPIPE, SIG_IGN);
+    watchdog_ = &Watchdog::Start([] { _exit(kExitCallStuck); });
   }
 
   void ReportRunning() override {}
@@ -35,7 +38,8 @@ class Signals final : public Supervisor {
     return received == SIGINT ? "SIGINT" : "SIGTERM";
   }
 
-  void ReportStopping(absl::Duration) override {
+  void ReportStopping(absl::Duration limit) override {
+    watchdog_->Arm(limit);
     signal(SIGTERM, SIG_DFL);
     signal(SIGINT, SIG_DFL);
     pthread_sigmask(SIG_UNBLOCK, &stop_, nullptr);
@@ -43,6 +47,7 @@ class Signals final : public Supervisor {
 
  private:
   sigset_t stop_;
+  Watchdog* watchdog_ = nullptr;
 };
 
 }  // namespace

@@ -7,10 +7,22 @@
 
 #include "absl/time/clock.h"
 #include "server/base/win32.h"
+#include "server/service_status.h"
 #include "server/supervisor.h"
+#include "server/watchdog.h"
 
 namespace csi_proxy {
 namespace {
+
+static_assert(uint32_t{SERVICE_STOPPED} == uint32_t(ServicePhase::kStopped) &&
+              uint32_t{SERVICE_START_PENDING} == uint32_t(ServicePhase::kStarting) &&
+              uint32_t{SERVICE_STOP_PENDING} == uint32_t(ServicePhase::kStopping) &&
+              uint32_t{SERVICE_RUNNING} == uint32_t(ServicePhase::kRunning));
+static_assert(SERVICE_CONTROL_STOP == kControlStop &&
+              SERVICE_CONTROL_INTERROGATE == kControlInterrogate &&
+              SERVICE_CONTROL_SHUTDOWN == kControlShutdown &&
+              SERVICE_CONTROL_PRESHUTDOWN == kControlPreshutdown &&
+              SERVICE_ACCEPT_STOP == kAcceptStop && SERVICE_ACCEPT_SHUTDOWN == kAcceptShutdown);
 
 // A stop that arrives on a thread of Windows' own.
 class StopSignal {
@@ -32,16 +44,21 @@ class StopSignal {
   std::string by_;
 };
 
+// Windows may call the handlers of both kinds at any time: neither object is ever destroyed.
 class Console final : public Supervisor {
  public:
-  Console() {
+  Console()
+      : watchdog_(Watchdog::Start([] { TerminateProcess(GetCurrentProcess(), kExitCallStuck); })) {
     instance_ = this;
     SetConsoleCtrlHandler(&Console::OnControl, TRUE);
   }
 
   void ReportRunning() override {}
   std::string AwaitStop() override { return stop_.Await(); }
-  void ReportStopping(absl::Duration) override { stopping_ = true; }
+  void ReportStopping(absl::Duration limit) override {
+    watchdog_.Arm(limit);
+    stopping_ = true;
+  }
   void ReportStopped() {
     std::lock_guard lock(mutex_);
     stopped_ = true;
@@ -60,7 +77,6 @@ class Console final : public Supervisor {
         self.stop_.Send(type == CTRL_C_EVENT ? "Ctrl-C" : "Ctrl-Break");
         return TRUE;
       case CTRL_CLOSE_EVENT:
-      case CTRL_LOGOFF_EVENT:
       case CTRL_SHUTDOWN_EVENT: {
         // When this returns the process ends
         // (https://learn.microsoft.com/windows/console/handlerroutine): wait for the drain.
@@ -69,12 +85,17 @@ class Console final : public Supervisor {
         self.all_done_.wait(lock, [&] { return self.stopped_; });
         return TRUE;
       }
+      case CTRL_LOGOFF_EVENT:
+        // Sent to services alone, nssm's child among them, when any user logs off. To return TRUE
+        // would be to agree to the end; the default handler of a service ignores it (same page).
+        return FALSE;
       default:
         return FALSE;
     }
   }
 
   static inline Console* instance_ = nullptr;
+  Watchdog& watchdog_;
   StopSignal stop_;
   std::atomic<bool> stopping_ = false;
   std::mutex mutex_;
@@ -82,11 +103,13 @@ class Console final : public Supervisor {
   bool stopped_ = false;
 };
 
-// The service as the service control manager sees it. While a start or a stop is under way a thread
-// reports progress, so that the manager goes on waiting.
+// The service as the service control manager sees it. A thread reports the progress of a start or a
+// stop, so that the manager goes on waiting, and ends the process when a stop does not end.
 class Service final : public Supervisor {
  public:
-  explicit Service(const std::function<int(Supervisor&)>& body) : body_(body) { instance_ = this; }
+  explicit Service(std::function<int(Supervisor&)> body) : body_(std::move(body)) {
+    instance_ = this;
+  }
 
   absl::Status Run() {
     // The name is ignored for a process that is one service
@@ -106,97 +129,89 @@ class Service final : public Supervisor {
 
   int exit_code() const { return exit_code_; }
 
-  void ReportRunning() override { Report(SERVICE_RUNNING); }
+  void ReportRunning() override {
+    const std::lock_guard lock(mutex_);
+    Report(status_.Running());
+  }
   std::string AwaitStop() override { return stop_.Await(); }
   void ReportStopping(absl::Duration limit) override {
-    {
-      std::lock_guard lock(mutex_);
-      stop_limit_ = limit;
-    }
-    Report(SERVICE_STOP_PENDING);
+    const std::lock_guard lock(mutex_);
+    Report(status_.Stopping(absl::Now(), limit));
   }
 
  private:
-  static constexpr DWORD kWaitHintMilliseconds = 10'000;
-  static constexpr auto kProgressInterval = std::chrono::seconds(2);
-
   static void WINAPI Main(DWORD count, wchar_t** arguments) {
     Service& self = *instance_;
     const wchar_t* const name = count > 0 ? arguments[0] : L"csi-proxy";
     self.handle_ = RegisterServiceCtrlHandlerExW(name, &Service::OnControl, nullptr);
     if (self.handle_ == nullptr) return;
-    self.Report(SERVICE_START_PENDING);
+    {
+      const std::lock_guard lock(self.mutex_);
+      self.Report(self.status_.Starting());
+    }
     std::thread progress([&self] { self.ReportProgress(); });
     self.exit_code_ = self.body_(self);
     {
-      std::lock_guard lock(self.mutex_);
+      const std::lock_guard lock(self.mutex_);
       self.done_ = true;
     }
     self.changed_.notify_all();
     progress.join();
-    self.Report(SERVICE_STOPPED);
+    const std::lock_guard lock(self.mutex_);
+    self.Report(self.status_.Stopped(static_cast<uint32_t>(self.exit_code_)));
+    // From here on the process may end.
   }
 
   static DWORD WINAPI OnControl(DWORD control, DWORD, void*, void*) {
-    switch (control) {
-      case SERVICE_CONTROL_STOP:
-        instance_->stop_.Send("service stop");
+    switch (ServiceStatus::OnControl(control)) {
+      case ServiceStatus::Answer::kStop:
+        instance_->stop_.Send(control == kControlStop ? "service stop" : "system shutdown");
         return NO_ERROR;
-      case SERVICE_CONTROL_SHUTDOWN:
-      case SERVICE_CONTROL_PRESHUTDOWN:
-        instance_->stop_.Send("system shutdown");
+      case ServiceStatus::Answer::kNothing:
         return NO_ERROR;
-      case SERVICE_CONTROL_INTERROGATE:
-        return NO_ERROR;
-      default:
-        return ERROR_CALL_NOT_IMPLEMENTED;
+      case ServiceStatus::Answer::kNotImplemented:
+        break;
     }
+    return ERROR_CALL_NOT_IMPLEMENTED;
   }
 
-  void Report(DWORD state) {
-    std::lock_guard lock(mutex_);
-    if (state != status_.dwCurrentState) status_.dwCheckPoint = 0;
-    status_.dwServiceType = SERVICE_WIN32_OWN_PROCESS;
-    status_.dwCurrentState = state;
-    const bool pending = state == SERVICE_START_PENDING || state == SERVICE_STOP_PENDING;
-    status_.dwCheckPoint = pending ? status_.dwCheckPoint + 1 : 0;
-    status_.dwWaitHint = pending ? kWaitHintMilliseconds : 0;
-    status_.dwControlsAccepted =
-        state == SERVICE_RUNNING
-            ? SERVICE_ACCEPT_STOP | SERVICE_ACCEPT_SHUTDOWN | SERVICE_ACCEPT_PRESHUTDOWN
-            : 0;
-    if (state == SERVICE_STOPPED && exit_code_ != kExitOk) {
-      status_.dwWin32ExitCode = ERROR_SERVICE_SPECIFIC_ERROR;
-      status_.dwServiceSpecificExitCode = static_cast<DWORD>(exit_code_);
+  // Under the lock.
+  void Report(const ServiceReport& report) {
+    SERVICE_STATUS status{};
+    status.dwServiceType = SERVICE_WIN32_OWN_PROCESS;
+    status.dwCurrentState = static_cast<DWORD>(report.phase);
+    status.dwControlsAccepted = report.accepted_controls;
+    status.dwCheckPoint = report.checkpoint;
+    status.dwWaitHint = report.wait_hint_milliseconds;
+    if (report.exit_code != 0) {
+      status.dwWin32ExitCode = ERROR_SERVICE_SPECIFIC_ERROR;
+      status.dwServiceSpecificExitCode = report.exit_code;
     }
-    SetServiceStatus(handle_, &status_);
-    if (state == SERVICE_STOP_PENDING) progress_until_ = absl::Now() + stop_limit_;
+    SetServiceStatus(handle_, &status);
   }
 
   void ReportProgress() {
+    const auto interval = absl::ToChronoMilliseconds(ServiceStatus::kProgressInterval);
     std::unique_lock lock(mutex_);
-    while (!changed_.wait_for(lock, kProgressInterval, [this] { return done_; })) {
-      const bool pending = status_.dwCurrentState == SERVICE_START_PENDING ||
-                           status_.dwCurrentState == SERVICE_STOP_PENDING;
-      // Progress is not claimed beyond the time that was announced.
-      if (!pending || absl::Now() > progress_until_) continue;
-      ++status_.dwCheckPoint;
-      SetServiceStatus(handle_, &status_);
+    while (!changed_.wait_for(lock, interval, [this] { return done_; })) {
+      if (status_.IsStopOverdue(absl::Now())) {
+        Report(status_.StopOverdue());
+        TerminateProcess(GetCurrentProcess(), kExitCallStuck);
+      }
+      if (const auto report = status_.Progress(absl::Now()); report.has_value()) Report(*report);
     }
   }
 
   static inline Service* instance_ = nullptr;
-  const std::function<int(Supervisor&)>& body_;
+  const std::function<int(Supervisor&)> body_;
   StopSignal stop_;
   SERVICE_STATUS_HANDLE handle_ = nullptr;
   std::atomic<int> exit_code_ = kExitOk;
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  SERVICE_STATUS status_{};
+  ServiceStatus status_{absl::Now()};
   bool done_ = false;
-  absl::Duration stop_limit_;
-  absl::Time progress_until_ = absl::InfiniteFuture();
 };
 
 }  // namespace
@@ -204,12 +219,11 @@ class Service final : public Supervisor {
 absl::Status RunSupervised(bool as_service, const std::function<int(Supervisor&)>& body,
                            int* exit_code) {
   if (as_service) {
-    Service service(body);
-    if (absl::Status status = service.Run(); !status.ok()) return status;
-    *exit_code = service.exit_code();
+    static Service* const service = new Service(body);
+    if (absl::Status status = service->Run(); !status.ok()) return status;
+    *exit_code = service->exit_code();
     return absl::OkStatus();
   }
-  // Never destroyed: Windows may call the handler at any time.
   static Console* const console = new Console();
   *exit_code = body(*console);
   console->ReportStopped();

@@ -19,6 +19,8 @@ namespace fs = std::filesystem;
 constexpr uint32_t kServiceSpecificError = 1066;  // ERROR_SERVICE_SPECIFIC_ERROR
 constexpr uint32_t kNeverStarted = 1077;          // ERROR_SERVICE_NEVER_STARTED
 constexpr char kServiceFlag[] = "-windows-service";
+// However much progress a stop reports, it has no more than this many times the patience.
+constexpr int kMostPatience = 10;
 
 absl::Status FileError(const char* what, const fs::path& path, const std::error_code& error) {
   return absl::FailedPreconditionError(
@@ -221,8 +223,62 @@ absl::Status Installer::Stop() {
   if (!status.ok()) return status.status();
   if (status->state == ServiceState::kStopped) return absl::OkStatus();
   if (!Step(absl::StrCat("stop service ", name_))) return absl::OkStatus();
-  if (absl::Status s = environment_.services->Stop(name_); !s.ok()) return s;
-  return Await(ServiceState::kStopped);
+  absl::Status stopped = AwaitStopped();
+  if (!absl::IsDeadlineExceeded(stopped)) return stopped;
+  *environment_.out << stopped.message() << "\n";
+  return Terminate();
+}
+
+absl::Status Installer::AwaitStopped() {
+  const absl::Time begin = absl::Now();
+  absl::Time progress_at = begin;
+  uint32_t checkpoint = 0;
+  while (true) {
+    const auto status = environment_.services->Status(name_);
+    if (!status.ok()) return status.status();
+    if (status->state == ServiceState::kStopped) return absl::OkStatus();
+    if (status->state != ServiceState::kStopPending) {
+      // A service that is starting refuses it, and may take it later.
+      const absl::Status asked = environment_.services->Stop(name_);
+      if (!asked.ok() && !absl::IsUnavailable(asked)) return asked;
+    } else if (status->checkpoint > checkpoint) {
+      checkpoint = status->checkpoint;
+      progress_at = absl::Now();
+    }
+    const absl::Time now = absl::Now();
+    if (now - progress_at >= environment_.patience ||
+        now - begin >= kMostPatience * environment_.patience) {
+      return absl::DeadlineExceededError(absl::StrCat("service ", name_, " is ",
+                                                      Name(status->state), ", not stopped, after ",
+                                                      absl::FormatDuration(now - begin)));
+    }
+    absl::SleepFor(environment_.interval);
+  }
+}
+
+absl::Status Installer::Terminate() {
+  ServiceManager& services = *environment_.services;
+  const auto config = services.Config(name_, {});
+  if (!config.ok()) return config.status();
+  if (!IsOurs(*config)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "service ", name_, " does not stop, and runs ", config->command[0], ", not csi-proxy"));
+  }
+  const auto status = services.Status(name_);
+  if (!status.ok()) return status.status();
+  if (!Step(absl::StrCat("end process ", status->process_id, " of service ", name_))) {
+    return absl::OkStatus();
+  }
+  // To the manager this is a failure: it would start the service again while its program is
+  // replaced or the service removed.
+  const absl::Status suspended = services.SuspendRestart(name_);
+  if (!suspended.ok()) {
+    *environment_.out << "it may be restarted meanwhile: " << suspended.message() << "\n";
+  }
+  absl::Status ended = services.Terminate(name_, status->process_id, config->command[0]);
+  if (ended.ok()) ended = Await(ServiceState::kStopped);
+  if (suspended.ok()) ended.Update(services.ResumeRestart(name_));
+  return ended;
 }
 
 absl::Status Installer::Await(ServiceState state) {
@@ -283,7 +339,6 @@ absl::Status Installer::Report() {
       << "  account:             " << config->account << "\n"
       << "  start type:          " << Name(config->start_type) << "\n"
       << "  restart after:       " << absl::FormatDuration(config->restart_delay) << "\n"
-      << "  preshutdown timeout: " << absl::FormatDuration(config->preshutdown_timeout) << "\n"
       << "  answering pipes:     " << environment_.answering_pipes().size() << "\n";
   return absl::OkStatus();
 }

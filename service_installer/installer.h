@@ -40,7 +40,8 @@ class Installer {
     std::ostream* out;
     // Only print it.
     bool dry_run = false;
-    // How long to wait for a state, and how often to look.
+    // How long to wait for a state, or for a sign of progress towards a stop, and how often to
+    // look.
     absl::Duration patience = absl::Seconds(60);
     absl::Duration interval = absl::Milliseconds(100);
   };
@@ -63,9 +64,12 @@ class Installer {
   // Stops and removes the service. Its program and files stay. OK when there is none.
   absl::Status Uninstall();
 
-  // Each waits for the state. FAILED_PRECONDITION, with the exit code, when the service ends
-  // instead; DEADLINE_EXCEEDED when patience does.
+  // Waits until it runs. FAILED_PRECONDITION, with the exit code, when the service ends instead;
+  // DEADLINE_EXCEEDED when patience does.
   absl::Status Start();
+
+  // Waits until it has stopped. When patience ends first, the process is ended; FAILED_PRECONDITION
+  // when that runs another program.
   absl::Status Stop();
 
   // Prints how the service is configured and what state it is in.
@@ -78,6 +82,8 @@ class Installer {
   // Prints a step; true when it is to be taken.
   bool Step(const std::string& what);
   absl::Status Await(ServiceState state);
+  absl::Status AwaitStopped();
+  absl::Status Terminate();
   absl::Status StartWith(const std::set<std::string>& expected_pipes);
   bool Exists();
 

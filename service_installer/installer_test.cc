@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 
 namespace csi_proxy::installer {
 namespace {
@@ -26,8 +27,10 @@ std::string Content(const fs::path& path) {
 }
 
 // A service manager in memory. What a program does when it is started is the first word in its
-// file: `serves`, `fails` (ends with an exit code), `hangs` (never gets to run) or `mute` (runs,
-// and no pipe answers).
+// file: `serves`, `fails` (ends with an exit code), `hangs` (never gets to run, and takes no stop
+// meanwhile), `mute` (runs, and no pipe answers), `stuck` (serves, and its stop does not end) or
+// `slow` (its stop takes long, and reports progress). A process that is ended comes back, as the
+// failure actions have it.
 class FakeManager final : public ServiceManager {
  public:
   struct Service {
@@ -38,7 +41,11 @@ class FakeManager final : public ServiceManager {
   absl::StatusOr<ServiceStatus> Status(const std::string& name) override {
     const auto found = services.find(name);
     if (found == services.end()) return absl::NotFoundError(name);
-    return found->second.status;
+    ServiceStatus& status = found->second.status;
+    if (status.state == ServiceState::kStopPending && Runs(name, "slow")) {
+      if (++status.checkpoint > 50) status = {};
+    }
+    return status;
   }
   absl::StatusOr<ServiceConfig> Config(const std::string& name, const ServiceConfig&) override {
     const auto found = services.find(name);
@@ -63,7 +70,8 @@ class FakeManager final : public ServiceManager {
   absl::Status Start(const std::string& name) override {
     calls.push_back("start " + name);
     Service& service = services.at(name);
-    const std::string program = Content(service.config.command[0]);
+    running_program = service.config.command[0];
+    const std::string program = Content(running_program);
     if (absl::StartsWith(program, "fails")) {
       service.status = {.exit_code = 1066, .service_exit_code = 2};
     } else if (absl::StartsWith(program, "hangs")) {
@@ -74,9 +82,43 @@ class FakeManager final : public ServiceManager {
     return absl::OkStatus();
   }
   absl::Status Stop(const std::string& name) override {
+    ServiceStatus& status = services.at(name).status;
+    if (status.state == ServiceState::kStartPending) {
+      return absl::UnavailableError("the service cannot accept control messages at this time");
+    }
     calls.push_back("stop " + name);
-    services.at(name).status = {};
+    if (Runs(name, "stuck") || Runs(name, "slow")) {
+      status.state = ServiceState::kStopPending;
+    } else {
+      status = {};
+    }
     return absl::OkStatus();
+  }
+  absl::Status Terminate(const std::string& name, uint32_t process_id,
+                         const std::string& program) override {
+    calls.push_back(absl::StrCat("end ", process_id));
+    Service& service = services.at(name);
+    if (service.status.process_id != process_id || running_program != program) {
+      return absl::FailedPreconditionError("another program");
+    }
+    service.status = {.exit_code = 1067};
+    return restart_suspended ? absl::OkStatus() : Start(name);
+  }
+  absl::Status SuspendRestart(const std::string& name) override {
+    calls.push_back("suspend " + name);
+    if (!can_suspend) return absl::UnimplementedError("the failure actions cannot be read");
+    restart_suspended = true;
+    return absl::OkStatus();
+  }
+  absl::Status ResumeRestart(const std::string& name) override {
+    calls.push_back("resume " + name);
+    restart_suspended = false;
+    return absl::OkStatus();
+  }
+
+  // Whether the program that the service runs is of this kind.
+  bool Runs(const std::string& name, const char* kind) const {
+    return absl::StartsWith(Content(services.at(name).config.command[0]), kind);
   }
 
   std::set<std::string> Pipes() const {
@@ -91,6 +133,10 @@ class FakeManager final : public ServiceManager {
 
   std::map<std::string, Service> services;
   std::vector<std::string> calls;
+  bool can_suspend = true;
+  bool restart_suspended = false;
+  // What the service's process runs.
+  std::string running_program;
 };
 
 class InstallerTest : public testing::Test {
@@ -131,6 +177,7 @@ class InstallerTest : public testing::Test {
     service.config.description = "";
     service.status = {.state = ServiceState::kRunning, .process_id = 3};
     services_.services[name] = service;
+    services_.running_program = program.string();
   }
 
   const std::vector<std::string>& CommandOf(const std::string& name) {
@@ -245,7 +292,60 @@ TEST_F(InstallerTest, UpgradeToABrokenProgramIsRolledBack) {
     EXPECT_EQ(Content(program), "serves old") << broken;
     EXPECT_EQ(services_.services.at("csi-proxy").status.state, ServiceState::kRunning) << broken;
     EXPECT_EQ(services_.Pipes().size(), 2u) << broken;
+    EXPECT_FALSE(services_.restart_suspended) << broken;
   }
+}
+
+TEST_F(InstallerTest, AServiceThatDoesNotStopIsEndedAndNotRestarted) {
+  OldService("csi-proxy", Program("csi-proxy.exe", "stuck"), {});
+  const absl::Status status = New().Stop();
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_THAT(services_.calls,
+              ElementsAre("stop csi-proxy", "suspend csi-proxy", "end 3", "resume csi-proxy"));
+  EXPECT_EQ(services_.services.at("csi-proxy").status.state, ServiceState::kStopped);
+  EXPECT_FALSE(services_.restart_suspended);
+}
+
+TEST_F(InstallerTest, AServiceThatHangsInItsStartIsEndedThoughItTakesNoStop) {
+  OldService("csi-proxy", Program("csi-proxy.exe", "hangs"), {});
+  services_.services.at("csi-proxy").status.state = ServiceState::kStartPending;
+  const absl::Status status = New().Stop();
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_THAT(services_.calls, ElementsAre("suspend csi-proxy", "end 3", "resume csi-proxy"));
+}
+
+// As long as calls under way finish, a stop is not cut short.
+TEST_F(InstallerTest, AStopThatMakesProgressIsWaitedForBeyondPatience) {
+  OldService("csi-proxy", Program("csi-proxy.exe", "slow"), {});
+  const absl::Time start = absl::Now();
+  ASSERT_TRUE(New().Stop().ok());
+  EXPECT_GT(absl::Now() - start, absl::Milliseconds(200));
+  EXPECT_THAT(services_.calls, ElementsAre("stop csi-proxy"));
+}
+
+TEST_F(InstallerTest, AnUninstallEndsAServiceThatDoesNotStop) {
+  OldService("csi-proxy", Program("csi-proxy.exe", "stuck"), {});
+  ASSERT_TRUE(New().Uninstall().ok());
+  EXPECT_TRUE(services_.services.empty());
+}
+
+TEST_F(InstallerTest, NoProgramButTheServicesOwnIsEnded) {
+  OldService("csi-proxy", Program("csi-proxy.exe", "stuck"), {});
+  services_.running_program = "C:\\Windows\\other.exe";
+  EXPECT_TRUE(absl::IsFailedPrecondition(New().Stop()));
+  EXPECT_FALSE(services_.restart_suspended);
+  OldService("csi-proxy", Program("nssm.exe", "stuck"), {});
+  services_.calls.clear();
+  EXPECT_TRUE(absl::IsFailedPrecondition(New().Stop()));
+  EXPECT_THAT(services_.calls, ElementsAre("stop csi-proxy"));
+}
+
+TEST_F(InstallerTest, ARestartThatCannotBeSuspendedIsSaid) {
+  OldService("csi-proxy", Program("csi-proxy.exe", "stuck"), {});
+  services_.can_suspend = false;
+  (void)New().Stop();
+  EXPECT_THAT(out_.str(), HasSubstr("it may be restarted meanwhile"));
+  EXPECT_THAT(services_.calls, testing::Not(testing::Contains("resume csi-proxy")));
 }
 
 TEST_F(InstallerTest, UpgradeOfAStoppedServiceTriesItAndStopsItAgain) {

@@ -18,8 +18,7 @@ enum ExitCode { kOk = 0, kFailed = 1, kUsage = 2 };
 
 struct Arguments {
   std::string action, name, program, start_type = "automatic", account = "LocalSystem";
-  std::string restart_delay = "10s", failure_reset = "24h", preshutdown_timeout = "30s",
-              patience = "60s";
+  std::string restart_delay = "10s", failure_reset = "24h", patience = "60s";
   bool dry_run = false, replace_wrapper = false, help = false, version = false;
   std::optional<std::vector<std::string>> flags;  // after --
 };
@@ -47,11 +46,8 @@ po::options_description Describe(Arguments* a) {
       "failure-reset",
       po::value(&a->failure_reset)->value_name("TIME")->default_value(a->failure_reset),
       "time without a failure after which the failure count is reset")(
-      "preshutdown-timeout",
-      po::value(&a->preshutdown_timeout)->value_name("TIME")->default_value(a->preshutdown_timeout),
-      "how long a system shutdown waits for the service")(
       "timeout", po::value(&a->patience)->value_name("TIME")->default_value(a->patience),
-      "how long to wait for a start or stop")(
+      "how long to wait for a start, or for progress of a stop before the process is ended")(
       "replace-wrapper", po::bool_switch(&a->replace_wrapper),
       "take over a service that runs csi-proxy through nssm or a similar wrapper")(
       "dry-run", po::bool_switch(&a->dry_run), "print what would be done, and do nothing");
@@ -99,7 +95,6 @@ absl::Status Act(const Arguments& arguments, const std::filesystem::path& own_di
   } times[] = {
       {"restart-delay", arguments.restart_delay, &request.config.restart_delay},
       {"failure-reset", arguments.failure_reset, &request.config.failure_reset},
-      {"preshutdown-timeout", arguments.preshutdown_timeout, &request.config.preshutdown_timeout},
       {"timeout", arguments.patience, &environment.patience},
   };
   for (const auto& time : times) {

@@ -18,6 +18,8 @@ const char* Name(ServiceState state);
 struct ServiceStatus {
   ServiceState state = ServiceState::kStopped;
   uint32_t process_id = 0;
+  // Counts up while a pending service makes progress.
+  uint32_t checkpoint = 0;
   // Why it ended, 0 for no reason: a Win32 code, or with ERROR_SERVICE_SPECIFIC_ERROR (1066) the
   // program's own exit code.
   uint32_t exit_code = 0;
@@ -41,9 +43,18 @@ class ServiceManager {
   virtual absl::Status Delete(const std::string& name) = 0;
 
   // These only ask; they succeed when the service is in that state already. Watch Status() for the
-  // outcome.
+  // outcome. Stop() is UNAVAILABLE while the service does not accept it, as one that starts.
   virtual absl::Status Start(const std::string& name) = 0;
   virtual absl::Status Stop(const std::string& name) = 0;
+
+  // Ends the service's process at once. FAILED_PRECONDITION when the process of that number does
+  // not run `program`. The manager takes it for a failure of the service, and restarts that unless
+  // the restart is suspended.
+  virtual absl::Status Terminate(const std::string& name, uint32_t process_id,
+                                 const std::string& program) = 0;
+  // Takes the service's failure actions away, and gives them back.
+  virtual absl::Status SuspendRestart(const std::string& name) = 0;
+  virtual absl::Status ResumeRestart(const std::string& name) = 0;
 };
 
 // Settings that the system refused though the service itself was made or changed; empty when all

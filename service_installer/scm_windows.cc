@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <filesystem>
+#include <map>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -71,6 +73,7 @@ class Manager final : public ServiceManager {
     }
     return ServiceStatus{.state = StateOf(status.dwCurrentState),
                          .process_id = status.dwProcessId,
+                         .checkpoint = status.dwCheckPoint,
                          .exit_code = status.dwWin32ExitCode,
                          .service_exit_code = status.dwServiceSpecificExitCode};
   }
@@ -159,7 +162,71 @@ class Manager final : public ServiceManager {
         GetLastError() == ERROR_SERVICE_NOT_ACTIVE) {
       return absl::OkStatus();
     }
-    return win32::LastError(absl::StrCat(name, ": ControlService"));
+    const DWORD error = GetLastError();
+    const absl::Status refused = win32::ToStatus(error, absl::StrCat(name, ": ControlService"));
+    // ERROR_SERVICE_CANNOT_ACCEPT_CTRL while it is pending; this one, of a state in which it does
+    // not accept the control, means the same to us
+    // (https://learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-controlservice).
+    return error == ERROR_INVALID_SERVICE_CONTROL ? absl::UnavailableError(refused.message())
+                                                  : refused;
+  }
+
+  absl::Status Terminate(const std::string& name, uint32_t process_id,
+                         const std::string& program) override {
+    const win32::UniqueHandle process(
+        OpenProcess(PROCESS_TERMINATE | PROCESS_QUERY_LIMITED_INFORMATION, FALSE, process_id));
+    if (!process.valid()) return win32::LastError(absl::StrCat("process ", process_id));
+    // The open handle keeps the number: if it is still the service's, it is so of this process.
+    const auto status = Status(name);
+    if (!status.ok()) return status.status();
+    if (status->state == ServiceState::kStopped || status->process_id != process_id) {
+      return absl::OkStatus();
+    }
+    wchar_t image[32768];
+    DWORD length = std::size(image);
+    if (!QueryFullProcessImageNameW(process.get(), 0, image, &length)) {
+      return win32::LastError(absl::StrCat("process ", process_id));
+    }
+    std::error_code error;
+    if (!std::filesystem::equivalent(std::wstring(image, length), Utf16(program), error)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("process ", process_id, " runs ", Utf8({image, length}), ", not ", program));
+    }
+    if (TerminateProcess(process.get(), ERROR_PROCESS_ABORTED)) return absl::OkStatus();
+    return win32::LastError(absl::StrCat("process ", process_id, ": TerminateProcess"));
+  }
+
+  absl::Status SuspendRestart(const std::string& name) override {
+    const auto service = Open(name, SERVICE_ALL_ACCESS);
+    if (!service.ok()) return service.status();
+    std::vector<BYTE> actions;
+    if (!QueryInto(&actions, [&](BYTE* data, DWORD size, DWORD* needed) {
+          return QueryServiceConfig2W(service->get(), SERVICE_CONFIG_FAILURE_ACTIONS, data, size,
+                                      needed);
+        })) {
+      return win32::LastError(absl::StrCat(name, ": QueryServiceConfig2"));
+    }
+    // No actions, in an array that is there: they are deleted
+    // (https://learn.microsoft.com/windows/win32/api/winsvc/ns-winsvc-service_failure_actionsw).
+    SC_ACTION unused{};
+    SERVICE_FAILURE_ACTIONSW none{};
+    none.lpsaActions = &unused;
+    if (!ChangeServiceConfig2W(service->get(), SERVICE_CONFIG_FAILURE_ACTIONS, &none)) {
+      return win32::LastError(absl::StrCat(name, ": ChangeServiceConfig2"));
+    }
+    suspended_[name] = std::move(actions);
+    return absl::OkStatus();
+  }
+
+  absl::Status ResumeRestart(const std::string& name) override {
+    const auto service = Open(name, SERVICE_ALL_ACCESS);
+    if (!service.ok()) return service.status();
+    if (!ChangeServiceConfig2W(service->get(), SERVICE_CONFIG_FAILURE_ACTIONS,
+                               suspended_[name].data())) {
+      return win32::LastError(absl::StrCat(name, ": ChangeServiceConfig2"));
+    }
+    suspended_.erase(name);
+    return absl::OkStatus();
   }
 
  private:
@@ -199,11 +266,6 @@ class Manager final : public ServiceManager {
     SERVICE_FAILURE_ACTIONS_FLAG flag{.fFailureActionsOnNonCrashFailures = TRUE};
     Set(service, "failure actions flag", SERVICE_CONFIG_FAILURE_ACTIONS_FLAG, &flag);
 
-    SERVICE_PRESHUTDOWN_INFO preshutdown{
-        .dwPreshutdownTimeout =
-            static_cast<DWORD>(absl::ToInt64Milliseconds(config.preshutdown_timeout))};
-    Set(service, "preshutdown timeout", SERVICE_CONFIG_PRESHUTDOWN_INFO, &preshutdown);
-
     SERVICE_SID_INFO sid{.dwServiceSidType = SERVICE_SID_TYPE_UNRESTRICTED};
     Set(service, "service SID", SERVICE_CONFIG_SERVICE_SID_INFO, &sid);
 
@@ -238,10 +300,6 @@ class Manager final : public ServiceManager {
               ? absl::Milliseconds(actions->lpsaActions[0].Delay)
               : absl::ZeroDuration();
     }
-    if (read(SERVICE_CONFIG_PRESHUTDOWN_INFO)) {
-      config->preshutdown_timeout = absl::Milliseconds(
-          reinterpret_cast<const SERVICE_PRESHUTDOWN_INFO*>(buffer.data())->dwPreshutdownTimeout);
-    }
     if (read(SERVICE_CONFIG_REQUIRED_PRIVILEGES_INFO)) {
       config->privileges.clear();
       const wchar_t* word =
@@ -255,6 +313,8 @@ class Manager final : public ServiceManager {
 
   const UniqueServiceHandle manager_;
   Refused* const refused_;
+  // The failure actions that were taken away, as Windows gave them, by the service's name.
+  std::map<std::string, std::vector<BYTE>> suspended_;
 };
 
 }  // namespace

@@ -109,8 +109,6 @@ std::vector<std::string> Differences(const ServiceConfig& from, const ServiceCon
           absl::FormatDuration(to.restart_delay));
   compare("failure reset", absl::FormatDuration(from.failure_reset),
           absl::FormatDuration(to.failure_reset));
-  compare("preshutdown timeout", absl::FormatDuration(from.preshutdown_timeout),
-          absl::FormatDuration(to.preshutdown_timeout));
   compare("privileges", absl::StrJoin(from.privileges, ","), absl::StrJoin(to.privileges, ","));
   return lines;
 }

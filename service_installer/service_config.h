@@ -27,10 +27,6 @@ struct ServiceConfig {
   // forgotten after `failure_reset`.
   absl::Duration restart_delay = absl::Seconds(10);
   absl::Duration failure_reset = absl::Hours(24);
-  // How long the system, when it shuts down, waits for calls under way; Windows' own default is 10
-  // s since build 15063
-  // (https://learn.microsoft.com/windows/win32/api/winsvc/ns-winsvc-service_preshutdown_info).
-  absl::Duration preshutdown_timeout = absl::Seconds(30);
   // All that the account's token keeps: restoring and backing up reach every pod's files, managing
   // volumes formats, mounts and shrinks them, and links are links. WMI's providers act with this
   // token: to look for disks anew the one of storage may enumerate devices, for which a caller must

@@ -79,6 +79,29 @@ TEST(LifeTest, AStopCancelsWhatOutlastsTheGracePeriod) {
   EXPECT_FALSE(answer.ok());
 }
 
+// A call that waits in the kernel, as for a dead disk, cannot be cancelled; the stop ends without
+// it.
+TEST(LifeTest, AStopDoesNotWaitForACallThatNeverReturns) {
+  const auto server = ServerProcess::Start({"--stop-grace-period=500ms"});
+  ASSERT_TRUE(server.ok()) << server.status();
+  ASSERT_TRUE((*server)->InjectFault("operation: 'filesystem.Exists' times: 1 stuck: true").ok());
+  absl::Status answer;
+  std::thread caller([&] {
+    const auto files = filesystem::v1::Client::Create((*server)->client_options());
+    answer = PathExists(*files, absl::StrCat(kRoot, "a")).status();
+  });
+  absl::SleepFor(absl::Milliseconds(500));
+  const absl::Time start = absl::Now();
+  EXPECT_EQ((*server)->Stop(absl::Seconds(30)), 3);
+  EXPECT_LT(absl::Now() - start, absl::Seconds(15));
+  caller.join();
+  EXPECT_FALSE(answer.ok());
+  EXPECT_TRUE(absl::StrContains((*server)->Log(), "the calls still under way are given up"));
+  ASSERT_TRUE((*server)->Restart().ok());
+  const auto files = filesystem::v1::Client::Create((*server)->client_options());
+  EXPECT_TRUE(PathExists(*files, absl::StrCat(kRoot, "a")).ok());
+}
+
 TEST(LifeTest, AClientOutlivesARestartOfTheService) {
   const auto server = ServerProcess::Start();
   ASSERT_TRUE(server.ok()) << server.status();

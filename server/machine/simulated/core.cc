@@ -21,6 +21,7 @@ absl::Status Core::Pass(const CallContext& context, absl::string_view operation,
     fault = TakeFault(state_, operation, resource);
   }
   if (!fault.has_value()) return absl::OkStatus();
+  while (fault->stuck) absl::SleepFor(absl::Hours(1));
   if (fault->latency > absl::ZeroDuration()) {
     if (absl::Status status = context.SleepFor(fault->latency); !status.ok()) return status;
   }

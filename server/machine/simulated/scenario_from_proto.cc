@@ -137,6 +137,7 @@ class Reader {
     rule.resource = in.resource();
     rule.times = in.times();
     rule.latency = absl::Milliseconds(in.latency_ms());
+    rule.stuck = in.stuck();
     rule.error = ReadError(in.error());
     for (int code = 1; code <= 16 && !in.code().empty(); ++code) {
       const auto candidate = static_cast<absl::StatusCode>(code);

@@ -204,6 +204,7 @@ proto::Node StateToProto(const NodeState& state) {
     out->set_resource(rule.resource);
     out->set_times(rule.times);
     out->set_latency_ms(Milliseconds(rule.latency));
+    out->set_stuck(rule.stuck);
     if (rule.code != absl::StatusCode::kOk) out->set_code(absl::StatusCodeToString(rule.code));
     WriteError(rule.error, out->mutable_error());
   }

@@ -153,6 +153,9 @@ struct FaultRule {
   uint32_t times = 0;
   // How long the operation is delayed, at most until the call ends.
   absl::Duration latency;
+  // The operation never returns, as one that waits in the kernel for a dead disk: neither the end
+  // of the call nor that of the node does anything about it, only that of the process.
+  bool stuck = false;
   // OK: only the latency applies.
   absl::StatusCode code = absl::StatusCode::kOk;
   WindowsError error;

@@ -1,0 +1,57 @@
+#include "server/service_status.h"
+
+namespace csi_proxy {
+
+ServiceReport ServiceStatus::Pending() {
+  return {.phase = phase_,
+          .checkpoint = ++checkpoint_,
+          .wait_hint_milliseconds = static_cast<uint32_t>(absl::ToInt64Milliseconds(kWaitHint))};
+}
+
+ServiceReport ServiceStatus::Starting() {
+  phase_ = ServicePhase::kStarting;
+  return Pending();
+}
+
+ServiceReport ServiceStatus::Running() {
+  phase_ = ServicePhase::kRunning;
+  // Not SERVICE_ACCEPT_PRESHUTDOWN: the kubelet unmounts the pods' volumes in its own preshutdown
+  // handler, and needs this service until it is done. See service_installer/README.md.
+  return {.phase = phase_, .accepted_controls = kAcceptStop | kAcceptShutdown};
+}
+
+ServiceReport ServiceStatus::Stopping(absl::Time now, absl::Duration limit) {
+  phase_ = ServicePhase::kStopping;
+  checkpoint_ = 0;
+  pending_until_ = now + limit;
+  return Pending();
+}
+
+ServiceReport ServiceStatus::Stopped(uint32_t exit_code) {
+  phase_ = ServicePhase::kStopped;
+  return {.phase = phase_, .exit_code = exit_code};
+}
+
+std::optional<ServiceReport> ServiceStatus::Progress(absl::Time now) {
+  const bool pending = phase_ == ServicePhase::kStarting || phase_ == ServicePhase::kStopping;
+  if (!pending || now >= pending_until_) return std::nullopt;
+  return Pending();
+}
+
+bool ServiceStatus::IsStopOverdue(absl::Time now) const {
+  return phase_ == ServicePhase::kStopping && now >= pending_until_;
+}
+
+ServiceStatus::Answer ServiceStatus::OnControl(uint32_t control) {
+  switch (control) {
+    case kControlStop:
+    case kControlShutdown:
+      return Answer::kStop;
+    case kControlInterrogate:
+      return Answer::kNothing;
+    default:
+      return Answer::kNotImplemented;
+  }
+}
+
+}  // namespace csi_proxy
