@@ -80,8 +80,11 @@ po::options_description Describe(Options* options, Raw* raw) {
       "max-connections",
       po::value(&options->listener.max_connections)->value_name("N")->default_value(1024),
       "open connections per pipe")(
-      "max-workers", po::value(&options->max_workers)->value_name("N")->default_value(16),
-      "calls of one API group that run at once")(
+      "client-share", po::value(&options->client_share)->value_name("PERCENT")->default_value(75),
+      "how much of the connections, workers and queue places that others leave one client process "
+      "may take; 100 for all")("max-workers",
+                               po::value(&options->max_workers)->value_name("N")->default_value(16),
+                               "calls of one API group that run at once")(
       "max-queued", po::value(&options->max_queued)->value_name("N")->default_value(256),
       "calls of one API group that may wait; more are refused")(
       "max-call-duration",
@@ -179,6 +182,11 @@ absl::Status Settle(const Raw& raw, bool working_dir_given, bool kubelet_path_gi
   for (const auto& [flag, value] : counts) {
     if (absl::Status status = AtLeastOne(flag, value); !status.ok()) return status;
   }
+  if (options->client_share < 1 || options->client_share > 100) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--client-share: ", options->client_share, " is not from 1 to 100"));
+  }
+  options->listener.client_share = options->client_share;
   struct {
     const char* flag;
     const std::string& text;

@@ -31,6 +31,9 @@ struct Options {
   // Whether SMB mappings ask for encryption.
   bool require_privacy = true;
 
+  // How many percent of what others leave one client may take: of a pipe's connections, and of a
+  // group's workers and queue.
+  size_t client_share = 75;
   transport::ListenerLimits listener;
   transport::ServerLimits server;
   // Of each API group.

@@ -92,6 +92,8 @@ TEST(OptionsTest, ABadFlagIsNamedWithTheReason) {
       {{"--preface-timeout=1ms"}, "--preface-timeout: 1ms is not from 10ms"},
       {{"--max-workers=0"}, "--max-workers: 0 is not from 1"},
       {{"--max-workers=many"}, "max-workers"},
+      {{"--client-share=0"}, "--client-share: 0 is not from 1 to 100"},
+      {{"--client-share=101"}, "--client-share: 101 is not from 1 to 100"},
       {{"-v=much"}, "v"},
       {{"stray"}, "positional"},
       {{"--host"}, "host"},

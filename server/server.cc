@@ -80,7 +80,7 @@ class Server::Impl {
         VersionedServices::Settings{
             .executor = {.max_threads = options.max_workers, .max_queued = options.max_queued},
             .observers = std::move(observers),
-            .peers = listener_.get(),
+            .connections = listener_.get(),
             .gate = &gate_,
             .max_call_duration = options.max_call_duration,
         },

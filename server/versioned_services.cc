@@ -13,7 +13,7 @@ struct VersionedServices::Group {
       : name(group_name), executor(settings.executor) {
     runtime.executor = &executor;
     runtime.observers = settings.observers;
-    runtime.peers = settings.peers;
+    runtime.connections = settings.connections;
     runtime.gate = settings.gate;
     runtime.max_call_duration = settings.max_call_duration;
   }

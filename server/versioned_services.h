@@ -28,7 +28,7 @@ class VersionedServices {
   struct Settings {
     shim::Executor::Limits executor;
     std::vector<shim::CallObserver*> observers;
-    const shim::PeerDirectory* peers = nullptr;
+    const shim::ConnectionDirectory* connections = nullptr;
     shim::CallGate* gate = nullptr;
     absl::Duration max_call_duration = absl::InfiniteDuration();
   };

@@ -54,7 +54,7 @@ done
 # Connections that the client's pipe library opens and nobody uses.
 (cd integration/legacy_go/v1.3.0 && GOFLAGS=-mod=mod CGO_ENABLED=0 GOOS=windows GOARCH=amd64 \
   go build -o "$out/abandon.exe" ./abandon)
-serve abandon --max-connections=6000 --preface-timeout=10s
+serve abandon --max-connections=6000 --client-share=100 --preface-timeout=10s
 if ! timeout 300 "$wine" "$out/abandon.exe" -abandoned 5000 -callers 8 -deadline 10s; then
   failed=1
   tail -20 "$out/abandon.server.log"

@@ -80,7 +80,7 @@ class PipeAbuseTest : public testing::Test {
 
 TEST_F(PipeAbuseTest, AbandonedConnectionsCostLittleAndAreGoneAfterTheDeadline) {
   constexpr size_t kAbandoned = 5000;
-  Start({"--preface-timeout=30s", "--max-connections=6000"});
+  Start({"--preface-timeout=30s", "--max-connections=6000", "--client-share=100"});
   ASSERT_TRUE(CallOnce().ok());
   const size_t memory = WorkingSet(process_);
   std::atomic<bool> stop = false;
@@ -115,6 +115,31 @@ TEST_F(PipeAbuseTest, AbandonedConnectionsCostLittleAndAreGoneAfterTheDeadline) 
   abandoned.clear();
   while (abandoned.size() < room - kAbandoned) abandoned.push_back(Dial());
   EXPECT_EQ(HandleRoom(process_), room) << "no handle leaks";
+}
+
+TEST_F(PipeAbuseTest, IdleConnectionsOfOneClientDoNotKeepOthersOut) {
+  Start({});
+  const std::string begin =
+      absl::StrCat(transport::kHttp2Preface, absl::string_view("\0\0\0\4\0\0\0\0\0", 9));
+  std::vector<win32::UniqueHandle> idle;
+  while (idle.size() < 1100) {
+    idle.push_back(Dial());
+    ASSERT_TRUE(idle.back().valid()) << idle.size();
+    ASSERT_TRUE(Send(idle.back(), begin)) << idle.size();
+  }
+  // The honest client is another process.
+  for (int i = 0; i < 3; ++i) {
+    const absl::Time start = absl::Now();
+    auto honest = ChildProcess::Start({CSI_PROXYCTL_BINARY, "filesystem", "path-exists", "--api=v1",
+                                       R"(--path=C:\var\lib\kubelet)", "--timeout=20s"},
+                                      server_->directory() + ".honest");
+    ASSERT_TRUE(honest.ok()) << honest.status();
+    EXPECT_EQ((*honest)->Wait(absl::Seconds(30)), 0);
+    EXPECT_LT(absl::Now() - start, absl::Seconds(5));
+  }
+  // The first ones have made room, the last ones live.
+  EXPECT_TRUE(Ended(idle.front()));
+  EXPECT_TRUE(Send(idle.back(), absl::string_view("\0\0\0\4\1\0\0\0\0", 9)));
 }
 
 TEST_F(PipeAbuseTest, ClientsThatVanishMidCallLeakNothing) {

@@ -10,6 +10,10 @@ namespace csi_proxy {
 // The image path stays empty when the process cannot be opened or has ended.
 Peer PeerOfProcess(int64_t process_id);
 
+// When it was started, in units of the platform: tells it from an earlier process of the same
+// number. 0 when that cannot be told.
+uint64_t StartOfProcess(int64_t process_id);
+
 // This process, as the caller of its own calls.
 Peer OwnProcess();
 

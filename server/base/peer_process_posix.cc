@@ -1,11 +1,22 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdio>
+#include <memory>
+#include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "server/base/peer_process.h"
 
 namespace csi_proxy {
+namespace {
+
+using UniqueFile = std::unique_ptr<FILE, int (*)(FILE*)>;
+
+}  // namespace
 
 Peer PeerOfProcess(int64_t process_id) {
   Peer peer;
@@ -15,6 +26,20 @@ Peer PeerOfProcess(int64_t process_id) {
   const ssize_t length = readlink(link.c_str(), image.data(), image.size());
   if (length > 0) peer.image_path.assign(image.data(), static_cast<size_t>(length));
   return peer;
+}
+
+// The 22nd field of /proc/<pid>/stat; the second, a name in parentheses, may hold anything
+// (https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html).
+uint64_t StartOfProcess(int64_t process_id) {
+  const UniqueFile file(fopen(absl::StrCat("/proc/", process_id, "/stat").c_str(), "re"), &fclose);
+  std::array<char, 1024> text;
+  if (file == nullptr) return 0;
+  const size_t length = fread(text.data(), 1, text.size(), file.get());
+  const absl::string_view stat(text.data(), length);
+  const std::vector<absl::string_view> behind_name =
+      absl::StrSplit(stat.substr(std::min(stat.rfind(')'), stat.size())), ' ');
+  uint64_t start = 0;
+  return behind_name.size() > 20 && absl::SimpleAtoi(behind_name[20], &start) ? start : 0;
 }
 
 Peer OwnProcess() { return PeerOfProcess(getpid()); }

@@ -20,6 +20,16 @@ Peer PeerOfProcess(int64_t process_id) {
   return peer;
 }
 
+uint64_t StartOfProcess(int64_t process_id) {
+  const win32::UniqueHandle process(
+      OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION, FALSE, static_cast<DWORD>(process_id)));
+  FILETIME start, unused;
+  if (!process.valid() || !GetProcessTimes(process.get(), &start, &unused, &unused, &unused)) {
+    return 0;
+  }
+  return uint64_t{start.dwHighDateTime} << 32 | start.dwLowDateTime;
+}
+
 Peer OwnProcess() { return PeerOfProcess(GetCurrentProcessId()); }
 
 }  // namespace csi_proxy

@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "server/base/peer_process.h"
 
 namespace csi_proxy::pipe {
 namespace {
@@ -90,9 +89,9 @@ absl::StatusOr<win32::UniqueHandle> Open(const std::string& path, absl::Time dea
   }
 }
 
-Peer PeerOfInstance(HANDLE instance) {
+int64_t ClientOfInstance(HANDLE instance) {
   ULONG process_id = 0;
-  return GetNamedPipeClientProcessId(instance, &process_id) ? PeerOfProcess(process_id) : Peer();
+  return GetNamedPipeClientProcessId(instance, &process_id) ? int64_t{process_id} : 0;
 }
 
 absl::StatusOr<std::unique_ptr<Stream>> Stream::Create(win32::UniqueHandle handle) {

@@ -2,6 +2,7 @@
 // writing. Independent of gRPC.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -10,7 +11,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "csi_proxy/call_context.h"
 #include "server/base/win32.h"
 #include "server/pipe/io_port.h"
 
@@ -62,8 +62,8 @@ bool Exists(const std::string& path);
 // cannot impersonate the client beyond identifying it. NOT_FOUND when there is no such pipe.
 absl::StatusOr<win32::UniqueHandle> Open(const std::string& path, absl::Time deadline);
 
-// The process at the other end of a server's instance.
-Peer PeerOfInstance(HANDLE instance);
+// The process at the other end of a server's instance; 0 when it cannot be told.
+int64_t ClientOfInstance(HANDLE instance);
 
 // A connected pipe, read and written by overlapped I/O. At most one read and one write at a time.
 // Must outlive the operations that are under way.

@@ -39,7 +39,8 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task {
                     ? absl::InfiniteFuture()
                     : absl::FromChrono(deadline);
     deadline_ = std::min(deadline_, arrived_ + runtime_.max_call_duration);
-    if (runtime_.peers != nullptr) peer_ = runtime_.peers->Find(context->peer());
+    if (runtime_.connections != nullptr) connection_ = runtime_.connections->Find(context->peer());
+    if (connection_ != nullptr) connection_->CallBegins();
   }
 
   // Queues the call, or answers it at once when the queue is full.
@@ -58,7 +59,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task {
 
  private:
   void Run() override {
-    const CallContext context(deadline_, &cancelled_, peer_.get(), method_.info->pipe);
+    const CallContext context(deadline_, &cancelled_, &peer(), method_.info->pipe);
     absl::Status status = context.Check();
     if (status.ok()) status = Execute(context);
     Answer(status);
@@ -87,6 +88,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task {
   void OnDone() override {
     // Not before: a stop may close the connection once the last call has left.
     if (entered_) runtime_.gate->Leave();
+    if (connection_ != nullptr) connection_->CallEnds();
     delete this;
   }
 
@@ -94,11 +96,14 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task {
   // them to a thread of its own, which costs every call a wake-up.
   bool InternalInlineable() override { return true; }
 
-  void Answer(const absl::Status& status) {
+  const Peer& peer() const {
     static const Peer* const kUnknown = new Peer();
+    return connection_ != nullptr ? connection_->client()->peer : *kUnknown;
+  }
+
+  void Answer(const absl::Status& status) {
     for (CallObserver* observer : runtime_.observers) {
-      observer->OnDone(*method_.info, peer_ != nullptr ? *peer_ : *kUnknown, status,
-                       absl::Now() - arrived_);
+      observer->OnDone(*method_.info, peer(), status, absl::Now() - arrived_);
     }
     // The call may be deleted before Finish() returns: nothing of it is touched from here on.
     Finish(ToGrpcStatus(status));
@@ -111,7 +116,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task {
   grpc::ByteBuffer* const response_;
   const absl::Time arrived_ = absl::Now();
   absl::Time deadline_;
-  std::shared_ptr<const Peer> peer_;
+  std::shared_ptr<Connection> connection_;
   absl::Notification cancelled_;
   bool entered_ = false;
 };

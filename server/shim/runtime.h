@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
+#include "server/shim/client.h"
 #include "server/shim/executor.h"
 #include "server/shim/method_info.h"
 
@@ -27,12 +28,12 @@ class CallObserver {
                       absl::Duration duration) = 0;
 };
 
-// Finds out who is behind a transport's name for a connection. Thread-safe.
-class PeerDirectory {
+// The connections by the transport's names for them. Thread-safe.
+class ConnectionDirectory {
  public:
-  virtual ~PeerDirectory() = default;
+  virtual ~ConnectionDirectory() = default;
   // `address` is gRPC's name for the connection. Null when it is gone already.
-  virtual std::shared_ptr<const Peer> Find(absl::string_view address) const = 0;
+  virtual std::shared_ptr<Connection> Find(absl::string_view address) const = 0;
 };
 
 // Counts the calls under way. A stop shuts it, so that no more calls enter, and waits for the rest.
@@ -71,8 +72,8 @@ class CallGate {
 struct Runtime {
   Executor* executor = nullptr;
   std::vector<CallObserver*> observers;
-  const PeerDirectory* peers = nullptr;  // may be null
-  CallGate* gate = nullptr;              // may be null
+  const ConnectionDirectory* connections = nullptr;  // may be null
+  CallGate* gate = nullptr;                          // may be null
   // The longest a call may take, whatever its own deadline says.
   absl::Duration max_call_duration = absl::InfiniteDuration();
 };

@@ -1,39 +1,121 @@
 #include "server/transport/connection_table.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "server/shim/share.h"
 
 namespace csi_proxy::transport {
 
+ConnectionTable::Pipe& ConnectionTable::PipeOf(size_t index) {
+  if (index >= pipes_.size()) pipes_.resize(index + 1);
+  return pipes_[index];
+}
+
 bool ConnectionTable::Admit(SilentConnection* connection, SilentConnection** displaced) {
   absl::MutexLock lock(&mutex_);
-  const size_t pipe = connection->pipe;
-  if (pipe >= connections_.size()) connections_.resize(pipe + 1);
   *displaced = nullptr;
-  if (connections_[pipe] >= limits_.max_connections) {
-    ++counters_.dropped_for_room;
-    for (SilentConnection* silent : silent_) {
-      if (silent->pipe != pipe) continue;
-      *displaced = silent;
-      break;
+  Pipe& pipe = PipeOf(connection->pipe);
+  shim::Client* const client = connection->client.get();
+  const auto found = pipe.shares.find(client);
+  const size_t own = found != pipe.shares.end() ? found->second.connections : 0;
+  bool room = true;
+  if (pipe.connections >= limits_.max_connections) {
+    std::vector<Share*> shares;
+    for (auto& [owner, share] : pipe.shares) {
+      if (owner == client || share.connections > own) shares.push_back(&share);
     }
-    if (*displaced == nullptr) return false;
-    Unlist(*displaced);
+    room = MakeRoomAtOneOf(std::move(shares), displaced);
+  } else if (!shim::MayTakeOneMore(own, pipe.connections - own, limits_.max_connections,
+                                   limits_.client_share)) {
+    room = MakeRoomAt(found->second, displaced);
   }
-  ++connections_[pipe];
+  if (!room) {
+    ++counters_.dropped_for_room;
+    return false;
+  }
+  // Looked up again: making room may have removed the last connection of the client.
+  Share& share = pipe.shares[client];
+  ++share.connections;
+  ++pipe.connections;
   ++counters_.silent;
   connection->deadline = absl::Now() + limits_.preface_timeout;
   connection->place = silent_.insert(silent_.end(), connection);
+  connection->place_at_client = share.silent.insert(share.silent.end(), connection);
   connection->listed = true;
   return true;
 }
 
+bool ConnectionTable::MakeRoom(SilentConnection** displaced) {
+  absl::MutexLock lock(&mutex_);
+  *displaced = nullptr;
+  std::vector<Share*> shares;
+  for (Pipe& pipe : pipes_) {
+    for (auto& [client, share] : pipe.shares) shares.push_back(&share);
+  }
+  return MakeRoomAtOneOf(std::move(shares), displaced);
+}
+
+bool ConnectionTable::MakeRoomAtOneOf(std::vector<Share*> shares, SilentConnection** displaced) {
+  const auto smaller = [](const Share* a, const Share* b) {
+    return a->connections < b->connections;
+  };
+  std::make_heap(shares.begin(), shares.end(), smaller);
+  while (!shares.empty()) {
+    if (MakeRoomAt(*shares.front(), displaced)) return true;
+    std::pop_heap(shares.begin(), shares.end(), smaller);
+    shares.pop_back();
+  }
+  return false;
+}
+
+bool ConnectionTable::MakeRoomAt(Share& share, SilentConnection** displaced) {
+  if (!share.silent.empty()) {
+    *displaced = share.silent.front();
+    Unlist(*displaced);
+    ++counters_.dropped_for_room;
+    return true;
+  }
+  while (!share.fresh.empty() && share.fresh.front()->TakeUsed()) {
+    share.fresh.front()->list = &share.used;
+    share.used.splice(share.used.end(), share.fresh, share.fresh.begin());
+  }
+  ServedConnection* idle = share.fresh.empty() ? nullptr : share.fresh.front();
+  // Whoever has made a call since the last look goes to the end and is spared once.
+  for (size_t looks = 2 * share.used.size(); idle == nullptr && looks > 0; --looks) {
+    ServedConnection* const next = share.used.front();
+    if (!next->TakeUsed() && !next->busy()) idle = next;
+    share.used.splice(share.used.end(), share.used, share.used.begin());
+  }
+  if (idle == nullptr) return false;
+  ++counters_.ended_for_room;
+  Unlist(idle);
+  idle->hang_up();
+  return true;
+}
+
+void ConnectionTable::Give(size_t pipe, shim::Client* client) {
+  --pipes_[pipe].connections;
+  const auto found = pipes_[pipe].shares.find(client);
+  if (--found->second.connections == 0) pipes_[pipe].shares.erase(found);
+}
+
 void ConnectionTable::Unlist(SilentConnection* connection) {
+  shim::Client* const client = connection->client.get();
   silent_.erase(connection->place);
+  pipes_[connection->pipe].shares.at(client).silent.erase(connection->place_at_client);
   connection->listed = false;
   --counters_.silent;
-  --connections_[connection->pipe];
+  Give(connection->pipe, client);
+}
+
+// From now on it does not count, though it may take a moment to end.
+void ConnectionTable::Unlist(ServedConnection* connection) {
+  if (connection->list == nullptr) return;
+  connection->list->erase(connection->place);
+  connection->list = nullptr;
+  Give(connection->pipe, connection->client().get());
 }
 
 void ConnectionTable::Drop(SilentConnection* connection, Counter counter) {
@@ -42,22 +124,13 @@ void ConnectionTable::Drop(SilentConnection* connection, Counter counter) {
   if (counter != nullptr) ++(counters_.*counter);
 }
 
-SilentConnection* ConnectionTable::DropFirst(Counter counter) {
-  SilentConnection* const first = silent_.front();
-  Unlist(first);
-  ++(counters_.*counter);
-  return first;
-}
-
 SilentConnection* ConnectionTable::DropOverdue(absl::Time now) {
   absl::MutexLock lock(&mutex_);
   if (silent_.empty() || silent_.front()->deadline > now) return nullptr;
-  return DropFirst(&ListenerCounters::dropped_silent);
-}
-
-SilentConnection* ConnectionTable::DropOldest() {
-  absl::MutexLock lock(&mutex_);
-  return silent_.empty() ? nullptr : DropFirst(&ListenerCounters::dropped_for_room);
+  SilentConnection* const first = silent_.front();
+  Unlist(first);
+  ++counters_.dropped_silent;
+  return first;
 }
 
 absl::Time ConnectionTable::next_deadline() const {
@@ -67,36 +140,48 @@ absl::Time ConnectionTable::next_deadline() const {
 
 void ConnectionTable::Promote(SilentConnection* connection) {
   absl::MutexLock lock(&mutex_);
+  // It stays one of its client's, but in no list until it is served.
+  Pipe& pipe = pipes_[connection->pipe];
+  ++pipe.connections;
+  ++pipe.shares.at(connection->client.get()).connections;
   Unlist(connection);
-  ++connections_[connection->pipe];
   ++counters_.live;
   ++counters_.adopted;
 }
 
-void ConnectionTable::Serve(std::string address, std::shared_ptr<const Peer> peer,
-                            std::function<void()> hang_up) {
+std::shared_ptr<ServedConnection> ConnectionTable::Serve(size_t pipe, std::string address,
+                                                         std::shared_ptr<shim::Client> client,
+                                                         std::function<void()> hang_up) {
+  auto served = std::make_shared<ServedConnection>(std::move(client));
+  served->pipe = pipe;
+  served->address = address;
+  served->hang_up = std::move(hang_up);
   absl::MutexLock lock(&mutex_);
-  served_[std::move(address)] = {.peer = std::move(peer), .hang_up = std::move(hang_up)};
+  Share& share = pipes_[pipe].shares.at(served->client().get());
+  served->list = &share.fresh;
+  served->place = share.fresh.insert(share.fresh.end(), served.get());
+  served_[std::move(address)] = served;
+  return served;
 }
 
-void ConnectionTable::End(size_t pipe, const std::string& address,
-                          const std::shared_ptr<const Peer>& peer) {
+void ConnectionTable::End(const std::shared_ptr<ServedConnection>& connection) {
   absl::MutexLock lock(&mutex_);
-  --connections_[pipe];
+  Unlist(connection.get());
   --counters_.live;
-  const auto found = served_.find(address);
-  if (found != served_.end() && found->second.peer == peer) served_.erase(found);
+  const auto found = served_.find(connection->address);
+  // The address may be a newer connection's already.
+  if (found != served_.end() && found->second == connection) served_.erase(found);
 }
 
 void ConnectionTable::HangUp() {
   absl::MutexLock lock(&mutex_);
-  for (const auto& [address, served] : served_) served.hang_up();
+  for (const auto& [address, served] : served_) served->hang_up();
 }
 
-std::shared_ptr<const Peer> ConnectionTable::Find(absl::string_view address) const {
+std::shared_ptr<shim::Connection> ConnectionTable::Find(absl::string_view address) const {
   absl::MutexLock lock(&mutex_);
-  const auto found = served_.find(std::string(address));
-  return found != served_.end() ? found->second.peer : nullptr;
+  const auto found = served_.find(std::string_view(address.data(), address.size()));
+  return found != served_.end() ? found->second : nullptr;
 }
 
 void ConnectionTable::Count(Counter counter) {

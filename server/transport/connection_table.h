@@ -1,11 +1,12 @@
-// The connections of a listener: which are silent, which are served and by whom they were opened,
-// and whether there is room for one more. What the listeners of all platforms have in common.
+// The connections of a listener: which are silent, which are served, whose they are, and whether
+// there is room for one more. What the listeners of all platforms have in common.
 #pragma once
 
 #include <functional>
 #include <list>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -13,7 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "csi_proxy/call_context.h"
+#include "server/shim/client.h"
 #include "server/transport/listener.h"
 
 namespace csi_proxy::transport {
@@ -21,14 +22,34 @@ namespace csi_proxy::transport {
 // A connection that has not sent its preface. Listeners derive from it what they keep of one.
 struct SilentConnection {
   size_t pipe = 0;  // its index
+  // Whose it is; never null.
+  std::shared_ptr<shim::Client> client;
   // The table's: whether it is listed, and where.
   bool listed = false;
   absl::Time deadline{};
   std::list<SilentConnection*>::iterator place{};
+  std::list<SilentConnection*>::iterator place_at_client{};
+};
+
+// A connection that has sent its preface and is served.
+struct ServedConnection : shim::Connection {
+  using Connection::Connection;
+  // The table's: what ends it, and where it is listed.
+  size_t pipe = 0;
+  std::string address;
+  std::function<void()> hang_up;
+  std::list<ServedConnection*>* list = nullptr;
+  std::list<ServedConnection*>::iterator place{};
 };
 
 // Thread-safe; but whoever may close silent connections does so, and calls what concerns them, on
 // one thread or under a lock of their own.
+//
+// Who has to make room is decided by what clients have, never by who came first: a client that has
+// little is let in as long as anybody who has more has a connection without a call under way. Such
+// a connection is not missed: clients redial with their next call, and grpc-go since 1.41 not
+// before (https://github.com/grpc/grpc-go/pull/4613). For want of room only: a driver that connects
+// when it starts and calls much later is not made to redial over and over.
 class ConnectionTable {
  public:
   // A counter of ListenerCounters.
@@ -36,33 +57,38 @@ class ConnectionTable {
 
   explicit ConnectionTable(ListenerLimits limits) : limits_(limits) {}
 
-  // Lists a new connection until its preface is due. At the limit of its pipe it takes the place of
-  // the oldest silent one there, which is then `displaced`, not listed any more and for the caller
-  // to close. False: there is none, and the new one is not listed.
+  // Lists a new connection until its preface is due. Another may have to make room for it: a served
+  // one is hung up, a silent one is `displaced`, not listed any more and for the caller to close.
+  // False: there is no room, and the new one is not listed.
   bool Admit(SilentConnection* connection, SilentConnection** displaced);
+
+  // Makes room for want of descriptors, as Admit() does, at the client that has most connections
+  // of any pipe. False: all have calls under way.
+  bool MakeRoom(SilentConnection** displaced);
 
   // Takes a listed connection off the list: it is closed, or about to be.
   void Drop(SilentConnection* connection, Counter counter = nullptr);
 
   // Takes off the list, and returns, one whose preface is overdue; null when there is none.
   SilentConnection* DropOverdue(absl::Time now);
-  // The oldest of all pipes', for want of descriptors.
-  SilentConnection* DropOldest();
 
   // When the next preface is overdue.
   absl::Time next_deadline() const;
 
-  // A listed connection has sent its preface: it is live from now until End().
+  // A listed connection has sent its preface: it is live from now on, and Serve() follows.
   void Promote(SilentConnection* connection);
-  // A live connection is served under the transport's name `address`; `hang_up` ends it.
-  void Serve(std::string address, std::shared_ptr<const Peer> peer, std::function<void()> hang_up);
-  // A live connection has ended. `peer` tells it from a newer one of the same address.
-  void End(size_t pipe, const std::string& address, const std::shared_ptr<const Peer>& peer);
+  // A live connection is served under the transport's name `address` until End(); `hang_up` ends
+  // it, and is called under the table's lock.
+  std::shared_ptr<ServedConnection> Serve(size_t pipe, std::string address,
+                                          std::shared_ptr<shim::Client> client,
+                                          std::function<void()> hang_up);
+  // A served connection has ended.
+  void End(const std::shared_ptr<ServedConnection>& connection);
   // Ends all served connections.
   void HangUp();
 
-  // The peer of a served connection; null when it has ended.
-  std::shared_ptr<const Peer> Find(absl::string_view address) const;
+  // A served connection; null when it has ended.
+  std::shared_ptr<shim::Connection> Find(absl::string_view address) const;
 
   void Count(Counter counter);
   // A live connection is ended for this. How many have been so far.
@@ -70,20 +96,39 @@ class ConnectionTable {
   ListenerCounters counters() const;
 
  private:
-  struct Served {
-    std::shared_ptr<const Peer> peer;
-    std::function<void()> hang_up;
+  // What a client has of a pipe. All lists have in front what goes first.
+  struct Share {
+    size_t connections = 0;
+    std::list<SilentConnection*> silent;
+    std::list<ServedConnection*> fresh;  // have made no call when last looked at
+    std::list<ServedConnection*> used;
+  };
+  struct Pipe {
+    size_t connections = 0;
+    std::unordered_map<shim::Client*, Share> shares;
+  };
+  struct HashOfAddress : std::hash<std::string_view> {
+    using is_transparent = void;
   };
 
+  Pipe& PipeOf(size_t index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether a connection of `share` has made room.
+  bool MakeRoomAt(Share& share, SilentConnection** displaced) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The same, of one of them, the largest first.
+  bool MakeRoomAtOneOf(std::vector<Share*> shares, SilentConnection** displaced)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Unlist(SilentConnection* connection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  SilentConnection* DropFirst(Counter counter) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Unlist(ServedConnection* connection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Give(size_t pipe, shim::Client* client) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const ListenerLimits limits_;
   mutable absl::Mutex mutex_;
   ListenerCounters counters_ ABSL_GUARDED_BY(mutex_);
-  std::vector<size_t> connections_ ABSL_GUARDED_BY(mutex_);      // silent and served, by pipe
+  std::vector<Pipe> pipes_ ABSL_GUARDED_BY(mutex_);
   std::list<SilentConnection*> silent_ ABSL_GUARDED_BY(mutex_);  // the oldest in front
-  std::unordered_map<std::string, Served> served_ ABSL_GUARDED_BY(mutex_);  // by address
+  std::unordered_map<std::string, std::shared_ptr<ServedConnection>, HashOfAddress,
+                     std::equal_to<>>
+      served_ ABSL_GUARDED_BY(mutex_);  // by address
 };
 
 }  // namespace csi_proxy::transport

@@ -2,92 +2,218 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 
 namespace csi_proxy::transport {
 namespace {
 
+std::shared_ptr<shim::Client> NewClient(int64_t process_id) {
+  return std::make_shared<shim::Client>(Peer{.process_id = process_id, .image_path = ""});
+}
+
 class ConnectionTableTest : public testing::Test {
  protected:
+  using Served = std::shared_ptr<ServedConnection>;
+
+  // One more connection, which is listed or not.
+  SilentConnection* New(const std::shared_ptr<shim::Client>& client, size_t pipe = 0) {
+    SilentConnection& connection = connections_.emplace_back();
+    connection.pipe = pipe;
+    connection.client = client;
+    return &connection;
+  }
   // What is displaced by it, if anything is.
   SilentConnection* Admit(SilentConnection* connection) {
     SilentConnection* displaced = nullptr;
-    EXPECT_TRUE(table_.Admit(connection, &displaced));
+    EXPECT_TRUE(table_->Admit(connection, &displaced));
     return displaced;
   }
-  void Serve(SilentConnection* connection, const std::string& address,
-             std::shared_ptr<const Peer> peer) {
-    table_.Promote(connection);
-    table_.Serve(address, std::move(peer), [this] { ++hung_up_; });
+  bool Refused(SilentConnection* connection) {
+    SilentConnection* displaced = connection;
+    const bool admitted = table_->Admit(connection, &displaced);
+    EXPECT_EQ(displaced, nullptr);
+    return !admitted;
+  }
+  // One that is served; its name goes to hung_up_ when it has to make room.
+  Served Serve(const std::shared_ptr<shim::Client>& client, const std::string& name,
+               size_t pipe = 0) {
+    SilentConnection* const connection = New(client, pipe);
+    EXPECT_EQ(Admit(connection), nullptr) << name;
+    table_->Promote(connection);
+    return table_->Serve(pipe, name, client, [this, name] { hung_up_.push_back(name); });
+  }
+  void Limit(size_t max_connections, size_t client_share) {
+    table_.emplace(ListenerLimits{.preface_timeout = absl::Hours(1),
+                                  .max_connections = max_connections,
+                                  .client_share = client_share});
   }
 
-  ConnectionTable table_{{.preface_timeout = absl::Hours(1), .max_connections = 2}};
-  SilentConnection first_, second_, third_;
-  SilentConnection elsewhere_{.pipe = 1};
-  int hung_up_ = 0;
+  ConnectionTableTest() { Limit(2, 100); }
+
+  std::optional<ConnectionTable> table_;
+  std::deque<SilentConnection> connections_;
+  std::vector<std::string> hung_up_;
+  const std::shared_ptr<shim::Client> one_ = NewClient(1), two_ = NewClient(2),
+                                      three_ = NewClient(3);
 };
 
+using Names = std::vector<std::string>;
+
 TEST_F(ConnectionTableTest, AtTheLimitTheOldestSilentOneOfThePipeIsDisplaced) {
-  EXPECT_EQ(Admit(&elsewhere_), nullptr);
-  EXPECT_EQ(Admit(&first_), nullptr);
-  EXPECT_EQ(Admit(&second_), nullptr);
-  EXPECT_EQ(Admit(&third_), &first_);
-  EXPECT_FALSE(first_.listed);
-  EXPECT_TRUE(elsewhere_.listed);
-  EXPECT_EQ(table_.counters().silent, 3u);
-  EXPECT_EQ(table_.counters().dropped_for_room, 1u);
+  SilentConnection* const elsewhere = New(one_, 1);
+  SilentConnection* const first = New(one_);
+  EXPECT_EQ(Admit(elsewhere), nullptr);
+  EXPECT_EQ(Admit(first), nullptr);
+  EXPECT_EQ(Admit(New(one_)), nullptr);
+  EXPECT_EQ(Admit(New(one_)), first);
+  EXPECT_FALSE(first->listed);
+  EXPECT_TRUE(elsewhere->listed);
+  EXPECT_EQ(table_->counters().silent, 3u);
+  EXPECT_EQ(table_->counters().dropped_for_room, 1u);
 }
 
-TEST_F(ConnectionTableTest, LiveConnectionsAreNotDisplaced) {
-  const auto peer = std::make_shared<const Peer>();
-  Admit(&first_);
-  Admit(&second_);
-  Serve(&first_, "a", peer);
-  Serve(&second_, "b", peer);
-  SilentConnection* displaced = &first_;
-  EXPECT_FALSE(table_.Admit(&third_, &displaced));
+TEST_F(ConnectionTableTest, ConnectionsWithACallUnderWayAreNotEnded) {
+  Serve(one_, "a")->CallBegins();
+  const Served second = Serve(one_, "b");
+  second->CallBegins();
+  EXPECT_TRUE(Refused(New(two_)));
+  EXPECT_EQ(table_->counters().dropped_for_room, 1u);
+  second->CallEnds();
+  EXPECT_EQ(Admit(New(two_)), nullptr);
+  EXPECT_EQ(hung_up_, Names{"b"});
+  EXPECT_EQ(table_->counters().ended_for_room, 1u);
+}
+
+TEST_F(ConnectionTableTest, SilentOnesGoFirstThenThoseWithoutACallThenTheLongestIdle) {
+  Limit(4, 100);
+  std::vector<Served> served;
+  for (const char* name : {"a", "b", "c"}) served.push_back(Serve(one_, name));
+  for (const int called : {0, 1}) {
+    served[called]->CallBegins();
+    served[called]->CallEnds();
+  }
+  SilentConnection* const silent = New(one_);
+  Admit(silent);
+  EXPECT_EQ(Admit(New(two_)), silent);
+  // Who makes room is the client that has most, not the one that comes.
+  EXPECT_EQ(Admit(New(two_)), nullptr);
+  EXPECT_EQ(hung_up_, Names{"c"}) << "it has never made a call";
+  served[0]->CallBegins();
+  served[0]->CallEnds();
+  EXPECT_EQ(Admit(New(three_)), nullptr);
+  EXPECT_EQ(hung_up_, (Names{"c", "b"})) << "the other one has made a call since";
+}
+
+TEST_F(ConnectionTableTest, TheClientThatHasMostMakesRoom) {
+  Limit(8, 100);
+  const auto silent_of_two = New(two_);
+  Admit(silent_of_two);
+  Admit(New(two_));
+  for (int i = 0; i < 6; ++i) Serve(one_, absl::StrCat(i));
+  EXPECT_EQ(Admit(New(three_)), nullptr);
+  EXPECT_EQ(hung_up_, Names{"0"});
+  EXPECT_TRUE(silent_of_two->listed);
+}
+
+TEST_F(ConnectionTableTest, OfABusyClientNobodyIsTakenButTheNextMakesRoom) {
+  Limit(5, 100);
+  for (int i = 0; i < 3; ++i) Serve(one_, absl::StrCat("busy", i))->CallBegins();
+  for (int i = 0; i < 2; ++i) Serve(two_, absl::StrCat("idle", i));
+  EXPECT_EQ(Admit(New(three_)), nullptr);
+  EXPECT_EQ(hung_up_, Names{"idle0"});
+  // Nobody makes room for one who has as much: its own does.
+  EXPECT_EQ(Admit(New(two_)), nullptr);
+  EXPECT_EQ(hung_up_, (Names{"idle0", "idle1"}));
+}
+
+TEST_F(ConnectionTableTest, BeyondItsShareAClientMakesRoomItself) {
+  Limit(8, 75);
+  for (int i = 0; i < 6; ++i) Serve(one_, absl::StrCat(i));
+  SilentConnection* const newest = New(one_);
+  EXPECT_EQ(Admit(newest), nullptr);
+  EXPECT_EQ(hung_up_, Names{"0"});
+  EXPECT_EQ(Admit(New(one_)), newest) << "the silent one goes first";
+  // The places it leaves are for others, of whom each leaves some again.
+  EXPECT_EQ(Admit(New(two_)), nullptr);
+  EXPECT_EQ(Admit(New(three_)), nullptr);
+  EXPECT_EQ(hung_up_, Names{"0"});
+}
+
+TEST_F(ConnectionTableTest, BeyondItsShareABusyClientIsRefused) {
+  Limit(4, 75);
+  for (int i = 0; i < 3; ++i) Serve(one_, absl::StrCat(i))->CallBegins();
+  EXPECT_TRUE(Refused(New(one_)));
+  EXPECT_EQ(Admit(New(two_)), nullptr);
+}
+
+TEST_F(ConnectionTableTest, AConnectionThatIsBeingEndedDoesNotCount) {
+  Limit(4, 75);
+  std::vector<Served> served;
+  for (int i = 0; i < 3; ++i) served.push_back(Serve(one_, absl::StrCat(i)));
+  Admit(New(one_));
+  EXPECT_EQ(hung_up_, Names{"0"});
+  EXPECT_EQ(table_->counters().live, 3u);
+  // Its end, when it comes, is not counted a second time.
+  table_->End(served[0]);
+  EXPECT_EQ(table_->counters().live, 2u);
+  EXPECT_EQ(Admit(New(two_)), nullptr);
+  EXPECT_EQ(hung_up_, Names{"0"});
+}
+
+TEST_F(ConnectionTableTest, ForDescriptorsTheClientWithMostOnAnyPipeMakesRoom) {
+  Limit(100, 75);
+  SilentConnection* displaced = nullptr;
+  EXPECT_FALSE(table_->MakeRoom(&displaced));
+  Serve(one_, "a", 0);
+  for (int i = 0; i < 3; ++i) Serve(two_, absl::StrCat(i), 1);
+  EXPECT_TRUE(table_->MakeRoom(&displaced));
   EXPECT_EQ(displaced, nullptr);
-  EXPECT_FALSE(third_.listed);
-  EXPECT_EQ(table_.counters().dropped_for_room, 1u);
-  table_.End(0, "a", peer);
-  EXPECT_EQ(Admit(&third_), nullptr);
+  EXPECT_EQ(hung_up_, Names{"0"});
+  SilentConnection* const silent = New(two_, 1);
+  Admit(silent);
+  EXPECT_TRUE(table_->MakeRoom(&displaced));
+  EXPECT_EQ(displaced, silent);
 }
 
 TEST_F(ConnectionTableTest, TheOverdueAreDroppedTheOldestFirst) {
-  EXPECT_EQ(table_.next_deadline(), absl::InfiniteFuture());
-  Admit(&first_);
-  Admit(&elsewhere_);
-  EXPECT_EQ(table_.next_deadline(), first_.deadline);
-  EXPECT_EQ(table_.DropOverdue(absl::Now()), nullptr);
-  EXPECT_EQ(table_.DropOverdue(elsewhere_.deadline), &first_);
-  EXPECT_EQ(table_.DropOverdue(elsewhere_.deadline), &elsewhere_);
-  EXPECT_EQ(table_.DropOverdue(elsewhere_.deadline), nullptr);
-  EXPECT_EQ(table_.counters().dropped_silent, 2u);
-  EXPECT_EQ(table_.counters().silent, 0u);
+  EXPECT_EQ(table_->next_deadline(), absl::InfiniteFuture());
+  SilentConnection* const first = New(one_);
+  SilentConnection* const elsewhere = New(two_, 1);
+  Admit(first);
+  Admit(elsewhere);
+  EXPECT_EQ(table_->next_deadline(), first->deadline);
+  EXPECT_EQ(table_->DropOverdue(absl::Now()), nullptr);
+  EXPECT_EQ(table_->DropOverdue(elsewhere->deadline), first);
+  EXPECT_EQ(table_->DropOverdue(elsewhere->deadline), elsewhere);
+  EXPECT_EQ(table_->DropOverdue(elsewhere->deadline), nullptr);
+  EXPECT_EQ(table_->counters().dropped_silent, 2u);
+  EXPECT_EQ(table_->counters().silent, 0u);
 }
 
 TEST_F(ConnectionTableTest, AnAddressThatIsUsedAgainIsTheNewerConnections) {
-  const auto older = std::make_shared<const Peer>();
-  const auto newer = std::make_shared<const Peer>();
-  Admit(&first_);
-  Serve(&first_, "a", older);
-  EXPECT_EQ(table_.Find("a"), older);
-  Admit(&second_);
-  Serve(&second_, "a", newer);
-  table_.End(0, "a", older);
-  EXPECT_EQ(table_.Find("a"), newer);
-  EXPECT_EQ(table_.counters().live, 1u);
-  table_.End(0, "a", newer);
-  EXPECT_EQ(table_.Find("a"), nullptr);
-  EXPECT_EQ(table_.counters().live, 0u);
+  const Served older = Serve(one_, "a");
+  EXPECT_EQ(table_->Find("a"), older);
+  const Served newer = Serve(one_, "a");
+  table_->End(older);
+  EXPECT_EQ(table_->Find("a"), newer);
+  EXPECT_EQ(table_->counters().live, 1u);
+  table_->End(newer);
+  EXPECT_EQ(table_->Find("a"), nullptr);
+  EXPECT_EQ(table_->counters().live, 0u);
 }
 
 TEST_F(ConnectionTableTest, HangUpReachesTheServedAlone) {
-  Admit(&first_);
-  Admit(&second_);
-  Serve(&first_, "a", std::make_shared<const Peer>());
-  table_.HangUp();
-  EXPECT_EQ(hung_up_, 1);
+  Admit(New(one_));
+  Serve(one_, "a");
+  table_->HangUp();
+  EXPECT_EQ(hung_up_, Names{"a"});
 }
 
 }  // namespace

@@ -26,18 +26,24 @@ namespace csi_proxy::transport {
 struct ListenerLimits {
   // How long a connection may stay silent before the HTTP/2 preface.
   absl::Duration preface_timeout = absl::Seconds(10);
-  // Open connections per pipe. At the limit the oldest silent one makes room for a new one; when
-  // none is silent the new one is closed.
+  // Open connections per pipe. At the limit a connection of the client that has most of them makes
+  // room for a new one: a silent one, or else one that has never made a call, or else one that has
+  // made none for long. When calls are under way on all, the new one is closed.
   size_t max_connections = 1024;
+  // How many percent of those connections that other clients leave one client may have; beyond
+  // them its own make room.
+  size_t client_share = 75;
 };
 
 // What has happened since the start, over all pipes.
 struct ListenerCounters {
   uint64_t accepted = 0;
-  uint64_t adopted = 0;           // sent the preface and went to a server
-  uint64_t dropped_silent = 0;    // closed at the preface deadline
-  uint64_t dropped_garbage = 0;   // closed for other first bytes
-  uint64_t dropped_for_room = 0;  // closed because of max_connections or a lack of descriptors
+  uint64_t adopted = 0;          // sent the preface and went to a server
+  uint64_t dropped_silent = 0;   // closed at the preface deadline
+  uint64_t dropped_garbage = 0;  // closed for other first bytes
+  // New or silent, and closed for a limit of ListenerLimits or a lack of descriptors.
+  uint64_t dropped_for_room = 0;
+  uint64_t ended_for_room = 0;  // idle with a server, and ended for the same
   // Served, and ended by the guard, by Http2Violation.
   std::array<uint64_t, kHttp2Violations> violations{};
   size_t silent = 0;  // open now, before the preface
@@ -57,7 +63,7 @@ struct PipeEndpoint {
 };
 
 // Thread-safe but for Listen(), Stop() and CloseLive(), which are called once each in this order.
-class Listener : public shim::PeerDirectory {
+class Listener : public shim::ConnectionDirectory {
  public:
   // Makes every pipe and begins to accept; all pipes appear together or none. FAILED_PRECONDITION
   // when another process serves them.

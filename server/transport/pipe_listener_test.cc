@@ -107,9 +107,10 @@ TEST_F(PipeListenerTest, AConnectionThatSpeaksHttp2IsAdoptedWithItsFirstBytesAnd
   ASSERT_TRUE(client.Send(kHttp2Preface));
   ASSERT_TRUE(Eventually([&] { return adopted() == 1; }));
   EXPECT_EQ(adopted_.front()->received, kHttp2Preface);
-  const auto peer = listener_->Find(adopted_.front()->name);
-  ASSERT_NE(peer, nullptr);
-  EXPECT_EQ(peer->process_id, GetCurrentProcessId());
+  const auto connection = listener_->Find(adopted_.front()->name);
+  ASSERT_NE(connection, nullptr);
+  EXPECT_EQ(connection->client()->peer.process_id, GetCurrentProcessId());
+  EXPECT_THAT(connection->client()->peer.image_path, HasSubstr("transport_test"));
   EXPECT_EQ(listener_->counters().live, 1u);
   const std::string name = adopted_.front()->name;
   CloseAdopted();
@@ -169,7 +170,7 @@ TEST_F(PipeListenerTest, ManyClientsAtOnceAllGetIn) {
 }
 
 TEST_F(PipeListenerTest, AtTheLimitTheOldestSilentConnectionMakesRoom) {
-  Start({.max_connections = 2});
+  Start({.max_connections = 2, .client_share = 100});
   Client first = Dial();
   ASSERT_TRUE(Eventually([&] { return listener_->counters().silent == 1; }));
   Client second = Dial();
@@ -179,10 +180,27 @@ TEST_F(PipeListenerTest, AtTheLimitTheOldestSilentConnectionMakesRoom) {
   ASSERT_TRUE(third.Send(kHttp2Preface));
   ASSERT_TRUE(second.Send(kHttp2Preface));
   EXPECT_TRUE(Eventually([&] { return adopted() == 2; }));
-  // None is silent: the new one goes.
+  EXPECT_EQ(listener_->counters().dropped_for_room, 1u);
+}
+
+TEST_F(PipeListenerTest, AtTheLimitAConnectionWithoutACallMakesRoomForANewOne) {
+  Start({.max_connections = 2, .client_share = 100});
+  Client first = Dial();
+  ASSERT_TRUE(first.Send(kHttp2Preface));
+  ASSERT_TRUE(Eventually([&] { return adopted() == 1; }));
+  listener_->Find(adopted_.front()->name)->CallBegins();
+  Client second = Dial();
+  ASSERT_TRUE(second.Send(kHttp2Preface));
+  ASSERT_TRUE(Eventually([&] { return adopted() == 2; }));
+  Client third = Dial();
+  ASSERT_TRUE(Eventually([&] { return listener_->counters().ended_for_room == 1; }));
+  ASSERT_TRUE(third.Send(kHttp2Preface));
+  ASSERT_TRUE(Eventually([&] { return adopted() == 3; }));
+  listener_->Find(adopted_.back()->name)->CallBegins();
+  // Calls are under way on all: the new one goes.
   Client fourth = Dial();
   EXPECT_TRUE(fourth.Closed());
-  EXPECT_EQ(listener_->counters().dropped_for_room, 2u);
+  EXPECT_EQ(listener_->counters().dropped_for_room, 1u);
 }
 
 TEST_F(PipeListenerTest, ASecondServerIsRefused) {

@@ -24,6 +24,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "server/pipe/pipe.h"
+#include "server/transport/client_registry.h"
 #include "server/transport/connection_table.h"
 #include "server/transport/http2_guard.h"
 #include "server/transport/listener.h"
@@ -53,7 +54,7 @@ class PipeListener final : public Listener {
   // A connection whose read fails is closed by gRPC. What has been written to it can still be read.
   void CloseLive() override { table_->HangUp(); }
   ListenerCounters counters() const override { return table_->counters(); }
-  std::shared_ptr<const Peer> Find(absl::string_view address) const override {
+  std::shared_ptr<shim::Connection> Find(absl::string_view address) const override {
     return table_->Find(address);
   }
 
@@ -102,7 +103,7 @@ class PipeListener final : public Listener {
     static_cast<Instance*>(dropped)->stream->Cancel();
   }
   // Watches what a client sends from now on.
-  std::function<bool(absl::string_view)> Guard(size_t pipe, std::shared_ptr<const Peer> peer);
+  std::function<bool(absl::string_view)> Guard(size_t pipe, std::shared_ptr<shim::Client> client);
   std::unique_ptr<Instance> Remove(Instance* instance) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Adopt(std::unique_ptr<Instance> instance);
   void Watch();
@@ -110,6 +111,7 @@ class PipeListener final : public Listener {
   const std::string sddl_;
   // Shared with the connections that gRPC serves, which may outlive the listener.
   const std::shared_ptr<ConnectionTable> table_;
+  ClientRegistry clients_;
   std::optional<pipe::Security> security_;
   std::thread watcher_;
 
@@ -228,6 +230,10 @@ void PipeListener::Replenish(size_t index) {
 void PipeListener::OnConnected(Instance* instance, DWORD error) {
   const size_t pipe = instance->pipe;
   std::unique_ptr<Instance> gone;
+  // Asked before the lock is taken, for it asks the system.
+  if (error == ERROR_SUCCESS) {
+    instance->client = clients_.Get(pipe::ClientOfInstance(instance->stream->handle()));
+  }
   {
     absl::MutexLock lock(&mutex_);
     --pipes_[pipe].waiting;
@@ -306,8 +312,8 @@ std::unique_ptr<PipeListener::Instance> PipeListener::Remove(Instance* instance)
 }
 
 std::function<bool(absl::string_view)> PipeListener::Guard(size_t pipe,
-                                                           std::shared_ptr<const Peer> peer) {
-  return [table = table_, path = pipes_[pipe].path, peer = std::move(peer),
+                                                           std::shared_ptr<shim::Client> client) {
+  return [table = table_, path = pipes_[pipe].path, client = std::move(client),
           guard = Http2Guard()](absl::string_view bytes) mutable {
     const Http2Violation violation = guard.Check(bytes, absl::Now());
     if (violation == Http2Violation::kNone) return true;
@@ -315,15 +321,14 @@ std::function<bool(absl::string_view)> PipeListener::Guard(size_t pipe,
     // An attacker that comes again and again does not fill the log.
     if (std::has_single_bit(count)) {
       spdlog::warn("{}: ended a connection of process {} for its HTTP/2 frames: {} ({} so far)",
-                   path, peer->process_id, kHttp2ViolationNames[static_cast<size_t>(violation)],
-                   count);
+                   path, client->peer.process_id,
+                   kHttp2ViolationNames[static_cast<size_t>(violation)], count);
     }
     return false;
   };
 }
 
 void PipeListener::Adopt(std::unique_ptr<Instance> instance) {
-  auto peer = std::make_shared<const Peer>(pipe::PeerOfInstance(instance->stream->handle()));
   auto connection = std::make_unique<pipe::Connection>();
   connection->stream = std::move(instance->stream);
   connection->received.assign(instance->bytes.data(), instance->received);
@@ -331,15 +336,14 @@ void PipeListener::Adopt(std::unique_ptr<Instance> instance) {
     absl::MutexLock lock(&mutex_);
     connection->name = absl::StrCat("pipe:", next_name_++);
   }
-  connection->closed = [table = table_, pipe = instance->pipe, name = connection->name, peer] {
-    table->End(pipe, name, peer);
-  };
-  connection->inspect = Guard(instance->pipe, peer);
+  auto served = table_->Serve(instance->pipe, connection->name, instance->client,
+                              [weak = std::weak_ptr(connection->stream)] {
+                                if (const auto stream = weak.lock()) stream->Cancel();
+                              });
+  connection->closed = [table = table_, served = std::move(served)] { table->End(served); };
+  connection->inspect = Guard(instance->pipe, instance->client);
   const absl::string_view behind(connection->received);
   if (!connection->inspect(behind.substr(kHttp2Preface.size()))) return connection->closed();
-  table_->Serve(connection->name, std::move(peer), [weak = std::weak_ptr(connection->stream)] {
-    if (const auto stream = weak.lock()) stream->Cancel();
-  });
   pipes_[instance->pipe].endpoint.adopt(reinterpret_cast<intptr_t>(connection.release()));
 }
 

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -23,7 +24,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "server/base/peer_process.h"
+#include "server/transport/client_registry.h"
 #include "server/transport/connection_table.h"
 #include "server/transport/listener.h"
 #include "server/transport/preface.h"
@@ -32,20 +33,29 @@
 namespace csi_proxy::transport {
 namespace {
 
-// After accept() found no descriptor free, how long before it is tried again.
-constexpr absl::Duration kAcceptPause = absl::Milliseconds(100);
+// Descriptors that are kept free, so that whoever is accepted can be served, and how many
+// connections make room when fewer are left. What a served one gives back is free in a moment: as
+// long as this nobody else is accepted.
+constexpr rlim_t kSpareDescriptors = 64;
+constexpr int kMakeRoomAtOnce = 16;
+constexpr absl::Duration kAcceptPause = absl::Milliseconds(1);
+
+bool DescriptorsRunOut(int newest) {
+  rlimit limit;
+  return getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+         static_cast<rlim_t>(newest) + kSpareDescriptors >= limit.rlim_cur;
+}
 
 // How a server adopted with grpc::AddInsecureChannelFromFd names the connection
 // (src/core/ext/transport/chttp2/server/chttp2_server.cc, gRPC 1.51).
 std::string GrpcAddress(int fd) { return absl::StrCat("fd:", fd); }
 
-std::shared_ptr<const Peer> PeerOf(int fd) {
-  auto peer = std::make_shared<Peer>();
+// The process that has connected; 0 when it cannot be told.
+int64_t ClientOf(int fd) {
   ucred credentials{};
   socklen_t size = sizeof(credentials);
-  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0) return peer;
-  *peer = PeerOfProcess(credentials.pid);
-  return peer;
+  const int failed = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size);
+  return failed == 0 ? credentials.pid : 0;
 }
 
 class UnixListener final : public Listener {
@@ -59,7 +69,7 @@ class UnixListener final : public Listener {
   void Stop() override;
   void CloseLive() override;
   ListenerCounters counters() const override { return table_.counters(); }
-  std::shared_ptr<const Peer> Find(absl::string_view address) const override {
+  std::shared_ptr<shim::Connection> Find(absl::string_view address) const override {
     return table_.Find(address);
   }
 
@@ -72,8 +82,7 @@ class UnixListener final : public Listener {
     uint64_t id = 0;
     Kind kind;
     UniqueFd watched;
-    std::string address;               // kLive
-    std::shared_ptr<const Peer> peer;  // kLive
+    std::shared_ptr<ServedConnection> served;  // kLive
   };
 
   void Run();
@@ -86,6 +95,8 @@ class UnixListener final : public Listener {
   // What the table has dropped.
   void Close(SilentConnection* dropped) { entries_.erase(static_cast<Entry*>(dropped)->id); }
   void CloseOverdue(absl::Time now);
+  // For want of descriptors.
+  void MakeRoom();
   void PauseAccepting();
   void WatchPipes(uint32_t events);
   void RemoveSockets();
@@ -95,6 +106,7 @@ class UnixListener final : public Listener {
 
   const std::string directory_path_;
   ConnectionTable table_;
+  ClientRegistry clients_;
   std::optional<SocketDirectory> directory_;
   UniqueFd epoll_;
   UniqueFd wake_;
@@ -239,17 +251,17 @@ void UnixListener::Accept(Entry* listening) {
     UniqueFd fd(accept4(listening->watched.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!fd.valid()) {
       if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-        if (SilentConnection* const oldest = table_.DropOldest()) {
-          Close(oldest);
-          continue;
-        }
+        MakeRoom();
         PauseAccepting();
       }
       return;
     }
+    const bool last = DescriptorsRunOut(fd.get());
+    if (last) MakeRoom();
     table_.Count(&ListenerCounters::accepted);
     auto owned = NewEntry(Kind::kSilent);
     Entry* const entry = owned.get();
+    entry->client = clients_.Get(ClientOf(fd.get()));
     entry->watched = std::move(fd);
     entry->pipe = listening->pipe;
     SilentConnection* displaced;
@@ -257,6 +269,10 @@ void UnixListener::Accept(Entry* listening) {
     if (displaced != nullptr) Close(displaced);
     Keep(std::move(owned));
     if (!Watch(entry, EPOLLIN | EPOLLET | EPOLLRDHUP).ok()) CloseSilent(entry);
+    if (last) {
+      PauseAccepting();
+      return;
+    }
   }
 }
 
@@ -287,21 +303,21 @@ void UnixListener::Adopt(Entry* entry) {
     CloseSilent(entry, &ListenerCounters::dropped_for_room);
     return;
   }
+  const bool last = DescriptorsRunOut(duplicate.get());
   // The descriptor keeps its number and goes to gRPC; the duplicate takes its place in the set.
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, entry->watched.get(), nullptr);
   const int fd = entry->watched.Release();
   entry->kind = Kind::kLive;
   entry->watched = std::move(duplicate);
-  entry->address = GrpcAddress(fd);
-  entry->peer = PeerOf(fd);
   // The duplicate lives as long as the entry, which the table forgets first.
   table_.Promote(entry);
-  table_.Serve(entry->address, entry->peer,
-               [kept = entry->watched.get()] { shutdown(kept, SHUT_RDWR); });
+  entry->served = table_.Serve(entry->pipe, GrpcAddress(fd), entry->client,
+                               [kept = entry->watched.get()] { shutdown(kept, SHUT_RDWR); });
   const bool watched = Watch(entry, EPOLLRDHUP | EPOLLET).ok();
   const size_t pipe = entry->pipe;
   if (!watched) CloseLive(entry);
   pipes_[pipe].adopt(fd);
+  if (last) MakeRoom();
 }
 
 void UnixListener::CloseSilent(Entry* entry, ConnectionTable::Counter counter) {
@@ -311,7 +327,7 @@ void UnixListener::CloseSilent(Entry* entry, ConnectionTable::Counter counter) {
 
 // gRPC may have closed the descriptor, and a newer connection have got its number, already.
 void UnixListener::CloseLive(Entry* entry) {
-  table_.End(entry->pipe, entry->address, entry->peer);
+  table_.End(entry->served);
   entries_.erase(entry->id);
 }
 
@@ -323,8 +339,15 @@ void UnixListener::CloseOverdue(absl::Time now) {
   }
 }
 
-// Out of descriptors, with no silent connection to close: the level-triggered set would spin on the
-// waiting clients, so it ignores them for a moment.
+void UnixListener::MakeRoom() {
+  SilentConnection* displaced;
+  for (int made = 0; made < kMakeRoomAtOnce && table_.MakeRoom(&displaced); ++made) {
+    if (displaced != nullptr) Close(displaced);
+  }
+}
+
+// Out of descriptors: the level-triggered set would spin on the waiting clients, so it ignores them
+// for a moment.
 void UnixListener::PauseAccepting() {
   accept_again_ = absl::Now() + kAcceptPause;
   WatchPipes(0);

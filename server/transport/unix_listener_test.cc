@@ -37,6 +37,10 @@ class UnixListenerTest : public testing::Test {
     return adopted_.size();
   }
 
+  void CallBeginsOn(size_t adopted) {
+    listener_->Find("fd:" + std::to_string(adopted_[adopted].get()))->CallBegins();
+  }
+
   // Waits for what another thread brings about.
   template <typename Condition>
   static bool Eventually(Condition condition) {
@@ -126,16 +130,17 @@ TEST_F(UnixListenerTest, KnowsTheProcessBehindAConnection) {
   Send(client, kHttp2Preface);
   ASSERT_TRUE(Eventually([&] { return adopted() == 1; }));
   const std::string address = "fd:" + std::to_string(adopted_[0].get());
-  const auto peer = listener_->Find(address);
-  ASSERT_NE(peer, nullptr);
-  EXPECT_EQ(peer->process_id, getpid());
-  EXPECT_NE(peer->image_path.find("transport_test"), std::string::npos) << peer->image_path;
+  const auto connection = listener_->Find(address);
+  ASSERT_NE(connection, nullptr);
+  const Peer& peer = connection->client()->peer;
+  EXPECT_EQ(peer.process_id, getpid());
+  EXPECT_NE(peer.image_path.find("transport_test"), std::string::npos) << peer.image_path;
   client.Reset();
   EXPECT_TRUE(Eventually([&] { return listener_->Find(address) == nullptr; }));
 }
 
 TEST_F(UnixListenerTest, AtTheLimitTheOldestSilentOneMakesRoom) {
-  Start({.preface_timeout = absl::Hours(1), .max_connections = 3});
+  Start({.preface_timeout = absl::Hours(1), .max_connections = 3, .client_share = 100});
   UniqueFd first = Connect();
   ASSERT_TRUE(Eventually([&] { return listener_->counters().silent == 1; }));
   const UniqueFd second = Connect();
@@ -147,16 +152,36 @@ TEST_F(UnixListenerTest, AtTheLimitTheOldestSilentOneMakesRoom) {
   EXPECT_TRUE(Eventually([&] { return adopted() == 1; }));
 }
 
-TEST_F(UnixListenerTest, AtTheLimitWithNobodySilentTheNewOneIsClosed) {
-  Start({.max_connections = 2});
+TEST_F(UnixListenerTest, AtTheLimitAConnectionWithoutACallMakesRoomForANewOne) {
+  Start({.max_connections = 2, .client_share = 100});
   const UniqueFd first = Connect();
-  const UniqueFd second = Connect();
   Send(first, kHttp2Preface);
+  ASSERT_TRUE(Eventually([&] { return adopted() == 1; }));
+  CallBeginsOn(0);
+  const UniqueFd second = Connect();
   Send(second, kHttp2Preface);
   ASSERT_TRUE(Eventually([&] { return adopted() == 2; }));
+  const UniqueFd third = Connect();
+  EXPECT_TRUE(ClosedWithin(second.get(), 5));
+  Send(third, kHttp2Preface);
+  ASSERT_TRUE(Eventually([&] { return adopted() == 3; }));
+  EXPECT_TRUE(Eventually([&] { return listener_->counters().live == 2; }));
+  EXPECT_EQ(listener_->counters().ended_for_room, 1u);
+}
+
+TEST_F(UnixListenerTest, AtTheLimitWithCallsOnAllTheNewOneIsClosed) {
+  Start({.max_connections = 2, .client_share = 100});
+  std::vector<UniqueFd> clients;
+  for (size_t i = 0; i < 2; ++i) {
+    clients.push_back(Connect());
+    Send(clients.back(), kHttp2Preface);
+    ASSERT_TRUE(Eventually([&] { return adopted() == i + 1; }));
+    CallBeginsOn(i);
+  }
   UniqueFd third = Connect();
   EXPECT_TRUE(ClosedWithin(third.get(), 5));
   EXPECT_EQ(listener_->counters().live, 2u);
+  EXPECT_EQ(listener_->counters().dropped_for_room, 1u);
 }
 
 TEST_F(UnixListenerTest, StopClosesTheSilentAndRemovesTheSocket) {
@@ -188,6 +213,30 @@ TEST_F(UnixListenerTest, OutOfDescriptorsTheSilentMakeRoomForNewOnes) {
   EXPECT_TRUE(Eventually([&] { return listener_->counters().dropped_for_room > 0; }));
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &old_limit), 0);
   EXPECT_TRUE(ClosedWithin(clients[0].get(), 5));
+}
+
+TEST_F(UnixListenerTest, ShortOfDescriptorsTheIdleMakeRoomForNewOnes) {
+  Start({.max_connections = 10000});
+  std::vector<UniqueFd> clients;
+  for (size_t i = 0; i < 20; ++i) {
+    clients.push_back(Connect());
+    Send(clients.back(), kHttp2Preface);
+    ASSERT_TRUE(Eventually([&] { return adopted() == i + 1; }));
+  }
+  CallBeginsOn(0);
+  rlimit old_limit;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &old_limit), 0);
+  rlimit tight = old_limit;
+  tight.rlim_cur = static_cast<rlim_t>(UniqueFd(dup(0)).get()) + 20;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &tight), 0);
+  const UniqueFd late = Connect();
+  Send(late, kHttp2Preface);
+  EXPECT_TRUE(Eventually([&] { return adopted() == 21; })) << "it is served";
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &old_limit), 0);
+  EXPECT_TRUE(ClosedWithin(clients[1].get(), 5));
+  EXPECT_GE(listener_->counters().ended_for_room, 1u);
+  char byte;
+  EXPECT_EQ(recv(clients[0].get(), &byte, 1, MSG_DONTWAIT), -1) << "a call is under way on it";
 }
 
 }  // namespace

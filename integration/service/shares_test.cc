@@ -1,0 +1,89 @@
+// One client takes all it can get: the others have theirs.
+#include <sys/resource.h>
+
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "gtest/gtest.h"
+#include "integration/service/calls.h"
+#include "server/transport/preface.h"
+#include "server/transport/testing_posix.h"
+
+namespace csi_proxy::integration {
+namespace {
+
+using transport::ConnectUnix;
+using transport::UniqueFd;
+
+constexpr absl::string_view kSettings("\0\0\0\4\0\0\0\0\0", 9);
+
+// This process is the greedy client; the honest one is another.
+class SharesTest : public testing::Test {
+ protected:
+  SharesTest() {
+    rlimit limit;
+    EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+  }
+
+  void Start(const std::vector<std::string>& flags = {}) {
+    auto server = ServerProcess::Start(flags);
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+
+  // How long another process takes for a call, with its start; infinite when the call fails.
+  absl::Duration HonestCall(const std::string& method = "path-exists") {
+    const absl::Time start = absl::Now();
+    auto child = ChildProcess::Start(
+        {CSI_PROXYCTL_BINARY, "filesystem", method, "--socket-dir=" + server_->directory(),
+         "--api=v1", absl::StrCat("--path=", kRoot, "a"), "--timeout=20s"},
+        server_->directory() + ".honest");
+    EXPECT_TRUE(child.ok()) << child.status();
+    const int code = (*child)->Wait(absl::Seconds(30));
+    return code == 0 ? absl::Now() - start : absl::InfiniteDuration();
+  }
+
+  // Connections that send what begins HTTP/2 and no more.
+  std::vector<UniqueFd> IdleConnections(size_t count) {
+    std::vector<UniqueFd> idle;
+    const std::string begin = absl::StrCat(transport::kHttp2Preface, kSettings);
+    while (idle.size() < count) {
+      idle.push_back(ConnectUnix(server_->directory() + "/csi-proxy-filesystem-v1.sock"));
+      EXPECT_TRUE(idle.back().valid()) << idle.size();
+      send(idle.back().get(), begin.data(), begin.size(), MSG_NOSIGNAL);
+    }
+    return idle;
+  }
+
+  std::unique_ptr<ServerProcess> server_;
+};
+
+TEST_F(SharesTest, IdleConnectionsOfOneClientDoNotKeepOthersOut) {
+  Start();
+  const absl::Duration before = HonestCall();
+  const std::vector<UniqueFd> idle = IdleConnections(1100);
+  for (int i = 0; i < 3; ++i) {
+    const absl::Duration during = HonestCall();
+    EXPECT_LT(during, 5 * before + absl::Seconds(1)) << before << " before";
+  }
+}
+
+TEST_F(SharesTest, NorDoTheyWhenDescriptorsRunOut) {
+  Start();
+  const rlimit few{.rlim_cur = 512, .rlim_max = 512};
+  ASSERT_EQ(prlimit(static_cast<pid_t>(server_->pid()), RLIMIT_NOFILE, &few, nullptr), 0);
+  const absl::Duration before = HonestCall();
+  const std::vector<UniqueFd> idle = IdleConnections(1100);
+  for (int i = 0; i < 3; ++i) {
+    const absl::Duration during = HonestCall();
+    EXPECT_LT(during, 5 * before + absl::Seconds(1)) << before << " before";
+  }
+  EXPECT_LE(OpenDescriptors(server_->pid()), 512);
+}
+
+}  // namespace
+}  // namespace csi_proxy::integration

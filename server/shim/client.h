@@ -1,0 +1,47 @@
+// The processes that call, and their connections.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <utility>
+
+#include "csi_proxy/call_context.h"
+
+namespace csi_proxy::shim {
+
+// A process that calls. There is one object of each, for as long as it has connections or calls.
+struct Client {
+  explicit Client(Peer who) : peer(std::move(who)) {}
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  const Peer peer;
+};
+
+// A connection of a client, and the calls that came over it. Thread-safe.
+class Connection {
+ public:
+  explicit Connection(std::shared_ptr<Client> client) : client_(std::move(client)) {}
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  const std::shared_ptr<Client>& client() const { return client_; }
+
+  void CallBegins() {
+    calls_.fetch_add(1, std::memory_order_relaxed);
+    used_.store(true, std::memory_order_relaxed);
+  }
+  void CallEnds() { calls_.fetch_sub(1, std::memory_order_relaxed); }
+
+  // Whether a call is under way.
+  bool busy() const { return calls_.load(std::memory_order_relaxed) > 0; }
+  // Whether a call has begun since it was asked last.
+  bool TakeUsed() { return used_.exchange(false, std::memory_order_relaxed); }
+
+ private:
+  const std::shared_ptr<Client> client_;
+  std::atomic<int> calls_ = 0;
+  std::atomic<bool> used_ = false;
+};
+
+}  // namespace csi_proxy::shim

@@ -1,0 +1,43 @@
+// One object for each process that has connections or calls.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "server/shim/client.h"
+
+namespace csi_proxy::transport {
+
+// Thread-safe. Clients may outlive it.
+//
+// A client is a process, not a container: each process of a container has a share of its own.
+// Which container another process runs in cannot be asked of Windows by a documented call: its
+// silo is a job object, and QueryInformationJobObject wants a handle of that job
+// (https://learn.microsoft.com/windows/win32/api/jobapi2/nf-jobapi2-queryinformationjobobject).
+// No page promises that each container has a session of its own, and HostProcess containers have
+// none.
+class ClientRegistry {
+ public:
+  // The client that is this process. A process that has got the number of one that has ended is
+  // another client.
+  std::shared_ptr<shim::Client> Get(int64_t process_id);
+  // The same, started at `start`: see StartOfProcess().
+  std::shared_ptr<shim::Client> Get(int64_t process_id, uint64_t start);
+
+  // How many there are.
+  size_t size() const;
+
+ private:
+  using Key = std::pair<int64_t, uint64_t>;
+  struct State {
+    absl::Mutex mutex;
+    std::map<Key, std::weak_ptr<shim::Client>> clients ABSL_GUARDED_BY(mutex);
+  };
+  const std::shared_ptr<State> state_ = std::make_shared<State>();
+};
+
+}  // namespace csi_proxy::transport

@@ -1,0 +1,56 @@
+#include "server/transport/client_registry.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+#include "server/base/peer_process.h"
+
+namespace csi_proxy::transport {
+namespace {
+
+TEST(ClientRegistryTest, AProcessIsOneClientWhileItHasAnything) {
+  ClientRegistry registry;
+  const int64_t own = OwnProcess().process_id;
+  auto client = registry.Get(own);
+  EXPECT_EQ(client->peer.process_id, own);
+  EXPECT_EQ(client->peer.image_path, OwnProcess().image_path);
+  EXPECT_EQ(registry.Get(own), client);
+  EXPECT_EQ(registry.size(), 1u);
+  client.reset();
+  EXPECT_EQ(registry.size(), 0u);
+}
+
+TEST(ClientRegistryTest, ANumberThatIsUsedAgainIsAnotherClient) {
+  ClientRegistry registry;
+  const auto first = registry.Get(4242, 1);
+  EXPECT_NE(registry.Get(4242, 2), first);
+  EXPECT_EQ(registry.Get(4242, 1), first);
+}
+
+TEST(ClientRegistryTest, ClientsMayOutliveIt) {
+  auto registry = std::make_unique<ClientRegistry>();
+  const auto client = registry->Get(4242, 1);
+  registry.reset();
+  EXPECT_EQ(client->peer.process_id, 4242);
+}
+
+TEST(ClientRegistryTest, ManyThreadsSeeOneClient) {
+  ClientRegistry registry;
+  const auto kept = registry.Get(1, 1);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int n = 0; n < 2000; ++n) {
+        EXPECT_EQ(registry.Get(1, 1), kept);
+        EXPECT_EQ(registry.Get(2, static_cast<uint64_t>(n % 3))->peer.process_id, 2);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(registry.size(), 1u);
+}
+
+}  // namespace
+}  // namespace csi_proxy::transport
