@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "integration/support/node_admin.h"
 #include "integration/wine/node/admin_wire_windows.h"
 
@@ -43,14 +44,12 @@ const MachineFault* FindMachineFault(const std::string& operation) {
 
 // Waits for an instance that no other client has.
 win32::UniqueHandle OpenPipe() {
-  constexpr DWORD kPatienceMilliseconds = 10'000;
+  const absl::Time give_up = absl::Now() + absl::Seconds(10);
   while (true) {
     win32::UniqueHandle pipe(CreateFileW(node_double::kAdminPipe, GENERIC_READ | GENERIC_WRITE, 0,
                                          nullptr, OPEN_EXISTING, 0, nullptr));
-    if (pipe.valid() || GetLastError() != ERROR_PIPE_BUSY ||
-        !WaitNamedPipeW(node_double::kAdminPipe, kPatienceMilliseconds)) {
-      return pipe;
-    }
+    if (pipe.valid() || GetLastError() != ERROR_PIPE_BUSY || absl::Now() > give_up) return pipe;
+    absl::SleepFor(absl::Milliseconds(10));
   }
 }
 

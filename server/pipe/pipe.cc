@@ -15,6 +15,19 @@ namespace {
 // for the other to read.
 constexpr DWORD kBufferBytes = 16 << 10;
 
+// Between attempts to open a pipe whose instances are all taken. The server makes new ones all the
+// time; go-winio tries every 10 ms.
+constexpr absl::Duration kFirstPause = absl::Milliseconds(10),
+                         kLongestPause = absl::Milliseconds(50);
+
+// Generic read access includes READ_CONTROL, with which the pipe's owner can be asked for
+// (https://learn.microsoft.com/windows/win32/ipc/named-pipe-security-and-access-rights).
+win32::UniqueHandle OpenOnce(const std::wstring& path) {
+  return win32::UniqueHandle(
+      CreateFileW(path.c_str(), GENERIC_READ | GENERIC_WRITE, 0, nullptr, OPEN_EXISTING,
+                  FILE_FLAG_OVERLAPPED | SECURITY_SQOS_PRESENT | SECURITY_IDENTIFICATION, nullptr));
+}
+
 }  // namespace
 
 std::string Path(absl::string_view name) { return absl::StrCat(R"(\\.\pipe\)", name); }
@@ -64,28 +77,25 @@ absl::StatusOr<win32::UniqueHandle> NewInstance(const std::string& path, const S
 }
 
 bool Exists(const std::string& path) {
-  // Only a pipe that is not there fails with "file not found"; a pipe whose instances are all taken
-  // makes it wait, here for the least there is.
-  if (WaitNamedPipeW(win32::Utf16(path).c_str(), 1)) return true;
+  if (OpenOnce(win32::Utf16(path)).valid()) return true;
+  // A pipe whose instances are all taken, or that this process may not open, is there.
   const DWORD error = GetLastError();
   return error != ERROR_FILE_NOT_FOUND && error != ERROR_PATH_NOT_FOUND;
 }
 
 absl::StatusOr<win32::UniqueHandle> Open(const std::string& path, absl::Time deadline) {
   const std::wstring wide = win32::Utf16(path);
+  absl::Duration pause = kFirstPause;
   while (true) {
-    win32::UniqueHandle pipe(CreateFileW(
-        wide.c_str(), GENERIC_READ | GENERIC_WRITE, 0, nullptr, OPEN_EXISTING,
-        FILE_FLAG_OVERLAPPED | SECURITY_SQOS_PRESENT | SECURITY_IDENTIFICATION, nullptr));
+    win32::UniqueHandle pipe = OpenOnce(wide);
     if (pipe.valid()) return pipe;
     const DWORD error = GetLastError();
     const absl::Duration left = deadline - absl::Now();
     if (error != ERROR_PIPE_BUSY || left <= absl::ZeroDuration()) {
       return win32::ToStatus(error, path);
     }
-    // If it fails, so will the next attempt. The server makes new instances all the time.
-    WaitNamedPipeW(wide.c_str(),
-                   static_cast<DWORD>(std::clamp<int64_t>(absl::ToInt64Milliseconds(left), 1, 50)));
+    absl::SleepFor(std::min(pause, left));
+    pause = std::min(pause * 2, kLongestPause);
   }
 }
 

@@ -55,11 +55,13 @@ InstanceFlags FlagsOf(bool first);
 absl::StatusOr<win32::UniqueHandle> NewInstance(const std::string& path, const Security& security,
                                                 bool first);
 
-// Whether any process serves the pipe. Opens no connection.
+// Whether any process serves the pipe: opens it, and closes it at once, as WaitNamedPipe finds no
+// pipe in a container (https://github.com/dotnet/corefx/issues/24594).
 bool Exists(const std::string& path);
 
-// Connects as a client; waits for a free instance while all are taken, until `deadline`. The server
-// cannot impersonate the client beyond identifying it. NOT_FOUND when there is no such pipe.
+// Connects as a client; tries again while all instances are taken, until `deadline`. The server
+// cannot impersonate the client beyond identifying it. NOT_FOUND when there is no such pipe,
+// UNAVAILABLE when it is busy to the end.
 absl::StatusOr<win32::UniqueHandle> Open(const std::string& path, absl::Time deadline);
 
 // The process at the other end of a server's instance; 0 when it cannot be told.

@@ -114,6 +114,49 @@ TEST(PipeTest, APipeThatIsNotThereIsNotFound) {
   EXPECT_TRUE(absl::IsNotFound(opened.status())) << opened.status();
 }
 
+// Of this process, kernel and user.
+absl::Duration CpuTime() {
+  FILETIME ignored, kernel, user;
+  GetProcessTimes(GetCurrentProcess(), &ignored, &ignored, &kernel, &user);
+  return absl::Nanoseconds(100) * (int64_t{kernel.dwLowDateTime} + user.dwLowDateTime);
+}
+
+TEST(PipeTest, ABusyPipeIsThereAndIsWaitedForWithoutSpinning) {
+  const std::string path = UniquePath();
+  const auto security = Security::Parse(kOpenToAll);
+  const auto only = NewInstance(path, *security, true);
+  ASSERT_TRUE(only.ok()) << only.status();
+  const auto taker = Open(path, absl::InfinitePast());
+  ASSERT_TRUE(taker.ok()) << taker.status();
+
+  EXPECT_TRUE(Exists(path));
+  const absl::Time start = absl::Now();
+  const absl::Duration cpu = CpuTime();
+  EXPECT_TRUE(absl::IsUnavailable(Open(path, start + absl::Milliseconds(500)).status()));
+  EXPECT_GE(absl::Now() - start, absl::Milliseconds(500));
+  EXPECT_LT(CpuTime() - cpu, absl::Milliseconds(200));
+
+  std::thread later([&] {
+    absl::SleepFor(absl::Milliseconds(100));
+    const auto another = NewInstance(path, *security, false);
+    EXPECT_TRUE(another.ok()) << another.status();
+    absl::SleepFor(absl::Milliseconds(300));
+  });
+  EXPECT_TRUE(Open(path, absl::Now() + absl::Seconds(5)).ok());
+  later.join();
+}
+
+TEST(PipeTest, WhoAsksWhetherAPipeIsThereDoesNotStayConnected) {
+  const std::string path = UniquePath();
+  const auto security = Security::Parse(kOpenToAll);
+  const auto only = NewInstance(path, *security, true);
+  ASSERT_TRUE(only.ok()) << only.status();
+  EXPECT_TRUE(Exists(path));
+  // ERROR_NO_DATA: the client has come, and gone.
+  EXPECT_FALSE(ConnectNamedPipe(only->get(), nullptr));
+  EXPECT_EQ(GetLastError(), DWORD{ERROR_NO_DATA});
+}
+
 TEST(PipeTest, CarriesBytesBothWays) {
   const Ends ends = Connect(UniquePath());
   std::string received;
