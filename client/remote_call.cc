@@ -1,13 +1,10 @@
-#include <grpcpp/client_context.h>
-#include <grpcpp/impl/codegen/client_unary_call.h>
-#include <grpcpp/impl/codegen/proto_utils.h>
-#include <grpcpp/impl/rpc_method.h>
-#include <grpcpp/support/client_callback.h>
+#include <google/protobuf/message.h>
 
-#include <chrono>
+#include <algorithm>
+#include <limits>
 
-#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "client/link.h"
 #include "client/remote_channel.h"
 
 namespace csi_proxy::client {
@@ -18,53 +15,52 @@ using google::protobuf::Message;
 // How soon a call that its caller gave up is cancelled.
 constexpr absl::Duration kCancellationPoll = absl::Milliseconds(10);
 
-absl::Status FromGrpc(const grpc::Status& status) {
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
-}
+// How long gRPC may take to end a call after its deadline, or after it was cancelled.
+constexpr absl::Duration kGrace = absl::Milliseconds(200);
 
-// Waits for the answer and looks for the caller meanwhile.
-grpc::Status CallCancellable(grpc::ChannelInterface* channel,
-                             const grpc::internal::RpcMethod& method, grpc::ClientContext* rpc,
-                             const CallContext& context, const Message& request,
-                             Message* response) {
-  absl::Notification done;
-  grpc::Status result;
-  grpc::internal::CallbackUnaryCall<Message, Message, Message, Message>(
-      channel, method, rpc, &request, response, [&](grpc::Status status) {
-        result = std::move(status);
-        done.Notify();
-      });
-  while (!done.WaitForNotificationWithTimeout(kCancellationPoll)) {
-    if (!context.cancelled()) continue;
-    rpc->TryCancel();
-    done.WaitForNotification();
+// Waits for the end of a call and looks for its caller meanwhile. False when gRPC does not end it.
+bool WaitForEnd(PendingCall& call, const CallContext& context) {
+  absl::Time give_up = context.deadline() + kGrace;
+  bool cancelled = false;
+  while (true) {
+    const bool watching = context.cancellable() && !cancelled;
+    if (call.Wait(watching ? std::min(give_up, absl::Now() + kCancellationPoll) : give_up)) {
+      return true;
+    }
+    if (absl::Now() >= give_up) return false;
+    if (watching && context.cancelled()) {
+      call.Cancel();
+      cancelled = true;
+      give_up = std::min(give_up, absl::Now() + kGrace);
+    }
   }
-  return result;
 }
 
 }  // namespace
 
 absl::Status RemoteChannel::Call(const char* method, const CallContext& context,
                                  const Message& request, Message* response) {
-  const absl::StatusOr<std::shared_ptr<grpc::Channel>> connected = Connected(context);
-  if (!connected.ok()) return connected.status();
-  const grpc::internal::RpcMethod rpc_method(method, grpc::internal::RpcMethod::NORMAL_RPC,
-                                             *connected);
-  grpc::ClientContext rpc;
-  if (context.deadline() != absl::InfiniteFuture()) {
-    rpc.set_deadline(absl::ToChronoTime(context.deadline()));
+  // gRPC would end the process.
+  if (request.ByteSizeLong() > std::numeric_limits<int>::max()) {
+    return absl::InvalidArgumentError("the request is too large");
   }
-  const grpc::Status status =
-      context.cancellable()
-          ? CallCancellable(connected->get(), rpc_method, &rpc, context, request, response)
-          : grpc::internal::BlockingUnaryCall<Message, Message, Message, Message>(
-                connected->get(), rpc_method, &rpc, request, response);
+  const absl::StatusOr<std::shared_ptr<Link>> link = Connect(context);
+  if (!link.ok()) return link.status();
+  auto call = std::make_unique<PendingCall>((*link)->channel(), method, context.deadline(), request,
+                                            *response);
+  if (!WaitForEnd(*call, context)) {
+    (*link)->Abandon(std::move(call));
+    absl::Status over = context.Check();
+    return over.ok() ? absl::DeadlineExceededError("the call has not ended in time") : over;
+  }
+  const grpc::Status& status = call->status();
   // Both ends notice that the time has run out, or that the caller went away; whichever comes
   // first, the caller reads one text, in every mode.
   if (status.error_code() == grpc::DEADLINE_EXCEEDED || status.error_code() == grpc::CANCELLED) {
     if (absl::Status over = context.Check(); !over.ok()) return over;
   }
-  return FromGrpc(status);
+  if (status.ok()) response->GetReflection()->Swap(response, &call->answer());
+  return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
 }
 
 }  // namespace csi_proxy::client

@@ -11,8 +11,10 @@
 namespace csi_proxy::client {
 namespace {
 
-// How often a pipe that does not answer is tried again.
-constexpr absl::Duration kTryAgain = absl::Milliseconds(50);
+// How long a pipe that is not there or takes nobody is left alone before it is tried again, at
+// first and at most; also how soon a call looks for its caller meanwhile.
+constexpr absl::Duration kFirstPause = absl::Milliseconds(10),
+                         kLongestPause = absl::Milliseconds(50);
 
 absl::Status NoPipe(const std::string& path) {
   return absl::UnavailableError(absl::StrCat("there is no pipe ", path,
@@ -42,20 +44,24 @@ RemoteChannel::RemoteChannel(std::string path, absl::Duration connect_timeout)
 
 RemoteChannel::~RemoteChannel() = default;
 
-absl::StatusOr<std::shared_ptr<grpc::Channel>> RemoteChannel::Connected(
-    const CallContext& context) {
+absl::StatusOr<std::shared_ptr<Link>> RemoteChannel::Connect(const CallContext& context) {
   const absl::Time give_up = std::min(context.deadline(), absl::Now() + connect_timeout_);
+  absl::Duration pause = kFirstPause;
   while (true) {
     if (absl::Status status = context.Check(); !status.ok()) return status;
-    // In slices, because the pipe may get another life meanwhile.
-    const absl::Time slice = std::min(give_up, absl::Now() + kTryAgain);
-    if (auto channel = connection_->Channel(slice)) return channel;
-    if (absl::Now() >= give_up) break;
-    absl::SleepFor(slice - absl::Now());
+    const absl::Time begin = absl::Now();
+    absl::StatusOr<std::shared_ptr<Link>> link =
+        connection_->Get(std::min(give_up, begin + kLongestPause));
+    if (link.ok() || absl::IsPermissionDenied(link.status())) return link;
+    if (absl::Now() >= give_up) {
+      if (absl::Status status = context.Check(); !status.ok()) return status;
+      if (!PipeIsThere(path_)) return NoPipe(path_);
+      return absl::UnavailableError(
+          absl::StrCat("nobody answers on the pipe ", path_, ": ", link.status().message()));
+    }
+    absl::SleepFor(std::min(begin + pause, give_up) - absl::Now());
+    pause = std::min(pause * 2, kLongestPause);
   }
-  if (absl::Status status = context.Check(); !status.ok()) return status;
-  if (!PipeIsThere(path_)) return NoPipe(path_);
-  return absl::UnavailableError(absl::StrCat("nobody answers on the pipe ", path_));
 }
 
 }  // namespace csi_proxy::client

@@ -1,8 +1,6 @@
 // A connection to one pipe of the service that outlives the service's restarts.
 #pragma once
 
-#include <grpcpp/channel.h>
-
 #include <memory>
 #include <string>
 
@@ -14,6 +12,8 @@
 #include "csi_proxy/client_options.h"
 
 namespace csi_proxy::client {
+
+class Link;
 
 // Thread-safe.
 class RemoteChannel final : public Channel {
@@ -28,9 +28,9 @@ class RemoteChannel final : public Channel {
   static absl::StatusOr<std::shared_ptr<RemoteChannel>> OpenPath(const ClientOptions& options,
                                                                  std::string path);
 
-  // A channel that is connected, to the service as it runs now. Waits for at most the connect
-  // timeout, and no longer than the call; then UNAVAILABLE.
-  absl::StatusOr<std::shared_ptr<grpc::Channel>> Connected(const CallContext& context);
+  // A connection to the service as it runs now. Waits for at most the connect timeout, and no
+  // longer than the call; then UNAVAILABLE. PERMISSION_DENIED when somebody else serves the pipe.
+  absl::StatusOr<std::shared_ptr<Link>> Connect(const CallContext& context);
 
   absl::Status Call(const char* method, const CallContext& context,
                     const google::protobuf::Message& request,

@@ -1,12 +1,12 @@
 // What stands behind a RemoteChannel on each platform.
 #pragma once
 
-#include <grpcpp/channel.h>
-
 #include <memory>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "client/link.h"
 #include "client/remote_channel.h"
 
 namespace csi_proxy::client {
@@ -17,15 +17,16 @@ class RemoteChannel::Connection {
   explicit Connection(std::string path);
   ~Connection();
 
-  // The channel to the service as it runs now, connected; made anew when the service is another
-  // than before. Null when that does not succeed by `deadline`, or at once when the pipe is not
-  // there.
-  std::shared_ptr<grpc::Channel> Channel(absl::Time deadline);
+  // The connection to the service as it runs now, which has answered; made anew when the service is
+  // another than before, or does not read what it is sent. UNAVAILABLE and why when that does not
+  // succeed by `deadline`, or at once when it cannot; PERMISSION_DENIED when the pipe is not the
+  // service's, which is sent nothing then.
+  absl::StatusOr<std::shared_ptr<Link>> Get(absl::Time deadline);
 
  private:
   struct State;
   const std::string path_;
-  const std::unique_ptr<State> state_;
+  const std::shared_ptr<State> state_;
 };
 
 }  // namespace csi_proxy::client

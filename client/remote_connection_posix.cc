@@ -2,12 +2,13 @@
 #include <grpcpp/security/credentials.h>
 #include <grpcpp/support/channel_arguments.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <mutex>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/pipe_owner.h"
 #include "client/remote_connection.h"
 
 namespace csi_proxy::client {
@@ -20,9 +21,16 @@ struct PipeIdentity {
   friend bool operator==(const PipeIdentity&, const PipeIdentity&) = default;
 };
 
-std::optional<PipeIdentity> LookAt(const std::string& path) {
+absl::StatusOr<PipeIdentity> LookAt(const std::string& path) {
   struct stat info;
-  if (stat(path.c_str(), &info) != 0 || !S_ISSOCK(info.st_mode)) return std::nullopt;
+  if (stat(path.c_str(), &info) != 0 || !S_ISSOCK(info.st_mode)) {
+    return absl::UnavailableError("it is not there");
+  }
+  // Whoever binds a socket owns its file.
+  const absl::Status ours = CheckPipeOwner(path, {.owner = absl::StrCat("user ", info.st_uid),
+                                                  .owner_is_administrator = info.st_uid == 0,
+                                                  .own = {absl::StrCat("user ", geteuid())}});
+  if (!ours.ok()) return ours;
   return PipeIdentity{.device = info.st_dev,
                       .inode = info.st_ino,
                       .changed_seconds = info.st_ctim.tv_sec,
@@ -46,27 +54,31 @@ std::shared_ptr<grpc::Channel> NewChannel(const std::string& path) {
 struct RemoteChannel::Connection::State {
   std::mutex mutex;
   PipeIdentity identity;
-  std::shared_ptr<grpc::Channel> channel;
+  std::shared_ptr<Link> link;
 };
 
 RemoteChannel::Connection::Connection(std::string path)
-    : path_(std::move(path)), state_(std::make_unique<State>()) {}
+    : path_(std::move(path)), state_(std::make_shared<State>()) {}
 RemoteChannel::Connection::~Connection() = default;
 
-std::shared_ptr<grpc::Channel> RemoteChannel::Connection::Channel(absl::Time deadline) {
-  const std::optional<PipeIdentity> identity = LookAt(path_);
-  if (!identity.has_value()) return nullptr;
-  std::shared_ptr<grpc::Channel> channel;
+absl::StatusOr<std::shared_ptr<Link>> RemoteChannel::Connection::Get(absl::Time deadline) {
+  const absl::StatusOr<PipeIdentity> identity = LookAt(path_);
+  if (!identity.ok()) return identity.status();
+  std::shared_ptr<Link> link;
   {
     std::lock_guard lock(state_->mutex);
-    if (state_->channel == nullptr || !(state_->identity == *identity)) {
-      state_->channel = NewChannel(path_);
+    if (state_->link == nullptr || state_->link->stuck() || !(state_->identity == *identity)) {
+      state_->link = std::make_shared<Link>(NewChannel(path_), nullptr);
       state_->identity = *identity;
     }
-    channel = state_->channel;
+    link = state_->link;
   }
-  if (channel->GetState(true) == GRPC_CHANNEL_READY) return channel;
-  return channel->WaitForConnected(absl::ToChronoTime(deadline)) ? channel : nullptr;
+  // gRPC calls a channel ready once the service has sent its settings.
+  if (link->channel()->GetState(true) == GRPC_CHANNEL_READY ||
+      link->channel()->WaitForConnected(absl::ToChronoTime(deadline))) {
+    return link;
+  }
+  return absl::UnavailableError("it does not answer");
 }
 
 }  // namespace csi_proxy::client

@@ -1,38 +1,160 @@
-#include <atomic>
-#include <mutex>
+#include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "client/pipe_owner.h"
+#include "client/pipe_owner_windows.h"
 #include "client/remote_connection.h"
 #include "server/pipe/endpoint.h"
 #include "server/pipe/pipe.h"
 
 namespace csi_proxy::client {
+namespace {
+
+// How long a server may take to answer a new connection before another is tried, at first and at
+// most. An instance may have nobody behind it: go-winio's listener keeps the first to itself.
+constexpr absl::Duration kFirstPatience = absl::Seconds(1), kMostPatience = absl::Seconds(8);
+
+// After an attempt that failed, however many callers want to make the next.
+constexpr absl::Duration kFirstPause = absl::Milliseconds(10),
+                         kLongestPause = absl::Milliseconds(50);
+
+// What has been heard of a connection. Thread-safe.
+class Progress {
+ public:
+  enum Heard { kNothing, kAnswer, kEnd };
+
+  void Answer() {
+    absl::MutexLock lock(&mutex_);
+    if (heard_ == kNothing) heard_ = kAnswer;
+    answered_ = true;
+  }
+  void End() {
+    absl::MutexLock lock(&mutex_);
+    heard_ = kEnd;
+  }
+  Heard heard() const {
+    absl::MutexLock lock(&mutex_);
+    return heard_;
+  }
+  bool answered() const {
+    absl::MutexLock lock(&mutex_);
+    return answered_;
+  }
+  Heard Wait(absl::Time deadline) const {
+    absl::MutexLock lock(&mutex_);
+    mutex_.AwaitWithDeadline(absl::Condition(
+                                 +[](const Heard* heard) { return *heard != kNothing; }, &heard_),
+                             deadline);
+    return heard_;
+  }
+
+ private:
+  mutable absl::Mutex mutex_;
+  Heard heard_ = kNothing;
+  bool answered_ = false;
+};
+
+struct Attempt {
+  std::shared_ptr<Link> link;
+  std::shared_ptr<Progress> progress;
+  absl::Time give_up = absl::InfiniteFuture();
+};
+
+// `when_ended` is called, outside gRPC, once the connection has ended.
+absl::StatusOr<Attempt> OpenLink(const std::string& path,
+                                 std::function<void(const Progress*)> when_ended) {
+  absl::StatusOr<win32::UniqueHandle> handle = pipe::Open(path, absl::InfinitePast());
+  if (!handle.ok()) return absl::UnavailableError(handle.status().message());
+  const absl::StatusOr<PipeOwner> who = WhoseIs(handle->get());
+  if (!who.ok()) return absl::UnavailableError(who.status().message());
+  if (absl::Status ours = CheckPipeOwner(path, *who); !ours.ok()) return ours;
+  absl::StatusOr<std::unique_ptr<pipe::Stream>> stream = pipe::Stream::Create(*std::move(handle));
+  if (!stream.ok()) return absl::UnavailableError(stream.status().message());
+  auto progress = std::make_shared<Progress>();
+  pipe::Channel made = pipe::NewChannel(
+      *std::move(stream),
+      {.answered = [progress] { progress->Answer(); },
+       .closed =
+           [progress, when_ended] {
+             progress->End();
+             pipe::IoPort::Get().Post([progress, when_ended] { when_ended(progress.get()); });
+           }});
+  if (made.channel == nullptr) return absl::UnavailableError("gRPC does not take the connection");
+  return Attempt{.link = std::make_shared<Link>(std::move(made.channel), std::move(made.close)),
+                 .progress = std::move(progress)};
+}
+
+}  // namespace
 
 struct RemoteChannel::Connection::State {
-  std::mutex mutex;
-  std::shared_ptr<grpc::Channel> channel;
-  // Of the channel's one connection; set when the service closes it or dies.
-  std::shared_ptr<std::atomic<bool>> closed;
+  absl::Mutex mutex;
+  Attempt current;
+  absl::Duration patience = kFirstPatience;
+  // Of the last attempt that failed, and when the next may be made.
+  absl::Status failure;
+  absl::Duration pause = kFirstPause;
+  absl::Time retry_at = absl::InfinitePast();
+
+  void Fail(absl::Status why) {
+    failure = std::move(why);
+    retry_at = absl::Now() + pause;
+    pause = std::min(pause * 2, kLongestPause);
+  }
+
+  // The connection, not to be used again. The caller lets it go outside the mutex.
+  Attempt Discard() {
+    if (!current.progress->answered()) Fail(absl::UnavailableError("it does not answer"));
+    return std::exchange(current, {});
+  }
 };
 
 RemoteChannel::Connection::Connection(std::string path)
-    : path_(std::move(path)), state_(std::make_unique<State>()) {}
+    : path_(std::move(path)), state_(std::make_shared<State>()) {}
 RemoteChannel::Connection::~Connection() = default;
 
-std::shared_ptr<grpc::Channel> RemoteChannel::Connection::Channel(absl::Time deadline) {
-  // One caller opens the pipe, the others wait and share what it got.
-  std::lock_guard lock(state_->mutex);
-  if (state_->channel != nullptr && !*state_->closed) return state_->channel;
-  state_->channel = nullptr;
-  absl::StatusOr<win32::UniqueHandle> handle = pipe::Open(path_, deadline);
-  if (!handle.ok()) return nullptr;
-  absl::StatusOr<std::unique_ptr<pipe::Stream>> stream = pipe::Stream::Create(*std::move(handle));
-  if (!stream.ok()) return nullptr;
-  auto closed = std::make_shared<std::atomic<bool>>(false);
-  state_->channel = pipe::NewChannel(*std::move(stream), [closed] { closed->store(true); });
-  state_->closed = std::move(closed);
-  return state_->channel;
+absl::StatusOr<std::shared_ptr<Link>> RemoteChannel::Connection::Get(absl::Time deadline) {
+  Attempt attempt, discarded;
+  {
+    absl::MutexLock lock(&state_->mutex);
+    Attempt& current = state_->current;
+    const absl::Time now = absl::Now();
+    if (current.link != nullptr) {
+      const Progress::Heard heard = current.progress->heard();
+      if (heard == Progress::kEnd || current.link->stuck()) {
+        discarded = state_->Discard();
+      } else if (heard == Progress::kAnswer) {
+        state_->patience = kFirstPatience;
+        state_->pause = kFirstPause;
+        return current.link;
+      } else if (now >= current.give_up) {
+        state_->patience = std::min(state_->patience * 2, kMostPatience);
+        discarded = state_->Discard();
+      }
+    }
+    if (current.link == nullptr) {
+      if (now < state_->retry_at) return state_->failure;
+      // An end that is kept open would keep the name of a pipe whose service has gone.
+      const auto let_go = [weak = std::weak_ptr(state_)](const Progress* ended) {
+        const std::shared_ptr<State> state = weak.lock();
+        if (state == nullptr) return;
+        Attempt gone;
+        absl::MutexLock state_lock(&state->mutex);
+        if (state->current.progress.get() == ended) gone = state->Discard();
+      };
+      absl::StatusOr<Attempt> made = OpenLink(path_, let_go);
+      if (!made.ok()) {
+        state_->Fail(made.status());
+        return made.status();
+      }
+      current = *std::move(made);
+      current.give_up = now + state_->patience;
+    }
+    attempt = current;
+  }
+  if (attempt.progress->Wait(deadline) == Progress::kAnswer) return attempt.link;
+  return absl::UnavailableError("it does not answer");
 }
 
 }  // namespace csi_proxy::client

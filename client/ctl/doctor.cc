@@ -50,7 +50,7 @@ PipeReport Examine(const ClientOptions& options, const std::string& group,
   report.status = channel.status();
   if (!report.status.ok()) return report;
   const CallContext context = client::MakeCallContext(options.call, {});
-  report.status = (*channel)->Connected(context).status();
+  report.status = (*channel)->Connect(context).status();
   if (!report.status.ok()) return report;
   const absl::Time connected = absl::Now();
   pb::Empty answer;

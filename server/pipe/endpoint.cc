@@ -46,6 +46,13 @@ class Endpoint final : public grpc_endpoint {
     vtable = &kVtable;
   }
 
+  // Shuts the endpoint down, and keeps it until then.
+  std::function<void()> Closer() {
+    Ref();
+    const std::shared_ptr<Endpoint> kept(this, [](Endpoint* self) { self->Unref(); });
+    return [kept] { kept->Shutdown(); };
+  }
+
  private:
   static const grpc_endpoint_vtable kVtable;
 
@@ -218,6 +225,17 @@ const grpc_endpoint_vtable Endpoint::kVtable = {
     .can_track_err = [](grpc_endpoint*) { return false; },
 };
 
+// Calls `todo` unless gRPC reports an error.
+grpc_closure* OnSuccess(std::function<void()> todo) {
+  return GRPC_CLOSURE_CREATE(
+      [](void* argument, grpc_error_handle error) {
+        const std::unique_ptr<std::function<void()>> owned(
+            static_cast<std::function<void()>*>(argument));
+        if (error.ok()) (*owned)();
+      },
+      new std::function<void()>(std::move(todo)), nullptr);
+}
+
 }  // namespace
 
 bool InGrpcCompletion() { return completing; }
@@ -240,10 +258,9 @@ void Serve(grpc::Server* server, Connection connection) {
   grpc_slice_buffer_destroy(&received);
 }
 
-std::shared_ptr<grpc::Channel> NewChannel(std::unique_ptr<Stream> stream,
-                                          std::function<void()> closed) {
+Channel NewChannel(std::unique_ptr<Stream> stream, ChannelEvents events) {
   grpc_init();
-  std::shared_ptr<grpc::Channel> made;
+  Channel made;
   {
     grpc_core::ApplicationCallbackExecCtx callback_context;
     grpc_core::ExecCtx context;
@@ -251,19 +268,20 @@ std::shared_ptr<grpc::Channel> NewChannel(std::unique_ptr<Stream> stream,
                                                  .channel_args_preconditioning()
                                                  .PreconditionChannelArgs(nullptr)
                                                  .Set(GRPC_ARG_DEFAULT_AUTHORITY, "localhost");
+    auto* const endpoint = new Endpoint({.stream = std::move(stream),
+                                         .received = "",
+                                         .name = "pipe",
+                                         .inspect = nullptr,
+                                         .closed = std::move(events.closed)});
+    made.close = endpoint->Closer();
     grpc_transport* const transport =
-        grpc_create_chttp2_transport(arguments,
-                                     new Endpoint({.stream = std::move(stream),
-                                                   .received = "",
-                                                   .name = "pipe",
-                                                   .inspect = nullptr,
-                                                   .closed = std::move(closed)}),
-                                     /*is_client=*/true);
+        grpc_create_chttp2_transport(arguments, endpoint, /*is_client=*/true);
     auto channel =
         grpc_core::Channel::Create("pipe", arguments, GRPC_CLIENT_DIRECT_CHANNEL, transport);
     if (channel.ok()) {
-      grpc_chttp2_transport_start_reading(transport, nullptr, nullptr, nullptr);
-      made = grpc::CreateChannelInternal("", channel->release()->c_ptr(), {});
+      grpc_chttp2_transport_start_reading(transport, nullptr, OnSuccess(std::move(events.answered)),
+                                          nullptr);
+      made.channel = grpc::CreateChannelInternal("", channel->release()->c_ptr(), {});
     } else {
       grpc_transport_destroy(transport);
     }

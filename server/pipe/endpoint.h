@@ -15,10 +15,22 @@ namespace csi_proxy::pipe {
 // Hands a connection whose preface has been read to a server, which owns it from now on.
 void Serve(grpc::Server* server, Connection connection);
 
+// What is told of a channel's connection, each at most once, on another thread or within the call
+// that makes the channel. Neither may block.
+struct ChannelEvents {
+  // The server speaks HTTP/2: its settings have come.
+  std::function<void()> answered;
+  std::function<void()> closed;
+};
+
 // A channel over one connection, which is all it ever has: calls fail with UNAVAILABLE once it has
-// ended. `closed` is called then, on another thread; it must not block.
-std::shared_ptr<grpc::Channel> NewChannel(std::unique_ptr<Stream> stream,
-                                          std::function<void()> closed);
+// ended.
+struct Channel {
+  std::shared_ptr<grpc::Channel> channel;
+  // Ends the connection, also while a write is stuck in it. To be called before it is let go.
+  std::function<void()> close;
+};
+Channel NewChannel(std::unique_ptr<Stream> stream, ChannelEvents events);
 
 // Whether this thread runs a completion for gRPC, with gRPC's execution contexts at the bottom of
 // its stack.

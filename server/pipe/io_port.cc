@@ -1,8 +1,22 @@
 #include "server/pipe/io_port.h"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 namespace csi_proxy::pipe {
+namespace {
+
+struct Posted : IoOperation {
+  explicit Posted(std::function<void()> todo) : IoOperation(&Posted::Run), work(std::move(todo)) {}
+  static void Run(IoOperation* operation, DWORD, DWORD) {
+    const std::unique_ptr<Posted> self(static_cast<Posted*>(operation));
+    self->work();
+  }
+  const std::function<void()> work;
+};
+
+}  // namespace
 
 IoPort& IoPort::Get() {
   static IoPort* const port = new IoPort();
@@ -24,6 +38,11 @@ absl::Status IoPort::Associate(HANDLE handle) {
     return win32::LastError("SetFileCompletionNotificationModes");
   }
   return absl::OkStatus();
+}
+
+void IoPort::Post(std::function<void()> work) {
+  auto posted = std::make_unique<Posted>(std::move(work));
+  if (PostQueuedCompletionStatus(port_.get(), 0, 0, posted.get())) posted.release();
 }
 
 void IoPort::Run() {

@@ -2,6 +2,7 @@
 // finished. Independent of pipes and of gRPC.
 #pragma once
 
+#include <functional>
 #include <thread>
 #include <vector>
 
@@ -33,6 +34,9 @@ class IoPort {
   // completes where it was started and does not come here
   // (https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setfilecompletionnotificationmodes).
   absl::Status Associate(HANDLE handle);
+
+  // Runs `work`, which must not block, on a thread of the port.
+  void Post(std::function<void()> work);
 
  private:
   IoPort();

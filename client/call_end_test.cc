@@ -1,0 +1,115 @@
+// A call ends when its caller says so, whatever the other end does.
+#include <google/protobuf/wrappers.pb.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "client/misbehaving_server.h"
+#include "client/pipe_path.h"
+#include "client/remote_channel.h"
+
+namespace csi_proxy::client {
+namespace {
+
+constexpr absl::Duration kTimeout = absl::Milliseconds(300);
+// For a machine that is busy. The calls that this file is about never ended.
+constexpr absl::Duration kSlack = absl::Seconds(4);
+
+// More than any pipe or socket holds of what nobody reads.
+constexpr size_t kLarge = 4 << 20;
+
+class CallEndTest : public testing::TestWithParam<int> {
+ protected:
+  CallEndTest() : server_(Path(), static_cast<Misbehaviour>(GetParam())) {
+    auto channel = RemoteChannel::OpenPath({.connect_timeout = absl::Minutes(5)}, Path());
+    EXPECT_TRUE(channel.ok()) << channel.status();
+    if (channel.ok()) channel_ = *std::move(channel);
+  }
+  ~CallEndTest() override {
+    channel_.reset();
+    std::error_code ignored;
+    std::filesystem::remove(Path(), ignored);
+  }
+
+  static std::string Path() {
+    static const std::string name = absl::StrCat("csi-proxy-test-", absl::ToUnixNanos(absl::Now()));
+    ClientOptions options;
+    options.socket_dir = std::filesystem::temp_directory_path().string();
+    return PipePath(options, name);
+  }
+
+  absl::Status Call(size_t size, const CallOptions& options) {
+    google::protobuf::StringValue request, response;
+    request.set_value(std::string(size, 'x'));
+    return channel_->Call("/v1.System/Whatever", MakeCallContext({}, options), request, &response);
+  }
+
+  void ExpectEnd(size_t size) {
+    const absl::Time begin = absl::Now();
+    const absl::Status status = Call(size, {.timeout = kTimeout});
+    EXPECT_FALSE(status.ok() || absl::IsPermissionDenied(status)) << status;
+    EXPECT_LT(absl::Now() - begin, kTimeout + kSlack) << status;
+  }
+
+  MisbehavingServer server_;
+  std::shared_ptr<RemoteChannel> channel_;
+};
+
+TEST_P(CallEndTest, TheFirstCallEndsAndTheSecond) {
+  ASSERT_NE(channel_, nullptr);
+  for (const size_t size : {size_t{10}, kLarge}) {
+    ExpectEnd(size);
+    ExpectEnd(size);
+  }
+}
+
+TEST_P(CallEndTest, ALargeCallEndsFirst) {
+  ASSERT_NE(channel_, nullptr);
+  ExpectEnd(kLarge);
+  ExpectEnd(10);
+}
+
+TEST_P(CallEndTest, CallsSideBySideEnd) {
+  ASSERT_NE(channel_, nullptr);
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 16; ++i) {
+    callers.emplace_back([this, i] { ExpectEnd(i % 4 == 0 ? kLarge / 4 : 10); });
+  }
+  for (std::thread& caller : callers) caller.join();
+}
+
+TEST_P(CallEndTest, ACancelledCallEnds) {
+  ASSERT_NE(channel_, nullptr);
+  for (const size_t size : {size_t{10}, kLarge}) {
+    absl::Notification gone;
+    std::thread canceller([&gone] {
+      absl::SleepFor(absl::Milliseconds(100));
+      gone.Notify();
+    });
+    const absl::Time begin = absl::Now();
+    const absl::Status status = Call(size, {.timeout = absl::Minutes(5), .cancelled = &gone});
+    EXPECT_FALSE(status.ok());
+    EXPECT_LT(absl::Now() - begin, kSlack) << status;
+    canceller.join();
+  }
+}
+
+std::string NameOf(const testing::TestParamInfo<int>& info) {
+  constexpr const char* kNames[] = {"Silent",      "Listener",       "ClosesAtOnce",
+                                    "Garbage",     "Busy",           "Stuck",
+                                    "ClosesCalls", "GarbageToCalls", "IgnoresCalls"};
+  return kNames[info.param];
+}
+
+INSTANTIATE_TEST_SUITE_P(, CallEndTest,
+                         testing::Range(static_cast<int>(Misbehaviour::kSilent),
+                                        static_cast<int>(Misbehaviour::kIgnoresCalls) + 1),
+                         NameOf);
+
+}  // namespace
+}  // namespace csi_proxy::client

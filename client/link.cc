@@ -1,0 +1,63 @@
+#include "client/link.h"
+
+#include <grpcpp/impl/codegen/proto_utils.h>
+#include <grpcpp/impl/rpc_method.h>
+#include <grpcpp/support/async_unary_call.h>
+
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+
+namespace csi_proxy::client {
+namespace {
+
+using google::protobuf::Message;
+
+// Abandoned calls, until gRPC ends them: soon after their connection has been closed.
+class Abandoned {
+ public:
+  static Abandoned& Get() {
+    static auto* const abandoned = new Abandoned();
+    return *abandoned;
+  }
+
+  // Also forgets the calls that have ended meanwhile.
+  void Add(std::unique_ptr<PendingCall> call) {
+    absl::MutexLock lock(&mutex_);
+    std::erase_if(calls_, [](const auto& other) { return other->Wait(absl::UnixEpoch()); });
+    calls_.push_back(std::move(call));
+  }
+
+ private:
+  absl::Mutex mutex_;
+  std::vector<std::unique_ptr<PendingCall>> calls_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+PendingCall::PendingCall(std::shared_ptr<grpc::Channel> channel, const char* method,
+                         absl::Time deadline, const Message& request, const Message& response)
+    : channel_(std::move(channel)), answer_(response.New()) {
+  if (deadline != absl::InfiniteFuture()) context_.set_deadline(absl::ToChronoTime(deadline));
+  const grpc::internal::RpcMethod rpc(method, grpc::internal::RpcMethod::NORMAL_RPC, channel_);
+  grpc::internal::ClientAsyncResponseReaderFactory<Message>::Create(channel_.get(), &queue_, rpc,
+                                                                    &context_, request, true)
+      ->Finish(answer_.get(), &status_, this);
+}
+
+bool PendingCall::Wait(absl::Time deadline) {
+  void* tag;
+  bool ok;
+  return queue_.AsyncNext(&tag, &ok, absl::ToChronoTime(deadline)) ==
+         grpc::CompletionQueue::GOT_EVENT;
+}
+
+void Link::Abandon(std::unique_ptr<PendingCall> call) {
+  stuck_ = true;
+  Abandoned::Get().Add(std::move(call));
+}
+
+}  // namespace csi_proxy::client

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "client/pipe_owner.h"
+
+namespace csi_proxy::client {
+
+// Of the pipe behind a handle that was opened with READ_CONTROL, which generic read access
+// includes.
+absl::StatusOr<PipeOwner> WhoseIs(void* handle);
+
+}  // namespace csi_proxy::client

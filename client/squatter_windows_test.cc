@@ -1,0 +1,66 @@
+// Whoever takes the name of a pipe of the service learns nothing from its clients.
+#include <gmock/gmock.h>
+#include <google/protobuf/wrappers.pb.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "client/remote_channel.h"
+#include "server/pipe/pipe.h"
+
+namespace csi_proxy::client {
+namespace {
+
+using testing::HasSubstr;
+
+// What a call to a pipe with an owner, in SDDL, ends with, and how much its server is sent.
+struct Outcome {
+  absl::Status status;
+  DWORD sent = 0;
+};
+
+Outcome CallPipeOf(const char* owner) {
+  static int next = 0;
+  const std::string path =
+      pipe::Path(absl::StrCat("csi-proxy-test-squatter-", GetCurrentProcessId(), "-", next++));
+  const auto security = pipe::Security::Parse(absl::StrCat("O:", owner, "D:P(A;;GA;;;WD)"));
+  EXPECT_TRUE(security.ok()) << security.status();
+  // Two: to see that the pipe is there takes one.
+  const auto first = pipe::NewInstance(path, *security, true);
+  const auto second = pipe::NewInstance(path, *security, false);
+  EXPECT_TRUE(first.ok() && second.ok());
+  const auto channel = RemoteChannel::OpenPath({}, path);
+  if (!channel.ok()) return {channel.status()};
+  google::protobuf::StringValue request, response;
+  request.set_value("secret");
+  Outcome outcome;
+  outcome.status = (*channel)->Call("/v1.Smb/NewSmbGlobalMapping",
+                                    MakeCallContext({}, {.timeout = absl::Milliseconds(300)}),
+                                    request, &response);
+  for (const auto* instance : {&*first, &*second}) {
+    DWORD waiting = 0;
+    PeekNamedPipe(instance->get(), nullptr, 0, nullptr, &waiting, nullptr);
+    outcome.sent += waiting;
+  }
+  return outcome;
+}
+
+TEST(SquatterTest, AnotherAccountsPipeIsSentNothing) {
+  const Outcome outcome = CallPipeOf("LS");
+  EXPECT_TRUE(absl::IsPermissionDenied(outcome.status)) << outcome.status;
+  EXPECT_THAT(std::string(outcome.status.message()), HasSubstr("S-1-5-19"));
+  EXPECT_THAT(std::string(outcome.status.message()), HasSubstr(R"(\\.\pipe\csi-proxy-test)"));
+  EXPECT_EQ(outcome.sent, 0u);
+}
+
+TEST(SquatterTest, AnAdministratorsPipeIsSentTheCall) {
+  for (const char* owner : {"BA", "SY"}) {
+    const Outcome outcome = CallPipeOf(owner);
+    EXPECT_TRUE(absl::IsDeadlineExceeded(outcome.status)) << outcome.status;
+    EXPECT_GT(outcome.sent, 0u) << "the test would not see what a squatter is sent";
+  }
+}
+
+}  // namespace
+}  // namespace csi_proxy::client
