@@ -36,6 +36,7 @@ inline constexpr uint32_t kDirNotEmpty = 145;
 inline constexpr uint32_t kBadPathName = 161;
 inline constexpr uint32_t kAlreadyExists = 183;
 inline constexpr uint32_t kFileNameTooLong = 206;
+inline constexpr uint32_t kPipeBusy = 231;
 inline constexpr uint32_t kMoreData = 234;
 inline constexpr uint32_t kDirectory = 267;
 inline constexpr uint32_t kDeletePending = 303;

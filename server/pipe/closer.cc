@@ -1,0 +1,169 @@
+#include "server/pipe/closer.h"
+
+#include <deque>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+
+namespace csi_proxy::pipe {
+namespace {
+
+// Clients that do not read hold up as many as this, and the others are disconnected in time without
+// a flush, after they have had as long to read.
+constexpr size_t kMaxFlushers = 4;
+
+// How long a thread waits for more to do before it ends.
+constexpr absl::Duration kIdle = absl::Seconds(1);
+
+}  // namespace
+
+// Its threads have a share in it and end on their own: one whose flush Windows did not end could
+// not be waited for.
+class Closer::State : public std::enable_shared_from_this<Closer::State> {
+ public:
+  State(std::shared_ptr<PipeCalls> calls, absl::Duration patience)
+      : calls_(std::move(calls)), patience_(patience) {}
+
+  PipeCalls& calls() { return *calls_; }
+  absl::Duration patience() const { return patience_; }
+
+  void Add(const std::shared_ptr<ServerEnd>& end) {
+    absl::MutexLock lock(&mutex_);
+    connected_.emplace(end.get(), end);
+  }
+  void Remove(ServerEnd* end) {
+    absl::MutexLock lock(&mutex_);
+    connected_.erase(end);
+  }
+
+  void Leave(std::shared_ptr<ServerEnd> end) {
+    absl::MutexLock lock(&mutex_);
+    leaving_.push_back({.end = end, .deadline = absl::Now() + patience_});
+    unread_.push_back(std::move(end));
+    if (idle_flushers_ < unread_.size() && flushers_ < kMaxFlushers) {
+      ++flushers_;
+      std::thread([self = shared_from_this()] { self->Flush(); }).detach();
+    }
+    if (!watching_) {
+      watching_ = true;
+      std::thread([self = shared_from_this()] { self->Watch(); }).detach();
+    }
+  }
+
+  std::vector<std::shared_ptr<ServerEnd>> AwaitDisconnected() {
+    absl::MutexLock lock(&mutex_);
+    mutex_.AwaitWithTimeout(
+        absl::Condition(
+            +[](State* self) ABSL_NO_THREAD_SAFETY_ANALYSIS { return self->connected_.empty(); },
+            this),
+        patience_);
+    std::vector<std::shared_ptr<ServerEnd>> left;
+    for (const auto& [end, weak] : connected_) {
+      // One that is being destroyed disconnects itself.
+      if (std::shared_ptr<ServerEnd> shared = weak.lock()) left.push_back(std::move(shared));
+    }
+    return left;
+  }
+
+ private:
+  struct Leaving {
+    std::weak_ptr<ServerEnd> end;
+    absl::Time deadline;
+  };
+
+  void Flush() {
+    while (std::shared_ptr<ServerEnd> end = NextUnread()) {
+      calls_->Flush(end->handle());
+      end->Disconnect();
+    }
+  }
+
+  std::shared_ptr<ServerEnd> NextUnread() {
+    absl::MutexLock lock(&mutex_);
+    ++idle_flushers_;
+    mutex_.AwaitWithTimeout(
+        absl::Condition(
+            +[](State* self) ABSL_NO_THREAD_SAFETY_ANALYSIS { return !self->unread_.empty(); },
+            this),
+        kIdle);
+    --idle_flushers_;
+    if (unread_.empty()) {
+      --flushers_;
+      return nullptr;
+    }
+    std::shared_ptr<ServerEnd> end = std::move(unread_.front());
+    unread_.pop_front();
+    return end;
+  }
+
+  void Watch() {
+    absl::Time next;
+    while (NextDeadline(&next)) {
+      absl::SleepFor(next - absl::Now());
+      for (const std::shared_ptr<ServerEnd>& end : Overdue()) end->Disconnect();
+    }
+  }
+
+  bool NextDeadline(absl::Time* next) {
+    absl::MutexLock lock(&mutex_);
+    watching_ = !leaving_.empty();
+    if (watching_) *next = leaving_.front().deadline;
+    return watching_;
+  }
+
+  std::vector<std::shared_ptr<ServerEnd>> Overdue() {
+    absl::MutexLock lock(&mutex_);
+    std::vector<std::shared_ptr<ServerEnd>> overdue;
+    while (!leaving_.empty() && leaving_.front().deadline <= absl::Now()) {
+      if (auto end = leaving_.front().end.lock()) overdue.push_back(std::move(end));
+      leaving_.pop_front();
+    }
+    return overdue;
+  }
+
+  const std::shared_ptr<PipeCalls> calls_;
+  const absl::Duration patience_;
+  // Not held where an end might be destroyed.
+  absl::Mutex mutex_;
+  std::unordered_map<ServerEnd*, std::weak_ptr<ServerEnd>> connected_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Leaving> leaving_ ABSL_GUARDED_BY(mutex_);  // the soonest in front
+  std::deque<std::shared_ptr<ServerEnd>> unread_ ABSL_GUARDED_BY(mutex_);
+  size_t flushers_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t idle_flushers_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool watching_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+Closer::Closer(std::shared_ptr<PipeCalls> calls, absl::Duration patience)
+    : state_(std::make_shared<State>(std::move(calls), patience)) {}
+
+std::shared_ptr<ServerEnd> Closer::Own(void* instance) {
+  const std::shared_ptr<ServerEnd> end(new ServerEnd(state_, instance));
+  state_->Add(end);
+  return end;
+}
+
+void Closer::Finish() {
+  for (const std::shared_ptr<ServerEnd>& end : state_->AwaitDisconnected()) end->Disconnect();
+}
+
+ServerEnd::~ServerEnd() {
+  Disconnect();
+  state_->calls().Close(handle_);
+}
+
+void ServerEnd::Disconnect() {
+  if (disconnected_.exchange(true)) return;
+  state_->calls().Disconnect(handle_);
+  state_->Remove(this);
+}
+
+void ServerEnd::DisconnectOnceRead() {
+  if (!disconnected_ && !leaving_.exchange(true)) state_->Leave(shared_from_this());
+}
+
+}  // namespace csi_proxy::pipe

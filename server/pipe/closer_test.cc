@@ -1,0 +1,159 @@
+#include "server/pipe/closer.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "server/base/win32_error.h"
+#include "server/pipe/testing/leaky_clients.h"
+#include "server/pipe/testing/npfs.h"
+
+namespace csi_proxy::pipe {
+namespace {
+
+constexpr absl::Duration kLong = absl::Seconds(30);
+constexpr absl::Duration kShort = absl::Milliseconds(200);
+constexpr uint32_t kBrokenPipe = 109, kNoData = 232, kPipeNotConnected = 233;
+
+template <typename Condition>
+bool Eventually(Condition condition) {
+  const absl::Time give_up = absl::Now() + absl::Seconds(10);
+  while (!condition()) {
+    if (absl::Now() > give_up) return false;
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  return true;
+}
+
+class CloserTest : public testing::Test {
+ protected:
+  // The server's end of a connection with one more client.
+  std::shared_ptr<ServerEnd> Connect(Closer& closer) {
+    const absl::StatusOr<void*> instance = calls_->Create(kTestPipe, Creation::kFurther);
+    EXPECT_TRUE(instance.ok());
+    EXPECT_TRUE(clients_.Open().ok());
+    return closer.Own(*instance);
+  }
+  bool Gone() { return !npfs_->HasName(kTestPipe); }
+
+  const std::shared_ptr<Npfs> npfs_ = std::make_shared<Npfs>();
+  const std::shared_ptr<Npfs::Process> calls_ = std::make_shared<Npfs::Process>(npfs_, kOurs);
+  LeakyClients clients_{npfs_};
+};
+
+TEST_F(CloserTest, AnEndThatIsDroppedIsDisconnected) {
+  Closer closer(calls_, kLong);
+  std::shared_ptr<ServerEnd> end = Connect(closer);
+  calls_->Write(end->handle(), "unread");
+  end.reset();
+  EXPECT_TRUE(HasWin32Code(npfs_->Read(clients_.last()).status(), kPipeNotConnected));
+  EXPECT_TRUE(Gone());
+}
+
+TEST_F(CloserTest, WhatWasWrittenIsReadBeforeTheEnd) {
+  Closer closer(calls_, kLong);
+  std::shared_ptr<ServerEnd> end = Connect(closer);
+  calls_->Write(end->handle(), "the answer");
+  end->DisconnectOnceRead();
+  end.reset();
+  absl::SleepFor(absl::Milliseconds(50));
+  const auto answer = npfs_->Read(clients_.last());
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(*answer, "the answer");
+  EXPECT_TRUE(Eventually([&] { return Gone(); }));
+  EXPECT_TRUE(HasWin32Code(npfs_->Read(clients_.last()).status(), kPipeNotConnected));
+}
+
+TEST_F(CloserTest, WithNothingUnreadThereIsNoWait) {
+  Closer closer(calls_, kLong);
+  std::vector<std::shared_ptr<ServerEnd>> ends;
+  for (int i = 0; i < 100; ++i) ends.push_back(Connect(closer));
+  for (const auto& end : ends) end->DisconnectOnceRead();
+  ends.clear();
+  EXPECT_TRUE(Eventually([&] { return Gone(); }));
+}
+
+TEST_F(CloserTest, AClientThatHasGoneIsNotWaitedFor) {
+  Closer closer(calls_, kLong);
+  std::shared_ptr<ServerEnd> end = Connect(closer);
+  calls_->Write(end->handle(), "unread");
+  clients_.Leave();
+  end->DisconnectOnceRead();
+  end.reset();
+  EXPECT_TRUE(Eventually([&] { return Gone(); }));
+}
+
+// All wait at the same time, whatever the number of threads.
+TEST_F(CloserTest, ClientsThatDoNotReadAreDisconnectedWhenPatienceIsOver) {
+  Closer closer(calls_, kShort);
+  std::vector<std::shared_ptr<ServerEnd>> ends;
+  for (int i = 0; i < 1000; ++i) {
+    ends.push_back(Connect(closer));
+    calls_->Write(ends.back()->handle(), "unread");
+  }
+  const absl::Time start = absl::Now();
+  for (const auto& end : ends) end->DisconnectOnceRead();
+  ends.clear();
+  absl::SleepFor(kShort / 2);
+  EXPECT_EQ(npfs_->instances(kTestPipe), 1000u);
+  EXPECT_TRUE(Eventually([&] { return Gone(); }));
+  EXPECT_GE(absl::Now() - start, kShort);
+  EXPECT_LT(absl::Now() - start, kShort + absl::Seconds(5));
+}
+
+TEST_F(CloserTest, ReadersAreNotHeldUpByThoseWhoDoNotRead) {
+  Closer closer(calls_, kShort);
+  std::vector<std::shared_ptr<ServerEnd>> ends;
+  for (int i = 0; i < 10; ++i) {
+    ends.push_back(Connect(closer));
+    calls_->Write(ends.back()->handle(), "unread");
+    ends.back()->DisconnectOnceRead();
+  }
+  ends.push_back(Connect(closer));
+  calls_->Write(ends.back()->handle(), "the answer");
+  ends.back()->DisconnectOnceRead();
+  ends.clear();
+  const auto answer = npfs_->Read(clients_.last());
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(*answer, "the answer");
+  EXPECT_TRUE(Eventually([&] { return Gone(); }));
+}
+
+TEST_F(CloserTest, FinishDisconnectsWhatIsStillHeld) {
+  Closer closer(calls_, kShort);
+  const std::shared_ptr<ServerEnd> held = Connect(closer);
+  EXPECT_TRUE(HasWin32Code(npfs_->Read(clients_.last()).status(), kNoData));
+  const absl::Time start = absl::Now();
+  closer.Finish();
+  EXPECT_GE(absl::Now() - start, kShort);
+  EXPECT_TRUE(HasWin32Code(npfs_->Read(clients_.last()).status(), kPipeNotConnected));
+  // What ends now, with the process, leaves no name.
+  calls_->Crash();
+  EXPECT_TRUE(Gone());
+}
+
+TEST_F(CloserTest, FinishReturnsWhenAllHaveLeft) {
+  Closer closer(calls_, kLong);
+  std::shared_ptr<ServerEnd> end = Connect(closer);
+  end->DisconnectOnceRead();
+  const absl::Time start = absl::Now();
+  closer.Finish();
+  EXPECT_LT(absl::Now() - start, kLong / 2);
+  EXPECT_TRUE(HasWin32Code(npfs_->Read(clients_.last()).status(), kPipeNotConnected));
+}
+
+// What the above is good for: a server that only closes its handle leaves the name to the client.
+TEST_F(CloserTest, AHandleClosedWithoutADisconnectKeepsTheName) {
+  const absl::StatusOr<void*> instance = calls_->Create(kTestPipe, Creation::kFurther);
+  ASSERT_TRUE(instance.ok());
+  ASSERT_TRUE(clients_.Open().ok());
+  calls_->Close(*instance);
+  EXPECT_FALSE(Gone());
+  EXPECT_TRUE(HasWin32Code(npfs_->Read(clients_.last()).status(), kBrokenPipe));
+  EXPECT_TRUE(HasWin32Code(clients_.Open(), win32_error::kFileNotFound));
+}
+
+}  // namespace
+}  // namespace csi_proxy::pipe

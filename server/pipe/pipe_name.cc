@@ -1,0 +1,97 @@
+#include "server/pipe/pipe_name.h"
+
+#include "absl/strings/str_cat.h"
+#include "server/base/win32_error.h"
+
+namespace csi_proxy::pipe {
+namespace {
+
+// Why an instance of a name that is there was refused.
+bool IsTaken(const absl::Status& status) {
+  return HasWin32Code(status, win32_error::kAccessDenied) ||
+         HasWin32Code(status, win32_error::kPipeBusy) ||
+         HasWin32Code(status, win32_error::kAlreadyExists);
+}
+
+absl::Status CheckUnserved(PipeCalls& calls, const std::string& path) {
+  const absl::StatusOr<uint32_t> server = calls.Look(path);
+  if (HasWin32Code(server.status(), win32_error::kFileNotFound)) return absl::OkStatus();
+  // Windows looks for a server before it looks at rights (ReactOS, drivers/filesystems/npfs/
+  // create.c, NpFsdCreate), so whoever refuses us serves.
+  if (!server.ok() && !IsTaken(server.status())) return Prefixed(path, server.status());
+  const std::string process =
+      server.ok() && *server != 0 ? absl::StrCat(", process ", *server) : "";
+  return absl::FailedPreconditionError(absl::StrCat(
+      path, " is served already: another csi-proxy is running, or another program has ",
+      "taken the name", process, ". End that process first."));
+}
+
+absl::Status LeftOver(const std::string& path, absl::string_view why) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      path, " is left over from a server that has ended and kept by processes that have it open; ",
+      why, ". End those processes (on a node: restart the pods of the CSI drivers)."));
+}
+
+absl::Status CheckInherited(PipeCalls& calls, const std::string& path, void* instance,
+                            bool* same_dacl) {
+  const absl::StatusOr<ObjectSecurity> security = calls.Security(instance);
+  if (!security.ok()) return Prefixed(path, security.status());
+  // Whoever made the pipe may at any time give himself the right to serve it beside us.
+  if (!OwnedByAdministrators(*security)) {
+    return LeftOver(path, absl::StrCat("it belongs to ", security->owner,
+                                       " rather than to SYSTEM or the administrators"));
+  }
+  *same_dacl = SameDacl(*security, calls.ours());
+  if (!*same_dacl && !OnlyAdministratorsServe(*security)) {
+    return LeftOver(path, "others than SYSTEM and the administrators may serve it");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<void*> Inherit(PipeCalls& calls, const std::string& path) {
+  const absl::StatusOr<void*> instance = calls.Create(path, Creation::kInheriting);
+  if (!instance.ok()) {
+    return LeftOver(path,
+                    absl::StrCat("no instance can be made of it: ", instance.status().message()));
+  }
+  const auto end = [&calls](void* made) {
+    calls.Disconnect(made);
+    calls.Close(made);
+  };
+  bool same_dacl = false;
+  absl::Status status = CheckInherited(calls, path, *instance, &same_dacl);
+  if (status.ok() && same_dacl) return instance;
+  // Left by the Go release, or before --pipe-sddl was changed.
+  if (status.ok()) status = calls.SetDacl(*instance);
+  if (status.ok()) status = CheckInherited(calls, path, *instance, &same_dacl);
+  if (status.ok() && !same_dacl)
+    status = LeftOver(path, "its access list cannot be changed to ours");
+  if (!status.ok()) {
+    end(*instance);
+    return status;
+  }
+  // A client may have opened this instance while the other DACL let it. The next is made before
+  // this one goes, so that the name stays.
+  absl::StatusOr<void*> next = calls.Create(path, Creation::kFurther);
+  end(*instance);
+  return next;
+}
+
+}  // namespace
+
+absl::StatusOr<void*> TakeName(PipeCalls& calls, const std::string& path,
+                               const absl::Status& alone) {
+  // Wine makes a first instance of any pipe: without this look two services would run there.
+  if (absl::Status unserved = CheckUnserved(calls, path); !unserved.ok()) return unserved;
+  absl::StatusOr<void*> first = calls.Create(path, Creation::kFirst);
+  if (first.ok() || !IsTaken(first.status())) return first;
+  // A server may have come since.
+  if (absl::Status unserved = CheckUnserved(calls, path); !unserved.ok()) return unserved;
+  if (!alone.ok()) {
+    return LeftOver(path, absl::StrCat("it is not taken, because another csi-proxy might take it ",
+                                       "at the same time: ", alone.message()));
+  }
+  return Inherit(calls, path);
+}
+
+}  // namespace csi_proxy::pipe

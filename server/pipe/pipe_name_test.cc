@@ -1,0 +1,296 @@
+// What becomes of a pipe's name when servers come and go and clients stay.
+#include "server/pipe/pipe_name.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "server/base/win32_error.h"
+#include "server/pipe/closer.h"
+#include "server/pipe/testing/leaky_clients.h"
+#include "server/pipe/testing/npfs.h"
+
+namespace csi_proxy::pipe {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kUserSid[] = "S-1-5-21-1-2-3-1001";
+
+// A server as the listener is one: takes the name, makes an instance for each client, owns them by
+// a Closer.
+class Server {
+ public:
+  explicit Server(std::shared_ptr<Npfs> npfs, uint32_t id = 1)
+      : calls_(std::make_shared<Npfs::Process>(
+            npfs, kOurs, Npfs::Process::Token{.sids = {kAdministratorsSid, kSystemSid}, .id = id})),
+        closer_(calls_, absl::Milliseconds(200)) {}
+
+  absl::Status Start(const absl::Status& alone = absl::OkStatus()) {
+    const absl::StatusOr<void*> first = TakeName(*calls_, kTestPipe, alone);
+    if (first.ok()) ends_.push_back(closer_.Own(*first));
+    return first.status();
+  }
+  // One client more comes in, and its instance is replaced.
+  absl::Status Serve(LeakyClients* clients) {
+    absl::Status opened = clients->Open();
+    const absl::StatusOr<void*> next = calls_->Create(kTestPipe, Creation::kFurther);
+    if (next.ok()) ends_.push_back(closer_.Own(*next));
+    opened.Update(next.status());
+    return opened;
+  }
+  // As the listener does, and then the process ends.
+  void Stop() {
+    for (const auto& end : ends_) end->DisconnectOnceRead();
+    ends_.clear();
+    closer_.Finish();
+    calls_->Crash();
+  }
+  void Crash() { calls_->Crash(); }
+  Npfs::Process& calls() { return *calls_; }
+
+ private:
+  const std::shared_ptr<Npfs::Process> calls_;
+  Closer closer_;
+  std::vector<std::shared_ptr<ServerEnd>> ends_;
+};
+
+class PipeNameTest : public testing::TestWithParam<size_t> {
+ protected:
+  void Leak(Server* server) {
+    for (size_t i = 0; i < GetParam(); ++i) ASSERT_TRUE(server->Serve(&leaked_).ok()) << i;
+  }
+  // Whether the name is a zombie's: there, and nobody serves it.
+  void ExpectZombie() {
+    ASSERT_TRUE(npfs_->HasName(kTestPipe));
+    Npfs::Process other(npfs_, kOurs);
+    EXPECT_TRUE(HasWin32Code(other.Look(kTestPipe).status(), win32_error::kFileNotFound));
+    EXPECT_TRUE(HasWin32Code(other.Create(kTestPipe, Creation::kFirst).status(),
+                             win32_error::kAccessDenied));
+  }
+  void ExpectServes(Server* server) {
+    LeakyClients clients(npfs_);
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(server->Serve(&clients).ok());
+  }
+
+  const std::shared_ptr<Npfs> npfs_ = std::make_shared<Npfs>();
+  LeakyClients leaked_{npfs_};
+};
+
+INSTANTIATE_TEST_SUITE_P(LeakedEnds, PipeNameTest, testing::Values(1, 100, 5000));
+
+TEST_P(PipeNameTest, AfterACrashTheNameIsInherited) {
+  Server first(npfs_);
+  ASSERT_TRUE(first.Start().ok());
+  Leak(&first);
+  first.Crash();
+  ExpectZombie();
+  Server second(npfs_);
+  const absl::Status started = second.Start();
+  ASSERT_TRUE(started.ok()) << started;
+  ExpectServes(&second);
+  // The name stays the second's when the clients of the first leave it.
+  leaked_.Leave();
+  ExpectServes(&second);
+  Server third(npfs_);
+  EXPECT_TRUE(absl::IsFailedPrecondition(third.Start()));
+}
+
+TEST_P(PipeNameTest, AfterAStopTheNameIsFree) {
+  Server first(npfs_);
+  ASSERT_TRUE(first.Start().ok());
+  Leak(&first);
+  first.Stop();
+  EXPECT_EQ(leaked_.size(), GetParam());
+  EXPECT_FALSE(npfs_->HasName(kTestPipe));
+  Server second(npfs_);
+  EXPECT_TRUE(second.Start().ok());
+  ExpectServes(&second);
+}
+
+TEST_P(PipeNameTest, AnUpgradeAndItsRollbackBothStart) {
+  Server old_one(npfs_);
+  ASSERT_TRUE(old_one.Start().ok());
+  Leak(&old_one);
+  // One whose stop took too long.
+  old_one.Crash();
+  Server upgraded(npfs_);
+  ASSERT_TRUE(upgraded.Start().ok());
+  Leak(&upgraded);
+  upgraded.Crash();
+  ExpectZombie();
+  Server rolled_back(npfs_);
+  const absl::Status started = rolled_back.Start();
+  ASSERT_TRUE(started.ok()) << started;
+  ExpectServes(&rolled_back);
+  EXPECT_EQ(leaked_.size(), 2 * GetParam());
+  rolled_back.Stop();
+  // Ends of the two that crashed still keep it.
+  ExpectZombie();
+  leaked_.Leave();
+  EXPECT_FALSE(npfs_->HasName(kTestPipe));
+}
+
+class TakeNameTest : public testing::Test {
+ protected:
+  // A pipe whose server has crashed while a client had it open.
+  void LeftBy(Npfs::Process* server) {
+    ASSERT_TRUE(server->Create(kTestPipe, Creation::kFirst).ok());
+    ASSERT_TRUE(npfs_->Open(kTestPipe, server_sids_).ok());
+    server->Crash();
+  }
+  // The status of one who tries to take the name; nothing of his may be left if he fails.
+  absl::Status Take(const absl::Status& alone = absl::OkStatus()) {
+    const size_t before = npfs_->instances(kTestPipe);
+    const absl::Status status = TakeName(calls_, kTestPipe, alone).status();
+    EXPECT_EQ(npfs_->instances(kTestPipe), before + (status.ok() ? 1 : 0));
+    return status;
+  }
+  void ExpectRefused(const absl::Status& status, const std::string& words) {
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(kTestPipe));
+    EXPECT_THAT(std::string(status.message()), HasSubstr(words));
+  }
+  static ObjectSecurity With(AccessEntry entry) {
+    ObjectSecurity security = kOurs;
+    security.dacl.push_back(std::move(entry));
+    return security;
+  }
+
+  const std::shared_ptr<Npfs> npfs_ = std::make_shared<Npfs>();
+  Npfs::Process calls_{npfs_, kOurs};
+  std::vector<std::string> server_sids_ = {kAdministratorsSid, kSystemSid, kUserSid};
+};
+
+TEST_F(TakeNameTest, AFreeNameIsTakenByAFirstInstance) {
+  EXPECT_TRUE(Take(absl::UnavailableError("no lock")).ok());
+}
+
+TEST_F(TakeNameTest, AServedNameIsRefusedAndItsServerTold) {
+  Npfs::Process living(npfs_, kOurs, {.id = 4711});
+  ASSERT_TRUE(living.Create(kTestPipe, Creation::kFirst).ok());
+  ExpectRefused(Take(), "process 4711");
+}
+
+TEST_F(TakeNameTest, AServedNameIsRefusedWhenAllInstancesAreTaken) {
+  Npfs::Process living(npfs_, kOurs);
+  ASSERT_TRUE(living.Create(kTestPipe, Creation::kFirst).ok());
+  LeakyClients clients(npfs_);
+  ASSERT_TRUE(clients.Open().ok());
+  ExpectRefused(Take(), "is served already");
+}
+
+TEST_F(TakeNameTest, AServerThatLetsNobodyInServes) {
+  Npfs::Process living(npfs_, {.has_dacl = true}, {.sids = {kUserSid}});
+  ASSERT_TRUE(living.Create(kTestPipe, Creation::kFirst).ok());
+  ExpectRefused(Take(), "is served already");
+}
+
+TEST_F(TakeNameTest, AServerThatComesAfterTheFirstLookIsSeen) {
+  Npfs::Process other(npfs_, kOurs);
+  calls_.after_look = [&] { (void)other.Create(kTestPipe, Creation::kFirst); };
+  ExpectRefused(TakeName(calls_, kTestPipe, absl::OkStatus()).status(), "is served already");
+  EXPECT_EQ(npfs_->instances(kTestPipe), 1u);
+}
+
+// Both would find a name that nobody serves, and both inherit it.
+TEST_F(TakeNameTest, NothingIsInheritedUnlessAlone) {
+  Npfs::Process crashed(npfs_, kOurs);
+  LeftBy(&crashed);
+  ExpectRefused(Take(absl::PermissionDeniedError("somebody has the lock")),
+                "somebody has the lock");
+  EXPECT_TRUE(Take().ok());
+  Npfs::Process second(npfs_, kOurs);
+  ExpectRefused(TakeName(second, kTestPipe, absl::OkStatus()).status(), "is served already");
+}
+
+TEST_F(TakeNameTest, TheLastClientMayLeaveMeanwhile) {
+  Npfs::Process crashed(npfs_, kOurs);
+  ASSERT_TRUE(crashed.Create(kTestPipe, Creation::kFirst).ok());
+  const auto client = npfs_->Open(kTestPipe, kPodSids);
+  ASSERT_TRUE(client.ok());
+  crashed.Crash();
+  int looks = 0;
+  calls_.after_look = [&] {
+    if (++looks == 2) npfs_->Close(*client);
+  };
+  EXPECT_TRUE(TakeName(calls_, kTestPipe, absl::OkStatus()).ok());
+  EXPECT_EQ(looks, 2);
+  EXPECT_EQ(npfs_->instances(kTestPipe), 1u);
+}
+
+TEST_F(TakeNameTest, ASquattersLeftoverIsRefused) {
+  // Open to all: the instance can be made, and the squatter could make more beside it.
+  Npfs::Process squatter(npfs_, {}, {.sids = {kUserSid}});
+  LeftBy(&squatter);
+  ExpectRefused(Take(), std::string("belongs to ") + kUserSid);
+}
+
+TEST_F(TakeNameTest, ASquattersLeftoverWithOurDaclIsRefused) {
+  Npfs::Process squatter(npfs_, With({.rights = 0x12019b, .sid = kUserSid}), {.sids = {kUserSid}});
+  LeftBy(&squatter);
+  ExpectRefused(Take(), std::string("belongs to ") + kUserSid);
+}
+
+TEST_F(TakeNameTest, ASquattersLeftoverThatKeepsUsOutIsRefused) {
+  const ObjectSecurity closed{.has_dacl = true, .dacl = {{.rights = 0x1f01ff, .sid = kUserSid}}};
+  Npfs::Process squatter(npfs_, closed, {.sids = {kUserSid}});
+  LeftBy(&squatter);
+  ExpectRefused(Take(), "no instance can be made of it");
+}
+
+TEST_F(TakeNameTest, ASquatterWhoComesBetweenIsRefused) {
+  Npfs::Process crashed(npfs_, kOurs);
+  ASSERT_TRUE(crashed.Create(kTestPipe, Creation::kFirst).ok());
+  const auto client = npfs_->Open(kTestPipe, kPodSids);
+  ASSERT_TRUE(client.ok());
+  crashed.Crash();
+  Npfs::Process squatter(npfs_, {}, {.sids = {kUserSid}});
+  int looks = 0;
+  calls_.after_look = [&] {
+    if (++looks != 2) return;
+    npfs_->Close(*client);
+    ASSERT_TRUE(squatter.Create(kTestPipe, Creation::kFirst).ok());
+  };
+  ExpectRefused(TakeName(calls_, kTestPipe, absl::OkStatus()).status(),
+                std::string("belongs to ") + kUserSid);
+  EXPECT_EQ(npfs_->instances(kTestPipe), 1u);
+}
+
+TEST_F(TakeNameTest, AnInstanceLimitIsTold) {
+  Npfs::Process crashed(npfs_, kOurs);
+  crashed.max_instances = 1;
+  LeftBy(&crashed);
+  ExpectRefused(Take(), "no instance can be made of it");
+}
+
+TEST_F(TakeNameTest, AnAdministratorsLeftoverThatOthersMayServeIsRefused) {
+  Npfs::Process open(npfs_, {});
+  LeftBy(&open);
+  ExpectRefused(Take(), "others than SYSTEM and the administrators may serve it");
+}
+
+// As the Go release leaves it: Windows' default for pipes lets everyone read.
+TEST_F(TakeNameTest, TheGoReleasesLeftoverGetsOurDacl) {
+  Npfs::Process go(npfs_, With({.rights = 0x80000000, .sid = kEveryoneSid}));
+  LeftBy(&go);
+  LeakyClients clients(npfs_);
+  absl::StatusOr<Npfs::Client> early = absl::UnknownError("none");
+  calls_.after_create = [&] {
+    if (!early.ok()) early = npfs_->Open(kTestPipe, {kUserSid}, 0x80000000);
+  };
+  const absl::StatusOr<void*> taken = TakeName(calls_, kTestPipe, absl::OkStatus());
+  ASSERT_TRUE(taken.ok()) << taken.status();
+  EXPECT_TRUE(SameDacl(*calls_.Security(*taken), kOurs));
+  // Who came while everyone could is not served.
+  ASSERT_TRUE(early.ok());
+  EXPECT_TRUE(HasWin32Code(npfs_->Read(*early).status(), 233));
+  EXPECT_TRUE(HasWin32Code(npfs_->Open(kTestPipe, {kUserSid}, 0x80000000).status(),
+                           win32_error::kAccessDenied));
+  EXPECT_TRUE(clients.Open().ok());
+}
+
+}  // namespace
+}  // namespace csi_proxy::pipe
