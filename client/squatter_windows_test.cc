@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "client/remote_channel.h"
@@ -24,12 +25,12 @@ Outcome CallPipeOf(const char* owner) {
   static int next = 0;
   const std::string path =
       pipe::Path(absl::StrCat("csi-proxy-test-squatter-", GetCurrentProcessId(), "-", next++));
-  const auto security = pipe::Security::Parse(absl::StrCat("O:", owner, "D:P(A;;GA;;;WD)"));
+  auto security = pipe::Security::Parse(absl::StrCat("O:", owner, "D:P(A;;GA;;;WD)"));
   EXPECT_TRUE(security.ok()) << security.status();
+  const auto calls = *pipe::NewPipeCalls(*std::move(security));
   // Two: to see that the pipe is there takes one.
-  const auto first = pipe::NewInstance(path, *security, true);
-  const auto second = pipe::NewInstance(path, *security, false);
-  EXPECT_TRUE(first.ok() && second.ok());
+  const win32::UniqueHandle first(*calls->Create(path, pipe::Creation::kFirst));
+  const win32::UniqueHandle second(*calls->Create(path, pipe::Creation::kFurther));
   const auto channel = RemoteChannel::OpenPath({}, path);
   if (!channel.ok()) return {channel.status()};
   google::protobuf::StringValue request, response;
@@ -38,7 +39,7 @@ Outcome CallPipeOf(const char* owner) {
   outcome.status = (*channel)->Call("/v1.Smb/NewSmbGlobalMapping",
                                     MakeCallContext({}, {.timeout = absl::Milliseconds(300)}),
                                     request, &response);
-  for (const auto* instance : {&*first, &*second}) {
+  for (const auto* instance : {&first, &second}) {
     DWORD waiting = 0;
     PeekNamedPipe(instance->get(), nullptr, 0, nullptr, &waiting, nullptr);
     outcome.sent += waiting;

@@ -112,7 +112,8 @@ class Endpoint final : public grpc_endpoint {
         !connection_.inspect(
             {reinterpret_cast<const char*>(GRPC_SLICE_START_PTR(read_slice_)), bytes})) {
       error = ERROR_INVALID_DATA;
-      // A write that nobody reads would keep gRPC from closing the connection.
+      // It is owed no answers; and a write that nobody reads would keep gRPC from closing it.
+      connection_.stream->Disconnect();
       Shutdown();
     }
     if (error == ERROR_SUCCESS && bytes > 0) {
@@ -177,7 +178,8 @@ class Endpoint final : public grpc_endpoint {
   }
 
   void Shutdown() {
-    if (!shut_down_.exchange(true)) connection_.stream->Cancel();
+    // Not only when this is destroyed, for gRPC may keep it.
+    if (!shut_down_.exchange(true)) connection_.stream->HangUp();
     NotifyClosed();
   }
 

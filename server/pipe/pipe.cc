@@ -11,10 +11,6 @@
 namespace csi_proxy::pipe {
 namespace {
 
-// Of each direction of a connection. Enough for a call and its answer, so that neither side waits
-// for the other to read.
-constexpr DWORD kBufferBytes = 16 << 10;
-
 // Between attempts to open a pipe whose instances are all taken. The server makes new ones all the
 // time; go-winio tries every 10 ms.
 constexpr absl::Duration kFirstPause = absl::Milliseconds(10),
@@ -55,27 +51,6 @@ absl::StatusOr<Security> Security::Parse(const std::string& sddl) {
   return Security(std::move(owned));
 }
 
-InstanceFlags FlagsOf(bool first) {
-  return {
-      .open_mode = PIPE_ACCESS_DUPLEX | FILE_FLAG_OVERLAPPED |
-                   (first ? DWORD{FILE_FLAG_FIRST_PIPE_INSTANCE} : DWORD{0}),
-      .pipe_mode = PIPE_TYPE_BYTE | PIPE_READMODE_BYTE | PIPE_WAIT | PIPE_REJECT_REMOTE_CLIENTS,
-      .max_instances = PIPE_UNLIMITED_INSTANCES,
-      .buffer_bytes = kBufferBytes,
-  };
-}
-
-absl::StatusOr<win32::UniqueHandle> NewInstance(const std::string& path, const Security& security,
-                                                bool first) {
-  const InstanceFlags call = FlagsOf(first);
-  SECURITY_ATTRIBUTES attributes = security.attributes();
-  win32::UniqueHandle instance(
-      CreateNamedPipeW(win32::Utf16(path).c_str(), call.open_mode, call.pipe_mode,
-                       call.max_instances, call.buffer_bytes, call.buffer_bytes, 0, &attributes));
-  if (!instance.valid()) return win32::LastError(path);
-  return instance;
-}
-
 bool Exists(const std::string& path) {
   if (OpenOnce(win32::Utf16(path)).valid()) return true;
   // A pipe whose instances are all taken, or that this process may not open, is there.
@@ -104,9 +79,16 @@ int64_t ClientOfInstance(HANDLE instance) {
   return GetNamedPipeClientProcessId(instance, &process_id) ? int64_t{process_id} : 0;
 }
 
-absl::StatusOr<std::unique_ptr<Stream>> Stream::Create(win32::UniqueHandle handle) {
-  if (absl::Status status = IoPort::Get().Associate(handle.get()); !status.ok()) return status;
-  return std::unique_ptr<Stream>(new Stream(std::move(handle)));
+absl::StatusOr<std::unique_ptr<Stream>> Stream::Create(win32::UniqueHandle client) {
+  const HANDLE handle = client.get();
+  if (absl::Status status = IoPort::Get().Associate(handle); !status.ok()) return status;
+  return std::unique_ptr<Stream>(new Stream(handle, std::move(client), nullptr));
+}
+
+absl::StatusOr<std::unique_ptr<Stream>> Stream::Create(std::shared_ptr<ServerEnd> server) {
+  const HANDLE handle = server->handle();
+  if (absl::Status status = IoPort::Get().Associate(handle); !status.ok()) return status;
+  return std::unique_ptr<Stream>(new Stream(handle, win32::UniqueHandle(), std::move(server)));
 }
 
 void Stream::Operation::Complete(IoOperation* operation, DWORD error, DWORD bytes) {
@@ -116,7 +98,7 @@ void Stream::Operation::Complete(IoOperation* operation, DWORD error, DWORD byte
 
 bool Stream::Connect(Done done, void* argument, Result* result) {
   inward_.Begin(done, argument);
-  if (ConnectNamedPipe(handle_.get(), &inward_)) {
+  if (ConnectNamedPipe(handle_, &inward_)) {
     *result = {};
     return true;
   }
@@ -138,18 +120,18 @@ bool Stream::Ended(BOOL ok, Operation* operation, Result* result) {
   *result = {};
   // How much it was stands in the operation; the out parameter of an overlapped ReadFile is not to
   // be relied on (https://learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-readfile).
-  GetOverlappedResult(handle_.get(), operation, &result->bytes, FALSE);
+  GetOverlappedResult(handle_, operation, &result->bytes, FALSE);
   return true;
 }
 
 bool Stream::Read(void* buffer, DWORD size, Done done, void* argument, Result* result) {
   inward_.Begin(done, argument);
-  return Ended(ReadFile(handle_.get(), buffer, size, nullptr, &inward_), &inward_, result);
+  return Ended(ReadFile(handle_, buffer, size, nullptr, &inward_), &inward_, result);
 }
 
 bool Stream::Write(const void* data, DWORD size, Done done, void* argument, Result* result) {
   outward_.Begin(done, argument);
-  return Ended(WriteFile(handle_.get(), data, size, nullptr, &outward_), &outward_, result);
+  return Ended(WriteFile(handle_, data, size, nullptr, &outward_), &outward_, result);
 }
 
 }  // namespace csi_proxy::pipe

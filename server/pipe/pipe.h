@@ -12,7 +12,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "server/base/win32.h"
+#include "server/pipe/closer.h"
 #include "server/pipe/io_port.h"
+#include "server/pipe/pipe_calls.h"
 
 namespace csi_proxy::pipe {
 
@@ -46,14 +48,10 @@ struct InstanceFlags {
   DWORD max_instances;
   DWORD buffer_bytes;
 };
-InstanceFlags FlagsOf(bool first);
+InstanceFlags FlagsOf(Creation creation);
 
-// A new instance of the pipe, not connected yet. The `first` one fails with ALREADY_EXISTS or
-// PERMISSION_DENIED when the pipe exists: another process serves, or squats on, the name
-// (https://learn.microsoft.com/windows/win32/api/namedpipeapi/nf-namedpipeapi-createnamedpipew,
-// FILE_FLAG_FIRST_PIPE_INSTANCE).
-absl::StatusOr<win32::UniqueHandle> NewInstance(const std::string& path, const Security& security,
-                                                bool first);
+// Windows' own; the pipes they make have this security.
+absl::StatusOr<std::shared_ptr<PipeCalls>> NewPipeCalls(Security security);
 
 // Whether any process serves the pipe: opens it, and closes it at once, as WaitNamedPipe finds no
 // pipe in a container (https://github.com/dotnet/corefx/issues/24594).
@@ -77,24 +75,42 @@ class Stream {
     DWORD bytes = 0;
   };
 
-  // The handle must have been opened for overlapped I/O. INTERNAL when it cannot be watched.
-  static absl::StatusOr<std::unique_ptr<Stream>> Create(win32::UniqueHandle handle);
+  // A client's handle must have been opened for overlapped I/O. INTERNAL when it cannot be watched.
+  static absl::StatusOr<std::unique_ptr<Stream>> Create(win32::UniqueHandle client);
+  // A server's disconnects its client when it is destroyed, if nothing has done so before.
+  static absl::StatusOr<std::unique_ptr<Stream>> Create(std::shared_ptr<ServerEnd> server);
   ~Stream() = default;
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
   // Each begins one operation. True: it has ended already, as `result` says, and `done` will not be
   // called. False: `done` will be called on a thread of the IoPort, exactly once. A read of an
-  // ended connection has error ERROR_BROKEN_PIPE; a cancelled operation has
-  // ERROR_OPERATION_ABORTED.
+  // ended connection has error ERROR_BROKEN_PIPE, or ERROR_PIPE_NOT_CONNECTED when the server has
+  // disconnected it; a cancelled operation has ERROR_OPERATION_ABORTED.
   bool Connect(Done done, void* argument, Result* result);
   bool Read(void* buffer, DWORD size, Done done, void* argument, Result* result);
   bool Write(const void* data, DWORD size, Done done, void* argument, Result* result);
 
   // Ends what is under way. Thread-safe.
-  void Cancel() { CancelIoEx(handle_.get(), nullptr); }
+  void Cancel() { CancelIoEx(handle_, nullptr); }
 
-  HANDLE handle() const { return handle_.get(); }
+  // A server's: ends the connection at once, or when the client has read what was written (see
+  // ServerEnd). A client's ends when it is destroyed. Thread-safe.
+  void Disconnect() {
+    if (server_ != nullptr) server_->Disconnect();
+  }
+  void DisconnectOnceRead() {
+    if (server_ != nullptr) server_->DisconnectOnceRead();
+  }
+
+  // Lets gRPC know that the connection ends, by a read that fails now or a moment later; what was
+  // written can still be read.
+  void HangUp() {
+    Cancel();
+    DisconnectOnceRead();
+  }
+
+  HANDLE handle() const { return handle_; }
 
  private:
   struct Operation : IoOperation {
@@ -109,10 +125,14 @@ class Stream {
     void* argument = nullptr;
   };
 
-  explicit Stream(win32::UniqueHandle handle) : handle_(std::move(handle)) {}
+  Stream(HANDLE handle, win32::UniqueHandle client, std::shared_ptr<ServerEnd> server)
+      : client_(std::move(client)), server_(std::move(server)), handle_(handle) {}
   bool Ended(BOOL ok, Operation* operation, Result* result);
 
-  const win32::UniqueHandle handle_;
+  // One of both.
+  const win32::UniqueHandle client_;
+  const std::shared_ptr<ServerEnd> server_;
+  const HANDLE handle_;
   Operation inward_;  // connecting, then reading
   Operation outward_;
 };

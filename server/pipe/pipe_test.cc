@@ -3,12 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "server/base/win32_error.h"
 
 namespace csi_proxy::pipe {
 namespace {
@@ -65,18 +67,25 @@ Stream::Result Write(Stream& stream, const std::string& data) {
   return awaiter.Await(at_once, result);
 }
 
+std::shared_ptr<PipeCalls> Calls() {
+  auto security = Security::Parse(kOpenToAll);
+  EXPECT_TRUE(security.ok()) << security.status();
+  auto calls = NewPipeCalls(*std::move(security));
+  EXPECT_TRUE(calls.ok()) << calls.status();
+  return *calls;
+}
+
 // Both ends of a connection.
 struct Ends {
   std::unique_ptr<Stream> server, client;
 };
 
-Ends Connect(const std::string& path) {
-  const auto security = Security::Parse(kOpenToAll);
-  EXPECT_TRUE(security.ok()) << security.status();
-  auto instance = NewInstance(path, *security, true);
+Ends Connect(const std::string& path, absl::Duration reading_time = absl::Seconds(30)) {
+  const std::shared_ptr<PipeCalls> calls = Calls();
+  const auto instance = calls->Create(path, Creation::kFirst);
   EXPECT_TRUE(instance.ok()) << instance.status();
   Ends ends;
-  ends.server = *Stream::Create(*std::move(instance));
+  ends.server = *Stream::Create(Closer(calls, reading_time).Own(*instance));
   Awaiter awaiter;
   Stream::Result result;
   const bool at_once = ends.server->Connect(&Awaiter::Done, &awaiter, &result);
@@ -100,11 +109,13 @@ TEST(PipeSecurityTest, TakesAProtectedDaclAndNothingElse) {
 
 // What Wine does not enforce: that we ask for it.
 TEST(PipeFlagsTest, RemoteClientsAreRejectedAndTheFirstInstanceIsExclusive) {
-  EXPECT_TRUE(FlagsOf(true).pipe_mode & PIPE_REJECT_REMOTE_CLIENTS);
-  EXPECT_TRUE(FlagsOf(false).pipe_mode & PIPE_REJECT_REMOTE_CLIENTS);
-  EXPECT_TRUE(FlagsOf(true).open_mode & FILE_FLAG_FIRST_PIPE_INSTANCE);
-  EXPECT_FALSE(FlagsOf(false).open_mode & FILE_FLAG_FIRST_PIPE_INSTANCE);
-  EXPECT_TRUE(FlagsOf(true).open_mode & FILE_FLAG_OVERLAPPED);
+  for (const Creation creation : {Creation::kFirst, Creation::kFurther, Creation::kInheriting}) {
+    const InstanceFlags flags = FlagsOf(creation);
+    EXPECT_TRUE(flags.pipe_mode & PIPE_REJECT_REMOTE_CLIENTS);
+    EXPECT_TRUE(flags.open_mode & FILE_FLAG_OVERLAPPED);
+    EXPECT_EQ((flags.open_mode & FILE_FLAG_FIRST_PIPE_INSTANCE) != 0, creation == Creation::kFirst);
+    EXPECT_EQ((flags.open_mode & WRITE_DAC) != 0, creation == Creation::kInheriting);
+  }
 }
 
 TEST(PipeTest, APipeThatIsNotThereIsNotFound) {
@@ -123,9 +134,7 @@ absl::Duration CpuTime() {
 
 TEST(PipeTest, ABusyPipeIsThereAndIsWaitedForWithoutSpinning) {
   const std::string path = UniquePath();
-  const auto security = Security::Parse(kOpenToAll);
-  const auto only = NewInstance(path, *security, true);
-  ASSERT_TRUE(only.ok()) << only.status();
+  const win32::UniqueHandle only(*Calls()->Create(path, Creation::kFirst));
   const auto taker = Open(path, absl::InfinitePast());
   ASSERT_TRUE(taker.ok()) << taker.status();
 
@@ -138,8 +147,7 @@ TEST(PipeTest, ABusyPipeIsThereAndIsWaitedForWithoutSpinning) {
 
   std::thread later([&] {
     absl::SleepFor(absl::Milliseconds(100));
-    const auto another = NewInstance(path, *security, false);
-    EXPECT_TRUE(another.ok()) << another.status();
+    const win32::UniqueHandle another(*Calls()->Create(path, Creation::kFurther));
     absl::SleepFor(absl::Milliseconds(300));
   });
   EXPECT_TRUE(Open(path, absl::Now() + absl::Seconds(5)).ok());
@@ -148,12 +156,10 @@ TEST(PipeTest, ABusyPipeIsThereAndIsWaitedForWithoutSpinning) {
 
 TEST(PipeTest, WhoAsksWhetherAPipeIsThereDoesNotStayConnected) {
   const std::string path = UniquePath();
-  const auto security = Security::Parse(kOpenToAll);
-  const auto only = NewInstance(path, *security, true);
-  ASSERT_TRUE(only.ok()) << only.status();
+  const win32::UniqueHandle only(*Calls()->Create(path, Creation::kFirst));
   EXPECT_TRUE(Exists(path));
   // ERROR_NO_DATA: the client has come, and gone.
-  EXPECT_FALSE(ConnectNamedPipe(only->get(), nullptr));
+  EXPECT_FALSE(ConnectNamedPipe(only.get(), nullptr));
   EXPECT_EQ(GetLastError(), DWORD{ERROR_NO_DATA});
 }
 
@@ -192,14 +198,14 @@ TEST(PipeTest, AWriteLargerThanTheBufferArrivesWhole) {
   EXPECT_EQ(total, large.size());
 }
 
-TEST(PipeTest, TheEndOfEitherSideIsABrokenPipeToTheOther) {
+TEST(PipeTest, TheEndOfEitherSideIsAnErrorToTheOther) {
   std::string received;
   Ends ends = Connect(UniquePath());
   ends.client.reset();
   EXPECT_EQ(Read(*ends.server, &received).error, DWORD{ERROR_BROKEN_PIPE});
   ends = Connect(UniquePath());
   ends.server.reset();
-  EXPECT_EQ(Read(*ends.client, &received).error, DWORD{ERROR_BROKEN_PIPE});
+  EXPECT_EQ(Read(*ends.client, &received).error, DWORD{ERROR_PIPE_NOT_CONNECTED});
 }
 
 TEST(PipeTest, WhatWasSentBeforeTheEndIsStillReceived) {
@@ -221,6 +227,97 @@ TEST(PipeTest, CancelEndsAPendingRead) {
   std::string received;
   EXPECT_EQ(Read(*ends.server, &received).error, DWORD{ERROR_OPERATION_ABORTED});
   canceller.join();
+}
+
+// The server writes, and ends the connection.
+Ends LastWords(absl::Duration reading_time) {
+  Ends ends = Connect(UniquePath(), reading_time);
+  EXPECT_EQ(Write(*ends.server, "last words").error, DWORD{ERROR_SUCCESS});
+  ends.server->DisconnectOnceRead();
+  ends.server.reset();
+  return ends;
+}
+
+TEST(PipeTest, TheLastWordsOfAServerAreStillRead) {
+  const Ends ends = LastWords(absl::Seconds(30));
+  absl::SleepFor(absl::Milliseconds(100));
+  std::string received;
+  EXPECT_EQ(Read(*ends.client, &received).error, DWORD{ERROR_SUCCESS});
+  EXPECT_EQ(received, "last words");
+  const absl::Time start = absl::Now();
+  EXPECT_EQ(Read(*ends.client, &received).error, DWORD{ERROR_PIPE_NOT_CONNECTED});
+  EXPECT_LT(absl::Now() - start, absl::Seconds(10));
+}
+
+TEST(PipeTest, AClientThatDoesNotReadIsDisconnectedInTheEnd) {
+  const Ends ends = LastWords(absl::Milliseconds(200));
+  absl::SleepFor(absl::Seconds(1));
+  std::string received;
+  EXPECT_EQ(Read(*ends.client, &received).error, DWORD{ERROR_PIPE_NOT_CONNECTED});
+  EXPECT_EQ(received, "");
+}
+
+TEST(PipeTest, ADisconnectEndsAReadAtOnce) {
+  const Ends ends = Connect(UniquePath());
+  std::thread server([&] {
+    absl::SleepFor(absl::Milliseconds(50));
+    ends.server->Disconnect();
+  });
+  std::string received;
+  EXPECT_EQ(Read(*ends.client, &received).error, DWORD{ERROR_PIPE_NOT_CONNECTED});
+  server.join();
+  EXPECT_EQ(Write(*ends.client, "too late").error, DWORD{ERROR_PIPE_NOT_CONNECTED});
+}
+
+// What the Closer rests on: a disconnect ends a flush that would last for ever.
+TEST(PipeCallsTest, AFlushLastsUntilTheClientReadsOrIsDisconnected) {
+  const std::shared_ptr<PipeCalls> calls = Calls();
+  for (const bool reads : {true, false}) {
+    const Ends ends = Connect(UniquePath());
+    EXPECT_EQ(Write(*ends.server, "unread").error, DWORD{ERROR_SUCCESS});
+    std::atomic<bool> flushed = false;
+    std::thread flusher([&] {
+      calls->Flush(ends.server->handle());
+      flushed = true;
+    });
+    absl::SleepFor(absl::Milliseconds(200));
+    EXPECT_FALSE(flushed);
+    std::string received;
+    if (reads) {
+      EXPECT_EQ(Read(*ends.client, &received).error, DWORD{ERROR_SUCCESS});
+    } else {
+      calls->Disconnect(ends.server->handle());
+    }
+    flusher.join();
+  }
+}
+
+TEST(PipeCallsTest, LookSaysWhoServes) {
+  const std::shared_ptr<PipeCalls> calls = Calls();
+  const std::string path = UniquePath();
+  EXPECT_TRUE(HasWin32Code(calls->Look(path).status(), ERROR_FILE_NOT_FOUND));
+  const auto instance = calls->Create(path, Creation::kFirst);
+  ASSERT_TRUE(instance.ok());
+  const auto server = calls->Look(path);
+  ASSERT_TRUE(server.ok()) << server.status();
+  EXPECT_EQ(*server, GetCurrentProcessId());
+  // That was its only one.
+  EXPECT_TRUE(HasWin32Code(calls->Look(path).status(), ERROR_PIPE_BUSY));
+  calls->Close(*instance);
+}
+
+TEST(PipeCallsTest, APipeHasTheDaclThatWasAskedFor) {
+  const std::shared_ptr<PipeCalls> calls = Calls();
+  const auto instance = calls->Create(UniquePath(), Creation::kInheriting);
+  ASSERT_TRUE(instance.ok());
+  const auto security = calls->Security(*instance);
+  ASSERT_TRUE(security.ok()) << security.status();
+  EXPECT_NE(security->owner, "");
+  EXPECT_TRUE(SameDacl(*security, calls->ours()));
+  EXPECT_EQ(calls->ours().dacl.size(), 1u);
+  EXPECT_EQ(calls->ours().dacl[0].sid, kEveryoneSid);
+  EXPECT_TRUE(calls->SetDacl(*instance).ok());
+  calls->Close(*instance);
 }
 
 TEST(PipeTest, TheServerKnowsTheProcessOfItsClient) {

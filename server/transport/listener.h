@@ -73,7 +73,8 @@ class Listener : public shim::ConnectionDirectory {
   virtual void Stop() = 0;
 
   // Ends the adopted connections. Their clients see a broken connection and UNAVAILABLE, where
-  // gRPC's own shutdown would cancel calls that arrive while it goes on.
+  // gRPC's own shutdown would cancel calls that arrive while it goes on. On Windows it waits until
+  // they have read what was written, for two seconds at the most.
   virtual void CloseLive() = 0;
 
   virtual ListenerCounters counters() const = 0;

@@ -44,11 +44,20 @@ class Client {
                      nullptr) &&
            written == data.size();
   }
-  // Blocks until the server closes the connection or sends something.
-  bool Closed() {
-    char byte;
+  // Blocks until the server sends something or ends the connection; what the latter is told by.
+  DWORD Read(std::string* received) {
+    received->resize(64);
     DWORD read = 0;
-    return !ReadFile(handle_.get(), &byte, 1, &read, nullptr);
+    const BOOL ok = ReadFile(handle_.get(), received->data(), static_cast<DWORD>(received->size()),
+                             &read, nullptr);
+    received->resize(read);
+    return ok ? ERROR_SUCCESS : GetLastError();
+  }
+  // Blocks until the server has disconnected this end; one that is only closed would keep the name
+  // of the pipe for as long as this one lives.
+  bool Disconnected() {
+    std::string received;
+    return Read(&received) == ERROR_PIPE_NOT_CONNECTED;
   }
 
  private:
@@ -129,21 +138,21 @@ TEST_F(PipeListenerTest, APrefaceInPiecesIsPutTogether) {
   EXPECT_EQ(adopted_.front()->received, kHttp2Preface);
 }
 
-TEST_F(PipeListenerTest, ASilentConnectionIsClosedAtItsDeadline) {
+TEST_F(PipeListenerTest, ASilentConnectionIsDisconnectedAtItsDeadline) {
   Start({.preface_timeout = absl::Milliseconds(200)});
   Client client = Dial();
   const absl::Time start = absl::Now();
-  EXPECT_TRUE(client.Closed());
+  EXPECT_TRUE(client.Disconnected());
   EXPECT_GE(absl::Now() - start, absl::Milliseconds(150));
   EXPECT_TRUE(Eventually([&] { return listener_->counters().dropped_silent == 1; }));
   EXPECT_EQ(listener_->counters().silent, 0u);
 }
 
-TEST_F(PipeListenerTest, GarbageIsClosedAtOnce) {
+TEST_F(PipeListenerTest, GarbageIsDisconnectedAtOnce) {
   Start({});
   Client client = Dial();
   ASSERT_TRUE(client.Send("GET / HTTP/1.1\r\n"));
-  EXPECT_TRUE(client.Closed());
+  EXPECT_TRUE(client.Disconnected());
   EXPECT_TRUE(Eventually([&] { return listener_->counters().dropped_garbage == 1; }));
   EXPECT_EQ(adopted(), 0u);
 }
@@ -176,7 +185,7 @@ TEST_F(PipeListenerTest, AtTheLimitTheOldestSilentConnectionMakesRoom) {
   Client second = Dial();
   ASSERT_TRUE(Eventually([&] { return listener_->counters().silent == 2; }));
   Client third = Dial();
-  EXPECT_TRUE(first.Closed());
+  EXPECT_TRUE(first.Disconnected());
   ASSERT_TRUE(third.Send(kHttp2Preface));
   ASSERT_TRUE(second.Send(kHttp2Preface));
   EXPECT_TRUE(Eventually([&] { return adopted() == 2; }));
@@ -199,7 +208,7 @@ TEST_F(PipeListenerTest, AtTheLimitAConnectionWithoutACallMakesRoomForANewOne) {
   listener_->Find(adopted_.back()->name)->CallBegins();
   // Calls are under way on all: the new one goes.
   Client fourth = Dial();
-  EXPECT_TRUE(fourth.Closed());
+  EXPECT_TRUE(fourth.Disconnected());
   EXPECT_EQ(listener_->counters().dropped_for_room, 1u);
 }
 
@@ -211,15 +220,50 @@ TEST_F(PipeListenerTest, ASecondServerIsRefused) {
   EXPECT_THAT(std::string(status.message()), HasSubstr(name_));
 }
 
-TEST_F(PipeListenerTest, StopClosesSilentConnectionsAndFreesTheName) {
+TEST_F(PipeListenerTest, StopDisconnectsSilentConnectionsAndFreesTheName) {
   Start({});
   Client client = Dial();
   ASSERT_TRUE(Eventually([&] { return listener_->counters().silent == 1; }));
   listener_->Stop();
-  EXPECT_TRUE(client.Closed());
+  EXPECT_TRUE(client.Disconnected());
   EXPECT_FALSE(pipe::Exists(pipe::Path(name_)));
   listener_.reset();
   Start({});
+}
+
+TEST_F(PipeListenerTest, AnswersThatAreWrittenBeforeTheEndAreRead) {
+  Start({});
+  Client client = Dial();
+  ASSERT_TRUE(client.Send(kHttp2Preface));
+  ASSERT_TRUE(Eventually([&] { return adopted() == 1; }));
+  pipe::Stream::Result result;
+  ASSERT_TRUE(adopted_.front()->stream->Write(
+      "answer", 6, [](void*, DWORD, DWORD) {}, nullptr, &result));
+  ASSERT_EQ(result.bytes, 6u);
+  listener_->Stop();
+  std::thread stop([&] { listener_->CloseLive(); });
+  absl::SleepFor(absl::Milliseconds(200));
+  std::string received;
+  EXPECT_EQ(client.Read(&received), DWORD{ERROR_SUCCESS});
+  EXPECT_EQ(received, "answer");
+  EXPECT_TRUE(client.Disconnected());
+  stop.join();
+}
+
+// Though gRPC, here this test, still has the connection.
+TEST_F(PipeListenerTest, AClientThatDoesNotReadIsDisconnectedByTheEndOfCloseLive) {
+  Start({});
+  Client client = Dial();
+  ASSERT_TRUE(client.Send(kHttp2Preface));
+  ASSERT_TRUE(Eventually([&] { return adopted() == 1; }));
+  pipe::Stream::Result result;
+  ASSERT_TRUE(adopted_.front()->stream->Write(
+      "answer", 6, [](void*, DWORD, DWORD) {}, nullptr, &result));
+  listener_->Stop();
+  const absl::Time start = absl::Now();
+  listener_->CloseLive();
+  EXPECT_LT(absl::Now() - start, absl::Seconds(5));
+  EXPECT_TRUE(client.Disconnected());
 }
 
 TEST_F(PipeListenerTest, BadSecurityIsAnErrorOfItsFlag) {

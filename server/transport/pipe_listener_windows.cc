@@ -4,7 +4,8 @@
 // instances that could not be made before.
 //
 // The pipe's name stays ours from the first instance to the end: there is never a moment without
-// one, and the security descriptor lets nobody else make more.
+// one, and the security descriptor lets nobody else make more. After the end it is nobody's: every
+// connection is disconnected (server/pipe/closer.h).
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -23,7 +24,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "server/base/process_locks.h"
+#include "server/pipe/closer.h"
 #include "server/pipe/pipe.h"
+#include "server/pipe/pipe_name.h"
 #include "server/transport/client_registry.h"
 #include "server/transport/connection_table.h"
 #include "server/transport/http2_guard.h"
@@ -43,6 +47,9 @@ constexpr absl::Duration kTryAgain = absl::Milliseconds(100);
 // The preface and what usually comes with it.
 constexpr size_t kFirstBytes = 256;
 
+// How long a client may take to read its last answers.
+constexpr absl::Duration kReadingTime = absl::Seconds(2);
+
 class PipeListener final : public Listener {
  public:
   PipeListener(std::string sddl, ListenerLimits limits)
@@ -51,8 +58,10 @@ class PipeListener final : public Listener {
 
   absl::Status Listen(std::vector<PipeEndpoint> endpoints) override;
   void Stop() override;
-  // A connection whose read fails is closed by gRPC. What has been written to it can still be read.
-  void CloseLive() override { table_->HangUp(); }
+  void CloseLive() override {
+    table_->HangUp();
+    if (closer_.has_value()) closer_->Finish();
+  }
   ListenerCounters counters() const override { return table_->counters(); }
   std::shared_ptr<shim::Connection> Find(absl::string_view address) const override {
     return table_->Find(address);
@@ -91,7 +100,10 @@ class PipeListener final : public Listener {
     PipeListener* const listener_;
   };
 
-  absl::Status MakeInstance(size_t pipe, bool first);
+  // The first instances of all pipes.
+  absl::Status TakeNames();
+  // Awaits a client at an instance that has been `made`.
+  absl::Status Await(size_t pipe, absl::StatusOr<void*> made);
   void Replenish(size_t pipe);
   void OnConnected(Instance* instance, DWORD error);
   void ReadOn(Instance* instance);
@@ -112,7 +124,8 @@ class PipeListener final : public Listener {
   // Shared with the connections that gRPC serves, which may outlive the listener.
   const std::shared_ptr<ConnectionTable> table_;
   ClientRegistry clients_;
-  std::optional<pipe::Security> security_;
+  std::shared_ptr<pipe::PipeCalls> calls_;
+  std::optional<pipe::Closer> closer_;
   std::thread watcher_;
 
   // Whoever holds it may call the table: silent connections change under it alone.
@@ -128,25 +141,33 @@ class PipeListener final : public Listener {
 absl::Status PipeListener::Listen(std::vector<PipeEndpoint> endpoints) {
   absl::StatusOr<pipe::Security> security = pipe::Security::Parse(sddl_);
   if (!security.ok()) return security.status();
-  security_.emplace(*std::move(security));
+  auto calls = pipe::NewPipeCalls(*std::move(security));
+  if (!calls.ok()) return calls.status();
+  calls_ = *std::move(calls);
+  closer_.emplace(calls_, kReadingTime);
   for (PipeEndpoint& endpoint : endpoints) {
     std::string path = pipe::Path(endpoint.name);
     pipes_.push_back({.endpoint = std::move(endpoint), .path = std::move(path)});
   }
-  for (size_t pipe = 0; pipe < pipes_.size(); ++pipe) {
-    const std::string& path = pipes_[pipe].path;
-    const absl::Status made =
-        pipe::Exists(path) ? absl::AlreadyExistsError(path) : MakeInstance(pipe, /*first=*/true);
-    if (made.ok()) continue;
+  if (absl::Status taken = TakeNames(); !taken.ok()) {
     Stop();
-    if (!absl::IsAlreadyExists(made) && !absl::IsPermissionDenied(made)) return made;
-    return absl::FailedPreconditionError(absl::StrCat(
-        path,
-        " exists already: another csi-proxy is running, or another process has taken the name. "
-        "End that process first."));
+    return taken;
   }
   for (size_t pipe = 0; pipe < pipes_.size(); ++pipe) Replenish(pipe);
   watcher_ = std::thread([this] { Watch(); });
+  return absl::OkStatus();
+}
+
+absl::Status PipeListener::TakeNames() {
+  // Another csi-proxy that starts at the same time is through much sooner.
+  const CallContext context(absl::Now() + absl::Seconds(10));
+  absl::StatusOr<std::unique_ptr<ProcessLocks>> locks = NewProcessLocks("");
+  const absl::StatusOr<std::unique_ptr<ProcessLocks::Held>> alone =
+      locks.ok() ? (*locks)->Acquire(context, "names of pipes") : locks.status();
+  for (size_t pipe = 0; pipe < pipes_.size(); ++pipe) {
+    absl::Status taken = Await(pipe, pipe::TakeName(*calls_, pipes_[pipe].path, alone.status()));
+    if (!taken.ok()) return taken;
+  }
   return absl::OkStatus();
 }
 
@@ -165,11 +186,9 @@ void PipeListener::Stop() {
   if (watcher_.joinable()) watcher_.join();
 }
 
-absl::Status PipeListener::MakeInstance(size_t pipe, bool first) {
-  absl::StatusOr<win32::UniqueHandle> handle =
-      pipe::NewInstance(pipes_[pipe].path, *security_, first);
-  if (!handle.ok()) return handle.status();
-  absl::StatusOr<std::unique_ptr<pipe::Stream>> stream = pipe::Stream::Create(*std::move(handle));
+absl::Status PipeListener::Await(size_t pipe, absl::StatusOr<void*> made) {
+  if (!made.ok()) return made.status();
+  absl::StatusOr<std::unique_ptr<pipe::Stream>> stream = pipe::Stream::Create(closer_->Own(*made));
   if (!stream.ok()) return stream.status();
   auto owned = std::make_unique<Instance>();
   Instance* const instance = owned.get();
@@ -213,7 +232,7 @@ void PipeListener::Replenish(size_t index) {
         return;
       }
     }
-    const absl::Status made = MakeInstance(index, /*first=*/false);
+    const absl::Status made = Await(index, calls_->Create(pipe.path, pipe::Creation::kFurther));
     if (made.ok()) continue;
     absl::MutexLock lock(&mutex_);
     if (!stopping_) {
@@ -338,7 +357,7 @@ void PipeListener::Adopt(std::unique_ptr<Instance> instance) {
   }
   auto served = table_->Serve(instance->pipe, connection->name, instance->client,
                               [weak = std::weak_ptr(connection->stream)] {
-                                if (const auto stream = weak.lock()) stream->Cancel();
+                                if (const auto stream = weak.lock()) stream->HangUp();
                               });
   connection->closed = [table = table_, served = std::move(served)] { table->End(served); };
   connection->inspect = Guard(instance->pipe, instance->client);

@@ -1,0 +1,89 @@
+#include <windows.h>
+// After windows.h.
+#include <aclapi.h>
+
+#include <utility>
+
+#include "server/base/win32.h"
+#include "server/pipe/pipe.h"
+
+namespace csi_proxy::pipe {
+namespace {
+
+// Of each direction of a connection. Enough for a call and its answer, so that neither side waits
+// for the other to read.
+constexpr DWORD kBufferBytes = 16 << 10;
+
+class WindowsPipeCalls final : public PipeCalls {
+ public:
+  WindowsPipeCalls(class Security security, ObjectSecurity ours)
+      : security_(std::move(security)), ours_(std::move(ours)) {}
+
+  absl::StatusOr<void*> Create(const std::string& path, Creation creation) override {
+    const InstanceFlags call = FlagsOf(creation);
+    SECURITY_ATTRIBUTES attributes = security_.attributes();
+    win32::UniqueHandle instance(
+        CreateNamedPipeW(win32::Utf16(path).c_str(), call.open_mode, call.pipe_mode,
+                         call.max_instances, call.buffer_bytes, call.buffer_bytes, 0, &attributes));
+    if (!instance.valid()) return win32::LastError(path);
+    return instance.Release();
+  }
+
+  const ObjectSecurity& ours() const override { return ours_; }
+
+  absl::StatusOr<uint32_t> Look(const std::string& path) override {
+    const win32::UniqueHandle pipe(
+        CreateFileW(win32::Utf16(path).c_str(), GENERIC_READ | GENERIC_WRITE, 0, nullptr,
+                    OPEN_EXISTING, SECURITY_SQOS_PRESENT | SECURITY_ANONYMOUS, nullptr));
+    if (!pipe.valid()) return win32::LastError(path);
+    ULONG process_id = 0;
+    return GetNamedPipeServerProcessId(pipe.get(), &process_id) ? process_id : 0;
+  }
+
+  absl::StatusOr<ObjectSecurity> Security(void* instance) override { return SecurityOf(instance); }
+
+  absl::Status SetDacl(void* instance) override {
+    BOOL present = FALSE, defaulted = FALSE;
+    ACL* dacl = nullptr;
+    if (!GetSecurityDescriptorDacl(security_.attributes().lpSecurityDescriptor, &present, &dacl,
+                                   &defaulted)) {
+      return win32::LastError("reading the security of pipes");
+    }
+    return win32::ToStatus(
+        SetSecurityInfo(instance, SE_KERNEL_OBJECT,
+                        DACL_SECURITY_INFORMATION | PROTECTED_DACL_SECURITY_INFORMATION, nullptr,
+                        nullptr, dacl, nullptr),
+        "changing the access list of a pipe");
+  }
+
+  void Flush(void* instance) override { FlushFileBuffers(instance); }
+  void Disconnect(void* instance) override { DisconnectNamedPipe(instance); }
+  void Close(void* instance) override { CloseHandle(instance); }
+
+ private:
+  const class Security security_;
+  const ObjectSecurity ours_;
+};
+
+}  // namespace
+
+InstanceFlags FlagsOf(Creation creation) {
+  DWORD open_mode = PIPE_ACCESS_DUPLEX | FILE_FLAG_OVERLAPPED;
+  if (creation == Creation::kFirst) open_mode |= FILE_FLAG_FIRST_PIPE_INSTANCE;
+  if (creation == Creation::kInheriting) open_mode |= WRITE_DAC;
+  return {
+      .open_mode = open_mode,
+      .pipe_mode = PIPE_TYPE_BYTE | PIPE_READMODE_BYTE | PIPE_WAIT | PIPE_REJECT_REMOTE_CLIENTS,
+      .max_instances = PIPE_UNLIMITED_INSTANCES,
+      .buffer_bytes = kBufferBytes,
+  };
+}
+
+absl::StatusOr<std::shared_ptr<PipeCalls>> NewPipeCalls(Security security) {
+  absl::StatusOr<ObjectSecurity> ours =
+      SecurityOfDescriptor(security.attributes().lpSecurityDescriptor);
+  if (!ours.ok()) return ours.status();
+  return std::make_shared<WindowsPipeCalls>(std::move(security), *std::move(ours));
+}
+
+}  // namespace csi_proxy::pipe
