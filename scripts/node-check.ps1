@@ -7,7 +7,8 @@
   Windows' own means: who may open the pipes, whether links lead out of the kubelet's directory,
   what Windows sees of a mount and of a link that the service made, how a resize goes without the
   service that optimises drives, what the service control manager and the event log hold, and what
-  a thousand calls cost the process.
+  a thousand calls cost the process. At the end the service is restarted, and killed, while clients
+  hold its pipes.
 
   Touches: the virtual disk; a directory csi-proxy-node-check below the kubelet's, and the one of
   the selftest; a folder below C:\Windows\Temp; the start type of the service defragsvc, for one
@@ -353,35 +354,23 @@ try {
     $grown
   }
 
-  # What no documentation says, for whoever reads the report.
-  $storage = "root/Microsoft/Windows/Storage"
-  Add-Fact "disk in WMI" { Get-CimInstance -Namespace $storage MSFT_Disk -Filter "Number = $disk" | Format-List -Property "*" }
-  Add-Fact "partitions in WMI" { Get-CimInstance -Namespace $storage MSFT_Partition -Filter "DiskNumber = $disk" | Format-List -Property "*" }
-  Add-Fact "all disks" { Get-Disk | Format-List -Property "Number", "BusType", "Location", "UniqueIdFormat", "UniqueId", "SerialNumber" }
-  Add-Fact "forms in which COM hands over values" {
-    $server = (New-Object -ComObject WbemScripting.SWbemLocator).ConnectServer(".", "root\Microsoft\Windows\Storage")
-    foreach ($query in "SELECT * FROM MSFT_Disk WHERE Number = $disk", "SELECT * FROM MSFT_Partition WHERE DiskNumber = $disk") {
-      foreach ($property in @($server.ExecQuery($query))[0].Properties_) {
-        $form = "null"
-        if ($null -ne $property.Value) { $form = $property.Value.GetType().FullName }
-        "$($property.Name): CIM type $($property.CIMType), array $($property.IsArray), $form"
+  Test-Part "abandoned-clients" "after a stop and a crash all pipes answer again, though clients that never close them have them open" {
+    Assert-Passed "answers"
+    $before = Get-AnsweringPipes
+    $abandoned = @()
+    try {
+      foreach ($how in "stop", "crash", "stop") {
+        for ($i = 0; $i -lt 10; $i++) { $abandoned += Open-Abandoned }
+        Restart-Proxy $how
+        Wait-Answering $before $how
       }
+    } finally {
+      foreach ($client in $abandoned) { $client.Dispose() }
     }
+    "$before pipes, $($abandoned.Count) clients"
   }
-  Add-Fact "class of SMB mappings" {
-    $class = Get-CimClass -Namespace "root/Microsoft/Windows/SMB" MSFT_SmbGlobalMapping
-    foreach ($property in $class.CimClassProperties) { "$($property.Name): $($property.CimType) $($property.Flags)" }
-    foreach ($method in $class.CimClassMethods) {
-      $qualifiers = @($method.Qualifiers | ForEach-Object { $_.Name }) -join " "
-      $parameters = @($method.Parameters | ForEach-Object { "$($_.Name) $($_.CimType)" }) -join ", "
-      "$($method.Name) ($parameters) $qualifiers"
-    }
-  }
-  Add-Fact "iSCSI portals, and the service" {
-    Get-Service -Name "MSiSCSI" | Format-List -Property "Status", "StartType"
-    Get-CimInstance -Namespace $storage MSFT_iSCSITargetPortal | Format-List -Property "*"
-  }
-  Add-Fact "privileges of this session" { (Invoke-Program "whoami.exe" "/priv").Out }
+
+  . (Join-Path $PSScriptRoot "node-check\facts.ps1")
 } finally {
   Write-Host "taking everything back"
   $left = @()

@@ -90,6 +90,42 @@ function Start-Proxy {
   throw "csi-proxy.exe does not answer"
 }
 
+# How many pipes answer.
+function Get-AnsweringPipes {
+  $said = (Invoke-Program $ctl "doctor").Out
+  if ($said -notmatch "(\d+) of \d+ pipes answer") { throw "csi-proxyctl doctor said: $said" }
+  [int]$Matches[1]
+}
+
+function Wait-Answering([int]$Pipes, [string]$After) {
+  # The service manager restarts what has crashed after 10 s.
+  for ($i = 0; $i -lt 60; $i++) {
+    $now = Get-AnsweringPipes
+    if ($now -eq $Pipes) { return }
+    Start-Sleep -Seconds 1
+  }
+  throw "after a $After, $now of $Pipes pipes answer"
+}
+
+# A client that says nothing and does not close its end, as released Go clients do.
+function Open-Abandoned {
+  $client = New-Object System.IO.Pipes.NamedPipeClientStream(".", $pipe, [System.IO.Pipes.PipeDirection]::InOut)
+  $client.Connect(5000)
+  $client
+}
+
+# Ends the service, by a stop or a crash, and has it start again. In console mode all is a crash.
+function Restart-Proxy([string]$How) {
+  if (-not $started -and $How -eq "stop") {
+    Restart-Service -Name (Find-ServiceName) -Force
+    return
+  }
+  $running = Get-ProxyProcess
+  $running.Kill()
+  $running.WaitForExit()
+  if ($started) { Start-Proxy | Out-Null }
+}
+
 # The process behind the pipes, as it is now.
 function Get-ProxyProcess {
   if ($null -ne $process) {
