@@ -17,6 +17,10 @@ namespace {
 // a flush, after they have had as long to read.
 constexpr size_t kMaxFlushers = 4;
 
+// As many wait to be flushed; beyond, whoever has had the longest time to read goes, so that
+// clients that come in numbers and do not read cost no more than this.
+constexpr size_t kMaxUnread = 4096;
+
 // How long a thread waits for more to do before it ends.
 constexpr absl::Duration kIdle = absl::Seconds(1);
 
@@ -30,7 +34,6 @@ class Closer::State : public std::enable_shared_from_this<Closer::State> {
       : calls_(std::move(calls)), patience_(patience) {}
 
   PipeCalls& calls() { return *calls_; }
-  absl::Duration patience() const { return patience_; }
 
   void Add(const std::shared_ptr<ServerEnd>& end) {
     absl::MutexLock lock(&mutex_);
@@ -42,17 +45,8 @@ class Closer::State : public std::enable_shared_from_this<Closer::State> {
   }
 
   void Leave(std::shared_ptr<ServerEnd> end) {
-    absl::MutexLock lock(&mutex_);
-    leaving_.push_back({.end = end, .deadline = absl::Now() + patience_});
-    unread_.push_back(std::move(end));
-    if (idle_flushers_ < unread_.size() && flushers_ < kMaxFlushers) {
-      ++flushers_;
-      std::thread([self = shared_from_this()] { self->Flush(); }).detach();
-    }
-    if (!watching_) {
-      watching_ = true;
-      std::thread([self = shared_from_this()] { self->Watch(); }).detach();
-    }
+    const std::shared_ptr<ServerEnd> crowded_out = Queue(std::move(end));
+    if (crowded_out != nullptr) crowded_out->Disconnect();
   }
 
   std::vector<std::shared_ptr<ServerEnd>> AwaitDisconnected() {
@@ -75,6 +69,24 @@ class Closer::State : public std::enable_shared_from_this<Closer::State> {
     std::weak_ptr<ServerEnd> end;
     absl::Time deadline;
   };
+
+  std::shared_ptr<ServerEnd> Queue(std::shared_ptr<ServerEnd> end) {
+    absl::MutexLock lock(&mutex_);
+    leaving_.push_back({.end = end, .deadline = absl::Now() + patience_});
+    unread_.push_back(std::move(end));
+    if (idle_flushers_ < unread_.size() && flushers_ < kMaxFlushers) {
+      ++flushers_;
+      std::thread([self = shared_from_this()] { self->Flush(); }).detach();
+    }
+    if (!watching_) {
+      watching_ = true;
+      std::thread([self = shared_from_this()] { self->Watch(); }).detach();
+    }
+    if (unread_.size() <= kMaxUnread) return nullptr;
+    std::shared_ptr<ServerEnd> longest = std::move(unread_.front());
+    unread_.pop_front();
+    return longest;
+  }
 
   void Flush() {
     while (std::shared_ptr<ServerEnd> end = NextUnread()) {

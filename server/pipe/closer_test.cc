@@ -121,6 +121,22 @@ TEST_F(CloserTest, ReadersAreNotHeldUpByThoseWhoDoNotRead) {
   EXPECT_TRUE(Eventually([&] { return Gone(); }));
 }
 
+TEST_F(CloserTest, ACrowdThatDoesNotReadIsBounded) {
+  constexpr int kCrowd = 6000;
+  constexpr size_t kBound = 4096 + 4;
+  Closer closer(calls_, kLong);
+  for (int i = 0; i < kCrowd; ++i) {
+    const std::shared_ptr<ServerEnd> end = Connect(closer);
+    calls_->Write(end->handle(), "unread");
+    end->DisconnectOnceRead();
+  }
+  EXPECT_LE(npfs_->instances(kTestPipe), kBound);
+  EXPECT_GE(npfs_->instances(kTestPipe), kBound - 4);
+  EXPECT_EQ(*npfs_->Read(clients_.last()), "unread");
+  clients_.Leave();
+  EXPECT_TRUE(Eventually([&] { return Gone(); }));
+}
+
 TEST_F(CloserTest, FinishDisconnectsWhatIsStillHeld) {
   Closer closer(calls_, kShort);
   const std::shared_ptr<ServerEnd> held = Connect(closer);

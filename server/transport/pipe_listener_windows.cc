@@ -100,7 +100,6 @@ class PipeListener final : public Listener {
     PipeListener* const listener_;
   };
 
-  // The first instances of all pipes.
   absl::Status TakeNames();
   // Awaits a client at an instance that has been `made`.
   absl::Status Await(size_t pipe, absl::StatusOr<void*> made);
