@@ -48,7 +48,8 @@ TEST_F(ProcessLocksTest, OneHoldsAndOthersWaitTheirTime) {
     waited = two->Acquire(CallContext().WithTimeout(absl::Milliseconds(50)), "disk/1").status();
     other = two->Acquire(CallContext(), "disk/2").status();
   }).join();
-  EXPECT_TRUE(absl::IsDeadlineExceeded(waited)) << waited;
+  EXPECT_EQ(waited, absl::DeadlineExceededError(
+                        "the call's deadline has passed while another process holds disk/1"));
   EXPECT_TRUE(other.ok()) << other;
   held->reset();
   std::thread([&] { waited = two->Acquire(CallContext(), "disk/1").status(); }).join();

@@ -1,8 +1,11 @@
 #include "server/base/resource_locks.h"
 
 #include <atomic>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -19,7 +22,8 @@ TEST(ResourceLocksTest, OneHolderANameAndAnyNumberOfNames) {
   EXPECT_EQ(locks.size(), 2u);
   const CallContext soon = CallContext().WithTimeout(absl::Milliseconds(50));
   const auto again = locks.Acquire(soon, "disk/1");
-  EXPECT_TRUE(absl::IsDeadlineExceeded(again.status())) << again.status();
+  EXPECT_EQ(again.status(), absl::DeadlineExceededError(
+                                "the call's deadline has passed while another call holds disk/1"));
 }
 
 TEST(ResourceLocksTest, IsForgottenWhenNobodyHoldsIt) {
@@ -32,6 +36,72 @@ TEST(ResourceLocksTest, IsForgottenWhenNobodyHoldsIt) {
     EXPECT_FALSE(late.ok());
   }
   EXPECT_EQ(locks.size(), 0u);
+}
+
+TEST(ResourceLocksTest, AssigningLetsGoOfWhatWasHeld) {
+  ResourceLocks locks;
+  const CallContext soon = CallContext().WithTimeout(absl::Milliseconds(20));
+  // Either way in memory.
+  for (const size_t to : {0, 1}) {
+    std::vector<ResourceLocks::Lock> two;
+    two.push_back(*locks.Acquire(CallContext(), "a"));
+    two.push_back(*locks.Acquire(CallContext(), "b"));
+    two[to] = std::move(two[1 - to]);
+    EXPECT_EQ(locks.size(), 1u);
+    EXPECT_TRUE(locks.Acquire(CallContext(), to == 0 ? "a" : "b").ok());
+    EXPECT_FALSE(locks.Acquire(soon, to == 0 ? "b" : "a").ok()) << "which was handed over";
+  }
+  EXPECT_EQ(locks.size(), 0u);
+  ResourceLocks::Lock lock = *locks.Acquire(CallContext(), "a");
+  ResourceLocks::Lock& same = lock;
+  lock = std::move(same);
+  EXPECT_EQ(locks.size(), 1u) << "assigned to itself";
+}
+
+// Locks between processes that tell how many names are held here when they are let go.
+class ToldProcesses final : public ProcessLocks {
+ public:
+  explicit ToldProcesses(std::function<void()> let_go) : let_go_(std::move(let_go)) {}
+
+  absl::StatusOr<std::unique_ptr<Held>> Acquire(const CallContext&, absl::string_view) override {
+    if (refuse) return absl::UnavailableError("another process holds it");
+    return std::make_unique<ToldHeld>(let_go_);
+  }
+
+  bool refuse = false;
+
+ private:
+  class ToldHeld final : public Held {
+   public:
+    explicit ToldHeld(std::function<void()> let_go) : let_go_(std::move(let_go)) {}
+    ~ToldHeld() override { let_go_(); }
+
+   private:
+    const std::function<void()> let_go_;
+  };
+
+  const std::function<void()> let_go_;
+};
+
+// Else the next call here would find another process, this one, still in its way.
+TEST(ResourceLocksTest, LetsGoBetweenProcessesFirst) {
+  std::vector<size_t> held;
+  ResourceLocks* watched = nullptr;
+  auto processes = std::make_unique<ToldProcesses>([&] { held.push_back(watched->size()); });
+  ToldProcesses& other = *processes;
+  ResourceLocks locks(std::move(processes));
+  watched = &locks;
+  { const auto lock = locks.Acquire(CallContext(), "a"); }
+  EXPECT_EQ(held, std::vector<size_t>{1});
+  {
+    ResourceLocks::Lock lock = *locks.Acquire(CallContext(), "a");
+    lock = *locks.Acquire(CallContext(), "b");
+    EXPECT_EQ(held, (std::vector<size_t>{1, 2}));
+  }
+  EXPECT_EQ(held, (std::vector<size_t>{1, 2, 1}));
+  other.refuse = true;
+  EXPECT_TRUE(absl::IsUnavailable(locks.Acquire(CallContext(), "a").status()));
+  EXPECT_EQ(locks.size(), 0u) << "what is not held everywhere is not held";
 }
 
 TEST(ResourceLocksTest, ACallerThatGoesAwayStopsWaiting) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 
 namespace csi_proxy {
@@ -45,6 +46,30 @@ TEST(TurnQueueTest, TurnsComeInTheOrderOfWaiting) {
   for (std::thread& waiter : waiters) waiter.join();
   EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7}));
   EXPECT_FALSE(turns.Pass()) << "nobody waits any more";
+}
+
+// A hundred turns take no hundredth part of a second each: nobody waits until he looks again.
+TEST(TurnQueueTest, ATurnIsNoticedAtOnce) {
+  std::mutex mutex;
+  TurnQueue turns;
+  const absl::Time start = absl::Now();
+  absl::Duration waited;
+  for (int i = 0; i < 100; ++i) {
+    absl::Time passed, noticed;
+    std::thread waiter = StartWaiter(mutex, turns, [&] {
+      std::unique_lock lock(mutex);
+      EXPECT_TRUE(turns.Wait(CallContext(), lock).ok());
+      noticed = absl::Now();
+    });
+    {
+      const std::lock_guard lock(mutex);
+      passed = absl::Now();
+      turns.Pass();
+    }
+    waiter.join();
+    waited += noticed - passed;
+  }
+  EXPECT_LT(waited, absl::Seconds(1)) << "of " << absl::Now() - start;
 }
 
 TEST(TurnQueueTest, WhoseCallEndsLeavesTheLine) {

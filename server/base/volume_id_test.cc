@@ -39,5 +39,17 @@ TEST(VolumeIdTest, RefusesAllElse) {
   }
 }
 
+TEST(VolumeIdTest, QuotesTheBeginningOfWhatItRefuses) {
+  const auto refusal = [](const std::string& text) {
+    return std::string(VolumeId::Parse(text).status().message());
+  };
+  const std::string rule =
+      R"( is not a volume id such as \\?\Volume{01234567-89ab-cdef-0123-456789abcdef}\)";
+  EXPECT_EQ(refusal("a\n"), R"(volume_id: "a\n")" + rule);
+  const std::string most(64, 'v');
+  EXPECT_EQ(refusal(most), "volume_id: \"" + most + "\"" + rule);
+  EXPECT_EQ(refusal(most + "w"), "volume_id: \"" + most + "...\"" + rule);
+}
+
 }  // namespace
 }  // namespace csi_proxy

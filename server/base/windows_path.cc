@@ -26,7 +26,9 @@ constexpr size_t kQuotedLength = 128;
 bool IsSeparator(char c) { return c == '\\' || c == '/'; }
 
 std::string Quote(absl::string_view text) {
-  return absl::StrCat("\"", absl::Utf8SafeCEscape(text.substr(0, kQuotedLength)),
+  // A cut may go through a character.
+  const std::string quoted = ReplaceInvalidUtf8(text.substr(0, kQuotedLength));
+  return absl::StrCat("\"", absl::Utf8SafeCEscape(quoted),
                       text.size() > kQuotedLength ? "...\"" : "\"");
 }
 
