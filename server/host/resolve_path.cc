@@ -225,7 +225,9 @@ class Walker {
   std::optional<VolumeId> HoldingVolume(const WindowsPath& path) {
     int steps = 0;
     const absl::StatusOr<ResolvedPath> walked =
-        Walker(os_, context_, nullptr, {.follow_last = true}, &steps).Run(path);
+        Walker(os_, context_, nullptr, {.follow_last = true, .max_steps = options_.max_steps},
+               &steps)
+            .Run(path);
     if (!walked.ok() || walked->held.empty()) return std::nullopt;
     const absl::StatusOr<VolumeId> volume = VolumeOf(os_, *walked);
     if (!volume.ok()) return std::nullopt;

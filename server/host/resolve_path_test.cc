@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/host/testing.h"
+#include "server/machine/simulated/win32/os_double.h"
 
 namespace csi_proxy::host {
 namespace {
@@ -67,6 +68,82 @@ TEST_F(ResolverTest, LinksAboveTheRootsMayLeadToAServer) {
   EXPECT_THAT(Exists({Path(R"(C:\alias\kubelet)"), roots}), Yields(true));
   EXPECT_THAT(Exists({Path(R"(C:\alias\kubelet\pods)"), roots}), Yields(true));
   EXPECT_THAT(Exists({Path(R"(C:\alias\kubelet\none)"), roots}), Yields(false));
+  // All of what is left is the server's.
+  const std::unique_ptr<machine::Os> os = machine::simulated::NewSimulatedOs(node_->core());
+  for (const char* link : {"C:\\server", "C:\\alias"}) {
+    const std::string text = absl::StrCat(link, R"(\kubelet\pods)");
+    for (const ConfinedPath& path :
+         {Anywhere(text),
+          ConfinedPath{Path(text), std::make_shared<PathRoots>(std::vector<WindowsPath>{
+                                       Path(absl::StrCat(link, "\\kubelet"))})}}) {
+      const auto walked = ResolvePath(*os, context_, path);
+      ASSERT_THAT(walked, IsOk());
+      EXPECT_EQ(walked->on_server, R"(\\fileserver.example\data\kubelet\pods)");
+      EXPECT_EQ(walked->missing, std::vector<std::string>());
+      EXPECT_FALSE(walked->found());
+    }
+  }
+}
+
+// What is made through it would come to lie elsewhere when the target is there again.
+TEST_F(ResolverTest, LinksAboveTheRootsThatLeadNowhereAreInTheWay) {
+  ASSERT_THAT(node_->MakeLink(R"(C:\alias)", R"(C:\gone)"), IsOk());
+  ASSERT_THAT(node_->MakeLink(R"(C:\drive)", R"(Q:\)"), IsOk());
+  for (const char* link : {R"(C:\alias)", R"(C:\drive)"}) {
+    const std::string root = absl::StrCat(link, "\\kubelet");
+    for (const ConfinedPath& path :
+         {Anywhere(root + "\\x"),
+          ConfinedPath{Path(root + "\\x"),
+                       std::make_shared<PathRoots>(std::vector<WindowsPath>{Path(root)})}}) {
+      EXPECT_EQ(host_->filesystem().MakeDirectories(context_, path),
+                absl::AlreadyExistsError(
+                    absl::StrCat("a link that leads nowhere is in the way of ", root, "\\x")));
+    }
+  }
+  EXPECT_THAT(Exists(Anywhere("C:\\gone")), Yields(false));
+}
+
+// As Windows says it of a drive, a directory, a medium that is not there, or an entry that is going
+// (learn.microsoft.com/windows/win32/debug/system-error-codes).
+TEST_F(ResolverTest, WhatIsAbsentIsNoError) {
+  for (const uint32_t code : {2u, 3u, 15u, 21u, 303u, 1005u}) {
+    FaultRule rule;
+    rule.operation = "win32.Open";
+    rule.times = 1;
+    rule.code = kInternal;
+    rule.error.code = code;
+    ASSERT_THAT(node_->InjectFault(rule), IsOk());
+    EXPECT_THAT(Exists(Kubelet("pods")), Yields(false)) << code;
+  }
+  for (const uint32_t code : {5u, 31u, 1117u}) {
+    FaultRule rule;
+    rule.operation = "win32.Open";
+    rule.times = 1;
+    rule.code = kInternal;
+    rule.error.code = code;
+    ASSERT_THAT(node_->InjectFault(rule), IsOk());
+    EXPECT_FALSE(Exists(Kubelet("pods")).ok()) << code;
+  }
+}
+
+// The look-ups for volumes follow more links than Windows does, and are as confined.
+TEST_F(ResolverTest, TheVolumeOfARootBehindManyLinksIsNotEntered) {
+  ASSERT_THAT(node_->MakeLink("C:\\k0", "C:\\var\\lib\\kubelet"), IsOk());
+  for (int i = 1; i < 100; ++i) {
+    ASSERT_THAT(node_->MakeLink(absl::StrCat("C:\\k", i), absl::StrCat("C:\\k", i - 1)), IsOk());
+  }
+  NodeState state = node_->Snapshot();
+  Tree& tree = state.disks[2].partitions[0].volume->tree;
+  tree.SetMounted(*tree.Add(Tree::kRoot, Tree::Directory("c")), TestVolume(1));
+  node_ = *Machine::Create(std::move(state));
+  host_ = HostOver(*node_);
+  ASSERT_THAT(host_->volume().Mount(context_, TestVolume(2), Kubelet("pods\\p1")), IsOk());
+  const auto roots = std::make_shared<PathRoots>(std::vector<WindowsPath>{Path("C:\\k99")});
+  EXPECT_THAT(host_->volume().GetVolumeHolding(context_, {Path("C:\\k99\\pods\\p1\\c"), roots}),
+              Yields(TestVolume(1)));
+  EXPECT_THAT(
+      host_->volume().GetVolumeHolding(context_, {Path("C:\\k99\\pods\\p1\\c\\Windows"), roots}),
+      FailsWith(kDenied, "mount point"));
 }
 
 // Every method refuses a link that leads out, however deep it lies and whatever is below it.
@@ -179,7 +256,10 @@ TEST_F(ResolverTest, AMountOfTheVolumeThatHoldsTheRootsIsNotEntered) {
   host_ = HostOver(*node_);
   ASSERT_THAT(host_->volume().Mount(context_, TestVolume(2), Kubelet("pods\\p1")), IsOk());
   EXPECT_THAT(Exists(Kubelet("pods\\p1\\c")), Yields(true));
-  EXPECT_THAT(Exists(Kubelet("pods\\p1\\c\\Windows")), FailsWith(kDenied, "mount point"));
+  EXPECT_THAT(
+      Exists(Kubelet("pods\\p1\\c\\Windows")),
+      FailsWith(kDenied, R"(the mount point C:\var\lib\kubelet\pods\p1\c leads to the volume of )"
+                         R"(C:\var\lib\kubelet, outside C:\var\lib\kubelet)"));
   EXPECT_THAT(host_->filesystem().Remove(context_, Kubelet("pods\\p1\\c\\Windows"), true),
               HasCode(kDenied));
 }
