@@ -92,11 +92,7 @@ absl::StatusOr<std::vector<machine::DiskExtent>> GetVolumeExtents(machine::Os& o
   if (!answer.ok()) {
     return Prefixed(absl::StrCat("asking volume ", volume, " for its disks"), answer.status());
   }
-  absl::StatusOr<std::vector<machine::DiskExtent>> extents = machine::ParseDiskExtents(*answer);
-  if (extents.ok() && extents->empty()) {
-    return absl::InternalError(absl::StrCat("volume ", volume, " lies on no disk"));
-  }
-  return extents;
+  return machine::ParseDiskExtents(*answer);
 }
 
 absl::StatusOr<uint32_t> GetPartitionNumber(machine::Os& os, const std::string& volume) {

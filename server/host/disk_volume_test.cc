@@ -2,6 +2,8 @@
 #include "server/host/mount_point.h"
 #include "server/host/testing.h"
 #include "server/machine/simulated/storage.h"
+#include "server/machine/simulated/win32/os_double.h"
+#include "server/machine/simulated/wmi/session.h"
 
 namespace csi_proxy::host {
 namespace {
@@ -57,6 +59,32 @@ TEST_F(DiskVolumeTest, KnowsDisksThatCannotBeAskedByTheirUniqueId) {
   EXPECT_EQ(identities[4].page83, "60022480a1b2c3d4e5f60718293a4b5c");
   EXPECT_EQ(identities[5].page83, "Vendor Name");
   EXPECT_EQ(identities[6].page83, "");
+}
+
+TEST_F(DiskVolumeTest, DisksWithoutANumberAreWarnedOfOnceAndNotWithoutEnd) {
+  std::vector<std::string> warnings;
+  host_ = NewHost(machine::simulated::wmi::NewSimulatedSession(node_->core()),
+                  machine::simulated::NewSimulatedOs(node_->core()),
+                  [&](absl::string_view line) { warnings.emplace_back(line); });
+  const auto take_number = [&](uint32_t of) {
+    node_->core()->Change([&](NodeState& state) {
+      for (Disk& disk : state.disks) {
+        if (disk.number == of) disk.without_number = true;
+      }
+    });
+  };
+  take_number(1);
+  for (int i = 0; i < 2; ++i) ASSERT_THAT(disk().ListDiskLocations(context_), IsOk());
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_THAT(warnings[0],
+              testing::StartsWith("a disk without a number is left out of all listings: "));
+  EXPECT_THAT(warnings[0], testing::HasSubstr("MSFT_Disk"));
+  for (uint32_t i = 0; i < 120; ++i) {
+    ASSERT_THAT(node_->AttachDisk(RawDisk(kMiB), 100 + i), IsOk());
+    take_number(100 + i);
+  }
+  for (int i = 0; i < 2; ++i) ASSERT_THAT(disk().ListDiskIdentities(context_), IsOk());
+  EXPECT_EQ(warnings.size(), 100u);
 }
 
 TEST_F(DiskVolumeTest, NoDiskOfThatNumber) {

@@ -1,4 +1,5 @@
 // What a machine answers against its own rules makes an operation fail, and never ends the process.
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -7,63 +8,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/unicode.h"
+#include "server/host/odd_machine_testing.h"
 #include "server/host/operations_testing.h"
-#include "server/machine/little_endian.h"
-#include "server/machine/reparse_point.h"
-#include "server/machine/simulated/win32/os_double.h"
-#include "server/machine/simulated/wmi/session.h"
+#include "server/machine/layouts_encode.h"
 
 namespace csi_proxy::host {
 namespace {
-
-// The simulated WMI, but one property of one class, or out-parameter of a method, has another
-// value, or is not there.
-class OddSession final : public machine::simulated::wmi::SimulatedSession {
- public:
-  using Property = std::pair<std::string, std::string>;
-
-  // Notes the properties that it gives.
-  OddSession(Machine& node, Property odd, std::optional<cim::Value> value,
-             std::set<Property>* given)
-      : SimulatedSession(node.core()),
-        odd_(std::move(odd)),
-        value_(std::move(value)),
-        given_(*given) {}
-
-  absl::StatusOr<std::vector<cim::Object>> DoQuery(const CallContext& context, cim::Namespace space,
-                                                   const std::string& wql) override {
-    auto objects = SimulatedSession::DoQuery(context, space, wql);
-    if (!objects.ok()) return objects;
-    for (cim::Object& object : *objects) object = Changed(object, object.class_name());
-    return objects;
-  }
-  absl::StatusOr<cim::MethodResult> DoInvoke(const CallContext& context, cim::Namespace space,
-                                             const std::string& path, const std::string& method,
-                                             const cim::Arguments& arguments) override {
-    auto result = SimulatedSession::DoInvoke(context, space, path, method, arguments);
-    if (result.ok()) result->out = Changed(result->out, method);
-    return result;
-  }
-
- private:
-  cim::Object Changed(const cim::Object& object, const std::string& of) {
-    cim::Properties properties;
-    for (const auto& [name, value] : object.properties()) {
-      given_.emplace(of, name);
-      if (Property(of, name) != odd_) {
-        properties[name] = value;
-      } else if (value_.has_value()) {
-        properties[name] = *value_;
-      }
-    }
-    return cim::Object(object.class_name(), object.path(), std::move(properties));
-  }
-
-  const Property odd_;
-  const std::optional<cim::Value> value_;
-  std::set<Property>& given_;
-};
 
 TEST(OddAnswersTest, NoValueOfWmiEndsTheProcess) {
   const NodeState prepared = PreparedNode();
@@ -126,111 +76,11 @@ TEST(OddAnswersTest, PartitionsOfTheSystemHoldNoData) {
   }
 }
 
-// A file of the simulated Win32, but every reparse point below it has other bytes.
-class OddFile final : public machine::File {
- public:
-  OddFile(std::unique_ptr<machine::File> file, machine::Bytes link)
-      : file_(std::move(file)), link_(std::move(link)) {}
-
-  absl::StatusOr<std::unique_ptr<machine::File>> Open(const std::string& name,
-                                                      machine::Access access) override {
-    auto file = file_->Open(name, access);
-    if (file.ok()) *file = std::make_unique<OddFile>(*std::move(file), link_);
-    return file;
-  }
-  absl::StatusOr<machine::Bytes> ReadReparsePoint() override {
-    const absl::Status read = file_->ReadReparsePoint().status();
-    if (!read.ok()) return read;
-    return link_;
-  }
-
-  absl::StatusOr<machine::FileAttributes> GetAttributes() override {
-    return file_->GetAttributes();
-  }
-  absl::StatusOr<std::unique_ptr<machine::File>> CreateDirectory(const std::string& name) override {
-    return file_->CreateDirectory(name);
-  }
-  absl::StatusOr<std::vector<std::string>> List() override { return file_->List(); }
-  absl::Status Delete() override { return file_->Delete(); }
-  absl::Status WriteReparsePoint(const machine::Bytes& data) override {
-    return file_->WriteReparsePoint(data);
-  }
-  absl::Status DeleteReparsePoint(uint32_t tag) override { return file_->DeleteReparsePoint(tag); }
-
- private:
-  const std::unique_ptr<machine::File> file_;
-  const machine::Bytes link_;
-};
-
-// The simulated Win32, but one answer of a device, or the table of the firmware, has other bytes.
-class OddOs final : public machine::Os {
- public:
-  // It is the answer after so many others.
-  OddOs(Machine& node, int others, machine::Bytes odd)
-      : os_(machine::simulated::NewSimulatedOs(node.core())),
-        others_(others),
-        odd_(std::move(odd)) {}
-  // All reparse points have these bytes.
-  OddOs(Machine& node, machine::Bytes link) : OddOs(node, -1, {}) { link_ = std::move(link); }
-  bool answered() const { return others_ < 0; }
-
-  absl::StatusOr<machine::Bytes> Control(const std::string& device, machine::DeviceAccess access,
-                                         uint32_t code, const machine::Bytes& input,
-                                         size_t max_output) override {
-    return Changed(os_->Control(device, access, code, input, max_output));
-  }
-  absl::StatusOr<machine::Bytes> GetSmbiosTable() override {
-    return Changed(os_->GetSmbiosTable());
-  }
-
-  absl::StatusOr<std::unique_ptr<machine::File>> OpenRoot(const std::string& root) override {
-    auto file = os_->OpenRoot(root);
-    if (file.ok() && !link_.empty()) *file = std::make_unique<OddFile>(*std::move(file), link_);
-    return file;
-  }
-  absl::Status Reach(const std::string& path) override { return os_->Reach(path); }
-  absl::StatusOr<std::vector<std::string>> ListVolumes() override { return os_->ListVolumes(); }
-  absl::StatusOr<std::string> GetVolumeOfDrive(char drive) override {
-    return os_->GetVolumeOfDrive(drive);
-  }
-  absl::StatusOr<std::string> GetFileSystem(const std::string& volume) override {
-    return os_->GetFileSystem(volume);
-  }
-  absl::StatusOr<machine::VolumeSpace> GetSpace(const std::string& volume) override {
-    return os_->GetSpace(volume);
-  }
-  absl::Status Flush(const std::string& volume) override { return os_->Flush(volume); }
-  absl::Status SetMountPoint(const std::string& directory, const std::string& volume) override {
-    return os_->SetMountPoint(directory, volume);
-  }
-  absl::Status DeleteMountPoint(const std::string& directory) override {
-    return os_->DeleteMountPoint(directory);
-  }
-  absl::StatusOr<machine::ServiceInfo> GetService(const std::string& name) override {
-    return os_->GetService(name);
-  }
-  absl::StatusOr<std::vector<std::string>> ListActiveDependents(const std::string& name) override {
-    return os_->ListActiveDependents(name);
-  }
-  absl::Status StartService(const std::string& name) override { return os_->StartService(name); }
-  absl::Status StopService(const std::string& name) override { return os_->StopService(name); }
-
- private:
-  absl::StatusOr<machine::Bytes> Changed(absl::StatusOr<machine::Bytes> bytes) {
-    return bytes.ok() && others_-- == 0 ? odd_ : bytes;
-  }
-
-  const std::unique_ptr<machine::Os> os_;
-  int others_;
-  const machine::Bytes odd_;
-  machine::Bytes link_;
-};
-
 // Bytes that are none of what was asked for: the operation fails, or does without.
 TEST(OddAnswersTest, NoAnswerOfADeviceEndsTheProcess) {
-  const std::set<std::string> without = {"identities",       "make writable", "online",
-                                         "promised volumes", "supported",     "volumes",
-                                         "volumes of 1",     "writable"};
+  const std::set<std::string> without = {"identities", "no volumes of 1",  "make writable",
+                                         "online",     "promised volumes", "supported",
+                                         "volumes",    "volumes of 1",     "writable"};
   const NodeState prepared = PreparedNode();
   for (const Operation& operation : HostOperations()) {
     for (const machine::Bytes& odd : {machine::Bytes(), machine::Bytes(3, 0xFF)}) {
@@ -253,39 +103,160 @@ TEST(OddAnswersTest, NoAnswerOfADeviceEndsTheProcess) {
   }
 }
 
-// A symbolic link as others may have made it, of any text.
-machine::Bytes SymlinkTo(absl::string_view target) {
-  const std::vector<uint8_t> name = ToUtf16Le(target);
-  const auto size = static_cast<uint16_t>(name.size());
-  machine::Bytes data;
-  machine::AppendLittleEndian(machine::kReparseTagSymlink, &data);
-  machine::AppendLittleEndian(static_cast<uint16_t>(size + 12), &data);
-  for (const uint16_t number : {0, 0, int{size}, int{size}, 0, 0, 0}) {
-    machine::AppendLittleEndian(number, &data);
-  }
-  data.insert(data.end(), name.begin(), name.end());
-  return data;
-}
-
 // Neither a path of a drive nor one of a server: nobody follows it, on either side of the roots.
 TEST(OddAnswersTest, LinksToDevicesLeadNowhere) {
   const NodeState prepared = PreparedNode();
-  for (const char* target :
-       {R"(\??\GLOBALROOT\Device\HarddiskVolume1\Windows)", R"(\??\C:\Windows:stream)",
-        R"(\??\C:\var\..\Windows)", R"(\??\PhysicalDrive0)", R"(\Device\Harddisk0\Partition1)"}) {
+  for (const auto& [target, shown] : std::vector<std::pair<const char*, std::string>>{
+           {R"(\??\GLOBALROOT\Device\HarddiskVolume1\Windows)",
+            R"(\\?\GLOBALROOT\Device\HarddiskVolume1\Windows)"},
+           {R"(\??\C:\Windows:stream)", R"(C:\Windows:stream)"},
+           {R"(\??\C:\var\..\Windows)", R"(C:\var\..\Windows)"},
+           {R"(\??\PhysicalDrive0)", R"(\\?\PhysicalDrive0)"},
+           {R"(\Device\Harddisk0\Partition1)", R"(\Device\Harddisk0\Partition1)"}}) {
     SCOPED_TRACE(target);
+    const std::string led = R"(the link C:\var\lib\kubelet\link leads to )" + shown;
     const std::unique_ptr<Machine> node = *Machine::Create(prepared);
     const std::unique_ptr<Host> host =
         NewHost(machine::simulated::wmi::NewSimulatedSession(node->core()),
                 std::make_unique<OddOs>(*node, SymlinkTo(target)));
     EXPECT_THAT(host->filesystem().Exists(CallContext(), Kubelet("link\\p1")),
-                FailsWith(kDenied, "the link C:\\var\\lib\\kubelet\\link leads to "));
+                FailsWith(kDenied, led + R"(, outside C:\var\lib\kubelet)"));
     const ConfinedPath below_a_link = {Path(R"(C:\var\lib\kubelet\link\p1)"),
                                        std::make_shared<PathRoots>(std::vector<WindowsPath>{
                                            Path(R"(C:\var\lib\kubelet\link\p1)")})};
     EXPECT_THAT(host->filesystem().Exists(CallContext(), below_a_link),
-                FailsWith(kPrecondition, "the link C:\\var\\lib\\kubelet\\link leads to "));
+                FailsWith(kPrecondition, led + ", which is not a plain path"));
   }
+}
+
+// A relative target counts from the directory of the link, or from the root of its drive
+// (learn.microsoft.com/windows/win32/fileio/symbolic-link-effects-on-file-systems-functions).
+TEST(OddAnswersTest, RelativeLinksLeadFromWhereTheyAre) {
+  const NodeState prepared = PreparedNode();
+  const auto exists = [&](const char* target, const char* below) {
+    const std::unique_ptr<Machine> node = *Machine::Create(prepared);
+    return NewHost(machine::simulated::wmi::NewSimulatedSession(node->core()),
+                   std::make_unique<OddOs>(*node, SymlinkTo(target, true)))
+        ->filesystem()
+        .Exists(CallContext(), Kubelet(absl::StrCat("link\\", below)));
+  };
+  for (const char* pods : {"pods", R"(.\pods)", R"(pods\p1\..)", R"(..\kubelet\pods)",
+                           R"(\var\lib\kubelet\pods)", R"(\var\lib\.\kubelet\x\..\pods)"}) {
+    EXPECT_THAT(exists(pods, "p1"), Yields(true)) << pods;
+    EXPECT_THAT(exists(pods, "p2"), Yields(false)) << pods;
+  }
+  for (const char* outside : {"..", R"(..\..\..\Windows)", R"(\Windows)", R"(\var\lib)"}) {
+    EXPECT_THAT(exists(outside, "p1"), HasCode(kDenied)) << outside;
+  }
+  EXPECT_THAT(exists("p:ods", "p1"), HasCode(kDenied));
+}
+
+// The simulated Win32, but some answers are what a test says.
+class ToldOs final : public OddOs {
+ public:
+  explicit ToldOs(Machine& node) : OddOs(node, -1, {}) {}
+
+  absl::StatusOr<machine::Bytes> Control(const std::string& device, machine::DeviceAccess access,
+                                         uint32_t code, const machine::Bytes& input,
+                                         size_t max_output) override {
+    const auto told = controls.find(code);
+    if (told != controls.end()) return told->second;
+    return OddOs::Control(device, access, code, input, max_output);
+  }
+  absl::StatusOr<machine::VolumeSpace> GetSpace(const std::string& volume) override {
+    if (space.has_value()) return *space;
+    return OddOs::GetSpace(volume);
+  }
+
+  // By control code.
+  std::map<uint32_t, machine::Bytes> controls;
+  std::optional<machine::VolumeSpace> space;
+};
+
+TEST(OddAnswersTest, WhatCannotBeIsTold) {
+  const std::unique_ptr<Machine> node = *Machine::Create(PreparedNode());
+  auto told = std::make_unique<ToldOs>(*node);
+  ToldOs& os = *told;
+  const std::unique_ptr<Host> host =
+      NewHost(machine::simulated::wmi::NewSimulatedSession(node->core()), std::move(told));
+  const CallContext context;
+  const std::string volume = "volume " + kVolume.ToString();
+
+  os.space = machine::VolumeSpace{.total_bytes = 10, .free_bytes = 11};
+  EXPECT_EQ(host->volume().GetStats(context, kVolume).status(),
+            absl::InternalError(volume + " has 11 bytes free of 10, which cannot be"));
+  os.space = machine::VolumeSpace{.total_bytes = 10, .free_bytes = 10};
+  EXPECT_EQ(host->volume().GetStats(context, kVolume)->used_bytes, 0u);
+
+  os.controls[machine::control::kGetVolumeDiskExtents] = machine::MakeDiskExtents({});
+  EXPECT_EQ(
+      host->volume().GetDiskNumber(context, kVolume).status(),
+      absl::InternalError(absl::StrCat(
+          "locating ", volume, ": malformed VOLUME_DISK_EXTENTS: the volume lies on no disk")));
+  os.controls[machine::control::kGetVolumeDiskExtents] =
+      machine::MakeDiskExtents({{2, 0, 1024}, {3, 0, 1024}});
+  EXPECT_THAT(host->volume().GetDiskNumber(context, kVolume), Yields(2u));
+  EXPECT_EQ(host->volume().GetSize(context, kVolume).status(),
+            absl::FailedPreconditionError(volume +
+                                          " spans several disks or partitions of a dynamic disk"));
+
+  os.controls[machine::control::kGetDeviceNumber] =
+      machine::MakeDeviceNumber({.device_number = 1, .partition_number = 0});
+  const auto identities = host->disk().ListDiskIdentities(context);
+  ASSERT_THAT(identities, IsOk());
+  for (const DiskIdentity& identity : *identities) {
+    EXPECT_EQ(identity.status, identity.disk_number == 1
+                                   ? absl::OkStatus()
+                                   : absl::UnavailableError(absl::StrCat(
+                                         "reading page 83 of disk ", identity.disk_number,
+                                         ": its device is disk 1 by now")));
+  }
+}
+
+// learn.microsoft.com/windows-hardware/drivers/storage/msft-disk, UniqueIdFormat: those made of
+// page 83, and others.
+TEST(OddAnswersTest, AUniqueIdIsReadByItsFormat) {
+  const std::pair<uint32_t, const char*> formats[] = {
+      {0, ""}, {1, "Ab 12"}, {2, "ab 12"}, {3, "ab 12"}, {4, ""}, {5, ""}, {8, "Ab 12"}, {9, ""}};
+  for (const auto& [format, page83] : formats) {
+    const std::unique_ptr<Machine> node = TestNode();
+    std::set<OddSession::Property> given;
+    const auto session = [&](const char* property, cim::Value value) {
+      return std::make_unique<OddSession>(*node, OddSession::Property("MSFT_Disk", property),
+                                          std::move(value), &given);
+    };
+    node->core()->Change([](NodeState& state) { state.disks[1].page83 = "Ab 12"; });
+    FaultRule mute;
+    mute.operation = "win32.Control";
+    mute.code = kInternal;
+    mute.error.code = 21;
+    ASSERT_THAT(node->InjectFault(mute), IsOk());
+    const auto host = NewHost(session("UniqueIdFormat", cim::Value::Uint16(format)),
+                              machine::simulated::NewSimulatedOs(node->core()));
+    EXPECT_EQ(host->disk().ListDiskIdentities(CallContext())->at(1).page83, page83) << format;
+  }
+}
+
+TEST(OddAnswersTest, ADiskWithoutAPathAndAPartitionOutOfPlaceAreTold) {
+  const NodeState prepared = PreparedNode();
+  std::set<OddSession::Property> given;
+  const std::unique_ptr<Machine> node = *Machine::Create(prepared);
+  const auto odd = [&](const char* of, const char* property, std::optional<cim::Value> value) {
+    return NewHost(std::make_unique<OddSession>(*node, OddSession::Property(of, property),
+                                                std::move(value), &given),
+                   machine::simulated::NewSimulatedOs(node->core()));
+  };
+  EXPECT_EQ(odd("MSFT_Disk", "Path", std::nullopt)
+                ->disk()
+                .ListDiskIdentities(CallContext())
+                ->at(1)
+                .status,
+            absl::InternalError("reading page 83 of disk 1: WMI gives no device path"));
+  EXPECT_EQ(odd("MSFT_Partition", "Offset", cim::Value::Uint64(4711))
+                ->volume()
+                .Resize(CallContext(), kVolume, uint64_t{600} << 20, ResizeTo::kExactly),
+            absl::InternalError(absl::StrCat("resizing volume ", kVolume.ToString(),
+                                             ": WMI does not know a partition at its place")));
 }
 
 }  // namespace

@@ -12,6 +12,10 @@ namespace csi_proxy::host {
 
 inline constexpr char kMoreOfTheNode[] = R"(
   disk { number: 5 size_bytes: 1073741824 style: GPT }
+  disk {
+    number: 7 size_bytes: 1073741824 style: GPT
+    partition { type: MICROSOFT_RESERVED size_bytes: 16777216 }
+  }
   disk { number: 16 size_bytes: 1073741824 page83: "hidden" page83_error { code: 21 } }
   disk {
     number: 6 size_bytes: 1073741824 style: GPT read_only: true
@@ -60,6 +64,8 @@ inline const std::vector<Operation>& HostOperations() {
       {"promised volumes", [](H& h, C c) { return h.disk().CountPromisedVolumes(c, 2).status(); }},
       {"volumes", [](H& h, C c) { return h.volume().ListVolumes(c, 2, 0).status(); }},
       {"volumes of 1", [](H& h, C c) { return h.volume().ListVolumes(c, 2, 1).status(); }},
+      {"no volumes of 1",
+       [](H& h, C c) { return h.volume().ListVolumes(c, 7, 1).status(); }},
       {"file system", [](H& h, C c) { return h.volume().GetFileSystem(c, kVolume).status(); }},
       {"format", [](H& h, C c) { return h.volume().Format(c, kVolume, {}); }},
       {"volume size", [](H& h, C c) { return h.volume().GetSize(c, kVolume).status(); }},

@@ -5,7 +5,8 @@ namespace {
 
 constexpr char kServers[] = R"(
   smb_server { name: "srv" user { name: "EX\\u" password: "pw" } share { name: "data" }
-               user { name: "second" password: "pw2" } share { name: "more" } }
+               user { name: "second" password: "pw2" } share { name: "more" }
+               share { name: "third" } }
   smb_server { name: "old" no_privacy: true user { name: "u" password: "pw" }
                share { name: "data" } }
 )";
@@ -64,6 +65,34 @@ TEST_F(SmbTest, RefusesWithoutNamingThePassword) {
   EXPECT_THAT(Map(kShare, "EX\\u", "pw"), FailsWith(kNotFound, "(53), 0x80041001"));
 }
 
+// learn.microsoft.com/windows/win32/debug/system-error-codes: what a server answers that refuses,
+// and what Windows does where there is a mapping.
+TEST_F(SmbTest, EveryRefusalHasItsCode) {
+  const std::pair<uint32_t, absl::StatusCode> codes[] = {
+      {86, kPrecondition},   {1326, kPrecondition}, {1327, kPrecondition}, {1328, kPrecondition},
+      {1330, kPrecondition}, {1331, kPrecondition}, {1385, kPrecondition}, {1907, kPrecondition},
+      {1909, kPrecondition}, {85, kExists},         {53, kNotFound},       {67, kNotFound},
+      {5, kDenied},          {50, kInternal},       {1117, kInternal}};
+  for (const auto& [code, status] : codes) {
+    for (const bool privacy : {false, true}) {
+      FaultRule rule;
+      rule.operation = "wmi.Invoke/MSFT_SmbGlobalMapping.Create";
+      rule.times = 1;
+      rule.code = kInternal;
+      rule.error = KnownError(code);
+      ASSERT_THAT(node_->InjectFault(rule), IsOk());
+      const absl::Status refused = Map(kShare, "EX\\u", "pw", privacy);
+      const bool cannot_encrypt = privacy && (code == 5 || code == 50);
+      EXPECT_EQ(refused.code(), cannot_encrypt ? kPrecondition : status) << code << refused;
+      EXPECT_EQ(
+          refused.message().find(" (encryption is required: see the option require_privacy)") !=
+              absl::string_view::npos,
+          cannot_encrypt)
+          << refused;
+    }
+  }
+}
+
 TEST_F(SmbTest, ANewPasswordBreaksTheMappingUntilItIsMadeAnew) {
   ASSERT_THAT(Map(kShare, "EX\\u", "pw"), IsOk());
   ASSERT_THAT(node_->SetSmbPassword("SRV", "ex\\u", Secret("new")), IsOk());
@@ -96,6 +125,14 @@ TEST_F(SmbTest, OtherCredentialsAreNamedByTheirMappings) {
   const absl::Status refused = Map("\\\\srv\\more", "second", "pw2");
   EXPECT_THAT(refused, FailsWith(kPrecondition, "the node's mapping of \\\\srv\\data)"));
   EXPECT_THAT(refused, FailsWith(kPrecondition, "(1219)"));
+  ASSERT_THAT(Map("\\\\srv\\more", "EX\\u", "pw"), IsOk());
+  EXPECT_THAT(Map("\\\\srv\\third", "second", "pw2"),
+              FailsWith(kPrecondition,
+                        "they are those of the node's mapping of "
+                        "\\\\srv\\data, \\\\srv\\more)"));
+  ASSERT_THAT(
+      host_->smb().RemoveMapping(context_, **host_->smb().GetMapping(context_, "\\\\srv\\more")),
+      IsOk());
   // Those of a session that is not a global mapping's.
   machine::simulated::FaultRule rule;
   rule.operation = "wmi.Invoke/MSFT_SmbGlobalMapping.Create";
@@ -124,7 +161,7 @@ TEST_F(SmbTest, AServerGoesAndComesBack) {
 TEST_F(SmbTest, AddsSharesAndFillsThem) {
   ASSERT_THAT(node_->AddShare("new.example", "s"), IsOk());
   EXPECT_THAT(node_->AddShare("NEW.example", "S"), HasCode(kExists));
-  EXPECT_THAT(node_->AddShare("srv", "bad\\name"), FailsWith(kInvalid, "share[2].name"));
+  EXPECT_THAT(node_->AddShare("srv", "bad\\name"), FailsWith(kInvalid, "share[3].name"));
   EXPECT_THAT(node_->AddShare("", "s"), HasCode(kInvalid));
   EXPECT_THAT(node_->MakeDirectory("\\\\new.example\\s\\a\\b"), IsOk());
   EXPECT_THAT(node_->WriteFile("\\\\new.example\\s\\a\\b\\f", 12, false), IsOk());

@@ -1,0 +1,100 @@
+// A call that has ended, for its caller went away or its time is over, does nothing more.
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "server/host/operations_testing.h"
+#include "server/machine/simulated/win32/os_double.h"
+#include "server/machine/simulated/wmi/session.h"
+
+namespace csi_proxy::host {
+namespace {
+
+constexpr auto kCancelled = absl::StatusCode::kCancelled;
+constexpr auto kLate = absl::StatusCode::kDeadlineExceeded;
+
+class EndedCallsTest : public testing::Test {
+ protected:
+  std::string Everything() const {
+    return machine::simulated::StateToProto(node_->Snapshot()).SerializeAsString();
+  }
+  // The first such call of the machine takes until the caller's time is over.
+  void SlowDown(const std::string& call) {
+    FaultRule rule;
+    rule.operation = call;
+    rule.times = 1;
+    rule.latency = absl::Milliseconds(300);
+    ASSERT_THAT(node_->InjectFault(rule), IsOk());
+  }
+  static CallContext Hurried() { return CallContext().WithTimeout(absl::Milliseconds(150)); }
+
+  const std::unique_ptr<Machine> node_ = *Machine::Create(PreparedNode());
+  // Without the fault table of the host's operations, which looks at the call as well.
+  const std::unique_ptr<Host> host_ =
+      NewHost(machine::simulated::wmi::NewSimulatedSession(node_->core()),
+              machine::simulated::NewSimulatedOs(node_->core()));
+};
+
+TEST_F(EndedCallsTest, NoOperationIsBegun) {
+  absl::Notification gone;
+  gone.Notify();
+  const CallContext context(absl::InfiniteFuture(), &gone, nullptr);
+  const std::string before = Everything();
+  for (const Operation& operation : HostOperations()) {
+    EXPECT_THAT(operation.run(*host_, context), HasCode(kCancelled)) << operation.name;
+    EXPECT_EQ(Everything(), before) << operation.name;
+  }
+}
+
+TEST_F(EndedCallsTest, NoMoreDisksAreAsked) {
+  SlowDown("win32.Control");
+  EXPECT_THAT(host_->disk().ListDiskIdentities(Hurried()), HasCode(kLate));
+  SlowDown("win32.ListVolumes");
+  EXPECT_THAT(host_->volume().ListVolumes(Hurried(), 2, 0), HasCode(kLate));
+}
+
+TEST_F(EndedCallsTest, NoVolumeIsDismounted) {
+  // Disk 6 and its volume are the last.
+  const size_t volumes = 3;
+  FaultRule rule;
+  rule.operation = "win32.Control";
+  rule.times = volumes;
+  rule.latency = absl::Nanoseconds(1);
+  ASSERT_THAT(node_->InjectFault(rule), IsOk());
+  SlowDown("win32.Control");
+  EXPECT_THAT(host_->volume().MakeWritable(Hurried(), 6), HasCode(kLate));
+  const NodeState state = node_->Snapshot();
+  const auto disk = std::find_if(state.disks.begin(), state.disks.end(),
+                                 [](const Disk& each) { return each.number == 6; });
+  ASSERT_NE(disk, state.disks.end());
+  EXPECT_TRUE(disk->partitions.back().mounted_read_only);
+}
+
+TEST_F(EndedCallsTest, AMountedFolderStaysMounted) {
+  SlowDown("win32.Flush");
+  EXPECT_THAT(host_->filesystem().Remove(Hurried(), Kubelet("mounted"), true), HasCode(kLate));
+  EXPECT_THAT(host_->volume().GetVolumeAtMountPoint(CallContext(), Kubelet("mounted")),
+              Yields(kVolume));
+}
+
+TEST_F(EndedCallsTest, TheRestOfATreeStays) {
+  for (const char* name : {"pods\\p2", "pods\\p3"}) {
+    ASSERT_THAT(host_->filesystem().MakeDirectories(CallContext(), Kubelet(name)), IsOk());
+  }
+  SlowDown("win32.Delete");
+  EXPECT_THAT(host_->filesystem().RemoveContents(Hurried(), Kubelet("pods")), HasCode(kLate));
+  int left = 0;
+  for (const char* name : {"pods\\p1", "pods\\p2", "pods\\p3"}) {
+    if (*host_->filesystem().Exists(CallContext(), Kubelet(name))) ++left;
+  }
+  EXPECT_EQ(left, 2);
+}
+
+// What is not found out is not told as if the target were gone.
+TEST_F(EndedCallsTest, WhereALinkLeadsIsNotGuessed) {
+  SlowDown("win32.ReadReparsePoint");
+  EXPECT_THAT(host_->filesystem().ReadLink(Hurried(), Kubelet("link")), HasCode(kLate));
+}
+
+}  // namespace
+}  // namespace csi_proxy::host

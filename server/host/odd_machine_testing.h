@@ -1,0 +1,182 @@
+// A machine that answers against its own rules, for tests of what the host makes of it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/base/unicode.h"
+#include "server/host/testing.h"
+#include "server/machine/little_endian.h"
+#include "server/machine/reparse_point.h"
+#include "server/machine/simulated/win32/os_double.h"
+#include "server/machine/simulated/wmi/session.h"
+
+namespace csi_proxy::host {
+
+// The simulated WMI, but one property of one class, or out-parameter of a method, has another
+// value, or is not there.
+class OddSession final : public machine::simulated::wmi::SimulatedSession {
+ public:
+  using Property = std::pair<std::string, std::string>;
+
+  // Notes the properties that it gives.
+  OddSession(Machine& node, Property odd, std::optional<cim::Value> value,
+             std::set<Property>* given)
+      : SimulatedSession(node.core()),
+        odd_(std::move(odd)),
+        value_(std::move(value)),
+        given_(*given) {}
+
+  absl::StatusOr<std::vector<cim::Object>> DoQuery(const CallContext& context, cim::Namespace space,
+                                                   const std::string& wql) override {
+    auto objects = SimulatedSession::DoQuery(context, space, wql);
+    if (!objects.ok()) return objects;
+    for (cim::Object& object : *objects) object = Changed(object, object.class_name());
+    return objects;
+  }
+  absl::StatusOr<cim::MethodResult> DoInvoke(const CallContext& context, cim::Namespace space,
+                                             const std::string& path, const std::string& method,
+                                             const cim::Arguments& arguments) override {
+    auto result = SimulatedSession::DoInvoke(context, space, path, method, arguments);
+    if (result.ok()) result->out = Changed(result->out, method);
+    return result;
+  }
+
+ private:
+  cim::Object Changed(const cim::Object& object, const std::string& of) {
+    cim::Properties properties;
+    for (const auto& [name, value] : object.properties()) {
+      given_.emplace(of, name);
+      if (Property(of, name) != odd_) {
+        properties[name] = value;
+      } else if (value_.has_value()) {
+        properties[name] = *value_;
+      }
+    }
+    return cim::Object(object.class_name(), object.path(), std::move(properties));
+  }
+
+  const Property odd_;
+  const std::optional<cim::Value> value_;
+  std::set<Property>& given_;
+};
+
+// A file of the simulated Win32, but every reparse point below it has other bytes.
+class OddFile final : public machine::File {
+ public:
+  OddFile(std::unique_ptr<machine::File> file, machine::Bytes link)
+      : file_(std::move(file)), link_(std::move(link)) {}
+
+  absl::StatusOr<std::unique_ptr<machine::File>> Open(const std::string& name,
+                                                      machine::Access access) override {
+    auto file = file_->Open(name, access);
+    if (file.ok()) *file = std::make_unique<OddFile>(*std::move(file), link_);
+    return file;
+  }
+  absl::StatusOr<machine::Bytes> ReadReparsePoint() override {
+    const absl::Status read = file_->ReadReparsePoint().status();
+    if (!read.ok()) return read;
+    return link_;
+  }
+
+  absl::StatusOr<machine::FileAttributes> GetAttributes() override {
+    return file_->GetAttributes();
+  }
+  absl::StatusOr<std::unique_ptr<machine::File>> CreateDirectory(const std::string& name) override {
+    return file_->CreateDirectory(name);
+  }
+  absl::StatusOr<std::vector<std::string>> List() override { return file_->List(); }
+  absl::Status Delete() override { return file_->Delete(); }
+  absl::Status WriteReparsePoint(const machine::Bytes& data) override {
+    return file_->WriteReparsePoint(data);
+  }
+  absl::Status DeleteReparsePoint(uint32_t tag) override { return file_->DeleteReparsePoint(tag); }
+
+ private:
+  const std::unique_ptr<machine::File> file_;
+  const machine::Bytes link_;
+};
+
+// The simulated Win32, but one answer of a device, or the table of the firmware, has other bytes.
+class OddOs : public machine::Os {
+ public:
+  // It is the answer after so many others.
+  OddOs(Machine& node, int others, machine::Bytes odd)
+      : os_(machine::simulated::NewSimulatedOs(node.core())),
+        others_(others),
+        odd_(std::move(odd)) {}
+  // All reparse points have these bytes.
+  OddOs(Machine& node, machine::Bytes link) : OddOs(node, -1, {}) { link_ = std::move(link); }
+  bool answered() const { return others_ < 0; }
+
+  absl::StatusOr<machine::Bytes> Control(const std::string& device, machine::DeviceAccess access,
+                                         uint32_t code, const machine::Bytes& input,
+                                         size_t max_output) override {
+    return Changed(os_->Control(device, access, code, input, max_output));
+  }
+  absl::StatusOr<machine::Bytes> GetSmbiosTable() override {
+    return Changed(os_->GetSmbiosTable());
+  }
+
+  absl::StatusOr<std::unique_ptr<machine::File>> OpenRoot(const std::string& root) override {
+    auto file = os_->OpenRoot(root);
+    if (file.ok() && !link_.empty()) *file = std::make_unique<OddFile>(*std::move(file), link_);
+    return file;
+  }
+  absl::Status Reach(const std::string& path) override { return os_->Reach(path); }
+  absl::StatusOr<std::vector<std::string>> ListVolumes() override { return os_->ListVolumes(); }
+  absl::StatusOr<std::string> GetVolumeOfDrive(char drive) override {
+    return os_->GetVolumeOfDrive(drive);
+  }
+  absl::StatusOr<std::string> GetFileSystem(const std::string& volume) override {
+    return os_->GetFileSystem(volume);
+  }
+  absl::StatusOr<machine::VolumeSpace> GetSpace(const std::string& volume) override {
+    return os_->GetSpace(volume);
+  }
+  absl::Status Flush(const std::string& volume) override { return os_->Flush(volume); }
+  absl::Status SetMountPoint(const std::string& directory, const std::string& volume) override {
+    return os_->SetMountPoint(directory, volume);
+  }
+  absl::Status DeleteMountPoint(const std::string& directory) override {
+    return os_->DeleteMountPoint(directory);
+  }
+  absl::StatusOr<machine::ServiceInfo> GetService(const std::string& name) override {
+    return os_->GetService(name);
+  }
+  absl::StatusOr<std::vector<std::string>> ListActiveDependents(const std::string& name) override {
+    return os_->ListActiveDependents(name);
+  }
+  absl::Status StartService(const std::string& name) override { return os_->StartService(name); }
+  absl::Status StopService(const std::string& name) override { return os_->StopService(name); }
+
+ private:
+  absl::StatusOr<machine::Bytes> Changed(absl::StatusOr<machine::Bytes> bytes) {
+    return bytes.ok() && others_-- == 0 ? odd_ : bytes;
+  }
+
+  const std::unique_ptr<machine::Os> os_;
+  int others_;
+  const machine::Bytes odd_;
+  machine::Bytes link_;
+};
+
+// A symbolic link as others may have made it, of any text.
+inline machine::Bytes SymlinkTo(absl::string_view target, bool is_relative = false) {
+  const std::vector<uint8_t> name = ToUtf16Le(target);
+  const auto size = static_cast<uint16_t>(name.size());
+  machine::Bytes data;
+  machine::AppendLittleEndian(machine::kReparseTagSymlink, &data);
+  machine::AppendLittleEndian(static_cast<uint16_t>(size + 12), &data);
+  for (const uint16_t number : {0, 0, int{size}, int{size}, 0, int{is_relative}, 0}) {
+    machine::AppendLittleEndian(number, &data);
+  }
+  data.insert(data.end(), name.begin(), name.end());
+  return data;
+}
+
+}  // namespace csi_proxy::host

@@ -1,0 +1,150 @@
+// What the host sends with each method of WMI: a parameter that is left out has a default of
+// Windows, which is another.
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/host/operations_testing.h"
+#include "server/machine/simulated/win32/os_double.h"
+#include "server/machine/simulated/wmi/session.h"
+
+namespace csi_proxy::host {
+namespace {
+
+using testing::ElementsAre;
+
+// Notes the methods and their arguments.
+class NotingSession final : public machine::simulated::wmi::SimulatedSession {
+ public:
+  using SimulatedSession::SimulatedSession;
+
+  absl::StatusOr<cim::MethodResult> DoInvoke(const CallContext& context, cim::Namespace space,
+                                             const std::string& path, const std::string& method,
+                                             const cim::Arguments& arguments) override {
+    calls.push_back(absl::StrCat(method, "(",
+                                 absl::StrJoin(arguments, ", ",
+                                               [](std::string* out, const auto& argument) {
+                                                 absl::StrAppend(out, argument.first, "=",
+                                                                 argument.second.DebugString());
+                                               }),
+                                 ")"));
+    return SimulatedSession::DoInvoke(context, space, path, method, arguments);
+  }
+
+  std::vector<std::string> calls;
+};
+
+class WmiArgumentsTest : public testing::Test {
+ protected:
+  // The methods that were called since this was asked last.
+  std::vector<std::string> Called() { return std::exchange(session_->calls, {}); }
+
+  const CallContext context_;
+  const std::unique_ptr<Machine> node_ = *Machine::Create(PreparedNode());
+  NotingSession* const session_ = new NotingSession(node_->core());
+  const std::unique_ptr<Host> host_ = NewHost(std::unique_ptr<cim::Session>(session_),
+                                              machine::simulated::NewSimulatedOs(node_->core()));
+};
+
+// As the Go release partitions (kubernetes-csi/csi-proxy, pkg/os/disk: CreateBasicPartition).
+TEST_F(WmiArgumentsTest, OfDisks) {
+  DiskHost& disk = host_->disk();
+  ASSERT_THAT(disk.InitializeGpt(context_, 1), IsOk());
+  EXPECT_THAT(Called(), ElementsAre("Initialize(PartitionStyle=uint16 2)"));
+  ASSERT_THAT(disk.CreateBasicPartition(context_, 1), IsOk());
+  EXPECT_THAT(Called(),
+              ElementsAre("CreatePartition(AssignDriveLetter=boolean false, GptType=string "
+                          "\"{ebd0a0a2-b9e5-4433-87c0-68b6b72699c7}\", IsActive=boolean false, "
+                          "IsHidden=boolean false, UseMaximumSize=boolean true)"));
+  ASSERT_THAT(disk.BringPartitionsOnline(context_, 2), IsOk());
+  EXPECT_THAT(Called(), ElementsAre("Online()"));
+  ASSERT_THAT(disk.SetOnline(context_, 1, false), IsOk());
+  EXPECT_THAT(Called(), ElementsAre("Offline()"));
+  ASSERT_THAT(disk.SetOnline(context_, 1, false), IsOk());
+  EXPECT_THAT(Called(), ElementsAre()) << "it is offline";
+  ASSERT_THAT(disk.SetOnline(context_, 1, true), IsOk());
+  EXPECT_THAT(Called(), ElementsAre("Online()"));
+  ASSERT_THAT(disk.Rescan(context_), IsOk());
+  EXPECT_THAT(Called(), ElementsAre("UpdateHostStorageCache()"));
+  // 7: IFS, for NTFS and its like
+  // (learn.microsoft.com/windows-hardware/drivers/storage/createpartition-msft-disk, MbrType).
+  node_->core()->Change(
+      [](NodeState& state) { state.disks[5].style = machine::simulated::PartitionStyle::kMbr; });
+  (void)disk.CreateBasicPartition(context_, node_->Snapshot().disks[5].number);
+  EXPECT_THAT(Called(), ElementsAre("CreatePartition(AssignDriveLetter=boolean false, "
+                                    "MbrType=uint16 7, UseMaximumSize=boolean true)"));
+}
+
+TEST_F(WmiArgumentsTest, OfVolumes) {
+  VolumeHost& volume = host_->volume();
+  ASSERT_THAT(volume.Resize(context_, kVolume, uint64_t{600} << 20, ResizeTo::kExactly), IsOk());
+  EXPECT_THAT(Called(), ElementsAre("Resize(Size=uint64 629145600)"));
+  ASSERT_THAT(volume.Format(context_, kVolume, {}), IsOk());
+  EXPECT_THAT(Called(),
+              ElementsAre("Format(FileSystem=string \"NTFS\", FileSystemLabel=string \"\", "
+                          "Force=boolean true, Full=boolean false)"));
+  ASSERT_THAT(
+      volume.Format(context_, kVolume,
+                    {.file_system = "ReFS", .quick = false, .allocation_unit_bytes = 65536}),
+      IsOk());
+  EXPECT_THAT(Called(),
+              ElementsAre("Format(AllocationUnitSize=uint32 65536, FileSystem=string \"ReFS\", "
+                          "FileSystemLabel=string \"\", Force=boolean true, Full=boolean true)"));
+}
+
+// The credential as PowerShell's cmdlets send it: `\` and `:` of the name are escaped.
+TEST_F(WmiArgumentsTest, OfMappings) {
+  SmbHost& smb = host_->smb();
+  (void)smb.CreateMapping(context_, R"(\\srv\new)", {R"(EX\a:b)", Secret(R"(p:\w)")}, true);
+  EXPECT_THAT(Called(), ElementsAre(R"(Create(Credential=string "EX\\a\:b:p:\w", )"
+                                    R"(RemotePath=string "\\srv\new", )"
+                                    R"(RequirePrivacy=boolean true))"));
+  (void)smb.CreateMapping(context_, R"(\\srv\new)", {"", Secret("")}, false);
+  EXPECT_THAT(Called(), ElementsAre(R"(Create(RemotePath=string "\\srv\new", )"
+                                    R"(RequirePrivacy=boolean false))"));
+  const auto mapping = smb.GetMapping(context_, kMapped);
+  ASSERT_THAT(mapping, IsOk());
+  ASSERT_TRUE(mapping->has_value());
+  ASSERT_THAT(smb.RemoveMapping(context_, **mapping), IsOk());
+  EXPECT_THAT(Called(), ElementsAre("Remove(Force=boolean true)"));
+}
+
+TEST_F(WmiArgumentsTest, OfTargets) {
+  IscsiHost& iscsi = host_->iscsi();
+  const auto portal = [](const char* address) {
+    return absl::StrCat("TargetPortalAddress=string \"", address,
+                        "\", TargetPortalPortNumber=uint16 3260");
+  };
+  const std::string to_open =
+      absl::StrCat("NodeAddress=string \"iqn.x:open\", ", portal("10.0.0.5"), ")");
+  ASSERT_THAT(iscsi.AddPortal(context_, {"10.0.0.6", 3260}), IsOk());
+  EXPECT_THAT(Called(), ElementsAre(absl::StrCat("New(", portal("10.0.0.6"), ")")));
+  ASSERT_THAT(iscsi.DiscoverTargets(context_, kPortal), IsOk());
+  EXPECT_THAT(Called(), ElementsAre(absl::StrCat("Update(", portal("10.0.0.5"), ")")));
+  ASSERT_THAT(iscsi.SetMutualChapSecret(context_, Secret("twelve-bytes")), IsOk());
+  EXPECT_THAT(Called(), ElementsAre("SetCHAPSecret(ChapSecret=string \"twelve-bytes\")"));
+  for (const auto& [mode, name] :
+       {std::pair(ChapMode::kOneWay, "ONEWAYCHAP"), {ChapMode::kMutual, "MUTUALCHAP"}}) {
+    (void)iscsi.Connect(context_, kPortal, "iqn.x:open", {mode, "node", Secret("one-way-secret")});
+    EXPECT_THAT(
+        Called(),
+        ElementsAre(absl::StrCat(
+            "Connect(AuthenticationType=string \"", name,
+            "\", ChapSecret=string \"one-way-secret\", ChapUsername=string \"node\", ", to_open)));
+    (void)iscsi.Disconnect(context_, kPortal, "iqn.x:open");
+    (void)Called();
+  }
+  ASSERT_THAT(iscsi.Connect(context_, kPortal, "IQN.X:OPEN", {}), IsOk());
+  EXPECT_THAT(Called(),
+              ElementsAre(absl::StrCat("Connect(AuthenticationType=string \"NONE\", ", to_open)));
+  ASSERT_THAT(iscsi.Disconnect(context_, kPortal, "iqn.x:open"), IsOk());
+  EXPECT_THAT(Called(), ElementsAre(testing::StartsWith("Disconnect(SessionIdentifier=string \"")));
+  ASSERT_THAT(iscsi.RemovePortal(context_, kPortal), IsOk());
+  EXPECT_THAT(Called(), ElementsAre(absl::StrCat("Remove(", portal("10.0.0.5"), ")")));
+}
+
+}  // namespace
+}  // namespace csi_proxy::host
