@@ -2,6 +2,7 @@
 #include <string>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "server/groups/testing.h"
 
 namespace csi_proxy::groups {
@@ -58,7 +59,10 @@ TEST_F(MountedFolderContract, RmdirFlushesFirstAndOnlyLogsThatItCouldNot) {
   EXPECT_TRUE(absl::IsInternal(Rmdir(Below("m"), true)));
   EXPECT_TRUE(node_->Snapshot().faults.empty()) << "it was flushed, and the mount manager told";
   ASSERT_EQ(warnings_.size(), 1u);
-  EXPECT_TRUE(absl::StrContains(warnings_[0], volume)) << warnings_[0];
+  EXPECT_TRUE(absl::StartsWith(
+      warnings_[0],
+      absl::StrCat("flushing volume ", volume, " before its folder ", Below("m"), " is removed: ")))
+      << warnings_[0];
   EXPECT_TRUE(absl::StrContains(warnings_[0], "1117") || absl::StrContains(warnings_[0], "0x45d"))
       << warnings_[0];
   EXPECT_TRUE(Exists(Below("m\\kept"))) << "what could not be unmounted stays mounted";
@@ -77,6 +81,20 @@ TEST_F(MountedFolderContract, RmdirOfAMountWhoseDiskWasPulledEndsClean) {
     const absl::Status removed = Rmdir(Below("m"), force);
     EXPECT_TRUE(removed.ok()) << removed;
     EXPECT_FALSE(Exists(Below("m")));
+  }
+}
+
+// What Windows says of a volume that is gone, or whose device is going
+// (learn.microsoft.com/windows/win32/debug/system-error-codes).
+TEST_F(MountedFolderContract, RmdirOfAMountWhoseVolumeIsGoingEndsClean) {
+  for (const uint32_t error : {2u, 3u, 21u, 55u, 433u, 1167u, 5u, 1117u}) {
+    node_->Reset();
+    MountedAt(Below("m"));
+    Fail("win32.DeleteMountPoint", 0, 1117);
+    Fail("win32.GetFileSystem", 0, error);
+    const bool stays = error == 5 || error == 1117;
+    EXPECT_EQ(Rmdir(Below("m")).ok(), !stays) << error;
+    EXPECT_EQ(Exists(Below("m")), stays) << error;
   }
 }
 

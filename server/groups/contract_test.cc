@@ -141,6 +141,9 @@ TEST_F(VolumeContract, NotMountedHasTheWordsDriversMatch) {
     const auto found = volume_->GetVolumeIDFromTargetPath(context_, {.target_path = path});
     EXPECT_TRUE(absl::IsNotFound(found.status())) << found.status();
     EXPECT_TRUE(std::regex_search(std::string(found.status().message()), driver)) << found.status();
+    EXPECT_EQ(found.status().message(),
+              absl::StrCat("target_path: cannot find a volume mounted at \"", path,
+                           "\" because it does not exist"));
   }
 }
 
@@ -154,8 +157,8 @@ TEST_F(VolumeContract, AVolumeThatIsGoneHasTheWordsDriversMatch) {
   EXPECT_EQ(found->volume_id, id);
   const auto number = volume_->GetDiskNumberFromVolumeID(context_, {.volume_id = id});
   EXPECT_TRUE(absl::IsNotFound(number.status())) << number.status();
-  EXPECT_TRUE(absl::EndsWith(number.status().message(), " because it does not exist"))
-      << number.status();
+  EXPECT_EQ(number.status().message(), absl::StrCat("volume_id: cannot find the disk of volume ",
+                                                    id, " because it does not exist"));
 }
 
 TEST_F(VolumeContract, AMountedPathIsFoundThroughALink) {

@@ -1,0 +1,114 @@
+// Each call that changes something waits for the lock of what it changes. The names of the locks
+// are the ones in README.md: another process of the node, of another release, takes the same.
+#include <functional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "server/groups/testing.h"
+
+namespace csi_proxy::groups {
+namespace {
+
+class HeldLocksTest : public HandlerTest {};
+
+TEST_F(HeldLocksTest, NobodyChangesWhatAnotherCallChanges) {
+  using C = CallContext;
+  const std::string id = Volume(1);
+  ASSERT_TRUE(Mkdir(Below("empty")).ok());
+  // As no lock is named: the case of letters makes no other resource.
+  const std::string path = R"(c:\Var\lib\kubelet\empty)";
+  const std::string share = "//FileServer.example/Data/reports";
+  const iscsi::TargetPortal portal{.target_address = "Storage.example"};
+  const std::string iqn = "iqn.2026-01.example.storage:Open";
+  const std::string volume_lock = "volume/" + id.substr(11, 36);
+  const std::string path_lock = R"(path/C:\VAR\LIB\KUBELET\EMPTY)";
+  const std::string share_lock = R"(share/\\fileserver.example\data)";
+  const std::string portal_lock = "portal/STORAGE.EXAMPLE:3260";
+  const std::string target_lock = "target/IQN.2026-01.EXAMPLE.STORAGE:OPEN";
+  const struct {
+    std::string lock;
+    const char* rpc;
+    std::function<absl::Status(const C&)> call;
+  } rows[] = {
+      {"disk/1", "PartitionDisk",
+       [&](const C& c) { return disk_->PartitionDisk(c, {.disk_number = 1}).status(); }},
+      {"disk/3", "SetDiskState online",
+       [&](const C& c) {
+         return disk_->SetDiskState(c, {.disk_number = 3, .is_online = true}).status();
+       }},
+      {"disk/2", "SetDiskState offline",
+       [&](const C& c) {
+         return disk_->SetDiskState(c, {.disk_number = 2, .is_online = false}).status();
+       }},
+      {path_lock, "Rmdir",
+       [&](const C& c) { return filesystem_->Rmdir(c, {.path = path}).status(); }},
+      {path_lock, "RmdirContents",
+       [&](const C& c) { return filesystem_->RmdirContents(c, {.path = path}).status(); }},
+      {path_lock, "CreateSymlink",
+       [&](const C& c) {
+         return filesystem_->CreateSymlink(c, {.source_path = Below("pods"), .target_path = path})
+             .status();
+       }},
+      {volume_lock, "MountVolume",
+       [&](const C& c) {
+         return volume_->MountVolume(c, {.volume_id = id, .target_path = path}).status();
+       }},
+      {volume_lock, "UnmountVolume",
+       [&](const C& c) {
+         return volume_->UnmountVolume(c, {.volume_id = id, .target_path = path}).status();
+       }},
+      {volume_lock, "FormatVolume",
+       [&](const C& c) { return volume_->FormatVolume(c, {.volume_id = id}).status(); }},
+      {volume_lock, "ResizeVolume",
+       [&](const C& c) { return volume_->ResizeVolume(c, {.volume_id = id}).status(); }},
+      {volume_lock, "WriteVolumeCache",
+       [&](const C& c) { return volume_->WriteVolumeCache(c, {.volume_id = id}).status(); }},
+      {share_lock, "NewSmbGlobalMapping",
+       [&](const C& c) {
+         return smb_
+             ->NewSmbGlobalMapping(c, {.remote_path = share,
+                                       .username = R"(EXAMPLE\storage)",
+                                       .password = "correct horse"})
+             .status();
+       }},
+      {share_lock, "RemoveSmbGlobalMapping",
+       [&](const C& c) {
+         return smb_->RemoveSmbGlobalMapping(c, {.remote_path = share}).status();
+       }},
+      {portal_lock, "AddTargetPortal",
+       [&](const C& c) { return iscsi_->AddTargetPortal(c, {.target_portal = portal}).status(); }},
+      {portal_lock, "RemoveTargetPortal",
+       [&](const C& c) {
+         return iscsi_->RemoveTargetPortal(c, {.target_portal = portal}).status();
+       }},
+      {target_lock, "ConnectTarget",
+       [&](const C& c) {
+         return iscsi_->ConnectTarget(c, {.target_portal = portal, .iqn = iqn}).status();
+       }},
+      {target_lock, "DisconnectTarget",
+       [&](const C& c) {
+         return iscsi_->DisconnectTarget(c, {.target_portal = portal, .iqn = iqn}).status();
+       }},
+      {"service/MSISCSI", "StartService",
+       [&](const C& c) { return system_->StartService(c, {.name = "MSiSCSI"}).status(); }},
+      {"service/RPCSS", "StopService",
+       [&](const C& c) { return system_->StopService(c, {.name = "RpcSs"}).status(); }},
+  };
+  const auto everything = [&] {
+    return machine::simulated::StateToProto(node_->Snapshot()).SerializeAsString();
+  };
+  for (const auto& [lock, rpc, call] : rows) {
+    SCOPED_TRACE(rpc);
+    const auto held = locks_.Acquire(context_, lock);
+    ASSERT_TRUE(held.ok());
+    const std::string before = everything();
+    EXPECT_EQ(call(context_.WithTimeout(absl::Milliseconds(10))),
+              absl::DeadlineExceededError(
+                  absl::StrCat("the call's deadline has passed while another call holds ", lock)));
+    EXPECT_EQ(everything(), before);
+  }
+  EXPECT_EQ(locks_.size(), 0u);
+}
+
+}  // namespace
+}  // namespace csi_proxy::groups
