@@ -25,6 +25,8 @@ absl::Status NotLinked(absl::string_view mode, absl::string_view library) {
 struct Choice {
   Mode mode;
   std::string reason;
+  // Whether the reason is one against embedding.
+  bool not_embedded = false;
 };
 
 // What the environment says; kAuto when nothing.
@@ -49,11 +51,12 @@ absl::StatusOr<Choice> Choose(const std::string& path) {
   if (is_there && remote_backend != nullptr) {
     return Choice{Mode::kRemote, absl::StrCat("there is a pipe ", path)};
   }
-  const absl::Status may = embedded_backend.load()->may_manage_storage();
-  // Without rights the service is the only hope, and its absence the thing to tell of.
+  const absl::Status may = embedded_backend.load()->may_be_chosen();
+  // Then the service is the only hope, and its absence the thing to tell of.
   if (!may.ok() && remote_backend != nullptr) {
-    return Choice{Mode::kRemote, std::string(may.message())};
+    return Choice{Mode::kRemote, std::string(may.message()), /*not_embedded=*/true};
   }
+  if (absl::IsFailedPrecondition(may)) return may;
   return Choice{Mode::kEmbedded, is_there ? std::string("csi_proxy::client is not linked")
                                           : absl::StrCat("there is no pipe ", path)};
 }
@@ -71,10 +74,12 @@ void Say(const ClientOptions& options, const std::string& line) {
 absl::StatusOr<Opened> Open(const ClientOptions& options, absl::string_view group,
                             absl::string_view version) {
   Mode mode = options.mode;
+  std::string why_not_embedded;
   if (mode == Mode::kAuto) {
     absl::StatusOr<Choice> choice = Choose(PipePath(options, group, version));
     if (!choice.ok()) return choice.status();
     mode = choice->mode;
+    if (choice->not_embedded) why_not_embedded = absl::StrCat("; ", choice->reason);
     Say(options, absl::StrCat("csi_proxy: ", group, " ", version, " is ",
                               mode == Mode::kRemote ? "remote" : "embedded", ": ", choice->reason));
   }
@@ -83,7 +88,10 @@ absl::StatusOr<Opened> Open(const ClientOptions& options, absl::string_view grou
     if (remote_backend == nullptr) return NotLinked("remote", "csi_proxy::client");
     absl::StatusOr<std::shared_ptr<Channel>> channel =
         remote_backend.load()->open(options, group, version);
-    if (!channel.ok()) return channel.status();
+    if (!channel.ok()) {
+      return absl::Status(channel.status().code(),
+                          absl::StrCat(channel.status().message(), why_not_embedded));
+    }
     opened.channel = *std::move(channel);
     return opened;
   }

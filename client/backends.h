@@ -21,7 +21,8 @@ struct Opened {
 };
 
 // Opens what `options` ask for. INVALID_ARGUMENT for a bad CSI_PROXY_MODE; UNIMPLEMENTED for a mode
-// that is not linked; UNAVAILABLE, naming it, when a pipe is not there.
+// that is not linked; UNAVAILABLE, naming it, when a pipe is not there; FAILED_PRECONDITION when
+// only embedded mode is linked and kAuto may not choose it here.
 absl::StatusOr<Opened> Open(const ClientOptions& options, absl::string_view group,
                             absl::string_view version);
 
@@ -37,8 +38,9 @@ struct EmbeddedBackend {
   // The result is the version's Api.
   absl::StatusOr<std::shared_ptr<void>> (*open)(const ClientOptions& options,
                                                 absl::string_view group, absl::string_view version);
-  // OK when this process may manage storage; else why not.
-  absl::Status (*may_manage_storage)();
+  // OK when kAuto may embed; else why not. FAILED_PRECONDITION when storage would be managed that
+  // is not the node's.
+  absl::Status (*may_be_chosen)();
 };
 
 // Called by the backends before main(), each once. Null removes the backend, for tests.

@@ -33,11 +33,20 @@ absl::StatusOr<std::shared_ptr<void>> OpenNothing(const ClientOptions&, absl::st
                                                   absl::string_view version) {
   return std::make_shared<std::string>(std::string(group) + std::string(version));
 }
-constexpr EmbeddedBackend kEmbeddedBackend = {
-    .open = &OpenNothing, .may_manage_storage = [] { return absl::OkStatus(); }};
-constexpr EmbeddedBackend kNoRights = {.open = &OpenNothing, .may_manage_storage = [] {
+constexpr EmbeddedBackend kEmbeddedBackend = {.open = &OpenNothing,
+                                              .may_be_chosen = [] { return absl::OkStatus(); }};
+constexpr EmbeddedBackend kNoRights = {.open = &OpenNothing, .may_be_chosen = [] {
                                          return absl::PermissionDeniedError("this process may not");
                                        }};
+
+constexpr EmbeddedBackend kInContainer = {.open = &OpenNothing, .may_be_chosen = [] {
+                                            return absl::FailedPreconditionError("a container");
+                                          }};
+constexpr RemoteBackend kNoService = {
+    .open = [](const ClientOptions&, absl::string_view,
+               absl::string_view) -> absl::StatusOr<std::shared_ptr<Channel>> {
+      return absl::UnavailableError("no pipe");
+    }};
 
 // Opens volume v1 through backends of the test's choice.
 class BackendsTest : public testing::Test {
@@ -131,6 +140,26 @@ TEST_F(BackendsTest, WithoutRightsTheServiceIsAskedForEvenIfItIsNotThere) {
   EXPECT_THAT(log_, ElementsAre("csi_proxy: volume v1 is remote: this process may not"));
   Link(&kRemoteBackend, nullptr);
   EXPECT_EQ(OpenVolume(), "remote");
+}
+
+TEST_F(BackendsTest, InAContainerItIsEmbeddedOnlyIfToldSo) {
+  Link(&kRemoteBackend, &kInContainer);
+  EXPECT_EQ(OpenVolume(), "remote");
+  EXPECT_THAT(log_, ElementsAre("csi_proxy: volume v1 is remote: a container"));
+  Link(&kNoService, &kInContainer);
+  EXPECT_EQ(OpenVolume(), "UNAVAILABLE: no pipe; a container");
+  Link(nullptr, &kInContainer);
+  EXPECT_EQ(OpenVolume(), "FAILED_PRECONDITION: a container");
+  // Also where there is a pipe that this program cannot use.
+  LeaveSocket(PipePath(options_, "volume", "v1"));
+  EXPECT_EQ(OpenVolume(), "FAILED_PRECONDITION: a container");
+  for (const RemoteBackend* remote :
+       {&kRemoteBackend, static_cast<const RemoteBackend*>(nullptr)}) {
+    Link(remote, &kInContainer);
+    EXPECT_EQ(OpenVolume(Mode::kEmbedded), "embedded");
+    const ScopedEnvironment told("CSI_PROXY_MODE", "embedded");
+    EXPECT_EQ(OpenVolume(), "embedded");
+  }
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ constexpr EmbeddedBackend kBackend = {
       }
       return OpenEmbedded(std::move(node), group, version);
     },
-    .may_manage_storage = &MayManageStorage};
+    .may_be_chosen = &MayEmbedUnasked};
 
 [[maybe_unused]] const EmbeddedBackend* const kBefore = RegisterBackend(&kBackend);
 

@@ -1,12 +1,13 @@
-// Whether this process has the rights that embedded mode needs.
+// Whether embedded mode would manage the node's storage, and has the rights for it.
 #pragma once
 
 #include "absl/status/status.h"
 
 namespace csi_proxy::client {
 
-// OK, or PERMISSION_DENIED and why not. Windows: the process runs as an administrator, as SYSTEM
-// does. Elsewhere the node is simulated and everybody may.
-absl::Status MayManageStorage();
+// What kAuto asks. PERMISSION_DENIED unless the process runs as an administrator, as SYSTEM does;
+// FAILED_PRECONDITION when it runs in an ordinary container, or may do so. Elsewhere than on
+// Windows the node is simulated and everybody may.
+absl::Status MayEmbedUnasked();
 
 }  // namespace csi_proxy::client

@@ -2,6 +2,6 @@
 
 namespace csi_proxy::client {
 
-absl::Status MayManageStorage() { return absl::OkStatus(); }
+absl::Status MayEmbedUnasked() { return absl::OkStatus(); }
 
 }  // namespace csi_proxy::client

@@ -1,3 +1,4 @@
+#include "client/container.h"
 #include "client/embedded/privilege.h"
 #include "server/base/win32.h"
 
@@ -6,7 +7,7 @@ namespace csi_proxy::client {
 // https://learn.microsoft.com/windows/win32/api/securitybaseapi/nf-securitybaseapi-checktokenmembership:
 // a null token is that of the thread or, without one, the process; a SID that is there for denial
 // only, as an administrator's is before elevation, does not count.
-absl::Status MayManageStorage() {
+absl::Status MayEmbedUnasked() {
   SID administrators[2];  // room for two subauthorities
   DWORD size = sizeof(administrators);
   BOOL is_member = FALSE;
@@ -14,7 +15,7 @@ absl::Status MayManageStorage() {
       !CheckTokenMembership(nullptr, administrators, &is_member)) {
     return win32::ToStatus(GetLastError(), "asking whether the process is an administrator's");
   }
-  if (is_member) return absl::OkStatus();
+  if (is_member) return CheckOutsideContainers(LookForContainer());
   return absl::PermissionDeniedError(
       "this process does not run as an administrator and may not manage storage");
 }

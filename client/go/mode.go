@@ -8,8 +8,9 @@ type Mode int
 const (
 	// Auto does what the environment variable CSI_PROXY_MODE says (auto, remote or embedded). Where
 	// it is unset or auto: Remote when any of the service's pipes is there, else Embedded when this
-	// process may manage storage (on Windows: acts as an administrator), else Remote, for a service
-	// that is still to come. That is decided once, by Connect, and logged with its reason.
+	// process may manage storage (on Windows: acts as an administrator, and not in an ordinary
+	// container, whose files and disks are not the node's), else Remote, for a service that is still
+	// to come. That is decided once, by Connect, and logged with its reason.
 	Auto Mode = iota
 	// Remote is the service, over its pipes.
 	Remote

@@ -1,14 +1,16 @@
 package csiproxy
 
 import (
+	"errors"
 	"fmt"
 
 	"golang.org/x/sys/windows"
+	"golang.org/x/sys/windows/registry"
 )
 
-// mayManageStorage tells whether this process acts as an administrator, as SYSTEM does too. In a
-// token that user account control has filtered, the group is there for denials only, and does not
-// count.
+// mayManageStorage tells whether this process acts as an administrator, as SYSTEM does too, and on the
+// node, not in a container. In a token that user account control has filtered, the group is there for
+// denials only, and does not count.
 func mayManageStorage() (bool, string) {
 	administrators, err := windows.CreateWellKnownSid(windows.WinBuiltinAdministratorsSid)
 	if err != nil {
@@ -22,5 +24,23 @@ func mayManageStorage() (bool, string) {
 	if !member {
 		return false, "this process does not run as an administrator and may not manage storage"
 	}
+	if outside, why := lookForContainer().outside(); !outside {
+		return false, why
+	}
 	return true, "this process is an administrator's"
+}
+
+// lookForContainer asks the registry and the process's token.
+func lookForContainer() containerSigns {
+	var signs containerSigns
+	if key, err := registry.OpenKey(registry.LOCAL_MACHINE, `SYSTEM\CurrentControlSet\Control`, registry.QUERY_VALUE); err == nil {
+		defer key.Close()
+		_, _, err := key.GetValue("ContainerType", nil)
+		signs.containerType = err == nil || errors.Is(err, registry.ErrShortBuffer)
+		signs.known = signs.containerType || errors.Is(err, registry.ErrNotExist)
+	}
+	if user, err := windows.GetCurrentProcessToken().GetTokenUser(); err == nil {
+		signs.user = user.User.Sid.String()
+	}
+	return signs
 }

@@ -5,8 +5,10 @@ package csiproxy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net"
+	"os"
 	"path/filepath"
 	"syscall"
 )
@@ -14,6 +16,16 @@ import (
 func pipePath(directory, name string) string { return filepath.Join(directory, name+".sock") }
 
 func dialPipe(ctx context.Context, path string) (net.Conn, error) {
+	// Whoever binds a socket owns its file.
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		if err := checkOwner(path, fmt.Sprint("user ", stat.Uid), stat.Uid == 0, fmt.Sprint("user ", os.Geteuid())); err != nil {
+			return nil, err
+		}
+	}
 	return new(net.Dialer).DialContext(ctx, "unix", path)
 }
 

@@ -6,6 +6,8 @@ import (
 	"context"
 	"net"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -160,5 +162,54 @@ func TestASocketNobodyListensOnIsNotThere(t *testing.T) {
 	listener.Close()
 	if pipeIsThere(path) {
 		t.Error("what a killed service left is taken for a pipe")
+	}
+}
+
+// A call ends with its context, whatever the other end does.
+func TestRemoteCallsEnd(t *testing.T) {
+	for name, serve := range map[string]func(net.Conn){
+		"silent":         func(conn net.Conn) {},
+		"closes at once": func(conn net.Conn) { conn.Close() },
+		"garbage":        func(conn net.Conn) { conn.Write(make([]byte, 1000)) },
+		// Its settings, and a window that lets the client send all it has.
+		"stuck": func(conn net.Conn) {
+			conn.Write([]byte("\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x04\x7f\xff\xff\xff\x00\x00\x04\x08\x00\x00\x00\x00\x00\x7f\xfe\x00\x00"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			directory := tempDir(t)
+			listener, err := net.Listen("unix", filepath.Join(directory, "csi-proxy-volume-v1.sock"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer listener.Close()
+			go func() {
+				for {
+					conn, err := listener.Accept()
+					if err != nil {
+						return
+					}
+					serve(conn)
+				}
+			}()
+			conn := connectRemote(t, directory)
+			var callers sync.WaitGroup
+			for i := 0; i < 8; i++ {
+				callers.Add(1)
+				go func(size int) {
+					defer callers.Done()
+					for try := 0; try < 2; try++ {
+						ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+						begin := time.Now()
+						_, err := volumev1.NewVolumeClient(conn).FormatVolume(ctx, &volumev1.FormatVolumeRequest{VolumeId: strings.Repeat("x", size)})
+						cancel()
+						if err == nil || time.Since(begin) > 5*time.Second {
+							t.Errorf("after %v: %v", time.Since(begin), err)
+						}
+					}
+				}(i * 200_000)
+			}
+			callers.Wait()
+		})
 	}
 }

@@ -16,8 +16,9 @@ class Node;
 // Whether a client calls the service or does the work in this process.
 enum class Mode {
   // As the environment variable CSI_PROXY_MODE says (auto, remote or embedded). If it is unset or
-  // auto: the service if its pipe exists, otherwise embedded if this process may manage storage;
-  // only modes that are linked are chosen. The choice and its reason are logged.
+  // auto: the service if its pipe exists, otherwise embedded if this process may manage storage and
+  // is not in an ordinary Windows container; only modes that are linked are chosen. The choice and
+  // its reason are logged.
   kAuto,
   // The service, over its pipe. Needs the library csi_proxy::client.
   kRemote,

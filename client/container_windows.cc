@@ -1,0 +1,27 @@
+#include "client/container.h"
+#include "client/token_windows.h"
+#include "server/base/win32.h"
+
+namespace csi_proxy::client {
+
+ContainerSigns LookForContainer() {
+  ContainerSigns signs;
+  DWORD size = 0;
+  switch (RegGetValueW(HKEY_LOCAL_MACHINE, L"SYSTEM\\CurrentControlSet\\Control", L"ContainerType",
+                       RRF_RT_ANY, nullptr, nullptr, &size)) {
+    case ERROR_SUCCESS:
+      signs.container_type = ContainerSigns::Value::kPresent;
+      break;
+    case ERROR_FILE_NOT_FOUND:
+      signs.container_type = ContainerSigns::Value::kAbsent;
+      break;
+    default:
+      break;
+  }
+  if (absl::StatusOr<TokenSids> sids = SidsOfThisProcess(); sids.ok()) {
+    signs.user_sid = std::move(sids->user);
+  }
+  return signs;
+}
+
+}  // namespace csi_proxy::client
