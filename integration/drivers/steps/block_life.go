@@ -1,9 +1,6 @@
 package steps
 
-import (
-	"fmt"
-	"sync"
-)
+import "fmt"
 
 // blockNode has a system disk with the kubelet's directories and a disk that answers no inquiry, which
 // must not keep any driver from finding its own.
@@ -158,20 +155,10 @@ func (l *BlockLife) twoAtOnce() {
 	volumes := []*BlockVolume{l.newVolume(), l.newVolume()}
 	each := func(name string, action func(*BlockVolume) error, checks ...func(*BlockVolume) func(*Node) error) {
 		l.Step("two volumes at once: "+name, func() error {
-			failures := make([]error, len(volumes))
-			var group sync.WaitGroup
-			for i, volume := range volumes {
-				group.Add(1)
-				go func() {
-					defer group.Done()
-					failures[i] = limited(func() error { return action(volume) })
-				}()
+			if err := atOnce(volumes, action); err != nil {
+				return err
 			}
-			group.Wait()
-			for i, volume := range volumes {
-				if failures[i] != nil {
-					return failures[i]
-				}
+			for _, volume := range volumes {
 				for _, check := range checks {
 					if err := l.Then(check(volume)); err != nil {
 						return err

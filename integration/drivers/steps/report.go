@@ -1,6 +1,7 @@
 package steps
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -164,4 +166,19 @@ func (r *Run) verified(err error, checks ...func(node *Node) error) error {
 		return err
 	}
 	return r.Then(checks...)
+}
+
+// atOnce takes an action for each volume at the same time; the errors are those of all.
+func atOnce[Volume any](volumes []Volume, action func(Volume) error) error {
+	failures := make([]error, len(volumes))
+	var group sync.WaitGroup
+	for i, volume := range volumes {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			failures[i] = limited(func() error { return action(volume) })
+		}()
+	}
+	group.Wait()
+	return errors.Join(failures...)
 }

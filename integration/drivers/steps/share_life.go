@@ -1,9 +1,6 @@
 package steps
 
-import (
-	"errors"
-	"sync"
-)
+import "errors"
 
 // All takes all steps.
 func (l *ShareLife) All() {
@@ -77,17 +74,7 @@ func (l *ShareLife) twoAtOnce() {
 	volumes := []*ShareVolume{l.newVolume("one"), l.newVolume("two")}
 	each := func(name string, action func(*ShareVolume) error, check func(*ShareVolume) func(*Node) error) {
 		l.Step("two volumes at once: "+name, func() error {
-			failures := make([]error, len(volumes))
-			var group sync.WaitGroup
-			for i, volume := range volumes {
-				group.Add(1)
-				go func() {
-					defer group.Done()
-					failures[i] = limited(func() error { return action(volume) })
-				}()
-			}
-			group.Wait()
-			return l.verified(errors.Join(failures...), check(volumes[0]), check(volumes[1]))
+			return l.verified(atOnce(volumes, action), check(volumes[0]), check(volumes[1]))
 		})
 	}
 	each("stage", l.stage, mapped)
