@@ -1,14 +1,21 @@
 #include "server/transport/client_registry.h"
 
+#include <algorithm>
+
 #include "server/base/peer_process.h"
 
 namespace csi_proxy::transport {
+namespace {
 
-std::shared_ptr<shim::Client> ClientRegistry::Get(int64_t process_id) {
+constexpr size_t kRemembered = 64;
+
+}  // namespace
+
+std::shared_ptr<Client> ClientRegistry::Get(int64_t process_id) {
   return Get(process_id, StartOfProcess(process_id));
 }
 
-std::shared_ptr<shim::Client> ClientRegistry::Get(int64_t process_id, uint64_t start) {
+std::shared_ptr<Client> ClientRegistry::Get(int64_t process_id, uint64_t start) {
   const Key key{process_id, start};
   {
     absl::MutexLock lock(&state_->mutex);
@@ -17,8 +24,9 @@ std::shared_ptr<shim::Client> ClientRegistry::Get(int64_t process_id, uint64_t s
       if (auto client = found->second.lock()) return client;
     }
   }
-  const auto forget = [state = state_, key](shim::Client* gone) {
-    {
+  // Weak: what is remembered is part of the state.
+  const auto forget = [weak = std::weak_ptr(state_), key](Client* gone) {
+    if (const auto state = weak.lock()) {
       absl::MutexLock lock(&state->mutex);
       const auto found = state->clients.find(key);
       // A newer one may have taken its place already.
@@ -27,13 +35,26 @@ std::shared_ptr<shim::Client> ClientRegistry::Get(int64_t process_id, uint64_t s
     delete gone;
   };
   // Outside the lock: it asks the system.
-  std::shared_ptr<shim::Client> made(new shim::Client(PeerOfProcess(process_id)), forget);
+  std::shared_ptr<Client> made(new Client(PeerOfProcess(process_id)), forget);
   absl::MutexLock lock(&state_->mutex);
-  std::weak_ptr<shim::Client>& known = state_->clients[key];
+  std::weak_ptr<Client>& known = state_->clients[key];
   // Another thread may have made it meanwhile. `made` is then destroyed after the lock is released.
   if (auto client = known.lock()) return client;
   known = made;
   return made;
+}
+
+void ClientRegistry::Remember(std::shared_ptr<Client> client) {
+  // Destroyed after the lock is released, which its deleter takes.
+  std::shared_ptr<Client> forgotten;
+  absl::MutexLock lock(&state_->mutex);
+  auto& remembered = state_->remembered;
+  if (std::find(remembered.begin(), remembered.end(), client) != remembered.end()) return;
+  remembered.push_back(std::move(client));
+  if (remembered.size() > kRemembered) {
+    forgotten = std::move(remembered.front());
+    remembered.pop_front();
+  }
 }
 
 size_t ClientRegistry::size() const {

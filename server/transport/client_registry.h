@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <utility>
@@ -9,10 +10,18 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "server/shim/client.h"
+#include "server/transport/http2_guard.h"
 
 namespace csi_proxy::transport {
 
-// Thread-safe. Clients may outlive it.
+// A process, as the transport knows it.
+struct Client : shim::Client {
+  using shim::Client::Client;
+
+  Http2Account http2;
+};
+
+// Thread-safe. Clients may outlive it. Copies share what they know.
 //
 // A client is a process, not a container: each process of a container has a share of its own.
 // Which container another process runs in cannot be asked of Windows by a documented call: its
@@ -24,9 +33,13 @@ class ClientRegistry {
  public:
   // The client that is this process. A process that has got the number of one that has ended is
   // another client.
-  std::shared_ptr<shim::Client> Get(int64_t process_id);
+  std::shared_ptr<Client> Get(int64_t process_id);
   // The same, started at `start`: see StartOfProcess().
-  std::shared_ptr<shim::Client> Get(int64_t process_id, uint64_t start);
+  std::shared_ptr<Client> Get(int64_t process_id, uint64_t start);
+
+  // Keeps one that has misbehaved, so that it is not forgotten with the connection that it was
+  // ended for. The last 64 are kept.
+  void Remember(std::shared_ptr<Client> client);
 
   // How many there are.
   size_t size() const;
@@ -35,9 +48,10 @@ class ClientRegistry {
   using Key = std::pair<int64_t, uint64_t>;
   struct State {
     absl::Mutex mutex;
-    std::map<Key, std::weak_ptr<shim::Client>> clients ABSL_GUARDED_BY(mutex);
+    std::map<Key, std::weak_ptr<Client>> clients ABSL_GUARDED_BY(mutex);
+    std::deque<std::shared_ptr<Client>> remembered ABSL_GUARDED_BY(mutex);
   };
-  const std::shared_ptr<State> state_ = std::make_shared<State>();
+  std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
 }  // namespace csi_proxy::transport

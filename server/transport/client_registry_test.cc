@@ -36,6 +36,20 @@ TEST(ClientRegistryTest, ClientsMayOutliveIt) {
   EXPECT_EQ(client->peer.process_id, 4242);
 }
 
+TEST(ClientRegistryTest, WhoMisbehavedIsNotForgotten) {
+  ClientRegistry registry;
+  ClientRegistry copy = registry;
+  for (int64_t process = 1; process <= 65; ++process) {
+    auto client = registry.Get(process, 1);
+    ASSERT_TRUE(client->http2.BeginRequest());
+    copy.Remember(client);
+    copy.Remember(client);
+  }
+  EXPECT_EQ(registry.size(), 64u);
+  EXPECT_EQ(registry.Get(1, 1)->http2.unfinished(), 0u) << "a new one";
+  EXPECT_EQ(registry.Get(2, 1)->http2.unfinished(), 1u);
+}
+
 TEST(ClientRegistryTest, ManyThreadsSeeOneClient) {
   ClientRegistry registry;
   const auto kept = registry.Get(1, 1);

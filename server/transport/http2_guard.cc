@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace csi_proxy::transport {
 namespace {
@@ -52,10 +53,10 @@ constexpr Lengths kUnknown = {0, 16 << 10};
 
 }  // namespace
 
-Http2Guard::Http2Guard(const Http2Limits& limits)
+Http2Account::Http2Account(const Http2Limits& limits)
     : limits_(limits), resets_(limits.resets), control_frames_(limits.control_frames) {}
 
-bool Http2Guard::Purse::Pay(absl::Time now, double price) {
+bool Http2Account::Purse::Pay(double price, absl::Time now) {
   if (now > since_) {
     if (since_ != absl::InfinitePast()) {
       Add(absl::ToDoubleSeconds(now - since_) * allowance_.per_second);
@@ -67,7 +68,45 @@ bool Http2Guard::Purse::Pay(absl::Time now, double price) {
   return true;
 }
 
-void Http2Guard::Purse::Add(double more) { left_ = std::min(left_ + more, allowance_.burst); }
+void Http2Account::Purse::Add(double more) { left_ = std::min(left_ + more, allowance_.burst); }
+
+bool Http2Account::PayReset(absl::Time now) {
+  absl::MutexLock lock(&mutex_);
+  return resets_.Pay(1, now);
+}
+
+bool Http2Account::PayControlFrames(double price, absl::Time now) {
+  absl::MutexLock lock(&mutex_);
+  return control_frames_.Pay(price, now);
+}
+
+void Http2Account::EarnCall() {
+  absl::MutexLock lock(&mutex_);
+  control_frames_.Add(limits_.control_frames_per_call);
+}
+
+bool Http2Account::BeginRequest() {
+  absl::MutexLock lock(&mutex_);
+  if (unfinished_ >= limits_.unfinished) return false;
+  ++unfinished_;
+  return true;
+}
+
+void Http2Account::EndRequests(size_t count) {
+  absl::MutexLock lock(&mutex_);
+  unfinished_ -= count;
+}
+
+size_t Http2Account::unfinished() const {
+  absl::MutexLock lock(&mutex_);
+  return unfinished_;
+}
+
+Http2Guard::Http2Guard(std::shared_ptr<Http2Account> account) : account_(std::move(account)) {}
+
+Http2Guard::~Http2Guard() {
+  if (!unfinished_.empty()) account_->EndRequests(unfinished_.size());
+}
 
 Http2Violation Http2Guard::Check(absl::string_view bytes, absl::Time now) {
   while (violation_ == Http2Violation::kNone && !bytes.empty()) {
@@ -124,15 +163,16 @@ Http2Violation Http2Guard::Judge(const Frame& frame, absl::Time now) {
     case kRstStream:
       if (frame.stream == 0 || frame.stream > newest_stream_) return Http2Violation::kStream;
       Finish(frame.stream);
-      return resets_.Pay(now) ? Http2Violation::kNone : Http2Violation::kResets;
+      return account_->PayReset(now) ? Http2Violation::kNone : Http2Violation::kResets;
     case kSettings:
       if ((frame.flags & kAcknowledgement) != 0) acknowledged_ = true;
       break;
     default:
-      if (!known) price += frame.length / limits_.unknown_bytes_per_control_frame;
+      if (!known) price += frame.length / account_->limits().unknown_bytes_per_control_frame;
       break;
   }
-  return control_frames_.Pay(now, price) ? Http2Violation::kNone : Http2Violation::kControlFrames;
+  return account_->PayControlFrames(price, now) ? Http2Violation::kNone
+                                                : Http2Violation::kControlFrames;
 }
 
 bool Http2Guard::IsUnfinished(uint32_t stream) const {
@@ -145,6 +185,7 @@ bool Http2Guard::Finish(uint32_t stream) {
   // Their order does not matter.
   *found = unfinished_.back();
   unfinished_.pop_back();
+  account_->EndRequests(1);
   return true;
 }
 
@@ -153,28 +194,28 @@ Http2Violation Http2Guard::OnHeaders(const Frame& frame) {
   // Streams of clients have odd numbers that only grow (section 5.1.1).
   if (frame.stream % 2 == 0 || frame.stream <= newest_stream_) return Http2Violation::kStream;
   newest_stream_ = frame.stream;
-  if (!acknowledged_ && ++calls_ > limits_.calls_before_acknowledgement) {
+  if (!acknowledged_ && ++calls_ > account_->limits().calls_before_acknowledgement) {
     return Http2Violation::kUnacknowledged;
   }
   if ((frame.flags & kEndStream) == 0) {
-    if (unfinished_.size() == limits_.unfinished) return Http2Violation::kUnfinished;
+    if (!account_->BeginRequest()) return Http2Violation::kUnfinished;
     unfinished_.push_back(frame.stream);
   }
-  control_frames_.Add(limits_.control_frames_per_call);
+  account_->EarnCall();
   block_bytes_ = frame.length;
   continuations_ = 0;
   if ((frame.flags & kEndHeaders) == 0) open_block_ = frame.stream;
-  return block_bytes_ <= limits_.header_block_bytes ? Http2Violation::kNone
-                                                    : Http2Violation::kHeaderBlock;
+  return block_bytes_ <= account_->limits().header_block_bytes ? Http2Violation::kNone
+                                                               : Http2Violation::kHeaderBlock;
 }
 
 Http2Violation Http2Guard::OnContinuation(const Frame& frame) {
   if (open_block_ == 0 || frame.stream != open_block_) return Http2Violation::kContinuations;
-  if (++continuations_ > limits_.continuations) return Http2Violation::kContinuations;
+  if (++continuations_ > account_->limits().continuations) return Http2Violation::kContinuations;
   block_bytes_ += frame.length;
   if ((frame.flags & kEndHeaders) != 0) open_block_ = 0;
-  return block_bytes_ <= limits_.header_block_bytes ? Http2Violation::kNone
-                                                    : Http2Violation::kHeaderBlock;
+  return block_bytes_ <= account_->limits().header_block_bytes ? Http2Violation::kNone
+                                                               : Http2Violation::kHeaderBlock;
 }
 
 }  // namespace csi_proxy::transport

@@ -9,9 +9,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 
 namespace csi_proxy::transport {
@@ -45,9 +48,9 @@ struct Http2Limits {
   // A block of headers, in bytes as sent; grpc-go and gRPC C++ send about 200 for a call.
   size_t header_block_bytes = 16 << 10;
   int continuations = 8;
-  // Requests that may be under way to the service at once: as many as it takes calls of a
-  // connection.
-  size_t unfinished = 256;
+  // Requests of a client that have begun and not ended, for each of which gRPC 1.51 keeps 13 KB.
+  // Clients of gRPC send a request in one piece.
+  size_t unfinished = 512;
   // gRPC 1.51 holds a client to its number of calls once the client has acknowledged the settings
   // that tell it, and not before (parsing.cc, init_header_frame_parser). Clients of gRPC wait for
   // the settings before their first call.
@@ -61,17 +64,58 @@ struct Http2Limits {
   double unknown_bytes_per_control_frame = 64;
 };
 
+// What all connections of a client pay from: a client that is ended and dials again has no more
+// than before. Thread-safe.
+class Http2Account {
+ public:
+  explicit Http2Account(const Http2Limits& limits = {});
+
+  const Http2Limits& limits() const { return limits_; }
+
+  // Whether there was so much left.
+  bool PayReset(absl::Time now);
+  bool PayControlFrames(double price, absl::Time now);
+  // A call pays for the control frames that belong to it.
+  void EarnCall();
+  // One more request begins, unless too many are under way; and so many end.
+  bool BeginRequest();
+  void EndRequests(size_t count);
+
+  // Requests that the client has begun and neither ended nor given up.
+  size_t unfinished() const;
+
+ private:
+  class Purse {
+   public:
+    explicit Purse(const Http2Allowance& allowance)
+        : allowance_(allowance), left_(allowance.burst) {}
+    bool Pay(double price, absl::Time now);
+    void Add(double more);
+
+   private:
+    Http2Allowance allowance_;
+    double left_;
+    absl::Time since_ = absl::InfinitePast();
+  };
+
+  const Http2Limits limits_;
+  mutable absl::Mutex mutex_;
+  Purse resets_ ABSL_GUARDED_BY(mutex_);
+  Purse control_frames_ ABSL_GUARDED_BY(mutex_);
+  size_t unfinished_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
 // Checks the bytes of one connection, in order. Not thread-safe.
 class Http2Guard {
  public:
-  explicit Http2Guard(const Http2Limits& limits = {});
+  explicit Http2Guard(std::shared_ptr<Http2Account> account = std::make_shared<Http2Account>());
+  ~Http2Guard();
+  Http2Guard(const Http2Guard&) = delete;
+  Http2Guard& operator=(const Http2Guard&) = delete;
 
   // `bytes` follow those checked before; the first are those behind the client's preface. What is
   // not kNone ends the connection, and no later call takes that back.
   Http2Violation Check(absl::string_view bytes, absl::Time now);
-
-  // Requests that the client has begun and neither ended nor given up.
-  size_t unfinished() const { return unfinished_.size(); }
 
  private:
   struct Frame {
@@ -79,19 +123,6 @@ class Http2Guard {
     uint8_t type = 0;
     uint8_t flags = 0;
     uint32_t stream = 0;
-  };
-  class Purse {
-   public:
-    explicit Purse(const Http2Allowance& allowance)
-        : allowance_(allowance), left_(allowance.burst) {}
-    // Whether there was so much left.
-    bool Pay(absl::Time now, double price = 1);
-    void Add(double more);
-
-   private:
-    Http2Allowance allowance_;
-    double left_;
-    absl::Time since_ = absl::InfinitePast();
   };
 
   Http2Violation Judge(const Frame& frame, absl::Time now);
@@ -103,9 +134,7 @@ class Http2Guard {
 
   static constexpr size_t kFrameHeader = 9;
 
-  Http2Limits limits_;
-  Purse resets_;
-  Purse control_frames_;
+  const std::shared_ptr<Http2Account> account_;
   Http2Violation violation_ = Http2Violation::kNone;
   // A frame's header may come in pieces; the rest of the frame is skipped.
   std::array<uint8_t, kFrameHeader> header_{};
@@ -113,12 +142,12 @@ class Http2Guard {
   size_t skip_ = 0;
   // The newest stream, and the one whose header block goes on; 0 for none.
   uint32_t newest_stream_ = 0;
-  std::vector<uint32_t> unfinished_;
-  bool acknowledged_ = false;
-  int calls_ = 0;
   uint32_t open_block_ = 0;
   size_t block_bytes_ = 0;
   int continuations_ = 0;
+  std::vector<uint32_t> unfinished_;
+  bool acknowledged_ = false;
+  int calls_ = 0;
 };
 
 }  // namespace csi_proxy::transport

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -40,7 +42,7 @@ std::string Frame(uint8_t type, uint8_t flags, uint32_t stream, size_t length) {
 class Http2GuardTest : public testing::Test {
  protected:
   Http2Violation Send(uint8_t type, uint8_t flags, uint32_t stream, size_t length) {
-    return guard_.Check(Frame(type, flags, stream, length), now_);
+    return guard_->Check(Frame(type, flags, stream, length), now_);
   }
   // A call as grpc-go makes one, on the next stream.
   Http2Violation Call() {
@@ -48,7 +50,7 @@ class Http2GuardTest : public testing::Test {
     stream_ += 2;
     const std::string call = absl::StrCat(Frame(kHeaders, kEndHeaders, stream_, 200),
                                           Frame(kData, kEndStream, stream_, 60));
-    return guard_.Check(call, now_);
+    return guard_->Check(call, now_);
   }
   // The server's settings, as a client does once.
   void Acknowledge() {
@@ -64,7 +66,8 @@ class Http2GuardTest : public testing::Test {
     return taken;
   }
 
-  Http2Guard guard_;
+  std::shared_ptr<Http2Account> account_ = std::make_shared<Http2Account>();
+  std::optional<Http2Guard> guard_{account_};
   absl::Time now_ = absl::UnixEpoch();
   uint32_t stream_ = static_cast<uint32_t>(-1);
   bool acknowledged_ = false;
@@ -160,12 +163,12 @@ TEST_F(Http2GuardTest, FloodsOfEachControlFrameEnd) {
   } kFloods[] = {{kPing, 8},         {kSettings, 0},  {kSettings, 384}, {kPriority, 5},
                  {kWindowUpdate, 4}, {kExtension, 0}, {kGoAway, 8}};
   for (const auto& flood : kFloods) {
-    guard_ = Http2Guard();
+    guard_.emplace();
     EXPECT_EQ(Taken(100000, flood.type, 0, 0, flood.length), 1000) << int{flood.type};
   }
-  guard_ = Http2Guard();
+  guard_.emplace();
   EXPECT_EQ(Taken(100000, kExtension, 0, 0, 64 * 99), 10) << "unknown frames pay for their bytes";
-  guard_ = Http2Guard();
+  guard_.emplace();
   ASSERT_EQ(Send(kHeaders, kEndHeaders, 1, 10), kNone);
   EXPECT_EQ(Taken(100000, kData, 0, 1, 0), 1000) << "empty DATA that ends nothing";
 }
@@ -210,40 +213,41 @@ TEST_F(Http2GuardTest, StreamsAreOpenedInOrderAndByHeaders) {
 
 TEST_F(Http2GuardTest, DataEndsWithItsRequest) {
   const auto opened = [](uint8_t flags) {
-    Http2Guard guard;
-    EXPECT_EQ(guard.Check(Frame(kHeaders, kEndHeaders | flags, 1, 10), absl::UnixEpoch()), kNone);
+    auto guard = std::make_unique<Http2Guard>();
+    EXPECT_EQ(guard->Check(Frame(kHeaders, kEndHeaders | flags, 1, 10), absl::UnixEpoch()), kNone);
     return guard;
   };
-  Http2Guard whole = opened(kEndStream);
-  EXPECT_EQ(whole.Check(Frame(kData, 0, 1, 10), now_), kStream);
-  Http2Guard ended = opened(0);
-  EXPECT_EQ(ended.Check(Frame(kData, kEndStream, 1, 10), now_), kNone);
-  EXPECT_EQ(ended.Check(Frame(kData, kEndStream, 1, 10), now_), kStream);
-  Http2Guard reset = opened(0);
-  EXPECT_EQ(reset.Check(Frame(kRstStream, 0, 1, 4), now_), kNone);
-  EXPECT_EQ(reset.Check(Frame(kData, 0, 1, 10), now_), kStream);
-  Http2Guard never = opened(0);
-  EXPECT_EQ(never.Check(Frame(kHeaders, kEndHeaders, 5, 10), now_), kNone);
-  EXPECT_EQ(never.Check(Frame(kData, 0, 3, 10), now_), kStream) << "passed over, so closed";
+  EXPECT_EQ(opened(kEndStream)->Check(Frame(kData, 0, 1, 10), now_), kStream);
+  const auto ended = opened(0);
+  EXPECT_EQ(ended->Check(Frame(kData, kEndStream, 1, 10), now_), kNone);
+  EXPECT_EQ(ended->Check(Frame(kData, kEndStream, 1, 10), now_), kStream);
+  const auto reset = opened(0);
+  EXPECT_EQ(reset->Check(Frame(kRstStream, 0, 1, 4), now_), kNone);
+  EXPECT_EQ(reset->Check(Frame(kData, 0, 1, 10), now_), kStream);
+  const auto never = opened(0);
+  EXPECT_EQ(never->Check(Frame(kHeaders, kEndHeaders, 5, 10), now_), kNone);
+  EXPECT_EQ(never->Check(Frame(kData, 0, 3, 10), now_), kStream) << "passed over, so closed";
 }
 
 TEST_F(Http2GuardTest, UnfinishedRequestsAreFew) {
   Acknowledge();
   int taken = 0;
   while (taken < 1000 && Send(kHeaders, kEndHeaders, stream_ += 2, 10) == kNone) ++taken;
-  EXPECT_EQ(taken, 256);
-  EXPECT_EQ(guard_.unfinished(), 256u);
+  EXPECT_EQ(taken, 512);
+  EXPECT_EQ(account_->unfinished(), 512u);
+  guard_.reset();
+  EXPECT_EQ(account_->unfinished(), 0u) << "they end with their connection";
 }
 
 TEST_F(Http2GuardTest, WhatIsEndedOrGivenUpIsNotUnfinished) {
   for (int i = 0; i < 1000; ++i) {
     ASSERT_EQ(Call(), kNone) << i;
-    ASSERT_EQ(guard_.unfinished(), 0u);
+    ASSERT_EQ(account_->unfinished(), 0u);
   }
   ASSERT_EQ(Send(kHeaders, kEndHeaders, stream_ += 2, 10), kNone);
-  EXPECT_EQ(guard_.unfinished(), 1u);
+  EXPECT_EQ(account_->unfinished(), 1u);
   ASSERT_EQ(Send(kRstStream, 0, stream_, 4), kNone);
-  EXPECT_EQ(guard_.unfinished(), 0u);
+  EXPECT_EQ(account_->unfinished(), 0u);
 }
 
 TEST_F(Http2GuardTest, AClientThatDoesNotTakeTheSettingsIsEnded) {
@@ -252,6 +256,27 @@ TEST_F(Http2GuardTest, AClientThatDoesNotTakeTheSettingsIsEnded) {
     ++taken;
   EXPECT_EQ(taken, 100);
   EXPECT_EQ(Send(kSettings, kAck, 0, 0), kUnacknowledged) << "it stays ended";
+}
+
+TEST_F(Http2GuardTest, ConnectionsOfAClientPayFromOneAccount) {
+  const auto taken_in_turn = [&](Http2Violation expected, const std::string& frames) {
+    for (int taken = 0;; ++taken) {
+      // A new connection each time, as one makes whose last was ended.
+      Http2Guard guard(account_);
+      EXPECT_EQ(guard.Check(Frame(kHeaders, kEndHeaders, 1, 10), now_), kNone);
+      const Http2Violation violation = guard.Check(frames, now_);
+      if (violation == kNone && taken < 10000) continue;
+      EXPECT_EQ(violation, expected);
+      return taken;
+    }
+  };
+  EXPECT_EQ(taken_in_turn(kResets, Frame(kRstStream, 0, 1, 4)), 512);
+  std::string pings;
+  for (int i = 0; i < 5; ++i) pings += Frame(kPing, 0, 0, 8);
+  // Each connection's call earns four.
+  EXPECT_EQ(taken_in_turn(kControlFrames, pings), 996);
+  now_ += absl::Seconds(1);
+  EXPECT_EQ(taken_in_turn(kResets, Frame(kRstStream, 0, 1, 4)), 100);
 }
 
 TEST_F(Http2GuardTest, EveryViolationHasAName) {

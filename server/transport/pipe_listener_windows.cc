@@ -75,6 +75,8 @@ class PipeListener final : public Listener {
     std::unique_ptr<pipe::Stream> stream;
     std::array<char, kFirstBytes> bytes;
     size_t received = 0;
+    // `client`, as the transport knows it.
+    std::shared_ptr<Client> known;
   };
 
   struct Pipe {
@@ -114,7 +116,7 @@ class PipeListener final : public Listener {
     static_cast<Instance*>(dropped)->stream->Cancel();
   }
   // Watches what a client sends from now on.
-  std::function<bool(absl::string_view)> Guard(size_t pipe, std::shared_ptr<shim::Client> client);
+  std::function<bool(absl::string_view)> Guard(size_t pipe, std::shared_ptr<Client> client);
   std::unique_ptr<Instance> Remove(Instance* instance) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Adopt(std::unique_ptr<Instance> instance);
   void Watch();
@@ -250,7 +252,8 @@ void PipeListener::OnConnected(Instance* instance, DWORD error) {
   std::unique_ptr<Instance> gone;
   // Asked before the lock is taken, for it asks the system.
   if (error == ERROR_SUCCESS) {
-    instance->client = clients_.Get(pipe::ClientOfInstance(instance->stream->handle()));
+    instance->known = clients_.Get(pipe::ClientOfInstance(instance->stream->handle()));
+    instance->client = instance->known;
   }
   {
     absl::MutexLock lock(&mutex_);
@@ -330,11 +333,14 @@ std::unique_ptr<PipeListener::Instance> PipeListener::Remove(Instance* instance)
 }
 
 std::function<bool(absl::string_view)> PipeListener::Guard(size_t pipe,
-                                                           std::shared_ptr<shim::Client> client) {
-  return [table = table_, path = pipes_[pipe].path, client = std::move(client),
-          guard = Http2Guard()](absl::string_view bytes) mutable {
-    const Http2Violation violation = guard.Check(bytes, absl::Now());
+                                                           std::shared_ptr<Client> client) {
+  // The account is the client's, and lives as long.
+  auto guard = std::make_shared<Http2Guard>(std::shared_ptr<Http2Account>(client, &client->http2));
+  return [table = table_, clients = clients_, path = pipes_[pipe].path, client = std::move(client),
+          guard = std::move(guard)](absl::string_view bytes) mutable {
+    const Http2Violation violation = guard->Check(bytes, absl::Now());
     if (violation == Http2Violation::kNone) return true;
+    clients.Remember(client);
     const uint64_t count = table->Count(violation);
     // An attacker that comes again and again does not fill the log.
     if (std::has_single_bit(count)) {
@@ -359,7 +365,7 @@ void PipeListener::Adopt(std::unique_ptr<Instance> instance) {
                                 if (const auto stream = weak.lock()) stream->HangUp();
                               });
   connection->closed = [table = table_, served = std::move(served)] { table->End(served); };
-  connection->inspect = Guard(instance->pipe, instance->client);
+  connection->inspect = Guard(instance->pipe, instance->known);
   const absl::string_view behind(connection->received);
   if (!connection->inspect(behind.substr(kHttp2Preface.size()))) return connection->closed();
   pipes_[instance->pipe].endpoint.adopt(reinterpret_cast<intptr_t>(connection.release()));
