@@ -109,7 +109,7 @@ func measure(service *steps.Service, attack attack, o options) (wrong string, er
 		return "", err
 	}
 	defer service.Kill()
-	process, err := findProcess(o.service)
+	process, err := findProcess(o.service, o.directory)
 	if err != nil {
 		return "", err
 	}

@@ -22,8 +22,8 @@ type process struct {
 	directory string
 }
 
-// findProcess finds the one that runs the program.
-func findProcess(program string) (*process, error) {
+// findProcess finds the one that runs the program with a scenario from the directory.
+func findProcess(program, directory string) (*process, error) {
 	base := filepath.Base(program)
 	found, err := filepath.Glob(filepath.Join(proc(), "[0-9]*", "cmdline"))
 	if err != nil {
@@ -36,7 +36,7 @@ func findProcess(program string) (*process, error) {
 			continue
 		}
 		first, _, _ := strings.Cut(string(words), "\x00")
-		if strings.HasSuffix(first, base) && strings.Contains(string(words), "--host=simulated") {
+		if strings.HasSuffix(first, base) && strings.Contains(string(words), "--scenario="+directory) {
 			all = append(all, filepath.Dir(file))
 		}
 	}
