@@ -193,6 +193,13 @@ var attacks = []attack{
 			for r.call(pathExists, `C:\var\lib\kubelet`) == nil && r.WritePing(false, [8]byte{}) == nil {
 			}
 		})},
+	{name: "settings not taken", about: "calls without end, by one that was not told how many it may make", guarded: true,
+		run: crowd(16, func(ctx context.Context, r *raw) {
+			r.out.WriteString(http2.ClientPreface)
+			r.WriteSettings()
+			for r.call(pathExists, `C:\var\lib\kubelet`) == nil {
+			}
+		})},
 	{name: "half a request", about: "16 connections with 200 calls each that never end",
 		run: crowd(16, func(ctx context.Context, r *raw) {
 			if r.begin() != nil {

@@ -86,10 +86,11 @@ func open(ctx context.Context, count *counters, settings ...http2.Setting) (*raw
 	return r, nil
 }
 
-// begin sends preface and settings.
+// begin sends preface and settings, and takes the service's.
 func (r *raw) begin(settings ...http2.Setting) error {
 	r.out.WriteString(http2.ClientPreface)
 	r.WriteSettings(settings...)
+	r.WriteSettingsAck()
 	return r.out.Flush()
 }
 
