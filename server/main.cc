@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/base/program.h"
 #include "server/machine/simulated/admin.h"
 #include "server/observability/logging.h"
 #include "server/open_node.h"
@@ -90,4 +91,5 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace csi_proxy
 
-int main(int argc, char** argv) { return csi_proxy::Main(argc, argv); }
+// Guards the process before anything else.
+CSI_PROXY_MAIN(csi_proxy::Main)

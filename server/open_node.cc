@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -16,7 +17,9 @@ namespace {
 
 absl::StatusOr<OpenedMachine> OpenSimulated(const std::string& scenario_file) {
   if (scenario_file.empty()) return OpenSimulatedMachine();
-  std::ifstream file(scenario_file, std::ios::binary);
+  // In UTF-8, whatever Windows' code page.
+  const std::filesystem::path path(std::u8string(scenario_file.begin(), scenario_file.end()));
+  std::ifstream file(path, std::ios::binary);
   if (!file) return absl::NotFoundError(absl::StrCat("--scenario: cannot read ", scenario_file));
   std::ostringstream text;
   text << file.rdbuf();

@@ -99,17 +99,19 @@ absl::Status Installer::Install(const InstallRequest& request) {
   }
   wanted.command = {request.program.string()};
   wanted.command.insert(wanted.command.end(), flags.begin(), flags.end());
+  if (present.ok() && !IsOurs(*present) && !request.replace_wrapper) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "service ", name_, " runs ", present->command[0],
+        "; with --replace-wrapper it runs csi-proxy directly, with the flags given after --"));
+  }
+  if (absl::Status safe = MakeFoldersSafe(request, flags); !safe.ok()) return safe;
+  if (absl::Status source = RegisterEventSource(); !source.ok()) return source;
 
   if (!present.ok()) {
     if (!Step(absl::StrCat("create service ", name_, ": ", CommandLine(wanted.command)))) {
       return absl::OkStatus();
     }
     return environment_.services->Create(name_, wanted);
-  }
-  if (!IsOurs(*present) && !request.replace_wrapper) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "service ", name_, " runs ", present->command[0],
-        "; with --replace-wrapper it runs csi-proxy directly, with the flags given after --"));
   }
   const std::vector<std::string> differences = Differences(*present, wanted);
   if (differences.empty()) {
@@ -119,7 +121,15 @@ absl::Status Installer::Install(const InstallRequest& request) {
   if (!Step(absl::StrCat("change service ", name_, ":\n  ", absl::StrJoin(differences, "\n  ")))) {
     return absl::OkStatus();
   }
-  return environment_.services->Change(name_, wanted);
+  if (absl::Status changed = environment_.services->Change(name_, wanted); !changed.ok()) {
+    return changed;
+  }
+  const auto status = environment_.services->Status(name_);
+  if (status.ok() && status->state != ServiceState::kStopped) {
+    *environment_.out << "service " << name_
+                      << " runs with its old settings until it is restarted\n";
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Installer::Upgrade(const fs::path& program) {
@@ -137,7 +147,7 @@ absl::Status Installer::Upgrade(const fs::path& program) {
   const auto status = environment_.services->Status(name_);
   if (!status.ok()) return status.status();
   const bool ran = status->state != ServiceState::kStopped;
-  const fs::path target = config->command[0];
+  const fs::path target = Utf8Path(config->command[0]);
   if (fs::equivalent(program, target, error)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--binary: ", program.string(), " is the service's own program"));
@@ -149,6 +159,10 @@ absl::Status Installer::Upgrade(const fs::path& program) {
     return absl::OkStatus();
   }
   const std::set<std::string> pipes = environment_.answering_pipes();
+  // An old service in an unsafe place is better than no upgrade.
+  if (absl::Status safe = CheckProgram(*environment_.folders, target); !safe.ok()) {
+    *environment_.out << "warning: " << safe.message() << "\n";
+  }
 
   // Copied before anything is stopped: a full disk or a missing file does no harm.
   fs::copy_file(program, incoming, fs::copy_options::overwrite_existing, error);
@@ -192,6 +206,9 @@ absl::Status Installer::Uninstall() {
   if (absl::Status status = Stop(); !status.ok()) return status;
   if (!Step(absl::StrCat("delete service ", name_))) return absl::OkStatus();
   if (absl::Status status = environment_.services->Delete(name_); !status.ok()) return status;
+  if (absl::Status status = environment_.services->RemoveEventSource(kEventSource); !status.ok()) {
+    return status;
+  }
   // It is marked for deletion and goes with its last open handle.
   const absl::Time give_up = absl::Now() + environment_.patience;
   while (Exists()) {

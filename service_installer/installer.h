@@ -13,12 +13,15 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "service_installer/folder_access.h"
 #include "service_installer/scm.h"
 
 namespace csi_proxy::installer {
 
 // The names existing node bootstraps give the service; the first is ours too.
 inline constexpr const char* kServiceNames[] = {"csi-proxy", "csiproxy"};
+// Under which name the service writes to the event log, whatever its own name.
+inline constexpr char kEventSource[] = "csi-proxy";
 
 struct InstallRequest {
   // What to set, `config.command` apart.
@@ -28,12 +31,16 @@ struct InstallRequest {
   std::optional<std::vector<std::string>> flags;
   // Whether a service that runs another program, such as nssm, becomes ours.
   bool replace_wrapper = false;
+  // Whether a folder of the program or the log that others may change gets an access list of its
+  // own.
+  bool repair_folders = false;
 };
 
 class Installer {
  public:
   struct Environment {
     ServiceManager* services;
+    Folders* folders;
     // The pipes that answer now.
     std::function<std::set<std::string>()> answering_pipes;
     // Where to print what is done.
@@ -52,8 +59,9 @@ class Installer {
   const std::string& name() const { return name_; }
 
   // Makes the service, or changes the one there is. FAILED_PRECONDITION when that runs another
-  // program and `replace_wrapper` is not set. A running service takes new settings at its next
-  // start.
+  // program and `replace_wrapper` is not set, and when others than administrators may change the
+  // program or the log and `repair_folders` is not set. A running service takes new settings at its
+  // next start, which is said.
   absl::Status Install(const InstallRequest& request);
 
   // Puts `program` in the place of the service's own: stops it, swaps the files, starts it, and
@@ -81,6 +89,9 @@ class Installer {
 
   // Prints a step; true when it is to be taken.
   bool Step(const std::string& what);
+  absl::Status MakeFoldersSafe(const InstallRequest& request,
+                               const std::vector<std::string>& flags);
+  absl::Status RegisterEventSource();
   absl::Status Await(ServiceState state);
   absl::Status AwaitStopped();
   absl::Status Terminate();

@@ -4,12 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
-#include <map>
 #include <sstream>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "service_installer/testing.h"
 
 namespace csi_proxy::installer {
 namespace {
@@ -18,126 +17,6 @@ namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-std::string Content(const fs::path& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-// A service manager in memory. What a program does when it is started is the first word in its
-// file: `serves`, `fails` (ends with an exit code), `hangs` (never gets to run, and takes no stop
-// meanwhile), `mute` (runs, and no pipe answers), `stuck` (serves, and its stop does not end) or
-// `slow` (its stop takes long, and reports progress). A process that is ended comes back, as the
-// failure actions have it.
-class FakeManager final : public ServiceManager {
- public:
-  struct Service {
-    ServiceConfig config;
-    ServiceStatus status;
-  };
-
-  absl::StatusOr<ServiceStatus> Status(const std::string& name) override {
-    const auto found = services.find(name);
-    if (found == services.end()) return absl::NotFoundError(name);
-    ServiceStatus& status = found->second.status;
-    if (status.state == ServiceState::kStopPending && Runs(name, "slow")) {
-      if (++status.checkpoint > 50) status = {};
-    }
-    return status;
-  }
-  absl::StatusOr<ServiceConfig> Config(const std::string& name, const ServiceConfig&) override {
-    const auto found = services.find(name);
-    if (found == services.end()) return absl::NotFoundError(name);
-    return found->second.config;
-  }
-  absl::Status Create(const std::string& name, const ServiceConfig& config) override {
-    calls.push_back("create " + name);
-    services[name] = {.config = config, .status = {.exit_code = 1077}};
-    return absl::OkStatus();
-  }
-  absl::Status Change(const std::string& name, const ServiceConfig& config) override {
-    calls.push_back("change " + name);
-    services.at(name).config = config;
-    return absl::OkStatus();
-  }
-  absl::Status Delete(const std::string& name) override {
-    calls.push_back("delete " + name);
-    services.erase(name);
-    return absl::OkStatus();
-  }
-  absl::Status Start(const std::string& name) override {
-    calls.push_back("start " + name);
-    Service& service = services.at(name);
-    running_program = service.config.command[0];
-    const std::string program = Content(running_program);
-    if (absl::StartsWith(program, "fails")) {
-      service.status = {.exit_code = 1066, .service_exit_code = 2};
-    } else if (absl::StartsWith(program, "hangs")) {
-      service.status = {.state = ServiceState::kStartPending, .process_id = 7};
-    } else {
-      service.status = {.state = ServiceState::kRunning, .process_id = 7};
-    }
-    return absl::OkStatus();
-  }
-  absl::Status Stop(const std::string& name) override {
-    ServiceStatus& status = services.at(name).status;
-    if (status.state == ServiceState::kStartPending) {
-      return absl::UnavailableError("the service cannot accept control messages at this time");
-    }
-    calls.push_back("stop " + name);
-    if (Runs(name, "stuck") || Runs(name, "slow")) {
-      status.state = ServiceState::kStopPending;
-    } else {
-      status = {};
-    }
-    return absl::OkStatus();
-  }
-  absl::Status Terminate(const std::string& name, uint32_t process_id,
-                         const std::string& program) override {
-    calls.push_back(absl::StrCat("end ", process_id));
-    Service& service = services.at(name);
-    if (service.status.process_id != process_id || running_program != program) {
-      return absl::FailedPreconditionError("another program");
-    }
-    service.status = {.exit_code = 1067};
-    return restart_suspended ? absl::OkStatus() : Start(name);
-  }
-  absl::Status SuspendRestart(const std::string& name) override {
-    calls.push_back("suspend " + name);
-    if (!can_suspend) return absl::UnimplementedError("the failure actions cannot be read");
-    restart_suspended = true;
-    return absl::OkStatus();
-  }
-  absl::Status ResumeRestart(const std::string& name) override {
-    calls.push_back("resume " + name);
-    restart_suspended = false;
-    return absl::OkStatus();
-  }
-
-  // Whether the program that the service runs is of this kind.
-  bool Runs(const std::string& name, const char* kind) const {
-    return absl::StartsWith(Content(services.at(name).config.command[0]), kind);
-  }
-
-  std::set<std::string> Pipes() const {
-    for (const auto& [name, service] : services) {
-      if (service.status.state == ServiceState::kRunning &&
-          absl::StartsWith(Content(service.config.command[0]), "serves")) {
-        return {"csi-proxy-disk-v1", "csi-proxy-volume-v1"};
-      }
-    }
-    return {};
-  }
-
-  std::map<std::string, Service> services;
-  std::vector<std::string> calls;
-  bool can_suspend = true;
-  bool restart_suspended = false;
-  // What the service's process runs.
-  std::string running_program;
-};
 
 class InstallerTest : public testing::Test {
  protected:
@@ -157,6 +36,7 @@ class InstallerTest : public testing::Test {
 
   Installer New(const std::string& name = "", bool dry_run = false) {
     auto installer = Installer::Create({.services = &services_,
+                                        .folders = &folders_,
                                         .answering_pipes = [this] { return services_.Pipes(); },
                                         .out = &out_,
                                         .dry_run = dry_run,
@@ -186,6 +66,7 @@ class InstallerTest : public testing::Test {
 
   const fs::path directory_;
   FakeManager services_;
+  FakeFolders folders_;
   std::ostringstream out_;
 };
 
@@ -268,6 +149,110 @@ TEST_F(InstallerTest, AServiceThatNeverGetsToRunIsGivenUp) {
   OldService("csi-proxy", Program("csi-proxy.exe", "hangs"), {});
   services_.services.at("csi-proxy").status = {};
   EXPECT_TRUE(absl::IsDeadlineExceeded(New().Start()));
+}
+
+TEST_F(InstallerTest, AProgramThatOthersMayChangeIsRefusedUntilItsFolderIsRepaired) {
+  const fs::path program = Program("csi-proxy.exe", "serves");
+  folders_.unsafe = {directory_};
+  const absl::Status refused = New().Install({.config = {}, .program = program, .flags = {}});
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("BUILTIN\\Users may add or change files"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("--repair-folders"));
+  EXPECT_THAT(services_.calls, IsEmpty());
+  const absl::Status repaired =
+      New().Install({.config = {}, .program = program, .flags = {}, .repair_folders = true});
+  EXPECT_TRUE(repaired.ok()) << repaired;
+  EXPECT_THAT(folders_.protected_folders,
+              testing::UnorderedElementsAre(testing::Pair(directory_, FolderUse::kPrograms),
+                                            testing::Pair(program, FolderUse::kPrograms)));
+  EXPECT_THAT(services_.calls, ElementsAre("create csi-proxy"));
+}
+
+// What a repair cannot reach is refused as before.
+TEST_F(InstallerTest, ARepairThatDoesNotHelpIsARefusal) {
+  const fs::path program = Program("csi-proxy.exe", "serves");
+  folders_.unsafe = {directory_};
+  folders_.replaceable = {directory_.parent_path()};
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      New().Install({.config = {}, .program = program, .flags = {}, .repair_folders = true})));
+  EXPECT_THAT(services_.calls, IsEmpty());
+}
+
+TEST_F(InstallerTest, TheFolderOfTheLogIsCheckedRepairedAndMade) {
+  const fs::path program = Program("csi-proxy.exe", "serves");
+  const fs::path logs = directory_ / "logs";
+  InstallRequest request{
+      .config = {}, .program = program, .flags = {{"-log_file=" + (logs / "x.log").string()}}};
+  folders_.unsafe = {logs};
+  EXPECT_TRUE(absl::IsFailedPrecondition(New().Install(request)));
+  EXPECT_THAT(services_.calls, IsEmpty());
+  request.repair_folders = true;
+  EXPECT_TRUE(New().Install(request).ok());
+  EXPECT_THAT(folders_.protected_folders,
+              testing::UnorderedElementsAre(testing::Pair(logs, FolderUse::kLogs)));
+  // One that is missing is made, repairs or not.
+  folders_.protected_folders.clear();
+  folders_.missing = {logs};
+  request.repair_folders = false;
+  EXPECT_TRUE(New().Install(request).ok());
+  EXPECT_THAT(folders_.protected_folders,
+              testing::UnorderedElementsAre(testing::Pair(logs, FolderUse::kLogs)));
+}
+
+// Those who may run csi-proxyctl still may.
+TEST_F(InstallerTest, ALogBesideTheProgramDoesNotCloseTheProgramsFolder) {
+  const fs::path program = Program("csi-proxy.exe", "serves");
+  folders_.unsafe = {directory_};
+  ASSERT_TRUE(New()
+                  .Install({.config = {},
+                            .program = program,
+                            .flags = {{"-log_file=" + (directory_ / "x.log").string()}},
+                            .repair_folders = true})
+                  .ok());
+  EXPECT_EQ(folders_.protected_folders.at(directory_), FolderUse::kPrograms);
+}
+
+TEST_F(InstallerTest, DryRunRepairsAndRegistersNothing) {
+  const fs::path program = Program("csi-proxy.exe", "serves");
+  folders_.unsafe = {directory_};
+  EXPECT_TRUE(New("", true)
+                  .Install({.config = {}, .program = program, .flags = {}, .repair_folders = true})
+                  .ok());
+  EXPECT_THAT(folders_.protected_folders, IsEmpty());
+  EXPECT_THAT(services_.event_sources, IsEmpty());
+}
+
+TEST_F(InstallerTest, TheEventSourceComesAndGoesWithTheService) {
+  const InstallRequest request{
+      .config = {}, .program = Program("csi-proxy.exe", "serves"), .flags = {}};
+  ASSERT_TRUE(New().Install(request).ok());
+  EXPECT_THAT(services_.event_sources, ElementsAre("csi-proxy"));
+  EXPECT_THAT(out_.str(), HasSubstr("register event source csi-proxy"));
+  out_.str("");
+  ASSERT_TRUE(New().Install(request).ok());
+  EXPECT_THAT(out_.str(), testing::Not(HasSubstr("event source")));
+  ASSERT_TRUE(New().Uninstall().ok());
+  EXPECT_THAT(services_.event_sources, IsEmpty());
+}
+
+TEST_F(InstallerTest, ARunningServiceIsSaidToWaitForItsRestart) {
+  const fs::path program = Program("csi-proxy.exe", "serves");
+  OldService("csi-proxy", program, {"-windows-service"});
+  ASSERT_TRUE(New().Install({.config = {}, .program = program, .flags = {{"-v=4"}}}).ok());
+  EXPECT_THAT(out_.str(), HasSubstr("runs with its old settings until it is restarted"));
+  ASSERT_TRUE(New().Stop().ok());
+  out_.str("");
+  ASSERT_TRUE(New().Install({.config = {}, .program = program, .flags = {{"-v=2"}}}).ok());
+  EXPECT_THAT(out_.str(), testing::Not(HasSubstr("restarted")));
+}
+
+TEST_F(InstallerTest, AnUpgradeInAnUnsafeFolderWarns) {
+  const fs::path program = Program("csi-proxy.exe", "serves old");
+  OldService("csi-proxy", program, {"-windows-service"});
+  folders_.unsafe = {directory_};
+  ASSERT_TRUE(New().Upgrade(Program("new.exe", "serves new")).ok());
+  EXPECT_THAT(out_.str(), HasSubstr("warning: "));
+  EXPECT_EQ(Content(program), "serves new");
 }
 
 TEST_F(InstallerTest, UpgradeSwapsTheProgram) {

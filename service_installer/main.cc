@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/program.h"
+#include "server/base/win32.h"
 #include "server/product_version.h"
 #include "service_installer/installer.h"
 #include "service_installer/pipes.h"
@@ -19,7 +21,8 @@ enum ExitCode { kOk = 0, kFailed = 1, kUsage = 2 };
 struct Arguments {
   std::string action, name, program, start_type = "automatic", account = "LocalSystem";
   std::string restart_delay = "10s", failure_reset = "24h", patience = "60s";
-  bool dry_run = false, replace_wrapper = false, help = false, version = false;
+  bool dry_run = false, replace_wrapper = false, repair_folders = false, help = false,
+       version = false;
   std::optional<std::vector<std::string>> flags;  // after --
 };
 
@@ -50,6 +53,8 @@ po::options_description Describe(Arguments* a) {
       "how long to wait for a start, or for progress of a stop before the process is ended")(
       "replace-wrapper", po::bool_switch(&a->replace_wrapper),
       "take over a service that runs csi-proxy through nssm or a similar wrapper")(
+      "repair-folders", po::bool_switch(&a->repair_folders),
+      "let only administrators change the folders of program and log")(
       "dry-run", po::bool_switch(&a->dry_run), "print what would be done, and do nothing");
   return all;
 }
@@ -85,7 +90,7 @@ absl::Status ParseTime(const char* flag, const std::string& text, absl::Duration
       absl::StrCat("--", flag, ": \"", text, "\" is not a duration such as 10s or 5m"));
 }
 
-absl::Status Act(const Arguments& arguments, const std::filesystem::path& own_directory) {
+absl::Status Act(const Arguments& arguments) {
   InstallRequest request;
   Installer::Environment environment;
   const struct {
@@ -107,15 +112,18 @@ absl::Status Act(const Arguments& arguments, const std::filesystem::path& own_di
   request.flags = arguments.flags;
   request.replace_wrapper = arguments.replace_wrapper;
   std::error_code error;
-  request.program = std::filesystem::absolute(arguments.program.empty()
-                                                  ? own_directory / "csi-proxy.exe"
-                                                  : std::filesystem::path(arguments.program),
-                                              error);
+  request.repair_folders = arguments.repair_folders;
+  request.program = std::filesystem::absolute(
+      arguments.program.empty() ? ProgramFile().parent_path() / "csi-proxy.exe"
+                                : std::filesystem::path(win32::Utf16(arguments.program)),
+      error);
 
   Refused refused;
   auto services = OpenServiceManager(&refused);
   if (!services.ok()) return services.status();
+  const std::unique_ptr<Folders> folders = ThisMachinesFolders();
   environment.services = services->get();
+  environment.folders = folders.get();
   environment.answering_pipes = AnsweringPipes;
   environment.out = &std::cout;
   environment.dry_run = arguments.dry_run;
@@ -161,7 +169,7 @@ int Main(int argc, char** argv) {
     std::cout << "csi-proxy-service " << kVersion << "\n";
     return kOk;
   }
-  const absl::Status status = Act(*arguments, std::filesystem::path(argv[0]).parent_path());
+  const absl::Status status = Act(*arguments);
   if (status.ok()) return kOk;
   std::cerr << "csi-proxy-service: " << status.message() << "\n";
   return absl::IsInvalidArgument(status) ? kUsage : kFailed;
@@ -170,4 +178,4 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace csi_proxy::installer
 
-int main(int argc, char** argv) { return csi_proxy::installer::Main(argc, argv); }
+CSI_PROXY_MAIN(csi_proxy::installer::Main)

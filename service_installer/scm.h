@@ -55,6 +55,12 @@ class ServiceManager {
   // Takes the service's failure actions away, and gives them back.
   virtual absl::Status SuspendRestart(const std::string& name) = 0;
   virtual absl::Status ResumeRestart(const std::string& name) = 0;
+
+  // A source of the Application event log: where the texts of its entries are found. Without it the
+  // event viewer says that their description cannot be found.
+  virtual absl::StatusOr<bool> HasEventSource(const std::string& source) = 0;
+  virtual absl::Status RegisterEventSource(const std::string& source) = 0;
+  virtual absl::Status RemoveEventSource(const std::string& source) = 0;
 };
 
 // Settings that the system refused though the service itself was made or changed; empty when all

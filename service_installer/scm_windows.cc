@@ -229,7 +229,48 @@ class Manager final : public ServiceManager {
     return absl::OkStatus();
   }
 
+  absl::StatusOr<bool> HasEventSource(const std::string& source) override {
+    wchar_t file[1024];
+    DWORD size = sizeof(file);
+    const LSTATUS error =
+        RegGetValueW(HKEY_LOCAL_MACHINE, EventSourceKey(source).c_str(), L"EventMessageFile",
+                     RRF_RT_REG_EXPAND_SZ | RRF_RT_REG_SZ | RRF_NOEXPAND, nullptr, file, &size);
+    if (error == ERROR_FILE_NOT_FOUND) return false;
+    if (error != ERROR_SUCCESS) return EventSourceError(error, source);
+    return std::wstring_view(file) == kEventMessageFile;
+  }
+
+  absl::Status RegisterEventSource(const std::string& source) override {
+    const std::wstring key = EventSourceKey(source);
+    const DWORD types = EVENTLOG_ERROR_TYPE | EVENTLOG_WARNING_TYPE | EVENTLOG_INFORMATION_TYPE;
+    LSTATUS error = RegSetKeyValueW(HKEY_LOCAL_MACHINE, key.c_str(), L"EventMessageFile",
+                                    REG_EXPAND_SZ, kEventMessageFile, sizeof(kEventMessageFile));
+    if (error == ERROR_SUCCESS) {
+      error = RegSetKeyValueW(HKEY_LOCAL_MACHINE, key.c_str(), L"TypesSupported", REG_DWORD, &types,
+                              sizeof(types));
+    }
+    return EventSourceError(error, source);
+  }
+
+  absl::Status RemoveEventSource(const std::string& source) override {
+    const LSTATUS error = RegDeleteTreeW(HKEY_LOCAL_MACHINE, EventSourceKey(source).c_str());
+    return error == ERROR_FILE_NOT_FOUND ? absl::OkStatus() : EventSourceError(error, source);
+  }
+
  private:
+  // Its messages 1 to 1000 are the inserted text and nothing else
+  // (https://learn.microsoft.com/windows-server/administration/windows-commands/eventcreate); ours
+  // are number 1000.
+  static constexpr wchar_t kEventMessageFile[] = LR"(%SystemRoot%\System32\EventCreate.exe)";
+
+  static std::wstring EventSourceKey(const std::string& source) {
+    return LR"(SYSTEM\CurrentControlSet\Services\EventLog\Application\)" + Utf16(source);
+  }
+  static absl::Status EventSourceError(LSTATUS error, const std::string& source) {
+    if (error == ERROR_SUCCESS) return absl::OkStatus();
+    return win32::ToStatus(static_cast<DWORD>(error), absl::StrCat("event source ", source));
+  }
+
   absl::StatusOr<UniqueServiceHandle> Open(const std::string& name, DWORD access) {
     UniqueServiceHandle service(OpenServiceW(manager_.get(), Utf16(name).c_str(), access));
     if (!service.valid()) return win32::LastError(absl::StrCat("service ", name));

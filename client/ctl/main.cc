@@ -6,8 +6,11 @@
 #include "client/ctl/command_line.h"
 #include "client/ctl/commands.h"
 #include "client/ctl/terminal.h"
+#include "server/base/program.h"
 
-int main(int argc, char** argv) {
+namespace {
+
+int Main(int argc, char** argv) {
   namespace ctl = csi_proxy::ctl;
   const auto line = ctl::ParseCommandLine(std::vector<std::string>(argv + 1, argv + argc));
   if (!line.ok()) {
@@ -17,3 +20,7 @@ int main(int argc, char** argv) {
   ctl::Input input(std::cin);
   return ctl::Run(*line, {input, std::cout, std::cerr, ctl::StandardOutputIsTerminal()});
 }
+
+}  // namespace
+
+CSI_PROXY_MAIN(Main)

@@ -1,7 +1,11 @@
 // The life of the Windows service under the service control manager, from its installation to its
 // removal, with the shipped programs.
+#include <windows.h>
+
+// Behind windows.h.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sddl.h>
 
 #include <atomic>
 #include <filesystem>
@@ -11,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
@@ -40,22 +45,35 @@ std::string ReadFile(const fs::path& path) {
 
 class ServiceLifeTest : public testing::Test {
  protected:
-  ServiceLifeTest() : directory_(NewTestDirectory()) {
+  // With a letter that the code page of Western Windows does not have.
+  ServiceLifeTest() : base_(NewTestDirectory()), directory_(base_ / u8"Bałtyk") {
+    fs::create_directory(directory_);
     fs::copy_file(CSI_PROXY_BINARY, Program());
     Run({"uninstall"});
   }
   ~ServiceLifeTest() override {
     Run({"uninstall"});
     std::error_code ignored;
-    fs::remove_all(directory_, ignored);
+    fs::remove_all(base_, ignored);
+  }
+
+  // Gives a folder an access list.
+  static void SetAccess(const fs::path& folder, const wchar_t* sddl) {
+    PSECURITY_DESCRIPTOR descriptor = nullptr;
+    ASSERT_TRUE(ConvertStringSecurityDescriptorToSecurityDescriptorW(sddl, SDDL_REVISION_1,
+                                                                     &descriptor, nullptr));
+    const win32::UniqueLocal owned(descriptor);
+    ASSERT_TRUE(SetFileSecurityW(folder.c_str(), DACL_SECURITY_INFORMATION, descriptor));
   }
 
   fs::path Program() const { return directory_ / "csi-proxy.exe"; }
-  std::string Log() const { return ReadFile(directory_ / "csi-proxy.log"); }
+  // Where the C library, which opens it, can name it.
+  std::string LogPath() const { return (base_ / "csi-proxy.log").string(); }
+  std::string Log() const { return ReadFile(base_ / "csi-proxy.log"); }
 
   // Runs a program to its end; its exit code, and what it said in `said_`.
   int Execute(std::vector<std::string> command) {
-    const std::string output = (directory_ / "output").string();
+    const std::string output = (base_ / "output").string();
     fs::remove(output);
     auto child = ChildProcess::Start(std::move(command), output);
     EXPECT_TRUE(child.ok()) << child.status();
@@ -69,8 +87,8 @@ class ServiceLifeTest : public testing::Test {
   }
   void InstallAndStart(const std::string& grace = "20s") {
     ASSERT_EQ(Run({"install", "--binary", Program().string(), "--", "--host=simulated", "-v=2",
-                   "-logtostderr=false", "-log_file=" + (directory_ / "csi-proxy.log").string(),
-                   kOpenToAll, "--stop-grace-period=" + grace}),
+                   "-logtostderr=false", "-log_file=" + LogPath(), kOpenToAll,
+                   "--stop-grace-period=" + grace}),
               0)
         << said_;
     ASSERT_EQ(Run({"start"}), 0) << said_ << Log();
@@ -85,7 +103,7 @@ class ServiceLifeTest : public testing::Test {
     return client->PathExists(request).status();
   }
 
-  const fs::path directory_;
+  const fs::path base_, directory_;
   std::string said_;
 };
 
@@ -168,6 +186,41 @@ TEST_F(ServiceLifeTest, AGoodUpgradeServesAndABrokenOneIsRolledBack) {
   EXPECT_TRUE(Call().ok());
 }
 
+TEST_F(ServiceLifeTest, AFolderThatOthersMayWriteToIsRefusedUntilItIsRepaired) {
+  SetAccess(directory_, L"D:(A;;FA;;;WD)");
+  EXPECT_EQ(Run({"install", "--binary", Program().string()}), 1);
+  EXPECT_THAT(said_, HasSubstr("is not a safe place for a service that runs as SYSTEM: Everyone "
+                               "may add or change files"));
+  ASSERT_EQ(Run({"install", "--repair-folders", "--binary", Program().string()}), 0) << said_;
+  EXPECT_THAT(said_, HasSubstr("let only administrators change"));
+  // Now it is as it should be.
+  ASSERT_EQ(Run({"install", "--binary", Program().string()}), 0) << said_;
+}
+
+TEST_F(ServiceLifeTest, TheEventSourceComesAndGoesWithTheService) {
+  const std::vector<std::string> query = {
+      "reg.exe", "query",
+      R"(HKLM\SYSTEM\CurrentControlSet\Services\EventLog\Application\csi-proxy)"};
+  ASSERT_EQ(Run({"install", "--binary", Program().string()}), 0) << said_;
+  EXPECT_EQ(Execute(query), 0) << said_;
+  EXPECT_THAT(said_, HasSubstr(R"(%SystemRoot%\System32\EventCreate.exe)"));
+  EXPECT_THAT(said_, HasSubstr("0x7"));
+  ASSERT_EQ(Run({"uninstall"}), 0) << said_;
+  EXPECT_NE(Execute(query), 0) << said_;
+}
+
+// Run by its name, as from PATH, it looks beside itself and not in the current directory.
+TEST_F(ServiceLifeTest, TheInstallerLooksForTheProgramBesideItself) {
+  fs::copy_file(CSI_PROXY_SERVICE_BINARY, directory_ / "csi-proxy-service.exe");
+  const std::wstring path = directory_.wstring();
+  wchar_t before[32768] = L"";
+  GetEnvironmentVariableW(L"PATH", before, std::size(before));
+  SetEnvironmentVariableW(L"PATH", (path + L";" + before).c_str());
+  EXPECT_EQ(Execute({"csi-proxy-service.exe", "install", "--dry-run"}), 0) << said_;
+  SetEnvironmentVariableW(L"PATH", before);
+  EXPECT_THAT(said_, HasSubstr(Program().string()));
+}
+
 // The simulated node of the installed service.
 class InstalledNode final : public TestNode {
  public:
@@ -211,6 +264,7 @@ TEST_F(ServiceLifeTest, AProgramThatDoesNotStopIsEnded) {
     arguments.insert(arguments.end(), named.begin(), named.end());
     return Run(std::move(arguments));
   };
+  const absl::Cleanup removed = [this] { Execute({"sc.exe", "delete", "unstoppable"}); };
   fs::copy_file(UNSTOPPABLE_SERVICE_BINARY, directory_ / "csi-proxy-unstoppable.exe");
   ASSERT_EQ(run({"install", "--binary", (directory_ / "csi-proxy-unstoppable.exe").string()}), 0)
       << said_;
@@ -225,7 +279,6 @@ TEST_F(ServiceLifeTest, AProgramThatDoesNotStopIsEnded) {
   run({"stop"});
   EXPECT_THAT(said_, HasSubstr(absl::StrCat("end process ", pid)));
   EXPECT_EQ(WaitForSingleObject(process.get(), 5'000), DWORD{WAIT_OBJECT_0});
-  Execute({"sc.exe", "delete", "unstoppable"});
 }
 
 TEST_F(ServiceLifeTest, AServiceThatCannotStartSaysWhy) {
@@ -236,7 +289,7 @@ TEST_F(ServiceLifeTest, AServiceThatCannotStartSaysWhy) {
 
 // As the README of the Go service has it, under the other name that bootstraps use.
 TEST_F(ServiceLifeTest, AServiceMadeByHandRunsAndIsTakenOver) {
-  const std::string log = (directory_ / "csi-proxy.log").string();
+  const std::string log = LogPath();
   ASSERT_EQ(
       Execute({"sc.exe", "create", "csiproxy",
                absl::StrCat("binPath=", Program().string(),

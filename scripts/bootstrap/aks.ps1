@@ -16,8 +16,9 @@ $ErrorActionPreference = "Stop"
 
 $program = Join-Path $KubeDirectory "csi-proxy.exe"
 if ($Native) {
+  # A folder made below C:\ lets users add files: it gets an access list of its own.
   & (Join-Path $KubeDirectory "csi-proxy-service.exe") stop --name csi-proxy
-  & (Join-Path $KubeDirectory "csi-proxy-service.exe") install --name csi-proxy --binary $program --replace-wrapper
+  & (Join-Path $KubeDirectory "csi-proxy-service.exe") install --name csi-proxy --binary $program --replace-wrapper --repair-folders
   if ($LASTEXITCODE -ne 0) { throw "csi-proxy-service failed with exit code $LASTEXITCODE" }
   & (Join-Path $KubeDirectory "csi-proxy-service.exe") start --name csi-proxy
   if ($LASTEXITCODE -ne 0) { throw "csi-proxy-service failed with exit code $LASTEXITCODE" }

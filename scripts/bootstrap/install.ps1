@@ -4,27 +4,35 @@
 .DESCRIPTION
   Copies csi-proxy.exe and csi-proxy-service.exe from the folder of this script to a folder of their
   own and leaves the rest to csi-proxy-service.exe. May be run again: what is right is left alone, a
-  newer program replaces the old one, and if it does not serve the old one comes back.
+  newer program replaces the old one, and if it does not serve the old one comes back. When settings
+  have changed the service is restarted, after the calls under way; with -NoRestart it is only said
+  that it has to be.
+
+  Only administrators may be able to change the folders of program and log: others are refused, or
+  with -RepairFolders get an access list of their own.
 .EXAMPLE
   .\install.ps1
 .EXAMPLE
-  .\install.ps1 -KubeletPath D:\kubelet -LogFile C:\var\log\csi-proxy.log
+  .\install.ps1 -KubeletPath D:\kubelet -LogFile D:\logs\csi-proxy\csi-proxy.log -RepairFolders
 #>
 [CmdletBinding()]
 param(
   [string]$Directory = "$env:ProgramFiles\csi-proxy",
   [string]$KubeletPath = "C:\var\lib\kubelet",
-  [string]$LogFile = "C:\var\log\csi-proxy\csi-proxy.log"
+  [string]$LogFile = "$env:ProgramData\csi-proxy\logs\csi-proxy.log",
+  [switch]$RepairFolders,
+  [switch]$NoRestart
 )
 $ErrorActionPreference = "Stop"
 
 function Invoke-Checked {
-  & $args[0] $args[1..($args.Length - 1)]
+  # Lists among the arguments become single ones.
+  $rest = @($args[1..($args.Length - 1)] | ForEach-Object { $_ })
+  & $args[0] $rest
   if ($LASTEXITCODE -ne 0) { throw "$($args[0]) failed with exit code $LASTEXITCODE" }
 }
 
 New-Item -ItemType Directory -Force -Path $Directory | Out-Null
-New-Item -ItemType Directory -Force -Path (Split-Path $LogFile) | Out-Null
 $service = Join-Path $Directory "csi-proxy-service.exe"
 $program = Join-Path $Directory "csi-proxy.exe"
 Copy-Item -Force (Join-Path $PSScriptRoot "csi-proxy-service.exe") $service
@@ -35,7 +43,12 @@ if (Test-Path $program) {
 } else {
   Copy-Item (Join-Path $PSScriptRoot "csi-proxy.exe") $program
 }
+$repair = @()
+if ($RepairFolders) { $repair = @("--repair-folders") }
 # In quotes: PowerShell takes an unquoted -- for its own, and leaves $LogFile in -log_file=$LogFile as it is.
-Invoke-Checked $service install --binary $program "--" "-kubelet-path=$KubeletPath" "-logtostderr=false" "-log_file=$LogFile"
+# The folder of the log is made by it, for administrators only.
+$said = Invoke-Checked $service install --binary $program $repair "--" "-kubelet-path=$KubeletPath" "-logtostderr=false" "-log_file=$LogFile"
+$said
+if ($said -match "until it is restarted" -and -not $NoRestart) { Invoke-Checked $service stop }
 Invoke-Checked $service start
 Invoke-Checked $service status

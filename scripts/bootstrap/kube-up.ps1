@@ -1,7 +1,7 @@
 <#
 .SYNOPSIS
   The CSI Proxy step of a node bootstrap in the style of kube-up and GKE: a service `csiproxy`, made
-  with sc.exe, that logs to a file and restarts 10 s after a failure.
+  by hand, that logs to a file and restarts 10 s after a failure.
 .EXAMPLE
   .\kube-up.ps1 -NodeDirectory C:\etc\kubernetes\node\bin -LogsDirectory C:\etc\kubernetes\logs
 #>
@@ -17,9 +17,9 @@ $log = Join-Path $LogsDirectory "csi-proxy.log"
 New-Item -ItemType Directory -Force -Path $LogsDirectory | Out-Null
 
 if (-not (Get-Service csiproxy -ErrorAction SilentlyContinue)) {
-  # Quoted for sc.exe and again for the service control manager: the path may hold a space.
-  & sc.exe create csiproxy start= auto binPath= "\`"$program\`" -windows-service -log_file=$log -logtostderr=false"
-  if ($LASTEXITCODE -ne 0) { throw "sc.exe create failed with exit code $LASTEXITCODE" }
+  # Quoted for the service control manager, as either path may hold a space. Not by sc.exe: PowerShell
+  # passes quotation marks to programs in one way up to 7.2 and in another from 7.3 on.
+  New-Service -Name csiproxy -StartupType Automatic -BinaryPathName "`"$program`" -windows-service `"-log_file=$log`" -logtostderr=false" | Out-Null
   & sc.exe failure csiproxy reset= 0 actions= restart/10000
   & sc.exe failureflag csiproxy 1
 }

@@ -94,6 +94,16 @@ function(csi_proxy_header_library name)
   target_link_libraries(${name} INTERFACE ${ARG_DEPS})
 endfunction()
 
+# csi_proxy_program(TARGET): a program that starts with CSI_PROXY_MAIN (server/base/program.h).
+function(csi_proxy_program PROGRAM)
+  target_link_libraries(${PROGRAM} PRIVATE csi_proxy_base)
+  if(WIN32)
+    target_link_options(${PROGRAM} PRIVATE -municode)
+    add_custom_command(TARGET ${PROGRAM} POST_BUILD VERBATIM
+      COMMAND ${PROJECT_SOURCE_DIR}/scripts/cmake/load_config.py enter $<TARGET_FILE:${PROGRAM}>)
+  endif()
+endfunction()
+
 # csi_proxy_version_resource(TARGET DESCRIPTION): what Windows shows of a program's or a DLL's file.
 function(csi_proxy_version_resource PROGRAM DESCRIPTION)
   if(WIN32)

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/observability/event_log.h"
 #include "server/observability/json_line.h"
+#include "server/observability/log_file.h"
 
 namespace csi_proxy::observability {
 namespace {
@@ -45,9 +46,11 @@ absl::Status InitLogging(const LogOptions& options) {
     file = absl::StrCat(options.directory, "/csi-proxy.log");
   }
   if (!options.to_stderr && !file.empty()) {
+    const absl::StatusOr<std::string> name = LogFileName(file);
+    if (!name.ok()) return name.status();
     try {
       sinks.push_back(std::make_shared<spdlog::sinks::rotating_file_sink_mt>(
-          file, options.file_max_megabytes << 20, kOldFiles));
+          *name, options.file_max_megabytes << 20, kOldFiles));
     } catch (const spdlog::spdlog_ex& error) {
       return absl::InvalidArgumentError(
           absl::StrCat("cannot open the log file ", file, ": ", error.what()));

@@ -177,10 +177,11 @@ void Enable(const wchar_t* privilege) {
 }  // namespace
 
 std::unique_ptr<Os> NewOs() {
-  // To reach every pod's files whatever their access lists say, and to write links: held by the
-  // system and by administrators, but not always enabled
+  // To reach every pod's files whatever their access lists say, to write links and to manage
+  // volumes: held by the system and by administrators, but not always enabled
   // (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_set_reparse_point).
-  for (const wchar_t* privilege : {SE_BACKUP_NAME, SE_RESTORE_NAME, SE_CREATE_SYMBOLIC_LINK_NAME}) {
+  for (const wchar_t* privilege :
+       {SE_BACKUP_NAME, SE_RESTORE_NAME, SE_CREATE_SYMBOLIC_LINK_NAME, SE_MANAGE_VOLUME_NAME}) {
     Enable(privilege);
   }
   // A drive without a medium is an error, not a dialog that waits for somebody

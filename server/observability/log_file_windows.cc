@@ -1,0 +1,29 @@
+#include "absl/strings/str_cat.h"
+#include "server/base/win32.h"
+#include "server/observability/log_file.h"
+
+namespace csi_proxy::observability {
+
+absl::StatusOr<std::string> LogFileName(const std::string& name) {
+  if (name.empty()) return name;
+  const std::wstring wide = win32::Utf16(name);
+  const int length = static_cast<int>(wide.size());
+  // Every character becomes at most four bytes.
+  std::string narrow(wide.size() * 4, '\0');
+  BOOL replaced = FALSE;
+  // Where the code page is UTF-8 nothing is replaced, and asking whether is an error
+  // (https://learn.microsoft.com/windows/win32/api/stringapiset/nf-stringapiset-widechartomultibyte).
+  const bool utf8 = GetACP() == CP_UTF8;
+  const int written = WideCharToMultiByte(CP_ACP, utf8 ? 0 : WC_NO_BEST_FIT_CHARS, wide.data(),
+                                          length, narrow.data(), static_cast<int>(narrow.size()),
+                                          nullptr, utf8 ? nullptr : &replaced);
+  if (written <= 0 || replaced) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the log file's name has characters that code page ", GetACP(),
+                     " of this system does not have: ", name));
+  }
+  narrow.resize(static_cast<size_t>(written));
+  return narrow;
+}
+
+}  // namespace csi_proxy::observability

@@ -1,0 +1,162 @@
+#include "service_installer/folder_access.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+
+namespace csi_proxy::installer {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Of winnt.h; the right to write a file's data is, of a folder, the one to add a file, and so on.
+struct Right {
+  uint32_t bits;
+  const char* allows;
+};
+constexpr Right kChanges[] = {
+    {0x10000000 | 0x40000000 | 0x2, "add or change files"},  // GENERIC_ALL, _WRITE, WRITE_DATA
+    {0x4, "add folders"},                                    // FILE_APPEND_DATA
+    {0x100, "turn it into a link"},                          // FILE_WRITE_ATTRIBUTES
+    {0x40, "delete what is in it"},                          // FILE_DELETE_CHILD
+    {0x10000, "delete or rename it"},                        // DELETE
+    {0x40000, "change its access list"},                     // WRITE_DAC
+    {0x80000, "own it"},                                     // WRITE_OWNER
+};
+constexpr Right kReplacements[] = {
+    {0x10000000 | 0x40, "rename what is in it"},
+    {0x10000, "delete or rename it"},
+    {0x40000, "change its access list"},
+    {0x80000, "own it"},
+};
+
+// SYSTEM, Administrators and TrustedInstaller, who owns what comes with Windows.
+bool IsAdministrative(const std::string& sid) {
+  return sid == "S-1-5-18" || sid == "S-1-5-32-544" ||
+         sid == "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464";
+}
+
+// CREATOR OWNER and CREATOR GROUP stand for whoever makes something, and so mean nobody where
+// nobody else can; OWNER RIGHTS is the owner, who is looked at on their own.
+bool IsPlaceholder(const std::string& sid) {
+  return sid == "S-1-3-0" || sid == "S-1-3-1" || sid == "S-1-3-4";
+}
+
+template <size_t N>
+std::vector<Change> Dangers(const ObjectAccess& access, const std::set<std::string>& trusted,
+                            const Right (&rights)[N], bool count_inherit_only) {
+  const auto is_trusted = [&](const std::string& sid) {
+    return IsAdministrative(sid) || trusted.contains(sid);
+  };
+  std::vector<Change> found;
+  const auto add = [&found](const std::string& sid, const char* what) {
+    const Change change = {sid, what};
+    if (std::find(found.begin(), found.end(), change) == found.end()) found.push_back(change);
+  };
+  // An owner may change the access list, whatever it says.
+  if (!is_trusted(access.owner)) add(access.owner, "change its access list, as its owner");
+  if (!access.entries.has_value()) add("S-1-1-0", "do everything: it has no access list");
+  for (const AccessEntry& entry : access.entries.value_or(std::vector<AccessEntry>())) {
+    if (!entry.allows || is_trusted(entry.sid) || IsPlaceholder(entry.sid)) continue;
+    if (entry.inherit_only && !count_inherit_only) continue;
+    for (const Right& right : rights) {
+      if ((entry.rights & right.bits) != 0) add(entry.sid, right.allows);
+    }
+  }
+  return found;
+}
+
+absl::Status Refusal(Folders& folders, const fs::path& path, const std::vector<Change>& changes) {
+  std::vector<std::string> words;
+  for (const Change& change : changes) {
+    words.push_back(absl::StrCat(folders.NameOf(change.sid), " may ", change.what));
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      path.string(),
+      " is not a safe place for a service that runs as SYSTEM: ", absl::StrJoin(words, "; ")));
+}
+
+absl::Status CheckPath(Folders& folders, const fs::path& path) {
+  const auto access = folders.Access(path);
+  if (absl::IsNotFound(access.status())) return absl::OkStatus();
+  if (!access.ok()) return access.status();
+  if (access->is_link) {
+    return absl::FailedPreconditionError(absl::StrCat(path.string(), " is a link"));
+  }
+  const std::vector<Change> changes = ChangesOf(*access, folders.Self());
+  return changes.empty() ? absl::OkStatus() : Refusal(folders, path, changes);
+}
+
+}  // namespace
+
+fs::path Utf8Path(const std::string& text) { return std::u8string(text.begin(), text.end()); }
+
+std::vector<Change> ChangesOf(const ObjectAccess& access, const std::set<std::string>& trusted) {
+  return Dangers(access, trusted, kChanges, true);
+}
+
+std::vector<Change> ReplacementsOf(const ObjectAccess& access,
+                                   const std::set<std::string>& trusted) {
+  return Dangers(access, trusted, kReplacements, false);
+}
+
+const char* ProtectedSddl(FolderUse use) {
+  // Everybody may run the programs; what a log says of pods is not for everybody.
+  return use == FolderUse::kPrograms
+             ? "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1200a9;;;BU)"
+             : "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)";
+}
+
+absl::Status CheckFolder(Folders& folders, const fs::path& folder) {
+  if (absl::Status status = CheckPath(folders, folder); !status.ok()) return status;
+  for (fs::path above = folder; above != above.parent_path();) {
+    above = above.parent_path();
+    const auto access = folders.Access(above);
+    if (absl::IsNotFound(access.status())) continue;
+    if (!access.ok()) return access.status();
+    if (access->is_link) {
+      return absl::FailedPreconditionError(absl::StrCat(above.string(), " is a link"));
+    }
+    const std::vector<Change> changes = ReplacementsOf(*access, folders.Self());
+    if (!changes.empty()) return Refusal(folders, above, changes);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckProgram(Folders& folders, const fs::path& program) {
+  if (absl::Status status = CheckFolder(folders, program.parent_path()); !status.ok()) {
+    return status;
+  }
+  return CheckPath(folders, program);
+}
+
+std::optional<fs::path> LogFolder(const std::vector<std::string>& flags) {
+  std::optional<fs::path> folder;
+  bool file_given = false;
+  for (size_t i = 0; i < flags.size(); ++i) {
+    absl::string_view flag = flags[i];
+    if (!absl::ConsumePrefix(&flag, "--") && !absl::ConsumePrefix(&flag, "-")) continue;
+    const size_t equals = flag.find('=');
+    const absl::string_view name = flag.substr(0, equals);
+    if (name != "log_file" && name != "log_dir") continue;
+    std::string value;
+    if (equals != flag.npos) {
+      value = std::string(flag.substr(equals + 1));
+    } else if (i + 1 < flags.size()) {
+      value = flags[++i];
+    }
+    if (value.empty()) continue;
+    if (name == "log_file") {
+      file_given = true;
+      folder = Utf8Path(value).parent_path();
+    } else if (!file_given) {
+      folder = Utf8Path(value);
+    }
+  }
+  return folder;
+}
+
+}  // namespace csi_proxy::installer

@@ -1,0 +1,92 @@
+// Who besides administrators can change what lies in a folder, and with it what a service does that
+// runs as SYSTEM: the rule, on plain data.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace csi_proxy::installer {
+
+// One entry of an access list.
+struct AccessEntry {
+  bool allows = true;
+  uint32_t rights = 0;
+  // As `S-1-5-32-545`.
+  std::string sid;
+  // Meant for what is made within, not for the object itself.
+  bool inherit_only = false;
+};
+
+// What the security descriptor of a file or folder says.
+struct ObjectAccess {
+  std::string owner;
+  // Nothing: there is no list, and everyone may do everything.
+  std::optional<std::vector<AccessEntry>> entries;
+  // A symbolic link or a junction: what lies behind it can be exchanged.
+  bool is_link = false;
+};
+
+struct Change {
+  // Who, by SID.
+  std::string sid;
+  // As `add or change files`.
+  std::string what;
+
+  friend bool operator==(const Change&, const Change&) = default;
+};
+
+// Who could change the object or, of a folder, what lies in it. `trusted` are the SIDs of users who
+// may, besides SYSTEM, Administrators and TrustedInstaller. Entries that deny are not counted on.
+std::vector<Change> ChangesOf(const ObjectAccess& access, const std::set<std::string>& trusted);
+
+// Who could put another folder in the place of this one, or of one below it.
+std::vector<Change> ReplacementsOf(const ObjectAccess& access,
+                                   const std::set<std::string>& trusted);
+
+// The path that UTF-8 text names; std::filesystem would take it for the system's code page.
+std::filesystem::path Utf8Path(const std::string& text);
+
+// What a folder holds, which decides who may read it.
+enum class FolderUse { kPrograms, kLogs };
+
+// The folders of this machine. A thin interface, for the same reason as ServiceManager's.
+class Folders {
+ public:
+  virtual ~Folders() = default;
+
+  // NOT_FOUND when there is none.
+  virtual absl::StatusOr<ObjectAccess> Access(const std::filesystem::path& path) = 0;
+
+  // The SIDs of who runs the installer, an administrator.
+  virtual std::set<std::string> Self() = 0;
+
+  // Makes the folder, and those above it that are missing, so that only administrators can change
+  // it; gives the same access list to one that is there, and to a file.
+  virtual absl::Status Protect(const std::filesystem::path& path, FolderUse use) = 0;
+
+  // As `BUILTIN\Users`, or the SID itself.
+  virtual std::string NameOf(const std::string& sid) = 0;
+};
+
+// The access list that Protect() gives, as SDDL: nothing is inherited.
+const char* ProtectedSddl(FolderUse use);
+
+// FAILED_PRECONDITION, saying who could do what, when somebody else can change the folder, or
+// `program` in it, or exchange one of the folders above it. A folder that is missing, up to the
+// first that is there, is no danger yet.
+absl::Status CheckFolder(Folders& folders, const std::filesystem::path& folder);
+absl::Status CheckProgram(Folders& folders, const std::filesystem::path& program);
+
+// The folder of the log that these flags of csi-proxy ask for; nothing when there is none.
+std::optional<std::filesystem::path> LogFolder(const std::vector<std::string>& flags);
+
+std::unique_ptr<Folders> ThisMachinesFolders();
+
+}  // namespace csi_proxy::installer

@@ -1,0 +1,157 @@
+#include "service_installer/folder_access.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "service_installer/testing.h"
+
+namespace csi_proxy::installer {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using Entries = std::vector<AccessEntry>;
+
+constexpr char kSystem[] = "S-1-5-18";
+constexpr char kAdministrators[] = "S-1-5-32-544";
+constexpr char kUsers[] = "S-1-5-32-545";
+constexpr char kAuthenticated[] = "S-1-5-11";
+constexpr char kCreatorOwner[] = "S-1-3-0";
+constexpr char kTrustedInstaller[] =
+    "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464";
+constexpr char kSomebody[] = "S-1-5-21-1-2-3-1001";
+
+constexpr uint32_t kFull = 0x1f01ff;
+constexpr uint32_t kReadExecute = 0x1200a9;
+constexpr uint32_t kModify = 0x1301bf;
+
+ObjectAccess Owned(Entries entries, std::string owner = kSystem) {
+  return {.owner = std::move(owner), .entries = std::move(entries)};
+}
+
+// As icacls shows it on Windows Server for C:\Program Files.
+const Entries kProgramFiles = {{.rights = kFull, .sid = kTrustedInstaller},
+                               {.rights = kFull, .sid = kTrustedInstaller, .inherit_only = true},
+                               {.rights = kModify, .sid = kSystem},
+                               {.rights = kModify, .sid = kAdministrators},
+                               {.rights = kReadExecute, .sid = kUsers},
+                               {.rights = kFull, .sid = kCreatorOwner, .inherit_only = true},
+                               {.rights = kReadExecute, .sid = "S-1-15-2-1"}};
+// A folder made below C:\ on Windows Server: users may add folders, and files.
+const Entries kBelowRoot = {{.rights = kFull, .sid = kSystem},
+                            {.rights = kFull, .sid = kAdministrators},
+                            {.rights = kReadExecute, .sid = kUsers},
+                            {.rights = 0x4, .sid = kUsers},
+                            {.rights = 0x2, .sid = kUsers},
+                            {.rights = kFull, .sid = kCreatorOwner, .inherit_only = true}};
+
+TEST(FolderAccessTest, ProgramFilesIsSafe) {
+  EXPECT_THAT(ChangesOf(Owned(kProgramFiles, kTrustedInstaller), {}), IsEmpty());
+  EXPECT_THAT(ReplacementsOf(Owned(kProgramFiles, kTrustedInstaller), {}), IsEmpty());
+}
+
+TEST(FolderAccessTest, AFolderMadeBelowTheRootOfADriveIsNot) {
+  const ObjectAccess access = Owned(kBelowRoot, kAdministrators);
+  EXPECT_THAT(ChangesOf(access, {}), testing::ElementsAre(Change{kUsers, "add folders"},
+                                                          Change{kUsers, "add or change files"}));
+  // But nobody else can put another in its place.
+  EXPECT_THAT(ReplacementsOf(access, {}), IsEmpty());
+}
+
+TEST(FolderAccessTest, EachRightToChangeCounts) {
+  for (const uint32_t right :
+       {0x2u, 0x4u, 0x40u, 0x100u, 0x10000u, 0x40000u, 0x80000u, 0x10000000u, 0x40000000u}) {
+    const ObjectAccess access = Owned({{.rights = right | kReadExecute, .sid = kAuthenticated}});
+    EXPECT_EQ(ChangesOf(access, {}).size(), 1u) << std::hex << right;
+  }
+  // Reading, listing, traversing, reading attributes and access lists, waiting.
+  for (const uint32_t right :
+       {0x1u, 0x8u, 0x20u, 0x80u, 0x20000u, 0x100000u, 0x20000000u, 0x80000000u}) {
+    const ObjectAccess access = Owned({{.rights = right, .sid = kAuthenticated}});
+    EXPECT_THAT(ChangesOf(access, {}), IsEmpty()) << std::hex << right;
+  }
+}
+
+TEST(FolderAccessTest, WhatIsMeantForFilesWithinCounts) {
+  const ObjectAccess access =
+      Owned({{.rights = kModify, .sid = kAuthenticated, .inherit_only = true}});
+  EXPECT_THAT(ChangesOf(access, {}), Contains(Change{kAuthenticated, "add or change files"}));
+  EXPECT_THAT(ReplacementsOf(access, {}), IsEmpty()) << "it says nothing of the folder itself";
+}
+
+TEST(FolderAccessTest, AnOwnerAndAMissingListCount) {
+  EXPECT_THAT(ChangesOf(Owned({}, kSomebody), {}),
+              Contains(Change{kSomebody, "change its access list, as its owner"}));
+  EXPECT_THAT(ReplacementsOf(Owned({}, kSomebody), {}), testing::SizeIs(1));
+  EXPECT_THAT(ChangesOf({.owner = kSystem, .entries = std::nullopt}, {}),
+              Contains(Change{"S-1-1-0", "do everything: it has no access list"}));
+  EXPECT_THAT(ChangesOf(Owned({}), {}), IsEmpty()) << "an empty list lets nobody in";
+}
+
+TEST(FolderAccessTest, WhoInstallsIsTrusted) {
+  const ObjectAccess access = Owned({{.rights = kFull, .sid = kSomebody}}, kSomebody);
+  EXPECT_THAT(ChangesOf(access, {}), testing::Not(IsEmpty()));
+  EXPECT_THAT(ChangesOf(access, {kSomebody}), IsEmpty());
+}
+
+TEST(FolderAccessTest, DenialsAreNotCountedOn) {
+  const ObjectAccess access = Owned(
+      {{.allows = false, .rights = kFull, .sid = kUsers}, {.rights = kModify, .sid = kUsers}});
+  EXPECT_THAT(ChangesOf(access, {}), testing::Not(IsEmpty()));
+  EXPECT_THAT(ChangesOf(Owned({{.allows = false, .rights = kFull, .sid = kUsers}}), {}), IsEmpty());
+}
+
+// What the installer gives is, by its own rule, safe: the rights of the SDDL in numbers.
+TEST(FolderAccessTest, TheListsThatAreGivenAreProtectedAndOwnedByAdministrators) {
+  for (const FolderUse use : {FolderUse::kPrograms, FolderUse::kLogs}) {
+    EXPECT_THAT(ProtectedSddl(use), HasSubstr("O:BAD:P("));
+    EXPECT_THAT(ProtectedSddl(use), HasSubstr("(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)"));
+  }
+  EXPECT_STREQ(ProtectedSddl(FolderUse::kLogs), "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)");
+  const std::string programs = ProtectedSddl(FolderUse::kPrograms);
+  EXPECT_EQ(programs.substr(programs.rfind('(')), "(A;OICI;0x1200a9;;;BU)");
+}
+
+TEST(LogFolderTest, IsWhereTheFlagsOfGoAndOursPutIt) {
+  const std::filesystem::path logs = "/var/log";
+  EXPECT_EQ(LogFolder({"-windows-service", "-log_file=/var/log/csi-proxy.log"}), logs);
+  EXPECT_EQ(LogFolder({"--log_file", "/var/log/csi-proxy.log", "-v=4"}), logs);
+  EXPECT_EQ(LogFolder({"-log_dir=/var/log"}), logs);
+  EXPECT_EQ(LogFolder({"-log_file=/var/log/x.log", "-log_dir=/elsewhere"}), logs);
+  EXPECT_EQ(LogFolder({"-log_dir=/elsewhere", "-log_file=/var/log/x.log"}), logs);
+  EXPECT_EQ(LogFolder({"-v=4", "log_file=/x/y"}), std::nullopt);
+  EXPECT_EQ(LogFolder({"-log_file"}), std::nullopt);
+}
+
+class CheckFolderTest : public testing::Test {
+ protected:
+  FakeFolders folders_;
+};
+
+TEST_F(CheckFolderTest, NamesTheFolderWhoAndWhat) {
+  folders_.unsafe = {"/srv/csi-proxy"};
+  const absl::Status status = CheckFolder(folders_, "/srv/csi-proxy");
+  EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("/srv/csi-proxy"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("BUILTIN\\Users may add or change files"));
+}
+
+TEST_F(CheckFolderTest, FoldersAboveMayBeAddedTo) {
+  folders_.unsafe = {"/srv", "/"};
+  EXPECT_TRUE(CheckFolder(folders_, "/srv/csi-proxy").ok());
+}
+
+TEST_F(CheckFolderTest, AProgramThatOthersMayWriteIsRefused) {
+  folders_.unsafe = {"/srv/csi-proxy/csi-proxy.exe"};
+  EXPECT_TRUE(CheckFolder(folders_, "/srv/csi-proxy").ok());
+  EXPECT_FALSE(CheckProgram(folders_, "/srv/csi-proxy/csi-proxy.exe").ok());
+}
+
+TEST_F(CheckFolderTest, WhatIsMissingIsNoDanger) {
+  folders_.missing = {"/srv/csi-proxy", "/srv/csi-proxy/logs"};
+  EXPECT_TRUE(CheckFolder(folders_, "/srv/csi-proxy/logs").ok());
+}
+
+}  // namespace
+}  // namespace csi_proxy::installer

@@ -1,0 +1,156 @@
+#include <aclapi.h>
+#include <sddl.h>
+
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/win32.h"
+#include "service_installer/folder_access.h"
+
+namespace csi_proxy::installer {
+namespace {
+
+namespace fs = std::filesystem;
+using win32::UniqueHandle;
+using win32::UniqueLocal;
+using win32::Utf16;
+using win32::Utf8;
+
+std::string SidText(PSID sid) {
+  wchar_t* text = nullptr;
+  if (!ConvertSidToStringSidW(sid, &text)) return "";
+  const UniqueLocal owned(text);
+  return Utf8(text);
+}
+
+// Whether this process's token holds the privilege, which is then on.
+bool Enable(const wchar_t* privilege) {
+  HANDLE token = nullptr;
+  if (!OpenProcessToken(GetCurrentProcess(), TOKEN_ADJUST_PRIVILEGES, &token)) return false;
+  const UniqueHandle owned(token);
+  TOKEN_PRIVILEGES wanted{};
+  wanted.PrivilegeCount = 1;
+  wanted.Privileges[0].Attributes = SE_PRIVILEGE_ENABLED;
+  return LookupPrivilegeValueW(nullptr, privilege, &wanted.Privileges[0].Luid) &&
+         AdjustTokenPrivileges(token, FALSE, &wanted, 0, nullptr, nullptr) &&
+         GetLastError() == ERROR_SUCCESS;
+}
+
+class WindowsFolders final : public Folders {
+ public:
+  absl::StatusOr<ObjectAccess> Access(const fs::path& path) override {
+    const DWORD attributes = GetFileAttributesW(path.c_str());
+    if (attributes == INVALID_FILE_ATTRIBUTES) return win32::LastError(path.string());
+    PSID owner = nullptr;
+    ACL* list = nullptr;
+    PSECURITY_DESCRIPTOR descriptor = nullptr;
+    const DWORD error = GetNamedSecurityInfoW(
+        path.c_str(), SE_FILE_OBJECT, OWNER_SECURITY_INFORMATION | DACL_SECURITY_INFORMATION,
+        &owner, nullptr, &list, nullptr, &descriptor);
+    if (error != ERROR_SUCCESS) return win32::ToStatus(error, path.string());
+    const UniqueLocal owned(descriptor);
+    ObjectAccess access;
+    access.owner = SidText(owner);
+    access.is_link = (attributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0;
+    if (list == nullptr) return access;
+    access.entries.emplace();
+    for (DWORD i = 0; i < list->AceCount; ++i) {
+      void* entry = nullptr;
+      if (!GetAce(list, i, &entry)) return win32::LastError(path.string());
+      // The kinds that files have begin alike: header, rights, SID.
+      const auto* const ace = static_cast<const ACCESS_ALLOWED_ACE*>(entry);
+      const BYTE type = ace->Header.AceType;
+      const bool denies = type == ACCESS_DENIED_ACE_TYPE || type == ACCESS_DENIED_CALLBACK_ACE_TYPE;
+      const bool allows =
+          type == ACCESS_ALLOWED_ACE_TYPE || type == ACCESS_ALLOWED_CALLBACK_ACE_TYPE;
+      if (!allows && !denies) {
+        return absl::FailedPreconditionError(absl::StrCat(
+            path.string(), ": its access list has an entry of the unknown kind ", type));
+      }
+      access.entries->push_back({.allows = allows,
+                                 .rights = ace->Mask,
+                                 .sid = SidText(const_cast<DWORD*>(&ace->SidStart)),
+                                 .inherit_only = (ace->Header.AceFlags & INHERIT_ONLY_ACE) != 0});
+    }
+    return access;
+  }
+
+  std::set<std::string> Self() override {
+    HANDLE token = nullptr;
+    if (!OpenProcessToken(GetCurrentProcess(), TOKEN_QUERY, &token)) return {};
+    const UniqueHandle owned(token);
+    alignas(TOKEN_USER) BYTE buffer[sizeof(TOKEN_USER) + SECURITY_MAX_SID_SIZE];
+    DWORD needed = 0;
+    if (!GetTokenInformation(token, TokenUser, buffer, sizeof(buffer), &needed)) return {};
+    return {SidText(reinterpret_cast<const TOKEN_USER*>(buffer)->User.Sid)};
+  }
+
+  absl::Status Protect(const fs::path& path, FolderUse use) override {
+    if (path == path.root_path()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(path.string(), " is a whole drive, and stays as it is"));
+    }
+    PSECURITY_DESCRIPTOR descriptor = nullptr;
+    if (!ConvertStringSecurityDescriptorToSecurityDescriptorW(
+            Utf16(ProtectedSddl(use)).c_str(), SDDL_REVISION_1, &descriptor, nullptr)) {
+      return win32::LastError("ConvertStringSecurityDescriptorToSecurityDescriptor");
+    }
+    const UniqueLocal owned(descriptor);
+    return Protect(path, descriptor);
+  }
+
+  std::string NameOf(const std::string& sid) override {
+    PSID binary = nullptr;
+    if (!ConvertStringSidToSidW(Utf16(sid).c_str(), &binary)) return sid;
+    const UniqueLocal owned(binary);
+    wchar_t name[256], domain[256];
+    DWORD name_size = std::size(name), domain_size = std::size(domain);
+    SID_NAME_USE use;
+    if (!LookupAccountSidW(nullptr, binary, name, &name_size, domain, &domain_size, &use)) {
+      return sid;
+    }
+    return domain_size == 0 ? Utf8(name) : absl::StrCat(Utf8(domain), "\\", Utf8(name));
+  }
+
+ private:
+  static absl::Status Protect(const fs::path& path, PSECURITY_DESCRIPTOR descriptor) {
+    SECURITY_ATTRIBUTES attributes{.nLength = sizeof(SECURITY_ATTRIBUTES),
+                                   .lpSecurityDescriptor = descriptor,
+                                   .bInheritHandle = FALSE};
+    if (CreateDirectoryW(path.c_str(), &attributes)) return absl::OkStatus();
+    const DWORD error = GetLastError();
+    if (error == ERROR_PATH_NOT_FOUND && path != path.parent_path()) {
+      if (absl::Status above = Protect(path.parent_path(), descriptor); !above.ok()) return above;
+      if (CreateDirectoryW(path.c_str(), &attributes)) return absl::OkStatus();
+      return win32::LastError(path.string());
+    }
+    if (error != ERROR_ALREADY_EXISTS) return win32::ToStatus(error, path.string());
+
+    // Also where the list as it is would not let an administrator.
+    Enable(SE_TAKE_OWNERSHIP_NAME);
+    Enable(SE_RESTORE_NAME);
+    PSID owner = nullptr;
+    ACL* list = nullptr;
+    BOOL present = FALSE, defaulted = FALSE;
+    if (!GetSecurityDescriptorOwner(descriptor, &owner, &defaulted) ||
+        !GetSecurityDescriptorDacl(descriptor, &present, &list, &defaulted)) {
+      return win32::LastError(path.string());
+    }
+    std::wstring name = path.wstring();
+    // The owner first: whoever it was could change the list again.
+    for (const DWORD what :
+         {DWORD{OWNER_SECURITY_INFORMATION},
+          DWORD{DACL_SECURITY_INFORMATION | PROTECTED_DACL_SECURITY_INFORMATION}}) {
+      const DWORD set =
+          SetNamedSecurityInfoW(name.data(), SE_FILE_OBJECT, what, owner, nullptr, list, nullptr);
+      if (set != ERROR_SUCCESS) return win32::ToStatus(set, path.string());
+    }
+    return absl::OkStatus();
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Folders> ThisMachinesFolders() { return std::make_unique<WindowsFolders>(); }
+
+}  // namespace csi_proxy::installer

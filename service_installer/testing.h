@@ -1,0 +1,181 @@
+// A node in memory for the installer's tests: its service manager and its folders.
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "service_installer/folder_access.h"
+#include "service_installer/scm.h"
+
+namespace csi_proxy::installer {
+
+inline std::string Content(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// A service manager in memory. What a program does when it is started is the first word in its
+// file: `serves`, `fails` (ends with an exit code), `hangs` (never gets to run, and takes no stop
+// meanwhile), `mute` (runs, and no pipe answers), `stuck` (serves, and its stop does not end) or
+// `slow` (its stop takes long, and reports progress). A process that is ended comes back, as the
+// failure actions have it.
+class FakeManager final : public ServiceManager {
+ public:
+  struct Service {
+    ServiceConfig config;
+    ServiceStatus status;
+  };
+
+  absl::StatusOr<ServiceStatus> Status(const std::string& name) override {
+    const auto found = services.find(name);
+    if (found == services.end()) return absl::NotFoundError(name);
+    ServiceStatus& status = found->second.status;
+    if (status.state == ServiceState::kStopPending && Runs(name, "slow")) {
+      if (++status.checkpoint > 50) status = {};
+    }
+    return status;
+  }
+  absl::StatusOr<ServiceConfig> Config(const std::string& name, const ServiceConfig&) override {
+    const auto found = services.find(name);
+    if (found == services.end()) return absl::NotFoundError(name);
+    return found->second.config;
+  }
+  absl::Status Create(const std::string& name, const ServiceConfig& config) override {
+    calls.push_back("create " + name);
+    services[name] = {.config = config, .status = {.exit_code = 1077}};
+    return absl::OkStatus();
+  }
+  absl::Status Change(const std::string& name, const ServiceConfig& config) override {
+    calls.push_back("change " + name);
+    services.at(name).config = config;
+    return absl::OkStatus();
+  }
+  absl::Status Delete(const std::string& name) override {
+    calls.push_back("delete " + name);
+    services.erase(name);
+    return absl::OkStatus();
+  }
+  absl::Status Start(const std::string& name) override {
+    calls.push_back("start " + name);
+    Service& service = services.at(name);
+    running_program = service.config.command[0];
+    const std::string program = Content(running_program);
+    if (absl::StartsWith(program, "fails")) {
+      service.status = {.exit_code = 1066, .service_exit_code = 2};
+    } else if (absl::StartsWith(program, "hangs")) {
+      service.status = {.state = ServiceState::kStartPending, .process_id = 7};
+    } else {
+      service.status = {.state = ServiceState::kRunning, .process_id = 7};
+    }
+    return absl::OkStatus();
+  }
+  absl::Status Stop(const std::string& name) override {
+    ServiceStatus& status = services.at(name).status;
+    if (status.state == ServiceState::kStartPending) {
+      return absl::UnavailableError("the service cannot accept control messages at this time");
+    }
+    calls.push_back("stop " + name);
+    if (Runs(name, "stuck") || Runs(name, "slow")) {
+      status.state = ServiceState::kStopPending;
+    } else {
+      status = {};
+    }
+    return absl::OkStatus();
+  }
+  absl::Status Terminate(const std::string& name, uint32_t process_id,
+                         const std::string& program) override {
+    calls.push_back(absl::StrCat("end ", process_id));
+    Service& service = services.at(name);
+    if (service.status.process_id != process_id || running_program != program) {
+      return absl::FailedPreconditionError("another program");
+    }
+    service.status = {.exit_code = 1067};
+    return restart_suspended ? absl::OkStatus() : Start(name);
+  }
+  absl::Status SuspendRestart(const std::string& name) override {
+    calls.push_back("suspend " + name);
+    if (!can_suspend) return absl::UnimplementedError("the failure actions cannot be read");
+    restart_suspended = true;
+    return absl::OkStatus();
+  }
+  absl::Status ResumeRestart(const std::string& name) override {
+    calls.push_back("resume " + name);
+    restart_suspended = false;
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<bool> HasEventSource(const std::string& source) override {
+    return event_sources.contains(source);
+  }
+  absl::Status RegisterEventSource(const std::string& source) override {
+    event_sources.insert(source);
+    return absl::OkStatus();
+  }
+  absl::Status RemoveEventSource(const std::string& source) override {
+    event_sources.erase(source);
+    return absl::OkStatus();
+  }
+
+  // Whether the program that the service runs is of this kind.
+  bool Runs(const std::string& name, const char* kind) const {
+    return absl::StartsWith(Content(services.at(name).config.command[0]), kind);
+  }
+
+  std::set<std::string> Pipes() const {
+    for (const auto& [name, service] : services) {
+      if (service.status.state == ServiceState::kRunning &&
+          absl::StartsWith(Content(service.config.command[0]), "serves")) {
+        return {"csi-proxy-disk-v1", "csi-proxy-volume-v1"};
+      }
+    }
+    return {};
+  }
+
+  std::map<std::string, Service> services;
+  std::vector<std::string> calls;
+  std::set<std::string> event_sources;
+  bool can_suspend = true;
+  bool restart_suspended = false;
+  // What the service's process runs.
+  std::string running_program;
+};
+
+// Folders in memory: safe, but for those in `unsafe`, which Users may add to, and `replaceable`, in
+// which they may delete.
+class FakeFolders final : public Folders {
+ public:
+  absl::StatusOr<ObjectAccess> Access(const std::filesystem::path& path) override {
+    if (missing.contains(path)) return absl::NotFoundError(path.string());
+    ObjectAccess access{.owner = "S-1-5-18", .entries = std::vector<AccessEntry>()};
+    access.entries->push_back({.rights = 0x1f01ff, .sid = "S-1-5-32-544"});
+    if (replaceable.contains(path)) {
+      access.entries->push_back({.rights = 0x40, .sid = "S-1-5-32-545"});
+    }
+    if (unsafe.contains(path)) access.entries->push_back({.rights = 0x2, .sid = "S-1-5-32-545"});
+    return access;
+  }
+  std::set<std::string> Self() override { return {"S-1-5-21-1-2-3-500"}; }
+  absl::Status Protect(const std::filesystem::path& path, FolderUse use) override {
+    protected_folders[path] = use;
+    unsafe.erase(path);
+    missing.erase(path);
+    return absl::OkStatus();
+  }
+  std::string NameOf(const std::string& sid) override {
+    return sid == "S-1-5-32-545" ? "BUILTIN\\Users" : sid;
+  }
+
+  std::set<std::filesystem::path> unsafe, replaceable, missing;
+  std::map<std::filesystem::path, FolderUse> protected_folders;
+};
+
+}  // namespace csi_proxy::installer
