@@ -2,8 +2,9 @@
 .SYNOPSIS
   Shows on a real Windows node what cannot be shown without one, and writes a report to send back.
 .DESCRIPTION
-  Makes a virtual disk of its own, attaches it, and starts csi-proxy.exe in console mode unless a
-  service answers already. Runs `csi-proxyctl selftest` on that disk, then looks at the node by
+  Makes a virtual disk of its own, attaches it, and installs the service unless one is installed or
+  answers already; without csi-proxy-service.exe, csi-proxy.exe is started in console mode, where it
+  has more privileges than the service. Runs `csi-proxyctl selftest` on that disk, then looks at the node by
   Windows' own means: who may open the pipes, whether links lead out of the kubelet's directory,
   what Windows sees of a mount and of a link that the service made, how a resize goes without the
   service that optimises drives, what the service control manager and the event log hold, and what
@@ -11,7 +12,8 @@
   hold its pipes.
 
   Touches: the virtual disk; a directory csi-proxy-node-check below the kubelet's, and the one of
-  the selftest; a folder below C:\Windows\Temp; the start type of the service defragsvc, for one
+  the selftest; a folder below C:\Windows\Temp; folders csi-proxy-node-check below %ProgramFiles%
+  and %ProgramData% and the service csi-proxy, when it installs that; the start type of the service defragsvc, for one
   part, after which it is put back. At the end, whatever happens, all of it is taken back: the disk
   is detached and deleted.
 
@@ -20,7 +22,7 @@
 
   Run it as administrator, with the folder node-check beside it.
 .PARAMETER Directory
-  The folder with csi-proxy.exe and csi-proxyctl.exe.
+  The folder with csi-proxy.exe, csi-proxyctl.exe and csi-proxy-service.exe.
 .PARAMETER KubeletPath
   The working directory of the service, as its own -kubelet-path has it.
 .PARAMETER Report
@@ -36,10 +38,10 @@
   Further flags of `csi-proxyctl selftest`, for a share, an iSCSI target, or a service to restart.
   The password of the share is taken from the environment variable CSI_PROXY_SMB_PASSWORD.
 .EXAMPLE
-  .\node-check.ps1 -Directory C:\csi-proxy
+  .\node-check.ps1 -Directory "$env:ProgramFiles\csi-proxy"
 .EXAMPLE
   $env:CSI_PROXY_SMB_PASSWORD = Read-Host
-  .\node-check.ps1 -Directory C:\csi-proxy -SelftestFlags '--smb-share=\\nas\test', '--smb-username=nas\test'
+  .\node-check.ps1 -Directory "$env:ProgramFiles\csi-proxy" -SelftestFlags '--smb-share=\\nas\test', '--smb-username=nas\test'
 #>
 #Requires -Version 5.1
 #Requires -PSEdition Desktop
@@ -61,6 +63,8 @@ $ctl = Join-Path $Directory "csi-proxyctl.exe"
 $proxy = Join-Path $Directory "csi-proxy.exe"
 $work = Join-Path $env:SystemRoot "Temp\csi-proxy-node-check"
 $base = Join-Path $KubeletPath "csi-proxy-node-check"
+$programs = Join-Path $env:ProgramFiles "csi-proxy-node-check"
+$logs = Join-Path $env:ProgramData "csi-proxy-node-check"
 $outside = Join-Path $work "outside"
 $sentinel = Join-Path $outside "inner\sentinel.txt"
 $vhdx = Join-Path $work "disk.vhdx"
@@ -73,7 +77,7 @@ $selftest = $null
 foreach ($program in $ctl, $proxy) {
   if (-not (Test-Path $program)) { throw "there is no $program; name the folder by -Directory" }
 }
-foreach ($folder in $work, $base) {
+foreach ($folder in $work, $base, $programs, $logs) {
   if (Test-Path $folder) { throw "$folder is there already; remove what an earlier run left" }
 }
 $windows = Get-CimInstance Win32_OperatingSystem
@@ -379,7 +383,7 @@ try {
       $process.Kill()
       $process.WaitForExit()
     }
-  }, { Remove-Tree $base }, { Remove-TestDisk }, {
+  }, { Uninstall-Proxy }, { Remove-Tree $base }, { Remove-TestDisk }, {
     if (Test-Path "$work\csi-proxy.log") { Copy-Item "$work\csi-proxy.log" "$Report.log" }
     Remove-Tree $work
   }

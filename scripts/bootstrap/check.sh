@@ -61,7 +61,7 @@ for script in "${node_check[@]}"; do
         grep -qE "^ +$field " <<<"$known" || complain "$script: the answer has no field $field: $line"
       done
     else
-      known=$ctl_help$'\n'$proxy_help
+      known=$ctl_help$'\n'$proxy_help$'\n'$service_help
     fi
     for flag in $(grep -oE -- '--[a-z][a-z-]+' <<<"$line"); do
       grep -qE -- "$flag( |=|\$)" <<<"$known" || complain "$script: there is no flag $flag: $line"

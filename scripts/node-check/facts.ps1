@@ -28,3 +28,8 @@ Add-Fact "iSCSI portals, and the service" {
   Get-CimInstance -Namespace $storage MSFT_iSCSITargetPortal | Format-List -Property "*"
 }
 Add-Fact "privileges of this session" { (Invoke-Program "whoami.exe" "/priv").Out }
+Add-Fact "mitigations of the service's process" { Get-ProcessMitigation -Id (Get-ProxyProcess).Id | Out-String }
+Add-Fact "DLLs of the service that are not System32's" {
+  $system = Join-Path $env:SystemRoot "System32"
+  (Get-ProxyProcess).Modules | Where-Object { -not $_.FileName.StartsWith($system) } | ForEach-Object { $_.FileName }
+}

@@ -1,9 +1,10 @@
 # Part of node-check.ps1: the virtual disk, the service, and what is tried on links.
-# Uses its $work, $base, $outside, $sentinel, $vhdx, $SizeMB, $KubeletPath, $ctl, $proxy and $disk,
-# and keeps $process and $started.
+# Uses its $programs, $logs, $Directory, $Report, $work, $base, $outside, $sentinel, $vhdx, $SizeMB, $KubeletPath, $ctl, $proxy and $disk,
+# and keeps $process, $started and $installed.
 
 $process = $null
 $started = $false
+$installed = $false
 
 # --- The virtual disk ---
 
@@ -77,14 +78,48 @@ function Find-ServiceName {
 
 function Test-Answering { (Invoke-Program $ctl "doctor").Code -eq 0 }
 
+# Installs the service as operators do, in folders of its own, so that it has the privileges that it is
+# left with and no more: in console mode it has those of an administrator, who may do anything.
+function Install-Proxy {
+  New-Item -ItemType Directory -Path $programs | Out-Null
+  foreach ($name in "csi-proxy.exe", "csi-proxy-service.exe") {
+    Copy-Item (Join-Path $Directory $name) $programs
+  }
+  $script:installed = $true
+  $flags = "-kubelet-path=$KubeletPath", "-logtostderr=false", "-log_file=$logs\csi-proxy.log", "-v=2"
+  foreach ($words in (@("install", "--name=csi-proxy", "--") + $flags), @("start", "--name=csi-proxy")) {
+    $call = Invoke-Program "$programs\csi-proxy-service.exe" $words
+    if ($call.Code -ne 0) { throw "csi-proxy-service $($words -join ' '): $($call.Out) $($call.Err)" }
+  }
+  "installed and started as service csi-proxy"
+}
+
+function Uninstall-Proxy {
+  if (-not $installed) { return }
+  $call = Invoke-Program "$programs\csi-proxy-service.exe" "uninstall", "--name=csi-proxy"
+  if (Test-Path "$logs\csi-proxy.log") { Copy-Item "$logs\csi-proxy.log" "$Report.log" }
+  Remove-Tree $programs
+  Remove-Tree $logs
+  if ($call.Code -ne 0) { throw "csi-proxy-service uninstall: $($call.Out) $($call.Err)" }
+}
+
 function Start-Proxy {
-  if (Test-Answering) { return "one answers already; service: $(Find-ServiceName)" }
+  $name = Find-ServiceName
+  if (Test-Answering) { return "one answers already; service: $name" }
+  if ($name -ne "") {
+    Start-Service -Name $name
+    if (-not (Test-Answering)) { throw "service $name runs and does not answer" }
+    return "service $name was stopped, and is started"
+  }
+  if (-not $started -and (Test-Path (Join-Path $Directory "csi-proxy-service.exe"))) { return Install-Proxy }
   $flags = "-kubelet-path=$KubeletPath", "-logtostderr=false", "-log_file=$work\csi-proxy.log", "-v=2"
   $script:process = [System.Diagnostics.Process]::Start((New-StartInfo $proxy $flags))
   $script:started = $true
   for ($i = 0; $i -lt 60; $i++) {
     if ($process.HasExited) { throw "csi-proxy.exe ended with exit code $($process.ExitCode); its log is kept" }
-    if (Test-Answering) { return "csi-proxy.exe started in console mode, process $($process.Id)" }
+    if (Test-Answering) {
+      return "csi-proxy.exe started in console mode, process $($process.Id): with an administrator's privileges, not a service's"
+    }
     Start-Sleep -Milliseconds 500
   }
   throw "csi-proxy.exe does not answer"
