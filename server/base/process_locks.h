@@ -1,6 +1,7 @@
 // Locks shared by the processes of a node: the service, and drivers with embedded nodes.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -29,10 +30,12 @@ class ProcessLocks {
                                                         absl::string_view name) = 0;
 };
 
-// The locks of this node. Windows: named mutexes, which only SYSTEM and administrators may open.
+// The locks of this node. Windows: named mutexes, which only SYSTEM and administrators may open, in
+// a private namespace that only they may enter; `warn` is told when there is no such namespace.
 // Elsewhere: locks on files in `directory`, which is created when missing, accessible to its owner
 // only; the files stay. INVALID_ARGUMENT or PERMISSION_DENIED when it cannot be used.
-absl::StatusOr<std::unique_ptr<ProcessLocks>> NewProcessLocks(const std::string& directory);
+absl::StatusOr<std::unique_ptr<ProcessLocks>> NewProcessLocks(
+    const std::string& directory, const std::function<void(absl::string_view)>& warn = nullptr);
 
 // A short name for a lock, the same in every process and release: what a kernel object or a file
 // can be called. Different names may share one; then they take turns.

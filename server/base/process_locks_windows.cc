@@ -1,11 +1,15 @@
+#include "server/base/process_locks_windows.h"
+
 #include <windows.h>
 // After windows.h.
 #include <sddl.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/process_locks.h"
+#include "server/base/private_namespace.h"
 #include "server/base/win32.h"
 
 namespace csi_proxy {
@@ -16,6 +20,10 @@ constexpr absl::Duration kSlice = absl::Milliseconds(20);
 
 // Owned by the administrators, who include SYSTEM; nobody else may even open one.
 constexpr wchar_t kOwnersOnly[] = L"O:BAD:P(A;;GA;;;SY)(A;;GA;;;BA)";
+
+// Of all sessions: the service lives in one, a driver perhaps in another
+// (learn.microsoft.com/windows/win32/termserv/kernel-object-namespaces).
+constexpr char kGlobal[] = "Global\\";
 
 // Whoever creates a named object decides who owns it and who may open it. One that another program
 // created, open to all, could be held for ever, so it is refused
@@ -37,65 +45,109 @@ absl::Status CheckOwner(HANDLE mutex, absl::string_view name) {
       "the lock of ", name, " does not belong to an administrator: another program created it"));
 }
 
-class HeldMutex final : public ProcessLocks::Held {
+// Waits until nobody else holds it. `name` is for errors.
+absl::Status Lock(HANDLE mutex, const CallContext& context, absl::string_view name) {
+  for (;;) {
+    const absl::Duration left = std::min(context.deadline() - absl::Now(), kSlice);
+    const auto wait = static_cast<DWORD>(
+        std::max<int64_t>(absl::ToInt64Milliseconds(left), context.Check().ok() ? 1 : 0));
+    switch (WaitForSingleObject(mutex, wait)) {
+      case WAIT_OBJECT_0:
+      // The process that held it died. The call finds out what it left, as after any failure.
+      case WAIT_ABANDONED:
+        return absl::OkStatus();
+      case WAIT_TIMEOUT:
+        break;
+      default:
+        return win32::LastError(absl::StrCat("locking ", name));
+    }
+    if (absl::Status status = context.Check(); !status.ok()) {
+      return absl::Status(status.code(),
+                          absl::StrCat(status.message(), " while another process holds ", name));
+    }
+  }
+}
+
+// Held by this thread.
+class HeldMutex {
  public:
   explicit HeldMutex(win32::UniqueHandle mutex) : mutex_(std::move(mutex)) {}
-  ~HeldMutex() override { ReleaseMutex(mutex_.get()); }
+  HeldMutex(HeldMutex&&) = default;
+  ~HeldMutex() {
+    if (mutex_.valid()) ReleaseMutex(mutex_.get());
+  }
 
  private:
-  const win32::UniqueHandle mutex_;
+  win32::UniqueHandle mutex_;
+};
+
+struct HeldMutexes final : ProcessLocks::Held {
+  // Members are destroyed, and mutexes released, in the opposite order.
+  std::optional<HeldMutex> in_private, in_global;
 };
 
 class NamedMutexes final : public ProcessLocks {
  public:
-  explicit NamedMutexes(win32::UniqueLocal security) : security_(std::move(security)) {}
+  NamedMutexes(win32::UniqueLocal security, std::string private_prefix)
+      : security_(std::move(security)), private_prefix_(std::move(private_prefix)) {}
 
   absl::StatusOr<std::unique_ptr<Held>> Acquire(const CallContext& context,
                                                 absl::string_view name) override {
-    SECURITY_ATTRIBUTES attributes{.nLength = sizeof(SECURITY_ATTRIBUTES),
-                                   .lpSecurityDescriptor = security_.get(),
-                                   .bInheritHandle = FALSE};
-    // Of all sessions: the service lives in one, a driver perhaps in another
-    // (learn.microsoft.com/windows/win32/termserv/kernel-object-namespaces).
-    win32::UniqueHandle mutex(CreateMutexExW(
-        &attributes, win32::Utf16(absl::StrCat("Global\\", ProcessLockName(name))).c_str(), 0,
-        SYNCHRONIZE | MUTEX_MODIFY_STATE | READ_CONTROL));
-    if (!mutex.valid()) return win32::LastError(absl::StrCat("opening the lock of ", name));
-    if (absl::Status owned = CheckOwner(mutex.get(), name); !owned.ok()) return owned;
-    for (;;) {
-      const absl::Duration left = std::min(context.deadline() - absl::Now(), kSlice);
-      const auto wait = static_cast<DWORD>(
-          std::max<int64_t>(absl::ToInt64Milliseconds(left), context.Check().ok() ? 1 : 0));
-      switch (WaitForSingleObject(mutex.get(), wait)) {
-        case WAIT_OBJECT_0:
-        // The process that held it died. The call finds out what it left, as after any failure.
-        case WAIT_ABANDONED:
-          return std::make_unique<HeldMutex>(std::move(mutex));
-        case WAIT_TIMEOUT:
-          break;
-        default:
-          return win32::LastError(absl::StrCat("locking ", name));
-      }
-      if (absl::Status status = context.Check(); !status.ok()) {
-        return absl::Status(status.code(),
-                            absl::StrCat(status.message(), " while another process holds ", name));
-      }
+    auto held = std::make_unique<HeldMutexes>();
+    if (!private_prefix_.empty()) {
+      absl::StatusOr<win32::UniqueHandle> mutex = Open(private_prefix_, name);
+      if (!mutex.ok()) return mutex.status();
+      if (absl::Status status = Lock(mutex->get(), context, name); !status.ok()) return status;
+      held->in_private.emplace(*std::move(mutex));
     }
+    absl::StatusOr<win32::UniqueHandle> mutex = Open(kGlobal, name);
+    if (!mutex.ok()) {
+      if (private_prefix_.empty()) return mutex.status();
+      return held;
+    }
+    if (absl::Status status = Lock(mutex->get(), context, name); !status.ok()) return status;
+    held->in_global.emplace(*std::move(mutex));
+    return held;
   }
 
  private:
+  // Fails when the mutex is another's.
+  absl::StatusOr<win32::UniqueHandle> Open(absl::string_view prefix, absl::string_view name) {
+    SECURITY_ATTRIBUTES attributes{.nLength = sizeof(SECURITY_ATTRIBUTES),
+                                   .lpSecurityDescriptor = security_.get(),
+                                   .bInheritHandle = FALSE};
+    win32::UniqueHandle mutex(CreateMutexExW(
+        &attributes, win32::Utf16(absl::StrCat(prefix, ProcessLockName(name))).c_str(), 0,
+        SYNCHRONIZE | MUTEX_MODIFY_STATE | READ_CONTROL));
+    if (!mutex.valid()) return win32::LastError(absl::StrCat("opening the lock of ", name));
+    if (absl::Status owned = CheckOwner(mutex.get(), name); !owned.ok()) return owned;
+    return mutex;
+  }
+
   const win32::UniqueLocal security_;
+  const std::string private_prefix_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ProcessLocks>> NewProcessLocks(const std::string&) {
+absl::StatusOr<std::unique_ptr<ProcessLocks>> NewNamedMutexes(std::string private_prefix) {
   PSECURITY_DESCRIPTOR descriptor = nullptr;
   if (!ConvertStringSecurityDescriptorToSecurityDescriptorW(kOwnersOnly, SDDL_REVISION_1,
                                                             &descriptor, nullptr)) {
     return win32::LastError("creating the security descriptor of locks");
   }
-  return std::make_unique<NamedMutexes>(win32::UniqueLocal(descriptor));
+  return std::make_unique<NamedMutexes>(win32::UniqueLocal(descriptor), std::move(private_prefix));
+}
+
+absl::StatusOr<std::unique_ptr<ProcessLocks>> NewProcessLocks(
+    const std::string&, const std::function<void(absl::string_view)>& warn) {
+  const absl::Status entered = EnterAdministratorsNamespace();
+  if (entered.ok()) return NewNamedMutexes(kAdministratorsNamespace);
+  // Wine has none, and nobody to keep out.
+  if (!absl::IsUnimplemented(entered) && warn) {
+    warn(absl::StrCat("users of this node can keep this process from locks: ", entered.message()));
+  }
+  return NewNamedMutexes("");
 }
 
 }  // namespace csi_proxy

@@ -4,8 +4,12 @@
 // After windows.h.
 #include <sddl.h>
 
+#include <string>
+#include <thread>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
-#include "server/base/process_locks.h"
+#include "server/base/process_locks_windows.h"
 #include "server/base/win32.h"
 
 namespace csi_proxy {
@@ -25,8 +29,8 @@ win32::UniqueHandle MakeMutex(absl::string_view name, const wchar_t* owner) {
   return mutex;
 }
 
-TEST(NamedMutexesTest, OneThatIsNotAnAdministratorsIsRefused) {
-  const auto locks = NewProcessLocks("");
+TEST(NamedMutexesTest, OneThatIsNotAnAdministratorsIsRefusedWithoutANamespace) {
+  const auto locks = NewNamedMutexes("");
   ASSERT_TRUE(locks.ok()) << locks.status();
   const std::string name = absl::StrCat("disk/squatted-", GetCurrentProcessId());
   const win32::UniqueHandle squatter = MakeMutex(name, L"LS");
@@ -35,12 +39,66 @@ TEST(NamedMutexesTest, OneThatIsNotAnAdministratorsIsRefused) {
 }
 
 TEST(NamedMutexesTest, OneThatIsAnAdministratorsIsTaken) {
-  const auto locks = NewProcessLocks("");
+  const auto locks = NewNamedMutexes("");
   ASSERT_TRUE(locks.ok()) << locks.status();
   const std::string name = absl::StrCat("disk/shared-", GetCurrentProcessId());
   const win32::UniqueHandle other = MakeMutex(name, L"BA");
   const auto held = (*locks)->Acquire(CallContext(), name);
   EXPECT_TRUE(held.ok()) << held.status();
+}
+
+// In the place of the private namespace, which Wine lacks: names that the squatter does not know.
+std::unique_ptr<ProcessLocks> WithPrivateNames() {
+  auto locks = NewNamedMutexes(absl::StrCat("Local\\csi-proxy-test-", GetCurrentProcessId(), "-"));
+  EXPECT_TRUE(locks.ok()) << locks.status();
+  return *std::move(locks);
+}
+
+absl::Status AcquireElsewhere(ProcessLocks& locks, const std::string& name) {
+  absl::Status status;
+  std::thread([&] {
+    status = locks.Acquire(CallContext().WithTimeout(absl::Milliseconds(100)), name).status();
+  }).join();
+  return status;
+}
+
+TEST(NamedMutexesTest, ASquatterOfTheGlobalNameKeepsNobodyFromTheLock) {
+  const std::string name = absl::StrCat("disk/kept-", GetCurrentProcessId());
+  const win32::UniqueHandle squatter = MakeMutex(name, L"LS");
+  ASSERT_EQ(WaitForSingleObject(squatter.get(), 0), WAIT_OBJECT_0);
+  const auto one = WithPrivateNames(), two = WithPrivateNames();
+  auto held = one->Acquire(CallContext(), name);
+  ASSERT_TRUE(held.ok()) << held.status();
+  // It locks all the same.
+  EXPECT_TRUE(absl::IsDeadlineExceeded(AcquireElsewhere(*two, name)));
+  held->reset();
+  EXPECT_TRUE(AcquireElsewhere(*two, name).ok());
+  ReleaseMutex(squatter.get());
+}
+
+TEST(NamedMutexesTest, ProcessesWithAndWithoutTheNamespaceExcludeEachOther) {
+  const std::string name = absl::StrCat("disk/mixed-", GetCurrentProcessId());
+  const auto with = WithPrivateNames();
+  const auto without = NewNamedMutexes("");
+  ASSERT_TRUE(without.ok()) << without.status();
+  for (int i = 0; i < 2; ++i) {
+    ProcessLocks& first = i == 0 ? *with : **without;
+    ProcessLocks& second = i == 0 ? **without : *with;
+    auto held = first.Acquire(CallContext(), name);
+    ASSERT_TRUE(held.ok()) << held.status();
+    EXPECT_TRUE(absl::IsDeadlineExceeded(AcquireElsewhere(second, name)));
+    held->reset();
+    EXPECT_TRUE(AcquireElsewhere(second, name).ok());
+  }
+}
+
+// Wine has no private namespace, so there it is done without.
+TEST(NamedMutexesTest, ThisNodesLocksTellOfAMissingNamespaceButUnderWine) {
+  std::vector<std::string> warnings;
+  const auto locks = NewProcessLocks(
+      "", [&](absl::string_view warning) { warnings.push_back(std::string(warning)); });
+  ASSERT_TRUE(locks.ok()) << locks.status();
+  EXPECT_TRUE(warnings.empty()) << warnings[0];
 }
 
 }  // namespace

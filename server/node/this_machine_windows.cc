@@ -27,7 +27,7 @@ absl::StatusOr<OpenedMachine> OpenThisMachine(const std::function<void(absl::str
     warn(absl::StrCat("WMI does not answer yet: ", answer.status().message()));
   }
   // The service and any number of drivers may act on the machine at once.
-  absl::StatusOr<std::unique_ptr<ProcessLocks>> locks = NewProcessLocks("");
+  absl::StatusOr<std::unique_ptr<ProcessLocks>> locks = NewProcessLocks("", warn);
   if (!locks.ok()) return locks.status();
   OpenedMachine opened;
   opened.host = host::NewHost(std::move(wmi), machine::NewOs(), warn);
