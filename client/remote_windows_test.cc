@@ -1,4 +1,4 @@
-// Whoever takes the name of a pipe of the service learns nothing from its clients.
+// Whose pipe a client uses, and for how long.
 #include <gmock/gmock.h>
 #include <google/protobuf/wrappers.pb.h>
 #include <gtest/gtest.h>
@@ -7,6 +7,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/link.h"
+#include "client/misbehaving_server.h"
 #include "client/remote_channel.h"
 #include "server/pipe/pipe.h"
 
@@ -61,6 +64,26 @@ TEST(SquatterTest, AnAdministratorsPipeIsSentTheCall) {
     EXPECT_TRUE(absl::IsDeadlineExceeded(outcome.status)) << outcome.status;
     EXPECT_GT(outcome.sent, 0u) << "the test would not see what a squatter is sent";
   }
+}
+
+// The name of a pipe lives for as long as anybody has an end of it, so a service that was killed
+// could not come back under it.
+TEST(IdleClientTest, LetsGoOfAPipeWhoseServerHasGone) {
+  const std::string path = pipe::Path(absl::StrCat("csi-proxy-test-gone-", GetCurrentProcessId()));
+  auto server = std::make_unique<MisbehavingServer>(path, Misbehaviour::kIgnoresCalls);
+  const auto channel = RemoteChannel::OpenPath({}, path);
+  ASSERT_TRUE(channel.ok()) << channel.status();
+  std::weak_ptr<grpc::Channel> connection;
+  {
+    const auto link = (*channel)->Connect(CallContext());
+    ASSERT_TRUE(link.ok()) << link.status();
+    connection = (*link)->channel();
+  }
+  EXPECT_FALSE(connection.expired()) << "it is kept for the next call";
+  server.reset();
+  const absl::Time give_up = absl::Now() + absl::Seconds(10);
+  while (!connection.expired() && absl::Now() < give_up) absl::SleepFor(absl::Milliseconds(5));
+  EXPECT_TRUE(connection.expired());
 }
 
 }  // namespace
