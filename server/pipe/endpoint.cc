@@ -108,8 +108,8 @@ class Endpoint final : public grpc_endpoint {
   void EndRead(DWORD error, DWORD bytes) {
     grpc_closure* const done = std::exchange(read_done_, nullptr);
     grpc_error_handle failure;
-    if (error == ERROR_SUCCESS && bytes > 0 && connection_.inspect &&
-        !connection_.inspect(
+    if (error == ERROR_SUCCESS && bytes > 0 && connection_.watcher != nullptr &&
+        !connection_.watcher->Read(
             {reinterpret_cast<const char*>(GRPC_SLICE_START_PTR(read_slice_)), bytes})) {
       error = ERROR_INVALID_DATA;
       // It is owed no answers; and a write that nobody reads would keep gRPC from closing it.
@@ -143,6 +143,9 @@ class Endpoint final : public grpc_endpoint {
       write_next_ = reinterpret_cast<const uint8_t*>(joined_.data());
     }
     write_left_ = slices->length;
+    if (connection_.watcher != nullptr) {
+      connection_.watcher->Written({reinterpret_cast<const char*>(write_next_), write_left_});
+    }
     WriteOn();
   }
 
@@ -273,7 +276,7 @@ Channel NewChannel(std::unique_ptr<Stream> stream, ChannelEvents events) {
     auto* const endpoint = new Endpoint({.stream = std::move(stream),
                                          .received = "",
                                          .name = "pipe",
-                                         .inspect = nullptr,
+                                         .watcher = nullptr,
                                          .closed = std::move(events.closed)});
     made.close = endpoint->Closer();
     grpc_transport* const transport =

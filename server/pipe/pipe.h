@@ -137,6 +137,17 @@ class Stream {
   Operation outward_;
 };
 
+// Sees the bytes of a connection before they pass on. Read() and Written() may be called at the
+// same time, but each by one thread at a time.
+class Watcher {
+ public:
+  virtual ~Watcher() = default;
+  // From the client, next after what a listener has read. False ends the connection.
+  virtual bool Read(absl::string_view bytes) = 0;
+  // To the client.
+  virtual void Written(absl::string_view bytes) = 0;
+};
+
 // A connection that has sent its HTTP/2 preface; what a listener hands on.
 struct Connection {
   std::shared_ptr<Stream> stream;
@@ -144,8 +155,8 @@ struct Connection {
   std::string received;
   // A name of its own, by which the listener knows its peer.
   std::string name;
-  // Sees what is read next before gRPC does; false ends the connection. May be null.
-  std::function<bool(absl::string_view bytes)> inspect;
+  // May be null.
+  std::unique_ptr<Watcher> watcher;
   // Called once, when the connection has ended or is given up. Must not block.
   std::function<void()> closed;
 };

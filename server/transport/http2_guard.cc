@@ -21,7 +21,6 @@ enum FrameType : uint8_t {
   kContinuation,
 };
 constexpr uint8_t kEndStream = 0x1;
-constexpr uint8_t kAcknowledgement = 0x1;
 constexpr uint8_t kEndHeaders = 0x4;
 
 constexpr uint32_t kAny = std::numeric_limits<uint32_t>::max();
@@ -108,37 +107,64 @@ Http2Guard::~Http2Guard() {
   if (!unfinished_.empty()) account_->EndRequests(unfinished_.size());
 }
 
-Http2Violation Http2Guard::Check(absl::string_view bytes, absl::Time now) {
-  while (violation_ == Http2Violation::kNone && !bytes.empty()) {
-    if (skip_ > 0) {
-      const size_t part = std::min(skip_, bytes.size());
-      skip_ -= part;
-      bytes.remove_prefix(part);
-      continue;
-    }
-    const size_t part = std::min(kFrameHeader - have_, bytes.size());
-    std::copy_n(bytes.begin(), part, header_.begin() + static_cast<std::ptrdiff_t>(have_));
-    have_ += part;
-    bytes.remove_prefix(part);
-    if (have_ < kFrameHeader) break;
-    have_ = 0;
-    const auto number = [&](size_t at, size_t size) {
-      uint32_t value = 0;
-      for (size_t i = at; i < at + size; ++i) value = value << 8 | header_[i];
-      return value;
-    };
-    const Frame frame = {.length = number(0, 3),
-                         .type = header_[3],
-                         .flags = header_[4],
-                         // The highest bit is reserved, and ignored.
-                         .stream = number(5, 4) & 0x7fffffffu};
+bool Http2Frames::Next(absl::string_view* bytes, Http2Frame* frame) {
+  const size_t skipped = std::min(skip_, bytes->size());
+  skip_ -= skipped;
+  bytes->remove_prefix(skipped);
+  const size_t part = std::min(kHeader - have_, bytes->size());
+  std::copy_n(bytes->begin(), part, header_.begin() + static_cast<std::ptrdiff_t>(have_));
+  have_ += part;
+  bytes->remove_prefix(part);
+  if (have_ < kHeader) return false;
+  have_ = 0;
+  const auto number = [&](size_t at, size_t size) {
+    uint32_t value = 0;
+    for (size_t i = at; i < at + size; ++i) value = value << 8 | header_[i];
+    return value;
+  };
+  *frame = {.length = number(0, 3),
+            .type = header_[3],
+            .flags = header_[4],
+            // The highest bit is reserved, and ignored.
+            .stream = number(5, 4) & 0x7fffffffu};
+  skip_ = frame->length;
+  return true;
+}
+
+Http2Violation Http2Guard::Received(absl::string_view bytes, absl::Time now) {
+  Http2Frame frame;
+  while (violation_ == Http2Violation::kNone && received_.Next(&bytes, &frame)) {
     violation_ = Judge(frame, now);
-    skip_ = frame.length;
   }
   return violation_;
 }
 
-Http2Violation Http2Guard::Judge(const Frame& frame, absl::Time now) {
+void Http2Guard::Sent(absl::string_view bytes) {
+  Http2Frame frame;
+  while (sent_.Next(&bytes, &frame)) {
+    const bool may_end = frame.type == kHeaders || frame.type == kData;
+    if (frame.type == kRstStream || (may_end && (frame.flags & kEndStream) != 0)) {
+      Close(frame.stream);
+    }
+  }
+}
+
+bool Http2Guard::Open(uint32_t stream) {
+  absl::MutexLock lock(&mutex_);
+  if (calls_.size() >= account_->limits().calls) return false;
+  calls_.push_back(stream);
+  return true;
+}
+
+void Http2Guard::Close(uint32_t stream) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = std::find(calls_.rbegin(), calls_.rend(), stream);
+  if (found == calls_.rend()) return;
+  *found = calls_.back();
+  calls_.pop_back();
+}
+
+Http2Violation Http2Guard::Judge(const Http2Frame& frame, absl::Time now) {
   const bool known = frame.type < std::size(kLengths);
   const Lengths& lengths = known ? kLengths[frame.type] : kUnknown;
   if (frame.length < lengths.least || frame.length > lengths.most ||
@@ -163,10 +189,8 @@ Http2Violation Http2Guard::Judge(const Frame& frame, absl::Time now) {
     case kRstStream:
       if (frame.stream == 0 || frame.stream > newest_stream_) return Http2Violation::kStream;
       Finish(frame.stream);
+      Close(frame.stream);
       return account_->PayReset(now) ? Http2Violation::kNone : Http2Violation::kResets;
-    case kSettings:
-      if ((frame.flags & kAcknowledgement) != 0) acknowledged_ = true;
-      break;
     default:
       if (!known) price += frame.length / account_->limits().unknown_bytes_per_control_frame;
       break;
@@ -190,13 +214,11 @@ bool Http2Guard::Finish(uint32_t stream) {
 }
 
 // A new stream, or a call's trailers, which no gRPC client sends.
-Http2Violation Http2Guard::OnHeaders(const Frame& frame) {
+Http2Violation Http2Guard::OnHeaders(const Http2Frame& frame) {
   // Streams of clients have odd numbers that only grow (section 5.1.1).
   if (frame.stream % 2 == 0 || frame.stream <= newest_stream_) return Http2Violation::kStream;
   newest_stream_ = frame.stream;
-  if (!acknowledged_ && ++calls_ > account_->limits().calls_before_acknowledgement) {
-    return Http2Violation::kUnacknowledged;
-  }
+  if (!Open(frame.stream)) return Http2Violation::kStreams;
   if ((frame.flags & kEndStream) == 0) {
     if (!account_->BeginRequest()) return Http2Violation::kUnfinished;
     unfinished_.push_back(frame.stream);
@@ -209,7 +231,7 @@ Http2Violation Http2Guard::OnHeaders(const Frame& frame) {
                                                                : Http2Violation::kHeaderBlock;
 }
 
-Http2Violation Http2Guard::OnContinuation(const Frame& frame) {
+Http2Violation Http2Guard::OnContinuation(const Http2Frame& frame) {
   if (open_block_ == 0 || frame.stream != open_block_) return Http2Violation::kContinuations;
   if (++continuations_ > account_->limits().continuations) return Http2Violation::kContinuations;
   block_bytes_ += frame.length;

@@ -22,21 +22,21 @@ namespace csi_proxy::transport {
 // Why a connection was ended. The names of kHttp2ViolationNames are metric labels.
 enum class Http2Violation : uint8_t {
   kNone,
-  kFrameSize,       // a length its type cannot have
-  kHeaderBlock,     // HEADERS and its CONTINUATIONs longer than a block may be
-  kContinuations,   // a CONTINUATION too many, without a block, or another frame amid one
-  kStream,          // a frame on a stream that is not open, or that a client cannot open
-  kUnfinished,      // requests begun and not ended, more than calls may be under way
-  kUnacknowledged,  // more calls than an honest client makes before it takes the server's settings
-  kResets,          // more RST_STREAM than calls are given up
-  kControlFrames,   // PING, SETTINGS, PRIORITY, WINDOW_UPDATE, empty DATA and unknown frames
-  kPush,            // PUSH_PROMISE, which is for servers
+  kFrameSize,      // a length its type cannot have
+  kHeaderBlock,    // HEADERS and its CONTINUATIONs longer than a block may be
+  kContinuations,  // a CONTINUATION too many, without a block, or another frame amid one
+  kStream,         // a frame on a stream that is not open, or that a client cannot open
+  kUnfinished,     // requests begun and not ended, more than calls may be under way
+  kStreams,        // more calls under way than the server's settings allow
+  kResets,         // more RST_STREAM than calls are given up
+  kControlFrames,  // PING, SETTINGS, PRIORITY, WINDOW_UPDATE, empty DATA and unknown frames
+  kPush,           // PUSH_PROMISE, which is for servers
 };
 inline constexpr size_t kHttp2Violations = 10;
 // In the header, for metrics count them where nothing of the transport is linked.
 inline constexpr std::array<absl::string_view, kHttp2Violations> kHttp2ViolationNames = {
-    "none",       "frame_size",     "header_block", "continuations",  "stream",
-    "unfinished", "unacknowledged", "resets",       "control_frames", "push"};
+    "none",       "frame_size", "header_block", "continuations",  "stream",
+    "unfinished", "streams",    "resets",       "control_frames", "push"};
 
 // What frames of a kind are paid from: so many at once, and so many more each second.
 struct Http2Allowance {
@@ -51,10 +51,11 @@ struct Http2Limits {
   // Requests of a client that have begun and not ended, for each of which gRPC 1.51 keeps 13 KB.
   // Clients of gRPC send a request in one piece.
   size_t unfinished = 512;
-  // gRPC 1.51 holds a client to its number of calls once the client has acknowledged the settings
-  // that tell it, and not before (parsing.cc, init_header_frame_parser). Clients of gRPC wait for
-  // the settings before their first call.
-  int calls_before_acknowledgement = 100;
+  // Calls of a connection that are not answered, or whose answers are not yet on their way. gRPC's
+  // settings say 256, but 1.51 holds nobody to them who acknowledges them before they are sent, or
+  // never (parsing.cc, init_header_frame_parser): a client that read no answers took 300 MB.
+  // Clients of gRPC wait for the settings before their first call.
+  size_t calls = 256;
   // A client that gives up all its calls at once is honest; to take a reset costs gRPC 134 us.
   Http2Allowance resets = {.burst = 512, .per_second = 100};
   // grpc-go sends up to a PING and two WINDOW_UPDATEs for an answer: each call adds four.
@@ -105,7 +106,29 @@ class Http2Account {
   size_t unfinished_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// Checks the bytes of one connection, in order. Not thread-safe.
+// A frame, without what it carries.
+struct Http2Frame {
+  uint32_t length = 0;
+  uint8_t type = 0;
+  uint8_t flags = 0;
+  uint32_t stream = 0;
+};
+
+// Finds the frames in bytes that come in pieces. Not thread-safe.
+class Http2Frames {
+ public:
+  // Takes bytes off the front, up to the end of the next frame's header. False: they are all taken.
+  bool Next(absl::string_view* bytes, Http2Frame* frame);
+
+ private:
+  static constexpr size_t kHeader = 9;
+  std::array<uint8_t, kHeader> header_{};
+  size_t have_ = 0;
+  size_t skip_ = 0;
+};
+
+// Checks the bytes of one connection. Received() and Sent() may be called at the same time, but
+// each by one thread at a time, with the bytes in their order.
 class Http2Guard {
  public:
   explicit Http2Guard(std::shared_ptr<Http2Account> account = std::make_shared<Http2Account>());
@@ -113,41 +136,38 @@ class Http2Guard {
   Http2Guard(const Http2Guard&) = delete;
   Http2Guard& operator=(const Http2Guard&) = delete;
 
-  // `bytes` follow those checked before; the first are those behind the client's preface. What is
-  // not kNone ends the connection, and no later call takes that back.
-  Http2Violation Check(absl::string_view bytes, absl::Time now);
+  // From the client; the first are those behind its preface. What is not kNone ends the connection,
+  // and no later call takes that back.
+  Http2Violation Received(absl::string_view bytes, absl::Time now);
+  // To the client, before they are sent.
+  void Sent(absl::string_view bytes);
 
  private:
-  struct Frame {
-    uint32_t length = 0;
-    uint8_t type = 0;
-    uint8_t flags = 0;
-    uint32_t stream = 0;
-  };
-
-  Http2Violation Judge(const Frame& frame, absl::Time now);
-  Http2Violation OnHeaders(const Frame& frame);
-  Http2Violation OnContinuation(const Frame& frame);
+  Http2Violation Judge(const Http2Frame& frame, absl::Time now);
+  Http2Violation OnHeaders(const Http2Frame& frame);
+  Http2Violation OnContinuation(const Http2Frame& frame);
   bool IsUnfinished(uint32_t stream) const;
   // False: the stream had no unfinished request.
   bool Finish(uint32_t stream);
-
-  static constexpr size_t kFrameHeader = 9;
+  // False: too many calls are under way.
+  bool Open(uint32_t stream);
+  void Close(uint32_t stream);
 
   const std::shared_ptr<Http2Account> account_;
+
+  Http2Frames received_;
   Http2Violation violation_ = Http2Violation::kNone;
-  // A frame's header may come in pieces; the rest of the frame is skipped.
-  std::array<uint8_t, kFrameHeader> header_{};
-  size_t have_ = 0;
-  size_t skip_ = 0;
   // The newest stream, and the one whose header block goes on; 0 for none.
   uint32_t newest_stream_ = 0;
   uint32_t open_block_ = 0;
   size_t block_bytes_ = 0;
   int continuations_ = 0;
   std::vector<uint32_t> unfinished_;
-  bool acknowledged_ = false;
-  int calls_ = 0;
+
+  Http2Frames sent_;
+  absl::Mutex mutex_;
+  // Most connections have few, and the newest ends first.
+  std::vector<uint32_t> calls_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace csi_proxy::transport

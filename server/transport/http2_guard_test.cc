@@ -27,7 +27,6 @@ enum : uint8_t {
   kExtension = 0x42,
 };
 constexpr uint8_t kEndStream = 1;
-constexpr uint8_t kAck = 1;
 constexpr uint8_t kEndHeaders = 4;
 
 std::string Frame(uint8_t type, uint8_t flags, uint32_t stream, size_t length) {
@@ -42,22 +41,21 @@ std::string Frame(uint8_t type, uint8_t flags, uint32_t stream, size_t length) {
 class Http2GuardTest : public testing::Test {
  protected:
   Http2Violation Send(uint8_t type, uint8_t flags, uint32_t stream, size_t length) {
-    return guard_->Check(Frame(type, flags, stream, length), now_);
+    return guard_->Received(Frame(type, flags, stream, length), now_);
   }
   // A call as grpc-go makes one, on the next stream.
   Http2Violation Call() {
-    Acknowledge();
     stream_ += 2;
     const std::string call = absl::StrCat(Frame(kHeaders, kEndHeaders, stream_, 200),
                                           Frame(kData, kEndStream, stream_, 60));
-    return guard_->Check(call, now_);
+    const Http2Violation violation = guard_->Received(call, now_);
+    if (answered_) guard_->Sent(Answer(stream_));
+    return violation;
   }
-  // The server's settings, as a client does once.
-  void Acknowledge() {
-    if (!acknowledged_) {
-      EXPECT_EQ(Send(kSettings, kAck, 0, 0), kNone);
-    }
-    acknowledged_ = true;
+  // What gRPC sends for one: headers, a message, trailers that end the stream.
+  static std::string Answer(uint32_t stream) {
+    return absl::StrCat(Frame(kHeaders, kEndHeaders, stream, 60), Frame(kData, 0, stream, 7),
+                        Frame(kHeaders, kEndHeaders | kEndStream, stream, 20));
   }
   // How many of these are taken, of `most`.
   int Taken(int most, uint8_t type, uint8_t flags, uint32_t stream, size_t length) {
@@ -70,7 +68,7 @@ class Http2GuardTest : public testing::Test {
   std::optional<Http2Guard> guard_{account_};
   absl::Time now_ = absl::UnixEpoch();
   uint32_t stream_ = static_cast<uint32_t>(-1);
-  bool acknowledged_ = false;
+  bool answered_ = true;
 };
 
 TEST_F(Http2GuardTest, HonestCallsPassForEver) {
@@ -95,10 +93,10 @@ TEST_F(Http2GuardTest, FramesAreFoundWhereverTheBytesAreCut) {
   for (size_t step = 1; step < 50; ++step) {
     Http2Guard guard;
     for (size_t at = 0; at < bytes.size(); at += step) {
-      ASSERT_EQ(guard.Check(absl::string_view(bytes).substr(at, step), now_), kNone) << step;
+      ASSERT_EQ(guard.Received(absl::string_view(bytes).substr(at, step), now_), kNone) << step;
     }
-    EXPECT_EQ(guard.Check(absl::string_view(bad).substr(0, 8), now_), kNone);
-    EXPECT_EQ(guard.Check(absl::string_view(bad).substr(8), now_), kPush);
+    EXPECT_EQ(guard.Received(absl::string_view(bad).substr(0, 8), now_), kNone);
+    EXPECT_EQ(guard.Received(absl::string_view(bad).substr(8), now_), kPush);
   }
 }
 
@@ -108,7 +106,7 @@ TEST_F(Http2GuardTest, AHeaderBlockIsMeasuredWhole) {
   EXPECT_EQ(Send(kContinuation, 0, 1, 1), kHeaderBlock);
   EXPECT_EQ(Send(kPing, 0, 0, 8), kHeaderBlock) << "it stays ended";
   Http2Guard other;
-  EXPECT_EQ(other.Check(Frame(kHeaders, kEndHeaders, 1, (16 << 10) + 1), now_), kHeaderBlock);
+  EXPECT_EQ(other.Received(Frame(kHeaders, kEndHeaders, 1, (16 << 10) + 1), now_), kHeaderBlock);
 }
 
 TEST_F(Http2GuardTest, ContinuationsEnd) {
@@ -124,12 +122,12 @@ TEST_F(Http2GuardTest, ABlockIsNotInterrupted) {
 TEST_F(Http2GuardTest, AContinuationNeedsABlockOfItsStream) {
   EXPECT_EQ(Send(kContinuation, kEndHeaders, 1, 10), kContinuations);
   Http2Guard other;
-  EXPECT_EQ(other.Check(Frame(kHeaders, 0, 1, 10), now_), kNone);
-  EXPECT_EQ(other.Check(Frame(kContinuation, 0, 3, 10), now_), kContinuations);
+  EXPECT_EQ(other.Received(Frame(kHeaders, 0, 1, 10), now_), kNone);
+  EXPECT_EQ(other.Received(Frame(kContinuation, 0, 3, 10), now_), kContinuations);
   Http2Guard third;
-  EXPECT_EQ(third.Check(Frame(kHeaders, 0, 1, 10), now_), kNone);
-  EXPECT_EQ(third.Check(Frame(kContinuation, kEndHeaders, 1, 10), now_), kNone);
-  EXPECT_EQ(third.Check(Frame(kContinuation, kEndHeaders, 1, 10), now_), kContinuations);
+  EXPECT_EQ(third.Received(Frame(kHeaders, 0, 1, 10), now_), kNone);
+  EXPECT_EQ(third.Received(Frame(kContinuation, kEndHeaders, 1, 10), now_), kNone);
+  EXPECT_EQ(third.Received(Frame(kContinuation, kEndHeaders, 1, 10), now_), kContinuations);
 }
 
 TEST_F(Http2GuardTest, StreamsOpenedAndResetAreFewASecond) {
@@ -190,8 +188,8 @@ TEST_F(Http2GuardTest, LengthsAreThoseOfTheType) {
               {kExtension, (16 << 10) + 1}};
   for (const auto& bad : kBad) {
     Http2Guard guard;
-    EXPECT_EQ(guard.Check(Frame(kHeaders, kEndHeaders, 1, 10), now_), kNone);
-    EXPECT_EQ(guard.Check(Frame(bad.type, 0, 1, bad.length), now_), kFrameSize)
+    EXPECT_EQ(guard.Received(Frame(kHeaders, kEndHeaders, 1, 10), now_), kNone);
+    EXPECT_EQ(guard.Received(Frame(bad.type, 0, 1, bad.length), now_), kFrameSize)
         << int{bad.type} << ' ' << bad.length;
   }
 }
@@ -199,13 +197,13 @@ TEST_F(Http2GuardTest, LengthsAreThoseOfTheType) {
 TEST_F(Http2GuardTest, StreamsAreOpenedInOrderAndByHeaders) {
   for (const uint32_t stream : {0u, 1u, 2u}) {
     Http2Guard guard;
-    EXPECT_EQ(guard.Check(Frame(kData, 0, stream, 10), now_), kStream) << stream;
+    EXPECT_EQ(guard.Received(Frame(kData, 0, stream, 10), now_), kStream) << stream;
     Http2Guard other;
-    EXPECT_EQ(other.Check(Frame(kRstStream, 0, stream, 4), now_), kStream) << stream;
+    EXPECT_EQ(other.Received(Frame(kRstStream, 0, stream, 4), now_), kStream) << stream;
   }
   for (const uint32_t stream : {0u, 2u}) {
     Http2Guard guard;
-    EXPECT_EQ(guard.Check(Frame(kHeaders, kEndHeaders, stream, 10), now_), kStream) << stream;
+    EXPECT_EQ(guard.Received(Frame(kHeaders, kEndHeaders, stream, 10), now_), kStream) << stream;
   }
   ASSERT_EQ(Send(kHeaders, kEndHeaders, 5, 10), kNone);
   EXPECT_EQ(Send(kHeaders, kEndHeaders, 5, 10), kStream);
@@ -214,29 +212,38 @@ TEST_F(Http2GuardTest, StreamsAreOpenedInOrderAndByHeaders) {
 TEST_F(Http2GuardTest, DataEndsWithItsRequest) {
   const auto opened = [](uint8_t flags) {
     auto guard = std::make_unique<Http2Guard>();
-    EXPECT_EQ(guard->Check(Frame(kHeaders, kEndHeaders | flags, 1, 10), absl::UnixEpoch()), kNone);
+    EXPECT_EQ(guard->Received(Frame(kHeaders, kEndHeaders | flags, 1, 10), absl::UnixEpoch()),
+              kNone);
     return guard;
   };
-  EXPECT_EQ(opened(kEndStream)->Check(Frame(kData, 0, 1, 10), now_), kStream);
+  EXPECT_EQ(opened(kEndStream)->Received(Frame(kData, 0, 1, 10), now_), kStream);
   const auto ended = opened(0);
-  EXPECT_EQ(ended->Check(Frame(kData, kEndStream, 1, 10), now_), kNone);
-  EXPECT_EQ(ended->Check(Frame(kData, kEndStream, 1, 10), now_), kStream);
+  EXPECT_EQ(ended->Received(Frame(kData, kEndStream, 1, 10), now_), kNone);
+  EXPECT_EQ(ended->Received(Frame(kData, kEndStream, 1, 10), now_), kStream);
   const auto reset = opened(0);
-  EXPECT_EQ(reset->Check(Frame(kRstStream, 0, 1, 4), now_), kNone);
-  EXPECT_EQ(reset->Check(Frame(kData, 0, 1, 10), now_), kStream);
+  EXPECT_EQ(reset->Received(Frame(kRstStream, 0, 1, 4), now_), kNone);
+  EXPECT_EQ(reset->Received(Frame(kData, 0, 1, 10), now_), kStream);
   const auto never = opened(0);
-  EXPECT_EQ(never->Check(Frame(kHeaders, kEndHeaders, 5, 10), now_), kNone);
-  EXPECT_EQ(never->Check(Frame(kData, 0, 3, 10), now_), kStream) << "passed over, so closed";
+  EXPECT_EQ(never->Received(Frame(kHeaders, kEndHeaders, 5, 10), now_), kNone);
+  EXPECT_EQ(never->Received(Frame(kData, 0, 3, 10), now_), kStream) << "passed over, so closed";
 }
 
 TEST_F(Http2GuardTest, UnfinishedRequestsAreFew) {
-  Acknowledge();
-  int taken = 0;
-  while (taken < 1000 && Send(kHeaders, kEndHeaders, stream_ += 2, 10) == kNone) ++taken;
-  EXPECT_EQ(taken, 512);
+  // On three connections; each may have 256 calls under way.
+  Http2Guard first(account_), second(account_);
+  for (uint32_t stream = 1; stream < 512; stream += 2) {
+    ASSERT_EQ(first.Received(Frame(kHeaders, kEndHeaders, stream, 10), now_), kNone);
+    ASSERT_EQ(second.Received(Frame(kHeaders, kEndHeaders, stream, 10), now_), kNone);
+  }
   EXPECT_EQ(account_->unfinished(), 512u);
+  EXPECT_EQ(Send(kHeaders, kEndHeaders, 1, 10), kUnfinished);
+}
+
+TEST_F(Http2GuardTest, RequestsEndWithTheirConnection) {
+  ASSERT_EQ(Send(kHeaders, kEndHeaders, 1, 10), kNone);
+  EXPECT_EQ(account_->unfinished(), 1u);
   guard_.reset();
-  EXPECT_EQ(account_->unfinished(), 0u) << "they end with their connection";
+  EXPECT_EQ(account_->unfinished(), 0u);
 }
 
 TEST_F(Http2GuardTest, WhatIsEndedOrGivenUpIsNotUnfinished) {
@@ -250,12 +257,29 @@ TEST_F(Http2GuardTest, WhatIsEndedOrGivenUpIsNotUnfinished) {
   EXPECT_EQ(account_->unfinished(), 0u);
 }
 
-TEST_F(Http2GuardTest, AClientThatDoesNotTakeTheSettingsIsEnded) {
-  int taken = 0;
-  while (taken < 1000 && Send(kHeaders, kEndHeaders | kEndStream, stream_ += 2, 10) == kNone)
-    ++taken;
-  EXPECT_EQ(taken, 100);
-  EXPECT_EQ(Send(kSettings, kAck, 0, 0), kUnacknowledged) << "it stays ended";
+TEST_F(Http2GuardTest, CallsThatAreNotAnsweredAreFew) {
+  answered_ = false;
+  for (int i = 0; i < 256; ++i) ASSERT_EQ(Call(), kNone) << i;
+  // Answered in another order, and the bytes cut anywhere.
+  std::string answers;
+  for (const uint32_t stream : {511u, 1u, 255u, 7u}) answers += Answer(stream);
+  for (size_t at = 0; at < answers.size(); at += 5) {
+    guard_->Sent(absl::string_view(answers).substr(at, 5));
+  }
+  guard_->Sent(Answer(7));
+  guard_->Sent(Frame(kRstStream, 0, 9, 4));
+  for (int i = 0; i < 5; ++i) ASSERT_EQ(Call(), kNone) << i;
+  EXPECT_EQ(Call(), kStreams);
+}
+
+TEST_F(Http2GuardTest, CallsThatAreGivenUpNeedNoAnswer) {
+  answered_ = false;
+  for (int i = 0; i < 400; ++i) {
+    ASSERT_EQ(Call(), kNone) << i;
+    ASSERT_EQ(Send(kRstStream, 0, stream_, 4), kNone);
+    // An answer that was on its way.
+    guard_->Sent(Answer(stream_));
+  }
 }
 
 TEST_F(Http2GuardTest, ConnectionsOfAClientPayFromOneAccount) {
@@ -263,8 +287,8 @@ TEST_F(Http2GuardTest, ConnectionsOfAClientPayFromOneAccount) {
     for (int taken = 0;; ++taken) {
       // A new connection each time, as one makes whose last was ended.
       Http2Guard guard(account_);
-      EXPECT_EQ(guard.Check(Frame(kHeaders, kEndHeaders, 1, 10), now_), kNone);
-      const Http2Violation violation = guard.Check(frames, now_);
+      EXPECT_EQ(guard.Received(Frame(kHeaders, kEndHeaders, 1, 10), now_), kNone);
+      const Http2Violation violation = guard.Received(frames, now_);
       if (violation == kNone && taken < 10000) continue;
       EXPECT_EQ(violation, expected);
       return taken;

@@ -50,6 +50,41 @@ constexpr size_t kFirstBytes = 256;
 // How long a client may take to read its last answers.
 constexpr absl::Duration kReadingTime = absl::Seconds(2);
 
+// A served connection, under the guard.
+class Guarded final : public pipe::Watcher {
+ public:
+  Guarded(std::shared_ptr<ConnectionTable> table, ClientRegistry clients, std::string path,
+          std::shared_ptr<Client> client)
+      : table_(std::move(table)),
+        clients_(std::move(clients)),
+        path_(std::move(path)),
+        client_(std::move(client)),
+        // The account is the client's, and lives as long.
+        guard_(std::shared_ptr<Http2Account>(client_, &client_->http2)) {}
+
+  bool Read(absl::string_view bytes) override {
+    const Http2Violation violation = guard_.Received(bytes, absl::Now());
+    if (violation == Http2Violation::kNone) return true;
+    clients_.Remember(client_);
+    const uint64_t count = table_->Count(violation);
+    // An attacker that comes again and again does not fill the log.
+    if (std::has_single_bit(count)) {
+      spdlog::warn("{}: ended a connection of process {} for its HTTP/2 frames: {} ({} so far)",
+                   path_, client_->peer.process_id,
+                   kHttp2ViolationNames[static_cast<size_t>(violation)], count);
+    }
+    return false;
+  }
+  void Written(absl::string_view bytes) override { guard_.Sent(bytes); }
+
+ private:
+  const std::shared_ptr<ConnectionTable> table_;
+  ClientRegistry clients_;
+  const std::string path_;
+  const std::shared_ptr<Client> client_;
+  Http2Guard guard_;
+};
+
 class PipeListener final : public Listener {
  public:
   PipeListener(std::string sddl, ListenerLimits limits)
@@ -115,8 +150,6 @@ class PipeListener final : public Listener {
   static void Cancel(SilentConnection* dropped) {
     static_cast<Instance*>(dropped)->stream->Cancel();
   }
-  // Watches what a client sends from now on.
-  std::function<bool(absl::string_view)> Guard(size_t pipe, std::shared_ptr<Client> client);
   std::unique_ptr<Instance> Remove(Instance* instance) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Adopt(std::unique_ptr<Instance> instance);
   void Watch();
@@ -332,26 +365,6 @@ std::unique_ptr<PipeListener::Instance> PipeListener::Remove(Instance* instance)
   return std::move(instances_.extract(instance).mapped());
 }
 
-std::function<bool(absl::string_view)> PipeListener::Guard(size_t pipe,
-                                                           std::shared_ptr<Client> client) {
-  // The account is the client's, and lives as long.
-  auto guard = std::make_shared<Http2Guard>(std::shared_ptr<Http2Account>(client, &client->http2));
-  return [table = table_, clients = clients_, path = pipes_[pipe].path, client = std::move(client),
-          guard = std::move(guard)](absl::string_view bytes) mutable {
-    const Http2Violation violation = guard->Check(bytes, absl::Now());
-    if (violation == Http2Violation::kNone) return true;
-    clients.Remember(client);
-    const uint64_t count = table->Count(violation);
-    // An attacker that comes again and again does not fill the log.
-    if (std::has_single_bit(count)) {
-      spdlog::warn("{}: ended a connection of process {} for its HTTP/2 frames: {} ({} so far)",
-                   path, client->peer.process_id,
-                   kHttp2ViolationNames[static_cast<size_t>(violation)], count);
-    }
-    return false;
-  };
-}
-
 void PipeListener::Adopt(std::unique_ptr<Instance> instance) {
   auto connection = std::make_unique<pipe::Connection>();
   connection->stream = std::move(instance->stream);
@@ -365,9 +378,10 @@ void PipeListener::Adopt(std::unique_ptr<Instance> instance) {
                                 if (const auto stream = weak.lock()) stream->HangUp();
                               });
   connection->closed = [table = table_, served = std::move(served)] { table->End(served); };
-  connection->inspect = Guard(instance->pipe, instance->known);
+  connection->watcher = std::make_unique<Guarded>(table_, clients_, pipes_[instance->pipe].path,
+                                                  std::move(instance->known));
   const absl::string_view behind(connection->received);
-  if (!connection->inspect(behind.substr(kHttp2Preface.size()))) return connection->closed();
+  if (!connection->watcher->Read(behind.substr(kHttp2Preface.size()))) return connection->closed();
   pipes_[instance->pipe].endpoint.adopt(reinterpret_cast<intptr_t>(connection.release()));
 }
 
