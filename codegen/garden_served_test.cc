@@ -70,7 +70,7 @@ class GardenServedTest : public testing::Test {
   TemporaryDirectory directory_;
   ClientOptions options_;
   NumberedGarden garden_;
-  shim::Executor executor_{{}};
+  shim::Executor executor_{{.max_threads = 4, .max_queued = 16}};
   shim::Runtime runtime_;
   std::vector<std::unique_ptr<transport::PipeServer>> pipes_;
   std::unique_ptr<transport::Listener> listener_;
@@ -105,7 +105,7 @@ TEST_F(GardenServedTest, WhatIsNotARequestIsRefusedByName) {
 }
 
 TEST_F(GardenServedTest, ItsClientsCallItInTheirOwnProcess) {
-  shim::CallLimiter limiter({.max_threads = 1}, {}, absl::InfiniteDuration());
+  shim::CallLimiter limiter({.max_threads = 1, .max_queued = 16}, {}, absl::InfiniteDuration());
   for (const auto* version : ServedVersions()) {
     if (version->name != std::string("v1alpha1")) continue;
     const v1alpha1::Client client(

@@ -158,6 +158,26 @@ TEST(HostileInvokeTest, NullPointers) {
   csi_proxy_free(nullptr);
 }
 
+TEST(HostileInvokeTest, WhatWasInResponseAndMessageIsNotRead) {
+  const Node node;
+  uint8_t somebody_elses = 1;
+  // An answer that is empty, one that is not, and a failure: what is not given is emptied.
+  for (const char* const method : {kRescan, "/v1.Disk/ListDiskIDs", "/v1.Disk/Erase"}) {
+    csi_proxy_bytes response = {&somebody_elses, 1}, message = {&somebody_elses, 1};
+    const int32_t code =
+        csi_proxy_invoke(node.handle, 0, method, nullptr, 0, -1, &response, &message);
+    for (csi_proxy_bytes* const bytes : {&response, &message}) {
+      EXPECT_NE(bytes->data, &somebody_elses) << method;
+      EXPECT_EQ(bytes->data == nullptr, bytes->size == 0) << method;
+    }
+    EXPECT_EQ(message.size == 0, code == kOk) << method;
+    EXPECT_EQ(response.size != 0, method == std::string_view("/v1.Disk/ListDiskIDs"));
+    csi_proxy_free(&response);
+    csi_proxy_free(&message);
+  }
+  EXPECT_EQ(somebody_elses, 1);
+}
+
 TEST(HostileInvokeTest, OnePlaceForResponseAndMessage) {
   const Node node;
   csi_proxy_bytes either = {};

@@ -20,6 +20,8 @@ using testing::HasSubstr;
 constexpr MethodInfo kMethod = {
     "volume", "v1", "v1.Volume", "MountVolume", "csi-proxy-volume-v1", "/v1.Volume/MountVolume"};
 
+constexpr Executor::Limits kRoomy = {.max_threads = 16, .max_queued = 256};
+
 class Recorder final : public CallObserver {
  public:
   void OnStart(const MethodInfo& method) override {
@@ -52,7 +54,7 @@ bool Eventually(Predicate predicate) {
 
 TEST(CallLimiterTest, RunsOnTheCallersThreadAndTellsObservers) {
   Recorder recorder;
-  CallLimiter calls({}, {&recorder}, absl::InfiniteDuration());
+  CallLimiter calls(kRoomy, {&recorder}, absl::InfiniteDuration());
   std::thread::id ran;
   EXPECT_EQ(calls.Run(kMethod, CallContext(),
                       [&](const CallContext& context) {
@@ -67,7 +69,7 @@ TEST(CallLimiterTest, RunsOnTheCallersThreadAndTellsObservers) {
 }
 
 TEST(CallLimiterTest, AStatusKeepsCodeAndTextAlone) {
-  CallLimiter calls({}, {}, absl::InfiniteDuration());
+  CallLimiter calls(kRoomy, {}, absl::InfiniteDuration());
   EXPECT_EQ(calls.Run(kMethod, CallContext(),
                       [](const CallContext&) {
                         absl::Status status = absl::InternalError("failed");
@@ -78,7 +80,7 @@ TEST(CallLimiterTest, AStatusKeepsCodeAndTextAlone) {
 }
 
 TEST(CallLimiterTest, NoCallTakesLongerThanTheLimitAllows) {
-  CallLimiter calls({}, {}, absl::Seconds(5));
+  CallLimiter calls(kRoomy, {}, absl::Seconds(5));
   EXPECT_TRUE(calls
                   .Run(kMethod, CallContext(),
                        [](const CallContext& context) {
@@ -86,7 +88,7 @@ TEST(CallLimiterTest, NoCallTakesLongerThanTheLimitAllows) {
                          return absl::OkStatus();
                        })
                   .ok());
-  CallLimiter none({}, {}, -absl::Seconds(1));
+  CallLimiter none(kRoomy, {}, -absl::Seconds(1));
   EXPECT_TRUE(absl::IsDeadlineExceeded(none.Run(kMethod, CallContext(), Nothing)));
 }
 
@@ -94,7 +96,7 @@ TEST(CallLimiterTest, ACallThatIsOverDoesNotRun) {
   absl::Notification cancelled;
   cancelled.Notify();
   bool ran = false;
-  CallLimiter calls({}, {}, absl::InfiniteDuration());
+  CallLimiter calls(kRoomy, {}, absl::InfiniteDuration());
   const auto function = [&](const CallContext&) {
     ran = true;
     return absl::OkStatus();

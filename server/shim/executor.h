@@ -33,9 +33,9 @@ class Executor {
  public:
   struct Limits {
     // How many tasks run at once.
-    size_t max_threads = 16;
+    size_t max_threads;
     // How many more may wait.
-    size_t max_queued = 256;
+    size_t max_queued;
   };
 
   explicit Executor(Limits limits);

@@ -1,0 +1,84 @@
+// Each option of csi_proxy_open reaches the node.
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <future>
+#include <string>
+
+#include "client/c/testing.h"
+
+namespace csi_proxy::c {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+
+constexpr int32_t kPermissionDenied = 7;
+
+TEST(OptionsTest, WorkingDirs) {
+  const std::string elsewhere = Text(1, R"(C:\elsewhere\x)");
+  EXPECT_EQ(Node().Call(kPathExists, elsewhere).code, kPermissionDenied);
+  const Node node(R"({"node": "SIMULATED", "workingDirs": ["C:\\elsewhere", "C:\\other"]})");
+  EXPECT_EQ(node.Call(kPathExists, elsewhere).code, kOk);
+  EXPECT_EQ(node.Call(kPathExists, Text(1, R"(C:\other\x)")).code, kOk);
+  EXPECT_EQ(node.Call(kPathExists, Text(1, Directory("x"))).code, kPermissionDenied);
+}
+
+TEST(OptionsTest, AllowedServices) {
+  constexpr char kStart[] = "/v1alpha1.System/StartService";
+  EXPECT_EQ(Node().Call(kStart, Text(1, "MSiSCSI")).code, kOk);
+  const Node node(R"({"node": "SIMULATED", "allowedServices": ["LanmanWorkstation"]})");
+  EXPECT_EQ(node.Call(kStart, Text(1, "LanmanWorkstation")).code, kOk);
+  EXPECT_EQ(node.Call(kStart, Text(1, "MSiSCSI")).code, kPermissionDenied);
+}
+
+// Of an appliance that cannot encrypt.
+TEST(OptionsTest, AllowPlainSmb) {
+  const std::string request =
+      Text(1, R"(\\oldnas.example\public)") + Text(3, "guest") + Text(4, "guest-password");
+  constexpr char kMap[] = "/v1.Smb/NewSmbGlobalMapping";
+  const Result refused = Node().Call(kMap, request);
+  EXPECT_EQ(refused.code, kFailedPrecondition);
+  EXPECT_THAT(refused.message, HasSubstr("require_privacy"));
+  EXPECT_EQ(Node(R"({"node": "SIMULATED", "allowPlainSmb": false})").Call(kMap, request).code,
+            kFailedPrecondition);
+  EXPECT_EQ(Node(R"({"node": "SIMULATED", "allowPlainSmb": true})").Call(kMap, request).code, kOk);
+}
+
+TEST(OptionsTest, MaxCallsAndMaxQueued) {
+  const Node node(R"({"node": "SIMULATED", "maxCalls": 1, "maxQueued": 0})");
+  node.SlowDown("disk.*", 60'000);
+  const csi_proxy_call calls[] = {node.Begin(), node.Begin()};
+  std::future<int32_t> codes[2];
+  for (int i : {0, 1}) {
+    codes[i] = std::async(std::launch::async,
+                          [&, i] { return node.Call(kRescan, "", {.call = calls[i]}).code; });
+  }
+  // Whichever came second is told at once.
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  int second = -1;
+  while (second < 0 && std::chrono::steady_clock::now() < give_up) {
+    for (int i : {0, 1}) {
+      if (codes[i].wait_for(std::chrono::milliseconds(5)) == std::future_status::ready) second = i;
+    }
+  }
+  ASSERT_GE(second, 0);
+  EXPECT_EQ(codes[second].get(), kResourceExhausted);
+  csi_proxy_cancel(calls[1 - second]);
+  EXPECT_EQ(codes[1 - second].get(), kCancelled);
+}
+
+#ifndef _WIN32
+TEST(OptionsTest, LockDirectory) {
+  EXPECT_EQ(Open(R"({"node": "SIMULATED", "lockDirectory": "/proc/none/there"})").node, 0u);
+}
+#endif
+
+TEST(OptionsTest, Log) {
+  const Node node;
+  EXPECT_EQ(node.Call(kMkdir, Text(1, Directory("logged"))).code, kOk);
+  EXPECT_THAT(node.lines.all(), Contains(HasSubstr("method=Mkdir")));
+}
+
+}  // namespace
+}  // namespace csi_proxy::c
