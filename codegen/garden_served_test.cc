@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/time/clock.h"
 #include "client/remote_channel.h"
 #include "csi_proxy/garden/served_versions.h"
 #include "csi_proxy/garden/v1/client.h"
@@ -92,6 +94,23 @@ TEST_F(GardenServedTest, EveryVersionHasAPipeOfItsOwn) {
   const absl::Status refused = client->Plant({}).status();
   EXPECT_EQ(refused, absl::NotFoundError("name: nothing to plant"));
   EXPECT_EQ(garden_.pipe, "csi-proxy-garden-v1");
+}
+
+// As a stop does it: what is under way goes on, and nothing else begins.
+TEST_F(GardenServedTest, BehindAShutGateNoCallRuns) {
+  shim::CallGate gate;
+  runtime_.gate = &gate;
+  const auto client = v1alpha1::Client::Create(options_);
+  ASSERT_TRUE(client.ok()) << client.status();
+  EXPECT_TRUE(client->Sow(Sage()).ok());
+  EXPECT_TRUE(gate.AwaitEmpty(absl::Now() + absl::Seconds(30)));
+  gate.Shut();
+  garden_.pipe.clear();
+  const absl::Status refused = client->Sow(Sage()).status();
+  EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;
+  EXPECT_TRUE(absl::StrContains(refused.message(), "the service is stopping")) << refused;
+  EXPECT_EQ(garden_.pipe, "") << "it ran";
+  EXPECT_TRUE(gate.AwaitEmpty(absl::Now()));
 }
 
 TEST_F(GardenServedTest, WhatIsNotARequestIsRefusedByName) {

@@ -30,7 +30,6 @@ absl::Status Executor::Submit(Task* task) {
     } else if (queued_ >= limits_.max_queued + idle_) {
       return TooManyCalls(queued_);
     }
-    task->next_ = nullptr;
     *tail_ = task;
     tail_ = &task->next_;
     ++queued_;

@@ -59,11 +59,9 @@ class DiskService final : public Service {
     // It is partitioned already. Drivers bring it online next, and then list its volumes.
     if (!layout->is_online && has_basic()) return PartitionDiskResponse{};
     if (layout->style == host::PartitionStyle::kRaw) {
-      if (absl::Status s = context.Check(); !s.ok()) return s;
       if (absl::Status s = host().InitializeGpt(context, number); !s.ok()) return s;
     }
     if (!has_basic()) {
-      if (absl::Status s = context.Check(); !s.ok()) return s;
       const auto created = host().CreateBasicPartition(context, number);
       if (!created.ok()) return created.status();
     }

@@ -49,7 +49,6 @@ class SmbService final : public Service {
       reuse = *healthy;
     }
     if (!reuse) {
-      if (absl::Status s = context.Check(); !s.ok()) return s;
       if (mapping->has_value()) {
         // It does not work, for example after a change of password. The credentials of a mapping
         // cannot be changed in place.
@@ -104,7 +103,6 @@ class SmbService final : public Service {
 
   // Makes the link, or finds that it is there.
   absl::Status Link(const CallContext& context, const UncPath& remote, const ConfinedPath& local) {
-    if (absl::Status s = context.Check(); !s.ok()) return s;
     host::FilesystemHost& filesystem = deps_.host->filesystem();
     const absl::Status made = filesystem.CreateLinkToShare(context, remote, local);
     if (!absl::IsAlreadyExists(made)) return made;

@@ -110,7 +110,6 @@ class SystemService final : public Service {
   }
 
   absl::Status StopAndAwait(const CallContext& context, const std::string& name) {
-    if (absl::Status s = context.Check(); !s.ok()) return s;
     if (absl::Status s = host().RequestStop(context, name); !s.ok()) return s;
     return Await(context, name, ServiceState::kStopped);
   }

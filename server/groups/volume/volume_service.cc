@@ -90,7 +90,6 @@ class VolumeService final : public Service {
     // A volume that is gone has nothing to flush, but its mount has yet to go.
     absl::Status flushed = host().Flush(context, *volume);
     if (!flushed.ok() && !absl::IsNotFound(flushed)) return flushed;
-    if (absl::Status s = context.Check(); !s.ok()) return s;
     if (absl::Status s = host().Unmount(context, *volume, *target); !s.ok()) return s;
     return UnmountVolumeResponse{};
   }
@@ -215,7 +214,6 @@ class VolumeService final : public Service {
     const uint64_t wanted = asked != 0 ? std::min(asked, most) : most;
     if (wanted <= current) return absl::OkStatus();
     is_little = wanted < current + kMinGrowth;
-    if (absl::Status s = context.Check(); !s.ok()) return s;
     const absl::Status resized = host().Resize(
         context, volume, wanted, asked == 0 ? host::ResizeTo::kAtMost : host::ResizeTo::kExactly);
     return is_little && !resized.ok() ? context.Check() : resized;
