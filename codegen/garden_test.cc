@@ -126,6 +126,21 @@ TEST(GardenTest, DescriptionsEscapeTextAndLeaveSecretsOut) {
   EXPECT_FALSE(absl::StrContains(text, "mat")) << text;
 }
 
+// A short text lies in the structure itself.
+TEST(GardenTest, SecretsAreOverwrittenAtTheEnd) {
+  alignas(PlantRequest) std::byte memory[sizeof(PlantRequest)] = {};
+  const auto has_secret = [&memory] {
+    return absl::StrContains(
+        absl::string_view(reinterpret_cast<const char*>(memory), sizeof(memory)), "the mat");
+  };
+  auto* const hub = new (memory) PlantRequest{.shed_key = "under the mat"};
+  const PlantRequest copy = *hub;
+  EXPECT_EQ(copy.shed_key, "under the mat");
+  EXPECT_TRUE(has_secret());
+  hub->~PlantRequest();
+  EXPECT_FALSE(has_secret());
+}
+
 // A garden that remembers what it was asked.
 class RealGarden final : public Service {
  public:

@@ -1,5 +1,6 @@
 #include <google/protobuf/descriptor.pb.h>
 
+#include <algorithm>
 #include <functional>
 #include <set>
 
@@ -80,6 +81,23 @@ void PrintEnum(const pb::EnumDescriptor& type, pb::io::Printer& printer) {
   printer.Print("};\n\n");
 }
 
+bool HoldsSecrets(const pb::Descriptor& message) {
+  for (int i = 0; i < message.field_count(); ++i) {
+    if (message.field(i)->options().GetExtension(api::secret)) return true;
+  }
+  return false;
+}
+
+void PrintDestructor(const pb::Descriptor& message, pb::io::Printer& printer) {
+  if (!HoldsSecrets(message)) return;
+  printer.Print("$name$::~$name$() {\n", "name", message.name());
+  for (int i = 0; i < message.field_count(); ++i) {
+    if (!message.field(i)->options().GetExtension(api::secret)) continue;
+    printer.Print("  Wipe($field$);\n", "field", message.field(i)->name());
+  }
+  printer.Print("}\n\n");
+}
+
 void PrintStruct(const pb::Descriptor& message, pb::io::Printer& printer) {
   PrintComment(message, printer);
   printer.Print("struct $name$ {\n", "name", message.name());
@@ -91,6 +109,9 @@ void PrintStruct(const pb::Descriptor& message, pb::io::Printer& printer) {
                   "default", DefaultValue(field));
   }
   if (message.field_count() > 0) printer.Print("\n");
+  if (HoldsSecrets(message)) {
+    printer.Print("// Overwrites the secrets.\n~$name$();\n", "name", message.name());
+  }
   printer.Print("friend bool operator==(const $name$&, const $name$&) = default;\n", "name",
                 message.name());
   printer.Outdent();
@@ -238,9 +259,15 @@ void PrintHubSource(const Group& group, pb::io::Printer& printer) {
                 "#include \"csi_proxy/$group$/hub.h\"\n\n"
                 "#include \"csi_proxy/$group$/audited.h\"\n"
                 "#include \"absl/strings/str_cat.h\"\n#include \"absl/time/clock.h\"\n"
-                "#include \"codegen/runtime/convert_runtime.h\"\n\n"
-                "namespace csi_proxy::$group$ {\n\n");
-  for (const pb::Descriptor* message : InDependencyOrder(*group.hub)) {
+                "#include \"codegen/runtime/convert_runtime.h\"\n");
+  const std::vector<const pb::Descriptor*> messages = InDependencyOrder(*group.hub);
+  if (std::any_of(messages.begin(), messages.end(),
+                  [](const pb::Descriptor* message) { return HoldsSecrets(*message); })) {
+    printer.Print("#include \"server/base/secret.h\"\n");
+  }
+  printer.Print(vars, "\nnamespace csi_proxy::$group$ {\n\n");
+  for (const pb::Descriptor* message : messages) {
+    PrintDestructor(*message, printer);
     PrintDescribe(*message, printer);
   }
   PrintAudited(group, printer);

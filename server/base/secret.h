@@ -14,6 +14,12 @@ inline void Wipe(void* data, size_t size) {
   for (size_t i = 0; i < size; ++i) p[i] = 0;
 }
 
+// Overwrites all that the text has room for: a longer one may have been there before.
+inline void Wipe(std::string& text) {
+  text.resize(text.capacity());
+  Wipe(text.data(), text.size());
+}
+
 // Holds a secret, wipes its memory when done, and cannot be printed: it has no stream operator and
 // no conversion, only Reveal(), which is easy to find in a review.
 class Secret {
@@ -21,12 +27,16 @@ class Secret {
   Secret() = default;
   explicit Secret(std::string_view value) : value_(value) {}
   Secret(const Secret&) = default;
-  Secret(Secret&& other) noexcept : value_(std::exchange(other.value_, {})) {}
+  Secret(Secret&& other) noexcept : value_(std::move(other.value_)) {
+    // A short text is not moved but copied.
+    Wipe(other.value_);
+    other.value_.clear();
+  }
   Secret& operator=(Secret other) noexcept {
     value_.swap(other.value_);
     return *this;
   }
-  ~Secret() { Wipe(value_.data(), value_.size()); }
+  ~Secret() { Wipe(value_); }
 
   bool empty() const { return value_.empty(); }
   size_t size() const { return value_.size(); }

@@ -1,6 +1,9 @@
 #include "server/base/secret.h"
 
+#include <cstddef>
+#include <new>
 #include <sstream>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -25,6 +28,33 @@ TEST(SecretTest, HoldsComparesAndMoves) {
   EXPECT_EQ(moved.Reveal(), "correct horse");
   EXPECT_FALSE(moved == Secret("other"));
   EXPECT_TRUE(Secret().empty());
+}
+
+// Where an object was, short texts lie in the object itself.
+class SecretMemoryTest : public testing::Test {
+ protected:
+  bool HasSecret() const {
+    const std::string_view memory(reinterpret_cast<const char*>(memory_), sizeof(memory_));
+    return memory.find("horse") != memory.npos;
+  }
+
+  alignas(Secret) std::byte memory_[sizeof(Secret)] = {};
+};
+
+TEST_F(SecretMemoryTest, IsWipedAtTheEnd) {
+  auto* const secret = new (memory_) Secret("correct horse");
+  EXPECT_TRUE(HasSecret());
+  secret->~Secret();
+  EXPECT_FALSE(HasSecret());
+}
+
+TEST_F(SecretMemoryTest, IsWipedWhenItMovesAway) {
+  auto* const secret = new (memory_) Secret("correct horse");
+  const Secret moved = std::move(*secret);
+  EXPECT_EQ(moved.Reveal(), "correct horse");
+  EXPECT_FALSE(HasSecret());
+  secret->~Secret();
+  EXPECT_FALSE(HasSecret());
 }
 
 }  // namespace

@@ -9,11 +9,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
+#include "server/shim/wipe_request.h"
 
 namespace csi_proxy::shim {
 namespace {
@@ -67,6 +69,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task {
 
   absl::Status Execute(const CallContext& context) {
     const std::unique_ptr<MessageLite> request(method_.request().New());
+    const absl::Cleanup wiped = [&request] { WipeTexts(request.get()); };
     grpc::ByteBuffer bytes = request_;  // shares them
     if (!grpc::GenericDeserialize<grpc::ProtoBufferReader, MessageLite>(&bytes, request.get())
              .ok()) {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "codegen/runtime/convert_runtime.h"
+#include "server/base/secret.h"
 
 namespace csi_proxy::garden {
 
@@ -14,6 +15,10 @@ std::string Describe([[maybe_unused]] const Place& message) {
   absl::StrAppend(&text, "bed_number=", message.bed_number);
   absl::StrAppend(&text, " note=", codegen::runtime::Quote(message.note));
   return text;
+}
+
+PlantRequest::~PlantRequest() {
+  Wipe(shed_key);
 }
 
 std::string Describe([[maybe_unused]] const PlantRequest& message) {

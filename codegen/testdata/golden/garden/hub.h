@@ -40,6 +40,8 @@ struct PlantRequest {
   std::vector<Place> cuttings{};
   int64_t height_mm = 0;
 
+  // Overwrites the secrets.
+  ~PlantRequest();
   friend bool operator==(const PlantRequest&, const PlantRequest&) = default;
 };
 

@@ -1,0 +1,12 @@
+// A request may hold a password.
+#pragma once
+
+#include <google/protobuf/message_lite.h>
+
+namespace csi_proxy::shim {
+
+// Overwrites every text in the message, and in those within it, where it lies. The message is of no
+// use afterwards.
+void WipeTexts(google::protobuf::MessageLite* message);
+
+}  // namespace csi_proxy::shim

@@ -1,0 +1,54 @@
+#include "server/shim/wipe_request.h"
+
+#include <google/protobuf/descriptor.pb.h>
+#include <google/protobuf/struct.pb.h>
+
+#include <algorithm>
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace csi_proxy::shim {
+namespace {
+
+bool IsZero(const std::string& text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c == '\0'; });
+}
+
+TEST(WipeTextsTest, OverwritesTextsOfEveryKindWhereTheyLie) {
+  google::protobuf::FileDescriptorProto message;
+  message.set_name("correct horse battery staple, which is not short");
+  message.set_package("short");
+  message.add_dependency("one");
+  message.add_dependency("another");
+  message.add_message_type()->set_name("within a repeated message");
+  message.mutable_options()->set_java_package("within a message");
+  const char* const where = message.name().data();
+  WipeTexts(&message);
+  EXPECT_EQ(message.name().data(), where);
+  EXPECT_EQ(message.name().size(), 48u);
+  for (const std::string* text :
+       {&message.name(), &message.package(), &message.dependency(0), &message.dependency(1),
+        &message.message_type(0).name(), &message.options().java_package()}) {
+    EXPECT_FALSE(text->empty());
+    EXPECT_TRUE(IsZero(*text)) << *text;
+  }
+}
+
+TEST(WipeTextsTest, LeavesTheDefaultsOfOthersAlone) {
+  google::protobuf::FieldOptions empty;
+  WipeTexts(&empty);
+  google::protobuf::FileDescriptorProto message;
+  WipeTexts(&message);
+  EXPECT_EQ(message.ByteSizeLong(), 0u);
+}
+
+TEST(WipeTextsTest, ReachesValuesOfMaps) {
+  google::protobuf::Struct message;
+  (*message.mutable_fields())["key"].set_string_value("password");
+  WipeTexts(&message);
+  for (const auto& [key, value] : message.fields()) EXPECT_TRUE(IsZero(value.string_value()));
+}
+
+}  // namespace
+}  // namespace csi_proxy::shim
