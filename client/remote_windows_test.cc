@@ -66,6 +66,20 @@ TEST(SquatterTest, AnAdministratorsPipeIsSentTheCall) {
   }
 }
 
+// Under Wine that is so with the first instance of the Go release, whose listener keeps it.
+TEST(DeadInstanceTest, IsPassedOver) {
+  const std::string path = pipe::Path(absl::StrCat("csi-proxy-test-dead-", GetCurrentProcessId()));
+  const auto calls = *pipe::NewPipeCalls(*pipe::Security::Parse("D:P(A;;GA;;;WD)"));
+  // One is taken by the look whether the pipe is there.
+  const win32::UniqueHandle first(*calls->Create(path, pipe::Creation::kFirst));
+  const win32::UniqueHandle second(*calls->Create(path, pipe::Creation::kFurther));
+  const MisbehavingServer server(path, Misbehaviour::kIgnoresCalls);
+  const auto channel = RemoteChannel::OpenPath({}, path);
+  ASSERT_TRUE(channel.ok()) << channel.status();
+  const auto link = (*channel)->Connect(CallContext());
+  EXPECT_TRUE(link.ok()) << link.status();
+}
+
 // The name of a pipe lives for as long as anybody has an end of it, so a service that was killed
 // could not come back under it.
 TEST(IdleClientTest, LetsGoOfAPipeWhoseServerHasGone) {
