@@ -1,13 +1,14 @@
 #include "server/pipe/closer.h"
 
+#include <chrono>
+#include <condition_variable>
 #include <deque>
+#include <mutex>
 #include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 
 namespace csi_proxy::pipe {
@@ -22,7 +23,7 @@ constexpr size_t kMaxFlushers = 4;
 constexpr size_t kMaxUnread = 4096;
 
 // How long a thread waits for more to do before it ends.
-constexpr absl::Duration kIdle = absl::Seconds(1);
+constexpr std::chrono::seconds kIdle{1};
 
 }  // namespace
 
@@ -36,12 +37,13 @@ class Closer::State : public std::enable_shared_from_this<Closer::State> {
   PipeCalls& calls() { return *calls_; }
 
   void Add(const std::shared_ptr<ServerEnd>& end) {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     connected_.emplace(end.get(), end);
   }
   void Remove(ServerEnd* end) {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     connected_.erase(end);
+    if (connected_.empty()) all_disconnected_.notify_all();
   }
 
   void Leave(std::shared_ptr<ServerEnd> end) {
@@ -50,12 +52,9 @@ class Closer::State : public std::enable_shared_from_this<Closer::State> {
   }
 
   std::vector<std::shared_ptr<ServerEnd>> AwaitDisconnected() {
-    absl::MutexLock lock(&mutex_);
-    mutex_.AwaitWithTimeout(
-        absl::Condition(
-            +[](State* self) ABSL_NO_THREAD_SAFETY_ANALYSIS { return self->connected_.empty(); },
-            this),
-        patience_);
+    std::unique_lock lock(mutex_);
+    all_disconnected_.wait_for(lock, absl::ToChronoMilliseconds(patience_),
+                               [this] { return connected_.empty(); });
     std::vector<std::shared_ptr<ServerEnd>> left;
     for (const auto& [end, weak] : connected_) {
       // One that is being destroyed disconnects itself.
@@ -71,9 +70,10 @@ class Closer::State : public std::enable_shared_from_this<Closer::State> {
   };
 
   std::shared_ptr<ServerEnd> Queue(std::shared_ptr<ServerEnd> end) {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     leaving_.push_back({.end = end, .deadline = absl::Now() + patience_});
     unread_.push_back(std::move(end));
+    more_unread_.notify_one();
     if (idle_flushers_ < unread_.size() && flushers_ < kMaxFlushers) {
       ++flushers_;
       std::thread([self = shared_from_this()] { self->Flush(); }).detach();
@@ -96,13 +96,9 @@ class Closer::State : public std::enable_shared_from_this<Closer::State> {
   }
 
   std::shared_ptr<ServerEnd> NextUnread() {
-    absl::MutexLock lock(&mutex_);
+    std::unique_lock lock(mutex_);
     ++idle_flushers_;
-    mutex_.AwaitWithTimeout(
-        absl::Condition(
-            +[](State* self) ABSL_NO_THREAD_SAFETY_ANALYSIS { return !self->unread_.empty(); },
-            this),
-        kIdle);
+    more_unread_.wait_for(lock, kIdle, [this] { return !unread_.empty(); });
     --idle_flushers_;
     if (unread_.empty()) {
       --flushers_;
@@ -122,14 +118,14 @@ class Closer::State : public std::enable_shared_from_this<Closer::State> {
   }
 
   bool NextDeadline(absl::Time* next) {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     watching_ = !leaving_.empty();
     if (watching_) *next = leaving_.front().deadline;
     return watching_;
   }
 
   std::vector<std::shared_ptr<ServerEnd>> Overdue() {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     std::vector<std::shared_ptr<ServerEnd>> overdue;
     while (!leaving_.empty() && leaving_.front().deadline <= absl::Now()) {
       if (auto end = leaving_.front().end.lock()) overdue.push_back(std::move(end));
@@ -141,13 +137,14 @@ class Closer::State : public std::enable_shared_from_this<Closer::State> {
   const std::shared_ptr<PipeCalls> calls_;
   const absl::Duration patience_;
   // Not held where an end might be destroyed.
-  absl::Mutex mutex_;
-  std::unordered_map<ServerEnd*, std::weak_ptr<ServerEnd>> connected_ ABSL_GUARDED_BY(mutex_);
-  std::deque<Leaving> leaving_ ABSL_GUARDED_BY(mutex_);  // the soonest in front
-  std::deque<std::shared_ptr<ServerEnd>> unread_ ABSL_GUARDED_BY(mutex_);
-  size_t flushers_ ABSL_GUARDED_BY(mutex_) = 0;
-  size_t idle_flushers_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool watching_ ABSL_GUARDED_BY(mutex_) = false;
+  std::mutex mutex_;
+  std::condition_variable all_disconnected_, more_unread_;
+  std::unordered_map<ServerEnd*, std::weak_ptr<ServerEnd>> connected_;
+  std::deque<Leaving> leaving_;  // the soonest in front
+  std::deque<std::shared_ptr<ServerEnd>> unread_;
+  size_t flushers_ = 0;
+  size_t idle_flushers_ = 0;
+  bool watching_ = false;
 };
 
 Closer::Closer(std::shared_ptr<PipeCalls> calls, absl::Duration patience)

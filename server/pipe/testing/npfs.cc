@@ -69,7 +69,7 @@ void Npfs::Remove(Instance* instance) {
 
 absl::StatusOr<Npfs::Client> Npfs::Open(const std::string& path,
                                         const std::vector<std::string>& sids, uint32_t rights) {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard lock(mutex_);
   const auto found = pipes_.find(path);
   if (found == pipes_.end() || found->second->servers == 0) {
     return Error(win32_error::kFileNotFound);
@@ -86,36 +86,41 @@ absl::StatusOr<Npfs::Client> Npfs::Open(const std::string& path,
 }
 
 void Npfs::Close(Client client) {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard lock(mutex_);
   const std::unique_ptr<ClientEnd> owned(client);
   auto* const instance = static_cast<Instance*>(client->instance);
   if (instance == nullptr) return;
   instance->client = nullptr;
   instance->unread.clear();
+  flushed_.notify_all();
   instance->state = Instance::State::kClosing;
   if (!instance->server_open) Remove(instance);
 }
 
 absl::StatusOr<std::string> Npfs::Read(Client client) {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard lock(mutex_);
   auto* const instance = static_cast<Instance*>(client->instance);
   if (instance == nullptr) return Error(kPipeNotConnected);
-  if (!instance->unread.empty()) return std::exchange(instance->unread, "");
+  if (!instance->unread.empty()) {
+    flushed_.notify_all();
+    return std::exchange(instance->unread, "");
+  }
   return Error(instance->state == Instance::State::kConnected ? kNoData : kBrokenPipe);
 }
 
 bool Npfs::HasName(const std::string& path) const {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard lock(mutex_);
   return pipes_.contains(path);
 }
 
 size_t Npfs::instances(const std::string& path) const {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard lock(mutex_);
   const auto found = pipes_.find(path);
   return found == pipes_.end() ? 0 : found->second->instances.size();
 }
 
 void Npfs::CloseServer(Instance* instance) {
+  flushed_.notify_all();
   instance->server_open = false;
   --instance->pipe->servers;
   // What the client has not read it still can; and its handle keeps the instance.
@@ -130,12 +135,12 @@ Npfs::Process::Process(std::shared_ptr<Npfs> npfs, ObjectSecurity ours, Token to
     : npfs_(std::move(npfs)), ours_(std::move(ours)), token_(std::move(token)) {}
 
 void Npfs::Process::Crash() {
-  absl::MutexLock lock(&npfs_->mutex_);
+  std::lock_guard lock(npfs_->mutex_);
   for (Instance* const instance : std::exchange(handles_, {})) npfs_->CloseServer(instance);
 }
 
 void Npfs::Process::Write(void* instance, const std::string& data) {
-  absl::MutexLock lock(&npfs_->mutex_);
+  std::lock_guard lock(npfs_->mutex_);
   static_cast<Instance*>(instance)->unread += data;
 }
 
@@ -146,7 +151,7 @@ absl::StatusOr<void*> Npfs::Process::Create(const std::string& path, Creation cr
 }
 
 absl::StatusOr<void*> Npfs::Process::MakeInstance(const std::string& path, Creation creation) {
-  absl::MutexLock lock(&npfs_->mutex_);
+  std::lock_guard lock(npfs_->mutex_);
   std::unique_ptr<Pipe>& pipe = npfs_->pipes_[path];
   if (pipe == nullptr) {
     pipe = std::make_unique<Pipe>(
@@ -175,7 +180,7 @@ absl::StatusOr<uint32_t> Npfs::Process::Look(const std::string& path) {
   uint32_t process = 0;
   if (client.ok()) {
     {
-      absl::MutexLock lock(&npfs_->mutex_);
+      std::lock_guard lock(npfs_->mutex_);
       process = static_cast<Instance*>((*client)->instance)->process;
     }
     npfs_->Close(*client);
@@ -186,12 +191,12 @@ absl::StatusOr<uint32_t> Npfs::Process::Look(const std::string& path) {
 }
 
 absl::StatusOr<ObjectSecurity> Npfs::Process::Security(void* instance) {
-  absl::MutexLock lock(&npfs_->mutex_);
+  std::lock_guard lock(npfs_->mutex_);
   return static_cast<Instance*>(instance)->pipe->security;
 }
 
 absl::Status Npfs::Process::SetDacl(void* instance) {
-  absl::MutexLock lock(&npfs_->mutex_);
+  std::lock_guard lock(npfs_->mutex_);
   ObjectSecurity& security = static_cast<Instance*>(instance)->pipe->security;
   security.has_dacl = true;
   security.dacl = ours_.dacl;
@@ -199,28 +204,27 @@ absl::Status Npfs::Process::SetDacl(void* instance) {
 }
 
 void Npfs::Process::Flush(void* handle) {
-  absl::MutexLock lock(&npfs_->mutex_);
+  std::unique_lock lock(npfs_->mutex_);
   if (!Has(handle)) return;
-  const std::shared_ptr<Instance> instance = static_cast<Instance*>(handle)->shared_from_this();
-  npfs_->mutex_.Await(absl::Condition(
-      +[](Instance* flushed) {
-        return flushed->unread.empty() || flushed->state != Instance::State::kConnected;
-      },
-      instance.get()));
+  const std::shared_ptr<Instance> flushed = static_cast<Instance*>(handle)->shared_from_this();
+  npfs_->flushed_.wait(lock, [&] {
+    return flushed->unread.empty() || flushed->state != Instance::State::kConnected;
+  });
 }
 
 void Npfs::Process::Disconnect(void* handle) {
-  absl::MutexLock lock(&npfs_->mutex_);
+  std::lock_guard lock(npfs_->mutex_);
   if (!Has(handle)) return;
   auto* const instance = static_cast<Instance*>(handle);
   if (instance->client != nullptr) instance->client->instance = nullptr;
   instance->client = nullptr;
   instance->unread.clear();
+  npfs_->flushed_.notify_all();
   instance->state = Instance::State::kDisconnected;
 }
 
 void Npfs::Process::Close(void* handle) {
-  absl::MutexLock lock(&npfs_->mutex_);
+  std::lock_guard lock(npfs_->mutex_);
   if (!Has(handle)) return;
   auto* const instance = static_cast<Instance*>(handle);
   handles_.erase(instance);

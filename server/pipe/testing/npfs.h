@@ -7,18 +7,18 @@
 // Wine it honours FILE_FLAG_FIRST_PIPE_INSTANCE and DACLs. Names are compared as they are written.
 #pragma once
 
+#include <condition_variable>
 #include <functional>
 #include <list>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "server/pipe/pipe_calls.h"
 
 namespace csi_proxy::pipe {
@@ -53,11 +53,13 @@ class Npfs {
 
   static bool Grants(const ObjectSecurity& security, const std::vector<std::string>& sids,
                      uint32_t rights);
-  void Remove(Instance* instance) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void CloseServer(Instance* instance) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Remove(Instance* instance);
+  void CloseServer(Instance* instance);
 
-  mutable absl::Mutex mutex_;
-  std::map<std::string, std::unique_ptr<Pipe>> pipes_ ABSL_GUARDED_BY(mutex_);
+  mutable std::mutex mutex_;
+  // Something that a flush waits for.
+  std::condition_variable flushed_;
+  std::map<std::string, std::unique_ptr<Pipe>> pipes_;
 };
 
 // A process that serves pipes. Its end closes all its handles, as that of any process does: then it
@@ -95,14 +97,12 @@ class Npfs::Process final : public PipeCalls {
  private:
   absl::StatusOr<void*> MakeInstance(const std::string& path, Creation creation);
   // Not after a crash.
-  bool Has(void* instance) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(npfs_->mutex_) {
-    return handles_.contains(static_cast<Instance*>(instance));
-  }
+  bool Has(void* instance) const { return handles_.contains(static_cast<Instance*>(instance)); }
 
   const std::shared_ptr<Npfs> npfs_;
   const ObjectSecurity ours_;
   const Token token_;
-  std::set<Instance*> handles_ ABSL_GUARDED_BY(npfs_->mutex_);
+  std::set<Instance*> handles_;
 };
 
 }  // namespace csi_proxy::pipe
