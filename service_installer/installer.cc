@@ -39,6 +39,17 @@ fs::path WithSuffix(const fs::path& path, const char* suffix) {
   return other;
 }
 
+// Where the old program goes. One that an earlier upgrade has put aside may still be in use, by a
+// process that Windows cannot end.
+fs::path NameForPrevious(const fs::path& target) {
+  fs::path name = WithSuffix(target, ".old");
+  std::error_code error;
+  for (int i = 1; i < 10 && !fs::remove(name, error) && fs::exists(name, error); ++i) {
+    name = WithSuffix(target, absl::StrCat(".old", i).c_str());
+  }
+  return name;
+}
+
 // The last component of a Windows path, lower-cased.
 std::string BaseName(absl::string_view path) {
   const size_t slash = path.find_last_of("\\/");
@@ -153,7 +164,6 @@ absl::Status Installer::Upgrade(const fs::path& program) {
         absl::StrCat("--binary: ", program.string(), " is the service's own program"));
   }
   const fs::path incoming = WithSuffix(target, ".new");
-  const fs::path previous = WithSuffix(target, ".old");
   if (!Step(absl::StrCat("stop service ", name_, ", replace ", target.string(), " with ",
                          program.string(), ", start it, check that its pipes answer"))) {
     return absl::OkStatus();
@@ -168,7 +178,7 @@ absl::Status Installer::Upgrade(const fs::path& program) {
   fs::copy_file(program, incoming, fs::copy_options::overwrite_existing, error);
   if (error) return FileError("copy", program, error);
   if (absl::Status s = Stop(); !s.ok()) return s;
-  fs::remove(previous, error);
+  const fs::path previous = NameForPrevious(target);
   absl::Status swapped = Move(target, previous);
   if (swapped.ok()) {
     swapped = Move(incoming, target);
@@ -358,22 +368,6 @@ absl::Status Installer::Report() {
       << "  restart after:       " << absl::FormatDuration(config->restart_delay) << "\n"
       << "  answering pipes:     " << environment_.answering_pipes().size() << "\n";
   return absl::OkStatus();
-}
-
-const char* Name(ServiceState state) {
-  switch (state) {
-    case ServiceState::kStopped:
-      return "stopped";
-    case ServiceState::kStartPending:
-      return "starting";
-    case ServiceState::kStopPending:
-      return "stopping";
-    case ServiceState::kRunning:
-      return "running";
-    case ServiceState::kOther:
-      break;
-  }
-  return "in another state";
 }
 
 std::string ExplainExit(const ServiceStatus& status) {

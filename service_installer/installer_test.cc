@@ -266,6 +266,19 @@ TEST_F(InstallerTest, UpgradeSwapsTheProgram) {
   EXPECT_THAT(services_.calls, ElementsAre("stop csi-proxy", "start csi-proxy"));
 }
 
+// As when the program that an earlier upgrade put aside is still in use.
+TEST_F(InstallerTest, UpgradeGoesRoundAnOldProgramThatCannotBeRemoved) {
+  const fs::path program = Program("csi-proxy.exe", "serves old");
+  OldService("csi-proxy", program, {"-windows-service"});
+  fs::create_directories(program.string() + ".old/in use");
+  const absl::Status status = New().Upgrade(Program("new.exe", "serves new"));
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(Content(program), "serves new");
+  EXPECT_FALSE(fs::exists(program.string() + ".old1"));
+  EXPECT_TRUE(absl::IsAborted(New().Upgrade(Program("new.exe", "mute"))));
+  EXPECT_EQ(Content(program), "serves new");
+}
+
 // Whatever is wrong with the new program, the old one serves in the end.
 TEST_F(InstallerTest, UpgradeToABrokenProgramIsRolledBack) {
   for (const char* broken : {"fails", "hangs", "mute"}) {

@@ -40,6 +40,16 @@ TEST_F(MachineTest, RulesThatCouldNeverStrikeAreRefused) {
   EXPECT_THAT(node_->InjectFault(nothing), FailsWith(kInvalid, "latency_ms"));
 }
 
+TEST_F(MachineTest, AStuckRuleNeedsNeitherCodeNorLatency) {
+  FaultRule stuck = Fails("filesystem.Exists");
+  stuck.code = absl::StatusCode::kOk;
+  EXPECT_THAT(node_->InjectFault(stuck), FailsWith(kInvalid, "code"));
+  stuck.stuck = true;
+  ASSERT_THAT(node_->InjectFault(stuck), IsOk());
+  ASSERT_EQ(node_->Snapshot().faults.size(), 1u);
+  EXPECT_TRUE(node_->Snapshot().faults[0].stuck);
+}
+
 TEST_F(MachineTest, LatencyEndsWithTheCallAndNothingWasDone) {
   FaultRule slow = Fails("filesystem.*");
   slow.code = absl::StatusCode::kOk;
