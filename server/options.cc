@@ -52,7 +52,8 @@ po::options_description Describe(Options* options, Raw* raw) {
       "windows-service", Boolean(&options->windows_service, false),
       "run under Windows' service control manager")(
       "metrics-bind-address", po::value(&options->metrics_bind_address)->value_name("HOST:PORT"),
-      "serve Prometheus metrics there, at /metrics")(
+      "serve Prometheus metrics there, at /metrics, to whoever reaches it; :PORT is "
+      "127.0.0.1:PORT")(
       "socket-dir",
       po::value(&options->place.socket_dir)->value_name("DIR")->default_value("/run/csi-proxy"),
       "directory of the Unix sockets (not on Windows)")(
@@ -103,8 +104,8 @@ po::options_description Describe(Options* options, Raw* raw) {
       "log_file", po::value(&options->log.file)->value_name("FILE"),
       "log to this file (with -logtostderr=false)")(
       "log_file_max_size",
-      po::value(&options->log.file_max_megabytes)->value_name("MB")->default_value(1800),
-      "start a new log file beyond this size")(
+      po::value(&options->log.file_max_megabytes)->value_name("MB")->default_value(20),
+      "start a new log file beyond this size; five old ones are kept")(
       "log_dir", po::value(&options->log.directory)->value_name("DIR"),
       "directory of the log file when -log_file is not given");
   for (const char* name : kIgnoredWithValue) {

@@ -68,6 +68,12 @@ TEST(OptionsTest, TakesWhatNodeBootstrapsPass) {
              "-alsologtostderr", "-log_file_max_size=10", "-log_dir=C:\\logs"});
 }
 
+// The file and the five old ones kept beside it.
+TEST(OptionsTest, LogsTakeLittleOfADiskUnlessFlagsSayOtherwise) {
+  EXPECT_EQ(MustParse({}).log.file_max_megabytes, 20u);
+  EXPECT_EQ(MustParse({"-log_file_max_size=1800"}).log.file_max_megabytes, 1800u);
+}
+
 TEST(OptionsTest, WorkingDirectoriesAddUpAndReplaceTheDefault) {
   EXPECT_EQ(MustParse({"-working-dir=C:\\a", "--working-dir", "D:\\b"}).working_dirs,
             (std::vector<std::string>{"C:\\a", "D:\\b"}));

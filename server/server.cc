@@ -69,16 +69,18 @@ class Server::Impl {
  public:
   absl::Status Start(const Options& options, const ManagedNode& node,
                      std::vector<ExtraService> extra) {
-    listener_ = transport::NewListener(options.place, options.listener);
     std::vector<shim::CallObserver*> observers = {&call_log_};
     auto metrics =
         observability::Metrics::Serve("--metrics-bind-address", options.metrics_bind_address);
     if (!metrics.ok()) return metrics.status();
     metrics_ = *std::move(metrics);
     if (metrics_ != nullptr) observers.push_back(metrics_.get());
+    listener_ = transport::NewListener(options.place, options.listener, observers);
     versioned_services_ = std::make_unique<VersionedServices>(
         VersionedServices::Settings{
-            .executor = {.max_threads = options.max_workers, .max_queued = options.max_queued},
+            .executor = {.max_threads = options.max_workers,
+                         .max_queued = options.max_queued,
+                         .client_share = options.client_share},
             .observers = std::move(observers),
             .connections = listener_.get(),
             .gate = &gate_,

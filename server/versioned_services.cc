@@ -9,9 +9,10 @@
 namespace csi_proxy {
 
 struct VersionedServices::Group {
-  Group(const char* group_name, const Settings& settings)
+  Group(const char* group_name, size_t index, const Settings& settings)
       : name(group_name), executor(settings.executor) {
     runtime.executor = &executor;
+    runtime.executor_index = index;
     runtime.observers = settings.observers;
     runtime.connections = settings.connections;
     runtime.gate = settings.gate;
@@ -27,7 +28,7 @@ struct VersionedServices::Group {
 VersionedServices::VersionedServices(const Settings& settings,
                                      const groups::NodeServices& handlers) {
   const auto add = [&](const char* name, const auto& audited, auto versions) {
-    auto group = std::make_unique<Group>(name, settings);
+    auto group = std::make_unique<Group>(name, groups_.size(), settings);
     group->new_services = [name, service = audited.service.get(), runtime = &group->runtime,
                            versions = std::move(versions)] {
       std::vector<shim::VersionedService> services;
@@ -40,6 +41,9 @@ VersionedServices::VersionedServices(const Settings& settings,
     };
     groups_.push_back(std::move(group));
   };
+#define COUNT_GROUP(group) +1
+  static_assert(CSI_PROXY_FOR_EACH_GROUP(COUNT_GROUP) <= shim::Client::kMaxExecutors);
+#undef COUNT_GROUP
 #define ADD_GROUP(group) add(#group, handlers.group, group::ServedVersions());
   CSI_PROXY_FOR_EACH_GROUP(ADD_GROUP)
 #undef ADD_GROUP

@@ -129,7 +129,8 @@ TEST(LoadTest, SixtyFourCallersOnOneDiskAndVolumeHaveOneEffectEach) {
 }
 
 TEST(LoadTest, AFullQueueIsResourceExhausted) {
-  const auto server = ServerProcess::Start({"--max-workers=2", "--max-queued=3"});
+  const auto server =
+      ServerProcess::Start({"--max-workers=2", "--max-queued=3", "--client-share=100"});
   ASSERT_TRUE(server.ok()) << server.status();
   // Connected beforehand, so that the calls come at one time on a busy machine too.
   std::vector<decltype(filesystem::v1::Client::Create((*server)->client_options()))> clients;

@@ -1,12 +1,15 @@
 // One client takes all it can get: the others have theirs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "gtest/gtest.h"
 #include "integration/service/calls.h"
 #include "server/transport/preface.h"
 #include "server/transport/testing_posix.h"
@@ -70,6 +73,9 @@ TEST_F(SharesTest, IdleConnectionsOfOneClientDoNotKeepOthersOut) {
     const absl::Duration during = HonestCall();
     EXPECT_LT(during, 5 * before + absl::Seconds(1)) << before << " before";
   }
+  EXPECT_THAT(server_->Log(), testing::HasSubstr(absl::StrCat(
+                                  "pid=", getpid(),
+                                  " image=\"service_test\" has all of its share of connections")));
 }
 
 TEST_F(SharesTest, NorDoTheyWhenDescriptorsRunOut) {
@@ -83,6 +89,39 @@ TEST_F(SharesTest, NorDoTheyWhenDescriptorsRunOut) {
     EXPECT_LT(during, 5 * before + absl::Seconds(1)) << before << " before";
   }
   EXPECT_LE(OpenDescriptors(server_->pid()), 512);
+}
+
+TEST_F(SharesTest, SlowCallsOfOneClientDoNotDelayOthers) {
+  Start();
+  const absl::Duration before = HonestCall("mkdir");
+  ASSERT_TRUE(server_->InjectFault("operation: 'filesystem.Exists' latency_ms: 60000").ok());
+  constexpr int kConnections = 4, kCallsOfEach = 75;
+  std::vector<decltype(filesystem::v1::Client::Create(server_->client_options()))> clients;
+  for (int i = 0; i < kConnections; ++i) {
+    clients.push_back(filesystem::v1::Client::Create(server_->client_options()));
+    ASSERT_TRUE(clients.back().ok()) << clients.back().status();
+  }
+  std::atomic<int> refused = 0;
+  std::vector<std::thread> callers;
+  for (int i = 0; i < kConnections * kCallsOfEach; ++i) {
+    callers.emplace_back([&, &client = *clients[static_cast<size_t>(i % kConnections)]] {
+      const absl::Status status = PathExists(client, absl::StrCat(kRoot, "a")).status();
+      if (absl::IsResourceExhausted(status)) ++refused;
+    });
+  }
+  // 12 of the 16 workers and 192 of the 256 places in the queue are taken.
+  const absl::Time give_up = absl::Now() + absl::Seconds(20);
+  while (refused < 96 && absl::Now() < give_up) absl::SleepFor(absl::Milliseconds(10));
+  EXPECT_EQ(refused, 96);
+  for (int i = 0; i < 3; ++i) {
+    const absl::Duration during = HonestCall("mkdir");
+    EXPECT_LT(during, 5 * before + absl::Seconds(1)) << before << " before";
+  }
+  EXPECT_THAT(server_->Log(),
+              testing::HasSubstr(absl::StrCat(
+                  "pid=", getpid(), " image=\"service_test\" has all of its share of calls")));
+  server_->Stop(absl::ZeroDuration());
+  for (std::thread& caller : callers) caller.join();
 }
 
 }  // namespace

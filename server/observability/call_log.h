@@ -1,11 +1,15 @@
-// Writes calls to the log: every one at verbosity 2, failures always.
+// Writes calls to the log: every one at verbosity 2, failures always, but of those that one client
+// repeats only the first of a minute and then a count.
 #pragma once
 
 #include <spdlog/logger.h>
 
+#include <atomic>
 #include <memory>
 #include <utility>
 
+#include "absl/time/clock.h"
+#include "server/observability/repeats.h"
 #include "server/shim/runtime.h"
 
 namespace csi_proxy::observability {
@@ -16,12 +20,19 @@ class CallLog final : public shim::CallObserver {
  public:
   // To `logger`; null for nowhere.
   explicit CallLog(std::shared_ptr<spdlog::logger> logger) : logger_(std::move(logger)) {}
+  ~CallLog() override { WriteCounts(repeats_.TakeEnded(absl::InfiniteFuture())); }
   void OnStart(const shim::MethodInfo&) override {}
   void OnDone(const shim::MethodInfo& method, const Peer& peer, const absl::Status& status,
               absl::Duration duration) override;
+  // At the first time, the second, the fourth and so on, and no more than one line a second.
+  void OnLimit(const Peer& peer, shim::Limit limit, uint64_t times) override;
 
  private:
+  void WriteCounts(const std::vector<Repeats::Count>& counts);
+
   const std::shared_ptr<spdlog::logger> logger_;
+  Repeats repeats_;
+  std::atomic<int64_t> next_limit_line_ = 0;  // in seconds
 };
 
 }  // namespace csi_proxy::observability

@@ -4,7 +4,9 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <chrono>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -17,6 +19,9 @@ namespace {
 
 // How many full log files are kept beside the current one.
 constexpr size_t kOldFiles = 5;
+
+// How long a line may wait for the disk.
+constexpr std::chrono::seconds kFlushInterval(1);
 
 // Each message as a JSON object; audit lines are objects already.
 class JsonFormatter final : public spdlog::formatter {
@@ -73,9 +78,13 @@ absl::Status InitLogging(const LogOptions& options) {
     spdlog::drop(name);
     auto logger = std::make_shared<spdlog::logger>(name, sinks.begin(), sinks.end());
     logger->set_level(level);
-    logger->flush_on(spdlog::level::info);
+    // A record of a change is on the disk before its answer is sent. Calls wait for the timer: pods
+    // can cause any number of their lines.
+    logger->flush_on(std::string_view(name) == kAuditLogger ? spdlog::level::info
+                                                            : spdlog::level::off);
     spdlog::register_logger(std::move(logger));
   }
+  spdlog::flush_every(kFlushInterval);
 
   if (options.to_event_log) {
     if (spdlog::sink_ptr sink = NewEventLogSink(); sink != nullptr) {

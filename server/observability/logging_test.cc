@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
 #include "server/observability/call_log.h"
 #include "server/observability/spdlog_audit_sink.h"
 
@@ -122,6 +123,87 @@ TEST_F(LoggingTest, CallsAreLoggedByVerbosity) {
   ASSERT_TRUE(InitLogging(options_).ok());
   CallLog(spdlog::get(kCallLogger)).OnDone(kMethod, {}, absl::OkStatus(), absl::Milliseconds(1));
   EXPECT_THAT(Lines(), SizeIs(2));
+}
+
+TEST_F(LoggingTest, FailuresThatAClientRepeatsAreCounted) {
+  constexpr shim::MethodInfo kMethod{
+      "disk", "v1", "v1.Disk", "Rescan", "csi-proxy-disk-v1", "/v1.Disk/Rescan"};
+  ASSERT_TRUE(InitLogging(options_).ok());
+  {
+    CallLog log(spdlog::get(kCallLogger));
+    for (int i = 0; i < 10'000; ++i) {
+      log.OnDone(kMethod, {.process_id = 7, .image_path = "greedy"},
+                 absl::InvalidArgumentError(std::string(100'000, 'x')), absl::Milliseconds(1));
+    }
+    EXPECT_THAT(Lines(), SizeIs(5));
+    for (const std::string& line : Lines()) EXPECT_THAT(line, SizeIs(testing::Lt(1500u)));
+    log.OnDone(kMethod, {.process_id = 8, .image_path = "honest"},
+               absl::InvalidArgumentError("once"), absl::Milliseconds(1));
+    EXPECT_THAT(Lines().back(), HasSubstr("once"));
+  }
+  EXPECT_THAT(Lines(), SizeIs(7));
+  EXPECT_THAT(Lines().back(),
+              HasSubstr("/v1.Disk/Rescan pid=7 image=\"greedy\" code=INVALID_ARGUMENT: 9995 more"));
+}
+
+TEST_F(LoggingTest, AllCallsAreWrittenToWhoeverAsksForAll) {
+  constexpr shim::MethodInfo kMethod{
+      "disk", "v1", "v1.Disk", "Rescan", "csi-proxy-disk-v1", "/v1.Disk/Rescan"};
+  options_.verbosity = 2;
+  ASSERT_TRUE(InitLogging(options_).ok());
+  CallLog log(spdlog::get(kCallLogger));
+  for (int i = 0; i < 100; ++i) {
+    log.OnDone(kMethod, {.process_id = 7, .image_path = ""}, absl::InvalidArgumentError("x"),
+               absl::Milliseconds(1));
+  }
+  EXPECT_THAT(Lines(), SizeIs(100));
+}
+
+TEST_F(LoggingTest, TheAuditTrailKeepsWhateverMayHaveChangedSomething) {
+  ASSERT_TRUE(InitLogging(options_).ok());
+  const Peer peer{.process_id = 7, .image_path = "driver"};
+  const CallContext context(absl::InfiniteFuture(), nullptr, &peer, "csi-proxy-disk-v1");
+  {
+    SpdlogAuditSink audit(spdlog::get(kAuditLogger), LogFormat::kText);
+    for (const absl::Status& status :
+         {absl::OkStatus(), absl::InternalError(""), absl::NotFoundError("")}) {
+      for (int i = 0; i < 100; ++i) audit.Record({"Rescan", "", context, status, {}});
+    }
+    EXPECT_THAT(Lines(), SizeIs(300));
+    for (int i = 0; i < 100; ++i) {
+      audit.Record({"Rescan", "", context, absl::InvalidArgumentError(""), {}});
+    }
+    EXPECT_THAT(Lines(), SizeIs(305));
+  }
+  ASSERT_THAT(Lines(), SizeIs(306));
+  EXPECT_THAT(Lines().back(), HasSubstr("audit method=Rescan pid=7 image=\"driver\" "
+                                        "code=INVALID_ARGUMENT: 95 more such calls"));
+}
+
+TEST_F(LoggingTest, LinesOfCallsReachTheFileWithinSecondsAndThoseOfChangesAtOnce) {
+  constexpr shim::MethodInfo kMethod{
+      "disk", "v1", "v1.Disk", "Rescan", "csi-proxy-disk-v1", "/v1.Disk/Rescan"};
+  ASSERT_TRUE(InitLogging(options_).ok());
+  const auto on_disk = [&] { return std::filesystem::file_size(options_.file); };
+  Audit(absl::OkStatus());
+  const uintmax_t audited = on_disk();
+  EXPECT_GT(audited, 0u);
+  CallLog(spdlog::get(kCallLogger))
+      .OnDone(kMethod, {}, absl::InternalError("x"), absl::Milliseconds(1));
+  for (int i = 0; i < 500 && on_disk() == audited; ++i) absl::SleepFor(absl::Milliseconds(10));
+  EXPECT_GT(on_disk(), audited);
+}
+
+TEST_F(LoggingTest, AGreedyClientIsNamedNowAndThen) {
+  ASSERT_TRUE(InitLogging(options_).ok());
+  CallLog log(spdlog::get(kCallLogger));
+  const Peer peer{.process_id = 7, .image_path = R"(C:\bin\greedy.exe)"};
+  for (uint64_t times = 1; times <= 10'000; ++times) {
+    log.OnLimit(peer, shim::Limit::kConnections, times);
+  }
+  ASSERT_THAT(Lines(), SizeIs(testing::AllOf(testing::Ge(1u), testing::Le(3u))));
+  EXPECT_THAT(Lines()[0],
+              HasSubstr("pid=7 image=\"greedy.exe\" has all of its share of connections"));
 }
 
 TEST_F(LoggingTest, AFullFileMakesRoomForANewOne) {

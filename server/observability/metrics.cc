@@ -18,6 +18,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "server/observability/image_name.h"
 
 namespace csi_proxy::observability {
 namespace {
@@ -33,8 +34,8 @@ constexpr std::array<const char*, 17> kGoCodes = {
 const prometheus::Histogram::BucketBoundaries kBuckets = {0.001, 0.01, 0.1, 0.3, 0.6, 1,  3,
                                                           6,     9,    20,  30,  60,  90, 120};
 
-// A client's image path is a label, and an attacker must not be able to create any number of time
-// series. Paths beyond the limit count as "other".
+// A client's image is a label, and an attacker must not be able to create any number of time
+// series. Names beyond the limit count as "other".
 constexpr size_t kMaxImages = 64;
 
 }  // namespace
@@ -64,7 +65,11 @@ class Metrics::Impl {
         api_calls_(prometheus::BuildCounter()
                        .Name("csi_proxy_api_calls_total")
                        .Help("Calls, by API version and client program.")
-                       .Register(*registry_)) {
+                       .Register(*registry_)),
+        limited_(prometheus::BuildCounter()
+                     .Name("csi_proxy_client_limited_total")
+                     .Help("How often a client had all of its share and wanted more.")
+                     .Register(*registry_)) {
     exposer_.RegisterCollectable(registry_);
     exposer_.RegisterCollectable(connections_);
   }
@@ -91,6 +96,13 @@ class Metrics::Impl {
         .Add({{"group", method.group},
               {"version", method.version},
               {"client_image", KnownImage(peer.image_path)}})
+        .Increment();
+  }
+
+  void OnLimit(const Peer& peer, shim::Limit limit) {
+    limited_
+        .Add({{"client_image", KnownImage(peer.image_path)},
+              {"limit", shim::kLimitNames[static_cast<size_t>(limit)]}})
         .Increment();
   }
 
@@ -172,7 +184,8 @@ class Metrics::Impl {
     return methods_.emplace(&method, made).first->second;
   }
 
-  std::string KnownImage(const std::string& image) {
+  std::string KnownImage(const std::string& path) {
+    const std::string image(ImageName(path));
     if (image.empty()) return "unknown";
     absl::MutexLock lock(&mutex_);
     if (images_.contains(image)) return image;
@@ -189,6 +202,7 @@ class Metrics::Impl {
   prometheus::Family<prometheus::Histogram>& seconds_;
   prometheus::Family<prometheus::Gauge>& in_flight_;
   prometheus::Family<prometheus::Counter>& api_calls_;
+  prometheus::Family<prometheus::Counter>& limited_;
 
   absl::Mutex mutex_;
   // Elements stay where they are.
@@ -202,11 +216,11 @@ Metrics::~Metrics() = default;
 absl::StatusOr<std::unique_ptr<Metrics>> Metrics::Serve(absl::string_view option,
                                                         const std::string& address) {
   if (address.empty()) return nullptr;
-  // civetweb wants a bare port for "all interfaces".
-  const bool all_interfaces = absl::StartsWith(address, ":");
+  // There is no authentication: a port alone is this machine's.
+  const bool loopback = absl::StartsWith(address, ":");
   try {
-    return std::unique_ptr<Metrics>(
-        new Metrics(std::make_unique<Impl>(all_interfaces ? address.substr(1) : address)));
+    return std::unique_ptr<Metrics>(new Metrics(
+        std::make_unique<Impl>(loopback ? absl::StrCat("127.0.0.1", address) : address)));
   } catch (const std::exception& error) {
     return absl::InvalidArgumentError(
         absl::StrCat(option, ": cannot listen on \"", address, "\": ", error.what()));
@@ -214,6 +228,9 @@ absl::StatusOr<std::unique_ptr<Metrics>> Metrics::Serve(absl::string_view option
 }
 
 void Metrics::SetGauges(Gauges gauges) { impl_->SetGauges(std::move(gauges)); }
+void Metrics::OnLimit(const Peer& peer, shim::Limit limit, uint64_t) {
+  impl_->OnLimit(peer, limit);
+}
 void Metrics::OnStart(const shim::MethodInfo& method) { impl_->OnStart(method); }
 void Metrics::OnDone(const shim::MethodInfo& method, const Peer& peer, const absl::Status& status,
                      absl::Duration duration) {

@@ -22,8 +22,8 @@ class Metrics final : public shim::CallObserver {
     std::function<std::vector<std::pair<std::string, size_t>>()> queued;
   };
 
-  // Serves `/metrics` at `address`, as `127.0.0.1:9090` or `:9090`; null for "", which asks for
-  // none. INVALID_ARGUMENT, naming `option`, when it cannot listen there.
+  // Serves `/metrics` at `address`, as `10.0.0.1:9090`, or `:9090` for 127.0.0.1; null for "",
+  // which asks for none. INVALID_ARGUMENT, naming `option`, when it cannot listen there.
   static absl::StatusOr<std::unique_ptr<Metrics>> Serve(absl::string_view option,
                                                         const std::string& address);
   ~Metrics() override;
@@ -35,6 +35,7 @@ class Metrics final : public shim::CallObserver {
   void OnStart(const shim::MethodInfo& method) override;
   void OnDone(const shim::MethodInfo& method, const Peer& peer, const absl::Status& status,
               absl::Duration duration) override;
+  void OnLimit(const Peer& peer, shim::Limit limit, uint64_t times) override;
 
  private:
   class Impl;

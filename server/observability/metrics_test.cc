@@ -7,6 +7,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
 #include <string>
 
 namespace csi_proxy::observability {
@@ -93,12 +97,13 @@ TEST_F(MetricsTest, TheTimesOfARpcBeginWithItsName) {
 
 TEST_F(MetricsTest, TellsWhoStillCallsAnOldVersion) {
   metrics_->OnStart(kRescan);
-  metrics_->OnDone(kRescan, {.process_id = 1, .image_path = "C:\\old-driver.exe"}, absl::OkStatus(),
-                   absl::Milliseconds(1));
+  metrics_->OnDone(kRescan,
+                   {.process_id = 1, .image_path = "\\\\?\\Volume{7f}\\app\\old-driver.exe"},
+                   absl::OkStatus(), absl::Milliseconds(1));
   EXPECT_THAT(
       Scrape(port_),
       HasSubstr(
-          R"(csi_proxy_api_calls_total{client_image="C:\\old-driver.exe",group="disk",version="v1beta1"} 1)"));
+          R"(csi_proxy_api_calls_total{client_image="old-driver.exe",group="disk",version="v1beta1"} 1)"));
 }
 
 TEST_F(MetricsTest, ImagesOfAnAttackersMakingDoNotPileUp) {
@@ -111,6 +116,34 @@ TEST_F(MetricsTest, ImagesOfAnAttackersMakingDoNotPileUp) {
   EXPECT_THAT(text, HasSubstr(R"(client_image="evil0")"));
   EXPECT_THAT(text, HasSubstr(R"(client_image="other",group="disk",version="v1beta1"} 936)"));
   EXPECT_THAT(text, Not(HasSubstr("evil999")));
+}
+
+// The paths of containers' images are others with each restart of a pod.
+TEST_F(MetricsTest, AProgramIsOneSeriesWhereverItsImageLies) {
+  for (int i = 0; i < 100; ++i) {
+    metrics_->OnStart(kRescan);
+    metrics_->OnDone(
+        kRescan,
+        {.process_id = 1, .image_path = "\\\\?\\Volume{" + std::to_string(i) + "}\\driver.exe"},
+        absl::OkStatus(), absl::Milliseconds(1));
+  }
+  EXPECT_THAT(
+      Scrape(port_),
+      HasSubstr(
+          R"(csi_proxy_api_calls_total{client_image="driver.exe",group="disk",version="v1beta1"} 100)"));
+}
+
+TEST_F(MetricsTest, NamesWhoWantsMoreThanItsShare) {
+  const Peer peer{.process_id = 7, .image_path = "/bin/greedy"};
+  metrics_->OnLimit(peer, shim::Limit::kConnections, 1);
+  metrics_->OnLimit(peer, shim::Limit::kCalls, 1);
+  metrics_->OnLimit(peer, shim::Limit::kCalls, 2);
+  const std::string text = Scrape(port_);
+  EXPECT_THAT(
+      text,
+      HasSubstr(R"(csi_proxy_client_limited_total{client_image="greedy",limit="connections"} 1)"));
+  EXPECT_THAT(
+      text, HasSubstr(R"(csi_proxy_client_limited_total{client_image="greedy",limit="calls"} 2)"));
 }
 
 TEST_F(MetricsTest, ReportsConnectionsAndQueues) {
@@ -131,6 +164,21 @@ TEST_F(MetricsTest, ReportsConnectionsAndQueues) {
   EXPECT_THAT(text, HasSubstr("csi_proxy_calls_queued{group=\"smb\"} 5"));
   metrics_->SetGauges({});
   EXPECT_THAT(Scrape(port_), Not(HasSubstr("csi_proxy_connections")));
+}
+
+// The kernel's table of listening sockets: `0100007F` is 127.0.0.1
+// (https://www.kernel.org/doc/html/latest/networking/proc_net_tcp.html).
+TEST(MetricsServeTest, APortAloneIsThisMachinesOnly) {
+  const int port = FreePort();
+  const auto metrics = Metrics::Serve("address", ":" + std::to_string(port));
+  ASSERT_TRUE(metrics.ok()) << metrics.status();
+  EXPECT_THAT(Scrape(port), HasSubstr("200 OK"));
+  std::ostringstream sockets;
+  sockets << std::ifstream("/proc/net/tcp").rdbuf() << std::ifstream("/proc/net/tcp6").rdbuf();
+  std::array<char, 8> hex;
+  snprintf(hex.data(), hex.size(), ":%04X", port);
+  EXPECT_THAT(sockets.str(), HasSubstr("0100007F" + std::string(hex.data()) + " 00000000:0000 0A"));
+  EXPECT_THAT(sockets.str(), Not(HasSubstr("00000000" + std::string(hex.data()) + " 00000000")));
 }
 
 TEST(MetricsServeTest, AnAddressThatCannotBeListenedOnIsAnError) {

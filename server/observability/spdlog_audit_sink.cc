@@ -1,15 +1,47 @@
 #include "server/observability/spdlog_audit_sink.h"
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/observability/json_line.h"
 
 namespace csi_proxy::observability {
+namespace {
+
+// Any other error may come after a part of the work was done.
+bool NothingChanged(absl::StatusCode code) {
+  return code == absl::StatusCode::kInvalidArgument || code == absl::StatusCode::kPermissionDenied;
+}
+
+}  // namespace
+
+void SpdlogAuditSink::WriteCounts(const std::vector<Repeats::Count>& counts) {
+  for (const Repeats::Count& count : counts) {
+    const std::string text =
+        count.what.empty()
+            ? absl::StrCat("audit: ", count.times,
+                           " more calls of other clients and methods were refused within a minute")
+            : absl::StrCat("audit method=", count.what, " pid=", count.process_id, " image=\"",
+                           absl::CEscape(count.image_path),
+                           "\" code=", absl::StatusCodeToString(count.code), ": ", count.times,
+                           " more such calls were refused within a minute");
+    logger_->info(format_ == LogFormat::kJson ? JsonLine(absl::Now(), "info", text) : text);
+  }
+}
 
 void SpdlogAuditSink::Record(const AuditRecord& record) {
   if (logger_ == nullptr) return;
+  const absl::Time now = absl::Now();
+  if (repeats_.counting()) WriteCounts(repeats_.TakeEnded(now));
+  if (NothingChanged(record.status.code())) {
+    std::vector<Repeats::Count> ended;
+    const bool written =
+        repeats_.Admit(record.method, record.context.peer(), record.status.code(), now, &ended);
+    WriteCounts(ended);
+    if (!written) return;
+  }
   if (format_ == LogFormat::kJson) {
-    logger_->info(JsonLine(absl::Now(), record));
+    logger_->info(JsonLine(now, record));
     return;
   }
   const Peer& peer = record.context.peer();

@@ -1,13 +1,17 @@
-// Writes the audit record to the log, one line a call.
+// Writes the audit record to the log, one line a call. Calls that were refused before they changed
+// anything, again and again, are counted instead: see Repeats.
 #pragma once
 
 #include <spdlog/logger.h>
 
 #include <memory>
 #include <utility>
+#include <vector>
 
+#include "absl/time/time.h"
 #include "server/base/audit.h"
 #include "server/observability/logging.h"
+#include "server/observability/repeats.h"
 
 namespace csi_proxy::observability {
 
@@ -17,11 +21,15 @@ class SpdlogAuditSink final : public AuditLog {
   // To `logger`, at every verbosity; null for nowhere.
   SpdlogAuditSink(std::shared_ptr<spdlog::logger> logger, LogFormat format)
       : logger_(std::move(logger)), format_(format) {}
+  ~SpdlogAuditSink() override { WriteCounts(repeats_.TakeEnded(absl::InfiniteFuture())); }
   void Record(const AuditRecord& record) override;
 
  private:
+  void WriteCounts(const std::vector<Repeats::Count>& counts);
+
   const std::shared_ptr<spdlog::logger> logger_;
   const LogFormat format_;
+  Repeats repeats_;
 };
 
 }  // namespace csi_proxy::observability

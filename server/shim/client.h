@@ -1,13 +1,21 @@
 // The processes that call, and their connections.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
 #include "csi_proxy/call_context.h"
+#include "server/shim/executor.h"
 
 namespace csi_proxy::shim {
+
+// What a client may have only a share of.
+enum class Limit { kConnections, kCalls };
+inline constexpr std::array<const char*, 2> kLimitNames = {"connections", "calls"};
 
 // A process that calls. There is one object of each, for as long as it has connections or calls.
 struct Client {
@@ -15,7 +23,14 @@ struct Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
+  // The most executors there may be.
+  static constexpr size_t kMaxExecutors = 8;
+
   const Peer peer;
+  // Its calls, by Runtime::executor_index.
+  std::array<Flow, kMaxExecutors> flows;
+  // How often it had all of its share and wanted more, by Limit.
+  std::array<std::atomic<uint64_t>, kLimitNames.size()> limited{};
 };
 
 // A connection of a client, and the calls that came over it. Thread-safe.

@@ -1,7 +1,12 @@
 #include "server/shim/executor.h"
 
+#include <array>
 #include <atomic>
+#include <deque>
 #include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/synchronization/blocking_counter.h"
@@ -83,6 +88,181 @@ TEST(ExecutorTest, BlockedTasksDoNotHoldUpOthersWhileThreadsAreLeft) {
   ASSERT_TRUE(executor.Submit(&jobs[3]).ok());
   free.Wait();
   gate.Notify();
+}
+
+// Keeps the order in which tasks run.
+struct Step final : Task {
+  void Run() override {
+    {
+      std::lock_guard lock(*mutex);
+      order->push_back(name);
+    }
+    ended->DecrementCount();
+  }
+  std::string name;
+  std::mutex* mutex = nullptr;
+  std::vector<std::string>* order = nullptr;
+  absl::BlockingCounter* ended = nullptr;
+};
+
+// Counts those who run, and runs until the gate opens.
+struct Blocker final : Task {
+  void Run() override {
+    running->fetch_add(1);
+    gate->WaitForNotification();
+  }
+  std::atomic<int>* running = nullptr;
+  absl::Notification* gate = nullptr;
+};
+
+class FairExecutorTest : public testing::Test {
+ protected:
+  // One more task of `flow`, which runs until the gate opens.
+  absl::Status Block(Executor& executor, const std::shared_ptr<Flow>& flow,
+                     bool* client_is_at_limit = nullptr) {
+    Blocker& blocker = blockers_.emplace_back();
+    blocker.running = &running_;
+    blocker.gate = &gate_;
+    return executor.Submit(&blocker, flow, client_is_at_limit);
+  }
+  absl::Status Note(Executor& executor, const std::shared_ptr<Flow>& flow, std::string name,
+                    absl::BlockingCounter* ended) {
+    Step& step = steps_.emplace_back();
+    step.name = std::move(name);
+    step.mutex = &mutex_;
+    step.order = &order_;
+    step.ended = ended;
+    return executor.Submit(&step, flow);
+  }
+  void AwaitRunning(int count) {
+    while (running_ < count) std::this_thread::yield();
+  }
+
+  const std::shared_ptr<Flow> one_ = std::make_shared<Flow>(), two_ = std::make_shared<Flow>(),
+                              three_ = std::make_shared<Flow>();
+  std::atomic<int> running_ = 0;
+  absl::Notification gate_;
+  std::mutex mutex_;
+  std::vector<std::string> order_;
+  std::deque<Blocker> blockers_;
+  std::deque<Step> steps_;
+};
+
+TEST_F(FairExecutorTest, ClientsTakeTurnsHoweverManyTasksOneHas) {
+  absl::BlockingCounter ended(6);
+  Executor executor({.max_threads = 1, .max_queued = 10});
+  ASSERT_TRUE(Block(executor, three_).ok());
+  AwaitRunning(1);
+  for (const char* name : {"a1", "a2", "a3", "a4"}) {
+    ASSERT_TRUE(Note(executor, one_, name, &ended).ok());
+  }
+  ASSERT_TRUE(Note(executor, two_, "b1", &ended).ok());
+  ASSERT_TRUE(Note(executor, three_, "c1", &ended).ok());
+  gate_.Notify();
+  ended.Wait();
+  EXPECT_EQ(order_, (std::vector<std::string>{"a1", "b1", "c1", "a2", "a3", "a4"}));
+}
+
+TEST_F(FairExecutorTest, OneClientLeavesThreadsToTheNext) {
+  Executor executor({.max_threads = 4, .max_queued = 10, .client_share = 75});
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(Block(executor, one_).ok());
+  AwaitRunning(3);
+  EXPECT_EQ(executor.queued(), 2u);
+  ASSERT_TRUE(Block(executor, two_).ok());
+  AwaitRunning(4);
+  EXPECT_EQ(executor.queued(), 2u);
+  gate_.Notify();
+}
+
+TEST_F(FairExecutorTest, OneClientLeavesPlacesInTheQueueToTheNext) {
+  Executor executor({.max_threads = 1, .max_queued = 4, .client_share = 75});
+  bool client_is_at_limit = true;
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_TRUE(Block(executor, one_, &client_is_at_limit).ok()) << i;
+    EXPECT_FALSE(client_is_at_limit);
+  }
+  const absl::Status refused = Block(executor, one_, &client_is_at_limit);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted) << refused;
+  EXPECT_TRUE(client_is_at_limit);
+  EXPECT_TRUE(Block(executor, two_).ok());
+  // Now the queue is full, whoever comes.
+  EXPECT_EQ(Block(executor, three_, &client_is_at_limit).code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_FALSE(client_is_at_limit);
+  gate_.Notify();
+}
+
+TEST_F(FairExecutorTest, WhatOneClientGivesBackTheOthersGet) {
+  Executor executor({.max_threads = 2, .max_queued = 10, .client_share = 50});
+  absl::BlockingCounter ended(3);
+  ASSERT_TRUE(Block(executor, one_).ok());
+  AwaitRunning(1);
+  // The other thread is left to others, one of whom comes and goes again.
+  ASSERT_TRUE(Note(executor, one_, "mine", &ended).ok());
+  ASSERT_TRUE(Note(executor, two_, "theirs", &ended).ok());
+  while (executor.queued() > 1) std::this_thread::yield();
+  ASSERT_TRUE(Note(executor, two_, "theirs again", &ended).ok());
+  gate_.Notify();
+  ended.Wait();
+  EXPECT_EQ(order_.back(), "mine");
+}
+
+TEST_F(FairExecutorTest, WhatWaitsForItsShareIsRunBeforeTheEnd) {
+  absl::BlockingCounter ended(20);
+  {
+    Executor executor({.max_threads = 4, .max_queued = 100, .client_share = 25});
+    ASSERT_TRUE(Block(executor, one_).ok());
+    for (int i = 0; i < 20; ++i) ASSERT_TRUE(Note(executor, one_, "", &ended).ok());
+    AwaitRunning(1);
+    gate_.Notify();
+  }
+  EXPECT_EQ(order_.size(), 20u);
+}
+
+// Counts the tasks of its flow that run at once, and those of all.
+struct Counted final : Task {
+  void Run() override {
+    const int own = ++*own_running, all = ++*all_running;
+    for (int seen = *most_own; own > seen && !most_own->compare_exchange_weak(seen, own);) {
+    }
+    for (int seen = *most_all; all > seen && !most_all->compare_exchange_weak(seen, all);) {
+    }
+    std::this_thread::yield();
+    --*own_running;
+    --*all_running;
+    ++*ran;
+  }
+  std::atomic<int>*own_running, *all_running, *most_own, *most_all, *ran;
+};
+
+TEST_F(FairExecutorTest, ManyClientsAtOnceStayWithinTheirSharesAndAllIsRun) {
+  constexpr int kClients = 4, kTasks = 5000;
+  std::atomic<int> all_running = 0, most_all = 0, ran = 0, refused = 0;
+  std::array<std::atomic<int>, kClients> running{}, most{};
+  std::vector<Counted> tasks(kClients * kTasks);
+  {
+    Executor executor({.max_threads = 8, .max_queued = 64, .client_share = 75});
+    std::vector<std::thread> clients;
+    for (int n = 0; n < kClients; ++n) {
+      clients.emplace_back([&, n] {
+        const auto flow = std::make_shared<Flow>();
+        for (int i = 0; i < kTasks; ++i) {
+          Counted& task = tasks[static_cast<size_t>(n * kTasks + i)];
+          task.own_running = &running[n];
+          task.all_running = &all_running;
+          task.most_own = &most[n];
+          task.most_all = &most_all;
+          task.ran = &ran;
+          if (!executor.Submit(&task, flow).ok()) ++refused;
+        }
+      });
+    }
+    for (std::thread& client : clients) client.join();
+  }
+  EXPECT_EQ(ran + refused, kClients * kTasks);
+  EXPECT_GT(ran, 0);
+  EXPECT_LE(most_all, 8);
+  for (const auto& most_of_one : most) EXPECT_LE(most_of_one, 6);
 }
 
 }  // namespace

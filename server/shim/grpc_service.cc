@@ -55,8 +55,17 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task {
         return;
       }
     }
-    const absl::Status queued = runtime_.executor->Submit(this);
-    if (!queued.ok()) Answer(queued);
+    std::shared_ptr<Client> client = connection_ != nullptr ? connection_->client() : nullptr;
+    Flow* const flow = client != nullptr ? &client->flows[runtime_.executor_index] : nullptr;
+    bool client_is_at_limit;
+    // Once it is queued, the call may be over before Submit() returns.
+    const absl::Status queued = runtime_.executor->Submit(
+        this, std::shared_ptr<Flow>(std::move(client), flow), &client_is_at_limit);
+    if (queued.ok()) return;
+    if (client_is_at_limit) {
+      TellLimit(runtime_.observers, *connection_->client(), Limit::kCalls);
+    }
+    Answer(queued);
   }
 
  private:

@@ -26,7 +26,15 @@ class CallObserver {
   // `duration` counts from the arrival of the call, waiting in the queue included.
   virtual void OnDone(const MethodInfo& method, const Peer& peer, const absl::Status& status,
                       absl::Duration duration) = 0;
+  // A client that has all of its share wants more, for the `times`th time.
+  virtual void OnLimit(const Peer& /*peer*/, Limit /*limit*/, uint64_t /*times*/) {}
 };
+
+// Tells all of them.
+inline void TellLimit(const std::vector<CallObserver*>& observers, Client& client, Limit limit) {
+  const uint64_t times = ++client.limited[static_cast<size_t>(limit)];
+  for (CallObserver* observer : observers) observer->OnLimit(client.peer, limit, times);
+}
 
 // The connections by the transport's names for them. Thread-safe.
 class ConnectionDirectory {
@@ -71,6 +79,7 @@ class CallGate {
 // All members outlive the services made with it.
 struct Runtime {
   Executor* executor = nullptr;
+  size_t executor_index = 0;  // among those a client calls
   std::vector<CallObserver*> observers;
   const ConnectionDirectory* connections = nullptr;  // may be null
   CallGate* gate = nullptr;                          // may be null

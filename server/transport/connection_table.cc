@@ -13,25 +13,43 @@ ConnectionTable::Pipe& ConnectionTable::PipeOf(size_t index) {
   return pipes_[index];
 }
 
+void ConnectionTable::Tell(const std::shared_ptr<shim::Client>& limited) {
+  if (limited != nullptr) shim::TellLimit(observers_, *limited, shim::Limit::kConnections);
+}
+
 bool ConnectionTable::Admit(SilentConnection* connection, SilentConnection** displaced) {
-  absl::MutexLock lock(&mutex_);
+  std::shared_ptr<shim::Client> limited;
+  bool admitted;
+  {
+    absl::MutexLock lock(&mutex_);
+    admitted = TryAdmit(connection, displaced, &limited);
+  }
+  Tell(limited);
+  return admitted;
+}
+
+bool ConnectionTable::TryAdmit(SilentConnection* connection, SilentConnection** displaced,
+                               std::shared_ptr<shim::Client>* limited) {
   *displaced = nullptr;
   Pipe& pipe = PipeOf(connection->pipe);
   shim::Client* const client = connection->client.get();
   const auto found = pipe.shares.find(client);
   const size_t own = found != pipe.shares.end() ? found->second.connections : 0;
-  bool room = true;
+  bool full = true;
   if (pipe.connections >= limits_.max_connections) {
     std::vector<Share*> shares;
     for (auto& [owner, share] : pipe.shares) {
       if (owner == client || share.connections > own) shares.push_back(&share);
     }
-    room = MakeRoomAtOneOf(std::move(shares), displaced);
+    *limited = MakeRoomAtOneOf(std::move(shares), displaced);
   } else if (!shim::MayTakeOneMore(own, pipe.connections - own, limits_.max_connections,
                                    limits_.client_share)) {
-    room = MakeRoomAt(found->second, displaced);
+    *limited = MakeRoomAt(found->second, displaced);
+  } else {
+    full = false;
   }
-  if (!room) {
+  if (full && *limited == nullptr) {
+    *limited = connection->client;
     ++counters_.dropped_for_room;
     return false;
   }
@@ -48,34 +66,41 @@ bool ConnectionTable::Admit(SilentConnection* connection, SilentConnection** dis
 }
 
 bool ConnectionTable::MakeRoom(SilentConnection** displaced) {
-  absl::MutexLock lock(&mutex_);
+  std::shared_ptr<shim::Client> limited;
   *displaced = nullptr;
-  std::vector<Share*> shares;
-  for (Pipe& pipe : pipes_) {
-    for (auto& [client, share] : pipe.shares) shares.push_back(&share);
+  {
+    absl::MutexLock lock(&mutex_);
+    std::vector<Share*> shares;
+    for (Pipe& pipe : pipes_) {
+      for (auto& [client, share] : pipe.shares) shares.push_back(&share);
+    }
+    limited = MakeRoomAtOneOf(std::move(shares), displaced);
   }
-  return MakeRoomAtOneOf(std::move(shares), displaced);
+  Tell(limited);
+  return limited != nullptr;
 }
 
-bool ConnectionTable::MakeRoomAtOneOf(std::vector<Share*> shares, SilentConnection** displaced) {
+std::shared_ptr<shim::Client> ConnectionTable::MakeRoomAtOneOf(std::vector<Share*> shares,
+                                                               SilentConnection** displaced) {
   const auto smaller = [](const Share* a, const Share* b) {
     return a->connections < b->connections;
   };
   std::make_heap(shares.begin(), shares.end(), smaller);
   while (!shares.empty()) {
-    if (MakeRoomAt(*shares.front(), displaced)) return true;
+    if (auto client = MakeRoomAt(*shares.front(), displaced)) return client;
     std::pop_heap(shares.begin(), shares.end(), smaller);
     shares.pop_back();
   }
-  return false;
+  return nullptr;
 }
 
-bool ConnectionTable::MakeRoomAt(Share& share, SilentConnection** displaced) {
+std::shared_ptr<shim::Client> ConnectionTable::MakeRoomAt(Share& share,
+                                                          SilentConnection** displaced) {
   if (!share.silent.empty()) {
     *displaced = share.silent.front();
     Unlist(*displaced);
     ++counters_.dropped_for_room;
-    return true;
+    return (*displaced)->client;
   }
   while (!share.fresh.empty() && share.fresh.front()->TakeUsed()) {
     share.fresh.front()->list = &share.used;
@@ -88,11 +113,11 @@ bool ConnectionTable::MakeRoomAt(Share& share, SilentConnection** displaced) {
     if (!next->TakeUsed() && !next->busy()) idle = next;
     share.used.splice(share.used.end(), share.used, share.used.begin());
   }
-  if (idle == nullptr) return false;
+  if (idle == nullptr) return nullptr;
   ++counters_.ended_for_room;
   Unlist(idle);
   idle->hang_up();
-  return true;
+  return idle->client();
 }
 
 void ConnectionTable::Give(size_t pipe, shim::Client* client) {

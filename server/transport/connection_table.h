@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -55,7 +56,9 @@ class ConnectionTable {
   // A counter of ListenerCounters.
   using Counter = uint64_t ListenerCounters::*;
 
-  explicit ConnectionTable(ListenerLimits limits) : limits_(limits) {}
+  // `observers` are told of clients at their limit, and not owned.
+  explicit ConnectionTable(ListenerLimits limits, std::vector<shim::CallObserver*> observers = {})
+      : limits_(limits), observers_(std::move(observers)) {}
 
   // Lists a new connection until its preface is due. Another may have to make room for it: a served
   // one is hung up, a silent one is `displaced`, not listed any more and for the caller to close.
@@ -112,16 +115,24 @@ class ConnectionTable {
   };
 
   Pipe& PipeOf(size_t index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether a connection of `share` has made room.
-  bool MakeRoomAt(Share& share, SilentConnection** displaced) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The same, of one of them, the largest first.
-  bool MakeRoomAtOneOf(std::vector<Share*> shares, SilentConnection** displaced)
+  // Lists it, or says whose connections are too many: those of the client that made room, or was
+  // refused.
+  bool TryAdmit(SilentConnection* connection, SilentConnection** displaced,
+                std::shared_ptr<shim::Client>* limited) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whose connection, of those of `share`, has made room; null when none could.
+  std::shared_ptr<shim::Client> MakeRoomAt(Share& share, SilentConnection** displaced)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The same, of one of them, the largest first.
+  std::shared_ptr<shim::Client> MakeRoomAtOneOf(std::vector<Share*> shares,
+                                                SilentConnection** displaced)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Tell(const std::shared_ptr<shim::Client>& limited) ABSL_LOCKS_EXCLUDED(mutex_);
   void Unlist(SilentConnection* connection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Unlist(ServedConnection* connection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Give(size_t pipe, shim::Client* client) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const ListenerLimits limits_;
+  const std::vector<shim::CallObserver*> observers_;
   mutable absl::Mutex mutex_;
   ListenerCounters counters_ ABSL_GUARDED_BY(mutex_);
   std::vector<Pipe> pipes_ ABSL_GUARDED_BY(mutex_);

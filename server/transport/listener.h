@@ -98,6 +98,10 @@ struct PipePlace {
 // else, and is locked against a second server while this one lives.
 //
 // Windows: named pipes `\\.\pipe\<name>`, open to local processes only.
-std::unique_ptr<Listener> NewListener(PipePlace place, ListenerLimits limits);
+//
+// `observers` are told of clients that are at their limit of connections, and outlive whatever is
+// served.
+std::unique_ptr<Listener> NewListener(PipePlace place, ListenerLimits limits,
+                                      std::vector<shim::CallObserver*> observers = {});
 
 }  // namespace csi_proxy::transport

@@ -87,8 +87,9 @@ class Guarded final : public pipe::Watcher {
 
 class PipeListener final : public Listener {
  public:
-  PipeListener(std::string sddl, ListenerLimits limits)
-      : sddl_(std::move(sddl)), table_(std::make_shared<ConnectionTable>(limits)) {}
+  PipeListener(std::string sddl, ListenerLimits limits, std::vector<shim::CallObserver*> observers)
+      : sddl_(std::move(sddl)),
+        table_(std::make_shared<ConnectionTable>(limits, std::move(observers))) {}
   ~PipeListener() override { Stop(); }
 
   absl::Status Listen(std::vector<PipeEndpoint> endpoints) override;
@@ -413,8 +414,9 @@ void PipeListener::Watch() {
 
 }  // namespace
 
-std::unique_ptr<Listener> NewListener(PipePlace place, ListenerLimits limits) {
-  return std::make_unique<PipeListener>(std::move(place.sddl), limits);
+std::unique_ptr<Listener> NewListener(PipePlace place, ListenerLimits limits,
+                                      std::vector<shim::CallObserver*> observers) {
+  return std::make_unique<PipeListener>(std::move(place.sddl), limits, std::move(observers));
 }
 
 }  // namespace csi_proxy::transport

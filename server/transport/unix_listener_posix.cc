@@ -60,8 +60,9 @@ int64_t ClientOf(int fd) {
 
 class UnixListener final : public Listener {
  public:
-  UnixListener(std::string directory, ListenerLimits limits)
-      : directory_path_(std::move(directory)), table_(limits) {}
+  UnixListener(std::string directory, ListenerLimits limits,
+               std::vector<shim::CallObserver*> observers)
+      : directory_path_(std::move(directory)), table_(limits, std::move(observers)) {}
 
   ~UnixListener() override { Stop(); }
 
@@ -365,8 +366,9 @@ void UnixListener::WatchPipes(uint32_t events) {
 
 }  // namespace
 
-std::unique_ptr<Listener> NewListener(PipePlace place, ListenerLimits limits) {
-  return std::make_unique<UnixListener>(std::move(place.socket_dir), limits);
+std::unique_ptr<Listener> NewListener(PipePlace place, ListenerLimits limits,
+                                      std::vector<shim::CallObserver*> observers) {
+  return std::make_unique<UnixListener>(std::move(place.socket_dir), limits, std::move(observers));
 }
 
 }  // namespace csi_proxy::transport

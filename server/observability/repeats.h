@@ -1,0 +1,64 @@
+// Which of many like events are written one by one, and which are only counted: so that a client
+// that fails without end fills neither a disk nor the time of the service.
+#pragma once
+
+#include <atomic>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "csi_proxy/call_context.h"
+
+namespace csi_proxy::observability {
+
+// Thread-safe. Of each kind the first few of a minute are written, the rest are counted until the
+// minute is over. Kinds are bounded: those beyond are counted together.
+class Repeats {
+ public:
+  static constexpr uint64_t kWritten = 5;
+  static constexpr size_t kMaxKinds = 256;
+  static constexpr absl::Duration kPeriod = absl::Minutes(1);
+
+  // What only was counted.
+  struct Count {
+    std::string what;  // empty: of various kinds
+    int64_t process_id = 0;
+    std::string image_path;
+    absl::StatusCode code = absl::StatusCode::kUnknown;
+    uint64_t times = 0;
+  };
+
+  // Whether this one is written. `what` is a constant. When a minute has ended, its counts are
+  // added to `*ended`.
+  bool Admit(const char* what, const Peer& peer, absl::StatusCode code, absl::Time now,
+             std::vector<Count>* ended);
+
+  // Whether there are counts to come, and those of a minute that has ended by `now`.
+  bool counting() const { return counting_.load(std::memory_order_relaxed); }
+  std::vector<Count> TakeEnded(absl::Time now);
+
+ private:
+  void EndPeriod(absl::Time now, std::vector<Count>* ended) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  struct Kind {
+    const void* what;
+    int64_t process_id;
+    absl::StatusCode code;
+    auto operator<=>(const Kind&) const = default;
+  };
+
+  std::atomic<bool> counting_ = false;
+  absl::Mutex mutex_;
+  absl::Time end_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  std::map<Kind, Count> kinds_ ABSL_GUARDED_BY(mutex_);
+  uint64_t beyond_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace csi_proxy::observability

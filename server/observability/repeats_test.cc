@@ -1,0 +1,75 @@
+#include "server/observability/repeats.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace csi_proxy::observability {
+namespace {
+
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr char kMkdir[] = "Mkdir";
+constexpr char kRmdir[] = "Rmdir";
+
+class RepeatsTest : public testing::Test {
+ protected:
+  bool Admit(const char* what, int64_t process_id,
+             absl::StatusCode code = absl::StatusCode::kInvalidArgument) {
+    return repeats_.Admit(what, {.process_id = process_id, .image_path = "driver.exe"}, code, now_,
+                          &ended_);
+  }
+
+  Repeats repeats_;
+  absl::Time now_ = absl::FromUnixSeconds(1'700'000'000);
+  std::vector<Repeats::Count> ended_;
+};
+
+TEST_F(RepeatsTest, TheFirstFewOfAMinuteAreWrittenTheRestIsCounted) {
+  for (uint64_t i = 0; i < Repeats::kWritten; ++i) EXPECT_TRUE(Admit(kMkdir, 1)) << i;
+  EXPECT_FALSE(repeats_.counting());
+  for (int i = 0; i < 1000; ++i) EXPECT_FALSE(Admit(kMkdir, 1)) << i;
+  EXPECT_TRUE(repeats_.counting());
+  now_ += absl::Seconds(59);
+  EXPECT_THAT(repeats_.TakeEnded(now_), IsEmpty());
+  now_ += absl::Seconds(1);
+  const std::vector<Repeats::Count> counts = repeats_.TakeEnded(now_);
+  ASSERT_THAT(counts, SizeIs(1));
+  EXPECT_EQ(counts[0].what, kMkdir);
+  EXPECT_EQ(counts[0].process_id, 1);
+  EXPECT_EQ(counts[0].image_path, "driver.exe");
+  EXPECT_EQ(counts[0].code, absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(counts[0].times, 1000u);
+  EXPECT_FALSE(repeats_.counting());
+  EXPECT_THAT(repeats_.TakeEnded(now_ + absl::Hours(1)), IsEmpty());
+  EXPECT_TRUE(Admit(kMkdir, 1)) << "a new minute";
+}
+
+TEST_F(RepeatsTest, OtherClientsMethodsAndCodesAreOfOtherKinds) {
+  for (uint64_t i = 0; i <= Repeats::kWritten; ++i) Admit(kMkdir, 1);
+  EXPECT_FALSE(Admit(kMkdir, 1));
+  EXPECT_TRUE(Admit(kMkdir, 2));
+  EXPECT_TRUE(Admit(kRmdir, 1));
+  EXPECT_TRUE(Admit(kMkdir, 1, absl::StatusCode::kNotFound));
+}
+
+TEST_F(RepeatsTest, TheNextEventAfterAMinuteBringsItsCounts) {
+  for (uint64_t i = 0; i < Repeats::kWritten + 3; ++i) Admit(kMkdir, 1);
+  now_ += absl::Minutes(5);
+  EXPECT_TRUE(Admit(kRmdir, 2));
+  ASSERT_THAT(ended_, SizeIs(1));
+  EXPECT_EQ(ended_[0].times, 3u);
+}
+
+TEST_F(RepeatsTest, AnyNumberOfClientsTakesNoMoreRoom) {
+  uint64_t written = 0;
+  for (int64_t process = 0; process < 10'000; ++process) written += Admit(kMkdir, process);
+  EXPECT_EQ(written, Repeats::kMaxKinds);
+  const std::vector<Repeats::Count> counts = repeats_.TakeEnded(now_ + absl::Minutes(1));
+  ASSERT_THAT(counts, SizeIs(1));
+  EXPECT_EQ(counts[0].what, "");
+  EXPECT_EQ(counts[0].times, 10'000 - Repeats::kMaxKinds);
+}
+
+}  // namespace
+}  // namespace csi_proxy::observability
