@@ -124,11 +124,15 @@ TEST_F(PipeAbuseTest, IdleConnectionsOfOneClientDoNotKeepOthersOut) {
   const std::string begin =
       absl::StrCat(transport::kHttp2Preface, absl::string_view("\0\0\0\4\0\0\0\0\0", 9));
   std::vector<win32::UniqueHandle> idle;
+  int ended = 0;
   while (idle.size() < 1100) {
     idle.push_back(Dial());
     ASSERT_TRUE(idle.back().valid()) << idle.size();
-    ASSERT_TRUE(Send(idle.back(), begin)) << idle.size();
+    // Beyond the client's share one of its connections may end before it has sent anything.
+    if (!Send(idle.back(), begin)) ++ended;
   }
+  std::cout << ended << " of 1100 ended at once\n";
+  EXPECT_LT(ended, 100);
   // The honest client is another process.
   for (int i = 0; i < 3; ++i) {
     const absl::Time start = absl::Now();
