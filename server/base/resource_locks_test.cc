@@ -40,7 +40,9 @@ TEST(ResourceLocksTest, IsForgottenWhenNobodyHoldsIt) {
 
 TEST(ResourceLocksTest, AssigningLetsGoOfWhatWasHeld) {
   ResourceLocks locks;
-  const CallContext soon = CallContext().WithTimeout(absl::Milliseconds(20));
+  const auto acquire = [&](const char* name) {
+    return locks.Acquire(CallContext().WithTimeout(absl::Milliseconds(50)), name);
+  };
   // Either way in memory.
   for (const size_t to : {0, 1}) {
     std::vector<ResourceLocks::Lock> two;
@@ -48,8 +50,8 @@ TEST(ResourceLocksTest, AssigningLetsGoOfWhatWasHeld) {
     two.push_back(*locks.Acquire(CallContext(), "b"));
     two[to] = std::move(two[1 - to]);
     EXPECT_EQ(locks.size(), 1u);
-    EXPECT_TRUE(locks.Acquire(CallContext(), to == 0 ? "a" : "b").ok());
-    EXPECT_FALSE(locks.Acquire(soon, to == 0 ? "b" : "a").ok()) << "which was handed over";
+    EXPECT_TRUE(acquire(to == 0 ? "a" : "b").ok());
+    EXPECT_FALSE(acquire(to == 0 ? "b" : "a").ok()) << "which was handed over";
   }
   EXPECT_EQ(locks.size(), 0u);
   ResourceLocks::Lock lock = *locks.Acquire(CallContext(), "a");
