@@ -213,6 +213,24 @@ var attacks = []attack{
 			r.out.Flush()
 			<-ctx.Done()
 		})},
+	{name: "half a large request", about: "200 calls with 900 KB each that never end", guarded: true,
+		run: crowd(4, func(ctx context.Context, r *raw) {
+			if r.begin() != nil {
+				return
+			}
+			go io.Copy(io.Discard, r.Conn)
+			for i := 0; i < 200; i++ {
+				r.headers(r.fields(pathExists), true, false)
+				r.WriteData(r.stream, false, []byte{0, 0, 15, 0, 0})
+				for sent := 0; sent < 900<<10; sent += 16 << 10 {
+					if r.WriteData(r.stream, false, make([]byte, 16<<10)) != nil {
+						return
+					}
+				}
+			}
+			r.out.Flush()
+			<-ctx.Done()
+		})},
 	{name: "giant messages", about: "requests of 4 GB, by their own account, and of 2 MB",
 		run: again(openAnd(func(r *raw) error {
 			for _, size := range []uint32{2 << 20, 1<<32 - 1} {

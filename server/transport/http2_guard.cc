@@ -91,9 +91,17 @@ bool Http2Account::BeginRequest() {
   return true;
 }
 
-void Http2Account::EndRequests(size_t count) {
+bool Http2Account::AddToRequest(size_t bytes) {
   absl::MutexLock lock(&mutex_);
-  unfinished_ -= count;
+  if (unfinished_bytes_ + bytes > limits_.unfinished_bytes) return false;
+  unfinished_bytes_ += bytes;
+  return true;
+}
+
+void Http2Account::EndRequest(size_t bytes) {
+  absl::MutexLock lock(&mutex_);
+  --unfinished_;
+  unfinished_bytes_ -= bytes;
 }
 
 size_t Http2Account::unfinished() const {
@@ -104,7 +112,7 @@ size_t Http2Account::unfinished() const {
 Http2Guard::Http2Guard(std::shared_ptr<Http2Account> account) : account_(std::move(account)) {}
 
 Http2Guard::~Http2Guard() {
-  if (!unfinished_.empty()) account_->EndRequests(unfinished_.size());
+  for (const Request& request : unfinished_) account_->EndRequest(request.bytes);
 }
 
 bool Http2Frames::Next(absl::string_view* bytes, Http2Frame* frame) {
@@ -180,15 +188,21 @@ Http2Violation Http2Guard::Judge(const Http2Frame& frame, absl::Time now) {
       return OnHeaders(frame);
     case kPushPromise:
       return Http2Violation::kPush;
-    case kData:
-      if (ends_stream)
-        return Finish(frame.stream) ? Http2Violation::kNone : Http2Violation::kStream;
-      if (!IsUnfinished(frame.stream)) return Http2Violation::kStream;
-      if (frame.length > 0) return Http2Violation::kNone;
-      break;
+    case kData: {
+      Request* const request = Find(frame.stream);
+      if (request == nullptr) return Http2Violation::kStream;
+      if (ends_stream) {
+        Finish(request);
+        return Http2Violation::kNone;
+      }
+      if (frame.length == 0) break;
+      if (!account_->AddToRequest(frame.length)) return Http2Violation::kUnfinished;
+      request->bytes += frame.length;
+      return Http2Violation::kNone;
+    }
     case kRstStream:
       if (frame.stream == 0 || frame.stream > newest_stream_) return Http2Violation::kStream;
-      Finish(frame.stream);
+      if (Request* const request = Find(frame.stream)) Finish(request);
       Close(frame.stream);
       return account_->PayReset(now) ? Http2Violation::kNone : Http2Violation::kResets;
     default:
@@ -199,18 +213,17 @@ Http2Violation Http2Guard::Judge(const Http2Frame& frame, absl::Time now) {
                                                 : Http2Violation::kControlFrames;
 }
 
-bool Http2Guard::IsUnfinished(uint32_t stream) const {
-  return std::find(unfinished_.begin(), unfinished_.end(), stream) != unfinished_.end();
+Http2Guard::Request* Http2Guard::Find(uint32_t stream) {
+  const auto found = std::find_if(unfinished_.begin(), unfinished_.end(),
+                                  [&](const Request& request) { return request.stream == stream; });
+  return found != unfinished_.end() ? &*found : nullptr;
 }
 
-bool Http2Guard::Finish(uint32_t stream) {
-  const auto found = std::find(unfinished_.begin(), unfinished_.end(), stream);
-  if (found == unfinished_.end()) return false;
+void Http2Guard::Finish(Request* request) {
+  account_->EndRequest(request->bytes);
   // Their order does not matter.
-  *found = unfinished_.back();
+  *request = unfinished_.back();
   unfinished_.pop_back();
-  account_->EndRequests(1);
-  return true;
 }
 
 // A new stream, or a call's trailers, which no gRPC client sends.
@@ -221,7 +234,7 @@ Http2Violation Http2Guard::OnHeaders(const Http2Frame& frame) {
   if (!Open(frame.stream)) return Http2Violation::kStreams;
   if ((frame.flags & kEndStream) == 0) {
     if (!account_->BeginRequest()) return Http2Violation::kUnfinished;
-    unfinished_.push_back(frame.stream);
+    unfinished_.push_back({.stream = frame.stream});
   }
   account_->EarnCall();
   block_bytes_ = frame.length;

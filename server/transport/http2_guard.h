@@ -51,6 +51,9 @@ struct Http2Limits {
   // Requests of a client that have begun and not ended, for each of which gRPC 1.51 keeps 13 KB.
   // Clients of gRPC send a request in one piece.
   size_t unfinished = 512;
+  // What has come of them, in bytes. A whole request is a few hundred, and must not have more than
+  // 1 MiB (ServerLimits::max_request_bytes).
+  size_t unfinished_bytes = 4 << 20;
   // Calls of a connection that are not answered, or whose answers are not yet on their way. gRPC's
   // settings say 256, but 1.51 holds nobody to them who acknowledges them before they are sent, or
   // never (parsing.cc, init_header_frame_parser): a client that read no answers took 300 MB.
@@ -78,9 +81,11 @@ class Http2Account {
   bool PayControlFrames(double price, absl::Time now);
   // A call pays for the control frames that belong to it.
   void EarnCall();
-  // One more request begins, unless too many are under way; and so many end.
+  // One more request begins, more of one comes, unless there is too much that has not ended; and
+  // requests end, of which so many bytes have come.
   bool BeginRequest();
-  void EndRequests(size_t count);
+  bool AddToRequest(size_t bytes);
+  void EndRequest(size_t bytes);
 
   // Requests that the client has begun and neither ended nor given up.
   size_t unfinished() const;
@@ -104,6 +109,7 @@ class Http2Account {
   Purse resets_ ABSL_GUARDED_BY(mutex_);
   Purse control_frames_ ABSL_GUARDED_BY(mutex_);
   size_t unfinished_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t unfinished_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 // A frame, without what it carries.
@@ -146,9 +152,13 @@ class Http2Guard {
   Http2Violation Judge(const Http2Frame& frame, absl::Time now);
   Http2Violation OnHeaders(const Http2Frame& frame);
   Http2Violation OnContinuation(const Http2Frame& frame);
-  bool IsUnfinished(uint32_t stream) const;
-  // False: the stream had no unfinished request.
-  bool Finish(uint32_t stream);
+  struct Request {
+    uint32_t stream;
+    size_t bytes = 0;
+  };
+  // The unfinished request of a stream; null when it has none.
+  Request* Find(uint32_t stream);
+  void Finish(Request* request);
   // False: too many calls are under way.
   bool Open(uint32_t stream);
   void Close(uint32_t stream);
@@ -162,7 +172,7 @@ class Http2Guard {
   uint32_t open_block_ = 0;
   size_t block_bytes_ = 0;
   int continuations_ = 0;
-  std::vector<uint32_t> unfinished_;
+  std::vector<Request> unfinished_;
 
   Http2Frames sent_;
   absl::Mutex mutex_;

@@ -239,11 +239,31 @@ TEST_F(Http2GuardTest, UnfinishedRequestsAreFew) {
   EXPECT_EQ(Send(kHeaders, kEndHeaders, 1, 10), kUnfinished);
 }
 
+TEST_F(Http2GuardTest, UnfinishedRequestsAreSmall) {
+  // Whole requests may have any size, one after the other.
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_EQ(Send(kHeaders, kEndHeaders, stream_ += 2, 10), kNone);
+    for (int part = 0; part < 60; ++part) ASSERT_EQ(Send(kData, 0, stream_, 16 << 10), kNone);
+    ASSERT_EQ(Send(kData, kEndStream, stream_, 0), kNone);
+    guard_->Sent(Answer(stream_));
+  }
+  int taken = 0;
+  for (Http2Violation violation = kNone; violation == kNone; taken += violation == kNone) {
+    violation = Send(kHeaders, kEndHeaders, stream_ += 2, 10);
+    if (violation == kNone) violation = Send(kData, 0, stream_, 64 << 10);
+  }
+  EXPECT_EQ(taken, 64);
+  EXPECT_EQ(Send(kPing, 0, 0, 8), kUnfinished);
+}
+
 TEST_F(Http2GuardTest, RequestsEndWithTheirConnection) {
   ASSERT_EQ(Send(kHeaders, kEndHeaders, 1, 10), kNone);
   EXPECT_EQ(account_->unfinished(), 1u);
+  ASSERT_EQ(Send(kData, 0, 1, 4 << 20), kNone);
+  ASSERT_FALSE(account_->AddToRequest(1));
   guard_.reset();
   EXPECT_EQ(account_->unfinished(), 0u);
+  EXPECT_TRUE(account_->AddToRequest(4 << 20));
 }
 
 TEST_F(Http2GuardTest, WhatIsEndedOrGivenUpIsNotUnfinished) {
