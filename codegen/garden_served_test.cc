@@ -5,9 +5,11 @@
 
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "client/remote_channel.h"
 #include "csi_proxy/garden/served_versions.h"
@@ -29,6 +31,7 @@ class NumberedGarden final : public Service {
  public:
   absl::StatusOr<PlantResponse> Plant(const CallContext& context,
                                       const PlantRequest& request) override {
+    if (until != nullptr) until->WaitForNotification();
     pipe = context.pipe();
     if (request.name.empty()) return absl::NotFoundError("name: nothing to plant");
     return PlantResponse{.plant_number = 42};
@@ -39,6 +42,8 @@ class NumberedGarden final : public Service {
   }
 
   std::string pipe;
+  // Plants nothing before it is told, when not null.
+  absl::Notification* until = nullptr;
 };
 
 v1alpha1::SowRequest Sage() {
@@ -111,6 +116,26 @@ TEST_F(GardenServedTest, BehindAShutGateNoCallRuns) {
   EXPECT_TRUE(absl::StrContains(refused.message(), "the service is stopping")) << refused;
   EXPECT_EQ(garden_.pipe, "") << "it ran";
   EXPECT_TRUE(gate.AwaitEmpty(absl::Now()));
+}
+
+TEST_F(GardenServedTest, CallsOfClientsThatAreNotKnownHaveAShareToo) {
+  // One runs, one waits, and a third is beyond the share of whoever they are.
+  shim::Executor narrow({.max_threads = 2, .max_queued = 2, .client_share = 50});
+  runtime_.executor = &narrow;
+  absl::Notification until;
+  garden_.until = &until;
+  const auto client = v1alpha1::Client::Create(options_);
+  ASSERT_TRUE(client.ok()) << client.status();
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 2; ++i) {
+    callers.emplace_back([&] { EXPECT_TRUE(client->Sow(Sage()).ok()); });
+  }
+  while (narrow.queued() == 0) absl::SleepFor(absl::Milliseconds(1));
+  const absl::Status refused = client->Sow(Sage()).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  until.Notify();
+  for (std::thread& caller : callers) caller.join();
+  runtime_.executor = &executor_;
 }
 
 TEST_F(GardenServedTest, WhatIsNotARequestIsRefusedByName) {

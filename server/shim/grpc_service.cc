@@ -62,7 +62,8 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task {
     const absl::Status queued = runtime_.executor->Submit(
         this, std::shared_ptr<Flow>(std::move(client), flow), &client_is_at_limit);
     if (queued.ok()) return;
-    if (client_is_at_limit) {
+    // The connection may have ended before its call came here: whose it was nobody knows then.
+    if (client_is_at_limit && connection_ != nullptr) {
       TellLimit(runtime_.observers, *connection_->client(), Limit::kCalls);
     }
     Answer(queued);
