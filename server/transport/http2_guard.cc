@@ -104,6 +104,18 @@ void Http2Account::EndRequest(size_t bytes) {
   unfinished_bytes_ -= bytes;
 }
 
+bool Http2Account::BeginCall() {
+  absl::MutexLock lock(&mutex_);
+  if (calls_ >= limits_.calls_of_client) return false;
+  ++calls_;
+  return true;
+}
+
+void Http2Account::EndCalls(size_t count) {
+  absl::MutexLock lock(&mutex_);
+  calls_ -= count;
+}
+
 size_t Http2Account::unfinished() const {
   absl::MutexLock lock(&mutex_);
   return unfinished_;
@@ -113,6 +125,8 @@ Http2Guard::Http2Guard(std::shared_ptr<Http2Account> account) : account_(std::mo
 
 Http2Guard::~Http2Guard() {
   for (const Request& request : unfinished_) account_->EndRequest(request.bytes);
+  absl::MutexLock lock(&mutex_);
+  account_->EndCalls(calls_.size());
 }
 
 bool Http2Frames::Next(absl::string_view* bytes, Http2Frame* frame) {
@@ -159,7 +173,7 @@ void Http2Guard::Sent(absl::string_view bytes) {
 
 bool Http2Guard::Open(uint32_t stream) {
   absl::MutexLock lock(&mutex_);
-  if (calls_.size() >= account_->limits().calls) return false;
+  if (calls_.size() >= account_->limits().calls || !account_->BeginCall()) return false;
   calls_.push_back(stream);
   return true;
 }
@@ -170,6 +184,7 @@ void Http2Guard::Close(uint32_t stream) {
   if (found == calls_.rend()) return;
   *found = calls_.back();
   calls_.pop_back();
+  account_->EndCalls(1);
 }
 
 Http2Violation Http2Guard::Judge(const Http2Frame& frame, absl::Time now) {

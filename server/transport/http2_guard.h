@@ -59,6 +59,8 @@ struct Http2Limits {
   // never (parsing.cc, init_header_frame_parser): a client that read no answers took 300 MB.
   // Clients of gRPC wait for the settings before their first call.
   size_t calls = 256;
+  // The same of all connections of a client. No group lets one client have as many wait.
+  size_t calls_of_client = 1024;
   // A client that gives up all its calls at once is honest; to take a reset costs gRPC 134 us.
   Http2Allowance resets = {.burst = 512, .per_second = 100};
   // grpc-go sends up to a PING and two WINDOW_UPDATEs for an answer: each call adds four.
@@ -86,6 +88,9 @@ class Http2Account {
   bool BeginRequest();
   bool AddToRequest(size_t bytes);
   void EndRequest(size_t bytes);
+  // One more call, unless too many are under way; and calls are answered or given up.
+  bool BeginCall();
+  void EndCalls(size_t count);
 
   // Requests that the client has begun and neither ended nor given up.
   size_t unfinished() const;
@@ -110,6 +115,7 @@ class Http2Account {
   Purse control_frames_ ABSL_GUARDED_BY(mutex_);
   size_t unfinished_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t unfinished_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t calls_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 // A frame, without what it carries.

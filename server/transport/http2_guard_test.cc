@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -290,6 +291,27 @@ TEST_F(Http2GuardTest, CallsThatAreNotAnsweredAreFew) {
   guard_->Sent(Frame(kRstStream, 0, 9, 4));
   for (int i = 0; i < 5; ++i) ASSERT_EQ(Call(), kNone) << i;
   EXPECT_EQ(Call(), kStreams);
+}
+
+TEST_F(Http2GuardTest, CallsOfAllConnectionsOfAClientAreFew) {
+  std::vector<std::unique_ptr<Http2Guard>> connections;
+  const auto call = [&](uint32_t stream) {
+    return connections.back()->Received(Frame(kHeaders, kEndHeaders | kEndStream, stream, 9), now_);
+  };
+  for (int i = 0; i < 4; ++i) {
+    connections.push_back(std::make_unique<Http2Guard>(account_));
+    for (uint32_t stream = 1; stream < 512; stream += 2) ASSERT_EQ(call(stream), kNone);
+  }
+  connections.push_back(std::make_unique<Http2Guard>(account_));
+  EXPECT_EQ(call(1), kStreams);
+  connections.erase(connections.begin());
+  connections[0]->Sent(Answer(1));
+  connections.push_back(std::make_unique<Http2Guard>(account_));
+  EXPECT_EQ(call(1), kNone) << "what has ended, with its connection or by its answer, is free";
+  for (uint32_t stream = 3; stream < 512; stream += 2) ASSERT_EQ(call(stream), kNone);
+  connections.push_back(std::make_unique<Http2Guard>(account_));
+  EXPECT_EQ(call(1), kNone);
+  EXPECT_EQ(call(3), kStreams);
 }
 
 TEST_F(Http2GuardTest, CallsThatAreGivenUpNeedNoAnswer) {
