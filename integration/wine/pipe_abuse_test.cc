@@ -283,14 +283,19 @@ TEST_F(PipeAbuseTest, FloodsOfFramesEndTheirConnection) {
   }
 }
 
-TEST_F(PipeAbuseTest, AHundredMegabyteMessageIsRefused) {
+TEST_F(PipeAbuseTest, LargeMessagesAreRefused) {
   Start({});
   const auto client = filesystem::v1::Client::Create(server_->client_options());
   ASSERT_TRUE(client.ok()) << client.status();
   filesystem::v1::PathExistsRequest request;
+  request.set_path(std::string(2 << 20, 'x'));
+  const absl::Status large = client->PathExists(request).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(large)) << large.code();
+  // gRPC takes a message whole before it measures it: the guard does not wait for that, and ends
+  // the connection.
   request.set_path(std::string(100 << 20, 'x'));
-  const absl::Status status = client->PathExists(request).status();
-  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status.code();
+  const absl::Status huge = client->PathExists(request).status();
+  EXPECT_TRUE(absl::IsUnavailable(huge)) << huge.code();
   EXPECT_TRUE(CallOnce().ok());
   EXPECT_LT(WorkingSet(process_), size_t{100} << 20);
 }

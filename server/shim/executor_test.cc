@@ -194,16 +194,17 @@ TEST_F(FairExecutorTest, OneClientLeavesPlacesInTheQueueToTheNext) {
 
 TEST_F(FairExecutorTest, WhatOneClientGivesBackTheOthersGet) {
   Executor executor({.max_threads = 2, .max_queued = 10, .client_share = 50});
-  absl::BlockingCounter ended(3);
+  absl::BlockingCounter mine(1), theirs(2);
   ASSERT_TRUE(Block(executor, one_).ok());
   AwaitRunning(1);
   // The other thread is left to others, one of whom comes and goes again.
-  ASSERT_TRUE(Note(executor, one_, "mine", &ended).ok());
-  ASSERT_TRUE(Note(executor, two_, "theirs", &ended).ok());
+  ASSERT_TRUE(Note(executor, one_, "mine", &mine).ok());
+  ASSERT_TRUE(Note(executor, two_, "theirs", &theirs).ok());
   while (executor.queued() > 1) std::this_thread::yield();
-  ASSERT_TRUE(Note(executor, two_, "theirs again", &ended).ok());
+  ASSERT_TRUE(Note(executor, two_, "theirs again", &theirs).ok());
+  theirs.Wait();
   gate_.Notify();
-  ended.Wait();
+  mine.Wait();
   EXPECT_EQ(order_.back(), "mine");
 }
 
