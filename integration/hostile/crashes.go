@@ -160,6 +160,7 @@ func (c *crashing) work(ctx context.Context, client int, files filesystem.Filesy
 
 func (c *crashing) piece(files filesystem.FilesystemClient, directory string) error {
 	deep := directory + `\a\b`
+	kills := c.kills.Load()
 	exists := func(want bool) error {
 		// What the service says.
 		err := c.insist(func(ctx context.Context) error {
@@ -169,6 +170,10 @@ func (c *crashing) piece(files filesystem.FilesystemClient, directory string) er
 			}
 			return err
 		})
+		// A connection that was idle when the service was killed is made anew without a word.
+		if err != nil && !c.persistent && c.kills.Load() != kills {
+			return errLost
+		}
 		if err != nil || !c.persistent {
 			return err
 		}
