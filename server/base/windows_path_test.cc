@@ -4,6 +4,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "server/base/hostile_paths.h"
 
@@ -114,7 +115,7 @@ TEST(WindowsPathTest, SaysWhatIsWrong) {
     if (quoted.empty()) {
       EXPECT_TRUE(absl::EndsWith(refused.message(), "...\": " + rule)) << refused;
     } else {
-      EXPECT_EQ(refused.message(), "field: \"" + quoted + "\": " + rule);
+      EXPECT_EQ(refused.message(), absl::StrCat("field: \"", quoted, "\": ", rule));
     }
   }
   const absl::Status empty = absl::InvalidArgumentError("field: the path is empty");
