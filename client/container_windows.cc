@@ -1,5 +1,5 @@
 #include "client/container.h"
-#include "client/token_windows.h"
+#include "server/base/token_windows.h"
 #include "server/base/win32.h"
 
 namespace csi_proxy::client {
@@ -18,7 +18,7 @@ ContainerSigns LookForContainer() {
     default:
       break;
   }
-  if (absl::StatusOr<TokenSids> sids = SidsOfThisProcess(); sids.ok()) {
+  if (absl::StatusOr<win32::TokenSids> sids = win32::SidsOfThisProcess(); sids.ok()) {
     signs.user_sid = std::move(sids->user);
   }
   return signs;

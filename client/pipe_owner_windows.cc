@@ -1,6 +1,6 @@
 #include "client/pipe_owner_windows.h"
 
-#include "client/token_windows.h"
+#include "server/base/token_windows.h"
 #include "server/pipe/object_security.h"
 
 namespace csi_proxy::client {
@@ -8,7 +8,7 @@ namespace csi_proxy::client {
 absl::StatusOr<PipeOwner> WhoseIs(void* handle) {
   const absl::StatusOr<pipe::ObjectSecurity> security = pipe::SecurityOf(handle);
   if (!security.ok()) return security.status();
-  absl::StatusOr<TokenSids> own = SidsOfThisProcess();
+  absl::StatusOr<win32::TokenSids> own = win32::SidsOfThisProcess();
   if (!own.ok()) return own.status();
   return PipeOwner{.owner = security->owner,
                    .owner_is_administrator = pipe::OwnedByAdministrators(*security),

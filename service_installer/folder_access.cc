@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "server/base/well_known_sids.h"
 
 namespace csi_proxy::installer {
 namespace {
@@ -35,7 +36,7 @@ constexpr Right kReplacements[] = {
 
 // SYSTEM, Administrators and TrustedInstaller, who owns what comes with Windows.
 bool IsAdministrative(const std::string& sid) {
-  return sid == "S-1-5-18" || sid == "S-1-5-32-544" ||
+  return sid == kSystemSid || sid == kAdministratorsSid ||
          sid == "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464";
 }
 
@@ -58,7 +59,7 @@ std::vector<Change> Dangers(const ObjectAccess& access, const std::set<std::stri
   };
   // An owner may change the access list, whatever it says.
   if (!is_trusted(access.owner)) add(access.owner, "change its access list, as its owner");
-  if (!access.entries.has_value()) add("S-1-1-0", "do everything: it has no access list");
+  if (!access.entries.has_value()) add(kEveryoneSid, "do everything: it has no access list");
   for (const AccessEntry& entry : access.entries.value_or(std::vector<AccessEntry>())) {
     if (!entry.allows || is_trusted(entry.sid) || IsPlaceholder(entry.sid)) continue;
     if (entry.inherit_only && !count_inherit_only) continue;
@@ -79,14 +80,15 @@ absl::Status Refusal(Folders& folders, const fs::path& path, const std::vector<C
       " is not a safe place for a service that runs as SYSTEM: ", absl::StrJoin(words, "; ")));
 }
 
-absl::Status CheckPath(Folders& folders, const fs::path& path) {
+// `dangers` is ChangesOf or ReplacementsOf.
+absl::Status CheckPath(Folders& folders, const fs::path& path, decltype(ChangesOf)& dangers) {
   const auto access = folders.Access(path);
   if (absl::IsNotFound(access.status())) return absl::OkStatus();
   if (!access.ok()) return access.status();
   if (access->is_link) {
     return absl::FailedPreconditionError(absl::StrCat(path.string(), " is a link"));
   }
-  const std::vector<Change> changes = ChangesOf(*access, folders.Self());
+  const std::vector<Change> changes = dangers(*access, folders.Self());
   return changes.empty() ? absl::OkStatus() : Refusal(folders, path, changes);
 }
 
@@ -111,26 +113,19 @@ const char* ProtectedSddl(FolderUse use) {
 }
 
 absl::Status CheckFolder(Folders& folders, const fs::path& folder) {
-  if (absl::Status status = CheckPath(folders, folder); !status.ok()) return status;
-  for (fs::path above = folder; above != above.parent_path();) {
+  absl::Status status = CheckPath(folders, folder, ChangesOf);
+  for (fs::path above = folder; status.ok() && above != above.parent_path();) {
     above = above.parent_path();
-    const auto access = folders.Access(above);
-    if (absl::IsNotFound(access.status())) continue;
-    if (!access.ok()) return access.status();
-    if (access->is_link) {
-      return absl::FailedPreconditionError(absl::StrCat(above.string(), " is a link"));
-    }
-    const std::vector<Change> changes = ReplacementsOf(*access, folders.Self());
-    if (!changes.empty()) return Refusal(folders, above, changes);
+    status = CheckPath(folders, above, ReplacementsOf);
   }
-  return absl::OkStatus();
+  return status;
 }
 
 absl::Status CheckProgram(Folders& folders, const fs::path& program) {
   if (absl::Status status = CheckFolder(folders, program.parent_path()); !status.ok()) {
     return status;
   }
-  return CheckPath(folders, program);
+  return CheckPath(folders, program, ChangesOf);
 }
 
 std::optional<fs::path> LogFolder(const std::vector<std::string>& flags) {

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/token_windows.h"
 #include "server/base/win32.h"
 #include "service_installer/folder_access.h"
 
@@ -11,30 +12,10 @@ namespace csi_proxy::installer {
 namespace {
 
 namespace fs = std::filesystem;
-using win32::UniqueHandle;
+using win32::SidText;
 using win32::UniqueLocal;
 using win32::Utf16;
 using win32::Utf8;
-
-std::string SidText(PSID sid) {
-  wchar_t* text = nullptr;
-  if (!ConvertSidToStringSidW(sid, &text)) return "";
-  const UniqueLocal owned(text);
-  return Utf8(text);
-}
-
-// Whether this process's token holds the privilege, which is then on.
-bool Enable(const wchar_t* privilege) {
-  HANDLE token = nullptr;
-  if (!OpenProcessToken(GetCurrentProcess(), TOKEN_ADJUST_PRIVILEGES, &token)) return false;
-  const UniqueHandle owned(token);
-  TOKEN_PRIVILEGES wanted{};
-  wanted.PrivilegeCount = 1;
-  wanted.Privileges[0].Attributes = SE_PRIVILEGE_ENABLED;
-  return LookupPrivilegeValueW(nullptr, privilege, &wanted.Privileges[0].Luid) &&
-         AdjustTokenPrivileges(token, FALSE, &wanted, 0, nullptr, nullptr) &&
-         GetLastError() == ERROR_SUCCESS;
-}
 
 class WindowsFolders final : public Folders {
  public:
@@ -76,13 +57,8 @@ class WindowsFolders final : public Folders {
   }
 
   std::set<std::string> Self() override {
-    HANDLE token = nullptr;
-    if (!OpenProcessToken(GetCurrentProcess(), TOKEN_QUERY, &token)) return {};
-    const UniqueHandle owned(token);
-    alignas(TOKEN_USER) BYTE buffer[sizeof(TOKEN_USER) + SECURITY_MAX_SID_SIZE];
-    DWORD needed = 0;
-    if (!GetTokenInformation(token, TokenUser, buffer, sizeof(buffer), &needed)) return {};
-    return {SidText(reinterpret_cast<const TOKEN_USER*>(buffer)->User.Sid)};
+    const absl::StatusOr<win32::TokenSids> own = win32::SidsOfThisProcess();
+    return own.ok() ? std::set<std::string>{own->user} : std::set<std::string>();
   }
 
   absl::Status Protect(const fs::path& path, FolderUse use) override {
@@ -127,8 +103,8 @@ class WindowsFolders final : public Folders {
     if (error != ERROR_ALREADY_EXISTS) return win32::ToStatus(error, path.string());
 
     // Also where the list as it is would not let an administrator.
-    Enable(SE_TAKE_OWNERSHIP_NAME);
-    Enable(SE_RESTORE_NAME);
+    win32::EnablePrivilege(SE_TAKE_OWNERSHIP_NAME);
+    win32::EnablePrivilege(SE_RESTORE_NAME);
     PSID owner = nullptr;
     ACL* list = nullptr;
     BOOL present = FALSE, defaulted = FALSE;

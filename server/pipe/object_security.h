@@ -8,14 +8,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "server/base/well_known_sids.h"
 
 namespace csi_proxy::pipe {
-
-// SIDs as text
-// (https://learn.microsoft.com/windows-server/identity/ad-ds/manage/understand-security-identifiers).
-inline constexpr char kSystemSid[] = "S-1-5-18";
-inline constexpr char kAdministratorsSid[] = "S-1-5-32-544";
-inline constexpr char kEveryoneSid[] = "S-1-1-0";
 
 // ACCESS_ALLOWED_ACE_TYPE and ACCESS_DENIED_ACE_TYPE of winnt.h.
 inline constexpr uint8_t kAllow = 0;

@@ -1,23 +1,12 @@
 #include <windows.h>
 // After windows.h.
 #include <aclapi.h>
-#include <sddl.h>
 
+#include "server/base/token_windows.h"
 #include "server/base/win32.h"
 #include "server/pipe/object_security.h"
 
 namespace csi_proxy::pipe {
-namespace {
-
-std::string SidText(PSID sid) {
-  wchar_t* text = nullptr;
-  if (sid == nullptr || !ConvertSidToStringSidW(sid, &text)) return "";
-  const win32::UniqueLocal owned(text);
-  return win32::Utf8(text);
-}
-
-}  // namespace
-
 absl::StatusOr<ObjectSecurity> SecurityOfDescriptor(void* descriptor) {
   ObjectSecurity security;
   BOOL present = FALSE, defaulted = FALSE;
@@ -27,7 +16,7 @@ absl::StatusOr<ObjectSecurity> SecurityOfDescriptor(void* descriptor) {
       !GetSecurityDescriptorDacl(descriptor, &present, &dacl, &defaulted)) {
     return win32::LastError("reading a security descriptor");
   }
-  security.owner = SidText(owner);
+  security.owner = win32::SidText(owner);
   security.has_dacl = present && dacl != nullptr;
   for (DWORD i = 0; security.has_dacl && i < dacl->AceCount; ++i) {
     void* ace = nullptr;
@@ -38,7 +27,7 @@ absl::StatusOr<ObjectSecurity> SecurityOfDescriptor(void* descriptor) {
       // Both are of the same form.
       auto* const known = static_cast<ACCESS_ALLOWED_ACE*>(ace);
       entry.rights = known->Mask;
-      entry.sid = SidText(&known->SidStart);
+      entry.sid = win32::SidText(&known->SidStart);
     }
     security.dacl.push_back(std::move(entry));
   }

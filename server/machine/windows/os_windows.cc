@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/strip.h"
+#include "server/base/token_windows.h"
 #include "server/machine/os.h"
 #include "server/machine/windows/names.h"
 #include "server/machine/windows/os_files_windows.h"
@@ -161,19 +162,6 @@ class WindowsOs final : public Os {
   }
 };
 
-// Enables a privilege that the process holds; one that it does not hold shows in the calls that
-// want it.
-void Enable(const wchar_t* privilege) {
-  HANDLE opened = nullptr;
-  TOKEN_PRIVILEGES wanted{};
-  wanted.PrivilegeCount = 1;
-  wanted.Privileges[0].Attributes = SE_PRIVILEGE_ENABLED;
-  if (!OpenProcessToken(GetCurrentProcess(), TOKEN_ADJUST_PRIVILEGES, &opened)) return;
-  const win32::UniqueHandle token(opened);
-  if (!LookupPrivilegeValueW(nullptr, privilege, &wanted.Privileges[0].Luid)) return;
-  AdjustTokenPrivileges(token.get(), FALSE, &wanted, 0, nullptr, nullptr);
-}
-
 }  // namespace
 
 std::unique_ptr<Os> NewOs() {
@@ -182,7 +170,7 @@ std::unique_ptr<Os> NewOs() {
   // (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_set_reparse_point).
   for (const wchar_t* privilege :
        {SE_BACKUP_NAME, SE_RESTORE_NAME, SE_CREATE_SYMBOLIC_LINK_NAME, SE_MANAGE_VOLUME_NAME}) {
-    Enable(privilege);
+    win32::EnablePrivilege(privilege);
   }
   // A drive without a medium is an error, not a dialog that waits for somebody
   // (learn.microsoft.com/windows/win32/debug/error-mode).
