@@ -41,7 +41,7 @@ TEST(ClientRegistryTest, WhoMisbehavedIsNotForgotten) {
   ClientRegistry copy = registry;
   for (int64_t process = 1; process <= 65; ++process) {
     auto client = registry.Get(process, 1);
-    ASSERT_TRUE(client->http2.BeginRequest());
+    ASSERT_EQ(client->http2.BeginCall(/*whole=*/false), Http2Violation::kNone);
     copy.Remember(client);
     copy.Remember(client);
   }

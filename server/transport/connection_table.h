@@ -16,6 +16,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "server/shim/client.h"
+#include "server/transport/client_registry.h"
 #include "server/transport/listener.h"
 
 namespace csi_proxy::transport {
@@ -24,7 +25,7 @@ namespace csi_proxy::transport {
 struct SilentConnection {
   size_t pipe = 0;  // its index
   // Whose it is; never null.
-  std::shared_ptr<shim::Client> client;
+  std::shared_ptr<Client> client;
   // The table's: whether it is listed, and where.
   bool listed = false;
   absl::Time deadline{};

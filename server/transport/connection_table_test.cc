@@ -14,8 +14,8 @@
 namespace csi_proxy::transport {
 namespace {
 
-std::shared_ptr<shim::Client> NewClient(int64_t process_id) {
-  return std::make_shared<shim::Client>(Peer{.process_id = process_id, .image_path = ""});
+std::shared_ptr<Client> NewClient(int64_t process_id) {
+  return std::make_shared<Client>(Peer{.process_id = process_id, .image_path = ""});
 }
 
 class ConnectionTableTest : public testing::Test {
@@ -23,7 +23,7 @@ class ConnectionTableTest : public testing::Test {
   using Served = std::shared_ptr<ServedConnection>;
 
   // One more connection, which is listed or not.
-  SilentConnection* New(const std::shared_ptr<shim::Client>& client, size_t pipe = 0) {
+  SilentConnection* New(const std::shared_ptr<Client>& client, size_t pipe = 0) {
     SilentConnection& connection = connections_.emplace_back();
     connection.pipe = pipe;
     connection.client = client;
@@ -42,8 +42,7 @@ class ConnectionTableTest : public testing::Test {
     return !admitted;
   }
   // One that is served; its name goes to hung_up_ when it has to make room.
-  Served Serve(const std::shared_ptr<shim::Client>& client, const std::string& name,
-               size_t pipe = 0) {
+  Served Serve(const std::shared_ptr<Client>& client, const std::string& name, size_t pipe = 0) {
     SilentConnection* const connection = New(client, pipe);
     EXPECT_EQ(Admit(connection), nullptr) << name;
     table_->Promote(connection);
@@ -60,8 +59,7 @@ class ConnectionTableTest : public testing::Test {
   std::optional<ConnectionTable> table_;
   std::deque<SilentConnection> connections_;
   std::vector<std::string> hung_up_;
-  const std::shared_ptr<shim::Client> one_ = NewClient(1), two_ = NewClient(2),
-                                      three_ = NewClient(3);
+  const std::shared_ptr<Client> one_ = NewClient(1), two_ = NewClient(2), three_ = NewClient(3);
 };
 
 using Names = std::vector<std::string>;

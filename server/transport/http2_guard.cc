@@ -79,16 +79,14 @@ bool Http2Account::PayControlFrames(double price, absl::Time now) {
   return control_frames_.Pay(price, now);
 }
 
-void Http2Account::EarnCall() {
+Http2Violation Http2Account::BeginCall(bool whole) {
   absl::MutexLock lock(&mutex_);
+  if (calls_ >= limits_.calls_of_client) return Http2Violation::kStreams;
+  if (!whole && unfinished_ >= limits_.unfinished) return Http2Violation::kUnfinished;
+  ++calls_;
+  if (!whole) ++unfinished_;
   control_frames_.Add(limits_.control_frames_per_call);
-}
-
-bool Http2Account::BeginRequest() {
-  absl::MutexLock lock(&mutex_);
-  if (unfinished_ >= limits_.unfinished) return false;
-  ++unfinished_;
-  return true;
+  return Http2Violation::kNone;
 }
 
 bool Http2Account::AddToRequest(size_t bytes) {
@@ -102,13 +100,6 @@ void Http2Account::EndRequest(size_t bytes) {
   absl::MutexLock lock(&mutex_);
   --unfinished_;
   unfinished_bytes_ -= bytes;
-}
-
-bool Http2Account::BeginCall() {
-  absl::MutexLock lock(&mutex_);
-  if (calls_ >= limits_.calls_of_client) return false;
-  ++calls_;
-  return true;
 }
 
 void Http2Account::EndCalls(size_t count) {
@@ -171,11 +162,12 @@ void Http2Guard::Sent(absl::string_view bytes) {
   }
 }
 
-bool Http2Guard::Open(uint32_t stream) {
+Http2Violation Http2Guard::Open(uint32_t stream, bool whole) {
   absl::MutexLock lock(&mutex_);
-  if (calls_.size() >= account_->limits().calls || !account_->BeginCall()) return false;
-  calls_.push_back(stream);
-  return true;
+  if (calls_.size() >= account_->limits().calls) return Http2Violation::kStreams;
+  const Http2Violation refused = account_->BeginCall(whole);
+  if (refused == Http2Violation::kNone) calls_.push_back(stream);
+  return refused;
 }
 
 void Http2Guard::Close(uint32_t stream) {
@@ -246,12 +238,10 @@ Http2Violation Http2Guard::OnHeaders(const Http2Frame& frame) {
   // Streams of clients have odd numbers that only grow (section 5.1.1).
   if (frame.stream % 2 == 0 || frame.stream <= newest_stream_) return Http2Violation::kStream;
   newest_stream_ = frame.stream;
-  if (!Open(frame.stream)) return Http2Violation::kStreams;
-  if ((frame.flags & kEndStream) == 0) {
-    if (!account_->BeginRequest()) return Http2Violation::kUnfinished;
-    unfinished_.push_back({.stream = frame.stream});
-  }
-  account_->EarnCall();
+  const bool whole = (frame.flags & kEndStream) != 0;
+  const Http2Violation refused = Open(frame.stream, whole);
+  if (refused != Http2Violation::kNone) return refused;
+  if (!whole) unfinished_.push_back({.stream = frame.stream});
   block_bytes_ = frame.length;
   continuations_ = 0;
   if ((frame.flags & kEndHeaders) == 0) open_block_ = frame.stream;

@@ -81,16 +81,14 @@ class Http2Account {
   // Whether there was so much left.
   bool PayReset(absl::Time now);
   bool PayControlFrames(double price, absl::Time now);
-  // A call pays for the control frames that belong to it.
-  void EarnCall();
-  // One more request begins, more of one comes, unless there is too much that has not ended; and
-  // requests end, of which so many bytes have come.
-  bool BeginRequest();
+  // One more call begins, whose request is `whole` or goes on, unless too many of either are under
+  // way (kStreams, kUnfinished); it pays for the control frames that belong to it. Calls end.
+  Http2Violation BeginCall(bool whole);
+  void EndCalls(size_t count);
+  // More of a request comes, unless too much of them has come already; one ends, of which so many
+  // bytes have come.
   bool AddToRequest(size_t bytes);
   void EndRequest(size_t bytes);
-  // One more call, unless too many are under way; and calls are answered or given up.
-  bool BeginCall();
-  void EndCalls(size_t count);
 
   // Requests that the client has begun and neither ended nor given up.
   size_t unfinished() const;
@@ -165,8 +163,8 @@ class Http2Guard {
   // The unfinished request of a stream; null when it has none.
   Request* Find(uint32_t stream);
   void Finish(Request* request);
-  // False: too many calls are under way.
-  bool Open(uint32_t stream);
+  // Why the stream may not be opened.
+  Http2Violation Open(uint32_t stream, bool whole);
   void Close(uint32_t stream);
 
   const std::shared_ptr<Http2Account> account_;

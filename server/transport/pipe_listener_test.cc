@@ -102,6 +102,15 @@ class PipeListenerTest : public testing::Test {
     }
     return Client(pipe::Path(name_));
   }
+  // Sends an answer to the first client, which begins HTTP/2.
+  void Answer(Client& client) {
+    ASSERT_TRUE(client.Send(kHttp2Preface));
+    ASSERT_TRUE(Eventually([&] { return adopted() == 1; }));
+    pipe::Stream::Result result;
+    ASSERT_TRUE(adopted_.front()->stream->Write(
+        "answer", 6, [](void*, DWORD, DWORD) {}, nullptr, &result));
+    ASSERT_EQ(result.bytes, 6u);
+  }
 
   std::string name_;
   std::unique_ptr<Listener> listener_;
@@ -234,12 +243,7 @@ TEST_F(PipeListenerTest, StopDisconnectsSilentConnectionsAndFreesTheName) {
 TEST_F(PipeListenerTest, AnswersThatAreWrittenBeforeTheEndAreRead) {
   Start({});
   Client client = Dial();
-  ASSERT_TRUE(client.Send(kHttp2Preface));
-  ASSERT_TRUE(Eventually([&] { return adopted() == 1; }));
-  pipe::Stream::Result result;
-  ASSERT_TRUE(adopted_.front()->stream->Write(
-      "answer", 6, [](void*, DWORD, DWORD) {}, nullptr, &result));
-  ASSERT_EQ(result.bytes, 6u);
+  ASSERT_NO_FATAL_FAILURE(Answer(client));
   listener_->Stop();
   std::thread stop([&] { listener_->CloseLive(); });
   absl::SleepFor(absl::Milliseconds(200));
@@ -254,11 +258,7 @@ TEST_F(PipeListenerTest, AnswersThatAreWrittenBeforeTheEndAreRead) {
 TEST_F(PipeListenerTest, AClientThatDoesNotReadIsDisconnectedByTheEndOfCloseLive) {
   Start({});
   Client client = Dial();
-  ASSERT_TRUE(client.Send(kHttp2Preface));
-  ASSERT_TRUE(Eventually([&] { return adopted() == 1; }));
-  pipe::Stream::Result result;
-  ASSERT_TRUE(adopted_.front()->stream->Write(
-      "answer", 6, [](void*, DWORD, DWORD) {}, nullptr, &result));
+  ASSERT_NO_FATAL_FAILURE(Answer(client));
   listener_->Stop();
   const absl::Time start = absl::Now();
   listener_->CloseLive();

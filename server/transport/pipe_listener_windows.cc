@@ -111,8 +111,6 @@ class PipeListener final : public Listener {
     std::unique_ptr<pipe::Stream> stream;
     std::array<char, kFirstBytes> bytes;
     size_t received = 0;
-    // `client`, as the transport knows it.
-    std::shared_ptr<Client> known;
   };
 
   struct Pipe {
@@ -286,8 +284,7 @@ void PipeListener::OnConnected(Instance* instance, DWORD error) {
   std::unique_ptr<Instance> gone;
   // Asked before the lock is taken, for it asks the system.
   if (error == ERROR_SUCCESS) {
-    instance->known = clients_.Get(pipe::ClientOfInstance(instance->stream->handle()));
-    instance->client = instance->known;
+    instance->client = clients_.Get(pipe::ClientOfInstance(instance->stream->handle()));
   }
   {
     absl::MutexLock lock(&mutex_);
@@ -380,7 +377,7 @@ void PipeListener::Adopt(std::unique_ptr<Instance> instance) {
                               });
   connection->closed = [table = table_, served = std::move(served)] { table->End(served); };
   connection->watcher = std::make_unique<Guarded>(table_, clients_, pipes_[instance->pipe].path,
-                                                  std::move(instance->known));
+                                                  std::move(instance->client));
   const absl::string_view behind(connection->received);
   if (!connection->watcher->Read(behind.substr(kHttp2Preface.size()))) return connection->closed();
   pipes_[instance->pipe].endpoint.adopt(reinterpret_cast<intptr_t>(connection.release()));
