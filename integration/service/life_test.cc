@@ -62,21 +62,34 @@ TEST(LifeTest, AStopUnderLoadCancelsNoCall) {
   EXPECT_GT(answered, 100);
 }
 
+// Stops a service while a call is under way that meets `fault`, and gives up after `limit`.
+struct StoppedDuringCall {
+  StoppedDuringCall(ServerProcess& server, const std::string& fault, absl::Duration limit) {
+    EXPECT_TRUE(server.InjectFault(fault).ok());
+    std::thread caller([&] {
+      const auto files = filesystem::v1::Client::Create(server.client_options());
+      answer = PathExists(*files, absl::StrCat(kRoot, "a")).status();
+    });
+    absl::SleepFor(absl::Milliseconds(500));
+    const absl::Time start = absl::Now();
+    exit_code = server.Stop(limit);
+    took = absl::Now() - start;
+    caller.join();
+  }
+
+  int exit_code;
+  absl::Duration took;
+  absl::Status answer;
+};
+
 TEST(LifeTest, AStopCancelsWhatOutlastsTheGracePeriod) {
   const auto server = ServerProcess::Start({"--stop-grace-period=500ms"});
   ASSERT_TRUE(server.ok()) << server.status();
-  ASSERT_TRUE((*server)->InjectFault("operation: 'filesystem.Exists' latency_ms: 60000").ok());
-  absl::Status answer;
-  std::thread caller([&] {
-    const auto files = filesystem::v1::Client::Create((*server)->client_options());
-    answer = PathExists(*files, absl::StrCat(kRoot, "a")).status();
-  });
-  absl::SleepFor(absl::Milliseconds(500));
-  const absl::Time start = absl::Now();
-  EXPECT_EQ((*server)->Stop(absl::Seconds(20)), 0);
-  EXPECT_LT(absl::Now() - start, absl::Seconds(10));
-  caller.join();
-  EXPECT_FALSE(answer.ok());
+  const StoppedDuringCall stopped(**server, "operation: 'filesystem.Exists' latency_ms: 60000",
+                                  absl::Seconds(20));
+  EXPECT_EQ(stopped.exit_code, 0);
+  EXPECT_LT(stopped.took, absl::Seconds(10));
+  EXPECT_FALSE(stopped.answer.ok());
 }
 
 // A call that waits in the kernel, as for a dead disk, cannot be cancelled; the stop ends without
@@ -84,18 +97,11 @@ TEST(LifeTest, AStopCancelsWhatOutlastsTheGracePeriod) {
 TEST(LifeTest, AStopDoesNotWaitForACallThatNeverReturns) {
   const auto server = ServerProcess::Start({"--stop-grace-period=500ms"});
   ASSERT_TRUE(server.ok()) << server.status();
-  ASSERT_TRUE((*server)->InjectFault("operation: 'filesystem.Exists' times: 1 stuck: true").ok());
-  absl::Status answer;
-  std::thread caller([&] {
-    const auto files = filesystem::v1::Client::Create((*server)->client_options());
-    answer = PathExists(*files, absl::StrCat(kRoot, "a")).status();
-  });
-  absl::SleepFor(absl::Milliseconds(500));
-  const absl::Time start = absl::Now();
-  EXPECT_EQ((*server)->Stop(absl::Seconds(30)), 3);
-  EXPECT_LT(absl::Now() - start, absl::Seconds(15));
-  caller.join();
-  EXPECT_FALSE(answer.ok());
+  const StoppedDuringCall stopped(**server, "operation: 'filesystem.Exists' times: 1 stuck: true",
+                                  absl::Seconds(30));
+  EXPECT_EQ(stopped.exit_code, 3);
+  EXPECT_LT(stopped.took, absl::Seconds(15));
+  EXPECT_FALSE(stopped.answer.ok());
   EXPECT_TRUE(absl::StrContains((*server)->Log(), "the calls still under way are given up"));
   ASSERT_TRUE((*server)->Restart().ok());
   const auto files = filesystem::v1::Client::Create((*server)->client_options());
