@@ -4,25 +4,11 @@ import "fmt"
 
 // blockNode has a system disk with the kubelet's directories and a disk that answers no inquiry, which
 // must not keep any driver from finding its own.
-const blockNode = `
+var blockNode = `
 bios_serial_number: "VMware-42 1a 7c 2e 90 4d 11 5f-b3 8e 6a 00 27 9c d4 51"
 volume_arrival_ms: 50
-disk {
-  number: 0 size_bytes: 68719476736 style: GPT page83: "systemdisk" serial_number: "system"
-  location: "Integrated : Adapter 0 : Port 0 : Target 0 : LUN 0"
-  partition { type: EFI_SYSTEM size_bytes: 104857600 }
-  partition { type: MICROSOFT_RESERVED size_bytes: 16777216 }
-  partition {
-    size_bytes: 68000000000
-    volume {
-      id: "\\\\?\\Volume{00000000-c511-4c0d-9000-000000000001}\\" file_system: "NTFS" drive_letter: "C"
-      file { path: "var\\lib\\kubelet\\plugins\\kubernetes.io\\csi" }
-      file { path: "var\\lib\\kubelet\\pods" }
-    }
-  }
-}
 disk { number: 1 size_bytes: 1073741824 page83_error { code: 21 } serial_number: "mute" }
-`
+` + SystemDisk(`var\lib\kubelet\plugins\kubernetes.io\csi`, `var\lib\kubelet\pods`)
 
 // All takes all steps.
 func (l *BlockLife) All() {

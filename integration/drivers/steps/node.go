@@ -195,3 +195,25 @@ func (n *Node) readShare(remote string) error {
 	}
 	return fmt.Errorf("%s: The network path was not found.", remote)
 }
+
+// SystemDisk is a scenario's disk 0, which has drive C: with these directories.
+func SystemDisk(directories ...string) string {
+	var files strings.Builder
+	for _, directory := range directories {
+		fmt.Fprintf(&files, "      file { path: %q }\n", directory)
+	}
+	return `
+disk {
+  number: 0 size_bytes: 68719476736 style: GPT page83: "systemdisk" serial_number: "system"
+  location: "Integrated : Adapter 0 : Port 0 : Target 0 : LUN 0"
+  partition { type: EFI_SYSTEM size_bytes: 104857600 }
+  partition { type: MICROSOFT_RESERVED size_bytes: 16777216 }
+  partition {
+    size_bytes: 68000000000
+    volume {
+      id: "\\\\?\\Volume{00000000-c511-4c0d-9000-000000000001}\\" file_system: "NTFS" drive_letter: "C"
+` + files.String() + `    }
+  }
+}
+`
+}
