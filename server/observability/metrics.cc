@@ -138,6 +138,7 @@ class Metrics::Impl {
         total("dropped_silent", static_cast<double>(c.dropped_silent));
         total("dropped_garbage", static_cast<double>(c.dropped_garbage));
         total("dropped_for_room", static_cast<double>(c.dropped_for_room));
+        total("dropped_barred", static_cast<double>(c.dropped_barred));
         total("ended_for_room", static_cast<double>(c.ended_for_room));
         for (size_t i = 1; i < transport::kHttp2Violations; ++i) {
           total(absl::StrCat("ended_", transport::kHttp2ViolationNames[i]),

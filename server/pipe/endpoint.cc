@@ -21,12 +21,16 @@ namespace csi_proxy::pipe {
 namespace {
 
 thread_local bool completing = false;
+thread_local int reads_in_a_row = 0;
 
 // The first object on the stack of a thread of the IoPort that works for gRPC.
 class InCompletion {
  private:
   struct Flag {
-    Flag() { completing = true; }
+    Flag() {
+      completing = true;
+      reads_in_a_row = 0;
+    }
     ~Flag() { completing = false; }
   };
 
@@ -37,6 +41,10 @@ class InCompletion {
 };
 
 constexpr size_t kReadBytes = 8 << 10;
+
+// A read that ends at once is followed by the next on the same thread: so many, and then others
+// have their turn. A client that always has more to say would keep the thread.
+constexpr int kReadsInARow = 4;
 
 // gRPC's view of a pipe. Counts its references: one is gRPC's, and each operation under way has
 // one.
@@ -94,6 +102,15 @@ class Endpoint final : public grpc_endpoint {
     read_done_ = done;
     read_slice_ = GRPC_SLICE_MALLOC(kReadBytes);
     Ref();
+    if (!completing || ++reads_in_a_row <= kReadsInARow) return BeginRead();
+    IoPort::Get().Post([this] {
+      const InCompletion here;
+      ++reads_in_a_row;
+      BeginRead();
+    });
+  }
+
+  void BeginRead() {
     const Hold hold(this);
     Stream::Result result{.error = ERROR_OPERATION_ABORTED};
     if (shut_down_ || connection_.stream->Read(GRPC_SLICE_START_PTR(read_slice_), kReadBytes,
@@ -143,9 +160,8 @@ class Endpoint final : public grpc_endpoint {
       write_next_ = reinterpret_cast<const uint8_t*>(joined_.data());
     }
     write_left_ = slices->length;
-    if (connection_.watcher != nullptr) {
-      connection_.watcher->Written({reinterpret_cast<const char*>(write_next_), write_left_});
-    }
+    // gRPC keeps the slices until the write has ended.
+    writing_ = {reinterpret_cast<const char*>(write_next_), write_left_};
     WriteOn();
   }
 
@@ -174,6 +190,9 @@ class Endpoint final : public grpc_endpoint {
   }
 
   void EndWrite(DWORD error) {
+    if (error == ERROR_SUCCESS && connection_.watcher != nullptr) {
+      connection_.watcher->Written(writing_);
+    }
     grpc_closure* const done = std::exchange(write_done_, nullptr);
     grpc_core::ExecCtx::Run(DEBUG_LOCATION, done,
                             error == ERROR_SUCCESS ? absl::OkStatus() : Failure("write", error));
@@ -204,6 +223,7 @@ class Endpoint final : public grpc_endpoint {
   grpc_closure* write_done_ = nullptr;
   const uint8_t* write_next_ = nullptr;
   size_t write_left_ = 0;
+  absl::string_view writing_;
   std::string joined_;
 };
 

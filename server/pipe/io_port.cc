@@ -24,8 +24,8 @@ IoPort& IoPort::Get() {
 }
 
 IoPort::IoPort() : port_(CreateIoCompletionPort(INVALID_HANDLE_VALUE, nullptr, 0, 0)) {
-  // At least two, so that one delayed thread does not delay everything.
-  const unsigned count = std::clamp(std::thread::hardware_concurrency(), 2u, 8u);
+  // More than a client keeps busy that has several connections ended at once.
+  const unsigned count = std::clamp(std::thread::hardware_concurrency(), 4u, 8u);
   for (unsigned i = 0; i < count; ++i) threads_.emplace_back([this] { Run(); });
 }
 

@@ -144,7 +144,7 @@ class Watcher {
   virtual ~Watcher() = default;
   // From the client, next after what a listener has read. False ends the connection.
   virtual bool Read(absl::string_view bytes) = 0;
-  // To the client.
+  // To the client: the pipe has taken them all.
   virtual void Written(absl::string_view bytes) = 0;
 };
 

@@ -22,6 +22,10 @@ struct Client {
   explicit Client(Peer who) : peer(std::move(who)) {}
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
+  virtual ~Client() = default;
+
+  // A call has been refused because its client has all of its share. Thread-safe.
+  virtual void CallRefused() {}
 
   // The most executors there may be.
   static constexpr size_t kMaxExecutors = 8;

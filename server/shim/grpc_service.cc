@@ -48,6 +48,11 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task {
   // Queues the call, or answers it at once when the queue is full.
   void Start() {
     for (CallObserver* observer : runtime_.observers) observer->OnStart(*method_.info);
+    if (runtime_.connections != nullptr && connection_ == nullptr) {
+      // Nobody waits for the answer; and whose share the call would take cannot be told any more.
+      Answer(absl::CancelledError("the connection has ended"));
+      return;
+    }
     if (runtime_.gate != nullptr) {
       entered_ = runtime_.gate->Enter();
       if (!entered_) {
@@ -62,9 +67,9 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task {
     const absl::Status queued = runtime_.executor->Submit(
         this, std::shared_ptr<Flow>(std::move(client), flow), &client_is_at_limit);
     if (queued.ok()) return;
-    // The connection may have ended before its call came here: whose it was nobody knows then.
     if (client_is_at_limit && connection_ != nullptr) {
       TellLimit(runtime_.observers, *connection_->client(), Limit::kCalls);
+      connection_->client()->CallRefused();
     }
     Answer(queued);
   }

@@ -16,9 +16,19 @@ namespace csi_proxy::transport {
 
 // A process, as the transport knows it.
 struct Client : shim::Client {
-  using shim::Client::Client;
+  explicit Client(Peer who) : shim::Client(std::move(who)), http2(LimitsOf(peer)) {}
+
+  void CallRefused() override { http2.CallRefused(absl::Now()); }
 
   Http2Account http2;
+
+ private:
+  // Those whose process cannot be told share an account, and are not barred for one another.
+  static Http2Limits LimitsOf(const Peer& peer) {
+    Http2Limits limits;
+    if (peer.process_id == 0) limits.bar = absl::ZeroDuration();
+    return limits;
+  }
 };
 
 // Thread-safe. Clients may outlive it. Copies share what they know.

@@ -32,7 +32,12 @@ bool ConnectionTable::TryAdmit(SilentConnection* connection, SilentConnection** 
                                std::shared_ptr<shim::Client>* limited) {
   *displaced = nullptr;
   Pipe& pipe = PipeOf(connection->pipe);
-  shim::Client* const client = connection->client.get();
+  Client* const client = connection->client.get();
+  const absl::Time now = absl::Now();
+  if (connection->client->http2.barred(now)) {
+    ++counters_.dropped_barred;
+    return false;
+  }
   const auto found = pipe.shares.find(client);
   const size_t own = found != pipe.shares.end() ? found->second.connections : 0;
   bool full = true;
@@ -41,10 +46,10 @@ bool ConnectionTable::TryAdmit(SilentConnection* connection, SilentConnection** 
     for (auto& [owner, share] : pipe.shares) {
       if (owner == client || share.connections > own) shares.push_back(&share);
     }
-    *limited = MakeRoomAtOneOf(std::move(shares), displaced);
+    *limited = MakeRoomAtOneOf(std::move(shares), client, displaced);
   } else if (!shim::MayTakeOneMore(own, pipe.connections - own, limits_.max_connections,
                                    limits_.client_share)) {
-    *limited = MakeRoomAt(found->second, displaced);
+    *limited = MakeRoomAt(found->second, client, displaced);
   } else {
     full = false;
   }
@@ -58,7 +63,7 @@ bool ConnectionTable::TryAdmit(SilentConnection* connection, SilentConnection** 
   ++share.connections;
   ++pipe.connections;
   ++counters_.silent;
-  connection->deadline = absl::Now() + limits_.preface_timeout;
+  connection->deadline = now + limits_.preface_timeout;
   connection->place = silent_.insert(silent_.end(), connection);
   connection->place_at_client = share.silent.insert(share.silent.end(), connection);
   connection->listed = true;
@@ -74,27 +79,28 @@ bool ConnectionTable::MakeRoom(SilentConnection** displaced) {
     for (Pipe& pipe : pipes_) {
       for (auto& [client, share] : pipe.shares) shares.push_back(&share);
     }
-    limited = MakeRoomAtOneOf(std::move(shares), displaced);
+    limited = MakeRoomAtOneOf(std::move(shares), nullptr, displaced);
   }
   Tell(limited);
   return limited != nullptr;
 }
 
 std::shared_ptr<shim::Client> ConnectionTable::MakeRoomAtOneOf(std::vector<Share*> shares,
+                                                               Client* newcomer,
                                                                SilentConnection** displaced) {
   const auto smaller = [](const Share* a, const Share* b) {
     return a->connections < b->connections;
   };
   std::make_heap(shares.begin(), shares.end(), smaller);
   while (!shares.empty()) {
-    if (auto client = MakeRoomAt(*shares.front(), displaced)) return client;
+    if (auto client = MakeRoomAt(*shares.front(), newcomer, displaced)) return client;
     std::pop_heap(shares.begin(), shares.end(), smaller);
     shares.pop_back();
   }
   return nullptr;
 }
 
-std::shared_ptr<shim::Client> ConnectionTable::MakeRoomAt(Share& share,
+std::shared_ptr<shim::Client> ConnectionTable::MakeRoomAt(Share& share, Client* newcomer,
                                                           SilentConnection** displaced) {
   if (!share.silent.empty()) {
     *displaced = share.silent.front();
@@ -115,7 +121,9 @@ std::shared_ptr<shim::Client> ConnectionTable::MakeRoomAt(Share& share,
   }
   if (idle == nullptr) return nullptr;
   ++counters_.ended_for_room;
+  const bool unused = idle->list == &share.fresh;
   Unlist(idle);
+  if (unused && idle->client().get() == newcomer) newcomer->http2.DiscardedUnused(absl::Now());
   idle->hang_up();
   return idle->client();
 }

@@ -120,11 +120,13 @@ class ConnectionTable {
   // refused.
   bool TryAdmit(SilentConnection* connection, SilentConnection** displaced,
                 std::shared_ptr<shim::Client>* limited) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whose connection, of those of `share`, has made room; null when none could.
-  std::shared_ptr<shim::Client> MakeRoomAt(Share& share, SilentConnection** displaced)
+  // Whose connection, of those of `share`, has made room, for one of `newcomer`; null when none
+  // could.
+  std::shared_ptr<shim::Client> MakeRoomAt(Share& share, Client* newcomer,
+                                           SilentConnection** displaced)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The same, of one of them, the largest first.
-  std::shared_ptr<shim::Client> MakeRoomAtOneOf(std::vector<Share*> shares,
+  std::shared_ptr<shim::Client> MakeRoomAtOneOf(std::vector<Share*> shares, Client* newcomer,
                                                 SilentConnection** displaced)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Tell(const std::shared_ptr<shim::Client>& limited) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -77,6 +77,36 @@ TEST_F(ConnectionTableTest, AtTheLimitTheOldestSilentOneOfThePipeIsDisplaced) {
   EXPECT_EQ(table_->counters().dropped_for_room, 1u);
 }
 
+TEST_F(ConnectionTableTest, WhoIsBarredIsNotLetIn) {
+  for (int i = 0; i <= 2048; ++i) one_->CallRefused();
+  EXPECT_TRUE(Refused(New(one_)));
+  EXPECT_EQ(table_->counters().dropped_barred, 1u);
+  EXPECT_EQ(table_->counters().dropped_for_room, 0u);
+  EXPECT_EQ(Admit(New(two_)), nullptr);
+  // Those whose process is not known may be many.
+  const std::shared_ptr<Client> unknown = NewClient(0);
+  for (int i = 0; i <= 2048; ++i) unknown->CallRefused();
+  EXPECT_EQ(Admit(New(unknown)), nullptr);
+}
+
+TEST_F(ConnectionTableTest, WhoDialsWithoutEndAndNeverCallsIsBarred) {
+  int dialled = 0;
+  const auto dial = [&](const std::shared_ptr<Client>& client, bool calls) {
+    const Served served = Serve(client, absl::StrCat(++dialled));
+    if (!calls) return;
+    served->CallBegins();
+    served->CallEnds();
+  };
+  // A driver that opens a connection for each call and closes none.
+  for (int i = 0; i < 1100; ++i) dial(one_, true);
+  EXPECT_FALSE(one_->http2.barred(absl::Now()));
+  for (int i = 0; i < 1000; ++i) dial(two_, false);
+  EXPECT_FALSE(two_->http2.barred(absl::Now()));
+  // What earned more meanwhile is a second's at most.
+  for (int i = 0; i < 100 && !two_->http2.barred(absl::Now()); ++i) dial(two_, false);
+  EXPECT_TRUE(Refused(New(two_)));
+}
+
 TEST_F(ConnectionTableTest, ConnectionsWithACallUnderWayAreNotEnded) {
   Serve(one_, "a")->CallBegins();
   const Served second = Serve(one_, "b");

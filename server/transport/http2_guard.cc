@@ -53,7 +53,12 @@ constexpr Lengths kUnknown = {0, 16 << 10};
 }  // namespace
 
 Http2Account::Http2Account(const Http2Limits& limits)
-    : limits_(limits), resets_(limits.resets), control_frames_(limits.control_frames) {}
+    : limits_(limits),
+      resets_(limits.resets),
+      control_frames_(limits.control_frames),
+      violations_(limits.violations),
+      refused_calls_(limits.refused_calls),
+      discarded_(limits.discarded) {}
 
 bool Http2Account::Purse::Pay(double price, absl::Time now) {
   if (now > since_) {
@@ -107,6 +112,23 @@ void Http2Account::EndCalls(size_t count) {
   calls_ -= count;
 }
 
+void Http2Account::Charge(Purse Http2Account::*purse, absl::Time now) {
+  absl::MutexLock lock(&mutex_);
+  if (!(this->*purse).Pay(1, now)) barred_until_ = absl::ToUnixNanos(now + limits_.bar);
+}
+
+void Http2Account::Violated(absl::Time now) { Charge(&Http2Account::violations_, now); }
+
+void Http2Account::CallRefused(absl::Time now) { Charge(&Http2Account::refused_calls_, now); }
+
+void Http2Account::DiscardedUnused(absl::Time now) { Charge(&Http2Account::discarded_, now); }
+
+bool Http2Account::barred(absl::Time now) const {
+  const int64_t until = barred_until_, nanos = absl::ToUnixNanos(now);
+  // A clock that goes back does not prolong it.
+  return nanos < until && until - nanos <= absl::ToInt64Nanoseconds(limits_.bar);
+}
+
 size_t Http2Account::unfinished() const {
   absl::MutexLock lock(&mutex_);
   return unfinished_;
@@ -146,15 +168,20 @@ bool Http2Frames::Next(absl::string_view* bytes, Http2Frame* frame) {
 
 Http2Violation Http2Guard::Received(absl::string_view bytes, absl::Time now) {
   Http2Frame frame;
+  if (violation_ != Http2Violation::kNone) return violation_;
+  if (account_->barred(now)) return violation_ = Http2Violation::kBarred;
+  if (sent_too_many_resets_) violation_ = Http2Violation::kResets;
   while (violation_ == Http2Violation::kNone && received_.Next(&bytes, &frame)) {
     violation_ = Judge(frame, now);
   }
+  if (violation_ != Http2Violation::kNone) account_->Violated(now);
   return violation_;
 }
 
-void Http2Guard::Sent(absl::string_view bytes) {
+void Http2Guard::Sent(absl::string_view bytes, absl::Time now) {
   Http2Frame frame;
   while (sent_.Next(&bytes, &frame)) {
+    if (frame.type == kRstStream && !account_->PayReset(now)) sent_too_many_resets_ = true;
     const bool may_end = frame.type == kHeaders || frame.type == kData;
     if (frame.type == kRstStream || (may_end && (frame.flags & kEndStream) != 0)) {
       Close(frame.stream);

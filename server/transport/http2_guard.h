@@ -7,8 +7,10 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -28,15 +30,16 @@ enum class Http2Violation : uint8_t {
   kStream,         // a frame on a stream that is not open, or that a client cannot open
   kUnfinished,     // requests begun and not ended, more than calls may be under way
   kStreams,        // more calls under way than the server's settings allow
-  kResets,         // more RST_STREAM than calls are given up
+  kResets,         // more RST_STREAM, to and fro, than calls are given up
   kControlFrames,  // PING, SETTINGS, PRIORITY, WINDOW_UPDATE, empty DATA and unknown frames
   kPush,           // PUSH_PROMISE, which is for servers
+  kBarred,         // anything, by a client that is barred
 };
-inline constexpr size_t kHttp2Violations = 10;
+inline constexpr size_t kHttp2Violations = 11;
 // In the header, for metrics count them where nothing of the transport is linked.
 inline constexpr std::array<absl::string_view, kHttp2Violations> kHttp2ViolationNames = {
-    "none",       "frame_size", "header_block", "continuations",  "stream",
-    "unfinished", "streams",    "resets",       "control_frames", "push"};
+    "none",    "frame_size", "header_block",   "continuations", "stream", "unfinished",
+    "streams", "resets",     "control_frames", "push",          "barred"};
 
 // What frames of a kind are paid from: so many at once, and so many more each second.
 struct Http2Allowance {
@@ -54,20 +57,32 @@ struct Http2Limits {
   // What has come of them, in bytes. A whole request is a few hundred, and must not have more than
   // 1 MiB (ServerLimits::max_request_bytes).
   size_t unfinished_bytes = 4 << 20;
-  // Calls of a connection that are not answered, or whose answers are not yet on their way. gRPC's
-  // settings say 256, but 1.51 holds nobody to them who acknowledges them before they are sent, or
-  // never (parsing.cc, init_header_frame_parser): a client that read no answers took 300 MB.
-  // Clients of gRPC wait for the settings before their first call.
-  size_t calls = 256;
+  // Calls of a connection whose answers the pipe has not taken, for each of which gRPC keeps 20 KB.
+  // gRPC's settings say 256, but 1.51 holds nobody to them who acknowledges them before they are
+  // sent, or never (parsing.cc, init_header_frame_parser): a client that read no answers took
+  // 400 MB. Clients of gRPC wait for the settings before their first call; they may have read 256
+  // answers, and called as often again, before the end of the write is seen here.
+  size_t calls = 512;
   // The same of all connections of a client. No group lets one client have as many wait.
   size_t calls_of_client = 1024;
-  // A client that gives up all its calls at once is honest; to take a reset costs gRPC 134 us.
+  // Of either side. A client that gives up all its calls at once is honest; to take a reset costs
+  // gRPC 134 us. The server resets a stream that has broken a rule (CVE-2025-8671).
   Http2Allowance resets = {.burst = 512, .per_second = 100};
   // grpc-go sends up to a PING and two WINDOW_UPDATEs for an answer: each call adds four.
   Http2Allowance control_frames = {.burst = 1000, .per_second = 100};
   double control_frames_per_call = 4;
   // An unknown frame costs one control frame, and one more for so many bytes.
   double unknown_bytes_per_control_frame = 64;
+  // Connections that end for one of these. To end one with hundreds of calls under way costs gRPC
+  // tens of milliseconds, so a client that has overdrawn is barred.
+  Http2Allowance violations = {.burst = 8, .per_second = 0.2};
+  // Calls that are refused because their client has all of its share. A driver that is told to
+  // mount the volumes of a thousand pods at once has this happen to as many.
+  Http2Allowance refused_calls = {.burst = 2048, .per_second = 100};
+  // Connections that have never made a call and end so that their client gets a new one. A driver
+  // that never closes any has made calls on them.
+  Http2Allowance discarded = {.burst = 1024, .per_second = 20};
+  absl::Duration bar = absl::Seconds(5);
 };
 
 // What all connections of a client pay from: a client that is ended and dials again has no more
@@ -90,6 +105,14 @@ class Http2Account {
   bool AddToRequest(size_t bytes);
   void EndRequest(size_t bytes);
 
+  // A connection of the client has been ended; a call of it has been refused; a connection without
+  // a call has made room for another of the same client.
+  void Violated(absl::Time now);
+  void CallRefused(absl::Time now);
+  void DiscardedUnused(absl::Time now);
+  // Whether the client is barred: its connections are ended, and no more are let in.
+  bool barred(absl::Time now) const;
+
   // Requests that the client has begun and neither ended nor given up.
   size_t unfinished() const;
 
@@ -107,10 +130,17 @@ class Http2Account {
     absl::Time since_ = absl::InfinitePast();
   };
 
+  void Charge(Purse Http2Account::*purse, absl::Time now);
+
   const Http2Limits limits_;
+  // Nanoseconds since 1970.
+  std::atomic<int64_t> barred_until_ = std::numeric_limits<int64_t>::min();
   mutable absl::Mutex mutex_;
   Purse resets_ ABSL_GUARDED_BY(mutex_);
   Purse control_frames_ ABSL_GUARDED_BY(mutex_);
+  Purse violations_ ABSL_GUARDED_BY(mutex_);
+  Purse refused_calls_ ABSL_GUARDED_BY(mutex_);
+  Purse discarded_ ABSL_GUARDED_BY(mutex_);
   size_t unfinished_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t unfinished_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t calls_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -149,8 +179,8 @@ class Http2Guard {
   // From the client; the first are those behind its preface. What is not kNone ends the connection,
   // and no later call takes that back.
   Http2Violation Received(absl::string_view bytes, absl::Time now);
-  // To the client, before they are sent.
-  void Sent(absl::string_view bytes);
+  // To the client: the pipe has taken them.
+  void Sent(absl::string_view bytes, absl::Time now);
 
  private:
   Http2Violation Judge(const Http2Frame& frame, absl::Time now);
@@ -179,6 +209,7 @@ class Http2Guard {
   std::vector<Request> unfinished_;
 
   Http2Frames sent_;
+  std::atomic<bool> sent_too_many_resets_ = false;
   absl::Mutex mutex_;
   // Most connections have few, and the newest ends first.
   std::vector<uint32_t> calls_ ABSL_GUARDED_BY(mutex_);

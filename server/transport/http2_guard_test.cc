@@ -50,7 +50,7 @@ class Http2GuardTest : public testing::Test {
     const std::string call = absl::StrCat(Frame(kHeaders, kEndHeaders, stream_, 200),
                                           Frame(kData, kEndStream, stream_, 60));
     const Http2Violation violation = guard_->Received(call, now_);
-    if (answered_) guard_->Sent(Answer(stream_));
+    if (answered_) guard_->Sent(Answer(stream_), now_);
     return violation;
   }
   // What gRPC sends for one: headers, a message, trailers that end the stream.
@@ -230,7 +230,7 @@ TEST_F(Http2GuardTest, DataEndsWithItsRequest) {
 }
 
 TEST_F(Http2GuardTest, UnfinishedRequestsAreFew) {
-  // On three connections; each may have 256 calls under way.
+  // On three connections.
   Http2Guard first(account_), second(account_);
   for (uint32_t stream = 1; stream < 512; stream += 2) {
     ASSERT_EQ(first.Received(Frame(kHeaders, kEndHeaders, stream, 10), now_), kNone);
@@ -246,7 +246,7 @@ TEST_F(Http2GuardTest, UnfinishedRequestsAreSmall) {
     ASSERT_EQ(Send(kHeaders, kEndHeaders, stream_ += 2, 10), kNone);
     for (int part = 0; part < 60; ++part) ASSERT_EQ(Send(kData, 0, stream_, 16 << 10), kNone);
     ASSERT_EQ(Send(kData, kEndStream, stream_, 0), kNone);
-    guard_->Sent(Answer(stream_));
+    guard_->Sent(Answer(stream_), now_);
   }
   int taken = 0;
   for (Http2Violation violation = kNone; violation == kNone; taken += violation == kNone) {
@@ -280,15 +280,15 @@ TEST_F(Http2GuardTest, WhatIsEndedOrGivenUpIsNotUnfinished) {
 
 TEST_F(Http2GuardTest, CallsThatAreNotAnsweredAreFew) {
   answered_ = false;
-  for (int i = 0; i < 256; ++i) ASSERT_EQ(Call(), kNone) << i;
+  for (int i = 0; i < 512; ++i) ASSERT_EQ(Call(), kNone) << i;
   // Answered in another order, and the bytes cut anywhere.
   std::string answers;
   for (const uint32_t stream : {511u, 1u, 255u, 7u}) answers += Answer(stream);
   for (size_t at = 0; at < answers.size(); at += 5) {
-    guard_->Sent(absl::string_view(answers).substr(at, 5));
+    guard_->Sent(absl::string_view(answers).substr(at, 5), now_);
   }
-  guard_->Sent(Answer(7));
-  guard_->Sent(Frame(kRstStream, 0, 9, 4));
+  guard_->Sent(Answer(7), now_);
+  guard_->Sent(Frame(kRstStream, 0, 9, 4), now_);
   for (int i = 0; i < 5; ++i) ASSERT_EQ(Call(), kNone) << i;
   EXPECT_EQ(Call(), kStreams);
 }
@@ -305,7 +305,7 @@ TEST_F(Http2GuardTest, CallsOfAllConnectionsOfAClientAreFew) {
   connections.push_back(std::make_unique<Http2Guard>(account_));
   EXPECT_EQ(call(1), kStreams);
   connections.erase(connections.begin());
-  connections[0]->Sent(Answer(1));
+  connections[0]->Sent(Answer(1), now_);
   connections.push_back(std::make_unique<Http2Guard>(account_));
   EXPECT_EQ(call(1), kNone) << "what has ended, with its connection or by its answer, is free";
   for (uint32_t stream = 3; stream < 512; stream += 2) ASSERT_EQ(call(stream), kNone);
@@ -320,7 +320,7 @@ TEST_F(Http2GuardTest, CallsThatAreGivenUpNeedNoAnswer) {
     ASSERT_EQ(Call(), kNone) << i;
     ASSERT_EQ(Send(kRstStream, 0, stream_, 4), kNone);
     // An answer that was on its way.
-    guard_->Sent(Answer(stream_));
+    guard_->Sent(Answer(stream_), now_);
   }
 }
 
@@ -343,6 +343,43 @@ TEST_F(Http2GuardTest, ConnectionsOfAClientPayFromOneAccount) {
   EXPECT_EQ(taken_in_turn(kControlFrames, pings), 996);
   now_ += absl::Seconds(1);
   EXPECT_EQ(taken_in_turn(kResets, Frame(kRstStream, 0, 1, 4)), 100);
+}
+
+TEST_F(Http2GuardTest, StreamsThatTheServerResetsCountAsWell) {
+  const std::string reset = Frame(kRstStream, 0, 1, 4);
+  for (int i = 0; i < 512; ++i) guard_->Sent(reset, now_);
+  ASSERT_EQ(Call(), kNone);
+  guard_->Sent(reset, now_);
+  EXPECT_EQ(Call(), kResets);
+  EXPECT_EQ(Call(), kResets) << "it stays ended";
+}
+
+TEST_F(Http2GuardTest, WhoBreaksRulesAgainAndAgainIsBarred) {
+  const auto break_a_rule = [&] {
+    EXPECT_EQ(Http2Guard(account_).Received(Frame(kPushPromise, 0, 1, 4), now_), kPush);
+  };
+  for (int i = 0; i < 8; ++i) break_a_rule();
+  EXPECT_FALSE(account_->barred(now_));
+  ASSERT_EQ(Call(), kNone);
+  break_a_rule();
+  EXPECT_TRUE(account_->barred(now_));
+  EXPECT_FALSE(account_->barred(now_ - absl::Hours(1))) << "by a clock that was put back";
+  EXPECT_EQ(Call(), kBarred) << "a connection that has done nothing wrong";
+  now_ += absl::Seconds(5);
+  EXPECT_FALSE(account_->barred(now_));
+  EXPECT_EQ(Http2Guard(account_).Received(Frame(kPing, 0, 0, 8), now_), kNone);
+  // It has earned one since.
+  break_a_rule();
+  EXPECT_FALSE(account_->barred(now_));
+  break_a_rule();
+  EXPECT_TRUE(account_->barred(now_));
+}
+
+TEST_F(Http2GuardTest, WhoDoesNotTakeARefusalIsBarred) {
+  for (int i = 0; i < 2048; ++i) account_->CallRefused(now_);
+  EXPECT_FALSE(account_->barred(now_));
+  account_->CallRefused(now_);
+  EXPECT_TRUE(account_->barred(now_));
 }
 
 TEST_F(Http2GuardTest, EveryViolationHasAName) {

@@ -43,6 +43,7 @@ struct ListenerCounters {
   uint64_t dropped_garbage = 0;  // closed for other first bytes
   // New or silent, and closed for a limit of ListenerLimits or a lack of descriptors.
   uint64_t dropped_for_room = 0;
+  uint64_t dropped_barred = 0;  // new, of a client that is barred (Http2Limits)
   uint64_t ended_for_room = 0;  // idle with a server, and ended for the same
   // Served, and ended by the guard, by Http2Violation.
   std::array<uint64_t, kHttp2Violations> violations{};

@@ -75,7 +75,7 @@ class Guarded final : public pipe::Watcher {
     }
     return false;
   }
-  void Written(absl::string_view bytes) override { guard_.Sent(bytes); }
+  void Written(absl::string_view bytes) override { guard_.Sent(bytes, absl::Now()); }
 
  private:
   const std::shared_ptr<ConnectionTable> table_;
