@@ -3,10 +3,12 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -133,9 +135,14 @@ func measure(service *steps.Service, attack attack, o options) (wrong string, er
 		}
 	}
 
-	did, err := startAttackers(attack, o)
+	attackers, err := startAttackers(attack, o)
 	if err != nil {
 		return "", err
+	}
+	// What it takes the machine to start a hundred processes is not the service's.
+	clients.take()
+	for _, a := range attackers {
+		fmt.Fprintln(a.begin)
 	}
 	peak := memory
 	for end := time.Now().Add(time.Duration(o.seconds) * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
@@ -146,9 +153,11 @@ func measure(service *steps.Service, attack attack, o options) (wrong string, er
 		peak = max(peak, now)
 	}
 	during := clients.take()
-	total, err := did()
-	if err != nil {
-		return "", err
+	var total summary
+	for _, a := range attackers {
+		if err := a.end(&total); err != nil {
+			return "", err
+		}
 	}
 	if attack.fault != nil {
 		if err := service.Call("ClearFaults", struct{}{}); err != nil {
@@ -190,14 +199,17 @@ type summary struct {
 	Connections, Refused, Ended, Bytes int64
 }
 
-// startAttackers starts the attack, in processes of its own: a pod is not the honest clients' process.
-// What it returns waits for their end.
-func startAttackers(attack attack, o options) (func() (summary, error), error) {
-	type running struct {
-		command *exec.Cmd
-		output  *strings.Builder
-		log     *os.File
-	}
+// running is an attacker that has been started.
+type running struct {
+	command *exec.Cmd
+	begin   io.Writer
+	output  *bufio.Reader
+	log     *os.File
+}
+
+// startAttackers starts the attack, in processes of its own: a pod is not the honest clients' process. They
+// wait for a line.
+func startAttackers(attack attack, o options) ([]running, error) {
 	var all []running
 	own, err := os.Executable()
 	if err != nil {
@@ -208,32 +220,42 @@ func startAttackers(attack attack, o options) (func() (summary, error), error) {
 		if err != nil {
 			return nil, err
 		}
-		r := running{exec.Command(own, "attacker", attack.name), new(strings.Builder), log}
-		r.command.Stdout, r.command.Stderr = r.output, log
-		r.command.Env = append(os.Environ(), fmt.Sprintf("SECONDS_OF_ATTACK=%d", o.seconds))
-		if err := r.command.Start(); err != nil {
+		command := exec.Command(own, "attacker", attack.name)
+		command.Stderr = log
+		command.Env = append(os.Environ(), fmt.Sprintf("SECONDS_OF_ATTACK=%d", o.seconds))
+		begin, err := command.StdinPipe()
+		if err != nil {
 			return nil, err
 		}
-		all = append(all, r)
-	}
-	return func() (summary, error) {
-		var total summary
-		for _, r := range all {
-			if err := r.command.Wait(); err != nil {
-				return total, fmt.Errorf("attacker: %w (see %s)", err, r.log.Name())
-			}
-			r.log.Close()
-			var one summary
-			if err := json.Unmarshal([]byte(r.output.String()), &one); err != nil {
-				return total, fmt.Errorf("attacker said %q: %w", r.output.String(), err)
-			}
-			total.Connections += one.Connections
-			total.Refused += one.Refused
-			total.Ended += one.Ended
-			total.Bytes += one.Bytes
+		output, err := command.StdoutPipe()
+		if err != nil {
+			return nil, err
 		}
-		return total, nil
-	}, nil
+		if err := command.Start(); err != nil {
+			return nil, err
+		}
+		all = append(all, running{command, begin, bufio.NewReader(output), log})
+	}
+	for _, a := range all {
+		if line, err := a.output.ReadString('\n'); err != nil {
+			return nil, fmt.Errorf("attacker said %q: %w (see %s)", line, err, a.log.Name())
+		}
+	}
+	return all, nil
+}
+
+// end waits for its end, and adds what it did.
+func (r *running) end(total *summary) error {
+	defer r.log.Close()
+	var one summary
+	if err := json.NewDecoder(r.output).Decode(&one); err != nil {
+		return fmt.Errorf("attacker: %w (see %s)", err, r.log.Name())
+	}
+	total.Connections += one.Connections
+	total.Refused += one.Refused
+	total.Ended += one.Ended
+	total.Bytes += one.Bytes
+	return r.command.Wait()
 }
 
 // attacker is the whole of such a process.
@@ -247,6 +269,8 @@ func attacker(name string) {
 		// On a node a pod has limits of its own; here attackers share two cores with those they attack, so
 		// they get what the others leave.
 		lowerPriority()
+		fmt.Println("ready")
+		fmt.Scanln()
 		var count counters
 		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(seconds)*time.Second)
 		attack.run(ctx, &count)
