@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	mathrand "math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -279,13 +280,16 @@ var attacks = []attack{
 				time.Sleep(time.Second)
 			}
 		})},
-	{name: "a hundred pods", about: "100 processes that make 20 calls a second each", processes: 100,
+	// The machine under Wine makes 2,200 calls a second in all, of which the honest make 1,500.
+	{name: "a hundred pods", about: "100 processes that make 5 calls a second each", processes: 100,
 		run: func(ctx context.Context, count *counters) {
+			// Pods do not keep step.
+			time.Sleep(mathrand.N(time.Second))
 			r, err := open(ctx, count)
 			for err == nil && ctx.Err() == nil {
 				r.call(pathExists, `C:\var\lib\kubelet`)
 				err = r.out.Flush()
-				time.Sleep(50 * time.Millisecond)
+				time.Sleep(200 * time.Millisecond)
 			}
 		}},
 }
