@@ -2,6 +2,7 @@
 # Installs what the build and the tests need from Debian 12. Does nothing when all of it is there.
 #
 #   scripts/install-packages.sh              the Linux build and its tests
+#   scripts/install-packages.sh --bench      also what draws the benchmarks' plots
 #   scripts/install-packages.sh --fuzz       also the fuzzers'
 #   scripts/install-packages.sh --lint       also what checks the style
 #   scripts/install-packages.sh --windows    also the Windows build and its tests under Wine
@@ -17,6 +18,7 @@ packages=(
 command -v go >/dev/null || packages+=(golang-go)
 for group in "$@"; do
   case $group in
+    --bench) packages+=(gnuplot-nox) ;;
     --fuzz) packages+=(clang libclang-rt-14-dev llvm) ;;
     --lint) packages+=(clang-format clang-tidy) ;;
     --windows)

@@ -20,4 +20,4 @@ mkdir -p "$out"
   go build -o "$out/peer" .
 )
 cp build/windows/server/csi-proxy.exe "$out/csi-proxy-cpp.exe"
-"$out/peer" "$PWD/integration/wine/run" "$out/csi-proxy-cpp.exe" "$out/csi-proxy-go.exe" "$out/load.exe" "$@"
+"$out/peer" wine "$PWD/integration/wine/run" "$out/csi-proxy-cpp.exe" "$out/csi-proxy-go.exe" "$out/load.exe" "$@"

@@ -1,5 +1,4 @@
-// Calls filesystem v1 PathExists from several callers, each with a connection of its own, as drivers
-// do, and prints what it took as JSON.
+// Calls a server as drivers do, from several callers at once, and prints what it took as JSON.
 package main
 
 import (
@@ -13,58 +12,76 @@ import (
 	"time"
 
 	v1 "github.com/kubernetes-csi/csi-proxy/client/api/filesystem/v1"
-	client "github.com/kubernetes-csi/csi-proxy/client/groups/filesystem/v1"
 )
 
+// What one caller does again and again, over a connection of its own or a shared one.
+type call func() error
+
+// How long a server may take to give its first answer.
+const patience = 30 * time.Second
+
 func main() {
-	callers := flag.Int("callers", 1, "how many at once")
 	length := flag.Duration("length", 3*time.Second, "how long")
 	first := flag.Bool("first", false, "only wait for the first answer")
+	connect := connector()
 	flag.Parse()
-	if err := run(*callers, *length, *first); err != nil {
+	if *first {
+		if err := await(connect); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	calls, closeAll, err := connect()
+	if err == nil {
+		defer closeAll()
+		err = run(calls, *length)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func call(c *client.Client) error {
-	_, err := c.PathExists(context.Background(), &v1.PathExistsRequest{Path: `C:\var\lib\kubelet`})
-	return err
+func pathExists(client v1.FilesystemClient) call {
+	return func() error {
+		_, err := client.PathExists(context.Background(), &v1.PathExistsRequest{Path: `C:\var\lib\kubelet`})
+		return err
+	}
 }
 
-func run(callers int, length time.Duration, first bool) error {
-	if first {
-		for {
-			if c, err := client.NewClient(); err == nil {
-				defer c.Close()
-				return call(c)
-			}
-			time.Sleep(time.Millisecond)
+func await(connect func() ([]call, func(), error)) error {
+	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
+		calls, closeAll, err := connect()
+		if err == nil {
+			err = calls[0]()
+			closeAll()
+		}
+		if err == nil || time.Since(begin) > patience {
+			return err
 		}
 	}
-	times := make([][]float64, callers)
-	errs := make([]error, callers)
+}
+
+func run(calls []call, length time.Duration) error {
+	times := make([][]float64, len(calls))
+	errs := make([]error, len(calls))
 	var ready, done sync.WaitGroup
 	begin := make(chan struct{})
-	ready.Add(callers)
-	done.Add(callers)
-	for i := 0; i < callers; i++ {
+	ready.Add(len(calls))
+	done.Add(len(calls))
+	for i := range calls {
 		go func(i int) {
 			defer done.Done()
-			c, err := client.NewClient()
-			if err == nil {
-				defer c.Close()
-				err = call(c)
-			}
-			errs[i] = err
+			errs[i] = calls[i]()
 			ready.Done()
-			if err != nil {
+			if errs[i] != nil {
 				return
 			}
 			<-begin
 			for end := time.Now().Add(length); time.Now().Before(end); {
 				start := time.Now()
-				if errs[i] = call(c); errs[i] != nil {
+				if errs[i] = calls[i](); errs[i] != nil {
 					return
 				}
 				times[i] = append(times[i], float64(time.Since(start).Nanoseconds())/1e3)
