@@ -35,6 +35,8 @@ func wine(run, ours, theirs, load string, length time.Duration, turns int) {
 		newServer("csi-proxy (C++)", ours, "--host=simulated", "--pipe-sddl=D:P(A;;GA;;;WD)"),
 		newServer("csi-proxy v1.3.0 (Go)", theirs),
 	}
+	// A new prefix takes seconds to make, which are not a server's start.
+	must(exec.Command(run, "cmd.exe", "/c", "exit").Run())
 	// Something must run all the time, or Wine starts anew each time.
 	keeper := exec.Command(run, "cmd.exe", "/c", "pause")
 	in, err := keeper.StdinPipe()
