@@ -3,6 +3,8 @@
 # machine alone meanwhile.
 #
 #   integration/bench/peer.sh [SECONDS_PER_TURN [TURNS]]
+#
+# What every turn gave stays in build/peer/wine.json.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 scripts/install-packages.sh --windows
@@ -20,4 +22,4 @@ mkdir -p "$out"
   go build -o "$out/peer" .
 )
 cp build/windows/server/csi-proxy.exe "$out/csi-proxy-cpp.exe"
-"$out/peer" wine "$PWD/integration/wine/run" "$out/csi-proxy-cpp.exe" "$out/csi-proxy-go.exe" "$out/load.exe" "$@"
+"$out/peer" wine "$PWD/integration/wine/run" "$out/csi-proxy-cpp.exe" "$out/csi-proxy-go.exe" "$out/load.exe" "$out/wine" "$@"

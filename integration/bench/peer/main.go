@@ -1,9 +1,9 @@
 // Measures servers against each other, in turns, and prints their ratios.
 //
-//	peer wine RUN OURS.exe THEIRS.exe LOAD.exe [SECONDS [TURNS]]
+//	peer wine RUN OURS.exe THEIRS.exe LOAD.exe RESULT [SECONDS [TURNS]]
 //	peer linux OURS GRPC_GO ECHO LOAD RESULT [SECONDS [TURNS]]
 //
-// The second also writes RESULT.json, and RESULT.dat for the plot.
+// Both also write RESULT.json, the second RESULT.dat for the plot.
 package main
 
 import (
@@ -21,9 +21,9 @@ func must(err error) {
 
 func main() {
 	log.SetFlags(0)
-	if len(os.Args) >= 6 && os.Args[1] == "wine" {
-		length, turns := lengthAndTurns(os.Args[6:])
-		wine(os.Args[2], os.Args[3], os.Args[4], os.Args[5], length, turns)
+	if len(os.Args) >= 7 && os.Args[1] == "wine" {
+		length, turns := lengthAndTurns(os.Args[7:])
+		wine(os.Args[2], os.Args[3], os.Args[4], os.Args[5], os.Args[6], length, turns)
 		return
 	}
 	if len(os.Args) >= 7 && os.Args[1] == "linux" {
@@ -31,7 +31,7 @@ func main() {
 		linux(os.Args[2], os.Args[3], os.Args[4], os.Args[5], os.Args[6], length, turns)
 		return
 	}
-	log.Fatal("usage: peer wine RUN OURS.exe THEIRS.exe LOAD.exe [SECONDS [TURNS]]\n" +
+	log.Fatal("usage: peer wine RUN OURS.exe THEIRS.exe LOAD.exe RESULT [SECONDS [TURNS]]\n" +
 		"       peer linux OURS GRPC_GO ECHO LOAD RESULT [SECONDS [TURNS]]")
 }
 

@@ -30,12 +30,12 @@ func pidOf(exe string) process {
 }
 
 // wine measures our service against the Go one; both have the same pipe names, so one runs at a time.
-func wine(run, ours, theirs, load string, length time.Duration, turns int) {
+func wine(run, ours, theirs, load, result string, length time.Duration, turns int) {
 	servers := []*server{
 		newServer("csi-proxy (C++)", ours, "--host=simulated", "--pipe-sddl=D:P(A;;GA;;;WD)"),
 		newServer("csi-proxy v1.3.0 (Go)", theirs),
 	}
-	// A new prefix takes seconds to make, which are not a server's start.
+	// Making a new prefix takes seconds that are not part of a server's start.
 	must(exec.Command(run, "cmd.exe", "/c", "exit").Run())
 	// Something must run all the time, or Wine starts anew each time.
 	keeper := exec.Command(run, "cmd.exe", "/c", "pause")
@@ -44,6 +44,7 @@ func wine(run, ours, theirs, load string, length time.Duration, turns int) {
 	must(keeper.Start())
 	defer in.Close()
 	time.Sleep(3 * time.Second)
+	description := describe(length, turns)
 	counts := []int{1, 8, 64}
 	label := func(callers int) string { return fmt.Sprintf("%d callers", callers) }
 	for turn := 0; turn < turns; turn++ {
@@ -79,9 +80,12 @@ func wine(run, ours, theirs, load string, length time.Duration, turns int) {
 		t.row(label(callers), p99, "")
 		t.row(label(callers), rate, ">= 1.5")
 		t.row(label(callers), cpu, "<= 0.5")
+		t.row(label(callers), switches, "")
 	}
 	t.row("", "RSS idle, MiB", "<= 0.4")
 	t.row("", rssAfter, "<= 0.4")
 	t.row("", "start to answer, ms", "<= 0.5")
 	t.row("", "program size, MiB", "<= 0.4")
+	conclude(description)
+	writeRun(description, servers, result+".json")
 }
