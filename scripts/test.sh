@@ -92,9 +92,7 @@ if [[ $windows == yes ]]; then
   cmake --build --preset windows
   end
   begin "tests windows"
-  # A Wine under load loses something now and then that nobody has lost since: one more attempt,
-  # which the output shows.
-  ctest --test-dir build/windows --output-on-failure --repeat until-pass:2 | tee build/windows/ctest.log || true
+  ctest --test-dir build/windows --output-on-failure | tee build/windows/ctest.log || true
   count build/windows/ctest.log
   end
   check "released Go clients" integration/legacy_go/run.sh

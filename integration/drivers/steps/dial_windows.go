@@ -3,6 +3,7 @@ package steps
 import (
 	"context"
 	"net"
+	"time"
 
 	"github.com/Microsoft/go-winio"
 )
@@ -18,3 +19,13 @@ func DialPipe(ctx context.Context, path string) (net.Conn, error) {
 // ServiceFlags are those of every service that is started: Wine's user is not in the groups that the pipes
 // are for.
 var ServiceFlags = []string{"--pipe-sddl=D:P(A;;GA;;;WD)"}
+
+// Under Wine 8 an answer now and then does not wake a Go program that waits in its network poller: nothing
+// moves until its next timer, which may be the deadline of a call that was answered ten seconds before. So
+// there is always a timer.
+func init() {
+	go func() {
+		for range time.Tick(20 * time.Millisecond) {
+		}
+	}()
+}
