@@ -1,3 +1,5 @@
+#include <google/protobuf/descriptor.pb.h>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -56,6 +58,10 @@ void PrintCommentText(const pb::SourceLocation& location, pb::io::Printer& print
   }
 }
 
+bool Reads(const pb::MethodDescriptor& method) {
+  return method.options().idempotency_level() == pb::MethodOptions::NO_SIDE_EFFECTS;
+}
+
 void ForEachMethod(const Version& version, const Vars& vars, const char* text,
                    pb::io::Printer& printer) {
   for (const MethodPair& pair : version.methods) {
@@ -65,6 +71,7 @@ void ForEachMethod(const Version& version, const Vars& vars, const char* text,
     all["response"] = pair.version->output_type()->name();
     all["hub_method"] = pair.hub->name();
     all["hub_request"] = pair.hub->input_type()->name();
+    all["reads"] = Reads(*pair.hub) ? "true" : "false";
     printer.Print(all, text);
   }
 }

@@ -183,7 +183,7 @@ void PrintAudited(const Group& group, pb::io::Printer& printer) {
     printer.Print(vars,
                   "\n  absl::StatusOr<$response$> $method$(\n"
                   "      const CallContext& context, const $request$& request) override {\n");
-    printer.Print(vars, method.options().idempotency_level() == pb::MethodOptions::NO_SIDE_EFFECTS
+    printer.Print(vars, Reads(method)
                             ? "    return service_->$method$(context, request);\n  }\n"
                             : "    const absl::Time start = absl::Now();\n"
                               "    auto response = service_->$method$(context, request);\n"

@@ -117,7 +117,7 @@ void PrintMethodsHeader(const Group& group, const Version& version, pb::io::Prin
   ForEachMethod(version, vars,
                 "inline constexpr shim::MethodInfo k$method${\n"
                 "    \"$group$\", \"$version$\", \"$service$\", \"$method$\",\n"
-                "    \"$pipe$\", \"/$service$/$method$\"};\n",
+                "    \"$pipe$\", \"/$service$/$method$\", $reads$};\n",
                 printer);
   printer.Print(vars, "\n}  // namespace csi_proxy::$group$::$version$::methods\n");
 }

@@ -14,6 +14,7 @@
 #include "server/base/pipe_name.h"
 #include "server/observability/call_log.h"
 #include "server/observability/metrics.h"
+#include "server/transport/adopt.h"
 #include "server/transport/pipe_server.h"
 #include "server/versioned_services.h"
 
@@ -84,6 +85,7 @@ class Server::Impl {
             .observers = std::move(observers),
             .connections = listener_.get(),
             .gate = &gate_,
+            .inline_calls = &inline_calls_,
             .max_call_duration = options.max_call_duration,
         },
         node.services());
@@ -153,6 +155,8 @@ class Server::Impl {
   observability::CallLog call_log_{spdlog::get(observability::kCallLogger)};
   std::unique_ptr<observability::Metrics> metrics_;
   shim::CallGate gate_;
+  // One thread reads whatever the calls of the others wait for.
+  shim::InlineCalls inline_calls_{transport::ReadingThreads() - 1};
   std::unique_ptr<transport::Listener> listener_;
   std::unique_ptr<VersionedServices> versioned_services_;
   std::vector<std::unique_ptr<PipeServer>> pipes_;

@@ -16,6 +16,7 @@ struct VersionedServices::Group {
     runtime.observers = settings.observers;
     runtime.connections = settings.connections;
     runtime.gate = settings.gate;
+    runtime.inline_calls = settings.inline_calls;
     runtime.max_call_duration = settings.max_call_duration;
   }
 

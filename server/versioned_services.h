@@ -30,6 +30,7 @@ class VersionedServices {
     std::vector<shim::CallObserver*> observers;
     const shim::ConnectionDirectory* connections = nullptr;
     shim::CallGate* gate = nullptr;
+    shim::InlineCalls* inline_calls = nullptr;
     absl::Duration max_call_duration = absl::InfiniteDuration();
   };
 

@@ -30,6 +30,8 @@ class IoPort {
   // when it pleases, even after main() has returned.
   static IoPort& Get();
 
+  size_t thread_count() const { return threads_.size(); }
+
   // Completions of I/O on `handle` come to this port from now on. I/O that finishes at once
   // completes where it was started and does not come here
   // (https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setfilecompletionnotificationmodes).

@@ -123,6 +123,31 @@ size_t Executor::queued() const {
   return queued_;
 }
 
+// A task of the flow has ended. How many others have a thread now.
+size_t Executor::End(Flow& flow) {
+  --running_;
+  --flow.running_;
+  return StartWaiting();
+}
+
+bool Executor::TryRun(Task* task, std::shared_ptr<Flow> flow) {
+  if (flow == nullptr) flow = unknown_;
+  {
+    std::lock_guard<Mutex> lock(mutex_);
+    if (queued_ > 0 || !MayRun(*flow)) return false;
+    ++running_;
+    ++flow->running_;
+  }
+  task->Run();
+  size_t started;
+  {
+    std::lock_guard<Mutex> lock(mutex_);
+    started = End(*flow);
+  }
+  for (; started > 0; --started) work_arrived_.notify_one();
+  return true;
+}
+
 void Executor::Work() {
   std::unique_lock<Mutex> lock(mutex_);
   while (true) {
@@ -137,13 +162,11 @@ void Executor::Work() {
     lock.unlock();
     task->Run();
     lock.lock();
-    --running_;
-    --flow->running_;
-    flow.reset();
     ++idle_;
     // This thread takes one of them.
-    for (size_t started = StartWaiting(); started > 1; --started) work_arrived_.notify_one();
+    for (size_t started = End(*flow); started > 1; --started) work_arrived_.notify_one();
     --idle_;
+    flow.reset();
   }
 }
 

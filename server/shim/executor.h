@@ -1,5 +1,5 @@
 // Where calls do their work: a bounded pool of threads with a bounded queue, so that the threads
-// that move bytes never wait for a disk, and a flood of calls is refused instead of piling up.
+// that move bytes do not all wait for a disk, and a flood of calls is refused instead of piling up.
 #pragma once
 
 #include <cstddef>
@@ -89,6 +89,10 @@ class Executor {
   absl::Status Submit(Task* task, std::shared_ptr<Flow> flow = nullptr,
                       bool* client_is_at_limit = nullptr);
 
+  // Runs `task` on this thread, as one of `flow`, if it need not wait for others. False: it may
+  // not, and is not touched. A task that blocks blocks the caller.
+  bool TryRun(Task* task, std::shared_ptr<Flow> flow = nullptr);
+
   // How many tasks wait for a thread.
   size_t queued() const;
 
@@ -98,6 +102,7 @@ class Executor {
   bool MayRun(const Flow& flow) const;
   void Start(Task* task);
   size_t StartWaiting();
+  size_t End(Flow& flow);
   void Work();
 
   const Limits limits_;

@@ -72,6 +72,44 @@ TEST(ExecutorTest, RefusesBeyondThreadsAndQueueThenRecovers) {
   late.Wait();
 }
 
+// Says on which thread it ran.
+struct Here final : Task {
+  void Run() override { thread = std::this_thread::get_id(); }
+  std::thread::id thread;
+};
+
+TEST(ExecutorTest, WhoNeedNotWaitRunsOnTheCallersThread) {
+  Executor executor({.max_threads = 1, .max_queued = 1});
+  Here task;
+  for (int i = 0; i < 3; ++i) {
+    task.thread = {};
+    EXPECT_TRUE(executor.TryRun(&task));
+    EXPECT_EQ(task.thread, std::this_thread::get_id());
+  }
+}
+
+TEST(ExecutorTest, WhoRunsOnTheCallersThreadTakesAPlaceLikeOthers) {
+  absl::Notification gate;
+  absl::BlockingCounter running(1), waited(1);
+  Job here, waits;
+  here.started = &running;
+  here.gate = &gate;
+  waits.started = &waited;
+  Here refused;
+  Executor executor({.max_threads = 1, .max_queued = 1});
+  std::thread caller([&] { EXPECT_TRUE(executor.TryRun(&here)); });
+  running.Wait();
+  EXPECT_FALSE(executor.TryRun(&refused));
+  ASSERT_TRUE(executor.Submit(&waits).ok());
+  EXPECT_EQ(executor.queued(), 1u);
+  EXPECT_FALSE(executor.TryRun(&refused)) << "another waits";
+  EXPECT_EQ(refused.thread, std::thread::id());
+  gate.Notify();
+  // The end of the first gives the second its thread.
+  waited.Wait();
+  caller.join();
+}
+
 TEST(ExecutorTest, BlockedTasksDoNotHoldUpOthersWhileThreadsAreLeft) {
   absl::Notification gate;
   absl::BlockingCounter blocked(3);
@@ -254,6 +292,7 @@ TEST_F(FairExecutorTest, ManyClientsAtOnceStayWithinTheirSharesAndAllIsRun) {
           task.most_own = &most[n];
           task.most_all = &most_all;
           task.ran = &ran;
+          if (i % 3 == 0 && executor.TryRun(&task, flow)) continue;
           if (!executor.Submit(&task, flow).ok()) ++refused;
         }
       });

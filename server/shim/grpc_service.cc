@@ -29,13 +29,18 @@ grpc::Status ToGrpcStatus(const absl::Status& status) {
 
 // One rpc from its arrival to its answer: gRPC's callback reactor on one side, a plain function on
 // the other. Deletes itself.
-class UnaryCall final : public grpc::ServerUnaryReactor, public Task {
+class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public InlineCalls::Call {
  public:
   // `request` and `*response` live until the rpc is answered, as gRPC's callback API has it.
   UnaryCall(const Runtime& runtime, const UnaryMethod& method, void* api,
             grpc::CallbackServerContext* context, const grpc::ByteBuffer& request,
             grpc::ByteBuffer* response)
-      : runtime_(runtime), method_(method), api_(api), request_(request), response_(response) {
+      : runtime_(runtime),
+        method_(method),
+        api_(api),
+        grpc_context_(context),
+        request_(request),
+        response_(response) {
     const auto deadline = context->deadline();
     deadline_ = deadline == std::chrono::system_clock::time_point::max()
                     ? absl::InfiniteFuture()
@@ -62,6 +67,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task {
     }
     std::shared_ptr<Client> client = connection_ != nullptr ? connection_->client() : nullptr;
     Flow* const flow = client != nullptr ? &client->flows[runtime_.executor_index] : nullptr;
+    if (TryRunHere(std::shared_ptr<Flow>(client, flow))) return;
     bool client_is_at_limit;
     // Once it is queued, the call may be over before Submit() returns.
     const absl::Status queued = runtime_.executor->Submit(
@@ -75,6 +81,18 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task {
   }
 
  private:
+  // Whether the call has been done on this thread, which gRPC called from. It is not deleted before
+  // gRPC has been told of it.
+  bool TryRunHere(std::shared_ptr<Flow> flow) {
+    InlineCalls* const here = runtime_.inline_calls;
+    if (here == nullptr || !method_.info->reads || !here->TryBegin(this)) return false;
+    const bool done = runtime_.executor->TryRun(this, std::move(flow));
+    here->End(this);
+    return done;
+  }
+  bool IsCancelled() const override { return grpc_context_->IsCancelled(); }
+  void Cancel() override { cancelled_.Notify(); }
+
   void Run() override {
     const CallContext context(deadline_, &cancelled_, &peer(), method_.info->pipe);
     absl::Status status = context.Check();
@@ -101,7 +119,9 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task {
     return absl::OkStatus();
   }
 
-  void OnCancel() override { cancelled_.Notify(); }
+  void OnCancel() override {
+    if (!cancelled_.HasBeenNotified()) cancelled_.Notify();
+  }
 
   void OnDone() override {
     // Not before: a stop may close the connection once the last call has left.
@@ -130,6 +150,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task {
   const Runtime& runtime_;
   const UnaryMethod& method_;
   void* const api_;
+  grpc::CallbackServerContext* const grpc_context_;
   const grpc::ByteBuffer& request_;
   grpc::ByteBuffer* const response_;
   const absl::Time arrived_ = absl::Now();

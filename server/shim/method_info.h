@@ -11,6 +11,8 @@ struct MethodInfo {
   const char* method;
   const char* pipe;  // `csi-proxy-volume-v1`
   const char* path;  // `/v1.Volume/MountVolume`
+  // Whether it leaves the node as it is: NO_SIDE_EFFECTS of the hub's method.
+  bool reads = false;
 };
 
 }  // namespace csi_proxy::shim

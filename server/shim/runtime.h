@@ -14,6 +14,7 @@
 #include "csi_proxy/call_context.h"
 #include "server/shim/client.h"
 #include "server/shim/executor.h"
+#include "server/shim/inline_calls.h"
 #include "server/shim/method_info.h"
 
 namespace csi_proxy::shim {
@@ -79,7 +80,8 @@ class CallGate {
 // All members outlive the services made with it.
 struct Runtime {
   Executor* executor = nullptr;
-  size_t executor_index = 0;  // among those a client calls
+  size_t executor_index = 0;            // among those a client calls
+  InlineCalls* inline_calls = nullptr;  // may be null
   std::vector<CallObserver*> observers;
   const ConnectionDirectory* connections = nullptr;  // may be null
   CallGate* gate = nullptr;                          // may be null

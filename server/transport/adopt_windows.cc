@@ -11,4 +11,6 @@ void AdoptConnection(grpc::Server* server, intptr_t handle) {
   pipe::Serve(server, std::move(*connection));
 }
 
+size_t ReadingThreads() { return pipe::IoPort::Get().thread_count(); }
+
 }  // namespace csi_proxy::transport

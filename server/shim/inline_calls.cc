@@ -1,0 +1,69 @@
+#include "server/shim/inline_calls.h"
+
+#include <algorithm>
+
+#include "absl/time/time.h"
+
+namespace csi_proxy::shim {
+namespace {
+
+// How soon a call learns that it has been cancelled.
+constexpr absl::Duration kLook = absl::Milliseconds(20);
+
+// After so many looks without a call the watcher sleeps until there is one.
+constexpr int kIdleLooks = 50;
+
+}  // namespace
+
+InlineCalls::~InlineCalls() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+    wake_.Signal();
+  }
+  if (watcher_.joinable()) watcher_.join();
+}
+
+bool InlineCalls::TryBegin(Call* call) {
+  absl::MutexLock lock(&mutex_);
+  if (calls_.size() >= most_) return false;
+  calls_.push_back({call});
+  used_ = true;
+  if (asleep_) {
+    asleep_ = false;
+    wake_.Signal();
+  } else if (!watcher_.joinable()) {
+    watcher_ = std::thread([this] { Watch(); });
+  }
+  return true;
+}
+
+void InlineCalls::End(Call* call) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = std::find_if(calls_.begin(), calls_.end(),
+                                  [&](const UnderWay& one) { return one.call == call; });
+  *found = calls_.back();
+  calls_.pop_back();
+}
+
+void InlineCalls::Watch() {
+  absl::MutexLock lock(&mutex_);
+  for (int idle = 0; !stopping_;) {
+    for (UnderWay& one : calls_) {
+      if (one.cancelled || !one.call->IsCancelled()) continue;
+      one.cancelled = true;
+      one.call->Cancel();
+    }
+    idle = used_ || !calls_.empty() ? 0 : idle + 1;
+    used_ = false;
+    if (idle < kIdleLooks) {
+      wake_.WaitWithTimeout(&mutex_, kLook);
+      continue;
+    }
+    idle = 0;
+    asleep_ = true;
+    while (asleep_ && !stopping_) wake_.Wait(&mutex_);
+  }
+}
+
+}  // namespace csi_proxy::shim

@@ -1,0 +1,56 @@
+// The calls that are done on the threads that read connections.
+#pragma once
+
+#include <thread>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+
+namespace csi_proxy::shim {
+
+// A quick call is done sooner on the thread that has read it than on another that must be woken.
+// But any call may block, on a dead share for instance, so some thread always goes on reading:
+// leader and followers. Thread-safe.
+class InlineCalls {
+ public:
+  class Call {
+   public:
+    // Whether nobody waits for the answer any more: gRPC does not tell of that by itself before the
+    // function it has called returns.
+    virtual bool IsCancelled() const = 0;
+    // Lets the call know, at most once.
+    virtual void Cancel() = 0;
+
+   protected:
+    ~Call() = default;
+  };
+
+  explicit InlineCalls(size_t most) : most_(most) {}
+  ~InlineCalls();
+  InlineCalls(const InlineCalls&) = delete;
+  InlineCalls& operator=(const InlineCalls&) = delete;
+
+  // Whether this thread may do the call itself. After true, End() must follow.
+  bool TryBegin(Call* call);
+  void End(Call* call);
+
+ private:
+  struct UnderWay {
+    Call* call;
+    bool cancelled = false;
+  };
+
+  void Watch();
+
+  const size_t most_;
+  absl::Mutex mutex_;
+  absl::CondVar wake_;
+  std::vector<UnderWay> calls_ ABSL_GUARDED_BY(mutex_);
+  bool used_ ABSL_GUARDED_BY(mutex_) = false;  // since the watcher last looked
+  bool asleep_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread watcher_;
+};
+
+}  // namespace csi_proxy::shim
