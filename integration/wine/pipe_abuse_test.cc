@@ -319,7 +319,9 @@ TEST_F(PipeAbuseTest, WhoReadsNoAnswersIsBarred) {
   std::cout << WorkingSet(process_) / 1024 << " KiB against " << before / 1024 << '\n';
   EXPECT_EQ(ended, 40);
   EXPECT_LT(WorkingSet(process_), before + (size_t{60} << 20));
-  EXPECT_TRUE(absl::IsUnavailable(CallOnce()));
+  // Eight and a few, as time passes; the rest were not let in.
+  EXPECT_THAT(server_->Log(), testing::AllOf(testing::HasSubstr("streams (1 so far)"),
+                                             testing::Not(testing::HasSubstr("(16 so far)"))));
   EXPECT_TRUE(OtherClientIsServed());
 }
 
