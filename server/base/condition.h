@@ -7,6 +7,8 @@
 
 #ifdef _WIN32
 
+#include <chrono>
+#include <cstdint>
 #include <mutex>
 
 namespace csi_proxy {
@@ -29,11 +31,15 @@ class Condition {
   void wait(std::unique_lock<Mutex>& lock, Predicate predicate) {
     while (!predicate()) Sleep(lock.mutex());
   }
+  void wait_for(std::unique_lock<Mutex>& lock, std::chrono::milliseconds time) {
+    Sleep(lock.mutex(), static_cast<uint32_t>(time.count()));
+  }
   void notify_one();
   void notify_all();
 
  private:
-  void Sleep(Mutex* mutex);
+  static constexpr uint32_t kForEver = UINT32_MAX;  // INFINITE
+  void Sleep(Mutex* mutex, uint32_t milliseconds = kForEver);
   void* variable_ = nullptr;  // a CONDITION_VARIABLE
 };
 

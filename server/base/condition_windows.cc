@@ -5,6 +5,7 @@
 namespace csi_proxy {
 namespace {
 
+static_assert(UINT32_MAX == INFINITE);
 static_assert(sizeof(SRWLOCK) == sizeof(void*) && sizeof(CONDITION_VARIABLE) == sizeof(void*));
 
 // Both are a pointer that begins as null: SRWLOCK_INIT and CONDITION_VARIABLE_INIT.
@@ -18,8 +19,8 @@ CONDITION_VARIABLE* Variable(void** variable) {
 void Mutex::lock() { AcquireSRWLockExclusive(Lock(&lock_)); }
 void Mutex::unlock() { ReleaseSRWLockExclusive(Lock(&lock_)); }
 
-void Condition::Sleep(Mutex* mutex) {
-  SleepConditionVariableSRW(Variable(&variable_), Lock(&mutex->lock_), INFINITE, 0);
+void Condition::Sleep(Mutex* mutex, uint32_t milliseconds) {
+  SleepConditionVariableSRW(Variable(&variable_), Lock(&mutex->lock_), milliseconds, 0);
 }
 void Condition::notify_one() { WakeConditionVariable(Variable(&variable_)); }
 void Condition::notify_all() { WakeAllConditionVariable(Variable(&variable_)); }

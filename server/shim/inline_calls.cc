@@ -1,14 +1,14 @@
 #include "server/shim/inline_calls.h"
 
 #include <algorithm>
-
-#include "absl/time/time.h"
+#include <chrono>
+#include <mutex>
 
 namespace csi_proxy::shim {
 namespace {
 
 // How soon a call learns that it has been cancelled.
-constexpr absl::Duration kLook = absl::Milliseconds(20);
+constexpr std::chrono::milliseconds kLook{20};
 
 // After so many looks without a call the watcher sleeps until there is one.
 constexpr int kIdleLooks = 50;
@@ -17,21 +17,21 @@ constexpr int kIdleLooks = 50;
 
 InlineCalls::~InlineCalls() {
   {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard<Mutex> lock(mutex_);
     stopping_ = true;
-    wake_.Signal();
+    wake_.notify_one();
   }
   if (watcher_.joinable()) watcher_.join();
 }
 
 bool InlineCalls::TryBegin(Call* call) {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard<Mutex> lock(mutex_);
   if (calls_.size() >= most_) return false;
   calls_.push_back({call});
   used_ = true;
   if (asleep_) {
     asleep_ = false;
-    wake_.Signal();
+    wake_.notify_one();
   } else if (!watcher_.joinable()) {
     watcher_ = std::thread([this] { Watch(); });
   }
@@ -39,7 +39,7 @@ bool InlineCalls::TryBegin(Call* call) {
 }
 
 void InlineCalls::End(Call* call) {
-  absl::MutexLock lock(&mutex_);
+  std::lock_guard<Mutex> lock(mutex_);
   const auto found = std::find_if(calls_.begin(), calls_.end(),
                                   [&](const UnderWay& one) { return one.call == call; });
   *found = calls_.back();
@@ -47,7 +47,7 @@ void InlineCalls::End(Call* call) {
 }
 
 void InlineCalls::Watch() {
-  absl::MutexLock lock(&mutex_);
+  std::unique_lock<Mutex> lock(mutex_);
   for (int idle = 0; !stopping_;) {
     for (UnderWay& one : calls_) {
       if (one.cancelled || !one.call->IsCancelled()) continue;
@@ -57,12 +57,12 @@ void InlineCalls::Watch() {
     idle = used_ || !calls_.empty() ? 0 : idle + 1;
     used_ = false;
     if (idle < kIdleLooks) {
-      wake_.WaitWithTimeout(&mutex_, kLook);
+      wake_.wait_for(lock, kLook);
       continue;
     }
     idle = 0;
     asleep_ = true;
-    while (asleep_ && !stopping_) wake_.Wait(&mutex_);
+    wake_.wait(lock, [this] { return !asleep_ || stopping_; });
   }
 }
 

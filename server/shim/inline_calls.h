@@ -1,11 +1,11 @@
 // The calls that are done on the threads that read connections.
 #pragma once
 
+#include <cstddef>
 #include <thread>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
+#include "server/base/condition.h"
 
 namespace csi_proxy::shim {
 
@@ -44,12 +44,12 @@ class InlineCalls {
   void Watch();
 
   const size_t most_;
-  absl::Mutex mutex_;
-  absl::CondVar wake_;
-  std::vector<UnderWay> calls_ ABSL_GUARDED_BY(mutex_);
-  bool used_ ABSL_GUARDED_BY(mutex_) = false;  // since the watcher last looked
-  bool asleep_ ABSL_GUARDED_BY(mutex_) = false;
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  Mutex mutex_;
+  Condition wake_;
+  std::vector<UnderWay> calls_;
+  bool used_ = false;  // since the watcher last looked
+  bool asleep_ = false;
+  bool stopping_ = false;
   std::thread watcher_;
 };
 
