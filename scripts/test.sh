@@ -35,6 +35,7 @@ fi
 
 passed=0
 failed=0
+failures=()
 # What took how long.
 begin() { echo "== $1"; part=$1 since=$SECONDS; }
 end() { echo "-- $part: $((SECONDS - since)) s"; }
@@ -42,7 +43,7 @@ end() { echo "-- $part: $((SECONDS - since)) s"; }
 check() {
   begin "$1"
   shift
-  if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+  if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)) failures+=("$part"); fi
   end
 }
 # What ctest said in a file.
@@ -51,6 +52,11 @@ count() {
   read -r bad all <<<"$(sed -nE 's/.* ([0-9]+) tests failed out of ([0-9]+).*/\1 \2/p' "$1")"
   passed=$((passed + ${all:-1} - ${bad:-1}))
   failed=$((failed + ${bad:-1}))
+  # ctest ends with a list: number, name and reason in brackets.
+  while read -r bad; do
+    failures+=("$part: $bad")
+  done < <(sed -nE 's/^[[:space:]]*[0-9]+ - (.*) \([A-Za-z].*\).*/\1/p' "$1")
+  [[ -n $all ]] || failures+=("$part: not run to its end")
 }
 
 for preset in "${presets[@]}"; do
@@ -70,7 +76,7 @@ for preset in "${presets[@]}"; do
   for report in "$reports"/*; do
     [[ -e $report ]] || continue
     head -60 "$report"
-    failed=$((failed + 1))
+    failed=$((failed + 1)) failures+=("$part: $report")
   done
   end
 done
@@ -107,5 +113,6 @@ fi
 
 if [[ $fuzz == yes ]]; then check "fuzzers" scripts/fuzz.sh 60; fi
 
+for one in "${failures[@]}"; do echo "failed: $one"; done
 echo "$passed passed, $failed failed"
 [[ $failed -eq 0 ]]

@@ -16,7 +16,8 @@ Http2Violation CheckInPieces(absl::string_view bytes, size_t size) {
   Http2Guard guard;
   Http2Violation result = Http2Violation::kNone;
   // The other way the same bytes are as good as any.
-  for (size_t at = 0; at < bytes.size(); at += size) guard.Sent(bytes.substr(at, size), absl::UnixEpoch());
+  for (size_t at = 0; at < bytes.size(); at += size)
+    guard.Sent(bytes.substr(at, size), absl::UnixEpoch());
   for (size_t at = 0; at < bytes.size(); at += size) {
     const Http2Violation next = guard.Received(bytes.substr(at, size), absl::UnixEpoch());
     if (result != Http2Violation::kNone && next != result) std::abort();
