@@ -39,7 +39,7 @@ char32_t ConsumeCodePointOrByte(absl::string_view* text) {
 
 }  // namespace
 
-bool ConsumeCodePoint(absl::string_view* text, char32_t* code_point) {
+bool ConsumeAnyCodePoint(absl::string_view* text, char32_t* code_point) {
   if (text->empty()) return false;
   const auto byte = [&](size_t i) { return static_cast<unsigned char>((*text)[i]); };
   const unsigned char first = byte(0);

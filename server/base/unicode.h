@@ -11,9 +11,20 @@
 
 namespace csi_proxy {
 
+// As ConsumeCodePoint().
+bool ConsumeAnyCodePoint(absl::string_view* text, char32_t* code_point);
+
 // Reads one code point from the front of `text` and removes it. False, and `text` unchanged, when
 // it does not begin with well-formed UTF-8 (shortest form, no surrogates, at most U+10FFFF).
-bool ConsumeCodePoint(absl::string_view* text, char32_t* code_point);
+inline bool ConsumeCodePoint(absl::string_view* text, char32_t* code_point) {
+  // Paths are ASCII but for some names.
+  if (text->empty() || static_cast<unsigned char>(text->front()) >= 0x80) {
+    return ConsumeAnyCodePoint(text, code_point);
+  }
+  *code_point = static_cast<unsigned char>(text->front());
+  text->remove_prefix(1);
+  return true;
+}
 
 // The number of UTF-16 units `text` takes, or -1 when it is not UTF-8.
 int64_t Utf16Length(absl::string_view text);

@@ -141,6 +141,7 @@ absl::Status Win32Status(uint32_t code, absl::string_view message) {
 }
 
 std::optional<uint32_t> Win32CodeOf(const absl::Status& status) {
+  if (status.ok()) return std::nullopt;
   const auto payload = status.GetPayload(kCodePayload);
   uint32_t code = 0;
   if (!payload.has_value() || !absl::SimpleAtoi(std::string(*payload), &code)) return std::nullopt;
@@ -150,8 +151,8 @@ std::optional<uint32_t> Win32CodeOf(const absl::Status& status) {
 bool HasWin32Code(const absl::Status& status, uint32_t code) { return Win32CodeOf(status) == code; }
 
 bool IsNotThere(const absl::Status& status) {
-  return HasWin32Code(status, win32_error::kFileNotFound) ||
-         HasWin32Code(status, win32_error::kPathNotFound);
+  const std::optional<uint32_t> code = Win32CodeOf(status);
+  return code == win32_error::kFileNotFound || code == win32_error::kPathNotFound;
 }
 
 absl::Status Prefixed(absl::string_view what, const absl::Status& status) {

@@ -39,15 +39,16 @@ absl::Status Refuse(absl::string_view field, absl::string_view text, absl::strin
 // Names that are devices in every directory, whatever follows the first dot.
 // learn.microsoft.com/windows/win32/fileio/naming-a-file#naming-conventions
 bool IsReservedName(absl::string_view component) {
-  std::string stem(component.substr(0, component.find('.')));
-  absl::StripTrailingAsciiWhitespace(&stem);
-  absl::AsciiStrToUpper(&stem);
+  const absl::string_view stem =
+      absl::StripTrailingAsciiWhitespace(component.substr(0, component.find('.')));
   static constexpr std::array<absl::string_view, 7> kNames = {"CON",    "PRN",    "AUX",    "NUL",
                                                               "CLOCK$", "CONIN$", "CONOUT$"};
-  if (std::find(kNames.begin(), kNames.end(), stem) != kNames.end()) return true;
+  for (absl::string_view name : kNames) {
+    if (absl::EqualsIgnoreCase(stem, name)) return true;
+  }
   for (absl::string_view prefix : {"COM", "LPT"}) {
-    absl::string_view rest = stem;
-    if (!absl::ConsumePrefix(&rest, prefix)) continue;
+    if (!absl::StartsWithIgnoreCase(stem, prefix)) continue;
+    const absl::string_view rest = stem.substr(prefix.size());
     if (rest.size() == 1 && absl::ascii_isdigit(static_cast<unsigned char>(rest[0]))) return true;
     // The superscript digits count as digits here.
     if (rest == "\u00B9" || rest == "\u00B2" || rest == "\u00B3") return true;
@@ -65,9 +66,18 @@ absl::string_view BrokenRule(absl::string_view component) {
     if (!ConsumeCodePoint(&rest, &c)) return "it is not valid UTF-8";
     units += c >= 0x10000 ? 2 : 1;
     if (c < 0x20 || c == 0x7F) return "a control character is not allowed";
-    if (c == ':') return "\":\" is not allowed beyond the drive: no alternate data streams";
-    if (c < 0x80 && absl::StrContains("<>\"|?*", static_cast<char>(c))) {
-      return "none of <>\"|?* is allowed";
+    switch (c) {
+      case ':':
+        return "\":\" is not allowed beyond the drive: no alternate data streams";
+      case '<':
+      case '>':
+      case '"':
+      case '|':
+      case '?':
+      case '*':
+        return "none of <>\"|?* is allowed";
+      default:
+        break;
     }
   }
   if (units > kMaxComponent) return "a component is longer than 255 characters";

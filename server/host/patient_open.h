@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 
@@ -24,7 +25,7 @@ bool IsHeldByOthers(const absl::Status& status);
 // Calls `call`; while others hold what it wants, again and again, but not after the call has ended.
 template <typename Call>
 auto Patiently(const CallContext& context, Call call) -> decltype(call()) {
-  const CallContext waiting = context.WithTimeout(kPatience);
+  std::optional<CallContext> waiting;
   for (;;) {
     auto result = call();
     if constexpr (std::is_same_v<decltype(result), absl::Status>) {
@@ -32,7 +33,9 @@ auto Patiently(const CallContext& context, Call call) -> decltype(call()) {
     } else {
       if (!IsHeldByOthers(result.status())) return result;
     }
-    if (!waiting.SleepFor(kPatienceRetry).ok()) return result;
+    // Only now, since hardly any call needs the time.
+    if (!waiting.has_value()) waiting = context.WithTimeout(kPatience);
+    if (!waiting->SleepFor(kPatienceRetry).ok()) return result;
   }
 }
 

@@ -1,7 +1,7 @@
 #include "server/host/resolve_path.h"
 
-#include <deque>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -27,10 +27,18 @@ std::string RootsText(const PathRoots& roots) {
 
 // Whether the entry does not exist, as opposed to: it could not be opened.
 bool IsAbsent(const absl::Status& status) {
-  return IsNotThere(status) || HasWin32Code(status, win32_error::kInvalidDrive) ||
-         HasWin32Code(status, win32_error::kNotReady) ||
-         HasWin32Code(status, win32_error::kDeletePending) ||
-         HasWin32Code(status, win32_error::kUnrecognizedVolume);
+  if (status.ok()) return false;
+  switch (Win32CodeOf(status).value_or(0)) {
+    case win32_error::kFileNotFound:
+    case win32_error::kPathNotFound:
+    case win32_error::kInvalidDrive:
+    case win32_error::kNotReady:
+    case win32_error::kDeletePending:
+    case win32_error::kUnrecognizedVolume:
+      return true;
+    default:
+      return false;
+  }
 }
 
 // One walk along a path; links above the roots are walked by nested ones that share the steps.
@@ -50,14 +58,14 @@ class Walker {
       if (!at_.attributes.is_directory) break;
       const bool last = pending_.size() == 1;
       absl::StatusOr<std::unique_ptr<machine::File>> child = OpenPatiently(
-          context_, at_.at(), pending_.front(), last ? options_.access : machine::Access::kRead);
+          context_, at_.at(), pending_.back(), last ? options_.access : machine::Access::kRead);
       if (IsAbsent(child.status())) break;
       if (!child.ok()) {
-        return Prefixed(Here(pending_.front()).ToString(), child.status());
+        return Prefixed(Here(pending_.back()).ToString(), child.status());
       }
-      names_.push_back(pending_.front());
-      at_.names.push_back(std::move(pending_.front()));
-      pending_.pop_front();
+      names_.push_back(pending_.back());
+      at_.names.push_back(std::move(pending_.back()));
+      pending_.pop_back();
       if (from_link_ > 0) --from_link_;
       if (absl::Status status = Hold(*std::move(child)); !status.ok()) return status;
       // A volume's mount point at the end stays what it is.
@@ -66,7 +74,7 @@ class Walker {
         if (absl::Status status = FollowHere(); !status.ok()) return status;
       }
     }
-    at_.missing.assign(pending_.begin(), pending_.end());
+    at_.missing.assign(pending_.rbegin(), pending_.rend());
     at_.dangling = from_link_ > 0 || (at_.held.empty() && entered_by_link_);
     return std::move(at_);
   }
@@ -81,7 +89,7 @@ class Walker {
   WindowsPath Here(const std::string& child) const { return Here().Child(child); }
 
   void Prepend(const std::vector<std::string>& components) {
-    pending_.insert(pending_.begin(), components.begin(), components.end());
+    pending_.insert(pending_.end(), components.rbegin(), components.rend());
   }
 
   // Takes an entry as the last one.
@@ -165,9 +173,8 @@ class Walker {
     if (absl::StartsWith(link.target, "\\\\") && !absl::StartsWith(link.target, "\\\\?\\")) {
       if (confined && !pending_.empty()) return leads_out();
       at_ = ResolvedPath();
-      at_.on_server = absl::StrCat(absl::StripSuffix(link.target, "\\"),
-                                   pending_.empty() ? "" : "\\", absl::StrJoin(pending_, "\\"));
-      pending_.clear();
+      at_.on_server = std::string(absl::StripSuffix(link.target, "\\"));
+      AppendPendingToServer();
       return absl::OkStatus();
     }
     const absl::StatusOr<WindowsPath> target = TargetOf(link, here);
@@ -213,12 +220,16 @@ class Walker {
     if (!walked.ok()) return walked.status();
     at_ = *std::move(walked);
     from_link_ += static_cast<int>(at_.missing.size());
-    if (!at_.on_server.empty() && !pending_.empty()) {
-      absl::StrAppend(&at_.on_server, "\\", absl::StrJoin(pending_, "\\"));
-      pending_.clear();
-    }
+    if (!at_.on_server.empty()) AppendPendingToServer();
     Prepend(at_.missing);
     return absl::OkStatus();
+  }
+
+  // What is left of the path is the server's to follow.
+  void AppendPendingToServer() {
+    for (; !pending_.empty(); pending_.pop_back()) {
+      absl::StrAppend(&at_.on_server, "\\", pending_.back());
+    }
   }
 
   // The volume in whose tree a path's last entry lies; nothing when the path leads nowhere.
@@ -243,7 +254,8 @@ class Walker {
   char drive_ = 0;
   // The way so far, as the caller would name it.
   std::vector<std::string> names_;
-  std::deque<std::string> pending_;
+  // What is left of it, the next component last.
+  std::vector<std::string> pending_;
   // How many of the pending components come from a link's target.
   int from_link_ = 0;
   // Whether the tree was entered by a link rather than a mount point or the caller's drive.

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "server/machine/simulated/win32/os_double.h"
 #include "server/machine/simulated/wmi/session.h"
@@ -27,9 +28,11 @@ class Group : public Interface {
 
  protected:
   template <typename Action>
-  auto Do(const CallContext& call, absl::string_view operation, const absl::AlphaNum& resource,
-          Action action) -> decltype(action()) {
-    absl::Status status = core_.Pass(call, absl::StrCat(name_, operation), resource.Piece());
+  auto Do(const CallContext& call, absl::string_view operation,
+          absl::FunctionRef<std::string()> resource, Action action) -> decltype(action()) {
+    const absl::Status status = core_.HasFaults()
+                                    ? core_.Pass(call, absl::StrCat(name_, operation), resource())
+                                    : call.Check();
     if (!status.ok()) return status;
     return action();
   }
@@ -49,9 +52,11 @@ std::string Text(const IscsiPortal& portal) {
 // What each operation returns, its name, the resource that a rule may name, the arguments behind
 // the call's context, and their parameters.
 #define AFTER_COMMA(...) __VA_OPT__(, ) __VA_ARGS__
-#define OPERATION(returns, name, resource, arguments, ...)                                    \
-  returns name(const CallContext& call __VA_OPT__(, ) __VA_ARGS__) override {                 \
-    return Do(call, #name, resource, [&] { return host_.name(call AFTER_COMMA arguments); }); \
+#define OPERATION(returns, name, resource, arguments, ...)                    \
+  returns name(const CallContext& call __VA_OPT__(, ) __VA_ARGS__) override { \
+    return Do(                                                                \
+        call, #name, [&] { return absl::StrCat(resource); },                  \
+        [&] { return host_.name(call AFTER_COMMA arguments); });              \
   }
 
 class Disk final : public Group<host::DiskHost> {

@@ -29,7 +29,9 @@ absl::Status Core::Pass(const CallContext& context, absl::string_view operation,
   return Failure(operation, fault->error, fault->code);
 }
 
-void Core::Settle() { SettleServices(state_, absl::Now()); }
+void Core::Settle() {
+  if (AnyServicePending(state_)) SettleServices(state_, absl::Now());
+}
 
 std::optional<FaultRule> TakeFault(NodeState& state, absl::string_view operation,
                                    absl::string_view resource) {

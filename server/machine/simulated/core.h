@@ -26,14 +26,28 @@ class Core {
   absl::Status Pass(const CallContext& context, absl::string_view operation,
                     absl::string_view resource);
 
-  // A call of the machine. Calls Pass() without the lock, since that may wait, and then
+  // Whether any operation is delayed or fails.
+  bool HasFaults() const {
+    const std::lock_guard lock(mutex_);
+    return !state_.faults.empty();
+  }
+
+  // A call of the machine: as Pass(), which may wait and so does without the lock, and then
   // `action(NodeState&)` under the lock, as one atomic step. Returns what `action` returns, a
   // Status or a StatusOr.
   template <typename Action>
   auto Run(const CallContext& context, absl::string_view operation, absl::string_view resource,
            Action action) -> decltype(action(std::declval<NodeState&>())) {
-    if (absl::Status status = Pass(context, operation, resource); !status.ok()) return status;
-    return Change(std::move(action));
+    if (absl::Status status = context.Check(); !status.ok()) return status;
+    std::unique_lock lock(mutex_);
+    if (!state_.faults.empty()) {
+      lock.unlock();
+      const absl::Status status = Pass(context, operation, resource);
+      if (!status.ok()) return status;
+      lock.lock();
+    }
+    Settle();
+    return action(state_);
   }
 
   // The same for the administrator, to whom faults do not apply.
@@ -49,7 +63,7 @@ class Core {
   void Settle();
 
   // Not an absl::Mutex: ThreadSanitizer cannot see into one that was built without it.
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   NodeState state_;  // guarded by mutex_
 };
 

@@ -62,6 +62,13 @@ Service* FindService(NodeState& state, absl::string_view name) {
   return nullptr;
 }
 
+bool AnyServicePending(const NodeState& state) {
+  return std::any_of(state.services.begin(), state.services.end(), [](const Service& service) {
+    return service.state == ServiceState::kStartPending ||
+           service.state == ServiceState::kStopPending;
+  });
+}
+
 void SettleServices(NodeState& state, absl::Time now) {
   for (Service& service : state.services) {
     if (service.pending_until > now) continue;

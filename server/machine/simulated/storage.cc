@@ -66,20 +66,41 @@ void AddPartition(Disk& disk, DiskPartition partition) {
   disk.partitions.insert(behind, std::move(partition));
 }
 
-// Any volume of the node for which `matches(place)` holds.
-template <typename Predicate>
-absl::StatusOr<VolumePlace> FindVolumeIf(NodeState& state, absl::string_view what,
-                                         Predicate matches) {
-  const absl::Time now = absl::Now();
-  for (Disk* disk : VisibleDisks(state)) {
-    if (!disk->online) continue;
-    for (DiskPartition& partition : disk->partitions) {
-      if (!partition.volume.has_value() || partition.awaits_online) continue;
-      if (partition.arrives_at > now) continue;
-      if (matches(*partition.volume)) return VolumePlace{disk, &partition, &*partition.volume};
+// Calls `visit` with each disk that Windows sees, in no particular order, until it returns true.
+template <typename Visit>
+void VisitVisibleDisks(NodeState& state, Visit visit) {
+  for (Disk& disk : state.disks) {
+    if (!disk.awaits_rescan && visit(disk)) return;
+  }
+  for (IscsiPortalState& portal : state.iscsi_portals) {
+    for (IscsiTarget& target : portal.targets) {
+      if (!target.connected) continue;
+      for (Disk& disk : target.disks) {
+        if (visit(disk)) return;
+      }
     }
   }
-  return absl::NotFoundError(absl::StrCat("there is no ", what));
+}
+
+bool HasArrived(const DiskPartition& partition) {
+  return partition.arrives_at == absl::InfinitePast() || partition.arrives_at <= absl::Now();
+}
+
+// The volume of the node for which `matches(volume)` holds, if any.
+template <typename Predicate>
+std::optional<VolumePlace> FindVolumeIf(NodeState& state, Predicate matches) {
+  std::optional<VolumePlace> place;
+  VisitVisibleDisks(state, [&](Disk& disk) {
+    if (!disk.online) return false;
+    for (DiskPartition& partition : disk.partitions) {
+      if (!partition.volume.has_value() || partition.awaits_online) continue;
+      if (!matches(*partition.volume) || !HasArrived(partition)) continue;
+      place = VolumePlace{&disk, &partition, &*partition.volume};
+      return true;
+    }
+    return false;
+  });
+  return place;
 }
 
 // FNV-1a, finished so that similar inputs spread; the ids need to be stable, not secret.
@@ -105,24 +126,23 @@ std::vector<Disk*> AllDisks(NodeState& state) {
 
 std::vector<Disk*> VisibleDisks(NodeState& state) {
   std::vector<Disk*> disks;
-  for (Disk& disk : state.disks) {
-    if (!disk.awaits_rescan) disks.push_back(&disk);
-  }
-  for (IscsiPortalState& portal : state.iscsi_portals) {
-    for (IscsiTarget& target : portal.targets) {
-      if (!target.connected) continue;
-      for (Disk& disk : target.disks) disks.push_back(&disk);
-    }
-  }
+  VisitVisibleDisks(state, [&](Disk& disk) {
+    disks.push_back(&disk);
+    return false;
+  });
   std::sort(disks.begin(), disks.end(),
             [](const Disk* a, const Disk* b) { return a->number < b->number; });
   return disks;
 }
 
 absl::StatusOr<Disk*> FindDisk(NodeState& state, uint32_t disk_number) {
-  for (Disk* disk : VisibleDisks(state)) {
-    if (disk->number == disk_number && !disk->without_number) return disk;
-  }
+  Disk* found = nullptr;
+  VisitVisibleDisks(state, [&](Disk& disk) {
+    if (disk.number != disk_number || disk.without_number) return false;
+    found = &disk;
+    return true;
+  });
+  if (found != nullptr) return found;
   return absl::NotFoundError(absl::StrCat("there is no disk ", disk_number));
 }
 
@@ -145,13 +165,16 @@ std::optional<uint32_t> DiskNumberOfPath(absl::string_view device_path) {
 }
 
 absl::StatusOr<VolumePlace> FindVolume(NodeState& state, const VolumeId& id) {
-  return FindVolumeIf(state, absl::StrCat("volume ", id.ToString()),
-                      [&](const Volume& volume) { return volume.id == id; });
+  const auto place = FindVolumeIf(state, [&](const Volume& volume) { return volume.id == id; });
+  if (place.has_value()) return *place;
+  return absl::NotFoundError(absl::StrCat("there is no volume ", id.ToString()));
 }
 
 absl::StatusOr<VolumePlace> FindDrive(NodeState& state, char letter) {
-  return FindVolumeIf(state, absl::StrFormat("drive %c:", letter),
-                      [&](const Volume& volume) { return volume.drive_letter == letter; });
+  const auto place =
+      FindVolumeIf(state, [&](const Volume& volume) { return volume.drive_letter == letter; });
+  if (place.has_value()) return *place;
+  return absl::NotFoundError(absl::StrFormat("there is no drive %c:", letter));
 }
 
 uint64_t UsedBytes(const DiskPartition& partition) {

@@ -110,8 +110,9 @@ class FileDouble final : public File {
 
   absl::StatusOr<FileAttributes> GetAttributes() override {
     return OnEntry<absl::StatusOr<FileAttributes>>(
-        "GetAttributes", path_, absl::StrCat("asking for the attributes of ", path_),
-        [&](NodeState&, const PathEnd& end, absl::string_view) {
+        "win32.GetAttributes", path_,
+        [&] { return absl::StrCat("asking for the attributes of ", path_); },
+        [&](NodeState&, const PathEnd& end, const auto&) {
           const Tree::Entry& entry = end.at();
           FileAttributes attributes;
           attributes.is_directory = entry.kind != Tree::Kind::kFile;
@@ -125,8 +126,8 @@ class FileDouble final : public File {
     const std::string path = PathOf(name);
     return Opened(path, access,
                   OnEntry<absl::StatusOr<Tree::Id>>(
-                      "Open", path, absl::StrCat("opening ", path),
-                      [&](NodeState& state, const PathEnd& end, absl::string_view operation) {
+                      "win32.Open", path, [&] { return absl::StrCat("opening ", path); },
+                      [&](NodeState& state, const PathEnd& end, const auto& operation) {
                         return OpenIn(state, end, name, access, operation);
                       }));
   }
@@ -135,8 +136,9 @@ class FileDouble final : public File {
     const std::string path = PathOf(name);
     return Opened(path, Access::kWriteAttributes,
                   OnEntry<absl::StatusOr<Tree::Id>>(
-                      "CreateDirectory", path, absl::StrCat("creating directory ", path),
-                      [&](NodeState& state, const PathEnd& end, absl::string_view operation) {
+                      "win32.CreateDirectory", path,
+                      [&] { return absl::StrCat("creating directory ", path); },
+                      [&](NodeState& state, const PathEnd& end, const auto& operation) {
                         return CreateIn(state, end, name, operation);
                       }));
   }
@@ -144,10 +146,10 @@ class FileDouble final : public File {
   absl::StatusOr<std::vector<std::string>> List() override {
     using Result = absl::StatusOr<std::vector<std::string>>;
     return OnEntry<Result>(
-        "List", path_, absl::StrCat("listing ", path_),
-        [&](NodeState&, const PathEnd& end, absl::string_view operation) -> Result {
+        "win32.List", path_, [&] { return absl::StrCat("listing ", path_); },
+        [&](NodeState&, const PathEnd& end, const auto& operation) -> Result {
           if (end.at().kind == Tree::Kind::kFile) {
-            return Failure(operation, win32_error::kInvalidParameter);
+            return Failure(operation(), win32_error::kInvalidParameter);
           }
           std::vector<std::string> names;
           for (const auto& [key, id] : end.at().children) {
@@ -158,52 +160,55 @@ class FileDouble final : public File {
   }
 
   absl::Status Delete() override {
-    return OnEntry<absl::Status>("Delete", path_, absl::StrCat("deleting ", path_),
-                                 [&](NodeState&, const PathEnd& end, absl::string_view operation) {
-                                   if (access_ != Access::kDelete)
-                                     return Failure(operation, win32_error::kAccessDenied);
-                                   if (!end.at().children.empty())
-                                     return Failure(operation, win32_error::kDirNotEmpty);
-                                   if (IsWriteProtected(end.place))
-                                     return Failure(operation, win32_error::kWriteProtect);
-                                   open_->SetDeleted(key_);
-                                   deleted_it_ = true;
-                                   return absl::OkStatus();
-                                 });
+    return OnEntry<absl::Status>(
+        "win32.Delete", path_, [&] { return absl::StrCat("deleting ", path_); },
+        [&](NodeState&, const PathEnd& end, const auto& operation) {
+          if (access_ != Access::kDelete) return Failure(operation(), win32_error::kAccessDenied);
+          if (!end.at().children.empty()) return Failure(operation(), win32_error::kDirNotEmpty);
+          if (IsWriteProtected(end.place)) return Failure(operation(), win32_error::kWriteProtect);
+          open_->SetDeleted(key_);
+          deleted_it_ = true;
+          return absl::OkStatus();
+        });
   }
 
   absl::StatusOr<Bytes> ReadReparsePoint() override {
     return OnEntry<absl::StatusOr<Bytes>>(
-        "ReadReparsePoint", path_, absl::StrCat("reading the reparse point ", path_),
-        [&](NodeState&, const PathEnd& end, absl::string_view operation) {
-          return ReparseData(end.at(), operation);
+        "win32.ReadReparsePoint", path_,
+        [&] { return absl::StrCat("reading the reparse point ", path_); },
+        [&](NodeState&, const PathEnd& end, const auto& operation) {
+          return ReparseData(end.at(), operation());
         });
   }
 
   absl::Status WriteReparsePoint(const Bytes& data) override {
     return OnEntry<absl::Status>(
-        "WriteReparsePoint", path_, absl::StrCat("making ", path_, " a reparse point"),
-        [&](NodeState&, const PathEnd& end, absl::string_view operation) -> absl::Status {
+        "win32.WriteReparsePoint", path_,
+        [&] { return absl::StrCat("making ", path_, " a reparse point"); },
+        [&](NodeState&, const PathEnd& end, const auto& operation) -> absl::Status {
           if (access_ != Access::kWriteAttributes) {
-            return Failure(operation, win32_error::kAccessDenied);
+            return Failure(operation(), win32_error::kAccessDenied);
           }
-          if (IsWriteProtected(end.place)) return Failure(operation, win32_error::kWriteProtect);
-          return SetReparseData(end.tree(), end.entry, data, operation);
+          if (IsWriteProtected(end.place)) return Failure(operation(), win32_error::kWriteProtect);
+          return SetReparseData(end.tree(), end.entry, data, operation());
         });
   }
 
   // Of a mounted folder alone: a tree does not turn its links into anything else.
   absl::Status DeleteReparsePoint(uint32_t tag) override {
     return OnEntry<absl::Status>(
-        "DeleteReparsePoint", path_, absl::StrCat("making ", path_, " a plain directory"),
-        [&](NodeState&, const PathEnd& end, absl::string_view operation) -> absl::Status {
+        "win32.DeleteReparsePoint", path_,
+        [&] { return absl::StrCat("making ", path_, " a plain directory"); },
+        [&](NodeState&, const PathEnd& end, const auto& operation) -> absl::Status {
           if (access_ != Access::kWriteAttributes) {
-            return Failure(operation, win32_error::kAccessDenied);
+            return Failure(operation(), win32_error::kAccessDenied);
           }
-          if (!IsReparsePoint(end.at())) return Failure(operation, win32_error::kNotAReparsePoint);
-          if (tag != TagOf(end.at())) return Failure(operation, win32_error::kReparseTagMismatch);
-          if (!end.at().mounted.has_value()) return Failure(operation, win32_error::kNotSupported);
-          if (IsWriteProtected(end.place)) return Failure(operation, win32_error::kWriteProtect);
+          if (!IsReparsePoint(end.at()))
+            return Failure(operation(), win32_error::kNotAReparsePoint);
+          if (tag != TagOf(end.at())) return Failure(operation(), win32_error::kReparseTagMismatch);
+          if (!end.at().mounted.has_value())
+            return Failure(operation(), win32_error::kNotSupported);
+          if (IsWriteProtected(end.place)) return Failure(operation(), win32_error::kWriteProtect);
           end.tree().SetMounted(end.entry, std::nullopt);
           return absl::OkStatus();
         });
@@ -214,26 +219,27 @@ class FileDouble final : public File {
     return absl::StrCat(path_, absl::EndsWith(path_, "\\") ? "" : "\\", name);
   }
 
-  // Calls `action(state, PathEnd, operation)` with this entry.
-  template <typename Result, typename Action>
-  Result OnEntry(absl::string_view method, absl::string_view resource, const std::string& operation,
+  // Calls `action(state, PathEnd, operation)` with this entry; `operation()` tells what is done,
+  // for errors.
+  template <typename Result, typename Operation, typename Action>
+  Result OnEntry(absl::string_view method, absl::string_view resource, const Operation& operation,
                  Action action) {
     return gate_.Run(method, resource, [&](NodeState& state) -> Result {
       const absl::StatusOr<VolumePlace> place = FindVolume(state, key_.first);
-      if (!place.ok()) return Failure(operation, win32_error::kNotReady);
+      if (!place.ok()) return Failure(operation(), win32_error::kNotReady);
       if (!place->volume->tree.Has(key_.second)) {
-        return Failure(operation, win32_error::kAccessDenied);
+        return Failure(operation(), win32_error::kAccessDenied);
       }
       return action(state, PathEnd{*place, key_.second}, operation);
     });
   }
 
   absl::StatusOr<Tree::Id> OpenIn(NodeState& state, const PathEnd& end, const std::string& name,
-                                  Access access, absl::string_view operation) {
-    if (!IsName(name)) return Failure(operation, win32_error::kInvalidName);
-    if (end.at().kind == Tree::Kind::kFile) return Failure(operation, win32_error::kPathNotFound);
+                                  Access access, absl::FunctionRef<std::string()> operation) {
+    if (!IsName(name)) return Failure(operation(), win32_error::kInvalidName);
+    if (end.at().kind == Tree::Kind::kFile) return Failure(operation(), win32_error::kPathNotFound);
     const std::optional<Tree::Id> child = end.tree().Find(end.entry, name);
-    if (!child.has_value()) return Failure(operation, win32_error::kFileNotFound);
+    if (!child.has_value()) return Failure(operation(), win32_error::kFileNotFound);
     const OpenEntries::Key key(key_.first, *child);
     const absl::Status free = open_->Check(state, key, ModeOf(access), operation);
     if (!free.ok()) return free;
@@ -242,19 +248,19 @@ class FileDouble final : public File {
   }
 
   absl::StatusOr<Tree::Id> CreateIn(NodeState& state, const PathEnd& end, const std::string& name,
-                                    absl::string_view operation) {
-    if (!IsName(name)) return Failure(operation, win32_error::kInvalidName);
-    if (end.at().kind == Tree::Kind::kFile) return Failure(operation, win32_error::kPathNotFound);
+                                    absl::FunctionRef<std::string()> operation) {
+    if (!IsName(name)) return Failure(operation(), win32_error::kInvalidName);
+    if (end.at().kind == Tree::Kind::kFile) return Failure(operation(), win32_error::kPathNotFound);
     // Nothing can be made in a reparse point.
-    if (IsReparsePoint(end.at())) return Failure(operation, win32_error::kBadPathName);
-    if (open_->IsDeleted(key_)) return OpenEntries::DeletePending(state, operation);
+    if (IsReparsePoint(end.at())) return Failure(operation(), win32_error::kBadPathName);
+    if (open_->IsDeleted(key_)) return OpenEntries::DeletePending(state, operation());
     if (const auto there = end.tree().Find(end.entry, name); there.has_value()) {
       const absl::Status free = open_->Check(state, {key_.first, *there}, {}, operation);
       // It may just have gone.
-      if (free.ok()) return Failure(operation, win32_error::kAlreadyExists);
+      if (free.ok()) return Failure(operation(), win32_error::kAlreadyExists);
       if (!IsNotThere(free)) return free;
     }
-    if (absl::Status status = CheckWritable(end.place, 0, operation); !status.ok()) return status;
+    if (absl::Status status = CheckWritable(end.place, 0, operation()); !status.ok()) return status;
     const absl::StatusOr<Tree::Id> made = end.tree().Add(end.entry, Tree::Directory(name));
     if (made.ok()) open_->Add({key_.first, *made}, ModeOf(Access::kWriteAttributes));
     return made;
@@ -283,12 +289,12 @@ absl::StatusOr<std::unique_ptr<File>> OpenRootDirectory(const Gate& gate,
                                                         const std::shared_ptr<OpenEntries>& open,
                                                         const std::string& root) {
   using Result = absl::StatusOr<OpenEntries::Key>;
-  const Result key = gate.Run("Open", root, [&](NodeState& state) -> Result {
+  const Result key = gate.Run("win32.Open", root, [&](NodeState& state) -> Result {
     const absl::StatusOr<VolumePlace> place = FindRoot(state, root, absl::StrCat("opening ", root));
     if (!place.ok()) return place.status();
     OpenEntries::Key found(place->volume->id, Tree::kRoot);
-    const absl::Status free =
-        open->Check(state, found, ModeOf(Access::kRead), absl::StrCat("opening ", root));
+    const absl::Status free = open->Check(state, found, ModeOf(Access::kRead),
+                                          [&] { return absl::StrCat("opening ", root); });
     if (!free.ok()) return free;
     open->Add(found, ModeOf(Access::kRead));
     return found;

@@ -6,7 +6,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "csi_proxy/call_context.h"
 #include "server/machine/simulated/core.h"
@@ -26,12 +25,11 @@ class Gate {
  public:
   explicit Gate(Core* core) : core_(core) {}
 
-  // The call `win32.<method>` on `resource`, as Core::Run().
+  // The call `operation`, such as `win32.Open`, on `resource`, as Core::Run().
   template <typename Action>
-  auto Run(absl::string_view method, absl::string_view resource, Action action) const
+  auto Run(absl::string_view operation, absl::string_view resource, Action action) const
       -> decltype(action(std::declval<NodeState&>())) {
-    return AsWin32(
-        core_->Run(CallContext(), absl::StrCat("win32.", method), resource, std::move(action)));
+    return AsWin32(core_->Run(CallContext(), operation, resource, std::move(action)));
   }
 
   // What nothing can stop, such as closing.

@@ -42,20 +42,20 @@ bool Conflict(const OpenMode& one, const OpenMode& other) {
 }
 
 absl::Status OpenEntries::Check(NodeState& state, const Key& key, const OpenMode& mode,
-                                absl::string_view operation) {
+                                absl::FunctionRef<std::string()> operation) {
   Settle(state, key);
   const absl::StatusOr<VolumePlace> place = FindVolume(state, key.first);
   if (!place.ok() || !place->volume->tree.Has(key.second)) {
-    return Failure(operation, win32_error::kFileNotFound);
+    return Failure(operation(), win32_error::kFileNotFound);
   }
-  if (IsDeleted(key)) return DeletePending(state, operation);
+  if (IsDeleted(key)) return DeletePending(state, operation());
   std::vector<OpenMode> opens = OthersOpen(state, key);
   if (const auto it = entries_.find(key); it != entries_.end()) {
     opens.insert(opens.end(), it->second.opens.begin(), it->second.opens.end());
   }
   const bool conflict = std::any_of(opens.begin(), opens.end(),
                                     [&](const OpenMode& other) { return Conflict(mode, other); });
-  return conflict ? Failure(operation, win32_error::kSharingViolation) : absl::OkStatus();
+  return conflict ? Failure(operation(), win32_error::kSharingViolation) : absl::OkStatus();
 }
 
 void OpenEntries::Add(const Key& key, const OpenMode& mode) { entries_[key].opens.push_back(mode); }

@@ -11,9 +11,11 @@
 
 #include <cstdint>
 #include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "server/base/volume_id.h"
@@ -41,9 +43,9 @@ class OpenEntries {
   using Key = std::pair<VolumeId, Tree::Id>;
 
   // OK when an entry can be opened beside those who have it open; else why not. Those are the
-  // node's other processes, too.
+  // node's other processes, too. `operation()` is what failed.
   absl::Status Check(NodeState& state, const Key& key, const OpenMode& mode,
-                     absl::string_view operation);
+                     absl::FunctionRef<std::string()> operation);
   void Add(const Key& key, const OpenMode& mode);
   // Closes an open, which may be the one that deleted the entry.
   void Remove(NodeState& state, const Key& key, const OpenMode& mode, bool deleted_it);

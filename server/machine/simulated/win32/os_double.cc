@@ -81,7 +81,7 @@ absl::StatusOr<std::string> MountDirectory(absl::string_view text, absl::string_
 absl::Status CheckFree(NodeState& state, OpenEntries& open, const PathEnd& end,
                        absl::string_view operation) {
   return open.Check(state, {end.place.volume->id, end.entry}, MountCallMode(state.behaviour),
-                    operation);
+                    [&] { return std::string(operation); });
 }
 
 absl::Status Mount(NodeState& state, OpenEntries& open, const std::string& directory,
@@ -137,7 +137,7 @@ class OsDouble final : public machine::Os {
 
   absl::Status Reach(const std::string& path) override {
     const std::string operation = absl::StrCat("reaching ", path);
-    return gate_.Run("Reach", path, [&](NodeState& state) {
+    return gate_.Run("win32.Reach", path, [&](NodeState& state) {
       const absl::StatusOr<UncPath> unc = UncPath::Parse("path", path);
       if (!unc.ok()) return Failure(operation, win32_error::kInvalidName);
       return ReachServer(state, *unc, operation);
@@ -146,7 +146,7 @@ class OsDouble final : public machine::Os {
 
   absl::StatusOr<std::vector<std::string>> ListVolumes() override {
     using Result = absl::StatusOr<std::vector<std::string>>;
-    return gate_.Run("ListVolumes", "", [](NodeState& state) -> Result {
+    return gate_.Run("win32.ListVolumes", "", [](NodeState& state) -> Result {
       std::vector<std::string> names;
       for (const Disk* disk : VisibleDisks(state)) {
         for (const DiskPartition& partition : disk->partitions) {
@@ -163,7 +163,7 @@ class OsDouble final : public machine::Os {
   absl::StatusOr<std::string> GetVolumeOfDrive(char drive) override {
     using Result = absl::StatusOr<std::string>;
     const std::string root = absl::StrCat(absl::string_view(&drive, 1), ":\\");
-    return gate_.Run("GetVolumeOfDrive", root, [&](NodeState& state) -> Result {
+    return gate_.Run("win32.GetVolumeOfDrive", root, [&](NodeState& state) -> Result {
       const absl::StatusOr<VolumePlace> place = FindDrive(state, absl::ascii_toupper(drive));
       if (place.ok()) return place->volume->id.ToString();
       return Failure(absl::StrCat("asking for the volume of ", root), win32_error::kFileNotFound);
@@ -172,7 +172,7 @@ class OsDouble final : public machine::Os {
 
   absl::StatusOr<std::string> GetFileSystem(const std::string& volume) override {
     using Result = absl::StatusOr<std::string>;
-    return gate_.Run("GetFileSystem", volume, [&](NodeState& state) -> Result {
+    return gate_.Run("win32.GetFileSystem", volume, [&](NodeState& state) -> Result {
       const absl::StatusOr<VolumePlace> place =
           FindRoot(state, volume, absl::StrCat("asking for the file system of ", volume));
       if (!place.ok()) return place.status();
@@ -182,7 +182,7 @@ class OsDouble final : public machine::Os {
 
   absl::StatusOr<VolumeSpace> GetSpace(const std::string& volume) override {
     using Result = absl::StatusOr<VolumeSpace>;
-    return gate_.Run("GetSpace", volume, [&](NodeState& state) -> Result {
+    return gate_.Run("win32.GetSpace", volume, [&](NodeState& state) -> Result {
       const absl::StatusOr<VolumePlace> place =
           FindRoot(state, volume, absl::StrCat("measuring ", volume));
       if (!place.ok()) return place.status();
@@ -192,7 +192,7 @@ class OsDouble final : public machine::Os {
   }
 
   absl::Status Flush(const std::string& volume) override {
-    return gate_.Run("Flush", volume, [&](NodeState& state) {
+    return gate_.Run("win32.Flush", volume, [&](NodeState& state) {
       const std::string operation = absl::StrCat("flushing ", volume);
       const absl::StatusOr<VolumePlace> place = FindVolumeByName(state, volume, operation);
       if (!place.ok()) return place.status();
@@ -204,14 +204,14 @@ class OsDouble final : public machine::Os {
   }
 
   absl::Status SetMountPoint(const std::string& directory, const std::string& volume) override {
-    return gate_.Run("SetMountPoint", ResourceOf(directory), [&](NodeState& state) {
+    return gate_.Run("win32.SetMountPoint", ResourceOf(directory), [&](NodeState& state) {
       return Mount(state, *open_, directory, volume,
                    absl::StrCat("mounting ", volume, " at ", directory));
     });
   }
 
   absl::Status DeleteMountPoint(const std::string& directory) override {
-    return gate_.Run("DeleteMountPoint", ResourceOf(directory), [&](NodeState& state) {
+    return gate_.Run("win32.DeleteMountPoint", ResourceOf(directory), [&](NodeState& state) {
       return EndMount(state, *open_, directory,
                       absl::StrCat("deleting the mount point ", directory));
     });
@@ -219,21 +219,22 @@ class OsDouble final : public machine::Os {
 
   absl::StatusOr<Bytes> Control(const std::string& device, DeviceAccess access, uint32_t code,
                                 const Bytes& input, size_t max_output) override {
-    return gate_.Run("Control", device, [&](NodeState& state) {
+    return gate_.Run("win32.Control", device, [&](NodeState& state) {
       return ControlDevice(state, device, access, code, input, max_output);
     });
   }
 
   absl::StatusOr<ServiceInfo> GetService(const std::string& name) override {
     return OnService<absl::StatusOr<ServiceInfo>>(
-        "GetService", name, "asking for service ", [](NodeState&, Service& service, const auto&) {
+        "win32.GetService", name, "asking for service ",
+        [](NodeState&, Service& service, const auto&) {
           return ServiceInfo{service.display_name, service.start_type, service.state};
         });
   }
 
   absl::StatusOr<std::vector<std::string>> ListActiveDependents(const std::string& name) override {
     return OnService<absl::StatusOr<std::vector<std::string>>>(
-        "ListActiveDependents", name, "listing what depends on service ",
+        "win32.ListActiveDependents", name, "listing what depends on service ",
         [&](NodeState& state, Service&, const auto&) {
           return simulated::ListActiveDependents(state, name);
         });
@@ -241,7 +242,7 @@ class OsDouble final : public machine::Os {
 
   absl::Status StartService(const std::string& name) override {
     return OnService<absl::Status>(
-        "StartService", name, "starting service ",
+        "win32.StartService", name, "starting service ",
         [&](NodeState& state, Service& service, const std::string& operation) {
           if (service.state == ServiceState::kRunning ||
               service.state == ServiceState::kStartPending) {
@@ -253,7 +254,7 @@ class OsDouble final : public machine::Os {
 
   absl::Status StopService(const std::string& name) override {
     return OnService<absl::Status>(
-        "StopService", name, "stopping service ",
+        "win32.StopService", name, "stopping service ",
         [&](NodeState& state, Service& service, const std::string& operation) -> absl::Status {
           if (service.state == ServiceState::kStopped) {
             return Failure(operation, win32_error::kServiceNotActive);
@@ -269,7 +270,7 @@ class OsDouble final : public machine::Os {
 
   absl::StatusOr<Bytes> GetSmbiosTable() override {
     using Result = absl::StatusOr<Bytes>;
-    return gate_.Run("GetSmbiosTable", "", [](NodeState& state) -> Result {
+    return gate_.Run("win32.GetSmbiosTable", "", [](NodeState& state) -> Result {
       return machine::MakeSmbiosTable(state.bios_serial_number);
     });
   }
