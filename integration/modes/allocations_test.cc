@@ -2,47 +2,18 @@
 // machine.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <new>
-
 #include "csi_proxy/disk/v1/client.h"
 #include "csi_proxy/filesystem/v1/client.h"
 #include "csi_proxy/node.h"
-
-namespace {
-
-thread_local int allocations = 0;
-
-void* Allocate(size_t size) {
-  ++allocations;
-  void* const memory = std::malloc(size > 0 ? size : 1);
-  if (memory == nullptr) std::abort();
-  return memory;
-}
-
-}  // namespace
-
-void* operator new(size_t size) { return Allocate(size); }
-void* operator new[](size_t size) { return Allocate(size); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
+#include "server/base/testing_allocations.h"
 
 namespace csi_proxy::integration {
 namespace {
 
+using testing_allocations::AllocationsOf;
+
 // Too long for a std::string to hold in itself.
 constexpr char kPath[] = R"(C:\var\lib\kubelet\plugins\kubernetes.io\csi\pvc-1)";
-
-// The allocations of one call, once whatever is made only once has been made.
-template <typename Function>
-int AllocationsOf(const Function& function) {
-  for (int i = 0; i < 3; ++i) function();
-  const int before = allocations;
-  function();
-  return allocations - before;
-}
 
 class AllocationsTest : public testing::Test {
  protected:

@@ -9,9 +9,13 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <exception>
 #include <functional>
+#include <map>
 #include <set>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -90,18 +94,13 @@ class Metrics::Impl {
     Method& counters = For(method);
     counters.in_flight->Decrement();
     counters.seconds->Observe(absl::ToDoubleSeconds(duration));
-    const size_t code = std::min(static_cast<size_t>(status.code()), kGoCodes.size() - 1);
-    handled_.Add(Labels(method, {{"grpc_code", kGoCodes[code]}})).Increment();
-    api_calls_
-        .Add({{"group", method.group},
-              {"version", method.version},
-              {"client_image", KnownImage(peer.image_path)}})
-        .Increment();
+    Handled(counters, method, status.code()).Increment();
+    ApiCalls(counters, method, peer).Increment();
   }
 
   void OnLimit(const Peer& peer, shim::Limit limit) {
     limited_
-        .Add({{"client_image", KnownImage(peer.image_path)},
+        .Add({{"client_image", KnownImage(std::string(ImageName(peer.image_path)))},
               {"limit", shim::kLimitNames[static_cast<size_t>(limit)]}})
         .Increment();
   }
@@ -159,10 +158,15 @@ class Metrics::Impl {
     Gauges gauges ABSL_GUARDED_BY(mutex);
   };
 
+  // The series of a method, which are looked up by their labels once and not with each call.
   struct Method {
     prometheus::Counter* started;
     prometheus::Histogram* seconds;
     prometheus::Gauge* in_flight;
+    // By code; null before the first.
+    std::array<std::atomic<prometheus::Counter*>, kGoCodes.size()> handled = {};
+    // By the client's image.
+    std::map<std::string, prometheus::Counter*, std::less<>> api_calls;  // guarded by mutex_
   };
 
   static prometheus::Labels Labels(const shim::MethodInfo& method, prometheus::Labels more = {}) {
@@ -179,14 +183,44 @@ class Metrics::Impl {
       if (found != methods_.end()) return found->second;
     }
     absl::MutexLock lock(&mutex_);
-    const Method made = {.started = &started_.Add(Labels(method)),
-                         .seconds = &seconds_.Add(Labels(method), kBuckets),
-                         .in_flight = &in_flight_.Add({{"group", method.group}})};
-    return methods_.emplace(&method, made).first->second;
+    Method& made = methods_[&method];
+    made.started = &started_.Add(Labels(method));
+    made.seconds = &seconds_.Add(Labels(method), kBuckets);
+    made.in_flight = &in_flight_.Add({{"group", method.group}});
+    return made;
   }
 
-  std::string KnownImage(const std::string& path) {
-    const std::string image(ImageName(path));
+  prometheus::Counter& Handled(Method& counters, const shim::MethodInfo& method,
+                               absl::StatusCode status) {
+    const size_t code = std::min(static_cast<size_t>(status), kGoCodes.size() - 1);
+    prometheus::Counter* counter = counters.handled[code].load(std::memory_order_acquire);
+    if (counter == nullptr) {
+      // The same for whoever comes first.
+      counter = &handled_.Add(Labels(method, {{"grpc_code", kGoCodes[code]}}));
+      counters.handled[code].store(counter, std::memory_order_release);
+    }
+    return *counter;
+  }
+
+  prometheus::Counter& ApiCalls(Method& counters, const shim::MethodInfo& method,
+                                const Peer& peer) {
+    const absl::string_view name = ImageName(peer.image_path);
+    {
+      absl::ReaderMutexLock lock(&mutex_);
+      const auto found = counters.api_calls.find(std::string_view(name.data(), name.size()));
+      if (found != counters.api_calls.end()) return *found->second;
+    }
+    const std::string image = KnownImage(std::string(name));
+    prometheus::Counter& counter = api_calls_.Add(
+        {{"group", method.group}, {"version", method.version}, {"client_image", image}});
+    absl::MutexLock lock(&mutex_);
+    // Not those that count as "other": there may be any number of them.
+    if (name.empty() || name == image) counters.api_calls.emplace(name, &counter);
+    return counter;
+  }
+
+  // The label for an image.
+  std::string KnownImage(const std::string& image) {
     if (image.empty()) return "unknown";
     absl::MutexLock lock(&mutex_);
     if (images_.contains(image)) return image;

@@ -13,6 +13,8 @@
 #include <sstream>
 #include <string>
 
+#include "server/base/testing_allocations.h"
+
 namespace csi_proxy::observability {
 namespace {
 
@@ -116,6 +118,18 @@ TEST_F(MetricsTest, ImagesOfAnAttackersMakingDoNotPileUp) {
   EXPECT_THAT(text, HasSubstr(R"(client_image="evil0")"));
   EXPECT_THAT(text, HasSubstr(R"(client_image="other",group="disk",version="v1beta1"} 936)"));
   EXPECT_THAT(text, Not(HasSubstr("evil999")));
+}
+
+TEST_F(MetricsTest, ACallThatIsNotTheFirstOfItsKindCostsNoAllocation) {
+  for (const char* const image : {"", "C:\\drivers\\a-driver-with-a-long-name.exe"}) {
+    const Peer peer{.process_id = 1, .image_path = image};
+    EXPECT_EQ(testing_allocations::AllocationsOf([&] {
+                metrics_->OnStart(kRescan);
+                metrics_->OnDone(kRescan, peer, absl::OkStatus(), absl::Milliseconds(1));
+              }),
+              0)
+        << image;
+  }
 }
 
 // The paths of containers' images are others with each restart of a pod.
