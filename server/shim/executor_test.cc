@@ -3,13 +3,13 @@
 #include <array>
 #include <atomic>
 #include <deque>
+#include <latch>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "absl/synchronization/blocking_counter.h"
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
 
@@ -19,18 +19,18 @@ namespace {
 // Counts down when it runs, then waits for the gate when there is one.
 struct Job final : Task {
   void Run() override {
-    started->DecrementCount();
+    started->count_down();
     if (gate != nullptr) gate->WaitForNotification();
     ran.fetch_add(1);
   }
-  absl::BlockingCounter* started = nullptr;
+  std::latch* started = nullptr;
   absl::Notification* gate = nullptr;
   std::atomic<int> ran = 0;
 };
 
 TEST(ExecutorTest, RunsEveryTaskOnce) {
   constexpr int kTasks = 1000;
-  absl::BlockingCounter started(kTasks);
+  std::latch started(kTasks);
   std::vector<Job> jobs(kTasks);
   {
     Executor executor({.max_threads = 4, .max_queued = kTasks});
@@ -44,8 +44,8 @@ TEST(ExecutorTest, RunsEveryTaskOnce) {
 
 TEST(ExecutorTest, RefusesBeyondThreadsAndQueueThenRecovers) {
   absl::Notification gate;
-  absl::BlockingCounter running(2);
-  absl::BlockingCounter ignored(100);
+  std::latch running(2);
+  std::latch ignored(100);
   std::vector<Job> jobs(8);
   Executor executor({.max_threads = 2, .max_queued = 3});
   for (int i = 0; i < 2; ++i) {
@@ -53,7 +53,7 @@ TEST(ExecutorTest, RefusesBeyondThreadsAndQueueThenRecovers) {
     jobs[i].gate = &gate;
     ASSERT_TRUE(executor.Submit(&jobs[i]).ok());
   }
-  running.Wait();
+  running.wait();
   for (int i = 2; i < 5; ++i) {
     jobs[i].started = &ignored;
     ASSERT_TRUE(executor.Submit(&jobs[i]).ok()) << i;
@@ -66,10 +66,10 @@ TEST(ExecutorTest, RefusesBeyondThreadsAndQueueThenRecovers) {
 
   gate.Notify();
   while (executor.queued() > 0) std::this_thread::yield();
-  absl::BlockingCounter late(1);
+  std::latch late(1);
   jobs[6].started = &late;
   ASSERT_TRUE(executor.Submit(&jobs[6]).ok());
-  late.Wait();
+  late.wait();
 }
 
 // Says on which thread it ran.
@@ -90,7 +90,7 @@ TEST(ExecutorTest, WhoNeedNotWaitRunsOnTheCallersThread) {
 
 TEST(ExecutorTest, WhoRunsOnTheCallersThreadTakesAPlaceLikeOthers) {
   absl::Notification gate;
-  absl::BlockingCounter running(1), waited(1);
+  std::latch running(1), waited(1);
   Job here, waits;
   here.started = &running;
   here.gate = &gate;
@@ -98,7 +98,7 @@ TEST(ExecutorTest, WhoRunsOnTheCallersThreadTakesAPlaceLikeOthers) {
   Here refused;
   Executor executor({.max_threads = 1, .max_queued = 1});
   std::thread caller([&] { EXPECT_TRUE(executor.TryRun(&here)); });
-  running.Wait();
+  running.wait();
   EXPECT_FALSE(executor.TryRun(&refused));
   ASSERT_TRUE(executor.Submit(&waits).ok());
   EXPECT_EQ(executor.queued(), 1u);
@@ -106,13 +106,13 @@ TEST(ExecutorTest, WhoRunsOnTheCallersThreadTakesAPlaceLikeOthers) {
   EXPECT_EQ(refused.thread, std::thread::id());
   gate.Notify();
   // The end of the first gives the second its thread.
-  waited.Wait();
+  waited.wait();
   caller.join();
 }
 
 TEST(ExecutorTest, BlockedTasksDoNotHoldUpOthersWhileThreadsAreLeft) {
   absl::Notification gate;
-  absl::BlockingCounter blocked(3);
+  std::latch blocked(3);
   std::vector<Job> jobs(4);
   Executor executor({.max_threads = 4, .max_queued = 10});
   for (int i = 0; i < 3; ++i) {
@@ -120,11 +120,11 @@ TEST(ExecutorTest, BlockedTasksDoNotHoldUpOthersWhileThreadsAreLeft) {
     jobs[i].gate = &gate;
     ASSERT_TRUE(executor.Submit(&jobs[i]).ok());
   }
-  blocked.Wait();
-  absl::BlockingCounter free(1);
+  blocked.wait();
+  std::latch free(1);
   jobs[3].started = &free;
   ASSERT_TRUE(executor.Submit(&jobs[3]).ok());
-  free.Wait();
+  free.wait();
   gate.Notify();
 }
 
@@ -135,12 +135,12 @@ struct Step final : Task {
       std::lock_guard lock(*mutex);
       order->push_back(name);
     }
-    ended->DecrementCount();
+    ended->count_down();
   }
   std::string name;
   std::mutex* mutex = nullptr;
   std::vector<std::string>* order = nullptr;
-  absl::BlockingCounter* ended = nullptr;
+  std::latch* ended = nullptr;
 };
 
 // Counts those who run, and runs until the gate opens.
@@ -164,7 +164,7 @@ class FairExecutorTest : public testing::Test {
     return executor.Submit(&blocker, flow, client_is_at_limit);
   }
   absl::Status Note(Executor& executor, const std::shared_ptr<Flow>& flow, std::string name,
-                    absl::BlockingCounter* ended) {
+                    std::latch* ended) {
     Step& step = steps_.emplace_back();
     step.name = std::move(name);
     step.mutex = &mutex_;
@@ -187,7 +187,7 @@ class FairExecutorTest : public testing::Test {
 };
 
 TEST_F(FairExecutorTest, ClientsTakeTurnsHoweverManyTasksOneHas) {
-  absl::BlockingCounter ended(6);
+  std::latch ended(6);
   Executor executor({.max_threads = 1, .max_queued = 10});
   ASSERT_TRUE(Block(executor, three_).ok());
   AwaitRunning(1);
@@ -197,7 +197,7 @@ TEST_F(FairExecutorTest, ClientsTakeTurnsHoweverManyTasksOneHas) {
   ASSERT_TRUE(Note(executor, two_, "b1", &ended).ok());
   ASSERT_TRUE(Note(executor, three_, "c1", &ended).ok());
   gate_.Notify();
-  ended.Wait();
+  ended.wait();
   EXPECT_EQ(order_, (std::vector<std::string>{"a1", "b1", "c1", "a2", "a3", "a4"}));
 }
 
@@ -232,7 +232,7 @@ TEST_F(FairExecutorTest, OneClientLeavesPlacesInTheQueueToTheNext) {
 
 TEST_F(FairExecutorTest, WhatOneClientGivesBackTheOthersGet) {
   Executor executor({.max_threads = 2, .max_queued = 10, .client_share = 50});
-  absl::BlockingCounter mine(1), theirs(2);
+  std::latch mine(1), theirs(2);
   ASSERT_TRUE(Block(executor, one_).ok());
   AwaitRunning(1);
   // The other thread is left to others, one of whom comes and goes again.
@@ -240,14 +240,14 @@ TEST_F(FairExecutorTest, WhatOneClientGivesBackTheOthersGet) {
   ASSERT_TRUE(Note(executor, two_, "theirs", &theirs).ok());
   while (executor.queued() > 1) std::this_thread::yield();
   ASSERT_TRUE(Note(executor, two_, "theirs again", &theirs).ok());
-  theirs.Wait();
+  theirs.wait();
   gate_.Notify();
-  mine.Wait();
+  mine.wait();
   EXPECT_EQ(order_.back(), "mine");
 }
 
 TEST_F(FairExecutorTest, WhatWaitsForItsShareIsRunBeforeTheEnd) {
-  absl::BlockingCounter ended(20);
+  std::latch ended(20);
   {
     Executor executor({.max_threads = 4, .max_queued = 100, .client_share = 25});
     ASSERT_TRUE(Block(executor, one_).ok());

@@ -1,6 +1,7 @@
 #include "server/transport/client_registry.h"
 
 #include <algorithm>
+#include <mutex>
 
 #include "server/base/peer_process.h"
 
@@ -18,7 +19,7 @@ std::shared_ptr<Client> ClientRegistry::Get(int64_t process_id) {
 std::shared_ptr<Client> ClientRegistry::Get(int64_t process_id, uint64_t start) {
   const Key key{process_id, start};
   {
-    absl::MutexLock lock(&state_->mutex);
+    const std::lock_guard<Mutex> lock(state_->mutex);
     const auto found = state_->clients.find(key);
     if (found != state_->clients.end()) {
       if (auto client = found->second.lock()) return client;
@@ -27,7 +28,7 @@ std::shared_ptr<Client> ClientRegistry::Get(int64_t process_id, uint64_t start) 
   // Weak: what is remembered is part of the state.
   const auto forget = [weak = std::weak_ptr(state_), key](Client* gone) {
     if (const auto state = weak.lock()) {
-      absl::MutexLock lock(&state->mutex);
+      const std::lock_guard<Mutex> lock(state->mutex);
       const auto found = state->clients.find(key);
       // A newer one may have taken its place already.
       if (found != state->clients.end() && found->second.expired()) state->clients.erase(found);
@@ -36,7 +37,7 @@ std::shared_ptr<Client> ClientRegistry::Get(int64_t process_id, uint64_t start) 
   };
   // Outside the lock: it asks the system.
   std::shared_ptr<Client> made(new Client(PeerOfProcess(process_id)), forget);
-  absl::MutexLock lock(&state_->mutex);
+  const std::lock_guard<Mutex> lock(state_->mutex);
   std::weak_ptr<Client>& known = state_->clients[key];
   // Another thread may have made it meanwhile. `made` is then destroyed after the lock is released.
   if (auto client = known.lock()) return client;
@@ -47,7 +48,7 @@ std::shared_ptr<Client> ClientRegistry::Get(int64_t process_id, uint64_t start) 
 void ClientRegistry::Remember(std::shared_ptr<Client> client) {
   // Destroyed after the lock is released, which its deleter takes.
   std::shared_ptr<Client> forgotten;
-  absl::MutexLock lock(&state_->mutex);
+  const std::lock_guard<Mutex> lock(state_->mutex);
   auto& remembered = state_->remembered;
   if (std::find(remembered.begin(), remembered.end(), client) != remembered.end()) return;
   remembered.push_back(std::move(client));
@@ -58,7 +59,7 @@ void ClientRegistry::Remember(std::shared_ptr<Client> client) {
 }
 
 size_t ClientRegistry::size() const {
-  absl::MutexLock lock(&state_->mutex);
+  const std::lock_guard<Mutex> lock(state_->mutex);
   return state_->clients.size();
 }
 

@@ -7,8 +7,7 @@
 #include <memory>
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
+#include "server/base/condition.h"
 #include "server/shim/client.h"
 #include "server/transport/http2_guard.h"
 
@@ -57,9 +56,10 @@ class ClientRegistry {
  private:
   using Key = std::pair<int64_t, uint64_t>;
   struct State {
-    absl::Mutex mutex;
-    std::map<Key, std::weak_ptr<Client>> clients ABSL_GUARDED_BY(mutex);
-    std::deque<std::shared_ptr<Client>> remembered ABSL_GUARDED_BY(mutex);
+    // Guards the rest.
+    Mutex mutex;
+    std::map<Key, std::weak_ptr<Client>> clients;
+    std::deque<std::shared_ptr<Client>> remembered;
   };
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };

@@ -1,6 +1,7 @@
 #include "server/transport/connection_table.h"
 
 #include <algorithm>
+#include <mutex>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -21,7 +22,7 @@ bool ConnectionTable::Admit(SilentConnection* connection, SilentConnection** dis
   std::shared_ptr<shim::Client> limited;
   bool admitted;
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard<Mutex> lock(mutex_);
     admitted = TryAdmit(connection, displaced, &limited);
   }
   Tell(limited);
@@ -74,7 +75,7 @@ bool ConnectionTable::MakeRoom(SilentConnection** displaced) {
   std::shared_ptr<shim::Client> limited;
   *displaced = nullptr;
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard<Mutex> lock(mutex_);
     std::vector<Share*> shares;
     for (Pipe& pipe : pipes_) {
       for (auto& [client, share] : pipe.shares) shares.push_back(&share);
@@ -152,13 +153,13 @@ void ConnectionTable::Unlist(ServedConnection* connection) {
 }
 
 void ConnectionTable::Drop(SilentConnection* connection, Counter counter) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard<Mutex> lock(mutex_);
   Unlist(connection);
   if (counter != nullptr) ++(counters_.*counter);
 }
 
 SilentConnection* ConnectionTable::DropOverdue(absl::Time now) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard<Mutex> lock(mutex_);
   if (silent_.empty() || silent_.front()->deadline > now) return nullptr;
   SilentConnection* const first = silent_.front();
   Unlist(first);
@@ -167,12 +168,12 @@ SilentConnection* ConnectionTable::DropOverdue(absl::Time now) {
 }
 
 absl::Time ConnectionTable::next_deadline() const {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard<Mutex> lock(mutex_);
   return silent_.empty() ? absl::InfiniteFuture() : silent_.front()->deadline;
 }
 
 void ConnectionTable::Promote(SilentConnection* connection) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard<Mutex> lock(mutex_);
   // It stays one of its client's, but in no list until it is served.
   Pipe& pipe = pipes_[connection->pipe];
   ++pipe.connections;
@@ -189,7 +190,7 @@ std::shared_ptr<ServedConnection> ConnectionTable::Serve(size_t pipe, std::strin
   served->pipe = pipe;
   served->address = address;
   served->hang_up = std::move(hang_up);
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard<Mutex> lock(mutex_);
   Share& share = pipes_[pipe].shares.at(served->client().get());
   served->list = &share.fresh;
   served->place = share.fresh.insert(share.fresh.end(), served.get());
@@ -198,7 +199,7 @@ std::shared_ptr<ServedConnection> ConnectionTable::Serve(size_t pipe, std::strin
 }
 
 void ConnectionTable::End(const std::shared_ptr<ServedConnection>& connection) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard<Mutex> lock(mutex_);
   Unlist(connection.get());
   --counters_.live;
   const auto found = served_.find(connection->address);
@@ -207,28 +208,28 @@ void ConnectionTable::End(const std::shared_ptr<ServedConnection>& connection) {
 }
 
 void ConnectionTable::HangUp() {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard<Mutex> lock(mutex_);
   for (const auto& [address, served] : served_) served->hang_up();
 }
 
 std::shared_ptr<shim::Connection> ConnectionTable::Find(absl::string_view address) const {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard<Mutex> lock(mutex_);
   const auto found = served_.find(std::string_view(address.data(), address.size()));
   return found != served_.end() ? found->second : nullptr;
 }
 
 void ConnectionTable::Count(Counter counter) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard<Mutex> lock(mutex_);
   ++(counters_.*counter);
 }
 
 uint64_t ConnectionTable::Count(Http2Violation violation) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard<Mutex> lock(mutex_);
   return ++counters_.violations[static_cast<size_t>(violation)];
 }
 
 ListenerCounters ConnectionTable::counters() const {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard<Mutex> lock(mutex_);
   return counters_;
 }
 

@@ -11,10 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/strings/string_view.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "server/base/condition.h"
 #include "server/shim/client.h"
 #include "server/transport/client_registry.h"
 #include "server/transport/listener.h"
@@ -115,34 +114,36 @@ class ConnectionTable {
     using is_transparent = void;
   };
 
-  Pipe& PipeOf(size_t index) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // These are called with the lock held.
+  Pipe& PipeOf(size_t index);
   // Lists it, or says whose connections are too many: those of the client that made room, or was
   // refused.
   bool TryAdmit(SilentConnection* connection, SilentConnection** displaced,
-                std::shared_ptr<shim::Client>* limited) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+                std::shared_ptr<shim::Client>* limited);
   // Whose connection, of those of `share`, has made room, for one of `newcomer`; null when none
   // could.
   std::shared_ptr<shim::Client> MakeRoomAt(Share& share, Client* newcomer,
-                                           SilentConnection** displaced)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+                                           SilentConnection** displaced);
   // The same, of one of them, the largest first.
   std::shared_ptr<shim::Client> MakeRoomAtOneOf(std::vector<Share*> shares, Client* newcomer,
-                                                SilentConnection** displaced)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Tell(const std::shared_ptr<shim::Client>& limited) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Unlist(SilentConnection* connection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Unlist(ServedConnection* connection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Give(size_t pipe, shim::Client* client) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+                                                SilentConnection** displaced);
+  void Unlist(SilentConnection* connection);
+  void Unlist(ServedConnection* connection);
+  void Give(size_t pipe, shim::Client* client);
+
+  // Called without it.
+  void Tell(const std::shared_ptr<shim::Client>& limited);
 
   const ListenerLimits limits_;
   const std::vector<shim::CallObserver*> observers_;
-  mutable absl::Mutex mutex_;
-  ListenerCounters counters_ ABSL_GUARDED_BY(mutex_);
-  std::vector<Pipe> pipes_ ABSL_GUARDED_BY(mutex_);
-  std::list<SilentConnection*> silent_ ABSL_GUARDED_BY(mutex_);  // the oldest in front
+  // Guards the rest.
+  mutable Mutex mutex_;
+  ListenerCounters counters_;
+  std::vector<Pipe> pipes_;
+  std::list<SilentConnection*> silent_;  // the oldest in front
   std::unordered_map<std::string, std::shared_ptr<ServedConnection>, HashOfAddress,
                      std::equal_to<>>
-      served_ ABSL_GUARDED_BY(mutex_);  // by address
+      served_;  // by address
 };
 
 }  // namespace csi_proxy::transport

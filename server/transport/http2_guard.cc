@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <mutex>
 #include <utility>
 
 namespace csi_proxy::transport {
@@ -75,17 +76,17 @@ bool Http2Account::Purse::Pay(double price, absl::Time now) {
 void Http2Account::Purse::Add(double more) { left_ = std::min(left_ + more, allowance_.burst); }
 
 bool Http2Account::PayReset(absl::Time now) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard<Mutex> lock(mutex_);
   return resets_.Pay(1, now);
 }
 
 bool Http2Account::PayControlFrames(double price, absl::Time now) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard<Mutex> lock(mutex_);
   return control_frames_.Pay(price, now);
 }
 
 Http2Violation Http2Account::BeginCall(bool whole) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard<Mutex> lock(mutex_);
   if (calls_ >= limits_.calls_of_client) return Http2Violation::kStreams;
   if (!whole && unfinished_ >= limits_.unfinished) return Http2Violation::kUnfinished;
   ++calls_;
@@ -95,25 +96,25 @@ Http2Violation Http2Account::BeginCall(bool whole) {
 }
 
 bool Http2Account::AddToRequest(size_t bytes) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard<Mutex> lock(mutex_);
   if (unfinished_bytes_ + bytes > limits_.unfinished_bytes) return false;
   unfinished_bytes_ += bytes;
   return true;
 }
 
 void Http2Account::EndRequest(size_t bytes) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard<Mutex> lock(mutex_);
   --unfinished_;
   unfinished_bytes_ -= bytes;
 }
 
 void Http2Account::EndCalls(size_t count) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard<Mutex> lock(mutex_);
   calls_ -= count;
 }
 
 void Http2Account::Charge(Purse Http2Account::*purse, absl::Time now) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard<Mutex> lock(mutex_);
   if (!(this->*purse).Pay(1, now)) barred_until_ = absl::ToUnixNanos(now + limits_.bar);
 }
 
@@ -130,7 +131,7 @@ bool Http2Account::barred(absl::Time now) const {
 }
 
 size_t Http2Account::unfinished() const {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard<Mutex> lock(mutex_);
   return unfinished_;
 }
 
@@ -138,7 +139,7 @@ Http2Guard::Http2Guard(std::shared_ptr<Http2Account> account) : account_(std::mo
 
 Http2Guard::~Http2Guard() {
   for (const Request& request : unfinished_) account_->EndRequest(request.bytes);
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard<Mutex> lock(mutex_);
   account_->EndCalls(calls_.size());
 }
 
@@ -190,7 +191,7 @@ void Http2Guard::Sent(absl::string_view bytes, absl::Time now) {
 }
 
 Http2Violation Http2Guard::Open(uint32_t stream, bool whole) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard<Mutex> lock(mutex_);
   if (calls_.size() >= account_->limits().calls) return Http2Violation::kStreams;
   const Http2Violation refused = account_->BeginCall(whole);
   if (refused == Http2Violation::kNone) calls_.push_back(stream);
@@ -198,7 +199,7 @@ Http2Violation Http2Guard::Open(uint32_t stream, bool whole) {
 }
 
 void Http2Guard::Close(uint32_t stream) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard<Mutex> lock(mutex_);
   const auto found = std::find(calls_.rbegin(), calls_.rend(), stream);
   if (found == calls_.rend()) return;
   *found = calls_.back();

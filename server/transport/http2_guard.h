@@ -14,10 +14,9 @@
 #include <memory>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/strings/string_view.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "server/base/condition.h"
 
 namespace csi_proxy::transport {
 
@@ -135,15 +134,16 @@ class Http2Account {
   const Http2Limits limits_;
   // Nanoseconds since 1970.
   std::atomic<int64_t> barred_until_ = std::numeric_limits<int64_t>::min();
-  mutable absl::Mutex mutex_;
-  Purse resets_ ABSL_GUARDED_BY(mutex_);
-  Purse control_frames_ ABSL_GUARDED_BY(mutex_);
-  Purse violations_ ABSL_GUARDED_BY(mutex_);
-  Purse refused_calls_ ABSL_GUARDED_BY(mutex_);
-  Purse discarded_ ABSL_GUARDED_BY(mutex_);
-  size_t unfinished_ ABSL_GUARDED_BY(mutex_) = 0;
-  size_t unfinished_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  size_t calls_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Guards the rest.
+  mutable Mutex mutex_;
+  Purse resets_;
+  Purse control_frames_;
+  Purse violations_;
+  Purse refused_calls_;
+  Purse discarded_;
+  size_t unfinished_ = 0;
+  size_t unfinished_bytes_ = 0;
+  size_t calls_ = 0;
 };
 
 // A frame, without what it carries.
@@ -210,9 +210,10 @@ class Http2Guard {
 
   Http2Frames sent_;
   std::atomic<bool> sent_too_many_resets_ = false;
-  absl::Mutex mutex_;
+  // Guards the rest.
+  Mutex mutex_;
   // Most connections have few, and the newest ends first.
-  std::vector<uint32_t> calls_ ABSL_GUARDED_BY(mutex_);
+  std::vector<uint32_t> calls_;
 };
 
 }  // namespace csi_proxy::transport
