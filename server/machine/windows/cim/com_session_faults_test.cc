@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "server/base/win32_error.h"
 #include "server/machine/windows/cim/connection_windows.h"
 #include "server/machine/windows/cim/testing/fake_wmi_fixture_windows.h"
@@ -33,6 +34,33 @@ TEST_F(ComSessionFaultsTest, QueriesGetsAndMethods) {
   EXPECT_EQ(result->out.GetString("Created").value(), "thing");
   EXPECT_FALSE(result->out.Has("ReturnValue"));
   EXPECT_EQ(connections_, 1);
+}
+
+// Each Next is a round trip.
+TEST_F(ComSessionFaultsTest, ManyObjectsComeAtOnce) {
+  FakeReply reply;
+  for (int i = 0; i < 100; ++i) {
+    reply.objects.push_back(FakeObject::New(L"Thing", L"Thing=" + std::to_wstring(i)));
+  }
+  // All; the first few and then the rest; exactly as many as come at once, and the end.
+  const struct {
+    size_t objects;
+    size_t first;
+    int nexts;
+  } kCases[] = {{100, 0, 2}, {100, 7, 3}, {64, 0, 2}, {1, 0, 1}, {0, 0, 1}};
+  for (const auto& [objects, first, nexts] : kCases) {
+    reply.objects.resize(objects);
+    reply.first = first;
+    wmi_.query = [&](auto&&) { return reply; };
+    wmi_.nexts = 0;
+    const auto things = session_->Query({}, Namespace::kCimV2, cim::Query("Thing"));
+    ASSERT_TRUE(things.ok()) << things.status();
+    EXPECT_EQ(wmi_.nexts, nexts);
+    ASSERT_EQ(things->size(), objects);
+    for (size_t i = 0; i < objects; ++i) {
+      EXPECT_EQ((*things)[i].path(), absl::StrCat("Thing=", i));
+    }
+  }
 }
 
 TEST_F(ComSessionFaultsTest, ConnectsOnceForEachNamespaceAndThread) {

@@ -49,6 +49,10 @@ std::string ClassOf(absl::string_view path) {
   return std::string(path.substr(0, path.find_first_of(".=")));
 }
 
+// How many objects of a query come at most with one Next, which is a round trip to WMI's process
+// (learn.microsoft.com/openspecs/windows_protocols/ms-wmi/fcf30bd4-7ba4-4896-bd87-0c3fdb6340a0).
+constexpr ULONG kObjectsAtOnce = 64;
+
 // Whether a call that failed so has certainly not run.
 bool CertainlyNotRun(uint32_t result) {
   return result == hresult::kRpcServerUnavailable || result == hresult::kRpcDisconnected ||
@@ -67,15 +71,16 @@ absl::StatusOr<std::vector<Object>> RunQuery(const CallContext& context,
   const absl::Status secured = SecureProxy(found.get());
   if (!secured.ok()) return Prefixed(what, secured);
   std::vector<Object> objects;
-  // The end is WBEM_S_FALSE, which may come with the last object (learn.microsoft.com/windows/
-  // win32/api/wbemcli/nf-wbemcli-ienumwbemclassobject-next).
+  // The end is WBEM_S_FALSE, which may come with the last objects, as WBEM_S_TIMEDOUT may come with
+  // some (learn.microsoft.com/windows/win32/api/wbemcli/nf-wbemcli-ienumwbemclassobject-next).
   while (result != WBEM_S_FALSE) {
-    ComPtr<IWbemClassObject> next;
+    IWbemClassObject* given[kObjectsAtOnce] = {};
     ULONG count = 0;
-    result = found->Next(WaitSlice(context), 1, next.Receive(), &count);
+    result = found->Next(WaitSlice(context), kObjectsAtOnce, given, &count);
+    const std::vector<ComPtr<IWbemClassObject>> next(given, given + count);
     if (FAILED(result)) return ComError(result, what);
-    if (count > 0) {
-      absl::StatusOr<Object> object = ToObject(next.get());
+    for (const ComPtr<IWbemClassObject>& one : next) {
+      absl::StatusOr<Object> object = ToObject(one.get());
       if (!object.ok()) return Prefixed(what, object.status());
       objects.push_back(*std::move(object));
     }

@@ -35,18 +35,19 @@ class FakeEnumerator : public FakeUnknown<EnumeratorBase> {
 
   HRESULT STDMETHODCALLTYPE Next(LONG timeout, ULONG count, IWbemClassObject** objects,
                                  ULONG* returned) override {
-    *returned = 0;
-    if (count != 1) return WBEM_E_INVALID_PARAMETER;
-    if (next_ == reply_.objects.size()) {
-      if (FAILED(reply_.end)) return Fail(reply_.end, reply_);
-      if (!reply_.hangs) return WBEM_S_FALSE;
-      Sleep(static_cast<DWORD>(timeout));
-      return WBEM_S_TIMEDOUT;
+    ++current->nexts;
+    const size_t there = next_ < reply_.first ? reply_.first : reply_.objects.size();
+    for (*returned = 0; *returned < count && next_ < there; ++*returned) {
+      objects[*returned] = reply_.objects[next_++].get();
+      objects[*returned]->AddRef();
     }
-    *objects = reply_.objects[next_++].get();
-    (*objects)->AddRef();
-    *returned = 1;
-    return WBEM_S_NO_ERROR;
+    if (*returned == count) return WBEM_S_NO_ERROR;
+    if (next_ < reply_.objects.size()) return WBEM_S_TIMEDOUT;
+    if (FAILED(reply_.end) && *returned > 0) return WBEM_S_TIMEDOUT;
+    if (FAILED(reply_.end)) return Fail(reply_.end, reply_);
+    if (!reply_.hangs) return WBEM_S_FALSE;
+    Sleep(static_cast<DWORD>(timeout));
+    return WBEM_S_TIMEDOUT;
   }
 
  private:

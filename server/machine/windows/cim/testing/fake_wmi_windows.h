@@ -2,6 +2,7 @@
 // at each step, hang, restart, count who asks and who still holds a reference.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -82,6 +83,8 @@ struct FakeReply {
   // How what it began ends; a query, after its objects.
   HRESULT end = WBEM_S_NO_ERROR;
   std::vector<ComPtr<FakeObject>> objects;
+  // How many of a query's come before who asks has waited once; 0: all.
+  size_t first = 0;
   // What GetErrorInfo has of a failure.
   ComPtr<FakeObject> error;
 };
@@ -93,6 +96,9 @@ struct FakeWmi {
   std::function<FakeReply(const std::wstring& path)> get;
   std::function<FakeReply(const std::wstring& path, const std::wstring& method, FakeObject* in)>
       method;
+
+  // How often any query was asked for its next objects.
+  std::atomic<int> nexts = 0;
 
   // Whether its interfaces pass for proxies, and what SetBlanket was given, one entry a call.
   bool has_proxies = false;
