@@ -30,8 +30,9 @@ class MockDisk : public host::DiskHost {
   MOCK_METHOD(Identities, ListDiskIdentities, (C), (override));
   MOCK_METHOD(absl::Status, Rescan, (C), (override));
   MOCK_METHOD(absl::StatusOr<host::DiskLayout>, GetLayout, (C, uint32_t), (override));
-  MOCK_METHOD(absl::Status, InitializeGpt, (C, uint32_t), (override));
-  MOCK_METHOD(absl::StatusOr<uint32_t>, CreateBasicPartition, (C, uint32_t), (override));
+  MOCK_METHOD(absl::Status, InitializeGpt, (C, const host::KnownDisk&), (override));
+  MOCK_METHOD(absl::StatusOr<uint32_t>, CreateBasicPartition, (C, const host::KnownDisk&),
+              (override));
   MOCK_METHOD(absl::Status, BringPartitionsOnline, (C, uint32_t), (override));
   MOCK_METHOD(absl::StatusOr<uint64_t>, GetSize, (C, uint32_t), (override));
   MOCK_METHOD(absl::StatusOr<bool>, IsOnline, (C, uint32_t), (override));

@@ -35,7 +35,7 @@ TEST_F(RoundTripsTest, AreFew) {
     std::function<absl::Status()> call;
   };
   const Row rows[] = {
-      {"PartitionDisk", 6, 9,
+      {"PartitionDisk", 4, 9,
        [&] { return disk_->PartitionDisk(context_, {.disk_number = 1}).status(); }},
       {"ListVolumesOnDisk", 2, 3,
        [&] {

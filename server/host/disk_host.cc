@@ -144,6 +144,7 @@ class WindowsDisk final : public DiskHost {
     layout.is_online = !*offline;
     layout.is_read_only = disk->GetBoolean("IsReadOnly").value_or(false);
     layout.style = *style;
+    layout.object = disk->path();
     const auto partitions = ListPartitions(context, disk_number);
     if (!partitions.ok()) return partitions.status();
     for (const cim::Object& partition : *partitions) {
@@ -155,36 +156,34 @@ class WindowsDisk final : public DiskHost {
     return layout;
   }
 
-  absl::Status InitializeGpt(const CallContext& context, uint32_t disk_number) override {
-    const absl::StatusOr<cim::Object> disk = FindDisk(context, disk_number);
-    if (!disk.ok()) return disk.status();
-    const std::string operation = absl::StrCat("initialising disk ", disk_number);
-    const auto result = InvokeStorage(wmi_, context, disk->path(), "Initialize",
+  absl::Status InitializeGpt(const CallContext& context, const KnownDisk& disk) override {
+    const absl::StatusOr<KnownDisk> known = Know(context, disk);
+    if (!known.ok()) return known.status();
+    const std::string operation = absl::StrCat("initialising disk ", disk.number);
+    const auto result = InvokeStorage(wmi_, context, known->object, "Initialize",
                                       {{"PartitionStyle", Value::Uint16(kStyleGpt)}});
     if (!result.ok()) return Prefixed(operation, result.status());
     return cim::StorageStatus(operation, *result);
   }
 
   absl::StatusOr<uint32_t> CreateBasicPartition(const CallContext& context,
-                                                uint32_t disk_number) override {
-    const absl::StatusOr<cim::Object> disk = FindDisk(context, disk_number);
-    if (!disk.ok()) return disk.status();
-    const std::string operation = absl::StrCat("creating a partition on disk ", disk_number);
-    const auto style = StyleOf(*disk);
-    if (!style.ok()) return style.status();
+                                                const KnownDisk& disk) override {
+    const absl::StatusOr<KnownDisk> known = Know(context, disk);
+    if (!known.ok()) return known.status();
+    const std::string operation = absl::StrCat("creating a partition on disk ", disk.number);
     // For GPT, what the Go release gives: on Windows it is known to be taken (upstream's
     // pkg/os/disk/api.go, CreateBasicPartition). A type is given as the disk's style spells it;
     // that of the other style would be refused.
     cim::Arguments arguments = {{"UseMaximumSize", Value::Boolean(true)},
                                 {"AssignDriveLetter", Value::Boolean(false)}};
-    if (*style == PartitionStyle::kMbr) {
+    if (known->style == PartitionStyle::kMbr) {
       arguments["MbrType"] = Value::Uint16(kMbrIfs);
     } else {
       arguments["GptType"] = Value::String(kBasicData);
       arguments["IsHidden"] = Value::Boolean(false);
       arguments["IsActive"] = Value::Boolean(false);
     }
-    const auto result = InvokeStorage(wmi_, context, disk->path(), "CreatePartition", arguments);
+    const auto result = InvokeStorage(wmi_, context, known->object, "CreatePartition", arguments);
     if (!result.ok()) return Prefixed(operation, result.status());
     // The partition is there, only a drive letter is not; none was wanted.
     if (result->return_value != cim::kAccessPathInUse) {
@@ -196,11 +195,11 @@ class WindowsDisk final : public DiskHost {
     }
     // The partition was made; an out parameter that does not say so is not a failure.
     const auto created = result->out.Get("CreatedPartition");
-    if (!created.ok()) return NewestPartition(context, disk_number);
+    if (!created.ok()) return NewestPartition(context, disk.number);
     const auto partition = created->AsObject();
-    if (!partition.ok()) return NewestPartition(context, disk_number);
+    if (!partition.ok()) return NewestPartition(context, disk.number);
     const auto number = partition->GetUint32("PartitionNumber");
-    return number.ok() ? number : NewestPartition(context, disk_number);
+    return number.ok() ? number : NewestPartition(context, disk.number);
   }
 
   absl::Status BringPartitionsOnline(const CallContext& context, uint32_t disk_number) override {
@@ -292,6 +291,19 @@ class WindowsDisk final : public DiskHost {
     if (!disks.ok()) return Prefixed(absl::StrCat("finding disk ", disk_number), disks.status());
     if (disks->empty()) return NoDisk(disk_number);
     return std::move(disks->front());
+  }
+
+  // What is to be known of a disk to call its MSFT_Disk.
+  absl::StatusOr<KnownDisk> Know(const CallContext& context, const KnownDisk& disk) {
+    if (!disk.object.empty()) return disk;
+    const absl::StatusOr<cim::Object> found = FindDisk(context, disk.number);
+    if (!found.ok()) return found.status();
+    const absl::StatusOr<PartitionStyle> style = StyleOf(*found);
+    if (!style.ok()) return style.status();
+    KnownDisk known = disk;
+    known.object = found->path();
+    known.style = *style;
+    return known;
   }
 
   absl::StatusOr<std::vector<cim::Object>> ListPartitions(const CallContext& context,

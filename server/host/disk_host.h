@@ -42,6 +42,21 @@ struct DiskLayout {
   bool is_read_only = false;
   PartitionStyle style = PartitionStyle::kRaw;
   std::vector<Partition> partitions;
+  // The path of its MSFT_Disk.
+  std::string object;
+};
+
+// A disk, by its number alone or with what GetLayout() has found, which then is not asked for
+// again.
+struct KnownDisk {
+  KnownDisk(uint32_t disk_number) : number(disk_number) {}  // NOLINT(google-explicit-constructor)
+  KnownDisk(uint32_t disk_number, const DiskLayout& layout)
+      : number(disk_number), object(layout.object), style(layout.style) {}
+
+  uint32_t number;
+  // Empty: unknown, as is the style.
+  std::string object;
+  PartitionStyle style = PartitionStyle::kRaw;
 };
 
 // What became of a disk that was brought online or taken offline.
@@ -72,12 +87,12 @@ class DiskHost {
                                                uint32_t disk_number) = 0;
 
   // Writes an empty GPT to a raw, online disk.
-  virtual absl::Status InitializeGpt(const CallContext& context, uint32_t disk_number) = 0;
+  virtual absl::Status InitializeGpt(const CallContext& context, const KnownDisk& disk) = 0;
 
   // Creates a basic partition over all free space and returns its number. Its volume may take a
   // moment to arrive. FAILED_PRECONDITION when no space is free.
   virtual absl::StatusOr<uint32_t> CreateBasicPartition(const CallContext& context,
-                                                        uint32_t disk_number) = 0;
+                                                        const KnownDisk& disk) = 0;
 
   // Mounts the volumes of the basic partitions, which Windows does by itself unless automount is
   // disabled (mountvol /N). No change for one that is mounted.

@@ -67,8 +67,9 @@ class Disk final : public Group<host::DiskHost> {
   OPERATION(absl::StatusOr<std::vector<host::DiskIdentity>>, ListDiskIdentities, "", ())
   OPERATION(absl::Status, Rescan, "", ())
   OPERATION(absl::StatusOr<host::DiskLayout>, GetLayout, disk, (disk), uint32_t disk)
-  OPERATION(absl::Status, InitializeGpt, disk, (disk), uint32_t disk)
-  OPERATION(absl::StatusOr<uint32_t>, CreateBasicPartition, disk, (disk), uint32_t disk)
+  OPERATION(absl::Status, InitializeGpt, disk.number, (disk), const host::KnownDisk& disk)
+  OPERATION(absl::StatusOr<uint32_t>, CreateBasicPartition, disk.number, (disk),
+            const host::KnownDisk& disk)
   OPERATION(absl::Status, BringPartitionsOnline, disk, (disk), uint32_t disk)
   OPERATION(absl::StatusOr<uint64_t>, GetSize, disk, (disk), uint32_t disk)
   OPERATION(absl::StatusOr<bool>, IsOnline, disk, (disk), uint32_t disk)

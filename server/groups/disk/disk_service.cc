@@ -58,11 +58,12 @@ class DiskService final : public Service {
     }
     // It is partitioned already. Drivers bring it online next, and then list its volumes.
     if (!layout->is_online && has_basic()) return PartitionDiskResponse{};
+    const host::KnownDisk disk(number, *layout);
     if (layout->style == host::PartitionStyle::kRaw) {
-      if (absl::Status s = host().InitializeGpt(context, number); !s.ok()) return s;
+      if (absl::Status s = host().InitializeGpt(context, disk); !s.ok()) return s;
     }
     if (!has_basic()) {
-      const auto created = host().CreateBasicPartition(context, number);
+      const auto created = host().CreateBasicPartition(context, disk);
       if (!created.ok()) return created.status();
     }
     if (absl::Status s = AwaitVolumes(context, number, 1, "partitioned"); !s.ok()) return s;
