@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "integration/wine/node/call_record_windows.h"
 #include "integration/wine/node/fake_handles.h"
 #include "integration/wine/node/hooks_windows.h"
 #include "integration/wine/node/open_file_windows.h"
@@ -67,6 +68,7 @@ namespace hooks {
 
 BOOL WINAPI CloseHandle(HANDLE handle) {
   if (!IsFake(handle)) return ::CloseHandle(handle);
+  RecordWin32(__func__);
   const bool closable =
       FindFakeOf<Device>(handle) != nullptr || FindFakeOf<OpenFile>(handle) != nullptr;
   return closable && CloseFake(handle) ? TRUE : Refuse(ERROR_INVALID_HANDLE);
@@ -79,6 +81,7 @@ HANDLE WINAPI CreateFileW(LPCWSTR path, DWORD access, DWORD share, LPSECURITY_AT
   if (!IsDevice(device->path)) {
     return ::CreateFileW(path, access, share, security, disposition, flags, pattern);
   }
+  RecordWin32(__func__);
   constexpr DWORD kRights = GENERIC_READ | GENERIC_WRITE;
   // Volumes and disks are there and shared, or not opened at all
   // (learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-createfilew, physical disks and
@@ -104,6 +107,7 @@ BOOL WINAPI DeviceIoControl(HANDLE handle, DWORD code, LPVOID input, DWORD input
     return ::DeviceIoControl(handle, code, input, input_size, output, output_size, returned,
                              overlapped);
   }
+  RecordWin32(__func__);
   if (overlapped != nullptr || returned == nullptr) return Refuse(ERROR_INVALID_PARAMETER);
   *returned = 0;
   const auto* const bytes = static_cast<const uint8_t*>(input);
@@ -117,6 +121,7 @@ BOOL WINAPI DeviceIoControl(HANDLE handle, DWORD code, LPVOID input, DWORD input
 
 BOOL WINAPI FlushFileBuffers(HANDLE handle) {
   if (!IsFake(handle)) return ::FlushFileBuffers(handle);
+  RecordWin32(__func__);
   const auto device = FindFakeOf<Device>(handle);
   if (device == nullptr) return Refuse(ERROR_INVALID_HANDLE);
   // learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-flushfilebuffers

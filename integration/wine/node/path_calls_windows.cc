@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "integration/wine/node/call_record_windows.h"
 #include "integration/wine/node/fake_handles.h"
 #include "integration/wine/node/hooks_windows.h"
 #include "integration/wine/node/simulated_node.h"
@@ -96,6 +97,7 @@ namespace hooks {
 
 DWORD WINAPI GetFileAttributesW(LPCWSTR path) {
   if (const auto server = ServerPath(TextOf(path)); server.has_value()) {
+    RecordWin32(__func__);
     return Answer(TheNode().os->Reach(*server)) ? FILE_ATTRIBUTE_DIRECTORY
                                                 : INVALID_FILE_ATTRIBUTES;
   }

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Holds the double against code that is proven on Windows: the Go release of the service and its
 # library lead the simulated node through the life of volumes, shares and targets, then this service
-# does. Each step must end the same way. What each asked of WMI is recorded and compared.
+# does. Each step must end the same way. What each asked of WMI is recorded and compared. Then all three
+# are led through what each driver calls for a volume, and how often they go to WMI is counted.
 #
 #   integration/wine/node/peer.sh [--write] [BUILD_DIRECTORY]
 #
 # In the build directory, build/windows unless it is given, csi-proxy and csi_proxy_node_double must be
-# built. The records and the table stay in build/node_peer; --write puts the table into README.md.
+# built. The records and the tables stay in build/node_peer; --write puts the tables into README.md.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 write=()
@@ -30,6 +31,7 @@ mkdir -p "$out"
 )
 cp "$built/server/csi-proxy.exe" "$out/ours.exe"
 cp "$here/scenario.textproto" "$out/node.textproto"
+cp "$here/drivers.textproto" "$out"
 # A node where new volumes stay away until they are asked to come.
 { cat "$here/scenario.textproto"; echo 'behaviour { automount_disabled: true }'; } >"$out/manual.textproto"
 
@@ -70,7 +72,7 @@ serve() {
   done
   shift
   on_node "$name" "$scenario" "$out/$program" "${arguments[@]}" >"$out/$name.server.log" 2>&1 &
-  lead "$name" timeout 120 "$wine" "$out/pipes.exe" "$@"
+  CSI_PROXY_DOUBLE_RECORD=Z:$out/$name.record lead "$name" timeout 120 "$wine" "$out/pipes.exe" "$@"
   # A program under Wine is a process of its own name; the shell's child only waits for it.
   pkill -f "^$out/$program" || true
   wait $! 2>/dev/null || true
@@ -80,6 +82,13 @@ lead library on_node library node "$out/library.exe"
 serve release node release.exe -- -release
 serve ours node ours.exe '--pipe-sddl=D:P(A;;GA;;;WD)' --
 serve ours-manual manual ours.exe '--pipe-sddl=D:P(A;;GA;;;WD)' --
+# What each driver calls for a volume.
+lead library-drivers on_node library-drivers drivers "$out/library.exe" -drivers
+serve release-drivers drivers release.exe -- -release -drivers
+serve ours-drivers drivers ours.exe '--pipe-sddl=D:P(A;;GA;;;WD)' -- -drivers
 [[ $failed == 0 ]] || exit 1
 python3 "$here/calls.py" --ours "$out/ours.record" "$out/ours-manual.record" \
   --theirs "$out/release.record" "$out/library.record" --at-least 80 --readme "$here/../README.md" "${write[@]}" | tee "$out/calls.md"
+echo
+python3 "$here/trips.py" --ours "$out/ours-drivers.record" --theirs "$out/release-drivers.record" \
+  --library "$out/library-drivers.record" --readme "$here/../README.md" "${write[@]}" | tee "$out/trips.md"

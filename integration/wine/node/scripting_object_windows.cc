@@ -1,4 +1,5 @@
 // SWbemObject with its properties and methods.
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,9 @@ using cim::Variant;
 struct Source {
   ComPtr<IWbemClassObject> object;
   ComPtr<IWbemServices> services;
+  // Of the object's class, once it was needed: what else is of the same object shares it.
+  std::shared_ptr<ComPtr<IWbemClassObject>> definition =
+      std::make_shared<ComPtr<IWbemClassObject>>();
 
   std::string Text(LPCWSTR property) const {
     Variant value;
@@ -42,14 +46,19 @@ struct Source {
   HRESULT Put(const std::string& property, const VARIANT& value) const {
     return object->Put(win32::Utf16(property).c_str(), 0, const_cast<VARIANT*>(&value), 0);
   }
-  // The signature of a method, which the definition of the class has.
+  // The signature of a method, which only the definition of the class has (learn.microsoft.com/
+  // windows/win32/api/wbemcli/nf-wbemcli-iwbemclassobject-getmethod): it is fetched for every
+  // object that has a method called, unless that is a definition itself. Whether Windows fetches it
+  // more than once for an object no page says; here it is once.
   HRESULT GetMethod(const std::string& method, ComPtr<IWbemClassObject>* in,
                     ComPtr<IWbemClassObject>* out) const {
-    ComPtr<IWbemClassObject> definition;
-    const HRESULT got = services->GetObject(Bstr(Text(L"__CLASS")).get(), 0, nullptr,
-                                            definition.Receive(), nullptr);
-    if (FAILED(got)) return got;
-    return definition->GetMethod(win32::Utf16(method).c_str(), 0, in->Receive(), out->Receive());
+    if (!*definition && IsClass()) *definition = object;
+    if (!*definition) {
+      const HRESULT got = services->GetObject(Bstr(Text(L"__CLASS")).get(), 0, nullptr,
+                                              definition->Receive(), nullptr);
+      if (FAILED(got)) return got;
+    }
+    return (*definition)->GetMethod(win32::Utf16(method).c_str(), 0, in->Receive(), out->Receive());
   }
   HRESULT Execute(const std::string& method, IWbemClassObject* in,
                   ComPtr<IWbemClassObject>* out) const {
@@ -58,6 +67,11 @@ struct Source {
   }
 
  private:
+  bool IsClass() const {
+    Variant genus;
+    object->Get(L"__GENUS", 0, genus.Receive(), nullptr, nullptr);
+    return V_VT(genus.get()) == VT_I4 && V_I4(genus.get()) == WBEM_GENUS_CLASS;
+  }
   static IUnknown* HandOutUnknown(const VARIANT& value) {
     V_UNKNOWN(&value)->AddRef();
     return V_UNKNOWN(&value);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "integration/wine/node/call_record_windows.h"
 #include "integration/wine/node/fake_handles.h"
 #include "integration/wine/node/hooks_windows.h"
 #include "integration/wine/node/simulated_node.h"
@@ -37,6 +38,7 @@ bool IsVolumeRoot(const std::string& path) {
 namespace hooks {
 
 HANDLE WINAPI FindFirstVolumeW(LPWSTR name, DWORD size) {
+  RecordWin32(__func__);
   absl::StatusOr<std::vector<std::string>> names = TheNode().os->ListVolumes();
   if (!Answer(names)) return INVALID_HANDLE_VALUE;
   auto search = std::make_shared<VolumeSearch>();
@@ -47,11 +49,13 @@ HANDLE WINAPI FindFirstVolumeW(LPWSTR name, DWORD size) {
 }
 
 BOOL WINAPI FindNextVolumeW(HANDLE find, LPWSTR name, DWORD size) {
+  RecordWin32(__func__);
   const auto search = FindFakeOf<VolumeSearch>(find);
   return search != nullptr ? TakeVolume(*search, name, size) : Refuse(ERROR_INVALID_HANDLE);
 }
 
 BOOL WINAPI FindVolumeClose(HANDLE find) {
+  RecordWin32(__func__);
   const bool closable = FindFakeOf<VolumeSearch>(find) != nullptr;
   return closable && CloseFake(find) ? TRUE : Refuse(ERROR_INVALID_HANDLE);
 }
@@ -64,6 +68,7 @@ BOOL WINAPI GetVolumeInformationW(LPCWSTR root, LPWSTR label, DWORD label_size, 
     return ::GetVolumeInformationW(root, label, label_size, serial, component, flags, file_system,
                                    file_system_size);
   }
+  RecordWin32(__func__);
   // Of all there is to know, the node knows the file system.
   if (label != nullptr || serial != nullptr || component != nullptr || flags != nullptr ||
       file_system == nullptr) {
@@ -77,6 +82,7 @@ BOOL WINAPI GetDiskFreeSpaceExW(LPCWSTR root, PULARGE_INTEGER available, PULARGE
                                 PULARGE_INTEGER free) {
   const std::string volume = TextOf(root);
   if (!IsVolumeRoot(volume)) return ::GetDiskFreeSpaceExW(root, available, total, free);
+  RecordWin32(__func__);
   const absl::StatusOr<machine::VolumeSpace> space = TheNode().os->GetSpace(volume);
   if (!Answer(space)) return FALSE;
   if (available != nullptr) available->QuadPart = space->free_bytes;
@@ -86,10 +92,12 @@ BOOL WINAPI GetDiskFreeSpaceExW(LPCWSTR root, PULARGE_INTEGER available, PULARGE
 }
 
 BOOL WINAPI SetVolumeMountPointW(LPCWSTR directory, LPCWSTR volume) {
+  RecordWin32(__func__);
   return Answer(TheNode().os->SetMountPoint(TextOf(directory), TextOf(volume)));
 }
 
 BOOL WINAPI DeleteVolumeMountPointW(LPCWSTR directory) {
+  RecordWin32(__func__);
   return Answer(TheNode().os->DeleteMountPoint(TextOf(directory)));
 }
 

@@ -47,8 +47,10 @@ def read(paths):
                 call = (("definition of " if what == "class" else "instance of ") + name, "")
             elif kind == "method":
                 call = (name + "." + what, ", ".join(sorted(parameters.split(", "))))
-            else:  # refused: a parameter that WMI did not take
+            elif kind == "refused":  # a parameter that WMI did not take
                 call = (kind + " " + what, parameters)
+            else:
+                continue
             calls.setdefault(tuple(part.lower() for part in call), call)
     return calls
 
@@ -60,9 +62,9 @@ def table(title, calls):
     return lines
 
 
-def put_into(readme, text, write):
+def put_into(readme, mark, text, write):
     whole = open(readme, encoding="utf-8").read()
-    begin, end = "<!-- calls -->\n", "<!-- /calls -->\n"
+    begin, end = "<!-- %s -->\n" % mark, "<!-- /%s -->\n" % mark
     before, rest = whole.split(begin)
     shown, after = rest.split(end)
     if shown == text:
@@ -99,7 +101,7 @@ def main():
     text = "\n".join(lines[1:]) + "\n"
     print(text, end="")
     if options.readme:
-        put_into(options.readme, text, options.write)
+        put_into(options.readme, "calls", text, options.write)
     if share < options.at_least:
         sys.exit("that is less than %d %%" % options.at_least)
 

@@ -9,6 +9,7 @@ require (
 	github.com/kubernetes-csi/csi-proxy v1.3.0
 	github.com/kubernetes-csi/csi-proxy/client v1.3.0
 	github.com/kubernetes-csi/csi-proxy/v2 v2.0.0-alpha.2
+	google.golang.org/protobuf v1.36.0
 )
 
 require (
@@ -23,7 +24,6 @@ require (
 	golang.org/x/text v0.21.0 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20241216192217-9240e9c98484 // indirect
 	google.golang.org/grpc v1.69.2 // indirect
-	google.golang.org/protobuf v1.36.0 // indirect
 	k8s.io/klog/v2 v2.130.1 // indirect
 )
 

@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"log"
 	"strings"
 
@@ -40,14 +41,20 @@ func must[T any](made T, err error) T {
 }
 
 func main() {
+	drivers := flag.Bool("drivers", false, "lead the node through what drivers call")
+	flag.Parse()
 	files := must(filesystem.New(filesystemapi.New()))
-	steps.Main("by the library", &node{
+	led := &node{
 		must(disk.New(diskapi.New())),
 		must(volume.New(volumeapi.New())),
 		must(smb.New(smbapi.New(), files)),
 		must(iscsi.New(iscsiapi.New())),
 		must(system.New(systemapi.New())),
-	}, steps.Quirks{SecondMountFails: true, NoMBR: true})
+	}
+	if *drivers {
+		steps.Drivers("by the library", led, steps.NoFiles{})
+	}
+	steps.Main("by the library", led, steps.Quirks{SecondMountFails: true, NoMBR: true})
 }
 
 func (n *node) ListDiskIDs() (map[uint32]steps.ID, error) {

@@ -9,15 +9,19 @@ import (
 	"time"
 
 	diskapi "github.com/kubernetes-csi/csi-proxy/client/api/disk/v1"
+	filesapi "github.com/kubernetes-csi/csi-proxy/client/api/filesystem/v1"
 	iscsiapi "github.com/kubernetes-csi/csi-proxy/client/api/iscsi/v1alpha2"
 	smbapi "github.com/kubernetes-csi/csi-proxy/client/api/smb/v1"
 	systemapi "github.com/kubernetes-csi/csi-proxy/client/api/system/v1alpha1"
-	volumeapi "github.com/kubernetes-csi/csi-proxy/client/api/volume/v2alpha1"
+	volumeapi "github.com/kubernetes-csi/csi-proxy/client/api/volume/v1"
+	closestapi "github.com/kubernetes-csi/csi-proxy/client/api/volume/v2alpha1"
 	disk "github.com/kubernetes-csi/csi-proxy/client/groups/disk/v1"
+	filesystem "github.com/kubernetes-csi/csi-proxy/client/groups/filesystem/v1"
 	iscsi "github.com/kubernetes-csi/csi-proxy/client/groups/iscsi/v1alpha2"
 	smb "github.com/kubernetes-csi/csi-proxy/client/groups/smb/v1"
 	system "github.com/kubernetes-csi/csi-proxy/client/groups/system/v1alpha1"
-	volume "github.com/kubernetes-csi/csi-proxy/client/groups/volume/v2alpha1"
+	volume "github.com/kubernetes-csi/csi-proxy/client/groups/volume/v1"
+	closest "github.com/kubernetes-csi/csi-proxy/client/groups/volume/v2alpha1"
 
 	"csi-proxy.example/node-peer/steps"
 )
@@ -25,9 +29,11 @@ import (
 type node struct {
 	disk   *disk.Client
 	volume *volume.Client
-	smb    *smb.Client
-	iscsi  *iscsi.Client
-	system *system.Client
+	// Volume v2alpha1, for what v1 has not.
+	closest *closest.Client
+	smb     *smb.Client
+	iscsi   *iscsi.Client
+	system  *system.Client
 }
 
 var ctx = context.Background()
@@ -47,10 +53,46 @@ func open[T any](newClient func() (*T, error)) *T {
 
 func main() {
 	release := flag.Bool("release", false, "the Go release serves the pipes")
+	drivers := flag.Bool("drivers", false, "lead it through what drivers call")
 	flag.Parse()
-	steps.Main("over the pipes", &node{
-		open(disk.NewClient), open(volume.NewClient), open(smb.NewClient), open(iscsi.NewClient), open(system.NewClient),
-	}, steps.Quirks{SecondMountFails: *release, NoMBR: *release})
+	served := &node{
+		open(disk.NewClient), open(volume.NewClient), open(closest.NewClient), open(smb.NewClient), open(iscsi.NewClient),
+		open(system.NewClient),
+	}
+	switch {
+	case *drivers && *release:
+		steps.Drivers("over the pipes", served, steps.NoFiles{})
+	case *drivers:
+		steps.Drivers("over the pipes", served, files{open(filesystem.NewClient)})
+	default:
+		steps.Main("over the pipes", served, steps.Quirks{SecondMountFails: *release, NoMBR: *release})
+	}
+}
+
+type files struct{ client *filesystem.Client }
+
+func (f files) PathExists(path string) error {
+	_, err := f.client.PathExists(ctx, &filesapi.PathExistsRequest{Path: path})
+	return err
+}
+
+func (f files) IsSymlink(path string) {
+	_, _ = f.client.IsSymlink(ctx, &filesapi.IsSymlinkRequest{Path: path})
+}
+
+func (f files) Mkdir(path string) error {
+	_, err := f.client.Mkdir(ctx, &filesapi.MkdirRequest{Path: path})
+	return err
+}
+
+func (f files) Rmdir(path string) error {
+	_, err := f.client.Rmdir(ctx, &filesapi.RmdirRequest{Path: path, Force: true})
+	return err
+}
+
+func (f files) CreateSymlink(source, target string) error {
+	_, err := f.client.CreateSymlink(ctx, &filesapi.CreateSymlinkRequest{SourcePath: source, TargetPath: target})
+	return err
 }
 
 func (n *node) ListDiskIDs() (map[uint32]steps.ID, error) {
@@ -147,7 +189,7 @@ func (n *node) GetVolumeIDFromTargetPath(path string) (string, error) {
 }
 
 func (n *node) GetClosestVolumeIDFromTargetPath(path string) (string, error) {
-	r, err := n.volume.GetClosestVolumeIDFromTargetPath(ctx, &volumeapi.GetClosestVolumeIDFromTargetPathRequest{TargetPath: path})
+	r, err := n.closest.GetClosestVolumeIDFromTargetPath(ctx, &closestapi.GetClosestVolumeIDFromTargetPathRequest{TargetPath: path})
 	return r.GetVolumeId(), err
 }
 
