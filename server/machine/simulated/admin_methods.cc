@@ -119,6 +119,16 @@ absl::Status DumpState(Machine& node, const proto::DumpStateRequest& request,
   return absl::OkStatus();
 }
 
+absl::Status CountCalls(Machine& node, const proto::CountCallsRequest&,
+                        proto::CountCallsResponse* response) {
+  const CallCounts counts = node.CountCalls();
+  response->set_win32_calls(counts.win32_calls);
+  response->set_wmi_calls(counts.wmi_calls);
+  response->set_wmi_objects(counts.wmi_objects);
+  response->set_busy_ns(absl::ToInt64Nanoseconds(counts.busy));
+  return absl::OkStatus();
+}
+
 absl::Status Reset(Machine& node, const proto::ResetRequest&, proto::ResetResponse*) {
   node.Reset();
   return absl::OkStatus();
@@ -169,6 +179,7 @@ constexpr Method kMethods[] = {
     Row<&MakeLink>::Named("MakeLink"),
     Row<&Reboot>::Named("Reboot"),
     Row<&DumpState>::Named("DumpState"),
+    Row<&CountCalls>::Named("CountCalls"),
     Row<&Reset>::Named("Reset"),
 };
 

@@ -127,6 +127,35 @@ TEST_F(AdminTest, ServersChange) {
               HasCode(absl::StatusCode::kUnavailable));
 }
 
+TEST_F(AdminTest, CountsWhatTheMachineWasAsked) {
+  const auto counts = [&] {
+    proto::CountCallsResponse response;
+    EXPECT_EQ(Call(&proto::Admin::Stub::CountCalls, proto::CountCallsRequest(), &response),
+              grpc::OK)
+        << message_;
+    return response;
+  };
+  const proto::CountCallsResponse before = counts();
+  const auto disks = host_->disk().ListDiskLocations(context_);
+  ASSERT_THAT(disks, IsOk());
+  const proto::CountCallsResponse listed = counts();
+  EXPECT_EQ(listed.wmi_calls() - before.wmi_calls(), 1);
+  EXPECT_EQ(listed.wmi_objects() - before.wmi_objects(), static_cast<int64_t>(disks->size()));
+  EXPECT_EQ(listed.win32_calls(), before.win32_calls());
+  // What is refused has been asked as well.
+  FaultRule refused;
+  refused.operation = "win32.Control";
+  refused.code = absl::StatusCode::kInternal;
+  refused.error = KnownError(5);
+  ASSERT_THAT(node_->InjectFault(refused), IsOk());
+  EXPECT_THAT(host_->disk().GetSize(context_, 0), HasCode(kDenied));
+  EXPECT_EQ(counts().win32_calls() - listed.win32_calls(), 1);
+  node_->ClearFaults();
+  for (int i = 0; i < 100; ++i) EXPECT_THAT(host_->disk().GetSize(context_, 0), IsOk());
+  EXPECT_EQ(counts().win32_calls() - listed.win32_calls(), 101);
+  EXPECT_GT(counts().busy_ns(), listed.busy_ns());
+}
+
 TEST_F(AdminTest, FaultsTrapsDumpAndReset) {
   proto::InjectFaultRequest inject;
   proto::InjectFaultResponse injected;

@@ -29,6 +29,16 @@ absl::Status Core::Pass(const CallContext& context, absl::string_view operation,
   return Failure(operation, fault->error, fault->code);
 }
 
+CallCounts Core::counts() const {
+  const std::lock_guard lock(mutex_);
+  return counts_;
+}
+
+void Core::Count(absl::string_view operation) {
+  if (absl::StartsWith(operation, "win32.")) ++counts_.win32_calls;
+  if (absl::StartsWith(operation, "wmi.")) ++counts_.wmi_calls;
+}
+
 void Core::Settle() {
   if (AnyServicePending(state_)) SettleServices(state_, absl::Now());
 }

@@ -2,6 +2,8 @@
 // that every call passes.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -11,10 +13,21 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
 #include "server/machine/simulated/state.h"
 
 namespace csi_proxy::machine::simulated {
+
+// What has been asked of a machine since it was made.
+struct CallCounts {
+  int64_t win32_calls = 0;
+  int64_t wmi_calls = 0;
+  // That WMI's answers held.
+  int64_t wmi_objects = 0;
+  // How long calls had the state to themselves, about.
+  absl::Duration busy;
+};
 
 // Thread-safe.
 class Core {
@@ -40,31 +53,69 @@ class Core {
            Action action) -> decltype(action(std::declval<NodeState&>())) {
     if (absl::Status status = context.Check(); !status.ok()) return status;
     std::unique_lock lock(mutex_);
+    Count(operation);
     if (!state_.faults.empty()) {
       lock.unlock();
       const absl::Status status = Pass(context, operation, resource);
       if (!status.ok()) return status;
       lock.lock();
     }
-    Settle();
-    return action(state_);
+    return Step(action);
   }
 
   // The same for the administrator, to whom faults do not apply.
   template <typename Action>
   auto Change(Action action) -> decltype(action(std::declval<NodeState&>())) {
     const std::lock_guard lock(mutex_);
+    return Step(action);
+  }
+
+  // An answer of WMI holds so many objects.
+  void CountObjects(size_t objects) {
+    const std::lock_guard lock(mutex_);
+    counts_.wmi_objects += static_cast<int64_t>(objects);
+  }
+  CallCounts counts() const;
+
+ private:
+  // Only one step of so many is timed, since reading the clock takes as long as many a step.
+  static constexpr int kTimedSteps = 7;
+
+  // Adds its own life to a sum, for all the steps that are not timed as well.
+  class Stopwatch {
+   public:
+    explicit Stopwatch(absl::Duration* sum) : sum_(*sum) {}
+    ~Stopwatch() {
+      const auto passed = std::chrono::steady_clock::now() - begin_;
+      sum_ += kTimedSteps * absl::FromChrono(passed);
+    }
+    Stopwatch(const Stopwatch&) = delete;
+    Stopwatch& operator=(const Stopwatch&) = delete;
+
+   private:
+    absl::Duration& sum_;
+    const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  };
+
+  template <typename Action>
+  auto Step(Action& action) -> decltype(action(std::declval<NodeState&>())) {
     Settle();
+    if (++steps_ % kTimedSteps != 0) return action(state_);
+    const Stopwatch stopwatch(&counts_.busy);
     return action(state_);
   }
 
- private:
+  void Count(absl::string_view operation);
+
   // Ends the pending states that are due. Under the lock.
   void Settle();
 
   // Not an absl::Mutex: ThreadSanitizer cannot see into one that was built without it.
   mutable std::mutex mutex_;
-  NodeState state_;  // guarded by mutex_
+  // All are guarded by mutex_.
+  NodeState state_;
+  CallCounts counts_;
+  uint64_t steps_ = 0;
 };
 
 // The first rule that matches this operation, if any. Counts it down, and removes it when it is

@@ -86,6 +86,8 @@ class Machine final {
   // they are remembered, are disconnected. Links and mount points persist, as do offline disks.
   void Reboot();
 
+  // What hosts have asked since the machine was made.
+  CallCounts CountCalls() const { return core_.counts(); }
   // A copy of the whole state, secrets included.
   NodeState Snapshot();
   // Restores the state with which the node was created.

@@ -116,8 +116,7 @@ SimulatedSession::Found SimulatedSession::Run(const CallContext& context, const 
     }
     return objects;
   });
-  if (!found.ok()) return AsHresult(operation, found.status());
-  return found;
+  return Counted(operation, std::move(found));
 }
 
 SimulatedSession::Found SimulatedSession::Run(const CallContext& context,
@@ -130,7 +129,12 @@ SimulatedSession::Found SimulatedSession::Run(const CallContext& context,
     return FindAssociated(state, associators.of, *associators.role, *associators.association,
                           *associators.result_role, *associators.result);
   });
+  return Counted(operation, std::move(found));
+}
+
+SimulatedSession::Found SimulatedSession::Counted(absl::string_view operation, Found found) {
   if (!found.ok()) return AsHresult(operation, found.status());
+  core_.CountObjects(found->size());
   return found;
 }
 

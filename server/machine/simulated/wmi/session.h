@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "csi_proxy/call_context.h"
 #include "server/machine/cim/session.h"
 #include "server/machine/simulated/core.h"
@@ -43,6 +44,8 @@ class SimulatedSession : public cim::Session {
 
   Found Run(const CallContext& context, const Select& select);
   Found Run(const CallContext& context, const AssociatorsOf& associators);
+  // The answer, which is as long as it is.
+  Found Counted(absl::string_view operation, Found found);
   // For a fault rule; empty when there is nothing there.
   std::string ResourceAt(const ObjectPath& path);
 
