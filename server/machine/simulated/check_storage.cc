@@ -11,7 +11,7 @@
 namespace csi_proxy::machine::simulated {
 namespace {
 
-constexpr size_t kMaxDisks = 256;
+constexpr size_t kMaxDisks = 2048;
 constexpr uint32_t kMaxPartitionNumber = 128;
 constexpr size_t kMaxMbrPartitions = 4;
 constexpr uint64_t kMaxDiskBytes = uint64_t{1} << 50;
@@ -138,7 +138,7 @@ std::vector<NamedDisk> NameDisks(NodeState& state) {
 
 void CheckDisks(NodeState& state, Problems* problems) {
   const std::vector<NamedDisk> disks = NameDisks(state);
-  problems->Require(disks.size() <= kMaxDisks, "disk", "", "there are more than 256");
+  problems->Require(disks.size() <= kMaxDisks, "disk", "", "there are more than 2048");
   std::set<uint32_t> numbers;
   std::set<VolumeId> volumes;
   std::set<char> letters;

@@ -1,6 +1,7 @@
 #include "server/machine/simulated/machine.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -115,7 +116,9 @@ absl::StatusOr<uint32_t> Machine::AttachDisk(Disk disk, std::optional<uint32_t> 
         return absl::AlreadyExistsError(absl::StrCat("disk ", *number, " exists"));
       }
     } else {
-      for (disk.number = 0; FindAttached(state, disk.number).ok();) ++disk.number;
+      std::set<uint32_t> taken;
+      for (const Disk* other : AllDisks(state)) taken.insert(other->number);
+      for (disk.number = 0; taken.contains(disk.number);) ++disk.number;
     }
     for (DiskPartition& partition : disk.partitions) {
       if (state.behaviour.automount_disabled) partition.awaits_online = true;

@@ -20,6 +20,83 @@ class MachineTest : public testing::Test {
   std::unique_ptr<host::Host> host_ = HostOver(*node_);
 };
 
+Disk DiskWithVolume(int volume) {
+  Disk disk = RawDisk(uint64_t{1} << 30);
+  disk.style = PartitionStyle::kGpt;
+  DiskPartition partition;
+  partition.number = 1;
+  partition.offset_bytes = kDiskMargin;
+  partition.size_bytes = uint64_t{1} << 29;
+  partition.volume = Volume{TestVolume(volume), "NTFS", 0, Tree()};
+  disk.partitions.push_back(partition);
+  return disk;
+}
+
+// Where a volume was seen last must never be taken for where it is.
+TEST_F(MachineTest, FindsVolumesWhereverTheyAreByNow) {
+  const auto disk_of = [&](int volume) {
+    return node_->core()->Change([&](NodeState& state) -> absl::StatusOr<uint32_t> {
+      const absl::StatusOr<VolumePlace> place = FindVolume(state, TestVolume(volume));
+      if (!place.ok()) return place.status();
+      EXPECT_EQ(place->volume->id, TestVolume(volume));
+      return place->disk->number;
+    });
+  };
+  const auto disk_with = [&](uint32_t number) {
+    return node_->core()->Change([&](NodeState& state) -> absl::StatusOr<uint32_t> {
+      const absl::StatusOr<Disk*> disk = FindDisk(state, number);
+      if (!disk.ok()) return disk.status();
+      return (*disk)->number;
+    });
+  };
+  ASSERT_THAT(node_->AttachDisk(DiskWithVolume(5), 5), Yields(5u));
+  ASSERT_THAT(node_->AttachDisk(DiskWithVolume(6), 6), Yields(6u));
+  EXPECT_THAT(disk_of(5), Yields(5u));
+  EXPECT_THAT(disk_of(6), Yields(6u));
+  // All behind it move up.
+  ASSERT_THAT(node_->DetachDisk(1), IsOk());
+  EXPECT_THAT(disk_of(6), Yields(6u));
+  EXPECT_THAT(disk_of(5), Yields(5u));
+  EXPECT_THAT(disk_with(5), Yields(5u));
+  EXPECT_THAT(disk_with(6), Yields(6u));
+  EXPECT_THAT(disk_with(1), HasCode(kNotFound));
+  // The same volume comes back elsewhere.
+  ASSERT_THAT(node_->DetachDisk(5), IsOk());
+  EXPECT_THAT(disk_of(5), HasCode(kNotFound));
+  EXPECT_THAT(disk_with(5), HasCode(kNotFound));
+  ASSERT_THAT(node_->AttachDisk(DiskWithVolume(5), 9), Yields(9u));
+  EXPECT_THAT(disk_of(5), Yields(9u));
+  ASSERT_THAT(host_->disk().SetOnline(context_, 9, false), IsOk());
+  EXPECT_THAT(disk_of(5), HasCode(kNotFound));
+  ASSERT_THAT(host_->disk().SetOnline(context_, 9, true), IsOk());
+  EXPECT_THAT(disk_of(5), Yields(9u));
+  // Two disks change places, and their places were known.
+  node_->core()->Change([](NodeState& state) {
+    std::reverse(state.disks.begin(), state.disks.end());
+    const absl::StatusOr<VolumePlace> system = FindDrive(state, 'C');
+    EXPECT_TRUE(system.ok() && system->volume->drive_letter == 'C');
+  });
+  EXPECT_THAT(disk_of(5), Yields(9u));
+  EXPECT_THAT(disk_of(6), Yields(6u));
+}
+
+TEST_F(MachineTest, ForgetsDisksThatAreGone) {
+  for (int round = 0; round < 100; ++round) {
+    const absl::StatusOr<uint32_t> number = node_->AttachDisk(RawDisk(uint64_t{1} << 30));
+    ASSERT_THAT(number, IsOk());
+    node_->core()->Change([&](NodeState& state) {
+      EXPECT_THAT(InitializeGpt(**FindDisk(state, *number)), IsOk());
+      EXPECT_THAT(CreateBasicPartition(state, **FindDisk(state, *number)), IsOk());
+      const VolumeId volume = (*FindDisk(state, *number))->partitions.back().volume->id;
+      EXPECT_THAT(FindVolume(state, volume), IsOk());
+    });
+    ASSERT_THAT(node_->DetachDisk(*number), IsOk());
+  }
+  const NodeState state = node_->Snapshot();
+  EXPECT_LE(state.last_seen.volumes.size(), state.disks.size() + 2);
+  EXPECT_LE(state.last_seen.disks.size(), state.disks.size() + 1);
+}
+
 FaultRule Fails(std::string operation, std::string resource = "", uint32_t times = 0) {
   FaultRule rule;
   rule.operation = std::move(operation);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -195,6 +196,18 @@ struct OtherOpen {
   uint32_t share = 0;
 };
 
+// Where disks and volumes were seen last, so that not all must be looked at to find one. Nobody
+// keeps it up to date: what it says is believed only when it is still so (see storage.cc).
+struct LastSeen {
+  struct Place {
+    size_t disk = 0;  // in NodeState::disks
+    size_t partition = 0;
+  };
+  std::unordered_map<uint32_t, Place> disks;  // by number
+  std::unordered_map<std::string, Place> volumes;
+  std::unordered_map<char, Place> drives;
+};
+
 struct NodeState {
   std::string bios_serial_number;
   // Between the creation of a partition and the arrival of its volume.
@@ -210,6 +223,7 @@ struct NodeState {
   std::vector<FaultRule> faults;
   Behaviour behaviour;
   std::vector<OtherOpen> other_opens;
+  LastSeen last_seen;
 };
 
 }  // namespace csi_proxy::machine::simulated

@@ -33,6 +33,8 @@ inline constexpr uint64_t kMinPartitionBytes = 8 * kMiB;
 std::vector<Disk*> VisibleDisks(NodeState& state);
 // NOT_FOUND when Windows sees no such disk.
 absl::StatusOr<Disk*> FindDisk(NodeState& state, uint32_t disk_number);
+// The same, also for one without a number in WMI; null when there is none.
+Disk* FindVisibleDisk(NodeState& state, uint32_t disk_number);
 // Whether Windows is on it.
 bool HoldsSystem(const Disk& disk);
 // All disks, whether Windows sees them or not.
@@ -42,6 +44,8 @@ std::vector<Disk*> AllDisks(NodeState& state);
 // any case; nothing for any other text.
 std::string DevicePath(uint32_t disk_number);
 std::optional<uint32_t> DiskNumberOfPath(absl::string_view device_path);
+// The number of the disk whose device path is somewhere in a text.
+std::optional<uint32_t> DiskNumberIn(absl::string_view text);
 
 // A volume and where it lies; none is null.
 struct VolumePlace {

@@ -75,6 +75,26 @@ std::vector<Tree::Id> Tree::Walk() const {
   return order;
 }
 
+std::vector<Tree::Id> Tree::MountsOf(const VolumeId& volume) const {
+  std::vector<Id> mounts;
+  for (auto it = mounts_.lower_bound({volume, kRoot}); it != mounts_.end() && it->first == volume;
+       ++it) {
+    mounts.push_back(it->second);
+  }
+  if (mounts.size() < 2) return mounts;
+  std::vector<Id> order = Walk();
+  std::erase_if(order, [&](Id id) { return at(id).mounted != volume; });
+  return order;
+}
+
+void Tree::ForgetMount(Id id) {
+  if (at(id).mounted.has_value()) mounts_.erase({*at(id).mounted, id});
+}
+
+void Tree::NoteMount(Id id) {
+  if (at(id).mounted.has_value()) mounts_.emplace(*at(id).mounted, id);
+}
+
 absl::StatusOr<Tree::Id> Tree::Add(Id directory, Entry entry) {
   Entry& parent = entries_.at(directory);
   if (parent.kind != Kind::kDirectory) {
@@ -94,11 +114,13 @@ absl::StatusOr<Tree::Id> Tree::Add(Id directory, Entry entry) {
   parent.children.emplace(std::move(key), id);
   file_bytes_ += RoundedSize(entry.size_bytes);
   entries_.emplace(id, std::move(entry));
+  NoteMount(id);
   return id;
 }
 
 void Tree::Remove(Id id) {
   RemoveChildren(id);
+  ForgetMount(id);
   const Entry& entry = at(id);
   entries_.at(entry.parent).children.erase(FoldName(entry.name));
   file_bytes_ -= RoundedSize(entry.size_bytes);
@@ -116,20 +138,24 @@ void Tree::RemoveChildren(Id id) {
     const Id child = pending.back();
     pending.pop_back();
     take_children(child);
+    ForgetMount(child);
     file_bytes_ -= RoundedSize(at(child).size_bytes);
     entries_.erase(child);
   }
 }
 
 void Tree::SetMounted(Id directory, std::optional<VolumeId> volume) {
+  ForgetMount(directory);
   Entry& entry = entries_.at(directory);
   entry.kind = Kind::kDirectory;
   entry.target.clear();
   entry.junction = false;
   entry.mounted = std::move(volume);
+  NoteMount(directory);
 }
 
 void Tree::SetLink(Id id, std::string target, bool junction) {
+  ForgetMount(id);
   Entry& entry = entries_.at(id);
   entry.kind = Kind::kLink;
   entry.target = std::move(target);

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -65,6 +67,9 @@ class Tree {
   // All entries but the root, each directory before what it holds, by name.
   std::vector<Id> Walk() const;
 
+  // The directories that a volume is mounted at, in Walk()'s order.
+  std::vector<Id> MountsOf(const VolumeId& volume) const;
+
   // Adds an entry to a directory. ALREADY_EXISTS when the name is taken, FAILED_PRECONDITION when
   // `directory` is none, INTERNAL when the path grows beyond what Windows can name.
   absl::StatusOr<Id> Add(Id directory, Entry entry);
@@ -86,7 +91,13 @@ class Tree {
   static uint64_t RoundedSize(uint64_t size_bytes);
 
  private:
+  // To be called before an entry changes or goes, and after it has come or changed.
+  void ForgetMount(Id id);
+  void NoteMount(Id id);
+
   std::map<Id, Entry> entries_;
+  // Those with a mounted volume.
+  std::set<std::pair<VolumeId, Id>> mounts_;
   uint64_t file_bytes_ = 0;
 };
 

@@ -5,6 +5,9 @@
 namespace csi_proxy::machine::simulated {
 namespace {
 
+using testing::ElementsAre;
+using testing::IsEmpty;
+
 TEST(TreeTest, NamesCompareWithoutCaseAndKeepTheirs) {
   Tree tree;
   const Tree::Id id = *tree.Add(Tree::kRoot, Tree::Directory("Windows"));
@@ -40,6 +43,36 @@ TEST(TreeTest, RemovesWithAllBelowAndNothingElse) {
   tree.Remove(a);
   EXPECT_EQ(tree.size(), 1u);
   EXPECT_EQ(tree.file_bytes(), 4096u);
+}
+
+TEST(TreeTest, KnowsWhereAVolumeIsMounted) {
+  const VolumeId volume = TestVolume(1);
+  const VolumeId other = TestVolume(2);
+  Tree tree;
+  const Tree::Id b = *tree.Add(Tree::kRoot, Tree::Directory("b"));
+  const Tree::Id a = *tree.Add(Tree::kRoot, Tree::Directory("a"));
+  const Tree::Id below = *tree.Add(a, Tree::Directory("below"));
+  EXPECT_THAT(tree.MountsOf(volume), IsEmpty());
+  tree.SetMounted(b, volume);
+  tree.SetMounted(below, volume);
+  EXPECT_THAT(tree.MountsOf(volume), ElementsAre(below, b));
+  // Made with it, as a scenario has it.
+  Tree::Entry made = Tree::Directory("made");
+  made.mounted = other;
+  const Tree::Id third = *tree.Add(Tree::kRoot, made);
+  EXPECT_THAT(tree.MountsOf(other), ElementsAre(third));
+  const Tree copy = tree;
+
+  tree.SetMounted(b, other);
+  EXPECT_THAT(tree.MountsOf(volume), ElementsAre(below));
+  EXPECT_THAT(tree.MountsOf(other), ElementsAre(b, third));
+  tree.SetLink(b, "C:\\x");
+  EXPECT_THAT(tree.MountsOf(other), ElementsAre(third));
+  tree.Remove(third);
+  EXPECT_THAT(tree.MountsOf(other), IsEmpty());
+  tree.RemoveChildren(Tree::kRoot);
+  EXPECT_THAT(tree.MountsOf(volume), IsEmpty());
+  EXPECT_THAT(copy.MountsOf(volume), ElementsAre(below, b));
 }
 
 TEST(TreeTest, DigsAsDeepAsWindowsCanName) {

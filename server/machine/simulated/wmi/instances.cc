@@ -15,13 +15,15 @@ using cim::Value;
 struct Source {
   const char* class_name;
   Objects (*list)(NodeState& state);
+  // For those of which a node may have many: only what is wanted.
+  Objects (*list_wanted)(NodeState& state, const Wanted& wanted) = nullptr;
 };
 
 // Classes that are not here have no instances.
 constexpr Source kSources[] = {
-    {"MSFT_Disk", Disks},
-    {"MSFT_Partition", Partitions},
-    {"MSFT_Volume", Volumes},
+    {"MSFT_Disk", nullptr, Disks},
+    {"MSFT_Partition", nullptr, Partitions},
+    {"MSFT_Volume", nullptr, Volumes},
     {"MSFT_DiskToPartition", DisksToPartitions},
     {"MSFT_PartitionToVolume", PartitionsToVolumes},
     {"MSFT_iSCSITargetPortal", Portals},
@@ -33,7 +35,7 @@ constexpr Source kSources[] = {
     {"MSFT_iSCSITargetToiSCSIConnection", TargetsToConnections},
     {"MSFT_iSCSIConnectionToDisk", ConnectionsToDisks},
     {"MSFT_iSCSISessionToDisk", SessionsToDisks},
-    {"MSFT_SmbGlobalMapping", Mappings},
+    {"MSFT_SmbGlobalMapping", nullptr, Mappings},
     {"Win32_BIOS", Bioses},
     {"Win32_Service", Services},
     {"Win32_DependentService", DependentServices},
@@ -72,9 +74,17 @@ Value TextOrNull(const std::string& text) {
   return text.empty() ? Value::Null(cim::Type::kString) : Value::String(text);
 }
 
-Objects Mappings(NodeState& state) {
+std::string WantedText(const Wanted& wanted, const char* property) {
+  const auto found = wanted.find(property);
+  return found == wanted.end() ? "" : found->second.AsText().value_or("");
+}
+
+Objects Mappings(NodeState& state, const Wanted& wanted) {
+  const std::string share = WantedText(wanted, "RemotePath");
+  const SameName is_wanted(share);
   Objects objects;
   for (const SmbMappingState& mapping : state.smb_mappings) {
+    if (!share.empty() && !is_wanted(mapping.remote_path)) continue;
     const uint32_t status = ShowsAsOk(state, mapping) ? kMappingOk : kMappingDisconnected;
     objects.push_back(
         MakeObject("MSFT_SmbGlobalMapping", {{"LocalPath", Value::String("")},
@@ -93,15 +103,16 @@ Objects Bioses(NodeState& state) {
                                     {"Version", Value::String("SIM - 1")}})};
 }
 
-Objects Instances(NodeState& state, const Class& of) {
+Objects Instances(NodeState& state, const Class& of, const Wanted& wanted) {
   const auto* const source =
       std::find_if(std::begin(kSources), std::end(kSources),
                    [&](const Source& one) { return one.class_name == absl::string_view(of.name); });
-  return source == std::end(kSources) ? Objects() : source->list(state);
+  if (source == std::end(kSources)) return {};
+  return source->list != nullptr ? source->list(state) : source->list_wanted(state, wanted);
 }
 
 absl::StatusOr<cim::Object> FindInstance(NodeState& state, const ObjectPath& path) {
-  for (cim::Object& object : Instances(state, *path.of)) {
+  for (cim::Object& object : Instances(state, *path.of, path.keys)) {
     if (object.path() == path.instance) return std::move(object);
   }
   return cim::HresultStatus(cim::hresult::kNotFound, path.of->name);

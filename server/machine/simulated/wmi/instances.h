@@ -7,13 +7,15 @@
 #include "server/machine/cim/value.h"
 #include "server/machine/simulated/state.h"
 #include "server/machine/simulated/wmi/object_path.h"
+#include "server/machine/simulated/wmi/objects.h"
 #include "server/machine/simulated/wmi/schema.h"
 
 namespace csi_proxy::machine::simulated::wmi {
 
 // The instances of a class or association that there are now: disks that Windows sees, volumes that
-// have arrived and whose disk is online, portals that are registered.
-std::vector<cim::Object> Instances(NodeState& state, const Class& of);
+// have arrived and whose disk is online, portals that are registered. Those that are not equal to
+// `wanted` in its properties may be left out, and most are where a node has many.
+std::vector<cim::Object> Instances(NodeState& state, const Class& of, const Wanted& wanted = {});
 
 // The one at a path; WBEM_E_NOT_FOUND when it is not there, or not any more. Of several portals at
 // one address, which have one path, the first.

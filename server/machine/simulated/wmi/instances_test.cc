@@ -35,6 +35,44 @@ class InstancesTest : public WmiTest {
   InstancesTest() : WmiTest(kServers) {}
 };
 
+// A list of what is wanted is short, and nothing that is wanted is missing in it.
+TEST_F(InstancesTest, AreMadeOnlyOfWhatIsWanted) {
+  node_->core()->Change([](NodeState& state) {
+    size_t narrowed = 0;
+    for (const Class& of : Classes()) {
+      const std::vector<cim::Object> all = Instances(state, of);
+      for (const cim::Object& object : all) {
+        const absl::StatusOr<ObjectPath> path = ParsePath(of.space, object.path());
+        ASSERT_THAT(path, IsOk()) << object.path();
+        const absl::StatusOr<cim::Object> found = FindInstance(state, *path);
+        ASSERT_THAT(found, IsOk()) << object.path();
+        EXPECT_EQ(found->path(), object.path());
+        if (Instances(state, of, path->keys).size() < all.size()) ++narrowed;
+        // Whatever property is asked for.
+        for (const auto& [name, value] : object.properties()) {
+          if (value.is_null()) continue;
+          EXPECT_THAT(Instances(state, of, {{name, value}}), testing::Contains(object))
+              << of.name << "." << name;
+        }
+      }
+    }
+    // All disks, partitions, volumes and mappings of this node.
+    EXPECT_EQ(narrowed, 6u + 5u + 3u + 3u);
+  });
+  const auto count = [&](const char* of, const char* property, const Value& value,
+                         cim::Namespace space = kStorage) {
+    return node_->core()->Change([&](NodeState& state) {
+      return Instances(state, *FindClass(space, of), {{property, value}}).size();
+    });
+  };
+  EXPECT_EQ(count("MSFT_Disk", "Number", Value::Uint32(2)), 1u);
+  EXPECT_EQ(count("MSFT_Disk", "Number", Value::Uint32(99)), 0u);
+  EXPECT_EQ(count("MSFT_Partition", "DiskNumber", Value::Uint32(0)), 3u);
+  EXPECT_EQ(count("MSFT_Volume", "UniqueId", Value::String(TestVolume(2).ToString())), 1u);
+  EXPECT_EQ(count("MSFT_SmbGlobalMapping", "RemotePath", Value::String("\\\\FILES\\More"), kSmb),
+            1u);
+}
+
 std::vector<uint32_t> Numbers(const std::vector<cim::Object>& objects,
                               const char* property = "Number") {
   std::vector<uint32_t> numbers;

@@ -58,6 +58,7 @@ absl::StatusOr<ObjectPath> TakePath(cim::Namespace space, absl::string_view* tex
                                     [](const Property& property) { return property.is_key; });
   if (keys.size() != static_cast<size_t>(wanted)) return NoPath("a key is missing");
   path.instance = MakePath(*path.of, keys);
+  path.keys = std::move(keys);
   return path;
 }
 

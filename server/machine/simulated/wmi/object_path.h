@@ -18,6 +18,8 @@ struct ObjectPath {
   const Class* of = nullptr;
   // The path in MakePath()'s spelling; empty when it names the class itself.
   std::string instance;
+  // By property, as in the path.
+  cim::Properties keys;
 };
 
 // A relative path, all of it. WBEM_E_INVALID_OBJECT_PATH when it is none, or its keys are not

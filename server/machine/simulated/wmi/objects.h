@@ -13,6 +13,11 @@ namespace csi_proxy::machine::simulated::wmi {
 
 using Objects = std::vector<cim::Object>;
 
+// What the instances that somebody asks for are equal to, as far as a list of them looks at it.
+using Wanted = cim::Properties;
+// A text that is wanted of a property; empty when none is.
+std::string WantedText(const Wanted& wanted, const char* property);
+
 // An object of a class of the schema: what is given, null for its other properties, and its path.
 cim::Object MakeObject(absl::string_view class_name, cim::Properties given);
 
@@ -26,9 +31,9 @@ cim::Value TextOrNull(const std::string& text);
 cim::Object DiskObject(const Disk& disk);
 cim::Object PartitionObject(NodeState& state, const Disk& disk, const DiskPartition& partition);
 cim::Object VolumeObject(const VolumePlace& place);
-Objects Disks(NodeState& state);
-Objects Partitions(NodeState& state);
-Objects Volumes(NodeState& state);
+Objects Disks(NodeState& state, const Wanted& wanted);
+Objects Partitions(NodeState& state, const Wanted& wanted);
+Objects Volumes(NodeState& state, const Wanted& wanted);
 Objects DisksToPartitions(NodeState& state);
 Objects PartitionsToVolumes(NodeState& state);
 
@@ -45,7 +50,7 @@ Objects TargetsToConnections(NodeState& state);
 Objects ConnectionsToDisks(NodeState& state);
 Objects SessionsToDisks(NodeState& state);
 
-Objects Mappings(NodeState& state);
+Objects Mappings(NodeState& state, const Wanted& wanted);
 Objects Bioses(NodeState& state);
 Objects Services(NodeState& state);
 Objects DependentServices(NodeState& state);

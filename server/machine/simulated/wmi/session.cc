@@ -54,8 +54,17 @@ std::string ResourceOf(const Select& select) {
   });
 }
 
+// What must be equal in whatever the query finds.
+Wanted WantedBy(const Select& select) {
+  Wanted wanted;
+  for (const Condition& condition : select.where) {
+    if (condition.is_equal) wanted.emplace(condition.property->name, condition.value);
+  }
+  return wanted;
+}
+
 // The object with the columns a query asks for. Without its keys it has no path.
-cim::Object Projected(const cim::Object& object, const Select& select) {
+cim::Object Projected(cim::Object object, const Select& select) {
   if (!select.columns.has_value()) return object;
   cim::Properties properties;
   for (const Property* column : *select.columns) {
@@ -108,11 +117,11 @@ SimulatedSession::Found SimulatedSession::Run(const CallContext& context, const 
   const std::string operation = QueryOperation(*select.of);
   Found found = core_.Run(context, operation, ResourceOf(select), [&](NodeState& state) -> Found {
     std::vector<cim::Object> objects;
-    for (const cim::Object& object : Instances(state, *select.of)) {
+    for (cim::Object& object : Instances(state, *select.of, WantedBy(select))) {
       const bool matches =
           std::all_of(select.where.begin(), select.where.end(),
                       [&](const Condition& condition) { return Matches(condition, object); });
-      if (matches) objects.push_back(Projected(object, select));
+      if (matches) objects.push_back(Projected(std::move(object), select));
     }
     return objects;
   });

@@ -80,7 +80,7 @@ Outcome Create(const Call& call) {
   const absl::Status made =
       CreateMapping(call.state, share, credentials, call.Flag("RequirePrivacy"));
   if (!made.ok()) return AsWindowsSays(made, kWhat);
-  for (const cim::Object& mapping : Mappings(call.state)) {
+  for (const cim::Object& mapping : Mappings(call.state, {{"RemotePath", Value::String(share)}})) {
     if (*mapping.GetString("RemotePath") == share) {
       return Done(call.method, {{"CreatedMapping", Value::Embedded(mapping)}});
     }

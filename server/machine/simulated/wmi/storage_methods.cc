@@ -42,9 +42,7 @@ cim::MethodResult NotSupported(const Call& call, absl::string_view what) {
 // Self is there: it was found in this state.
 Disk& DiskOf(const Call& call) {
   const uint32_t number = *DiskNumberOfPath(*call.self.GetString("Path"));
-  const std::vector<Disk*> disks = VisibleDisks(call.state);
-  return **std::find_if(disks.begin(), disks.end(),
-                        [&](const Disk* disk) { return disk->number == number; });
+  return *FindVisibleDisk(call.state, number);
 }
 
 // Of a partition.

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -78,18 +80,28 @@ uint16_t FileSystemNumber(absl::string_view name) {
   return 0;
 }
 
+std::set<char> DriveLetters(NodeState& state) {
+  std::set<char> letters;
+  for (const Disk* disk : VisibleDisks(state)) {
+    for (const DiskPartition& partition : disk->partitions) {
+      if (!partition.volume.has_value() || partition.volume->drive_letter == 0) continue;
+      letters.insert(partition.volume->drive_letter);
+    }
+  }
+  return letters;
+}
+
 // Where the volume can be reached: its drive, the directories of drives it is mounted at, its own
 // name.
 std::vector<Value> AccessPaths(NodeState& state, const Volume& volume) {
   std::vector<Value> paths;
   const auto drive = [](char letter) { return absl::StrFormat("%c:\\", letter); };
   if (volume.drive_letter != 0) paths.push_back(Value::String(drive(volume.drive_letter)));
-  for (char letter = 'A'; letter <= 'Z'; ++letter) {
+  for (const char letter : DriveLetters(state)) {
     const absl::StatusOr<VolumePlace> place = FindDrive(state, letter);
     if (!place.ok()) continue;
     const Tree& tree = place->volume->tree;
-    for (const Tree::Id id : tree.Walk()) {
-      if (tree.at(id).mounted != volume.id) continue;
+    for (const Tree::Id id : tree.MountsOf(volume.id)) {
       paths.push_back(Value::String(absl::StrCat(drive(letter), tree.PathOf(id), "\\")));
     }
   }
@@ -97,10 +109,40 @@ std::vector<Value> AccessPaths(NodeState& state, const Volume& volume) {
   return paths;
 }
 
-// Calls `each(disk, partition)` for all partitions that Windows sees.
+// The disk that what is wanted belongs to: a key of the storage classes has its device path.
+std::optional<uint32_t> WantedDisk(const Wanted& wanted) {
+  for (const char* property : {"Number", "DiskNumber"}) {
+    const auto found = wanted.find(property);
+    if (found == wanted.end()) continue;
+    if (const auto number = found->second.AsUint32(); number.ok()) return *number;
+  }
+  return DiskNumberIn(WantedText(wanted, "ObjectId"));
+}
+
+// The volume that is wanted: by its id, or by its key, which has the id in it.
+std::optional<VolumeId> WantedVolume(const Wanted& wanted) {
+  constexpr char kBegin[] = R"(\\?\Volume{)";
+  constexpr size_t kLength = 49;
+  std::string text = WantedText(wanted, "UniqueId");
+  if (text.empty()) text = WantedText(wanted, "ObjectId");
+  const size_t begin = text.find(kBegin);
+  if (begin == std::string::npos) return std::nullopt;
+  const absl::StatusOr<VolumeId> id = VolumeId::Parse(text.substr(begin, kLength));
+  return id.ok() ? std::optional(*id) : std::nullopt;
+}
+
+// The disks that Windows sees, or the wanted one of them.
+std::vector<Disk*> DisksFor(NodeState& state, const Wanted& wanted) {
+  const std::optional<uint32_t> number = WantedDisk(wanted);
+  if (!number.has_value()) return VisibleDisks(state);
+  Disk* const disk = FindVisibleDisk(state, *number);
+  return disk != nullptr ? std::vector<Disk*>{disk} : std::vector<Disk*>();
+}
+
+// Calls `each(disk, partition)` for the partitions of those disks.
 template <typename Action>
-void ForEachPartition(NodeState& state, Action each) {
-  for (Disk* disk : VisibleDisks(state)) {
+void ForEachPartition(NodeState& state, const Wanted& wanted, Action each) {
+  for (Disk* disk : DisksFor(state, wanted)) {
     for (const DiskPartition& partition : disk->partitions) each(*disk, partition);
   }
 }
@@ -211,32 +253,39 @@ cim::Object VolumeObject(const VolumePlace& place) {
       });
 }
 
-Objects Disks(NodeState& state) {
+Objects Disks(NodeState& state, const Wanted& wanted) {
   Objects objects;
-  for (const Disk* disk : VisibleDisks(state)) objects.push_back(DiskObject(*disk));
+  for (const Disk* disk : DisksFor(state, wanted)) objects.push_back(DiskObject(*disk));
   return objects;
 }
 
-Objects Partitions(NodeState& state) {
+Objects Partitions(NodeState& state, const Wanted& wanted) {
   Objects objects;
-  ForEachPartition(state, [&](const Disk& disk, const DiskPartition& partition) {
+  ForEachPartition(state, wanted, [&](const Disk& disk, const DiskPartition& partition) {
     objects.push_back(PartitionObject(state, disk, partition));
   });
   return objects;
 }
 
-Objects Volumes(NodeState& state) {
+Objects Volumes(NodeState& state, const Wanted& wanted) {
   Objects objects;
-  ForEachPartition(state, [&](const Disk&, const DiskPartition& partition) {
+  const auto add = [&](const DiskPartition& partition) {
     const absl::StatusOr<VolumePlace> place = KnownVolume(state, partition);
     if (place.ok()) objects.push_back(VolumeObject(*place));
-  });
+  };
+  if (const std::optional<VolumeId> id = WantedVolume(wanted); id.has_value()) {
+    const absl::StatusOr<VolumePlace> place = FindVolume(state, *id);
+    if (place.ok()) add(*place->partition);
+    return objects;
+  }
+  ForEachPartition(state, wanted,
+                   [&](const Disk&, const DiskPartition& partition) { add(partition); });
   return objects;
 }
 
 Objects DisksToPartitions(NodeState& state) {
   Objects objects;
-  ForEachPartition(state, [&](const Disk& disk, const DiskPartition& partition) {
+  ForEachPartition(state, {}, [&](const Disk& disk, const DiskPartition& partition) {
     objects.push_back(Link("MSFT_DiskToPartition", "Disk", DiskObject(disk), "Partition",
                            PartitionObject(state, disk, partition)));
   });
@@ -245,7 +294,7 @@ Objects DisksToPartitions(NodeState& state) {
 
 Objects PartitionsToVolumes(NodeState& state) {
   Objects objects;
-  ForEachPartition(state, [&](const Disk& disk, const DiskPartition& partition) {
+  ForEachPartition(state, {}, [&](const Disk& disk, const DiskPartition& partition) {
     const absl::StatusOr<VolumePlace> place = KnownVolume(state, partition);
     if (!place.ok()) return;
     objects.push_back(Link("MSFT_PartitionToVolume", "Partition",
