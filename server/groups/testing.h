@@ -39,12 +39,12 @@ inline auto AllFiles() {
   return testing::ValuesIn(all);
 }
 
-// The default scenario, and handlers confined to the kubelet's directory.
+// The default scenario, or another one, and handlers confined to the kubelet's directory.
 class HandlerTest : public testing::Test {
  protected:
-  explicit HandlerTest(Files files = Files::kSimulated) {
-    auto node =
-        machine::simulated::LoadScenario(machine::simulated::DefaultScenarioText(), "default");
+  explicit HandlerTest(Files files = Files::kSimulated,
+                       absl::string_view scenario = machine::simulated::DefaultScenarioText()) {
+    auto node = machine::simulated::LoadScenario(scenario, "test");
     EXPECT_TRUE(node.ok()) << node.status();
     node_ = *std::move(node);
     auto wmi = machine::simulated::wmi::NewSimulatedSession(node_->core());
