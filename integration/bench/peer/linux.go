@@ -2,13 +2,14 @@ package main
 
 import (
 	"bytes"
-	"debug/buildinfo"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"time"
+
+	"csi-proxy.example/peer/figures"
 )
 
 // How many call at once, over how many connections; at 0 connections one calls on each pipe.
@@ -37,30 +38,30 @@ var linuxLoads = []linuxLoad{
 // server in C++ can be. All run all the time: who is not called costs nothing.
 func linux(ours, grpcGo, echo, load, result string, length time.Duration, turns int) {
 	directory, err := os.MkdirTemp("", "csi-proxy-peer-")
-	must(err)
+	figures.Must(err)
 	defer os.RemoveAll(directory)
 	pipes := filepath.Join(directory, "pipes")
-	must(os.Mkdir(pipes, 0o700))
+	figures.Must(os.Mkdir(pipes, 0o700))
 	socket := func(name string) string { return filepath.Join(directory, name+".sock") }
-	servers := []*server{
-		newServer("csi-proxy", ours, "--host=simulated", "--socket-dir="+pipes),
-		newServer("grpc-go "+grpcVersion(grpcGo), grpcGo, socket("go")),
-		newServer("bare gRPC C++", echo, socket("echo")),
+	servers := []*figures.Server{
+		figures.NewServer("csi-proxy", ours, "--host=simulated", "--socket-dir="+pipes),
+		figures.NewServer("grpc-go "+figures.GRPCVersion(grpcGo), grpcGo, socket("go")),
+		figures.NewServer("bare gRPC C++", echo, socket("echo")),
 	}
 	sockets := []string{filepath.Join(pipes, "csi-proxy-filesystem-v1.sock"), socket("go"), socket("echo")}
-	run := describe(length, turns)
-	run["client"] = "grpc-go " + grpcVersion(load)
+	run := figures.Describe(length, turns)
+	run["client"] = "grpc-go " + figures.GRPCVersion(load)
 	for turn := 0; turn < turns; turn++ {
 		var running []*exec.Cmd
 		for i, s := range servers {
-			command := exec.Command(s.command[0], s.command[1:]...)
-			must(command.Start())
+			command := exec.Command(s.Command[0], s.Command[1:]...)
+			figures.Must(command.Start())
 			running = append(running, command)
-			s.process = process(command.Process.Pid)
+			s.Process = figures.Process(command.Process.Pid)
 			first := exec.Command(load, "-first", "-socket", sockets[i])
 			first.Stderr = os.Stderr
-			must(first.Run())
-			s.add("", "RSS idle, MiB", s.process.rss())
+			figures.Must(first.Run())
+			s.Add("", "RSS idle, MiB", s.Process.RSS())
 		}
 		for n, l := range linuxLoads {
 			for i := range servers {
@@ -76,54 +77,42 @@ func linux(ours, grpcGo, echo, load, result string, length time.Duration, turns 
 					continue // Only ours has a pipe for each version.
 				}
 				s := servers[who]
-				s.measure(l.label(), arguments...)
-				s.add(l.label(), rssAfter, s.process.rss())
+				s.Measure(l.label(), arguments...)
+				s.Add(l.label(), figures.RSSAfter, s.Process.RSS())
 			}
 		}
 		for _, command := range running {
-			must(command.Process.Kill())
+			figures.Must(command.Process.Kill())
 			command.Wait()
 		}
 		for _, path := range sockets[1:] {
 			os.Remove(path)
 		}
 	}
-	t := table{servers}
-	t.head()
-	t.row("", "RSS idle, MiB", "")
+	t := figures.Table{Servers: servers}
+	t.Head()
+	t.Row("", "RSS idle, MiB", "")
 	for _, l := range linuxLoads {
-		t.row(l.label(), p50, l.p50)
-		t.row(l.label(), p99, "")
-		t.row(l.label(), rate, l.rate)
-		t.row(l.label(), cpu, l.cpu)
-		t.row(l.label(), switches, "")
-		t.row(l.label(), rssAfter, "")
+		t.Row(l.label(), figures.P50, l.p50)
+		t.Row(l.label(), figures.P99, "")
+		t.Row(l.label(), figures.Rate, l.rate)
+		t.Row(l.label(), figures.CPU, l.cpu)
+		t.Row(l.label(), figures.Switches, "")
+		t.Row(l.label(), figures.RSSAfter, "")
 	}
-	conclude(run)
-	writeRun(run, servers, result+".json")
+	figures.Conclude(run)
+	figures.WriteRun(run, servers, result+".json")
 	writeData(servers, result+".dat")
-}
-
-// grpcVersion is that of the grpc-go a program was built with.
-func grpcVersion(program string) string {
-	info, err := buildinfo.ReadFile(program)
-	must(err)
-	for _, module := range info.Deps {
-		if module.Path == "google.golang.org/grpc" {
-			return module.Version
-		}
-	}
-	return ""
 }
 
 // writeData makes a line of each load that all servers took: its name, then each figure of each server.
 // A first line names the servers.
-func writeData(servers []*server, path string) {
+func writeData(servers []*figures.Server, path string) {
 	var out bytes.Buffer
 	fmt.Fprint(&out, "load")
 	for range 6 {
 		for _, s := range servers {
-			fmt.Fprintf(&out, " %q", s.name)
+			fmt.Fprintf(&out, " %q", s.Name)
 		}
 	}
 	fmt.Fprintln(&out)
@@ -132,12 +121,12 @@ func writeData(servers []*server, path string) {
 			continue
 		}
 		fmt.Fprintf(&out, "%q", l.label())
-		for _, what := range []string{p50, p99, rate, cpu, switches, rssAfter} {
+		for _, what := range []string{figures.P50, figures.P99, figures.Rate, figures.CPU, figures.Switches, figures.RSSAfter} {
 			for _, s := range servers {
-				fmt.Fprintf(&out, " %.3f", s.median(l.label(), what))
+				fmt.Fprintf(&out, " %.3f", s.Median(l.label(), what))
 			}
 		}
 		fmt.Fprintln(&out)
 	}
-	must(os.WriteFile(path, out.Bytes(), 0o644))
+	figures.Must(os.WriteFile(path, out.Bytes(), 0o644))
 }

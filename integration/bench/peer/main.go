@@ -9,42 +9,22 @@ package main
 import (
 	"log"
 	"os"
-	"strconv"
-	"time"
-)
 
-func must(err error) {
-	if err != nil {
-		log.Fatal(err)
-	}
-}
+	"csi-proxy.example/peer/figures"
+)
 
 func main() {
 	log.SetFlags(0)
 	if len(os.Args) >= 7 && os.Args[1] == "wine" {
-		length, turns := lengthAndTurns(os.Args[7:])
+		length, turns := figures.LengthAndTurns(os.Args[7:])
 		wine(os.Args[2], os.Args[3], os.Args[4], os.Args[5], os.Args[6], length, turns)
 		return
 	}
 	if len(os.Args) >= 7 && os.Args[1] == "linux" {
-		length, turns := lengthAndTurns(os.Args[7:])
+		length, turns := figures.LengthAndTurns(os.Args[7:])
 		linux(os.Args[2], os.Args[3], os.Args[4], os.Args[5], os.Args[6], length, turns)
 		return
 	}
 	log.Fatal("usage: peer wine RUN OURS.exe THEIRS.exe LOAD.exe RESULT [SECONDS [TURNS]]\n" +
 		"       peer linux OURS GRPC_GO ECHO LOAD RESULT [SECONDS [TURNS]]")
-}
-
-func lengthAndTurns(arguments []string) (time.Duration, int) {
-	length, turns := 3*time.Second, 3
-	var err error
-	if len(arguments) > 0 {
-		length, err = time.ParseDuration(arguments[0] + "s")
-		must(err)
-	}
-	if len(arguments) > 1 {
-		turns, err = strconv.Atoi(arguments[1])
-		must(err)
-	}
-	return length, turns
 }

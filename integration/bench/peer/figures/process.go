@@ -1,4 +1,4 @@
-package main
+package figures
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 )
 
 // What /proc says about a process.
-type process int
+type Process int
 
 // field is a number of a status file, 0 when the process or thread is gone.
 func field(path, name string) float64 {
@@ -20,32 +20,32 @@ func field(path, name string) float64 {
 	for _, line := range strings.Split(string(text), "\n") {
 		if strings.HasPrefix(line, name+":") {
 			value, err := strconv.ParseFloat(strings.Fields(line)[1], 64)
-			must(err)
+			Must(err)
 			return value
 		}
 	}
 	return 0
 }
 
-// rss in MiB.
-func (p process) rss() float64 { return field(fmt.Sprintf("/proc/%d/status", p), "VmRSS") / 1024 }
+// RSS in MiB.
+func (p Process) RSS() float64 { return field(fmt.Sprintf("/proc/%d/status", p), "VmRSS") / 1024 }
 
-// cpu in microseconds; under Wine the wineserver's work for the process is not in it.
-func (p process) cpu() float64 {
+// CPU in microseconds; under Wine the wineserver's work for the process is not in it.
+func (p Process) CPU() float64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p))
-	must(err)
+	Must(err)
 	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
 	user, err := strconv.ParseFloat(fields[11], 64)
-	must(err)
+	Must(err)
 	system, err := strconv.ParseFloat(fields[12], 64)
-	must(err)
+	Must(err)
 	return (user + system) * 1e6 / 100
 }
 
-// switches by thread, so that one that has ended meanwhile takes nothing away from the others.
-func (p process) switches() map[string]float64 {
+// Switches by thread, so that one that has ended meanwhile takes nothing away from the others.
+func (p Process) Switches() map[string]float64 {
 	paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", p))
-	must(err)
+	Must(err)
 	all := map[string]float64{}
 	for _, path := range paths {
 		all[path] = field(path, "voluntary_ctxt_switches") + field(path, "nonvoluntary_ctxt_switches")
@@ -53,9 +53,9 @@ func (p process) switches() map[string]float64 {
 	return all
 }
 
-func (p process) switchesSince(before map[string]float64) float64 {
+func (p Process) SwitchesSince(before map[string]float64) float64 {
 	sum := 0.0
-	for path, now := range p.switches() {
+	for path, now := range p.Switches() {
 		sum += now - before[path]
 	}
 	return sum

@@ -1,0 +1,97 @@
+// Package figures keeps what the benchmarks measure, and says what a process costs.
+package figures
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"sort"
+	"strings"
+)
+
+// A figure of a server; load is empty when it belongs to none.
+type key struct{ load, what string }
+
+type Server struct {
+	Name    string
+	Command []string
+	Process Process
+	got     map[key][]float64
+}
+
+func NewServer(name string, command ...string) *Server {
+	return &Server{Name: name, Command: command, got: map[key][]float64{}}
+}
+
+func (s *Server) Add(load, what string, value float64) {
+	s.got[key{load, what}] = append(s.got[key{load, what}], value)
+}
+
+func (s *Server) Median(load, what string) float64 { return median(s.got[key{load, what}]) }
+
+// The figures of every load.
+const (
+	P50      = "p50, us"
+	P99      = "p99, us"
+	Rate     = "calls/s"
+	CPU      = "server CPU, us/call"
+	Switches = "switches/call"
+	RSSAfter = "RSS after load, MiB"
+)
+
+// Measure lets a command load the server, and keeps what the command says and what it cost.
+func (s *Server) Measure(load string, command ...string) {
+	cpuBefore, switchesBefore := s.Process.CPU(), s.Process.Switches()
+	run := exec.Command(command[0], command[1:]...)
+	run.Stderr = os.Stderr
+	out, err := run.Output()
+	Must(err)
+	var f map[string]float64
+	Must(json.Unmarshal(out, &f))
+	s.Add(load, P50, f["p50_us"])
+	s.Add(load, P99, f["p99_us"])
+	s.Add(load, Rate, f["calls_per_second"])
+	s.Add(load, CPU, (s.Process.CPU()-cpuBefore)/f["calls"])
+	s.Add(load, Switches, s.Process.SwitchesSince(switchesBefore)/f["calls"])
+}
+
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := append([]float64{}, values...)
+	sort.Float64s(sorted)
+	return sorted[len(sorted)/2]
+}
+
+// A table of medians: a column for each server, and the ratio of the first to the second.
+type Table struct{ Servers []*Server }
+
+func (t Table) Head() {
+	fmt.Printf("%-40s", "")
+	for _, s := range t.Servers {
+		fmt.Printf(" %*s", max(len(s.Name), 12), s.Name)
+	}
+	fmt.Printf(" %8s %8s\n", "ratio", "target")
+}
+
+func (t Table) Row(load, what, target string) {
+	name := what
+	if load != "" {
+		name += " (" + load + ")"
+	}
+	line := fmt.Sprintf("%-40s", name)
+	for _, s := range t.Servers {
+		if len(s.got[key{load, what}]) == 0 {
+			line += fmt.Sprintf(" %*s", max(len(s.Name), 12), "-")
+			continue
+		}
+		line += fmt.Sprintf(" %*.1f", max(len(s.Name), 12), s.Median(load, what))
+	}
+	ratio := "-"
+	if b := t.Servers[1].Median(load, what); b != 0 {
+		ratio = fmt.Sprintf("%.2f", t.Servers[0].Median(load, what)/b)
+	}
+	fmt.Println(strings.TrimRight(fmt.Sprintf("%s %8s %8s", line, ratio, target), " "))
+}

@@ -1,0 +1,3 @@
+module csi-proxy.example/peer/figures
+
+go 1.24

@@ -1,0 +1,104 @@
+package figures
+
+import (
+	"debug/buildinfo"
+	"encoding/json"
+	"fmt"
+	"log"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+func loadAverage() float64 {
+	text, err := os.ReadFile("/proc/loadavg")
+	Must(err)
+	average, err := strconv.ParseFloat(strings.Fields(string(text))[0], 64)
+	Must(err)
+	return average
+}
+
+// Describe says when, how long and on what machine is measured.
+func Describe(length time.Duration, turns int) map[string]any {
+	model := "unknown"
+	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		for _, line := range strings.Split(string(text), "\n") {
+			if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+				model = strings.TrimSpace(value)
+			}
+		}
+	}
+	return map[string]any{
+		"date": time.Now().UTC().Format(time.RFC3339), "seconds per turn": length.Seconds(), "turns": turns,
+		"processors": runtime.NumCPU(), "processor": model, "load average before": loadAverage(),
+	}
+}
+
+// Conclude adds what is known at the end only.
+func Conclude(run map[string]any) {
+	run["load average after"] = loadAverage()
+	fmt.Printf("load average before %.1f, after %.1f, on %d processors\n", run["load average before"],
+		run["load average after"], run["processors"])
+}
+
+// WriteRun keeps every turn's figures, so that a doubtful median can be looked into.
+func WriteRun(run map[string]any, servers []*Server, path string) {
+	type figure struct {
+		Median float64   `json:"median"`
+		Turns  []float64 `json:"turns"`
+	}
+	all := map[string]map[string]map[string]figure{}
+	for _, s := range servers {
+		all[s.Name] = map[string]map[string]figure{}
+		for k, values := range s.got {
+			load := k.load
+			if load == "" {
+				load = "start"
+			}
+			if all[s.Name][load] == nil {
+				all[s.Name][load] = map[string]figure{}
+			}
+			all[s.Name][load][k.what] = figure{median(values), values}
+		}
+	}
+	run["servers"] = all
+	text, err := json.MarshalIndent(run, "", "  ")
+	Must(err)
+	Must(os.WriteFile(path, append(text, '\n'), 0o644))
+}
+
+// Must ends the program at an error.
+func Must(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// LengthAndTurns reads the optional last arguments of a program: seconds and a number of turns.
+func LengthAndTurns(arguments []string) (time.Duration, int) {
+	length, turns := 3*time.Second, 3
+	var err error
+	if len(arguments) > 0 {
+		length, err = time.ParseDuration(arguments[0] + "s")
+		Must(err)
+	}
+	if len(arguments) > 1 {
+		turns, err = strconv.Atoi(arguments[1])
+		Must(err)
+	}
+	return length, turns
+}
+
+// GRPCVersion is that of the grpc-go a program was built with.
+func GRPCVersion(program string) string {
+	info, err := buildinfo.ReadFile(program)
+	Must(err)
+	for _, module := range info.Deps {
+		if module.Path == "google.golang.org/grpc" {
+			return module.Version
+		}
+	}
+	return ""
+}
