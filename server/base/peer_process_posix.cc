@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "server/base/peer_process.h"
+#include "server/base/unicode.h"
 
 namespace csi_proxy {
 namespace {
@@ -24,7 +25,12 @@ Peer PeerOfProcess(int64_t process_id) {
   std::array<char, 4096> image;
   const std::string link = absl::StrCat("/proc/", process_id, "/exe");
   const ssize_t length = readlink(link.c_str(), image.data(), image.size());
-  if (length > 0) peer.image_path.assign(image.data(), static_cast<size_t>(length));
+  // Any bytes will do for a file name. Logs and metrics have UTF-8: one wrong byte, and Prometheus
+  // takes none of the metrics.
+  if (length > 0) {
+    peer.image_path =
+        ReplaceInvalidUtf8(absl::string_view(image.data(), static_cast<size_t>(length)));
+  }
   return peer;
 }
 
