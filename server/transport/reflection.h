@@ -2,19 +2,25 @@
 //
 // Written rather than taken from libgrpc++_reflection for two reasons: that one is bound to the
 // sync API, which costs threads and a completion queue per server, times 23; and it describes every
-// file linked into the process, while a pipe should describe only its own service.
+// file linked into the process, while a pipe should describe only what it serves.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/impl/service_type.h>
 
+#include <cstddef>
 #include <memory>
 #include <string>
 
 namespace csi_proxy::transport {
 
-// Lists `full_name` (as `v1.Volume`, which must be linked in) with health and reflection, and
-// describes the file it is defined in and what that file imports.
+// No name that a tool asks for is nearly as long. Every open stream holds its last request and the
+// answer with a copy of it for as long as the client does not read.
+inline constexpr size_t kMaxReflectionRequestBytes = 4096;
+
+// Serves versions v1 and v1alpha of the protocol. Lists `full_name` (as `v1.Volume`, which must be
+// linked in) with health and reflection, and describes the files they are defined in and what those
+// import. A longer request ends its stream with RESOURCE_EXHAUSTED.
 std::unique_ptr<grpc::Service> NewReflectionService(std::string full_name);
 
 }  // namespace csi_proxy::transport
