@@ -3,6 +3,7 @@
 #
 #   scripts/install-packages.sh              the Linux build and its tests
 #   scripts/install-packages.sh --bench      also what draws the benchmarks' plots
+#   scripts/install-packages.sh --foreign    also the tools of others that are tried on the service
 #   scripts/install-packages.sh --fuzz       also the fuzzers'
 #   scripts/install-packages.sh --lint       also what checks the style
 #   scripts/install-packages.sh --windows    also the Windows build and its tests under Wine
@@ -19,6 +20,8 @@ command -v go >/dev/null || packages+=(golang-go)
 for group in "$@"; do
   case $group in
     --bench) packages+=(gnuplot-nox) ;;
+    # For promtool; Debian starts its server too.
+    --foreign) packages+=(prometheus) ;;
     --fuzz) packages+=(clang libclang-rt-14-dev llvm) ;;
     --lint) packages+=(clang-format clang-tidy) ;;
     --windows)

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs, builds and tests everything on a fresh machine: unit and integration tests on Linux, the
-# style, the quick start, the Go package, csi-sanity, manifests, the libraries as installed, the
-# Windows programs under Wine, and the released Go clients and drivers against them. Ends with one count.
+# style, the quick start, the Go package, csi-sanity, manifests, grpcurl and promtool, the libraries
+# as installed, the Windows programs under Wine, and the released Go clients and drivers against
+# them. Ends with one count.
 #
 #   scripts/test.sh                 all of that
 #   scripts/test.sh --no-windows    without what needs mingw-w64 and Wine
@@ -86,6 +87,7 @@ check "quick start" scripts/quickstart.sh
 check "Go package" integration/go_embedded/run.sh
 check "csi-sanity on the sample driver" integration/sample_driver/sanity.sh
 check "manifests" scripts/deploy/check.sh build/release/server/csi-proxy
+check "foreign tools" integration/foreign/run.sh
 check "installed libraries" integration/consumer/run.sh
 check "the README's program" scripts/check-readme.sh
 
