@@ -180,7 +180,7 @@ TYPED_TEST(ReflectionTest, ARequestThatIsTooLongEndsItsStreamUnanswered) {
   EXPECT_EQ(this->Ask(request).error_response().error_code(), grpc::StatusCode::NOT_FOUND);
   request.mutable_file_containing_symbol()->push_back('a');
   EXPECT_TRUE(this->stream_->Write(request));
-  EXPECT_FALSE(this->stream_->Read(&response));
+  ASSERT_FALSE(this->stream_->Read(&response));
   EXPECT_EQ(this->stream_->Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
 }
 
