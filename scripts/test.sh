@@ -85,6 +85,7 @@ done
 check "style" scripts/lint.sh "${lint[@]}"
 check "quick start" scripts/quickstart.sh
 check "Go package" integration/go_embedded/run.sh
+check "the Go library's place" integration/go_v2/run.sh
 check "csi-sanity on the sample driver" integration/sample_driver/sanity.sh
 check "manifests" scripts/deploy/check.sh build/release/server/csi-proxy
 check "foreign tools" integration/foreign/run.sh
@@ -107,6 +108,7 @@ if [[ $windows == yes ]]; then
   check "drivers' own code" integration/drivers/run.sh
   check "the Go release on the simulated node" integration/wine/node/peer.sh
   check "Go package under Wine" integration/go_embedded/run.sh --windows
+  check "the Go library's place under Wine" integration/go_v2/run.sh --windows
   check "installed libraries for Windows" integration/consumer/run.sh --windows
   integration/wine/run build/windows/service_installer/csi-proxy-service.exe --help >build/windows/service.help
   check "PowerShell scripts" scripts/bootstrap/check.sh build/release/server/csi-proxy build/windows/service.help \

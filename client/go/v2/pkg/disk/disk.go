@@ -1,0 +1,135 @@
+// Package disk finds, partitions and takes online or offline the disks of a Windows node.
+package disk
+
+import (
+	"context"
+
+	diskapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/disk/hostapi"
+
+	"github.com/kubernetes-csi/csi-proxy/v2/internal/host"
+)
+
+// Disk is the disks of a node.
+type Disk struct {
+	hostAPI diskapi.HostAPI
+}
+
+// Interface is what Disk does.
+type Interface interface {
+	// GetDiskState tells whether a disk is online.
+	GetDiskState(context.Context, *GetDiskStateRequest) (*GetDiskStateResponse, error)
+	// GetDiskStats returns a disk's size.
+	GetDiskStats(context.Context, *GetDiskStatsRequest) (*GetDiskStatsResponse, error)
+	// ListDiskIDs tells by a disk's number how it is known.
+	ListDiskIDs(context.Context, *ListDiskIDsRequest) (*ListDiskIDsResponse, error)
+	// ListDiskLocations tells by a disk's number where it is attached.
+	ListDiskLocations(context.Context, *ListDiskLocationsRequest) (*ListDiskLocationsResponse, error)
+	// PartitionDisk gives a disk a GPT and a data partition where it lacks them.
+	PartitionDisk(context.Context, *PartitionDiskRequest) (*PartitionDiskResponse, error)
+	// Rescan has Windows look for disks again.
+	Rescan(context.Context, *RescanRequest) (*RescanResponse, error)
+	// SetDiskState takes a disk online or offline.
+	SetDiskState(context.Context, *SetDiskStateRequest) (*SetDiskStateResponse, error)
+}
+
+var _ Interface = &Disk{}
+
+// New returns the disks behind a host API. The error is always nil.
+func New(hostAPI diskapi.HostAPI) (*Disk, error) { return &Disk{hostAPI: hostAPI}, nil }
+
+func (d *Disk) api(ctx context.Context) diskapi.HostAPI { return host.Bind(ctx, d.hostAPI) }
+
+func (d *Disk) ListDiskLocations(ctx context.Context, _ *ListDiskLocationsRequest) (*ListDiskLocationsResponse, error) {
+	response := &ListDiskLocationsResponse{}
+	listed, err := d.api(ctx).ListDiskLocations()
+	if err != nil {
+		return response, err
+	}
+	response.DiskLocations = make(map[uint32]*DiskLocation, len(listed))
+	for number, at := range listed {
+		response.DiskLocations[number] = &DiskLocation{Adapter: at.Adapter, Bus: at.Bus, Target: at.Target, LUNID: at.LUNID}
+	}
+	return response, nil
+}
+
+func (d *Disk) PartitionDisk(ctx context.Context, request *PartitionDiskRequest) (*PartitionDiskResponse, error) {
+	response := &PartitionDiskResponse{}
+	if request == nil {
+		return response, host.NoRequest("PartitionDisk")
+	}
+	return response, partition(d.api(ctx), request.DiskNumber)
+}
+
+// partition leaves everything to a host API that can do everything; others take it step by step.
+func partition(api diskapi.HostAPI, number uint32) error {
+	if whole, ok := api.(interface{ PartitionDisk(uint32) error }); ok {
+		return whole.PartitionDisk(number)
+	}
+	for _, step := range []struct {
+		done func(uint32) (bool, error)
+		do   func(uint32) error
+	}{
+		{api.IsDiskInitialized, api.InitializeDisk},
+		{api.BasicPartitionsExist, api.CreateBasicPartition},
+	} {
+		done, err := step.done(number)
+		if err == nil && !done {
+			err = step.do(number)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *Disk) Rescan(ctx context.Context, _ *RescanRequest) (*RescanResponse, error) {
+	if err := d.api(ctx).Rescan(); err != nil {
+		return nil, err
+	}
+	return &RescanResponse{}, nil
+}
+
+func (d *Disk) ListDiskIDs(ctx context.Context, _ *ListDiskIDsRequest) (*ListDiskIDsResponse, error) {
+	listed, err := d.api(ctx).ListDiskIDs()
+	if err != nil {
+		return nil, err
+	}
+	response := &ListDiskIDsResponse{DiskIDs: make(map[uint32]*DiskIDs, len(listed))}
+	for number, id := range listed {
+		response.DiskIDs[number] = &DiskIDs{Page83: id.Page83, SerialNumber: id.SerialNumber}
+	}
+	return response, nil
+}
+
+func (d *Disk) GetDiskStats(ctx context.Context, request *GetDiskStatsRequest) (*GetDiskStatsResponse, error) {
+	if request == nil {
+		return nil, host.NoRequest("GetDiskStats")
+	}
+	size, err := d.api(ctx).GetDiskStats(request.DiskNumber)
+	if err != nil {
+		return nil, err
+	}
+	return &GetDiskStatsResponse{TotalBytes: size}, nil
+}
+
+func (d *Disk) SetDiskState(ctx context.Context, request *SetDiskStateRequest) (*SetDiskStateResponse, error) {
+	if request == nil {
+		return nil, host.NoRequest("SetDiskState")
+	}
+	if err := d.api(ctx).SetDiskState(request.DiskNumber, request.IsOnline); err != nil {
+		return nil, err
+	}
+	return &SetDiskStateResponse{}, nil
+}
+
+func (d *Disk) GetDiskState(ctx context.Context, request *GetDiskStateRequest) (*GetDiskStateResponse, error) {
+	if request == nil {
+		return nil, host.NoRequest("GetDiskState")
+	}
+	online, err := d.api(ctx).GetDiskState(request.DiskNumber)
+	if err != nil {
+		return nil, err
+	}
+	return &GetDiskStateResponse{IsOnline: online}, nil
+}

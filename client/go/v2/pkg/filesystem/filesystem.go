@@ -1,0 +1,129 @@
+// Package filesystem makes and removes directories and links on a Windows node.
+package filesystem
+
+import (
+	"context"
+
+	filesystemapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/filesystem/hostapi"
+
+	"github.com/kubernetes-csi/csi-proxy/v2/internal/host"
+)
+
+// Filesystem is the files of a node.
+type Filesystem struct {
+	hostAPI filesystemapi.HostAPI
+}
+
+// Interface is what Filesystem does.
+type Interface interface {
+	// CreateSymlink makes TargetPath a link to SourcePath.
+	CreateSymlink(context.Context, *CreateSymlinkRequest) (*CreateSymlinkResponse, error)
+	// IsSymlink tells whether a path is a link or a mounted folder whose target exists.
+	IsSymlink(context.Context, *IsSymlinkRequest) (*IsSymlinkResponse, error)
+	// Mkdir makes a directory and those above it.
+	Mkdir(context.Context, *MkdirRequest) (*MkdirResponse, error)
+	// PathExists tells whether there is anything at a path.
+	PathExists(context.Context, *PathExistsRequest) (*PathExistsResponse, error)
+	// PathValid tells whether a path can be reached.
+	PathValid(context.Context, *PathValidRequest) (*PathValidResponse, error)
+	// Rmdir removes a directory or a link, never what a link leads to.
+	Rmdir(context.Context, *RmdirRequest) (*RmdirResponse, error)
+	// RmdirContents removes what is in a directory.
+	RmdirContents(context.Context, *RmdirContentsRequest) (*RmdirContentsResponse, error)
+}
+
+var _ Interface = &Filesystem{}
+
+// New returns the files behind a host API. The error is always nil.
+func New(hostAPI filesystemapi.HostAPI) (*Filesystem, error) {
+	return &Filesystem{hostAPI: hostAPI}, nil
+}
+
+func (f *Filesystem) api(ctx context.Context) filesystemapi.HostAPI { return host.Bind(ctx, f.hostAPI) }
+
+func (f *Filesystem) PathExists(ctx context.Context, request *PathExistsRequest) (*PathExistsResponse, error) {
+	if request == nil {
+		return nil, host.NoRequest("PathExists")
+	}
+	if err := ValidatePathWindows(request.Path); err != nil {
+		return nil, err
+	}
+	exists, err := f.api(ctx).PathExists(request.Path)
+	if err != nil {
+		return nil, err
+	}
+	return &PathExistsResponse{Exists: exists}, nil
+}
+
+func (f *Filesystem) PathValid(ctx context.Context, request *PathValidRequest) (*PathValidResponse, error) {
+	if request == nil {
+		return &PathValidResponse{}, host.NoRequest("PathValid")
+	}
+	valid, err := f.api(ctx).PathValid(request.Path)
+	return &PathValidResponse{Valid: valid}, err
+}
+
+func (f *Filesystem) Mkdir(ctx context.Context, request *MkdirRequest) (*MkdirResponse, error) {
+	if request == nil {
+		return nil, host.NoRequest("Mkdir")
+	}
+	if err := ValidatePathWindows(request.Path); err != nil {
+		return nil, err
+	}
+	if err := f.api(ctx).Mkdir(request.Path); err != nil {
+		return nil, err
+	}
+	return &MkdirResponse{}, nil
+}
+
+func (f *Filesystem) Rmdir(ctx context.Context, request *RmdirRequest) (*RmdirResponse, error) {
+	if request == nil {
+		return nil, host.NoRequest("Rmdir")
+	}
+	if err := ValidatePathWindows(request.Path); err != nil {
+		return nil, err
+	}
+	if err := f.api(ctx).Rmdir(request.Path, request.Force); err != nil {
+		return nil, err
+	}
+	return &RmdirResponse{}, nil
+}
+
+func (f *Filesystem) RmdirContents(ctx context.Context, request *RmdirContentsRequest) (*RmdirContentsResponse, error) {
+	if request == nil {
+		return nil, host.NoRequest("RmdirContents")
+	}
+	if err := ValidatePathWindows(request.Path); err != nil {
+		return nil, err
+	}
+	if err := f.api(ctx).RmdirContents(request.Path); err != nil {
+		return nil, err
+	}
+	return &RmdirContentsResponse{}, nil
+}
+
+func (f *Filesystem) CreateSymlink(ctx context.Context, request *CreateSymlinkRequest) (*CreateSymlinkResponse, error) {
+	if request == nil {
+		return nil, host.NoRequest("CreateSymlink")
+	}
+	for _, path := range []string{request.TargetPath, request.SourcePath} {
+		if err := ValidatePathWindows(path); err != nil {
+			return nil, err
+		}
+	}
+	if err := f.api(ctx).CreateSymlink(request.SourcePath, request.TargetPath); err != nil {
+		return nil, err
+	}
+	return &CreateSymlinkResponse{}, nil
+}
+
+func (f *Filesystem) IsSymlink(ctx context.Context, request *IsSymlinkRequest) (*IsSymlinkResponse, error) {
+	if request == nil {
+		return nil, host.NoRequest("IsSymlink")
+	}
+	link, err := f.api(ctx).IsSymlink(request.Path)
+	if err != nil {
+		return nil, err
+	}
+	return &IsSymlinkResponse{IsSymlink: link}, nil
+}

@@ -1,0 +1,24 @@
+package smb
+
+// NewSMBGlobalMappingRequest asks for a mapping of a share.
+type NewSMBGlobalMappingRequest struct {
+	// The share, \\server\share, or a directory on it.
+	RemotePath string
+	// Where to make a link to RemotePath. Empty is nowhere.
+	LocalPath string
+	// Who maps it. A mapping that works already is left as it is.
+	Username string
+	Password string
+}
+
+// NewSMBGlobalMappingResponse says that the share is mapped.
+type NewSMBGlobalMappingResponse struct{}
+
+// RemoveSMBGlobalMappingRequest asks for the end of a mapping.
+type RemoveSMBGlobalMappingRequest struct {
+	// The share, or a directory on it.
+	RemotePath string
+}
+
+// RemoveSMBGlobalMappingResponse says that the share is not mapped any more.
+type RemoveSMBGlobalMappingResponse struct{}

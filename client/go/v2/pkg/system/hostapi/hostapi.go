@@ -1,0 +1,86 @@
+// Package api is the node's services and BIOS, as package system asks for them.
+package api
+
+import (
+	"context"
+
+	systemv1 "github.com/kubernetes-csi/csi-proxy/client/api/system/v1alpha1"
+	"google.golang.org/grpc"
+
+	"github.com/kubernetes-csi/csi-proxy/v2/internal/host"
+)
+
+// HostAPI is what package system needs of a node.
+type HostAPI interface {
+	// GetBIOSSerialNumber returns the serial number of the machine.
+	GetBIOSSerialNumber() (string, error)
+	// GetService returns the state of a service.
+	GetService(name string) (*ServiceInfo, error)
+	// StartService starts a service, and returns once it runs.
+	StartService(name string) error
+	// StopService stops a service, and with force those that depend on it before.
+	StopService(name string, force bool) error
+}
+
+type systemAPI struct{ host host.Bound }
+
+var _ HostAPI = systemAPI{}
+
+// New returns the services of the node of this process.
+func New() HostAPI { return systemAPI{} }
+
+// NewWithConn returns the services of the node at the other end of a connection.
+func NewWithConn(conn grpc.ClientConnInterface) HostAPI { return systemAPI{host.To(conn)} }
+
+func (imp systemAPI) WithContext(ctx context.Context) HostAPI { return systemAPI{imp.host.With(ctx)} }
+
+func (imp systemAPI) client() systemv1.SystemClient { return systemv1.NewSystemClient(imp.host.Conn()) }
+
+func (imp systemAPI) GetBIOSSerialNumber() (string, error) {
+	bios, err := imp.client().GetBIOSSerialNumber(imp.host.Context(), &systemv1.GetBIOSSerialNumberRequest{})
+	if err != nil {
+		return "", host.Error(err)
+	}
+	return bios.SerialNumber, nil
+}
+
+var startModes = map[systemv1.StartType]string{
+	systemv1.StartType_BOOT:      "Boot",
+	systemv1.StartType_SYSTEM:    "System",
+	systemv1.StartType_AUTOMATIC: "Auto",
+	systemv1.StartType_MANUAL:    "Manual",
+	systemv1.StartType_DISABLED:  "Disabled",
+}
+
+var states = map[systemv1.ServiceStatus]string{
+	systemv1.ServiceStatus_UNKNOWN:          "Unknown",
+	systemv1.ServiceStatus_STOPPED:          "Stopped",
+	systemv1.ServiceStatus_START_PENDING:    "Start Pending",
+	systemv1.ServiceStatus_STOP_PENDING:     "Stop Pending",
+	systemv1.ServiceStatus_RUNNING:          "Running",
+	systemv1.ServiceStatus_CONTINUE_PENDING: "Continue Pending",
+	systemv1.ServiceStatus_PAUSE_PENDING:    "Pause Pending",
+	systemv1.ServiceStatus_PAUSED:           "Paused",
+}
+
+func (imp systemAPI) GetService(name string) (*ServiceInfo, error) {
+	service, err := imp.client().GetService(imp.host.Context(), &systemv1.GetServiceRequest{Name: name})
+	if err != nil {
+		return nil, host.Error(err)
+	}
+	return &ServiceInfo{
+		DisplayName: service.DisplayName,
+		StartType:   startModes[service.StartType],
+		Status:      states[service.Status],
+	}, nil
+}
+
+func (imp systemAPI) StartService(name string) error {
+	_, err := imp.client().StartService(imp.host.Context(), &systemv1.StartServiceRequest{Name: name})
+	return host.Error(err)
+}
+
+func (imp systemAPI) StopService(name string, force bool) error {
+	_, err := imp.client().StopService(imp.host.Context(), &systemv1.StopServiceRequest{Name: name, Force: force})
+	return host.Error(err)
+}

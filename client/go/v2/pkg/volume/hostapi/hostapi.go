@@ -1,0 +1,137 @@
+// Package api is the node's volumes, as package volume asks for them.
+package api
+
+import (
+	"context"
+	"regexp"
+
+	volumev2 "github.com/kubernetes-csi/csi-proxy/client/api/volume/v2alpha1"
+	"google.golang.org/grpc"
+
+	"github.com/kubernetes-csi/csi-proxy/v2/internal/host"
+)
+
+// HostAPI is what package volume needs of a node.
+type HostAPI interface {
+	// ListVolumesOnDisk returns the ids of the volumes of a disk, or of one of its partitions.
+	ListVolumesOnDisk(diskNumber uint32, partitionNumber uint32) (volumeIDs []string, err error)
+	// MountVolume mounts a volume at an empty directory.
+	MountVolume(volumeID, targetPath string) error
+	// UnmountVolume flushes a volume and ends that mount of it. The directory stays.
+	UnmountVolume(volumeID, targetPath string) error
+	// IsVolumeFormatted tells whether a volume has a file system.
+	IsVolumeFormatted(volumeID string) (bool, error)
+	// FormatVolume makes an NTFS file system.
+	FormatVolume(volumeID string) error
+	// ResizeVolume grows a volume to a size, or with 0 as far as it can grow.
+	ResizeVolume(volumeID string, sizeBytes int64) error
+	// GetVolumeStats returns how many bytes a volume has, and how many of them are used.
+	GetVolumeStats(volumeID string) (int64, int64, error)
+	// GetDiskNumberFromVolumeID returns the disk that a volume is on.
+	GetDiskNumberFromVolumeID(volumeID string) (uint32, error)
+	// GetVolumeIDFromTargetPath returns the volume that is mounted at a path.
+	GetVolumeIDFromTargetPath(targetPath string) (string, error)
+	// WriteVolumeCache has Windows write what it has not written yet.
+	WriteVolumeCache(volumeID string) error
+	// GetClosestVolumeIDFromTargetPath returns the volume that a path is on.
+	GetClosestVolumeIDFromTargetPath(targetPath string) (string, error)
+}
+
+// VolumeRegexp finds the name of a volume, Volume{...}, in its id.
+var VolumeRegexp = regexp.MustCompile(`Volume\{[\w-]*\}`)
+
+type volumeAPI struct{ host host.Bound }
+
+var _ HostAPI = &volumeAPI{}
+
+// New returns the volumes of the node of this process.
+func New() HostAPI { return &volumeAPI{} }
+
+// NewWithConn returns the volumes of the node at the other end of a connection.
+func NewWithConn(conn grpc.ClientConnInterface) HostAPI { return &volumeAPI{host.To(conn)} }
+
+func (imp volumeAPI) WithContext(ctx context.Context) HostAPI { return &volumeAPI{imp.host.With(ctx)} }
+
+func (imp volumeAPI) client() volumev2.VolumeClient { return volumev2.NewVolumeClient(imp.host.Conn()) }
+
+func (imp volumeAPI) ListVolumesOnDisk(diskNumber uint32, partitionNumber uint32) (volumeIDs []string, err error) {
+	request := &volumev2.ListVolumesOnDiskRequest{DiskNumber: diskNumber, PartitionNumber: partitionNumber}
+	listed, err := imp.client().ListVolumesOnDisk(imp.host.Context(), request)
+	if err != nil {
+		return nil, host.Error(err)
+	}
+	return listed.VolumeIds, nil
+}
+
+func (imp volumeAPI) MountVolume(volumeID, targetPath string) error {
+	request := &volumev2.MountVolumeRequest{VolumeId: volumeID, TargetPath: targetPath}
+	_, err := imp.client().MountVolume(imp.host.Context(), request)
+	return host.Error(err)
+}
+
+func (imp volumeAPI) UnmountVolume(volumeID, targetPath string) error {
+	request := &volumev2.UnmountVolumeRequest{VolumeId: volumeID, TargetPath: targetPath}
+	_, err := imp.client().UnmountVolume(imp.host.Context(), request)
+	return host.Error(err)
+}
+
+func (imp volumeAPI) IsVolumeFormatted(volumeID string) (bool, error) {
+	is, err := imp.client().IsVolumeFormatted(imp.host.Context(), &volumev2.IsVolumeFormattedRequest{VolumeId: volumeID})
+	if err != nil {
+		return false, host.Error(err)
+	}
+	return is.Formatted, nil
+}
+
+func (imp volumeAPI) FormatVolume(volumeID string) error {
+	_, err := imp.client().FormatVolume(imp.host.Context(), &volumev2.FormatVolumeRequest{VolumeId: volumeID})
+	return host.Error(err)
+}
+
+func (imp volumeAPI) ResizeVolume(volumeID string, sizeBytes int64) error {
+	request := &volumev2.ResizeVolumeRequest{VolumeId: volumeID, SizeBytes: sizeBytes}
+	_, err := imp.client().ResizeVolume(imp.host.Context(), request)
+	return host.Error(err)
+}
+
+// GetVolumeStats returns how many bytes a volume has, and how many of them are used; -1 and -1 with
+// an error.
+func (imp volumeAPI) GetVolumeStats(volumeID string) (total, used int64, err error) {
+	stats, err := imp.client().GetVolumeStats(imp.host.Context(), &volumev2.GetVolumeStatsRequest{VolumeId: volumeID})
+	if err != nil {
+		return -1, -1, host.Error(err)
+	}
+	return stats.TotalBytes, stats.UsedBytes, nil
+}
+
+func (imp volumeAPI) GetDiskNumberFromVolumeID(volumeID string) (uint32, error) {
+	request := &volumev2.GetDiskNumberFromVolumeIDRequest{VolumeId: volumeID}
+	disk, err := imp.client().GetDiskNumberFromVolumeID(imp.host.Context(), request)
+	if err != nil {
+		return 0, host.Error(err)
+	}
+	return disk.DiskNumber, nil
+}
+
+func (imp volumeAPI) GetVolumeIDFromTargetPath(targetPath string) (string, error) {
+	request := &volumev2.GetVolumeIDFromTargetPathRequest{TargetPath: targetPath}
+	volume, err := imp.client().GetVolumeIDFromTargetPath(imp.host.Context(), request)
+	if err != nil {
+		return "", host.Error(err)
+	}
+	return volume.VolumeId, nil
+}
+
+func (imp volumeAPI) WriteVolumeCache(volumeID string) error {
+	_, err := imp.client().WriteVolumeCache(imp.host.Context(), &volumev2.WriteVolumeCacheRequest{VolumeId: volumeID})
+	return host.Error(err)
+}
+
+func (imp volumeAPI) GetClosestVolumeIDFromTargetPath(targetPath string) (string, error) {
+	request := &volumev2.GetClosestVolumeIDFromTargetPathRequest{TargetPath: targetPath}
+	volume, err := imp.client().GetClosestVolumeIDFromTargetPath(imp.host.Context(), request)
+	if err != nil {
+		return "", host.Error(err)
+	}
+	return volume.VolumeId, nil
+}

@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# The module client/go/v2, which takes the place of the Go library csi-proxy/v2: its tests, what it
+# exports compared with the library, and programs that use the library, compiled with both from one
+# source: a driver's calls, and those that wine/node/peer leads the library through.
+#
+#   integration/go_v2/run.sh              on Linux, where only this module can be
+#   integration/go_v2/run.sh --windows    the programs under Wine, on a simulated Windows node
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+root=$PWD
+scenario=$root/integration/wine/node/peer/scenario.textproto
+# The one line that a driver changes.
+replace="replace github.com/kubernetes-csi/csi-proxy/v2 => $root/client/go/v2"
+export CGO_ENABLED=0
+windows=no
+case ${1-} in
+  "") ;;
+  --windows) windows=yes ;;
+  *) echo "unknown option $1" >&2; exit 2 ;;
+esac
+out=$root/build/go_v2/linux
+suffix=""
+if [[ $windows == yes ]]; then
+  out=$root/build/go_v2/windows
+  suffix=.exe
+  export GOOS=windows GOARCH=amd64
+else
+  ninja -C build/release csi_proxy_c >/dev/null
+fi
+rm -rf "$out"
+mkdir -p "$out"
+
+passed=0
+failed=0
+# check NAME COMMAND...: runs it into NAME.log, of which a failure shows the end.
+check() {
+  local name=$1
+  shift
+  if "$@" >"$out/$name.log" 2>&1; then
+    passed=$((passed + 1))
+    echo "$name: $(grep -av ' audit ' "$out/$name.log" | tail -1)"
+  else
+    failed=$((failed + 1))
+    echo "$name FAILED:"
+    grep -a FAILED "$out/$name.log" || tail -40 "$out/$name.log"
+  fi
+}
+
+# build MODULE PACKAGE NAME: with this module by the replace line.
+build() {
+  cp "$1/go.mod" "$out/$3.mod"
+  cp "$1/go.sum" "$out/$3.sum"
+  echo "$replace" >>"$out/$3.mod"
+  (cd "$1" && go build -modfile="$out/$3.mod" -mod=mod -o "$out/$3$suffix" "$2") && echo "one line in go.mod"
+}
+check build-driver build integration/go_v2 ./driver ours
+check build-steps build integration/wine/node/peer ./library ours-steps
+
+if [[ $windows == no ]]; then
+  export CSI_PROXY_LIBRARY=$root/build/release/client/c/libcsi_proxy.so.1
+  vet() {
+    (cd client/go/v2 && go vet ./... && GOOS=windows GOARCH=amd64 go vet ./... && [[ -z $(gofmt -l .) ]]) && echo "for Linux and for Windows"
+  }
+  # A test that is skipped has shown nothing.
+  tests() {
+    (cd client/go/v2 && CGO_ENABLED=1 timeout 300 go test -race -v ./...) | tee "$out/tests.out" &&
+      ! grep -e '--- SKIP' "$out/tests.out" && echo "$(grep -c '^--- PASS' "$out/tests.out") tests, none skipped"
+  }
+  api() {
+    (cd integration/go_v2/api && go test -v -count=1 ./...) | tee "$out/api.out" &&
+      grep -o 'alpha.*lines compared.*' "$out/api.out" | sort | paste -sd ';'
+  }
+  check vet vet
+  check tests tests
+  check api api
+  check driver env "CSI_PROXY_SCENARIO=$scenario" timeout 60 "$out/ours"
+  check steps env "CSI_PROXY_SCENARIO=$scenario" timeout 60 "$out/ours-steps" -documented
+else
+  cp build/windows/client/c/csi_proxy.dll "$scenario" "$out/"
+  export CSI_PROXY_DOUBLE_SCENARIO=Z:$out/scenario.textproto
+  wine=$root/integration/wine/node_run
+  trap '"$wine" --session-stop' EXIT
+  "$wine" --session-start >/dev/null
+  check driver timeout 120 "$wine" "$out/ours.exe"
+  check steps timeout 120 "$wine" "$out/ours-steps.exe" -documented
+fi
+# aws-ebs tells by the text of an error that nothing is mounted.
+check text grep -a "aws-ebs's pattern matches what is not mounted: true" "$out/driver.log"
+echo "Go library's place: $passed passed, $failed failed"
+[[ $failed -eq 0 ]]
