@@ -34,9 +34,11 @@ CallCounts Core::counts() const {
   return counts_;
 }
 
-void Core::Count(absl::string_view operation) {
+bool Core::Count(absl::string_view operation) {
   if (absl::StartsWith(operation, "win32.")) ++counts_.win32_calls;
-  if (absl::StartsWith(operation, "wmi.")) ++counts_.wmi_calls;
+  const bool is_wmi = absl::StartsWith(operation, "wmi.");
+  if (is_wmi) ++counts_.wmi_calls;
+  return is_wmi;
 }
 
 void Core::Settle() {

@@ -53,21 +53,21 @@ class Core {
            Action action) -> decltype(action(std::declval<NodeState&>())) {
     if (absl::Status status = context.Check(); !status.ok()) return status;
     std::unique_lock lock(mutex_);
-    Count(operation);
+    const bool is_wmi = Count(operation);
     if (!state_.faults.empty()) {
       lock.unlock();
       const absl::Status status = Pass(context, operation, resource);
       if (!status.ok()) return status;
       lock.lock();
     }
-    return Step(action);
+    return Step(action, is_wmi);
   }
 
   // The same for the administrator, to whom faults do not apply.
   template <typename Action>
   auto Change(Action action) -> decltype(action(std::declval<NodeState&>())) {
     const std::lock_guard lock(mutex_);
-    return Step(action);
+    return Step(action, false);
   }
 
   // An answer of WMI holds so many objects.
@@ -78,34 +78,35 @@ class Core {
   CallCounts counts() const;
 
  private:
-  // Only one step of so many is timed, since reading the clock takes as long as many a step.
-  static constexpr int kTimedSteps = 7;
+  // Reading the clock takes as long as most steps of Win32, so one of so many is timed.
+  static constexpr int kStepsToOneTimed = 8;
 
-  // Adds its own life to a sum, for all the steps that are not timed as well.
+  // Adds its own life to a sum, so many times.
   class Stopwatch {
    public:
-    explicit Stopwatch(absl::Duration* sum) : sum_(*sum) {}
-    ~Stopwatch() {
-      const auto passed = std::chrono::steady_clock::now() - begin_;
-      sum_ += kTimedSteps * absl::FromChrono(passed);
-    }
+    Stopwatch(absl::Duration* sum, int times) : sum_(*sum), times_(times) {}
+    ~Stopwatch() { sum_ += times_ * absl::FromChrono(std::chrono::steady_clock::now() - begin_); }
     Stopwatch(const Stopwatch&) = delete;
     Stopwatch& operator=(const Stopwatch&) = delete;
 
    private:
     absl::Duration& sum_;
+    const int times_;
     const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   };
 
   template <typename Action>
-  auto Step(Action& action) -> decltype(action(std::declval<NodeState&>())) {
+  auto Step(Action& action, bool is_long) -> decltype(action(std::declval<NodeState&>())) {
     Settle();
-    if (++steps_ % kTimedSteps != 0) return action(state_);
-    const Stopwatch stopwatch(&counts_.busy);
+    // Not every eighth: the steps of a call that is repeated may be a multiple of that.
+    random_ = random_ * 6364136223846793005 + 1442695040888963407;
+    if (!is_long && (random_ >> 32) % kStepsToOneTimed != 0) return action(state_);
+    const Stopwatch stopwatch(&counts_.busy, is_long ? 1 : kStepsToOneTimed);
     return action(state_);
   }
 
-  void Count(absl::string_view operation);
+  // Whether it is one of WMI's.
+  bool Count(absl::string_view operation);
 
   // Ends the pending states that are due. Under the lock.
   void Settle();
@@ -115,7 +116,7 @@ class Core {
   // All are guarded by mutex_.
   NodeState state_;
   CallCounts counts_;
-  uint64_t steps_ = 0;
+  uint64_t random_ = 1;
 };
 
 // The first rule that matches this operation, if any. Counts it down, and removes it when it is
