@@ -197,7 +197,7 @@ struct OtherOpen {
 };
 
 // Where disks and volumes were seen last, so that not all must be looked at to find one. Nobody
-// keeps it up to date: what it says is believed only when it is still so (see storage.cc).
+// keeps it up to date: what it says is believed only when it is still so (see find_storage.cc).
 struct LastSeen {
   struct Place {
     size_t disk = 0;  // in NodeState::disks

@@ -1,0 +1,153 @@
+// Where disks and volumes are.
+#include <algorithm>
+#include <string>
+#include <unordered_map>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "server/machine/simulated/storage.h"
+
+namespace csi_proxy::machine::simulated {
+namespace {
+
+// Calls `visit` with each disk that Windows sees, in no particular order, until it returns true.
+template <typename Visit>
+void VisitVisibleDisks(NodeState& state, Visit visit) {
+  for (Disk& disk : state.disks) {
+    if (!disk.awaits_rescan && visit(disk)) return;
+  }
+  for (IscsiPortalState& portal : state.iscsi_portals) {
+    for (IscsiTarget& target : portal.targets) {
+      if (!target.connected) continue;
+      for (Disk& disk : target.disks) {
+        if (visit(disk)) return;
+      }
+    }
+  }
+}
+
+bool HasArrived(const DiskPartition& partition) {
+  return partition.arrives_at == absl::InfinitePast() || partition.arrives_at <= absl::Now();
+}
+
+// The volume of a partition, if it is there.
+std::optional<VolumePlace> VolumeOf(Disk& disk, DiskPartition& partition) {
+  if (!disk.online || !partition.volume.has_value() || partition.awaits_online) return std::nullopt;
+  if (!HasArrived(partition)) return std::nullopt;
+  return VolumePlace{&disk, &partition, &*partition.volume};
+}
+
+// Sees where all is.
+LastSeen LookAround(const NodeState& state) {
+  LastSeen seen;
+  for (size_t d = 0; d < state.disks.size(); ++d) {
+    const Disk& disk = state.disks[d];
+    seen.disks[disk.number] = {d, 0};
+    for (size_t p = 0; p < disk.partitions.size(); ++p) {
+      const auto& volume = disk.partitions[p].volume;
+      if (!volume.has_value()) continue;
+      seen.volumes[volume->id.ToString()] = {d, p};
+      if (volume->drive_letter != 0) seen.drives[volume->drive_letter] = {d, p};
+    }
+  }
+  return seen;
+}
+
+bool IsAmong(const std::vector<Disk>& disks, const Disk& disk) {
+  return std::any_of(disks.begin(), disks.end(), [&](const Disk& d) { return &d == &disk; });
+}
+
+// The volume of the node for which `matches(volume)` holds, if any. Only one can, and `key` of
+// `seen` is its place if it has been seen.
+template <typename Key, typename Predicate>
+std::optional<VolumePlace> FindVolumeIf(NodeState& state,
+                                        std::unordered_map<Key, LastSeen::Place> LastSeen::*seen,
+                                        const Key& key, Predicate matches) {
+  const auto found = [&](Disk& disk, DiskPartition& partition) -> std::optional<VolumePlace> {
+    if (!partition.volume.has_value() || !matches(*partition.volume)) return std::nullopt;
+    return VolumeOf(disk, partition);
+  };
+  std::optional<VolumePlace> place;
+  const auto& places = state.last_seen.*seen;
+  if (const auto it = places.find(key);
+      it != places.end() && it->second.disk < state.disks.size()) {
+    Disk& disk = state.disks[it->second.disk];
+    if (!disk.awaits_rescan && it->second.partition < disk.partitions.size()) {
+      place = found(disk, disk.partitions[it->second.partition]);
+    }
+  }
+  if (place.has_value()) return place;
+  VisitVisibleDisks(state, [&](Disk& disk) {
+    for (DiskPartition& partition : disk.partitions) {
+      place = found(disk, partition);
+      if (place.has_value()) return true;
+    }
+    return false;
+  });
+  if (place.has_value() && IsAmong(state.disks, *place->disk)) state.last_seen = LookAround(state);
+  return place;
+}
+
+}  // namespace
+
+std::vector<Disk*> AllDisks(NodeState& state) {
+  std::vector<Disk*> disks;
+  for (Disk& disk : state.disks) disks.push_back(&disk);
+  for (IscsiPortalState& portal : state.iscsi_portals) {
+    for (IscsiTarget& target : portal.targets) {
+      for (Disk& disk : target.disks) disks.push_back(&disk);
+    }
+  }
+  return disks;
+}
+
+std::vector<Disk*> VisibleDisks(NodeState& state) {
+  std::vector<Disk*> disks;
+  VisitVisibleDisks(state, [&](Disk& disk) {
+    disks.push_back(&disk);
+    return false;
+  });
+  std::sort(disks.begin(), disks.end(),
+            [](const Disk* a, const Disk* b) { return a->number < b->number; });
+  return disks;
+}
+
+Disk* FindVisibleDisk(NodeState& state, uint32_t disk_number) {
+  const auto it = state.last_seen.disks.find(disk_number);
+  if (it != state.last_seen.disks.end() && it->second.disk < state.disks.size()) {
+    Disk& disk = state.disks[it->second.disk];
+    if (disk.number == disk_number && !disk.awaits_rescan) return &disk;
+  }
+  Disk* found = nullptr;
+  VisitVisibleDisks(state, [&](Disk& disk) {
+    if (disk.number != disk_number) return false;
+    found = &disk;
+    return true;
+  });
+  if (found != nullptr && IsAmong(state.disks, *found)) state.last_seen = LookAround(state);
+  return found;
+}
+
+absl::StatusOr<Disk*> FindDisk(NodeState& state, uint32_t disk_number) {
+  Disk* const disk = FindVisibleDisk(state, disk_number);
+  if (disk != nullptr && !disk->without_number) return disk;
+  return absl::NotFoundError(absl::StrCat("there is no disk ", disk_number));
+}
+
+absl::StatusOr<VolumePlace> FindVolume(NodeState& state, const VolumeId& id) {
+  const auto place = FindVolumeIf(state, &LastSeen::volumes, id.ToString(),
+                                  [&](const Volume& volume) { return volume.id == id; });
+  if (place.has_value()) return *place;
+  return absl::NotFoundError(absl::StrCat("there is no volume ", id.ToString()));
+}
+
+absl::StatusOr<VolumePlace> FindDrive(NodeState& state, char letter) {
+  const auto place = FindVolumeIf(state, &LastSeen::drives, letter, [&](const Volume& volume) {
+    return volume.drive_letter == letter;
+  });
+  if (place.has_value()) return *place;
+  return absl::NotFoundError(absl::StrFormat("there is no drive %c:", letter));
+}
+
+}  // namespace csi_proxy::machine::simulated
