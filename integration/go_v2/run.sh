@@ -54,6 +54,8 @@ build() {
   (cd "$1" && go build -modfile="$out/$3.mod" -mod=mod -o "$out/$3$suffix" "$2") && echo "one line in go.mod"
 }
 check build-driver build integration/go_v2 ./driver ours
+library() { (cd integration/go_v2 && go build -o "$out/upstream$suffix" ./driver) && echo "as go.mod has it"; }
+[[ $windows == no ]] || check build-library-driver library
 check build-steps build integration/wine/node/peer ./library ours-steps
 
 if [[ $windows == no ]]; then
@@ -82,6 +84,7 @@ else
   trap '"$wine" --session-stop' EXIT
   "$wine" --session-start >/dev/null
   check driver timeout 120 "$wine" "$out/ours.exe"
+  check library-driver timeout 120 "$wine" "$out/upstream.exe"
   check steps timeout 120 "$wine" "$out/ours-steps.exe" -documented
 fi
 # aws-ebs tells by the text of an error that nothing is mounted.

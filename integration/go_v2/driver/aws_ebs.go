@@ -172,6 +172,8 @@ func leadEBS(m *mounter) (steps, failed int) {
 		d.step("the target is a link", want(link, true, err))
 		exists, err := d.pathExists(target)
 		d.step("NodeGetVolumeStats", want(exists, true, err))
+		at, err := d.volumeAt(target)
+		d.step("the volume behind the target", want(at, first, err))
 		d.step("NodeExpand", d.expand(id, target, size))
 		d.step("NodeUnpublish", d.rmdir(target))
 		d.step("NodeUnpublish again", d.rmdir(target))

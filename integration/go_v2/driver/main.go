@@ -102,8 +102,9 @@ var (
 	ownPattern = true
 )
 
-// alpha.2 has other texts, for which the driver stays with alpha.1.
-var notMountedInAlpha2 = regexp.MustCompile(`not a mounted folder|cannot find the (file|path) specified`)
+// alpha.2 has other texts, for which the driver stays with alpha.1: its own, and those of the system, which
+// is Windows or Wine.
+var notMountedInAlpha2 = regexp.MustCompile(`not a mounted folder|cannot find the (file|path) specified|(File|Path) not found`)
 
 func saysNotMounted(err error) bool {
 	if notMounted.MatchString(err.Error()) {

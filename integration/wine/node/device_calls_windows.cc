@@ -79,6 +79,11 @@ HANDLE WINAPI CreateFileW(LPCWSTR path, DWORD access, DWORD share, LPSECURITY_AT
   auto device = std::make_shared<Device>();
   device->path = TextOf(path);
   if (!IsDevice(device->path)) {
+    constexpr DWORD kAny = FILE_FLAG_BACKUP_SEMANTICS | FILE_FLAG_OPEN_REPARSE_POINT;
+    if (access == 0 && disposition == OPEN_EXISTING && (flags & ~kAny) == 0) {
+      HANDLE const opened = OpenPath(path, (flags & FILE_FLAG_OPEN_REPARSE_POINT) == 0);
+      if (opened != nullptr) return opened;
+    }
     return ::CreateFileW(path, access, share, security, disposition, flags, pattern);
   }
   RecordWin32(__func__);

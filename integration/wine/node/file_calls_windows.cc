@@ -144,6 +144,22 @@ NTSTATUS NTAPI NtCreateFile(PHANDLE handle, ACCESS_MASK access, POBJECT_ATTRIBUT
   return 0;
 }
 
+BOOL WINAPI GetFileInformationByHandle(HANDLE handle, LPBY_HANDLE_FILE_INFORMATION information) {
+  if (!IsFake(handle)) return ::GetFileInformationByHandle(handle, information);
+  RecordWin32(__func__);
+  const auto file = FindFakeOf<OpenFile>(handle);
+  if (file == nullptr) return Refuse(ERROR_INVALID_HANDLE);
+  const auto attributes = file->GetAttributes();
+  if (!Answer(attributes)) return FALSE;
+  *information = {};
+  information->dwFileAttributes = attributes->FileAttributes;
+  return TRUE;
+}
+
+DWORD WINAPI GetFileType(HANDLE handle) {
+  return IsFake(handle) ? FILE_TYPE_DISK : ::GetFileType(handle);
+}
+
 BOOL WINAPI GetFileInformationByHandleEx(HANDLE handle, FILE_INFO_BY_HANDLE_CLASS kind,
                                          LPVOID information, DWORD size) {
   if (!IsFake(handle)) return ::GetFileInformationByHandleEx(handle, kind, information, size);

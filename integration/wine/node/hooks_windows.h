@@ -17,11 +17,13 @@ BOOL WINAPI DeviceIoControl(HANDLE handle, DWORD code, LPVOID input, DWORD input
                             LPVOID output, DWORD output_size, LPDWORD returned,
                             LPOVERLAPPED overlapped);
 BOOL WINAPI FlushFileBuffers(HANDLE handle);
+DWORD WINAPI GetFileType(HANDLE handle);
 
 // Files.
 NTSTATUS NTAPI NtCreateFile(PHANDLE handle, ACCESS_MASK access, POBJECT_ATTRIBUTES object,
                             PIO_STATUS_BLOCK io, PLARGE_INTEGER size, ULONG attributes, ULONG share,
                             ULONG disposition, ULONG options, PVOID extended, ULONG extended_size);
+BOOL WINAPI GetFileInformationByHandle(HANDLE handle, LPBY_HANDLE_FILE_INFORMATION information);
 BOOL WINAPI GetFileInformationByHandleEx(HANDLE handle, FILE_INFO_BY_HANDLE_CLASS kind,
                                          LPVOID information, DWORD size);
 BOOL WINAPI SetFileInformationByHandle(HANDLE handle, FILE_INFO_BY_HANDLE_CLASS kind,
@@ -36,6 +38,9 @@ BOOL WINAPI FindClose(HANDLE search);
 BOOL WINAPI GetVolumePathNameW(LPCWSTR path, LPWSTR name, DWORD size);
 BOOL WINAPI GetVolumeNameForVolumeMountPointW(LPCWSTR path, LPWSTR name, DWORD size);
 BOOLEAN WINAPI CreateSymbolicLinkW(LPCWSTR link, LPCWSTR target, DWORD flags);
+BOOL WINAPI CreateDirectoryW(LPCWSTR path, LPSECURITY_ATTRIBUTES security);
+BOOL WINAPI RemoveDirectoryW(LPCWSTR path);
+BOOL WINAPI DeleteFileW(LPCWSTR path);
 
 // Volumes.
 HANDLE WINAPI FindFirstVolumeW(LPWSTR name, DWORD size);

@@ -47,4 +47,9 @@ class OpenFile final : public Opened {
   bool has_begun_ = false;
 };
 
+// Opens what the node has at a path for its attributes alone, as CreateFileW does without rights:
+// at the end of links and mounts, or with `follow` false the entry itself. Null when the node has
+// nothing there; INVALID_HANDLE_VALUE, the last error being set, when that fails.
+HANDLE OpenPath(LPCWSTR path, bool follow);
+
 }  // namespace csi_proxy::node_double

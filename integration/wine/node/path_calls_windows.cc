@@ -1,19 +1,23 @@
-// What Win32 says of a path: what is there, where it leads, the volume it is on. The product asks
-// this of handles instead; the Go release, which the double is held against, asks by path. A path
-// of a drive that the node has nothing at is left to Wine: programs have files of their own.
+// What Win32 says of a path: what is there, where it leads, the volume it is on; and directories
+// made and removed. The product asks this of handles instead; the Go release, which the double is
+// held against, asks by path. A path of a drive that the node has nothing at is left to Wine:
+// programs have files of their own.
 #include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "integration/wine/node/call_record_windows.h"
 #include "integration/wine/node/fake_handles.h"
 #include "integration/wine/node/hooks_windows.h"
+#include "integration/wine/node/open_file_windows.h"
 #include "integration/wine/node/simulated_node.h"
 #include "integration/wine/node/win32_answers_windows.h"
 #include "server/base/volume_id.h"
@@ -91,7 +95,63 @@ std::optional<std::string> ServerPath(const std::string& path) {
 // A search for one path, which has found it.
 struct PathSearch final : Opened {};
 
+// `path` itself, or where the link there leads.
+std::string EndOf(std::string path) {
+  TheNode().node->core()->Change([&](NodeState& state) {
+    // Links may lead in circles.
+    for (int i = 0; i < 32; ++i) {
+      const absl::StatusOr<PathEnd> end = machine::simulated::FindPath(state, path, "path");
+      if (!end.ok() || end->at().kind != Tree::Kind::kLink) break;
+      const std::optional<std::string> target = DrivePath(end->at().target);
+      if (!target.has_value()) break;
+      path = *target;
+    }
+  });
+  return path;
+}
+
+// Changes the directory that an entry is in, or would be, if the node has that directory and it is
+// not the root, which programs have as well; nothing when the path is Wine's.
+template <typename Change>
+std::optional<absl::Status> ChangeParent(LPCWSTR path, Change change) {
+  const std::optional<std::string> at = DrivePath(TextOf(path));
+  if (!at.has_value() || at->rfind('\\') < 3) return std::nullopt;
+  const std::string parent = at->substr(0, at->rfind('\\'));
+  return TheNode().node->core()->Change([&](NodeState& state) -> std::optional<absl::Status> {
+    const absl::StatusOr<PathEnd> end = machine::simulated::FindPath(state, parent, "parent");
+    if (!end.ok()) return std::nullopt;
+    return change(end->tree(), end->entry, at->substr(at->rfind('\\') + 1));
+  });
+}
+
 }  // namespace
+
+HANDLE OpenPath(LPCWSTR path, bool follow) {
+  std::optional<std::string> at = DrivePath(TextOf(path));
+  if (!at.has_value()) return nullptr;
+  if (follow) at = EndOf(*std::move(at));
+  std::string root;
+  std::vector<std::string> names;
+  const absl::Status found = TheNode().node->core()->Change([&](NodeState& state) -> absl::Status {
+    const absl::StatusOr<PathEnd> end = machine::simulated::FindPath(state, *at, "path");
+    if (!end.ok()) return end.status();
+    if (follow && end->at().mounted.has_value()) {
+      root = end->at().mounted->ToString();
+      return absl::OkStatus();
+    }
+    root = end->place.volume->id.ToString();
+    names = absl::StrSplit(end->tree().PathOf(end->entry), '\\', absl::SkipEmpty());
+    return absl::OkStatus();
+  });
+  if (!found.ok()) return nullptr;
+  auto file = TheNode().os->OpenRoot(root);
+  for (size_t i = 0; i < names.size() && file.ok(); ++i) {
+    auto next = (*file)->Open(names[i], machine::Access::kRead);
+    file = std::move(next);
+  }
+  if (!Answer(file)) return INVALID_HANDLE_VALUE;
+  return NewFake(std::make_shared<OpenFile>(*std::move(file), FILE_READ_ATTRIBUTES, names.empty()));
+}
 
 namespace hooks {
 
@@ -142,6 +202,9 @@ BOOL WINAPI FindClose(HANDLE search) {
 BOOL WINAPI GetVolumePathNameW(LPCWSTR path, LPWSTR name, DWORD size) {
   std::optional<std::string> at = DrivePath(TextOf(path));
   if (!at.has_value() || !LookAt(path).has_value()) return ::GetVolumePathNameW(path, name, size);
+  // The volume is that of the end point
+  // (learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-getvolumepathnamew).
+  at = EndOf(*std::move(at));
   // The deepest mount point on the way, or the drive.
   while (at->size() > 3) {
     const absl::StatusOr<Entry> entry = Look(*at);
@@ -188,6 +251,42 @@ BOOLEAN WINAPI CreateSymbolicLinkW(LPCWSTR link, LPCWSTR target, DWORD flags) {
         .status();
   });
   return Answer(made) ? TRUE : FALSE;
+}
+
+BOOL WINAPI CreateDirectoryW(LPCWSTR path, LPSECURITY_ATTRIBUTES security) {
+  const auto made = ChangeParent(path, [](Tree& tree, Tree::Id parent, const std::string& name) {
+    if (tree.Find(parent, name).has_value()) return Win32Status(ERROR_ALREADY_EXISTS, "directory");
+    return tree.Add(parent, Tree::Directory(name)).status();
+  });
+  return made.has_value() ? Answer(*made) : ::CreateDirectoryW(path, security);
+}
+
+BOOL WINAPI RemoveDirectoryW(LPCWSTR path) {
+  const auto removed = ChangeParent(path, [](Tree& tree, Tree::Id parent, const std::string& name) {
+    const std::optional<Tree::Id> entry = tree.Find(parent, name);
+    if (!entry.has_value()) return Win32Status(ERROR_FILE_NOT_FOUND, "directory");
+    const Tree::Entry& at = tree.at(*entry);
+    if (at.kind == Tree::Kind::kFile) return Win32Status(ERROR_DIRECTORY, "directory");
+    if (!at.children.empty()) return Win32Status(ERROR_DIR_NOT_EMPTY, "directory");
+    // The mount manager would have to be told.
+    if (at.mounted.has_value()) return Win32Status(ERROR_NOT_SUPPORTED, "mounted");
+    tree.Remove(*entry);
+    return absl::OkStatus();
+  });
+  return removed.has_value() ? Answer(*removed) : ::RemoveDirectoryW(path);
+}
+
+BOOL WINAPI DeleteFileW(LPCWSTR path) {
+  const auto deleted = ChangeParent(path, [](Tree& tree, Tree::Id parent, const std::string& name) {
+    const std::optional<Tree::Id> entry = tree.Find(parent, name);
+    if (!entry.has_value()) return Win32Status(ERROR_FILE_NOT_FOUND, "file");
+    // Links of directories are directories.
+    if (tree.at(*entry).kind != Tree::Kind::kFile) return Win32Status(ERROR_ACCESS_DENIED, "file");
+    if (tree.at(*entry).read_only) return Win32Status(ERROR_ACCESS_DENIED, "file");
+    tree.Remove(*entry);
+    return absl::OkStatus();
+  });
+  return deleted.has_value() ? Answer(*deleted) : ::DeleteFileW(path);
 }
 
 }  // namespace hooks

@@ -315,6 +315,57 @@ TEST_F(Win32DoubleTest, PathsLeadWhereTheNodeHasThem) {
   EXPECT_NE(GetFileAttributesW(LR"(C:\windows\system32\ntdll.dll)"), INVALID_FILE_ATTRIBUTES);
 }
 
+// As Go's os package does it: MkdirAll, Symlink, Lstat, Stat, Remove.
+TEST_F(Win32DoubleTest, DirectoriesComeAndGoByPath) {
+  const std::wstring parent = LR"(C:\var\lib\kubelet\plugins\by-path)";
+  const std::wstring link = LR"(C:\var\lib\kubelet\plugins\link)";
+  ASSERT_TRUE(CreateDirectoryW(parent.c_str(), nullptr));
+  EXPECT_FALSE(CreateDirectoryW(parent.c_str(), nullptr));
+  EXPECT_EQ(GetLastError(), DWORD{ERROR_ALREADY_EXISTS});
+  ASSERT_TRUE(CreateDirectoryW((parent + LR"(\child)").c_str(), nullptr));
+  EXPECT_NE(Open(R"(C:\)", {"var", "lib", "kubelet", "plugins", "by-path", "child"}), nullptr);
+  EXPECT_FALSE(DeleteFileW(parent.c_str()));
+  EXPECT_EQ(GetLastError(), DWORD{ERROR_ACCESS_DENIED});
+  EXPECT_FALSE(RemoveDirectoryW(parent.c_str()));
+  EXPECT_EQ(GetLastError(), DWORD{ERROR_DIR_NOT_EMPTY});
+
+  ASSERT_TRUE(CreateSymbolicLinkW(link.c_str(), parent.c_str(), SYMBOLIC_LINK_FLAG_DIRECTORY));
+  // The link itself, then what is at its end.
+  for (const DWORD itself : {DWORD{FILE_FLAG_OPEN_REPARSE_POINT}, DWORD{0}}) {
+    const HANDLE opened = CreateFileW(link.c_str(), 0, 0, nullptr, OPEN_EXISTING,
+                                      FILE_FLAG_BACKUP_SEMANTICS | itself, nullptr);
+    ASSERT_NE(opened, INVALID_HANDLE_VALUE);
+    EXPECT_EQ(GetFileType(opened), DWORD{FILE_TYPE_DISK});
+    BY_HANDLE_FILE_INFORMATION information;
+    EXPECT_TRUE(GetFileInformationByHandle(opened, &information));
+    EXPECT_EQ(information.dwFileAttributes,
+              FILE_ATTRIBUTE_DIRECTORY | (itself != 0 ? FILE_ATTRIBUTE_REPARSE_POINT : 0u));
+    EXPECT_TRUE(CloseHandle(opened));
+  }
+  // The volume of a link is that of what it leads to.
+  wchar_t name[MAX_PATH];
+  ASSERT_TRUE(
+      SetVolumeMountPointW((parent + LR"(\child\)").c_str(), win32::Utf16(kSystemVolume).c_str()));
+  EXPECT_FALSE(RemoveDirectoryW((parent + LR"(\child)").c_str()));
+  EXPECT_EQ(GetLastError(), DWORD{ERROR_NOT_SUPPORTED});
+  ASSERT_TRUE(GetVolumePathNameW((link + LR"(\child)").c_str(), name, MAX_PATH));
+  EXPECT_EQ(std::wstring(name), link + LR"(\child\)");
+  const std::wstring direct = LR"(C:\var\lib\kubelet\plugins\direct)";
+  ASSERT_TRUE(CreateSymbolicLinkW(direct.c_str(), (parent + LR"(\child)").c_str(),
+                                  SYMBOLIC_LINK_FLAG_DIRECTORY));
+  ASSERT_TRUE(GetVolumePathNameW(direct.c_str(), name, MAX_PATH));
+  EXPECT_EQ(std::wstring(name), parent + LR"(\child\)");
+
+  // A link goes, and what it leads to stays.
+  EXPECT_TRUE(RemoveDirectoryW(link.c_str()));
+  EXPECT_NE(GetFileAttributesW(parent.c_str()), INVALID_FILE_ATTRIBUTES);
+  ASSERT_TRUE(DeleteVolumeMountPointW((parent + LR"(\child\)").c_str()));
+  EXPECT_TRUE(RemoveDirectoryW((parent + LR"(\child)").c_str()));
+  EXPECT_TRUE(RemoveDirectoryW(parent.c_str()));
+  EXPECT_FALSE(RemoveDirectoryW(parent.c_str()));
+  EXPECT_EQ(GetLastError(), DWORD{ERROR_FILE_NOT_FOUND});
+}
+
 TEST_F(Win32DoubleTest, WhoLooksACallUpGetsTheDoubles) {
   const HMODULE kernel = GetModuleHandleW(L"kernel32.dll");
   const auto next = reinterpret_cast<decltype(&::FindFirstVolumeW)>(
