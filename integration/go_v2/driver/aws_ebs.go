@@ -170,6 +170,7 @@ func leadEBS(m *mounter) (steps, failed int) {
 		d.step("NodePublish again", d.publish(stage, target))
 		link, err := d.isSymlink(target)
 		d.step("the target is a link", want(link, true, err))
+		d.lookAtPaths(stage, target, pod)
 		exists, err := d.pathExists(target)
 		d.step("NodeGetVolumeStats", want(exists, true, err))
 		at, err := d.volumeAt(target)

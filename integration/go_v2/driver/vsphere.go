@@ -115,6 +115,7 @@ func leadVSphere(m *mounter) (steps, failed int) {
 	)
 	uuid, err := d.uuid()
 	d.step("NodeGetInfo", want(uuid, "421a7c2e904d115fb38e6a00279cd451", err))
+	d.lookAtDevices(1, page83)
 	d.step("NodeStage without its directory", want(d.stage(page83, stage) != nil, true, nil))
 	for round := 0; round < rounds; round++ {
 		// What kubelet does.
