@@ -16,8 +16,8 @@ type Files interface {
 	CreateSymlink(source, target string) error
 }
 
-// NoFiles is for the Go release and its library: none of these calls of theirs asks WMI anything, and they act
-// on Wine's own files instead of the node's.
+// NoFiles is for the Go release and its library: none of these calls of theirs asks WMI anything, and the
+// node's double does not have all of them, as the removal of a mounted folder.
 type NoFiles struct{}
 
 func (NoFiles) PathExists(string) error            { return nil }
