@@ -3,7 +3,6 @@
 #include <array>
 #include <atomic>
 #include <deque>
-#include <latch>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -12,25 +11,47 @@
 
 #include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
+#include "server/base/condition.h"
 
 namespace csi_proxy::shim {
 namespace {
 
+// As absl::BlockingCounter, which ThreadSanitizer cannot see into where Abseil was built without
+// it. Not a std::latch: libstdc++'s has no futex on Windows, and misses wake-ups there.
+class Countdown {
+ public:
+  explicit Countdown(int left) : left_(left) {}
+  void CountDown() {
+    const std::lock_guard<Mutex> lock(mutex_);
+    --left_;
+    zero_.notify_all();
+  }
+  void Wait() {
+    std::unique_lock<Mutex> lock(mutex_);
+    zero_.wait(lock, [this] { return left_ <= 0; });
+  }
+
+ private:
+  Mutex mutex_;
+  Condition zero_;
+  int left_;
+};
+
 // Counts down when it runs, then waits for the gate when there is one.
 struct Job final : Task {
   void Run() override {
-    started->count_down();
+    started->CountDown();
     if (gate != nullptr) gate->WaitForNotification();
     ran.fetch_add(1);
   }
-  std::latch* started = nullptr;
+  Countdown* started = nullptr;
   absl::Notification* gate = nullptr;
   std::atomic<int> ran = 0;
 };
 
 TEST(ExecutorTest, RunsEveryTaskOnce) {
   constexpr int kTasks = 1000;
-  std::latch started(kTasks);
+  Countdown started(kTasks);
   std::vector<Job> jobs(kTasks);
   {
     Executor executor({.max_threads = 4, .max_queued = kTasks});
@@ -44,8 +65,8 @@ TEST(ExecutorTest, RunsEveryTaskOnce) {
 
 TEST(ExecutorTest, RefusesBeyondThreadsAndQueueThenRecovers) {
   absl::Notification gate;
-  std::latch running(2);
-  std::latch ignored(100);
+  Countdown running(2);
+  Countdown ignored(100);
   std::vector<Job> jobs(8);
   Executor executor({.max_threads = 2, .max_queued = 3});
   for (int i = 0; i < 2; ++i) {
@@ -53,7 +74,7 @@ TEST(ExecutorTest, RefusesBeyondThreadsAndQueueThenRecovers) {
     jobs[i].gate = &gate;
     ASSERT_TRUE(executor.Submit(&jobs[i]).ok());
   }
-  running.wait();
+  running.Wait();
   for (int i = 2; i < 5; ++i) {
     jobs[i].started = &ignored;
     ASSERT_TRUE(executor.Submit(&jobs[i]).ok()) << i;
@@ -66,10 +87,10 @@ TEST(ExecutorTest, RefusesBeyondThreadsAndQueueThenRecovers) {
 
   gate.Notify();
   while (executor.queued() > 0) std::this_thread::yield();
-  std::latch late(1);
+  Countdown late(1);
   jobs[6].started = &late;
   ASSERT_TRUE(executor.Submit(&jobs[6]).ok());
-  late.wait();
+  late.Wait();
 }
 
 // Says on which thread it ran.
@@ -90,7 +111,7 @@ TEST(ExecutorTest, WhoNeedNotWaitRunsOnTheCallersThread) {
 
 TEST(ExecutorTest, WhoRunsOnTheCallersThreadTakesAPlaceLikeOthers) {
   absl::Notification gate;
-  std::latch running(1), waited(1);
+  Countdown running(1), waited(1);
   Job here, waits;
   here.started = &running;
   here.gate = &gate;
@@ -98,7 +119,7 @@ TEST(ExecutorTest, WhoRunsOnTheCallersThreadTakesAPlaceLikeOthers) {
   Here refused;
   Executor executor({.max_threads = 1, .max_queued = 1});
   std::thread caller([&] { EXPECT_TRUE(executor.TryRun(&here)); });
-  running.wait();
+  running.Wait();
   EXPECT_FALSE(executor.TryRun(&refused));
   ASSERT_TRUE(executor.Submit(&waits).ok());
   EXPECT_EQ(executor.queued(), 1u);
@@ -106,13 +127,13 @@ TEST(ExecutorTest, WhoRunsOnTheCallersThreadTakesAPlaceLikeOthers) {
   EXPECT_EQ(refused.thread, std::thread::id());
   gate.Notify();
   // The end of the first gives the second its thread.
-  waited.wait();
+  waited.Wait();
   caller.join();
 }
 
 TEST(ExecutorTest, BlockedTasksDoNotHoldUpOthersWhileThreadsAreLeft) {
   absl::Notification gate;
-  std::latch blocked(3);
+  Countdown blocked(3);
   std::vector<Job> jobs(4);
   Executor executor({.max_threads = 4, .max_queued = 10});
   for (int i = 0; i < 3; ++i) {
@@ -120,11 +141,11 @@ TEST(ExecutorTest, BlockedTasksDoNotHoldUpOthersWhileThreadsAreLeft) {
     jobs[i].gate = &gate;
     ASSERT_TRUE(executor.Submit(&jobs[i]).ok());
   }
-  blocked.wait();
-  std::latch free(1);
+  blocked.Wait();
+  Countdown free(1);
   jobs[3].started = &free;
   ASSERT_TRUE(executor.Submit(&jobs[3]).ok());
-  free.wait();
+  free.Wait();
   gate.Notify();
 }
 
@@ -135,12 +156,12 @@ struct Step final : Task {
       std::lock_guard lock(*mutex);
       order->push_back(name);
     }
-    ended->count_down();
+    ended->CountDown();
   }
   std::string name;
   std::mutex* mutex = nullptr;
   std::vector<std::string>* order = nullptr;
-  std::latch* ended = nullptr;
+  Countdown* ended = nullptr;
 };
 
 // Counts those who run, and runs until the gate opens.
@@ -164,7 +185,7 @@ class FairExecutorTest : public testing::Test {
     return executor.Submit(&blocker, flow, client_is_at_limit);
   }
   absl::Status Note(Executor& executor, const std::shared_ptr<Flow>& flow, std::string name,
-                    std::latch* ended) {
+                    Countdown* ended) {
     Step& step = steps_.emplace_back();
     step.name = std::move(name);
     step.mutex = &mutex_;
@@ -187,7 +208,7 @@ class FairExecutorTest : public testing::Test {
 };
 
 TEST_F(FairExecutorTest, ClientsTakeTurnsHoweverManyTasksOneHas) {
-  std::latch ended(6);
+  Countdown ended(6);
   Executor executor({.max_threads = 1, .max_queued = 10});
   ASSERT_TRUE(Block(executor, three_).ok());
   AwaitRunning(1);
@@ -197,7 +218,7 @@ TEST_F(FairExecutorTest, ClientsTakeTurnsHoweverManyTasksOneHas) {
   ASSERT_TRUE(Note(executor, two_, "b1", &ended).ok());
   ASSERT_TRUE(Note(executor, three_, "c1", &ended).ok());
   gate_.Notify();
-  ended.wait();
+  ended.Wait();
   EXPECT_EQ(order_, (std::vector<std::string>{"a1", "b1", "c1", "a2", "a3", "a4"}));
 }
 
@@ -232,7 +253,7 @@ TEST_F(FairExecutorTest, OneClientLeavesPlacesInTheQueueToTheNext) {
 
 TEST_F(FairExecutorTest, WhatOneClientGivesBackTheOthersGet) {
   Executor executor({.max_threads = 2, .max_queued = 10, .client_share = 50});
-  std::latch mine(1), theirs(2);
+  Countdown mine(1), theirs(2);
   ASSERT_TRUE(Block(executor, one_).ok());
   AwaitRunning(1);
   // The other thread is left to others, one of whom comes and goes again.
@@ -240,14 +261,14 @@ TEST_F(FairExecutorTest, WhatOneClientGivesBackTheOthersGet) {
   ASSERT_TRUE(Note(executor, two_, "theirs", &theirs).ok());
   while (executor.queued() > 1) std::this_thread::yield();
   ASSERT_TRUE(Note(executor, two_, "theirs again", &theirs).ok());
-  theirs.wait();
+  theirs.Wait();
   gate_.Notify();
-  mine.wait();
+  mine.Wait();
   EXPECT_EQ(order_.back(), "mine");
 }
 
 TEST_F(FairExecutorTest, WhatWaitsForItsShareIsRunBeforeTheEnd) {
-  std::latch ended(20);
+  Countdown ended(20);
   {
     Executor executor({.max_threads = 4, .max_queued = 100, .client_share = 25});
     ASSERT_TRUE(Block(executor, one_).ok());
