@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"sort"
 	"strings"
+	"time"
 )
 
 // A figure of a server; load is empty when it belongs to none.
@@ -45,15 +46,21 @@ func (s *Server) Measure(load string, command ...string) {
 	cpuBefore, switchesBefore := s.Process.CPU(), s.Process.Switches()
 	run := exec.Command(command[0], command[1:]...)
 	run.Stderr = os.Stderr
-	out, err := run.Output()
+	out, err := run.StdoutPipe()
 	Must(err)
+	Must(run.Start())
 	var f map[string]float64
-	Must(json.Unmarshal(out, &f))
+	Must(json.NewDecoder(out).Decode(&f))
 	s.Add(load, P50, f["p50_us"])
 	s.Add(load, P99, f["p99_us"])
 	s.Add(load, Rate, f["calls_per_second"])
 	s.Add(load, CPU, (s.Process.CPU()-cpuBefore)/f["calls"])
 	s.Add(load, Switches, s.Process.SwitchesSince(switchesBefore)/f["calls"])
+	// Under Wine a Go program now and then hangs in its exit, when all has been said.
+	late := time.AfterFunc(10*time.Second, func() { run.Process.Kill() })
+	if err := run.Wait(); late.Stop() {
+		Must(err)
+	}
 }
 
 func median(values []float64) float64 {
