@@ -307,7 +307,7 @@ TEST_F(FairExecutorTest, ManyClientsAtOnceStayWithinTheirSharesAndAllIsRun) {
       clients.emplace_back([&, n] {
         const auto flow = std::make_shared<Flow>();
         for (int i = 0; i < kTasks; ++i) {
-          Counted& task = tasks[static_cast<size_t>(n * kTasks + i)];
+          Counted& task = tasks[static_cast<size_t>(n) * kTasks + static_cast<size_t>(i)];
           task.own_running = &running[n];
           task.all_running = &all_running;
           task.most_own = &most[n];
