@@ -183,11 +183,14 @@ class Metrics::Impl {
       if (found != methods_.end()) return found->second;
     }
     absl::MutexLock lock(&mutex_);
-    Method& made = methods_[&method];
-    made.started = &started_.Add(Labels(method));
-    made.seconds = &seconds_.Add(Labels(method), kBuckets);
-    made.in_flight = &in_flight_.Add({{"group", method.group}});
-    return made;
+    const auto [found, is_new] = methods_.try_emplace(&method);
+    // Others may use it already.
+    if (is_new) {
+      found->second.started = &started_.Add(Labels(method));
+      found->second.seconds = &seconds_.Add(Labels(method), kBuckets);
+      found->second.in_flight = &in_flight_.Add({{"group", method.group}});
+    }
+    return found->second;
   }
 
   prometheus::Counter& Handled(Method& counters, const shim::MethodInfo& method,
