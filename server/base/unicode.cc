@@ -10,9 +10,9 @@ struct ShiftedRange {
 };
 
 constexpr ShiftedRange kShifted[] = {
-    {U'a', U'z', 32},   {0xE0, 0xF6, 32},     {0xF8, 0xFE, 32},   {0x3AD, 0x3AF, 37},
-    {0x3B1, 0x3C1, 32}, {0x3C3, 0x3CB, 32},   {0x430, 0x44F, 32}, {0x450, 0x45F, 80},
-    {0x561, 0x586, 48}, {0xFF41, 0xFF5A, 32},
+    {0xE0, 0xF6, 32},   {0xF8, 0xFE, 32},   {0x3AD, 0x3AF, 37},
+    {0x3B1, 0x3C1, 32}, {0x3C3, 0x3CB, 32}, {0x430, 0x44F, 32},
+    {0x450, 0x45F, 80}, {0x561, 0x586, 48}, {0xFF41, 0xFF5A, 32},
 };
 
 // Blocks in which upper and lower case alternate; `odd_lower` tells which comes second.
@@ -78,6 +78,8 @@ int64_t Utf16Length(absl::string_view text) {
 }
 
 char32_t UpperCase(char32_t c) {
+  // Names are ASCII nearly always.
+  if (c < 0x80) return c >= U'a' && c <= U'z' ? c - 32 : c;
   for (const ShiftedRange& range : kShifted) {
     if (c >= range.first_lower && c <= range.last_lower) return c - range.distance;
   }

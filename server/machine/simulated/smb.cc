@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "server/base/win32_error.h"
@@ -23,15 +22,9 @@ std::pair<absl::string_view, absl::string_view> SplitShare(absl::string_view sha
   return parts;
 }
 
-bool IsAscii(absl::string_view text) {
-  return std::all_of(text.begin(), text.end(),
-                     [](unsigned char c) { return absl::ascii_isascii(c); });
-}
-
 SmbMappingState* FindMapping(NodeState& state, absl::string_view share) {
-  const SameName matches(share);
   for (SmbMappingState& mapping : state.smb_mappings) {
-    if (matches(mapping.remote_path)) return &mapping;
+    if (EqualNames(mapping.remote_path, share)) return &mapping;
   }
   return nullptr;
 }
@@ -51,17 +44,9 @@ bool IsHealthy(NodeState& state, const SmbMappingState& mapping) {
 
 }  // namespace
 
-SameName::SameName(absl::string_view name) : name_(name), is_ascii_(IsAscii(name)) {}
-
-bool SameName::operator()(absl::string_view other) const {
-  if (is_ascii_ && IsAscii(other)) return absl::EqualsIgnoreCase(other, name_);
-  return EqualNames(other, name_);
-}
-
 SmbServer* FindServer(NodeState& state, absl::string_view name) {
-  const SameName matches(name);
   for (SmbServer& server : state.smb_servers) {
-    if (matches(server.name)) return &server;
+    if (EqualNames(server.name, name)) return &server;
   }
   return nullptr;
 }
@@ -70,9 +55,8 @@ SmbShare* FindShare(NodeState& state, absl::string_view share) {
   const auto [host, name] = SplitShare(share);
   SmbServer* server = FindServer(state, host);
   if (server == nullptr) return nullptr;
-  const SameName matches(name);
   for (SmbShare& candidate : server->shares) {
-    if (matches(candidate.name)) return &candidate;
+    if (EqualNames(candidate.name, name)) return &candidate;
   }
   return nullptr;
 }

@@ -10,17 +10,6 @@
 
 namespace csi_proxy::machine::simulated {
 
-// EqualNames() for one name and many others, which are ASCII nearly always: then it is quick.
-class SameName {
- public:
-  explicit SameName(absl::string_view name);
-  bool operator()(absl::string_view other) const;
-
- private:
-  const std::string name_;
-  const bool is_ascii_;
-};
-
 // Null when there is none of that name.
 SmbServer* FindServer(NodeState& state, absl::string_view name);
 SmbShare* FindShare(NodeState& state, absl::string_view share);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/base/windows_path.h"
 #include "server/machine/cim/errors.h"
 #include "server/machine/simulated/smb.h"
 #include "server/machine/simulated/wmi/objects.h"
@@ -81,10 +82,9 @@ std::string WantedText(const Wanted& wanted, const char* property) {
 
 Objects Mappings(NodeState& state, const Wanted& wanted) {
   const std::string share = WantedText(wanted, "RemotePath");
-  const SameName is_wanted(share);
   Objects objects;
   for (const SmbMappingState& mapping : state.smb_mappings) {
-    if (!share.empty() && !is_wanted(mapping.remote_path)) continue;
+    if (!share.empty() && !EqualNames(mapping.remote_path, share)) continue;
     const uint32_t status = ShowsAsOk(state, mapping) ? kMappingOk : kMappingDisconnected;
     objects.push_back(
         MakeObject("MSFT_SmbGlobalMapping", {{"LocalPath", Value::String("")},
