@@ -1,5 +1,6 @@
 #include "server/base/win32_error.h"
 
+#include <algorithm>
 #include <string>
 
 #include "absl/strings/cord.h"
@@ -150,9 +151,13 @@ std::optional<uint32_t> Win32CodeOf(const absl::Status& status) {
 
 bool HasWin32Code(const absl::Status& status, uint32_t code) { return Win32CodeOf(status) == code; }
 
-bool IsNotThere(const absl::Status& status) {
+bool HasWin32Code(const absl::Status& status, std::initializer_list<uint32_t> codes) {
   const std::optional<uint32_t> code = Win32CodeOf(status);
-  return code == win32_error::kFileNotFound || code == win32_error::kPathNotFound;
+  return code.has_value() && std::find(codes.begin(), codes.end(), *code) != codes.end();
+}
+
+bool IsNotThere(const absl::Status& status) {
+  return HasWin32Code(status, {win32_error::kFileNotFound, win32_error::kPathNotFound});
 }
 
 absl::Status Prefixed(absl::string_view what, const absl::Status& status) {

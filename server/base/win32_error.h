@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 
@@ -76,6 +77,8 @@ std::optional<uint32_t> Win32CodeOf(const absl::Status& status);
 
 // Whether the status carries this code.
 bool HasWin32Code(const absl::Status& status, uint32_t code);
+// Or one of these.
+bool HasWin32Code(const absl::Status& status, std::initializer_list<uint32_t> codes);
 
 // Whether it says that an entry, or a directory on the way to it, is not there.
 bool IsNotThere(const absl::Status& status);

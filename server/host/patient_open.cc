@@ -5,9 +5,7 @@
 namespace csi_proxy::host {
 
 bool IsHeldByOthers(const absl::Status& status) {
-  if (status.ok()) return false;
-  const std::optional<uint32_t> code = Win32CodeOf(status);
-  return code == win32_error::kSharingViolation || code == win32_error::kDeletePending;
+  return HasWin32Code(status, {win32_error::kSharingViolation, win32_error::kDeletePending});
 }
 
 absl::StatusOr<std::unique_ptr<machine::File>> OpenPatiently(const CallContext& context,

@@ -27,18 +27,9 @@ std::string RootsText(const PathRoots& roots) {
 
 // Whether the entry does not exist, as opposed to: it could not be opened.
 bool IsAbsent(const absl::Status& status) {
-  if (status.ok()) return false;
-  switch (Win32CodeOf(status).value_or(0)) {
-    case win32_error::kFileNotFound:
-    case win32_error::kPathNotFound:
-    case win32_error::kInvalidDrive:
-    case win32_error::kNotReady:
-    case win32_error::kDeletePending:
-    case win32_error::kUnrecognizedVolume:
-      return true;
-    default:
-      return false;
-  }
+  return IsNotThere(status) ||
+         HasWin32Code(status, {win32_error::kInvalidDrive, win32_error::kNotReady,
+                               win32_error::kDeletePending, win32_error::kUnrecognizedVolume});
 }
 
 // One walk along a path; links above the roots are walked by nested ones that share the steps.
