@@ -88,9 +88,11 @@ check "Go package" integration/go_embedded/run.sh
 check "the Go library's place" integration/go_v2/run.sh
 check "csi-sanity on the sample driver" integration/sample_driver/sanity.sh
 check "manifests" scripts/deploy/check.sh build/release/server/csi-proxy
+check "drivers' charts" scripts/deploy/helm/check.sh
 check "foreign tools" integration/foreign/run.sh
 check "installed libraries" integration/consumer/run.sh
 check "the README's program" scripts/check-readme.sh
+check "links" scripts/check-links.py
 
 if [[ $windows == yes ]]; then
   begin "libraries for Windows"

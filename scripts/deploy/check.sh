@@ -7,6 +7,10 @@ set -euo pipefail
 proxy=$(realpath "$1")
 cd "$(dirname "$0")/../.."
 
+# The command line of OpenShift's operator, where the README quotes it.
+read -ra openshift < <(grep -oP '^    C:\\k\\csi-proxy\.exe \K.*' scripts/deploy/README.md)
+"$proxy" "${openshift[@]}" --help >/dev/null
+
 python=build/deploy/python
 if ! cmp -s scripts/deploy/requirements.txt "$python/requirements.txt"; then
   rm -rf "$python"

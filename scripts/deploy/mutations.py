@@ -7,6 +7,8 @@ LEGACY = "legacy-driver.yaml"
 EMBEDDED = "embedded-driver.yaml"
 OLDER = "embedded-driver-containerd-1.6.yaml"
 PROXY = "proxy-daemonset.yaml"
+SIG_WINDOWS = "sig-windows-daemonset.yaml"
+OPENSHIFT = "openshift.yaml"
 
 
 @dataclasses.dataclass
@@ -297,6 +299,56 @@ MUTATIONS = [
         OLDER,
         (*DRIVER, "resources", "limits", "memory"),
         "255Mi",
+    ),
+    put(
+        "another role",
+        "not the constraint",
+        OPENSHIFT,
+        ("roleRef", "name"),
+        "system:openshift:scc:restricted-v2",
+    ),
+    put("a binding of nobody", "to bind", OPENSHIFT, ("subjects", 0, "name"), "example-csi"),
+    put(
+        "a binding elsewhere",
+        "another namespace",
+        OPENSHIFT,
+        ("metadata", "namespace"),
+        "kube-system",
+    ),
+    put(
+        "a driver without a binding",
+        "legacy-driver.yaml: OpenShift refuses",
+        LEGACY,
+        (*SPEC, "serviceAccountName"),
+        "csi-proxy",
+    ),
+    put(
+        "a selector of its own",
+        "beside that of sig-windows-tools",
+        SIG_WINDOWS,
+        ("spec", "selector", "matchLabels"),
+        {"app": "csi-proxy"},
+    ),
+    put(
+        "a namespace of its own",
+        "beside that of sig-windows-tools",
+        SIG_WINDOWS,
+        ("metadata", "namespace"),
+        "csi-windows",
+    ),
+    put(
+        "fewer groups than before",
+        "serves less",
+        SIG_WINDOWS,
+        (*DRIVER, "args", 1),
+        "--api-groups=disk,filesystem,volume",
+    ),
+    put(
+        "fewer versions than before",
+        "serves less",
+        SIG_WINDOWS,
+        (*DRIVER, "args", 1),
+        "--api-versions=v1",
     ),
 ]
 

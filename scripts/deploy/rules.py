@@ -7,6 +7,7 @@ import manifests
 
 PIPE = "\\\\.\\pipe\\"
 SANDBOX = "%CONTAINER_SANDBOX_MOUNT_POINT%\\"
+DRIVER_FILES = ("legacy-driver.yaml", "embedded-driver.yaml", "embedded-driver-containerd-1.6.yaml")
 
 
 def windows_nodes(all_):
@@ -179,8 +180,13 @@ def probes(all_):
                 yield f"{pod.where}: {container['name']}: its probe is open to the node's network"
 
 
+# Namespaces that every cluster has. Without labels they have its default level, which is privileged
+# (kubernetes.io/docs/tasks/configure-pod-container/enforce-standards-admission-controller).
+BUILT_IN = {"kube-system": "privileged"}
+
+
 def namespaces(all_):
-    levels = {
+    levels = BUILT_IN | {
         r["metadata"]["name"]: r["metadata"]
         .get("labels", {})
         .get("pod-security.kubernetes.io/enforce")
@@ -210,10 +216,7 @@ def driver(all_):
 
 def one_driver_three_ways(all_):
     """Applying one over another is a rolling update, there and back."""
-    legacy, embedded, older = (
-        all_.pod(f"{name}.yaml")
-        for name in ("legacy-driver", "embedded-driver", "embedded-driver-containerd-1.6")
-    )
+    legacy, embedded, older = map(all_.pod, DRIVER_FILES)
     for pod in (embedded, older):
         if (
             pod.resource["metadata"] != legacy.resource["metadata"]
@@ -226,6 +229,40 @@ def one_driver_three_ways(all_):
         container["args"] = [word.replace(SANDBOX, "C:\\") for word in container["args"]]
     if moved != embedded.resource:
         yield f"{older.where}: differs from {embedded.where} in more than paths"
+
+
+def openshift(all_):
+    """Who may run what privileged pods need, on OpenShift."""
+    allowed = set()
+    for file, binding in all_.resources("RoleBinding"):
+        if binding["roleRef"]["name"] != "system:openshift:scc:privileged":
+            yield f"{file}: {binding['roleRef']['name']} is not the constraint that these pods need"
+        for subject in binding["subjects"]:
+            account = (subject.get("namespace"), subject["name"])
+            if account not in all_.names("ServiceAccount"):
+                yield f"{file}: there is no service account {account[1]} to bind"
+            if subject.get("namespace") != binding["metadata"]["namespace"]:
+                yield f"{file}: binds an account of another namespace"
+            allowed.add(account)
+    for file in DRIVER_FILES:
+        pod = all_.pod(file)
+        if (pod.namespace, pod.spec.get("serviceAccountName")) not in allowed:
+            yield f"{file}: OpenShift refuses its pods"
+
+
+def in_place_of_sig_windows_tools(all_):
+    """The names of the other DaemonSet: https://github.com/kubernetes-sigs/sig-windows-tools, hostprocess/csi-proxy."""
+    pod = all_.pod("sig-windows-daemonset.yaml")
+    metadata, selector = pod.resource["metadata"], pod.resource["spec"]["selector"]
+    if (metadata["namespace"], metadata["name"]) != ("kube-system", "csi-proxy") or selector != {
+        "matchLabels": {"name": "csi-proxy"}
+    }:
+        yield f"{pod.where}: would run beside that of sig-windows-tools, not in its place"
+    arguments = pod.spec["containers"][0]["args"]
+    if _groups(arguments) != {pipe.split("-")[2] for pipe in manifests.served_pipes()} or any(
+        argument.startswith("--api-versions") for argument in arguments
+    ):
+        yield f"{pod.where}: serves less than the one it replaces"
 
 
 RULES = [
@@ -241,6 +278,8 @@ RULES = [
     namespaces,
     driver,
     one_driver_three_ways,
+    openshift,
+    in_place_of_sig_windows_tools,
 ]
 
 

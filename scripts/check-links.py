@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""Checks the links of every tracked Markdown file to files, folders and headings of the repository.
+
+Links to elsewhere are not followed. A heading's anchor is made as GitHub makes it.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FENCE = re.compile(r"^ *(```|~~~)")
+
+
+def prose(text):
+    """The lines that are not code."""
+    inside = False
+    for line in text.splitlines():
+        if FENCE.match(line):
+            inside = not inside
+        elif not inside:
+            yield line
+
+
+def links(text):
+    for line in prose(text):
+        # Code has no links; a link's text may be code.
+        for text_, target in re.findall(r"\[((?:`[^`]*`|[^\]`])*)\]\(([^)\s]+)\)", line):
+            yield text_, target
+
+
+def slug(heading):
+    heading = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
+    return re.sub(r"[^\w\- ]", "", heading).replace(" ", "-")
+
+
+def anchors(text):
+    seen = {}
+    for line in prose(text):
+        if match := re.match(r"#{1,6} +(.*?) *#*$", line):
+            name = slug(match[1])
+            count = seen.get(name, 0)
+            seen[name] = count + 1
+            yield f"{name}-{count}" if count else name
+
+
+def problems(file, tracked):
+    for text, target in links(file.read_text()):
+        if re.match(r"[a-z][a-z+.-]*:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        to = (file.parent / path).resolve() if path else file
+        where = f"{file.relative_to(ROOT)}: [{text}]({target})"
+        if to != ROOT and str(to.relative_to(ROOT)) not in tracked:
+            yield f"{where}: there is no such file"
+        elif anchor:
+            page = to / "README.md" if to.is_dir() else to
+            if page.suffix != ".md" or anchor not in anchors(page.read_text()):
+                yield f"{where}: there is no such heading"
+
+
+def main():
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split("\0")
+    files = {name for name in listed if name and (ROOT / name).exists()}
+    folders = {str(parent) for name in files for parent in pathlib.PurePath(name).parents}
+    pages = sorted(name for name in files if name.endswith(".md"))
+    found = [p for page in pages for p in problems(ROOT / page, files | folders)]
+    count = sum(len(list(links((ROOT / page).read_text()))) for page in pages)
+    for problem in found:
+        print(problem, file=sys.stderr)
+    print(f"{count} links in {len(pages)} pages: {len(found)} problems")
+    return 1 if found or not count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
