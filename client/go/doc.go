@@ -24,7 +24,7 @@
 // modes: the same checks, codes and texts.
 //
 // Off Windows the pipes are Unix sockets, and an embedded node is simulated: a Windows node in memory,
-// good for a driver's tests.
+// good for a driver's tests, each of which package csiproxytest gives one of its own.
 //
 // # Contexts
 //

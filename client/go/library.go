@@ -48,7 +48,7 @@ func loadLibrary(path string) (*library, error) {
 	}
 	handle, name, err := loadCode(path)
 	if err != nil {
-		return nil, fmt.Errorf("library %s cannot be loaded: %w", name, err)
+		return nil, fmt.Errorf("library %s cannot be loaded, from beside the program or as CSI_PROXY_LIBRARY names it: %w", name, err)
 	}
 	l, err := bind(handle)
 	if err != nil {

@@ -62,7 +62,8 @@ check() {
 vet() { (cd client/go && go vet ./...) && (cd integration/go_embedded && go vet ./...) && echo clean; }
 # The tests stand alone: one of them is about the library that stands beside a program.
 build() {
-  (cd client/go && go test -c -o "$out/tests/go.test$suffix" . && go build -o "$out/mount$suffix" ./examples/mount) &&
+  (cd client/go && go test -c -o "$out/tests/go.test$suffix" . && go test -c -o "$out/tests/node.test$suffix" ./csiproxytest &&
+    go build -o "$out/mount$suffix" ./examples/mount) &&
     (cd integration/go_embedded && go build -o "$out/go_embedded$suffix" .) && echo "without cgo"
 }
 race() { (cd client/go && CGO_ENABLED=1 go test -race -c -o "$out/tests/race.test" .) && tests "$out/tests/race.test"; }
@@ -81,6 +82,7 @@ program() {
 check vet vet
 CGO_ENABLED=0 check build build
 check tests tests "${run[@]}" "$out/tests/go.test$suffix"
+check nodes tests "${run[@]}" "$out/tests/node.test$suffix"
 [[ $windows == yes ]] || check race race
 check embedded program go_embedded -mode=embedded -cases=cases.json -rounds=5
 check both program go_embedded -mode=both -cases=cases.json -rounds=5 "-service=$at$(basename "$service")"

@@ -192,6 +192,17 @@ csi_proxy_installed_library(embedded "Versioned clients of CSI Proxy in the own 
 csi_proxy_export(csi_proxy_c c c_interface)
 csi_proxy_pkg_config(c "CSI Proxy in the own process, for any language" "" -lcsi_proxy)
 
+# The same with what it loads, in one directory: what client/go/csiproxytest/install places.
+set(TEST_LIBRARIES csi_proxy_c)
+if(NOT WIN32)
+  foreach(library base node client_api embedded)
+    list(APPEND TEST_LIBRARIES csi_proxy_installed_${library})
+  endforeach()
+endif()
+install(TARGETS ${TEST_LIBRARIES}
+        RUNTIME DESTINATION . COMPONENT test_library EXCLUDE_FROM_ALL
+        LIBRARY DESTINATION . COMPONENT test_library NAMELINK_SKIP EXCLUDE_FROM_ALL)
+
 configure_package_config_file(${PROJECT_SOURCE_DIR}/scripts/cmake/csi_proxy-config.cmake.in
   ${PROJECT_BINARY_DIR}/install/csi_proxy-config.cmake INSTALL_DESTINATION ${PACKAGE_DIR})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/install/csi_proxy-config-version.cmake

@@ -36,8 +36,8 @@ func (b Bound) Conn() grpc.ClientConnInterface {
 	return b.conn
 }
 
-// Local tells whether calls go to the node of this process.
-func (b Bound) Local() bool { return b.conn == nil }
+// Local tells whether calls go to the node of this process, and not to that of a test.
+func (b Bound) Local() bool { return b.conn == nil && !process.replaced() }
 
 // Context is what calls are made with.
 func (b Bound) Context() context.Context {
@@ -66,11 +66,37 @@ type lazy struct {
 
 	mutex sync.Mutex
 	conn  grpc.ClientConnInterface
+	other grpc.ClientConnInterface
+}
+
+// ReplaceProcess has all host APIs that name no connection act on that one, and returns what ends
+// it; false if they do already act on another.
+func ReplaceProcess(conn grpc.ClientConnInterface) (restore func(), ok bool) {
+	process.mutex.Lock()
+	defer process.mutex.Unlock()
+	if process.other != nil {
+		return nil, false
+	}
+	process.other = conn
+	return func() {
+		process.mutex.Lock()
+		defer process.mutex.Unlock()
+		process.other = nil
+	}, true
+}
+
+func (l *lazy) replaced() bool {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.other != nil
 }
 
 func (l *lazy) opened() (grpc.ClientConnInterface, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
+	if l.other != nil {
+		return l.other, nil
+	}
 	if l.conn == nil {
 		conn, err := l.open()
 		if err != nil {

@@ -1,0 +1,151 @@
+package csiproxytest_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/csi-proxy/csi-proxy/client/go/csiproxytest"
+	diskv1 "github.com/kubernetes-csi/csi-proxy/client/api/disk/v1"
+	"google.golang.org/grpc/codes"
+)
+
+// t is what stands for a test's *testing.T in the examples, which have none.
+var t = &printing{}
+
+// printing prints what a test would report.
+type printing struct{ cleanups []func() }
+
+func (*printing) Helper()                                   {}
+func (p *printing) Cleanup(f func())                        { p.cleanups = append(p.cleanups, f) }
+func (*printing) Logf(string, ...interface{})               {}
+func (*printing) Errorf(format string, args ...interface{}) { fmt.Printf(format+"\n", args...) }
+func (*printing) Fatalf(format string, args ...interface{}) { panic(fmt.Sprintf(format, args...)) }
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	for _, f := range t.cleanups {
+		f()
+	}
+	os.Exit(code)
+}
+
+const (
+	staging = `C:\var\lib\kubelet\plugins\kubernetes.io\csi\ebs\globalmount`
+	target  = `C:\var\lib\kubelet\pods\3f1c9a52-7c1e-4b0c-8d57-2a90f5d6e0b1\volumes\kubernetes.io~csi\pvc-1`
+)
+
+// A test of a driver: here newDriver makes the generated clients, and the driver the calls.
+func Example() {
+	node := csiproxytest.NewNode(t, "")
+	driver := newDriver(node)
+	ctx := context.Background()
+
+	disk := node.AttachDisk(csiproxytest.Disk{SizeBytes: 10 << 30, SerialNumber: "vol0123456789abcdef0"})
+	if err := driver.stage(ctx, "vol-0123456789abcdef0", staging); err != nil {
+		t.Fatalf("stage: %v", err)
+	}
+	if err := driver.publish(ctx, staging, target); err != nil {
+		t.Fatalf("publish: %v", err)
+	}
+
+	state := node.State()
+	volume := state.Disk(disk).Partitions[1].Volume
+	node.AssertMounted(staging, volume.ID)
+	node.AssertLink(target, staging)
+	node.AssertMounted(target, volume.ID)
+	fmt.Println(volume.FileSystem, state.MountedAt(target) == volume.ID)
+	// Output: NTFS true
+}
+
+// A scenario is the node that the test begins with.
+func ExampleNewNode() {
+	node := csiproxytest.NewNode(t, `
+		disk {
+			number: 0 size_bytes: 68719476736 style: GPT
+			partition { size_bytes: 68000000000 volume { file_system: "NTFS" drive_letter: "C" } }
+		}
+		disk { number: 1 size_bytes: 10737418240 serial_number: "vol0a1b2c3d" }
+	`)
+	ids, err := diskv1.NewDiskClient(node).ListDiskIDs(context.Background(), &diskv1.ListDiskIDsRequest{})
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	fmt.Println(ids.DiskIDs[1].SerialNumber)
+	// Output: vol0a1b2c3d
+}
+
+// The cloud makes the disk larger, and the driver the volume.
+func ExampleNode_GrowDisk() {
+	node := csiproxytest.NewNode(t, "")
+	driver := newDriver(node)
+	ctx := context.Background()
+	disk := node.AttachDisk(csiproxytest.Disk{SizeBytes: 10 << 30, SerialNumber: "vol1"})
+	if err := driver.stage(ctx, "vol-1", staging); err != nil {
+		t.Fatalf("stage: %v", err)
+	}
+	node.GrowDisk(disk, 20<<30)
+	size, err := driver.expand(ctx, staging)
+	fmt.Println(size>>30, "GiB", err)
+	// Output: 20 GiB <nil>
+}
+
+// The first format fails; the kubelet calls again.
+func ExampleNode_InjectFault() {
+	node := csiproxytest.NewNode(t, "")
+	driver := newDriver(node)
+	ctx := context.Background()
+	node.AttachDisk(csiproxytest.Disk{SizeBytes: 10 << 30, SerialNumber: "vol1"})
+	node.InjectFault(csiproxytest.Fault{Operation: "volume.Format", Times: 1, Code: codes.Internal, WindowsError: 5})
+	fmt.Println(driver.stage(ctx, "vol-1", staging))
+	fmt.Println(driver.stage(ctx, "vol-1", staging))
+	// Output:
+	// format: rpc error: code = Internal desc = volume.Format failed: Access is denied. (error 0x5)
+	// <nil>
+}
+
+// A call that Windows takes its time for ends with its context.
+func ExampleNode_InjectFault_slow() {
+	node := csiproxytest.NewNode(t, "")
+	node.InjectFault(csiproxytest.Fault{Operation: "disk.Rescan", Latency: time.Hour})
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+	defer cancel()
+	_, err := diskv1.NewDiskClient(node).Rescan(ctx, &diskv1.RescanRequest{})
+	fmt.Println(err)
+	// Output: rpc error: code = DeadlineExceeded desc = context deadline exceeded
+}
+
+// A disk that is pulled out leaves a mount that leads nowhere.
+func ExampleNode_DetachDisk() {
+	node := csiproxytest.NewNode(t, "")
+	driver := newDriver(node)
+	disk := node.AttachDisk(csiproxytest.Disk{SizeBytes: 10 << 30, SerialNumber: "vol1"})
+	if err := driver.stage(context.Background(), "vol-1", staging); err != nil {
+		t.Fatalf("stage: %v", err)
+	}
+	node.DetachDisk(disk)
+	node.AssertNotMounted(staging)
+	state := node.State()
+	fmt.Println(state.At(staging).Dangling)
+	// Output: true
+}
+
+// After a restart of the node, links and mounts are what they were.
+func ExampleNode_Reboot() {
+	node := csiproxytest.NewNode(t, "")
+	driver := newDriver(node)
+	ctx := context.Background()
+	node.AttachDisk(csiproxytest.Disk{SizeBytes: 10 << 30, SerialNumber: "vol1"})
+	if err := driver.stage(ctx, "vol-1", staging); err != nil {
+		t.Fatalf("stage: %v", err)
+	}
+	state := node.State()
+	volume := state.MountedAt(staging)
+	node.Reboot()
+	node.AssertMounted(staging, volume)
+	fmt.Println(driver.stage(ctx, "vol-1", staging), driver.unstage(ctx, staging))
+	node.AssertAbsent(staging)
+	// Output: <nil> <nil>
+}

@@ -1,0 +1,123 @@
+// Command install places the library of simulated nodes where csiproxytest looks for it: below the
+// user's cache directory. It builds it of the checkout of CSI Proxy that this module is in.
+//
+//	go run github.com/csi-proxy/csi-proxy/client/go/csiproxytest/install
+//	    [-source CHECKOUT | -library FILE]
+//
+// -source names another checkout, and -library a library that is there, as csi_proxy.dll of a release:
+// it is built on Debian alone. What the build needs, scripts/install-packages.sh of the checkout
+// installs.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	csiproxy "github.com/csi-proxy/csi-proxy/client/go"
+	"github.com/csi-proxy/csi-proxy/client/go/csiproxytest"
+)
+
+func main() {
+	log.SetFlags(0)
+	log.SetPrefix("install: ")
+	source := flag.String("source", "", "a checkout of CSI Proxy, by default the one that this module is in")
+	library := flag.String("library", "", "a library that is there, which is copied")
+	flag.Parse()
+	if err := install(*source, *library); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func install(source, library string) error {
+	path, err := csiproxytest.LibraryPath()
+	if err != nil {
+		return err
+	}
+	if library != "" {
+		err = copyFile(library, path)
+	} else {
+		err = build(source, filepath.Dir(path))
+	}
+	if err != nil {
+		return err
+	}
+	conn, err := csiproxy.Connect(csiproxy.Embedded, csiproxy.WithSimulatedNode(""), csiproxy.WithLibrary(path))
+	if err != nil {
+		return fmt.Errorf("%s is there, and does not work: %w", path, err)
+	}
+	conn.Close()
+	fmt.Println(path, "is placed, and opens simulated nodes")
+	return nil
+}
+
+// copyFile replaces a file: a process that has the old one goes on with that.
+func copyFile(from, to string) error {
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	if err := os.WriteFile(to+".new", content, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(to+".new", to)
+}
+
+// build builds the library in a checkout, and places it with those it loads.
+func build(source, directory string) error {
+	if runtime.GOOS == "windows" {
+		return errors.New("the library is built on Debian: take csi_proxy.dll of a release, and name it by -library")
+	}
+	if source == "" {
+		var err error
+		if source, err = checkout(); err != nil {
+			return err
+		}
+	}
+	if _, err := exec.LookPath("cmake"); err != nil {
+		return fmt.Errorf("%w: %s installs what the build needs", err, filepath.Join(source, "scripts", "install-packages.sh"))
+	}
+	for _, arguments := range [][]string{
+		{"--preset", "release"},
+		{"--build", "--preset", "release", "--target", "csi_proxy_c"},
+		{"--install", "build/release", "--component", "test_library", "--prefix", directory},
+	} {
+		command := exec.Command("cmake", arguments...)
+		command.Dir, command.Stdout, command.Stderr = source, os.Stderr, os.Stderr
+		if err := command.Run(); err != nil {
+			return fmt.Errorf("cmake %s, in %s: %w", strings.Join(arguments, " "), source, err)
+		}
+	}
+	return nil
+}
+
+// checkout returns the checkout that the module is in, as go.mod's replace line says.
+func checkout() (string, error) {
+	const tested = "github.com/csi-proxy/csi-proxy/client/go/csiproxytest"
+	out, err := exec.Command("go", "list", "-f", "{{.Dir}}", tested).Output()
+	if err != nil {
+		return "", fmt.Errorf("go list %s: %w", tested, err)
+	}
+	// CMake does not take one checkout by two names.
+	directory, err := filepath.EvalSymlinks(strings.TrimSpace(string(out)))
+	if err != nil {
+		return "", err
+	}
+	for at := directory; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, "client", "c", "csi_proxy.cc")); err == nil {
+			return at, nil
+		}
+		if at == filepath.Dir(at) {
+			return "", fmt.Errorf("%s is not in a checkout of CSI Proxy: name one by -source, or a library by -library", directory)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package csiproxytest
+
+import (
+	"context"
+	"os"
+
+	csiproxy "github.com/csi-proxy/csi-proxy/client/go"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// TB is what this package needs of a test: *testing.T, *testing.B, *testing.F and Ginkgo's GinkgoT()
+// have it.
+type TB interface {
+	Helper()
+	Cleanup(func())
+	Logf(format string, args ...interface{})
+	Errorf(format string, args ...interface{})
+	Fatalf(format string, args ...interface{})
+}
+
+// Node is a simulated Windows node of one test. It is a [grpc.ClientConnInterface], so generated
+// clients of every group and version are made with it. It may be used by many goroutines at once.
+//
+// Its methods fail the test, at once, where what they are to do cannot be done. The assertions fail
+// it and go on.
+type Node struct {
+	t    TB
+	conn *csiproxy.Conn
+}
+
+var _ grpc.ClientConnInterface = (*Node)(nil)
+
+// Option is something that NewNode is told.
+type Option func(*config)
+
+type config struct {
+	options []csiproxy.Option
+}
+
+func with(option csiproxy.Option) Option {
+	return func(c *config) { c.options = append(c.options, option) }
+}
+
+// WithWorkingDirs sets the directories that the paths in calls may lead into. The default is
+// C:\var\lib\kubelet.
+func WithWorkingDirs(dirs ...string) Option { return with(csiproxy.WithWorkingDirs(dirs...)) }
+
+// WithAllowedServices sets the Windows services that calls may start and stop: by default all.
+func WithAllowedServices(names ...string) Option {
+	return with(csiproxy.WithAllowedServices(names...))
+}
+
+// WithPlainSMB lets SMB mappings do without encryption.
+func WithPlainSMB() Option { return with(csiproxy.WithPlainSMB()) }
+
+// NewNode returns a node of the test's own, which ends with the test. Its log is the test's: a line
+// for each call that changes the node.
+//
+// scenario is the node that the test begins with, a textproto of csi_proxy.simulated.Node; with ""
+// it has a system disk C:, raw disks 1 (of Azure's kind), 2 (AWS), 3 (Google, offline) and 4, a file
+// server, an iSCSI portal and a few services.
+//
+// The test fails if the library is not found; the text says which command builds and places it.
+func NewNode(t TB, scenario string, opts ...Option) *Node {
+	t.Helper()
+	config := config{options: []csiproxy.Option{
+		csiproxy.WithSimulatedNode(scenario),
+		csiproxy.WithLog(func(_ csiproxy.Severity, line string) { t.Logf("%s", line) }),
+	}}
+	if os.Getenv("CSI_PROXY_LIBRARY") == "" {
+		if path, err := LibraryPath(); err == nil && isFile(path) {
+			config.options = append(config.options, csiproxy.WithLibrary(path))
+		}
+	}
+	for _, option := range opts {
+		option(&config)
+	}
+	conn, err := csiproxy.Connect(csiproxy.Embedded, config.options...)
+	if err != nil {
+		t.Fatalf("csiproxytest: %v%s", err, advice(err))
+		return nil
+	}
+	t.Cleanup(func() { conn.Close() })
+	return &Node{t: t, conn: conn}
+}
+
+// advice is what helps where the library is missing, or another one than this package needs.
+func advice(err error) string {
+	switch status.Code(err) {
+	case codes.Unknown, codes.FailedPrecondition:
+		return "\nThis builds the library and places it for tests:\n\n\t" + InstallCommand + "\n\n" +
+			"CSI_PROXY_LIBRARY may be the full path of another one."
+	}
+	return ""
+}
+
+// Invoke makes a call, as generated clients do.
+func (n *Node) Invoke(ctx context.Context, method string, args, reply interface{}, opts ...grpc.CallOption) error {
+	return n.conn.Invoke(ctx, method, args, reply, opts...)
+}
+
+// NewStream fails, as the API has no streams.
+func (n *Node) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	return n.conn.NewStream(ctx, desc, method, opts...)
+}
+
+// ClientConn returns the node for generated code that takes nothing else: that of disk, filesystem,
+// smb and volume v1beta1, and volume v1beta2.
+func (n *Node) ClientConn() *grpc.ClientConn { return n.conn.ClientConn() }

@@ -1,0 +1,353 @@
+package csiproxytest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/csi-proxy/csi-proxy/client/go/csiproxytest"
+	filesystemv1 "github.com/kubernetes-csi/csi-proxy/client/api/filesystem/v1"
+	smbv1 "github.com/kubernetes-csi/csi-proxy/client/api/smb/v1"
+	systemv1alpha1 "github.com/kubernetes-csi/csi-proxy/client/api/system/v1alpha1"
+	volumev1beta1 "github.com/kubernetes-csi/csi-proxy/client/api/volume/v1beta1"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+const share = `\\fileserver.example\data`
+
+// Each has a node of its own, with a disk of the same name, and a fault that is nobody else's.
+func TestParallelTestsHaveNodesOfTheirOwn(t *testing.T) {
+	for i := 0; i < 8; i++ {
+		i := i
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			node := csiproxytest.NewNode(t, "")
+			driver := newDriver(node)
+			ctx := context.Background()
+			size := uint64(i+1) << 30
+			disk := node.AttachDisk(csiproxytest.Disk{SizeBytes: size, SerialNumber: "vol1"})
+			if i%2 == 1 {
+				node.InjectFault(csiproxytest.Fault{Operation: "volume.Format", Code: codes.Aborted})
+				if err := driver.stage(ctx, "vol-1", staging); status.Code(errors.Unwrap(err)) != codes.Aborted {
+					t.Fatal(err)
+				}
+				node.ClearFaults()
+			}
+			// Twice: the second time the disk is offline and has its volume.
+			for round := 0; round < 2; round++ {
+				if err := driver.stage(ctx, "vol-1", staging); err != nil {
+					t.Fatal(err)
+				}
+				if err := driver.publish(ctx, staging, target); err != nil {
+					t.Fatal(err)
+				}
+				state := node.State()
+				if got := state.Disk(disk); got.SizeBytes != size || got.Style != csiproxytest.GPT {
+					t.Errorf("%+v", got)
+				}
+				node.AssertOnline(disk)
+				node.AssertMounted(target, state.Disk(disk).Partitions[1].Volume.ID)
+				if err := driver.unpublish(ctx, target); err != nil {
+					t.Fatal(err)
+				}
+				if err := driver.unstage(ctx, staging); err != nil {
+					t.Fatal(err)
+				}
+				node.AssertAbsent(target)
+				node.AssertAbsent(staging)
+				node.AssertOffline(disk)
+			}
+		})
+	}
+}
+
+func TestADiskComesAsItIsDescribed(t *testing.T) {
+	node := csiproxytest.NewNode(t, "")
+	want := csiproxytest.Disk{
+		Number: 40, SizeBytes: 8 << 30, Location: "Integrated : Adapter 3 : Port 0 : Target 0 : LUN 7", Page83: "page", SerialNumber: "serial",
+		Style: csiproxytest.GPT, Offline: true, ReadOnly: true, AwaitsRescan: true,
+		Partitions: []csiproxytest.Partition{{
+			Number: 1, Type: csiproxytest.Basic, OffsetBytes: 1 << 20, SizeBytes: 4 << 30,
+			Volume: &csiproxytest.Volume{
+				ID: `\\?\Volume{00000000-c511-4c0d-9000-0000000000aa}\`, FileSystem: "NTFS",
+				Files: []csiproxytest.File{{Path: "a"}, {Path: `a\b.txt`, Kind: csiproxytest.RegularFile, SizeBytes: 5, ReadOnly: true}},
+			},
+		}},
+	}
+	if number := node.AttachDisk(want); number != 40 {
+		t.Error(number)
+	}
+	state := node.State()
+	if got := state.Disk(40); !reflect.DeepEqual(*got, want) {
+		t.Errorf("%+v, not %+v", *got, want)
+	}
+	if state.Volume(want.Partitions[0].Volume.ID) != nil {
+		t.Error("the disk is offline, so its volume is not the node's")
+	}
+	if number := node.AttachDisk(csiproxytest.Disk{SizeBytes: 1 << 30}); number != 5 {
+		t.Errorf("%d is not the lowest free number", number)
+	}
+	node.DetachDisk(40)
+	node.Reset()
+	state = node.State()
+	if state.Disk(40) != nil || state.Disk(5) != nil || state.Disk(4) == nil {
+		t.Error("the node is not as it began")
+	}
+}
+
+func TestShares(t *testing.T) {
+	node := csiproxytest.NewNode(t, "")
+	ctx := context.Background()
+	shares := smbv1.NewSmbClient(node)
+	node.AddShare("new.example", "files")
+	node.SetSMBPassword("new.example", `EXAMPLE\me`, "one")
+	request := &smbv1.NewSmbGlobalMappingRequest{RemotePath: `\\new.example\files`, LocalPath: staging, Username: `EXAMPLE\me`, Password: "one"}
+	node.MakeDirectory(path.Dir(strings.ReplaceAll(staging, `\`, "/")))
+	if _, err := shares.NewSmbGlobalMapping(ctx, request); err != nil {
+		t.Fatal(err)
+	}
+	node.AssertMapped(`\\NEW.example\files`, `example\me`)
+	node.AssertLink(staging, `\\new.example\files`)
+	node.BreakMapping(`\\new.example\files`)
+	state := node.State()
+	if !state.Mapping(`\\new.example\files`).Broken {
+		t.Error("the mapping is as it was")
+	}
+	request.LocalPath = ""
+	if _, err := shares.NewSmbGlobalMapping(ctx, request); err != nil {
+		t.Fatal(err)
+	}
+	node.AssertMapped(`\\new.example\files`, `EXAMPLE\me`)
+	node.SetSMBPassword("new.example", `EXAMPLE\me`, "two")
+	state = node.State()
+	if !state.Mapping(`\\new.example\files`).Broken {
+		t.Error("the mapping holds with the old password")
+	}
+	if _, err := shares.RemoveSmbGlobalMapping(ctx, &smbv1.RemoveSmbGlobalMappingRequest{RemotePath: `\\new.example\files`}); err != nil {
+		t.Fatal(err)
+	}
+	node.AssertNotMapped(`\\new.example\files`)
+	node.SetServerReachable("new.example", false)
+	request.Password = "two"
+	if _, err := shares.NewSmbGlobalMapping(ctx, request); err == nil || !strings.Contains(err.Error(), "The network path was not found") {
+		t.Errorf("a server that is cut off: %v", err)
+	}
+	node.SetServerReachable("new.example", true)
+	if _, err := shares.NewSmbGlobalMapping(ctx, request); err != nil {
+		t.Error(err)
+	}
+}
+
+// The paths that the kubelet gives a driver have no drive, and links lead from one to the next.
+func TestPathsLeadWhereTheNodesDo(t *testing.T) {
+	node := csiproxytest.NewNode(t, "")
+	driver := newDriver(node)
+	node.AttachDisk(csiproxytest.Disk{SizeBytes: 1 << 30, SerialNumber: "vol1"})
+	if err := driver.stage(context.Background(), "vol-1", staging); err != nil {
+		t.Fatal(err)
+	}
+	node.WriteFile(staging+`\data\file.txt`, 42)
+	node.MakeLink(target, staging)
+	node.MakeLink(`C:\var\second`, target)
+	node.MakeLink(`C:\var\loop`, `C:\var\loop`)
+	state := node.State()
+	volume := state.MountedAt(staging)
+	if volume == "" || state.Volume(volume).FileSystem != "NTFS" {
+		t.Fatalf("%q", volume)
+	}
+	for path, want := range map[string]string{
+		`c:\VAR\second`:      volume,
+		`C:\var\second\`:     volume,
+		`\var\second`:        volume,
+		"/var/second":        volume,
+		`C:\var\second\data`: "",
+		`C:\var\loop`:        "",
+		`C:\`:                "",
+		`C:\nothing`:         "",
+		`X:\`:                "",
+		strings.ReplaceAll(staging, `\`, "/")[2:] + "/": volume,
+		strings.TrimSuffix(staging, `\globalmount`):     "",
+	} {
+		if got := state.MountedAt(path); got != want {
+			t.Errorf("%s: %q", path, got)
+		}
+	}
+	if file := state.At("/var/second/DATA/file.txt"); file == nil || file.SizeBytes != 42 || file.Kind != csiproxytest.RegularFile {
+		t.Errorf("%+v", file)
+	}
+	if state.At(`C:\var\loop\x`) != nil || state.At(`C:\var\loop`).Kind != csiproxytest.Link || state.At(`C:\`) == nil {
+		t.Error("what the paths lead to is not what stands there")
+	}
+	node.RemoveFolder("/var/second")
+	node.AssertAbsent(`C:\var\second`)
+	node.AssertExists(`C:\var\loop`)
+}
+
+func TestOptions(t *testing.T) {
+	node := csiproxytest.NewNode(t, "", csiproxytest.WithWorkingDirs(`C:\csi`), csiproxytest.WithAllowedServices("MSiSCSI"))
+	files, services := filesystemv1.NewFilesystemClient(node), systemv1alpha1.NewSystemClient(node)
+	ctx := context.Background()
+	if _, err := files.Mkdir(ctx, &filesystemv1.MkdirRequest{Path: `C:\csi\a`}); err != nil {
+		t.Error(err)
+	}
+	if _, err := files.Mkdir(ctx, &filesystemv1.MkdirRequest{Path: staging}); status.Code(err) != codes.PermissionDenied {
+		t.Error(err)
+	}
+	if _, err := services.StartService(ctx, &systemv1alpha1.StartServiceRequest{Name: "MSiSCSI"}); err != nil {
+		t.Error(err)
+	}
+	state := node.State()
+	for _, service := range state.Services {
+		if service.Name == "MSiSCSI" && service.State != csiproxytest.Running {
+			t.Errorf("%+v", service)
+		}
+	}
+	if _, err := services.StopService(ctx, &systemv1alpha1.StopServiceRequest{Name: "RpcSs"}); status.Code(err) != codes.PermissionDenied {
+		t.Error(err)
+	}
+	// A server that cannot encrypt.
+	for _, c := range []struct {
+		opts []csiproxytest.Option
+		want bool
+	}{{nil, false}, {[]csiproxytest.Option{csiproxytest.WithPlainSMB()}, true}} {
+		node := csiproxytest.NewNode(t, "", c.opts...)
+		_, err := smbv1.NewSmbClient(node).NewSmbGlobalMapping(ctx,
+			&smbv1.NewSmbGlobalMappingRequest{RemotePath: `\\oldnas.example\public`, Username: "guest", Password: "guest-password"})
+		if (err == nil) != c.want {
+			t.Errorf("%t: %v", c.want, err)
+		}
+	}
+}
+
+// Code that was generated before grpc.ClientConnInterface.
+func TestOldGeneratedCode(t *testing.T) {
+	node := csiproxytest.NewNode(t, "")
+	if _, err := volumev1beta1.NewVolumeClient(node.ClientConn()).ListVolumesOnDisk(context.Background(),
+		&volumev1beta1.ListVolumesOnDiskRequest{DiskId: "1"}); err != nil {
+		t.Error(err)
+	}
+}
+
+// recorder is a test that notes how it fails.
+type recorder struct {
+	testing.TB
+	errors, fatal []string
+}
+
+func (r *recorder) Errorf(format string, args ...interface{}) {
+	r.errors = append(r.errors, fmt.Sprintf(format, args...))
+}
+func (r *recorder) Fatalf(format string, args ...interface{}) {
+	r.fatal = append(r.fatal, fmt.Sprintf(format, args...))
+}
+
+func TestAssertionsFailWithWhatIsThere(t *testing.T) {
+	r := &recorder{TB: t}
+	node := csiproxytest.NewNode(r, "")
+	if node == nil {
+		t.Fatal(r.fatal)
+	}
+	driver := newDriver(node)
+	disk := node.AttachDisk(csiproxytest.Disk{SizeBytes: 1 << 30, SerialNumber: "vol1"})
+	if err := driver.stage(context.Background(), "vol-1", staging); err != nil {
+		t.Fatal(err)
+	}
+	node.MakeLink(target, staging)
+	if _, err := smbv1.NewSmbClient(node).NewSmbGlobalMapping(context.Background(), &smbv1.NewSmbGlobalMappingRequest{
+		RemotePath: share, Username: `EXAMPLE\storage`, Password: "correct horse"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		assert func()
+		want   string
+	}{
+		{func() { node.AssertMounted(staging, "other") }, `is mounted here, not "other"`},
+		{func() { node.AssertMounted(`C:\var`, "other") }, `"" is mounted here`},
+		{func() { node.AssertNotMounted(target) }, "is mounted here"},
+		{func() { node.AssertLink(target, `C:\var`) }, `leads to ` + staging + `, not to C:\var`},
+		{func() { node.AssertLink(staging, target) }, "is not a link"},
+		{func() { node.AssertLink(`C:\none`, target) }, "is not there"},
+		{func() { node.AssertExists(`C:\none`) }, "is not there"},
+		{func() { node.AssertAbsent(target) }, "is still there"},
+		{func() { node.AssertOnline(99) }, "disk 99: is not there"},
+		{func() { node.AssertOnline(3) }, "disk 3: is online: false"},
+		{func() { node.AssertOffline(disk) }, "is online: true"},
+		{func() { node.AssertMapped(`\\none\share`, "") }, "is not mapped"},
+		{func() { node.AssertMapped(share, "else") }, `is mapped for EXAMPLE\storage, not for else`},
+		{func() { node.AssertNotMapped(share) }, "is mapped"},
+		{func() { node.BreakMapping(share); node.AssertMapped(share, `EXAMPLE\storage`) }, "is broken"},
+	} {
+		r.errors = nil
+		c.assert()
+		if len(r.errors) != 1 || !strings.Contains(r.errors[0], c.want) {
+			t.Errorf("%q does not say %q", r.errors, c.want)
+		}
+	}
+	r.errors = nil
+	node.AssertMapped(`\\oldnas.example\public`, "guest")
+	if len(r.errors) != 1 {
+		t.Error(r.errors)
+	}
+	if r.fatal != nil {
+		t.Error(r.fatal)
+	}
+}
+
+func TestWhatCannotHappenFailsTheTest(t *testing.T) {
+	r := &recorder{TB: t}
+	node := csiproxytest.NewNode(r, "")
+	if node == nil {
+		t.Fatal(r.fatal)
+	}
+	for _, c := range []struct {
+		happens func()
+		want    string
+	}{
+		{func() { node.AttachDisk(csiproxytest.Disk{}) }, "AttachDisk: rpc error: code = InvalidArgument"},
+		{func() { node.DetachDisk(99) }, "DetachDisk: rpc error: code = NotFound"},
+		{func() { node.GrowDisk(1, 1) }, "GrowDisk: rpc error: code = InvalidArgument"},
+		{func() { node.AddShare("fileserver.example", "data") }, "AddShare: rpc error: code = AlreadyExists"},
+		{func() { node.SetSMBPassword("none", "u", "p") }, "SetSmbPassword: rpc error: code = NotFound"},
+		{func() { node.SetServerReachable("none", true) }, "SetServerReachable: rpc error: code = NotFound"},
+		{func() { node.BreakMapping(share) }, "BreakMapping: rpc error: code = NotFound"},
+		{func() { node.RemoveFolder(`C:\none`) }, "RemoveFolder: rpc error: code = NotFound"},
+		{func() { node.InjectFault(csiproxytest.Fault{Operation: "volume.Fromat"}) }, "InjectFault: rpc error: code = InvalidArgument"},
+		{func() { node.InjectFault(csiproxytest.Fault{Operation: "*", Code: 17}) }, "there is no code 17"},
+		{func() { csiproxytest.NewNode(r, "disk {") }, "scenario:1:"},
+	} {
+		r.fatal = nil
+		c.happens()
+		if len(r.fatal) != 1 || !strings.Contains(r.fatal[0], c.want) || strings.Contains(r.fatal[0], csiproxytest.InstallCommand) {
+			t.Errorf("%q does not say %q", r.fatal, c.want)
+		}
+	}
+}
+
+func TestWithoutTheLibraryTheCommandIsNamed(t *testing.T) {
+	t.Setenv("CSI_PROXY_LIBRARY", filepath.Join(os.TempDir(), "csi-proxy", "none"))
+	r := &recorder{TB: t}
+	if node := csiproxytest.NewNode(r, ""); node != nil || len(r.fatal) != 1 || !strings.Contains(r.fatal[0], csiproxytest.InstallCommand) {
+		t.Errorf("%q does not name %q", r.fatal, csiproxytest.InstallCommand)
+	}
+}
+
+func TestEveryCodeCanBeInjected(t *testing.T) {
+	node := csiproxytest.NewNode(t, "")
+	files := filesystemv1.NewFilesystemClient(node)
+	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
+		node.InjectFault(csiproxytest.Fault{Operation: "filesystem.Exists", Times: 1, Code: code})
+		if _, err := files.PathExists(context.Background(), &filesystemv1.PathExistsRequest{Path: staging}); status.Code(err) != code {
+			t.Errorf("%v: %v", code, err)
+		}
+	}
+	if _, err := files.PathExists(context.Background(), &filesystemv1.PathExistsRequest{Path: staging}); err != nil {
+		t.Error(err)
+	}
+}
