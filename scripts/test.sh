@@ -86,6 +86,7 @@ check "style" scripts/lint.sh "${lint[@]}"
 check "quick start" scripts/quickstart.sh
 check "Go package" integration/go_embedded/run.sh
 check "the Go library's place" integration/go_v2/run.sh
+check "a new driver's first test" integration/new_driver/run.sh
 check "csi-sanity on the sample driver" integration/sample_driver/sanity.sh
 check "manifests" scripts/deploy/check.sh build/release/server/csi-proxy
 check "drivers' charts" scripts/deploy/helm/check.sh

@@ -8,6 +8,7 @@ require (
 	github.com/ebitengine/purego v0.10.2
 	github.com/kubernetes-csi/csi-proxy/client v1.3.0
 	golang.org/x/sys v0.21.0
+	google.golang.org/genproto v0.0.0-20240318140521-94a12d6c2237
 	google.golang.org/grpc v1.64.1
 	google.golang.org/protobuf v1.33.0
 )

@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# A driver author's first minutes: does in an empty directory, beside this checkout, what
+# client/go/README.md prints in its section on a driver's tests, and nothing else. The library is
+# placed in a cache directory of this run's own; then the same for the Go library's place, and
+# without the library, where the error must name the command.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+root=$PWD
+out=$root/build/new_driver
+rm -rf "$out"
+mkdir -p "$out/driver"
+ln -s "$root" "$out/csi-proxy"
+# Nothing that is set here helps.
+unset CSI_PROXY_LIBRARY
+GOCACHE=$(go env GOCACHE)
+# Go keeps what a test has said, though the library is another.
+export GOCACHE GOWORK=off XDG_CACHE_HOME=$out/cache GOFLAGS=-count=1
+
+# block N LANGUAGE: the Nth block in that language of the section.
+block() {
+  awk -v n="$1" -v fence="\`\`\`$2" '/^## / { here = /^## A driver.s tests/ }
+    $0 == "```" { inside = 0 }
+    inside { print }
+    here && $0 == fence { inside = ++seen == n }' "$root/client/go/README.md"
+}
+passed=0
+failed=0
+# check NAME COMMAND...: runs it into NAME.log, of which a failure shows the end.
+check() {
+  local name=$1 code=0
+  shift
+  set +e
+  (set -e; "$@") >"$out/$name.log" 2>&1
+  code=$?
+  set -e
+  if [[ $code -eq 0 ]]; then
+    passed=$((passed + 1))
+    echo "$name: $(tail -1 "$out/$name.log")"
+  else
+    failed=$((failed + 1))
+    echo "$name FAILED:"
+    tail -40 "$out/$name.log"
+  fi
+}
+
+cd "$out/driver"
+block 1 go >mount_test.go
+begin() { eval "set -x; $(block 1 sh)" && cat go.mod; }
+check begin begin
+three=$(block 2 sh)
+[[ $(wc -l <<<"$three") -eq 3 ]] || { echo "the README has other than three commands: $three"; exit 1; }
+
+# The last of them before the second: it fails, and says which command helps.
+without() {
+  eval "set -x; $(sed -n 1p <<<"$three")"
+  set +x
+  if go test ./... >"$out/test.out" 2>&1; then cat "$out/test.out"; return 1; fi
+  grep -Fx "        	$(sed -n 2p <<<"$three")" "$out/test.out"
+}
+check without-the-library without
+commands() {
+  eval "set -x; $three" 2>&1 | tee "$out/commands.out"
+  grep -F "$out/cache/csi-proxy/test-library/libcsi_proxy.so.1 is placed" "$out/commands.out"
+  grep '^ok.*example.com/driver' "$out/commands.out"
+}
+check three-commands commands
+# It did what it says, and the library needs nothing of the build's.
+did() {
+  go test -v ./... | tee "$out/verbose.out"
+  grep -q 'audit.*method=MountVolume.*code=OK' "$out/verbose.out"
+  grep -q '^--- PASS: TestMount' "$out/verbose.out"
+  if readelf -d "$out"/cache/csi-proxy/test-library/*.so.? | grep -F "runpath: [$root"; then return 1; fi
+  grep -c ' audit ' "$out/verbose.out"
+}
+check calls did
+
+# A driver that has the Go library, for which a replace line stands anyway.
+mkdir "$out/library_driver"
+cd "$out/library_driver"
+cat >mount_test.go <<'END'
+package driver
+
+import (
+	"context"
+	"testing"
+
+	"github.com/kubernetes-csi/csi-proxy/v2/csiproxytest"
+	"github.com/kubernetes-csi/csi-proxy/v2/pkg/disk"
+)
+
+func TestPartition(t *testing.T) {
+	node := csiproxytest.NewNode(t, "")
+	number := node.AttachDisk(csiproxytest.Disk{SizeBytes: 10 << 30})
+	if _, err := node.Disk().PartitionDisk(context.Background(), &disk.PartitionDiskRequest{DiskNumber: number}); err != nil {
+		t.Fatal(err)
+	}
+	state := node.State()
+	if state.Disk(number).Style != csiproxytest.GPT {
+		t.Errorf("%+v", state.Disk(number))
+	}
+}
+END
+library() {
+  go mod init example.com/library-driver
+  go mod edit -replace github.com/kubernetes-csi/csi-proxy/v2=../csi-proxy/client/go/v2
+  go mod tidy
+  rm -r "$out/cache/csi-proxy"
+  go run github.com/kubernetes-csi/csi-proxy/v2/csiproxytest/install
+  go test ./...
+}
+check library library
+
+echo "a new driver: $passed passed, $failed failed"
+[[ $failed -eq 0 ]]
