@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs, builds and tests everything on a fresh machine: unit and integration tests on Linux, the
-# style, the quick start, the Go package, csi-sanity, manifests, grpcurl and promtool, the libraries
-# as installed, the Windows programs under Wine, and the released Go clients and drivers against
-# them. Ends with one count.
+# style, the quick start, the Go package, csi-sanity, manifests, alerts, grpcurl and promtool, the
+# libraries as installed, the Windows programs under Wine, and the released Go clients and drivers
+# against them. Ends with one count.
 #
 #   scripts/test.sh                 all of that
 #   scripts/test.sh --no-windows    without what needs mingw-w64 and Wine
@@ -90,6 +90,8 @@ check "a new driver's first test" integration/new_driver/run.sh
 check "csi-sanity on the sample driver" integration/sample_driver/sanity.sh
 check "manifests" scripts/deploy/check.sh build/release/server/csi-proxy
 check "drivers' charts" scripts/deploy/helm/check.sh
+check "alerts and dashboard" scripts/deploy/monitoring/check.sh build/release/server/csi-proxy \
+  build/release/client/ctl/csi-proxyctl
 check "foreign tools" integration/foreign/run.sh
 check "installed libraries" integration/consumer/run.sh
 check "the README's program" scripts/check-readme.sh

@@ -11,12 +11,4 @@ cd "$(dirname "$0")/../.."
 read -ra openshift < <(grep -oP '^    C:\\k\\csi-proxy\.exe \K.*' scripts/deploy/README.md)
 "$proxy" "${openshift[@]}" --help >/dev/null
 
-python=build/deploy/python
-if ! cmp -s scripts/deploy/requirements.txt "$python/requirements.txt"; then
-  rm -rf "$python"
-  python3 -m venv "$python"
-  "$python/bin/pip" install --quiet --disable-pip-version-check --no-deps --only-binary :all: \
-    -r scripts/deploy/requirements.txt
-  cp scripts/deploy/requirements.txt "$python/"
-fi
-exec "$python/bin/python" -B scripts/deploy/check.py "$proxy"
+exec "$(scripts/deploy/python.sh)" -B scripts/deploy/check.py "$proxy"

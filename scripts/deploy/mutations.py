@@ -100,6 +100,8 @@ MUTATIONS = [
     put("no priority", "evicted", LEGACY, (*SPEC, "priorityClassName"), None),
     put("no toleration", "tainted", LEGACY, (*SPEC, "tolerations"), None),
     put("update on delete", "updated", PROXY, ("spec", "updateStrategy"), {"type": "OnDelete"}),
+    put("an update in a hurry", "does not wait", PROXY, ("spec", "minReadySeconds"), None),
+    put("an update that does not look", "does not wait", PROXY, (*DRIVER, "readinessProbe"), None),
     put(
         "other labels",
         "selector does not",

@@ -104,6 +104,15 @@ def _proxy_arguments(all_):
                 yield pod.where, container.get("args", [])
 
 
+def rollout(all_):
+    for pod in all_.pods():
+        for container in pod.containers:
+            if not container.get("command", [""])[0].endswith(r"\csi-proxy.exe"):
+                continue
+            if "readinessProbe" not in container or not pod.resource["spec"].get("minReadySeconds"):
+                yield f"{pod.where}: a rolling update does not wait until the pipes answer"
+
+
 def _groups(arguments):
     given = [a.partition("=")[2] for a in arguments if a.startswith("--api-groups=")]
     return (
@@ -273,6 +282,7 @@ RULES = [
     volumes,
     pipes,
     programs,
+    rollout,
     environment,
     probes,
     namespaces,

@@ -22,7 +22,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
 #include "server/observability/image_name.h"
+#include "server/product_version.h"
 
 namespace csi_proxy::observability {
 namespace {
@@ -74,6 +76,19 @@ class Metrics::Impl {
                      .Name("csi_proxy_client_limited_total")
                      .Help("How often a client had all of its share and wanted more.")
                      .Register(*registry_)) {
+    // Who asks a fleet for its versions and restarts joins these with the rest by instance.
+    prometheus::BuildGauge()
+        .Name("csi_proxy_build_info")
+        .Help("Always 1; the version of the program is a label.")
+        .Register(*registry_)
+        .Add({{"version", kVersion}})
+        .Set(1);
+    prometheus::BuildGauge()
+        .Name("csi_proxy_start_time_seconds")
+        .Help("When serving began, in seconds since 1970.")
+        .Register(*registry_)
+        .Add({})
+        .Set(absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()));
     exposer_.RegisterCollectable(registry_);
     exposer_.RegisterCollectable(connections_);
   }

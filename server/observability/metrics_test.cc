@@ -9,11 +9,15 @@
 
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <string>
 
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "server/base/testing_allocations.h"
+#include "server/product_version.h"
 
 namespace csi_proxy::observability {
 namespace {
@@ -106,6 +110,18 @@ TEST_F(MetricsTest, TellsWhoStillCallsAnOldVersion) {
       Scrape(port_),
       HasSubstr(
           R"(csi_proxy_api_calls_total{client_image="old-driver.exe",group="disk",version="v1beta1"} 1)"));
+}
+
+TEST_F(MetricsTest, TellsTheProgramsVersionAndItsStart) {
+  const std::string text = Scrape(port_);
+  EXPECT_THAT(text, HasSubstr(absl::StrCat("csi_proxy_build_info{version=\"", kVersion, "\"} 1")));
+  // Not the help or the type, which begin with `#`.
+  const size_t found = text.find("\ncsi_proxy_start_time_seconds ");
+  ASSERT_NE(found, std::string::npos) << text;
+  const double start = std::strtod(text.c_str() + text.find(' ', found), nullptr);
+  const double now = absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch());
+  EXPECT_LE(start, now);
+  EXPECT_GE(start, now - 600);
 }
 
 TEST_F(MetricsTest, ImagesOfAnAttackersMakingDoNotPileUp) {

@@ -1,0 +1,67 @@
+"""What the program serves at /metrics, after calls of every kind it counts."""
+
+import pathlib
+import re
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.request
+
+SERIES = re.compile(r"^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? \S+$", re.M)
+LABEL = re.compile(r'([a-zA-Z_]\w*)="(?:[^"\\]|\\.)*"')
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def scrape(proxy, ctl):
+    """Each metric's labels, by name, and the pipes as pairs of a group and a version."""
+    with tempfile.TemporaryDirectory(prefix="csi-proxy-metrics-", dir="/tmp") as directory:
+        port = free_port()
+        # Few connections, so that a client of many gets more than its share.
+        service = subprocess.Popen(
+            [proxy, "--host=simulated", f"--socket-dir={directory}", "--max-connections=8",
+             f"--metrics-bind-address=:{port}"], stderr=subprocess.PIPE, text=True)
+        try:
+            return exercised(pathlib.Path(directory), port, ctl)
+        finally:
+            service.terminate()
+            log = service.communicate()[1]
+            if service.returncode != 0:
+                print(log)
+
+
+def exercised(directory, port, ctl):
+    pipe = directory / "csi-proxy-disk-v1.sock"
+    until = time.monotonic() + 20
+    while not pipe.exists():
+        if time.monotonic() > until:
+            raise TimeoutError(f"{pipe} does not appear")
+        time.sleep(0.05)
+    for arguments, code in ((["disk", "list-disk-ids"], 0),
+                            (["disk", "get-disk-stats", "--disk-number=99"], 1),
+                            (["--api=v1beta1", "disk", "list-disk-locations"], 0)):
+        done = subprocess.run([ctl, f"--socket-dir={directory}", *arguments], capture_output=True)
+        if done.returncode != code:
+            raise RuntimeError(f"{arguments}: {done.returncode}: {done.stderr}")
+    clients = []
+    for _ in range(16):
+        client = socket.socket(socket.AF_UNIX)
+        client.connect(str(pipe))
+        clients.append(client)
+    url = f"http://127.0.0.1:{port}/metrics"
+    until = time.monotonic() + 10
+    while True:
+        text = urllib.request.urlopen(url).read().decode()
+        if "csi_proxy_client_limited_total{" in text or time.monotonic() > until:
+            break
+        time.sleep(0.2)
+    metrics = {}
+    for name, labels in SERIES.findall(text):
+        metrics.setdefault(name, set()).update(LABEL.findall(labels))
+    names = (re.fullmatch(r"csi-proxy-(\w+)-(v\w+)\.sock", p.name) for p in directory.iterdir())
+    return metrics, sorted(name.groups() for name in names if name)
