@@ -95,6 +95,7 @@ check "alerts and dashboard" scripts/deploy/monitoring/check.sh build/release/se
 check "foreign tools" integration/foreign/run.sh
 check "installed libraries" integration/consumer/run.sh
 check "the README's program" scripts/check-readme.sh
+check "drivers' pages" scripts/check-guides.sh
 check "links" scripts/check-links.py
 
 if [[ $windows == yes ]]; then
@@ -111,6 +112,7 @@ if [[ $windows == yes ]]; then
   end
   check "released Go clients" integration/legacy_go/run.sh
   check "drivers' own code" integration/drivers/run.sh
+  check "drivers' code as their pages change it" integration/drivers/run.sh --changed
   check "the Go release on the simulated node" integration/wine/node/peer.sh
   check "Go package under Wine" integration/go_embedded/run.sh --windows
   check "the Go library's place under Wine" integration/go_v2/run.sh --windows

@@ -4,14 +4,18 @@
 #
 #   integration/drivers/run.sh             csi-proxy.exe under Wine, and on Linux what builds there
 #   integration/drivers/run.sh --linux     on Linux alone
+#   integration/drivers/run.sh --changed   the drivers as their pages in client/drivers change them
 #
 # JOBS=N sets how many packages Go compiles at once (2).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 platforms=(linux windows)
+programs=(azuredisk azurefile gcp_pd replay)
+changed=no
 case ${1-} in
   "") ;;
   --linux) platforms=(linux) ;;
+  --changed) platforms=(windows) programs=(azuredisk azurefile gcp_pd) changed=yes ;;
   *) echo "unknown option $1" >&2; exit 2 ;;
 esac
 out=$PWD/build/drivers
@@ -22,8 +26,13 @@ protoc -I. --include_imports --descriptor_set_out="$out/admin.pb" server/machine
 
 # build PLATFORM PROGRAM: each is a module of its own, as the drivers' dependencies differ.
 build() {
+  local flags=()
+  if [[ $changed == yes ]]; then
+    integration/drivers/changed.sh "$2" "$out/changed/$2"
+    flags=("-modfile=$out/changed/$2/go.mod" -mod=mod)
+  fi
   (cd "integration/drivers/$2" && CGO_ENABLED=0 GOOS=$1 GOARCH=amd64 \
-    go build -p "${JOBS:-2}" -o "$out/$1/$2/program.exe" .)
+    go build -p "${JOBS:-2}" "${flags[@]}" -o "$out/$1/$2/program.exe" .)
 }
 
 failed=0
@@ -44,11 +53,15 @@ if [[ " ${platforms[*]} " == *" windows "* ]]; then
   trap '"$wine" --session-stop' EXIT
   "$wine" --session-start >/dev/null
 fi
-ninja -C build/release csi-proxy >/dev/null
-build linux replay
-run linux replay "$PWD/build/release/server/csi-proxy" env
+if [[ " ${platforms[*]} " == *" linux "* ]]; then
+  ninja -C build/release csi-proxy >/dev/null
+  build linux replay
+  run linux replay "$PWD/build/release/server/csi-proxy" env
+fi
 if [[ " ${platforms[*]} " == *" windows "* ]]; then
-  for program in azuredisk azurefile gcp_pd replay; do
+  # The Go package would otherwise choose; the service is what the steps look at.
+  [[ $changed == no ]] || export CSI_PROXY_MODE=remote
+  for program in "${programs[@]}"; do
     build windows "$program"
     cp build/windows/server/csi-proxy.exe "$out/windows/$program/"
     run windows "$program" csi-proxy.exe "$wine"

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# Does what the pages in client/drivers say: the commands in a module like the driver's, which is then
+# built and run on a simulated node; the diffs in the driver's own module, which is then built for
+# Windows; the Helm commands on the driver's own chart. integration/drivers/run.sh --changed runs what
+# is only built here.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+root=$PWD
+pages=client/drivers
+out=$root/build/guides
+rm -rf "$out"
+mkdir -p "$out"
+ninja -C build/release csi_proxy_c >/dev/null
+export CSI_PROXY_LIBRARY=$root/build/release/client/c/libcsi_proxy.so.1
+export CGO_ENABLED=0
+
+passed=0
+failed=0
+# check NAME COMMAND...: runs it into NAME.log, of which a failure shows the end. Each has its own errexit.
+check() {
+  local name=$1 status
+  shift
+  set +e
+  (set -e; "$@") >"$out/$name.log" 2>&1
+  status=$?
+  set -e
+  if [[ $status -eq 0 ]]; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    echo "$name FAILED:"
+    tail -20 "$out/$name.log"
+  fi
+}
+# block LANGUAGE PAGE: the blocks in that language; a page that has lost them has not been tried.
+block() {
+  awk -v fence="\`\`\`$1" '$0 == "```" { inside = 0 } inside { print; any = 1 } $0 == fence { inside = 1 }
+    END { exit !any }' "$root/$pages/$2.md"
+}
+
+# module NAME FOLDER: an empty module with the sources of a folder, beside the repository.
+module() {
+  mkdir -p "$out/$1/driver"
+  ln -sfn "$root" "$out/$1/csi-proxy"
+  cp "$root/$2"/*.go "$out/$1/driver/"
+  cd "$out/$1/driver"
+  go mod init "driver.example/$1"
+}
+# The driver's calls of the library, in a module that requires it as the driver's does.
+library() {
+  local commands
+  module "$1" integration/go_v2/driver
+  go mod edit -require=github.com/kubernetes-csi/csi-proxy/v2@v2.0.0-alpha.2
+  [[ $1 != aws-ebs ]] ||
+    go mod edit -replace=github.com/kubernetes-csi/csi-proxy/v2=github.com/kubernetes-csi/csi-proxy/v2@v2.0.0-alpha.1
+  commands=$(block sh "$1")
+  eval "$commands"
+  GOOS=windows go build -o driver.exe .
+  go build -o driver .
+  CSI_PROXY_SCENARIO=$root/integration/wine/node/peer/scenario.textproto timeout 60 ./driver | tee driver.out
+  grep -E '^([0-9]+) steps, \1 as they should be' driver.out
+}
+# The Go package, required as the common page says.
+package() {
+  local commands
+  module package client/go/examples/mount
+  commands=$(block sh README)
+  eval "$commands"
+  go build -o driver .
+  timeout 60 ./driver
+}
+# The driver's own mounter with the diff of its page.
+changed() {
+  integration/drivers/changed.sh "$1" "$out/$1"
+  cd "integration/drivers/$1"
+  GOOS=windows GOARCH=amd64 go build -p "${JOBS:-2}" "-modfile=$out/$1/go.mod" -mod=mod -o "$out/$1/program.exe" .
+  grep -q csiproxy "$out/$1/change.diff"
+}
+# The Helm command of a page, rendered instead of installed: there is no cluster.
+chart() {
+  local charts commands
+  charts=$(cd "integration/drivers/$1" && go list -m -f '{{.Dir}}' "sigs.k8s.io/$1-csi-driver")/charts/latest
+  helm() {
+    [[ $1 == upgrade && $2 == --install ]] || return 1
+    "$HOME/.cache/csi-proxy/helm-v3.18.6/helm" template "$3" "$charts/${4#*/}" "${@:5}"
+  }
+  commands=$(block sh "$1")
+  eval "$commands" | tee "$out/$1.yaml"
+  grep -F '\\.\pipe\csi-proxy-filesystem-v1' "$out/$1.yaml"
+}
+
+check package package
+check aws-ebs library aws-ebs
+check vsphere library vsphere
+for driver in azuredisk azurefile gcp_pd; do check "$driver" changed "$driver"; done
+scripts/deploy/helm/check.sh >/dev/null
+for driver in azuredisk azurefile; do check "chart-$driver" chart "$driver"; done
+echo "drivers' pages: $passed passed, $failed failed"
+[[ $failed -eq 0 ]]
