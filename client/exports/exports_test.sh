@@ -11,7 +11,7 @@ failed=0
 exported() { nm -D --defined-only --demangle --with-symbol-versions "$1" | sed -nE 's/^[0-9a-f]+ [^A] //p'; }
 # The classes, and namespaces of messages, that functions and variables belong to.
 owners() {
-  sed -E 's/@@.*//; s/^(vtable|typeinfo|typeinfo name) for //; s/\(.*//; s/^(v[1-9][a-z0-9]*)::.*/\1/
+  sed -E 's/@@.*//; s/\[abi:cxx11\]//; s/^(vtable|typeinfo|typeinfo name) for //; s/\(.*//; s/^(v[1-9][a-z0-9]*)::.*/\1/
           s/^(.*)::[^:]+$/\1/; s/^descriptor_table_.*/descriptor_table/' | sort -u
 }
 expect() {  # LIBRARY EXPECTED
@@ -30,6 +30,8 @@ expect node 'csi_proxy::Node
 csi_proxy::iscsi::ConnectTargetRequest
 csi_proxy::iscsi::SetMutualChapSecretRequest
 csi_proxy::smb::NewSmbGlobalMappingRequest'
+expect testing 'csi_proxy::SimulatedNode
+csi_proxy::simulated_node::State'
 expect client_api "$(sed -E 's|(.*)/(.*)/|csi_proxy::\1::\2::Client|' <<<"$versions"
                      sed -E 's|.*/(.*)/|\1|' <<<"$versions"
                      echo descriptor_table)"

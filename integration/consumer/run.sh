@@ -94,6 +94,7 @@ build_node_only() {
   ! ninja -C "$out/node_only" -t deps | grep -E 'google/protobuf|grpc'
 }
 newcomer() { program newcomer | tee "$out/newcomer" && grep -q ' is mounted at C:' "$out/newcomer"; }
+testing() { program testing | tee "$out/testing" && grep -q 'pulled out: yes' "$out/testing"; }
 backends() {
   program backends_none && program backends_remote remote && program backends_embedded embedded && program backends_both remote embedded
 }
@@ -122,12 +123,13 @@ if [[ $preset == windows ]]; then
 fi
 check "newcomer" newcomer
 check "direct library" program node
+check "a driver's test" testing
 check "C" program c
 check "backends" backends
 check "auto, without a service" program auto embedded
 with_service
 check "no gRPC where it is not asked for" "$exports/no_grpc_test.sh" "$build/remote$exe" "$build/newcomer$exe" \
-  "$build/node$exe" "$build/backends_embedded$exe"
+  "$build/node$exe" "$build/testing$exe" "$build/backends_embedded$exe"
 
 # Debian's packages, unpacked, are another place to build against.
 debian_packages() {
@@ -140,9 +142,9 @@ debian_packages() {
   ls "$out"/packages/{csi-proxy,libcsi-proxy2,libcsi-proxy-dev}_*.deb
   all_exist "$out/debian/usr" bin/csi-proxy bin/csi-proxyctl share/doc/csi-proxy/{README,CHANGELOG,SECURITY}.md \
     share/doc/{csi-proxy,libcsi-proxy2,libcsi-proxy-dev}/copyright \
-    lib/libcsi_proxy{.so.1,.so,_base.so.2,_client_api.so.2,_client.so.2,_embedded.so.2,_node.so.2} \
-    lib/pkgconfig/csi-proxy-{c,client,embedded,node}.pc lib/cmake/csi_proxy/csi_proxy-config.cmake \
-    include/csi-proxy/csi_proxy/{csi_proxy,node}.h share/csi-proxy/server/machine/simulated/admin.proto
+    lib/libcsi_proxy{.so.1,.so,_base.so.2,_client_api.so.2,_client.so.2,_embedded.so.2,_node.so.2,_testing.so.2} \
+    lib/pkgconfig/csi-proxy-{c,client,embedded,node,testing}.pc lib/cmake/csi_proxy/csi_proxy-config.cmake \
+    include/csi-proxy/csi_proxy/{csi_proxy,node,testing/node}.h share/csi-proxy/server/machine/simulated/admin.proto
   # Who depends on what, and that the libraries need nothing that is not said.
   dpkg-deb -f "$out"/packages/libcsi-proxy2_*.deb Depends | grep -q libprotobuf32
   dpkg-deb -f "$out"/packages/libcsi-proxy-dev_*.deb Depends | grep -q '^libcsi-proxy2 (= '
@@ -155,7 +157,7 @@ debian_packages() {
 # The versions of symbols tell what is for programs.
 only_public_symbols() {
   local name
-  for name in newcomer remote node auto c; do
+  for name in newcomer remote node testing auto c; do
     readelf --dyn-syms --wide "$build/$name" | grep -oE 'CSI_PROXY_(2_PRIVATE|[12])\b' | sort | uniq -c
     if readelf --dyn-syms --wide "$build/$name" | grep CSI_PROXY_2_PRIVATE; then return 1; fi
   done
@@ -165,7 +167,7 @@ pkg_config() {
   export PKG_CONFIG_PATH=$out/debian/usr/lib/pkgconfig LD_LIBRARY_PATH=$out/debian/usr/lib
   make -f "$source/Makefile" -C "$out/pkgconfig"
   build=$out/pkgconfig
-  newcomer && program node && program c
+  newcomer && program node && testing && program c
   # The backend is linked in, as the message shows.
   { program remote 2>&1 || true; } | grep 'there is no pipe'
 }

@@ -175,6 +175,10 @@ csi_proxy_installed_library(node "A Windows node, or a simulated one, in the own
              csi_proxy_simulated_proto csi_proxy_simulated_scenario csi_proxy_simulated_win32
              csi_proxy_simulated_wmi)
 
+csi_proxy_installed_library(testing "A simulated Windows node for the tests of drivers"
+  NEEDS node
+  COMPONENTS csi_proxy_simulated_node)
+
 csi_proxy_per_group(CLIENTS api client)
 csi_proxy_installed_library(client_api "Versioned clients of CSI Proxy, without a mode"
   NEEDS base PUBLIC protobuf::libprotobuf

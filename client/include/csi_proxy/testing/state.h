@@ -1,0 +1,117 @@
+// What a simulated node is, as a test of a driver looks at it: the messages of
+// server/machine/simulated/node.proto, as far as tests need them, without protobuf.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace csi_proxy::simulated_node {
+
+enum class FileKind { kDirectory, kFile, kLink, kJunction };
+
+// An entry of a volume or of a share. Directories that have entries may be left out.
+struct File {
+  // From the root of the volume or share: `var\lib\kubelet`.
+  std::string path = {};
+  FileKind kind = FileKind::kDirectory;
+  uint64_t size_bytes = 0;
+  bool read_only = false;
+  // Where a link or a junction leads.
+  std::string target = {};
+  // Of a directory: the volume that is mounted there, and whether that is gone.
+  std::string mounted_volume_id = {};
+  bool dangling = false;
+};
+
+struct Volume {
+  // `\\?\Volume{guid}\`.
+  std::string id = {};
+  // `NTFS`, `ReFS`, `FAT32` or `exFAT`; empty while it is not formatted.
+  std::string file_system = {};
+  std::string drive_letter = {};
+  std::vector<File> files = {};
+};
+
+enum class PartitionType { kBasic, kMicrosoftReserved, kEfiSystem };
+
+struct Partition {
+  uint32_t number = 0;
+  PartitionType type = PartitionType::kBasic;
+  uint64_t offset_bytes = 0;
+  uint64_t size_bytes = 0;
+  std::optional<Volume> volume = std::nullopt;
+};
+
+enum class PartitionStyle { kRaw, kMbr, kGpt };
+
+struct Disk {
+  uint32_t number = 0;
+  uint64_t size_bytes = 0;
+  // What the hardware has grown to, and Windows has yet to notice; else 0.
+  uint64_t grown_size_bytes = 0;
+  // As Windows spells it: `Integrated : Adapter 0 : Port 0 : Target 1 : LUN 0`.
+  std::string location = {};
+  std::string page83 = {};
+  std::string serial_number = {};
+  PartitionStyle style = PartitionStyle::kRaw;
+  bool offline = false;
+  bool read_only = false;
+  // Windows does not show it before a rescan.
+  bool awaits_rescan = false;
+  std::vector<Partition> partitions = {};
+};
+
+struct SmbMapping {
+  // `\\host\share`, in lower case.
+  std::string remote_path = {};
+  std::string username = {};
+  // It cannot be read.
+  bool broken = false;
+};
+
+struct IscsiTarget {
+  std::string iqn = {};
+  bool connected = false;
+  // The node's while it is connected.
+  std::vector<Disk> disks = {};
+};
+
+struct IscsiPortal {
+  std::string address = {};
+  uint32_t port = 0;
+  // The node's initiator knows it.
+  bool registered = false;
+  std::vector<IscsiTarget> targets = {};
+};
+
+struct Service {
+  std::string name = {};
+  bool running = false;
+};
+
+struct State {
+  std::string bios_serial_number = {};
+  std::vector<Disk> disks = {};
+  std::vector<SmbMapping> smb_mappings = {};
+  std::vector<IscsiPortal> iscsi_portals = {};
+  std::vector<Service> services = {};
+
+  // Null if there is none. The disks of a target count while it is connected, the volumes of a disk
+  // while it is online.
+  const Disk* FindDisk(uint32_t number) const;
+  const Volume* FindVolume(absl::string_view id) const;
+  const SmbMapping* FindMapping(absl::string_view share) const;
+
+  // What stands at a path of a drive, or nullopt. Links and mounts on the way are followed, but not
+  // the last component. Paths may be spelled as the kubelet does: `/var/lib/kubelet` is on `C:`.
+  std::optional<File> At(absl::string_view path) const;
+  // The id of the volume that is mounted at a path, or at the end of the links there, as a target
+  // is one; empty if there is none, or its disk is gone or offline.
+  std::string MountedAt(absl::string_view path) const;
+};
+
+}  // namespace csi_proxy::simulated_node

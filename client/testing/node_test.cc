@@ -1,0 +1,368 @@
+// A driver's tests, as this library is for.
+#include "csi_proxy/testing/node.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "csi_proxy/disk/v1/client.h"
+#include "csi_proxy/filesystem/v1/client.h"
+#include "csi_proxy/smb/v1/client.h"
+#include "csi_proxy/volume/v1/client.h"
+
+namespace csi_proxy {
+namespace {
+
+using simulated_node::Disk;
+using simulated_node::FileKind;
+using simulated_node::PartitionStyle;
+using simulated_node::State;
+using testing::HasSubstr;
+
+constexpr char kStaging[] = R"(C:\var\lib\kubelet\plugins\kubernetes.io\csi\ebs\globalmount)";
+constexpr char kTarget[] = R"(C:\var\lib\kubelet\pods\p1\volumes\kubernetes.io~csi\pvc-1)";
+constexpr char kShare[] = R"(\\fileserver.example\data)";
+
+NodeOptions Quiet() {
+  NodeOptions options;
+  options.log = [](Severity, absl::string_view) {};
+  return options;
+}
+
+SimulatedNode NewNode(absl::string_view scenario = "") {
+  return SimulatedNode::Create(scenario, Quiet()).value();
+}
+
+// Makes aws-ebs-csi-driver's calls, in its order (pkg/mounter/mount_windows.go).
+class Driver {
+ public:
+  explicit Driver(const ClientOptions& options)
+      : disks_(disk::v1::Client::Create(options).value()),
+        files_(filesystem::v1::Client::Create(options).value()),
+        volumes_(volume::v1::Client::Create(options).value()) {}
+
+  absl::Status Stage(uint32_t disk, const std::string& staging) {
+    filesystem::v1::MkdirRequest mkdir;
+    mkdir.set_path(staging);
+    if (auto made = files_.Mkdir(mkdir); !made.ok()) return made.status();
+    disk::v1::PartitionDiskRequest partition;
+    partition.set_disk_number(disk);
+    if (auto done = disks_.PartitionDisk(partition); !done.ok()) return done.status();
+    if (absl::Status status = SetOnline(disk, true); !status.ok()) return status;
+    volume::v1::ListVolumesOnDiskRequest list;
+    list.set_disk_number(disk);
+    const auto listed = volumes_.ListVolumesOnDisk(list);
+    if (!listed.ok()) return listed.status();
+    volume::v1::IsVolumeFormattedRequest is_formatted;
+    is_formatted.set_volume_id(listed->volume_ids(0));
+    const auto formatted = volumes_.IsVolumeFormatted(is_formatted);
+    if (!formatted.ok()) return formatted.status();
+    if (!formatted->formatted()) {
+      volume::v1::FormatVolumeRequest format;
+      format.set_volume_id(listed->volume_ids(0));
+      if (auto done = volumes_.FormatVolume(format); !done.ok()) return done.status();
+    }
+    volume::v1::MountVolumeRequest mount;
+    mount.set_volume_id(listed->volume_ids(0));
+    mount.set_target_path(staging);
+    return volumes_.MountVolume(mount).status();
+  }
+
+  absl::Status Publish(const std::string& staging, const std::string& target) {
+    filesystem::v1::CreateSymlinkRequest link;
+    link.set_source_path(staging);
+    link.set_target_path(target);
+    return files_.CreateSymlink(link).status();
+  }
+
+  absl::Status Remove(const std::string& path) {
+    filesystem::v1::RmdirRequest remove;
+    remove.set_path(path);
+    remove.set_force(true);
+    return files_.Rmdir(remove).status();
+  }
+
+  absl::Status Unstage(const std::string& staging) {
+    volume::v1::GetVolumeIDFromTargetPathRequest get;
+    get.set_target_path(staging);
+    const auto mounted = volumes_.GetVolumeIDFromTargetPath(get);
+    if (!mounted.ok()) return mounted.status();
+    volume::v1::GetDiskNumberFromVolumeIDRequest get_disk;
+    get_disk.set_volume_id(mounted->volume_id());
+    const auto disk = volumes_.GetDiskNumberFromVolumeID(get_disk);
+    if (!disk.ok()) return disk.status();
+    volume::v1::UnmountVolumeRequest unmount;
+    unmount.set_volume_id(mounted->volume_id());
+    unmount.set_target_path(staging);
+    if (auto done = volumes_.UnmountVolume(unmount); !done.ok()) return done.status();
+    if (absl::Status status = Remove(staging); !status.ok()) return status;
+    return SetOnline(disk->disk_number(), false);
+  }
+
+ private:
+  absl::Status SetOnline(uint32_t disk, bool online) {
+    disk::v1::SetDiskStateRequest set;
+    set.set_disk_number(disk);
+    set.set_is_online(online);
+    return disks_.SetDiskState(set).status();
+  }
+
+  disk::v1::Client disks_;
+  filesystem::v1::Client files_;
+  volume::v1::Client volumes_;
+};
+
+TEST(SimulatedNodeTest, ADriverStagesPublishesAndGoesBackTwice) {
+  const SimulatedNode node = NewNode();
+  Driver driver(node.client_options());
+  const uint32_t disk = node.AttachDisk({.size_bytes = 10ull << 30, .serial_number = "v1"}).value();
+  std::string id;
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_TRUE(node.MakeDirectory("/var/lib/kubelet/pods/p1/volumes/kubernetes.io~csi").ok());
+    const absl::Status staged = driver.Stage(disk, kStaging);
+    ASSERT_TRUE(staged.ok()) << staged;
+    const absl::Status published = driver.Publish(kStaging, kTarget);
+    ASSERT_TRUE(published.ok()) << published;
+
+    const State state = node.state();
+    ASSERT_NE(state.FindDisk(disk), nullptr);
+    EXPECT_EQ(state.FindDisk(disk)->style, PartitionStyle::kGpt);
+    ASSERT_EQ(state.FindDisk(disk)->partitions.size(), 2u);
+    // The same volume the second time.
+    if (round == 0) id = state.FindDisk(disk)->partitions[1].volume->id;
+    EXPECT_EQ(state.MountedAt(kStaging), id);
+    EXPECT_EQ(state.MountedAt(kTarget), id);
+    EXPECT_EQ(state.At(kTarget)->target, kStaging);
+    EXPECT_EQ(state.FindVolume(id)->file_system, "NTFS");
+
+    ASSERT_TRUE(driver.Remove(kTarget).ok());
+    const absl::Status unstaged = driver.Unstage(kStaging);
+    ASSERT_TRUE(unstaged.ok()) << unstaged;
+    const State after = node.state();
+    EXPECT_FALSE(after.At(kTarget).has_value());
+    EXPECT_FALSE(after.At(kStaging).has_value());
+    EXPECT_TRUE(after.FindDisk(disk)->offline);
+    EXPECT_EQ(after.FindVolume(id), nullptr);
+  }
+}
+
+TEST(SimulatedNodeTest, NodesOfParallelTestsAreIndependent) {
+  std::vector<std::thread> tests;
+  for (int i = 0; i < 4; ++i) {
+    tests.emplace_back([i] {
+      const SimulatedNode node = NewNode();
+      Driver driver(node.client_options());
+      const uint64_t size = (i + 1ull) << 30;
+      const uint32_t disk = node.AttachDisk({.size_bytes = size}).value();
+      if (i % 2 == 1) {
+        ASSERT_TRUE(
+            node.InjectFault({.operation = "volume.Format", .code = absl::StatusCode::kAborted})
+                .ok());
+        EXPECT_TRUE(absl::IsAborted(driver.Stage(disk, kStaging)));
+        ASSERT_TRUE(node.ClearFaults().ok());
+      }
+      const absl::Status staged = driver.Stage(disk, kStaging);
+      EXPECT_TRUE(staged.ok()) << staged;
+      EXPECT_EQ(node.state().FindDisk(disk)->size_bytes, size);
+    });
+  }
+  for (std::thread& test : tests) test.join();
+}
+
+TEST(SimulatedNodeTest, TheNodeCanBeCalledDirectly) {
+  const SimulatedNode node = NewNode();
+  const CallContext context;
+  ASSERT_TRUE(node->filesystem().Mkdir(context, {.path = kStaging}).ok());
+  EXPECT_EQ(node.state().At(kStaging)->kind, FileKind::kDirectory);
+  const auto serial = node->system().GetBIOSSerialNumber(context, {});
+  ASSERT_TRUE(serial.ok()) << serial.status();
+  EXPECT_EQ(serial->serial_number, node.state().bios_serial_number);
+}
+
+TEST(SimulatedNodeTest, ADiskComesAsItIsDescribed) {
+  const SimulatedNode node = NewNode();
+  const Disk described = {
+      .number = 40,
+      .size_bytes = 8ull << 30,
+      .location = "Integrated : Adapter 3 : Port 0 : Target 0 : LUN 7",
+      .page83 = "page",
+      .serial_number = "serial",
+      .style = PartitionStyle::kGpt,
+      .offline = true,
+      .read_only = true,
+      .awaits_rescan = true,
+      .partitions = {{.number = 1,
+                      .offset_bytes = 1 << 20,
+                      .size_bytes = 4ull << 30,
+                      .volume = simulated_node::Volume{
+                          .id = R"(\\?\Volume{00000000-c511-4c0d-9000-0000000000aa}\)",
+                          .file_system = "NTFS",
+                          .files = {{.path = "a"},
+                                    {.path = R"(a\b.txt)",
+                                     .kind = FileKind::kFile,
+                                     .size_bytes = 5,
+                                     .read_only = true}}}}}};
+  EXPECT_EQ(node.AttachDisk(described).value(), 40u);
+  const State state = node.state();
+  const Disk* const disk = state.FindDisk(40);
+  ASSERT_NE(disk, nullptr);
+  EXPECT_EQ(disk->size_bytes, described.size_bytes);
+  EXPECT_EQ(disk->location, described.location);
+  EXPECT_EQ(disk->page83, "page");
+  EXPECT_EQ(disk->serial_number, "serial");
+  EXPECT_TRUE(disk->offline && disk->read_only && disk->awaits_rescan);
+  ASSERT_EQ(disk->partitions.size(), 1u);
+  EXPECT_EQ(disk->partitions[0].size_bytes, 4ull << 30);
+  const simulated_node::Volume& volume = *disk->partitions[0].volume;
+  EXPECT_EQ(volume.id, described.partitions[0].volume->id);
+  ASSERT_EQ(volume.files.size(), 2u);
+  EXPECT_EQ(volume.files[1].path, R"(a\b.txt)");
+  EXPECT_EQ(volume.files[1].kind, FileKind::kFile);
+  EXPECT_TRUE(volume.files[1].read_only);
+  ASSERT_TRUE(node.Reset().ok());
+  EXPECT_EQ(node.state().FindDisk(40), nullptr);
+}
+
+TEST(SimulatedNodeTest, DisksGrowAndGo) {
+  const SimulatedNode node = NewNode();
+  Driver driver(node.client_options());
+  const uint32_t disk = node.AttachDisk({.size_bytes = 10ull << 30}).value();
+  ASSERT_TRUE(driver.Stage(disk, kStaging).ok());
+  ASSERT_TRUE(node.GrowDisk(disk, 20ull << 30).ok());
+  EXPECT_EQ(node.state().FindDisk(disk)->grown_size_bytes, 20ull << 30);
+  const std::string id = node.state().MountedAt(kStaging);
+  ASSERT_TRUE(node.Reboot().ok());
+  const State rebooted = node.state();
+  EXPECT_EQ(rebooted.MountedAt(kStaging), id);
+  EXPECT_EQ(rebooted.FindDisk(disk)->size_bytes, 20ull << 30);
+  ASSERT_TRUE(node.DetachDisk(disk).ok());
+  const State state = node.state();
+  EXPECT_EQ(state.FindDisk(disk), nullptr);
+  EXPECT_EQ(state.MountedAt(kStaging), "");
+  EXPECT_TRUE(state.At(kStaging)->dangling);
+}
+
+TEST(SimulatedNodeTest, ADriverGoesOnAfterAFaultAndARestart) {
+  const SimulatedNode node = NewNode();
+  Driver driver(node.client_options());
+  const uint32_t disk = node.AttachDisk({.size_bytes = 1ull << 30}).value();
+  ASSERT_TRUE(driver.Stage(disk, kStaging).ok());
+  ASSERT_TRUE(
+      node.InjectFault(
+              {.operation = "volume.Unmount", .times = 1, .code = absl::StatusCode::kInternal})
+          .ok());
+  EXPECT_TRUE(absl::IsInternal(driver.Unstage(kStaging)));
+  EXPECT_NE(node.state().MountedAt(kStaging), "");
+  ASSERT_TRUE(node.Reboot().ok());
+  const absl::Status unstaged = driver.Unstage(kStaging);
+  EXPECT_TRUE(unstaged.ok()) << unstaged;
+  EXPECT_FALSE(node.state().At(kStaging).has_value());
+}
+
+TEST(SimulatedNodeTest, PathsLeadWhereTheNodesDo) {
+  const SimulatedNode node = NewNode();
+  Driver driver(node.client_options());
+  const uint32_t disk = node.AttachDisk({.size_bytes = 1ull << 30}).value();
+  ASSERT_TRUE(driver.Stage(disk, kStaging).ok());
+  const std::string id = node.state().MountedAt(kStaging);
+  ASSERT_NE(id, "");
+  ASSERT_TRUE(node.WriteFile(absl::StrCat(kStaging, R"(\data\file.txt)"), 42).ok());
+  ASSERT_TRUE(node.MakeLink(kTarget, kStaging).ok());
+  ASSERT_TRUE(node.MakeLink(R"(C:\var\second)", kTarget).ok());
+  ASSERT_TRUE(node.MakeLink(R"(C:\var\loop)", R"(C:\var\loop)").ok());
+  const State state = node.state();
+  for (const char* path : {R"(c:\VAR\second)", R"(\var\second)", "/var/second/"}) {
+    EXPECT_EQ(state.MountedAt(path), id) << path;
+  }
+  for (const char* path :
+       {R"(C:\var\second\data)", R"(C:\var\loop)", R"(C:\)", R"(C:\none)", R"(X:\)", ""}) {
+    EXPECT_EQ(state.MountedAt(path), "") << path;
+  }
+  ASSERT_TRUE(state.At("/var/second/DATA/file.txt").has_value());
+  EXPECT_EQ(state.At("/var/second/DATA/file.txt")->size_bytes, 42u);
+  EXPECT_EQ(state.At(R"(C:\var\loop)")->kind, FileKind::kLink);
+  EXPECT_FALSE(state.At(R"(C:\var\loop\x)").has_value());
+  EXPECT_TRUE(state.At(R"(C:\)").has_value());
+  ASSERT_TRUE(node.RemoveFolder("/var/second").ok());
+  EXPECT_FALSE(node.state().At("/var/second").has_value());
+}
+
+TEST(SimulatedNodeTest, SharesAreMappedAndBreak) {
+  const SimulatedNode node = NewNode();
+  auto shares = smb::v1::Client::Create(node.client_options()).value();
+  smb::v1::NewSmbGlobalMappingRequest request;
+  request.set_remote_path(kShare);
+  request.set_username(R"(EXAMPLE\storage)");
+  request.set_password("correct horse");
+  ASSERT_TRUE(shares.NewSmbGlobalMapping(request).ok());
+  EXPECT_EQ(node.state().FindMapping(kShare)->username, R"(EXAMPLE\storage)");
+  EXPECT_FALSE(node.state().FindMapping(kShare)->broken);
+  ASSERT_TRUE(node.BreakMapping(kShare).ok());
+  EXPECT_TRUE(node.state().FindMapping(kShare)->broken);
+  ASSERT_TRUE(shares.NewSmbGlobalMapping(request).ok());
+  ASSERT_TRUE(node.SetSmbPassword("fileserver.example", R"(EXAMPLE\storage)", "new").ok());
+  EXPECT_TRUE(node.state().FindMapping(kShare)->broken);
+  ASSERT_TRUE(node.SetServerReachable("fileserver.example", false).ok());
+  request.set_password("new");
+  EXPECT_FALSE(shares.NewSmbGlobalMapping(request).ok());
+  ASSERT_TRUE(node.AddShare("new.example", "files").ok());
+  EXPECT_EQ(node.state().FindMapping(R"(\\new.example\files)"), nullptr);
+}
+
+TEST(SimulatedNodeTest, TargetsHaveDisksWhileTheyAreConnected) {
+  const SimulatedNode node = NewNode();
+  const CallContext context;
+  const iscsi::TargetPortal portal = {.target_address = "10.0.0.5"};
+  constexpr char kIqn[] = "iqn.2026-01.example.storage:open";
+  ASSERT_TRUE(node->iscsi().AddTargetPortal(context, {.target_portal = portal}).ok());
+  ASSERT_TRUE(node->iscsi().DiscoverTargetPortal(context, {.target_portal = portal}).ok());
+  EXPECT_EQ(node.state().FindDisk(10), nullptr);
+  iscsi::ConnectTargetRequest connect;
+  connect.target_portal = portal;
+  connect.iqn = kIqn;
+  ASSERT_TRUE(node->iscsi().ConnectTarget(context, connect).ok());
+  const State state = node.state();
+  EXPECT_NE(state.FindDisk(10), nullptr);
+  EXPECT_TRUE(state.iscsi_portals[0].registered);
+}
+
+TEST(SimulatedNodeTest, FaultsAreWhatTheDriverSees) {
+  const SimulatedNode node = NewNode();
+  auto files = filesystem::v1::Client::Create(node.client_options()).value();
+  filesystem::v1::PathExistsRequest request;
+  request.set_path(kStaging);
+  for (int code = 1; code <= 16; ++code) {
+    ASSERT_TRUE(node.InjectFault({.operation = "filesystem.Exists",
+                                  .times = 1,
+                                  .code = static_cast<absl::StatusCode>(code),
+                                  .windows_error = 5})
+                    .ok());
+    const absl::Status status = files.PathExists(request).status();
+    EXPECT_EQ(status.raw_code(), code);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("Access is denied"));
+  }
+  EXPECT_TRUE(files.PathExists(request).ok());
+  ASSERT_TRUE(node.InjectFault({.operation = "filesystem.*", .latency = absl::Hours(1)}).ok());
+  EXPECT_TRUE(absl::IsDeadlineExceeded(
+      files.PathExists(request, {.timeout = absl::Milliseconds(10)}).status()));
+}
+
+TEST(SimulatedNodeTest, WhatCannotBeIsRefused) {
+  const SimulatedNode node = NewNode();
+  EXPECT_TRUE(absl::IsInvalidArgument(node.AttachDisk({}).status()));
+  EXPECT_TRUE(
+      absl::IsAlreadyExists(node.AttachDisk({.number = 1, .size_bytes = 1ull << 30}).status()));
+  EXPECT_TRUE(absl::IsNotFound(node.DetachDisk(99)));
+  EXPECT_TRUE(absl::IsInvalidArgument(node.GrowDisk(1, 1)));
+  EXPECT_TRUE(absl::IsAlreadyExists(node.AddShare("fileserver.example", "data")));
+  EXPECT_TRUE(absl::IsNotFound(node.BreakMapping(kShare)));
+  EXPECT_TRUE(absl::IsInvalidArgument(node.InjectFault({.operation = "volume.Fromat"})));
+  EXPECT_THAT(SimulatedNode::Create("disk {", Quiet()).status().ToString(),
+              HasSubstr("INVALID_ARGUMENT: scenario:1:"));
+}
+
+}  // namespace
+}  // namespace csi_proxy

@@ -1,0 +1,140 @@
+#include "csi_proxy/testing/state.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "client/testing/paths.h"
+
+namespace csi_proxy::simulated_node {
+namespace {
+
+// Through so many links a path leads on Windows.
+constexpr int kMaxLinks = 63;
+
+// Calls `visit` with the disks of the node.
+template <typename Visit>
+void ForEachDisk(const State& state, const Visit& visit) {
+  for (const Disk& disk : state.disks) visit(disk);
+  for (const IscsiPortal& portal : state.iscsi_portals) {
+    for (const IscsiTarget& target : portal.targets) {
+      if (!target.connected) continue;
+      for (const Disk& disk : target.disks) visit(disk);
+    }
+  }
+}
+
+// The first volume for which `matches(volume)`, of disks that are online.
+template <typename Matches>
+const Volume* FirstVolume(const State& state, const Matches& matches) {
+  const Volume* found = nullptr;
+  ForEachDisk(state, [&](const Disk& disk) {
+    if (disk.offline) return;
+    for (const Partition& partition : disk.partitions) {
+      if (found == nullptr && partition.volume.has_value() && matches(*partition.volume)) {
+        found = &*partition.volume;
+      }
+    }
+  });
+  return found;
+}
+
+// What a volume has at a path from its root. A directory need not be listed.
+std::optional<File> FileIn(const Volume& volume, const std::string& path) {
+  const std::string below = absl::StrCat(path, R"(\)");
+  bool exists = path.empty();
+  for (const File& file : volume.files) {
+    if (absl::EqualsIgnoreCase(file.path, path)) return file;
+    exists = exists || absl::StartsWithIgnoreCase(file.path, below);
+  }
+  return exists ? std::optional<File>({.path = path}) : std::nullopt;
+}
+
+struct Found {
+  const Volume* volume;
+  // The root of a volume is one without a path.
+  File file;
+};
+
+std::optional<Found> Walk(const State& state, const std::string& path, bool follow, int links) {
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(path, absl::MaxSplits(':', 1));
+  const Volume* volume = FirstVolume(state, [&](const Volume& candidate) {
+    return !candidate.drive_letter.empty() &&
+           absl::EqualsIgnoreCase(candidate.drive_letter, parts.first);
+  });
+  if (volume == nullptr || links > kMaxLinks) return std::nullopt;
+  const std::vector<std::string> components = absl::StrSplit(parts.second, '\\', absl::SkipEmpty());
+  std::string at;
+  File file;
+  for (size_t i = 0; i < components.size(); ++i) {
+    absl::StrAppend(&at, at.empty() ? "" : R"(\)", components[i]);
+    std::optional<File> here = FileIn(*volume, at);
+    if (!here.has_value()) return std::nullopt;
+    file = *std::move(here);
+    if (!follow && i + 1 == components.size()) break;
+    if (!file.target.empty()) {
+      const std::string rest = absl::StrJoin(components.begin() + i + 1, components.end(), R"(\)");
+      return Walk(state, absl::StrCat(file.target, R"(\)", rest), follow, links + 1);
+    }
+    if (!file.mounted_volume_id.empty()) {
+      volume = state.FindVolume(file.mounted_volume_id);
+      if (volume == nullptr) return std::nullopt;
+      at.clear();
+      file = {};
+    }
+  }
+  return Found{volume, std::move(file)};
+}
+
+}  // namespace
+
+std::string FullPath(absl::string_view path) {
+  std::string full = absl::StrReplaceAll(path, {{"/", R"(\)"}});
+  if (absl::StartsWith(full, R"(\)") && !absl::StartsWith(full, R"(\\)")) {
+    full = absl::StrCat("C:", full);
+  }
+  while (absl::EndsWith(full, R"(\)") && !absl::EndsWith(full, R"(:\)")) full.pop_back();
+  return full;
+}
+
+const Disk* State::FindDisk(uint32_t number) const {
+  const Disk* found = nullptr;
+  ForEachDisk(*this, [&](const Disk& disk) {
+    if (disk.number == number) found = &disk;
+  });
+  return found;
+}
+
+const Volume* State::FindVolume(absl::string_view id) const {
+  return FirstVolume(*this,
+                     [&](const Volume& volume) { return absl::EqualsIgnoreCase(volume.id, id); });
+}
+
+const SmbMapping* State::FindMapping(absl::string_view share) const {
+  const auto found =
+      std::find_if(smb_mappings.begin(), smb_mappings.end(), [&](const SmbMapping& mapping) {
+        return absl::EqualsIgnoreCase(mapping.remote_path, share);
+      });
+  return found != smb_mappings.end() ? &*found : nullptr;
+}
+
+std::optional<File> State::At(absl::string_view path) const {
+  std::optional<Found> found = Walk(*this, FullPath(path), false, 0);
+  return found.has_value() ? std::optional(std::move(found->file)) : std::nullopt;
+}
+
+std::string State::MountedAt(absl::string_view path) const {
+  const std::optional<Found> found = Walk(*this, FullPath(path), true, 0);
+  const bool is_mount =
+      found.has_value() && found->file.path.empty() && found->volume->drive_letter.empty();
+  return is_mount ? found->volume->id : "";
+}
+
+}  // namespace csi_proxy::simulated_node

@@ -1,0 +1,12 @@
+// Between the messages of a simulated node and what a test looks at.
+#pragma once
+
+#include "csi_proxy/testing/state.h"
+#include "server/machine/simulated/node.pb.h"
+
+namespace csi_proxy::simulated_node {
+
+State FromProto(const simulated::Node& node);
+simulated::Disk ToProto(const Disk& disk);
+
+}  // namespace csi_proxy::simulated_node
