@@ -6,6 +6,7 @@
 #   scripts/install-packages.sh --foreign    also the tools of others that are tried on the service
 #   scripts/install-packages.sh --fuzz       also the fuzzers'
 #   scripts/install-packages.sh --lint       also what checks the style
+#   scripts/install-packages.sh --oci        also what reads the images
 #   scripts/install-packages.sh --windows    also the Windows build and its tests under Wine
 set -euo pipefail
 
@@ -24,6 +25,7 @@ for group in "$@"; do
     --foreign) packages+=(prometheus) ;;
     --fuzz) packages+=(clang libclang-rt-14-dev llvm) ;;
     --lint) packages+=(clang-format clang-tidy) ;;
+    --oci) packages+=(skopeo umoci libhivex-bin) ;;
     --windows)
       packages+=(g++-mingw-w64-x86-64-posix libz-mingw-w64-dev xz-utils wine wine64)
       ;;

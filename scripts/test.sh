@@ -92,6 +92,7 @@ check "manifests" scripts/deploy/check.sh build/release/server/csi-proxy
 check "drivers' charts" scripts/deploy/helm/check.sh
 check "alerts and dashboard" scripts/deploy/monitoring/check.sh build/release/server/csi-proxy \
   build/release/client/ctl/csi-proxyctl
+check "images" integration/oci/run.sh
 check "foreign tools" integration/foreign/run.sh
 check "installed libraries" integration/consumer/run.sh
 check "the README's program" scripts/check-readme.sh
@@ -116,6 +117,7 @@ if [[ $windows == yes ]]; then
   check "the Go release on the simulated node" integration/wine/node/peer.sh
   check "Go package under Wine" integration/go_embedded/run.sh --windows
   check "the Go library's place under Wine" integration/go_v2/run.sh --windows
+  check "images with the programs for Windows" integration/oci/run.sh --windows
   check "installed libraries for Windows" integration/consumer/run.sh --windows
   integration/wine/run build/windows/service_installer/csi-proxy-service.exe --help >build/windows/service.help
   check "PowerShell scripts" scripts/bootstrap/check.sh build/release/server/csi-proxy build/windows/service.help \

@@ -255,7 +255,9 @@ MUTATIONS = [
         (*DRIVER, "env", 2, "value"),
         "embedded",
     ),
-    put("no such mode", "not a mode for this pod", EMBEDDED, (*DRIVER, "env", 2, "value"), "inline"),
+    put(
+        "no such mode", "not a mode for this pod", EMBEDDED, (*DRIVER, "env", 2, "value"), "inline"
+    ),
     put(
         "a probe that nobody answers",
         "nobody answers",

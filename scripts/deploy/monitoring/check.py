@@ -153,7 +153,9 @@ def main():
     dashboard = json.loads((HERE / "dashboard.json").read_text())
     served, pipes = scraped.scrape(*sys.argv[1:])
     served |= OWN_METRICS
-    found += [f"not noticed: {one}" for one in MISTAKES if not list(metric_complaints("", one, served))]
+    found += [
+        f"not noticed: {one}" for one in MISTAKES if not list(metric_complaints("", one, served))
+    ]
 
     found += promtool("check", "rules", HERE / "alerts.yaml")
     found += promtool("test", "rules", HERE / "alerts_test.yaml")
@@ -175,12 +177,19 @@ def main():
     alerts = [rule["alert"] for rule in every_rule if "alert" in rule]
     found += case_complaints(alerts, cases)
     page = (HERE.parent / "fleet.md").read_text()
-    found += [f"{alert}: fleet.md does not say what to do" for alert in alerts
-              if f"### {alert}\n" not in page]
-    found += [f"fleet.md: there is no alert {name}" for name in re.findall(r"^### (Csi\w+)$", page, re.M)
-              if name not in alerts]
+    found += [
+        f"{alert}: fleet.md does not say what to do"
+        for alert in alerts
+        if f"### {alert}\n" not in page
+    ]
+    found += [
+        f"fleet.md: there is no alert {name}"
+        for name in re.findall(r"^### (Csi\w+)$", page, re.M)
+        if name not in alerts
+    ]
 
     with tempfile.TemporaryDirectory() as directory:
+
         def written(name, content):
             path = pathlib.Path(directory, name)
             path.write_text(yaml.safe_dump(content))
@@ -199,8 +208,10 @@ def main():
 
     for complaint in found:
         print(complaint)
-    print(f"{len(alerts)} alerts, {len(dashboard['panels'])} panels, {len(served)} metrics: "
-          f"{len(found)} complaints")
+    print(
+        f"{len(alerts)} alerts, {len(dashboard['panels'])} panels, {len(served)} metrics: "
+        f"{len(found)} complaints"
+    )
     return 1 if found else 0
 
 

@@ -24,8 +24,16 @@ def scrape(proxy, ctl):
         port = free_port()
         # Few connections, so that a client of many gets more than its share.
         service = subprocess.Popen(
-            [proxy, "--host=simulated", f"--socket-dir={directory}", "--max-connections=8",
-             f"--metrics-bind-address=:{port}"], stderr=subprocess.PIPE, text=True)
+            [
+                proxy,
+                "--host=simulated",
+                f"--socket-dir={directory}",
+                "--max-connections=8",
+                f"--metrics-bind-address=:{port}",
+            ],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         try:
             return exercised(pathlib.Path(directory), port, ctl)
         finally:
@@ -42,9 +50,11 @@ def exercised(directory, port, ctl):
         if time.monotonic() > until:
             raise TimeoutError(f"{pipe} does not appear")
         time.sleep(0.05)
-    for arguments, code in ((["disk", "list-disk-ids"], 0),
-                            (["disk", "get-disk-stats", "--disk-number=99"], 1),
-                            (["--api=v1beta1", "disk", "list-disk-locations"], 0)):
+    for arguments, code in (
+        (["disk", "list-disk-ids"], 0),
+        (["disk", "get-disk-stats", "--disk-number=99"], 1),
+        (["--api=v1beta1", "disk", "list-disk-locations"], 0),
+    ):
         done = subprocess.run([ctl, f"--socket-dir={directory}", *arguments], capture_output=True)
         if done.returncode != code:
             raise RuntimeError(f"{arguments}: {done.returncode}: {done.stderr}")

@@ -1,0 +1,19 @@
+module csi-proxy.example/oci
+
+go 1.25.0
+
+require (
+	github.com/Microsoft/go-winio v0.6.2
+	github.com/google/go-containerregistry v0.20.6
+)
+
+require (
+	github.com/containerd/stargz-snapshotter/estargz v0.16.3 // indirect
+	github.com/google/go-cmp v0.7.0 // indirect
+	github.com/klauspost/compress v1.18.0 // indirect
+	github.com/opencontainers/go-digest v1.0.0 // indirect
+	github.com/opencontainers/image-spec v1.1.1 // indirect
+	github.com/vbatts/tar-split v0.12.1 // indirect
+	golang.org/x/sync v0.15.0 // indirect
+	golang.org/x/sys v0.33.0 // indirect
+)

@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# The images for HostProcess containers: made twice they are alike, tools of others take them for
+# valid, what is unpacked is what went in, and what the manifests run is in them.
+#
+#   integration/oci/run.sh               with stand-ins for the programs
+#   integration/oci/run.sh --windows     with those of build/windows; under Wine, the code with which
+#                                        containerd unpacks on Windows reads the layers as well
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+scripts/install-packages.sh --oci
+out=$PWD/build/oci
+rm -rf "$out"
+mkdir -p "$out/programs" "$out/again"
+# Since 1.21 a Go that is too old fetches a newer one; for an older Go, as Debian 12 has, that newer
+# one is a module like any other.
+go=go
+if [[ -z $(go env GOTOOLCHAIN) ]]; then
+  root=$(go mod download -json "golang.org/toolchain@v0.0.1-go1.25.0.linux-$(go env GOARCH)" | jq -r .Dir)
+  chmod -R u+x "$root/bin" "$root/pkg/tool"
+  go=$root/bin/go
+fi
+(cd integration/oci && CGO_ENABLED=0 "$go" build -o "$out/" ./validate)
+
+names=(csi-proxy.exe csi-proxyctl.exe csi-proxy-service.exe csi_proxy.dll)
+if [[ ${1-} == --windows ]]; then
+  for name in "${names[@]}"; do
+    built=$(find build/windows/{server,client,service_installer} -name "$name" -type f)
+    cp "$built" "$out/programs/"
+  done
+else
+  # Longer than a block of a tar, and unlike each other.
+  for name in "${names[@]}"; do seq 20000 | sed "s/^/$name /" >"$out/programs/$name"; done
+fi
+echo "not for the image" >"$out/programs/notes.txt"
+
+passed=0
+failed=0
+# check NAME COMMAND...: the command ends well.
+check() {
+  local name=$1
+  shift
+  if "$@" >"$out/log" 2>&1; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    echo "$name FAILED:"
+    head -40 "$out/log"
+  fi
+}
+fails() { ! "$@"; }
+make() { scripts/release/oci_image.py --version 1.2.3 --license LICENSE "$@"; }
+image=csi-proxy-1.2.3-oci
+
+# The second time from other copies, with other times and another mask, elsewhere.
+cp -r "$out/programs" "$out/copies"
+touch -d 2001-01-01 "$out/copies"/*
+check "make" make --programs "$out/programs" --out "$out" --source-date-epoch 1700000000
+again() { (umask 077 && cd / && TZ=Asia/Tokyo "$OLDPWD/scripts/release/oci_image.py" --version 1.2.3 --license "$OLDPWD/LICENSE" \
+  --programs "$out/copies" --out "$out/again" --source-date-epoch 1700000000); }
+check "make again" again
+check "twice the same folder" diff -r "$out/$image" "$out/again/$image"
+check "twice the same tar" cmp "$out/$image.tar" "$out/again/$image.tar"
+check "another time" make --programs "$out/programs" --out "$out/again" --source-date-epoch 1700000001
+check "is another image" fails cmp "$out/$image.tar" "$out/again/$image.tar"
+same_tar() { mkdir -p "$out/untarred" && tar -C "$out/untarred" -xf "$out/$image.tar" && diff -r "$out/$image" "$out/untarred"; }
+check "the tar has what the folder has" same_tar
+missing() { rm "$out/copies/csi_proxy.dll" && fails make --programs "$out/copies" --out "$out/again" --source-date-epoch 1; }
+check "a program that is missing" missing
+
+# Google's library and Debian's skopeo and umoci; each must also notice a layer that was changed.
+cp -r "$out/$image" "$out/spoilt"
+layer=$(jq -r '.layers[-1].digest' "$out/$image/blobs/sha256/$(jq -r '.manifests[0].digest[7:]' "$out/$image/index.json")")
+spoilt=$out/spoilt/blobs/sha256/${layer#sha256:}
+printf '\x01' | dd of="$spoilt" bs=1 seek=1000 conv=notrunc status=none
+check "go-containerregistry" "$out/validate" "$out/$image"
+check "go-containerregistry notices" fails "$out/validate" "$out/spoilt"
+copy() { rm -rf "$out/dir" && skopeo --override-os windows --override-arch amd64 copy "oci:$1:$2" "dir:$out/dir"; }
+for tag in 1.2.3 1.2.3-base; do
+  check "skopeo: $tag" copy "$out/$image" $tag
+  check "umoci: $tag" umoci raw unpack --rootless --image "$out/$image:$tag" "$out/rootfs-$tag"
+done
+check "skopeo: the tar" skopeo --override-os windows copy "oci-archive:$out/$image.tar:1.2.3" "dir:$out/from-tar"
+check "skopeo notices" fails copy "$out/spoilt" 1.2.3
+check "umoci notices" fails umoci raw unpack --rootless --image "$out/spoilt:1.2.3" "$out/rootfs-spoilt"
+
+# What is in them.
+expected=$out/expected
+mkdir -p "$expected/Hives" "$expected/Files/licenses"
+cp -r "$out/rootfs-1.2.3-base/Files/Windows" "$expected/Files/"
+cp LICENSE "$expected/Files/licenses/"
+cp "$out/programs/csi_proxy.dll" "$expected/Files/"
+check "the base's files" diff -r "$expected" "$out/rootfs-1.2.3-base"
+cp "$out"/programs/*.exe scripts/bootstrap/install.ps1 "$expected/Files/"
+check "the service's files" diff -r "$expected" "$out/rootfs-1.2.3"
+hives=$expected/Files/Windows/System32/config
+five() { [[ $(ls "$hives" | xargs) == "DEFAULT SAM SECURITY SOFTWARE SYSTEM" ]]; }
+check "five hives" five
+# hivex reads what Windows reads (https://libguestfs.org/hivex.3.html).
+root() { hivexml "$hives/$1" | grep -F "<node name=\"$1\" root=\"1\">"; }
+for hive in "$hives"/*; do check "hive ${hive##*/}" root "${hive##*/}"; done
+there() { [[ -f $expected/Files/$1 ]]; }
+programs=$(sed -n 's/.*%CONTAINER_SANDBOX_MOUNT_POINT%\\\([^\\ ,'"'"']*\).*/\1/p' scripts/deploy/{proxy,install,sig-windows}-daemonset.yaml | sort -u)
+check "the manifests run something" grep -qx csi-proxy.exe <<<"$programs"
+for program in $programs; do check "the manifests' $program" there "$program"; done
+
+if [[ ${1-} == --windows ]]; then
+  (cd integration/oci && CGO_ENABLED=0 GOOS=windows "$go" build -o "$out/" ./read_layer)
+  for blob in $(jq -r '.layers[].digest[7:]' "$out/$image/blobs/sha256/$(jq -r '.manifests[0].digest[7:]' "$out/$image/index.json")"); do
+    integration/wine/run "$out/read_layer.exe" "$out/$image/blobs/sha256/$blob"
+  done | tr -d '\r' >"$out/entries"
+  # As Windows itself writes the access lists: administrators and SYSTEM all, users may read and run.
+  file='O:BAG:SYD:(A;;FA;;;BA)(A;;FA;;;SY)(A;;0x1200a9;;;BU)'
+  folder='O:BAG:SYD:(A;OICI;FA;;;BA)(A;OICI;FA;;;SY)(A;OICI;0x1200a9;;;BU)'
+  for name in "${names[@]}"; do
+    check "Windows: $name" grep -qxF "file Files/$name $(stat -c %s "$out/programs/$name") 1700000000 $file" "$out/entries"
+  done
+  check "Windows: the root" grep -qxF "directory Files/ 0 1700000000 $folder" "$out/entries"
+  check "Windows: hives" grep -qxF "directory Hives/ 0 1700000000 $folder" "$out/entries"
+  others() { ! grep -vF -e " $file" -e " $folder" "$out/entries"; }
+  check "Windows: no other access list" others
+fi
+echo "images: $passed passed, $failed failed"
+[[ $failed -eq 0 ]]

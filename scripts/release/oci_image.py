@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""Makes the images for HostProcess containers, as an OCI image layout and a tar of it.
+
+    oci_image.py --programs DIR --out DIR --version V --source-date-epoch N [--license FILE ...]
+
+The programs are csi-proxy.exe, csi-proxyctl.exe, csi-proxy-service.exe and csi_proxy.dll; what else
+is in their folder is left out. A licence goes into the image's folder `licenses`. What is made
+depends on these files, on install.ps1 and on the options, and on nothing else.
+
+Two images, which share their first two layers:
+
+  VERSION       the service: proxy-daemonset.yaml runs it, install-daemonset.yaml installs it
+  VERSION-base  with csi_proxy.dll, for drivers that embed csi-proxy: FROM this
+
+The first layer makes hcsshim's base layer, for which Windows wants five registry hives, and from
+Server 2025 on valid ones. Such an image runs on every build of Windows as a HostProcess container,
+and as no other, like Microsoft's
+(https://github.com/microsoft/windows-host-process-containers-base-image).
+"""
+
+import argparse
+import datetime
+import gzip
+import hashlib
+import io
+import json
+import pathlib
+import shutil
+import tarfile
+
+import empty_hive
+import windows_layer
+
+HIVES = ("DEFAULT", "SAM", "SECURITY", "SOFTWARE", "SYSTEM")
+LIBRARY = ("csi_proxy.dll",)
+PROGRAMS = ("csi-proxy.exe", "csi-proxyctl.exe", "csi-proxy-service.exe")
+INSTALL = pathlib.Path(__file__).parents[1] / "bootstrap" / "install.ps1"
+TITLE = "org.opencontainers.image."
+MANIFEST = "application/vnd.oci.image.manifest.v1+json"
+CONFIG = "application/vnd.oci.image.config.v1+json"
+LAYER = "application/vnd.oci.image.layer.v1.tar+gzip"
+# No os.version: these run on every build of Windows. Push them as manifests of their own: from a list
+# of manifests older containerd takes none without one (https://github.com/containerd/containerd/issues/7431).
+PLATFORM = {"architecture": "amd64", "os": "windows"}
+# Of the node, where such a container finds cmd.exe and PowerShell.
+PATH = r"C:\Windows\system32;C:\Windows;C:\Windows\System32\WindowsPowerShell\v1.0"
+
+
+def digest(content):
+    return "sha256:" + hashlib.sha256(content).hexdigest()
+
+
+class Layout:
+    """The blobs of https://github.com/opencontainers/image-spec/blob/main/image-layout.md."""
+
+    def __init__(self, out):
+        self.blobs = out / "blobs" / "sha256"
+        self.blobs.mkdir(parents=True)
+
+    def add(self, content, media_type, **more):
+        name = digest(content)
+        (self.blobs / name.partition(":")[2]).write_bytes(content)
+        return {"mediaType": media_type, "digest": name, "size": len(content), **more}
+
+    def add_json(self, content, media_type, **more):
+        return self.add(json.dumps(content, sort_keys=True).encode(), media_type, **more)
+
+
+def compressed(tar):
+    """Without the time and the name that gzip writes."""
+    out = io.BytesIO()
+    with gzip.GzipFile(filename="", mode="wb", fileobj=out, compresslevel=9, mtime=0) as stream:
+        stream.write(tar)
+    return out.getvalue()
+
+
+def image(layout, layers, settings, labels, created, ref):
+    """Adds an image of `layers`: pairs of how one came to be and its tar."""
+    descriptors = [layout.add(compressed(tar), LAYER) for _, tar in layers]
+    config = layout.add_json(
+        {
+            **PLATFORM,
+            "created": created,
+            "config": {"Env": ["PATH=" + PATH], "Labels": labels, **settings},
+            "rootfs": {"type": "layers", "diff_ids": [digest(tar) for _, tar in layers]},
+            "history": [{"created": created, "created_by": how} for how, _ in layers],
+        },
+        CONFIG,
+    )
+    manifest = {
+        "schemaVersion": 2,
+        "mediaType": MANIFEST,
+        "config": config,
+        "layers": descriptors,
+        "annotations": labels,
+    }
+    name = {TITLE + "ref.name": ref}
+    return layout.add_json(manifest, MANIFEST, platform=PLATFORM, annotations=name)
+
+
+def archive(directory, path, epoch):
+    with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as tar:
+        for file in sorted(directory.rglob("*"), key=lambda one: one.as_posix()):
+            entry = tar.gettarinfo(file, file.relative_to(directory).as_posix())
+            entry.uid = entry.gid = 0
+            entry.uname = entry.gname = ""
+            entry.mtime, entry.mode = epoch, 0o755 if file.is_dir() else 0o644
+            with file.open("rb") if file.is_file() else io.BytesIO() as content:
+                tar.addfile(entry, content if file.is_file() else None)
+
+
+def parsed():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--programs", type=pathlib.Path, required=True, metavar="DIR")
+    parser.add_argument(
+        "--out",
+        type=pathlib.Path,
+        required=True,
+        metavar="DIR",
+        help="gets csi-proxy-VERSION-oci, a folder, and the same as .tar",
+    )
+    parser.add_argument("--version", required=True)
+    parser.add_argument("--source-date-epoch", type=int, required=True, metavar="SECONDS")
+    parser.add_argument(
+        "--license", type=pathlib.Path, action="append", default=[], metavar="FILE", dest="licenses"
+    )
+    options = parser.parse_args()
+    if len({path.name for path in options.licenses}) != len(options.licenses):
+        parser.error("two licences have one name")
+    return options
+
+
+def main():
+    options = parsed()
+    epoch, version = options.source_date_epoch, options.version
+    out = options.out / f"csi-proxy-{version}-oci"
+    if out.exists():
+        shutil.rmtree(out)
+    layout = Layout(out)
+
+    def read(names):
+        return {name: (options.programs / name).read_bytes() for name in names}
+
+    licenses = {f"licenses/{path.name}": path.read_bytes() for path in options.licenses}
+    hives = {f"Windows/System32/config/{name}": empty_hive.hive(name, epoch) for name in HIVES}
+    service = read(PROGRAMS) | {INSTALL.name: INSTALL.read_bytes()}
+    base = [
+        ("the registry hives of a base layer", windows_layer.layer(hives, epoch)),
+        ("csi_proxy.dll", windows_layer.layer(read(LIBRARY) | licenses, epoch, ["Hives"])),
+    ]
+    programs = ("the service", windows_layer.layer(service, epoch, ["Hives"]))
+
+    moment = datetime.datetime.fromtimestamp(epoch, datetime.timezone.utc)
+    created = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    labels = {
+        TITLE + "version": version,
+        TITLE + "created": created,
+        TITLE + "licenses": "Apache-2.0",
+    }
+    runs = {"Entrypoint": ["%CONTAINER_SANDBOX_MOUNT_POINT%\\csi-proxy.exe"]}
+    index = {
+        "schemaVersion": 2,
+        "mediaType": "application/vnd.oci.image.index.v1+json",
+        "manifests": [
+            image(layout, [*base, programs], runs, labels, created, version),
+            image(layout, base, {}, labels, created, version + "-base"),
+        ],
+    }
+    (out / "oci-layout").write_text(json.dumps({"imageLayoutVersion": "1.0.0"}))
+    (out / "index.json").write_text(json.dumps(index, sort_keys=True))
+    archive(out, options.out / f"{out.name}.tar", epoch)
+    for manifest in index["manifests"]:
+        print(manifest["annotations"][TITLE + "ref.name"], manifest["digest"])
+
+
+if __name__ == "__main__":
+    main()
