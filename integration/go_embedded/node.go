@@ -12,6 +12,9 @@ import (
 	diskv1 "github.com/kubernetes-csi/csi-proxy/client/api/disk/v1"
 	filesystemv1 "github.com/kubernetes-csi/csi-proxy/client/api/filesystem/v1"
 	volumev1 "github.com/kubernetes-csi/csi-proxy/client/api/volume/v1"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/emptypb"
 )
 
 // manage has Auto find out that this process manages the machine, a Windows node, and takes two disks
@@ -30,6 +33,11 @@ func manage() (string, error) {
 	defer conn.Close()
 	if conn.Mode() != csiproxy.Embedded || !strings.Contains(log[0], "an administrator's") {
 		return "", fmt.Errorf("Auto is %v: %q", conn.Mode(), log)
+	}
+	// Its disks are not pulled out.
+	detach := conn.Invoke(context.Background(), "/csi_proxy.simulated.Admin/DetachDisk", &emptypb.Empty{}, &emptypb.Empty{})
+	if status.Code(detach) != codes.FailedPrecondition {
+		return "", fmt.Errorf("a node that is not simulated is administered: %v", detach)
 	}
 	const threads, calls = 32, 20
 	ended := make(chan error)

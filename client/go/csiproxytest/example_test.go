@@ -149,3 +149,28 @@ func ExampleNode_Reboot() {
 	node.AssertAbsent(staging)
 	// Output: <nil> <nil>
 }
+
+// A share's password changes: the mapping breaks, and the driver makes it anew with the next one.
+func ExampleNode_SetSMBPassword() {
+	node := csiproxytest.NewNode(t, "")
+	driver := newShareDriver(node)
+	ctx := context.Background()
+	fmt.Println(driver.stage(ctx, share, staging, `EXAMPLE\storage`, "correct horse"))
+	node.AssertMapped(share, `EXAMPLE\storage`)
+	node.AssertLink(staging, share)
+
+	node.SetSMBPassword("fileserver.example", `EXAMPLE\storage`, "battery staple")
+	state := node.State()
+	fmt.Println("broken:", state.Mapping(share).Broken)
+	fmt.Println(driver.stage(ctx, share, staging, `EXAMPLE\storage`, "battery staple"))
+	node.AssertMapped(share, `EXAMPLE\storage`)
+
+	fmt.Println(driver.publish(ctx, staging, target), driver.remove(ctx, target), driver.unstage(ctx, share, staging))
+	node.AssertNotMapped(share)
+	node.AssertAbsent(staging)
+	// Output:
+	// <nil>
+	// broken: true
+	// <nil>
+	// <nil> <nil> <nil>
+}

@@ -9,6 +9,7 @@ import (
 
 	diskv1 "github.com/kubernetes-csi/csi-proxy/client/api/disk/v1"
 	filesystemv1 "github.com/kubernetes-csi/csi-proxy/client/api/filesystem/v1"
+	smbv1 "github.com/kubernetes-csi/csi-proxy/client/api/smb/v1"
 	volumev1 "github.com/kubernetes-csi/csi-proxy/client/api/volume/v1"
 	"google.golang.org/grpc"
 )
@@ -148,4 +149,57 @@ func (d *driver) unstage(ctx context.Context, staging string) error {
 	}
 	_, err = d.disks.SetDiskState(ctx, &diskv1.SetDiskStateRequest{DiskNumber: number.DiskNumber, IsOnline: false})
 	return err
+}
+
+// shareDriver makes the calls of csi-driver-smb, in its order: pkg/mounter/safe_mounter_windows.go and
+// pkg/smb/nodeserver.go of release 1.20.
+type shareDriver struct {
+	files  filesystemv1.FilesystemClient
+	shares smbv1.SmbClient
+}
+
+func newShareDriver(conn grpc.ClientConnInterface) *shareDriver {
+	return &shareDriver{filesystemv1.NewFilesystemClient(conn), smbv1.NewSmbClient(conn)}
+}
+
+// stage has the share mapped, and a link to it at the staging path. One that leads somewhere is left.
+func (d *shareDriver) stage(ctx context.Context, share, staging, username, password string) error {
+	exists, err := d.files.PathExists(ctx, &filesystemv1.PathExistsRequest{Path: staging})
+	if err != nil {
+		return err
+	}
+	if exists.Exists {
+		link, err := d.files.IsSymlink(ctx, &filesystemv1.IsSymlinkRequest{Path: staging})
+		if err == nil && link.IsSymlink {
+			return nil
+		}
+		if err := d.remove(ctx, staging); err != nil {
+			return err
+		}
+	}
+	parent := staging[:strings.LastIndex(staging, `\`)]
+	if _, err := d.files.Mkdir(ctx, &filesystemv1.MkdirRequest{Path: parent}); err != nil {
+		return err
+	}
+	_, err = d.shares.NewSmbGlobalMapping(ctx, &smbv1.NewSmbGlobalMappingRequest{
+		RemotePath: share, LocalPath: staging, Username: username, Password: password})
+	return err
+}
+
+func (d *shareDriver) publish(ctx context.Context, staging, target string) error {
+	_, err := d.files.CreateSymlink(ctx, &filesystemv1.CreateSymlinkRequest{SourcePath: staging, TargetPath: target})
+	return err
+}
+
+func (d *shareDriver) remove(ctx context.Context, path string) error {
+	_, err := d.files.Rmdir(ctx, &filesystemv1.RmdirRequest{Path: path, Force: true})
+	return err
+}
+
+// unstage is that of the last volume of the share.
+func (d *shareDriver) unstage(ctx context.Context, share, staging string) error {
+	if _, err := d.shares.RemoveSmbGlobalMapping(ctx, &smbv1.RemoveSmbGlobalMappingRequest{RemotePath: share}); err != nil {
+		return err
+	}
+	return d.remove(ctx, staging)
 }

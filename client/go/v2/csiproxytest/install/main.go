@@ -42,12 +42,27 @@ func install(source, library string) error {
 	if err != nil {
 		return err
 	}
+	// Tests under way go on with what they have.
+	if err := os.MkdirAll(filepath.Dir(filepath.Dir(path)), 0o700); err != nil {
+		return err
+	}
+	fresh, err := os.MkdirTemp(filepath.Dir(filepath.Dir(path)), "new-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(fresh)
 	if library != "" {
-		err = copyFile(library, path)
+		err = copyFile(library, filepath.Join(fresh, filepath.Base(path)))
 	} else {
-		err = build(source, filepath.Dir(path))
+		err = build(source, fresh)
 	}
 	if err != nil {
+		return err
+	}
+	if err := os.RemoveAll(filepath.Dir(path)); err != nil {
+		return err
+	}
+	if err := os.Rename(fresh, filepath.Dir(path)); err != nil {
 		return err
 	}
 	conn, err := csiproxy.Connect(csiproxy.Embedded, csiproxy.WithSimulatedNode(""), csiproxy.WithLibrary(path))
@@ -59,19 +74,12 @@ func install(source, library string) error {
 	return nil
 }
 
-// copyFile replaces a file: a process that has the old one goes on with that.
 func copyFile(from, to string) error {
 	content, err := os.ReadFile(from)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
-		return err
-	}
-	if err := os.WriteFile(to+".new", content, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(to+".new", to)
+	return os.WriteFile(to, content, 0o600)
 }
 
 // build builds the library in a checkout, and places it with those it loads.
@@ -105,7 +113,8 @@ func build(source, directory string) error {
 // checkout returns the checkout that the module is in, as go.mod's replace line says.
 func checkout() (string, error) {
 	const tested = "github.com/kubernetes-csi/csi-proxy/v2/csiproxytest"
-	out, err := exec.Command("go", "list", "-f", "{{.Dir}}", tested).Output()
+	// A vendor directory would be no checkout.
+	out, err := exec.Command("go", "list", "-mod=readonly", "-f", "{{.Dir}}", tested).Output()
 	if err != nil {
 		return "", fmt.Errorf("go list %s: %w", tested, err)
 	}
