@@ -79,6 +79,7 @@ if [[ $windows == no ]]; then
   check steps env "CSI_PROXY_SCENARIO=$scenario" timeout 60 "$out/ours-steps" -documented
 else
   cp build/windows/client/c/csi_proxy.dll "$scenario" "$out/"
+  (cd client/go/v2 && go test -c -o "$out/nodes.exe" ./csiproxytest)
   export CSI_PROXY_DOUBLE_SCENARIO=Z:$out/scenario.textproto
   wine=$root/integration/wine/node_run
   trap '"$wine" --session-stop' EXIT
@@ -86,6 +87,12 @@ else
   check driver timeout 120 "$wine" "$out/ours.exe"
   check library-driver timeout 120 "$wine" "$out/upstream.exe"
   check steps timeout 120 "$wine" "$out/ours-steps.exe" -documented
+  # Beside the library; not the double's node, but their own.
+  nodes() {
+    timeout 300 "$wine" "$out/nodes.exe" -test.v | tee "$out/nodes.out" && ! grep -e '--- SKIP' "$out/nodes.out" &&
+      echo "$(grep -c '^--- PASS' "$out/nodes.out") tests, none skipped"
+  }
+  check nodes nodes
 fi
 # aws-ebs tells by the text of an error that nothing is mounted.
 check text grep -a "aws-ebs's pattern matches what is not mounted: true" "$out/driver.log"

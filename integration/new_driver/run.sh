@@ -83,6 +83,17 @@ vendored() {
 }
 check vendored vendored
 
+# Another library is not placed, and the one before stays.
+another() {
+  local path=$out/cache/csi-proxy/test-library/libcsi_proxy.so.1
+  sum=$(sha256sum "$path")
+  echo "not a library" >"$out/another"
+  if go run -mod=readonly github.com/csi-proxy/csi-proxy/client/go/csiproxytest/install -library "$out/another"; then return 1; fi
+  [[ $(sha256sum "$path") == "$sum" && $(ls "$out/cache/csi-proxy") == test-library ]]
+  echo "the one before stays"
+}
+check another-library another
+
 # A driver that has the Go library, for which a replace line stands anyway.
 mkdir "$out/library_driver"
 cd "$out/library_driver"

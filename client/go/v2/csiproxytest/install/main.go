@@ -12,6 +12,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
@@ -32,6 +33,15 @@ func main() {
 	source := flag.String("source", "", "a checkout of CSI Proxy, by default the one that this module is in")
 	library := flag.String("library", "", "a library that is there, which is copied")
 	flag.Parse()
+	if os.Getenv(trying) != "" {
+		conn, err := csiproxy.Connect(csiproxy.Embedded, csiproxy.WithSimulatedNode(""))
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		conn.Close()
+		return
+	}
 	if err := install(*source, *library); err != nil {
 		log.Fatal(err)
 	}
@@ -59,20 +69,36 @@ func install(source, library string) error {
 	if err != nil {
 		return err
 	}
+	if err := try(filepath.Join(fresh, filepath.Base(path))); err != nil {
+		return err
+	}
 	if err := os.RemoveAll(filepath.Dir(path)); err != nil {
 		return err
 	}
 	if err := os.Rename(fresh, filepath.Dir(path)); err != nil {
 		return err
 	}
-	conn, err := csiproxy.Connect(csiproxy.Embedded, csiproxy.WithSimulatedNode(""), csiproxy.WithLibrary(path))
-	if err != nil {
-		return fmt.Errorf("%s is there, and does not work: %w", path, err)
-	}
-	conn.Close()
 	fmt.Println(path, "is placed, and opens simulated nodes")
 	return nil
 }
+
+// try opens a node with a library; in a process of its own, as Windows moves no library that is in
+// use.
+func try(path string) error {
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	command := exec.Command(program)
+	command.Env = append(os.Environ(), "CSI_PROXY_LIBRARY="+path, trying+"=yes")
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("the library does not work: %s", bytes.TrimSpace(out))
+	}
+	return nil
+}
+
+// trying is a variable by which this program is told to do that.
+const trying = "CSI_PROXY_INSTALL_TRIES"
 
 func copyFile(from, to string) error {
 	content, err := os.ReadFile(from)
