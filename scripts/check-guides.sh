@@ -78,14 +78,24 @@ changed() {
 }
 # The Helm command of a page, rendered instead of installed: there is no cluster.
 chart() {
-  local charts commands
+  local charts commands driver=$1
   charts=$(cd "integration/drivers/$1" && go list -m -f '{{.Dir}}' "sigs.k8s.io/$1-csi-driver")/charts/latest
   helm() {
     [[ $1 == upgrade && $2 == --install ]] || return 1
     "$HOME/.cache/csi-proxy/helm-v3.18.6/helm" template "$3" "$charts/${4#*/}" "${@:5}"
   }
+  # What is set afterwards has to be there without any values.
+  kubectl() {
+    local what=$*
+    what=${what#*daemonset/}
+    "$HOME/.cache/csi-proxy/helm-v3.18.6/helm" template x "$charts/$driver-csi-driver" \
+      --show-only "templates/csi-$driver-node-windows-hostprocess.yaml" >"$out/$driver.default.yaml"
+    [[ "$1 $2" == "set "@(image|env) && $what == *"$driver"* ]]
+    grep -q "^  name: ${what%% *}\$" "$out/$driver.default.yaml"
+    grep -q "^        - name: $driver\$" "$out/$driver.default.yaml"
+  }
   commands=$(block sh "$1")
-  eval "$commands" | tee "$out/$1.yaml"
+  eval "$commands" >"$out/$1.yaml"
   grep -F '\\.\pipe\csi-proxy-filesystem-v1' "$out/$1.yaml"
 }
 

@@ -4,7 +4,8 @@
 #
 #   integration/drivers/run.sh             csi-proxy.exe under Wine, and on Linux what builds there
 #   integration/drivers/run.sh --linux     on Linux alone
-#   integration/drivers/run.sh --changed   the drivers as their pages in client/drivers change them
+#   integration/drivers/run.sh --changed   the drivers as their pages in client/drivers change them: by the
+#                                          pipes, and with a * in the table as HostProcess pods, by the library
 #
 # JOBS=N sets how many packages Go compiles at once (2).
 set -euo pipefail
@@ -28,8 +29,8 @@ protoc -I. --include_imports --descriptor_set_out="$out/admin.pb" server/machine
 build() {
   local flags=()
   if [[ $changed == yes ]]; then
-    integration/drivers/changed.sh "$2" "$out/changed/$2"
-    flags=("-modfile=$out/changed/$2/go.mod" -mod=mod)
+    [[ $2 == */embedded ]] || integration/drivers/changed.sh "$2" "$out/changed/$2"
+    flags=("-modfile=$out/changed/${2%/embedded}/go.mod" -mod=mod)
   fi
   (cd "integration/drivers/$2" && CGO_ENABLED=0 GOOS=$1 GOARCH=amd64 \
     go build -p "${JOBS:-2}" "${flags[@]}" -o "$out/$1/$2/program.exe" .)
@@ -65,6 +66,20 @@ if [[ " ${platforms[*]} " == *" windows "* ]]; then
     build windows "$program"
     cp build/windows/server/csi-proxy.exe "$out/windows/$program/"
     run windows "$program" csi-proxy.exe "$wine"
+  done
+fi
+if [[ $changed == yes ]]; then
+  # Here the machine is the node, through the doubles of WMI and Win32.
+  node=$PWD/integration/wine/node_run
+  trap '"$wine" --session-stop; "$node" --session-stop' EXIT
+  "$node" --session-start >/dev/null
+  export CSI_PROXY_MODE=embedded
+  for program in "${programs[@]}"; do
+    at=$out/windows/$program/embedded
+    build windows "$program/embedded"
+    cp build/windows/client/c/csi_proxy.dll integration/wine/node/peer/scenario.textproto "$at/"
+    CSI_PROXY_DOUBLE_SCENARIO=Z:$at/scenario.textproto run windows "$program/embedded" "" "$node"
+    grep -aq '^csiproxy: the mode is embedded' "$at/driver.log" || { failed=1; echo "$program did not embed"; }
   done
 fi
 

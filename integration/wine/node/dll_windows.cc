@@ -71,6 +71,7 @@ STDAPI DllGetClassObject(REFCLSID clsid, REFIID iid, void** out) {
   if (clsid != CLSID_WbemLocator && !is_scripting) return CLASS_E_CLASSNOTAVAILABLE;
   static const absl::Status begun = csi_proxy::node_double::Begin();
   if (!begun.ok()) return E_FAIL;
+  csi_proxy::node_double::ReplaceImportsOfLibrary();
   return ComPtr<Factory>(new Factory(is_scripting))->QueryInterface(iid, out);
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <string_view>
 
+#include "absl/synchronization/mutex.h"
 #include "integration/wine/node/hooks_windows.h"
 
 namespace csi_proxy::node_double {
@@ -154,8 +155,16 @@ FARPROC WINAPI hooks::GetProcAddress(HMODULE module, LPCSTR name) {
 void ReplaceImports() {
   ReplaceImports(GetModuleHandleW(nullptr));
   if (IsGo(GetModuleHandleW(nullptr))) ReplaceLookedUp();
-  HMODULE const embedded = GetModuleHandleW(L"csi_proxy.dll");
-  if (embedded != nullptr) ReplaceImports(embedded);
+}
+
+void ReplaceImportsOfLibrary() {
+  static absl::Mutex mutex;
+  static HMODULE done = nullptr;
+  const absl::MutexLock lock(&mutex);
+  HMODULE const library = GetModuleHandleW(L"csi_proxy.dll");
+  if (library == done) return;
+  if (library != nullptr) ReplaceImports(library);
+  done = library;
 }
 
 }  // namespace csi_proxy::node_double

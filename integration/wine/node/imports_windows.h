@@ -3,8 +3,13 @@
 
 namespace csi_proxy::node_double {
 
-// Replaces, in the import tables of the program and of csi_proxy.dll where it has that (not of its
-// other DLLs, nor of this one), every function that has a replacement in hooks_windows.h.
+// Replaces, in the program's import table (not in those of its DLLs, but for the one below), every
+// function that has a replacement in hooks_windows.h.
 void ReplaceImports();
+
+// The same in csi_proxy.dll, once the program has loaded it: that may be after it activated WMI for
+// the first time, as drivers do that have github.com/microsoft/wmi in them, which does so at their
+// start.
+void ReplaceImportsOfLibrary();
 
 }  // namespace csi_proxy::node_double

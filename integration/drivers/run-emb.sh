@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# The drivers' own code, and the calls of those whose code cannot be had, against csi-proxy with a
+# simulated node: a volume's whole life, each step confirmed in the node's state.
+#
+#   integration/drivers/run.sh             csi-proxy.exe under Wine, and on Linux what builds there
+#   integration/drivers/run.sh --linux     on Linux alone
+#   integration/drivers/run.sh --changed   the drivers as their pages in client/drivers change them: by the
+#                                          pipes, and with a * in the table as HostProcess pods, by the library
+#
+# JOBS=N sets how many packages Go compiles at once (2).
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+platforms=(linux windows)
+programs=(azuredisk azurefile gcp_pd replay)
+changed=no
+case ${1-} in
+  "") ;;
+  --linux) platforms=(linux) ;;
+  --changed) platforms=(windows) programs=(azuredisk azurefile gcp_pd) changed=yes ;;
+  *) echo "unknown option $1" >&2; exit 2 ;;
+esac
+out=$PWD/build/drivers
+wine=$PWD/integration/wine/run
+rm -rf "$out"
+mkdir -p "$out"
+protoc -I. --include_imports --descriptor_set_out="$out/admin.pb" server/machine/simulated/admin.proto
+
+# build PLATFORM PROGRAM: each is a module of its own, as the drivers' dependencies differ.
+build() {
+  local flags=()
+  if [[ $changed == yes ]]; then
+    [[ $2 == */embedded ]] || integration/drivers/changed.sh "$2" "$out/changed/$2"
+    flags=("-modfile=$out/changed/${2%/embedded}/go.mod" -mod=mod)
+  fi
+  (cd "integration/drivers/$2" && CGO_ENABLED=0 GOOS=$1 GOARCH=amd64 \
+    go build -p "${JOBS:-2}" "${flags[@]}" -o "$out/$1/$2/program.exe" .)
+}
+
+failed=0
+# run PLATFORM PROGRAM SERVICE COMMAND...: takes the steps, and shows those that fail.
+run() {
+  local platform=$1 program=$2 service=$3 at=$out/$1/$2
+  shift 3
+  if ! (cd "$at" && timeout 900 "$@" "$at/program.exe" "-service=$service" -descriptors=../../admin.pb -directory=. \
+    >steps.log 2>driver.log); then
+    failed=1
+    echo "$program ($platform) FAILED:"
+    grep -a '^FAILED' "$at/steps.log" || tail -20 "$at/steps.log" "$at/driver.log"
+  fi
+  sed -n "s/^total\t\(.*\)/\1\t$platform/p" "$at/steps.log" >>"$out/totals"
+}
+
+if [[ " ${platforms[*]} " == *" windows "* ]]; then
+  trap '"$wine" --session-stop' EXIT
+  "$wine" --session-start >/dev/null
+fi
+if [[ " ${platforms[*]} " == *" linux "* ]]; then
+  ninja -C build/release csi-proxy >/dev/null
+  build linux replay
+  run linux replay "$PWD/build/release/server/csi-proxy" env
+fi
+if [[ " ${platforms[*]} " == *" windows "* ]]; then
+  # The Go package would otherwise choose; the service is what the steps look at.
+  [[ $changed == no ]] || export CSI_PROXY_MODE=remote
+  for program in "${programs[@]}"; do
+    build windows "$program"
+  done
+fi
+if [[ $changed == yes ]]; then
+  # Here the machine is the node, through the doubles of WMI and Win32.
+  node=$PWD/integration/wine/node_run
+  trap '"$wine" --session-stop; "$node" --session-stop' EXIT
+  "$node" --session-start >/dev/null
+  export CSI_PROXY_MODE=embedded
+  for program in "${programs[@]}"; do
+    at=$out/windows/$program/embedded
+    build windows "$program/embedded"
+    cp build/windows/client/c/csi_proxy.dll integration/wine/node/peer/scenario.textproto "$at/"
+    CSI_PROXY_DOUBLE_SCENARIO=Z:$at/scenario.textproto run windows "$program/embedded" "" "$node"
+    grep -aq '^csiproxy: the mode is embedded' "$at/driver.log" || { failed=1; echo "$program did not embed"; }
+  done
+fi
+
+awk -F'\t' 'BEGIN { printf "%-24s %-18s %-8s %6s %7s\n", "driver", "version", "platform", "steps", "passed" }
+  { printf "%-24s %-18s %-8s %6d %7d\n", $1, $2, $5, $3, $4; steps += $3; passed += $4 }
+  END { printf "%-24s %-18s %-8s %6d %7d\n", "all", "", "", steps, passed; exit steps == 0 || steps != passed }' \
+  "$out/totals" || failed=1
+exit $failed
