@@ -249,6 +249,9 @@ if(WIN32)
           DESTINATION ${INCLUDE_DIR}/csi_proxy COMPONENT c_interface)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/scripts/bootstrap DESTINATION ${SHARE_DIR}
           COMPONENT programs FILES_MATCHING PATTERN "*.ps1" PATTERN "README.md")
+  install(FILES ${PROJECT_SOURCE_DIR}/scripts/node-check.ps1 DESTINATION ${SHARE_DIR} COMPONENT programs)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/scripts/node-check DESTINATION ${SHARE_DIR}
+          COMPONENT programs FILES_MATCHING PATTERN "*.ps1")
   # The programs contain these, whose licences ask to be named. The texts are Debian's, which lie
   # beside the same versions for Linux.
   foreach(package libabsl-dev libcivetweb-dev libfmt-dev libgrpc-dev libprotobuf-dev libspdlog-dev
@@ -256,6 +259,9 @@ if(WIN32)
     install(FILES /usr/share/doc/${package}/copyright DESTINATION licenses RENAME ${package}.txt
             COMPONENT programs)
   endforeach()
+  # These Debian's texts do not have: Boost's own, and of what gRPC brings along.
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/scripts/release/licenses/ DESTINATION licenses
+          COMPONENT programs FILES_MATCHING PATTERN "*.txt")
   install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION . COMPONENT programs)
 else()
   # Debian wants it in each package, under this name.
