@@ -3,6 +3,7 @@
 #
 #   scripts/build-windows-deps.sh              builds what is not built yet
 #   scripts/build-windows-deps.sh --prefixes   prints where each library is installed, and builds nothing
+#   scripts/build-windows-deps.sh --sources    prints name, version, archive and SHA-256 of each, and builds nothing
 #
 # The sources are those of Debian 12's own packages, so both platforms share one version of each
 # library. apt fetches them from wherever this machine's packages come from; an archive that already
@@ -283,6 +284,10 @@ while IFS='|' read -r name version archive hash upon options; do
 done < <(libraries)
 if [[ ${1:-} == --prefixes ]]; then
   for name in "${names[@]}"; do echo "${prefix_of[$name]}"; done
+  exit
+fi
+if [[ ${1:-} == --sources ]]; then
+  for name in "${names[@]}"; do echo "$name ${version_of[$name]} ${archive_of[$name]} ${hash_of[$name]}"; done
   exit
 fi
 

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# Makes a release in dist/, offline and reproducibly: scripts/release/README.md says what is in it.
+#
+#   scripts/release.sh VERSION [DIRECTORY]
+#
+# VERSION is the one in CMakeLists.txt; DIRECTORY, by default dist, is made anew. What is not in the
+# last commit keeps a release from being made.
+#
+#   CSI_PROXY_SIGN='COMMAND'   signs: it is run with each program and DLL for Windows, and changes the file
+set -euo pipefail
+started=$PWD
+cd "$(dirname "$0")/.."
+root=$PWD
+version=${1:?usage: scripts/release.sh VERSION [DIRECTORY]}
+dist=${2-$root/dist}
+[[ $dist == /* ]] || dist=$started/$dist
+project=$(sed -nE 's/^project\(csi_proxy VERSION ([0-9.]+) .*/\1/p' CMakeLists.txt)
+[[ $version == "$project" ]] || { echo "CMakeLists.txt has version $project, not $version" >&2; exit 2; }
+changed=$(git status --porcelain --untracked-files=no)
+[[ -z $changed ]] || { echo "not in the last commit:" "$changed" >&2; exit 2; }
+if [[ -e $dist ]]; then
+  # What somebody has put there by mistake stays.
+  [[ -f $dist/SHA256SUMS || -z $(ls -A "$dist") ]] || { echo "$dist has no release in it" >&2; exit 2; }
+  rm -rf "$dist"
+fi
+
+# Whatever depends on who makes a release, when and where.
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
+export SOURCE_DATE_EPOCH LC_ALL=C.UTF-8 TZ=UTC PYTHONDONTWRITEBYTECODE=1
+unset DEBEMAIL DEBFULLNAME
+umask 022
+parts=$root/build/dist
+rm -rf "$parts"
+mkdir -p "$dist" "$parts"
+
+# The presets' own folders: what is built there already is not built again.
+for preset in release windows; do
+  echo "build $preset"
+  cmake --preset "$preset" -UCSI_PROXY_MAINTAINER >"$parts/configure-$preset.log" || { cat "$parts/configure-$preset.log" >&2; exit 1; }
+  ninja -C "build/$preset" csi_proxy_installed >"$parts/build-$preset.log" || { tail -40 "$parts/build-$preset.log" >&2; exit 1; }
+done
+
+echo "ZIP for Windows"
+name=csi-proxy-$version-windows-amd64
+for component in programs libraries c_interface; do
+  cmake --install build/windows --prefix "$parts/$name" --component $component >/dev/null
+done
+programs=("$parts/$name"/bin/*.exe "$parts/$name"/bin/*.dll)
+(cd "$parts" && sha256sum "$name"/bin/*) >"$parts/unsigned"
+if [[ -n ${CSI_PROXY_SIGN-} ]]; then
+  for program in "${programs[@]}"; do
+    # It may be a command with arguments.
+    $CSI_PROXY_SIGN "$program"
+  done
+fi
+scripts/release/make_zip.py "$parts" "$name" "$dist/$name.zip"
+
+echo "Debian packages"
+(cd build/release && cpack -B "$parts/debian" >"$parts/cpack.log" 2>&1) || { cat "$parts/cpack.log" >&2; exit 1; }
+cp "$parts"/debian/*.deb "$dist/"
+
+echo "Go modules"
+scripts/release/go_modules.sh "$version" "$dist/go" | tee "$parts/tags"
+
+echo "papers"
+scripts/release/papers.py "$version" "$dist" "$parts"
+(cd "$dist" && find . -type f ! -name SHA256SUMS -printf '%P\0' | sort -z | xargs -0 sha256sum >SHA256SUMS)
+echo "$(wc -l <"$dist/SHA256SUMS") files in $dist"

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""papers.py VERSION DIST PARTS: what accompanies a release's files: an SPDX list of what is in them, a
+statement of provenance, and notes.
+
+DIST holds the files; PARTS what scripts/release.sh noted while it made them.
+"""
+import hashlib
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import provenance
+import sbom
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+
+
+def run(*command, cwd=ROOT):
+    return subprocess.run(command, cwd=cwd, check=True, capture_output=True, text=True).stdout
+
+
+def digest(path, algorithm="sha256"):
+    return hashlib.new(algorithm, path.read_bytes()).hexdigest()
+
+
+class Release:
+    """What is known of a release when its files are there."""
+
+    def __init__(self, version, dist, parts):
+        self.version = version
+        self.dist = pathlib.Path(dist)
+        self.parts = pathlib.Path(parts)
+        self.epoch = int(os.environ["SOURCE_DATE_EPOCH"])
+        self.commit = run("git", "rev-parse", "HEAD").strip()
+        module = re.search(r"^module (.*)/client/go$", (ROOT / "client/go/go.mod").read_text(), re.M)
+        self.repository = f"https://{module[1]}"
+        self.components = json.loads((HERE / "components.json").read_text())
+        self.zip_name = f"csi-proxy-{version}-windows-amd64"
+        self.zip_root = self.parts / self.zip_name
+        # (name, version, archive, sha256) of what is linked into the Windows programs, and built for that.
+        self.sources = [line.split() for line in run("scripts/build-windows-deps.sh", "--sources").splitlines()]
+        # (tag, module, version)
+        self.modules = [line.split() for line in (self.parts / "tags").read_text().splitlines()]
+        self.signed = bool(os.environ.get("CSI_PROXY_SIGN"))
+        self.unsigned = [line.split() for line in (self.parts / "unsigned").read_text().splitlines()]
+
+    def files(self):
+        return sorted(path for path in self.dist.rglob("*") if path.is_file())
+
+    @staticmethod
+    def debian_version(package):
+        return run("dpkg-query", "--show", "--showformat=${Version}", package)
+
+
+def notes(release):
+    """The changelog's section of the version, which must be there, and what one needs to use the files."""
+    text = (ROOT / "CHANGELOG.md").read_text()
+    sections = re.split(r"^## (?=\[)", text, flags=re.M)[1:]
+    of = {re.match(r"\[([^\]]+)\]", section)[1]: section.split("\n", 1)[1].strip() for section in sections}
+    body = of.get(release.version) or of.get("Unreleased")
+    if not body:
+        sys.exit(f"CHANGELOG.md has neither a section [{release.version}] nor anything unreleased")
+    tags = "\n".join(f"| `{tag}` | `{module}` | {version} |" for tag, module, version in release.modules)
+    library, place = release.modules
+    return f"""# CSI Proxy {release.version}
+
+{body}
+
+## Files
+
+`sha256sum --check SHA256SUMS` compares all of them. The programs for Windows are {"signed" if release.signed else "not signed"}.
+
+| file | for |
+|---|---|
+| `{release.zip_name}.zip` | Windows nodes: programs, C library, bootstrap scripts, the check of a node, licences |
+| `*.deb` | Debian 12: the service with a simulated node, the libraries, what is built against them |
+| `go/` | a module proxy in files |
+| `csi-proxy-{release.version}.spdx.json` | what is linked into what, in SPDX 2.3 |
+| `csi-proxy-{release.version}.provenance.json` | from which commit, sources and tools it was made, as an in-toto statement |
+
+## Go
+
+Tags of commit {release.commit}:
+
+| tag | module | version |
+|---|---|---|
+{tags}
+
+    go get {library[1]}@{library[2]}
+
+In place of the Go library `csi-proxy/v2`, in a driver's `go.mod`:
+
+    replace github.com/kubernetes-csi/csi-proxy/v2 => {place[1]} {place[2]}
+
+From the files of this release, before the tags are published, or without a network:
+
+    GOPROXY="file://$PWD/go,$(go env GOPROXY)" GONOSUMDB={library[1].rsplit("/", 2)[0]}/* go mod tidy
+"""
+
+
+def write_json(path, value):
+    path.write_text(json.dumps(value, indent=2, sort_keys=True) + "\n")
+
+
+def main(version, dist, parts):
+    release = Release(version, dist, parts)
+    # Each lists what is there before it.
+    (release.dist / "RELEASE_NOTES.md").write_text(notes(release))
+    write_json(release.dist / f"csi-proxy-{version}.spdx.json", sbom.document(release, digest))
+    write_json(release.dist / f"csi-proxy-{version}.provenance.json", provenance.statement(release, digest, run))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
