@@ -7,6 +7,7 @@
 #   scripts/install-packages.sh --fuzz       also the fuzzers'
 #   scripts/install-packages.sh --lint       also what checks the style
 #   scripts/install-packages.sh --oci        also what reads the images
+#   scripts/install-packages.sh --release    also what tries how a release is signed
 #   scripts/install-packages.sh --windows    also the Windows build and its tests under Wine
 set -euo pipefail
 
@@ -26,6 +27,7 @@ for group in "$@"; do
     --fuzz) packages+=(clang libclang-rt-14-dev llvm) ;;
     --lint) packages+=(clang-format clang-tidy) ;;
     --oci) packages+=(skopeo umoci libhivex-bin) ;;
+    --release) packages+=(openssl osslsigncode) ;;
     --windows)
       packages+=(g++-mingw-w64-x86-64-posix libz-mingw-w64-dev xz-utils wine wine64)
       ;;

@@ -26,7 +26,7 @@ fi
 
 # Whatever depends on who makes a release, when and where.
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
-export SOURCE_DATE_EPOCH LC_ALL=C.UTF-8 TZ=UTC PYTHONDONTWRITEBYTECODE=1
+export SOURCE_DATE_EPOCH TZ=UTC PYTHONDONTWRITEBYTECODE=1
 unset DEBEMAIL DEBFULLNAME
 umask 022
 parts=$root/build/dist
@@ -40,13 +40,16 @@ for preset in release windows; do
   ninja -C "build/$preset" csi_proxy_installed >"$parts/build-$preset.log" || { tail -40 "$parts/build-$preset.log" >&2; exit 1; }
 done
 
+# Not before: to ccache, compilers in another language are others.
+export LC_ALL=C.UTF-8
+
 echo "ZIP for Windows"
 name=csi-proxy-$version-windows-amd64
 for component in programs libraries c_interface; do
   cmake --install build/windows --prefix "$parts/$name" --component $component >/dev/null
 done
 programs=("$parts/$name"/bin/*.exe "$parts/$name"/bin/*.dll)
-(cd "$parts" && sha256sum "$name"/bin/*) >"$parts/unsigned"
+(cd "$parts" && "$root/scripts/release/unsigned.py" "$name"/bin/*) >"$parts/unsigned"
 if [[ -n ${CSI_PROXY_SIGN-} ]]; then
   for program in "${programs[@]}"; do
     # It may be a command with arguments.
@@ -54,6 +57,13 @@ if [[ -n ${CSI_PROXY_SIGN-} ]]; then
   done
 fi
 scripts/release/make_zip.py "$parts" "$name" "$dist/$name.zip"
+
+echo "images"
+licenses=()
+for license in "$parts/$name"/LICENSE "$parts/$name"/licenses/*; do licenses+=(--license "$license"); done
+scripts/release/oci_image.py --programs "$parts/$name/bin" --out "$parts" --version "$version" \
+  --source-date-epoch "$SOURCE_DATE_EPOCH" "${licenses[@]}"
+cp "$parts/csi-proxy-$version-oci.tar" "$dist/"
 
 echo "Debian packages"
 (cd build/release && cpack -B "$parts/debian" >"$parts/cpack.log" 2>&1) || { cat "$parts/cpack.log" >&2; exit 1; }

@@ -8,8 +8,10 @@
 #include <sddl.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <iterator>
 #include <sstream>
 #include <thread>
@@ -43,12 +45,19 @@ std::string ReadFile(const fs::path& path) {
   return text.str();
 }
 
+// A shipped program: as built, or of the folder of an unpacked release.
+std::string Shipped(const fs::path& built) {
+  const char* released = std::getenv("CSI_PROXY_TEST_PROGRAMS");
+  return (released == nullptr ? built : released / built.filename()).string();
+}
+
 class ServiceLifeTest : public testing::Test {
  protected:
+  static void SetUpTestSuite() { std::cout << "testing " << Shipped(CSI_PROXY_BINARY) << "\n"; }
   // With a letter that the code page of Western Windows does not have.
   ServiceLifeTest() : base_(NewTestDirectory()), directory_(base_ / u8"Bałtyk") {
     fs::create_directory(directory_);
-    fs::copy_file(CSI_PROXY_BINARY, Program());
+    fs::copy_file(Shipped(CSI_PROXY_BINARY), Program());
     Run({"uninstall"});
   }
   ~ServiceLifeTest() override {
@@ -82,7 +91,7 @@ class ServiceLifeTest : public testing::Test {
     return code;
   }
   int Run(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), CSI_PROXY_SERVICE_BINARY);
+    arguments.insert(arguments.begin(), Shipped(CSI_PROXY_SERVICE_BINARY));
     return Execute(std::move(arguments));
   }
   void InstallAndStart(const std::string& grace = "20s") {
@@ -166,7 +175,7 @@ TEST_F(ServiceLifeTest, AGoodUpgradeServesAndABrokenOneIsRolledBack) {
   InstallAndStart();
   const fs::path next = directory_ / "next.exe";
   // The same program with other bytes at its end, which Windows does not mind.
-  fs::copy_file(CSI_PROXY_BINARY, next);
+  fs::copy_file(Shipped(CSI_PROXY_BINARY), next);
   std::ofstream(next, std::ios::app | std::ios::binary) << "next";
   ASSERT_EQ(Run({"upgrade", "--binary", next.string()}), 0) << said_;
   EXPECT_EQ(fs::file_size(Program()), fs::file_size(next));
@@ -180,7 +189,7 @@ TEST_F(ServiceLifeTest, AGoodUpgradeServesAndABrokenOneIsRolledBack) {
   EXPECT_TRUE(Call().ok());
 
   // A program that runs and is not csi-proxy.
-  fs::copy_file(CSI_PROXY_SERVICE_BINARY, broken, fs::copy_options::overwrite_existing);
+  fs::copy_file(Shipped(CSI_PROXY_SERVICE_BINARY), broken, fs::copy_options::overwrite_existing);
   EXPECT_EQ(Run({"upgrade", "--timeout=10s", "--binary", broken.string()}), 1);
   EXPECT_THAT(said_, HasSubstr("the old program has been restored"));
   EXPECT_TRUE(Call().ok());
@@ -211,7 +220,7 @@ TEST_F(ServiceLifeTest, TheEventSourceComesAndGoesWithTheService) {
 
 // Run by its name, as from PATH, it looks beside itself and not in the current directory.
 TEST_F(ServiceLifeTest, TheInstallerLooksForTheProgramBesideItself) {
-  fs::copy_file(CSI_PROXY_SERVICE_BINARY, directory_ / "csi-proxy-service.exe");
+  fs::copy_file(Shipped(CSI_PROXY_SERVICE_BINARY), directory_ / "csi-proxy-service.exe");
   const std::wstring path = directory_.wstring();
   wchar_t before[32768] = L"";
   GetEnvironmentVariableW(L"PATH", before, std::size(before));

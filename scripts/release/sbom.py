@@ -73,13 +73,16 @@ def windows(document, digest):
     release = document.release
     archive = release.dist / f"{release.zip_name}.zip"
     package = document.shipped("csi-proxy for Windows", archive, digest)
+    images = document.shipped("csi-proxy images", release.dist / f"csi-proxy-{release.version}-oci.tar", digest)
     for path in sorted((release.zip_root / "bin").iterdir()):
         program = document.package("program", path.name, release.version, "Apache-2.0",
                                    packageFileName=f"./{release.zip_name}/bin/{path.name}",
                                    checksums=[{"algorithm": "SHA256", "checksumValue": digest(path)}])
         document.relate(package, "CONTAINS", program)
+        document.relate(images, "CONTAINS", program)
     for library in linked_libraries(document):
         document.relate(package, "STATIC_LINK", library)
+        document.relate(images, "STATIC_LINK", library)
 
 
 def debian(document, digest):

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""unsigned.py PROGRAM ...: the SHA-256 of each program as it is without a signature, for a comparison
-with one's own build.
+"""unsigned.py PROGRAM ...: the SHA-256 of each program apart from its signature, if it has one, for a
+comparison of a signed program with one's own build.
 
-A signature is appended, named in the header, and leaves a checksum there, which our unsigned programs
-do not have (https://learn.microsoft.com/windows/win32/debug/pe-format#process-for-generating-the-authenticode-pe-image-hash).
+A signature is appended, named in the header, and changes the header's checksum
+(https://learn.microsoft.com/windows/win32/debug/pe-format#process-for-generating-the-authenticode-pe-image-hash),
+so that is taken for 0.
 """
 import hashlib
 import pathlib

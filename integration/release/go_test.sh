@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# The Go modules of a release as a driver's author gets them: by Go, from the files, without a replace
+# that names a folder.
+#
+#   integration/release/go_test.sh VERSION PROXY DIRECTORY
+set -euo pipefail
+version=$1
+proxy=$2
+out=$3
+cd "$(dirname "$0")/../.."
+root=$PWD
+repository=$(sed -n 's|^module \(.*\)/client/go$|\1|p' client/go/go.mod)
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+# What others need comes from the cache where it is there; ours from the release alone, and into a cache
+# of its own, for the same version may be made again.
+export GOPROXY="file://$proxy,file://$(go env GOMODCACHE)/cache/download,$(go env GOPROXY)"
+export GOMODCACHE=$out/cache GOFLAGS=-modcacherw GONOSUMDB="$repository/*" CGO_ENABLED=0
+export CSI_PROXY_LIBRARY=$root/build/release/client/c/libcsi_proxy.so.1
+export CSI_PROXY_SCENARIO=$root/integration/wine/node/peer/scenario.textproto
+
+# The package, by go get.
+mkdir -p "$out/driver"
+cd "$out/driver"
+go mod init driver.example
+cp "$root/client/go/go.sum" .
+sed 's/^package main$/package main/' "$root/client/go/examples/mount/main.go" >main.go
+go get "$repository/client/go@v1.${version#*.}"
+go mod tidy
+grep -F "$repository/client/go v1.${version#*.}" go.mod
+go build -o mount .
+GOOS=windows go build -o mount.exe .
+timeout 60 ./mount
+
+# In the library's place: the driver that uses the library changes one line.
+cp -r "$root/integration/go_v2" "$out/go_v2"
+cd "$out/go_v2"
+go mod edit -replace "github.com/kubernetes-csi/csi-proxy/v2=$repository/client/go/v2@v$version"
+go build -mod=mod -o "$out/driver-v2" ./driver
+GOOS=windows go build -mod=mod -o "$out/driver-v2.exe" ./driver
+go version -m "$out/driver-v2" | grep -F "$repository/client/go/v2"
+timeout 60 "$out/driver-v2"

@@ -1,0 +1,133 @@
+#!/usr/bin/env bash
+# A release, made twice and looked into: from this tree, whose build folders are used, and from a clean
+# clone elsewhere, under another time zone, file mask and name. What is not committed keeps it from
+# being made.
+#
+#   integration/release/run.sh              ccache may give the second build the first one's objects
+#   integration/release/run.sh --no-ccache  the second build compiles everything: half an hour of processor time
+#   integration/release/run.sh --life       also runs the service-life test on the programs in the ZIP, under Wine
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+root=$PWD
+out=$root/build/release-test
+second=()
+life=no
+for argument in "$@"; do
+  case $argument in
+    --no-ccache) second=(CCACHE_DISABLE=1) ;;
+    --life) life=yes ;;
+    *) echo "unknown option $argument" >&2; exit 2 ;;
+  esac
+done
+scripts/install-packages.sh --windows --oci --release
+version=$(sed -nE 's/^project\(csi_proxy VERSION ([0-9.]+) .*/\1/p' CMakeLists.txt)
+zip=csi-proxy-$version-windows-amd64
+here=$root/integration/release
+python=$out/python/bin/python
+mkdir -p "$out"
+if ! cmp -s "$here/requirements.txt" "$out/python/requirements.txt"; then
+  rm -rf "$out/python"
+  python3 -m venv "$out/python"
+  "$python" -m pip install --quiet --disable-pip-version-check --no-deps -r "$here/requirements.txt"
+  cp "$here/requirements.txt" "$out/python/"
+fi
+# Not below this tree: the path shall have nothing in common.
+elsewhere=$(mktemp -d /tmp/csi-proxy-release.XXXXXX)
+trap 'chmod -R u+w "$elsewhere"; rm -rf "$elsewhere"' EXIT
+rm -rf "$out"/{first,unpacked,signed,go,logs}
+mkdir -p "$out/logs"
+
+passed=0
+failed=0
+# check NAME COMMAND...: runs it into a log, of which a failure shows the end.
+check() {
+  local log=$out/logs/${1// /_}.log name=$1 code=0 since=$SECONDS
+  shift
+  set +e
+  (set -e; "$@") </dev/null >"$log" 2>&1
+  code=$?
+  set -e
+  if [[ $code -eq 0 ]]; then
+    passed=$((passed + 1))
+    echo "ok      $name ($((SECONDS - since)) s)"
+  else
+    failed=$((failed + 1))
+    echo "FAILED  $name: $log"
+    tail -30 "$log"
+  fi
+}
+
+first() { scripts/release.sh "$version" "$out/first" && (cd "$out/first" && sha256sum --check --quiet SHA256SUMS); }
+again() {
+  git clone --quiet "$root" "$elsewhere/clone"
+  cd "$elsewhere/clone"
+  umask 077
+  env TZ=Pacific/Kiritimati DEBEMAIL=other@example.org DEBFULLNAME=Other CSI_PROXY_MAINTAINER=other "${second[@]}" \
+    scripts/release.sh "$version" "$elsewhere/second"
+  diff "$out/first/SHA256SUMS" "$elsewhere/second/SHA256SUMS"
+}
+unpack() {
+  mkdir -p "$out/unpacked/debian"
+  (cd "$out/unpacked" && cmake -E tar xf "$out/first/$zip.zip" --format=zip)
+  for package in "$out"/first/*.deb; do dpkg-deb --raw-extract "$package" "$out/unpacked/debian/${package##*/}"; done
+  cd "$out/unpacked/$zip"
+  ls -l bin/{csi-proxy,csi-proxyctl,csi-proxy-service}.exe bin/csi_proxy.dll lib/libcsi_proxy.dll.a \
+    include/csi-proxy/csi_proxy/csi_proxy.h share/csi-proxy/bootstrap/{install,aks,kube-up}.ps1 share/csi-proxy/node-check.ps1 \
+    share/csi-proxy/node-check/{facts,harness,node}.ps1 {README,CHANGELOG,SECURITY}.md licenses/{boost,xxhash,libgrpc-dev}.txt LICENSE
+  # What was tested is what is packed.
+  cmp bin/csi-proxy.exe "$root/build/windows/server/csi-proxy.exe"
+  cmp bin/csi-proxy-service.exe "$root/build/windows/service_installer/csi-proxy-service.exe"
+}
+# Nothing tells where it was made.
+no_paths() {
+  local found
+  found=$(grep -rlaF -e "$root" -e "$HOME/" "$out/unpacked" "$out"/first/*.{json,md} || true)
+  [[ -z $found ]] || { echo "$found"; return 1; }
+}
+programs() { "$python" -B "$here/check_programs.py" "$version" "$out/unpacked/$zip"/bin/*.{exe,dll}; }
+# The check would notice: a flag taken away, and a function of Windows Server 2022.
+programs_noticed() {
+  local program=$out/unpacked/csi-proxy.exe
+  "$python" -B "$here/spoil.py" "$out/unpacked/$zip/bin/csi-proxy.exe" "$program"
+  ! "$python" -B "$here/check_programs.py" "$version" "$program" >"$out/noticed"
+  grep 'has no NX_COMPAT' "$out/noticed"
+  grep 'imports GetTempPath2W of kernel32.dll' "$out/noticed"
+}
+# Whether an image is valid and works is integration/oci's to say.
+images() {
+  local image=csi-proxy-$version-oci
+  mkdir -p "$out/unpacked/image"
+  skopeo --override-os windows copy "oci-archive:$out/first/$image.tar:$version" "dir:$out/unpacked/image"
+  for layer in "$out"/unpacked/image/*; do tar -xzf "$layer" -C "$out/unpacked/image" 2>/dev/null || true; done
+  cmp "$out/unpacked/image/Files/csi-proxy.exe" "$out/unpacked/$zip/bin/csi-proxy.exe"
+  cmp "$out/unpacked/image/Files/csi_proxy.dll" "$out/unpacked/$zip/bin/csi_proxy.dll"
+}
+papers() { "$python" -B "$here/check_papers.py" "$version" "$(git rev-parse HEAD)" "$out/first"; }
+notes() {
+  local notes=$out/first/RELEASE_NOTES.md tag
+  grep -Fx "# CSI Proxy $version" "$notes"
+  grep -Fx -e "$(sed -n "/^## \[$version\]/,/^## \[/p" CHANGELOG.md | grep -m1 '^- ')" "$notes"
+  for tag in "client/go/v1.${version#*.}" "client/go/v$version"; do grep -F "\`$tag\`" "$notes"; done
+}
+refused() {
+  ! scripts/release.sh 0.0.1 "$elsewhere/refused"
+  touch "$elsewhere/file"
+  ! scripts/release.sh "$version" "$elsewhere"
+  [[ -f $elsewhere/file ]]
+}
+
+check "a release" first
+check "unpacked" unpack
+check "no paths of this machine" no_paths
+check "images" images
+check "papers" papers
+check "notes" notes
+check "programs" programs
+check "programs, spoilt" programs_noticed
+check "refused" refused
+check "signed" "$here/sign_test.sh" "$version" "$out/first" "$out/signed"
+check "Go modules" "$here/go_test.sh" "$version" "$out/first/go" "$out/go"
+[[ $life == no ]] || check "service life" "$here/life_test.sh" "$out/unpacked/$zip/bin"
+check "the same again" again
+echo "release: $passed passed, $failed failed"
+[[ $failed -eq 0 ]]
