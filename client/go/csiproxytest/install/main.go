@@ -14,6 +14,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"log"
 	"os"
 	"os/exec"
@@ -70,9 +71,11 @@ func install(source, library string) error {
 	if err := try(filepath.Join(fresh, filepath.Base(path))); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(filepath.Dir(path)); err != nil {
+	before := fresh + ".before"
+	if err := os.Rename(filepath.Dir(path), before); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	defer os.RemoveAll(before)
 	if err := os.Rename(fresh, filepath.Dir(path)); err != nil {
 		return err
 	}
