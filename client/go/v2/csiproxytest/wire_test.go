@@ -47,7 +47,7 @@ func simulated(t *testing.T, name string) string {
 			return file
 		}
 	}
-	t.Fatalf("%s is not found above here", name)
+	t.Skipf("%s is not above here: this is not a checkout", name)
 	return ""
 }
 
