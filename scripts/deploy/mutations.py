@@ -7,6 +7,7 @@ LEGACY = "legacy-driver.yaml"
 EMBEDDED = "embedded-driver.yaml"
 OLDER = "embedded-driver-containerd-1.6.yaml"
 PROXY = "proxy-daemonset.yaml"
+INSTALL = "install-daemonset.yaml"
 SIG_WINDOWS = "sig-windows-daemonset.yaml"
 OPENSHIFT = "openshift.yaml"
 
@@ -101,6 +102,21 @@ MUTATIONS = [
     put("no toleration", "tainted", LEGACY, (*SPEC, "tolerations"), None),
     put("update on delete", "updated", PROXY, ("spec", "updateStrategy"), {"type": "OnDelete"}),
     put("an update in a hurry", "does not wait", PROXY, ("spec", "minReadySeconds"), None),
+    put("an installation in a hurry", "does not wait", INSTALL, ("spec", "minReadySeconds"), None),
+    put(
+        "an installation that does not look",
+        "does not wait",
+        INSTALL,
+        (*DRIVER, "readinessProbe"),
+        None,
+    ),
+    put(
+        "a parameter of install.ps1 that there is not",
+        "knows no -Kubelet",
+        INSTALL,
+        (*SPEC, "initContainers", 0, "args", 1),
+        "-Kubelet",
+    ),
     put("an update that does not look", "does not wait", PROXY, (*DRIVER, "readinessProbe"), None),
     put(
         "other labels",

@@ -113,6 +113,22 @@ def rollout(all_):
                 yield f"{pod.where}: a rolling update does not wait until the pipes answer"
 
 
+def installs(all_):
+    script = (manifests.REPOSITORY / "scripts/bootstrap/install.ps1").read_text(encoding="utf-8")
+    known = set(re.findall(r"^  \[\w+\]\$(\w+)", script, re.M))
+    for pod in all_.pods():
+        for container in pod.containers:
+            words = container.get("command", []) + container.get("args", [])
+            if SANDBOX + "install.ps1" not in words:
+                continue
+            for word in words[words.index(SANDBOX + "install.ps1") + 1 :]:
+                if word.startswith("-") and word[1:] not in known:
+                    yield f"{pod.where}: install.ps1 knows no {word}"
+            probed = [c for c in pod.spec["containers"] if "readinessProbe" in c]
+            if not probed or not pod.resource["spec"].get("minReadySeconds"):
+                yield f"{pod.where}: a rolling update does not wait until the pipes answer"
+
+
 def _groups(arguments):
     given = [a.partition("=")[2] for a in arguments if a.startswith("--api-groups=")]
     return (
@@ -283,6 +299,7 @@ RULES = [
     pipes,
     programs,
     rollout,
+    installs,
     environment,
     probes,
     namespaces,

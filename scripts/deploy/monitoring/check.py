@@ -201,6 +201,10 @@ def main():
         found += promtool("test", "rules", written("old.yaml", old_version_test(pipes)))
         # Debian's Prometheus is built without the discovery of Kubernetes.
         config = yaml.safe_load((HERE / "scrape.yaml").read_text())
+        patch = (HERE / "metrics-patch.yaml").read_text()
+        port = re.search(r"--metrics-bind-address=\$\(NODE_IP\):(\d+)\n", patch)[1]
+        if f"replacement: $1:{port}\n" not in (HERE / "scrape.yaml").read_text():
+            found.append(f"scrape.yaml: does not ask at port {port}")
         for job in config["scrape_configs"]:
             if not job.pop("kubernetes_sd_configs"):
                 found.append("scrape.yaml: a job discovers nothing")
