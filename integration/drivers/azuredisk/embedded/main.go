@@ -43,7 +43,11 @@ func life(run *steps.Run) {
 			if err := os.MkdirAll(stage, 0o777); err != nil {
 				return err
 			}
-			return proxy.FormatAndMount(disk, stage, "ntfs", nil)
+			if err := proxy.FormatAndMount(disk, stage, "ntfs", nil); err != nil {
+				return err
+			}
+			// As NodeStageVolume does, by the disk's number.
+			return proxy.ResizeVolume(disk)
 		})
 		run.Step("publish", func() error {
 			if err := os.MkdirAll(pod, 0o777); err != nil {
@@ -69,6 +73,17 @@ func life(run *steps.Run) {
 			return steps.Equal(exists, false, err)
 		})
 	}
+	run.Step("stage a cloned volume, whose disk is offline", func() error {
+		disk, err := proxy.FindDiskByLun("30")
+		if err != nil {
+			return err
+		}
+		if err := os.MkdirAll(stage, 0o777); err != nil {
+			return err
+		}
+		return proxy.FormatAndMount(disk, stage, "ntfs", nil)
+	})
+	run.Step("unstage it", func() error { return proxy.Unmount(stage) })
 	run.Step("a disk that is not attached", func() error {
 		if disk, err := proxy.FindDiskByLun("77"); err == nil {
 			return errors.New("found: " + disk)
