@@ -57,7 +57,13 @@ check() {
   fi
 }
 
-first() { scripts/release.sh "$version" "$out/first" && (cd "$out/first" && sha256sum --check --quiet SHA256SUMS); }
+# Without a network, where one may be taken away.
+first() {
+  local offline=(unshare --map-root-user --net)
+  "${offline[@]}" true || offline=()
+  "${offline[@]}" scripts/release.sh "$version" "$out/first"
+  (cd "$out/first" && sha256sum --check --quiet SHA256SUMS)
+}
 again() {
   git clone --quiet "$root" "$elsewhere/clone"
   cd "$elsewhere/clone"
