@@ -4,6 +4,9 @@ set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+# Where libraries lie in the build folder is written into what is linked, and its length stays when
+# the install replaces it: relative, it is the same in all folders.
+set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
 
 set(CSI_PROXY_SANITIZE "" CACHE STRING "Sanitizers to build with, as -fsanitize= takes them")
 option(CSI_PROXY_FUZZ "Build the libFuzzer targets (needs clang)" OFF)
