@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs, builds and tests everything on a fresh machine: unit and integration tests on Linux, the
 # style, the quick start, the Go package, csi-sanity, manifests, alerts, grpcurl and promtool, the
-# libraries as installed, the Windows programs under Wine, and the released Go clients and drivers
-# against them. Ends with one count.
+# libraries as installed, the Windows programs under Wine, the released Go clients and drivers
+# against them, and a release made twice. Ends with one count.
 #
 #   scripts/test.sh                 all of that
 #   scripts/test.sh --no-windows    without what needs mingw-w64 and Wine
@@ -119,6 +119,7 @@ if [[ $windows == yes ]]; then
   check "the Go library's place under Wine" integration/go_v2/run.sh --windows
   check "images with the programs for Windows" integration/oci/run.sh --windows
   check "installed libraries for Windows" integration/consumer/run.sh --windows
+  check "a release" integration/release/run.sh
   integration/wine/run build/windows/service_installer/csi-proxy-service.exe --help >build/windows/service.help
   check "PowerShell scripts" scripts/bootstrap/check.sh build/release/server/csi-proxy build/windows/service.help \
     build/release/client/ctl/csi-proxyctl
