@@ -68,7 +68,7 @@ again() {
   git clone --quiet "$root" "$elsewhere/clone"
   cd "$elsewhere/clone"
   umask 077
-  env TZ=Pacific/Kiritimati DEBEMAIL=other@example.org DEBFULLNAME=Other CSI_PROXY_MAINTAINER=other "${second[@]}" \
+  env TZ=Pacific/Kiritimati DEBEMAIL=other@example.org DEBFULLNAME=Other "${second[@]}" \
     scripts/release.sh "$version" "$elsewhere/second"
   diff "$out/first/SHA256SUMS" "$elsewhere/second/SHA256SUMS"
 }
