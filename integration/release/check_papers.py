@@ -56,6 +56,10 @@ def spdx_problems(version, dist):
     for path in [*dist.glob("*.zip"), *dist.glob("*.tar"), *dist.glob("*.deb")]:
         if path.name not in described:
             yield f"{path.name} is not described"
+    for path in (dist / "go").rglob("*.zip"):
+        module = path.relative_to(dist / "go").parent.parent.as_posix()
+        if (module, path.stem) not in {(package.name, package.version) for package in document.packages}:
+            yield f"{module} {path.stem} is not described"
 
 
 def provenance_problems(version, commit, dist):

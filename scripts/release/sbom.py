@@ -104,7 +104,8 @@ def debian(document, digest):
 def go(document, digest):
     for _, module, version in document.release.modules:
         directory = document.release.dist / "go" / module / "@v"
-        package = document.shipped(module, directory / f"{version}.zip", digest, externalRefs=purl(f"pkg:golang/{module}@{version}"))
+        package = document.shipped(module, directory / f"{version}.zip", digest, versionInfo=version,
+                                   externalRefs=purl(f"pkg:golang/{module}@{version}"))
         for name, number in re.findall(r"^(?:require )?\t?([\w./-]+\.[\w./-]+) (v\S+)", (directory / f"{version}.mod").read_text(), re.M):
             needed = document.package("go", f"{name}@{number}", number, "NOASSERTION", externalRefs=purl(f"pkg:golang/{name}@{number}"))
             document.relate(package, "DEPENDS_ON", needed)
