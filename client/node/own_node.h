@@ -37,6 +37,7 @@ class OwnNode final : public Node {
   iscsi::Service& iscsi() override { return *node_.services().iscsi.service; }
   smb::Service& smb() override { return *node_.services().smb.service; }
   system::Service& system() override { return *node_.services().system.service; }
+  storage::Service& storage() override { return *node_.services().storage.service; }
   volume::Service& volume() override { return *node_.services().volume.service; }
 
   absl::StatusOr<std::string> Administer(absl::string_view method,

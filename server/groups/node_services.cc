@@ -6,12 +6,14 @@
 #include "csi_proxy/filesystem/audited.h"
 #include "csi_proxy/iscsi/audited.h"
 #include "csi_proxy/smb/audited.h"
+#include "csi_proxy/storage/audited.h"
 #include "csi_proxy/system/audited.h"
 #include "csi_proxy/volume/audited.h"
 #include "server/groups/disk/disk_service.h"
 #include "server/groups/filesystem/filesystem_service.h"
 #include "server/groups/iscsi/iscsi_service.h"
 #include "server/groups/smb/smb_service.h"
+#include "server/groups/storage/storage_service.h"
 #include "server/groups/system/system_service.h"
 #include "server/groups/volume/volume_service.h"
 
@@ -32,6 +34,7 @@ NodeServices::NodeServices(const Deps& deps, AuditLog* audit)
       filesystem(Audit(filesystem::NewFilesystemService(deps), audit)),
       iscsi(Audit(iscsi::NewIscsiService(deps), audit)),
       smb(Audit(smb::NewSmbService(deps), audit)),
+      storage(Audit(storage::NewStorageService(deps), audit)),
       system(Audit(system::NewSystemService(deps), audit)),
       volume(Audit(volume::NewVolumeService(deps), audit)) {}
 

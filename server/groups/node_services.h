@@ -7,6 +7,7 @@
 #include "csi_proxy/filesystem/hub.h"
 #include "csi_proxy/iscsi/hub.h"
 #include "csi_proxy/smb/hub.h"
+#include "csi_proxy/storage/hub.h"
 #include "csi_proxy/system/hub.h"
 #include "csi_proxy/volume/hub.h"
 #include "server/base/audit.h"
@@ -30,6 +31,7 @@ struct NodeServices {
   Audited<filesystem::Service> filesystem;
   Audited<iscsi::Service> iscsi;
   Audited<smb::Service> smb;
+  Audited<storage::Service> storage;
   Audited<system::Service> system;
   Audited<volume::Service> volume;
 };

@@ -25,6 +25,7 @@
 #include "csi_proxy/filesystem/hub.h"
 #include "csi_proxy/iscsi/hub.h"
 #include "csi_proxy/smb/hub.h"
+#include "csi_proxy/storage/hub.h"
 #include "csi_proxy/system/hub.h"
 #include "csi_proxy/volume/hub.h"
 
@@ -90,6 +91,7 @@ class Node {
   virtual filesystem::Service& filesystem() = 0;
   virtual iscsi::Service& iscsi() = 0;
   virtual smb::Service& smb() = 0;
+  virtual storage::Service& storage() = 0;
   virtual system::Service& system() = 0;
   virtual volume::Service& volume() = 0;
 
