@@ -25,6 +25,9 @@ class IdleFile final : public File {
     return No();
   }
   absl::StatusOr<std::vector<std::string>> List() override { return std::vector<std::string>(); }
+  absl::StatusOr<std::vector<machine::DirectoryEntry>> ListNext(bool) override {
+    return std::vector<machine::DirectoryEntry>();
+  }
   absl::Status Delete() override { return No(); }
   absl::StatusOr<Bytes> ReadReparsePoint() override { return No(); }
   absl::Status WriteReparsePoint(const Bytes&) override { return No(); }

@@ -72,6 +72,14 @@ class LinkedFile final : public File {
     return Wrap(file_->CreateDirectory(name), name);
   }
   absl::StatusOr<std::vector<std::string>> List() override { return file_->List(); }
+  absl::StatusOr<std::vector<machine::DirectoryEntry>> ListNext(bool restart) override {
+    auto entries = file_->ListNext(restart);
+    if (!entries.ok()) return entries;
+    for (machine::DirectoryEntry& entry : *entries) {
+      if (links_.Find(PathOf(entry.name)).has_value()) entry.is_reparse_point = true;
+    }
+    return entries;
+  }
   absl::Status Delete() override {
     const absl::Status deleted = file_->Delete();
     if (deleted.ok()) links_.Forget(path_);
@@ -98,9 +106,10 @@ class LinkedFile final : public File {
   absl::StatusOr<std::unique_ptr<File>> Wrap(absl::StatusOr<std::unique_ptr<File>> file,
                                              const std::string& name) {
     if (!file.ok()) return file;
-    return std::make_unique<LinkedFile>(
-        *std::move(file), absl::StrCat(path_, absl::EndsWith(path_, "\\") ? "" : "\\", name),
-        &links_);
+    return std::make_unique<LinkedFile>(*std::move(file), PathOf(name), &links_);
+  }
+  std::string PathOf(const std::string& name) const {
+    return absl::StrCat(path_, absl::EndsWith(path_, "\\") ? "" : "\\", name);
   }
 
   const std::unique_ptr<File> file_;

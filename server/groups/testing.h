@@ -12,6 +12,7 @@
 #include "server/groups/iscsi/iscsi_service.h"
 #include "server/groups/real_files.h"
 #include "server/groups/smb/smb_service.h"
+#include "server/groups/storage/storage_service.h"
 #include "server/groups/system/system_service.h"
 #include "server/groups/volume/volume_service.h"
 #include "server/host/host.h"
@@ -69,6 +70,7 @@ class HandlerTest : public testing::Test {
     filesystem_ = filesystem::NewFilesystemService(deps_);
     iscsi_ = iscsi::NewIscsiService(deps_);
     smb_ = smb::NewSmbService(deps_);
+    storage_ = storage::NewStorageService(deps_);
     system_ = system::NewSystemService(deps_);
     volume_ = volume::NewVolumeService(deps_);
   }
@@ -138,6 +140,7 @@ class HandlerTest : public testing::Test {
   std::unique_ptr<filesystem::Service> filesystem_;
   std::unique_ptr<iscsi::Service> iscsi_;
   std::unique_ptr<smb::Service> smb_;
+  std::unique_ptr<storage::Service> storage_;
   std::unique_ptr<system::Service> system_;
   std::unique_ptr<volume::Service> volume_;
 };

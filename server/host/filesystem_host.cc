@@ -122,6 +122,49 @@ class WindowsFilesystem final : public FilesystemHost {
     return info;
   }
 
+  absl::StatusOr<PathStats> GetStats(const CallContext& context,
+                                     const ConfinedPath& path) override {
+    const absl::StatusOr<ResolvedPath> walked =
+        ResolvePath(os_, context, path, {.follow_last = true, .access = machine::Access::kPeek});
+    if (!walked.ok()) return walked.status();
+    const std::string operation = absl::StrCat("measuring ", path.path.ToString());
+    PathStats stats;
+    std::string root;
+    if (!walked->on_server.empty()) {
+      const absl::StatusOr<UncPath> server = UncPath::Parse("link target", walked->on_server);
+      if (!server.ok()) return absl::FailedPreconditionError(server.status().message());
+      stats.share = server->Share();
+      root = absl::StrCat(server->ToString(), "\\");
+    } else {
+      if (!walked->found()) return MissingError(path.path);
+      stats.volume = walked->link.has_value() ? walked->link->volume : std::nullopt;
+      if (!stats.volume.has_value()) {
+        const absl::StatusOr<VolumeId> volume = VolumeOf(os_, *walked);
+        if (!volume.ok()) return Prefixed(operation, volume.status());
+        stats.volume = *volume;
+      }
+      root = stats.volume->ToString();
+    }
+    if (absl::Status status = context.Check(); !status.ok()) return status;
+    const absl::StatusOr<machine::VolumeSpace> space = os_.GetSpace(root);
+    if (HasWin32Code(space.status(), win32_error::kUnrecognizedVolume)) {
+      return absl::FailedPreconditionError(absl::StrCat("volume ", root, " has no file system"));
+    }
+    if (IsNotThere(space.status()) ||
+        (!space.ok() && stats.volume.has_value() && IsVolumeGone(os_, *stats.volume))) {
+      return absl::NotFoundError(absl::StrCat(operation, ": cannot find ", root));
+    }
+    if (!space.ok()) return Prefixed(operation, space.status());
+    stats.total_bytes = space->total_bytes;
+    stats.available_bytes = space->available_bytes;
+    return stats;
+  }
+
+  absl::StatusOr<LinkList> ListLinks(const CallContext& context,
+                                     const std::vector<ConfinedPath>& starts) override {
+    return host::ListLinks(os_, context, starts);
+  }
+
  private:
   // Ends the mount of a volume where `walked` ends. What the volume holds is not touched.
   absl::Status EndMount(const CallContext& context, ResolvedPath* walked) {

@@ -2,12 +2,17 @@
 // followed when it is a link; those before it are, within the path's roots.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "csi_proxy/call_context.h"
+#include "server/base/volume_id.h"
 #include "server/base/windows_path.h"
+#include "server/host/list_links.h"
 
 namespace csi_proxy::host {
 
@@ -19,6 +24,16 @@ struct LinkInfo {
   std::string target;
   // Whether something is there.
   bool target_exists = false;
+};
+
+// The file system that holds a path.
+struct PathStats {
+  uint64_t total_bytes = 0;
+  // What may still be written: less than what is free where there are quotas.
+  uint64_t available_bytes = 0;
+  // One of both: the volume, or the share as UncPath::Share() has it.
+  std::optional<VolumeId> volume;
+  std::string share;
 };
 
 // Thread-safe. Checking a path and acting on it are one step: a link swapped in between cannot
@@ -60,6 +75,16 @@ class FilesystemHost {
   // What is at the path. NOT_FOUND when nothing is.
   virtual absl::StatusOr<LinkInfo> ReadLink(const CallContext& context,
                                             const ConfinedPath& path) = 0;
+
+  // Of the file system that holds the path, links and a mount point at the end followed; a link to
+  // a share only at the end. NOT_FOUND when nothing is there, FAILED_PRECONDITION when the volume
+  // has no file system. It may take as long as a server takes.
+  virtual absl::StatusOr<PathStats> GetStats(const CallContext& context,
+                                             const ConfinedPath& path) = 0;
+
+  // See list_links.h.
+  virtual absl::StatusOr<LinkList> ListLinks(const CallContext& context,
+                                             const std::vector<ConfinedPath>& starts) = 0;
 };
 
 }  // namespace csi_proxy::host

@@ -90,6 +90,9 @@ class OddFile final : public machine::File {
     return file_->CreateDirectory(name);
   }
   absl::StatusOr<std::vector<std::string>> List() override { return file_->List(); }
+  absl::StatusOr<std::vector<machine::DirectoryEntry>> ListNext(bool restart) override {
+    return file_->ListNext(restart);
+  }
   absl::Status Delete() override { return file_->Delete(); }
   absl::Status WriteReparsePoint(const machine::Bytes& data) override {
     return file_->WriteReparsePoint(data);

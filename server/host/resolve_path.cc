@@ -14,11 +14,6 @@
 namespace csi_proxy::host {
 namespace {
 
-// The bit in the tags of reparse points that stand for another name: links, mount points
-// (learn.microsoft.com/windows/win32/api/winnt/nf-winnt-isreparsetagnamesurrogate). Those without
-// it, such as deduplicated or remote files, are treated as ordinary files and directories.
-constexpr uint32_t kNameSurrogate = 0x20000000;
-
 std::string RootsText(const PathRoots& roots) {
   return absl::StrJoin(roots.roots(), ", ", [](std::string* out, const WindowsPath& root) {
     absl::StrAppend(out, root.ToString());
@@ -48,8 +43,10 @@ class Walker {
       }
       if (!at_.attributes.is_directory) break;
       const bool last = pending_.size() == 1;
-      absl::StatusOr<std::unique_ptr<machine::File>> child = OpenPatiently(
-          context_, at_.at(), pending_.back(), last ? options_.access : machine::Access::kRead);
+      absl::StatusOr<std::unique_ptr<machine::File>> child =
+          Open(pending_.back(), last || options_.access == machine::Access::kPeek
+                                    ? options_.access
+                                    : machine::Access::kRead);
       if (IsAbsent(child.status())) break;
       if (!child.ok()) {
         return Prefixed(Here(pending_.back()).ToString(), child.status());
@@ -83,6 +80,12 @@ class Walker {
     pending_.insert(pending_.end(), components.rbegin(), components.rend());
   }
 
+  absl::StatusOr<std::unique_ptr<machine::File>> Open(const std::string& name,
+                                                      machine::Access access) {
+    return options_.is_patient ? OpenPatiently(context_, at_.at(), name, access)
+                               : at_.at().Open(name, access);
+  }
+
   // Takes an entry as the last one.
   absl::Status Hold(std::unique_ptr<machine::File> file) {
     at_.held.push_back(std::move(file));
@@ -90,9 +93,7 @@ class Walker {
     if (!attributes.ok()) return Prefixed(Here().ToString(), attributes.status());
     at_.attributes = *attributes;
     at_.link.reset();
-    if (!attributes->is_reparse_point || (attributes->reparse_tag & kNameSurrogate) == 0) {
-      return absl::OkStatus();
-    }
+    if (!machine::IsNameSurrogate(*attributes)) return absl::OkStatus();
     const absl::StatusOr<machine::Bytes> data = at_.at().ReadReparsePoint();
     if (!data.ok()) return Prefixed(Here().ToString(), data.status());
     absl::StatusOr<machine::ReparsePoint> point = machine::ParseReparsePoint(*data);

@@ -24,8 +24,11 @@ struct ResolveOptions {
   bool follow_last = false;
   // Links and mount points on the way; Windows gives up after 63.
   int max_steps = 63;
-  // What the last component is opened for.
+  // What the last component is opened for; with kPeek nothing on the way is kept from changing
+  // either, and the answer is only what was there.
   machine::Access access = machine::Access::kRead;
+  // Whether to wait for what others hold: see patient_open.h.
+  bool is_patient = true;
 };
 
 // The end of the way, or how far it goes.

@@ -1,8 +1,11 @@
 // Global SMB mappings, by MSFT_SmbGlobalMapping: there is no documented Win32 call for them.
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -20,6 +23,22 @@ using cim::Value;
 
 // Status of a mapping: 0 is OK, the others tell what is amiss.
 constexpr uint32_t kStatusOk = 0;
+
+// Of MSFT_SmbMapping, whose sibling MSFT_SmbGlobalMapping has no page
+// (learn.microsoft.com/previous-versions/windows/desktop/smb/msft-smbmapping).
+constexpr const char* kStatusNames[] = {
+    "OK", "Paused", "Disconnected", "NetworkError", "Connecting", "Reconnecting", "Unavailable"};
+
+std::string StatusName(uint32_t status) {
+  if (status < std::size(kStatusNames)) return kStatusNames[status];
+  return absl::StrCat("Status ", status);
+}
+
+absl::StatusOr<SmbMapping> ReadMapping(const cim::Object& object, const std::string& share) {
+  const auto status = object.GetUint32Or("Status", kStatusOk);
+  if (!status.ok()) return status.status();
+  return SmbMapping{share, *status == kStatusOk, object.path(), StatusName(*status)};
+}
 
 // ERROR_ALREADY_ASSIGNED.
 constexpr uint32_t kAlreadyAssigned = 85;
@@ -71,10 +90,28 @@ class WindowsSmb final : public SmbHost {
     if (!mappings.ok())
       return Prefixed(absl::StrCat("finding the mapping of ", share), mappings.status());
     if (mappings->empty()) return std::optional<SmbMapping>();
-    const cim::Object& mapping = mappings->front();
-    const auto status = mapping.GetUint32Or("Status", kStatusOk);
-    if (!status.ok()) return status.status();
-    return std::optional<SmbMapping>(SmbMapping{share, *status == kStatusOk, mapping.path()});
+    absl::StatusOr<SmbMapping> mapping = ReadMapping(mappings->front(), share);
+    if (!mapping.ok()) return mapping.status();
+    return std::optional<SmbMapping>(*std::move(mapping));
+  }
+
+  absl::StatusOr<std::vector<SmbMapping>> ListMappings(const CallContext& context) override {
+    const auto objects = wmi_.Query(context, Namespace::kSmb, cim::Query("MSFT_SmbGlobalMapping"));
+    if (!objects.ok()) return Prefixed("listing the mappings", objects.status());
+    std::vector<SmbMapping> mappings;
+    for (const cim::Object& object : *objects) {
+      const auto remote = object.GetString("RemotePath");
+      if (!remote.ok()) return remote.status();
+      const absl::StatusOr<UncPath> path = UncPath::Parse("RemotePath", *remote);
+      absl::StatusOr<SmbMapping> mapping =
+          ReadMapping(object, path.ok() ? path->Share() : absl::AsciiStrToLower(*remote));
+      if (!mapping.ok()) return mapping.status();
+      mappings.push_back(*std::move(mapping));
+    }
+    std::sort(mappings.begin(), mappings.end(), [](const SmbMapping& a, const SmbMapping& b) {
+      return a.remote_path < b.remote_path;
+    });
+    return mappings;
   }
 
   absl::StatusOr<bool> IsHealthy(const CallContext& context, const SmbMapping& mapping) override {

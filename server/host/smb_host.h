@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -20,6 +21,8 @@ struct SmbMapping {
   bool is_connected = false;
   // The host's own name for it.
   std::string object;
+  // What Windows says of it: `OK`, `Disconnected`.
+  std::string status;
 };
 
 struct SmbCredentials {
@@ -35,6 +38,9 @@ class SmbHost {
   // The mapping of a share, or nothing.
   virtual absl::StatusOr<std::optional<SmbMapping>> GetMapping(const CallContext& context,
                                                                const std::string& share) = 0;
+
+  // All mappings, in the order of their shares.
+  virtual absl::StatusOr<std::vector<SmbMapping>> ListMappings(const CallContext& context) = 0;
 
   // Whether the share can be reached through a mapping now, whatever its state says: the
   // credentials still hold, the server answers. It may take as long as the server takes.

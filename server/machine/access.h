@@ -40,6 +40,7 @@ inline constexpr uint32_t kLook = right::kSynchronize | right::kReadAttributes |
 constexpr uint32_t AccessMask(Access access) {
   switch (access) {
     case Access::kRead:
+    case Access::kPeek:
       return kLook;
     case Access::kDelete:
       return kLook | right::kDelete | right::kWriteAttributes;
@@ -51,5 +52,10 @@ constexpr uint32_t AccessMask(Access access) {
 
 // Others may read and write; without FILE_SHARE_DELETE nobody can rename or delete.
 inline constexpr uint32_t kShare = share::kRead | share::kWrite;
+
+// What an open for `access` shares.
+constexpr uint32_t ShareOf(Access access) {
+  return access == Access::kPeek ? kShare | share::kDelete : kShare;
+}
 
 }  // namespace csi_proxy::machine

@@ -21,6 +21,8 @@ using Bytes = std::vector<uint8_t>;
 enum class Access {
   // To read its attributes and content.
   kRead,
+  // The same, keeping nobody from renaming or deleting it.
+  kPeek,
   // Also to delete it.
   kDelete,
   // Also to make it a link.
@@ -35,8 +37,16 @@ struct FileAttributes {
   uint32_t reparse_tag = 0;
 };
 
-// An open file or directory, or a reparse point itself, never its target. While it is open, nobody
-// can rename or delete the entry. The destructor closes it. For one thread at a time.
+// What the listing of a directory tells of an entry.
+struct DirectoryEntry {
+  std::string name;
+  bool is_directory = false;
+  bool is_reparse_point = false;
+};
+
+// An open file or directory, or a reparse point itself, never its target. While it is open, except
+// with kPeek, nobody can rename or delete the entry. The destructor closes it. For one thread at a
+// time.
 class File {
  public:
   virtual ~File() = default;
@@ -56,6 +66,10 @@ class File {
   // even if they are not UTF-8: half a surrogate pair, which NTFS allows, is three bytes here.
   virtual absl::StatusOr<std::vector<std::string>> List() = 0;
 
+  // The next entries of this directory, some hundred at a time, named as by List(), in any order;
+  // the first ones when `restart`, none after the last.
+  virtual absl::StatusOr<std::vector<DirectoryEntry>> ListNext(bool restart) = 0;
+
   // Deletes the entry, which is open with kDelete, even if read-only. ERROR_DIR_NOT_EMPTY.
   virtual absl::Status Delete() = 0;
 
@@ -74,6 +88,8 @@ class File {
 struct VolumeSpace {
   uint64_t total_bytes = 0;
   uint64_t free_bytes = 0;
+  // Less than what is free where the caller has a quota.
+  uint64_t available_bytes = 0;
 };
 
 // How a device is opened: some control codes need a handle that may read or write.
@@ -121,7 +137,7 @@ class Os {
   virtual absl::StatusOr<std::string> GetVolumeOfDrive(char drive) = 0;
   // GetVolumeInformationW: `NTFS`. ERROR_UNRECOGNIZED_VOLUME when it has no file system.
   virtual absl::StatusOr<std::string> GetFileSystem(const std::string& volume) = 0;
-  // GetDiskFreeSpaceExW, ignoring quotas.
+  // GetDiskFreeSpaceExW of a volume or of a directory on a server, `\\host\share\a\`.
   virtual absl::StatusOr<VolumeSpace> GetSpace(const std::string& volume) = 0;
   // FlushFileBuffers of the volume.
   virtual absl::Status Flush(const std::string& volume) = 0;

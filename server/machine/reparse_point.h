@@ -20,6 +20,14 @@ inline constexpr uint32_t kReparseTagSymlink = 0xA000000C;
 // MAXIMUM_REPARSE_DATA_BUFFER_SIZE.
 inline constexpr size_t kMaxReparseData = 16 * 1024;
 
+// Whether an entry stands for another name: a link, a mount point. Those that do not, such as
+// deduplicated or remote files, are treated as ordinary files and directories
+// (learn.microsoft.com/windows/win32/api/winnt/nf-winnt-isreparsetagnamesurrogate).
+inline bool IsNameSurrogate(const FileAttributes& attributes) {
+  constexpr uint32_t kNameSurrogate = 0x20000000;
+  return attributes.is_reparse_point && (attributes.reparse_tag & kNameSurrogate) != 0;
+}
+
 struct ReparsePoint {
   uint32_t tag = 0;
   // Where it leads, in the form that Go's os.Readlink returns: `C:\a\b`, `\\host\share\a`,

@@ -120,6 +120,9 @@ class Filesystem final : public Group<host::FilesystemHost> {
   OPERATION(absl::Status, CreateLinkToShare, Text(link), (target, link), const UncPath& target,
             const ConfinedPath& link)
   OPERATION(absl::StatusOr<host::LinkInfo>, ReadLink, Text(path), (path), const ConfinedPath& path)
+  OPERATION(absl::StatusOr<host::PathStats>, GetStats, Text(path), (path), const ConfinedPath& path)
+  OPERATION(absl::StatusOr<host::LinkList>, ListLinks, "", (starts),
+            const std::vector<ConfinedPath>& starts)
 };
 
 class Smb final : public Group<host::SmbHost> {
@@ -128,6 +131,7 @@ class Smb final : public Group<host::SmbHost> {
 
   OPERATION(absl::StatusOr<std::optional<host::SmbMapping>>, GetMapping, share, (share),
             const std::string& share)
+  OPERATION(absl::StatusOr<std::vector<host::SmbMapping>>, ListMappings, "", ())
   OPERATION(absl::StatusOr<bool>, IsHealthy, mapping.remote_path, (mapping),
             const host::SmbMapping& mapping)
   OPERATION(absl::Status, CreateMapping, share, (share, credentials, require_privacy),

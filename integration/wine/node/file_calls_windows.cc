@@ -17,6 +17,7 @@
 #include "integration/wine/node/simulated_node.h"
 #include "integration/wine/node/win32_answers_windows.h"
 #include "server/base/volume_id.h"
+#include "server/machine/access.h"
 #include "server/machine/windows/names.h"
 
 namespace csi_proxy::node_double {
@@ -64,14 +65,16 @@ std::optional<std::string> RootOf(absl::string_view name) {
   return std::nullopt;
 }
 
-// What the rights mean to the simulated Win32.
-Access AccessOf(ACCESS_MASK rights) {
+// What the rights, and what is shared, mean to the simulated Win32.
+Access AccessOf(ACCESS_MASK rights, ULONG share) {
   if ((rights & DELETE) != 0) return Access::kDelete;
-  return (rights & FILE_WRITE_ATTRIBUTES) != 0 ? Access::kWriteAttributes : Access::kRead;
+  if ((rights & FILE_WRITE_ATTRIBUTES) != 0) return Access::kWriteAttributes;
+  return (share & FILE_SHARE_DELETE) != 0 ? Access::kPeek : Access::kRead;
 }
 
 // Whether the double can do what is asked: an entry itself, opened for calls that wait, sharing all
-// but deletion. Whatever asks for anything else would not be tested by it.
+// but deletion, which it shares when it is only looked at. Whatever asks for anything else would
+// not be tested by it.
 bool IsKnown(ACCESS_MASK access, ULONG share, ULONG options) {
   constexpr ACCESS_MASK kNeeded = SYNCHRONIZE | FILE_LIST_DIRECTORY;
   constexpr ACCESS_MASK kRights = kNeeded | FILE_READ_ATTRIBUTES | FILE_WRITE_ATTRIBUTES | DELETE;
@@ -79,18 +82,17 @@ bool IsKnown(ACCESS_MASK access, ULONG share, ULONG options) {
   constexpr ULONG kOptions =
       kItself | FILE_DIRECTORY_FILE | FILE_OPEN_FOR_BACKUP_INTENT | FILE_COMPLETE_IF_OPLOCKED;
   return (access & kNeeded) == kNeeded && (access & ~kRights) == 0 &&
-         share == (FILE_SHARE_READ | FILE_SHARE_WRITE) && (options & kItself) == kItself &&
+         share == machine::ShareOf(AccessOf(access, share)) && (options & kItself) == kItself &&
          (options & ~kOptions) == 0;
 }
 
 absl::StatusOr<std::unique_ptr<File>> OpenEntry(OpenFile& parent, std::u16string_view name,
-                                                ACCESS_MASK access, ULONG disposition,
-                                                ULONG options) {
+                                                Access access, ULONG disposition, ULONG options) {
   const std::string entry = machine::EntryNameFromUtf16(name);
   const bool wants_directory = (options & FILE_DIRECTORY_FILE) != 0;
   if (disposition == FILE_CREATE && wants_directory) return parent.file().CreateDirectory(entry);
   if (disposition != FILE_OPEN) return Win32Status(ERROR_INVALID_PARAMETER, "disposition");
-  absl::StatusOr<std::unique_ptr<File>> file = parent.file().Open(entry, AccessOf(access));
+  absl::StatusOr<std::unique_ptr<File>> file = parent.file().Open(entry, access);
   if (!file.ok() || !wants_directory) return file;
   const auto attributes = (*file)->GetAttributes();
   if (!attributes.ok()) return attributes.status();
@@ -130,12 +132,13 @@ NTSTATUS NTAPI NtCreateFile(PHANDLE handle, ACCESS_MASK access, POBJECT_ATTRIBUT
   absl::StatusOr<std::unique_ptr<File>> file = absl::UnknownError("");
   if (root.has_value()) {
     // A root is a directory, and nobody deletes or makes one.
-    if (disposition != FILE_OPEN || AccessOf(access) != Access::kRead) return kInvalidParameter;
+    if (disposition != FILE_OPEN || AccessOf(access, share) != Access::kRead)
+      return kInvalidParameter;
     file = TheNode().os->OpenRoot(*root);
   } else {
     const auto parent = FindFakeOf<OpenFile>(object->RootDirectory);
     if (parent == nullptr) return kInvalidHandle;
-    file = OpenEntry(*parent, name, access, disposition, options);
+    file = OpenEntry(*parent, name, AccessOf(access, share), disposition, options);
   }
   if (!file.ok()) return ToNtStatus(file.status());
   *handle = NewFake(std::make_shared<OpenFile>(*std::move(file), access, root.has_value()));

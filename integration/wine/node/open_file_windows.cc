@@ -45,27 +45,40 @@ absl::StatusOr<FILE_ATTRIBUTE_TAG_INFO> OpenFile::GetAttributes() {
   return info;
 }
 
+absl::Status OpenFile::Begin() {
+  entries_.clear();
+  for (bool first = true;; first = false) {
+    const absl::StatusOr<std::vector<machine::DirectoryEntry>> some = file_->ListNext(first);
+    if (!some.ok()) return some.status();
+    if (some->empty()) return absl::OkStatus();
+    for (const machine::DirectoryEntry& entry : *some) {
+      const DWORD attributes = (entry.is_directory ? FILE_ATTRIBUTE_DIRECTORY : 0) |
+                               (entry.is_reparse_point ? FILE_ATTRIBUTE_REPARSE_POINT : 0);
+      entries_.push_back(
+          {Wide(entry.name), attributes != 0 ? attributes : DWORD{FILE_ATTRIBUTE_NORMAL}});
+    }
+  }
+}
+
 absl::Status OpenFile::List(bool restart, void* buffer, size_t size) {
   if (absl::Status status = Require(FILE_LIST_DIRECTORY); !status.ok()) return status;
   if (restart || !has_begun_) {
-    const absl::StatusOr<std::vector<std::string>> names = file_->List();
-    if (!names.ok()) return names.status();
-    names_.clear();
-    for (const std::string& name : *names) names_.push_back(Wide(name));
+    if (absl::Status status = Begin(); !status.ok()) return status;
     // NTFS lists both in every directory but a root.
-    if (!is_root_) names_.insert(names_.end(), {L"..", L"."});
+    if (!is_root_) entries_.insert(entries_.end(), {{L".."}, {L"."}});
     has_begun_ = true;
   }
-  if (names_.empty()) return Win32Status(ERROR_NO_MORE_FILES, "no more entries");
+  if (entries_.empty()) return Win32Status(ERROR_NO_MORE_FILES, "no more entries");
   auto* const bytes = static_cast<char*>(buffer);
   FILE_FULL_DIR_INFO* last = nullptr;
   size_t offset = 0;
-  while (!names_.empty()) {
-    const std::wstring& name = names_.back();
+  while (!entries_.empty()) {
+    const std::wstring& name = entries_.back().name;
     const size_t length = name.size() * sizeof(wchar_t);
     if (offset + offsetof(FILE_FULL_DIR_INFO, FileName) + length > size) break;
     auto* const entry = reinterpret_cast<FILE_FULL_DIR_INFO*>(bytes + offset);
     std::memset(entry, 0, offsetof(FILE_FULL_DIR_INFO, FileName));
+    entry->FileAttributes = entries_.back().attributes;
     entry->FileNameLength = static_cast<ULONG>(length);
     std::memcpy(entry->FileName, name.data(), length);
     if (last != nullptr) {
@@ -74,7 +87,7 @@ absl::Status OpenFile::List(bool restart, void* buffer, size_t size) {
     }
     last = entry;
     offset = Aligned(offset + offsetof(FILE_FULL_DIR_INFO, FileName) + length);
-    names_.pop_back();
+    entries_.pop_back();
   }
   if (last == nullptr) return Win32Status(ERROR_MORE_DATA, "not even one entry has room");
   return absl::OkStatus();

@@ -42,8 +42,17 @@ class OpenFile final : public Opened {
   const std::unique_ptr<machine::File> file_;
   const ACCESS_MASK granted_;
   const bool is_root_;
+  // An entry of a listing.
+  struct Listed {
+    std::wstring name;
+    DWORD attributes = FILE_ATTRIBUTE_DIRECTORY;
+  };
+
+  // Notes all that there is to tell.
+  absl::Status Begin();
+
   // What List() has yet to tell, the next one last; nothing before the first time.
-  std::vector<std::wstring> names_;
+  std::vector<Listed> entries_;
   bool has_begun_ = false;
 };
 

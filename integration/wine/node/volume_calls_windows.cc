@@ -33,6 +33,12 @@ bool IsVolumeRoot(const std::string& path) {
   return absl::EndsWith(path, "\\") && VolumeId::Parse(path).ok();
 }
 
+// `\\host\share\`
+bool IsOnServer(const std::string& path) {
+  return absl::StartsWith(path, R"(\\)") && !absl::StartsWith(path, R"(\\?\)") &&
+         !absl::StartsWith(path, R"(\\.\)");
+}
+
 }  // namespace
 
 namespace hooks {
@@ -81,11 +87,13 @@ BOOL WINAPI GetVolumeInformationW(LPCWSTR root, LPWSTR label, DWORD label_size, 
 BOOL WINAPI GetDiskFreeSpaceExW(LPCWSTR root, PULARGE_INTEGER available, PULARGE_INTEGER total,
                                 PULARGE_INTEGER free) {
   const std::string volume = TextOf(root);
-  if (!IsVolumeRoot(volume)) return ::GetDiskFreeSpaceExW(root, available, total, free);
+  if (!IsVolumeRoot(volume) && !IsOnServer(volume)) {
+    return ::GetDiskFreeSpaceExW(root, available, total, free);
+  }
   RecordWin32(__func__);
   const absl::StatusOr<machine::VolumeSpace> space = TheNode().os->GetSpace(volume);
   if (!Answer(space)) return FALSE;
-  if (available != nullptr) available->QuadPart = space->free_bytes;
+  if (available != nullptr) available->QuadPart = space->available_bytes;
   if (total != nullptr) total->QuadPart = space->total_bytes;
   if (free != nullptr) free->QuadPart = space->free_bytes;
   return TRUE;

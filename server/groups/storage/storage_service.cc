@@ -1,5 +1,6 @@
 #include "server/groups/storage/storage_service.h"
 
+#include "server/groups/storage/mounts.h"
 #include "server/groups/storage/stage.h"
 
 namespace csi_proxy::storage {
@@ -24,19 +25,19 @@ class StorageService final : public Service {
     return absl::UnimplementedError("not yet");
   }
 
-  absl::StatusOr<GetPathStatsResponse> GetPathStats(const CallContext&,
-                                                    const GetPathStatsRequest&) override {
-    return absl::UnimplementedError("not yet");
+  absl::StatusOr<GetPathStatsResponse> GetPathStats(const CallContext& context,
+                                                    const GetPathStatsRequest& request) override {
+    return PathStats(deps_, context, request);
   }
 
-  absl::StatusOr<ListMountsResponse> ListMounts(const CallContext&,
-                                                const ListMountsRequest&) override {
-    return absl::UnimplementedError("not yet");
+  absl::StatusOr<ListMountsResponse> ListMounts(const CallContext& context,
+                                                const ListMountsRequest& request) override {
+    return Mounts(deps_, context, request);
   }
 
-  absl::StatusOr<ListSmbMappingsResponse> ListSmbMappings(const CallContext&,
+  absl::StatusOr<ListSmbMappingsResponse> ListSmbMappings(const CallContext& context,
                                                           const ListSmbMappingsRequest&) override {
-    return absl::UnimplementedError("not yet");
+    return SmbMappings(deps_, context);
   }
 
   absl::StatusOr<GetVolumeHealthResponse> GetVolumeHealth(const CallContext&,

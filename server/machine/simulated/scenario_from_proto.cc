@@ -271,6 +271,7 @@ class Reader {
     for (int i = 0; i < in.share_size(); ++i) {
       SmbShare& share = server.shares.emplace_back();
       share.name = in.share(i).name();
+      if (in.share(i).size_bytes() != 0) share.size_bytes = in.share(i).size_bytes();
       ReadFiles(in.share(i).file(), Element(at, "share", i), &share.tree);
     }
   }

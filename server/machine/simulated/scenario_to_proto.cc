@@ -116,6 +116,7 @@ void WriteSmb(const NodeState& state, proto::Node* node) {
     for (const SmbShare& share : server.shares) {
       proto::SmbShare* const s = out->add_share();
       s->set_name(share.name);
+      if (share.size_bytes != SmbShare::kDefaultBytes) s->set_size_bytes(share.size_bytes);
       WriteFiles(share.tree, {}, s->mutable_file());
     }
   }

@@ -79,6 +79,10 @@ struct SmbUser {
 struct SmbShare {
   std::string name;
   Tree tree;  // no links or mount points
+  // Of the file system on the server, which holds nothing else.
+  uint64_t size_bytes = kDefaultBytes;
+
+  static constexpr uint64_t kDefaultBytes = uint64_t{1} << 40;
 };
 
 struct SmbServer {

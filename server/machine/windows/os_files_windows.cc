@@ -90,8 +90,19 @@ class NtFile final : public File {
 
   absl::StatusOr<std::vector<std::string>> List() override {
     std::vector<std::string> names;
+    for (bool restart = true;; restart = false) {
+      absl::StatusOr<std::vector<DirectoryEntry>> entries = ListNext(restart);
+      if (!entries.ok()) return entries.status();
+      if (entries->empty()) return names;
+      for (DirectoryEntry& entry : *entries) names.push_back(std::move(entry.name));
+    }
+  }
+
+  absl::StatusOr<std::vector<DirectoryEntry>> ListNext(bool restart) override {
+    std::vector<DirectoryEntry> entries;
     std::vector<uint64_t> buffer(kListBytes / sizeof(uint64_t));
-    FILE_INFO_BY_HANDLE_CLASS question = FileFullDirectoryRestartInfo;
+    FILE_INFO_BY_HANDLE_CLASS question =
+        restart ? FileFullDirectoryRestartInfo : FileFullDirectoryInfo;
     while (GetFileInformationByHandleEx(handle_.get(), question, buffer.data(), kListBytes)) {
       question = FileFullDirectoryInfo;
       const auto* at = reinterpret_cast<const char*>(buffer.data());
@@ -99,17 +110,22 @@ class NtFile final : public File {
         const auto* const entry = reinterpret_cast<const FILE_FULL_DIR_INFO*>(at);
         const std::wstring_view name(entry->FileName, entry->FileNameLength / sizeof(wchar_t));
         if (name != L"." && name != L"..") {
-          names.push_back(EntryNameFromUtf16(std::u16string(name.begin(), name.end())));
+          entries.push_back(
+              {.name = EntryNameFromUtf16(std::u16string(name.begin(), name.end())),
+               .is_directory = (entry->FileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0,
+               .is_reparse_point = (entry->FileAttributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0});
         }
         more = entry->NextEntryOffset != 0;
         at += entry->NextEntryOffset;
       }
+      // Not after `.` and `..` alone.
+      if (!entries.empty()) return entries;
     }
     const DWORD error = GetLastError();
     // The first answer of a directory without even `.` and `..`, such as an empty FAT root
     // (learn.microsoft.com/windows-hardware/drivers/ddi/ntifs/nf-ntifs-ntquerydirectoryfile).
     const bool is_bare = error == ERROR_FILE_NOT_FOUND && question == FileFullDirectoryRestartInfo;
-    if (error == ERROR_NO_MORE_FILES || is_bare) return names;
+    if (error == ERROR_NO_MORE_FILES || is_bare) return entries;
     return win32::ToStatus(error, "FileFullDirectoryInfo");
   }
 

@@ -43,7 +43,7 @@ inline constexpr ULONG kOptions = FILE_OPEN_REPARSE_POINT | FILE_SYNCHRONOUS_IO_
 constexpr OpenRequest EntryRequest(Access access) {
   return {.access = AccessMask(access),
           .attributes = OBJ_CASE_INSENSITIVE | OBJ_DONT_REPARSE,
-          .share = kShare,
+          .share = ShareOf(access),
           .disposition = FILE_OPEN,
           .options = kOptions};
 }

@@ -98,12 +98,15 @@ class WindowsOs final : public Os {
   absl::StatusOr<VolumeSpace> GetSpace(const std::string& volume) override {
     const absl::StatusOr<std::wstring> root = WholeText(volume);
     if (!root.ok()) return root.status();
+    ULARGE_INTEGER available{};
     ULARGE_INTEGER total{};
     ULARGE_INTEGER free{};
-    if (!GetDiskFreeSpaceExW(root->c_str(), nullptr, &total, &free)) {
+    if (!GetDiskFreeSpaceExW(root->c_str(), &available, &total, &free)) {
       return win32::LastError("GetDiskFreeSpaceEx");
     }
-    return VolumeSpace{.total_bytes = total.QuadPart, .free_bytes = free.QuadPart};
+    return VolumeSpace{.total_bytes = total.QuadPart,
+                       .free_bytes = free.QuadPart,
+                       .available_bytes = available.QuadPart};
   }
 
   absl::Status Flush(const std::string& volume) override {

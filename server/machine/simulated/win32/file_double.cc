@@ -21,6 +21,8 @@ using machine::File;
 using machine::FileAttributes;
 
 constexpr int64_t kMaxNameLength = 255;
+// As many as there is room for in the buffer that the real calls are given, more or less.
+constexpr size_t kListedAtOnce = 400;
 
 bool IsName(absl::string_view name) {
   const int64_t length = Utf16Length(name);
@@ -159,6 +161,30 @@ class FileDouble final : public File {
         });
   }
 
+  // In the order of their names, from where the last call ended, whatever came and went since.
+  absl::StatusOr<std::vector<machine::DirectoryEntry>> ListNext(bool restart) override {
+    using Result = absl::StatusOr<std::vector<machine::DirectoryEntry>>;
+    return OnEntry<Result>(
+        "win32.List", path_, [&] { return absl::StrCat("listing ", path_); },
+        [&](NodeState&, const PathEnd& end, const auto& operation) -> Result {
+          if (end.at().kind == Tree::Kind::kFile) {
+            return Failure(operation(), win32_error::kInvalidParameter);
+          }
+          const auto& children = end.at().children;
+          if (restart) listed_.clear();
+          std::vector<machine::DirectoryEntry> entries;
+          auto child = listed_.empty() ? children.begin() : children.upper_bound(listed_);
+          for (; child != children.end() && entries.size() < kListedAtOnce; ++child) {
+            const Tree::Entry& entry = end.tree().at(child->second);
+            entries.push_back({.name = entry.name,
+                               .is_directory = entry.kind != Tree::Kind::kFile,
+                               .is_reparse_point = IsReparsePoint(entry)});
+            listed_ = child->first;
+          }
+          return entries;
+        });
+  }
+
   absl::Status Delete() override {
     return OnEntry<absl::Status>(
         "win32.Delete", path_, [&] { return absl::StrCat("deleting ", path_); },
@@ -279,6 +305,8 @@ class FileDouble final : public File {
   const OpenEntries::Key key_;
   const Access access_;
   bool deleted_it_ = false;
+  // The last name that ListNext() gave, by FoldName().
+  std::string listed_;
   // As it was opened, which it is called as long as it is open.
   const std::string path_;
 };

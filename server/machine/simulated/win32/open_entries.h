@@ -32,7 +32,7 @@ struct OpenMode {
 };
 
 // As the rules open entries.
-inline OpenMode ModeOf(Access access) { return {AccessMask(access), kShare}; }
+inline OpenMode ModeOf(Access access) { return {AccessMask(access), ShareOf(access)}; }
 
 // ERROR_SHARING_VIOLATION of two opens of one entry.
 bool Conflict(const OpenMode& one, const OpenMode& other);

@@ -43,6 +43,24 @@ absl::Status ReachServer(NodeState& state, const UncPath& path, absl::string_vie
   return Failure(operation, is_last ? win32_error::kFileNotFound : win32_error::kPathNotFound);
 }
 
+bool IsUnc(absl::string_view path) {
+  return absl::StartsWith(path, R"(\\)") && !absl::StartsWith(path, R"(\\?\)");
+}
+
+// What GetDiskFreeSpaceExW says of a directory on a server, which must end in a backslash
+// (learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-getdiskfreespaceexw).
+absl::StatusOr<VolumeSpace> GetServerSpace(NodeState& state, const std::string& directory,
+                                           absl::string_view operation) {
+  const absl::StatusOr<UncPath> path = UncPath::Parse("path", directory);
+  if (!path.ok() || !absl::EndsWith(directory, "\\")) {
+    return Failure(operation, win32_error::kInvalidName);
+  }
+  if (absl::Status status = ReachServer(state, *path, operation); !status.ok()) return status;
+  const SmbShare& share = *FindShare(state, path->Share());
+  const uint64_t free = share.size_bytes - std::min(share.size_bytes, share.tree.file_bytes());
+  return VolumeSpace{share.size_bytes, free, free};
+}
+
 // How SetVolumeMountPointW and DeleteVolumeMountPointW open the directory they change. They write
 // its reparse data, so for writing, and as itself; what they share nobody says (their pages,
 // learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumemountpointw and
@@ -183,11 +201,13 @@ class OsDouble final : public machine::Os {
   absl::StatusOr<VolumeSpace> GetSpace(const std::string& volume) override {
     using Result = absl::StatusOr<VolumeSpace>;
     return gate_.Run("win32.GetSpace", volume, [&](NodeState& state) -> Result {
-      const absl::StatusOr<VolumePlace> place =
-          FindRoot(state, volume, absl::StrCat("measuring ", volume));
+      const std::string operation = absl::StrCat("measuring ", volume);
+      if (IsUnc(volume)) return GetServerSpace(state, volume, operation);
+      const absl::StatusOr<VolumePlace> place = FindRoot(state, volume, operation);
       if (!place.ok()) return place.status();
       const uint64_t total = place->partition->size_bytes;
-      return VolumeSpace{total, total - std::min(total, UsedBytes(*place->partition))};
+      const uint64_t free = total - std::min(total, UsedBytes(*place->partition));
+      return VolumeSpace{total, free, free};
     });
   }
 

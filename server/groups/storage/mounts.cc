@@ -1,0 +1,134 @@
+#include "server/groups/storage/mounts.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/windows_path.h"
+#include "server/groups/paths.h"
+
+namespace csi_proxy::storage {
+namespace {
+
+absl::StatusOr<int64_t> Signed(absl::string_view what, uint64_t bytes) {
+  if (bytes > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
+    return absl::InternalError(absl::StrCat(what, ": ", bytes, " bytes, which cannot be"));
+  }
+  return static_cast<int64_t>(bytes);
+}
+
+std::vector<ConfinedPath> AllRoots(const groups::Deps& deps) {
+  std::vector<ConfinedPath> all;
+  for (const WindowsPath& root : deps.roots->roots()) all.push_back({root, deps.roots});
+  return all;
+}
+
+MountKind KindOf(const host::FoundLink& link) {
+  switch (link.kind) {
+    case host::LinkKind::kMountedVolume:
+      return MountKind::kMountedVolume;
+    case host::LinkKind::kSymlink:
+      return MountKind::kSymlink;
+    case host::LinkKind::kJunction:
+      return MountKind::kJunction;
+  }
+  return MountKind::kSymlink;
+}
+
+// `connected` holds the shares, by FoldName(), whose mapping is in order.
+MountState StateOf(const host::FoundLink& link, const std::map<std::string, bool>& connected) {
+  switch (link.end) {
+    case host::LinkEnd::kThere:
+      return MountState::kAlive;
+    case host::LinkEnd::kNowhere:
+      return MountState::kDangling;
+    case host::LinkEnd::kOnServer: {
+      const auto mapping = connected.find(FoldName(link.share));
+      return mapping != connected.end() && mapping->second ? MountState::kAlive
+                                                           : MountState::kDisconnected;
+    }
+    case host::LinkEnd::kUnknown:
+      return MountState::kUndetermined;
+  }
+  return MountState::kUndetermined;
+}
+
+}  // namespace
+
+absl::StatusOr<GetPathStatsResponse> PathStats(const groups::Deps& deps, const CallContext& context,
+                                               const GetPathStatsRequest& request) {
+  const auto path = groups::ParseConfinedPathLeniently(deps.roots, "path", request.path);
+  if (!path.ok()) return path.status();
+  const auto stats = deps.host->filesystem().GetStats(context, *path);
+  if (!stats.ok()) return stats.status();
+  const auto total = Signed("total_bytes", stats->total_bytes);
+  if (!total.ok()) return total.status();
+  // A quota may leave more than the file system has.
+  const auto available = static_cast<int64_t>(std::min(stats->total_bytes, stats->available_bytes));
+  return GetPathStatsResponse{
+      .total_bytes = *total,
+      .available_bytes = available,
+      .used_bytes = *total - available,
+      .volume_id = stats->volume.has_value() ? stats->volume->ToString() : "",
+      .share = stats->share};
+}
+
+absl::StatusOr<ListMountsResponse> Mounts(const groups::Deps& deps, const CallContext& context,
+                                          const ListMountsRequest& request) {
+  std::vector<ConfinedPath> starts = AllRoots(deps);
+  if (!request.path.empty()) {
+    auto path = groups::ParseConfinedPathLeniently(deps.roots, "path", request.path);
+    if (!path.ok()) return path.status();
+    starts = {*std::move(path)};
+  }
+  auto found = deps.host->filesystem().ListLinks(context, starts);
+  if (!found.ok()) return found.status();
+  std::map<std::string, bool> connected;
+  const bool any_on_server =
+      std::any_of(found->links.begin(), found->links.end(),
+                  [](const host::FoundLink& link) { return link.end == host::LinkEnd::kOnServer; });
+  if (any_on_server) {
+    const auto mappings = deps.host->smb().ListMappings(context);
+    if (!mappings.ok()) return mappings.status();
+    for (const host::SmbMapping& mapping : *mappings) {
+      connected[FoldName(mapping.remote_path)] = mapping.is_connected;
+    }
+  }
+  ListMountsResponse response;
+  response.incomplete = found->incomplete;
+  for (host::FoundLink& link : found->links) {
+    response.mounts.push_back({.path = std::move(link.path),
+                               .kind = KindOf(link),
+                               .target = std::move(link.target),
+                               .state = StateOf(link, connected)});
+  }
+  return response;
+}
+
+absl::StatusOr<ListSmbMappingsResponse> SmbMappings(const groups::Deps& deps,
+                                                    const CallContext& context) {
+  const auto mappings = deps.host->smb().ListMappings(context);
+  if (!mappings.ok()) return mappings.status();
+  ListSmbMappingsResponse response;
+  if (mappings->empty()) return response;
+  auto found = deps.host->filesystem().ListLinks(context, AllRoots(deps));
+  if (!found.ok()) return found.status();
+  std::map<std::string, std::vector<std::string>> links;
+  for (host::FoundLink& link : found->links) {
+    if (link.end != host::LinkEnd::kOnServer) continue;
+    links[FoldName(link.share)].push_back(std::move(link.path));
+  }
+  response.incomplete = found->incomplete;
+  for (const host::SmbMapping& mapping : *mappings) {
+    response.mappings.push_back({.remote_path = mapping.remote_path,
+                                 .status = mapping.status,
+                                 .links = links[FoldName(mapping.remote_path)]});
+  }
+  return response;
+}
+
+}  // namespace csi_proxy::storage

@@ -1,0 +1,348 @@
+#include "server/host/list_links.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "server/base/volume_id.h"
+#include "server/base/win32_error.h"
+#include "server/host/mount_point.h"
+#include "server/host/resolve_path.h"
+#include "server/machine/reparse_point.h"
+
+namespace csi_proxy::host {
+namespace {
+
+using machine::File;
+
+bool IsGone(const absl::Status& status) {
+  return IsNotThere(status) || HasWin32Code(status, win32_error::kDeletePending);
+}
+
+bool IsName(const std::string& name) {
+  const absl::StatusOr<WindowsPath> path = WindowsPath::Parse("name", absl::StrCat("C:\\", name));
+  return path.ok() && path->components().size() == 1;
+}
+
+bool IsForPeople(const std::string& text) {
+  return std::none_of(text.begin(), text.end(),
+                      [](unsigned char c) { return absl::ascii_iscntrl(c); });
+}
+
+bool IsRoot(const ConfinedPath& path) {
+  if (path.roots == nullptr) return false;
+  const std::vector<WindowsPath>& roots = path.roots->roots();
+  return std::find(roots.begin(), roots.end(), path.path) != roots.end();
+}
+
+// Where the walk begins.
+struct Start {
+  ConfinedPath path;
+  std::unique_ptr<File> directory;
+};
+
+// A directory that waits to be looked at.
+struct Pending {
+  size_t start = 0;
+  // From the start down, joined by `\`; empty for the start itself.
+  std::string below;
+  size_t depth = 0;
+  // Entries that have been looked at before.
+  size_t seen = 0;
+};
+
+// A link, and the path to follow to find out where it leads.
+struct Found {
+  FoundLink link;
+  ConfinedPath path;
+  std::optional<VolumeId> volume;
+};
+
+class LinkWalker {
+ public:
+  LinkWalker(machine::Os& os, const CallContext& context, const LinkWalkLimits& limits)
+      : os_(os), context_(context), limits_(limits) {
+    const absl::Time now = absl::Now();
+    until_ = now + limits.time;
+    if (context.deadline() != absl::InfiniteFuture()) {
+      until_ = std::min(until_, now + (context.deadline() - now) * 3 / 4);
+    }
+  }
+
+  absl::StatusOr<LinkList> Run(const std::vector<ConfinedPath>& starts) {
+    for (const ConfinedPath& start : starts) {
+      if (absl::Status status = Begin(start); !status.ok()) return status;
+    }
+    while (!pending_.empty() && !is_over_) {
+      const Pending next = std::move(pending_.front());
+      pending_.pop_front();
+      pending_bytes_ -= BytesOf(next);
+      if (absl::Status status = LookAt(next); !status.ok()) return status;
+    }
+    chain_.clear();
+    starts_.clear();
+    return Answer();
+  }
+
+ private:
+  static size_t BytesOf(const Pending& pending) { return sizeof(Pending) + pending.below.size(); }
+
+  absl::Status Begin(const ConfinedPath& path) {
+    absl::StatusOr<ResolvedPath> walked = ResolvePath(
+        os_, context_, path, {.follow_last = IsRoot(path), .access = machine::Access::kPeek});
+    if (!walked.ok()) return walked.status();
+    if (!walked->found()) return absl::OkStatus();
+    if (walked->link.has_value()) {
+      // A volume that is mounted at a root belongs to the tree, but nothing says how deep: its own
+      // tree is what calls may touch.
+      if (!IsRoot(path) || !walked->link->volume.has_value()) {
+        Note(*walked->link, path);
+        return absl::OkStatus();
+      }
+      absl::StatusOr<std::unique_ptr<File>> root = os_.OpenRoot(walked->link->volume->ToString());
+      if (!root.ok()) return absl::OkStatus();
+      walked->held.push_back(*std::move(root));
+    } else if (!walked->is_directory()) {
+      return absl::OkStatus();
+    }
+    // What is above is let go.
+    starts_.push_back({path, std::move(walked->held.back())});
+    Push({.start = starts_.size() - 1, .below = "", .depth = 0, .seen = 0});
+    return absl::OkStatus();
+  }
+
+  void Push(Pending pending) {
+    if (pending.depth > limits_.depth ||
+        pending_bytes_ + BytesOf(pending) > limits_.pending_bytes) {
+      incomplete_ = true;
+      return;
+    }
+    pending_bytes_ += BytesOf(pending);
+    pending_.push_back(std::move(pending));
+  }
+
+  // Ends the walk when it has cost enough; an error when the call has ended.
+  absl::Status CheckLimits() {
+    if (absl::Status status = context_.Check(); !status.ok()) return status;
+    if (entries_ > limits_.entries || found_bytes_ > limits_.found_bytes || absl::Now() > until_) {
+      incomplete_ = true;
+      is_over_ = true;
+    }
+    return absl::OkStatus();
+  }
+
+  // What is `name` in `directory`; null when it is passed over.
+  std::unique_ptr<File> Open(File& directory, const std::string& name) {
+    absl::StatusOr<std::unique_ptr<File>> file = directory.Open(name, machine::Access::kPeek);
+    if (file.ok()) return *std::move(file);
+    // Whoever has it for himself may have it for long.
+    if (!IsGone(file.status())) incomplete_ = true;
+    return nullptr;
+  }
+
+  // The directory, opened below the one before as far as both have the same way; null when it is
+  // passed over: gone, or a link by now.
+  File* OpenDirectory(const Pending& at) {
+    std::vector<std::string> names;
+    if (!at.below.empty()) names = absl::StrSplit(at.below, '\\');
+    size_t same = 0;
+    if (chain_start_ != at.start) chain_.clear();
+    chain_start_ = at.start;
+    while (same < chain_.size() && same < names.size() && chain_[same].first == names[same]) ++same;
+    chain_.resize(same);
+    while (chain_.size() < names.size()) {
+      File& above = chain_.empty() ? *starts_[at.start].directory : *chain_.back().second;
+      const std::string& name = names[chain_.size()];
+      std::unique_ptr<File> file = Open(above, name);
+      if (file == nullptr) return nullptr;
+      const absl::StatusOr<machine::FileAttributes> attributes = file->GetAttributes();
+      if (!attributes.ok()) {
+        incomplete_ = true;
+        return nullptr;
+      }
+      if (!attributes->is_directory || machine::IsNameSurrogate(*attributes)) return nullptr;
+      chain_.emplace_back(name, std::move(file));
+    }
+    return chain_.empty() ? starts_[at.start].directory.get() : chain_.back().second.get();
+  }
+
+  absl::Status LookAt(const Pending& at) {
+    ++entries_;
+    if (absl::Status status = CheckLimits(); !status.ok() || is_over_) return status;
+    File* const directory = OpenDirectory(at);
+    if (directory == nullptr) return absl::OkStatus();
+    size_t seen = 0;
+    size_t links = 0;
+    for (bool restart = true;; restart = false) {
+      const absl::StatusOr<std::vector<machine::DirectoryEntry>> entries =
+          directory->ListNext(restart);
+      if (!entries.ok()) {
+        // It may have gone, too.
+        incomplete_ = incomplete_ || !IsGone(entries.status());
+        return absl::OkStatus();
+      }
+      if (entries->empty()) return absl::OkStatus();
+      entries_ += entries->size();
+      if (absl::Status status = CheckLimits(); !status.ok() || is_over_) return status;
+      for (const machine::DirectoryEntry& entry : *entries) {
+        if (seen++ < at.seen) continue;
+        // The second time it has waited for all others.
+        if (at.seen == 0 && (seen > limits_.entries_at_once || links >= limits_.links_at_once)) {
+          Push({at.start, at.below, at.depth, seen - 1});
+          return absl::OkStatus();
+        }
+        if (entry.is_directory && IsName(entry.name) && LookAtEntry(at, *directory, entry)) ++links;
+        if (found_bytes_ > limits_.found_bytes) return CheckLimits();
+      }
+    }
+  }
+
+  // Whether it is a link.
+  bool LookAtEntry(const Pending& at, File& directory, const machine::DirectoryEntry& entry) {
+    std::string below = absl::StrCat(at.below, at.below.empty() ? "" : "\\", entry.name);
+    const absl::StatusOr<WindowsPath> path = WindowsPath::Parse(
+        "path", absl::StrCat(starts_[at.start].path.path.ToString(), "\\", below));
+    // It is too long.
+    if (!path.ok()) return false;
+    const ConfinedPath confined{*path, starts_[at.start].path.roots};
+    if (entry.is_reparse_point) {
+      const std::unique_ptr<File> file = Open(directory, entry.name);
+      if (file == nullptr) return false;
+      const absl::StatusOr<machine::FileAttributes> attributes = file->GetAttributes();
+      if (!attributes.ok()) incomplete_ = true;
+      if (!attributes.ok() || !attributes->is_directory) return false;
+      if (machine::IsNameSurrogate(*attributes)) return NoteLink(*file, *attributes, confined);
+    }
+    // A root is a start of its own.
+    const bool is_start = IsRoot(confined) &&
+                          std::any_of(starts_.begin(), starts_.end(),
+                                      [&](const Start& start) { return start.path.path == *path; });
+    if (!is_start) Push({at.start, std::move(below), at.depth + 1, 0});
+    return false;
+  }
+
+  bool NoteLink(File& file, const machine::FileAttributes& attributes, const ConfinedPath& path) {
+    const bool is_link = attributes.reparse_tag == machine::kReparseTagSymlink ||
+                         attributes.reparse_tag == machine::kReparseTagMountPoint;
+    // Another program's kind of link, which nothing here follows.
+    if (!is_link) return false;
+    const absl::StatusOr<machine::Bytes> data = file.ReadReparsePoint();
+    if (!data.ok()) {
+      incomplete_ = true;
+      return false;
+    }
+    absl::StatusOr<machine::ReparsePoint> point = machine::ParseReparsePoint(*data);
+    if (!point.ok()) {
+      // Malformed, but there.
+      point = machine::ReparsePoint();
+      point->tag = attributes.reparse_tag;
+    }
+    Note(*point, path);
+    return true;
+  }
+
+  void Note(const machine::ReparsePoint& point, const ConfinedPath& path) {
+    Found found{{}, path, point.volume};
+    found.link.path = path.path.ToString();
+    if (point.volume.has_value()) {
+      found.link.kind = LinkKind::kMountedVolume;
+      found.link.target = point.volume->ToString();
+    } else {
+      found.link.kind =
+          point.tag == machine::kReparseTagMountPoint ? LinkKind::kJunction : LinkKind::kSymlink;
+      if (IsForPeople(point.target)) found.link.target = point.target;
+    }
+    found_bytes_ += sizeof(Found) + found.link.path.size() + found.link.target.size();
+    found_.push_back(std::move(found));
+  }
+
+  // In the order in which they were found: what a pod has hidden deep waits for the others.
+  absl::StatusOr<LinkList> Answer() {
+    LinkList list;
+    for (Found& found : found_) {
+      if (absl::Status status = Follow(&found); !status.ok()) return status;
+      list.links.push_back(std::move(found.link));
+    }
+    const auto by_path = [](const FoundLink& a, const FoundLink& b) { return a.path < b.path; };
+    const auto same = [](const FoundLink& a, const FoundLink& b) { return a.path == b.path; };
+    std::stable_sort(list.links.begin(), list.links.end(), by_path);
+    // A directory that is looked at twice may have changed meanwhile.
+    list.links.erase(std::unique(list.links.begin(), list.links.end(), same), list.links.end());
+    list.incomplete = incomplete_;
+    return list;
+  }
+
+  absl::Status Follow(Found* found) {
+    if (absl::Status status = context_.Check(); !status.ok()) return status;
+    if (found->volume.has_value()) {
+      found->link.end = EndAt(*found->volume);
+      return absl::OkStatus();
+    }
+    if (found->link.target.empty()) return absl::OkStatus();
+    if (absl::Now() > until_) {
+      incomplete_ = true;
+      return absl::OkStatus();
+    }
+    const absl::StatusOr<ResolvedPath> end =
+        ResolvePath(os_, context_, found->path,
+                    {.follow_last = true, .access = machine::Access::kPeek, .is_patient = false});
+    if (absl::Status status = context_.Check(); !status.ok()) return status;
+    if (!end.ok()) {
+      // There are too many links on the way.
+      if (absl::IsFailedPrecondition(end.status())) found->link.end = LinkEnd::kNowhere;
+      return absl::OkStatus();
+    }
+    if (!end->on_server.empty()) {
+      const absl::StatusOr<UncPath> server = UncPath::Parse("path", end->on_server);
+      found->link.end = LinkEnd::kOnServer;
+      if (server.ok()) found->link.share = server->Share();
+    } else if (end->found() && end->link.has_value() && end->link->volume.has_value()) {
+      found->link.end = EndAt(*end->link->volume);
+    } else {
+      found->link.end = end->found() && end->is_directory() ? LinkEnd::kThere : LinkEnd::kNowhere;
+    }
+    return absl::OkStatus();
+  }
+
+  // Whether the node has a volume, asked once.
+  LinkEnd EndAt(const VolumeId& volume) {
+    const auto [known, is_new] = volumes_.try_emplace(volume, LinkEnd::kThere);
+    if (is_new && IsVolumeGone(os_, volume)) known->second = LinkEnd::kNowhere;
+    return known->second;
+  }
+
+  machine::Os& os_;
+  const CallContext& context_;
+  const LinkWalkLimits limits_;
+  absl::Time until_;
+  std::vector<Start> starts_;
+  std::deque<Pending> pending_;
+  size_t pending_bytes_ = 0;
+  // The way to the directory that was looked at last, open, and the start below which it is.
+  std::vector<std::pair<std::string, std::unique_ptr<File>>> chain_;
+  size_t chain_start_ = 0;
+  std::vector<Found> found_;
+  std::map<VolumeId, LinkEnd> volumes_;
+  size_t entries_ = 0;
+  size_t found_bytes_ = 0;
+  bool incomplete_ = false;
+  bool is_over_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<LinkList> ListLinks(machine::Os& os, const CallContext& context,
+                                   const std::vector<ConfinedPath>& starts,
+                                   const LinkWalkLimits& limits) {
+  return LinkWalker(os, context, limits).Run(starts);
+}
+
+}  // namespace csi_proxy::host

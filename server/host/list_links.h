@@ -1,0 +1,78 @@
+// The links and mounted folders of a directory tree, found by handle and not followed.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "csi_proxy/call_context.h"
+#include "server/base/windows_path.h"
+#include "server/machine/os.h"
+
+namespace csi_proxy::host {
+
+enum class LinkKind { kMountedVolume, kSymlink, kJunction };
+
+// What a link leads to, once the links behind it are followed as ResolvePath does.
+enum class LinkEnd {
+  // A directory, or a volume that the node has.
+  kThere,
+  // Nothing, no directory, a volume whose disk is gone or offline, a circle of links.
+  kNowhere,
+  // A share, which was not asked.
+  kOnServer,
+  // It was not looked at: it is not below the roots, Windows refused, or the time was over.
+  kUnknown,
+};
+
+struct FoundLink {
+  std::string path;
+  LinkKind kind = LinkKind::kSymlink;
+  // Spelt as in LinkInfo; empty when it cannot be read, or is not text for people.
+  std::string target;
+  LinkEnd end = LinkEnd::kUnknown;
+  // With kOnServer, as UncPath::Share() has it.
+  std::string share;
+};
+
+struct LinkList {
+  // In the order of their paths.
+  std::vector<FoundLink> links;
+  // Some may be missing, or kUnknown though they could have been followed.
+  bool incomplete = false;
+};
+
+// What bounds one walk: pods own much of the tree and may have filled it with anything.
+struct LinkWalkLimits {
+  // Entries seen; only directories and links cost more than their line in a listing.
+  size_t entries = 500'000;
+  // How much of one directory, and how many of its links, are looked at before others have had
+  // their turn.
+  size_t entries_at_once = 2'000;
+  size_t links_at_once = 128;
+  // Below where the walk begins.
+  size_t depth = 64;
+  // Of the paths of directories that wait to be looked at.
+  size_t pending_bytes = size_t{8} << 20;
+  // Of the text of what was found, which has to fit into one message of gRPC with its usual limit
+  // of 4 MiB.
+  size_t found_bytes = size_t{1} << 20;
+  // And never more than three quarters of what the call has left, so that it can still answer.
+  absl::Duration time = absl::Seconds(10);
+};
+
+// The directory links and mounted folders at and below `starts`. One that is absent has none; one
+// that is a root is followed if it is a link itself. PERMISSION_DENIED when the way to one leads
+// out of its roots.
+//
+// The directories near the starts are looked at first and large ones last, so what a pod piles up
+// in its own does not hide others' mounts. Nobody is kept from renaming or deleting what is being
+// looked at; what goes meanwhile is passed over. What has a name that no path can hold (see
+// WindowsPath::Parse) is left out with all below it, as no call could be made for it.
+absl::StatusOr<LinkList> ListLinks(machine::Os& os, const CallContext& context,
+                                   const std::vector<ConfinedPath>& starts,
+                                   const LinkWalkLimits& limits = {});
+
+}  // namespace csi_proxy::host

@@ -1,0 +1,335 @@
+// The walk for links: what it finds, what it passes over, and what bounds it.
+#include "server/host/list_links.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "server/base/win32_error.h"
+#include "server/host/odd_machine_testing.h"
+
+namespace csi_proxy::host {
+namespace {
+
+using machine::Access;
+using machine::File;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr char kRoot[] = R"(C:\var\lib\kubelet)";
+
+std::string Below(absl::string_view rest) { return absl::StrCat(kRoot, "\\", rest); }
+
+// A directory of the simulated machine, but something happens after each listing of it.
+class WatchedFile final : public File {
+ public:
+  using Listed = std::function<void(const std::string& name)>;
+
+  WatchedFile(std::unique_ptr<File> file, std::string name, const Listed& listed)
+      : file_(std::move(file)), name_(std::move(name)), listed_(listed) {}
+
+  absl::StatusOr<std::unique_ptr<File>> Open(const std::string& name, Access access) override {
+    auto file = file_->Open(name, access);
+    if (file.ok()) *file = std::make_unique<WatchedFile>(*std::move(file), name, listed_);
+    return file;
+  }
+  absl::StatusOr<std::vector<machine::DirectoryEntry>> ListNext(bool restart) override {
+    auto entries = file_->ListNext(restart);
+    if (entries.ok() && !entries->empty()) listed_(name_);
+    return entries;
+  }
+  absl::StatusOr<machine::FileAttributes> GetAttributes() override {
+    return file_->GetAttributes();
+  }
+  absl::StatusOr<std::unique_ptr<File>> CreateDirectory(const std::string& name) override {
+    return file_->CreateDirectory(name);
+  }
+  absl::StatusOr<std::vector<std::string>> List() override { return file_->List(); }
+  absl::Status Delete() override { return file_->Delete(); }
+  absl::StatusOr<machine::Bytes> ReadReparsePoint() override { return file_->ReadReparsePoint(); }
+  absl::Status WriteReparsePoint(const machine::Bytes& data) override {
+    return file_->WriteReparsePoint(data);
+  }
+  absl::Status DeleteReparsePoint(uint32_t tag) override { return file_->DeleteReparsePoint(tag); }
+
+ private:
+  const std::unique_ptr<File> file_;
+  const std::string name_;
+  const Listed& listed_;
+};
+
+class WatchedOs final : public OddOs {
+ public:
+  WatchedOs(Machine& node, WatchedFile::Listed listed)
+      : OddOs(node, 0, {}), listed_(std::move(listed)) {}
+
+  absl::StatusOr<std::unique_ptr<File>> OpenRoot(const std::string& root) override {
+    auto file = OddOs::OpenRoot(root);
+    if (file.ok()) *file = std::make_unique<WatchedFile>(*std::move(file), root, listed_);
+    return file;
+  }
+
+ private:
+  const WatchedFile::Listed listed_;
+};
+
+class ListLinksTest : public testing::Test {
+ protected:
+  // The walk of the working directory; no time but a test's own limits bounds it.
+  LinkList Walk(LinkWalkLimits limits = {}, machine::Os* os = nullptr) {
+    if (limits.time == LinkWalkLimits().time) limits.time = absl::InfiniteDuration();
+    auto list = ListLinks(os != nullptr ? *os : *os_, context_, {In(kRoot)}, limits);
+    EXPECT_THAT(list, IsOk());
+    return list.ok() ? *std::move(list) : LinkList();
+  }
+  static std::vector<std::string> Paths(const LinkList& list) {
+    std::vector<std::string> paths;
+    for (const FoundLink& link : list.links) paths.push_back(link.path.substr(sizeof(kRoot)));
+    return paths;
+  }
+  void MakeLink(absl::string_view path, absl::string_view target) {
+    ASSERT_THAT(node_->MakeLink(Below(path), target), IsOk());
+  }
+  // Opens what is below the working directory, held from there on.
+  std::unique_ptr<File> Open(std::vector<std::string> names, Access access) {
+    std::vector<std::unique_ptr<File>> held;
+    held.push_back(*os_->OpenRoot("C:\\"));
+    names.insert(names.begin(), {"var", "lib", "kubelet"});
+    for (size_t i = 0; i < names.size(); ++i) {
+      auto file = held.back()->Open(names[i], i + 1 == names.size() ? access : Access::kRead);
+      EXPECT_THAT(file, IsOk()) << names[i];
+      held.push_back(*std::move(file));
+    }
+    return std::move(held.back());
+  }
+  // Lets the kubelet's tree hold more, each line a path below it.
+  void Fill(const std::vector<std::string>& directories, const std::vector<std::string>& links) {
+    NodeState state = node_->Snapshot();
+    Tree& tree = state.disks[0].partitions[2].volume->tree;
+    const auto enter = [&](Tree::Id at, const std::string& name) {
+      const auto there = tree.Find(at, name);
+      return there.has_value() ? *there : *tree.Add(at, Tree::Directory(name));
+    };
+    const auto parent_of = [&](const std::string& path, std::string* last) {
+      std::vector<std::string> names = absl::StrSplit(path, '\\');
+      *last = names.back();
+      names.pop_back();
+      names.insert(names.begin(), {"var", "lib", "kubelet"});
+      Tree::Id at = Tree::kRoot;
+      for (const std::string& name : names) at = enter(at, name);
+      return at;
+    };
+    std::string last;
+    for (const std::string& path : directories) {
+      const Tree::Id at = parent_of(path, &last);
+      enter(at, last);
+    }
+    for (const std::string& path : links) {
+      const Tree::Id at = parent_of(path, &last);
+      ASSERT_THAT(tree.Add(at, Tree::Link(last, kRoot)), IsOk());
+    }
+    auto node = Machine::Create(std::move(state));
+    ASSERT_THAT(node, IsOk());
+    os_.reset();
+    node_ = *std::move(node);
+    os_ = machine::simulated::NewSimulatedOs(node_->core());
+  }
+
+  CallContext context_;
+  std::unique_ptr<Machine> node_ = TestNode();
+  std::unique_ptr<machine::Os> os_ = machine::simulated::NewSimulatedOs(node_->core());
+};
+
+TEST_F(ListLinksTest, AreInTheOrderOfTheirPathsWhereverTheyAre) {
+  MakeLink("z", R"(C:\var\lib\kubelet\pods)");
+  MakeLink(R"(pods\p1\b\c\d)", R"(C:\var\lib\kubelet)");
+  MakeLink(R"(pods\p1\a)", R"(C:\var\lib\kubelet\file.txt)");
+  const LinkList list = Walk();
+  EXPECT_THAT(Paths(list), ElementsAre(R"(pods\p1\a)", R"(pods\p1\b\c\d)", "z"));
+  EXPECT_FALSE(list.incomplete);
+  EXPECT_EQ(list.links[0].end, LinkEnd::kNowhere) << "a directory's link to a file";
+  EXPECT_EQ(list.links[1].end, LinkEnd::kThere);
+  EXPECT_EQ(list.links[1].target, kRoot);
+}
+
+TEST_F(ListLinksTest, WhatAPodPilesUpDoesNotHideOthersMounts) {
+  // As the kubelet lays them out: what is a pod's own begins as deep as the others' mounts.
+  constexpr char kPod[] = R"(pods\a\volumes\kubernetes.io~empty-dir\)";
+  constexpr char kMount[] = R"(pods\z\volumes\kubernetes.io~csi\pv\mount)";
+  std::vector<std::string> directories, links;
+  for (int i = 0; i < 3000; ++i) directories.push_back(absl::StrCat(kPod, R"(big\d)", i, R"(\e)"));
+  for (int i = 0; i < 300; ++i) links.push_back(absl::StrCat(kPod, R"(links\l)", i));
+  links.push_back(kMount);
+  Fill(directories, links);
+  const LinkList all = Walk();
+  EXPECT_EQ(all.links.size(), 301u) << "large directories have their turn";
+  EXPECT_FALSE(all.incomplete);
+  // Not enough to see all of the first pod's.
+  const LinkList some = Walk({.entries = 3500});
+  EXPECT_TRUE(some.incomplete);
+  ASSERT_FALSE(some.links.empty());
+  EXPECT_EQ(some.links.back().path, Below(kMount));
+  EXPECT_EQ(some.links.size(), LinkWalkLimits().links_at_once + 1);
+}
+
+TEST_F(ListLinksTest, IsBoundedInEachWay) {
+  std::string deep = R"(pods\p1)";
+  for (int i = 0; i < 70; ++i) absl::StrAppend(&deep, "\\d");
+  Fill({}, {"first", R"(pods\p1\second)", deep});
+  EXPECT_THAT(Paths(Walk({.depth = 80})), ElementsAre("first", deep, R"(pods\p1\second)"));
+  const std::vector<LinkWalkLimits> bounds = {
+      {}, {.entries = 10}, {.depth = 5}, {.pending_bytes = 200}};
+  for (const LinkWalkLimits& limits : bounds) {
+    const LinkList list = Walk(limits);
+    EXPECT_TRUE(list.incomplete);
+    EXPECT_THAT(Paths(list), testing::Not(testing::Contains(deep)));
+    EXPECT_THAT(Paths(list), testing::Contains("first"));
+  }
+  EXPECT_TRUE(Walk({.found_bytes = 1}).incomplete);
+  EXPECT_THAT(Paths(Walk({.found_bytes = 1})), ElementsAre("first"));
+  EXPECT_TRUE(Walk({.time = absl::ZeroDuration()}).incomplete);
+  EXPECT_THAT(Walk({.time = absl::ZeroDuration()}).links, IsEmpty());
+}
+
+TEST_F(ListLinksTest, EndsWithTheCall) {
+  const CallContext over(absl::Now() - absl::Seconds(1));
+  EXPECT_THAT(ListLinks(*os_, over, {In(kRoot)}), HasCode(absl::StatusCode::kDeadlineExceeded));
+  // A call whose time is over while it looks says so, too.
+  const CallContext soon(absl::Now() + absl::Milliseconds(200));
+  WatchedOs slow(*node_, [](const std::string&) { absl::SleepFor(absl::Milliseconds(300)); });
+  EXPECT_THAT(ListLinks(slow, soon, {In(kRoot)}), HasCode(absl::StatusCode::kDeadlineExceeded));
+  // One whose time is short answers with what it has.
+  const CallContext shortly(absl::Now() + absl::Seconds(60));
+  MakeLink("first", kRoot);
+  WatchedOs late(*node_, [](const std::string&) { absl::SleepFor(absl::Milliseconds(100)); });
+  const auto list = ListLinks(late, shortly, {In(kRoot)}, {.time = absl::Milliseconds(50)});
+  ASSERT_THAT(list, IsOk());
+  EXPECT_TRUE(list->incomplete);
+}
+
+TEST_F(ListLinksTest, KeepsNobodyFromDeleting) {
+  const auto looked_at = Open({"pods", "p1"}, Access::kPeek);
+  EXPECT_THAT(Open({"pods", "p1"}, Access::kDelete)->Delete(), IsOk());
+  // A walk that goes on beside a removal.
+  WatchedOs watched(*node_, [&](const std::string& name) {
+    if (name != "pods") return;
+    EXPECT_THAT(node_->RemoveFolder(Below("pods")).code(), absl::StatusCode::kOk);
+  });
+  EXPECT_FALSE(Walk({}, &watched).incomplete);
+}
+
+TEST_F(ListLinksTest, WhatChangesMeanwhileIsNotFollowed) {
+  ASSERT_THAT(node_->MakeLink(R"(C:\outside\link)", R"(C:\Windows)"), IsOk());
+  ASSERT_THAT(node_->MakeDirectory(Below(R"(pods\p2)")), IsOk());
+  WatchedOs watched(*node_, [&, done = false](const std::string& name) mutable {
+    if (name != "pods" || std::exchange(done, true)) return;
+    // One directory goes, another becomes a link that leads out.
+    EXPECT_THAT(node_->RemoveFolder(Below(R"(pods\p1)")), IsOk());
+    EXPECT_THAT(node_->RemoveFolder(Below(R"(pods\p2)")), IsOk());
+    EXPECT_THAT(node_->MakeLink(Below(R"(pods\p2)"), R"(C:\outside)"), IsOk());
+  });
+  const LinkList list = Walk({}, &watched);
+  EXPECT_THAT(list.links, IsEmpty());
+  EXPECT_FALSE(list.incomplete) << "what goes meanwhile is not missing";
+}
+
+TEST_F(ListLinksTest, ADirectoryThatSomebodyHoldsIsMissedAndSaid) {
+  MakeLink(R"(pods\p1\hidden)", kRoot);
+  MakeLink(R"(pods\p2\shown)", kRoot);
+  ASSERT_THAT(node_->SetOtherOpens({{.path = Below(R"(pods\p1)"), .access = 1, .share = 0}}),
+              IsOk());
+  const absl::Time begin = absl::Now();
+  const LinkList list = Walk();
+  EXPECT_THAT(Paths(list), ElementsAre(R"(pods\p2\shown)"));
+  EXPECT_TRUE(list.incomplete);
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(2)) << "nobody makes it wait";
+}
+
+TEST_F(ListLinksTest, NamesThatNoPathHoldsAreLeftOut) {
+  const machine::Bytes link = *machine::MakeSymlink(Path(kRoot));
+  const auto pods = Open({"pods"}, Access::kRead);
+  for (const char* name : {"dot.", "CON", "space "}) {
+    const auto directory = *pods->CreateDirectory(name);
+    EXPECT_THAT((*directory->CreateDirectory("link"))->WriteReparsePoint(link), IsOk());
+    EXPECT_THAT((*pods->CreateDirectory(absl::StrCat(name, ".")))->WriteReparsePoint(link), IsOk());
+  }
+  const LinkList list = Walk();
+  EXPECT_THAT(list.links, IsEmpty());
+  EXPECT_FALSE(list.incomplete);
+}
+
+TEST_F(ListLinksTest, AMalformedReparsePointIsListedAndNotFollowed) {
+  MakeLink(R"(pods\p1\link)", kRoot);
+  machine::Bytes cut = *machine::MakeSymlink(Path(kRoot));
+  cut.resize(12);
+  OddOs odd(*node_, cut);
+  LinkList list = Walk({}, &odd);
+  ASSERT_EQ(list.links.size(), 1u);
+  EXPECT_EQ(list.links[0].target, "");
+  EXPECT_EQ(list.links[0].end, LinkEnd::kUnknown);
+  // Nor one whose target would write to the terminal of whoever looks.
+  machine::Bytes escape = *machine::MakeSymlink(Path("C:\\~"));
+  std::replace(escape.begin(), escape.end(), uint8_t{'~'}, uint8_t{0x1b});
+  OddOs rude(*node_, escape);
+  list = Walk({}, &rude);
+  ASSERT_EQ(list.links.size(), 1u);
+  EXPECT_EQ(list.links[0].target, "");
+  EXPECT_EQ(list.links[0].end, LinkEnd::kUnknown);
+}
+
+TEST_F(ListLinksTest, ARootBelowAnotherIsWalkedOnce) {
+  MakeLink(R"(pods\p1\link)", kRoot);
+  const auto roots = std::make_shared<PathRoots>(
+      std::vector<WindowsPath>{Path(kRoot), Path(Below("pods")), Path(R"(D:\absent)")});
+  std::vector<ConfinedPath> starts;
+  for (const WindowsPath& root : roots->roots()) starts.push_back({root, roots});
+  std::multiset<std::string> listed;
+  WatchedOs watched(*node_, [&](const std::string& name) { listed.insert(name); });
+  const auto list = ListLinks(watched, context_, starts);
+  ASSERT_THAT(list, IsOk());
+  EXPECT_THAT(Paths(*list), ElementsAre(R"(pods\p1\link)"));
+  EXPECT_EQ(listed.count("p1"), 1u);
+}
+
+// Counted in calls of Win32, not timed.
+TEST_F(ListLinksTest, CostsALineForAFileAndAFewCallsForADirectory) {
+  const auto calls_for = [&](int directories, int files) {
+    node_ = TestNode();
+    os_ = machine::simulated::NewSimulatedOs(node_->core());
+    std::vector<std::string> names;
+    for (int i = 0; i < directories; ++i) names.push_back(absl::StrCat(R"(pods\p1\d)", i));
+    Fill(names, {R"(pods\p1\zz\link)"});
+    NodeState state = node_->Snapshot();
+    Tree& tree = state.disks[0].partitions[2].volume->tree;
+    Tree::Id at = Tree::kRoot;
+    for (const char* name : {"var", "lib", "kubelet", "pods", "p1"}) at = *tree.Find(at, name);
+    for (int i = 0; i < files; ++i) {
+      EXPECT_THAT(tree.Add(at, Tree::File(absl::StrCat("f", i), 1, false)), IsOk());
+    }
+    os_.reset();
+    node_ = *Machine::Create(std::move(state));
+    os_ = machine::simulated::NewSimulatedOs(node_->core());
+    const int64_t before = node_->CountCalls().win32_calls;
+    const LinkList list = Walk();
+    EXPECT_EQ(list.links.size(), 1u);
+    EXPECT_FALSE(list.incomplete);
+    return node_->CountCalls().win32_calls - before;
+  };
+  const int64_t none = calls_for(0, 0);
+  const int64_t files = calls_for(0, 50'000);
+  const int64_t few = calls_for(500, 0);
+  const int64_t many = calls_for(50'000, 0);
+  std::printf("Win32 calls: %d, with 50000 files %d, with 500 directories %d, with 50000 %d\n",
+              static_cast<int>(none), static_cast<int>(files), static_cast<int>(few),
+              static_cast<int>(many));
+  EXPECT_LT(files - none, 50'000 / 100);
+  EXPECT_LE(many - none, 50'000 * 5);
+  EXPECT_LE(many - none, (few - none) * 110);
+}
+
+}  // namespace
+}  // namespace csi_proxy::host
