@@ -45,6 +45,10 @@ class Catalog {
   std::vector<std::string> Versions(absl::string_view group) const;
   std::vector<Method> Methods(absl::string_view group, absl::string_view version) const;
 
+  // The version of a group that is to be called instead of this one; empty when this is the
+  // preferred one or of a later generation, or not a version at all.
+  std::string Successor(absl::string_view group, absl::string_view version) const;
+
   // The versions to look at when `version` was asked for: that one, or all of them in order of
   // preference when it is empty. INVALID_ARGUMENT lists what there is and the nearest name.
   absl::StatusOr<std::vector<std::string>> VersionsFor(absl::string_view group,

@@ -55,6 +55,16 @@ TEST(CatalogTest, PrefersStableThenTheNextGenerationThenBetasThenAlphas) {
   EXPECT_THAT(TheCatalog().Versions("iscsi"), ElementsAre("v1alpha2", "v1alpha1"));
 }
 
+TEST(CatalogTest, AnOldVersionHasASuccessor) {
+  EXPECT_EQ(TheCatalog().Successor("volume", "v1beta3"), "v1");
+  EXPECT_EQ(TheCatalog().Successor("iscsi", "v1alpha1"), "v1alpha2");
+  EXPECT_EQ(TheCatalog().Successor("volume", "v1"), "");
+  EXPECT_EQ(TheCatalog().Successor("volume", "v2alpha1"), "") << "of the next generation";
+  EXPECT_EQ(TheCatalog().Successor("system", "v1alpha1"), "") << "the only one";
+  EXPECT_EQ(TheCatalog().Successor("volume", "v0"), "");
+  EXPECT_EQ(TheCatalog().Successor("nonesuch", "v1"), "");
+}
+
 TEST(CatalogTest, FindsAMethodInThePreferredVersionThatHasIt) {
   const auto mount = TheCatalog().Find("volume", "MountVolume", "");
   ASSERT_TRUE(mount.ok()) << mount.status();

@@ -18,7 +18,10 @@ constexpr char kHelp[] = R"(Calls the CSI Proxy service of this node.
   csi-proxyctl GROUP METHOD [--FIELD=VALUE ...]   call an rpc, e.g. volume list-volumes-on-disk --disk-number=1
   csi-proxyctl list                               every group, version and method
   csi-proxyctl describe [GROUP [METHOD]]          what they do and which fields they take
-  csi-proxyctl doctor                             which pipes answer, and how fast
+  csi-proxyctl doctor                             whether the service answers: each pipe, and how fast
+  csi-proxyctl diagnose [--metrics=HOST:PORT]     what is wrong with the node: stale mounts, disks, mappings
+  csi-proxyctl repair --what=KIND[,KIND] [--yes]  mend what diagnose found: shows what it would do and asks
+  csi-proxyctl top --metrics=HOST:PORT            what the service is busy with, again and again
   csi-proxyctl selftest --disk=N [--FLAG=VALUE ...]   try every group on a real node, using that disk
   csi-proxyctl sim METHOD [--FIELD=VALUE ...]     change a simulated node from outside, e.g. sim dump-state
   csi-proxyctl completion bash|zsh                a completion script for the shell
@@ -28,6 +31,22 @@ Names may be written in any case, with or without dashes. A nested field follows
 a list. A field with the same name as a flag below goes after a lone -- (sim dump-state -- --json).
 Passwords and other secrets need not be on the command line: --password-file=PATH reads a file,
 --password=- reads standard input.
+
+Flags of diagnose, repair and top:
+  --metrics=HOST:PORT      where the service serves its metrics: its --metrics-bind-address; diagnose
+                           finds clients of old API versions there, top everything
+  --what=KIND[,KIND]       offline-disks, read-only-disks, dangling-mounts, dangling-links or
+                           disconnected-mappings (those that no link leads to); of colliding-disks,
+                           unhealthy-volumes, disconnected-links and old-clients repair only says
+                           what a person may do
+  --yes                    repair without asking; without it and without a terminal, repair only shows
+  --interval=TIME          how long top counts before it shows, such as 5s; default 2s
+  --once                   show once: what was counted in the interval, or without --interval since
+                           the service began; JSON is always shown once
+repair touches neither the disk that Windows runs on nor any volume's content, and looks at each
+thing again right before. The service counts calls by rpc, and by client and API version, but not by
+client and rpc; the times are estimates from a histogram whose first bucket ends at 1 ms and whose
+last at 120 s.
 
 Flags of selftest:
   --disk=N                 the disk to work on, which must be raw; it is partitioned and formatted
@@ -43,8 +62,9 @@ Flags of selftest:
   --iscsi-iqn=IQN          connect this target of it, without CHAP; what was already there stays
   --note=TEXT              a remark for the report, such as the node's Windows build
 
-Exit codes: 0 done; 1 the call failed, doctor found no pipe that answers, or a step of selftest
-did not pass; 2 wrong usage; 3 the service cannot be reached; 4 the time ran out.
+Exit codes: 0 done; 1 the call failed, doctor found no pipe that answers, a step of selftest did not
+pass, a repair failed, or not all could be looked at; 2 wrong usage; 3 the service cannot be reached;
+4 the time ran out; 5 diagnose found something, or repair left something as it was.
 )";
 
 struct DurationFlag {

@@ -88,8 +88,8 @@ TEST(CommandLineTest, HelpNamesEveryFlagAndExitCode) {
   const std::string help = HelpText();
   EXPECT_GE(OwnFlags().size(), 9);
   for (const std::string& flag : OwnFlags()) EXPECT_TRUE(absl::StrContains(help, flag)) << flag;
-  for (const char* code :
-       {"0 done", "1 the call failed", "2 wrong usage", "3 the service", "4 the time"}) {
+  for (const char* code : {"0 done", "1 the call failed", "2 wrong usage", "3 the service",
+                           "4 the time", "5 diagnose found"}) {
     EXPECT_TRUE(absl::StrContains(help, code)) << code;
   }
 }

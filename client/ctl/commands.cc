@@ -4,10 +4,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/ctl/completion.h"
+#include "client/ctl/diagnose/diagnose.h"
 #include "client/ctl/doctor.h"
 #include "client/ctl/output.h"
 #include "client/ctl/request.h"
 #include "client/ctl/selftest/selftest.h"
+#include "client/ctl/top/top.h"
 #include "client/pipe_path.h"
 #include "client/remote_channel.h"
 #include "server/product_version.h"
@@ -137,9 +139,13 @@ int Run(const CommandLine& line, const Streams& streams) {
   const std::string& command = line.words[0];
   const size_t words = line.words.size();
   const bool is_own = command == "list" || command == "describe" || command == "doctor" ||
-                      command == "completion" || command == "selftest";
+                      command == "completion" || command == "selftest" || command == "top" ||
+                      command == "diagnose" || command == "repair";
   if (!is_own) return Call(catalog, line, streams);
   if (command == "selftest") return Selftest(catalog, line, streams);
+  if (command == "top") return Top(catalog, line, streams);
+  if (command == "diagnose") return Diagnose(catalog, line, streams);
+  if (command == "repair") return Repair(catalog, line, streams);
   if (!line.fields.empty()) {
     return WrongUsage(absl::StrCat(command, " has no flag --", line.fields[0].name), streams.err);
   }

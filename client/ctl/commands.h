@@ -19,6 +19,8 @@ struct Streams {
   std::ostream& out;
   std::ostream& err;
   bool out_is_terminal = false;
+  // Somebody is there to be asked.
+  bool in_is_terminal = false;
 };
 
 // Does what the command line says and returns an ExitCode.

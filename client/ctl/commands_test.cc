@@ -115,6 +115,13 @@ TEST_F(CommandsTest, WrongUsageCallsNothing) {
                                              {"list", "more"},
                                              {"list", "--name=a"},
                                              {"doctor", "more"},
+                                             {"diagnose", "more"},
+                                             {"diagnose", "--metrics=x"},
+                                             {"repair"},
+                                             {"repair", "--yes"},
+                                             {"repair", "--what=dangling"},
+                                             {"repair", "--what=dangling-mounts,"},
+                                             {"repair", "--what=dangling-mounts", "more"},
                                              {"completion"},
                                              {"completion", "fish"},
                                              {"describe", "nothing"}}) {

@@ -7,8 +7,10 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "client/ctl/command_line.h"
+#include "client/ctl/diagnose/diagnose.h"
 #include "client/ctl/request.h"
 #include "client/ctl/selftest/selftest.h"
+#include "client/ctl/top/top.h"
 
 namespace csi_proxy::ctl {
 namespace {
@@ -66,13 +68,21 @@ absl::StatusOr<std::string> CompletionScript(const Catalog& catalog, absl::strin
     absl::StrAppend(&methods, "    ", group, "|\"describe ", group, "\") words=\"",
                     absl::StrJoin(names, " "), "\" ;;\n");
   }
-  std::vector<std::string> selftest;
-  for (const std::string& flag : SelftestFlags()) selftest.push_back(Completed(flag));
-  absl::StrAppend(&methods, "    \"selftest\"|\"selftest \"*) words=\"",
-                  absl::StrJoin(selftest, " "), " $flags\" ;;\n");
+  // bash makes words of their own of `=` and what follows.
+  absl::StrAppend(&methods, "    \"repair \"*\"--what =\") words=\"",
+                  absl::StrJoin(diagnose::kKinds, " "), "\" ;;\n");
+  for (const auto& [command, flags] :
+       {std::pair("diagnose", DiagnoseFlags()), std::pair("repair", RepairFlags()),
+        std::pair("selftest", SelftestFlags()), std::pair("top", TopFlags())}) {
+    std::vector<std::string> completed;
+    for (const std::string& flag : flags) completed.push_back(Completed(flag));
+    absl::StrAppend(&methods, "    \"", command, "\"|\"", command, " \"*) words=\"",
+                    absl::StrJoin(completed, " "), " $flags\" ;;\n");
+  }
   const std::string script = absl::StrReplaceAll(
-      kScript, {{"{commands}", absl::StrCat(absl::StrJoin(groups, " "),
-                                            " completion describe doctor list selftest")},
+      kScript, {{"{commands}",
+                 absl::StrCat(absl::StrJoin(groups, " "),
+                              " completion describe diagnose doctor list repair selftest top")},
                 {"{groups}", absl::StrJoin(groups, " ")},
                 {"{methods}", methods},
                 {"{flags}", absl::StrJoin(OwnFlags(), " ")}});

@@ -16,6 +16,7 @@ namespace csi_proxy::ctl {
 namespace {
 
 using testing::Contains;
+using testing::IsSupersetOf;
 using testing::Not;
 using testing::UnorderedElementsAre;
 
@@ -69,8 +70,9 @@ TEST_F(CompletionTest, BothShellsGetEveryMethodAndFlag) {
 TEST_F(CompletionTest, FirstComesAGroupOrCommand) {
   EXPECT_THAT(Complete({""}),
               UnorderedElementsAre("disk", "filesystem", "iscsi", "smb", "system", "volume", "sim",
-                                   "completion", "describe", "doctor", "list", "selftest"));
-  EXPECT_THAT(Complete({"s"}), UnorderedElementsAre("selftest", "sim", "smb", "system"));
+                                   "storage", "completion", "describe", "diagnose", "doctor",
+                                   "list", "repair", "selftest", "top"));
+  EXPECT_THAT(Complete({"s"}), UnorderedElementsAre("selftest", "sim", "smb", "storage", "system"));
 }
 
 TEST_F(CompletionTest, ThenAMethodThenFieldsAndFlags) {
@@ -96,6 +98,12 @@ TEST_F(CompletionTest, CommandsHaveWordsOfTheirOwn) {
   EXPECT_THAT(Complete({"describe", "disk", "resc"}), UnorderedElementsAre("rescan"));
   EXPECT_THAT(Complete({"completion", ""}), UnorderedElementsAre("bash", "zsh"));
   EXPECT_THAT(Complete({"selftest", "--di"}), UnorderedElementsAre("--disk=", "--disk-is-mine"));
+  EXPECT_THAT(Complete({"top", "--metrics", "=", ":9", "--in"}),
+              UnorderedElementsAre("--interval="));
+  EXPECT_THAT(Complete({"diagnose", "--m"}), UnorderedElementsAre("--metrics="));
+  EXPECT_THAT(Complete({"repair", "--"}), IsSupersetOf({"--what=", "--yes", "--output"}));
+  EXPECT_THAT(Complete({"repair", "--yes", "--what", "=", "dangling"}),
+              UnorderedElementsAre("dangling-links", "dangling-mounts"));
 }
 
 }  // namespace

@@ -1,9 +1,13 @@
 // The program as people run it, against the service as they run that.
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <iterator>
@@ -25,10 +29,24 @@ struct Result {
   std::string output;  // and errors
 };
 
+// A port that was free a moment ago.
+int FreePort() {
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
+  EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  close(fd);
+  return ntohs(address.sin_port);
+}
+
 class CtlTest : public testing::Test {
  protected:
   void SetUp() override {
-    auto server = ServerProcess::Start();
+    metrics_ = absl::StrCat("127.0.0.1:", FreePort());
+    auto server = ServerProcess::Start({"--metrics-bind-address=" + metrics_});
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
   }
@@ -47,6 +65,7 @@ class CtlTest : public testing::Test {
   }
 
   std::unique_ptr<ServerProcess> server_;
+  std::string metrics_;
 };
 
 TEST_F(CtlTest, AVolumeFromTheRawDiskToItsMount) {
@@ -80,6 +99,26 @@ TEST_F(CtlTest, TheDoctorFindsEveryPipeUntilTheServiceEnds) {
   const Result ill = Ctl("doctor");
   EXPECT_EQ(ill.exit_code, 1);
   EXPECT_THAT(ill.output, HasSubstr(absl::StrCat("\n0 of ", kVersions, " pipes answer\n")));
+}
+
+TEST_F(CtlTest, TopShowsWhoCallsWhat) {
+  ASSERT_EQ(Ctl("disk rescan").exit_code, 0);
+  ASSERT_EQ(Ctl("disk rescan --api=v1beta1").exit_code, 0);
+  ASSERT_EQ(Ctl("system get-service --name=nonesuch").exit_code, 1);
+  const Result json = Ctl("top --metrics=" + metrics_);
+  ASSERT_EQ(json.exit_code, 0) << json.output;
+  EXPECT_THAT(json.output, HasSubstr("\"rpc\": \"v1.Disk/Rescan\",\n   \"calls\": 1,"));
+  EXPECT_THAT(json.output, HasSubstr("\"client\": \"csi-proxyctl\",\n   \"group\": \"disk\",\n   "
+                                     "\"version\": \"v1beta1\",\n   \"calls\": 1,"));
+  const Result table = Ctl("top --once --output=table --metrics=" + metrics_);
+  EXPECT_THAT(table.output, HasSubstr("csi-proxy at 127.0.0.1:"));
+  EXPECT_THAT(table.output, HasSubstr("\nv1alpha1.System/GetService  1 "));
+  EXPECT_THAT(table.output, HasSubstr("\ndisk        0        0\n"));
+  const Result interval = Ctl("top --once --interval=100ms --output=table --metrics=" + metrics_);
+  EXPECT_EQ(interval.exit_code, 0);
+  EXPECT_THAT(interval.output, HasSubstr("\nno calls have ended\n"));
+  server_->Stop(absl::Seconds(20));
+  EXPECT_EQ(Ctl("top --metrics=" + metrics_).exit_code, 3);
 }
 
 TEST_F(CtlTest, ExitCodesTellWhatWentWrong) {

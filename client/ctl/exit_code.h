@@ -9,6 +9,7 @@ enum ExitCode {
   kUsage = 2,        // nothing was called
   kUnreachable = 3,  // UNAVAILABLE
   kDeadline = 4,     // DEADLINE_EXCEEDED
+  kFindings = 5,     // diagnose found something, or repair left something
 };
 
 }  // namespace csi_proxy::ctl

@@ -38,14 +38,19 @@ absl::StatusOr<std::string> Input::Read(const std::string& path) {
   return text.str();
 }
 
+absl::StatusOr<std::string> Input::ReadLine() {
+  if (absl::Status status = TakeStandardInput(); !status.ok()) return status;
+  std::string line;
+  std::getline(standard_input_, line);
+  return line;
+}
+
 absl::StatusOr<std::string> Input::ReadSecret(const std::string& path) {
   if (path == kStandardInput) {
     const EchoOff echo_off;
     if (echo_off.is_terminal()) {
-      if (absl::Status status = TakeStandardInput(); !status.ok()) return status;
       std::cerr << "secret: " << std::flush;
-      std::string line;
-      std::getline(standard_input_, line);
+      absl::StatusOr<std::string> line = ReadLine();
       std::cerr << "\n";
       return line;
     }

@@ -18,9 +18,12 @@ class Input {
   // file that cannot be read.
   absl::StatusOr<std::string> Read(const std::string& path);
 
-  // The same without the last line break. A secret typed at a terminal is one line and does not
+  // Read() without the last line break. A secret typed at a terminal is one line and does not
   // show.
   absl::StatusOr<std::string> ReadSecret(const std::string& path);
+
+  // One line of standard input, after which nothing else can be read from it.
+  absl::StatusOr<std::string> ReadLine();
 
  private:
   // OK the first time.

@@ -18,7 +18,8 @@ int Main(int argc, char** argv) {
     return ctl::kUsage;
   }
   ctl::Input input(std::cin);
-  return ctl::Run(*line, {input, std::cout, std::cerr, ctl::StandardOutputIsTerminal()});
+  return ctl::Run(*line, {input, std::cout, std::cerr, ctl::StandardOutputIsTerminal(),
+                          ctl::StandardInputIsTerminal()});
 }
 
 }  // namespace

@@ -1,11 +1,20 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <cstdlib>
+
+#include "absl/strings/string_view.h"
 #include "client/ctl/terminal.h"
 
 namespace csi_proxy::ctl {
 
+bool StandardInputIsTerminal() { return isatty(STDIN_FILENO) == 1; }
 bool StandardOutputIsTerminal() { return isatty(STDOUT_FILENO) == 1; }
+
+bool EnableControlSequences() {
+  const char* const type = std::getenv("TERM");
+  return type != nullptr && *type != '\0' && absl::string_view(type) != "dumb";
+}
 
 EchoOff::EchoOff() {
   termios settings;

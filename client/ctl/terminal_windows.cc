@@ -4,9 +4,24 @@
 
 namespace csi_proxy::ctl {
 
-bool StandardOutputIsTerminal() {
+namespace {
+
+bool IsConsole(DWORD handle) {
   DWORD mode;
-  return GetConsoleMode(GetStdHandle(STD_OUTPUT_HANDLE), &mode) != 0;
+  return GetConsoleMode(GetStdHandle(handle), &mode) != 0;
+}
+
+}  // namespace
+
+bool StandardInputIsTerminal() { return IsConsole(STD_INPUT_HANDLE); }
+bool StandardOutputIsTerminal() { return IsConsole(STD_OUTPUT_HANDLE); }
+
+bool EnableControlSequences() {
+  // https://learn.microsoft.com/en-us/windows/console/console-virtual-terminal-sequences
+  const HANDLE output = GetStdHandle(STD_OUTPUT_HANDLE);
+  DWORD mode;
+  return GetConsoleMode(output, &mode) != 0 &&
+         SetConsoleMode(output, mode | ENABLE_VIRTUAL_TERMINAL_PROCESSING) != 0;
 }
 
 EchoOff::EchoOff() {

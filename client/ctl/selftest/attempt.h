@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "client/ctl/selftest/rpcs.h"
+#include "client/ctl/rpcs.h"
 #include "client/ctl/selftest/selftest.pb.h"
 
 namespace csi_proxy::ctl::selftest {

@@ -32,7 +32,7 @@ absl::StatusOr<selftest::Options> ReadOptions(const Catalog& catalog, const Comm
   return options;
 }
 
-bool AnyPipe(const Catalog& catalog, selftest::Pipes& pipes) {
+bool AnyPipe(const Catalog& catalog, Pipes& pipes) {
   for (const std::string& group : catalog.Groups()) {
     for (const std::string& version : catalog.Versions(group)) {
       if (pipes.IsThere(group, version)) return true;
@@ -54,12 +54,12 @@ int Selftest(const Catalog& catalog, const CommandLine& line, const Streams& str
     streams.err << "error: " << options.status().message() << "\n";
     return kUsage;
   }
-  const std::unique_ptr<selftest::Pipes> pipes = selftest::NewRemotePipes(line.client);
+  const std::unique_ptr<Pipes> pipes = NewRemotePipes(line.client);
   if (!AnyPipe(catalog, *pipes)) {
     return Complain(absl::UnavailableError("there are no pipes: is csi-proxy running?"),
                     streams.err);
   }
-  selftest::Rpcs rpcs(catalog, *pipes);
+  Rpcs rpcs(catalog, *pipes);
   const selftest::Report report =
       selftest::Run(selftest::Steps(), *options, rpcs, [&](const std::string& step) {
         if (line.verbose) streams.err << "step " << step << "\n" << std::flush;

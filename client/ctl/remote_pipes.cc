@@ -2,11 +2,11 @@
 // come with gRPC's, make of names such as GetMessage.
 #include <map>
 
-#include "client/ctl/selftest/rpcs.h"
+#include "client/ctl/rpcs.h"
 #include "client/pipe_path.h"
 #include "client/remote_channel.h"
 
-namespace csi_proxy::ctl::selftest {
+namespace csi_proxy::ctl {
 namespace {
 
 class RemotePipes final : public Pipes {
@@ -44,4 +44,4 @@ std::unique_ptr<Pipes> NewRemotePipes(const ClientOptions& options) {
   return std::make_unique<RemotePipes>(options);
 }
 
-}  // namespace csi_proxy::ctl::selftest
+}  // namespace csi_proxy::ctl

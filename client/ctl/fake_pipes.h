@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/ctl/selftest/rpcs.h"
+#include "client/ctl/rpcs.h"
 
-namespace csi_proxy::ctl::selftest {
+namespace csi_proxy::ctl {
 
 struct FakeAnswer {
   absl::Status status = absl::OkStatus();
@@ -50,4 +50,4 @@ class FakePipes final : public Pipes {
   std::vector<std::string> sent;
 };
 
-}  // namespace csi_proxy::ctl::selftest
+}  // namespace csi_proxy::ctl

@@ -1,11 +1,11 @@
-#include "client/ctl/selftest/rpcs.h"
+#include "client/ctl/rpcs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "client/ctl/selftest/fake_pipes.h"
+#include "client/ctl/fake_pipes.h"
 
-namespace csi_proxy::ctl::selftest {
+namespace csi_proxy::ctl {
 namespace {
 
 using testing::ElementsAre;
@@ -57,6 +57,10 @@ TEST_F(RpcsTest, AnswersAreReadByName) {
   EXPECT_THAT(rpcs_.Call("volume", "ListVolumesOnDisk", {})->Texts("volume_ids"),
               ElementsAre("a", "b"));
   EXPECT_EQ(rpcs_.Call("system", "GetService", {})->Text("status"), "RUNNING");
+  pipes_.answers["storage.ListDisks"] = {absl::OkStatus(), R"({"disks": [{}, {"number": 7}]})"};
+  const std::vector<Answer> disks = rpcs_.Call("storage", "ListDisks", {})->Each("disks");
+  ASSERT_EQ(disks.size(), 2);
+  EXPECT_EQ(disks[1].Number("number"), 7);
   EXPECT_EQ(rpcs_.Call("disk", "GetDiskStats", {})->Number("total_bytes"), 5368709120);
   EXPECT_EQ(rpcs_.Call("disk", "GetDiskNumberByName", {})->Number("disk_number"), 3)
       << "in decimal";
@@ -77,4 +81,4 @@ TEST_F(RpcsTest, ASecretIsItself) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::ctl::selftest
+}  // namespace csi_proxy::ctl

@@ -1,4 +1,4 @@
-#include "client/ctl/selftest/rpcs.h"
+#include "client/ctl/rpcs.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include "absl/time/clock.h"
 #include "client/ctl/request.h"
 
-namespace csi_proxy::ctl::selftest {
+namespace csi_proxy::ctl {
 namespace {
 
 using Field = pb::FieldDescriptor;
@@ -67,6 +67,20 @@ int Answer::Size(absl::string_view field) const {
   return f == nullptr ? 0 : message_->GetReflection()->FieldSize(*message_, f);
 }
 
+std::vector<Answer> Answer::Each(absl::string_view field) const {
+  std::vector<Answer> answers;
+  const Field* const f = Find(field, {Field::CPPTYPE_MESSAGE}, true);
+  if (f == nullptr) return answers;
+  for (int i = 0; i < message_->GetReflection()->FieldSize(*message_, f); ++i) {
+    // Shares the life of the whole answer.
+    answers.emplace_back(
+        std::shared_ptr<const pb::Message>(
+            message_, &message_->GetReflection()->GetRepeatedMessage(*message_, f, i)),
+        missing_);
+  }
+  return answers;
+}
+
 std::optional<Answer> Answer::Entry(absl::string_view field, uint64_t key) const {
   const Field* const f = Find(field, {Field::CPPTYPE_MESSAGE}, true);
   for (int i = 0; f != nullptr && i < Size(field); ++i) {
@@ -113,4 +127,4 @@ absl::StatusOr<Answer> Rpcs::Call(const std::string& group, const std::string& m
   return Answer(std::move(response), &missing_field_);
 }
 
-}  // namespace csi_proxy::ctl::selftest
+}  // namespace csi_proxy::ctl

@@ -14,7 +14,7 @@
 #include "client/ctl/catalog.h"
 #include "client/ctl/doctor.h"
 
-namespace csi_proxy::ctl::selftest {
+namespace csi_proxy::ctl {
 
 // The pipes of the service. Not thread-safe.
 class Pipes {
@@ -48,6 +48,8 @@ class Answer {
   std::vector<std::string> Texts(absl::string_view field) const;
   // How many there are in a list.
   int Size(absl::string_view field) const;
+  // A list of messages.
+  std::vector<Answer> Each(absl::string_view field) const;
   // The value of a map from numbers to messages.
   std::optional<Answer> Entry(absl::string_view field, uint64_t key) const;
 
@@ -90,4 +92,4 @@ class Rpcs {
   std::string missing_field_;
 };
 
-}  // namespace csi_proxy::ctl::selftest
+}  // namespace csi_proxy::ctl

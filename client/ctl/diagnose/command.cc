@@ -1,0 +1,128 @@
+// The commands `diagnose` and `repair`.
+#include <algorithm>
+#include <iterator>
+#include <ostream>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "client/ctl/diagnose/diagnose.h"
+#include "client/ctl/output.h"
+#include "client/ctl/request.h"
+#include "client/ctl/top/fetch.h"
+
+namespace csi_proxy::ctl {
+namespace {
+
+namespace d = diagnose;
+
+int WrongUsage(absl::string_view message, std::ostream& err) {
+  err << "error: " << message << "\n";
+  return kUsage;
+}
+
+absl::Status ReadFlags(const Catalog& catalog, const CommandLine& line, pb::Message* options) {
+  const std::string& command = line.words[0];
+  if (line.words.size() > 1) {
+    return absl::InvalidArgumentError(absl::StrCat(command, " takes no arguments, only flags"));
+  }
+  const auto no_secret = [](const std::string&) { return absl::InternalError("no field is one"); };
+  return SetFields(catalog, command, line.fields, no_secret, options);
+}
+
+// INVALID_ARGUMENT lists the kinds there are.
+absl::StatusOr<std::vector<std::string>> Kinds(const d::RepairOptions& options) {
+  const std::vector<std::string> known(std::begin(d::kKinds), std::end(d::kKinds));
+  std::vector<std::string> kinds;
+  for (const std::string& what : options.what()) {
+    for (const absl::string_view part : absl::StrSplit(what, ',')) {
+      std::string kind = absl::AsciiStrToLower(part);
+      if (std::find(known.begin(), known.end(), kind) == known.end()) {
+        const std::string nearest = Nearest(kind, known);
+        return absl::InvalidArgumentError(
+            absl::StrCat("--what: there is no such kind",
+                         nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?"),
+                         "\nThere are: ", absl::StrJoin(known, ", ")));
+      }
+      kinds.push_back(std::move(kind));
+    }
+  }
+  if (kinds.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--what=KIND says what is to be repaired: ", absl::StrJoin(known, ", ")));
+  }
+  return kinds;
+}
+
+bool WantsTable(const CommandLine& line, const Streams& streams) {
+  return line.output.empty() ? streams.out_is_terminal : line.output == "table";
+}
+
+template <typename Report>
+int Print(const Report& report, bool table, const Streams& streams) {
+  if (table) {
+    streams.out << d::ToText(report);
+  } else {
+    const absl::StatusOr<std::string> json = ToJson(report);
+    if (!json.ok()) return Complain(json.status(), streams.err);
+    streams.out << *json;
+  }
+  return d::ExitCodeOf(report);
+}
+
+}  // namespace
+
+int Diagnose(const Catalog& catalog, const CommandLine& line, const Streams& streams) {
+  d::DiagnoseOptions options;
+  if (absl::Status s = ReadFlags(catalog, line, &options); !s.ok()) {
+    return WrongUsage(s.message(), streams.err);
+  }
+  d::FetchMetrics fetch;
+  if (!options.metrics().empty()) {
+    const auto address = top::ParseMetricsAddress(options.metrics());
+    if (!address.ok()) {
+      return WrongUsage(absl::StrCat("--metrics: ", address.status().message()), streams.err);
+    }
+    fetch = [address = *address, timeout = line.client.call.timeout] {
+      return top::FetchMetrics(address, timeout);
+    };
+  }
+  const std::unique_ptr<Pipes> pipes = NewRemotePipes(line.client);
+  Rpcs rpcs(catalog, *pipes);
+  const absl::StatusOr<d::Diagnosis> diagnosis = d::Diagnose(rpcs, fetch);
+  if (!diagnosis.ok()) return Complain(diagnosis.status(), streams.err);
+  return Print(*diagnosis, WantsTable(line, streams), streams);
+}
+
+int Repair(const Catalog& catalog, const CommandLine& line, const Streams& streams) {
+  d::RepairOptions options;
+  if (absl::Status s = ReadFlags(catalog, line, &options); !s.ok()) {
+    return WrongUsage(s.message(), streams.err);
+  }
+  const auto kinds = Kinds(options);
+  if (!kinds.ok()) return WrongUsage(kinds.status().message(), streams.err);
+  const bool asks = !options.yes() && streams.in_is_terminal;
+  // What a program reads at standard output stays one document.
+  const auto show = [&](const d::Repairs& plan) {
+    if (asks) streams.err << d::ToText(plan);
+  };
+  const auto consent = [&] {
+    if (!asks) return options.yes();
+    streams.err << "Repair what is to be done? [y/N] " << std::flush;
+    const absl::StatusOr<std::string> answer = streams.in.ReadLine();
+    const std::string word =
+        answer.ok() ? absl::AsciiStrToLower(absl::StripAsciiWhitespace(*answer)) : "";
+    return word == "y" || word == "yes";
+  };
+  const std::unique_ptr<Pipes> pipes = NewRemotePipes(line.client);
+  Rpcs rpcs(catalog, *pipes);
+  const absl::StatusOr<d::Repairs> repairs = d::Repair(rpcs, *kinds, show, consent);
+  if (!repairs.ok()) return Complain(repairs.status(), streams.err);
+  return Print(*repairs, WantsTable(line, streams), streams);
+}
+
+std::vector<std::string> DiagnoseFlags() { return FieldFlags(*d::DiagnoseOptions::descriptor()); }
+std::vector<std::string> RepairFlags() { return FieldFlags(*d::RepairOptions::descriptor()); }
+
+}  // namespace csi_proxy::ctl

@@ -1,0 +1,44 @@
+#include "client/ctl/diagnose/diagnose.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "server/product_version.h"
+
+namespace csi_proxy::ctl::diagnose {
+namespace {
+
+template <typename Report>
+void BeginAny(const Findings& findings, Report* report) {
+  report->set_product_version(kVersion);
+  report->set_time(absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone()));
+  for (const std::string& remark : findings.not_known) report->add_not_known(remark);
+  report->set_complete(findings.complete());
+}
+
+}  // namespace
+
+void Begin(const Findings& findings, Diagnosis* diagnosis) { BeginAny(findings, diagnosis); }
+void Begin(const Findings& findings, Repairs* repairs) { BeginAny(findings, repairs); }
+
+absl::Status Usable(const Rpcs& rpcs, const Findings& findings) {
+  if (!findings.answered) return findings.error;
+  if (rpcs.missing_field().empty()) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("there is no ", rpcs.missing_field()));
+}
+
+absl::StatusOr<Diagnosis> Diagnose(Rpcs& rpcs, const FetchMetrics& fetch) {
+  Findings findings = LookAtNode(rpcs);
+  if (absl::Status s = Usable(rpcs, findings); !s.ok()) return s;
+  LookAtClients(rpcs.catalog(), fetch, &findings);
+  Diagnosis diagnosis;
+  Begin(findings, &diagnosis);
+  for (const Found& found : findings.found) *diagnosis.add_findings() = found.finding;
+  return diagnosis;
+}
+
+int ExitCodeOf(const Diagnosis& diagnosis) {
+  if (diagnosis.findings_size() > 0) return kFindings;
+  return diagnosis.complete() ? kOk : kCallFailed;
+}
+
+}  // namespace csi_proxy::ctl::diagnose

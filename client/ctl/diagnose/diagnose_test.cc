@@ -1,0 +1,165 @@
+#include "client/ctl/diagnose/diagnose.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/ctl/diagnose/fake_node.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace csi_proxy::ctl::diagnose {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+class DiagnoseTest : public testing::Test {
+ protected:
+  Diagnosis Look(const FetchMetrics& fetch = nullptr) {
+    const auto diagnosis = Diagnose(rpcs_, fetch);
+    EXPECT_TRUE(diagnosis.ok()) << diagnosis.status();
+    return diagnosis.value_or(Diagnosis());
+  }
+
+  // `kind where`, with `!` after what can be repaired.
+  static std::vector<std::string> Summary(const Diagnosis& diagnosis) {
+    std::vector<std::string> lines;
+    for (const Finding& f : diagnosis.findings()) {
+      lines.push_back(absl::StrCat(f.kind(), " ", f.where(), f.can_be_repaired() ? " !" : ""));
+      EXPECT_NE(f.what(), "") << lines.back();
+      EXPECT_NE(f.why(), "") << lines.back();
+      EXPECT_NE(f.repair(), "") << lines.back();
+      EXPECT_EQ(f.can_be_repaired(), f.repair().substr(0, 5) != "none:") << lines.back();
+    }
+    return lines;
+  }
+
+  const Catalog catalog_;
+  FakePipes pipes_;
+  Rpcs rpcs_{catalog_, pipes_};
+};
+
+TEST_F(DiagnoseTest, OneOfEachIsFoundInTheOrderOfRepair) {
+  MakeIll(&pipes_);
+  const Diagnosis diagnosis = Look();
+  EXPECT_THAT(Summary(diagnosis),
+              ElementsAre("offline-disks disk 2 !", "read-only-disks disk 0",
+                          "read-only-disks disk 3 !", "colliding-disks disk 4",
+                          R"(unhealthy-volumes \\?\Volume{1}\)", R"(dangling-mounts C:\k\gone !)",
+                          R"(dangling-links C:\k\link !)", R"(disconnected-mappings \\h\s)",
+                          R"(disconnected-mappings \\h\t !)", R"(disconnected-links C:\k\share)"));
+  EXPECT_EQ(diagnosis.findings(0).what(), "1024 bytes, serial s2");
+  EXPECT_EQ(diagnosis.findings(0).why(), "Windows says: Policy");
+  EXPECT_EQ(diagnosis.findings(4).what(), "the volume is dirty");
+  EXPECT_EQ(diagnosis.findings(4).why(), R"(mounted at C:\k\alive)");
+  EXPECT_EQ(diagnosis.findings(5).what(), R"(volume \\?\Volume{2}\)");
+  EXPECT_EQ(diagnosis.findings(6).what(), R"(symlink C:\k\none)");
+  EXPECT_THAT(diagnosis.findings(7).why(), HasSubstr(R"(C:\k\share)"));
+  EXPECT_TRUE(diagnosis.complete());
+  EXPECT_EQ(ExitCodeOf(diagnosis), kFindings);
+  for (const std::string& call : pipes_.sent) {
+    EXPECT_THAT(call, testing::AnyOf(HasSubstr(".List"), HasSubstr(".GetVolumeHealth"))) << call;
+  }
+}
+
+TEST_F(DiagnoseTest, AWellNodeHasNoFindings) {
+  pipes_.answers["storage.ListDisks"].json = R"({"disks": [{"is_online": true}]})";
+  pipes_.answers["storage.ListMounts"].json =
+      R"({"mounts": [{"path": "C:\\k\\a", "kind": "SYMLINK"}]})";
+  pipes_.answers["storage.ListSmbMappings"].json = R"({"mappings": [{"status": "OK"}]})";
+  const Diagnosis diagnosis = Look();
+  EXPECT_THAT(Summary(diagnosis), IsEmpty());
+  EXPECT_THAT(diagnosis.not_known(), ElementsAre(HasSubstr("--metrics=HOST:PORT")));
+  EXPECT_EQ(ExitCodeOf(diagnosis), kOk);
+  EXPECT_THAT(ToText(diagnosis), HasSubstr("nothing found\n"));
+}
+
+TEST_F(DiagnoseTest, TheDiskThatWindowsRunsOnIsNeverRepaired) {
+  for (const char* which : {"is_boot", "is_system"}) {
+    pipes_.answers["storage.ListDisks"].json =
+        absl::StrCat(R"({"disks": [{"is_read_only": true, "offline_reason": "Policy", ")", which,
+                     R"(": true}]})");
+    EXPECT_THAT(Summary(Look()), ElementsAre("offline-disks disk 0", "read-only-disks disk 0"));
+  }
+}
+
+TEST_F(DiagnoseTest, WhatCannotBeLookedAtIsTold) {
+  MakeIll(&pipes_);
+  pipes_.answers["storage.ListDisks"].status = absl::InternalError("WMI\x1b");
+  pipes_.answers["storage.GetVolumeHealth"].status = absl::NotFoundError("no volume");
+  const Diagnosis diagnosis = Look();
+  EXPECT_EQ(diagnosis.findings_size(), 5);
+  EXPECT_FALSE(diagnosis.complete());
+  EXPECT_THAT(diagnosis.not_known(),
+              ElementsAre("disks: INTERNAL: WMI\x1b",
+                          R"(the health of \\?\Volume{1}\: NOT_FOUND: no volume)",
+                          HasSubstr("old API versions")));
+  EXPECT_EQ(ExitCodeOf(diagnosis), kFindings);
+  EXPECT_THAT(ToText(diagnosis), HasSubstr("not known: disks: INTERNAL: WMI\\x1b\n"));
+}
+
+TEST_F(DiagnoseTest, NothingFoundIsNotWellWhenNotAllWasSeen) {
+  pipes_.answers["storage.ListDisks"].status = absl::InternalError("WMI");
+  EXPECT_EQ(ExitCodeOf(Look()), kCallFailed);
+  pipes_.answers["storage.ListDisks"].status = absl::OkStatus();
+  pipes_.answers["storage.ListMounts"].json = R"({"incomplete": true})";
+  EXPECT_EQ(ExitCodeOf(Look()), kCallFailed);
+}
+
+TEST_F(DiagnoseTest, AServiceWithoutTheGroupIsUnreachable) {
+  pipes_.gone.insert("storage v1alpha1");
+  const absl::Status status = Diagnose(rpcs_, nullptr).status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+}
+
+TEST_F(DiagnoseTest, WhetherLinksLeadToAMappingMustBeKnown) {
+  pipes_.answers["storage.ListSmbMappings"].json =
+      R"({"mappings": [{"remote_path": "\\\\h\\t", "status": "Disconnected"}], "incomplete": true})";
+  EXPECT_THAT(Summary(Look()), ElementsAre(R"(disconnected-mappings \\h\t)"));
+}
+
+TEST_F(DiagnoseTest, ClientsOfOldVersionsAreInTheMetrics) {
+  const auto fetch = [] {
+    return std::string(
+        "csi_proxy_start_time_seconds 1000\n"
+        "csi_proxy_api_calls_total{client_image=\"old.exe\",group=\"disk\",version=\"v1beta1\"} 3\n"
+        "csi_proxy_api_calls_total{client_image=\"none.exe\",group=\"disk\",version=\"v1beta2\"} "
+        "0\n"
+        "csi_proxy_api_calls_total{client_image=\"new.exe\",group=\"disk\",version=\"v1\"} 9\n"
+        "csi_proxy_api_calls_total{client_image=\"next.exe\",group=\"volume\","
+        "version=\"v2alpha1\"} 9\n"
+        "csi_proxy_api_calls_total{client_image=\"only.exe\",group=\"system\","
+        "version=\"v1alpha1\"} 9\n");
+  };
+  const Diagnosis diagnosis = Look(fetch);
+  EXPECT_THAT(Summary(diagnosis), ElementsAre("old-clients old.exe"));
+  const Finding& finding = diagnosis.findings(0);
+  EXPECT_EQ(finding.what(), "disk v1beta1");
+  EXPECT_EQ(finding.why(), "3 calls since the service began at 1970-01-01T00:16:40+00:00");
+  EXPECT_THAT(finding.repair(), HasSubstr("which calls v1"));
+  EXPECT_THAT(diagnosis.not_known(), IsEmpty());
+}
+
+TEST_F(DiagnoseTest, MetricsThatCannotBeReadAreARemark) {
+  for (const absl::StatusOr<std::string>& answer : std::vector<absl::StatusOr<std::string>>{
+           absl::UnavailableError("nobody there"), std::string("<html>")}) {
+    const Diagnosis diagnosis = Look([&] { return answer; });
+    EXPECT_THAT(diagnosis.not_known(), ElementsAre(StartsWith("clients of old API versions: ")));
+    EXPECT_EQ(ExitCodeOf(diagnosis), kOk);
+  }
+}
+
+TEST_F(DiagnoseTest, PeopleSeeATableAndWhatRepairDoes) {
+  MakeIll(&pipes_);
+  const std::string text = ToText(Look());
+  EXPECT_THAT(text, AllOf(StartsWith("KIND  "), HasSubstr("\ndangling-mounts        C:\\k\\gone  "),
+                          HasSubstr("\nrepair --what=dangling-mounts: removes the mounted folder"),
+                          HasSubstr("\ncolliding-disks: none: "), HasSubstr("\n10 findings\n")));
+}
+
+}  // namespace
+}  // namespace csi_proxy::ctl::diagnose

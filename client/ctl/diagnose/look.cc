@@ -1,0 +1,240 @@
+#include "client/ctl/diagnose/look.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
+#include "client/ctl/top/numbers.h"
+
+namespace csi_proxy::ctl::diagnose {
+namespace {
+
+constexpr char kStorage[] = "storage";
+
+Found Make(const char* kind, std::string where, std::string what, std::string why,
+           std::string repair) {
+  Found found;
+  found.finding.set_kind(kind);
+  found.finding.set_where(std::move(where));
+  found.finding.set_what(std::move(what));
+  found.finding.set_why(std::move(why));
+  found.finding.set_repair(std::move(repair));
+  return found;
+}
+
+void RepairBy(Found* found, const char* group, const char* method, Fields fields) {
+  found->finding.set_can_be_repaired(true);
+  found->group = group;
+  found->method = method;
+  found->fields = std::move(fields);
+}
+
+// An empty answer, and a remark, when the call fails.
+Answer Ask(Rpcs& rpcs, const char* method, const Fields& fields, absl::string_view what,
+           Findings* findings) {
+  absl::StatusOr<Answer> answer = rpcs.Call(kStorage, method, fields);
+  if (answer.ok()) {
+    findings->answered = true;
+    return *std::move(answer);
+  }
+  findings->not_known.push_back(absl::StrCat(what, ": ",
+                                             absl::StatusCodeToString(answer.status().code()), ": ",
+                                             std::string(answer.status().message())));
+  if (findings->error.ok()) findings->error = answer.status();
+  return Answer();
+}
+
+void TellWhetherAll(const Answer& answer, absl::string_view what, Findings* findings) {
+  if (!answer.Flag("incomplete")) return;
+  findings->cut_short = true;
+  findings->not_known.push_back(
+      absl::StrCat(what, ": there are more directories than the service looks at"));
+}
+
+// What tells a disk from another that gets its number after it.
+std::string Describe(const Answer& disk) {
+  std::vector<std::string> parts;
+  const auto add = [&parts](const char* name, const std::string& value) {
+    if (!value.empty()) parts.push_back(absl::StrCat(name, value));
+  };
+  add("", disk.Text("bus_type"));
+  parts.push_back(absl::StrCat(disk.Number("size_bytes"), " bytes"));
+  add("serial ", disk.Text("serial_number"));
+  add("page 83 ", disk.Text("page83"));
+  add("unique id ", disk.Text("unique_id"));
+  return absl::StrJoin(parts, ", ");
+}
+
+void LookAtVolume(Rpcs& rpcs, const std::string& volume, const std::string& path,
+                  Findings* findings) {
+  const Answer health = Ask(rpcs, "GetVolumeHealth", {{"volume_id", volume}},
+                            absl::StrCat("the health of ", volume), findings);
+  if (!health.Flag("abnormal")) return;
+  findings->found.push_back(
+      Make(kUnhealthyVolumes, volume, health.Text("message"), absl::StrCat("mounted at ", path),
+           "none: check the file system (Repair-Volume) when no pod uses it, or replace the disk"));
+}
+
+}  // namespace
+
+void LookAtDisks(Rpcs& rpcs, Findings* findings) {
+  const Answer answer = Ask(rpcs, "ListDisks", {}, "disks", findings);
+  for (const Answer& disk : answer.Each("disks")) {
+    const std::string number = absl::StrCat(disk.Number("number"));
+    const std::string where = absl::StrCat("disk ", number);
+    const std::string reason = disk.Text("offline_reason");
+    const bool is_windows = disk.Flag("is_boot") || disk.Flag("is_system");
+    const char* const never = "none: Windows runs on it or starts from it";
+    if (!disk.Flag("is_online") && absl::EqualsIgnoreCase(reason, "Collision")) {
+      findings->found.push_back(
+          Make(kCollidingDisks, where, Describe(disk),
+               "offline because another disk has the same signature or id: a clone or a snapshot",
+               "none: which of the two is to stay is for a person to say; pull the other, or give "
+               "one a new id (diskpart: uniqueid disk) and bring it online"));
+      continue;
+    }
+    if (!disk.Flag("is_online")) {
+      Found found =
+          Make(kOfflineDisks, where, Describe(disk),
+               reason.empty() ? "Windows does not say why" : absl::StrCat("Windows says: ", reason),
+               is_windows ? never
+                          : "brings it online; drivers leave the disk of a volume that "
+                            "they unstaged offline, which is in order");
+      if (!is_windows) {
+        RepairBy(&found, "disk", "SetDiskState", {{"disk_number", number}, {"is_online", "true"}});
+      }
+      findings->found.push_back(std::move(found));
+    }
+    if (disk.Flag("is_read_only")) {
+      Found found = Make(
+          kReadOnlyDisks, where, Describe(disk), "it has Windows' read-only flag",
+          is_windows ? never
+                     : "clears the flag; a disk that its storage exports as read-only stays so");
+      if (!is_windows) {
+        RepairBy(&found, kStorage, "SetDiskReadOnly",
+                 {{"disk_number", number}, {"read_only", "false"}});
+      }
+      findings->found.push_back(std::move(found));
+    }
+  }
+}
+
+void LookAtMounts(Rpcs& rpcs, const std::string& path, Findings* findings) {
+  const Answer answer =
+      Ask(rpcs, "ListMounts", {{"path", path}}, "mounted folders and links", findings);
+  TellWhetherAll(answer, "mounted folders and links", findings);
+  std::map<std::string, std::string> volumes;  // to a path where each is mounted
+  for (const Answer& mount : answer.Each("mounts")) {
+    const std::string where = mount.Text("path");
+    const std::string target = mount.Text("target");
+    const std::string state = mount.Text("state");
+    const bool is_volume = mount.Text("kind") == "MOUNTED_VOLUME";
+    const std::string what =
+        absl::StrCat(is_volume ? "volume" : absl::AsciiStrToLower(mount.Text("kind")), " ", target);
+    if (state == "DANGLING") {
+      Found found =
+          is_volume ? Make(kDanglingMounts, where, what,
+                           "the volume is not there: its disk was pulled or is offline",
+                           "removes the mounted folder and nothing else; if its disk is offline "
+                           "or can be attached again, do that instead")
+                    : Make(kDanglingLinks, where, what, "what it leads to is not there",
+                           "removes the link and nothing else");
+      RepairBy(&found, "filesystem", "Rmdir", {{"path", where}, {"force", "false"}});
+      findings->found.push_back(std::move(found));
+    } else if (state == "DISCONNECTED") {
+      findings->found.push_back(
+          Make(kDisconnectedLinks, where, what, "the node has no working mapping of the share",
+               "none: the driver maps the share again when it stages the volume; or use "
+               "`csi-proxyctl smb new-smb-global-mapping` with the password"));
+    } else if (is_volume) {
+      volumes.emplace(target, where);
+    }
+  }
+  for (const auto& [volume, mounted_at] : volumes) LookAtVolume(rpcs, volume, mounted_at, findings);
+}
+
+void LookAtMappings(Rpcs& rpcs, Findings* findings) {
+  const Answer answer = Ask(rpcs, "ListSmbMappings", {}, "SMB mappings", findings);
+  TellWhetherAll(answer, "links to shares", findings);
+  const bool knows_links = !answer.Flag("incomplete");
+  for (const Answer& mapping : answer.Each("mappings")) {
+    const std::string status = mapping.Text("status");
+    if (absl::EqualsIgnoreCase(status, "OK")) continue;
+    const std::string share = mapping.Text("remote_path");
+    const std::vector<std::string> links = mapping.Texts("links");
+    const bool unused = links.empty() && knows_links;
+    Found found =
+        Make(kDisconnectedMappings, share, absl::StrCat("status ", status),
+             !links.empty() ? absl::StrCat("links lead to it: ", absl::StrJoin(links, ", "))
+             : knows_links  ? "no link leads to it"
+                            : "whether links lead to it is not known",
+             unused ? "removes the mapping; a driver makes it anew when it needs it"
+                    : "none: it may work again when the server does; a driver that stages the "
+                      "volume again makes it anew");
+    if (unused) RepairBy(&found, "smb", "RemoveSmbGlobalMapping", {{"remote_path", share}});
+    findings->found.push_back(std::move(found));
+  }
+}
+
+void LookAtClients(const Catalog& catalog, const FetchMetrics& fetch, Findings* findings) {
+  const auto not_known = [findings](absl::string_view why) {
+    findings->not_known.push_back(absl::StrCat("clients of old API versions: ", why));
+  };
+  if (fetch == nullptr) {
+    not_known(
+        "the service counts them in its metrics; --metrics=HOST:PORT says where it serves them");
+    return;
+  }
+  const absl::StatusOr<std::string> text = fetch();
+  if (!text.ok()) return not_known(text.status().message());
+  const absl::StatusOr<top::Numbers> numbers = top::ReadNumbers(*text);
+  if (!numbers.ok()) return not_known(numbers.status().message());
+  const std::string since =
+      numbers->started == absl::InfinitePast()
+          ? ""
+          : absl::StrCat(
+                " at ", absl::FormatTime(absl::RFC3339_sec, numbers->started, absl::UTCTimeZone()));
+  for (const auto& [caller, calls] : numbers->callers) {
+    const auto& [image, group, version] = caller;
+    const std::string newer = catalog.Successor(group, version);
+    if (newer.empty() || !(calls > 0)) continue;
+    findings->found.push_back(Make(
+        kOldClients, image, absl::StrCat(group, " ", version),
+        absl::StrCat(calls, calls == 1 ? " call" : " calls", " since the service began", since),
+        absl::StrCat("none: a newer driver, which calls ", newer)));
+  }
+}
+
+Findings LookAtNode(Rpcs& rpcs) {
+  Findings findings;
+  LookAtDisks(rpcs, &findings);
+  LookAtMounts(rpcs, "", &findings);
+  LookAtMappings(rpcs, &findings);
+  const auto rank = [](const Found& found) {
+    return std::find(std::begin(kKinds), std::end(kKinds), found.finding.kind()) -
+           std::begin(kKinds);
+  };
+  std::stable_sort(findings.found.begin(), findings.found.end(),
+                   [&](const Found& a, const Found& b) { return rank(a) < rank(b); });
+  return findings;
+}
+
+Findings LookAgain(Rpcs& rpcs, const Finding& finding) {
+  Findings findings;
+  const std::string& kind = finding.kind();
+  if (kind == kDanglingMounts || kind == kDanglingLinks) {
+    LookAtMounts(rpcs, finding.where(), &findings);
+  } else if (kind == kDisconnectedMappings) {
+    LookAtMappings(rpcs, &findings);
+  } else {
+    LookAtDisks(rpcs, &findings);
+  }
+  return findings;
+}
+
+}  // namespace csi_proxy::ctl::diagnose

@@ -1,0 +1,67 @@
+// Looks at a node for what is wrong with it.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "client/ctl/diagnose/diagnose.pb.h"
+#include "client/ctl/rpcs.h"
+
+namespace csi_proxy::ctl::diagnose {
+
+// What may be wrong, in the order in which it is repaired: a disk that is brought online may bring
+// a mount back.
+inline constexpr char kOfflineDisks[] = "offline-disks";
+inline constexpr char kReadOnlyDisks[] = "read-only-disks";
+inline constexpr char kCollidingDisks[] = "colliding-disks";
+inline constexpr char kUnhealthyVolumes[] = "unhealthy-volumes";
+inline constexpr char kDanglingMounts[] = "dangling-mounts";
+inline constexpr char kDanglingLinks[] = "dangling-links";
+inline constexpr char kDisconnectedMappings[] = "disconnected-mappings";
+inline constexpr char kDisconnectedLinks[] = "disconnected-links";
+inline constexpr char kOldClients[] = "old-clients";
+inline constexpr const char* kKinds[] = {kOfflineDisks,         kReadOnlyDisks,     kCollidingDisks,
+                                         kUnhealthyVolumes,     kDanglingMounts,    kDanglingLinks,
+                                         kDisconnectedMappings, kDisconnectedLinks, kOldClients};
+
+// A finding, and the call that repairs it; `group` is empty when no call does.
+struct Found {
+  Finding finding;
+  std::string group, method;
+  Fields fields;
+};
+
+struct Findings {
+  std::vector<Found> found;
+  // What could not be looked at, and why.
+  std::vector<std::string> not_known;
+  // The first error of an rpc.
+  absl::Status error = absl::OkStatus();
+  // Whether any rpc answered.
+  bool answered = false;
+  // The service said itself that it did not look at everything.
+  bool cut_short = false;
+
+  bool complete() const { return error.ok() && !cut_short; }
+};
+
+// The metrics of the service; null when nobody said where they are.
+using FetchMetrics = std::function<absl::StatusOr<std::string>()>;
+
+// Each adds what it finds. `path`: only what is at it or below; empty: everything.
+void LookAtDisks(Rpcs& rpcs, Findings* findings);
+void LookAtMounts(Rpcs& rpcs, const std::string& path, Findings* findings);
+void LookAtMappings(Rpcs& rpcs, Findings* findings);
+void LookAtClients(const Catalog& catalog, const FetchMetrics& fetch, Findings* findings);
+
+// All of these but the clients, sorted by kind.
+Findings LookAtNode(Rpcs& rpcs);
+
+// The same look as that which made a finding, at as little as possible.
+Findings LookAgain(Rpcs& rpcs, const Finding& finding);
+
+}  // namespace csi_proxy::ctl::diagnose

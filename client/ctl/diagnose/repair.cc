@@ -1,0 +1,85 @@
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "client/ctl/diagnose/diagnose.h"
+
+namespace csi_proxy::ctl::diagnose {
+namespace {
+
+bool Same(const Finding& a, const Finding& b) {
+  return a.SerializeAsString() == b.SerializeAsString();
+}
+
+// Mends one thing, if it is still as it was shown: a mount that works again, or a disk that has
+// another's number by now, is not touched.
+void RepairOne(Rpcs& rpcs, const Found& found, Act* act) {
+  const Findings again = LookAgain(rpcs, found.finding);
+  if (!again.error.ok()) {
+    act->set_result(FAILED);
+    act->set_detail(
+        absl::StrCat("could not be looked at again: ", std::string(again.error.message())));
+    return;
+  }
+  const auto still = std::find_if(again.found.begin(), again.found.end(), [&](const Found& now) {
+    return Same(now.finding, found.finding);
+  });
+  if (still == again.found.end()) {
+    const bool is_ill = std::any_of(again.found.begin(), again.found.end(), [&](const Found& now) {
+      return now.finding.kind() == found.finding.kind() &&
+             now.finding.where() == found.finding.where();
+    });
+    act->set_result(is_ill ? CHANGED : WELL_AGAIN);
+    return;
+  }
+  const absl::Status status = rpcs.Call(found.group, found.method, found.fields).status();
+  act->set_result(status.ok() ? DONE : FAILED);
+  if (!status.ok()) {
+    act->set_detail(
+        absl::StrCat(absl::StatusCodeToString(status.code()), ": ", std::string(status.message())));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<Repairs> Repair(Rpcs& rpcs, const std::vector<std::string>& kinds,
+                               const std::function<void(const Repairs& plan)>& show,
+                               const Consent& consent) {
+  Findings findings = LookAtNode(rpcs);
+  if (absl::Status s = Usable(rpcs, findings); !s.ok()) return s;
+  Repairs repairs;
+  Begin(findings, &repairs);
+  std::vector<Found> found;
+  bool any = false;
+  for (Found& one : findings.found) {
+    if (std::find(kinds.begin(), kinds.end(), one.finding.kind()) == kinds.end()) continue;
+    Act* const act = repairs.add_acts();
+    *act->mutable_finding() = one.finding;
+    act->set_result(one.finding.can_be_repaired() ? UNKNOWN : REFUSED);
+    any = any || one.finding.can_be_repaired();
+    found.push_back(std::move(one));
+  }
+  if (!any) return repairs;
+  show(repairs);
+  const bool may = consent();
+  for (size_t i = 0; i < found.size(); ++i) {
+    Act* const act = repairs.mutable_acts(static_cast<int>(i));
+    if (act->result() == REFUSED) continue;
+    if (may) {
+      RepairOne(rpcs, found[i], act);
+    } else {
+      act->set_result(ONLY_SHOWN);
+    }
+  }
+  return repairs;
+}
+
+int ExitCodeOf(const Repairs& repairs) {
+  int code = repairs.complete() ? kOk : kCallFailed;
+  for (const Act& act : repairs.acts()) {
+    if (act.result() == FAILED) return kCallFailed;
+    if (act.result() != DONE && act.result() != WELL_AGAIN && code == kOk) code = kFindings;
+  }
+  return code;
+}
+
+}  // namespace csi_proxy::ctl::diagnose

@@ -1,0 +1,77 @@
+// How people see what was found and done.
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "client/ctl/diagnose/diagnose.h"
+#include "client/ctl/output.h"
+
+namespace csi_proxy::ctl::diagnose {
+namespace {
+
+using Row = std::vector<std::string>;
+
+template <typename List>
+std::string NotKnown(const List& list) {
+  std::string text;
+  for (const std::string& line : list) {
+    absl::StrAppend(&text, "not known: ", Printable(line), "\n");
+  }
+  return text;
+}
+
+std::string ResultText(Result result) {
+  switch (result) {
+    case DONE:
+      return "done";
+    case FAILED:
+      return "failed";
+    case ONLY_SHOWN:
+      return "only shown";
+    case REFUSED:
+      return "refused";
+    case WELL_AGAIN:
+      return "well again, nothing was done";
+    case CHANGED:
+      return "changed since, nothing was done";
+    default:
+      return "to be done";
+  }
+}
+
+}  // namespace
+
+std::string ToText(const Diagnosis& diagnosis) {
+  std::vector<Row> rows = {{"KIND", "WHERE", "WHAT", "WHY"}};
+  // Of a kind, often the same for all.
+  std::map<std::pair<std::string, std::string>, bool> repairs;
+  for (const Finding& finding : diagnosis.findings()) {
+    rows.push_back({finding.kind(), Printable(finding.where()), Printable(finding.what()),
+                    Printable(finding.why())});
+    repairs[{finding.kind(), finding.repair()}] = finding.can_be_repaired();
+  }
+  std::string text = NotKnown(diagnosis.not_known());
+  if (rows.size() == 1) return absl::StrCat(text, "nothing found\n");
+  text = absl::StrCat(Align(rows), "\n", text);
+  for (const auto& [repair, can] : repairs) {
+    absl::StrAppend(&text, can ? "repair --what=" : "", repair.first, ": ",
+                    Printable(repair.second), "\n");
+  }
+  return absl::StrCat(text, diagnosis.findings_size(),
+                      diagnosis.findings_size() == 1 ? " finding\n" : " findings\n");
+}
+
+std::string ToText(const Repairs& repairs) {
+  if (repairs.acts().empty()) {
+    return absl::StrCat(NotKnown(repairs.not_known()), "nothing to repair\n");
+  }
+  std::vector<Row> rows = {{"KIND", "WHERE", "WHAT", "REPAIR", "RESULT"}};
+  for (const Act& act : repairs.acts()) {
+    rows.push_back({act.finding().kind(), Printable(act.finding().where()),
+                    Printable(act.finding().what()), Printable(act.finding().repair()),
+                    absl::StrCat(ResultText(act.result()), act.detail().empty() ? "" : ": ",
+                                 Printable(act.detail()))});
+  }
+  return absl::StrCat(Align(rows), NotKnown(repairs.not_known()));
+}
+
+}  // namespace csi_proxy::ctl::diagnose

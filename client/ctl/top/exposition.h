@@ -1,0 +1,30 @@
+// Reads Prometheus' text format
+// (https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format).
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace csi_proxy::ctl::top {
+
+// One line: `name{label="value",...} number`.
+struct Sample {
+  std::string name;
+  std::map<std::string, std::string, std::less<>> labels;
+  double value = 0;
+
+  // A label's value; empty when there is no such label.
+  std::string Label(absl::string_view label) const;
+};
+
+// Hands each sample to `visit`, in the order of the text; comments and the times of samples are
+// passed over. INVALID_ARGUMENT names the first line that is wrong; those before it were visited.
+absl::Status ReadExposition(absl::string_view text,
+                            absl::FunctionRef<void(const Sample& sample)> visit);
+
+}  // namespace csi_proxy::ctl::top

@@ -1,0 +1,123 @@
+#include "client/ctl/top/top.h"
+
+#include <limits>
+#include <optional>
+#include <ostream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/ctl/output.h"
+#include "client/ctl/request.h"
+#include "client/ctl/terminal.h"
+#include "client/ctl/top/fetch.h"
+#include "client/ctl/top/numbers.h"
+#include "client/ctl/top/report.h"
+
+namespace csi_proxy::ctl {
+namespace top {
+namespace {
+
+constexpr char kCommand[] = "top";
+constexpr absl::Duration kInterval = absl::Seconds(2);
+// So that the tables fit a terminal.
+constexpr int kRowsOnTerminal = 15;
+// Cursor to the top, and all below it cleared.
+constexpr char kClear[] = "\x1b[H\x1b[J";
+
+absl::StatusOr<Numbers> Look(const World& world) {
+  const absl::StatusOr<std::string> text = world.fetch();
+  if (!text.ok()) return text.status();
+  return ReadNumbers(*text);
+}
+
+absl::Status Show(const Report& report, const Style& style, std::ostream& out) {
+  if (style.json) {
+    const absl::StatusOr<std::string> json = ToJson(report);
+    if (!json.ok()) return json.status();
+    out << *json << std::flush;
+    return absl::OkStatus();
+  }
+  const int rows = style.clears ? kRowsOnTerminal : std::numeric_limits<int>::max() - 1;
+  // At once, so that it does not flicker.
+  out << absl::StrCat(style.clears ? kClear : "", ToText(report, rows)) << std::flush;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int Watch(const World& world, const Options& options, absl::Duration interval, const Style& style,
+          std::ostream& out, std::ostream& err) {
+  std::optional<Numbers> before;
+  absl::Time since;
+  while (true) {
+    const absl::StatusOr<Numbers> now = Look(world);
+    const absl::Time time = world.now();
+    const bool wants_two = interval > absl::ZeroDuration();
+    if (!now.ok()) {
+      // Later the service may only have been restarted.
+      const int code = Complain(now.status(), err);
+      if (!before.has_value() || options.once()) return code;
+    } else if (!wants_two || before.has_value()) {
+      absl::Duration counted = wants_two ? time - since : absl::ZeroDuration();
+      if (now->started != absl::InfinitePast() && (!wants_two || before->started != now->started)) {
+        counted = std::max(absl::ZeroDuration(), time - now->started);
+      }
+      Report report = MakeReport(wants_two ? Since(*before, *now) : *now, time, counted);
+      report.set_metrics(options.metrics());
+      if (absl::Status s = Show(report, style, out); !s.ok()) return Complain(s, err);
+      if (options.once()) return kOk;
+    }
+    if (now.ok()) {
+      before = *now;
+      since = time;
+    }
+    if (!world.sleep(interval)) return kOk;
+  }
+}
+
+}  // namespace top
+
+int Top(const Catalog& catalog, const CommandLine& line, const Streams& streams) {
+  const auto wrong = [&](absl::string_view message) {
+    streams.err << "error: " << message << "\n";
+    return kUsage;
+  };
+  if (line.words.size() > 1) return wrong("top takes no arguments, only flags");
+  top::Options options;
+  const auto no_secret = [](const std::string&) { return absl::InternalError("no field is one"); };
+  if (absl::Status s = SetFields(catalog, top::kCommand, line.fields, no_secret, &options);
+      !s.ok()) {
+    return wrong(s.message());
+  }
+  if (options.metrics().empty()) {
+    return wrong(
+        "--metrics=HOST:PORT says where the service serves its metrics: as its "
+        "--metrics-bind-address");
+  }
+  const absl::StatusOr<top::MetricsAddress> address = top::ParseMetricsAddress(options.metrics());
+  if (!address.ok()) return wrong(absl::StrCat("--metrics: ", address.status().message()));
+  const bool table = line.output.empty() ? streams.out_is_terminal : line.output == "table";
+  if (!table) options.set_once(true);
+  absl::Duration interval = options.once() ? absl::ZeroDuration() : top::kInterval;
+  if (!options.interval().empty() &&
+      (!absl::ParseDuration(options.interval(), &interval) || interval < absl::Milliseconds(100) ||
+       interval > absl::Hours(24))) {
+    return wrong("--interval: is not a time from 100ms to 24h, such as 2s");
+  }
+  const top::World world = {
+      .fetch = [&] { return top::FetchMetrics(*address, line.client.call.timeout); },
+      .now = [] { return absl::Now(); },
+      .sleep =
+          [](absl::Duration duration) {
+            absl::SleepFor(duration);
+            return true;
+          }};
+  const bool clears =
+      table && !options.once() && streams.out_is_terminal && EnableControlSequences();
+  return top::Watch(world, options, interval, {.json = !table, .clears = clears}, streams.out,
+                    streams.err);
+}
+
+std::vector<std::string> TopFlags() { return FieldFlags(*top::Options::descriptor()); }
+
+}  // namespace csi_proxy::ctl

@@ -1,0 +1,45 @@
+// `top`: what the service is busy with.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "client/ctl/commands.h"
+#include "client/ctl/top/top.pb.h"
+
+namespace csi_proxy::ctl::top {
+
+// What a run of `top` needs of the world.
+struct World {
+  std::function<absl::StatusOr<std::string>()> fetch;
+  std::function<absl::Time()> now;
+  // Waits; false: end.
+  std::function<bool(absl::Duration)> sleep;
+};
+
+// How the report is shown.
+struct Style {
+  bool json = false;
+  // Clear the screen before each.
+  bool clears = false;
+};
+
+// Reports until `once` is done or `sleep` says so, and returns an ExitCode. An `interval` of zero
+// counts from the service's beginning.
+int Watch(const World& world, const Options& options, absl::Duration interval, const Style& style,
+          std::ostream& out, std::ostream& err);
+
+}  // namespace csi_proxy::ctl::top
+
+namespace csi_proxy::ctl {
+
+// Reads the flags and watches.
+int Top(const Catalog& catalog, const CommandLine& line, const Streams& streams);
+
+// The flags of `top`, as FieldFlags() has those of methods.
+std::vector<std::string> TopFlags();
+
+}  // namespace csi_proxy::ctl
