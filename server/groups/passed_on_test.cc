@@ -28,6 +28,9 @@ class MockDisk : public host::DiskHost {
   using C = const CallContext&;
   MOCK_METHOD(Locations, ListDiskLocations, (C), (override));
   MOCK_METHOD(Identities, ListDiskIdentities, (C), (override));
+  using Descriptions = absl::StatusOr<std::vector<host::DiskDescription>>;
+  MOCK_METHOD(Descriptions, ListDisks, (C), (override));
+  MOCK_METHOD(absl::StatusOr<host::DiskDescription>, Describe, (C, uint32_t), (override));
   MOCK_METHOD(absl::Status, Rescan, (C), (override));
   MOCK_METHOD(absl::StatusOr<host::DiskLayout>, GetLayout, (C, uint32_t), (override));
   MOCK_METHOD(absl::Status, InitializeGpt, (C, const host::KnownDisk&), (override));
@@ -37,6 +40,7 @@ class MockDisk : public host::DiskHost {
   MOCK_METHOD(absl::StatusOr<uint64_t>, GetSize, (C, uint32_t), (override));
   MOCK_METHOD(absl::StatusOr<bool>, IsOnline, (C, uint32_t), (override));
   MOCK_METHOD(absl::StatusOr<host::StateChange>, SetOnline, (C, uint32_t, bool), (override));
+  MOCK_METHOD(absl::Status, SetReadOnly, (C, uint32_t, bool), (override));
   MOCK_METHOD(absl::StatusOr<size_t>, CountPromisedVolumes, (C, uint32_t), (override));
 };
 

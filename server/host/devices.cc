@@ -78,6 +78,25 @@ absl::StatusOr<size_t> CountPromisedVolumes(machine::Os& os, uint32_t disk_numbe
                        [](const machine::PartitionEntry& entry) { return entry.holds_volume; });
 }
 
+absl::StatusOr<machine::DeviceIds> AskForDeviceIds(machine::Os& os, uint32_t disk_number,
+                                                   const std::string& path) {
+  if (path.empty()) return absl::InternalError("WMI gives no device path");
+  const absl::StatusOr<machine::Bytes> number = os.Control(
+      path, machine::DeviceAccess::kNone, machine::control::kGetDeviceNumber, {}, kSmallAnswer);
+  if (!number.ok()) return number.status();
+  const absl::StatusOr<machine::DeviceNumber> device = machine::ParseDeviceNumber(*number);
+  if (!device.ok()) return device.status();
+  if (device->device_number != disk_number) {
+    return absl::UnavailableError(
+        absl::StrCat("its device is disk ", device->device_number, " by now"));
+  }
+  const absl::StatusOr<machine::Bytes> ids =
+      os.Control(path, machine::DeviceAccess::kNone, machine::control::kQueryProperty,
+                 machine::DeviceIdQuery(), machine::kMaxDeviceIds);
+  if (!ids.ok()) return ids.status();
+  return machine::ParseDeviceIds(*ids);
+}
+
 absl::Status CheckDisk(machine::Os& os, uint32_t disk_number) {
   return AskDisk(os, disk_number, machine::DeviceAccess::kNone, machine::control::kGetDeviceNumber,
                  {}, "asking for the number")

@@ -25,6 +25,10 @@ absl::Status ClearReadOnly(machine::Os& os, uint32_t disk_number);
 void UpdateDiskLength(machine::Os& os, uint32_t disk_number);
 // How many volumes the partitions of a disk promise, whether they are there yet or not.
 absl::StatusOr<size_t> CountPromisedVolumes(machine::Os& os, uint32_t disk_number);
+// How the disk at a device path names itself. The device is asked for its number as well: device
+// paths may be given anew between the question to WMI and this one.
+absl::StatusOr<machine::DeviceIds> AskForDeviceIds(machine::Os& os, uint32_t disk_number,
+                                                   const std::string& path);
 // Whether there is such a disk: OK or NOT_FOUND.
 absl::Status CheckDisk(machine::Os& os, uint32_t disk_number);
 

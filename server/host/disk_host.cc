@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/win32_error.h"
 #include "server/host/devices.h"
+#include "server/host/disk_description.h"
 #include "server/host/parts.h"
 #include "server/host/storage_method.h"
 #include "server/machine/cim/errors.h"
@@ -37,19 +37,6 @@ constexpr uint16_t kMbrIfs = 7;
 // So that a node on which disks come and go does not fill the log.
 constexpr size_t kMaxWarnings = 100;
 
-absl::StatusOr<PartitionStyle> StyleOf(const cim::Object& disk) {
-  const auto style = disk.GetUint32Or("PartitionStyle", 0);
-  if (!style.ok()) return style.status();
-  switch (*style) {
-    case 1:
-      return PartitionStyle::kMbr;
-    case 2:
-      return PartitionStyle::kGpt;
-    default:
-      return PartitionStyle::kRaw;
-  }
-}
-
 // Whether a partition is of a kind that holds a volume.
 absl::StatusOr<bool> IsBasic(const cim::Object& partition) {
   // On a disk without GPT there is no such type, and its partitions hold data.
@@ -57,33 +44,6 @@ absl::StatusOr<bool> IsBasic(const cim::Object& partition) {
   if (!type.ok()) return type.status();
   return std::none_of(std::begin(kNoData), std::end(kNoData),
                       [&](const char* other) { return absl::EqualsIgnoreCase(*type, other); });
-}
-
-// UniqueIdFormat of MSFT_Disk: how a UniqueId that was made of page 83 is to be read
-// (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk).
-constexpr uint32_t kFormatVendorId = 1;
-constexpr uint32_t kFormatEui64 = 2;
-constexpr uint32_t kFormatFcphName = 3;
-constexpr uint32_t kFormatScsiName = 8;
-
-// What MSFT_Disk knows of page 83, for a disk that cannot be asked itself; else empty.
-std::string UniqueIdOf(const cim::Object& disk) {
-  const auto format = disk.Get("UniqueIdFormat");
-  const auto id = disk.Get("UniqueId");
-  if (!format.ok() || format->is_null() || !id.ok() || id->is_null()) return "";
-  const auto number = format->AsUint32();
-  const auto text = id->AsText();
-  if (!number.ok() || !text.ok()) return "";
-  switch (*number) {
-    case kFormatEui64:
-    case kFormatFcphName:
-      return absl::AsciiStrToLower(*text);
-    case kFormatVendorId:
-    case kFormatScsiName:
-      return *text;
-    default:
-      return "";
-  }
 }
 
 class WindowsDisk final : public DiskHost {
@@ -115,18 +75,44 @@ class WindowsDisk final : public DiskHost {
       DiskIdentity& identity = identities.emplace_back();
       identity.disk_number = *number;
       identity.serial_number = disk.GetStringOr("SerialNumber", "").value_or("");
-      const absl::StatusOr<std::string> page83 =
-          ReadPage83(*number, disk.GetStringOr("Path", "").value_or(""));
-      if (page83.ok()) {
-        identity.page83 = *page83;
-      } else {
-        // One disk that cannot be read does not hide the others.
-        identity.page83 = UniqueIdOf(disk);
-        identity.status =
-            Prefixed(absl::StrCat("reading page 83 of disk ", *number), page83.status());
-      }
+      const absl::StatusOr<machine::DeviceIds> ids =
+          ReadIds(*number, disk.GetStringOr("Path", "").value_or(""));
+      // One disk that cannot be read does not hide the others.
+      identity.page83 = ids.ok() ? ids->page83 : UniqueIdOf(disk);
+      identity.status = ids.status();
     }
     return identities;
+  }
+
+  absl::StatusOr<std::vector<DiskDescription>> ListDisks(const CallContext& context) override {
+    const auto disks = wmi_.Query(context, Namespace::kStorage, cim::Query("MSFT_Disk"));
+    if (!disks.ok()) return Prefixed("listing disks", disks.status());
+    std::vector<DiskDescription> descriptions;
+    for (const cim::Object& disk : *disks) {
+      if (absl::Status status = context.Check(); !status.ok()) return status;
+      const absl::StatusOr<uint32_t> number = NumberOf(disk);
+      if (!number.ok()) continue;
+      DiskDescription& description = descriptions.emplace_back(DescribeDisk(*number, disk));
+      const absl::StatusOr<machine::DeviceIds> ids = ReadIds(*number, description.path);
+      if (ids.ok()) {
+        AddIds(*ids, &description);
+      } else {
+        AddIdsFromWmi(disk, &description);
+      }
+      description.status = ids.status();
+    }
+    std::sort(descriptions.begin(), descriptions.end(),
+              [](const DiskDescription& a, const DiskDescription& b) {
+                return a.disk_number < b.disk_number;
+              });
+    return descriptions;
+  }
+
+  absl::StatusOr<DiskDescription> Describe(const CallContext& context,
+                                           uint32_t disk_number) override {
+    const absl::StatusOr<cim::Object> disk = FindDisk(context, disk_number);
+    if (!disk.ok()) return disk.status();
+    return DescribeDisk(disk_number, *disk);
   }
 
   absl::Status Rescan(const CallContext& context) override {
@@ -252,6 +238,29 @@ class WindowsDisk final : public DiskHost {
     return change;
   }
 
+  absl::Status SetReadOnly(const CallContext& context, uint32_t disk_number,
+                           bool read_only) override {
+    if (absl::Status status = context.Check(); !status.ok()) return status;
+    // From the device: the provider may be behind.
+    const absl::StatusOr<machine::DiskAttributes> now = GetDiskAttributes(os_, disk_number);
+    if (!now.ok()) return now.status();
+    if (now->is_read_only == read_only) return absl::OkStatus();
+    // As SetOnline() does: a disk that is offline or raw can be made writable so, too.
+    if (!read_only) return ClearReadOnly(os_, disk_number);
+    const absl::StatusOr<cim::Object> disk = FindDisk(context, disk_number);
+    if (!disk.ok()) return disk.status();
+    const std::string operation = absl::StrCat("making disk ", disk_number, " read-only");
+    const DiskDescription description = DescribeDisk(disk_number, *disk);
+    if (description.is_boot || description.is_system) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(operation, ": Windows boots from it or runs on it"));
+    }
+    const auto result = InvokeStorage(wmi_, context, disk->path(), "SetAttributes",
+                                      {{"IsReadOnly", Value::Boolean(true)}});
+    if (!result.ok()) return Prefixed(operation, result.status());
+    return cim::StorageStatus(operation, *result);
+  }
+
   absl::StatusOr<size_t> CountPromisedVolumes(const CallContext& context,
                                               uint32_t disk_number) override {
     if (absl::Status status = context.Check(); !status.ok()) return status;
@@ -327,24 +336,11 @@ class WindowsDisk final : public DiskHost {
         absl::StrCat("the partition that was made on disk ", disk_number, " cannot be found"));
   }
 
-  // The device is asked for its number as well: device paths may be given anew between the question
-  // to WMI and this one.
-  absl::StatusOr<std::string> ReadPage83(uint32_t disk_number, const std::string& path) {
-    if (path.empty()) return absl::InternalError("WMI gives no device path");
-    const absl::StatusOr<machine::Bytes> number =
-        os_.Control(path, machine::DeviceAccess::kNone, machine::control::kGetDeviceNumber, {}, 64);
-    if (!number.ok()) return number.status();
-    const absl::StatusOr<machine::DeviceNumber> device = machine::ParseDeviceNumber(*number);
-    if (!device.ok()) return device.status();
-    if (device->device_number != disk_number) {
-      return absl::UnavailableError(
-          absl::StrCat("its device is disk ", device->device_number, " by now"));
-    }
-    const absl::StatusOr<machine::Bytes> ids =
-        os_.Control(path, machine::DeviceAccess::kNone, machine::control::kQueryProperty,
-                    machine::DeviceIdQuery(), machine::kMaxDeviceIds);
-    if (!ids.ok()) return ids.status();
-    return machine::ParsePage83(*ids);
+  // What the disk itself says of page 83.
+  absl::StatusOr<machine::DeviceIds> ReadIds(uint32_t disk_number, const std::string& path) {
+    absl::StatusOr<machine::DeviceIds> ids = AskForDeviceIds(os_, disk_number, path);
+    if (ids.ok()) return ids;
+    return Prefixed(absl::StrCat("reading page 83 of disk ", disk_number), ids.status());
   }
 
   cim::Session& wmi_;

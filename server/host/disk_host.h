@@ -30,6 +30,40 @@ struct DiskIdentity {
 
 enum class PartitionStyle { kRaw, kMbr, kGpt };
 
+// All that Windows says of a disk. A text is empty, a number 0 and a flag false where it says
+// nothing.
+struct DiskDescription {
+  uint32_t disk_number = 0;
+  // As MSFT_Disk's page names it: `SAS`, `NVMe`, `iSCSI`, `Fibre Channel`.
+  std::string bus_type;
+  // Of its device.
+  std::string path;
+  // Trimmed.
+  std::string serial_number;
+  std::string unique_id;
+  // As DiskLocationText has it.
+  std::string location;
+  // As DiskIdentity has it; `status` tells why it is missing when the disk could not be asked.
+  std::string page83;
+  absl::Status status;
+  // Of an NVMe disk: its EUI-64 or NGUID in lower-case hexadecimal, and the number of its
+  // namespace, which Windows tells of old devices alone.
+  std::string eui;
+  uint32_t nvme_namespace_id = 0;
+  uint64_t size_bytes = 0;
+  PartitionStyle style = PartitionStyle::kRaw;
+  // Windows runs on it.
+  bool is_boot = false;
+  // The firmware starts Windows from it.
+  bool is_system = false;
+  bool is_online = true;
+  bool is_read_only = false;
+  // `Policy`, `Collision`; of an offline disk.
+  std::string offline_reason;
+  // `Healthy`, `Warning` or `Unhealthy`.
+  std::string health;
+};
+
 struct Partition {
   // From 1.
   uint32_t partition_number = 0;
@@ -81,6 +115,13 @@ class DiskHost {
   virtual absl::StatusOr<std::vector<DiskIdentity>> ListDiskIdentities(
       const CallContext& context) = 0;
 
+  // Every disk, readable or not, by number.
+  virtual absl::StatusOr<std::vector<DiskDescription>> ListDisks(const CallContext& context) = 0;
+
+  // What WMI says of one disk: all but what only the disk itself knows (page 83, EUI, namespace).
+  virtual absl::StatusOr<DiskDescription> Describe(const CallContext& context,
+                                                   uint32_t disk_number) = 0;
+
   virtual absl::Status Rescan(const CallContext& context) = 0;
 
   virtual absl::StatusOr<DiskLayout> GetLayout(const CallContext& context,
@@ -107,6 +148,12 @@ class DiskHost {
   // volumes may take a moment to arrive.
   virtual absl::StatusOr<StateChange> SetOnline(const CallContext& context, uint32_t disk_number,
                                                 bool online) = 0;
+
+  // Sets or clears the disk's read-only flag, for good. No change when in that state already.
+  // FAILED_PRECONDITION to set it of a disk that Windows boots from or runs on, and of one that is
+  // offline.
+  virtual absl::Status SetReadOnly(const CallContext& context, uint32_t disk_number,
+                                   bool read_only) = 0;
 
   // How many volumes the disk will have when all have arrived: its basic data partitions, but those
   // that are hidden. 0 when its layout cannot be read.

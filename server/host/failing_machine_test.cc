@@ -19,6 +19,7 @@ namespace {
 const std::set<std::pair<std::string, std::string>> kTolerated = {
     // A disk that cannot be asked is listed with what WMI knows of it.
     {"identities", "win32.Control"},
+    {"disks", "win32.Control"},
     // A volume that cannot be asked does not lie on any disk.
     {"volumes", "win32.Control"},
     {"volumes of 1", "win32.Control"},
@@ -49,6 +50,7 @@ const std::set<std::string> kDoing = {
     "asking for service Base: ",
     "asking for the attributes of disk 1: ",
     "asking for the attributes of disk 3: ",
+    "asking for the attributes of disk 5: ",
     "asking for the attributes of disk 6: ",
     "asking for the number of disk 2: ",
     "asking for the number of disk 6: ",
@@ -85,6 +87,7 @@ const std::set<std::string> kDoing = {
     "listing what depends on service Base: ",
     "locating volume VOLUME: asking volume VOLUME for its disks: ",
     R"(mapping \\srv\new: )",
+    "making disk 5 read-only: ",
     "measuring volume VOLUME: ",
     R"(mounting volume VOLUME at C:\var\lib\kubelet\empty: )",
     "reading the SMBIOS table: ",

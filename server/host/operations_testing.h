@@ -51,6 +51,8 @@ inline const std::vector<Operation>& HostOperations() {
   static const auto* const kOperations = new std::vector<Operation>{
       {"locations", [](H& h, C c) { return h.disk().ListDiskLocations(c).status(); }},
       {"identities", [](H& h, C c) { return h.disk().ListDiskIdentities(c).status(); }},
+      {"disks", [](H& h, C c) { return h.disk().ListDisks(c).status(); }},
+      {"describe", [](H& h, C c) { return h.disk().Describe(c, 1).status(); }},
       {"rescan", [](H& h, C c) { return h.disk().Rescan(c); }},
       {"layout", [](H& h, C c) { return h.disk().GetLayout(c, 1).status(); }},
       {"initialize", [](H& h, C c) { return h.disk().InitializeGpt(c, 1); }},
@@ -61,6 +63,8 @@ inline const std::vector<Operation>& HostOperations() {
       {"online", [](H& h, C c) { return h.disk().SetOnline(c, 3, true).status(); }},
       {"writable", [](H& h, C c) { return h.disk().SetOnline(c, 6, true).status(); }},
       {"offline", [](H& h, C c) { return h.disk().SetOnline(c, 1, false).status(); }},
+      {"read-only", [](H& h, C c) { return h.disk().SetReadOnly(c, 5, true); }},
+      {"read-write", [](H& h, C c) { return h.disk().SetReadOnly(c, 6, false); }},
       {"promised volumes", [](H& h, C c) { return h.disk().CountPromisedVolumes(c, 2).status(); }},
       {"volumes", [](H& h, C c) { return h.volume().ListVolumes(c, 2, 0).status(); }},
       {"volumes of 1", [](H& h, C c) { return h.volume().ListVolumes(c, 2, 1).status(); }},

@@ -67,6 +67,10 @@ TEST_F(WmiArgumentsTest, OfDisks) {
   EXPECT_THAT(Called(), ElementsAre()) << "it is offline";
   ASSERT_THAT(disk.SetOnline(context_, 1, true), IsOk());
   EXPECT_THAT(Called(), ElementsAre("Online()"));
+  ASSERT_THAT(disk.SetReadOnly(context_, 5, true), IsOk());
+  EXPECT_THAT(Called(), ElementsAre("SetAttributes(IsReadOnly=boolean true)"));
+  ASSERT_THAT(disk.SetReadOnly(context_, 5, false), IsOk());
+  EXPECT_THAT(Called(), ElementsAre()) << "the device is told itself";
   ASSERT_THAT(disk.Rescan(context_), IsOk());
   EXPECT_THAT(Called(), ElementsAre("UpdateHostStorageCache()"));
   // 7: IFS, for NTFS and its like

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "server/machine/little_endian.h"
@@ -19,6 +20,9 @@ constexpr size_t kIdentifierHeader = 16;
 
 enum CodeSet : uint32_t { kBinary = 1, kAscii = 2 };
 constexpr uint32_t kAssociatedWithDevice = 0;
+// STORAGE_IDENTIFIER_TYPE
+// (learn.microsoft.com/windows-hardware/drivers/ddi/ntddstor/ne-ntddstor-_storage_identifier_type).
+enum IdentifierType : uint32_t { kEui64 = 2, kScsiNameString = 8 };
 
 absl::Status Malformed(absl::string_view layout, absl::string_view how) {
   return absl::InternalError(absl::StrCat("malformed ", layout, ": ", how));
@@ -43,6 +47,24 @@ std::string IdentifierText(uint32_t code_set, std::span<const uint8_t> bytes) {
   return known ? absl::BytesToHexString(text) : "";
 }
 
+// Of 8 bytes (EUI-64) or 16 (NGUID): what StorageIdTypeEUI64 stands for.
+bool IsEui(uint32_t type, uint32_t code_set, std::span<const uint8_t> bytes) {
+  return type == kEui64 && code_set == kBinary && (bytes.size() == 8 || bytes.size() == 16);
+}
+
+// The namespace in NVME_SCSI_NAME_STRING: PCIVendorID, ModelNumber, NamespaceID, SerialNumber
+// (learn.microsoft.com/windows/win32/api/nvme/ns-nvme-nvme_scsi_name_string). 0 in any other name.
+uint32_t NamespaceInName(uint32_t type, std::span<const uint8_t> bytes) {
+  constexpr size_t kBefore = 4 + 40;
+  constexpr size_t kDigits = 4;
+  constexpr size_t kBehind = 20;
+  if (type != kScsiNameString || bytes.size() != kBefore + kDigits + kBehind) return 0;
+  const absl::string_view digits = AsText(bytes.subspan(kBefore, kDigits));
+  uint32_t number = 0;
+  const bool are_digits = digits.find_first_not_of("0123456789abcdefABCDEF") == digits.npos;
+  return are_digits && absl::SimpleHexAtoi(digits, &number) ? number : 0;
+}
+
 }  // namespace
 
 Bytes DeviceIdQuery() {
@@ -54,6 +76,12 @@ Bytes DeviceIdQuery() {
 }
 
 absl::StatusOr<std::string> ParsePage83(const Bytes& descriptor) {
+  absl::StatusOr<DeviceIds> ids = ParseDeviceIds(descriptor);
+  if (!ids.ok()) return ids.status();
+  return std::move(ids->page83);
+}
+
+absl::StatusOr<DeviceIds> ParseDeviceIds(const Bytes& descriptor) {
   constexpr absl::string_view kLayout = "STORAGE_DEVICE_ID_DESCRIPTOR";
   LittleEndianReader header(descriptor);
   header.Read<uint32_t>();  // Version
@@ -61,30 +89,39 @@ absl::StatusOr<std::string> ParsePage83(const Bytes& descriptor) {
   const uint32_t count = header.Read<uint32_t>();
   if (!header.ok()) return Malformed(kLayout, "its header is cut short");
 
+  DeviceIds ids;
+  // Once the disk's name is read, a mistake behind it takes nothing away from it.
+  const auto malformed = [&](absl::string_view how) -> absl::StatusOr<DeviceIds> {
+    if (!ids.page83.empty()) return ids;
+    return Malformed(kLayout, how);
+  };
   std::span<const uint8_t> rest = header.rest();
   for (uint32_t i = 0; i < count; ++i) {
     LittleEndianReader reader(rest);
     const auto code_set = reader.Read<uint32_t>();
-    reader.Read<uint32_t>();  // Type
+    const auto type = reader.Read<uint32_t>();
     const auto size = reader.Read<uint16_t>();
     const auto next_offset = reader.Read<uint16_t>();
     const auto association = reader.Read<uint32_t>();
     const auto identifier = reader.Take(size);
-    if (!reader.ok()) return Malformed(kLayout, "an identifier runs past the end");
+    if (!reader.ok()) return malformed("an identifier runs past the end");
     if (association == kAssociatedWithDevice) {
-      std::string text = IdentifierText(code_set, identifier);
-      if (!text.empty()) return text;
+      if (ids.page83.empty()) ids.page83 = IdentifierText(code_set, identifier);
+      if (ids.eui.empty() && IsEui(type, code_set, identifier)) {
+        ids.eui = absl::BytesToHexString(AsText(identifier));
+      }
+      if (ids.nvme_namespace_id == 0) ids.nvme_namespace_id = NamespaceInName(type, identifier);
     }
     if (i + 1 == count || next_offset == 0) break;
     // From the start of this identifier to the next one's: learn.microsoft.com/openspecs/
     // windows_protocols/ms-csvp/7a3e576f-3f0a-4a6f-8f7c-d0956ce778ba.
     if (next_offset < kIdentifierHeader + size) {
-      return Malformed(kLayout, "an identifier overlaps the next one");
+      return malformed("an identifier overlaps the next one");
     }
-    if (next_offset > rest.size()) return Malformed(kLayout, "NextOffset lies past the end");
+    if (next_offset > rest.size()) return malformed("NextOffset lies past the end");
     rest = rest.subspan(next_offset);
   }
-  return "";
+  return ids;
 }
 
 absl::StatusOr<DeviceNumber> ParseDeviceNumber(const Bytes& answer) {
@@ -177,6 +214,14 @@ absl::StatusOr<std::vector<PartitionEntry>> ParseDriveLayout(const Bytes& answer
     partitions.push_back(partition);
   }
   return partitions;
+}
+
+absl::StatusOr<bool> ParseIsDirty(const Bytes& answer) {
+  constexpr uint32_t kVolumeIsDirty = 1;
+  LittleEndianReader reader(answer);
+  const auto flags = reader.Read<uint32_t>();
+  if (!reader.ok()) return Malformed("FSCTL_IS_VOLUME_DIRTY", "it is cut short");
+  return (flags & kVolumeIsDirty) != 0;
 }
 
 absl::StatusOr<std::vector<DiskExtent>> ParseDiskExtents(const Bytes& answer) {

@@ -23,6 +23,7 @@ inline constexpr uint32_t kGetDiskAttributes = 0x700F0;      // IOCTL_DISK_GET_D
 inline constexpr uint32_t kSetDiskAttributes = 0x7C0F4;      // IOCTL_DISK_SET_DISK_ATTRIBUTES
 inline constexpr uint32_t kGetVolumeDiskExtents = 0x560000;  // IOCTL_VOLUME_GET_VOLUME_DISK_EXTENTS
 inline constexpr uint32_t kDismountVolume = 0x90020;         // FSCTL_DISMOUNT_VOLUME
+inline constexpr uint32_t kIsVolumeDirty = 0x90078;          // FSCTL_IS_VOLUME_DIRTY
 }  // namespace control
 
 // The largest answers we accept, for the ids and partitions of a disk and the extents of a volume.
@@ -38,6 +39,17 @@ Bytes DeviceIdQuery();
 // (lower-case hexadecimal, which is also used for text that is not ASCII). Empty identifiers are
 // skipped. Empty if none is left. INTERNAL if the bytes are not a descriptor.
 absl::StatusOr<std::string> ParsePage83(const Bytes& descriptor);
+
+// The same descriptor, and what its identifiers say of an NVMe namespace.
+struct DeviceIds {
+  // As ParsePage83() gives it.
+  std::string page83;
+  // The first EUI-64 or NGUID that is associated with the device, in lower-case hexadecimal.
+  std::string eui;
+  // From the SCSI name string of a device of NVMe 1.0, which has neither; else 0.
+  uint32_t nvme_namespace_id = 0;
+};
+absl::StatusOr<DeviceIds> ParseDeviceIds(const Bytes& descriptor);
 
 // STORAGE_DEVICE_NUMBER.
 struct DeviceNumber {
@@ -70,6 +82,9 @@ struct PartitionEntry {
 };
 // The partitions that are in use, in the order of the disk's table; none on a raw disk.
 absl::StatusOr<std::vector<PartitionEntry>> ParseDriveLayout(const Bytes& answer);
+
+// What FSCTL_IS_VOLUME_DIRTY answers: whether the file system will be checked at the next start.
+absl::StatusOr<bool> ParseIsDirty(const Bytes& answer);
 
 // VOLUME_DISK_EXTENTS: where a volume lies, in the order of the volume. At least one.
 struct DiskExtent {

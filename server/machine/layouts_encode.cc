@@ -74,6 +74,12 @@ Bytes MakeDeviceNumber(const DeviceNumber& number) {
   return answer;
 }
 
+Bytes MakeIsDirty(bool is_dirty) {
+  Bytes answer;
+  AppendLittleEndian<uint32_t>(is_dirty ? 1 : 0, &answer);
+  return answer;
+}
+
 Bytes MakeLength(uint64_t length) {
   Bytes answer;
   AppendLittleEndian(length, &answer);

@@ -20,7 +20,8 @@ enum class IdentifierType : uint32_t {
   kVendorSpecific = 0,
   kVendorId = 1,
   kEui64 = 2,
-  kFcphName = 3
+  kFcphName = 3,
+  kScsiNameString = 8
 };
 enum class Association : uint32_t { kDevice = 0, kPort = 1, kTarget = 2 };
 
@@ -36,6 +37,8 @@ struct DeviceIdentifier {
 Bytes MakeDeviceIds(const std::vector<DeviceIdentifier>& identifiers);
 // STORAGE_DEVICE_NUMBER.
 Bytes MakeDeviceNumber(const DeviceNumber& number);
+// What FSCTL_IS_VOLUME_DIRTY answers.
+Bytes MakeIsDirty(bool is_dirty);
 // GET_LENGTH_INFORMATION.
 Bytes MakeLength(uint64_t length);
 // GET_DISK_ATTRIBUTES.

@@ -95,6 +95,58 @@ TEST(Page83Test, ShowsTextThatIsNoneAsBytes) {
   EXPECT_EQ(ParsePage83(MakeDeviceIds({Ascii({"a\0b", 3})})).value(), "610062");
 }
 
+TEST(DeviceIdsTest, TellTheNameOfAnNvmeNamespace) {
+  const auto eui = [](size_t size, Association association = Association::kDevice) {
+    DeviceIdentifier id = Binary(Bytes(size, 0xE1), association);
+    id.type = IdentifierType::kEui64;
+    return id;
+  };
+  const auto ids = ParseDeviceIds(
+      MakeDeviceIds({eui(8, Association::kPort), Ascii("name"), eui(12), eui(16), eui(8)}));
+  ASSERT_TRUE(ids.ok()) << ids.status();
+  EXPECT_EQ(ids->page83, "name");
+  EXPECT_EQ(ids->eui, "e1e1e1e1e1e1e1e1e1e1e1e1e1e1e1e1") << "neither 8 nor 16 bytes is not one";
+  EXPECT_EQ(ids->nvme_namespace_id, 0u);
+  const auto alone = ParseDeviceIds(MakeDeviceIds({eui(8)}));
+  EXPECT_EQ(alone->page83, "e1e1e1e1e1e1e1e1");
+  EXPECT_EQ(alone->eui, "e1e1e1e1e1e1e1e1");
+  EXPECT_EQ(ParseDeviceIds(MakeDeviceIds({Binary(Bytes(8, 1))}))->eui, "") << "another type";
+}
+
+TEST(DeviceIdsTest, TellTheNamespaceInTheNameOfAnOldNvmeDevice) {
+  const auto number = [](const std::string& digits, size_t more = 0,
+                         IdentifierType type = IdentifierType::kScsiNameString) {
+    DeviceIdentifier id =
+        Ascii("1AF4" + std::string(40, 'M') + digits + std::string(20 + more, 'S'));
+    id.code_set = CodeSet::kUtf8;
+    id.type = type;
+    return ParseDeviceIds(MakeDeviceIds({id}))->nvme_namespace_id;
+  };
+  EXPECT_EQ(number("0001"), 1u);
+  EXPECT_EQ(number("00aF"), 0xAFu);
+  EXPECT_EQ(number("0x1F"), 0u);
+  EXPECT_EQ(number(" 01 "), 0u);
+  EXPECT_EQ(number("0001", 1), 0u) << "a name of another length";
+  EXPECT_EQ(number("0001", 0, IdentifierType::kVendorId), 0u);
+}
+
+TEST(DeviceIdsTest, AMistakeBehindTheNameTakesNothingAway) {
+  const Bytes whole = MakeDeviceIds({Ascii("name"), Binary({1, 2, 3, 4})});
+  for (size_t size = 12 + 20; size < whole.size(); ++size) {
+    const auto ids = ParseDeviceIds(Cut(whole, size));
+    ASSERT_TRUE(ids.ok()) << ids.status();
+    EXPECT_EQ(ids->page83, "name");
+  }
+}
+
+TEST(IsDirtyTest, ReadsItsFlag) {
+  EXPECT_EQ(ParseIsDirty({1, 0, 0, 0}).value(), true);
+  EXPECT_EQ(ParseIsDirty({0, 0, 0, 0}).value(), false);
+  EXPECT_EQ(ParseIsDirty({0xFE, 0xFF, 0, 0}).value(), false) << "other flags";
+  EXPECT_EQ(ParseIsDirty(MakeIsDirty(true)).value(), true);
+  ExpectMalformed(ParseIsDirty({1, 0, 0}).status(), "FSCTL_IS_VOLUME_DIRTY");
+}
+
 TEST(Page83Test, RefusesEveryTruncation) {
   const Bytes whole = TwoIdentifiers();
   for (size_t size = 0; size < whole.size(); ++size) {

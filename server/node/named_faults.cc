@@ -65,6 +65,8 @@ class Disk final : public Group<host::DiskHost> {
 
   OPERATION(absl::StatusOr<std::vector<host::DiskLocationText>>, ListDiskLocations, "", ())
   OPERATION(absl::StatusOr<std::vector<host::DiskIdentity>>, ListDiskIdentities, "", ())
+  OPERATION(absl::StatusOr<std::vector<host::DiskDescription>>, ListDisks, "", ())
+  OPERATION(absl::StatusOr<host::DiskDescription>, Describe, disk, (disk), uint32_t disk)
   OPERATION(absl::Status, Rescan, "", ())
   OPERATION(absl::StatusOr<host::DiskLayout>, GetLayout, disk, (disk), uint32_t disk)
   OPERATION(absl::Status, InitializeGpt, disk.number, (disk), const host::KnownDisk& disk)
@@ -75,6 +77,7 @@ class Disk final : public Group<host::DiskHost> {
   OPERATION(absl::StatusOr<bool>, IsOnline, disk, (disk), uint32_t disk)
   OPERATION(absl::StatusOr<host::StateChange>, SetOnline, disk, (disk, online), uint32_t disk,
             bool online)
+  OPERATION(absl::Status, SetReadOnly, disk, (disk, read_only), uint32_t disk, bool read_only)
   OPERATION(absl::StatusOr<size_t>, CountPromisedVolumes, disk, (disk), uint32_t disk)
 };
 

@@ -46,6 +46,10 @@ void CheckVolume(const DiskPartition& partition, const std::string& at, Problems
   problems->Require(
       std::find(std::begin(kKnown), std::end(kKnown), volume.file_system) != std::end(kKnown), at,
       "file_system", "is none of NTFS, ReFS, FAT32, exFAT or empty");
+  problems->Require(IsPlainText(volume.label), at, "label", kNotPlainText);
+  problems->Require(
+      !volume.file_system.empty() || (volume.label.empty() && volume.health == 0 && !volume.dirty),
+      at, "file_system", "an unformatted volume has no label, health or dirty bit");
   problems->Require(
       volume.drive_letter == 0 || (volume.drive_letter >= 'A' && volume.drive_letter <= 'Z'), at,
       "drive_letter", "is not one letter, A to Z");

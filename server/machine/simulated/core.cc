@@ -69,6 +69,8 @@ const std::vector<absl::string_view>& Operations() {
   static const auto* const kOperations = new std::vector<absl::string_view>{
       "disk.ListDiskLocations",
       "disk.ListDiskIdentities",
+      "disk.ListDisks",
+      "disk.Describe",
       "disk.Rescan",
       "disk.GetLayout",
       "disk.InitializeGpt",
@@ -77,6 +79,7 @@ const std::vector<absl::string_view>& Operations() {
       "disk.GetSize",
       "disk.IsOnline",
       "disk.SetOnline",
+      "disk.SetReadOnly",
       "disk.CountPromisedVolumes",
       "volume.ListVolumes",
       "volume.GetFileSystem",

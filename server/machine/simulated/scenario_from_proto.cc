@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/windows_path.h"
 #include "server/machine/access.h"
+#include "server/machine/simulated/disk_facts.h"
 #include "server/machine/simulated/problems.h"
 #include "server/machine/simulated/scenario.h"
 #include "server/machine/simulated/storage.h"
@@ -121,6 +122,7 @@ class Reader {
     disk.read_only = in.read_only();
     disk.awaits_rescan = in.awaits_rescan();
     disk.without_number = in.without_number();
+    disk.facts = ReadDiskFacts(in, at, &problems_);
     uint64_t behind = kDiskMargin;
     for (int i = 0; i < in.partition_size() && problems_.none(); ++i) {
       disk.partitions.push_back(
@@ -179,7 +181,10 @@ class Reader {
       id = MakeVolumeId(state_, disk, partition.number);
     }
     volume_ids_.insert(*id);
-    Volume volume{*id, in.file_system(), 0, Tree()};
+    Volume volume{*id, in.file_system(), 0, Tree(), in.label()};
+    volume.health =
+        ReadEnum<uint16_t>(in.health(), proto::VolumeHealth_MAX, at, "health", &problems_);
+    volume.dirty = in.dirty();
     if (!in.drive_letter().empty()) {
       problems_.Require(in.drive_letter().size() == 1, at, "drive_letter", "is not one letter");
       volume.drive_letter = absl::ascii_toupper(static_cast<unsigned char>(in.drive_letter()[0]));

@@ -4,6 +4,7 @@
 
 #include "absl/time/clock.h"
 #include "server/machine/access.h"
+#include "server/machine/simulated/disk_facts.h"
 #include "server/machine/simulated/scenario.h"
 
 namespace csi_proxy::machine::simulated {
@@ -54,6 +55,7 @@ void WriteDisk(const Disk& disk, absl::Time now, const std::set<VolumeId>& volum
   out->set_read_only(disk.read_only);
   out->set_awaits_rescan(disk.awaits_rescan);
   out->set_without_number(disk.without_number);
+  WriteDiskFacts(disk.facts, out);
   for (const DiskPartition& partition : disk.partitions) {
     proto::Partition* const p = out->add_partition();
     p->set_number(partition.number);
@@ -70,6 +72,9 @@ void WriteDisk(const Disk& disk, absl::Time now, const std::set<VolumeId>& volum
     proto::Volume* const volume = p->mutable_volume();
     volume->set_id(partition.volume->id.ToString());
     volume->set_file_system(partition.volume->file_system);
+    volume->set_label(partition.volume->label);
+    volume->set_health(static_cast<proto::VolumeHealth>(partition.volume->health));
+    volume->set_dirty(partition.volume->dirty);
     if (const char letter = partition.volume->drive_letter; letter != 0) {
       volume->set_drive_letter(std::string(1, letter));
     }

@@ -29,6 +29,26 @@ struct Volume {
   // `A` to `Z`; 0 for none.
   char drive_letter = 0;
   Tree tree;
+  // Of the file system.
+  std::string label = "";
+  uint16_t health = 0;  // HealthStatus of MSFT_Volume
+  bool dirty = false;
+};
+
+// What MSFT_Disk says of a disk and nothing else of the node depends on, with its numbers.
+struct DiskFacts {
+  uint16_t bus_type = 0;
+  // Of an offline disk; 0: by policy.
+  uint16_t offline_reason = 0;
+  uint16_t health = 0;
+  // Empty: made of page 83, or of its number.
+  std::string unique_id;
+  // Windows runs on it, or is started from it, besides the disk with C:.
+  bool is_boot = false;
+  bool is_system = false;
+  // Of an NVMe disk, as it tells them in page 83: hexadecimal, empty for none; 0 for none.
+  std::string eui;
+  uint32_t nvme_namespace_id = 0;
 };
 
 struct DiskPartition {
@@ -68,6 +88,7 @@ struct Disk {
   bool awaits_rescan = false;
   // MSFT_Disk shows it without `Number`, and no device has one: a disk that Windows does not use.
   bool without_number = false;
+  DiskFacts facts;
   std::vector<DiskPartition> partitions;  // by offset
 };
 

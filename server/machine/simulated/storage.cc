@@ -152,12 +152,17 @@ void Rescan(NodeState& state) {
   }
 }
 
-bool HoldsSystem(const Disk& disk) {
+namespace {
+bool HoldsSystemDrive(const Disk& disk) {
   return std::any_of(
       disk.partitions.begin(), disk.partitions.end(), [](const DiskPartition& partition) {
         return partition.volume.has_value() && partition.volume->drive_letter == kSystemDrive;
       });
 }
+}  // namespace
+
+bool IsBoot(const Disk& disk) { return disk.facts.is_boot || HoldsSystemDrive(disk); }
+bool IsSystem(const Disk& disk) { return disk.facts.is_system || HoldsSystemDrive(disk); }
 
 void TakeOnline(const NodeState& state, Disk& disk) {
   if (std::exchange(disk.online, true)) return;
@@ -174,7 +179,7 @@ void Remount(const VolumePlace& place) {
 }
 
 absl::Status TakeOffline(Disk& disk) {
-  if (HoldsSystem(disk)) {
+  if (IsBoot(disk) || IsSystem(disk)) {
     return Failure(absl::StrCat("taking disk ", disk.number, " offline"), kStorageCriticalDisk);
   }
   disk.online = false;
@@ -248,6 +253,9 @@ absl::Status Format(const VolumePlace& place, const FormatOptions& options) {
   }
   place.volume->file_system = *known;
   place.volume->tree = Tree();
+  place.volume->label = options.label;
+  place.volume->health = 0;
+  place.volume->dirty = false;
   return absl::OkStatus();
 }
 

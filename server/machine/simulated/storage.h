@@ -35,8 +35,9 @@ std::vector<Disk*> VisibleDisks(NodeState& state);
 absl::StatusOr<Disk*> FindDisk(NodeState& state, uint32_t disk_number);
 // The same, also for one without a number in WMI; null when there is none.
 Disk* FindVisibleDisk(NodeState& state, uint32_t disk_number);
-// Whether Windows is on it.
-bool HoldsSystem(const Disk& disk);
+// Whether Windows runs on it, and is started from it.
+bool IsBoot(const Disk& disk);
+bool IsSystem(const Disk& disk);
 // All disks, whether Windows sees them or not.
 std::vector<Disk*> AllDisks(NodeState& state);
 
@@ -92,6 +93,7 @@ struct FormatOptions {
   std::string file_system = "NTFS";
   // 0: the file system's default.
   uint32_t allocation_unit_bytes = 0;
+  std::string label = "";
 };
 // What a partition may be resized to.
 struct SupportedSize {

@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "server/base/win32_error.h"
 #include "server/machine/layouts.h"
@@ -24,6 +25,7 @@ using machine::DeviceAccess;
 constexpr uint32_t kFileDeviceDisk = 7;
 constexpr uint32_t kStorageDeviceIdProperty = 2;
 constexpr uint32_t kPropertyStandardQuery = 0;
+constexpr ptrdiff_t kNvmeName = 68;
 
 // What was opened: a disk, or a volume and the disk below.
 struct Device {
@@ -33,6 +35,7 @@ struct Device {
 
 struct Request {
   Device device;
+  DeviceAccess access;
   const Bytes& input;
   absl::string_view operation;
 };
@@ -65,6 +68,18 @@ Bytes Page83(const Disk& disk) {
   } else if (!disk.page83.empty()) {
     identifiers.push_back({CodeSet::kAscii, IdentifierType::kVendorId, Association::kDevice,
                            Bytes(disk.page83.begin(), disk.page83.end())});
+  }
+  if (!disk.facts.eui.empty()) {
+    const std::string bytes = absl::HexStringToBytes(disk.facts.eui);
+    identifiers.push_back({CodeSet::kBinary, IdentifierType::kEui64, Association::kDevice,
+                           Bytes(bytes.begin(), bytes.end())});
+  }
+  if (disk.facts.nvme_namespace_id != 0) {
+    // NVME_SCSI_NAME_STRING.
+    const std::string name = absl::StrFormat("1AF4%-40s%04X%-20s", "Simulated NVMe",
+                                             disk.facts.nvme_namespace_id, disk.serial_number);
+    identifiers.push_back({CodeSet::kUtf8, IdentifierType::kScsiNameString, Association::kDevice,
+                           Bytes(name.begin(), name.begin() + kNvmeName)});
   }
   return machine::MakeDeviceIds(identifiers);
 }
@@ -126,6 +141,19 @@ Answer DismountVolume(const Request& request) {
   return Bytes();
 }
 
+// For the file system, which a handle that may do nothing does not reach
+// (learn.microsoft.com/windows-hardware/drivers/ifs/fsctl-is-volume-dirty).
+Answer IsVolumeDirty(const Request& request) {
+  if (request.access == DeviceAccess::kNone) {
+    return Failure(request.operation, win32_error::kInvalidParameter);
+  }
+  const Volume& volume = *request.device.place->volume;
+  if (volume.file_system.empty()) {
+    return Failure(request.operation, win32_error::kInvalidFunction);
+  }
+  return machine::MakeIsDirty(volume.dirty);
+}
+
 Answer GetDiskAttributes(const Request& request) {
   const Disk& disk = *request.device.disk;
   return machine::MakeDiskAttributes({.is_offline = !disk.online, .is_read_only = disk.read_only});
@@ -159,6 +187,7 @@ constexpr ControlCode kControlCodes[] = {
     {machine::control::kGetLength, true, true, GetLength},
     {machine::control::kUpdateDriveSize, true, false, UpdateDriveSize},
     {machine::control::kGetDriveLayout, true, false, GetDriveLayout},
+    {machine::control::kIsVolumeDirty, false, true, IsVolumeDirty},
     {machine::control::kDismountVolume, false, true, DismountVolume},
     {machine::control::kGetDiskAttributes, true, false, GetDiskAttributes},
     {machine::control::kSetDiskAttributes, true, false, SetDiskAttributes},
@@ -221,7 +250,7 @@ absl::StatusOr<Bytes> ControlDevice(NodeState& state, const std::string& device,
         return c.code == code && (is_volume ? c.for_volume : c.for_disk);
       });
   if (known == std::end(kControlCodes)) return Failure(operation, win32_error::kInvalidFunction);
-  Answer answer = known->answer({*opened, input, operation});
+  Answer answer = known->answer({*opened, access, input, operation});
   if (answer.ok() && answer->size() > max_output) return Failure(operation, win32_error::kMoreData);
   return answer;
 }

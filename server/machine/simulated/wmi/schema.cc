@@ -67,6 +67,7 @@ std::vector<Class> StorageClasses() {
         {"LogicalSectorSize", kUint32},
         {"NumberOfPartitions", kUint32},
         {"HealthStatus", kUint16},
+        {"BusType", kUint16},
         {"PartitionStyle", kUint16},
         {"IsOffline", kBoolean},
         {"OfflineReason", kUint16},

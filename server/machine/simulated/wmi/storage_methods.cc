@@ -130,8 +130,10 @@ Outcome SetAttributes(const Call& call) {
     if (call.Has(extra)) return NotSupported(call, extra);
   }
   if (!call.Has("IsReadOnly")) return Refused(call.method, kInvalidParameter, "nothing to set");
-  if (call.Flag("IsReadOnly") && HoldsSystem(disk)) {
-    return Answer(call, Failure("making the disk read-only", kStorageCriticalDisk));
+  const std::string operation = absl::StrCat("setting attributes of disk ", disk.number);
+  if (!disk.online) return Answer(call, Failure(operation, kStorageDiskOffline));
+  if (call.Flag("IsReadOnly") && (IsBoot(disk) || IsSystem(disk))) {
+    return Answer(call, Failure(operation, kStorageCriticalDisk));
   }
   disk.read_only = call.Flag("IsReadOnly");
   return Done(call.method);
@@ -176,6 +178,7 @@ Outcome VolumeFormat(const Call& call) {
   FormatOptions options;
   if (call.Has("FileSystem")) options.file_system = call.Text("FileSystem");
   options.allocation_unit_bytes = static_cast<uint32_t>(call.Number("AllocationUnitSize"));
+  if (call.Has("FileSystemLabel")) options.label = call.Text("FileSystemLabel");
   const absl::Status formatted = Format(place, options);
   if (HasWin32Code(formatted, win32_error::kWriteProtect)) {
     return Refused(call.method, kDriveReadOnly, formatted.message());

@@ -22,11 +22,11 @@ constexpr uint32_t kSectorBytes = 512;
 
 // UniqueIdFormat of MSFT_Disk.
 constexpr uint16_t kVendorSpecific = 0;
+constexpr uint16_t kEui64 = 2;
 constexpr uint16_t kFcphName = 3;
 constexpr uint16_t kScsiNameString = 8;
 
 // HealthStatus, OperationalStatus, OfflineReason, DriveType.
-constexpr uint16_t kHealthy = 0;
 constexpr uint16_t kVolumeOk = 2;
 constexpr uint16_t kPartitionOnline = 1;
 constexpr uint16_t kPartitionOffline = 4;
@@ -173,16 +173,27 @@ cim::Object DiskObject(const Disk& disk) {
       {"AllocatedSize", Value::Uint64(allocated)},
       {"LogicalSectorSize", Value::Uint32(kSectorBytes)},
       {"NumberOfPartitions", Value::Uint32(static_cast<uint32_t>(disk.partitions.size()))},
-      {"HealthStatus", Value::Uint16(kHealthy)},
+      {"HealthStatus", Value::Uint16(disk.facts.health)},
+      {"BusType", Value::Uint16(disk.facts.bus_type)},
       {"PartitionStyle", Value::Uint16(StyleNumber(disk.style))},
       {"IsOffline", Value::Boolean(!disk.online)},
       {"IsReadOnly", Value::Boolean(disk.read_only)},
-      {"IsSystem", Value::Boolean(HoldsSystem(disk))},
-      {"IsBoot", Value::Boolean(HoldsSystem(disk))},
+      {"IsSystem", Value::Boolean(IsSystem(disk))},
+      {"IsBoot", Value::Boolean(IsBoot(disk))},
   };
-  if (!disk.online) properties["OfflineReason"] = Value::Uint16(kOfflineByPolicy);
+  const uint16_t reason = disk.facts.offline_reason;
+  if (!disk.online) {
+    properties["OfflineReason"] = Value::Uint16(reason != 0 ? reason : kOfflineByPolicy);
+  }
   // Made of page 83 where the disk has it.
-  if (disk.page83.empty() || disk.page83_error.has_value()) {
+  if (!disk.facts.unique_id.empty()) {
+    properties["UniqueId"] = Value::String(disk.facts.unique_id);
+    properties["UniqueIdFormat"] = Value::Uint16(kVendorSpecific);
+  } else if (!disk.facts.eui.empty()) {
+    properties["UniqueId"] =
+        Value::String(absl::StrCat("eui.", absl::AsciiStrToUpper(disk.facts.eui)));
+    properties["UniqueIdFormat"] = Value::Uint16(kEui64);
+  } else if (disk.page83.empty() || disk.page83_error.has_value()) {
     properties["UniqueId"] = Value::String(absl::StrCat("SIMULATED\\DISK\\", disk.number, ":NODE"));
     properties["UniqueIdFormat"] = Value::Uint16(kVendorSpecific);
   } else if (IsBinaryName(disk.page83)) {
@@ -241,11 +252,11 @@ cim::Object VolumeObject(const VolumePlace& place) {
           {"UniqueId", Value::String(id)},
           {"DriveLetter", Value::Char16(static_cast<unsigned char>(volume.drive_letter))},
           {"Path", Value::String(id)},
-          {"HealthStatus", Value::Uint16(kHealthy)},
+          {"HealthStatus", Value::Uint16(volume.health)},
           {"OperationalStatus", Value::Array(cim::Type::kUint16, {Value::Uint16(kVolumeOk)})},
           {"FileSystem", Value::String(volume.file_system)},
           {"FileSystemType", Value::Uint16(FileSystemNumber(volume.file_system))},
-          {"FileSystemLabel", Value::String("")},
+          {"FileSystemLabel", Value::String(volume.label)},
           {"Size", Value::Uint64(size)},
           {"SizeRemaining", Value::Uint64(formatted ? size - UsedBytes(*place.partition) : 0)},
           {"AllocationUnitSize", Value::Uint32(formatted ? kClusterBytes : 0)},

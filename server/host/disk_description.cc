@@ -1,0 +1,144 @@
+#include "server/host/disk_description.h"
+
+#include <iterator>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+
+namespace csi_proxy::host {
+namespace {
+
+// UniqueIdFormat of MSFT_Disk: how a UniqueId that was made of page 83 is to be read
+// (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk).
+constexpr uint32_t kFormatVendorId = 1;
+constexpr uint32_t kFormatEui64 = 2;
+constexpr uint32_t kFormatFcphName = 3;
+constexpr uint32_t kFormatScsiName = 8;
+
+// BusType, by number; 0 is unknown.
+constexpr const char* kBusTypes[] = {"",
+                                     "SCSI",
+                                     "ATAPI",
+                                     "ATA",
+                                     "1394",
+                                     "SSA",
+                                     "Fibre Channel",
+                                     "USB",
+                                     "RAID",
+                                     "iSCSI",
+                                     "SAS",
+                                     "SATA",
+                                     "SD",
+                                     "MMC",
+                                     "Virtual",
+                                     "File Backed Virtual",
+                                     "Storage Spaces",
+                                     "NVMe"};
+constexpr uint32_t kNvme = 17;
+
+// OfflineReason, by number; there is no 0.
+constexpr const char* kOfflineReasons[] = {"",
+                                           "Policy",
+                                           "Redundant Path",
+                                           "Snapshot",
+                                           "Collision",
+                                           "Resource Exhaustion",
+                                           "Critical Write Failures",
+                                           "Data Integrity Scan Required"};
+
+// HealthStatus, by number.
+constexpr const char* kHealth[] = {"Healthy", "Warning", "Unhealthy"};
+
+// What is not in the list is shown as its number: it is newer than the page.
+template <size_t kSize>
+std::string NameOf(const cim::Object& disk, const char* property,
+                   const char* const (&names)[kSize]) {
+  const absl::StatusOr<uint32_t> number = disk.GetUint32(property);
+  if (!number.ok()) return "";
+  return *number < kSize ? names[*number] : absl::StrCat(*number);
+}
+
+std::string TextOf(const cim::Object& disk, const char* property) {
+  return disk.GetStringOr(property, "").value_or("");
+}
+
+bool IsHexadecimal(absl::string_view text) {
+  return text.find_first_not_of("0123456789abcdef") == absl::string_view::npos;
+}
+
+}  // namespace
+
+absl::StatusOr<PartitionStyle> StyleOf(const cim::Object& disk) {
+  const auto style = disk.GetUint32Or("PartitionStyle", 0);
+  if (!style.ok()) return style.status();
+  switch (*style) {
+    case 1:
+      return PartitionStyle::kMbr;
+    case 2:
+      return PartitionStyle::kGpt;
+    default:
+      return PartitionStyle::kRaw;
+  }
+}
+
+std::string UniqueIdOf(const cim::Object& disk) {
+  const auto format = disk.Get("UniqueIdFormat");
+  const auto id = disk.Get("UniqueId");
+  if (!format.ok() || format->is_null() || !id.ok() || id->is_null()) return "";
+  const auto number = format->AsUint32();
+  const auto text = id->AsText();
+  if (!number.ok() || !text.ok()) return "";
+  switch (*number) {
+    case kFormatEui64:
+    case kFormatFcphName:
+      return absl::AsciiStrToLower(*text);
+    case kFormatVendorId:
+    case kFormatScsiName:
+      return *text;
+    default:
+      return "";
+  }
+}
+
+DiskDescription DescribeDisk(uint32_t disk_number, const cim::Object& disk) {
+  DiskDescription description;
+  description.disk_number = disk_number;
+  description.bus_type = NameOf(disk, "BusType", kBusTypes);
+  description.path = TextOf(disk, "Path");
+  description.serial_number = std::string(absl::StripAsciiWhitespace(TextOf(disk, "SerialNumber")));
+  description.unique_id = TextOf(disk, "UniqueId");
+  description.location = TextOf(disk, "Location");
+  description.size_bytes = disk.GetUint64("Size").value_or(0);
+  description.style = StyleOf(disk).value_or(PartitionStyle::kRaw);
+  description.is_boot = disk.GetBoolean("IsBoot").value_or(false);
+  description.is_system = disk.GetBoolean("IsSystem").value_or(false);
+  description.is_online = !disk.GetBoolean("IsOffline").value_or(false);
+  description.is_read_only = disk.GetBoolean("IsReadOnly").value_or(false);
+  if (!description.is_online) {
+    description.offline_reason = NameOf(disk, "OfflineReason", kOfflineReasons);
+  }
+  description.health = NameOf(disk, "HealthStatus", kHealth);
+  return description;
+}
+
+void AddIds(const machine::DeviceIds& ids, DiskDescription* description) {
+  description->page83 = ids.page83;
+  // A SCSI disk may have an EUI-64 as well.
+  if (description->bus_type != kBusTypes[kNvme]) return;
+  description->eui = ids.eui;
+  description->nvme_namespace_id = ids.nvme_namespace_id;
+}
+
+void AddIdsFromWmi(const cim::Object& disk, DiskDescription* description) {
+  description->page83 = UniqueIdOf(disk);
+  if (description->bus_type != kBusTypes[kNvme]) return;
+  if (disk.GetUint32Or("UniqueIdFormat", 0).value_or(0) != kFormatEui64) return;
+  absl::string_view eui = description->page83;
+  absl::ConsumePrefix(&eui, "eui.");
+  if ((eui.size() == 16 || eui.size() == 32) && IsHexadecimal(eui)) {
+    description->eui = std::string(eui);
+  }
+}
+
+}  // namespace csi_proxy::host

@@ -1,0 +1,27 @@
+// What an MSFT_Disk says of its disk
+// (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk).
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "server/host/disk_host.h"
+#include "server/machine/cim/value.h"
+#include "server/machine/layouts.h"
+
+namespace csi_proxy::host {
+
+absl::StatusOr<PartitionStyle> StyleOf(const cim::Object& disk);
+
+// What MSFT_Disk knows of page 83, for a disk that cannot be asked itself; else empty.
+std::string UniqueIdOf(const cim::Object& disk);
+
+// All that stands in an MSFT_Disk. A property that is null, missing or odd says nothing.
+DiskDescription DescribeDisk(uint32_t disk_number, const cim::Object& disk);
+
+// Adds what the disk itself said.
+void AddIds(const machine::DeviceIds& ids, DiskDescription* description);
+// Adds what MSFT_Disk knows of it, for a disk that did not answer.
+void AddIdsFromWmi(const cim::Object& disk, DiskDescription* description);
+
+}  // namespace csi_proxy::host

@@ -1,0 +1,52 @@
+#include "server/machine/simulated/disk_facts.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace csi_proxy::machine::simulated {
+namespace {
+
+namespace proto = ::csi_proxy::simulated;
+
+bool IsEui(const std::string& text) {
+  return (text.size() == 16 || text.size() == 32) &&
+         text.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+}  // namespace
+
+DiskFacts ReadDiskFacts(const proto::Disk& in, const std::string& at, Problems* problems) {
+  const auto require_known = [&](bool is_known, absl::string_view field, int value) {
+    problems->Require(is_known, at, field, absl::StrCat(value, " has no meaning"));
+  };
+  require_known(proto::BusType_IsValid(in.bus_type()), "bus_type", in.bus_type());
+  require_known(proto::OfflineReason_IsValid(in.offline_reason()), "offline_reason",
+                in.offline_reason());
+  require_known(proto::DiskHealth_IsValid(in.health()), "health", in.health());
+  problems->Require(IsPlainText(in.unique_id()), at, "unique_id", kNotPlainText);
+  problems->Require(in.eui().empty() || IsEui(in.eui()), at, "eui",
+                    "is not 16 or 32 digits of lower-case hexadecimal");
+  problems->Require(in.nvme_namespace_id() <= 65535, at, "nvme_namespace_id", "is above 65535");
+  DiskFacts facts;
+  facts.bus_type = static_cast<uint16_t>(in.bus_type());
+  facts.offline_reason = static_cast<uint16_t>(in.offline_reason());
+  facts.health = static_cast<uint16_t>(in.health());
+  facts.unique_id = in.unique_id();
+  facts.is_boot = in.is_boot();
+  facts.is_system = in.is_system();
+  facts.eui = in.eui();
+  facts.nvme_namespace_id = in.nvme_namespace_id();
+  return facts;
+}
+
+void WriteDiskFacts(const DiskFacts& facts, proto::Disk* out) {
+  out->set_bus_type(static_cast<proto::BusType>(facts.bus_type));
+  out->set_offline_reason(static_cast<proto::OfflineReason>(facts.offline_reason));
+  out->set_health(static_cast<proto::DiskHealth>(facts.health));
+  out->set_unique_id(facts.unique_id);
+  out->set_is_boot(facts.is_boot);
+  out->set_is_system(facts.is_system);
+  out->set_eui(facts.eui);
+  out->set_nvme_namespace_id(facts.nvme_namespace_id);
+}
+
+}  // namespace csi_proxy::machine::simulated
