@@ -69,6 +69,9 @@ class BadInputTest : public HandlerTest {
        [&](auto& text) {
          return volume_->GetClosestVolumeIDFromTargetPath(context_, {.target_path = text}).status();
        }},
+      {"path",
+       [&](auto& text) { return storage_->GetPathStats(context_, {.path = text}).status(); }},
+      {"path", [&](auto& text) { return storage_->ListMounts(context_, {.path = text}).status(); }},
   };
   // Paths of which no working directory may be one.
   const std::vector<Field> paths_below_ = {

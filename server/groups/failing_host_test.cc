@@ -34,6 +34,7 @@ struct Node {
     filesystem = filesystem::NewFilesystemService(deps);
     iscsi = iscsi::NewIscsiService(deps);
     smb = smb::NewSmbService(deps);
+    storage = storage::NewStorageService(deps);
     system = system::NewSystemService(deps);
     volume = volume::NewVolumeService(deps);
   }
@@ -46,6 +47,7 @@ struct Node {
   std::unique_ptr<filesystem::Service> filesystem;
   std::unique_ptr<iscsi::Service> iscsi;
   std::unique_ptr<smb::Service> smb;
+  std::unique_ptr<storage::Service> storage;
   std::unique_ptr<system::Service> system;
   std::unique_ptr<volume::Service> volume;
 };
@@ -129,6 +131,10 @@ const std::vector<Rpc>& Rpcs() {
        }},
       {"RemoveSmbGlobalMapping",
        [](N& n, C c) { return n.smb->RemoveSmbGlobalMapping(c, {host::kMapped}).status(); }},
+      {"GetPathStats",
+       [](N& n, C c) { return n.storage->GetPathStats(c, {Below("link")}).status(); }},
+      {"ListMounts", [](N& n, C c) { return n.storage->ListMounts(c, {}).status(); }},
+      {"ListSmbMappings", [](N& n, C c) { return n.storage->ListSmbMappings(c, {}).status(); }},
       {"GetBIOSSerialNumber",
        [](N& n, C c) { return n.system->GetBIOSSerialNumber(c, {}).status(); }},
       {"GetService", [](N& n, C c) { return n.system->GetService(c, {"Base"}).status(); }},

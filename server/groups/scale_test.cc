@@ -82,6 +82,15 @@ class ScaledNode : public HandlerTest {
   absl::Status VolumeStats() {
     return volume_->GetVolumeStats(context_, {.volume_id = VolumeOf(2)}).status();
   }
+  absl::Status PathStats() {
+    return storage_->GetPathStats(context_, {.path = Below(R"(pods\2)")}).status();
+  }
+  absl::Status Mounts() {
+    const auto answer = storage_->ListMounts(context_, {});
+    EXPECT_TRUE(answer.ok() && !answer->incomplete);
+    return answer.status();
+  }
+  absl::Status Mappings() { return storage_->ListSmbMappings(context_, {}).status(); }
   absl::Status VolumeAt() {
     const auto answer =
         volume_->GetVolumeIDFromTargetPath(context_, {.target_path = Below(R"(pods\2)")});
@@ -160,6 +169,9 @@ TEST(ScaleTest, LookUpsAskTheSameOfAnyNodeAndListingsSoMuchForEachDisk) {
       {"CreateSymlink", kFlat, kFlat, &ScaledNode::MakeLink},
       {"Rmdir of a link", kFlat, kFlat, &ScaledNode::RemoveLink},
       {"GetVolumeStats", kFlat, kFlat, &ScaledNode::VolumeStats},
+      {"GetPathStats", kFlat, kFlat, &ScaledNode::PathStats},
+      {"ListMounts", kLinear, kFlat, &ScaledNode::Mounts},
+      {"ListSmbMappings", kLinear, kLinear, &ScaledNode::Mappings},
       {"GetVolumeIDFromTargetPath", kFlat, kFlat, &ScaledNode::VolumeAt},
       {"GetDiskNumberFromVolumeID", kFlat, kFlat, &ScaledNode::DiskOfVolume},
       {"IsVolumeFormatted", kFlat, kFlat, &ScaledNode::IsFormatted},

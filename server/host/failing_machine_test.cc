@@ -41,6 +41,12 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     {"read link", "win32.Open"},
     {"read link", "win32.GetAttributes"},
     {"read link", "win32.ReadReparsePoint"},
+    // What cannot be looked at is passed over, and the answer says that it is incomplete.
+    {"links", "win32.Open"},
+    {"links", "win32.List"},
+    {"links", "win32.GetAttributes"},
+    {"links", "win32.ReadReparsePoint"},
+    {"links", "win32.GetFileSystem"},
 };
 
 // What is being done when a call fails, with VOLUME for a volume's name. Where it fails on the
@@ -83,11 +89,13 @@ const std::set<std::string> kDoing = {
     "listing partitions of disk 2: ",
     "listing partitions of disk 7: ",
     "listing the disks of target iqn.x:joined: ",
+    "listing the mappings: ",
     "listing volumes: ",
     "listing what depends on service Base: ",
     "locating volume VOLUME: asking volume VOLUME for its disks: ",
     R"(mapping \\srv\new: )",
     "making disk 5 read-only: ",
+    R"(measuring C:\var\lib\kubelet\link: )",
     "measuring volume VOLUME: ",
     R"(mounting volume VOLUME at C:\var\lib\kubelet\empty: )",
     "reading the SMBIOS table: ",

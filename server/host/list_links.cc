@@ -99,7 +99,7 @@ class LinkWalker {
     absl::StatusOr<ResolvedPath> walked = ResolvePath(
         os_, context_, path, {.follow_last = IsRoot(path), .access = machine::Access::kPeek});
     if (!walked.ok()) return walked.status();
-    if (!walked->found()) return absl::OkStatus();
+    if (!walked->found()) return IsRoot(path) ? absl::OkStatus() : MissingError(path.path);
     if (walked->link.has_value()) {
       // A volume that is mounted at a root belongs to the tree, but nothing says how deep: its own
       // tree is what calls may touch.

@@ -63,9 +63,9 @@ struct LinkWalkLimits {
   absl::Duration time = absl::Seconds(10);
 };
 
-// The directory links and mounted folders at and below `starts`. One that is absent has none; one
-// that is a root is followed if it is a link itself. PERMISSION_DENIED when the way to one leads
-// out of its roots.
+// The directory links and mounted folders at and below `starts`. A root is followed if it is a link
+// itself, and has none when it is absent; NOT_FOUND when any other start is. PERMISSION_DENIED when
+// the way to one leads out of its roots.
 //
 // The directories near the starts are looked at first and large ones last, so what a pod piles up
 // in its own does not hide others' mounts. Nobody is kept from renaming or deleting what is being

@@ -103,6 +103,10 @@ inline const std::vector<Operation>& HostOperations() {
          return h.filesystem().CreateLinkToShare(c, *UncPath::Parse("p", kMapped), Kubelet("new"));
        }},
       {"read link", [](H& h, C c) { return h.filesystem().ReadLink(c, Kubelet("link")).status(); }},
+      {"path stats",
+       [](H& h, C c) { return h.filesystem().GetStats(c, Kubelet("link")).status(); }},
+      {"links", [](H& h, C c) { return h.filesystem().ListLinks(c, {Kubelet("")}).status(); }},
+      {"mappings", [](H& h, C c) { return h.smb().ListMappings(c).status(); }},
       {"mapping", [](H& h, C c) { return h.smb().GetMapping(c, kMapped).status(); }},
       {"map",
        [](H& h, C c) {

@@ -1,0 +1,308 @@
+// GetPathStats, ListMounts and ListSmbMappings on a node as the kubelet and drivers leave it.
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/groups/testing.h"
+#include "server/machine/simulated/testing.h"
+
+namespace csi_proxy::storage {
+namespace {
+
+using groups::Files;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Pair;
+using testing::UnorderedElementsAre;
+
+constexpr char kMore[] = R"(
+  smb_server {
+    name: "srv" user { name: "u" password: "p" }
+    share { name: "data" size_bytes: 1000000 file { path: "sub\\f" kind: FILE size_bytes: 4096 } }
+    share { name: "idle" } share { name: "other" }
+  }
+  smb_server { name: "dead" unreachable: true user { name: "u" password: "p" }
+               share { name: "data" } }
+  smb_mapping { remote_path: "\\\\srv\\idle" username: "u" idle: true }
+  smb_mapping { remote_path: "\\\\srv\\data" username: "u" }
+  smb_mapping { remote_path: "\\\\dead\\data" username: "u" }
+)";
+constexpr char kStage[] = R"(plugins\kubernetes.io\csi\d\globalmount)";
+
+class MountsTest : public groups::HandlerTest {
+ protected:
+  MountsTest()
+      : HandlerTest(Files::kSimulated, absl::StrCat(machine::simulated::kTestScenario, kMore)) {
+    EXPECT_TRUE(Mkdir(Below(kStage)).ok());
+    const absl::Status mounted =
+        volume_->MountVolume(context_, {.volume_id = volume_id_, .target_path = Below(kStage)})
+            .status();
+    EXPECT_TRUE(mounted.ok()) << mounted;
+    EXPECT_TRUE(Mkdir(Below(absl::StrCat(kStage, R"(\data)"))).ok());
+  }
+
+  void Plant(const std::string& name, const std::string& target, bool junction = false) {
+    const absl::Status made = node_->MakeLink(Below(name), target, junction);
+    EXPECT_TRUE(made.ok()) << made;
+  }
+  ListMountsResponse Mounts(const std::string& path = "") {
+    const auto answer = storage_->ListMounts(context_, {.path = path});
+    EXPECT_TRUE(answer.ok()) << answer.status();
+    return answer.ok() ? *answer : ListMountsResponse();
+  }
+  // By what follows the working directory.
+  std::map<std::string, MountState> States() {
+    std::map<std::string, MountState> states;
+    for (const Mount& mount : Mounts().mounts) {
+      states[mount.path.substr(Below("").size())] = mount.state;
+    }
+    return states;
+  }
+  absl::StatusOr<GetPathStatsResponse> Stats(const std::string& path) {
+    return storage_->GetPathStats(context_, {.path = path});
+  }
+
+  const std::string volume_id_ = machine::simulated::TestVolume(2).ToString();
+};
+
+TEST_F(MountsTest, EachIsListedWithWhatItIsAndWhereItLeads) {
+  Plant(R"(pods\p1\a)", Below(kStage));
+  Plant(R"(pods\p1\b)", R"(\\srv\data)");
+  Plant(R"(pods\p1\c)", Below("plugins"), true);
+  const ListMountsResponse answer = Mounts();
+  EXPECT_FALSE(answer.incomplete);
+  EXPECT_THAT(
+      answer.mounts,
+      ElementsAre(
+          Mount{Below(kStage), MountKind::kMountedVolume, volume_id_, MountState::kAlive},
+          Mount{Below(R"(pods\p1\a)"), MountKind::kSymlink, Below(kStage), MountState::kAlive},
+          Mount{Below(R"(pods\p1\b)"), MountKind::kSymlink, R"(\\srv\data\)", MountState::kAlive},
+          Mount{Below(R"(pods\p1\c)"), MountKind::kJunction, Below("plugins"),
+                MountState::kAlive}));
+}
+
+TEST_F(MountsTest, TheStateIsThatOfTheWholeChain) {
+  Plant("volume", Below(kStage));
+  Plant("volume2", Below("volume"));
+  Plant("inside", Below(absl::StrCat(kStage, R"(\data)")));
+  Plant("lost", Below(absl::StrCat(kStage, R"(\absent)")));
+  Plant("share", R"(\\srv\data)");
+  Plant("share2", Below("share"));
+  Plant("folder", R"(\\SRV\Data\sub)");
+  Plant("gone", Below("nothing"));
+  Plant("gone2", Below("gone"));
+  Plant("file", Below("file.txt"));
+  Plant("loop", Below("loop"));
+  Plant("unmapped", R"(\\srv\other)");
+  Plant("idle", R"(\\srv\idle)");
+  Plant("dead", R"(\\dead\data)");
+  Plant("junction", Below("nothing"), true);
+  std::map<std::string, MountState> expected = {
+      {kStage, MountState::kAlive},
+      {"volume", MountState::kAlive},
+      {"volume2", MountState::kAlive},
+      {"inside", MountState::kAlive},
+      {"lost", MountState::kDangling},
+      {"share", MountState::kAlive},
+      {"share2", MountState::kAlive},
+      {"folder", MountState::kAlive},
+      {"gone", MountState::kDangling},
+      {"gone2", MountState::kDangling},
+      {"file", MountState::kDangling},
+      {"loop", MountState::kDangling},
+      {"unmapped", MountState::kDisconnected},
+      {"idle", MountState::kDisconnected},
+      {"dead", MountState::kDisconnected},
+      {"junction", MountState::kDangling},
+  };
+  EXPECT_EQ(States(), expected);
+  // The disk goes offline, and comes back; then it is pulled.
+  for (const char* name : {kStage, "volume", "volume2", "inside"}) {
+    expected[name] = MountState::kDangling;
+  }
+  ASSERT_TRUE(disk_->SetDiskState(context_, {.disk_number = 2, .is_online = false}).ok());
+  EXPECT_EQ(States(), expected);
+  ASSERT_TRUE(disk_->SetDiskState(context_, {.disk_number = 2, .is_online = true}).ok());
+  EXPECT_EQ(States()["volume2"], MountState::kAlive);
+  ASSERT_TRUE(node_->DetachDisk(2).ok());
+  EXPECT_EQ(States(), expected);
+}
+
+TEST_F(MountsTest, NoServerIsAsked) {
+  Plant("dead", R"(\\dead\data)");
+  Plant("share", R"(\\srv\data)");
+  Fail("win32.Reach");
+  EXPECT_EQ(States()["share"], MountState::kAlive);
+  EXPECT_EQ(node_->Snapshot().faults.size(), 1u) << "it was never reached";
+}
+
+TEST_F(MountsTest, ALinkThatLeadsOutTellsNothingOfWhatIsThere) {
+  Plant(R"(pods\p1\there)", R"(C:\Windows)");
+  Plant(R"(pods\p1\not)", R"(C:\absent)");
+  Plant(R"(pods\p1\by)", Below(R"(pods\p1\there\System32)"));
+  for (const Mount& mount : Mounts(Below("pods")).mounts) {
+    EXPECT_EQ(mount.state, MountState::kUndetermined) << mount.path;
+  }
+  EXPECT_EQ(Mounts(Below("pods")).mounts.size(), 3u);
+  const auto through = storage_->ListMounts(context_, {.path = Below(R"(pods\p1\there\x)")});
+  EXPECT_TRUE(absl::IsPermissionDenied(through.status())) << through.status();
+}
+
+TEST_F(MountsTest, NothingBehindAMountIsListedUnlessItIsAskedFor) {
+  Plant(absl::StrCat(kStage, R"(\data\link)"), Below("pods"));
+  Plant("way", Below(absl::StrCat(kStage, R"(\data)")));
+  EXPECT_THAT(States(), UnorderedElementsAre(Pair(kStage, MountState::kAlive),
+                                             Pair("way", MountState::kAlive)));
+  const std::string data = Below(absl::StrCat(kStage, R"(\data)"));
+  ASSERT_EQ(Mounts(data).mounts.size(), 1u);
+  EXPECT_EQ(Mounts(data).mounts[0].path, absl::StrCat(data, R"(\link)"));
+}
+
+TEST_F(MountsTest, APathIsThatOfALinkOrOfWhatHoldsThem) {
+  Plant(R"(pods\p1\a)", Below("plugins"));
+  Plant("b", Below("plugins"));
+  EXPECT_EQ(Mounts(Below("pods")).mounts.size(), 1u);
+  EXPECT_EQ(Mounts(Below(R"(pods\p1\a)")).mounts.size(), 1u);
+  EXPECT_EQ(Mounts(Below(kStage)).mounts.size(), 1u);
+  EXPECT_EQ(Mounts(R"(C:\var\lib\kubelet)").mounts.size(), 3u);
+  EXPECT_EQ(Mounts(R"(/var/lib/kubelet/pods)").mounts.size(), 1u) << "in any spelling";
+  EXPECT_THAT(Mounts(Below("file.txt")).mounts, IsEmpty());
+  EXPECT_TRUE(absl::IsNotFound(storage_->ListMounts(context_, {.path = Below("absent")}).status()));
+}
+
+TEST_F(MountsTest, WhatCannotBeLookedAtIsMissedAndSaid) {
+  Plant(R"(pods\p1\a)", Below("plugins"));
+  machine::simulated::FaultRule rule;
+  rule.operation = "win32.List";
+  rule.code = absl::StatusCode::kInternal;
+  rule.times = 0;
+  rule.error = machine::simulated::KnownError(5);
+  rule.resource = R"(C:\var\lib\kubelet\pods)";
+  ASSERT_TRUE(node_->InjectFault(rule).ok());
+  ListMountsResponse answer = Mounts();
+  EXPECT_EQ(answer.mounts.size(), 1u);
+  EXPECT_TRUE(answer.incomplete);
+  // One that is gone is not missed.
+  node_->ClearFaults();
+  rule.error = machine::simulated::KnownError(2);
+  ASSERT_TRUE(node_->InjectFault(rule).ok());
+  answer = Mounts();
+  EXPECT_EQ(answer.mounts.size(), 1u);
+  EXPECT_FALSE(answer.incomplete);
+}
+
+TEST_F(MountsTest, MappingsAreListedWithTheLinksThatLeadToThem) {
+  Plant(R"(pods\p1\a)", R"(\\srv\data)");
+  Plant(R"(pods\p1\b)", Below(R"(pods\p1\a)"));
+  Plant("c", R"(\\SRV\DATA\sub)");
+  Plant("d", R"(\\srv\other)");
+  Plant("e", Below("pods"));
+  const auto answer = storage_->ListSmbMappings(context_, {});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_FALSE(answer->incomplete);
+  EXPECT_THAT(answer->mappings,
+              ElementsAre(SmbMapping{R"(\\dead\data)", "Disconnected", {}},
+                          SmbMapping{R"(\\srv\data)",
+                                     "OK",
+                                     {Below("c"), Below(R"(pods\p1\a)"), Below(R"(pods\p1\b)")}},
+                          SmbMapping{R"(\\srv\idle)", "Disconnected", {}}));
+}
+
+TEST_F(MountsTest, WithoutMappingsNothingIsLookedAt) {
+  for (const char* share : {R"(\\srv\data)", R"(\\srv\idle)", R"(\\dead\data)"}) {
+    ASSERT_TRUE(smb_->RemoveSmbGlobalMapping(context_, {.remote_path = share}).ok()) << share;
+  }
+  const int64_t before = node_->CountCalls().win32_calls;
+  EXPECT_THAT(storage_->ListSmbMappings(context_, {})->mappings, IsEmpty());
+  EXPECT_EQ(node_->CountCalls().win32_calls, before);
+}
+
+TEST_F(MountsTest, TheSizeIsThatOfTheFileSystemBehindAPath) {
+  Plant("way", Below(kStage));
+  const std::string system = machine::simulated::TestVolume(1).ToString();
+  const std::vector<std::tuple<std::string, std::string, int64_t>> rows = {
+      {R"(C:\var\lib\kubelet)", system, 8589934592},
+      {Below("pods"), system, 8589934592},
+      {Below("file.txt"), system, 8589934592},
+      {Below(kStage), volume_id_, 536870912},
+      {Below(absl::StrCat(kStage, R"(\data)")), volume_id_, 536870912},
+      {Below("way"), volume_id_, 536870912},
+      {Below(R"(way\data)"), volume_id_, 536870912},
+      {"/var/lib/kubelet/way", volume_id_, 536870912},
+  };
+  for (const auto& [path, volume, size] : rows) {
+    const auto stats = Stats(path);
+    ASSERT_TRUE(stats.ok()) << path << ": " << stats.status();
+    EXPECT_EQ(stats->volume_id, volume) << path;
+    EXPECT_EQ(stats->share, "") << path;
+    EXPECT_EQ(stats->total_bytes, size) << path;
+    EXPECT_GT(stats->available_bytes, 0) << path;
+    EXPECT_EQ(stats->available_bytes + stats->used_bytes, size) << path;
+  }
+  const int64_t used = Stats(Below(kStage))->used_bytes;
+  ASSERT_TRUE(node_->WriteFile(Below(absl::StrCat(kStage, R"(\f)")), int64_t{1} << 20, false).ok());
+  EXPECT_EQ(Stats(Below("way"))->used_bytes, used + (int64_t{1} << 20));
+}
+
+TEST_F(MountsTest, TheSizeOfAShareIsTheServers) {
+  Plant("share", R"(\\srv\data)");
+  Plant("folder", R"(\\SRV\data\Sub)");
+  Plant("chain", Below("share"));
+  for (const char* name : {"share", "folder", "chain"}) {
+    const auto stats = Stats(Below(name));
+    ASSERT_TRUE(stats.ok()) << name << ": " << stats.status();
+    EXPECT_EQ(*stats, (GetPathStatsResponse{.total_bytes = 1000000,
+                                            .available_bytes = 1000000 - 4096,
+                                            .used_bytes = 4096,
+                                            .share = R"(\\srv\data)"}))
+        << name;
+  }
+  Plant("absent", R"(\\srv\data\absent)");
+  EXPECT_TRUE(absl::IsNotFound(Stats(Below("absent")).status()));
+  // A server that does not answer is not the same as nothing.
+  Plant("dead", R"(\\dead\data)");
+  const absl::Status dead = Stats(Below("dead")).status();
+  EXPECT_TRUE(absl::IsInternal(dead)) << dead;
+  EXPECT_TRUE(absl::StrContains(dead.message(), R"(measuring C:\var\lib\kubelet\dead: )")) << dead;
+}
+
+TEST_F(MountsTest, WhatHasNoSizeSaysWhy) {
+  EXPECT_TRUE(absl::IsNotFound(Stats(Below("absent")).status()));
+  Plant("gone", Below("nothing"));
+  EXPECT_TRUE(absl::IsNotFound(Stats(Below("gone")).status()));
+  Plant("out", R"(C:\Windows)");
+  Plant("out2", R"(C:\absent)");
+  for (const char* name : {"out", "out2", R"(out\System32)"}) {
+    EXPECT_TRUE(absl::IsPermissionDenied(Stats(Below(name)).status())) << name;
+  }
+  Plant("share", R"(\\srv\data)");
+  const absl::Status within = Stats(Below(R"(share\sub)")).status();
+  EXPECT_TRUE(absl::IsPermissionDenied(within)) << within;
+  EXPECT_TRUE(absl::IsInvalidArgument(Stats("").status()));
+  Fail("win32.GetSpace", 1, 1005);
+  EXPECT_TRUE(absl::IsFailedPrecondition(Stats(Below(kStage)).status()));
+  Fail("win32.GetSpace", 1, 5);
+  EXPECT_TRUE(absl::IsInternal(Stats(Below(kStage)).status()));
+  ASSERT_TRUE(node_->DetachDisk(2).ok());
+  EXPECT_TRUE(absl::IsNotFound(Stats(Below(kStage)).status()));
+  EXPECT_TRUE(absl::IsNotFound(Stats(Below(absl::StrCat(kStage, R"(\data)"))).status()));
+}
+
+TEST_F(MountsTest, ServiceOfWmiIsAskedOnceAndOnlyForShares) {
+  const auto asked = [&](auto call) {
+    const int64_t before = node_->CountCalls().wmi_calls;
+    EXPECT_TRUE(call().ok());
+    return node_->CountCalls().wmi_calls - before;
+  };
+  EXPECT_EQ(asked([&] { return Stats(Below(kStage)).status(); }), 0);
+  EXPECT_EQ(asked([&] { return storage_->ListMounts(context_, {}).status(); }), 0);
+  for (int i = 0; i < 20; ++i) Plant(absl::StrCat("s", i), R"(\\srv\data)");
+  EXPECT_EQ(asked([&] { return storage_->ListMounts(context_, {}).status(); }), 1);
+  EXPECT_EQ(asked([&] { return storage_->ListSmbMappings(context_, {}).status(); }), 1);
+}
+
+}  // namespace
+}  // namespace csi_proxy::storage
