@@ -22,8 +22,8 @@ struct HostilePath {
   bool is_other_spelling = false;
 };
 
-// Spellings of paths that only IsSymlink, MountVolume, UnmountVolume and the look-ups of volumes
-// take, as some drivers send them, and what becomes of the path there.
+// Spellings of paths that only IsSymlink, MountVolume, UnmountVolume, GetPathStats, ListMounts and
+// the look-ups of volumes take, as some drivers send them, and what becomes of the path there.
 inline std::vector<HostilePath> OtherSpellings() {
   constexpr auto kOk = absl::StatusCode::kOk;
   constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;

@@ -71,7 +71,7 @@ const std::map<std::string, NamedFaultsTest::Call>& NamedFaultsTest::Calls() {
     const ConfinedPath path = At(kPath);
     const host::IscsiPortal portal = {"10.0.0.5", 3260};
     const std::string portal_text = "10.0.0.5:3260";
-    const host::SmbMapping mapping = {kShare, true, ""};
+    const host::SmbMapping mapping = {kShare, true, "", "OK"};
     const std::string service = "RpcSs";
     return new std::map<std::string, Call>{
         {"disk.ListDiskLocations",

@@ -171,6 +171,40 @@ TEST_F(FilesTest, ListsEveryNameEveryTime) {
   }
 }
 
+TEST_F(FilesTest, ListsSomeAtATimeWithWhatEachIs) {
+  MakeFile("file");
+  for (int i = 0; i < 1000; ++i) MakeDirectory(absl::StrCat("entry-", i, std::string(60, '-')));
+  size_t files = 0, directories = 0, rounds = 0;
+  for (bool restart = true;; restart = false) {
+    const auto some = at().ListNext(restart);
+    ASSERT_TRUE(some.ok()) << some.status();
+    if (some->empty()) break;
+    ++rounds;
+    for (const DirectoryEntry& entry : *some) {
+      EXPECT_EQ(entry.is_directory, entry.name != "file") << entry.name;
+      EXPECT_FALSE(entry.is_reparse_point) << entry.name;
+      ++(entry.is_directory ? directories : files);
+    }
+  }
+  EXPECT_EQ(files, 1u);
+  EXPECT_EQ(directories, 1000u);
+  EXPECT_GT(rounds, 1u);
+  EXPECT_THAT(*at().ListNext(false), IsEmpty());
+  EXPECT_FALSE(at().ListNext(true)->empty());
+  MakeDirectory("bare");
+  EXPECT_THAT(*(*at().Open("bare", Access::kPeek))->ListNext(true), IsEmpty());
+}
+
+TEST_F(FilesTest, WhoOnlyPeeksKeepsNobodyFromDeleting) {
+  MakeDirectory("directory");
+  const auto peeking = at().Open("directory", Access::kPeek);
+  ASSERT_TRUE(peeking.ok()) << peeking.status();
+  EXPECT_EQ(DeleteEntry("directory"), 0);
+  MakeDirectory("other");
+  const auto reading = at().Open("other", Access::kRead);
+  EXPECT_EQ(DeleteEntry("other"), ERROR_SHARING_VIOLATION);
+}
+
 TEST_F(FilesTest, Deletes) {
   MakeFile("file");
   MakeDirectory("directory");

@@ -31,6 +31,12 @@ TEST(OpenRequestTest, IsExactlyWhatItMustBe) {
     EXPECT_EQ(EntryRequest(access).options, read.options);
   }
 
+  // And FILE_SHARE_DELETE.
+  const OpenRequest peek = EntryRequest(Access::kPeek);
+  EXPECT_EQ(peek.access, read.access);
+  EXPECT_EQ(peek.share, 0x7u);
+  EXPECT_EQ(peek.options, read.options);
+
   const OpenRequest made = NewDirectoryRequest();
   EXPECT_EQ(made.access, 0x00100181u);
   EXPECT_EQ(made.attributes, 0x1040u);

@@ -8,6 +8,7 @@ namespace {
 using machine::Bytes;
 using machine::FileAttributes;
 using testing::IsEmpty;
+using testing::Not;
 using testing::UnorderedElementsAre;
 
 constexpr char kC[] = "C:\\";
@@ -88,6 +89,39 @@ TEST_F(FileDoubleTest, TellsWhatEntriesAre) {
   EXPECT_EQ(attributes("mount").reparse_tag, machine::kReparseTagMountPoint);
   EXPECT_THAT(*(*Open(kC, {"t"}))->List(),
               UnorderedElementsAre("directory", "mount", "file", "link"));
+}
+
+// Some at a time, with what each is; what comes and goes meanwhile neither hides nor repeats
+// others.
+TEST_F(FileDoubleTest, ListsSomeAtATime) {
+  ASSERT_THAT(node_->WriteFile("C:\\t\\a", 1, false), IsOk());
+  ASSERT_THAT(node_->MakeLink("C:\\t\\b", "C:\\k"), IsOk());
+  for (int i = 100; i < 999; ++i) {
+    ASSERT_THAT(node_->MakeDirectory(absl::StrCat("C:\\t\\c", i)), IsOk());
+  }
+  OpenedFile directory = Open(kC, {"t"});
+  ASSERT_THAT(directory, IsOk());
+  auto some = (*directory)->ListNext(true);
+  ASSERT_THAT(some, IsOk());
+  ASSERT_GT(some->size(), 2u);
+  EXPECT_LT(some->size(), 901u);
+  EXPECT_FALSE((*some)[0].is_directory);
+  EXPECT_FALSE((*some)[0].is_reparse_point);
+  EXPECT_TRUE((*some)[1].is_directory);
+  EXPECT_TRUE((*some)[1].is_reparse_point);
+  EXPECT_TRUE((*some)[2].is_directory);
+  EXPECT_FALSE((*some)[2].is_reparse_point);
+  ASSERT_THAT(node_->RemoveFolder("C:\\t\\b"), IsOk());
+  size_t all = 0;
+  for (; !some->empty(); some = (*directory)->ListNext(false)) {
+    ASSERT_THAT(some, IsOk());
+    all += some->size();
+  }
+  EXPECT_EQ(all, 901u);
+  EXPECT_THAT(*(*directory)->ListNext(false), IsEmpty());
+  EXPECT_THAT(*(*directory)->ListNext(true), Not(IsEmpty()));
+  EXPECT_THAT((*Open(kC, {"t", "a"}))->ListNext(true),
+              FailsWithWin32(win32_error::kInvalidParameter));
 }
 
 // A reparse point is opened as itself: nothing of what it leads to is in it.

@@ -78,6 +78,22 @@ TEST_F(OsDoubleTest, MeasuresSpace) {
   EXPECT_EQ(os_->GetSpace(kSystemVolume)->free_bytes, 0u);
 }
 
+TEST_F(OsDoubleTest, MeasuresShares) {
+  constexpr char kShare[] = R"(\\fileserver.example\data)";
+  const std::string directory = absl::StrCat(kShare, "\\");
+  EXPECT_THAT(os_->GetSpace(directory), FailsWithWin32(win32_error::kLogonFailure));
+  ASSERT_THAT(Map(kShare), IsOk());
+  const auto space = os_->GetSpace(directory);
+  ASSERT_THAT(space, IsOk());
+  EXPECT_EQ(space->total_bytes, uint64_t{1} << 40);
+  EXPECT_LE(space->free_bytes, space->total_bytes);
+  EXPECT_EQ(space->available_bytes, space->free_bytes);
+  EXPECT_THAT(os_->GetSpace(kShare), FailsWithWin32(win32_error::kInvalidName))
+      << "it must end in a backslash";
+  EXPECT_THAT(os_->GetSpace(R"(\\fileserver.example\absent\)"),
+              FailsWithWin32(win32_error::kBadNetName));
+}
+
 TEST_F(OsDoubleTest, MountsAtEmptyDirectories) {
   const std::string first = NewVolume(1);
   const std::string second = NewVolume(2, false);

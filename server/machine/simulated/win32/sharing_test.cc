@@ -96,6 +96,16 @@ TEST_F(SharingTest, MountCallsMayShareReadingAndWriting) {
   EXPECT_THAT(os_->DeleteMountPoint(path), FailsWithWin32(win32_error::kSharingViolation));
 }
 
+TEST_F(SharingTest, WhoOnlyPeeksIsInNobodysWay) {
+  OpenedFile peeking = OpenA(Access::kPeek);
+  ASSERT_THAT(peeking, IsOk());
+  OpenedFile deleting = OpenA(Access::kDelete);
+  ASSERT_THAT(deleting, IsOk());
+  EXPECT_THAT(OpenA(Access::kPeek), IsOk());
+  EXPECT_THAT(OpenA(Access::kRead), FailsWithWin32(win32_error::kSharingViolation));
+  EXPECT_THAT((*deleting)->Delete(), IsOk());
+}
+
 // learn.microsoft.com/windows-hardware/drivers/ddi/ntddk/ns-ntddk-_file_disposition_information_ex:
 // "the link is removed from the visible namespace as soon as the POSIX delete handle has been
 // closed".
