@@ -95,9 +95,10 @@ class ListLinksTest : public testing::Test {
     ASSERT_THAT(node_->MakeLink(Below(path), target), IsOk());
   }
   // Opens what is below the working directory, held from there on.
-  std::unique_ptr<File> Open(std::vector<std::string> names, Access access) {
+  std::unique_ptr<File> Open(std::vector<std::string> names, Access access,
+                             machine::Os* os = nullptr) {
     std::vector<std::unique_ptr<File>> held;
-    held.push_back(*os_->OpenRoot("C:\\"));
+    held.push_back(*(os != nullptr ? os : os_.get())->OpenRoot("C:\\"));
     names.insert(names.begin(), {"var", "lib", "kubelet"});
     for (size_t i = 0; i < names.size(); ++i) {
       auto file = held.back()->Open(names[i], i + 1 == names.size() ? access : Access::kRead);
@@ -212,14 +213,23 @@ TEST_F(ListLinksTest, EndsWithTheCall) {
 }
 
 TEST_F(ListLinksTest, KeepsNobodyFromDeleting) {
-  const auto looked_at = Open({"pods", "p1"}, Access::kPeek);
-  EXPECT_THAT(Open({"pods", "p1"}, Access::kDelete)->Delete(), IsOk());
-  // A walk that goes on beside a removal.
+  ASSERT_THAT(node_->MakeDirectory(Below(R"(pods\p1\inside)")), IsOk());
+  int deleted = 0;
+  machine::Os* walked = nullptr;
   WatchedOs watched(*node_, [&](const std::string& name) {
-    if (name != "pods") return;
-    EXPECT_THAT(node_->RemoveFolder(Below("pods")).code(), absl::StatusCode::kOk);
+    if (name != "p1") return;
+    // The walk has both open.
+    const auto pods = Open({"pods"}, Access::kRead, walked);
+    const auto file = pods->Open("p1", Access::kDelete);
+    ASSERT_THAT(file, IsOk());
+    const auto inside = (*file)->Open("inside", Access::kDelete);
+    ASSERT_THAT(inside, IsOk());
+    EXPECT_THAT((*inside)->Delete(), IsOk());
+    ++deleted;
   });
+  walked = &watched;
   EXPECT_FALSE(Walk({}, &watched).incomplete);
+  EXPECT_EQ(deleted, 1);
 }
 
 TEST_F(ListLinksTest, WhatChangesMeanwhileIsNotFollowed) {
