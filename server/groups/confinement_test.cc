@@ -32,9 +32,9 @@ class ConfinementTest : public HandlerTest, public testing::WithParamInterface<F
     const std::string volume = R"(\\?\Volume{00000000-c511-4c0d-9000-000000000001}\)";
     return {
         {"GetPathStats", storage_->GetPathStats(context_, {.path = path}).status()},
-        // All, when it is given none.
-        {"ListMounts",
-         storage_->ListMounts(context_, {.path = path.empty() ? "\\" : path}).status()},
+        // All mounts, when it is given no path.
+        {"ListMounts", path.empty() ? absl::InvalidArgumentError("path: the path is empty")
+                                    : storage_->ListMounts(context_, {.path = path}).status()},
         {"IsSymlink", filesystem_->IsSymlink(context_, {.path = path}).status()},
         {"MountVolume",
          volume_->MountVolume(context_, {.volume_id = volume, .target_path = path}).status()},

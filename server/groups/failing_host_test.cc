@@ -12,6 +12,7 @@
 #include "server/groups/filesystem/filesystem_service.h"
 #include "server/groups/iscsi/iscsi_service.h"
 #include "server/groups/smb/smb_service.h"
+#include "server/groups/storage/storage_service.h"
 #include "server/groups/system/system_service.h"
 #include "server/groups/volume/volume_service.h"
 #include "server/host/operations_testing.h"
