@@ -45,7 +45,8 @@ absl::StatusOr<std::unique_ptr<ManagedNode>> NewNode(const Options& options,
   return std::make_unique<ManagedNode>(
       std::move(machine), *std::move(rules),
       std::make_unique<observability::SpdlogAuditSink>(spdlog::get(observability::kAuditLogger),
-                                                       options.log.format));
+                                                       options.log.format),
+      [](absl::string_view line) { spdlog::info("{}", std::string(line)); });
 }
 
 absl::StatusOr<std::unique_ptr<ManagedNode>> OpenNode(const Options& options) {

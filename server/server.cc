@@ -109,8 +109,14 @@ class Server::Impl {
     }
     if (absl::Status status = listener_->Listen(std::move(endpoints)); !status.ok()) return status;
     if (metrics_ != nullptr) {
-      metrics_->SetGauges({.connections = [this] { return listener_->counters(); },
-                           .queued = [this] { return versioned_services_->Queued(); }});
+      metrics_->SetGauges(
+          {.connections = [this] { return listener_->counters(); },
+           .queued = [this] { return versioned_services_->Queued(); },
+           .formats =
+               [&node] {
+                 const auto formats = node.formats();
+                 return observability::Metrics::Formats{formats.count, formats.oldest};
+               }});
     }
     return absl::OkStatus();
   }

@@ -52,9 +52,10 @@ OwnNode::OwnNode(OpenedMachine machine, const NodeOptions& options, NodeRules ru
                  std::unique_ptr<observability::Metrics> metrics)
     : call_log_(logger),
       metrics_(std::move(metrics)),
-      node_(std::move(machine), std::move(rules),
-            std::make_unique<observability::SpdlogAuditSink>(std::move(logger),
-                                                             observability::LogFormat::kText)) {
+      node_(
+          std::move(machine), std::move(rules),
+          std::make_unique<observability::SpdlogAuditSink>(logger, observability::LogFormat::kText),
+          [logger](absl::string_view line) { logger->info("{}", std::string(line)); }) {
   std::vector<shim::CallObserver*> observers = {&call_log_};
   if (metrics_ != nullptr) observers.push_back(metrics_.get());
   for (std::unique_ptr<shim::CallLimiter>& calls : calls_) {
@@ -63,7 +64,14 @@ OwnNode::OwnNode(OpenedMachine machine, const NodeOptions& options, NodeRules ru
         observers, options.max_call_duration);
   }
   if (metrics_ != nullptr) {
-    metrics_->SetGauges({.connections = nullptr, .queued = [this] { return Queued(); }});
+    metrics_->SetGauges(
+        {.connections = nullptr,
+         .queued = [this] { return Queued(); },
+         .formats =
+             [this] {
+               const auto formats = node_.formats();
+               return observability::Metrics::Formats{formats.count, formats.oldest};
+             }});
   }
 }
 

@@ -80,6 +80,7 @@ constexpr struct {
     {win32_error::kSharingViolation,
      "The process cannot access the file because it is being used by another process"},
     {win32_error::kNotSupported, "The request is not supported"},
+    {win32_error::kFileCorrupt, "The file or directory is corrupted and unreadable"},
     {win32_error::kBadNetPath, "The network path was not found"},
     {win32_error::kBadNetName, "The network name cannot be found"},
     {86, "The specified network password is not correct"},

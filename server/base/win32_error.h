@@ -26,6 +26,7 @@ inline constexpr uint32_t kNotReady = 21;
 inline constexpr uint32_t kGeneralFailure = 31;
 inline constexpr uint32_t kSharingViolation = 32;
 inline constexpr uint32_t kNotSupported = 50;
+inline constexpr uint32_t kFileCorrupt = 1392;
 inline constexpr uint32_t kBadNetPath = 53;
 inline constexpr uint32_t kDeviceNotExist = 55;
 inline constexpr uint32_t kBadNetName = 67;

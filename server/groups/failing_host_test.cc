@@ -80,6 +80,18 @@ const std::vector<Rpc>& Rpcs() {
        [](N& n, C c) {
          return n.disk->SetDiskState(c, {6, true}).status();
        }},
+      {"ListDisks", [](N& n, C c) { return n.storage->ListDisks(c, {}).status(); }},
+      {"SetDiskReadOnly",
+       [](N& n, C c) {
+         return n.storage->SetDiskReadOnly(c, {5, true}).status();
+       }},
+      {"FormatVolume of the storage group",
+       [](N& n, C c) {
+         return n.storage->FormatVolume(c, {.volume_id = kVolume.ToString(), .overwrite = true})
+             .status();
+       }},
+      {"GetVolumeHealth",
+       [](N& n, C c) { return n.storage->GetVolumeHealth(c, {kVolume.ToString()}).status(); }},
       {"GetDiskState", [](N& n, C c) { return n.disk->GetDiskState(c, {1}).status(); }},
       {"PathExists",
        [](N& n, C c) { return n.filesystem->PathExists(c, {Below("pods")}).status(); }},
@@ -177,9 +189,8 @@ const std::vector<Rpc>& Rpcs() {
          return n.volume->GetVolumeIDFromTargetPath(c, {Below("mounted")}).status();
        }},
       {"GetClosestVolumeIDFromTargetPath",
-       [](N& n, C c) {
-         return n.volume->GetClosestVolumeIDFromTargetPath(c, {Below("pods")}).status();
-       }},
+       [](N& n,
+          C c) { return n.volume->GetClosestVolumeIDFromTargetPath(c, {Below("pods")}).status(); }},
       {"WriteVolumeCache",
        [](N& n, C c) { return n.volume->WriteVolumeCache(c, {kVolume.ToString()}).status(); }},
   };

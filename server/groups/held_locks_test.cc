@@ -40,6 +40,10 @@ TEST_F(HeldLocksTest, NobodyChangesWhatAnotherCallChanges) {
        [&](const C& c) {
          return disk_->SetDiskState(c, {.disk_number = 2, .is_online = false}).status();
        }},
+      {"disk/2", "SetDiskReadOnly",
+       [&](const C& c) {
+         return storage_->SetDiskReadOnly(c, {.disk_number = 2, .read_only = true}).status();
+       }},
       {path_lock, "Rmdir",
        [&](const C& c) { return filesystem_->Rmdir(c, {.path = path}).status(); }},
       {path_lock, "RmdirContents",
@@ -59,6 +63,10 @@ TEST_F(HeldLocksTest, NobodyChangesWhatAnotherCallChanges) {
        }},
       {volume_lock, "FormatVolume",
        [&](const C& c) { return volume_->FormatVolume(c, {.volume_id = id}).status(); }},
+      {volume_lock, "FormatVolume of the storage group",
+       [&](const C& c) {
+         return storage_->FormatVolume(c, {.volume_id = id, .overwrite = true}).status();
+       }},
       {volume_lock, "ResizeVolume",
        [&](const C& c) { return volume_->ResizeVolume(c, {.volume_id = id}).status(); }},
       {volume_lock, "WriteVolumeCache",

@@ -52,6 +52,7 @@ class MockVolume : public host::VolumeHost {
   MOCK_METHOD(Volumes, ListVolumes, (C, uint32_t, uint32_t), (override));
   MOCK_METHOD(absl::StatusOr<std::string>, GetFileSystem, (C, V), (override));
   MOCK_METHOD(absl::Status, Format, (C, V, const host::FormatOptions&), (override));
+  MOCK_METHOD(absl::StatusOr<host::VolumeHealth>, GetHealth, (C, V), (override));
   MOCK_METHOD(absl::StatusOr<uint64_t>, GetSize, (C, V), (override));
   MOCK_METHOD(absl::StatusOr<host::SupportedSize>, GetSupportedSize, (C, V), (override));
   MOCK_METHOD(absl::Status, Resize, (C, V, uint64_t, host::ResizeTo), (override));

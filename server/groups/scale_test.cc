@@ -60,6 +60,10 @@ class ScaledNode : public HandlerTest {
   absl::Status Online() { return SetState(true); }
   absl::Status ListLocations() { return disk_->ListDiskLocations(context_, {}).status(); }
   absl::Status ListIds() { return disk_->ListDiskIDs(context_, {}).status(); }
+  absl::Status ListDisks() { return storage_->ListDisks(context_, {}).status(); }
+  absl::Status VolumeHealth() {
+    return storage_->GetVolumeHealth(context_, {.volume_id = VolumeOf(2)}).status();
+  }
   absl::Status ListVolumes() {
     return volume_->ListVolumesOnDisk(context_, {.disk_number = 2}).status();
   }
@@ -158,6 +162,8 @@ TEST(ScaleTest, LookUpsAskTheSameOfAnyNodeAndListingsSoMuchForEachDisk) {
   const Row rows[] = {
       {"ListDiskLocations", kFlat, kLinear, &ScaledNode::ListLocations},
       {"ListDiskIDs", kLinear, kLinear, &ScaledNode::ListIds},
+      {"ListDisks", kLinear, kLinear, &ScaledNode::ListDisks},
+      {"GetVolumeHealth", kFlat, kFlat, &ScaledNode::VolumeHealth},
       {"ListVolumesOnDisk", kLinear, kFlat, &ScaledNode::ListVolumes},
       {"PartitionDisk of a partitioned disk", kLinear, kFlat, &ScaledNode::Partition},
       {"GetDiskStats", kFlat, kFlat, &ScaledNode::DiskStats},

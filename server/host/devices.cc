@@ -126,6 +126,42 @@ absl::StatusOr<uint32_t> GetPartitionNumber(machine::Os& os, const std::string& 
   return number->partition_number;
 }
 
+absl::StatusOr<bool> IsDirty(machine::Os& os, const std::string& volume) {
+  // A handle that may do nothing reaches the device, and not its file system.
+  const absl::StatusOr<machine::Bytes> answer =
+      os.Control(Device(volume), machine::DeviceAccess::kRead, machine::control::kIsVolumeDirty, {},
+                 kSmallAnswer);
+  // So NTFS answers when it cannot even read its mark
+  // (learn.microsoft.com/windows-hardware/drivers/ifs/fsctl-is-volume-dirty).
+  if (HasWin32Code(answer.status(), win32_error::kFileCorrupt)) return true;
+  if (HasWin32Code(answer.status(), win32_error::kInvalidFunction) ||
+      HasWin32Code(answer.status(), win32_error::kNotSupported)) {
+    return false;
+  }
+  if (!answer.ok()) return answer.status();
+  return machine::ParseIsDirty(*answer);
+}
+
+absl::Status FlushVolumes(machine::Os& os, const CallContext& context, uint32_t disk_number) {
+  const absl::StatusOr<std::vector<std::string>> volumes = os.ListVolumes();
+  if (!volumes.ok()) return Prefixed("listing volumes", volumes.status());
+  for (const std::string& volume : *volumes) {
+    if (absl::Status status = context.Check(); !status.ok()) return status;
+    // A volume that is going, or does not lie on a disk (a CD), is not one of this disk's.
+    const auto extents = GetVolumeExtents(os, volume);
+    if (!extents.ok()) continue;
+    const bool is_on_disk = std::any_of(
+        extents->begin(), extents->end(),
+        [&](const machine::DiskExtent& extent) { return extent.disk_number == disk_number; });
+    if (!is_on_disk) continue;
+    const absl::Status flushed = os.Flush(volume);
+    // What cannot be written holds nothing that waits to be written.
+    if (flushed.ok() || HasWin32Code(flushed, win32_error::kWriteProtect)) continue;
+    return Prefixed(absl::StrCat("flushing volume ", volume), flushed);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Dismount(machine::Os& os, const std::string& volume) {
   const absl::Status dismounted = os.Control(Device(volume), machine::DeviceAccess::kReadWrite,
                                              machine::control::kDismountVolume, {}, 0)

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "csi_proxy/call_context.h"
 #include "server/base/volume_id.h"
 #include "server/machine/layouts.h"
 #include "server/machine/os.h"
@@ -37,6 +38,10 @@ absl::StatusOr<std::vector<machine::DiskExtent>> GetVolumeExtents(machine::Os& o
                                                                   const std::string& volume);
 // The number of the partition that a volume fills.
 absl::StatusOr<uint32_t> GetPartitionNumber(machine::Os& os, const std::string& volume);
+// Whether the file system of a volume is marked dirty. One that has no such mark never is.
+absl::StatusOr<bool> IsDirty(machine::Os& os, const std::string& volume);
+// Has what waits to be written to a disk written.
+absl::Status FlushVolumes(machine::Os& os, const CallContext& context, uint32_t disk_number);
 // Has the file system of a volume mounted anew, at the next access. Open files of it are lost.
 absl::Status Dismount(machine::Os& os, const std::string& volume);
 

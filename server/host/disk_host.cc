@@ -255,6 +255,10 @@ class WindowsDisk final : public DiskHost {
       return absl::FailedPreconditionError(
           absl::StrCat(operation, ": Windows boots from it or runs on it"));
     }
+    // What waits to be written could not be written any more.
+    if (absl::Status status = FlushVolumes(os_, context, disk_number); !status.ok()) {
+      return Prefixed(operation, status);
+    }
     const auto result = InvokeStorage(wmi_, context, disk->path(), "SetAttributes",
                                       {{"IsReadOnly", Value::Boolean(true)}});
     if (!result.ok()) return Prefixed(operation, result.status());

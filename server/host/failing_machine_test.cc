@@ -20,6 +20,8 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     // A disk that cannot be asked is listed with what WMI knows of it.
     {"identities", "win32.Control"},
     {"disks", "win32.Control"},
+    // What lies on it is not known of a volume that cannot be asked, as of one that is going.
+    {"read-only", "win32.Control"},
     // A volume that cannot be asked does not lie on any disk.
     {"volumes", "win32.Control"},
     {"volumes of 1", "win32.Control"},
@@ -61,6 +63,8 @@ const std::set<std::string> kDoing = {
     "asking for the number of disk 2: ",
     "asking for the number of disk 6: ",
     "asking for the number of disk 7: ",
+    "asking for the dirty bit of volume VOLUME: ",
+    "asking for the health of volume VOLUME: ",
     "asking for the size of disk 1: ",
     "asking for the size of disk 2: ",
     "bringing disk 3 online: ",

@@ -72,6 +72,7 @@ inline const std::vector<Operation>& HostOperations() {
        [](H& h, C c) { return h.volume().ListVolumes(c, 7, 1).status(); }},
       {"file system", [](H& h, C c) { return h.volume().GetFileSystem(c, kVolume).status(); }},
       {"format", [](H& h, C c) { return h.volume().Format(c, kVolume, {}); }},
+      {"volume health", [](H& h, C c) { return h.volume().GetHealth(c, kVolume).status(); }},
       {"volume size", [](H& h, C c) { return h.volume().GetSize(c, kVolume).status(); }},
       {"supported", [](H& h, C c) { return h.volume().GetSupportedSize(c, kVolume).status(); }},
       {"resize",

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/win32_error.h"
 #include "server/host/devices.h"
+#include "server/host/find_volume.h"
 #include "server/host/mount_point.h"
 #include "server/host/parts.h"
 #include "server/host/resolve_path.h"
@@ -20,25 +21,11 @@ using cim::Value;
 
 constexpr int kMaxClimbingSteps = 256;
 
-// How long, and how often, WMI is asked for a volume that the mount manager has.
-constexpr absl::Duration kCachePatience = absl::Seconds(10);
-constexpr absl::Duration kCachePoll = absl::Milliseconds(200);
-
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 // The copy of the GPT at the end of a disk: 32 sectors of table, one of header, of at most 4 KiB
 // each
 // (learn.microsoft.com/windows-hardware/manufacture/desktop/configure-uefigpt-based-hard-drive-partitions).
 constexpr uint64_t kGptCopy = 33 * 4096;
-
-absl::Status NoVolume(const VolumeId& volume) {
-  return absl::NotFoundError(absl::StrCat("there is no volume ", volume.ToString()));
-}
-
-// The error of a question to a volume; a volume that is not there is named so.
-absl::Status About(const VolumeId& volume, absl::string_view what, const absl::Status& status) {
-  if (IsNotThere(status)) return NoVolume(volume);
-  return Prefixed(absl::StrCat(what, " volume ", volume.ToString()), status);
-}
 
 class WindowsVolume final : public VolumeHost {
  public:
@@ -97,10 +84,10 @@ class WindowsVolume final : public VolumeHost {
   absl::Status Format(const CallContext& context, const VolumeId& volume,
                       const FormatOptions& options) override {
     const std::string operation = absl::StrCat("formatting volume ", volume.ToString());
-    const absl::StatusOr<cim::Object> object = FindInWmi(context, volume);
+    const absl::StatusOr<cim::Object> object = FindVolume(wmi_, os_, context, volume);
     if (!object.ok()) return Prefixed(operation, object.status());
     cim::Arguments arguments = {{"FileSystem", Value::String(options.file_system)},
-                                {"FileSystemLabel", Value::String("")},
+                                {"FileSystemLabel", Value::String(options.label)},
                                 {"Full", Value::Boolean(!options.quick)},
                                 {"Force", Value::Boolean(true)}};
     if (options.allocation_unit_bytes != 0) {
@@ -109,6 +96,29 @@ class WindowsVolume final : public VolumeHost {
     const auto result = InvokeStorage(wmi_, context, object->path(), "Format", arguments);
     if (!result.ok()) return Prefixed(operation, result.status());
     return cim::StorageStatus(operation, *result);
+  }
+
+  absl::StatusOr<VolumeHealth> GetHealth(const CallContext& context,
+                                         const VolumeId& volume) override {
+    const absl::StatusOr<std::string> file_system = GetFileSystem(context, volume);
+    if (!file_system.ok()) return file_system.status();
+    const auto extents = GetVolumeExtents(os_, volume.ToString());
+    if (!extents.ok()) return About(volume, "locating", extents.status());
+    VolumeHealth health;
+    health.file_system = *file_system;
+    health.disk_number = extents->front().disk_number;
+    // What has no file system has no health.
+    if (file_system->empty()) return health;
+    const absl::StatusOr<bool> is_dirty = IsDirty(os_, volume.ToString());
+    if (!is_dirty.ok()) return About(volume, "asking for the dirty bit of", is_dirty.status());
+    health.is_dirty = *is_dirty;
+    const auto object = FindVolume(wmi_, os_, context, volume);
+    if (!object.ok()) {
+      return Prefixed(absl::StrCat("asking for the health of volume ", volume.ToString()),
+                      object.status());
+    }
+    health.health = VolumeHealthName(*object);
+    return health;
   }
 
   absl::StatusOr<uint64_t> GetSize(const CallContext& context, const VolumeId& volume) override {
@@ -295,40 +305,6 @@ class WindowsVolume final : public VolumeHost {
   }
 
  private:
-  // The MSFT_Volume. The caller has the volume from the mount manager, and WMI may learn of a new
-  // one later, so it is looked for again for some seconds.
-  absl::StatusOr<cim::Object> FindInWmi(const CallContext& context, const VolumeId& volume) {
-    const cim::Query query =
-        cim::Query("MSFT_Volume").Where("UniqueId", Value::String(volume.ToString()));
-    const CallContext waiting = context.WithTimeout(kCachePatience);
-    for (bool refreshed = false;; refreshed = true) {
-      auto found = wmi_.Query(context, Namespace::kStorage, query);
-      if (!found.ok()) return found.status();
-      if (!found->empty()) return std::move(found->front());
-      const auto extents = GetVolumeExtents(os_, volume.ToString());
-      if (!extents.ok()) return About(volume, "locating", extents.status());
-      if (refreshed && !waiting.SleepFor(kCachePoll).ok()) {
-        const absl::Status over = context.Check();
-        return over.ok() ? absl::UnavailableError("WMI does not show the volume yet") : over;
-      }
-      if (absl::Status status = RefreshDisk(context, extents->front().disk_number); !status.ok()) {
-        return status;
-      }
-    }
-  }
-
-  // Has WMI read a disk's partitions and volumes again. If that fails, the caller looks all the
-  // same.
-  absl::Status RefreshDisk(const CallContext& context, uint32_t disk_number) {
-    const auto disks =
-        wmi_.Query(context, Namespace::kStorage,
-                   cim::Query("MSFT_Disk").Where("Number", Value::Uint32(disk_number)));
-    if (disks.ok() && !disks->empty()) {
-      (void)wmi_.Invoke(context, Namespace::kStorage, disks->front().path(), "Refresh");
-    }
-    return context.Check();
-  }
-
   // The one place where a volume of a basic disk lies.
   absl::StatusOr<machine::DiskExtent> ExtentOf(const CallContext& context, const VolumeId& volume) {
     if (absl::Status status = context.Check(); !status.ok()) return status;

@@ -33,6 +33,20 @@ struct FormatOptions {
   bool quick = true;
   // 0: the file system's default.
   uint32_t allocation_unit_bytes = 0;
+  // Of at most 32 UTF-16 units
+  // (learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumelabelw); empty: none.
+  std::string label = "";
+};
+
+struct VolumeHealth {
+  // As GetFileSystem() gives it.
+  std::string file_system;
+  // The file system will be checked at the next start.
+  bool is_dirty = false;
+  // `Healthy`, `Scan needed`, `Spot fix needed` or `Full repair needed`; empty when Windows does
+  // not say, as of a volume without a file system.
+  std::string health;
+  uint32_t disk_number = 0;
 };
 
 // Thread-safe. Every method fails with NOT_FOUND for a volume or disk the node does not have, and
@@ -54,6 +68,9 @@ class VolumeHost {
   // All content is lost.
   virtual absl::Status Format(const CallContext& context, const VolumeId& volume,
                               const FormatOptions& options) = 0;
+
+  virtual absl::StatusOr<VolumeHealth> GetHealth(const CallContext& context,
+                                                 const VolumeId& volume) = 0;
 
   // Of the partition, in bytes.
   virtual absl::StatusOr<uint64_t> GetSize(const CallContext& context, const VolumeId& volume) = 0;

@@ -14,12 +14,15 @@ absl::StatusOr<NodeRules> NodeRules::Parse(absl::string_view working_dirs_option
   return NodeRules{*std::move(roots), std::move(allowed_services), require_privacy};
 }
 
-ManagedNode::ManagedNode(OpenedMachine machine, NodeRules rules, std::unique_ptr<AuditLog> audit)
+ManagedNode::ManagedNode(OpenedMachine machine, NodeRules rules, std::unique_ptr<AuditLog> audit,
+                         std::function<void(absl::string_view)> log)
     : machine_(std::move(machine)),
       audit_(std::move(audit)),
       locks_(std::move(machine_.processes)),
+      formats_(std::move(log)),
       services_({.host = machine_.host.get(),
                  .locks = &locks_,
+                 .formats = &formats_,
                  .roots = std::move(rules.roots),
                  .allowed_services = std::move(rules.allowed_services),
                  .require_privacy = rules.require_privacy},

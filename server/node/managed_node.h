@@ -2,6 +2,7 @@
 // all groups. The service puts pipes over it, embedded mode the versioned clients.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "server/base/audit.h"
 #include "server/base/resource_locks.h"
 #include "server/base/windows_path.h"
+#include "server/groups/format_watch.h"
 #include "server/groups/node_services.h"
 #include "server/node/opened_machine.h"
 
@@ -33,9 +35,14 @@ struct NodeRules {
 // Thread-safe.
 class ManagedNode {
  public:
-  ManagedNode(OpenedMachine machine, NodeRules rules, std::unique_ptr<AuditLog> audit);
+  // `log` is told of what takes long: when it begins, that it still runs, and how it ended.
+  ManagedNode(
+      OpenedMachine machine, NodeRules rules, std::unique_ptr<AuditLog> audit,
+      std::function<void(absl::string_view)> log = [](absl::string_view) {});
 
   const groups::NodeServices& services() const { return services_; }
+
+  groups::FormatWatch::Running formats() const { return formats_.running(); }
 
   // The administrator's side; null on a real machine.
   machine::simulated::Machine* simulated() { return machine_.simulated.get(); }
@@ -44,6 +51,7 @@ class ManagedNode {
   OpenedMachine machine_;
   const std::unique_ptr<AuditLog> audit_;
   ResourceLocks locks_;
+  groups::FormatWatch formats_;
   const groups::NodeServices services_;
 };
 

@@ -90,6 +90,7 @@ class Volume final : public Group<host::VolumeHost> {
   OPERATION(absl::StatusOr<std::string>, GetFileSystem, id.ToString(), (id), const VolumeId& id)
   OPERATION(absl::Status, Format, id.ToString(), (id, options), const VolumeId& id,
             const host::FormatOptions& options)
+  OPERATION(absl::StatusOr<host::VolumeHealth>, GetHealth, id.ToString(), (id), const VolumeId& id)
   OPERATION(absl::StatusOr<uint64_t>, GetSize, id.ToString(), (id), const VolumeId& id)
   OPERATION(absl::StatusOr<host::SupportedSize>, GetSupportedSize, id.ToString(), (id),
             const VolumeId& id)

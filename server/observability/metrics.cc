@@ -132,13 +132,13 @@ class Metrics::Impl {
         return [&metrics = families.back().metric, type, label](const std::string& value,
                                                                 double number) {
           prometheus::ClientMetric metric;
-          metric.label = {{label, value}};
+          if (label != nullptr) metric.label = {{label, value}};
           (type == prometheus::MetricType::Gauge ? metric.gauge.value : metric.counter.value) =
               number;
           metrics.push_back(std::move(metric));
         };
       };
-      families.reserve(3);
+      families.reserve(5);
       if (gauges.connections) {
         const transport::ListenerCounters c = gauges.connections();
         const auto open = add("csi_proxy_connections", "Open connections.",
@@ -165,6 +165,14 @@ class Metrics::Impl {
         for (const auto& [group, depth] : gauges.queued()) {
           queued(group, static_cast<double>(depth));
         }
+      }
+      if (gauges.formats) {
+        const Formats formats = gauges.formats();
+        add("csi_proxy_formats_running", "Volumes that are being formatted.",
+            prometheus::MetricType::Gauge, nullptr)("", static_cast<double>(formats.count));
+        add("csi_proxy_format_oldest_seconds",
+            "For how long the oldest of the running formats has run; 0 when none runs.",
+            prometheus::MetricType::Gauge, nullptr)("", absl::ToDoubleSeconds(formats.oldest));
       }
       return families;
     }

@@ -15,11 +15,18 @@ namespace csi_proxy::observability {
 // Counts calls and serves the counts over HTTP. Thread-safe.
 class Metrics final : public shim::CallObserver {
  public:
+  // The volumes that are being formatted: how many, and for how long the first of them.
+  struct Formats {
+    size_t count = 0;
+    absl::Duration oldest;
+  };
+
   // Read whenever somebody asks for the numbers. Called on a thread of the HTTP server.
   struct Gauges {
     std::function<transport::ListenerCounters()> connections;
     // By group.
     std::function<std::vector<std::pair<std::string, size_t>>()> queued;
+    std::function<Formats()> formats = nullptr;
   };
 
   // Serves `/metrics` at `address`, as `10.0.0.1:9090`, or `:9090` for 127.0.0.1; null for "",

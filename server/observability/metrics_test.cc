@@ -185,6 +185,10 @@ TEST_F(MetricsTest, ReportsConnectionsAndQueues) {
                        .queued =
                            [] {
                              return std::vector<std::pair<std::string, size_t>>{{"smb", 5}};
+                           },
+                       .formats =
+                           [] {
+                             return Metrics::Formats{2, absl::Milliseconds(1500)};
                            }});
   const std::string text = Scrape(port_);
   EXPECT_THAT(text, HasSubstr("csi_proxy_connections{state=\"silent\"} 2"));
@@ -192,6 +196,8 @@ TEST_F(MetricsTest, ReportsConnectionsAndQueues) {
   EXPECT_THAT(text, HasSubstr("csi_proxy_connections_total{outcome=\"accepted\"} 7"));
   EXPECT_THAT(text, HasSubstr("csi_proxy_connections_total{outcome=\"dropped_silent\"} 3"));
   EXPECT_THAT(text, HasSubstr("csi_proxy_calls_queued{group=\"smb\"} 5"));
+  EXPECT_THAT(text, HasSubstr("\ncsi_proxy_formats_running 2\n"));
+  EXPECT_THAT(text, HasSubstr("\ncsi_proxy_format_oldest_seconds 1.5\n"));
   metrics_->SetGauges({});
   EXPECT_THAT(Scrape(port_), Not(HasSubstr("csi_proxy_connections")));
 }

@@ -1,5 +1,6 @@
 #include "server/groups/storage/storage_service.h"
 
+#include "server/groups/storage/disks.h"
 #include "server/groups/storage/mounts.h"
 #include "server/groups/storage/stage.h"
 
@@ -10,19 +11,19 @@ class StorageService final : public Service {
  public:
   explicit StorageService(const groups::Deps& deps) : deps_(deps) {}
 
-  absl::StatusOr<ListDisksResponse> ListDisks(const CallContext&,
+  absl::StatusOr<ListDisksResponse> ListDisks(const CallContext& context,
                                               const ListDisksRequest&) override {
-    return absl::UnimplementedError("not yet");
+    return Disks(deps_, context);
   }
 
-  absl::StatusOr<SetDiskReadOnlyResponse> SetDiskReadOnly(const CallContext&,
-                                                          const SetDiskReadOnlyRequest&) override {
-    return absl::UnimplementedError("not yet");
+  absl::StatusOr<SetDiskReadOnlyResponse> SetDiskReadOnly(
+      const CallContext& context, const SetDiskReadOnlyRequest& request) override {
+    return SetReadOnly(deps_, context, request);
   }
 
-  absl::StatusOr<FormatVolumeResponse> FormatVolume(const CallContext&,
-                                                    const FormatVolumeRequest&) override {
-    return absl::UnimplementedError("not yet");
+  absl::StatusOr<FormatVolumeResponse> FormatVolume(const CallContext& context,
+                                                    const FormatVolumeRequest& request) override {
+    return Format(deps_, context, request);
   }
 
   absl::StatusOr<GetPathStatsResponse> GetPathStats(const CallContext& context,
@@ -40,9 +41,9 @@ class StorageService final : public Service {
     return SmbMappings(deps_, context);
   }
 
-  absl::StatusOr<GetVolumeHealthResponse> GetVolumeHealth(const CallContext&,
-                                                          const GetVolumeHealthRequest&) override {
-    return absl::UnimplementedError("not yet");
+  absl::StatusOr<GetVolumeHealthResponse> GetVolumeHealth(
+      const CallContext& context, const GetVolumeHealthRequest& request) override {
+    return Health(deps_, context, request);
   }
 
   absl::StatusOr<StageVolumeResponse> StageVolume(const CallContext& context,

@@ -4,8 +4,8 @@
 #include <limits>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/groups/format.h"
 #include "server/groups/paths.h"
 
 namespace csi_proxy::volume {
@@ -19,37 +19,6 @@ absl::StatusOr<int64_t> Signed(absl::string_view what, uint64_t bytes) {
     return absl::InternalError(absl::StrCat(what, ": ", bytes, " bytes, which cannot be"));
   }
   return static_cast<int64_t>(bytes);
-}
-
-// File systems that volumes are formatted with, and their allocation units in bytes
-// (learn.microsoft.com/windows-server/storage/file-server/ntfs-overview,
-// learn.microsoft.com/windows-server/storage/refs/refs-overview).
-struct FileSystem {
-  const char* name;
-  uint32_t min_unit;
-  uint32_t max_unit;
-  // Whether the powers of two between them are units as well.
-  bool all_between;
-};
-constexpr FileSystem kFileSystems[] = {{"NTFS", 512, 2097152, true}, {"ReFS", 4096, 65536, false}};
-
-absl::StatusOr<host::FormatOptions> ReadFormat(const FormatVolumeRequest& request) {
-  const std::string asked = request.file_system.empty() ? "NTFS" : request.file_system;
-  const uint32_t unit = request.allocation_unit_bytes;
-  for (const FileSystem& known : kFileSystems) {
-    if (!absl::EqualsIgnoreCase(asked, known.name)) continue;
-    const bool between = known.all_between && unit > known.min_unit && unit < known.max_unit &&
-                         (unit & (unit - 1)) == 0;
-    if (unit != 0 && unit != known.min_unit && unit != known.max_unit && !between) {
-      return absl::InvalidArgumentError(absl::StrCat("allocation_unit_bytes: ", unit,
-                                                     " is not an allocation unit of ", known.name));
-    }
-    host::FormatOptions options;
-    options.file_system = known.name;
-    options.allocation_unit_bytes = unit;
-    return options;
-  }
-  return absl::InvalidArgumentError("file_system: is neither NTFS nor ReFS");
 }
 
 class VolumeService final : public Service {
@@ -107,11 +76,11 @@ class VolumeService final : public Service {
                                                     const FormatVolumeRequest& request) override {
     const auto volume = VolumeId::Parse(request.volume_id);
     if (!volume.ok()) return volume.status();
-    const auto options = ReadFormat(request);
+    const auto options = groups::ReadFormat(request.file_system, request.allocation_unit_bytes);
     if (!options.ok()) return options.status();
     const auto lock = Lock(context, *volume);
     if (!lock.ok()) return lock.status();
-    if (absl::Status s = host().Format(context, *volume, *options); !s.ok()) return s;
+    if (absl::Status s = groups::Format(deps_, context, *volume, *options); !s.ok()) return s;
     return FormatVolumeResponse{};
   }
 

@@ -84,6 +84,7 @@ const std::vector<absl::string_view>& Operations() {
       "volume.ListVolumes",
       "volume.GetFileSystem",
       "volume.Format",
+      "volume.GetHealth",
       "volume.GetSize",
       "volume.GetSupportedSize",
       "volume.Resize",

@@ -1,0 +1,67 @@
+#include "server/groups/format.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/base/unicode.h"
+#include "server/groups/format_watch.h"
+#include "server/groups/paths.h"
+
+namespace csi_proxy::groups {
+namespace {
+
+// File systems that volumes are formatted with, and their allocation units in bytes
+// (learn.microsoft.com/windows-server/storage/file-server/ntfs-overview,
+// learn.microsoft.com/windows-server/storage/refs/refs-overview).
+struct FileSystem {
+  const char* name;
+  uint32_t min_unit;
+  uint32_t max_unit;
+  // Whether the powers of two between them are units as well.
+  bool all_between;
+};
+constexpr FileSystem kFileSystems[] = {{"NTFS", 512, 2097152, true}, {"ReFS", 4096, 65536, false}};
+
+// learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumelabelw, and no more bytes than
+// so many units can be.
+constexpr int64_t kMaxLabelUnits = 32;
+constexpr size_t kMaxLabelBytes = 3 * kMaxLabelUnits;
+
+}  // namespace
+
+absl::StatusOr<host::FormatOptions> ReadFormat(absl::string_view file_system,
+                                               uint32_t allocation_unit_bytes,
+                                               absl::string_view label) {
+  const absl::string_view asked = file_system.empty() ? "NTFS" : file_system;
+  const uint32_t unit = allocation_unit_bytes;
+  for (const FileSystem& known : kFileSystems) {
+    if (!absl::EqualsIgnoreCase(asked, known.name)) continue;
+    const bool between = known.all_between && unit > known.min_unit && unit < known.max_unit &&
+                         (unit & (unit - 1)) == 0;
+    if (unit != 0 && unit != known.min_unit && unit != known.max_unit && !between) {
+      return absl::InvalidArgumentError(absl::StrCat("allocation_unit_bytes: ", unit,
+                                                     " is not an allocation unit of ", known.name));
+    }
+    if (absl::Status s = CheckText("label", label, kMaxLabelBytes, true); !s.ok()) return s;
+    if (Utf16Length(label) < 0) return absl::InvalidArgumentError("label: is not UTF-8");
+    if (Utf16Length(label) > kMaxLabelUnits) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("label: is longer than ", kMaxLabelUnits, " UTF-16 units"));
+    }
+    host::FormatOptions options;
+    options.file_system = known.name;
+    options.allocation_unit_bytes = unit;
+    options.label = std::string(label);
+    return options;
+  }
+  return absl::InvalidArgumentError("file_system: is neither NTFS nor ReFS");
+}
+
+absl::Status Format(const Deps& deps, const CallContext& context, const VolumeId& volume,
+                    const host::FormatOptions& options) {
+  const auto format = [&] { return deps.host->volume().Format(context, volume, options); };
+  if (deps.formats == nullptr) return format();
+  return deps.formats->Run(
+      absl::StrCat("formatting volume ", volume.ToString(), " with ", options.file_system), format);
+}
+
+}  // namespace csi_proxy::groups

@@ -1,0 +1,27 @@
+// How volumes are formatted, whichever group the call comes by.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "csi_proxy/call_context.h"
+#include "server/base/volume_id.h"
+#include "server/groups/deps.h"
+#include "server/host/volume_host.h"
+
+namespace csi_proxy::groups {
+
+// What a request asks for. `file_system` in any case, NTFS when empty; an allocation unit of 0 is
+// for Windows to choose. INVALID_ARGUMENT naming `file_system`, `allocation_unit_bytes` or `label`.
+absl::StatusOr<host::FormatOptions> ReadFormat(absl::string_view file_system,
+                                               uint32_t allocation_unit_bytes,
+                                               absl::string_view label = "");
+
+// Formats a volume, under the eyes of the node's watch. The caller holds the volume's lock.
+absl::Status Format(const Deps& deps, const CallContext& context, const VolumeId& volume,
+                    const host::FormatOptions& options);
+
+}  // namespace csi_proxy::groups

@@ -1,0 +1,44 @@
+// Makes long formats visible.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+
+namespace csi_proxy::groups {
+
+// Tells a log when a format begins, that it still runs, and how it ended, and a metric how many
+// run. How far one is, Windows does not tell: MSFT_Volume.Format has no documented way to run as a
+// job (learn.microsoft.com/windows-hardware/drivers/storage/format-msft-volume). Thread-safe.
+class FormatWatch {
+ public:
+  // How often the log hears of a format that still runs.
+  static constexpr absl::Duration kEvery = absl::Seconds(30);
+
+  explicit FormatWatch(std::function<void(absl::string_view)> log, absl::Duration every = kEvery)
+      : log_(std::move(log)), every_(every) {}
+
+  // Does what `what` calls it, and returns what that returns.
+  absl::Status Run(const std::string& what, absl::FunctionRef<absl::Status()> format);
+
+  struct Running {
+    size_t count = 0;
+    // For how long the oldest has run; 0 when none runs.
+    absl::Duration oldest;
+  };
+  Running running() const;
+
+ private:
+  const std::function<void(absl::string_view)> log_;
+  const absl::Duration every_;
+  mutable absl::Mutex mutex_;
+  std::multimap<absl::Time, std::string> running_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace csi_proxy::groups

@@ -1,0 +1,140 @@
+#include "server/groups/storage/disks.h"
+
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/base/volume_id.h"
+#include "server/groups/disk/location.h"
+#include "server/groups/format.h"
+
+namespace csi_proxy::storage {
+namespace {
+
+constexpr char kHealthy[] = "Healthy";
+
+PartitionStyle ToHub(host::PartitionStyle style) {
+  switch (style) {
+    case host::PartitionStyle::kRaw:
+      return PartitionStyle::kRaw;
+    case host::PartitionStyle::kMbr:
+      return PartitionStyle::kMbr;
+    case host::PartitionStyle::kGpt:
+      return PartitionStyle::kGpt;
+  }
+  return PartitionStyle::kRaw;
+}
+
+DiskInfo ToHub(host::DiskDescription disk) {
+  DiskInfo info;
+  info.number = disk.disk_number;
+  info.bus_type = std::move(disk.bus_type);
+  info.path = std::move(disk.path);
+  info.serial_number = std::move(disk.serial_number);
+  info.page83 = std::move(disk.page83);
+  info.unique_id = std::move(disk.unique_id);
+  if (auto location = disk::ParseLocation(disk.location); location.has_value()) {
+    info.adapter = std::move(location->adapter);
+    info.bus = std::move(location->bus);
+    info.target = std::move(location->target);
+    info.lun_id = std::move(location->lun_id);
+  }
+  info.nvme_namespace_id = disk.nvme_namespace_id;
+  info.eui = std::move(disk.eui);
+  // A size that cannot be hides neither its disk nor the others.
+  if (disk.size_bytes <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
+    info.size_bytes = static_cast<int64_t>(disk.size_bytes);
+  }
+  info.partition_style = ToHub(disk.style);
+  info.is_boot = disk.is_boot;
+  info.is_system = disk.is_system;
+  info.is_online = disk.is_online;
+  info.offline_reason = std::move(disk.offline_reason);
+  info.is_read_only = disk.is_read_only;
+  return info;
+}
+
+}  // namespace
+
+absl::StatusOr<ListDisksResponse> Disks(const groups::Deps& deps, const CallContext& context) {
+  auto disks = deps.host->disk().ListDisks(context);
+  if (!disks.ok()) return disks.status();
+  ListDisksResponse response;
+  for (host::DiskDescription& disk : *disks) response.disks.push_back(ToHub(std::move(disk)));
+  return response;
+}
+
+absl::StatusOr<SetDiskReadOnlyResponse> SetReadOnly(const groups::Deps& deps,
+                                                    const CallContext& context,
+                                                    const SetDiskReadOnlyRequest& request) {
+  const auto lock = deps.locks->Acquire(context, absl::StrCat("disk/", request.disk_number));
+  if (!lock.ok()) return lock.status();
+  const absl::Status set =
+      deps.host->disk().SetReadOnly(context, request.disk_number, request.read_only);
+  if (!set.ok()) return set;
+  return SetDiskReadOnlyResponse{};
+}
+
+absl::StatusOr<FormatVolumeResponse> Format(const groups::Deps& deps, const CallContext& context,
+                                            const FormatVolumeRequest& request) {
+  const auto volume = VolumeId::Parse(request.volume_id);
+  if (!volume.ok()) return volume.status();
+  const auto options =
+      groups::ReadFormat(request.file_system, request.allocation_unit_bytes, request.label);
+  if (!options.ok()) return options.status();
+  const auto lock = deps.locks->Acquire(context, absl::StrCat("volume/", volume->guid()));
+  if (!lock.ok()) return lock.status();
+  host::VolumeHost& volumes = deps.host->volume();
+  const auto file_system = volumes.GetFileSystem(context, *volume);
+  if (!file_system.ok()) return file_system.status();
+  if (!file_system->empty() && !request.overwrite) {
+    return absl::FailedPreconditionError(absl::StrCat("volume_id: volume ", volume->ToString(),
+                                                      " has a file system, ", *file_system,
+                                                      ", and overwrite is not set"));
+  }
+  const auto number = volumes.GetDiskNumber(context, *volume);
+  if (!number.ok()) return number.status();
+  const auto disk = deps.host->disk().Describe(context, *number);
+  if (!disk.ok()) return disk.status();
+  if (disk->is_boot || disk->is_system) {
+    return absl::FailedPreconditionError(absl::StrCat("volume_id: volume ", volume->ToString(),
+                                                      " lies on disk ", *number,
+                                                      ", which Windows boots from or runs on"));
+  }
+  const absl::Status formatted = groups::Format(deps, context, *volume, *options);
+  if (!formatted.ok()) return formatted;
+  return FormatVolumeResponse{};
+}
+
+absl::StatusOr<GetVolumeHealthResponse> Health(const groups::Deps& deps, const CallContext& context,
+                                               const GetVolumeHealthRequest& request) {
+  const auto volume = VolumeId::Parse(request.volume_id);
+  if (!volume.ok()) return volume.status();
+  auto health = deps.host->volume().GetHealth(context, *volume);
+  if (!health.ok()) return health.status();
+  auto disk = deps.host->disk().Describe(context, health->disk_number);
+  if (!disk.ok()) return disk.status();
+  std::vector<std::string> wrong;
+  if (health->is_dirty) wrong.push_back("the file system is marked dirty");
+  if (!health->health.empty() && health->health != kHealthy) {
+    wrong.push_back(absl::StrCat("health of the volume: ", health->health));
+  }
+  if (!disk->health.empty() && disk->health != kHealthy) {
+    wrong.push_back(absl::StrCat("health of disk ", health->disk_number, ": ", disk->health));
+  }
+  GetVolumeHealthResponse response;
+  response.abnormal = !wrong.empty();
+  response.message = absl::StrJoin(wrong, "; ");
+  response.is_dirty = health->is_dirty;
+  response.file_system = std::move(health->file_system);
+  response.volume_health = std::move(health->health);
+  response.disk_number = health->disk_number;
+  response.disk_health = std::move(disk->health);
+  response.is_disk_read_only = disk->is_read_only;
+  return response;
+}
+
+}  // namespace csi_proxy::storage

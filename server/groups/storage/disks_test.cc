@@ -1,0 +1,400 @@
+// ListDisks, SetDiskReadOnly, FormatVolume and GetVolumeHealth on the strict machine.
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "server/groups/format_watch.h"
+#include "server/groups/testing.h"
+
+namespace csi_proxy::groups {
+namespace {
+
+using absl::FailedPreconditionError;
+using absl::InvalidArgumentError;
+using absl::NotFoundError;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr char kMore[] = R"(
+  disk {
+    number: 20 size_bytes: 1073741824 style: GPT is_system: true bus_type: BUS_NVME
+    eui: "0025385b71b00a1c" location: "PCI Slot 4 : Adapter 4 : Port 0 : Target 1 : LUN 2"
+    partition {
+      size_bytes: 536870912 volume { id: "\\\\?\\Volume{00000000-0000-0000-0000-000000000020}\\" }
+    }
+  }
+  disk {
+    number: 21 size_bytes: 1073741824 style: GPT health: DISK_WARNING
+    partition {
+      size_bytes: 536870912
+      volume {
+        id: "\\\\?\\Volume{00000000-0000-0000-0000-000000000021}\\" file_system: "NTFS" dirty: true
+        label: "old" health: VOLUME_SPOT_FIX_NEEDED
+      }
+    }
+  }
+  disk { number: 22 size_bytes: 1048576 offline: true offline_reason: OFFLINE_COLLISION }
+)";
+
+std::string VolumeOf(int number) {
+  return absl::StrCat(R"(\\?\Volume{00000000-0000-0000-0000-0000000000)", number, R"(}\)");
+}
+
+class StorageDisksTest : public HandlerTest {
+ protected:
+  StorageDisksTest()
+      : HandlerTest(Files::kSimulated,
+                    absl::StrCat(machine::simulated::DefaultScenarioText(), kMore)) {}
+
+  absl::Status Format(const storage::FormatVolumeRequest& request) {
+    return storage_->FormatVolume(context_, request).status();
+  }
+  absl::Status SetReadOnly(uint32_t number, bool read_only) {
+    return storage_->SetDiskReadOnly(context_, {.disk_number = number, .read_only = read_only})
+        .status();
+  }
+  storage::DiskInfo Info(uint32_t number) {
+    const auto all = storage_->ListDisks(context_, {});
+    EXPECT_TRUE(all.ok()) << all.status();
+    for (const storage::DiskInfo& disk : all->disks) {
+      if (disk.number == number) return disk;
+    }
+    ADD_FAILURE() << "no disk " << number;
+    return {};
+  }
+  // A volume of the machine, by its disk.
+  machine::simulated::Volume Machine(uint32_t disk_number) {
+    for (const machine::simulated::Disk& disk : node_->Snapshot().disks) {
+      for (const machine::simulated::DiskPartition& partition : disk.partitions) {
+        if (disk.number == disk_number && partition.volume.has_value()) return *partition.volume;
+      }
+    }
+    return {*VolumeId::Parse(VolumeOf(99)), "", 0, {}};
+  }
+};
+
+TEST_F(StorageDisksTest, ListsEachDiskWhole) {
+  const auto all = storage_->ListDisks(context_, {});
+  ASSERT_TRUE(all.ok()) << all.status();
+  std::vector<uint32_t> numbers;
+  for (const storage::DiskInfo& disk : all->disks) numbers.push_back(disk.number);
+  EXPECT_THAT(numbers, ElementsAre(0, 1, 2, 3, 4, 20, 21, 22));
+
+  const storage::DiskInfo system = Info(0);
+  EXPECT_TRUE(system.is_boot && system.is_system && system.is_online && !system.is_read_only);
+  EXPECT_EQ(system.partition_style, storage::PartitionStyle::kGpt);
+  EXPECT_EQ(system.size_bytes, int64_t{64} << 30);
+  EXPECT_EQ(system.page83, "systemdisk");
+
+  const storage::DiskInfo nvme = Info(20);
+  EXPECT_EQ(nvme.bus_type, "NVMe");
+  EXPECT_EQ(nvme.eui, "0025385b71b00a1c");
+  EXPECT_EQ(nvme.adapter, "4");
+  EXPECT_EQ(nvme.bus, "0") << "the port";
+  EXPECT_EQ(nvme.target, "1");
+  EXPECT_EQ(nvme.lun_id, "2");
+  EXPECT_TRUE(nvme.is_system && !nvme.is_boot);
+
+  EXPECT_FALSE(Info(22).is_online);
+  EXPECT_EQ(Info(22).offline_reason, "Collision");
+  EXPECT_EQ(Info(3).offline_reason, "Policy");
+  EXPECT_TRUE(Info(3).is_read_only);
+  EXPECT_EQ(Info(4).serial_number, "mute") << "it answers no question";
+
+  // As the disk group names the same disks.
+  const auto ids = disk_->ListDiskIDs(context_, {});
+  ASSERT_TRUE(ids.ok()) << ids.status();
+  EXPECT_EQ(ids->disk_ids.size(), all->disks.size());
+  for (const storage::DiskInfo& disk : all->disks) {
+    EXPECT_EQ(ids->disk_ids.at(disk.number).page83, disk.page83);
+  }
+}
+
+TEST_F(StorageDisksTest, AskWmiAsLittleAsTheyCan) {
+  int64_t before = wmi_->round_trips();
+  const auto asked = [&] {
+    return wmi_->round_trips() - std::exchange(before, wmi_->round_trips());
+  };
+  ASSERT_TRUE(storage_->ListDisks(context_, {}).ok());
+  EXPECT_EQ(asked(), 1);
+  ASSERT_TRUE(storage_->GetVolumeHealth(context_, {.volume_id = VolumeOf(21)}).ok());
+  EXPECT_EQ(asked(), 2);
+  ASSERT_TRUE(Format({.volume_id = VolumeOf(21), .overwrite = true}).ok());
+  EXPECT_EQ(asked(), 3);
+  ASSERT_TRUE(SetReadOnly(21, true).ok());
+  EXPECT_EQ(asked(), 2);
+  ASSERT_TRUE(SetReadOnly(21, true).ok());
+  ASSERT_TRUE(SetReadOnly(21, false).ok());
+  EXPECT_EQ(asked(), 0);
+}
+
+TEST_F(StorageDisksTest, ListDisksFailsOnlyWhenNoneIsListed) {
+  Fail("win32.Control", 0);
+  const auto all = storage_->ListDisks(context_, {});
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_EQ(all->disks.size(), 8u);
+  Fail("wmi.Query/MSFT_Disk", 1, 0x80041001);
+  const absl::Status failed = storage_->ListDisks(context_, {}).status();
+  EXPECT_EQ(failed.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(failed.message()), HasSubstr("listing disks: "));
+}
+
+TEST_F(StorageDisksTest, ADiskIsMadeReadOnlyAndWritableAgain) {
+  ASSERT_TRUE(SetReadOnly(21, true).ok());
+  EXPECT_TRUE(Info(21).is_read_only);
+  EXPECT_FALSE(Format({.volume_id = VolumeOf(21), .overwrite = true}).ok());
+  ASSERT_TRUE(SetReadOnly(21, false).ok());
+  ASSERT_TRUE(SetReadOnly(21, false).ok());
+  EXPECT_FALSE(Info(21).is_read_only);
+  EXPECT_TRUE(Format({.volume_id = VolumeOf(21), .overwrite = true}).ok());
+  // As Windows leaves a disk of a SAN: raw, offline, read-only.
+  ASSERT_TRUE(SetReadOnly(3, false).ok());
+  EXPECT_FALSE(Info(3).is_read_only);
+  EXPECT_EQ(SetReadOnly(77, true), NotFoundError("there is no disk 77"));
+}
+
+TEST_F(StorageDisksTest, WhatWaitsToBeWrittenIsWrittenFirst) {
+  Fail("win32.Flush");
+  const absl::Status failed = SetReadOnly(21, true);
+  EXPECT_THAT(std::string(failed.message()),
+              HasSubstr("making disk 21 read-only: flushing volume " + VolumeOf(21)));
+  EXPECT_FALSE(Info(21).is_read_only);
+  EXPECT_TRUE(SetReadOnly(21, true).ok());
+}
+
+TEST_F(StorageDisksTest, WindowsOwnDisksAreLeftAlone) {
+  for (const uint32_t number : {0, 20}) {
+    const absl::Status refused = SetReadOnly(number, true);
+    EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
+    EXPECT_FALSE(Info(number).is_read_only);
+  }
+  EXPECT_EQ(Format({.volume_id = VolumeOf(20), .overwrite = true}),
+            FailedPreconditionError(absl::StrCat("volume_id: volume ", VolumeOf(20),
+                                                 " lies on disk 20, which Windows boots from or "
+                                                 "runs on")));
+  EXPECT_EQ(Machine(20).file_system, "");
+  const std::string system = R"(\\?\Volume{00000000-c511-4c0d-9000-000000000001}\)";
+  EXPECT_EQ(Format({.volume_id = system, .overwrite = true}).code(),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(Exists(Below("plugins")));
+}
+
+TEST_F(StorageDisksTest, FormatsWithALabel) {
+  const std::string id = Volume(1, /*format=*/false);
+  ASSERT_TRUE(Format({.volume_id = id, .label = "pvc-1"}).ok());
+  EXPECT_EQ(Machine(1).file_system, "NTFS");
+  EXPECT_EQ(Machine(1).label, "pvc-1");
+  const std::string longest(32, 'l');
+  ASSERT_TRUE(Format({.volume_id = id,
+                      .file_system = "refs",
+                      .allocation_unit_bytes = 65536,
+                      .label = longest,
+                      .overwrite = true})
+                  .ok());
+  EXPECT_EQ(Machine(1).file_system, "ReFS");
+  EXPECT_EQ(Machine(1).label, longest);
+  ASSERT_TRUE(Format({.volume_id = id, .overwrite = true}).ok());
+  EXPECT_EQ(Machine(1).label, "");
+}
+
+TEST_F(StorageDisksTest, AFileSystemIsKeptUnlessToldOtherwise) {
+  EXPECT_EQ(Format({.volume_id = VolumeOf(21), .label = "new"}),
+            FailedPreconditionError(absl::StrCat("volume_id: volume ", VolumeOf(21),
+                                                 " has a file system, NTFS, and overwrite is not "
+                                                 "set")));
+  EXPECT_EQ(Machine(21).label, "old");
+  EXPECT_TRUE(Format({.volume_id = VolumeOf(21), .label = "new", .overwrite = true}).ok());
+  EXPECT_EQ(Machine(21).label, "new");
+}
+
+TEST_F(StorageDisksTest, WhatAFormatMayNotBeAskedFor) {
+  const auto everything = [&] {
+    return machine::simulated::StateToProto(node_->Snapshot()).SerializeAsString();
+  };
+  const std::string before = everything();
+  const auto format = [&](const std::string& file_system, uint32_t unit, const std::string& label) {
+    return Format({.volume_id = VolumeOf(21),
+                   .file_system = file_system,
+                   .allocation_unit_bytes = unit,
+                   .label = label,
+                   .overwrite = true});
+  };
+  EXPECT_EQ(format("FAT32", 0, ""), InvalidArgumentError("file_system: is neither NTFS nor ReFS"));
+  EXPECT_EQ(format("", 3000, ""),
+            InvalidArgumentError("allocation_unit_bytes: 3000 is not an allocation unit of NTFS"));
+  EXPECT_EQ(format("ReFS", 8192, ""),
+            InvalidArgumentError("allocation_unit_bytes: 8192 is not an allocation unit of ReFS"));
+  EXPECT_EQ(format("", 0, std::string(33, 'l')),
+            InvalidArgumentError("label: is longer than 32 UTF-16 units"));
+  EXPECT_EQ(format("", 0, std::string(97, 'l')),
+            InvalidArgumentError("label: is longer than 96 bytes"));
+  EXPECT_EQ(format("", 0, "a\nb"), InvalidArgumentError("label: holds a control character"));
+  EXPECT_EQ(format("", 0, "\xFF"), InvalidArgumentError("label: is not UTF-8"));
+  for (const char* id : {"", "C:", R"(\\?\Volume{nonsense}\)", R"(\\.\PhysicalDrive0)",
+                         R"(\\?\Volume{00000000-0000-0000-0000-000000000021}\..\)"}) {
+    for (const absl::Status& status :
+         {Format({.volume_id = id, .overwrite = true}),
+          storage_->GetVolumeHealth(context_, {.volume_id = id}).status()}) {
+      EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+      EXPECT_THAT(std::string(status.message()), testing::StartsWith("volume_id: "));
+    }
+  }
+  EXPECT_EQ(everything(), before);
+  EXPECT_EQ(Format({.volume_id = VolumeOf(98)}).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(storage_->GetVolumeHealth(context_, {.volume_id = VolumeOf(98)}).status().code(),
+            absl::StatusCode::kNotFound);
+}
+
+// One format at a time, whichever group it comes by; and one change of a disk.
+TEST_F(StorageDisksTest, TakeTheLocksOfTheOtherGroups) {
+  const CallContext brief = context_.WithTimeout(absl::Milliseconds(10));
+  const auto waits = [](const absl::Status& status, const std::string& lock) {
+    EXPECT_EQ(status, absl::DeadlineExceededError(absl::StrCat(
+                          "the call's deadline has passed while another call holds ", lock)));
+  };
+  {
+    const std::string lock = "volume/00000000-0000-0000-0000-000000000021";
+    const auto held = locks_.Acquire(context_, lock);
+    ASSERT_TRUE(held.ok());
+    waits(storage_->FormatVolume(brief, {.volume_id = VolumeOf(21), .overwrite = true}).status(),
+          lock);
+    EXPECT_TRUE(storage_->GetVolumeHealth(context_, {.volume_id = VolumeOf(21)}).ok());
+  }
+  {
+    const auto held = locks_.Acquire(context_, "disk/21");
+    ASSERT_TRUE(held.ok());
+    waits(storage_
+              ->SetDiskReadOnly(context_.WithTimeout(absl::Milliseconds(10)),
+                                {.disk_number = 21, .read_only = true})
+              .status(),
+          "disk/21");
+    EXPECT_TRUE(storage_->ListDisks(context_, {}).ok());
+  }
+  EXPECT_EQ(locks_.size(), 0u);
+}
+
+TEST_F(StorageDisksTest, TellsWhatIsWrongWithAVolume) {
+  const auto ill = storage_->GetVolumeHealth(context_, {.volume_id = VolumeOf(21)});
+  ASSERT_TRUE(ill.ok()) << ill.status();
+  EXPECT_TRUE(ill->abnormal && ill->is_dirty);
+  EXPECT_EQ(ill->message,
+            "the file system is marked dirty; health of the volume: Spot fix needed; "
+            "health of disk 21: Warning");
+  EXPECT_EQ(ill->file_system, "NTFS");
+  EXPECT_EQ(ill->volume_health, "Spot fix needed");
+  EXPECT_EQ(ill->disk_number, 21u);
+
+  const std::string id = Volume(1);
+  const auto well = storage_->GetVolumeHealth(context_, {.volume_id = id});
+  ASSERT_TRUE(well.ok()) << well.status();
+  EXPECT_FALSE(well->abnormal || well->is_dirty || well->is_disk_read_only);
+  EXPECT_EQ(well->message, "");
+  EXPECT_EQ(well->volume_health, "Healthy");
+  EXPECT_EQ(well->disk_number, 1u);
+  ASSERT_TRUE(SetReadOnly(1, true).ok());
+  const auto read_only = storage_->GetVolumeHealth(context_, {.volume_id = id});
+  ASSERT_TRUE(read_only.ok());
+  EXPECT_TRUE(read_only->is_disk_read_only && !read_only->abnormal) << "somebody wanted it so";
+
+  const auto empty = storage_->GetVolumeHealth(context_, {.volume_id = VolumeOf(20)});
+  ASSERT_TRUE(empty.ok()) << empty.status();
+  EXPECT_FALSE(empty->abnormal);
+  EXPECT_EQ(empty->file_system, "");
+  EXPECT_EQ(empty->volume_health, "");
+}
+
+// 1392: NTFS cannot read its mark. 1 and 50: the file system has none.
+TEST_F(StorageDisksTest, TheDirtyBitMayNotBeThere) {
+  const std::string id = Volume(1);
+  const auto answers = [&](uint32_t error) {
+    machine::simulated::FaultRule rule;
+    rule.operation = "win32.Control";
+    rule.resource = id.substr(0, id.size() - 1);
+    // Behind the question where it lies.
+    rule.times = 1;
+    rule.latency = absl::Nanoseconds(1);
+    EXPECT_TRUE(node_->InjectFault(rule).ok());
+    rule.latency = absl::ZeroDuration();
+    rule.code = absl::StatusCode::kInternal;
+    rule.error = machine::simulated::KnownError(error);
+    EXPECT_TRUE(node_->InjectFault(rule).ok());
+    return storage_->GetVolumeHealth(context_, {.volume_id = id});
+  };
+  EXPECT_TRUE(answers(1392)->is_dirty);
+  EXPECT_FALSE(answers(1)->is_dirty);
+  EXPECT_FALSE(answers(50)->is_dirty);
+  const auto failed = answers(1117);
+  EXPECT_THAT(std::string(failed.status().message()), HasSubstr("asking for the dirty bit of"));
+}
+
+TEST_F(StorageDisksTest, FailuresOfTheMachineAreTold) {
+  const struct {
+    const char* fault;
+    std::function<absl::Status()> call;
+  } rows[] = {
+      {"wmi.Query/MSFT_Disk",
+       [&] { return Format({.volume_id = VolumeOf(21), .overwrite = true}); }},
+      {"wmi.Query/MSFT_Volume",
+       [&] { return Format({.volume_id = VolumeOf(21), .overwrite = true}); }},
+      {"win32.GetFileSystem",
+       [&] { return Format({.volume_id = VolumeOf(21), .overwrite = true}); }},
+      {"wmi.Invoke/MSFT_Volume.Format",
+       [&] { return Format({.volume_id = VolumeOf(21), .overwrite = true}); }},
+      {"wmi.Invoke/MSFT_Disk.SetAttributes", [&] { return SetReadOnly(21, true); }},
+      {"win32.ListVolumes", [&] { return SetReadOnly(21, true); }},
+      {"win32.Control", [&] { return SetReadOnly(21, true); }},
+      {"wmi.Query/MSFT_Volume",
+       [&] { return storage_->GetVolumeHealth(context_, {.volume_id = VolumeOf(21)}).status(); }},
+      {"wmi.Query/MSFT_Disk",
+       [&] { return storage_->GetVolumeHealth(context_, {.volume_id = VolumeOf(21)}).status(); }},
+  };
+  for (const auto& [fault, call] : rows) {
+    SCOPED_TRACE(fault);
+    Fail(fault, 1, absl::StartsWith(fault, "wmi.") ? 0x80041001 : 1117);
+    EXPECT_FALSE(call().ok());
+    EXPECT_TRUE(node_->Snapshot().faults.empty()) << "it struck";
+    EXPECT_EQ(locks_.size(), 0u);
+    EXPECT_FALSE(Info(21).is_read_only);
+    EXPECT_EQ(Machine(21).label, "old");
+  }
+}
+
+// By either group.
+TEST_F(StorageDisksTest, AFormatThatTakesLongIsSeen) {
+  absl::Mutex mutex;
+  std::vector<std::string> lines;
+  FormatWatch watch(
+      [&](absl::string_view line) {
+        absl::MutexLock lock(&mutex);
+        lines.emplace_back(line);
+      },
+      absl::Milliseconds(20));
+  deps_.formats = &watch;
+  Remake();
+  for (const bool old_group : {false, true}) {
+    lines.clear();
+    machine::simulated::FaultRule slow;
+    slow.operation = "wmi.Invoke/MSFT_Volume.Format";
+    slow.times = 1;
+    slow.latency = absl::Milliseconds(200);
+    ASSERT_TRUE(node_->InjectFault(slow).ok());
+    ASSERT_TRUE(
+        old_group
+            ? volume_->FormatVolume(context_, {.volume_id = VolumeOf(21)}).ok()
+            : Format({.volume_id = VolumeOf(21), .file_system = "refs", .overwrite = true}).ok());
+    ASSERT_GE(lines.size(), 3u);
+    const std::string what = absl::StrCat("formatting volume ", VolumeOf(21), " with ",
+                                          old_group ? "NTFS" : "ReFS", ": ");
+    EXPECT_EQ(lines.front(), what + "started");
+    EXPECT_THAT(lines[1], testing::StartsWith(what + "still running after "));
+    EXPECT_THAT(lines.back(), testing::StartsWith(what + "done after "));
+    EXPECT_EQ(watch.running().count, 0u);
+  }
+}
+
+}  // namespace
+}  // namespace csi_proxy::groups

@@ -1,0 +1,73 @@
+#include "server/host/find_volume.h"
+
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/win32_error.h"
+#include "server/host/devices.h"
+
+namespace csi_proxy::host {
+namespace {
+
+using cim::Namespace;
+using cim::Value;
+
+// How long, and how often, WMI is asked for a volume that the mount manager has.
+constexpr absl::Duration kCachePatience = absl::Seconds(10);
+constexpr absl::Duration kCachePoll = absl::Milliseconds(200);
+
+constexpr const char* kHealth[] = {"Healthy", "Scan needed", "Spot fix needed",
+                                   "Full repair needed"};
+
+// Has WMI read a disk's partitions and volumes again. If that fails, the caller looks all the
+// same.
+absl::Status RefreshDisk(cim::Session& wmi, const CallContext& context, uint32_t disk_number) {
+  const auto disks = wmi.Query(context, Namespace::kStorage,
+                               cim::Query("MSFT_Disk").Where("Number", Value::Uint32(disk_number)));
+  if (disks.ok() && !disks->empty()) {
+    (void)wmi.Invoke(context, Namespace::kStorage, disks->front().path(), "Refresh");
+  }
+  return context.Check();
+}
+
+}  // namespace
+
+absl::Status NoVolume(const VolumeId& volume) {
+  return absl::NotFoundError(absl::StrCat("there is no volume ", volume.ToString()));
+}
+
+absl::Status About(const VolumeId& volume, absl::string_view what, const absl::Status& status) {
+  if (IsNotThere(status)) return NoVolume(volume);
+  return Prefixed(absl::StrCat(what, " volume ", volume.ToString()), status);
+}
+
+absl::StatusOr<cim::Object> FindVolume(cim::Session& wmi, machine::Os& os,
+                                       const CallContext& context, const VolumeId& volume) {
+  const cim::Query query =
+      cim::Query("MSFT_Volume").Where("UniqueId", Value::String(volume.ToString()));
+  const CallContext waiting = context.WithTimeout(kCachePatience);
+  for (bool refreshed = false;; refreshed = true) {
+    auto found = wmi.Query(context, Namespace::kStorage, query);
+    if (!found.ok()) return found.status();
+    if (!found->empty()) return std::move(found->front());
+    const auto extents = GetVolumeExtents(os, volume.ToString());
+    if (!extents.ok()) return About(volume, "locating", extents.status());
+    if (refreshed && !waiting.SleepFor(kCachePoll).ok()) {
+      const absl::Status over = context.Check();
+      return over.ok() ? absl::UnavailableError("WMI does not show the volume yet") : over;
+    }
+    if (absl::Status status = RefreshDisk(wmi, context, extents->front().disk_number);
+        !status.ok()) {
+      return status;
+    }
+  }
+}
+
+std::string VolumeHealthName(const cim::Object& volume) {
+  const absl::StatusOr<uint32_t> number = volume.GetUint32("HealthStatus");
+  if (!number.ok()) return "";
+  return *number < std::size(kHealth) ? kHealth[*number] : absl::StrCat(*number);
+}
+
+}  // namespace csi_proxy::host
