@@ -1,13 +1,6 @@
 // The program as people run it, against the service as they run that.
-#include <arpa/inet.h>
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <stdio.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <fstream>
 #include <iterator>
@@ -16,57 +9,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "api/released.h"
-#include "integration/support/server_process.h"
+#include "client/ctl/end_to_end_testing.h"
 
 namespace csi_proxy::integration {
 namespace {
 
 using testing::HasSubstr;
 using testing::Not;
-
-struct Result {
-  int exit_code;
-  std::string output;  // and errors
-};
-
-// A port that was free a moment ago.
-int FreePort() {
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
-  EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
-  close(fd);
-  return ntohs(address.sin_port);
-}
-
-class CtlTest : public testing::Test {
- protected:
-  void SetUp() override {
-    metrics_ = absl::StrCat("127.0.0.1:", FreePort());
-    auto server = ServerProcess::Start({"--metrics-bind-address=" + metrics_});
-    ASSERT_TRUE(server.ok()) << server.status();
-    server_ = *std::move(server);
-  }
-
-  // Runs csi-proxyctl with arguments as a shell reads them.
-  Result Ctl(const std::string& arguments) {
-    const std::string command = absl::StrCat("CSI_PROXY_SOCKET_DIR=", server_->directory(), " ",
-                                             CSI_PROXYCTL_BINARY, " ", arguments, " 2>&1");
-    FILE* const pipe = popen(command.c_str(), "r");
-    Result result;
-    char buffer[4096];
-    while (const size_t n = fread(buffer, 1, sizeof(buffer), pipe)) result.output.append(buffer, n);
-    const int status = pclose(pipe);
-    result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    return result;
-  }
-
-  std::unique_ptr<ServerProcess> server_;
-  std::string metrics_;
-};
 
 TEST_F(CtlTest, AVolumeFromTheRawDiskToItsMount) {
   EXPECT_EQ(Ctl("disk partition-disk --disk-number=1").output, "{}\n");

@@ -151,7 +151,7 @@ void LookAtMounts(Rpcs& rpcs, const std::string& path, Findings* findings) {
           Make(kDisconnectedLinks, where, what, "the node has no working mapping of the share",
                "none: the driver maps the share again when it stages the volume; or use "
                "`csi-proxyctl smb new-smb-global-mapping` with the password"));
-    } else if (is_volume) {
+    } else if (is_volume && state == "ALIVE") {
       volumes.emplace(target, where);
     }
   }

@@ -1,0 +1,240 @@
+// What breaks on a simulated node is found, mended and found no more, by the real program.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "client/ctl/end_to_end_testing.h"
+
+namespace csi_proxy::integration {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr int kOk = 0, kFailed = 1, kFindings = 5;
+constexpr char kPlugins[] = R"(C:\var\lib\kubelet\plugins\)";
+
+class DiagnoseTest : public CtlTest {
+ protected:
+  void SetUp() override {
+    CtlTest::SetUp();
+    // The scenario's offline, read-only disk.
+    Do("sim detach-disk --disk-number=3");
+    const Result well = Ctl("diagnose");
+    ASSERT_EQ(well.exit_code, kOk) << well.output;
+  }
+
+  // What must work.
+  void Do(const std::string& arguments) {
+    const Result result = Ctl(arguments);
+    ASSERT_EQ(result.exit_code, 0) << arguments << "\n" << result.output;
+  }
+
+  static std::string Path(absl::string_view name) { return absl::StrCat(kPlugins, name); }
+
+  // Mounts the one volume of a disk.
+  void Mount(int disk, absl::string_view name) {
+    std::string id =
+        Ctl(absl::StrCat("volume list-volumes-on-disk --output=table --disk-number=", disk)).output;
+    ASSERT_TRUE(absl::StartsWith(id, "volume_ids  ")) << id;
+    id = absl::StrCat(" --volume-id='", absl::StripSuffix(id.substr(12), "\n"), "'");
+    Do("filesystem mkdir --path='" + Path(name) + "'");
+    Do("volume mount-volume --target-path='" + Path(name) + "'" + id);
+  }
+
+  void PartitionAndMount(int disk, absl::string_view name) {
+    Do(absl::StrCat("disk partition-disk --disk-number=", disk));
+    std::string id =
+        Ctl(absl::StrCat("volume list-volumes-on-disk --output=table --disk-number=", disk)).output;
+    ASSERT_TRUE(absl::StartsWith(id, "volume_ids  ")) << id;
+    Do(absl::StrCat("volume format-volume --volume-id='", absl::StripSuffix(id.substr(12), "\n"),
+                    "'"));
+    Mount(disk, name);
+  }
+
+  // A link to a directory that is gone.
+  void MakeDanglingLink(const std::string& name) {
+    Do("sim make-link --path='" + Path(name) + "' --target='" + Path("gone") + "'");
+  }
+
+  void ExpectWell() {
+    const Result result = Ctl("diagnose");
+    EXPECT_EQ(result.exit_code, kOk) << result.output;
+    EXPECT_THAT(result.output, HasSubstr("\"findings\": []"));
+  }
+
+  // Exactly one kind of finding, at that place.
+  void ExpectIll(const std::string& kind, const std::string& where) {
+    const Result result = Ctl("diagnose --output=table");
+    EXPECT_EQ(result.exit_code, kFindings) << result.output;
+    EXPECT_THAT(result.output, HasSubstr(absl::StrCat("\n", kind, "  ", where, "  ")));
+    EXPECT_THAT(result.output, HasSubstr("\n1 finding\n"));
+  }
+
+  // Shown without consent, and nothing changes; then mended.
+  void Mend(const std::string& kind, const std::string& where) {
+    ExpectIll(kind, where);
+    const Result shown = Ctl("repair --what=" + kind);
+    EXPECT_EQ(shown.exit_code, kFindings) << shown.output;
+    EXPECT_THAT(shown.output, HasSubstr("\"result\": \"ONLY_SHOWN\""));
+    ExpectIll(kind, where);
+    const Result mended = Ctl("repair --yes --what=" + kind);
+    EXPECT_EQ(mended.exit_code, kOk) << mended.output;
+    EXPECT_THAT(mended.output, HasSubstr("\"result\": \"DONE\""));
+    ExpectWell();
+  }
+};
+
+TEST_F(DiagnoseTest, AnOfflineDiskComesOnline) {
+  Do("disk set-disk-state --disk-number=2 --is-online=false");
+  Mend("offline-disks", "disk 2");
+  EXPECT_THAT(Ctl("disk get-disk-state --disk-number=2").output, HasSubstr("true"));
+}
+
+TEST_F(DiagnoseTest, AReadOnlyDiskBecomesWritable) {
+  Do("storage set-disk-read-only --disk-number=2 --read-only");
+  Mend("read-only-disks", "disk 2");
+}
+
+TEST_F(DiagnoseTest, TheSystemDiskIsNotTouched) {
+  const Result refused = Ctl("storage set-disk-read-only --disk-number=0 --read-only");
+  EXPECT_EQ(refused.exit_code, kFailed);
+  EXPECT_THAT(refused.output, HasSubstr("FAILED_PRECONDITION"));
+}
+
+TEST_F(DiagnoseTest, ACollidingDiskIsForAPerson) {
+  Do(R"(sim attach-disk --json '{"disk": {"number": 7, "size_bytes": "1073741824",
+        "offline": true, "offline_reason": "OFFLINE_COLLISION"}}')");
+  ExpectIll("colliding-disks", "disk 7");
+  const Result result = Ctl("repair --yes --what=colliding-disks,offline-disks");
+  EXPECT_EQ(result.exit_code, kFindings);
+  EXPECT_THAT(result.output, AllOf(HasSubstr("\"result\": \"REFUSED\""), HasSubstr("a person")));
+  EXPECT_THAT(Ctl("disk get-disk-state --disk-number=7").output, HasSubstr("false"));
+}
+
+TEST_F(DiagnoseTest, AnUnhealthyVolumeIsForAPerson) {
+  Do(R"(sim attach-disk --json '{"disk": {"number": 7, "size_bytes": "10737418240", "style": "GPT",
+        "partition": [{"size_bytes": "5368709120", "volume": {"file_system": "NTFS",
+        "dirty": true}}]}}')");
+  ExpectWell();  // nobody uses it
+  Mount(7, "dirty");
+  const Result result = Ctl("diagnose");
+  EXPECT_EQ(result.exit_code, kFindings);
+  EXPECT_THAT(result.output,
+              AllOf(HasSubstr("\"kind\": \"unhealthy-volumes\""), HasSubstr("plugins\\\\dirty")));
+  EXPECT_EQ(Ctl("repair --yes --what=unhealthy-volumes").exit_code, kFindings);
+}
+
+TEST_F(DiagnoseTest, AMountWhoseDiskWasPulledGoes) {
+  PartitionAndMount(1, "pulled");
+  PartitionAndMount(2, "stays");
+  ExpectWell();
+  Do("sim detach-disk --disk-number=1");
+  Mend("dangling-mounts", Path("pulled"));
+  EXPECT_THAT(Ctl("filesystem path-exists --path='" + Path("pulled") + "'").output,
+              HasSubstr("false"));
+  EXPECT_THAT(
+      Ctl("volume get-volume-id-from-target-path --target-path='" + Path("stays") + "'").output,
+      HasSubstr("Volume{"));
+}
+
+// The disk first: a mount that it brings back is left alone.
+TEST_F(DiagnoseTest, AMountWhoseDiskIsOfflineComesBackWithIt) {
+  PartitionAndMount(1, "offline");
+  Do("disk set-disk-state --disk-number=1 --is-online=false");
+  const Result mended = Ctl("repair --yes --output=table --what=dangling-mounts,offline-disks");
+  EXPECT_EQ(mended.exit_code, kOk) << mended.output;
+  EXPECT_THAT(mended.output, HasSubstr("well again, nothing was done"));
+  ExpectWell();
+  EXPECT_THAT(
+      Ctl("volume get-volume-id-from-target-path --target-path='" + Path("offline") + "'").output,
+      HasSubstr("Volume{"));
+}
+
+TEST_F(DiagnoseTest, ALinkToWhatIsGoneGoes) {
+  Do("filesystem mkdir --path='" + Path("here") + "'");
+  Do("filesystem create-symlink --source-path='" + Path("here") + "' --target-path='" +
+     Path("link") + "'");
+  ExpectWell();
+  Do("filesystem rmdir --path='" + Path("here") + "'");
+  Mend("dangling-links", Path("link"));
+}
+
+TEST_F(DiagnoseTest, AMappingThatNobodyLinksToGoes) {
+  Do(R"(smb new-smb-global-mapping --remote-path='\\fileserver.example\data' )"
+     R"(--username='EXAMPLE\storage' --password='correct horse' --local-path=')" +
+     Path("share") + "'");
+  ExpectWell();
+  Do("sim set-server-reachable --server=fileserver.example --reachable=false");
+  const std::string used = Ctl("diagnose --output=table").output;
+  EXPECT_THAT(used, AllOf(HasSubstr("\ndisconnected-links     " + Path("share") + "  "),
+                          HasSubstr("\ndisconnected-mappings  \\\\fileserver.example\\data  "),
+                          HasSubstr("\n2 findings\n")));
+  const Result refused = Ctl("repair --yes --what=disconnected-mappings,disconnected-links");
+  EXPECT_EQ(refused.exit_code, kFindings);
+  EXPECT_THAT(refused.output, Not(HasSubstr("DONE")));
+  EXPECT_THAT(Ctl("storage list-smb-mappings").output, HasSubstr("fileserver.example"));
+  Do("filesystem rmdir --path='" + Path("share") + "'");
+  Mend("disconnected-mappings", "\\\\fileserver.example\\data");
+}
+
+TEST_F(DiagnoseTest, ClientsOfOldVersionsAreFoundInTheMetrics) {
+  Do("disk rescan --api=v1beta1");
+  const Result found = Ctl("diagnose --output=table --metrics=" + metrics_);
+  EXPECT_EQ(found.exit_code, kFindings);
+  EXPECT_THAT(found.output, HasSubstr("\nold-clients  csi-proxyctl  disk v1beta1  1 call since"));
+  EXPECT_THAT(found.output, HasSubstr("which calls v1\n"));
+  const Result unknown = Ctl(absl::StrCat("diagnose --metrics=127.0.0.1:", FreePort()));
+  EXPECT_EQ(unknown.exit_code, kOk);
+  EXPECT_THAT(unknown.output, HasSubstr("nobody serves metrics at 127.0.0.1:"));
+}
+
+TEST_F(DiagnoseTest, APersonIsAskedAtATerminal) {
+  MakeDanglingLink("link");
+  const Result no = CtlAtTerminal("repair --what=dangling-links", "n");
+  EXPECT_EQ(no.exit_code, kFindings) << no.output;
+  EXPECT_THAT(no.output, AllOf(HasSubstr(Path("link")), HasSubstr("only shown")));
+  EXPECT_EQ(CtlAtTerminal("repair --what=dangling-links", "").exit_code, kFindings);
+  ExpectIll("dangling-links", Path("link"));
+  const Result yes = CtlAtTerminal("repair --what=dangling-links", "y");
+  EXPECT_EQ(yes.exit_code, kOk) << yes.output;
+  ExpectWell();
+}
+
+TEST_F(DiagnoseTest, WhatChangesBetweenLookAndActIsNotTouched) {
+  MakeDanglingLink("link");
+  const Result well = CtlAtTerminal("repair --what=dangling-links", "y", [this] {
+    Do("filesystem mkdir --path='" + Path("gone") + "'");
+  });
+  EXPECT_EQ(well.exit_code, kOk) << well.output;
+  EXPECT_THAT(well.output, HasSubstr("well again, nothing was done"));
+  ExpectWell();
+  Do("filesystem rmdir --path='" + Path("gone") + "'");
+  const Result changed = CtlAtTerminal("repair --what=dangling-links", "y", [this] {
+    Do("filesystem rmdir --path='" + Path("link") + "'");
+    Do("sim make-link --path='" + Path("link") + "' --target='" + Path("elsewhere") + "'");
+  });
+  EXPECT_EQ(changed.exit_code, kFindings) << changed.output;
+  EXPECT_THAT(changed.output, HasSubstr("changed since, nothing was done"));
+  ExpectIll("dangling-links", Path("link"));
+}
+
+TEST_F(DiagnoseTest, AFailureIsToldAndTheRestIsMended) {
+  MakeDanglingLink("a");
+  MakeDanglingLink("b");
+  ASSERT_TRUE(server_
+                  ->InjectFault(R"(operation: 'filesystem.Remove' code: 'INTERNAL' times: 1
+                                   resource: 'C:\\var\\lib\\kubelet\\plugins\\a')")
+                  .ok());
+  const Result result = Ctl("repair --yes --what=dangling-links");
+  EXPECT_EQ(result.exit_code, kFailed) << result.output;
+  EXPECT_THAT(result.output, AllOf(HasSubstr("\"FAILED\""), HasSubstr("\"DONE\"")));
+  Mend("dangling-links", Path("a"));
+}
+
+}  // namespace
+}  // namespace csi_proxy::integration
