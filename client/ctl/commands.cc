@@ -67,10 +67,9 @@ std::string Hint(const absl::Status& status) {
 
 }  // namespace
 
-int Complain(const absl::Status& status, std::ostream& err) {
+int ComplainBriefly(const absl::Status& status, std::ostream& err) {
   err << "error: " << absl::StatusCodeToString(status.code()) << ": "
       << Printable(std::string(status.message())) << "\n";
-  if (const std::string hint = Hint(status); !hint.empty()) err << "hint: " << hint << "\n";
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
       return kUnreachable;
@@ -79,6 +78,12 @@ int Complain(const absl::Status& status, std::ostream& err) {
     default:
       return kCallFailed;
   }
+}
+
+int Complain(const absl::Status& status, std::ostream& err) {
+  const int code = ComplainBriefly(status, err);
+  if (const std::string hint = Hint(status); !hint.empty()) err << "hint: " << hint << "\n";
+  return code;
 }
 
 int Call(const Catalog& catalog, const CommandLine& line, const Streams& streams) {

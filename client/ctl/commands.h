@@ -35,8 +35,9 @@ int Describe(const Catalog& catalog, const CommandLine& line, const Streams& str
 // Everything else: calls a method.
 int Call(const Catalog& catalog, const CommandLine& line, const Streams& streams);
 
-// Prints `error: CODE: text`, and a hint where there is one, for a call that failed; returns the
-// exit code for it.
+// Prints `error: CODE: text` for what failed; returns the exit code for it.
+int ComplainBriefly(const absl::Status& status, std::ostream& err);
+// The same for a call, with a hint where there is one.
 int Complain(const absl::Status& status, std::ostream& err);
 
 }  // namespace csi_proxy::ctl

@@ -55,7 +55,7 @@ int Watch(const World& world, const Options& options, absl::Duration interval, c
     const bool wants_two = interval > absl::ZeroDuration();
     if (!now.ok()) {
       // Later the service may only have been restarted.
-      const int code = Complain(now.status(), err);
+      const int code = ComplainBriefly(now.status(), err);
       if (!before.has_value() || options.once()) return code;
     } else if (!wants_two || before.has_value()) {
       absl::Duration counted = wants_two ? time - since : absl::ZeroDuration();
@@ -64,7 +64,7 @@ int Watch(const World& world, const Options& options, absl::Duration interval, c
       }
       Report report = MakeReport(wants_two ? Since(*before, *now) : *now, time, counted);
       report.set_metrics(options.metrics());
-      if (absl::Status s = Show(report, style, out); !s.ok()) return Complain(s, err);
+      if (absl::Status s = Show(report, style, out); !s.ok()) return ComplainBriefly(s, err);
       if (options.once()) return kOk;
     }
     if (now.ok()) {

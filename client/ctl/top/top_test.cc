@@ -137,6 +137,7 @@ TEST_F(WatchTest, ARestartedServiceIsWaitedForAndCountsAnew) {
 TEST_F(WatchTest, AServiceThatIsNotThereEndsIt) {
   answers_ = {absl::UnavailableError("gone")};
   EXPECT_EQ(Watch(false, absl::Seconds(10), {}), kUnreachable);
+  EXPECT_EQ(err_.str(), "error: UNAVAILABLE: gone\n") << "without a hint at pipes";
   answers_ = {Exposition(1), absl::DeadlineExceededError("slow")};
   EXPECT_EQ(Watch(true, absl::Seconds(10), {}), kDeadline);
   answers_ = {std::string("<html>")};
