@@ -142,6 +142,35 @@ TEST_F(Win32DoubleTest, ALongDirectoryIsListedWhole) {
   EXPECT_THAT(*registry->List(), SizeIs(700)) << "and once more";
 }
 
+TEST_F(Win32DoubleTest, AListingTellsWhatEachIs) {
+  const auto registry = Open("C:\\", {"var", "lib", "kubelet", "plugins_registry"});
+  ASSERT_TRUE(registry->CreateDirectory("directory").ok());
+  {
+    const auto made = registry->CreateDirectory("link");
+    const auto target = machine::MakeSymlink(*WindowsPath::Parse("target", R"(C:\k)"));
+    ASSERT_TRUE((*made)->WriteReparsePoint(*target).ok());
+  }
+  const auto entries = registry->ListNext(true);
+  ASSERT_TRUE(entries.ok()) << entries.status();
+  ASSERT_THAT(*entries, SizeIs(2));
+  for (const machine::DirectoryEntry& entry : *entries) {
+    EXPECT_TRUE(entry.is_directory) << entry.name;
+    EXPECT_EQ(entry.is_reparse_point, entry.name == "link") << entry.name;
+  }
+  EXPECT_THAT(*registry->ListNext(false), SizeIs(0));
+  const auto files = Open("C:\\", {"k"})->ListNext(true);
+  ASSERT_TRUE(files.ok()) << files.status();
+  for (const machine::DirectoryEntry& entry : *files) {
+    EXPECT_EQ(entry.is_directory, entry.name != "config") << entry.name;
+  }
+  // Who only peeks is in nobody's way.
+  const auto peeking = registry->Open("directory", Access::kPeek);
+  ASSERT_TRUE(peeking.ok()) << peeking.status();
+  const auto deleting = registry->Open("directory", Access::kDelete);
+  ASSERT_TRUE(deleting.ok()) << deleting.status();
+  EXPECT_TRUE((*deleting)->Delete().ok());
+}
+
 TEST_F(Win32DoubleTest, MountPointsAreMadeFollowedAndRemoved) {
   constexpr char kPath[] = R"(C:\var\lib\kubelet\plugins_registry\)";
   ASSERT_TRUE(os_->SetMountPoint(kPath, kSystemVolume).ok());
@@ -166,6 +195,8 @@ TEST_F(Win32DoubleTest, ServersAreReached) {
   EXPECT_EQ(ErrorOf(os_->Reach(R"(\\nowhere.example\data)")), ERROR_BAD_NETPATH);
   EXPECT_EQ(ErrorOf(os_->Reach(R"(\\fileserver.example\data)")), ERROR_LOGON_FAILURE)
       << "there is no mapping yet";
+  EXPECT_EQ(ErrorOf(os_->GetSpace(R"(\\nowhere.example\data\)").status()), ERROR_BAD_NETPATH);
+  EXPECT_EQ(ErrorOf(os_->GetSpace(R"(\\fileserver.example\data\)").status()), ERROR_LOGON_FAILURE);
 }
 
 TEST_F(Win32DoubleTest, ServicesAreTheNodes) {
