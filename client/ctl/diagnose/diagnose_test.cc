@@ -110,6 +110,17 @@ TEST_F(DiagnoseTest, NothingFoundIsNotWellWhenNotAllWasSeen) {
   EXPECT_EQ(ExitCodeOf(Look()), kCallFailed);
 }
 
+// A link that leads out of the working directories need not be wrong.
+TEST_F(DiagnoseTest, LinksThatWereNotFollowedAreARemark) {
+  pipes_.answers["storage.ListMounts"].json = R"({"mounts": [
+    {"path": "C:\\k\\a", "kind": "SYMLINK", "target": "D:\\", "state": "UNDETERMINED"},
+    {"path": "C:\\k\\b", "kind": "MOUNTED_VOLUME", "state": "UNDETERMINED"}]})";
+  const Diagnosis diagnosis = Look();
+  EXPECT_THAT(diagnosis.not_known(0), StartsWith("where 2 links lead: "));
+  EXPECT_EQ(ExitCodeOf(diagnosis), kOk);
+  for (const std::string& call : pipes_.sent) EXPECT_THAT(call, HasSubstr(".List"));
+}
+
 TEST_F(DiagnoseTest, AServiceWithoutTheGroupIsUnreachable) {
   pipes_.gone.insert("storage v1alpha1");
   const absl::Status status = Diagnose(rpcs_, nullptr).status();

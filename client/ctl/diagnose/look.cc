@@ -129,6 +129,7 @@ void LookAtMounts(Rpcs& rpcs, const std::string& path, Findings* findings) {
       Ask(rpcs, "ListMounts", {{"path", path}}, "mounted folders and links", findings);
   TellWhetherAll(answer, "mounted folders and links", findings);
   std::map<std::string, std::string> volumes;  // to a path where each is mounted
+  int not_followed = 0;
   for (const Answer& mount : answer.Each("mounts")) {
     const std::string where = mount.Text("path");
     const std::string target = mount.Text("target");
@@ -151,9 +152,16 @@ void LookAtMounts(Rpcs& rpcs, const std::string& path, Findings* findings) {
           Make(kDisconnectedLinks, where, what, "the node has no working mapping of the share",
                "none: the driver maps the share again when it stages the volume; or use "
                "`csi-proxyctl smb new-smb-global-mapping` with the password"));
-    } else if (is_volume && state == "ALIVE") {
+    } else if (state == "UNDETERMINED") {
+      ++not_followed;
+    } else if (is_volume) {
       volumes.emplace(target, where);
     }
+  }
+  if (not_followed > 0) {
+    findings->not_known.push_back(
+        absl::StrCat("where ", not_followed, not_followed == 1 ? " link leads" : " links lead",
+                     ": out of the working directories, or Windows did not let it be looked at"));
   }
   for (const auto& [volume, mounted_at] : volumes) LookAtVolume(rpcs, volume, mounted_at, findings);
 }
