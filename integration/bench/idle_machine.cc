@@ -46,6 +46,10 @@ class IdleOs final : public machine::Os {
   absl::StatusOr<std::string> GetVolumeOfDrive(char) override { return No(); }
   absl::StatusOr<std::string> GetFileSystem(const std::string&) override { return No(); }
   absl::StatusOr<machine::VolumeSpace> GetSpace(const std::string&) override { return No(); }
+  absl::StatusOr<std::vector<std::string>> ListMountPoints(const std::string&) override {
+    return No();
+  }
+  absl::StatusOr<Bytes> Read(const std::string&, uint64_t, size_t) override { return No(); }
   absl::Status Flush(const std::string&) override { return No(); }
   absl::Status SetMountPoint(const std::string&, const std::string&) override { return No(); }
   absl::Status DeleteMountPoint(const std::string&) override { return No(); }

@@ -38,6 +38,7 @@ class MockDisk : public host::DiskHost {
               (override));
   MOCK_METHOD(absl::Status, BringPartitionsOnline, (C, uint32_t), (override));
   MOCK_METHOD(absl::StatusOr<uint64_t>, GetSize, (C, uint32_t), (override));
+  MOCK_METHOD(absl::StatusOr<bool>, IsBlank, (C, uint32_t, uint64_t, uint64_t), (override));
   MOCK_METHOD(absl::StatusOr<bool>, IsOnline, (C, uint32_t), (override));
   MOCK_METHOD(absl::StatusOr<host::StateChange>, SetOnline, (C, uint32_t, bool), (override));
   MOCK_METHOD(absl::Status, SetReadOnly, (C, uint32_t, bool), (override));
@@ -63,6 +64,7 @@ class MockVolume : public host::VolumeHost {
   MOCK_METHOD(absl::StatusOr<VolumeId>, GetVolumeAtMountPoint, (C, const ConfinedPath&),
               (override));
   MOCK_METHOD(absl::StatusOr<VolumeId>, GetVolumeHolding, (C, const ConfinedPath&), (override));
+  MOCK_METHOD(absl::StatusOr<std::vector<std::string>>, ListMountFolders, (C, V), (override));
   MOCK_METHOD(absl::Status, Flush, (C, V), (override));
   MOCK_METHOD(absl::Status, MakeWritable, (C, uint32_t), (override));
 };

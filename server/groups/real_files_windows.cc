@@ -138,6 +138,12 @@ class LinkedOs final : public Os {
   absl::StatusOr<VolumeSpace> GetSpace(const std::string& volume) override {
     return rest_->GetSpace(volume);
   }
+  absl::StatusOr<std::vector<std::string>> ListMountPoints(const std::string& volume) override {
+    return rest_->ListMountPoints(volume);
+  }
+  absl::StatusOr<Bytes> Read(const std::string& device, uint64_t offset, size_t size) override {
+    return rest_->Read(device, offset, size);
+  }
   absl::Status Flush(const std::string& volume) override { return rest_->Flush(volume); }
   absl::Status SetMountPoint(const std::string& directory, const std::string& volume) override {
     return rest_->SetMountPoint(directory, volume);

@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/win32_error.h"
+#include "server/host/blank.h"
 #include "server/host/devices.h"
 #include "server/host/disk_description.h"
 #include "server/host/parts.h"
@@ -26,10 +27,10 @@ using cim::Value;
 // Partition types, as MSFT_Partition spells them.
 constexpr char kBasicData[] = "{ebd0a0a2-b9e5-4433-87c0-68b6b72699c7}";
 // Those of a GPT disk that hold no user's volume: reserved, EFI system, recovery, LDM.
+constexpr char kReserved[] = "{e3c9e316-0b5c-4db8-817d-f92df00215ae}";
 constexpr const char* kNoData[] = {
-    "{e3c9e316-0b5c-4db8-817d-f92df00215ae}", "{c12a7328-f81f-11d2-ba4b-00a0c93ec93b}",
-    "{de94bba4-06d1-4d40-a16a-bfd50179d6ac}", "{5808c8aa-7e8f-42e0-85d2-e1e90434cfb3}",
-    "{af9b60a0-1431-4f62-bc68-3311714a69ad}"};
+    kReserved, "{c12a7328-f81f-11d2-ba4b-00a0c93ec93b}", "{de94bba4-06d1-4d40-a16a-bfd50179d6ac}",
+    "{5808c8aa-7e8f-42e0-85d2-e1e90434cfb3}", "{af9b60a0-1431-4f62-bc68-3311714a69ad}"};
 constexpr uint16_t kStyleGpt = 2;
 // NTFS and its like, on an MBR disk.
 constexpr uint16_t kMbrIfs = 7;
@@ -44,6 +45,14 @@ absl::StatusOr<bool> IsBasic(const cim::Object& partition) {
   if (!type.ok()) return type.status();
   return std::none_of(std::begin(kNoData), std::end(kNoData),
                       [&](const char* other) { return absl::EqualsIgnoreCase(*type, other); });
+}
+
+PartitionKind KindOf(const cim::Object& partition) {
+  const std::string type = partition.GetStringOr("GptType", "").value_or("");
+  if (absl::EqualsIgnoreCase(type, kReserved)) return PartitionKind::kReserved;
+  const bool is_data = type.empty() ? partition.GetUint32("MbrType").value_or(0) == kMbrIfs
+                                    : absl::EqualsIgnoreCase(type, kBasicData);
+  return is_data ? PartitionKind::kData : PartitionKind::kOther;
 }
 
 class WindowsDisk final : public DiskHost {
@@ -136,8 +145,9 @@ class WindowsDisk final : public DiskHost {
     for (const cim::Object& partition : *partitions) {
       const auto basic = IsBasic(partition);
       if (!basic.ok()) return basic.status();
-      const uint32_t number = partition.GetUint32("PartitionNumber").value_or(0);
-      layout.partitions.push_back({number, *basic});
+      layout.partitions.push_back({partition.GetUint32("PartitionNumber").value_or(0), *basic,
+                                   KindOf(partition), partition.GetUint64("Offset").value_or(0),
+                                   partition.GetUint64("Size").value_or(0)});
     }
     return layout;
   }
@@ -207,6 +217,11 @@ class WindowsDisk final : public DiskHost {
   absl::StatusOr<uint64_t> GetSize(const CallContext& context, uint32_t disk_number) override {
     if (absl::Status status = context.Check(); !status.ok()) return status;
     return GetDiskLength(os_, disk_number);
+  }
+
+  absl::StatusOr<bool> IsBlank(const CallContext& context, uint32_t disk_number,
+                               uint64_t offset_bytes, uint64_t size_bytes) override {
+    return host::IsBlank(os_, context, disk_number, offset_bytes, size_bytes);
   }
 
   absl::StatusOr<bool> IsOnline(const CallContext& context, uint32_t disk_number) override {

@@ -64,11 +64,23 @@ struct DiskDescription {
   std::string health;
 };
 
+enum class PartitionKind {
+  // Of the basic data type of its disk's style.
+  kData,
+  // Microsoft's reserved partition, which Windows gives every GPT disk.
+  kReserved,
+  // Any other: an EFI system's, a recovery's, a dynamic disk's, another system's.
+  kOther,
+};
+
 struct Partition {
   // From 1.
   uint32_t partition_number = 0;
-  // Of the basic data type: the kind that holds a volume.
+  // May hold a volume: of the basic data type, or of one that is not known to hold none.
   bool is_basic = false;
+  PartitionKind kind = PartitionKind::kOther;
+  uint64_t offset_bytes = 0;
+  uint64_t size_bytes = 0;
 };
 
 struct DiskLayout {
@@ -141,6 +153,11 @@ class DiskHost {
 
   // In bytes.
   virtual absl::StatusOr<uint64_t> GetSize(const CallContext& context, uint32_t disk_number) = 0;
+
+  // Whether nobody has written to a part of an online disk, as far as can be told without reading
+  // all of it: see blank.h.
+  virtual absl::StatusOr<bool> IsBlank(const CallContext& context, uint32_t disk_number,
+                                       uint64_t offset_bytes, uint64_t size_bytes) = 0;
 
   virtual absl::StatusOr<bool> IsOnline(const CallContext& context, uint32_t disk_number) = 0;
 

@@ -104,6 +104,7 @@ class WindowsFilesystem final : public FilesystemHost {
     if (!walked.ok()) return walked.status();
     if (!walked->found()) return MissingError(path.path);
     LinkInfo info;
+    info.is_directory = walked->is_directory();
     if (!walked->link.has_value()) return info;
     info.is_link = true;
     info.target = walked->link->target;

@@ -19,6 +19,7 @@ namespace csi_proxy::host {
 struct LinkInfo {
   // A symbolic link, junction or volume mount point.
   bool is_link = false;
+  bool is_directory = false;
   // Where it leads, spelt as os.Readlink of Go reads it: `C:\a\b`, `\\host\share\a\`, or
   // `\\?\Volume{guid}\` for a mount point.
   std::string target;

@@ -141,6 +141,13 @@ class OddOs : public machine::Os {
   absl::StatusOr<machine::VolumeSpace> GetSpace(const std::string& volume) override {
     return os_->GetSpace(volume);
   }
+  absl::StatusOr<std::vector<std::string>> ListMountPoints(const std::string& volume) override {
+    return os_->ListMountPoints(volume);
+  }
+  absl::StatusOr<machine::Bytes> Read(const std::string& device, uint64_t offset,
+                                      size_t size) override {
+    return os_->Read(device, offset, size);
+  }
   absl::Status Flush(const std::string& volume) override { return os_->Flush(volume); }
   absl::Status SetMountPoint(const std::string& directory, const std::string& volume) override {
     return os_->SetMountPoint(directory, volume);

@@ -278,6 +278,15 @@ class WindowsVolume final : public VolumeHost {
     return VolumeOf(os_, *walked);
   }
 
+  absl::StatusOr<std::vector<std::string>> ListMountFolders(const CallContext& context,
+                                                            const VolumeId& volume) override {
+    if (absl::Status status = context.Check(); !status.ok()) return status;
+    absl::StatusOr<std::vector<std::string>> points = os_.ListMountPoints(volume.ToString());
+    if (!points.ok()) return About(volume, "asking for the folders of", points.status());
+    std::erase_if(*points, [](const std::string& point) { return point.size() <= 3; });
+    return points;
+  }
+
   absl::Status Flush(const CallContext& context, const VolumeId& volume) override {
     if (absl::Status status = context.Check(); !status.ok()) return status;
     const absl::Status flushed = os_.Flush(volume.ToString());

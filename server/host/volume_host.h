@@ -111,6 +111,10 @@ class VolumeHost {
   virtual absl::StatusOr<VolumeId> GetVolumeHolding(const CallContext& context,
                                                     const ConfinedPath& path) = 0;
 
+  // The folders at which the volume is mounted, `C:\a\b\`; not its drive letters.
+  virtual absl::StatusOr<std::vector<std::string>> ListMountFolders(const CallContext& context,
+                                                                    const VolumeId& volume) = 0;
+
   // Flushes the file system's cache to the disk.
   virtual absl::Status Flush(const CallContext& context, const VolumeId& volume) = 0;
 

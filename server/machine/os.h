@@ -139,6 +139,9 @@ class Os {
   virtual absl::StatusOr<std::string> GetFileSystem(const std::string& volume) = 0;
   // GetDiskFreeSpaceExW of a volume or of a directory on a server, `\\host\share\a\`.
   virtual absl::StatusOr<VolumeSpace> GetSpace(const std::string& volume) = 0;
+  // GetVolumePathNamesForVolumeNameW: the drives (`D:\`) and folders (`C:\a\b\`) at which it is
+  // mounted, in any order.
+  virtual absl::StatusOr<std::vector<std::string>> ListMountPoints(const std::string& volume) = 0;
   // FlushFileBuffers of the volume.
   virtual absl::Status Flush(const std::string& volume) = 0;
   // SetVolumeMountPointW. `directory`, an empty one, is handed on as it is: `C:\a\b\`,
@@ -154,6 +157,9 @@ class Os {
   // `max_output` bytes; ERROR_MORE_DATA when there is more.
   virtual absl::StatusOr<Bytes> Control(const std::string& device, DeviceAccess access,
                                         uint32_t code, const Bytes& input, size_t max_output) = 0;
+  // Opens `device` likewise, reads `size` bytes from `offset` with one ReadFile, closes. Both are
+  // multiples of the device's sector size. What lies behind its end is left out.
+  virtual absl::StatusOr<Bytes> Read(const std::string& device, uint64_t offset, size_t size) = 0;
 
   // Services, by the service control manager. ERROR_SERVICE_DOES_NOT_EXIST.
 

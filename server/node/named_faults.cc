@@ -74,6 +74,8 @@ class Disk final : public Group<host::DiskHost> {
             const host::KnownDisk& disk)
   OPERATION(absl::Status, BringPartitionsOnline, disk, (disk), uint32_t disk)
   OPERATION(absl::StatusOr<uint64_t>, GetSize, disk, (disk), uint32_t disk)
+  OPERATION(absl::StatusOr<bool>, IsBlank, disk, (disk, offset, size), uint32_t disk,
+            uint64_t offset, uint64_t size)
   OPERATION(absl::StatusOr<bool>, IsOnline, disk, (disk), uint32_t disk)
   OPERATION(absl::StatusOr<host::StateChange>, SetOnline, disk, (disk, online), uint32_t disk,
             bool online)
@@ -106,6 +108,8 @@ class Volume final : public Group<host::VolumeHost> {
             const ConfinedPath& path)
   OPERATION(absl::StatusOr<VolumeId>, GetVolumeHolding, Text(path), (path),
             const ConfinedPath& path)
+  OPERATION(absl::StatusOr<std::vector<std::string>>, ListMountFolders, id.ToString(), (id),
+            const VolumeId& id)
   OPERATION(absl::Status, Flush, id.ToString(), (id), const VolumeId& id)
   OPERATION(absl::Status, MakeWritable, disk, (disk), uint32_t disk)
 };

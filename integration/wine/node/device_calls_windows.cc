@@ -135,5 +135,23 @@ BOOL WINAPI FlushFileBuffers(HANDLE handle) {
   return Answer(TheNode().os->Flush(absl::StrCat(device->path, "\\")));
 }
 
+BOOL WINAPI ReadFile(HANDLE handle, LPVOID buffer, DWORD size, LPDWORD read,
+                     LPOVERLAPPED overlapped) {
+  if (!IsFake(handle)) return ::ReadFile(handle, buffer, size, read, overlapped);
+  RecordWin32(__func__);
+  const auto device = FindFakeOf<Device>(handle);
+  // Only from a place that is given: handles of devices have none of their own here.
+  if (device == nullptr || overlapped == nullptr || read == nullptr) {
+    return Refuse(ERROR_INVALID_PARAMETER);
+  }
+  if (!device->may_read) return Refuse(ERROR_ACCESS_DENIED);
+  const uint64_t offset = (uint64_t{overlapped->OffsetHigh} << 32) | overlapped->Offset;
+  const absl::StatusOr<Bytes> bytes = TheNode().os->Read(device->path, offset, size);
+  if (!Answer(bytes)) return FALSE;
+  std::copy(bytes->begin(), bytes->end(), static_cast<uint8_t*>(buffer));
+  *read = static_cast<DWORD>(bytes->size());
+  return TRUE;
+}
+
 }  // namespace hooks
 }  // namespace csi_proxy::node_double

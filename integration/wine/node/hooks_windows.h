@@ -18,6 +18,8 @@ BOOL WINAPI DeviceIoControl(HANDLE handle, DWORD code, LPVOID input, DWORD input
                             LPOVERLAPPED overlapped);
 BOOL WINAPI FlushFileBuffers(HANDLE handle);
 DWORD WINAPI GetFileType(HANDLE handle);
+BOOL WINAPI ReadFile(HANDLE handle, LPVOID buffer, DWORD size, LPDWORD read,
+                     LPOVERLAPPED overlapped);
 
 // Files.
 NTSTATUS NTAPI NtCreateFile(PHANDLE handle, ACCESS_MASK access, POBJECT_ATTRIBUTES object,
@@ -51,6 +53,8 @@ BOOL WINAPI GetVolumeInformationW(LPCWSTR root, LPWSTR label, DWORD label_size, 
                                   DWORD file_system_size);
 BOOL WINAPI GetDiskFreeSpaceExW(LPCWSTR root, PULARGE_INTEGER available, PULARGE_INTEGER total,
                                 PULARGE_INTEGER free);
+BOOL WINAPI GetVolumePathNamesForVolumeNameW(LPCWSTR volume, LPWCH paths, DWORD size,
+                                             PDWORD used);
 BOOL WINAPI SetVolumeMountPointW(LPCWSTR directory, LPCWSTR volume);
 BOOL WINAPI DeleteVolumeMountPointW(LPCWSTR directory);
 

@@ -99,6 +99,21 @@ BOOL WINAPI GetDiskFreeSpaceExW(LPCWSTR root, PULARGE_INTEGER available, PULARGE
   return TRUE;
 }
 
+BOOL WINAPI GetVolumePathNamesForVolumeNameW(LPCWSTR volume, LPWCH paths, DWORD size, PDWORD used) {
+  RecordWin32(__func__);
+  const absl::StatusOr<std::vector<std::string>> points =
+      TheNode().os->ListMountPoints(TextOf(volume));
+  if (!Answer(points)) return FALSE;
+  // Each with a NUL behind it, and one more.
+  std::wstring list;
+  for (const std::string& point : *points) list += win32::Utf16(point) + L'\0';
+  list += L'\0';
+  if (used != nullptr) *used = static_cast<DWORD>(list.size());
+  if (list.size() > size) return Refuse(ERROR_MORE_DATA);
+  std::copy(list.begin(), list.end(), paths);
+  return TRUE;
+}
+
 BOOL WINAPI SetVolumeMountPointW(LPCWSTR directory, LPCWSTR volume) {
   RecordWin32(__func__);
   return Answer(TheNode().os->SetMountPoint(TextOf(directory), TextOf(volume)));

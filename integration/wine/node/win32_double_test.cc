@@ -171,9 +171,21 @@ TEST_F(Win32DoubleTest, AListingTellsWhatEachIs) {
   EXPECT_TRUE((*deleting)->Delete().ok());
 }
 
+TEST_F(Win32DoubleTest, ReadsWhatLiesOnADisk) {
+  const auto table = os_->Read(R"(\\.\PhysicalDrive0)", 512, 1024);
+  ASSERT_TRUE(table.ok()) << table.status();
+  EXPECT_EQ(std::string(table->begin(), table->begin() + 8), "EFI PART");
+  EXPECT_EQ(*os_->Read(R"(\\.\PhysicalDrive1)", 0, 512), machine::Bytes(512));
+  EXPECT_EQ(ErrorOf(os_->Read(R"(\\.\PhysicalDrive1)", 0, 100).status()), ERROR_INVALID_PARAMETER);
+  EXPECT_EQ(ErrorOf(os_->Read(R"(\\.\PhysicalDrive99)", 0, 512).status()), ERROR_FILE_NOT_FOUND);
+}
+
 TEST_F(Win32DoubleTest, MountPointsAreMadeFollowedAndRemoved) {
   constexpr char kPath[] = R"(C:\var\lib\kubelet\plugins_registry\)";
   ASSERT_TRUE(os_->SetMountPoint(kPath, kSystemVolume).ok());
+  const auto points = os_->ListMountPoints(kSystemVolume);
+  ASSERT_TRUE(points.ok()) << points.status();
+  EXPECT_EQ(*points, (std::vector<std::string>{"C:\\", kPath}));
   EXPECT_EQ(ErrorOf(os_->SetMountPoint(kPath, kSystemVolume)), ERROR_DIR_NOT_EMPTY);
   auto mounted = Open("C:\\", {"var", "lib", "kubelet", "plugins_registry"});
   EXPECT_EQ(mounted->GetAttributes()->reparse_tag, machine::kReparseTagMountPoint);

@@ -16,6 +16,7 @@ constexpr uint32_t kMaxPartitionNumber = 128;
 constexpr size_t kMaxMbrPartitions = 4;
 constexpr uint64_t kMaxDiskBytes = uint64_t{1} << 50;
 constexpr uint64_t kSectorBytes = 512;
+constexpr size_t kMaxForeignBytes = 4096;
 
 void CheckVolumeTree(const Volume& volume, const std::string& at, Problems* problems) {
   for (const Tree::Id id : volume.tree.Walk()) {
@@ -112,6 +113,15 @@ void CheckDisk(const Disk& disk, const std::string& at, Problems* problems) {
     problems->Require(IsPlainText(disk.page83_error->text), at, "page83_error.text", kNotPlainText);
     problems->Require(disk.page83_error->code != 0, at, "page83_error.code",
                       "zero is not an error");
+  }
+  for (size_t i = 0; i < disk.foreign.size(); ++i) {
+    const DiskBytes& foreign = disk.foreign[i];
+    const std::string here = Element(at, "foreign", i);
+    problems->Require(!foreign.bytes.empty() && foreign.bytes.size() <= kMaxForeignBytes, here,
+                      "data", "is not 1 to 4096 bytes");
+    problems->Require(foreign.bytes.size() <= disk.size_bytes &&
+                          foreign.offset_bytes <= disk.size_bytes - foreign.bytes.size(),
+                      here, "offset_bytes", "lies behind the disk");
   }
   CheckPartitions(disk, at, problems);
 }

@@ -49,4 +49,20 @@ void WriteDiskFacts(const DiskFacts& facts, proto::Disk* out) {
   out->set_nvme_namespace_id(facts.nvme_namespace_id);
 }
 
+std::vector<DiskBytes> ReadForeign(const csi_proxy::simulated::Disk& disk) {
+  std::vector<DiskBytes> foreign;
+  for (const csi_proxy::simulated::DiskBytes& bytes : disk.foreign()) {
+    foreign.push_back({bytes.offset_bytes(), bytes.data()});
+  }
+  return foreign;
+}
+
+void WriteForeign(const std::vector<DiskBytes>& foreign, csi_proxy::simulated::Disk* disk) {
+  for (const DiskBytes& from : foreign) {
+    csi_proxy::simulated::DiskBytes* const bytes = disk->add_foreign();
+    bytes->set_offset_bytes(from.offset_bytes);
+    bytes->set_data(from.bytes);
+  }
+}
+
 }  // namespace csi_proxy::machine::simulated

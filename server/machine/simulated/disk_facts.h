@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "server/machine/simulated/problems.h"
 #include "server/machine/simulated/scenario.h"
@@ -12,5 +13,9 @@ namespace csi_proxy::machine::simulated {
 DiskFacts ReadDiskFacts(const csi_proxy::simulated::Disk& in, const std::string& at,
                         Problems* problems);
 void WriteDiskFacts(const DiskFacts& facts, csi_proxy::simulated::Disk* out);
+
+// What somebody else has written to a disk.
+std::vector<DiskBytes> ReadForeign(const csi_proxy::simulated::Disk& disk);
+void WriteForeign(const std::vector<DiskBytes>& foreign, csi_proxy::simulated::Disk* disk);
 
 }  // namespace csi_proxy::machine::simulated

@@ -1,5 +1,6 @@
 // Where disks and volumes are.
 #include <algorithm>
+#include <set>
 #include <string>
 #include <unordered_map>
 
@@ -89,7 +90,33 @@ std::optional<VolumePlace> FindVolumeIf(NodeState& state,
   return place;
 }
 
+std::set<char> DriveLetters(NodeState& state) {
+  std::set<char> letters;
+  for (const Disk* disk : VisibleDisks(state)) {
+    for (const DiskPartition& partition : disk->partitions) {
+      if (!partition.volume.has_value() || partition.volume->drive_letter == 0) continue;
+      letters.insert(partition.volume->drive_letter);
+    }
+  }
+  return letters;
+}
+
 }  // namespace
+
+std::vector<std::string> MountPointsOf(NodeState& state, const Volume& volume) {
+  std::vector<std::string> points;
+  const auto drive = [](char letter) { return absl::StrFormat("%c:\\", letter); };
+  if (volume.drive_letter != 0) points.push_back(drive(volume.drive_letter));
+  for (const char letter : DriveLetters(state)) {
+    const absl::StatusOr<VolumePlace> place = FindDrive(state, letter);
+    if (!place.ok()) continue;
+    const Tree& tree = place->volume->tree;
+    for (const Tree::Id id : tree.MountsOf(volume.id)) {
+      points.push_back(absl::StrCat(drive(letter), tree.PathOf(id), "\\"));
+    }
+  }
+  return points;
+}
 
 std::vector<Disk*> AllDisks(NodeState& state) {
   std::vector<Disk*> disks;

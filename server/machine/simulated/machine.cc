@@ -312,7 +312,8 @@ void Machine::Reboot() {
     for (Disk* disk : AllDisks(state)) {
       for (DiskPartition& partition : disk->partitions) {
         partition.arrives_at = std::min(partition.arrives_at, now);
-        partition.mounted_read_only = disk->read_only;
+        partition.mounted_read_only =
+            disk->online && disk->read_only && partition.volume.has_value();
       }
     }
     Rescan(state);

@@ -123,6 +123,7 @@ class Reader {
     disk.awaits_rescan = in.awaits_rescan();
     disk.without_number = in.without_number();
     disk.facts = ReadDiskFacts(in, at, &problems_);
+    disk.foreign = ReadForeign(in);
     uint64_t behind = kDiskMargin;
     for (int i = 0; i < in.partition_size() && problems_.none(); ++i) {
       disk.partitions.push_back(

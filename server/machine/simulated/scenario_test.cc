@@ -102,6 +102,20 @@ TEST(ScenarioTest, WhatWindowsDoesOneWayOrAnotherIsLoadedAndDumped) {
   ExpectStable(**node);
 }
 
+TEST(ScenarioTest, WhatOthersHaveWrittenToADiskIsLoadedAndDumped) {
+  const auto node = LoadScenario(
+      "disk { size_bytes: 1073741824 style: GPT partition { type: LINUX size_bytes: 104857600 }"
+      " foreign { offset_bytes: 1080 data: '\\x53\\xEF' } foreign { data: 'a' } }",
+      "test");
+  ASSERT_THAT(node, IsOk());
+  const Disk disk = (*node)->Snapshot().disks[0];
+  EXPECT_EQ(disk.partitions[0].type, PartitionType::kLinux);
+  ASSERT_EQ(disk.foreign.size(), 2u);
+  EXPECT_EQ(disk.foreign[0].offset_bytes, 1080u);
+  EXPECT_EQ(disk.foreign[0].bytes, "\x53\xEF");
+  ExpectStable(**node);
+}
+
 TEST(ScenarioTest, AMountWhoseDiskWasPulledLoadsAgain) {
   auto node = TestNode();
   const CallContext context;
@@ -161,6 +175,9 @@ const BadScenario kBad[] = {
     {"$file { path: 'j' kind: JUNCTION target: '\\\\\\\\host\\\\share' }", "target"},
     {"other_open { path: 'a' }", "other_open[0].path"},
     {"other_open { path: 'C:\\a' access: 9 }", "access"},
+    {"disk { size_bytes: 1048576 foreign {} }", "disk[0].foreign[0].data"},
+    {"disk { size_bytes: 1048576 foreign { offset_bytes: 1048576 data: 'a' } }",
+     "disk[0].foreign[0].offset_bytes"},
     {"disk { size_bytes: 0 }", "disk[0].size_bytes"},
     {"disk { size_bytes: 1048577 }", "disk[0].size_bytes"},
     {"disk { size_bytes: 18446744073709551615 }", "disk[0].size_bytes"},

@@ -56,11 +56,13 @@ void WriteDisk(const Disk& disk, absl::Time now, const std::set<VolumeId>& volum
   out->set_awaits_rescan(disk.awaits_rescan);
   out->set_without_number(disk.without_number);
   WriteDiskFacts(disk.facts, out);
+  WriteForeign(disk.foreign, out);
   for (const DiskPartition& partition : disk.partitions) {
     proto::Partition* const p = out->add_partition();
     p->set_number(partition.number);
     p->set_type(partition.type == PartitionType::kBasic       ? proto::BASIC
                 : partition.type == PartitionType::kEfiSystem ? proto::EFI_SYSTEM
+                : partition.type == PartitionType::kLinux     ? proto::LINUX
                                                               : proto::MICROSOFT_RESERVED);
     p->set_offset_bytes(partition.offset_bytes);
     p->set_size_bytes(partition.size_bytes);

@@ -20,7 +20,7 @@ namespace csi_proxy::machine::simulated {
 
 enum class PartitionStyle { kRaw, kMbr, kGpt };
 
-enum class PartitionType { kBasic, kMicrosoftReserved, kEfiSystem };
+enum class PartitionType { kBasic, kMicrosoftReserved, kEfiSystem, kLinux };
 
 struct Volume {
   VolumeId id;
@@ -70,6 +70,12 @@ struct DiskPartition {
   bool mounted_read_only = false;
 };
 
+// Bytes that lie on a disk, from its `offset_bytes` on, written by whoever used it before.
+struct DiskBytes {
+  uint64_t offset_bytes = 0;
+  std::string bytes;
+};
+
 struct Disk {
   uint32_t number = 0;
   // As Windows knows it. The hardware may have grown to `grown_size_bytes` (0: it has not), which
@@ -90,6 +96,8 @@ struct Disk {
   bool without_number = false;
   DiskFacts facts;
   std::vector<DiskPartition> partitions;  // by offset
+  // What Windows does not know of. All else is zero but for what Windows writes.
+  std::vector<DiskBytes> foreign;
 };
 
 struct SmbUser {

@@ -196,6 +196,8 @@ absl::Status InitializeGpt(Disk& disk) {
   }
   disk.style = PartitionStyle::kGpt;
   disk.partitions.clear();
+  EraseForeign(disk, 0, kGptBytes);
+  EraseForeign(disk, disk.size_bytes - kGptBytes, kGptBytes);
   // Windows gives every GPT data disk one of these first.
   DiskPartition reserved;
   reserved.number = 1;
@@ -256,6 +258,7 @@ absl::Status Format(const VolumePlace& place, const FormatOptions& options) {
   place.volume->label = options.label;
   place.volume->health = 0;
   place.volume->dirty = false;
+  EraseForeign(*place.disk, place.partition->offset_bytes, place.partition->size_bytes);
   return absl::OkStatus();
 }
 

@@ -25,6 +25,8 @@ inline constexpr char kSystemDrive = 'C';
 
 // Where the first partition may start; the last must end as far before the end of the disk.
 inline constexpr uint64_t kDiskMargin = kMiB;
+// Protective MBR, header and table; at the end of the disk the table and the header again.
+inline constexpr uint64_t kGptBytes = 17 * kKiB;
 inline constexpr uint64_t kReservedPartitionBytes = 16 * kMiB;
 inline constexpr uint64_t kMinPartitionBytes = 8 * kMiB;
 
@@ -63,6 +65,14 @@ absl::StatusOr<VolumePlace> FindDrive(NodeState& state, char letter);
 // What a formatted volume uses: its file system's own structures, 1 KiB for each entry, and the
 // files in whole clusters.
 uint64_t UsedBytes(const DiskPartition& partition);
+
+// The drives (`D:\`) and folders of drives (`C:\a\b\`) at which a volume is mounted.
+std::vector<std::string> MountPointsOf(NodeState& state, const Volume& volume);
+
+// What lies on a disk: `size` bytes from `offset`, or as many as there are.
+Bytes ReadBytes(const Disk& disk, uint64_t offset, size_t size);
+// Forgets what others have written there.
+void EraseForeign(Disk& disk, uint64_t offset, uint64_t size);
 
 // Whether its file system refuses writes.
 bool IsWriteProtected(const VolumePlace& place);

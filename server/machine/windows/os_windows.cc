@@ -109,6 +109,44 @@ class WindowsOs final : public Os {
                        .available_bytes = available.QuadPart};
   }
 
+  absl::StatusOr<std::vector<std::string>> ListMountPoints(const std::string& volume) override {
+    const absl::StatusOr<std::wstring> name = WholeText(volume);
+    if (!name.ok()) return name.status();
+    std::wstring list(MAX_PATH, L'\0');
+    DWORD used = 0;
+    while (!GetVolumePathNamesForVolumeNameW(name->c_str(), list.data(),
+                                             static_cast<DWORD>(list.size()), &used)) {
+      if (GetLastError() != ERROR_MORE_DATA || used <= list.size()) {
+        return win32::LastError("GetVolumePathNamesForVolumeName");
+      }
+      list.assign(used, L'\0');
+    }
+    std::vector<std::string> paths;
+    for (const wchar_t* path = list.c_str(); *path != L'\0'; path += wcslen(path) + 1) {
+      paths.push_back(win32::Utf8(path));
+    }
+    return paths;
+  }
+
+  absl::StatusOr<Bytes> Read(const std::string& device, uint64_t offset, size_t size) override {
+    const auto handle = OpenDevice(device, GENERIC_READ);
+    if (!handle.ok()) return handle.status();
+    // A device is read into memory that is aligned as its sectors are
+    // (learn.microsoft.com/windows/win32/fileio/file-buffering); whole pages always are.
+    const std::unique_ptr<void, decltype([](void* pages) { VirtualFree(pages, 0, MEM_RELEASE); })>
+        pages(VirtualAlloc(nullptr, size, MEM_COMMIT | MEM_RESERVE, PAGE_READWRITE));
+    if (pages == nullptr) return win32::LastError("VirtualAlloc");
+    OVERLAPPED at{};
+    at.Offset = static_cast<DWORD>(offset);
+    at.OffsetHigh = static_cast<DWORD>(offset >> 32);
+    DWORD read = 0;
+    if (!ReadFile(handle->get(), pages.get(), static_cast<DWORD>(size), &read, &at)) {
+      if (GetLastError() != ERROR_HANDLE_EOF) return win32::LastError("ReadFile");
+    }
+    const auto* const bytes = static_cast<const uint8_t*>(pages.get());
+    return Bytes(bytes, bytes + read);
+  }
+
   absl::Status Flush(const std::string& volume) override {
     // The device, not its root directory: without the backslash, and with the right to write
     // (learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-flushfilebuffers).

@@ -96,6 +96,32 @@ TEST_F(OsTest, MountPoints) {
   EXPECT_EQ(Code(os_->DeleteMountPoint("C:\\windows\0a"s)), ERROR_INVALID_NAME);
 }
 
+TEST_F(OsTest, ListsMountPoints) {
+  const auto points = os_->ListMountPoints(*os_->GetVolumeOfDrive('C'));
+  ASSERT_TRUE(points.ok()) << points.status();
+  EXPECT_THAT(*points, Contains("C:\\"));
+  EXPECT_GT(Code(os_->ListMountPoints(kNoVolume)), 0);
+  EXPECT_EQ(Code(os_->ListMountPoints("a\0b"s)), ERROR_INVALID_NAME);
+}
+
+TEST_F(OsTest, ReadsFromAPlaceToTheEnd) {
+  // What can be opened can be read; a disk needs rights that not everybody has.
+  const std::string path = R"(C:\windows\Temp\csi_proxy_os_windows_test)";
+  {
+    const win32::UniqueHandle file(CreateFileW(win32::Utf16(path).c_str(), GENERIC_WRITE, 0,
+                                               nullptr, CREATE_ALWAYS, 0, nullptr));
+    ASSERT_TRUE(file.valid());
+    DWORD written = 0;
+    const std::string text = std::string(1024, 'a') + std::string(1024, 'b');
+    ASSERT_TRUE(WriteFile(file.get(), text.data(), 2048, &written, nullptr));
+  }
+  EXPECT_EQ(*os_->Read(path, 512, 512), Bytes(512, 'a'));
+  EXPECT_EQ(*os_->Read(path, 1024, 4096), Bytes(1024, 'b'));
+  EXPECT_EQ(*os_->Read(path, 2048, 512), Bytes());
+  EXPECT_TRUE(DeleteFileW(win32::Utf16(path).c_str()));
+  EXPECT_EQ(Code(os_->Read(path, 0, 512)), ERROR_FILE_NOT_FOUND);
+}
+
 TEST_F(OsTest, ReachesPathsAsTheyAre) {
   EXPECT_EQ(Code(os_->Reach("C:\\windows")), 0);
   EXPECT_EQ(Code(os_->Reach("C:\\absent")), ERROR_FILE_NOT_FOUND);

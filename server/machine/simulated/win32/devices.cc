@@ -237,6 +237,23 @@ absl::StatusOr<Device> Open(NodeState& state, const std::string& device,
 
 }  // namespace
 
+absl::StatusOr<Bytes> ReadDevice(NodeState& state, const std::string& device, uint64_t offset,
+                                 size_t size) {
+  constexpr uint64_t kSectorBytes = 512;
+  const std::string operation = absl::StrCat("reading ", device);
+  const absl::StatusOr<Device> opened = Open(state, device, operation);
+  if (!opened.ok()) return opened.status();
+  if (offset % kSectorBytes != 0 || size % kSectorBytes != 0) {
+    return Failure(operation, win32_error::kInvalidParameter);
+  }
+  // Nobody has written down that an offline disk can be read.
+  if (!opened->disk->online) return Failure(operation, win32_error::kNotReady);
+  if (!opened->place.has_value()) return ReadBytes(*opened->disk, offset, size);
+  const DiskPartition& partition = *opened->place->partition;
+  const uint64_t left = partition.size_bytes - std::min(partition.size_bytes, offset);
+  return ReadBytes(*opened->disk, partition.offset_bytes + offset, std::min<uint64_t>(left, size));
+}
+
 absl::StatusOr<Bytes> ControlDevice(NodeState& state, const std::string& device,
                                     DeviceAccess access, uint32_t code, const Bytes& input,
                                     size_t max_output) {

@@ -17,4 +17,8 @@ absl::StatusOr<machine::Bytes> ControlDevice(NodeState& state, const std::string
                                              machine::DeviceAccess access, uint32_t code,
                                              const machine::Bytes& input, size_t max_output);
 
+// As Os::Read(), of a disk or a volume. ERROR_NOT_READY while the disk is offline.
+absl::StatusOr<machine::Bytes> ReadDevice(NodeState& state, const std::string& device,
+                                          uint64_t offset, size_t size);
+
 }  // namespace csi_proxy::machine::simulated

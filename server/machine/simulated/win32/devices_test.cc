@@ -180,5 +180,43 @@ TEST_F(DevicesTest, AnswersThatDoNotFitFail) {
       IsOk());
 }
 
+TEST_F(DevicesTest, ReadsWhatWasWritten) {
+  const auto text = [&](const std::string& device, uint64_t offset, size_t at, size_t size) {
+    const auto bytes = os_->Read(device, offset, 512);
+    EXPECT_THAT(bytes, IsOk());
+    return bytes.ok() ? std::string(bytes->begin() + at, bytes->begin() + at + size) : "";
+  };
+  // Nothing yet.
+  EXPECT_EQ(*os_->Read(PhysicalDrive(1), 0, 4096), Bytes(4096));
+  node_->core()->Change([](NodeState& state) {
+    state.disks[1].foreign = {{1080, "ext4"}, {20 * kMiB, "old"}};
+  });
+  EXPECT_EQ(text(PhysicalDrive(1), 1024, 56, 4), "ext4");
+  // A partition table takes the place of what was there, at the beginning and at the end.
+  const std::string volume = NewVolume(1, false);
+  const uint64_t size = node_->Snapshot().disks[1].size_bytes;
+  EXPECT_EQ(text(PhysicalDrive(1), 512, 0, 8), "EFI PART");
+  EXPECT_EQ(text(PhysicalDrive(1), 1024, 56, 1), std::string(1, '\0'));
+  EXPECT_EQ(text(PhysicalDrive(1), size - 512, 0, 8), "EFI PART");
+  // The volume begins at 17 MiB, and shows what was there before until it is formatted.
+  EXPECT_EQ(text(DeviceOf(volume), 3 * kMiB, 0, 3), "old");
+  EXPECT_EQ(*os_->Read(DeviceOf(volume), 0, 512), Bytes(512));
+  EXPECT_THAT(host_->volume().Format(context_, *VolumeId::Parse(volume), {}), IsOk());
+  EXPECT_EQ(text(DeviceOf(volume), 0, 3, 4), "NTFS");
+  EXPECT_EQ(text(PhysicalDrive(1), 17 * kMiB, 3, 4), "NTFS");
+  EXPECT_EQ(text(DeviceOf(volume), 3 * kMiB, 0, 1), std::string(1, '\0'));
+}
+
+TEST_F(DevicesTest, ReadsToTheEndBySectors) {
+  const uint64_t size = node_->Snapshot().disks[1].size_bytes;
+  EXPECT_EQ(os_->Read(PhysicalDrive(1), size - 512, 4096)->size(), 512u);
+  EXPECT_EQ(os_->Read(PhysicalDrive(1), size, 512)->size(), 0u);
+  EXPECT_THAT(os_->Read(PhysicalDrive(1), 1, 512), FailsWithWin32(win32_error::kInvalidParameter));
+  EXPECT_THAT(os_->Read(PhysicalDrive(1), 0, 511), FailsWithWin32(win32_error::kInvalidParameter));
+  EXPECT_THAT(os_->Read(PhysicalDrive(99), 0, 512), FailsWithWin32(win32_error::kFileNotFound));
+  node_->core()->Change([](NodeState& state) { state.disks[1].online = false; });
+  EXPECT_THAT(os_->Read(PhysicalDrive(1), 0, 512), FailsWithWin32(win32_error::kNotReady));
+}
+
 }  // namespace
 }  // namespace csi_proxy::machine::simulated

@@ -211,6 +211,16 @@ class OsDouble final : public machine::Os {
     });
   }
 
+  absl::StatusOr<std::vector<std::string>> ListMountPoints(const std::string& volume) override {
+    using Result = absl::StatusOr<std::vector<std::string>>;
+    return gate_.Run("win32.ListMountPoints", volume, [&](NodeState& state) -> Result {
+      const absl::StatusOr<VolumePlace> place =
+          FindVolumeByName(state, volume, absl::StrCat("asking where ", volume, " is mounted"));
+      if (!place.ok()) return place.status();
+      return MountPointsOf(state, *place->volume);
+    });
+  }
+
   absl::Status Flush(const std::string& volume) override {
     return gate_.Run("win32.Flush", volume, [&](NodeState& state) {
       const std::string operation = absl::StrCat("flushing ", volume);
@@ -242,6 +252,11 @@ class OsDouble final : public machine::Os {
     return gate_.Run("win32.Control", device, [&](NodeState& state) {
       return ControlDevice(state, device, access, code, input, max_output);
     });
+  }
+
+  absl::StatusOr<Bytes> Read(const std::string& device, uint64_t offset, size_t size) override {
+    return gate_.Run("win32.Read", device,
+                     [&](NodeState& state) { return ReadDevice(state, device, offset, size); });
   }
 
   absl::StatusOr<ServiceInfo> GetService(const std::string& name) override {

@@ -295,6 +295,9 @@ TEST_F(OsDoubleTest, EveryCallCanFail) {
          return status(os_->Control(DevicePath(1), machine::DeviceAccess::kNone,
                                     machine::control::kGetDeviceNumber, {}, 64));
        }},
+      {"Read", DevicePath(1), [&] { return status(os_->Read(DevicePath(1), 0, 512)); }},
+      {"ListMountPoints", kSystemVolume,
+       [&] { return status(os_->ListMountPoints(kSystemVolume)); }},
       {"GetService", "RpcSs", [&] { return status(os_->GetService("RpcSs")); }},
       {"ListActiveDependents", "RpcSs", [&] { return status(os_->ListActiveDependents("RpcSs")); }},
       {"StartService", "RpcSs", [&] { return os_->StartService("RpcSs"); }},

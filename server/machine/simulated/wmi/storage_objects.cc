@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -17,7 +16,9 @@ using cim::Value;
 constexpr char kBasicData[] = "{ebd0a0a2-b9e5-4433-87c0-68b6b72699c7}";
 constexpr char kReserved[] = "{e3c9e316-0b5c-4db8-817d-f92df00215ae}";
 constexpr char kEfiSystem[] = "{c12a7328-f81f-11d2-ba4b-00a0c93ec93b}";
+constexpr char kLinuxData[] = "{0fc63daf-8483-4772-8e79-3d69d8477de4}";
 constexpr uint16_t kMbrIfs = 7;
+constexpr uint16_t kMbrLinux = 0x83;
 constexpr uint32_t kSectorBytes = 512;
 
 // UniqueIdFormat of MSFT_Disk.
@@ -55,6 +56,8 @@ const char* GptType(PartitionType type) {
       return kReserved;
     case PartitionType::kEfiSystem:
       return kEfiSystem;
+    case PartitionType::kLinux:
+      return kLinuxData;
   }
   return kBasicData;
 }
@@ -80,30 +83,12 @@ uint16_t FileSystemNumber(absl::string_view name) {
   return 0;
 }
 
-std::set<char> DriveLetters(NodeState& state) {
-  std::set<char> letters;
-  for (const Disk* disk : VisibleDisks(state)) {
-    for (const DiskPartition& partition : disk->partitions) {
-      if (!partition.volume.has_value() || partition.volume->drive_letter == 0) continue;
-      letters.insert(partition.volume->drive_letter);
-    }
-  }
-  return letters;
-}
-
 // Where the volume can be reached: its drive, the directories of drives it is mounted at, its own
 // name.
 std::vector<Value> AccessPaths(NodeState& state, const Volume& volume) {
   std::vector<Value> paths;
-  const auto drive = [](char letter) { return absl::StrFormat("%c:\\", letter); };
-  if (volume.drive_letter != 0) paths.push_back(Value::String(drive(volume.drive_letter)));
-  for (const char letter : DriveLetters(state)) {
-    const absl::StatusOr<VolumePlace> place = FindDrive(state, letter);
-    if (!place.ok()) continue;
-    const Tree& tree = place->volume->tree;
-    for (const Tree::Id id : tree.MountsOf(volume.id)) {
-      paths.push_back(Value::String(absl::StrCat(drive(letter), tree.PathOf(id), "\\")));
-    }
+  for (const std::string& path : MountPointsOf(state, volume)) {
+    paths.push_back(Value::String(path));
   }
   paths.push_back(Value::String(volume.id.ToString()));
   return paths;
@@ -230,7 +215,8 @@ cim::Object PartitionObject(NodeState& state, const Disk& disk, const DiskPartit
       {"IsBoot", Value::Boolean(is_system)},
       {"IsHidden", Value::Boolean(false)},
       {is_gpt ? "GptType" : "MbrType",
-       is_gpt ? Value::String(GptType(partition.type)) : Value::Uint16(kMbrIfs)},
+       is_gpt ? Value::String(GptType(partition.type))
+              : Value::Uint16(partition.type == PartitionType::kLinux ? kMbrLinux : kMbrIfs)},
   };
   if (volume.ok()) {
     properties["AccessPaths"] =
