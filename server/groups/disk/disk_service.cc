@@ -5,19 +5,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "server/groups/disk/bring_online.h"
 #include "server/groups/disk/location.h"
+#include "server/groups/locks.h"
 #include "server/groups/paths.h"
 
 namespace csi_proxy::disk {
 namespace {
-
-// How long a call waits for the first volume of a disk, and for the others, and how often it looks.
-constexpr absl::Duration kVolumeArrival = absl::Seconds(60);
-constexpr absl::Duration kFurtherVolumes = absl::Seconds(10);
-constexpr absl::Duration kAutomount = absl::Milliseconds(500);
-constexpr absl::Duration kFirstPoll = absl::Milliseconds(10);
-constexpr absl::Duration kLastPoll = absl::Milliseconds(250);
 
 constexpr size_t kMaxName = 1024;
 
@@ -66,7 +60,8 @@ class DiskService final : public Service {
       const auto created = host().CreateBasicPartition(context, disk);
       if (!created.ok()) return created.status();
     }
-    if (absl::Status s = AwaitVolumes(context, number, 1, "partitioned"); !s.ok()) return s;
+    if (absl::Status s = AwaitVolumes(*deps_.host, context, number, 1, "partitioned"); !s.ok())
+      return s;
     return PartitionDiskResponse{};
   }
 
@@ -138,50 +133,11 @@ class DiskService final : public Service {
   host::DiskHost& host() { return deps_.host->disk(); }
 
   absl::StatusOr<ResourceLocks::Lock> Lock(const CallContext& context, uint32_t number) {
-    return deps_.locks->Acquire(context, absl::StrCat("disk/", number));
+    return groups::LockDisk(*deps_.locks, context, number);
   }
 
-  // Brings a disk online, writable, with the volumes that its partitions promise.
   absl::Status BringOnline(const CallContext& context, uint32_t number) {
-    const auto change = host().SetOnline(context, number, true);
-    if (!change.ok()) return change.status();
-    const auto promised = host().CountPromisedVolumes(context, number);
-    if (!promised.ok()) return promised.status();
-    // If the disk was online before, a volume that it still lacks will most likely not come.
-    const size_t wanted = change->changed ? *promised : std::min<size_t>(*promised, 1);
-    if (absl::Status s = AwaitVolumes(context, number, wanted, "online"); !s.ok()) return s;
-    if (!change->was_online_read_only) return absl::OkStatus();
-    return deps_.host->volume().MakeWritable(context, number);
-  }
-
-  // Waits until so many volumes of a disk can be listed: drivers take the first one right after
-  // PartitionDisk or SetDiskState, without a check. In the end one is enough.
-  absl::Status AwaitVolumes(const CallContext& context, uint32_t number, size_t wanted,
-                            absl::string_view state) {
-    if (wanted == 0) return absl::OkStatus();
-    const CallContext waiting = context.WithTimeout(kVolumeArrival);
-    const absl::Time mount_at = absl::Now() + kAutomount;
-    const absl::Time one_will_do_at = absl::Now() + kFurtherVolumes;
-    bool asked = false;
-    absl::Status onlined;
-    for (absl::Duration poll = kFirstPoll;; poll = std::min(2 * poll, kLastPoll)) {
-      const auto volumes = deps_.host->volume().ListVolumes(waiting, number, 0);
-      if (!volumes.ok()) return volumes.status();
-      if (volumes->size() >= wanted) return absl::OkStatus();
-      if (!volumes->empty() && absl::Now() >= one_will_do_at) return absl::OkStatus();
-      // Where automount is disabled, a new volume does not arrive by itself. Elsewhere it does, so
-      // this waits a moment first.
-      if (!asked && absl::Now() >= mount_at) {
-        asked = true;
-        onlined = host().BringPartitionsOnline(waiting, number);
-      }
-      if (absl::Status s = waiting.SleepFor(poll); !s.ok()) {
-        return absl::Status(s.code(),
-                            absl::StrCat("disk ", number, " is ", state,
-                                         ", but its volume has not arrived: ", s.message(),
-                                         onlined.ok() ? "" : "; ", onlined.message()));
-      }
-    }
+    return disk::BringOnline(*deps_.host, context, number).status();
   }
 
   const groups::Deps deps_;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/groups/locks.h"
 #include "server/groups/paths.h"
 
 namespace csi_proxy::filesystem {
@@ -75,7 +76,7 @@ class FilesystemService final : public Service {
   host::FilesystemHost& host() { return deps_.host->filesystem(); }
 
   absl::StatusOr<ResourceLocks::Lock> Lock(const CallContext& context, const ConfinedPath& path) {
-    return deps_.locks->Acquire(context, absl::StrCat("path/", FoldName(path.path.ToString())));
+    return groups::LockPath(*deps_.locks, context, path);
   }
 
   const groups::Deps deps_;

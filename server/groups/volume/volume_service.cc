@@ -1,18 +1,16 @@
 #include "server/groups/volume/volume_service.h"
 
-#include <algorithm>
 #include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/groups/format.h"
+#include "server/groups/locks.h"
 #include "server/groups/paths.h"
+#include "server/groups/volume/grow.h"
 
 namespace csi_proxy::volume {
 namespace {
-
-// What a disk and Windows call its size differs by less.
-constexpr uint64_t kMinGrowth = uint64_t{100} << 20;
 
 absl::StatusOr<int64_t> Signed(absl::string_view what, uint64_t bytes) {
   if (bytes > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
@@ -97,7 +95,7 @@ class VolumeService final : public Service {
     const auto current = host().GetSize(context, *volume);
     if (!current.ok()) return current.status();
     if (absl::Status s =
-            Grow(context, *volume, *current, static_cast<uint64_t>(request.size_bytes));
+            Grow(host(), context, *volume, *current, static_cast<uint64_t>(request.size_bytes));
         !s.ok()) {
       return s;
     }
@@ -166,30 +164,8 @@ class VolumeService final : public Service {
  private:
   host::VolumeHost& host() { return deps_.host->volume(); }
 
-  // Grows a volume of `current` bytes to `asked`, or as far as possible when that is 0. Growth
-  // below kMinGrowth, which drivers ask for at every mount, is done if it can be, and never fails.
-  absl::Status Grow(const CallContext& context, const VolumeId& volume, uint64_t current,
-                    uint64_t asked) {
-    if (asked != 0 && asked <= current) return absl::OkStatus();
-    bool is_little = asked != 0 && asked < current + kMinGrowth;
-    const auto supported = host().GetSupportedSize(context, volume);
-    if (!supported.ok()) return is_little ? context.Check() : supported.status();
-    const uint64_t most = supported->max_bytes;
-    if (asked > most && !is_little) {
-      return absl::FailedPreconditionError(absl::StrCat("size_bytes: ", asked,
-                                                        " is more than the disk has room for (",
-                                                        most, "); rescan if the disk has grown"));
-    }
-    const uint64_t wanted = asked != 0 ? std::min(asked, most) : most;
-    if (wanted <= current) return absl::OkStatus();
-    is_little = wanted < current + kMinGrowth;
-    const absl::Status resized = host().Resize(
-        context, volume, wanted, asked == 0 ? host::ResizeTo::kAtMost : host::ResizeTo::kExactly);
-    return is_little && !resized.ok() ? context.Check() : resized;
-  }
-
   absl::StatusOr<ResourceLocks::Lock> Lock(const CallContext& context, const VolumeId& volume) {
-    return deps_.locks->Acquire(context, absl::StrCat("volume/", volume.guid()));
+    return groups::LockVolume(*deps_.locks, context, volume);
   }
 
   // A driver takes the call for "not mounted" by these last words and fails on any other text.

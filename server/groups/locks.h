@@ -1,0 +1,23 @@
+// The locks that calls take on what they change. A call that needs several takes them in the order
+// in which they stand here, so that no two wait for each other.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "csi_proxy/call_context.h"
+#include "server/base/resource_locks.h"
+#include "server/base/volume_id.h"
+#include "server/base/windows_path.h"
+
+namespace csi_proxy::groups {
+
+// Each as ResourceLocks::Acquire().
+absl::StatusOr<ResourceLocks::Lock> LockDisk(ResourceLocks& locks, const CallContext& context,
+                                             uint32_t number);
+absl::StatusOr<ResourceLocks::Lock> LockPath(ResourceLocks& locks, const CallContext& context,
+                                             const ConfinedPath& path);
+absl::StatusOr<ResourceLocks::Lock> LockVolume(ResourceLocks& locks, const CallContext& context,
+                                               const VolumeId& volume);
+
+}  // namespace csi_proxy::groups

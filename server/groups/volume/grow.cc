@@ -1,0 +1,35 @@
+#include "server/groups/volume/grow.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace csi_proxy::volume {
+namespace {
+
+// What a disk and Windows call its size differs by less.
+constexpr uint64_t kMinGrowth = uint64_t{100} << 20;
+
+}  // namespace
+
+absl::Status Grow(host::VolumeHost& host, const CallContext& context, const VolumeId& volume,
+                  uint64_t current, uint64_t asked) {
+  if (asked != 0 && asked <= current) return absl::OkStatus();
+  bool is_little = asked != 0 && asked < current + kMinGrowth;
+  const auto supported = host.GetSupportedSize(context, volume);
+  if (!supported.ok()) return is_little ? context.Check() : supported.status();
+  const uint64_t most = supported->max_bytes;
+  if (asked > most && !is_little) {
+    return absl::FailedPreconditionError(absl::StrCat("size_bytes: ", asked,
+                                                      " is more than the disk has room for (", most,
+                                                      "); rescan if the disk has grown"));
+  }
+  const uint64_t wanted = asked != 0 ? std::min(asked, most) : most;
+  if (wanted <= current) return absl::OkStatus();
+  is_little = wanted < current + kMinGrowth;
+  const absl::Status resized = host.Resize(
+      context, volume, wanted, asked == 0 ? host::ResizeTo::kAtMost : host::ResizeTo::kExactly);
+  return is_little && !resized.ok() ? context.Check() : resized;
+}
+
+}  // namespace csi_proxy::volume
