@@ -1,15 +1,262 @@
 #include "server/groups/storage/stage.h"
 
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/groups/disk/bring_online.h"
+#include "server/groups/format.h"
+#include "server/groups/locks.h"
+#include "server/groups/paths.h"
+#include "server/groups/storage/find.h"
+#include "server/groups/storage/foreign.h"
+#include "server/groups/volume/grow.h"
+
 namespace csi_proxy::storage {
+namespace {
 
-absl::StatusOr<StageVolumeResponse> Stage(const groups::Deps&, const CallContext&,
-                                          const StageVolumeRequest&) {
-  return absl::UnimplementedError("not yet");
-}
+// One call. Each step looks first whether it is done already, and nothing is remembered between
+// calls: what a call left that was killed tells all that the next one must know.
+class Staging {
+ public:
+  Staging(const groups::Deps& deps, const CallContext& context, const StageVolumeRequest& request,
+          const ConfinedPath& target, host::FormatOptions options)
+      : deps_(deps),
+        host_(*deps.host),
+        locks_(*deps.locks),
+        context_(context),
+        request_(request),
+        target_(target),
+        options_(std::move(options)) {}
 
-absl::StatusOr<UnstageVolumeResponse> Unstage(const groups::Deps&, const CallContext&,
-                                              const UnstageVolumeRequest&) {
-  return absl::UnimplementedError("not yet");
+  absl::StatusOr<StageVolumeResponse> Run() {
+    bool rescanned = false;
+    const auto disk = FindDisk(host_.disk(), context_, request_.disk, &rescanned);
+    if (rescanned) Did(StorageStep::kRescanned);
+    if (!disk.ok()) return disk.status();
+    number_ = disk->disk_number;
+    const auto disk_lock = groups::LockDisk(locks_, context_, number_);
+    if (!disk_lock.ok()) return disk_lock.status();
+    const auto path_lock = groups::LockPath(locks_, context_, target_);
+    if (!path_lock.ok()) return path_lock.status();
+    if (absl::Status s = CheckStillThere(*disk); !s.ok()) return s;
+    if (absl::Status s = CheckTarget(); !s.ok()) return s;
+    if (absl::Status s = PrepareDisk(); !s.ok()) return s;
+
+    const auto volumes = host_.volume().ListVolumes(context_, number_, 0);
+    if (!volumes.ok()) return volumes.status();
+    if (volumes->empty()) {
+      return absl::UnavailableError(absl::StrCat("the volume of disk ", number_, " went away"));
+    }
+    const VolumeId& volume = volumes->front();
+    const auto volume_lock = groups::LockVolume(locks_, context_, volume);
+    if (!volume_lock.ok()) return volume_lock.status();
+    if (absl::Status s = LeftAsFound(FormatOnce(volume)); !s.ok()) return s;
+    if (absl::Status s = MountAtTarget(volume); !s.ok()) return s;
+    if (absl::Status s = GrowToDisk(volume); !s.ok()) return s;
+
+    const auto stats = host_.volume().GetStats(context_, volume);
+    if (!stats.ok()) return stats.status();
+    if (stats->total_bytes > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
+      return absl::InternalError(absl::StrCat("the file system of disk ", number_, " has ",
+                                              stats->total_bytes, " bytes, which cannot be"));
+    }
+    response_.disk_number = number_;
+    response_.volume_id = volume.ToString();
+    response_.size_bytes = static_cast<int64_t>(stats->total_bytes);
+    return std::move(response_);
+  }
+
+ private:
+  void Did(StorageStep step) { response_.steps.push_back(step); }
+
+  // Until the lock was taken, the number may have become another disk's.
+  absl::Status CheckStillThere(const host::DiskDescription& found) {
+    const auto now = host_.disk().Describe(context_, number_);
+    if (!now.ok()) return now.status();
+    if (now->path != found.path || now->serial_number != found.serial_number ||
+        now->unique_id != found.unique_id) {
+      return absl::UnavailableError(
+          absl::StrCat("disk ", number_, " is another disk than a moment ago"));
+    }
+    return CheckNotSystem(*now);
+  }
+
+  // What can be said against the directory before the disk is touched.
+  absl::Status CheckTarget() {
+    const std::string path = target_.path.ToString();
+    const auto there = host_.filesystem().ReadLink(context_, target_);
+    if (absl::IsNotFound(there.status())) return absl::OkStatus();
+    if (!there.ok()) return there.status();
+    if (!there->is_link) {
+      if (there->is_directory) return absl::OkStatus();
+      return absl::FailedPreconditionError(
+          absl::StrCat("target_path: ", path, " is not a directory"));
+    }
+    const auto mounted = VolumeId::Parse(there->target);
+    if (!mounted.ok()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("target_path: ", path, " is a link; a volume is mounted at a directory"));
+    }
+    const auto number = host_.volume().GetDiskNumber(context_, *mounted);
+    // Gone, and so replaced; or on this disk, which is offline.
+    if (absl::IsNotFound(number.status())) return context_.Check();
+    if (!number.ok()) return number.status();
+    return *number == number_ ? absl::OkStatus() : AnotherVolume(*mounted);
+  }
+
+  absl::Status AnotherVolume(const VolumeId& volume) {
+    return absl::AlreadyExistsError(absl::StrCat("target_path: another volume is mounted at ",
+                                                 target_.path.ToString(), ": ", volume.ToString()));
+  }
+
+  // Online, writable, with a data partition whose volume is there.
+  absl::Status PrepareDisk() {
+    absl::StatusOr<host::DiskLayout> layout = host_.disk().GetLayout(context_, number_);
+    if (!layout.ok()) return layout.status();
+    // What an offline disk shows is not certain, but enough to leave it alone.
+    if (absl::Status s = CheckPartitions(number_, *layout); !s.ok()) return s;
+    was_offline_ = !layout->is_online;
+    if (was_offline_ || layout->is_read_only) {
+      const auto change = disk::BringOnline(host_, context_, number_);
+      if (!change.ok()) return change.status();
+      if (was_offline_) Did(StorageStep::kBroughtOnline);
+      if (layout->is_read_only || change->was_online_read_only) Did(StorageStep::kMadeWritable);
+      layout = host_.disk().GetLayout(context_, number_);
+      if (!layout.ok()) return layout.status();
+    }
+    if (absl::Status s = LeftAsFound(Partition(*layout)); !s.ok()) return s;
+    return disk::AwaitVolumes(host_, context_, number_, 1, "partitioned");
+  }
+
+  // A disk that is refused is somebody else's: offline again if it was.
+  absl::Status LeftAsFound(const absl::Status& status) {
+    if (was_offline_ && absl::IsFailedPrecondition(status)) {
+      (void)host_.disk().SetOnline(context_, number_, false);
+    }
+    return status;
+  }
+
+  absl::Status Partition(const host::DiskLayout& layout) {
+    if (absl::Status s = CheckPartitions(number_, layout); !s.ok()) return s;
+    const host::KnownDisk disk(number_, layout);
+    if (layout.style == host::PartitionStyle::kRaw) {
+      const auto size = host_.disk().GetSize(context_, number_);
+      if (!size.ok()) return size.status();
+      if (absl::Status s = CheckBlank(host_.disk(), context_, number_, 0, *size); !s.ok()) return s;
+      if (absl::Status s = host_.disk().InitializeGpt(context_, disk); !s.ok()) return s;
+      Did(StorageStep::kInitialized);
+    }
+    if (DataPartition(layout) != nullptr) return absl::OkStatus();
+    if (absl::Status s = host_.disk().CreateBasicPartition(context_, disk).status(); !s.ok()) {
+      return s;
+    }
+    Did(StorageStep::kPartitioned);
+    return absl::OkStatus();
+  }
+
+  // Formats a volume without a file system when nobody has written to it: it is new then.
+  absl::Status FormatOnce(const VolumeId& volume) {
+    const auto file_system = host_.volume().GetFileSystem(context_, volume);
+    if (!file_system.ok()) return file_system.status();
+    if (file_system->empty()) {
+      const auto layout = host_.disk().GetLayout(context_, number_);
+      if (!layout.ok()) return layout.status();
+      const host::Partition* const partition = DataPartition(*layout);
+      if (partition == nullptr) {
+        return absl::UnavailableError(
+            absl::StrCat("the partition of disk ", number_, " went away"));
+      }
+      if (absl::Status s = CheckBlank(host_.disk(), context_, number_, partition->offset_bytes,
+                                      partition->size_bytes);
+          !s.ok()) {
+        return s;
+      }
+      if (absl::Status s = groups::Format(deps_, context_, volume, options_); !s.ok()) return s;
+      Did(StorageStep::kFormatted);
+      return absl::OkStatus();
+    }
+    if (request_.file_system.empty() ||
+        absl::EqualsIgnoreCase(*file_system, request_.file_system)) {
+      return absl::OkStatus();
+    }
+    return absl::FailedPreconditionError(absl::StrCat("file_system: disk ", number_, " has ",
+                                                      *file_system, " already, not ",
+                                                      request_.file_system));
+  }
+
+  absl::Status MountAtTarget(const VolumeId& volume) {
+    bool is_mounted = false;
+    const auto there = host_.filesystem().ReadLink(context_, target_);
+    if (absl::IsNotFound(there.status())) {
+      if (absl::Status s = host_.filesystem().MakeDirectories(context_, target_); !s.ok()) return s;
+      Did(StorageStep::kMadeDirectory);
+    } else if (!there.ok()) {
+      return there.status();
+    } else if (const auto mounted = VolumeId::Parse(there->target); mounted.ok()) {
+      is_mounted = *mounted == volume;
+      if (!is_mounted && there->target_exists) return AnotherVolume(*mounted);
+      if (!is_mounted) {
+        if (absl::Status s = host_.volume().Unmount(context_, *mounted, target_); !s.ok()) return s;
+        Did(StorageStep::kUnmounted);
+      }
+    }
+    if (absl::Status s = RemountIfReadOnly(volume, is_mounted); !s.ok()) return s;
+    if (is_mounted) return absl::OkStatus();
+    if (absl::Status s = host_.volume().Mount(context_, volume, target_); !s.ok()) return s;
+    Did(StorageStep::kMounted);
+    return absl::OkStatus();
+  }
+
+  // A call that was killed between clearing a disk's read-only flag and mounting its file system
+  // anew left that as it was. Somebody who has it mounted elsewhere may use it: he keeps it.
+  absl::Status RemountIfReadOnly(const VolumeId& volume, bool is_mounted) {
+    const auto folders = host_.volume().ListMountFolders(context_, volume);
+    if (!folders.ok()) return folders.status();
+    if (folders->size() > (is_mounted ? 1 : 0)) return absl::OkStatus();
+    return host_.volume().MakeWritable(context_, number_);
+  }
+
+  absl::Status GrowToDisk(const VolumeId& volume) {
+    const auto before = host_.volume().GetSize(context_, volume);
+    if (!before.ok()) return before.status();
+    if (absl::Status s = volume::Grow(host_.volume(), context_, volume, *before, 0); !s.ok()) {
+      return s;
+    }
+    const auto after = host_.volume().GetSize(context_, volume);
+    if (!after.ok()) return after.status();
+    if (*after > *before) Did(StorageStep::kGrew);
+    return absl::OkStatus();
+  }
+
+  const groups::Deps& deps_;
+  host::Host& host_;
+  ResourceLocks& locks_;
+  const CallContext& context_;
+  const StageVolumeRequest& request_;
+  const ConfinedPath& target_;
+  const host::FormatOptions options_;
+  uint32_t number_ = 0;
+  bool was_offline_ = false;
+  StageVolumeResponse response_;
+};
+
+}  // namespace
+
+absl::StatusOr<StageVolumeResponse> Stage(const groups::Deps& deps, const CallContext& context,
+                                          const StageVolumeRequest& request) {
+  if (absl::Status s = CheckSelector(request.disk); !s.ok()) return s;
+  const auto target =
+      groups::ParseConfinedPathBelowLeniently(deps.roots, "target_path", request.target_path);
+  if (!target.ok()) return target.status();
+  auto options =
+      groups::ReadFormat(request.file_system, request.allocation_unit_bytes, request.label);
+  if (!options.ok()) return options.status();
+  return Staging(deps, context, request, *target, *std::move(options)).Run();
 }
 
 }  // namespace csi_proxy::storage

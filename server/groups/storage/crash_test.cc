@@ -1,0 +1,260 @@
+// StageVolume and UnstageVolume killed at each call that they make of Windows, and repeated: the
+// node ends as if nothing had happened.
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "server/groups/disk/disk_service.h"
+#include "server/groups/storage/dying_machine.h"
+#include "server/groups/storage/storage_service.h"
+#include "server/groups/volume/volume_service.h"
+#include "server/host/host.h"
+#include "server/machine/simulated/machine.h"
+#include "server/machine/simulated/scenario.h"
+
+namespace csi_proxy::storage {
+namespace {
+
+using machine::simulated::Machine;
+
+constexpr char kTarget[] = R"(C:\var\lib\kubelet\plugins\pv\globalmount)";
+constexpr char kOther[] = R"(C:\var\lib\kubelet\other)";
+constexpr char kSerial[] = "vol0123";
+
+constexpr char kScenario[] = R"(
+  behaviour { volume_cache_ms: 0 }
+  disk { number: 0 size_bytes: 68719476736 style: GPT
+         partition { type: EFI_SYSTEM size_bytes: 104857600 }
+         partition { size_bytes: 60000000000 volume {
+           id: "\\\\?\\Volume{00000000-c511-4c0d-9000-000000000001}\\"
+           file_system: "NTFS" drive_letter: "C" file { path: "var\\lib\\kubelet\\plugins" } } } }
+  disk { number: 1 size_bytes: 1073741824 serial_number: "vol0123" }
+  disk { number: 2 size_bytes: 1073741824 serial_number: "vol0456" }
+)";
+
+// One life of the service: a host and handlers of their own over the node.
+struct Process {
+  explicit Process(Machine* node, Death death = Death::kNone, int at = 0)
+      : life(death, at),
+        host(host::NewHost(std::make_unique<DyingSession>(&life, node->core()),
+                           std::make_unique<DyingOs>(&life, node->core()),
+                           [](absl::string_view) {})) {
+    deps.host = host.get();
+    deps.locks = &locks;
+    deps.roots = std::make_shared<const PathRoots>(
+        std::vector<WindowsPath>{*WindowsPath::Parse("root", R"(C:\var\lib\kubelet)")});
+    storage = NewStorageService(deps);
+    volume = volume::NewVolumeService(deps);
+  }
+
+  absl::StatusOr<StageVolumeResponse> Stage(const std::string& target = kTarget,
+                                            const std::string& serial = kSerial) {
+    return storage->StageVolume(context,
+                                {.disk = {.serial_number = serial}, .target_path = target});
+  }
+  absl::StatusOr<UnstageVolumeResponse> Unstage(const std::string& target = kTarget) {
+    return storage->UnstageVolume(context, {.target_path = target});
+  }
+
+  Life life;
+  const CallContext context{absl::InfiniteFuture(), life.end()};
+  std::unique_ptr<host::Host> host;
+  ResourceLocks locks;
+  groups::Deps deps;
+  std::unique_ptr<Service> storage;
+  std::unique_ptr<volume::Service> volume;
+};
+
+struct Start {
+  const char* name;
+  // Brings a node of the scenario there.
+  std::function<void(Machine& node)> prepare;
+
+  friend void PrintTo(const Start& start, std::ostream* out) { *out << start.name; }
+};
+
+void Change(Machine& node, const std::function<void(machine::simulated::Disk&)>& change) {
+  node.core()->Change([&](machine::simulated::NodeState& state) { change(state.disks[1]); });
+}
+
+// Disk 1 is staged and unstaged at another directory.
+void Use(Machine& node) {
+  EXPECT_TRUE(Process(&node).Stage(kOther).ok());
+  EXPECT_TRUE(Process(&node).Unstage(kOther).ok());
+}
+
+std::vector<Start> StagingStarts() {
+  const auto detach = [](Machine& node) { EXPECT_TRUE(node.DetachDisk(2).ok()); };
+  return {
+      {"RawOfflineReadOnly",
+       [](Machine& node) {
+         Change(node, [](auto& disk) {
+           disk.online = false;
+           disk.read_only = true;
+         });
+       }},
+      {"NotSeenBeforeARescan",
+       [](Machine& node) { Change(node, [](auto& disk) { disk.awaits_rescan = true; }); }},
+      {"Initialized",
+       [](Machine& node) {
+         EXPECT_TRUE(Process(&node).host->disk().InitializeGpt(CallContext(), 1).ok());
+       }},
+      {"Partitioned",
+       [](Machine& node) {
+         Process process(&node);
+         EXPECT_TRUE(
+             disk::NewDiskService(process.deps)->PartitionDisk({}, {.disk_number = 1}).ok());
+       }},
+      {"Formatted", Use},
+      {"FormattedReadOnly",
+       [](Machine& node) {
+         Use(node);
+         Change(node, [](auto& disk) { disk.read_only = true; });
+       }},
+      {"MadeReadOnlyByGoingOnline",
+       [](Machine& node) {
+         Use(node);
+         node.core()->Change([](machine::simulated::NodeState& state) {
+           state.behaviour.online_makes_read_only = true;
+         });
+       }},
+      {"MountedElsewhere", [](Machine& node) { EXPECT_TRUE(Process(&node).Stage(kOther).ok()); }},
+      {"TheMountOfAPulledDiskIsThere",
+       [detach](Machine& node) {
+         EXPECT_TRUE(Process(&node).Stage(kTarget, "vol0456").ok());
+         detach(node);
+       }},
+      {"MountedThereOffline",
+       [](Machine& node) {
+         Process process(&node);
+         EXPECT_TRUE(process.Stage().ok());
+         EXPECT_TRUE(process.host->disk().SetOnline(CallContext(), 1, false).ok());
+       }},
+      {"Grown",
+       [](Machine& node) {
+         Use(node);
+         EXPECT_TRUE(node.GrowDisk(1, uint64_t{3} << 30).ok());
+       }},
+      {"StagedAndGrown",
+       [](Machine& node) {
+         EXPECT_TRUE(Process(&node).Stage().ok());
+         EXPECT_TRUE(node.GrowDisk(1, uint64_t{3} << 30).ok());
+       }},
+  };
+}
+
+std::vector<Start> UnstagingStarts() {
+  const auto stage = [](Machine& node) { EXPECT_TRUE(Process(&node).Stage().ok()); };
+  return {
+      {"Staged", stage},
+      {"StagedTwice",
+       [stage](Machine& node) {
+         stage(node);
+         EXPECT_TRUE(Process(&node).Stage(kOther).ok());
+       }},
+      {"TheDiskWasPulled",
+       [stage](Machine& node) {
+         stage(node);
+         EXPECT_TRUE(node.DetachDisk(1).ok());
+       }},
+      {"TheDiskIsOffline",
+       [stage](Machine& node) {
+         stage(node);
+         EXPECT_TRUE(Process(&node).host->disk().SetOnline(CallContext(), 1, false).ok());
+       }},
+      {"AnEmptyDirectory", [](Machine& node) { EXPECT_TRUE(node.MakeDirectory(kTarget).ok()); }},
+      {"Nothing", [](Machine&) {}},
+  };
+}
+
+using Act = std::function<absl::Status(Process&)>;
+absl::Status Stage(Process& process) { return process.Stage().status(); }
+absl::Status Unstage(Process& process) { return process.Unstage().status(); }
+
+machine::simulated::NodeState StateAt(const Start& start) {
+  auto node = machine::simulated::LoadScenario(kScenario, "test");
+  EXPECT_TRUE(node.ok()) << node.status();
+  start.prepare(**node);
+  return (*node)->Snapshot();
+}
+
+std::unique_ptr<Machine> NodeIn(const machine::simulated::NodeState& state) {
+  auto node = Machine::Create(state);
+  EXPECT_TRUE(node.ok()) << node.status();
+  return *std::move(node);
+}
+
+std::string Dump(Machine& node) {
+  return machine::simulated::StateToProto(node.Snapshot()).DebugString();
+}
+
+// Runs `act` from the start, killed at each of its calls in turn, then in a new process; with and
+// without a reboot in between, or with `opposite` in between. The node must end as one does to
+// which that happened without a death.
+void KillEverywhere(const Start& start, const Act& act, const Act& opposite) {
+  const machine::simulated::NodeState state = StateAt(start);
+  const auto undisturbed = NodeIn(state);
+  Process whole(undisturbed.get());
+  ASSERT_TRUE(act(whole).ok()) << act(whole);
+  const std::string wanted = Dump(*undisturbed);
+  Process back(undisturbed.get());
+  const bool can_go_back = opposite(back).ok();
+  if (can_go_back) {
+    ASSERT_TRUE(act(back).ok());
+  }
+  const std::string wanted_again = Dump(*undisturbed);
+  const int calls = whole.life.calls();
+  ASSERT_GT(calls, 3);
+  int refused = 0;
+  for (const Death death : {Death::kBefore, Death::kBehind, Death::kNone}) {
+    for (int at = 1; at <= calls; ++at) {
+      for (const bool reboots : {false, true}) {
+        if (reboots && death == Death::kNone) continue;
+        SCOPED_TRACE(absl::StrCat("death ", static_cast<int>(death), " at call ", at, " of ", calls,
+                                  reboots ? ", then a reboot" : ""));
+        const auto node = NodeIn(state);
+        Process killed(node.get(), death, at);
+        if (!act(killed).ok()) ++refused;
+        if (reboots) node->Reboot();
+        Process next(node.get());
+        const absl::Status repeated = act(next);
+        ASSERT_TRUE(repeated.ok()) << repeated;
+        ASSERT_EQ(Dump(*node), wanted);
+      }
+      if (!can_go_back || death != Death::kBehind) continue;
+      // The kubelet may also change its mind, twice.
+      const auto node = NodeIn(state);
+      Process killed(node.get(), death, at);
+      (void)act(killed);
+      Process next(node.get());
+      const absl::Status undone = opposite(next);
+      ASSERT_TRUE(undone.ok()) << undone;
+      ASSERT_TRUE(act(next).ok());
+      ASSERT_EQ(Dump(*node), wanted_again) << static_cast<int>(death) << " at call " << at;
+    }
+  }
+  // The calls of a dead process fail, so nearly all of them must have been heard.
+  EXPECT_GT(refused, 2 * calls);
+}
+
+std::string Name(const testing::TestParamInfo<Start>& info) { return info.param.name; }
+
+class StageCrashTest : public testing::TestWithParam<Start> {};
+TEST_P(StageCrashTest, KilledAnywhereAndRepeatedItEndsTheSame) {
+  KillEverywhere(GetParam(), Stage, Unstage);
+}
+INSTANTIATE_TEST_SUITE_P(From, StageCrashTest, testing::ValuesIn(StagingStarts()), Name);
+
+class UnstageCrashTest : public testing::TestWithParam<Start> {};
+TEST_P(UnstageCrashTest, KilledAnywhereAndRepeatedItEndsTheSame) {
+  KillEverywhere(GetParam(), Unstage, Stage);
+}
+INSTANTIATE_TEST_SUITE_P(From, UnstageCrashTest, testing::ValuesIn(UnstagingStarts()), Name);
+
+}  // namespace
+}  // namespace csi_proxy::storage

@@ -1,0 +1,177 @@
+// A machine under a process that dies at a chosen call, for tests of what the next process makes of
+// what it left.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+#include "server/base/win32_error.h"
+#include "server/machine/simulated/win32/os_double.h"
+#include "server/machine/simulated/wmi/session.h"
+
+namespace csi_proxy::storage {
+
+// What becomes of the chosen call.
+enum class Death {
+  // The process dies before it: it is not made, nor is any after it.
+  kBefore,
+  // The process dies behind it: it is made, and nobody learns of it.
+  kBehind,
+  // Nobody dies: this one call fails.
+  kNone,
+};
+
+// Counts the calls of a process. For one thread.
+class Life {
+ public:
+  // Dies at call `at`, from 1; never when it is 0.
+  Life(Death death, int at) : death_(death), at_(at) {}
+
+  int calls() const { return calls_; }
+  // For the process's calls: their caller is gone as soon as the process is.
+  const absl::Notification* end() const { return &end_; }
+
+  template <typename Call>
+  auto Run(Call call) -> decltype(call()) {
+    const absl::Status error = Win32Status(1117, "the I/O device error of a test");
+    if (end_.HasBeenNotified()) return error;
+    if (++calls_ != at_) return call();
+    if (death_ == Death::kBehind) (void)call();
+    if (death_ != Death::kNone) end_.Notify();
+    return error;
+  }
+
+ private:
+  const Death death_;
+  const int at_;
+  int calls_ = 0;
+  absl::Notification end_;
+};
+
+class DyingFile final : public machine::File {
+ public:
+  DyingFile(Life* life, std::unique_ptr<File> file) : life_(*life), file_(std::move(file)) {}
+
+  absl::StatusOr<machine::FileAttributes> GetAttributes() override {
+    return life_.Run([&] { return file_->GetAttributes(); });
+  }
+  absl::StatusOr<std::unique_ptr<File>> Open(const std::string& name,
+                                             machine::Access access) override {
+    return Wrap(life_.Run([&] { return file_->Open(name, access); }));
+  }
+  absl::StatusOr<std::unique_ptr<File>> CreateDirectory(const std::string& name) override {
+    return Wrap(life_.Run([&] { return file_->CreateDirectory(name); }));
+  }
+  absl::StatusOr<std::vector<std::string>> List() override {
+    return life_.Run([&] { return file_->List(); });
+  }
+  absl::StatusOr<std::vector<machine::DirectoryEntry>> ListNext(bool restart) override {
+    return life_.Run([&] { return file_->ListNext(restart); });
+  }
+  absl::Status Delete() override {
+    return life_.Run([&] { return file_->Delete(); });
+  }
+  absl::StatusOr<machine::Bytes> ReadReparsePoint() override {
+    return life_.Run([&] { return file_->ReadReparsePoint(); });
+  }
+  absl::Status WriteReparsePoint(const machine::Bytes& data) override {
+    return life_.Run([&] { return file_->WriteReparsePoint(data); });
+  }
+  absl::Status DeleteReparsePoint(uint32_t tag) override {
+    return life_.Run([&] { return file_->DeleteReparsePoint(tag); });
+  }
+
+ private:
+  absl::StatusOr<std::unique_ptr<File>> Wrap(absl::StatusOr<std::unique_ptr<File>> file) {
+    if (!file.ok()) return file;
+    return std::make_unique<DyingFile>(&life_, *std::move(file));
+  }
+
+  Life& life_;
+  const std::unique_ptr<File> file_;
+};
+
+class DyingOs final : public machine::Os {
+ public:
+  DyingOs(Life* life, machine::simulated::Core* core)
+      : life_(*life), os_(machine::simulated::NewSimulatedOs(core)) {}
+
+  absl::StatusOr<std::unique_ptr<machine::File>> OpenRoot(const std::string& root) override {
+    auto file = life_.Run([&] { return os_->OpenRoot(root); });
+    if (!file.ok()) return file;
+    return std::make_unique<DyingFile>(&life_, *std::move(file));
+  }
+  absl::Status Reach(const std::string& path) override {
+    return life_.Run([&] { return os_->Reach(path); });
+  }
+  absl::StatusOr<std::vector<std::string>> ListVolumes() override {
+    return life_.Run([&] { return os_->ListVolumes(); });
+  }
+  absl::StatusOr<std::string> GetVolumeOfDrive(char drive) override {
+    return life_.Run([&] { return os_->GetVolumeOfDrive(drive); });
+  }
+  absl::StatusOr<std::string> GetFileSystem(const std::string& volume) override {
+    return life_.Run([&] { return os_->GetFileSystem(volume); });
+  }
+  absl::StatusOr<machine::VolumeSpace> GetSpace(const std::string& volume) override {
+    return life_.Run([&] { return os_->GetSpace(volume); });
+  }
+  absl::StatusOr<std::vector<std::string>> ListMountPoints(const std::string& volume) override {
+    return life_.Run([&] { return os_->ListMountPoints(volume); });
+  }
+  absl::Status Flush(const std::string& volume) override {
+    return life_.Run([&] { return os_->Flush(volume); });
+  }
+  absl::Status SetMountPoint(const std::string& directory, const std::string& volume) override {
+    return life_.Run([&] { return os_->SetMountPoint(directory, volume); });
+  }
+  absl::Status DeleteMountPoint(const std::string& directory) override {
+    return life_.Run([&] { return os_->DeleteMountPoint(directory); });
+  }
+  absl::StatusOr<machine::Bytes> Control(const std::string& device, machine::DeviceAccess access,
+                                         uint32_t code, const machine::Bytes& input,
+                                         size_t max_output) override {
+    return life_.Run([&] { return os_->Control(device, access, code, input, max_output); });
+  }
+  absl::StatusOr<machine::Bytes> Read(const std::string& device, uint64_t offset,
+                                      size_t size) override {
+    return life_.Run([&] { return os_->Read(device, offset, size); });
+  }
+  absl::StatusOr<machine::ServiceInfo> GetService(const std::string& name) override {
+    return os_->GetService(name);
+  }
+  absl::StatusOr<std::vector<std::string>> ListActiveDependents(const std::string& name) override {
+    return os_->ListActiveDependents(name);
+  }
+  absl::Status StartService(const std::string& name) override { return os_->StartService(name); }
+  absl::Status StopService(const std::string& name) override { return os_->StopService(name); }
+  absl::StatusOr<machine::Bytes> GetSmbiosTable() override { return os_->GetSmbiosTable(); }
+
+ private:
+  Life& life_;
+  const std::unique_ptr<machine::Os> os_;
+};
+
+class DyingSession final : public machine::simulated::wmi::SimulatedSession {
+ public:
+  DyingSession(Life* life, machine::simulated::Core* core) : SimulatedSession(core), life_(*life) {}
+
+  absl::StatusOr<std::vector<cim::Object>> DoQuery(const CallContext& context, cim::Namespace space,
+                                                   const std::string& wql) override {
+    return life_.Run([&] { return SimulatedSession::DoQuery(context, space, wql); });
+  }
+  absl::StatusOr<cim::MethodResult> DoInvoke(const CallContext& context, cim::Namespace space,
+                                             const std::string& path, const std::string& method,
+                                             const cim::Arguments& arguments) override {
+    return life_.Run(
+        [&] { return SimulatedSession::DoInvoke(context, space, path, method, arguments); });
+  }
+
+ private:
+  Life& life_;
+};
+
+}  // namespace csi_proxy::storage

@@ -1,0 +1,143 @@
+#include "server/groups/storage/find.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/groups/disk/location.h"
+#include "server/groups/paths.h"
+
+namespace csi_proxy::storage {
+namespace {
+
+constexpr size_t kMaxName = 1024;
+
+// How long a disk is waited for that a rescan has not found at once, and how often it is looked
+// for. azuredisk waits for minutes, but repeats its call as well.
+constexpr absl::Duration kArrival = absl::Seconds(5);
+constexpr absl::Duration kFirstPoll = absl::Milliseconds(100);
+constexpr absl::Duration kLastPoll = absl::Seconds(1);
+
+struct Field {
+  const char* name;
+  const std::string& text;
+  bool is_number;
+  // Names a disk by itself.
+  bool is_name;
+};
+
+std::vector<Field> FieldsOf(const DiskSelector& disk) {
+  return {{"disk.number", disk.number, true, true},
+          {"disk.serial_number", disk.serial_number, false, true},
+          {"disk.page83", disk.page83, false, true},
+          {"disk.lun_id", disk.lun_id, true, true},
+          {"disk.adapter", disk.adapter, true, false},
+          {"disk.bus", disk.bus, true, false},
+          {"disk.target", disk.target, true, false}};
+}
+
+// The field that names the disk; the first, if several do.
+Field NameOf(const DiskSelector& selector) {
+  const std::vector<Field> fields = FieldsOf(selector);
+  return *std::find_if(fields.begin(), fields.end(),
+                       [](const Field& field) { return field.is_name && !field.text.empty(); });
+}
+
+bool IsDecimal(absl::string_view text) {
+  uint32_t value;
+  return std::all_of(text.begin(), text.end(), absl::ascii_isdigit) &&
+         absl::SimpleAtoi(text, &value);
+}
+
+// Equal as numbers; a wanted one that is not given is equal to any.
+bool Fits(const std::string& wanted, const std::string& found) {
+  uint32_t a = 0;
+  uint32_t b = 0;
+  if (wanted.empty()) return true;
+  return absl::SimpleAtoi(wanted, &a) && absl::SimpleAtoi(found, &b) && a == b;
+}
+
+bool Fits(const DiskSelector& wanted, const host::DiskDescription& disk) {
+  if (!wanted.number.empty()) return Fits(wanted.number, absl::StrCat(disk.disk_number));
+  if (!wanted.serial_number.empty()) {
+    return absl::StripAsciiWhitespace(wanted.serial_number) ==
+           absl::StripAsciiWhitespace(disk.serial_number);
+  }
+  if (!wanted.page83.empty()) return wanted.page83 == disk.page83;
+  const auto location = disk::ParseLocation(disk.location);
+  return location.has_value() && Fits(wanted.lun_id, location->lun_id) &&
+         Fits(wanted.adapter, location->adapter) && Fits(wanted.bus, location->bus) &&
+         Fits(wanted.target, location->target);
+}
+
+// NOT_FOUND when there is no such disk now.
+absl::StatusOr<host::DiskDescription> Look(host::DiskHost& host, const CallContext& context,
+                                           const DiskSelector& selector) {
+  auto disks = host.ListDisks(context);
+  if (!disks.ok()) return disks.status();
+  std::erase_if(*disks, [&](const host::DiskDescription& disk) { return !Fits(selector, disk); });
+  if (disks->size() == 1) return std::move(disks->front());
+  const Field name = NameOf(selector);
+  if (disks->empty()) {
+    return absl::NotFoundError(
+        absl::StrCat(name.name, ": no disk has \"", absl::CEscape(name.text), "\""));
+  }
+  const std::string numbers =
+      absl::StrJoin(*disks, ", ", [](std::string* out, const host::DiskDescription& disk) {
+        absl::StrAppend(out, disk.disk_number);
+      });
+  return absl::FailedPreconditionError(absl::StrCat(name.name, ": several disks have \"",
+                                                    absl::CEscape(name.text), "\": ", numbers));
+}
+
+}  // namespace
+
+absl::Status CheckSelector(const DiskSelector& selector) {
+  size_t names = 0;
+  for (const Field& field : FieldsOf(selector)) {
+    if (absl::Status s = groups::CheckText(field.name, field.text, kMaxName, true); !s.ok()) {
+      return s;
+    }
+    if (field.text.empty()) continue;
+    if (field.is_number && !IsDecimal(field.text)) {
+      return absl::InvalidArgumentError(absl::StrCat(field.name, ": is not a decimal number"));
+    }
+    if (absl::StripAsciiWhitespace(field.text).empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(field.name, ": is blank"));
+    }
+    if (!field.is_name && selector.lun_id.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(field.name, ": is given with disk.lun_id alone"));
+    }
+    names += field.is_name;
+  }
+  if (names == 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("disk: exactly one of number, serial_number, page83 and lun_id must be given, ",
+                   names == 0 ? "and none is" : "and more are"));
+}
+
+absl::StatusOr<host::DiskDescription> FindDisk(host::DiskHost& host, const CallContext& context,
+                                               const DiskSelector& selector, bool* rescanned) {
+  *rescanned = false;
+  auto found = Look(host, context, selector);
+  if (!absl::IsNotFound(found.status())) return found;
+  if (absl::Status s = host.Rescan(context); !s.ok()) return s;
+  *rescanned = true;
+  const CallContext waiting = context.WithTimeout(kArrival);
+  for (absl::Duration poll = kFirstPoll;; poll = std::min(2 * poll, kLastPoll)) {
+    found = Look(host, context, selector);
+    if (!absl::IsNotFound(found.status())) return found;
+    if (waiting.SleepFor(poll).ok()) continue;
+    const absl::Status over = context.Check();
+    return over.ok() ? found.status() : over;
+  }
+}
+
+}  // namespace csi_proxy::storage

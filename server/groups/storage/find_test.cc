@@ -1,0 +1,128 @@
+#include <string>
+#include <thread>
+
+#include "absl/strings/match.h"
+#include "absl/time/clock.h"
+#include "server/groups/storage/stage_testing.h"
+
+namespace csi_proxy::storage {
+namespace {
+
+using groups::kGiB;
+using testing::HasSubstr;
+
+using FindTest = StageTest;
+
+TEST_F(FindTest, ADiskThatWasJustAttachedIsFoundByARescan) {
+  Disk disk;
+  disk.size_bytes = kGiB;
+  disk.serial_number = "fresh";
+  disk.awaits_rescan = true;
+  ASSERT_TRUE(node_->AttachDisk(disk).ok());
+  const auto staged = Stage({.serial_number = " fresh "});
+  ASSERT_TRUE(staged.ok()) << staged.status();
+  EXPECT_EQ(staged->steps.front(), StorageStep::kRescanned);
+}
+
+// The cloud may be slower than the rescan.
+TEST_F(FindTest, ADiskThatComesAMomentLaterIsWaitedFor) {
+  std::thread cloud([&] {
+    absl::SleepFor(absl::Milliseconds(300));
+    Disk disk;
+    disk.size_bytes = kGiB;
+    disk.serial_number = "late";
+    EXPECT_TRUE(node_->AttachDisk(disk).ok());
+  });
+  const auto staged = Stage({.serial_number = "late"});
+  cloud.join();
+  ASSERT_TRUE(staged.ok()) << staged.status();
+  EXPECT_EQ(staged->steps.front(), StorageStep::kRescanned);
+}
+
+TEST_F(FindTest, ADiskThatNeverComesIsNotFound) {
+  const absl::Time begin = absl::Now();
+  const absl::Status absent = Stage({.serial_number = "vol-none"}).status();
+  EXPECT_TRUE(absl::IsNotFound(absent)) << absent;
+  EXPECT_THAT(std::string(absent.message()), HasSubstr("disk.serial_number: "));
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(20));
+  // And no longer than the caller waits.
+  const CallContext hurried = context_.WithTimeout(absl::Milliseconds(50));
+  const absl::Status over =
+      storage_->StageVolume(hurried, {.disk = {.number = "77"}, .target_path = Target()}).status();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(over)) << over;
+}
+
+TEST_F(FindTest, ADiskIsFoundByEachOfItsNames) {
+  const struct {
+    DiskSelector selector;
+    uint32_t number;
+  } rows[] = {
+      {{.number = "3"}, 3},
+      {{.serial_number = "vol0a1b2c3d4e5f60789"}, 2},
+      {{.page83 = "Google  pvc-1f2e3d4c"}, 3},
+      {{.lun_id = "2"}, 3},
+      {{.lun_id = "0", .adapter = "3"}, 1},
+      {{.lun_id = "0", .adapter = "3", .bus = "0", .target = "0"}, 1},
+  };
+  int n = 0;
+  for (const auto& row : rows) {
+    const auto staged = Stage(row.selector, Below(absl::StrCat("m", n++)));
+    ASSERT_TRUE(staged.ok()) << staged.status();
+    EXPECT_EQ(staged->disk_number, row.number);
+  }
+}
+
+TEST_F(FindTest, PartOfANameIsNotTheName) {
+  const CallContext hurried = context_.WithTimeout(absl::Milliseconds(50));
+  for (const DiskSelector& selector :
+       {DiskSelector{.serial_number = "vol0a1b2c3d4e5f6078"},
+        DiskSelector{.serial_number = "VOL0A1B2C3D4E5F60789"},
+        DiskSelector{.page83 = "pvc-1f2e3d4c"}, DiskSelector{.lun_id = "2", .target = "0"}}) {
+    EXPECT_FALSE(storage_->StageVolume(hurried, {.disk = selector, .target_path = Target()}).ok());
+  }
+}
+
+TEST_F(FindTest, SeveralDisksThatFitAreNamed) {
+  // Disks 0 and 1 have LUN 0.
+  const absl::Status refused = Refused(1, {.lun_id = "0"});
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("disk.lun_id: "));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("0, 1"));
+}
+
+TEST_F(FindTest, BadInputNamesItsField) {
+  const struct {
+    StageVolumeRequest request;
+    const char* field;
+  } rows[] = {
+      {{}, "disk: "},
+      {{.disk = {.number = "1", .lun_id = "1"}}, "disk: "},
+      {{.disk = {.number = "1", .serial_number = "x"}}, "disk: "},
+      {{.disk = {.number = "-1"}}, "disk.number: "},
+      {{.disk = {.number = "4294967296"}}, "disk.number: "},
+      {{.disk = {.number = " 1"}}, "disk.number: "},
+      {{.disk = {.serial_number = "  "}}, "disk.serial_number: "},
+      {{.disk = {.serial_number = "a\nb"}}, "disk.serial_number: "},
+      {{.disk = {.page83 = std::string(1025, 'x')}}, "disk.page83: "},
+      {{.disk = {.lun_id = "x"}}, "disk.lun_id: "},
+      {{.disk = {.number = "1", .adapter = "0"}}, "disk.adapter: "},
+      {{.disk = {.lun_id = "1", .bus = "x"}}, "disk.bus: "},
+      {{.disk = {.serial_number = "x", .target = "1"}}, "disk.target: "},
+      {{.disk = {.number = "1"}, .target_path = ""}, "target_path: "},
+      {{.disk = {.number = "1"}, .target_path = Target(), .file_system = "ext4"}, "file_system: "},
+      {{.disk = {.number = "1"}, .target_path = Target(), .allocation_unit_bytes = 1000},
+       "allocation_unit_bytes: "},
+  };
+  for (const auto& row : rows) {
+    const absl::Status bad = storage_->StageVolume(context_, row.request).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(bad)) << bad;
+    EXPECT_TRUE(absl::StartsWith(bad.message(), row.field)) << bad;
+  }
+  EXPECT_TRUE(absl::IsInvalidArgument(Unstage("x:y").status()));
+  EXPECT_TRUE(absl::IsPermissionDenied(Unstage(R"(C:\Windows)").status()));
+  EXPECT_TRUE(absl::IsPermissionDenied(Unstage(R"(C:\var\lib\kubelet)").status()));
+  EXPECT_TRUE(absl::IsPermissionDenied(StageDisk(1, R"(C:\Windows\x)").status()));
+}
+
+}  // namespace
+}  // namespace csi_proxy::storage

@@ -1,0 +1,28 @@
+// What a disk may hold that StageVolume must not touch.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "csi_proxy/call_context.h"
+#include "server/host/disk_host.h"
+
+namespace csi_proxy::storage {
+
+// FAILED_PRECONDITION for the disk that Windows boots from or runs on.
+absl::Status CheckNotSystem(const host::DiskDescription& disk);
+
+// The partition that holds the disk's volume; null when it has none yet.
+const host::Partition* DataPartition(const host::DiskLayout& layout);
+
+// FAILED_PRECONDITION for a disk with several data partitions, or with partitions of other kinds
+// than StageVolume makes. An MBR disk may have its one data partition: volumes that Kubernetes made
+// before it had CSI drivers are such (github.com/kubernetes/kubernetes issue 64082).
+absl::Status CheckPartitions(uint32_t number, const host::DiskLayout& layout);
+
+// FAILED_PRECONDITION unless nobody has written to a part of an online disk. Until it is formatted,
+// what StageVolume has made is so too: no other mark is needed to know it again after a crash.
+absl::Status CheckBlank(host::DiskHost& host, const CallContext& context, uint32_t number,
+                        uint64_t offset_bytes, uint64_t size_bytes);
+
+}  // namespace csi_proxy::storage

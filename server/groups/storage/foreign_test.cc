@@ -1,0 +1,129 @@
+#include <string>
+
+#include "absl/strings/match.h"
+#include "server/groups/storage/stage_testing.h"
+
+namespace csi_proxy::storage {
+namespace {
+
+using groups::kGiB;
+using groups::kMiB;
+using machine::simulated::DiskBytes;
+using machine::simulated::DiskPartition;
+using machine::simulated::PartitionStyle;
+using machine::simulated::PartitionType;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+using ForeignTest = StageTest;
+
+TEST_F(ForeignTest, TheDiskOfWindowsIsRefused) {
+  const absl::Status refused = Refused(0, {.number = "0"});
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("disk 0"));
+}
+
+TEST_F(ForeignTest, SeveralDataPartitionsAreRefused) {
+  TwoVolumes();
+  const absl::Status refused = Stage({.number = "9"}).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("several data partitions"));
+}
+
+TEST_F(ForeignTest, APartitionOfAnotherSystemIsRefusedWhateverTheDiskIs) {
+  for (const PartitionStyle style : {PartitionStyle::kGpt, PartitionStyle::kMbr}) {
+    for (const bool online : {true, false}) {
+      ChangeDisk(1, [&](Disk& disk) {
+        disk.style = style;
+        disk.online = online;
+        DiskPartition linux;
+        linux.number = 1;
+        linux.type = PartitionType::kLinux;
+        linux.offset_bytes = kMiB;
+        linux.size_bytes = kGiB;
+        disk.partitions = {linux};
+      });
+      (void)RefusedAsForeign(1, "partition 1 of disk 1");
+    }
+  }
+}
+
+// Volumes that Kubernetes made before it had CSI drivers.
+TEST_F(ForeignTest, AnMbrDiskWithOneDataPartitionIsTaken) {
+  ChangeDisk(1, [](Disk& disk) { disk.style = PartitionStyle::kMbr; });
+  const auto staged = StageDisk(1);
+  ASSERT_TRUE(staged.ok()) << staged.status();
+  EXPECT_THAT(staged->steps, testing::Not(testing::Contains(StorageStep::kInitialized)));
+  EXPECT_EQ(DiskNow(1).style, PartitionStyle::kMbr);
+  EXPECT_THAT(StageDisk(1)->steps, IsEmpty());
+}
+
+// Not a list of signatures: any byte where nobody has written is refused.
+TEST_F(ForeignTest, ADiskThatSomebodyHasWrittenToIsNotInitialized) {
+  const uint64_t size = DiskNow(1).size_bytes;
+  const std::string ext4 = "\x53\xEF";
+  const struct {
+    uint64_t offset;
+    std::string bytes;
+  } rows[] = {{0x438, ext4},          {512, "LABELONE"},          {0, "LUKS\xBA\xBE"},
+              {64 << 10, "_BHRfS_M"}, {kMiB, "\x0D\xD0\x01\xC0"}, {2 * kMiB - 1, "x"},
+              {size - kMiB, "x"},     {size - 512, "x"}};
+  for (const auto& row : rows) {
+    for (const bool online : {true, false}) {
+      ChangeDisk(1, [&](Disk& disk) {
+        disk.online = online;
+        disk.foreign = {DiskBytes{row.offset, row.bytes}};
+      });
+      (void)RefusedAsForeign(1, "clean all");
+    }
+  }
+  // diskpart's `clean all`.
+  ChangeDisk(1, [](Disk& disk) { disk.foreign.clear(); });
+  EXPECT_TRUE(StageDisk(1).ok());
+}
+
+// What was killed before it could format is formatted; what somebody else has written there is not.
+TEST_F(ForeignTest, AVolumeWithoutAFileSystemIsFormattedWhenNobodyHasWrittenToIt) {
+  ASSERT_TRUE(Partition(1).ok());
+  const DiskPartition data = DiskNow(1).partitions.back();
+  for (const uint64_t offset :
+       {data.offset_bytes, data.offset_bytes + 0x438, data.offset_bytes + data.size_bytes - 512}) {
+    for (const bool online : {true, false}) {
+      ChangeDisk(1, [&](Disk& disk) {
+        disk.online = online;
+        disk.foreign = {DiskBytes{offset, "-FVE-FS-"}};
+      });
+      (void)RefusedAsForeign(1, "clean all");
+    }
+  }
+  ChangeDisk(1, [](Disk& disk) { disk.foreign.clear(); });
+  const auto staged = StageDisk(1);
+  ASSERT_TRUE(staged.ok()) << staged.status();
+  EXPECT_THAT(staged->steps, ElementsAre(StorageStep::kBroughtOnline, StorageStep::kFormatted,
+                                         StorageStep::kMadeDirectory, StorageStep::kMounted));
+}
+
+// A new partition does not hide what the disk held before.
+TEST_F(ForeignTest, OldDataBelowANewPartitionIsNotFormatted) {
+  ChangeDisk(1, [](Disk& disk) { disk.foreign = {DiskBytes{17 * kMiB, "old"}}; });
+  const absl::Status refused = StageDisk(1).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_EQ(DiskNow(1).partitions.back().volume->file_system, "");
+  EXPECT_TRUE(absl::IsFailedPrecondition(StageDisk(1).status()));
+}
+
+TEST_F(ForeignTest, TheFileSystemOfAVolumeStays) {
+  const std::string volume = Volume(1);
+  EXPECT_EQ(DiskNow(1).partitions.back().volume->file_system, "NTFS");
+  const absl::Status refused = Stage({.number = "1"}, Target(), "refs").status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_TRUE(absl::StartsWith(refused.message(), "file_system: ")) << refused;
+  ASSERT_TRUE(Stage({.number = "1"}, Target(), "ntfs").ok());
+  const auto other = Stage({.number = "2"}, Below("refs"), "refs");
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_EQ(DiskNow(2).partitions.back().volume->file_system, "ReFS");
+}
+
+}  // namespace
+}  // namespace csi_proxy::storage

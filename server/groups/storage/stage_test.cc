@@ -1,0 +1,179 @@
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "server/groups/storage/stage_testing.h"
+
+namespace csi_proxy::storage {
+namespace {
+
+using groups::kGiB;
+using groups::kMiB;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+TEST_F(StageTest, ARawDiskThatIsOfflineAndReadOnlyIsMadeUsable) {
+  // Disk 3 of the default scenario.
+  const auto staged = StageDisk(3);
+  ASSERT_TRUE(staged.ok()) << staged.status();
+  EXPECT_EQ(staged->disk_number, 3u);
+  EXPECT_THAT(staged->steps, ElementsAre(StorageStep::kBroughtOnline, StorageStep::kMadeWritable,
+                                         StorageStep::kInitialized, StorageStep::kPartitioned,
+                                         StorageStep::kFormatted, StorageStep::kMadeDirectory,
+                                         StorageStep::kMounted));
+  EXPECT_EQ(static_cast<uint64_t>(staged->size_bytes), Size(staged->volume_id));
+  EXPECT_TRUE(WriteAt(Target()).ok());
+}
+
+TEST_F(StageTest, WhatIsDoneIsNotDoneAgain) {
+  const auto first = StageDisk(1);
+  ASSERT_TRUE(first.ok()) << first.status();
+  ASSERT_TRUE(WriteAt(Target()).ok());
+  const auto again = StageDisk(1);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_THAT(again->steps, IsEmpty());
+  EXPECT_EQ(again->volume_id, first->volume_id);
+  EXPECT_EQ(again->size_bytes, first->size_bytes);
+  EXPECT_TRUE(Exists(Target() + "\\written"));
+}
+
+// As aws-ebs, gcp-pd and vsphere look at what they have staged.
+TEST_F(StageTest, TheOlderCallsSeeWhatWasStaged) {
+  const auto staged = Stage({.serial_number = "vol0a1b2c3d4e5f60789"});
+  ASSERT_TRUE(staged.ok()) << staged.status();
+  const auto volume = volume_->GetVolumeIDFromTargetPath(context_, {.target_path = Target()});
+  ASSERT_TRUE(volume.ok()) << volume.status();
+  EXPECT_EQ(volume->volume_id, staged->volume_id);
+  const auto disk = volume_->GetDiskNumberFromVolumeID(context_, {.volume_id = staged->volume_id});
+  ASSERT_TRUE(disk.ok()) << disk.status();
+  EXPECT_EQ(disk->disk_number, 2u);
+  EXPECT_EQ(Volumes(2), std::vector<std::string>{staged->volume_id});
+  EXPECT_TRUE(volume_->IsVolumeFormatted(context_, {.volume_id = staged->volume_id})->formatted);
+  EXPECT_TRUE(filesystem_->IsSymlink(context_, {.path = Target()})->is_symlink);
+  EXPECT_TRUE(Partition(2).ok());
+  EXPECT_TRUE(SetOnline(2, true).ok());
+  EXPECT_EQ(volume_->ResizeVolume(context_, {.volume_id = staged->volume_id}).status(),
+            absl::OkStatus());
+}
+
+// PART, ON, LSV, FMT, MK, MNT of the drivers.
+TEST_F(StageTest, WhatTheOlderCallsStagedIsStaged) {
+  ASSERT_TRUE(Partition(1).ok());
+  ASSERT_TRUE(SetOnline(1, true).ok());
+  const std::string volume = Volumes(1).at(0);
+  ASSERT_TRUE(volume_->FormatVolume(context_, {.volume_id = volume}).ok());
+  ASSERT_TRUE(Mkdir(Target()).ok());
+  ASSERT_TRUE(Mount(volume, Target()).ok());
+  const auto staged = StageDisk(1);
+  ASSERT_TRUE(staged.ok()) << staged.status();
+  EXPECT_THAT(staged->steps, IsEmpty());
+  EXPECT_EQ(staged->volume_id, volume);
+  // And what they have half unstaged, too: UMNT, RM, OFF.
+  ASSERT_TRUE(Unmount(volume, Target()).ok());
+  ASSERT_TRUE(SetOnline(1, false).ok());
+  const auto again = StageDisk(1);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_THAT(again->steps, ElementsAre(StorageStep::kBroughtOnline, StorageStep::kMounted));
+}
+
+TEST_F(StageTest, APathWithoutADriveIsTaken) {
+  ASSERT_TRUE(StageDisk(1, R"(\var\lib\kubelet\plugins\m)").ok());
+  EXPECT_TRUE(Exists(Below(R"(plugins\m)")));
+  ASSERT_TRUE(Unstage("/var/lib/kubelet/plugins/m").ok());
+  EXPECT_FALSE(Exists(Below(R"(plugins\m)")));
+}
+
+TEST_F(StageTest, ANewVolumeHasTheLabelThatWasAskedFor) {
+  const auto staged = storage_->StageVolume(
+      context_, {.disk = {.number = "1"}, .target_path = Target(), .label = "data"});
+  ASSERT_TRUE(staged.ok()) << staged.status();
+  EXPECT_EQ(DiskNow(1).partitions.back().volume->label, "data");
+  // One that is formatted already keeps its own.
+  ASSERT_TRUE(
+      storage_
+          ->StageVolume(context_,
+                        {.disk = {.number = "1"}, .target_path = Target(), .label = "other"})
+          .ok());
+  EXPECT_EQ(DiskNow(1).partitions.back().volume->label, "data");
+}
+
+TEST_F(StageTest, TheVolumeGrowsToItsDisk) {
+  ASSERT_TRUE(StageDisk(1).ok());
+  ASSERT_TRUE(node_->GrowDisk(1, 20 * kGiB).ok());
+  const auto grown = StageDisk(1);
+  ASSERT_TRUE(grown.ok()) << grown.status();
+  EXPECT_THAT(grown->steps, ElementsAre(StorageStep::kGrew));
+  EXPECT_GT(static_cast<uint64_t>(grown->size_bytes), 19 * kGiB);
+  EXPECT_THAT(StageDisk(1)->steps, IsEmpty());
+}
+
+TEST_F(StageTest, GrowthBelow100MiBNeverFails) {
+  ASSERT_TRUE(StageDisk(1).ok());
+  ASSERT_TRUE(node_->GrowDisk(1, 10 * kGiB + 50 * kMiB).ok());
+  Fail("wmi.Invoke/MSFT_Partition.Resize", 0, 4);
+  const auto staged = StageDisk(1);
+  ASSERT_TRUE(staged.ok()) << staged.status();
+  EXPECT_THAT(staged->steps, IsEmpty());
+}
+
+TEST_F(StageTest, WhatIsAtTheTargetIsRespected) {
+  // Another volume.
+  ASSERT_TRUE(StageDisk(1).ok());
+  const absl::Status taken = Refused(2, {.number = "2"});
+  EXPECT_TRUE(absl::IsAlreadyExists(taken)) << taken;
+  // A directory with something in it, a file, a link.
+  ASSERT_TRUE(Mkdir(Below(R"(full\x)")).ok());
+  const absl::Status full = StageDisk(2, Below("full")).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(full)) << full;
+  ASSERT_TRUE(PlantFile(Below("file"), 1).ok());
+  ASSERT_TRUE(PlantLink(Below("link"), Below("full")).ok());
+  ASSERT_TRUE(node_->MakeLink(Below("junction"), Below("full"), true).ok());
+  for (const char* name : {"file", "link", "junction"}) {
+    const absl::Status refused = StageDisk(2, Below(name)).status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+    EXPECT_TRUE(absl::StartsWith(refused.message(), "target_path: ")) << refused;
+    const absl::Status kept = Unstage(Below(name)).status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(kept)) << kept;
+    EXPECT_TRUE(absl::StartsWith(kept.message(), "target_path: ")) << kept;
+    EXPECT_TRUE(Exists(Below(name)));
+  }
+  EXPECT_TRUE(absl::IsFailedPrecondition(Unstage(Below("full")).status()));
+  EXPECT_TRUE(Exists(Below(R"(full\x)")));
+}
+
+TEST_F(StageTest, TheMountOfAVolumeThatIsGoneIsReplaced) {
+  ASSERT_TRUE(StageDisk(1).ok());
+  ASSERT_TRUE(node_->DetachDisk(1).ok());
+  const auto staged = Stage({.serial_number = "vol0a1b2c3d4e5f60789"});
+  ASSERT_TRUE(staged.ok()) << staged.status();
+  EXPECT_THAT(staged->steps,
+              testing::IsSupersetOf({StorageStep::kUnmounted, StorageStep::kMounted}));
+}
+
+TEST_F(StageTest, WithoutAutomountTheVolumeComesAllTheSame) {
+  Behave([](auto& behaviour) { behaviour.automount_disabled = true; });
+  EXPECT_TRUE(StageDisk(1).ok());
+}
+
+TEST_F(StageTest, ACallThatHasEndedDoesNothingMore) {
+  const CallContext over = context_.WithTimeout(absl::ZeroDuration());
+  const auto calls = node_->CountCalls().wmi_calls;
+  EXPECT_TRUE(absl::IsDeadlineExceeded(
+      storage_->StageVolume(over, {.disk = {.number = "1"}, .target_path = Target()}).status()));
+  EXPECT_TRUE(
+      absl::IsDeadlineExceeded(storage_->UnstageVolume(over, {.target_path = Target()}).status()));
+  EXPECT_EQ(node_->CountCalls().wmi_calls, calls);
+  // Between two steps as well.
+  machine::simulated::FaultRule slow;
+  slow.operation = "wmi.Invoke/MSFT_Disk.Initialize";
+  slow.latency = absl::Seconds(60);
+  ASSERT_TRUE(node_->InjectFault(slow).ok());
+  const CallContext hurried = context_.WithTimeout(absl::Milliseconds(200));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(
+      storage_->StageVolume(hurried, {.disk = {.number = "1"}, .target_path = Target()}).status()));
+  EXPECT_EQ(locks_.size(), 0u);
+  EXPECT_TRUE(DiskNow(1).partitions.empty());
+}
+
+}  // namespace
+}  // namespace csi_proxy::storage

@@ -1,0 +1,61 @@
+// What the tests of StageVolume and UnstageVolume share.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "server/groups/strict_disk_testing.h"
+
+namespace csi_proxy::storage {
+
+using machine::simulated::Disk;
+
+class StageTest : public groups::StrictDiskTest {
+ protected:
+  using Response = absl::StatusOr<StageVolumeResponse>;
+
+  Response Stage(const DiskSelector& disk, const std::string& target = Target(),
+                 const std::string& file_system = "") {
+    return storage_->StageVolume(context_,
+                                 {.disk = disk, .target_path = target, .file_system = file_system});
+  }
+  Response StageDisk(uint32_t number, const std::string& target = Target()) {
+    return Stage({.number = absl::StrCat(number)}, target);
+  }
+  absl::StatusOr<UnstageVolumeResponse> Unstage(const std::string& target = Target(),
+                                                bool keep_online = false) {
+    return storage_->UnstageVolume(context_, {.target_path = target, .keep_online = keep_online});
+  }
+  static std::string Target() { return Below(R"(plugins\pv\globalmount)"); }
+
+  void ChangeDisk(uint32_t number, const std::function<void(Disk&)>& change) {
+    Change([&](groups::NodeState& state) { change(state.disks[number]); });
+  }
+
+  // The error of a call that must be refused and must leave the disk as it is.
+  absl::Status Refused(uint32_t number, const DiskSelector& selector) {
+    const auto before = DiskNow(number);
+    const absl::Status refused = Stage(selector).status();
+    const auto after = DiskNow(number);
+    EXPECT_EQ(after.online, before.online);
+    EXPECT_EQ(after.style, before.style);
+    EXPECT_EQ(after.partitions.size(), before.partitions.size());
+    EXPECT_EQ(after.foreign.size(), before.foreign.size());
+    for (size_t i = 0; i < before.partitions.size(); ++i) {
+      if (!before.partitions[i].volume.has_value()) continue;
+      EXPECT_EQ(after.partitions[i].volume->file_system, before.partitions[i].volume->file_system);
+    }
+    EXPECT_EQ(locks_.size(), 0u);
+    return refused;
+  }
+  absl::Status RefusedAsForeign(uint32_t number, absl::string_view words) {
+    const absl::Status refused = Refused(number, {.number = absl::StrCat(number)});
+    EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+    EXPECT_THAT(std::string(refused.message()), testing::HasSubstr(std::string(words)));
+    return refused;
+  }
+};
+
+}  // namespace csi_proxy::storage

@@ -1,0 +1,187 @@
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/groups/locks.h"
+#include "server/groups/paths.h"
+#include "server/groups/storage/stage.h"
+
+namespace csi_proxy::storage {
+namespace {
+
+// How often a call begins anew when the directory has become another volume's meanwhile.
+constexpr int kAttempts = 8;
+
+// What is at the target.
+struct There {
+  bool exists = false;
+  // That is mounted there.
+  std::optional<VolumeId> volume;
+  // Its disk, unless the volume is gone.
+  std::optional<uint32_t> disk;
+
+  friend bool operator==(const There&, const There&) = default;
+};
+
+// One call. The disk goes offline before the mount is removed, because the mount alone tells which
+// disk it is: a call that was killed in between is repeated, finds a mount whose volume is gone,
+// and has only that to remove. The other way round the disk would stay online for good. Windows
+// takes a disk offline whose volumes are mounted, unless it is critical or in use by a cluster
+// (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk-offline).
+class Unstaging {
+ public:
+  Unstaging(const groups::Deps& deps, const CallContext& context,
+            const UnstageVolumeRequest& request, const ConfinedPath& target)
+      : host_(*deps.host),
+        locks_(*deps.locks),
+        context_(context),
+        request_(request),
+        target_(target) {}
+
+  absl::StatusOr<UnstageVolumeResponse> Run() {
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      const auto there = Look();
+      if (!there.ok()) return there.status();
+      const auto done = RunIfStill(*there);
+      if (!done.ok()) return done.status();
+      if (*done) return std::move(response_);
+    }
+    return absl::UnavailableError(
+        absl::StrCat("something else is mounted at ", target_.path.ToString(), " all the time"));
+  }
+
+ private:
+  void Did(StorageStep step) { response_.steps.push_back(step); }
+
+  absl::StatusOr<There> Look() {
+    const auto link = host_.filesystem().ReadLink(context_, target_);
+    if (absl::IsNotFound(link.status())) return There{};
+    if (!link.ok()) return link.status();
+    There there;
+    there.exists = true;
+    if (!link->is_link) {
+      if (link->is_directory) return there;
+      return absl::FailedPreconditionError(
+          absl::StrCat("target_path: ", target_.path.ToString(), " is not a directory"));
+    }
+    const auto volume = VolumeId::Parse(link->target);
+    if (!volume.ok()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "target_path: ", target_.path.ToString(), " is a link, and no volume is mounted there"));
+    }
+    there.volume = *volume;
+    const auto disk = host_.volume().GetDiskNumber(context_, *volume);
+    if (disk.ok()) there.disk = *disk;
+    if (!disk.ok() && !absl::IsNotFound(disk.status())) return disk.status();
+    return there;
+  }
+
+  // Does all, unless the target is not as it was; whether it did.
+  absl::StatusOr<bool> RunIfStill(const There& there) {
+    std::optional<ResourceLocks::Lock> disk_lock;
+    std::optional<ResourceLocks::Lock> volume_lock;
+    if (there.disk.has_value()) {
+      auto lock = groups::LockDisk(locks_, context_, *there.disk);
+      if (!lock.ok()) return lock.status();
+      disk_lock = *std::move(lock);
+    }
+    const auto path_lock = groups::LockPath(locks_, context_, target_);
+    if (!path_lock.ok()) return path_lock.status();
+    if (there.volume.has_value()) {
+      auto lock = groups::LockVolume(locks_, context_, *there.volume);
+      if (!lock.ok()) return lock.status();
+      volume_lock = *std::move(lock);
+    }
+    const auto still = Look();
+    if (!still.ok()) return still.status();
+    if (*still != there) return false;
+    if (absl::Status s = Undo(there); !s.ok()) return s;
+    return true;
+  }
+
+  absl::Status Undo(const There& there) {
+    if (!there.exists) return absl::OkStatus();
+    if (there.volume.has_value()) {
+      response_.volume_id = there.volume->ToString();
+      if (there.disk.has_value()) {
+        if (absl::Status s = FlushAndTakeOffline(*there.volume, *there.disk); !s.ok()) return s;
+      }
+      if (absl::Status s = host_.volume().Unmount(context_, *there.volume, target_); !s.ok()) {
+        return s;
+      }
+      Did(StorageStep::kUnmounted);
+    }
+    if (absl::Status s = host_.filesystem().Remove(context_, target_, false); !s.ok()) return s;
+    Did(StorageStep::kRemovedDirectory);
+    return absl::OkStatus();
+  }
+
+  absl::Status FlushAndTakeOffline(const VolumeId& volume, uint32_t disk) {
+    const absl::Status flushed = host_.volume().Flush(context_, volume);
+    // Its disk may be pulled at any time.
+    if (absl::IsNotFound(flushed)) return context_.Check();
+    if (!flushed.ok()) return flushed;
+    Did(StorageStep::kFlushed);
+    if (request_.keep_online) return absl::OkStatus();
+    const auto used = IsUsedElsewhere(volume, disk);
+    if (!used.ok()) return used.status();
+    if (*used) return absl::OkStatus();
+    const auto change = host_.disk().SetOnline(context_, disk, false);
+    if (!change.ok()) return change.status();
+    if (change->changed) Did(StorageStep::kTakenOffline);
+    return absl::OkStatus();
+  }
+
+  // Whether Windows is on the disk, or a volume of it is mounted at a folder besides the target.
+  // Drive letters do not count: Windows gives them to volumes by itself.
+  absl::StatusOr<bool> IsUsedElsewhere(const VolumeId& volume, uint32_t disk) {
+    const auto description = host_.disk().Describe(context_, disk);
+    if (!description.ok()) return description.status();
+    if (description->is_boot || description->is_system) return true;
+    // Its own folders are asked for by its name: a listing leaves out what does not answer.
+    const auto folders = host_.volume().ListMountFolders(context_, volume);
+    if (!folders.ok()) return folders.status();
+    if (folders->size() > 1) return true;
+    const auto layout = host_.disk().GetLayout(context_, disk);
+    if (!layout.ok()) return layout.status();
+    const auto partitions =
+        std::count_if(layout->partitions.begin(), layout->partitions.end(),
+                      [](const host::Partition& partition) { return partition.is_basic; });
+    return partitions <= 1 ? false : AreOthersUsed(volume, disk, partitions);
+  }
+
+  // Of a disk with several partitions. A volume that is not to be seen may be in use.
+  absl::StatusOr<bool> AreOthersUsed(const VolumeId& volume, uint32_t disk, int64_t partitions) {
+    const auto volumes = host_.volume().ListVolumes(context_, disk, 0);
+    if (!volumes.ok()) return volumes.status();
+    if (static_cast<int64_t>(volumes->size()) < partitions) return true;
+    for (const VolumeId& other : *volumes) {
+      if (other == volume) continue;
+      const auto folders = host_.volume().ListMountFolders(context_, other);
+      if (!folders.ok()) return folders.status();
+      if (!folders->empty()) return true;
+    }
+    return false;
+  }
+
+  host::Host& host_;
+  ResourceLocks& locks_;
+  const CallContext& context_;
+  const UnstageVolumeRequest& request_;
+  const ConfinedPath& target_;
+  UnstageVolumeResponse response_;
+};
+
+}  // namespace
+
+absl::StatusOr<UnstageVolumeResponse> Unstage(const groups::Deps& deps, const CallContext& context,
+                                              const UnstageVolumeRequest& request) {
+  const auto target =
+      groups::ParseConfinedPathBelowLeniently(deps.roots, "target_path", request.target_path);
+  if (!target.ok()) return target.status();
+  return Unstaging(deps, context, request, *target).Run();
+}
+
+}  // namespace csi_proxy::storage

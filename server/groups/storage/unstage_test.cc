@@ -1,0 +1,187 @@
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "server/groups/storage/stage_testing.h"
+
+namespace csi_proxy::storage {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+using UnstageTest = StageTest;
+
+TEST_F(UnstageTest, WhatWasStagedIsTakenBack) {
+  const auto staged = StageDisk(1);
+  ASSERT_TRUE(staged.ok()) << staged.status();
+  const auto unstaged = Unstage();
+  ASSERT_TRUE(unstaged.ok()) << unstaged.status();
+  EXPECT_EQ(unstaged->volume_id, staged->volume_id);
+  EXPECT_THAT(unstaged->steps,
+              ElementsAre(StorageStep::kFlushed, StorageStep::kTakenOffline,
+                          StorageStep::kUnmounted, StorageStep::kRemovedDirectory));
+  EXPECT_FALSE(Exists(Target()));
+  EXPECT_FALSE(DiskNow(1).online);
+  const auto again = Unstage();
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->volume_id, "");
+  EXPECT_THAT(again->steps, IsEmpty());
+}
+
+TEST_F(UnstageTest, WhatTheVolumeHoldsStays) {
+  ASSERT_TRUE(StageDisk(1).ok());
+  ASSERT_TRUE(WriteAt(Target()).ok());
+  ASSERT_TRUE(Unstage().ok());
+  ASSERT_TRUE(StageDisk(1, Below("elsewhere")).ok());
+  EXPECT_TRUE(Exists(Below(R"(elsewhere\written)")));
+}
+
+TEST_F(UnstageTest, TheDiskStaysOnlineWhenAsked) {
+  ASSERT_TRUE(StageDisk(1).ok());
+  const auto unstaged = Unstage(Target(), true);
+  ASSERT_TRUE(unstaged.ok()) << unstaged.status();
+  EXPECT_THAT(unstaged->steps, ElementsAre(StorageStep::kFlushed, StorageStep::kUnmounted,
+                                           StorageStep::kRemovedDirectory));
+  EXPECT_TRUE(DiskNow(1).online);
+}
+
+TEST_F(UnstageTest, ADiskThatIsMountedElsewhereStaysOnlineUntilTheLastMount) {
+  ASSERT_TRUE(StageDisk(1).ok());
+  ASSERT_TRUE(StageDisk(1, Below("other")).ok());
+  ASSERT_TRUE(Unstage().ok());
+  EXPECT_TRUE(DiskNow(1).online);
+  EXPECT_TRUE(WriteAt(Below("other")).ok());
+  ASSERT_TRUE(Unstage(Below("other")).ok());
+  EXPECT_FALSE(DiskNow(1).online);
+}
+
+// The other volume of the disk is somebody else's.
+TEST_F(UnstageTest, ADiskWithAnotherVolumeInUseStaysOnline) {
+  const std::vector<std::string> volumes = TwoVolumes();
+  for (const char* name : {"a", "b"}) ASSERT_TRUE(Mkdir(Below(name)).ok());
+  ASSERT_TRUE(Mount(volumes[0], Below("a")).ok());
+  ASSERT_TRUE(Mount(volumes[1], Below("b")).ok());
+  ASSERT_TRUE(Unstage(Below("a")).ok());
+  EXPECT_TRUE(WriteAt(Below("b")).ok());
+}
+
+// Windows gives it to volumes by itself.
+TEST_F(UnstageTest, ADriveLetterDoesNotKeepTheDiskOnline) {
+  ASSERT_TRUE(StageDisk(1).ok());
+  Change([](groups::NodeState& state) {
+    state.disks[1].partitions.back().volume->drive_letter = 'F';
+  });
+  ASSERT_TRUE(Unstage().ok());
+  EXPECT_FALSE(DiskNow(1).online);
+}
+
+TEST_F(UnstageTest, TheDiskOfWindowsNeverGoesOffline) {
+  // Windows' own volume, mounted on another disk's.
+  ASSERT_TRUE(StageDisk(1).ok());
+  const std::string inner = Target() + R"(\inner)";
+  ASSERT_TRUE(Mkdir(inner).ok());
+  ASSERT_TRUE(Mount(R"(\\?\Volume{00000000-c511-4c0d-9000-000000000001}\)", inner).ok());
+  const auto unstaged = Unstage(inner);
+  ASSERT_TRUE(unstaged.ok()) << unstaged.status();
+  EXPECT_THAT(unstaged->steps, ElementsAre(StorageStep::kFlushed, StorageStep::kUnmounted,
+                                           StorageStep::kRemovedDirectory));
+  EXPECT_TRUE(DiskNow(0).online);
+}
+
+TEST_F(UnstageTest, APulledDiskIsUnstaged) {
+  ASSERT_TRUE(StageDisk(1).ok());
+  ASSERT_TRUE(node_->DetachDisk(1).ok());
+  const auto unstaged = Unstage();
+  ASSERT_TRUE(unstaged.ok()) << unstaged.status();
+  EXPECT_THAT(unstaged->steps,
+              ElementsAre(StorageStep::kUnmounted, StorageStep::kRemovedDirectory));
+  EXPECT_FALSE(Exists(Target()));
+}
+
+TEST_F(UnstageTest, AFlushThatFailsEndsTheCallBeforeAnythingIsUndone) {
+  ASSERT_TRUE(StageDisk(1).ok());
+  Fail("win32.Flush", 1, 1117);
+  EXPECT_FALSE(Unstage().ok());
+  EXPECT_TRUE(DiskNow(1).online);
+  EXPECT_TRUE(WriteAt(Target()).ok());
+  EXPECT_EQ(locks_.size(), 0u);
+  EXPECT_TRUE(Unstage().ok());
+}
+
+// As aws-ebs, vsphere and gcp-pd unstage; what they staged, and what was staged for them.
+TEST_F(UnstageTest, TheOlderCallsUnstageWhatWasStaged) {
+  const auto staged = StageDisk(1);
+  ASSERT_TRUE(staged.ok()) << staged.status();
+  ASSERT_TRUE(Unmount(staged->volume_id, Target()).ok());
+  ASSERT_TRUE(Rmdir(Target(), true).ok());
+  ASSERT_TRUE(volume_->GetDiskNumberFromVolumeID(context_, {.volume_id = staged->volume_id}).ok());
+  ASSERT_TRUE(SetOnline(1, false).ok());
+  EXPECT_THAT(Unstage()->steps, IsEmpty());
+}
+
+// Two calls that need the same locks in whatever order never wait for each other for good.
+class StageConcurrencyTest : public UnstageTest {
+ protected:
+  template <typename... Acts>
+  void AtOnce(Acts... acts) {
+    std::vector<std::thread> threads;
+    (threads.emplace_back([this, acts] {
+      for (int i = 0; i < 20; ++i) acts();
+      ended_.fetch_add(1);
+    }),
+     ...);
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(ended_.load(), static_cast<int>(sizeof...(acts)));
+    EXPECT_EQ(locks_.size(), 0u);
+  }
+  std::atomic<int> ended_{0};
+};
+
+TEST_F(StageConcurrencyTest, OneDiskAtTwoTargets) {
+  const auto at = [this](const std::string& target) {
+    return [this, target] {
+      const auto staged = StageDisk(1, target);
+      EXPECT_TRUE(staged.ok()) << staged.status();
+    };
+  };
+  AtOnce(at(Below("a")), at(Below("b")), at(Below("a")));
+  EXPECT_TRUE(WriteAt(Below("a")).ok());
+  EXPECT_TRUE(Exists(Below(R"(b\written)")));
+  EXPECT_EQ(Volumes(1).size(), 1u);
+}
+
+TEST_F(StageConcurrencyTest, TwoDisksAtOneTarget) {
+  std::atomic<int> staged{0};
+  const auto of = [&](uint32_t number) {
+    return [this, number, &staged] {
+      const absl::Status status = StageDisk(number).status();
+      EXPECT_TRUE(status.ok() || absl::IsAlreadyExists(status)) << status;
+      staged.fetch_add(status.ok());
+    };
+  };
+  AtOnce(of(1), of(2));
+  EXPECT_EQ(staged.load(), 20);
+  EXPECT_TRUE(WriteAt(Target()).ok());
+}
+
+TEST_F(StageConcurrencyTest, StagingAndUnstagingAndTheOlderCalls) {
+  ASSERT_TRUE(StageDisk(1).ok());
+  const std::string volume = Volumes(1).at(0);
+  AtOnce([this] { (void)StageDisk(1); }, [this] { (void)Unstage(); },
+         [this] { (void)StageDisk(1, Below("other")); }, [this] { (void)Unstage(Below("other")); },
+         [this] { (void)Partition(1); },
+         [&] { (void)volume_->WriteVolumeCache(context_, {.volume_id = volume}); },
+         [this] { (void)Rmdir(Below("other")); });
+  ASSERT_TRUE(Unstage().ok());
+  ASSERT_TRUE(Unstage(Below("other")).ok());
+  const auto staged = StageDisk(1);
+  ASSERT_TRUE(staged.ok()) << staged.status();
+  EXPECT_EQ(staged->volume_id, volume);
+}
+
+}  // namespace
+}  // namespace csi_proxy::storage
