@@ -116,6 +116,43 @@ TEST(ScenarioTest, WhatOthersHaveWrittenToADiskIsLoadedAndDumped) {
   ExpectStable(**node);
 }
 
+TEST(ScenarioTest, WhatWindowsSaysOfDisksAndVolumesIsLoadedAndDumped) {
+  const auto node = LoadScenario(
+      "disk { number: 1 size_bytes: 1073741824 style: GPT bus_type: BUS_NVME health: DISK_WARNING"
+      "   offline_reason: OFFLINE_COLLISION unique_id: 'ID' is_boot: true is_system: true"
+      "   eui: '0025385b71b00a1c' nvme_namespace_id: 7 partition { size_bytes: 104857600 volume {"
+      "     file_system: 'NTFS' label: 'l' health: VOLUME_FULL_REPAIR_NEEDED dirty: true } } }",
+      "facts");
+  ASSERT_THAT(node, IsOk());
+  const Disk disk = (*node)->Snapshot().disks[0];
+  EXPECT_EQ(disk.facts.bus_type, 17);
+  EXPECT_EQ(disk.facts.health, 1);
+  EXPECT_EQ(disk.facts.offline_reason, 4);
+  EXPECT_EQ(disk.facts.unique_id, "ID");
+  EXPECT_TRUE(disk.facts.is_boot && disk.facts.is_system);
+  EXPECT_EQ(disk.facts.eui, "0025385b71b00a1c");
+  EXPECT_EQ(disk.facts.nvme_namespace_id, 7u);
+  EXPECT_EQ(disk.partitions[0].volume->label, "l");
+  EXPECT_EQ(disk.partitions[0].volume->health, 3);
+  EXPECT_TRUE(disk.partitions[0].volume->dirty);
+  ExpectStable(**node);
+
+  const std::pair<const char*, const char*> wrong[] = {
+      {"bus_type: 99", "disk[0].bus_type: 99 has no meaning"},
+      {"health: 3", "disk[0].health: 3 has no meaning"},
+      {"offline_reason: 8", "disk[0].offline_reason: 8 has no meaning"},
+      {"eui: '0025385B71B00A1C'", "disk[0].eui: is not 16 or 32 digits"},
+      {"nvme_namespace_id: 65536", "disk[0].nvme_namespace_id: is above 65535"},
+      {"unique_id: '\\n'", "disk[0].unique_id: "},
+      {"style: GPT partition { size_bytes: 104857600 volume { label: 'l' } }",
+       "disk[0].partition[0].volume.file_system: an unformatted volume has no label"}};
+  for (const auto& [field, says] : wrong) {
+    EXPECT_THAT(LoadScenario(std::string("disk { size_bytes: 1073741824 ") + field + " }", "odd"),
+                FailsWith(kInvalid, says))
+        << field;
+  }
+}
+
 TEST(ScenarioTest, AMountWhoseDiskWasPulledLoadsAgain) {
   auto node = TestNode();
   const CallContext context;

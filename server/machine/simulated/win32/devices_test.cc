@@ -93,6 +93,39 @@ TEST_F(DevicesTest, TellsPage83) {
   EXPECT_THAT(Page83(DevicePath(1)), Yields(""));
 }
 
+TEST_F(DevicesTest, TellsTheNamesOfAnNvmeNamespace) {
+  const auto ids = [&] {
+    return machine::ParseDeviceIds(
+        *Ask(DevicePath(1), control::kQueryProperty, machine::DeviceIdQuery()));
+  };
+  EXPECT_EQ(ids()->eui, "");
+  EXPECT_EQ(ids()->nvme_namespace_id, 0u);
+  Change([](NodeState& state) {
+    state.disks[1].facts.eui = "0025385b71b00a1c0025385b71b00a1c";
+    state.disks[1].facts.nvme_namespace_id = 0x1F;
+    state.disks[1].serial_number = "longer than the twenty characters of NVMe";
+  });
+  EXPECT_EQ(ids()->page83, "60022480a1b2c3d4e5f60718293a4b5c");
+  EXPECT_EQ(ids()->eui, "0025385b71b00a1c0025385b71b00a1c");
+  EXPECT_EQ(ids()->nvme_namespace_id, 0x1Fu);
+  Change([](NodeState& state) { state.disks[1].page83 = ""; });
+  EXPECT_EQ(ids()->page83, "0025385b71b00a1c0025385b71b00a1c");
+}
+
+TEST_F(DevicesTest, TellsWhetherAVolumeIsDirty) {
+  const auto ask = [&](DeviceAccess access) {
+    return Ask(DeviceOf(kSystemVolume), control::kIsVolumeDirty, {}, access);
+  };
+  EXPECT_THAT(machine::ParseIsDirty(*ask(DeviceAccess::kRead)), Yields(false));
+  Change([](NodeState& state) { state.disks[0].partitions[2].volume->dirty = true; });
+  EXPECT_THAT(machine::ParseIsDirty(*ask(DeviceAccess::kRead)), Yields(true));
+  // Without any right the handle is the device's, not the file system's.
+  EXPECT_THAT(ask(DeviceAccess::kNone), FailsWithWin32(win32_error::kInvalidParameter));
+  const std::string unformatted = NewVolume(2);
+  EXPECT_THAT(Ask(DeviceOf(unformatted), control::kIsVolumeDirty, {}, DeviceAccess::kRead),
+              FailsWithWin32(win32_error::kInvalidFunction));
+}
+
 TEST_F(DevicesTest, KnowsNoOtherProperty) {
   Bytes query = machine::DeviceIdQuery();
   EXPECT_THAT(Ask(DevicePath(1), control::kQueryProperty, Bytes(query.begin(), query.begin() + 7)),

@@ -134,6 +134,49 @@ TEST_F(StorageMethodsTest, TheSystemDiskIsCritical) {
   EXPECT_THAT(Invoke(Volume(TestVolume(1)), "Format"), Returns(42010));
 }
 
+TEST_F(StorageMethodsTest, TellWhatWindowsSaysOfADisk) {
+  node_->core()->Change([](NodeState& state) {
+    state.disks[1].facts = {.bus_type = 17,
+                            .offline_reason = 4,
+                            .health = 2,
+                            .unique_id = "",
+                            .is_boot = true,
+                            .is_system = false,
+                            .eui = "0025385b71b00a1c"};
+  });
+  EXPECT_THAT(Disk(1).Get("BusType"), Yields(Value::Uint16(17)));
+  EXPECT_THAT(Disk(1).Get("HealthStatus"), Yields(Value::Uint16(2)));
+  EXPECT_TRUE(Disk(1).Get("OfflineReason")->is_null()) << "it is online";
+  EXPECT_THAT(Disk(1).Get("UniqueIdFormat"), Yields(Value::Uint16(2)));
+  EXPECT_THAT(Disk(1).GetString("UniqueId"), Yields("eui.0025385B71B00A1C"));
+  EXPECT_THAT(Disk(1).GetBoolean("IsBoot"), Yields(true));
+  EXPECT_THAT(Disk(1).GetBoolean("IsSystem"), Yields(false));
+  // It is Windows' own now.
+  EXPECT_THAT(Invoke(Disk(1), "Offline"), Returns(41009));
+  EXPECT_THAT(Invoke(Disk(1), "SetAttributes", {{"IsReadOnly", Value::Boolean(true)}}),
+              Returns(41009));
+  EXPECT_THAT(Disk(3).Get("OfflineReason"), Yields(Value::Uint16(1))) << "by policy";
+  EXPECT_THAT(Invoke(Disk(3), "SetAttributes", {{"IsReadOnly", Value::Boolean(false)}}),
+              Returns(41003))
+      << "learn.microsoft.com/windows-hardware/drivers/storage/msft-disk-setattributes: it must be "
+         "online";
+}
+
+TEST_F(StorageMethodsTest, AFormatSetsTheLabelAndMakesWell) {
+  node_->core()->Change([](NodeState& state) {
+    state.disks[2].partitions[0].volume->health = 3;
+    state.disks[2].partitions[0].volume->dirty = true;
+  });
+  const auto volume = [&] { return Volume(TestVolume(2)); };
+  EXPECT_THAT(volume().Get("HealthStatus"), Yields(Value::Uint16(3)));
+  EXPECT_THAT(Invoke(volume(), "Format", {{"FileSystemLabel", Value::String("pvc")}}), Returns(0));
+  EXPECT_THAT(volume().GetString("FileSystemLabel"), Yields("pvc"));
+  EXPECT_THAT(volume().Get("HealthStatus"), Yields(Value::Uint16(0)));
+  EXPECT_FALSE(node_->Snapshot().disks[2].partitions[0].volume->dirty);
+  EXPECT_THAT(Invoke(volume(), "Format"), Returns(0));
+  EXPECT_THAT(volume().GetString("FileSystemLabel"), Yields(""));
+}
+
 TEST_F(StorageMethodsTest, SetAttributesNeedsOne) {
   EXPECT_THAT(Invoke(Disk(1), "SetAttributes"), Returns(5));
   EXPECT_THAT(Invoke(Disk(1), "SetAttributes", {{"Signature", Value::Uint32(1)}}), Returns(1));
