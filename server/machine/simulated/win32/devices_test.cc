@@ -122,6 +122,7 @@ TEST_F(DevicesTest, TellsWhetherAVolumeIsDirty) {
   // Without any right the handle is the device's, not the file system's.
   EXPECT_THAT(ask(DeviceAccess::kNone), FailsWithWin32(win32_error::kInvalidParameter));
   const std::string unformatted = NewVolume(2);
+  Change([](NodeState& state) { state.disks[2].partitions.back().volume->file_system = ""; });
   EXPECT_THAT(Ask(DeviceOf(unformatted), control::kIsVolumeDirty, {}, DeviceAccess::kRead),
               FailsWithWin32(win32_error::kInvalidFunction));
 }
