@@ -53,11 +53,12 @@ std::string Answer::Text(absl::string_view field) const {
 
 std::vector<std::string> Answer::Texts(absl::string_view field) const {
   std::vector<std::string> texts;
-  const Field* const f = Find(field, {Field::CPPTYPE_STRING}, true);
+  const Field* const f = Find(field, {Field::CPPTYPE_STRING, Field::CPPTYPE_ENUM}, true);
   if (f == nullptr) return texts;
   const pb::Reflection& r = *message_->GetReflection();
   for (int i = 0; i < r.FieldSize(*message_, f); ++i) {
-    texts.push_back(r.GetRepeatedString(*message_, f, i));
+    texts.push_back(f->enum_type() != nullptr ? r.GetRepeatedEnum(*message_, f, i)->name()
+                                              : r.GetRepeatedString(*message_, f, i));
   }
   return texts;
 }

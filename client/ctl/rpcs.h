@@ -44,7 +44,7 @@ class Answer {
   uint64_t Number(absl::string_view field) const;
   // A string, or an enum's name.
   std::string Text(absl::string_view field) const;
-  // A list of strings.
+  // A list of strings, or of the names of an enum.
   std::vector<std::string> Texts(absl::string_view field) const;
   // How many there are in a list.
   int Size(absl::string_view field) const;

@@ -47,6 +47,7 @@ TEST_F(RpcsTest, AnswersAreReadByName) {
   pipes_.answers["disk.ListDiskIDs"] = {
       absl::OkStatus(), R"({"diskIDs": {"7": {"page83": "x", "serial_number": "s"}}})"};
   pipes_.answers["volume.ListVolumesOnDisk"] = {absl::OkStatus(), R"({"volume_ids": ["a", "b"]})"};
+  pipes_.answers["storage.StageVolume"] = {absl::OkStatus(), R"({"steps": ["MOUNTED", "GREW"]})"};
   pipes_.answers["system.GetService"] = {absl::OkStatus(), R"({"status": "RUNNING"})"};
   pipes_.answers["disk.GetDiskStats"] = {absl::OkStatus(), R"({"total_bytes": "5368709120"})"};
   pipes_.answers["disk.GetDiskNumberByName"] = {absl::OkStatus(), R"({"disk_number": "3"})"};
@@ -56,6 +57,8 @@ TEST_F(RpcsTest, AnswersAreReadByName) {
   EXPECT_FALSE(ids.Entry("disk_ids", 8).has_value());
   EXPECT_THAT(rpcs_.Call("volume", "ListVolumesOnDisk", {})->Texts("volume_ids"),
               ElementsAre("a", "b"));
+  EXPECT_THAT(rpcs_.Call("storage", "StageVolume", {})->Texts("steps"),
+              ElementsAre("MOUNTED", "GREW"));
   EXPECT_EQ(rpcs_.Call("system", "GetService", {})->Text("status"), "RUNNING");
   pipes_.answers["storage.ListDisks"] = {absl::OkStatus(), R"({"disks": [{}, {"number": 7}]})"};
   const std::vector<Answer> disks = rpcs_.Call("storage", "ListDisks", {})->Each("disks");

@@ -10,6 +10,7 @@ func TestPipeOf(t *testing.T) {
 		"/v1alpha2.Iscsi/SetMutualChapSecret":      "csi-proxy-iscsi-v1alpha2",
 		"/v1.Smb/NewSmbGlobalMapping":              "csi-proxy-smb-v1",
 		"/v1alpha1.System/GetService":              "csi-proxy-system-v1alpha1",
+		"/v1alpha1.Storage/StageVolume":            "csi-proxy-storage-v1alpha1",
 		"/v3.Volume/Later":                         "csi-proxy-volume-v3",
 		"/csi_proxy.simulated.Admin/Reset":         "csi-proxy-admin",
 		"/v1.Tape/Rewind":                          "",

@@ -54,8 +54,9 @@ TEST_F(NodeTest, TakesARawDiskToAMountedVolumeAndRecordsEachChange) {
                   ->volume()
                   .MountVolume(context, {.volume_id = format.volume_id, .target_path = kStaging})
                   .ok());
-  EXPECT_THAT(log_, ElementsAre(HasSubstr("PartitionDisk"), HasSubstr("FormatVolume"),
-                                HasSubstr("Mkdir"), HasSubstr("MountVolume")));
+  EXPECT_THAT(log_,
+              ElementsAre(HasSubstr("PartitionDisk"), HasSubstr("started"), HasSubstr("done"),
+                          HasSubstr("FormatVolume"), HasSubstr("Mkdir"), HasSubstr("MountVolume")));
 }
 
 TEST_F(NodeTest, SecretsStayOutOfTheLog) {

@@ -69,7 +69,7 @@ expect "watch" '"status": "SERVING"' watch
 expect "a call" '"exists": true' path_exists 'C:\\var\\lib\\kubelet'
 expect "a call that fails" "Code: InvalidArgument" fails_with $((64 + 3)) path_exists 'relative'
 # Both versions of reflection, on every pipe.
-expect "reflection" "92 services of 23 pipes" "$out/foreign" "$sockets"
+expect "reflection" "96 services of 24 pipes" "$out/foreign" "$sockets"
 
 # The metrics, when clients with any name have called. A name's last part counts, as in Windows.
 scrape() { python3 -c 'import sys, urllib.request as u; sys.stdout.buffer.write(u.urlopen(sys.argv[1]).read())' "http://127.0.0.1:$port/metrics"; }

@@ -3,6 +3,7 @@ package main
 import (
 	"csi-proxy.example/legacy/suite"
 
+	storagev1alpha1 "github.com/csi-proxy/csi-proxy/client/go/api/storage/v1alpha1"
 	diskv1 "github.com/kubernetes-csi/csi-proxy/client/api/disk/v1"
 	diskv1alpha1 "github.com/kubernetes-csi/csi-proxy/client/api/disk/v1alpha1"
 	diskv1beta1 "github.com/kubernetes-csi/csi-proxy/client/api/disk/v1beta1"
@@ -46,6 +47,7 @@ var clients = []suite.Client{
 	{Group: "smb", Version: "v1alpha1", New: smbv1alpha1.NewSmbClient},
 	{Group: "smb", Version: "v1beta1", New: smbv1beta1.NewSmbClient},
 	{Group: "smb", Version: "v1beta2", New: smbv1beta2.NewSmbClient},
+	{Group: "storage", Version: "v1alpha1", New: storagev1alpha1.NewStorageClient},
 	{Group: "system", Version: "v1alpha1", New: systemv1alpha1.NewSystemClient},
 	{Group: "volume", Version: "v1", New: volumev1.NewVolumeClient},
 	{Group: "volume", Version: "v1alpha1", New: volumev1alpha1.NewVolumeClient},

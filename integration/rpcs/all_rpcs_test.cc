@@ -1,5 +1,5 @@
 // Every rpc of every released version, through the generated client of its version: over a real
-// socket, or embedded. What there is to call comes from the descriptors: an rpc without a case
+// socket, or embedded; or by csi-proxyctl. What there is to call comes from the descriptors: an rpc without a case
 // fails.
 #include <google/protobuf/util/message_differencer.h>
 
@@ -13,6 +13,7 @@
 #include "absl/strings/str_replace.h"
 #include "api/released.h"
 #include "gtest/gtest.h"
+#include "integration/rpcs/caller.h"
 #include "integration/rpcs/script_run.h"
 #include "integration/support/bindings.h"
 #include "integration/support/node_admin.h"
@@ -53,7 +54,7 @@ class AllRpcsTest : public testing::TestWithParam<const Binding*> {
         {"filesystem", {"Mkdir", R"(path: "C:\\var\\lib\\kubelet\\plugins\\mnt")"}}};
     for (const auto& [group, c] : calls) {
       const Binding* const binding = Find(group, "v1");
-      const auto call = binding->open(node_->client_options());
+      const auto call = OpenCaller(*binding, node_->client_options());
       ASSERT_TRUE(call.ok()) << call.status();
       const ScriptRun run(*binding);
       const auto response = NewMessage(run.Method(c)->output_type());
@@ -69,7 +70,7 @@ TestNode* AllRpcsTest::node_ = nullptr;
 
 TEST_P(AllRpcsTest, EveryMethodSucceedsAndFailsAsItShould) {
   const Binding& binding = *GetParam();
-  const auto call = binding.open(node_->client_options());
+  const auto call = OpenCaller(binding, node_->client_options());
   ASSERT_TRUE(call.ok()) << call.status();
   std::set<std::string> succeeded, failed;
   for (const Script* script : ScriptsOf(binding)) {

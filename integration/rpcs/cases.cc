@@ -300,7 +300,7 @@ const std::vector<Script>& AllScripts() {
   static const auto* const kAll = [] {
     auto* all = new std::vector<Script>();
     for (auto* scripts : {&DiskScripts, &FilesystemScripts, &IscsiScripts, &SmbScripts,
-                          &SystemScripts, &VolumeScripts}) {
+                          &StorageScripts, &SystemScripts, &VolumeScripts}) {
       for (Script& script : scripts()) all->push_back(std::move(script));
     }
     return all;

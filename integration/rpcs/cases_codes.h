@@ -15,7 +15,8 @@ inline constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
 inline constexpr auto kInternal = absl::StatusCode::kInternal;
 inline constexpr char kDeniedByWindows[] = "Access is denied. (error 0x5)";
 
-// cases_volume.cc.
+// cases_storage.cc, cases_volume.cc.
+std::vector<Script> StorageScripts();
 std::vector<Script> VolumeScripts();
 
 }  // namespace csi_proxy::integration

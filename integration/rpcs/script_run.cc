@@ -24,8 +24,12 @@ std::vector<const Script*> ScriptsOf(const Binding& binding) {
 }
 
 std::string FirstVolumeId(const pb::Message& response) {
-  const pb::FieldDescriptor* const field = response.GetDescriptor()->FindFieldByName("volume_ids");
+  const pb::Descriptor& type = *response.GetDescriptor();
   const pb::Reflection& reflection = *response.GetReflection();
+  if (const auto* const one = type.FindFieldByName("volume_id"); one != nullptr) {
+    return reflection.GetString(response, one);
+  }
+  const pb::FieldDescriptor* const field = type.FindFieldByName("volume_ids");
   if (field == nullptr || reflection.FieldSize(response, field) == 0) return "";
   return reflection.GetRepeatedString(response, field, 0);
 }

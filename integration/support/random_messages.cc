@@ -62,7 +62,12 @@ void RandomMessages::Set(pb::Message* message, const Field* field) {
     }
     case Field::CPPTYPE_ENUM: {
       const int n = static_cast<int>(random_() % field->enum_type()->value_count());
-      r.SetEnum(message, field, field->enum_type()->value(n));
+      const pb::EnumValueDescriptor* const value = field->enum_type()->value(n);
+      if (add) {
+        r.AddEnum(message, field, value);
+      } else {
+        r.SetEnum(message, field, value);
+      }
       break;
     }
     case Field::CPPTYPE_STRING:

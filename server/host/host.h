@@ -1,4 +1,4 @@
-// A Windows node: the six interfaces behind which the product touches the machine.
+// A Windows node: the interfaces behind which the product touches the machine.
 #pragma once
 
 #include <functional>

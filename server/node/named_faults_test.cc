@@ -96,6 +96,8 @@ const std::map<std::string, NamedFaultsTest::Call>& NamedFaultsTest::Calls() {
          {"1", [](Host& h, const Context& c) { return h.disk().BringPartitionsOnline(c, 1); }}},
         {"disk.GetSize",
          {"1", [](Host& h, const Context& c) { return h.disk().GetSize(c, 1).status(); }}},
+        {"disk.IsBlank",
+         {"1", [](Host& h, const Context& c) { return h.disk().IsBlank(c, 1, 0, 4096).status(); }}},
         {"disk.IsOnline",
          {"1", [](Host& h, const Context& c) { return h.disk().IsOnline(c, 1).status(); }}},
         {"disk.SetOnline",
@@ -146,6 +148,11 @@ const std::map<std::string, NamedFaultsTest::Call>& NamedFaultsTest::Calls() {
         {"volume.GetVolumeHolding",
          {kPath, [=](Host& h,
                      const Context& c) { return h.volume().GetVolumeHolding(c, path).status(); }}},
+        {"volume.ListMountFolders",
+         {kVolume,
+          [=](Host& h, const Context& c) {
+            return h.volume().ListMountFolders(c, volume).status();
+          }}},
         {"volume.Flush",
          {kVolume, [=](Host& h, const Context& c) { return h.volume().Flush(c, volume); }}},
         {"filesystem.Exists",

@@ -117,6 +117,20 @@ std::string MapShare(Attempt& attempt) {
   return absl::StrCat(link, " leads to ", options.smb_share());
 }
 
+std::string SeeMapping(Attempt& attempt) {
+  const std::string link = attempt.Path("share");
+  for (const Answer& mapping : attempt.Call("storage", "ListSmbMappings").Each("mappings")) {
+    for (const std::string& path : mapping.Texts("links")) {
+      if (!absl::EqualsIgnoreCase(path, link)) continue;
+      const std::string status = mapping.Text("status");
+      attempt.Expect(status == "OK", absl::StrCat("the mapping is ", status));
+      return absl::StrCat(mapping.Text("remote_path"), " is ", status);
+    }
+  }
+  attempt.Expect(false, "no mapping is listed to which the link leads");
+  return "";
+}
+
 std::string UnmapShare(Attempt& attempt) {
   const Fields share = {{"remote-path", attempt.options().smb_share()}};
   attempt.Call("filesystem", "Rmdir", {{"path", attempt.Path("share")}});

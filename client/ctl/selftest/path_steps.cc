@@ -180,6 +180,8 @@ std::string SendHostilePaths(Attempt& attempt) {
       {"filesystem", "IsSymlink", {{"path", outside}}},
       {"volume", "GetVolumeIDFromTargetPath", {{"target-path", outside}}},
       {"volume", "GetClosestVolumeIDFromTargetPath", {{"target-path", outside}}},
+      {"storage", "GetPathStats", {{"path", outside}}},
+      {"storage", "ListMounts", {{"path", outside}}},
       {"filesystem", "Mkdir", {{"path", outside}}},
       {"filesystem", "Rmdir", {{"path", outside}}},
       {"filesystem", "RmdirContents", {{"path", outside}}},
@@ -190,6 +192,8 @@ std::string SendHostilePaths(Attempt& attempt) {
       {"smb",
        "NewSmbGlobalMapping",
        {{"remote-path", R"(\\host.invalid\share)"}, {"local-path", outside}, {"username", "u"}}},
+      {"storage", "StageVolume", {{"disk.number", attempt.disk()}, {"target-path", outside}}},
+      {"storage", "UnstageVolume", {{"target-path", outside}}},
   };
   // A volume to mount there is, unless the disk could not be used.
   for (const char* method : {"MountVolume", "UnmountVolume"}) {

@@ -40,6 +40,14 @@ std::string Unmount(Attempt& attempt);
 std::string Release(Attempt& attempt);
 std::string AskForAbsent(Attempt& attempt);
 
+// staging_steps.cc
+std::string ListDisks(Attempt& attempt);
+std::string Stage(Attempt& attempt);
+std::string SeeStaged(Attempt& attempt);
+std::string RefuseToFormat(Attempt& attempt);
+std::string Unstage(Attempt& attempt);
+std::string ProtectDisk(Attempt& attempt);
+
 // path_steps.cc
 std::string MakeWorkDirectory(Attempt& attempt);
 std::string FindVolumeOfPath(Attempt& attempt);
@@ -54,6 +62,7 @@ std::string ExaminePipes(Attempt& attempt);
 std::string QueryService(Attempt& attempt);
 std::string RestartService(Attempt& attempt);
 std::string ReadBios(Attempt& attempt);
+std::string SeeMapping(Attempt& attempt);
 std::string MapShare(Attempt& attempt);
 std::string UnmapShare(Attempt& attempt);
 std::string AddPortal(Attempt& attempt);

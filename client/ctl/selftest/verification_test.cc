@@ -54,7 +54,7 @@ std::map<std::string, Row> Rows() {
 
 TEST(VerificationTest, EveryRpcOfEveryHubHasItsRow) {
   std::set<std::string> rpcs;
-  for (const char* group : {"disk", "filesystem", "iscsi", "smb", "system", "volume"}) {
+  for (const char* group : {"disk", "filesystem", "iscsi", "smb", "storage", "system", "volume"}) {
     const std::string hub = Read(absl::StrCat("api/", group, "/hub.proto"));
     for (const std::string& rpc : Find(hub, R"(\n  rpc (\w+)\()")) {
       rpcs.insert(absl::StrCat(group, ".", rpc));

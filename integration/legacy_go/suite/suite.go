@@ -144,11 +144,14 @@ func (v *version) responseOf(method string) proto.Message {
 // firstVolumeID finds the first volume id in a response, ready for textproto.
 func firstVolumeID(response proto.Message) string {
 	message := response.ProtoReflect()
-	field := message.Descriptor().Fields().ByName("volume_ids")
-	if field == nil || message.Get(field).List().Len() == 0 {
-		return ""
+	fields := message.Descriptor().Fields()
+	id := ""
+	if one := fields.ByName("volume_id"); one != nil {
+		id = message.Get(one).String()
+	} else if all := fields.ByName("volume_ids"); all != nil && message.Get(all).List().Len() > 0 {
+		id = message.Get(all).List().Get(0).String()
 	}
-	return strings.ReplaceAll(message.Get(field).List().Get(0).String(), `\`, `\\`)
+	return strings.ReplaceAll(id, `\`, `\\`)
 }
 
 func (s *Suite) prepare() error {

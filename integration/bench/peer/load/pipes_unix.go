@@ -36,8 +36,10 @@ var methods = map[string]method{
 	"filesystem": {"Filesystem/PathExists", &filesystem.PathExistsRequest{Path: `C:\var\lib\kubelet`}, codes.OK},
 	"iscsi":      {"Iscsi/ListTargetPortals", &iscsi.ListTargetPortalsRequest{}, codes.OK},
 	"smb":        {"Smb/RemoveSmbGlobalMapping", &smb.RemoveSmbGlobalMappingRequest{RemotePath: `\\server\share`}, codes.NotFound},
-	"system":     {"System/GetBIOSSerialNumber", &system.GetBIOSSerialNumberRequest{}, codes.OK},
-	"volume":     {"Volume/ListVolumesOnDisk", &volume.ListVolumesOnDiskRequest{DiskNumber: 0}, codes.OK},
+	// No released module has the group; the request has no fields.
+	"storage": {"Storage/ListDisks", &empty.Empty{}, codes.OK},
+	"system":  {"System/GetBIOSSerialNumber", &system.GetBIOSSerialNumberRequest{}, codes.OK},
+	"volume":  {"Volume/ListVolumesOnDisk", &volume.ListVolumesOnDiskRequest{DiskNumber: 0}, codes.OK},
 }
 
 var oldVolume = method{"Volume/ListVolumesOnDisk", &oldvolume.ListVolumesOnDiskRequest{DiskId: "0"}, codes.OK}

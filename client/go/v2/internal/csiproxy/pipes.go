@@ -20,6 +20,7 @@ var released = []struct {
 	{"filesystem", []string{"v1", "v1beta2", "v1beta1", "v1alpha1", "v2alpha1"}},
 	{"iscsi", []string{"v1alpha2", "v1alpha1"}},
 	{"smb", []string{"v1", "v1beta2", "v1beta1", "v1alpha1"}},
+	{"storage", []string{"v1alpha1"}},
 	{"system", []string{"v1alpha1"}},
 	{"volume", []string{"v1", "v1beta3", "v1beta2", "v1beta1", "v1alpha1", "v2alpha1"}},
 }

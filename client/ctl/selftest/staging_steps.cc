@@ -1,0 +1,129 @@
+// Steps about the storage group, on a disk whose volume the steps before have formatted.
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "client/ctl/selftest/steps.h"
+
+namespace csi_proxy::ctl::selftest {
+namespace {
+
+std::string Staging(const Attempt& attempt) { return attempt.Path("stage"); }
+
+Fields StagingTarget(const Attempt& attempt) { return {{"target-path", Staging(attempt)}}; }
+
+// The disk as ListDisks shows it.
+Answer OwnDisk(Attempt& attempt) {
+  for (const Answer& disk : attempt.Call("storage", "ListDisks").Each("disks")) {
+    if (disk.Number("number") == attempt.options().disk()) return disk;
+  }
+  attempt.Expect(false, "ListDisks does not list the disk");
+  return Answer();
+}
+
+}  // namespace
+
+std::string ListDisks(Attempt& attempt) {
+  const Answer disk = OwnDisk(attempt);
+  if (!attempt.ok()) return "";
+  const uint64_t bytes = disk.Number("size_bytes");
+  attempt.Expect(bytes == attempt.state().disk_bytes,
+                 absl::StrCat("its size is ", attempt.state().disk_bytes,
+                              " bytes for GetDiskStats, and ", bytes, " for ListDisks"));
+  attempt.Expect(!disk.Flag("is_boot") && !disk.Flag("is_system"), "Windows runs on the disk");
+  attempt.Expect(disk.Flag("is_online"), "it is listed as offline");
+  return absl::StrCat("bus ", disk.Text("bus_type"), ", ", disk.Text("partition_style"),
+                      ", unique id \"", disk.Text("unique_id"), "\"");
+}
+
+std::string Stage(Attempt& attempt) {
+  const Fields request = {{"disk.number", attempt.disk()}, {"target-path", Staging(attempt)}};
+  attempt.AtEnd({"the staged volume", "storage", "UnstageVolume", StagingTarget(attempt)});
+  const Answer staged = attempt.Call("storage", "StageVolume", request);
+  attempt.Expect(staged.Text("volume_id") == attempt.state().volume,
+                 absl::StrCat("it staged volume ", staged.Text("volume_id")));
+  const std::vector<std::string> steps = staged.Texts("steps");
+  for (const char* wanted : {"MADE_DIRECTORY", "MOUNTED"}) {
+    attempt.Expect(std::find(steps.begin(), steps.end(), wanted) != steps.end(),
+                   absl::StrCat("StageVolume did not say ", wanted));
+  }
+  attempt.Expect(std::find(steps.begin(), steps.end(), "FORMATTED") == steps.end(),
+                 "StageVolume formatted a volume that had a file system");
+  attempt.Expect(attempt.Call("volume", "GetVolumeIDFromTargetPath", StagingTarget(attempt))
+                         .Text("volume_id") == attempt.state().volume,
+                 "another volume is mounted there");
+  const std::vector<std::string> again =
+      attempt.Call("storage", "StageVolume", request).Texts("steps");
+  attempt.Expect(again.empty(), absl::StrCat("the second call did ", absl::StrJoin(again, ", ")));
+  return absl::StrJoin(steps, ", ");
+}
+
+std::string SeeStaged(Attempt& attempt) {
+  std::string state = "not listed";
+  for (const Answer& mount :
+       attempt.Call("storage", "ListMounts", {{"path", attempt.options().work_dir()}})
+           .Each("mounts")) {
+    if (absl::EqualsIgnoreCase(mount.Text("path"), Staging(attempt))) state = mount.Text("state");
+  }
+  attempt.Expect(state == "ALIVE", absl::StrCat("the mount is ", state));
+  const Answer stats = attempt.Call("storage", "GetPathStats", {{"path", Staging(attempt)}});
+  attempt.Expect(stats.Text("volume_id") == attempt.state().volume,
+                 absl::StrCat("the path is measured on volume ", stats.Text("volume_id")));
+  const uint64_t total = stats.Number("total_bytes");
+  attempt.Expect(total > 0 && total <= attempt.state().disk_bytes,
+                 absl::StrCat("a size of ", total, " bytes is not plausible"));
+  const Answer health =
+      attempt.Call("storage", "GetVolumeHealth", {{"volume-id", attempt.state().volume}});
+  attempt.Expect(!health.Flag("abnormal"), health.Text("message"));
+  return absl::StrCat("volume ", health.Text("volume_health"), ", disk ",
+                      health.Text("disk_health"));
+}
+
+std::string RefuseToFormat(Attempt& attempt) {
+  attempt.Refused(absl::StatusCode::kFailedPrecondition, "storage", "FormatVolume",
+                  {{"volume-id", attempt.state().volume}});
+  return "";
+}
+
+std::string Unstage(Attempt& attempt) {
+  attempt.AtEnd({"the disk online again",
+                 "disk",
+                 "SetDiskState",
+                 {{"disk-number", attempt.disk()}, {"is-online", "true"}}});
+  const Answer done = attempt.Call("storage", "UnstageVolume", StagingTarget(attempt));
+  attempt.NoLonger("the staged volume");
+  attempt.Expect(done.Text("volume_id") == attempt.state().volume,
+                 absl::StrCat("it unstaged volume ", done.Text("volume_id")));
+  attempt.Expect(
+      !attempt.Call("filesystem", "PathExists", {{"path", Staging(attempt)}}).Flag("exists"),
+      "the directory is still there");
+  const Fields disk = {{"disk-number", attempt.disk()}};
+  attempt.Expect(!attempt.Call("disk", "GetDiskState", disk).Flag("is_online"),
+                 "the disk is still online");
+  const std::vector<std::string> again =
+      attempt.Call("storage", "UnstageVolume", StagingTarget(attempt)).Texts("steps");
+  attempt.Expect(again.empty(), absl::StrCat("the second call did ", absl::StrJoin(again, ", ")));
+  attempt.Call("disk", "SetDiskState", {{"disk-number", attempt.disk()}, {"is-online", "true"}});
+  attempt.NoLonger("the disk online again");
+  return absl::StrJoin(done.Texts("steps"), ", ");
+}
+
+std::string ProtectDisk(Attempt& attempt) {
+  const auto set = [&](const char* value) {
+    attempt.Call("storage", "SetDiskReadOnly",
+                 {{"disk-number", attempt.disk()}, {"read-only", value}});
+  };
+  attempt.AtEnd({"the disk writable again",
+                 "storage",
+                 "SetDiskReadOnly",
+                 {{"disk-number", attempt.disk()}, {"read-only", "false"}}});
+  set("true");
+  attempt.Expect(OwnDisk(attempt).Flag("is_read_only"), "the disk is not read-only");
+  set("false");
+  attempt.Expect(!OwnDisk(attempt).Flag("is_read_only"), "the disk is still read-only");
+  attempt.NoLonger("the disk writable again");
+  return "read-only, and writable again";
+}
+
+}  // namespace csi_proxy::ctl::selftest

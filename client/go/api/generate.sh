@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Writes the Go code of the storage group, which no other module has: from api/storage/*/api.proto into
+# this folder, or into the one that is named.
+#
+#   client/go/api/generate.sh [FOLDER]
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+out=$(realpath -m "${1-$here}")
+# The versions that go with the module's grpc and protobuf.
+go_plugin=google.golang.org/protobuf/cmd/protoc-gen-go@v1.33.0
+grpc_plugin=google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.3.0
+bin=$(mktemp -d)
+trap 'rm -rf "$bin"' EXIT
+# They run here, whatever the code is for.
+GOOS='' GOARCH='' GOBIN=$bin go install "$go_plugin"
+GOOS='' GOARCH='' GOBIN=$bin go install "$grpc_plugin"
+cd "$here/../../../api"
+module=github.com/csi-proxy/csi-proxy/client/go/api
+mkdir -p "$out"
+PATH=$bin:$PATH protoc --go_out="$out" --go_opt="module=$module" --go-grpc_out="$out" \
+  --go-grpc_opt="module=$module" storage/*/api.proto

@@ -1,0 +1,9 @@
+#include "integration/rpcs/caller.h"
+
+namespace csi_proxy::integration {
+
+absl::StatusOr<CallFunction> OpenCaller(const Binding& binding, const ClientOptions& options) {
+  return binding.open(options);
+}
+
+}  // namespace csi_proxy::integration

@@ -1,0 +1,120 @@
+#include "integration/rpcs/cases_codes.h"
+
+namespace csi_proxy::integration {
+namespace {
+
+// Disk 3 is as a SAN's disks come; disk 4 cannot be read and does not spoil the rest.
+#define DEVICE(number)                                              \
+  R"(path: "\\\\?\\scsi#disk&ven_simulated&prod_disk#00000)" number \
+  R"(#{53f56307-b6bf-11d0-94f2-00a0c91efb8b}" )"
+constexpr char kDisks[] = "disks { number: 0 " DEVICE(
+    "0") R"(serial_number: "vol00000000000000001"
+        page83: "systemdisk" unique_id: "systemdisk" adapter: "0" bus: "0" target: "0" lun_id: "0"
+        size_bytes: 68719476736 partition_style: GPT is_boot: true is_system: true is_online: true }
+    )"
+         "disks { number: 1 " DEVICE("1") R"(page83: "60022480a1b2c3d4e5f60718293a4b5c"
+        unique_id: "60022480A1B2C3D4E5F60718293A4B5C" adapter: "3" bus: "0" target: "0" lun_id: "0"
+        size_bytes: 10737418240 is_online: true }
+    )"
+                                          "disks { number: 2 " DEVICE(
+                                              "2") R"(serial_number: "vol0a1b2c3d4e5f60789"
+        page83: "nvme.1d0f-766f6c30353433" unique_id: "nvme.1d0f-766f6c30353433" adapter: "4"
+        bus: "0" target: "0" lun_id: "1" size_bytes: 21474836480 is_online: true }
+    )"
+                                                   "disks { number: 3 " DEVICE(
+                                                       "3") R"(page83: "Google  pvc-1f2e3d4c"
+        unique_id: "Google  pvc-1f2e3d4c" adapter: "3" bus: "0" target: "1" lun_id: "2"
+        size_bytes: 5368709120 offline_reason: "Policy" is_read_only: true }
+    )"
+                                                            "disks { number: 4 " DEVICE(
+                                                                "4") R"(serial_number: "mute"
+        unique_id: "SIMULATED\\DISK\\4:NODE" size_bytes: 1073741824 is_online: true })";
+#undef DEVICE
+
+}  // namespace
+
+std::vector<Script> StorageScripts() {
+#define TARGET R"("C:\\var\\lib\\kubelet\\plugins\\stage")"
+#define SYSTEM_VOLUME R"("\\\\?\\Volume{00000000-c511-4c0d-9000-000000000001}\\")"
+#define NO_VOLUME R"("\\\\?\\Volume{00000000-0000-0000-0000-00000000dead}\\")"
+  const Script script{
+      "storage",
+      {"v1alpha1"},
+      {
+          {"ListDisks", "", kOk, kDisks},
+          {"ListDisks", "", kInternal, kDeniedByWindows, "disk.ListDisks"},
+          {"SetDiskReadOnly", "disk_number: 2 read_only: true"},
+          {"SetDiskReadOnly", "disk_number: 2"},
+          {"SetDiskReadOnly", "disk_number: 2"},
+          {"SetDiskReadOnly", "disk_number: 0 read_only: true", kPrecondition, "disk 0"},
+          {"SetDiskReadOnly", "disk_number: 77", kNotFound, "there is no disk 77"},
+          {"StageVolume", "target_path: " TARGET, kInvalid, "disk: "},
+          {"StageVolume", "disk { number: '1' lun_id: '0' } target_path: " TARGET, kInvalid,
+           "disk"},
+          {"StageVolume", "disk { number: '-1' } target_path: " TARGET, kInvalid, "number"},
+          {"StageVolume", "disk { number: '77' } target_path: " TARGET, kNotFound, "disk"},
+          {"StageVolume", "disk { number: '0' } target_path: " TARGET, kPrecondition, "disk 0"},
+          {"StageVolume", "disk { lun_id: '0' } target_path: " TARGET, kPrecondition, "disk"},
+          {"StageVolume", R"(disk { number: '1' } target_path: "C:\\Windows\\Temp")", kDenied,
+           "target_path: "},
+          {"StageVolume", "disk { number: '1' } file_system: 'ext4' target_path: " TARGET, kInvalid,
+           "file_system: "},
+          {"StageVolume", "disk { number: '1' } target_path: " TARGET, kInternal, kDeniedByWindows,
+           "volume.Mount"},
+          // What the call before had done is not done again.
+          {"StageVolume", "disk { number: '1' } target_path: " TARGET, kOk,
+           "disk_number: 1 volume_id: '$V' size_bytes: 10718543872 steps: MOUNTED"},
+          {"StageVolume",
+           "disk { page83: '60022480a1b2c3d4e5f60718293a4b5c' } target_path: " TARGET, kOk,
+           "disk_number: 1 volume_id: '$V' size_bytes: 10718543872"},
+          {"StageVolume", "disk { number: '3' } target_path: " TARGET, kExists,
+           "another volume is mounted"},
+          {"GetPathStats", "path: " TARGET, kOk,
+           "total_bytes: 10718543872 available_bytes: 10684989440 used_bytes: 33554432 "
+           "volume_id: '$V'"},
+          {"GetPathStats", R"(path: "C:\\var\\lib\\kubelet\\none")", kNotFound, "does not exist"},
+          {"GetPathStats", R"(path: "C:\\Windows")", kDenied, "path: "},
+          {"ListMounts", "", kOk, "mounts { path: " TARGET " target: '$V' }"},
+          {"ListMounts", R"(path: "C:\\var\\lib\\kubelet\\none")", kNotFound, "does not exist"},
+          {"ListMounts", R"(path: "C:\\Windows")", kDenied, "path: "},
+          {"ListSmbMappings", "", kOk, ""},
+          {"ListSmbMappings", "", kInternal, kDeniedByWindows, "smb.ListMappings"},
+          {"GetVolumeHealth", "volume_id: '$V'", kOk,
+           "file_system: 'NTFS' volume_health: 'Healthy' disk_number: 1 disk_health: 'Healthy'"},
+          {"GetVolumeHealth", "volume_id: " NO_VOLUME, kNotFound, "there is no volume"},
+          {"GetVolumeHealth", "volume_id: 'C:'", kInvalid, "volume_id: \"C:\" is not a volume id"},
+          {"FormatVolume", "volume_id: '$V'", kPrecondition, "volume_id: "},
+          {"FormatVolume", "volume_id: " SYSTEM_VOLUME " overwrite: true", kPrecondition, "disk 0"},
+          {"FormatVolume", "volume_id: '$V' overwrite: true allocation_unit_bytes: 5", kInvalid,
+           "allocation_unit_bytes: "},
+          {"FormatVolume", "volume_id: '$W' overwrite: true file_system: 'refs' label: 'data'"},
+          {"GetVolumeHealth", "volume_id: '$V'", kOk,
+           "file_system: 'ReFS' volume_health: 'Healthy' disk_number: 1 disk_health: 'Healthy'"},
+          {"UnstageVolume", R"(target_path: "C:\\Windows\\Temp")", kDenied, "target_path: "},
+          {"UnstageVolume", R"(target_path: "C:\\var\\lib\\kubelet")", kDenied,
+           "is a working directory itself"},
+          {"UnstageVolume", "target_path: " TARGET, kOk,
+           "volume_id: '$V' steps: FLUSHED steps: TAKEN_OFFLINE steps: UNMOUNTED "
+           "steps: REMOVED_DIRECTORY"},
+          {"UnstageVolume", "target_path: " TARGET},
+      }};
+  const Script from_nothing{
+      "storage",
+      {"v1alpha1"},
+      {
+          {"StageVolume",
+           "disk { lun_id: '2' adapter: '3' } file_system: 'ReFS' allocation_unit_bytes: 65536 "
+           "label: 'data' target_path: " TARGET,
+           kOk,
+           "disk_number: 3 volume_id: '$V' size_bytes: 5349834752 steps: BROUGHT_ONLINE "
+           "steps: MADE_WRITABLE steps: INITIALIZED steps: PARTITIONED steps: FORMATTED "
+           "steps: MADE_DIRECTORY steps: MOUNTED"},
+          {"StageVolume", "disk { number: '3' } file_system: 'NTFS' target_path: " TARGET,
+           kPrecondition, "ReFS"},
+          {"UnstageVolume", "target_path: " TARGET " keep_online: true", kOk,
+           "volume_id: '$V' steps: FLUSHED steps: UNMOUNTED steps: REMOVED_DIRECTORY"},
+      }};
+  return {script, from_nothing};
+}
+
+}  // namespace csi_proxy::integration
