@@ -60,9 +60,15 @@ check() {
 }
 
 vet() { (cd client/go && go vet ./...) && (cd integration/go_embedded && go vet ./...) && echo clean; }
+# The code of the storage group is what its proto makes.
+generated() {
+  rm -rf "$out/api"
+  client/go/api/generate.sh "$out/api" && diff -r --exclude=generate.sh --exclude=*_test.go client/go/api "$out/api" && echo current
+}
 # The tests stand alone: one of them is about the library that stands beside a program.
 build() {
   (cd client/go && go test -c -o "$out/tests/go.test$suffix" . && go test -c -o "$out/tests/node.test$suffix" ./csiproxytest &&
+    go test -c -o "$out/tests/storage.test$suffix" ./api/storage/v1alpha1 &&
     go build -o "$out/mount$suffix" ./examples/mount) &&
     (cd integration/go_embedded && go build -o "$out/go_embedded$suffix" .) && echo "without cgo"
 }
@@ -80,9 +86,11 @@ program() {
 }
 
 check vet vet
+check generated generated
 CGO_ENABLED=0 check build build
 check tests tests "${run[@]}" "$out/tests/go.test$suffix"
 check nodes tests "${run[@]}" "$out/tests/node.test$suffix"
+check storage tests "${run[@]}" "$out/tests/storage.test$suffix"
 [[ $windows == yes ]] || check race race
 check embedded program go_embedded -mode=embedded -cases=cases.json -rounds=5
 check both program go_embedded -mode=both -cases=cases.json -rounds=5 "-service=$at$(basename "$service")"

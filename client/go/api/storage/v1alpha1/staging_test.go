@@ -1,0 +1,66 @@
+package v1alpha1_test
+
+import (
+	"context"
+	"testing"
+
+	storage "github.com/csi-proxy/csi-proxy/client/go/api/storage/v1alpha1"
+	"github.com/csi-proxy/csi-proxy/client/go/csiproxytest"
+)
+
+const staging = `C:\var\lib\kubelet\plugins\kubernetes.io\csi\pvc-1\globalmount`
+
+// A driver's NodeStageVolume and NodeUnstageVolume, by what each driver finds its disk by; each call
+// twice, as the kubelet repeats them, and the node's restart in between.
+func TestADriversVolumeByTwoCalls(t *testing.T) {
+	for driver, c := range map[string]struct {
+		disk csiproxytest.Disk
+		by   *storage.DiskSelector
+	}{
+		"aws-ebs": {csiproxytest.Disk{SerialNumber: "vol0123456789abcdef0"},
+			&storage.DiskSelector{SerialNumber: "vol0123456789abcdef0"}},
+		"azuredisk": {csiproxytest.Disk{Location: "Integrated : Adapter 1 : Port 0 : Target 0 : LUN 7", Offline: true, ReadOnly: true},
+			&storage.DiskSelector{LunId: "7"}},
+		"gcp-pd": {csiproxytest.Disk{Page83: "Google  pvc-7"}, &storage.DiskSelector{Page83: "Google  pvc-7"}},
+		"vsphere": {csiproxytest.Disk{Page83: "6000c29f0e7c1a2b3d4e5f6071829304"},
+			&storage.DiskSelector{Page83: "6000c29f0e7c1a2b3d4e5f6071829304"}},
+	} {
+		c, disk := c, c.disk
+		disk.SizeBytes = 10 << 30
+		// What the cloud attaches is there after a rescan, which the call does.
+		disk.AwaitsRescan = true
+		t.Run(driver, func(t *testing.T) {
+			t.Parallel()
+			node := csiproxytest.NewNode(t, "")
+			client, ctx := storage.NewStorageClient(node), context.Background()
+			number := node.AttachDisk(disk)
+			stage := func() *storage.StageVolumeResponse {
+				t.Helper()
+				response, err := client.StageVolume(ctx, &storage.StageVolumeRequest{Disk: c.by, TargetPath: staging})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return response
+			}
+			first := stage()
+			if first.DiskNumber != number || first.Steps[0] != storage.StorageStep_RESCANNED {
+				t.Errorf("staged disk %d by %v, want %d", first.DiskNumber, first.Steps, number)
+			}
+			node.AssertMounted(staging, first.VolumeId)
+			node.AssertOnline(number)
+			if again := stage(); len(again.Steps) != 0 || again.VolumeId != first.VolumeId {
+				t.Errorf("staged again: %v", again)
+			}
+			node.Reboot()
+			stage()
+			node.AssertMounted(staging, first.VolumeId)
+			for i := 0; i < 2; i++ {
+				if _, err := client.UnstageVolume(ctx, &storage.UnstageVolumeRequest{TargetPath: staging}); err != nil {
+					t.Fatal(err)
+				}
+				node.AssertAbsent(staging)
+				node.AssertOffline(number)
+			}
+		})
+	}
+}
