@@ -175,19 +175,15 @@ const std::vector<Rpc>& Rpcs() {
          return n.volume->ResizeVolume(c, {kVolume.ToString(), int64_t{700} << 20}).status();
        }},
       {"ResizeVolume to the maximum",
-       [](N& n, C c) {
-         return n.volume->ResizeVolume(c, {kVolume.ToString(), 0}).status();
-       }},
+       [](N& n, C c) { return n.volume->ResizeVolume(c, {kVolume.ToString(), 0}).status(); }},
       {"GetVolumeStats",
        [](N& n, C c) { return n.volume->GetVolumeStats(c, {kVolume.ToString()}).status(); }},
       {"GetDiskNumberFromVolumeID",
-       [](N& n, C c) {
-         return n.volume->GetDiskNumberFromVolumeID(c, {kVolume.ToString()}).status();
-       }},
+       [](N& n,
+          C c) { return n.volume->GetDiskNumberFromVolumeID(c, {kVolume.ToString()}).status(); }},
       {"GetVolumeIDFromTargetPath",
-       [](N& n, C c) {
-         return n.volume->GetVolumeIDFromTargetPath(c, {Below("mounted")}).status();
-       }},
+       [](N& n,
+          C c) { return n.volume->GetVolumeIDFromTargetPath(c, {Below("mounted")}).status(); }},
       {"GetClosestVolumeIDFromTargetPath",
        [](N& n,
           C c) { return n.volume->GetClosestVolumeIDFromTargetPath(c, {Below("pods")}).status(); }},

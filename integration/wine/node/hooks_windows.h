@@ -53,8 +53,7 @@ BOOL WINAPI GetVolumeInformationW(LPCWSTR root, LPWSTR label, DWORD label_size, 
                                   DWORD file_system_size);
 BOOL WINAPI GetDiskFreeSpaceExW(LPCWSTR root, PULARGE_INTEGER available, PULARGE_INTEGER total,
                                 PULARGE_INTEGER free);
-BOOL WINAPI GetVolumePathNamesForVolumeNameW(LPCWSTR volume, LPWCH paths, DWORD size,
-                                             PDWORD used);
+BOOL WINAPI GetVolumePathNamesForVolumeNameW(LPCWSTR volume, LPWCH paths, DWORD size, PDWORD used);
 BOOL WINAPI SetVolumeMountPointW(LPCWSTR directory, LPCWSTR volume);
 BOOL WINAPI DeleteVolumeMountPointW(LPCWSTR directory);
 
