@@ -10,6 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "absl/types/span.h"
 #include "client/testing/paths.h"
 
 namespace csi_proxy::simulated_node {
@@ -80,7 +81,8 @@ std::optional<Found> Walk(const State& state, const std::string& path, bool foll
     file = *std::move(here);
     if (!follow && i + 1 == components.size()) break;
     if (!file.target.empty()) {
-      const std::string rest = absl::StrJoin(components.begin() + i + 1, components.end(), R"(\)");
+      const std::string rest =
+          absl::StrJoin(absl::MakeConstSpan(components).subspan(i + 1), R"(\)");
       return Walk(state, absl::StrCat(file.target, R"(\)", rest), follow, links + 1);
     }
     if (!file.mounted_volume_id.empty()) {
