@@ -36,7 +36,13 @@ else
 fi
 rm -rf "$out"
 mkdir -p "$out/tests"
-cp "$library" "$service" "$out/"
+cp "$service" "$out/"
+if [[ $windows == yes ]]; then
+  cp "$library" "$out/"
+else
+  # With the libraries that it loads.
+  cmake --install build/release --component test_library --prefix "$out" >/dev/null
+fi
 build/release/integration/dump_cases >"$out/cases.json"
 if [[ $windows == yes ]]; then
   trap '"${run[@]}" --session-stop' EXIT

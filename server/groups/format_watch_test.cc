@@ -12,8 +12,10 @@
 namespace csi_proxy::groups {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
-using testing::MatchesRegex;
+using testing::EndsWith;
+using testing::StartsWith;
 
 class FormatWatchTest : public testing::Test {
  protected:
@@ -37,14 +39,13 @@ TEST_F(FormatWatchTest, TellsTheBeginningAndTheEnd) {
             absl::InternalError("no"));
   EXPECT_EQ(watch.Run("formatting c", [] { return absl::DeadlineExceededError("late"); }),
             absl::DeadlineExceededError("late"));
-  EXPECT_THAT(
-      Lines(),
-      ElementsAre("formatting a: started", MatchesRegex("formatting a: done after [0-9.]+m?s?"),
-                  "formatting b: started",
-                  MatchesRegex("formatting b: failed after [0-9.]+m?s?: no"),
-                  "formatting c: started",
-                  MatchesRegex("formatting c: given up after [0-9.]+m?s?, Windows may "
-                               "still be at it: late")));
+  EXPECT_THAT(Lines(),
+              ElementsAre("formatting a: started", StartsWith("formatting a: done after "),
+                          "formatting b: started",
+                          AllOf(StartsWith("formatting b: failed after "), EndsWith(": no")),
+                          "formatting c: started",
+                          AllOf(StartsWith("formatting c: given up after "),
+                                EndsWith(", Windows may still be at it: late"))));
 }
 
 TEST_F(FormatWatchTest, TellsThatOneStillRuns) {
@@ -57,9 +58,9 @@ TEST_F(FormatWatchTest, TellsThatOneStillRuns) {
   EXPECT_EQ(status, absl::OkStatus());
   const std::vector<std::string> lines = Lines();
   ASSERT_GE(lines.size(), 4u);
-  EXPECT_THAT(lines[1], MatchesRegex("formatting: still running after [0-9.]+m?s"));
-  EXPECT_THAT(lines[2], MatchesRegex("formatting: still running after [0-9.]+m?s"));
-  EXPECT_THAT(lines.back(), MatchesRegex("formatting: done after [0-9.]+m?s"));
+  EXPECT_THAT(lines[1], StartsWith("formatting: still running after "));
+  EXPECT_THAT(lines[2], StartsWith("formatting: still running after "));
+  EXPECT_THAT(lines.back(), StartsWith("formatting: done after "));
 }
 
 TEST_F(FormatWatchTest, CountsThoseThatRun) {

@@ -250,10 +250,14 @@ TEST_F(Win32DoubleTest, HandlesAreNotConfused) {
   const HANDLE device = open(kSystemDevice, 0);
   ASSERT_NE(device, INVALID_HANDLE_VALUE);
   // The kernel knows nothing of it.
-  char byte = 0;
-  DWORD count = 0;
-  EXPECT_FALSE(ReadFile(device, &byte, 1, &count, nullptr));
+  LARGE_INTEGER size{};
+  EXPECT_FALSE(GetFileSizeEx(device, &size));
   EXPECT_EQ(GetLastError(), DWORD{ERROR_INVALID_HANDLE});
+  char sector[512];
+  DWORD count = 0;
+  OVERLAPPED at{};
+  EXPECT_FALSE(ReadFile(device, sector, sizeof(sector), &count, &at));
+  EXPECT_EQ(GetLastError(), DWORD{ERROR_ACCESS_DENIED}) << "not opened for reading";
   EXPECT_FALSE(FlushFileBuffers(device));
   EXPECT_EQ(GetLastError(), DWORD{ERROR_ACCESS_DENIED}) << "not opened for writing";
   EXPECT_FALSE(FindVolumeClose(device));
