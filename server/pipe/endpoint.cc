@@ -261,11 +261,22 @@ grpc_closure* OnSuccess(std::function<void()> todo) {
       new std::function<void()>(std::move(todo)), nullptr);
 }
 
+// gRPC shuts down with its last channel or server, and takes its executor away, to which the work
+// of a connection that is just ending may yet go, on a thread of the IoPort. So it never does here.
+void KeepGrpc() {
+  static const bool kept = [] {
+    grpc_init();
+    return true;
+  }();
+  (void)kept;
+}
+
 }  // namespace
 
 bool InGrpcCompletion() { return completing; }
 
 void Serve(grpc::Server* server, Connection connection) {
+  KeepGrpc();
   const InCompletion here;
   grpc_core::Server* const core = grpc_core::Server::FromC(server->c_server());
   const grpc_core::ChannelArgs arguments = core->channel_args();
@@ -284,7 +295,7 @@ void Serve(grpc::Server* server, Connection connection) {
 }
 
 Channel NewChannel(std::unique_ptr<Stream> stream, ChannelEvents events) {
-  grpc_init();
+  KeepGrpc();
   Channel made;
   {
     grpc_core::ApplicationCallbackExecCtx callback_context;
@@ -311,7 +322,6 @@ Channel NewChannel(std::unique_ptr<Stream> stream, ChannelEvents events) {
       grpc_transport_destroy(transport);
     }
   }
-  grpc_shutdown();
   return made;
 }
 
