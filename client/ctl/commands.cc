@@ -17,11 +17,6 @@
 namespace csi_proxy::ctl {
 namespace {
 
-int WrongUsage(absl::string_view message, std::ostream& err) {
-  err << "error: " << message << "\n";
-  return kUsage;
-}
-
 absl::StatusOr<std::shared_ptr<client::RemoteChannel>> OpenFor(const Method& method,
                                                                const ClientOptions& options) {
   if (method.group != kSimulatedGroup) {
@@ -66,6 +61,24 @@ std::string Hint(const absl::Status& status) {
 }
 
 }  // namespace
+
+int WrongUsage(absl::string_view message, std::ostream& err) {
+  err << "error: " << message << "\n";
+  return kUsage;
+}
+
+absl::Status ReadFlags(const Catalog& catalog, const CommandLine& line, pb::Message* options) {
+  const std::string& command = line.words[0];
+  if (line.words.size() > 1) {
+    return absl::InvalidArgumentError(absl::StrCat(command, " takes no arguments, only flags"));
+  }
+  const auto no_secret = [](const std::string&) { return absl::InternalError("no field is one"); };
+  return SetFields(catalog, command, line.fields, no_secret, options);
+}
+
+bool WantsTable(const CommandLine& line, const Streams& streams) {
+  return line.output.empty() ? streams.out_is_terminal : line.output == "table";
+}
 
 int ComplainBriefly(const absl::Status& status, std::ostream& err) {
   err << "error: " << absl::StatusCodeToString(status.code()) << ": "

@@ -35,6 +35,15 @@ int Describe(const Catalog& catalog, const CommandLine& line, const Streams& str
 // Everything else: calls a method.
 int Call(const Catalog& catalog, const CommandLine& line, const Streams& streams);
 
+// Prints `error: text`; returns kUsage.
+int WrongUsage(absl::string_view message, std::ostream& err);
+
+// Reads the flags of a command that takes nothing else, none of them a secret. INVALID_ARGUMENT.
+absl::Status ReadFlags(const Catalog& catalog, const CommandLine& line, pb::Message* options);
+
+// Whether a command that was given no --output shows a table or JSON.
+bool WantsTable(const CommandLine& line, const Streams& streams);
+
 // Prints `error: CODE: text` for what failed; returns the exit code for it.
 int ComplainBriefly(const absl::Status& status, std::ostream& err);
 // The same for a call, with a hint where there is one.

@@ -124,6 +124,10 @@ std::string Printable(absl::string_view text) {
   return printable;
 }
 
+std::string UtcText(absl::Time time) {
+  return absl::FormatTime(absl::RFC3339_sec, time, absl::UTCTimeZone());
+}
+
 std::string Align(const std::vector<std::vector<std::string>>& rows) {
   std::vector<size_t> widths;
   for (const Row& row : rows) {

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 
 namespace csi_proxy::ctl {
 
@@ -17,6 +18,9 @@ absl::StatusOr<std::string> ToJson(const google::protobuf::Message& message);
 // The text as a terminal may show it: control characters, which could move its cursor, as `\x1b`.
 // All else, such as backslashes, stays.
 std::string Printable(absl::string_view text);
+
+// A time as reports have it: `2026-11-22T18:09:00+00:00`.
+std::string UtcText(absl::Time time);
 
 // Rows as lines, their columns two blanks apart.
 std::string Align(const std::vector<std::vector<std::string>>& rows);

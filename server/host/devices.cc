@@ -134,8 +134,7 @@ absl::StatusOr<bool> IsDirty(machine::Os& os, const std::string& volume) {
   // So NTFS answers when it cannot even read its mark
   // (learn.microsoft.com/windows-hardware/drivers/ifs/fsctl-is-volume-dirty).
   if (HasWin32Code(answer.status(), win32_error::kFileCorrupt)) return true;
-  if (HasWin32Code(answer.status(), win32_error::kInvalidFunction) ||
-      HasWin32Code(answer.status(), win32_error::kNotSupported)) {
+  if (HasWin32Code(answer.status(), {win32_error::kInvalidFunction, win32_error::kNotSupported})) {
     return false;
   }
   if (!answer.ok()) return answer.status();

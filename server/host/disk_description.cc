@@ -1,10 +1,8 @@
 #include "server/host/disk_description.h"
 
-#include <iterator>
-
 #include "absl/strings/ascii.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "server/host/name_of.h"
 
 namespace csi_proxy::host {
 namespace {
@@ -49,15 +47,6 @@ constexpr const char* kOfflineReasons[] = {"",
 
 // HealthStatus, by number.
 constexpr const char* kHealth[] = {"Healthy", "Warning", "Unhealthy"};
-
-// What is not in the list is shown as its number: it is newer than the page.
-template <size_t kSize>
-std::string NameOf(const cim::Object& disk, const char* property,
-                   const char* const (&names)[kSize]) {
-  const absl::StatusOr<uint32_t> number = disk.GetUint32(property);
-  if (!number.ok()) return "";
-  return *number < kSize ? names[*number] : absl::StrCat(*number);
-}
 
 std::string TextOf(const cim::Object& disk, const char* property) {
   return disk.GetStringOr(property, "").value_or("");

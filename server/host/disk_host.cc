@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/win32_error.h"
@@ -61,55 +62,44 @@ class WindowsDisk final : public DiskHost {
 
   absl::StatusOr<std::vector<DiskLocationText>> ListDiskLocations(
       const CallContext& context) override {
-    const auto disks = wmi_.Query(context, Namespace::kStorage, cim::Query("MSFT_Disk"));
-    if (!disks.ok()) return Prefixed("listing disks", disks.status());
     std::vector<DiskLocationText> locations;
-    for (const cim::Object& disk : *disks) {
-      const absl::StatusOr<uint32_t> number = NumberOf(disk);
-      if (!number.ok()) continue;
-      locations.push_back({*number, disk.GetStringOr("Location", "").value_or("")});
-    }
+    const absl::Status listed = ForEachDisk(context, [&](uint32_t number, const cim::Object& disk) {
+      locations.push_back({number, disk.GetStringOr("Location", "").value_or("")});
+    });
+    if (!listed.ok()) return listed;
     return locations;
   }
 
   absl::StatusOr<std::vector<DiskIdentity>> ListDiskIdentities(
       const CallContext& context) override {
-    const auto disks = wmi_.Query(context, Namespace::kStorage, cim::Query("MSFT_Disk"));
-    if (!disks.ok()) return Prefixed("listing disks", disks.status());
     std::vector<DiskIdentity> identities;
-    for (const cim::Object& disk : *disks) {
-      if (absl::Status status = context.Check(); !status.ok()) return status;
-      const absl::StatusOr<uint32_t> number = NumberOf(disk);
-      if (!number.ok()) continue;
+    const absl::Status listed = ForEachDisk(context, [&](uint32_t number, const cim::Object& disk) {
       DiskIdentity& identity = identities.emplace_back();
-      identity.disk_number = *number;
+      identity.disk_number = number;
       identity.serial_number = disk.GetStringOr("SerialNumber", "").value_or("");
       const absl::StatusOr<machine::DeviceIds> ids =
-          ReadIds(*number, disk.GetStringOr("Path", "").value_or(""));
+          ReadIds(number, disk.GetStringOr("Path", "").value_or(""));
       // One disk that cannot be read does not hide the others.
       identity.page83 = ids.ok() ? ids->page83 : UniqueIdOf(disk);
       identity.status = ids.status();
-    }
+    });
+    if (!listed.ok()) return listed;
     return identities;
   }
 
   absl::StatusOr<std::vector<DiskDescription>> ListDisks(const CallContext& context) override {
-    const auto disks = wmi_.Query(context, Namespace::kStorage, cim::Query("MSFT_Disk"));
-    if (!disks.ok()) return Prefixed("listing disks", disks.status());
     std::vector<DiskDescription> descriptions;
-    for (const cim::Object& disk : *disks) {
-      if (absl::Status status = context.Check(); !status.ok()) return status;
-      const absl::StatusOr<uint32_t> number = NumberOf(disk);
-      if (!number.ok()) continue;
-      DiskDescription& description = descriptions.emplace_back(DescribeDisk(*number, disk));
-      const absl::StatusOr<machine::DeviceIds> ids = ReadIds(*number, description.path);
+    const absl::Status listed = ForEachDisk(context, [&](uint32_t number, const cim::Object& disk) {
+      DiskDescription& description = descriptions.emplace_back(DescribeDisk(number, disk));
+      const absl::StatusOr<machine::DeviceIds> ids = ReadIds(number, description.path);
       if (ids.ok()) {
         AddIds(*ids, &description);
       } else {
         AddIdsFromWmi(disk, &description);
       }
       description.status = ids.status();
-    }
+    });
+    if (!listed.ok()) return listed;
     std::sort(descriptions.begin(), descriptions.end(),
               [](const DiskDescription& a, const DiskDescription& b) {
                 return a.disk_number < b.disk_number;
@@ -266,7 +256,7 @@ class WindowsDisk final : public DiskHost {
     if (!disk.ok()) return disk.status();
     const std::string operation = absl::StrCat("making disk ", disk_number, " read-only");
     const DiskDescription description = DescribeDisk(disk_number, *disk);
-    if (description.is_boot || description.is_system) {
+    if (description.has_windows()) {
       return absl::FailedPreconditionError(
           absl::StrCat(operation, ": Windows boots from it or runs on it"));
     }
@@ -300,6 +290,19 @@ class WindowsDisk final : public DiskHost {
       warn_(absl::StrCat("a disk without a number is left out of all listings: ", disk.path()));
     }
     return number;
+  }
+
+  // Visits every disk that has a number.
+  absl::Status ForEachDisk(const CallContext& context,
+                           absl::FunctionRef<void(uint32_t, const cim::Object&)> visit) {
+    const auto disks = wmi_.Query(context, Namespace::kStorage, cim::Query("MSFT_Disk"));
+    if (!disks.ok()) return Prefixed("listing disks", disks.status());
+    for (const cim::Object& disk : *disks) {
+      if (absl::Status status = context.Check(); !status.ok()) return status;
+      const absl::StatusOr<uint32_t> number = NumberOf(disk);
+      if (number.ok()) visit(*number, disk);
+    }
+    return absl::OkStatus();
   }
 
   // Runs MSFT_Disk.Online or Offline.

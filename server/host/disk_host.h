@@ -56,6 +56,8 @@ struct DiskDescription {
   bool is_boot = false;
   // The firmware starts Windows from it.
   bool is_system = false;
+  // Either: nothing is done to it.
+  bool has_windows() const { return is_boot || is_system; }
   bool is_online = true;
   bool is_read_only = false;
   // `Policy`, `Collision`; of an offline disk.

@@ -1,11 +1,11 @@
 #include "server/host/find_volume.h"
 
-#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/base/win32_error.h"
 #include "server/host/devices.h"
+#include "server/host/name_of.h"
 
 namespace csi_proxy::host {
 namespace {
@@ -65,9 +65,7 @@ absl::StatusOr<cim::Object> FindVolume(cim::Session& wmi, machine::Os& os,
 }
 
 std::string VolumeHealthName(const cim::Object& volume) {
-  const absl::StatusOr<uint32_t> number = volume.GetUint32("HealthStatus");
-  if (!number.ok()) return "";
-  return *number < std::size(kHealth) ? kHealth[*number] : absl::StrCat(*number);
+  return NameOf(volume, "HealthStatus", kHealth);
 }
 
 }  // namespace csi_proxy::host

@@ -8,9 +8,8 @@ namespace {
 
 // Why an instance of a name that is there was refused.
 bool IsTaken(const absl::Status& status) {
-  return HasWin32Code(status, win32_error::kAccessDenied) ||
-         HasWin32Code(status, win32_error::kPipeBusy) ||
-         HasWin32Code(status, win32_error::kAlreadyExists);
+  return HasWin32Code(
+      status, {win32_error::kAccessDenied, win32_error::kPipeBusy, win32_error::kAlreadyExists});
 }
 
 absl::Status CheckUnserved(PipeCalls& calls, const std::string& path) {

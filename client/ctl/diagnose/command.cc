@@ -17,20 +17,6 @@ namespace {
 
 namespace d = diagnose;
 
-int WrongUsage(absl::string_view message, std::ostream& err) {
-  err << "error: " << message << "\n";
-  return kUsage;
-}
-
-absl::Status ReadFlags(const Catalog& catalog, const CommandLine& line, pb::Message* options) {
-  const std::string& command = line.words[0];
-  if (line.words.size() > 1) {
-    return absl::InvalidArgumentError(absl::StrCat(command, " takes no arguments, only flags"));
-  }
-  const auto no_secret = [](const std::string&) { return absl::InternalError("no field is one"); };
-  return SetFields(catalog, command, line.fields, no_secret, options);
-}
-
 // INVALID_ARGUMENT lists the kinds there are.
 absl::StatusOr<std::vector<std::string>> Kinds(const d::RepairOptions& options) {
   const std::vector<std::string> known(std::begin(d::kKinds), std::end(d::kKinds));
@@ -53,10 +39,6 @@ absl::StatusOr<std::vector<std::string>> Kinds(const d::RepairOptions& options) 
         absl::StrCat("--what=KIND says what is to be repaired: ", absl::StrJoin(known, ", ")));
   }
   return kinds;
-}
-
-bool WantsTable(const CommandLine& line, const Streams& streams) {
-  return line.output.empty() ? streams.out_is_terminal : line.output == "table";
 }
 
 template <typename Report>

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "client/ctl/output.h"
 #include "server/product_version.h"
 
 namespace csi_proxy::ctl::diagnose {
@@ -10,7 +11,7 @@ namespace {
 template <typename Report>
 void BeginAny(const Findings& findings, Report* report) {
   report->set_product_version(kVersion);
-  report->set_time(absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone()));
+  report->set_time(UtcText(absl::Now()));
   for (const std::string& remark : findings.not_known) report->add_not_known(remark);
   report->set_complete(findings.complete());
 }

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "client/ctl/output.h"
 #include "client/ctl/top/numbers.h"
 
 namespace csi_proxy::ctl::diagnose {
@@ -202,11 +203,9 @@ void LookAtClients(const Catalog& catalog, const FetchMetrics& fetch, Findings* 
   if (!text.ok()) return not_known(text.status().message());
   const absl::StatusOr<top::Numbers> numbers = top::ReadNumbers(*text);
   if (!numbers.ok()) return not_known(numbers.status().message());
-  const std::string since =
-      numbers->started == absl::InfinitePast()
-          ? ""
-          : absl::StrCat(
-                " at ", absl::FormatTime(absl::RFC3339_sec, numbers->started, absl::UTCTimeZone()));
+  const std::string since = numbers->started == absl::InfinitePast()
+                                ? ""
+                                : absl::StrCat(" at ", UtcText(numbers->started));
   for (const auto& [caller, calls] : numbers->callers) {
     const auto& [image, group, version] = caller;
     const std::string newer = catalog.Successor(group, version);

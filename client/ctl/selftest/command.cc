@@ -46,14 +46,10 @@ bool AnyPipe(const Catalog& catalog, Pipes& pipes) {
 int Selftest(const Catalog& catalog, const CommandLine& line, const Streams& streams) {
   if (line.words.size() > 1) {
     // An extra word may be a secret.
-    streams.err << "error: only flags may follow selftest; give a value as --flag=value\n";
-    return kUsage;
+    return WrongUsage("only flags may follow selftest; give a value as --flag=value", streams.err);
   }
   const absl::StatusOr<selftest::Options> options = ReadOptions(catalog, line, streams.in);
-  if (!options.ok()) {
-    streams.err << "error: " << options.status().message() << "\n";
-    return kUsage;
-  }
+  if (!options.ok()) return WrongUsage(options.status().message(), streams.err);
   const std::unique_ptr<Pipes> pipes = NewRemotePipes(line.client);
   if (!AnyPipe(catalog, *pipes)) {
     return Complain(absl::UnavailableError("there are no pipes: is csi-proxy running?"),
@@ -64,8 +60,7 @@ int Selftest(const Catalog& catalog, const CommandLine& line, const Streams& str
       selftest::Run(selftest::Steps(), *options, rpcs, [&](const std::string& step) {
         if (line.verbose) streams.err << "step " << step << "\n" << std::flush;
       });
-  const bool table = line.output.empty() ? streams.out_is_terminal : line.output == "table";
-  if (table) {
+  if (WantsTable(line, streams)) {
     streams.out << selftest::ToText(report);
   } else {
     const absl::StatusOr<std::string> json = ToJson(report);

@@ -104,7 +104,7 @@ Report Run(const std::vector<Step>& steps, const Options& options, Rpcs& rpcs,
            const std::function<void(const std::string&)>& progress) {
   Report report;
   report.set_product_version(kVersion);
-  report.set_started(absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone()));
+  report.set_started(UtcText(absl::Now()));
   report.set_note(options.note());
   report.set_disk(options.disk());
   report.set_work_dir(options.work_dir());

@@ -50,10 +50,9 @@ std::string Table(std::vector<Row> rows, int limit) {
 
 Report MakeReport(const Numbers& counted, absl::Time now, absl::Duration duration) {
   Report report;
-  report.set_time(absl::FormatTime(absl::RFC3339_sec, now, absl::UTCTimeZone()));
+  report.set_time(UtcText(now));
   if (counted.started != absl::InfinitePast()) {
-    report.set_service_started(
-        absl::FormatTime(absl::RFC3339_sec, counted.started, absl::UTCTimeZone()));
+    report.set_service_started(UtcText(counted.started));
   }
   report.set_seconds(absl::ToDoubleSeconds(duration));
   report.set_live_connections(Find(counted.connections, "live"));

@@ -17,7 +17,6 @@ namespace csi_proxy::ctl {
 namespace top {
 namespace {
 
-constexpr char kCommand[] = "top";
 constexpr absl::Duration kInterval = absl::Seconds(2);
 // So that the tables fit a terminal.
 constexpr int kRowsOnTerminal = 15;
@@ -78,17 +77,9 @@ int Watch(const World& world, const Options& options, absl::Duration interval, c
 }  // namespace top
 
 int Top(const Catalog& catalog, const CommandLine& line, const Streams& streams) {
-  const auto wrong = [&](absl::string_view message) {
-    streams.err << "error: " << message << "\n";
-    return kUsage;
-  };
-  if (line.words.size() > 1) return wrong("top takes no arguments, only flags");
+  const auto wrong = [&](absl::string_view message) { return WrongUsage(message, streams.err); };
   top::Options options;
-  const auto no_secret = [](const std::string&) { return absl::InternalError("no field is one"); };
-  if (absl::Status s = SetFields(catalog, top::kCommand, line.fields, no_secret, &options);
-      !s.ok()) {
-    return wrong(s.message());
-  }
+  if (absl::Status s = ReadFlags(catalog, line, &options); !s.ok()) return wrong(s.message());
   if (options.metrics().empty()) {
     return wrong(
         "--metrics=HOST:PORT says where the service serves its metrics: as its "
@@ -96,7 +87,7 @@ int Top(const Catalog& catalog, const CommandLine& line, const Streams& streams)
   }
   const absl::StatusOr<top::MetricsAddress> address = top::ParseMetricsAddress(options.metrics());
   if (!address.ok()) return wrong(absl::StrCat("--metrics: ", address.status().message()));
-  const bool table = line.output.empty() ? streams.out_is_terminal : line.output == "table";
+  const bool table = WantsTable(line, streams);
   if (!table) options.set_once(true);
   absl::Duration interval = options.once() ? absl::ZeroDuration() : top::kInterval;
   if (!options.interval().empty() &&

@@ -10,6 +10,7 @@
 #include "server/base/volume_id.h"
 #include "server/groups/disk/location.h"
 #include "server/groups/format.h"
+#include "server/groups/locks.h"
 
 namespace csi_proxy::storage {
 namespace {
@@ -70,7 +71,7 @@ absl::StatusOr<ListDisksResponse> Disks(const groups::Deps& deps, const CallCont
 absl::StatusOr<SetDiskReadOnlyResponse> SetReadOnly(const groups::Deps& deps,
                                                     const CallContext& context,
                                                     const SetDiskReadOnlyRequest& request) {
-  const auto lock = deps.locks->Acquire(context, absl::StrCat("disk/", request.disk_number));
+  const auto lock = groups::LockDisk(*deps.locks, context, request.disk_number);
   if (!lock.ok()) return lock.status();
   const absl::Status set =
       deps.host->disk().SetReadOnly(context, request.disk_number, request.read_only);
@@ -85,7 +86,7 @@ absl::StatusOr<FormatVolumeResponse> Format(const groups::Deps& deps, const Call
   const auto options =
       groups::ReadFormat(request.file_system, request.allocation_unit_bytes, request.label);
   if (!options.ok()) return options.status();
-  const auto lock = deps.locks->Acquire(context, absl::StrCat("volume/", volume->guid()));
+  const auto lock = groups::LockVolume(*deps.locks, context, *volume);
   if (!lock.ok()) return lock.status();
   host::VolumeHost& volumes = deps.host->volume();
   const auto file_system = volumes.GetFileSystem(context, *volume);
@@ -99,7 +100,7 @@ absl::StatusOr<FormatVolumeResponse> Format(const groups::Deps& deps, const Call
   if (!number.ok()) return number.status();
   const auto disk = deps.host->disk().Describe(context, *number);
   if (!disk.ok()) return disk.status();
-  if (disk->is_boot || disk->is_system) {
+  if (disk->has_windows()) {
     return absl::FailedPreconditionError(absl::StrCat("volume_id: volume ", volume->ToString(),
                                                       " lies on disk ", *number,
                                                       ", which Windows boots from or runs on"));

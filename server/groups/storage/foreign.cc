@@ -14,7 +14,7 @@ bool IsData(const host::Partition& partition) {
 }  // namespace
 
 absl::Status CheckNotSystem(const host::DiskDescription& disk) {
-  if (!disk.is_boot && !disk.is_system) return absl::OkStatus();
+  if (!disk.has_windows()) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "disk: Windows ", disk.is_boot ? "runs on" : "boots from", " disk ", disk.disk_number));
 }

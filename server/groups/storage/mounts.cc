@@ -1,25 +1,17 @@
 #include "server/groups/storage/mounts.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "server/base/windows_path.h"
 #include "server/groups/paths.h"
+#include "server/groups/signed_bytes.h"
 
 namespace csi_proxy::storage {
 namespace {
-
-absl::StatusOr<int64_t> Signed(absl::string_view what, uint64_t bytes) {
-  if (bytes > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
-    return absl::InternalError(absl::StrCat(what, ": ", bytes, " bytes, which cannot be"));
-  }
-  return static_cast<int64_t>(bytes);
-}
 
 std::vector<ConfinedPath> AllRoots(const groups::Deps& deps) {
   std::vector<ConfinedPath> all;
@@ -65,7 +57,7 @@ absl::StatusOr<GetPathStatsResponse> PathStats(const groups::Deps& deps, const C
   if (!path.ok()) return path.status();
   const auto stats = deps.host->filesystem().GetStats(context, *path);
   if (!stats.ok()) return stats.status();
-  const auto total = Signed("total_bytes", stats->total_bytes);
+  const auto total = groups::SignedBytes("total_bytes", stats->total_bytes);
   if (!total.ok()) return total.status();
   // A quota may leave more than the file system has.
   const auto available = static_cast<int64_t>(std::min(stats->total_bytes, stats->available_bytes));

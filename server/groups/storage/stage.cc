@@ -1,6 +1,5 @@
 #include "server/groups/storage/stage.h"
 
-#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "server/groups/format.h"
 #include "server/groups/locks.h"
 #include "server/groups/paths.h"
+#include "server/groups/signed_bytes.h"
 #include "server/groups/storage/find.h"
 #include "server/groups/storage/foreign.h"
 #include "server/groups/volume/grow.h"
@@ -61,13 +61,11 @@ class Staging {
 
     const auto stats = host_.volume().GetStats(context_, volume);
     if (!stats.ok()) return stats.status();
-    if (stats->total_bytes > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
-      return absl::InternalError(absl::StrCat("the file system of disk ", number_, " has ",
-                                              stats->total_bytes, " bytes, which cannot be"));
-    }
+    const auto size = groups::SignedBytes("size_bytes", stats->total_bytes);
+    if (!size.ok()) return size.status();
     response_.disk_number = number_;
     response_.volume_id = volume.ToString();
-    response_.size_bytes = static_cast<int64_t>(stats->total_bytes);
+    response_.size_bytes = *size;
     return std::move(response_);
   }
 

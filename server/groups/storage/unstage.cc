@@ -139,7 +139,7 @@ class Unstaging {
   absl::StatusOr<bool> IsUsedElsewhere(const VolumeId& volume, uint32_t disk) {
     const auto description = host_.disk().Describe(context_, disk);
     if (!description.ok()) return description.status();
-    if (description->is_boot || description->is_system) return true;
+    if (description->has_windows()) return true;
     // Its own folders are asked for by its name: a listing leaves out what does not answer.
     const auto folders = host_.volume().ListMountFolders(context_, volume);
     if (!folders.ok()) return folders.status();

@@ -1,23 +1,16 @@
 #include "server/groups/volume/volume_service.h"
 
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/groups/format.h"
 #include "server/groups/locks.h"
 #include "server/groups/paths.h"
+#include "server/groups/signed_bytes.h"
 #include "server/groups/volume/grow.h"
 
 namespace csi_proxy::volume {
 namespace {
-
-absl::StatusOr<int64_t> Signed(absl::string_view what, uint64_t bytes) {
-  if (bytes > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
-    return absl::InternalError(absl::StrCat(what, ": ", bytes, " bytes, which cannot be"));
-  }
-  return static_cast<int64_t>(bytes);
-}
 
 class VolumeService final : public Service {
  public:
@@ -108,8 +101,8 @@ class VolumeService final : public Service {
     if (!volume.ok()) return volume.status();
     const auto stats = host().GetStats(context, *volume);
     if (!stats.ok()) return stats.status();
-    const auto total = Signed("total_bytes", stats->total_bytes);
-    const auto used = Signed("used_bytes", stats->used_bytes);
+    const auto total = groups::SignedBytes("total_bytes", stats->total_bytes);
+    const auto used = groups::SignedBytes("used_bytes", stats->used_bytes);
     if (!total.ok()) return total.status();
     if (!used.ok()) return used.status();
     return GetVolumeStatsResponse{.total_bytes = *total, .used_bytes = *used};
