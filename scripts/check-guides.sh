@@ -14,24 +14,8 @@ ninja -C build/release csi_proxy_c >/dev/null
 export CSI_PROXY_LIBRARY=$root/build/release/client/c/libcsi_proxy.so.1
 export CGO_ENABLED=0
 
-passed=0
-failed=0
-# check NAME COMMAND...: runs it into NAME.log, of which a failure shows the end. Each has its own errexit.
-check() {
-  local name=$1 status
-  shift
-  set +e
-  (set -e; "$@") >"$out/$name.log" 2>&1
-  status=$?
-  set -e
-  if [[ $status -eq 0 ]]; then
-    passed=$((passed + 1))
-  else
-    failed=$((failed + 1))
-    echo "$name FAILED:"
-    tail -20 "$out/$name.log"
-  fi
-}
+logs=$out
+. integration/support/checks.sh
 # block LANGUAGE PAGE: the blocks in that language; a page that has lost them has not been tried.
 block() {
   awk -v fence="\`\`\`$1" '$0 == "```" { inside = 0 } inside { print; any = 1 } $0 == fence { inside = 1 }
@@ -105,5 +89,4 @@ check vsphere library vsphere
 for driver in azuredisk azurefile gcp_pd; do check "$driver" changed "$driver"; done
 scripts/deploy/helm/check.sh >/dev/null
 for driver in azuredisk azurefile; do check "chart-$driver" chart "$driver"; done
-echo "drivers' pages: $passed passed, $failed failed"
-[[ $failed -eq 0 ]]
+end_checks "drivers' pages"

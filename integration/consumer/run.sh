@@ -37,25 +37,10 @@ else
   without=(gRPC Protobuf)
 fi
 
-passed=0
-failed=0
-# check NAME COMMAND...: runs it into a log, of which a failure shows the end.
-check() {
-  local log=$out/logs/${1// /_}.log name=$1 code=0
-  shift
-  set +e
-  (set -e; "$@") </dev/null >"$log" 2>&1
-  code=$?
-  set -e
-  if [[ $code -eq 0 ]]; then
-    passed=$((passed + 1))
-    echo "ok      $name"
-  else
-    failed=$((failed + 1))
-    echo "FAILED  $name: $log"
-    tail -30 "$log"
-  fi
-}
+# No program shall wait for an answer.
+exec </dev/null
+logs=$out/logs
+. integration/support/checks.sh
 # A program of the consumer's: PROGRAM ARGUMENT...
 program() {
   local name=$1
@@ -201,5 +186,4 @@ else
   check "pkg-config" pkg_config
 fi
 
-echo "consumer: $passed passed, $failed failed"
-[[ $failed -eq 0 ]]
+end_checks "consumer"

@@ -49,21 +49,9 @@ if [[ $windows == yes ]]; then
   "${run[@]}" --session-start >/dev/null
 fi
 
-passed=0
-failed=0
-# check NAME COMMAND...: runs it into NAME.log, of which a failure shows the end.
-check() {
-  local name=$1
-  shift
-  if "$@" >"$out/$name.log" 2>&1; then
-    passed=$((passed + 1))
-    echo "$name: $(tail -1 "$out/$name.log")"
-  else
-    failed=$((failed + 1))
-    echo "$name FAILED:"
-    tail -40 "$out/$name.log"
-  fi
-}
+logs=$out
+. integration/support/checks.sh
+result() { tail -1 "$1"; }
 
 vet() { (cd client/go && go vet ./...) && (cd integration/go_embedded && go vet ./...) && echo clean; }
 # The code of the storage group is what its proto makes.
@@ -108,5 +96,4 @@ if [[ $windows == yes ]]; then
   "${run[@]}" --session-start >/dev/null
   check node program go_embedded -mode=node
 fi
-echo "Go package: $passed passed, $failed failed"
-[[ $failed -eq 0 ]]
+end_checks "Go package"

@@ -30,21 +30,10 @@ fi
 rm -rf "$out"
 mkdir -p "$out"
 
-passed=0
-failed=0
-# check NAME COMMAND...: runs it into NAME.log, of which a failure shows the end.
-check() {
-  local name=$1
-  shift
-  if "$@" >"$out/$name.log" 2>&1; then
-    passed=$((passed + 1))
-    echo "$name: $(grep -av ' audit ' "$out/$name.log" | tail -1)"
-  else
-    failed=$((failed + 1))
-    echo "$name FAILED:"
-    grep -a FAILED "$out/$name.log" || tail -40 "$out/$name.log"
-  fi
-}
+logs=$out
+. integration/support/checks.sh
+result() { grep -av ' audit ' "$1" | tail -1; }
+complaint() { grep -a FAILED "$1" || tail -40 "$1"; }
 
 # build MODULE PACKAGE NAME: with this module by the replace line.
 build() {
@@ -96,5 +85,4 @@ else
 fi
 # aws-ebs tells by the text of an error that nothing is mounted.
 check text grep -a "aws-ebs's pattern matches what is not mounted: true" "$out/driver.log"
-echo "Go library's place: $passed passed, $failed failed"
-[[ $failed -eq 0 ]]
+end_checks "Go library's place"

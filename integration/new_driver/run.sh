@@ -23,25 +23,9 @@ block() {
     inside { print }
     here && $0 == fence { inside = ++seen == n }' "$root/client/go/README.md"
 }
-passed=0
-failed=0
-# check NAME COMMAND...: runs it into NAME.log, of which a failure shows the end.
-check() {
-  local name=$1 code=0
-  shift
-  set +e
-  (set -e; "$@") >"$out/$name.log" 2>&1
-  code=$?
-  set -e
-  if [[ $code -eq 0 ]]; then
-    passed=$((passed + 1))
-    echo "$name: $(tail -1 "$out/$name.log")"
-  else
-    failed=$((failed + 1))
-    echo "$name FAILED:"
-    tail -40 "$out/$name.log"
-  fi
-}
+logs=$out
+. integration/support/checks.sh
+result() { tail -1 "$1"; }
 
 cd "$out/driver"
 block 1 go >mount_test.go
@@ -130,5 +114,4 @@ library() {
 }
 check library library
 
-echo "a new driver: $passed passed, $failed failed"
-[[ $failed -eq 0 ]]
+end_checks "a new driver"

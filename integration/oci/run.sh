@@ -33,20 +33,9 @@ else
 fi
 echo "not for the image" >"$out/programs/notes.txt"
 
-passed=0
-failed=0
-# check NAME COMMAND...: the command ends well.
-check() {
-  local name=$1
-  shift
-  if "$@" >"$out/log" 2>&1; then
-    passed=$((passed + 1))
-  else
-    failed=$((failed + 1))
-    echo "$name FAILED:"
-    head -40 "$out/log"
-  fi
-}
+logs=$out/logs
+mkdir -p "$logs"
+. integration/support/checks.sh
 fails() { ! "$@"; }
 make() { scripts/release/oci_image.py --version 1.2.3 --license LICENSE "$@"; }
 image=csi-proxy-1.2.3-oci
@@ -119,5 +108,4 @@ if [[ ${1-} == --windows ]]; then
   others() { ! grep -vF -e " $file" -e " $folder" "$out/entries"; }
   check "Windows: no other access list" others
 fi
-echo "images: $passed passed, $failed failed"
-[[ $failed -eq 0 ]]
+end_checks "images"

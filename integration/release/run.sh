@@ -37,25 +37,10 @@ trap 'chmod -R u+w "$elsewhere"; rm -rf "$elsewhere"' EXIT
 rm -rf "$out"/{first,unpacked,signed,go,logs}
 mkdir -p "$out/logs"
 
-passed=0
-failed=0
-# check NAME COMMAND...: runs it into a log, of which a failure shows the end.
-check() {
-  local log=$out/logs/${1// /_}.log name=$1 code=0 since=$SECONDS
-  shift
-  set +e
-  (set -e; "$@") </dev/null >"$log" 2>&1
-  code=$?
-  set -e
-  if [[ $code -eq 0 ]]; then
-    passed=$((passed + 1))
-    echo "ok      $name ($((SECONDS - since)) s)"
-  else
-    failed=$((failed + 1))
-    echo "FAILED  $name: $log"
-    tail -30 "$log"
-  fi
-}
+# No program shall wait for an answer.
+exec </dev/null
+logs=$out/logs
+. integration/support/checks.sh
 
 # Without a network, where one may be taken away.
 first() {
@@ -135,5 +120,4 @@ check "signed" "$here/sign_test.sh" "$version" "$out/first" "$out/signed"
 check "Go modules" "$here/go_test.sh" "$version" "$out/first/go" "$out/go"
 [[ $life == no ]] || check "service life" "$here/life_test.sh" "$out/unpacked/$zip/bin"
 check "the same again" again
-echo "release: $passed passed, $failed failed"
-[[ $failed -eq 0 ]]
+end_checks "release"
