@@ -24,6 +24,7 @@
 #include "csi_proxy/disk/hub.h"
 #include "csi_proxy/filesystem/hub.h"
 #include "csi_proxy/iscsi/hub.h"
+#include "csi_proxy/log_function.h"
 #include "csi_proxy/smb/hub.h"
 #include "csi_proxy/storage/hub.h"
 #include "csi_proxy/system/hub.h"
@@ -34,13 +35,6 @@ namespace csi_proxy {
 namespace client {
 class OwnNode;
 }
-
-// How serious a log line is.
-enum class Severity { kInfo, kWarning, kError };
-
-// Receives a log line, without a line end. Called by many threads at once, and must not call the
-// node. Lines never contain secrets.
-using LogFunction = std::function<void(Severity severity, absl::string_view line)>;
 
 // What calls may do, and how many may run at once. The defaults are those of the service.
 struct NodeOptions {

@@ -1,0 +1,53 @@
+// Unix sockets with gRPC over them, on Linux and on Windows.
+#pragma once
+
+#include <grpcpp/channel.h>
+#include <grpcpp/impl/codegen/service_type.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace csi_proxy::sidecars {
+
+// Whether there is a socket. FAILED_PRECONDITION if the path is of something else.
+absl::StatusOr<bool> SocketExists(const std::string& path);
+
+// Removes a socket that an earlier process has left; OK if there is nothing.
+absl::Status RemoveSocket(const std::string& path);
+
+// A gRPC server on a socket that it makes, for the process's user alone. Thread-safe.
+class SocketServer {
+ public:
+  // `service` is not owned. UNAVAILABLE naming the path if it cannot be listened on.
+  static absl::StatusOr<std::unique_ptr<SocketServer>> Listen(std::string path,
+                                                              grpc::Service* service);
+  // Ends the calls under way, and removes the socket if it is still this server's.
+  virtual ~SocketServer() = default;
+
+  // Whether the file at the path is still this server's own, and not gone or another's.
+  virtual bool in_place() const = 0;
+
+ protected:
+  SocketServer() = default;
+};
+
+// A connection of its own, which ends with the object.
+class SocketChannel {
+ public:
+  // UNAVAILABLE if nobody listens or answers with HTTP/2 until `deadline`.
+  static absl::StatusOr<std::unique_ptr<SocketChannel>> Connect(const std::string& path,
+                                                                absl::Time deadline);
+  virtual ~SocketChannel() = default;
+
+  virtual const std::shared_ptr<grpc::Channel>& channel() const = 0;
+
+ protected:
+  SocketChannel() = default;
+};
+
+}  // namespace csi_proxy::sidecars
