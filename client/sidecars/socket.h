@@ -4,7 +4,6 @@
 #include <grpcpp/channel.h>
 #include <grpcpp/impl/codegen/service_type.h>
 
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -39,7 +38,8 @@ class SocketServer {
 // A connection of its own, which ends with the object.
 class SocketChannel {
  public:
-  // UNAVAILABLE if nobody listens or answers with HTTP/2 until `deadline`.
+  // Tries until `deadline`. UNAVAILABLE if nobody lets it in until then. Whether the other end
+  // speaks HTTP/2 may only show with the first call.
   static absl::StatusOr<std::unique_ptr<SocketChannel>> Connect(const std::string& path,
                                                                 absl::Time deadline);
   virtual ~SocketChannel() = default;

@@ -23,18 +23,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "server/base/go_codes.h"
 #include "server/observability/image_name.h"
 #include "server/product_version.h"
 
 namespace csi_proxy::observability {
 namespace {
-
-// How Go's codes.Code prints (https://pkg.go.dev/google.golang.org/grpc/codes), by number.
-constexpr std::array<const char*, 17> kGoCodes = {
-    "OK",       "Canceled",       "Unknown",          "InvalidArgument",   "DeadlineExceeded",
-    "NotFound", "AlreadyExists",  "PermissionDenied", "ResourceExhausted", "FailedPrecondition",
-    "Aborted",  "OutOfRange",     "Unimplemented",    "Internal",          "Unavailable",
-    "DataLoss", "Unauthenticated"};
 
 // Those of go-grpc-prometheus as the Go service set them, in seconds.
 const prometheus::Histogram::BucketBoundaries kBuckets = {0.001, 0.01, 0.1, 0.3, 0.6, 1,  3,
@@ -218,7 +212,7 @@ class Metrics::Impl {
 
   prometheus::Counter& Handled(Method& counters, const shim::MethodInfo& method,
                                absl::StatusCode status) {
-    const size_t code = std::min(static_cast<size_t>(status), kGoCodes.size() - 1);
+    const size_t code = GoCodeIndex(status);
     prometheus::Counter* counter = counters.handled[code].load(std::memory_order_acquire);
     if (counter == nullptr) {
       // The same for whoever comes first.

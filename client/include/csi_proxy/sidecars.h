@@ -29,17 +29,17 @@ namespace csi_proxy {
 // (https://kubernetes.io/docs/reference/node/device-plugin-api-versions/ and the README).
 struct RegistrarOptions {
   // Where the kubelet finds the driver's socket; a path of the node. Required.
-  std::string kubelet_registration_path;
+  std::string kubelet_registration_path = {};
   // The kubelet's directory of sockets of plugins, as this process sees it. Required. The socket
   // made there is `<driver name>-reg.sock`, which only the process's user may open.
-  std::string plugin_registration_path;
+  std::string plugin_registration_path = {};
   // How long the driver may take to tell its name, and this registrar to answer for its health.
   absl::Duration timeout = absl::Seconds(1);
   // A file made once the kubelet has accepted the driver, and removed when the registrar starts or
   // stops; empty for none.
-  std::string marker_file;
+  std::string marker_file = {};
   // Where its own /healthz is served: `HOST:PORT`, or `:PORT` on all addresses; empty for nowhere.
-  std::string http_endpoint;
+  std::string http_endpoint = {};
 };
 
 // The answers of /healthz about the driver: 200 if it says that it is ready, otherwise 500.
@@ -50,29 +50,29 @@ struct LivenessProbeOptions {
   absl::Duration probe_timeout = absl::Seconds(1);
   // Where Prometheus finds numbers, and below which path: the same address as /healthz if it is
   // empty and `serve_metrics` is true.
-  std::string metrics_address;
+  std::string metrics_address = {};
   std::string metrics_path = "/metrics";
   bool serve_metrics = true;
 };
 
 struct SidecarsOptions {
   // The driver's socket, as this process sees it: a path, or `unix://` and a path. Required.
-  std::string csi_address;
+  std::string csi_address = {};
   // The driver's name. Empty: the driver is asked, once it answers.
-  std::string driver_name;
+  std::string driver_name = {};
   // How long the driver is waited for at the start.
   absl::Duration connect_timeout = absl::InfiniteDuration();
   // Either may be left out.
-  std::optional<RegistrarOptions> registrar;
-  std::optional<LivenessProbeOptions> livenessprobe;
+  std::optional<RegistrarOptions> registrar = std::nullopt;
+  std::optional<LivenessProbeOptions> livenessprobe = std::nullopt;
   // Called, on a thread of the library, when the kubelet refuses the driver, with its reason. It
   // tries again by itself as long as the socket is there. Must not destroy the Sidecars. May be
   // null.
-  std::function<void(const std::string& reason)> on_refused;
+  std::function<void(const std::string& reason)> on_refused = nullptr;
   // Called on a thread of the library, at most once, when the sidecars cannot go on: the driver did
   // not come in time, or an address cannot be listened on. Must not destroy the Sidecars. May be
   // null.
-  std::function<void(const absl::Status& why)> on_failed;
+  std::function<void(const absl::Status& why)> on_failed = nullptr;
   // Null: standard error.
   LogFunction log = nullptr;
 };
@@ -88,9 +88,9 @@ class Sidecars {
   // the livenessprobe's, and the registrar's is /healthz/node-driver-registrar.
   static absl::StatusOr<std::unique_ptr<Sidecars>> Start(SidecarsOptions options);
 
-  // Stops at once: the registration socket is removed if it is still this process's own, which
-  // makes the kubelet deregister the driver. Waits for requests under way, at most for their
-  // timeouts.
+  // Stops: the registration socket is removed at once if it is still this process's own, which
+  // makes the kubelet deregister the driver. Then waits for the HTTP servers, which takes two
+  // seconds, or as long as a probe under way.
   virtual ~Sidecars() = default;
 
   // Whether the kubelet has accepted the driver, since the registration socket was made.

@@ -1,0 +1,62 @@
+#include "client/sidecars/driver.h"
+
+#include <grpcpp/impl/codegen/client_unary_call.h>
+#include <grpcpp/impl/codegen/proto_utils.h>
+
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "client/sidecars/socket.h"
+#include "client/sidecars/wire.pb.h"
+
+namespace csi_proxy::sidecars {
+namespace {
+
+// A call on a connection of its own. `called` may be null.
+template <typename Request, typename Response>
+absl::StatusOr<Response> Call(const std::string& socket, const char* method, absl::Time deadline,
+                              bool* called) {
+  const absl::StatusOr<std::unique_ptr<SocketChannel>> connection =
+      SocketChannel::Connect(socket, deadline);
+  if (!connection.ok()) return connection.status();
+  if (called != nullptr) *called = true;
+  grpc::ClientContext context;
+  context.set_deadline(absl::ToChronoTime(deadline));
+  Response response;
+  const grpc::Status status =
+      grpc::internal::BlockingUnaryCall<Request, Response, google::protobuf::MessageLite,
+                                        google::protobuf::MessageLite>(
+          (*connection)->channel().get(),
+          grpc::internal::RpcMethod(method, grpc::internal::RpcMethod::NORMAL_RPC), &context,
+          Request(), &response);
+  if (!status.ok()) {
+    return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
+  }
+  return response;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> GetDriverName(const std::string& socket, absl::Time deadline) {
+  const auto answer = Call<wire::GetPluginInfoRequest, wire::GetPluginInfoResponse>(
+      socket, "/csi.v1.Identity/GetPluginInfo", deadline, nullptr);
+  if (!answer.ok()) return answer.status();
+  if (answer->name().empty()) return absl::FailedPreconditionError("the driver has no name");
+  return answer->name();
+}
+
+absl::StatusOr<bool> Probe(const std::string& socket, absl::Time deadline, bool* called) {
+  const auto answer =
+      Call<wire::ProbeRequest, wire::ProbeResponse>(socket, kProbeMethod.data(), deadline, called);
+  if (!answer.ok()) return answer.status();
+  return !answer->has_ready() || answer->ready().value();
+}
+
+absl::StatusOr<std::string> GetRegisteredName(const std::string& socket, absl::Time deadline) {
+  const auto answer = Call<wire::InfoRequest, wire::PluginInfo>(
+      socket, "/pluginregistration.Registration/GetInfo", deadline, nullptr);
+  if (!answer.ok()) return answer.status();
+  return answer->name();
+}
+
+}  // namespace csi_proxy::sidecars

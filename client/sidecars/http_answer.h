@@ -1,0 +1,16 @@
+// What a component answers over HTTP.
+#pragma once
+
+#include <string>
+
+namespace csi_proxy::sidecars {
+
+struct HttpAnswer {
+  int code = 200;
+  std::string body;
+  std::string content_type = "text/plain; charset=utf-8";
+};
+
+inline HttpAnswer Healthy() { return {.code = 200, .body = "ok"}; }
+
+}  // namespace csi_proxy::sidecars

@@ -1,0 +1,173 @@
+#include "client/sidecars/registrar.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/sidecars/driver.h"
+
+namespace csi_proxy::sidecars {
+namespace {
+
+// How often the registrar looks whether its socket is still there.
+constexpr absl::Duration kLook = absl::Seconds(5);
+
+// Of a driver's name, as in CSI's specification.
+constexpr size_t kLongestName = 63;
+
+bool AlphaNumeric(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)); }
+
+// The directory may end with a separator, and on Windows both kinds are separators.
+std::string SocketPath(std::string directory, const std::string& driver_name) {
+  if (!directory.ends_with('/') && !directory.ends_with('\\')) directory += '/';
+  return absl::StrCat(directory, driver_name, "-reg.sock");
+}
+
+std::filesystem::path FilePath(const std::string& utf8) {
+  return {std::u8string(utf8.begin(), utf8.end())};
+}
+
+}  // namespace
+
+absl::Status CheckDriverName(absl::string_view name) {
+  if (!name.empty() && name.size() <= kLongestName && AlphaNumeric(name.front()) &&
+      AlphaNumeric(name.back()) && std::all_of(name.begin(), name.end(), [](char c) {
+        return AlphaNumeric(c) || c == '-' || c == '.';
+      })) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the driver's name \"", absl::CHexEscape(name), "\" does not consist of 1 to ", kLongestName,
+      " letters, digits, dashes and dots, the first and the last a "
+      "letter or a digit"));
+}
+
+absl::StatusOr<std::unique_ptr<Registrar>> Registrar::Start(
+    const std::string& driver_name, RegistrarOptions options, Metrics* metrics,
+    std::function<void(const std::string&)> on_refused, LogFunction log) {
+  auto registrar = std::unique_ptr<Registrar>(new Registrar(
+      driver_name, std::move(options), metrics, std::move(on_refused), std::move(log)));
+  Registrar& self = *registrar;
+  self.SetRegistered(false);
+  if (absl::Status status = RemoveSocket(self.socket_path_); !status.ok()) return status;
+  absl::StatusOr<std::unique_ptr<SocketServer>> server =
+      SocketServer::Listen(self.socket_path_, &self.service_);
+  if (!server.ok()) return server.status();
+  self.server_ = *std::move(server);
+  self.log_(Severity::kInfo, absl::StrCat("registration of ", driver_name,
+                                          ": the kubelet finds it at ", self.socket_path_));
+  self.watcher_ = std::thread([&self] { self.Watch(); });
+  return registrar;
+}
+
+Registrar::Registrar(std::string driver_name, RegistrarOptions options, Metrics* metrics,
+                     std::function<void(const std::string&)> on_refused, LogFunction log)
+    : driver_name_(std::move(driver_name)),
+      options_(std::move(options)),
+      metrics_(metrics),
+      on_refused_(std::move(on_refused)),
+      log_(std::move(log)),
+      socket_path_(SocketPath(options_.plugin_registration_path, driver_name_)),
+      service_(driver_name_, options_.kubelet_registration_path,
+               [this](bool accepted, const std::string& reason) { Notified(accepted, reason); }) {}
+
+void Registrar::Withdraw() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  if (watcher_.joinable()) watcher_.join();
+  server_.reset();
+  SetRegistered(false);
+}
+
+bool Registrar::registered() const {
+  absl::MutexLock lock(&mutex_);
+  return registered_;
+}
+
+HttpAnswer Registrar::Health() const {
+  const absl::StatusOr<bool> exists = SocketExists(socket_path_);
+  if (!exists.ok()) return {.code = 500, .body = std::string(exists.status().message())};
+  if (!*exists) return {.code = 404, .body = "the registration socket does not exist"};
+  const absl::StatusOr<std::string> name =
+      GetRegisteredName(socket_path_, absl::Now() + options_.timeout);
+  if (!name.ok()) {
+    return {
+        .code = 500,
+        .body = absl::StrCat("the registration socket does not answer: ", name.status().message())};
+  }
+  if (*name != driver_name_) {
+    return {.code = 500, .body = "the registration socket is another driver's"};
+  }
+  return Healthy();
+}
+
+void Registrar::Notified(bool accepted, const std::string& reason) {
+  SetRegistered(accepted);
+  if (accepted) {
+    log_(Severity::kInfo, absl::StrCat("registration of ", driver_name_, ": accepted"));
+    return;
+  }
+  log_(Severity::kError, absl::StrCat("registration of ", driver_name_,
+                                      ": the kubelet refuses: ", absl::CHexEscape(reason)));
+  if (on_refused_) on_refused_(reason);
+}
+
+void Registrar::SetRegistered(bool registered) {
+  absl::MutexLock lock(&mutex_);
+  registered_ = registered;
+  metrics_->Registered(registered);
+  if (options_.marker_file.empty()) return;
+  const std::filesystem::path marker = FilePath(options_.marker_file);
+  std::error_code error;
+  if (registered) {
+    if (!std::ofstream(marker)) error = std::make_error_code(std::errc::io_error);
+  } else {
+    std::filesystem::remove(marker, error);
+  }
+  if (error) {
+    log_(Severity::kWarning,
+         absl::StrCat(options_.marker_file, ": cannot be ", registered ? "made" : "removed"));
+  }
+}
+
+void Registrar::Watch() {
+  bool said = false;
+  while (true) {
+    {
+      absl::MutexLock lock(&mutex_);
+      if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), kLook)) return;
+    }
+    if (server_ != nullptr && server_->in_place()) {
+      said = false;
+      continue;
+    }
+    // Another registrar of the driver, as there is while a pod is replaced, keeps its place.
+    const absl::StatusOr<bool> exists = SocketExists(socket_path_);
+    if (!exists.ok() || *exists) {
+      if (!std::exchange(said, true)) {
+        log_(Severity::kWarning, absl::StrCat(socket_path_, ": another has taken its place"));
+      }
+      continue;
+    }
+    server_.reset();
+    SetRegistered(false);
+    absl::StatusOr<std::unique_ptr<SocketServer>> server =
+        SocketServer::Listen(socket_path_, &service_);
+    if (server.ok()) {
+      server_ = *std::move(server);
+      log_(Severity::kWarning, absl::StrCat(socket_path_, ": was gone, and is made again"));
+    } else if (!std::exchange(said, true)) {
+      log_(Severity::kError, absl::StrCat("cannot be made again: ", server.status().message()));
+    }
+  }
+}
+
+}  // namespace csi_proxy::sidecars

@@ -1,0 +1,67 @@
+// Registers one driver with the kubelet, for as long as it lives.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "client/sidecars/http_answer.h"
+#include "client/sidecars/metrics.h"
+#include "client/sidecars/registration_service.h"
+#include "client/sidecars/socket.h"
+#include "csi_proxy/sidecars.h"
+
+namespace csi_proxy::sidecars {
+
+// Whether the kubelet takes a driver of this name: CSI's rule for GetPluginInfoResponse.name. It
+// becomes part of a file's name.
+absl::Status CheckDriverName(absl::string_view name);
+
+// Thread-safe.
+class Registrar {
+ public:
+  // Makes the socket, in the place of one that an earlier process has left. `metrics` must outlive
+  // the registrar; `on_refused` may be null.
+  static absl::StatusOr<std::unique_ptr<Registrar>> Start(
+      const std::string& driver_name, RegistrarOptions options, Metrics* metrics,
+      std::function<void(const std::string&)> on_refused, LogFunction log);
+  ~Registrar() { Withdraw(); }
+
+  // Removes the socket, and the marker: the kubelet forgets the driver.
+  void Withdraw();
+
+  bool registered() const;
+
+  // 200 if the socket is there and this registrar answers on it, else 404 or 500, with a reason.
+  HttpAnswer Health() const;
+
+ private:
+  Registrar(std::string driver_name, RegistrarOptions options, Metrics* metrics,
+            std::function<void(const std::string&)> on_refused, LogFunction log);
+
+  void Notified(bool accepted, const std::string& reason);
+  void SetRegistered(bool registered);
+  // Makes the socket again whenever it has gone.
+  void Watch();
+
+  const std::string driver_name_;
+  const RegistrarOptions options_;
+  Metrics* const metrics_;
+  const std::function<void(const std::string&)> on_refused_;
+  const LogFunction log_;
+  const std::string socket_path_;
+  RegistrationService service_;
+
+  mutable absl::Mutex mutex_;
+  bool registered_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  // Of the watcher's thread, once that runs.
+  std::unique_ptr<SocketServer> server_;
+  std::thread watcher_;
+};
+
+}  // namespace csi_proxy::sidecars

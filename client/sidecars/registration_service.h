@@ -1,0 +1,20 @@
+// The kubelet's plugin registration service, which a plugin serves and the kubelet calls
+// (https://github.com/kubernetes/kubernetes/tree/v1.37.2/pkg/kubelet/pluginmanager/pluginwatcher).
+#pragma once
+
+#include <grpcpp/impl/codegen/service_type.h>
+
+#include <functional>
+#include <string>
+
+namespace csi_proxy::sidecars {
+
+class RegistrationService final : public grpc::Service {
+ public:
+  // What the kubelet is told: the driver's name, and where it finds the driver. `notify` is told
+  // whether it has accepted the driver, with the reason if not. It must not block.
+  RegistrationService(std::string driver_name, std::string endpoint,
+                      std::function<void(bool accepted, const std::string& reason)> notify);
+};
+
+}  // namespace csi_proxy::sidecars

@@ -1,0 +1,259 @@
+#include "csi_proxy/sidecars.h"
+
+#include <iostream>
+#include <map>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "client/sidecars/driver.h"
+#include "client/sidecars/http_server.h"
+#include "client/sidecars/metrics.h"
+#include "client/sidecars/registrar.h"
+
+namespace csi_proxy {
+namespace {
+
+using sidecars::HttpAnswer;
+using sidecars::HttpEndpoint;
+using sidecars::HttpHandler;
+using sidecars::HttpServer;
+using sidecars::Metrics;
+using sidecars::Registrar;
+
+// How long one attempt to ask the driver for its name takes; a stop waits for it.
+constexpr absl::Duration kAttempt = absl::Seconds(1);
+// Between attempts that the driver has answered with a failure.
+constexpr absl::Duration kPause = absl::Milliseconds(200);
+// How often the log tells of a driver that does not come.
+constexpr absl::Duration kStillWaiting = absl::Seconds(30);
+
+constexpr absl::Duration kLongest = absl::Hours(24);
+
+constexpr char kHealthz[] = "/healthz";
+constexpr char kRegistrarsHealthz[] = "/healthz/node-driver-registrar";
+
+using Paths = std::map<std::string, HttpHandler, std::less<>>;
+using Endpoints = std::map<HttpEndpoint, Paths>;
+
+absl::Status CheckDuration(absl::string_view option, absl::Duration duration) {
+  if (duration > absl::ZeroDuration() && duration <= kLongest) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(option, ": ", absl::FormatDuration(duration),
+                                                 " is not above 0 and up to ",
+                                                 absl::FormatDuration(kLongest)));
+}
+
+absl::Status Required(absl::string_view option, absl::string_view value) {
+  if (!value.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(option, ": it is required"));
+}
+
+// The path of `unix:///csi/csi.sock`, `unix:/csi/csi.sock` or `/csi/csi.sock`; with
+// `unix://C:\csi\csi.sock`, which is how drivers on Windows write it, `C:\csi\csi.sock`.
+absl::StatusOr<std::string> SocketOf(absl::string_view address) {
+  if (absl::Status status = Required("csi_address", address); !status.ok()) return status;
+  if (!absl::ConsumePrefix(&address, "unix://")) absl::ConsumePrefix(&address, "unix:");
+  if (absl::StrContains(address, "://") || address.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("csi_address: \"", address, "\" is not a path, nor unix:// and a path"));
+  }
+  return std::string(address);
+}
+
+// Everything that can be told without the driver.
+absl::Status Check(const SidecarsOptions& options) {
+  if (const auto socket = SocketOf(options.csi_address); !socket.ok()) return socket.status();
+  if (!options.registrar && !options.livenessprobe) {
+    return absl::InvalidArgumentError("neither registrar nor livenessprobe is wanted");
+  }
+  std::vector<absl::Status> checks;
+  std::vector<std::pair<const char*, std::string>> endpoints;
+  if (!options.driver_name.empty()) {
+    checks.push_back(sidecars::CheckDriverName(options.driver_name));
+  }
+  if (const auto& registrar = options.registrar) {
+    checks.push_back(
+        Required("registrar.kubelet_registration_path", registrar->kubelet_registration_path));
+    checks.push_back(
+        Required("registrar.plugin_registration_path", registrar->plugin_registration_path));
+    checks.push_back(CheckDuration("registrar.timeout", registrar->timeout));
+    endpoints.emplace_back("registrar.http_endpoint", registrar->http_endpoint);
+  }
+  if (const auto& probe = options.livenessprobe) {
+    checks.push_back(Required("livenessprobe.http_endpoint", probe->http_endpoint));
+    checks.push_back(CheckDuration("livenessprobe.probe_timeout", probe->probe_timeout));
+    endpoints.emplace_back("livenessprobe.http_endpoint", probe->http_endpoint);
+    endpoints.emplace_back("livenessprobe.metrics_address", probe->metrics_address);
+    if (!probe->metrics_path.starts_with('/') || probe->metrics_path == kHealthz ||
+        probe->metrics_path == kRegistrarsHealthz) {
+      checks.push_back(absl::InvalidArgumentError(
+          absl::StrCat("livenessprobe.metrics_path: \"", probe->metrics_path,
+                       "\" does not begin with / or is taken")));
+    }
+  }
+  for (const auto& [option, endpoint] : endpoints) {
+    if (!endpoint.empty()) checks.push_back(HttpEndpoint::Parse(option, endpoint).status());
+  }
+  for (const absl::Status& status : checks) {
+    if (!status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+void LogToStderr(Severity severity, absl::string_view line) {
+  constexpr char kLetters[] = {'I', 'W', 'E'};
+  std::cerr << absl::StrCat(std::string(1, kLetters[static_cast<size_t>(severity)]), " ", line,
+                            "\n");
+}
+
+class Running final : public Sidecars {
+ public:
+  Running(SidecarsOptions options, std::string socket)
+      : options_(std::move(options)), socket_(std::move(socket)), starter_([this] { Run(); }) {}
+
+  ~Running() override {
+    {
+      absl::MutexLock lock(&mutex_);
+      stopping_ = true;
+    }
+    starter_.join();
+    // First of all, for civetweb takes up to two seconds to stop.
+    if (registrar_ != nullptr) registrar_->Withdraw();
+    // They ask the others.
+    servers_.clear();
+  }
+
+  bool registered() const override {
+    absl::MutexLock lock(&mutex_);
+    return registrar_ != nullptr && registrar_->registered();
+  }
+
+ private:
+  void Run() {
+    const absl::Status status = StartAll();
+    if (status.ok() || absl::IsCancelled(status)) return;
+    options_.log(Severity::kError, status.message());
+    if (options_.on_failed) options_.on_failed(status);
+  }
+
+  absl::Status StartAll() {
+    const absl::StatusOr<std::string> name = DriverName();
+    if (!name.ok()) return name.status();
+    metrics_ = std::make_unique<Metrics>(*name);
+    if (options_.registrar) {
+      auto registrar = Registrar::Start(*name, *options_.registrar, metrics_.get(),
+                                        options_.on_refused, options_.log);
+      if (!registrar.ok()) return registrar.status();
+      absl::MutexLock lock(&mutex_);
+      registrar_ = *std::move(registrar);
+    }
+    Endpoints endpoints = AllEndpoints();
+    for (auto& [endpoint, paths] : endpoints) {
+      auto server = HttpServer::Listen(endpoint, std::move(paths));
+      if (!server.ok()) return server.status();
+      options_.log(Severity::kInfo, absl::StrCat("HTTP is served on ", ToString(endpoint)));
+      servers_.push_back(*std::move(server));
+    }
+    return absl::OkStatus();
+  }
+
+  // CANCELLED when the sidecars stop meanwhile.
+  absl::StatusOr<std::string> DriverName() {
+    if (!options_.driver_name.empty()) return options_.driver_name;
+    const absl::Time give_up = absl::Now() + options_.connect_timeout;
+    absl::Time say_at = absl::Now() + kStillWaiting;
+    while (true) {
+      const absl::StatusOr<std::string> name =
+          sidecars::GetDriverName(socket_, std::min(give_up, absl::Now() + kAttempt));
+      if (name.ok()) {
+        if (absl::Status status = sidecars::CheckDriverName(*name); !status.ok()) return status;
+        return name;
+      }
+      if (!absl::IsUnavailable(name.status()) && !absl::IsDeadlineExceeded(name.status())) {
+        return absl::FailedPreconditionError(
+            absl::StrCat("the driver does not tell its name: ", name.status().message()));
+      }
+      const absl::Time now = absl::Now();
+      if (now >= give_up) {
+        return absl::UnavailableError(absl::StrCat("the driver has not answered within ",
+                                                   absl::FormatDuration(options_.connect_timeout),
+                                                   ": ", name.status().message()));
+      }
+      if (now >= say_at) {
+        options_.log(Severity::kWarning,
+                     absl::StrCat("the driver does not answer yet: ", name.status().message()));
+        say_at = now + kStillWaiting;
+      }
+      absl::MutexLock lock(&mutex_);
+      if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), kPause)) {
+        return absl::CancelledError();
+      }
+    }
+  }
+
+  Endpoints AllEndpoints() {
+    Endpoints endpoints;
+    // Checked when the sidecars were started.
+    const auto paths_at = [&endpoints](const std::string& text) -> Paths& {
+      return endpoints[*HttpEndpoint::Parse("", text)];
+    };
+    if (const auto& probe = options_.livenessprobe) {
+      paths_at(probe->http_endpoint)[kHealthz] = [this] { return ProbeDriver(); };
+      if (!probe->metrics_address.empty() || probe->serve_metrics) {
+        paths_at(probe->metrics_address.empty() ? probe->http_endpoint
+                                                : probe->metrics_address)[probe->metrics_path] =
+            [this] { return metrics_->Text(); };
+      }
+    }
+    if (options_.registrar && !options_.registrar->http_endpoint.empty()) {
+      Paths& paths = paths_at(options_.registrar->http_endpoint);
+      const HttpHandler health = [this] { return registrar_->Health(); };
+      paths.emplace(kHealthz, health);  // unless it is the driver's
+      paths.emplace(kRegistrarsHealthz, health);
+    }
+    return endpoints;
+  }
+
+  HttpAnswer ProbeDriver() {
+    const absl::Time begin = absl::Now();
+    bool called = false;
+    const absl::StatusOr<bool> ready =
+        sidecars::Probe(socket_, begin + options_.livenessprobe->probe_timeout, &called);
+    if (called) {
+      metrics_->Called(sidecars::kProbeMethod, ready.status().code(), absl::Now() - begin);
+    }
+    if (ready.ok() && *ready) return sidecars::Healthy();
+    std::string why = ready.ok()
+                          ? "the driver answers, but is not ready"
+                          : absl::StrCat("the driver cannot be probed: ", ready.status().message());
+    options_.log(Severity::kError, why);
+    return {.code = 500, .body = std::move(why)};
+  }
+
+  const SidecarsOptions options_;
+  const std::string socket_;
+  mutable absl::Mutex mutex_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  // Set once, by the starter; read without the mutex by what is made after them.
+  std::unique_ptr<Metrics> metrics_;
+  std::unique_ptr<Registrar> registrar_;
+  std::vector<std::unique_ptr<HttpServer>> servers_;
+  std::thread starter_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Sidecars>> Sidecars::Start(SidecarsOptions options) {
+  if (absl::Status status = Check(options); !status.ok()) return status;
+  if (options.log == nullptr) options.log = LogToStderr;
+  std::string socket = *SocketOf(options.csi_address);
+  return std::make_unique<Running>(std::move(options), std::move(socket));
+}
+
+}  // namespace csi_proxy

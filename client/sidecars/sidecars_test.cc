@@ -1,0 +1,448 @@
+#include "csi_proxy/sidecars.h"
+
+#include <civetweb.h>
+#include <gmock/gmock.h>
+#include <grpcpp/impl/codegen/client_unary_call.h>
+#include <grpcpp/impl/codegen/proto_utils.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "client/sidecars/registrar.h"
+#include "client/sidecars/socket.h"
+#include "client/sidecars/testing_driver.h"
+#include "client/sidecars/wire.pb.h"
+#include "server/base/testing_posix.h"
+
+namespace csi_proxy::sidecars {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr absl::Duration kSoon = absl::Seconds(20);
+
+bool Eventually(const std::function<bool()>& condition) {
+  const absl::Time give_up = absl::Now() + kSoon;
+  while (!condition()) {
+    if (absl::Now() > give_up) return false;
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  return true;
+}
+
+// A port that nobody has at the moment.
+int FreePort() {
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
+  EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  close(fd);
+  return ntohs(address.sin_port);
+}
+
+struct Answer {
+  int code = 0;  // 0: nobody answers
+  std::string body;
+};
+
+Answer Get(int port, const std::string& path, const char* method = "GET") {
+  std::array<char, 256> error{};
+  mg_connection* const connection =
+      mg_download("127.0.0.1", port, 0, error.data(), error.size(),
+                  "%s %s HTTP/1.0\r\nHost: localhost\r\n\r\n", method, path.c_str());
+  if (connection == nullptr) return {};
+  Answer answer{.code = mg_get_response_info(connection)->status_code, .body = {}};
+  std::array<char, 4096> part;
+  int count = 0;
+  while ((count = mg_read(connection, part.data(), part.size())) > 0) {
+    answer.body.append(part.data(), count);
+  }
+  mg_close_connection(connection);
+  return answer;
+}
+
+// What the kubelet does when it finds a socket, for the parts that a test is about.
+class Kubelet {
+ public:
+  explicit Kubelet(const std::string& socket) {
+    auto connected = SocketChannel::Connect(socket, absl::Now() + kSoon);
+    EXPECT_TRUE(connected.ok()) << connected.status();
+    if (connected.ok()) connection_ = *std::move(connected);
+  }
+
+  wire::PluginInfo GetInfo() {
+    return Call<wire::InfoRequest, wire::PluginInfo>("/pluginregistration.Registration/GetInfo",
+                                                     {});
+  }
+  void Notify(bool accepted, const std::string& error) {
+    wire::RegistrationStatus status;
+    status.set_plugin_registered(accepted);
+    status.set_error(error);
+    Call<wire::RegistrationStatus, wire::RegistrationStatusResponse>(
+        "/pluginregistration.Registration/NotifyRegistrationStatus", status);
+  }
+
+ private:
+  template <typename Request, typename Response>
+  Response Call(const char* method, const Request& request) {
+    grpc::ClientContext context;
+    context.set_deadline(absl::ToChronoTime(absl::Now() + kSoon));
+    Response response;
+    const grpc::Status status =
+        grpc::internal::BlockingUnaryCall<Request, Response, google::protobuf::MessageLite,
+                                          google::protobuf::MessageLite>(
+            connection_->channel().get(),
+            grpc::internal::RpcMethod(method, grpc::internal::RpcMethod::NORMAL_RPC), &context,
+            request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response;
+  }
+
+  std::unique_ptr<SocketChannel> connection_;
+};
+
+class SidecarsTest : public ::testing::Test {
+ protected:
+  SidecarsTest() { std::filesystem::create_directory(registry_); }
+
+  SidecarsOptions Options() {
+    return {
+        .csi_address = "unix://" + csi_,
+        .registrar = RegistrarOptions{.kubelet_registration_path = "/kubelet/csi.sock",
+                                      .plugin_registration_path = registry_,
+                                      .marker_file = directory_.path() + "/registration"},
+        .livenessprobe = LivenessProbeOptions{.http_endpoint = absl::StrCat("127.0.0.1:", port_),
+                                              .probe_timeout = absl::Milliseconds(900)},
+        .on_refused = [this](const std::string& reason) { refused_ = reason; },
+        .on_failed =
+            [this](const absl::Status& why) {
+              failure_ = why;
+              failed_.Notify();
+            },
+        .log =
+            [this](Severity, absl::string_view line) {
+              const std::lock_guard lock(mutex_);
+              absl::StrAppend(&log_, line, "\n");
+            }};
+  }
+  std::unique_ptr<Sidecars> Start(SidecarsOptions options) {
+    auto sidecars = Sidecars::Start(std::move(options));
+    EXPECT_TRUE(sidecars.ok()) << sidecars.status();
+    return *std::move(sidecars);
+  }
+  Answer Healthz() { return Get(port_, "/healthz"); }
+  bool Served() {
+    return Eventually([this] { return Healthz().code != 0; });
+  }
+  std::string Log() {
+    const std::lock_guard lock(mutex_);
+    return log_;
+  }
+
+  TemporaryDirectory directory_;
+  const std::string csi_ = directory_.path() + "/csi.sock";
+  const std::string registry_ = directory_.path() + "/registry";
+  const std::string registration_ = registry_ + "/test.csi.example-reg.sock";
+  const std::string marker_ = directory_.path() + "/registration";
+  const int port_ = FreePort();
+  std::string refused_;
+  absl::Status failure_;
+  absl::Notification failed_;
+  std::mutex mutex_;
+  std::string log_;
+};
+
+TEST_F(SidecarsTest, RegistersTheDriver) {
+  TestingDriver driver(csi_);
+  auto sidecars = Start(Options());
+  ASSERT_TRUE(Served());
+  struct stat file;
+  ASSERT_EQ(stat(registration_.c_str(), &file), 0);
+  EXPECT_EQ(file.st_mode & 0777, 0600u);
+  EXPECT_FALSE(sidecars->registered());
+  Kubelet kubelet(registration_);
+  const wire::PluginInfo info = kubelet.GetInfo();
+  EXPECT_EQ(info.type(), "CSIPlugin");
+  EXPECT_EQ(info.name(), "test.csi.example");
+  EXPECT_EQ(info.endpoint(), "/kubelet/csi.sock");
+  ASSERT_EQ(info.supported_versions_size(), 1);
+  EXPECT_EQ(info.supported_versions(0), "1.0.0");
+  EXPECT_FALSE(std::filesystem::exists(marker_));
+  EXPECT_THAT(Get(port_, "/metrics").body,
+              HasSubstr("csi_sidecar_registered{driver_name=\"test.csi.example\"} 0"));
+  kubelet.Notify(true, "");
+  EXPECT_TRUE(sidecars->registered());
+  EXPECT_TRUE(std::filesystem::exists(marker_));
+  EXPECT_THAT(Get(port_, "/metrics").body,
+              HasSubstr("csi_sidecar_registered{driver_name=\"test.csi.example\"} 1"));
+  sidecars.reset();
+  EXPECT_FALSE(std::filesystem::exists(registration_));
+  EXPECT_FALSE(std::filesystem::exists(marker_));
+}
+
+TEST_F(SidecarsTest, AKubeletThatRefusesIsReportedAndMayTryAgain) {
+  TestingDriver driver(csi_);
+  auto sidecars = Start(Options());
+  Kubelet kubelet(registration_);
+  kubelet.Notify(false, "unsupported\nversion");
+  EXPECT_TRUE(Eventually([this] { return !refused_.empty(); }));
+  EXPECT_EQ(refused_, "unsupported\nversion");
+  EXPECT_FALSE(sidecars->registered());
+  EXPECT_THAT(Log(), HasSubstr("unsupported\\nversion"));
+  kubelet.Notify(true, "");
+  EXPECT_TRUE(sidecars->registered());
+}
+
+TEST_F(SidecarsTest, ASocketThatIsRemovedIsMadeAgain) {
+  TestingDriver driver(csi_);
+  auto sidecars = Start(Options());
+  Kubelet(registration_).Notify(true, "");
+  ASSERT_TRUE(sidecars->registered());
+  std::filesystem::remove(registration_);
+  EXPECT_TRUE(Eventually([this] { return std::filesystem::exists(registration_); }));
+  EXPECT_FALSE(sidecars->registered());
+  EXPECT_EQ(Kubelet(registration_).GetInfo().name(), "test.csi.example");
+}
+
+TEST_F(SidecarsTest, AnotherRegistrarsSocketIsLeftAlone) {
+  TestingDriver driver(csi_);
+  auto first = Start(Options());
+  Kubelet{registration_}.GetInfo();
+  // A pod is replaced: the new one's registrar takes the place before the old one goes.
+  SidecarsOptions options = Options();
+  options.livenessprobe.reset();
+  auto second = Start(options);
+  EXPECT_TRUE(Eventually([this] {
+    return Log().find(absl::StrCat(registration_, ": another has taken its place")) !=
+           std::string::npos;
+  }));
+  first.reset();
+  EXPECT_EQ(Kubelet(registration_).GetInfo().name(), "test.csi.example");
+}
+
+TEST_F(SidecarsTest, AStaleSocketIsReplaced) {
+  {
+    const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+    registration_.copy(address.sun_path, registration_.size());
+    ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+    close(fd);
+  }
+  TestingDriver driver(csi_);
+  auto sidecars = Start(Options());
+  EXPECT_EQ(Kubelet(registration_).GetInfo().name(), "test.csi.example");
+}
+
+TEST_F(SidecarsTest, AFileInTheSocketsPlaceIsNotTouched) {
+  std::ofstream(registration_) << "mine";
+  TestingDriver driver(csi_);
+  auto sidecars = Start(Options());
+  failed_.WaitForNotification();
+  EXPECT_EQ(failure_.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(failure_.message()), HasSubstr("not a socket"));
+  sidecars.reset();
+  EXPECT_EQ(std::filesystem::file_size(registration_), 4u);
+}
+
+TEST_F(SidecarsTest, ADriversNameCannotLeadOutOfTheDirectory) {
+  for (const char* name : {"../evil", "a/b", "a\\b", "", ".", "-a", "a_b", "a b", "a\nb"}) {
+    EXPECT_FALSE(CheckDriverName(name).ok()) << name;
+  }
+  EXPECT_FALSE(CheckDriverName(std::string(64, 'a')).ok());
+  for (const char* name : {"a", "disk.csi.azure.com", "Ebs.CSI-1.aws"}) {
+    EXPECT_TRUE(CheckDriverName(name).ok()) << name;
+  }
+  TestingDriver driver(csi_, "../../evil");
+  auto sidecars = Start(Options());
+  failed_.WaitForNotification();
+  EXPECT_EQ(failure_.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(std::filesystem::is_empty(registry_));
+}
+
+TEST_F(SidecarsTest, HealthzIsWhatTheDriverSays) {
+  TestingDriver driver(csi_);
+  auto sidecars = Start(Options());
+  ASSERT_TRUE(Served());
+  const struct {
+    ProbeMode mode;
+    int code;
+    const char* text;
+  } kCases[] = {
+      {ProbeMode::kReady, 200, "ok"},
+      {ProbeMode::kReadyByOmission, 200, "ok"},
+      {ProbeMode::kNotReady, 500, "not ready"},
+      {ProbeMode::kFails, 500, "on fire"},
+      {ProbeMode::kSlow, 200, "ok"},
+      {ProbeMode::kHangs, 500, "Deadline"},
+      {ProbeMode::kReady, 200, "ok"},
+  };
+  for (const auto& c : kCases) {
+    driver.set_mode(c.mode);
+    const absl::Time begin = absl::Now();
+    const Answer answer = Healthz();
+    EXPECT_EQ(answer.code, c.code) << static_cast<int>(c.mode);
+    EXPECT_THAT(answer.body, HasSubstr(c.text));
+    EXPECT_LT(absl::Now() - begin, absl::Seconds(10));
+  }
+  EXPECT_THAT(Get(port_, "/metrics").body,
+              HasSubstr("csi_sidecar_operations_seconds_count{driver_name=\"test.csi.example\","
+                        "grpc_status_code=\"DeadlineExceeded\","
+                        "method_name=\"/csi.v1.Identity/Probe\"} 1"));
+}
+
+TEST_F(SidecarsTest, HealthzFollowsADriverThatDiesAndComesBack) {
+  TestingDriver driver(csi_);
+  auto sidecars = Start(Options());
+  ASSERT_TRUE(Served());
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(Healthz().code, 200);
+    driver.End();
+    EXPECT_EQ(Healthz().code, 500);
+    driver.Begin();
+  }
+  EXPECT_EQ(Healthz().code, 200);
+}
+
+TEST_F(SidecarsTest, HttpIsServedOnceTheDriverHasItsName) {
+  auto sidecars = Start(Options());
+  EXPECT_EQ(Healthz().code, 0);
+  TestingDriver driver(csi_);
+  EXPECT_TRUE(Served());
+  EXPECT_EQ(Get(port_, "/").code, 404);
+  EXPECT_EQ(Get(port_, "/healthz/").code, 404);
+  const Answer head = Get(port_, "/healthz", "HEAD");
+  EXPECT_EQ(head.code, 200);
+  EXPECT_EQ(head.body, "");
+}
+
+TEST_F(SidecarsTest, OneAddressServesBoth) {
+  TestingDriver driver(csi_);
+  SidecarsOptions options = Options();
+  options.registrar->http_endpoint = options.livenessprobe->http_endpoint;
+  auto sidecars = Start(options);
+  ASSERT_TRUE(Served());
+  EXPECT_EQ(Get(port_, "/healthz/node-driver-registrar").code, 200);
+  driver.set_mode(ProbeMode::kNotReady);
+  EXPECT_EQ(Healthz().code, 500);
+  EXPECT_EQ(Get(port_, "/healthz/node-driver-registrar").code, 200);
+  std::filesystem::remove(registration_);
+  EXPECT_EQ(Get(port_, "/healthz/node-driver-registrar").code, 404);
+}
+
+TEST_F(SidecarsTest, ARegistrarAloneHasAHealthzOfItsOwn) {
+  TestingDriver driver(csi_);
+  SidecarsOptions options = Options();
+  options.livenessprobe.reset();
+  options.registrar->http_endpoint = absl::StrCat(":", port_);
+  auto sidecars = Start(options);
+  ASSERT_TRUE(Served());
+  EXPECT_EQ(Healthz().code, 200);
+  EXPECT_EQ(Get(port_, "/metrics").code, 404);
+  driver.End();
+  EXPECT_EQ(Healthz().code, 200);
+}
+
+TEST_F(SidecarsTest, MetricsMayHaveAnAddressOfTheirOwn) {
+  TestingDriver driver(csi_);
+  SidecarsOptions options = Options();
+  const int metrics = FreePort();
+  options.livenessprobe->metrics_address = absl::StrCat("127.0.0.1:", metrics);
+  options.livenessprobe->metrics_path = "/numbers";
+  auto sidecars = Start(options);
+  ASSERT_TRUE(Eventually([metrics] { return Get(metrics, "/numbers").code == 200; }));
+  EXPECT_EQ(Get(metrics, "/healthz").code, 404);
+  ASSERT_TRUE(Served());
+  EXPECT_EQ(Get(port_, "/numbers").code, 404);
+}
+
+TEST_F(SidecarsTest, ADriverThatDoesNotComeInTimeIsAFailure) {
+  SidecarsOptions options = Options();
+  options.connect_timeout = absl::Milliseconds(50);
+  auto sidecars = Start(options);
+  failed_.WaitForNotification();
+  EXPECT_EQ(failure_.code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(SidecarsTest, AnAddressThatIsTakenIsAFailure) {
+  TestingDriver driver(csi_);
+  auto first = Start(Options());
+  ASSERT_TRUE(Served());
+  SidecarsOptions options = Options();
+  options.registrar.reset();
+  auto second = Start(options);
+  failed_.WaitForNotification();
+  EXPECT_EQ(failure_.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(failure_.message()), HasSubstr(absl::StrCat(port_)));
+}
+
+TEST_F(SidecarsTest, WrongOptionsAreNamed) {
+  const struct {
+    const char* what;
+    std::function<void(SidecarsOptions*)> spoil;
+  } kCases[] = {
+      {"csi_address", [](SidecarsOptions* o) { o->csi_address = ""; }},
+      {"csi_address", [](SidecarsOptions* o) { o->csi_address = "unix://"; }},
+      {"csi_address", [](SidecarsOptions* o) { o->csi_address = "tcp://1.2.3.4:5"; }},
+      {"name", [](SidecarsOptions* o) { o->driver_name = "a/b"; }},
+      {"registrar.kubelet_registration_path",
+       [](SidecarsOptions* o) { o->registrar->kubelet_registration_path = ""; }},
+      {"registrar.plugin_registration_path",
+       [](SidecarsOptions* o) { o->registrar->plugin_registration_path = ""; }},
+      {"registrar.timeout",
+       [](SidecarsOptions* o) { o->registrar->timeout = absl::ZeroDuration(); }},
+      {"registrar.http_endpoint",
+       [](SidecarsOptions* o) { o->registrar->http_endpoint = "127.0.0.1"; }},
+      {"livenessprobe.http_endpoint",
+       [](SidecarsOptions* o) { o->livenessprobe->http_endpoint = ""; }},
+      {"livenessprobe.http_endpoint",
+       [](SidecarsOptions* o) { o->livenessprobe->http_endpoint = "::1:80"; }},
+      {"livenessprobe.http_endpoint",
+       [](SidecarsOptions* o) { o->livenessprobe->http_endpoint = "a:65536"; }},
+      {"livenessprobe.metrics_address",
+       [](SidecarsOptions* o) { o->livenessprobe->metrics_address = "a:-1"; }},
+      {"livenessprobe.metrics_path",
+       [](SidecarsOptions* o) { o->livenessprobe->metrics_path = "/healthz"; }},
+      {"livenessprobe.probe_timeout",
+       [](SidecarsOptions* o) { o->livenessprobe->probe_timeout = absl::InfiniteDuration(); }},
+      {"neither", [](SidecarsOptions* o) { o->registrar.reset(), o->livenessprobe.reset(); }},
+  };
+  for (const auto& c : kCases) {
+    SidecarsOptions options = Options();
+    c.spoil(&options);
+    const auto sidecars = Sidecars::Start(options);
+    EXPECT_EQ(sidecars.status().code(), absl::StatusCode::kInvalidArgument) << c.what;
+    EXPECT_THAT(std::string(sidecars.status().message()), HasSubstr(c.what));
+  }
+}
+
+TEST_F(SidecarsTest, StopsWhileItWaitsForTheDriver) {
+  auto sidecars = Start(Options());
+  absl::SleepFor(absl::Milliseconds(50));
+  const absl::Time begin = absl::Now();
+  sidecars.reset();
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(10));
+  EXPECT_FALSE(failed_.HasBeenNotified());
+}
+
+}  // namespace
+}  // namespace csi_proxy::sidecars

@@ -1,0 +1,194 @@
+#include <grpcpp/create_channel_posix.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+#include <grpcpp/server_posix.h>
+#include <grpcpp/support/channel_arguments.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/sidecars/socket.h"
+
+namespace csi_proxy::sidecars {
+namespace {
+
+// Between attempts to connect.
+constexpr absl::Duration kPause = absl::Milliseconds(20);
+// When accept() finds no descriptor left.
+constexpr absl::Duration kPauseWithoutDescriptors = absl::Milliseconds(100);
+constexpr int kBacklog = 64;
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd = -1) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  Descriptor(Descriptor&& other) noexcept : fd_(other.Release()) {}
+  Descriptor& operator=(Descriptor&&) = delete;
+
+  int get() const { return fd_; }
+  int Release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+absl::Status Failure(const std::string& path, const char* what) {
+  return absl::UnavailableError(absl::StrCat(path, ": ", what, ": ", std::strerror(errno)));
+}
+
+absl::StatusOr<sockaddr_un> Address(const std::string& path) {
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  if (path.empty() || path.size() >= sizeof(address.sun_path)) {
+    return absl::UnavailableError(absl::StrCat(path, ": a socket's path has from 1 to ",
+                                               sizeof(address.sun_path) - 1, " bytes"));
+  }
+  path.copy(address.sun_path, path.size());
+  return address;
+}
+
+absl::StatusOr<Descriptor> NewSocket(const std::string& path) {
+  Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (socket.get() < 0) return Failure(path, "socket");
+  return socket;
+}
+
+class Server final : public SocketServer {
+ public:
+  Server(std::string path, Descriptor socket, const struct stat& file,
+         std::unique_ptr<grpc::Server> server)
+      : path_(std::move(path)),
+        socket_(std::move(socket)),
+        stop_(eventfd(0, EFD_CLOEXEC)),
+        device_(file.st_dev),
+        inode_(file.st_ino),
+        server_(std::move(server)),
+        acceptor_([this] { Accept(); }) {}
+
+  ~Server() override {
+    if (in_place()) unlink(path_.c_str());
+    const uint64_t one = 1;
+    // An eventfd takes a first write.
+    [[maybe_unused]] const ssize_t written = write(stop_.get(), &one, sizeof(one));
+    acceptor_.join();
+    server_->Shutdown(std::chrono::system_clock::now());
+  }
+
+  bool in_place() const override {
+    struct stat file;
+    return lstat(path_.c_str(), &file) == 0 && file.st_dev == device_ && file.st_ino == inode_;
+  }
+
+ private:
+  void Accept() {
+    pollfd watched[] = {{.fd = socket_.get(), .events = POLLIN, .revents = 0},
+                        {.fd = stop_.get(), .events = POLLIN, .revents = 0}};
+    while (true) {
+      poll(watched, 2, -1);
+      if (watched[1].revents != 0) return;
+      const int accepted = accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+      if (accepted >= 0) {
+        grpc::AddInsecureChannelFromFd(server_.get(), accepted);
+      } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+        absl::SleepFor(kPauseWithoutDescriptors);
+      }
+    }
+  }
+
+  const std::string path_;
+  const Descriptor socket_, stop_;
+  const dev_t device_;
+  const ino_t inode_;
+  const std::unique_ptr<grpc::Server> server_;
+  std::thread acceptor_;
+};
+
+class Channel final : public SocketChannel {
+ public:
+  explicit Channel(std::shared_ptr<grpc::Channel> channel) : channel_(std::move(channel)) {}
+  const std::shared_ptr<grpc::Channel>& channel() const override { return channel_; }
+
+ private:
+  const std::shared_ptr<grpc::Channel> channel_;
+};
+
+}  // namespace
+
+absl::StatusOr<bool> SocketExists(const std::string& path) {
+  struct stat file;
+  if (stat(path.c_str(), &file) != 0) {
+    if (errno == ENOENT) return false;
+    return Failure(path, "stat");
+  }
+  if (!S_ISSOCK(file.st_mode)) {
+    return absl::FailedPreconditionError(absl::StrCat(path, ": it is not a socket"));
+  }
+  return true;
+}
+
+absl::Status RemoveSocket(const std::string& path) {
+  const absl::StatusOr<bool> exists = SocketExists(path);
+  if (!exists.ok()) return exists.status();
+  if (*exists && unlink(path.c_str()) != 0 && errno != ENOENT) return Failure(path, "unlink");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<SocketServer>> SocketServer::Listen(std::string path,
+                                                                   grpc::Service* service) {
+  const absl::StatusOr<sockaddr_un> address = Address(path);
+  if (!address.ok()) return address.status();
+  absl::StatusOr<Descriptor> socket = NewSocket(path);
+  if (!socket.ok()) return socket.status();
+  // Linux makes the file with the mode of the socket (net/unix/af_unix.c, unix_bind): unlike with
+  // a umask, which is the whole process's, no other thread's files are concerned.
+  if (fchmod(socket->get(), S_IRUSR | S_IWUSR) != 0) return Failure(path, "fchmod");
+  if (bind(socket->get(), reinterpret_cast<const sockaddr*>(&*address), sizeof(*address)) != 0) {
+    return Failure(path, "bind");
+  }
+  struct stat file;
+  if (lstat(path.c_str(), &file) != 0) return Failure(path, "stat");
+  if (listen(socket->get(), kBacklog) != 0) return Failure(path, "listen");
+  grpc::ServerBuilder builder;
+  builder.RegisterService(service);
+  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (server == nullptr) {
+    return absl::UnavailableError(absl::StrCat(path, ": gRPC did not start a server"));
+  }
+  return std::make_unique<Server>(std::move(path), *std::move(socket), file, std::move(server));
+}
+
+absl::StatusOr<std::unique_ptr<SocketChannel>> SocketChannel::Connect(const std::string& path,
+                                                                      absl::Time deadline) {
+  const absl::StatusOr<sockaddr_un> address = Address(path);
+  if (!address.ok()) return address.status();
+  while (true) {
+    absl::StatusOr<Descriptor> socket = NewSocket(path);
+    if (!socket.ok()) return socket.status();
+    // EAGAIN: the listener's queue is full (https://man7.org/linux/man-pages/man2/connect.2.html).
+    if (connect(socket->get(), reinterpret_cast<const sockaddr*>(&*address), sizeof(*address)) ==
+        0) {
+      grpc::ChannelArguments arguments;
+      arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, "localhost");
+      return std::make_unique<Channel>(
+          grpc::CreateCustomInsecureChannelFromFd("unix", socket->Release(), arguments));
+    }
+    absl::Status failure = Failure(path, "connect");
+    const absl::Duration left = deadline - absl::Now();
+    if (left <= absl::ZeroDuration()) return failure;
+    absl::SleepFor(std::min(kPause, left));
+  }
+}
+
+}  // namespace csi_proxy::sidecars
