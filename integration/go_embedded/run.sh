@@ -53,7 +53,8 @@ logs=$out
 . integration/support/checks.sh
 result() { tail -1 "$1"; }
 
-vet() { (cd client/go && go vet ./...) && (cd integration/go_embedded && go vet ./...) && echo clean; }
+vet() { (cd client/go && go vet ./...) && (cd integration/go_embedded && go vet ./... && cd sidecars && go vet ./...) &&
+  (cd client/go && GOOS=windows go vet ./sidecars) && echo clean; }
 # The code of the storage group is what its proto makes.
 generated() {
   rm -rf "$out/api"
@@ -63,10 +64,14 @@ generated() {
 build() {
   (cd client/go && go test -c -o "$out/tests/go.test$suffix" . && go test -c -o "$out/tests/node.test$suffix" ./csiproxytest &&
     go test -c -o "$out/tests/storage.test$suffix" ./api/storage/v1alpha1 &&
+    go test -c -o "$out/tests/sidecars.test$suffix" ./sidecars &&
     go build -o "$out/mount$suffix" ./examples/mount) &&
     (cd integration/go_embedded && go build -o "$out/go_embedded$suffix" .) && echo "without cgo"
 }
-race() { (cd client/go && CGO_ENABLED=1 go test -race -c -o "$out/tests/race.test" .) && tests "$out/tests/race.test"; }
+# race NAME PACKAGE
+race() { (cd client/go && CGO_ENABLED=1 go test -race -c -o "$out/tests/$1.test" "$2") && tests "$out/tests/$1.test"; }
+# Beside the released code of CSI and of the kubelet, which protobuf would not take twice.
+released() { (cd integration/go_embedded/sidecars && go test -count=1 ./...); }
 # A test that is skipped has shown nothing.
 tests() {
   (cd client/go && CSI_PROXY_LIBRARY=$at$(basename "$library") CSI_PROXY_SERVICE=$at$(basename "$service") \
@@ -85,7 +90,12 @@ CGO_ENABLED=0 check build build
 check tests tests "${run[@]}" "$out/tests/go.test$suffix"
 check nodes tests "${run[@]}" "$out/tests/node.test$suffix"
 check storage tests "${run[@]}" "$out/tests/storage.test$suffix"
-[[ $windows == yes ]] || check race race
+check sidecars tests "${run[@]}" "$out/tests/sidecars.test$suffix"
+if [[ $windows == no ]]; then
+  check race race race .
+  check race-sidecars race race-sidecars ./sidecars
+  check released released
+fi
 check embedded program go_embedded -mode=embedded -cases=cases.json -rounds=5
 check both program go_embedded -mode=both -cases=cases.json -rounds=5 "-service=$at$(basename "$service")"
 check example program mount -mode=embedded
