@@ -18,6 +18,8 @@
 #include "csi_proxy/node.h"
 #include "integration/sample_driver/cloud.h"
 #include "integration/sample_driver/controller_service.h"
+#include "integration/sample_driver/env_service.h"
+#include "integration/sample_driver/feature_gates.h"
 #include "integration/sample_driver/filesystem_pipe.h"
 #include "integration/sample_driver/identity_service.h"
 #include "integration/sample_driver/mounter.h"
@@ -30,8 +32,9 @@ namespace {
 namespace po = boost::program_options;
 
 struct Flags {
-  std::string endpoint, mode, node_id, serve_directories;
+  std::string endpoint, mode, node_id, serve_directories, feature_gates, env_directory;
   int64_t capacity = 0;
+  FeatureGates gates;
   ClientOptions client;
 };
 
@@ -51,7 +54,10 @@ absl::StatusOr<Flags> ParseFlags(int argc, char** argv) {
                                  "how many bytes all volumes together may have")(
       "serve-directories", po::value(&flags.serve_directories),
       "for tests of embedded mode: a directory for a socket where csi-proxyctl sees the node's "
-      "directories");
+      "directories")("feature-gates", po::value(&flags.feature_gates),
+                     "experiments, which are off by default, as CSIDirectEnvInjection=true")(
+      "env-directory", po::value(&flags.env_directory),
+      "with CSIDirectEnvInjection: the directory of the files with values for pods");
   po::variables_map values;
   try {
     po::store(po::parse_command_line(argc, argv, described), values);
@@ -60,6 +66,13 @@ absl::StatusOr<Flags> ParseFlags(int argc, char** argv) {
     std::ostringstream usage;
     usage << error.what() << "\n" << described;
     return absl::InvalidArgumentError(usage.str());
+  }
+  const absl::StatusOr<FeatureGates> gates = ParseFeatureGates(flags.feature_gates);
+  if (!gates.ok()) return gates.status();
+  flags.gates = *gates;
+  if (!flags.env_directory.empty() && !flags.gates.csi_direct_env_injection) {
+    return absl::InvalidArgumentError(
+        "--env-directory: needs --feature-gates=CSIDirectEnvInjection=true");
   }
   // The clients would follow this by themselves; the cloud must, too.
   const char* const pinned = std::getenv("CSI_PROXY_MODE");
@@ -94,6 +107,14 @@ absl::Status Serve(Flags flags, const sigset_t& stop_signals) {
   builder.RegisterService(&identity);
   builder.RegisterService(&controller);
   builder.RegisterService(&node);
+  std::unique_ptr<EnvService> env_vars;
+  if (flags.gates.csi_direct_env_injection) {
+    auto created = EnvService::Create(
+        {.directory = flags.env_directory, .node_id = flags.node_id, .client = flags.client});
+    if (!created.ok()) return created.status();
+    env_vars = *std::move(created);
+    builder.RegisterService(env_vars.get());
+  }
   std::unique_ptr<v1::Filesystem::Service> directories;
   if (!flags.serve_directories.empty()) {
     auto pipe = NewFilesystemPipe(flags.client);

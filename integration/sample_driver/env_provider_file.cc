@@ -1,0 +1,59 @@
+#include "integration/sample_driver/env_provider_file.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include "absl/algorithm/container.h"
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "integration/sample_driver/env_file.pb.h"
+#include "integration/sample_driver/protected_file.h"
+
+namespace csi_proxy::sample_driver {
+namespace {
+
+bool MayRead(const EnvFile& file, const EnvRequest& request) {
+  return absl::c_any_of(file.readers(), [&request](const EnvFileReader& reader) {
+    return reader.namespace_() == request.pod_namespace &&
+           (reader.service_account() == "*" || reader.service_account() == request.service_account);
+  });
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Secret>> FileEnvProvider::Get(const EnvRequest& request,
+                                                         const CallOptions& /*call*/) {
+  if (directory_.empty()) {
+    return absl::FailedPreconditionError(
+        "the provider `file` needs the driver's flag --env-directory");
+  }
+  const absl::StatusOr<Secret> json = ReadProtectedFile(directory_, request.file);
+  if (!json.ok()) return json.status();
+  EnvFile file;
+  const absl::Cleanup wipe = [&file] {
+    for (auto& variable : *file.mutable_variables()) Wipe(variable.second);
+  };
+  if (!google::protobuf::util::JsonStringToMessage(json->Reveal(), &file).ok()) {
+    // Protobuf's own text quotes what it could not read, and that may be a secret.
+    return absl::FailedPreconditionError(
+        absl::StrCat("file ", request.file, ": is not JSON of `readers` and `variables`"));
+  }
+  // Before any key is looked up: others need not know what there is.
+  if (!MayRead(file, request)) {
+    return absl::PermissionDeniedError(absl::StrCat("file ", request.file, ": has no reader ",
+                                                    request.pod_namespace, "/",
+                                                    request.service_account));
+  }
+  std::vector<Secret> values;
+  for (size_t i = 0; i < request.queries.size(); ++i) {
+    const std::string& key = request.queries[i].key;
+    const auto found = file.variables().find(key);
+    if (found == file.variables().end()) {
+      return absl::NotFoundError(
+          absl::StrCat("queries[", i, "].key: ", key, " is not in file ", request.file));
+    }
+    values.emplace_back(found->second);
+  }
+  return values;
+}
+
+}  // namespace csi_proxy::sample_driver

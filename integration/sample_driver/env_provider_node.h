@@ -1,0 +1,34 @@
+// What the node is: its id for CSI, and its serial number by csi-proxy's system group.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "csi_proxy/client_options.h"
+#include "csi_proxy/system/v1alpha1/client.h"
+#include "integration/sample_driver/env_provider.h"
+
+namespace csi_proxy::sample_driver {
+
+// Its keys are `nodeId` and `biosSerialNumber`.
+class NodeEnvProvider final : public EnvProvider {
+ public:
+  // Opens a client as `options` say.
+  static absl::StatusOr<std::unique_ptr<NodeEnvProvider>> Create(const ClientOptions& options,
+                                                                 std::string node_id);
+
+  absl::StatusOr<std::vector<Secret>> Get(const EnvRequest& request,
+                                          const CallOptions& call) override;
+
+ private:
+  NodeEnvProvider(system::v1alpha1::Client system, std::string node_id)
+      : system_(std::move(system)), node_id_(std::move(node_id)) {}
+
+  const system::v1alpha1::Client system_;
+  const std::string node_id_;
+};
+
+}  // namespace csi_proxy::sample_driver

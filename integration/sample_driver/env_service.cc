@@ -1,0 +1,123 @@
+#include "integration/sample_driver/env_service.h"
+
+#include <grpcpp/impl/rpc_service_method.h>
+#include <grpcpp/support/method_handler.h>
+#include <grpcpp/support/proto_buffer_reader.h>
+
+#include <iostream>
+#include <utility>
+#include <vector>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "integration/sample_driver/env_provider_file.h"
+#include "integration/sample_driver/env_provider_node.h"
+#include "integration/sample_driver/rpc.h"
+
+namespace csi_proxy::sample_driver {
+namespace {
+
+constexpr char kPath[] = "/csi_proxy.experimental.env.v1alpha1.NodeEnv/NodeGetEnvVars";
+
+absl::Status Parse(const grpc::ByteBuffer& bytes, env::NodeGetEnvVarsRequest* request) {
+  grpc::ByteBuffer shared = bytes;
+  grpc::ProtoBufferReader reader(&shared);
+  if (reader.status().ok() && request->ParseFromZeroCopyStream(&reader)) return absl::OkStatus();
+  return absl::InvalidArgumentError("the request is not a NodeGetEnvVarsRequest");
+}
+
+// Tokens of the pod's service account may be in it.
+void WipeContext(env::NodeGetEnvVarsRequest* request) {
+  for (auto& entry : *request->mutable_volume_context()) Wipe(entry.second);
+}
+
+}  // namespace
+
+void StderrAuditLog::Record(const AuditRecord& record) {
+  // One write a line: lines of several threads do not mix.
+  std::cerr << absl::StrFormat(
+      "%s] audit method=%s code=%s ms=%.3f %s\n",
+      absl::FormatTime("I%m%d %H:%M:%E6S", absl::Now(), absl::LocalTimeZone()), record.method,
+      absl::StatusCodeToString(record.status.code()), absl::ToDoubleMilliseconds(record.duration),
+      record.subject);
+}
+
+absl::StatusOr<std::unique_ptr<EnvService>> EnvService::Create(const Options& options) {
+  absl::StatusOr<std::unique_ptr<NodeEnvProvider>> node =
+      NodeEnvProvider::Create(options.client, options.node_id);
+  if (!node.ok()) return node.status();
+  return std::make_unique<EnvService>(std::make_unique<FileEnvProvider>(options.directory),
+                                      *std::move(node), std::make_unique<StderrAuditLog>());
+}
+
+EnvService::EnvService(std::unique_ptr<EnvProvider> file, std::unique_ptr<EnvProvider> node,
+                       std::unique_ptr<AuditLog> audit)
+    : file_(std::move(file)), node_(std::move(node)), audit_(std::move(audit)) {
+  // What gRPC's plugin for protoc writes, but for the types of the request and the response.
+  using Handler = grpc::internal::RpcMethodHandler<EnvService, grpc::ByteBuffer, grpc::ByteBuffer>;
+  AddMethod(new grpc::internal::RpcServiceMethod(
+      kPath, grpc::internal::RpcMethod::NORMAL_RPC,
+      new Handler(
+          [](EnvService* service, grpc::ServerContext* context, const grpc::ByteBuffer* request,
+             grpc::ByteBuffer* response) {
+            auto answer = service->GetEnvVars(*request, WithDeadlineOf(*context));
+            if (answer.ok()) *response = *std::move(answer);
+            return ToGrpc(answer.status());
+          },
+          this)));
+}
+
+absl::StatusOr<std::vector<Secret>> EnvService::FindValues(
+    const env::NodeGetEnvVarsRequest& request, const CallOptions& call) {
+  const absl::StatusOr<EnvRequest> checked = CheckEnvRequest(request);
+  if (!checked.ok()) return checked.status();
+  EnvProvider& provider = checked->provider == "file" ? *file_ : *node_;
+  absl::StatusOr<std::vector<Secret>> values = provider.Get(*checked, call);
+  if (!values.ok()) return values.status();
+  if (absl::Status s = CheckValues(checked->queries, *values); !s.ok()) return s;
+  return values;
+}
+
+absl::StatusOr<grpc::ByteBuffer> EnvService::GetEnvVars(const grpc::ByteBuffer& bytes,
+                                                        const CallOptions& call) {
+  const absl::Time began = absl::Now();
+  env::NodeGetEnvVarsRequest request;
+  const absl::Cleanup wipe = [&request] { WipeContext(&request); };
+  const absl::Status parsed = Parse(bytes, &request);
+  const absl::StatusOr<std::vector<Secret>> values =
+      parsed.ok() ? FindValues(request, call) : parsed;
+  audit_->Record({.method = "NodeGetEnvVars",
+                  .subject = AuditSubject(request),
+                  .context = CallContext(),
+                  .status = values.status(),
+                  .duration = absl::Now() - began});
+  if (!values.ok()) return values.status();
+  env::NodeGetEnvVarsResponse response;
+  for (int i = 0; i < request.queries_size(); ++i) {
+    env::EnvVarResult& result = *response.add_results();
+    result.set_name(request.queries(i).name());
+    result.set_value((*values)[static_cast<size_t>(i)].Reveal());
+  }
+  return SerializeAndWipe(&response);
+}
+
+grpc::ByteBuffer SerializeAndWipe(env::NodeGetEnvVarsResponse* response) {
+  auto bytes = std::make_unique<std::string>();
+  // Makes room for all of it first, so nothing is left where it grew.
+  response->SerializeToString(bytes.get());
+  for (env::EnvVarResult& result : *response->mutable_results()) Wipe(*result.mutable_value());
+  void* const data = bytes->data();
+  const size_t size = bytes->size();
+  const grpc::Slice slice(
+      data, size,
+      [](void* owned) {
+        const std::unique_ptr<std::string> text(static_cast<std::string*>(owned));
+        Wipe(*text);
+      },
+      bytes.release());
+  return grpc::ByteBuffer(&slice, 1);
+}
+
+}  // namespace csi_proxy::sample_driver

@@ -1,0 +1,61 @@
+// NodeGetEnvVars: an experiment, which --feature-gates=CSIDirectEnvInjection=true serves.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/impl/service_type.h>
+#include <grpcpp/support/byte_buffer.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "csi_proxy/call_options.h"
+#include "csi_proxy/client_options.h"
+#include "integration/sample_driver/env_provider.h"
+#include "server/base/audit.h"
+
+namespace csi_proxy::sample_driver {
+
+// One line on standard error for each call, in the form of the service's. None are left out or
+// counted together: each may have given a secret away.
+class StderrAuditLog final : public AuditLog {
+ public:
+  void Record(const AuditRecord& record) override;
+};
+
+// The rpc for gRPC. It takes and gives bytes, not messages: so it knows of each call, even of one
+// that is not a request, and the bytes with the values are its own to wipe.
+class EnvService final : public grpc::Service {
+ public:
+  struct Options {
+    // Where the provider `file` has its files; empty for nowhere.
+    std::string directory;
+    // For the provider `node`.
+    std::string node_id;
+    ClientOptions client;
+  };
+  static absl::StatusOr<std::unique_ptr<EnvService>> Create(const Options& options);
+
+  EnvService(std::unique_ptr<EnvProvider> file, std::unique_ptr<EnvProvider> node,
+             std::unique_ptr<AuditLog> audit);
+
+  // The rpc without gRPC: on success the bytes of a NodeGetEnvVarsResponse. Writes one record to
+  // the audit log, whatever comes of it. Thread-safe.
+  absl::StatusOr<grpc::ByteBuffer> GetEnvVars(const grpc::ByteBuffer& bytes,
+                                              const CallOptions& call);
+
+ private:
+  absl::StatusOr<std::vector<Secret>> FindValues(const env::NodeGetEnvVarsRequest& request,
+                                                 const CallOptions& call);
+
+  const std::unique_ptr<EnvProvider> file_;
+  const std::unique_ptr<EnvProvider> node_;
+  const std::unique_ptr<AuditLog> audit_;
+};
+
+// The response as bytes that are wiped when gRPC lets go of them. Wipes the values of `response`,
+// too, which is of no use afterwards.
+grpc::ByteBuffer SerializeAndWipe(env::NodeGetEnvVarsResponse* response);
+
+}  // namespace csi_proxy::sample_driver

@@ -1,0 +1,60 @@
+// Requests, files and records for tests of environment variables.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "gtest/gtest.h"
+#include "integration/sample_driver/env.pb.h"
+
+namespace csi_proxy::sample_driver {
+
+inline constexpr char kContext[] = "env.csi-proxy.example/";
+
+// Of the pod production/app-0 with the account app: DB_USER and DB_PASSWORD from the file db.json,
+// as kubelet would make it of a volume's attributes.
+inline experimental::env::v1alpha1::NodeGetEnvVarsRequest GoodRequest() {
+  experimental::env::v1alpha1::NodeGetEnvVarsRequest request;
+  request.set_volume_id("csi-0123456789");
+  auto& pod = *request.mutable_pod_context();
+  auto& context = *request.mutable_volume_context();
+  pod["namespace"] = context["csi.storage.k8s.io/pod.namespace"] = "production";
+  pod["serviceAccount"] = context["csi.storage.k8s.io/serviceAccount.name"] = "app";
+  pod["podName"] = context["csi.storage.k8s.io/pod.name"] = "app-0";
+  pod["podUID"] = context["csi.storage.k8s.io/pod.uid"] = "0f5a1cbe-1234-4a6b-9a57-3c2b1d0e9f88";
+  context["csi.storage.k8s.io/ephemeral"] = "true";
+  context["env.csi-proxy.example/provider"] = "file";
+  context["env.csi-proxy.example/file"] = "db.json";
+  context["env.csi-proxy.example/keys"] = "username,password";
+  for (const auto& [name, key] : {std::pair("DB_USER", "username"), {"DB_PASSWORD", "password"}}) {
+    auto& query = *request.add_queries();
+    query.set_name(name);
+    query.set_key(key);
+  }
+  return request;
+}
+
+// What no log, error or audit line may show.
+inline constexpr char kSecret[] = "hunter2-7f3a9c51d0";
+inline constexpr char kToken[] = "eyJhbGciOiJSUzI1NiJ9-token-of-the-account";
+
+// A file that GoodRequest() may read.
+inline std::string GoodFile() {
+  return std::string(R"({"readers": [{"namespace": "production", "serviceAccount": "app"}],
+                        "variables": {"username": "admin", "password": ")") +
+         kSecret + R"("}})";
+}
+
+inline void WriteFile(const std::string& path, absl::string_view text, mode_t mode = 0600) {
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  ASSERT_GE(file, 0) << path;
+  EXPECT_EQ(write(file, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  EXPECT_EQ(fchmod(file, mode), 0);
+  close(file);
+}
+
+}  // namespace csi_proxy::sample_driver

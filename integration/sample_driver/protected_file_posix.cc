@@ -1,0 +1,108 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string_view>
+
+#include "absl/algorithm/container.h"
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "integration/sample_driver/protected_file.h"
+
+namespace csi_proxy::sample_driver {
+namespace {
+
+bool Trusted(uint32_t owner, uint32_t self) { return owner == 0 || owner == self; }
+
+absl::Status CannotRead(int error, absl::string_view name) {
+  const std::string subject = absl::StrCat("file ", name);
+  if (error == ENOENT) return absl::NotFoundError(absl::StrCat(subject, ": does not exist"));
+  if (error == ELOOP) return absl::FailedPreconditionError(absl::StrCat(subject, ": is a link"));
+  return absl::ErrnoToStatus(error, subject);
+}
+
+// Opens the directory that a user other than `self` and root can put nothing into; -1 and a status.
+absl::Status OpenDirectory(const std::string& path, int* descriptor) {
+  *descriptor = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  struct stat facts;
+  if (*descriptor < 0 || fstat(*descriptor, &facts) != 0) {
+    return absl::FailedPreconditionError("--env-directory: is not a directory that can be read");
+  }
+  if (!Trusted(facts.st_uid, geteuid()) || (facts.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return absl::FailedPreconditionError(
+        "--env-directory: must belong to the driver's user or root, and be writable for nobody "
+        "else");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckProtected(const FileFacts& facts, uint32_t self) {
+  if (!facts.regular) return absl::FailedPreconditionError("is not a regular file");
+  if (!Trusted(facts.owner, self)) {
+    return absl::FailedPreconditionError("belongs neither to the driver's user nor to root");
+  }
+  if ((facts.mode & (S_IRWXG | S_IRWXO)) != 0) {
+    return absl::FailedPreconditionError("has permissions for its group or for others");
+  }
+  if (facts.size > kMaxProtectedFileBytes) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("has more than ", kMaxProtectedFileBytes, " bytes"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckPlainFileName(absl::string_view name) {
+  constexpr size_t kMaxName = 255;
+  const bool plain = absl::c_all_of(
+      name, [](char c) { return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.'; });
+  if (!name.empty() && name.size() <= kMaxName && plain && name.front() != '.') {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      "is not the plain name of a file (letters, digits, `-`, `_`, `.`)");
+}
+
+absl::StatusOr<Secret> ReadProtectedFile(const std::string& directory, const std::string& name) {
+  int parent = -1;
+  const absl::Cleanup close_parent = [&parent] {
+    if (parent >= 0) close(parent);
+  };
+  if (absl::Status s = OpenDirectory(directory, &parent); !s.ok()) return s;
+  // O_NONBLOCK: a pipe would wait for a writer.
+  const int file =
+      openat(parent, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (file < 0) return CannotRead(errno, name);
+  const absl::Cleanup close_file = [file] { close(file); };
+  struct stat facts;
+  if (fstat(file, &facts) != 0) return CannotRead(errno, name);
+  const absl::Status fits = CheckProtected({.regular = S_ISREG(facts.st_mode),
+                                            .owner = facts.st_uid,
+                                            .mode = facts.st_mode & 07777,
+                                            .size = static_cast<uint64_t>(facts.st_size)},
+                                           geteuid());
+  if (!fits.ok()) {
+    return absl::Status(fits.code(), absl::StrCat("file ", name, ": ", fits.message()));
+  }
+  // One byte more: the file may have grown since.
+  std::string bytes(kMaxProtectedFileBytes + 1, '\0');
+  const absl::Cleanup wipe = [&bytes] { Wipe(bytes); };
+  size_t size = 0;
+  while (size < bytes.size()) {
+    const ssize_t got = read(file, bytes.data() + size, bytes.size() - size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return CannotRead(errno, name);
+    if (got == 0) break;
+    size += static_cast<size_t>(got);
+  }
+  if (size > kMaxProtectedFileBytes) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("file ", name, ": has more than ", kMaxProtectedFileBytes, " bytes"));
+  }
+  return Secret(std::string_view(bytes.data(), size));
+}
+
+}  // namespace csi_proxy::sample_driver

@@ -1,0 +1,110 @@
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "integration/sample_driver/env_testing.h"
+#include "integration/sample_driver/protected_file.h"
+#include "server/base/testing_posix.h"
+
+namespace csi_proxy::sample_driver {
+namespace {
+
+using ::testing::HasSubstr;
+
+class ProtectedFileTest : public testing::Test {
+ protected:
+  std::string Path(const std::string& name) const { return directory_.path() + "/" + name; }
+
+  void ExpectRefused(const std::string& name, absl::StatusCode code, const char* text) const {
+    const auto read = ReadProtectedFile(directory_.path(), name);
+    EXPECT_EQ(read.status().code(), code) << read.status();
+    EXPECT_THAT(read.status().message(), HasSubstr(text));
+  }
+
+  const TemporaryDirectory directory_;
+};
+
+TEST_F(ProtectedFileTest, IsReadAsItIs) {
+  const std::string bytes("a\0b\n\xff", 5);
+  WriteFile(Path("a"), bytes);
+  const auto read = ReadProtectedFile(directory_.path(), "a");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->Reveal(), bytes);
+  // Its owner need not be able to write it.
+  WriteFile(Path("b"), "b", 0400);
+  EXPECT_TRUE(ReadProtectedFile(directory_.path(), "b").ok());
+}
+
+TEST_F(ProtectedFileTest, OnlyAPlainFileOfItsOwnerAloneIsRead) {
+  constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
+  ExpectRefused("none", absl::StatusCode::kNotFound, "file none: does not exist");
+  for (const mode_t mode : {0640, 0604, 0610, 0601, 0620, 0602}) {
+    WriteFile(Path("open"), "x", mode);
+    ExpectRefused("open", kRefused, "file open: has permissions for its group or for others");
+  }
+  WriteFile(Path("target"), "x");
+  ASSERT_EQ(symlink("target", Path("link").c_str()), 0);
+  ExpectRefused("link", kRefused, "file link: is a link");
+  ASSERT_EQ(mkdir(Path("directory").c_str(), 0700), 0);
+  ExpectRefused("directory", kRefused, "file directory: is not a regular file");
+  // Nobody writes to it: must not wait.
+  ASSERT_EQ(mkfifo(Path("pipe").c_str(), 0600), 0);
+  ExpectRefused("pipe", kRefused, "file pipe: is not a regular file");
+}
+
+TEST_F(ProtectedFileTest, HasALargestSize) {
+  WriteFile(Path("large"), std::string(kMaxProtectedFileBytes, 'x'));
+  const auto read = ReadProtectedFile(directory_.path(), "large");
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->size(), kMaxProtectedFileBytes);
+  WriteFile(Path("large"), std::string(kMaxProtectedFileBytes + 1, 'x'));
+  ExpectRefused("large", absl::StatusCode::kFailedPrecondition,
+                "file large: has more than 262144 bytes");
+}
+
+TEST_F(ProtectedFileTest, TheDirectoryIsProtectedToo) {
+  constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
+  WriteFile(Path("a"), "x");
+  for (const mode_t mode : {0770, 0707, 01777}) {
+    ASSERT_EQ(chmod(directory_.path().c_str(), mode), 0);
+    ExpectRefused("a", kRefused, "--env-directory: must belong to");
+  }
+  ASSERT_EQ(chmod(directory_.path().c_str(), 0755), 0);
+  EXPECT_TRUE(ReadProtectedFile(directory_.path(), "a").ok());
+  const TemporaryDirectory other;
+  const std::string link = other.path() + "/link";
+  ASSERT_EQ(symlink(directory_.path().c_str(), link.c_str()), 0);
+  for (const std::string& path : {link, Path("a"), Path("none")}) {
+    const auto read = ReadProtectedFile(path, "a");
+    EXPECT_EQ(read.status().code(), kRefused) << path;
+    EXPECT_THAT(read.status().message(), HasSubstr("is not a directory that can be read"));
+  }
+}
+
+TEST(CheckProtectedTest, TheOwnerIsRootOrTheDriver) {
+  const FileFacts file = {.regular = true, .owner = 1000, .mode = 0600, .size = 1};
+  EXPECT_TRUE(CheckProtected(file, 1000).ok());
+  EXPECT_TRUE(CheckProtected({.regular = true, .owner = 0, .mode = 0600, .size = 1}, 1000).ok());
+  for (const uint32_t self : {0, 1001}) {
+    const absl::Status status = CheckProtected(file, self);
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(status.message(), HasSubstr("belongs neither to the driver's user nor to root"));
+  }
+}
+
+TEST(CheckPlainFileNameTest, NoNameLeadsOutOfTheDirectory) {
+  for (const char* name : {"a", "db.json", "A-1_b.c", "a..b"}) {
+    EXPECT_TRUE(CheckPlainFileName(name).ok()) << name;
+  }
+  for (const std::string& name :
+       {std::string(), std::string("."), std::string(".."), std::string(".hidden"),
+        std::string("a/b"), std::string("/etc/passwd"), std::string("../a"), std::string("a\\b"),
+        std::string("C:a"), std::string("a b"), std::string("a\0b", 3), std::string("a\nb"),
+        std::string("\xc3\xa4"), std::string(256, 'a')}) {
+    EXPECT_EQ(CheckPlainFileName(name).code(), absl::StatusCode::kInvalidArgument) << name;
+  }
+}
+
+}  // namespace
+}  // namespace csi_proxy::sample_driver
