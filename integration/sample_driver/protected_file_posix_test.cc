@@ -72,6 +72,15 @@ TEST_F(ProtectedFileTest, TheDirectoryIsProtectedToo) {
   }
   ASSERT_EQ(chmod(directory_.path().c_str(), 0755), 0);
   EXPECT_TRUE(ReadProtectedFile(directory_.path(), "a").ok());
+  if (geteuid() == 0) {
+    constexpr uid_t kNobody = 65534;
+    ASSERT_EQ(chown(directory_.path().c_str(), kNobody, 0), 0);
+    ExpectRefused("a", kRefused, "--env-directory: must belong to");
+    ASSERT_EQ(chown(directory_.path().c_str(), 0, 0), 0);
+    ASSERT_EQ(chown(Path("a").c_str(), kNobody, 0), 0);
+    ExpectRefused("a", kRefused, "file a: belongs neither to the driver's user nor to root");
+    ASSERT_EQ(chown(Path("a").c_str(), 0, 0), 0);
+  }
   const TemporaryDirectory other;
   const std::string link = other.path() + "/link";
   ASSERT_EQ(symlink(directory_.path().c_str(), link.c_str()), 0);
