@@ -10,7 +10,7 @@
 
 namespace csi_proxy {
 
-// How the program talks to whoever started it. Called from one thread.
+// How the program talks to whoever started it. Called from one thread, but for RequestStop().
 class Supervisor {
  public:
   virtual ~Supervisor() = default;
@@ -20,6 +20,10 @@ class Supervisor {
 
   // Blocks until the process is told to stop; says by what, as `SIGTERM` or `service stop`.
   virtual std::string AwaitStop() = 0;
+
+  // As if the process was told to stop, by `reason`, because it cannot go on. May be called by any
+  // thread, at any time.
+  virtual void RequestStop(std::string reason) = 0;
 
   // The stop has begun. If the process is still there after `limit`, because some call of the
   // system does not return, it is ended. Being told to stop again ends it at once where that is

@@ -3,6 +3,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <mutex>
+#include <utility>
+
 #include "server/supervisor.h"
 #include "server/watchdog.h"
 
@@ -25,7 +28,9 @@ class Signals final : public Supervisor {
     sigemptyset(&stop_);
     sigaddset(&stop_, SIGTERM);
     sigaddset(&stop_, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &stop_, nullptr);
+    awaited_ = stop_;
+    sigaddset(&awaited_, kRequested);
+    pthread_sigmask(SIG_BLOCK, &awaited_, nullptr);
     signal(SIGPIPE, SIG_IGN);
     watchdog_ = &Watchdog::Start([] { _exit(kExitCallStuck); });
   }
@@ -33,9 +38,22 @@ class Signals final : public Supervisor {
   void ReportRunning() override {}
 
   std::string AwaitStop() override {
-    int received = 0;
-    sigwait(&stop_, &received);
-    return received == SIGINT ? "SIGINT" : "SIGTERM";
+    for (;;) {
+      int received = 0;
+      sigwait(&awaited_, &received);
+      if (received != kRequested) return received == SIGINT ? "SIGINT" : "SIGTERM";
+      // Anybody may send the signal.
+      const std::lock_guard lock(mutex_);
+      if (!request_.empty()) return request_;
+    }
+  }
+
+  void RequestStop(std::string reason) override {
+    {
+      const std::lock_guard lock(mutex_);
+      if (request_.empty()) request_ = std::move(reason);
+    }
+    kill(getpid(), kRequested);
   }
 
   void ReportStopping(absl::Duration limit) override {
@@ -46,7 +64,12 @@ class Signals final : public Supervisor {
   }
 
  private:
-  sigset_t stop_;
+  // Wakes AwaitStop(); blocked for ever, so that one that comes late does nothing.
+  static constexpr int kRequested = SIGUSR1;
+
+  sigset_t stop_, awaited_;
+  std::mutex mutex_;
+  std::string request_;
   Watchdog* watchdog_ = nullptr;
 };
 

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "absl/time/clock.h"
 #include "server/base/win32.h"
@@ -55,6 +56,7 @@ class Console final : public Supervisor {
 
   void ReportRunning() override {}
   std::string AwaitStop() override { return stop_.Await(); }
+  void RequestStop(std::string reason) override { stop_.Send(std::move(reason)); }
   void ReportStopping(absl::Duration limit) override {
     watchdog_.Arm(limit);
     stopping_ = true;
@@ -134,6 +136,7 @@ class Service final : public Supervisor {
     Report(status_.Running());
   }
   std::string AwaitStop() override { return stop_.Await(); }
+  void RequestStop(std::string reason) override { stop_.Send(std::move(reason)); }
   void ReportStopping(absl::Duration limit) override {
     const std::lock_guard lock(mutex_);
     Report(status_.Stopping(absl::Now(), limit));
