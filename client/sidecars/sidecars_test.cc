@@ -1,17 +1,12 @@
 #include "csi_proxy/sidecars.h"
 
-#include <civetweb.h>
 #include <gmock/gmock.h>
-#include <grpcpp/impl/codegen/client_unary_call.h>
-#include <grpcpp/impl/codegen/proto_utils.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <array>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -26,6 +21,7 @@
 #include "absl/time/clock.h"
 #include "client/sidecars/registrar.h"
 #include "client/sidecars/socket.h"
+#include "client/sidecars/testing.h"
 #include "client/sidecars/testing_driver.h"
 #include "client/sidecars/wire.pb.h"
 #include "server/base/testing_posix.h"
@@ -35,91 +31,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-constexpr absl::Duration kSoon = absl::Seconds(20);
-
-bool Eventually(const std::function<bool()>& condition) {
-  const absl::Time give_up = absl::Now() + kSoon;
-  while (!condition()) {
-    if (absl::Now() > give_up) return false;
-    absl::SleepFor(absl::Milliseconds(10));
-  }
-  return true;
-}
-
-// A port that nobody has at the moment.
-int FreePort() {
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
-  EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
-  close(fd);
-  return ntohs(address.sin_port);
-}
-
-struct Answer {
-  int code = 0;  // 0: nobody answers
-  std::string body;
-};
-
-Answer Get(int port, const std::string& path, const char* method = "GET") {
-  std::array<char, 256> error{};
-  mg_connection* const connection =
-      mg_download("127.0.0.1", port, 0, error.data(), error.size(),
-                  "%s %s HTTP/1.0\r\nHost: localhost\r\n\r\n", method, path.c_str());
-  if (connection == nullptr) return {};
-  Answer answer{.code = mg_get_response_info(connection)->status_code, .body = {}};
-  std::array<char, 4096> part;
-  int count = 0;
-  while ((count = mg_read(connection, part.data(), part.size())) > 0) {
-    answer.body.append(part.data(), count);
-  }
-  mg_close_connection(connection);
-  return answer;
-}
-
-// What the kubelet does when it finds a socket, for the parts that a test is about.
-class Kubelet {
- public:
-  explicit Kubelet(const std::string& socket) {
-    auto connected = SocketChannel::Connect(socket, absl::Now() + kSoon);
-    EXPECT_TRUE(connected.ok()) << connected.status();
-    if (connected.ok()) connection_ = *std::move(connected);
-  }
-
-  wire::PluginInfo GetInfo() {
-    return Call<wire::InfoRequest, wire::PluginInfo>("/pluginregistration.Registration/GetInfo",
-                                                     {});
-  }
-  void Notify(bool accepted, const std::string& error) {
-    wire::RegistrationStatus status;
-    status.set_plugin_registered(accepted);
-    status.set_error(error);
-    Call<wire::RegistrationStatus, wire::RegistrationStatusResponse>(
-        "/pluginregistration.Registration/NotifyRegistrationStatus", status);
-  }
-
- private:
-  template <typename Request, typename Response>
-  Response Call(const char* method, const Request& request) {
-    grpc::ClientContext context;
-    context.set_deadline(absl::ToChronoTime(absl::Now() + kSoon));
-    Response response;
-    const grpc::Status status =
-        grpc::internal::BlockingUnaryCall<Request, Response, google::protobuf::MessageLite,
-                                          google::protobuf::MessageLite>(
-            connection_->channel().get(),
-            grpc::internal::RpcMethod(method, grpc::internal::RpcMethod::NORMAL_RPC), &context,
-            request, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return response;
-  }
-
-  std::unique_ptr<SocketChannel> connection_;
-};
 
 class SidecarsTest : public ::testing::Test {
  protected:
