@@ -1,0 +1,287 @@
+#include "client/sidecars/program/flags.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+
+namespace csi_proxy::sidecars {
+namespace {
+
+constexpr auto kBool = GoFlagKind::kBool;
+constexpr auto kInt = GoFlagKind::kInt;
+constexpr auto kDuration = GoFlagKind::kDuration;
+constexpr auto kString = GoFlagKind::kString;
+
+constexpr absl::string_view kSelection = "sidecars";
+
+// The flags of node-driver-registrar 1.0 to 2.17 and of livenessprobe 0.4 to 2.20, of their log
+// libraries (glog, klog, k8s.io/component-base/logs), and the two that one program for all sidecars
+// adds (https://www.kubernetes.dev/resources/keps/4958/): --sidecars and --feature-gates. --timeout
+// was the registrar's alone.
+constexpr FlagRow kTable[] = {
+    {kSelection, Owner::kProcess, kString, "node-driver-registrar,livenessprobe",
+     "what runs, when the program's name does not say"},
+    {"version", Owner::kProcess, kBool, "false", "print the version and exit"},
+    {"feature-gates", Owner::kProcess, kString, "",
+     "NAME=true,...: those of the log, which change nothing here, are the only ones"},
+    {"logging-format", Owner::kProcess, kString, "text", "text, as klog writes it, or json"},
+
+    {"csi-address", Owner::kEach, kString, "/run/csi/socket",
+     "the driver's socket, as this process sees it: a path, or unix:// and a path"},
+    {"timeout", Owner::kEach, kDuration, "1s", "how long a call to the driver may take"},
+    {"http-endpoint", Owner::kEach, kString, "",
+     "HOST:PORT, or :PORT, that answers /healthz, and livenessprobe's metrics"},
+
+    {"kubelet-registration-path", Owner::kRegistrar, kString, "",
+     "the driver's socket, as the kubelet sees it; required"},
+    {"plugin-registration-path", Owner::kRegistrar, kString, "/registration",
+     "the kubelet's directory of plugins' sockets, as this process sees it"},
+    {"health-port", Owner::kRegistrar, kInt, "0",
+     "the port alone, of all addresses, in the place of --http-endpoint; 0 for none"},
+    {"mode", Owner::kRegistrar, kString, "registration",
+     "kubelet-registration-probe: only look whether the kubelet has registered the driver"},
+
+    {"health-port", Owner::kLivenessProbe, kString, "9808",
+     "the port alone, of all addresses, in the place of --http-endpoint"},
+    {"probe-timeout", Owner::kLivenessProbe, kDuration, "1s",
+     "how long a probe of the driver may take; wins over --timeout"},
+    {"metrics-address", Owner::kLivenessProbe, kString, "",
+     "HOST:PORT, or :PORT, of metrics when --http-endpoint is not given"},
+    {"metrics-path", Owner::kLivenessProbe, kString, "/metrics", "where Prometheus finds metrics"},
+
+    {"connection-timeout", Owner::kEach, kDuration, "0", ""},
+    {"enable-pprof", Owner::kRegistrar, kBool, "false", ""},
+    {"automaxprocs", Owner::kProcess, kBool, "false", ""},
+    // The log is on standard error, and says as much as it does.
+    {"v", Owner::kProcess, kInt, "0", ""},
+    {"add_dir_header", Owner::kProcess, kBool, "false", ""},
+    {"alsologtostderr", Owner::kProcess, kBool, "false", ""},
+    {"log_backtrace_at", Owner::kProcess, kString, "", ""},
+    {"log_dir", Owner::kProcess, kString, "", ""},
+    {"log_file", Owner::kProcess, kString, "", ""},
+    {"log_file_max_size", Owner::kProcess, kInt, "1800", ""},
+    {"log-flush-frequency", Owner::kProcess, kDuration, "5s", ""},
+    {"log-json-info-buffer-size", Owner::kProcess, kString, "0", ""},
+    {"log-json-split-stream", Owner::kProcess, kBool, "false", ""},
+    {"log-text-info-buffer-size", Owner::kProcess, kString, "0", ""},
+    {"log-text-split-stream", Owner::kProcess, kBool, "false", ""},
+    {"logtostderr", Owner::kProcess, kBool, "true", ""},
+    {"one_output", Owner::kProcess, kBool, "false", ""},
+    {"skip_headers", Owner::kProcess, kBool, "false", ""},
+    {"skip_log_headers", Owner::kProcess, kBool, "false", ""},
+    {"stderrthreshold", Owner::kProcess, kString, "2", ""},
+    {"vmodule", Owner::kProcess, kString, "", ""},
+};
+
+std::optional<Component> OwnComponent(Owner owner) {
+  if (owner == Owner::kRegistrar) return Component::kRegistrar;
+  if (owner == Owner::kLivenessProbe) return Component::kLivenessProbe;
+  return std::nullopt;
+}
+
+// The row of a flag that the component has, or the process.
+const FlagRow* FindRow(absl::string_view name, std::optional<Component> component) {
+  for (const FlagRow& row : kTable) {
+    const std::optional<Component> own = OwnComponent(row.owner);
+    if (row.name == name && (!own.has_value() || !component.has_value() || own == component)) {
+      return &row;
+    }
+  }
+  return nullptr;
+}
+
+std::string Prefixed(absl::string_view name, Component component) {
+  return absl::StrCat("--", ComponentName(component), "-", name);
+}
+
+// The component and the flag that `node-driver-registrar-mode` names.
+std::optional<std::pair<Component, const FlagRow*>> SplitPrefix(absl::string_view name) {
+  for (const Component component : kComponents) {
+    absl::string_view rest = name;
+    if (!absl::ConsumePrefix(&rest, ComponentName(component)) || !absl::ConsumePrefix(&rest, "-") ||
+        rest == kSelection) {
+      continue;
+    }
+    if (const FlagRow* row = FindRow(rest, component); row != nullptr) {
+      return std::pair(component, row);
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<GoFlagKind> FindKind(absl::string_view name) {
+  if (const FlagRow* row = FindRow(name, std::nullopt); row != nullptr) return row->kind;
+  if (const auto split = SplitPrefix(name); split.has_value()) return split->second->kind;
+  return std::nullopt;
+}
+
+// The last part of the program's path, without what Windows does not care for.
+std::string ProgramName(absl::string_view path) {
+#ifdef _WIN32
+  std::string name(path.substr(path.find_last_of("/\\:") + 1));
+  absl::AsciiStrToLower(&name);
+  return std::string(absl::StripSuffix(name, ".exe"));
+#else
+  return std::string(path.substr(path.rfind('/') + 1));
+#endif
+}
+
+}  // namespace
+
+absl::string_view ComponentName(Component component) {
+  return component == Component::kRegistrar ? "node-driver-registrar" : "livenessprobe";
+}
+
+absl::Span<const FlagRow> FlagTable() { return kTable; }
+
+absl::StatusOr<Flags> Flags::Read(int argc, const char* const* argv) {
+  const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  absl::StatusOr<GoCommandLine> line = ReadGoFlags(arguments, FindKind);
+  if (!line.ok()) return line.status();
+  Flags flags;
+  flags.help_ = line->help;
+  flags.rest_ = std::move(line->rest);
+  if (absl::Status s = flags.Choose(argc > 0 ? argv[0] : "", *line); !s.ok()) return s;
+  for (const GoFlag& flag : line->flags) {
+    if (absl::Status s = flags.Take(flag); !s.ok()) return s;
+  }
+  return flags;
+}
+
+absl::Status Flags::Choose(absl::string_view program, const GoCommandLine& line) {
+  const std::string name = ProgramName(program);
+  if (name == "csi-node-driver-registrar" || name == "node-driver-registrar") {
+    named_ = Component::kRegistrar;
+  } else if (name == "livenessprobe") {
+    named_ = Component::kLivenessProbe;
+  }
+  if (named_.has_value()) {
+    for (const Component c : kComponents) runs_[static_cast<size_t>(c)] = c == *named_;
+  }
+  for (const GoFlag& flag : line.flags) {
+    if (flag.name != kSelection) continue;
+    if (named_.has_value()) {
+      return absl::InvalidArgumentError(absl::StrCat("--sidecars: a program named ", name, " runs ",
+                                                     ComponentName(*named_), " alone"));
+    }
+    const std::vector<absl::string_view> chosen =
+        absl::StrSplit(flag.value, ',', absl::SkipWhitespace());
+    runs_ = {};
+    for (const absl::string_view item : chosen) {
+      const auto* const component = std::find_if(
+          std::begin(kComponents), std::end(kComponents),
+          [&](Component c) { return ComponentName(c) == absl::StripAsciiWhitespace(item); });
+      if (component == std::end(kComponents)) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "--sidecars: \"", item, "\" is neither node-driver-registrar nor livenessprobe"));
+      }
+      runs_[static_cast<size_t>(*component)] = true;
+    }
+    if (chosen.empty()) return absl::InvalidArgumentError("--sidecars: names nothing to run");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Flags::Take(const GoFlag& flag) {
+  std::vector<std::pair<std::optional<Component>, const FlagRow*>> meanings;
+  std::optional<Component> absent;
+  const auto consider = [&](std::optional<Component> component, const FlagRow* row) {
+    if (component.has_value() && !Runs(*component)) {
+      absent = component;
+    } else {
+      // A prefix does not make the process's flag another.
+      meanings.emplace_back(row->owner == Owner::kProcess ? std::nullopt : component, row);
+    }
+  };
+  for (const FlagRow& row : kTable) {
+    if (row.name == flag.name) consider(OwnComponent(row.owner), &row);
+  }
+  if (const auto split = SplitPrefix(flag.name); split.has_value()) {
+    consider(split->first, split->second);
+  }
+  if (meanings.size() > 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", flag.name, ": both sidecars have one; say ",
+                     Prefixed(flag.name, Component::kRegistrar), " or ",
+                     Prefixed(flag.name, Component::kLivenessProbe)));
+  }
+  if (meanings.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--", flag.name, ": belongs to ", ComponentName(*absent), ", which does not run here"));
+  }
+  const auto& [component, row] = meanings[0];
+  if (absl::Status s = CheckGoValue(flag.name, row->kind, flag.value); !s.ok()) return s;
+  values_[{std::string(row->name), component}] = flag;
+  return absl::OkStatus();
+}
+
+bool Flags::Runs(Component component) const { return runs_[static_cast<size_t>(component)]; }
+
+bool Flags::RunBoth() const { return runs_[0] && runs_[1]; }
+
+const GoFlag* Flags::Find(absl::string_view name, std::optional<Component> component) const {
+  const auto found = values_.find(std::pair(std::string(name), component));
+  return found == values_.end() ? nullptr : &found->second;
+}
+
+const GoFlag* Flags::FindFor(absl::string_view name, Component component) const {
+  const GoFlag* const own = Find(name, component);
+  return own != nullptr ? own : Find(name, std::nullopt);
+}
+
+absl::string_view Flags::Text(absl::string_view name) const {
+  const GoFlag* const given = Find(name, std::nullopt);
+  return given != nullptr ? given->value : FindRow(name, std::nullopt)->default_value;
+}
+
+absl::string_view Flags::Text(absl::string_view name, Component component) const {
+  const GoFlag* const given = FindFor(name, component);
+  return given != nullptr ? given->value : FindRow(name, component)->default_value;
+}
+
+std::string Flags::Spelling(absl::string_view name, Component component) const {
+  if (const GoFlag* given = FindFor(name, component); given != nullptr) {
+    return absl::StrCat("--", given->name);
+  }
+  const auto same_name = [&](const FlagRow& row) { return row.name == name; };
+  const bool ambiguous = std::count_if(std::begin(kTable), std::end(kTable), same_name) > 1;
+  return RunBoth() && ambiguous ? Prefixed(name, component) : absl::StrCat("--", name);
+}
+
+std::string FlagsHelp() {
+  std::string text =
+      "csi-node-sidecars [flags]\n"
+      "Does what node-driver-registrar and livenessprobe do for a CSI driver on a node. Under the\n"
+      "name of one of them it is that one alone.\n";
+  const std::pair<Owner, absl::string_view> sections[] = {
+      {Owner::kProcess, "Of the program"},
+      {Owner::kEach,
+       "Of both; for one of them, --node-driver-registrar-FLAG or --livenessprobe-FLAG"},
+      {Owner::kRegistrar,
+       "Of node-driver-registrar; --node-driver-registrar-FLAG if livenessprobe has it as well"},
+      {Owner::kLivenessProbe,
+       "Of livenessprobe; --livenessprobe-FLAG if node-driver-registrar has it as well"},
+  };
+  for (const auto& [owner, title] : sections) {
+    absl::StrAppend(&text, "\n", title, ":\n");
+    for (const FlagRow& row : kTable) {
+      if (row.owner != owner || row.meaning.empty()) continue;
+      constexpr absl::string_view kKinds[] = {"", " N", " TIME", " TEXT"};
+      absl::StrAppend(&text, "  --", row.name, kKinds[static_cast<size_t>(row.kind)]);
+      if (!row.default_value.empty()) absl::StrAppend(&text, " (default ", row.default_value, ")");
+      absl::StrAppend(&text, "\n        ", row.meaning, "\n");
+    }
+  }
+  absl::StrAppend(&text, "\nAccepted and ignored:\n");
+  for (const FlagRow& row : kTable) {
+    if (row.meaning.empty()) absl::StrAppend(&text, "  --", row.name, "\n");
+  }
+  return text;
+}
+
+}  // namespace csi_proxy::sidecars

@@ -1,0 +1,117 @@
+#include "client/sidecars/program/go_flags.h"
+
+#include <charconv>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+
+namespace csi_proxy::sidecars {
+
+absl::StatusOr<GoCommandLine> ReadGoFlags(
+    const std::vector<std::string>& arguments,
+    const std::function<std::optional<GoFlagKind>(absl::string_view name)>& find) {
+  GoCommandLine line;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const absl::string_view argument = arguments[i];
+    if (argument.size() < 2 || argument[0] != '-') {
+      line.rest.assign(arguments.begin() + i, arguments.end());
+      return line;
+    }
+    absl::string_view name = argument.substr(argument[1] == '-' ? 2 : 1);
+    if (argument == "--") {
+      line.rest.assign(arguments.begin() + i + 1, arguments.end());
+      return line;
+    }
+    if (name.empty() || name[0] == '-' || name[0] == '=') {
+      return absl::InvalidArgumentError(absl::StrCat(argument, ": not the form of a flag"));
+    }
+    std::optional<std::string> value;
+    if (const size_t equals = name.find('='); equals != name.npos) {
+      value = std::string(name.substr(equals + 1));
+      name = name.substr(0, equals);
+    }
+    const std::optional<GoFlagKind> kind = find(name);
+    if (!kind.has_value()) {
+      if (name == "h" || name == "help") {
+        line.help = true;
+        return line;
+      }
+      return absl::InvalidArgumentError(absl::StrCat("--", name, ": there is no such flag"));
+    }
+    if (!value.has_value() && *kind == GoFlagKind::kBool) value = "true";
+    if (!value.has_value()) {
+      if (++i == arguments.size()) {
+        return absl::InvalidArgumentError(absl::StrCat("--", name, ": needs a value"));
+      }
+      value = arguments[i];
+    }
+    line.flags.push_back({.name = std::string(name), .value = *std::move(value)});
+  }
+  return line;
+}
+
+// https://pkg.go.dev/strconv#ParseBool
+std::optional<bool> ParseGoBool(absl::string_view text) {
+  for (const absl::string_view yes : {"1", "t", "T", "true", "TRUE", "True"}) {
+    if (text == yes) return true;
+  }
+  for (const absl::string_view no : {"0", "f", "F", "false", "FALSE", "False"}) {
+    if (text == no) return false;
+  }
+  return std::nullopt;
+}
+
+// https://pkg.go.dev/strconv#ParseInt with base 0, but for underscores.
+std::optional<int64_t> ParseGoInt(absl::string_view text) {
+  const bool negative = !text.empty() && text[0] == '-';
+  if (negative || (!text.empty() && text[0] == '+')) text.remove_prefix(1);
+  int base = 10;
+  if (text.size() > 1 && text[0] == '0') {
+    const char letter = static_cast<char>(text[1] | 0x20);
+    base = letter == 'x' ? 16 : letter == 'b' ? 2 : 8;
+    text.remove_prefix(letter == 'x' || letter == 'b' || letter == 'o' ? 2 : 1);
+  }
+  uint64_t magnitude = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, magnitude, base);
+  if (text.empty() || error != std::errc() || stop != end || magnitude > uint64_t{INT64_MAX}) {
+    return std::nullopt;
+  }
+  const auto value = static_cast<int64_t>(magnitude);
+  return negative ? -value : value;
+}
+
+// https://pkg.go.dev/time#ParseDuration
+std::optional<absl::Duration> ParseGoDuration(absl::string_view text) {
+  // Go knows the microsecond by either letter as well, and nothing infinite.
+  const std::string plain = absl::StrReplaceAll(text, {{"µs", "us"}, {"μs", "us"}});
+  absl::Duration duration;
+  if (absl::StrContains(plain, "inf") || !absl::ParseDuration(plain, &duration) ||
+      absl::AbsDuration(duration) > absl::Nanoseconds(INT64_MAX)) {
+    return std::nullopt;
+  }
+  return duration;
+}
+
+absl::Status CheckGoValue(absl::string_view name, GoFlagKind kind, absl::string_view value) {
+  absl::string_view what;
+  switch (kind) {
+    case GoFlagKind::kBool:
+      if (!ParseGoBool(value).has_value()) what = "neither true nor false";
+      break;
+    case GoFlagKind::kInt:
+      if (!ParseGoInt(value).has_value()) what = "not a whole number";
+      break;
+    case GoFlagKind::kDuration:
+      if (!ParseGoDuration(value).has_value()) what = "not a duration such as 500ms, 10s or 1m30s";
+      break;
+    case GoFlagKind::kString:
+      break;
+  }
+  if (what.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("--", name, ": \"", value, "\" is ", what));
+}
+
+}  // namespace csi_proxy::sidecars

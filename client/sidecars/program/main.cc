@@ -1,0 +1,136 @@
+// csi-node-sidecars: node-driver-registrar and livenessprobe in one process, beside a CSI driver.
+#include <algorithm>
+#include <atomic>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "client/sidecars/program/flags.h"
+#include "client/sidecars/program/log.h"
+#include "client/sidecars/program/options.h"
+#include "client/sidecars/program/registration_marker.h"
+#include "csi_proxy/sidecars.h"
+#include "server/base/program.h"
+#include "server/product_version.h"
+#include "server/supervisor.h"
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+namespace csi_proxy::sidecars {
+namespace {
+
+// What a stop may take beyond the calls under way.
+constexpr absl::Duration kStopMargin = absl::Seconds(5);
+
+// --mode=kubelet-registration-probe
+int ProbeRegistration(const std::string& marker_file, const LogFunction& log) {
+  switch (LookForMarker(marker_file)) {
+    case Marker::kThere:
+      log(Severity::kInfo, "the kubelet has registered the driver");
+      return kExitOk;
+    case Marker::kMissing:
+      log(Severity::kError,
+          absl::StrCat("the kubelet has not registered the driver: there is no ", marker_file));
+      return kExitFailed;
+    case Marker::kNoPlace:
+      log(Severity::kInfo,
+          absl::StrCat("whether the kubelet has registered the driver is not known, for ",
+                       marker_file, " has no place in this container; taken for yes"));
+      return kExitOk;
+  }
+  return kExitFailed;
+}
+
+absl::Duration StopLimit(const SidecarsOptions& options) {
+  absl::Duration longest;
+  if (options.registrar.has_value()) longest = options.registrar->timeout;
+  if (options.livenessprobe.has_value()) {
+    longest = std::max(longest, options.livenessprobe->probe_timeout);
+  }
+  return longest + kStopMargin;
+}
+
+// Serves until it is told to stop, or cannot go on.
+int Serve(SidecarsOptions options, Supervisor& supervisor) {
+  const LogFunction log = options.log;
+  std::atomic<bool> failed = false;
+  // Why is in the log already.
+  options.on_refused = [&](const std::string&) {
+    failed = true;
+    supervisor.RequestStop("the kubelet's refusal");
+  };
+  options.on_failed = [&](const absl::Status&) {
+    failed = true;
+    supervisor.RequestStop("failure");
+  };
+  log(Severity::kInfo, absl::StrCat("csi-node-sidecars ", kVersion, " runs",
+                                    options.registrar ? " node-driver-registrar" : "",
+                                    options.livenessprobe ? " livenessprobe" : ""));
+  const absl::Duration stop_limit = StopLimit(options);
+  absl::StatusOr<std::unique_ptr<Sidecars>> sidecars = Sidecars::Start(std::move(options));
+  if (!sidecars.ok()) {
+    log(Severity::kError, sidecars.status().message());
+    return kExitFailed;
+  }
+  supervisor.ReportRunning();
+  log(Severity::kInfo, absl::StrCat("stopping on ", supervisor.AwaitStop()));
+  supervisor.ReportStopping(stop_limit);
+  sidecars->reset();
+  return failed ? kExitFailed : kExitOk;
+}
+
+int Run(ProgramOptions options) {
+  const LogFunction log = [format = options.log_format](Severity severity, absl::string_view line) {
+    WriteLog(format, severity, line);
+  };
+  for (const std::string& warning : options.warnings) log(Severity::kWarning, warning);
+  auto& registrar = options.sidecars.registrar;
+  if (options.probe_registration) return ProbeRegistration(registrar->marker_file, log);
+  if (registrar && LookForMarker(registrar->marker_file) == Marker::kNoPlace) {
+    registrar->marker_file.clear();
+  }
+  options.sidecars.log = log;
+  int exit_code = kExitFailed;
+  const absl::Status supervised = RunSupervised(
+      /*as_service=*/false,
+      [&](Supervisor& supervisor) { return Serve(std::move(options.sidecars), supervisor); },
+      &exit_code);
+  if (!supervised.ok()) log(Severity::kError, supervised.message());
+  return exit_code;
+}
+
+int Main(int argc, char** argv) {
+#ifdef __GLIBC__
+  // Its threads are many and wait: a heap for each few of them would be most of the memory.
+  mallopt(M_ARENA_MAX, 1);
+#endif
+  absl::StatusOr<ProgramOptions> options = ParseProgramOptions(argc, argv);
+  if (absl::IsInvalidArgument(options.status())) {
+    std::cerr << options.status().message() << "\n" << FlagsHelp();
+    return kExitUsage;
+  }
+  if (!options.ok()) {
+    WriteLog(LogFormat::kText, Severity::kError, options.status().message());
+    return kExitFailed;
+  }
+  if (options->show_help) {
+    std::cerr << FlagsHelp();
+    return kExitOk;
+  }
+  if (options->show_version) {
+    std::cout << argv[0] << " " << kVersion << "\n";
+    return kExitOk;
+  }
+  return Run(*std::move(options));
+}
+
+}  // namespace
+}  // namespace csi_proxy::sidecars
+
+// Guards the process before anything else.
+CSI_PROXY_MAIN(csi_proxy::sidecars::Main)

@@ -1,0 +1,250 @@
+#include "client/sidecars/program/options.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "client/sidecars/program/flags.h"
+#include "client/sidecars/program/registration_marker.h"
+
+namespace csi_proxy::sidecars {
+namespace {
+
+constexpr auto kRegistrar = Component::kRegistrar;
+constexpr auto kLivenessProbe = Component::kLivenessProbe;
+
+// How long a registrar that runs alone waits for the driver before it ends, to be started again: as
+// csi-lib-utils does unless it is told otherwise.
+constexpr absl::Duration kRegistrarConnectTimeout = absl::Seconds(30);
+
+constexpr absl::string_view kLogGates[] = {"AllAlpha", "AllBeta", "ContextualLogging",
+                                           "LoggingAlphaOptions", "LoggingBetaOptions"};
+
+// What the flags say cannot be done.
+template <typename... Parts>
+absl::Status Refuse(const Parts&... parts) {
+  return absl::FailedPreconditionError(absl::StrCat(parts...));
+}
+
+absl::Status CheckFeatureGates(absl::string_view text) {
+  for (absl::string_view gate : absl::StrSplit(text, ',', absl::SkipEmpty())) {
+    const std::pair<absl::string_view, absl::string_view> parts =
+        absl::StrSplit(gate, absl::MaxSplits('=', 1));
+    const absl::string_view name = absl::StripAsciiWhitespace(parts.first);
+    if (!ParseGoBool(absl::StripAsciiWhitespace(parts.second)).has_value()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--feature-gates: \"", gate, "\" is not of the form NAME=true"));
+    }
+    if (!absl::c_linear_search(kLogGates, name)) {
+      return Refuse("--feature-gates: there is no gate ", name, "; known are ",
+                    absl::StrJoin(kLogGates, ", "));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SetLogFormat(const Flags& flags, LogFormat* format) {
+  const absl::string_view name = flags.Text("logging-format");
+  if (name == "json") *format = LogFormat::kJson;
+  if (name == "json" || name == "text") return absl::OkStatus();
+  return Refuse("--logging-format: \"", name, "\" is neither text nor json");
+}
+
+// The address that --health-port stands for, on `host`; empty for port 0.
+absl::StatusOr<std::string> PortAddress(const Flags& flags, Component component,
+                                        absl::string_view host) {
+  const absl::string_view text = flags.Text("health-port", component);
+  const std::optional<int64_t> port = ParseGoInt(text);
+  if (!port.has_value() || *port > 65535 || (component == kLivenessProbe && *port < 1)) {
+    return Refuse(flags.Spelling("health-port", component), ": \"", text,
+                  "\" is not a port from 1 to 65535");
+  }
+  // Of the registrar, 0 and less are none.
+  return *port < 1 ? std::string() : absl::StrCat(host, ":", *port);
+}
+
+absl::Status Contradiction(const Flags& flags, absl::string_view name, Component component) {
+  return Refuse(flags.Spelling(name, component), " and ",
+                flags.Spelling("http-endpoint", component), ": only one of them can be given, for ",
+                ComponentName(component));
+}
+
+absl::Status Positive(const Flags& flags, absl::string_view name, Component component,
+                      absl::Duration* out) {
+  *out = flags.Duration(name, component);
+  if (*out > absl::ZeroDuration()) return absl::OkStatus();
+  return Refuse(flags.Spelling(name, component), ": ", flags.Text(name, component),
+                " is not a time above 0");
+}
+
+absl::StatusOr<RegistrarOptions> Registrar(const Flags& flags) {
+  RegistrarOptions registrar;
+  registrar.plugin_registration_path =
+      std::string(flags.Text("plugin-registration-path", kRegistrar));
+  registrar.http_endpoint = std::string(flags.Text("http-endpoint", kRegistrar));
+  absl::StatusOr<std::string> port_address = PortAddress(flags, kRegistrar, "");
+  if (!port_address.ok()) return port_address.status();
+  if (!port_address->empty()) {
+    if (!registrar.http_endpoint.empty()) return Contradiction(flags, "health-port", kRegistrar);
+    registrar.http_endpoint = *std::move(port_address);
+  }
+  if (absl::Status s = Positive(flags, "timeout", kRegistrar, &registrar.timeout); !s.ok()) {
+    return s;
+  }
+  return registrar;
+}
+
+absl::StatusOr<LivenessProbeOptions> LivenessProbe(const Flags& flags) {
+  LivenessProbeOptions probe;
+  probe.http_endpoint = std::string(flags.Text("http-endpoint", kLivenessProbe));
+  probe.metrics_address = std::string(flags.Text("metrics-address", kLivenessProbe));
+  probe.metrics_path = std::string(flags.Text("metrics-path", kLivenessProbe));
+  const absl::StatusOr<std::string> port_address = PortAddress(flags, kLivenessProbe, "0.0.0.0");
+  if (!port_address.ok()) return port_address.status();
+  // The default port next to an address is no contradiction, even if somebody writes it.
+  const bool default_port = *port_address == LivenessProbeOptions().http_endpoint;
+  if (probe.http_endpoint.empty()) {
+    probe.http_endpoint = *port_address;
+    // With a port alone, metrics are where --metrics-address says, or nowhere.
+    probe.serve_metrics = !probe.metrics_address.empty();
+  } else if (!default_port) {
+    return Contradiction(flags, "health-port", kLivenessProbe);
+  } else if (!probe.metrics_address.empty()) {
+    return Contradiction(flags, "metrics-address", kLivenessProbe);
+  }
+  const absl::string_view timeout =
+      flags.Given("probe-timeout", kLivenessProbe) ? "probe-timeout" : "timeout";
+  if (absl::Status s = Positive(flags, timeout, kLivenessProbe, &probe.probe_timeout); !s.ok()) {
+    return s;
+  }
+  return probe;
+}
+
+absl::StatusOr<std::string> CsiAddress(const Flags& flags) {
+  std::string found;
+  for (const Component component : kComponents) {
+    if (!flags.Runs(component)) continue;
+    absl::StatusOr<std::string> path = SocketPath(flags.Text("csi-address", component));
+    if (!path.ok()) {
+      return Refuse(flags.Spelling("csi-address", component), ": ", path.status().message());
+    }
+    if (!found.empty() && *path != found) {
+      return Refuse(
+          "--node-driver-registrar-csi-address and --livenessprobe-csi-address: one "
+          "process serves one driver, and ",
+          found, " is not ", *path);
+    }
+    found = *std::move(path);
+  }
+  return found;
+}
+
+std::vector<std::string> Warnings(const Flags& flags) {
+  std::vector<std::string> warnings;
+  for (const Component component : kComponents) {
+    if (!flags.Runs(component)) continue;
+    if (flags.Duration("connection-timeout", component) != absl::ZeroDuration()) {
+      warnings.push_back(
+          absl::StrCat(flags.Spelling("connection-timeout", component), " has no effect"));
+    }
+  }
+  if (flags.Runs(kRegistrar)) {
+    if (*ParseGoBool(flags.Text("enable-pprof", kRegistrar))) {
+      warnings.push_back("--enable-pprof has no effect: there is no Go to profile");
+    }
+    const absl::string_view mode = flags.Text("mode", kRegistrar);
+    if (mode != "" && mode != "registration" && mode != "kubelet-registration-probe") {
+      warnings.push_back(
+          absl::StrCat("--mode: \"", mode, "\" is not known, and is taken as ", "registration"));
+    }
+  }
+  if (!flags.Bool("logtostderr")) {
+    warnings.push_back("--logtostderr=false has no effect: the log is on standard error alone");
+  }
+  if (!flags.rest().empty()) {
+    warnings.push_back(absl::StrCat("\"", flags.rest()[0],
+                                    "\" is not a flag: it and what follows are not read (",
+                                    flags.rest().size(), " arguments)"));
+  }
+  return warnings;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> SocketPath(absl::string_view address) {
+  absl::string_view path = address;
+  // A prefix without slashes is gRPC's way to say it
+  // (https://github.com/grpc/grpc/blob/master/doc/naming.md).
+  if (!absl::ConsumePrefix(&path, "unix://")) absl::ConsumePrefix(&path, "unix:");
+#ifdef _WIN32
+  // unix:///C:/csi/csi.sock
+  if (path.size() > 2 && path[0] == '/' && absl::ascii_isalpha(path[1]) && path[2] == ':') {
+    path.remove_prefix(1);
+  }
+#endif
+  if (path.empty()) return absl::InvalidArgumentError("empty");
+  if (path.size() != address.size()) return std::string(path);
+  const size_t colon = path.find(':');
+  // A single letter is a drive.
+  if (colon != path.npos && colon != 1 && path.find_first_of("/\\") > colon) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "\"", address, "\" is not of a Unix socket; give its path, or unix:// and ", "its path"));
+  }
+  return std::string(path);
+}
+
+absl::StatusOr<ProgramOptions> ParseProgramOptions(int argc, const char* const* argv) {
+  const absl::StatusOr<Flags> flags = Flags::Read(argc, argv);
+  if (!flags.ok()) return flags.status();
+  ProgramOptions options;
+  options.show_help = flags->help();
+  if (options.show_help) return options;
+  for (const absl::Status& status : {CheckFeatureGates(flags->Text("feature-gates")),
+                                     SetLogFormat(*flags, &options.log_format)}) {
+    if (!status.ok()) return status;
+  }
+  options.show_version = flags->Bool("version");
+  if (options.show_version) return options;
+
+  std::string kubelet_registration_path;
+  if (flags->Runs(kRegistrar)) {
+    kubelet_registration_path = std::string(flags->Text("kubelet-registration-path", kRegistrar));
+    if (kubelet_registration_path.empty()) {
+      return Refuse("--kubelet-registration-path: required, the path at which the kubelet finds ",
+                    "the driver's socket");
+    }
+    options.probe_registration = flags->Text("mode", kRegistrar) == "kubelet-registration-probe";
+  }
+  options.warnings = Warnings(*flags);
+  if (options.probe_registration) {
+    options.sidecars.registrar = RegistrarOptions();
+  } else {
+    absl::StatusOr<std::string> csi_address = CsiAddress(*flags);
+    if (!csi_address.ok()) return csi_address.status();
+    options.sidecars.csi_address = *std::move(csi_address);
+    if (flags->Runs(kRegistrar)) {
+      absl::StatusOr<RegistrarOptions> registrar = Registrar(*flags);
+      if (!registrar.ok()) return registrar.status();
+      options.sidecars.registrar = *std::move(registrar);
+    }
+    if (flags->Runs(kLivenessProbe)) {
+      absl::StatusOr<LivenessProbeOptions> probe = LivenessProbe(*flags);
+      if (!probe.ok()) return probe.status();
+      options.sidecars.livenessprobe = *std::move(probe);
+    } else {
+      options.sidecars.connect_timeout = kRegistrarConnectTimeout;
+    }
+  }
+  if (options.sidecars.registrar.has_value()) {
+    options.sidecars.registrar->marker_file = MarkerFile(kubelet_registration_path);
+    options.sidecars.registrar->kubelet_registration_path = std::move(kubelet_registration_path);
+  }
+  return options;
+}
+
+}  // namespace csi_proxy::sidecars

@@ -1,0 +1,34 @@
+// What a start of csi-node-sidecars is to do, by its command line.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/sidecars/program/log.h"
+#include "csi_proxy/sidecars.h"
+
+namespace csi_proxy::sidecars {
+
+struct ProgramOptions {
+  bool show_help = false;
+  bool show_version = false;
+
+  // Only to look whether the kubelet has registered the driver, by the registrar's marker file.
+  bool probe_registration = false;
+  // Complete but for the callbacks.
+  SidecarsOptions sidecars;
+  LogFormat log_format = LogFormat::kText;
+  // What is accepted but without the effect that it may be given for.
+  std::vector<std::string> warnings;
+};
+
+// INVALID_ARGUMENT if Go's flag package would not take the command line, FAILED_PRECONDITION if
+// the released programs would refuse what it says. Both name the flag and the reason.
+absl::StatusOr<ProgramOptions> ParseProgramOptions(int argc, const char* const* argv);
+
+// The path of a Unix socket that an address of a CSI driver is. INVALID_ARGUMENT for addresses of
+// other kinds.
+absl::StatusOr<std::string> SocketPath(absl::string_view address);
+
+}  // namespace csi_proxy::sidecars

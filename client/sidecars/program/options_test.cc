@@ -1,0 +1,339 @@
+#include "client/sidecars/program/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace csi_proxy::sidecars {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr char kBoth[] = "/csi-node-sidecars";
+constexpr char kRegistrarName[] = "/csi-node-driver-registrar";
+constexpr char kProbeName[] = "/livenessprobe";
+// Without it the registrar does not start.
+constexpr char kKubelet[] = "--kubelet-registration-path=/plugins/x/csi.sock";
+
+absl::StatusOr<ProgramOptions> Parse(const std::string& program,
+                                     const std::vector<std::string>& arguments) {
+  std::vector<const char*> argv = {program.c_str()};
+  for (const std::string& argument : arguments) argv.push_back(argument.c_str());
+  return ParseProgramOptions(static_cast<int>(argv.size()), argv.data());
+}
+
+ProgramOptions Parsed(const std::string& program, const std::vector<std::string>& arguments) {
+  absl::StatusOr<ProgramOptions> options = Parse(program, arguments);
+  EXPECT_TRUE(options.ok()) << options.status();
+  return options.ok() ? *std::move(options) : ProgramOptions();
+}
+
+RegistrarOptions RegistrarOf(const std::string& program, std::vector<std::string> arguments) {
+  arguments.push_back(kKubelet);
+  const ProgramOptions options = Parsed(program, arguments);
+  EXPECT_TRUE(options.sidecars.registrar.has_value());
+  return options.sidecars.registrar.value_or(RegistrarOptions());
+}
+
+LivenessProbeOptions ProbeOf(const std::string& program, std::vector<std::string> arguments) {
+  if (program == kBoth) arguments.push_back(kKubelet);
+  const ProgramOptions options = Parsed(program, arguments);
+  EXPECT_TRUE(options.sidecars.livenessprobe.has_value());
+  return options.sidecars.livenessprobe.value_or(LivenessProbeOptions());
+}
+
+TEST(ProgramOptionsTest, RegistrarUnderItsNameHasItsDefaults) {
+  for (const std::string program :
+       {"/csi-node-driver-registrar", "csi-node-driver-registrar", "/bin/node-driver-registrar"}) {
+    const ProgramOptions options = Parsed(program, {kKubelet});
+    EXPECT_FALSE(options.sidecars.livenessprobe.has_value());
+    ASSERT_TRUE(options.sidecars.registrar.has_value());
+    const RegistrarOptions& registrar = *options.sidecars.registrar;
+    EXPECT_EQ(options.sidecars.csi_address, "/run/csi/socket");
+    EXPECT_EQ(options.sidecars.connect_timeout, absl::Seconds(30));
+    EXPECT_EQ(registrar.kubelet_registration_path, "/plugins/x/csi.sock");
+    EXPECT_EQ(registrar.plugin_registration_path, "/registration");
+    EXPECT_EQ(registrar.timeout, absl::Seconds(1));
+    EXPECT_EQ(registrar.marker_file, "/plugins/x/registration");
+    EXPECT_EQ(registrar.http_endpoint, "");
+    EXPECT_THAT(options.warnings, IsEmpty());
+    EXPECT_FALSE(options.probe_registration);
+  }
+}
+
+TEST(ProgramOptionsTest, LivenessProbeUnderItsNameHasItsDefaults) {
+  const ProgramOptions options = Parsed(kProbeName, {});
+  EXPECT_FALSE(options.sidecars.registrar.has_value());
+  ASSERT_TRUE(options.sidecars.livenessprobe.has_value());
+  const LivenessProbeOptions& probe = *options.sidecars.livenessprobe;
+  EXPECT_EQ(options.sidecars.csi_address, "/run/csi/socket");
+  EXPECT_EQ(options.sidecars.connect_timeout, absl::InfiniteDuration());
+  EXPECT_EQ(probe.http_endpoint, "0.0.0.0:9808");
+  EXPECT_EQ(probe.probe_timeout, absl::Seconds(1));
+  EXPECT_EQ(probe.metrics_address, "");
+  EXPECT_EQ(probe.metrics_path, "/metrics");
+  // Without --http-endpoint there are no metrics at the address of /healthz.
+  EXPECT_FALSE(probe.serve_metrics);
+}
+
+TEST(ProgramOptionsTest, BothByDefault) {
+  const ProgramOptions options = Parsed(kBoth, {kKubelet});
+  ASSERT_TRUE(options.sidecars.registrar.has_value());
+  ASSERT_TRUE(options.sidecars.livenessprobe.has_value());
+  EXPECT_EQ(options.sidecars.registrar->http_endpoint, "");
+  EXPECT_EQ(options.sidecars.livenessprobe->http_endpoint, "0.0.0.0:9808");
+  EXPECT_EQ(options.sidecars.connect_timeout, absl::InfiniteDuration());
+}
+
+TEST(ProgramOptionsTest, SidecarsChoosesWhatRuns) {
+  ProgramOptions options = Parsed(kBoth, {"--health-port=9900", "--sidecars", "livenessprobe"});
+  EXPECT_FALSE(options.sidecars.registrar.has_value());
+  EXPECT_EQ(options.sidecars.livenessprobe->http_endpoint, "0.0.0.0:9900");
+
+  options = Parsed(kBoth, {kKubelet, "--health-port=9900", "--sidecars=node-driver-registrar"});
+  EXPECT_FALSE(options.sidecars.livenessprobe.has_value());
+  EXPECT_EQ(options.sidecars.registrar->http_endpoint, ":9900");
+  EXPECT_EQ(options.sidecars.connect_timeout, absl::Seconds(30));
+
+  options = Parsed(kBoth, {kKubelet, "--sidecars=livenessprobe, node-driver-registrar"});
+  EXPECT_TRUE(options.sidecars.registrar.has_value());
+  EXPECT_TRUE(options.sidecars.livenessprobe.has_value());
+}
+
+#ifdef _WIN32
+TEST(ProgramOptionsTest, NameOfAWindowsProgram) {
+  EXPECT_TRUE(Parsed(R"(C:\Livenessprobe.EXE)", {}).sidecars.livenessprobe.has_value());
+  EXPECT_FALSE(
+      Parsed(R"(C:\csi-node-driver-registrar.exe)", {kKubelet}).sidecars.livenessprobe.has_value());
+}
+#endif
+
+TEST(ProgramOptionsTest, Registrar) {
+  const struct {
+    std::string flag;
+    std::string RegistrarOptions::*field;
+    std::string expected;
+  } cases[] = {
+      {"plugin-registration-path=/r", &RegistrarOptions::plugin_registration_path, "/r"},
+      {"http-endpoint=:9809", &RegistrarOptions::http_endpoint, ":9809"},
+      {"health-port=9809", &RegistrarOptions::http_endpoint, ":9809"},
+      {"health-port=0x10", &RegistrarOptions::http_endpoint, ":16"},
+      {"health-port=0", &RegistrarOptions::http_endpoint, ""},
+      {"health-port=-1", &RegistrarOptions::http_endpoint, ""},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.flag);
+    EXPECT_EQ(RegistrarOf(kRegistrarName, {"--" + c.flag}).*c.field, c.expected);
+    for (const std::string program : {kRegistrarName, kBoth}) {
+      EXPECT_EQ(RegistrarOf(program, {"--node-driver-registrar-" + c.flag}).*c.field, c.expected);
+    }
+  }
+  EXPECT_EQ(RegistrarOf(kRegistrarName, {"--timeout", "1m30s"}).timeout, absl::Seconds(90));
+}
+
+TEST(ProgramOptionsTest, LivenessProbe) {
+  const struct {
+    std::string flag;
+    std::string LivenessProbeOptions::*field;
+    std::string expected;
+    bool metrics;
+  } cases[] = {
+      {"health-port=9900", &LivenessProbeOptions::http_endpoint, "0.0.0.0:9900", false},
+      {"http-endpoint=:9900", &LivenessProbeOptions::http_endpoint, ":9900", true},
+      {"metrics-address=:9901", &LivenessProbeOptions::metrics_address, ":9901", true},
+      {"metrics-path=/m", &LivenessProbeOptions::metrics_path, "/m", false},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.flag);
+    for (const LivenessProbeOptions& probe :
+         {ProbeOf(kProbeName, {"--" + c.flag}), ProbeOf(kProbeName, {"--livenessprobe-" + c.flag}),
+          ProbeOf(kBoth, {"--livenessprobe-" + c.flag})}) {
+      EXPECT_EQ(probe.*c.field, c.expected);
+      EXPECT_EQ(probe.serve_metrics, c.metrics);
+    }
+  }
+  // The default port may be written beside an address.
+  EXPECT_EQ(ProbeOf(kProbeName, {"--health-port=9808", "--http-endpoint=:1"}).http_endpoint, ":1");
+  EXPECT_EQ(ProbeOf(kProbeName, {"--probe-timeout=500ms"}).probe_timeout, absl::Milliseconds(500));
+}
+
+TEST(ProgramOptionsTest, CommonFlagsReachBothAndPrefixedOnesOne) {
+  const std::vector<std::string> common = {"--http-endpoint=:9900", "--timeout=5s"};
+  EXPECT_EQ(RegistrarOf(kBoth, common).http_endpoint, ":9900");
+  EXPECT_EQ(RegistrarOf(kBoth, common).timeout, absl::Seconds(5));
+  EXPECT_EQ(ProbeOf(kBoth, common).http_endpoint, ":9900");
+  EXPECT_EQ(ProbeOf(kBoth, common).probe_timeout, absl::Seconds(5));
+  EXPECT_TRUE(ProbeOf(kBoth, common).serve_metrics);
+
+  // Whatever the order.
+  for (const bool first : {true, false}) {
+    std::vector<std::string> own = {
+        "--livenessprobe-http-endpoint=:9901",
+        "--node-driver-registrar-http-endpoint=", "--livenessprobe-timeout=6s"};
+    own.insert(first ? own.end() : own.begin(), common.begin(), common.end());
+    EXPECT_EQ(RegistrarOf(kBoth, own).http_endpoint, "");
+    EXPECT_EQ(RegistrarOf(kBoth, own).timeout, absl::Seconds(5));
+    EXPECT_EQ(ProbeOf(kBoth, own).http_endpoint, ":9901");
+    EXPECT_EQ(ProbeOf(kBoth, own).probe_timeout, absl::Seconds(6));
+    own.push_back("--probe-timeout=7s");
+    EXPECT_EQ(ProbeOf(kBoth, own).probe_timeout, absl::Seconds(7));
+  }
+  EXPECT_EQ(Parsed(kBoth, {kKubelet, "--csi-address=unix:///csi/csi.sock"}).sidecars.csi_address,
+            "/csi/csi.sock");
+  EXPECT_EQ(Parsed(kBoth, {kKubelet, "--livenessprobe-csi-address=/a",
+                           "--node-driver-registrar-csi-address=unix:///a"})
+                .sidecars.csi_address,
+            "/a");
+}
+
+TEST(ProgramOptionsTest, Log) {
+  EXPECT_EQ(Parsed(kProbeName, {"-v=5"}).log_format, LogFormat::kText);
+  EXPECT_EQ(Parsed(kProbeName, {"--logging-format=text"}).log_format, LogFormat::kText);
+  EXPECT_EQ(Parsed(kProbeName, {"--logging-format=json"}).log_format, LogFormat::kJson);
+  EXPECT_THAT(Parsed(kProbeName, {"--logtostderr", "--log_dir=/logs"}).warnings, IsEmpty());
+  EXPECT_THAT(Parsed(kProbeName, {"--logtostderr=false", "--log_dir=/logs"}).warnings,
+              ElementsAre(HasSubstr("--logtostderr")));
+}
+
+TEST(ProgramOptionsTest, Modes) {
+  EXPECT_TRUE(
+      Parsed(kRegistrarName, {kKubelet, "--mode=kubelet-registration-probe"}).probe_registration);
+  // The probe's command line has nothing else, and what else it has is not looked at.
+  EXPECT_TRUE(Parsed(kBoth, {kKubelet, "--mode=kubelet-registration-probe", "--csi-address=a:1"})
+                  .probe_registration);
+  for (const std::string mode : {"", "registration"}) {
+    const ProgramOptions options = Parsed(kRegistrarName, {kKubelet, "--mode=" + mode});
+    EXPECT_FALSE(options.probe_registration);
+    EXPECT_THAT(options.warnings, IsEmpty());
+  }
+  const ProgramOptions unknown = Parsed(kRegistrarName, {kKubelet, "--mode=surprise"});
+  EXPECT_FALSE(unknown.probe_registration);
+  EXPECT_THAT(unknown.warnings, ElementsAre(HasSubstr("surprise")));
+}
+
+TEST(ProgramOptionsTest, WhatHasNoEffectIsSaid) {
+  EXPECT_THAT(Parsed(kProbeName, {"--connection-timeout=15s"}).warnings,
+              ElementsAre(HasSubstr("--connection-timeout")));
+  EXPECT_THAT(Parsed(kRegistrarName, {kKubelet, "--enable-pprof"}).warnings,
+              ElementsAre(HasSubstr("--enable-pprof")));
+  // As Go's programs: what is not a flag ends them.
+  const ProgramOptions options = Parsed(kProbeName, {"stray", "--health-port=1"});
+  EXPECT_THAT(options.warnings, ElementsAre(HasSubstr("\"stray\"")));
+  EXPECT_EQ(options.sidecars.livenessprobe->http_endpoint, "0.0.0.0:9808");
+}
+
+TEST(ProgramOptionsTest, WhatAsksForTextNeedsNothingElse) {
+  for (const std::string program : {kBoth, kRegistrarName, kProbeName}) {
+    EXPECT_TRUE(Parsed(program, {"--version"}).show_version);
+    EXPECT_TRUE(Parsed(program, {"-h", "--no-such-flag"}).show_help);
+    EXPECT_TRUE(Parsed(program, {"--help"}).show_help);
+  }
+}
+
+// Go's flag package would end the program with exit code 2.
+TEST(ProgramOptionsTest, FormErrors) {
+  const struct {
+    std::string program;
+    std::vector<std::string> arguments;
+    std::string text;
+  } cases[] = {
+      {kBoth, {"--no-such-flag"}, "--no-such-flag"},
+      {kBoth, {"---v"}, "---v"},
+      {kBoth, {"--v"}, "--v: needs a value"},
+      {kBoth, {"--v=much"}, "--v: \"much\""},
+      {kBoth, {"--timeout=5"}, "--timeout: \"5\""},
+      {kBoth, {"--logtostderr=perhaps"}, "--logtostderr: \"perhaps\""},
+      {kBoth,
+       {"--health-port=1"},
+       "--node-driver-registrar-health-port or --livenessprobe-health-"},
+      {kBoth, {"--sidecars="}, "--sidecars"},
+      {kBoth, {"--sidecars=external-attacher"}, "external-attacher"},
+      {kBoth, {"--feature-gates=ContextualLogging"}, "ContextualLogging"},
+      {kBoth, {"--livenessprobe-sidecars=livenessprobe"}, "--livenessprobe-sidecars"},
+      {kBoth, {"--livenessprobe-mode=registration"}, "--livenessprobe-mode"},
+      {kBoth, {"--sidecars=livenessprobe", kKubelet}, "belongs to node-driver-registrar"},
+      {kProbeName, {kKubelet}, "belongs to node-driver-registrar"},
+      {kProbeName, {"--node-driver-registrar-timeout=1s"}, "belongs to node-driver-registrar"},
+      {kProbeName, {"--sidecars=livenessprobe"}, "--sidecars"},
+      {kRegistrarName, {"--probe-timeout=1s"}, "belongs to livenessprobe"},
+      {kRegistrarName, {"--health-port=http"}, "--health-port: \"http\""},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(absl::StrCat(c.program, " ", c.arguments[0]));
+    const absl::Status status = Parse(c.program, c.arguments).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_THAT(status.message(), HasSubstr(c.text));
+  }
+}
+
+// The released programs would end with exit code 1.
+TEST(ProgramOptionsTest, Refusals) {
+  const struct {
+    std::string program;
+    std::vector<std::string> arguments;
+    std::string text;
+  } cases[] = {
+      {kBoth, {}, "--kubelet-registration-path: required"},
+      {kRegistrarName, {}, "--kubelet-registration-path: required"},
+      {kRegistrarName, {"--mode=kubelet-registration-probe"}, "--kubelet-registration-path"},
+      {kRegistrarName,
+       {kKubelet, "--health-port=1", "--http-endpoint=:2"},
+       "--health-port and --http-endpoint: only one"},
+      {kRegistrarName, {kKubelet, "--health-port=65536"}, "--health-port: \"65536\""},
+      {kRegistrarName, {kKubelet, "--timeout=0"}, "--timeout: 0"},
+      {kRegistrarName, {kKubelet, "--csi-address=tcp://1.2.3.4:5"}, "--csi-address: \"tcp:"},
+      {kProbeName, {"--health-port=1", "--http-endpoint=:2"}, "--health-port and --http-endpoint"},
+      {kProbeName, {"--metrics-address=:1", "--http-endpoint=:2"}, "--metrics-address and --http-"},
+      {kProbeName, {"--health-port=0"}, "--health-port: \"0\""},
+      {kProbeName, {"--health-port=http"}, "--health-port: \"http\""},
+      {kProbeName, {"--probe-timeout=-1s"}, "--probe-timeout: -1s"},
+      {kProbeName, {"--logging-format=xml"}, "--logging-format: \"xml\""},
+      {kProbeName, {"--feature-gates=ContextualLogging=true,Wings=true"}, "Wings"},
+      {kBoth,
+       {kKubelet, "--livenessprobe-health-port=1", "--http-endpoint=:2"},
+       "--livenessprobe-health-port and --http-endpoint"},
+      {kBoth,
+       {kKubelet, "--node-driver-registrar-health-port=1", "--http-endpoint=:2"},
+       "--node-driver-registrar-health-port and --http-endpoint"},
+      {kBoth, {kKubelet, "--livenessprobe-csi-address=/b"}, "/run/csi/socket is not /b"},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(absl::StrCat(c.program, " ", c.text));
+    const absl::Status status = Parse(c.program, c.arguments).status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    EXPECT_THAT(status.message(), HasSubstr(c.text));
+  }
+}
+
+TEST(SocketPathTest, TakesSocketsAlone) {
+  const std::pair<std::string, std::string> taken[] = {
+      {"/csi/csi.sock", "/csi/csi.sock"},
+      {"unix:///csi/csi.sock", "/csi/csi.sock"},
+      {"unix:/csi/csi.sock", "/csi/csi.sock"},
+      {R"(C:\csi\csi.sock)", R"(C:\csi\csi.sock)"},
+      {R"(unix://C:\csi\csi.sock)", R"(C:\csi\csi.sock)"},
+      {"/csi/a:b", "/csi/a:b"},
+#ifdef _WIN32
+      {"unix:///C:/csi/csi.sock", "C:/csi/csi.sock"},
+#endif
+  };
+  for (const auto& [address, path] : taken) {
+    const absl::StatusOr<std::string> result = SocketPath(address);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(*result, path);
+  }
+  for (const std::string address : {"", "unix://", "tcp://h:1", "localhost:10000", "1.2.3.4:5",
+                                    "dns:///driver", "vsock:3:4", "unix-abstract:x"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(SocketPath(address).status())) << address;
+  }
+}
+
+}  // namespace
+}  // namespace csi_proxy::sidecars

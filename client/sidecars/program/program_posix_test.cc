@@ -1,0 +1,165 @@
+// The program beside a driver, under a kubelet.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "client/sidecars/program/program_testing.h"
+#include "client/sidecars/testing.h"
+#include "client/sidecars/testing_driver.h"
+
+namespace csi_proxy::sidecars {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class ProgramPosixTest : public ProgramTest {
+ protected:
+  ProgramPosixTest() { std::filesystem::create_directory(registry_); }
+
+  std::vector<std::string> Registrar(const std::string& program) {
+    return {program, "--csi-address=" + csi_, "--plugin-registration-path=" + registry_,
+            "--kubelet-registration-path=" + csi_};
+  }
+  // With `more` flags, until the registration socket is there.
+  void LaunchBoth(const std::vector<std::string>& more) {
+    std::vector<std::string> command = Registrar(program_);
+    command.insert(command.end(), more.begin(), more.end());
+    Launch(std::move(command));
+    ASSERT_TRUE(Eventually([&] { return Exists(socket_); })) << Output();
+  }
+  static bool Exists(const std::string& path) { return std::filesystem::exists(path); }
+  std::string Endpoint() const { return absl::StrCat("127.0.0.1:", port_); }
+  int Probe() {
+    return Run({Named("csi-node-driver-registrar"), "--kubelet-registration-path=" + csi_,
+                "--mode=kubelet-registration-probe"});
+  }
+
+  const std::string csi_ = directory_ + "/csi.sock";
+  const std::string registry_ = directory_ + "/registry";
+  const std::string socket_ = registry_ + "/test.csi.example-reg.sock";
+  const std::string marker_ = directory_ + "/registration";
+  const int port_ = FreePort();
+};
+
+TEST_F(ProgramPosixTest, BothBesideADriver) {
+  const TestingDriver driver(csi_);
+  LaunchBoth({"--http-endpoint=" + Endpoint()});
+  ASSERT_TRUE(Eventually([&] { return Get(port_, "/healthz").code == 200; })) << Output();
+  EXPECT_EQ(Get(port_, "/healthz/node-driver-registrar").code, 200);
+  EXPECT_EQ(Get(port_, "/metrics").code, 200);
+
+  EXPECT_FALSE(Exists(marker_));
+  Kubelet kubelet(socket_);
+  EXPECT_EQ(kubelet.GetInfo().endpoint(), csi_);
+  kubelet.Notify(true, "");
+  EXPECT_TRUE(Eventually([&] { return Exists(marker_); })) << Output();
+
+  EXPECT_EQ(child_->Stop(kLimit), 0);
+  EXPECT_FALSE(Exists(socket_));
+  EXPECT_FALSE(Exists(marker_));
+  EXPECT_THAT(Output(), HasSubstr("stopping on SIGTERM"));
+}
+
+TEST_F(ProgramPosixTest, EachAloneUnderItsName) {
+  const TestingDriver driver(csi_);
+  std::vector<std::string> registrar = Registrar(Named("csi-node-driver-registrar"));
+  registrar.push_back("--http-endpoint=" + Endpoint());
+  Launch(registrar);
+  EXPECT_TRUE(Eventually([&] { return Get(port_, "/healthz").code == 200; })) << Output();
+  EXPECT_EQ(Get(port_, "/metrics").code, 404);
+  EXPECT_EQ(child_->Stop(kLimit), 0);
+
+  Launch({Named("livenessprobe"), "--csi-address=" + csi_, "--http-endpoint=" + Endpoint()});
+  EXPECT_TRUE(Eventually([&] { return Get(port_, "/healthz").code == 200; })) << Output();
+  EXPECT_EQ(Get(port_, "/metrics").code, 200);
+  EXPECT_FALSE(Exists(socket_));
+  EXPECT_EQ(child_->Stop(kLimit), 0);
+
+  // With a port there are no metrics, as of the released livenessprobe.
+  Launch({directory_ + "/livenessprobe", "--csi-address=" + csi_,
+          absl::StrCat("--health-port=", port_)});
+  EXPECT_TRUE(Eventually([&] { return Get(port_, "/healthz").code == 200; })) << Output();
+  EXPECT_EQ(Get(port_, "/metrics").code, 404);
+}
+
+TEST_F(ProgramPosixTest, TheKubeletsRefusalEndsItWith1) {
+  const TestingDriver driver(csi_);
+  LaunchBoth({"--http-endpoint=" + Endpoint()});
+  Kubelet(socket_).Notify(false, "no such driver here");
+  EXPECT_EQ(child_->Wait(kLimit), 1);
+  EXPECT_THAT(Output(), HasSubstr("no such driver here"));
+  EXPECT_FALSE(Exists(socket_));
+}
+
+TEST_F(ProgramPosixTest, AnAddressThatIsTakenEndsItWith1) {
+  const TestingDriver driver(csi_);
+  LaunchBoth({"--http-endpoint=" + Endpoint()});
+  ASSERT_TRUE(Eventually([&] { return Get(port_, "/healthz").code == 200; })) << Output();
+  const auto first = std::move(child_);
+  EXPECT_EQ(Run({Named("livenessprobe"), "--csi-address=" + csi_, "--http-endpoint=" + Endpoint()}),
+            1);
+  EXPECT_THAT(Output(), HasSubstr(Endpoint()));
+}
+
+TEST_F(ProgramPosixTest, StopsWhileItWaitsForTheDriver) {
+  for (const int stop : {SIGTERM, SIGINT}) {
+    Launch(Registrar(program_));
+    ASSERT_TRUE(Eventually([&] { return absl::StrContains(Output(), " runs "); }));
+    // Whoever sends it, it means nothing.
+    kill(static_cast<pid_t>(child_->pid()), SIGUSR1);
+    absl::SleepFor(absl::Milliseconds(50));
+    EXPECT_TRUE(child_->Running());
+    kill(static_cast<pid_t>(child_->pid()), stop);
+    EXPECT_EQ(child_->Wait(kLimit), 0);
+  }
+}
+
+TEST_F(ProgramPosixTest, TheProbesAnswerFollowsTheRegistration) {
+  const TestingDriver driver(csi_);
+  LaunchBoth({"--http-endpoint=" + Endpoint()});
+  const auto running = std::move(child_);
+  EXPECT_EQ(Probe(), 1);
+  Kubelet(socket_).Notify(true, "");
+  ASSERT_TRUE(Eventually([&] { return Exists(marker_); }));
+  EXPECT_EQ(Run({directory_ + "/csi-node-driver-registrar", "--kubelet-registration-path=" + csi_,
+                 "--mode=kubelet-registration-probe"}),
+            0);
+}
+
+TEST_F(ProgramPosixTest, LogsInJson) {
+  Launch({Named("livenessprobe"), "--logging-format=json", "--connection-timeout=1s",
+          "--csi-address=" + csi_});
+  ASSERT_TRUE(Eventually([&] { return absl::StrContains(Output(), " runs "); }));
+  EXPECT_EQ(child_->Stop(kLimit), 0);
+  const std::vector<std::string> lines = absl::StrSplit(Output(), '\n', absl::SkipEmpty());
+  EXPECT_GE(lines.size(), 3);
+  EXPECT_THAT(lines, Each(AllOf(StartsWith("{\"time\":\""), EndsWith("\"}"))));
+  EXPECT_THAT(Output(), HasSubstr("--connection-timeout has no effect"));
+}
+
+TEST_F(ProgramPosixTest, TextGoesWhereGoSendsIt) {
+  const auto run = [&](const std::string& arguments) {
+    return Run({"/bin/sh", "-c", absl::StrCat(program_, " ", arguments)});
+  };
+  EXPECT_EQ(run("--version 2>/dev/null"), 0);
+  EXPECT_THAT(Output(), StartsWith(program_));
+  for (const std::string arguments : {"--help", "--no-such-flag", ""}) {
+    run(arguments + " 2>/dev/null");
+    EXPECT_EQ(Output(), "") << arguments;
+  }
+}
+
+}  // namespace
+}  // namespace csi_proxy::sidecars
