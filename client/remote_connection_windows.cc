@@ -70,7 +70,8 @@ absl::StatusOr<Attempt> OpenLink(const std::string& path,
   const absl::StatusOr<PipeOwner> who = WhoseIs(handle->get());
   if (!who.ok()) return absl::UnavailableError(who.status().message());
   if (absl::Status ours = CheckPipeOwner(path, *who); !ours.ok()) return ours;
-  absl::StatusOr<std::unique_ptr<pipe::Stream>> stream = pipe::Stream::Create(*std::move(handle));
+  absl::StatusOr<std::unique_ptr<pipe::PipeStream>> stream =
+      pipe::PipeStream::Create(*std::move(handle));
   if (!stream.ok()) return absl::UnavailableError(stream.status().message());
   auto progress = std::make_shared<Progress>();
   pipe::Channel made = pipe::NewChannel(

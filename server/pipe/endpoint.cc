@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/pipe/io_port.h"
 #include "src/core/ext/transport/chttp2/transport/chttp2_transport.h"
 #include "src/core/lib/channel/channel_args_preconditioning.h"
 #include "src/core/lib/config/core_configuration.h"
@@ -46,7 +47,7 @@ constexpr size_t kReadBytes = 8 << 10;
 // have their turn. A client that always has more to say would keep the thread.
 constexpr int kReadsInARow = 4;
 
-// gRPC's view of a pipe. Counts its references: one is gRPC's, and each operation under way has
+// gRPC's view of a stream. Counts its references: one is gRPC's, and each operation under way has
 // one.
 class Endpoint final : public grpc_endpoint {
  public:
@@ -90,10 +91,10 @@ class Endpoint final : public grpc_endpoint {
     Endpoint* const endpoint_;
   };
 
-  static grpc_error_handle Failure(const char* what, DWORD code) {
-    return grpc_error_set_int(
-        GRPC_ERROR_CREATE(absl::StrCat("pipe ", what, ": ", win32::ErrorText(code))),
-        grpc_core::StatusIntProperty::kRpcStatus, GRPC_STATUS_UNAVAILABLE);
+  grpc_error_handle Failure(const char* what, DWORD code) const {
+    return grpc_error_set_int(GRPC_ERROR_CREATE(absl::StrCat(connection_.stream->kind(), " ", what,
+                                                             ": ", win32::ErrorText(code))),
+                              grpc_core::StatusIntProperty::kRpcStatus, GRPC_STATUS_UNAVAILABLE);
   }
 
   void Read(grpc_slice_buffer* slices, grpc_closure* done) {
@@ -245,7 +246,9 @@ const grpc_endpoint_vtable Endpoint::kVtable = {
     .get_peer = [](grpc_endpoint* endpoint) -> absl::string_view {
       return From(endpoint)->connection_.name;
     },
-    .get_local_address = [](grpc_endpoint*) -> absl::string_view { return "pipe"; },
+    .get_local_address = [](grpc_endpoint* endpoint) -> absl::string_view {
+      return From(endpoint)->connection_.stream->kind();
+    },
     .get_fd = [](grpc_endpoint*) { return -1; },
     .can_track_err = [](grpc_endpoint*) { return false; },
 };
@@ -296,6 +299,7 @@ void Serve(grpc::Server* server, Connection connection) {
 
 Channel NewChannel(std::unique_ptr<Stream> stream, ChannelEvents events) {
   KeepGrpc();
+  const char* const kind = stream->kind();
   Channel made;
   {
     grpc_core::ApplicationCallbackExecCtx callback_context;
@@ -306,14 +310,14 @@ Channel NewChannel(std::unique_ptr<Stream> stream, ChannelEvents events) {
                                                  .Set(GRPC_ARG_DEFAULT_AUTHORITY, "localhost");
     auto* const endpoint = new Endpoint({.stream = std::move(stream),
                                          .received = "",
-                                         .name = "pipe",
+                                         .name = kind,
                                          .watcher = nullptr,
                                          .closed = std::move(events.closed)});
     made.close = endpoint->Closer();
     grpc_transport* const transport =
         grpc_create_chttp2_transport(arguments, endpoint, /*is_client=*/true);
     auto channel =
-        grpc_core::Channel::Create("pipe", arguments, GRPC_CLIENT_DIRECT_CHANNEL, transport);
+        grpc_core::Channel::Create(kind, arguments, GRPC_CLIENT_DIRECT_CHANNEL, transport);
     if (channel.ok()) {
       grpc_chttp2_transport_start_reading(transport, nullptr, OnSuccess(std::move(events.answered)),
                                           nullptr);

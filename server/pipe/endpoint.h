@@ -1,5 +1,5 @@
-// gRPC over a connected named pipe. Written for gRPC 1.51: no public API hands it a stream on
-// Windows, so the source file implements core's own grpc_endpoint.
+// gRPC over a connected named pipe or socket. Written for gRPC 1.51: no public API hands it a
+// stream on Windows, so the source file implements core's own grpc_endpoint.
 #pragma once
 
 #include <grpcpp/channel.h>
@@ -8,11 +8,12 @@
 #include <functional>
 #include <memory>
 
-#include "server/pipe/pipe.h"
+#include "server/pipe/stream.h"
 
 namespace csi_proxy::pipe {
 
-// Hands a connection whose preface has been read to a server, which owns it from now on.
+// Hands a connection to a server, which owns it from now on. gRPC has no deadline for what has not
+// been received yet, the preface included.
 void Serve(grpc::Server* server, Connection connection);
 
 // What is told of a channel's connection, each at most once, on another thread or within the call

@@ -29,12 +29,13 @@ IoPort::IoPort() : port_(CreateIoCompletionPort(INVALID_HANDLE_VALUE, nullptr, 0
   for (unsigned i = 0; i < count; ++i) threads_.emplace_back([this] { Run(); });
 }
 
-absl::Status IoPort::Associate(HANDLE handle) {
+absl::Status IoPort::Associate(HANDLE handle, Comes comes) {
   if (CreateIoCompletionPort(handle, port_.get(), 0, 0) == nullptr) {
     return win32::LastError("CreateIoCompletionPort");
   }
-  if (!SetFileCompletionNotificationModes(
-          handle, FILE_SKIP_COMPLETION_PORT_ON_SUCCESS | FILE_SKIP_SET_EVENT_ON_HANDLE)) {
+  UCHAR modes = FILE_SKIP_SET_EVENT_ON_HANDLE;
+  if (comes == Comes::kLate) modes |= FILE_SKIP_COMPLETION_PORT_ON_SUCCESS;
+  if (!SetFileCompletionNotificationModes(handle, modes)) {
     return win32::LastError("SetFileCompletionNotificationModes");
   }
   return absl::OkStatus();

@@ -1,5 +1,5 @@
-// An I/O completion port and the threads that wait on it: how this program learns that pipe I/O has
-// finished. Independent of pipes and of gRPC.
+// An I/O completion port and the threads that wait on it: how this program learns that I/O has
+// finished. Independent of pipes, sockets and gRPC.
 #pragma once
 
 #include <functional>
@@ -32,10 +32,16 @@ class IoPort {
 
   size_t thread_count() const { return threads_.size(); }
 
-  // Completions of I/O on `handle` come to this port from now on. I/O that finishes at once
-  // completes where it was started and does not come here
-  // (https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setfilecompletionnotificationmodes).
-  absl::Status Associate(HANDLE handle);
+  enum class Comes {
+    kLate,  // what finishes at once completes where it was started, and does not come here
+    kAll,   // whatever has not failed at once comes here
+  };
+
+  // Completions of I/O on `handle` come to this port from now on. For a socket kLate is safe only
+  // while no layered service provider of the old kind is installed, so Go has kAll for Unix sockets
+  // (https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setfilecompletionnotificationmodes,
+  // https://github.com/golang/go/blob/master/src/internal/poll/fd_windows.go).
+  absl::Status Associate(HANDLE handle, Comes comes = Comes::kLate);
 
   // Runs `work`, which must not block, on a thread of the port.
   void Post(std::function<void()> work);

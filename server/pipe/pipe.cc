@@ -79,24 +79,20 @@ int64_t ClientOfInstance(HANDLE instance) {
   return GetNamedPipeClientProcessId(instance, &process_id) ? int64_t{process_id} : 0;
 }
 
-absl::StatusOr<std::unique_ptr<Stream>> Stream::Create(win32::UniqueHandle client) {
+absl::StatusOr<std::unique_ptr<PipeStream>> PipeStream::Create(win32::UniqueHandle client) {
   const HANDLE handle = client.get();
   if (absl::Status status = IoPort::Get().Associate(handle); !status.ok()) return status;
-  return std::unique_ptr<Stream>(new Stream(handle, std::move(client), nullptr));
+  return std::unique_ptr<PipeStream>(new PipeStream(handle, std::move(client), nullptr));
 }
 
-absl::StatusOr<std::unique_ptr<Stream>> Stream::Create(std::shared_ptr<ServerEnd> server) {
+absl::StatusOr<std::unique_ptr<PipeStream>> PipeStream::Create(std::shared_ptr<ServerEnd> server) {
   const HANDLE handle = server->handle();
   if (absl::Status status = IoPort::Get().Associate(handle); !status.ok()) return status;
-  return std::unique_ptr<Stream>(new Stream(handle, win32::UniqueHandle(), std::move(server)));
+  return std::unique_ptr<PipeStream>(
+      new PipeStream(handle, win32::UniqueHandle(), std::move(server)));
 }
 
-void Stream::Operation::Complete(IoOperation* operation, DWORD error, DWORD bytes) {
-  auto* const self = static_cast<Operation*>(operation);
-  self->done(self->argument, error, bytes);
-}
-
-bool Stream::Connect(Done done, void* argument, Result* result) {
+bool PipeStream::Connect(Done done, void* argument, Result* result) {
   inward_.Begin(done, argument);
   if (ConnectNamedPipe(handle_, &inward_)) {
     *result = {};
@@ -110,7 +106,7 @@ bool Stream::Connect(Done done, void* argument, Result* result) {
   return true;
 }
 
-bool Stream::Ended(BOOL ok, Operation* operation, Result* result) {
+bool PipeStream::Ended(BOOL ok, Operation* operation, Result* result) {
   if (!ok) {
     const DWORD error = GetLastError();
     if (error == ERROR_IO_PENDING) return false;
@@ -124,12 +120,12 @@ bool Stream::Ended(BOOL ok, Operation* operation, Result* result) {
   return true;
 }
 
-bool Stream::Read(void* buffer, DWORD size, Done done, void* argument, Result* result) {
+bool PipeStream::Read(void* buffer, DWORD size, Done done, void* argument, Result* result) {
   inward_.Begin(done, argument);
   return Ended(ReadFile(handle_, buffer, size, nullptr, &inward_), &inward_, result);
 }
 
-bool Stream::Write(const void* data, DWORD size, Done done, void* argument, Result* result) {
+bool PipeStream::Write(const void* data, DWORD size, Done done, void* argument, Result* result) {
   outward_.Begin(done, argument);
   return Ended(WriteFile(handle_, data, size, nullptr, &outward_), &outward_, result);
 }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -13,8 +12,8 @@
 #include "absl/time/time.h"
 #include "server/base/win32.h"
 #include "server/pipe/closer.h"
-#include "server/pipe/io_port.h"
 #include "server/pipe/pipe_calls.h"
+#include "server/pipe/stream.h"
 
 namespace csi_proxy::pipe {
 
@@ -65,47 +64,32 @@ absl::StatusOr<win32::UniqueHandle> Open(const std::string& path, absl::Time dea
 // The process at the other end of a server's instance; 0 when it cannot be told.
 int64_t ClientOfInstance(HANDLE instance);
 
-// A connected pipe, read and written by overlapped I/O. At most one read and one write at a time.
-// Must outlive the operations that are under way.
-class Stream {
+// A connected pipe. A read of an ended connection has error ERROR_BROKEN_PIPE, or
+// ERROR_PIPE_NOT_CONNECTED when the server has disconnected it.
+class PipeStream final : public Stream {
  public:
-  using Done = void (*)(void* argument, DWORD error, DWORD bytes);
-  struct Result {
-    DWORD error = ERROR_SUCCESS;
-    DWORD bytes = 0;
-  };
-
   // A client's handle must have been opened for overlapped I/O. INTERNAL when it cannot be watched.
-  static absl::StatusOr<std::unique_ptr<Stream>> Create(win32::UniqueHandle client);
+  static absl::StatusOr<std::unique_ptr<PipeStream>> Create(win32::UniqueHandle client);
   // A server's disconnects its client when it is destroyed, if nothing has done so before.
-  static absl::StatusOr<std::unique_ptr<Stream>> Create(std::shared_ptr<ServerEnd> server);
-  ~Stream() = default;
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
+  static absl::StatusOr<std::unique_ptr<PipeStream>> Create(std::shared_ptr<ServerEnd> server);
 
-  // Each begins one operation. True: it has ended already, as `result` says, and `done` will not be
-  // called. False: `done` will be called on a thread of the IoPort, exactly once. A read of an
-  // ended connection has error ERROR_BROKEN_PIPE, or ERROR_PIPE_NOT_CONNECTED when the server has
-  // disconnected it; a cancelled operation has ERROR_OPERATION_ABORTED.
+  // Awaits a client at a server's end; an operation like a read.
   bool Connect(Done done, void* argument, Result* result);
-  bool Read(void* buffer, DWORD size, Done done, void* argument, Result* result);
-  bool Write(const void* data, DWORD size, Done done, void* argument, Result* result);
 
-  // Ends what is under way. Thread-safe.
-  void Cancel() { CancelIoEx(handle_, nullptr); }
+  const char* kind() const override { return "pipe"; }
+  bool Read(void* buffer, DWORD size, Done done, void* argument, Result* result) override;
+  bool Write(const void* data, DWORD size, Done done, void* argument, Result* result) override;
+  void Cancel() override { CancelIoEx(handle_, nullptr); }
 
   // A server's: ends the connection at once, or when the client has read what was written (see
   // ServerEnd). A client's ends when it is destroyed. Thread-safe.
-  void Disconnect() {
+  void Disconnect() override {
     if (server_ != nullptr) server_->Disconnect();
   }
   void DisconnectOnceRead() {
     if (server_ != nullptr) server_->DisconnectOnceRead();
   }
-
-  // Lets gRPC know that the connection ends, by a read that fails now or a moment later; what was
-  // written can still be read.
-  void HangUp() {
+  void HangUp() override {
     Cancel();
     DisconnectOnceRead();
   }
@@ -113,19 +97,7 @@ class Stream {
   HANDLE handle() const { return handle_; }
 
  private:
-  struct Operation : IoOperation {
-    Operation() : IoOperation(&Operation::Complete) {}
-    void Begin(Done new_done, void* new_argument) {
-      Clear();
-      done = new_done;
-      argument = new_argument;
-    }
-    static void Complete(IoOperation* operation, DWORD error, DWORD bytes);
-    Done done = nullptr;
-    void* argument = nullptr;
-  };
-
-  Stream(HANDLE handle, win32::UniqueHandle client, std::shared_ptr<ServerEnd> server)
+  PipeStream(HANDLE handle, win32::UniqueHandle client, std::shared_ptr<ServerEnd> server)
       : client_(std::move(client)), server_(std::move(server)), handle_(handle) {}
   bool Ended(BOOL ok, Operation* operation, Result* result);
 
@@ -135,30 +107,6 @@ class Stream {
   const HANDLE handle_;
   Operation inward_;  // connecting, then reading
   Operation outward_;
-};
-
-// Sees the bytes of a connection before they pass on. Read() and Written() may be called at the
-// same time, but each by one thread at a time.
-class Watcher {
- public:
-  virtual ~Watcher() = default;
-  // From the client, next after what a listener has read. False ends the connection.
-  virtual bool Read(absl::string_view bytes) = 0;
-  // To the client: the pipe has taken them all.
-  virtual void Written(absl::string_view bytes) = 0;
-};
-
-// A connection that has sent its HTTP/2 preface; what a listener hands on.
-struct Connection {
-  std::shared_ptr<Stream> stream;
-  // What has been read of it so far.
-  std::string received;
-  // A name of its own, by which the listener knows its peer.
-  std::string name;
-  // May be null.
-  std::unique_ptr<Watcher> watcher;
-  // Called once, when the connection has ended or is given up. Must not block.
-  std::function<void()> closed;
 };
 
 }  // namespace csi_proxy::pipe

@@ -77,7 +77,7 @@ std::shared_ptr<PipeCalls> Calls() {
 
 // Both ends of a connection.
 struct Ends {
-  std::unique_ptr<Stream> server, client;
+  std::unique_ptr<PipeStream> server, client;
 };
 
 Ends Connect(const std::string& path, absl::Duration reading_time = absl::Seconds(30)) {
@@ -85,13 +85,13 @@ Ends Connect(const std::string& path, absl::Duration reading_time = absl::Second
   const auto instance = calls->Create(path, Creation::kFirst);
   EXPECT_TRUE(instance.ok()) << instance.status();
   Ends ends;
-  ends.server = *Stream::Create(Closer(calls, reading_time).Own(*instance));
+  ends.server = *PipeStream::Create(Closer(calls, reading_time).Own(*instance));
   Awaiter awaiter;
   Stream::Result result;
   const bool at_once = ends.server->Connect(&Awaiter::Done, &awaiter, &result);
   auto client = Open(path, absl::Now() + absl::Seconds(5));
   EXPECT_TRUE(client.ok()) << client.status();
-  ends.client = *Stream::Create(*std::move(client));
+  ends.client = *PipeStream::Create(*std::move(client));
   EXPECT_EQ(awaiter.Await(at_once, result).error, DWORD{ERROR_SUCCESS});
   return ends;
 }

@@ -108,7 +108,7 @@ class PipeListener final : public Listener {
   // stream is under way at all times; where that ends, the instance is handled.
   struct Instance : SilentConnection {
     PipeListener* listener;
-    std::unique_ptr<pipe::Stream> stream;
+    std::unique_ptr<pipe::PipeStream> stream;
     std::array<char, kFirstBytes> bytes;
     size_t received = 0;
   };
@@ -221,7 +221,8 @@ void PipeListener::Stop() {
 
 absl::Status PipeListener::Await(size_t pipe, absl::StatusOr<void*> made) {
   if (!made.ok()) return made.status();
-  absl::StatusOr<std::unique_ptr<pipe::Stream>> stream = pipe::Stream::Create(closer_->Own(*made));
+  absl::StatusOr<std::unique_ptr<pipe::PipeStream>> stream =
+      pipe::PipeStream::Create(closer_->Own(*made));
   if (!stream.ok()) return stream.status();
   auto owned = std::make_unique<Instance>();
   Instance* const instance = owned.get();

@@ -1,0 +1,121 @@
+// Stream sockets as Winsock has them, which Windows has for Unix's as well since version 1803 and
+// Server 2019 (https://devblogs.microsoft.com/commandline/af_unix-comes-to-windows/). Only
+// UnixAddress() knows of that family: tests have the rest over TCP, because Wine 8 lacks the
+// family. Independent of gRPC.
+#pragma once
+
+#include <winsock2.h>
+// After winsock2.h.
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "server/base/win32.h"
+#include "server/pipe/stream.h"
+
+namespace csi_proxy::pipe {
+
+// Where a socket is.
+struct SocketAddress {
+  sockaddr_storage storage{};
+  int size = 0;
+
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
+  int family() const { return storage.ss_family; }
+};
+
+// The path in UTF-8, of at most 107 bytes (afunix.h). INVALID_ARGUMENT if it is longer, empty, or
+// has a NUL in it: Windows knows no names outside the file system.
+absl::StatusOr<SocketAddress> UnixAddress(const std::string& path);
+
+// Owns a socket.
+class Socket {
+ public:
+  Socket() = default;
+  explicit Socket(SOCKET socket) : socket_(socket) {}
+  Socket(Socket&& other) noexcept : socket_(std::exchange(other.socket_, INVALID_SOCKET)) {}
+  Socket& operator=(Socket&& other) noexcept {
+    std::swap(socket_, other.socket_);
+    return *this;
+  }
+  ~Socket() {
+    if (valid()) closesocket(socket_);
+  }
+
+  bool valid() const { return socket_ != INVALID_SOCKET; }
+  SOCKET get() const { return socket_; }
+  HANDLE handle() const { return reinterpret_cast<HANDLE>(socket_); }
+
+ private:
+  SOCKET socket_ = INVALID_SOCKET;
+};
+
+// A socket that is bound and does not listen yet: connections to it are refused. For a Unix address
+// this makes the file, which must not be there.
+absl::StatusOr<Socket> Bind(const SocketAddress& address);
+
+// A connected socket. Gives up at `deadline`, also when the listener has no room for it.
+absl::StatusOr<Socket> Connect(const SocketAddress& address, absl::Time deadline);
+
+// A connected socket. What is not read yet when it is destroyed may or may not be read then.
+class SocketStream final : public Stream {
+ public:
+  // INTERNAL when it cannot be watched.
+  static absl::StatusOr<std::unique_ptr<SocketStream>> Create(Socket socket);
+
+  const char* kind() const override { return "socket"; }
+  bool Read(void* buffer, DWORD size, Done done, void* argument, Result* result) override;
+  bool Write(const void* data, DWORD size, Done done, void* argument, Result* result) override;
+  void Cancel() override { CancelIoEx(socket_.handle(), nullptr); }
+  void Disconnect() override {
+    shutdown(socket_.get(), SD_BOTH);
+    Cancel();
+  }
+  // The other end reads what was sent, and then the end.
+  void HangUp() override {
+    Cancel();
+    shutdown(socket_.get(), SD_SEND);
+  }
+
+ private:
+  explicit SocketStream(Socket socket) : socket_(std::move(socket)) {}
+  static bool Ended(int returned, Result* result);
+
+  const Socket socket_;
+  Operation inward_;
+  Operation outward_;
+};
+
+// Accepts connections.
+class SocketListener {
+ public:
+  using Accepted = std::function<void(std::unique_ptr<Stream>)>;
+
+  // `accepted` is called on a thread of the listener.
+  static absl::StatusOr<std::unique_ptr<SocketListener>> Start(Socket bound, int family,
+                                                               Accepted accepted);
+  // From then on `accepted` is not called; what has been accepted lives on.
+  ~SocketListener();
+
+ private:
+  SocketListener(Socket socket, int family, Accepted accepted)
+      : socket_(std::move(socket)), family_(family), accepted_(std::move(accepted)) {}
+  void Run();
+  // The next connection, one that failed, or an invalid socket when it stops.
+  absl::StatusOr<Socket> Accept();
+  bool StopsWithin(DWORD milliseconds) const;
+
+  const Socket socket_;
+  const int family_;
+  const Accepted accepted_;
+  void* accept_ex_ = nullptr;
+  win32::UniqueHandle stop_, came_;
+  std::thread thread_;
+};
+
+}  // namespace csi_proxy::pipe
