@@ -259,7 +259,7 @@ grpc_closure* OnSuccess(std::function<void()> todo) {
       [](void* argument, grpc_error_handle error) {
         const std::unique_ptr<std::function<void()>> owned(
             static_cast<std::function<void()>*>(argument));
-        if (error.ok()) (*owned)();
+        if (error.ok() && *owned) (*owned)();
       },
       new std::function<void()>(std::move(todo)), nullptr);
 }

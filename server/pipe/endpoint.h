@@ -17,7 +17,7 @@ namespace csi_proxy::pipe {
 void Serve(grpc::Server* server, Connection connection);
 
 // What is told of a channel's connection, each at most once, on another thread or within the call
-// that makes the channel. Neither may block.
+// that makes the channel. Neither may block; either may be null.
 struct ChannelEvents {
   // The server speaks HTTP/2: its settings have come.
   std::function<void()> answered;

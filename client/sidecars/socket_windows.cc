@@ -1,0 +1,164 @@
+#include "client/sidecars/socket_windows.h"
+
+#include <grpcpp/server_builder.h>
+
+#include <algorithm>
+#include <chrono>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "server/pipe/endpoint.h"
+
+namespace csi_proxy::sidecars {
+namespace {
+
+// Between attempts to connect.
+constexpr absl::Duration kPause = absl::Milliseconds(20);
+
+absl::Status Unavailable(const std::string& what, const absl::Status& why) {
+  return absl::UnavailableError(absl::StrCat(what, ": ", why.message()));
+}
+
+// The connections of a server that have not ended. Thread-safe.
+class Live {
+ public:
+  uint64_t Add(const std::shared_ptr<pipe::Stream>& stream) {
+    absl::MutexLock lock(&mutex_);
+    streams_.emplace(++last_, stream);
+    return last_;
+  }
+  void Remove(uint64_t number) {
+    absl::MutexLock lock(&mutex_);
+    streams_.erase(number);
+  }
+  void HangUp() {
+    std::vector<std::shared_ptr<pipe::Stream>> all;
+    {
+      absl::MutexLock lock(&mutex_);
+      for (const auto& [number, weak] : streams_) {
+        if (auto stream = weak.lock()) all.push_back(std::move(stream));
+      }
+    }
+    for (const auto& stream : all) stream->HangUp();
+  }
+
+ private:
+  absl::Mutex mutex_;
+  uint64_t last_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::unordered_map<uint64_t, std::weak_ptr<pipe::Stream>> streams_ ABSL_GUARDED_BY(mutex_);
+};
+
+class WindowsServer final : public SocketServer {
+ public:
+  WindowsServer(std::unique_ptr<grpc::Server> server, std::optional<SocketFile> file)
+      : server_(std::move(server)), file_(std::move(file)) {}
+
+  ~WindowsServer() override {
+    if (file_.has_value()) file_->Remove().IgnoreError();
+    listener_.reset();
+    // First, because a write that nobody reads would keep gRPC from ending its connection.
+    live_->HangUp();
+    server_->Shutdown(std::chrono::system_clock::now());
+  }
+
+  absl::Status Start(pipe::Socket bound, int family) {
+    auto listener = pipe::SocketListener::Start(
+        std::move(bound), family, [this](std::unique_ptr<pipe::Stream> accepted) {
+          const std::shared_ptr<pipe::Stream> stream = std::move(accepted);
+          const uint64_t number = live_->Add(stream);
+          pipe::Serve(server_.get(), {.stream = stream,
+                                      .received = "",
+                                      .name = absl::StrCat("socket:", number),
+                                      .watcher = nullptr,
+                                      .closed = [live = live_, number] { live->Remove(number); }});
+        });
+    if (!listener.ok()) return listener.status();
+    listener_ = *std::move(listener);
+    return absl::OkStatus();
+  }
+
+  bool in_place() const override { return !file_.has_value() || file_->in_place(); }
+
+ private:
+  const std::unique_ptr<grpc::Server> server_;
+  const std::optional<SocketFile> file_;
+  // Connections tell it of their end, after the server's as well.
+  const std::shared_ptr<Live> live_ = std::make_shared<Live>();
+  std::unique_ptr<pipe::SocketListener> listener_;
+};
+
+class WindowsChannel final : public SocketChannel {
+ public:
+  explicit WindowsChannel(pipe::Channel channel) : channel_(std::move(channel)) {}
+  ~WindowsChannel() override { channel_.close(); }
+  const std::shared_ptr<grpc::Channel>& channel() const override { return channel_.channel; }
+
+ private:
+  const pipe::Channel channel_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SocketServer>> ListenOn(pipe::Socket bound, int family,
+                                                       std::optional<SocketFile> file,
+                                                       const std::string& what,
+                                                       grpc::Service* service) {
+  grpc::ServerBuilder builder;
+  builder.RegisterService(service);
+  builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
+  // Within a machine there is no bandwidth to measure, and measuring costs pings.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+  std::unique_ptr<grpc::Server> built = builder.BuildAndStart();
+  if (built == nullptr) {
+    if (file.has_value()) file->Remove().IgnoreError();
+    return absl::UnavailableError(absl::StrCat(what, ": gRPC does not start a server"));
+  }
+  auto server = std::make_unique<WindowsServer>(std::move(built), std::move(file));
+  absl::Status started = server->Start(std::move(bound), family);
+  if (!started.ok()) return Unavailable(what, started);
+  return server;
+}
+
+absl::StatusOr<std::unique_ptr<SocketChannel>> ConnectTo(const pipe::SocketAddress& address,
+                                                         const std::string& what,
+                                                         absl::Time deadline) {
+  absl::StatusOr<pipe::Socket> socket = pipe::Connect(address, deadline);
+  while (!socket.ok()) {
+    const absl::Duration left = deadline - absl::Now();
+    if (left <= absl::ZeroDuration()) return Unavailable(what, socket.status());
+    absl::SleepFor(std::min(kPause, left));
+    socket = pipe::Connect(address, deadline);
+  }
+  auto stream = pipe::SocketStream::Create(*std::move(socket));
+  if (!stream.ok()) return Unavailable(what, stream.status());
+  pipe::Channel made = pipe::NewChannel(*std::move(stream), {});
+  if (made.channel == nullptr) {
+    return absl::UnavailableError(absl::StrCat(what, ": gRPC does not take the connection"));
+  }
+  return std::make_unique<WindowsChannel>(std::move(made));
+}
+
+absl::StatusOr<std::unique_ptr<SocketServer>> SocketServer::Listen(std::string path,
+                                                                   grpc::Service* service) {
+  const absl::StatusOr<pipe::SocketAddress> address = pipe::UnixAddress(path);
+  if (!address.ok()) return Unavailable(path, address.status());
+  absl::StatusOr<pipe::Socket> bound = pipe::Bind(*address);
+  if (!bound.ok()) return Unavailable(path, bound.status());
+  absl::StatusOr<SocketFile> file = SocketFile::Protect(path);
+  if (!file.ok()) return Unavailable(path, file.status());
+  return ListenOn(*std::move(bound), address->family(), *std::move(file), path, service);
+}
+
+absl::StatusOr<std::unique_ptr<SocketChannel>> SocketChannel::Connect(const std::string& path,
+                                                                      absl::Time deadline) {
+  const absl::StatusOr<pipe::SocketAddress> address = pipe::UnixAddress(path);
+  if (!address.ok()) return Unavailable(path, address.status());
+  return ConnectTo(*address, path, deadline);
+}
+
+}  // namespace csi_proxy::sidecars
