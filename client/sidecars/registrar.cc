@@ -1,8 +1,10 @@
 #include "client/sidecars/registrar.h"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <system_error>
 #include <utility>
 
@@ -16,7 +18,7 @@ namespace csi_proxy::sidecars {
 namespace {
 
 // How often the registrar looks whether its socket is still there.
-constexpr absl::Duration kLook = absl::Seconds(5);
+constexpr std::chrono::milliseconds kLook(5000);
 
 // Of a driver's name, as in CSI's specification.
 constexpr size_t kLongestName = 63;
@@ -78,17 +80,19 @@ Registrar::Registrar(std::string driver_name, RegistrarOptions options, Metrics*
                [this](bool accepted, const std::string& reason) { Notified(accepted, reason); }) {}
 
 void Registrar::Withdraw() {
+  if (!watcher_.joinable()) return;  // it has withdrawn, or has never begun
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
-  if (watcher_.joinable()) watcher_.join();
+  stop_.notify_all();
+  watcher_.join();
   server_.reset();
   SetRegistered(false);
 }
 
 bool Registrar::registered() const {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   return registered_;
 }
 
@@ -121,7 +125,7 @@ void Registrar::Notified(bool accepted, const std::string& reason) {
 }
 
 void Registrar::SetRegistered(bool registered) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard lock(mutex_);
   registered_ = registered;
   metrics_->Registered(registered);
   if (options_.marker_file.empty()) return;
@@ -142,8 +146,9 @@ void Registrar::Watch() {
   bool said = false;
   while (true) {
     {
-      absl::MutexLock lock(&mutex_);
-      if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), kLook)) return;
+      std::unique_lock lock(mutex_);
+      if (!stopping_) stop_.wait_for(lock, kLook);
+      if (stopping_) return;
     }
     if (server_ != nullptr && server_->in_place()) {
       said = false;

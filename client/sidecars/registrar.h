@@ -6,14 +6,13 @@
 #include <string>
 #include <thread>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "client/sidecars/http_answer.h"
 #include "client/sidecars/metrics.h"
 #include "client/sidecars/registration_service.h"
 #include "client/sidecars/socket.h"
 #include "csi_proxy/sidecars.h"
+#include "server/base/condition.h"
 
 namespace csi_proxy::sidecars {
 
@@ -56,9 +55,11 @@ class Registrar {
   const std::string socket_path_;
   RegistrationService service_;
 
-  mutable absl::Mutex mutex_;
-  bool registered_ ABSL_GUARDED_BY(mutex_) = false;
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  // Guards the next two.
+  mutable Mutex mutex_;
+  bool registered_ = false;
+  bool stopping_ = false;
+  Condition stop_;
   // Of the watcher's thread, once that runs.
   std::unique_ptr<SocketServer> server_;
   std::thread watcher_;

@@ -1,21 +1,22 @@
 #include "csi_proxy/sidecars.h"
 
+#include <chrono>
 #include <iostream>
 #include <map>
+#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "client/sidecars/driver.h"
 #include "client/sidecars/http_server.h"
 #include "client/sidecars/metrics.h"
 #include "client/sidecars/registrar.h"
+#include "server/base/condition.h"
 
 namespace csi_proxy {
 namespace {
@@ -30,7 +31,7 @@ using sidecars::Registrar;
 // How long one attempt to ask the driver for its name takes; a stop waits for it.
 constexpr absl::Duration kAttempt = absl::Seconds(1);
 // Between attempts that the driver has answered with a failure.
-constexpr absl::Duration kPause = absl::Milliseconds(200);
+constexpr std::chrono::milliseconds kPause(200);
 // How often the log tells of a driver that does not come.
 constexpr absl::Duration kStillWaiting = absl::Seconds(30);
 
@@ -119,9 +120,10 @@ class Running final : public Sidecars {
 
   ~Running() override {
     {
-      absl::MutexLock lock(&mutex_);
+      const std::lock_guard lock(mutex_);
       stopping_ = true;
     }
+    stop_.notify_all();
     starter_.join();
     // First of all, for civetweb takes up to two seconds to stop.
     if (registrar_ != nullptr) registrar_->Withdraw();
@@ -130,7 +132,7 @@ class Running final : public Sidecars {
   }
 
   bool registered() const override {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard lock(mutex_);
     return registrar_ != nullptr && registrar_->registered();
   }
 
@@ -150,7 +152,7 @@ class Running final : public Sidecars {
       auto registrar = Registrar::Start(*name, *options_.registrar, metrics_.get(),
                                         options_.on_refused, options_.log);
       if (!registrar.ok()) return registrar.status();
-      absl::MutexLock lock(&mutex_);
+      const std::lock_guard lock(mutex_);
       registrar_ = *std::move(registrar);
     }
     Endpoints endpoints = AllEndpoints();
@@ -190,10 +192,9 @@ class Running final : public Sidecars {
                      absl::StrCat("the driver does not answer yet: ", name.status().message()));
         say_at = now + kStillWaiting;
       }
-      absl::MutexLock lock(&mutex_);
-      if (mutex_.AwaitWithTimeout(absl::Condition(&stopping_), kPause)) {
-        return absl::CancelledError();
-      }
+      std::unique_lock lock(mutex_);
+      if (!stopping_) stop_.wait_for(lock, kPause);
+      if (stopping_) return absl::CancelledError();
     }
   }
 
@@ -238,8 +239,10 @@ class Running final : public Sidecars {
 
   const SidecarsOptions options_;
   const std::string socket_;
-  mutable absl::Mutex mutex_;
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  // Guards the next, and the making of the registrar.
+  mutable Mutex mutex_;
+  bool stopping_ = false;
+  Condition stop_;
   // Set once, by the starter; read without the mutex by what is made after them.
   std::unique_ptr<Metrics> metrics_;
   std::unique_ptr<Registrar> registrar_;
