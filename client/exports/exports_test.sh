@@ -37,6 +37,7 @@ expect client_api "$(sed -E 's|(.*)/(.*)/|csi_proxy::\1::\2::Client|' <<<"$versi
                      echo descriptor_table)"
 expect client csi_proxy_remote_backend
 expect embedded csi_proxy_embedded_backend
+expect sidecars csi_proxy::Sidecars
 
 # Among themselves the libraries show more, but nothing of others': of absl, std, google, grpc, spdlog.
 for library in "$directory"/libcsi_proxy_*.so; do

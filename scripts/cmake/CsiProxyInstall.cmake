@@ -193,8 +193,15 @@ csi_proxy_installed_library(embedded "Versioned clients of CSI Proxy in the own 
   BACKEND NEEDS client_api node
   COMPONENTS ${SHIMS} csi_proxy_embedded)
 
+csi_proxy_installed_library(sidecars "A driver's registration and health, in the own process"
+  PUBLIC absl::status absl::statusor absl::strings absl::time
+  COMPONENTS csi_proxy_sidecars_core csi_proxy_sidecars_socket csi_proxy_sidecars_wire)
+
 csi_proxy_export(csi_proxy_c c c_interface)
 csi_proxy_pkg_config(c "CSI Proxy in the own process, for any language" "" -lcsi_proxy)
+csi_proxy_export(csi_proxy_sidecars_c sidecars_c c_interface)
+csi_proxy_pkg_config(sidecars_c "A driver's registration and health, for any language" ""
+                     -lcsi_proxy_sidecars_c)
 
 # The same with what it loads, in one directory: what client/go/csiproxytest/install places.
 set(TEST_LIBRARIES csi_proxy_c)
@@ -246,6 +253,7 @@ if(WIN32)
   set(DOCUMENT_DIR .)
   # What a driver in another language is built with, and what prepares a node.
   install(FILES ${PROJECT_SOURCE_DIR}/client/include/csi_proxy/csi_proxy.h
+                ${PROJECT_SOURCE_DIR}/client/include/csi_proxy/csi_proxy_sidecars.h
           DESTINATION ${INCLUDE_DIR}/csi_proxy COMPONENT c_interface)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/scripts/bootstrap DESTINATION ${SHARE_DIR}
           COMPONENT programs FILES_MATCHING PATTERN "*.ps1" PATTERN "README.md")
