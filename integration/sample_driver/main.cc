@@ -2,6 +2,7 @@
 #include <grpcpp/grpcpp.h>
 #include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <boost/program_options.hpp>
 #include <cstdlib>
@@ -24,6 +25,7 @@
 #include "integration/sample_driver/identity_service.h"
 #include "integration/sample_driver/mounter.h"
 #include "integration/sample_driver/node_service.h"
+#include "integration/sample_driver/sidecars.h"
 #include "integration/sample_driver/volume_locks.h"
 
 namespace csi_proxy::sample_driver {
@@ -36,6 +38,7 @@ struct Flags {
   int64_t capacity = 0;
   FeatureGates gates;
   ClientOptions client;
+  SidecarsFlags sidecars;
 };
 
 absl::StatusOr<Flags> ParseFlags(int argc, char** argv) {
@@ -58,6 +61,7 @@ absl::StatusOr<Flags> ParseFlags(int argc, char** argv) {
                      "experiments, which are off by default, as CSIDirectEnvInjection=true")(
       "env-directory", po::value(&flags.env_directory),
       "with CSIDirectEnvInjection: the directory of the files with values for pods");
+  AddSidecarsFlags(&flags.sidecars, &described);
   po::variables_map values;
   try {
     po::store(po::parse_command_line(argc, argv, described), values);
@@ -130,12 +134,22 @@ absl::Status Serve(Flags flags, const sigset_t& stop_signals) {
     return absl::UnavailableError(absl::StrCat("--endpoint: cannot listen on ", flags.endpoint));
   }
   std::cerr << absl::StrCat("sample_driver serves ", flags.endpoint, "\n");
+  // Set before the signal that ends the wait.
+  absl::Status failure;
+  absl::StatusOr<std::unique_ptr<Sidecars>> sidecars =
+      StartSidecars(flags.sidecars, flags.endpoint, [&failure](const absl::Status& why) {
+        failure = why;
+        kill(getpid(), SIGTERM);
+      });
+  if (!sidecars.ok()) return sidecars.status();
 
   int signal = 0;
   sigwait(&stop_signals, &signal);
+  // First the kubelet is told that the driver goes.
+  sidecars->reset();
   constexpr absl::Duration kGrace = absl::Seconds(5);
   server->Shutdown(absl::ToChronoTime(absl::Now() + kGrace));
-  return absl::OkStatus();
+  return failure;
 }
 
 int Main(int argc, char** argv) {

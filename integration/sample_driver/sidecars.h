@@ -1,0 +1,26 @@
+// The driver registers itself, and answers for its health.
+#pragma once
+
+#include <boost/program_options/options_description.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "csi_proxy/sidecars.h"
+
+namespace csi_proxy::sample_driver {
+
+struct SidecarsFlags {
+  std::string plugin_sockets, http_endpoint;
+};
+
+void AddSidecarsFlags(SidecarsFlags* flags, boost::program_options::options_description* described);
+
+// Null without --register-with-kubelet. `on_failed` is called when they cannot go on.
+absl::StatusOr<std::unique_ptr<Sidecars>> StartSidecars(
+    const SidecarsFlags& flags, const std::string& endpoint,
+    std::function<void(const absl::Status& why)> on_failed);
+
+}  // namespace csi_proxy::sample_driver

@@ -1,0 +1,105 @@
+// The driver as a node's kubelet sees it that has no sidecars beside it.
+#include <grpcpp/grpcpp.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "client/sidecars/testing.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "integration/sample_driver/csi.grpc.pb.h"
+#include "integration/support/child_process.h"
+#include "server/base/testing_posix.h"
+
+namespace csi_proxy::integration {
+namespace {
+
+using sidecars::Eventually;
+using sidecars::Get;
+using sidecars::Kubelet;
+using ::testing::HasSubstr;
+
+class SidecarsTest : public testing::Test {
+ protected:
+  void Start() {
+    auto started =
+        ChildProcess::Start({SAMPLE_DRIVER_BINARY, "--mode=embedded", "--endpoint=unix://" + csi_,
+                             "--register-with-kubelet=" + directory_.path(),
+                             absl::StrCat("--http-endpoint=127.0.0.1:", port_)},
+                            log_);
+    ASSERT_TRUE(started.ok()) << started.status();
+    driver_ = *std::move(started);
+  }
+  std::string Log() const {
+    std::ostringstream text;
+    text << std::ifstream(log_).rdbuf();
+    return text.str();
+  }
+  bool Serves() {
+    return Eventually([&] { return Get(port_, "/healthz").code != 0 || !driver_->Running(); });
+  }
+
+  const TemporaryDirectory directory_;
+  const std::string csi_ = directory_.path() + "/csi.sock";
+  const std::string log_ = directory_.path() + "/log";
+  const int port_ = sidecars::FreePort();
+  std::unique_ptr<ChildProcess> driver_;
+};
+
+// The driver's own csi.v1 is beside the library's messages.
+TEST_F(SidecarsTest, TheKubeletNeedsNothingBesideTheDriver) {
+  ASSERT_NO_FATAL_FAILURE(Start());
+  ASSERT_TRUE(Serves()) << Log();
+  const sidecars::Answer answer = Get(port_, "/healthz");
+  EXPECT_EQ(answer.code, 200) << answer.body;
+  EXPECT_THAT(Get(port_, "/metrics").body, HasSubstr("csi_sidecar_operations_seconds"));
+
+  csi::v1::GetPluginInfoResponse csi_info;
+  {
+    // A driver that ends waits for connections.
+    grpc::ClientContext context;
+    const auto channel = grpc::CreateChannel("unix://" + csi_, grpc::InsecureChannelCredentials());
+    ASSERT_TRUE(csi::v1::Identity::NewStub(channel)->GetPluginInfo(&context, {}, &csi_info).ok());
+  }
+  const std::string socket = absl::StrCat(directory_.path(), "/", csi_info.name(), "-reg.sock");
+  ASSERT_TRUE(std::filesystem::exists(socket));
+  Kubelet kubelet(socket);
+  const sidecars::wire::PluginInfo info = kubelet.GetInfo();
+  EXPECT_EQ(info.type(), "CSIPlugin");
+  EXPECT_EQ(info.name(), csi_info.name());
+  // Where the kubelet then finds the driver.
+  EXPECT_EQ(info.endpoint(), csi_);
+  kubelet.Notify(true, "");
+  EXPECT_TRUE(Eventually([&] { return absl::StrContains(Log(), "accepted"); })) << Log();
+
+  EXPECT_EQ(driver_->Stop(absl::Seconds(20)), 0) << Log();
+  EXPECT_FALSE(std::filesystem::exists(socket));
+  EXPECT_EQ(Get(port_, "/healthz").code, 0);
+}
+
+TEST_F(SidecarsTest, AKilledDriversSocketIsTakenOver) {
+  ASSERT_NO_FATAL_FAILURE(Start());
+  ASSERT_TRUE(Serves()) << Log();
+  driver_.reset();  // kills it
+  std::filesystem::remove(csi_);
+  ASSERT_NO_FATAL_FAILURE(Start());
+  ASSERT_TRUE(Serves()) << Log();
+  EXPECT_EQ(Get(port_, "/healthz").code, 200);
+  EXPECT_EQ(driver_->Stop(absl::Seconds(20)), 0) << Log();
+}
+
+// What would go unnoticed: a driver that nobody uses, since the kubelet does not know it.
+TEST_F(SidecarsTest, ADriverThatCannotRegisterEnds) {
+  std::filesystem::create_directory(directory_.path() + "/sample.csi-proxy.example-reg.sock");
+  ASSERT_NO_FATAL_FAILURE(Start());
+  EXPECT_EQ(driver_->Wait(absl::Seconds(20)), 1) << Log();
+  EXPECT_THAT(Log(), HasSubstr("not a socket"));
+}
+
+}  // namespace
+}  // namespace csi_proxy::integration
