@@ -128,17 +128,31 @@ func TestADriverThatDoesNotCome(t *testing.T) {
 	}
 }
 
-// Its name would lead out of the directory.
-func TestADriverWithAHostileName(t *testing.T) {
-	d := newDriver(t, "../a.b")
+// An answer is not waited out: it will be the same again.
+func TestADriverWhoseNameIsOfNoUse(t *testing.T) {
+	for name, says := range map[string]string{"../a.b": "is not a name of a driver", "": "is empty"} {
+		d := newDriver(t, name)
+		failed := make(chan error, 1)
+		start(t, Options{
+			// As gRPC writes it, too.
+			CSIAddress: "unix:" + d.path,
+			Registrar:  &Registrar{KubeletRegistrationPath: "/x", PluginRegistrationPath: t.TempDir()},
+			OnFailed:   func(err error) { failed <- err },
+		})
+		checkError(t, <-failed, says)
+	}
+}
+
+func TestADriverThatIsNotOne(t *testing.T) {
+	// A registration service instead of a driver.
+	_, path, _ := registration(t, nil)
 	failed := make(chan error, 1)
 	start(t, Options{
-		CSIAddress:     d.path,
-		ConnectTimeout: 200 * time.Millisecond,
-		Registrar:      &Registrar{KubeletRegistrationPath: "/x", PluginRegistrationPath: t.TempDir()},
-		OnFailed:       func(err error) { failed <- err },
+		CSIAddress:    path,
+		LivenessProbe: &LivenessProbe{HTTPEndpoint: freeAddress(t)},
+		OnFailed:      func(err error) { failed <- err },
 	})
-	checkError(t, <-failed, "is not a name of a driver")
+	checkError(t, <-failed, "Unimplemented")
 }
 
 // Of the two at one address /healthz is the driver's.

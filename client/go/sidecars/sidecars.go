@@ -131,7 +131,8 @@ func (s *Sidecars) check() error {
 	if o.Registrar == nil && o.LivenessProbe == nil {
 		return errors.New("Registrar, LivenessProbe: one of them is required")
 	}
-	s.csiPath = strings.TrimPrefix(o.CSIAddress, "unix://")
+	s.csiPath = strings.TrimPrefix(o.CSIAddress, "unix:")
+	s.csiPath = strings.TrimPrefix(s.csiPath, "//")
 	if strings.Contains(s.csiPath, "://") {
 		return fmt.Errorf("CSIAddress: %s is not a path, nor unix:// and a path", o.CSIAddress)
 	}
@@ -244,6 +245,9 @@ func (s *Sidecars) awaitDriver(ctx context.Context) (string, error) {
 				name = o.DriverName
 			}
 			return name, nil
+		}
+		if errors.Is(err, errAnswered) {
+			return "", fmt.Errorf("the driver at %s does not tell its name: %w", s.csiPath, err)
 		}
 		// Each reason once, and not every second.
 		if text := err.Error(); text != said && ctx.Err() == nil {
