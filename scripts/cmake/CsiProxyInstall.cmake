@@ -157,7 +157,7 @@ endfunction()
 
 if(WIN32)
   set(CORE_WINDOWS csi_proxy_pipe csi_proxy_pipe_rules)
-  set(REMOTE_WINDOWS csi_proxy_pipe_endpoint)
+  set(ENDPOINT_WINDOWS endpoint)
   set(HOST_WINDOWS csi_proxy_cim_com csi_proxy_windows_names csi_proxy_windows_os)
 endif()
 
@@ -184,9 +184,15 @@ csi_proxy_installed_library(client_api "Versioned clients of CSI Proxy, without 
   NEEDS base PUBLIC protobuf::libprotobuf
   COMPONENTS ${CLIENTS} ${CORE_WINDOWS} csi_proxy_client_core)
 
+# What gRPC needs on Windows for pipes and Unix sockets.
+if(WIN32)
+  csi_proxy_installed_library(endpoint "gRPC over pipes and sockets of Windows" NEEDS client_api
+    COMPONENTS csi_proxy_pipe_endpoint csi_proxy_socket)
+endif()
+
 csi_proxy_installed_library(client "Versioned clients of the CSI Proxy service"
-  BACKEND NEEDS client_api
-  COMPONENTS ${REMOTE_WINDOWS} csi_proxy_remote)
+  BACKEND NEEDS client_api ${ENDPOINT_WINDOWS}
+  COMPONENTS csi_proxy_remote)
 
 csi_proxy_per_group(SHIMS shim)
 csi_proxy_installed_library(embedded "Versioned clients of CSI Proxy in the own process"
@@ -194,7 +200,7 @@ csi_proxy_installed_library(embedded "Versioned clients of CSI Proxy in the own 
   COMPONENTS ${SHIMS} csi_proxy_embedded)
 
 csi_proxy_installed_library(sidecars "A driver's registration and health, in the own process"
-  PUBLIC absl::status absl::statusor absl::strings absl::time
+  NEEDS ${ENDPOINT_WINDOWS} PUBLIC absl::status absl::statusor absl::strings absl::time
   COMPONENTS csi_proxy_sidecars_core csi_proxy_sidecars_socket csi_proxy_sidecars_wire)
 
 csi_proxy_export(csi_proxy_c c c_interface)
