@@ -50,8 +50,10 @@ std::string LogLine(LogFormat format, absl::Time time, Severity severity,
 
 void WriteLog(LogFormat format, Severity severity, absl::string_view message) {
   const std::string line = LogLine(format, absl::Now(), severity, message);
-  // In one piece: standard error has no buffer.
+  // In one piece. Standard error has no buffer but on Windows, where it has one if it is not a
+  // console.
   fwrite(line.data(), 1, line.size(), stderr);
+  fflush(stderr);
 }
 
 }  // namespace csi_proxy::sidecars
