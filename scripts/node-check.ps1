@@ -9,7 +9,8 @@
   what Windows sees of a mount and of a link that the service made, how a resize goes without the
   service that optimises drives, what the service control manager and the event log hold, and what
   a thousand calls cost the process. At the end the service is restarted, and killed, while clients
-  hold its pipes.
+  hold its pipes. With csi-node-sidecars.exe, that runs beside a stand-in for a driver, whose sockets
+  are below the kubelet's directory as well.
 
   Touches: the virtual disk; a directory csi-proxy-node-check below the kubelet's, and the one of
   the selftest; a folder below C:\Windows\Temp; folders csi-proxy-node-check below %ProgramFiles%
@@ -22,7 +23,7 @@
 
   Run it as administrator, with the folder node-check beside it.
 .PARAMETER Directory
-  The folder with csi-proxy.exe, csi-proxyctl.exe and csi-proxy-service.exe.
+  The folder with csi-proxy.exe, csi-proxyctl.exe, csi-proxy-service.exe and csi-node-sidecars.exe.
 .PARAMETER KubeletPath
   The working directory of the service, as its own -kubelet-path has it.
 .PARAMETER Report
@@ -374,6 +375,7 @@ try {
     "$before pipes, $($abandoned.Count) clients"
   }
 
+  . (Join-Path $PSScriptRoot "node-check\sockets.ps1")
   . (Join-Path $PSScriptRoot "node-check\facts.ps1")
 } finally {
   Write-Host "taking everything back"

@@ -122,7 +122,7 @@ if [[ $windows == yes ]]; then
   check "a release" integration/release/run.sh
   integration/wine/run build/windows/service_installer/csi-proxy-service.exe --help >build/windows/service.help
   check "PowerShell scripts" scripts/bootstrap/check.sh build/release/server/csi-proxy build/windows/service.help \
-    build/release/client/ctl/csi-proxyctl
+    build/release/client/ctl/csi-proxyctl build/release/client/sidecars/program/csi-node-sidecars
 fi
 
 if [[ $fuzz == yes ]]; then check "fuzzers" scripts/fuzz.sh 60; fi

@@ -64,7 +64,7 @@ unpack() {
   cd "$out/unpacked/$zip"
   ls -l bin/{csi-proxy,csi-proxyctl,csi-proxy-service}.exe bin/csi_proxy.dll lib/libcsi_proxy.dll.a \
     include/csi-proxy/csi_proxy/csi_proxy.h share/csi-proxy/bootstrap/{install,aks,kube-up}.ps1 share/csi-proxy/node-check.ps1 \
-    share/csi-proxy/node-check/{facts,harness,node}.ps1 {README,CHANGELOG,SECURITY}.md licenses/{boost,xxhash,libgrpc-dev}.txt LICENSE
+    share/csi-proxy/node-check/{{facts,harness,node,sockets}.ps1,unix-sockets.cs} {README,CHANGELOG,SECURITY}.md licenses/{boost,xxhash,libgrpc-dev}.txt LICENSE
   # What was tested is what is packed.
   cmp bin/csi-proxy.exe "$root/build/windows/server/csi-proxy.exe"
   cmp bin/csi-proxy-service.exe "$root/build/windows/service_installer/csi-proxy-service.exe"

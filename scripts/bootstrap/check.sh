@@ -3,12 +3,13 @@
 # and every flag they give our programs, every rpc they name and every field they read is one that the
 # programs themselves know.
 #
-#   scripts/bootstrap/check.sh CSI_PROXY CSI_PROXY_SERVICE_HELP_FILE CSI_PROXYCTL
+#   scripts/bootstrap/check.sh CSI_PROXY CSI_PROXY_SERVICE_HELP_FILE CSI_PROXYCTL CSI_NODE_SIDECARS
 set -euo pipefail
 proxy_help=$("$1" --help)
 service_help=$(cat "$2")
 ctl=$(realpath "$3")
 ctl_help=$("$ctl" --help)
+sidecars_help=$("$4" --help 2>&1)
 cd "$(dirname "$0")"
 node_check=(../node-check.ps1 ../node-check/*.ps1)
 problems=0
@@ -37,6 +38,13 @@ else
   echo "the scripts were not parsed: npm cannot fetch the grammar" >&2
 fi
 
+# What a script compiles, compiled as C# 5, where Mono is.
+if command -v mcs >/dev/null; then
+  mcs -langversion:5 -warnaserror -target:library -out:/dev/null ../node-check/*.cs || complain "C# does not compile"
+else
+  echo "the C# was not compiled: there is no mcs" >&2
+fi
+
 for script in *.ps1; do
   code=$(code_of "$script")
   # Our own flags have two dashes for the installer, and one for the service.
@@ -61,7 +69,7 @@ for script in "${node_check[@]}"; do
         grep -qE "^ +$field " <<<"$known" || complain "$script: the answer has no field $field: $line"
       done
     else
-      known=$ctl_help$'\n'$proxy_help$'\n'$service_help
+      known=$ctl_help$'\n'$proxy_help$'\n'$service_help$'\n'$sidecars_help
     fi
     for flag in $(grep -oE -- '--[a-z][a-z-]+' <<<"$line"); do
       grep -qE -- "$flag( |=|\$)" <<<"$known" || complain "$script: there is no flag $flag: $line"
