@@ -3,6 +3,7 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/status/status.h"
