@@ -2,11 +2,13 @@
 #include <grpcpp/grpcpp.h>
 #include <unistd.h>
 
-#include <filesystem>
+#include <atomic>
 #include <fstream>
 #include <memory>
+#include <set>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -35,6 +37,7 @@ using sample_driver::kToken;
 using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
 using ::testing::Not;
 using ::testing::SizeIs;
 
@@ -263,6 +266,39 @@ TEST(EnvDriverTest, WithoutTheServiceTheNodeIsUnknownAndFilesAreNot) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE) << status.error_message();
   EXPECT_TRUE(driver.GetEnvVars(GoodRequest(), &response).ok());
   EXPECT_THAT(driver.AuditLines(), SizeIs(2));
+}
+
+TEST(EnvDriverTest, CallsAtOnceHaveALineEach) {
+  constexpr int kThreads = 8;
+  constexpr int kCalls = 50;
+  const TemporaryDirectory values;
+  sample_driver::WriteFile(values.path() + "/db.json", GoodFile());
+  Driver driver({"--mode=embedded", kGate, "--env-directory=" + values.path()});
+  std::vector<std::thread> threads;
+  std::atomic<int> answered = 0;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&driver, &answered, i] {
+      for (int call = 0; call < kCalls; ++call) {
+        env::NodeGetEnvVarsRequest request = i % 2 == 0 ? GoodRequest() : NodeRequest();
+        request.set_volume_id(absl::StrCat("csi-", i, "-", call));
+        env::NodeGetEnvVarsResponse response;
+        const bool ok = driver.GetEnvVars(request, &response).ok();
+        if (ok && response.results(1).value() == (i % 2 == 0 ? kSecret : kSerial)) ++answered;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(answered, kThreads * kCalls);
+  const std::vector<std::string> audit = driver.AuditLines();
+  EXPECT_THAT(audit, SizeIs(kThreads * kCalls));
+  EXPECT_THAT(audit, Each(MatchesRegex("I[0-9]+ [0-9:.]+\\] audit method=NodeGetEnvVars code=OK "
+                                       "ms=[0-9.]+ namespace=[^]]*\\]")));
+  std::set<std::string> volumes;
+  for (const std::string& line : audit) {
+    const size_t at = line.find(" volume_id=");
+    volumes.insert(line.substr(at, line.find(" provider=") - at));
+  }
+  EXPECT_THAT(volumes, SizeIs(kThreads * kCalls));
 }
 
 TEST(EnvDriverTest, WithoutTheGateThereIsNoSuchRpc) {
