@@ -59,7 +59,7 @@ install_and_move() {
   mv "$out/first" "$prefix"
   # Nothing leads back.
   if grep -rF "$root" "$prefix/lib/cmake" "$prefix/include" || [[ -n $(find "$prefix" -xtype l) ]]; then return 1; fi
-  all_exist "$prefix" bin/csi-proxy$exe bin/csi-proxyctl$exe share/csi-proxy/api/volume/v1/api.proto
+  all_exist "$prefix" bin/csi-proxy$exe bin/csi-proxyctl$exe bin/csi-node-sidecars$exe share/csi-proxy/api/volume/v1/api.proto
 }
 configure() {  # DIRECTORY FLAG...
   cmake -G Ninja -S "$source" -B "$1" -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER_LAUNCHER=ccache "${find[@]}" "${@:2}"

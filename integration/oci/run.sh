@@ -21,7 +21,9 @@ if [[ -z $(go env GOTOOLCHAIN) ]]; then
 fi
 (cd integration/oci && CGO_ENABLED=0 "$go" build -o "$out/" ./validate)
 
-names=(csi-proxy.exe csi-proxyctl.exe csi-proxy-service.exe csi_proxy.dll)
+service=(csi-proxy.exe csi-proxyctl.exe csi-proxy-service.exe)
+sidecars=(csi-node-sidecars.exe csi-node-driver-registrar.exe livenessprobe.exe)
+names=("${service[@]}" csi_proxy.dll "${sidecars[0]}")
 if [[ ${1-} == --windows ]]; then
   for name in "${names[@]}"; do
     built=$(find build/windows/{server,client,service_installer} -name "$name" -type f)
@@ -53,8 +55,11 @@ check "another time" make --programs "$out/programs" --out "$out/again" --source
 check "is another image" fails cmp "$out/$image.tar" "$out/again/$image.tar"
 same_tar() { mkdir -p "$out/untarred" && tar -C "$out/untarred" -xf "$out/$image.tar" && diff -r "$out/$image" "$out/untarred"; }
 check "the tar has what the folder has" same_tar
-missing() { rm "$out/copies/csi_proxy.dll" && fails make --programs "$out/copies" --out "$out/again" --source-date-epoch 1; }
-check "a program that is missing" missing
+missing() {
+  mv "$out/copies/$1" "$out/elsewhere" && fails make --programs "$out/copies" --out "$out/again" --source-date-epoch 1 &&
+    mv "$out/elsewhere" "$out/copies/$1"
+}
+for name in "${names[@]}"; do check "without $name" missing "$name"; done
 
 # Google's library and Debian's skopeo and umoci; each must also notice a layer that was changed.
 cp -r "$out/$image" "$out/spoilt"
@@ -64,7 +69,8 @@ printf '\x01' | dd of="$spoilt" bs=1 seek=1000 conv=notrunc status=none
 check "go-containerregistry" "$out/validate" "$out/$image"
 check "go-containerregistry notices" fails "$out/validate" "$out/spoilt"
 copy() { rm -rf "$out/dir" && skopeo --override-os windows --override-arch amd64 copy "oci:$1:$2" "dir:$out/dir"; }
-for tag in 1.2.3 1.2.3-base; do
+tags=(1.2.3 1.2.3-base 1.2.3-sidecars)
+for tag in "${tags[@]}"; do
   check "skopeo: $tag" copy "$out/$image" $tag
   check "umoci: $tag" umoci raw unpack --rootless --image "$out/$image:$tag" "$out/rootfs-$tag"
 done
@@ -79,23 +85,49 @@ cp -r "$out/rootfs-1.2.3-base/Files/Windows" "$expected/Files/"
 cp LICENSE "$expected/Files/licenses/"
 cp "$out/programs/csi_proxy.dll" "$expected/Files/"
 check "the base's files" diff -r "$expected" "$out/rootfs-1.2.3-base"
-cp "$out"/programs/*.exe scripts/bootstrap/install.ps1 "$expected/Files/"
+beside=$out/beside
+cp -r "$expected" "$beside"
+cp "${service[@]/#/$out/programs/}" scripts/bootstrap/install.ps1 "$expected/Files/"
 check "the service's files" diff -r "$expected" "$out/rootfs-1.2.3"
+rm "$beside/Files/csi_proxy.dll"
+for name in "${sidecars[@]}"; do cp "$out/programs/${sidecars[0]}" "$beside/Files/$name"; done
+check "the sidecars' files" diff -r "$beside" "$out/rootfs-1.2.3-sidecars"
+# One file by three names: it is pulled and kept once.
+once() { [[ $(stat -c %h "$out/rootfs-1.2.3-sidecars/Files/$1") -eq ${#sidecars[@]} ]]; }
+for name in "${sidecars[@]}"; do check "one file: $name" once "$name"; done
+entry() {
+  local manifest config
+  manifest=$(jq -r --arg tag "$1" '.manifests[] | select(.annotations[] == $tag).digest[7:]' "$out/$image/index.json")
+  config=$(jq -r '.config.digest[7:]' "$out/$image/blobs/sha256/$manifest")
+  [[ $(jq -r '.config.Entrypoint[0]' "$out/$image/blobs/sha256/$config") == "%CONTAINER_SANDBOX_MOUNT_POINT%\\$2" ]]
+}
+check "the service's entry point" entry 1.2.3 csi-proxy.exe
+check "the sidecars' entry point" entry 1.2.3-sidecars csi-node-sidecars.exe
 hives=$expected/Files/Windows/System32/config
 five() { [[ $(ls "$hives" | xargs) == "DEFAULT SAM SECURITY SOFTWARE SYSTEM" ]]; }
 check "five hives" five
 # hivex reads what Windows reads (https://libguestfs.org/hivex.3.html).
 root() { hivexml "$hives/$1" | grep -F "<node name=\"$1\" root=\"1\">"; }
 for hive in "$hives"/*; do check "hive ${hive##*/}" root "${hive##*/}"; done
-there() { [[ -f $expected/Files/$1 ]]; }
-programs=$(sed -n 's/.*%CONTAINER_SANDBOX_MOUNT_POINT%\\\([^\\ ,'"'"']*\).*/\1/p' scripts/deploy/{proxy,install,sig-windows}-daemonset.yaml | sort -u)
+there() { [[ -f $1/Files/$2 ]]; }
+# run_by FILE...: what the manifests run of an image.
+run_by() { sed -n 's/.*%CONTAINER_SANDBOX_MOUNT_POINT%\\\([^\\ ,'"'"']*\).*/\1/p' "$@" | sort -u; }
+programs=$(run_by scripts/deploy/{proxy,install,sig-windows}-daemonset.yaml)
 check "the manifests run something" grep -qx csi-proxy.exe <<<"$programs"
-for program in $programs; do check "the manifests' $program" there "$program"; done
+for program in $programs; do check "the manifests' $program" there "$expected" "$program"; done
+# Of an image for ordinary pods.
+for program in $(sed -n 's/^COPY --from=release \([^ ]*\) .*/\1/p' scripts/deploy/sidecars.md); do
+  check "copied: $program" there "$beside" "$program"
+done
+check "a driver's sidecars" grep -qx "${sidecars[0]}" <<<"$(run_by scripts/deploy/embedded-driver-containerd-1.6.yaml)"
 
 if [[ ${1-} == --windows ]]; then
   (cd integration/oci && CGO_ENABLED=0 GOOS=windows "$go" build -o "$out/" ./read_layer)
-  for blob in $(jq -r '.layers[].digest[7:]' "$out/$image/blobs/sha256/$(jq -r '.manifests[0].digest[7:]' "$out/$image/index.json")"); do
-    integration/wine/run "$out/read_layer.exe" "$out/$image/blobs/sha256/$blob"
+  # Each layer once, though two images have the first.
+  for digest in $(jq -r '.manifests[].digest[7:]' "$out/$image/index.json"); do
+    jq -r '.layers[].digest[7:]' "$out/$image/blobs/sha256/$digest"
+  done | sort -u | while read -r blob; do
+    integration/wine/run "$out/read_layer.exe" "$out/$image/blobs/sha256/$blob" </dev/null
   done | tr -d '\r' >"$out/entries"
   # As Windows itself writes the access lists: administrators and SYSTEM all, users may read and run.
   file='O:BAG:SYD:(A;;FA;;;BA)(A;;FA;;;SY)(A;;0x1200a9;;;BU)'
@@ -103,9 +135,12 @@ if [[ ${1-} == --windows ]]; then
   for name in "${names[@]}"; do
     check "Windows: $name" grep -qxF "file Files/$name $(stat -c %s "$out/programs/$name") 1700000000 $file" "$out/entries"
   done
+  for name in "${sidecars[@]:1}"; do
+    check "Windows: $name" grep -qxF "link Files/$name Files/${sidecars[0]}" "$out/entries"
+  done
   check "Windows: the root" grep -qxF "directory Files/ 0 1700000000 $folder" "$out/entries"
   check "Windows: hives" grep -qxF "directory Hives/ 0 1700000000 $folder" "$out/entries"
-  others() { ! grep -vF -e " $file" -e " $folder" "$out/entries"; }
+  others() { ! grep -v '^link ' "$out/entries" | grep -vF -e " $file" -e " $folder"; }
   check "Windows: no other access list" others
 fi
 end_checks "images"

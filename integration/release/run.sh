@@ -62,11 +62,13 @@ unpack() {
   (cd "$out/unpacked" && cmake -E tar xf "$out/first/$zip.zip" --format=zip)
   for package in "$out"/first/*.deb; do dpkg-deb --raw-extract "$package" "$out/unpacked/debian/${package##*/}"; done
   cd "$out/unpacked/$zip"
-  ls -l bin/{csi-proxy,csi-proxyctl,csi-proxy-service}.exe bin/csi_proxy.dll lib/libcsi_proxy.dll.a \
+  ls -l bin/{csi-proxy,csi-proxyctl,csi-proxy-service,csi-node-sidecars}.exe bin/csi_proxy.dll lib/libcsi_proxy.dll.a \
     include/csi-proxy/csi_proxy/csi_proxy.h share/csi-proxy/bootstrap/{install,aks,kube-up}.ps1 share/csi-proxy/node-check.ps1 \
     share/csi-proxy/node-check/{{facts,harness,node,sockets}.ps1,unix-sockets.cs} {README,CHANGELOG,SECURITY}.md licenses/{boost,xxhash,libgrpc-dev}.txt LICENSE
+  ls -l "$out"/unpacked/debian/csi-proxy_*/usr/bin/{csi-proxy,csi-proxyctl,csi-node-sidecars}
   # What was tested is what is packed.
   cmp bin/csi-proxy.exe "$root/build/windows/server/csi-proxy.exe"
+  cmp bin/csi-node-sidecars.exe "$root/build/windows/client/sidecars/program/csi-node-sidecars.exe"
   cmp bin/csi-proxy-service.exe "$root/build/windows/service_installer/csi-proxy-service.exe"
 }
 # Nothing tells where it was made.
@@ -86,12 +88,16 @@ programs_noticed() {
 }
 # Whether an image is valid and works is integration/oci's to say.
 images() {
-  local image=csi-proxy-$version-oci
-  mkdir -p "$out/unpacked/image"
-  skopeo --override-os windows copy "oci-archive:$out/first/$image.tar:$version" "dir:$out/unpacked/image"
-  for layer in "$out"/unpacked/image/*; do tar -xzf "$layer" -C "$out/unpacked/image" 2>/dev/null || true; done
-  cmp "$out/unpacked/image/Files/csi-proxy.exe" "$out/unpacked/$zip/bin/csi-proxy.exe"
-  cmp "$out/unpacked/image/Files/csi_proxy.dll" "$out/unpacked/$zip/bin/csi_proxy.dll"
+  local image=csi-proxy-$version-oci tag file files
+  files=$out/unpacked/image/Files
+  mkdir -p "${files%/*}"
+  for tag in "$version" "$version-sidecars"; do
+    mkdir -p "$out/unpacked/$tag"
+    skopeo --override-os windows copy "oci-archive:$out/first/$image.tar:$tag" "dir:$out/unpacked/$tag"
+    for layer in "$out/unpacked/$tag"/*; do tar -xzf "$layer" -C "${files%/*}" 2>/dev/null || true; done
+  done
+  for file in csi-proxy.exe csi_proxy.dll csi-node-sidecars.exe; do cmp "$files/$file" "$out/unpacked/$zip/bin/$file"; done
+  for file in csi-node-driver-registrar.exe livenessprobe.exe; do cmp "$files/$file" "$files/csi-node-sidecars.exe"; done
 }
 papers() { "$python" -B "$here/check_papers.py" "$version" "$(git rev-parse HEAD)" "$out/first"; }
 notes() {

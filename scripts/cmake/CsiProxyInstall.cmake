@@ -252,7 +252,7 @@ install(FILES ${PROJECT_SOURCE_DIR}/server/machine/simulated/admin.proto
               ${PROJECT_SOURCE_DIR}/server/machine/simulated/node.proto
         DESTINATION ${SHARE_DIR}/server/machine/simulated COMPONENT development)
 
-set(PROGRAMS csi-proxy csi-proxyctl)
+set(PROGRAMS csi-proxy csi-proxyctl csi-node-sidecars)
 set(DOCUMENT_DIR ${CMAKE_INSTALL_DATADIR}/doc/csi-proxy)
 if(WIN32)
   list(APPEND PROGRAMS csi-proxy-service)

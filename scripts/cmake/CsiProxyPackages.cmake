@@ -35,7 +35,7 @@ else()
   set(CPACK_DEBIAN_PROGRAMS_PACKAGE_NAME csi-proxy)
   set(CPACK_DEBIAN_PROGRAMS_PACKAGE_SECTION admin)
   set(CPACK_COMPONENT_PROGRAMS_DESCRIPTION
-      "The service, with a simulated Windows node, and its command line.")
+      "The service, with a simulated Windows node, its command line, and the sidecars of CSI drivers.")
 
   set(CPACK_DEBIAN_LIBRARIES_PACKAGE_NAME libcsi-proxy${PROJECT_VERSION_MAJOR})
   set(CPACK_DEBIAN_LIBRARIES_PACKAGE_SECTION libs)

@@ -3,14 +3,16 @@
 
     oci_image.py --programs DIR --out DIR --version V --source-date-epoch N [--license FILE ...]
 
-The programs are csi-proxy.exe, csi-proxyctl.exe, csi-proxy-service.exe and csi_proxy.dll; what else
-is in their folder is left out. A licence goes into the image's folder `licenses`. What is made
-depends on these files, on install.ps1 and on the options, and on nothing else.
+The programs are csi-proxy.exe, csi-proxyctl.exe, csi-proxy-service.exe, csi-node-sidecars.exe and
+csi_proxy.dll; what else is in their folder is left out. A licence goes into the image's folder
+`licenses`. What is made depends on these files, on install.ps1 and on the options, and on nothing
+else.
 
-Two images, which share their first two layers:
+Three images. The first two share two layers, all share the first:
 
-  VERSION       the service: proxy-daemonset.yaml runs it, install-daemonset.yaml installs it
-  VERSION-base  with csi_proxy.dll, for drivers that embed csi-proxy: FROM this
+  VERSION           the service: proxy-daemonset.yaml runs it, install-daemonset.yaml installs it
+  VERSION-base      with csi_proxy.dll, for drivers that embed csi-proxy: FROM this
+  VERSION-sidecars  with csi-node-sidecars.exe, for the containers beside a driver
 
 The first layer makes hcsshim's base layer, for which Windows wants five registry hives, and from
 Server 2025 on valid ones. Such an image runs on every build of Windows as a HostProcess container,
@@ -34,6 +36,8 @@ import windows_layer
 HIVES = ("DEFAULT", "SAM", "SECURITY", "SOFTWARE", "SYSTEM")
 LIBRARY = ("csi_proxy.dll",)
 PROGRAMS = ("csi-proxy.exe", "csi-proxyctl.exe", "csi-proxy-service.exe")
+# One program by three names, the others' being hard links: it takes the flags of the one it is called.
+SIDECARS = ("csi-node-sidecars.exe", "csi-node-driver-registrar.exe", "livenessprobe.exe")
 INSTALL = pathlib.Path(__file__).parents[1] / "bootstrap" / "install.ps1"
 TITLE = "org.opencontainers.image."
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
@@ -151,6 +155,9 @@ def main():
         ("csi_proxy.dll", windows_layer.layer(read(LIBRARY) | licenses, epoch, ["Hives"])),
     ]
     programs = ("the service", windows_layer.layer(service, epoch, ["Hives"]))
+    links = {name: SIDECARS[0] for name in SIDECARS[1:]}
+    sidecars = read(SIDECARS[:1]) | licenses
+    beside = ("the sidecars", windows_layer.layer(sidecars, epoch, ["Hives"], links))
 
     moment = datetime.datetime.fromtimestamp(epoch, datetime.timezone.utc)
     created = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -159,13 +166,17 @@ def main():
         TITLE + "created": created,
         TITLE + "licenses": "Apache-2.0",
     }
-    runs = {"Entrypoint": ["%CONTAINER_SANDBOX_MOUNT_POINT%\\csi-proxy.exe"]}
+
+    def runs(program):
+        return {"Entrypoint": [f"%CONTAINER_SANDBOX_MOUNT_POINT%\\{program}"]}
+
     index = {
         "schemaVersion": 2,
         "mediaType": "application/vnd.oci.image.index.v1+json",
         "manifests": [
-            image(layout, [*base, programs], runs, labels, created, version),
+            image(layout, [*base, programs], runs(PROGRAMS[0]), labels, created, version),
             image(layout, base, {}, labels, created, version + "-base"),
+            image(layout, [base[0], beside], runs(SIDECARS[0]), labels, created, version + "-sidecars"),
         ],
     }
     (out / "oci-layout").write_text(json.dumps({"imageLayoutVersion": "1.0.0"}))

@@ -77,8 +77,8 @@ def notes(release):
 | file | for |
 |---|---|
 | `{release.zip_name}.zip` | Windows nodes: programs, C library, bootstrap scripts, the check of a node, licences |
-| `csi-proxy-{release.version}-oci.tar` | the images for HostProcess containers, `{release.version}` and `{release.version}-base`, as an OCI image layout |
-| `*.deb` | Debian 12: the service with a simulated node, the libraries, what is built against them |
+| `csi-proxy-{release.version}-oci.tar` | the images for HostProcess containers, `{release.version}`, `{release.version}-base` and `{release.version}-sidecars`, as an OCI image layout |
+| `*.deb` | Debian 12: the service with a simulated node, the sidecars of drivers, the libraries, what is built against them |
 | `go/` | a module proxy in files |
 | `csi-proxy-{release.version}.spdx.json` | what is linked into what, in SPDX 2.3 |
 | `csi-proxy-{release.version}.provenance.json` | from which commit, sources and tools it was made, as an in-toto statement |

@@ -48,8 +48,12 @@ DIRECTORY_SECURITY = security_descriptor(
 FILE_SECURITY = security_descriptor(FILE_ALL, FILE_READ)
 
 
-def layer(files, epoch, parents=()):
-    """The tar of a layer: `files` maps paths below the root of the image, with slashes, to bytes.
+def layer(files, epoch, parents=(), links=None):
+    """The tar of a layer: `files` maps paths below the root of the image, with slashes, to bytes, and
+    `links` further names of them, at the root, to theirs.
+
+    A hard link comes after its file, in the same layer or a later one: there hcsshim looks for it
+    (https://github.com/microsoft/hcsshim/blob/main/internal/wclayer/legacy.go, AddLink).
 
     `parents` are further directories at the top, such as `Hives`, empty, in each layer above the
     first (https://github.com/moby/buildkit/blob/master/util/winlayers/differ.go).
@@ -82,4 +86,9 @@ def layer(files, epoch, parents=()):
             else:
                 entry.size, entry.mode = len(content), 0o644
                 tar.addfile(entry, io.BytesIO(content))
+        for name, target in sorted((links or {}).items()):
+            entry = tarfile.TarInfo("Files/" + name)
+            entry.type, entry.mtime, entry.mode = tarfile.LNKTYPE, epoch, 0o644
+            entry.linkname = "Files/" + target
+            tar.addfile(entry)
     return out.getvalue()

@@ -1,6 +1,6 @@
 // Reads a layer as hcsshim does when containerd unpacks it on a node
 // (https://github.com/microsoft/hcsshim/blob/main/pkg/ociwclayer/import.go): each entry becomes file
-// information and a backup stream. Prints kind, access list and size of each.
+// information and a backup stream, or a link. Prints kind, access list and size of each.
 package main
 
 import (
@@ -30,6 +30,12 @@ func read(path string) error {
 	reader := tar.NewReader(stream)
 	header, err := reader.Next()
 	for err == nil {
+		// A hard link has neither: hcsshim adds it by its names.
+		if header.Typeflag == tar.TypeLink {
+			fmt.Println("link", header.Name, header.Linkname)
+			header, err = reader.Next()
+			continue
+		}
 		var name string
 		var size int64
 		var info *winio.FileBasicInfo
