@@ -88,7 +88,8 @@ check "Go package" integration/go_embedded/run.sh
 check "the Go library's place" integration/go_v2/run.sh
 check "a new driver's first test" integration/new_driver/run.sh
 check "csi-sanity on the sample driver" integration/sample_driver/sanity.sh
-check "manifests" scripts/deploy/check.sh build/release/server/csi-proxy
+check "manifests" scripts/deploy/check.sh build/release/server/csi-proxy \
+  build/release/client/sidecars/program/csi-node-sidecars
 check "drivers' charts" scripts/deploy/helm/check.sh
 check "alerts and dashboard" scripts/deploy/monitoring/check.sh build/release/server/csi-proxy \
   build/release/client/ctl/csi-proxyctl

@@ -10,9 +10,13 @@ from kubernetes_validate import utils
 import manifests
 import mutations
 import rules
+import sidecar_mutations
+import sidecars
 
 # The release in which HostProcess became stable, and the newest one whose schemas there are.
 RELEASES = ("1.26", "1.37")
+
+MUTATIONS = mutations.MUTATIONS + sidecar_mutations.MUTATIONS
 
 # The schemas are large, and each is read many times.
 utils.schema_contents = functools.lru_cache(maxsize=None)(utils.schema_contents)
@@ -40,7 +44,7 @@ def complaints(all_):
 
 def unnoticed(all_):
     """The mistakes that the checks would let pass."""
-    for mutation in mutations.MUTATIONS:
+    for mutation in MUTATIONS:
         changed = copy.deepcopy(all_)
         mutation.apply(changed.files)
         if changed.files == all_.files:
@@ -55,15 +59,22 @@ def unnoticed(all_):
             yield f"{text!r}: was taken"
         except yaml.YAMLError:
             pass
+    for old, new in sidecar_mutations.PAGES:
+        page, whole = manifests.staged()
+        try:
+            sidecars.steps(page.replace(old, new, 1), whole)
+            yield f"sidecars.md: {new!r} was taken"
+        except ValueError:
+            pass
 
 
 def main():
-    all_ = manifests.load(sys.argv[1])
+    all_ = manifests.load(*sys.argv[1:])
     found = complaints(all_) or list(unnoticed(all_))
     for complaint in found:
         print(complaint, file=sys.stderr)
     resources = sum(len(documents) for documents in all_.files.values())
-    mistakes = len(mutations.MUTATIONS) + len(mutations.NOT_YAML)
+    mistakes = len(MUTATIONS) + len(mutations.NOT_YAML) + len(sidecar_mutations.PAGES)
     print(
         f"manifests: {resources} resources in {len(all_.files)} files, Kubernetes {' and '.join(RELEASES)}, "
         f"{mistakes} mistakes to notice: {len(found)} problems"

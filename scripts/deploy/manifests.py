@@ -3,8 +3,11 @@
 import dataclasses
 import pathlib
 import subprocess
+import tempfile
 
 import yaml
+
+import sidecars
 
 DIRECTORY = pathlib.Path(__file__).parent
 REPOSITORY = DIRECTORY.parent.parent
@@ -69,10 +72,11 @@ class Pod:
 
 @dataclasses.dataclass
 class Manifests:
-    """All resources, by file, with the program whose flags and pipes they name."""
+    """All resources, by file, with the programs whose flags and pipes they name."""
 
     files: dict
     proxy: str
+    sidecars: str
 
     def resources(self, kind):
         return [
@@ -97,10 +101,16 @@ class Manifests:
         return next(pod for pod in self.pods() if pod.where == file)
 
 
-def load(proxy):
-    return Manifests(
-        {file.name: parse(file.read_text()) for file in sorted(DIRECTORY.glob("*.yaml"))}, proxy
-    )
+def staged():
+    """The page with the stages of one driver, and the manifest that it changes."""
+    return [(DIRECTORY / name).read_text() for name in ("sidecars.md", sidecars.WHOLE)]
+
+
+def load(proxy, beside):
+    files = {file.name: parse(file.read_text()) for file in sorted(DIRECTORY.glob("*.yaml"))}
+    for name, text in sidecars.steps(*staged()).items():
+        files[sidecars.step(name)] = parse(text)
+    return Manifests(files, proxy, beside)
 
 
 def served_pipes():
@@ -121,3 +131,11 @@ def takes(proxy, arguments):
         [proxy, *arguments, "--help"], capture_output=True, text=True, timeout=60, check=False
     )
     return "" if run.returncode == 0 else run.stderr.splitlines()[0]
+
+
+def takes_as(sidecars, name, arguments):
+    """The same of csi-node-sidecars, called by this name."""
+    with tempfile.TemporaryDirectory() as directory:
+        link = pathlib.Path(directory) / name
+        link.symlink_to(pathlib.Path(sidecars).resolve())
+        return takes(link, arguments)

@@ -4,6 +4,7 @@ import json
 import re
 
 import manifests
+import sidecar_rules
 
 PIPE = "\\\\.\\pipe\\"
 SANDBOX = "%CONTAINER_SANDBOX_MOUNT_POINT%\\"
@@ -185,26 +186,6 @@ def environment(all_):
                     yield f"{pod.where}: {value} is not a mode for this pod"
 
 
-def probes(all_):
-    for pod in all_.pods():
-        listens = {
-            a.partition("=")[2]
-            for c in pod.containers
-            for a in c.get("args", [])
-            if a.startswith("--http-endpoint=")
-        }
-        for container in pod.containers:
-            probe = container.get("livenessProbe", {}).get("httpGet")
-            if not probe:
-                continue
-            ports = {port["name"]: port["containerPort"] for port in container.get("ports", [])}
-            port = ports.get(probe["port"], probe["port"])
-            if f"{probe.get('host', '')}:{port}" not in listens:
-                yield f"{pod.where}: {container['name']}: nobody answers its probe"
-            if pod.spec.get("hostNetwork") and probe.get("host") != "127.0.0.1":
-                yield f"{pod.where}: {container['name']}: its probe is open to the node's network"
-
-
 # Namespaces that every cluster has. Without labels they have its default level, which is privileged
 # (kubernetes.io/docs/tasks/configure-pod-container/enforce-standards-admission-controller).
 BUILT_IN = {"kube-system": "privileged"}
@@ -301,12 +282,12 @@ RULES = [
     rollout,
     installs,
     environment,
-    probes,
     namespaces,
     driver,
     one_driver_three_ways,
     openshift,
     in_place_of_sig_windows_tools,
+    *sidecar_rules.RULES,
 ]
 
 

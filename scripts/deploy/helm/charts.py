@@ -11,6 +11,7 @@ import yaml
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 import manifests  # noqa: E402
+import sidecars  # noqa: E402
 
 PIPE = "\\\\.\\pipe\\"
 
@@ -102,6 +103,27 @@ def complaints(helm, release):
         yield f"{release.name}: {complaint}"
 
 
+def sidecar_complaints(name, pods, program, known):
+    """What our program has against the command lines of upstream's, by whose names it is called."""
+    found = [
+        container
+        for pod in pods
+        for container in sidecars.containers(pod)
+        if container.image[0] in sidecars.PREFIX
+    ]
+    if {container.program for container in found} != known:
+        yield f"{name}: has other sidecars than {sorted(known)}"
+    for container in found:
+        if problem := manifests.takes_as(program, container.program, container.arguments):
+            yield f"{name}: {container.where}: {problem}"
+
+
+def host_process(release):
+    """The pods that the chart makes by default."""
+    values = "windows: {enabled: true, useHostProcessContainers: true}"
+    return dataclasses.replace(release, values=values)
+
+
 # Mistakes in the values, and what must be said of them.
 MISTAKES = [
     ("useHostProcessContainers", "useHostProcessContainer", "has no windows.useHost"),
@@ -124,22 +146,31 @@ def unnoticed(helm, release):
 
 
 def main():
-    helm, *charts = sys.argv[1:]
+    helm, program, *charts = sys.argv[1:]
     found = []
     checked = 0
     for chart in charts:
         name, _, path = chart.partition("=")
         if name == "gcp-pd":
             # It has no chart: a manifest for kustomize.
-            pods = windows_pods(manifests.parse(pathlib.Path(path).read_text()))
+            pods = list(windows_pods(manifests.parse(pathlib.Path(path).read_text())))
             found += [f"{name}: {c}" for c in pipe_complaints(pods, {"disk", "filesystem", "volume"})]
+            found += sidecar_complaints(name, pods, program, {sidecars.REGISTRAR})
+            pods[0].spec["containers"][0]["args"].append("--csi-adress=x")
+            if not list(sidecar_complaints(name, pods, program, {sidecars.REGISTRAR})):
+                found.append(f"{name}: --csi-adress was not noticed")
         else:
             release = Release(name, (HERE / f"{name}.yaml").read_text(), pathlib.Path(path))
             found += list(complaints(helm, release)) or list(unnoticed(helm, release))
+            for one, known in (
+                (release, {sidecars.REGISTRAR, sidecars.PROBE}),
+                (host_process(release), {sidecars.REGISTRAR}),
+            ):
+                found += sidecar_complaints(name, windows_pods(rendered(helm, one)), program, known)
         checked += 1
     for complaint in found:
         print(complaint, file=sys.stderr)
-    print(f"drivers' charts and manifests: {checked}, {len(MISTAKES)} mistakes to notice: {len(found)} problems")
+    print(f"drivers' charts and manifests: {checked}, {len(MISTAKES) + 1} mistakes to notice: {len(found)} problems")
     return 1 if found else 0
 
 
