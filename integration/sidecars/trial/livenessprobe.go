@@ -1,0 +1,209 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"regexp"
+	"sort"
+	"strings"
+	"syscall"
+	"time"
+
+	"google.golang.org/grpc/codes"
+)
+
+const probeTimeout = 600 * time.Millisecond
+
+func (p *place) livenessprobe(flags ...string) *process {
+	argv := []string{p.programs.livenessprobe, "--csi-address=" + p.driverSocket(), "--probe-timeout=" + probeTimeout.String()}
+	return p.start("livenessprobe", append(argv, flags...)...)
+}
+
+// The driver's states, and what puts it there.
+type state struct {
+	name  string
+	enter func(*driver)
+}
+
+func calls(b behaviour) func(*driver) { return func(d *driver) { d.serve(always(b)) } }
+
+func states() []state {
+	all := []state{
+		{"ready", calls(isReady)},
+		{"does not say", calls(saysNone)},
+		{"not ready", calls(notReady)},
+		{"hangs", calls(hangs)},
+		{"slow, in time", calls(slow(probeTimeout / 3))},
+		{"slow, too late", calls(slow(3 * probeTimeout))},
+		{"ends the connection in the call", calls(dies)},
+		{"dead, its socket left", (*driver).stop},
+		{"started again", calls(isReady)},
+		{"gone with its socket", (*driver).remove},
+		{"a file in the socket's place", func(d *driver) { d.remove(); os.WriteFile(d.path, nil, 0o600) }},
+		{"speaks no HTTP/2", func(d *driver) { d.listenRaw("220 mail.example ESMTP\r\n", false) }},
+		{"speaks HTTP/1.1", func(d *driver) { d.listenRaw("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n", true) }},
+		{"accepts and says nothing", func(d *driver) { d.listenRaw("", false) }},
+		{"accepts and ends", func(d *driver) { d.listenRaw("", true) }},
+		{"back again", calls(isReady)},
+	}
+	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
+		all = append(all, state{"fails with " + code.String(), calls(fails(code))})
+	}
+	return all
+}
+
+// The same driver in every state.
+func drivers(p *place) {
+	driver := newDriver(p.driverSocket(), driverName)
+	driver.serve(always(isReady))
+	defer driver.remove()
+	p.livenessprobe("--http-endpoint=" + p.health)
+	served(p.health)
+	for _, s := range states() {
+		s.enter(driver)
+		since := time.Now()
+		code, body := request("GET", p.health, "/healthz")
+		took := time.Since(since)
+		if code == "200" || s.name == "not ready" {
+			code += " " + body
+		} else if body == "" {
+			code += ", without a word"
+		}
+		p.saw(s.name+": GET", code)
+		p.saw(s.name+": in time", fmt.Sprint(took < probeTimeout+time.Second))
+		code, _ = request("HEAD", p.health, "/healthz")
+		p.saw(s.name+": HEAD", code)
+	}
+	driver.serve(always(isReady))
+	for _, path := range []string{"/healthz?verbose=1", "/", "/healthz/", "/healthz/x", "/livez", "/metrics", "/metrics/"} {
+		p.saw("GET "+path, get(p.health, path))
+	}
+	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
+		code, _ := request(method, p.health, "/healthz")
+		p.saw(method+" /healthz", code)
+	}
+}
+
+// The names, labels and counts of what is told of calls, without the times.
+func told(text string) map[string]string {
+	seen := map[string]string{}
+	families := []string{}
+	for _, line := range strings.Split(text, "\n") {
+		if strings.HasPrefix(line, "# TYPE ") {
+			families = append(families, strings.TrimPrefix(line, "# TYPE "))
+		}
+		if strings.HasPrefix(line, "csi_sidecar_operations_seconds_count") || strings.HasPrefix(line, "csi_sidecar_operations_seconds_bucket") {
+			at := strings.LastIndex(line, " ")
+			seen[line[:at]] = line[at+1:]
+		}
+	}
+	sort.Strings(families)
+	seen["families"] = strings.Join(families, "; ")
+	return seen
+}
+
+var bucket = regexp.MustCompile(`^(.*)_bucket\{(.*),le="([^"]*)"\}$`)
+
+func metrics(p *place) {
+	driver := newDriver(p.driverSocket(), driverName)
+	driver.serve(always(isReady))
+	defer driver.remove()
+	p.livenessprobe("--http-endpoint="+p.health, "--metrics-path=/numbers")
+	served(p.health)
+	for _, b := range []behaviour{isReady, isReady, notReady, saysNone, fails(codes.Internal), fails(codes.FailedPrecondition), hangs} {
+		driver.set(always(b))
+		get(p.health, "/healthz")
+	}
+	driver.stop()
+	get(p.health, "/healthz")
+	code, text := request("GET", p.health, "/numbers")
+	p.saw("code", code)
+	p.saw("code of the usual path", get(p.health, "/metrics"))
+	bounds := map[string][]string{}
+	for name, value := range told(text) {
+		if part := bucket.FindStringSubmatch(name); part != nil {
+			bounds[part[2]] = append(bounds[part[2]], part[3])
+		} else {
+			p.saw(name, value)
+		}
+	}
+	for labels, all := range bounds {
+		sort.Strings(all)
+		p.saw("bounds of "+labels, strings.Join(all, " "))
+	}
+	for _, line := range strings.Split(text, "\n") {
+		if strings.HasPrefix(line, "# ") && strings.Contains(line, " csi_sidecar") {
+			p.saw(strings.Join(strings.Fields(line)[:3], " "), line)
+		}
+	}
+}
+
+func separateMetrics(p *place) {
+	driver := newDriver(p.driverSocket(), driverName)
+	driver.serve(always(isReady))
+	defer driver.remove()
+	other := freeAddress()
+	_, port, _ := net.SplitHostPort(p.health)
+	p.livenessprobe("--health-port="+port, "--metrics-address="+other)
+	served(p.health)
+	served(other)
+	p.saw("/healthz", get(p.health, "/healthz"))
+	p.saw("/metrics there", get(p.health, "/metrics"))
+	p.saw("/metrics of its own address", get(other, "/metrics"))
+	p.saw("/healthz of that address", get(other, "/healthz"))
+}
+
+func portAlone(p *place) {
+	driver := newDriver(p.driverSocket(), driverName)
+	driver.serve(always(isReady))
+	defer driver.remove()
+	_, port, _ := net.SplitHostPort(p.health)
+	program := p.livenessprobe("-health-port", port)
+	served(p.health)
+	p.saw("/healthz", get(p.health, "/healthz"))
+	p.saw("/metrics", get(p.health, "/metrics"))
+	p.saw("SIGTERM", program.signal(syscall.SIGTERM))
+}
+
+// Not served until the driver has told its name, however long that takes.
+func lateProbedDriver(p *place) {
+	driver := newDriver(p.driverSocket(), driverName)
+	driver.info = slow(2 * time.Second)
+	program := p.livenessprobe("--csi-address=unix://"+p.driverSocket(), "--http-endpoint="+p.health)
+	time.Sleep(2 * time.Second)
+	p.saw("before", program.exit(0)+", "+get(p.health, "/healthz"))
+	driver.serve(always(isReady))
+	defer driver.remove()
+	time.Sleep(1200 * time.Millisecond)
+	p.saw("asked", program.exit(0)+", "+get(p.health, "/healthz"))
+	served(p.health)
+	p.saw("after", program.exit(0)+", "+get(p.health, "/healthz"))
+}
+
+func namelessProbed(p *place) {
+	for name, info := range map[string]behaviour{"an error": fails(codes.Internal), "an empty name": {}} {
+		driver := newDriver(p.driverSocket(), "")
+		driver.info = info
+		driver.serve(always(isReady))
+		p.saw(name+": livenessprobe", p.livenessprobe("--http-endpoint="+p.health).exit(20*time.Second))
+		driver.remove()
+	}
+}
+
+func probedAddressTaken(p *place) {
+	driver := newDriver(p.driverSocket(), driverName)
+	driver.serve(always(isReady))
+	defer driver.remove()
+	listener := must(net.Listen("tcp", p.health))
+	defer listener.Close()
+	p.saw("livenessprobe", p.livenessprobe("--http-endpoint="+p.health).exit(20*time.Second))
+	p.saw("livenessprobe, of metrics", p.livenessprobe("--health-port=0", "--metrics-address="+p.health).exit(20*time.Second))
+}
+
+func livenessprobeFlags(p *place) {
+	for _, flags := range []string{"--help", "--nonsense", "--health-port=9809 --http-endpoint=:9810",
+		"--metrics-address=:9809 --http-endpoint=:9810", "--probe-timeout=soon"} {
+		p.saw("flags "+flags, p.start("flags", append([]string{p.programs.livenessprobe}, strings.Fields(flags)...)...).exit(5*time.Second))
+	}
+}

@@ -1,0 +1,174 @@
+// The node's sidecars of this project, and upstream's, in the same cases.
+//
+//	trial [-upstream DIRECTORY] [-ours DIRECTORY] [-record] ...   the cases; see run.sh
+//	trial storm ...                                              many probes; see storm.go
+//	trial bench ...                                              figures; see bench.go
+package main
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+type trial struct {
+	kubelet, sampleDriver, logs string
+}
+
+// Names of one length: messages with them have lengths in them.
+func newDirectory() string {
+	for {
+		path := fmt.Sprintf("/tmp/csi-sidecars-%08x", rand.Uint32())
+		if err := os.Mkdir(path, 0o700); err == nil {
+			return path
+		} else if !os.IsExist(err) {
+			panic(err)
+		}
+	}
+}
+
+// Every case, by its name.
+var cases = []struct {
+	name string
+	play func(*place)
+}{
+	{"no driver", noDriver},
+	{"life", life},
+	{"refused for its version", refusedVersion},
+	{"refused for its driver", refusedDriver},
+	{"messages", messages},
+	{"emptied directory", emptied},
+	{"file in place", fileInPlace},
+	{"no directory", noDirectory},
+	{"address taken", addressTaken},
+	{"late driver", lateDriver},
+	{"nameless driver", nameless},
+	{"registrar", registrarFlags},
+	{"probe", drivers},
+	{"metrics", metrics},
+	{"metrics apart", separateMetrics},
+	{"port alone", portAlone},
+	{"late probed driver", lateProbedDriver},
+	{"nameless probed driver", namelessProbed},
+	{"probed address taken", probedAddressTaken},
+	{"livenessprobe", livenessprobeFlags},
+}
+
+// What is seen of the programs in every case; a few are under way at once, since they mostly wait.
+func (t *trial) play(programs programs, only string) map[string]string {
+	seen := newFacts()
+	var done sync.WaitGroup
+	places := make(chan struct{}, 5)
+	for _, c := range cases {
+		if only != "" && only != c.name {
+			continue
+		}
+		places <- struct{}{}
+		done.Add(1)
+		go func() {
+			defer done.Done()
+			defer func() { <-places }()
+			p := &place{trial: t, programs: programs, facts: seen, name: c.name,
+				dir: newDirectory(), health: freeAddress()}
+			must(0, os.Mkdir(p.registrations(), 0o755))
+			must(0, os.Mkdir(p.dir+"/d", 0o755))
+			defer p.end()
+			defer func() {
+				if why := recover(); why != nil {
+					p.saw("broke", fmt.Sprint(why))
+				}
+			}()
+			c.play(p)
+		}()
+	}
+	done.Wait()
+	return seen.seen
+}
+
+// The record with what is different here on purpose.
+func withDifferences(record, differences map[string]string) map[string]string {
+	wanted := map[string]string{}
+	for name, value := range record {
+		wanted[name] = value
+	}
+	for name, value := range differences {
+		if value == "-" {
+			delete(wanted, name)
+		} else {
+			wanted[name] = value
+		}
+	}
+	return wanted
+}
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == "storm" {
+		os.Exit(storm(os.Args[2:]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == "bench" {
+		os.Exit(bench(os.Args[2:]))
+	}
+	t := &trial{}
+	upstream := flag.String("upstream", "", "directory of upstream's programs")
+	ours := flag.String("ours", "", "directory of this project's, under the same names")
+	record := flag.Bool("record", false, "write the table of upstream's answers instead of comparing")
+	tables := flag.String("tables", ".", "directory of upstream.tsv and differences.tsv")
+	only := flag.String("case", "", "one case alone")
+	flag.StringVar(&t.kubelet, "kubelet", "", "the kubelet's program")
+	flag.StringVar(&t.sampleDriver, "sample-driver", "", "the sample driver's program")
+	flag.StringVar(&t.logs, "logs", "", "where the logs go")
+	flag.Parse()
+	must(0, os.MkdirAll(t.logs, 0o755))
+
+	var both sync.WaitGroup
+	seen := map[string]map[string]string{}
+	var lock sync.Mutex
+	for name, directory := range map[string]string{"upstream": *upstream, "ours": *ours} {
+		if directory == "" {
+			continue
+		}
+		both.Add(1)
+		go func() {
+			defer both.Done()
+			one := t.play(programsIn(name, directory), *only)
+			lock.Lock()
+			seen[name] = one
+			lock.Unlock()
+		}()
+	}
+	both.Wait()
+
+	recordPath := filepath.Join(*tables, "upstream.tsv")
+	if *record {
+		head := "# What upstream's sidecars do in each case: integration/sidecars/run.sh --record\n"
+		if err := writeTable(recordPath, head, seen["upstream"]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+	recorded := must(readTable(recordPath))
+	differences := must(readTable(filepath.Join(*tables, "differences.tsv")))
+	if *only != "" {
+		for _, table := range []map[string]string{recorded, differences} {
+			for name := range table {
+				if len(name) < len(*only)+2 || name[:len(*only)+2] != *only+": " {
+					delete(table, name)
+				}
+			}
+		}
+	}
+	c := &checks{}
+	if seen["upstream"] != nil {
+		c.equal("upstream", recorded, seen["upstream"])
+	}
+	if seen["ours"] != nil {
+		c.equal("ours", withDifferences(recorded, differences), seen["ours"])
+	}
+	fmt.Printf("sidecars, case by case: %d passed, %d failed\n", c.passed, c.failed)
+	if c.failed > 0 || c.passed == 0 {
+		os.Exit(1)
+	}
+}

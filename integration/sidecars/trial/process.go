@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+// One that runs until it is stopped; its output goes to a file, and its standard output's lines are
+// kept.
+type process struct {
+	command *exec.Cmd
+	ended   chan struct{}
+
+	lock  sync.Mutex
+	lines []string
+}
+
+func start(log string, argv ...string) *process {
+	file := must(os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644))
+	fmt.Fprintln(file, "#", strings.Join(argv, " "))
+	p := &process{command: exec.Command(argv[0], argv[1:]...), ended: make(chan struct{})}
+	p.command.Stderr = file
+	// The end of this process is the end of that one.
+	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	output := must(p.command.StdoutPipe())
+	if err := p.command.Start(); err != nil {
+		panic(err)
+	}
+	go func() {
+		lines := bufio.NewScanner(output)
+		for lines.Scan() {
+			p.lock.Lock()
+			p.lines = append(p.lines, lines.Text())
+			p.lock.Unlock()
+			fmt.Fprintln(file, lines.Text())
+		}
+		p.command.Wait()
+		fmt.Fprintln(file, "#", p.command.ProcessState)
+		file.Close()
+		close(p.ended)
+	}()
+	return p
+}
+
+func (p *process) pid() int { return p.command.Process.Pid }
+
+func (p *process) alive() bool {
+	select {
+	case <-p.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// How it ended, or that it has not until then.
+func (p *process) exit(within time.Duration) string {
+	select {
+	case <-p.ended:
+		state := p.command.ProcessState
+		if signal := state.Sys().(syscall.WaitStatus); signal.Signaled() {
+			return signal.Signal().String()
+		}
+		return "exit " + strconv.Itoa(state.ExitCode())
+	case <-time.After(within):
+		return "runs"
+	}
+}
+
+func (p *process) signal(signal syscall.Signal) string {
+	p.command.Process.Signal(signal)
+	return p.exit(10 * time.Second)
+}
+
+func (p *process) kill() {
+	if p != nil {
+		p.signal(syscall.SIGKILL)
+	}
+}
+
+// The lines from the given one on, once there are as many and 1.5 s more have brought no further
+// one: the kubelet looks for changes each second.
+func (p *process) linesFrom(first, wanted int) []string {
+	deadline := time.Now().Add(15 * time.Second)
+	count := func() int {
+		p.lock.Lock()
+		defer p.lock.Unlock()
+		return len(p.lines)
+	}
+	for count() < first+wanted && time.Now().Before(deadline) {
+		time.Sleep(20 * time.Millisecond)
+	}
+	for last := -1; last != count() && time.Now().Before(deadline); {
+		last = count()
+		time.Sleep(1500 * time.Millisecond)
+	}
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	if len(p.lines) < first {
+		return nil
+	}
+	return append([]string{}, p.lines[first:]...)
+}
+
+func waitFor(within time.Duration, done func() bool) bool {
+	for deadline := time.Now().Add(within); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if done() {
+			return true
+		}
+	}
+	return done()
+}
+
+// A port of the loopback that nobody had a moment ago.
+func freeAddress() string {
+	listener := must(net.Listen("tcp", "127.0.0.1:0"))
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+var web = &http.Client{
+	Transport:     &http.Transport{DisableKeepAlives: true},
+	Timeout:       20 * time.Second,
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
+
+// The code, or that nobody serves there; and the body.
+func request(method, address, path string) (string, string) {
+	asked := must(http.NewRequest(method, "http://"+address+path, nil))
+	answer, err := web.Do(asked)
+	if err != nil {
+		if strings.Contains(err.Error(), "connection refused") {
+			return "refused", ""
+		}
+		return "no answer: " + err.Error(), ""
+	}
+	defer answer.Body.Close()
+	body, _ := io.ReadAll(answer.Body)
+	return strconv.Itoa(answer.StatusCode), string(body)
+}
+
+func get(address, path string) string {
+	code, _ := request("GET", address, path)
+	return code
+}
+
+// Waits until the address is served.
+func served(address string) bool {
+	return waitFor(20*time.Second, func() bool {
+		conn, err := net.Dial("tcp", address)
+		if err == nil {
+			conn.Close()
+		}
+		return err == nil
+	})
+}
+
+// The sidecars under test, as programs with the flags of upstream's.
+type programs struct {
+	name, registrar, livenessprobe string
+}
+
+func programsIn(name, directory string) programs {
+	return programs{name, filepath.Join(directory, "csi-node-driver-registrar"), filepath.Join(directory, "livenessprobe")}
+}

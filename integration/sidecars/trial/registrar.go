@@ -1,0 +1,276 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const driverName = "sample.csi-proxy.example"
+
+// Where one case plays: the kubelet's directory of registrations, and the driver's own.
+type place struct {
+	trial    *trial
+	programs programs
+	facts    *facts
+	name     string
+	dir      string
+	health   string
+	started  []*process
+}
+
+func (p *place) registrations() string { return p.dir + "/r" }
+func (p *place) driverSocket() string  { return p.dir + "/d/csi.sock" }
+func (p *place) registrationSocket() string {
+	return p.registrations() + "/" + driverName + "-reg.sock"
+}
+
+// A fact of this case; paths are those of every run.
+func (p *place) saw(name, value string) {
+	p.facts.set(p.name+": "+name, strings.NewReplacer(p.dir, "DIR", p.health, "HEALTH").Replace(value))
+}
+
+func (p *place) start(what string, argv ...string) *process {
+	one := start(filepath.Join(p.trial.logs, p.programs.name+"-"+strings.ReplaceAll(p.name, " ", "_")+"-"+what+".log"), argv...)
+	p.started = append(p.started, one)
+	return one
+}
+
+func (p *place) end() {
+	for _, one := range p.started {
+		one.kill()
+	}
+	os.RemoveAll(p.dir)
+}
+
+func (p *place) sampleDriver() *process {
+	os.Remove(p.driverSocket())
+	driver := p.start("driver", p.trial.sampleDriver, "--endpoint=unix://"+p.driverSocket(), "--mode=embedded")
+	waitFor(20*time.Second, func() bool { return listens(p.driverSocket()) })
+	return driver
+}
+
+func (p *place) kubelet(flags ...string) *process {
+	kubelet := p.start("kubelet", append([]string{p.trial.kubelet, "-plugins", p.registrations()}, flags...)...)
+	waitFor(20*time.Second, func() bool { return len(kubelet.all()) > 0 })
+	return kubelet
+}
+
+// The registrar, with flags that the case adds, and what of them the kubelet sees.
+func (p *place) registrar(flags ...string) *process {
+	argv := []string{p.programs.registrar, "--csi-address=" + p.driverSocket(),
+		"--kubelet-registration-path=" + p.driverSocket(), "--plugin-registration-path", p.registrations(),
+		"-http-endpoint=" + p.health}
+	return p.start("registrar", append(argv, flags...)...)
+}
+
+func (p *place) registered() bool {
+	return waitFor(20*time.Second, func() bool { return listens(p.registrationSocket()) })
+}
+
+func (p *process) all() []string {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	return append([]string{}, p.lines...)
+}
+
+func listens(socket string) bool {
+	conn, err := net.Dial("unix", socket)
+	if err == nil {
+		conn.Close()
+	}
+	return err == nil
+}
+
+// What is in a directory, with its kind and mode.
+func listing(directory string) string {
+	entries := must(os.ReadDir(directory))
+	texts := []string{}
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil {
+			texts = append(texts, info.Mode().String()+" "+entry.Name())
+		}
+	}
+	sort.Strings(texts)
+	return "[" + strings.Join(texts, "; ") + "]"
+}
+
+// Registration, and everybody started again once.
+func life(p *place) {
+	driver := p.sampleDriver()
+	kubelet := p.kubelet()
+	registrar := p.registrar()
+	p.registered()
+	said4 := func(k *process, first int) string { return strings.Join(k.linesFrom(first, 3), "; ") }
+	p.saw("1 the kubelet registers", said4(kubelet, 1))
+	p.saw("1 the directory", listing(p.registrations()))
+	p.saw("1 GetInfo", said(callBytes(p.registrationSocket(), getInfo, nil, 5*time.Second)))
+	p.saw("1 NotifyRegistrationStatus", said(callBytes(p.registrationSocket(), notify, []byte("\x08\x01"), 5*time.Second)))
+	p.saw("1 an unknown method", said(callBytes(p.registrationSocket(), getInfo+"s", nil, 5*time.Second)))
+	p.saw("1 an unknown service", said(callBytes(p.registrationSocket(), "/csi.v1.Identity/Probe", nil, 5*time.Second)))
+	served(p.health)
+	for _, path := range []string{"/healthz", "/healthz?verbose=1", "/", "/healthz/", "/metrics", "/debug/pprof/"} {
+		p.saw("1 GET "+path, get(p.health, path))
+	}
+	for _, method := range []string{"HEAD", "POST", "PUT", "DELETE", "OPTIONS"} {
+		code, _ := request(method, p.health, "/healthz")
+		p.saw("1 "+method+" /healthz", code)
+	}
+	_, body := request("GET", p.health, "/healthz")
+	p.saw("1 /healthz says", body)
+
+	driver.kill()
+	time.Sleep(500 * time.Millisecond)
+	p.saw("2 without the driver: registrar", registrar.exit(0))
+	p.saw("2 without the driver: /healthz", get(p.health, "/healthz"))
+	driver = p.sampleDriver()
+	p.saw("2 the driver is back: registrar", registrar.exit(500*time.Millisecond))
+	p.saw("2 the driver is back: /healthz", get(p.health, "/healthz"))
+	p.saw("2 the driver is back: the kubelet has", strings.Join(kubelet.linesFrom(4, 0), "; "))
+
+	kubelet.kill()
+	kubelet = p.kubelet()
+	p.saw("3 a new kubelet registers", said4(kubelet, 1))
+
+	registrar.command.Process.Signal(syscall.SIGTERM)
+	p.saw("4 SIGTERM: registrar", registrar.exit(10*time.Second))
+	p.saw("4 SIGTERM: the directory", listing(p.registrations()))
+	p.saw("4 SIGTERM: the kubelet", strings.Join(kubelet.linesFrom(4, 1), "; "))
+	registrar = p.registrar()
+	p.saw("5 a new registrar: the kubelet", strings.Join(kubelet.linesFrom(5, 3), "; "))
+
+	before := must(os.Stat(p.registrationSocket()))
+	registrar.kill()
+	p.saw("6 SIGKILL: the directory", listing(p.registrations()))
+	p.saw("6 SIGKILL: the kubelet", strings.Join(kubelet.linesFrom(8, 0), "; "))
+	p.saw("6 SIGKILL: /healthz", get(p.health, "/healthz"))
+	registrar = p.registrar()
+	p.saw("7 a new registrar: the kubelet", strings.Join(kubelet.linesFrom(8, 4), "; "))
+	after := must(os.Stat(p.registrationSocket()))
+	p.saw("7 a new registrar: its socket", map[bool]string{true: "is the old one", false: "is another"}[os.SameFile(before, after) && before.ModTime() == after.ModTime()])
+	p.saw("7 a new registrar: the directory", listing(p.registrations()))
+	p.saw("7 a new registrar: it", registrar.exit(0))
+}
+
+// What the registrar is told, and how it ends: the kubelet knows CSI 1 alone.
+func refusedVersion(p *place) {
+	p.sampleDriver()
+	kubelet := p.kubelet("-versions=2.0.0")
+	registrar := p.registrar()
+	p.saw("registrar", registrar.exit(20*time.Second))
+	p.saw("the kubelet", strings.Join(kubelet.all()[1:], "; "))
+	p.saw("the directory", listing(p.registrations()))
+}
+
+// The kubelet does not reach the driver.
+func refusedDriver(p *place) {
+	p.sampleDriver()
+	kubelet := p.kubelet()
+	registrar := p.registrar("--kubelet-registration-path=" + p.dir + "/nowhere.sock")
+	p.saw("registrar", registrar.exit(20*time.Second))
+	lines := strings.Join(kubelet.all()[1:], "; ")
+	if at := strings.Index(lines, "refused: "); at >= 0 {
+		lines = lines[:at+len("refused")]
+	}
+	p.saw("the kubelet", lines)
+}
+
+// Every message between the two, accepted and refused.
+func messages(p *place) {
+	p.sampleDriver()
+	for _, versions := range []string{"1.0.0", "2.0.0"} {
+		own := p.dir + "/" + versions
+		must(0, os.Mkdir(own, 0o755))
+		between := newGoBetween(own+"/"+driverName+"-reg.sock", p.registrationSocket())
+		kubelet := p.kubelet("-versions=" + versions)
+		registrar := p.registrar("--plugin-registration-path=" + own)
+		if versions == "1.0.0" {
+			kubelet.linesFrom(1, 3)
+			registrar.signal(syscall.SIGTERM)
+		} else {
+			registrar.exit(20 * time.Second)
+		}
+		kubelet.kill()
+		for i, call := range between.close() {
+			p.saw(fmt.Sprintf("a kubelet of %s, %d", versions, i+1), call)
+		}
+	}
+}
+
+// Someone empties the kubelet's directory.
+func emptied(p *place) {
+	p.sampleDriver()
+	kubelet := p.kubelet()
+	registrar := p.registrar()
+	kubelet.linesFrom(1, 3)
+	os.Remove(p.registrationSocket())
+	time.Sleep(4 * time.Second)
+	p.saw("/healthz", get(p.health, "/healthz"))
+	p.saw("registrar", registrar.exit(0))
+	p.saw("the directory", listing(p.registrations()))
+	p.saw("the kubelet", strings.Join(kubelet.linesFrom(4, 1), "; "))
+	p.saw("SIGTERM", registrar.signal(syscall.SIGTERM))
+}
+
+// Something that is not a socket has its name.
+func fileInPlace(p *place) {
+	p.sampleDriver()
+	must(0, os.WriteFile(p.registrationSocket(), []byte("precious"), 0o640))
+	p.saw("registrar", p.registrar().exit(20*time.Second))
+	p.saw("the directory", listing(p.registrations()))
+}
+
+func noDirectory(p *place) {
+	p.sampleDriver()
+	p.saw("registrar", p.registrar("--plugin-registration-path="+p.dir+"/missing").exit(20*time.Second))
+}
+
+func addressTaken(p *place) {
+	p.sampleDriver()
+	listener := must(net.Listen("tcp", p.health))
+	defer listener.Close()
+	p.saw("registrar", p.registrar().exit(20*time.Second))
+}
+
+// Another address of the same driver, and the driver late.
+func lateDriver(p *place) {
+	registrar := p.registrar("-csi-address", "unix://"+p.driverSocket(), "-timeout", "2s")
+	time.Sleep(3 * time.Second)
+	p.saw("before", registrar.exit(0)+", "+get(p.health, "/healthz")+", "+listing(p.registrations()))
+	p.sampleDriver()
+	p.registered()
+	served(p.health)
+	p.saw("after", registrar.exit(0)+", "+get(p.health, "/healthz")+", "+listing(p.registrations()))
+}
+
+func noDriver(p *place) {
+	since := time.Now()
+	p.saw("registrar", p.registrar().exit(40*time.Second))
+	p.saw("after 30 s", fmt.Sprint(time.Since(since).Round(5*time.Second) == 30*time.Second))
+}
+
+// A driver that does not tell its name.
+func nameless(p *place) {
+	for name, info := range map[string]behaviour{"an error": fails(13), "no answer": hangs, "an empty name": {}} {
+		driver := newDriver(p.driverSocket(), "")
+		driver.info = info
+		driver.serve(always(isReady))
+		p.saw(name+": registrar", p.registrar().exit(20*time.Second))
+		driver.remove()
+	}
+}
+
+// How the command line is read; none of these needs a driver.
+func registrarFlags(p *place) {
+	for _, flags := range []string{"--version", "--help", "--nonsense", "",
+		"--kubelet-registration-path=/x --mode=kubelet-registration-probe",
+		"--kubelet-registration-path=/x --health-port=9809 --http-endpoint=:9810",
+		"--kubelet-registration-path=/x --timeout=soon"} {
+		p.saw("flags "+flags, p.start("flags", append([]string{p.programs.registrar}, strings.Fields(flags)...)...).exit(5*time.Second))
+	}
+}
