@@ -30,12 +30,15 @@ func newDirectory() string {
 	}
 }
 
-// Every case, by its name.
-var cases = []struct {
+type oneCase struct {
 	name string
 	play func(*place)
-}{
+}
+
+// Every case, by its name.
+var cases = []oneCase{
 	{"no driver", noDriver},
+	{"mute driver", muteDriver},
 	{"life", life},
 	{"refused for its version", refusedVersion},
 	{"refused for its driver", refusedDriver},
@@ -57,12 +60,24 @@ var cases = []struct {
 	{"livenessprobe", livenessprobeFlags},
 }
 
+// Of this project's program alone.
+var ownCases = []oneCase{
+	{"both in one", bothInOne},
+	{"both apart", bothApart},
+	{"both refused", bothRefused},
+	{"registration probe", marker},
+}
+
 // What is seen of the programs in every case; a few are under way at once, since they mostly wait.
 func (t *trial) play(programs programs, only string) map[string]string {
 	seen := newFacts()
 	var done sync.WaitGroup
 	places := make(chan struct{}, 5)
-	for _, c := range cases {
+	all := cases
+	if programs.name == "ours" {
+		all = append(append([]oneCase{}, ownCases...), all...)
+	}
+	for _, c := range all {
 		if only != "" && only != c.name {
 			continue
 		}
@@ -72,7 +87,7 @@ func (t *trial) play(programs programs, only string) map[string]string {
 			defer done.Done()
 			defer func() { <-places }()
 			p := &place{trial: t, programs: programs, facts: seen, name: c.name,
-				dir: newDirectory(), health: freeAddress()}
+				dir: newDirectory(), health: freeAddress(), other: freeAddress()}
 			must(0, os.Mkdir(p.registrations(), 0o755))
 			must(0, os.Mkdir(p.dir+"/d", 0o755))
 			defer p.end()
@@ -88,14 +103,14 @@ func (t *trial) play(programs programs, only string) map[string]string {
 	return seen.seen
 }
 
-// The record with what is different here on purpose.
+// The record with what is different here on purpose, or is here alone.
 func withDifferences(record, differences map[string]string) map[string]string {
 	wanted := map[string]string{}
 	for name, value := range record {
 		wanted[name] = value
 	}
 	for name, value := range differences {
-		if value == "-" {
+		if value == "-" { // upstream alone
 			delete(wanted, name)
 		} else {
 			wanted[name] = value
@@ -115,7 +130,7 @@ func main() {
 	upstream := flag.String("upstream", "", "directory of upstream's programs")
 	ours := flag.String("ours", "", "directory of this project's, under the same names")
 	record := flag.Bool("record", false, "write the table of upstream's answers instead of comparing")
-	tables := flag.String("tables", ".", "directory of upstream.tsv and differences.tsv")
+	tables := flag.String("tables", ".", "directory of upstream.tsv and ours.tsv")
 	only := flag.String("case", "", "one case alone")
 	flag.StringVar(&t.kubelet, "kubelet", "", "the kubelet's program")
 	flag.StringVar(&t.sampleDriver, "sample-driver", "", "the sample driver's program")
@@ -150,7 +165,7 @@ func main() {
 		}
 	}
 	recorded := must(readTable(recordPath))
-	differences := must(readTable(filepath.Join(*tables, "differences.tsv")))
+	differences := must(readTable(filepath.Join(*tables, "ours.tsv")))
 	if *only != "" {
 		for _, table := range []map[string]string{recorded, differences} {
 			for name := range table {

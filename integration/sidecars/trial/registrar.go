@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"google.golang.org/grpc/codes"
 )
 
 const driverName = "sample.csi-proxy.example"
@@ -21,6 +23,7 @@ type place struct {
 	name     string
 	dir      string
 	health   string
+	other    string
 	started  []*process
 }
 
@@ -32,7 +35,7 @@ func (p *place) registrationSocket() string {
 
 // A fact of this case; paths are those of every run.
 func (p *place) saw(name, value string) {
-	p.facts.set(p.name+": "+name, strings.NewReplacer(p.dir, "DIR", p.health, "HEALTH").Replace(value))
+	p.facts.set(p.name+": "+name, strings.NewReplacer(p.dir, "DIR").Replace(value))
 }
 
 func (p *place) start(what string, argv ...string) *process {
@@ -87,13 +90,13 @@ func listens(socket string) bool {
 	return err == nil
 }
 
-// What is in a directory, with its kind and mode.
+// What is in a directory, and of which kind.
 func listing(directory string) string {
 	entries := must(os.ReadDir(directory))
 	texts := []string{}
 	for _, entry := range entries {
 		if info, err := entry.Info(); err == nil {
-			texts = append(texts, info.Mode().String()+" "+entry.Name())
+			texts = append(texts, info.Mode().Type().String()[:1]+" "+entry.Name())
 		}
 	}
 	sort.Strings(texts)
@@ -109,6 +112,7 @@ func life(p *place) {
 	said4 := func(k *process, first int) string { return strings.Join(k.linesFrom(first, 3), "; ") }
 	p.saw("1 the kubelet registers", said4(kubelet, 1))
 	p.saw("1 the directory", listing(p.registrations()))
+	p.saw("1 the socket's mode", must(os.Stat(p.registrationSocket())).Mode().String())
 	p.saw("1 GetInfo", said(callBytes(p.registrationSocket(), getInfo, nil, 5*time.Second)))
 	p.saw("1 NotifyRegistrationStatus", said(callBytes(p.registrationSocket(), notify, []byte("\x08\x01"), 5*time.Second)))
 	p.saw("1 an unknown method", said(callBytes(p.registrationSocket(), getInfo+"s", nil, 5*time.Second)))
@@ -197,7 +201,8 @@ func messages(p *place) {
 		}
 		kubelet.kill()
 		for i, call := range between.close() {
-			p.saw(fmt.Sprintf("a kubelet of %s, %d", versions, i+1), call)
+			p.saw(fmt.Sprintf("a kubelet of %s: %d", versions, i+1), call.request)
+			p.saw(fmt.Sprintf("a kubelet of %s: %d, the answer", versions, i+1), call.answer)
 		}
 	}
 }
@@ -209,7 +214,8 @@ func emptied(p *place) {
 	registrar := p.registrar()
 	kubelet.linesFrom(1, 3)
 	os.Remove(p.registrationSocket())
-	time.Sleep(4 * time.Second)
+	p.saw("/healthz at once", get(p.health, "/healthz"))
+	time.Sleep(8 * time.Second)
 	p.saw("/healthz", get(p.health, "/healthz"))
 	p.saw("registrar", registrar.exit(0))
 	p.saw("the directory", listing(p.registrations()))
@@ -256,13 +262,23 @@ func noDriver(p *place) {
 
 // A driver that does not tell its name.
 func nameless(p *place) {
-	for name, info := range map[string]behaviour{"an error": fails(13), "no answer": hangs, "an empty name": {}} {
+	for name, info := range map[string]behaviour{"an error": fails(codes.Internal), "an empty name": {}} {
 		driver := newDriver(p.driverSocket(), "")
 		driver.info = info
 		driver.serve(always(isReady))
 		p.saw(name+": registrar", p.registrar().exit(20*time.Second))
 		driver.remove()
 	}
+}
+
+func muteDriver(p *place) {
+	driver := newDriver(p.driverSocket(), driverName)
+	driver.info = hangs
+	driver.serve(always(isReady))
+	defer driver.remove()
+	registrar := p.registrar("--timeout=3s")
+	p.saw("at first", registrar.exit(2*time.Second))
+	p.saw("registrar", registrar.exit(40*time.Second))
 }
 
 // How the command line is read; none of these needs a driver.

@@ -55,11 +55,13 @@ func said(answer []byte, err error) string {
 	return fmt.Sprintf("OK %q", answer)
 }
 
+type passed struct{ request, answer string }
+
 // Stands between the kubelet and a registrar: a socket of the same name in the kubelet's directory,
 // as long as the registrar's is there, which passes each call on and keeps both messages.
 type goBetween struct {
 	lock  sync.Mutex
-	calls []string
+	calls []passed
 	stop  chan struct{}
 	done  sync.WaitGroup
 }
@@ -105,7 +107,7 @@ func (g *goBetween) pass(to string, stream grpc.ServerStream) error {
 	}
 	answer, err := callBytes(to, method, request, 5*time.Second)
 	g.lock.Lock()
-	g.calls = append(g.calls, fmt.Sprintf("%s %q: %s", method, request, said(answer, err)))
+	g.calls = append(g.calls, passed{fmt.Sprintf("%s %q", method, request), said(answer, err)})
 	g.lock.Unlock()
 	if err != nil {
 		return status.Error(codes.Unavailable, err.Error())
@@ -113,7 +115,7 @@ func (g *goBetween) pass(to string, stream grpc.ServerStream) error {
 	return stream.SendMsg(&answer)
 }
 
-func (g *goBetween) close() []string {
+func (g *goBetween) close() []passed {
 	close(g.stop)
 	g.done.Wait()
 	g.lock.Lock()

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# csi-node-sidecars beside the programs it takes the place of, node-driver-registrar and
+# livenessprobe, in the same cases: before the kubelet's own plugin manager, which registers the
+# sample driver, and before a driver in every state. Then many probes of a driver that is hung, slow,
+# dying. README.md says more.
+#
+#   integration/sidecars/run.sh [--probes=N] [--program=FILE] [--record]
+#     --probes   how many, instead of 2000
+#     --program  another build of csi-node-sidecars, say one with a sanitizer; it may be slower
+#     --record   write what upstream's programs do into upstream.tsv
+#
+# CSI_PROXY_UPSTREAM_SIDECARS is a directory with the sources of upstream's two modules, in
+# node-driver-registrar/ and livenessprobe/. Without them upstream.tsv stands for the programs.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+probes=2000
+program=
+record=()
+for argument in "$@"; do
+  case $argument in
+    --probes=*) probes=${argument#*=} ;;
+    --program=*) program=$(realpath "${argument#*=}") ;;
+    --record) record=(-record) ;;
+    *) echo "unknown option $argument" >&2; exit 2 ;;
+  esac
+done
+out=$PWD/build/sidecars
+logs=$out/logs
+rm -rf "$logs" "$out/ours"
+mkdir -p "$logs" "$out/ours" "$out/upstream"
+. integration/sidecars/programs.sh
+result() { tail -1 "$1"; }
+complaint() { grep -A2 -E '^FAIL|^panic' "$1" || tail -20 "$1"; }
+
+build
+flags=(-ours "$out/ours" -tables integration/sidecars -kubelet "$out/kubelet"
+  -sample-driver build/release/integration/sample_driver/sample_driver -logs "$logs")
+if build_upstream; then
+  flags+=(-upstream "$out/upstream" "${record[@]}")
+else
+  echo "upstream's programs cannot be had here: upstream.tsv stands for them"
+fi
+check "the kubelet and drivers, case by case" "$out/trial" "${flags[@]}"
+storm=(-program "$out/ours/livenessprobe" -probes "$probes" -log "$logs/storm.log")
+# A sanitizer keeps what is freed, and is slow.
+[[ -z $program ]] || storm+=(-growth 65536 -probe-timeout 1s -margin 2s)
+check "$probes probes of a driver in trouble" "$out/trial" storm "${storm[@]}"
+end_checks "sidecars"

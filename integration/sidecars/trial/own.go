@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// What upstream does not have: both sidecars in one process.
+func (p *place) together(flags ...string) *process {
+	argv := []string{filepath.Join(filepath.Dir(p.programs.registrar), "csi-node-sidecars"),
+		"--sidecars=node-driver-registrar,livenessprobe", "--csi-address=" + p.driverSocket(),
+		"--node-driver-registrar-kubelet-registration-path=" + p.driverSocket(),
+		"--node-driver-registrar-plugin-registration-path=" + p.registrations()}
+	return p.start("sidecars", append(argv, flags...)...)
+}
+
+func bothInOne(p *place) {
+	driver := p.sampleDriver()
+	kubelet := p.kubelet()
+	program := p.together("--http-endpoint=" + p.health)
+	p.saw("1 the kubelet registers", strings.Join(kubelet.linesFrom(1, 3), "; "))
+	look := func(when string) {
+		for _, path := range []string{"/healthz", "/healthz/node-driver-registrar", "/metrics", "/"} {
+			p.saw(when+" GET "+path, get(p.health, path))
+		}
+	}
+	look("1")
+	driver.kill()
+	look("2 without the driver:")
+	p.sampleDriver()
+	look("3 the driver is back:")
+	p.saw("3 the driver is back: it", program.exit(0))
+	kubelet.kill()
+	kubelet = p.kubelet()
+	p.saw("4 a new kubelet registers", strings.Join(kubelet.linesFrom(1, 3), "; "))
+	since := time.Now()
+	p.saw("5 SIGTERM", program.signal(syscall.SIGTERM))
+	p.saw("5 SIGTERM: soon", fmt.Sprint(time.Since(since) < 5*time.Second))
+	p.saw("5 SIGTERM: the directory", listing(p.registrations()))
+	p.saw("5 SIGTERM: the kubelet", strings.Join(kubelet.linesFrom(4, 1), "; "))
+}
+
+func bothApart(p *place) {
+	p.sampleDriver()
+	program := p.together("--livenessprobe-http-endpoint="+p.health, "--node-driver-registrar-http-endpoint="+p.other)
+	served(p.health)
+	served(p.other)
+	for name, address := range map[string]string{"livenessprobe": p.health, "registrar": p.other} {
+		for _, path := range []string{"/healthz", "/healthz/node-driver-registrar", "/metrics"} {
+			p.saw(name+": GET "+path, get(address, path))
+		}
+	}
+	p.saw("SIGTERM", program.signal(syscall.SIGTERM))
+}
+
+// One kubelet refuses both components' driver.
+func bothRefused(p *place) {
+	p.sampleDriver()
+	p.kubelet("-versions=2.0.0")
+	p.saw("it", p.together("--http-endpoint="+p.health).exit(20*time.Second))
+}
+
+// The exec probe of older releases: whether the kubelet has accepted the driver.
+func marker(p *place) {
+	probe := func(when string) {
+		p.saw(when, p.start("probe", p.programs.registrar, "--kubelet-registration-path="+p.driverSocket(),
+			"--mode=kubelet-registration-probe").exit(5*time.Second))
+	}
+	p.sampleDriver()
+	probe("1 no registrar")
+	registrar := p.registrar()
+	p.registered()
+	probe("2 no kubelet yet")
+	kubelet := p.kubelet()
+	kubelet.linesFrom(1, 3)
+	probe("3 registered")
+	registrar.signal(syscall.SIGTERM)
+	probe("4 after SIGTERM")
+	registrar = p.registrar()
+	kubelet.linesFrom(4, 4)
+	probe("5 registered again")
+	registrar.kill()
+	kubelet.kill()
+	p.registrar()
+	p.registered()
+	probe("6 a new registrar after SIGKILL, no kubelet")
+}
