@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "client/sidecars/socket.h"
 #include "client/sidecars/wire.pb.h"
 
@@ -30,6 +31,11 @@ absl::StatusOr<Response> Call(const std::string& socket, const char* method, abs
           grpc::internal::RpcMethod(method, grpc::internal::RpcMethod::NORMAL_RPC), &context,
           Request(), &response);
   if (!status.ok()) {
+    // A server in Go resets the stream when the deadline has passed, which may come before gRPC
+    // here has noticed.
+    if (status.error_code() == grpc::StatusCode::CANCELLED && absl::Now() >= deadline) {
+      return absl::DeadlineExceededError("it does not answer in time");
+    }
     return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());
   }
   return response;

@@ -19,7 +19,7 @@ build() {
   (cd integration/sidecars && CGO_ENABLED=0 "$go" build -ldflags='-s -w' -o "$out/" ./kubelet ./trial)
 }
 
-# Upstream's, as its own releases are built. False if the sources are not to be had.
+# Upstream's, as its own releases are built. False if the sources cannot be had.
 build_upstream() {
   local sources=${CSI_PROXY_UPSTREAM_SIDECARS-} module
   local kept=$HOME/.cache/csi-proxy/sources/upstream-sidecars
@@ -38,6 +38,6 @@ build_upstream() {
   for command in node-driver-registrar/cmd/csi-node-driver-registrar livenessprobe/cmd/livenessprobe; do
     module=${command%%/*}
     (cd "$sources/$module" && CGO_ENABLED=0 "$go" build -ldflags '-extldflags "-static"' \
-      -o "$out/upstream/" "./${command#*/}")
+      -o "$out/upstream/" "./${command#*/}") || exit 1
   done
 }
