@@ -141,6 +141,7 @@ func (t *trial) measure(a arrangement) figures {
 			r := one.resources()
 			some["RSS "+when+", MiB"] += float64(r.kib) / 1024
 			some["Pss "+when+", MiB"] += float64(r.pss) / 1024
+			some["own memory "+when+", MiB"] += float64(r.own) / 1024
 			some["threads "+when] += float64(r.threads)
 		}
 	}

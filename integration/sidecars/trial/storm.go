@@ -183,7 +183,8 @@ func (w *weather) phase(count int) {
 	w.healthy += healthy
 }
 
-type resources struct{ kib, pss, files, threads int }
+// Memory in KiB: all of it, with a share of what others have too, and its own alone.
+type resources struct{ kib, pss, own, files, threads int }
 
 // The number after a name in one of /proc's files.
 func (p *process) number(file, name string) int {
@@ -202,7 +203,9 @@ func (p *process) number(file, name string) int {
 
 func (p *process) resources() resources {
 	files, _ := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.pid()))
-	return resources{p.number("status", "VmRSS"), p.number("smaps_rollup", "Pss"), len(files), p.number("status", "Threads")}
+	return resources{kib: p.number("status", "VmRSS"), pss: p.number("smaps_rollup", "Pss"),
+		own:   p.number("smaps_rollup", "Private_Clean") + p.number("smaps_rollup", "Private_Dirty"),
+		files: len(files), threads: p.number("status", "Threads")}
 }
 
 // Once what a call has left has gone.
