@@ -95,6 +95,7 @@ check "alerts and dashboard" scripts/deploy/monitoring/check.sh build/release/se
   build/release/client/ctl/csi-proxyctl
 check "images" integration/oci/run.sh
 check "foreign tools" integration/foreign/run.sh
+check "node sidecars" integration/sidecars/run.sh
 check "installed libraries" integration/consumer/run.sh
 check "the README's program" scripts/check-readme.sh
 check "drivers' pages" scripts/check-guides.sh

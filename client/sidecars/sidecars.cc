@@ -1,5 +1,6 @@
 #include "csi_proxy/sidecars.h"
 
+#include <algorithm>
 #include <chrono>
 #include <iostream>
 #include <map>
@@ -28,8 +29,10 @@ using sidecars::HttpServer;
 using sidecars::Metrics;
 using sidecars::Registrar;
 
-// How long one attempt to ask the driver for its name takes; a stop waits for it.
-constexpr absl::Duration kAttempt = absl::Seconds(1);
+// How long an attempt to ask the driver for its name takes; a stop waits for it. Each that has been
+// too short is followed by a longer one, for a driver may be slow at its start.
+constexpr absl::Duration kFirstAttempt = absl::Seconds(1);
+constexpr absl::Duration kLongestAttempt = absl::Seconds(4);
 // Between attempts that the driver has answered with a failure.
 constexpr std::chrono::milliseconds kPause(200);
 // How often the log tells of a driver that does not come.
@@ -170,9 +173,10 @@ class Running final : public Sidecars {
     if (!options_.driver_name.empty()) return options_.driver_name;
     const absl::Time give_up = absl::Now() + options_.connect_timeout;
     absl::Time say_at = absl::Now() + kStillWaiting;
+    absl::Duration attempt = kFirstAttempt;
     while (true) {
       const absl::StatusOr<std::string> name =
-          sidecars::GetDriverName(socket_, std::min(give_up, absl::Now() + kAttempt));
+          sidecars::GetDriverName(socket_, std::min(give_up, absl::Now() + attempt));
       if (name.ok()) {
         if (absl::Status status = sidecars::CheckDriverName(*name); !status.ok()) return status;
         return name;
@@ -180,6 +184,9 @@ class Running final : public Sidecars {
       if (!absl::IsUnavailable(name.status()) && !absl::IsDeadlineExceeded(name.status())) {
         return absl::FailedPreconditionError(
             absl::StrCat("the driver does not tell its name: ", name.status().message()));
+      }
+      if (absl::IsDeadlineExceeded(name.status())) {
+        attempt = std::min(2 * attempt, kLongestAttempt);
       }
       const absl::Time now = absl::Now();
       if (now >= give_up) {
