@@ -138,6 +138,12 @@ if [[ ${1-} == --windows ]]; then
   for name in "${sidecars[@]:1}"; do
     check "Windows: $name" grep -qxF "link Files/$name Files/${sidecars[0]}" "$out/entries"
   done
+  # Each name is its own program's, by the flags that it takes.
+  takes() { integration/wine/run "$out/rootfs-1.2.3-sidecars/Files/$1" "$2" --help </dev/null; }
+  for name in csi-node-sidecars.exe livenessprobe.exe; do check "Windows: $name probes" takes "$name" --probe-timeout=2s; done
+  for name in csi-node-sidecars.exe csi-node-driver-registrar.exe; do check "Windows: $name registers" takes "$name" --mode=registration; done
+  check "Windows: csi-node-driver-registrar.exe does not probe" fails takes csi-node-driver-registrar.exe --probe-timeout=2s
+  check "Windows: livenessprobe.exe does not register" fails takes livenessprobe.exe --mode=registration
   check "Windows: the root" grep -qxF "directory Files/ 0 1700000000 $folder" "$out/entries"
   check "Windows: hives" grep -qxF "directory Hives/ 0 1700000000 $folder" "$out/entries"
   others() { ! grep -v '^link ' "$out/entries" | grep -vF -e " $file" -e " $folder"; }
