@@ -39,6 +39,12 @@ expect client csi_proxy_remote_backend
 expect embedded csi_proxy_embedded_backend
 expect sidecars csi_proxy::Sidecars
 
+# A driver has its own gRPC, which may be either of Debian's two.
+if readelf -d "$directory/libcsi_proxy_sidecars.so" | grep -i 'NEEDED.*grpc'; then
+  echo "libcsi_proxy_sidecars.so loads gRPC, which should be in it"
+  failed=1
+fi
+
 # Among themselves the libraries show more, but nothing of others': of absl, std, google, grpc, spdlog.
 for library in "$directory"/libcsi_proxy_*.so; do
   private=$(exported "$library" | grep -vE '@@CSI_PROXY_2$' || true)

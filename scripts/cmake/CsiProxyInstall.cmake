@@ -60,11 +60,13 @@ function(csi_proxy_export target name component)
 endfunction()
 
 # csi_proxy_installed_library(NAME DESCRIPTION COMPONENTS target ... [NEEDS name ...]
-#                             [PUBLIC target ...] [BACKEND])
+#                             [PUBLIC target ...] [BACKEND] [OWN_GRPC])
 # Libraries whose headers are included by those of this one are NEEDS, when they are installed here,
-# or PUBLIC. It links whatever else the components link. Programs that link a BACKEND have it.
+# or PUBLIC. It links whatever else the components link. Programs that link a BACKEND have it. With OWN_GRPC a shared
+# library has gRPC in itself: Debian's come in two, grpc++ and grpc++_unsecure, with the same symbols,
+# and a process that loads both hangs; which one a driver has is its own choice.
 function(csi_proxy_installed_library name description)
-  cmake_parse_arguments(ARG "BACKEND" "" "COMPONENTS;NEEDS;PUBLIC" ${ARGN})
+  cmake_parse_arguments(ARG "BACKEND;OWN_GRPC" "" "COMPONENTS;NEEDS;PUBLIC" ${ARGN})
   set(library csi_proxy_installed_${name})
   set_property(TARGET ${ARG_COMPONENTS} PROPERTY CSI_PROXY_LIBRARY ${library})
   set(objects)
@@ -94,6 +96,13 @@ function(csi_proxy_installed_library name description)
   list(REMOVE_DUPLICATES includes)
   list(REMOVE_DUPLICATES others)
   list(REMOVE_ITEM others ${ARG_PUBLIC})
+  if(ARG_OWN_GRPC AND NOT WIN32)
+    # Before gRPC's targets, which then bring what gRPC needs and are not needed themselves.
+    foreach(archive gpr address_sorting upb grpc_unsecure grpc++_unsecure)
+      find_library(CSI_PROXY_ARCHIVE_${archive} lib${archive}.a REQUIRED)
+      list(PREPEND others ${CSI_PROXY_ARCHIVE_${archive}})
+    endforeach()
+  endif()
 
   add_library(${library} ${LIBRARY_TYPE} ${objects})
   add_dependencies(${library} ${ARG_COMPONENTS})
@@ -200,7 +209,7 @@ csi_proxy_installed_library(embedded "Versioned clients of CSI Proxy in the own 
   COMPONENTS ${SHIMS} csi_proxy_embedded)
 
 csi_proxy_installed_library(sidecars "A driver's registration and health, in the own process"
-  NEEDS ${ENDPOINT_WINDOWS} PUBLIC absl::status absl::statusor absl::strings absl::time
+  OWN_GRPC NEEDS ${ENDPOINT_WINDOWS} PUBLIC absl::status absl::statusor absl::strings absl::time
   COMPONENTS csi_proxy_sidecars_core csi_proxy_sidecars_socket csi_proxy_sidecars_wire)
 
 csi_proxy_export(csi_proxy_c c c_interface)
