@@ -19,7 +19,8 @@ absl::StatusOr<bool> SocketExists(const std::string& path);
 // Removes a socket that an earlier process has left; OK if there is nothing.
 absl::Status RemoveSocket(const std::string& path);
 
-// A gRPC server on a socket that it makes, for the process's user alone. Thread-safe.
+// A gRPC server on a socket that it makes, for the process's user alone; on Windows for SYSTEM, as
+// which the kubelet runs, and the administrators as well. Thread-safe.
 class SocketServer {
  public:
   // `service` is not owned. UNAVAILABLE naming the path if it cannot be listened on.

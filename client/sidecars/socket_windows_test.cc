@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "client/misbehaving_server.h"
@@ -205,6 +206,45 @@ TEST_F(SocketTransportTest, NothingIsLeftOfConnections) {
   const machine::HandleWatch handles;
   connect_and_leave(300);
   EXPECT_TRUE(Soon([&] { return handles.Growth() < 100; })) << handles.Growth();
+}
+
+// Whatever they are about, clients that come and go keep nothing from its end.
+TEST_F(SocketTransportTest, StopsWhileClientsComeAndGo) {
+  absl::Mutex mutex;
+  std::atomic<bool> stop = false;
+  std::atomic<int> answers = 0;
+  std::vector<std::thread> clients;
+  for (int i = 0; i < 4; ++i) {
+    clients.emplace_back([&] {
+      while (!stop) {
+        pipe::SocketAddress address;
+        {
+          absl::MutexLock lock(&mutex);
+          address = address_;
+        }
+        auto channel = ConnectTo(address, "the test", absl::Now() + absl::Milliseconds(20));
+        if (!channel.ok()) continue;
+        LongCall call((*channel)->channel());
+        if (Ask(**channel).ok()) ++answers;
+        // With the long call under way.
+        channel->reset();
+      }
+    });
+  }
+  for (int i = 0; i < 20; ++i) {
+    absl::SleepFor(absl::Milliseconds(100));
+    const absl::Time start = absl::Now();
+    server_.reset();
+    EXPECT_LT(absl::Now() - start, absl::Seconds(5));
+    pipe::BoundSocket bound = pipe::BindLoopback();
+    absl::MutexLock lock(&mutex);
+    address_ = bound.address;
+    server_ = *ListenOn(std::move(bound.socket), AF_INET, std::nullopt, "the test", &service_);
+  }
+  stop = true;
+  for (std::thread& client : clients) client.join();
+  EXPECT_GT(answers, 20);
+  EXPECT_TRUE(Soon([&] { return service_.waiting == 0; }));
 }
 
 // --- Servers that do not serve ---

@@ -38,13 +38,6 @@ else
   echo "the scripts were not parsed: npm cannot fetch the grammar" >&2
 fi
 
-# What a script compiles, compiled as C# 5, where Mono is.
-if command -v mcs >/dev/null; then
-  mcs -langversion:5 -warnaserror -target:library -out:/dev/null ../node-check/*.cs || complain "C# does not compile"
-else
-  echo "the C# was not compiled: there is no mcs" >&2
-fi
-
 for script in *.ps1; do
   code=$(code_of "$script")
   # Our own flags have two dashes for the installer, and one for the service.

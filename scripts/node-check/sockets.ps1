@@ -85,6 +85,22 @@ try {
     $sddl
   }
 
+  Test-Part "socket-access" "whoever may not write to a socket's file cannot connect" {
+    Assert-Passed "socket-made"
+    $private = Join-Path $base "private.sock"
+    $other = New-Object NodeCheck.Driver($private, $driverName)
+    try {
+      [NodeCheck.Look]::Greet($private)
+      [NodeCheck.Look]::SetAccess($private, "D:P(A;;FR;;;BA)(A;;FR;;;SY)")
+      $refusal = ""
+      try { [NodeCheck.Look]::Greet($private) } catch { $refusal = $_.Exception.GetBaseException().Message }
+      Assert-That ($refusal -ne "") "who may only read could connect"
+      $refusal
+    } finally {
+      $other.Dispose()
+    }
+  }
+
   Test-Part "socket-driver" "a driver that goes makes /healthz fail, and one that comes again mends it" {
     Assert-Passed "socket-made"
     $driver.Dispose()

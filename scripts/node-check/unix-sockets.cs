@@ -168,16 +168,36 @@ public static class Look {
   [DllImport("advapi32.dll", SetLastError = true)]
   static extern bool GetKernelObjectSecurity(SafeFileHandle file, uint what, byte[] descriptor, uint size, out uint needed);
 
-  // The security descriptor of a file that cannot be opened but by who does not follow it.
+  [DllImport("advapi32.dll", SetLastError = true)]
+  static extern bool SetKernelObjectSecurity(SafeFileHandle file, uint what, byte[] descriptor);
+
+  // A socket's file cannot be opened but by who does not follow it.
+  static SafeFileHandle Open(string path, uint access) {
+    // OPEN_EXISTING; FILE_FLAG_OPEN_REPARSE_POINT, FILE_FLAG_BACKUP_SEMANTICS.
+    SafeFileHandle file = CreateFileW(path, access, 7, IntPtr.Zero, 3, 0x02200000, IntPtr.Zero);
+    if (file.IsInvalid) throw new Win32Exception();
+    return file;
+  }
+
   public static RawSecurityDescriptor Descriptor(string path) {
-    // READ_CONTROL; OPEN_EXISTING; FILE_FLAG_OPEN_REPARSE_POINT, FILE_FLAG_BACKUP_SEMANTICS.
-    using (SafeFileHandle file = CreateFileW(path, 0x20000, 7, IntPtr.Zero, 3, 0x02200000, IntPtr.Zero)) {
-      if (file.IsInvalid) throw new Win32Exception();
+    // READ_CONTROL
+    using (SafeFileHandle file = Open(path, 0x20000)) {
       byte[] bytes = new byte[65536];
       uint needed;
       // OWNER_SECURITY_INFORMATION, DACL_SECURITY_INFORMATION.
       if (!GetKernelObjectSecurity(file, 5, bytes, (uint)bytes.Length, out needed)) throw new Win32Exception();
       return new RawSecurityDescriptor(bytes, 0);
+    }
+  }
+
+  public static void SetAccess(string path, string sddl) {
+    RawSecurityDescriptor descriptor = new RawSecurityDescriptor(sddl);
+    byte[] bytes = new byte[descriptor.BinaryLength];
+    descriptor.GetBinaryForm(bytes, 0);
+    // WRITE_DAC
+    using (SafeFileHandle file = Open(path, 0x40000)) {
+      // DACL_SECURITY_INFORMATION, PROTECTED_DACL_SECURITY_INFORMATION.
+      if (!SetKernelObjectSecurity(file, 0x80000004, bytes)) throw new Win32Exception();
     }
   }
 }

@@ -62,7 +62,9 @@ absl::StatusOr<Socket> Bind(const SocketAddress& address);
 // A connected socket. Gives up at `deadline`, also when the listener has no room for it.
 absl::StatusOr<Socket> Connect(const SocketAddress& address, absl::Time deadline);
 
-// A connected socket. What is not read yet when it is destroyed may or may not be read then.
+// A connected socket. A read of an ended connection has error ERROR_HANDLE_EOF, or another one if
+// the other end did not end it in order. What the other end has not read when this is destroyed may
+// be lost.
 class SocketStream final : public Stream {
  public:
   // INTERNAL when it cannot be watched.
@@ -83,11 +85,21 @@ class SocketStream final : public Stream {
   }
 
  private:
+  // Winsock says by a read of nothing that the connection has ended
+  // (https://learn.microsoft.com/windows/win32/api/winsock2/nf-winsock2-wsarecv).
+  struct Reading : Operation {
+    Reading() : Operation(&Reading::End) {}
+    static void End(IoOperation* operation, DWORD error, DWORD bytes) {
+      const bool is_end = error == ERROR_SUCCESS && bytes == 0;
+      Operation::End(operation, is_end ? DWORD{ERROR_HANDLE_EOF} : error, bytes);
+    }
+  };
+
   explicit SocketStream(Socket socket) : socket_(std::move(socket)) {}
   static bool Ended(int returned, Result* result);
 
   const Socket socket_;
-  Operation inward_;
+  Reading inward_;
   Operation outward_;
 };
 

@@ -124,13 +124,13 @@ TEST_F(SocketTest, BytesPassBothWays) {
   EXPECT_EQ(Read(*client_, &result), "and back");
 }
 
-TEST_F(SocketTest, TheEndIsAReadOfNothing) {
+TEST_F(SocketTest, TheEndComesAfterWhatWasWritten) {
   EXPECT_EQ(Write(*client_, "last words").error, DWORD{ERROR_SUCCESS});
   client_->HangUp();
   Stream::Result result;
   EXPECT_EQ(Read(*server_, &result), "last words");
   EXPECT_EQ(Read(*server_, &result), "");
-  EXPECT_EQ(result.error, DWORD{ERROR_SUCCESS});
+  EXPECT_EQ(result.error, DWORD{ERROR_HANDLE_EOF});
 }
 
 TEST_F(SocketTest, AReadUnderWayEndsWithItsConnection) {
@@ -144,7 +144,8 @@ TEST_F(SocketTest, AReadUnderWayEndsWithItsConnection) {
     ((*server_).*end)();
     result = read.Await();
     // A Disconnect() may show as the end before the cancellation does.
-    EXPECT_TRUE(result.error == ERROR_OPERATION_ABORTED || result.bytes == 0) << result.error;
+    EXPECT_TRUE(result.error == ERROR_OPERATION_ABORTED || result.error == ERROR_HANDLE_EOF)
+        << result.error;
   }
 }
 
@@ -165,6 +166,7 @@ TEST_F(SocketTest, WhatVanishesEndsTheOther) {
   client_.reset();
   Stream::Result result;
   EXPECT_EQ(Read(*server_, &result), "");
+  EXPECT_NE(result.error, DWORD{ERROR_SUCCESS});
 }
 
 TEST_F(SocketTest, AStoppedListenerTakesNobodyAndLeavesWhoIsThere) {

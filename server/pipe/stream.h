@@ -30,9 +30,8 @@ class Stream {
   virtual const char* kind() const = 0;
 
   // Each begins one operation. True: it has ended already, as `result` says, and `done` will not be
-  // called. False: `done` will be called on a thread of the IoPort, exactly once. A read of 0 bytes
-  // says that the other end has ended the connection; a pipe says so by an error. A cancelled
-  // operation has ERROR_OPERATION_ABORTED.
+  // called. False: `done` will be called on a thread of the IoPort, exactly once. A cancelled
+  // operation has error ERROR_OPERATION_ABORTED, a read of an ended connection another one.
   virtual bool Read(void* buffer, DWORD size, Done done, void* argument, Result* result) = 0;
   virtual bool Write(const void* data, DWORD size, Done done, void* argument, Result* result) = 0;
 
@@ -48,13 +47,13 @@ class Stream {
 
  protected:
   struct Operation : IoOperation {
-    Operation() : IoOperation(&Operation::Complete) {}
+    explicit Operation(IoOperation::Complete complete = &Operation::End) : IoOperation(complete) {}
     void Begin(Done new_done, void* new_argument) {
       Clear();
       done = new_done;
       argument = new_argument;
     }
-    static void Complete(IoOperation* operation, DWORD error, DWORD bytes) {
+    static void End(IoOperation* operation, DWORD error, DWORD bytes) {
       auto* const self = static_cast<Operation*>(operation);
       self->done(self->argument, error, bytes);
     }
