@@ -101,16 +101,19 @@ absl::Status RemoveSocket(const std::string& path) {
 }
 
 absl::StatusOr<SocketFile> SocketFile::Protect(std::string path) {
+  // Rights that it has whoever else has the file open.
   const absl::StatusOr<win32::UniqueHandle> file =
-      OpenFile(path, DELETE | READ_CONTROL | WRITE_DAC | FILE_READ_ATTRIBUTES);
+      OpenFile(path, READ_CONTROL | WRITE_DAC | FILE_READ_ATTRIBUTES);
   if (!file.ok()) return file.status();
   const absl::StatusOr<FILE_ID_INFO> id = IdOf(file->get(), path);
-  absl::Status done = id.ok() ? SetOwnDacl(file->get(), path) : id.status();
+  if (!id.ok()) return id.status();
+  SocketFile made(path, *id);
+  absl::Status done = SetOwnDacl(file->get(), path);
   if (!done.ok()) {
-    Delete(file->get(), path).IgnoreError();
+    made.Remove().IgnoreError();
     return done;
   }
-  return SocketFile(std::move(path), *id);
+  return made;
 }
 
 bool SocketFile::in_place() const {

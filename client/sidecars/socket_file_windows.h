@@ -17,8 +17,8 @@ class SocketFile {
  public:
   // Remembers the file, and lets in only SYSTEM, the administrators and the user of this process,
   // whatever the directory would let in: to connect one must be allowed to write to the file
-  // (https://devblogs.microsoft.com/commandline/af_unix-comes-to-windows/). Nobody can have connected
-  // if the socket does not listen yet.
+  // (https://devblogs.microsoft.com/commandline/af_unix-comes-to-windows/). Nobody can have
+  // connected if the socket does not listen yet.
   static absl::StatusOr<SocketFile> Protect(std::string path);
 
   // Whether the file at the path is still this one.

@@ -61,6 +61,8 @@ class WindowsServer final : public SocketServer {
   ~WindowsServer() override {
     if (file_.has_value()) file_->Remove().IgnoreError();
     listener_.reset();
+    // Once more, in case that Windows does not let go of it while somebody listens.
+    if (file_.has_value()) file_->Remove().IgnoreError();
     // First, because a write that nobody reads would keep gRPC from ending its connection.
     live_->HangUp();
     server_->Shutdown(std::chrono::system_clock::now());

@@ -33,9 +33,9 @@ absl::Status IoPort::Associate(HANDLE handle, Comes comes) {
   if (CreateIoCompletionPort(handle, port_.get(), 0, 0) == nullptr) {
     return win32::LastError("CreateIoCompletionPort");
   }
-  UCHAR modes = FILE_SKIP_SET_EVENT_ON_HANDLE;
-  if (comes == Comes::kLate) modes |= FILE_SKIP_COMPLETION_PORT_ON_SUCCESS;
-  if (!SetFileCompletionNotificationModes(handle, modes)) {
+  if (comes == Comes::kLate &&
+      !SetFileCompletionNotificationModes(
+          handle, FILE_SKIP_COMPLETION_PORT_ON_SUCCESS | FILE_SKIP_SET_EVENT_ON_HANDLE)) {
     return win32::LastError("SetFileCompletionNotificationModes");
   }
   return absl::OkStatus();
