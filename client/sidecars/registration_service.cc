@@ -2,8 +2,7 @@
 
 #include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/impl/codegen/rpc_service_method.h>
-#include <grpcpp/impl/codegen/server_callback_handlers.h>
-#include <grpcpp/support/server_callback.h>
+#include <grpcpp/support/method_handler.h>
 
 #include <utility>
 
@@ -16,20 +15,23 @@ namespace {
 // (https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/volume/csi/csi_plugin.go).
 constexpr char kType[] = "CSIPlugin", kVersion[] = "1.0.0";
 
-grpc::internal::RpcServiceMethod* Method(const char* path) {
-  return new grpc::internal::RpcServiceMethod(path, grpc::internal::RpcMethod::NORMAL_RPC, nullptr);
-}
-
+// Answered on threads that sleep until a call comes; those of gRPC's callbacks look around each
+// second.
 template <typename Request, typename Response>
-grpc::internal::MethodHandler* Handler(std::function<void(const Request&, Response*)> answer) {
-  return new grpc::internal::CallbackUnaryHandler<Request, Response>(
-      [answer = std::move(answer)](grpc::CallbackServerContext* context, const Request* request,
-                                   Response* response) {
-        answer(*request, response);
-        grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-        reactor->Finish(grpc::Status::OK);
-        return reactor;
-      });
+grpc::internal::RpcServiceMethod* Method(const char* path,
+                                         std::function<void(const Request&, Response*)> answer) {
+  using Handler = grpc::internal::RpcMethodHandler<RegistrationService, Request, Response,
+                                                   google::protobuf::MessageLite,
+                                                   google::protobuf::MessageLite>;
+  return new grpc::internal::RpcServiceMethod(
+      path, grpc::internal::RpcMethod::NORMAL_RPC,
+      new Handler(
+          [answer = std::move(answer)](RegistrationService*, grpc::ServerContext*,
+                                       const Request* request, Response* response) {
+            answer(*request, response);
+            return grpc::Status::OK;
+          },
+          nullptr));
 }
 
 }  // namespace
@@ -37,21 +39,21 @@ grpc::internal::MethodHandler* Handler(std::function<void(const Request&, Respon
 RegistrationService::RegistrationService(
     std::string driver_name, std::string endpoint,
     std::function<void(bool accepted, const std::string& reason)> notify) {
-  AddMethod(Method("/pluginregistration.Registration/GetInfo"));
-  MarkMethodCallback(0, Handler<wire::InfoRequest, wire::PluginInfo>(
-                            [driver_name = std::move(driver_name), endpoint = std::move(endpoint)](
-                                const wire::InfoRequest&, wire::PluginInfo* info) {
-                              info->set_type(kType);
-                              info->set_name(driver_name);
-                              info->set_endpoint(endpoint);
-                              info->add_supported_versions(kVersion);
-                            }));
-  AddMethod(Method("/pluginregistration.Registration/NotifyRegistrationStatus"));
-  MarkMethodCallback(1, Handler<wire::RegistrationStatus, wire::RegistrationStatusResponse>(
-                            [notify = std::move(notify)](const wire::RegistrationStatus& status,
-                                                         wire::RegistrationStatusResponse*) {
-                              notify(status.plugin_registered(), status.error());
-                            }));
+  AddMethod(Method<wire::InfoRequest, wire::PluginInfo>(
+      "/pluginregistration.Registration/GetInfo",
+      [driver_name = std::move(driver_name), endpoint = std::move(endpoint)](
+          const wire::InfoRequest&, wire::PluginInfo* info) {
+        info->set_type(kType);
+        info->set_name(driver_name);
+        info->set_endpoint(endpoint);
+        info->add_supported_versions(kVersion);
+      }));
+  AddMethod(Method<wire::RegistrationStatus, wire::RegistrationStatusResponse>(
+      "/pluginregistration.Registration/NotifyRegistrationStatus",
+      [notify = std::move(notify)](const wire::RegistrationStatus& status,
+                                   wire::RegistrationStatusResponse*) {
+        notify(status.plugin_registered(), status.error());
+      }));
 }
 
 }  // namespace csi_proxy::sidecars

@@ -162,6 +162,11 @@ absl::StatusOr<std::unique_ptr<SocketServer>> SocketServer::Listen(std::string p
   if (listen(socket->get(), kBacklog) != 0) return Failure(path, "listen");
   grpc::ServerBuilder builder;
   builder.RegisterService(service);
+  // One thread waits for calls that are not gRPC's callbacks, and seldom looks around.
+  builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
+  builder.SetSyncServerOption(grpc::ServerBuilder::MIN_POLLERS, 1);
+  builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 2);
+  builder.SetSyncServerOption(grpc::ServerBuilder::CQ_TIMEOUT_MSEC, 60'000);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr) {
     return absl::UnavailableError(absl::StrCat(path, ": gRPC did not start a server"));

@@ -17,5 +17,5 @@ mkdir -p "$logs" "$out/ours" "$out/upstream"
 . integration/sidecars/programs.sh
 build
 build_upstream || { echo "upstream's programs cannot be had here" >&2; exit 1; }
-"$out/trial" bench -upstream "$out/upstream" -ours "$out/ours" -turns "$turns" -idle "${idle}s" \
-  -sample-driver build/release/integration/sample_driver/sample_driver -logs "$logs" -out "$out/bench.json"
+"$out/trial" bench -upstream "$out/upstream" -ours "$out/ours" -turns "$turns" -idle "${idle}s" -logs "$logs" \
+  -out "$out/bench.json"

@@ -32,7 +32,6 @@ func bench(arguments []string) int {
 	idle := flags.Duration("idle", time.Minute, "how long they are left alone")
 	out := flags.String("out", "", "a file for every figure")
 	t := &trial{}
-	flags.StringVar(&t.sampleDriver, "sample-driver", "", "the sample driver's program")
 	flags.StringVar(&t.logs, "logs", "", "where the logs go")
 	flags.Parse(arguments)
 	must(0, os.MkdirAll(t.logs, 0o755))
@@ -99,6 +98,13 @@ func (t *trial) newPlace(a arrangement) *place {
 	return p
 }
 
+// In this process and in Go, so that it shares no library with those that are measured.
+func (p *place) benchDriver() *driver {
+	d := newDriver(p.driverSocket(), driverName)
+	d.serve(always(isReady))
+	return d
+}
+
 // Starts the arrangement before a driver that is there already, until it does all that it does.
 func (p *place) bring(a arrangement) ([]*process, time.Duration) {
 	since := time.Now()
@@ -129,7 +135,7 @@ func (p *place) bring(a arrangement) ([]*process, time.Duration) {
 func (t *trial) measure(a arrangement) figures {
 	p := t.newPlace(a)
 	defer p.end()
-	p.sampleDriver()
+	defer p.benchDriver().remove()
 	running, took := p.bring(a)
 	if a.registers {
 		must(callBytes(p.registrationSocket(), notify, []byte("\x08\x01"), time.Second))
@@ -182,7 +188,7 @@ func (t *trial) atRest(arrangements []arrangement, idle time.Duration) map[strin
 	for _, a := range arrangements {
 		p := t.newPlace(a)
 		defer p.end()
-		p.sampleDriver()
+		defer p.benchDriver().remove()
 		running[a.name], _ = p.bring(a)
 	}
 	time.Sleep(3 * time.Second)
