@@ -25,6 +25,8 @@ type driver struct {
 	notReady bool
 	// Until it is closed calls do not return.
 	hang chan struct{}
+	// How long each call takes.
+	slowness time.Duration
 }
 
 func newDriver(t testing.TB, name string) *driver {
@@ -47,8 +49,9 @@ func (d *driver) serve(t testing.TB) {
 				return nil, err
 			}
 			d.mutex.Lock()
-			hang := d.hang
+			hang, slowness := d.hang, d.slowness
 			d.mutex.Unlock()
+			time.Sleep(slowness)
 			if hang != nil {
 				<-hang
 			}

@@ -112,6 +112,17 @@ func TestTheDriverIsWaitedFor(t *testing.T) {
 	s.Stop()
 }
 
+// Attempts of a second each would never meet it.
+func TestADriverThatIsSlowToTellItsName(t *testing.T) {
+	d := newDriver(t, "a.b")
+	d.mutex.Lock()
+	d.slowness = 1500 * time.Millisecond
+	d.mutex.Unlock()
+	address := freeAddress(t)
+	start(t, Options{CSIAddress: d.path, LivenessProbe: &LivenessProbe{HTTPEndpoint: address, ProbeTimeout: 3 * time.Second}})
+	eventually(t, "/healthz", func() bool { code, _ := get(address, "/healthz"); return code == 200 })
+}
+
 func TestADriverThatDoesNotCome(t *testing.T) {
 	noLeak(t)
 	failed := make(chan error, 2)

@@ -26,6 +26,9 @@ import (
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // Registrar is registration with the kubelet, by its plugin registration service v1.
@@ -35,8 +38,7 @@ type Registrar struct {
 	// The kubelet's directory of sockets of plugins, as this process sees it. Required. The socket
 	// made there is `<driver name>-reg.sock`, which off Windows only the process's user may open.
 	PluginRegistrationPath string
-	// How long the driver may take to tell its name, and the registrar to answer for its health.
-	// Zero is a second.
+	// How long the registrar may take to answer for its health. Zero is a second.
 	Timeout time.Duration
 	// A file made once the kubelet has accepted the driver, and removed when the registrar starts or
 	// stops. Empty for none.
@@ -217,10 +219,12 @@ func (s *Sidecars) run(ctx context.Context) {
 }
 
 // The driver is asked again after pauses that become longer: one that is about to serve is found at
-// once.
+// once. Attempts become longer when they were too short, for a driver may be slow at its start.
 const (
-	firstPause = 20 * time.Millisecond
-	lastPause  = time.Second
+	firstPause   = 20 * time.Millisecond
+	lastPause    = time.Second
+	firstAttempt = time.Second
+	lastAttempt  = 4 * time.Second
 )
 
 // awaitDriver returns the driver's name, once it answers.
@@ -234,13 +238,10 @@ func (s *Sidecars) awaitDriver(ctx context.Context) (string, error) {
 		ctx, cancel = context.WithTimeout(ctx, o.ConnectTimeout)
 		defer cancel()
 	}
-	timeout := time.Second
-	if o.Registrar != nil {
-		timeout = o.Registrar.Timeout
-	}
+	attempt := firstAttempt
 	said := ""
 	for pause := firstPause; ; pause *= 2 {
-		name, err := driverName(ctx, s.csiPath, timeout)
+		name, err := driverName(ctx, s.csiPath, attempt)
 		if err == nil {
 			if o.DriverName != "" && o.DriverName != name {
 				s.log(SeverityWarning, fmt.Sprintf("the driver at %s says that it is %s, not %s", s.csiPath, name, o.DriverName))
@@ -255,6 +256,9 @@ func (s *Sidecars) awaitDriver(ctx context.Context) (string, error) {
 		if text := err.Error(); text != said && ctx.Err() == nil {
 			said = text
 			s.log(SeverityWarning, fmt.Sprintf("the driver at %s does not answer yet: %s", s.csiPath, text))
+		}
+		if status.Code(err) == codes.DeadlineExceeded && attempt < lastAttempt {
+			attempt *= 2
 		}
 		if pause > lastPause {
 			pause = lastPause
