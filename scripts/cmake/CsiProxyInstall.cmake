@@ -294,6 +294,17 @@ else()
     install(FILES ${PROJECT_SOURCE_DIR}/LICENSE RENAME copyright COMPONENT ${CMAKE_MATCH_1}
             DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${CMAKE_MATCH_2})
   endforeach()
+  # One program contains libraries, whose licences ask to be named, as on Windows.
+  get_target_property(contained csi-node-sidecars CSI_PROXY_CONTAINS)
+  if(contained)
+    foreach(package ${contained})
+      install(FILES /usr/share/doc/${package}/copyright RENAME ${package}.txt COMPONENT programs
+              DESTINATION ${DOCUMENT_DIR}/licenses)
+    endforeach()
+    install(FILES ${PROJECT_SOURCE_DIR}/scripts/release/licenses/utf8_range.txt
+                  ${PROJECT_SOURCE_DIR}/scripts/release/licenses/xxhash.txt
+            DESTINATION ${DOCUMENT_DIR}/licenses COMPONENT programs)
+  endif()
 endif()
 install(TARGETS ${PROGRAMS} RUNTIME COMPONENT programs)
 install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md
