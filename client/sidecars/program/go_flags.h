@@ -1,5 +1,8 @@
 // Command lines as Go's flag package reads them
 // (https://pkg.go.dev/flag#hdr-Command_line_flag_syntax), for programs that take the place of Go's.
+// Not by boost.program_options, whose syntax differs where a manifest may rely on Go's: it does not
+// stop at the first argument that is not a flag, takes no value that begins with a dash, and
+// refuses a flag given twice.
 #pragma once
 
 #include <cstdint>
