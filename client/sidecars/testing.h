@@ -5,9 +5,6 @@
 #include <grpcpp/impl/codegen/client_unary_call.h>
 #include <grpcpp/impl/codegen/proto_utils.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <array>
 #include <functional>
@@ -18,6 +15,7 @@
 #include "absl/time/clock.h"
 #include "client/sidecars/socket.h"
 #include "client/sidecars/wire.pb.h"
+#include "server/base/testing_posix.h"
 
 namespace csi_proxy::sidecars {
 
@@ -30,19 +28,6 @@ inline bool Eventually(const std::function<bool()>& condition) {
     absl::SleepFor(absl::Milliseconds(10));
   }
   return true;
-}
-
-// A port that nobody has at the moment.
-inline int FreePort() {
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
-  EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
-  close(fd);
-  return ntohs(address.sin_port);
 }
 
 struct Answer {

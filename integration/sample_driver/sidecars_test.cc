@@ -47,7 +47,7 @@ class SidecarsTest : public testing::Test {
   const TemporaryDirectory directory_;
   const std::string csi_ = directory_.path() + "/csi.sock";
   const std::string log_ = directory_.path() + "/log";
-  const int port_ = sidecars::FreePort();
+  const int port_ = FreePort();
   std::unique_ptr<ChildProcess> driver_;
 };
 

@@ -1,7 +1,10 @@
 // For tests.
 #pragma once
 
+#include <netinet/in.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <string>
@@ -24,5 +27,18 @@ class TemporaryDirectory {
  private:
   std::string path_;
 };
+
+// A port of 127.0.0.1 that was free a moment ago.
+inline int FreePort() {
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  auto* const name = reinterpret_cast<sockaddr*>(&address);
+  if (bind(fd, name, size) != 0 || getsockname(fd, name, &size) != 0) abort();
+  close(fd);
+  return ntohs(address.sin_port);
+}
 
 }  // namespace csi_proxy

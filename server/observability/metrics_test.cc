@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/base/testing_allocations.h"
+#include "server/base/testing_posix.h"
 #include "server/product_version.h"
 
 namespace csi_proxy::observability {
@@ -27,19 +28,6 @@ using testing::Not;
 
 constexpr shim::MethodInfo kRescan{
     "disk", "v1beta1", "v1beta1.Disk", "Rescan", "csi-proxy-disk-v1beta1", "/v1beta1.Disk/Rescan"};
-
-// A port that was free a moment ago.
-int FreePort() {
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), size), 0);
-  EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
-  close(fd);
-  return ntohs(address.sin_port);
-}
 
 // What a scrape gets.
 std::string Scrape(int port) {
