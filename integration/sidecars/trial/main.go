@@ -65,6 +65,8 @@ var ownCases = []oneCase{
 	{"both in one", bothInOne},
 	{"both apart", bothApart},
 	{"both refused", bothRefused},
+	{"inside a driver", insideDriver},
+	{"inside a driver in Go", insideGo},
 	{"registration probe", marker},
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -61,6 +62,43 @@ func bothRefused(p *place) {
 	p.sampleDriver()
 	p.kubelet("-versions=2.0.0")
 	p.saw("it", p.together("--http-endpoint="+p.health).exit(20*time.Second))
+}
+
+// A driver with its sidecars in itself: `begin` starts it, and what it is started for.
+func inside(p *place, begin func() *process) {
+	one := begin()
+	kubelet := p.kubelet()
+	p.saw("1 the kubelet registers", strings.Join(kubelet.linesFrom(1, 3), "; "))
+	p.saw("1 the directory", listing(p.registrations()))
+	served(p.health)
+	p.saw("1 GET /healthz", get(p.health, "/healthz"))
+	one.kill()
+	one = begin()
+	p.saw("2 a new one after SIGKILL: the kubelet", strings.Join(kubelet.linesFrom(4, 4), "; "))
+	kubelet.kill()
+	kubelet = p.kubelet()
+	p.saw("3 a new kubelet registers", strings.Join(kubelet.linesFrom(1, 3), "; "))
+	served(p.health)
+	p.saw("3 GET /healthz", get(p.health, "/healthz"))
+	p.saw("4 SIGTERM", one.signal(syscall.SIGTERM))
+	p.saw("4 SIGTERM: the directory", listing(p.registrations()))
+	p.saw("4 SIGTERM: the kubelet", strings.Join(kubelet.linesFrom(4, 1), "; "))
+}
+
+func insideDriver(p *place) {
+	inside(p, func() *process {
+		os.Remove(p.driverSocket())
+		return p.start("driver", p.trial.sampleDriver, "--endpoint=unix://"+p.driverSocket(), "--mode=embedded",
+			"--register-with-kubelet="+p.registrations(), "--http-endpoint="+p.health)
+	})
+}
+
+// The Go package does its work in a process of its own, beside the same driver.
+func insideGo(p *place) {
+	p.sampleDriver()
+	inside(p, func() *process {
+		return p.start("go", filepath.Join(filepath.Dir(p.trial.kubelet), "godriver"), p.driverSocket(), p.registrations(), p.health)
+	})
 }
 
 // The exec probe of older releases: whether the kubelet has accepted the driver.
