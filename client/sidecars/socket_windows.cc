@@ -112,7 +112,11 @@ absl::StatusOr<std::unique_ptr<SocketServer>> ListenOn(pipe::Socket bound, int f
                                                        grpc::Service* service) {
   grpc::ServerBuilder builder;
   builder.RegisterService(service);
+  // One thread waits for calls, and seldom looks around.
   builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
+  builder.SetSyncServerOption(grpc::ServerBuilder::MIN_POLLERS, 1);
+  builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 2);
+  builder.SetSyncServerOption(grpc::ServerBuilder::CQ_TIMEOUT_MSEC, 60'000);
   // Within a machine there is no bandwidth to measure, and measuring costs pings.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   std::unique_ptr<grpc::Server> built = builder.BuildAndStart();
