@@ -42,7 +42,7 @@ else
 fi
 check "the kubelet and drivers, case by case" "$out/trial" "${flags[@]}"
 storm=(-program "$out/ours/livenessprobe" -probes "$probes" -log "$logs/storm.log")
-# A sanitizer keeps what is freed, and is slow.
-[[ -z $program ]] || storm+=(-growth 65536 -probe-timeout 1s -margin 2s)
+# A sanitizer keeps every stack that it has seen, and is slow.
+[[ -z $program ]] || storm+=(-growth 131072 -probe-timeout 700ms -margin 2s)
 check "$probes probes of a driver in trouble" "$out/trial" storm "${storm[@]}"
 end_checks "sidecars"

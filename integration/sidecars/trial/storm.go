@@ -26,7 +26,7 @@ func storm(arguments []string) int {
 	atOnce := flags.Int("at-once", 24, "probes at once, at most")
 	timeout := flags.Duration("probe-timeout", 300*time.Millisecond, "")
 	margin := flags.Duration("margin", 500*time.Millisecond, "how much later than its timeout an answer may be")
-	growth := flags.Int("growth", 512, "KiB that it may grow")
+	growth := flags.Int("growth", 2048, "KiB that it may grow, as what threads once had stays with malloc")
 	log := flags.String("log", "/dev/stderr", "")
 	flags.Parse(arguments)
 
@@ -44,8 +44,12 @@ func storm(arguments []string) int {
 
 	s := &weather{random: rand.New(rand.NewPCG(*seed, 0)), driver: driver, timeout: *timeout, address: address}
 	var first resources
+	memory := []string{}
 	for s.done < *count {
 		s.phase(min(1+s.random.IntN(*atOnce), *count-s.done))
+		if tenth := *count * (len(memory) + 1) / 10; s.done >= tenth {
+			memory = append(memory, strconv.Itoa(probed.resources().kib))
+		}
 		if first == (resources{}) && s.done >= *settled {
 			first = probed.settle()
 		}
@@ -63,6 +67,7 @@ func storm(arguments []string) int {
 	fmt.Printf("%d probes (%d healthy), seed %d, at most %d at once; latest %v of %v; RSS %d -> %d KiB, files %d -> %d, threads %d -> %d\n",
 		s.done, s.healthy, *seed, *atOnce, s.latest.Round(time.Millisecond), *timeout, first.kib, last.kib,
 		first.files, last.files, first.threads, last.threads)
+	fmt.Println("RSS after each tenth, KiB:", strings.Join(memory, " "))
 	fmt.Printf("storm: %d passed, %d failed\n", c.passed, c.failed)
 	if c.failed > 0 {
 		return 1
