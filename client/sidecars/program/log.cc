@@ -1,21 +1,23 @@
 #include "client/sidecars/program/log.h"
 
-#include <cstdio>
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <memory>
+#include <string>
+#include <utility>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/time/clock.h"
 #include "server/base/unicode.h"
-
-#ifdef _WIN32
-#include <process.h>
-#else
-#include <unistd.h>
-#endif
 
 namespace csi_proxy::sidecars {
 namespace {
+
+// By severity.
+constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::info, spdlog::level::warn,
+                                                 spdlog::level::err};
 
 // A line is one line, whatever a driver says, and a message a string of JSON.
 std::string Escape(LogFormat format, absl::string_view message) {
@@ -31,29 +33,31 @@ std::string Escape(LogFormat format, absl::string_view message) {
   return text;
 }
 
-}  // namespace
-
-std::string LogLine(LogFormat format, absl::Time time, Severity severity,
-                    absl::string_view message) {
-  const auto level = static_cast<size_t>(severity);
-  if (format == LogFormat::kJson) {
-    constexpr absl::string_view kNames[] = {"info", "warning", "error"};
-    return absl::StrCat(
-        "{\"time\":\"", absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", time, absl::UTCTimeZone()),
-        "\",\"severity\":\"", kNames[level], "\",\"message\":\"", Escape(format, message), "\"}\n");
+std::unique_ptr<spdlog::formatter> FormatterOf(LogFormat format) {
+  if (format == LogFormat::kText) {
+    return std::make_unique<spdlog::pattern_formatter>("%L%m%d %H:%M:%S.%f %7P] %v");
   }
-  constexpr char kLetters[] = {'I', 'W', 'E'};
-  return absl::StrFormat("%c%s %7d] %s\n", kLetters[level],
-                         absl::FormatTime("%m%d %H:%M:%E6S", time, absl::LocalTimeZone()), getpid(),
-                         Escape(format, message));
+  return std::make_unique<spdlog::pattern_formatter>(
+      R"({"time":"%Y-%m-%dT%H:%M:%S.%fZ","severity":"%l","message":"%v"})",
+      spdlog::pattern_time_type::utc);
 }
 
-void WriteLog(LogFormat format, Severity severity, absl::string_view message) {
-  const std::string line = LogLine(format, absl::Now(), severity, message);
-  // In one piece. Standard error has no buffer but on Windows, where it has one if it is not a
-  // console.
-  fwrite(line.data(), 1, line.size(), stderr);
-  fflush(stderr);
+}  // namespace
+
+LogFunction LogTo(spdlog::sink_ptr sink, LogFormat format) {
+  sink->set_formatter(FormatterOf(format));
+  auto logger = std::make_shared<spdlog::logger>("sidecars", std::move(sink));
+  // Standard error has a buffer on Windows if it is not a console.
+  logger->flush_on(spdlog::level::trace);
+  return [logger, format](Severity severity, absl::string_view message) {
+    // The text is not a format.
+    logger->log(kLevels[static_cast<size_t>(severity)],
+                spdlog::string_view_t(Escape(format, message)));
+  };
+}
+
+LogFunction LogToStandardError(LogFormat format) {
+  return LogTo(std::make_shared<spdlog::sinks::stderr_sink_mt>(), format);
 }
 
 }  // namespace csi_proxy::sidecars

@@ -1,22 +1,18 @@
-// The program's log on standard error. Not the service's (server/observability), which would bring
-// more memory than all else here: a node runs this once for each driver.
+// The program's log on standard error, by spdlog. Not the service's (server/observability), which
+// would bring more memory than all else here: a node runs this once for each driver.
 #pragma once
 
-#include <string>
+#include <spdlog/sinks/sink.h>
 
-#include "absl/strings/string_view.h"
-#include "absl/time/time.h"
 #include "csi_proxy/log_function.h"
 
 namespace csi_proxy::sidecars {
 
 enum class LogFormat { kText, kJson };
 
-// As klog writes it, or as the service's --log-format=json does; with its line end.
-std::string LogLine(LogFormat format, absl::Time time, Severity severity,
-                    absl::string_view message);
+// Lines as klog writes them, or as the service's --log-format=json does. Thread-safe.
+LogFunction LogTo(spdlog::sink_ptr sink, LogFormat format);
 
-// To standard error.
-void WriteLog(LogFormat format, Severity severity, absl::string_view message);
+LogFunction LogToStandardError(LogFormat format);
 
 }  // namespace csi_proxy::sidecars

@@ -85,9 +85,7 @@ int Serve(SidecarsOptions options, Supervisor& supervisor) {
 }
 
 int Run(ProgramOptions options) {
-  const LogFunction log = [format = options.log_format](Severity severity, absl::string_view line) {
-    WriteLog(format, severity, line);
-  };
+  const LogFunction log = LogToStandardError(options.log_format);
   for (const std::string& warning : options.warnings) log(Severity::kWarning, warning);
   auto& registrar = options.sidecars.registrar;
   if (options.probe_registration) return ProbeRegistration(registrar->marker_file, log);
@@ -115,7 +113,7 @@ int Main(int argc, char** argv) {
     return kExitUsage;
   }
   if (!options.ok()) {
-    WriteLog(LogFormat::kText, Severity::kError, options.status().message());
+    LogToStandardError(LogFormat::kText)(Severity::kError, options.status().message());
     return kExitFailed;
   }
   if (options->show_help) {
