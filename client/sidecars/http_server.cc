@@ -15,7 +15,7 @@ namespace {
 
 // Requests that are answered at once. Whoever is silent on a connection holds one for
 // kRequestTimeout, and must not keep the kubelet out, which asks one at a time.
-constexpr char kThreads[] = "32";
+constexpr char kThreads[] = "16";
 constexpr char kRequestTimeoutMs[] = "1000";
 
 class Server final : public HttpServer {
