@@ -40,10 +40,12 @@ expect embedded csi_proxy_embedded_backend
 expect sidecars csi_proxy::Sidecars
 
 # A driver has its own gRPC, which may be either of Debian's two.
-if readelf -d "$directory/libcsi_proxy_sidecars.so" | grep -i 'NEEDED.*grpc'; then
-  echo "libcsi_proxy_sidecars.so loads gRPC, which should be in it"
-  failed=1
-fi
+for library in client sidecars; do
+  if readelf -d "$directory/libcsi_proxy_$library.so" | grep -i 'NEEDED.*grpc'; then
+    echo "libcsi_proxy_$library.so loads gRPC, which should be in it"
+    failed=1
+  fi
+done
 
 # Among themselves the libraries show more, but nothing of others': of absl, std, google, grpc, spdlog.
 for library in "$directory"/libcsi_proxy_*.so; do

@@ -29,12 +29,14 @@ if [[ $preset == windows ]]; then
   serve=('--pipe-sddl=D:P(A;;GA;;;WD)')
   find=(-DCMAKE_TOOLCHAIN_FILE="$root/scripts/cmake/windows.cmake" -Dcsi_proxy_DIR="$prefix/lib/cmake/csi_proxy")
   without=(gRPC)
+  control=remote
 else
   exe=""
   run=(env CSI_PROXY_SOCKET_DIR="$out/sockets")
   serve=(--socket-dir="$out/sockets")
   find=(-DCMAKE_PREFIX_PATH="$prefix")
   without=(gRPC Protobuf)
+  control=driver
 fi
 
 # No program shall wait for an answer.
@@ -116,7 +118,7 @@ check "sidecars" sidecars
 check "backends" backends
 check "auto, without a service" program auto embedded
 with_service
-check "no gRPC where it is not asked for" "$exports/no_grpc_test.sh" "$build/remote$exe" "$build/newcomer$exe" \
+check "no gRPC where it is not asked for" "$exports/no_grpc_test.sh" "$build/$control$exe" "$build/newcomer$exe" \
   "$build/node$exe" "$build/testing$exe" "$build/backends_embedded$exe"
 
 # Debian's packages, unpacked, are another place to build against.

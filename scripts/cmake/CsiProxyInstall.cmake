@@ -200,7 +200,7 @@ if(WIN32)
 endif()
 
 csi_proxy_installed_library(client "Versioned clients of the CSI Proxy service"
-  BACKEND NEEDS client_api ${ENDPOINT_WINDOWS}
+  BACKEND OWN_GRPC NEEDS client_api ${ENDPOINT_WINDOWS}
   COMPONENTS csi_proxy_remote)
 
 csi_proxy_per_group(SHIMS shim)
