@@ -1,6 +1,8 @@
 #include "client/sidecars/program/go_flags.h"
 
 #include <charconv>
+#include <cstddef>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -8,6 +10,13 @@
 #include "absl/strings/str_replace.h"
 
 namespace csi_proxy::sidecars {
+namespace {
+
+std::vector<std::string> RestOf(const std::vector<std::string>& arguments, size_t begin) {
+  return {std::next(arguments.begin(), static_cast<ptrdiff_t>(begin)), arguments.end()};
+}
+
+}  // namespace
 
 absl::StatusOr<GoCommandLine> ReadGoFlags(
     const std::vector<std::string>& arguments,
@@ -16,12 +25,12 @@ absl::StatusOr<GoCommandLine> ReadGoFlags(
   for (size_t i = 0; i < arguments.size(); ++i) {
     const absl::string_view argument = arguments[i];
     if (argument.size() < 2 || argument[0] != '-') {
-      line.rest.assign(arguments.begin() + i, arguments.end());
+      line.rest = RestOf(arguments, i);
       return line;
     }
     absl::string_view name = argument.substr(argument[1] == '-' ? 2 : 1);
     if (argument == "--") {
-      line.rest.assign(arguments.begin() + i + 1, arguments.end());
+      line.rest = RestOf(arguments, i + 1);
       return line;
     }
     if (name.empty() || name[0] == '-' || name[0] == '=') {

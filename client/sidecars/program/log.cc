@@ -24,7 +24,7 @@ std::string Escape(LogFormat format, absl::string_view message) {
   std::string text;
   for (const char c : ReplaceInvalidUtf8(message)) {
     if (absl::ascii_iscntrl(static_cast<unsigned char>(c))) {
-      absl::StrAppendFormat(&text, format == LogFormat::kJson ? "\\u%04x" : "\\x%02x", c);
+      absl::StrAppendFormat(&text, "\\%s%02x", format == LogFormat::kJson ? "u00" : "x", c);
       continue;
     }
     if (format == LogFormat::kJson && (c == '"' || c == '\\')) text += '\\';
