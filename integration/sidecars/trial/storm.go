@@ -23,7 +23,7 @@ func storm(arguments []string) int {
 	count := flags.Int("probes", 2000, "")
 	settled := flags.Int("settled", 500, "probes after which memory is looked at first")
 	seed := flags.Uint64("seed", 1, "")
-	atOnce := flags.Int("at-once", 24, "probes at once, at most")
+	atOnce := flags.Int("at-once", 16, "probes at once, at most")
 	timeout := flags.Duration("probe-timeout", 300*time.Millisecond, "")
 	margin := flags.Duration("margin", 500*time.Millisecond, "how much later than its timeout an answer may be")
 	growth := flags.Int("growth", 2048, "KiB that it may grow, as what threads once had stays with malloc")
