@@ -57,6 +57,7 @@ absl::StatusOr<std::unique_ptr<Registrar>> Registrar::Start(
       driver_name, std::move(options), metrics, std::move(on_refused), std::move(log)));
   Registrar& self = *registrar;
   self.SetRegistered(false);
+  self.Mark(false);
   if (absl::Status status = RemoveSocket(self.socket_path_); !status.ok()) return status;
   absl::StatusOr<std::unique_ptr<SocketServer>> server =
       SocketServer::Listen(self.socket_path_, &self.service_);
@@ -87,8 +88,10 @@ void Registrar::Withdraw() {
   }
   stop_.notify_all();
   watcher_.join();
+  const bool ours = server_ != nullptr && server_->in_place();
   server_.reset();
   SetRegistered(false);
+  if (ours) Mark(false);
 }
 
 bool Registrar::registered() const {
@@ -115,6 +118,7 @@ HttpAnswer Registrar::Health() const {
 
 void Registrar::Notified(bool accepted, const std::string& reason) {
   SetRegistered(accepted);
+  Mark(accepted);
   if (accepted) {
     log_(Severity::kInfo, absl::StrCat("registration of ", driver_name_, ": accepted"));
     return;
@@ -128,6 +132,9 @@ void Registrar::SetRegistered(bool registered) {
   const std::lock_guard lock(mutex_);
   registered_ = registered;
   metrics_->Registered(registered);
+}
+
+void Registrar::Mark(bool registered) {
   if (options_.marker_file.empty()) return;
   const std::filesystem::path marker = FilePath(options_.marker_file);
   std::error_code error;
@@ -154,7 +161,9 @@ void Registrar::Watch() {
       said = false;
       continue;
     }
-    // Another registrar of the driver, as there is while a pod is replaced, keeps its place.
+    SetRegistered(false);
+    // Another registrar of the driver, as there is while a pod is replaced, keeps its place, and
+    // the marker.
     const absl::StatusOr<bool> exists = SocketExists(socket_path_);
     if (!exists.ok() || *exists) {
       if (!std::exchange(said, true)) {
@@ -163,7 +172,7 @@ void Registrar::Watch() {
       continue;
     }
     server_.reset();
-    SetRegistered(false);
+    Mark(false);
     absl::StatusOr<std::unique_ptr<SocketServer>> server =
         SocketServer::Listen(socket_path_, &service_);
     if (server.ok()) {

@@ -44,6 +44,8 @@ class Registrar {
 
   void Notified(bool accepted, const std::string& reason);
   void SetRegistered(bool registered);
+  // Makes or removes the marker file.
+  void Mark(bool registered);
   // Makes the socket again whenever it has gone.
   void Watch();
 

@@ -152,7 +152,8 @@ TEST_F(SidecarsTest, ASocketThatIsRemovedIsMadeAgain) {
 TEST_F(SidecarsTest, AnotherRegistrarsSocketIsLeftAlone) {
   TestingDriver driver(csi_);
   auto first = Start(Options());
-  Kubelet{registration_}.GetInfo();
+  Kubelet(registration_).Notify(true, "");
+  EXPECT_TRUE(first->registered());
   // A pod is replaced: the new one's registrar takes the place before the old one goes.
   SidecarsOptions options = Options();
   options.livenessprobe.reset();
@@ -161,7 +162,11 @@ TEST_F(SidecarsTest, AnotherRegistrarsSocketIsLeftAlone) {
     return Log().find(absl::StrCat(registration_, ": another has taken its place")) !=
            std::string::npos;
   }));
+  EXPECT_FALSE(first->registered());
+  Kubelet(registration_).Notify(true, "");
   first.reset();
+  EXPECT_TRUE(second->registered());
+  EXPECT_TRUE(std::filesystem::exists(marker_));
   EXPECT_EQ(Kubelet(registration_).GetInfo().name(), "test.csi.example");
 }
 
