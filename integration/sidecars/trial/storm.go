@@ -29,6 +29,7 @@ func storm(arguments []string) int {
 	growth := flags.Int("growth", 2048, "KiB that it may grow, as what threads once had stays with malloc")
 	log := flags.String("log", "/dev/stderr", "")
 	flags.Parse(arguments)
+	*settled = min(*settled, *count/2)
 
 	dir := newDirectory()
 	defer os.RemoveAll(dir)
