@@ -7,27 +7,21 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "client/sidecars/socket.h"
 #include "client/sidecars/wire.pb.h"
 
 namespace csi_proxy::sidecars {
 namespace {
 
-// A call on a connection of its own. `called` may be null.
 template <typename Request, typename Response>
-absl::StatusOr<Response> Call(const std::string& socket, const char* method, absl::Time deadline,
-                              bool* called) {
-  const absl::StatusOr<std::unique_ptr<SocketChannel>> connection =
-      SocketChannel::Connect(socket, deadline);
-  if (!connection.ok()) return connection.status();
-  if (called != nullptr) *called = true;
+absl::StatusOr<Response> Call(const SocketChannel& connection, const char* method,
+                              absl::Time deadline) {
   grpc::ClientContext context;
   context.set_deadline(absl::ToChronoTime(deadline));
   Response response;
   const grpc::Status status =
       grpc::internal::BlockingUnaryCall<Request, Response, google::protobuf::MessageLite,
                                         google::protobuf::MessageLite>(
-          (*connection)->channel().get(),
+          connection.channel().get(),
           grpc::internal::RpcMethod(method, grpc::internal::RpcMethod::NORMAL_RPC), &context,
           Request(), &response);
   if (!status.ok()) {
@@ -43,24 +37,25 @@ absl::StatusOr<Response> Call(const std::string& socket, const char* method, abs
 
 }  // namespace
 
-absl::StatusOr<std::string> GetDriverName(const std::string& socket, absl::Time deadline) {
+absl::StatusOr<std::string> GetDriverName(const SocketChannel& driver, absl::Time deadline) {
   const auto answer = Call<wire::GetPluginInfoRequest, wire::GetPluginInfoResponse>(
-      socket, "/csi.v1.Identity/GetPluginInfo", deadline, nullptr);
+      driver, "/csi.v1.Identity/GetPluginInfo", deadline);
   if (!answer.ok()) return answer.status();
   if (answer->name().empty()) return absl::FailedPreconditionError("the driver has no name");
   return answer->name();
 }
 
-absl::StatusOr<bool> Probe(const std::string& socket, absl::Time deadline, bool* called) {
+absl::StatusOr<bool> Probe(const SocketChannel& driver, absl::Time deadline) {
   const auto answer =
-      Call<wire::ProbeRequest, wire::ProbeResponse>(socket, kProbeMethod.data(), deadline, called);
+      Call<wire::ProbeRequest, wire::ProbeResponse>(driver, kProbeMethod.data(), deadline);
   if (!answer.ok()) return answer.status();
   return !answer->has_ready() || answer->ready().value();
 }
 
-absl::StatusOr<std::string> GetRegisteredName(const std::string& socket, absl::Time deadline) {
+absl::StatusOr<std::string> GetRegisteredName(const SocketChannel& registration,
+                                              absl::Time deadline) {
   const auto answer = Call<wire::InfoRequest, wire::PluginInfo>(
-      socket, "/pluginregistration.Registration/GetInfo", deadline, nullptr);
+      registration, "/pluginregistration.Registration/GetInfo", deadline);
   if (!answer.ok()) return answer.status();
   return answer->name();
 }

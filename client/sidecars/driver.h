@@ -6,24 +6,24 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "client/sidecars/socket.h"
 
 namespace csi_proxy::sidecars {
 
-// Both connect anew, as a driver that takes nobody in is not alive, and answer at `deadline` at the
-// latest.
+// All answer at `deadline` at the latest.
 
 // The driver's name, which is not empty. UNAVAILABLE and DEADLINE_EXCEEDED while it does not
 // answer; FAILED_PRECONDITION if it has none; or what it answered.
-absl::StatusOr<std::string> GetDriverName(const std::string& socket, absl::Time deadline);
+absl::StatusOr<std::string> GetDriverName(const SocketChannel& driver, absl::Time deadline);
 
-// Whether the driver is ready; or why it could not be asked, or what it answered. `called` is
-// whether it got as far as the call.
-absl::StatusOr<bool> Probe(const std::string& socket, absl::Time deadline, bool* called);
+// Whether the driver is ready; or what it answered.
+absl::StatusOr<bool> Probe(const SocketChannel& driver, absl::Time deadline);
 
 // The method of Probe(), as metrics name it.
 inline constexpr absl::string_view kProbeMethod = "/csi.v1.Identity/Probe";
 
 // The name that a registration service gives.
-absl::StatusOr<std::string> GetRegisteredName(const std::string& socket, absl::Time deadline);
+absl::StatusOr<std::string> GetRegisteredName(const SocketChannel& registration,
+                                              absl::Time deadline);
 
 }  // namespace csi_proxy::sidecars

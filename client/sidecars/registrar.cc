@@ -103,8 +103,10 @@ HttpAnswer Registrar::Health() const {
   const absl::StatusOr<bool> exists = SocketExists(socket_path_);
   if (!exists.ok()) return {.code = 500, .body = std::string(exists.status().message())};
   if (!*exists) return {.code = 404, .body = "the registration socket does not exist"};
+  const absl::Time deadline = absl::Now() + options_.timeout;
+  const auto connection = SocketChannel::Connect(socket_path_, deadline);
   const absl::StatusOr<std::string> name =
-      GetRegisteredName(socket_path_, absl::Now() + options_.timeout);
+      connection.ok() ? GetRegisteredName(**connection, deadline) : connection.status();
   if (!name.ok()) {
     return {
         .code = 500,

@@ -17,6 +17,7 @@
 #include "client/sidecars/http_server.h"
 #include "client/sidecars/metrics.h"
 #include "client/sidecars/registrar.h"
+#include "client/sidecars/socket.h"
 #include "server/base/condition.h"
 
 namespace csi_proxy {
@@ -28,6 +29,7 @@ using sidecars::HttpHandler;
 using sidecars::HttpServer;
 using sidecars::Metrics;
 using sidecars::Registrar;
+using sidecars::SocketChannel;
 
 // How long an attempt to ask the driver for its name takes; a stop waits for it. Each that has been
 // too short is followed by a longer one, for a driver may be slow at its start.
@@ -35,6 +37,8 @@ constexpr absl::Duration kFirstAttempt = absl::Seconds(1);
 constexpr absl::Duration kLongestAttempt = absl::Seconds(4);
 // Between attempts that the driver has answered with a failure.
 constexpr std::chrono::milliseconds kPause(200);
+// After the start, in which the first calls are expected.
+constexpr std::chrono::seconds kFirstCalls(1);
 // How often the log tells of a driver that does not come.
 constexpr absl::Duration kStillWaiting = absl::Seconds(30);
 
@@ -141,14 +145,21 @@ class Running final : public Sidecars {
 
  private:
   void Run() {
-    const absl::Status status = StartAll();
-    if (status.ok() || absl::IsCancelled(status)) return;
-    options_.log(Severity::kError, status.message());
-    if (options_.on_failed) options_.on_failed(status);
+    // Without any connection or server gRPC ends its threads, which takes it milliseconds, and so
+    // does to begin again. So the first connection stays for the calls that follow the start.
+    std::unique_ptr<SocketChannel> driver;
+    const absl::Status status = StartAll(&driver);
+    if (status.ok()) {
+      std::unique_lock lock(mutex_);
+      if (!stopping_) stop_.wait_for(lock, kFirstCalls);
+    } else if (!absl::IsCancelled(status)) {
+      options_.log(Severity::kError, status.message());
+      if (options_.on_failed) options_.on_failed(status);
+    }
   }
 
-  absl::Status StartAll() {
-    const absl::StatusOr<std::string> name = DriverName();
+  absl::Status StartAll(std::unique_ptr<SocketChannel>* driver) {
+    const absl::StatusOr<std::string> name = DriverName(driver);
     if (!name.ok()) return name.status();
     metrics_ = std::make_unique<Metrics>(*name);
     if (options_.registrar) {
@@ -169,16 +180,19 @@ class Running final : public Sidecars {
   }
 
   // CANCELLED when the sidecars stop meanwhile.
-  absl::StatusOr<std::string> DriverName() {
+  absl::StatusOr<std::string> DriverName(std::unique_ptr<SocketChannel>* driver) {
     if (!options_.driver_name.empty()) return options_.driver_name;
     const absl::Time give_up = absl::Now() + options_.connect_timeout;
     absl::Time say_at = absl::Now() + kStillWaiting;
     absl::Duration attempt = kFirstAttempt;
     while (true) {
+      const absl::Time deadline = std::min(give_up, absl::Now() + attempt);
+      auto connection = SocketChannel::Connect(socket_, deadline);
       const absl::StatusOr<std::string> name =
-          sidecars::GetDriverName(socket_, std::min(give_up, absl::Now() + attempt));
+          connection.ok() ? sidecars::GetDriverName(**connection, deadline) : connection.status();
       if (name.ok()) {
         if (absl::Status status = sidecars::CheckDriverName(*name); !status.ok()) return status;
+        *driver = *std::move(connection);
         return name;
       }
       if (!absl::IsUnavailable(name.status()) && !absl::IsDeadlineExceeded(name.status())) {
@@ -230,10 +244,12 @@ class Running final : public Sidecars {
 
   HttpAnswer ProbeDriver() {
     const absl::Time begin = absl::Now();
-    bool called = false;
+    const absl::Time deadline = begin + options_.livenessprobe->probe_timeout;
+    // A new one, for a driver that takes nobody in is not alive.
+    const auto connection = SocketChannel::Connect(socket_, deadline);
     const absl::StatusOr<bool> ready =
-        sidecars::Probe(socket_, begin + options_.livenessprobe->probe_timeout, &called);
-    if (called) {
+        connection.ok() ? sidecars::Probe(**connection, deadline) : connection.status();
+    if (connection.ok()) {
       metrics_->Called(sidecars::kProbeMethod, ready.status().code(), absl::Now() - begin);
     }
     if (ready.ok() && *ready) return sidecars::Healthy();

@@ -3,6 +3,7 @@
 #include <grpcpp/server_builder.h>
 #include <grpcpp/server_posix.h>
 #include <grpcpp/support/channel_arguments.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -15,6 +16,7 @@
 #include <cstring>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -25,9 +27,11 @@ namespace {
 
 // Between attempts to connect.
 constexpr absl::Duration kPause = absl::Milliseconds(20);
-// When accept() finds no descriptor left.
-constexpr absl::Duration kPauseWithoutDescriptors = absl::Milliseconds(100);
+// When the system is short of descriptors or memory.
+constexpr absl::Duration kPauseInShortage = absl::Milliseconds(100);
 constexpr int kBacklog = 64;
+// How long gRPC's server is kept for who comes next; the kubelet comes twice in a row.
+constexpr int kLingerMs = 1000;
 
 class Descriptor {
  public:
@@ -36,7 +40,10 @@ class Descriptor {
     if (fd_ >= 0) close(fd_);
   }
   Descriptor(Descriptor&& other) noexcept : fd_(other.Release()) {}
-  Descriptor& operator=(Descriptor&&) = delete;
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
 
   int get() const { return fd_; }
   int Release() { return std::exchange(fd_, -1); }
@@ -65,17 +72,28 @@ absl::StatusOr<Descriptor> NewSocket(const std::string& path) {
   return socket;
 }
 
+// One thread waits for calls that are not gRPC's callbacks.
+std::unique_ptr<grpc::Server> NewServer(grpc::Service* service) {
+  grpc::ServerBuilder builder;
+  builder.RegisterService(service);
+  builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
+  builder.SetSyncServerOption(grpc::ServerBuilder::MIN_POLLERS, 1);
+  builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 2);
+  return builder.BuildAndStart();
+}
+
 class Server final : public SocketServer {
  public:
-  Server(std::string path, Descriptor socket, const struct stat& file,
+  // `server` is the first one of gRPC's.
+  Server(std::string path, Descriptor socket, const struct stat& file, grpc::Service* service,
          std::unique_ptr<grpc::Server> server)
       : path_(std::move(path)),
         socket_(std::move(socket)),
         stop_(eventfd(0, EFD_CLOEXEC)),
         device_(file.st_dev),
         inode_(file.st_ino),
-        server_(std::move(server)),
-        acceptor_([this] { Accept(); }) {}
+        service_(service),
+        acceptor_([this, server = std::move(server)]() mutable { Accept(std::move(server)); }) {}
 
   ~Server() override {
     if (in_place()) unlink(path_.c_str());
@@ -83,7 +101,6 @@ class Server final : public SocketServer {
     // An eventfd takes a first write.
     [[maybe_unused]] const ssize_t written = write(stop_.get(), &one, sizeof(one));
     acceptor_.join();
-    server_->Shutdown(std::chrono::system_clock::now());
   }
 
   bool in_place() const override {
@@ -92,26 +109,55 @@ class Server final : public SocketServer {
   }
 
  private:
-  void Accept() {
-    pollfd watched[] = {{.fd = socket_.get(), .events = POLLIN, .revents = 0},
-                        {.fd = stop_.get(), .events = POLLIN, .revents = 0}};
+  // gRPC has threads that look around several times a second for as long as something of it lives.
+  // So there is a server of its only while somebody is connected, and shortly after.
+  void Accept(std::unique_ptr<grpc::Server> server) {
+    // Second descriptors of the connections, gRPC owns the first ones.
+    std::vector<Descriptor> connections;
+    std::vector<pollfd> watched;
     while (true) {
-      poll(watched, 2, -1);
-      if (watched[1].revents != 0) return;
-      const int accepted = accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-      if (accepted >= 0) {
-        grpc::AddInsecureChannelFromFd(server_.get(), accepted);
-      } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-        absl::SleepFor(kPauseWithoutDescriptors);
+      watched = {{.fd = stop_.get(), .events = POLLIN, .revents = 0},
+                 {.fd = socket_.get(), .events = POLLIN, .revents = 0}};
+      for (const Descriptor& connection : connections) {
+        watched.push_back({.fd = connection.get(), .events = POLLRDHUP, .revents = 0});
       }
+      const bool idle = server != nullptr && connections.empty();
+      const int ready = poll(watched.data(), watched.size(), idle ? kLingerMs : -1);
+      if (ready < 0 && errno != EINTR) absl::SleepFor(kPauseInShortage);
+      if (ready < 0) continue;
+      const bool stopping = watched[0].revents != 0;
+      if (server != nullptr && (stopping || ready == 0)) {
+        server->Shutdown(std::chrono::system_clock::now());
+        server.reset();
+      }
+      if (stopping) return;
+      for (size_t i = connections.size(); i-- > 0;) {
+        if (watched[i + 2].revents != 0) connections.erase(connections.begin() + i);
+      }
+      if (watched[1].revents != 0) LetIn(&server, &connections);
     }
+  }
+
+  void LetIn(std::unique_ptr<grpc::Server>* server, std::vector<Descriptor>* connections) {
+    Descriptor accepted(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    Descriptor second(accepted.get() < 0 ? -1 : fcntl(accepted.get(), F_DUPFD_CLOEXEC, 0));
+    if (second.get() < 0) {
+      if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+        absl::SleepFor(kPauseInShortage);
+      }
+      return;
+    }
+    if (*server == nullptr) *server = NewServer(service_);
+    if (*server == nullptr) return;  // who has called sees the connection end
+    grpc::AddInsecureChannelFromFd(server->get(), accepted.Release());
+    connections->push_back(std::move(second));
   }
 
   const std::string path_;
   const Descriptor socket_, stop_;
   const dev_t device_;
   const ino_t inode_;
-  const std::unique_ptr<grpc::Server> server_;
+  grpc::Service* const service_;
   std::thread acceptor_;
 };
 
@@ -160,18 +206,12 @@ absl::StatusOr<std::unique_ptr<SocketServer>> SocketServer::Listen(std::string p
   struct stat file;
   if (lstat(path.c_str(), &file) != 0) return Failure(path, "stat");
   if (listen(socket->get(), kBacklog) != 0) return Failure(path, "listen");
-  grpc::ServerBuilder builder;
-  builder.RegisterService(service);
-  // One thread waits for calls that are not gRPC's callbacks, and seldom looks around.
-  builder.SetSyncServerOption(grpc::ServerBuilder::NUM_CQS, 1);
-  builder.SetSyncServerOption(grpc::ServerBuilder::MIN_POLLERS, 1);
-  builder.SetSyncServerOption(grpc::ServerBuilder::MAX_POLLERS, 2);
-  builder.SetSyncServerOption(grpc::ServerBuilder::CQ_TIMEOUT_MSEC, 60'000);
-  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  std::unique_ptr<grpc::Server> server = NewServer(service);
   if (server == nullptr) {
     return absl::UnavailableError(absl::StrCat(path, ": gRPC did not start a server"));
   }
-  return std::make_unique<Server>(std::move(path), *std::move(socket), file, std::move(server));
+  return std::make_unique<Server>(std::move(path), *std::move(socket), file, service,
+                                  std::move(server));
 }
 
 absl::StatusOr<std::unique_ptr<SocketChannel>> SocketChannel::Connect(const std::string& path,

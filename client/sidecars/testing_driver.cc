@@ -10,19 +10,35 @@
 #include "absl/time/clock.h"
 
 namespace csi_proxy::sidecars {
+namespace {
+
+// A call that only ends when nobody waits for its answer any more.
+class HungCall final : public grpc::ServerUnaryReactor {
+  void OnCancel() override { Finish(grpc::Status::CANCELLED); }
+  void OnDone() override { delete this; }
+};
+
+grpc::ServerUnaryReactor* Finished(grpc::CallbackServerContext* context,
+                                   const grpc::Status& status = grpc::Status::OK) {
+  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+  reactor->Finish(status);
+  return reactor;
+}
+
+}  // namespace
 
 TestingDriver::TestingDriver(std::string socket, std::string name)
     : socket_(std::move(socket)), name_(std::move(name)) {
   Add<wire::GetPluginInfoRequest, wire::GetPluginInfoResponse>(
       "/csi.v1.Identity/GetPluginInfo",
-      [this](grpc::ServerUnaryReactor* reactor, wire::GetPluginInfoResponse* response) {
+      [this](grpc::CallbackServerContext* context, wire::GetPluginInfoResponse* response) {
         response->set_name(name_);
-        reactor->Finish(grpc::Status::OK);
+        return Finished(context);
       });
   Add<wire::ProbeRequest, wire::ProbeResponse>(
       "/csi.v1.Identity/Probe",
-      [this](grpc::ServerUnaryReactor* reactor, wire::ProbeResponse* response) {
-        Probe(reactor, response);
+      [this](grpc::CallbackServerContext* context, wire::ProbeResponse* response) {
+        return Probe(context, response);
       });
   Begin();
 }
@@ -32,14 +48,7 @@ TestingDriver::~TestingDriver() {
   for (std::thread& thread : slow_) thread.join();
 }
 
-void TestingDriver::End() {
-  {
-    const std::lock_guard lock(mutex_);
-    for (grpc::ServerUnaryReactor* call : hung_) call->Finish(grpc::Status::CANCELLED);
-    hung_.clear();
-  }
-  server_.reset();
-}
+void TestingDriver::End() { server_.reset(); }
 
 void TestingDriver::Begin() {
   auto server = SocketServer::Listen(socket_, this);
@@ -56,31 +65,28 @@ void TestingDriver::Add(const char* path, Answer answer) {
       methods_++,
       new grpc::internal::CallbackUnaryHandler<Request, Response>(
           [answer](grpc::CallbackServerContext* context, const Request*, Response* response) {
-            grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-            answer(reactor, response);
-            return reactor;
+            return answer(context, response);
           }));
 }
 
-void TestingDriver::Probe(grpc::ServerUnaryReactor* reactor, wire::ProbeResponse* response) {
+grpc::ServerUnaryReactor* TestingDriver::Probe(grpc::CallbackServerContext* context,
+                                               wire::ProbeResponse* response) {
   const ProbeMode mode = mode_;
+  if (mode == ProbeMode::kHangs) return new HungCall;
   if (mode == ProbeMode::kFails) {
-    return reactor->Finish({grpc::StatusCode::FAILED_PRECONDITION, "the array is on fire"});
+    return Finished(context, {grpc::StatusCode::FAILED_PRECONDITION, "the array is on fire"});
   }
   if (mode != ProbeMode::kReadyByOmission) {
     response->mutable_ready()->set_value(mode != ProbeMode::kNotReady);
   }
+  if (mode != ProbeMode::kSlow) return Finished(context);
+  grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
   const std::lock_guard lock(mutex_);
-  if (mode == ProbeMode::kHangs) {
-    hung_.push_back(reactor);
-  } else if (mode == ProbeMode::kSlow) {
-    slow_.emplace_back([reactor] {
-      absl::SleepFor(kSlowness);
-      reactor->Finish(grpc::Status::OK);
-    });
-  } else {
+  slow_.emplace_back([reactor] {
+    absl::SleepFor(kSlowness);
     reactor->Finish(grpc::Status::OK);
-  }
+  });
+  return reactor;
 }
 
 }  // namespace csi_proxy::sidecars

@@ -35,13 +35,13 @@ class TestingDriver final : public grpc::Service {
  private:
   template <typename Request, typename Response, typename Answer>
   void Add(const char* path, Answer answer);
-  void Probe(grpc::ServerUnaryReactor* reactor, wire::ProbeResponse* response);
+  grpc::ServerUnaryReactor* Probe(grpc::CallbackServerContext* context,
+                                  wire::ProbeResponse* response);
 
   const std::string socket_, name_;
   int methods_ = 0;
   std::atomic<ProbeMode> mode_ = ProbeMode::kReady;
   std::mutex mutex_;
-  std::vector<grpc::ServerUnaryReactor*> hung_;
   std::vector<std::thread> slow_;
   std::unique_ptr<SocketServer> server_;
 };

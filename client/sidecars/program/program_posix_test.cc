@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -70,6 +71,31 @@ TEST_F(ProgramPosixTest, BothBesideADriver) {
   EXPECT_FALSE(Exists(socket_));
   EXPECT_FALSE(Exists(marker_));
   EXPECT_THAT(Output(), HasSubstr("stopping on SIGTERM"));
+}
+
+// gRPC's threads, which would look around several times a second, are there for calls alone.
+TEST_F(ProgramPosixTest, NothingOfGrpcRunsAtRest) {
+  const TestingDriver driver(csi_);
+  LaunchBoth({"--http-endpoint=" + Endpoint()});
+  const auto grpc_threads = [&] {
+    int count = 0;
+    for (const auto& task :
+         std::filesystem::directory_iterator(absl::StrCat("/proc/", child_->pid(), "/task"))) {
+      std::string name;
+      std::getline(std::ifstream(task.path() / "comm"), name);
+      count += absl::StrContains(name, "grpc") ? 1 : 0;
+    }
+    return count;
+  };
+  for (int i = 0; i < 2; ++i) {
+    {
+      Kubelet kubelet(socket_);
+      EXPECT_EQ(kubelet.GetInfo().endpoint(), csi_);
+      EXPECT_GT(grpc_threads(), 0);
+    }
+    EXPECT_TRUE(Eventually([&] { return Get(port_, "/healthz").code == 200; })) << Output();
+    EXPECT_TRUE(Eventually([&] { return grpc_threads() == 0; }));
+  }
 }
 
 TEST_F(ProgramPosixTest, EachAloneUnderItsName) {
