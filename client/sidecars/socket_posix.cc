@@ -1,9 +1,9 @@
+#include <fcntl.h>
 #include <grpcpp/create_channel_posix.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 #include <grpcpp/server_posix.h>
 #include <grpcpp/support/channel_arguments.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>

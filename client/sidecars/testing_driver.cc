@@ -61,12 +61,10 @@ template <typename Request, typename Response, typename Answer>
 void TestingDriver::Add(const char* path, Answer answer) {
   AddMethod(
       new grpc::internal::RpcServiceMethod(path, grpc::internal::RpcMethod::NORMAL_RPC, nullptr));
-  MarkMethodCallback(
-      methods_++,
-      new grpc::internal::CallbackUnaryHandler<Request, Response>(
-          [answer](grpc::CallbackServerContext* context, const Request*, Response* response) {
-            return answer(context, response);
-          }));
+  MarkMethodCallback(methods_++,
+                     new grpc::internal::CallbackUnaryHandler<Request, Response>(
+                         [answer](grpc::CallbackServerContext* context, const Request*,
+                                  Response* response) { return answer(context, response); }));
 }
 
 grpc::ServerUnaryReactor* TestingDriver::Probe(grpc::CallbackServerContext* context,
