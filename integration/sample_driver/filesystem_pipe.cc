@@ -30,8 +30,9 @@ class FilesystemPipe final : public v1::Filesystem::Service {
 
   template <typename Response>
   static grpc::Status Answer(absl::StatusOr<Response> answer, Response* response) {
-    if (answer.ok()) *response = *std::move(answer);
-    return ToGrpc(answer.status());
+    if (!answer.ok()) return ToGrpc(answer.status());
+    *response = *std::move(answer);
+    return grpc::Status::OK;
   }
 
   const Client client_;

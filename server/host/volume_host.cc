@@ -303,7 +303,7 @@ class WindowsVolume final : public VolumeHost {
     if (!volumes.ok()) return volumes.status();
     for (const VolumeId& volume : *volumes) {
       if (absl::Status status = context.Check(); !status.ok()) return status;
-      const std::string name = volume.ToString();
+      const std::string& name = volume.ToString();
       if (!HasWin32Code(os_.Flush(name), win32_error::kWriteProtect)) continue;
       const absl::Status dismounted = Dismount(os_, name);
       // The device itself cannot be written, whatever the disk's flag says.

@@ -15,7 +15,8 @@ TEST(PrefaceTest, EveryProperPrefixIsPartial) {
 
 TEST(PrefaceTest, CompleteWithAndWithoutWhatFollows) {
   EXPECT_EQ(MatchPreface(kHttp2Preface), PrefaceMatch::kComplete);
-  EXPECT_EQ(MatchPreface(std::string(kHttp2Preface) + "\0\0\0\4"), PrefaceMatch::kComplete);
+  EXPECT_EQ(MatchPreface(std::string(kHttp2Preface) + std::string("\0\0\0\4", 4)),
+            PrefaceMatch::kComplete);
 }
 
 TEST(PrefaceTest, OneWrongByteAnywhereIsAMismatch) {
