@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <vector>
@@ -73,7 +74,8 @@ MisbehavingServer::MisbehavingServer(const std::string& path, Misbehaviour misbe
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
   std::strncpy(address.sun_path, path.c_str(), sizeof(address.sun_path) - 1);
-  bind(state_->listener, reinterpret_cast<sockaddr*>(&address), sizeof(address));
+  // A test without its server would be pointless.
+  if (bind(state_->listener, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) abort();
   listen(state_->listener, misbehaviour == Misbehaviour::kBusy ? 0 : 100);
   if (misbehaviour != Misbehaviour::kBusy) {
     state_->thread = std::thread([this] { state_->Serve(); });

@@ -42,6 +42,7 @@ VersionedServices::VersionedServices(const Settings& settings,
     };
     groups_.push_back(std::move(group));
   };
+// In a row they are a sum. NOLINTNEXTLINE(bugprone-macro-parentheses)
 #define COUNT_GROUP(group) +1
   static_assert(CSI_PROXY_FOR_EACH_GROUP(COUNT_GROUP) <= shim::Client::kMaxExecutors);
 #undef COUNT_GROUP

@@ -212,10 +212,9 @@ TEST(HostileInvokeTest, RequestsThatAreNoMessages) {
   // Nested far too deep, in groups, which every parser has to skip.
   const std::string groups(1'000'000, '\x0b');
   const std::string_view requests[] = {
-      "\xff",  // half a tag
-      "\x0a",  // no length
-      "\x0a\x05"
-      "abc",                                           // less than its length
+      "\xff",                                          // half a tag
+      "\x0a",                                          // no length
+      "\x0a\x05\141bc",                                // less than its length
       "\x0a\xff\xff\xff\xff\x7f",                      // a length of 32 GiB
       "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",  // the largest length
       "\x07",                                          // there is no type 7

@@ -131,7 +131,7 @@ class Server final : public SocketServer {
         server.reset();
       }
       if (stopping) return;
-      for (size_t i = connections.size(); i-- > 0;) {
+      for (ptrdiff_t i = std::ssize(connections); i-- > 0;) {
         if (watched[i + 2].revents != 0) connections.erase(connections.begin() + i);
       }
       if (watched[1].revents != 0) LetIn(&server, &connections);

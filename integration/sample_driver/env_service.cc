@@ -63,8 +63,9 @@ EnvService::EnvService(std::unique_ptr<EnvProvider> file, std::unique_ptr<EnvPro
           [](EnvService* service, grpc::ServerContext* context, const grpc::ByteBuffer* request,
              grpc::ByteBuffer* response) {
             auto answer = service->GetEnvVars(*request, WithDeadlineOf(*context));
-            if (answer.ok()) *response = *std::move(answer);
-            return ToGrpc(answer.status());
+            if (!answer.ok()) return ToGrpc(answer.status());
+            *response = *std::move(answer);
+            return grpc::Status::OK;
           },
           this)));
 }

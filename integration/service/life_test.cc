@@ -151,7 +151,7 @@ TEST(LifeTest, ASecondServerAtTheSamePlaceRefusesToStart) {
 TEST(LifeTest, AKilledServersSocketsAreTakenOver) {
   const auto server = ServerProcess::Start();
   ASSERT_TRUE(server.ok()) << server.status();
-  kill((*server)->pid(), SIGKILL);
+  kill(static_cast<pid_t>((*server)->pid()), SIGKILL);
   (*server)->Stop(absl::Seconds(5));
   ASSERT_TRUE((*server)->Restart().ok());
   const auto files = filesystem::v1::Client::Create((*server)->client_options());
@@ -190,7 +190,7 @@ TEST_P(SecretsTest, ReachNoSink) {
           R"( iscsi ConnectTarget --target-portal.target-address=10.0.0.5 --iqn=iqn.2026-01.example.storage:chap --auth-type=ONE_WAY_CHAP --chap-username=node-1 --chap-secret=Wr0ngChapKey)",
           R"( iscsi ConnectTarget --target-portal.target-address=10.0.0.5 --iqn=iqn.2026-01.example.storage:chap --auth-type=ONE_WAY_CHAP --chap-username=node-1 --chap-secret=short1)",
           R"( iscsi SetMutualChapSecret --mutualchapsecret=MutualKey1234)", R"( sim DumpState)"}) {
-    absl::StrAppend(&output, OutputOf(ctl + arguments + flags));
+    absl::StrAppend(&output, OutputOf(absl::StrCat(ctl, arguments, flags)));
   }
   const std::string metrics =
       OutputOf(absl::StrCat("bash -c 'exec 3<>/dev/tcp/127.0.0.1/", port,

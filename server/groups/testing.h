@@ -126,7 +126,7 @@ class HandlerTest : public testing::Test {
     EXPECT_TRUE(node_->InjectFault(rule).ok());
   }
 
-  const CallContext context_;
+  const CallContext context_{};
   // What the host passed over. Not for tests whose calls run at once.
   std::vector<std::string> warnings_;
   std::unique_ptr<machine::simulated::Machine> node_;

@@ -38,7 +38,8 @@ TEST_F(WaitsTest, ForAServiceInAnyState) {
       {ServiceState::kPausePending, "pausing"},
       {ServiceState::kPaused, "paused"},
   };
-  for (const auto& [state, name] : states) {
+  for (const auto& [pending, name] : states) {
+    const ServiceState state = pending;
     Change([&](NodeState& node) {
       for (auto& service : node.services) {
         if (service.name == "RpcSs") service.state = state;

@@ -33,7 +33,7 @@ class BlankTest : public testing::Test {
     return host::IsBlank(*os_, context_, disk, offset, size);
   }
 
-  const CallContext context_;
+  const CallContext context_{};
   std::unique_ptr<Machine> node_;
   std::unique_ptr<machine::Os> os_;
 };

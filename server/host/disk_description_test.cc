@@ -35,7 +35,7 @@ class DiskDescriptionTest : public testing::Test {
  protected:
   DiskHost& disk() { return host_->disk(); }
 
-  const CallContext context_;
+  const CallContext context_{};
   const std::unique_ptr<Machine> node_ = TestNode(kDisks);
   const std::unique_ptr<Host> host_ = HostOver(*node_);
 };

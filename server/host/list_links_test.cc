@@ -34,7 +34,7 @@ class WatchedFile final : public File {
 
   absl::StatusOr<std::unique_ptr<File>> Open(const std::string& name, Access access) override {
     auto file = file_->Open(name, access);
-    if (file.ok()) *file = std::make_unique<WatchedFile>(*std::move(file), name, listed_);
+    if (file.ok()) file = std::make_unique<WatchedFile>(*std::move(file), name, listed_);
     return file;
   }
   absl::StatusOr<std::vector<machine::DirectoryEntry>> ListNext(bool restart) override {
@@ -69,7 +69,7 @@ class WatchedOs final : public OddOs {
 
   absl::StatusOr<std::unique_ptr<File>> OpenRoot(const std::string& root) override {
     auto file = OddOs::OpenRoot(root);
-    if (file.ok()) *file = std::make_unique<WatchedFile>(*std::move(file), root, listed_);
+    if (file.ok()) file = std::make_unique<WatchedFile>(*std::move(file), root, listed_);
     return file;
   }
 

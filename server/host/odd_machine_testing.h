@@ -74,7 +74,7 @@ class OddFile final : public machine::File {
   absl::StatusOr<std::unique_ptr<machine::File>> Open(const std::string& name,
                                                       machine::Access access) override {
     auto file = file_->Open(name, access);
-    if (file.ok()) *file = std::make_unique<OddFile>(*std::move(file), link_);
+    if (file.ok()) file = std::make_unique<OddFile>(*std::move(file), link_);
     return file;
   }
   absl::StatusOr<machine::Bytes> ReadReparsePoint() override {
@@ -127,7 +127,7 @@ class OddOs : public machine::Os {
 
   absl::StatusOr<std::unique_ptr<machine::File>> OpenRoot(const std::string& root) override {
     auto file = os_->OpenRoot(root);
-    if (file.ok() && !link_.empty()) *file = std::make_unique<OddFile>(*std::move(file), link_);
+    if (file.ok() && !link_.empty()) file = std::make_unique<OddFile>(*std::move(file), link_);
     return file;
   }
   absl::Status Reach(const std::string& path) override { return os_->Reach(path); }

@@ -30,7 +30,7 @@ class RefusalsTest : public testing::Test {
     ASSERT_THAT(node_->MakeLink(Below(name), target), IsOk());
   }
 
-  const CallContext context_;
+  const CallContext context_{};
   const std::unique_ptr<Machine> node_ = *Machine::Create(PreparedNode());
   const std::unique_ptr<Host> host_ = HostOver(*node_);
 };

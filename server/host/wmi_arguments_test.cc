@@ -42,7 +42,7 @@ class WmiArgumentsTest : public testing::Test {
   // The methods that were called since this was asked last.
   std::vector<std::string> Called() { return std::exchange(session_->calls, {}); }
 
-  const CallContext context_;
+  const CallContext context_{};
   const std::unique_ptr<Machine> node_ = *Machine::Create(PreparedNode());
   NotingSession* const session_ = new NotingSession(node_->core());
   const std::unique_ptr<Host> host_ = NewHost(std::unique_ptr<cim::Session>(session_),

@@ -59,7 +59,7 @@ class NamedFaultsTest : public testing::Test {
     return absl::IsUnavailable(status) && absl::StrContains(status.message(), "as injected");
   }
 
-  const CallContext context_;
+  const CallContext context_{};
   OpenedMachine machine_;
 };
 
@@ -255,8 +255,9 @@ TEST_F(NamedFaultsTest, EachNameHasItsCall) {
 }
 
 TEST_F(NamedFaultsTest, EachFailsAsInjectedAsOftenAsInjectedWhereInjected) {
-  for (const auto& [name, call] : Calls()) {
+  for (const auto& [name, of_name] : Calls()) {
     SCOPED_TRACE(name);
+    const auto& call = of_name;
     const auto make = [&] { return call.make(*machine_.host, context_); };
     Inject(name, call.resource, 2);
     EXPECT_TRUE(Struck(make()));

@@ -98,6 +98,7 @@ absl::Status Executor::Submit(Task* task, std::shared_ptr<Flow> flow, bool* clie
 size_t Executor::StartWaiting() {
   size_t started = 0;
   for (size_t looks = waiting_flows_; looks > 0 && running_ < limits_.max_threads; --looks) {
+    // Somebody waits, so there is a last one. NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
     Flow* const flow = last_flow_->next_;
     if (MayRun(*flow)) {
       Task* const task = TakeFirst(flow->waiting_);

@@ -7,7 +7,9 @@
 
 #include <atomic>
 #include <functional>
+#include <string>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -125,8 +127,9 @@ TEST(FetchMetricsTest, WhoSaysNothingIsNotWaitedForForever) {
 }
 
 TEST(FetchMetricsTest, WhatHasNoEndIsNotRead) {
-  const OneAnswer server(absl::StrCat("HTTP/1.1 200 OK\r\nContent-Length: 40000000\r\n\r\n",
-                                      std::string(40'000'000, 'x')));
+  std::string answer = "HTTP/1.1 200 OK\r\nContent-Length: 40000000\r\n\r\n";
+  answer.append(40'000'000, 'x');
+  const OneAnswer server(std::move(answer));
   const absl::Status status = FetchMetrics(server.address(), absl::Seconds(60)).status();
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
 }

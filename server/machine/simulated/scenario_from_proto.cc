@@ -255,7 +255,7 @@ class Reader {
         parent = *found;
         continue;
       }
-      Tree::Entry added = last ? std::move(entry) : Tree::Directory(path[i]);
+      Tree::Entry added = last ? std::exchange(entry, {}) : Tree::Directory(path[i]);
       added.name = path[i];
       const absl::StatusOr<Tree::Id> made = tree->Add(parent, std::move(added));
       problems_.RequireOk(made.status(), at, "path");

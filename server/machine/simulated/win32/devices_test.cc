@@ -218,7 +218,7 @@ TEST_F(DevicesTest, ReadsWhatWasWritten) {
   const auto text = [&](const std::string& device, uint64_t offset, size_t at, size_t size) {
     const auto bytes = os_->Read(device, offset, 512);
     EXPECT_THAT(bytes, IsOk());
-    return bytes.ok() ? std::string(bytes->begin() + at, bytes->begin() + at + size) : "";
+    return bytes.ok() ? std::string(bytes->begin(), bytes->end()).substr(at, size) : "";
   };
   // Nothing yet.
   EXPECT_EQ(*os_->Read(PhysicalDrive(1), 0, 4096), Bytes(4096));

@@ -72,7 +72,7 @@ class WmiTest : public testing::Test {
     return session_->Invoke(context_, space, of, method, arguments);
   }
 
-  const CallContext context_;
+  const CallContext context_{};
   const std::unique_ptr<Machine> node_;
   const std::unique_ptr<host::Host> host_;
   const std::unique_ptr<SimulatedSession> session_;

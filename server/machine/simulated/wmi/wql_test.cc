@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "server/machine/simulated/wmi/testing.h"
 
 namespace csi_proxy::machine::simulated::wmi {
@@ -203,8 +204,8 @@ TEST(WqlTest, AssociatorsThatAreNone) {
            "ASSOCIATORS OF {" + path +
                "} WHERE AssocClass = MSFT_PartitionToVolume AND ResultClass = MSFT_Volume AND "
                "ResultRole = Volume AND Role = Partition",
-           "ASSOCIATORS {" + path + clauses,
-           "ASSOCIATORS OF " + path + clauses,
+           absl::StrCat("ASSOCIATORS {", path, clauses),
+           absl::StrCat("ASSOCIATORS OF ", path, clauses),
            "ASSOCIATORS OF {" + path + " WHERE",
            "ASSOCIATORS OF {MSFT_Partition" + clauses,
            // The roles of the other side, of another class, and none at all.
