@@ -17,6 +17,11 @@ for fuzzer in build/fuzz/integration/fuzz/*_fuzzer; do
   mkdir -p "$corpora/$name" "$seeds"
   case $name in
     c_abi_fuzzer) integration/fuzz/c_abi_seeds.sh build/fuzz "$seeds" ;;
+    env_fuzzer)
+      for text in integration/fuzz/env_seeds/*.textproto; do
+        protoc --encode=csi_proxy.experimental.env.v1alpha1.NodeGetEnvVarsRequest \
+          integration/sample_driver/env.proto <"$text" >"$seeds/$(basename "$text" .textproto)"
+      done ;;
     scenario_fuzzer) cp server/machine/simulated/default.textproto "$seeds" ;;
   esac
   echo "== $name, $seconds s"

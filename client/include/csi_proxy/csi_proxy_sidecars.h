@@ -43,7 +43,8 @@ typedef struct csi_proxy_sidecars_callbacks {
   /* Takes the lines of the log, which otherwise go to standard error. Must not call the library. */
   csi_proxy_log log;
   /* The kubelet refuses the driver, with its reason. It tries again by itself as long as the
-   * registration socket is there. The text is only valid during the call. */
+   * registration socket is there. Must return soon: until then the kubelet has no answer. The text
+   * is only valid during the call. */
   void (*refused)(void* user, const char* reason, size_t size);
   /* At most once: the sidecars cannot go on, because the driver did not come in time, or an address
    * cannot be listened on. They have to be stopped all the same. */

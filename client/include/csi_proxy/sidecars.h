@@ -66,8 +66,8 @@ struct SidecarsOptions {
   std::optional<RegistrarOptions> registrar = std::nullopt;
   std::optional<LivenessProbeOptions> livenessprobe = std::nullopt;
   // Called, on a thread of the library, when the kubelet refuses the driver, with its reason. It
-  // tries again by itself as long as the socket is there. Must not destroy the Sidecars. May be
-  // null.
+  // tries again by itself as long as the socket is there. Must return soon: until then the kubelet
+  // has no answer, and the destructor waits. Must not destroy the Sidecars. May be null.
   std::function<void(const std::string& reason)> on_refused = nullptr;
   // Called on a thread of the library, at most once, when the sidecars cannot go on: the driver did
   // not come in time, or an address cannot be listened on. Must not destroy the Sidecars. May be
