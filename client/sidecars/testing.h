@@ -1,18 +1,17 @@
 // For tests: who asks the sidecars.
 #pragma once
 
-#include <civetweb.h>
 #include <grpcpp/impl/codegen/client_unary_call.h>
 #include <grpcpp/impl/codegen/proto_utils.h>
 #include <gtest/gtest.h>
 
-#include <array>
 #include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "client/sidecars/http_testing.h"
 #include "client/sidecars/socket.h"
 #include "client/sidecars/wire.pb.h"
 #include "server/base/testing_posix.h"
@@ -28,27 +27,6 @@ inline bool Eventually(const std::function<bool()>& condition) {
     absl::SleepFor(absl::Milliseconds(10));
   }
   return true;
-}
-
-struct Answer {
-  int code = 0;  // 0: nobody answers
-  std::string body;
-};
-
-inline Answer Get(int port, const std::string& path, const char* method = "GET") {
-  std::array<char, 256> error{};
-  mg_connection* const connection =
-      mg_download("127.0.0.1", port, 0, error.data(), error.size(),
-                  "%s %s HTTP/1.0\r\nHost: localhost\r\n\r\n", method, path.c_str());
-  if (connection == nullptr) return {};
-  Answer answer{.code = mg_get_response_info(connection)->status_code, .body = {}};
-  std::array<char, 4096> part;
-  int count = 0;
-  while ((count = mg_read(connection, part.data(), part.size())) > 0) {
-    answer.body.append(part.data(), count);
-  }
-  mg_close_connection(connection);
-  return answer;
 }
 
 // What the kubelet does when it finds a socket, for the parts that a test is about.

@@ -2,6 +2,7 @@
 //
 //	trial [-upstream DIRECTORY] [-ours DIRECTORY] [-record] ...   the cases; see run.sh
 //	trial storm ...                                              many probes; see storm.go
+//	trial attack ...                                             hostile clients; see attack.go
 //	trial bench ...                                              figures; see bench.go
 package main
 
@@ -124,6 +125,9 @@ func withDifferences(record, differences map[string]string) map[string]string {
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == "storm" {
 		os.Exit(storm(os.Args[2:]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == "attack" {
+		os.Exit(attack(os.Args[2:]))
 	}
 	if len(os.Args) > 1 && os.Args[1] == "bench" {
 		os.Exit(bench(os.Args[2:]))

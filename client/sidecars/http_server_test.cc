@@ -1,0 +1,206 @@
+#include "client/sidecars/http_server.h"
+
+#include <atomic>
+#include <future>
+#include <semaphore>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/sidecars/http_testing.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace csi_proxy::sidecars {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr char kAsk[] = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
+// Another client than the one that HttpConnection and Get() are otherwise.
+constexpr char kOther[] = "127.0.0.2";
+// As in the server.
+constexpr int kMaxConnections = 128, kMaxAnswering = 64;
+
+class HttpServerTest : public testing::Test {
+ protected:
+  void Listen(const HttpEndpoint& endpoint = {.host = "127.0.0.1", .port = 0}) {
+    auto server = HttpServer::Listen(endpoint, {{"/healthz", [this] { return handler_(); }}});
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+    port_ = server_->port();
+  }
+
+  // Many of the other client's, each of which has sent `text`.
+  std::vector<std::unique_ptr<HttpConnection>> Many(int count, const std::string& text) const {
+    std::vector<std::unique_ptr<HttpConnection>> connections;
+    for (int i = 0; i < count; ++i) {
+      connections.push_back(std::make_unique<HttpConnection>(port_, kOther));
+      connections.back()->Send(text);
+    }
+    return connections;
+  }
+
+  HttpHandler handler_ = Healthy;
+  std::unique_ptr<HttpServer> server_;
+  int port_ = 0;
+};
+
+TEST_F(HttpServerTest, APathIsMatchedExactlyAndByAnyMethod) {
+  Listen();
+  for (const char* path : {"/healthz", "/healthz?verbose", "/healthz?"}) {
+    const Answer answer = Get(port_, path);
+    EXPECT_EQ(answer.code, 200) << path;
+    EXPECT_EQ(answer.body, "ok") << path;
+  }
+  for (const char* path : {"/", "/healthz/", "/health", "/HEALTHZ", "//healthz", "healthz", "*"}) {
+    EXPECT_EQ(Get(port_, path).code, 404) << path;
+  }
+  for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS", "BREW"}) {
+    EXPECT_EQ(Get(port_, "/healthz", method).body, "ok") << method;
+  }
+}
+
+TEST_F(HttpServerTest, AnAnswerIsWhole) {
+  handler_ = [] { return HttpAnswer{.code = 500, .body = "why", .content_type = "text/html"}; };
+  Listen();
+  HttpConnection asks(port_);
+  asks.Send(kAsk);
+  const std::string answer = asks.ReadAll();
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 500 Internal Server Error\r\nDate: "));
+  EXPECT_THAT(answer, HasSubstr(" GMT\r\n"));
+  EXPECT_THAT(answer, HasSubstr("\r\nContent-Type: text/html\r\n"));
+  EXPECT_THAT(answer, HasSubstr("\r\nX-Content-Type-Options: nosniff\r\n"));
+  EXPECT_THAT(answer, HasSubstr("\r\nConnection: close\r\n"));
+  EXPECT_THAT(answer, HasSubstr("\r\nContent-Length: 3\r\n"));
+  EXPECT_THAT(answer, EndsWith("\r\n\r\nwhy"));
+
+  HttpConnection asks_for_the_head(port_);
+  asks_for_the_head.Send("HEAD /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
+  const std::string head = asks_for_the_head.ReadAll();
+  EXPECT_THAT(head, HasSubstr("\r\nContent-Length: 3\r\n"));
+  EXPECT_THAT(head, EndsWith("\r\n\r\n"));
+}
+
+TEST_F(HttpServerTest, AnAnswerComesWhateverFollowsTheRequest) {
+  Listen();
+  for (const size_t size : {1u, 1000u, 1u << 22}) {
+    HttpConnection posts(port_);
+    EXPECT_TRUE(posts.Send(absl::StrCat("POST /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: ",
+                                        size, "\r\n\r\n", std::string(size, 'x'))));
+    EXPECT_THAT(posts.ReadAll(), EndsWith("\r\n\r\nok")) << size;
+  }
+}
+
+TEST_F(HttpServerTest, WhatIsNotHttpIsRefused) {
+  Listen();
+  for (const std::string& text :
+       {std::string("nonsense\r\n\r\n"), std::string("GET /healthz\r\n\r\n"),
+        std::string("GET /healthz HTTP/9.9\r\n\r\n"), std::string("\0\1\2\r\n\r\n", 7),
+        std::string("GET /healthz HTTP/1.1\r\nno colon\r\n\r\n")}) {
+    HttpConnection sends(port_);
+    sends.Send(text);
+    EXPECT_THAT(sends.ReadAll(), StartsWith("HTTP/1.1 400 Bad Request\r\n")) << text;
+  }
+  HttpConnection sends(port_);
+  sends.Send(absl::StrCat("GET /healthz HTTP/1.1\r\nX: ", std::string(20000, 'x'), "\r\n\r\n"));
+  EXPECT_THAT(sends.ReadAll(), StartsWith("HTTP/1.1 431 "));
+}
+
+TEST_F(HttpServerTest, SilenceKeepsNobodyOut) {
+  Listen();
+  for (const char* text : {"", "GET /healthz HTTP/1.1\r\nHost:"}) {
+    const auto silent = Many(4 * kMaxConnections, text);
+    EXPECT_EQ(Get(port_, "/healthz").code, 200);
+    EXPECT_EQ(silent.back()->ReadAll(), "");  // it was given up
+  }
+}
+
+// It was there before they came, and would have been given up if they were all one client's.
+TEST_F(HttpServerTest, WhoHasMostConnectionsGivesThemUp) {
+  Listen();
+  HttpConnection early(port_);
+  const auto silent = Many(2 * kMaxConnections, "");
+  early.Send(kAsk);
+  EXPECT_THAT(early.ReadAll(), EndsWith("ok"));
+}
+
+TEST_F(HttpServerTest, WhoAsksMuchDoesNotKeepOthersWaiting) {
+  std::atomic<int> begun = 0;
+  std::counting_semaphore<> may_end(0);
+  handler_ = [&] {
+    const int turn = ++begun;
+    may_end.acquire();
+    return HttpAnswer{.code = 200, .body = absl::StrCat(turn)};
+  };
+  Listen();
+  constexpr int kMany = kMaxConnections - 8;
+  const auto many = Many(kMany, kAsk);
+  while (begun < kMaxAnswering) absl::SleepFor(absl::Milliseconds(1));
+  auto asks = std::async(std::launch::async, [this] { return Get(port_, "/healthz"); });
+  for (int i = 0; i < kMany + 1; ++i) {
+    absl::SleepFor(absl::Milliseconds(10));
+    EXPECT_LE(begun, kMaxAnswering + i);
+    may_end.release();
+  }
+  int turn = 0;
+  EXPECT_TRUE(absl::SimpleAtoi(asks.get().body, &turn));
+  EXPECT_GT(turn, kMaxAnswering);
+  EXPECT_LT(turn, kMany);  // the last, if they were answered in their order
+  for (const auto& connection : many)
+    EXPECT_THAT(connection->ReadAll(), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(HttpServerTest, AStopLetsAnswersUnderWayEnd) {
+  std::promise<void> begun;
+  std::promise<void> may_end;
+  handler_ = [&] {
+    begun.set_value();
+    may_end.get_future().wait();
+    return Healthy();
+  };
+  Listen();
+  const auto silent = Many(4, "");
+  auto asks = std::async(std::launch::async, [this] { return Get(port_, "/healthz"); });
+  begun.get_future().wait();
+  std::thread stop([this] { server_.reset(); });
+  EXPECT_EQ(silent.back()->ReadAll(), "");
+  EXPECT_FALSE(HttpConnection(port_).ok());
+  may_end.set_value();
+  EXPECT_EQ(asks.get().body, "ok");
+  stop.join();
+}
+
+TEST_F(HttpServerTest, APortIsNotShared) {
+  Listen();
+  const auto second = HttpServer::Listen({.host = "127.0.0.1", .port = port_}, {});
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(second.status().message()),
+              StartsWith(absl::StrCat("cannot listen on 127.0.0.1:", port_, ": bind: ")));
+}
+
+TEST_F(HttpServerTest, APortIsTakenUpAgainAtOnce) {
+  Listen();
+  // The server ends the connection, whose end then lingers in the system.
+  EXPECT_EQ(Get(port_, "/healthz").code, 200);
+  server_.reset();
+  Listen({.host = "127.0.0.1", .port = port_});
+  EXPECT_EQ(Get(port_, "/healthz").code, 200);
+}
+
+TEST_F(HttpServerTest, ListensOnAllAddressesOrByName) {
+  Listen({.host = "", .port = 0});
+  EXPECT_EQ(Get(port_, "/healthz").code, 200);
+  Listen({.host = "localhost", .port = 0});
+  EXPECT_GT(port_, 0);
+  const auto nowhere = HttpServer::Listen({.host = "no.such.host.invalid", .port = 1}, {});
+  EXPECT_THAT(std::string(nowhere.status().message()),
+              StartsWith("cannot listen on no.such.host.invalid:1: "));
+}
+
+}  // namespace
+}  // namespace csi_proxy::sidecars

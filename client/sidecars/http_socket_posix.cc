@@ -1,0 +1,15 @@
+#include <fcntl.h>
+
+#include "client/sidecars/http_socket.h"
+
+namespace csi_proxy::sidecars {
+
+void ClaimPort(boost::asio::ip::tcp::acceptor& acceptor, boost::system::error_code& error) {
+  // Of what has ended shortly before, not of who listens
+  // (https://man7.org/linux/man-pages/man7/socket.7.html).
+  acceptor.set_option(boost::asio::socket_base::reuse_address(true), error);
+}
+
+void KeepFromChildren(int socket) { fcntl(socket, F_SETFD, FD_CLOEXEC); }
+
+}  // namespace csi_proxy::sidecars

@@ -1,0 +1,37 @@
+#include <fcntl.h>
+
+#include <boost/asio/io_context.hpp>
+
+#include "client/sidecars/http_server.h"
+#include "client/sidecars/http_socket.h"
+#include "client/sidecars/http_testing.h"
+#include "gtest/gtest.h"
+
+namespace csi_proxy::sidecars {
+namespace {
+
+int OpenAcrossExec() {
+  int count = 0;
+  for (int fd = 0; fd < 1024; ++fd) {
+    const int flags = fcntl(fd, F_GETFD);
+    if (flags >= 0 && (flags & FD_CLOEXEC) == 0) ++count;
+  }
+  return count;
+}
+
+TEST(HttpSocketTest, ChildrenInheritNothingOfAServer) {
+  const int before = OpenAcrossExec();
+  int within = 0;
+  const auto server = HttpServer::Listen({.host = "127.0.0.1", .port = 0}, {{"/", [&] {
+                                                                               within =
+                                                                                   OpenAcrossExec();
+                                                                               return Healthy();
+                                                                             }}});
+  ASSERT_TRUE(server.ok()) << server.status();
+  EXPECT_EQ(OpenAcrossExec(), before);
+  EXPECT_EQ(Get((*server)->port(), "/").code, 200);
+  EXPECT_EQ(within, before + 1);  // Get()'s own
+}
+
+}  // namespace
+}  // namespace csi_proxy::sidecars

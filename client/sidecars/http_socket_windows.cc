@@ -1,0 +1,16 @@
+#include "client/sidecars/http_socket.h"
+
+namespace csi_proxy::sidecars {
+
+void ClaimPort(boost::asio::ip::tcp::acceptor& acceptor, boost::system::error_code& error) {
+  // SO_REUSEADDR would let two processes listen on one port
+  // (https://learn.microsoft.com/windows/win32/winsock/using-so-reuseaddr-and-so-exclusiveaddruse).
+  using Exclusive = boost::asio::detail::socket_option::boolean<SOL_SOCKET, SO_EXCLUSIVEADDRUSE>;
+  acceptor.set_option(Exclusive(true), error);
+}
+
+void KeepFromChildren(SOCKET socket) {
+  SetHandleInformation(reinterpret_cast<HANDLE>(socket), HANDLE_FLAG_INHERIT, 0);
+}
+
+}  // namespace csi_proxy::sidecars

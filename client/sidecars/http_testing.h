@@ -1,0 +1,35 @@
+// For tests: who asks over HTTP.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <string>
+
+namespace csi_proxy::sidecars {
+
+// A connection to this machine's loopback.
+class HttpConnection {
+ public:
+  // `from` is one of the loopback's addresses, of which Linux has many.
+  explicit HttpConnection(int port, const std::string& from = "127.0.0.1");
+
+  // False: nobody has let it in.
+  bool ok() const { return socket_.is_open(); }
+  // False: the other side has ended the connection before all was sent.
+  bool Send(const std::string& text);
+  // What comes until the other side ends the connection, in order or not.
+  std::string ReadAll();
+
+ private:
+  boost::asio::io_context io_;
+  boost::asio::ip::tcp::socket socket_{io_};
+};
+
+struct Answer {
+  int code = 0;  // 0: nobody answers
+  std::string body;
+};
+
+Answer Get(int port, const std::string& path, const char* method = "GET");
+
+}  // namespace csi_proxy::sidecars

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// What somebody sends who can reach the address of /healthz, and then keeps the connection open.
+var attacks = []struct {
+	name string
+	play func(net.Conn)
+}{
+	{"silent", func(net.Conn) {}},
+	{"whole requests", func(c net.Conn) { c.Write([]byte("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")) }},
+	{"half a request", func(c net.Conn) { c.Write([]byte("GET /healthz HTTP/1.1\r\nHost: a\r\n")) }},
+	{"slow", func(c net.Conn) {
+		for _, letter := range []byte("GET /healthz HTTP/1.1\r\nX: " + strings.Repeat("x", 1000)) {
+			if _, err := c.Write([]byte{letter}); err != nil {
+				return
+			}
+			time.Sleep(200 * time.Millisecond)
+		}
+	}},
+	{"half a body", func(c net.Conn) {
+		c.Write([]byte("POST /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nx"))
+	}},
+	{"unread answers", func(c net.Conn) {
+		c.Write([]byte(strings.Repeat("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", 1000)))
+	}},
+	{"endless header", func(c net.Conn) {
+		for range 64 {
+			if _, err := c.Write([]byte("X: " + strings.Repeat("x", 16000) + "\r\n")); err != nil {
+				return
+			}
+		}
+	}},
+}
+
+// Connections of each attack, `rate` of them a second, while a kubelet asks for the health of a
+// driver that takes a while to tell: what it is answered, and how late, and what the process comes to
+// need.
+func attack(arguments []string) int {
+	flags := flag.NewFlagSet("attack", flag.ExitOnError)
+	program := flags.String("program", "", "livenessprobe")
+	rate := flags.Int("rate", 100, "connections a second")
+	lasts := flags.Duration("lasts", 10*time.Second, "each attack")
+	latest := flags.Duration("latest", time.Second, "how late an answer may be; the kubelet waits 1 s")
+	log := flags.String("log", "/dev/stderr", "")
+	only := flags.String("attack", "", "one alone")
+	flags.Parse(arguments)
+
+	c := &checks{}
+	for _, attack := range attacks {
+		if *only != "" && *only != attack.name {
+			continue
+		}
+		c.under(attack.name, attack.play, *program, *log, *rate, *lasts, *latest)
+	}
+	fmt.Printf("attacks: %d passed, %d failed\n", c.passed, c.failed)
+	if c.failed > 0 || c.passed == 0 {
+		return 1
+	}
+	return 0
+}
+
+func (c *checks) under(name string, play func(net.Conn), program, log string, rate int, lasts, latest time.Duration) {
+	dir := newDirectory()
+	defer os.RemoveAll(dir)
+	driver := newDriver(dir+"/csi.sock", driverName)
+	driver.serve(always(slow(200 * time.Millisecond)))
+	defer driver.remove()
+	address := freeAddress()
+	attacked := start(log, program, "--csi-address="+driver.path, "--http-endpoint="+address)
+	defer attacked.kill()
+	c.that(name+": served", served(address), "%s is not served", address)
+	get(address, "/healthz")
+	before := attacked.settle()
+
+	var attackers sync.WaitGroup
+	var connections []net.Conn
+	// Not the kubelet's own.
+	dialer := net.Dialer{Timeout: time.Second, LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+	over := time.After(lasts)
+	next := time.NewTicker(time.Second / time.Duration(rate))
+	defer next.Stop()
+	honest := askEach(100*time.Millisecond, lasts, address, latest)
+	for attacking := true; attacking; {
+		select {
+		case <-over:
+			attacking = false
+		case <-next.C:
+			connection, err := dialer.Dial("tcp", address)
+			if err != nil {
+				continue // it lets nobody in, which the honest will notice
+			}
+			connections = append(connections, connection)
+			attackers.Go(func() { play(connection) })
+		}
+	}
+	answers := <-honest
+	under := attacked.resources()
+	for _, connection := range connections {
+		connection.Close()
+	}
+	attackers.Wait()
+	after := attacked.settle()
+	slices.Sort(answers.took)
+	fmt.Printf("%-15s %d connections, %d asked, %d not answered in %v, median %v, latest %v; RSS %d, %d, after it %d KiB, files %d, %d, %d, threads %d, %d, %d\n",
+		name, len(connections), len(answers.took), answers.bad, latest, answers.took[len(answers.took)/2].Round(time.Millisecond),
+		answers.took[len(answers.took)-1].Round(time.Millisecond), before.kib, under.kib, after.kib,
+		before.files, under.files, after.files, before.threads, under.threads, after.threads)
+	c.that(name+": the kubelet is answered", answers.bad == 0, "%d of %d not", answers.bad, len(answers.took))
+	c.that(name+": files", after.files <= before.files, "%d, before %d", after.files, before.files)
+	c.that(name+": it is well in the end", get(address, "/healthz") == "200", "it is not")
+}
+
+type answers struct {
+	took []time.Duration
+	bad  int
+}
+
+// Asks for the health of a ready driver at each interval, and does not wait for an answer before it
+// asks again.
+func askEach(interval, lasts time.Duration, address string, latest time.Duration) <-chan answers {
+	done := make(chan answers)
+	go func() {
+		var asked sync.WaitGroup
+		var lock sync.Mutex
+		var all answers
+		for end := time.Now().Add(lasts); time.Now().Before(end); time.Sleep(interval) {
+			asked.Go(func() {
+				since := time.Now()
+				code := get(address, "/healthz")
+				took := time.Since(since)
+				lock.Lock()
+				defer lock.Unlock()
+				all.took = append(all.took, took)
+				if code != "200" || took > latest {
+					all.bad++
+				}
+			})
+		}
+		asked.Wait()
+		done <- all
+	}()
+	return done
+}
