@@ -11,6 +11,7 @@
 #include <boost/beast/http.hpp>
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <system_error>
 #include <thread>
 #include <tuple>
@@ -63,7 +64,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   Connection(Server* server, tcp::socket socket, asio::ip::address from)
       : client(std::move(from)), server_(*server), stream_(std::move(socket)) {
     parser_.header_limit(kMaxHeadBytes);
-    parser_.body_limit(boost::none);  // nobody reads it
+    parser_.body_limit(std::numeric_limits<uint64_t>::max());  // nobody reads it
   }
 
   void Read();
