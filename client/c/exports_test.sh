@@ -18,7 +18,7 @@ case $library in
     exported=$(sed -nE 's/^\t\[ *[0-9]+\] ([A-Za-z_?@].*)/\1/p' <<<"$headers" | sort)
     needed=$(sed -nE 's/^\tDLL Name: (.*)/\1/p' <<<"$headers")
     # Windows' own.
-    allowed='^(advapi32|bcrypt|dbghelp|iphlpapi|kernel32|msvcrt|ole32|oleaut32|shell32|user32|version|ws2_32|api-ms-win-[a-z0-9-]+|ucrtbase|ntdll)\.dll$'
+    allowed='^(advapi32|bcrypt|dbghelp|iphlpapi|kernel32|mswsock|msvcrt|ole32|oleaut32|shell32|user32|version|ws2_32|api-ms-win-[a-z0-9-]+|ucrtbase|ntdll)\.dll$'
     ;;
   *)
     exported=$(nm -D --defined-only "$library" | sed -E 's/.* T ([^@]*).*/\1/' | sort)

@@ -9,8 +9,9 @@ void ClaimPort(boost::asio::ip::tcp::acceptor& acceptor, boost::system::error_co
   acceptor.set_option(Exclusive(true), error);
 }
 
-void KeepFromChildren(SOCKET socket) {
-  SetHandleInformation(reinterpret_cast<HANDLE>(socket), HANDLE_FLAG_INHERIT, 0);
+void KeepFromChildren(boost::asio::ip::tcp::socket::native_handle_type socket) {
+  SetHandleInformation(reinterpret_cast<HANDLE>(static_cast<SOCKET>(socket)), HANDLE_FLAG_INHERIT,
+                       0);
 }
 
 }  // namespace csi_proxy::sidecars
