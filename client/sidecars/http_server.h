@@ -1,4 +1,6 @@
-// An HTTP server with a few paths, over civetweb.
+// An HTTP server with a few paths, of which Boost.Beast reads the requests and writes the answers.
+// It is not civetweb, which has a thread for each connection: a client that opens 16 a second and
+// says nothing would keep the kubelet's probe out, and the kubelet would end the driver.
 #pragma once
 
 #include <functional>
@@ -34,7 +36,7 @@ class HttpServer {
   // listened on. There is no authentication and no encryption.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Listen(
       const HttpEndpoint& endpoint, std::map<std::string, HttpHandler, std::less<>> paths);
-  // Waits for the requests under way.
+  // Waits for the answers under way.
   virtual ~HttpServer() = default;
 
   // The port it listens on; of use if 0 was asked for.

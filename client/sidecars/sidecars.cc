@@ -132,7 +132,7 @@ class Running final : public Sidecars {
     }
     stop_.notify_all();
     starter_.join();
-    // First of all, for civetweb takes up to two seconds to stop.
+    // First of all, for HTTP stops once a probe under way has its answer.
     if (registrar_ != nullptr) registrar_->Withdraw();
     // They ask the others.
     servers_.clear();

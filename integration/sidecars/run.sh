@@ -2,7 +2,7 @@
 # csi-node-sidecars beside the programs it takes the place of, node-driver-registrar and
 # livenessprobe, in the same cases: before the kubelet's own plugin manager, which registers the
 # sample driver, and before a driver in every state. Then many probes of a driver that is hung, slow,
-# dying. README.md says more.
+# dying, and hostile clients of /healthz. README.md says more.
 #
 #   integration/sidecars/run.sh [--probes=N] [--program=FILE] [--record]
 #     --probes   how many, instead of 2000
@@ -45,4 +45,6 @@ storm=(-program "$out/ours/livenessprobe" -probes "$probes" -log "$logs/storm.lo
 # A sanitizer keeps every stack that it has seen, and is slow.
 [[ -z $program ]] || storm+=(-growth 131072 -probe-timeout 700ms -margin 2s)
 check "$probes probes of a driver in trouble" "$out/trial" storm "${storm[@]}"
+attack=(-program "$out/ours/livenessprobe" -log "$logs/attack.log" -rate 300 -lasts 4s)
+check "clients that mean harm" "$out/trial" attack "${attack[@]}"
 end_checks "sidecars"

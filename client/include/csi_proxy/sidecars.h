@@ -89,8 +89,8 @@ class Sidecars {
   static absl::StatusOr<std::unique_ptr<Sidecars>> Start(SidecarsOptions options);
 
   // Stops: the registration socket is removed at once if it is still this process's own, which
-  // makes the kubelet deregister the driver. Then waits for the HTTP servers, which takes two
-  // seconds, or as long as a probe under way.
+  // makes the kubelet deregister the driver. Then waits for the answers under way, as long as a
+  // probe may take and a second.
   virtual ~Sidecars() = default;
 
   // Whether the kubelet has accepted the driver, since the registration socket was made.
