@@ -307,9 +307,10 @@ void Server::Stop() {
   pause_.cancel();
   // Answers under way are still given.
   std::erase_if(connections_, [](const std::shared_ptr<Connection>& connection) {
-    if (connection->state == Connection::State::kAnswering) return false;
-    connection->Close();
-    return true;
+    const bool stays = connection->state == Connection::State::kAnswering ||
+                       connection->state == Connection::State::kWriting;
+    if (!stays) connection->Close();
+    return !stays;
   });
 }
 

@@ -3,7 +3,10 @@ package sidecars
 import (
 	"context"
 	"errors"
-	"net/http"
+	"io"
+	"net"
+	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -161,16 +164,46 @@ func TestAStopWithASilentClient(t *testing.T) {
 	address := freeAddress(t)
 	s := start(t, Options{DriverName: "a.b", LivenessProbe: &LivenessProbe{HTTPEndpoint: address, Probe: ready, ProbeTimeout: 100 * time.Millisecond}})
 	eventually(t, "/healthz", func() bool { code, _ := get(address, "/healthz"); return code == 200 })
-	keepAlive := &http.Client{Timeout: 10 * time.Second}
-	response, err := keepAlive.Get("http://" + address + "/healthz")
+	silent, err := net.Dial("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer keepAlive.CloseIdleConnections()
-	defer response.Body.Close()
+	defer silent.Close()
 	begin := time.Now()
 	s.Stop()
 	if took := time.Since(begin); took > 10*time.Second {
 		t.Errorf("a stop took %v", took)
+	}
+}
+
+// A connection has one request, however many are sent, and a second for it.
+func TestWhatAConnectionMayHold(t *testing.T) {
+	address := freeAddress(t)
+	var probes atomic.Int64
+	probe := func(context.Context) (bool, error) { probes.Add(1); return true, nil }
+	start(t, Options{DriverName: "a.b", LivenessProbe: &LivenessProbe{HTTPEndpoint: address, Probe: probe, ProbeTimeout: time.Second}})
+	eventually(t, "/healthz", func() bool { code, _ := get(address, "/healthz"); return code == 200 })
+	for name, sent := range map[string]struct {
+		text   string
+		probes int64
+	}{
+		"silence":        {"", 0},
+		"half a request": {"GET /healthz HTTP/1.1\r\nHost:", 0},
+		"many":           {strings.Repeat("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n", 1000), 1},
+	} {
+		before := probes.Load()
+		connection, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer connection.Close()
+		connection.SetDeadline(time.Now().Add(10 * time.Second))
+		connection.Write([]byte(sent.text))
+		if _, err := io.Copy(io.Discard, connection); errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("%s: the connection stays", name)
+		}
+		if got := probes.Load() - before; got != sent.probes {
+			t.Errorf("%s: %d probes, not %d", name, got, sent.probes)
+		}
 	}
 }

@@ -72,12 +72,13 @@ func (e *endpoints) listen(option, address string, timeout time.Duration) (*endp
 		patience: timeout,
 		server: &http.Server{
 			Handler: mux,
-			// The kubelet sends a few lines at once.
-			ReadTimeout:    5 * time.Second,
-			IdleTimeout:    time.Minute,
+			// The kubelet sends a few lines at once. Whoever reaches the address can open
+			// connections: what each may take of the driver's memory has limits.
+			ReadTimeout:    time.Second,
 			MaxHeaderBytes: 16 << 10,
 		},
 	}
+	opened.server.SetKeepAlivesEnabled(false)
 	e.byAddress[address] = opened
 	return opened, nil
 }
@@ -86,6 +87,7 @@ func (e *endpoints) listen(option, address string, timeout time.Duration) (*endp
 func (e *endpoints) serve(failed chan<- error) {
 	for _, one := range e.byAddress {
 		one := one
+		one.server.WriteTimeout = one.patience + time.Second
 		e.waiting.Add(1)
 		go func() {
 			defer e.waiting.Done()
