@@ -43,7 +43,8 @@ constexpr size_t kMaxImages = 64;
 class Metrics::Impl {
  public:
   explicit Impl(const std::string& address)
-      : exposer_(address, 1),
+      // A silent connection holds a thread until its time is over.
+      : exposer_({"listening_ports", address, "num_threads", "8", "request_timeout_ms", "1000"}),
         registry_(std::make_shared<prometheus::Registry>()),
         connections_(std::make_shared<Connections>()),
         started_(prometheus::BuildCounter()

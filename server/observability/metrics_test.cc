@@ -13,6 +13,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -29,14 +30,19 @@ using testing::Not;
 constexpr shim::MethodInfo kRescan{
     "disk", "v1beta1", "v1beta1.Disk", "Rescan", "csi-proxy-disk-v1beta1", "/v1beta1.Disk/Rescan"};
 
-// What a scrape gets.
-std::string Scrape(int port) {
+int Connect(int port) {
   const int fd = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   address.sin_port = htons(static_cast<uint16_t>(port));
   EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  return fd;
+}
+
+// What a scrape gets.
+std::string Scrape(int port) {
+  const int fd = Connect(port);
   const std::string request = "GET /metrics HTTP/1.0\r\n\r\n";
   EXPECT_EQ(send(fd, request.data(), request.size(), 0), static_cast<ssize_t>(request.size()));
   std::string answer;
@@ -192,6 +198,16 @@ TEST_F(MetricsTest, ReportsConnectionsAndQueues) {
 
 // The kernel's table of listening sockets: `0100007F` is 127.0.0.1
 // (https://www.kernel.org/doc/html/latest/networking/proc_net_tcp.html).
+// As many as there are threads to answer.
+TEST_F(MetricsTest, SilenceDoesNotKeepPrometheusOutForLong) {
+  std::vector<int> silent;
+  for (int i = 0; i < 8; ++i) silent.push_back(Connect(port_));
+  const absl::Time begin = absl::Now();
+  EXPECT_THAT(Scrape(port_), HasSubstr("csi_proxy_build_info"));
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(10));  // Prometheus waits as long
+  for (const int fd : silent) close(fd);
+}
+
 TEST(MetricsServeTest, APortAloneIsThisMachinesOnly) {
   const int port = FreePort();
   const auto metrics = Metrics::Serve("address", ":" + std::to_string(port));
