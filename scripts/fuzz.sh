@@ -18,9 +18,10 @@ for fuzzer in build/fuzz/integration/fuzz/*_fuzzer; do
   case $name in
     c_abi_fuzzer) integration/fuzz/c_abi_seeds.sh build/fuzz "$seeds" ;;
     env_fuzzer)
-      for text in integration/fuzz/env_seeds/*.textproto; do
-        protoc --encode=csi_proxy.experimental.env.v1alpha1.NodeGetEnvVarsRequest \
-          integration/sample_driver/env.proto <"$text" >"$seeds/$(basename "$text" .textproto)"
+      for part in integration/fuzz/env_seeds/*.part; do
+        cat integration/fuzz/env_seeds/common.textproto "$part" |
+          protoc --encode=csi_proxy.experimental.env.v1alpha1.NodeGetEnvVarsRequest \
+            integration/sample_driver/env.proto >"$seeds/$(basename "$part" .part)"
       done ;;
     scenario_fuzzer) cp server/machine/simulated/default.textproto "$seeds" ;;
   esac

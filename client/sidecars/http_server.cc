@@ -33,9 +33,6 @@ namespace http = boost::beast::http;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-constexpr size_t kMaxConnections = 128;
-// Answers that are made at once; each takes a thread.
-constexpr size_t kMaxAnswering = 64;
 constexpr size_t kMaxHeadBytes = 16 * 1024;
 // A request has to be there, and then its answer to be taken, in this time.
 constexpr std::chrono::seconds kPatience(1);
@@ -258,8 +255,7 @@ void Server::MakeRoom() {
                       connection->state);
   };
   static_assert(kMaxAnswering < kMaxConnections);
-  Drop(*std::min_element(connections_.begin(), connections_.end(),
-                         [&rank](const auto& a, const auto& b) { return rank(a) < rank(b); }));
+  Drop(*std::ranges::min_element(connections_, {}, rank));
 }
 
 // Whoever has fewest requests answered is next, so that nobody can keep the others waiting.
@@ -276,9 +272,7 @@ void Server::AnswerWaiting() {
       return std::pair(connection->state != Connection::State::kWaiting,
                        answering[connection->client]);
     };
-    const auto next =
-        std::min_element(connections_.begin(), connections_.end(),
-                         [&rank](const auto& a, const auto& b) { return rank(a) < rank(b); });
+    const auto next = std::ranges::min_element(connections_, {}, rank);
     if (next == connections_.end() || (*next)->state != Connection::State::kWaiting) return;
     ++answering[(*next)->client];
     Answer(*next);

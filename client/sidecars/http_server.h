@@ -3,6 +3,7 @@
 // says nothing would keep the kubelet's probe out, and the kubelet would end the driver.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <memory>
@@ -32,6 +33,10 @@ using HttpHandler = std::function<HttpAnswer()>;
 
 class HttpServer {
  public:
+  // Connections at once, and answers that are made at once; each of these takes a thread.
+  static constexpr size_t kMaxConnections = 128;
+  static constexpr size_t kMaxAnswering = 64;
+
   // Paths are matched exactly; others are 404. UNAVAILABLE naming the endpoint if it cannot be
   // listened on. There is no authentication and no encryption.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Listen(

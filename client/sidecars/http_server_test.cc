@@ -23,8 +23,8 @@ using ::testing::StartsWith;
 constexpr char kAsk[] = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
 // Another client than the one that HttpConnection and Get() are otherwise.
 constexpr char kOther[] = "127.0.0.2";
-// As in the server.
-constexpr int kMaxConnections = 128, kMaxAnswering = 64;
+constexpr int kMaxConnections = HttpServer::kMaxConnections;
+constexpr int kMaxAnswering = HttpServer::kMaxAnswering;
 
 class HttpServerTest : public testing::Test {
  protected:

@@ -196,8 +196,6 @@ TEST_F(MetricsTest, ReportsConnectionsAndQueues) {
   EXPECT_THAT(Scrape(port_), Not(HasSubstr("csi_proxy_connections")));
 }
 
-// The kernel's table of listening sockets: `0100007F` is 127.0.0.1
-// (https://www.kernel.org/doc/html/latest/networking/proc_net_tcp.html).
 // As many as there are threads to answer.
 TEST_F(MetricsTest, SilenceDoesNotKeepPrometheusOutForLong) {
   std::vector<int> silent;
@@ -208,6 +206,8 @@ TEST_F(MetricsTest, SilenceDoesNotKeepPrometheusOutForLong) {
   for (const int fd : silent) close(fd);
 }
 
+// The kernel's table of listening sockets: `0100007F` is 127.0.0.1
+// (https://www.kernel.org/doc/html/latest/networking/proc_net_tcp.html).
 TEST(MetricsServeTest, APortAloneIsThisMachinesOnly) {
   const int port = FreePort();
   const auto metrics = Metrics::Serve("address", ":" + std::to_string(port));

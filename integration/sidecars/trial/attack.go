@@ -4,7 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"net"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -62,23 +61,13 @@ func attack(arguments []string) int {
 		}
 		c.under(attack.name, attack.play, *program, *log, *rate, *lasts, *latest)
 	}
-	fmt.Printf("attacks: %d passed, %d failed\n", c.passed, c.failed)
-	if c.failed > 0 || c.passed == 0 {
-		return 1
-	}
-	return 0
+	return c.end("attacks")
 }
 
 func (c *checks) under(name string, play func(net.Conn), program, log string, rate int, lasts, latest time.Duration) {
-	dir := newDirectory()
-	defer os.RemoveAll(dir)
-	driver := newDriver(dir+"/csi.sock", driverName)
-	driver.serve(always(slow(200 * time.Millisecond)))
-	defer driver.remove()
-	address := freeAddress()
-	attacked := start(log, program, "--csi-address="+driver.path, "--http-endpoint="+address)
-	defer attacked.kill()
-	c.that(name+": served", served(address), "%s is not served", address)
+	attacked := c.probed(name, program, log, slow(200*time.Millisecond))
+	defer attacked.end()
+	address := attacked.address
 	get(address, "/healthz")
 	before := attacked.settle()
 
@@ -125,7 +114,7 @@ type answers struct {
 	bad  int
 }
 
-// Asks for the health of a ready driver at each interval, and does not wait for an answer before it
+// Asks for the driver's health at each interval, and does not wait for an answer before it
 // asks again.
 func askEach(interval, lasts time.Duration, address string, latest time.Duration) <-chan answers {
 	done := make(chan answers)

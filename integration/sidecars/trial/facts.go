@@ -74,6 +74,15 @@ func (c *checks) that(name string, ok bool, why string, arguments ...any) {
 	fmt.Printf("FAIL %s: %s\n", name, fmt.Sprintf(why, arguments...))
 }
 
+// Prints how many passed; the process's exit code.
+func (c *checks) end(what string) int {
+	fmt.Printf("%s: %d passed, %d failed\n", what, c.passed, c.failed)
+	if c.failed > 0 || c.passed == 0 {
+		return 1
+	}
+	return 0
+}
+
 // One check for each fact of either.
 func (c *checks) equal(title string, wanted, seen map[string]string) {
 	all := map[string]string{}

@@ -122,15 +122,13 @@ func withDifferences(record, differences map[string]string) map[string]string {
 	return wanted
 }
 
+var commands = map[string]func(arguments []string) int{"attack": attack, "bench": bench, "storm": storm}
+
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == "storm" {
-		os.Exit(storm(os.Args[2:]))
-	}
-	if len(os.Args) > 1 && os.Args[1] == "attack" {
-		os.Exit(attack(os.Args[2:]))
-	}
-	if len(os.Args) > 1 && os.Args[1] == "bench" {
-		os.Exit(bench(os.Args[2:]))
+	if len(os.Args) > 1 {
+		if run, known := commands[os.Args[1]]; known {
+			os.Exit(run(os.Args[2:]))
+		}
 	}
 	t := &trial{}
 	upstream := flag.String("upstream", "", "directory of upstream's programs")
@@ -188,8 +186,5 @@ func main() {
 	if seen["ours"] != nil {
 		c.equal("ours", withDifferences(recorded, differences), seen["ours"])
 	}
-	fmt.Printf("sidecars, case by case: %d passed, %d failed\n", c.passed, c.failed)
-	if c.failed > 0 || c.passed == 0 {
-		os.Exit(1)
-	}
+	os.Exit(c.end("sidecars, case by case"))
 }

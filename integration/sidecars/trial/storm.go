@@ -31,19 +31,11 @@ func storm(arguments []string) int {
 	flags.Parse(arguments)
 	*settled = min(*settled, *count/2)
 
-	dir := newDirectory()
-	defer os.RemoveAll(dir)
-	driver := newDriver(dir+"/csi.sock", driverName)
-	driver.serve(always(isReady))
-	defer driver.remove()
-	address := freeAddress()
-	probed := start(*log, *program, "--csi-address="+driver.path, "--http-endpoint="+address,
-		"--probe-timeout="+timeout.String())
-	defer probed.kill()
 	c := &checks{}
-	c.that("storm: served", served(address), "%s is not served", address)
+	probed := c.probed("storm", *program, *log, isReady, "--probe-timeout="+timeout.String())
+	defer probed.end()
 
-	s := &weather{random: rand.New(rand.NewPCG(*seed, 0)), driver: driver, timeout: *timeout, address: address}
+	s := &weather{random: rand.New(rand.NewPCG(*seed, 0)), driver: probed.driver, timeout: *timeout, address: probed.address}
 	var first resources
 	memory := []string{}
 	for s.done < *count {
@@ -61,19 +53,15 @@ func storm(arguments []string) int {
 	c.that("storm: memory", last.kib <= first.kib+*growth, "%d KiB, after %d probes it was %d", last.kib, *settled, first.kib)
 	c.that("storm: open files", last.files <= first.files, "%d, after %d probes it was %d", last.files, *settled, first.files)
 	c.that("storm: threads", last.threads <= first.threads+2, "%d, after %d probes it was %d", last.threads, *settled, first.threads)
-	driver.serve(always(isReady))
-	c.that("storm: it is well in the end", get(address, "/healthz") == "200", "it is not")
+	probed.driver.serve(always(isReady))
+	c.that("storm: it is well in the end", get(probed.address, "/healthz") == "200", "it is not")
 	ended := probed.signal(syscall.SIGTERM)
 	c.that("storm: SIGTERM", ended == "exit 0" || ended == "terminated", "%s", ended)
 	fmt.Printf("%d probes (%d healthy), seed %d, at most %d at once; latest %v of %v; RSS %d -> %d KiB, files %d -> %d, threads %d -> %d\n",
 		s.done, s.healthy, *seed, *atOnce, s.latest.Round(time.Millisecond), *timeout, first.kib, last.kib,
 		first.files, last.files, first.threads, last.threads)
 	fmt.Println("RSS after each tenth, KiB:", strings.Join(memory, " "))
-	fmt.Printf("storm: %d passed, %d failed\n", c.passed, c.failed)
-	if c.failed > 0 {
-		return 1
-	}
-	return 0
+	return c.end("storm")
 }
 
 type weather struct {
