@@ -37,6 +37,9 @@ fi
 passed=0
 failed=0
 failures=()
+# A failed step runs once more: on two busy cores Wine stops a program now and then. The summary
+# names each step that passed only then, so that a test which fails often is seen and mended.
+second=()
 # What took how long.
 begin() { echo "== $1"; part=$1 since=$SECONDS; }
 end() { echo "-- $part: $((SECONDS - since)) s"; }
@@ -44,20 +47,42 @@ end() { echo "-- $part: $((SECONDS - since)) s"; }
 check() {
   begin "$1"
   shift
-  if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)) failures+=("$part"); fi
+  if "$@"; then
+    passed=$((passed + 1))
+  elif echo "== $part, once more" && "$@"; then
+    passed=$((passed + 1)) second+=("$part")
+  else
+    failed=$((failed + 1)) failures+=("$part")
+  fi
   end
 }
-# What ctest said in a file.
-count() {
-  local bad all
-  read -r bad all <<<"$(sed -nE 's/.* ([0-9]+) tests failed out of ([0-9]+).*/\1 \2/p' "$1")"
-  passed=$((passed + ${all:-1} - ${bad:-1}))
-  failed=$((failed + ${bad:-1}))
-  # ctest ends with a list: number, name and reason in brackets.
-  while read -r bad; do
-    failures+=("$part: $bad")
-  done < <(sed -nE 's/^[[:space:]]*[0-9]+ - (.*) \([A-Za-z].*\).*/\1/p' "$1")
-  [[ -n $all ]] || failures+=("$part: not run to its end")
+# The tests that failed, by ctest's output in a file: ctest ends with a list of number, name and
+# reason in brackets.
+failed_tests() { sed -nE 's/^[[:space:]]*[0-9]+ - (.*) \([A-Za-z].*\).*/\1/p' "$1"; }
+# Runs ctest with the arguments behind the log's name, and counts.
+tests() {
+  local log=$1 bad all name
+  shift
+  ctest "$@" | tee "$log" || true
+  read -r bad all <<<"$(sed -nE 's/.* ([0-9]+) tests failed out of ([0-9]+).*/\1 \2/p' "$log")"
+  if [[ -z $all ]]; then
+    failed=$((failed + 1)) failures+=("$part: not run to its end")
+    return
+  fi
+  if [[ $bad -gt 0 ]]; then
+    echo "== $part, the failed ones once more"
+    ctest "$@" --rerun-failed --parallel 1 | tee "$log.again" || true
+    while read -r name; do
+      if grep -qE '[0-9]+ tests failed out of' "$log.again" &&
+        ! failed_tests "$log.again" | grep -qxF "$name"; then
+        bad=$((bad - 1)) second+=("$part: $name")
+      else
+        failures+=("$part: $name")
+      fi
+    done < <(failed_tests "$log")
+  fi
+  passed=$((passed + all - bad))
+  failed=$((failed + bad))
 }
 
 for preset in "${presets[@]}"; do
@@ -72,8 +97,7 @@ for preset in "${presets[@]}"; do
   # Sanitizers report here, those of the programs that tests start as well: one report is a failure.
   reports=build/$preset/reports
   rm -rf "$reports" && mkdir -p "$reports"
-  ctest --preset "$preset" --parallel 2 | tee "$log" || true
-  count "$log"
+  tests "$log" --preset "$preset" --parallel 2
   for report in "$reports"/*; do
     [[ -e $report ]] || continue
     head -60 "$report"
@@ -110,8 +134,7 @@ if [[ $windows == yes ]]; then
   cmake --build --preset windows
   end
   begin "tests windows"
-  ctest --test-dir build/windows --output-on-failure | tee build/windows/ctest.log || true
-  count build/windows/ctest.log
+  tests build/windows/ctest.log --test-dir build/windows --output-on-failure
   end
   check "released Go clients" integration/legacy_go/run.sh
   check "drivers' own code" integration/drivers/run.sh
@@ -129,6 +152,7 @@ fi
 
 if [[ $fuzz == yes ]]; then check "fuzzers" scripts/fuzz.sh 60; fi
 
+for one in "${second[@]}"; do echo "passed when run again: $one"; done
 for one in "${failures[@]}"; do echo "failed: $one"; done
 echo "$passed passed, $failed failed"
 [[ $failed -eq 0 ]]
