@@ -7,12 +7,12 @@
 #include <thread>
 
 #include "absl/status/statusor.h"
-#include "client/sidecars/http_answer.h"
 #include "client/sidecars/metrics.h"
 #include "client/sidecars/registration_service.h"
 #include "client/sidecars/socket.h"
 #include "csi_proxy/sidecars.h"
 #include "server/base/condition.h"
+#include "server/http/http_answer.h"
 
 namespace csi_proxy::sidecars {
 

@@ -14,19 +14,15 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "client/sidecars/driver.h"
-#include "client/sidecars/http_server.h"
 #include "client/sidecars/metrics.h"
 #include "client/sidecars/registrar.h"
 #include "client/sidecars/socket.h"
 #include "server/base/condition.h"
+#include "server/http/http_server.h"
 
 namespace csi_proxy {
 namespace {
 
-using sidecars::HttpAnswer;
-using sidecars::HttpEndpoint;
-using sidecars::HttpHandler;
-using sidecars::HttpServer;
 using sidecars::Metrics;
 using sidecars::Registrar;
 using sidecars::SocketChannel;
@@ -252,7 +248,7 @@ class Running final : public Sidecars {
     if (connection.ok()) {
       metrics_->Called(sidecars::kProbeMethod, ready.status().code(), absl::Now() - begin);
     }
-    if (ready.ok() && *ready) return sidecars::Healthy();
+    if (ready.ok() && *ready) return Healthy();
     std::string why = ready.ok()
                           ? "the driver answers, but is not ready"
                           : absl::StrCat("the driver cannot be probed: ", ready.status().message());

@@ -11,12 +11,15 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "client/sidecars/http_testing.h"
 #include "client/sidecars/socket.h"
 #include "client/sidecars/wire.pb.h"
 #include "server/base/testing_posix.h"
+#include "server/http/http_testing.h"
 
 namespace csi_proxy::sidecars {
+
+using http_testing::Answer;
+using http_testing::Get;
 
 inline constexpr absl::Duration kSoon = absl::Seconds(20);
 

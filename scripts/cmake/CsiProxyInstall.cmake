@@ -210,8 +210,7 @@ csi_proxy_installed_library(embedded "Versioned clients of CSI Proxy in the own 
 
 csi_proxy_installed_library(sidecars "A driver's registration and health, in the own process"
   OWN_GRPC NEEDS ${ENDPOINT_WINDOWS} PUBLIC absl::status absl::statusor absl::strings absl::time
-  COMPONENTS csi_proxy_sidecars_core csi_proxy_sidecars_http csi_proxy_sidecars_socket
-             csi_proxy_sidecars_wire)
+  COMPONENTS csi_proxy_http csi_proxy_sidecars_core csi_proxy_sidecars_socket csi_proxy_sidecars_wire)
 
 csi_proxy_export(csi_proxy_c c c_interface)
 csi_proxy_pkg_config(c "CSI Proxy in the own process, for any language" "" -lcsi_proxy)

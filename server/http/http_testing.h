@@ -5,7 +5,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <string>
 
-namespace csi_proxy::sidecars {
+namespace csi_proxy::http_testing {
 
 // A connection to this machine's loopback.
 class HttpConnection {
@@ -32,4 +32,4 @@ struct Answer {
 
 Answer Get(int port, const std::string& path, const char* method = "GET");
 
-}  // namespace csi_proxy::sidecars
+}  // namespace csi_proxy::http_testing

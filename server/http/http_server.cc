@@ -1,4 +1,4 @@
-#include "client/sidecars/http_server.h"
+#include "server/http/http_server.h"
 
 #include <algorithm>
 #include <boost/asio/executor_work_guard.hpp>
@@ -22,9 +22,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
-#include "client/sidecars/http_socket.h"
+#include "server/http/http_socket.h"
 
-namespace csi_proxy::sidecars {
+namespace csi_proxy {
 namespace {
 
 namespace asio = boost::asio;
@@ -344,4 +344,4 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Listen(
   return server;
 }
 
-}  // namespace csi_proxy::sidecars
+}  // namespace csi_proxy

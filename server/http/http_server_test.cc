@@ -1,4 +1,4 @@
-#include "client/sidecars/http_server.h"
+#include "server/http/http_server.h"
 
 #include <atomic>
 #include <future>
@@ -9,13 +9,16 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "client/sidecars/http_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/http/http_testing.h"
 
-namespace csi_proxy::sidecars {
+namespace csi_proxy {
 namespace {
 
+using http_testing::Answer;
+using http_testing::Get;
+using http_testing::HttpConnection;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -203,4 +206,4 @@ TEST_F(HttpServerTest, ListensOnAllAddressesOrByName) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::sidecars
+}  // namespace csi_proxy

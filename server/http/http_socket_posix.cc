@@ -1,8 +1,8 @@
 #include <fcntl.h>
 
-#include "client/sidecars/http_socket.h"
+#include "server/http/http_socket.h"
 
-namespace csi_proxy::sidecars {
+namespace csi_proxy {
 
 void ClaimPort(boost::asio::ip::tcp::acceptor& acceptor, boost::system::error_code& error) {
   // Of what has ended shortly before, not of who listens
@@ -12,4 +12,4 @@ void ClaimPort(boost::asio::ip::tcp::acceptor& acceptor, boost::system::error_co
 
 void KeepFromChildren(int socket) { fcntl(socket, F_SETFD, FD_CLOEXEC); }
 
-}  // namespace csi_proxy::sidecars
+}  // namespace csi_proxy

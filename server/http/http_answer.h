@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace csi_proxy::sidecars {
+namespace csi_proxy {
 
 struct HttpAnswer {
   int code = 200;
@@ -13,4 +13,4 @@ struct HttpAnswer {
 
 inline HttpAnswer Healthy() { return {.code = 200, .body = "ok"}; }
 
-}  // namespace csi_proxy::sidecars
+}  // namespace csi_proxy

@@ -1,6 +1,6 @@
-#include "client/sidecars/http_socket.h"
+#include "server/http/http_socket.h"
 
-namespace csi_proxy::sidecars {
+namespace csi_proxy {
 
 void ClaimPort(boost::asio::ip::tcp::acceptor& acceptor, boost::system::error_code& error) {
   // SO_REUSEADDR would let two processes listen on one port
@@ -14,4 +14,4 @@ void KeepFromChildren(boost::asio::ip::tcp::socket::native_handle_type socket) {
                        0);
 }
 
-}  // namespace csi_proxy::sidecars
+}  // namespace csi_proxy

@@ -3,7 +3,7 @@
 
 #include <boost/asio/ip/tcp.hpp>
 
-namespace csi_proxy::sidecars {
+namespace csi_proxy {
 
 // Before `acceptor` is bound: nobody else may listen on its port meanwhile, and a process that
 // starts again may at once.
@@ -12,4 +12,4 @@ void ClaimPort(boost::asio::ip::tcp::acceptor& acceptor, boost::system::error_co
 // Programs that this process starts do not inherit it.
 void KeepFromChildren(boost::asio::ip::tcp::socket::native_handle_type socket);
 
-}  // namespace csi_proxy::sidecars
+}  // namespace csi_proxy

@@ -12,9 +12,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "client/sidecars/http_answer.h"
+#include "server/http/http_answer.h"
 
-namespace csi_proxy::sidecars {
+namespace csi_proxy {
 
 // `HOST:PORT` or `:PORT`, as Go's net.Listen takes it; `[::1]:PORT` for IPv6.
 struct HttpEndpoint {
@@ -51,4 +51,4 @@ class HttpServer {
   HttpServer() = default;
 };
 
-}  // namespace csi_proxy::sidecars
+}  // namespace csi_proxy

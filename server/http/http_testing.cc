@@ -1,4 +1,4 @@
-#include "client/sidecars/http_testing.h"
+#include "server/http/http_testing.h"
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/read.hpp>
@@ -7,7 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
-namespace csi_proxy::sidecars {
+namespace csi_proxy::http_testing {
 
 namespace asio = boost::asio;
 using asio::ip::tcp;
@@ -45,4 +45,4 @@ Answer Get(int port, const std::string& path, const char* method) {
   return answer;
 }
 
-}  // namespace csi_proxy::sidecars
+}  // namespace csi_proxy::http_testing

@@ -2,12 +2,12 @@
 
 #include <boost/asio/io_context.hpp>
 
-#include "client/sidecars/http_server.h"
-#include "client/sidecars/http_socket.h"
-#include "client/sidecars/http_testing.h"
 #include "gtest/gtest.h"
+#include "server/http/http_server.h"
+#include "server/http/http_socket.h"
+#include "server/http/http_testing.h"
 
-namespace csi_proxy::sidecars {
+namespace csi_proxy {
 namespace {
 
 int OpenAcrossExec() {
@@ -29,9 +29,9 @@ TEST(HttpSocketTest, ChildrenInheritNothingOfAServer) {
                                                                              }}});
   ASSERT_TRUE(server.ok()) << server.status();
   EXPECT_EQ(OpenAcrossExec(), before);
-  EXPECT_EQ(Get((*server)->port(), "/").code, 200);
+  EXPECT_EQ(http_testing::Get((*server)->port(), "/").code, 200);
   EXPECT_EQ(within, before + 1);  // Get()'s own
 }
 
 }  // namespace
-}  // namespace csi_proxy::sidecars
+}  // namespace csi_proxy
