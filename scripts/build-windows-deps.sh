@@ -34,8 +34,7 @@ grpc|1.51.1|grpc_1.51.1.orig.tar.gz|b55696fb249669744de3e71acc54a9382bea0dce7cd5
 fmt|9.1.0|fmtlib_9.1.0+ds1.orig.tar.gz|84ce1c2d0be3a9863935137969dcec6970125caac032f82474640bfc81463583||-DFMT_TEST=OFF -DFMT_DOC=OFF
 spdlog|1.10.0|spdlog_1.10.0+ds.orig.tar.xz|620ca6842b5c21014470bd42eb4716024674214fb973b5ffa3aaea33310ad327|fmt|-DSPDLOG_FMT_EXTERNAL=ON -DSPDLOG_BUILD_EXAMPLE=OFF
 googletest|1.12.1|googletest_1.12.1.orig.tar.gz|81964fe578e9bd7c94dfdb09c8e4d6e6759e19967e397dbea48d1c10e45d0df2||
-civetweb|1.15|civetweb_1.15+dfsg.orig.tar.xz|ec372e9737bc820118bbb735f46a07d41f795814ca0f38bc6e67048e7a460f33||
-prometheus-cpp|1.0.1|prometheus-cpp_1.0.1.orig.tar.gz|593e028d401d3298eada804d252bc38d8cab3ea1c9e88bcd72095281f85e6d16|civetweb|-DENABLE_PUSH=OFF -DENABLE_COMPRESSION=OFF -DENABLE_TESTING=OFF -DUSE_THIRDPARTY_LIBRARIES=OFF -DCMAKE_UNITY_BUILD=ON
+prometheus-cpp|1.0.1|prometheus-cpp_1.0.1.orig.tar.gz|593e028d401d3298eada804d252bc38d8cab3ea1c9e88bcd72095281f85e6d16||-DENABLE_PULL=OFF -DENABLE_PUSH=OFF -DENABLE_TESTING=OFF -DCMAKE_UNITY_BUILD=ON
 boost|1.74.0|boost1.74_1.74.0+ds1.orig.tar.xz|192f5df504d282cb81288f88232d8af45b64a9ab531e1c7cf8ae955f16f6bb28||
 TABLE
 }
@@ -141,26 +140,6 @@ target_include_directories(boost_program_options PRIVATE include)
 set_target_properties(boost_program_options PROPERTIES UNITY_BUILD ON)
 install(TARGETS boost_program_options)
 install(DIRECTORY include/boost DESTINATION include)
-CMAKE
-      ;;
-    # Debian builds it with make and so do we, in CMake's words: its own CMakeLists.txt fetches Lua.
-    civetweb)
-      cat >CMakeLists.txt <<'CMAKE'
-cmake_minimum_required(VERSION 3.25)
-project(civetweb C CXX)
-add_library(civetweb STATIC src/civetweb.c)
-add_library(civetweb-cpp STATIC src/CivetServer.cpp)
-foreach(target civetweb civetweb-cpp)
-  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
-                             $<INSTALL_INTERFACE:include>)
-  target_compile_definitions(${target} PRIVATE NO_SSL NO_CGI NO_CACHING NO_FILES USE_IPV6=1)
-endforeach()
-target_link_libraries(civetweb PUBLIC ws2_32)
-target_link_libraries(civetweb-cpp PUBLIC civetweb)
-install(TARGETS civetweb civetweb-cpp EXPORT civetweb)
-install(FILES include/civetweb.h include/CivetServer.h DESTINATION include)
-install(EXPORT civetweb NAMESPACE civetweb:: DESTINATION lib/cmake/civetweb
-        FILE civetweb-config.cmake)
 CMAKE
       ;;
   esac

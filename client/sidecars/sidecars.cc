@@ -44,7 +44,7 @@ constexpr char kHealthz[] = "/healthz";
 constexpr char kRegistrarsHealthz[] = "/healthz/node-driver-registrar";
 
 using Paths = std::map<std::string, HttpHandler, std::less<>>;
-using Endpoints = std::map<HttpEndpoint, Paths>;
+using Endpoints = std::map<HostPort, Paths>;
 
 absl::Status CheckDuration(absl::string_view option, absl::Duration duration) {
   if (duration > absl::ZeroDuration() && duration <= kLongest) return absl::OkStatus();
@@ -102,7 +102,7 @@ absl::Status Check(const SidecarsOptions& options) {
     }
   }
   for (const auto& [option, endpoint] : endpoints) {
-    if (!endpoint.empty()) checks.push_back(HttpEndpoint::Parse(option, endpoint).status());
+    if (!endpoint.empty()) checks.push_back(HostPort::Parse(option, endpoint).status());
   }
   for (const absl::Status& status : checks) {
     if (!status.ok()) return status;
@@ -219,7 +219,10 @@ class Running final : public Sidecars {
     Endpoints endpoints;
     // Checked when the sidecars were started.
     const auto paths_at = [&endpoints](const std::string& text) -> Paths& {
-      return endpoints[*HttpEndpoint::Parse("", text)];
+      HostPort address = *HostPort::Parse("", text);
+      // All addresses, by whichever of their names.
+      if (address.host == "0.0.0.0" || address.host == "::") address.host.clear();
+      return endpoints[std::move(address)];
     };
     if (const auto& probe = options_.livenessprobe) {
       paths_at(probe->http_endpoint)[kHealthz] = [this] { return ProbeDriver(); };

@@ -12,7 +12,7 @@ fi
 
 # Of this project, and the tests' own; $program may be another csi-node-sidecars.
 build() {
-  ninja -C build/release csi-node-sidecars sample_driver >/dev/null
+  ninja -C build/release csi-node-sidecars csi-proxy sample_driver >/dev/null
   ln -sf "${program:-$PWD/build/release/client/sidecars/program/csi-node-sidecars}" "$out/ours/csi-node-sidecars"
   ln -sf csi-node-sidecars "$out/ours/csi-node-driver-registrar"
   ln -sf csi-node-sidecars "$out/ours/livenessprobe"

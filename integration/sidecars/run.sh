@@ -2,12 +2,13 @@
 # csi-node-sidecars beside the programs it takes the place of, node-driver-registrar and
 # livenessprobe, in the same cases: before the kubelet's own plugin manager, which registers the
 # sample driver, and before a driver in every state. Then many probes of a driver that is hung, slow,
-# dying, and hostile clients of /healthz. README.md says more.
+# dying, and hostile clients of /healthz and of csi-proxy's /metrics. README.md says more.
 #
-#   integration/sidecars/run.sh [--probes=N] [--program=FILE] [--record]
+#   integration/sidecars/run.sh [--probes=N] [--program=FILE] [--record] [--attacks]
 #     --probes   how many, instead of 2000
 #     --program  another build of csi-node-sidecars, say one with a sanitizer; it may be slower
 #     --record   write what upstream's programs do into upstream.tsv
+#     --attacks  hostile clients alone, for longer: 1,000 connections a second of each kind for 10 s
 #
 # CSI_PROXY_UPSTREAM_SIDECARS is a directory with the sources of upstream's two modules, in
 # node-driver-registrar/ and livenessprobe/. Without them upstream.tsv stands for the programs.
@@ -16,11 +17,14 @@ cd "$(dirname "$0")/../.."
 probes=2000
 program=
 record=()
+pace=(-rate 300 -lasts 4s)
+attacks=
 for argument in "$@"; do
   case $argument in
     --probes=*) probes=${argument#*=} ;;
     --program=*) program=$(realpath "${argument#*=}") ;;
     --record) record=(-record) ;;
+    --attacks) attacks=1 pace=(-rate 1000 -lasts 10s) ;;
     *) echo "unknown option $argument" >&2; exit 2 ;;
   esac
 done
@@ -38,6 +42,17 @@ export TSAN_OPTIONS=${TSAN_OPTIONS-suppressions=$PWD/scripts/tsan.supp:ignore_no
 export ASAN_OPTIONS=${ASAN_OPTIONS-quarantine_size_mb=8}
 
 build
+attack() {
+  check "clients that mean harm" "$out/trial" attack -program "$out/ours/livenessprobe" -log "$logs/attack.log" "${pace[@]}"
+  # Prometheus waits ten times as long as the kubelet.
+  check "clients that mean harm to the metrics" \
+    "$out/trial" attack -proxy build/release/server/csi-proxy -latest 10s -log "$logs/metrics.log" "${pace[@]}"
+}
+if [[ -n $attacks ]]; then
+  attack
+  end_checks "sidecars"
+  exit
+fi
 flags=(-ours "$out/ours" -tables integration/sidecars -kubelet "$out/kubelet"
   -sample-driver build/release/integration/sample_driver/sample_driver -logs "$logs")
 if build_upstream; then
@@ -50,6 +65,5 @@ storm=(-program "$out/ours/livenessprobe" -probes "$probes" -log "$logs/storm.lo
 # A sanitizer keeps every stack that it has seen, and is slow.
 [[ -z $program ]] || storm+=(-growth 131072 -probe-timeout 700ms -margin 2s)
 check "$probes probes of a driver in trouble" "$out/trial" storm "${storm[@]}"
-attack=(-program "$out/ours/livenessprobe" -log "$logs/attack.log" -rate 300 -lasts 4s)
-check "clients that mean harm" "$out/trial" attack "${attack[@]}"
+attack
 end_checks "sidecars"

@@ -178,7 +178,7 @@ csi_proxy_per_group(HUBS hub)
 csi_proxy_installed_library(node "A Windows node, or a simulated one, in the own process"
   NEEDS base
   COMPONENTS ${HUBS} ${HOST_WINDOWS} csi_proxy_cim csi_proxy_executor csi_proxy_groups
-             csi_proxy_host csi_proxy_layouts_encode csi_proxy_log_line csi_proxy_machine
+             csi_proxy_host csi_proxy_http csi_proxy_layouts_encode csi_proxy_log_line csi_proxy_machine
              csi_proxy_managed_node csi_proxy_named_faults csi_proxy_observability
              csi_proxy_own_node csi_proxy_simulated csi_proxy_simulated_admin_methods
              csi_proxy_simulated_proto csi_proxy_simulated_scenario csi_proxy_simulated_win32
@@ -277,7 +277,7 @@ if(WIN32)
           COMPONENT programs FILES_MATCHING PATTERN "*.ps1" PATTERN "*.cs")
   # The programs contain these, whose licences ask to be named. The texts are Debian's, which lie
   # beside the same versions for Linux.
-  foreach(package libabsl-dev libcivetweb-dev libfmt-dev libgrpc-dev libprotobuf-dev libspdlog-dev
+  foreach(package libabsl-dev libfmt-dev libgrpc-dev libprotobuf-dev libspdlog-dev
           prometheus-cpp-dev gcc-mingw-w64-base mingw-w64-common libz-mingw-w64-dev)
     install(FILES /usr/share/doc/${package}/copyright DESTINATION licenses RENAME ${package}.txt
             COMPONENT programs)

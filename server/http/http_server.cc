@@ -11,6 +11,7 @@
 #include <boost/beast/http.hpp>
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <limits>
 #include <system_error>
 #include <thread>
@@ -18,9 +19,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "server/http/http_socket.h"
 
@@ -98,7 +97,7 @@ class Server final : public HttpServer {
     thread_.join();
   }
 
-  absl::Status Start(const HttpEndpoint& endpoint);
+  absl::Status Start(const HostPort& endpoint);
   int port() const override { return port_; }
 
   // Null: there is nothing at this path.
@@ -177,7 +176,7 @@ void Connection::Drain() {
                           });
 }
 
-absl::Status Server::Start(const HttpEndpoint& endpoint) {
+absl::Status Server::Start(const HostPort& endpoint) {
   const auto port = static_cast<uint16_t>(endpoint.port);
   absl::Status status;
   if (endpoint.host.empty()) {
@@ -310,38 +309,17 @@ void Server::Stop() {
 
 }  // namespace
 
-absl::StatusOr<HttpEndpoint> HttpEndpoint::Parse(absl::string_view option, absl::string_view text) {
-  HttpEndpoint endpoint;
-  const size_t colon = text.rfind(':');
-  if (colon == absl::string_view::npos ||
-      !absl::SimpleAtoi(text.substr(colon + 1), &endpoint.port) || endpoint.port < 0 ||
-      endpoint.port > 65535) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(option, ": \"", text, "\" is not HOST:PORT with a port from 0 to 65535"));
-  }
-  absl::string_view host = text.substr(0, colon);
-  const bool brackets = absl::ConsumePrefix(&host, "[");
-  if (brackets != absl::ConsumeSuffix(&host, "]") ||
-      brackets != (host.find(':') != absl::string_view::npos) ||
-      host.find_first_of(",+/ ") != absl::string_view::npos) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(option, ": \"", text, "\" has no valid host; IPv6 is written [::1]:PORT"));
-  }
-  // The unspecified addresses.
-  if (host != "0.0.0.0" && host != "::") endpoint.host = std::string(host);
-  return endpoint;
-}
-
-std::string ToString(const HttpEndpoint& endpoint) {
-  const bool brackets = endpoint.host.find(':') != std::string::npos;
-  return absl::StrCat(brackets ? "[" : "", endpoint.host, brackets ? "]" : "", ":", endpoint.port);
-}
-
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Listen(
-    const HttpEndpoint& endpoint, std::map<std::string, HttpHandler, std::less<>> paths) {
-  auto server = std::make_unique<Server>(std::move(paths));
-  if (absl::Status status = server->Start(endpoint); !status.ok()) return status;
-  return server;
+    const HostPort& endpoint, std::map<std::string, HttpHandler, std::less<>> paths) {
+  // Asio throws when the system is short of what it begins with, and so does a thread.
+  try {
+    auto server = std::make_unique<Server>(std::move(paths));
+    if (absl::Status status = server->Start(endpoint); !status.ok()) return status;
+    return server;
+  } catch (const std::exception& error) {
+    return absl::UnavailableError(
+        absl::StrCat("cannot listen on ", ToString(endpoint), ": ", error.what()));
+  }
 }
 
 }  // namespace csi_proxy

@@ -31,7 +31,7 @@ constexpr int kMaxAnswering = HttpServer::kMaxAnswering;
 
 class HttpServerTest : public testing::Test {
  protected:
-  void Listen(const HttpEndpoint& endpoint = {.host = "127.0.0.1", .port = 0}) {
+  void Listen(const HostPort& endpoint = {.host = "127.0.0.1", .port = 0}) {
     auto server = HttpServer::Listen(endpoint, {{"/healthz", [this] { return handler_(); }}});
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);

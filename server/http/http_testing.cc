@@ -12,11 +12,11 @@ namespace csi_proxy::http_testing {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 
-HttpConnection::HttpConnection(int port, const std::string& from) {
+HttpConnection::HttpConnection(int port, const std::string& from, const std::string& to) {
   boost::system::error_code error;
   socket_.open(tcp::v4());
   socket_.bind({asio::ip::make_address(from), 0});
-  socket_.connect({asio::ip::address_v4::loopback(), static_cast<uint16_t>(port)}, error);
+  socket_.connect({asio::ip::make_address(to), static_cast<uint16_t>(port)}, error);
   if (error) socket_.close();
 }
 

@@ -7,11 +7,12 @@
 
 namespace csi_proxy::http_testing {
 
-// A connection to this machine's loopback.
+// A connection within this machine's loopback.
 class HttpConnection {
  public:
-  // `from` is one of the loopback's addresses, of which Linux has many.
-  explicit HttpConnection(int port, const std::string& from = "127.0.0.1");
+  // Both are addresses of the loopback, which has many.
+  explicit HttpConnection(int port, const std::string& from = "127.0.0.1",
+                          const std::string& to = "127.0.0.1");
 
   // False: nobody has let it in.
   bool ok() const { return socket_.is_open(); }

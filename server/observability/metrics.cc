@@ -1,17 +1,17 @@
 #include "server/observability/metrics.h"
 
 #include <prometheus/counter.h>
-#include <prometheus/exposer.h>
 #include <prometheus/family.h>
 #include <prometheus/gauge.h>
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <exception>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
@@ -19,11 +19,11 @@
 #include <unordered_map>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "server/base/go_codes.h"
+#include "server/http/http_server.h"
 #include "server/observability/image_name.h"
 #include "server/product_version.h"
 
@@ -42,55 +42,57 @@ constexpr size_t kMaxImages = 64;
 
 class Metrics::Impl {
  public:
-  explicit Impl(const std::string& address)
-      // A silent connection holds a thread until its time is over.
-      : exposer_({"listening_ports", address, "num_threads", "8", "request_timeout_ms", "1000"}),
-        registry_(std::make_shared<prometheus::Registry>()),
-        connections_(std::make_shared<Connections>()),
-        started_(prometheus::BuildCounter()
+  Impl()
+      : started_(prometheus::BuildCounter()
                      .Name("grpc_server_started_total")
                      .Help("Total number of RPCs started on the server.")
-                     .Register(*registry_)),
+                     .Register(registry_)),
         handled_(prometheus::BuildCounter()
                      .Name("grpc_server_handled_total")
                      .Help("Total number of RPCs completed on the server, by code.")
-                     .Register(*registry_)),
+                     .Register(registry_)),
         seconds_(prometheus::BuildHistogram()
                      .Name("grpc_server_handling_seconds")
                      .Help("Time from the arrival of an RPC to its answer.")
-                     .Register(*registry_)),
+                     .Register(registry_)),
         in_flight_(prometheus::BuildGauge()
                        .Name("csi_proxy_calls_in_flight")
                        .Help("Calls received but not answered yet.")
-                       .Register(*registry_)),
+                       .Register(registry_)),
         api_calls_(prometheus::BuildCounter()
                        .Name("csi_proxy_api_calls_total")
                        .Help("Calls, by API version and client program.")
-                       .Register(*registry_)),
+                       .Register(registry_)),
         limited_(prometheus::BuildCounter()
                      .Name("csi_proxy_client_limited_total")
                      .Help("How often a client had all of its share and wanted more.")
-                     .Register(*registry_)) {
+                     .Register(registry_)) {
     // Who asks a fleet for its versions and restarts joins these with the rest by instance.
     prometheus::BuildGauge()
         .Name("csi_proxy_build_info")
         .Help("Always 1; the version of the program is a label.")
-        .Register(*registry_)
+        .Register(registry_)
         .Add({{"version", kVersion}})
         .Set(1);
     prometheus::BuildGauge()
         .Name("csi_proxy_start_time_seconds")
         .Help("When serving began, in seconds since 1970.")
-        .Register(*registry_)
+        .Register(registry_)
         .Add({})
         .Set(absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()));
-    exposer_.RegisterCollectable(registry_);
-    exposer_.RegisterCollectable(connections_);
   }
 
+  absl::Status Listen(const HostPort& address) {
+    auto server = HttpServer::Listen(address, {{"/metrics", [this] { return Text(); }}});
+    if (!server.ok()) return server.status();
+    server_ = *std::move(server);
+    return absl::OkStatus();
+  }
+  int port() const { return server_->port(); }
+
   void SetGauges(Gauges gauges) {
-    absl::MutexLock lock(&connections_->mutex);
-    connections_->gauges = std::move(gauges);
+    absl::MutexLock lock(&connections_.mutex);
+    connections_.gauges = std::move(gauges);
   }
 
   void OnStart(const shim::MethodInfo& method) {
@@ -117,8 +119,8 @@ class Metrics::Impl {
 
  private:
   // Gauges, which are read when somebody asks.
-  struct Connections final : prometheus::Collectable {
-    std::vector<prometheus::MetricFamily> Collect() const override {
+  struct Connections {
+    std::vector<prometheus::MetricFamily> Collect() const {
       absl::MutexLock lock(&mutex);
       std::vector<prometheus::MetricFamily> families;
       const auto add = [&families](const char* name, const char* help, prometheus::MetricType type,
@@ -175,6 +177,15 @@ class Metrics::Impl {
     mutable absl::Mutex mutex;
     Gauges gauges ABSL_GUARDED_BY(mutex);
   };
+
+  // In Prometheus' text format.
+  HttpAnswer Text() const {
+    std::vector<prometheus::MetricFamily> families = registry_.Collect();
+    std::ranges::move(connections_.Collect(), std::back_inserter(families));
+    return {.code = 200,
+            .body = prometheus::TextSerializer().Serialize(families),
+            .content_type = "text/plain; charset=utf-8"};
+  }
 
   // The series of a method, which are looked up by their labels once and not with each call.
   struct Method {
@@ -250,9 +261,8 @@ class Metrics::Impl {
     return image;
   }
 
-  prometheus::Exposer exposer_;
-  const std::shared_ptr<prometheus::Registry> registry_;
-  const std::shared_ptr<Connections> connections_;
+  prometheus::Registry registry_;
+  Connections connections_;
   prometheus::Family<prometheus::Counter>& started_;
   prometheus::Family<prometheus::Counter>& handled_;
   prometheus::Family<prometheus::Histogram>& seconds_;
@@ -264,6 +274,9 @@ class Metrics::Impl {
   // Elements stay where they are.
   std::unordered_map<const shim::MethodInfo*, Method> methods_ ABSL_GUARDED_BY(mutex_);
   std::set<std::string> images_ ABSL_GUARDED_BY(mutex_);
+
+  // The last, for it reads the others until it is gone.
+  std::unique_ptr<HttpServer> server_;
 };
 
 Metrics::Metrics(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -272,17 +285,18 @@ Metrics::~Metrics() = default;
 absl::StatusOr<std::unique_ptr<Metrics>> Metrics::Serve(absl::string_view option,
                                                         const std::string& address) {
   if (address.empty()) return nullptr;
+  absl::StatusOr<HostPort> parsed = HostPort::Parse(option, address);
+  if (!parsed.ok()) return parsed.status();
   // There is no authentication: a port alone is this machine's.
-  const bool loopback = absl::StartsWith(address, ":");
-  try {
-    return std::unique_ptr<Metrics>(new Metrics(
-        std::make_unique<Impl>(loopback ? absl::StrCat("127.0.0.1", address) : address)));
-  } catch (const std::exception& error) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(option, ": cannot listen on \"", address, "\": ", error.what()));
+  if (parsed->host.empty()) parsed->host = "127.0.0.1";
+  auto impl = std::make_unique<Impl>();
+  if (const absl::Status status = impl->Listen(*parsed); !status.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(option, ": ", status.message()));
   }
+  return std::unique_ptr<Metrics>(new Metrics(std::move(impl)));
 }
 
+int Metrics::port() const { return impl_->port(); }
 void Metrics::SetGauges(Gauges gauges) { impl_->SetGauges(std::move(gauges)); }
 void Metrics::OnLimit(const Peer& peer, shim::Limit limit, uint64_t) {
   impl_->OnLimit(peer, limit);

@@ -1,8 +1,10 @@
 // Metrics for Prometheus, under the names of go-grpc-prometheus, which dashboards know.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -30,10 +32,14 @@ class Metrics final : public shim::CallObserver {
   };
 
   // Serves `/metrics` at `address`, as `10.0.0.1:9090`, or `:9090` for 127.0.0.1; null for "",
-  // which asks for none. INVALID_ARGUMENT, naming `option`, when it cannot listen there.
+  // which asks for none. INVALID_ARGUMENT, naming `option`, for anything else, or when it cannot
+  // listen there.
   static absl::StatusOr<std::unique_ptr<Metrics>> Serve(absl::string_view option,
                                                         const std::string& address);
   ~Metrics() override;
+
+  // The port it listens on; of use if 0 was asked for.
+  int port() const;
 
   // Until then, connections and queues are not reported. They must be readable until the metrics
   // are destroyed or other gauges are set.

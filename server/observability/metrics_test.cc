@@ -1,24 +1,18 @@
 #include "server/observability/metrics.h"
 
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include <array>
-#include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <sstream>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/base/testing_allocations.h"
-#include "server/base/testing_posix.h"
+#include "server/http/http_server.h"
+#include "server/http/http_testing.h"
 #include "server/product_version.h"
 
 namespace csi_proxy::observability {
@@ -26,43 +20,23 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 constexpr shim::MethodInfo kRescan{
     "disk", "v1beta1", "v1beta1.Disk", "Rescan", "csi-proxy-disk-v1beta1", "/v1beta1.Disk/Rescan"};
 
-int Connect(int port) {
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(static_cast<uint16_t>(port));
-  EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
-  return fd;
-}
-
-// What a scrape gets.
-std::string Scrape(int port) {
-  const int fd = Connect(port);
-  const std::string request = "GET /metrics HTTP/1.0\r\n\r\n";
-  EXPECT_EQ(send(fd, request.data(), request.size(), 0), static_cast<ssize_t>(request.size()));
-  std::string answer;
-  char buffer[4096];
-  for (ssize_t n; (n = recv(fd, buffer, sizeof(buffer), 0)) > 0;) {
-    answer.append(buffer, static_cast<size_t>(n));
-  }
-  close(fd);
-  return answer;
-}
+std::string Scrape(int port) { return http_testing::Get(port, "/metrics").body; }
 
 class MetricsTest : public testing::Test {
  protected:
-  MetricsTest() : port_(FreePort()) {
-    auto metrics = Metrics::Serve("address", "127.0.0.1:" + std::to_string(port_));
+  MetricsTest() {
+    auto metrics = Metrics::Serve("address", "127.0.0.1:0");
     EXPECT_TRUE(metrics.ok()) << metrics.status();
     metrics_ = *std::move(metrics);
+    port_ = metrics_->port();
   }
-  const int port_;
   std::unique_ptr<Metrics> metrics_;
+  int port_;
 };
 
 TEST_F(MetricsTest, CountsCallsUnderTheNamesOfGoGrpcPrometheus) {
@@ -196,36 +170,44 @@ TEST_F(MetricsTest, ReportsConnectionsAndQueues) {
   EXPECT_THAT(Scrape(port_), Not(HasSubstr("csi_proxy_connections")));
 }
 
-// As many as there are threads to answer.
-TEST_F(MetricsTest, SilenceDoesNotKeepPrometheusOutForLong) {
-  std::vector<int> silent;
-  for (int i = 0; i < 8; ++i) silent.push_back(Connect(port_));
+// They would hold a server that has eight threads for 64 seconds.
+TEST_F(MetricsTest, SilenceDoesNotKeepPrometheusOut) {
+  std::vector<std::unique_ptr<http_testing::HttpConnection>> silent;
+  for (size_t i = 0; i < 4 * HttpServer::kMaxConnections; ++i) {
+    silent.push_back(std::make_unique<http_testing::HttpConnection>(port_));
+  }
   const absl::Time begin = absl::Now();
   EXPECT_THAT(Scrape(port_), HasSubstr("csi_proxy_build_info"));
-  EXPECT_LT(absl::Now() - begin, absl::Seconds(10));  // Prometheus waits as long
-  for (const int fd : silent) close(fd);
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(60));
 }
 
-// The kernel's table of listening sockets: `0100007F` is 127.0.0.1
-// (https://www.kernel.org/doc/html/latest/networking/proc_net_tcp.html).
+TEST_F(MetricsTest, PrometheusReadsTheAnswerAsText) {
+  http_testing::HttpConnection asks(port_);
+  asks.Send("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
+  const std::string answer = asks.ReadAll();
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(answer, HasSubstr("\r\nContent-Type: text/plain; charset=utf-8\r\n"));
+  EXPECT_EQ(http_testing::Get(port_, "/").code, 404);
+}
+
+// All of 127.0.0.0/8 is this machine, and each address one of its own.
 TEST(MetricsServeTest, APortAloneIsThisMachinesOnly) {
-  const int port = FreePort();
-  const auto metrics = Metrics::Serve("address", ":" + std::to_string(port));
+  const auto metrics = Metrics::Serve("address", ":0");
   ASSERT_TRUE(metrics.ok()) << metrics.status();
-  EXPECT_THAT(Scrape(port), HasSubstr("200 OK"));
-  std::ostringstream sockets;
-  sockets << std::ifstream("/proc/net/tcp").rdbuf() << std::ifstream("/proc/net/tcp6").rdbuf();
-  std::array<char, 8> hex;
-  snprintf(hex.data(), hex.size(), ":%04X", port);
-  EXPECT_THAT(sockets.str(), HasSubstr("0100007F" + std::string(hex.data()) + " 00000000:0000 0A"));
-  EXPECT_THAT(sockets.str(), Not(HasSubstr("00000000" + std::string(hex.data()) + " 00000000")));
+  const int port = (*metrics)->port();
+  EXPECT_THAT(Scrape(port), HasSubstr("csi_proxy_build_info"));
+  EXPECT_FALSE(http_testing::HttpConnection(port, "127.0.0.1", "127.0.0.2").ok());
+  const auto all = Metrics::Serve("address", "0.0.0.0:0");
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_TRUE(http_testing::HttpConnection((*all)->port(), "127.0.0.1", "127.0.0.2").ok());
 }
 
 TEST(MetricsServeTest, AnAddressThatCannotBeListenedOnIsAnError) {
-  for (const char* address : {"nonsense", "127.0.0.1:99999", "203.0.113.1:1"}) {
-    const auto metrics = Metrics::Serve("address", address);
+  for (const char* address : {"nonsense", "9807", "127.0.0.1:99999", "203.0.113.1:1"}) {
+    const auto metrics = Metrics::Serve("--flag", address);
     ASSERT_FALSE(metrics.ok()) << address;
     EXPECT_TRUE(absl::IsInvalidArgument(metrics.status()));
+    EXPECT_THAT(std::string(metrics.status().message()), StartsWith("--flag: "));
     EXPECT_THAT(std::string(metrics.status().message()), HasSubstr(address));
   }
 }

@@ -62,10 +62,8 @@ int Diagnose(const Catalog& catalog, const CommandLine& line, const Streams& str
   }
   d::FetchMetrics fetch;
   if (!options.metrics().empty()) {
-    const auto address = top::ParseMetricsAddress(options.metrics());
-    if (!address.ok()) {
-      return WrongUsage(absl::StrCat("--metrics: ", address.status().message()), streams.err);
-    }
+    const auto address = top::ParseMetricsAddress("--metrics", options.metrics());
+    if (!address.ok()) return WrongUsage(address.status().message(), streams.err);
     fetch = [address = *address, timeout = line.client.call.timeout] {
       return top::FetchMetrics(address, timeout);
     };

@@ -5,6 +5,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "client/ctl/selftest/steps.h"
+#include "server/http/host_port.h"
 
 namespace csi_proxy::ctl::selftest {
 namespace {
@@ -13,15 +14,13 @@ namespace {
 constexpr absl::Duration kDiskArrival = absl::Seconds(30);
 constexpr absl::Duration kPoll = absl::Milliseconds(250);
 
-// The portal's fields: the port follows the last colon, unless that is one of an IPv6 address.
+// The portal's fields. The port is optional, and the service takes IPv6 in brackets and without.
 Fields Portal(const Attempt& attempt) {
   const std::string& text = attempt.options().iscsi_portal();
-  const size_t colon = text.rfind(':');
-  const bool has_port = colon != std::string::npos &&
-                        (text.find(':') == colon || (colon > 0 && text[colon - 1] == ']'));
-  Fields fields = {{"target-portal.target-address", has_port ? text.substr(0, colon) : text}};
-  if (has_port) fields.emplace_back("target-portal.target-port", text.substr(colon + 1));
-  return fields;
+  const absl::StatusOr<HostPort> portal = HostPort::Parse("", text);
+  if (!portal.ok()) return {{"target-portal.target-address", text}};
+  return {{"target-portal.target-address", text.substr(0, text.rfind(':'))},
+          {"target-portal.target-port", absl::StrCat(portal->port)}};
 }
 
 Fields Target(const Attempt& attempt) {

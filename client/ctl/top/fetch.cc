@@ -1,85 +1,88 @@
 #include "client/ctl/top/fetch.h"
 
-#include <civetweb.h>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/core/tcp_stream.hpp>
+#include <boost/beast/http.hpp>
 
-#include <memory>
-
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
-#include "absl/time/clock.h"
 
 namespace csi_proxy::ctl::top {
 namespace {
 
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+using asio::ip::tcp;
+using boost::system::error_code;
+
 // Some twenty times what every rpc and 64 clients come to.
 constexpr size_t kMaxBytes = 16 << 20;
-constexpr int kHttpOk = 200;
-
-// Civetweb's own state, without which it has no sockets on Windows.
-class Library {
- public:
-  Library() { mg_init_library(0); }
-  Library(const Library&) = delete;
-  Library& operator=(const Library&) = delete;
-  ~Library() { mg_exit_library(); }
-};
 
 }  // namespace
 
-absl::StatusOr<MetricsAddress> ParseMetricsAddress(const std::string& text) {
-  const size_t colon = text.rfind(':');
-  MetricsAddress address;
-  if (colon == std::string::npos || !absl::SimpleAtoi(text.substr(colon + 1), &address.port) ||
-      address.port < 1 || address.port > 65535) {
-    return absl::InvalidArgumentError("is not an address as 127.0.0.1:9090 or :9090");
+absl::StatusOr<HostPort> ParseMetricsAddress(absl::string_view option, absl::string_view text) {
+  absl::StatusOr<HostPort> address = HostPort::Parse(option, text);
+  if (!address.ok()) return address;
+  if (address->port == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(option, ": nobody serves at port 0"));
   }
-  absl::string_view host = absl::string_view(text).substr(0, colon);
-  if (absl::ConsumePrefix(&host, "[") && !absl::ConsumeSuffix(&host, "]")) {
-    return absl::InvalidArgumentError("has a [ without its ]");
-  }
-  address.host = host.empty() ? "127.0.0.1" : std::string(host);
+  if (address->host.empty()) address->host = "127.0.0.1";
   return address;
 }
 
-absl::StatusOr<std::string> FetchMetrics(const MetricsAddress& address, absl::Duration timeout) {
-  const absl::Time end = absl::Now() + timeout;
-  const std::string where = absl::StrCat(address.host, ":", address.port);
-  const Library library;
-  char error[256] = "";
-  const std::unique_ptr<mg_connection, void (*)(mg_connection*)> connection(
-      mg_connect_client(address.host.c_str(), address.port, 0, error, sizeof(error)),
-      &mg_close_connection);
-  if (connection == nullptr) {
-    return absl::UnavailableError(absl::StrCat("nobody serves metrics at ", where, ": ", error));
-  }
-  mg_printf(connection.get(), "GET /metrics HTTP/1.0\r\nHost: %s\r\n\r\n", where.c_str());
-  const int wait = static_cast<int>(absl::ToInt64Milliseconds(timeout));
-  if (mg_get_response(connection.get(), error, sizeof(error), wait) < 0) {
-    if (absl::Now() >= end) {
+absl::StatusOr<std::string> FetchMetrics(const HostPort& address, absl::Duration timeout) {
+  const std::string where = ToString(address);
+  asio::io_context io(1);
+  beast::tcp_stream stream(io);
+  // Runs what `begin` begins to its end.
+  const auto await = [&io](auto begin) {
+    error_code result;
+    begin([&result](error_code error, auto&&...) { result = error; });
+    io.restart();
+    io.run();
+    return result;
+  };
+  const auto failure = [&where](error_code error, absl::string_view otherwise) -> absl::Status {
+    if (error == beast::error::timeout) {
       return absl::DeadlineExceededError(absl::StrCat(where, " did not answer in time"));
     }
-    return absl::UnavailableError(
-        absl::StrCat(where, " does not answer as an HTTP server: ", error));
-  }
-  const int code = mg_get_response_info(connection.get())->status_code;
-  if (code != kHttpOk) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(where, " has no /metrics: it answers with the HTTP status ", code));
-  }
-  std::string text;
-  char buffer[4096];
-  for (int n; (n = mg_read(connection.get(), buffer, sizeof(buffer))) > 0;) {
-    text.append(buffer, static_cast<size_t>(n));
-    if (text.size() > kMaxBytes) {
+    if (error == http::error::body_limit) {
       return absl::ResourceExhaustedError(
           absl::StrCat("the metrics at ", where, " are larger than ", kMaxBytes, " bytes"));
     }
-    if (absl::Now() > end) {
-      return absl::DeadlineExceededError(absl::StrCat(where, " did not answer in time"));
-    }
+    return absl::UnavailableError(absl::StrCat(otherwise, ": ", error.message()));
+  };
+
+  error_code error;
+  const auto found = tcp::resolver(io).resolve(address.host, absl::StrCat(address.port),
+                                               tcp::resolver::numeric_service, error);
+  const std::string nobody = absl::StrCat("nobody serves metrics at ", where);
+  if (error) return failure(error, nobody);
+  // Of all that follows.
+  stream.expires_after(absl::ToChronoMilliseconds(timeout));
+  error = await([&](auto done) { stream.async_connect(found, done); });
+  if (error) return failure(error, nobody);
+
+  http::request<http::empty_body> request(http::verb::get, "/metrics", 10);
+  request.set(http::field::host, where);
+  beast::flat_buffer buffer;
+  http::response_parser<http::string_body> answer;
+  answer.body_limit(kMaxBytes);
+  error = await([&](auto done) { http::async_write(stream, request, done); });
+  // The header for itself: Beast 1.74 forgets the body's limit where it reads both at once
+  // (basic_parser::put() goes on after finish_header() has failed, when it is eager).
+  if (!error) {
+    error = await([&](auto done) { http::async_read_header(stream, buffer, answer, done); });
   }
-  return text;
+  if (!error) error = await([&](auto done) { http::async_read(stream, buffer, answer, done); });
+  if (error) return failure(error, absl::StrCat(where, " does not answer as an HTTP server"));
+  if (answer.get().result() != http::status::ok) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        where, " has no /metrics: it answers with the HTTP status ", answer.get().result_int()));
+  }
+  return std::move(answer.get().body());
 }
 
 }  // namespace csi_proxy::ctl::top

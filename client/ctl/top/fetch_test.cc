@@ -42,7 +42,7 @@ class OneAnswer {
     close(socket_);
   }
 
-  MetricsAddress address() const { return {"127.0.0.1", port_}; }
+  HostPort address() const { return {"127.0.0.1", port_}; }
   const std::string& request() const { return request_; }
 
  private:
@@ -73,12 +73,13 @@ class OneAnswer {
 };
 
 TEST(ParseMetricsAddressTest, IsAsTheServiceTakesIt) {
-  EXPECT_EQ(ParseMetricsAddress("10.0.0.1:9090")->host, "10.0.0.1");
-  EXPECT_EQ(ParseMetricsAddress("10.0.0.1:9090")->port, 9090);
-  EXPECT_EQ(ParseMetricsAddress(":9090")->host, "127.0.0.1");
-  EXPECT_EQ(ParseMetricsAddress("[::1]:9090")->host, "::1");
-  for (const char* wrong : {"", "9090", "host", "host:", "host:x", "host:-1", "[::1:1"}) {
-    EXPECT_TRUE(absl::IsInvalidArgument(ParseMetricsAddress(wrong).status())) << wrong;
+  EXPECT_EQ(*ParseMetricsAddress("--metrics", "10.0.0.1:9090"), (HostPort{"10.0.0.1", 9090}));
+  EXPECT_EQ(*ParseMetricsAddress("--metrics", ":9090"), (HostPort{"127.0.0.1", 9090}));
+  EXPECT_EQ(*ParseMetricsAddress("--metrics", "[::1]:9090"), (HostPort{"::1", 9090}));
+  for (const char* wrong : {"", "9090", "host", "host:", "host:x", "host:-1", "host:0", "[::1:1"}) {
+    const absl::Status status = ParseMetricsAddress("--metrics", wrong).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << wrong;
+    EXPECT_TRUE(absl::StartsWith(status.message(), "--metrics: ")) << status;
   }
 }
 
@@ -107,7 +108,7 @@ TEST(FetchMetricsTest, WhoDoesNotSpeakHttpIsUnavailable) {
 }
 
 TEST(FetchMetricsTest, NobodyThereIsUnavailable) {
-  MetricsAddress address;
+  HostPort address;
   {
     const OneAnswer server("");
     address = server.address();
@@ -127,11 +128,14 @@ TEST(FetchMetricsTest, WhoSaysNothingIsNotWaitedForForever) {
 }
 
 TEST(FetchMetricsTest, WhatHasNoEndIsNotRead) {
-  std::string answer = "HTTP/1.1 200 OK\r\nContent-Length: 40000000\r\n\r\n";
-  answer.append(40'000'000, 'x');
-  const OneAnswer server(std::move(answer));
-  const absl::Status status = FetchMetrics(server.address(), absl::Seconds(60)).status();
-  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  for (const char* head :
+       {"HTTP/1.1 200 OK\r\nContent-Length: 40000000\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\n"}) {
+    std::string answer = head;
+    answer.append(40'000'000, 'x');
+    const OneAnswer server(std::move(answer));
+    const absl::Status status = FetchMetrics(server.address(), absl::Seconds(60)).status();
+    EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  }
 }
 
 }  // namespace

@@ -85,8 +85,8 @@ int Top(const Catalog& catalog, const CommandLine& line, const Streams& streams)
         "--metrics=HOST:PORT says where the service serves its metrics: as its "
         "--metrics-bind-address");
   }
-  const absl::StatusOr<top::MetricsAddress> address = top::ParseMetricsAddress(options.metrics());
-  if (!address.ok()) return wrong(absl::StrCat("--metrics: ", address.status().message()));
+  const absl::StatusOr<HostPort> address = top::ParseMetricsAddress("--metrics", options.metrics());
+  if (!address.ok()) return wrong(address.status().message());
   const bool table = WantsTable(line, streams);
   if (!table) options.set_once(true);
   absl::Duration interval = options.once() ? absl::ZeroDuration() : top::kInterval;

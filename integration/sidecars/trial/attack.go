@@ -10,29 +10,30 @@ import (
 	"time"
 )
 
-// What somebody sends who can reach the address of /healthz, and then keeps the connection open.
+// What somebody sends who can reach the address of /healthz or /metrics, the path, and then keeps
+// the connection open.
 var attacks = []struct {
 	name string
-	play func(net.Conn)
+	play func(c net.Conn, path string)
 }{
-	{"silent", func(net.Conn) {}},
-	{"whole requests", func(c net.Conn) { c.Write([]byte("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")) }},
-	{"half a request", func(c net.Conn) { c.Write([]byte("GET /healthz HTTP/1.1\r\nHost: a\r\n")) }},
-	{"slow", func(c net.Conn) {
-		for _, letter := range []byte("GET /healthz HTTP/1.1\r\nX: " + strings.Repeat("x", 1000)) {
+	{"silent", func(net.Conn, string) {}},
+	{"whole requests", func(c net.Conn, path string) { c.Write([]byte("GET " + path + " HTTP/1.1\r\nHost: a\r\n\r\n")) }},
+	{"half a request", func(c net.Conn, path string) { c.Write([]byte("GET " + path + " HTTP/1.1\r\nHost: a\r\n")) }},
+	{"slow", func(c net.Conn, path string) {
+		for _, letter := range []byte("GET " + path + " HTTP/1.1\r\nX: " + strings.Repeat("x", 1000)) {
 			if _, err := c.Write([]byte{letter}); err != nil {
 				return
 			}
 			time.Sleep(200 * time.Millisecond)
 		}
 	}},
-	{"half a body", func(c net.Conn) {
-		c.Write([]byte("POST /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nx"))
+	{"half a body", func(c net.Conn, path string) {
+		c.Write([]byte("POST " + path + " HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nx"))
 	}},
-	{"unread answers", func(c net.Conn) {
+	{"unread answers", func(c net.Conn, _ string) {
 		c.Write([]byte(strings.Repeat("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n", 1000)))
 	}},
-	{"endless header", func(c net.Conn) {
+	{"endless header", func(c net.Conn, _ string) {
 		for range 64 {
 			if _, err := c.Write([]byte("X: " + strings.Repeat("x", 16000) + "\r\n")); err != nil {
 				return
@@ -42,14 +43,15 @@ var attacks = []struct {
 }
 
 // Connections of each attack, `rate` of them a second, while a kubelet asks for the health of a
-// driver that takes a while to tell: what it is answered, and how late, and what the process comes to
-// need.
+// driver that takes a while to tell, or Prometheus for the service's metrics: what it is answered,
+// and how late, and what the process comes to need.
 func attack(arguments []string) int {
 	flags := flag.NewFlagSet("attack", flag.ExitOnError)
 	program := flags.String("program", "", "livenessprobe")
+	proxy := flags.String("proxy", "", "csi-proxy, in its place")
 	rate := flags.Int("rate", 100, "connections a second")
 	lasts := flags.Duration("lasts", 10*time.Second, "each attack")
-	latest := flags.Duration("latest", time.Second, "how late an answer may be; the kubelet waits 1 s")
+	latest := flags.Duration("latest", time.Second, "how late an answer may be; the kubelet waits 1 s, Prometheus 10")
 	log := flags.String("log", "/dev/stderr", "")
 	only := flags.String("attack", "", "one alone")
 	flags.Parse(arguments)
@@ -59,26 +61,31 @@ func attack(arguments []string) int {
 		if *only != "" && *only != attack.name {
 			continue
 		}
-		c.under(attack.name, attack.play, *program, *log, *rate, *lasts, *latest)
+		victim, path := (*probed)(nil), "/healthz"
+		if *proxy != "" {
+			victim, path = c.scraped(attack.name, *proxy, *log), "/metrics"
+		} else {
+			victim = c.probed(attack.name, *program, *log, slow(200*time.Millisecond))
+		}
+		c.under(attack.name, attack.play, victim, path, *rate, *lasts, *latest)
+		victim.end()
 	}
 	return c.end("attacks")
 }
 
-func (c *checks) under(name string, play func(net.Conn), program, log string, rate int, lasts, latest time.Duration) {
-	attacked := c.probed(name, program, log, slow(200*time.Millisecond))
-	defer attacked.end()
+func (c *checks) under(name string, play func(net.Conn, string), attacked *probed, path string, rate int, lasts, latest time.Duration) {
 	address := attacked.address
-	get(address, "/healthz")
+	get(address, path)
 	before := attacked.settle()
 
 	var attackers sync.WaitGroup
 	var connections []net.Conn
-	// Not the kubelet's own.
+	// Not that of who asks honestly.
 	dialer := net.Dialer{Timeout: time.Second, LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 	over := time.After(lasts)
 	next := time.NewTicker(time.Second / time.Duration(rate))
 	defer next.Stop()
-	honest := askEach(100*time.Millisecond, lasts, address, latest)
+	honest := askEach(100*time.Millisecond, lasts, address, path, latest)
 	for attacking := true; attacking; {
 		select {
 		case <-over:
@@ -89,7 +96,7 @@ func (c *checks) under(name string, play func(net.Conn), program, log string, ra
 				continue // it lets nobody in, which the honest will notice
 			}
 			connections = append(connections, connection)
-			attackers.Go(func() { play(connection) })
+			attackers.Go(func() { play(connection, path) })
 		}
 	}
 	answers := <-honest
@@ -104,9 +111,9 @@ func (c *checks) under(name string, play func(net.Conn), program, log string, ra
 		name, len(connections), len(answers.took), answers.bad, latest, answers.took[len(answers.took)/2].Round(time.Millisecond),
 		answers.took[len(answers.took)-1].Round(time.Millisecond), before.kib, under.kib, after.kib,
 		before.files, under.files, after.files, before.threads, under.threads, after.threads)
-	c.that(name+": the kubelet is answered", answers.bad == 0, "%d of %d not", answers.bad, len(answers.took))
+	c.that(name+": the honest are answered", answers.bad == 0, "%d of %d not", answers.bad, len(answers.took))
 	c.that(name+": files", after.files <= before.files, "%d, before %d", after.files, before.files)
-	c.that(name+": it is well in the end", get(address, "/healthz") == "200", "it is not")
+	c.that(name+": it is well in the end", get(address, path) == "200", "it is not")
 }
 
 type answers struct {
@@ -114,9 +121,8 @@ type answers struct {
 	bad  int
 }
 
-// Asks for the driver's health at each interval, and does not wait for an answer before it
-// asks again.
-func askEach(interval, lasts time.Duration, address string, latest time.Duration) <-chan answers {
+// Asks at each interval, and does not wait for an answer before it asks again.
+func askEach(interval, lasts time.Duration, address, path string, latest time.Duration) <-chan answers {
 	done := make(chan answers)
 	go func() {
 		var asked sync.WaitGroup
@@ -125,7 +131,7 @@ func askEach(interval, lasts time.Duration, address string, latest time.Duration
 		for end := time.Now().Add(lasts); time.Now().Before(end); time.Sleep(interval) {
 			asked.Go(func() {
 				since := time.Now()
-				code := get(address, "/healthz")
+				code := get(address, path)
 				took := time.Since(since)
 				lock.Lock()
 				defer lock.Unlock()

@@ -173,7 +173,7 @@ func served(address string) bool {
 	})
 }
 
-// A livenessprobe before a driver of its own.
+// A livenessprobe before a driver of its own, or a csi-proxy, which has none.
 type probed struct {
 	*process
 	driver       *driver
@@ -189,9 +189,19 @@ func (c *checks) probed(name, program, log string, behaves behaviour, flags ...s
 	return p
 }
 
+// A csi-proxy that serves metrics.
+func (c *checks) scraped(name, program, log string) *probed {
+	p := &probed{dir: newDirectory(), address: freeAddress()}
+	p.process = start(log, program, "--host=simulated", "--socket-dir="+p.dir, "--metrics-bind-address="+p.address)
+	c.that(name+": served", served(p.address), "%s is not served", p.address)
+	return p
+}
+
 func (p *probed) end() {
 	p.kill()
-	p.driver.remove()
+	if p.driver != nil {
+		p.driver.remove()
+	}
 	os.RemoveAll(p.dir)
 }
 
