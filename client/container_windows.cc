@@ -18,8 +18,8 @@ ContainerSigns LookForContainer() {
     default:
       break;
   }
-  if (absl::StatusOr<win32::TokenSids> sids = win32::SidsOfThisProcess(); sids.ok()) {
-    signs.user_sid = std::move(sids->user);
+  if (absl::StatusOr<std::string> user = win32::UserOfThisProcess(); user.ok()) {
+    signs.user_sid = *std::move(user);
   }
   return signs;
 }

@@ -81,7 +81,7 @@ MisbehavingServer::MisbehavingServer(const std::string& path, Misbehaviour misbe
     : state_(std::make_unique<State>()) {
   state_->misbehaviour = misbehaviour;
   // Wine keeps an owner only where a descriptor is given.
-  const auto security = pipe::Security::Parse("D:P(A;;GA;;;WD)");
+  const auto security = pipe::Security::ForServer("D:P(A;;GA;;;WD)");
   SECURITY_ATTRIBUTES attributes = security->attributes();
   const bool busy = misbehaviour == Misbehaviour::kBusy;
   for (int i = 0; i < (busy ? 1 : kInstances); ++i) {

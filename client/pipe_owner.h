@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -12,14 +11,16 @@ namespace csi_proxy::client {
 // Whose a pipe is, and whose this process: SIDs on Windows, else numbers of users.
 struct PipeOwner {
   std::string owner;
-  bool owner_is_administrator = false;
-  // The user of this process, and who owns what it creates.
-  std::vector<std::string> own;
+  // SYSTEM or root.
+  bool owner_is_system = false;
+  // The user of this process.
+  std::string self;
 };
 
-// OK when the pipe belongs to an administrator, or when this process could have made it itself:
-// from its own user it has nothing to hide; else PERMISSION_DENIED, naming pipe and owner. An owner
-// who is unknown is somebody else.
+// OK when the pipe belongs to the system, or to the user of this process, from whom the process has
+// nothing to hide: else PERMISSION_DENIED, naming pipe and owner. The administrators are not
+// enough, because a container's administrator makes pipes that belong to them. An owner who is
+// unknown is somebody else.
 absl::Status CheckPipeOwner(absl::string_view path, const PipeOwner& who);
 
 }  // namespace csi_proxy::client

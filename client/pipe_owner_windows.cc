@@ -8,11 +8,11 @@ namespace csi_proxy::client {
 absl::StatusOr<PipeOwner> WhoseIs(void* handle) {
   const absl::StatusOr<pipe::ObjectSecurity> security = pipe::SecurityOf(handle);
   if (!security.ok()) return security.status();
-  absl::StatusOr<win32::TokenSids> own = win32::SidsOfThisProcess();
-  if (!own.ok()) return own.status();
+  absl::StatusOr<std::string> self = win32::UserOfThisProcess();
+  if (!self.ok()) return self.status();
   return PipeOwner{.owner = security->owner,
-                   .owner_is_administrator = pipe::OwnedByAdministrators(*security),
-                   .own = {std::move(own->user), std::move(own->owner)}};
+                   .owner_is_system = security->owner == kSystemSid,
+                   .self = *std::move(self)};
 }
 
 }  // namespace csi_proxy::client

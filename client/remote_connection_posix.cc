@@ -28,8 +28,8 @@ absl::StatusOr<PipeIdentity> LookAt(const std::string& path) {
   }
   // Whoever binds a socket owns its file.
   const absl::Status ours = CheckPipeOwner(path, {.owner = absl::StrCat("user ", info.st_uid),
-                                                  .owner_is_administrator = info.st_uid == 0,
-                                                  .own = {absl::StrCat("user ", geteuid())}});
+                                                  .owner_is_system = info.st_uid == 0,
+                                                  .self = absl::StrCat("user ", geteuid())});
   if (!ours.ok()) return ours;
   return PipeIdentity{.device = info.st_dev,
                       .inode = info.st_ino,

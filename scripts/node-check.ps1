@@ -130,62 +130,7 @@ try {
     "size $size, serial number '$serial', BIOS '$bios', $volume"
   }
 
-  Test-Part "pipe-descriptor" "SYSTEM and Administrators alone may open the pipe, and its owner is one of them" {
-    Assert-Passed "answers"
-    $client = New-Object System.IO.Pipes.NamedPipeClientStream(".", $pipe, [System.IO.Pipes.PipeDirection]::InOut,
-      [System.IO.Pipes.PipeOptions]::None, [System.Security.Principal.TokenImpersonationLevel]::Anonymous)
-    try {
-      $client.Connect(5000)
-      $sddl = $client.GetAccessControl().GetSecurityDescriptorSddlForm("Access, Owner, Group")
-    } finally {
-      $client.Dispose()
-    }
-    $descriptor = New-Object System.Security.AccessControl.RawSecurityDescriptor($sddl)
-    $protected = [System.Security.AccessControl.ControlFlags]::DiscretionaryAclProtected
-    Assert-That (($descriptor.ControlFlags -band $protected) -ne 0) "the DACL is not protected: $sddl"
-    $trusted = "S-1-5-18", "S-1-5-32-544"
-    $others = @($descriptor.DiscretionaryAcl | Where-Object { $trusted -notcontains $_.SecurityIdentifier.Value })
-    Assert-That ($others.Count -eq 0) "others may open it as well: $sddl"
-    # In console mode the owner may be the administrator who started it.
-    if ($started) { $trusted += [System.Security.Principal.WindowsIdentity]::GetCurrent().User.Value }
-    Assert-That ($trusted -contains $descriptor.Owner.Value) "it has another owner: $sddl"
-    $sddl
-  }
-
-  Test-Part "first-instance" "nobody can make the first instance of the pipe while the service has it" {
-    Assert-Passed "answers"
-    $made = $null
-    $refusal = $null
-    try {
-      # A limit of one instance has .NET ask for the first (FILE_FLAG_FIRST_PIPE_INSTANCE).
-      $made = New-Object System.IO.Pipes.NamedPipeServerStream($pipe, [System.IO.Pipes.PipeDirection]::InOut, 1)
-    } catch {
-      $refusal = $_.Exception.GetBaseException()
-    } finally {
-      if ($null -ne $made) { $made.Dispose() }
-    }
-    Assert-That ($null -eq $made) "another first instance could be made"
-    Assert-That ($refusal -is [System.UnauthorizedAccessException]) "it failed otherwise: $refusal"
-    $refusal.Message
-  }
-
-  Test-Part "second-service" "a second csi-proxy.exe does not start beside the first" {
-    Assert-Passed "answers"
-    $second = Invoke-Program $proxy "-kubelet-path=$KubeletPath" 30
-    Assert-That ($second.Code -ne 0) "it ended with exit code 0"
-    Assert-That (Test-Answering) "the first does not answer any more"
-    "exit code $($second.Code): $($second.Err.Trim())"
-  }
-
-  Test-Part "remote-client" "a client that comes over the network is refused" {
-    Assert-Passed "answers"
-    # The same way to a pipe that takes such clients, or nothing is shown.
-    $control = Open-RemotePipe "srvsvc"
-    if ($control -ne "") { Skip-Part "no pipe of \\$env:COMPUTERNAME can be opened: $control" }
-    $refusal = Open-RemotePipe $pipe
-    Assert-That ($refusal -ne "") "\\$env:COMPUTERNAME\pipe\$pipe could be opened"
-    $refusal
-  }
+  . (Join-Path $PSScriptRoot "node-check\pipes.ps1")
 
   Test-Part "escape-junction" "no call leaves the kubelet's directory by a junction" {
     Assert-Passed "answers"

@@ -59,7 +59,9 @@ po::options_description Describe(Options* options, Raw* raw) {
       "directory of the Unix sockets (not on Windows)")(
       "pipe-sddl",
       po::value(&options->place.sddl)->value_name("SDDL")->default_value(options->place.sddl),
-      "who may open the named pipes (on Windows)");
+      "who may open and serve the named pipes (on Windows); the service's own account is added, as "
+      "owner. Give others 0x12019b: generic write would let them serve the pipes, generic all "
+      "change who may");
   node.add_options()("host", po::value(&raw->host)->value_name("KIND")->default_value("windows"),
                      "what to act on: windows, or simulated (a node in memory)")(
       "scenario", po::value(&options->scenario_file)->value_name("FILE"),

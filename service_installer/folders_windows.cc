@@ -57,8 +57,8 @@ class WindowsFolders final : public Folders {
   }
 
   std::set<std::string> Self() override {
-    const absl::StatusOr<win32::TokenSids> own = win32::SidsOfThisProcess();
-    return own.ok() ? std::set<std::string>{own->user} : std::set<std::string>();
+    const absl::StatusOr<std::string> own = win32::UserOfThisProcess();
+    return own.ok() ? std::set<std::string>{*own} : std::set<std::string>();
   }
 
   absl::Status Protect(const fs::path& path, FolderUse use) override {

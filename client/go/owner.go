@@ -2,20 +2,15 @@ package csiproxy
 
 import "fmt"
 
-// checkOwner returns an error unless a pipe belongs to an administrator, or to one of own: the user
-// of this process, and who owns what it creates. Whoever else serves the pipe has taken its name, and
-// is sent nothing.
-func checkOwner(path, owner string, administrator bool, own ...string) error {
-	if administrator {
+// checkOwner returns an error unless a pipe belongs to the system or to self, the user of this process.
+// Whoever else serves the pipe has taken its name, and is sent nothing: not even the administrators,
+// because a container's administrator makes pipes that belong to them.
+func checkOwner(path, owner string, system bool, self string) error {
+	if system || owner != "" && owner == self {
 		return nil
-	}
-	for _, self := range own {
-		if owner != "" && owner == self {
-			return nil
-		}
 	}
 	if owner == "" {
 		owner = "nobody"
 	}
-	return fmt.Errorf("the pipe %s belongs to %s, who is not an administrator: another program has taken its name", path, owner)
+	return fmt.Errorf("the pipe %s belongs to %s, neither to the system nor to %s: another program, or another release of the service, has taken its name", path, owner, self)
 }

@@ -8,21 +8,21 @@ import (
 func TestCheckOwner(t *testing.T) {
 	const pipe, user, other = `\\.\pipe\csi-proxy-smb-v1`, "S-1-5-21-1-2-3-1001", "S-1-5-21-1-2-3-1002"
 	for _, test := range []struct {
-		name          string
-		owner         string
-		administrator bool
-		own           []string
-		trusted       bool
+		name    string
+		owner   string
+		system  bool
+		self    string
+		trusted bool
 	}{
-		{"an administrator's", "S-1-5-18", true, []string{user}, true},
-		{"the user's own", user, false, []string{user}, true},
-		{"what the user creates", "S-1-5-32-545", false, []string{user, "S-1-5-32-545"}, true},
-		{"another user's", other, false, []string{user, user}, false},
-		{"a user's, for SYSTEM", user, false, []string{"S-1-5-18", "S-1-5-32-544"}, false},
-		{"nobody's", "", false, []string{"", user}, false},
+		{"the system's", "S-1-5-18", true, user, true},
+		{"the user's own", user, false, user, true},
+		{"the administrators'", "S-1-5-32-544", false, user, false},
+		{"another user's", other, false, user, false},
+		{"a user's, for SYSTEM", user, false, "S-1-5-18", false},
+		{"nobody's", "", false, "", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			err := checkOwner(pipe, test.owner, test.administrator, test.own...)
+			err := checkOwner(pipe, test.owner, test.system, test.self)
 			if (err == nil) != test.trusted {
 				t.Fatalf("got %v", err)
 			}

@@ -14,7 +14,12 @@ import (
 )
 
 func TestOnlyTheServicesPipeIsTaken(t *testing.T) {
-	for owner, squats := range map[string]string{"O:LS": "S-1-5-19", "O:BA": "", "O:SY": "", "": ""} {
+	self, err := windows.GetCurrentProcessToken().GetTokenUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := "O:" + self.User.Sid.String()
+	for owner, squats := range map[string]string{"O:LS": "S-1-5-19", "O:BA": "S-1-5-32-544", "O:SY": "", own: ""} {
 		path := fmt.Sprintf(`\\.\pipe\csi-proxy-test-%d-%s`, os.Getpid(), strings.TrimPrefix(owner, "O:"))
 		listener, err := winio.ListenPipe(path, &winio.PipeConfig{SecurityDescriptor: owner + "D:P(A;;GA;;;WD)"})
 		if err != nil {

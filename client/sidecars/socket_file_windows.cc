@@ -66,10 +66,10 @@ absl::Status Delete(HANDLE file, const std::string& path) {
 }
 
 absl::Status SetOwnDacl(HANDLE file, const std::string& path) {
-  const absl::StatusOr<win32::TokenSids> self = win32::SidsOfThisProcess();
+  const absl::StatusOr<std::string> self = win32::UserOfThisProcess();
   if (!self.ok()) return self.status();
   const absl::StatusOr<pipe::Security> security =
-      pipe::Security::Parse(absl::StrCat("D:P(A;;FA;;;SY)(A;;FA;;;BA)(A;;FA;;;", self->user, ")"));
+      pipe::Security::Parse(absl::StrCat("D:P(A;;FA;;;SY)(A;;FA;;;BA)(A;;FA;;;", *self, ")"));
   if (!security.ok()) return security.status();
   // SetSecurityInfo, which is meant for files, may add what the directory would let in: Wine's
   // does.

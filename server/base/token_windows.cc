@@ -19,18 +19,6 @@ absl::StatusOr<UniqueHandle> OpenToken(DWORD access) {
   return UniqueHandle(token);
 }
 
-// What a token says of its user, or of the owner of what it creates: a structure that begins with
-// the pointer to a SID.
-template <typename Information>
-absl::StatusOr<std::string> SidOfToken(HANDLE token, TOKEN_INFORMATION_CLASS about) {
-  alignas(Information) std::array<char, sizeof(Information) + SECURITY_MAX_SID_SIZE> information;
-  DWORD size = information.size();
-  if (!GetTokenInformation(token, about, information.data(), size, &size)) {
-    return LastError("reading the token of this process");
-  }
-  return SidText(*reinterpret_cast<PSID*>(information.data()));
-}
-
 }  // namespace
 
 std::string SidText(void* sid) {
@@ -40,14 +28,16 @@ std::string SidText(void* sid) {
   return Utf8(text);
 }
 
-absl::StatusOr<TokenSids> SidsOfThisProcess() {
+absl::StatusOr<std::string> UserOfThisProcess() {
   const absl::StatusOr<UniqueHandle> token = OpenToken(TOKEN_QUERY);
   if (!token.ok()) return token.status();
-  absl::StatusOr<std::string> user = SidOfToken<TOKEN_USER>(token->get(), TokenUser);
-  if (!user.ok()) return user.status();
-  absl::StatusOr<std::string> owner = SidOfToken<TOKEN_OWNER>(token->get(), TokenOwner);
-  if (!owner.ok()) return owner.status();
-  return TokenSids{.user = *std::move(user), .owner = *std::move(owner)};
+  // A structure that begins with the pointer to a SID, which stands behind it.
+  alignas(TOKEN_USER) std::array<char, sizeof(TOKEN_USER) + SECURITY_MAX_SID_SIZE> user;
+  DWORD size = user.size();
+  if (!GetTokenInformation(token->get(), TokenUser, user.data(), size, &size)) {
+    return LastError("reading the token of this process");
+  }
+  return SidText(reinterpret_cast<const TOKEN_USER*>(user.data())->User.Sid);
 }
 
 void EnablePrivilege(const wchar_t* privilege) {

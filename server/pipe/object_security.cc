@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
+
 namespace csi_proxy::pipe {
 namespace {
 
@@ -30,6 +32,22 @@ uint32_t PipeRights(uint32_t rights) {
   if (rights & kGenericWrite) mapped |= kFileGenericWrite;
   if (rights & kGenericRead) mapped |= kFileGenericRead;
   return mapped;
+}
+
+uint32_t ClientRights(uint32_t rights) {
+  // CreateFile adds SYNCHRONIZE and FILE_READ_ATTRIBUTES.
+  return (PipeRights(rights) | 0x100080) & ~kCreatePipeInstance;
+}
+
+std::string SddlForServer(absl::string_view sddl, bool names_owner, absl::string_view user) {
+  std::string text(sddl);
+  if (user != kSystemSid) {
+    // An alias before it may end with a D, as in G:DDD:P, but no colon stands in one.
+    const size_t dacl = text.find("D:");
+    const size_t entries = dacl == text.npos ? text.npos : text.find('(', dacl);
+    text.insert(std::min(entries, text.size()), absl::StrCat("(A;;GA;;;", user, ")"));
+  }
+  return names_owner ? text : absl::StrCat("O:", user, text);
 }
 
 bool OwnedByAdministrators(const ObjectSecurity& object) { return IsAdministrators(object.owner); }

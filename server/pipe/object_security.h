@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "server/base/well_known_sids.h"
 
 namespace csi_proxy::pipe {
@@ -36,9 +37,22 @@ struct ObjectSecurity {
 // (https://learn.microsoft.com/windows/win32/fileio/file-security-and-access-rights).
 uint32_t PipeRights(uint32_t rights);
 
+// Rights that an open asks for, as Windows checks them against the DACL: FILE_CREATE_PIPE_INSTANCE
+// is left out, because generic write contains it. So 0x12019b, all of generic read and write but
+// this right, is enough for a client that opens with both, and makes no server. This is shown by
+// https://github.com/dotnet/corefx/issues/28371, where .NET's client (GENERIC_READ | GENERIC_WRITE)
+// connects to a pipe that grants PipeAccessRights.ReadWrite, and a second instance is refused; and
+// by ReactOS (drivers/filesystems/npfs/create.c, NpCreateClientEnd: `DesiredAccess & ~4`).
+uint32_t ClientRights(uint32_t rights);
+
+// `sddl` for a server that runs as the user: the user owns the pipe, if the text names no owner,
+// and may make further instances. Else Windows would choose the owner, for SYSTEM the
+// administrators (https://learn.microsoft.com/windows/win32/secauthz/owner-of-a-new-object), as
+// which a container's administrator can make pipes too.
+std::string SddlForServer(absl::string_view sddl, bool names_owner, absl::string_view user);
+
 // Whether SYSTEM or the administrators own it: nobody else can have made it, for to set an owner
-// one is not takes a privilege that only they have
-// (https://learn.microsoft.com/windows/win32/secauthz/owner-of-a-new-object).
+// one is not takes a privilege that only they have.
 bool OwnedByAdministrators(const ObjectSecurity& object);
 
 // Whether both DACLs give the same rights to the same groups, in the same order.

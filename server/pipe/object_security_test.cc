@@ -2,10 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
+#include "server/base/win32_error.h"
+#include "server/pipe/testing/leaky_clients.h"
+#include "server/pipe/testing/npfs.h"
+
 namespace csi_proxy::pipe {
 namespace {
 
-constexpr char kUsersSid[] = "S-1-5-32-545";
+constexpr char kUsersSid[] = "S-1-5-32-545", kUserSid[] = "S-1-5-21-1-2-3-1001";
+constexpr uint32_t kWriteDac = 0x40000, kWriteOwner = 0x80000;
 constexpr uint32_t kGenericAll = 0x10000000, kGenericWrite = 0x40000000, kGenericRead = 0x80000000;
 
 // As --pipe-sddl has it, and as Windows keeps it.
@@ -71,6 +78,87 @@ TEST(ObjectSecurityTest, WhoElseMayServeThePipe) {
   // ACCESS_ALLOWED_CALLBACK_ACE_TYPE, which is not looked into.
   EXPECT_FALSE(OnlyAdministratorsServe(With({.type = 9})));
   EXPECT_FALSE(OnlyAdministratorsServe({.owner = kSystemSid}));
+}
+
+TEST(ObjectSecurityTest, TheServersUserOwnsThePipeAndMayServeIt) {
+  EXPECT_EQ(SddlForServer("D:P(A;;GA;;;SY)", false, kSystemSid), "O:S-1-5-18D:P(A;;GA;;;SY)");
+  EXPECT_EQ(SddlForServer("O:BAD:P(A;;GA;;;SY)", true, kSystemSid), "O:BAD:P(A;;GA;;;SY)");
+  EXPECT_EQ(SddlForServer("D:P(A;;GA;;;SY)", false, kUserSid),
+            "O:S-1-5-21-1-2-3-1001D:P(A;;GA;;;S-1-5-21-1-2-3-1001)(A;;GA;;;SY)");
+  EXPECT_EQ(SddlForServer("O:BAG:DDD:P(A;;GA;;;SY)", true, "S-1-1"),
+            "O:BAG:DDD:P(A;;GA;;;S-1-1)(A;;GA;;;SY)");
+  EXPECT_EQ(SddlForServer("D:P", false, "S-1-1"), "O:S-1-1D:P(A;;GA;;;S-1-1)");
+}
+
+// Who may do what with a pipe that the service has made.
+class PipeAccessTest : public testing::Test {
+ protected:
+  using Sids = std::vector<std::string>;
+
+  void Make(const ObjectSecurity& ours, Sids sids) {
+    server_ = std::make_unique<Npfs::Process>(npfs_, ours, Npfs::Process::Token{.sids = sids});
+    ASSERT_TRUE(server_->Create(kTestPipe, Creation::kFirst).ok());
+    EXPECT_TRUE(server_->Create(kTestPipe, Creation::kFurther).ok());
+  }
+  bool Opens(const Sids& sids, uint32_t rights) {
+    const absl::StatusOr<Npfs::Client> client = npfs_->Open(kTestPipe, sids, rights);
+    if (client.ok()) npfs_->Close(*client);
+    EXPECT_TRUE(client.ok() || HasWin32Code(client.status(), win32_error::kAccessDenied));
+    // The instance is another client's.
+    EXPECT_TRUE(server_->Create(kTestPipe, Creation::kFurther).ok());
+    return client.ok();
+  }
+  bool Serves(Sids sids, Creation creation = Creation::kFurther) {
+    Npfs::Process other(npfs_, {}, {.sids = std::move(sids)});
+    return other.Create(kTestPipe, creation).ok();
+  }
+
+  const std::shared_ptr<Npfs> npfs_ = std::make_shared<Npfs>();
+  std::unique_ptr<Npfs::Process> server_;
+};
+
+TEST_F(PipeAccessTest, ReleasedClientsOfAdministratorsAndSystemOpenIt) {
+  Make(kOurs, {kAdministratorsSid, kSystemSid});
+  for (const Sids& sids : {kPodSids, Sids{kSystemSid}}) {
+    // go-winio's DialPipe, the C++ client's and .NET's with PipeDirection.InOut.
+    EXPECT_TRUE(Opens(sids, kGenericRead | kGenericWrite));
+    // .NET's with PipeAccessRights.ReadWrite, and one that only looks.
+    EXPECT_TRUE(Opens(sids, 0x2019b));
+    EXPECT_TRUE(Opens(sids, kGenericRead));
+  }
+  EXPECT_FALSE(Opens({kUserSid}, kGenericRead));
+}
+
+TEST_F(PipeAccessTest, AnAdministratorNeitherServesItNorChangesWhoMay) {
+  Make(kOurs, {kAdministratorsSid, kSystemSid});
+  for (const uint32_t right : {kWriteDac, kWriteOwner, uint32_t{0x10000}}) {
+    EXPECT_FALSE(Opens(kPodSids, kGenericRead | right)) << right;
+    EXPECT_TRUE(Opens({kSystemSid}, kGenericRead | right)) << right;
+  }
+  EXPECT_FALSE(Serves(kPodSids));
+  EXPECT_FALSE(Serves(kPodSids, Creation::kInheriting));
+  EXPECT_FALSE(Serves(kPodSids, Creation::kFirst));
+  EXPECT_TRUE(Serves({kSystemSid}));
+}
+
+// Whom `--pipe-sddl` names as owner.
+TEST_F(PipeAccessTest, OwningItIsNotEnoughToChangeWhoMayServeIt) {
+  ObjectSecurity administrators = kOurs;
+  administrators.owner = kAdministratorsSid;
+  Make(administrators, {kAdministratorsSid, kSystemSid});
+  EXPECT_FALSE(Opens(kPodSids, kWriteDac));
+  EXPECT_TRUE(Opens(kPodSids, kGenericRead | kGenericWrite));
+}
+
+TEST_F(PipeAccessTest, InConsoleModeTheUserAloneServesIt) {
+  ObjectSecurity users = kOurs;
+  users.owner = kUserSid;
+  users.dacl.insert(users.dacl.begin(), {.rights = kGenericAll, .sid = kUserSid});
+  Make(users, {kAdministratorsSid, kUserSid});
+  EXPECT_TRUE(Serves({kAdministratorsSid, kUserSid}));
+  EXPECT_FALSE(Serves(kPodSids));
+  EXPECT_TRUE(Opens(kPodSids, kGenericRead | kGenericWrite));
+  EXPECT_FALSE(Opens(kPodSids, kWriteDac));
 }
 
 }  // namespace

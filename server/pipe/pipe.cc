@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "server/base/token_windows.h"
 
 namespace csi_proxy::pipe {
 namespace {
@@ -49,6 +50,19 @@ absl::StatusOr<Security> Security::Parse(const std::string& sddl) {
         "--pipe-sddl: \"", sddl, "\" has no protected DACL (D:P...): anyone could open the pipes"));
   }
   return Security(std::move(owned));
+}
+
+absl::StatusOr<Security> Security::ForServer(const std::string& sddl) {
+  const absl::StatusOr<Security> asked = Parse(sddl);
+  if (!asked.ok()) return asked.status();
+  const absl::StatusOr<std::string> own = win32::UserOfThisProcess();
+  if (!own.ok()) return own.status();
+  PSID owner = nullptr;
+  BOOL defaulted = FALSE;
+  if (!GetSecurityDescriptorOwner(asked->descriptor_.get(), &owner, &defaulted)) {
+    return win32::LastError("--pipe-sddl");
+  }
+  return Parse(SddlForServer(sddl, owner != nullptr, *own));
 }
 
 bool Exists(const std::string& path) {

@@ -27,6 +27,8 @@ class Security {
   // DACL (`D:P`): without one, or with a null one, anyone could open the pipe
   // (https://learn.microsoft.com/windows/win32/secauthz/null-dacls-and-empty-dacls).
   static absl::StatusOr<Security> Parse(const std::string& sddl);
+  // The same for pipes that this process makes: its user owns and may serve them (SddlForServer).
+  static absl::StatusOr<Security> ForServer(const std::string& sddl);
 
   SECURITY_ATTRIBUTES attributes() const {
     return {.nLength = sizeof(SECURITY_ATTRIBUTES),

@@ -14,7 +14,7 @@ namespace csi_proxy::pipe {
 enum class Creation {
   kFirst,  // fails with ERROR_ACCESS_DENIED when the pipe is there
   kFurther,
-  kInheriting,  // a further one, by which the pipe's DACL can be changed
+  kInheriting,  // a further one, by which the pipe's owner and DACL can be changed
 };
 
 // Named pipes as one process sees them. Failures carry the Win32 code. Thread-safe.
@@ -23,7 +23,7 @@ class PipeCalls {
   virtual ~PipeCalls() = default;
 
   // Makes an instance, which clients can open at once (CreateNamedPipeW). The first one gives the
-  // pipe an owner and the DACL of `ours`; those of a pipe that is there stay.
+  // pipe the owner and the DACL of `ours`; those of a pipe that is there stay.
   virtual absl::StatusOr<void*> Create(const std::string& path, Creation creation) = 0;
   virtual const ObjectSecurity& ours() const = 0;
 
@@ -34,8 +34,8 @@ class PipeCalls {
 
   // The pipe's own, whoever made it.
   virtual absl::StatusOr<ObjectSecurity> Security(void* instance) = 0;
-  // Gives the pipe of an inheriting instance our DACL.
-  virtual absl::Status SetDacl(void* instance) = 0;
+  // Gives the pipe of an inheriting instance our owner and our DACL.
+  virtual absl::Status MakeOurs(void* instance) = 0;
 
   // Returns when the client has read everything, has gone, or has been disconnected
   // (FlushFileBuffers).

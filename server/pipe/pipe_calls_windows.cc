@@ -42,13 +42,19 @@ class WindowsPipeCalls final : public PipeCalls {
 
   absl::StatusOr<ObjectSecurity> Security(void* instance) override { return SecurityOf(instance); }
 
-  absl::Status SetDacl(void* instance) override {
+  absl::Status MakeOurs(void* instance) override {
+    void* const descriptor = security_.attributes().lpSecurityDescriptor;
     BOOL present = FALSE, defaulted = FALSE;
+    PSID owner = nullptr;
     ACL* dacl = nullptr;
-    if (!GetSecurityDescriptorDacl(security_.attributes().lpSecurityDescriptor, &present, &dacl,
-                                   &defaulted)) {
+    if (!GetSecurityDescriptorOwner(descriptor, &owner, &defaulted) ||
+        !GetSecurityDescriptorDacl(descriptor, &present, &dacl, &defaulted)) {
       return win32::LastError("reading the security of pipes");
     }
+    // The owner first, who may change the DACL until ours says otherwise.
+    const DWORD error = SetSecurityInfo(instance, SE_KERNEL_OBJECT, OWNER_SECURITY_INFORMATION,
+                                        owner, nullptr, nullptr, nullptr);
+    if (error != ERROR_SUCCESS) return win32::ToStatus(error, "changing the owner of a pipe");
     return win32::ToStatus(
         SetSecurityInfo(instance, SE_KERNEL_OBJECT,
                         DACL_SECURITY_INFORMATION | PROTECTED_DACL_SECURITY_INFORMATION, nullptr,
@@ -70,7 +76,7 @@ class WindowsPipeCalls final : public PipeCalls {
 InstanceFlags FlagsOf(Creation creation) {
   DWORD open_mode = PIPE_ACCESS_DUPLEX | FILE_FLAG_OVERLAPPED;
   if (creation == Creation::kFirst) open_mode |= FILE_FLAG_FIRST_PIPE_INSTANCE;
-  if (creation == Creation::kInheriting) open_mode |= WRITE_DAC;
+  if (creation == Creation::kInheriting) open_mode |= WRITE_DAC | WRITE_OWNER;
   return {
       .open_mode = open_mode,
       .pipe_mode = PIPE_TYPE_BYTE | PIPE_READMODE_BYTE | PIPE_WAIT | PIPE_REJECT_REMOTE_CLIENTS,

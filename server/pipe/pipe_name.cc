@@ -32,16 +32,18 @@ absl::Status LeftOver(const std::string& path, absl::string_view why) {
 }
 
 absl::Status CheckInherited(PipeCalls& calls, const std::string& path, void* instance,
-                            bool* same_dacl) {
+                            bool* is_ours) {
   const absl::StatusOr<ObjectSecurity> security = calls.Security(instance);
   if (!security.ok()) return Prefixed(path, security.status());
+  const bool own = security->owner == calls.ours().owner;
   // Whoever made the pipe may at any time give himself the right to serve it beside us.
-  if (!OwnedByAdministrators(*security)) {
+  if (!own && !OwnedByAdministrators(*security)) {
     return LeftOver(path, absl::StrCat("it belongs to ", security->owner,
                                        " rather than to SYSTEM or the administrators"));
   }
-  *same_dacl = SameDacl(*security, calls.ours());
-  if (!*same_dacl && !OnlyAdministratorsServe(*security)) {
+  const bool same_dacl = SameDacl(*security, calls.ours());
+  *is_ours = own && same_dacl;
+  if (!same_dacl && !OnlyAdministratorsServe(*security)) {
     return LeftOver(path, "others than SYSTEM and the administrators may serve it");
   }
   return absl::OkStatus();
@@ -57,14 +59,15 @@ absl::StatusOr<void*> Inherit(PipeCalls& calls, const std::string& path) {
     calls.Disconnect(made);
     calls.Close(made);
   };
-  bool same_dacl = false;
-  absl::Status status = CheckInherited(calls, path, *instance, &same_dacl);
-  if (status.ok() && same_dacl) return instance;
+  bool is_ours = false;
+  absl::Status status = CheckInherited(calls, path, *instance, &is_ours);
+  if (status.ok() && is_ours) return instance;
   // Left by the Go release, or before --pipe-sddl was changed.
-  if (status.ok()) status = calls.SetDacl(*instance);
-  if (status.ok()) status = CheckInherited(calls, path, *instance, &same_dacl);
-  if (status.ok() && !same_dacl)
-    status = LeftOver(path, "its access list cannot be changed to ours");
+  if (status.ok()) status = calls.MakeOurs(*instance);
+  if (status.ok()) status = CheckInherited(calls, path, *instance, &is_ours);
+  if (status.ok() && !is_ours) {
+    status = LeftOver(path, "its owner and access list cannot be changed to ours");
+  }
   if (!status.ok()) {
     end(*instance);
     return status;

@@ -19,6 +19,13 @@ using testing::HasSubstr;
 
 constexpr char kUserSid[] = "S-1-5-21-1-2-3-1001";
 
+// As the Go release makes a pipe: by Windows' defaults, which let everyone read.
+const ObjectSecurity kGos{.owner = kAdministratorsSid,
+                          .has_dacl = true,
+                          .dacl = {{.rights = 0x10000000, .sid = kSystemSid},
+                                   {.rights = 0x10000000, .sid = kAdministratorsSid},
+                                   {.rights = 0x80000000, .sid = kEveryoneSid}}};
+
 // A server as the listener is one: takes the name, makes an instance for each client, owns them by
 // a Closer.
 class Server {
@@ -138,7 +145,7 @@ class TakeNameTest : public testing::Test {
   // A pipe whose server has crashed while a client had it open.
   void LeftBy(Npfs::Process* server) {
     ASSERT_TRUE(server->Create(kTestPipe, Creation::kFirst).ok());
-    ASSERT_TRUE(npfs_->Open(kTestPipe, server_sids_).ok());
+    ASSERT_TRUE(clients_.Open(server_sids_).ok());
     server->Crash();
   }
   // The status of one who tries to take the name; nothing of his may be left if he fails.
@@ -153,13 +160,9 @@ class TakeNameTest : public testing::Test {
     EXPECT_THAT(std::string(status.message()), HasSubstr(kTestPipe));
     EXPECT_THAT(std::string(status.message()), HasSubstr(words));
   }
-  static ObjectSecurity With(AccessEntry entry) {
-    ObjectSecurity security = kOurs;
-    security.dacl.push_back(std::move(entry));
-    return security;
-  }
 
   const std::shared_ptr<Npfs> npfs_ = std::make_shared<Npfs>();
+  LeakyClients clients_{npfs_};
   Npfs::Process calls_{npfs_, kOurs};
   std::vector<std::string> server_sids_ = {kAdministratorsSid, kSystemSid, kUserSid};
 };
@@ -229,7 +232,10 @@ TEST_F(TakeNameTest, ASquattersLeftoverIsRefused) {
 }
 
 TEST_F(TakeNameTest, ASquattersLeftoverWithOurDaclIsRefused) {
-  Npfs::Process squatter(npfs_, With({.rights = 0x12019b, .sid = kUserSid}), {.sids = {kUserSid}});
+  ObjectSecurity pretended = kOurs;
+  pretended.owner = kUserSid;
+  Npfs::Process squatter(npfs_, pretended, {.sids = {kUserSid}});
+  server_sids_ = kPodSids;
   LeftBy(&squatter);
   ExpectRefused(Take(), std::string("belongs to ") + kUserSid);
 }
@@ -272,9 +278,8 @@ TEST_F(TakeNameTest, AnAdministratorsLeftoverThatOthersMayServeIsRefused) {
   ExpectRefused(Take(), "others than SYSTEM and the administrators may serve it");
 }
 
-// As the Go release leaves it: Windows' default for pipes lets everyone read.
-TEST_F(TakeNameTest, TheGoReleasesLeftoverGetsOurDacl) {
-  Npfs::Process go(npfs_, With({.rights = 0x80000000, .sid = kEveryoneSid}));
+TEST_F(TakeNameTest, TheGoReleasesLeftoverGetsOurOwnerAndDacl) {
+  Npfs::Process go(npfs_, kGos);
   LeftBy(&go);
   LeakyClients clients(npfs_);
   absl::StatusOr<Npfs::Client> early = absl::UnknownError("none");
@@ -284,12 +289,45 @@ TEST_F(TakeNameTest, TheGoReleasesLeftoverGetsOurDacl) {
   const absl::StatusOr<void*> taken = TakeName(calls_, kTestPipe, absl::OkStatus());
   ASSERT_TRUE(taken.ok()) << taken.status();
   EXPECT_TRUE(SameDacl(*calls_.Security(*taken), kOurs));
+  EXPECT_EQ(calls_.Security(*taken)->owner, kSystemSid);
   // Who came while everyone could is not served.
   ASSERT_TRUE(early.ok());
   EXPECT_TRUE(HasWin32Code(npfs_->Read(*early).status(), 233));
   EXPECT_TRUE(HasWin32Code(npfs_->Open(kTestPipe, {kUserSid}, 0x80000000).status(),
                            win32_error::kAccessDenied));
   EXPECT_TRUE(clients.Open().ok());
+}
+
+// Clients would send nothing to a pipe that an administrator may have made.
+TEST_F(TakeNameTest, ALeftoverWithOurDaclGetsOurOwner) {
+  ObjectSecurity theirs = kOurs;
+  theirs.owner = kAdministratorsSid;
+  Npfs::Process administrators(npfs_, theirs);
+  LeftBy(&administrators);
+  const absl::StatusOr<void*> taken = TakeName(calls_, kTestPipe, absl::OkStatus());
+  ASSERT_TRUE(taken.ok()) << taken.status();
+  EXPECT_EQ(calls_.Security(*taken)->owner, kSystemSid);
+}
+
+// In console mode the user is an administrator, and another one or the system may have been before.
+TEST_F(TakeNameTest, AUserInheritsHisOwnLeftoverAndTheGoReleasesOnly) {
+  ObjectSecurity users = kOurs;
+  users.owner = kUserSid;
+  users.dacl.push_back({.rights = 0x10000000, .sid = kUserSid});
+  const Npfs::Process::Token token{.sids = {kAdministratorsSid, kUserSid}};
+  for (const ObjectSecurity& left : {users, kGos}) {
+    Npfs::Process crashed(npfs_, left, token);
+    LeftBy(&crashed);
+    Npfs::Process user(npfs_, users, token);
+    const absl::StatusOr<void*> taken = TakeName(user, kTestPipe, absl::OkStatus());
+    ASSERT_TRUE(taken.ok()) << taken.status();
+    EXPECT_EQ(user.Security(*taken)->owner, kUserSid);
+    clients_.Leave();
+  }
+  Npfs::Process system(npfs_, kOurs);
+  LeftBy(&system);
+  Npfs::Process user(npfs_, users, token);
+  ExpectRefused(TakeName(user, kTestPipe, absl::OkStatus()).status(), "no instance can be made");
 }
 
 }  // namespace

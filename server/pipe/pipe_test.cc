@@ -68,7 +68,7 @@ Stream::Result Write(Stream& stream, const std::string& data) {
 }
 
 std::shared_ptr<PipeCalls> Calls() {
-  auto security = Security::Parse(kOpenToAll);
+  auto security = Security::ForServer(kOpenToAll);
   EXPECT_TRUE(security.ok()) << security.status();
   auto calls = NewPipeCalls(*std::move(security));
   EXPECT_TRUE(calls.ok()) << calls.status();
@@ -110,11 +110,13 @@ TEST(PipeSecurityTest, TakesAProtectedDaclAndNothingElse) {
 // What Wine does not enforce: that we ask for it.
 TEST(PipeFlagsTest, RemoteClientsAreRejectedAndTheFirstInstanceIsExclusive) {
   for (const Creation creation : {Creation::kFirst, Creation::kFurther, Creation::kInheriting}) {
+    const bool inherits = creation == Creation::kInheriting;
     const InstanceFlags flags = FlagsOf(creation);
     EXPECT_TRUE(flags.pipe_mode & PIPE_REJECT_REMOTE_CLIENTS);
     EXPECT_TRUE(flags.open_mode & FILE_FLAG_OVERLAPPED);
     EXPECT_EQ((flags.open_mode & FILE_FLAG_FIRST_PIPE_INSTANCE) != 0, creation == Creation::kFirst);
-    EXPECT_EQ((flags.open_mode & WRITE_DAC) != 0, creation == Creation::kInheriting);
+    EXPECT_EQ((flags.open_mode & WRITE_DAC) != 0, inherits);
+    EXPECT_EQ((flags.open_mode & WRITE_OWNER) != 0, inherits);
   }
 }
 
@@ -306,18 +308,23 @@ TEST(PipeCallsTest, LookSaysWhoServes) {
   calls->Close(*instance);
 }
 
-TEST(PipeCallsTest, APipeHasTheDaclThatWasAskedFor) {
+TEST(PipeCallsTest, APipeHasTheOwnerAndTheDaclThatWereAskedFor) {
   const std::shared_ptr<PipeCalls> calls = Calls();
   const auto instance = calls->Create(UniquePath(), Creation::kInheriting);
   ASSERT_TRUE(instance.ok());
   const auto security = calls->Security(*instance);
   ASSERT_TRUE(security.ok()) << security.status();
-  EXPECT_NE(security->owner, "");
+  EXPECT_EQ(security->owner, *win32::UserOfThisProcess());
   EXPECT_TRUE(SameDacl(*security, calls->ours()));
-  EXPECT_EQ(calls->ours().dacl.size(), 1u);
-  EXPECT_EQ(calls->ours().dacl[0].sid, kEveryoneSid);
-  EXPECT_TRUE(calls->SetDacl(*instance).ok());
+  EXPECT_EQ(calls->ours().dacl.back().sid, kEveryoneSid);
+  EXPECT_TRUE(calls->MakeOurs(*instance).ok());
   calls->Close(*instance);
+}
+
+TEST(PipeCallsTest, AnOwnerThatIsNamedStays) {
+  const auto named = NewPipeCalls(*Security::ForServer("O:BAD:P(A;;GA;;;SY)"));
+  ASSERT_TRUE(named.ok()) << named.status();
+  EXPECT_EQ((*named)->ours().owner, kAdministratorsSid);
 }
 
 TEST(PipeTest, TheServerKnowsTheProcessOfItsClient) {

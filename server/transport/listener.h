@@ -85,11 +85,14 @@ class Listener : public shim::ConnectionDirectory {
 struct PipePlace {
   // The directory of the sockets; not on Windows.
   std::string socket_dir;
-  // The pipes' security descriptor in SDDL; only on Windows. The default lets in the system and
-  // administrators. A further group gets 0x12019b rather than generic write, which contains
-  // FILE_CREATE_PIPE_INSTANCE and with it the right to serve the pipe in place of the service
-  // (https://learn.microsoft.com/windows/win32/ipc/named-pipe-security-and-access-rights).
-  std::string sddl = "D:P(A;;GA;;;SY)(A;;GA;;;BA)";
+  // The pipes' security descriptor in SDDL; only on Windows. By default the system and
+  // administrators open the pipes, and the system alone serves them and changes who may: what
+  // administrators get, and whatever further group is named, is 0x12019b rather than generic write,
+  // which contains FILE_CREATE_PIPE_INSTANCE
+  // (https://learn.microsoft.com/windows/win32/ipc/named-pipe-security-and-access-rights); and the
+  // entry of OW leaves whoever owns a pipe only the right to look. The user of this process is
+  // added, as owner and with all rights (pipe::SddlForServer).
+  std::string sddl = "D:P(A;;GA;;;SY)(A;;0x12019b;;;BA)(A;;RC;;;OW)";
 };
 
 // The listener of the platform.

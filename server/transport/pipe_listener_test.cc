@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/pipe/pipe.h"
+#include "server/pipe/testing/leaky_clients.h"
 #include "server/transport/listener.h"
 #include "server/transport/preface.h"
 
@@ -264,6 +265,22 @@ TEST_F(PipeListenerTest, AClientThatDoesNotReadIsDisconnectedByTheEndOfCloseLive
   listener_->CloseLive();
   EXPECT_LT(absl::Now() - start, absl::Seconds(5));
   EXPECT_TRUE(client.Disconnected());
+}
+
+TEST_F(PipeListenerTest, TheDefaultIsThatOfTheModel) {
+  const auto calls = pipe::NewPipeCalls(
+      *pipe::Security::Parse(pipe::SddlForServer(PipePlace().sddl, false, kSystemSid)));
+  ASSERT_TRUE(calls.ok()) << calls.status();
+  EXPECT_EQ((*calls)->ours().owner, pipe::kOurs.owner);
+  EXPECT_EQ((*calls)->ours().dacl, pipe::kOurs.dacl);
+}
+
+TEST_F(PipeListenerTest, ByDefaultThisProcessServesAndOpensItsPipe) {
+  const auto listener = NewListener(PipePlace(), {});
+  const absl::Status status = listener->Listen({{.name = name_, .adopt = [](intptr_t) {}}});
+  ASSERT_TRUE(status.ok()) << status;
+  const Client client = Dial();
+  EXPECT_TRUE(client.connected());
 }
 
 TEST_F(PipeListenerTest, BadSecurityIsAnErrorOfItsFlag) {

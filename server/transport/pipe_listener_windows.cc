@@ -172,7 +172,7 @@ class PipeListener final : public Listener {
 };
 
 absl::Status PipeListener::Listen(std::vector<PipeEndpoint> endpoints) {
-  absl::StatusOr<pipe::Security> security = pipe::Security::Parse(sddl_);
+  absl::StatusOr<pipe::Security> security = pipe::Security::ForServer(sddl_);
   if (!security.ok()) return security.status();
   auto calls = pipe::NewPipeCalls(*std::move(security));
   if (!calls.ok()) return calls.status();

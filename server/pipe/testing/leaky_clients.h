@@ -14,10 +14,12 @@ inline constexpr char kTestPipe[] = R"(\\.\pipe\csi-proxy-volume-v1)";
 
 inline const std::vector<std::string> kPodSids = {"S-1-5-93-2-1", kAdministratorsSid};
 
-// `D:P(A;;GA;;;SY)(A;;GA;;;BA)`
-inline const ObjectSecurity kOurs{.has_dacl = true,
+// What the service asks for by default: `O:SYD:P(A;;GA;;;SY)(A;;0x12019b;;;BA)(A;;RC;;;OW)`.
+inline const ObjectSecurity kOurs{.owner = kSystemSid,
+                                  .has_dacl = true,
                                   .dacl = {{.rights = 0x10000000, .sid = kSystemSid},
-                                           {.rights = 0x10000000, .sid = kAdministratorsSid}}};
+                                           {.rights = 0x12019b, .sid = kAdministratorsSid},
+                                           {.rights = 0x20000, .sid = kOwnerRightsSid}}};
 
 // Opens pipes and keeps its ends, as released Go clients do: NewClientWithPipePath tries the pipe
 // and drops the connection without closing it.
@@ -26,8 +28,8 @@ class LeakyClients {
   explicit LeakyClients(std::shared_ptr<Npfs> npfs) : npfs_(std::move(npfs)) {}
   ~LeakyClients() { Leave(); }
 
-  absl::Status Open() {
-    const absl::StatusOr<Npfs::Client> client = npfs_->Open(kTestPipe, kPodSids);
+  absl::Status Open(const std::vector<std::string>& sids = kPodSids) {
+    const absl::StatusOr<Npfs::Client> client = npfs_->Open(kTestPipe, sids);
     if (client.ok()) clients_.push_back(*client);
     return client.status();
   }

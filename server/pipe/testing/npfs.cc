@@ -9,8 +9,9 @@ namespace csi_proxy::pipe {
 namespace {
 
 constexpr uint32_t kGenericRead = 0x80000000, kGenericWrite = 0x40000000;
-constexpr uint32_t kCreatePipeInstance = 0x4, kReadControl = 0x20000, kWriteDac = 0x40000;
-constexpr uint32_t kBrokenPipe = 109, kNoData = 232, kPipeNotConnected = 233;
+constexpr uint32_t kCreatePipeInstance = 0x4, kReadControl = 0x20000, kWriteDac = 0x40000,
+                   kWriteOwner = 0x80000;
+constexpr uint32_t kBrokenPipe = 109, kNoData = 232, kPipeNotConnected = 233, kInvalidOwner = 1307;
 
 absl::Status Error(uint32_t code) { return Win32Status(code, Win32Text(code)); }
 
@@ -46,11 +47,15 @@ bool Npfs::Grants(const ObjectSecurity& security, const std::vector<std::string>
                   uint32_t rights) {
   if (!security.has_dacl) return true;
   uint32_t missing = PipeRights(rights);
+  const bool owns = std::find(sids.begin(), sids.end(), security.owner) != sids.end();
   const auto is_mine = [&](const std::string& sid) {
-    return sid == kEveryoneSid || std::find(sids.begin(), sids.end(), sid) != sids.end();
+    return sid == kEveryoneSid || (sid == kOwnerRightsSid && owns) ||
+           std::find(sids.begin(), sids.end(), sid) != sids.end();
   };
-  // An owner always may change who may do what.
-  if (is_mine(security.owner)) missing &= ~(kReadControl | kWriteDac);
+  // An owner may change who may do what, unless the DACL tells otherwise.
+  const bool tells = std::any_of(security.dacl.begin(), security.dacl.end(),
+                                 [](const auto& entry) { return entry.sid == kOwnerRightsSid; });
+  if (owns && !tells) missing &= ~(kReadControl | kWriteDac);
   for (const AccessEntry& entry : security.dacl) {
     if (missing == 0) break;
     if (!is_mine(entry.sid)) continue;
@@ -75,7 +80,9 @@ absl::StatusOr<Npfs::Client> Npfs::Open(const std::string& path,
     return Error(win32_error::kFileNotFound);
   }
   Pipe& pipe = *found->second;
-  if (!Grants(pipe.security, sids, rights)) return Error(win32_error::kAccessDenied);
+  if (!Grants(pipe.security, sids, ClientRights(rights))) {
+    return Error(win32_error::kAccessDenied);
+  }
   for (const auto& instance : pipe.instances) {
     if (instance->state != Instance::State::kListening) continue;
     instance->state = Instance::State::kConnected;
@@ -134,6 +141,11 @@ void Npfs::CloseServer(Instance* instance) {
 Npfs::Process::Process(std::shared_ptr<Npfs> npfs, ObjectSecurity ours, Token token)
     : npfs_(std::move(npfs)), ours_(std::move(ours)), token_(std::move(token)) {}
 
+bool Npfs::Process::MayOwn(const std::string& owner) const {
+  return owner.empty() ||
+         std::find(token_.sids.begin(), token_.sids.end(), owner) != token_.sids.end();
+}
+
 void Npfs::Process::Crash() {
   std::lock_guard lock(npfs_->mutex_);
   for (Instance* const instance : std::exchange(handles_, {})) npfs_->CloseServer(instance);
@@ -152,15 +164,16 @@ absl::StatusOr<void*> Npfs::Process::Create(const std::string& path, Creation cr
 
 absl::StatusOr<void*> Npfs::Process::MakeInstance(const std::string& path, Creation creation) {
   std::lock_guard lock(npfs_->mutex_);
+  if (!MayOwn(ours_.owner)) return Error(kInvalidOwner);
   std::unique_ptr<Pipe>& pipe = npfs_->pipes_[path];
   if (pipe == nullptr) {
     pipe = std::make_unique<Pipe>(
         Pipe{.path = path, .max_instances = max_instances, .security = ours_, .instances = {}});
-    pipe->security.owner = token_.sids.front();
+    if (ours_.owner.empty()) pipe->security.owner = token_.sids.front();
     for (AccessEntry& entry : pipe->security.dacl) entry.rights = PipeRights(entry.rights);
   } else {
     const uint32_t rights = kGenericRead | kGenericWrite | kCreatePipeInstance |
-                            (creation == Creation::kInheriting ? kWriteDac : 0);
+                            (creation == Creation::kInheriting ? kWriteDac | kWriteOwner : 0);
     if (!Grants(pipe->security, token_.sids, rights)) return Error(win32_error::kAccessDenied);
     if (pipe->instances.size() >= pipe->max_instances) return Error(win32_error::kPipeBusy);
     if (creation == Creation::kFirst) return Error(win32_error::kAccessDenied);
@@ -195,11 +208,10 @@ absl::StatusOr<ObjectSecurity> Npfs::Process::Security(void* instance) {
   return static_cast<Instance*>(instance)->pipe->security;
 }
 
-absl::Status Npfs::Process::SetDacl(void* instance) {
+absl::Status Npfs::Process::MakeOurs(void* instance) {
   std::lock_guard lock(npfs_->mutex_);
-  ObjectSecurity& security = static_cast<Instance*>(instance)->pipe->security;
-  security.has_dacl = true;
-  security.dacl = ours_.dacl;
+  if (!MayOwn(ours_.owner)) return Error(kInvalidOwner);
+  static_cast<Instance*>(instance)->pipe->security = ours_;
   return absl::OkStatus();
 }
 

@@ -36,7 +36,7 @@ class Npfs {
   Npfs();
   ~Npfs();
 
-  // As a process with these SIDs opens a pipe, for reading and writing unless said otherwise.
+  // As a process with these SIDs opens a pipe, as go-winio and .NET do unless said otherwise.
   absl::StatusOr<Client> Open(const std::string& path, const std::vector<std::string>& sids,
                               uint32_t rights = 0x80000000u | 0x40000000u);
   void Close(Client client);
@@ -67,7 +67,7 @@ class Npfs {
 class Npfs::Process final : public PipeCalls {
  public:
   struct Token {
-    // The first one owns what the process makes.
+    // The first one owns what the process makes, unless its descriptor names an owner.
     std::vector<std::string> sids = {kAdministratorsSid, kSystemSid};
     uint32_t id = 1;
   };
@@ -89,13 +89,15 @@ class Npfs::Process final : public PipeCalls {
   const ObjectSecurity& ours() const override { return ours_; }
   absl::StatusOr<uint32_t> Look(const std::string& path) override;
   absl::StatusOr<ObjectSecurity> Security(void* instance) override;
-  absl::Status SetDacl(void* instance) override;
+  absl::Status MakeOurs(void* instance) override;
   void Flush(void* instance) override;
   void Disconnect(void* instance) override;
   void Close(void* instance) override;
 
  private:
   absl::StatusOr<void*> MakeInstance(const std::string& path, Creation creation);
+  // Without privileges a process names itself or its groups as owner, and nobody else.
+  bool MayOwn(const std::string& owner) const;
   // Not after a crash.
   bool Has(void* instance) const { return handles_.contains(static_cast<Instance*>(instance)); }
 

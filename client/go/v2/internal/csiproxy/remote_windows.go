@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
-	"unsafe"
 
 	"github.com/Microsoft/go-winio"
 	"golang.org/x/sys/windows"
@@ -39,33 +38,16 @@ func checkPipe(conn net.Conn, path string) error {
 		return fmt.Errorf("the pipe %s: reading its owner: %w", path, err)
 	}
 	owner := ""
-	administrator := false
+	system := false
 	if sid, _, err := security.Owner(); err == nil && sid != nil {
 		owner = sid.String()
-		administrator = sid.IsWellKnown(windows.WinLocalSystemSid) || sid.IsWellKnown(windows.WinBuiltinAdministratorsSid)
+		system = sid.IsWellKnown(windows.WinLocalSystemSid)
 	}
-	own, err := ownSids()
+	self, err := windows.GetCurrentProcessToken().GetTokenUser()
 	if err != nil {
-		return fmt.Errorf("the pipe %s: %w", path, err)
+		return fmt.Errorf("the pipe %s: reading the user of this process: %w", path, err)
 	}
-	return checkOwner(path, owner, administrator, own...)
-}
-
-// ownSids returns the user of this process, and who owns what it creates.
-func ownSids() ([]string, error) {
-	token := windows.GetCurrentProcessToken()
-	user, err := token.GetTokenUser()
-	if err != nil {
-		return nil, fmt.Errorf("reading the user of this process: %w", err)
-	}
-	// A structure that begins with the pointer to a SID, which stands behind it.
-	buffer := make([]byte, 256)
-	var size uint32
-	if err := windows.GetTokenInformation(token, windows.TokenOwner, &buffer[0], uint32(len(buffer)), &size); err != nil {
-		return nil, fmt.Errorf("reading the owner of what this process creates: %w", err)
-	}
-	owner := *(**windows.SID)(unsafe.Pointer(&buffer[0]))
-	return []string{user.User.Sid.String(), owner.String()}, nil
+	return checkOwner(path, owner, system, self.User.Sid.String())
 }
 
 func isAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) }
