@@ -11,10 +11,10 @@
 namespace csi_proxy::win32 {
 namespace {
 
-absl::StatusOr<UniqueHandle> OpenToken(DWORD access) {
+absl::StatusOr<UniqueHandle> OpenToken(DWORD access, HANDLE process = GetCurrentProcess()) {
   HANDLE token = nullptr;
-  if (!OpenProcessToken(GetCurrentProcess(), access, &token)) {
-    return LastError("opening the token of this process");
+  if (!OpenProcessToken(process, access, &token)) {
+    return LastError("opening the token of a process");
   }
   return UniqueHandle(token);
 }
@@ -28,17 +28,19 @@ std::string SidText(void* sid) {
   return Utf8(text);
 }
 
-absl::StatusOr<std::string> UserOfThisProcess() {
-  const absl::StatusOr<UniqueHandle> token = OpenToken(TOKEN_QUERY);
+absl::StatusOr<std::string> UserOfProcess(void* process) {
+  const absl::StatusOr<UniqueHandle> token = OpenToken(TOKEN_QUERY, process);
   if (!token.ok()) return token.status();
   // A structure that begins with the pointer to a SID, which stands behind it.
   alignas(TOKEN_USER) std::array<char, sizeof(TOKEN_USER) + SECURITY_MAX_SID_SIZE> user;
   DWORD size = user.size();
   if (!GetTokenInformation(token->get(), TokenUser, user.data(), size, &size)) {
-    return LastError("reading the token of this process");
+    return LastError("reading the token of a process");
   }
   return SidText(reinterpret_cast<const TOKEN_USER*>(user.data())->User.Sid);
 }
+
+absl::StatusOr<std::string> UserOfThisProcess() { return UserOfProcess(GetCurrentProcess()); }
 
 void EnablePrivilege(const wchar_t* privilege) {
   const absl::StatusOr<UniqueHandle> token = OpenToken(TOKEN_ADJUST_PRIVILEGES);

@@ -11,7 +11,8 @@ namespace csi_proxy::win32 {
 // A PSID as `S-1-5-32-544`; empty for none.
 std::string SidText(void* sid);
 
-// The user of this process, as text.
+// The user of a process that is open for limited queries, as text.
+absl::StatusOr<std::string> UserOfProcess(void* process);
 absl::StatusOr<std::string> UserOfThisProcess();
 
 // Enables a privilege of this process. One that it does not hold shows in the calls that want it.

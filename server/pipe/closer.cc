@@ -31,8 +31,8 @@ constexpr std::chrono::seconds kIdle{1};
 // not be waited for.
 class Closer::State : public std::enable_shared_from_this<Closer::State> {
  public:
-  State(std::shared_ptr<PipeCalls> calls, absl::Duration patience)
-      : calls_(std::move(calls)), patience_(patience) {}
+  State(std::shared_ptr<PipeCalls> calls, absl::Duration patience, ThreadStarter start_thread)
+      : calls_(std::move(calls)), patience_(patience), start_thread_(std::move(start_thread)) {}
 
   PipeCalls& calls() { return *calls_; }
 
@@ -47,8 +47,8 @@ class Closer::State : public std::enable_shared_from_this<Closer::State> {
   }
 
   void Leave(std::shared_ptr<ServerEnd> end) {
-    const std::shared_ptr<ServerEnd> crowded_out = Queue(std::move(end));
-    if (crowded_out != nullptr) crowded_out->Disconnect();
+    const std::shared_ptr<ServerEnd> turned_away = Queue(std::move(end));
+    if (turned_away != nullptr) turned_away->Disconnect();
   }
 
   std::vector<std::shared_ptr<ServerEnd>> AwaitDisconnected() {
@@ -69,18 +69,24 @@ class Closer::State : public std::enable_shared_from_this<Closer::State> {
     absl::Time deadline;
   };
 
+  bool Start(void (State::*run)()) {
+    absl::StatusOr<std::thread> thread =
+        start_thread_([self = shared_from_this(), run] { (self.get()->*run)(); });
+    if (thread.ok()) thread->detach();
+    return thread.ok();
+  }
+
+  // Returns an end that may wait no longer.
   std::shared_ptr<ServerEnd> Queue(std::shared_ptr<ServerEnd> end) {
     std::lock_guard lock(mutex_);
+    // An end waits only where its deadline is watched.
+    if (!watching_ && !Start(&State::Watch)) return end;
+    watching_ = true;
     leaving_.push_back({.end = end, .deadline = absl::Now() + patience_});
     unread_.push_back(std::move(end));
     more_unread_.notify_one();
-    if (idle_flushers_ < unread_.size() && flushers_ < kMaxFlushers) {
+    if (idle_flushers_ < unread_.size() && flushers_ < kMaxFlushers && Start(&State::Flush)) {
       ++flushers_;
-      std::thread([self = shared_from_this()] { self->Flush(); }).detach();
-    }
-    if (!watching_) {
-      watching_ = true;
-      std::thread([self = shared_from_this()] { self->Watch(); }).detach();
     }
     if (unread_.size() <= kMaxUnread) return nullptr;
     std::shared_ptr<ServerEnd> longest = std::move(unread_.front());
@@ -136,6 +142,7 @@ class Closer::State : public std::enable_shared_from_this<Closer::State> {
 
   const std::shared_ptr<PipeCalls> calls_;
   const absl::Duration patience_;
+  const ThreadStarter start_thread_;
   // Not held where an end might be destroyed.
   std::mutex mutex_;
   std::condition_variable all_disconnected_, more_unread_;
@@ -147,8 +154,9 @@ class Closer::State : public std::enable_shared_from_this<Closer::State> {
   bool watching_ = false;
 };
 
-Closer::Closer(std::shared_ptr<PipeCalls> calls, absl::Duration patience)
-    : state_(std::make_shared<State>(std::move(calls), patience)) {}
+Closer::Closer(std::shared_ptr<PipeCalls> calls, absl::Duration patience,
+               ThreadStarter start_thread)
+    : state_(std::make_shared<State>(std::move(calls), patience, std::move(start_thread))) {}
 
 std::shared_ptr<ServerEnd> Closer::Own(void* instance) {
   const std::shared_ptr<ServerEnd> end(new ServerEnd(state_, instance));

@@ -6,13 +6,15 @@
 // (https://learn.microsoft.com/windows/win32/api/namedpipeapi/nf-namedpipeapi-disconnectnamedpipe,
 // https://learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-flushfilebuffers). So threads of
 // the Closer wait by flushing, and another one disconnects what takes too long, which ends the
-// flush as well (ReactOS, drivers/filesystems/npfs/statesup.c, NpSetDisconnectedPipeState).
+// flush as well (ReactOS, drivers/filesystems/npfs/statesup.c, NpSetDisconnectedPipeState). Where
+// the system starts no thread for that, clients are disconnected at once.
 #pragma once
 
 #include <atomic>
 #include <memory>
 
 #include "absl/time/time.h"
+#include "server/base/start_thread.h"
 #include "server/pipe/pipe_calls.h"
 
 namespace csi_proxy::pipe {
@@ -23,7 +25,8 @@ class ServerEnd;
 class Closer {
  public:
   // A client has `patience` to read what it was sent.
-  Closer(std::shared_ptr<PipeCalls> calls, absl::Duration patience);
+  Closer(std::shared_ptr<PipeCalls> calls, absl::Duration patience,
+         ThreadStarter start_thread = StartThread);
 
   // Owns an instance from now on.
   std::shared_ptr<ServerEnd> Own(void* instance);

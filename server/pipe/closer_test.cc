@@ -160,6 +160,41 @@ TEST_F(CloserTest, FinishReturnsWhenAllHaveLeft) {
   EXPECT_TRUE(HasWin32Code(npfs_->Read(clients_.last()).status(), kPipeNotConnected));
 }
 
+TEST_F(CloserTest, WithoutThreadsEndsAreDisconnectedAtOnce) {
+  bool has_threads = false;
+  Closer closer(calls_, kLong, [&](std::function<void()> work) -> absl::StatusOr<std::thread> {
+    if (!has_threads) return absl::ResourceExhaustedError("no threads");
+    return StartThread(std::move(work));
+  });
+  const std::shared_ptr<ServerEnd> first = Connect(closer);
+  calls_->Write(first->handle(), "unread");
+  first->DisconnectOnceRead();
+  EXPECT_TRUE(HasWin32Code(npfs_->Read(clients_.last()).status(), kPipeNotConnected));
+  // Nothing is left behind that would keep later ones from being read.
+  has_threads = true;
+  const std::shared_ptr<ServerEnd> second = Connect(closer);
+  calls_->Write(second->handle(), "the answer");
+  second->DisconnectOnceRead();
+  const auto answer = npfs_->Read(clients_.last());
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(*answer, "the answer");
+  closer.Finish();
+}
+
+// Those who do not read are still disconnected in time.
+TEST_F(CloserTest, WithoutThreadsThatFlushTheDeadlineIsWatched) {
+  int left = 1;
+  Closer closer(calls_, kShort, [&](std::function<void()> work) -> absl::StatusOr<std::thread> {
+    if (left-- <= 0) return absl::ResourceExhaustedError("no threads");
+    return StartThread(std::move(work));
+  });
+  const std::shared_ptr<ServerEnd> end = Connect(closer);
+  calls_->Write(end->handle(), "unread");
+  end->DisconnectOnceRead();
+  EXPECT_TRUE(Eventually(
+      [&] { return HasWin32Code(npfs_->Read(clients_.last()).status(), kPipeNotConnected); }));
+}
+
 // What the above is good for: a server that only closes its handle leaves the name to the client.
 TEST_F(CloserTest, AHandleClosedWithoutADisconnectKeepsTheName) {
   const absl::StatusOr<void*> instance = calls_->Create(kTestPipe, Creation::kFurther);

@@ -23,13 +23,32 @@ IoPort& IoPort::Get() {
   return *port;
 }
 
-IoPort::IoPort() : port_(CreateIoCompletionPort(INVALID_HANDLE_VALUE, nullptr, 0, 0)) {
+IoPort::IoPort(ThreadStarter start_thread)
+    : port_(CreateIoCompletionPort(INVALID_HANDLE_VALUE, nullptr, 0, 0)),
+      start_thread_(std::move(start_thread)) {
+  StartThreads().IgnoreError();  // Associate() tries again
+}
+
+size_t IoPort::thread_count() {
+  std::lock_guard lock(mutex_);
+  return threads_.size();
+}
+
+// OK if there is one at least.
+absl::Status IoPort::StartThreads() {
   // More than a client keeps busy that has several connections ended at once.
-  const unsigned count = std::clamp(std::thread::hardware_concurrency(), 4u, 8u);
-  for (unsigned i = 0; i < count; ++i) threads_.emplace_back([this] { Run(); });
+  static const size_t enough = std::clamp(std::thread::hardware_concurrency(), 4u, 8u);
+  std::lock_guard lock(mutex_);
+  while (threads_.size() < enough) {
+    absl::StatusOr<std::thread> thread = start_thread_([this] { Run(); });
+    if (!thread.ok()) return threads_.empty() ? thread.status() : absl::OkStatus();
+    threads_.push_back(*std::move(thread));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status IoPort::Associate(HANDLE handle, Comes comes) {
+  if (absl::Status started = StartThreads(); !started.ok()) return started;
   if (CreateIoCompletionPort(handle, port_.get(), 0, 0) == nullptr) {
     return win32::LastError("CreateIoCompletionPort");
   }
@@ -41,9 +60,11 @@ absl::Status IoPort::Associate(HANDLE handle, Comes comes) {
   return absl::OkStatus();
 }
 
-void IoPort::Post(std::function<void()> work) {
+bool IoPort::Post(std::function<void()> work) {
   auto posted = std::make_unique<Posted>(std::move(work));
-  if (PostQueuedCompletionStatus(port_.get(), 0, 0, posted.get())) posted.release();
+  if (!PostQueuedCompletionStatus(port_.get(), 0, 0, posted.get())) return false;
+  posted.release();
+  return true;
 }
 
 void IoPort::Run() {

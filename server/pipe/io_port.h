@@ -3,10 +3,12 @@
 #pragma once
 
 #include <functional>
+#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "server/base/start_thread.h"
 #include "server/base/win32.h"
 
 namespace csi_proxy::pipe {
@@ -26,11 +28,13 @@ struct IoOperation : OVERLAPPED {
 // Thread-safe.
 class IoPort {
  public:
-  // The process's own, made when first asked for and never destroyed: gRPC lets go of connections
-  // when it pleases, even after main() has returned.
+  // The process's own, made when first asked for. No port is ever destroyed: gRPC lets go of
+  // connections when it pleases, even after main() has returned.
   static IoPort& Get();
 
-  size_t thread_count() const { return threads_.size(); }
+  explicit IoPort(ThreadStarter start_thread = StartThread);
+
+  size_t thread_count();
 
   enum class Comes {
     kLate,  // what finishes at once completes where it was started, and does not come here
@@ -40,17 +44,21 @@ class IoPort {
   // Completions of I/O on `handle` come to this port from now on. For a socket kLate is safe only
   // while no layered service provider of the old kind is installed, so Go has kAll for Unix sockets
   // (https://learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setfilecompletionnotificationmodes,
-  // https://github.com/golang/go/blob/master/src/internal/poll/fd_windows.go).
+  // https://github.com/golang/go/blob/master/src/internal/poll/fd_windows.go). RESOURCE_EXHAUSTED
+  // as long as the system starts no thread for the port.
   absl::Status Associate(HANDLE handle, Comes comes = Comes::kLate);
 
-  // Runs `work`, which must not block, on a thread of the port.
-  void Post(std::function<void()> work);
+  // Runs `work`, which must not block, on a thread of the port. False when Windows has no room for
+  // it: then nothing is done.
+  bool Post(std::function<void()> work);
 
  private:
-  IoPort();
+  absl::Status StartThreads();
   void Run();
 
-  win32::UniqueHandle port_;
+  const win32::UniqueHandle port_;
+  const ThreadStarter start_thread_;
+  std::mutex mutex_;
   std::vector<std::thread> threads_;
 };
 

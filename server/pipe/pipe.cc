@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "server/base/back_off.h"
 #include "server/base/token_windows.h"
 
 namespace csi_proxy::pipe {
@@ -74,7 +75,7 @@ bool Exists(const std::string& path) {
 
 absl::StatusOr<win32::UniqueHandle> Open(const std::string& path, absl::Time deadline) {
   const std::wstring wide = win32::Utf16(path);
-  absl::Duration pause = kFirstPause;
+  BackOff back_off(kFirstPause, kLongestPause);
   while (true) {
     win32::UniqueHandle pipe = OpenOnce(wide);
     if (pipe.valid()) return pipe;
@@ -83,8 +84,7 @@ absl::StatusOr<win32::UniqueHandle> Open(const std::string& path, absl::Time dea
     if (error != ERROR_PIPE_BUSY || left <= absl::ZeroDuration()) {
       return win32::ToStatus(error, path);
     }
-    absl::SleepFor(std::min(pause, left));
-    pause = std::min(pause * 2, kLongestPause);
+    absl::SleepFor(std::min(back_off.Failed(), left));
   }
 }
 

@@ -9,7 +9,9 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "server/base/token_windows.h"
 #include "server/base/win32_error.h"
 
 namespace csi_proxy::pipe {
@@ -325,6 +327,24 @@ TEST(PipeCallsTest, AnOwnerThatIsNamedStays) {
   const auto named = NewPipeCalls(*Security::ForServer("O:BAD:P(A;;GA;;;SY)"));
   ASSERT_TRUE(named.ok()) << named.status();
   EXPECT_EQ((*named)->ours().owner, kAdministratorsSid);
+}
+
+TEST(IoPortTest, WithoutThreadsNothingIsWatchedAndOneIsEnough) {
+  int left = 0;
+  // No port is destroyed.
+  auto* const port = new IoPort([&](std::function<void()> work) -> absl::StatusOr<std::thread> {
+    if (left-- <= 0) return absl::ResourceExhaustedError("no threads");
+    return StartThread(std::move(work));
+  });
+  const std::shared_ptr<PipeCalls> calls = Calls();
+  const win32::UniqueHandle instance(*calls->Create(UniquePath(), Creation::kFirst));
+  EXPECT_TRUE(absl::IsResourceExhausted(port->Associate(instance.get())));
+  left = 1;
+  EXPECT_TRUE(port->Associate(instance.get()).ok());
+  EXPECT_EQ(port->thread_count(), 1u);
+  absl::Notification ran;
+  EXPECT_TRUE(port->Post([&] { ran.Notify(); }));
+  ran.WaitForNotification();
 }
 
 TEST(PipeTest, TheServerKnowsTheProcessOfItsClient) {

@@ -162,7 +162,9 @@ absl::StatusOr<std::unique_ptr<SocketListener>> SocketListener::Start(Socket bou
   listener->came_ = win32::UniqueHandle(CreateEventW(nullptr, TRUE, FALSE, nullptr));
   if (!listener->stop_.valid() || !listener->came_.valid()) return win32::LastError("CreateEventW");
   if (listen(listener->socket_.get(), SOMAXCONN) != 0) return SocketError("listen");
-  listener->thread_ = std::thread([self = listener.get()] { self->Run(); });
+  absl::StatusOr<std::thread> thread = StartThread([self = listener.get()] { self->Run(); });
+  if (!thread.ok()) return thread.status();
+  listener->thread_ = *std::move(thread);
   return listener;
 }
 

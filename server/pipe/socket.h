@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/base/start_thread.h"
 #include "server/base/win32.h"
 #include "server/pipe/stream.h"
 

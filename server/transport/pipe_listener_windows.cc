@@ -25,6 +25,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "server/base/process_locks.h"
+#include "server/base/start_thread.h"
 #include "server/pipe/closer.h"
 #include "server/pipe/pipe.h"
 #include "server/pipe/pipe_name.h"
@@ -33,16 +34,10 @@
 #include "server/transport/http2_guard.h"
 #include "server/transport/listener.h"
 #include "server/transport/preface.h"
+#include "server/transport/waiting_instances.h"
 
 namespace csi_proxy::transport {
 namespace {
-
-// Instances of a pipe that wait for clients. A client that finds none waits and tries again, which
-// go-winio does every 10 ms.
-constexpr size_t kWaiting = 4;
-
-// After an instance could not be made, how long before it is tried again.
-constexpr absl::Duration kTryAgain = absl::Milliseconds(100);
 
 // The preface and what usually comes with it.
 constexpr size_t kFirstBytes = 256;
@@ -116,10 +111,6 @@ class PipeListener final : public Listener {
   struct Pipe {
     PipeEndpoint endpoint;
     std::string path;
-    size_t waiting = 0;
-    // Whether a thread makes instances now, and when to try again after a failure.
-    bool making = false;
-    absl::Time try_again = absl::InfiniteFuture();
   };
 
   // A completion that is being handled: Stop() waits for it.
@@ -139,7 +130,7 @@ class PipeListener final : public Listener {
   absl::Status TakeNames();
   // Awaits a client at an instance that has been `made`.
   absl::Status Await(size_t pipe, absl::StatusOr<void*> made);
-  void Replenish(size_t pipe);
+  WaitingInstances::Functions Making();
   void OnConnected(Instance* instance, DWORD error);
   void ReadOn(Instance* instance);
   // Whether the instance is still silent and wants to read on.
@@ -149,7 +140,9 @@ class PipeListener final : public Listener {
   static void Cancel(SilentConnection* dropped) {
     static_cast<Instance*>(dropped)->stream->Cancel();
   }
-  std::unique_ptr<Instance> Remove(Instance* instance) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::unique_ptr<Instance> Remove(Instance* instance) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return std::move(instances_.extract(instance).mapped());
+  }
   void Adopt(std::unique_ptr<Instance> instance);
   void Watch();
 
@@ -159,6 +152,7 @@ class PipeListener final : public Listener {
   ClientRegistry clients_;
   std::shared_ptr<pipe::PipeCalls> calls_;
   std::optional<pipe::Closer> closer_;
+  std::optional<WaitingInstances> waiting_;
   std::thread watcher_;
 
   // Whoever holds it may call the table: silent connections change under it alone.
@@ -182,13 +176,36 @@ absl::Status PipeListener::Listen(std::vector<PipeEndpoint> endpoints) {
     std::string path = pipe::Path(endpoint.name);
     pipes_.push_back({.endpoint = std::move(endpoint), .path = std::move(path)});
   }
+  waiting_.emplace(pipes_.size(), Making());
+  absl::StatusOr<std::thread> watcher = StartThread([this] { Watch(); });
+  if (!watcher.ok()) return watcher.status();
+  watcher_ = *std::move(watcher);
   if (absl::Status taken = TakeNames(); !taken.ok()) {
     Stop();
     return taken;
   }
-  for (size_t pipe = 0; pipe < pipes_.size(); ++pipe) Replenish(pipe);
-  watcher_ = std::thread([this] { Watch(); });
+  for (size_t pipe = 0; pipe < pipes_.size(); ++pipe) waiting_->Replenish(pipe);
   return absl::OkStatus();
+}
+
+WaitingInstances::Functions PipeListener::Making() {
+  WaitingInstances::Functions functions;
+  functions.make = [this](size_t pipe) {
+    return Await(pipe, calls_->Create(pipes_[pipe].path, pipe::Creation::kFurther));
+  };
+  functions.post = [this](std::function<void()> work) {
+    return pipe::IoPort::Get().Post(
+        [handling = std::make_shared<Handling>(this), work] { work(); });
+  };
+  functions.wake = [this] {
+    absl::MutexLock lock(&mutex_);
+    wake_watcher_ = true;
+  };
+  functions.warn = [this](size_t pipe, const absl::Status& why, uint64_t failures) {
+    spdlog::warn("{}: cannot create another instance: {} ({} times so far)", pipes_[pipe].path,
+                 std::string(why.message()), failures);
+  };
+  return functions;
 }
 
 absl::Status PipeListener::TakeNames() {
@@ -205,18 +222,21 @@ absl::Status PipeListener::TakeNames() {
 }
 
 void PipeListener::Stop() {
+  if (waiting_.has_value()) waiting_->Stop();
   {
     absl::MutexLock lock(&mutex_);
     stopping_ = true;
     for (const auto& [instance, owned] : instances_) instance->stream->Cancel();
-    // Each cancelled operation ends on a thread of the port, which removes its instance.
-    mutex_.Await(absl::Condition(
-        +[](PipeListener* self) ABSL_NO_THREAD_SAFETY_ANALYSIS {
-          return self->instances_.empty() && self->handling_ == 0;
-        },
-        this));
   }
+  // First, for it may post work that is to be handled.
   if (watcher_.joinable()) watcher_.join();
+  absl::MutexLock lock(&mutex_);
+  // Each cancelled operation ends on a thread of the port, which removes its instance.
+  mutex_.Await(absl::Condition(
+      +[](PipeListener* self) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+        return self->instances_.empty() && self->handling_ == 0;
+      },
+      this));
 }
 
 absl::Status PipeListener::Await(size_t pipe, absl::StatusOr<void*> made) {
@@ -234,7 +254,7 @@ absl::Status PipeListener::Await(size_t pipe, absl::StatusOr<void*> made) {
   {
     absl::MutexLock lock(&mutex_);
     if (stopping_) return absl::CancelledError("stopping");
-    ++pipes_[pipe].waiting;
+    waiting_->Added(pipe);
     instances_.emplace(instance, std::move(owned));
     // Under the lock, so that Stop() finds either no instance or one with something to cancel.
     connected = instance->stream->Connect(
@@ -249,37 +269,6 @@ absl::Status PipeListener::Await(size_t pipe, absl::StatusOr<void*> made) {
   return absl::OkStatus();
 }
 
-// Makes instances until enough of them wait.
-void PipeListener::Replenish(size_t index) {
-  Pipe& pipe = pipes_[index];
-  {
-    absl::MutexLock lock(&mutex_);
-    // The thread that is making instances checks again before it stops.
-    if (pipe.making) return;
-    pipe.making = true;
-  }
-  while (true) {
-    {
-      absl::MutexLock lock(&mutex_);
-      if (stopping_ || pipe.waiting >= kWaiting) {
-        pipe.making = false;
-        return;
-      }
-    }
-    const absl::Status made = Await(index, calls_->Create(pipe.path, pipe::Creation::kFurther));
-    if (made.ok()) continue;
-    absl::MutexLock lock(&mutex_);
-    if (!stopping_) {
-      spdlog::warn("{}: cannot create another instance: {}", pipe.path,
-                   std::string(made.message()));
-    }
-    pipe.making = false;
-    pipe.try_again = absl::Now() + kTryAgain;
-    wake_watcher_ = true;
-    return;
-  }
-}
-
 void PipeListener::OnConnected(Instance* instance, DWORD error) {
   const size_t pipe = instance->pipe;
   std::unique_ptr<Instance> gone;
@@ -289,7 +278,7 @@ void PipeListener::OnConnected(Instance* instance, DWORD error) {
   }
   {
     absl::MutexLock lock(&mutex_);
-    --pipes_[pipe].waiting;
+    waiting_->Taken(pipe);
     if (stopping_) {
       gone = Remove(instance);
       return;
@@ -299,7 +288,7 @@ void PipeListener::OnConnected(Instance* instance, DWORD error) {
   }
   const bool stays = gone == nullptr;
   gone.reset();
-  Replenish(pipe);
+  waiting_->Replenish(pipe);
   if (stays) ReadOn(instance);
 }
 
@@ -360,10 +349,6 @@ bool PipeListener::Admit(Instance* instance) {
   return true;
 }
 
-std::unique_ptr<PipeListener::Instance> PipeListener::Remove(Instance* instance) {
-  return std::move(instances_.extract(instance).mapped());
-}
-
 void PipeListener::Adopt(std::unique_ptr<Instance> instance) {
   auto connection = std::make_unique<pipe::Connection>();
   connection->stream = std::move(instance->stream);
@@ -388,19 +373,12 @@ void PipeListener::Adopt(std::unique_ptr<Instance> instance) {
 void PipeListener::Watch() {
   absl::MutexLock lock(&mutex_);
   while (!stopping_) {
-    const absl::Time now = absl::Now();
-    while (SilentConnection* const overdue = table_->DropOverdue(now)) Cancel(overdue);
-    absl::Time next = table_->next_deadline();
-    for (size_t pipe = 0; pipe < pipes_.size(); ++pipe) {
-      if (pipes_[pipe].try_again <= now) {
-        pipes_[pipe].try_again = absl::InfiniteFuture();
-        mutex_.Unlock();
-        Replenish(pipe);
-        mutex_.Lock();
-      }
-      next = std::min(next, pipes_[pipe].try_again);
-    }
     wake_watcher_ = false;
+    mutex_.Unlock();
+    const absl::Time retry = waiting_->Retry();
+    mutex_.Lock();
+    while (SilentConnection* const overdue = table_->DropOverdue(absl::Now())) Cancel(overdue);
+    const absl::Time next = std::min(retry, table_->next_deadline());
     mutex_.AwaitWithDeadline(absl::Condition(
                                  +[](PipeListener* self) ABSL_NO_THREAD_SAFETY_ANALYSIS {
                                    return self->stopping_ || self->wake_watcher_;

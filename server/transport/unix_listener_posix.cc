@@ -24,6 +24,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "server/base/start_thread.h"
 #include "server/transport/client_registry.h"
 #include "server/transport/connection_table.h"
 #include "server/transport/listener.h"
@@ -176,13 +177,17 @@ absl::Status UnixListener::Listen(std::vector<PipeEndpoint> endpoints) {
   for (size_t i = 0; i < pipes_.size() && status.ok(); ++i) {
     status = directory_->Publish(absl::StrCat(pipes_[i].name, ".sock"));
   }
-  if (!status.ok()) {
-    RemoveSockets();
-    entries_.clear();
-    return status;
+  if (status.ok()) {
+    absl::StatusOr<std::thread> thread = StartThread([this] { Run(); });
+    if (thread.ok()) {
+      thread_ = *std::move(thread);
+      return absl::OkStatus();
+    }
+    status = thread.status();
   }
-  thread_ = std::thread([this] { Run(); });
-  return absl::OkStatus();
+  RemoveSockets();
+  entries_.clear();
+  return status;
 }
 
 void UnixListener::Stop() {
