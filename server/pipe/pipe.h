@@ -41,8 +41,8 @@ class Security {
   win32::UniqueLocal descriptor_;
 };
 
-// The arguments of CreateNamedPipeW; separate, so that a test can see those that matter to
-// security.
+// The arguments of CreateNamedPipeW for all but an inheriting instance; separate, so that a test
+// can see those that matter to security.
 struct InstanceFlags {
   DWORD open_mode;
   DWORD pipe_mode;

@@ -1,11 +1,20 @@
 #include <windows.h>
 // After windows.h.
 #include <aclapi.h>
+#include <winternl.h>
 
 #include <utility>
 
 #include "server/base/win32.h"
 #include "server/pipe/pipe.h"
+
+// https://learn.microsoft.com/windows/win32/devnotes/nt-create-named-pipe-file
+extern "C" NTSTATUS NTAPI NtCreateNamedPipeFile(HANDLE* instance, ULONG access,
+                                                OBJECT_ATTRIBUTES* object, IO_STATUS_BLOCK* io,
+                                                ULONG share, ULONG disposition, ULONG options,
+                                                ULONG type, ULONG read_mode, ULONG completion_mode,
+                                                ULONG max_instances, ULONG inbound_bytes,
+                                                ULONG outbound_bytes, LARGE_INTEGER* timeout);
 
 namespace csi_proxy::pipe {
 namespace {
@@ -14,14 +23,37 @@ namespace {
 // for the other to read.
 constexpr DWORD kBufferBytes = 16 << 10;
 
+// As CreateNamedPipeW makes an instance, but with WRITE_OWNER, whose bit that function takes for
+// FILE_FLAG_FIRST_PIPE_INSTANCE.
+absl::StatusOr<void*> CreateInheriting(const std::string& path, void* descriptor) {
+  std::wstring name = LR"(\??\)" + win32::Utf16(path).substr(4);
+  UNICODE_STRING text;
+  RtlInitUnicodeString(&text, name.c_str());
+  OBJECT_ATTRIBUTES object;
+  InitializeObjectAttributes(&object, &text, OBJ_CASE_INSENSITIVE, nullptr, descriptor);
+  constexpr ULONG kRejectRemoteClients = 2, kUnlimited = 0xffffffff;
+  LARGE_INTEGER timeout{.QuadPart = -500'000};  // 50 ms, the default
+  IO_STATUS_BLOCK io{};
+  HANDLE instance = nullptr;
+  const NTSTATUS status = NtCreateNamedPipeFile(
+      &instance, GENERIC_READ | GENERIC_WRITE | SYNCHRONIZE | WRITE_DAC | WRITE_OWNER, &object, &io,
+      FILE_SHARE_READ | FILE_SHARE_WRITE, FILE_OPEN_IF, 0, kRejectRemoteClients, 0, 0, kUnlimited,
+      kBufferBytes, kBufferBytes, &timeout);
+  if (!NT_SUCCESS(status)) return win32::ToStatus(RtlNtStatusToDosError(status), path);
+  return instance;
+}
+
 class WindowsPipeCalls final : public PipeCalls {
  public:
   WindowsPipeCalls(class Security security, ObjectSecurity ours)
       : security_(std::move(security)), ours_(std::move(ours)) {}
 
   absl::StatusOr<void*> Create(const std::string& path, Creation creation) override {
-    const InstanceFlags call = FlagsOf(creation);
     SECURITY_ATTRIBUTES attributes = security_.attributes();
+    if (creation == Creation::kInheriting) {
+      return CreateInheriting(path, attributes.lpSecurityDescriptor);
+    }
+    const InstanceFlags call = FlagsOf(creation);
     win32::UniqueHandle instance(
         CreateNamedPipeW(win32::Utf16(path).c_str(), call.open_mode, call.pipe_mode,
                          call.max_instances, call.buffer_bytes, call.buffer_bytes, 0, &attributes));
@@ -76,7 +108,6 @@ class WindowsPipeCalls final : public PipeCalls {
 InstanceFlags FlagsOf(Creation creation) {
   DWORD open_mode = PIPE_ACCESS_DUPLEX | FILE_FLAG_OVERLAPPED;
   if (creation == Creation::kFirst) open_mode |= FILE_FLAG_FIRST_PIPE_INSTANCE;
-  if (creation == Creation::kInheriting) open_mode |= WRITE_DAC | WRITE_OWNER;
   return {
       .open_mode = open_mode,
       .pipe_mode = PIPE_TYPE_BYTE | PIPE_READMODE_BYTE | PIPE_WAIT | PIPE_REJECT_REMOTE_CLIENTS,

@@ -111,14 +111,12 @@ TEST(PipeSecurityTest, TakesAProtectedDaclAndNothingElse) {
 
 // What Wine does not enforce: that we ask for it.
 TEST(PipeFlagsTest, RemoteClientsAreRejectedAndTheFirstInstanceIsExclusive) {
-  for (const Creation creation : {Creation::kFirst, Creation::kFurther, Creation::kInheriting}) {
-    const bool inherits = creation == Creation::kInheriting;
+  for (const Creation creation : {Creation::kFirst, Creation::kFurther}) {
     const InstanceFlags flags = FlagsOf(creation);
     EXPECT_TRUE(flags.pipe_mode & PIPE_REJECT_REMOTE_CLIENTS);
     EXPECT_TRUE(flags.open_mode & FILE_FLAG_OVERLAPPED);
     EXPECT_EQ((flags.open_mode & FILE_FLAG_FIRST_PIPE_INSTANCE) != 0, creation == Creation::kFirst);
-    EXPECT_EQ((flags.open_mode & WRITE_DAC) != 0, inherits);
-    EXPECT_EQ((flags.open_mode & WRITE_OWNER) != 0, inherits);
+    EXPECT_FALSE(flags.open_mode & WRITE_DAC);
   }
 }
 
@@ -321,6 +319,25 @@ TEST(PipeCallsTest, APipeHasTheOwnerAndTheDaclThatWereAskedFor) {
   EXPECT_EQ(calls->ours().dacl.back().sid, kEveryoneSid);
   EXPECT_TRUE(calls->MakeOurs(*instance).ok());
   calls->Close(*instance);
+}
+
+TEST(PipeCallsTest, AnInheritingInstanceChangesOwnerAndDaclAndServes) {
+  const std::string path = UniquePath();
+  const auto theirs = *NewPipeCalls(*Security::Parse("O:BAD:P(A;;GA;;;BA)(A;;GR;;;WD)"));
+  const win32::UniqueHandle left(*theirs->Create(path, Creation::kFirst));
+  const std::shared_ptr<PipeCalls> calls = Calls();
+  const auto inheriting = calls->Create(path, Creation::kInheriting);
+  ASSERT_TRUE(inheriting.ok()) << inheriting.status();
+  const win32::UniqueHandle owned(*inheriting);
+  EXPECT_EQ(calls->Security(owned.get())->owner, kAdministratorsSid);
+  const absl::Status changed = calls->MakeOurs(owned.get());
+  ASSERT_TRUE(changed.ok()) << changed;
+  const auto security = calls->Security(owned.get());
+  EXPECT_EQ(security->owner, *win32::UserOfThisProcess());
+  EXPECT_TRUE(SameDacl(*security, calls->ours()));
+  // One client for each.
+  const auto first = Open(path, absl::InfinitePast()), second = Open(path, absl::InfinitePast());
+  EXPECT_TRUE(first.ok() && second.ok());
 }
 
 TEST(PipeCallsTest, AnOwnerThatIsNamedStays) {
