@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
@@ -114,6 +115,11 @@ const char* ProtectedSddl(FolderUse use) {
 
 absl::Status CheckFolder(Folders& folders, const fs::path& folder) {
   absl::Status status = CheckPath(folders, folder, ChangesOf);
+  return status.ok() ? CheckAbove(folders, folder) : status;
+}
+
+absl::Status CheckAbove(Folders& folders, const fs::path& folder) {
+  absl::Status status;
   for (fs::path above = folder; status.ok() && above != above.parent_path();) {
     above = above.parent_path();
     status = CheckPath(folders, above, ReplacementsOf);
@@ -121,15 +127,40 @@ absl::Status CheckFolder(Folders& folders, const fs::path& folder) {
   return status;
 }
 
+absl::Status CheckFile(Folders& folders, const fs::path& file) {
+  return CheckPath(folders, file, ChangesOf);
+}
+
 absl::Status CheckProgram(Folders& folders, const fs::path& program) {
   if (absl::Status status = CheckFolder(folders, program.parent_path()); !status.ok()) {
     return status;
   }
-  return CheckPath(folders, program, ChangesOf);
+  return CheckFile(folders, program);
 }
 
-std::optional<fs::path> LogFolder(const std::vector<std::string>& flags) {
-  std::optional<fs::path> folder;
+absl::Status CheckLogs(Folders& folders, const fs::path& log) {
+  const auto names = folders.Names(log.parent_path());
+  if (!names.ok()) return names.status();
+  // spdlog renames `name.log` to `name.1.log`.
+  const std::string prefix = absl::StrCat(log.stem().string(), ".");
+  for (const fs::path& name : *names) {
+    if (!absl::StartsWithIgnoreCase(name.string(), prefix)) continue;
+    const fs::path file = log.parent_path() / name;
+    absl::Status safe = CheckFile(folders, file);
+    const auto access = folders.Access(file);
+    if (safe.ok() && access.ok() && access->names > 1) {
+      safe = absl::FailedPreconditionError(
+          absl::StrCat(file.string(), " has another name, elsewhere on the disk"));
+    }
+    if (!safe.ok()) {
+      return absl::Status(safe.code(), absl::StrCat(safe.message(), ": move it away"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::optional<fs::path> LogFile(const std::vector<std::string>& flags) {
+  std::optional<fs::path> file;
   bool file_given = false;
   for (size_t i = 0; i < flags.size(); ++i) {
     absl::string_view flag = flags[i];
@@ -146,12 +177,12 @@ std::optional<fs::path> LogFolder(const std::vector<std::string>& flags) {
     if (value.empty()) continue;
     if (name == "log_file") {
       file_given = true;
-      folder = Utf8Path(value).parent_path();
+      file = Utf8Path(value);
     } else if (!file_given) {
-      folder = Utf8Path(value);
+      file = Utf8Path(value) / "csi-proxy.log";
     }
   }
-  return folder;
+  return file;
 }
 
 }  // namespace csi_proxy::installer

@@ -31,6 +31,8 @@ struct ObjectAccess {
   std::optional<std::vector<AccessEntry>> entries;
   // A symbolic link or a junction: what lies behind it can be exchanged.
   bool is_link = false;
+  // How many names a file has.
+  uint32_t names = 1;
 };
 
 struct Change {
@@ -68,8 +70,12 @@ class Folders {
   virtual std::set<std::string> Self() = 0;
 
   // Makes the folder, and those above it that are missing, so that only administrators can change
-  // it; gives the same access list to one that is there, and to a file.
-  virtual absl::Status Protect(const std::filesystem::path& path, FolderUse use) = 0;
+  // it; gives the same access list to one that is there. FAILED_PRECONDITION for a link.
+  virtual absl::Status Protect(const std::filesystem::path& folder, FolderUse use) = 0;
+
+  // The names of the files and folders in a folder.
+  virtual absl::StatusOr<std::vector<std::filesystem::path>> Names(
+      const std::filesystem::path& folder) = 0;
 
   // As `BUILTIN\Users`, or the SID itself.
   virtual std::string NameOf(const std::string& sid) = 0;
@@ -83,9 +89,18 @@ const char* ProtectedSddl(FolderUse use);
 // first that is there, is no danger yet.
 absl::Status CheckFolder(Folders& folders, const std::filesystem::path& folder);
 absl::Status CheckProgram(Folders& folders, const std::filesystem::path& program);
+// Of these checks the part about the folders above `folder`, and the part about a file.
+absl::Status CheckAbove(Folders& folders, const std::filesystem::path& folder);
+absl::Status CheckFile(Folders& folders, const std::filesystem::path& file);
 
-// The folder of the log that these flags of csi-proxy ask for; nothing when there is none.
-std::optional<std::filesystem::path> LogFolder(const std::vector<std::string>& flags);
+// FAILED_PRECONDITION when SYSTEM would write to something that somebody else has put into the
+// log's folder: a link, a file with a second name elsewhere, or one that others may change. An
+// access list that the folder is given later does not reach the owner of such a file. `log` is the
+// log file; those that it is renamed to are looked at as well.
+absl::Status CheckLogs(Folders& folders, const std::filesystem::path& log);
+
+// The log file that these flags of csi-proxy ask for; nothing when there is none.
+std::optional<std::filesystem::path> LogFile(const std::vector<std::string>& flags);
 
 std::unique_ptr<Folders> ThisMachinesFolders();
 

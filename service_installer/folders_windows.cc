@@ -17,22 +17,46 @@ using win32::UniqueLocal;
 using win32::Utf16;
 using win32::Utf8;
 
+// A file or folder itself, and not what a link leads to. Both what is asked of it and what is done
+// to it goes by this one handle, or another could be put in its place in between.
+struct Opened {
+  win32::UniqueHandle handle;
+  BY_HANDLE_FILE_INFORMATION info;
+
+  bool is_link() const { return (info.dwFileAttributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0; }
+  bool is_folder() const { return (info.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0; }
+};
+
+absl::StatusOr<Opened> Open(const fs::path& path, DWORD rights) {
+  Opened opened;
+  opened.handle.Reset(
+      CreateFileW(path.c_str(), READ_CONTROL | FILE_READ_ATTRIBUTES | rights,
+                  FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, nullptr, OPEN_EXISTING,
+                  FILE_FLAG_OPEN_REPARSE_POINT | FILE_FLAG_BACKUP_SEMANTICS, nullptr));
+  if (!opened.handle.valid() || !GetFileInformationByHandle(opened.handle.get(), &opened.info)) {
+    return win32::LastError(path.string());
+  }
+  return opened;
+}
+
 class WindowsFolders final : public Folders {
  public:
   absl::StatusOr<ObjectAccess> Access(const fs::path& path) override {
-    const DWORD attributes = GetFileAttributesW(path.c_str());
-    if (attributes == INVALID_FILE_ATTRIBUTES) return win32::LastError(path.string());
+    const absl::StatusOr<Opened> opened = Open(path, 0);
+    if (!opened.ok()) return opened.status();
     PSID owner = nullptr;
     ACL* list = nullptr;
     PSECURITY_DESCRIPTOR descriptor = nullptr;
-    const DWORD error = GetNamedSecurityInfoW(
-        path.c_str(), SE_FILE_OBJECT, OWNER_SECURITY_INFORMATION | DACL_SECURITY_INFORMATION,
-        &owner, nullptr, &list, nullptr, &descriptor);
+    const DWORD error = GetSecurityInfo(opened->handle.get(), SE_FILE_OBJECT,
+                                        OWNER_SECURITY_INFORMATION | DACL_SECURITY_INFORMATION,
+                                        &owner, nullptr, &list, nullptr, &descriptor);
     if (error != ERROR_SUCCESS) return win32::ToStatus(error, path.string());
     const UniqueLocal owned(descriptor);
     ObjectAccess access;
     access.owner = SidText(owner);
-    access.is_link = (attributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0;
+    access.is_link = opened->is_link();
+    // Wine counts a folder's subfolders as well.
+    if (!opened->is_folder()) access.names = opened->info.nNumberOfLinks;
     if (list == nullptr) return access;
     access.entries.emplace();
     for (DWORD i = 0; i < list->AceCount; ++i) {
@@ -75,6 +99,18 @@ class WindowsFolders final : public Folders {
     return Protect(path, descriptor);
   }
 
+  absl::StatusOr<std::vector<fs::path>> Names(const fs::path& folder) override {
+    std::vector<fs::path> names;
+    std::error_code error;
+    for (fs::directory_iterator i(folder, error), end; !error && i != end; i.increment(error)) {
+      names.push_back(i->path().filename());
+    }
+    if (error) {
+      return win32::ToStatus(static_cast<DWORD>(error.value()), folder.string());
+    }
+    return names;
+  }
+
   std::string NameOf(const std::string& sid) override {
     PSID binary = nullptr;
     if (!ConvertStringSidToSidW(Utf16(sid).c_str(), &binary)) return sid;
@@ -112,16 +148,18 @@ class WindowsFolders final : public Folders {
         !GetSecurityDescriptorDacl(descriptor, &present, &list, &defaulted)) {
       return win32::LastError(path.string());
     }
-    std::wstring name = path.wstring();
-    // The owner first: whoever it was could change the list again.
-    for (const DWORD what :
-         {DWORD{OWNER_SECURITY_INFORMATION},
-          DWORD{DACL_SECURITY_INFORMATION | PROTECTED_DACL_SECURITY_INFORMATION}}) {
-      const DWORD set =
-          SetNamedSecurityInfoW(name.data(), SE_FILE_OBJECT, what, owner, nullptr, list, nullptr);
-      if (set != ERROR_SUCCESS) return win32::ToStatus(set, path.string());
+    const absl::StatusOr<Opened> opened = Open(path, WRITE_DAC | WRITE_OWNER);
+    if (!opened.ok()) return opened.status();
+    if (opened->is_link() || !opened->is_folder()) {
+      return absl::FailedPreconditionError(absl::StrCat(path.string(), " is not a folder"));
     }
-    return absl::OkStatus();
+    // What is in the folder inherits the list
+    // (learn.microsoft.com/windows/win32/secauthz/automatic-propagation-of-inheritable-aces).
+    const DWORD set = SetSecurityInfo(opened->handle.get(), SE_FILE_OBJECT,
+                                      OWNER_SECURITY_INFORMATION | DACL_SECURITY_INFORMATION |
+                                          PROTECTED_DACL_SECURITY_INFORMATION,
+                                      owner, nullptr, list, nullptr);
+    return set == ERROR_SUCCESS ? absl::OkStatus() : win32::ToStatus(set, path.string());
   }
 };
 

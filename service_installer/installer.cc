@@ -5,7 +5,6 @@
 #include <system_error>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -21,44 +20,6 @@ constexpr uint32_t kNeverStarted = 1077;          // ERROR_SERVICE_NEVER_STARTED
 constexpr char kServiceFlag[] = "-windows-service";
 // However much progress a stop reports, it has no more than this many times the patience.
 constexpr int kMostPatience = 10;
-
-absl::Status FileError(const char* what, const fs::path& path, const std::error_code& error) {
-  return absl::FailedPreconditionError(
-      absl::StrCat("cannot ", what, " ", path.string(), ": ", error.message()));
-}
-
-absl::Status Move(const fs::path& from, const fs::path& to) {
-  std::error_code error;
-  fs::rename(from, to, error);
-  return error ? FileError("move", from, error) : absl::OkStatus();
-}
-
-fs::path WithSuffix(const fs::path& path, const char* suffix) {
-  fs::path other = path;
-  other += suffix;
-  return other;
-}
-
-// Where the old program goes. One that an earlier upgrade has put aside may still be in use, by a
-// process that Windows cannot end.
-fs::path NameForPrevious(const fs::path& target) {
-  fs::path name = WithSuffix(target, ".old");
-  std::error_code error;
-  for (int i = 1; i < 10 && !fs::remove(name, error) && fs::exists(name, error); ++i) {
-    name = WithSuffix(target, absl::StrCat(".old", i).c_str());
-  }
-  return name;
-}
-
-// The last component of a Windows path, lower-cased.
-std::string BaseName(absl::string_view path) {
-  const size_t slash = path.find_last_of("\\/");
-  return absl::AsciiStrToLower(slash == path.npos ? path : path.substr(slash + 1));
-}
-
-bool IsOurs(const ServiceConfig& config) {
-  return absl::StartsWith(BaseName(config.command[0]), "csi-proxy");
-}
 
 bool IsServiceFlag(const std::string& flag) {
   return flag == kServiceFlag || flag == "--windows-service" || flag == "-windows-service=true" ||
@@ -91,9 +52,16 @@ bool Installer::Exists() { return environment_.services->Status(name_).ok(); }
 
 absl::Status Installer::Install(const InstallRequest& request) {
   std::error_code error;
-  if (!fs::is_regular_file(request.program, error)) {
+  const fs::path program =
+      request.source.has_value() ? *request.source / kProgramName : request.program;
+  if (!fs::is_regular_file(program, error)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--binary: ", request.program.string(), " is not a file"));
+        absl::StrCat("--binary: ", program.string(), " is not a file"));
+  }
+  if (request.source.has_value() &&
+      fs::equivalent(*request.source, request.program.parent_path(), error)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--directory: the programs are in ", request.source->string(), " already: leave it out"));
   }
   ServiceConfig wanted = request.config;
   const auto present = environment_.services->Config(name_, wanted);
@@ -116,6 +84,9 @@ absl::Status Installer::Install(const InstallRequest& request) {
         "; with --replace-wrapper it runs csi-proxy directly, with the flags given after --"));
   }
   if (absl::Status safe = MakeFoldersSafe(request, flags); !safe.ok()) return safe;
+  if (request.source.has_value()) {
+    if (absl::Status s = PutPrograms(*request.source, request.program); !s.ok()) return s;
+  }
   if (absl::Status source = RegisterEventSource(); !source.ok()) return source;
 
   if (!present.ok()) {
@@ -141,71 +112,6 @@ absl::Status Installer::Install(const InstallRequest& request) {
                       << " runs with its old settings until it is restarted\n";
   }
   return absl::OkStatus();
-}
-
-absl::Status Installer::Upgrade(const fs::path& program) {
-  std::error_code error;
-  if (!fs::is_regular_file(program, error)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--binary: ", program.string(), " is not a file"));
-  }
-  const auto config = environment_.services->Config(name_, {});
-  if (!config.ok()) return config.status();
-  if (!IsOurs(*config)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "service ", name_, " runs ", config->command[0], ", not csi-proxy: run install first"));
-  }
-  const auto status = environment_.services->Status(name_);
-  if (!status.ok()) return status.status();
-  const bool ran = status->state != ServiceState::kStopped;
-  const fs::path target = Utf8Path(config->command[0]);
-  if (fs::equivalent(program, target, error)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--binary: ", program.string(), " is the service's own program"));
-  }
-  const fs::path incoming = WithSuffix(target, ".new");
-  if (!Step(absl::StrCat("stop service ", name_, ", replace ", target.string(), " with ",
-                         program.string(), ", start it, check that its pipes answer"))) {
-    return absl::OkStatus();
-  }
-  const std::set<std::string> pipes = environment_.answering_pipes();
-  // An old service in an unsafe place is better than no upgrade.
-  if (absl::Status safe = CheckProgram(*environment_.folders, target); !safe.ok()) {
-    *environment_.out << "warning: " << safe.message() << "\n";
-  }
-
-  // Copied before anything is stopped: a full disk or a missing file does no harm.
-  fs::copy_file(program, incoming, fs::copy_options::overwrite_existing, error);
-  if (error) return FileError("copy", program, error);
-  if (absl::Status s = Stop(); !s.ok()) return s;
-  const fs::path previous = NameForPrevious(target);
-  absl::Status swapped = Move(target, previous);
-  if (swapped.ok()) {
-    swapped = Move(incoming, target);
-    if (!swapped.ok()) (void)Move(previous, target);
-  }
-  absl::Status upgraded = swapped.ok() ? StartWith(pipes) : swapped;
-  if (upgraded.ok()) {
-    fs::remove(previous, error);
-    if (!ran) return Stop();
-    return absl::OkStatus();
-  }
-
-  *environment_.out << "the new program does not work: " << upgraded.message()
-                    << "\nrestoring the old one\n";
-  absl::Status restored = Stop();
-  if (restored.ok() && swapped.ok()) {
-    fs::remove(target, error);
-    restored = Move(previous, target);
-  }
-  if (restored.ok() && ran) restored = StartWith(pipes);
-  if (!restored.ok()) {
-    return absl::InternalError(absl::StrCat(
-        "upgrade: ", upgraded.message(), "; and the old program could not be restored: ",
-        restored.message(), " (it is at ", previous.string(), ")"));
-  }
-  return absl::AbortedError(
-      absl::StrCat("upgrade: ", upgraded.message(), "; the old program has been restored"));
 }
 
 absl::Status Installer::Uninstall() {
@@ -368,6 +274,13 @@ absl::Status Installer::Report() {
       << "  restart after:       " << absl::FormatDuration(config->restart_delay) << "\n"
       << "  answering pipes:     " << environment_.answering_pipes().size() << "\n";
   return absl::OkStatus();
+}
+
+bool IsOurs(const ServiceConfig& config) {
+  // The last component of a Windows path.
+  absl::string_view name = config.command[0];
+  name.remove_prefix(name.find_last_of("\\/") + 1);
+  return absl::StartsWithIgnoreCase(name, "csi-proxy");
 }
 
 std::string ExplainExit(const ServiceStatus& status) {

@@ -20,6 +20,8 @@ namespace csi_proxy::installer {
 
 // The names existing node bootstraps give the service; the first is ours too.
 inline constexpr const char* kServiceNames[] = {"csi-proxy", "csiproxy"};
+inline constexpr char kProgramName[] = "csi-proxy.exe";
+inline constexpr char kInstallerName[] = "csi-proxy-service.exe";
 // Under which name the service writes to the event log, whatever its own name.
 inline constexpr char kEventSource[] = "csi-proxy";
 
@@ -27,6 +29,9 @@ struct InstallRequest {
   // What to set, `config.command` apart.
   ServiceConfig config;
   std::filesystem::path program;
+  // A folder with both programs, which are put beside `program` first, once that folder is known to
+  // be safe.
+  std::optional<std::filesystem::path> source = {};
   // The service's flags; not given: those it has already.
   std::optional<std::vector<std::string>> flags;
   // Whether a service that runs another program, such as nssm, becomes ours.
@@ -91,6 +96,9 @@ class Installer {
   bool Step(const std::string& what);
   absl::Status MakeFoldersSafe(const InstallRequest& request,
                                const std::vector<std::string>& flags);
+  absl::Status MakeFolderSafe(const std::filesystem::path& folder, FolderUse use, bool repair);
+  absl::Status PutPrograms(const std::filesystem::path& source,
+                           const std::filesystem::path& program);
   absl::Status RegisterEventSource();
   absl::Status Await(ServiceState state);
   absl::Status AwaitStopped();
@@ -101,6 +109,9 @@ class Installer {
   Environment environment_;
   std::string name_;
 };
+
+// Whether a service runs csi-proxy itself, and not a wrapper.
+bool IsOurs(const ServiceConfig& config);
 
 // What an exit of the service means and what to do about it.
 std::string ExplainExit(const ServiceStatus& status);

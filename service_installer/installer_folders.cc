@@ -14,49 +14,54 @@ absl::Status WithAdvice(const absl::Status& unsafe) {
   return absl::FailedPreconditionError(absl::StrCat(
       unsafe.message(),
       ". Choose a folder below %ProgramFiles%, and for logs %ProgramData%\\csi-proxy\\logs, or "
-      "give "
-      "--repair-folders: the folder then gets an access list of its own, which only lets "
+      "give --repair-folders: the folder then gets an access list of its own, which only lets "
       "administrators change it"));
 }
 
 }  // namespace
 
+absl::Status Installer::MakeFolderSafe(const fs::path& folder, FolderUse use, bool repair) {
+  Folders& folders = *environment_.folders;
+  const bool missing = absl::IsNotFound(folders.Access(folder).status());
+  absl::Status safe = CheckFolder(folders, folder);
+  if (!missing && (safe.ok() || !repair)) return WithAdvice(safe);
+  // Nobody may exchange the folder while it gets its access list.
+  if (absl::Status above = CheckAbove(folders, folder); !above.ok()) return WithAdvice(above);
+  const std::string may = use == FolderUse::kPrograms ? "change " : "use ";
+  if (!Step(absl::StrCat(missing ? "make, and " : "", "let only administrators ", may,
+                         folder.string()))) {
+    return absl::OkStatus();
+  }
+  safe = folders.Protect(folder, use);
+  return WithAdvice(safe.ok() ? CheckFolder(folders, folder) : safe);
+}
+
 absl::Status Installer::MakeFoldersSafe(const InstallRequest& request,
                                         const std::vector<std::string>& flags) {
   Folders& folders = *environment_.folders;
-  const fs::path& program = request.program;
-  absl::Status safe = CheckProgram(folders, program);
-  if (!safe.ok() && request.repair_folders) {
-    if (!Step(absl::StrCat("let only administrators change ", program.parent_path().string()))) {
-      return absl::OkStatus();
+  const fs::path folder = request.program.parent_path();
+  if (!request.source.has_value()) {
+    // No access list makes a program that others could change the one that it was.
+    if (absl::Status own = CheckFile(folders, request.program); !own.ok()) {
+      return absl::Status(own.code(), absl::StrCat(own.message(),
+                                                   ". It may have been changed already: install "
+                                                   "it from another folder, with --directory"));
     }
-    safe = folders.Protect(program.parent_path(), FolderUse::kPrograms);
-    if (safe.ok()) safe = folders.Protect(program, FolderUse::kPrograms);
-    // A folder above may still be anybody's.
-    if (safe.ok()) safe = CheckProgram(folders, program);
   }
-  if (!safe.ok()) return WithAdvice(safe);
+  absl::Status safe = MakeFolderSafe(folder, FolderUse::kPrograms, request.repair_folders);
+  if (!safe.ok()) return safe;
 
-  const std::optional<fs::path> logs = LogFolder(flags);
+  const std::optional<fs::path> log = LogFile(flags);
   // A relative one is relative to where the service manager starts services, System32.
-  if (!logs.has_value() || !logs->has_root_path()) return absl::OkStatus();
-  if (absl::IsNotFound(folders.Access(*logs).status())) {
-    if (!Step(absl::StrCat("make folder ", logs->string(), ", for administrators only"))) {
-      return absl::OkStatus();
-    }
-    safe = folders.Protect(*logs, FolderUse::kLogs);
-    if (safe.ok()) safe = CheckFolder(folders, *logs);
-    return WithAdvice(safe);
-  }
-  safe = CheckFolder(folders, *logs);
+  if (!log.has_value() || !log->has_root_path()) return absl::OkStatus();
   // The program's folder has been seen to, and it is not to be closed to those who may run it.
-  if (safe.ok() || !request.repair_folders || *logs == program.parent_path()) {
-    return WithAdvice(safe);
+  if (log->parent_path() != folder) {
+    safe = MakeFolderSafe(log->parent_path(), FolderUse::kLogs, request.repair_folders);
+    if (!safe.ok()) return safe;
   }
-  if (!Step(absl::StrCat("let only administrators use ", logs->string()))) return absl::OkStatus();
-  safe = folders.Protect(*logs, FolderUse::kLogs);
-  if (safe.ok()) safe = CheckFolder(folders, *logs);
-  return WithAdvice(safe);
+  const absl::Status logs = CheckLogs(folders, *log);
+  // A folder that would be made has no logs.
+  return environment_.dry_run && absl::IsNotFound(logs) ? absl::OkStatus() : logs;
 }
 
 absl::Status Installer::RegisterEventSource() {

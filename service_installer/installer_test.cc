@@ -3,10 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <sstream>
-
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "service_installer/testing.h"
 
@@ -17,58 +13,6 @@ namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-class InstallerTest : public testing::Test {
- protected:
-  InstallerTest()
-      : directory_(fs::path(testing::TempDir()) /
-                   absl::StrCat("installer-",
-                                testing::UnitTest::GetInstance()->current_test_info()->name())) {
-    fs::remove_all(directory_);
-    fs::create_directories(directory_);
-  }
-  ~InstallerTest() override { fs::remove_all(directory_); }
-
-  fs::path Program(const std::string& name, const std::string& content) {
-    std::ofstream(directory_ / name) << content;
-    return directory_ / name;
-  }
-
-  Installer New(const std::string& name = "", bool dry_run = false) {
-    auto installer = Installer::Create({.services = &services_,
-                                        .folders = &folders_,
-                                        .answering_pipes = [this] { return services_.Pipes(); },
-                                        .out = &out_,
-                                        .dry_run = dry_run,
-                                        .patience = absl::Milliseconds(100),
-                                        .interval = absl::Milliseconds(5)},
-                                       name);
-    EXPECT_TRUE(installer.ok()) << installer.status();
-    return *std::move(installer);
-  }
-
-  // As a bootstrap of the Go service made it, running.
-  void OldService(const std::string& name, const fs::path& program,
-                  std::vector<std::string> flags) {
-    FakeManager::Service service;
-    service.config.command = {program.string()};
-    service.config.command.insert(service.config.command.end(), flags.begin(), flags.end());
-    service.config.display_name = name;
-    service.config.description = "";
-    service.status = {.state = ServiceState::kRunning, .process_id = 3};
-    services_.services[name] = service;
-    services_.running_program = program.string();
-  }
-
-  const std::vector<std::string>& CommandOf(const std::string& name) {
-    return services_.services.at(name).config.command;
-  }
-
-  const fs::path directory_;
-  FakeManager services_;
-  FakeFolders folders_;
-  std::ostringstream out_;
-};
 
 TEST_F(InstallerTest, InstallsUnderItsOwnNameWithTheServiceFlag) {
   const fs::path program = Program("csi-proxy.exe", "serves");
@@ -151,77 +95,6 @@ TEST_F(InstallerTest, AServiceThatNeverGetsToRunIsGivenUp) {
   EXPECT_TRUE(absl::IsDeadlineExceeded(New().Start()));
 }
 
-TEST_F(InstallerTest, AProgramThatOthersMayChangeIsRefusedUntilItsFolderIsRepaired) {
-  const fs::path program = Program("csi-proxy.exe", "serves");
-  folders_.unsafe = {directory_};
-  const absl::Status refused = New().Install({.config = {}, .program = program, .flags = {}});
-  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("BUILTIN\\Users may add or change files"));
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("--repair-folders"));
-  EXPECT_THAT(services_.calls, IsEmpty());
-  const absl::Status repaired =
-      New().Install({.config = {}, .program = program, .flags = {}, .repair_folders = true});
-  EXPECT_TRUE(repaired.ok()) << repaired;
-  EXPECT_THAT(folders_.protected_folders,
-              testing::UnorderedElementsAre(testing::Pair(directory_, FolderUse::kPrograms),
-                                            testing::Pair(program, FolderUse::kPrograms)));
-  EXPECT_THAT(services_.calls, ElementsAre("create csi-proxy"));
-}
-
-// What a repair cannot reach is refused as before.
-TEST_F(InstallerTest, ARepairThatDoesNotHelpIsARefusal) {
-  const fs::path program = Program("csi-proxy.exe", "serves");
-  folders_.unsafe = {directory_};
-  folders_.replaceable = {directory_.parent_path()};
-  EXPECT_TRUE(absl::IsFailedPrecondition(
-      New().Install({.config = {}, .program = program, .flags = {}, .repair_folders = true})));
-  EXPECT_THAT(services_.calls, IsEmpty());
-}
-
-TEST_F(InstallerTest, TheFolderOfTheLogIsCheckedRepairedAndMade) {
-  const fs::path program = Program("csi-proxy.exe", "serves");
-  const fs::path logs = directory_ / "logs";
-  InstallRequest request{
-      .config = {}, .program = program, .flags = {{"-log_file=" + (logs / "x.log").string()}}};
-  folders_.unsafe = {logs};
-  EXPECT_TRUE(absl::IsFailedPrecondition(New().Install(request)));
-  EXPECT_THAT(services_.calls, IsEmpty());
-  request.repair_folders = true;
-  EXPECT_TRUE(New().Install(request).ok());
-  EXPECT_THAT(folders_.protected_folders,
-              testing::UnorderedElementsAre(testing::Pair(logs, FolderUse::kLogs)));
-  // One that is missing is made, repairs or not.
-  folders_.protected_folders.clear();
-  folders_.missing = {logs};
-  request.repair_folders = false;
-  EXPECT_TRUE(New().Install(request).ok());
-  EXPECT_THAT(folders_.protected_folders,
-              testing::UnorderedElementsAre(testing::Pair(logs, FolderUse::kLogs)));
-}
-
-// Those who may run csi-proxyctl still may.
-TEST_F(InstallerTest, ALogBesideTheProgramDoesNotCloseTheProgramsFolder) {
-  const fs::path program = Program("csi-proxy.exe", "serves");
-  folders_.unsafe = {directory_};
-  ASSERT_TRUE(New()
-                  .Install({.config = {},
-                            .program = program,
-                            .flags = {{"-log_file=" + (directory_ / "x.log").string()}},
-                            .repair_folders = true})
-                  .ok());
-  EXPECT_EQ(folders_.protected_folders.at(directory_), FolderUse::kPrograms);
-}
-
-TEST_F(InstallerTest, DryRunRepairsAndRegistersNothing) {
-  const fs::path program = Program("csi-proxy.exe", "serves");
-  folders_.unsafe = {directory_};
-  EXPECT_TRUE(New("", true)
-                  .Install({.config = {}, .program = program, .flags = {}, .repair_folders = true})
-                  .ok());
-  EXPECT_THAT(folders_.protected_folders, IsEmpty());
-  EXPECT_THAT(services_.event_sources, IsEmpty());
-}
-
 TEST_F(InstallerTest, TheEventSourceComesAndGoesWithTheService) {
   const InstallRequest request{
       .config = {}, .program = Program("csi-proxy.exe", "serves"), .flags = {}};
@@ -244,15 +117,6 @@ TEST_F(InstallerTest, ARunningServiceIsSaidToWaitForItsRestart) {
   out_.str("");
   ASSERT_TRUE(New().Install({.config = {}, .program = program, .flags = {{"-v=2"}}}).ok());
   EXPECT_THAT(out_.str(), testing::Not(HasSubstr("restarted")));
-}
-
-TEST_F(InstallerTest, AnUpgradeInAnUnsafeFolderWarns) {
-  const fs::path program = Program("csi-proxy.exe", "serves old");
-  OldService("csi-proxy", program, {"-windows-service"});
-  folders_.unsafe = {directory_};
-  ASSERT_TRUE(New().Upgrade(Program("new.exe", "serves new")).ok());
-  EXPECT_THAT(out_.str(), HasSubstr("warning: "));
-  EXPECT_EQ(Content(program), "serves new");
 }
 
 TEST_F(InstallerTest, UpgradeSwapsTheProgram) {

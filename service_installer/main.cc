@@ -19,7 +19,7 @@ namespace po = boost::program_options;
 enum ExitCode { kOk = 0, kFailed = 1, kUsage = 2 };
 
 struct Arguments {
-  std::string action, name, program, start_type = "automatic", account = "LocalSystem";
+  std::string action, name, program, directory, start_type = "automatic", account = "LocalSystem";
   std::string restart_delay = "10s", failure_reset = "24h", patience = "60s";
   bool dry_run = false, replace_wrapper = false, repair_folders = false, help = false,
        version = false;
@@ -39,6 +39,10 @@ po::options_description Describe(Arguments* a) {
       "the service; default: csi-proxy or csiproxy, whichever exists")(
       "binary", po::value(&a->program)->value_name("PATH"),
       "csi-proxy.exe; default: the one beside this program")(
+      "directory", po::value(&a->directory)->value_name("DIR"),
+      "install there, from the folder of this program: once only administrators may change DIR, "
+      "put "
+      "both programs into it, with rollback as upgrade has it")(
       "start-type", po::value(&a->start_type)->value_name("TYPE")->default_value(a->start_type),
       "automatic, automatic-delayed, manual or disabled")(
       "account", po::value(&a->account)->value_name("ACCOUNT")->default_value(a->account),
@@ -117,6 +121,15 @@ absl::Status Act(const Arguments& arguments) {
       arguments.program.empty() ? ProgramFile().parent_path() / "csi-proxy.exe"
                                 : std::filesystem::path(win32::Utf16(arguments.program)),
       error);
+  if (!arguments.directory.empty()) {
+    if (!arguments.program.empty() || arguments.action != "install") {
+      return absl::InvalidArgumentError("--directory: goes with install, and without --binary");
+    }
+    request.source = ProgramFile().parent_path();
+    request.program =
+        std::filesystem::absolute(std::filesystem::path(win32::Utf16(arguments.directory)), error) /
+        kProgramName;
+  }
 
   Refused refused;
   auto services = OpenServiceManager(&refused);

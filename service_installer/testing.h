@@ -1,6 +1,8 @@
 // A node in memory for the installer's tests: its service manager and its folders.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -11,7 +13,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "service_installer/folder_access.h"
+#include "service_installer/installer.h"
 #include "service_installer/scm.h"
 
 namespace csi_proxy::installer {
@@ -154,6 +158,7 @@ class FakeManager final : public ServiceManager {
 class FakeFolders final : public Folders {
  public:
   absl::StatusOr<ObjectAccess> Access(const std::filesystem::path& path) override {
+    if (const auto planted = files.find(path); planted != files.end()) return planted->second;
     if (missing.contains(path)) return absl::NotFoundError(path.string());
     ObjectAccess access{.owner = "S-1-5-18", .entries = std::vector<AccessEntry>()};
     access.entries->push_back({.rights = 0x1f01ff, .sid = "S-1-5-32-544"});
@@ -170,12 +175,73 @@ class FakeFolders final : public Folders {
     missing.erase(path);
     return absl::OkStatus();
   }
+  absl::StatusOr<std::vector<std::filesystem::path>> Names(
+      const std::filesystem::path& folder) override {
+    std::vector<std::filesystem::path> names;
+    for (const auto& [path, access] : files) {
+      if (path.parent_path() == folder) names.push_back(path.filename());
+    }
+    return names;
+  }
   std::string NameOf(const std::string& sid) override {
     return sid == "S-1-5-32-545" ? "BUILTIN\\Users" : sid;
   }
 
   std::set<std::filesystem::path> unsafe, replaceable, missing;
   std::map<std::filesystem::path, FolderUse> protected_folders;
+  std::map<std::filesystem::path, ObjectAccess> files;
+};
+
+class InstallerTest : public testing::Test {
+ protected:
+  InstallerTest()
+      : directory_(std::filesystem::path(testing::TempDir()) /
+                   absl::StrCat("installer-",
+                                testing::UnitTest::GetInstance()->current_test_info()->name())) {
+    std::filesystem::remove_all(directory_);
+    std::filesystem::create_directories(directory_);
+  }
+  ~InstallerTest() override { std::filesystem::remove_all(directory_); }
+
+  std::filesystem::path Program(const std::string& name, const std::string& content) {
+    std::ofstream(directory_ / name) << content;
+    return directory_ / name;
+  }
+
+  Installer New(const std::string& name = "", bool dry_run = false) {
+    auto installer = Installer::Create({.services = &services_,
+                                        .folders = &folders_,
+                                        .answering_pipes = [this] { return services_.Pipes(); },
+                                        .out = &out_,
+                                        .dry_run = dry_run,
+                                        .patience = absl::Milliseconds(100),
+                                        .interval = absl::Milliseconds(5)},
+                                       name);
+    EXPECT_TRUE(installer.ok()) << installer.status();
+    return *std::move(installer);
+  }
+
+  // As a bootstrap of the Go service made it, running.
+  void OldService(const std::string& name, const std::filesystem::path& program,
+                  std::vector<std::string> flags) {
+    FakeManager::Service service;
+    service.config.command = {program.string()};
+    service.config.command.insert(service.config.command.end(), flags.begin(), flags.end());
+    service.config.display_name = name;
+    service.config.description = "";
+    service.status = {.state = ServiceState::kRunning, .process_id = 3};
+    services_.services[name] = service;
+    services_.running_program = program.string();
+  }
+
+  const std::vector<std::string>& CommandOf(const std::string& name) {
+    return services_.services.at(name).config.command;
+  }
+
+  const std::filesystem::path directory_;
+  FakeManager services_;
+  FakeFolders folders_;
+  std::ostringstream out_;
 };
 
 }  // namespace csi_proxy::installer

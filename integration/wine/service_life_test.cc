@@ -206,6 +206,36 @@ TEST_F(ServiceLifeTest, AFolderThatOthersMayWriteToIsRefusedUntilItIsRepaired) {
   ASSERT_EQ(Run({"install", "--binary", Program().string()}), 0) << said_;
 }
 
+// As a user may make one while the folder lets users add files.
+TEST_F(ServiceLifeTest, ALogWithASecondNameIsRefusedThoughTheFolderIsRepaired) {
+  std::ofstream(base_ / "precious") << "precious";
+  ASSERT_TRUE(
+      CreateHardLinkW((directory_ / "x.1.log").c_str(), (base_ / "precious").c_str(), nullptr));
+  const std::vector<std::string> install = {
+      "install",  "--repair-folders",
+      "--binary", Program().string(),
+      "--",       "-log_file=" + (directory_ / "x.log").string()};
+  EXPECT_EQ(Run(install), 1);
+  EXPECT_THAT(said_, HasSubstr("x.1.log has another name, elsewhere on the disk: move it away"));
+  fs::remove(base_ / "precious");
+  EXPECT_EQ(Run(install), 0) << said_;
+}
+
+TEST_F(ServiceLifeTest, ProgramsAreNotPutIntoAFolderThatOthersMayChange) {
+  const fs::path installer = directory_ / "csi-proxy-service.exe", place = base_ / "place";
+  fs::copy_file(Shipped(CSI_PROXY_SERVICE_BINARY), installer);
+  fs::create_directories(place);
+  SetAccess(place, L"D:(A;;FA;;;WD)");
+  EXPECT_EQ(Execute({installer.string(), "install", "--directory", place.string()}), 1);
+  EXPECT_TRUE(fs::is_empty(place));
+  ASSERT_EQ(
+      Execute({installer.string(), "install", "--repair-folders", "--directory", place.string()}),
+      0)
+      << said_;
+  EXPECT_TRUE(fs::exists(place / "csi-proxy.exe") && fs::exists(place / "csi-proxy-service.exe"));
+  EXPECT_EQ(Execute({installer.string(), "install", "--directory", directory_.string()}), 2);
+}
+
 TEST_F(ServiceLifeTest, TheEventSourceComesAndGoesWithTheService) {
   const std::vector<std::string> query = {
       "reg.exe", "query",

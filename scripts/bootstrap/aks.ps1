@@ -1,7 +1,8 @@
 <#
 .SYNOPSIS
   The CSI Proxy step of a node bootstrap in the style of AKS: a service `csi-proxy` that nssm runs as
-  a console program. With -Native the service runs csi-proxy itself from then on, without nssm.
+  a console program. With -Native the service runs csi-proxy itself from then on, without nssm: the
+  csi-proxy.exe beside this script, as csi-proxy-service.exe, which is there too, puts it into place.
 .EXAMPLE
   .\aks.ps1
 .EXAMPLE
@@ -16,11 +17,13 @@ $ErrorActionPreference = "Stop"
 
 $program = Join-Path $KubeDirectory "csi-proxy.exe"
 if ($Native) {
-  # A folder made below C:\ lets users add files: it gets an access list of its own.
-  & (Join-Path $KubeDirectory "csi-proxy-service.exe") stop --name csi-proxy
-  & (Join-Path $KubeDirectory "csi-proxy-service.exe") install --name csi-proxy --binary $program --replace-wrapper --repair-folders
+  # A folder made below C:\ lets users add files: it gets an access list of its own. Until then nothing
+  # in it is run: the programs beside this script are put there.
+  $service = Join-Path $PSScriptRoot "csi-proxy-service.exe"
+  & $service stop --name csi-proxy
+  & $service install --name csi-proxy --directory $KubeDirectory --replace-wrapper --repair-folders
   if ($LASTEXITCODE -ne 0) { throw "csi-proxy-service failed with exit code $LASTEXITCODE" }
-  & (Join-Path $KubeDirectory "csi-proxy-service.exe") start --name csi-proxy
+  & $service start --name csi-proxy
   if ($LASTEXITCODE -ne 0) { throw "csi-proxy-service failed with exit code $LASTEXITCODE" }
 } else {
   $nssm = Join-Path $KubeDirectory "nssm.exe"
@@ -29,8 +32,16 @@ if ($Native) {
   & $nssm set csi-proxy AppRestartDelay 5000
   & $nssm set csi-proxy Description "CSI Proxy"
   & $nssm set csi-proxy Start SERVICE_AUTO_START
-  & $nssm set csi-proxy AppStdout (Join-Path $KubeDirectory "csi-proxy.log")
-  & $nssm set csi-proxy AppStderr (Join-Path $KubeDirectory "csi-proxy.err.log")
+  foreach ($stream in "Stdout", "Stderr") {
+    $log = Join-Path $KubeDirectory $(if ($stream -eq "Stdout") { "csi-proxy.log" } else { "csi-proxy.err.log" })
+    # Users may add files to the folder and read those there. nssm writes as SYSTEM: not to a file or a
+    # link of theirs, nor what is for administrators into one that they may read.
+    if (Test-Path $log) { Remove-Item -Force $log }
+    New-Item -ItemType File -Path $log | Out-Null
+    & icacls.exe $log /inheritance:r /grant "*S-1-5-18:F" "*S-1-5-32-544:F" | Out-Null
+    if ($LASTEXITCODE -ne 0) { throw "icacls failed with exit code $LASTEXITCODE" }
+    & $nssm set csi-proxy "App$stream" $log
+  }
   # nssm stops a console program by Ctrl-C and waits; calls under way have 20 s.
   & $nssm set csi-proxy AppStopMethodConsole 25000
   & $nssm start csi-proxy

@@ -40,6 +40,9 @@ fi
 
 for script in *.ps1; do
   code=$(code_of "$script")
+  # Others may have put a program of this name into the folder that is installed to.
+  grep -o '.\{,60\}csi-proxy-service\.exe"' <<<"$code" | grep -v 'Join-Path $PSScriptRoot "csi-proxy-service\.exe"' &&
+    complain "$script: the installer is run from another folder than the script's"
   # Our own flags have two dashes for the installer, and one for the service.
   for flag in $(grep -oE -- '--[a-z][a-z-]+' <<<"$code" | sort -u); do
     grep -q -- "$flag" <<<"$service_help" || complain "$script: csi-proxy-service has no flag $flag"

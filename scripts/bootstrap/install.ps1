@@ -2,9 +2,9 @@
 .SYNOPSIS
   Installs, or upgrades, CSI Proxy on a Windows node and starts it.
 .DESCRIPTION
-  Copies csi-proxy.exe and csi-proxy-service.exe from the folder of this script to a folder of their
-  own and leaves the rest to csi-proxy-service.exe. May be run again: what is right is left alone, a
-  newer program replaces the old one, and if it does not serve the old one comes back. When settings
+  Has the csi-proxy-service.exe beside it put csi-proxy.exe and itself into a folder of their own.
+  May be run again: what is right is left alone, a newer program replaces the old one, and if it
+  does not serve the old one comes back. Upgrades of a running service stop and start it. When settings
   have changed the service is restarted, after the calls under way; with -NoRestart it is only said
   that it has to be.
 
@@ -32,22 +32,14 @@ function Invoke-Checked {
   if ($LASTEXITCODE -ne 0) { throw "$($args[0]) failed with exit code $LASTEXITCODE" }
 }
 
-New-Item -ItemType Directory -Force -Path $Directory | Out-Null
-$service = Join-Path $Directory "csi-proxy-service.exe"
-$program = Join-Path $Directory "csi-proxy.exe"
-Copy-Item -Force (Join-Path $PSScriptRoot "csi-proxy-service.exe") $service
-
-if (Test-Path $program) {
-  # Stops, swaps, starts, sees that the pipes answer, and goes back if they do not.
-  Invoke-Checked $service upgrade --binary (Join-Path $PSScriptRoot "csi-proxy.exe")
-} else {
-  Copy-Item (Join-Path $PSScriptRoot "csi-proxy.exe") $program
-}
+# From where this script is, and from nowhere else: others may have put a program of this name into
+# $Directory. The installer looks at that folder before it puts anything there.
+$service = Join-Path $PSScriptRoot "csi-proxy-service.exe"
 $repair = @()
 if ($RepairFolders) { $repair = @("--repair-folders") }
 # In quotes: PowerShell takes an unquoted -- for its own, and leaves $LogFile in -log_file=$LogFile as it is.
 # The folder of the log is made by it, for administrators only.
-$said = Invoke-Checked $service install --binary $program $repair "--" "-kubelet-path=$KubeletPath" "-logtostderr=false" "-log_file=$LogFile"
+$said = Invoke-Checked $service install --directory $Directory $repair "--" "-kubelet-path=$KubeletPath" "-logtostderr=false" "-log_file=$LogFile"
 $said
 if ($said -match "until it is restarted" -and -not $NoRestart) { Invoke-Checked $service stop }
 Invoke-Checked $service start

@@ -14,7 +14,14 @@ $ErrorActionPreference = "Stop"
 
 $program = Join-Path $NodeDirectory "csi-proxy.exe"
 $log = Join-Path $LogsDirectory "csi-proxy.log"
-New-Item -ItemType Directory -Force -Path $LogsDirectory | Out-Null
+if (-not (Test-Path $LogsDirectory)) {
+  # Below C:\ every user may read a new folder and add files to it, which the service would write to.
+  # A folder that is there is others' as well, and keeps its access list.
+  New-Item -ItemType Directory -Path $LogsDirectory | Out-Null
+  & icacls.exe $LogsDirectory /inheritance:r /grant "*S-1-5-18:(OI)(CI)F" "*S-1-5-32-544:(OI)(CI)F" | Out-Null
+  if ($LASTEXITCODE -ne 0) { throw "icacls failed with exit code $LASTEXITCODE" }
+  if (Get-ChildItem -Force $LogsDirectory) { throw "$LogsDirectory was made just now and has files in it" }
+}
 
 if (-not (Get-Service csiproxy -ErrorAction SilentlyContinue)) {
   # Quoted for the service control manager, as either path may hold a space. Not by sc.exe: PowerShell

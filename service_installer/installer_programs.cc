@@ -1,0 +1,134 @@
+// The installer's part about the files of the programs.
+#include <ostream>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "service_installer/installer.h"
+
+namespace csi_proxy::installer {
+namespace {
+
+namespace fs = std::filesystem;
+
+absl::Status FileError(const char* what, const fs::path& path, const std::error_code& error) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("cannot ", what, " ", path.string(), ": ", error.message()));
+}
+
+absl::Status Move(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::rename(from, to, error);
+  return error ? FileError("move", from, error) : absl::OkStatus();
+}
+
+fs::path WithSuffix(const fs::path& path, const char* suffix) {
+  fs::path other = path;
+  other += suffix;
+  return other;
+}
+
+// Where the old program goes. One that an earlier upgrade has put aside may still be in use, by a
+// process that Windows cannot end.
+fs::path NameForPrevious(const fs::path& target) {
+  fs::path name = WithSuffix(target, ".old");
+  std::error_code error;
+  for (int i = 1; i < 10 && !fs::remove(name, error) && fs::exists(name, error); ++i) {
+    name = WithSuffix(target, absl::StrCat(".old", i).c_str());
+  }
+  return name;
+}
+
+// Never into the file that is there: its owner, its access list and those who have it open would
+// stay.
+absl::Status Put(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::remove(to, error);
+  if (error) return FileError("remove", to, error);
+  fs::copy_file(from, to, error);
+  return error ? FileError("copy", from, error) : absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status Installer::PutPrograms(const fs::path& source, const fs::path& program) {
+  const fs::path folder = program.parent_path();
+  const fs::path service = folder / kInstallerName;
+  if (!Step(
+          absl::StrCat("put ", kInstallerName, " and ", kProgramName, " into ", folder.string()))) {
+    return absl::OkStatus();
+  }
+  if (absl::Status s = Put(source / kInstallerName, service); !s.ok()) return s;
+  const auto present = environment_.services->Config(name_, {});
+  std::error_code error;
+  if (present.ok() && IsOurs(*present) &&
+      fs::equivalent(Utf8Path(present->command[0]), program, error)) {
+    return Upgrade(source / kProgramName);
+  }
+  return Put(source / kProgramName, program);
+}
+
+absl::Status Installer::Upgrade(const fs::path& program) {
+  std::error_code error;
+  if (!fs::is_regular_file(program, error)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--binary: ", program.string(), " is not a file"));
+  }
+  const auto config = environment_.services->Config(name_, {});
+  if (!config.ok()) return config.status();
+  if (!IsOurs(*config)) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "service ", name_, " runs ", config->command[0], ", not csi-proxy: run install first"));
+  }
+  const auto status = environment_.services->Status(name_);
+  if (!status.ok()) return status.status();
+  const bool ran = status->state != ServiceState::kStopped;
+  const fs::path target = Utf8Path(config->command[0]);
+  if (fs::equivalent(program, target, error)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--binary: ", program.string(), " is the service's own program"));
+  }
+  const fs::path incoming = WithSuffix(target, ".new");
+  if (!Step(absl::StrCat("stop service ", name_, ", replace ", target.string(), " with ",
+                         program.string(), ", start it, check that its pipes answer"))) {
+    return absl::OkStatus();
+  }
+  const std::set<std::string> pipes = environment_.answering_pipes();
+  // An old service in an unsafe place is better than no upgrade.
+  if (absl::Status safe = CheckProgram(*environment_.folders, target); !safe.ok()) {
+    *environment_.out << "warning: " << safe.message() << "\n";
+  }
+
+  // Copied before anything is stopped: a full disk or a missing file does no harm.
+  if (absl::Status s = Put(program, incoming); !s.ok()) return s;
+  if (absl::Status s = Stop(); !s.ok()) return s;
+  const fs::path previous = NameForPrevious(target);
+  absl::Status swapped = Move(target, previous);
+  if (swapped.ok()) {
+    swapped = Move(incoming, target);
+    if (!swapped.ok()) (void)Move(previous, target);
+  }
+  absl::Status upgraded = swapped.ok() ? StartWith(pipes) : swapped;
+  if (upgraded.ok()) {
+    fs::remove(previous, error);
+    if (!ran) return Stop();
+    return absl::OkStatus();
+  }
+
+  *environment_.out << "the new program does not work: " << upgraded.message()
+                    << "\nrestoring the old one\n";
+  absl::Status restored = Stop();
+  if (restored.ok() && swapped.ok()) {
+    fs::remove(target, error);
+    restored = Move(previous, target);
+  }
+  if (restored.ok() && ran) restored = StartWith(pipes);
+  if (!restored.ok()) {
+    return absl::InternalError(absl::StrCat(
+        "upgrade: ", upgraded.message(), "; and the old program could not be restored: ",
+        restored.message(), " (it is at ", previous.string(), ")"));
+  }
+  return absl::AbortedError(
+      absl::StrCat("upgrade: ", upgraded.message(), "; the old program has been restored"));
+}
+
+}  // namespace csi_proxy::installer
