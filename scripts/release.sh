@@ -6,7 +6,8 @@
 # VERSION is the one in CMakeLists.txt; DIRECTORY, by default dist, is made anew. What is not in the
 # last commit keeps a release from being made.
 #
-#   CSI_PROXY_SIGN='COMMAND'   signs: it is run with each program and DLL for Windows, and changes the file
+#   CSI_PROXY_SIGN='COMMAND'        signs: it is run with each program and DLL for Windows, and changes the file
+#   CSI_PROXY_SIGN_SUMS='COMMAND'   signs the rest: it is run with SHA256SUMS, and makes SHA256SUMS.* beside it
 set -euo pipefail
 started=$PWD
 cd "$(dirname "$0")/.."
@@ -75,4 +76,10 @@ scripts/release/go_modules.sh "$version" "$dist/go" | tee "$parts/tags"
 echo "papers"
 scripts/release/papers.py "$version" "$dist" "$parts"
 (cd "$dist" && find . -type f ! -name SHA256SUMS -printf '%P\0' | sort -z | xargs -0 sha256sum >SHA256SUMS)
+if [[ -n ${CSI_PROXY_SIGN_SUMS-} ]]; then
+  before=$(sha256sum "$dist/SHA256SUMS")
+  $CSI_PROXY_SIGN_SUMS "$dist/SHA256SUMS"
+  compgen -G "$dist/SHA256SUMS.*" >/dev/null || { echo "CSI_PROXY_SIGN_SUMS has made no SHA256SUMS.*" >&2; exit 1; }
+  [[ $before == "$(sha256sum "$dist/SHA256SUMS")" ]] || { echo "CSI_PROXY_SIGN_SUMS has changed SHA256SUMS" >&2; exit 1; }
+fi
 echo "$(wc -l <"$dist/SHA256SUMS") files in $dist"

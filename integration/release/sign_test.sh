@@ -17,8 +17,22 @@ set -e
 osslsigncode sign -certs "$out/certificate.pem" -key "$out/key.pem" -h sha256 -n "CSI Proxy" -in "\$1" -out "\$1.signed"
 mv "\$1.signed" "\$1"
 SIGN
-chmod +x "$out/sign"
-CSI_PROXY_SIGN="$out/sign" scripts/release.sh "$version" "$out/dist"
+cat >"$out/sign_sums" <<SIGN
+#!/bin/sh
+exec openssl dgst -sha256 -sign "$out/key.pem" -out "\$1.sig" "\$1"
+SIGN
+chmod +x "$out/sign" "$out/sign_sums"
+CSI_PROXY_SIGN="$out/sign" CSI_PROXY_SIGN_SUMS="$out/sign_sums" scripts/release.sh "$version" "$out/dist"
+
+# The sums are signed and tell of every file but their signature; sums that were changed are not taken.
+openssl x509 -in "$out/certificate.pem" -pubkey -noout >"$out/public.pem"
+genuine() { openssl dgst -sha256 -verify "$out/public.pem" -signature "$out/dist/SHA256SUMS.sig" "$1"; }
+genuine "$out/dist/SHA256SUMS"
+(cd "$out/dist" && sha256sum --check --quiet SHA256SUMS)
+diff <(sed 's/^[^ ]*  //' "$out/dist/SHA256SUMS" | sort) \
+  <(cd "$out/dist" && find . -type f ! -name 'SHA256SUMS*' -printf '%P\n' | sort)
+sed 's/0/1/' "$out/dist/SHA256SUMS" >"$out/changed"
+if genuine "$out/changed"; then exit 1; fi
 
 name=csi-proxy-$version-windows-amd64
 for release in "$unsigned" "$out/dist"; do
