@@ -49,7 +49,36 @@ func identify(path string) (id fileID, isSocket bool, err error) {
 	return id, tag.attributes&windows.FILE_ATTRIBUTE_REPARSE_POINT != 0 && tag.reparseTag == reparseTagUnixSocket, nil
 }
 
-// Who may open the socket is the directory's access list's to say, as with upstream's registrar.
+// A socket has no access list before it has a file.
 func restrictSocket(_, _ string, _ syscall.RawConn) error { return nil }
 
-func restrictFile(string) error { return nil }
+// restrictFile leaves the file to the process's user, SYSTEM and the administrators. By a handle: it
+// is the file itself, and not what a link in its place leads to.
+func restrictFile(path string) error {
+	fail := func(err error) error { return &os.PathError{Op: "changing the access list of", Path: path, Err: err} }
+	user, err := windows.GetCurrentProcessToken().GetTokenUser()
+	if err != nil {
+		return fail(err)
+	}
+	descriptor, err := windows.SecurityDescriptorFromString("D:P(A;;FA;;;SY)(A;;FA;;;BA)(A;;FA;;;" + user.User.Sid.String() + ")")
+	if err != nil {
+		return fail(err)
+	}
+	name, err := windows.UTF16PtrFromString(path)
+	if err != nil {
+		return fail(err)
+	}
+	file, err := windows.CreateFile(name, windows.READ_CONTROL|windows.WRITE_DAC,
+		windows.FILE_SHARE_READ|windows.FILE_SHARE_WRITE|windows.FILE_SHARE_DELETE, nil, windows.OPEN_EXISTING,
+		windows.FILE_FLAG_OPEN_REPARSE_POINT|windows.FILE_FLAG_BACKUP_SEMANTICS, 0)
+	if err != nil {
+		return fail(err)
+	}
+	defer windows.CloseHandle(file)
+	// SetSecurityInfo may add what the directory would let in: Wine's does.
+	if err := windows.SetKernelObjectSecurity(file,
+		windows.DACL_SECURITY_INFORMATION|windows.PROTECTED_DACL_SECURITY_INFORMATION, descriptor); err != nil {
+		return fail(err)
+	}
+	return nil
+}
