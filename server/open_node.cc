@@ -42,6 +42,7 @@ absl::StatusOr<std::unique_ptr<ManagedNode>> NewNode(const Options& options,
   absl::StatusOr<NodeRules> rules = NodeRules::Parse(
       "--working-dir", options.working_dirs, options.allowed_services, options.require_privacy);
   if (!rules.ok()) return rules.status();
+  rules->bind_smb_credentials = options.bind_smb_credentials;
   return std::make_unique<ManagedNode>(
       std::move(machine), *std::move(rules),
       std::make_unique<observability::SpdlogAuditSink>(spdlog::get(observability::kAuditLogger),

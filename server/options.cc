@@ -74,7 +74,9 @@ po::options_description Describe(Options* options, Raw* raw) {
       "allowed-services", po::value(&options->allowed_services)->value_name("NAME"),
       "service that calls may start and stop; may be repeated; default all of the node")(
       "require-privacy", Boolean(&options->require_privacy, true),
-      "ask for encryption on SMB mappings");
+      "ask for encryption on SMB mappings")(
+      "smb-bind-credentials", Boolean(&options->bind_smb_credentials, false),
+      "refuse a mapped share to calls that do not give the credentials it was mapped with");
   limits.add_options()("preface-timeout",
                        po::value(&raw->preface_timeout)->value_name("TIME")->default_value("10s"),
                        "how long a connection may stay silent before HTTP/2 begins")(

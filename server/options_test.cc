@@ -44,6 +44,8 @@ TEST(OptionsTest, BooleansStandAloneOrTakeAValue) {
   EXPECT_FALSE(MustParse({"-require-privacy=false"}).require_privacy);
   EXPECT_TRUE(MustParse({"-require-privacy"}).require_privacy);
   EXPECT_TRUE(MustParse({"-require-privacy=true"}).require_privacy);
+  EXPECT_FALSE(MustParse({}).bind_smb_credentials) << "as the Go release has it";
+  EXPECT_TRUE(MustParse({"-smb-bind-credentials"}).bind_smb_credentials);
   EXPECT_FALSE(MustParse({"-logtostderr=false"}).log.to_stderr);
   // Go would take what follows for an argument and read no flag after it.
   EXPECT_FALSE(MustParse({"-require-privacy", "false"}).require_privacy);

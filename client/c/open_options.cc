@@ -33,6 +33,7 @@ absl::StatusOr<NodeOptions> ToNodeOptions(const embedded::Options& in, LogFuncti
   }
   out.allowed_services.assign(in.allowed_services().begin(), in.allowed_services().end());
   out.require_privacy = !in.allow_plain_smb();
+  out.bind_smb_credentials = in.bind_smb_credentials();
   if (in.has_max_calls()) out.max_calls = in.max_calls();
   if (in.has_max_queued()) out.max_queued = in.max_queued();
   if (in.has_max_call_seconds()) {

@@ -45,6 +45,18 @@ TEST(OptionsTest, AllowPlainSmb) {
   EXPECT_EQ(Node(R"({"node": "SIMULATED", "allowPlainSmb": true})").Call(kMap, request).code, kOk);
 }
 
+TEST(OptionsTest, BindSmbCredentials) {
+  const std::string share = Text(1, R"(\\fileserver.example\data)") + Text(3, R"(EXAMPLE\storage)");
+  const std::string right = share + Text(4, "correct horse"), wrong = share + Text(4, "wrong");
+  constexpr char kMap[] = "/v1.Smb/NewSmbGlobalMapping";
+  const Node as_ever;
+  EXPECT_EQ(as_ever.Call(kMap, right).code, kOk);
+  EXPECT_EQ(as_ever.Call(kMap, wrong).code, kOk);
+  const Node node(R"({"node": "SIMULATED", "bindSmbCredentials": true})");
+  EXPECT_EQ(node.Call(kMap, right).code, kOk);
+  EXPECT_EQ(node.Call(kMap, wrong).code, kPermissionDenied);
+}
+
 TEST(OptionsTest, MaxCallsAndMaxQueued) {
   const Node node(R"({"node": "SIMULATED", "maxCalls": 1, "maxQueued": 0})");
   node.SlowDown("disk.*", 60'000);

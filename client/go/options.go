@@ -34,6 +34,7 @@ type nodeOptions struct {
 	WorkingDirs        []string `json:"workingDirs,omitempty"`
 	AllowedServices    []string `json:"allowedServices,omitempty"`
 	AllowPlainSMB      bool     `json:"allowPlainSmb,omitempty"`
+	BindSMBCredentials bool     `json:"bindSmbCredentials,omitempty"`
 	MaxCalls           int      `json:"maxCalls,omitempty"`
 	MaxQueued          int      `json:"maxQueued,omitempty"`
 	MaxCallSeconds     float64  `json:"maxCallSeconds,omitempty"`
@@ -59,6 +60,13 @@ func WithAllowedServices(names ...string) Option {
 // -require-privacy.
 func WithPlainSMB() Option {
 	return func(o *options) { o.node.AllowPlainSMB = true }
+}
+
+// WithBoundSMBCredentials refuses a share that is mapped, by codes.PermissionDenied, to calls that do
+// not give the credentials with which it was mapped. Embedded mode; the service has its flag
+// -smb-bind-credentials.
+func WithBoundSMBCredentials() Option {
+	return func(o *options) { o.node.BindSMBCredentials = true }
 }
 
 // WithSimulatedNode acts on a Windows node in memory, also on Windows: as scenario, a textproto of

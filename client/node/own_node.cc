@@ -85,6 +85,7 @@ absl::StatusOr<std::shared_ptr<Node>> OwnNode::Create(NodeOptions options,
   absl::StatusOr<NodeRules> rules = NodeRules::Parse(
       "working_dirs", options.working_dirs, options.allowed_services, options.require_privacy);
   if (!rules.ok()) return rules.status();
+  rules->bind_smb_credentials = options.bind_smb_credentials;
   std::shared_ptr<spdlog::logger> logger = NewLogger(options.log);
   auto metrics =
       observability::Metrics::Serve("metrics_bind_address", options.metrics_bind_address);

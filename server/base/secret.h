@@ -43,7 +43,15 @@ class Secret {
   // The secret itself, for the one call that needs it.
   const std::string& Reveal() const { return value_; }
 
-  friend bool operator==(const Secret&, const Secret&) = default;
+  // Takes as long wherever they differ; how long they are can be told.
+  friend bool operator==(const Secret& a, const Secret& b) {
+    if (a.size() != b.size()) return false;
+    volatile unsigned char difference = 0;
+    for (size_t i = 0; i < a.size(); ++i) {
+      difference = static_cast<unsigned char>(difference | (a.value_[i] ^ b.value_[i]));
+    }
+    return difference == 0;
+  }
 
  private:
   std::string value_;

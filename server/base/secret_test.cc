@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <new>
 #include <sstream>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -27,6 +28,11 @@ TEST(SecretTest, HoldsComparesAndMoves) {
   const Secret moved = std::move(a);
   EXPECT_EQ(moved.Reveal(), "correct horse");
   EXPECT_FALSE(moved == Secret("other"));
+  for (size_t i = 0; i < moved.size(); ++i) {
+    std::string other = moved.Reveal();
+    other[i] = static_cast<char>(other[i] ^ 0x80);
+    EXPECT_FALSE(moved == Secret(other)) << i;
+  }
   EXPECT_TRUE(Secret().empty());
 }
 

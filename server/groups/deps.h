@@ -23,6 +23,8 @@ struct Deps {
   std::vector<std::string> allowed_services;
   // Whether SMB mappings must be encrypted.
   bool require_privacy = true;
+  // Whether a mapping is for calls alone that give the credentials with which it was made.
+  bool bind_smb_credentials = false;
 };
 
 }  // namespace csi_proxy::groups

@@ -11,7 +11,9 @@ absl::StatusOr<NodeRules> NodeRules::Parse(absl::string_view working_dirs_option
   absl::StatusOr<std::shared_ptr<const PathRoots>> roots =
       PathRoots::Parse(working_dirs_option, working_dirs);
   if (!roots.ok()) return roots.status();
-  return NodeRules{*std::move(roots), std::move(allowed_services), require_privacy};
+  return NodeRules{.roots = *std::move(roots),
+                   .allowed_services = std::move(allowed_services),
+                   .require_privacy = require_privacy};
 }
 
 ManagedNode::ManagedNode(OpenedMachine machine, NodeRules rules, std::unique_ptr<AuditLog> audit,
@@ -25,7 +27,8 @@ ManagedNode::ManagedNode(OpenedMachine machine, NodeRules rules, std::unique_ptr
                  .formats = &formats_,
                  .roots = std::move(rules.roots),
                  .allowed_services = std::move(rules.allowed_services),
-                 .require_privacy = rules.require_privacy},
+                 .require_privacy = rules.require_privacy,
+                 .bind_smb_credentials = rules.bind_smb_credentials},
                 audit_.get()) {}
 
 }  // namespace csi_proxy

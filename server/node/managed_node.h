@@ -30,6 +30,8 @@ struct NodeRules {
   std::vector<std::string> allowed_services = {};
   // Whether SMB mappings ask for encryption.
   bool require_privacy = true;
+  // Whether a mapping is for calls alone that give the credentials with which it was made.
+  bool bind_smb_credentials = false;
 };
 
 // Thread-safe.

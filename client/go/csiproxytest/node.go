@@ -55,6 +55,9 @@ func WithAllowedServices(names ...string) Option {
 // WithPlainSMB lets SMB mappings do without encryption.
 func WithPlainSMB() Option { return with(csiproxy.WithPlainSMB()) }
 
+// WithBoundSMBCredentials refuses a mapped share to calls without the credentials it was mapped with.
+func WithBoundSMBCredentials() Option { return with(csiproxy.WithBoundSMBCredentials()) }
+
 // NewNode returns a node of the test's own, which ends with the test. Its log is the test's: a line
 // for each call that changes the node.
 //

@@ -76,6 +76,7 @@ CSI_PROXY_API const char* csi_proxy_version(void);
  *   "workingDirs"      ["C:\\var\\lib\\kubelet"]: the directories that paths may lead into
  *   "allowedServices"  the services that calls may start and stop; all if empty
  *   "allowPlainSmb"    true: SMB mappings need not be encrypted
+ *   "bindSmbCredentials"  true: a mapped share is for calls alone that give its credentials
  *   "maxCalls", "maxQueued", "maxCallSeconds"  limits of each API group
  *   "lockDirectory", "metricsBindAddress"      as in NodeOptions
  *

@@ -1,10 +1,14 @@
 #include "server/groups/smb/smb_service.h"
 
 #include <optional>
+#include <string>
+#include <unordered_map>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "absl/synchronization/mutex.h"
 #include "server/groups/paths.h"
 
 namespace csi_proxy::smb {
@@ -14,6 +18,33 @@ namespace {
 // UTF-16 units: learn.microsoft.com/windows/win32/api/lmcons (UNLEN, DNLEN, PWLEN).
 constexpr size_t kMaxUsername = 512;
 constexpr size_t kMaxPassword = 1024;
+
+// With which credentials this process has made which mappings. They are kept themselves and not a
+// hash of them: Windows has them in memory too, for as long as the mapping, and who can read this
+// process's memory has the hash's key as well and can guess. Thread-safe.
+class Credentials {
+ public:
+  void Keep(const std::string& share, const host::SmbCredentials& credentials) {
+    absl::MutexLock lock(&mutex_);
+    kept_.insert_or_assign(share, credentials);
+  }
+  void Forget(const std::string& share) {
+    absl::MutexLock lock(&mutex_);
+    kept_.erase(share);
+  }
+  // Nothing when the mapping is not known.
+  std::optional<bool> Match(const std::string& share, const host::SmbCredentials& given) const {
+    absl::MutexLock lock(&mutex_);
+    const auto found = kept_.find(share);
+    if (found == kept_.end()) return std::nullopt;
+    const bool same_user = EqualNames(found->second.username, given.username);
+    return (found->second.password == given.password) && same_user;
+  }
+
+ private:
+  mutable absl::Mutex mutex_;
+  std::unordered_map<std::string, host::SmbCredentials> kept_ ABSL_GUARDED_BY(mutex_);
+};
 
 class SmbService final : public Service {
  public:
@@ -37,6 +68,7 @@ class SmbService final : public Service {
       local = *std::move(path);
     }
     const std::string share = remote->Share();
+    const host::SmbCredentials credentials{request.username, Secret(request.password)};
     const auto lock = Lock(context, share);
     if (!lock.ok()) return lock.status();
 
@@ -48,20 +80,31 @@ class SmbService final : public Service {
       if (!healthy.ok()) return healthy.status();
       reuse = *healthy;
     }
+    if (reuse && deps_.bind_smb_credentials) {
+      const std::optional<bool> match = bound_.Match(share, credentials);
+      if (match == false) {
+        return absl::PermissionDeniedError(
+            absl::StrCat("username, password: ", share, " is mapped with other credentials"));
+      }
+      // Of a mapping that was there before nobody can say whose it is; the server can say whose it
+      // becomes.
+      reuse = match.has_value();
+    }
     if (!reuse) {
       if (mapping->has_value()) {
         // It does not work, for example after a change of password. The credentials of a mapping
         // cannot be changed in place.
+        bound_.Forget(share);
         if (absl::Status s = host().RemoveMapping(context, **mapping);
             !s.ok() && !absl::IsNotFound(s)) {
           return s;
         }
       }
-      const host::SmbCredentials credentials{request.username, Secret(request.password)};
       if (absl::Status s = host().CreateMapping(context, share, credentials, deps_.require_privacy);
           !s.ok()) {
         return s;
       }
+      if (deps_.bind_smb_credentials) bound_.Keep(share, credentials);
     }
     if (!local.has_value()) return NewSmbGlobalMappingResponse{};
     const absl::Status linked = Link(context, *remote, *local);
@@ -95,6 +138,7 @@ class SmbService final : public Service {
   }
 
   absl::Status Remove(const CallContext& context, const std::string& share) {
+    bound_.Forget(share);
     const auto mapping = host().GetMapping(context, share);
     if (!mapping.ok()) return mapping.status();
     if (!mapping->has_value()) return absl::NotFoundError(absl::StrCat(share, " is not mapped"));
@@ -118,6 +162,7 @@ class SmbService final : public Service {
   }
 
   const groups::Deps deps_;
+  Credentials bound_;
 };
 
 }  // namespace

@@ -1,0 +1,97 @@
+// A mapping as the property of those who know its credentials.
+#include "absl/strings/match.h"
+#include "gtest/gtest.h"
+#include "server/groups/testing.h"
+
+namespace csi_proxy::groups {
+namespace {
+
+constexpr char kShare[] = R"(\\fileserver.example\data)";
+constexpr char kUser[] = R"(EXAMPLE\storage)";
+
+class BoundCredentialsTest : public HandlerTest {
+ protected:
+  BoundCredentialsTest() {
+    deps_.bind_smb_credentials = true;
+    Remake();
+  }
+
+  absl::Status Map(const std::string& password, const std::string& user = kUser) {
+    return smb_
+        ->NewSmbGlobalMapping(context_, {.remote_path = kShare,
+                                         .local_path = Below(user == kUser ? "theirs" : "mine"),
+                                         .username = user,
+                                         .password = password})
+        .status();
+  }
+  bool Linked(const std::string& name) {
+    return filesystem_->PathExists(context_, {.path = Below(name)})->exists;
+  }
+  bool Mapped() const { return !node_->Snapshot().smb_mappings.empty(); }
+};
+
+TEST_F(BoundCredentialsTest, ALiveMappingIsRefusedToOtherCredentials) {
+  ASSERT_TRUE(Map("correct horse").ok());
+  EXPECT_TRUE(Map("correct horse").ok());
+  EXPECT_TRUE(Map("correct horse", R"(example\STORAGE)").ok()) << "Windows' users have no case";
+  for (const auto& [password, user] :
+       {std::pair{"correct hors", kUser}, {"", kUser}, {"correct horse", "other"}}) {
+    const absl::Status refused = Map(password, user);
+    EXPECT_TRUE(absl::IsPermissionDenied(refused)) << refused;
+    EXPECT_TRUE(absl::StrContains(refused.message(), kShare)) << refused;
+    EXPECT_FALSE(absl::StrContains(refused.message(), "horse")) << refused;
+  }
+  EXPECT_TRUE(Mapped()) << "others' mapping stays";
+}
+
+TEST_F(BoundCredentialsTest, ARefusalMakesNoLink) {
+  ASSERT_TRUE(Map("correct horse").ok());
+  EXPECT_TRUE(absl::IsPermissionDenied(Map("pw", "other")));
+  EXPECT_TRUE(Linked("theirs"));
+  EXPECT_FALSE(Linked("mine"));
+}
+
+TEST_F(BoundCredentialsTest, OnceItIsRemovedTheServerDecides) {
+  ASSERT_TRUE(node_->SetSmbPassword("fileserver.example", "other", Secret("pw")).ok());
+  ASSERT_TRUE(Map("correct horse").ok());
+  ASSERT_TRUE(smb_->RemoveSmbGlobalMapping(context_, {.remote_path = kShare}).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(Map("wrong")));
+  EXPECT_TRUE(Map("pw", "other").ok());
+  EXPECT_TRUE(absl::IsPermissionDenied(Map("correct horse")));
+}
+
+// Its password is the other process's, and no longer the one that was kept.
+TEST_F(BoundCredentialsTest, AMappingThatAnotherProcessMadeMeanwhileIsMadeAnew) {
+  ASSERT_TRUE(Map("correct horse").ok());
+  ASSERT_TRUE(smb_->RemoveSmbGlobalMapping(context_, {.remote_path = kShare}).ok());
+  ASSERT_TRUE(node_->SetSmbPassword("fileserver.example", kUser, Secret("battery")).ok());
+  ASSERT_TRUE(
+      deps_.host->smb().CreateMapping(context_, kShare, {kUser, Secret("battery")}, true).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(Map("correct horse"))) << "the server says so";
+}
+
+// As after a restart of the service.
+TEST_F(BoundCredentialsTest, AMappingThatWasThereBeforeIsMadeAnewByWhoKnowsThePassword) {
+  ASSERT_TRUE(Map("correct horse").ok());
+  Remake();
+  EXPECT_TRUE(absl::IsFailedPrecondition(Map("wrong"))) << "the server says so";
+  EXPECT_TRUE(Map("correct horse").ok());
+  EXPECT_TRUE(absl::IsPermissionDenied(Map("wrong")));
+}
+
+TEST_F(BoundCredentialsTest, AnotherPasswordOnTheServerIsTakenWhenTheMappingIsBroken) {
+  ASSERT_TRUE(Map("correct horse").ok());
+  ASSERT_TRUE(node_->SetSmbPassword("fileserver.example", kUser, Secret("battery")).ok());
+  EXPECT_TRUE(Map("battery").ok());
+  EXPECT_TRUE(absl::IsPermissionDenied(Map("correct horse")));
+}
+
+TEST_F(BoundCredentialsTest, ByDefaultAnyoneMayUseAMappingAsInTheGoRelease) {
+  deps_.bind_smb_credentials = false;
+  Remake();
+  ASSERT_TRUE(Map("correct horse").ok());
+  EXPECT_TRUE(Map("wrong").ok());
+}
+
+}  // namespace
+}  // namespace csi_proxy::groups
