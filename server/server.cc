@@ -81,7 +81,8 @@ class Server::Impl {
         VersionedServices::Settings{
             .executor = {.max_threads = options.max_workers,
                          .max_queued = options.max_queued,
-                         .client_share = options.client_share},
+                         .client_share = options.client_share,
+                         .max_away = 2 * options.max_workers},
             .observers = std::move(observers),
             .connections = listener_.get(),
             .gate = &gate_,

@@ -44,7 +44,7 @@ VersionedServices::VersionedServices(const Settings& settings,
   };
 // In a row they are a sum. NOLINTNEXTLINE(bugprone-macro-parentheses)
 #define COUNT_GROUP(group) +1
-  static_assert(CSI_PROXY_FOR_EACH_GROUP(COUNT_GROUP) <= shim::Client::kMaxExecutors);
+  static_assert(CSI_PROXY_FOR_EACH_GROUP(COUNT_GROUP) <= shim::kMaxExecutors);
 #undef COUNT_GROUP
 #define ADD_GROUP(group) add(#group, handlers.group, group::ServedVersions());
   CSI_PROXY_FOR_EACH_GROUP(ADD_GROUP)

@@ -60,7 +60,9 @@ OwnNode::OwnNode(OpenedMachine machine, const NodeOptions& options, NodeRules ru
   if (metrics_ != nullptr) observers.push_back(metrics_.get());
   for (std::unique_ptr<shim::CallLimiter>& calls : calls_) {
     calls = std::make_unique<shim::CallLimiter>(
-        shim::Executor::Limits{.max_threads = options.max_calls, .max_queued = options.max_queued},
+        shim::Executor::Limits{.max_threads = options.max_calls,
+                               .max_queued = options.max_queued,
+                               .max_away = 2 * options.max_calls},
         observers, options.max_call_duration);
   }
   if (metrics_ != nullptr) {

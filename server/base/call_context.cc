@@ -31,7 +31,7 @@ absl::Status CallContext::SleepFor(absl::Duration duration) const {
 }
 
 CallContext CallContext::NoLaterThan(absl::Time time) const {
-  return CallContext(std::min(deadline_, time), cancelled_, peer_, pipe_);
+  return CallContext(std::min(deadline_, time), cancelled_, peer_, pipe_, place_);
 }
 
 CallContext CallContext::WithTimeout(absl::Duration limit) const {

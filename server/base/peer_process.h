@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "csi_proxy/call_context.h"
 
@@ -13,6 +14,10 @@ Peer PeerOfProcess(int64_t process_id);
 // When it was started, in units of the platform: tells it from an earlier process of the same
 // number. 0 when that cannot be told.
 uint64_t StartOfProcess(int64_t process_id);
+
+// With which other processes it has one share, as a text that only compares: those of its container
+// as far as the system tells, or else those of its user and image. Empty when it cannot be told.
+std::string TenantOf(const Peer& peer);
 
 // This process, as the caller of its own calls.
 Peer OwnProcess();

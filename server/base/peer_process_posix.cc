@@ -1,3 +1,4 @@
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -46,6 +47,14 @@ uint64_t StartOfProcess(int64_t process_id) {
       absl::StrSplit(stat.substr(std::min(stat.rfind(')'), stat.size())), ' ');
   uint64_t start = 0;
   return behind_name.size() > 20 && absl::SimpleAtoi(behind_name[20], &start) ? start : 0;
+}
+
+// Its user and its image. Not its cgroup, which may be that of all the machine: this platform is
+// for the simulation and for tests, and nothing confines the processes there.
+std::string TenantOf(const Peer& peer) {
+  struct stat process {};
+  if (stat(absl::StrCat("/proc/", peer.process_id).c_str(), &process) != 0) return "";
+  return absl::StrCat(process.st_uid, " ", peer.image_path);
 }
 
 Peer OwnProcess() { return PeerOfProcess(getpid()); }

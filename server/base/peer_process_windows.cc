@@ -1,16 +1,25 @@
 #include <array>
 #include <string_view>
 
+#include "absl/strings/str_cat.h"
 #include "server/base/peer_process.h"
+#include "server/base/token_windows.h"
 #include "server/base/win32.h"
 
 namespace csi_proxy {
+namespace {
+
+win32::UniqueHandle Open(int64_t process_id) {
+  return win32::UniqueHandle(
+      OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION, FALSE, static_cast<DWORD>(process_id)));
+}
+
+}  // namespace
 
 Peer PeerOfProcess(int64_t process_id) {
   Peer peer;
   peer.process_id = process_id;
-  const win32::UniqueHandle process(
-      OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION, FALSE, static_cast<DWORD>(process_id)));
+  const win32::UniqueHandle process = Open(process_id);
   if (!process.valid()) return peer;
   std::array<wchar_t, 1024> image;
   DWORD length = static_cast<DWORD>(image.size());
@@ -21,13 +30,26 @@ Peer PeerOfProcess(int64_t process_id) {
 }
 
 uint64_t StartOfProcess(int64_t process_id) {
-  const win32::UniqueHandle process(
-      OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION, FALSE, static_cast<DWORD>(process_id)));
+  const win32::UniqueHandle process = Open(process_id);
   FILETIME start, unused;
   if (!process.valid() || !GetProcessTimes(process.get(), &start, &unused, &unused, &unused)) {
     return 0;
   }
   return uint64_t{start.dwHighDateTime} << 32 | start.dwLowDateTime;
+}
+
+// Its session. A container has one of its own: so say those who look for its processes on the host
+// (https://github.com/microsoft/Windows-Containers/issues/254) and those who expected session 0 in
+// it (https://github.com/dotnet/runtime/pull/62452), though no page promises it. HostProcess
+// containers and the node's own services are all in session 0: there it is the user and the image.
+std::string TenantOf(const Peer& peer) {
+  DWORD session = 0;
+  if (ProcessIdToSessionId(static_cast<DWORD>(peer.process_id), &session) && session != 0) {
+    return absl::StrCat("session ", session);
+  }
+  const win32::UniqueHandle process = Open(peer.process_id);
+  if (!process.valid()) return "";
+  return absl::StrCat(win32::UserOfProcess(process.get()).value_or(""), " ", peer.image_path);
 }
 
 Peer OwnProcess() { return PeerOfProcess(GetCurrentProcessId()); }

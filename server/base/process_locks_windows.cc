@@ -57,6 +57,7 @@ absl::Status Lock(HANDLE mutex, const CallContext& context, absl::string_view na
       case WAIT_ABANDONED:
         return absl::OkStatus();
       case WAIT_TIMEOUT:
+        context.LeavePlace();
         break;
       default:
         return win32::LastError(absl::StrCat("locking ", name));

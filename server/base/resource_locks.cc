@@ -1,6 +1,7 @@
 #include "server/base/resource_locks.h"
 
 #include <mutex>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -40,7 +41,13 @@ absl::StatusOr<ResourceLocks::Lock> ResourceLocks::AcquireHere(const CallContext
                                                                absl::string_view name) {
   std::string key(name);
   std::unique_lock lock(state_->mutex);
-  const auto [entry, is_free] = state_->held.try_emplace(key);
+  auto [entry, is_free] = state_->held.try_emplace(key);
+  if (!is_free) {
+    lock.unlock();
+    context.LeavePlace();
+    lock.lock();
+    std::tie(entry, is_free) = state_->held.try_emplace(key);
+  }
   if (!is_free) {
     if (absl::Status status = entry->second.Wait(context, lock); !status.ok()) {
       return absl::Status(status.code(),

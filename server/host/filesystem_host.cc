@@ -21,7 +21,7 @@ class WindowsFilesystem final : public FilesystemHost {
   absl::StatusOr<bool> Exists(const CallContext& context, const ConfinedPath& path) override {
     const absl::StatusOr<ResolvedPath> walked = ResolvePath(os_, context, path);
     if (!walked.ok()) return walked.status();
-    return walked->found() || Reachable(*walked);
+    return walked->found() || Reachable(context, *walked);
   }
 
   absl::Status MakeDirectories(const CallContext& context, const ConfinedPath& path) override {
@@ -86,7 +86,7 @@ class WindowsFilesystem final : public FilesystemHost {
     const absl::StatusOr<ResolvedPath> walked =
         ResolvePath(os_, context, source, {.follow_last = true});
     if (!walked.ok()) return walked.status();
-    if (!walked->found() && !Reachable(*walked)) return MissingError(source.path);
+    if (!walked->found() && !Reachable(context, *walked)) return MissingError(source.path);
     if (walked->found() && !walked->attributes.is_directory) {
       return absl::FailedPreconditionError(
           absl::StrCat(source.path.ToString(), " is not a directory"));
@@ -119,7 +119,7 @@ class WindowsFilesystem final : public FilesystemHost {
     if (absl::IsPermissionDenied(end.status())) return end.status();
     if (absl::Status status = context.Check(); !status.ok()) return status;
     // A link that leads into a loop leads nowhere.
-    info.target_exists = end.ok() && (end->found() || Reachable(*end));
+    info.target_exists = end.ok() && (end->found() || Reachable(context, *end));
     return info;
   }
 
@@ -136,6 +136,7 @@ class WindowsFilesystem final : public FilesystemHost {
       if (!server.ok()) return absl::FailedPreconditionError(server.status().message());
       stats.share = server->Share();
       root = absl::StrCat(server->ToString(), "\\");
+      context.LeavePlace();
     } else {
       if (!walked->found()) return MissingError(path.path);
       stats.volume = walked->link.has_value() ? walked->link->volume : std::nullopt;
@@ -184,15 +185,17 @@ class WindowsFilesystem final : public FilesystemHost {
   }
 
   // Whether a walk ended at something on a server.
-  bool Reachable(const ResolvedPath& walked) {
-    return !walked.on_server.empty() && os_.Reach(walked.on_server).ok();
+  bool Reachable(const CallContext& context, const ResolvedPath& walked) {
+    if (walked.on_server.empty()) return false;
+    context.LeavePlace();
+    return os_.Reach(walked.on_server).ok();
   }
 
   absl::Status TryMakeDirectories(const CallContext& context, const ConfinedPath& path) {
     const std::string text = path.path.ToString();
     absl::StatusOr<ResolvedPath> walked = ResolvePath(os_, context, path, {.follow_last = true});
     if (!walked.ok()) return walked.status();
-    if (Reachable(*walked)) return absl::OkStatus();
+    if (Reachable(context, *walked)) return absl::OkStatus();
     if (walked->dangling) {
       return absl::AlreadyExistsError(
           absl::StrCat("a link that leads nowhere is in the way of ", text));

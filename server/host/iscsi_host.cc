@@ -236,6 +236,8 @@ class WindowsIscsi final : public IscsiHost {
   absl::Status Invoke(const CallContext& context, const std::string& path,
                       const std::string& method, const cim::Arguments& arguments,
                       const std::string& operation) {
+    // The initiator asks the portal or the target, which may be dead.
+    context.LeavePlace();
     const auto result = wmi_.Invoke(context, Namespace::kStorage, path, method, arguments);
     if (!result.ok()) {
       return Interpret(Prefixed(operation, result.status()),

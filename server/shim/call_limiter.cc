@@ -7,16 +7,32 @@
 
 namespace csi_proxy::shim {
 
-// Leaves with the object, whatever the function does.
-class CallLimiter::Turn {
+// Ends with the object, whatever the function does.
+class CallLimiter::Turn final : public WorkingPlace {
  public:
   explicit Turn(CallLimiter* calls) : calls_(calls) {}
-  ~Turn() { calls_->Leave(); }
+  ~Turn() {
+    const std::lock_guard lock(calls_->mutex_);
+    if (away_) {
+      --calls_->away_;
+    } else {
+      calls_->PassOn();
+    }
+  }
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
 
+  void Leave() override {
+    const std::lock_guard lock(calls_->mutex_);
+    if (away_ || calls_->away_ >= calls_->limits_.max_away) return;
+    away_ = true;
+    ++calls_->away_;
+    calls_->PassOn();
+  }
+
  private:
   CallLimiter* const calls_;
+  bool away_ = false;
 };
 
 CallLimiter::CallLimiter(Executor::Limits limits, std::vector<CallObserver*> observers,
@@ -34,9 +50,9 @@ absl::Status CallLimiter::Run(const MethodInfo& method, const CallContext& call,
   for (CallObserver* observer : observers_) observer->OnStart(method);
   absl::Status status = Enter(context);
   if (status.ok()) {
-    const Turn turn(this);
+    Turn turn(this);
     status = context.Check();
-    if (status.ok()) status = function(context);
+    if (status.ok()) status = function(context.At(&turn));
   }
   // Nothing but code and text, as over a pipe.
   if (!status.ok()) status = absl::Status(status.code(), status.message());
@@ -64,8 +80,8 @@ absl::Status CallLimiter::Enter(const CallContext& context) {
   return waiters_.Wait(context, lock);
 }
 
-void CallLimiter::Leave() {
-  std::lock_guard lock(mutex_);
+// Called with the lock held.
+void CallLimiter::PassOn() {
   // When the turn passes on, as many run as before.
   if (!waiters_.Pass()) --running_;
 }

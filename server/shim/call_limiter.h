@@ -37,7 +37,7 @@ class CallLimiter {
  private:
   class Turn;
   absl::Status Enter(const CallContext& context);
-  void Leave();
+  void PassOn();
 
   const Executor::Limits limits_;
   const std::vector<CallObserver*> observers_;
@@ -46,6 +46,7 @@ class CallLimiter {
 
   mutable std::mutex mutex_;
   size_t running_ = 0;
+  size_t away_ = 0;
   TurnQueue waiters_;
 };
 

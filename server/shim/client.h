@@ -17,9 +17,27 @@ namespace csi_proxy::shim {
 enum class Limit { kConnections, kCalls };
 inline constexpr std::array<const char*, 2> kLimitNames = {"connections", "calls"};
 
+// The most executors there may be.
+inline constexpr size_t kMaxExecutors = 8;
+
+// The processes that share what one client may have: those of a container, as far as that can be
+// told (TenantOf() of base/peer_process.h).
+struct Tenant {
+  // The calls of all of them, by Runtime::executor_index.
+  std::array<Flow, kMaxExecutors> flows;
+
+  size_t clients() const { return flows[0].members(); }
+};
+
 // A process that calls. There is one object of each, for as long as it has connections or calls.
 struct Client {
-  explicit Client(Peer who) : peer(std::move(who)) {}
+  // Without a tenant it is one of its own.
+  explicit Client(Peer who, std::shared_ptr<Tenant> with = nullptr)
+      : peer(std::move(who)), tenant(std::move(with)) {
+    for (size_t i = 0; tenant != nullptr && i < flows.size(); ++i) {
+      flows[i].BelongTo(&tenant->flows[i]);
+    }
+  }
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
   virtual ~Client() = default;
@@ -27,10 +45,8 @@ struct Client {
   // A call has been refused because its client has all of its share. Thread-safe.
   virtual void CallRefused() {}
 
-  // The most executors there may be.
-  static constexpr size_t kMaxExecutors = 8;
-
   const Peer peer;
+  const std::shared_ptr<Tenant> tenant;
   // Its calls, by Runtime::executor_index.
   std::array<Flow, kMaxExecutors> flows;
   // How often it had all of its share and wanted more, by Limit.

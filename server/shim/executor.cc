@@ -17,7 +17,58 @@ absl::Status TooManyCallsOfClient(size_t queued) {
       "too many calls of this client are waiting already (", queued, "); try again later"));
 }
 
-Executor::Executor(Limits limits) : limits_(limits) {}
+void TaskList::Append(Task* task) {
+  task->next_ = nullptr;
+  *tail_ = task;
+  tail_ = &task->next_;
+}
+
+Task* TaskList::TakeFirst() {
+  Task* const first = head_;
+  head_ = first->next_;
+  if (head_ == nullptr) tail_ = &head_;
+  return first;
+}
+
+void Flow::BelongTo(Flow* above) {
+  if (above_ != nullptr) above_->members_.fetch_sub(1, std::memory_order_relaxed);
+  above_ = above;
+  if (above_ != nullptr) above_->members_.fetch_add(1, std::memory_order_relaxed);
+}
+
+// Where a task runs, until its end.
+class Executor::Place final : public WorkingPlace {
+ public:
+  Place(Executor* executor, std::shared_ptr<Flow> flow)
+      : executor_(executor), flow_(std::move(flow)) {}
+
+  void Leave() override {
+    size_t started;
+    {
+      const std::lock_guard<Mutex> lock(executor_->mutex_);
+      const size_t most = executor_->limits_.max_away;
+      if (counted_ == &Flow::away_ || executor_->Room(*flow_, &Flow::away_, most) == 0) return;
+      executor_->Count(*flow_, &Flow::away_, 1);
+      started = End();
+      counted_ = &Flow::away_;
+    }
+    for (; started > 0; --started) executor_->work_arrived_.notify_one();
+  }
+
+  // Called with the executor's lock held. How many others have a thread now.
+  size_t End() {
+    executor_->Count(*flow_, counted_, -1);
+    return executor_->StartWaiting();
+  }
+
+ private:
+  Executor* const executor_;
+  const std::shared_ptr<Flow> flow_;
+  size_t Flow::*counted_ = &Flow::running_;
+};
+
+Executor::Executor(Limits limits, ThreadStarter start_thread)
+    : limits_(limits), start_thread_(std::move(start_thread)) {}
 
 Executor::~Executor() {
   {
@@ -28,35 +79,67 @@ Executor::~Executor() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void Executor::Append(TaskList& list, Task* task) {
-  task->next_ = nullptr;
-  *list.tail_ = task;
-  list.tail_ = &task->next_;
+// How many of `most` there are for `flow` and those below it; none when it may not have one more
+// than the `taken` that it has. A client that is its tenant's only one has all of the tenant's.
+size_t Executor::Room(const Flow& flow, size_t Flow::*taken, size_t most, bool keeps) {
+  if (&flow == &all_) return most;
+  const Flow& above = Above(flow);
+  const size_t room = Room(above, taken, most, keeps);
+  const size_t percent = &above != &all_ && above.members() == 1 ? 100 : limits_.client_share;
+  const size_t others = above.*taken - flow.*taken;
+  const size_t kept = keeps ? KeptOf(room, percent) : 0;
+  if (!MayTakeOneMore(flow.*taken, others, room, percent, kept)) return 0;
+  return ShareOf(others, room, percent);
 }
 
-Task* Executor::TakeFirst(TaskList& list) {
-  Task* const first = list.head_;
-  list.head_ = first->next_;
-  if (list.head_ == nullptr) list.tail_ = &list.head_;
-  return first;
+void Executor::Count(Flow& flow, size_t Flow::*taken, size_t more) {
+  for (Flow* at = &flow; at != &all_; at = &Above(*at)) at->*taken += more;
+  all_.*taken += more;
 }
 
-bool Executor::MayRun(const Flow& flow) const {
-  return MayTakeOneMore(flow.running_, running_ - flow.running_, limits_.max_threads,
-                        limits_.client_share);
+// Lets the task wait for its turn, and the flows that it is in.
+void Executor::Enqueue(Flow& flow, Task* task) {
+  for (Flow* at = &flow; at != &all_ && at->queued_ == 0; at = &Above(*at)) {
+    Flow*& last = Above(*at).last_;
+    at->next_ = last != nullptr ? last->next_ : at;
+    if (last != nullptr) last->next_ = at;
+    last = at;
+  }
+  flow.waiting_.Append(task);
+  Count(flow, &Flow::queued_, 1);
 }
 
-// Gives the task a thread.
-void Executor::Start(Task* task) {
-  ++running_;
-  ++task->flow_->running_;
-  Append(ready_, task);
-  ++ready_count_;
+// Takes the first task, by turns, of those below `flow` that may run; null when none may.
+Task* Executor::TakeNext(Flow& flow) {
+  if (!flow.waiting_.empty()) return flow.waiting_.TakeFirst();
+  Flow* const end = flow.last_;
+  for (Flow* one = nullptr; one != end;) {
+    Flow* const before = flow.last_;
+    one = before->next_;
+    Task* const task = MayRun(*one) ? TakeNext(*one) : nullptr;
+    if (task != nullptr) --one->queued_;
+    if (one->queued_ > 0) {
+      flow.last_ = one;
+    } else {
+      before->next_ = one->next_;
+      if (before == one) flow.last_ = nullptr;
+    }
+    if (task != nullptr) return task;
+  }
+  return nullptr;
+}
+
+// Starts a thread for one more task that is ready, if that needs one. Whether there is any thread.
+bool Executor::NeedThread() {
   // An idle thread that has been woken but has not run yet still counts as idle: what is ready
   // beyond the idle threads needs a thread of its own.
-  if (ready_count_ > idle_ && threads_.size() < limits_.max_threads && !stopping_) {
-    threads_.emplace_back([this] { Work(); });
+  if (ready_count_ >= idle_ && threads_.size() < limits_.max_threads + limits_.max_away &&
+      !stopping_) {
+    absl::StatusOr<std::thread> thread = start_thread_([this] { Work(); });
+    if (thread.ok()) threads_.push_back(*std::move(thread));
+    no_thread_ = thread.status();
   }
+  return !threads_.empty();
 }
 
 absl::Status Executor::Submit(Task* task, std::shared_ptr<Flow> flow, bool* client_is_at_limit) {
@@ -66,26 +149,21 @@ absl::Status Executor::Submit(Task* task, std::shared_ptr<Flow> flow, bool* clie
     std::lock_guard<Mutex> lock(mutex_);
     // Those that wait may not run, or they would: whoever may goes ahead of them.
     if (MayRun(*flow)) {
+      if (!NeedThread()) return no_thread_;
+      Count(*flow, &Flow::running_, 1);
       task->flow_ = std::move(flow);
-      Start(task);
+      ready_.Append(task);
+      ++ready_count_;
     } else {
-      if (queued_ >= limits_.max_queued) return TooManyCalls(queued_);
-      if (!MayTakeOneMore(flow->queued_, queued_ - flow->queued_, limits_.max_queued,
-                          limits_.client_share)) {
+      const size_t most = limits_.max_queued;
+      if (all_.queued_ < most && Room(*flow, &Flow::queued_, most, /*keeps=*/false) == 0) {
         if (client_is_at_limit != nullptr) *client_is_at_limit = true;
-        return TooManyCallsOfClient(flow->queued_);
+        return TooManyCallsOfClient((flow->above_ != nullptr ? *flow->above_ : *flow).queued_);
       }
+      if (Room(*flow, &Flow::queued_, most) == 0) return TooManyCalls(all_.queued_);
       Flow& line = *flow;
-      if (line.waiting_.empty()) {
-        line.next_ = last_flow_ != nullptr ? last_flow_->next_ : &line;
-        if (last_flow_ != nullptr) last_flow_->next_ = &line;
-        last_flow_ = &line;
-        ++waiting_flows_;
-      }
       task->flow_ = std::move(flow);
-      Append(line.waiting_, task);
-      ++line.queued_;
-      ++queued_;
+      Enqueue(line, task);
       return absl::OkStatus();
     }
   }
@@ -93,81 +171,67 @@ absl::Status Executor::Submit(Task* task, std::shared_ptr<Flow> flow, bool* clie
   return absl::OkStatus();
 }
 
-// Gives threads to those that wait and may run, to one of each flow in turn: the end of a task lets
-// each have one more at most. How many it were.
+// Gives places to those that wait and may run. How many they were.
 size_t Executor::StartWaiting() {
   size_t started = 0;
-  for (size_t looks = waiting_flows_; looks > 0 && running_ < limits_.max_threads; --looks) {
-    // Somebody waits, so there is a last one. NOLINTNEXTLINE(clang-analyzer-core.NullDereference)
-    Flow* const flow = last_flow_->next_;
-    if (MayRun(*flow)) {
-      Task* const task = TakeFirst(flow->waiting_);
-      ++started;
-      --flow->queued_;
-      --queued_;
-      if (flow->waiting_.empty()) {
-        --waiting_flows_;
-        last_flow_->next_ = flow->next_;
-        if (last_flow_ == flow) last_flow_ = nullptr;
-        Start(task);
-        continue;
-      }
-      Start(task);
-    }
-    last_flow_ = flow;
+  while (all_.queued_ > 0 && all_.running_ < limits_.max_threads) {
+    Task* const task = TakeNext(all_);
+    if (task == nullptr) break;
+    --all_.queued_;
+    NeedThread();  // or else it waits for one of those that are there
+    Count(*task->flow_, &Flow::running_, 1);
+    ready_.Append(task);
+    ++ready_count_;
+    ++started;
   }
   return started;
 }
 
 size_t Executor::queued() const {
   std::lock_guard<Mutex> lock(mutex_);
-  return queued_;
-}
-
-// A task of the flow has ended. How many others have a thread now.
-size_t Executor::End(Flow& flow) {
-  --running_;
-  --flow.running_;
-  return StartWaiting();
+  return all_.queued_;
 }
 
 bool Executor::TryRun(Task* task, std::shared_ptr<Flow> flow) {
   if (flow == nullptr) flow = unknown_;
-  {
-    std::lock_guard<Mutex> lock(mutex_);
-    if (queued_ > 0 || !MayRun(*flow)) return false;
-    ++running_;
-    ++flow->running_;
-  }
-  task->Run();
-  size_t started;
-  {
-    std::lock_guard<Mutex> lock(mutex_);
-    started = End(*flow);
-  }
+  Lock lock(mutex_);
+  if (all_.queued_ > 0 || !MayRun(*flow)) return false;
+  Count(*flow, &Flow::running_, 1);
+  lock.unlock();
+  Place place(this, std::move(flow));
+  task->Run(&place);
+  lock.lock();
+  size_t started = place.End();
+  // No thread could be started for them.
+  while (threads_.empty() && !ready_.empty()) RunReady(lock);
+  lock.unlock();
   for (; started > 0; --started) work_arrived_.notify_one();
   return true;
 }
 
+// Runs the first of those that are ready, with the lock released meanwhile.
+void Executor::RunReady(Lock& lock) {
+  Task* const task = ready_.TakeFirst();
+  --ready_count_;
+  // The task may be deleted before Run() returns.
+  Place place(this, std::move(task->flow_));
+  lock.unlock();
+  task->Run(&place);
+  lock.lock();
+  ++idle_;
+  // This thread takes one of them.
+  for (size_t started = place.End(); started > 1; --started) work_arrived_.notify_one();
+  --idle_;
+}
+
 void Executor::Work() {
-  std::unique_lock<Mutex> lock(mutex_);
+  Lock lock(mutex_);
   while (true) {
     ++idle_;
     work_arrived_.wait(lock, [this] { return !ready_.empty() || stopping_; });
     --idle_;
     if (ready_.empty()) return;
-    Task* const task = TakeFirst(ready_);
-    --ready_count_;
-    // The task may be deleted before Run() returns.
-    std::shared_ptr<Flow> flow = std::move(task->flow_);
-    lock.unlock();
-    task->Run();
-    lock.lock();
-    ++idle_;
-    // This thread takes one of them.
-    for (size_t started = End(*flow); started > 1; --started) work_arrived_.notify_one();
-    --idle_;
-    flow.reset();
+    RunReady(lock);
   }
 }
 

@@ -2,13 +2,17 @@
 // that move bytes do not all wait for a disk, and a flood of calls is refused instead of piling up.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "csi_proxy/call_context.h"
 #include "server/base/condition.h"
+#include "server/base/start_thread.h"
 
 namespace csi_proxy::shim {
 
@@ -17,15 +21,15 @@ class Flow;
 // A piece of work. Intrusive, so that queueing allocates nothing.
 class Task {
  public:
-  // Runs once on a thread of the pool. May delete the task.
-  virtual void Run() = 0;
+  // Runs once, at `place`, on a thread of the pool. May delete the task.
+  virtual void Run(WorkingPlace* place) = 0;
 
  protected:
   ~Task() = default;
 
  private:
   friend class Executor;
-  friend class Flow;
+  friend class TaskList;
   Task* next_ = nullptr;
   std::shared_ptr<Flow> flow_;
 };
@@ -34,27 +38,41 @@ class Task {
 class TaskList {
  public:
   bool empty() const { return head_ == nullptr; }
+  void Append(Task* task);
+  Task* TakeFirst();
 
  private:
-  friend class Executor;
   Task* head_ = nullptr;
   Task** tail_ = &head_;
 };
 
-// The tasks of one client at one executor.
+// The tasks of one client at one executor, or of all the flows below it: those of a tenant.
+// Outlives the flows below.
 class Flow {
  public:
   Flow() = default;
+  ~Flow() { BelongTo(nullptr); }
   Flow(const Flow&) = delete;
   Flow& operator=(const Flow&) = delete;
 
+  // Puts this below `above`, for good and before it has tasks.
+  void BelongTo(Flow* above);
+  // How many flows are below. Thread-safe.
+  size_t members() const { return members_.load(std::memory_order_relaxed); }
+
  private:
-  // All is the executor's, and guarded by it.
   friend class Executor;
-  TaskList waiting_;
+  Flow* above_ = nullptr;
+  std::atomic<size_t> members_ = 0;
+  // The rest is the executor's, and guarded by it. The counts are of all flows below as well.
   size_t queued_ = 0;
   size_t running_ = 0;
-  Flow* next_ = nullptr;  // that has tasks waiting
+  size_t away_ = 0;
+  // Who waits: tasks, or else flows below in the order of their turns; the last is followed by the
+  // first.
+  TaskList waiting_;
+  Flow* last_ = nullptr;
+  Flow* next_ = nullptr;
 };
 
 // The status of a call that is refused because `queued` others are waiting.
@@ -62,10 +80,11 @@ absl::Status TooManyCalls(size_t queued);
 // The same, because so many of its client are.
 absl::Status TooManyCallsOfClient(size_t queued);
 
-// Thread-safe. Threads are started when needed, up to `max_threads`, and kept.
+// Thread-safe. Threads are started when needed, and kept.
 //
-// Clients take turns: a client with many tasks waiting delays its own. Running tasks cannot be
-// taken back, so a client's task may also wait while a thread is free, for the next who comes.
+// Clients take turns, those of a tenant for the turns of the tenant: a client with many tasks
+// waiting delays its own. Running tasks cannot be taken back, so a client's task may also wait
+// while a thread is free, for the next who comes.
 class Executor {
  public:
   struct Limits {
@@ -73,19 +92,24 @@ class Executor {
     size_t max_threads;
     // How many more may wait.
     size_t max_queued;
-    // How many percent of the threads, and of the queue, that others leave one client may take.
+    // How many percent of the threads, and of the queue, that others leave one tenant may take, and
+    // of those one of its clients when it has several. Of what a tenant alone leaves, half is kept
+    // for tenants that have nothing.
     size_t client_share = 100;
+    // How many tasks may go on beside those that run, having left their places: on threads of their
+    // own, and shared in the same way.
+    size_t max_away = 0;
   };
 
-  explicit Executor(Limits limits);
+  explicit Executor(Limits limits, ThreadStarter start_thread = StartThread);
   // Runs what is queued, then joins the threads.
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
   // Queues `task`, which must live until it has run, as one of `flow`; null is that of all who are
-  // not known. RESOURCE_EXHAUSTED, and the task is not touched, when too many wait;
-  // `*client_is_at_limit`, when not null, says whether those are the flow's own.
+  // not known. RESOURCE_EXHAUSTED, and the task is not touched, when too many wait or there is no
+  // thread; `*client_is_at_limit`, when not null, says whether those are the tenant's own.
   absl::Status Submit(Task* task, std::shared_ptr<Flow> flow = nullptr,
                       bool* client_is_at_limit = nullptr);
 
@@ -97,28 +121,34 @@ class Executor {
   size_t queued() const;
 
  private:
-  static void Append(TaskList& list, Task* task);
-  static Task* TakeFirst(TaskList& list);
-  bool MayRun(const Flow& flow) const;
-  void Start(Task* task);
+  class Place;
+  using Lock = std::unique_lock<Mutex>;
+
+  // All are called with the lock held.
+  Flow& Above(const Flow& flow) { return flow.above_ != nullptr ? *flow.above_ : all_; }
+  size_t Room(const Flow& flow, size_t Flow::*taken, size_t most, bool keeps = true);
+  bool MayRun(const Flow& flow) { return Room(flow, &Flow::running_, limits_.max_threads) > 0; }
+  void Count(Flow& flow, size_t Flow::*taken, size_t more);
+  void Enqueue(Flow& flow, Task* task);
+  Task* TakeNext(Flow& flow);
+  bool NeedThread();
   size_t StartWaiting();
-  size_t End(Flow& flow);
+  void RunReady(Lock& lock);
   void Work();
 
   const Limits limits_;
+  const ThreadStarter start_thread_;
   const std::shared_ptr<Flow> unknown_ = std::make_shared<Flow>();
   mutable Mutex mutex_;
   Condition work_arrived_;
-  // Whoever has a thread, or is about to get one.
+  // Above all flows that are below no other.
+  Flow all_;
+  // Those that have a thread, or are about to get one.
   TaskList ready_;
   size_t ready_count_ = 0;
-  size_t running_ = 0;  // the ready ones included
-  // The flows with tasks that wait, in the order of their turns; the last is followed by the first.
-  Flow* last_flow_ = nullptr;
-  size_t waiting_flows_ = 0;
-  size_t queued_ = 0;
   size_t idle_ = 0;  // threads
   bool stopping_ = false;
+  absl::Status no_thread_;  // why the last one that was wanted did not start
   std::vector<std::thread> threads_;
 };
 

@@ -2,44 +2,20 @@
 
 #include <array>
 #include <atomic>
-#include <deque>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/synchronization/notification.h"
-#include "gtest/gtest.h"
-#include "server/base/condition.h"
+#include "server/shim/executor_testing.h"
 
 namespace csi_proxy::shim {
 namespace {
 
-// As absl::BlockingCounter, which ThreadSanitizer cannot see into where Abseil was built without
-// it. Not a std::latch: libstdc++'s has no futex on Windows, and misses wake-ups there.
-class Countdown {
- public:
-  explicit Countdown(int left) : left_(left) {}
-  void CountDown() {
-    const std::lock_guard<Mutex> lock(mutex_);
-    --left_;
-    zero_.notify_all();
-  }
-  void Wait() {
-    std::unique_lock<Mutex> lock(mutex_);
-    zero_.wait(lock, [this] { return left_ <= 0; });
-  }
-
- private:
-  Mutex mutex_;
-  Condition zero_;
-  int left_;
-};
-
 // Counts down when it runs, then waits for the gate when there is one.
 struct Job final : Task {
-  void Run() override {
+  void Run(WorkingPlace*) override {
     started->CountDown();
     if (gate != nullptr) gate->WaitForNotification();
     ran.fetch_add(1);
@@ -95,7 +71,7 @@ TEST(ExecutorTest, RefusesBeyondThreadsAndQueueThenRecovers) {
 
 // Says on which thread it ran.
 struct Here final : Task {
-  void Run() override { thread = std::this_thread::get_id(); }
+  void Run(WorkingPlace*) override { thread = std::this_thread::get_id(); }
   std::thread::id thread;
 };
 
@@ -148,64 +124,6 @@ TEST(ExecutorTest, BlockedTasksDoNotHoldUpOthersWhileThreadsAreLeft) {
   free.Wait();
   gate.Notify();
 }
-
-// Keeps the order in which tasks run.
-struct Step final : Task {
-  void Run() override {
-    {
-      std::lock_guard lock(*mutex);
-      order->push_back(name);
-    }
-    ended->CountDown();
-  }
-  std::string name;
-  std::mutex* mutex = nullptr;
-  std::vector<std::string>* order = nullptr;
-  Countdown* ended = nullptr;
-};
-
-// Counts those who run, and runs until the gate opens.
-struct Blocker final : Task {
-  void Run() override {
-    running->fetch_add(1);
-    gate->WaitForNotification();
-  }
-  std::atomic<int>* running = nullptr;
-  absl::Notification* gate = nullptr;
-};
-
-class FairExecutorTest : public testing::Test {
- protected:
-  // One more task of `flow`, which runs until the gate opens.
-  absl::Status Block(Executor& executor, const std::shared_ptr<Flow>& flow,
-                     bool* client_is_at_limit = nullptr) {
-    Blocker& blocker = blockers_.emplace_back();
-    blocker.running = &running_;
-    blocker.gate = &gate_;
-    return executor.Submit(&blocker, flow, client_is_at_limit);
-  }
-  absl::Status Note(Executor& executor, const std::shared_ptr<Flow>& flow, std::string name,
-                    Countdown* ended) {
-    Step& step = steps_.emplace_back();
-    step.name = std::move(name);
-    step.mutex = &mutex_;
-    step.order = &order_;
-    step.ended = ended;
-    return executor.Submit(&step, flow);
-  }
-  void AwaitRunning(int count) {
-    while (running_ < count) std::this_thread::yield();
-  }
-
-  const std::shared_ptr<Flow> one_ = std::make_shared<Flow>(), two_ = std::make_shared<Flow>(),
-                              three_ = std::make_shared<Flow>();
-  std::atomic<int> running_ = 0;
-  absl::Notification gate_;
-  std::mutex mutex_;
-  std::vector<std::string> order_;
-  std::deque<Blocker> blockers_;
-  std::deque<Step> steps_;
-};
 
 TEST_F(FairExecutorTest, ClientsTakeTurnsHoweverManyTasksOneHas) {
   Countdown ended(6);
@@ -281,7 +199,7 @@ TEST_F(FairExecutorTest, WhatWaitsForItsShareIsRunBeforeTheEnd) {
 
 // Counts the tasks of its flow that run at once, and those of all.
 struct Counted final : Task {
-  void Run() override {
+  void Run(WorkingPlace*) override {
     const int own = ++*own_running, all = ++*all_running;
     for (int seen = *most_own; own > seen && !most_own->compare_exchange_weak(seen, own);) {
     }

@@ -27,13 +27,17 @@ InlineCalls::~InlineCalls() {
 bool InlineCalls::TryBegin(Call* call) {
   std::lock_guard<Mutex> lock(mutex_);
   if (calls_.size() >= most_) return false;
+  if (!watcher_.joinable()) {
+    // Without a watcher no call would learn that it is given up.
+    absl::StatusOr<std::thread> watcher = start_thread_([this] { Watch(); });
+    if (!watcher.ok()) return false;
+    watcher_ = *std::move(watcher);
+  }
   calls_.push_back({call});
   used_ = true;
   if (asleep_) {
     asleep_ = false;
     wake_.notify_one();
-  } else if (!watcher_.joinable()) {
-    watcher_ = std::thread([this] { Watch(); });
   }
   return true;
 }

@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "server/base/condition.h"
+#include "server/base/start_thread.h"
 
 namespace csi_proxy::shim {
 
@@ -26,7 +28,8 @@ class InlineCalls {
     ~Call() = default;
   };
 
-  explicit InlineCalls(size_t most) : most_(most) {}
+  explicit InlineCalls(size_t most, ThreadStarter start_thread = StartThread)
+      : most_(most), start_thread_(std::move(start_thread)) {}
   ~InlineCalls();
   InlineCalls(const InlineCalls&) = delete;
   InlineCalls& operator=(const InlineCalls&) = delete;
@@ -44,6 +47,7 @@ class InlineCalls {
   void Watch();
 
   const size_t most_;
+  const ThreadStarter start_thread_;
   Mutex mutex_;
   Condition wake_;
   std::vector<UnderWay> calls_;

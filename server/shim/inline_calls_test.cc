@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/synchronization/notification.h"
@@ -31,6 +33,19 @@ TEST(InlineCallsTest, SomeThreadGoesOnReading) {
   EXPECT_FALSE(calls.TryBegin(&a));
   calls.End(&b);
   calls.End(&c);
+}
+
+TEST(InlineCallsTest, WithoutAWatcherNoCallIsDoneHere) {
+  bool fails = true;
+  InlineCalls calls(2, [&](std::function<void()> work) -> absl::StatusOr<std::thread> {
+    if (fails) return absl::ResourceExhaustedError("no more threads");
+    return StartThread(std::move(work));
+  });
+  FakeCall call;
+  EXPECT_FALSE(calls.TryBegin(&call));
+  fails = false;
+  EXPECT_TRUE(calls.TryBegin(&call));
+  calls.End(&call);
 }
 
 TEST(InlineCallsTest, ACallThatIsGivenUpIsTold) {

@@ -1,16 +1,28 @@
 // How much one client may take of what all clients share.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 
 namespace csi_proxy::shim {
 
 // Whether a client that has `own` of `all`, while others have `others`, may take one more: it may
 // have `percent` of what the others leave. So one client alone leaves some free, several together
-// leave less but always some, and one that has nothing yet may take the last.
-constexpr bool MayTakeOneMore(size_t own, size_t others, size_t all, size_t percent) {
+// leave less but always some, and one that has nothing yet may take the last. The last `kept` are
+// for those that have nothing.
+constexpr bool MayTakeOneMore(size_t own, size_t others, size_t all, size_t percent,
+                              size_t kept = 0) {
   if (own + others >= all) return false;
-  return own == 0 || (own + 1) * 100 <= (all - others) * percent;
+  return own == 0 || (own + others + kept < all && (own + 1) * 100 <= (all - others) * percent);
 }
+
+// How many of `all` a client may have at most while others have `others`, and how many its own
+// parts may share.
+constexpr size_t ShareOf(size_t others, size_t all, size_t percent) {
+  return others >= all ? 0 : std::max<size_t>(1, (all - others) * percent / 100);
+}
+
+// Half of what a client alone may not have.
+constexpr size_t KeptOf(size_t all, size_t percent) { return all * (100 - percent) / 200; }
 
 }  // namespace csi_proxy::shim

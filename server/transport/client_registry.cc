@@ -10,6 +10,13 @@ namespace {
 
 constexpr size_t kRemembered = 64;
 
+// A newer one may have taken its place already.
+template <typename Map>
+void ForgetExpired(Map* map, const typename Map::key_type& key) {
+  const auto found = map->find(key);
+  if (found != map->end() && found->second.expired()) map->erase(found);
+}
+
 }  // namespace
 
 std::shared_ptr<Client> ClientRegistry::Get(int64_t process_id) {
@@ -25,22 +32,25 @@ std::shared_ptr<Client> ClientRegistry::Get(int64_t process_id, uint64_t start) 
       if (auto client = found->second.lock()) return client;
     }
   }
+  // Outside the lock: it asks the system.
+  const Peer peer = PeerOfProcess(process_id);
+  const std::string tenant = TenantOf(peer);
   // Weak: what is remembered is part of the state.
-  const auto forget = [weak = std::weak_ptr(state_), key](Client* gone) {
+  const auto forget = [weak = std::weak_ptr(state_), key, tenant](Client* gone) {
+    delete gone;
     if (const auto state = weak.lock()) {
       const std::lock_guard<Mutex> lock(state->mutex);
-      const auto found = state->clients.find(key);
-      // A newer one may have taken its place already.
-      if (found != state->clients.end() && found->second.expired()) state->clients.erase(found);
+      ForgetExpired(&state->clients, key);
+      ForgetExpired(&state->tenants, tenant);
     }
-    delete gone;
   };
-  // Outside the lock: it asks the system.
-  std::shared_ptr<Client> made(new Client(PeerOfProcess(process_id)), forget);
   const std::lock_guard<Mutex> lock(state_->mutex);
   std::weak_ptr<Client>& known = state_->clients[key];
-  // Another thread may have made it meanwhile. `made` is then destroyed after the lock is released.
+  // Another thread may have made it meanwhile.
   if (auto client = known.lock()) return client;
+  std::shared_ptr<shim::Tenant> with = state_->tenants[tenant].lock();
+  if (with == nullptr) state_->tenants[tenant] = with = std::make_shared<shim::Tenant>();
+  std::shared_ptr<Client> made(new Client(peer, std::move(with)), forget);
   known = made;
   return made;
 }

@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "server/base/condition.h"
@@ -15,7 +16,8 @@ namespace csi_proxy::transport {
 
 // A process, as the transport knows it.
 struct Client : shim::Client {
-  explicit Client(Peer who) : shim::Client(std::move(who)), http2(LimitsOf(peer)) {}
+  explicit Client(Peer who, std::shared_ptr<shim::Tenant> with = nullptr)
+      : shim::Client(std::move(who), std::move(with)), http2(LimitsOf(peer)) {}
 
   void CallRefused() override { http2.CallRefused(absl::Now()); }
 
@@ -32,12 +34,10 @@ struct Client : shim::Client {
 
 // Thread-safe. Clients may outlive it. Copies share what they know.
 //
-// A client is a process, not a container: each process of a container has a share of its own.
+// A client is a process, and a tenant the processes that TenantOf() does not tell from one another.
 // Which container another process runs in cannot be asked of Windows by a documented call: its
 // silo is a job object, and QueryInformationJobObject wants a handle of that job
 // (https://learn.microsoft.com/windows/win32/api/jobapi2/nf-jobapi2-queryinformationjobobject).
-// No page promises that each container has a session of its own, and HostProcess containers have
-// none.
 class ClientRegistry {
  public:
   // The client that is this process. A process that has got the number of one that has ended is
@@ -59,6 +59,7 @@ class ClientRegistry {
     // Guards the rest.
     Mutex mutex;
     std::map<Key, std::weak_ptr<Client>> clients;
+    std::map<std::string, std::weak_ptr<shim::Tenant>> tenants;
     std::deque<std::shared_ptr<Client>> remembered;
   };
   std::shared_ptr<State> state_ = std::make_shared<State>();

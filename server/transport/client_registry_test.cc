@@ -29,6 +29,24 @@ TEST(ClientRegistryTest, ANumberThatIsUsedAgainIsAnotherClient) {
   EXPECT_EQ(registry.Get(4242, 1), first);
 }
 
+TEST(ClientRegistryTest, ProcessesThatCannotBeToldApartAreOneTenant) {
+  ClientRegistry registry;
+  auto own = registry.Get(OwnProcess().process_id);
+  // Of processes that are not there nothing is known.
+  auto first = registry.Get(0x7ffffff0, 1), second = registry.Get(0x7ffffff4, 1);
+  ASSERT_NE(own->tenant, nullptr);
+  EXPECT_EQ(own->tenant->clients(), 1u);
+  EXPECT_NE(own->tenant, first->tenant);
+  EXPECT_EQ(first->tenant, second->tenant);
+  EXPECT_EQ(first->tenant->clients(), 2u);
+  second.reset();
+  EXPECT_EQ(first->tenant->clients(), 1u);
+  const std::weak_ptr<shim::Tenant> tenant = first->tenant;
+  first.reset();
+  EXPECT_TRUE(tenant.expired());
+  EXPECT_EQ(registry.Get(0x7ffffff0, 1)->tenant->clients(), 1u);
+}
+
 TEST(ClientRegistryTest, ClientsMayOutliveIt) {
   auto registry = std::make_unique<ClientRegistry>();
   const auto client = registry->Get(4242, 1);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <tuple>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -41,28 +42,31 @@ bool ConnectionTable::TryAdmit(SilentConnection* connection, SilentConnection** 
   }
   const auto found = pipe.shares.find(client);
   const size_t own = found != pipe.shares.end() ? found->second.connections : 0;
-  bool full = true;
-  if (pipe.connections >= limits_.max_connections) {
-    std::vector<Share*> shares;
+  const size_t of_tenant = OfTenant(pipe, *client);
+  const size_t others = pipe.connections - of_tenant;
+  const size_t all = limits_.max_connections, percent = limits_.client_share;
+  const bool pipe_is_full = pipe.connections >= all;
+  const bool tenant_is_full = !shim::MayTakeOneMore(of_tenant, others, all, percent);
+  const bool client_is_full =
+      client->tenant != nullptr && client->tenant->clients() > 1 &&
+      !shim::MayTakeOneMore(own, of_tenant - own, shim::ShareOf(others, all, percent), percent);
+  if (pipe_is_full || tenant_is_full || client_is_full) {
+    std::vector<Rival> rivals;
     for (auto& [owner, share] : pipe.shares) {
-      if (owner == client || share.connections > own) shares.push_back(&share);
+      const size_t theirs = OfTenant(pipe, *owner);
+      const bool is_kin = client->tenant != nullptr && owner->tenant == client->tenant;
+      const bool has_more =
+          is_kin ? tenant_is_full && share.connections > own : pipe_is_full && theirs > of_tenant;
+      if (owner == client || has_more) rivals.push_back({theirs, &share});
     }
-    *limited = MakeRoomAtOneOf(std::move(shares), client, displaced);
-  } else if (!shim::MayTakeOneMore(own, pipe.connections - own, limits_.max_connections,
-                                   limits_.client_share)) {
-    *limited = MakeRoomAt(found->second, client, displaced);
-  } else {
-    full = false;
+    *limited = MakeRoomAtOneOf(std::move(rivals), client, displaced);
+    if (*limited == nullptr) {
+      *limited = connection->client;
+      ++counters_.dropped_for_room;
+      return false;
+    }
   }
-  if (full && *limited == nullptr) {
-    *limited = connection->client;
-    ++counters_.dropped_for_room;
-    return false;
-  }
-  // Looked up again: making room may have removed the last connection of the client.
-  Share& share = pipe.shares[client];
-  ++share.connections;
-  ++pipe.connections;
+  Share& share = Take(connection->pipe, client);
   ++counters_.silent;
   connection->deadline = now + limits_.preface_timeout;
   connection->place = silent_.insert(silent_.end(), connection);
@@ -76,27 +80,30 @@ bool ConnectionTable::MakeRoom(SilentConnection** displaced) {
   *displaced = nullptr;
   {
     const std::lock_guard<Mutex> lock(mutex_);
-    std::vector<Share*> shares;
+    std::vector<Rival> rivals;
     for (Pipe& pipe : pipes_) {
-      for (auto& [client, share] : pipe.shares) shares.push_back(&share);
+      for (auto& [client, share] : pipe.shares) {
+        rivals.push_back({OfTenant(pipe, *client), &share});
+      }
     }
-    limited = MakeRoomAtOneOf(std::move(shares), nullptr, displaced);
+    limited = MakeRoomAtOneOf(std::move(rivals), nullptr, displaced);
   }
   Tell(limited);
   return limited != nullptr;
 }
 
-std::shared_ptr<shim::Client> ConnectionTable::MakeRoomAtOneOf(std::vector<Share*> shares,
+std::shared_ptr<shim::Client> ConnectionTable::MakeRoomAtOneOf(std::vector<Rival> rivals,
                                                                Client* newcomer,
                                                                SilentConnection** displaced) {
-  const auto smaller = [](const Share* a, const Share* b) {
-    return a->connections < b->connections;
+  const auto smaller = [](const Rival& a, const Rival& b) {
+    return std::tie(a.of_tenant, a.share->connections) <
+           std::tie(b.of_tenant, b.share->connections);
   };
-  std::make_heap(shares.begin(), shares.end(), smaller);
-  while (!shares.empty()) {
-    if (auto client = MakeRoomAt(*shares.front(), newcomer, displaced)) return client;
-    std::pop_heap(shares.begin(), shares.end(), smaller);
-    shares.pop_back();
+  std::make_heap(rivals.begin(), rivals.end(), smaller);
+  while (!rivals.empty()) {
+    if (auto client = MakeRoomAt(*rivals.front().share, newcomer, displaced)) return client;
+    std::pop_heap(rivals.begin(), rivals.end(), smaller);
+    rivals.pop_back();
   }
   return nullptr;
 }
@@ -129,8 +136,28 @@ std::shared_ptr<shim::Client> ConnectionTable::MakeRoomAt(Share& share, Client* 
   return idle->client();
 }
 
+size_t ConnectionTable::OfTenant(const Pipe& pipe, const shim::Client& client) {
+  if (client.tenant != nullptr) {
+    const auto found = pipe.tenants.find(client.tenant.get());
+    return found != pipe.tenants.end() ? found->second : 0;
+  }
+  const auto found = pipe.shares.find(const_cast<shim::Client*>(&client));
+  return found != pipe.shares.end() ? found->second.connections : 0;
+}
+
+ConnectionTable::Share& ConnectionTable::Take(size_t pipe, shim::Client* client) {
+  ++pipes_[pipe].connections;
+  if (client->tenant != nullptr) ++pipes_[pipe].tenants[client->tenant.get()];
+  Share& share = pipes_[pipe].shares[client];
+  ++share.connections;
+  return share;
+}
+
 void ConnectionTable::Give(size_t pipe, shim::Client* client) {
   --pipes_[pipe].connections;
+  auto& tenants = pipes_[pipe].tenants;
+  const auto of_tenant = tenants.find(client->tenant.get());
+  if (of_tenant != tenants.end() && --of_tenant->second == 0) tenants.erase(of_tenant);
   const auto found = pipes_[pipe].shares.find(client);
   if (--found->second.connections == 0) pipes_[pipe].shares.erase(found);
 }
@@ -175,9 +202,7 @@ absl::Time ConnectionTable::next_deadline() const {
 void ConnectionTable::Promote(SilentConnection* connection) {
   const std::lock_guard<Mutex> lock(mutex_);
   // It stays one of its client's, but in no list until it is served.
-  Pipe& pipe = pipes_[connection->pipe];
-  ++pipe.connections;
-  ++pipe.shares.at(connection->client.get()).connections;
+  Take(connection->pipe, connection->client.get());
   Unlist(connection);
   ++counters_.live;
   ++counters_.adopted;

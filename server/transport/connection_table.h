@@ -46,8 +46,9 @@ struct ServedConnection : shim::Connection {
 // Thread-safe; but whoever may close silent connections does so, and calls what concerns them, on
 // one thread or under a lock of their own.
 //
-// Who has to make room is decided by what clients have, never by who came first: a client that has
-// little is let in as long as anybody who has more has a connection without a call under way. Such
+// Who has to make room is decided by what tenants have, and in a tenant by what its clients have,
+// never by who came first: a client that has little is let in as long as anybody who has more has a
+// connection without a call under way. Such
 // a connection is not missed: clients redial with their next call, and grpc-go since 1.41 not
 // before (https://github.com/grpc/grpc-go/pull/4613). For want of room only: a driver that connects
 // when it starts and calls much later is not made to redial over and over.
@@ -109,6 +110,13 @@ class ConnectionTable {
   struct Pipe {
     size_t connections = 0;
     std::unordered_map<shim::Client*, Share> shares;
+    // How many connections a tenant has.
+    std::unordered_map<const shim::Tenant*, size_t> tenants;
+  };
+  // What a client has that may have to make room.
+  struct Rival {
+    size_t of_tenant;
+    Share* share;
   };
   struct HashOfAddress : std::hash<std::string_view> {
     using is_transparent = void;
@@ -116,6 +124,8 @@ class ConnectionTable {
 
   // These are called with the lock held.
   Pipe& PipeOf(size_t index);
+  // How many connections of the pipe the client's tenant has.
+  static size_t OfTenant(const Pipe& pipe, const shim::Client& client);
   // Lists it, or says whose connections are too many: those of the client that made room, or was
   // refused.
   bool TryAdmit(SilentConnection* connection, SilentConnection** displaced,
@@ -125,10 +135,11 @@ class ConnectionTable {
   std::shared_ptr<shim::Client> MakeRoomAt(Share& share, Client* newcomer,
                                            SilentConnection** displaced);
   // The same, of one of them, the largest first.
-  std::shared_ptr<shim::Client> MakeRoomAtOneOf(std::vector<Share*> shares, Client* newcomer,
+  std::shared_ptr<shim::Client> MakeRoomAtOneOf(std::vector<Rival> rivals, Client* newcomer,
                                                 SilentConnection** displaced);
   void Unlist(SilentConnection* connection);
   void Unlist(ServedConnection* connection);
+  Share& Take(size_t pipe, shim::Client* client);
   void Give(size_t pipe, shim::Client* client);
 
   // Called without it.

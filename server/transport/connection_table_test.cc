@@ -181,6 +181,41 @@ TEST_F(ConnectionTableTest, BeyondItsShareABusyClientIsRefused) {
   EXPECT_EQ(Admit(New(two_)), nullptr);
 }
 
+TEST_F(ConnectionTableTest, ManyProcessesOfOneTenantMakeRoomForAnother) {
+  Limit(16, 75);
+  const auto tenant = std::make_shared<shim::Tenant>();
+  std::vector<std::shared_ptr<Client>> greedy;
+  for (int i = 0; i < 13; ++i) {
+    greedy.push_back(
+        std::make_shared<Client>(Peer{.process_id = 10 + i, .image_path = ""}, tenant));
+  }
+  for (int i = 0; i < 12; ++i) Serve(greedy[i], absl::StrCat("greedy", i));
+  // Three quarters are the tenant's: a further process of it displaces one of its own.
+  Serve(greedy[12], "greedy12");
+  ASSERT_EQ(hung_up_.size(), 1u);
+  for (int i = 0; i < 3; ++i) Serve(one_, absl::StrCat("honest", i));
+  Serve(two_, "last");
+  ASSERT_EQ(hung_up_.size(), 1u);
+  // Of all processes the honest one has most, and its tenant little.
+  Serve(three_, "late");
+  ASSERT_EQ(hung_up_.size(), 2u);
+  for (const std::string& name : hung_up_) EXPECT_EQ(name.substr(0, 6), "greedy");
+}
+
+TEST_F(ConnectionTableTest, AProcessLeavesOthersOfItsTenantConnections) {
+  Limit(16, 75);
+  const auto tenant = std::make_shared<shim::Tenant>();
+  const auto first = std::make_shared<Client>(Peer{.process_id = 10, .image_path = ""}, tenant);
+  for (int i = 0; i < 12; ++i) Serve(first, absl::StrCat("first", i))->CallBegins();
+  EXPECT_TRUE(Refused(New(first)));
+  Limit(16, 75);
+  const auto second = std::make_shared<Client>(Peer{.process_id = 11, .image_path = ""}, tenant);
+  for (int i = 0; i < 9; ++i) Serve(first, absl::StrCat("again", i))->CallBegins();
+  EXPECT_TRUE(Refused(New(first))) << "three quarters of its tenant's 12";
+  Serve(second, "second");
+  EXPECT_TRUE(hung_up_.empty());
+}
+
 TEST_F(ConnectionTableTest, AConnectionThatIsBeingEndedDoesNotCount) {
   Limit(4, 75);
   std::vector<Served> served;

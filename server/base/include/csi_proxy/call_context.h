@@ -22,17 +22,29 @@ struct Peer {
   std::string image_path;
 };
 
+// The place at which a call works. A server has only so many.
+class WorkingPlace {
+ public:
+  // Gives the place to another call; what is left of this call goes on without one. Does nothing
+  // when too many calls go on so already. Called on the call's thread, any number of times.
+  virtual void Leave() = 0;
+
+ protected:
+  ~WorkingPlace() = default;
+};
+
 // Thread-safe: all members are const. Refers to, and must not outlive, what it was made from.
 class CallContext {
  public:
   // No deadline, never cancelled, peer unknown.
   CallContext() = default;
 
-  // `cancelled`, when not null, is notified once the caller is gone. `peer` may be null.
-  // `pipe` is a constant.
+  // `cancelled`, when not null, is notified once the caller is gone. `peer` and `place` may be
+  // null. `pipe` is a constant.
   explicit CallContext(absl::Time deadline, const absl::Notification* cancelled = nullptr,
-                       const Peer* peer = nullptr, const char* pipe = "")
-      : deadline_(deadline), cancelled_(cancelled), peer_(peer), pipe_(pipe) {}
+                       const Peer* peer = nullptr, const char* pipe = "",
+                       WorkingPlace* place = nullptr)
+      : deadline_(deadline), cancelled_(cancelled), peer_(peer), pipe_(pipe), place_(place) {}
 
   // The time by which the answer is due; absl::InfiniteFuture() for none.
   absl::Time deadline() const { return deadline_; }
@@ -56,9 +68,20 @@ class CallContext {
   // Waits for `duration`, or less when the call ends before; then as Check().
   absl::Status SleepFor(absl::Duration duration) const;
 
+  // To be called before the call waits for what no work of this node can hasten: for a lock that
+  // another call holds, or for a server, which may be dead. Meanwhile another call has its place.
+  void LeavePlace() const {
+    if (place_ != nullptr) place_->Leave();
+  }
+
   // The same call as made by `peer` through `pipe`.
   CallContext From(const Peer* peer, const char* pipe) const {
-    return CallContext(deadline_, cancelled_, peer, pipe);
+    return CallContext(deadline_, cancelled_, peer, pipe, place_);
+  }
+
+  // The same call as made at `place`.
+  CallContext At(WorkingPlace* place) const {
+    return CallContext(deadline_, cancelled_, peer_, pipe_, place);
   }
 
   // The same call with a deadline no later than `time`.
@@ -72,6 +95,7 @@ class CallContext {
   const absl::Notification* cancelled_ = nullptr;
   const Peer* peer_ = nullptr;
   const char* pipe_ = "";
+  WorkingPlace* place_ = nullptr;
 };
 
 }  // namespace csi_proxy
