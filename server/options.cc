@@ -86,10 +86,11 @@ po::options_description Describe(Options* options, Raw* raw) {
       po::value(&options->listener.max_connections)->value_name("N")->default_value(1024),
       "open connections per pipe")(
       "client-share", po::value(&options->client_share)->value_name("PERCENT")->default_value(75),
-      "how much of the connections, workers and queue places that others leave one client process "
-      "may take; 100 for all")("max-workers",
-                               po::value(&options->max_workers)->value_name("N")->default_value(16),
-                               "calls of one API group that run at once")(
+      "how much of the connections, workers and queue places that others leave one tenant (the "
+      "processes of a container) may take, and of that each of its processes; 100 for all")(
+      "max-workers", po::value(&options->max_workers)->value_name("N")->default_value(16),
+      "calls of one API group that run at once, beside up to twice as many "
+      "that wait for locks or servers")(
       "max-queued", po::value(&options->max_queued)->value_name("N")->default_value(256),
       "calls of one API group that may wait; more are refused")(
       "max-call-duration",

@@ -33,12 +33,12 @@ struct Options {
   // Whether a mapping is for calls alone that give the credentials with which it was made.
   bool bind_smb_credentials = false;
 
-  // How many percent of what others leave one client may take: of a pipe's connections, and of a
-  // group's workers and queue.
+  // How many percent of what others leave one tenant may take: of a pipe's connections, and of a
+  // group's workers and queue; and of that, each of its processes when it has several.
   size_t client_share = 75;
   transport::ListenerLimits listener;
   transport::ServerLimits server;
-  // Of each API group.
+  // Of each API group. Twice as many may have left their workers.
   size_t max_workers = 16;
   size_t max_queued = 256;
   absl::Duration max_call_duration = absl::Minutes(10);

@@ -4,13 +4,19 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
+#include <cstdio>
+#include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "integration/service/calls.h"
+#include "server/base/testing_posix.h"
 #include "server/transport/preface.h"
 #include "server/transport/testing_posix.h"
 
@@ -65,6 +71,25 @@ class SharesTest : public testing::Test {
       send(idle.back().get(), begin.data(), begin.size(), MSG_NOSIGNAL);
     }
     return idle;
+  }
+
+  // Waits until the metrics have this line.
+  static void AwaitInMetrics(const std::string& port, const std::string& line) {
+    const std::string command =
+        absl::StrCat("bash -c 'exec 3<>/dev/tcp/127.0.0.1/", port,
+                     "; printf \"GET /metrics HTTP/1.0\\r\\n\\r\\n\" >&3; cat <&3'");
+    std::string metrics;
+    for (const absl::Time give_up = absl::Now() + absl::Seconds(120);
+         !absl::StrContains(metrics, line) && absl::Now() < give_up;) {
+      metrics.clear();
+      FILE* const pipe = popen(command.c_str(), "r");
+      std::array<char, 4096> bytes;
+      while (const size_t read = fread(bytes.data(), 1, bytes.size(), pipe)) {
+        metrics.append(bytes.data(), read);
+      }
+      pclose(pipe);
+    }
+    EXPECT_THAT(metrics, testing::HasSubstr(line));
   }
 
   std::unique_ptr<ServerProcess> server_;
@@ -128,6 +153,69 @@ TEST_F(SharesTest, SlowCallsOfOneClientDoNotDelayOthers) {
   EXPECT_THAT(server_->Log(),
               testing::HasSubstr(absl::StrCat(
                   "pid=", getpid(), " image=\"service_test\" has all of its share of calls")));
+  server_->Stop(absl::ZeroDuration());
+  for (std::thread& caller : callers) caller.join();
+}
+
+// Here the greedy ones are other processes of one image, and the honest one is this.
+TEST_F(SharesTest, ManyProcessesOfOneTenantLeaveWorkersAndPlacesToOthers) {
+  Start({"--max-workers=4", "--max-queued=8"});
+  const auto honest = filesystem::v1::Client::Create(server_->client_options());
+  ASSERT_TRUE(honest.ok()) << honest.status();
+  ASSERT_TRUE(server_->InjectFault("operation: 'filesystem.Exists' latency_ms: 600000").ok());
+  std::vector<std::unique_ptr<ChildProcess>> greedy;
+  for (int i = 0; i < 16; ++i) {
+    auto child = ChildProcess::Start(
+        {CSI_PROXYCTL_BINARY, "filesystem", "path-exists", absl::StrCat("--path=", kRoot, "a"),
+         "--socket-dir=" + server_->directory(), "--api=v1", "--timeout=600s"},
+        absl::StrCat(server_->directory(), ".greedy", i));
+    ASSERT_TRUE(child.ok()) << child.status();
+    greedy.push_back(*std::move(child));
+  }
+  // Three of the four workers are theirs, and six of the eight places in the queue.
+  const absl::Time give_up = absl::Now() + absl::Seconds(120);
+  size_t refused = 0;
+  while (refused < 7 && absl::Now() < give_up) {
+    refused += std::erase_if(greedy, [](const auto& child) { return !child->Running(); });
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  EXPECT_EQ(refused, 7u);
+  filesystem::v1::MkdirRequest mkdir;
+  for (int i = 0; i < 3; ++i) {
+    mkdir.set_path(absl::StrCat(kRoot, "honest", i));
+    const absl::Status made = honest->Mkdir(mkdir, {.timeout = absl::Seconds(60)}).status();
+    EXPECT_TRUE(made.ok()) << made;
+  }
+  server_->Stop(absl::ZeroDuration());
+}
+
+TEST_F(SharesTest, ADeadServerLeavesWorkersEvenToThoseWhoAskIt) {
+  const std::string port = absl::StrCat(FreePort());
+  Start({"--max-workers=8", "--max-queued=64", "--metrics-bind-address=127.0.0.1:" + port});
+  const auto client = filesystem::v1::Client::Create(server_->client_options());
+  ASSERT_TRUE(client.ok()) << client.status();
+  const std::string link = absl::StrCat(kRoot, "share");
+  csi_proxy::simulated::MakeLinkRequest to_share;
+  to_share.set_path(link);
+  to_share.set_target(R"(\\fileserver.example\data)");
+  csi_proxy::simulated::MakeLinkResponse made;
+  ASSERT_TRUE(server_->Admin("MakeLink", to_share, &made).ok());
+  ASSERT_TRUE(server_->InjectFault("operation: 'win32.Reach' latency_ms: 600000").ok());
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 12; ++i) {
+    callers.emplace_back([&] {
+      filesystem::v1::IsSymlinkRequest request;
+      request.set_path(link);
+      // Until the end of the service.
+      EXPECT_FALSE(client->IsSymlink(request, {.timeout = absl::Seconds(600)}).ok());
+    });
+  }
+  AwaitInMetrics(port, "csi_proxy_calls_in_flight{group=\"filesystem\"} 12\n");
+  for (int i = 0; i < 3; ++i) {
+    const absl::StatusOr<bool> answer =
+        PathExists(*client, absl::StrCat(kRoot, "a"), {.timeout = absl::Seconds(60)});
+    EXPECT_TRUE(answer.ok()) << answer.status();
+  }
   server_->Stop(absl::ZeroDuration());
   for (std::thread& caller : callers) caller.join();
 }

@@ -40,6 +40,18 @@ TEST(CallContextTest, ASleepEndsWhenTheCallerGoes) {
   EXPECT_EQ(context.Check(), absl::CancelledError("the caller went away"));
 }
 
+TEST(CallContextTest, WhateverIsMadeOfACallIsAtItsPlace) {
+  struct Place final : WorkingPlace {
+    void Leave() override { ++left; }
+    int left = 0;
+  } place;
+  const CallContext context = CallContext().At(&place);
+  context.WithTimeout(absl::Seconds(1)).From(nullptr, "").LeavePlace();
+  context.LeavePlace();
+  EXPECT_EQ(place.left, 2);
+  CallContext().LeavePlace();
+}
+
 TEST(CallContextTest, ATimeoutNeverExtends) {
   const absl::Time deadline = absl::Now() + absl::Seconds(1);
   const Peer peer{.process_id = 7, .image_path = "x"};

@@ -30,6 +30,18 @@ TEST(PeerProcessTest, TheNameOfAnImageIsUtf8WhateverItsFileIsCalled) {
     absl::SleepFor(absl::Milliseconds(10));
   }
   EXPECT_EQ(path, directory.path() + "/driver\uFFFD\uFFFD");
+  EXPECT_NE(TenantOf(PeerOfProcess(child)), TenantOf(OwnProcess())) << "another image";
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+}
+
+TEST(PeerProcessTest, AChildThatRunsTheSameIsOfTheSameTenant) {
+  const pid_t child = fork();
+  if (child == 0) {
+    pause();
+    _exit(0);
+  }
+  EXPECT_EQ(TenantOf(PeerOfProcess(child)), TenantOf(OwnProcess()));
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
 }

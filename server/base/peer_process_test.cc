@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace csi_proxy {
 namespace {
 
@@ -14,10 +16,18 @@ TEST(PeerProcessTest, AProcessIsKnownByItsImageAndItsStart) {
   EXPECT_EQ(StartOfProcess(own.process_id), start);
 }
 
+TEST(PeerProcessTest, ProcessesOfOneUserAndImageOrSessionAreOneTenant) {
+  const Peer own = OwnProcess();
+  const std::string tenant = TenantOf(own);
+  EXPECT_NE(tenant, "");
+  EXPECT_EQ(TenantOf(own), tenant);
+}
+
 TEST(PeerProcessTest, OfAProcessThatIsNotThereNothingIsKnown) {
   constexpr int64_t kNobody = 0x7ffffff0;
   EXPECT_EQ(PeerOfProcess(kNobody).image_path, "");
   EXPECT_EQ(StartOfProcess(kNobody), 0u);
+  EXPECT_EQ(TenantOf(PeerOfProcess(kNobody)), "");
 }
 
 }  // namespace

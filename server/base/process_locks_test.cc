@@ -42,12 +42,19 @@ TEST_F(ProcessLocksTest, OneHoldsAndOthersWaitTheirTime) {
   const auto one = Open(), two = Open();
   auto held = one->Acquire(CallContext(), "disk/1");
   ASSERT_TRUE(held.ok()) << held.status();
+  struct Place final : WorkingPlace {
+    void Leave() override { left = true; }
+    bool left = false;
+  } place, kept;
   absl::Status waited, other;
   // By another thread: a mutex of Windows lets its owner in again.
   std::thread([&] {
-    waited = two->Acquire(CallContext().WithTimeout(absl::Milliseconds(50)), "disk/1").status();
-    other = two->Acquire(CallContext(), "disk/2").status();
+    const CallContext soon = CallContext().WithTimeout(absl::Milliseconds(50));
+    waited = two->Acquire(soon.At(&place), "disk/1").status();
+    other = two->Acquire(CallContext().At(&kept), "disk/2").status();
   }).join();
+  EXPECT_TRUE(place.left) << "to others, while it waits";
+  EXPECT_FALSE(kept.left);
   EXPECT_EQ(waited, absl::DeadlineExceededError(
                         "the call's deadline has passed while another process holds disk/1"));
   EXPECT_TRUE(other.ok()) << other;

@@ -26,6 +26,22 @@ TEST(ResourceLocksTest, OneHolderANameAndAnyNumberOfNames) {
                                 "the call's deadline has passed while another call holds disk/1"));
 }
 
+struct CountedPlace final : WorkingPlace {
+  void Leave() override { ++left; }
+  int left = 0;
+};
+
+TEST(ResourceLocksTest, WhoMustWaitLeavesItsPlaceFirst) {
+  ResourceLocks locks;
+  CountedPlace place;
+  const CallContext soon = CallContext().WithTimeout(absl::Milliseconds(50)).At(&place);
+  const auto held = locks.Acquire(soon, "disk/1");
+  ASSERT_TRUE(held.ok());
+  EXPECT_EQ(place.left, 0);
+  EXPECT_FALSE(locks.Acquire(soon, "disk/1").ok());
+  EXPECT_EQ(place.left, 1);
+}
+
 TEST(ResourceLocksTest, IsForgottenWhenNobodyHoldsIt) {
   ResourceLocks locks;
   { const auto lock = locks.Acquire(CallContext(), "a"); }

@@ -163,6 +163,28 @@ TEST_F(FilesystemTest, LinksToSharesAreReadableWhileTheMappingIs) {
   EXPECT_FALSE(Read("share").target_exists);
 }
 
+// It may be dead, and what stays on the node must not wait for it.
+TEST_F(FilesystemTest, WhoAsksAServerLeavesItsPlace) {
+  const UncPath share = *UncPath::Parse("path", "\\\\srv\\data\\dir");
+  ASSERT_THAT(files().CreateLinkToShare(context_, share, Kubelet("share")), IsOk());
+  TestPlace place;
+  const CallContext at_place = context_.At(&place);
+  EXPECT_THAT(files().Exists(at_place, Kubelet("share")), Yields(true));
+  EXPECT_THAT(files().MakeDirectories(at_place, Kubelet("dir")), IsOk());
+  EXPECT_THAT(files().CreateLink(at_place, Kubelet("dir"), Kubelet("to_dir")), IsOk());
+  EXPECT_THAT(files().ReadLink(at_place, Kubelet("to_dir")), IsOk());
+  EXPECT_THAT(files().GetStats(at_place, Kubelet("to_dir")), IsOk());
+  EXPECT_FALSE(place.TakeLeft()) << "all of that is on the node";
+  EXPECT_THAT(files().MakeDirectories(at_place, Kubelet("share")), IsOk());
+  EXPECT_TRUE(place.TakeLeft());
+  EXPECT_THAT(files().ReadLink(at_place, Kubelet("share")), IsOk());
+  EXPECT_TRUE(place.TakeLeft());
+  EXPECT_THAT(files().CreateLink(at_place, Kubelet("share"), Kubelet("to_share")), IsOk());
+  EXPECT_TRUE(place.TakeLeft());
+  EXPECT_THAT(files().GetStats(at_place, Kubelet("share")), IsOk());
+  EXPECT_TRUE(place.TakeLeft());
+}
+
 TEST_F(FilesystemTest, AMountPointIsALinkToItsVolume) {
   ASSERT_THAT(host_->volume().Mount(context_, TestVolume(2), Kubelet("pods\\p1")), IsOk());
   EXPECT_TRUE(Read("pods\\p1").is_link);

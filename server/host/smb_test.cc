@@ -51,6 +51,21 @@ TEST_F(SmbTest, MapsAndUnmaps) {
   EXPECT_THAT(host_->smb().RemoveMapping(context_, mapping), HasCode(kNotFound));
 }
 
+TEST_F(SmbTest, WhoAsksAServerLeavesItsPlace) {
+  TestPlace place;
+  context_ = context_.At(&place);
+  EXPECT_THAT(host_->smb().GetMapping(context_, kShare), Yields(std::nullopt));
+  EXPECT_FALSE(place.TakeLeft());
+  ASSERT_THAT(Map(kShare, "ex\\U", "pw"), IsOk());
+  EXPECT_TRUE(place.TakeLeft());
+  const SmbMapping mapping = **host_->smb().GetMapping(context_, kShare);
+  EXPECT_FALSE(place.TakeLeft());
+  EXPECT_THAT(host_->smb().IsHealthy(context_, mapping), Yields(true));
+  EXPECT_TRUE(place.TakeLeft());
+  EXPECT_THAT(host_->smb().RemoveMapping(context_, mapping), IsOk());
+  EXPECT_TRUE(place.TakeLeft());
+}
+
 TEST_F(SmbTest, RefusesWithoutNamingThePassword) {
   for (const absl::Status& status :
        {Map(kShare, "EX\\u", "hunter2"), Map(kShare, "nobody", "hunter2")}) {

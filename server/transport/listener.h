@@ -30,8 +30,8 @@ struct ListenerLimits {
   // room for a new one: a silent one, or else one that has never made a call, or else one that has
   // made none for long. When calls are under way on all, the new one is closed.
   size_t max_connections = 1024;
-  // How many percent of those connections that other clients leave one client may have; beyond
-  // them its own make room.
+  // How many percent of those connections that other tenants leave one tenant may have, and of
+  // that, one of its clients when it has several; beyond them its own make room.
   size_t client_share = 75;
 };
 
