@@ -1,37 +1,57 @@
-// What the guard says of a connection does not depend on where its bytes are cut, and stays.
+// The guard's verdict on a connection does not depend on where the bytes are cut, and stays; the
+// pieces that go on to gRPC are the bytes.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
+#include <vector>
 
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/time.h"
 #include "server/transport/http2_guard.h"
 
 namespace {
 
+using csi_proxy::transport::Http2Account;
 using csi_proxy::transport::Http2Guard;
 using csi_proxy::transport::Http2Violation;
+using csi_proxy::transport::SteadyTime;
 
-Http2Violation CheckInPieces(absl::string_view bytes, size_t size) {
-  Http2Guard guard;
+// Cut into pieces by the numbers of `cuts`, over and over.
+Http2Violation CheckInPieces(absl::string_view bytes, absl::string_view cuts) {
+  const auto account = std::make_shared<Http2Account>();
   Http2Violation result = Http2Violation::kNone;
-  // The other way the same bytes are as good as any.
-  for (size_t at = 0; at < bytes.size(); at += size)
-    guard.Sent(bytes.substr(at, size), absl::UnixEpoch());
-  for (size_t at = 0; at < bytes.size(); at += size) {
-    const Http2Violation next = guard.Received(bytes.substr(at, size), absl::UnixEpoch());
-    if (result != Http2Violation::kNone && next != result) std::abort();
-    result = next;
+  {
+    Http2Guard guard(account);
+    // The other way the same bytes are as good as any.
+    guard.Sent(bytes, SteadyTime());
+    size_t turn = 0;
+    for (absl::string_view rest = bytes; !rest.empty();) {
+      const size_t size = 1 + static_cast<uint8_t>(cuts[turn++ % cuts.size()]);
+      const absl::string_view read = rest.substr(0, size);
+      rest.remove_prefix(read.size());
+      std::vector<absl::string_view> pieces;
+      const Http2Violation next = guard.Received(read, SteadyTime(), &pieces);
+      if (result != Http2Violation::kNone && next != result) std::abort();
+      result = next;
+      if (next == Http2Violation::kNone && absl::StrJoin(pieces, "") != read) std::abort();
+    }
   }
+  // What a connection has left on the account goes with it.
+  if (account->unfinished() != 0 || account->unfinished_bytes() != 0) std::abort();
   return result;
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  if (size == 0) return 0;
-  const size_t piece = 1 + data[0] % 32;
-  const absl::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
-  if (CheckInPieces(bytes, bytes.size() + 1) != CheckInPieces(bytes, piece)) std::abort();
+  constexpr size_t kCuts = 4;
+  if (size <= kCuts) return 0;
+  const absl::string_view all(reinterpret_cast<const char*>(data), size);
+  const absl::string_view bytes = all.substr(kCuts);
+  const absl::string_view byte_by_byte("\0", 1);
+  if (CheckInPieces(bytes, all.substr(0, kCuts)) != CheckInPieces(bytes, byte_by_byte)) {
+    std::abort();
+  }
   return 0;
 }

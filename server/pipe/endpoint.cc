@@ -1,8 +1,10 @@
 #include "server/pipe/endpoint.h"
 
 #include <grpc/grpc.h>
+#include <grpc/support/alloc.h>
 #include <grpcpp/server.h>
 
+#include <array>
 #include <atomic>
 #include <utility>
 
@@ -98,10 +100,11 @@ class Endpoint final : public grpc_endpoint {
   }
 
   void Read(grpc_slice_buffer* slices, grpc_closure* done) {
-    grpc_slice_buffer_reset_and_unref(slices);
+    // Unlike a reset, this frees the array of slices, which a read of many frames has let grow.
+    grpc_slice_buffer_destroy(slices);
+    grpc_slice_buffer_init(slices);
     read_slices_ = slices;
     read_done_ = done;
-    read_slice_ = GRPC_SLICE_MALLOC(kReadBytes);
     Ref();
     if (!completing || ++reads_in_a_row <= kReadsInARow) return BeginRead();
     IoPort::Get().Post([this] {
@@ -114,7 +117,7 @@ class Endpoint final : public grpc_endpoint {
   void BeginRead() {
     const Hold hold(this);
     Stream::Result result{.error = ERROR_OPERATION_ABORTED};
-    if (shut_down_ || connection_.stream->Read(GRPC_SLICE_START_PTR(read_slice_), kReadBytes,
+    if (shut_down_ || connection_.stream->Read(read_.data(), static_cast<DWORD>(read_.size()),
                                                &Completed<&Endpoint::EndRead>, this, &result)) {
       EndRead(result.error, result.bytes);
     } else if (shut_down_) {
@@ -126,18 +129,24 @@ class Endpoint final : public grpc_endpoint {
   void EndRead(DWORD error, DWORD bytes) {
     grpc_closure* const done = std::exchange(read_done_, nullptr);
     grpc_error_handle failure;
-    if (error == ERROR_SUCCESS && bytes > 0 && connection_.watcher != nullptr &&
-        !connection_.watcher->Read(
-            {reinterpret_cast<const char*>(GRPC_SLICE_START_PTR(read_slice_)), bytes})) {
+    const absl::string_view read(read_.data(), bytes);
+    std::vector<absl::string_view> pieces;
+    if (error != ERROR_SUCCESS || read.empty() || connection_.watcher == nullptr) {
+      pieces.push_back(read);
+    } else if (!connection_.watcher->Read(read, &pieces)) {
       error = ERROR_INVALID_DATA;
       // It is owed no answers; and a write that nobody reads would keep gRPC from closing it.
       connection_.stream->Disconnect();
       Shutdown();
     }
     if (error == ERROR_SUCCESS && bytes > 0) {
-      grpc_slice_buffer_add(read_slices_, grpc_slice_sub_no_ref(read_slice_, 0, bytes));
+      // gRPC 1.51 keeps the slices of a message until it is whole (frame_data.cc), however little
+      // is in each: they are no larger than what has come.
+      for (const absl::string_view piece : pieces) {
+        grpc_slice_buffer_add(read_slices_,
+                              grpc_slice_from_copied_buffer(piece.data(), piece.size()));
+      }
     } else {
-      grpc_slice_unref(read_slice_);
       NotifyClosed();
       failure = Failure("read", error == ERROR_SUCCESS ? DWORD{ERROR_BROKEN_PIPE} : error);
     }
@@ -219,7 +228,8 @@ class Endpoint final : public grpc_endpoint {
 
   grpc_slice_buffer* read_slices_ = nullptr;
   grpc_closure* read_done_ = nullptr;
-  grpc_slice read_slice_;
+  // Used for every read; the bytes are copied out of it.
+  std::array<char, kReadBytes> read_;
 
   grpc_closure* write_done_ = nullptr;
   const uint8_t* write_next_ = nullptr;
@@ -283,18 +293,20 @@ void Serve(grpc::Server* server, Connection connection) {
   const InCompletion here;
   grpc_core::Server* const core = grpc_core::Server::FromC(server->c_server());
   const grpc_core::ChannelArgs arguments = core->channel_args();
-  grpc_slice_buffer received;
-  grpc_slice_buffer_init(&received);
-  grpc_slice_buffer_add(&received, grpc_slice_from_cpp_string(std::move(connection.received)));
+  // grpc_chttp2_transport_start_reading() empties it, and frees it by gpr_free().
+  auto* const received = static_cast<grpc_slice_buffer*>(gpr_malloc(sizeof(grpc_slice_buffer)));
+  grpc_slice_buffer_init(received);
+  grpc_slice_buffer_add(received, grpc_slice_from_cpp_string(std::move(connection.received)));
   grpc_transport* const transport = grpc_create_chttp2_transport(
       arguments, new Endpoint(std::move(connection)), /*is_client=*/false);
   if (core->SetupTransport(transport, nullptr, arguments, nullptr).ok()) {
-    grpc_chttp2_transport_start_reading(transport, &received, nullptr, nullptr);
+    grpc_chttp2_transport_start_reading(transport, received, nullptr, nullptr);
   } else {
     // The server is shutting down.
     grpc_transport_destroy(transport);
+    grpc_slice_buffer_destroy(received);
+    gpr_free(received);
   }
-  grpc_slice_buffer_destroy(&received);
 }
 
 Channel NewChannel(std::unique_ptr<Stream> stream, ChannelEvents events) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "server/base/win32.h"
@@ -69,8 +70,9 @@ class Stream {
 class Watcher {
  public:
   virtual ~Watcher() = default;
-  // From the client, next after what a listener has read. False ends the connection.
-  virtual bool Read(absl::string_view bytes) = 0;
+  // From the client, next after what a listener has read. False ends the connection. `pieces` gets
+  // the bytes, cut: gRPC keeps a piece whole for as long as it keeps a byte of it.
+  virtual bool Read(absl::string_view bytes, std::vector<absl::string_view>* pieces) = 0;
   // To the client: the stream has taken them all.
   virtual void Written(absl::string_view bytes) = 0;
 };

@@ -19,7 +19,7 @@ struct Client : shim::Client {
   explicit Client(Peer who, std::shared_ptr<shim::Tenant> with = nullptr)
       : shim::Client(std::move(who), std::move(with)), http2(LimitsOf(peer)) {}
 
-  void CallRefused() override { http2.CallRefused(absl::Now()); }
+  void CallRefused() override { http2.CallRefused(SteadyTime::clock::now()); }
 
   Http2Account http2;
 

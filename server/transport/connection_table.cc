@@ -36,7 +36,7 @@ bool ConnectionTable::TryAdmit(SilentConnection* connection, SilentConnection** 
   Pipe& pipe = PipeOf(connection->pipe);
   Client* const client = connection->client.get();
   const absl::Time now = absl::Now();
-  if (connection->client->http2.barred(now)) {
+  if (connection->client->http2.barred(SteadyTime::clock::now())) {
     ++counters_.dropped_barred;
     return false;
   }
@@ -131,7 +131,9 @@ std::shared_ptr<shim::Client> ConnectionTable::MakeRoomAt(Share& share, Client* 
   ++counters_.ended_for_room;
   const bool unused = idle->list == &share.fresh;
   Unlist(idle);
-  if (unused && idle->client().get() == newcomer) newcomer->http2.DiscardedUnused(absl::Now());
+  if (unused && idle->client().get() == newcomer) {
+    newcomer->http2.DiscardedUnused(SteadyTime::clock::now());
+  }
   idle->hang_up();
   return idle->client();
 }

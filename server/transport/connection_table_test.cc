@@ -99,11 +99,11 @@ TEST_F(ConnectionTableTest, WhoDialsWithoutEndAndNeverCallsIsBarred) {
   };
   // A driver that opens a connection for each call and closes none.
   for (int i = 0; i < 1100; ++i) dial(one_, true);
-  EXPECT_FALSE(one_->http2.barred(absl::Now()));
+  EXPECT_FALSE(one_->http2.barred(SteadyTime::clock::now()));
   for (int i = 0; i < 1000; ++i) dial(two_, false);
-  EXPECT_FALSE(two_->http2.barred(absl::Now()));
+  EXPECT_FALSE(two_->http2.barred(SteadyTime::clock::now()));
   // What earned more meanwhile is a second's at most.
-  for (int i = 0; i < 100 && !two_->http2.barred(absl::Now()); ++i) dial(two_, false);
+  for (int i = 0; i < 100 && !two_->http2.barred(SteadyTime::clock::now()); ++i) dial(two_, false);
   EXPECT_TRUE(Refused(New(two_)));
 }
 

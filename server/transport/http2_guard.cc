@@ -26,15 +26,18 @@ constexpr uint8_t kEndHeaders = 0x4;
 
 constexpr uint32_t kAny = std::numeric_limits<uint32_t>::max();
 
-// The lengths that a frame of a type may have. DATA is bounded by flow control, and header blocks
-// by a limit of their own.
+// The longest frame that the server's settings allow: they leave the default (section 6.5.2). gRPC
+// would end the connection of a longer one, but let the client dial again and again.
+constexpr uint32_t kLongest = 16 << 10;
+
+// The lengths that a frame of a type may have. Header blocks have a limit of their own.
 struct Lengths {
   uint32_t least;
   uint32_t most;
   uint32_t multiple_of = 1;
 };
 constexpr Lengths kLengths[] = {
-    /*DATA*/ {0, kAny},
+    /*DATA*/ {0, kLongest},
     /*HEADERS*/ {0, kAny},
     /*PRIORITY*/ {5, 5},
     /*RST_STREAM*/ {4, 4},
@@ -47,9 +50,8 @@ constexpr Lengths kLengths[] = {
     /*WINDOW_UPDATE*/ {4, 4},
     /*CONTINUATION*/ {0, kAny},
 };
-// A frame of a type that is not known is ignored (section 4.1), if it is no longer than every
-// endpoint must take.
-constexpr Lengths kUnknown = {0, 16 << 10};
+// A frame of a type that is not known is ignored (section 4.1).
+constexpr Lengths kUnknown = {0, kLongest};
 
 }  // namespace
 
@@ -59,12 +61,13 @@ Http2Account::Http2Account(const Http2Limits& limits)
       control_frames_(limits.control_frames),
       violations_(limits.violations),
       refused_calls_(limits.refused_calls),
-      discarded_(limits.discarded) {}
+      discarded_(limits.discarded),
+      connections_(limits.connections) {}
 
-bool Http2Account::Purse::Pay(double price, absl::Time now) {
+bool Http2Account::Purse::Pay(double price, SteadyTime now) {
   if (now > since_) {
-    if (since_ != absl::InfinitePast()) {
-      Add(absl::ToDoubleSeconds(now - since_) * allowance_.per_second);
+    if (since_ != SteadyTime::min()) {
+      Add(std::chrono::duration<double>(now - since_).count() * allowance_.per_second);
     }
     since_ = now;
   }
@@ -75,14 +78,19 @@ bool Http2Account::Purse::Pay(double price, absl::Time now) {
 
 void Http2Account::Purse::Add(double more) { left_ = std::min(left_ + more, allowance_.burst); }
 
-bool Http2Account::PayReset(absl::Time now) {
+bool Http2Account::Pay(Purse Http2Account::*purse, double price, SteadyTime now) {
   const std::lock_guard<Mutex> lock(mutex_);
-  return resets_.Pay(1, now);
+  return (this->*purse).Pay(price, now);
 }
 
-bool Http2Account::PayControlFrames(double price, absl::Time now) {
-  const std::lock_guard<Mutex> lock(mutex_);
-  return control_frames_.Pay(price, now);
+bool Http2Account::PayReset(SteadyTime now) { return Pay(&Http2Account::resets_, 1, now); }
+
+bool Http2Account::PayControlFrames(double price, SteadyTime now) {
+  return Pay(&Http2Account::control_frames_, price, now);
+}
+
+bool Http2Account::PayConnection(SteadyTime now) {
+  return Pay(&Http2Account::connections_, 1, now);
 }
 
 Http2Violation Http2Account::BeginCall(bool whole) {
@@ -95,11 +103,16 @@ Http2Violation Http2Account::BeginCall(bool whole) {
   return Http2Violation::kNone;
 }
 
-bool Http2Account::AddToRequest(size_t bytes) {
+bool Http2Account::Keep(size_t bytes) {
   const std::lock_guard<Mutex> lock(mutex_);
   if (unfinished_bytes_ + bytes > limits_.unfinished_bytes) return false;
   unfinished_bytes_ += bytes;
   return true;
+}
+
+void Http2Account::LetGo(size_t bytes) {
+  const std::lock_guard<Mutex> lock(mutex_);
+  unfinished_bytes_ -= bytes;
 }
 
 void Http2Account::EndRequest(size_t bytes) {
@@ -113,40 +126,46 @@ void Http2Account::EndCalls(size_t count) {
   calls_ -= count;
 }
 
-void Http2Account::Charge(Purse Http2Account::*purse, absl::Time now) {
-  const std::lock_guard<Mutex> lock(mutex_);
-  if (!(this->*purse).Pay(1, now)) barred_until_ = absl::ToUnixNanos(now + limits_.bar);
+void Http2Account::PayOrBar(Purse Http2Account::*purse, SteadyTime now) {
+  if (!Pay(purse, 1, now)) barred_until_ = now + absl::ToChronoNanoseconds(limits_.bar);
 }
 
-void Http2Account::Violated(absl::Time now) { Charge(&Http2Account::violations_, now); }
+void Http2Account::Violated(SteadyTime now) { PayOrBar(&Http2Account::violations_, now); }
 
-void Http2Account::CallRefused(absl::Time now) { Charge(&Http2Account::refused_calls_, now); }
+void Http2Account::CallRefused(SteadyTime now) { PayOrBar(&Http2Account::refused_calls_, now); }
 
-void Http2Account::DiscardedUnused(absl::Time now) { Charge(&Http2Account::discarded_, now); }
+void Http2Account::DiscardedUnused(SteadyTime now) { PayOrBar(&Http2Account::discarded_, now); }
 
-bool Http2Account::barred(absl::Time now) const {
-  const int64_t until = barred_until_, nanos = absl::ToUnixNanos(now);
-  // A clock that goes back does not prolong it.
-  return nanos < until && until - nanos <= absl::ToInt64Nanoseconds(limits_.bar);
-}
+bool Http2Account::barred(SteadyTime now) const { return now < barred_until_.load(); }
 
 size_t Http2Account::unfinished() const {
   const std::lock_guard<Mutex> lock(mutex_);
   return unfinished_;
 }
 
+size_t Http2Account::unfinished_bytes() const {
+  const std::lock_guard<Mutex> lock(mutex_);
+  return unfinished_bytes_;
+}
+
 Http2Guard::Http2Guard(std::shared_ptr<Http2Account> account) : account_(std::move(account)) {}
 
 Http2Guard::~Http2Guard() {
   for (const Request& request : unfinished_) account_->EndRequest(request.bytes);
+  account_->LetGo(block_kept_);
   const std::lock_guard<Mutex> lock(mutex_);
   account_->EndCalls(calls_.size());
 }
 
+absl::string_view Http2Frames::TakePayload(absl::string_view* bytes) {
+  const absl::string_view payload = bytes->substr(0, payload_left_);
+  payload_left_ -= payload.size();
+  bytes->remove_prefix(payload.size());
+  return payload;
+}
+
 bool Http2Frames::Next(absl::string_view* bytes, Http2Frame* frame) {
-  const size_t skipped = std::min(skip_, bytes->size());
-  skip_ -= skipped;
-  bytes->remove_prefix(skipped);
+  TakePayload(bytes);
   const size_t part = std::min(kHeader - have_, bytes->size());
   std::copy_n(bytes->begin(), part, header_.begin() + static_cast<std::ptrdiff_t>(have_));
   have_ += part;
@@ -163,23 +182,45 @@ bool Http2Frames::Next(absl::string_view* bytes, Http2Frame* frame) {
             .flags = header_[4],
             // The highest bit is reserved, and ignored.
             .stream = number(5, 4) & 0x7fffffffu};
-  skip_ = frame->length;
+  payload_left_ = frame->length;
   return true;
 }
 
-Http2Violation Http2Guard::Received(absl::string_view bytes, absl::Time now) {
-  Http2Frame frame;
+Http2Violation Http2Guard::Received(absl::string_view bytes, SteadyTime now,
+                                    std::vector<absl::string_view>* pieces) {
   if (violation_ != Http2Violation::kNone) return violation_;
   if (account_->barred(now)) return violation_ = Http2Violation::kBarred;
   if (sent_too_many_resets_) violation_ = Http2Violation::kResets;
-  while (violation_ == Http2Violation::kNone && received_.Next(&bytes, &frame)) {
-    violation_ = Judge(frame, now);
+  if (!std::exchange(begun_, true) && !account_->PayConnection(now)) {
+    violation_ = Http2Violation::kConnections;
+  }
+  if (violation_ == Http2Violation::kNone && received_.payload_left() > 0 && !bytes.empty()) {
+    violation_ = Keep(account_->limits().piece_bytes);
+  }
+  // What is not in a piece yet ends where `bytes` begin.
+  const char* uncut = bytes.data();
+  const auto cut = [&](const char* end) {
+    if (pieces != nullptr && end > uncut) pieces->emplace_back(uncut, end - uncut);
+    uncut = end;
+  };
+  while (violation_ == Http2Violation::kNone && !bytes.empty()) {
+    const bool in_frame = received_.payload_left() > 0;
+    const absl::string_view payload = received_.TakePayload(&bytes);
+    if (frame_.type == kData && !payload.empty()) {
+      cut(payload.data());
+      cut(bytes.data());
+    }
+    if (in_frame && received_.payload_left() == 0) EndFrame();
+    if (!received_.Next(&bytes, &frame_)) break;
+    violation_ = Judge(now);
+    if (violation_ == Http2Violation::kNone && frame_.length == 0) EndFrame();
   }
   if (violation_ != Http2Violation::kNone) account_->Violated(now);
+  cut(bytes.data() + bytes.size());
   return violation_;
 }
 
-void Http2Guard::Sent(absl::string_view bytes, absl::Time now) {
+void Http2Guard::Sent(absl::string_view bytes, SteadyTime now) {
   Http2Frame frame;
   while (sent_.Next(&bytes, &frame)) {
     if (frame.type == kRstStream && !account_->PayReset(now)) sent_too_many_resets_ = true;
@@ -207,45 +248,58 @@ void Http2Guard::Close(uint32_t stream) {
   account_->EndCalls(1);
 }
 
-Http2Violation Http2Guard::Judge(const Http2Frame& frame, absl::Time now) {
-  const bool known = frame.type < std::size(kLengths);
-  const Lengths& lengths = known ? kLengths[frame.type] : kUnknown;
-  if (frame.length < lengths.least || frame.length > lengths.most ||
-      frame.length % lengths.multiple_of != 0) {
+Http2Violation Http2Guard::Judge(SteadyTime now) {
+  const bool known = frame_.type < std::size(kLengths);
+  const Lengths& lengths = known ? kLengths[frame_.type] : kUnknown;
+  if (frame_.length < lengths.least || frame_.length > lengths.most ||
+      frame_.length % lengths.multiple_of != 0) {
     return Http2Violation::kFrameSize;
   }
-  if (frame.type == kContinuation) return OnContinuation(frame);
+  if (frame_.type == kContinuation) return OnContinuation();
   if (open_block_ != 0) return Http2Violation::kContinuations;
-  const bool ends_stream = (frame.flags & kEndStream) != 0;
   double price = 1;
-  switch (frame.type) {
+  switch (frame_.type) {
     case kHeaders:
-      return OnHeaders(frame);
+      return OnHeaders();
     case kPushPromise:
       return Http2Violation::kPush;
     case kData: {
-      Request* const request = Find(frame.stream);
-      if (request == nullptr) return Http2Violation::kStream;
-      if (ends_stream) {
-        Finish(request);
-        return Http2Violation::kNone;
-      }
-      if (frame.length == 0) break;
-      if (!account_->AddToRequest(frame.length)) return Http2Violation::kUnfinished;
-      request->bytes += frame.length;
-      return Http2Violation::kNone;
+      if (Find(frame_.stream) == nullptr) return Http2Violation::kStream;
+      const Http2Violation refused = Keep(frame_.length + account_->limits().piece_bytes);
+      const bool does_nothing = frame_.length == 0 && (frame_.flags & kEndStream) == 0;
+      if (refused != Http2Violation::kNone || !does_nothing) return refused;
+      break;
     }
     case kRstStream:
-      if (frame.stream == 0 || frame.stream > newest_stream_) return Http2Violation::kStream;
-      if (Request* const request = Find(frame.stream)) Finish(request);
-      Close(frame.stream);
+      if (frame_.stream == 0 || frame_.stream > newest_stream_) return Http2Violation::kStream;
+      if (Request* const request = Find(frame_.stream)) Finish(request);
+      Close(frame_.stream);
       return account_->PayReset(now) ? Http2Violation::kNone : Http2Violation::kResets;
     default:
-      if (!known) price += frame.length / account_->limits().unknown_bytes_per_control_frame;
+      if (!known) price += frame_.length / account_->limits().unknown_bytes_per_control_frame;
       break;
   }
   return account_->PayControlFrames(price, now) ? Http2Violation::kNone
                                                 : Http2Violation::kControlFrames;
+}
+
+Http2Violation Http2Guard::Keep(size_t bytes) {
+  size_t* kept = nullptr;
+  if (frame_.type == kData) kept = &Find(frame_.stream)->bytes;
+  if (frame_.type == kHeaders || frame_.type == kContinuation) kept = &block_kept_;
+  // gRPC reads the others as they come.
+  if (kept == nullptr) return Http2Violation::kNone;
+  if (!account_->Keep(bytes)) return Http2Violation::kUnfinished;
+  *kept += bytes;
+  return Http2Violation::kNone;
+}
+
+void Http2Guard::EndFrame() {
+  if (frame_.type == kData && (frame_.flags & kEndStream) != 0) Finish(Find(frame_.stream));
+  const bool of_block = frame_.type == kHeaders || frame_.type == kContinuation;
+  if (of_block && (frame_.flags & kEndHeaders) != 0) {
+    account_->LetGo(std::exchange(block_kept_, 0));
+  }
 }
 
 Http2Guard::Request* Http2Guard::Find(uint32_t stream) {
@@ -262,28 +316,30 @@ void Http2Guard::Finish(Request* request) {
 }
 
 // A new stream, or a call's trailers, which no gRPC client sends.
-Http2Violation Http2Guard::OnHeaders(const Http2Frame& frame) {
+Http2Violation Http2Guard::OnHeaders() {
   // Streams of clients have odd numbers that only grow (section 5.1.1).
-  if (frame.stream % 2 == 0 || frame.stream <= newest_stream_) return Http2Violation::kStream;
-  newest_stream_ = frame.stream;
-  const bool whole = (frame.flags & kEndStream) != 0;
-  const Http2Violation refused = Open(frame.stream, whole);
+  if (frame_.stream % 2 == 0 || frame_.stream <= newest_stream_) return Http2Violation::kStream;
+  newest_stream_ = frame_.stream;
+  const bool whole = (frame_.flags & kEndStream) != 0;
+  const Http2Violation refused = Open(frame_.stream, whole);
   if (refused != Http2Violation::kNone) return refused;
-  if (!whole) unfinished_.push_back({.stream = frame.stream});
-  block_bytes_ = frame.length;
+  if (!whole) unfinished_.push_back({.stream = frame_.stream});
+  block_bytes_ = 0;
   continuations_ = 0;
-  if ((frame.flags & kEndHeaders) == 0) open_block_ = frame.stream;
-  return block_bytes_ <= account_->limits().header_block_bytes ? Http2Violation::kNone
-                                                               : Http2Violation::kHeaderBlock;
+  return OnBlock();
 }
 
-Http2Violation Http2Guard::OnContinuation(const Http2Frame& frame) {
-  if (open_block_ == 0 || frame.stream != open_block_) return Http2Violation::kContinuations;
+Http2Violation Http2Guard::OnContinuation() {
+  if (open_block_ == 0 || frame_.stream != open_block_) return Http2Violation::kContinuations;
   if (++continuations_ > account_->limits().continuations) return Http2Violation::kContinuations;
-  block_bytes_ += frame.length;
-  if ((frame.flags & kEndHeaders) != 0) open_block_ = 0;
-  return block_bytes_ <= account_->limits().header_block_bytes ? Http2Violation::kNone
-                                                               : Http2Violation::kHeaderBlock;
+  return OnBlock();
+}
+
+Http2Violation Http2Guard::OnBlock() {
+  block_bytes_ += frame_.length;
+  open_block_ = (frame_.flags & kEndHeaders) != 0 ? 0 : frame_.stream;
+  if (block_bytes_ > account_->limits().header_block_bytes) return Http2Violation::kHeaderBlock;
+  return Keep(frame_.length + account_->limits().piece_bytes);
 }
 
 }  // namespace csi_proxy::transport

@@ -8,9 +8,9 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <vector>
 
@@ -20,6 +20,9 @@
 
 namespace csi_proxy::transport {
 
+// No step of the wall clock fills a purse, empties it or prolongs a bar.
+using SteadyTime = std::chrono::steady_clock::time_point;
+
 // Why a connection was ended. The names of kHttp2ViolationNames are metric labels.
 enum class Http2Violation : uint8_t {
   kNone,
@@ -27,18 +30,19 @@ enum class Http2Violation : uint8_t {
   kHeaderBlock,    // HEADERS and its CONTINUATIONs longer than a block may be
   kContinuations,  // a CONTINUATION too many, without a block, or another frame amid one
   kStream,         // a frame on a stream that is not open, or that a client cannot open
-  kUnfinished,     // requests begun and not ended, more than calls may be under way
+  kUnfinished,     // requests begun and not ended, too many of them or too much
   kStreams,        // more calls under way than the server's settings allow
   kResets,         // more RST_STREAM, to and fro, than calls are given up
   kControlFrames,  // PING, SETTINGS, PRIORITY, WINDOW_UPDATE, empty DATA and unknown frames
   kPush,           // PUSH_PROMISE, which is for servers
+  kConnections,    // a connection more than its client may begin
   kBarred,         // anything, by a client that is barred
 };
-inline constexpr size_t kHttp2Violations = 11;
+inline constexpr size_t kHttp2Violations = 12;
 // In the header, for metrics count them where nothing of the transport is linked.
 inline constexpr std::array<absl::string_view, kHttp2Violations> kHttp2ViolationNames = {
     "none",    "frame_size", "header_block",   "continuations", "stream", "unfinished",
-    "streams", "resets",     "control_frames", "push",          "barred"};
+    "streams", "resets",     "control_frames", "push",          "connections", "barred"};
 
 // What frames of a kind are paid from: so many at once, and so many more each second.
 struct Http2Allowance {
@@ -53,9 +57,13 @@ struct Http2Limits {
   // Requests of a client that have begun and not ended, for each of which gRPC 1.51 keeps 13 KB.
   // Clients of gRPC send a request in one piece.
   size_t unfinished = 512;
-  // What has come of them, in bytes. A whole request is a few hundred, and must not have more than
-  // 1 MiB (ServerLimits::max_request_bytes).
+  // The memory that gRPC keeps for them, and for frames that have not come whole. A whole request
+  // has a few hundred bytes, and must not have more than ServerLimits::max_request_bytes.
   size_t unfinished_bytes = 4 << 20;
+  // The part of that memory which gRPC takes for each DATA frame, and for each read that brings
+  // more of a frame, beside the bytes: on 64 bits a grpc_slice of 32 bytes in an array that grows
+  // by half, up to 24 bytes of a reference count, and 32 for malloc to round up and to note.
+  size_t piece_bytes = 128;
   // Calls of a connection whose answers the pipe has not taken, for each of which gRPC keeps 20 KB.
   // gRPC's settings say 256, but 1.51 holds nobody to them who acknowledges them before they are
   // sent, or never (parsing.cc, init_header_frame_parser): a client that read no answers took
@@ -81,6 +89,9 @@ struct Http2Limits {
   // Connections that have never made a call and end so that their client gets a new one. A driver
   // that never closes any has made calls on them.
   Http2Allowance discarded = {.burst = 1024, .per_second = 20};
+  // Connections that have sent their preface, for each of which gRPC makes a transport. A driver
+  // that dials for every call makes a few in a second.
+  Http2Allowance connections = {.burst = 4096, .per_second = 200};
   absl::Duration bar = absl::Seconds(5);
 };
 
@@ -93,47 +104,50 @@ class Http2Account {
   const Http2Limits& limits() const { return limits_; }
 
   // Whether there was so much left.
-  bool PayReset(absl::Time now);
-  bool PayControlFrames(double price, absl::Time now);
+  bool PayReset(SteadyTime now);
+  bool PayControlFrames(double price, SteadyTime now);
+  bool PayConnection(SteadyTime now);
   // One more call begins, whose request is `whole` or goes on, unless too many of either are under
   // way (kStreams, kUnfinished); it pays for the control frames that belong to it. Calls end.
   Http2Violation BeginCall(bool whole);
   void EndCalls(size_t count);
-  // More of a request comes, unless too much of them has come already; one ends, of which so many
-  // bytes have come.
-  bool AddToRequest(size_t bytes);
+  // gRPC keeps so many bytes more of what is unfinished, unless there are too many already; it lets
+  // go of them; and so with a request, which ends.
+  bool Keep(size_t bytes);
+  void LetGo(size_t bytes);
   void EndRequest(size_t bytes);
 
   // A connection of the client has been ended; a call of it has been refused; a connection without
   // a call has made room for another of the same client.
-  void Violated(absl::Time now);
-  void CallRefused(absl::Time now);
-  void DiscardedUnused(absl::Time now);
+  void Violated(SteadyTime now);
+  void CallRefused(SteadyTime now);
+  void DiscardedUnused(SteadyTime now);
   // Whether the client is barred: its connections are ended, and no more are let in.
-  bool barred(absl::Time now) const;
+  bool barred(SteadyTime now) const;
 
-  // Requests that the client has begun and neither ended nor given up.
+  // Requests that the client has begun and neither ended nor given up, and what is kept of them.
   size_t unfinished() const;
+  size_t unfinished_bytes() const;
 
  private:
   class Purse {
    public:
     explicit Purse(const Http2Allowance& allowance)
         : allowance_(allowance), left_(allowance.burst) {}
-    bool Pay(double price, absl::Time now);
+    bool Pay(double price, SteadyTime now);
     void Add(double more);
 
    private:
     Http2Allowance allowance_;
     double left_;
-    absl::Time since_ = absl::InfinitePast();
+    SteadyTime since_ = SteadyTime::min();
   };
 
-  void Charge(Purse Http2Account::*purse, absl::Time now);
+  bool Pay(Purse Http2Account::*purse, double price, SteadyTime now);
+  void PayOrBar(Purse Http2Account::*purse, SteadyTime now);
 
   const Http2Limits limits_;
-  // Nanoseconds since 1970.
-  std::atomic<int64_t> barred_until_ = std::numeric_limits<int64_t>::min();
+  std::atomic<SteadyTime> barred_until_ = SteadyTime::min();
   // Guards the rest.
   mutable Mutex mutex_;
   Purse resets_;
@@ -141,6 +155,7 @@ class Http2Account {
   Purse violations_;
   Purse refused_calls_;
   Purse discarded_;
+  Purse connections_;
   size_t unfinished_ = 0;
   size_t unfinished_bytes_ = 0;
   size_t calls_ = 0;
@@ -160,11 +175,16 @@ class Http2Frames {
   // Takes bytes off the front, up to the end of the next frame's header. False: they are all taken.
   bool Next(absl::string_view* bytes, Http2Frame* frame);
 
+  // Takes what comes of the payload of the last frame, and returns it. Next() does so by itself.
+  absl::string_view TakePayload(absl::string_view* bytes);
+  // How much of that payload is still to come.
+  size_t payload_left() const { return payload_left_; }
+
  private:
   static constexpr size_t kHeader = 9;
   std::array<uint8_t, kHeader> header_{};
   size_t have_ = 0;
-  size_t skip_ = 0;
+  size_t payload_left_ = 0;
 };
 
 // Checks the bytes of one connection. Received() and Sent() may be called at the same time, but
@@ -177,15 +197,23 @@ class Http2Guard {
   Http2Guard& operator=(const Http2Guard&) = delete;
 
   // From the client; the first are those behind its preface. What is not kNone ends the connection,
-  // and no later call takes that back.
-  Http2Violation Received(absl::string_view bytes, absl::Time now);
+  // and no later call takes that back. `pieces`, when not null, gets the bytes cut in such a way
+  // that what gRPC keeps, the payload of DATA, shares no piece with what it does not.
+  Http2Violation Received(absl::string_view bytes, SteadyTime now,
+                          std::vector<absl::string_view>* pieces = nullptr);
   // To the client: the pipe has taken them.
-  void Sent(absl::string_view bytes, absl::Time now);
+  void Sent(absl::string_view bytes, SteadyTime now);
 
  private:
-  Http2Violation Judge(const Http2Frame& frame, absl::Time now);
-  Http2Violation OnHeaders(const Http2Frame& frame);
-  Http2Violation OnContinuation(const Http2Frame& frame);
+  // Each is told of the frame whose header came last.
+  Http2Violation Judge(SteadyTime now);
+  Http2Violation OnHeaders();
+  Http2Violation OnContinuation();
+  Http2Violation OnBlock();
+  // gRPC keeps so many bytes of it.
+  Http2Violation Keep(size_t bytes);
+  // Its payload has come whole.
+  void EndFrame();
   struct Request {
     uint32_t stream;
     size_t bytes = 0;
@@ -200,11 +228,14 @@ class Http2Guard {
   const std::shared_ptr<Http2Account> account_;
 
   Http2Frames received_;
+  Http2Frame frame_;
   Http2Violation violation_ = Http2Violation::kNone;
+  bool begun_ = false;
   // The newest stream, and the one whose header block goes on; 0 for none.
   uint32_t newest_stream_ = 0;
   uint32_t open_block_ = 0;
   size_t block_bytes_ = 0;
+  size_t block_kept_ = 0;  // on the account
   int continuations_ = 0;
   std::vector<Request> unfinished_;
 

@@ -57,8 +57,8 @@ class Guarded final : public pipe::Watcher {
         // The account is the client's, and lives as long.
         guard_(std::shared_ptr<Http2Account>(client_, &client_->http2)) {}
 
-  bool Read(absl::string_view bytes) override {
-    const Http2Violation violation = guard_.Received(bytes, absl::Now());
+  bool Read(absl::string_view bytes, std::vector<absl::string_view>* pieces) override {
+    const Http2Violation violation = guard_.Received(bytes, SteadyTime::clock::now(), pieces);
     if (violation == Http2Violation::kNone) return true;
     clients_.Remember(client_);
     const uint64_t count = table_->Count(violation);
@@ -70,7 +70,7 @@ class Guarded final : public pipe::Watcher {
     }
     return false;
   }
-  void Written(absl::string_view bytes) override { guard_.Sent(bytes, absl::Now()); }
+  void Written(absl::string_view bytes) override { guard_.Sent(bytes, SteadyTime::clock::now()); }
 
  private:
   const std::shared_ptr<ConnectionTable> table_;
@@ -365,7 +365,11 @@ void PipeListener::Adopt(std::unique_ptr<Instance> instance) {
   connection->watcher = std::make_unique<Guarded>(table_, clients_, pipes_[instance->pipe].path,
                                                   std::move(instance->client));
   const absl::string_view behind(connection->received);
-  if (!connection->watcher->Read(behind.substr(kHttp2Preface.size()))) return connection->closed();
+  // gRPC gets them in one piece with the preface: they are few.
+  std::vector<absl::string_view> pieces;
+  if (!connection->watcher->Read(behind.substr(kHttp2Preface.size()), &pieces)) {
+    return connection->closed();
+  }
   pipes_[instance->pipe].endpoint.adopt(reinterpret_cast<intptr_t>(connection.release()));
 }
 

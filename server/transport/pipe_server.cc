@@ -24,6 +24,13 @@ absl::StatusOr<std::unique_ptr<PipeServer>> PipeServer::Create(
   builder.RegisterService(pipe->service_.get());
   builder.RegisterService(pipe->reflection_.get());
   builder.SetMaxReceiveMessageSize(limits.max_request_bytes);
+  // gRPC 1.51 inflates a message without a limit, on the thread that reads (grpc_msg_decompress in
+  // message_decompress_filter.cc): a kilobyte would cost a megabyte. Compressed calls are
+  // answered UNIMPLEMENTED instead, and nothing is left that could inflate one.
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
+  for (const grpc_compression_algorithm algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
+    builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
+  }
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, limits.max_calls_per_connection);
   // Within a machine there is no bandwidth to measure, and measuring costs pings.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
