@@ -1,5 +1,6 @@
 #include "server/server.h"
 
+#include <grpc/support/log.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -70,6 +71,8 @@ class Server::Impl {
  public:
   absl::Status Start(const Options& options, const ManagedNode& node,
                      std::vector<ExtraService> extra) {
+    // A pod can have gRPC complain about as many of its calls as it likes.
+    gpr_set_log_function([](gpr_log_func_args* said) { spdlog::trace("gRPC: {}", said->message); });
     std::vector<shim::CallObserver*> observers = {&call_log_};
     auto metrics =
         observability::Metrics::Serve("--metrics-bind-address", options.metrics_bind_address);

@@ -8,11 +8,17 @@
 #include <grpcpp/security/credentials.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "integration/service/calls.h"
 #include "integration/support/server_process.h"
 
@@ -36,10 +42,11 @@ class PriceTest : public testing::Test {
                     grpc_compression_algorithm compression = GRPC_COMPRESS_NONE) {
     grpc::ClientContext context;
     context.set_compression_algorithm(compression);
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::minutes(2));
     google::protobuf::Empty response;  // keeps what it does not know
     const grpc::internal::RpcMethod method(path, grpc::internal::RpcMethod::NORMAL_RPC);
-    return grpc::internal::BlockingUnaryCall<MessageLite, MessageLite>(channel_.get(), method,
-                                                                       &context, request, &response);
+    return grpc::internal::BlockingUnaryCall<MessageLite, MessageLite>(
+        channel_.get(), method, &context, request, &response);
   }
 
   // The most memory that the service has had, in KiB.
@@ -54,22 +61,65 @@ constexpr char kPathExists[] = "/v1.Filesystem/PathExists";
 TEST_F(PriceTest, CompressedMessagesAreRefusedAndNotInflated) {
   filesystem::v1::PathExistsRequest honest, zeros;
   honest.set_path(R"(C:\var\lib\kubelet\a)");
-  // 64 KiB when compressed.
-  zeros.set_path(std::string(64 << 20, '\0'));
+  // 32 KiB when compressed.
+  zeros.set_path(std::string(32 << 20, '\0'));
   ASSERT_TRUE(Call(kPathExists, honest).ok());
   const int64_t before = Peak();
   for (const auto compression : {GRPC_COMPRESS_GZIP, GRPC_COMPRESS_DEFLATE}) {
-    for (const char* path : {kPathExists, "/grpc.health.v1.Health/Check",
-                             "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"}) {
-      for (const MessageLite* const request : {&honest, &zeros}) {
-        const grpc::Status status = Call(path, *request, compression);
-        EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED) << status.error_message();
-        EXPECT_TRUE(absl::StrContains(status.error_message(), "ompress")) << status.error_message();
-      }
+    for (const auto& [path, request] : std::initializer_list<std::pair<const char*, MessageLite*>>{
+             {kPathExists, &honest},
+             {kPathExists, &zeros},
+             {"/grpc.health.v1.Health/Check", &honest},
+             {"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", &honest}}) {
+      const grpc::Status status = Call(path, *request, compression);
+      EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED) << status.error_message();
+      EXPECT_TRUE(absl::StrContains(status.error_message(), "ompress")) << status.error_message();
     }
   }
-  EXPECT_LT(Peak() - before, 32 << 10);
+  EXPECT_LT(Peak() - before, 16 << 10);
   EXPECT_TRUE(Call(kPathExists, honest).ok());
+  EXPECT_FALSE(absl::StrContains(server_->Log(), "ompress")) << server_->Log();
+}
+
+TEST_F(PriceTest, ARequestHas256KiB) {
+  filesystem::v1::PathExistsRequest request;
+  request.set_path(std::string((256 << 10) - 10, 'x'));
+  EXPECT_EQ(Call(kPathExists, request).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  request.set_path(std::string(256 << 10, 'x'));
+  EXPECT_EQ(Call(kPathExists, request).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+}
+
+TEST_F(PriceTest, TheRequestsOfAClientThatWaitAreFewBytes) {
+  ASSERT_TRUE(server_->InjectFault("operation: 'filesystem.Exists' latency_ms: 600000").ok());
+  filesystem::v1::PathExistsRequest slow;
+  slow.set_path(absl::StrCat(kRoot, "a"));
+  filesystem::v1::MkdirRequest large;
+  large.set_path(std::string(250'000, 'x'));
+  std::vector<std::thread> callers;
+  // They keep the workers that this client may have.
+  for (int i = 0; i < 20; ++i) callers.emplace_back([&] { (void)Call(kPathExists, slow); });
+  std::atomic<int> refused = 0;
+  constexpr int kLarge = 40, kMayWait = (8 << 20) / 250'000;
+  for (int i = 0; i < kLarge; ++i) {
+    callers.emplace_back([&] {
+      grpc::Status status;
+      do {
+        // One that still finds a worker is refused for its path.
+        status = Call("/v1.Filesystem/Mkdir", large);
+      } while (status.error_code() == grpc::StatusCode::INVALID_ARGUMENT);
+      if (status.error_code() != grpc::StatusCode::RESOURCE_EXHAUSTED) return;
+      EXPECT_TRUE(absl::StrContains(status.error_message(), "have more than 8388608 bytes"))
+          << status.error_message();
+      ++refused;
+    });
+  }
+  const absl::Time give_up = absl::Now() + absl::Seconds(90);
+  while (refused < kLarge - kMayWait && absl::Now() < give_up) {
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  EXPECT_EQ(refused, kLarge - kMayWait);
+  server_->Stop(absl::ZeroDuration());
+  for (std::thread& caller : callers) caller.join();
 }
 
 }  // namespace

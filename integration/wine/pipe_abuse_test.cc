@@ -302,17 +302,53 @@ TEST_F(PipeAbuseTest, FloodsOfFramesEndTheirConnection) {
   }
 }
 
+// The header block of a PathExists: :method POST, :scheme http, :path, te (RFC 7541, appendix A).
+std::string HeadersOfCall() {
+  const std::string path = "/v1.Filesystem/PathExists";
+  return absl::StrCat("\x83\x86\x04", std::string(1, static_cast<char>(path.size())), path,
+                      absl::string_view("\0\x02te\x08trailers", 13));
+}
+
+// gRPC would keep a buffer of 8 KiB for each byte that comes alone: 25 MB of these.
+TEST_F(PipeAbuseTest, WhatDripsCostsWhatIsSent) {
+  Start({});
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(CallOnce().ok());
+  const size_t before = WorkingSet(process_);
+  const std::string data = Frame(0, 0, 1, std::string(16 << 10, '\0'));
+  std::vector<win32::UniqueHandle> pipes;
+  for (int i = 0; i < 4; ++i) {
+    pipes.push_back(Dial());
+    ASSERT_TRUE(pipes.back().valid()) << i;
+    ASSERT_TRUE(Send(pipes.back(), absl::StrCat(transport::kHttp2Preface, Frame(4, 0, 0, ""),
+                                                Frame(1, 4, 1, HeadersOfCall()))));
+    ASSERT_TRUE(Send(pipes.back(), data.substr(0, 9)));
+    for (size_t sent = 0; sent < 4000; ++sent) {
+      ASSERT_TRUE(Send(pipes.back(), data.substr(9 + sent, 1))) << i << ' ' << sent;
+    }
+  }
+  std::cout << WorkingSet(process_) / 1024 << " KiB against " << before / 1024 << '\n';
+  EXPECT_LT(WorkingSet(process_), before + (size_t{12} << 20));
+  // Frames of a byte each, until the client's account is full.
+  const win32::UniqueHandle pipe = Dial();
+  ASSERT_TRUE(pipe.valid());
+  bool open = Send(pipe, absl::StrCat(transport::kHttp2Preface, Frame(4, 0, 0, ""),
+                                      Frame(1, 4, 1, HeadersOfCall())));
+  std::string many;
+  for (int i = 0; i < 100; ++i) many += Frame(0, 0, 1, absl::string_view("\0", 1));
+  for (int i = 0; open && i < 1000; ++i) open = Send(pipe, many);
+  EXPECT_FALSE(open);
+  EXPECT_THAT(server_->Log(), testing::HasSubstr("unfinished (1 so far)"));
+  EXPECT_LT(WorkingSet(process_), before + (size_t{16} << 20));
+  EXPECT_TRUE(CallOnce().ok());
+}
+
 // What makes gRPC work, and keep memory, for a call whose answer is not read. Forty connections of
 // 512 such calls would take 400 MB.
 TEST_F(PipeAbuseTest, WhoReadsNoAnswersIsBarred) {
   Start({});
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(CallOnce().ok());
   const size_t before = WorkingSet(process_);
-  const std::string path = "/v1.Filesystem/PathExists";
-  // :method POST, :scheme http, :path, te (RFC 7541, appendix A).
-  const std::string headers =
-      absl::StrCat("\x83\x86\x04", std::string(1, static_cast<char>(path.size())), path,
-                   absl::string_view("\0\x02te\x08trailers", 13));
+  const std::string headers = HeadersOfCall();
   std::vector<win32::UniqueHandle> pipes;
   int ended = 0;
   for (int i = 0; i < 40; ++i) {

@@ -45,12 +45,29 @@ struct Client {
   // A call has been refused because its client has all of its share. Thread-safe.
   virtual void CallRefused() {}
 
+  // The requests of its calls under way, those included that wait in an executor's queue, may have
+  // so many bytes. Each group's queue has places for 256 calls of up to 256 KiB; honest requests
+  // have a few hundred bytes, and the longest 200 KB.
+  static constexpr size_t kMaxRequestBytes = 8 << 20;
+  // Whether so many more are taken; GiveBack() follows then. Thread-safe.
+  bool TakeBytes(size_t bytes) {
+    if (request_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes <= kMaxRequestBytes) {
+      return true;
+    }
+    GiveBack(bytes);
+    return false;
+  }
+  void GiveBack(size_t bytes) { request_bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
+
   const Peer peer;
   const std::shared_ptr<Tenant> tenant;
   // Its calls, by Runtime::executor_index.
   std::array<Flow, kMaxExecutors> flows;
   // How often it had all of its share and wanted more, by Limit.
   std::array<std::atomic<uint64_t>, kLimitNames.size()> limited{};
+
+ private:
+  std::atomic<size_t> request_bytes_ = 0;
 };
 
 // A connection of a client, and the calls that came over it. Thread-safe.

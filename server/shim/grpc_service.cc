@@ -66,6 +66,15 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
       }
     }
     std::shared_ptr<Client> client = connection_ != nullptr ? connection_->client() : nullptr;
+    if (client != nullptr) {
+      if (!client->TakeBytes(request_.Length())) {
+        RefuseForShare(absl::ResourceExhaustedError(
+            absl::StrCat("the requests of this client that are under way have more than ",
+                         Client::kMaxRequestBytes, " bytes; try again later")));
+        return;
+      }
+      bytes_taken_ = request_.Length();
+    }
     Flow* const flow = client != nullptr ? &client->flows[runtime_.executor_index] : nullptr;
     if (TryRunHere(std::shared_ptr<Flow>(client, flow))) return;
     bool client_is_at_limit;
@@ -74,13 +83,20 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
         this, std::shared_ptr<Flow>(std::move(client), flow), &client_is_at_limit);
     if (queued.ok()) return;
     if (client_is_at_limit && connection_ != nullptr) {
-      TellLimit(runtime_.observers, *connection_->client(), Limit::kCalls);
-      connection_->client()->CallRefused();
+      RefuseForShare(queued);
+    } else {
+      Answer(queued);
     }
-    Answer(queued);
   }
 
  private:
+  // The client has all of its share.
+  void RefuseForShare(const absl::Status& status) {
+    TellLimit(runtime_.observers, *connection_->client(), Limit::kCalls);
+    connection_->client()->CallRefused();
+    Answer(status);
+  }
+
   // Whether the call has been done on this thread, which gRPC called from. It is not deleted before
   // gRPC has been told of it.
   bool TryRunHere(std::shared_ptr<Flow> flow) {
@@ -109,6 +125,8 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
       return absl::InvalidArgumentError(
           absl::StrCat("the request is not a ", request->GetTypeName()));
     }
+    // protobuf takes 64 bytes for an unknown field of two.
+    DiscardUnknownFields(request.get());
     const std::unique_ptr<MessageLite> response(method_.response().New());
     absl::Status status = method_.call(api_, context, *request, response.get());
     if (!status.ok()) return status;
@@ -126,7 +144,10 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
   void OnDone() override {
     // Not before: a stop may close the connection once the last call has left.
     if (entered_) runtime_.gate->Leave();
-    if (connection_ != nullptr) connection_->CallEnds();
+    if (connection_ != nullptr) {
+      connection_->client()->GiveBack(bytes_taken_);
+      connection_->CallEnds();
+    }
     delete this;
   }
 
@@ -156,6 +177,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
   const absl::Time arrived_ = absl::Now();
   absl::Time deadline_;
   std::shared_ptr<Connection> connection_;
+  size_t bytes_taken_ = 0;  // of the client's
   absl::Notification cancelled_;
   bool entered_ = false;
 };

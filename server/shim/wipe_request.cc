@@ -40,11 +40,17 @@ void WipeMessage(Message* message) {
   }
 }
 
+// All of ours have reflection; the shim's interface only asks for less.
+Message* Full(google::protobuf::MessageLite* message) { return dynamic_cast<Message*>(message); }
+
 }  // namespace
 
 void WipeTexts(google::protobuf::MessageLite* message) {
-  // All of ours have reflection; the shim's interface only asks for less.
-  if (auto* const full = dynamic_cast<Message*>(message)) WipeMessage(full);
+  if (Message* const full = Full(message)) WipeMessage(full);
+}
+
+void DiscardUnknownFields(google::protobuf::MessageLite* message) {
+  if (Message* const full = Full(message)) full->DiscardUnknownFields();
 }
 
 }  // namespace csi_proxy::shim

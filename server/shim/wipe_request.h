@@ -1,4 +1,4 @@
-// A request may hold a password.
+// A request may hold a password, and fields that this version does not know.
 #pragma once
 
 #include <google/protobuf/message_lite.h>
@@ -8,5 +8,8 @@ namespace csi_proxy::shim {
 // Overwrites every text in the message, and in those within it, where it lies. The message is of no
 // use afterwards.
 void WipeTexts(google::protobuf::MessageLite* message);
+
+// Frees what the message, and those within it, hold of unknown fields.
+void DiscardUnknownFields(google::protobuf::MessageLite* message);
 
 }  // namespace csi_proxy::shim

@@ -50,5 +50,16 @@ TEST(WipeTextsTest, ReachesValuesOfMaps) {
   for (const auto& [key, value] : message.fields()) EXPECT_TRUE(IsZero(value.string_value()));
 }
 
+TEST(DiscardUnknownFieldsTest, ReachesMessagesWithinMessages) {
+  google::protobuf::FileDescriptorProto message;
+  ASSERT_TRUE(message.ParseFromString("\x0a\x01n\x22\x05\xa2\x06\x02hi\xfb\x01\xfc\x01"));
+  ASSERT_EQ(message.message_type(0).unknown_fields().field_count(), 1);
+  ASSERT_EQ(message.unknown_fields().field_count(), 1);
+  DiscardUnknownFields(&message);
+  EXPECT_EQ(message.message_type(0).unknown_fields().field_count(), 0);
+  EXPECT_EQ(message.unknown_fields().field_count(), 0);
+  EXPECT_EQ(message.name(), "n");
+}
+
 }  // namespace
 }  // namespace csi_proxy::shim

@@ -41,7 +41,7 @@ enum class Http2Violation : uint8_t {
 inline constexpr size_t kHttp2Violations = 12;
 // In the header, for metrics count them where nothing of the transport is linked.
 inline constexpr std::array<absl::string_view, kHttp2Violations> kHttp2ViolationNames = {
-    "none",    "frame_size", "header_block",   "continuations", "stream", "unfinished",
+    "none",    "frame_size", "header_block",   "continuations", "stream",      "unfinished",
     "streams", "resets",     "control_frames", "push",          "connections", "barred"};
 
 // What frames of a kind are paid from: so many at once, and so many more each second.

@@ -15,8 +15,10 @@
 namespace csi_proxy::transport {
 
 struct ServerLimits {
-  // The largest request taken, in bytes. Every released request is far smaller.
-  int max_request_bytes = 1 << 20;
+  // The largest request taken, in bytes. The longest that a released rpc takes is a new SMB mapping
+  // or symbolic link with two paths: a path has at most 32,767 UTF-16 units, each up to three bytes
+  // in UTF-8, which makes 196,602 bytes; a user's name and a password add 3 KB at most.
+  int max_request_bytes = 256 << 10;
   // Calls one connection may have under way.
   int max_calls_per_connection = 256;
   // The largest header block, in bytes.
