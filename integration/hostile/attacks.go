@@ -8,17 +8,32 @@ import (
 	"fmt"
 	"io"
 	mathrand "math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/http2"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // counters is what an attacker did.
 type counters struct {
 	connections, refused, ended, bytes atomic.Int64
+	mutex                              sync.Mutex
+	// How calls were answered, by code; of the attacks that look.
+	answers map[string]int64
+}
+
+func (c *counters) answered(err error) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.answers == nil {
+		c.answers = map[string]int64{}
+	}
+	c.answers[status.Code(err).String()]++
 }
 
 // attack is one thing that a hostile pod does.
@@ -32,10 +47,25 @@ type attack struct {
 	fault map[string]any
 	// The guard, which is on Windows' pipes alone, is what ends it.
 	guarded bool
+	// For so long, unless the run is a short one; 0: as long as the others.
+	seconds int
+	// Honest clients dial anew for each call: their times are those of connections.
+	redials bool
+	// How a call of the attacker is answered, at least once; and none is taken.
+	answer codes.Code
+	// On Linux alone.
+	linux bool
+	// A short run has it.
+	short bool
+	// What is done before anything is measured, in the attacker's process.
+	prepare func() error
 	run     func(ctx context.Context, count *counters)
 }
 
-var attacks = []attack{
+var attacks = slices.Concat(frameAttacks, costAttacks)
+
+// Frames and connections.
+var frameAttacks = []attack{
 	{name: "continuation", about: "HEADERS, then CONTINUATION without end (VU#421644)", guarded: true,
 		run: again(openAnd(func(r *raw) error {
 			if err := r.headers(r.fields(pathExists), false, false); err != nil {
@@ -160,7 +190,7 @@ var attacks = []attack{
 		})},
 	{name: "connects", about: "10,000 connections a second, each closed at once",
 		run: func(ctx context.Context, count *counters) {
-			each(ctx, 8, func() {
+			each(ctx, 8, func(int) {
 				began, made := time.Now(), 0
 				for ctx.Err() == nil {
 					if r, err := dial(ctx, count); err == nil {
@@ -292,86 +322,4 @@ var attacks = []attack{
 				time.Sleep(200 * time.Millisecond)
 			}
 		}},
-}
-
-// endless sends a block of headers that goes on with the same bytes.
-func endless(r *raw, block, more []byte) error {
-	if err := r.headers(block, false, false); err != nil {
-		return err
-	}
-	for {
-		if err := r.WriteContinuation(r.stream, false, more); err != nil {
-			return err
-		}
-	}
-}
-
-// flood sends one frame without end, on a connection with one call under way.
-func flood(frame func(r *raw) error) func(ctx context.Context, count *counters) {
-	return openAnd(func(r *raw) error {
-		if err := r.headers(r.fields(pathExists), true, false); err != nil {
-			return err
-		}
-		for {
-			if err := frame(r); err != nil {
-				return err
-			}
-		}
-	})
-}
-
-// openAnd does something on a connection until that ends.
-func openAnd(do func(r *raw) error) func(ctx context.Context, count *counters) {
-	return func(ctx context.Context, count *counters) {
-		r, err := open(ctx, count)
-		if err != nil {
-			return
-		}
-		if do(r) != nil {
-			count.ended.Add(1)
-		}
-		r.Close()
-	}
-}
-
-// again has four connections do something, and again whenever it ends.
-func again(do func(ctx context.Context, count *counters)) func(ctx context.Context, count *counters) {
-	return func(ctx context.Context, count *counters) {
-		each(ctx, 4, func() {
-			for ctx.Err() == nil {
-				do(ctx, count)
-			}
-		})
-	}
-}
-
-// crowd keeps so many connections open at once, and dials again for each that is ended.
-func crowd(size int, do func(ctx context.Context, r *raw)) func(ctx context.Context, count *counters) {
-	return func(ctx context.Context, count *counters) {
-		each(ctx, size, func() {
-			for ctx.Err() == nil {
-				if r, err := dial(ctx, count); err == nil {
-					do(ctx, r)
-					r.Close()
-					if ctx.Err() == nil {
-						count.ended.Add(1)
-					}
-				}
-				time.Sleep(100 * time.Millisecond)
-			}
-		})
-	}
-}
-
-// each does the same many times at once.
-func each(ctx context.Context, times int, do func()) {
-	var all sync.WaitGroup
-	for i := 0; i < times; i++ {
-		all.Add(1)
-		go func() {
-			defer all.Done()
-			do()
-		}()
-	}
-	all.Wait()
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/binary"
 	"net"
 	"time"
 
@@ -46,24 +47,31 @@ func (r *raw) Write(bytes []byte) (int, error) {
 }
 
 // dial opens the attacked pipe and sends nothing.
-func dial(ctx context.Context, count *counters) (*raw, error) {
+func dial(ctx context.Context, count *counters) (*raw, error) { return dialPipe(ctx, count, attacked) }
+
+func dialPipe(ctx context.Context, count *counters, pipe string) (*raw, error) {
 	limited, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	conn, err := steps.DialPipe(limited, steps.PipePath(attacked))
+	conn, err := steps.DialPipe(limited, steps.PipePath(pipe))
 	if err != nil {
 		count.refused.Add(1)
 		return nil, err
 	}
 	count.connections.Add(1)
+	r := newRaw(conn, count)
+	// Whatever an attack waits for, it ends in time.
+	r.forget = context.AfterFunc(ctx, func() { conn.Close() })
+	return r, nil
+}
+
+func newRaw(conn net.Conn, count *counters) *raw {
 	r := &raw{Conn: conn, stream: ^uint32(0), written: count}
 	// Frames go out 64 KB at a time: an attacker's own system calls are not to limit it.
 	r.out = bufio.NewWriterSize(r, 64<<10)
 	r.Framer = http2.NewFramer(r.out, conn)
 	r.AllowIllegalWrites = true
 	r.encoder = hpack.NewEncoder(&r.block)
-	// Whatever an attack waits for, it ends in time.
-	r.forget = context.AfterFunc(ctx, func() { conn.Close() })
-	return r, nil
+	return r
 }
 
 // open is dial, and the beginning of HTTP/2. What the service sends is read and forgotten.
@@ -110,6 +118,13 @@ func (r *raw) headers(block []byte, endHeaders, endStream bool) error {
 	r.stream += 2
 	return r.WriteHeaders(http2.HeadersFrameParam{StreamID: r.stream, BlockFragment: block,
 		EndHeaders: endHeaders, EndStream: endStream})
+}
+
+// frameHeader is the first nine bytes of a frame, whose payload need not follow.
+func frameHeader(length int, frame http2.FrameType, flags http2.Flags, stream uint32) []byte {
+	// RFC 9113, 4.1: length and type are three bytes and one.
+	header := binary.BigEndian.AppendUint32(nil, uint32(length)<<8|uint32(frame))
+	return binary.BigEndian.AppendUint32(append(header, byte(flags)), stream)
 }
 
 // message is a gRPC message of one string field, number 1.

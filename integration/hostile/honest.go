@@ -27,7 +27,7 @@ type honest struct {
 }
 
 // patience is beyond what any call here takes: one that takes longer is refused.
-const patience = 10 * time.Second
+var patience = 10 * time.Second
 
 // connect opens the pipe of an API, as `disk-v1`.
 func connect(api string, options ...grpc.DialOption) (*grpc.ClientConn, error) {
@@ -35,13 +35,33 @@ func connect(api string, options ...grpc.DialOption) (*grpc.ClientConn, error) {
 		grpc.WithTransportCredentials(insecure.NewCredentials()))...)
 }
 
-func startHonest() (*honest, error) {
+// redialler dials anew for each call.
+type redialler struct {
+	grpc.ClientConnInterface
+	api string
+}
+
+func (r redialler) Invoke(ctx context.Context, method string, in, out any, options ...grpc.CallOption) error {
+	conn, err := connect(r.api)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	return conn.Invoke(ctx, method, in, out, options...)
+}
+
+func startHonest(redials bool) (*honest, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	h := &honest{stop: stop}
 	for i := 0; i < 8; i++ {
-		conn, err := connect([]string{"filesystem-v1", "filesystem-v1", "disk-v1", "volume-v1"}[i%4])
+		api := []string{"filesystem-v1", "filesystem-v1", "disk-v1", "volume-v1"}[i%4]
+		one, err := connect(api)
 		if err != nil {
 			return nil, err
+		}
+		var conn grpc.ClientConnInterface = one
+		if redials {
+			conn = redialler{api: api}
 		}
 		call := []func(ctx context.Context) error{
 			func(ctx context.Context) error {
@@ -64,7 +84,7 @@ func startHonest() (*honest, error) {
 		h.all.Add(1)
 		go func() {
 			defer h.all.Done()
-			defer conn.Close()
+			defer one.Close()
 			h.atOnce(call)
 			for ctx.Err() == nil {
 				h.once(call)

@@ -3,16 +3,30 @@
 #
 #   integration/hostile/run.sh [OPTION...]            csi-proxy.exe under Wine, and on Linux
 #   integration/hostile/run.sh --linux [OPTION...]    on Linux alone
+#   integration/hostile/run.sh --asan [OPTION...]     on Linux, the build under AddressSanitizer
 #   integration/hostile/run.sh --windows [OPTION...]  under Wine alone
+#   integration/hostile/run.sh --short                few of everything, wherever there is a build: three minutes
 #
-# The options are the program's: -only=ATTACK, -seconds=N, -paths=N, -crashes=N.
+# The options are the program's: -only=ATTACK, -seconds=N, -paths=N, -crashes=N, -stops=N, -reparse=N.
+# CSI_PROXY_HOSTILE_SERVICE names another program to attack instead of the one that is built here.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+preset=release
+short=no
 platforms=(linux windows)
 case ${1-} in
   --linux | --windows)
     platforms=("${1#--}")
     shift
+    ;;
+  --asan)
+    platforms=(linux)
+    preset=asan
+    shift
+    ;;
+  --short)
+    short=yes
+    [[ -e build/windows/build.ninja ]] || platforms=(linux)
     ;;
 esac
 out=$PWD/build/hostile
@@ -22,22 +36,37 @@ protoc -I. --include_imports --descriptor_set_out="$out/admin.pb" server/machine
 failed=0
 for platform in "${platforms[@]}"; do
   (cd integration/hostile && CGO_ENABLED=0 GOOS=$platform go build -o "$out/$platform/hostile.exe" .)
+  cp "$out/$platform/hostile.exe" "$out/$platform/attacker.exe"
   echo "On $platform:"
   cd "$out/$platform"
   case $platform in
     linux)
-      ninja -C ../../release csi-proxy >/dev/null
-      program=(./hostile.exe -service=../../release/server/csi-proxy)
+      gcc -O2 -Wall -Wextra -Werror -D_GNU_SOURCE -o hold.exe ../../../integration/hostile/hold/posix.c
+      service=${CSI_PROXY_HOSTILE_SERVICE-}
+      if [[ -z $service ]]; then
+        ninja -C "../../$preset" csi-proxy >/dev/null
+        service=../../$preset/server/csi-proxy
+      fi
+      program=(./hostile.exe "-service=$service")
       ;;
     windows)
-      ninja -C ../../windows csi-proxy >/dev/null
-      cp ../../windows/server/csi-proxy.exe .
+      x86_64-w64-mingw32-gcc -O2 -Wall -Wextra -Werror -o hold.exe ../../../integration/hostile/hold/windows.c
+      if [[ -z ${CSI_PROXY_HOSTILE_SERVICE-} ]]; then
+        ninja -C ../../windows csi-proxy >/dev/null
+      fi
+      cp "${CSI_PROXY_HOSTILE_SERVICE:-../../windows/server/csi-proxy.exe}" csi-proxy.exe
       trap '"$wine" --session-stop' EXIT
       "$wine" --session-start >/dev/null
       program=("$wine" ./hostile.exe -service=csi-proxy.exe)
       ;;
   esac
-  "${program[@]}" -descriptors=../admin.pb -directory=. "$@" || failed=1
+  program+=(-descriptors=../admin.pb -directory=.)
+  if [[ $short == yes ]]; then
+    "${program[@]}" -short || failed=1
+    "${program[@]}" -stops=20 || failed=1
+  else
+    "${program[@]}" "$@" || failed=1
+  fi
   cd - >/dev/null
 done
 exit $failed

@@ -1,0 +1,251 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"compress/zlib"
+	"context"
+	"encoding/binary"
+	"io"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"csi-proxy.example/drivers/steps"
+	filesystem "github.com/kubernetes-csi/csi-proxy/client/api/filesystem/v1"
+	"golang.org/x/net/http2"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/encoding"
+)
+
+// Calls of Mkdir that outlast every attack.
+var slowMkdir = map[string]any{"operation": "filesystem.MakeDirectories", "latency_ms": 120000}
+
+// Little that costs the service much: bytes, messages, processes, connections.
+var costAttacks = []attack{
+	{name: "drip", about: "DATA of 16 KB whose payload comes in writes of one byte", guarded: true, short: true,
+		run: again(openAnd(drip(200<<10, 16<<10, false)))},
+	{name: "drip of last frames", about: "the same with END_STREAM", guarded: true,
+		run: again(openAnd(drip(16<<10-5, 16<<10, true)))},
+	{name: "drip of frames", about: "DATA of one byte, each frame in a write of its own", guarded: true,
+		run: again(openAnd(drip(200<<10, 1, false)))},
+	inflation(attack{name: "inflation by gzip", about: "995 KB that become 1 GB"}, "gzip", 1024),
+	inflation(attack{name: "inflation by deflate", about: "995 KB that become 1 GB"}, "deflate", 1024),
+	inflation(attack{name: "inflation of few bytes", about: "gzip, 190 KB that become 200 MB", short: true}, "gzip", 200),
+	inflation(attack{name: "deflate of few bytes", about: "190 KB that become 200 MB", short: true}, "deflate", 200),
+	{name: "unknown groups", about: "calls of 1 MB and of 250 KB that are empty groups of an unknown field", fault: slowMkdir, short: true,
+		run: func(ctx context.Context, count *counters) {
+			var turn atomic.Int64
+			callers(ctx, count, 64, func(ctx context.Context, files filesystem.FilesystemClient) error {
+				request := &filesystem.MkdirRequest{Path: root + `\slow`}
+				size := []int{1_000_000, 250_000}[turn.Add(1)%2]
+				// Begin and end of field 2 as a group.
+				request.ProtoReflect().SetUnknown(bytes.Repeat([]byte{0x13, 0x14}, size/2))
+				_, err := files.Mkdir(ctx, request)
+				return err
+			})
+		}},
+	holding(attack{name: "many processes", about: "16 processes with a call that takes two minutes, then 256 more (48 under Wine)",
+		fault: slowMkdir, seconds: 15, short: true}),
+	{name: "instance flood", about: "4 processes dial and close three other pipes without pause; honest clients redial", processes: 4,
+		seconds: 15, redials: true,
+		run: func(ctx context.Context, count *counters) {
+			each(ctx, 3, func(i int) {
+				for ctx.Err() == nil {
+					pipe := []string{"csi-proxy-smb-v1", "csi-proxy-iscsi-v1alpha2", "csi-proxy-system-v1alpha1"}[i]
+					if r, err := dialPipe(ctx, count, pipe); err == nil {
+						r.Close()
+					}
+				}
+			})
+		}},
+	{name: "preface churn", about: "8 threads: preface and SETTINGS, then close",
+		run: churn(func(r *raw) { r.begin() })},
+	{name: "oversized churn", about: "8 threads: preface, SETTINGS and the header of DATA of 16 MB; then dial again", short: true,
+		run: churn(func(r *raw) {
+			r.begin()
+			r.Write(frameHeader(1<<24-1, http2.FrameData, 0, 1))
+			// Until the service has ended the connection.
+			io.Copy(io.Discard, r.Conn)
+		})},
+	handing(attack{name: "handed-on connections", about: "1,000 processes that dial, hand the connection to another and end",
+		linux: true, short: true}),
+}
+
+// drip makes calls whose message comes in frames of one size: the header of each frame first, and then each
+// byte in a write of its own; or, of a frame of one byte, both in one. The last frame ends its stream or not.
+func drip(message, frame int, end bool) func(r *raw) error {
+	payload := append(binary.BigEndian.AppendUint32([]byte{0}, uint32(message)), make([]byte, message)...)
+	return func(r *raw) error {
+		for {
+			if err := r.headers(r.fields(pathExists), true, false); err != nil {
+				return err
+			}
+			for part := range slices.Chunk(payload, frame) {
+				var flags http2.Flags
+				if end {
+					flags = http2.FlagDataEndStream
+				}
+				r.out.Write(frameHeader(len(part), http2.FrameData, flags, r.stream))
+				if frame == 1 {
+					r.out.Write(part)
+					part = nil
+				}
+				if err := r.out.Flush(); err != nil {
+					return err
+				}
+				for i := range part {
+					if _, err := r.Write(part[i : i+1]); err != nil {
+						return err
+					}
+				}
+			}
+		}
+	}
+}
+
+// churn has eight threads dial, do something and close.
+func churn(do func(r *raw)) func(ctx context.Context, count *counters) {
+	return func(ctx context.Context, count *counters) {
+		each(ctx, 8, func(int) {
+			for ctx.Err() == nil {
+				if r, err := dial(ctx, count); err == nil {
+					do(r)
+					r.Close()
+				}
+			}
+		})
+	}
+}
+
+// callers makes calls with grpc-go on eight connections, so many at a time, and counts the answers.
+func callers(ctx context.Context, count *counters, atOnce int,
+	call func(ctx context.Context, files filesystem.FilesystemClient) error, options ...grpc.DialOption) {
+	var clients []filesystem.FilesystemClient
+	for i := 0; i < 8; i++ {
+		conn, err := connect("filesystem-v1", options...)
+		if err != nil {
+			panic(err)
+		}
+		defer conn.Close()
+		count.connections.Add(1)
+		clients = append(clients, filesystem.NewFilesystemClient(conn))
+	}
+	each(ctx, atOnce, func(i int) {
+		for ctx.Err() == nil {
+			if err := call(ctx, clients[i%len(clients)]); ctx.Err() == nil {
+				count.answered(err)
+			}
+		}
+	})
+}
+
+// bomb is a compressor of grpc-go for which every message is the same: zeros, compressed.
+type bomb struct {
+	name  string
+	bytes bytes.Buffer
+}
+
+func newBomb(name string, megabytes int) *bomb {
+	b := &bomb{name: name}
+	var out io.WriteCloser
+	if name == "gzip" {
+		out, _ = gzip.NewWriterLevel(&b.bytes, gzip.BestCompression)
+	} else {
+		out, _ = zlib.NewWriterLevel(&b.bytes, zlib.BestCompression)
+	}
+	for zeros := make([]byte, 1<<20); megabytes > 0; megabytes-- {
+		out.Write(zeros)
+	}
+	out.Close()
+	return b
+}
+
+func (b *bomb) Name() string                                  { return b.name }
+func (b *bomb) Decompress(from io.Reader) (io.Reader, error)  { return from, nil }
+func (b *bomb) Compress(to io.Writer) (io.WriteCloser, error) { return bombWriter{b, to}, nil }
+
+type bombWriter struct {
+	*bomb
+	to io.Writer
+}
+
+func (w bombWriter) Write(message []byte) (int, error) { return len(message), nil }
+func (w bombWriter) Close() error {
+	_, err := w.to.Write(w.bomb.bytes.Bytes())
+	return err
+}
+
+// inflation sends compressed zeros. The service takes no compressed messages, and says so.
+func inflation(a attack, name string, megabytes int) attack {
+	a.answer = codes.Unimplemented
+	a.seconds = 10
+	a.prepare = func() error {
+		encoding.RegisterCompressor(newBomb(name, megabytes))
+		return nil
+	}
+	a.run = func(ctx context.Context, count *counters) {
+		callers(ctx, count, 8, func(ctx context.Context, files filesystem.FilesystemClient) error {
+			defer time.Sleep(time.Millisecond)
+			_, err := files.PathExists(ctx, &filesystem.PathExistsRequest{Path: root}, grpc.UseCompressor(name))
+			return err
+		})
+	}
+	return a
+}
+
+// slowCall is a connection's bytes, from the preface to a call of Mkdir.
+func slowCall() []byte {
+	r := newRaw(nil, new(counters))
+	return r.encoded(func() {
+		r.begin()
+		r.call(mkdir, root+`\slow`)
+	})
+}
+
+// holding has processes make a slow call each.
+func holding(a attack) attack {
+	const first, then, underWine = 16, 256, 48
+	var all []*holder
+	a.prepare = func() error {
+		more := then
+		if !isLinux {
+			more = underWine
+		}
+		for len(all) < first+more {
+			h, err := startHolder(steps.PipePath(attacked))
+			if err != nil {
+				return err
+			}
+			all = append(all, h)
+		}
+		return nil
+	}
+	a.run = func(ctx context.Context, count *counters) {
+		for i, h := range all {
+			if i == first {
+				time.Sleep(500 * time.Millisecond)
+			}
+			h.send(slowCall())
+			count.connections.Add(1)
+		}
+		<-ctx.Done()
+	}
+	return a
+}
+
+// handing has one process use the connections of a thousand that have ended.
+func handing(a attack) attack {
+	var one *holder
+	a.prepare = func() (err error) {
+		one, err = startHolder(steps.PipePath(attacked), "1000")
+		return err
+	}
+	a.run = func(ctx context.Context, count *counters) {
+		one.send(slowCall())
+		count.connections.Add(int64(one.dialled()))
+		<-ctx.Done()
+	}
+	return a
+}

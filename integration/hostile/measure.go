@@ -1,0 +1,218 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"csi-proxy.example/drivers/steps"
+	"google.golang.org/grpc/codes"
+)
+
+// The limits of what an attack may do to others.
+const (
+	memoryLimit = 1.5
+	slowerLimit = 3
+	// Below this a call is quick, and three times as slow as before is no harm: on two busy cores the
+	// scheduler alone takes that.
+	quick = 20 * time.Millisecond
+	// A short run is one of a machine that is busy with other things: only what is plain fails there.
+	shortSlack = 64 << 10 // KiB
+	// An attack that gets this much is ended: the machine is also others'.
+	tooMuch = 4 << 20 // KiB
+)
+
+// result is what was seen of an attack.
+type result struct {
+	total                          summary
+	before, during, between, after phase
+	// Resident memory, in KiB.
+	memory, peak, left int
+	cpu                time.Duration
+	// Descriptors that the service has more than before.
+	kept int
+	gone bool
+}
+
+func allAttacks(service *steps.Service, o options) (bool, error) {
+	fmt.Println("| attack | connections, ended | sent, MB | answers | honest p99, ms | RSS, MB | memory per byte | CPU per connection, us | verdict |")
+	fmt.Println("|---|---|---|---|---|---|---|---|---|")
+	passed := true
+	for _, attack := range attacks {
+		if (o.only != "" && o.only != attack.name) || (o.short && !attack.short) || (attack.linux && !isLinux) {
+			continue
+		}
+		r, err := measure(service, attack, o)
+		if err != nil {
+			return false, fmt.Errorf("%s: %w", attack.name, err)
+		}
+		wrong := r.wrong(attack, o)
+		verdict := "holds"
+		switch {
+		case wrong == "":
+		case attack.guarded && isLinux:
+			verdict = "no guard here: " + wrong
+		default:
+			verdict = "FAILED: " + wrong
+			passed = false
+		}
+		fmt.Printf("| %s | %v | %s |\n", attack.name, r, verdict)
+	}
+	return passed, nil
+}
+
+func (r *result) String() string {
+	var answers []string
+	for code, times := range r.total.Answers {
+		answers = append(answers, fmt.Sprintf("%d %s", times, code))
+	}
+	megabytes := func(kib int) int { return (kib + 512) >> 10 }
+	per := func(all, each int64) string {
+		if each == 0 {
+			return ""
+		}
+		return fmt.Sprint(all / each)
+	}
+	return fmt.Sprintf("%d, %d | %.1f | %s | %v, %v, %v | %d, %d, %d | %s | %s", r.total.Connections, r.total.Ended,
+		float64(r.total.Bytes)/1e6, strings.Join(answers, ", "), r.before, r.during, r.after,
+		megabytes(r.memory), megabytes(r.peak), megabytes(r.left),
+		per(int64(r.peak-r.memory)<<10, r.total.Bytes), per(r.cpu.Microseconds(), r.total.Connections))
+}
+
+// wrong is what an attack did to others; empty: nothing.
+func (r *result) wrong(attack attack, o options) string {
+	var reasons []string
+	for _, phase := range []phase{r.before, r.during, r.between, r.after} {
+		if len(phase.refused) > 0 {
+			reasons = append(reasons, fmt.Sprintf("%d honest calls refused: %v", len(phase.refused), phase.refused[0]))
+		}
+		if phase.calls == 0 && !o.short {
+			reasons = append(reasons, "no honest call was answered")
+		}
+	}
+	limit := memoryLimit * float64(r.memory)
+	if o.short {
+		limit += shortSlack
+	}
+	if float64(r.peak) > limit {
+		reasons = append(reasons, fmt.Sprintf("memory grew to %.1f times", float64(r.peak)/float64(r.memory)))
+	}
+	for _, phase := range []phase{r.during, r.after} {
+		if !o.short && phase.p99 > slowerLimit*r.before.p99 && phase.p99 > quick {
+			reasons = append(reasons, fmt.Sprintf("p99 grew to %.1f times", float64(phase.p99)/float64(r.before.p99)))
+		}
+	}
+	if attack.answer != codes.OK && (r.total.Answers[attack.answer.String()] == 0 || r.total.Answers[codes.OK.String()] > 0) {
+		reasons = append(reasons, fmt.Sprintf("calls were not answered %v", attack.answer))
+	}
+	if r.kept > 0 {
+		reasons = append(reasons, fmt.Sprintf("%d descriptors stay open", r.kept))
+	}
+	if r.gone {
+		reasons = append(reasons, "the service is gone")
+	}
+	return strings.Join(reasons, "; ")
+}
+
+// measure starts a service for an attack, so that none inherits what another has left.
+func measure(service *steps.Service, attack attack, o options) (*result, error) {
+	if err := service.Start(node); err != nil {
+		return nil, err
+	}
+	defer service.Kill()
+	process, err := findProcess(o.service, o.directory)
+	if err != nil {
+		return nil, err
+	}
+	clients, err := startHonest(attack.redials)
+	if err != nil {
+		return nil, err
+	}
+	defer clients.end()
+	while := 3 * time.Second
+	if o.short {
+		while = time.Second
+	}
+	// Connections, threads and caches of honest work are there before anything is measured.
+	time.Sleep(while)
+	clients.take()
+	idle, err := process.cpu()
+	if err != nil {
+		return nil, err
+	}
+	time.Sleep(while)
+	r := &result{before: clients.take()}
+	if r.memory, err = process.status("VmRSS"); err != nil {
+		return nil, err
+	}
+	busy, err := process.cpu()
+	if err != nil {
+		return nil, err
+	}
+	descriptors := process.descriptors()
+	if attack.fault != nil {
+		if err := service.Call("InjectFault", map[string]any{"fault": attack.fault}); err != nil {
+			return nil, err
+		}
+	}
+
+	attackers, err := startAttackers(attack, o)
+	if err != nil {
+		return nil, err
+	}
+	// What it takes the machine to start a hundred processes is not the service's.
+	clients.take()
+	began, err := process.cpu()
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range attackers {
+		fmt.Fprintln(a.begin)
+	}
+	lasts := time.Duration(o.secondsOf(attack)) * time.Second
+	r.peak = r.memory
+	for end := time.Now().Add(lasts); time.Now().Before(end) && !r.gone; time.Sleep(50 * time.Millisecond) {
+		now, err := process.status("VmRSS")
+		r.peak = max(r.peak, now)
+		if r.gone = err != nil; r.peak > tooMuch {
+			service.Kill()
+		}
+	}
+	r.during = clients.take()
+	if used, err := process.cpu(); err == nil {
+		// Without what honest clients take.
+		r.cpu = max(0, used-began-time.Duration(float64(busy-idle)*lasts.Seconds()/while.Seconds()))
+	}
+	for _, a := range attackers {
+		if err := a.end(&r.total); err != nil {
+			return nil, err
+		}
+	}
+	if r.gone {
+		return r, nil
+	}
+	if attack.fault != nil {
+		if err := service.Call("ClearFaults", struct{}{}); err != nil {
+			return nil, err
+		}
+	}
+	time.Sleep(while * 2 / 3)
+	r.between = clients.take()
+	time.Sleep(while)
+	r.after = clients.take()
+	if r.left, err = process.status("VmRSS"); err != nil {
+		r.gone = true
+		return r, nil
+	}
+	// Closing takes its time. An honest client may dial anew meanwhile.
+	const few = 8
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if r.kept = max(0, process.descriptors()-descriptors-few); r.kept == 0 {
+			break
+		}
+	}
+	// What is still under way is answered too.
+	clients.end()
+	r.after.refused = append(r.after.refused, clients.take().refused...)
+	return r, nil
+}
