@@ -176,6 +176,22 @@ try {
     @($outcomes.Keys | ForEach-Object { "$_ $($outcomes[$_])" }) -join ", "
   }
 
+  Test-Part "reparse-race" "an empty directory that becomes a junction and back, without being removed, lets none out" {
+    Assert-Passed "answers"
+    Assert-Step "partition"
+    $hostile = Join-Path $Directory "hostile.exe"
+    if (-not (Test-Path $hostile)) { Skip-Part "there is no $hostile (integration/hostile/README.md)" }
+    $raced = Join-Path $base "raced"
+    try {
+      $flags = "-reparse=100000", "-raced=$raced", "-outside=$work\raced", "-volume=$(Get-TestVolume)"
+      $race = Invoke-Program $hostile $flags 7200
+    } finally {
+      Remove-Tree $raced
+    }
+    Assert-That ($race.Code -eq 0) "exit code $($race.Code): $($race.Out) $($race.Err)"
+    $race.Out
+  }
+
   Test-Part "remove-keeps-target" "a directory goes with links in it, whose targets stay" {
     Assert-Passed "answers"
     $tree = Join-Path $base "tree"

@@ -120,6 +120,7 @@ check "alerts and dashboard" scripts/deploy/monitoring/check.sh build/release/se
 check "images" integration/oci/run.sh
 check "foreign tools" integration/foreign/run.sh
 check "node sidecars" integration/sidecars/run.sh
+check "attacks" integration/hostile/run.sh --linux --short
 check "installed libraries" integration/consumer/run.sh
 check "the README's program" scripts/check-readme.sh
 check "drivers' pages" scripts/check-guides.sh
@@ -142,6 +143,7 @@ if [[ $windows == yes ]]; then
   check "the Go release on the simulated node" integration/wine/node/peer.sh
   check "Go package under Wine" integration/go_embedded/run.sh --windows
   check "the Go library's place under Wine" integration/go_v2/run.sh --windows
+  check "attacks under Wine" integration/hostile/run.sh --windows --short
   check "images with the programs for Windows" integration/oci/run.sh --windows
   check "installed libraries for Windows" integration/consumer/run.sh --windows
   check "a release" integration/release/run.sh

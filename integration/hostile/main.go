@@ -24,6 +24,7 @@ type options struct {
 	seconds                         int
 	paths, crashes, stops, reparse  int
 	seed                            int64
+	raced, outside, volume          string
 }
 
 // secondsOf is how long an attack takes.
@@ -49,7 +50,10 @@ func main() {
 	flag.IntVar(&o.paths, "paths", 0, "instead: so many hostile paths, names and ids")
 	flag.IntVar(&o.crashes, "crashes", 0, "instead: so many crashes of the service")
 	flag.IntVar(&o.stops, "stops", 0, "instead: so many stops of the service while it is attacked")
-	flag.IntVar(&o.reparse, "reparse", 0, "instead: so many calls through a directory that becomes a link and back")
+	flag.IntVar(&o.reparse, "reparse", 0, "instead: so often calls through a directory that becomes a link and back")
+	flag.StringVar(&o.raced, "raced", "", "with -reparse: that directory, on the node this runs on, whose service is called")
+	flag.StringVar(&o.outside, "outside", "", "with -raced: the directory that the link leads to")
+	flag.StringVar(&o.volume, "volume", "", "with -raced: the id of a volume that may be mounted")
 	flag.Int64Var(&o.seed, "seed", time.Now().UnixNano(), "of the paths")
 	flag.Parse()
 	for _, path := range []*string{&o.service, &o.descriptors, &o.directory} {
@@ -73,6 +77,9 @@ func run(o options) (passed bool, err error) {
 	}
 	if o.stops > 0 {
 		return stops(o)
+	}
+	if o.raced != "" {
+		return raceOnNode(o)
 	}
 	service, err := steps.NewService(o.service, o.descriptors, o.directory)
 	if err != nil {

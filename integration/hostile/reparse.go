@@ -1,5 +1,151 @@
 package main
 
-import "csi-proxy.example/drivers/steps"
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
 
-func reparseRace(service *steps.Service, o options) (bool, error) { return true, nil }
+	"csi-proxy.example/drivers/steps"
+	filesystem "github.com/kubernetes-csi/csi-proxy/client/api/filesystem/v1"
+	volume "github.com/kubernetes-csi/csi-proxy/client/api/volume/v1"
+	"google.golang.org/grpc"
+)
+
+// race is a directory that becomes a link to what lies outside, and a directory again, over and over. What
+// lies outside has a directory `key`, with something in it.
+type race struct {
+	directory, volume string
+	// Has it become the other, and says whether that was possible.
+	toggle func() bool
+	// What lies outside, as text.
+	outside func() (string, error)
+}
+
+// A disk besides the system's, whose volume may be mounted.
+const (
+	spareVolume = `\\?\Volume{00000000-c511-4c0d-9000-000000000002}\`
+	spareDisk   = `
+disk {
+  number: 1 size_bytes: 1073741824 style: GPT
+  partition { size_bytes: 1000000000 volume {
+    id: "\\\\?\\Volume{00000000-c511-4c0d-9000-000000000002}\\" file_system: "NTFS"
+  } }
+}
+`
+)
+
+// reparseRace calls through such a directory of the simulated node. There a link is a new entry; a directory
+// that turns into one without being removed takes a node (raceOnNode).
+func reparseRace(service *steps.Service, o options) (bool, error) {
+	if err := service.Start(node + spareDisk); err != nil {
+		return false, err
+	}
+	r := race{directory: root + `\pods\pod\volumes\raced`, volume: spareVolume}
+	path := map[string]any{"path": r.directory}
+	toLink := map[string]any{"path": r.directory, "target": `C:\var\lib\` + forbidden, "junction": true}
+	link := false
+	r.toggle = func() bool {
+		// Not while something is in it. The first time it is not there.
+		service.Call("RemoveFolder", path)
+		var err error
+		if link {
+			err = service.Call("MakeDirectory", path)
+		} else {
+			err = service.Call("MakeLink", toLink)
+		}
+		if err != nil {
+			return false
+		}
+		link = !link
+		return true
+	}
+	r.outside = func() (string, error) {
+		service.Call("RemoveFolder", path)
+		return outside(service)
+	}
+	return r.run(o.reparse)
+}
+
+func (r race) run(rounds int) (bool, error) {
+	before, err := r.outside()
+	if err != nil {
+		return false, err
+	}
+	var toggles, left atomic.Int64
+	left.Store(int64(rounds))
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	var toggler, callers sync.WaitGroup
+	toggler.Add(1)
+	go func() {
+		defer toggler.Done()
+		for ctx.Err() == nil {
+			if r.toggle() {
+				toggles.Add(1)
+			}
+		}
+	}()
+	var count answers
+	began := time.Now()
+	for caller := 0; caller < 2; caller++ {
+		conns := map[string]*grpc.ClientConn{}
+		for _, api := range []string{"filesystem-v1", "volume-v1"} {
+			conn, err := connect(api, grpc.WithUnaryInterceptor(count.intercept))
+			if err != nil {
+				return false, err
+			}
+			defer conn.Close()
+			conns[api] = conn
+		}
+		files, volumes := filesystem.NewFilesystemClient(conns["filesystem-v1"]), volume.NewVolumeClient(conns["volume-v1"])
+		callers.Add(1)
+		go func() {
+			defer callers.Done()
+			own := fmt.Sprintf(`%s\%d`, r.directory, caller)
+			for left.Add(-1) >= 0 {
+				for _, call := range []func(ctx context.Context){
+					func(ctx context.Context) { files.Mkdir(ctx, &filesystem.MkdirRequest{Path: own}) },
+					func(ctx context.Context) {
+						volumes.MountVolume(ctx, &volume.MountVolumeRequest{VolumeId: r.volume, TargetPath: own})
+					},
+					func(ctx context.Context) {
+						volumes.UnmountVolume(ctx, &volume.UnmountVolumeRequest{VolumeId: r.volume, TargetPath: own})
+					},
+					func(ctx context.Context) { files.Rmdir(ctx, &filesystem.RmdirRequest{Path: own, Force: true}) },
+					// It exists outside alone.
+					func(ctx context.Context) {
+						files.Rmdir(ctx, &filesystem.RmdirRequest{Path: r.directory + `\key`, Force: true})
+					},
+				} {
+					limited, cancel := context.WithTimeout(ctx, patience)
+					call(limited)
+					cancel()
+				}
+			}
+		}()
+	}
+	callers.Wait()
+	stop()
+	toggler.Wait()
+	for _, answer := range slices.Sorted(maps.Keys(count.counts)) {
+		fmt.Printf("%9d %s\n", count.counts[answer], answer)
+	}
+	after, err := r.outside()
+	if err != nil {
+		return false, err
+	}
+	if before != after {
+		fmt.Printf("FAILED: outside was:\n%s\nand is now:\n%s\n", before, after)
+		return false, nil
+	}
+	fmt.Printf("%d rounds in %v, %d times another kind of directory: none escaped\n", rounds,
+		time.Since(began).Round(time.Second), toggles.Load())
+	if toggles.Load() < 2 {
+		return false, fmt.Errorf("%s has never become a link", r.directory)
+	}
+	return true, nil
+}

@@ -1,8 +1,10 @@
 // A client of a socket, as small as a process can be.
 //
-//   hold PATH         sends its standard input, all of it at once, and keeps the connection until this
+//   hold PATH         sends its standard input, all of it at once, and keeps the connection until
+//   this
 //                     process is ended
-//   hold PATH COUNT   the same on so many connections, each dialled by a child process that hands it over
+//   hold PATH COUNT   the same on so many connections, each dialled by a child process that hands
+//   it over
 //                     and ends
 //
 // Prints a line when it is ready for the input, and how many connections there are.
@@ -30,9 +32,13 @@ static int Pass(int over, int fd) {
     struct cmsghdr header;
   } control = {{0}};
   struct iovec data = {.iov_base = &one, .iov_len = 1};
-  struct msghdr message = {.msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+  struct msghdr message = {.msg_iov = &data,
+                           .msg_iovlen = 1,
+                           .msg_control = &control,
+                           .msg_controllen = sizeof(control)};
   if (fd < 0) {
-    const struct cmsghdr* const received = recvmsg(over, &message, 0) == 1 ? CMSG_FIRSTHDR(&message) : NULL;
+    const struct cmsghdr* const received =
+        recvmsg(over, &message, 0) == 1 ? CMSG_FIRSTHDR(&message) : NULL;
     if (received != NULL) memcpy(&fd, CMSG_DATA(received), sizeof(fd));
     return fd;
   }

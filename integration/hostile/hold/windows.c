@@ -1,5 +1,5 @@
-// A client of a named pipe, as small as a process can be: sends its standard input, all of it at once,
-// and keeps the connection until this process is ended.
+// A client of a named pipe, as small as a process can be: sends its standard input, all of it at
+// once, and keeps the connection until this process is ended.
 //
 //   hold PATH
 //
@@ -14,8 +14,8 @@ int main(int argc, char** argv) {
   fflush(stdout);
   const DWORD size = (DWORD)fread(bytes, 1, sizeof(bytes), stdin);
   HANDLE pipe;
-  while ((pipe = CreateFileA(argv[1], GENERIC_READ | GENERIC_WRITE, 0, NULL, OPEN_EXISTING, 0, NULL)) ==
-             INVALID_HANDLE_VALUE &&
+  while ((pipe = CreateFileA(argv[1], GENERIC_READ | GENERIC_WRITE, 0, NULL, OPEN_EXISTING, 0,
+                             NULL)) == INVALID_HANDLE_VALUE &&
          GetLastError() == ERROR_PIPE_BUSY) {
     WaitNamedPipeA(argv[1], 1000);
   }

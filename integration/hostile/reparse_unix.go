@@ -1,0 +1,7 @@
+//go:build !windows
+
+package main
+
+import "fmt"
+
+func raceOnNode(options) (bool, error) { return false, fmt.Errorf("-raced needs Windows") }
