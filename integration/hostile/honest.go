@@ -19,8 +19,10 @@ import (
 // honest is eight clients that call all the time, each on a connection of its own, as drivers do: with
 // grpc-go, which neither retries nor waits.
 type honest struct {
-	mutex   sync.Mutex
-	times   []time.Duration
+	mutex sync.Mutex
+	times []time.Duration
+	// When the newest call that each was answered began.
+	served  [8]time.Time
 	refused []error
 	stop    context.CancelFunc
 	all     sync.WaitGroup
@@ -85,9 +87,9 @@ func startHonest(redials bool) (*honest, error) {
 		go func() {
 			defer h.all.Done()
 			defer one.Close()
-			h.atOnce(call)
+			h.atOnce(i, call)
 			for ctx.Err() == nil {
-				h.once(call)
+				h.once(i, call)
 				time.Sleep(5 * time.Millisecond)
 			}
 		}()
@@ -97,21 +99,21 @@ func startHonest(redials bool) (*honest, error) {
 
 // atOnce is a driver's busiest second, as after a reboot: every thread that the service starts for honest
 // work is there afterwards. Under Wine each takes a megabyte.
-func (h *honest) atOnce(call func(ctx context.Context) error) {
+func (h *honest) atOnce(client int, call func(ctx context.Context) error) {
 	var all sync.WaitGroup
 	for end, i := time.Now().Add(time.Second), 0; i < 16; i++ {
 		all.Add(1)
 		go func() {
 			defer all.Done()
 			for time.Now().Before(end) {
-				h.once(call)
+				h.once(client, call)
 			}
 		}()
 	}
 	all.Wait()
 }
 
-func (h *honest) once(call func(ctx context.Context) error) {
+func (h *honest) once(client int, call func(ctx context.Context) error) {
 	// Not of the clients' own end: a call that has begun is answered.
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -123,7 +125,21 @@ func (h *honest) once(call func(ctx context.Context) error) {
 	h.times = append(h.times, took)
 	if err != nil {
 		h.refused = append(h.refused, err)
+	} else if began.After(h.served[client]) {
+		h.served[client] = began
 	}
+}
+
+// unanswered is how many have made no call since then that was answered.
+func (h *honest) unanswered(since time.Time) (clients int) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	for _, served := range h.served {
+		if served.Before(since) {
+			clients++
+		}
+	}
+	return clients
 }
 
 // phase is what the clients saw in a while.

@@ -104,13 +104,13 @@ type summary struct {
 // running is an attacker that has been started.
 type running struct {
 	command *exec.Cmd
-	begin   io.Writer
+	input   io.WriteCloser
 	output  *bufio.Reader
 	log     *os.File
 }
 
 // startAttackers starts the attack, in processes of its own: a pod is not the honest clients' process. They
-// wait for a line.
+// begin with a line, and end with their input.
 func startAttackers(attack attack, o options) ([]running, error) {
 	var all []running
 	own, err := os.Executable()
@@ -125,8 +125,7 @@ func startAttackers(attack attack, o options) ([]running, error) {
 		// A program of its own: whose share a client has may depend on what it is.
 		command := exec.Command(filepath.Join(filepath.Dir(own), "attacker.exe"), "attacker", attack.name)
 		command.Stderr = log
-		command.Env = append(os.Environ(), fmt.Sprintf("SECONDS_OF_ATTACK=%d", o.secondsOf(attack)))
-		begin, err := command.StdinPipe()
+		input, err := command.StdinPipe()
 		if err != nil {
 			return nil, err
 		}
@@ -137,7 +136,7 @@ func startAttackers(attack attack, o options) ([]running, error) {
 		if err := command.Start(); err != nil {
 			return nil, err
 		}
-		all = append(all, running{command, begin, bufio.NewReader(output), log})
+		all = append(all, running{command, input, bufio.NewReader(output), log})
 	}
 	for _, a := range all {
 		if line, err := a.output.ReadString('\n'); err != nil {
@@ -147,9 +146,10 @@ func startAttackers(attack attack, o options) ([]running, error) {
 	return all, nil
 }
 
-// end waits for its end, and adds what it did.
+// end ends it, and adds what it did.
 func (r *running) end(total *summary) error {
 	defer r.log.Close()
+	r.input.Close()
 	var one summary
 	if err := json.NewDecoder(r.output).Decode(&one); err != nil {
 		return fmt.Errorf("attacker: %w (see %s)", err, r.log.Name())
@@ -169,8 +169,6 @@ func (r *running) end(total *summary) error {
 
 // attacker is the whole of such a process.
 func attacker(name string) {
-	var seconds int
-	fmt.Sscan(os.Getenv("SECONDS_OF_ATTACK"), &seconds)
 	for _, attack := range attacks {
 		if attack.name != name {
 			continue
@@ -188,9 +186,12 @@ func attacker(name string) {
 		fmt.Println("ready")
 		fmt.Scanln()
 		var count counters
-		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(seconds)*time.Second)
+		ctx, cancel := context.WithCancel(context.Background())
+		go func() {
+			io.Copy(io.Discard, os.Stdin)
+			cancel()
+		}()
 		attack.run(ctx, &count)
-		cancel()
 		json.NewEncoder(os.Stdout).Encode(summary{count.connections.Load(), count.refused.Load(), count.ended.Load(),
 			count.bytes.Load(), count.answers})
 		return
