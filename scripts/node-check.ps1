@@ -183,7 +183,7 @@ try {
     if (-not (Test-Path $hostile)) { Skip-Part "there is no $hostile (integration/hostile/README.md)" }
     $raced = Join-Path $base "raced"
     try {
-      $flags = "-reparse=100000", "-raced=$raced", "-outside=$work\raced", "-volume=$(Get-TestVolume)"
+      $flags = "-reparse", "100000", "-raced", $raced, "-outside", "$work\raced", "-volume", (Get-TestVolume)
       $race = Invoke-Program $hostile $flags 7200
     } finally {
       Remove-Tree $raced
