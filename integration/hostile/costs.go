@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/status"
 )
 
 // Calls of Mkdir that outlast every attack.
@@ -133,8 +134,8 @@ func callers(ctx context.Context, count *counters, atOnce int,
 		clients = append(clients, filesystem.NewFilesystemClient(conn))
 	}
 	each(ctx, atOnce, func(i int) {
-		for ctx.Err() == nil {
-			if err := call(ctx, clients[i%len(clients)]); ctx.Err() == nil {
+		for first := true; first || ctx.Err() == nil; first = false {
+			if err := call(ctx, clients[i%len(clients)]); ctx.Err() == nil || status.Code(err) != codes.Canceled {
 				count.answered(err)
 			}
 		}
@@ -188,7 +189,10 @@ func inflation(a attack, name string, megabytes int) attack {
 	a.run = func(ctx context.Context, count *counters) {
 		callers(ctx, count, 8, func(ctx context.Context, files filesystem.FilesystemClient) error {
 			defer time.Sleep(time.Millisecond)
-			_, err := files.PathExists(ctx, &filesystem.PathExistsRequest{Path: root}, grpc.UseCompressor(name))
+			// However little the machine leaves to attackers: the answer is seen.
+			limited, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			_, err := files.PathExists(limited, &filesystem.PathExistsRequest{Path: root}, grpc.UseCompressor(name))
 			return err
 		})
 	}

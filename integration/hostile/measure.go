@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -84,10 +85,8 @@ func (r *result) String() string {
 // wrong is what an attack did to others; empty: nothing.
 func (r *result) wrong(attack attack, o options) string {
 	var reasons []string
-	for _, phase := range []phase{r.before, r.during, r.between, r.after} {
-		if len(phase.refused) > 0 {
-			reasons = append(reasons, fmt.Sprintf("%d honest calls refused: %v", len(phase.refused), phase.refused[0]))
-		}
+	if refused := slices.Concat(r.before.refused, r.during.refused, r.between.refused, r.after.refused); len(refused) > 0 {
+		reasons = append(reasons, fmt.Sprintf("%d honest calls refused: %v", len(refused), refused[0]))
 	}
 	if r.starved > 0 {
 		reasons = append(reasons, fmt.Sprintf("%d honest clients were not answered", r.starved))
