@@ -81,6 +81,18 @@ TEST_F(PriceTest, CompressedMessagesAreRefusedAndNotInflated) {
   EXPECT_FALSE(absl::StrContains(server_->Log(), "ompress")) << server_->Log();
 }
 
+TEST_F(PriceTest, AHugeMessageIsNotKept) {
+  filesystem::v1::PathExistsRequest huge, honest;
+  honest.set_path(absl::StrCat(kRoot, "a"));
+  ASSERT_TRUE(Call(kPathExists, honest).ok());
+  const int64_t before = Peak();
+  huge.set_path(std::string(300 << 20, 'x'));
+  EXPECT_EQ(Call(kPathExists, huge).error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  // All connections together have 128 MiB.
+  EXPECT_LT(Peak() - before, 200 << 10);
+  EXPECT_TRUE(Call(kPathExists, honest).ok());
+}
+
 TEST_F(PriceTest, ARequestHas256KiB) {
   filesystem::v1::PathExistsRequest request;
   request.set_path(std::string((256 << 10) - 10, 'x'));

@@ -23,6 +23,7 @@ absl::StatusOr<std::unique_ptr<PipeServer>> PipeServer::Create(
   grpc::ServerBuilder builder;
   builder.RegisterService(pipe->service_.get());
   builder.RegisterService(pipe->reflection_.get());
+  BoundMemory(&builder);
   builder.SetMaxReceiveMessageSize(limits.max_request_bytes);
   // gRPC 1.51 inflates a message without a limit, on the thread that reads (grpc_msg_decompress in
   // message_decompress_filter.cc): a kilobyte would cost a megabyte. Compressed calls are
