@@ -33,8 +33,6 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr size_t kMaxHeadBytes = 16 * 1024;
-// A request has to be there, and then its answer to be taken, in this time.
-constexpr std::chrono::seconds kPatience(1);
 // When the system is short of descriptors or memory.
 constexpr std::chrono::milliseconds kPauseInShortage(100);
 
@@ -57,8 +55,9 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   // In the order in which connections are given up; kDone has its answer and has not left yet.
   enum class State { kDone, kReading, kWriting, kWaiting, kAnswering };
 
-  Connection(Server* server, tcp::socket socket, asio::ip::address from)
-      : client(std::move(from)), server_(*server), stream_(std::move(socket)) {
+  Connection(Server* server, tcp::socket socket, asio::ip::address from,
+             std::chrono::nanoseconds patience)
+      : client(std::move(from)), server_(*server), patience_(patience), stream_(std::move(socket)) {
     parser_.header_limit(kMaxHeadBytes);
     parser_.body_limit(std::numeric_limits<uint64_t>::max());  // nobody reads it
   }
@@ -79,6 +78,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void Drain();
 
   Server& server_;
+  const std::chrono::nanoseconds patience_;
   beast::tcp_stream stream_;
   beast::flat_buffer buffer_{kMaxHeadBytes};
   http::request_parser<http::empty_body> parser_;
@@ -88,8 +88,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 // One thread does everything but to make answers, which may block. All but port() is its.
 class Server final : public HttpServer {
  public:
-  explicit Server(std::map<std::string, HttpHandler, std::less<>> paths)
-      : paths_(std::move(paths)) {}
+  Server(std::map<std::string, HttpHandler, std::less<>> paths, std::chrono::nanoseconds patience)
+      : paths_(std::move(paths)), patience_(patience) {}
 
   ~Server() override {
     if (!thread_.joinable()) return;  // it has not begun
@@ -120,6 +120,7 @@ class Server final : public HttpServer {
   void Stop();
 
   const std::map<std::string, HttpHandler, std::less<>> paths_;
+  const std::chrono::nanoseconds patience_;
   asio::io_context io_{1};
   tcp::acceptor acceptor_{io_};
   asio::steady_timer pause_{io_};
@@ -129,7 +130,7 @@ class Server final : public HttpServer {
 };
 
 void Connection::Read() {
-  stream_.expires_after(kPatience);
+  stream_.expires_after(patience_);
   http::async_read_header(
       stream_, buffer_, parser_,
       [self = shared_from_this()](error_code error, size_t) { self->HasRead(error); });
@@ -157,7 +158,7 @@ void Connection::Write(const HttpAnswer& answer) {
   answer_.content_length(answer.body.size());
   answer_.keep_alive(false);
   if (parser_.get().method() != http::verb::head) answer_.body() = answer.body;
-  stream_.expires_after(kPatience);
+  stream_.expires_after(patience_);
   http::async_write(stream_, answer_, [self = shared_from_this()](error_code error, size_t) {
     if (error) return self->server_.Drop(self);
     self->state = State::kDone;
@@ -238,7 +239,7 @@ void Server::Accept() {
     if (!error) {  // it has not left yet
       if (connections_.size() >= kMaxConnections) MakeRoom();
       connections_.push_back(
-          std::make_shared<Connection>(this, std::move(socket), client.address()));
+          std::make_shared<Connection>(this, std::move(socket), client.address(), patience_));
       connections_.back()->Read();
     }
     Accept();
@@ -310,10 +311,11 @@ void Server::Stop() {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Listen(
-    const HostPort& endpoint, std::map<std::string, HttpHandler, std::less<>> paths) {
+    const HostPort& endpoint, std::map<std::string, HttpHandler, std::less<>> paths,
+    absl::Duration patience) {
   // Asio throws when the system is short of what it begins with, and so does a thread.
   try {
-    auto server = std::make_unique<Server>(std::move(paths));
+    auto server = std::make_unique<Server>(std::move(paths), absl::ToChronoNanoseconds(patience));
     if (absl::Status status = server->Start(endpoint); !status.ok()) return status;
     return server;
   } catch (const std::exception& error) {

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "server/http/host_port.h"
 #include "server/http/http_answer.h"
 
@@ -27,8 +28,10 @@ class HttpServer {
 
   // Without a host, at all addresses. Paths are matched exactly; others are 404. UNAVAILABLE naming
   // the endpoint if it cannot be listened on. There is no authentication and no encryption.
+  // A request has to be there, and then its answer to be taken, within `patience`.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Listen(
-      const HostPort& endpoint, std::map<std::string, HttpHandler, std::less<>> paths);
+      const HostPort& endpoint, std::map<std::string, HttpHandler, std::less<>> paths,
+      absl::Duration patience = absl::Seconds(1));
   // Waits for the answers under way.
   virtual ~HttpServer() = default;
 

@@ -190,18 +190,6 @@ TEST_F(MetricsTest, PrometheusReadsTheAnswerAsText) {
   EXPECT_EQ(http_testing::Get(port_, "/").code, 404);
 }
 
-// All of 127.0.0.0/8 is this machine, and each address one of its own.
-TEST(MetricsServeTest, APortAloneIsThisMachinesOnly) {
-  const auto metrics = Metrics::Serve("address", ":0");
-  ASSERT_TRUE(metrics.ok()) << metrics.status();
-  const int port = (*metrics)->port();
-  EXPECT_THAT(Scrape(port), HasSubstr("csi_proxy_build_info"));
-  EXPECT_FALSE(http_testing::HttpConnection(port, "127.0.0.1", "127.0.0.2").ok());
-  const auto all = Metrics::Serve("address", "0.0.0.0:0");
-  ASSERT_TRUE(all.ok()) << all.status();
-  EXPECT_TRUE(http_testing::HttpConnection((*all)->port(), "127.0.0.1", "127.0.0.2").ok());
-}
-
 TEST(MetricsServeTest, AnAddressThatCannotBeListenedOnIsAnError) {
   for (const char* address : {"nonsense", "9807", "127.0.0.1:99999", "203.0.113.1:1"}) {
     const auto metrics = Metrics::Serve("--flag", address);

@@ -1,0 +1,22 @@
+#include <gtest/gtest.h>
+
+#include "server/http/http_testing.h"
+#include "server/observability/metrics.h"
+
+namespace csi_proxy::observability {
+namespace {
+
+// All of 127.0.0.0/8 is this machine, and each address one of its own, except under Wine.
+TEST(MetricsServeTest, APortAloneIsThisMachinesOnly) {
+  const auto metrics = Metrics::Serve("address", ":0");
+  ASSERT_TRUE(metrics.ok()) << metrics.status();
+  const int port = (*metrics)->port();
+  EXPECT_EQ(http_testing::Get(port, "/metrics").code, 200);
+  EXPECT_FALSE(http_testing::HttpConnection(port, "127.0.0.1", "127.0.0.2").ok());
+  const auto all = Metrics::Serve("address", "0.0.0.0:0");
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_TRUE(http_testing::HttpConnection((*all)->port(), "127.0.0.1", "127.0.0.2").ok());
+}
+
+}  // namespace
+}  // namespace csi_proxy::observability
