@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/binary"
 	"io"
+	"net"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -120,17 +121,36 @@ func churn(do func(r *raw)) func(ctx context.Context, count *counters) {
 	}
 }
 
+// counted is a connection whose bytes are.
+type counted struct {
+	net.Conn
+	count *counters
+}
+
+func (c counted) Write(bytes []byte) (int, error) {
+	n, err := c.Conn.Write(bytes)
+	c.count.bytes.Add(int64(n))
+	return n, err
+}
+
 // callers makes calls with grpc-go on eight connections, so many at a time, and counts the answers.
 func callers(ctx context.Context, count *counters, atOnce int,
-	call func(ctx context.Context, files filesystem.FilesystemClient) error, options ...grpc.DialOption) {
+	call func(ctx context.Context, files filesystem.FilesystemClient) error) {
+	dialer := func(ctx context.Context, path string) (net.Conn, error) {
+		conn, err := steps.DialPipe(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		count.connections.Add(1)
+		return counted{conn, count}, nil
+	}
 	var clients []filesystem.FilesystemClient
 	for i := 0; i < 8; i++ {
-		conn, err := connect("filesystem-v1", options...)
+		conn, err := connect("filesystem-v1", grpc.WithContextDialer(dialer))
 		if err != nil {
 			panic(err)
 		}
 		defer conn.Close()
-		count.connections.Add(1)
 		clients = append(clients, filesystem.NewFilesystemClient(conn))
 	}
 	each(ctx, atOnce, func(i int) {

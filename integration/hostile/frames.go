@@ -29,7 +29,6 @@ type raw struct {
 	block   bytes.Buffer
 	encoder *hpack.Encoder
 	stream  uint32
-	written *counters
 	forget  func() bool
 }
 
@@ -39,12 +38,8 @@ func (r *raw) Close() error {
 	return r.Conn.Close()
 }
 
-// Write counts the bytes that the service took.
-func (r *raw) Write(bytes []byte) (int, error) {
-	n, err := r.Conn.Write(bytes)
-	r.written.bytes.Add(int64(n))
-	return n, err
-}
+// Write is the connection's, and not the framer's buffer's.
+func (r *raw) Write(bytes []byte) (int, error) { return r.Conn.Write(bytes) }
 
 // dial opens the attacked pipe and sends nothing.
 func dial(ctx context.Context, count *counters) (*raw, error) { return dialPipe(ctx, count, attacked) }
@@ -65,7 +60,7 @@ func dialPipe(ctx context.Context, count *counters, pipe string) (*raw, error) {
 }
 
 func newRaw(conn net.Conn, count *counters) *raw {
-	r := &raw{Conn: conn, stream: ^uint32(0), written: count}
+	r := &raw{Conn: counted{conn, count}, stream: ^uint32(0)}
 	// Frames go out 64 KB at a time: an attacker's own system calls are not to limit it.
 	r.out = bufio.NewWriterSize(r, 64<<10)
 	r.Framer = http2.NewFramer(r.out, conn)

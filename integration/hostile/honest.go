@@ -33,8 +33,8 @@ var patience = 10 * time.Second
 
 // connect opens the pipe of an API, as `disk-v1`.
 func connect(api string, options ...grpc.DialOption) (*grpc.ClientConn, error) {
-	return grpc.Dial(steps.PipePath("csi-proxy-"+api), append(options, grpc.WithContextDialer(steps.DialPipe),
-		grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+	return grpc.Dial(steps.PipePath("csi-proxy-"+api), append([]grpc.DialOption{grpc.WithContextDialer(steps.DialPipe),
+		grpc.WithTransportCredentials(insecure.NewCredentials())}, options...)...)
 }
 
 // redialler dials anew for each call.
