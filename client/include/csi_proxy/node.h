@@ -44,8 +44,9 @@ struct NodeOptions {
   std::vector<std::string> allowed_services = {};
   // Whether SMB mappings ask for encryption.
   bool require_privacy = true;
-  // Whether a call for a share that is mapped gets PERMISSION_DENIED unless it gives the credentials
-  // with which this node mapped the share. A mapping that others have made is made anew.
+  // Whether a call for a share that is mapped gets PERMISSION_DENIED unless it gives the
+  // credentials with which this node mapped the share. A mapping that others have made is made
+  // anew.
   bool bind_smb_credentials = false;
 
   // Limits of the versioned clients' calls, per API group: how many run at once, how many more may
