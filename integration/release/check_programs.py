@@ -1,5 +1,5 @@
 """check_programs.py VERSION PROGRAM ...: a program or DLL for Windows tells its version, lies at random
-addresses, executes no data, and imports only what Windows Server 2019 has (exports.tsv)."""
+addresses, executes no data, guards return addresses, and imports only what Windows Server 2019 has (exports.tsv)."""
 import pathlib
 import sys
 
@@ -36,6 +36,10 @@ def problems(path, version, known):
             yield f"section {section.Name} is writable and executable"
     if program.FILE_HEADER.TimeDateStamp:
         yield "tells when it was linked"
+
+    # `mov ecx, FAST_FAIL_STACK_COOKIE_CHECK_FAILURE; int 0x29`: it is there when functions with a guard call it.
+    if b"\xb9\x02\x00\x00\x00\xcd\x29" not in pathlib.Path(path).read_bytes():
+        yield "has no guards of return addresses"
 
     strings = {key: value for info in getattr(program, "FileInfo", [[]])[0] if info.Key == b"StringFileInfo"
                for table in info.StringTable for key, value in table.entries.items()}

@@ -78,6 +78,21 @@ no_paths() {
   [[ -z $found ]] || { echo "$found"; return 1; }
 }
 programs() { "$python" -B "$here/check_programs.py" "$version" "$out/unpacked/$zip"/bin/*.{exe,dll}; }
+# Of Debian's packages: position-independent, all tables read-only, return addresses guarded, copies checked.
+linux_programs() {
+  local file elf found=0
+  for file in "$out"/unpacked/debian/csi-proxy_*/usr/bin/* "$out"/unpacked/debian/libcsi-proxy*/usr/lib/*/*.so.*.*; do
+    [[ -f $file && ! -L $file ]] || continue
+    found=$((found + 1))
+    elf=$(readelf --wide --file-header --program-headers --dynamic --dyn-syms "$file")
+    grep -q 'Type: *DYN' <<<"$elf" || { echo "$file is not position-independent"; return 1; }
+    grep -q GNU_RELRO <<<"$elf" || { echo "$file has no relro"; return 1; }
+    grep -q 'Flags:.* NOW' <<<"$elf" || { echo "$file is not bound at its start"; return 1; }
+    grep -q __stack_chk_fail <<<"$elf" || { echo "$file has no guards of return addresses"; return 1; }
+  done
+  [[ $found -gt 3 ]] || { echo "$found programs and libraries were found"; return 1; }
+  grep -E '__[a-z]+_chk@' <<<"$(readelf --dyn-syms --wide "$out"/unpacked/debian/csi-proxy_*/usr/bin/csi-proxy)"
+}
 # The check would notice: a flag taken away, and a function of Windows Server 2022.
 programs_noticed() {
   local program=$out/unpacked/csi-proxy.exe
@@ -120,6 +135,7 @@ check "images" images
 check "papers" papers
 check "notes" notes
 check "programs" programs
+check "programs for Linux" linux_programs
 check "programs, spoilt" programs_noticed
 check "refused" refused
 check "signed" "$here/sign_test.sh" "$version" "$out/first" "$out/signed"

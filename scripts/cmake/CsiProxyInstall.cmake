@@ -117,7 +117,8 @@ function(csi_proxy_installed_library name description)
   target_link_libraries(${library} PUBLIC ${needs} ${ARG_PUBLIC} PRIVATE ${others})
   set(link -lcsi_proxy_${name})
   if(WIN32)
-    target_link_options(${library} INTERFACE ${options})
+    # Who links the archive alone has no guard for its functions but libssp's.
+    target_link_options(${library} INTERFACE ${options} -fstack-protector-strong)
   else()
     set(exports ${PROJECT_SOURCE_DIR}/client/exports/${name}.map)
     # Once loaded it stays, for so does protobuf's, which would not take its messages a second time.
