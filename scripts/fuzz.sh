@@ -23,7 +23,7 @@ for fuzzer in build/fuzz/integration/fuzz/*_fuzzer; do
           protoc --encode=csi_proxy.experimental.env.v1alpha1.NodeGetEnvVarsRequest \
             integration/sample_driver/env.proto >"$seeds/$(basename "$part" .part)"
       done ;;
-    scenario_fuzzer) cp server/machine/simulated/default.textproto "$seeds" ;;
+    scenario_fuzzer) cp server/machine/simulated/scenarios/*.textproto "$seeds" ;;
   esac
   echo "== $name, $seconds s"
   "$fuzzer" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \

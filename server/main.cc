@@ -9,6 +9,7 @@
 
 #include "server/base/program.h"
 #include "server/machine/simulated/admin.h"
+#include "server/machine/simulated/named_scenarios.h"
 #include "server/observability/logging.h"
 #include "server/open_node.h"
 #include "server/options.h"
@@ -77,6 +78,10 @@ int Main(int argc, char** argv) {
   }
   if (options.ok() && options->show_version) {
     std::cout << "csi-proxy " << kVersion << "\n";
+    return kExitOk;
+  }
+  if (options.ok() && options->list_scenarios) {
+    std::cout << machine::simulated::ListScenarios();
     return kExitOk;
   }
   int exit_code = kExitOk;

@@ -9,25 +9,30 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/machine/simulated/named_scenarios.h"
 #include "server/observability/logging.h"
 #include "server/observability/spdlog_audit_sink.h"
 
 namespace csi_proxy {
 namespace {
 
-absl::StatusOr<OpenedMachine> OpenSimulated(const std::string& scenario_file) {
-  if (scenario_file.empty()) return OpenSimulatedMachine();
+absl::StatusOr<OpenedMachine> OpenSimulated(const std::string& scenario) {
+  if (scenario.empty()) return OpenSimulatedMachine();
+  if (machine::simulated::IsScenario(scenario)) return OpenSimulatedMachine(scenario, scenario);
   // In UTF-8, whatever Windows' code page.
-  const std::filesystem::path path(std::u8string(scenario_file.begin(), scenario_file.end()));
+  const std::filesystem::path path(std::u8string(scenario.begin(), scenario.end()));
   std::ifstream file(path, std::ios::binary);
-  if (!file) return absl::NotFoundError(absl::StrCat("--scenario: cannot read ", scenario_file));
+  if (!file) {
+    return absl::NotFoundError(absl::StrCat("--scenario: cannot read ", scenario,
+                                            ", and --list-scenarios has none of that name"));
+  }
   std::ostringstream text;
   text << file.rdbuf();
-  return OpenSimulatedMachine(text.str(), scenario_file);
+  return OpenSimulatedMachine(text.str(), scenario);
 }
 
 absl::StatusOr<OpenedMachine> OpenMachine(const Options& options) {
-  if (options.host == HostKind::kSimulated) return OpenSimulated(options.scenario_file);
+  if (options.host == HostKind::kSimulated) return OpenSimulated(options.scenario);
   absl::StatusOr<OpenedMachine> machine =
       OpenThisMachine([](absl::string_view line) { spdlog::warn("{}", std::string(line)); });
   if (machine.ok()) return machine;

@@ -64,8 +64,10 @@ po::options_description Describe(Options* options, Raw* raw) {
       "change who may");
   node.add_options()("host", po::value(&raw->host)->value_name("KIND")->default_value("windows"),
                      "what to act on: windows, or simulated (a node in memory)")(
-      "scenario", po::value(&options->scenario_file)->value_name("FILE"),
-      "textproto that describes the simulated node; default a built-in one")(
+      "scenario", po::value(&options->scenario)->value_name("NAME|FILE"),
+      "the simulated node: one of --list-scenarios, or a textproto; default a node of no cloud")(
+      "list-scenarios", po::bool_switch(&options->list_scenarios),
+      "print the names of the scenarios and exit")(
       "working-dir", po::value(&raw->working_dirs)->value_name("PATH"),
       "directory that calls may touch; may be repeated")(
       "kubelet-path",
@@ -170,7 +172,7 @@ absl::Status Settle(const Raw& raw, bool working_dir_given, bool kubelet_path_gi
         absl::StrCat("--log-format: \"", raw.log_format, "\" is neither text nor json"));
   }
   options->log.to_event_log = options->windows_service;
-  if (!options->scenario_file.empty() && options->host != HostKind::kSimulated) {
+  if (!options->scenario.empty() && options->host != HostKind::kSimulated) {
     return absl::InvalidArgumentError("--scenario: needs --host=simulated");
   }
   options->api_groups = SplitLists(raw.api_groups);

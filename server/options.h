@@ -18,8 +18,8 @@ enum class HostKind { kSimulated, kWindows };
 
 struct Options {
   HostKind host = HostKind::kWindows;
-  // Textproto of the simulated node; empty for the built-in default.
-  std::string scenario_file;
+  // Textproto of the simulated node, or the name of a built-in one; empty for the default.
+  std::string scenario;
   transport::PipePlace place;
   // Which pipes to open; empty for all. A version is `v1` or, for one group, `volume/v1`.
   std::vector<std::string> api_groups;
@@ -53,6 +53,7 @@ struct Options {
 
   bool show_help = false;
   bool show_version = false;
+  bool list_scenarios = false;
 };
 
 // Reads Go-style flags: one or two dashes, `-flag=value` or `-flag value`; a boolean is `-flag` or

@@ -16,6 +16,7 @@ namespace csi_proxy::machine {
 namespace control {
 inline constexpr uint32_t kGetDeviceNumber = 0x2D1080;       // IOCTL_STORAGE_GET_DEVICE_NUMBER
 inline constexpr uint32_t kQueryProperty = 0x2D1400;         // IOCTL_STORAGE_QUERY_PROPERTY
+inline constexpr uint32_t kGetScsiAddress = 0x41018;         // IOCTL_SCSI_GET_ADDRESS
 inline constexpr uint32_t kGetLength = 0x7405C;              // IOCTL_DISK_GET_LENGTH_INFO
 inline constexpr uint32_t kUpdateDriveSize = 0x7C0C8;        // IOCTL_DISK_UPDATE_DRIVE_SIZE
 inline constexpr uint32_t kGetDriveLayout = 0x70050;         // IOCTL_DISK_GET_DRIVE_LAYOUT_EX
@@ -50,6 +51,15 @@ struct DeviceIds {
   uint32_t nvme_namespace_id = 0;
 };
 absl::StatusOr<DeviceIds> ParseDeviceIds(const Bytes& descriptor);
+
+// SCSI_ADDRESS
+// (learn.microsoft.com/windows-hardware/drivers/ddi/ntddscsi/ns-ntddscsi-_scsi_address).
+struct ScsiAddress {
+  uint8_t port = 0;
+  uint8_t path = 0;
+  uint8_t target = 0;
+  uint8_t lun = 0;
+};
 
 // STORAGE_DEVICE_NUMBER.
 struct DeviceNumber {

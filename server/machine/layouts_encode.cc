@@ -66,6 +66,13 @@ Bytes MakeDeviceIds(const std::vector<DeviceIdentifier>& identifiers) {
   return descriptor;
 }
 
+Bytes MakeScsiAddress(const ScsiAddress& address) {
+  Bytes answer;
+  AppendLittleEndian<uint32_t>(8, &answer);  // Length
+  answer.insert(answer.end(), {address.port, address.path, address.target, address.lun});
+  return answer;
+}
+
 Bytes MakeDeviceNumber(const DeviceNumber& number) {
   Bytes answer;
   AppendLittleEndian(number.device_type, &answer);

@@ -35,6 +35,8 @@ struct DeviceIdentifier {
 
 // STORAGE_DEVICE_ID_DESCRIPTOR.
 Bytes MakeDeviceIds(const std::vector<DeviceIdentifier>& identifiers);
+// SCSI_ADDRESS.
+Bytes MakeScsiAddress(const ScsiAddress& address);
 // STORAGE_DEVICE_NUMBER.
 Bytes MakeDeviceNumber(const DeviceNumber& number);
 // What FSCTL_IS_VOLUME_DIRTY answers.

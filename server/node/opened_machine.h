@@ -25,8 +25,8 @@ struct OpenedMachine {
 // should know though no call fails, on any thread. UNIMPLEMENTED unless it is a Windows node.
 absl::StatusOr<OpenedMachine> OpenThisMachine(const std::function<void(absl::string_view)>& warn);
 
-// A simulated machine as `scenario`, a textproto called `name` in errors, describes it; without
-// both the default one. INVALID_ARGUMENT as LoadScenario().
+// A simulated machine as `scenario`, a textproto called `name` in errors, or the name of a built-in
+// scenario, describes it; without both the default one. INVALID_ARGUMENT as LoadScenario().
 absl::StatusOr<OpenedMachine> OpenSimulatedMachine(absl::string_view scenario,
                                                    absl::string_view name);
 absl::StatusOr<OpenedMachine> OpenSimulatedMachine();

@@ -1,6 +1,10 @@
 // The simulated machine, opened: what its administrator does the host sees.
+#include <map>
+
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
+#include "server/machine/simulated/named_scenarios.h"
+#include "server/machine/simulated/storage.h"
 #include "server/node/opened_machine.h"
 
 namespace csi_proxy {
@@ -31,6 +35,47 @@ TEST(SimulatedMachineTest, AnEmptyScenarioIsAnEmptyNode) {
   machine = OpenSimulatedMachine();
   ASSERT_TRUE(machine.ok()) << machine.status();
   EXPECT_FALSE(machine->simulated->Snapshot().disks.empty());
+}
+
+// All that a scenario says of its disks is what calls are told.
+TEST(SimulatedMachineTest, EachScenariosDisksAreSeenAsDescribed) {
+  const CallContext context;
+  for (const machine::simulated::NamedScenario& scenario : machine::simulated::NamedScenarios()) {
+    SCOPED_TRACE(scenario.name);
+    absl::StatusOr<OpenedMachine> machine = OpenSimulatedMachine(scenario.name, "test");
+    ASSERT_TRUE(machine.ok()) << machine.status();
+    std::map<uint32_t, machine::simulated::Disk> disks;
+    for (const machine::simulated::Disk& disk : machine->simulated->Snapshot().disks) {
+      disks[disk.number] = disk;
+    }
+    host::DiskHost& host = machine->host->disk();
+    const std::vector<host::DiskIdentity> identities = *host.ListDiskIdentities(context);
+    for (const host::DiskIdentity& identity : identities) {
+      const machine::simulated::Disk& disk = disks.at(identity.disk_number);
+      EXPECT_EQ(identity.serial_number, disk.serial_number);
+      if (disk.page83_error.has_value()) continue;
+      EXPECT_EQ(identity.page83, disk.page83.empty() ? disk.facts.eui : disk.page83);
+    }
+    const std::vector<host::DiskLocationText> locations = *host.ListDiskLocations(context);
+    for (const host::DiskLocationText& location : locations) {
+      EXPECT_EQ(location.location, disks.at(location.disk_number).location);
+    }
+    const std::vector<host::DiskDescription> descriptions = *host.ListDisks(context);
+    for (const host::DiskDescription& description : descriptions) {
+      const machine::simulated::Disk& disk = disks.at(description.disk_number);
+      const std::string& unique_id =
+          disk.facts.scsi_name.empty() ? disk.facts.unique_id : disk.facts.scsi_name;
+      if (!unique_id.empty()) {
+        EXPECT_EQ(description.unique_id, unique_id);
+      }
+      EXPECT_EQ(description.eui, disk.facts.eui);
+      EXPECT_EQ(description.size_bytes, disk.size_bytes);
+      EXPECT_EQ(description.is_online, disk.online);
+      EXPECT_EQ(description.is_read_only, disk.read_only);
+      EXPECT_EQ(description.bus_type.empty(), disk.facts.bus_type == 0);
+      EXPECT_EQ(description.has_windows(), machine::simulated::IsBoot(disk));
+    }
+  }
 }
 
 }  // namespace

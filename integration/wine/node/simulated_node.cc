@@ -15,8 +15,9 @@ SimulatedNode* the_node = nullptr;
 
 absl::StatusOr<std::unique_ptr<machine::simulated::Machine>> Load(
     const std::string& scenario_file) {
-  if (scenario_file.empty()) {
-    return machine::simulated::LoadScenario(machine::simulated::DefaultScenarioText(), "default");
+  if (scenario_file.empty()) return machine::simulated::LoadScenario("default", "default");
+  if (machine::simulated::IsScenario(scenario_file)) {
+    return machine::simulated::LoadScenario(scenario_file, scenario_file);
   }
   std::ifstream file(scenario_file, std::ios::binary);
   if (!file) return absl::NotFoundError(absl::StrCat("cannot read ", scenario_file));

@@ -18,10 +18,13 @@ using google::protobuf::Message;
 
 absl::Status AttachDisk(Machine& node, const proto::AttachDiskRequest& request,
                         proto::AttachDiskResponse* response) {
-  absl::StatusOr<Disk> disk = DiskFromProto(request.disk());
+  proto::Disk made = DiskToProto(node.NewDisk());
+  made.MergeFrom(request.disk());
+  absl::StatusOr<Disk> disk = DiskFromProto(made);
   if (!disk.ok()) return disk.status();
   const auto number = request.choose_number() ? std::nullopt : std::optional(disk->number);
-  const absl::StatusOr<uint32_t> attached = node.AttachDisk(*std::move(disk), number);
+  const auto place = request.has_place() ? std::optional(request.place()) : std::nullopt;
+  const absl::StatusOr<uint32_t> attached = node.AttachDisk(*std::move(disk), number, place);
   if (attached.ok()) response->set_disk_number(*attached);
   return attached.status();
 }

@@ -191,6 +191,8 @@ absl::Status CheckState(NodeState& state) {
   Problems problems;
   problems.Require(IsPlainText(state.bios_serial_number), "", "bios_serial_number", kNotPlainText);
   problems.Require(IsLatency(state.volume_arrival_delay), "", "volume_arrival_ms", kNotLatency);
+  problems.Require(!state.attach.has_value() || IsLatency(state.attach->arrival_delay), "attach",
+                   "arrival_ms", kNotLatency);
   problems.Require(IsLatency(state.behaviour.volume_cache_delay), "behaviour", "volume_cache_ms",
                    kNotLatency);
   if (problems.none()) CheckDisks(state, &problems);

@@ -18,6 +18,11 @@ constexpr uint64_t kMaxDiskBytes = uint64_t{1} << 50;
 constexpr uint64_t kSectorBytes = 512;
 constexpr size_t kMaxForeignBytes = 4096;
 
+bool IsEui(const std::string& text) {
+  return (text.size() == 16 || text.size() == 32) &&
+         text.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
 void CheckVolumeTree(const Volume& volume, const std::string& at, Problems* problems) {
   for (const Tree::Id id : volume.tree.Walk()) {
     const Tree::Entry& entry = volume.tree.at(id);
@@ -107,6 +112,8 @@ void CheckDisk(const Disk& disk, const std::string& at, Problems* problems) {
   problems->Require(IsPlainText(disk.location), at, "location", kNotPlainText);
   problems->Require(IsPlainText(disk.page83), at, "page83", kNotPlainText);
   problems->Require(IsPlainText(disk.serial_number), at, "serial_number", kNotPlainText);
+  problems->Require(disk.facts.eui.empty() || IsEui(disk.facts.eui), at, "eui",
+                    "is not 16 or 32 digits of lower-case hexadecimal");
   problems->Require(!disk.without_number || disk.style == PartitionStyle::kRaw, at,
                     "without_number", "a disk without a number is raw");
   if (disk.page83_error.has_value()) {

@@ -1,18 +1,10 @@
 #include "server/machine/simulated/disk_facts.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace csi_proxy::machine::simulated {
-namespace {
-
 namespace proto = ::csi_proxy::simulated;
-
-bool IsEui(const std::string& text) {
-  return (text.size() == 16 || text.size() == 32) &&
-         text.find_first_not_of("0123456789abcdef") == std::string::npos;
-}
-
-}  // namespace
 
 DiskFacts ReadDiskFacts(const proto::Disk& in, const std::string& at, Problems* problems) {
   const auto require_known = [&](bool is_known, absl::string_view field, int value) {
@@ -23,9 +15,12 @@ DiskFacts ReadDiskFacts(const proto::Disk& in, const std::string& at, Problems* 
                 in.offline_reason());
   require_known(proto::DiskHealth_IsValid(in.health()), "health", in.health());
   problems->Require(IsPlainText(in.unique_id()), at, "unique_id", kNotPlainText);
-  problems->Require(in.eui().empty() || IsEui(in.eui()), at, "eui",
-                    "is not 16 or 32 digits of lower-case hexadecimal");
+  problems->Require(IsPlainText(in.scsi_name()) && in.scsi_name().size() <= 255, at, "scsi_name",
+                    "has control characters or more than 255 bytes");
   problems->Require(in.nvme_namespace_id() <= 65535, at, "nvme_namespace_id", "is above 65535");
+  problems->Require(in.lun() <= 255, at, "lun", "is above 255");
+  problems->Require(in.lun() == 0 || !absl::StrContains(in.location(), "LUN"), at, "lun",
+                    "the location names another");
   DiskFacts facts;
   facts.bus_type = static_cast<uint16_t>(in.bus_type());
   facts.offline_reason = static_cast<uint16_t>(in.offline_reason());
@@ -35,6 +30,8 @@ DiskFacts ReadDiskFacts(const proto::Disk& in, const std::string& at, Problems* 
   facts.is_system = in.is_system();
   facts.eui = in.eui();
   facts.nvme_namespace_id = in.nvme_namespace_id();
+  facts.scsi_name = in.scsi_name();
+  facts.lun = in.lun();
   return facts;
 }
 
@@ -47,6 +44,8 @@ void WriteDiskFacts(const DiskFacts& facts, proto::Disk* out) {
   out->set_is_system(facts.is_system);
   out->set_eui(facts.eui);
   out->set_nvme_namespace_id(facts.nvme_namespace_id);
+  out->set_scsi_name(facts.scsi_name);
+  out->set_lun(facts.lun);
 }
 
 std::vector<DiskBytes> ReadForeign(const csi_proxy::simulated::Disk& disk) {

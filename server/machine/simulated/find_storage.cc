@@ -12,11 +12,17 @@
 namespace csi_proxy::machine::simulated {
 namespace {
 
+bool HasArrived(absl::Time arrives_at) {
+  return arrives_at == absl::InfinitePast() || arrives_at <= absl::Now();
+}
+
+bool IsSeen(const Disk& disk) { return !disk.awaits_rescan && HasArrived(disk.arrives_at); }
+
 // Calls `visit` with each disk that Windows sees, in no particular order, until it returns true.
 template <typename Visit>
 void VisitVisibleDisks(NodeState& state, Visit visit) {
   for (Disk& disk : state.disks) {
-    if (!disk.awaits_rescan && visit(disk)) return;
+    if (IsSeen(disk) && visit(disk)) return;
   }
   for (IscsiPortalState& portal : state.iscsi_portals) {
     for (IscsiTarget& target : portal.targets) {
@@ -28,14 +34,10 @@ void VisitVisibleDisks(NodeState& state, Visit visit) {
   }
 }
 
-bool HasArrived(const DiskPartition& partition) {
-  return partition.arrives_at == absl::InfinitePast() || partition.arrives_at <= absl::Now();
-}
-
 // The volume of a partition, if it is there.
 std::optional<VolumePlace> VolumeOf(Disk& disk, DiskPartition& partition) {
   if (!disk.online || !partition.volume.has_value() || partition.awaits_online) return std::nullopt;
-  if (!HasArrived(partition)) return std::nullopt;
+  if (!HasArrived(partition.arrives_at)) return std::nullopt;
   return VolumePlace{&disk, &partition, &*partition.volume};
 }
 
@@ -74,7 +76,7 @@ std::optional<VolumePlace> FindVolumeIf(NodeState& state,
   if (const auto it = places.find(key);
       it != places.end() && it->second.disk < state.disks.size()) {
     Disk& disk = state.disks[it->second.disk];
-    if (!disk.awaits_rescan && it->second.partition < disk.partitions.size()) {
+    if (IsSeen(disk) && it->second.partition < disk.partitions.size()) {
       place = found(disk, disk.partitions[it->second.partition]);
     }
   }
@@ -144,7 +146,7 @@ Disk* FindVisibleDisk(NodeState& state, uint32_t disk_number) {
   const auto it = state.last_seen.disks.find(disk_number);
   if (it != state.last_seen.disks.end() && it->second.disk < state.disks.size()) {
     Disk& disk = state.disks[it->second.disk];
-    if (disk.number == disk_number && !disk.awaits_rescan) return &disk;
+    if (disk.number == disk_number && IsSeen(disk)) return &disk;
   }
   Disk* found = nullptr;
   VisitVisibleDisks(state, [&](Disk& disk) {

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "server/machine/simulated/attach.h"
 #include "server/machine/simulated/check.h"
 #include "server/machine/simulated/files.h"
 #include "server/machine/simulated/services.h"
@@ -20,6 +21,10 @@ constexpr size_t kMaxFaults = 1024;
 
 void StartArrivals(const NodeState& state, Disk& disk) {
   const absl::Time now = absl::Now();
+  if (disk.arrives_at == absl::InfiniteFuture()) {
+    disk.arrives_at =
+        now + (state.attach.has_value() ? state.attach->arrival_delay : absl::ZeroDuration());
+  }
   for (DiskPartition& partition : disk.partitions) {
     if (partition.arrives_at == absl::InfiniteFuture()) {
       partition.arrives_at = now + state.volume_arrival_delay;
@@ -108,7 +113,8 @@ absl::StatusOr<std::unique_ptr<Machine>> Machine::Create(NodeState state) {
 
 Machine::Machine(NodeState state) : initial_(std::move(state)), core_(Started(initial_)) {}
 
-absl::StatusOr<uint32_t> Machine::AttachDisk(Disk disk, std::optional<uint32_t> number) {
+absl::StatusOr<uint32_t> Machine::AttachDisk(Disk disk, std::optional<uint32_t> number,
+                                             std::optional<uint32_t> place) {
   return core_.Change([&](NodeState& state) -> absl::StatusOr<uint32_t> {
     if (number.has_value()) {
       disk.number = *number;
@@ -123,8 +129,10 @@ absl::StatusOr<uint32_t> Machine::AttachDisk(Disk disk, std::optional<uint32_t> 
     for (DiskPartition& partition : disk.partitions) {
       if (state.behaviour.automount_disabled) partition.awaits_online = true;
     }
+    if (state.attach.has_value()) disk.arrives_at = absl::InfiniteFuture();
     StartArrivals(state, disk);
     const absl::Status status = Try(state, [&](NodeState& changed) {
+      if (absl::Status put = PutInPlace(changed, place, disk); !put.ok()) return put;
       changed.disks.push_back(disk);
       return absl::OkStatus();
     });
@@ -310,6 +318,7 @@ void Machine::Reboot() {
     }
     RestartServices(state, now);
     for (Disk* disk : AllDisks(state)) {
+      disk->arrives_at = std::min(disk->arrives_at, now);
       for (DiskPartition& partition : disk->partitions) {
         partition.arrives_at = std::min(partition.arrives_at, now);
         partition.mounted_read_only =
@@ -318,6 +327,11 @@ void Machine::Reboot() {
     }
     Rescan(state);
   });
+}
+
+Disk Machine::NewDisk() {
+  return core_.Change(
+      [](NodeState& state) { return state.attach.has_value() ? state.attach->disk : Disk(); });
 }
 
 NodeState Machine::Snapshot() {

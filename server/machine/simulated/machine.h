@@ -31,10 +31,13 @@ class Machine final {
   // the reason, if such a node cannot exist.
   static absl::StatusOr<std::unique_ptr<Machine>> Create(NodeState state);
 
+  // A disk as the cloud makes them, before it has a place and a size: the scenario's `attach.disk`.
+  Disk NewDisk();
   // Attaches a disk and returns its number: `disk.number` or, when nullopt is passed for it, the
-  // lowest free one. INVALID_ARGUMENT for a disk that cannot exist; ALREADY_EXISTS for a number
-  // in use.
-  absl::StatusOr<uint32_t> AttachDisk(Disk disk, std::optional<uint32_t> number = std::nullopt);
+  // lowest free one. Without a `place` the cloud chooses one. INVALID_ARGUMENT for a disk that
+  // cannot exist; ALREADY_EXISTS for a number or a place in use.
+  absl::StatusOr<uint32_t> AttachDisk(Disk disk, std::optional<uint32_t> number = std::nullopt,
+                                      std::optional<uint32_t> place = std::nullopt);
   // Detaches a disk, even while it is mounted; its content is lost. NOT_FOUND.
   absl::Status DetachDisk(uint32_t number);
   // Grows a disk to `size_bytes`, which Windows notices at the next rescan. NOT_FOUND;

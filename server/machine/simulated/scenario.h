@@ -7,12 +7,14 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/machine/simulated/machine.h"
+#include "server/machine/simulated/named_scenarios.h"
 #include "server/machine/simulated/node.pb.h"
 
 namespace csi_proxy::machine::simulated {
 
-// Reads a scenario. INVALID_ARGUMENT names the file and the line, or the field by its path
-// (`disk[2].partition[0].size_bytes: ...`), and what is wrong with it.
+// Reads a scenario, or takes the built-in one of that name. INVALID_ARGUMENT names the file and the
+// line, or the field by its path (`disk[2].partition[0].size_bytes: ...`), and what is wrong with
+// it.
 absl::StatusOr<std::unique_ptr<Machine>> LoadScenario(absl::string_view textproto,
                                                       absl::string_view file_name);
 
@@ -24,13 +26,11 @@ absl::StatusOr<Behaviour> BehaviourFromProto(const csi_proxy::simulated::Behavio
 absl::StatusOr<OtherOpen> OtherOpenFromProto(const csi_proxy::simulated::OtherOpen& proto);
 absl::StatusOr<FaultRule> FaultFromProto(const csi_proxy::simulated::Fault& proto);
 
-// Describes a state. Secrets become `<secret>`; the rest can be loaded again unchanged.
+// Describes a disk, and a state. Secrets become `<secret>`; the rest can be loaded again unchanged.
+csi_proxy::simulated::Disk DiskToProto(const Disk& disk);
 csi_proxy::simulated::Node StateToProto(const NodeState& state);
 
 // As JSON, protobuf's own, with the field names of node.proto.
 std::string ToJson(const csi_proxy::simulated::Node& node);
-
-// The node that is served when no scenario is given.
-absl::string_view DefaultScenarioText();
 
 }  // namespace csi_proxy::machine::simulated

@@ -1,8 +1,5 @@
 // From a described node to a state. What a single field means is judged here, what fields mean
 // together in CheckState().
-#include <google/protobuf/io/tokenizer.h>
-#include <google/protobuf/text_format.h>
-
 #include <set>
 #include <utility>
 
@@ -68,6 +65,10 @@ class Reader {
     for (int i = 0; i < in.other_open_size() && problems_.none(); ++i) {
       state_.other_opens.push_back(ReadOtherOpen(in.other_open(i), Element("", "other_open", i)));
     }
+    if (in.has_attach()) {
+      state_.attach = {ReadDisk(in.attach().disk(), "attach.disk"), in.attach().first_place(),
+                       absl::Milliseconds(in.attach().arrival_ms())};
+    }
     for (const auto& [at, id] : mounts_) {
       problems_.Require(volume_ids_.contains(id), at, "mounted_volume_id",
                         "names no volume of this node; set dangling when that is meant");
@@ -121,6 +122,7 @@ class Reader {
     disk.online = !in.offline();
     disk.read_only = in.read_only();
     disk.awaits_rescan = in.awaits_rescan();
+    if (in.arriving()) disk.arrives_at = absl::InfiniteFuture();
     disk.without_number = in.without_number();
     disk.facts = ReadDiskFacts(in, at, &problems_);
     disk.foreign = ReadForeign(in);
@@ -328,21 +330,6 @@ class Reader {
   size_t files_ = 0;
 };
 
-// Collects what the text parser complains of, with its place.
-class Errors final : public google::protobuf::io::ErrorCollector {
- public:
-  explicit Errors(absl::string_view file) : file_(file) {}
-  void AddError(int line, int column, const std::string& message) override {
-    if (!text_.empty()) text_ += "\n";
-    absl::StrAppend(&text_, file_, ":", line + 1, ":", column + 1, ": ", message);
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  const std::string file_;
-  std::string text_;
-};
-
 template <typename Result>
 absl::StatusOr<Result> OrProblem(const Reader& reader, Result result) {
   if (!reader.problems().none()) return reader.problems().status();
@@ -375,26 +362,6 @@ absl::StatusOr<FaultRule> FaultFromProto(const proto::Fault& fault) {
   Reader reader;
   FaultRule read = reader.ReadFault(fault, "fault");
   return OrProblem(reader, std::move(read));
-}
-
-absl::StatusOr<std::unique_ptr<Machine>> LoadScenario(absl::string_view textproto,
-                                                      absl::string_view file_name) {
-  constexpr int kMaxNesting = 32;
-  proto::Node node;
-  Errors errors(file_name);
-  google::protobuf::TextFormat::Parser parser;
-  parser.RecordErrorsTo(&errors);
-  parser.SetRecursionLimit(kMaxNesting);
-  if (!parser.ParseFromString(std::string(textproto), &node)) {
-    return absl::InvalidArgumentError(errors.text());
-  }
-  absl::StatusOr<NodeState> state = StateFromProto(node);
-  absl::StatusOr<std::unique_ptr<Machine>> made =
-      state.ok() ? Machine::Create(*std::move(state)) : state.status();
-  if (!made.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat(file_name, ": ", made.status().message()));
-  }
-  return made;
 }
 
 }  // namespace csi_proxy::machine::simulated

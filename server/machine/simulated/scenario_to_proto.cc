@@ -54,6 +54,7 @@ void WriteDisk(const Disk& disk, absl::Time now, const std::set<VolumeId>& volum
   out->set_offline(!disk.online);
   out->set_read_only(disk.read_only);
   out->set_awaits_rescan(disk.awaits_rescan);
+  out->set_arriving(disk.arrives_at > now);
   out->set_without_number(disk.without_number);
   WriteDiskFacts(disk.facts, out);
   WriteForeign(disk.foreign, out);
@@ -184,6 +185,12 @@ void WriteOtherOpen(const OtherOpen& open, proto::OtherOpen* out) {
 
 }  // namespace
 
+proto::Disk DiskToProto(const Disk& disk) {
+  proto::Disk out;
+  WriteDisk(disk, absl::Now(), {}, &out);
+  return out;
+}
+
 proto::Node StateToProto(const NodeState& state) {
   const absl::Time now = absl::Now();
   proto::Node node;
@@ -204,6 +211,12 @@ proto::Node StateToProto(const NodeState& state) {
     for (const std::string& name : service.depends_on) out->add_depends_on(name);
     out->set_start_latency_ms(Milliseconds(service.start_latency));
     out->set_stop_latency_ms(Milliseconds(service.stop_latency));
+  }
+  if (state.attach.has_value()) {
+    proto::Attach* const attach = node.mutable_attach();
+    WriteDisk(state.attach->disk, now, volumes, attach->mutable_disk());
+    attach->set_first_place(state.attach->first_place);
+    attach->set_arrival_ms(Milliseconds(state.attach->arrival_delay));
   }
   for (const OtherOpen& open : state.other_opens) WriteOtherOpen(open, node.add_other_open());
   for (const FaultRule& rule : state.faults) {

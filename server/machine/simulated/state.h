@@ -49,6 +49,9 @@ struct DiskFacts {
   // Of an NVMe disk, as it tells them in page 83: hexadecimal, empty for none; 0 for none.
   std::string eui;
   uint32_t nvme_namespace_id = 0;
+  std::string scsi_name;
+  // Of a disk whose location names none.
+  uint32_t lun = 0;
 };
 
 struct DiskPartition {
@@ -92,12 +95,22 @@ struct Disk {
   bool read_only = false;
   // Attached, but not visible before the next rescan.
   bool awaits_rescan = false;
+  // Attached, but not visible before then. In the state with which a node starts, the infinite
+  // future means the cloud's delay after the start.
+  absl::Time arrives_at = absl::InfinitePast();
   // MSFT_Disk shows it without `Number`, and no device has one: a disk that Windows does not use.
   bool without_number = false;
   DiskFacts facts;
   std::vector<DiskPartition> partitions;  // by offset
   // What Windows does not know of. All else is zero but for what Windows writes.
   std::vector<DiskBytes> foreign;
+};
+
+// How the cloud attaches a disk; see Attach of node.proto.
+struct Attach {
+  Disk disk;
+  uint32_t first_place = 0;
+  absl::Duration arrival_delay;
 };
 
 struct SmbUser {
@@ -256,6 +269,8 @@ struct NodeState {
   std::vector<FaultRule> faults;
   Behaviour behaviour;
   std::vector<OtherOpen> other_opens;
+  // Without it a disk appears as AttachDisk is asked to, at once.
+  std::optional<Attach> attach;
   LastSeen last_seen;
 };
 

@@ -30,8 +30,8 @@ inline constexpr uint64_t kGptBytes = 17 * kKiB;
 inline constexpr uint64_t kReservedPartitionBytes = 16 * kMiB;
 inline constexpr uint64_t kMinPartitionBytes = 8 * kMiB;
 
-// The disks Windows sees, by number: neither those that await a rescan nor those of a target that
-// is not connected. Valid until a disk comes or goes.
+// The disks Windows sees, by number: neither those that are still to arrive or await a rescan nor
+// those of a target that is not connected. Valid until a disk comes or goes.
 std::vector<Disk*> VisibleDisks(NodeState& state);
 // NOT_FOUND when Windows sees no such disk.
 absl::StatusOr<Disk*> FindDisk(NodeState& state, uint32_t disk_number);

@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "server/base/win32_error.h"
 #include "server/machine/layouts.h"
@@ -74,6 +75,10 @@ Bytes Page83(const Disk& disk) {
     identifiers.push_back({CodeSet::kBinary, IdentifierType::kEui64, Association::kDevice,
                            Bytes(bytes.begin(), bytes.end())});
   }
+  if (!disk.facts.scsi_name.empty()) {
+    identifiers.push_back({CodeSet::kUtf8, IdentifierType::kScsiNameString, Association::kDevice,
+                           Bytes(disk.facts.scsi_name.begin(), disk.facts.scsi_name.end())});
+  }
   if (disk.facts.nvme_namespace_id != 0) {
     // NVME_SCSI_NAME_STRING.
     const std::string name = absl::StrFormat("1AF4%-40s%04X%-20s", "Simulated NVMe",
@@ -94,6 +99,28 @@ Answer QueryProperty(const Request& request) {
   const Disk& disk = *request.device.disk;
   if (disk.page83_error.has_value()) return Failure(request.operation, *disk.page83_error);
   return Page83(disk);
+}
+
+// The number behind a word of a location, as 3 in `... : Adapter 3 : Port 0`; 0 without the word.
+uint8_t NumberIn(absl::string_view location, absl::string_view word) {
+  for (absl::string_view part : absl::StrSplit(location, " : ")) {
+    uint32_t number = 0;
+    if (absl::ConsumePrefix(&part, word) && absl::SimpleAtoi(part, &number)) {
+      return static_cast<uint8_t>(number);
+    }
+  }
+  return 0;
+}
+
+Answer GetScsiAddress(const Request& request) {
+  const Disk& disk = *request.device.disk;
+  machine::ScsiAddress address;
+  address.port = NumberIn(disk.location, "Adapter ");
+  address.path = NumberIn(disk.location, "Port ");
+  address.target = NumberIn(disk.location, "Target ");
+  address.lun = NumberIn(disk.location, "LUN ");
+  if (disk.facts.lun != 0) address.lun = static_cast<uint8_t>(disk.facts.lun);
+  return machine::MakeScsiAddress(address);
 }
 
 Answer GetLength(const Request& request) {
@@ -184,6 +211,7 @@ struct ControlCode {
 constexpr ControlCode kControlCodes[] = {
     {machine::control::kGetDeviceNumber, true, true, GetDeviceNumber},
     {machine::control::kQueryProperty, true, true, QueryProperty},
+    {machine::control::kGetScsiAddress, true, false, GetScsiAddress},
     {machine::control::kGetLength, true, true, GetLength},
     {machine::control::kUpdateDriveSize, true, false, UpdateDriveSize},
     {machine::control::kGetDriveLayout, true, false, GetDriveLayout},

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "server/machine/layouts.h"
@@ -60,6 +62,32 @@ TEST_F(DevicesTest, TellsDeviceNumbers) {
     EXPECT_EQ(number->partition_number, c.partition) << c.device;
     EXPECT_EQ(number->device_type, 7u) << c.device;
   }
+}
+
+// The adapter is the port and the port the path, as azuredisk reads a location; an NVMe disk's
+// location has no LUN.
+TEST_F(DevicesTest, TellsScsiAddresses) {
+  Change([](NodeState& state) {
+    state.disks[1].location = "Integrated : Bus 0 : Adapter 3 : Port 2 : Target 1 : LUN 61";
+    state.disks[2].location = "Integrated : Bus 12606208 : Device 0 : Function 0 : Adapter 4";
+    state.disks[2].facts.lun = 7;
+  });
+  EXPECT_THAT(Ask(PhysicalDrive(1), control::kGetScsiAddress, {}, DeviceAccess::kNone),
+              Yields(Bytes{8, 0, 0, 0, 3, 2, 1, 61}));
+  EXPECT_THAT(Ask(PhysicalDrive(2), control::kGetScsiAddress),
+              Yields(Bytes{8, 0, 0, 0, 4, 0, 0, 7}));
+}
+
+// Neither ASCII nor binary, so it is not among the identifiers that callers are shown.
+TEST_F(DevicesTest, AScsiNameStringIsInPage83) {
+  const std::string name = "vol0aac41d8e2b7f5c930001Amazon Elastic Block Store              1D0F";
+  Change([&](NodeState& state) {
+    state.disks[2].page83.clear();
+    state.disks[2].facts.scsi_name = name;
+  });
+  const Bytes answer = *Ask(PhysicalDrive(2), control::kQueryProperty, machine::DeviceIdQuery());
+  EXPECT_NE(std::search(answer.begin(), answer.end(), name.begin(), name.end()), answer.end());
+  EXPECT_THAT(Page83(PhysicalDrive(2)), Yields(""));
 }
 
 TEST_F(DevicesTest, ThereIsNoOtherDevice) {

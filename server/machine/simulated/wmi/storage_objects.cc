@@ -171,7 +171,10 @@ cim::Object DiskObject(const Disk& disk) {
     properties["OfflineReason"] = Value::Uint16(reason != 0 ? reason : kOfflineByPolicy);
   }
   // Made of page 83 where the disk has it.
-  if (!disk.facts.unique_id.empty()) {
+  if (!disk.facts.scsi_name.empty()) {
+    properties["UniqueId"] = Value::String(disk.facts.scsi_name);
+    properties["UniqueIdFormat"] = Value::Uint16(kScsiNameString);
+  } else if (!disk.facts.unique_id.empty()) {
     properties["UniqueId"] = Value::String(disk.facts.unique_id);
     properties["UniqueIdFormat"] = Value::Uint16(kVendorSpecific);
   } else if (!disk.facts.eui.empty()) {

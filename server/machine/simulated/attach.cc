@@ -1,0 +1,63 @@
+#include "server/machine/simulated/attach.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "server/machine/simulated/storage.h"
+
+namespace csi_proxy::machine::simulated {
+namespace {
+
+constexpr char kPlace[] = "{place}";
+
+// 32 hexadecimal digits that no other disk of the node gets: those of a volume's id, which are
+// never given out again either.
+std::string NewDigits(NodeState& state, const Disk& disk) {
+  constexpr size_t kGuidBegin = sizeof(R"(\\?\Volume{)") - 1;
+  constexpr size_t kGuidBytes = 36;
+  std::string digits = MakeVolumeId(state, disk, 0).ToString().substr(kGuidBegin, kGuidBytes);
+  std::erase(digits, '-');
+  return digits;
+}
+
+}  // namespace
+
+absl::Status PutInPlace(NodeState& state, std::optional<uint32_t> place, Disk& disk) {
+  const bool is_in_location = absl::StrContains(disk.location, kPlace);
+  const bool is_lun = !is_in_location && !absl::StrContains(disk.location, "LUN");
+  const auto is_taken = [&](uint32_t at) {
+    const std::string location = absl::StrReplaceAll(disk.location, {{kPlace, absl::StrCat(at)}});
+    const std::vector<Disk*> disks = AllDisks(state);
+    return std::any_of(disks.begin(), disks.end(), [&](const Disk* other) {
+      return other->location == location && (!is_lun || other->facts.lun == at);
+    });
+  };
+  uint32_t at = place.value_or(state.attach.has_value() ? state.attach->first_place : 0);
+  if (place.has_value() && is_taken(at)) {
+    return absl::AlreadyExistsError(absl::StrCat("place: another disk is at ", at));
+  }
+  if (is_in_location || (is_lun && state.attach.has_value())) {
+    while (is_taken(at)) ++at;
+  }
+  if (is_lun && disk.facts.lun == 0 && state.attach.has_value()) disk.facts.lun = at;
+
+  std::vector<std::pair<std::string, std::string>> replacements = {{kPlace, absl::StrCat(at)}};
+  std::string* const texts[] = {&disk.location,        &disk.page83,    &disk.serial_number,
+                                &disk.facts.unique_id, &disk.facts.eui, &disk.facts.scsi_name};
+  const auto has_digits = [](const std::string* text) { return absl::StrContains(*text, "{hex "); };
+  if (std::any_of(std::begin(texts), std::end(texts), has_digits)) {
+    const std::string digits = NewDigits(state, disk);
+    for (size_t n = 1; n <= digits.size(); ++n) {
+      replacements.emplace_back(absl::StrCat("{hex ", n, "}"), digits.substr(0, n));
+    }
+  }
+  for (std::string* const text : texts) *text = absl::StrReplaceAll(*text, replacements);
+  return absl::OkStatus();
+}
+
+}  // namespace csi_proxy::machine::simulated

@@ -1,0 +1,16 @@
+// Where, when and as what a disk appears that the cloud attaches.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "server/machine/simulated/state.h"
+
+namespace csi_proxy::machine::simulated {
+
+// Puts the disk where the cloud puts it, at `place` or at the first free one: fills in the
+// placeholders of its texts. ALREADY_EXISTS when another disk is at the place.
+absl::Status PutInPlace(NodeState& state, std::optional<uint32_t> place, Disk& disk);
+
+}  // namespace csi_proxy::machine::simulated

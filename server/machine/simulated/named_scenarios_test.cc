@@ -1,0 +1,148 @@
+// The scenarios that are part of the program, and how a cloud attaches disks to them.
+#include "server/machine/simulated/named_scenarios.h"
+
+#include "absl/strings/match.h"
+#include "absl/time/clock.h"
+#include "server/machine/simulated/admin.pb.h"
+#include "server/machine/simulated/admin_methods.h"
+#include "server/machine/simulated/storage.h"
+#include "server/machine/simulated/testing.h"
+
+namespace csi_proxy::machine::simulated {
+namespace {
+
+namespace proto = ::csi_proxy::simulated;
+
+std::unique_ptr<Machine> Node(absl::string_view scenario) {
+  auto node = LoadScenario(scenario, "test");
+  EXPECT_THAT(node, IsOk());
+  return node.ok() ? *std::move(node) : nullptr;
+}
+
+// Attaches a disk of 1 GiB with this address, and returns it as it is then.
+Disk Attached(Machine& node, std::optional<uint32_t> place = std::nullopt) {
+  proto::AttachDiskRequest request;
+  request.set_choose_number(true);
+  request.mutable_disk()->set_size_bytes(kGiB);
+  if (place.has_value()) request.set_place(*place);
+  proto::AttachDiskResponse response;
+  EXPECT_THAT(CallAdmin(node, "AttachDisk", request, &response), IsOk());
+  return node.Snapshot().disks.back();
+}
+
+class NamedScenarioTest : public testing::TestWithParam<NamedScenario> {};
+
+INSTANTIATE_TEST_SUITE_P(All, NamedScenarioTest, testing::ValuesIn(NamedScenarios()),
+                         [](const auto& info) {
+                           std::string name(info.param.name);
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+TEST_P(NamedScenarioTest, LoadsByNameAndIsListed) {
+  EXPECT_THAT(LoadScenario(GetParam().name, "test"), IsOk());
+  EXPECT_FALSE(GetParam().description().empty());
+  EXPECT_TRUE(absl::StrContains(ListScenarios(), GetParam().name));
+  EXPECT_TRUE(absl::StrContains(ListScenarios(), GetParam().description()));
+}
+
+TEST_P(NamedScenarioTest, ADumpIsTheSameNode) {
+  const auto node = Node(GetParam().name);
+  const std::string dump = StateToProto(node->Snapshot()).DebugString();
+  EXPECT_EQ(StateToProto(Node(dump)->Snapshot()).DebugString(), dump);
+}
+
+TEST_P(NamedScenarioTest, WindowsRunsOnOneDisk) {
+  const auto node = Node(GetParam().name);
+  const NodeState state = node->Snapshot();
+  EXPECT_EQ(std::count_if(state.disks.begin(), state.disks.end(), IsBoot), 1);
+}
+
+// Each disk that is attached is told apart from all others, as far as the cloud tells them apart.
+TEST_P(NamedScenarioTest, AttachesDisksAtPlacesOfTheirOwn) {
+  const auto node = Node(GetParam().name);
+  for (int i = 0; i < 3; ++i) Attached(*node);
+  const std::vector<Disk> disks = node->Snapshot().disks;
+  if (!node->Snapshot().attach.has_value()) return;
+  std::set<std::string> addresses, names;
+  for (const Disk& disk : disks) {
+    EXPECT_FALSE(disk.location.empty());
+    EXPECT_TRUE(addresses.insert(absl::StrCat(disk.location, "/", disk.facts.lun)).second);
+    const std::string name = absl::StrCat(disk.page83, disk.serial_number, disk.facts.unique_id,
+                                          disk.facts.eui, disk.facts.scsi_name);
+    EXPECT_TRUE(names.insert(name).second) << name;
+    EXPECT_FALSE(absl::StrContains(absl::StrCat(disk.location, name), "{")) << name;
+  }
+}
+
+TEST(NamedScenariosTest, AnUnknownNameIsRefusedWithThoseThereAre) {
+  EXPECT_THAT(
+      LoadScenario("azure-scs", "scenario"),
+      FailsWith(kInvalid, "scenario: no scenario is called azure-scs; there are default, "));
+  EXPECT_FALSE(IsScenario("azure-scs"));
+  EXPECT_EQ(NamedScenarios().front().name, "default");
+}
+
+TEST(AttachTest, TheCloudChoosesTheFirstFreePlace) {
+  const auto node = Node("azure-scsi");
+  EXPECT_TRUE(absl::EndsWith(Attached(*node).location, "Adapter 1 : Port 0 : Target 0 : LUN 0"));
+  const Disk fifth = Attached(*node, 5);
+  EXPECT_TRUE(absl::EndsWith(fifth.location, "Adapter 1 : Port 0 : Target 0 : LUN 5"));
+  EXPECT_EQ(fifth.page83.substr(0, 8), "60022480");
+  EXPECT_EQ(fifth.page83.size(), 32u);
+  EXPECT_TRUE(absl::EndsWith(Attached(*node).location, "LUN 1"));
+  proto::AttachDiskRequest request;
+  request.mutable_disk()->set_size_bytes(kGiB);
+  request.mutable_disk()->set_number(20);
+  request.set_place(5);
+  proto::AttachDiskResponse response;
+  EXPECT_THAT(CallAdmin(*node, "AttachDisk", request, &response),
+              FailsWith(kExists, "place: another disk is at 5"));
+}
+
+TEST(AttachTest, ARequestSaysWhatIsOtherwise) {
+  const auto node = Node("ec2-nitro-2022");
+  proto::AttachDiskRequest request;
+  request.set_choose_number(true);
+  request.mutable_disk()->set_size_bytes(kGiB);
+  request.mutable_disk()->set_serial_number("vol0123456789abcdef0_00000001.");
+  proto::AttachDiskResponse response;
+  ASSERT_THAT(CallAdmin(*node, "AttachDisk", request, &response), IsOk());
+  const Disk disk = node->Snapshot().disks.back();
+  EXPECT_EQ(disk.serial_number, "vol0123456789abcdef0_00000001.");
+  EXPECT_EQ(disk.facts.bus_type, 17);
+}
+
+TEST(AttachTest, ADiskArrivesAfterTheCloudsDelay) {
+  const auto node = Node(
+      "attach { arrival_ms: 3600000 } disk { number: 4 size_bytes: 1073741824 "
+      "arriving: true } disk { number: 5 size_bytes: 1073741824 }");
+  const auto seen = [&] {
+    return node->core()->Change([](NodeState& state) -> absl::StatusOr<size_t> {
+      Rescan(state);
+      return VisibleDisks(state).size();
+    });
+  };
+  EXPECT_THAT(seen(), Yields(1u));
+  EXPECT_TRUE(StateToProto(node->Snapshot()).disk(0).arriving());
+  Attached(*node);
+  EXPECT_THAT(seen(), Yields(1u));
+  node->Reboot();
+  EXPECT_THAT(seen(), Yields(3u));
+}
+
+TEST(AttachTest, ADiskArrivesByItself) {
+  const auto node = Node("attach { arrival_ms: 1 }");
+  Attached(*node);
+  const absl::Time deadline = absl::Now() + absl::Minutes(2);
+  bool is_seen = false;
+  while (!is_seen && absl::Now() < deadline) {
+    is_seen = *node->core()->Change([](NodeState& state) -> absl::StatusOr<bool> {
+      return FindVisibleDisk(state, 0) != nullptr;
+    });
+  }
+  EXPECT_TRUE(is_seen);
+}
+
+}  // namespace
+}  // namespace csi_proxy::machine::simulated
