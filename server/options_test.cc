@@ -115,9 +115,9 @@ TEST(OptionsTest, ABadFlagIsNamedWithTheReason) {
 
 TEST(OptionsTest, HelpNamesEveryFlag) {
   const std::string help = OptionsHelp();
-  for (const char* flag :
-       {"--host", "--scenario", "--socket-dir", "--api-groups", "--api-versions", "--working-dir",
-        "--kubelet-path", "--require-privacy", "--v ", "--log_file", "--stop-grace-period"}) {
+  for (const char* flag : {"--host", "--scenario", "--list-scenarios", "--socket-dir",
+                           "--api-groups", "--api-versions", "--working-dir", "--kubelet-path",
+                           "--require-privacy", "--v ", "--log_file", "--stop-grace-period"}) {
     EXPECT_TRUE(absl::StrContains(help, flag)) << flag;
   }
 }

@@ -350,6 +350,18 @@ TEST(SimulatedNodeTest, FaultsAreWhatTheDriverSees) {
       files.PathExists(request, {.timeout = absl::Milliseconds(10)}).status()));
 }
 
+TEST(SimulatedNodeTest, ANodeOfACloudAttachesAsThatCloudDoes) {
+  const SimulatedNode node = NewNode("azure-scsi");
+  const uint32_t number = node.AttachDisk({.size_bytes = 1ull << 30}).value();
+  for (const simulated_node::Disk& disk : node.state().disks) {
+    if (disk.number != number) continue;
+    EXPECT_THAT(disk.location, HasSubstr("Adapter 1 : Port 0 : Target 0 : LUN 0"));
+    EXPECT_THAT(disk.page83, HasSubstr("60022480"));
+  }
+  EXPECT_THAT(SimulatedNode::Create("azure-scs", Quiet()).status().ToString(),
+              HasSubstr("scenario: no scenario is called azure-scs"));
+}
+
 TEST(SimulatedNodeTest, WhatCannotBeIsRefused) {
   const SimulatedNode node = NewNode();
   EXPECT_TRUE(absl::IsInvalidArgument(node.AttachDisk({}).status()));

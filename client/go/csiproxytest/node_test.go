@@ -321,6 +321,7 @@ func TestWhatCannotHappenFailsTheTest(t *testing.T) {
 		{func() { node.InjectFault(csiproxytest.Fault{Operation: "volume.Fromat"}) }, "InjectFault: rpc error: code = InvalidArgument"},
 		{func() { node.InjectFault(csiproxytest.Fault{Operation: "*", Code: 17}) }, "there is no code 17"},
 		{func() { csiproxytest.NewNode(r, "disk {") }, "scenario:1:"},
+		{func() { csiproxytest.NewNode(r, "azure-scs") }, "scenario: no scenario is called azure-scs"},
 	} {
 		r.fatal = nil
 		c.happens()
@@ -349,5 +350,13 @@ func TestEveryCodeCanBeInjected(t *testing.T) {
 	}
 	if _, err := files.PathExists(context.Background(), &filesystemv1.PathExistsRequest{Path: staging}); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestANodeOfACloudAttachesAsThatCloudDoes(t *testing.T) {
+	node := csiproxytest.NewNode(t, "ec2-nitro-2022")
+	disk := node.AttachDisk(csiproxytest.Disk{SizeBytes: 1 << 30})
+	if got := node.State().Disk(disk).SerialNumber; !strings.HasPrefix(got, "vol0") || !strings.HasSuffix(got, "_00000001.") {
+		t.Error(got)
 	}
 }

@@ -72,7 +72,8 @@ CSI_PROXY_API const char* csi_proxy_version(void);
  *
  *   "node"             "WINDOWS", this machine, or "SIMULATED", one in memory; by default the one
  *                      that fits the platform
- *   "scenario"         a description of the simulated node, as textproto
+ *   "scenario"         a description of the simulated node, as textproto, or the name of a
+ *                      built-in one, as "azure-scsi"
  *   "workingDirs"      ["C:\\var\\lib\\kubelet"]: the directories that paths may lead into
  *   "allowedServices"  the services that calls may start and stop; all if empty
  *   "allowPlainSmb"    true: SMB mappings need not be encrypted

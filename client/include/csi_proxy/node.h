@@ -77,9 +77,9 @@ class Node {
   static absl::StatusOr<std::shared_ptr<Node>> Windows(NodeOptions options = {});
 
   // A Windows node in memory, for drivers under development and their tests. `scenario` describes
-  // it, a textproto of csi_proxy.simulated.Node; if empty, it is a small node with raw disks, a
-  // file server and an iSCSI portal. INVALID_ARGUMENT naming the option, or the line or field of
-  // the scenario.
+  // it, a textproto of csi_proxy.simulated.Node or the name of a built-in one, as `azure-scsi`; if
+  // empty, it is a small node with raw disks, a file server and an iSCSI portal. INVALID_ARGUMENT
+  // naming the option, or the line or field of the scenario.
   static absl::StatusOr<std::shared_ptr<Node>> Simulated(NodeOptions options = {},
                                                          absl::string_view scenario = "");
 

@@ -24,6 +24,9 @@ absl::Status AttachDisk(Machine& node, const proto::AttachDiskRequest& request,
   if (!disk.ok()) return disk.status();
   const auto number = request.choose_number() ? std::nullopt : std::optional(disk->number);
   const auto place = request.has_place() ? std::optional(request.place()) : std::nullopt;
+  if (request.has_copy_of()) {
+    if (absl::Status copied = node.CopyDisk(request.copy_of(), &*disk); !copied.ok()) return copied;
+  }
   const absl::StatusOr<uint32_t> attached = node.AttachDisk(*std::move(disk), number, place);
   if (attached.ok()) response->set_disk_number(*attached);
   return attached.status();

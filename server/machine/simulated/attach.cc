@@ -5,8 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "server/machine/simulated/storage.h"
 
@@ -15,17 +17,29 @@ namespace {
 
 constexpr char kPlace[] = "{place}";
 
-// 32 hexadecimal digits that no other disk of the node gets: those of a volume's id, which are
-// never given out again either.
+// 32 hexadecimal digits that no other disk of the node gets.
 std::string NewDigits(NodeState& state, const Disk& disk) {
-  constexpr size_t kGuidBegin = sizeof(R"(\\?\Volume{)") - 1;
-  constexpr size_t kGuidBytes = 36;
-  std::string digits = MakeVolumeId(state, disk, 0).ToString().substr(kGuidBegin, kGuidBytes);
-  std::erase(digits, '-');
+  std::string digits = MakeDiskId(state, disk);
+  std::erase_if(digits, [](unsigned char c) { return !absl::ascii_isxdigit(c); });
   return digits;
 }
 
+// As Windows makes a serial number of an NGUID.
+std::string InGroups(absl::string_view digits) {
+  constexpr size_t kDigits = 4;
+  std::vector<absl::string_view> groups;
+  for (size_t i = 0; i < digits.size(); i += kDigits) groups.push_back(digits.substr(i, kDigits));
+  return absl::StrCat(absl::AsciiStrToUpper(absl::StrJoin(groups, "_")), ".");
+}
+
 }  // namespace
+
+std::string MakeDiskId(NodeState& state, const Disk& disk) {
+  // The GUID of a volume's id, which is never given out again.
+  constexpr size_t kBegin = sizeof(R"(\\?\Volume)") - 1;
+  constexpr size_t kBytes = 38;
+  return MakeVolumeId(state, disk, 0).ToString().substr(kBegin, kBytes);
+}
 
 absl::Status PutInPlace(NodeState& state, std::optional<uint32_t> place, Disk& disk) {
   const bool is_in_location = absl::StrContains(disk.location, kPlace);
@@ -57,6 +71,8 @@ absl::Status PutInPlace(NodeState& state, std::optional<uint32_t> place, Disk& d
     }
   }
   for (std::string* const text : texts) *text = absl::StrReplaceAll(*text, replacements);
+  disk.serial_number =
+      absl::StrReplaceAll(disk.serial_number, {{"{eui in groups}", InGroups(disk.facts.eui)}});
   return absl::OkStatus();
 }
 

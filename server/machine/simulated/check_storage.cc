@@ -1,6 +1,7 @@
 #include "server/machine/simulated/check_storage.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "absl/strings/match.h"
@@ -53,6 +54,10 @@ void CheckVolume(const DiskPartition& partition, const std::string& at, Problems
       std::find(std::begin(kKnown), std::end(kKnown), volume.file_system) != std::end(kKnown), at,
       "file_system", "is none of NTFS, ReFS, FAT32, exFAT or empty");
   problems->Require(IsPlainText(volume.label), at, "label", kNotPlainText);
+  for (size_t i = 0; i < volume.stale_folders.size(); ++i) {
+    problems->RequireOk(WindowsPath::Parse("path", volume.stale_folders[i]).status(),
+                        Element(at, "stale_folder", i), "");
+  }
   problems->Require(
       !volume.file_system.empty() || (volume.label.empty() && volume.health == 0 && !volume.dirty),
       at, "file_system", "an unformatted volume has no label, health or dirty bit");
@@ -114,6 +119,7 @@ void CheckDisk(const Disk& disk, const std::string& at, Problems* problems) {
   problems->Require(IsPlainText(disk.serial_number), at, "serial_number", kNotPlainText);
   problems->Require(disk.facts.eui.empty() || IsEui(disk.facts.eui), at, "eui",
                     "is not 16 or 32 digits of lower-case hexadecimal");
+  problems->Require(disk.facts.lun <= 255, at, "lun", "is above 255");
   problems->Require(!disk.without_number || disk.style == PartitionStyle::kRaw, at,
                     "without_number", "a disk without a number is raw");
   if (disk.page83_error.has_value()) {
@@ -161,8 +167,15 @@ void CheckDisks(NodeState& state, Problems* problems) {
   const std::vector<NamedDisk> disks = NameDisks(state);
   problems->Require(disks.size() <= kMaxDisks, "disk", "", "there are more than 2048");
   std::set<uint32_t> numbers;
-  std::set<VolumeId> volumes;
+  // By the identity of their disk.
+  std::map<VolumeId, std::string> volumes;
   std::set<char> letters;
+  std::set<std::string> online_ids;
+  for (const NamedDisk& named : disks) {
+    const std::string& id = named.disk->facts.disk_id;
+    problems->Require(id.empty() || !named.disk->online || online_ids.insert(id).second, named.at,
+                      "disk_id", "is that of another disk that is online");
+  }
   const auto each_volume = [&](const NamedDisk& named, auto action) {
     for (size_t i = 0; i < named.disk->partitions.size(); ++i) {
       const DiskPartition& partition = named.disk->partitions[i];
@@ -176,7 +189,11 @@ void CheckDisks(NodeState& state, Problems* problems) {
     problems->Require(numbers.insert(named.disk->number).second, named.at, "number",
                       "is another disk's");
     each_volume(named, [&](const Volume& volume, const std::string& at) {
-      problems->Require(volumes.insert(volume.id).second, at, "id", "is another volume's");
+      // A copy of a disk has the original's volumes.
+      const std::string& id = named.disk->facts.disk_id;
+      const auto [of, is_new] = volumes.emplace(volume.id, id);
+      problems->Require(is_new || (!id.empty() && of->second == id), at, "id",
+                        "is another volume's");
       problems->Require(volume.drive_letter == 0 || letters.insert(volume.drive_letter).second, at,
                         "drive_letter", "is another volume's");
     });

@@ -18,7 +18,9 @@ DiskFacts ReadDiskFacts(const proto::Disk& in, const std::string& at, Problems* 
   problems->Require(IsPlainText(in.scsi_name()) && in.scsi_name().size() <= 255, at, "scsi_name",
                     "has control characters or more than 255 bytes");
   problems->Require(in.nvme_namespace_id() <= 65535, at, "nvme_namespace_id", "is above 65535");
-  problems->Require(in.lun() <= 255, at, "lun", "is above 255");
+  problems->Require(IsPlainText(in.disk_id()), at, "disk_id", kNotPlainText);
+  problems->Require(in.disk_id().empty() || in.style() != proto::RAW, at, "disk_id",
+                    "a raw disk has none");
   problems->Require(in.lun() == 0 || !absl::StrContains(in.location(), "LUN"), at, "lun",
                     "the location names another");
   DiskFacts facts;
@@ -31,6 +33,7 @@ DiskFacts ReadDiskFacts(const proto::Disk& in, const std::string& at, Problems* 
   facts.eui = in.eui();
   facts.nvme_namespace_id = in.nvme_namespace_id();
   facts.scsi_name = in.scsi_name();
+  facts.disk_id = in.disk_id();
   facts.lun = in.lun();
   return facts;
 }
@@ -45,6 +48,7 @@ void WriteDiskFacts(const DiskFacts& facts, proto::Disk* out) {
   out->set_eui(facts.eui);
   out->set_nvme_namespace_id(facts.nvme_namespace_id);
   out->set_scsi_name(facts.scsi_name);
+  out->set_disk_id(facts.disk_id);
   out->set_lun(facts.lun);
 }
 

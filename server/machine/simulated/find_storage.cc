@@ -92,6 +92,16 @@ std::optional<VolumePlace> FindVolumeIf(NodeState& state,
   return place;
 }
 
+// Also those of disks that are offline or not seen.
+template <typename Visit>
+void VisitVolumes(NodeState& state, Visit visit) {
+  for (Disk* disk : AllDisks(state)) {
+    for (DiskPartition& partition : disk->partitions) {
+      if (partition.volume.has_value()) visit(*partition.volume);
+    }
+  }
+}
+
 std::set<char> DriveLetters(NodeState& state) {
   std::set<char> letters;
   for (const Disk* disk : VisibleDisks(state)) {
@@ -107,17 +117,35 @@ std::set<char> DriveLetters(NodeState& state) {
 
 std::vector<std::string> MountPointsOf(NodeState& state, const Volume& volume) {
   std::vector<std::string> points;
-  const auto drive = [](char letter) { return absl::StrFormat("%c:\\", letter); };
-  if (volume.drive_letter != 0) points.push_back(drive(volume.drive_letter));
+  if (volume.drive_letter != 0) points.push_back(FolderName(volume, Tree::kRoot));
   for (const char letter : DriveLetters(state)) {
     const absl::StatusOr<VolumePlace> place = FindDrive(state, letter);
     if (!place.ok()) continue;
-    const Tree& tree = place->volume->tree;
-    for (const Tree::Id id : tree.MountsOf(volume.id)) {
-      points.push_back(absl::StrCat(drive(letter), tree.PathOf(id), "\\"));
+    for (const Tree::Id id : place->volume->tree.MountsOf(volume.id)) {
+      points.push_back(FolderName(*place->volume, id));
     }
   }
+  for (const std::string& folder : volume.stale_folders) {
+    if (std::find(points.begin(), points.end(), folder) == points.end()) points.push_back(folder);
+  }
   return points;
+}
+
+std::string FolderName(const Volume& holder, Tree::Id folder) {
+  if (holder.drive_letter == 0) return "";
+  const std::string drive = absl::StrFormat("%c:\\", holder.drive_letter);
+  return folder == Tree::kRoot ? drive : absl::StrCat(drive, holder.tree.PathOf(folder), "\\");
+}
+
+void KeepStaleFolder(NodeState& state, const VolumeId& volume, const std::string& folder) {
+  if (folder.empty()) return;
+  VisitVolumes(state, [&](Volume& other) {
+    if (other.id == volume) other.stale_folders.push_back(folder);
+  });
+}
+
+void ForgetStaleFolder(NodeState& state, const std::string& folder) {
+  VisitVolumes(state, [&](Volume& volume) { std::erase(volume.stale_folders, folder); });
 }
 
 std::vector<Disk*> AllDisks(NodeState& state) {

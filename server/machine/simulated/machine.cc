@@ -113,6 +113,27 @@ absl::StatusOr<std::unique_ptr<Machine>> Machine::Create(NodeState state) {
 
 Machine::Machine(NodeState state) : initial_(std::move(state)), core_(Started(initial_)) {}
 
+absl::Status Machine::CopyDisk(uint32_t number, Disk* disk) {
+  return core_.Change([&](NodeState& state) {
+    const absl::StatusOr<Disk*> original = FindAttached(state, number);
+    if (!original.ok()) return original.status();
+    // From now on there are two that have it.
+    std::string& id = (*original)->facts.disk_id;
+    if (id.empty() && (*original)->style != PartitionStyle::kRaw) {
+      id = MakeDiskId(state, **original);
+    }
+    disk->size_bytes = std::max(disk->size_bytes, (*original)->size_bytes);
+    disk->style = (*original)->style;
+    disk->partitions = (*original)->partitions;
+    disk->foreign = (*original)->foreign;
+    disk->facts.disk_id = id;
+    for (DiskPartition& partition : disk->partitions) {
+      if (partition.volume.has_value()) partition.volume->drive_letter = 0;
+    }
+    return absl::OkStatus();
+  });
+}
+
 absl::StatusOr<uint32_t> Machine::AttachDisk(Disk disk, std::optional<uint32_t> number,
                                              std::optional<uint32_t> place) {
   return core_.Change([&](NodeState& state) -> absl::StatusOr<uint32_t> {
@@ -133,6 +154,7 @@ absl::StatusOr<uint32_t> Machine::AttachDisk(Disk disk, std::optional<uint32_t> 
     StartArrivals(state, disk);
     const absl::Status status = Try(state, [&](NodeState& changed) {
       if (absl::Status put = PutInPlace(changed, place, disk); !put.ok()) return put;
+      if (disk.online && Collides(changed, disk)) KeepOffline(disk);
       changed.disks.push_back(disk);
       return absl::OkStatus();
     });

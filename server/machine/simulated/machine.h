@@ -33,6 +33,8 @@ class Machine final {
 
   // A disk as the cloud makes them, before it has a place and a size: the scenario's `attach.disk`.
   Disk NewDisk();
+  // Gives `disk` the content and the identity of the disk of that number. NOT_FOUND.
+  absl::Status CopyDisk(uint32_t number, Disk* disk);
   // Attaches a disk and returns its number: `disk.number` or, when nullopt is passed for it, the
   // lowest free one. Without a `place` the cloud chooses one. INVALID_ARGUMENT for a disk that
   // cannot exist; ALREADY_EXISTS for a number or a place in use.

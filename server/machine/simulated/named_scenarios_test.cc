@@ -113,6 +113,34 @@ TEST(AttachTest, ARequestSaysWhatIsOtherwise) {
   EXPECT_EQ(disk.facts.bus_type, 17);
 }
 
+TEST(AttachTest, ACopyIsOfflineBesideItsOriginal) {
+  const auto node = Node("snapshot-clone");
+  proto::AttachDiskRequest request;
+  request.set_choose_number(true);
+  request.set_copy_of(1);
+  proto::AttachDiskResponse response;
+  ASSERT_THAT(CallAdmin(*node, "AttachDisk", request, &response), IsOk());
+  const std::vector<Disk> disks = node->Snapshot().disks;
+  EXPECT_FALSE(disks.back().online);
+  EXPECT_EQ(disks.back().facts.offline_reason, proto::OFFLINE_COLLISION);
+  EXPECT_EQ(disks.back().partitions[1].volume->id, disks[1].partitions[1].volume->id);
+  EXPECT_NE(disks.back().page83, disks[1].page83);
+  ASSERT_THAT(node->DetachDisk(1), IsOk());
+  EXPECT_THAT(CallAdmin(*node, "AttachDisk", request, &response),
+              FailsWith(kNotFound, "there is no disk 1"));
+}
+
+TEST(AttachTest, AnNvmeDiskIsKnownByItsLunAlone) {
+  const auto node = Node("azure-nvme");
+  const Disk disk = Attached(*node);
+  EXPECT_EQ(disk.location, node->Snapshot().disks[0].location);
+  EXPECT_EQ(disk.facts.lun, 1u);
+  EXPECT_EQ(disk.facts.eui.size(), 32u);
+  EXPECT_EQ(disk.serial_number.size(), 40u);
+  EXPECT_TRUE(absl::EndsWith(disk.serial_number, "."));
+  EXPECT_EQ(Attached(*node).facts.lun, 2u);
+}
+
 TEST(AttachTest, ADiskArrivesAfterTheCloudsDelay) {
   const auto node = Node(
       "attach { arrival_ms: 3600000 } disk { number: 4 size_bytes: 1073741824 "

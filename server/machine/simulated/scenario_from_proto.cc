@@ -90,6 +90,9 @@ class Reader {
     behaviour.delete_pending_is_denied = in.delete_pending_is_denied();
     behaviour.online_makes_read_only = in.online_makes_read_only();
     behaviour.resize_reserve_bytes = in.resize_reserve_bytes();
+    behaviour.stale_mount_entries = in.stale_mount_entries();
+    behaviour.clearing_read_only_remounts = in.clearing_read_only_remounts();
+    behaviour.open_files_keep_online = in.open_files_keep_online();
     return behaviour;
   }
 
@@ -188,6 +191,7 @@ class Reader {
     volume.health =
         ReadEnum<uint16_t>(in.health(), proto::VolumeHealth_MAX, at, "health", &problems_);
     volume.dirty = in.dirty();
+    volume.stale_folders.assign(in.stale_folder().begin(), in.stale_folder().end());
     if (!in.drive_letter().empty()) {
       problems_.Require(in.drive_letter().size() == 1, at, "drive_letter", "is not one letter");
       volume.drive_letter = absl::ascii_toupper(static_cast<unsigned char>(in.drive_letter()[0]));

@@ -61,10 +61,7 @@ void WriteDisk(const Disk& disk, absl::Time now, const std::set<VolumeId>& volum
   for (const DiskPartition& partition : disk.partitions) {
     proto::Partition* const p = out->add_partition();
     p->set_number(partition.number);
-    p->set_type(partition.type == PartitionType::kBasic       ? proto::BASIC
-                : partition.type == PartitionType::kEfiSystem ? proto::EFI_SYSTEM
-                : partition.type == PartitionType::kLinux     ? proto::LINUX
-                                                              : proto::MICROSOFT_RESERVED);
+    p->set_type(static_cast<proto::PartitionType>(partition.type));
     p->set_offset_bytes(partition.offset_bytes);
     p->set_size_bytes(partition.size_bytes);
     p->set_arriving(partition.arrives_at > now);
@@ -78,6 +75,9 @@ void WriteDisk(const Disk& disk, absl::Time now, const std::set<VolumeId>& volum
     volume->set_label(partition.volume->label);
     volume->set_health(static_cast<proto::VolumeHealth>(partition.volume->health));
     volume->set_dirty(partition.volume->dirty);
+    for (const std::string& folder : partition.volume->stale_folders) {
+      volume->add_stale_folder(folder);
+    }
     if (const char letter = partition.volume->drive_letter; letter != 0) {
       volume->set_drive_letter(std::string(1, letter));
     }
@@ -166,6 +166,9 @@ void WriteBehaviour(const Behaviour& behaviour, proto::Behaviour* out) {
   out->set_delete_pending_is_denied(behaviour.delete_pending_is_denied);
   out->set_online_makes_read_only(behaviour.online_makes_read_only);
   out->set_resize_reserve_bytes(behaviour.resize_reserve_bytes);
+  out->set_stale_mount_entries(behaviour.stale_mount_entries);
+  out->set_clearing_read_only_remounts(behaviour.clearing_read_only_remounts);
+  out->set_open_files_keep_online(behaviour.open_files_keep_online);
 }
 
 void WriteOtherOpen(const OtherOpen& open, proto::OtherOpen* out) {

@@ -20,7 +20,7 @@ namespace csi_proxy::machine::simulated {
 
 enum class PartitionStyle { kRaw, kMbr, kGpt };
 
-enum class PartitionType { kBasic, kMicrosoftReserved, kEfiSystem, kLinux };
+enum class PartitionType { kBasic, kMicrosoftReserved, kEfiSystem, kLinux, kLdmMetadata, kLdmData };
 
 struct Volume {
   VolumeId id;
@@ -33,6 +33,8 @@ struct Volume {
   std::string label = "";
   uint16_t health = 0;  // HealthStatus of MSFT_Volume
   bool dirty = false;
+  // Where the mount manager says that it is mounted, and nothing else does.
+  std::vector<std::string> stale_folders = {};
 };
 
 // What MSFT_Disk says of a disk and nothing else of the node depends on, with its numbers.
@@ -50,6 +52,8 @@ struct DiskFacts {
   std::string eui;
   uint32_t nvme_namespace_id = 0;
   std::string scsi_name;
+  // The GUID of a GPT disk, the signature of an MBR disk. Empty: no other disk has the same.
+  std::string disk_id;
   // Of a disk whose location names none.
   uint32_t lun = 0;
 };
@@ -232,6 +236,13 @@ struct Behaviour {
   bool online_makes_read_only = false;
   // What Windows keeps of the free space behind a partition that is resized.
   uint64_t resize_reserve_bytes = 0;
+  // The mount manager does not notice that a reparse point was deleted, and ends no mount of a
+  // volume that is not there.
+  bool stale_mount_entries = false;
+  // Clearing the read-only flag of a disk lets its volumes arrive anew.
+  bool clearing_read_only_remounts = false;
+  // A disk stays online while another process has something open on it.
+  bool open_files_keep_online = false;
 };
 
 // What another process of the node has open: the entry at the path. With the bits of

@@ -164,13 +164,29 @@ bool HoldsSystemDrive(const Disk& disk) {
 bool IsBoot(const Disk& disk) { return disk.facts.is_boot || HoldsSystemDrive(disk); }
 bool IsSystem(const Disk& disk) { return disk.facts.is_system || HoldsSystemDrive(disk); }
 
-void TakeOnline(const NodeState& state, Disk& disk) {
-  if (std::exchange(disk.online, true)) return;
+absl::Status TakeOnline(NodeState& state, Disk& disk) {
+  if (disk.online) return absl::OkStatus();
+  if (Collides(state, disk)) {
+    if (absl::Status status = Resign(state, disk); !status.ok()) return status;
+  }
+  disk.online = true;
+  disk.facts.offline_reason = 0;
   if (state.behaviour.online_makes_read_only) disk.read_only = true;
   for (DiskPartition& partition : disk.partitions) {
     if (!partition.volume.has_value()) continue;
     LetVolumeArrive(state, partition);
     partition.mounted_read_only = disk.read_only;
+  }
+  return absl::OkStatus();
+}
+
+void SetReadOnly(const NodeState& state, Disk& disk, bool read_only) {
+  const bool remounts = std::exchange(disk.read_only, read_only) && !read_only && disk.online &&
+                        state.behaviour.clearing_read_only_remounts;
+  for (DiskPartition& partition : disk.partitions) {
+    if (!remounts || !partition.volume.has_value()) continue;
+    LetVolumeArrive(state, partition);
+    partition.mounted_read_only = false;
   }
 }
 

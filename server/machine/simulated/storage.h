@@ -69,6 +69,12 @@ uint64_t UsedBytes(const DiskPartition& partition);
 // The drives (`D:\`) and folders of drives (`C:\a\b\`) at which a volume is mounted.
 std::vector<std::string> MountPointsOf(NodeState& state, const Volume& volume);
 
+// The folder as MountPointsOf() names it; empty on a volume without a letter.
+std::string FolderName(const Volume& holder, Tree::Id folder);
+// The mount manager goes on listing the folder for the volume, wherever that is; or stops to.
+void KeepStaleFolder(NodeState& state, const VolumeId& volume, const std::string& folder);
+void ForgetStaleFolder(NodeState& state, const std::string& folder);
+
 // What lies on a disk: `size` bytes from `offset`, or as many as there are.
 Bytes ReadBytes(const Disk& disk, uint64_t offset, size_t size);
 // Forgets what others have written there.
@@ -90,8 +96,17 @@ void UpdateSize(Disk& disk);
 // Makes growth and new disks visible, and new volumes to WMI.
 void Rescan(NodeState& state);
 
-// The volumes of a disk that was offline set out to arrive.
-void TakeOnline(const NodeState& state, Disk& disk);
+// Whether another disk that is online has the same identity; Windows keeps the later one offline.
+bool Collides(NodeState& state, const Disk& disk);
+void KeepOffline(Disk& disk);
+// Sets or clears the flag of a disk.
+void SetReadOnly(const NodeState& state, Disk& disk, bool read_only);
+// Gives the disk and its volumes identities of their own; fails for a read-only disk.
+absl::Status Resign(NodeState& state, Disk& disk);
+
+// The volumes of a disk that was offline set out to arrive. Fails for a read-only disk that
+// collides.
+absl::Status TakeOnline(NodeState& state, Disk& disk);
 // Fails for the disk that carries Windows.
 absl::Status TakeOffline(Disk& disk);
 // The file system is mounted anew.

@@ -63,7 +63,9 @@ func WithBoundSMBCredentials() Option { return with(csiproxy.WithBoundSMBCredent
 // NewNode returns a node of the test's own, which ends with the test. Its log is the test's: a line
 // for each call that changes the node.
 //
-// scenario is the node that the test begins with, a textproto of csi_proxy.simulated.Node; with ""
+// scenario is the node that the test begins with: a textproto of csi_proxy.simulated.Node, or the name
+// of a built-in one, such as "azure-scsi" or "ec2-nitro-2022", which csi-proxy --list-scenarios lists;
+// AttachDisk then puts a disk where that cloud does, with the names that the cloud gives it. With ""
 // it has a system disk C:, raw disks 1 (of Azure's kind), 2 (AWS), 3 (Google, offline) and 4, a file
 // server, an iSCSI portal and a few services.
 //

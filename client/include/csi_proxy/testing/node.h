@@ -51,9 +51,12 @@ struct Fault {
 // cannot be.
 class SimulatedNode {
  public:
-  // `scenario` is the node that the test begins with, a textproto of csi_proxy.simulated.Node; if
-  // empty, it has a system disk C:, raw disks, a file server, an iSCSI portal and a few services.
-  // INVALID_ARGUMENT naming the option, or the line or field of the scenario.
+  // `scenario` is the node that the test begins with: a textproto of csi_proxy.simulated.Node, or
+  // the name of a built-in one, such as `azure-scsi` or `ec2-nitro-2022`, which `csi-proxy
+  // --list-scenarios` lists; AttachDisk then puts a disk where that cloud does, with the names that
+  // the cloud gives it. If empty, it has a system disk C:, raw disks, a file server, an iSCSI
+  // portal and a few services. INVALID_ARGUMENT naming the option, or the line or field of the
+  // scenario.
   static absl::StatusOr<SimulatedNode> Create(absl::string_view scenario = "",
                                               NodeOptions options = {});
 

@@ -35,6 +35,7 @@ struct Device {
 };
 
 struct Request {
+  const NodeState& state;
   Device device;
   DeviceAccess access;
   const Bytes& input;
@@ -191,7 +192,9 @@ Answer SetDiskAttributes(const Request& request) {
   const auto change = machine::ParseSetDiskAttributes(request.input);
   if (!change.ok()) return Failure(request.operation, win32_error::kInvalidParameter);
   if (change->mask.is_offline) return Failure(request.operation, win32_error::kNotSupported);
-  if (change->mask.is_read_only) request.device.disk->read_only = change->attributes.is_read_only;
+  if (change->mask.is_read_only) {
+    SetReadOnly(request.state, *request.device.disk, change->attributes.is_read_only);
+  }
   return Bytes();
 }
 
@@ -295,7 +298,7 @@ absl::StatusOr<Bytes> ControlDevice(NodeState& state, const std::string& device,
         return c.code == code && (is_volume ? c.for_volume : c.for_disk);
       });
   if (known == std::end(kControlCodes)) return Failure(operation, win32_error::kInvalidFunction);
-  Answer answer = known->answer({*opened, access, input, operation});
+  Answer answer = known->answer({state, *opened, access, input, operation});
   if (answer.ok() && answer->size() > max_output) return Failure(operation, win32_error::kMoreData);
   return answer;
 }

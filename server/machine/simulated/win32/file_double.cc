@@ -225,7 +225,7 @@ class FileDouble final : public File {
     return OnEntry<absl::Status>(
         "win32.DeleteReparsePoint", path_,
         [&] { return absl::StrCat("making ", path_, " a plain directory"); },
-        [&](NodeState&, const PathEnd& end, const auto& operation) -> absl::Status {
+        [&](NodeState& state, const PathEnd& end, const auto& operation) -> absl::Status {
           if (access_ != Access::kWriteAttributes) {
             return Failure(operation(), win32_error::kAccessDenied);
           }
@@ -235,6 +235,9 @@ class FileDouble final : public File {
           if (!end.at().mounted.has_value())
             return Failure(operation(), win32_error::kNotSupported);
           if (IsWriteProtected(end.place)) return Failure(operation(), win32_error::kWriteProtect);
+          if (state.behaviour.stale_mount_entries) {
+            KeepStaleFolder(state, *end.at().mounted, FolderName(*end.place.volume, end.entry));
+          }
           end.tree().SetMounted(end.entry, std::nullopt);
           return absl::OkStatus();
         });

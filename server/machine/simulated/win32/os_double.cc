@@ -141,6 +141,10 @@ absl::Status EndMount(NodeState& state, OpenEntries& open, const std::string& di
   // (learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-deletevolumemountpointw).
   if (!end->at().mounted.has_value()) return absl::OkStatus();
   if (IsWriteProtected(end->place)) return Failure(operation, win32_error::kWriteProtect);
+  if (state.behaviour.stale_mount_entries && !FindVolume(state, *end->at().mounted).ok()) {
+    return Failure(operation, win32_error::kFileNotFound);
+  }
+  ForgetStaleFolder(state, FolderName(*end->place.volume, end->entry));
   end->tree().SetMounted(end->entry, std::nullopt);
   return absl::OkStatus();
 }
@@ -169,9 +173,10 @@ class OsDouble final : public machine::Os {
       for (const Disk* disk : VisibleDisks(state)) {
         for (const DiskPartition& partition : disk->partitions) {
           if (!partition.volume.has_value()) continue;
-          // Not before it has arrived, and not while the disk is offline.
+          // Not before it has arrived, and not while the disk is offline: a copy of another.
           const VolumeId& id = partition.volume->id;
-          if (FindVolume(state, id).ok()) names.push_back(id.ToString());
+          const absl::StatusOr<VolumePlace> place = FindVolume(state, id);
+          if (place.ok() && place->partition == &partition) names.push_back(id.ToString());
         }
       }
       return names;

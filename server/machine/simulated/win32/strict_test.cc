@@ -35,7 +35,7 @@ TEST_F(StrictWin32Test, AFileSystemStaysAsItWasMountedUntilItIsDismounted) {
   Change([](NodeState& state) {
     ASSERT_THAT(TakeOffline(state.disks[1]), IsOk());
     state.behaviour.online_makes_read_only = true;
-    TakeOnline(state, state.disks[1]);
+    ASSERT_THAT(TakeOnline(state, state.disks[1]), IsOk());
   });
   ASSERT_THAT(
       os_->Control("\\\\.\\PhysicalDrive1", DeviceAccess::kReadWrite,
@@ -192,6 +192,57 @@ TEST_F(StrictWin32Test, AJunctionIsWrittenOverAMountedFolderButNotOverALink) {
   EXPECT_THAT(write("m"), IsOk());
   EXPECT_EQ((*Open("C:\\", {"t", "m"}))->ReadReparsePoint().value(), junction);
   EXPECT_THAT(write("l"), FailsWithWin32(win32_error::kReparseTagMismatch));
+}
+
+TEST_F(StrictWin32Test, AStaleEntryOutlivesItsReparsePoint) {
+  const std::string volume = NewVolume(1);
+  ASSERT_THAT(node_->MakeDirectory("C:\\k\\m"), IsOk());
+  ASSERT_THAT(os_->SetMountPoint("C:\\k\\m\\", volume), IsOk());
+  Change([](NodeState& state) {
+    state.behaviour.stale_mount_entries = true;
+    ASSERT_THAT(TakeOffline(state.disks[1]), IsOk());
+  });
+  EXPECT_THAT(os_->DeleteMountPoint("C:\\k\\m\\"), FailsWithWin32(win32_error::kFileNotFound));
+  ASSERT_THAT((*Open("C:\\", {"k", "m"}, Access::kWriteAttributes))
+                  ->DeleteReparsePoint(machine::kReparseTagMountPoint),
+              IsOk());
+  Change([](NodeState& state) { ASSERT_THAT(TakeOnline(state, state.disks[1]), IsOk()); });
+  EXPECT_THAT(os_->ListMountPoints(volume), Yields(std::vector<std::string>{"C:\\k\\m\\"}));
+  EXPECT_FALSE((*Open("C:\\", {"k", "m"}))->GetAttributes()->is_reparse_point);
+  // The mount manager forgets it when it ends a mount there.
+  ASSERT_THAT(os_->SetMountPoint("C:\\k\\m\\", volume), IsOk());
+  ASSERT_THAT(os_->DeleteMountPoint("C:\\k\\m\\"), IsOk());
+  EXPECT_THAT(os_->ListMountPoints(volume), Yields(std::vector<std::string>{}));
+}
+
+TEST_F(StrictWin32Test, ClearingTheReadOnlyFlagMayRemount) {
+  const std::string volume = NewVolume(1);
+  const auto clear = [&] {
+    Change([](NodeState& state) { state.disks[1].read_only = true; });
+    ASSERT_THAT(
+        os_->Control("\\\\.\\PhysicalDrive1", DeviceAccess::kReadWrite,
+                     machine::control::kSetDiskAttributes, machine::ClearReadOnlyRequest(), 0),
+        IsOk());
+  };
+  Change([](NodeState& state) { state.volume_arrival_delay = absl::Hours(1); });
+  clear();
+  EXPECT_THAT(os_->Flush(volume), IsOk());
+  Change([](NodeState& state) { state.behaviour.clearing_read_only_remounts = true; });
+  clear();
+  EXPECT_THAT(os_->Flush(volume), FailsWithWin32(win32_error::kFileNotFound));
+}
+
+// As bindflt may, at random: github.com/microsoft/Windows-Containers/issues/635.
+TEST_F(StrictWin32Test, ARelativeOpenMayFailOnce) {
+  FaultRule rule;
+  rule.operation = "win32.Open";
+  rule.resource = "C:\\k";
+  rule.times = 1;
+  rule.code = absl::StatusCode::kInternal;
+  rule.error = KnownError(win32_error::kInvalidParameter);
+  ASSERT_THAT(node_->InjectFault(rule), IsOk());
+  EXPECT_THAT(Open("C:\\", {"k"}), FailsWithWin32(win32_error::kInvalidParameter));
+  EXPECT_THAT(Open("C:\\", {"k"}), IsOk());
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/win32_error.h"
+#include "server/machine/simulated/resolver.h"
 #include "server/machine/simulated/storage.h"
 #include "server/machine/simulated/wmi/methods.h"
 #include "server/machine/simulated/wmi/objects.h"
@@ -17,6 +18,7 @@ using cim::Value;
 
 constexpr uint32_t kNotSupported = 1;
 constexpr uint32_t kInvalidParameter = 5;
+constexpr uint32_t kInUse = 6;
 constexpr uint32_t kObjectNotFound = 8;
 constexpr uint32_t kNoCapacity = 40000;
 constexpr uint32_t kSizeOrMaximum = 40005;
@@ -118,11 +120,31 @@ Outcome Refresh(const Call& call) {
 
 // A disk that was read-only still is.
 Outcome Online(const Call& call) {
-  TakeOnline(call.state, DiskOf(call));
-  return Done(call.method);
+  const absl::Status status = TakeOnline(call.state, DiskOf(call));
+  if (HasWin32Code(status, win32_error::kInvalidParameter)) {
+    return Refused(call.method, kInvalidParameter, status.message());
+  }
+  return Answer(call, status);
 }
 
-Outcome Offline(const Call& call) { return Answer(call, TakeOffline(DiskOf(call))); }
+bool HasOpenFiles(NodeState& state, const Disk& disk) {
+  return std::any_of(state.other_opens.begin(), state.other_opens.end(),
+                     [&](const OtherOpen& open) {
+                       const auto path = WindowsPath::Parse("path", open.path);
+                       const auto at = path.ok() ? Resolve(state, *path, false) : path.status();
+                       return at.ok() && at->place.has_value() && at->place->disk == &disk;
+                     });
+}
+
+// 6, 41009 and 41018 are documented
+// (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk-offline); a fault returns them.
+Outcome Offline(const Call& call) {
+  Disk& disk = DiskOf(call);
+  if (call.state.behaviour.open_files_keep_online && HasOpenFiles(call.state, disk)) {
+    return Refused(call.method, kInUse, "a file of the disk is open");
+  }
+  return Answer(call, TakeOffline(disk));
+}
 
 Outcome SetAttributes(const Call& call) {
   Disk& disk = DiskOf(call);
@@ -135,7 +157,7 @@ Outcome SetAttributes(const Call& call) {
   if (call.Flag("IsReadOnly") && (IsBoot(disk) || IsSystem(disk))) {
     return Answer(call, Failure(operation, kStorageCriticalDisk));
   }
-  disk.read_only = call.Flag("IsReadOnly");
+  SetReadOnly(call.state, disk, call.Flag("IsReadOnly"));
   return Done(call.method);
 }
 

@@ -142,7 +142,9 @@ TEST_F(StorageMethodsTest, TellWhatWindowsSaysOfADisk) {
                             .unique_id = "",
                             .is_boot = true,
                             .is_system = false,
-                            .eui = "0025385b71b00a1c"};
+                            .eui = "0025385b71b00a1c",
+                            .scsi_name = "",
+                            .disk_id = ""};
   });
   EXPECT_THAT(Disk(1).Get("BusType"), Yields(Value::Uint16(17)));
   EXPECT_THAT(Disk(1).Get("HealthStatus"), Yields(Value::Uint16(2)));

@@ -17,8 +17,13 @@ constexpr char kBasicData[] = "{ebd0a0a2-b9e5-4433-87c0-68b6b72699c7}";
 constexpr char kReserved[] = "{e3c9e316-0b5c-4db8-817d-f92df00215ae}";
 constexpr char kEfiSystem[] = "{c12a7328-f81f-11d2-ba4b-00a0c93ec93b}";
 constexpr char kLinuxData[] = "{0fc63daf-8483-4772-8e79-3d69d8477de4}";
+// Of dynamic disks
+// (learn.microsoft.com/windows/win32/api/winioctl/ns-winioctl-partition_information_gpt).
+constexpr char kLdmMetadata[] = "{5808c8aa-7e8f-42e0-85d2-e1e90434cfb3}";
+constexpr char kLdmData[] = "{af9b60a0-1431-4f62-bc68-3311714a69ad}";
 constexpr uint16_t kMbrIfs = 7;
 constexpr uint16_t kMbrLinux = 0x83;
+constexpr uint16_t kMbrLdm = 0x42;
 constexpr uint32_t kSectorBytes = 512;
 
 // UniqueIdFormat of MSFT_Disk.
@@ -58,8 +63,17 @@ const char* GptType(PartitionType type) {
       return kEfiSystem;
     case PartitionType::kLinux:
       return kLinuxData;
+    case PartitionType::kLdmMetadata:
+      return kLdmMetadata;
+    case PartitionType::kLdmData:
+      return kLdmData;
   }
   return kBasicData;
+}
+
+uint16_t MbrType(PartitionType type) {
+  if (type == PartitionType::kLinux) return kMbrLinux;
+  return type == PartitionType::kLdmMetadata || type == PartitionType::kLdmData ? kMbrLdm : kMbrIfs;
 }
 
 uint16_t StyleNumber(PartitionStyle style) {
@@ -132,12 +146,16 @@ void ForEachPartition(NodeState& state, const Wanted& wanted, Action each) {
   }
 }
 
-// What WMI knows of a partition's volume now.
+// What WMI knows of a partition's volume now: of a dynamic one nothing.
 absl::StatusOr<VolumePlace> KnownVolume(NodeState& state, const DiskPartition& partition) {
-  if (!partition.volume.has_value() || partition.cached_at > absl::Now()) {
+  if (!partition.volume.has_value() || partition.type == PartitionType::kLdmData ||
+      partition.cached_at > absl::Now()) {
     return absl::NotFoundError("no volume");
   }
-  return FindVolume(state, partition.volume->id);
+  absl::StatusOr<VolumePlace> place = FindVolume(state, partition.volume->id);
+  // A copy that is offline has the id of the original's volume.
+  if (place.ok() && place->partition != &partition) return absl::NotFoundError("a copy");
+  return place;
 }
 
 }  // namespace
@@ -218,8 +236,7 @@ cim::Object PartitionObject(NodeState& state, const Disk& disk, const DiskPartit
       {"IsBoot", Value::Boolean(is_system)},
       {"IsHidden", Value::Boolean(false)},
       {is_gpt ? "GptType" : "MbrType",
-       is_gpt ? Value::String(GptType(partition.type))
-              : Value::Uint16(partition.type == PartitionType::kLinux ? kMbrLinux : kMbrIfs)},
+       is_gpt ? Value::String(GptType(partition.type)) : Value::Uint16(MbrType(partition.type))},
   };
   if (volume.ok()) {
     properties["AccessPaths"] =

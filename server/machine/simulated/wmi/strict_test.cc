@@ -170,5 +170,71 @@ TEST_F(StrictWmiTest, AnOfflineDiskStillShowsItsLayout) {
   EXPECT_FALSE(IsMounted(TestVolume(2)));
 }
 
+TEST_F(StrictWmiTest, AnOpenFileMayKeepADiskOnline) {
+  const VolumeId id = NewVolume();
+  ASSERT_THAT(host_->volume().Format(context_, id, {}), IsOk());
+  ASSERT_THAT(node_->MakeDirectory("C:\\m"), IsOk());
+  Change([&](NodeState& state) {
+    Tree& tree = state.disks[0].partitions[2].volume->tree;
+    tree.SetMounted(*tree.Find(Tree::kRoot, "m"), id);
+  });
+  ASSERT_THAT(node_->WriteFile("C:\\m\\log.txt", 1, false), IsOk());
+  ASSERT_THAT(node_->SetOtherOpens({{"C:\\m\\log.txt", 1, 7}}), IsOk());
+  Behave([](Behaviour& behaviour) { behaviour.open_files_keep_online = true; });
+  EXPECT_THAT(Invoke(Disk(1), "Offline"), Returns(6));
+  EXPECT_TRUE(node_->Snapshot().disks[1].online);
+  EXPECT_THAT(Invoke(Disk(2), "Offline"), Returns(0));
+  ASSERT_THAT(node_->SetOtherOpens({}), IsOk());
+  EXPECT_THAT(Invoke(Disk(1), "Offline"), Returns(0));
+}
+
+class CollisionTest : public StrictWmiTest {
+ protected:
+  CollisionTest()
+      : StrictWmiTest(R"(
+    disk { number: 4 size_bytes: 1073741824 style: GPT disk_id: "{a}" partition {
+      size_bytes: 104857600
+      volume { id: "\\\\?\\Volume{00000000-0000-0000-0000-000000000004}\\" file_system: "NTFS" } } }
+    disk { number: 5 size_bytes: 1073741824 style: GPT disk_id: "{a}" offline: true read_only: true
+           offline_reason: OFFLINE_COLLISION partition { size_bytes: 104857600
+      volume { id: "\\\\?\\Volume{00000000-0000-0000-0000-000000000004}\\" file_system: "NTFS" } } })") {
+  }
+};
+
+TEST_F(CollisionTest, ACopyComesOnlineAsAnotherDiskOnceItCanBeWritten) {
+  EXPECT_THAT(Disk(5).GetUint32("OfflineReason"), Yields(4U));
+  EXPECT_EQ(Shown(TestVolume(4)), 1u);
+  EXPECT_THAT(Invoke(Disk(5), "Online"), Returns(5));
+  EXPECT_THAT(Disk(5).GetBoolean("IsOffline"), Yields(true));
+  Change([](NodeState& state) { state.disks[5].read_only = false; });
+  EXPECT_THAT(Invoke(Disk(5), "Online"), Returns(0));
+  const NodeState state = node_->Snapshot();
+  EXPECT_NE(state.disks[5].partitions[0].volume->id, TestVolume(4));
+  EXPECT_NE(state.disks[5].facts.disk_id, "{a}");
+  EXPECT_THAT(*host_->volume().ListVolumes(context_, 4, 0), testing::ElementsAre(TestVolume(4)));
+}
+
+TEST_F(CollisionTest, ACopyIsTheOriginalWhenThatIsAway) {
+  EXPECT_THAT(Invoke(Disk(4), "Offline"), Returns(0));
+  EXPECT_THAT(Invoke(Disk(5), "Online"), Returns(0));
+  EXPECT_THAT(*host_->volume().ListVolumes(context_, 5, 0), testing::ElementsAre(TestVolume(4)));
+}
+
+TEST_F(StrictWmiTest, WmiKnowsNoDynamicVolume) {
+  const auto node = LoadScenario("gce-pd-scsi", "test");
+  ASSERT_THAT(node, IsOk());
+  const VolumeId scratch = (*node)->Snapshot().disks[1].partitions[2].volume->id;
+  const auto session = NewSimulatedSession((*node)->core());
+  const auto partitions = session->Query(
+      context_, kStorage, Query("MSFT_Partition").Where("DiskNumber", Value::Uint32(1)));
+  ASSERT_THAT(*partitions, SizeIs(3));
+  EXPECT_THAT(partitions->back().GetString("GptType"),
+              Yields("{af9b60a0-1431-4f62-bc68-3311714a69ad}"));
+  EXPECT_THAT(
+      *session->Query(context_, kStorage,
+                      Query("MSFT_Volume").Where("UniqueId", Value::String(scratch.ToString()))),
+      IsEmpty());
+}
+
 }  // namespace
 }  // namespace csi_proxy::machine::simulated::wmi

@@ -72,7 +72,7 @@ func WithBoundSMBCredentials() Option {
 }
 
 // WithSimulatedNode acts on a Windows node in memory, also on Windows: as scenario, a textproto of
-// csi_proxy.simulated.Node, describes it, or a small node with a few raw disks, a file server and an
+// csi_proxy.simulated.Node or the name of a built-in one, describes it, or a small node with a few raw disks, a file server and an
 // iSCSI portal when it is empty. Off Windows there is no other node. What happens to the node from
 // outside, as a disk that is pulled out, are calls of /csi_proxy.simulated.Admin. Embedded mode.
 func WithSimulatedNode(scenario string) Option {

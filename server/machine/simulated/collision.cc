@@ -1,0 +1,46 @@
+// Copies of a disk beside the original: their identities collide.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/win32_error.h"
+#include "server/machine/simulated/storage.h"
+
+namespace csi_proxy::machine::simulated {
+namespace {
+
+constexpr uint16_t kOfflineByCollision = 4;
+
+}  // namespace
+
+bool Collides(NodeState& state, const Disk& disk) {
+  if (disk.facts.disk_id.empty()) return false;
+  const std::vector<Disk*> disks = VisibleDisks(state);
+  return std::any_of(disks.begin(), disks.end(), [&](const Disk* other) {
+    return other != &disk && other->number != disk.number && other->online &&
+           other->facts.disk_id == disk.facts.disk_id;
+  });
+}
+
+void KeepOffline(Disk& disk) {
+  disk.online = false;
+  disk.facts.offline_reason = kOfflineByCollision;
+}
+
+// Windows must write the new identity to the disk, so the read-only flag has to go first
+// (github.com/kubernetes-csi/csi-proxy/issues/287,
+// github.com/hpe-storage/common-host-libs/pull/40); else "the parameter is incorrect"
+// (github.com/MicrosoftDocs/windowsserverdocs/issues/3637).
+absl::Status Resign(NodeState& state, Disk& disk) {
+  if (disk.read_only) {
+    return Failure(absl::StrCat("bringing disk ", disk.number, " online beside its original"),
+                   win32_error::kInvalidParameter);
+  }
+  disk.facts.disk_id.clear();
+  for (DiskPartition& partition : disk.partitions) {
+    if (!partition.volume.has_value()) continue;
+    partition.volume->id = MakeVolumeId(state, disk, partition.number);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace csi_proxy::machine::simulated
