@@ -86,7 +86,9 @@ class WindowsFilesystem final : public FilesystemHost {
     const absl::StatusOr<ResolvedPath> walked =
         ResolvePath(os_, context, source, {.follow_last = true});
     if (!walked.ok()) return walked.status();
-    if (!walked->found() && !Reachable(context, *walked)) return MissingError(source.path);
+    // A server is not asked, as the Go release asks none: one that is away would keep a pod's link
+    // from being made for minutes.
+    if (!walked->found() && walked->on_server.empty()) return MissingError(source.path);
     if (walked->found() && !walked->attributes.is_directory) {
       return absl::FailedPreconditionError(
           absl::StrCat(source.path.ToString(), " is not a directory"));

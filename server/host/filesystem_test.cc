@@ -157,6 +157,8 @@ TEST_F(FilesystemTest, LinksToSharesAreReadableWhileTheMappingIs) {
 
   ASSERT_THAT(node_->SetServerReachable("srv", false), IsOk());
   EXPECT_FALSE(Read("pods\\p1\\mount").target_exists);
+  // It is published all the same: no server is asked.
+  ASSERT_THAT(files().CreateLink(context_, Kubelet("share"), Kubelet("pods\\p1\\late")), IsOk());
   ASSERT_THAT(node_->SetServerReachable("SRV", true), IsOk());
   EXPECT_TRUE(Read("share").target_exists);
   ASSERT_THAT(node_->BreakMapping("\\\\srv\\data"), IsOk());

@@ -45,6 +45,7 @@ constexpr Meaning kMeanings[] = {
     {0xEFFF001C, "Session not found", absl::StatusCode::kNotFound},
     {0xEFFF0032, "Portal exists already", absl::StatusCode::kAlreadyExists},
     {0xEFFF003F, "Target already logged in", absl::StatusCode::kAlreadyExists},
+    {0xEFFF0040, "A disk of the session is in use", absl::StatusCode::kFailedPrecondition},
     {0xEFFF0043, "Portal not found", absl::StatusCode::kNotFound},
 };
 
@@ -192,7 +193,12 @@ class WindowsIscsi final : public IscsiHost {
       }
       absl::Status status = Invoke(context, target->path(), "Disconnect",
                                    {{"SessionIdentifier", *identifier}}, operation);
-      if (!status.ok()) return status;
+      if (status.ok()) continue;
+      // The session stays, and so it is to return at the next start.
+      if (*persistent && !Invoke(context, session.path(), "Register", {}, operation).ok()) {
+        warn_(absl::StrCat("the session with target ", iqn, " will not return at the next start"));
+      }
+      return status;
     }
     return absl::OkStatus();
   }

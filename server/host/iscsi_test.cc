@@ -165,6 +165,25 @@ TEST_F(IscsiTest, SaysWhatTheInitiatorMeans) {
   }
 }
 
+TEST_F(IscsiTest, ASessionThatCannotEndStaysPersistent) {
+  ASSERT_THAT(iscsi().AddPortal(context_, kPortal), IsOk());
+  ASSERT_THAT(Connect("iqn.x:open"), IsOk());
+  node_->core()->Change(
+      [](NodeState& state) { state.iscsi_portals[0].targets[0].persistent = true; });
+  const auto persistent = [&] { return node_->Snapshot().iscsi_portals[0].targets[0].persistent; };
+  FaultRule rule;
+  rule.operation = "wmi.Invoke/MSFT_iSCSITarget.Disconnect";
+  rule.times = 1;
+  rule.code = kInternal;
+  rule.error.code = 0xEFFF0040;
+  ASSERT_THAT(node_->InjectFault(rule), IsOk());
+  EXPECT_THAT(iscsi().Disconnect(context_, kPortal, "iqn.x:open"),
+              FailsWith(kPrecondition, "A disk of the session is in use"));
+  EXPECT_TRUE(persistent());
+  ASSERT_THAT(iscsi().Disconnect(context_, kPortal, "iqn.x:open"), IsOk());
+  EXPECT_FALSE(persistent());
+}
+
 TEST_F(IscsiTest, NothingAnswers) {
   ASSERT_THAT(iscsi().AddPortal(context_, kPortal), IsOk());
   ASSERT_THAT(node_->SetServerReachable("10.0.0.5", false), IsOk());

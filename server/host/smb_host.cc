@@ -120,7 +120,10 @@ class WindowsSmb final : public SmbHost {
     // Not by `is_connected`: a mapping that is idle shows as disconnected and works, and one whose
     // password has changed shows as OK and does not
     // (github.com/kubernetes/kubernetes/issues/93805).
-    return os_.Reach(mapping.remote_path).ok();
+    // A share whose root a user may not read is reached: his rights may begin further down, and to
+    // remove the mapping would take the share from all others.
+    const absl::Status reached = os_.Reach(mapping.remote_path);
+    return reached.ok() || HasWin32Code(reached, win32_error::kAccessDenied);
   }
 
   absl::Status CreateMapping(const CallContext& context, const std::string& share,

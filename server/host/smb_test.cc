@@ -134,6 +134,24 @@ TEST_F(SmbTest, HealthIsWhetherTheShareIsReached) {
   EXPECT_FALSE(Healthy());
 }
 
+TEST_F(SmbTest, AShareWhoseRootMayNotBeReadIsReached) {
+  ASSERT_THAT(Map(kShare, "EX\\u", "pw"), IsOk());
+  const auto reach_fails_with = [&](uint32_t error) {
+    node_->ClearFaults();
+    machine::simulated::FaultRule rule;
+    rule.operation = "win32.Reach";
+    rule.code = kInternal;
+    rule.error = KnownError(error);
+    ASSERT_THAT(node_->InjectFault(rule), IsOk());
+  };
+  reach_fails_with(5);
+  EXPECT_TRUE(Healthy());
+  for (const uint32_t error : {53, 67, 86, 1326}) {
+    reach_fails_with(error);
+    EXPECT_FALSE(Healthy()) << error;
+  }
+}
+
 TEST_F(SmbTest, OtherCredentialsAreNamedByTheirMappings) {
   ASSERT_THAT(Map(kShare, "EX\\u", "pw"), IsOk());
   ASSERT_THAT(Map("\\\\old\\data", "u", "pw", false), IsOk());

@@ -205,7 +205,12 @@ absl::Status ErrorObjectStatus(uint32_t hresult, absl::string_view what, const O
   const std::string detail = Describe(error, hresult);
   absl::Status status = HresultStatus(hresult, what, detail);
   const uint32_t code = NamedWin32Error(error);
-  if (code == 0 || Win32CodeOf(status).has_value()) return status;
+  if (code == 0) {
+    // An HRESULT of another kind, as the iSCSI classes name theirs: `HRESULT 0xefff0009`.
+    const uint32_t named = NumberOf(error.GetStringOr("MessageID", "").value_or(""));
+    return named >= 0x80000000 ? HresultStatus(named, what, detail) : status;
+  }
+  if (Win32CodeOf(status).has_value()) return status;
   absl::Status named = Win32Status(
       code, WithDetail(absl::StrFormat("%s: %s, 0x%08X", what, Win32Text(code), hresult), detail));
   // What the HRESULT says for itself stays; the error is added to it.

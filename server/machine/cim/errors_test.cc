@@ -216,6 +216,16 @@ TEST(ErrorObjectStatusTest, TheErrorThatTheObjectNamesDecides) {
   }
 }
 
+// So Connect-IscsiTarget shows it: FullyQualifiedErrorId `HRESULT 0xefff0009`.
+TEST(ErrorObjectStatusTest, AnHresultThatTheObjectNamesTakesThePlaceOfTheFailure) {
+  const absl::Status status =
+      ErrorObjectStatus(hresult::kFailed, "what",
+                        ErrorObject({{"MessageID", Value::String("HRESULT 0xefff0009")},
+                                     {"Message", Value::String("Authentication Failure.")}}));
+  EXPECT_EQ(HresultOf(status), 0xEFFF0009);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("Authentication Failure."));
+}
+
 TEST(ErrorObjectStatusTest, AnObjectThatNamesNoneLeavesTheHresult) {
   const Object objects[] = {
       ErrorObject({}),

@@ -1,9 +1,11 @@
-// The iSCSI initiator. Failures are HRESULTs with the initiator's own numbers
+// The iSCSI initiator. Failures are WBEM_E_FAILED with an error object that names an HRESULT with
+// the initiator's own number
 // (learn.microsoft.com/windows-hardware/drivers/storage/iscsi-status-qualifiers).
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "server/base/win32_error.h"
 #include "server/machine/cim/errors.h"
 #include "server/machine/simulated/iscsi.h"
@@ -28,7 +30,10 @@ constexpr uint32_t kInvalidSecret = 0xEFFF004A;
 constexpr uint32_t kInvalidAuthType = 0xEFFF004E;
 
 absl::Status Fail(const Call& call, uint32_t code) {
-  return cim::HresultStatus(code, absl::StrCat(call.of.name, ".", call.method.name));
+  return cim::ErrorObjectStatus(
+      cim::hresult::kFailed, absl::StrCat(call.of.name, ".", call.method.name),
+      cim::Object("MSFT_WmiError", "",
+                  {{"MessageID", Value::String(absl::StrFormat("HRESULT 0x%08x", code))}}));
 }
 
 // The method's answer for what the node's function says; `otherwise` for a failure without a number
