@@ -107,11 +107,13 @@ class Endpoint final : public grpc_endpoint {
     read_done_ = done;
     Ref();
     if (!completing || ++reads_in_a_row <= kReadsInARow) return BeginRead();
-    IoPort::Get().Post([this] {
+    const bool posted = IoPort::Get().Post([this] {
       const InCompletion here;
       ++reads_in_a_row;
       BeginRead();
     });
+    // Without memory for the turn the read goes on here, rather than never.
+    if (!posted) BeginRead();
   }
 
   void BeginRead() {
