@@ -64,7 +64,8 @@ class MockVolume : public host::VolumeHost {
   MOCK_METHOD(absl::StatusOr<VolumeId>, GetVolumeAtMountPoint, (C, const ConfinedPath&),
               (override));
   MOCK_METHOD(absl::StatusOr<VolumeId>, GetVolumeHolding, (C, const ConfinedPath&), (override));
-  MOCK_METHOD(absl::StatusOr<std::vector<std::string>>, ListMountFolders, (C, V), (override));
+  MOCK_METHOD(absl::StatusOr<std::vector<host::MountPoint>>, ListMountPoints,
+              (C, V, const PathRoots*), (override));
   MOCK_METHOD(absl::Status, Flush, (C, V), (override));
   MOCK_METHOD(absl::Status, MakeWritable, (C, uint32_t), (override));
 };
@@ -127,6 +128,8 @@ TEST_F(PassedOnTest, SizesThatNoAnswerHolds) {
 
 TEST_F(PassedOnTest, HowAVolumeIsFormatted) {
   using host::FormatOptions;
+  EXPECT_CALL(host_volume_, GetDiskNumber).WillRepeatedly(Return(1));
+  EXPECT_CALL(host_disk_, Describe).WillRepeatedly(Return(host::DiskDescription()));
   const auto expect = [&](const char* file_system, uint32_t unit) {
     EXPECT_CALL(host_volume_, Format(_, *VolumeId::Parse(id_),
                                      AllOf(Field(&FormatOptions::file_system, file_system),

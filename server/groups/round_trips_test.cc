@@ -45,7 +45,7 @@ TEST_F(RoundTripsTest, AreFew) {
        }},
       {"IsVolumeFormatted", 0, 1,
        [&] { return volume_->IsVolumeFormatted(context_, {.volume_id = volume}).status(); }},
-      {"FormatVolume", 2, 2,
+      {"FormatVolume", 3, 2,
        [&] { return volume_->FormatVolume(context_, {.volume_id = volume}).status(); }},
       {"GetVolumeStats", 0, 1,
        [&] { return volume_->GetVolumeStats(context_, {.volume_id = volume}).status(); }},
@@ -53,7 +53,7 @@ TEST_F(RoundTripsTest, AreFew) {
        [&] {
          return volume_->GetDiskNumberFromVolumeID(context_, {.volume_id = volume}).status();
        }},
-      {"MountVolume", 0, 0,
+      {"MountVolume", 1, 0,
        [&] {
          return volume_->MountVolume(context_, {.volume_id = volume, .target_path = Below("m")})
              .status();

@@ -9,6 +9,26 @@ namespace csi_proxy::groups {
 namespace {
 
 // After an unstage, which took it offline, drivers stage again: PartitionDisk first.
+// Nothing is added to it, and no volume is waited for, as none will come.
+TEST_F(StrictDiskTest, PartitionDiskOfADiskOfAnotherSystemIsOkAtOnce) {
+  for (const auto type :
+       {machine::simulated::PartitionType::kLinux, machine::simulated::PartitionType::kEfiSystem}) {
+    Change([&](NodeState& state) {
+      machine::simulated::DiskPartition partition;
+      partition.number = 1;
+      partition.type = type;
+      partition.offset_bytes = kMiB;
+      partition.size_bytes = kGiB;
+      state.disks[1].style = machine::simulated::PartitionStyle::kGpt;
+      state.disks[1].partitions = {partition};
+    });
+    const CallContext patient = context_.WithTimeout(absl::Seconds(50));
+    const absl::Status status = disk_->PartitionDisk(patient, {.disk_number = 1}).status();
+    EXPECT_TRUE(status.ok()) << status;
+    EXPECT_EQ(DiskNow(1).partitions.size(), 1u);
+  }
+}
+
 TEST_F(StrictDiskTest, PartitionDiskOfAnOfflineDiskWithItsPartitionIsOkAtOnce) {
   const std::string volume = Volume(1);
   ASSERT_TRUE(SetOnline(1, false).ok());

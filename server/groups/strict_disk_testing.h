@@ -18,6 +18,9 @@ inline constexpr uint64_t kGiB = uint64_t{1} << 30;
 
 class StrictDiskTest : public HandlerTest {
  protected:
+  explicit StrictDiskTest(absl::string_view scenario = machine::simulated::DefaultScenarioText())
+      : HandlerTest(Files::kSimulated, scenario) {}
+
   void Change(const std::function<void(NodeState&)>& change) { node_->core()->Change(change); }
   void Behave(const std::function<void(Behaviour&)>& change) {
     Change([&](NodeState& state) { change(state.behaviour); });

@@ -70,8 +70,8 @@ TEST_F(StrictMachineTest, APartitionIsMadeWhateverTheOutParametersSay) {
     ASSERT_EQ(volumes->volume_ids.size(), 1u);
     EXPECT_TRUE(Format(context_, volumes->volume_ids[0]).ok());
     // A refusal is told, without the words that did not come.
-    const absl::Status refused = disk_->SetDiskState(context_, {.disk_number = 0}).status();
-    EXPECT_TRUE(absl::StrContains(refused.message(), "41009")) << refused;
+    const absl::Status refused = host_->disk().InitializeGpt(context_, 1);
+    EXPECT_TRUE(absl::StrContains(refused.message(), "41001")) << refused;
   }
 }
 

@@ -178,8 +178,9 @@ TEST_F(DiskDescriptionTest, ADiskIsMadeReadOnlyAndWritable) {
 TEST_F(DiskDescriptionTest, WindowsDiskIsNotMadeReadOnly) {
   for (const uint32_t number : {0, 4, 5}) {
     EXPECT_THAT(disk().SetReadOnly(context_, number, true),
-                FailsWith(kPrecondition, absl::StrCat("making disk ", number,
-                                                      " read-only: Windows boots from it")));
+                FailsWith(kPrecondition,
+                          absl::StrCat("making disk ", number, " read-only: Windows ",
+                                       number == 5 ? "boots from" : "runs on", " disk ", number)));
     EXPECT_FALSE(disk().Describe(context_, number)->is_read_only);
     EXPECT_THAT(disk().SetReadOnly(context_, number, false), IsOk()) << "it is writable";
   }

@@ -16,6 +16,7 @@
 #include "server/host/disk_description.h"
 #include "server/host/parts.h"
 #include "server/host/storage_method.h"
+#include "server/host/windows_use.h"
 #include "server/machine/cim/errors.h"
 #include "server/machine/layouts.h"
 
@@ -129,6 +130,8 @@ class WindowsDisk final : public DiskHost {
     layout.is_online = !*offline;
     layout.is_read_only = disk->GetBoolean("IsReadOnly").value_or(false);
     layout.style = *style;
+    layout.is_boot = disk->GetBoolean("IsBoot").value_or(false);
+    layout.is_system = disk->GetBoolean("IsSystem").value_or(false);
     layout.object = disk->path();
     const auto partitions = ListPartitions(context, disk_number);
     if (!partitions.ok()) return partitions.status();
@@ -231,7 +234,12 @@ class WindowsDisk final : public DiskHost {
     // volumes cannot be mounted; if that fails, it is cleared again below.
     if (online && change.changed && before->is_read_only) (void)ClearReadOnly(os_, disk_number);
     if (change.changed) {
-      if (absl::Status s = InvokeState(context, disk_number, online); !s.ok()) return s;
+      const absl::Status s = InvokeState(context, disk_number, online);
+      // For good, so that a caller may go on without.
+      if (!online && absl::IsFailedPrecondition(s)) {
+        warn_(absl::StrCat("disk ", disk_number, " stays online: ", s.message()));
+      }
+      if (!s.ok()) return s;
     }
     if (!online) return change;
     // Bringing it online may make it read-only, and somebody else may have brought it online.
@@ -255,10 +263,8 @@ class WindowsDisk final : public DiskHost {
     const absl::StatusOr<cim::Object> disk = FindDisk(context, disk_number);
     if (!disk.ok()) return disk.status();
     const std::string operation = absl::StrCat("making disk ", disk_number, " read-only");
-    const DiskDescription description = DescribeDisk(disk_number, *disk);
-    if (description.has_windows()) {
-      return absl::FailedPreconditionError(
-          absl::StrCat(operation, ": Windows boots from it or runs on it"));
+    if (absl::Status s = CheckNotWindows(disk_number, *disk); !s.ok()) {
+      return Prefixed(operation, s);
     }
     // What waits to be written could not be written any more.
     if (absl::Status status = FlushVolumes(os_, context, disk_number); !status.ok()) {
@@ -311,6 +317,8 @@ class WindowsDisk final : public DiskHost {
     if (!disk.ok()) return disk.status();
     const std::string operation = absl::StrCat(online ? "bringing disk " : "taking disk ",
                                                disk_number, online ? " online" : " offline");
+    const absl::Status own = online ? absl::OkStatus() : CheckNotWindows(disk_number, *disk);
+    if (!own.ok()) return Prefixed(operation, own);
     const auto result = InvokeStorage(wmi_, context, disk->path(), online ? "Online" : "Offline");
     if (!result.ok()) return Prefixed(operation, result.status());
     return cim::StorageStatus(operation, *result);

@@ -56,7 +56,7 @@ struct DiskDescription {
   bool is_boot = false;
   // The firmware starts Windows from it.
   bool is_system = false;
-  // Either: nothing is done to it.
+  // Either: see windows_use.h.
   bool has_windows() const { return is_boot || is_system; }
   bool is_online = true;
   bool is_read_only = false;
@@ -89,6 +89,9 @@ struct DiskLayout {
   bool is_online = false;
   bool is_read_only = false;
   PartitionStyle style = PartitionStyle::kRaw;
+  // As DiskDescription has them.
+  bool is_boot = false;
+  bool is_system = false;
   std::vector<Partition> partitions;
   // The path of its MSFT_Disk.
   std::string object;
@@ -164,7 +167,8 @@ class DiskHost {
   virtual absl::StatusOr<bool> IsOnline(const CallContext& context, uint32_t disk_number) = 0;
 
   // Bringing a disk online clears its read-only flag too. No change when in that state already. Its
-  // volumes may take a moment to arrive.
+  // volumes may take a moment to arrive. FAILED_PRECONDITION when Windows refuses to take it
+  // offline because it is critical or in use, and for the disk that Windows boots from or runs on.
   virtual absl::StatusOr<StateChange> SetOnline(const CallContext& context, uint32_t disk_number,
                                                 bool online) = 0;
 

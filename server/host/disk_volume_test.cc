@@ -127,7 +127,8 @@ TEST_F(DiskVolumeTest, RefusesOfflineProtectedAndTinyDisks) {
 }
 
 TEST_F(DiskVolumeTest, TheSystemDiskStaysOnline) {
-  EXPECT_THAT(disk().SetOnline(context_, 0, false), FailsWith(kPrecondition, "critical disk"));
+  EXPECT_THAT(disk().SetOnline(context_, 0, false),
+              FailsWith(kPrecondition, "Windows runs on disk 0"));
   EXPECT_THAT(disk().IsOnline(context_, 0), Yields(true));
   EXPECT_THAT(disk().IsOnline(context_, 3), Yields(false));
 }

@@ -76,6 +76,32 @@ absl::StatusOr<std::optional<VolumeId>> VolumeMountedAt(File& file) {
   return std::move(point->volume);
 }
 
+bool LeadsTo(machine::Os& os, const CallContext& context, const std::string& folder,
+             const VolumeId& volume) {
+  const absl::StatusOr<WindowsPath> path = WindowsPath::Parse("folder", folder);
+  if (!path.ok()) return true;
+  const absl::StatusOr<ResolvedPath> walked = ResolvePath(
+      os, context, {*path, nullptr}, {.access = machine::Access::kPeek, .is_patient = false});
+  if (!walked.ok()) return true;
+  return walked->found() && walked->link.has_value() && walked->link->volume == volume;
+}
+
+bool IsBelowReally(machine::Os& os, const CallContext& context, const PathRoots& roots,
+                   const std::string& folder) {
+  const absl::StatusOr<WindowsPath> path = WindowsPath::Parse("folder", folder);
+  if (!path.ok()) return false;
+  if (IsBelow(roots, *path)) return true;
+  for (const WindowsPath& root : roots.roots()) {
+    const absl::StatusOr<ResolvedPath> walked =
+        ResolvePath(os, context, {root, nullptr},
+                    {.follow_last = true, .access = machine::Access::kPeek, .is_patient = false});
+    if (!walked.ok() || !walked->found()) continue;
+    const absl::StatusOr<WindowsPath> real = WindowsPath::Parse("root", walked->Path());
+    if (real.ok() && IsBelow(PathRoots({*real}), *path)) return true;
+  }
+  return false;
+}
+
 absl::Status SetMountPoint(machine::Os& os, const CallContext& context, const VolumeId& volume,
                            ResolvedPath* at) {
   const auto set = [&] { return os.SetMountPoint(MountPointName(at->Path()), volume.ToString()); };

@@ -46,4 +46,16 @@ absl::Status EndMountBeforeDeletion(machine::Os& os, const CallContext& context,
                                     machine::File& directory, const std::string& name,
                                     const std::string& path, std::unique_ptr<machine::File>* file);
 
+// Whether a folder that the mount manager names for a volume leads there still. A mount that ended
+// while its volume was away stays in the mount manager's table, as letters do
+// (learn.microsoft.com/windows/win32/api/vds/nf-vds-ivdsservice-cleanupobsoletemountpoints). True
+// when that cannot be told.
+bool LeadsTo(machine::Os& os, const CallContext& context, const std::string& folder,
+             const VolumeId& volume);
+
+// Whether a folder lies strictly below a root, which the mount manager may name by the place to
+// which a link at or above the root leads.
+bool IsBelowReally(machine::Os& os, const CallContext& context, const PathRoots& roots,
+                   const std::string& folder);
+
 }  // namespace csi_proxy::host

@@ -11,6 +11,7 @@
 #include "server/host/parts.h"
 #include "server/host/resolve_path.h"
 #include "server/host/storage_method.h"
+#include "server/host/windows_use.h"
 #include "server/machine/cim/errors.h"
 
 namespace csi_proxy::host {
@@ -232,8 +233,10 @@ class WindowsVolume final : public VolumeHost {
       return absl::FailedPreconditionError(
           absl::StrCat("volume ", volume.ToString(), " holds ", path, " itself"));
     }
-    return Prefixed(absl::StrCat("mounting volume ", volume.ToString(), " at ", path),
-                    SetMountPoint(os_, context, volume, &*walked));
+    // Below a working directory, Windows' own volume would lead calls out of there.
+    absl::Status mounted = CheckNotWindows(wmi_, os_, context, volume);
+    if (mounted.ok()) mounted = SetMountPoint(os_, context, volume, &*walked);
+    return Prefixed(absl::StrCat("mounting volume ", volume.ToString(), " at ", path), mounted);
   }
 
   absl::Status Unmount(const CallContext& context, const VolumeId& volume,
@@ -278,12 +281,21 @@ class WindowsVolume final : public VolumeHost {
     return VolumeOf(os_, *walked);
   }
 
-  absl::StatusOr<std::vector<std::string>> ListMountFolders(const CallContext& context,
-                                                            const VolumeId& volume) override {
+  absl::StatusOr<std::vector<MountPoint>> ListMountPoints(const CallContext& context,
+                                                          const VolumeId& volume,
+                                                          const PathRoots* roots) override {
     if (absl::Status status = context.Check(); !status.ok()) return status;
-    absl::StatusOr<std::vector<std::string>> points = os_.ListMountPoints(volume.ToString());
-    if (!points.ok()) return About(volume, "asking for the folders of", points.status());
-    std::erase_if(*points, [](const std::string& point) { return point.size() <= 3; });
+    const absl::StatusOr<std::vector<std::string>> paths = os_.ListMountPoints(volume.ToString());
+    if (!paths.ok()) return About(volume, "asking for the folders of", paths.status());
+    std::vector<MountPoint> points;
+    for (const std::string& path : *paths) {
+      MountPoint point{path, false};
+      if (!point.is_drive()) {
+        if (!LeadsTo(os_, context, path, volume)) continue;
+        point.is_drivers = roots == nullptr || IsBelowReally(os_, context, *roots, path);
+      }
+      points.push_back(std::move(point));
+    }
     return points;
   }
 
@@ -351,14 +363,26 @@ class WindowsVolume final : public VolumeHost {
     return supported->out.GetUint64("SizeMax");
   }
 
+  // The partitions of a disk that is to be changed. FAILED_PRECONDITION when it is Windows' own.
   absl::StatusOr<std::vector<cim::Object>> Partitions(const CallContext& context,
                                                       const machine::DiskExtent& extent) {
     auto partitions = wmi_.Query(
         context, Namespace::kStorage,
         cim::Query("MSFT_Partition").Where("DiskNumber", Value::Uint32(extent.disk_number)));
-    if (partitions.ok()) return partitions;
-    return Prefixed(absl::StrCat("listing partitions of disk ", extent.disk_number),
-                    partitions.status());
+    if (!partitions.ok()) {
+      return Prefixed(absl::StrCat("listing partitions of disk ", extent.disk_number),
+                      partitions.status());
+    }
+    // A disk is Windows' own when one of its partitions is.
+    bool is_boot = false;
+    bool is_system = false;
+    for (const cim::Object& partition : *partitions) {
+      is_boot |= partition.GetBoolean("IsBoot").value_or(false);
+      is_system |= partition.GetBoolean("IsSystem").value_or(false);
+    }
+    const absl::Status own = CheckNotWindows(extent.disk_number, is_boot, is_system);
+    if (!own.ok()) return own;
+    return partitions;
   }
 
   cim::Session& wmi_;

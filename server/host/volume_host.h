@@ -49,6 +49,15 @@ struct VolumeHealth {
   uint32_t disk_number = 0;
 };
 
+// A drive letter or a folder at which a volume is mounted.
+struct MountPoint {
+  // `D:\`, `C:\a\b\`.
+  std::string path;
+  // A folder below a working directory: a driver has mounted the volume there.
+  bool is_drivers = false;
+  bool is_drive() const { return path.size() <= 3; }
+};
+
 // Thread-safe. Every method fails with NOT_FOUND for a volume or disk the node does not have, and
 // INTERNAL (operation, Windows error code and text) when the node refuses.
 class VolumeHost {
@@ -111,9 +120,11 @@ class VolumeHost {
   virtual absl::StatusOr<VolumeId> GetVolumeHolding(const CallContext& context,
                                                     const ConfinedPath& path) = 0;
 
-  // The folders at which the volume is mounted, `C:\a\b\`; not its drive letters.
-  virtual absl::StatusOr<std::vector<std::string>> ListMountFolders(const CallContext& context,
-                                                                    const VolumeId& volume) = 0;
+  // Where the volume is mounted. Folders that the mount manager remembers, but that lead to the
+  // volume no more, are left out. `roots` are the working directories; null: all folders are.
+  virtual absl::StatusOr<std::vector<MountPoint>> ListMountPoints(const CallContext& context,
+                                                                  const VolumeId& volume,
+                                                                  const PathRoots* roots) = 0;
 
   // Flushes the file system's cache to the disk.
   virtual absl::Status Flush(const CallContext& context, const VolumeId& volume) = 0;

@@ -108,8 +108,8 @@ class Volume final : public Group<host::VolumeHost> {
             const ConfinedPath& path)
   OPERATION(absl::StatusOr<VolumeId>, GetVolumeHolding, Text(path), (path),
             const ConfinedPath& path)
-  OPERATION(absl::StatusOr<std::vector<std::string>>, ListMountFolders, id.ToString(), (id),
-            const VolumeId& id)
+  OPERATION(absl::StatusOr<std::vector<host::MountPoint>>, ListMountPoints, id.ToString(),
+            (id, roots), const VolumeId& id, const PathRoots* roots)
   OPERATION(absl::Status, Flush, id.ToString(), (id), const VolumeId& id)
   OPERATION(absl::Status, MakeWritable, disk, (disk), uint32_t disk)
 };

@@ -148,10 +148,10 @@ const std::map<std::string, NamedFaultsTest::Call>& NamedFaultsTest::Calls() {
         {"volume.GetVolumeHolding",
          {kPath, [=](Host& h,
                      const Context& c) { return h.volume().GetVolumeHolding(c, path).status(); }}},
-        {"volume.ListMountFolders",
+        {"volume.ListMountPoints",
          {kVolume,
           [=](Host& h, const Context& c) {
-            return h.volume().ListMountFolders(c, volume).status();
+            return h.volume().ListMountPoints(c, volume, nullptr).status();
           }}},
         {"volume.Flush",
          {kVolume, [=](Host& h, const Context& c) { return h.volume().Flush(c, volume); }}},

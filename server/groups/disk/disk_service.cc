@@ -5,10 +5,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/win32_error.h"
 #include "server/groups/disk/bring_online.h"
 #include "server/groups/disk/location.h"
 #include "server/groups/locks.h"
 #include "server/groups/paths.h"
+#include "server/host/windows_use.h"
 
 namespace csi_proxy::disk {
 namespace {
@@ -39,11 +41,19 @@ class DiskService final : public Service {
     if (!lock.ok()) return lock.status();
     auto layout = host().GetLayout(context, number);
     if (!layout.ok()) return layout.status();
-    const auto has_basic = [&] {
-      return std::any_of(layout->partitions.begin(), layout->partitions.end(),
-                         [](const host::Partition& p) { return p.is_basic; });
+    // Any partition but Microsoft's reserved one, as in the Go release: a dynamic disk's or another
+    // system's, too.
+    const auto has_partition = [&] {
+      return std::any_of(
+          layout->partitions.begin(), layout->partitions.end(),
+          [](const host::Partition& p) { return p.kind != host::PartitionKind::kReserved; });
     };
-    if (!has_basic() && (!layout->is_online || layout->is_read_only)) {
+    // A disk that has its partition is left as it is, Windows' own too.
+    if (layout->style == host::PartitionStyle::kRaw || !has_partition()) {
+      const absl::Status own = host::CheckNotWindows(number, layout->is_boot, layout->is_system);
+      if (!own.ok()) return Prefixed("disk_number", own);
+    }
+    if (!has_partition() && (!layout->is_online || layout->is_read_only)) {
       // Windows leaves new disks of a SAN offline and read-only. The layout is read again because
       // it is certain only while the disk is online.
       if (absl::Status s = BringOnline(context, number); !s.ok()) return s;
@@ -51,17 +61,25 @@ class DiskService final : public Service {
       if (!layout.ok()) return layout.status();
     }
     // It is partitioned already. Drivers bring it online next, and then list its volumes.
-    if (!layout->is_online && has_basic()) return PartitionDiskResponse{};
+    if (!layout->is_online && has_partition()) return PartitionDiskResponse{};
     const host::KnownDisk disk(number, *layout);
     if (layout->style == host::PartitionStyle::kRaw) {
       if (absl::Status s = host().InitializeGpt(context, disk); !s.ok()) return s;
     }
-    if (!has_basic()) {
+    size_t wanted = 1;
+    if (has_partition()) {
+      // A partition of another system never brings one.
+      const auto promised = host().CountPromisedVolumes(context, number);
+      if (!promised.ok()) return promised.status();
+      wanted = std::min<size_t>(*promised, 1);
+    } else {
       const auto created = host().CreateBasicPartition(context, disk);
       if (!created.ok()) return created.status();
     }
-    if (absl::Status s = AwaitVolumes(*deps_.host, context, number, 1, "partitioned"); !s.ok())
+    if (absl::Status s = AwaitVolumes(*deps_.host, context, number, wanted, "partitioned");
+        !s.ok()) {
       return s;
+    }
     return PartitionDiskResponse{};
   }
 

@@ -8,9 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/base/volume_id.h"
+#include "server/base/win32_error.h"
 #include "server/groups/disk/location.h"
 #include "server/groups/format.h"
 #include "server/groups/locks.h"
+#include "server/host/windows_use.h"
 
 namespace csi_proxy::storage {
 namespace {
@@ -73,6 +75,12 @@ absl::StatusOr<SetDiskReadOnlyResponse> SetReadOnly(const groups::Deps& deps,
                                                     const SetDiskReadOnlyRequest& request) {
   const auto lock = groups::LockDisk(*deps.locks, context, request.disk_number);
   if (!lock.ok()) return lock.status();
+  if (request.read_only) {
+    const absl::Status free =
+        host::CheckNotMounted(*deps.host, context, deps.roots.get(), request.disk_number);
+    if (absl::IsFailedPrecondition(free)) return Prefixed("disk_number", free);
+    if (!free.ok()) return free;
+  }
   const absl::Status set =
       deps.host->disk().SetReadOnly(context, request.disk_number, request.read_only);
   if (!set.ok()) return set;
@@ -100,11 +108,9 @@ absl::StatusOr<FormatVolumeResponse> Format(const groups::Deps& deps, const Call
   if (!number.ok()) return number.status();
   const auto disk = deps.host->disk().Describe(context, *number);
   if (!disk.ok()) return disk.status();
-  if (disk->has_windows()) {
-    return absl::FailedPreconditionError(absl::StrCat("volume_id: volume ", volume->ToString(),
-                                                      " lies on disk ", *number,
-                                                      ", which Windows boots from or runs on"));
-  }
+  const absl::Status free = host::CheckUnused(*deps.host, context, deps.roots.get(), *disk);
+  if (absl::IsFailedPrecondition(free)) return Prefixed("volume_id", free);
+  if (!free.ok()) return free;
   const absl::Status formatted = groups::Format(deps, context, *volume, *options);
   if (!formatted.ok()) return formatted;
   return FormatVolumeResponse{};

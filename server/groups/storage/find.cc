@@ -10,8 +10,10 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "server/groups/disk/location.h"
 #include "server/groups/paths.h"
+#include "server/host/windows_use.h"
 
 namespace csi_proxy::storage {
 namespace {
@@ -63,11 +65,21 @@ bool Fits(const std::string& wanted, const std::string& found) {
   return absl::SimpleAtoi(wanted, &a) && absl::SimpleAtoi(found, &b) && a == b;
 }
 
+// EC2 gives an NVMe volume the serial number `vol0a1b2c3d4e5f60789_00000001.`: the volume's id, the
+// number of the namespace, and a dot
+// (github.com/kubernetes-csi/csi-proxy pull request 116).
+bool FitsSerial(absl::string_view wanted, absl::string_view found) {
+  if (!absl::ConsumePrefix(&found, wanted)) return false;
+  return found.empty() || (found.size() == 10 && absl::ConsumePrefix(&found, "_") &&
+                           absl::ConsumeSuffix(&found, ".") &&
+                           std::all_of(found.begin(), found.end(), absl::ascii_isxdigit));
+}
+
 bool Fits(const DiskSelector& wanted, const host::DiskDescription& disk) {
   if (!wanted.number.empty()) return Fits(wanted.number, absl::StrCat(disk.disk_number));
   if (!wanted.serial_number.empty()) {
-    return absl::StripAsciiWhitespace(wanted.serial_number) ==
-           absl::StripAsciiWhitespace(disk.serial_number);
+    return FitsSerial(absl::StripAsciiWhitespace(wanted.serial_number),
+                      absl::StripAsciiWhitespace(disk.serial_number));
   }
   if (!wanted.page83.empty()) return wanted.page83 == disk.page83;
   const auto location = disk::ParseLocation(disk.location);
@@ -76,21 +88,56 @@ bool Fits(const DiskSelector& wanted, const host::DiskDescription& disk) {
          Fits(wanted.target, location->target);
 }
 
+std::string AdapterOf(const host::DiskDescription& disk) {
+  const auto location = disk::ParseLocation(disk.location);
+  return location.has_value() ? location->adapter : "";
+}
+
+// Why a disk that has the LUN which is asked for is not meant; OK for one that may be.
+absl::Status CheckMeant(const groups::Deps& deps, const CallContext& context,
+                        const std::vector<host::DiskDescription>& disks,
+                        const host::DiskDescription& disk) {
+  const std::string adapter = AdapterOf(disk);
+  for (const host::DiskDescription& other : disks) {
+    if (&other == &disk || !other.has_windows()) continue;
+    if (adapter.empty() || AdapterOf(other) != adapter) continue;
+    return absl::FailedPreconditionError(absl::StrCat("disk ", disk.disk_number, " is on adapter ",
+                                                      adapter, ", as the disk of Windows is"));
+  }
+  return host::CheckUnused(*deps.host, context, deps.roots.get(), disk);
+}
+
 // NOT_FOUND when there is no such disk now.
-absl::StatusOr<host::DiskDescription> Look(host::DiskHost& host, const CallContext& context,
+absl::StatusOr<host::DiskDescription> Look(const groups::Deps& deps, const CallContext& context,
                                            const DiskSelector& selector) {
-  auto disks = host.ListDisks(context);
+  const auto disks = deps.host->disk().ListDisks(context);
   if (!disks.ok()) return disks.status();
-  std::erase_if(*disks, [&](const host::DiskDescription& disk) { return !Fits(selector, disk); });
-  if (disks->size() == 1) return std::move(disks->front());
+  const bool is_bare_lun =
+      !selector.lun_id.empty() && selector.adapter.empty() && selector.bus.empty();
+  std::vector<const host::DiskDescription*> found;
+  std::string left_out;
+  for (const host::DiskDescription& disk : *disks) {
+    if (!Fits(selector, disk)) continue;
+    const absl::Status meant =
+        is_bare_lun ? CheckMeant(deps, context, *disks, disk) : absl::OkStatus();
+    if (meant.ok()) {
+      found.push_back(&disk);
+    } else if (absl::IsFailedPrecondition(meant)) {
+      absl::StrAppend(&left_out, left_out.empty() ? "" : ", ", meant.message());
+    } else {
+      return meant;
+    }
+  }
+  if (found.size() == 1) return *found.front();
   const Field name = NameOf(selector);
-  if (disks->empty()) {
-    return absl::NotFoundError(
-        absl::StrCat(name.name, ": no disk has \"", absl::CEscape(name.text), "\""));
+  if (found.empty()) {
+    return absl::NotFoundError(absl::StrCat(
+        name.name, ": no disk has \"", absl::CEscape(name.text), "\"",
+        left_out.empty() ? "" : absl::StrCat(" without disk.adapter being given: ", left_out)));
   }
   const std::string numbers =
-      absl::StrJoin(*disks, ", ", [](std::string* out, const host::DiskDescription& disk) {
-        absl::StrAppend(out, disk.disk_number);
+      absl::StrJoin(found, ", ", [](std::string* out, const host::DiskDescription* disk) {
+        absl::StrAppend(out, disk->disk_number);
       });
   return absl::FailedPreconditionError(absl::StrCat(name.name, ": several disks have \"",
                                                     absl::CEscape(name.text), "\": ", numbers));
@@ -123,16 +170,16 @@ absl::Status CheckSelector(const DiskSelector& selector) {
                    names == 0 ? "and none is" : "and more are"));
 }
 
-absl::StatusOr<host::DiskDescription> FindDisk(host::DiskHost& host, const CallContext& context,
+absl::StatusOr<host::DiskDescription> FindDisk(const groups::Deps& deps, const CallContext& context,
                                                const DiskSelector& selector, bool* rescanned) {
   *rescanned = false;
-  auto found = Look(host, context, selector);
+  auto found = Look(deps, context, selector);
   if (!absl::IsNotFound(found.status())) return found;
-  if (absl::Status s = host.Rescan(context); !s.ok()) return s;
+  if (absl::Status s = deps.host->disk().Rescan(context); !s.ok()) return s;
   *rescanned = true;
   const CallContext waiting = context.WithTimeout(kArrival);
   for (absl::Duration poll = kFirstPoll;; poll = std::min(2 * poll, kLastPoll)) {
-    found = Look(host, context, selector);
+    found = Look(deps, context, selector);
     if (!absl::IsNotFound(found.status())) return found;
     if (waiting.SleepFor(poll).ok()) continue;
     const absl::Status over = context.Check();

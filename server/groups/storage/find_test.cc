@@ -72,6 +72,34 @@ TEST_F(FindTest, ADiskIsFoundByEachOfItsNames) {
   }
 }
 
+// EC2 appends the number of the namespace.
+TEST_F(FindTest, ASerialNumberMayHaveItsNamespaceBehindIt) {
+  const CallContext hurried = context_.WithTimeout(absl::Milliseconds(50));
+  const std::string serial = "vol0a1b2c3d4e5f60789";
+  for (const char* suffix : {"_00000001.", "_0000000a.", "_0000000A."}) {
+    ChangeDisk(2, [&](Disk& disk) { disk.serial_number = serial + suffix; });
+    const auto staged = Stage({.serial_number = serial});
+    ASSERT_TRUE(staged.ok()) << staged.status();
+    EXPECT_EQ(staged->disk_number, 2u);
+  }
+  for (const char* suffix : {"_00000001", "_0000001.", "_000000001.", "_0000000g.", "-00000001.",
+                             "00000001.", ".", "_"}) {
+    ChangeDisk(2, [&](Disk& disk) { disk.serial_number = serial + suffix; });
+    EXPECT_FALSE(
+        storage_->StageVolume(hurried, {.disk = {.serial_number = serial}, .target_path = Target()})
+            .ok())
+        << suffix;
+  }
+  ChangeDisk(2, [&](Disk& disk) { disk.serial_number = serial + "_00000001."; });
+  for (const std::string& asked : {serial.substr(0, 19), serial + "_00000002.", serial + "_"}) {
+    EXPECT_FALSE(
+        storage_->StageVolume(hurried, {.disk = {.serial_number = asked}, .target_path = Target()})
+            .ok())
+        << asked;
+  }
+  EXPECT_TRUE(Stage({.serial_number = serial + "_00000001."}).ok());
+}
+
 TEST_F(FindTest, PartOfANameIsNotTheName) {
   const CallContext hurried = context_.WithTimeout(absl::Milliseconds(50));
   for (const DiskSelector& selector :
@@ -83,11 +111,15 @@ TEST_F(FindTest, PartOfANameIsNotTheName) {
 }
 
 TEST_F(FindTest, SeveralDisksThatFitAreNamed) {
-  // Disks 0 and 1 have LUN 0.
+  // Disks 1 and 9 have LUN 0, as disk 0 of Windows has, which is not meant.
+  Disk other;
+  other.size_bytes = kGiB;
+  other.location = "Integrated : Adapter 4 : Port 0 : Target 0 : LUN 0";
+  ASSERT_TRUE(node_->AttachDisk(other, 9).ok());
   const absl::Status refused = Refused(1, {.lun_id = "0"});
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
   EXPECT_THAT(std::string(refused.message()), HasSubstr("disk.lun_id: "));
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("0, 1"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("1, 9"));
 }
 
 TEST_F(FindTest, BadInputNamesItsField) {

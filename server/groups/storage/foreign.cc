@@ -13,12 +13,6 @@ bool IsData(const host::Partition& partition) {
 
 }  // namespace
 
-absl::Status CheckNotSystem(const host::DiskDescription& disk) {
-  if (!disk.has_windows()) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "disk: Windows ", disk.is_boot ? "runs on" : "boots from", " disk ", disk.disk_number));
-}
-
 const host::Partition* DataPartition(const host::DiskLayout& layout) {
   const auto found = std::find_if(layout.partitions.begin(), layout.partitions.end(), IsData);
   return found == layout.partitions.end() ? nullptr : &*found;

@@ -1,4 +1,5 @@
-// What a disk may hold that StageVolume must not touch.
+// Data that a disk may hold and that StageVolume must not touch. Which disks are in use by Windows
+// stands in host/windows_use.h.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +9,6 @@
 #include "server/host/disk_host.h"
 
 namespace csi_proxy::storage {
-
-// FAILED_PRECONDITION for the disk that Windows boots from or runs on.
-absl::Status CheckNotSystem(const host::DiskDescription& disk);
 
 // The partition that holds the disk's volume; null when it has none yet.
 const host::Partition* DataPartition(const host::DiskLayout& layout);

@@ -1,5 +1,6 @@
 #include "server/groups/storage/stage.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -7,6 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/win32_error.h"
 #include "server/groups/disk/bring_online.h"
 #include "server/groups/format.h"
 #include "server/groups/locks.h"
@@ -15,6 +17,7 @@
 #include "server/groups/storage/find.h"
 #include "server/groups/storage/foreign.h"
 #include "server/groups/volume/grow.h"
+#include "server/host/windows_use.h"
 
 namespace csi_proxy::storage {
 namespace {
@@ -35,7 +38,7 @@ class Staging {
 
   absl::StatusOr<StageVolumeResponse> Run() {
     bool rescanned = false;
-    const auto disk = FindDisk(host_.disk(), context_, request_.disk, &rescanned);
+    const auto disk = FindDisk(deps_, context_, request_.disk, &rescanned);
     if (rescanned) Did(StorageStep::kRescanned);
     if (!disk.ok()) return disk.status();
     number_ = disk->disk_number;
@@ -43,8 +46,8 @@ class Staging {
     if (!disk_lock.ok()) return disk_lock.status();
     const auto path_lock = groups::LockPath(locks_, context_, target_);
     if (!path_lock.ok()) return path_lock.status();
-    if (absl::Status s = CheckStillThere(*disk); !s.ok()) return s;
     if (absl::Status s = CheckTarget(); !s.ok()) return s;
+    if (absl::Status s = CheckStillFree(*disk); !s.ok()) return s;
     if (absl::Status s = PrepareDisk(); !s.ok()) return s;
 
     const auto volumes = host_.volume().ListVolumes(context_, number_, 0);
@@ -57,7 +60,7 @@ class Staging {
     if (!volume_lock.ok()) return volume_lock.status();
     if (absl::Status s = LeftAsFound(FormatOnce(volume)); !s.ok()) return s;
     if (absl::Status s = MountAtTarget(volume); !s.ok()) return s;
-    if (absl::Status s = GrowToDisk(volume); !s.ok()) return s;
+    if (absl::Status s = is_used_ ? absl::OkStatus() : GrowToDisk(volume); !s.ok()) return s;
 
     const auto stats = host_.volume().GetStats(context_, volume);
     if (!stats.ok()) return stats.status();
@@ -72,8 +75,8 @@ class Staging {
  private:
   void Did(StorageStep step) { response_.steps.push_back(step); }
 
-  // Until the lock was taken, the number may have become another disk's.
-  absl::Status CheckStillThere(const host::DiskDescription& found) {
+  // Until the lock was taken, the number may have become another disk's, or the disk somebody's.
+  absl::Status CheckStillFree(const host::DiskDescription& found) {
     const auto now = host_.disk().Describe(context_, number_);
     if (!now.ok()) return now.status();
     if (now->path != found.path || now->serial_number != found.serial_number ||
@@ -81,7 +84,12 @@ class Staging {
       return absl::UnavailableError(
           absl::StrCat("disk ", number_, " is another disk than a moment ago"));
     }
-    return CheckNotSystem(*now);
+    const absl::Status free = host::CheckUnused(host_, context_, deps_.roots.get(), *now);
+    if (!absl::IsFailedPrecondition(free)) return free;
+    // The volume that was staged got a letter since: the call is repeated, and finds all done.
+    is_used_ = true;
+    if (is_staged_ && !now->has_windows()) return absl::OkStatus();
+    return Prefixed("disk", free);
   }
 
   // What can be said against the directory before the disk is touched.
@@ -104,7 +112,8 @@ class Staging {
     // Gone, and so replaced; or on this disk, which is offline.
     if (absl::IsNotFound(number.status())) return context_.Check();
     if (!number.ok()) return number.status();
-    return *number == number_ ? absl::OkStatus() : AnotherVolume(*mounted);
+    is_staged_ = *number == number_;
+    return is_staged_ ? absl::OkStatus() : AnotherVolume(*mounted);
   }
 
   absl::Status AnotherVolume(const VolumeId& volume) {
@@ -213,9 +222,12 @@ class Staging {
   // A call that was killed between clearing a disk's read-only flag and mounting its file system
   // anew left that as it was. Somebody who has it mounted elsewhere may use it: he keeps it.
   absl::Status RemountIfReadOnly(const VolumeId& volume, bool is_mounted) {
-    const auto folders = host_.volume().ListMountFolders(context_, volume);
-    if (!folders.ok()) return folders.status();
-    if (folders->size() > (is_mounted ? 1 : 0)) return absl::OkStatus();
+    const auto points = host_.volume().ListMountPoints(context_, volume, deps_.roots.get());
+    if (!points.ok()) return points.status();
+    const auto folders =
+        std::count_if(points->begin(), points->end(),
+                      [](const host::MountPoint& point) { return !point.is_drive(); });
+    if (folders > (is_mounted ? 1 : 0)) return absl::OkStatus();
     return host_.volume().MakeWritable(context_, number_);
   }
 
@@ -239,6 +251,10 @@ class Staging {
   const ConfinedPath& target_;
   const host::FormatOptions options_;
   uint32_t number_ = 0;
+  // A volume of the disk is mounted at the target already.
+  bool is_staged_ = false;
+  // By the node: see windows_use.h.
+  bool is_used_ = false;
   bool was_offline_ = false;
   StageVolumeResponse response_;
 };

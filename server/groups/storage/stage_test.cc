@@ -141,6 +141,48 @@ TEST_F(StageTest, WhatIsAtTheTargetIsRespected) {
   EXPECT_TRUE(Exists(Below(R"(full\x)")));
 }
 
+// Until the call has its locks, the number may have become another disk's.
+TEST_F(StageTest, TheDiskIsLookedAtAgain) {
+  const std::function<void(Disk&)> changes[] = {
+      [](Disk& disk) { disk.serial_number = "vol-of-somebody-else"; },
+      [](Disk& disk) { disk.facts.unique_id = "another"; }};
+  for (const auto& change : changes) {
+    const absl::Status refused =
+        HeldUp(
+            LockTarget(), 2, [this] { return StageDisk(2); }, [&] { ChangeDisk(2, change); })
+            .status();
+    EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;
+  }
+  EXPECT_TRUE(StageDisk(2).ok());
+}
+
+TEST_F(StageTest, AnotherVolumeThatIsMountedMeanwhileStays) {
+  const std::string first = Volume(1);
+  const std::string second = Volume(2);
+  ASSERT_TRUE(Mkdir(Target()).ok());
+  const absl::Status refused =
+      HeldUp(
+          groups::LockVolume(locks_, context_, *VolumeId::Parse(first)), 3,
+          [this] { return StageDisk(1); }, [&] { EXPECT_TRUE(Mount(second, Target()).ok()); })
+          .status();
+  EXPECT_TRUE(absl::IsAlreadyExists(refused)) << refused;
+  EXPECT_TRUE(Unmount(second, Target()).ok());
+}
+
+// It would be mounted anew under the feet of whoever uses it there.
+TEST_F(StageTest, AReadOnlyFileSystemThatIsMountedElsewhereIsLeftAsItIs) {
+  ASSERT_TRUE(StageDisk(1, Below("other")).ok());
+  ChangeDisk(1, [](Disk& disk) { disk.partitions.back().mounted_read_only = true; });
+  ASSERT_TRUE(StageDisk(1).ok());
+  EXPECT_TRUE(DiskNow(1).partitions.back().mounted_read_only);
+  // At the target again, too.
+  ASSERT_TRUE(StageDisk(1).ok());
+  EXPECT_TRUE(DiskNow(1).partitions.back().mounted_read_only);
+  ASSERT_TRUE(Unmount(Volumes(1).at(0), Below("other")).ok());
+  ASSERT_TRUE(StageDisk(1).ok());
+  EXPECT_FALSE(DiskNow(1).partitions.back().mounted_read_only);
+}
+
 TEST_F(StageTest, TheMountOfAVolumeThatIsGoneIsReplaced) {
   ASSERT_TRUE(StageDisk(1).ok());
   ASSERT_TRUE(node_->DetachDisk(1).ok());

@@ -2,10 +2,15 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "gmock/gmock.h"
+#include "server/groups/locks.h"
 #include "server/groups/strict_disk_testing.h"
 
 namespace csi_proxy::storage {
@@ -14,6 +19,7 @@ using machine::simulated::Disk;
 
 class StageTest : public groups::StrictDiskTest {
  protected:
+  using groups::StrictDiskTest::StrictDiskTest;
   using Response = absl::StatusOr<StageVolumeResponse>;
 
   Response Stage(const DiskSelector& disk, const std::string& target = Target(),
@@ -28,10 +34,37 @@ class StageTest : public groups::StrictDiskTest {
                                                 bool keep_online = false) {
     return storage_->UnstageVolume(context_, {.target_path = target, .keep_online = keep_online});
   }
+  static constexpr char kSystemVolume[] = R"(\\?\Volume{00000000-c511-4c0d-9000-000000000001}\)";
   static std::string Target() { return Below(R"(plugins\pv\globalmount)"); }
 
   void ChangeDisk(uint32_t number, const std::function<void(Disk&)>& change) {
     Change([&](groups::NodeState& state) { change(state.disks[number]); });
+  }
+
+  // What a call answers that is held up by `lock` until there are so many locks: `meanwhile`
+  // happens then.
+  template <typename Call>
+  auto HeldUp(absl::StatusOr<ResourceLocks::Lock> lock, size_t locks, Call call,
+              const std::function<void()>& meanwhile) {
+    EXPECT_TRUE(lock.ok()) << lock.status();
+    std::optional<decltype(call())> answer;
+    std::thread thread([&] { answer = call(); });
+    const absl::Time end = absl::Now() + absl::Minutes(2);
+    while (locks_.size() < locks && absl::Now() < end) absl::SleepFor(absl::Milliseconds(1));
+    EXPECT_EQ(locks_.size(), locks);
+    meanwhile();
+    { const ResourceLocks::Lock let_go = *std::move(lock); }
+    thread.join();
+    return *std::move(answer);
+  }
+  absl::StatusOr<ResourceLocks::Lock> LockTarget() {
+    return groups::LockPath(locks_, context_,
+                            {*WindowsPath::Parse("target", Target()), deps_.roots});
+  }
+
+  // All that the node is.
+  std::string Everything() {
+    return machine::simulated::StateToProto(node_->Snapshot()).SerializeAsString();
   }
 
   // The error of a call that must be refused and must leave the disk as it is.

@@ -7,6 +7,7 @@
 #include "server/groups/locks.h"
 #include "server/groups/paths.h"
 #include "server/groups/storage/stage.h"
+#include "server/host/windows_use.h"
 
 namespace csi_proxy::storage {
 namespace {
@@ -36,6 +37,7 @@ class Unstaging {
             const UnstageVolumeRequest& request, const ConfinedPath& target)
       : host_(*deps.host),
         locks_(*deps.locks),
+        roots_(deps.roots.get()),
         context_(context),
         request_(request),
         target_(target) {}
@@ -129,21 +131,26 @@ class Unstaging {
     if (!used.ok()) return used.status();
     if (*used) return absl::OkStatus();
     const auto change = host_.disk().SetOnline(context_, disk, false);
+    // In use or critical, as Windows sees it, and so for good: a mount that stayed would keep the
+    // cloud from detaching the disk.
+    if (absl::IsFailedPrecondition(change.status())) return absl::OkStatus();
     if (!change.ok()) return change.status();
     if (change->changed) Did(StorageStep::kTakenOffline);
     return absl::OkStatus();
   }
 
-  // Whether Windows is on the disk, or a volume of it is mounted at a folder besides the target.
-  // Drive letters do not count: Windows gives them to volumes by itself.
+  // Whether Windows or the node uses the disk, or a volume of it is mounted at a folder besides the
+  // target.
   absl::StatusOr<bool> IsUsedElsewhere(const VolumeId& volume, uint32_t disk) {
     const auto description = host_.disk().Describe(context_, disk);
     if (!description.ok()) return description.status();
-    if (description->has_windows()) return true;
+    const absl::Status free = host::CheckUnused(host_, context_, roots_, *description);
+    if (absl::IsFailedPrecondition(free)) return true;
+    if (!free.ok()) return free;
     // Its own folders are asked for by its name: a listing leaves out what does not answer.
-    const auto folders = host_.volume().ListMountFolders(context_, volume);
-    if (!folders.ok()) return folders.status();
-    if (folders->size() > 1) return true;
+    const auto points = host_.volume().ListMountPoints(context_, volume, roots_);
+    if (!points.ok()) return points.status();
+    if (points->size() > 1) return true;
     const auto layout = host_.disk().GetLayout(context_, disk);
     if (!layout.ok()) return layout.status();
     const auto partitions =
@@ -159,15 +166,16 @@ class Unstaging {
     if (static_cast<int64_t>(volumes->size()) < partitions) return true;
     for (const VolumeId& other : *volumes) {
       if (other == volume) continue;
-      const auto folders = host_.volume().ListMountFolders(context_, other);
-      if (!folders.ok()) return folders.status();
-      if (!folders->empty()) return true;
+      const auto points = host_.volume().ListMountPoints(context_, other, roots_);
+      if (!points.ok()) return points.status();
+      if (!points->empty()) return true;
     }
     return false;
   }
 
   host::Host& host_;
   ResourceLocks& locks_;
+  const PathRoots* const roots_;
   const CallContext& context_;
   const UnstageVolumeRequest& request_;
   const ConfinedPath& target_;

@@ -69,13 +69,58 @@ TEST_F(UnstageTest, ADiskWithAnotherVolumeInUseStaysOnline) {
   EXPECT_TRUE(WriteAt(Below("b")).ok());
 }
 
-// Windows gives it to volumes by itself.
-TEST_F(UnstageTest, ADriveLetterDoesNotKeepTheDiskOnline) {
+// The volume that is not to be seen may be in use.
+TEST_F(UnstageTest, ADiskWithAVolumeThatCannotBeSeenStaysOnline) {
+  const std::vector<std::string> volumes = TwoVolumes();
+  ASSERT_TRUE(Mkdir(Target()).ok());
+  ASSERT_TRUE(Mount(volumes[0], Target()).ok());
+  Change([](groups::NodeState& state) { state.disks.back().partitions[1].awaits_online = true; });
+  ASSERT_EQ(Volumes(9).size(), 1u);
+  const auto unstaged = Unstage();
+  ASSERT_TRUE(unstaged.ok()) << unstaged.status();
+  EXPECT_THAT(unstaged->steps, ElementsAre(StorageStep::kFlushed, StorageStep::kUnmounted,
+                                           StorageStep::kRemovedDirectory));
+}
+
+// Until the call has its locks, the directory may become another volume's.
+TEST_F(UnstageTest, WhatIsAtTheTargetIsLookedAtAgain) {
+  const std::string first = Volume(1);
+  const std::string second = Volume(2);
+  for (const std::string& path : {Target(), Below("elsewhere")}) ASSERT_TRUE(Mkdir(path).ok());
+  ASSERT_TRUE(Mount(first, Target()).ok());
+  const auto unstaged = HeldUp(
+      LockTarget(), 2, [this] { return Unstage(); },
+      [&] {
+        EXPECT_TRUE(Unmount(first, Target()).ok());
+        EXPECT_TRUE(Mount(second, Target()).ok());
+      });
+  ASSERT_TRUE(unstaged.ok()) << unstaged.status();
+  EXPECT_EQ(unstaged->volume_id, second);
+  EXPECT_TRUE(DiskNow(1).online);
+  EXPECT_FALSE(DiskNow(2).online);
+}
+
+// Windows keeps a disk online that is in use or critical, or whose cluster says so
+// (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk-offline).
+TEST_F(UnstageTest, ADiskThatWindowsKeepsOnlineIsUnmountedAllTheSame) {
+  for (const uint32_t refusal : {6, 41009, 41018}) {
+    ASSERT_TRUE(StageDisk(1).ok());
+    Fail("wmi.Invoke/MSFT_Disk.Offline", 0, refusal);
+    const auto unstaged = Unstage();
+    ASSERT_TRUE(unstaged.ok()) << unstaged.status();
+    EXPECT_THAT(unstaged->steps, ElementsAre(StorageStep::kFlushed, StorageStep::kUnmounted,
+                                             StorageStep::kRemovedDirectory));
+    EXPECT_TRUE(DiskNow(1).online);
+    ASSERT_FALSE(warnings_.empty());
+    EXPECT_THAT(warnings_.back(), testing::HasSubstr("disk 1 stays online: "));
+    node_->ClearFaults();
+  }
+  // Any other failure may pass.
   ASSERT_TRUE(StageDisk(1).ok());
-  Change([](groups::NodeState& state) {
-    state.disks[1].partitions.back().volume->drive_letter = 'F';
-  });
-  ASSERT_TRUE(Unstage().ok());
+  Fail("wmi.Invoke/MSFT_Disk.Offline", 1, 4);
+  EXPECT_FALSE(Unstage().ok());
+  EXPECT_TRUE(WriteAt(Target()).ok());
+  EXPECT_TRUE(Unstage().ok());
   EXPECT_FALSE(DiskNow(1).online);
 }
 
@@ -84,7 +129,9 @@ TEST_F(UnstageTest, TheDiskOfWindowsNeverGoesOffline) {
   ASSERT_TRUE(StageDisk(1).ok());
   const std::string inner = Target() + R"(\inner)";
   ASSERT_TRUE(Mkdir(inner).ok());
-  ASSERT_TRUE(Mount(R"(\\?\Volume{00000000-c511-4c0d-9000-000000000001}\)", inner).ok());
+  ASSERT_TRUE(machine::simulated::NewSimulatedOs(node_->core())
+                  ->SetMountPoint(inner + "\\", kSystemVolume)
+                  .ok());
   const auto unstaged = Unstage(inner);
   ASSERT_TRUE(unstaged.ok()) << unstaged.status();
   EXPECT_THAT(unstaged->steps, ElementsAre(StorageStep::kFlushed, StorageStep::kUnmounted,

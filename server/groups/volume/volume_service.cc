@@ -3,11 +3,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/win32_error.h"
 #include "server/groups/format.h"
 #include "server/groups/locks.h"
 #include "server/groups/paths.h"
 #include "server/groups/signed_bytes.h"
 #include "server/groups/volume/grow.h"
+#include "server/host/windows_use.h"
 
 namespace csi_proxy::volume {
 namespace {
@@ -71,6 +73,12 @@ class VolumeService final : public Service {
     if (!options.ok()) return options.status();
     const auto lock = Lock(context, *volume);
     if (!lock.ok()) return lock.status();
+    const auto number = host().GetDiskNumber(context, *volume);
+    if (!number.ok()) return number.status();
+    const auto disk = deps_.host->disk().Describe(context, *number);
+    if (!disk.ok()) return disk.status();
+    const absl::Status own = host::CheckNotWindows(*number, disk->is_boot, disk->is_system);
+    if (!own.ok()) return Prefixed("volume_id", own);
     if (absl::Status s = groups::Format(deps_, context, *volume, *options); !s.ok()) return s;
     return FormatVolumeResponse{};
   }

@@ -95,7 +95,7 @@ const std::vector<absl::string_view>& Operations() {
       "volume.Unmount",
       "volume.GetVolumeAtMountPoint",
       "volume.GetVolumeHolding",
-      "volume.ListMountFolders",
+      "volume.ListMountPoints",
       "volume.Flush",
       "volume.MakeWritable",
       "filesystem.Exists",

@@ -1,0 +1,327 @@
+// No call touches what Windows lives on: host/windows_use.h, and the table in ../README.md.
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/groups/storage/stage_testing.h"
+
+namespace csi_proxy::storage {
+namespace {
+
+using groups::kGiB;
+using groups::kMiB;
+using machine::simulated::DiskPartition;
+using machine::simulated::PartitionStyle;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+// As Azure makes a node: Windows and the temporary disk D: on adapter 0
+// (kubernetes-sigs/azuredisk-csi-driver issue 2661), which has room to grow; data disks come on
+// adapter 1. Disk 5 is an administrator's, disk 6 starts Windows, and disk 7 lies beside it.
+constexpr char kAzure[] = R"(
+  disk {
+    number: 0 size_bytes: 68719476736 style: GPT serial_number: "os" page83: "page-os"
+    location: "Integrated : Adapter 0 : Port 0 : Target 0 : LUN 0"
+    partition { type: EFI_SYSTEM size_bytes: 104857600 }
+    partition {
+      size_bytes: 60000000000
+      volume {
+        id: "\\\\?\\Volume{00000000-c511-4c0d-9000-000000000001}\\" file_system: "NTFS"
+        drive_letter: "C" file { path: "var\\lib\\kubelet\\plugins" } file { path: "data" }
+      }
+    }
+  }
+  disk {
+    number: 1 size_bytes: 34359738368 style: MBR serial_number: "temp" page83: "page-temp"
+    location: "Integrated : Adapter 0 : Port 0 : Target 0 : LUN 1"
+    partition {
+      size_bytes: 17179869184
+      volume {
+        id: "\\\\?\\Volume{00000000-c511-4c0d-9000-000000000002}\\" file_system: "NTFS"
+        drive_letter: "D"
+      }
+    }
+  }
+  disk {
+    number: 5 size_bytes: 8589934592 style: GPT serial_number: "admin" page83: "page-admin"
+    location: "Integrated : Adapter 1 : Port 0 : Target 0 : LUN 5"
+    partition {
+      size_bytes: 4294967296
+      volume {
+        id: "\\\\?\\Volume{00000000-c511-4c0d-9000-000000000005}\\" file_system: "NTFS"
+      }
+    }
+  }
+  disk {
+    number: 6 size_bytes: 8589934592 is_system: true serial_number: "boot" page83: "page-boot"
+    location: "Integrated : Adapter 4 : Port 0 : Target 0 : LUN 6"
+  }
+  disk {
+    number: 7 size_bytes: 8589934592 serial_number: "beside" page83: "page-beside"
+    location: "Integrated : Adapter 4 : Port 0 : Target 0 : LUN 7"
+  }
+)";
+constexpr char kTemporary[] = R"(\\?\Volume{00000000-c511-4c0d-9000-000000000002}\)";
+constexpr char kAdmins[] = R"(\\?\Volume{00000000-c511-4c0d-9000-000000000005}\)";
+
+class WindowsUseTest : public StageTest {
+ protected:
+  explicit WindowsUseTest(absl::string_view scenario = kAzure) : StageTest(scenario) {}
+
+  // A disk as the cloud attaches it.
+  static Disk DataDisk(uint32_t lun) {
+    Disk disk;
+    disk.size_bytes = 4 * kGiB;
+    disk.location = absl::StrCat("Integrated : Adapter 1 : Port 0 : Target 0 : LUN ", lun);
+    return disk;
+  }
+  machine::simulated::Disk Numbered(uint32_t number) {
+    for (const Disk& disk : node_->Snapshot().disks) {
+      if (disk.number == number) return disk;
+    }
+    ADD_FAILURE() << "no disk " << number;
+    return {};
+  }
+  void ChangeNumbered(uint32_t number, const std::function<void(Disk&)>& change) {
+    Change([&](groups::NodeState& state) {
+      for (Disk& disk : state.disks) {
+        if (disk.number == number) change(disk);
+      }
+    });
+  }
+  // What somebody other than a driver does.
+  absl::Status MountByHand(const std::string& volume, const std::string& path) {
+    return machine::simulated::NewSimulatedOs(node_->core())->SetMountPoint(path + "\\", volume);
+  }
+  // Refused with these words, and nothing was touched.
+  void ExpectRefused(const std::function<absl::Status()>& call, const std::string& words) {
+    const std::string before = Everything();
+    const absl::Status refused = call();
+    EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+    EXPECT_THAT(std::string(refused.message()), HasSubstr(words));
+    EXPECT_EQ(Everything(), before) << words;
+  }
+};
+
+TEST_F(WindowsUseTest, TheTemporaryDiskIsNotTakenForADataDiskThatHasYetToCome) {
+  const std::string before = Everything();
+  const absl::Status absent = Stage({.lun_id = "1"}).status();
+  EXPECT_TRUE(absl::IsNotFound(absent)) << absent;
+  EXPECT_THAT(std::string(absent.message()),
+              HasSubstr("disk 1 is on adapter 0, as the disk of Windows is"));
+  EXPECT_EQ(Everything(), before);
+}
+
+TEST_F(WindowsUseTest, ADataDiskWithTheTemporaryDisksLunIsWaitedFor) {
+  std::thread cloud([&] {
+    // As soon as the call has looked for it and asked for a rescan.
+    const absl::Time end = absl::Now() + absl::Minutes(2);
+    while (node_->CountCalls().wmi_calls < 2 && absl::Now() < end) {
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+    EXPECT_TRUE(node_->AttachDisk(DataDisk(1), 2).ok());
+  });
+  const auto staged = Stage({.lun_id = "1"});
+  cloud.join();
+  ASSERT_TRUE(staged.ok()) << staged.status();
+  EXPECT_EQ(staged->disk_number, 2u);
+  EXPECT_EQ(staged->steps.front(), StorageStep::kRescanned);
+}
+
+TEST_F(WindowsUseTest, ALunAloneMeansADataDisk) {
+  ASSERT_TRUE(node_->AttachDisk(DataDisk(0), 2).ok());
+  ASSERT_TRUE(node_->AttachDisk(DataDisk(1), 3).ok());
+  for (const auto& [lun, number] : {std::pair("0", 2u), std::pair("1", 3u)}) {
+    const auto staged = Stage({.lun_id = lun}, Below(lun));
+    ASSERT_TRUE(staged.ok()) << staged.status();
+    EXPECT_EQ(staged->disk_number, number);
+  }
+  // A target alone does not tell adapters apart.
+  EXPECT_EQ(Stage({.lun_id = "1", .target = "0"}, Below("1"))->disk_number, 3u);
+}
+
+// What lies beside the disk of Windows is meant by those that name the adapter alone; the
+// neighbours of a disk with a letter are not left out.
+TEST_F(WindowsUseTest, TheAdapterOfWindowsIsToBeNamed) {
+  const CallContext hurried = context_.WithTimeout(absl::Milliseconds(50));
+  EXPECT_FALSE(
+      storage_->StageVolume(hurried, {.disk = {.lun_id = "7"}, .target_path = Target()}).ok());
+  EXPECT_TRUE(Numbered(7).partitions.empty());
+  const auto staged = Stage({.lun_id = "7", .adapter = "4"});
+  ASSERT_TRUE(staged.ok()) << staged.status();
+  EXPECT_EQ(staged->disk_number, 7u);
+  ChangeNumbered(5, [](Disk& disk) { disk.partitions[0].volume->drive_letter = 'F'; });
+  ASSERT_TRUE(node_->AttachDisk(DataDisk(3), 2).ok());
+  EXPECT_TRUE(Stage({.lun_id = "3"}, Below("beside")).ok());
+}
+
+TEST_F(WindowsUseTest, WhatWindowsLivesOnIsNotStagedHoweverItIsNamed) {
+  ASSERT_TRUE(MountByHand(kAdmins, R"(C:\data)").ok());
+  const struct {
+    uint32_t number;
+    const char* name;
+    const char* adapter;
+    const char* lun;
+    const char* words;
+  } rows[] = {{0, "os", "0", "0", "disk: Windows runs on disk 0"},
+              {1, "temp", "0", "1", "disk: disk 1 holds D:"},
+              {5, "admin", "1", "5", R"(disk: a volume of disk 5 is mounted at C:\data)"},
+              {6, "boot", "4", "6", "disk: Windows boots from disk 6"}};
+  for (const auto& row : rows) {
+    for (const DiskSelector& selector :
+         {DiskSelector{.number = absl::StrCat(row.number)}, DiskSelector{.serial_number = row.name},
+          DiskSelector{.page83 = absl::StrCat("page-", row.name)},
+          DiskSelector{.lun_id = row.lun, .adapter = row.adapter},
+          DiskSelector{.lun_id = row.lun, .adapter = row.adapter, .bus = "0", .target = "0"}}) {
+      ExpectRefused([&] { return Stage(selector).status(); }, row.words);
+    }
+    const CallContext hurried = context_.WithTimeout(absl::Milliseconds(50));
+    const std::string before = Everything();
+    EXPECT_FALSE(
+        storage_->StageVolume(hurried, {.disk = {.lun_id = row.lun}, .target_path = Target()})
+            .ok());
+    EXPECT_EQ(Everything(), before);
+    ExpectRefused(
+        [&] {
+          return storage_->SetDiskReadOnly(context_, {.disk_number = row.number, .read_only = true})
+              .status();
+        },
+        row.number == 0 ? "disk_number: disk 0 holds C:"
+                        : std::string(absl::StripPrefix(row.words, "disk: ")));
+  }
+  // A bus alone means what it says, too.
+  ExpectRefused([&] { return Stage({.lun_id = "1", .bus = "0"}).status(); }, "disk 1 holds D:");
+  for (const auto& [volume, words] :
+       {std::pair(kSystemVolume, "volume_id: Windows runs on disk 0"),
+        std::pair(kTemporary, "volume_id: disk 1 holds D:"),
+        std::pair(kAdmins, R"(volume_id: a volume of disk 5 is mounted at C:\data)")}) {
+    ExpectRefused(
+        [&] {
+          return storage_->FormatVolume(context_, {.volume_id = volume, .overwrite = true})
+              .status();
+        },
+        words);
+  }
+}
+
+// The letter comes between the two looks at the disk.
+TEST_F(WindowsUseTest, ADiskThatComesIntoUseMeanwhileIsRefused) {
+  const auto refused = HeldUp(
+      LockTarget(), 2, [this] { return StageDisk(5); },
+      [&] { ChangeNumbered(5, [](Disk& d) { d.partitions[0].volume->drive_letter = 'F'; }); });
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused.status())) << refused.status();
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("disk 5 holds F:"));
+}
+
+// Windows gives letters to volumes on MBR disks by itself. The call that is repeated finds all
+// done, and does no more; what is unstaged then stays online.
+TEST_F(WindowsUseTest, AStagedVolumeThatGotALetterIsLeftAsItIs) {
+  ASSERT_TRUE(node_->AttachDisk(DataDisk(0), 2).ok());
+  ASSERT_TRUE(StageDisk(2).ok());
+  ChangeNumbered(2, [](Disk& disk) { disk.partitions.back().volume->drive_letter = 'F'; });
+  ASSERT_TRUE(node_->GrowDisk(2, 8 * kGiB).ok());
+  const auto again = StageDisk(2);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_THAT(again->steps, IsEmpty());
+  ExpectRefused([&] { return StageDisk(2, Below("other")).status(); }, "disk 2 holds F:");
+  const auto unstaged = Unstage();
+  ASSERT_TRUE(unstaged.ok()) << unstaged.status();
+  EXPECT_THAT(unstaged->steps, ElementsAre(StorageStep::kFlushed, StorageStep::kUnmounted,
+                                           StorageStep::kRemovedDirectory));
+  EXPECT_TRUE(Numbered(2).online);
+}
+
+TEST_F(WindowsUseTest, WhatTheNodeUsesIsUnmountedAndStaysOnline) {
+  ASSERT_TRUE(MountByHand(kAdmins, R"(C:\data)").ok());
+  for (const char* volume : {kTemporary, kAdmins}) {
+    ASSERT_TRUE(Mkdir(Target()).ok());
+    ASSERT_TRUE(MountByHand(volume, Target()).ok());
+    const auto unstaged = Unstage();
+    ASSERT_TRUE(unstaged.ok()) << unstaged.status();
+    EXPECT_THAT(unstaged->steps, ElementsAre(StorageStep::kFlushed, StorageStep::kUnmounted,
+                                             StorageStep::kRemovedDirectory));
+  }
+  for (const uint32_t number : {1, 5}) EXPECT_TRUE(Numbered(number).online);
+}
+
+// Drivers of the older groups give any number and any volume, but none the disks of Windows.
+TEST_F(WindowsUseTest, TheOlderCallsLeaveTheDisksOfWindowsAlone) {
+  // A volume is not mounted in itself.
+  ASSERT_TRUE(node_->AttachDisk(DataDisk(0), 2).ok());
+  ASSERT_TRUE(StageDisk(2).ok());
+  const std::string inner = Target() + R"(\inner)";
+  ASSERT_TRUE(Mkdir(inner).ok());
+  for (const auto& [number, words] :
+       {std::pair(0u, "Windows runs on disk 0"), std::pair(6u, "Windows boots from disk 6")}) {
+    ExpectRefused([&] { return SetOnline(number, false); }, words);
+  }
+  ExpectRefused([&] { return Partition(6); }, "disk_number: Windows boots from disk 6");
+  ChangeNumbered(6, [](Disk& disk) { disk.online = false; });
+  ExpectRefused([&] { return Partition(6); }, "disk_number: Windows boots from disk 6");
+  ChangeNumbered(6, [](Disk& disk) {
+    disk.online = true;
+    disk.style = PartitionStyle::kGpt;
+  });
+  ExpectRefused([&] { return Partition(6); }, "disk_number: Windows boots from disk 6");
+  // It is partitioned already.
+  EXPECT_TRUE(Partition(0).ok());
+  const std::string volume = kSystemVolume;
+  ExpectRefused([&] { return volume_->FormatVolume(context_, {.volume_id = volume}).status(); },
+                ": Windows runs on disk 0");
+  ExpectRefused([&] { return Mount(volume, inner); }, ": Windows runs on disk 0");
+  ExpectRefused([&] { return Resize(volume, 0); }, "Windows runs on disk 0");
+  ExpectRefused([&] { return Resize(volume, 63 * kGiB); }, "Windows runs on disk 0");
+  // Nothing to do.
+  EXPECT_TRUE(Resize(volume, kGiB).ok());
+  // A mount is the driver's, whatever is mounted.
+  ASSERT_TRUE(MountByHand(volume, inner).ok());
+  EXPECT_TRUE(Unmount(volume, inner).ok());
+}
+
+// What upstream allows stays: a driver's volume may have a letter.
+TEST_F(WindowsUseTest, TheOlderCallsTakeADiskWithALetter) {
+  ASSERT_TRUE(Mkdir(Target()).ok());
+  EXPECT_TRUE(Partition(1).ok());
+  EXPECT_TRUE(Mount(kTemporary, Target()).ok());
+  EXPECT_TRUE(Resize(kTemporary, 0).ok());
+  EXPECT_TRUE(Unmount(kTemporary, Target()).ok());
+  EXPECT_TRUE(volume_->FormatVolume(context_, {.volume_id = kTemporary}).ok());
+  EXPECT_TRUE(SetOnline(1, false).ok());
+  EXPECT_TRUE(SetOnline(1, true).ok());
+}
+
+// The mount manager names a folder by the place where it is.
+constexpr char kLinkedRoot[] = R"(
+  disk { number: 0 size_bytes: 68719476736 style: GPT partition { size_bytes: 60000000000 volume {
+    file_system: "NTFS" drive_letter: "C" file { path: "var" kind: LINK target: "E:\\real" } } } }
+  disk { number: 1 size_bytes: 68719476736 style: GPT partition { size_bytes: 60000000000 volume {
+    file_system: "NTFS" drive_letter: "E" file { path: "real\\lib\\kubelet" } file { path: "a" } } } }
+  disk { number: 2 size_bytes: 1073741824 }
+)";
+class LinkedRootTest : public WindowsUseTest {
+ protected:
+  LinkedRootTest() : WindowsUseTest(kLinkedRoot) {}
+};
+
+TEST_F(LinkedRootTest, AMountBelowAWorkingDirectoryBehindALinkIsADrivers) {
+  const auto staged = StageDisk(2);
+  ASSERT_TRUE(staged.ok()) << staged.status();
+  ASSERT_TRUE(StageDisk(2, Below("other")).ok());
+  ASSERT_TRUE(MountByHand(staged->volume_id, R"(E:\a)").ok());
+  ExpectRefused([&] { return StageDisk(2, Below("third")).status(); },
+                R"(a volume of disk 2 is mounted at E:\a)");
+  ASSERT_TRUE(host_->volume()
+                  .Unmount(context_, *VolumeId::Parse(staged->volume_id),
+                           {*WindowsPath::Parse("path", R"(E:\a)"), nullptr})
+                  .ok());
+  ASSERT_TRUE(Unstage(Below("other")).ok());
+  ASSERT_TRUE(Unstage().ok());
+  EXPECT_FALSE(Numbered(2).online);
+}
+
+}  // namespace
+}  // namespace csi_proxy::storage

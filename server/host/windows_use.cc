@@ -1,0 +1,62 @@
+#include "server/host/windows_use.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "server/base/win32_error.h"
+#include "server/host/devices.h"
+#include "server/host/find_volume.h"
+
+namespace csi_proxy::host {
+
+absl::Status CheckNotWindows(uint32_t disk_number, bool is_boot, bool is_system) {
+  if (!is_boot && !is_system) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("Windows ", is_boot ? "runs on" : "boots from", " disk ", disk_number));
+}
+
+absl::Status CheckNotWindows(uint32_t disk_number, const cim::Object& disk) {
+  return CheckNotWindows(disk_number, disk.GetBoolean("IsBoot").value_or(false),
+                         disk.GetBoolean("IsSystem").value_or(false));
+}
+
+absl::Status CheckNotWindows(cim::Session& wmi, machine::Os& os, const CallContext& context,
+                             const VolumeId& volume) {
+  const auto extents = GetVolumeExtents(os, volume.ToString());
+  if (!extents.ok()) return About(volume, "locating", extents.status());
+  const uint32_t number = extents->front().disk_number;
+  const auto disks = wmi.Query(context, cim::Namespace::kStorage,
+                               cim::Query("MSFT_Disk").Where("Number", cim::Value::Uint32(number)));
+  if (!disks.ok()) return Prefixed(absl::StrCat("finding disk ", number), disks.status());
+  return disks->empty() ? NoDisk(number) : CheckNotWindows(number, disks->front());
+}
+
+absl::Status CheckNotMounted(Host& host, const CallContext& context, const PathRoots* roots,
+                             uint32_t number) {
+  const auto volumes = host.volume().ListVolumes(context, number, 0);
+  if (!volumes.ok()) return volumes.status();
+  for (const VolumeId& volume : *volumes) {
+    const auto points = host.volume().ListMountPoints(context, volume, roots);
+    // It went away meanwhile.
+    if (absl::IsNotFound(points.status())) continue;
+    if (!points.ok()) return points.status();
+    for (const MountPoint& point : *points) {
+      if (point.is_drivers) continue;
+      const absl::string_view path = absl::StripSuffix(point.path, "\\");
+      return absl::FailedPreconditionError(
+          point.is_drive() ? absl::StrCat("disk ", number, " holds ", path)
+                           : absl::StrCat("a volume of disk ", number, " is mounted at ", path));
+    }
+  }
+  return context.Check();
+}
+
+absl::Status CheckUnused(Host& host, const CallContext& context, const PathRoots* roots,
+                         const DiskDescription& disk) {
+  const absl::Status own = CheckNotWindows(disk.disk_number, disk.is_boot, disk.is_system);
+  return own.ok() ? CheckNotMounted(host, context, roots, disk.disk_number) : own;
+}
+
+}  // namespace csi_proxy::host
