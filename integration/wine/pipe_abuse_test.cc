@@ -309,21 +309,27 @@ std::string HeadersOfCall() {
                       absl::string_view("\0\x02te\x08trailers", 13));
 }
 
-// gRPC would keep a buffer of 8 KiB for each byte that comes alone: 25 MB of these.
+// gRPC would keep a buffer of 8 KiB for each byte that comes alone: 65 MB of these.
 TEST_F(PipeAbuseTest, WhatDripsCostsWhatIsSent) {
   Start({});
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(CallOnce().ok());
   const size_t before = WorkingSet(process_);
-  const std::string data = Frame(0, 0, 1, std::string(16 << 10, '\0'));
+  // With :authority and content-type gRPC takes the call, and waits for a message of 256 KiB.
+  const std::string headers =
+      absl::StrCat(HeadersOfCall(), "\x01\x09localhost\x0f\x10\x10", "application/grpc");
+  const std::string message("\0\0\4\0\0", 5);
+  const std::string data = Frame(0, 0, 1, message + std::string((16 << 10) - message.size(), '\0'));
   std::vector<win32::UniqueHandle> pipes;
   for (int i = 0; i < 4; ++i) {
     pipes.push_back(Dial());
     ASSERT_TRUE(pipes.back().valid()) << i;
     ASSERT_TRUE(Send(pipes.back(), absl::StrCat(transport::kHttp2Preface, Frame(4, 0, 0, ""),
-                                                Frame(1, 4, 1, HeadersOfCall()))));
+                                                Frame(1, 4, 1, headers))));
     ASSERT_TRUE(Send(pipes.back(), data.substr(0, 9)));
     for (size_t sent = 0; sent < 4000; ++sent) {
       ASSERT_TRUE(Send(pipes.back(), data.substr(9 + sent, 1))) << i << ' ' << sent;
+      // Waits until the service has read it, by itself.
+      ASSERT_TRUE(FlushFileBuffers(pipes.back().get())) << i << ' ' << sent;
     }
   }
   std::cout << WorkingSet(process_) / 1024 << " KiB against " << before / 1024 << '\n';
@@ -331,8 +337,9 @@ TEST_F(PipeAbuseTest, WhatDripsCostsWhatIsSent) {
   // Frames of a byte each, until the client's account is full.
   const win32::UniqueHandle pipe = Dial();
   ASSERT_TRUE(pipe.valid());
-  bool open = Send(pipe, absl::StrCat(transport::kHttp2Preface, Frame(4, 0, 0, ""),
-                                      Frame(1, 4, 1, HeadersOfCall())));
+  bool open = Send(
+      pipe, absl::StrCat(transport::kHttp2Preface, Frame(4, 0, 0, ""), Frame(1, 4, 1, headers)));
+  open = open && Send(pipe, Frame(0, 0, 1, message));
   std::string many;
   for (int i = 0; i < 100; ++i) many += Frame(0, 0, 1, absl::string_view("\0", 1));
   for (int i = 0; open && i < 1000; ++i) open = Send(pipe, many);
