@@ -37,7 +37,7 @@ Http2Violation CheckInPieces(absl::string_view bytes, absl::string_view cuts) {
       if (next == Http2Violation::kNone && absl::StrJoin(pieces, "") != read) std::abort();
     }
   }
-  // What a connection has left on the account goes with it.
+  // A connection that ends leaves nothing on the account.
   if (account->unfinished() != 0 || account->unfinished_bytes() != 0) std::abort();
   return result;
 }

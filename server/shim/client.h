@@ -49,7 +49,7 @@ struct Client {
   // so many bytes. Each group's queue has places for 256 calls of up to 256 KiB; honest requests
   // have a few hundred bytes, and the longest 200 KB.
   static constexpr size_t kMaxRequestBytes = 8 << 20;
-  // Whether so many more are taken; GiveBack() follows then. Thread-safe.
+  // True: so many more are taken, and GiveBack() must follow. Thread-safe.
   bool TakeBytes(size_t bytes) {
     if (request_bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes <= kMaxRequestBytes) {
       return true;

@@ -197,7 +197,7 @@ Http2Violation Http2Guard::Received(absl::string_view bytes, SteadyTime now,
   if (violation_ == Http2Violation::kNone && received_.payload_left() > 0 && !bytes.empty()) {
     violation_ = Keep(account_->limits().piece_bytes);
   }
-  // What is not in a piece yet ends where `bytes` begin.
+  // The first byte that is in no piece yet.
   const char* uncut = bytes.data();
   const auto cut = [&](const char* end) {
     if (pieces != nullptr && end > uncut) pieces->emplace_back(uncut, end - uncut);

@@ -54,7 +54,7 @@ class Http2GuardTest : public testing::Test {
     if (answered_) guard_->Sent(Answer(stream_), now_);
     return violation;
   }
-  // What gRPC sends for one: headers, a message, trailers that end the stream.
+  // The bytes that gRPC sends for one: headers, a message, trailers that end the stream.
   static std::string Answer(uint32_t stream) {
     return absl::StrCat(Frame(kHeaders, kEndHeaders, stream, 60), Frame(kData, 0, stream, 7),
                         Frame(kHeaders, kEndHeaders | kEndStream, stream, 20));
