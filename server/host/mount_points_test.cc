@@ -60,6 +60,12 @@ TEST_F(MountPointsTest, AFolderThatLeadsElsewhereByNowIsLeftOut) {
   // What cannot be looked at may lead there.
   const std::string odd = R"(\\?\Volume{00000000-c511-4c0d-9000-000000000001}\odd\)";
   EXPECT_THAT(Paths(false, {odd, R"(Z:\)"}, &roots_), UnorderedElementsAre(odd, R"(Z:\)"));
+  FaultRule rule;
+  rule.operation = "win32.Open";
+  rule.code = kInternal;
+  rule.error = KnownError(5);
+  ASSERT_THAT(node_->InjectFault(rule), IsOk());
+  EXPECT_THAT(Paths(true, {}, &roots_), UnorderedElementsAre(mounted));
 }
 
 TEST_F(MountPointsTest, AFolderOutsideOfTheWorkingDirectoriesIsNoDrivers) {

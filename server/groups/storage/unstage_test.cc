@@ -132,6 +132,7 @@ TEST_F(UnstageTest, TheDiskOfWindowsNeverGoesOffline) {
   ASSERT_TRUE(machine::simulated::NewSimulatedOs(node_->core())
                   ->SetMountPoint(inner + "\\", kSystemVolume)
                   .ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(StageDisk(0, inner).status()));
   const auto unstaged = Unstage(inner);
   ASSERT_TRUE(unstaged.ok()) << unstaged.status();
   EXPECT_THAT(unstaged->steps, ElementsAre(StorageStep::kFlushed, StorageStep::kUnmounted,

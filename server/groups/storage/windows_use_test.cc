@@ -141,7 +141,9 @@ TEST_F(WindowsUseTest, ALunAloneMeansADataDisk) {
     EXPECT_EQ(staged->disk_number, number);
   }
   // A target alone does not tell adapters apart.
-  EXPECT_EQ(Stage({.lun_id = "1", .target = "0"}, Below("1"))->disk_number, 3u);
+  const auto again = Stage({.lun_id = "1", .target = "0"}, Below("1"));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->disk_number, 3u);
 }
 
 // What lies beside the disk of Windows is meant by those that name the adapter alone; the
