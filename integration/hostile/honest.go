@@ -87,10 +87,16 @@ func startHonest(redials bool) (*honest, error) {
 		go func() {
 			defer h.all.Done()
 			defer one.Close()
-			h.atOnce(i, call)
+			pause := 5 * time.Millisecond
+			if redials {
+				// Who dials hundreds of times a second is no honest client, and is barred.
+				pause = 250 * time.Millisecond
+			} else {
+				h.atOnce(i, call)
+			}
 			for ctx.Err() == nil {
 				h.once(i, call)
-				time.Sleep(5 * time.Millisecond)
+				time.Sleep(pause)
 			}
 		}()
 	}
