@@ -1,5 +1,6 @@
 #include "server/transport/pipe_server.h"
 
+#include <grpc/grpc.h>
 #include <grpcpp/ext/health_check_service_server_builder_option.h>
 #include <grpcpp/health_check_service_interface.h>
 
@@ -14,7 +15,11 @@ namespace csi_proxy::transport {
 absl::StatusOr<std::unique_ptr<PipeServer>> PipeServer::Create(
     std::string name, std::string full_name, std::unique_ptr<grpc::Service> service,
     const ServerLimits& limits) {
-  [[maybe_unused]] static const bool health_enabled = [] {
+  [[maybe_unused]] static const bool prepared = [] {
+    // Without this gRPC 1.51 shuts down with the last server, and waits for a thread of its own
+    // that may be in a poll of ten seconds (src/core/lib/iomgr/tcp_posix.cc, run_poller): a stop
+    // would be late.
+    grpc_init();
     grpc::EnableDefaultHealthCheckService(true);
     return true;
   }();
