@@ -358,7 +358,8 @@ func TestEveryCodeCanBeInjected(t *testing.T) {
 func TestANodeOfACloudAttachesAsThatCloudDoes(t *testing.T) {
 	node := csiproxytest.NewNode(t, "ec2-nitro-2022")
 	disk := node.AttachDisk(csiproxytest.Disk{SizeBytes: 1 << 30})
-	if got := node.State().Disk(disk).SerialNumber; !strings.HasPrefix(got, "vol0") || !strings.HasSuffix(got, "_00000001.") {
+	state := node.State()
+	if got := state.Disk(disk).SerialNumber; !strings.HasPrefix(got, "vol0") || !strings.HasSuffix(got, "_00000001.") {
 		t.Error(got)
 	}
 }

@@ -1465,11 +1465,15 @@ type DiskSelector struct {
 	// Windows' number in decimal.
 	Number string `protobuf:"bytes,1,opt,name=number,proto3" json:"number,omitempty"`
 	// Compared whole, without blanks around it, upper and lower case apart. On AWS it is the volume's
-	// id without its `-`: `vol0a1b2c3d4e5f60789`.
+	// id without its `-`, `vol0a1b2c3d4e5f60789`: a disk fits that has the number of the namespace
+	// behind it, as `vol0a1b2c3d4e5f60789_00000001.`.
 	SerialNumber string `protobuf:"bytes,2,opt,name=serial_number,json=serialNumber,proto3" json:"serial_number,omitempty"`
 	// Compared whole.
 	Page83 string `protobuf:"bytes,3,opt,name=page83,proto3" json:"page83,omitempty"`
 	// In decimal. The three after it narrow the choice where several adapters have such a unit.
+	// Without adapter and bus, disks that Windows lives on are not meant, nor are the others on the
+	// adapter of the disk that Windows runs on or boots from: there clouds put the node's temporary
+	// disk.
 	LunId string `protobuf:"bytes,4,opt,name=lun_id,json=lunId,proto3" json:"lun_id,omitempty"`
 	// The adapter, in decimal.
 	Adapter string `protobuf:"bytes,5,opt,name=adapter,proto3" json:"adapter,omitempty"`

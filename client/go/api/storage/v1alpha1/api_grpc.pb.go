@@ -43,12 +43,12 @@ type StorageClient interface {
 	ListDisks(ctx context.Context, in *ListDisksRequest, opts ...grpc.CallOption) (*ListDisksResponse, error)
 	// Sets or clears a disk's read-only flag. Succeeds when it is in the wanted state already. What
 	// waits to be written is written before it is set; a file system that was mounted while it was
-	// set takes no writes until it is mounted anew. FAILED_PRECONDITION to set it of the disk that
-	// Windows boots from or runs on, or of one that is offline.
+	// set takes no writes until it is mounted anew. FAILED_PRECONDITION to set it of a disk that
+	// Windows lives on (see StageVolume), or of one that is offline.
 	SetDiskReadOnly(ctx context.Context, in *SetDiskReadOnlyRequest, opts ...grpc.CallOption) (*SetDiskReadOnlyResponse, error)
 	// Quick-formats a volume. FAILED_PRECONDITION when it has a file system already and the request
-	// does not say to overwrite it, and for a volume of the disk that Windows boots from or runs
-	// on.
+	// does not say to overwrite it, and for a volume of a disk that Windows lives on (see
+	// StageVolume).
 	FormatVolume(ctx context.Context, in *FormatStorageVolumeRequest, opts ...grpc.CallOption) (*FormatStorageVolumeResponse, error)
 	// Size and use of the file system that holds a path, links and mount points followed: a
 	// volume's or a share's. NOT_FOUND when nothing is there.
@@ -68,19 +68,22 @@ type StorageClient interface {
 	// What is done already is left as it is, so it can be repeated after an error, a crash or a
 	// reboot and ends in the same state. The directory is created if it is missing; a mount there
 	// whose volume is gone is replaced. NOT_FOUND when there is no such disk; FAILED_PRECONDITION
-	// when several disks fit, when it is the disk that Windows boots from or runs on, when it holds
-	// foreign data (several data partitions, partitions of other kinds, a raw disk or a partition
-	// without a file system to which somebody has written, another file system than asked for), or
-	// when the directory is not empty, is a link or a file; ALREADY_EXISTS when another volume is
-	// mounted there. A disk is formatted only when it reads as zero where file systems, volume
-	// managers and encryption write: one that was used before is to be wiped first (`clean all` of
-	// diskpart).
+	// when several disks fit, when Windows lives on the disk (boots from it, runs on it, or one of
+	// its volumes has a drive letter or is mounted at a folder outside of the working directories),
+	// when it holds foreign data (several data partitions, partitions of other kinds, a raw disk or a
+	// partition without a file system to which somebody has written, another file system than asked
+	// for), or when the directory is not empty, is a link or a file; ALREADY_EXISTS when another
+	// volume is mounted there. A volume that is mounted there already may have got a letter since,
+	// and is then not grown. A disk is formatted only when it reads as zero where file systems,
+	// volume managers and encryption write: one that was used before is to be wiped first (`clean
+	// all` of diskpart).
 	StageVolume(ctx context.Context, in *StageVolumeRequest, opts ...grpc.CallOption) (*StageVolumeResponse, error)
 	// Takes back what StageVolume did: the volume is flushed, its disk taken offline unless a volume
-	// of it is mounted at another folder too or Windows is on it, the mount removed, and the
-	// directory. Succeeds when nothing is there, and when the disk was pulled. Can be repeated after
-	// an error or a crash. FAILED_PRECONDITION when the directory holds something and nothing is
-	// mounted there, and when it is a link or a file.
+	// of it is mounted at another folder too, Windows lives on it or keeps it online as critical or
+	// in use, the mount removed, and the directory. Whether it went offline the steps tell. Succeeds
+	// when nothing is there, and when the disk was pulled. Can be repeated after an error or a crash.
+	// FAILED_PRECONDITION when the directory holds something and nothing is mounted there, and when
+	// it is a link or a file.
 	UnstageVolume(ctx context.Context, in *UnstageVolumeRequest, opts ...grpc.CallOption) (*UnstageVolumeResponse, error)
 }
 
@@ -182,12 +185,12 @@ type StorageServer interface {
 	ListDisks(context.Context, *ListDisksRequest) (*ListDisksResponse, error)
 	// Sets or clears a disk's read-only flag. Succeeds when it is in the wanted state already. What
 	// waits to be written is written before it is set; a file system that was mounted while it was
-	// set takes no writes until it is mounted anew. FAILED_PRECONDITION to set it of the disk that
-	// Windows boots from or runs on, or of one that is offline.
+	// set takes no writes until it is mounted anew. FAILED_PRECONDITION to set it of a disk that
+	// Windows lives on (see StageVolume), or of one that is offline.
 	SetDiskReadOnly(context.Context, *SetDiskReadOnlyRequest) (*SetDiskReadOnlyResponse, error)
 	// Quick-formats a volume. FAILED_PRECONDITION when it has a file system already and the request
-	// does not say to overwrite it, and for a volume of the disk that Windows boots from or runs
-	// on.
+	// does not say to overwrite it, and for a volume of a disk that Windows lives on (see
+	// StageVolume).
 	FormatVolume(context.Context, *FormatStorageVolumeRequest) (*FormatStorageVolumeResponse, error)
 	// Size and use of the file system that holds a path, links and mount points followed: a
 	// volume's or a share's. NOT_FOUND when nothing is there.
@@ -207,19 +210,22 @@ type StorageServer interface {
 	// What is done already is left as it is, so it can be repeated after an error, a crash or a
 	// reboot and ends in the same state. The directory is created if it is missing; a mount there
 	// whose volume is gone is replaced. NOT_FOUND when there is no such disk; FAILED_PRECONDITION
-	// when several disks fit, when it is the disk that Windows boots from or runs on, when it holds
-	// foreign data (several data partitions, partitions of other kinds, a raw disk or a partition
-	// without a file system to which somebody has written, another file system than asked for), or
-	// when the directory is not empty, is a link or a file; ALREADY_EXISTS when another volume is
-	// mounted there. A disk is formatted only when it reads as zero where file systems, volume
-	// managers and encryption write: one that was used before is to be wiped first (`clean all` of
-	// diskpart).
+	// when several disks fit, when Windows lives on the disk (boots from it, runs on it, or one of
+	// its volumes has a drive letter or is mounted at a folder outside of the working directories),
+	// when it holds foreign data (several data partitions, partitions of other kinds, a raw disk or a
+	// partition without a file system to which somebody has written, another file system than asked
+	// for), or when the directory is not empty, is a link or a file; ALREADY_EXISTS when another
+	// volume is mounted there. A volume that is mounted there already may have got a letter since,
+	// and is then not grown. A disk is formatted only when it reads as zero where file systems,
+	// volume managers and encryption write: one that was used before is to be wiped first (`clean
+	// all` of diskpart).
 	StageVolume(context.Context, *StageVolumeRequest) (*StageVolumeResponse, error)
 	// Takes back what StageVolume did: the volume is flushed, its disk taken offline unless a volume
-	// of it is mounted at another folder too or Windows is on it, the mount removed, and the
-	// directory. Succeeds when nothing is there, and when the disk was pulled. Can be repeated after
-	// an error or a crash. FAILED_PRECONDITION when the directory holds something and nothing is
-	// mounted there, and when it is a link or a file.
+	// of it is mounted at another folder too, Windows lives on it or keeps it online as critical or
+	// in use, the mount removed, and the directory. Whether it went offline the steps tell. Succeeds
+	// when nothing is there, and when the disk was pulled. Can be repeated after an error or a crash.
+	// FAILED_PRECONDITION when the directory holds something and nothing is mounted there, and when
+	// it is a link or a file.
 	UnstageVolume(context.Context, *UnstageVolumeRequest) (*UnstageVolumeResponse, error)
 	mustEmbedUnimplementedStorageServer()
 }
