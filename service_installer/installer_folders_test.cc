@@ -217,7 +217,9 @@ TEST_F(PutProgramsTest, AFolderThatIsMissingIsMadeForAdministrators) {
 TEST_F(PutProgramsTest, NothingIsWrittenIntoAFileThatIsThere) {
   const fs::path victim = Program("victim", "precious");
   fs::create_hard_link(victim, request_.program);
-  fs::create_symlink(victim, directory_ / "programs/csi-proxy-service.exe");
+  // libstdc++ makes no symbolic links on Windows; there the hard link alone is tried.
+  std::error_code unsupported;
+  fs::create_symlink(victim, directory_ / "programs/csi-proxy-service.exe", unsupported);
   ASSERT_TRUE(New().Install(request_).ok());
   EXPECT_EQ(Content(victim), "precious");
   EXPECT_EQ(Content(request_.program), "serves new");
