@@ -81,7 +81,7 @@ programs() { "$python" -B "$here/check_programs.py" "$version" "$out/unpacked/$z
 # Of Debian's packages: position-independent, all tables read-only, return addresses guarded, copies checked.
 linux_programs() {
   local file elf found=0
-  for file in "$out"/unpacked/debian/csi-proxy_*/usr/bin/* "$out"/unpacked/debian/libcsi-proxy*/usr/lib/*/*.so.*.*; do
+  for file in "$out"/unpacked/debian/csi-proxy_*/usr/bin/* "$out"/unpacked/debian/libcsi-proxy*/usr/lib/*.so.*.*; do
     [[ -f $file && ! -L $file ]] || continue
     found=$((found + 1))
     elf=$(readelf --wide --file-header --program-headers --dynamic --dyn-syms "$file")
