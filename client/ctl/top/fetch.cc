@@ -60,7 +60,7 @@ absl::StatusOr<std::string> FetchMetrics(const HostPort& address, absl::Duration
                                                tcp::resolver::numeric_service, error);
   const std::string nobody = absl::StrCat("nobody serves metrics at ", where);
   if (error) return failure(error, nobody);
-  // Of all that follows.
+  // The limit holds for connecting, asking and reading together.
   stream.expires_after(absl::ToChronoMilliseconds(timeout));
   error = await([&](auto done) { stream.async_connect(found, done); });
   if (error) return failure(error, nobody);

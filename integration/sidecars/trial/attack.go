@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// What somebody sends who can reach the address of /healthz or /metrics, the path, and then keeps
-// the connection open.
+// Each attack reaches the address of /healthz or /metrics, sends its text and keeps the connection
+// open.
 var attacks = []struct {
 	name string
 	play func(c net.Conn, path string)

@@ -5,7 +5,7 @@ package csiproxy
 import "fmt"
 
 // checkOwner returns an error unless a pipe belongs to the system or to self, the user of this process.
-// Whoever else serves the pipe has taken its name, and is sent nothing: not even the administrators,
+// Another owner has taken the pipe's name and is sent nothing. The administrators are refused as well,
 // because a container's administrator makes pipes that belong to them.
 func checkOwner(path, owner string, system bool, self string) error {
 	if system || owner != "" && owner == self {
