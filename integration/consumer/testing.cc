@@ -59,12 +59,12 @@ int main() {
   as_expected &= Expect(node.state().MountedAt(kTarget).empty(), "the target leads nowhere");
   as_expected &= Expect(node.Reset().ok(), "the node begins anew");
   as_expected &= Expect(!node.state().At(kStaging).has_value(), "nothing is staged");
-  const simulated_node::Fault fault = {.operation = "volume.Format",
+  const simulated_node::Fault fault = {.operation = "disk.InitializeGpt",
                                        .code = absl::StatusCode::kInternal};
   as_expected &= Expect(node.InjectFault(fault).ok(), "a fault is injected");
-  const auto formatted = node->volume().FormatVolume(
-      CallContext(), {.volume_id = R"(\\?\Volume{00000000-c511-4c0d-9000-000000000001}\)"});
-  as_expected &= Expect(absl::IsInternal(formatted.status()), "a format fails");
+  const uint32_t blank = node.AttachDisk({.size_bytes = 10ull << 30}).value();
+  const auto partitioned = node->disk().PartitionDisk(CallContext(), {.disk_number = blank});
+  as_expected &= Expect(absl::IsInternal(partitioned.status()), "PartitionDisk fails");
   std::cout << "a disk was staged, published and pulled out: " << (as_expected ? "yes" : "no")
             << "\n";
   return as_expected ? 0 : 1;
