@@ -1,18 +1,26 @@
 #!/usr/bin/env bash
 # Builds the fuzzers with clang and runs each for a while (60 seconds unless told otherwise).
 #
-#   scripts/fuzz.sh [SECONDS]
+#   scripts/fuzz.sh [SECONDS [FUZZER...]]      scripts/fuzz.sh 600 endpoint http2_guard
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
+only=("${@:2}")
 scripts/install-packages.sh --fuzz --windows
 # The endpoint of Windows' pipes is fuzzed too, on Linux, with gRPC's internal headers from there.
 scripts/build-windows-deps.sh
 cmake --preset fuzz >/dev/null
-ninja -C build/fuzz fuzzers
+if [[ ${#only[@]} -eq 0 ]]; then
+  ninja -C build/fuzz fuzzers
+  fuzzers=(build/fuzz/integration/fuzz/*_fuzzer)
+else
+  ninja -C build/fuzz "${only[@]/%/_fuzzer}"
+  fuzzers=("${only[@]/#/build/fuzz/integration/fuzz/}")
+  fuzzers=("${fuzzers[@]/%/_fuzzer}")
+fi
 corpora=~/.cache/csi-proxy/fuzz
 failed=0
-for fuzzer in build/fuzz/integration/fuzz/*_fuzzer; do
+for fuzzer in "${fuzzers[@]}"; do
   name=$(basename "$fuzzer")
   seeds=build/fuzz/seeds/$name
   rm -rf "$seeds"

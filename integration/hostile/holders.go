@@ -12,40 +12,54 @@ import (
 
 const isLinux = runtime.GOOS == "linux"
 
-// holder is a process of hold_*.c: one more client, whose start costs the machine next to nothing.
-type holder struct {
+// running is a program that has been started, with what it reads and writes.
+type running struct {
 	command *exec.Cmd
 	input   io.WriteCloser
 	output  *bufio.Reader
 }
 
+// start starts the program of that name, which lies beside this one.
+func start(name string, log *os.File, arguments ...string) (running, error) {
+	own, err := os.Executable()
+	if err != nil {
+		return running{}, err
+	}
+	command := exec.Command(filepath.Join(filepath.Dir(own), name), arguments...)
+	command.Stderr = log
+	input, err := command.StdinPipe()
+	if err != nil {
+		return running{}, err
+	}
+	output, err := command.StdoutPipe()
+	if err != nil {
+		return running{}, err
+	}
+	return running{command, input, bufio.NewReader(output)}, command.Start()
+}
+
+// ready waits for the line with which the program begins.
+func (r running) ready() error {
+	if line, err := r.output.ReadString('\n'); err != nil {
+		return fmt.Errorf("%s said %q: %w", r.command.Path, line, err)
+	}
+	return nil
+}
+
+// holder is a process of hold/*.c: one more client, whose start costs the machine next to nothing.
+type holder struct{ running }
+
 var holders []*holder
 
 // startHolder returns once it is ready to dial.
 func startHolder(arguments ...string) (*holder, error) {
-	own, err := os.Executable()
+	program, err := start("hold.exe", os.Stderr, arguments...)
 	if err != nil {
 		return nil, err
 	}
-	command := exec.Command(filepath.Join(filepath.Dir(own), "hold.exe"), arguments...)
-	command.Stderr = os.Stderr
-	input, err := command.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	output, err := command.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := command.Start(); err != nil {
-		return nil, err
-	}
-	h := &holder{command, input, bufio.NewReader(output)}
+	h := &holder{program}
 	holders = append(holders, h)
-	if line, err := h.output.ReadString('\n'); err != nil {
-		return nil, fmt.Errorf("%s said %q: %w", command.Path, line, err)
-	}
-	return h, nil
+	return h, h.ready()
 }
 
 // send has it dial, and send the bytes.

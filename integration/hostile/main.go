@@ -3,14 +3,12 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -101,53 +99,38 @@ type summary struct {
 	Answers                            map[string]int64
 }
 
-// running is an attacker that has been started.
-type running struct {
-	command *exec.Cmd
-	input   io.WriteCloser
-	output  *bufio.Reader
-	log     *os.File
+// attackerProcess is an attacker that has been started.
+type attackerProcess struct {
+	running
+	log *os.File
 }
 
 // startAttackers starts the attack, in processes of its own: a pod is not the honest clients' process. They
 // begin with a line, and end with their input.
-func startAttackers(attack attack, o options) ([]running, error) {
-	var all []running
-	own, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
+func startAttackers(attack attack, o options) ([]attackerProcess, error) {
+	var all []attackerProcess
 	for i := 0; i < max(1, attack.processes); i++ {
 		log, err := os.Create(filepath.Join(o.directory, "attacker.log"))
 		if err != nil {
 			return nil, err
 		}
 		// A program of its own: whose share a client has may depend on what it is.
-		command := exec.Command(filepath.Join(filepath.Dir(own), "attacker.exe"), "attacker", attack.name)
-		command.Stderr = log
-		input, err := command.StdinPipe()
+		program, err := start("attacker.exe", log, "attacker", attack.name)
 		if err != nil {
 			return nil, err
 		}
-		output, err := command.StdoutPipe()
-		if err != nil {
-			return nil, err
-		}
-		if err := command.Start(); err != nil {
-			return nil, err
-		}
-		all = append(all, running{command, input, bufio.NewReader(output), log})
+		all = append(all, attackerProcess{program, log})
 	}
 	for _, a := range all {
-		if line, err := a.output.ReadString('\n'); err != nil {
-			return nil, fmt.Errorf("attacker said %q: %w (see %s)", line, err, a.log.Name())
+		if err := a.ready(); err != nil {
+			return nil, fmt.Errorf("%w (see %s)", err, a.log.Name())
 		}
 	}
 	return all, nil
 }
 
 // end ends it, and adds what it did.
-func (r *running) end(total *summary) error {
+func (r *attackerProcess) end(total *summary) error {
 	defer r.log.Close()
 	r.input.Close()
 	var one summary

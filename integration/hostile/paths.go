@@ -187,10 +187,10 @@ func (v *victim) call(ctx context.Context, g generator) (name, text string, err 
 		v.files.CreateSymlink(ctx, &filesystem.CreateSymlinkRequest{SourcePath: source, TargetPath: path})
 		return "CreateSymlink", source + " -> " + path, nil
 	case 10:
-		v.volumes.MountVolume(ctx, &volume.MountVolumeRequest{VolumeId: volumeID, TargetPath: path})
+		v.volumes.MountVolume(ctx, &volume.MountVolumeRequest{VolumeId: spareVolume, TargetPath: path})
 		return "MountVolume", path, nil
 	case 11:
-		id := volumeID
+		id := spareVolume
 		if g.Intn(4) == 0 {
 			id = g.id()
 		}
@@ -235,6 +235,10 @@ func outside(service *steps.Service) (string, error) {
 				continue
 			}
 			fmt.Fprintln(&text, "   ", partition.Volume.ID, partition.Volume.FileSystem, partition.Volume.DriveLetter)
+			// A volume without a letter is in the pods' hands.
+			if partition.Volume.DriveLetter == "" {
+				continue
+			}
 			for _, file := range partition.Volume.File {
 				path := strings.ToLower(`C:\` + file.Path)
 				inside := path == strings.ToLower(root) || strings.HasPrefix(path, strings.ToLower(root)+`\`)
@@ -259,7 +263,7 @@ func outside(service *steps.Service) (string, error) {
 const batch = 20000
 
 func hostilePaths(service *steps.Service, o options) (bool, error) {
-	if err := service.Start(node); err != nil {
+	if err := service.Start(node + spareDisk); err != nil {
 		return false, err
 	}
 	var count answers
