@@ -110,7 +110,11 @@ func (r *result) wrong(attack attack, o options) string {
 		reasons = append(reasons, fmt.Sprintf("%d descriptors stay open", r.kept))
 	}
 	if r.gone {
-		reasons = append(reasons, "the service is gone")
+		reason := "the service is gone"
+		if r.peak > tooMuch {
+			reason = "the service was ended here for its memory"
+		}
+		reasons = append(reasons, reason)
 	}
 	return strings.Join(reasons, "; ")
 }
