@@ -21,8 +21,8 @@
 namespace csi_proxy {
 namespace {
 
-// What a stop takes beyond the time calls have to finish. What is not over then ends with the
-// process.
+// A stop takes so long beyond the time that calls have to finish. Calls that are not over then end
+// with the process.
 constexpr absl::Duration kStopMargin = absl::Seconds(5);
 
 // Starts, serves until told to stop, stops.
@@ -57,7 +57,7 @@ int Run(const absl::StatusOr<Options>& options, bool as_service, Supervisor& sup
   fallback.to_event_log = as_service;
   absl::Status status = options.status();
   if (status.ok()) status = observability::InitLogging(options->log);
-  // What is wrong with the flags or the log file is said where a service's failures are looked for.
+  // Faults of the flags or the log file are told where one looks for a service's failures.
   if (!status.ok()) (void)observability::InitLogging(fallback);
   if (status.ok()) status = Serve(*options, supervisor);
   if (status.ok()) return kExitOk;

@@ -25,7 +25,7 @@ constexpr const char* kIgnoredWithValue[] = {"log_backtrace_at", "stderrthreshol
 constexpr const char* kIgnoredBooleans[] = {"add_dir_header", "one_output", "skip_headers",
                                             "skip_log_headers"};
 
-// What the flags are parsed into before they are checked.
+// The flags are parsed into this before they are checked.
 struct Raw {
   std::string host = "windows";
   std::string preface_timeout, idle_timeout, max_call_duration, stop_grace_period;

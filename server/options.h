@@ -28,9 +28,9 @@ struct Options {
   std::vector<std::string> working_dirs;
   // The services that calls may start and stop; empty for all.
   std::vector<std::string> allowed_services;
-  // Whether SMB mappings ask for encryption.
+  // If true, SMB mappings ask for encryption.
   bool require_privacy = true;
-  // Whether a mapping is for calls alone that give the credentials with which it was made.
+  // If true, a mapping is only for calls that give the credentials with which it was made.
   bool bind_smb_credentials = false;
 
   // How many percent of what others leave one tenant may take: of a pipe's connections, and of a
@@ -38,7 +38,7 @@ struct Options {
   size_t client_share = 75;
   transport::ListenerLimits listener;
   transport::ServerLimits server;
-  // Of each API group. Twice as many may have left their workers.
+  // For each API group. Twice as many may have left their workers.
   size_t max_workers = 16;
   size_t max_queued = 256;
   absl::Duration max_call_duration = absl::Minutes(10);
@@ -48,7 +48,7 @@ struct Options {
   // Where Prometheus finds numbers; empty for nowhere.
   std::string metrics_bind_address;
 
-  // Whether the service control manager starts the process.
+  // The service control manager starts the process.
   bool windows_service = false;
 
   bool show_help = false;
@@ -61,11 +61,11 @@ struct Options {
 // here are taken and ignored, because node bootstraps pass them.
 absl::StatusOr<Options> ParseOptions(int argc, const char* const* argv);
 
-// Whether -windows-service is among the flags, for when others cannot be read: a service must
+// Tells whether -windows-service is among the flags, for when others cannot be read: a service must
 // report even that to the service control manager.
 bool AsksForService(int argc, const char* const* argv);
 
-// What --help prints.
+// The text that --help prints.
 std::string OptionsHelp();
 
 }  // namespace csi_proxy

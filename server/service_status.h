@@ -1,5 +1,5 @@
-// What a service tells Windows' service control manager of itself, and which controls it takes, as
-// plain data: the rules without the calls.
+// The rules by which a service reports to Windows' service control manager and takes its controls,
+// as plain data, without the calls.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,7 @@ class ServiceStatus {
   ServiceReport Stopping(absl::Time now, absl::Duration limit);
   ServiceReport Stopped(uint32_t exit_code);
 
-  // What to report when nothing else has happened; nothing when there is no progress to claim.
+  // The report when nothing else has happened; nothing when there is no progress to claim.
   std::optional<ServiceReport> Progress(absl::Time now);
 
   // A stop has taken longer than it was to take: some call does not return. What is left is to
@@ -60,7 +60,7 @@ class ServiceStatus {
   // (https://learn.microsoft.com/windows/win32/api/winsvc/ns-winsvc-service_failure_actions_flag).
   ServiceReport StopOverdue() { return Stopped(0); }
 
-  // What a control handler is to do.
+  // A control handler is to do this.
   enum class Answer { kStop, kNothing, kNotImplemented };
   static Answer OnControl(uint32_t control);
 

@@ -1,5 +1,5 @@
-// Who started the process and when it is to stop: a terminal or container by signals, or Windows'
-// service control manager.
+// Tells when the process is to stop, by whoever started it: a terminal or container by signals, or
+// Windows' service control manager.
 #pragma once
 
 #include <functional>

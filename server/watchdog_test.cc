@@ -8,7 +8,7 @@
 namespace csi_proxy {
 namespace {
 
-// What a watchdog that is never destroyed calls.
+// A watchdog that is never destroyed calls this.
 struct Bite {
   absl::Notification done;
   absl::Time at;

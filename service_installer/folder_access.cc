@@ -14,7 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of winnt.h; the right to write a file's data is, of a folder, the one to add a file, and so on.
+// These are winnt.h's; the right to write a file's data is, of a folder, the one to add a file, and
+// so on.
 struct Right {
   uint32_t bits;
   const char* allows;

@@ -1,5 +1,5 @@
-// Who besides administrators can change what lies in a folder, and with it what a service does that
-// runs as SYSTEM: the rule, on plain data.
+// The rule, on plain data, of who besides administrators can change what lies in a folder, and with
+// it what a service does that runs as SYSTEM.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct AccessEntry {
   bool inherit_only = false;
 };
 
-// What the security descriptor of a file or folder says.
+// The content of a file's or folder's security descriptor.
 struct ObjectAccess {
   std::string owner;
   // Nothing: there is no list, and everyone may do everything.
@@ -44,18 +44,19 @@ struct Change {
   friend bool operator==(const Change&, const Change&) = default;
 };
 
-// Who could change the object or, of a folder, what lies in it. `trusted` are the SIDs of users who
-// may, besides SYSTEM, Administrators and TrustedInstaller. Entries that deny are not counted on.
+// Lists who could change the object or, of a folder, what lies in it. `trusted` are the SIDs of
+// users who may, besides SYSTEM, Administrators and TrustedInstaller. Entries that deny are not
+// counted on.
 std::vector<Change> ChangesOf(const ObjectAccess& access, const std::set<std::string>& trusted);
 
-// Who could put another folder in the place of this one, or of one below it.
+// Lists who could put another folder in the place of this one, or of one below it.
 std::vector<Change> ReplacementsOf(const ObjectAccess& access,
                                    const std::set<std::string>& trusted);
 
 // The path that UTF-8 text names; std::filesystem would take it for the system's code page.
 std::filesystem::path Utf8Path(const std::string& text);
 
-// What a folder holds, which decides who may read it.
+// A folder's content decides who may read it.
 enum class FolderUse { kPrograms, kLogs };
 
 // The folders of this machine. A thin interface, for the same reason as ServiceManager's.
@@ -89,7 +90,7 @@ const char* ProtectedSddl(FolderUse use);
 // first that is there, is no danger yet.
 absl::Status CheckFolder(Folders& folders, const std::filesystem::path& folder);
 absl::Status CheckProgram(Folders& folders, const std::filesystem::path& program);
-// Of these checks the part about the folders above `folder`, and the part about a file.
+// The parts of these checks about the folders above `folder`, and about a file.
 absl::Status CheckAbove(Folders& folders, const std::filesystem::path& folder);
 absl::Status CheckFile(Folders& folders, const std::filesystem::path& file);
 

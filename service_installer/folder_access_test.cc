@@ -102,7 +102,7 @@ TEST(FolderAccessTest, DenialsAreNotCountedOn) {
   EXPECT_THAT(ChangesOf(Owned({{.allows = false, .rights = kFull, .sid = kUsers}}), {}), IsEmpty());
 }
 
-// What the installer gives is, by its own rule, safe: the rights of the SDDL in numbers.
+// The installer's own lists are safe by its own rule: the rights of the SDDL in numbers.
 TEST(FolderAccessTest, TheListsThatAreGivenAreProtectedAndOwnedByAdministrators) {
   for (const FolderUse use : {FolderUse::kPrograms, FolderUse::kLogs}) {
     EXPECT_THAT(ProtectedSddl(use), HasSubstr("O:BAD:P("));

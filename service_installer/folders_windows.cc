@@ -153,7 +153,7 @@ class WindowsFolders final : public Folders {
     if (opened->is_link() || !opened->is_folder()) {
       return absl::FailedPreconditionError(absl::StrCat(path.string(), " is not a folder"));
     }
-    // What is in the folder inherits the list
+    // All that is in the folder inherits the list
     // (learn.microsoft.com/windows/win32/secauthz/automatic-propagation-of-inheritable-aces).
     const DWORD set = SetSecurityInfo(opened->handle.get(), SE_FILE_OBJECT,
                                       OWNER_SECURITY_INFORMATION | DACL_SECURITY_INFORMATION |

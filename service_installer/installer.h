@@ -1,4 +1,4 @@
-// What csi-proxy-service does. Every action may be repeated: it looks at what is there, changes
+// The actions of csi-proxy-service. Each may be repeated: it looks at what is there, changes
 // what differs, and prints it.
 #pragma once
 
@@ -26,7 +26,7 @@ inline constexpr char kInstallerName[] = "csi-proxy-service.exe";
 inline constexpr char kEventSource[] = "csi-proxy";
 
 struct InstallRequest {
-  // What to set, `config.command` apart.
+  // The settings, `config.command` apart.
   ServiceConfig config;
   std::filesystem::path program;
   // A folder with both programs, which are put beside `program` first, once that folder is known to
@@ -34,9 +34,9 @@ struct InstallRequest {
   std::optional<std::filesystem::path> source = {};
   // The service's flags; not given: those it has already.
   std::optional<std::vector<std::string>> flags;
-  // Whether a service that runs another program, such as nssm, becomes ours.
+  // If true, a service that runs another program, such as nssm, becomes ours.
   bool replace_wrapper = false;
-  // Whether a folder of the program or the log that others may change gets an access list of its
+  // If true, a folder of the program or the log that others may change gets an access list of its
   // own.
   bool repair_folders = false;
 };
@@ -110,10 +110,10 @@ class Installer {
   std::string name_;
 };
 
-// Whether a service runs csi-proxy itself, and not a wrapper.
+// Tells whether a service runs csi-proxy itself, and not a wrapper.
 bool IsOurs(const ServiceConfig& config);
 
-// What an exit of the service means and what to do about it.
+// Explains what an exit of the service means, and what to do about it.
 std::string ExplainExit(const ServiceStatus& status);
 
 }  // namespace csi_proxy::installer

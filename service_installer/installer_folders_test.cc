@@ -1,4 +1,4 @@
-// What surrounds the service: folders that others may change, and what they have put there.
+// The surroundings of the service: folders that others may change, and files they have put there.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,7 +31,7 @@ TEST_F(InstallerTest, AProgramThatOthersMayChangeIsRefusedUntilItsFolderIsRepair
   EXPECT_THAT(services_.calls, ElementsAre("create csi-proxy"));
 }
 
-// What a repair cannot reach is refused as before.
+// A folder that a repair cannot reach is refused as before.
 TEST_F(InstallerTest, ARepairThatDoesNotHelpIsARefusal) {
   const fs::path program = Program("csi-proxy.exe", "serves");
   folders_.unsafe = {directory_};

@@ -1,4 +1,4 @@
-// Whether the service's pipes answer.
+// Asks whether the service's pipes answer.
 #pragma once
 
 #include <set>

@@ -315,7 +315,7 @@ class Manager final : public ServiceManager {
     Set(service, "required privileges", SERVICE_CONFIG_REQUIRED_PRIVILEGES_INFO, &required);
   }
 
-  // What cannot be read stays as it is.
+  // Settings that cannot be read stay as they are.
   static void ReadExtras(SC_HANDLE service, ServiceConfig* config) {
     std::vector<BYTE> buffer;
     const auto read = [&](DWORD level) {

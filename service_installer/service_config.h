@@ -1,4 +1,4 @@
-// What the service control manager is told of csi-proxy, as plain data.
+// The service control manager's settings for csi-proxy, as plain data.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +52,7 @@ std::string CommandLine(const std::vector<std::string>& words);
 // The words of a command line, the reverse. INVALID_ARGUMENT for an empty one or an open quote.
 absl::StatusOr<std::vector<std::string>> SplitCommandLine(absl::string_view line);
 
-// What differs between two configurations, a line each, as `start type: manual -> automatic`.
+// Lists the differences of two configurations, a line each, as `start type: manual -> automatic`.
 std::vector<std::string> Differences(const ServiceConfig& from, const ServiceConfig& to);
 
 // `automatic`, `automatic-delayed`, `manual`, `disabled`.

@@ -129,7 +129,7 @@ class FakeManager final : public ServiceManager {
     return absl::OkStatus();
   }
 
-  // Whether the program that the service runs is of this kind.
+  // Tells whether the program that the service runs is of this kind.
   bool Runs(const std::string& name, const char* kind) const {
     return absl::StartsWith(Content(services.at(name).config.command[0]), kind);
   }
@@ -149,7 +149,7 @@ class FakeManager final : public ServiceManager {
   std::set<std::string> event_sources;
   bool can_suspend = true;
   bool restart_suspended = false;
-  // What the service's process runs.
+  // The program of the service's process.
   std::string running_program;
 };
 

@@ -11,7 +11,7 @@ namespace csi_proxy {
 
 struct AuditRecord {
   const char* method;  // `MountVolume`, as the hub has it
-  // What was asked for, `field=value field=value`: text quoted and escaped, no secrets.
+  // The object of the call, `field=value field=value`: text quoted and escaped, no secrets.
   std::string subject;
   const CallContext& context;  // who asked, and through which pipe
   absl::Status status;

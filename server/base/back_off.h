@@ -24,8 +24,8 @@ class BackOff {
   void Succeeded() { pause_ = absl::ZeroDuration(); }
 
   uint64_t failures() const { return failures_; }
-  // Whether the log tells of the last failure: a cause that stays, or that comes and goes, does not
-  // fill it.
+  // Tells whether the last failure belongs in the log: a cause that stays, or that comes and goes,
+  // does not fill it.
   bool worth_telling() const { return std::has_single_bit(failures_); }
 
  private:

@@ -11,14 +11,14 @@ namespace csi_proxy {
 
 struct HostilePath {
   std::string text;
-  // Of a call that touches the path, with `C:\var\lib\kubelet` as the working directory. OK: it is
-  // harmless and must be taken.
+  // The code of a call that touches the path, with `C:\var\lib\kubelet` as the working directory.
+  // OK: it is harmless and must be taken.
   absl::StatusCode code;
   // A part of the rule that the error names.
   const char* rule;
-  // Whether protobuf carries the text at all: strings there are UTF-8.
+  // Protobuf carries the text at all: strings there are UTF-8.
   bool is_utf8 = true;
-  // Whether calls that take any spelling read it as the path it stands for: see OtherSpellings().
+  // Calls that take any spelling read it as the path it stands for: see OtherSpellings().
   bool is_other_spelling = false;
 };
 
@@ -141,7 +141,7 @@ inline std::vector<HostilePath> HostilePaths() {
        {"a*", "?", "a?b", "*.*", "a<b", "a>b", "a|b", "\"a\"", "a\"b", "<", "|"}) {
     below(rest, kInvalid, "none of <>\"|?*");
   }
-  // What shells would run; names like others to Windows.
+  // Shells would run these; to Windows they are names like others.
   for (const char* rest : {"$(calc)", "`calc`", "a;calc", "a&calc", "a'b", "%windir%", "a$b", "{x}",
                            "-Force", "a,b", "(x)", "@{a}", "#", "~", "PROGRA~1", "!x!", "^x"}) {
     below(rest, kOk, "");

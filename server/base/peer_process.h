@@ -1,4 +1,4 @@
-// What a process is known by as a caller.
+// The marks by which a process is known as a caller.
 #pragma once
 
 #include <cstdint>

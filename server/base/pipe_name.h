@@ -1,4 +1,4 @@
-// What the pipe of a released version is called: the one place that says so.
+// The name of a released version's pipe: the one place that says so.
 #pragma once
 
 #include <string>

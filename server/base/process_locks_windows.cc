@@ -21,7 +21,7 @@ constexpr absl::Duration kSlice = absl::Milliseconds(20);
 // Owned by the administrators, who include SYSTEM; nobody else may even open one.
 constexpr wchar_t kOwnersOnly[] = L"O:BAD:P(A;;GA;;;SY)(A;;GA;;;BA)";
 
-// Of all sessions: the service lives in one, a driver perhaps in another
+// All sessions see it: the service lives in one, a driver perhaps in another
 // (learn.microsoft.com/windows/win32/termserv/kernel-object-namespaces).
 constexpr char kGlobal[] = "Global\\";
 

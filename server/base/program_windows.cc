@@ -11,7 +11,7 @@
 // for GCC's linker does not. Its one setting is that the DLLs the program is linked with come from
 // System32: those that are not KnownDLLs Windows looks for in the program's folder first
 // (https://learn.microsoft.com/cpp/build/reference/dependentloadflag).
-// Of werapi.h, which mingw-w64 10 has in a form that does not compile.
+// This is werapi.h's, which mingw-w64 10 has in a form that does not compile.
 extern "C" HRESULT WINAPI WerSetFlags(DWORD flags);
 
 namespace csi_proxy {
@@ -33,7 +33,7 @@ static_assert(offsetof(IMAGE_LOAD_CONFIG_DIRECTORY64, Reserved1) == 78);
 
 constexpr DWORD kNoHeap = 1;  // WER_FAULT_REPORTING_FLAG_NOHEAP
 
-// What cannot be set is left: each is one more guard, and no release of Windows must be kept out.
+// A guard that cannot be set is left out: no release of Windows must be kept out.
 void GuardProcess() {
   // DLLs come from System32, unless they are asked for by a full path, as COM does
   // (https://learn.microsoft.com/windows/win32/api/libloaderapi/nf-libloaderapi-setdefaultdlldirectories).

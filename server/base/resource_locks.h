@@ -38,7 +38,7 @@ class ResourceLocks {
 
  private:
   struct State;
-  // Of the threads of this process.
+  // Among the threads of this process.
   absl::StatusOr<Lock> AcquireHere(const CallContext& context, absl::string_view name);
 
   std::unique_ptr<State> state_;

@@ -1,4 +1,4 @@
-// What -fstack-protector-strong asks of the runtime. GCC's libssp has it too, but takes the guard
+// -fstack-protector-strong asks this of the runtime. GCC's libssp has it too, but takes the guard
 // from a provider of cryptography, which loads DLLs: in csi_proxy.dll that would be within DllMain,
 // where nothing may be loaded
 // (learn.microsoft.com/windows/win32/dlls/dynamic-link-library-best-practices). Here the guard is

@@ -47,7 +47,7 @@ using UniqueLocal = Unique<HLOCAL, &LocalFree>;
 std::wstring Utf16(absl::string_view text);
 std::string Utf8(std::wstring_view text);
 
-// What Windows says of a code, with the number: `Access is denied (5)`.
+// Windows' own text for a code, with the number: `Access is denied (5)`.
 std::string ErrorText(DWORD code);
 
 // Win32Status() with the text `what: ErrorText(code)`.

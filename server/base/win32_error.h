@@ -76,12 +76,12 @@ absl::Status Win32Status(uint32_t code, absl::string_view message);
 // The Win32 code of a status made by Win32Status(); nothing for any other.
 std::optional<uint32_t> Win32CodeOf(const absl::Status& status);
 
-// Whether the status carries this code.
+// Tells whether the status carries this code.
 bool HasWin32Code(const absl::Status& status, uint32_t code);
 // Or one of these.
 bool HasWin32Code(const absl::Status& status, std::initializer_list<uint32_t> codes);
 
-// Whether it says that an entry, or a directory on the way to it, is not there.
+// Tells whether it says that an entry, or a directory on the way to it, is not there.
 bool IsNotThere(const absl::Status& status);
 
 // `status` with `what: ` before its message; code and Win32 code stay. OK stays OK.

@@ -42,7 +42,7 @@ class WindowsPath {
   // The path above, or itself for a root.
   WindowsPath Parent() const;
 
-  // Whether `other` is this path or lies below it: component by component, without case.
+  // Tells whether `other` is this path or lies below it: component by component, without case.
   bool Contains(const WindowsPath& other) const;
 
   // Without case, as NTFS compares.
@@ -56,7 +56,7 @@ class WindowsPath {
   std::vector<std::string> components_;
 };
 
-// Whether two names are one to NTFS: equal after upper-casing, ASCII exactly and the rest of
+// Tells whether two names are one to NTFS: equal after upper-casing, ASCII exactly and the rest of
 // Unicode by simple case mapping of the Latin, Greek and Cyrillic ranges.
 bool EqualNames(absl::string_view a, absl::string_view b);
 
@@ -71,7 +71,7 @@ class PathRoots {
   static absl::StatusOr<std::shared_ptr<const PathRoots>> Parse(
       absl::string_view field, const std::vector<std::string>& texts);
   const std::vector<WindowsPath>& roots() const { return roots_; }
-  // Whether `path` is one of the roots or below one.
+  // Tells whether `path` is one of the roots or below one.
   bool Contains(const WindowsPath& path) const;
   // PERMISSION_DENIED, naming `field`, the path and the roots, unless Contains(path).
   absl::Status Check(absl::string_view field, const WindowsPath& path) const;

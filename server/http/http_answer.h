@@ -1,4 +1,4 @@
-// What a component answers over HTTP.
+// A component's answer over HTTP.
 #pragma once
 
 #include <string>

@@ -41,7 +41,7 @@ std::string PathOf(beast::string_view target) {
   return std::string(target.substr(0, target.find_first_of("?#")));
 }
 
-// Whether this is about what was sent, and not about the connection.
+// Tells whether the error is about the bytes that were sent, and not about the connection.
 bool IsMalformed(error_code error) {
   return error.category() == make_error_code(http::error::bad_target).category() &&
          error != http::error::end_of_stream && error != http::error::partial_message;
@@ -49,7 +49,7 @@ bool IsMalformed(error_code error) {
 
 class Server;
 
-// Of somebody who asks one thing.
+// The connection of a client that asks one thing.
 class Connection final : public std::enable_shared_from_this<Connection> {
  public:
   // In the order in which connections are given up; kDone has its answer and has not left yet.

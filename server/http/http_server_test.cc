@@ -168,7 +168,7 @@ TEST_F(HttpServerTest, WhoAsksMuchDoesNotKeepOthersWaiting) {
   begin(kMaxAnswering);
   HttpConnection asks(port_);
   asks.Send(kAsk);
-  // Who came before this one has been read.
+  // The clients that came before this one have been read.
   EXPECT_EQ(Get(port_, "/").code, 404);
   for (int ended = 1; ended <= kMany + 1; ++ended) {
     {

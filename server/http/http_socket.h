@@ -1,4 +1,4 @@
-// What the sockets of an HTTP server need of the system, beyond what Asio does.
+// The sockets of an HTTP server need this of the system, beyond what Asio does.
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>

@@ -18,7 +18,7 @@ class HttpConnection {
   bool ok() const { return socket_.is_open(); }
   // False: the other side has ended the connection before all was sent.
   bool Send(const std::string& text);
-  // What comes until the other side ends the connection, in order or not.
+  // Returns all that comes until the other side ends the connection, in order or not.
   std::string ReadAll();
 
  private:

@@ -16,7 +16,7 @@
 
 namespace csi_proxy {
 
-// What calls may do.
+// The limits of what calls may do.
 struct NodeRules {
   // As options give them. INVALID_ARGUMENT, calling the directories `working_dirs_option`.
   static absl::StatusOr<NodeRules> Parse(absl::string_view working_dirs_option,
@@ -28,9 +28,9 @@ struct NodeRules {
   std::shared_ptr<const PathRoots> roots;
   // The services that calls may start and stop; empty for all.
   std::vector<std::string> allowed_services = {};
-  // Whether SMB mappings ask for encryption.
+  // If true, SMB mappings ask for encryption.
   bool require_privacy = true;
-  // Whether a mapping is for calls alone that give the credentials with which it was made.
+  // If true, a mapping is only for calls that give the credentials with which it was made.
   bool bind_smb_credentials = false;
 };
 

@@ -49,8 +49,8 @@ std::string Text(const IscsiPortal& portal) {
   return absl::StrCat(portal.address, ":", portal.port);
 }
 
-// What each operation returns, its name, the resource that a rule may name, the arguments behind
-// the call's context, and their parameters.
+// Each operation's result, its name, the resource that a rule may name, the arguments behind the
+// call's context, and their parameters.
 #define AFTER_COMMA(...) __VA_OPT__(, ) __VA_ARGS__
 #define OPERATION(returns, name, resource, arguments, ...)                    \
   returns name(const CallContext& call __VA_OPT__(, ) __VA_ARGS__) override { \

@@ -54,7 +54,7 @@ class NamedFaultsTest : public testing::Test {
     const absl::Status injected = machine_.simulated->InjectFault(rule);
     ASSERT_TRUE(injected.ok()) << injected;
   }
-  // Whether a call failed by a fault of Inject().
+  // Tells whether a call failed by a fault of Inject().
   static bool Struck(const absl::Status& status) {
     return absl::IsUnavailable(status) && absl::StrContains(status.message(), "as injected");
   }

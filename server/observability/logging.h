@@ -28,7 +28,7 @@ struct LogOptions {
   std::string file;
   // Where `csi-proxy.log` goes when `file` is empty.
   std::string directory;
-  // Of the file; five full ones are kept beside it.
+  // The file's size; five full ones are kept beside it.
   size_t file_max_megabytes = 20;
   // Start, stop and failures go to the system's event log as well.
   bool to_event_log = false;

@@ -67,7 +67,7 @@ class Metrics::Impl {
                      .Name("csi_proxy_client_limited_total")
                      .Help("How often a client had all of its share and wanted more.")
                      .Register(registry_)) {
-    // Who asks a fleet for its versions and restarts joins these with the rest by instance.
+    // A query over a fleet for versions and restarts joins these with the rest by instance.
     prometheus::BuildGauge()
         .Name("csi_proxy_build_info")
         .Help("Always 1; the version of the program is a label.")

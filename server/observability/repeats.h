@@ -26,7 +26,7 @@ class Repeats {
   static constexpr size_t kMaxKinds = 256;
   static constexpr absl::Duration kPeriod = absl::Minutes(1);
 
-  // What only was counted.
+  // Lines that were counted and not written.
   struct Count {
     std::string what;  // empty: of various kinds
     int64_t process_id = 0;
@@ -35,12 +35,12 @@ class Repeats {
     uint64_t times = 0;
   };
 
-  // Whether this one is written. `what` is a constant. When a minute has ended, its counts are
-  // added to `*ended`.
+  // Tells whether this one is written. `what` is a constant. When a minute has ended, its counts
+  // are added to `*ended`.
   bool Admit(const char* what, const Peer& peer, absl::StatusCode code, absl::Time now,
              std::vector<Count>* ended);
 
-  // Whether there are counts to come, and those of a minute that has ended by `now`.
+  // Tells whether there are counts to come; returns those of a minute that has ended by `now`.
   bool counting() const { return counting_.load(std::memory_order_relaxed); }
   std::vector<Count> TakeEnded(absl::Time now);
 

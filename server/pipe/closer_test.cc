@@ -145,7 +145,7 @@ TEST_F(CloserTest, FinishDisconnectsWhatIsStillHeld) {
   closer.Finish();
   EXPECT_GE(absl::Now() - start, kShort);
   EXPECT_TRUE(HasWin32Code(npfs_->Read(clients_.last()).status(), kPipeNotConnected));
-  // What ends now, with the process, leaves no name.
+  // The instances that end with the process leave no name.
   calls_->Crash();
   EXPECT_TRUE(Gone());
 }
@@ -195,7 +195,7 @@ TEST_F(CloserTest, WithoutThreadsThatFlushTheDeadlineIsWatched) {
       [&] { return HasWin32Code(npfs_->Read(clients_.last()).status(), kPipeNotConnected); }));
 }
 
-// What the above is good for: a server that only closes its handle leaves the name to the client.
+// The reason for the above: a server that only closes its handle leaves the name to the client.
 TEST_F(CloserTest, AHandleClosedWithoutADisconnectKeepsTheName) {
   const absl::StatusOr<void*> instance = calls_->Create(kTestPipe, Creation::kFurther);
   ASSERT_TRUE(instance.ok());

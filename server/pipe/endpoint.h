@@ -16,7 +16,7 @@ namespace csi_proxy::pipe {
 // been received yet, the preface included.
 void Serve(grpc::Server* server, Connection connection);
 
-// What is told of a channel's connection, each at most once, on another thread or within the call
+// The channel tells its maker of these, each at most once, on another thread or within the call
 // that makes the channel. Neither may block; either may be null.
 struct ChannelEvents {
   // The server speaks HTTP/2: its settings have come.
@@ -33,8 +33,8 @@ struct Channel {
 };
 Channel NewChannel(std::unique_ptr<Stream> stream, ChannelEvents events);
 
-// Whether this thread runs a completion for gRPC, with gRPC's execution contexts at the bottom of
-// its stack.
+// Tells whether this thread runs a completion for gRPC, with gRPC's execution contexts at the
+// bottom of its stack.
 bool InGrpcCompletion();
 
 }  // namespace csi_proxy::pipe

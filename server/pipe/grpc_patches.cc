@@ -1,5 +1,6 @@
-// What the service, which is a program of its own, changes in its gRPC 1.51 for speed. Nothing
-// depends on it, and no library contains it: a driver that links the client keeps gRPC as it is.
+// The service, which is a program of its own, changes these parts of its gRPC 1.51 for speed.
+// Nothing depends on the changes, and no library has them: a driver that links the client keeps
+// gRPC as it is.
 #include <grpc/support/time.h>
 
 #include "server/base/win32.h"

@@ -7,7 +7,7 @@
 namespace csi_proxy::pipe {
 namespace {
 
-// Of winnt.h.
+// These are winnt.h's.
 constexpr uint32_t kGenericAll = 0x10000000, kGenericExecute = 0x20000000,
                    kGenericWrite = 0x40000000, kGenericRead = 0x80000000;
 constexpr uint32_t kFileAllAccess = 0x1f01ff, kFileGenericRead = 0x120089,

@@ -51,14 +51,14 @@ uint32_t ClientRights(uint32_t rights);
 // which a container's administrator can make pipes too.
 std::string SddlForServer(absl::string_view sddl, bool names_owner, absl::string_view user);
 
-// Whether SYSTEM or the administrators own it: nobody else can have made it, for to set an owner
+// Tells whether SYSTEM or the administrators own it. Nobody else can have made it: to set an owner
 // one is not takes a privilege that only they have.
 bool OwnedByAdministrators(const ObjectSecurity& object);
 
-// Whether both DACLs give the same rights to the same groups, in the same order.
+// Tells whether both DACLs give the same rights to the same groups, in the same order.
 bool SameDacl(const ObjectSecurity& a, const ObjectSecurity& b);
 
-// Whether nobody but SYSTEM and the administrators may serve the pipe (make instances of it), or
+// Tells whether SYSTEM and the administrators alone may serve the pipe (make instances of it), and
 // change who may.
 bool OnlyAdministratorsServe(const ObjectSecurity& pipe);
 

@@ -90,7 +90,7 @@ TEST(ObjectSecurityTest, TheServersUserOwnsThePipeAndMayServeIt) {
   EXPECT_EQ(SddlForServer("D:P", false, "S-1-1"), "O:S-1-1D:P(A;;GA;;;S-1-1)");
 }
 
-// Who may do what with a pipe that the service has made.
+// Each kind of user may do only so much with a pipe that the service has made.
 class PipeAccessTest : public testing::Test {
  protected:
   using Sids = std::vector<std::string>;

@@ -20,7 +20,7 @@ namespace csi_proxy::pipe {
 // `\\.\pipe\csi-proxy-volume-v1` for `csi-proxy-volume-v1`.
 std::string Path(absl::string_view name);
 
-// Who may open a pipe. Immutable.
+// An access list: it says who may open a pipe. Immutable.
 class Security {
  public:
   // From SDDL, such as `D:P(A;;GA;;;SY)(A;;GA;;;BA)`. INVALID_ARGUMENT unless it has a protected
@@ -54,8 +54,8 @@ InstanceFlags FlagsOf(Creation creation);
 // Windows' own; the pipes they make have this security.
 absl::StatusOr<std::shared_ptr<PipeCalls>> NewPipeCalls(Security security);
 
-// Whether any process serves the pipe: opens it, and closes it at once, as WaitNamedPipe finds no
-// pipe in a container (https://github.com/dotnet/corefx/issues/24594).
+// Tells whether any process serves the pipe: opens it, and closes it at once, since WaitNamedPipe
+// finds no pipe in a container (https://github.com/dotnet/corefx/issues/24594).
 bool Exists(const std::string& path);
 
 // Connects as a client; tries again while all instances are taken, until `deadline`. The server

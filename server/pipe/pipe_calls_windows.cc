@@ -19,7 +19,7 @@ extern "C" NTSTATUS NTAPI NtCreateNamedPipeFile(HANDLE* instance, ULONG access,
 namespace csi_proxy::pipe {
 namespace {
 
-// Of each direction of a connection. Enough for a call and its answer, so that neither side waits
+// For each direction of a connection. Enough for a call and its answer, so that neither side waits
 // for the other to read.
 constexpr DWORD kBufferBytes = 16 << 10;
 

@@ -1,4 +1,4 @@
-// What becomes of a pipe's name when servers come and go and clients stay.
+// A pipe's name outlives servers that come and go, as long as clients stay.
 #include "server/pipe/pipe_name.h"
 
 #include <gmock/gmock.h>
@@ -69,7 +69,7 @@ class PipeNameTest : public testing::TestWithParam<size_t> {
   void Leak(Server* server) {
     for (size_t i = 0; i < GetParam(); ++i) ASSERT_TRUE(server->Serve(&leaked_).ok()) << i;
   }
-  // Whether the name is a zombie's: there, and nobody serves it.
+  // Expects a zombie's name: it is there, and nobody serves it.
   void ExpectZombie() {
     ASSERT_TRUE(npfs_->HasName(kTestPipe));
     Npfs::Process other(npfs_, kOurs);
@@ -290,7 +290,7 @@ TEST_F(TakeNameTest, TheGoReleasesLeftoverGetsOurOwnerAndDacl) {
   ASSERT_TRUE(taken.ok()) << taken.status();
   EXPECT_TRUE(SameDacl(*calls_.Security(*taken), kOurs));
   EXPECT_EQ(calls_.Security(*taken)->owner, kSystemSid);
-  // Who came while everyone could is not served.
+  // A client that came while everyone could is not served.
   ASSERT_TRUE(early.ok());
   EXPECT_TRUE(HasWin32Code(npfs_->Read(*early).status(), 233));
   EXPECT_TRUE(HasWin32Code(npfs_->Open(kTestPipe, {kUserSid}, 0x80000000).status(),

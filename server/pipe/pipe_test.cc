@@ -109,7 +109,7 @@ TEST(PipeSecurityTest, TakesAProtectedDaclAndNothingElse) {
   }
 }
 
-// What Wine does not enforce: that we ask for it.
+// Wine does not enforce the flags, so this looks at what we ask for.
 TEST(PipeFlagsTest, RemoteClientsAreRejectedAndTheFirstInstanceIsExclusive) {
   for (const Creation creation : {Creation::kFirst, Creation::kFurther}) {
     const InstanceFlags flags = FlagsOf(creation);
@@ -127,7 +127,7 @@ TEST(PipeTest, APipeThatIsNotThereIsNotFound) {
   EXPECT_TRUE(absl::IsNotFound(opened.status())) << opened.status();
 }
 
-// Of this process, kernel and user.
+// The kernel's and the user's time of this process.
 absl::Duration CpuTime() {
   FILETIME ignored, kernel, user;
   GetProcessTimes(GetCurrentProcess(), &ignored, &ignored, &kernel, &user);
@@ -271,7 +271,7 @@ TEST(PipeTest, ADisconnectEndsAReadAtOnce) {
   EXPECT_EQ(Write(*ends.client, "too late").error, DWORD{ERROR_PIPE_NOT_CONNECTED});
 }
 
-// What the Closer rests on: a disconnect ends a flush that would last for ever.
+// The Closer rests on this: a disconnect ends a flush that would last for ever.
 TEST(PipeCallsTest, AFlushLastsUntilTheClientReadsOrIsDisconnected) {
   const std::shared_ptr<PipeCalls> calls = Calls();
   for (const bool reads : {true, false}) {

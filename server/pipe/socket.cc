@@ -46,7 +46,7 @@ absl::Status SetBlocking(SOCKET socket, bool blocking) {
   return absl::OkStatus();
 }
 
-// What a connection that is being made ends with.
+// Waits for a connection that is being made, and returns the error that it ends with.
 DWORD AwaitConnected(SOCKET socket, absl::Time deadline) {
   while (true) {
     fd_set made, failed;
@@ -124,7 +124,7 @@ absl::StatusOr<std::unique_ptr<SocketStream>> SocketStream::Create(Socket socket
 
 bool SocketStream::Ended(int returned, Result* result) {
   const DWORD error = returned == 0 ? DWORD{ERROR_SUCCESS} : LastSocketError();
-  // What has ended well at once comes to the port all the same.
+  // An operation that has ended well at once comes to the port all the same.
   if (error == ERROR_SUCCESS || error == WSA_IO_PENDING) return false;
   *result = {.error = error};
   return true;

@@ -80,7 +80,7 @@ class Watcher {
 // A client's connection; what a listener hands on.
 struct Connection {
   std::shared_ptr<Stream> stream;
-  // What has been read of it so far.
+  // The bytes that have been read of it so far.
   std::string received;
   // A name of its own, by which the listener knows its peer.
   std::string name;

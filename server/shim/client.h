@@ -13,7 +13,7 @@
 
 namespace csi_proxy::shim {
 
-// What a client may have only a share of.
+// A client may have only a share of each.
 enum class Limit { kConnections, kCalls };
 inline constexpr std::array<const char*, 2> kLimitNames = {"connections", "calls"};
 
@@ -85,9 +85,9 @@ class Connection {
   }
   void CallEnds() { calls_.fetch_sub(1, std::memory_order_relaxed); }
 
-  // Whether a call is under way.
+  // Tells whether a call is under way.
   bool busy() const { return calls_.load(std::memory_order_relaxed) > 0; }
-  // Whether a call has begun since it was asked last.
+  // Tells whether a call has begun since it was asked last.
   bool TakeUsed() { return used_.exchange(false, std::memory_order_relaxed); }
 
  private:

@@ -68,8 +68,7 @@ class Flow {
   size_t queued_ = 0;
   size_t running_ = 0;
   size_t away_ = 0;
-  // Who waits: tasks, or else flows below in the order of their turns; the last is followed by the
-  // first.
+  // These wait: tasks, or else flows below in the order of their turns; the first follows the last.
   TaskList waiting_;
   Flow* last_ = nullptr;
   Flow* next_ = nullptr;

@@ -97,8 +97,8 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
     Answer(status);
   }
 
-  // Whether the call has been done on this thread, which gRPC called from. It is not deleted before
-  // gRPC has been told of it.
+  // Returns true when the call has been done on this thread, which gRPC called from. It is not
+  // deleted before gRPC has been told of it.
   bool TryRunHere(std::shared_ptr<Flow> flow) {
     InlineCalls* const here = runtime_.inline_calls;
     if (here == nullptr || !method_.info->reads || !here->TryBegin(this)) return false;
@@ -182,7 +182,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
   bool entered_ = false;
 };
 
-// What gRPC's plugin for protoc writes for a service whose callback methods are all raw.
+// Stands for the class that gRPC's plugin writes for a service whose callback methods are all raw.
 class Service final : public grpc::Service {
  public:
   Service(absl::Span<const UnaryMethod> methods, std::shared_ptr<void> api, const Runtime* runtime)

@@ -18,7 +18,7 @@ class InlineCalls {
  public:
   class Call {
    public:
-    // Whether nobody waits for the answer any more: gRPC does not tell of that by itself before the
+    // Tells whether nobody waits for the answer any more: gRPC does not say so by itself before the
     // function it has called returns.
     virtual bool IsCancelled() const = 0;
     // Lets the call know, at most once.
@@ -34,7 +34,7 @@ class InlineCalls {
   InlineCalls(const InlineCalls&) = delete;
   InlineCalls& operator=(const InlineCalls&) = delete;
 
-  // Whether this thread may do the call itself. After true, End() must follow.
+  // Tells whether this thread may do the call itself. After true, End() must follow.
   bool TryBegin(Call* call);
   void End(Call* call);
 

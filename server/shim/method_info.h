@@ -1,4 +1,4 @@
-// What an rpc is called.
+// The names of an rpc.
 #pragma once
 
 namespace csi_proxy::shim {
@@ -11,7 +11,7 @@ struct MethodInfo {
   const char* method;
   const char* pipe;  // `csi-proxy-volume-v1`
   const char* path;  // `/v1.Volume/MountVolume`
-  // Whether it leaves the node as it is: NO_SIDE_EFFECTS of the hub's method.
+  // It leaves the node as it is: NO_SIDE_EFFECTS of the hub's method.
   bool reads = false;
 };
 

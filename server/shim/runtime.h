@@ -1,4 +1,4 @@
-// What every generated service shim shares: the threads calls run on, and the observers
+// Every generated service shim shares these: the threads that calls run on, and the observers
 // of calls. Independent of gRPC and protobuf.
 #pragma once
 
@@ -64,7 +64,7 @@ class CallGate {
     std::lock_guard lock(mutex_);
     shut_ = true;
   }
-  // Whether all calls have left by then.
+  // Tells whether all calls have left by then.
   bool AwaitEmpty(absl::Time deadline) {
     std::unique_lock lock(mutex_);
     return emptied_.wait_until(lock, absl::ToChronoTime(deadline), [this] { return inside_ == 0; });

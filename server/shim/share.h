@@ -6,10 +6,10 @@
 
 namespace csi_proxy::shim {
 
-// Whether a client that has `own` of `all`, while others have `others`, may take one more: it may
-// have `percent` of what the others leave. So one client alone leaves some free, several together
-// leave less but always some, and one that has nothing yet may take the last. The last `kept` are
-// for those that have nothing.
+// Tells whether a client that has `own` of `all`, while others have `others`, may take one more: it
+// may have `percent` of what the others leave. So one client alone leaves some free, several
+// together leave less but always some, and one that has nothing yet may take the last. The last
+// `kept` are for those that have nothing.
 constexpr bool MayTakeOneMore(size_t own, size_t others, size_t all, size_t percent,
                               size_t kept = 0) {
   if (own + others >= all) return false;

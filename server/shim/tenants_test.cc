@@ -225,7 +225,7 @@ TEST_F(AwayTest, NoMoreThanTheLimitLeaveAndTheRestKeepTheirPlaces) {
   EXPECT_EQ(executor.queued(), 1u);
   gate_.Notify();
   ended.Wait();
-  // What they had is given back.
+  // They have given back their places.
   Executor& again = executor;
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(Leave(again, one_).ok());
   AwaitAway(8);

@@ -46,12 +46,12 @@ struct ServedConnection : shim::Connection {
 // Thread-safe; but whoever may close silent connections does so, and calls what concerns them, on
 // one thread or under a lock of their own.
 //
-// Who has to make room is decided by what tenants have, and in a tenant by what its clients have,
-// never by who came first: a client that has little is let in as long as anybody who has more has a
-// connection without a call under way. Such
-// a connection is not missed: clients redial with their next call, and grpc-go since 1.41 not
-// before (https://github.com/grpc/grpc-go/pull/4613). For want of room only: a driver that connects
-// when it starts and calls much later is not made to redial over and over.
+// The tenant that has most makes room, and in it the client that has most, never the one that came
+// first: a client that has little is let in as long as anybody who has more has a connection
+// without a call under way. Such a connection is not missed: clients redial with their next call,
+// and grpc-go since 1.41 not before (https://github.com/grpc/grpc-go/pull/4613). For want of room
+// only: a driver that connects when it starts and calls much later is not made to redial over and
+// over.
 class ConnectionTable {
  public:
   // A counter of ListenerCounters.
@@ -100,7 +100,7 @@ class ConnectionTable {
   ListenerCounters counters() const;
 
  private:
-  // What a client has of a pipe. All lists have in front what goes first.
+  // A client's part of a pipe. The front of each list goes first.
   struct Share {
     size_t connections = 0;
     std::list<SilentConnection*> silent;
@@ -113,7 +113,7 @@ class ConnectionTable {
     // How many connections a tenant has.
     std::unordered_map<const shim::Tenant*, size_t> tenants;
   };
-  // What a client has that may have to make room.
+  // A client that may have to make room, and its part.
   struct Rival {
     size_t of_tenant;
     Share* share;

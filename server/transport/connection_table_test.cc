@@ -29,7 +29,7 @@ class ConnectionTableTest : public testing::Test {
     connection.client = client;
     return &connection;
   }
-  // What is displaced by it, if anything is.
+  // Returns the connection that it displaces, if any.
   SilentConnection* Admit(SilentConnection* connection) {
     SilentConnection* displaced = nullptr;
     EXPECT_TRUE(table_->Admit(connection, &displaced));
@@ -102,7 +102,7 @@ TEST_F(ConnectionTableTest, WhoDialsWithoutEndAndNeverCallsIsBarred) {
   EXPECT_FALSE(one_->http2.barred(SteadyTime::clock::now()));
   for (int i = 0; i < 1000; ++i) dial(two_, false);
   EXPECT_FALSE(two_->http2.barred(SteadyTime::clock::now()));
-  // What earned more meanwhile is a second's at most.
+  // The purse earned a second's worth meanwhile, at most.
   for (int i = 0; i < 100 && !two_->http2.barred(SteadyTime::clock::now()); ++i) dial(two_, false);
   EXPECT_TRUE(Refused(New(two_)));
 }
@@ -130,7 +130,7 @@ TEST_F(ConnectionTableTest, SilentOnesGoFirstThenThoseWithoutACallThenTheLongest
   SilentConnection* const silent = New(one_);
   Admit(silent);
   EXPECT_EQ(Admit(New(two_)), silent);
-  // Who makes room is the client that has most, not the one that comes.
+  // The client that has most makes room, not the one that comes.
   EXPECT_EQ(Admit(New(two_)), nullptr);
   EXPECT_EQ(hung_up_, Names{"c"}) << "it has never made a call";
   served[0]->CallBegins();
@@ -196,7 +196,7 @@ TEST_F(ConnectionTableTest, ManyProcessesOfOneTenantMakeRoomForAnother) {
   for (int i = 0; i < 3; ++i) Serve(one_, absl::StrCat("honest", i));
   Serve(two_, "last");
   ASSERT_EQ(hung_up_.size(), 1u);
-  // Of all processes the honest one has most, and its tenant little.
+  // The honest process has most of all, and its tenant little.
   Serve(three_, "late");
   ASSERT_EQ(hung_up_.size(), 2u);
   for (const std::string& name : hung_up_) EXPECT_EQ(name.substr(0, 6), "greedy");

@@ -1,4 +1,5 @@
-// What a client may send over HTTP/2 before it costs the service more than its calls are worth.
+// Limits what a client may send over HTTP/2 before it costs the service more than its calls are
+// worth.
 //
 // gRPC 1.51 buffers a header block for as long as the client goes on with it (CVE-2023-33953 and
 // the CONTINUATION flood, kb.cert.org/vuls/id/421644), and takes streams that are opened and reset
@@ -44,7 +45,7 @@ inline constexpr std::array<absl::string_view, kHttp2Violations> kHttp2Violation
     "none",    "frame_size", "header_block",   "continuations", "stream",      "unfinished",
     "streams", "resets",     "control_frames", "push",          "connections", "barred"};
 
-// What frames of a kind are paid from: so many at once, and so many more each second.
+// Frames of a kind are paid from this: so many at once, and so many more each second.
 struct Http2Allowance {
   double burst = 0;
   double per_second = 0;
@@ -72,7 +73,7 @@ struct Http2Limits {
   size_t calls = 512;
   // The same of all connections of a client. No group lets one client have as many wait.
   size_t calls_of_client = 1024;
-  // Of either side. A client that gives up all its calls at once is honest; to take a reset costs
+  // Of both sides. A client that gives up all its calls at once is honest; to take a reset costs
   // gRPC 134 us. The server resets a stream that has broken a rule (CVE-2025-8671).
   Http2Allowance resets = {.burst = 512, .per_second = 100};
   // grpc-go sends up to a PING and two WINDOW_UPDATEs for an answer: each call adds four.
@@ -95,15 +96,15 @@ struct Http2Limits {
   absl::Duration bar = absl::Seconds(5);
 };
 
-// What all connections of a client pay from: a client that is ended and dials again has no more
-// than before. Thread-safe.
+// All connections of a client pay from it: a client that is ended and dials again has no more than
+// before. Thread-safe.
 class Http2Account {
  public:
   explicit Http2Account(const Http2Limits& limits = {});
 
   const Http2Limits& limits() const { return limits_; }
 
-  // Whether there was so much left.
+  // Each returns whether there was so much left.
   bool PayReset(SteadyTime now);
   bool PayControlFrames(double price, SteadyTime now);
   bool PayConnection(SteadyTime now);
@@ -122,7 +123,7 @@ class Http2Account {
   void Violated(SteadyTime now);
   void CallRefused(SteadyTime now);
   void DiscardedUnused(SteadyTime now);
-  // Whether the client is barred: its connections are ended, and no more are let in.
+  // Tells whether the client is barred: its connections are ended, and no more are let in.
   bool barred(SteadyTime now) const;
 
   // Requests that the client has begun and neither ended nor given up, and what is kept of them.

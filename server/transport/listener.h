@@ -35,7 +35,7 @@ struct ListenerLimits {
   size_t client_share = 75;
 };
 
-// What has happened since the start, over all pipes.
+// Counts since the start, over all pipes.
 struct ListenerCounters {
   uint64_t accepted = 0;
   uint64_t adopted = 0;          // sent the preface and went to a server

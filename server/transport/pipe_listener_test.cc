@@ -21,7 +21,7 @@ using testing::HasSubstr;
 
 constexpr char kOpenToAll[] = "D:P(A;;GA;;;WD)";
 
-// Whether `condition` comes true within five seconds.
+// Tells whether `condition` comes true within five seconds.
 template <typename Condition>
 bool Eventually(Condition condition) {
   const absl::Time give_up = absl::Now() + absl::Seconds(5);

@@ -133,10 +133,10 @@ class PipeListener final : public Listener {
   WaitingInstances::Functions Making();
   void OnConnected(Instance* instance, DWORD error);
   void ReadOn(Instance* instance);
-  // Whether the instance is still silent and wants to read on.
+  // Returns true while the instance is still silent and wants to read on.
   bool OnRead(Instance* instance, DWORD error, DWORD bytes);
   bool Admit(Instance* instance) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // What the table has dropped: it is removed when its cancelled read ends.
+  // The table has dropped it: it is removed when its cancelled read ends.
   static void Cancel(SilentConnection* dropped) {
     static_cast<Instance*>(dropped)->stream->Cancel();
   }
@@ -294,14 +294,11 @@ void PipeListener::OnConnected(Instance* instance, DWORD error) {
 
 void PipeListener::ReadOn(Instance* instance) {
   while (true) {
-    pipe::Stream::Result result;
-    bool ended;
+    pipe::Stream::Result result{.error = ERROR_OPERATION_ABORTED};
+    bool ended = true;
     {
       absl::MutexLock lock(&mutex_);
-      if (stopping_ || !instance->listed) {
-        ended = true;
-        result.error = ERROR_OPERATION_ABORTED;
-      } else {
+      if (!stopping_ && instance->listed) {
         ended = instance->stream->Read(
             instance->bytes.data() + instance->received,
             static_cast<DWORD>(instance->bytes.size() - instance->received),

@@ -5,7 +5,7 @@
 
 namespace csi_proxy::transport {
 
-// What every HTTP/2 client sends first (RFC 9113, section 3.4).
+// Every HTTP/2 client sends this first (RFC 9113, section 3.4).
 inline constexpr absl::string_view kHttp2Preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 enum class PrefaceMatch { kPartial, kComplete, kMismatch };

@@ -35,7 +35,7 @@ void AddWithImports(const pb::FileDescriptor* file, Files* files) {
   for (int i = 0; i < file->dependency_count(); ++i) AddWithImports(file->dependency(i), files);
 }
 
-// What a pipe describes. Looked up when somebody asks: building descriptors costs memory that a
+// The files that a pipe describes. Looked up when somebody asks: descriptors cost memory that a
 // service which nobody reflects on need not spend.
 Files Described(const std::string& full_name) {
   Files files;
@@ -130,7 +130,7 @@ class Reactor final : public grpc::ServerBidiReactor<Request, Response> {
   Response response_;
 };
 
-// What gRPC's plugin for protoc writes, as far as it is needed.
+// Stands for the class that gRPC's plugin for protoc writes, as far as it is needed.
 class ReflectionService final : public grpc::Service {
  public:
   explicit ReflectionService(std::string full_name) : full_name_(std::move(full_name)) {

@@ -25,7 +25,7 @@ inline UniqueFd ConnectUnix(const std::string& path) {
   return fd;
 }
 
-// Whether the other side closes the connection within `seconds`.
+// Tells whether the other side closes the connection within `seconds`.
 inline bool ClosedWithin(int fd, int seconds) {
   timeval timeout{.tv_sec = seconds, .tv_usec = 0};
   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));

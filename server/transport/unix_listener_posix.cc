@@ -94,7 +94,7 @@ class UnixListener final : public Listener {
   void Adopt(Entry* entry);
   void CloseSilent(Entry* entry, ConnectionTable::Counter counter = nullptr);
   void CloseLive(Entry* entry);
-  // What the table has dropped.
+  // The table has dropped it.
   void Close(SilentConnection* dropped) { entries_.erase(static_cast<Entry*>(dropped)->id); }
   void CloseOverdue(absl::Time now);
   // For want of descriptors.

@@ -52,7 +52,7 @@ class WaitingInstances {
  private:
   struct Pipe {
     size_t waiting = 0;
-    // Whether a thread makes instances now, or is about to.
+    // A thread makes instances now, or is about to.
     bool making = false;
     BackOff back_off{absl::Milliseconds(100), absl::Seconds(3)};
     absl::Time retry_at = absl::InfiniteFuture();

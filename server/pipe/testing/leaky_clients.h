@@ -14,7 +14,7 @@ inline constexpr char kTestPipe[] = R"(\\.\pipe\csi-proxy-volume-v1)";
 
 inline const std::vector<std::string> kPodSids = {"S-1-5-93-2-1", kAdministratorsSid};
 
-// What the service asks for by default: `O:SYD:P(A;;GA;;;SY)(A;;0x12019b;;;BA)(A;;RC;;;OW)`.
+// The service asks for this by default: `O:SYD:P(A;;GA;;;SY)(A;;0x12019b;;;BA)(A;;RC;;;OW)`.
 inline const ObjectSecurity kOurs{.owner = kSystemSid,
                                   .has_dacl = true,
                                   .dacl = {{.rights = 0x10000000, .sid = kSystemSid},

@@ -130,7 +130,7 @@ void Npfs::CloseServer(Instance* instance) {
   flushed_.notify_all();
   instance->server_open = false;
   --instance->pipe->servers;
-  // What the client has not read it still can; and its handle keeps the instance.
+  // The client can still read the rest; and its handle keeps the instance.
   if (instance->client != nullptr) {
     instance->state = Instance::State::kClosing;
   } else {

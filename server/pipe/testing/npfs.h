@@ -40,8 +40,8 @@ class Npfs {
   absl::StatusOr<Client> Open(const std::string& path, const std::vector<std::string>& sids,
                               uint32_t rights = 0x80000000u | 0x40000000u);
   void Close(Client client);
-  // What there is; ERROR_NO_DATA when nothing is, ERROR_BROKEN_PIPE when the server has closed its
-  // end, ERROR_PIPE_NOT_CONNECTED when it has disconnected this one.
+  // Returns the bytes that are there; ERROR_NO_DATA when none are, ERROR_BROKEN_PIPE when the
+  // server has closed its end, ERROR_PIPE_NOT_CONNECTED when it has disconnected this one.
   absl::StatusOr<std::string> Read(Client client);
 
   bool HasName(const std::string& path) const;

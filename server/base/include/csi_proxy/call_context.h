@@ -1,4 +1,4 @@
-// What a call carries besides its request: how long it may take, whether anybody still waits for
+// A call carries this besides its request: how long it may take, whether anybody still waits for
 // the answer, and who asked. It is passed by const reference from the shim through the handler to
 // the host, and everything on that way that can wait waits through it.
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace csi_proxy {
 
-// Who is at the other end of a call.
+// The process at the other end of a call.
 struct Peer {
   // The process id, 0 when unknown (embedded calls carry the own process's).
   int64_t process_id = 0;
@@ -55,10 +55,10 @@ class CallContext {
   // The pipe through which the call came, `csi-proxy-volume-v1`; empty for none.
   const char* pipe() const { return pipe_; }
 
-  // Whether the caller went away.
+  // Tells whether the caller went away.
   bool cancelled() const { return cancelled_ != nullptr && cancelled_->HasBeenNotified(); }
 
-  // Whether that can be noticed at all.
+  // Tells whether that can be noticed at all.
   bool cancellable() const { return cancelled_ != nullptr; }
 
   // OK, or CANCELLED or DEADLINE_EXCEEDED when there is no point in going on.
