@@ -25,11 +25,11 @@ absl::Status NotLinked(absl::string_view mode, absl::string_view library) {
 struct Choice {
   Mode mode;
   std::string reason;
-  // Whether the reason is one against embedding.
+  // The reason is one against embedding.
   bool not_embedded = false;
 };
 
-// What the environment says; kAuto when nothing.
+// The mode that the environment asks for; kAuto when it asks for none.
 absl::StatusOr<Mode> Pinned() {
   const char* const pinned = std::getenv("CSI_PROXY_MODE");
   if (pinned == nullptr) return Mode::kAuto;

@@ -26,14 +26,14 @@ struct Opened {
 absl::StatusOr<Opened> Open(const ClientOptions& options, absl::string_view group,
                             absl::string_view version);
 
-// What csi_proxy::client adds.
+// csi_proxy::client adds these.
 struct RemoteBackend {
   absl::StatusOr<std::shared_ptr<Channel>> (*open)(const ClientOptions& options,
                                                    absl::string_view group,
                                                    absl::string_view version);
 };
 
-// What csi_proxy::embedded adds.
+// csi_proxy::embedded adds these.
 struct EmbeddedBackend {
   // The result is the version's Api.
   absl::StatusOr<std::shared_ptr<void>> (*open)(const ClientOptions& options,

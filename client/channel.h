@@ -1,4 +1,4 @@
-// What carries a version's messages to whoever serves them.
+// A channel carries a version's messages to whoever serves them.
 #pragma once
 
 #include <google/protobuf/message.h>

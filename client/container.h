@@ -1,4 +1,4 @@
-// Whether this process runs in an ordinary Windows container. There even an administrator manages
+// Tells if this process runs in an ordinary Windows container. There even an administrator manages
 // the container's own files and disks, not the node's.
 #pragma once
 
@@ -17,7 +17,7 @@ struct ContainerSigns {
   // container is a job on the node, with the node's registry, where the value is absent
   // (https://kubernetes.io/docs/tasks/configure-pod-container/create-hostprocess-pod).
   Value container_type = Value::kUnknown;
-  // Of the process. Empty when it is not known.
+  // The user of the process. Empty when it is not known.
   std::string user_sid;
 };
 

@@ -29,7 +29,7 @@ class PendingCall {
   bool Wait(absl::Time deadline);
   void Cancel() { context_.TryCancel(); }
 
-  // Of a call that has ended. The answer is there when the status is OK.
+  // The status of a call that has ended. The answer is there when it is OK.
   const grpc::Status& status() const { return status_; }
   google::protobuf::Message& answer() { return *answer_; }
 

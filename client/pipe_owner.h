@@ -1,4 +1,4 @@
-// Whether a pipe is the service's, so that its server may be sent secrets.
+// Tells whether a pipe is the service's, so that its server may be sent secrets.
 #pragma once
 
 #include <string>

@@ -5,8 +5,8 @@
 
 namespace csi_proxy::client {
 
-// Of the pipe behind a handle that was opened with READ_CONTROL, which generic read access
-// includes.
+// The owner of the pipe behind a handle that was opened with READ_CONTROL, which generic read
+// access includes.
 absl::StatusOr<PipeOwner> WhoseIs(void* handle);
 
 }  // namespace csi_proxy::client

@@ -12,11 +12,11 @@ namespace csi_proxy::client {
 // Windows.
 std::string PipePath(const ClientOptions& options, absl::string_view name);
 
-// Of one version.
+// The path of one version's pipe.
 std::string PipePath(const ClientOptions& options, absl::string_view group,
                      absl::string_view version);
 
-// Whether the pipe is there. Does not connect.
+// Tells whether the pipe is there. Does not connect.
 bool PipeIsThere(const std::string& path);
 
 }  // namespace csi_proxy::client

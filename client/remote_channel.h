@@ -41,7 +41,7 @@ class RemoteChannel final : public Channel {
   const std::string& path() const { return path_; }
 
  private:
-  // What keeps the connection: a gRPC channel to a socket, or a pipe that is opened anew.
+  // Keeps the connection: a gRPC channel to a socket, or a pipe that is opened anew.
   class Connection;
 
   RemoteChannel(std::string path, absl::Duration connect_timeout);

@@ -1,4 +1,4 @@
-// What stands behind a RemoteChannel on each platform.
+// The part of a RemoteChannel that each platform has its own way of.
 #pragma once
 
 #include <memory>

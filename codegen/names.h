@@ -13,7 +13,7 @@ std::string NormalisedName(absl::string_view name);
 // `ONE_WAY_CHAP` -> `kOneWayChap`
 std::string EnumeratorName(absl::string_view name);
 
-// Whether C++ reserves the word, so that no field can be called so.
+// Tells whether C++ reserves the word, so that no field can be called so.
 bool IsCppKeyword(absl::string_view name);
 
 }  // namespace csi_proxy::codegen

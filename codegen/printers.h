@@ -56,7 +56,7 @@ Vars FileVars(const Group& group);
 Vars FileVars(const Group& group, const Version& version);
 // `generated from ..., do not edit` and, in a header, the include guard.
 void PrintBanner(const Vars& vars, bool is_header, pb::io::Printer& printer);
-// Whether a hub's method leaves the node as it is.
+// Tells whether a hub's method leaves the node as it is.
 bool Reads(const pb::MethodDescriptor& method);
 // Runs `text` for each method with $method$, $request$, $response$ and the hub's names.
 void ForEachMethod(const Version& version, const Vars& vars, const char* text,

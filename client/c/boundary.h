@@ -1,5 +1,5 @@
-// What the C interfaces share: how codes, texts and bytes leave a library, and what is refused of
-// what comes in.
+// The C interfaces share this: how codes, texts and bytes leave a library, and which input is
+// refused.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@
 
 namespace csi_proxy::c {
 
-// What a message can hold.
+// The most bytes that a message can hold.
 constexpr size_t kMaxSize = std::numeric_limits<int>::max();
 
 inline void Empty(csi_proxy_bytes* out) {

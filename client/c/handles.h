@@ -17,7 +17,7 @@
 
 namespace csi_proxy::c {
 
-// What somebody else may end. Thread-safe.
+// A call that somebody else may end. Thread-safe.
 class Cancellable {
  public:
   void Cancel() {

@@ -176,7 +176,7 @@ std::vector<Method> Catalog::Methods(absl::string_view group, absl::string_view 
 std::string Catalog::Successor(absl::string_view group, absl::string_view version) const {
   const std::vector<std::string> versions = Versions(group);
   if (std::find(versions.begin(), versions.end(), version) == versions.end()) return "";
-  // What comes second in a preference is the generation, negative.
+  // The second part of a preference is the generation, negative.
   const bool is_later =
       std::get<1>(Preference(std::string(version))) < std::get<1>(Preference(versions.front()));
   return is_later || version == versions.front() ? "" : versions.front();

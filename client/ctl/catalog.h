@@ -1,5 +1,5 @@
-// What can be called: every released rpc, with its documentation, from the descriptors of the API
-// files that are built into the program.
+// The catalog of all that can be called: every released rpc, with its documentation, from the
+// descriptors of the API files that are built into the program.
 #pragma once
 
 #include <google/protobuf/descriptor.h>
@@ -62,9 +62,9 @@ class Catalog {
   // A message of the type, empty.
   std::unique_ptr<pb::Message> New(const pb::Descriptor* type) const;
 
-  // Whether a field carries a secret, by the hub's mark on the field of that name.
+  // Tells whether a field carries a secret, by the hub's mark on the field of that name.
   bool IsSecret(absl::string_view group, const pb::FieldDescriptor& field) const;
-  // Whether a message or one inside it has such a field.
+  // Tells whether a message or one inside it has such a field.
   bool HoldsSecret(absl::string_view group, const pb::Descriptor& type) const;
 
  private:

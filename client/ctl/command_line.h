@@ -35,7 +35,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arg
 // The program's own flags, as completions offer them: `--api`.
 std::vector<std::string> OwnFlags();
 
-// What --help prints.
+// The text that --help prints.
 std::string HelpText();
 
 }  // namespace csi_proxy::ctl

@@ -42,7 +42,7 @@ absl::StatusOr<std::unique_ptr<pb::Message>> MakeRequest(const Catalog& catalog,
   return request;
 }
 
-// What a person may try next; empty when the text says it all.
+// Tells a person what to try next; empty when the text says it all.
 std::string Hint(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:

@@ -1,4 +1,4 @@
-// What csi-proxyctl does, apart from reading its command line.
+// The work of csi-proxyctl, apart from reading its command line.
 #pragma once
 
 #include <iosfwd>
@@ -41,7 +41,7 @@ int WrongUsage(absl::string_view message, std::ostream& err);
 // Reads the flags of a command that takes nothing else, none of them a secret. INVALID_ARGUMENT.
 absl::Status ReadFlags(const Catalog& catalog, const CommandLine& line, pb::Message* options);
 
-// Whether a command that was given no --output shows a table or JSON.
+// Tells whether a command that was given no --output shows a table or JSON.
 bool WantsTable(const CommandLine& line, const Streams& streams);
 
 // Prints `error: CODE: text` for what failed; returns the exit code for it.

@@ -48,7 +48,7 @@ absl::StatusOr<std::string> CompletionScript(const Catalog& catalog, absl::strin
   groups.push_back(kSimulatedGroup);
   std::string methods;
   for (const std::string& group : groups) {
-    // Of a method that several versions have, the fields of all of them.
+    // A method that several versions have gets the fields of all of them.
     std::map<std::string, std::set<std::string>> fields;
     for (const std::string& version : catalog.Versions(group)) {
       for (const Method& method : catalog.Methods(group, version)) {

@@ -1,4 +1,4 @@
-// What the program's exit code says.
+// The meaning of the program's exit code.
 #pragma once
 
 namespace csi_proxy::ctl {

@@ -1,4 +1,4 @@
-// What the program reads besides its command line: requests and secrets.
+// The program's input besides its command line: requests and secrets.
 #pragma once
 
 #include <istream>

@@ -121,7 +121,7 @@ absl::Status NoSuchField(const pb::Descriptor& type, const std::string& name) {
                     : absl::StrCat("\nIts fields: ", absl::StrJoin(FieldFlags(type), " "))));
 }
 
-// What a flag's name leads to.
+// A flag's name leads to this.
 struct Target {
   pb::Message* message = nullptr;
   const Field* field = nullptr;

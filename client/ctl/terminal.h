@@ -19,7 +19,7 @@ class EchoOff {
   EchoOff& operator=(const EchoOff&) = delete;
   ~EchoOff();
 
-  // Whether somebody types.
+  // Tells whether somebody types.
   bool is_terminal() const { return is_terminal_; }
 
  private:

@@ -1,4 +1,4 @@
-// Whether embedded mode would manage the node's storage, and has the rights for it.
+// Tells whether embedded mode would manage the node's storage, and has the rights for it.
 #pragma once
 
 #include "absl/status/status.h"

@@ -16,7 +16,7 @@ namespace csi_proxy::sidecars {
 // answer; FAILED_PRECONDITION if it has none; or what it answered.
 absl::StatusOr<std::string> GetDriverName(const SocketChannel& driver, absl::Time deadline);
 
-// Whether the driver is ready; or what it answered.
+// Tells whether the driver is ready; or what it answered.
 absl::StatusOr<bool> Probe(const SocketChannel& driver, absl::Time deadline);
 
 // The method of Probe(), as metrics name it.

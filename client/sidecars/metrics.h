@@ -1,4 +1,4 @@
-// What Prometheus is told: the names of csi-lib-utils, which livenessprobe has
+// The metrics: the names of csi-lib-utils, which livenessprobe has
 // (https://github.com/kubernetes-csi/csi-lib-utils/blob/v0.25.0/metrics/metrics.go), and our own.
 #pragma once
 
@@ -23,7 +23,7 @@ class Metrics {
 
   // A call of the driver that has ended: `method` is /csi.v1.Identity/Probe.
   void Called(absl::string_view method, absl::StatusCode code, absl::Duration duration);
-  // Whether the kubelet has accepted the driver.
+  // Tells whether the kubelet has accepted the driver.
   void Registered(bool accepted);
 
   // In Prometheus' text format.

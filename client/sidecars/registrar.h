@@ -16,8 +16,8 @@
 
 namespace csi_proxy::sidecars {
 
-// Whether the kubelet takes a driver of this name: CSI's rule for GetPluginInfoResponse.name. It
-// becomes part of a file's name.
+// Tells whether the kubelet takes a driver of this name: CSI's rule for GetPluginInfoResponse.name.
+// The name becomes part of a file's name.
 absl::Status CheckDriverName(absl::string_view name);
 
 // Thread-safe.
@@ -62,7 +62,7 @@ class Registrar {
   bool registered_ = false;
   bool stopping_ = false;
   Condition stop_;
-  // Of the watcher's thread, once that runs.
+  // The watcher's thread alone uses it, once that runs.
   std::unique_ptr<SocketServer> server_;
   std::thread watcher_;
 };

@@ -11,8 +11,8 @@ namespace csi_proxy::sidecars {
 
 class RegistrationService final : public grpc::Service {
  public:
-  // What the kubelet is told: the driver's name, and where it finds the driver. `notify` is told
-  // whether it has accepted the driver, with the reason if not. It must not block.
+  // The service tells the kubelet the driver's name, and where it finds the driver. `notify` is
+  // told whether it has accepted the driver, with the reason if not. It must not block.
   RegistrationService(std::string driver_name, std::string endpoint,
                       std::function<void(bool accepted, const std::string& reason)> notify);
 };

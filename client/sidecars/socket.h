@@ -13,7 +13,7 @@
 
 namespace csi_proxy::sidecars {
 
-// Whether there is a socket. FAILED_PRECONDITION if the path is of something else.
+// Tells whether there is a socket. FAILED_PRECONDITION if the path is of something else.
 absl::StatusOr<bool> SocketExists(const std::string& path);
 
 // Removes a socket that an earlier process has left; OK if there is nothing.
@@ -29,7 +29,7 @@ class SocketServer {
   // Ends the calls under way, and removes the socket if it is still this server's.
   virtual ~SocketServer() = default;
 
-  // Whether the file at the path is still this server's own, and not gone or another's.
+  // Tells whether the file at the path is still this server's own, and not gone or another's.
   virtual bool in_place() const = 0;
 
  protected:

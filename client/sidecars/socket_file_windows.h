@@ -21,7 +21,7 @@ class SocketFile {
   // connected if the socket does not listen yet.
   static absl::StatusOr<SocketFile> Protect(std::string path);
 
-  // Whether the file at the path is still this one.
+  // Tells whether the file at the path is still this one.
   bool in_place() const;
 
   // Removes the file if it is in place.

@@ -48,7 +48,7 @@ class Service final : public Filesystem::Service {
   std::atomic<int> waiting = 0;
 };
 
-// Whether it holds within a while.
+// Tells whether it holds within a while.
 template <typename Condition>
 bool Soon(Condition condition) {
   const absl::Time give_up = absl::Now() + kSoon;

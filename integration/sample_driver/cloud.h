@@ -30,7 +30,7 @@ class Cloud {
 
   // The id of the volume called `name`: the same whenever it is asked for.
   static std::string VolumeIdOf(const std::string& name);
-  // Whether `text` is such an id.
+  // Tells whether `text` is such an id.
   static bool IsVolumeId(const std::string& text);
 
   // In the order of their ids.

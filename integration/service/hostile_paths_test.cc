@@ -35,7 +35,7 @@ class HostilePathsTest : public testing::Test {
     volumes_.emplace(volume::v1::NewRemote(*std::move(volumes)));
   }
 
-  // Whether a call takes a path in any spelling.
+  // Tells whether a call takes a path in any spelling.
   static bool TakesAnySpelling(absl::string_view call) {
     return call == "IsSymlink" || call == "MountVolume";
   }

@@ -19,7 +19,7 @@ class ChildProcess {
                                                              const std::string& log);
   ~ChildProcess();
 
-  // Whether Stop() can ask. Wine has no console on which to press Ctrl-Break: there it kills, and
+  // Stop() can ask. Wine has no console on which to press Ctrl-Break: there it kills, and
   // the tests of the service stop it through the service control manager instead.
   static const bool kCanAsk;
 

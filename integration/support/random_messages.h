@@ -9,7 +9,7 @@
 
 namespace csi_proxy::integration {
 
-// Whether the texts of a field are decimal numbers of 32 bits; anything else is refused.
+// Tells whether the texts of a field are decimal numbers of 32 bits; anything else is refused.
 bool IsDecimal(const google::protobuf::FieldDescriptor& field);
 
 // The same ones for the same seed.

@@ -83,7 +83,7 @@ int Repair(const Catalog& catalog, const CommandLine& line, const Streams& strea
   const auto kinds = Kinds(options);
   if (!kinds.ok()) return WrongUsage(kinds.status().message(), streams.err);
   const bool asks = !options.yes() && streams.in_is_terminal;
-  // What a program reads at standard output stays one document.
+  // A program that reads standard output gets one document.
   const auto show = [&](const d::Repairs& plan) {
     if (asks) streams.err << d::ToText(plan);
   };

@@ -10,10 +10,10 @@
 
 namespace csi_proxy::ctl::diagnose {
 
-// Whether a person consents to what they were shown.
+// Tells whether a person consents to what they were shown.
 using Consent = std::function<bool()>;
 
-// What any report says of a look.
+// Begins a report with what any report says of a look.
 void Begin(const Findings& findings, Diagnosis* diagnosis);
 void Begin(const Findings& findings, Repairs* repairs);
 // An error when the service answered nothing at all, or nothing that can be read.

@@ -57,7 +57,7 @@ void TellWhetherAll(const Answer& answer, absl::string_view what, Findings* find
       absl::StrCat(what, ": there are more directories than the service looks at"));
 }
 
-// What tells a disk from another that gets its number after it.
+// The marks that tell a disk from another that gets its number after it.
 std::string Describe(const Answer& disk) {
   std::vector<std::string> parts;
   const auto add = [&parts](const char* name, const std::string& value) {

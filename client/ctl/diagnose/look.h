@@ -13,8 +13,8 @@
 
 namespace csi_proxy::ctl::diagnose {
 
-// What may be wrong, in the order in which it is repaired: a disk that is brought online may bring
-// a mount back.
+// The kinds of faults, in the order in which they are repaired: a disk that is brought online may
+// bring a mount back.
 inline constexpr char kOfflineDisks[] = "offline-disks";
 inline constexpr char kReadOnlyDisks[] = "read-only-disks";
 inline constexpr char kCollidingDisks[] = "colliding-disks";
@@ -37,11 +37,11 @@ struct Found {
 
 struct Findings {
   std::vector<Found> found;
-  // What could not be looked at, and why.
+  // The parts that could not be looked at, and why.
   std::vector<std::string> not_known;
   // The first error of an rpc.
   absl::Status error = absl::OkStatus();
-  // Whether any rpc answered.
+  // Any rpc answered.
   bool answered = false;
   // The service said itself that it did not look at everything.
   bool cut_short = false;

@@ -42,7 +42,7 @@ std::string ResultText(Result result) {
 
 std::string ToText(const Diagnosis& diagnosis) {
   std::vector<Row> rows = {{"KIND", "WHERE", "WHAT", "WHY"}};
-  // Of a kind, often the same for all.
+  // By kind, often the same for all.
   std::map<std::pair<std::string, std::string>, bool> repairs;
   for (const Finding& finding : diagnosis.findings()) {
     rows.push_back({finding.kind(), Printable(finding.where()), Printable(finding.what()),

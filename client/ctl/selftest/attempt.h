@@ -19,14 +19,14 @@ struct Undo {
   Fields fields;
 };
 
-// What steps leave to the next ones.
+// Steps leave this to the next ones.
 struct State {
   uint64_t disk_bytes = 0;
   // The one volume on the disk.
   std::string volume;
-  // Whether the portal was there before.
+  // The portal was there before.
   bool knew_portal = false;
-  // What is still to be taken back, in the order it was done.
+  // The changes that are still to be taken back, in the order they were made.
   std::vector<Undo> undos;
 };
 
@@ -65,7 +65,7 @@ class Attempt {
   std::string Path(absl::string_view below) const;
 
  private:
-  // Whether a call keeps to the operator's disk and the volume on it.
+  // Tells whether a call keeps to the operator's disk and the volume on it.
   absl::Status MayTouch(const std::string& method, const Fields& fields) const;
 
   const Options& options_;

@@ -14,7 +14,8 @@ namespace csi_proxy::ctl::selftest {
 // The name under which the report tells how taking everything back went, as the last step.
 inline constexpr char kCleanUp[] = "clean-up";
 
-// What is not given, as it is by default. INVALID_ARGUMENT names the flag that is missing or wrong.
+// Fills in the defaults of options that are not given. INVALID_ARGUMENT names the flag that is
+// missing or wrong.
 absl::Status Complete(Options* options);
 
 // Takes the steps in order, tells `progress` the name of each before, and at the end takes back
@@ -22,7 +23,7 @@ absl::Status Complete(Options* options);
 Report Run(const std::vector<Step>& steps, const Options& options, Rpcs& rpcs,
            const std::function<void(const std::string&)>& progress);
 
-// Whether all that was asked for has passed.
+// Tells whether all that was asked for has passed.
 bool Passed(const Report& report);
 
 // The report as tables.

@@ -1,4 +1,4 @@
-// What the selftest does, as one table.
+// The selftest's steps, as one table.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What the service's metrics say at one moment, and between two.
+// The service's metrics at one moment, and between two.
 #pragma once
 
 #include <map>
@@ -15,13 +15,13 @@ namespace csi_proxy::ctl::top {
 // The calls of one rpc.
 struct RpcNumbers {
   double finished = 0;
-  // Of these, with another code than OK.
+  // How many of these ended with another code than OK.
   double failed = 0;
   // How many took at most so many seconds, by the seconds; the last is infinite.
   std::map<double, double> within;
 };
 
-// Who calls what: the image of the program, group, version.
+// A caller and what it calls: the image of the program, group, version.
 using Caller = std::tuple<std::string, std::string, std::string>;
 
 struct Numbers {
@@ -42,8 +42,8 @@ struct Numbers {
 // another program.
 absl::StatusOr<Numbers> ReadNumbers(absl::string_view exposition);
 
-// What was counted between two moments; what is not counted is as it is now. A service that began
-// anew in between counts from its beginning.
+// The counts between two moments; figures that are not counted are as they are now. A service that
+// began anew in between counts from its beginning.
 Numbers Since(const Numbers& before, const Numbers& now);
 
 // The time, in seconds, that a part (0.99) of the calls did not exceed: estimated as Prometheus'

@@ -9,7 +9,7 @@
 
 namespace csi_proxy::ctl::top {
 
-// What was counted in `duration`, which is zero when not known.
+// Reports what was counted in `duration`, which is zero when not known.
 Report MakeReport(const Numbers& counted, absl::Time now, absl::Duration duration);
 
 // Tables; of rpcs and clients at most `rows` each.

@@ -12,7 +12,7 @@
 
 namespace csi_proxy::ctl::top {
 
-// What a run of `top` needs of the world.
+// A run of `top` needs this of the world.
 struct World {
   std::function<absl::StatusOr<std::string>()> fetch;
   std::function<absl::Time()> now;

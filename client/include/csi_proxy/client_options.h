@@ -13,7 +13,7 @@ namespace csi_proxy {
 
 class Node;
 
-// Whether a client calls the service or does the work in this process.
+// Where the work is done: by the service, or in this process.
 enum class Mode {
   // As the environment variable CSI_PROXY_MODE says (auto, remote or embedded). If it is unset or
   // auto: the service if its pipe exists, otherwise embedded if this process may manage storage and

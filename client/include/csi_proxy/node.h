@@ -36,15 +36,15 @@ namespace client {
 class OwnNode;
 }
 
-// What calls may do, and how many may run at once. The defaults are those of the service.
+// Limits what calls may do, and how many may run at once. The defaults are those of the service.
 struct NodeOptions {
   // The directories that paths may lead into: at least one, absolute and on a drive.
   std::vector<std::string> working_dirs = {R"(C:\var\lib\kubelet)"};
   // The services that calls may start and stop; all if empty.
   std::vector<std::string> allowed_services = {};
-  // Whether SMB mappings ask for encryption.
+  // If true, SMB mappings ask for encryption.
   bool require_privacy = true;
-  // Whether a call for a share that is mapped gets PERMISSION_DENIED unless it gives the
+  // If true, a call for a share that is mapped gets PERMISSION_DENIED unless it gives the
   // credentials with which this node mapped the share. A mapping that others have made is made
   // anew.
   bool bind_smb_credentials = false;

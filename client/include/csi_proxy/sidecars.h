@@ -1,5 +1,6 @@
-// What node-driver-registrar and livenessprobe do for a CSI driver on a node: register it with the
-// kubelet, and answer /healthz. From inside the driver, which then needs neither beside it:
+// Does the work of node-driver-registrar and livenessprobe for a CSI driver on a node: registers it
+// with the kubelet, and answers /healthz. From inside the driver, which then needs neither beside
+// it:
 //
 //   absl::StatusOr<std::unique_ptr<csi_proxy::Sidecars>> sidecars = csi_proxy::Sidecars::Start({
 //       .csi_address = "unix:///csi/csi.sock",
@@ -93,7 +94,7 @@ class Sidecars {
   // probe may take and a second.
   virtual ~Sidecars() = default;
 
-  // Whether the kubelet has accepted the driver, since the registration socket was made.
+  // Tells whether the kubelet has accepted the driver, since the registration socket was made.
   virtual bool registered() const = 0;
 
  protected:

@@ -32,7 +32,7 @@ class InCallback {
   InCallback& operator=(const InCallback&) = delete;
 };
 
-// What was started and is not stopped, by its number. Thread-safe.
+// The sidecars that were started and not stopped, by their numbers. Thread-safe.
 class Started {
  public:
   static Started& Get() {

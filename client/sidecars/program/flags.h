@@ -52,7 +52,7 @@ class Flags {
   static absl::StatusOr<Flags> Read(int argc, const char* const* argv);
 
   bool help() const { return help_; }
-  // What nobody reads, as Go's programs do not.
+  // The arguments that nobody reads, as Go's programs do not.
   const std::vector<std::string>& rest() const { return rest_; }
   bool Runs(Component component) const;
   bool RunBoth() const;
@@ -88,7 +88,7 @@ class Flags {
   std::map<std::pair<std::string, std::optional<Component>>, GoFlag> values_;
 };
 
-// What --help prints.
+// The text that --help prints.
 std::string FlagsHelp();
 
 }  // namespace csi_proxy::sidecars

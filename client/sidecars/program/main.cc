@@ -24,7 +24,7 @@
 namespace csi_proxy::sidecars {
 namespace {
 
-// What a stop may take beyond the calls under way.
+// A stop may take so long beyond the calls under way.
 constexpr absl::Duration kStopMargin = absl::Seconds(5);
 
 // --mode=kubelet-registration-probe

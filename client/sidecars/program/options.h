@@ -1,4 +1,4 @@
-// What a start of csi-node-sidecars is to do, by its command line.
+// The work of csi-node-sidecars, by its command line.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ struct ProgramOptions {
   // Complete but for the callbacks.
   SidecarsOptions sidecars;
   LogFormat log_format = LogFormat::kText;
-  // What is accepted but without the effect that it may be given for.
+  // Flags that are accepted, without the effect that they may be given for.
   std::vector<std::string> warnings;
 };
 

@@ -34,7 +34,7 @@ struct Device final : Opened {
   }
 };
 
-// Whether a path is that of a disk or a volume, be there one or not.
+// Tells whether a path is that of a disk or a volume, be there one or not.
 bool IsDevice(const std::string& path) {
   return absl::StartsWithIgnoreCase(path, R"(\\.\PhysicalDrive)") ||
          absl::StartsWithIgnoreCase(path, R"(\\?\Volume{)") ||

@@ -75,5 +75,5 @@ STDAPI DllGetClassObject(REFCLSID clsid, REFIID iid, void** out) {
   return ComPtr<Factory>(new Factory(is_scripting))->QueryInterface(iid, out);
 }
 
-// Whether every object has been released; it stays loaded all the same.
+// Tells whether every object has been released; it stays loaded all the same.
 STDAPI DllCanUnloadNow() { return csi_proxy::cim::objects_alive == 0 ? S_OK : S_FALSE; }

@@ -28,7 +28,7 @@ std::shared_ptr<T> FindFakeOf(const void* handle) {
   return std::dynamic_pointer_cast<T>(FindFake(handle));
 }
 
-// Whether there was such a one.
+// Tells whether there was such a one.
 bool CloseFake(const void* handle);
 
 }  // namespace csi_proxy::node_double

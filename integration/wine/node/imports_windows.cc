@@ -99,7 +99,7 @@ void ReplaceImports(HMODULE module) {
   }
 }
 
-// Whether a program is written in Go: its linker leaves this for `go version` to find
+// Tells whether a program is written in Go: its linker leaves this for `go version` to find
 // (debug/buildinfo).
 bool IsGo(HMODULE module) {
   constexpr std::string_view kMagic = "\xff Go buildinf:";

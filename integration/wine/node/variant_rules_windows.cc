@@ -97,7 +97,7 @@ absl::Status Mismatch(absl::string_view why) {
   return cim::HresultStatus(cim::hresult::kTypeMismatch, "Put", why);
 }
 
-// Whether a VARIANT of type `given` is coerced into a property of this type.
+// Tells whether a VARIANT of type `given` is coerced into a property of this type.
 bool MayCoerce(VARTYPE given, Type type) {
   if (type == Type::kObject) return given == VT_UNKNOWN;
   // The documentation singles it out.

@@ -28,7 +28,7 @@ BOOL TakeVolume(VolumeSearch& search, LPWSTR name, DWORD size) {
   return TRUE;
 }
 
-// Whether it is the root directory of a volume: `\\?\Volume{guid}\`.
+// Tells whether it is the root directory of a volume: `\\?\Volume{guid}\`.
 bool IsVolumeRoot(const std::string& path) {
   return absl::EndsWith(path, "\\") && VolumeId::Parse(path).ok();
 }

@@ -58,7 +58,7 @@ cim::Query WholeQuery(const wmi::Select& select) {
   return query;
 }
 
-// Whether a statement selects an object that its WholeQuery() found.
+// Tells whether a statement selects an object that its WholeQuery() found.
 bool Selects(const wmi::Select& select, const cim::Object& object) {
   return std::all_of(
       select.where.begin(), select.where.end(),

@@ -31,7 +31,7 @@ Value TextOrNull(const std::string& text) {
   return text.empty() ? Value::Null(Type::kString) : Value::String(text);
 }
 
-// Whether `value` is null or what the property holds.
+// Tells whether `value` is null or what the property holds.
 bool Fits(const Member& member, const Value& value) {
   return value.is_null() || (value.type() == member.type && value.is_array() == member.is_array);
 }

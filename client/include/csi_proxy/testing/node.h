@@ -33,7 +33,8 @@ struct Fault {
   // driver sees it fail with `code`. `win32.*` and `wmi.*` are calls that the node makes of
   // Windows.
   std::string operation = {};
-  // What it is about (a disk number, volume id, path, share, portal, IQN or service); empty: any.
+  // The object of the call (a disk number, volume id, path, share, portal, IQN or service); empty:
+  // any.
   std::string resource = {};
   // How often it strikes; 0: always.
   uint32_t times = 0;
@@ -66,7 +67,7 @@ class SimulatedNode {
   Node* operator->() const { return node_.get(); }
   const std::shared_ptr<Node>& node() const { return node_; }
 
-  // What the cloud does. A disk whose number is 0 gets the lowest free one, which is returned.
+  // The cloud's part. A disk whose number is 0 gets the lowest free one, which is returned.
   absl::StatusOr<uint32_t> AttachDisk(const simulated_node::Disk& disk) const;
   // Pulls it out, even if it is mounted; its content is gone.
   absl::Status DetachDisk(uint32_t number) const;
@@ -78,7 +79,7 @@ class SimulatedNode {
   // Begins anew with the scenario.
   absl::Status Reset() const;
 
-  // What a file server does. A share's server is added with it.
+  // A file server's part. A share's server is added with it.
   absl::Status AddShare(absl::string_view server, absl::string_view share) const;
   // Sets a password, or adds the user; mappings that were made with the old one break.
   absl::Status SetSmbPassword(absl::string_view server, absl::string_view user,
@@ -87,7 +88,7 @@ class SimulatedNode {
   absl::Status SetServerReachable(absl::string_view server, bool reachable) const;
   absl::Status BreakMapping(absl::string_view share) const;
 
-  // What pods, the kubelet and attackers do. Directories above are made; a file has no content.
+  // The part of pods, the kubelet and attackers. Directories above are made; a file has no content.
   absl::Status WriteFile(absl::string_view path, uint64_t size_bytes) const;
   absl::Status MakeDirectory(absl::string_view path) const;
   // An empty directory, a mounted folder or a link.
@@ -98,7 +99,7 @@ class SimulatedNode {
   absl::Status InjectFault(const simulated_node::Fault& fault) const;
   absl::Status ClearFaults() const;
 
-  // What the node is now.
+  // Returns the node as it is now.
   simulated_node::State state() const;
 
  private:

@@ -1,4 +1,4 @@
-// What a simulated node is, as a test of a driver looks at it: the messages of
+// A simulated node as a test of a driver looks at it: the messages of
 // server/machine/simulated/node.proto, as far as tests need them, without protobuf.
 #pragma once
 
@@ -22,7 +22,7 @@ struct File {
   bool read_only = false;
   // Where a link or a junction leads.
   std::string target = {};
-  // Of a directory: the volume that is mounted there, and whether that is gone.
+  // The volume that is mounted at a directory, and whether that volume is gone.
   std::string mounted_volume_id = {};
   bool dangling = false;
 };
@@ -51,7 +51,7 @@ enum class PartitionStyle { kRaw, kMbr, kGpt };
 struct Disk {
   uint32_t number = 0;
   uint64_t size_bytes = 0;
-  // What the hardware has grown to, and Windows has yet to notice; else 0.
+  // The size to which the hardware has grown, and which Windows has yet to notice; else 0.
   uint64_t grown_size_bytes = 0;
   // As Windows spells it: `Integrated : Adapter 0 : Port 0 : Target 1 : LUN 0`.
   std::string location = {};
@@ -106,8 +106,9 @@ struct State {
   const Volume* FindVolume(absl::string_view id) const;
   const SmbMapping* FindMapping(absl::string_view share) const;
 
-  // What stands at a path of a drive, or nullopt. Links and mounts on the way are followed, but not
-  // the last component. Paths may be spelled as the kubelet does: `/var/lib/kubelet` is on `C:`.
+  // Returns the entry at a path of a drive, or nullopt. Links and mounts on the way are followed,
+  // but not the last component. Paths may be spelled as the kubelet does: `/var/lib/kubelet` is on
+  // `C:`.
   std::optional<File> At(absl::string_view path) const;
   // The id of the volume that is mounted at a path, or at the end of the links there, as a target
   // is one; empty if there is none, or its disk is gone or offline.
