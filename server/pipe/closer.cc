@@ -134,7 +134,11 @@ class Closer::State : public std::enable_shared_from_this<Closer::State> {
     std::lock_guard lock(mutex_);
     std::vector<std::shared_ptr<ServerEnd>> overdue;
     while (!leaving_.empty() && leaving_.front().deadline <= absl::Now()) {
-      if (auto end = leaving_.front().end.lock()) overdue.push_back(std::move(end));
+      if (auto end = leaving_.front().end.lock()) {
+        // Without a thread that flushes it would stay there.
+        std::erase(unread_, end);
+        overdue.push_back(std::move(end));
+      }
       leaving_.pop_front();
     }
     return overdue;

@@ -193,6 +193,7 @@ TEST_F(CloserTest, WithoutThreadsThatFlushTheDeadlineIsWatched) {
   end->DisconnectOnceRead();
   EXPECT_TRUE(Eventually(
       [&] { return HasWin32Code(npfs_->Read(clients_.last()).status(), kPipeNotConnected); }));
+  EXPECT_TRUE(Eventually([&] { return end.use_count() == 1; })) << "the closer keeps it";
 }
 
 // The reason for the above: a server that only closes its handle leaves the name to the client.

@@ -296,6 +296,7 @@ TEST_F(TakeNameTest, TheGoReleasesLeftoverGetsOurOwnerAndDacl) {
   EXPECT_TRUE(HasWin32Code(npfs_->Open(kTestPipe, {kUserSid}, 0x80000000).status(),
                            win32_error::kAccessDenied));
   EXPECT_TRUE(clients.Open().ok());
+  npfs_->Close(*early);
 }
 
 // Clients would send nothing to a pipe that an administrator may have made.
