@@ -83,6 +83,18 @@ TEST_F(ForeignTest, ADiskThatSomebodyHasWrittenToIsNotInitialized) {
   EXPECT_TRUE(StageDisk(1).ok());
 }
 
+TEST_F(ForeignTest, ADiskThatIsRefusedIsReadOnlyAgain) {
+  for (const bool online : {true, false}) {
+    ChangeDisk(1, [&](Disk& disk) {
+      disk.online = online;
+      disk.read_only = true;
+      disk.foreign = {DiskBytes{512, "LABELONE"}};
+    });
+    (void)RefusedAsForeign(1, "clean all");
+    EXPECT_TRUE(DiskNow(1).read_only) << online;
+  }
+}
+
 // What was killed before it could format is formatted; what somebody else has written there is not.
 TEST_F(ForeignTest, AVolumeWithoutAFileSystemIsFormattedWhenNobodyHasWrittenToIt) {
   ASSERT_TRUE(Partition(1).ok());

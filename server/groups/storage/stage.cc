@@ -49,6 +49,7 @@ class Staging {
     if (absl::Status s = CheckTarget(); !s.ok()) return s;
     if (absl::Status s = CheckStillFree(*disk); !s.ok()) return s;
     if (absl::Status s = PrepareDisk(); !s.ok()) return s;
+    if (absl::Status s = LookForUse(); !s.ok()) return s;
 
     const auto volumes = host_.volume().ListVolumes(context_, number_, 0);
     if (!volumes.ok()) return volumes.status();
@@ -60,7 +61,7 @@ class Staging {
     if (!volume_lock.ok()) return volume_lock.status();
     if (absl::Status s = LeftAsFound(FormatOnce(volume)); !s.ok()) return s;
     if (absl::Status s = MountAtTarget(volume); !s.ok()) return s;
-    if (absl::Status s = is_used_ ? absl::OkStatus() : GrowToDisk(volume); !s.ok()) return s;
+    if (absl::Status s = use_.ok() ? GrowToDisk(volume) : absl::OkStatus(); !s.ok()) return s;
 
     const auto stats = host_.volume().GetStats(context_, volume);
     if (!stats.ok()) return stats.status();
@@ -84,12 +85,20 @@ class Staging {
       return absl::UnavailableError(
           absl::StrCat("disk ", number_, " is another disk than a moment ago"));
     }
-    const absl::Status free = host::CheckUnused(host_, context_, deps_.roots.get(), *now);
-    if (!absl::IsFailedPrecondition(free)) return free;
+    use_ = host::CheckUnused(host_, context_, deps_.roots.get(), *now);
+    if (!absl::IsFailedPrecondition(use_)) return use_;
     // The volume that was staged got a letter since: the call is repeated, and finds all done.
-    is_used_ = true;
     if (is_staged_ && !now->has_windows()) return absl::OkStatus();
-    return Prefixed("disk", free);
+    return Prefixed("disk", use_);
+  }
+
+  // The letters and mounts of a volume show when it is there, and so only now if the disk was
+  // offline. Windows gives letters to volumes on MBR disks by itself, so it may be a driver's all
+  // the same: it is mounted, but neither formatted nor grown.
+  absl::Status LookForUse() {
+    if (!use_.ok()) return absl::OkStatus();
+    use_ = host::CheckNotMounted(host_, context_, deps_.roots.get(), number_);
+    return absl::IsFailedPrecondition(use_) ? absl::OkStatus() : use_;
   }
 
   // What can be said against the directory before the disk is touched.
@@ -128,7 +137,8 @@ class Staging {
     // What an offline disk shows is not certain, but enough to leave it alone.
     if (absl::Status s = CheckPartitions(number_, *layout); !s.ok()) return s;
     was_offline_ = !layout->is_online;
-    if (was_offline_ || layout->is_read_only) {
+    was_read_only_ = layout->is_read_only;
+    if (use_.ok() && (was_offline_ || layout->is_read_only)) {
       const auto change = disk::BringOnline(host_, context_, number_);
       if (!change.ok()) return change.status();
       if (was_offline_) Did(StorageStep::kBroughtOnline);
@@ -140,11 +150,11 @@ class Staging {
     return disk::AwaitVolumes(host_, context_, number_, 1, "partitioned");
   }
 
-  // A disk that is refused is somebody else's: offline again if it was.
+  // A disk that is refused is somebody else's: read-only and offline again if it was.
   absl::Status LeftAsFound(const absl::Status& status) {
-    if (was_offline_ && absl::IsFailedPrecondition(status)) {
-      (void)host_.disk().SetOnline(context_, number_, false);
-    }
+    if (!absl::IsFailedPrecondition(status)) return status;
+    if (was_read_only_) (void)host_.disk().SetReadOnly(context_, number_, true);
+    if (was_offline_) (void)host_.disk().SetOnline(context_, number_, false);
     return status;
   }
 
@@ -171,6 +181,7 @@ class Staging {
     const auto file_system = host_.volume().GetFileSystem(context_, volume);
     if (!file_system.ok()) return file_system.status();
     if (file_system->empty()) {
+      if (!use_.ok()) return Prefixed("disk", use_);
       const auto layout = host_.disk().GetLayout(context_, number_);
       if (!layout.ok()) return layout.status();
       const host::Partition* const partition = DataPartition(*layout);
@@ -222,6 +233,7 @@ class Staging {
   // A call that was killed between clearing a disk's read-only flag and mounting its file system
   // anew left that as it was. Somebody who has it mounted elsewhere may use it: he keeps it.
   absl::Status RemountIfReadOnly(const VolumeId& volume, bool is_mounted) {
+    if (!use_.ok()) return absl::OkStatus();
     const auto points = host_.volume().ListMountPoints(context_, volume, deps_.roots.get());
     if (!points.ok()) return points.status();
     const auto folders =
@@ -253,9 +265,10 @@ class Staging {
   uint32_t number_ = 0;
   // A volume of the disk is mounted at the target already.
   bool is_staged_ = false;
-  // By the node: see windows_use.h.
-  bool is_used_ = false;
+  // How the node uses the disk, FAILED_PRECONDITION, or OK: see windows_use.h.
+  absl::Status use_;
   bool was_offline_ = false;
+  bool was_read_only_ = false;
   StageVolumeResponse response_;
 };
 

@@ -229,12 +229,41 @@ TEST_F(WindowsUseTest, AStagedVolumeThatGotALetterIsLeftAsItIs) {
   const auto again = StageDisk(2);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_THAT(again->steps, IsEmpty());
+  ChangeNumbered(2, [](Disk& disk) { disk.read_only = true; });
+  EXPECT_THAT(StageDisk(2)->steps, IsEmpty());
+  EXPECT_TRUE(Numbered(2).read_only);
+  ChangeNumbered(2, [](Disk& disk) { disk.read_only = false; });
   ExpectRefused([&] { return StageDisk(2, Below("other")).status(); }, "disk 2 holds F:");
   const auto unstaged = Unstage();
   ASSERT_TRUE(unstaged.ok()) << unstaged.status();
   EXPECT_THAT(unstaged->steps, ElementsAre(StorageStep::kFlushed, StorageStep::kUnmounted,
                                            StorageStep::kRemovedDirectory));
   EXPECT_TRUE(Numbered(2).online);
+}
+
+// A letter does not show before the volume is there.
+TEST_F(WindowsUseTest, ADiskThatShowsALetterOnceItIsOnlineIsNeitherGrownNorFormatted) {
+  ChangeNumbered(5, [](Disk& disk) {
+    disk.online = false;
+    disk.partitions[0].volume->drive_letter = 'F';
+  });
+  const auto staged = StageDisk(5);
+  ASSERT_TRUE(staged.ok()) << staged.status();
+  EXPECT_THAT(staged->steps, ElementsAre(StorageStep::kBroughtOnline, StorageStep::kMadeDirectory,
+                                         StorageStep::kMounted));
+  EXPECT_EQ(Numbered(5).partitions[0].size_bytes, 4 * kGiB);
+  ASSERT_TRUE(Unstage().ok());
+  EXPECT_TRUE(Numbered(5).online);
+  ChangeNumbered(5, [](Disk& disk) {
+    disk.online = false;
+    disk.partitions[0].volume->file_system = "";
+    disk.partitions[0].volume->tree = {};
+  });
+  const absl::Status refused = StageDisk(5).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_EQ(refused.message(), "disk: disk 5 holds F:");
+  EXPECT_EQ(Numbered(5).partitions[0].volume->file_system, "");
+  EXPECT_FALSE(Numbered(5).online);
 }
 
 TEST_F(WindowsUseTest, WhatTheNodeUsesIsUnmountedAndStaysOnline) {
