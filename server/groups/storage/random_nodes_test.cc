@@ -1,0 +1,356 @@
+// Random calls on random nodes: whatever drivers ask for, in whatever order, the disks that Windows
+// lives on stay as they are, and the files of pods stay where they were written.
+#include "server/groups/storage/random_nodes.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <ctime>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "gtest/gtest.h"
+#include "server/groups/storage/random_calls.h"
+#include "server/groups/storage/random_rules.h"
+#include "server/machine/access.h"
+#include "server/machine/simulated/win32/os_double.h"
+
+namespace csi_proxy::storage {
+// The product waits for disks and volumes, and the machine lets them come, by a clock that only
+// sleep moves, and sleep takes no time. The linker puts it in the place of Abseil's.
+std::atomic<int64_t> clock_ns = int64_t{1'800'000'000} * 1'000'000'000;
+}  // namespace csi_proxy::storage
+
+namespace absl {
+ABSL_NAMESPACE_BEGIN
+int64_t GetCurrentTimeNanos() { return csi_proxy::storage::clock_ns; }
+ABSL_NAMESPACE_END
+}  // namespace absl
+extern "C" void ABSL_INTERNAL_C_SYMBOL(AbslInternalSleepFor)(absl::Duration duration) {
+  csi_proxy::storage::clock_ns += absl::ToInt64Nanoseconds(duration);
+}
+
+namespace csi_proxy::storage {
+namespace {
+
+using machine::simulated::Machine;
+
+const std::vector<std::string>& Targets() {
+  static const auto* const kTargets = new std::vector<std::string>{
+      R"(C:\var\lib\kubelet\plugins\a)", R"(C:\var\lib\kubelet\plugins\b)",
+      R"(C:\var\lib\kubelet\pods\c)", R"(C:\var\lib\kubelet\pods\d\mount)"};
+  return *kTargets;
+}
+const std::vector<std::string>& WrongTargets() {
+  static const auto* const kTargets =
+      new std::vector<std::string>{kRoot,
+                                   R"(C:\data)",
+                                   R"(C:\data\1)",
+                                   R"(D:\x)",
+                                   R"(C:\var\lib\kubelet\file)",
+                                   R"(C:\var\lib\kubelet\link)",
+                                   R"(C:\var\lib\kubelet\link\1)",
+                                   R"(C:\var\lib\kubelet\plugins\..\..\..\..\Windows)",
+                                   ""};
+  return *kTargets;
+}
+
+class Sequence {
+ public:
+  explicit Sequence(uint64_t seed) : seed_(seed), random_(seed), nodes_(&random_) {
+    const proto::Node node = nodes_.Make();
+    node_text_ = node.DebugString();
+    auto made = machine::simulated::LoadScenario(node_text_, "random");
+    if (!made.ok()) Complain(made.status().ToString());
+    if (failed_) return;
+    node_ = *std::move(made);
+    process_ = std::make_unique<Process>(node_.get(), &meanwhile_);
+    other_ = std::make_unique<Process>(node_.get(), &nothing_);
+  }
+
+  // Returns true when the rules held.
+  bool Run() {
+    for (uint64_t left = 5 + random_.Below(26); left > 0 && !failed_; --left) {
+      if (random_.OneIn(3)) {
+        Happen();
+        continue;
+      }
+      if (random_.OneIn(4)) meanwhile_ = [this] { HappenMeanwhile(); };
+      Make(*process_, Draw());
+      meanwhile_ = nullptr;
+    }
+    for (const std::string& target : Targets()) {
+      if (!failed_) Make(*process_, {.api = Api::kUnstage, .target = target});
+    }
+    if (!failed_ && !staged_.empty()) Complain("not all that was staged could be unstaged");
+    return !failed_;
+  }
+
+ private:
+  void Complain(const std::string& what) {
+    if (std::exchange(failed_, true)) return;
+    ADD_FAILURE() << what << "\nseed: " << seed_ << "\nnode:\n"
+                  << node_text_ << "calls:\n"
+                  << absl::StrJoin(log_, "\n");
+  }
+
+  Disk AnyDisk(NodeState& state) {
+    const std::vector<Disk*> disks = AllDisks(state);
+    return *disks[random_.Below(disks.size())];
+  }
+
+  std::string AnyVolume(NodeState& state) {
+    std::vector<std::string> volumes = {R"(\\?\Volume{00000000-c511-4c0d-9000-0000000000ff}\)"};
+    for (const Disk* disk : AllDisks(state)) {
+      for (const DiskPartition& p : disk->partitions) {
+        if (p.volume.has_value()) volumes.push_back(p.volume->id.ToString());
+      }
+    }
+    return random_.Of(volumes);
+  }
+
+  Call Draw() {
+    NodeState state = node_->Snapshot();
+    const Disk disk = AnyDisk(state);
+    drawn_ = disk.number;
+    Call call;
+    // Staging is what drivers do most.
+    call.api = random_.OneIn(3) ? Api::kStage
+                                : static_cast<Api>(random_.Below(static_cast<uint64_t>(Api::kEnd)));
+    call.number = random_.OneIn(12) ? 20 : disk.number;
+    call.volume = AnyVolume(state);
+    call.target = random_.Of(random_.OneIn(10) ? WrongTargets() : Targets());
+    call.file_system = random_.Of<std::string>({"", "", "", "NTFS", "ReFS", "exFAT"});
+    call.flag = random_.OneIn(2);
+    call.size = random_.OneIn(2) ? 0 : static_cast<int64_t>(random_.Below(64) << 26);
+    const auto mounts = Mounts(state, true);
+    if (random_.OneIn(2) && mounts.contains(call.target)) call.volume = mounts.at(call.target);
+    // The kubelet makes the directory of a mount.
+    if (call.api == Api::kMount) (void)node_->MakeDirectory(call.target);
+    if (call.api == Api::kRmdir && random_.OneIn(5)) call.target = R"(C:\var\lib\kubelet\pods)";
+    switch (call.api == Api::kStage ? random_.Below(5) : 5) {
+      case 0:
+        call.selector.number = absl::StrCat(call.number);
+        break;
+      case 1:
+        call.selector.serial_number = disk.serial_number.substr(0, disk.serial_number.find('_'));
+        break;
+      case 2:
+        call.selector.page83 = disk.page83;
+        break;
+      case 3:
+        call.selector.adapter = absl::StrCat(random_.Below(3));
+        [[fallthrough]];
+      case 4:
+        call.selector.lun_id = absl::StrCat(random_.Below(4));
+    }
+    return call;
+  }
+
+  void Make(Process& process, const Call& call) {
+    before_ = node_->Snapshot();
+    const absl::Status status = process.Answer(call);
+    log_.push_back(absl::StrCat(log_.size() + 1, " ", call.Text(), " -> ", status.ToString()));
+    if (absl::IsInternal(status)) Complain("INTERNAL, and no fault was injected");
+    if (process.locks.size() != 0) Complain("a lock is still held");
+    NodeState after = node_->Snapshot();
+    JudgeDisks(call, after);
+    JudgeMounts(call, status, after);
+  }
+
+  void JudgeDisks(const Call& call, NodeState& after) {
+    std::vector<uint32_t> changed;
+    for (const Disk* was : AllDisks(before_)) {
+      const Disk* const is = Find(after, was->number);
+      if (is == nullptr) return Complain("a disk is gone");
+      const std::string now = Lasting(*is).SerializeAsString();
+      if (Lasting(*was).SerializeAsString() == now) continue;
+      changed.push_back(was->number);
+      Disk allowed = *was;
+      Allow(call, before_, *is, &allowed);
+      if (Lasting(allowed).SerializeAsString() == now) continue;
+      return Complain(absl::StrCat("disk ", was->number, " was\n", Lasting(*was).DebugString(),
+                                   "and is\n", Lasting(*is).DebugString()));
+    }
+    if (changed.size() > 1) Complain(absl::StrCat("changed: ", absl::StrJoin(changed, ", ")));
+  }
+
+  void JudgeMounts(const Call& call, const absl::Status& status, NodeState& after) {
+    const auto was = Mounts(before_, true);
+    const auto is = Mounts(after, true);
+    const bool is_mounting = call.api == Api::kStage || call.api == Api::kMount;
+    const bool is_ending =
+        call.api == Api::kUnstage || call.api == Api::kUnmount || call.api == Api::kRmdir;
+    for (const auto& [folder, volume] : is) {
+      if (was.contains(folder) && was.at(folder) == volume) continue;
+      if (!is_mounting || folder != call.target) return Complain("nobody asked for a mount");
+      const Disk* const disk = DiskOf(after, volume);
+      if (disk == nullptr || IsWindows(*disk)) return Complain("Windows itself is mounted");
+    }
+    for (const auto& [folder, volume] : was) {
+      if (is.contains(folder) || (call.api == Api::kStage && folder == call.target)) continue;
+      if (!is_ending || !absl::StartsWith(folder + "\\", call.target + "\\")) {
+        return Complain(absl::StrCat("the mount at ", folder, " is gone"));
+      }
+    }
+    if (!status.ok()) return;
+    if (call.api == Api::kStage) {
+      const Disk* const disk =
+          is.contains(call.target) ? DiskOf(after, is.at(call.target)) : nullptr;
+      if (disk == nullptr || !Means(call.selector, *disk)) return Complain("that was not meant");
+      if (IsBesideWindows(call.selector, after, *disk)) {
+        return Complain("a LUN alone meant a disk beside the one of Windows");
+      }
+      staged_.insert(call.target);
+    }
+    if (is_ending) std::erase_if(staged_, [&](const auto& target) { return !is.contains(target); });
+    if (call.api == Api::kUnstage && is.contains(call.target)) Complain("it is mounted still");
+  }
+
+  // Lets another process, the cloud or an administrator act before a call gets its lock.
+  void HappenMeanwhile() {
+    log_.push_back("while the next one waits:");
+    if (random_.OneIn(2)) {
+      Make(*other_, Draw());
+    } else {
+      Happen();
+    }
+    before_ = node_->Snapshot();
+  }
+
+  // Lets the cloud, a pod, an administrator or time change the node.
+  void Happen() {
+    NodeState state = node_->Snapshot();
+    const Disk* const drawn = random_.OneIn(2) ? Find(state, drawn_) : nullptr;
+    const Disk disk = drawn != nullptr ? *drawn : AnyDisk(state);
+    absl::Status status;
+    std::string what;
+    switch (random_.Below(9)) {
+      case 0:
+      case 1:
+        status = Attach(disk, std::nullopt, &what);
+        break;
+      case 2:
+        if (IsWindows(disk)) return;
+        what = absl::StrCat("detach ", disk.number);
+        status = node_->DetachDisk(disk.number);
+        // Its number is soon another's.
+        if (random_.OneIn(2)) status = Attach(disk, disk.number, &what);
+        break;
+      case 3: {
+        const uint64_t size = std::max(disk.size_bytes, disk.grown_size_bytes);
+        what = absl::StrCat("grow ", disk.number);
+        status = node_->GrowDisk(disk.number, size + (1 + random_.Below(4)) * (uint64_t{64} << 20));
+        break;
+      }
+      case 4: {
+        const std::string target = random_.Of(Targets());
+        if (!Mounts(state, true).contains(target)) return;
+        const std::string file = absl::StrCat(target, "\\written", log_.size());
+        what = absl::StrCat("write ", file);
+        status = node_->WriteFile(file, 5, false);
+        if (!status.ok() || random_.OneIn(2)) break;
+        absl::StrAppend(&what, ", which stays open");
+        status = node_->SetOtherOpens(
+            {{file, machine::right::kReadData, machine::share::kRead | machine::share::kWrite}});
+        break;
+      }
+      case 5:
+        what = absl::StrCat("a letter for what is on disk ", disk.number);
+        node_->core()->Change([&](NodeState& now) {
+          for (DiskPartition& p : const_cast<Disk*>(Find(now, disk.number))->partitions) {
+            if (!p.volume.has_value() || p.volume->drive_letter != 0 || !disk.online) continue;
+            if (next_letter_ <= 'Z') p.volume->drive_letter = next_letter_++;
+          }
+        });
+        break;
+      case 6: {
+        const std::string folder = absl::StrCat(R"(C:\data\by-hand)", log_.size());
+        const std::string volume = AnyVolume(state);
+        what = absl::StrCat("mount ", volume, " at ", folder);
+        status = node_->MakeDirectory(folder);
+        if (status.ok()) {
+          status = machine::simulated::NewSimulatedOs(node_->core())
+                       ->SetMountPoint(folder + "\\", volume);
+        }
+        break;
+      }
+      case 7:
+        what = "reboot";
+        node_->Reboot();
+        break;
+      default:
+        what = "time";
+        absl::SleepFor(absl::Seconds(static_cast<int64_t>(random_.Below(10))));
+    }
+    log_.push_back(absl::StrCat(log_.size() + 1, " (", what, ") -> ", status.ToString()));
+  }
+
+  // Sometimes a copy of the disk `original`, which must be there to keep the copy offline.
+  absl::Status Attach(const Disk& original, std::optional<uint32_t> number, std::string* what) {
+    auto disk = machine::simulated::DiskFromProto(nodes_.DataDisk());
+    if (!disk.ok()) return disk.status();
+    const bool is_there =
+        original.online && !original.awaits_rescan && HasCome(original.arrives_at);
+    if (random_.OneIn(4) && is_there && !number.has_value()) {
+      if (absl::Status s = node_->CopyDisk(original.number, &*disk); !s.ok()) return s;
+    }
+    absl::StrAppend(what, " attach ", machine::simulated::DiskToProto(*disk).ShortDebugString());
+    return node_->AttachDisk(*disk, number).status();
+  }
+
+  const uint64_t seed_;
+  Random random_;
+  RandomNode nodes_;
+  std::string node_text_;
+  bool failed_ = false;
+  std::vector<std::string> log_;
+  std::unique_ptr<Machine> node_;
+  std::function<void()> meanwhile_;
+  std::function<void()> nothing_;
+  std::unique_ptr<Process> process_;
+  std::unique_ptr<Process> other_;
+  NodeState before_;
+  char next_letter_ = 'N';
+  // The disk that the last call was about.
+  uint32_t drawn_ = 0;
+  // The targets at which a volume was staged and is to be unstaged.
+  std::set<std::string> staged_;
+};
+
+uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
+  const char* const text = std::getenv(name);
+  uint64_t value = 0;
+  return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
+}
+
+void RunSequences(uint64_t first, uint64_t count) {
+  std::cout << "sequences " << first << " to " << first + count - 1 << std::endl;
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    if (!Sequence(seed).Run()) return;
+  }
+}
+
+TEST(RandomNodesTest, WhatWindowsAndPodsLiveOnStays) {
+  const bool is_one = std::getenv("CSI_PROXY_RANDOM_SEED") != nullptr;
+  RunSequences(FromEnvironment("CSI_PROXY_RANDOM_SEED", 1),
+               FromEnvironment("CSI_PROXY_RANDOM_SEQUENCES", is_one ? 1 : 1000));
+}
+
+// Each day has sequences of its own. The days follow each other, so a long run can cover a year.
+TEST(RandomNodesTest, WhatWindowsAndPodsLiveOnStaysToday) {
+  RunSequences(static_cast<uint64_t>(std::time(nullptr)) / 86400 * 50, 50);
+}
+
+}  // namespace
+}  // namespace csi_proxy::storage

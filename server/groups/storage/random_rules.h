@@ -1,0 +1,280 @@
+// The rules by which a call may change a node. They look at the state of the machine, and ask
+// nothing of the product.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "server/groups/storage/random_calls.h"
+#include "server/machine/simulated/scenario.h"
+#include "server/machine/simulated/storage.h"
+
+namespace csi_proxy::storage {
+
+namespace proto = ::csi_proxy::simulated;
+using machine::simulated::AllDisks;
+using machine::simulated::Disk;
+using machine::simulated::DiskPartition;
+using machine::simulated::NodeState;
+using machine::simulated::PartitionType;
+using Style = machine::simulated::PartitionStyle;
+using machine::simulated::Tree;
+
+inline constexpr char kBelowRoot[] = R"(var\lib\kubelet\)";
+inline bool IsMine(const Tree& tree, Tree::Id id) {
+  return absl::StartsWithIgnoreCase(absl::StrCat(tree.PathOf(id), "\\"), kBelowRoot);
+}
+
+inline bool HasCome(absl::Time at) { return at <= absl::Now(); }
+
+inline const Disk* Find(NodeState& state, uint32_t number) {
+  for (const Disk* disk : AllDisks(state)) {
+    if (disk->number == number) return disk;
+  }
+  return nullptr;
+}
+
+inline bool Holds(const Disk& disk, const VolumeId& id) {
+  return std::any_of(disk.partitions.begin(), disk.partitions.end(), [&](const DiskPartition& p) {
+    return p.volume.has_value() && p.volume->id == id;
+  });
+}
+
+// The disk of a volume that is there.
+inline const Disk* DiskOf(NodeState& state, const std::string& volume) {
+  const auto id = VolumeId::Parse(volume);
+  for (const Disk* disk : AllDisks(state)) {
+    if (id.ok() && disk->online && Holds(*disk, *id)) return disk;
+  }
+  return nullptr;
+}
+
+// Windows runs on the disk or starts from it.
+inline bool IsWindows(const Disk& disk) {
+  return disk.facts.is_boot || disk.facts.is_system ||
+         std::any_of(disk.partitions.begin(), disk.partitions.end(), [](const DiskPartition& p) {
+           return p.volume.has_value() && p.volume->drive_letter == 'C';
+         });
+}
+
+// The folders of C: at which volumes are mounted: those of drivers, or the others.
+inline std::map<std::string, std::string> Mounts(NodeState& state, bool mine) {
+  std::map<std::string, std::string> mounts;
+  for (const Disk* disk : AllDisks(state)) {
+    for (const DiskPartition& partition : disk->partitions) {
+      if (!partition.volume.has_value() || partition.volume->drive_letter != 'C') continue;
+      const Tree& tree = partition.volume->tree;
+      for (const Tree::Id id : tree.Walk()) {
+        if (!tree.at(id).mounted.has_value() || IsMine(tree, id) != mine) continue;
+        mounts[absl::StrCat("C:\\", tree.PathOf(id))] = tree.at(id).mounted->ToString();
+      }
+    }
+  }
+  return mounts;
+}
+
+// Windows lives on the disk, by the volumes that are there or, with `once_there`, by all volumes.
+inline bool IsUsed(NodeState& state, const Disk& disk, bool once_there = false) {
+  if (IsWindows(disk)) return true;
+  const auto outside = Mounts(state, false);
+  return std::any_of(disk.partitions.begin(), disk.partitions.end(), [&](const DiskPartition& p) {
+    const bool is_there = disk.online && !p.awaits_online && HasCome(p.arrives_at);
+    if (!p.volume.has_value() || !(is_there || once_there)) return false;
+    return p.volume->drive_letter != 0 ||
+           std::any_of(outside.begin(), outside.end(),
+                       [&](const auto& mount) { return mount.second == p.volume->id.ToString(); });
+  });
+}
+
+inline bool HasForeign(const Disk& disk, uint64_t begin, uint64_t size) {
+  return std::any_of(disk.foreign.begin(), disk.foreign.end(), [&](const auto& bytes) {
+    return bytes.offset_bytes < begin + size && begin < bytes.offset_bytes + bytes.bytes.size();
+  });
+}
+
+inline bool IsReserved(const DiskPartition& p) {
+  return p.type == PartitionType::kMicrosoftReserved;
+}
+
+inline bool HasOnlyReserved(const Disk& disk) {
+  return std::all_of(disk.partitions.begin(), disk.partitions.end(), IsReserved);
+}
+
+// The disk without what a rescan or time changes, and without the working directory.
+inline proto::Disk Lasting(Disk disk) {
+  disk.size_bytes = std::max(disk.size_bytes, disk.grown_size_bytes);
+  disk.grown_size_bytes = 0;
+  disk.awaits_rescan = false;
+  disk.arrives_at = absl::InfinitePast();
+  disk.facts.offline_reason = 0;
+  for (DiskPartition& partition : disk.partitions) {
+    partition.arrives_at = partition.cached_at = absl::InfinitePast();
+    partition.awaits_online = partition.mounted_read_only = false;
+    if (!partition.volume.has_value()) continue;
+    partition.volume->stale_folders.clear();
+    if (partition.volume->drive_letter != 'C') continue;
+    Tree& tree = partition.volume->tree;
+    for (const Tree::Id id : tree.Walk()) {
+      if (tree.Has(id) && IsMine(tree, id)) tree.Remove(id);
+    }
+  }
+  return machine::simulated::DiskToProto(disk);
+}
+
+// Returns true when a selector may mean the disk.
+inline bool Means(const DiskSelector& wanted, const Disk& disk) {
+  if (!wanted.number.empty()) return wanted.number == absl::StrCat(disk.number);
+  if (!wanted.serial_number.empty()) {
+    absl::string_view rest = disk.serial_number;
+    return absl::ConsumePrefix(&rest, wanted.serial_number) &&
+           (rest.empty() || absl::StartsWith(rest, "_0000000"));
+  }
+  if (!wanted.page83.empty()) {
+    return disk.page83_error.has_value() || disk.page83 == wanted.page83 || !disk.facts.eui.empty();
+  }
+  const std::string lun = absl::StrCat("LUN ", wanted.lun_id);
+  const std::string adapter = absl::StrCat("Adapter ", wanted.adapter);
+  return (absl::EndsWith(disk.location, lun) || (!absl::StrContains(disk.location, "LUN") &&
+                                                 absl::StrCat(disk.facts.lun) == wanted.lun_id)) &&
+         (wanted.adapter.empty() || absl::StrContains(disk.location, adapter));
+}
+
+inline std::string AdapterOf(const Disk& disk) {
+  const size_t at = disk.location.find("Adapter ");
+  return at == std::string::npos ? "" : disk.location.substr(at, sizeof("Adapter 0") - 1);
+}
+
+// A LUN alone does not mean what lies on the adapter of a disk of Windows.
+inline bool IsBesideWindows(const DiskSelector& wanted, NodeState& state, const Disk& disk) {
+  if (wanted.lun_id.empty() || !wanted.adapter.empty() || AdapterOf(disk).empty()) return false;
+  const std::vector<Disk*> all = AllDisks(state);
+  return std::any_of(all.begin(), all.end(), [&](const Disk* other) {
+    return IsWindows(*other) && AdapterOf(*other) == AdapterOf(disk);
+  });
+}
+
+// Gives `was` the changes of `is` that a format of the volume may make.
+inline void AllowFormat(const VolumeId& id, const Disk& is, Disk* was, bool overwrite,
+                        bool foreign_too) {
+  for (size_t i = 0; i < was->partitions.size() && i < is.partitions.size(); ++i) {
+    auto& before = was->partitions[i];
+    const auto& after = is.partitions[i];
+    if (!before.volume.has_value() || !after.volume.has_value() || before.volume->id != id)
+      continue;
+    if (!overwrite && !before.volume->file_system.empty()) continue;
+    if (!foreign_too && HasForeign(*was, before.offset_bytes, before.size_bytes)) continue;
+    const char letter = before.volume->drive_letter;
+    before.volume = after.volume;
+    before.volume->drive_letter = letter;
+    if (foreign_too) was->foreign = is.foreign;
+  }
+}
+
+inline void AllowGrowth(const VolumeId* id, const Disk& is, Disk* was) {
+  for (size_t i = 0; i < was->partitions.size() && i < is.partitions.size(); ++i) {
+    auto& before = was->partitions[i];
+    if (!before.volume.has_value() || (id != nullptr && before.volume->id != *id)) continue;
+    before.size_bytes = std::max(before.size_bytes, is.partitions[i].size_bytes);
+  }
+}
+
+// A copy that goes online beside the original gets names of its own.
+inline void AllowOnline(NodeState& state, const Disk& is, Disk* was) {
+  const std::vector<Disk*> all = AllDisks(state);
+  const bool collides = std::any_of(all.begin(), all.end(), [&](const Disk* other) {
+    return other->online && other->number != was->number &&
+           other->facts.disk_id == was->facts.disk_id;
+  });
+  if (!was->online && is.facts.disk_id.empty() && collides) {
+    was->facts.disk_id.clear();
+    for (size_t i = 0; i < was->partitions.size() && i < is.partitions.size(); ++i) {
+      if (!was->partitions[i].volume.has_value() || !is.partitions[i].volume.has_value()) continue;
+      was->partitions[i].volume->id = is.partitions[i].volume->id;
+    }
+  }
+  was->online = was->online || is.online;
+  was->read_only = was->read_only && is.read_only;
+}
+
+inline void AllowPartitioning(const Disk& is, Disk* was) {
+  if (was->style == Style::kRaw) was->style = is.style;
+  std::vector<DiskPartition> partitions = is.partitions;
+  for (const DiskPartition& old : was->partitions) {
+    for (DiskPartition& p : partitions) {
+      if (p.number == old.number) p = old;
+    }
+  }
+  for (DiskPartition& p : partitions) {
+    if (p.volume.has_value()) p.volume->file_system = "", p.volume->tree = Tree();
+  }
+  was->partitions = partitions;
+}
+
+inline void Allow(const Call& call, NodeState& state, const Disk& is, Disk* was) {
+  const auto id = VolumeId::Parse(call.volume);
+  const bool is_windows = IsWindows(*was);
+  const bool is_used = IsUsed(state, *was);
+  const bool is_named = call.number == was->number;
+  const bool holds = id.ok() && was->online && Holds(*was, *id);
+  switch (call.api) {
+    case Api::kStage: {
+      if (is_used || !Means(call.selector, *was)) return;
+      const bool is_raw = was->style == Style::kRaw;
+      if (is_raw && HasForeign(*was, 0, was->size_bytes)) return;
+      const bool gets_used = IsUsed(state, is, true);
+      AllowOnline(state, is, was);
+      if (gets_used) return;
+      if (HasOnlyReserved(*was)) AllowPartitioning(is, was);
+      AllowGrowth(nullptr, is, was);
+      for (const DiskPartition& p : std::vector<DiskPartition>(was->partitions)) {
+        if (p.volume.has_value()) AllowFormat(p.volume->id, is, was, false, false);
+      }
+      return;
+    }
+    case Api::kUnstage: {
+      const auto mounts = Mounts(state, true);
+      const auto mount = mounts.find(call.target);
+      if (is_used || call.flag || mount == mounts.end()) return;
+      if (!Holds(*was, *VolumeId::Parse(mount->second))) return;
+      for (const auto& [folder, volume] : mounts) {
+        if (folder != mount->first && Holds(*was, *VolumeId::Parse(volume))) return;
+      }
+      was->online = was->online && is.online;
+      return;
+    }
+    case Api::kFormat:
+      if (!is_used && holds) AllowFormat(*id, is, was, call.flag, true);
+      return;
+    case Api::kSetReadOnly:
+      if (is_named && (!call.flag || !is_used)) was->read_only = is.read_only;
+      return;
+    case Api::kPartition:
+      if (is_windows || !is_named || !HasOnlyReserved(*was)) return;
+      AllowOnline(state, is, was);
+      AllowPartitioning(is, was);
+      was->foreign = is.foreign;
+      return;
+    case Api::kSetState:
+      if (!is_named) return;
+      if (call.flag) AllowOnline(state, is, was);
+      if (!call.flag && !is_windows) was->online = was->online && is.online;
+      return;
+    case Api::kOldFormat:
+      if (!is_windows && holds) AllowFormat(*id, is, was, true, true);
+      return;
+    case Api::kResize:
+      if (!is_windows && holds) AllowGrowth(&*id, is, was);
+      return;
+    default:
+      return;
+  }
+}
+
+}  // namespace csi_proxy::storage
