@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <ctime>
 #include <functional>
 #include <iostream>
 #include <memory>
@@ -345,11 +344,6 @@ TEST(RandomNodesTest, WhatWindowsAndPodsLiveOnStays) {
   const bool is_one = std::getenv("CSI_PROXY_RANDOM_SEED") != nullptr;
   RunSequences(FromEnvironment("CSI_PROXY_RANDOM_SEED", 1),
                FromEnvironment("CSI_PROXY_RANDOM_SEQUENCES", is_one ? 1 : 1000));
-}
-
-// Each day has sequences of its own. The days follow each other, so a long run can cover a year.
-TEST(RandomNodesTest, WhatWindowsAndPodsLiveOnStaysToday) {
-  RunSequences(static_cast<uint64_t>(std::time(nullptr)) / 86400 * 50, 50);
 }
 
 }  // namespace
