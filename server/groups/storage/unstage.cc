@@ -7,7 +7,6 @@
 #include "server/groups/locks.h"
 #include "server/groups/paths.h"
 #include "server/groups/storage/stage.h"
-#include "server/host/windows_use.h"
 
 namespace csi_proxy::storage {
 namespace {
@@ -139,14 +138,9 @@ class Unstaging {
     return absl::OkStatus();
   }
 
-  // Whether Windows or the node uses the disk, or a volume of it is mounted at a folder besides the
-  // target.
+  // Whether a volume of the disk is mounted anywhere besides the target, or may be. That Windows
+  // runs on or boots from a disk is for the host to refuse.
   absl::StatusOr<bool> IsUsedElsewhere(const VolumeId& volume, uint32_t disk) {
-    const auto description = host_.disk().Describe(context_, disk);
-    if (!description.ok()) return description.status();
-    const absl::Status free = host::CheckUnused(host_, context_, roots_, *description);
-    if (absl::IsFailedPrecondition(free)) return true;
-    if (!free.ok()) return free;
     // Its own folders are asked for by its name: a listing leaves out what does not answer.
     const auto points = host_.volume().ListMountPoints(context_, volume, roots_);
     if (!points.ok()) return points.status();
@@ -156,19 +150,15 @@ class Unstaging {
     const auto partitions =
         std::count_if(layout->partitions.begin(), layout->partitions.end(),
                       [](const host::Partition& partition) { return partition.is_basic; });
-    return partitions <= 1 ? false : AreOthersUsed(volume, disk, partitions);
-  }
-
-  // Of a disk with several partitions. A volume that is not to be seen may be in use.
-  absl::StatusOr<bool> AreOthersUsed(const VolumeId& volume, uint32_t disk, int64_t partitions) {
     const auto volumes = host_.volume().ListVolumes(context_, disk, 0);
     if (!volumes.ok()) return volumes.status();
-    if (static_cast<int64_t>(volumes->size()) < partitions) return true;
+    // One that is not to be seen may be in use.
+    if (partitions > 1 && static_cast<int64_t>(volumes->size()) < partitions) return true;
     for (const VolumeId& other : *volumes) {
       if (other == volume) continue;
-      const auto points = host_.volume().ListMountPoints(context_, other, roots_);
-      if (!points.ok()) return points.status();
-      if (!points->empty()) return true;
+      const auto others = host_.volume().ListMountPoints(context_, other, roots_);
+      if (!others.ok()) return others.status();
+      if (!others->empty()) return true;
     }
     return false;
   }

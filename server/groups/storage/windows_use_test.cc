@@ -279,6 +279,33 @@ TEST_F(WindowsUseTest, WhatTheNodeUsesIsUnmountedAndStaysOnline) {
   for (const uint32_t number : {1, 5}) EXPECT_TRUE(Numbered(number).online);
 }
 
+// WMI knows nothing of its volumes, and counts no partition of it that holds data.
+TEST_F(WindowsUseTest, ADynamicDiskOfWhichAnotherVolumeIsMountedStaysOnline) {
+  Disk disk = DataDisk(0);
+  disk.style = PartitionStyle::kGpt;
+  const std::pair<const char*, std::string> mounts[] = {
+      {R"(\\?\Volume{00000000-c511-4c0d-9000-000000000021}\)", Target()},
+      {R"(\\?\Volume{00000000-c511-4c0d-9000-000000000022}\)", Below("other")}};
+  for (const auto& [volume, folder] : mounts) {
+    DiskPartition& partition = disk.partitions.emplace_back();
+    partition.number = static_cast<uint32_t>(disk.partitions.size());
+    partition.type = machine::simulated::PartitionType::kLdmData;
+    partition.offset_bytes = partition.number * kGiB;
+    partition.size_bytes = kGiB;
+    partition.volume = machine::simulated::Volume{*VolumeId::Parse(volume), "NTFS", 0, {}};
+  }
+  ASSERT_TRUE(node_->AttachDisk(disk, 2).ok());
+  for (const auto& [volume, folder] : mounts) {
+    ASSERT_TRUE(Mkdir(folder).ok());
+    ASSERT_TRUE(MountByHand(volume, folder).ok());
+  }
+  const auto unstaged = Unstage();
+  ASSERT_TRUE(unstaged.ok()) << unstaged.status();
+  EXPECT_TRUE(Numbered(2).online);
+  ASSERT_TRUE(Unstage(Below("other")).ok());
+  EXPECT_FALSE(Numbered(2).online);
+}
+
 // Drivers of the older groups give any number and any volume, but none the disks of Windows.
 TEST_F(WindowsUseTest, TheOlderCallsLeaveTheDisksOfWindowsAlone) {
   // A volume is not mounted in itself.
