@@ -5,6 +5,7 @@
 #include "server/base/win32_error.h"
 #include "server/host/mount_point.h"
 #include "server/host/parts.h"
+#include "server/host/patient_open.h"
 #include "server/host/remove_tree.h"
 #include "server/host/resolve_path.h"
 
@@ -210,7 +211,8 @@ class WindowsFilesystem final : public FilesystemHost {
       return absl::AlreadyExistsError(absl::StrCat("a file is in the way of ", text));
     }
     for (const std::string& name : walked->missing) {
-      absl::StatusOr<std::unique_ptr<machine::File>> made = walked->at().CreateDirectory(name);
+      absl::StatusOr<std::unique_ptr<machine::File>> made =
+          TwiceIfInvalid([&] { return walked->at().CreateDirectory(name); });
       if (!made.ok()) return Prefixed(absl::StrCat("creating directory ", text), made.status());
       walked->held.push_back(*std::move(made));
     }
@@ -235,7 +237,8 @@ class WindowsFilesystem final : public FilesystemHost {
       return MissingError(link.path);
     }
     const std::string& name = walked->missing.front();
-    absl::StatusOr<std::unique_ptr<machine::File>> made = walked->at().CreateDirectory(name);
+    absl::StatusOr<std::unique_ptr<machine::File>> made =
+        TwiceIfInvalid([&] { return walked->at().CreateDirectory(name); });
     if (!made.ok()) return Prefixed(operation, made.status());
     const absl::Status written = (*made)->WriteReparsePoint(*data);
     if (written.ok()) return written;

@@ -15,6 +15,7 @@
 #include "server/base/volume_id.h"
 #include "server/base/win32_error.h"
 #include "server/host/mount_point.h"
+#include "server/host/patient_open.h"
 #include "server/host/resolve_path.h"
 #include "server/machine/reparse_point.h"
 
@@ -141,7 +142,8 @@ class LinkWalker {
 
   // What is `name` in `directory`; null when it is passed over.
   std::unique_ptr<File> Open(File& directory, const std::string& name) {
-    absl::StatusOr<std::unique_ptr<File>> file = directory.Open(name, machine::Access::kPeek);
+    absl::StatusOr<std::unique_ptr<File>> file =
+        TwiceIfInvalid([&] { return directory.Open(name, machine::Access::kPeek); });
     if (file.ok()) return *std::move(file);
     // Whoever has it for himself may have it for long.
     if (!IsGone(file.status())) incomplete_ = true;

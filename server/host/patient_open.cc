@@ -1,7 +1,5 @@
 #include "server/host/patient_open.h"
 
-#include "server/base/win32_error.h"
-
 namespace csi_proxy::host {
 
 bool IsHeldByOthers(const absl::Status& status) {
@@ -12,7 +10,8 @@ absl::StatusOr<std::unique_ptr<machine::File>> OpenPatiently(const CallContext& 
                                                              machine::File& directory,
                                                              const std::string& name,
                                                              machine::Access access) {
-  return Patiently(context, [&] { return directory.Open(name, access); });
+  return Patiently(context,
+                   [&] { return TwiceIfInvalid([&] { return directory.Open(name, access); }); });
 }
 
 }  // namespace csi_proxy::host

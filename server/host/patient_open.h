@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
+#include "server/base/win32_error.h"
 #include "server/machine/os.h"
 
 namespace csi_proxy::host {
@@ -39,7 +40,17 @@ auto Patiently(const CallContext& context, Call call) -> decltype(call()) {
   }
 }
 
-// Opens `name` in `directory`, patiently.
+// Calls `call`, which opens or makes an entry of a directory; once more when that fails with
+// ERROR_INVALID_PARAMETER, as it may at random where the directory is mounted into a HostProcess
+// container (github.com/microsoft/Windows-Containers/issues/635).
+template <typename Call>
+auto TwiceIfInvalid(Call call) -> decltype(call()) {
+  auto opened = call();
+  if (HasWin32Code(opened.status(), win32_error::kInvalidParameter)) opened = call();
+  return opened;
+}
+
+// Opens `name` in `directory`, patiently, and twice if need be.
 absl::StatusOr<std::unique_ptr<machine::File>> OpenPatiently(const CallContext& context,
                                                              machine::File& directory,
                                                              const std::string& name,

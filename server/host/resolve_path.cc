@@ -83,7 +83,7 @@ class Walker {
   absl::StatusOr<std::unique_ptr<machine::File>> Open(const std::string& name,
                                                       machine::Access access) {
     return options_.is_patient ? OpenPatiently(context_, at_.at(), name, access)
-                               : at_.at().Open(name, access);
+                               : TwiceIfInvalid([&] { return at_.at().Open(name, access); });
   }
 
   // Takes an entry as the last one.
