@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "server/base/win32_error.h"
@@ -29,6 +30,40 @@ absl::StatusOr<machine::Bytes> AskDisk(machine::Os& os, uint32_t disk_number,
 // (learn.microsoft.com/windows/win32/fileio/naming-a-volume).
 std::string Device(const std::string& volume) {
   return std::string(absl::StripSuffix(volume, "\\"));
+}
+
+// Whether the disk at a device path has this number still: OK or why not.
+absl::Status CheckPath(machine::Os& os, uint32_t disk_number, const std::string& path) {
+  if (path.empty()) return absl::InternalError("WMI gives no device path");
+  const absl::StatusOr<machine::Bytes> number = os.Control(
+      path, machine::DeviceAccess::kNone, machine::control::kGetDeviceNumber, {}, kSmallAnswer);
+  if (!number.ok()) return number.status();
+  const absl::StatusOr<machine::DeviceNumber> device = machine::ParseDeviceNumber(*number);
+  if (!device.ok()) return device.status();
+  if (device->device_number != disk_number) {
+    return absl::UnavailableError(
+        absl::StrCat("its device is disk ", device->device_number, " by now"));
+  }
+  return absl::OkStatus();
+}
+
+// Visits the volumes that lie on a disk, until one fails.
+absl::Status ForEachVolume(machine::Os& os, const CallContext& context, uint32_t disk_number,
+                           absl::FunctionRef<absl::Status(const std::string&)> visit) {
+  const absl::StatusOr<std::vector<std::string>> volumes = os.ListVolumes();
+  if (!volumes.ok()) return Prefixed("listing volumes", volumes.status());
+  for (const std::string& volume : *volumes) {
+    if (absl::Status status = context.Check(); !status.ok()) return status;
+    // A volume that is going, or does not lie on a disk (a CD), is not one of this disk's.
+    const auto extents = GetVolumeExtents(os, volume);
+    if (!extents.ok()) continue;
+    const bool is_on_disk = std::any_of(
+        extents->begin(), extents->end(),
+        [&](const machine::DiskExtent& extent) { return extent.disk_number == disk_number; });
+    if (!is_on_disk) continue;
+    if (absl::Status status = visit(volume); !status.ok()) return status;
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -80,21 +115,23 @@ absl::StatusOr<size_t> CountPromisedVolumes(machine::Os& os, uint32_t disk_numbe
 
 absl::StatusOr<machine::DeviceIds> AskForDeviceIds(machine::Os& os, uint32_t disk_number,
                                                    const std::string& path) {
-  if (path.empty()) return absl::InternalError("WMI gives no device path");
-  const absl::StatusOr<machine::Bytes> number = os.Control(
-      path, machine::DeviceAccess::kNone, machine::control::kGetDeviceNumber, {}, kSmallAnswer);
-  if (!number.ok()) return number.status();
-  const absl::StatusOr<machine::DeviceNumber> device = machine::ParseDeviceNumber(*number);
-  if (!device.ok()) return device.status();
-  if (device->device_number != disk_number) {
-    return absl::UnavailableError(
-        absl::StrCat("its device is disk ", device->device_number, " by now"));
-  }
+  if (absl::Status s = CheckPath(os, disk_number, path); !s.ok()) return s;
   const absl::StatusOr<machine::Bytes> ids =
       os.Control(path, machine::DeviceAccess::kNone, machine::control::kQueryProperty,
                  machine::DeviceIdQuery(), machine::kMaxDeviceIds);
   if (!ids.ok()) return ids.status();
   return machine::ParseDeviceIds(*ids);
+}
+
+absl::StatusOr<uint32_t> AskForScsiLun(machine::Os& os, uint32_t disk_number,
+                                       const std::string& path) {
+  if (absl::Status s = CheckPath(os, disk_number, path); !s.ok()) return s;
+  const absl::StatusOr<machine::Bytes> answer = os.Control(
+      path, machine::DeviceAccess::kNone, machine::control::kGetScsiAddress, {}, kSmallAnswer);
+  if (!answer.ok()) return answer.status();
+  const absl::StatusOr<machine::ScsiAddress> address = machine::ParseScsiAddress(*answer);
+  if (!address.ok()) return address.status();
+  return address->lun;
 }
 
 absl::Status CheckDisk(machine::Os& os, uint32_t disk_number) {
@@ -142,29 +179,32 @@ absl::StatusOr<bool> IsDirty(machine::Os& os, const std::string& volume) {
 }
 
 absl::Status FlushVolumes(machine::Os& os, const CallContext& context, uint32_t disk_number) {
-  const absl::StatusOr<std::vector<std::string>> volumes = os.ListVolumes();
-  if (!volumes.ok()) return Prefixed("listing volumes", volumes.status());
-  for (const std::string& volume : *volumes) {
-    if (absl::Status status = context.Check(); !status.ok()) return status;
-    // A volume that is going, or does not lie on a disk (a CD), is not one of this disk's.
-    const auto extents = GetVolumeExtents(os, volume);
-    if (!extents.ok()) continue;
-    const bool is_on_disk = std::any_of(
-        extents->begin(), extents->end(),
-        [&](const machine::DiskExtent& extent) { return extent.disk_number == disk_number; });
-    if (!is_on_disk) continue;
+  return ForEachVolume(os, context, disk_number, [&](const std::string& volume) {
     const absl::Status flushed = os.Flush(volume);
     // What cannot be written holds nothing that waits to be written.
-    if (flushed.ok() || HasWin32Code(flushed, win32_error::kWriteProtect)) continue;
+    if (flushed.ok() || HasWin32Code(flushed, win32_error::kWriteProtect)) return absl::OkStatus();
     return Prefixed(absl::StrCat("flushing volume ", volume), flushed);
-  }
-  return absl::OkStatus();
+  });
 }
 
+absl::Status DismountVolumes(machine::Os& os, const CallContext& context, uint32_t disk_number) {
+  return ForEachVolume(os, context, disk_number, [&](const std::string& volume) {
+    const absl::Status dismounted = Dismount(os, volume);
+    // It went by itself.
+    return HasWin32Code(dismounted, win32_error::kFileNotFound) ? absl::OkStatus() : dismounted;
+  });
+}
+
+// FSCTL_DISMOUNT_VOLUME itself wants no right to write, which a protected volume may refuse
+// (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_dismount_volume).
 absl::Status Dismount(machine::Os& os, const std::string& volume) {
-  const absl::Status dismounted = os.Control(Device(volume), machine::DeviceAccess::kReadWrite,
-                                             machine::control::kDismountVolume, {}, 0)
-                                      .status();
+  const auto dismount = [&](machine::DeviceAccess access) {
+    return os.Control(Device(volume), access, machine::control::kDismountVolume, {}, 0).status();
+  };
+  absl::Status dismounted = dismount(machine::DeviceAccess::kReadWrite);
+  if (HasWin32Code(dismounted, {win32_error::kWriteProtect, win32_error::kAccessDenied})) {
+    dismounted = dismount(machine::DeviceAccess::kRead);
+  }
   return Prefixed(absl::StrCat("dismounting volume ", volume), dismounted);
 }
 

@@ -30,6 +30,9 @@ absl::StatusOr<size_t> CountPromisedVolumes(machine::Os& os, uint32_t disk_numbe
 // paths may be given anew between the question to WMI and this one.
 absl::StatusOr<machine::DeviceIds> AskForDeviceIds(machine::Os& os, uint32_t disk_number,
                                                    const std::string& path);
+// The unit number under which Windows addresses the disk at a device path, which is likewise asked.
+absl::StatusOr<uint32_t> AskForScsiLun(machine::Os& os, uint32_t disk_number,
+                                       const std::string& path);
 // Whether there is such a disk: OK or NOT_FOUND.
 absl::Status CheckDisk(machine::Os& os, uint32_t disk_number);
 
@@ -42,6 +45,8 @@ absl::StatusOr<uint32_t> GetPartitionNumber(machine::Os& os, const std::string& 
 absl::StatusOr<bool> IsDirty(machine::Os& os, const std::string& volume);
 // Has what waits to be written to a disk written.
 absl::Status FlushVolumes(machine::Os& os, const CallContext& context, uint32_t disk_number);
+// Has the file systems of a disk mounted anew: see Dismount().
+absl::Status DismountVolumes(machine::Os& os, const CallContext& context, uint32_t disk_number);
 // Has the file system of a volume mounted anew, at the next access. Open files of it are lost.
 absl::Status Dismount(machine::Os& os, const std::string& volume);
 

@@ -1,7 +1,10 @@
 #include "server/host/disk_description.h"
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "server/host/devices.h"
 #include "server/host/name_of.h"
 
 namespace csi_proxy::host {
@@ -88,6 +91,17 @@ std::string UniqueIdOf(const cim::Object& disk) {
     default:
       return "";
   }
+}
+
+std::string LocationOf(machine::Os& os, uint32_t disk_number, const cim::Object& disk) {
+  // github.com/kubernetes-sigs/azuredisk-csi-driver/issues/2365
+  constexpr absl::string_view kAzureNvme = "MSFT NVMe Accelerator";
+  std::string location = TextOf(disk, "Location");
+  const bool is_azures = absl::StartsWith(TextOf(disk, "FriendlyName"), kAzureNvme);
+  if (!is_azures || absl::StrContains(location, "LUN")) return location;
+  const absl::StatusOr<uint32_t> lun = AskForScsiLun(os, disk_number, TextOf(disk, "Path"));
+  if (lun.ok() && *lun > 0) absl::StrAppend(&location, " : LUN ", *lun - 1);
+  return location;
 }
 
 DiskDescription DescribeDisk(uint32_t disk_number, const cim::Object& disk) {

@@ -8,6 +8,7 @@
 #include "server/host/disk_host.h"
 #include "server/machine/cim/value.h"
 #include "server/machine/layouts.h"
+#include "server/machine/os.h"
 
 namespace csi_proxy::host {
 
@@ -15,6 +16,13 @@ absl::StatusOr<PartitionStyle> StyleOf(const cim::Object& disk);
 
 // What MSFT_Disk knows of page 83, for a disk that cannot be asked itself; else empty.
 std::string UniqueIdOf(const cim::Object& disk);
+
+// Where a disk hangs. Azure's NVMe disks all have the same Location, without a LUN. Azure makes its
+// LUN + 2 the id of a namespace, and 1 that of the disk of Windows
+// (github.com/Azure/azure-vm-utils/pull/11); Windows addresses a namespace by its id - 1
+// (github.com/MicrosoftDocs/win32/pull/1093). So azuredisk reads LUN 0 from a device path with
+// `&000001` (github.com/kubernetes-sigs/azuredisk-csi-driver/pull/3632).
+std::string LocationOf(machine::Os& os, uint32_t disk_number, const cim::Object& disk);
 
 // All that stands in an MSFT_Disk. A property that is null, missing or odd says nothing.
 DiskDescription DescribeDisk(uint32_t disk_number, const cim::Object& disk);

@@ -147,6 +147,19 @@ TEST_F(DiskDescriptionTest, WhatIsNotSaidIsEmpty) {
   }
 }
 
+// The LUN of a disk that Azure has not made means something else.
+TEST_F(DiskDescriptionTest, OnlyAzuresDisksGetALunFromTheirAddress) {
+  const std::unique_ptr<Machine> node = TestNode(
+      "disk { number: 9 size_bytes: 1048576 bus_type: BUS_NVME location: 'Adapter 4' lun: 3 }");
+  EXPECT_EQ(HostOver(*node)->disk().ListDisks(context_)->at(4).location, "Adapter 4 : LUN 2");
+  std::set<OddSession::Property> given;
+  const auto host =
+      NewHost(std::make_unique<OddSession>(*node, OddSession::Property("MSFT_Disk", "FriendlyName"),
+                                           cim::Value::String("nvme_card-pd"), &given),
+              machine::simulated::NewSimulatedOs(node->core()));
+  EXPECT_EQ(host->disk().ListDisks(context_)->at(4).location, "Adapter 4");
+}
+
 // Newer Windows may have values that the page does not name.
 TEST_F(DiskDescriptionTest, AnUnknownNumberIsShownAsItIs) {
   std::set<OddSession::Property> given;

@@ -65,7 +65,7 @@ class WindowsDisk final : public DiskHost {
       const CallContext& context) override {
     std::vector<DiskLocationText> locations;
     const absl::Status listed = ForEachDisk(context, [&](uint32_t number, const cim::Object& disk) {
-      locations.push_back({number, disk.GetStringOr("Location", "").value_or("")});
+      locations.push_back({number, LocationOf(os_, number, disk)});
     });
     if (!listed.ok()) return listed;
     return locations;
@@ -98,6 +98,7 @@ class WindowsDisk final : public DiskHost {
       } else {
         AddIdsFromWmi(disk, &description);
       }
+      description.location = LocationOf(os_, number, disk);
       description.status = ids.status();
     });
     if (!listed.ok()) return listed;
@@ -273,7 +274,10 @@ class WindowsDisk final : public DiskHost {
     const auto result = InvokeStorage(wmi_, context, disk->path(), "SetAttributes",
                                       {{"IsReadOnly", Value::Boolean(true)}});
     if (!result.ok()) return Prefixed(operation, result.status());
-    return cim::StorageStatus(operation, *result);
+    if (absl::Status s = cim::StorageStatus(operation, *result); !s.ok()) return s;
+    // A file system that was mounted before would go on writing. Windows mounts it anew
+    // (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_dismount_volume).
+    return Prefixed(operation, DismountVolumes(os_, context, disk_number));
   }
 
   absl::StatusOr<size_t> CountPromisedVolumes(const CallContext& context,
@@ -324,12 +328,18 @@ class WindowsDisk final : public DiskHost {
     return cim::StorageStatus(operation, *result);
   }
 
-  absl::StatusOr<cim::Object> FindDisk(const CallContext& context, uint32_t disk_number) {
+  absl::StatusOr<cim::Object> FindDisk(const CallContext& context, uint32_t disk_number,
+                                       bool is_fresh = false) {
     auto disks = wmi_.Query(context, Namespace::kStorage,
                             cim::Query("MSFT_Disk").Where("Number", Value::Uint32(disk_number)));
     if (!disks.ok()) return Prefixed(absl::StrCat("finding disk ", disk_number), disks.status());
-    if (disks->empty()) return NoDisk(disk_number);
-    return std::move(disks->front());
+    if (!disks->empty()) return std::move(disks->front());
+    // The provider may not know yet of a disk that is there, a snapshot's copy for one
+    // (github.com/kubernetes-csi/csi-proxy/issues/287).
+    if (is_fresh) return NoDisk(disk_number);
+    if (absl::Status s = CheckDisk(os_, disk_number); !s.ok()) return s;
+    if (absl::Status s = UpdateStorageCache(wmi_, context); !s.ok()) return s;
+    return FindDisk(context, disk_number, /*is_fresh=*/true);
   }
 
   // What is to be known of a disk to call its MSFT_Disk.

@@ -11,8 +11,8 @@
 
 namespace csi_proxy::host {
 
-// A disk and where Windows says it hangs, as MSFT_Disk.Location spells it:
-// `Integrated : Adapter 0 : Port 0 : Target 1 : LUN 0`. Empty when it does not say.
+// A disk and where it hangs, as MSFT_Disk.Location spells it; empty when that says nothing:
+// `Integrated : Adapter 0 : Port 0 : Target 1 : LUN 0`. A LUN that only Azure knows is added.
 struct DiskLocationText {
   uint32_t disk_number = 0;
   std::string location;

@@ -1,8 +1,10 @@
 #include "server/machine/layouts.h"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -52,17 +54,29 @@ bool IsEui(uint32_t type, uint32_t code_set, std::span<const uint8_t> bytes) {
   return type == kEui64 && code_set == kBinary && (bytes.size() == 8 || bytes.size() == 16);
 }
 
-// The namespace in NVME_SCSI_NAME_STRING: PCIVendorID, ModelNumber, NamespaceID, SerialNumber
-// (learn.microsoft.com/windows/win32/api/nvme/ns-nvme-nvme_scsi_name_string). 0 in any other name.
-uint32_t NamespaceInName(uint32_t type, std::span<const uint8_t> bytes) {
-  constexpr size_t kBefore = 4 + 40;
-  constexpr size_t kDigits = 4;
-  constexpr size_t kBehind = 20;
-  if (type != kScsiNameString || bytes.size() != kBefore + kDigits + kBehind) return 0;
-  const absl::string_view digits = AsText(bytes.subspan(kBefore, kDigits));
+// Four hexadecimal digits; nothing for other text.
+std::optional<uint32_t> FourDigits(absl::string_view text) {
   uint32_t number = 0;
-  const bool are_digits = digits.find_first_not_of("0123456789abcdefABCDEF") == digits.npos;
-  return are_digits && absl::SimpleHexAtoi(digits, &number) ? number : 0;
+  const bool are_digits = std::all_of(text.begin(), text.end(), absl::ascii_isxdigit);
+  if (!are_digits || !absl::SimpleHexAtoi(text, &number)) return std::nullopt;
+  return number;
+}
+
+// The namespace in NVME_SCSI_NAME_STRING: PCIVendorID, ModelNumber, NamespaceID, SerialNumber
+// (learn.microsoft.com/windows/win32/api/nvme/ns-nvme-nvme_scsi_name_string). EC2's disks name the
+// same four from the last to the first (github.com/dsccommunity/StorageDsc/issues/247). 0 in any
+// other name.
+uint32_t NamespaceInName(uint32_t type, std::span<const uint8_t> bytes) {
+  constexpr size_t kVendor = 4, kModel = 40, kNamespace = 4, kSerial = 20;
+  constexpr size_t kWhole = kVendor + kModel + kNamespace + kSerial;
+  if (type != kScsiNameString || bytes.size() != kWhole) return 0;
+  const auto number_at = [&](size_t offset) {
+    return FourDigits(AsText(bytes.subspan(offset, 4)));
+  };
+  if (number_at(0).has_value()) {
+    if (const auto number = number_at(kVendor + kModel); number.has_value()) return *number;
+  }
+  return number_at(kWhole - kVendor).has_value() ? number_at(kSerial).value_or(0) : 0;
 }
 
 }  // namespace
@@ -122,6 +136,18 @@ absl::StatusOr<DeviceIds> ParseDeviceIds(const Bytes& descriptor) {
     rest = rest.subspan(next_offset);
   }
   return ids;
+}
+
+absl::StatusOr<ScsiAddress> ParseScsiAddress(const Bytes& answer) {
+  LittleEndianReader reader(answer);
+  reader.Read<uint32_t>();  // Length
+  ScsiAddress address;
+  address.port = reader.Read<uint8_t>();
+  address.path = reader.Read<uint8_t>();
+  address.target = reader.Read<uint8_t>();
+  address.lun = reader.Read<uint8_t>();
+  if (!reader.ok()) return Malformed("SCSI_ADDRESS", "it is cut short");
+  return address;
 }
 
 absl::StatusOr<DeviceNumber> ParseDeviceNumber(const Bytes& answer) {

@@ -47,7 +47,7 @@ struct DeviceIds {
   std::string page83;
   // The first EUI-64 or NGUID that is associated with the device, in lower-case hexadecimal.
   std::string eui;
-  // From the SCSI name string of a device of NVMe 1.0, which has neither; else 0.
+  // From the SCSI name string of a device of NVMe 1.0, which has neither, or of EC2; else 0.
   uint32_t nvme_namespace_id = 0;
 };
 absl::StatusOr<DeviceIds> ParseDeviceIds(const Bytes& descriptor);
@@ -60,6 +60,7 @@ struct ScsiAddress {
   uint8_t target = 0;
   uint8_t lun = 0;
 };
+absl::StatusOr<ScsiAddress> ParseScsiAddress(const Bytes& answer);
 
 // STORAGE_DEVICE_NUMBER.
 struct DeviceNumber {

@@ -113,21 +113,35 @@ TEST(DeviceIdsTest, TellTheNameOfAnNvmeNamespace) {
   EXPECT_EQ(ParseDeviceIds(MakeDeviceIds({Binary(Bytes(8, 1))}))->eui, "") << "another type";
 }
 
+uint32_t NamespaceIn(const std::string& name,
+                     IdentifierType type = IdentifierType::kScsiNameString) {
+  DeviceIdentifier id = Ascii(name);
+  id.code_set = CodeSet::kUtf8;
+  id.type = type;
+  return ParseDeviceIds(MakeDeviceIds({id}))->nvme_namespace_id;
+}
+
 TEST(DeviceIdsTest, TellTheNamespaceInTheNameOfAnOldNvmeDevice) {
-  const auto number = [](const std::string& digits, size_t more = 0,
-                         IdentifierType type = IdentifierType::kScsiNameString) {
-    DeviceIdentifier id =
-        Ascii("1AF4" + std::string(40, 'M') + digits + std::string(20 + more, 'S'));
-    id.code_set = CodeSet::kUtf8;
-    id.type = type;
-    return ParseDeviceIds(MakeDeviceIds({id}))->nvme_namespace_id;
-  };
-  EXPECT_EQ(number("0001"), 1u);
-  EXPECT_EQ(number("00aF"), 0xAFu);
-  EXPECT_EQ(number("0x1F"), 0u);
-  EXPECT_EQ(number(" 01 "), 0u);
-  EXPECT_EQ(number("0001", 1), 0u) << "a name of another length";
-  EXPECT_EQ(number("0001", 0, IdentifierType::kVendorId), 0u);
+  const std::string model = "1AF4" + std::string(40, 'M');
+  const std::string serial(20, 'S');
+  EXPECT_EQ(NamespaceIn(model + "0001" + serial), 1u);
+  EXPECT_EQ(NamespaceIn(model + "00aF" + serial), 0xAFu);
+  EXPECT_EQ(NamespaceIn(model + "0x1F" + serial), 0u);
+  EXPECT_EQ(NamespaceIn(model + " 01 " + serial), 0u);
+  EXPECT_EQ(NamespaceIn(model + "0001S" + serial), 0u) << "a name of another length";
+  EXPECT_EQ(NamespaceIn(model + "0001" + serial, IdentifierType::kVendorId), 0u);
+  // As EC2 has it.
+  const std::string volume = "vol0aac41d8e2b7f5c93";
+  const std::string ec2 = "Amazon Elastic Block Store              ";
+  EXPECT_EQ(NamespaceIn(volume + "00aF" + ec2 + "1D0F"), 0xAFu);
+  EXPECT_EQ(NamespaceIn(volume + "0x1F" + ec2 + "1D0F"), 0u);
+  EXPECT_EQ(NamespaceIn(volume + "0001" + ec2 + "1D0G"), 0u) << "no vendor at either end";
+}
+
+TEST(ScsiAddressTest, IsRead) {
+  const Bytes answer = MakeScsiAddress({.port = 3, .path = 2, .target = 1, .lun = 61});
+  EXPECT_EQ(MakeScsiAddress(ParseScsiAddress(answer).value()), answer);
+  EXPECT_FALSE(ParseScsiAddress(Bytes(7)).ok());
 }
 
 TEST(DeviceIdsTest, AMistakeBehindTheNameTakesNothingAway) {

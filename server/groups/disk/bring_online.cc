@@ -1,6 +1,7 @@
 #include "server/groups/disk/bring_online.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -14,6 +15,45 @@ constexpr absl::Duration kFurtherVolumes = absl::Seconds(10);
 constexpr absl::Duration kAutomount = absl::Milliseconds(500);
 constexpr absl::Duration kFirstPoll = absl::Milliseconds(10);
 constexpr absl::Duration kLastPoll = absl::Milliseconds(250);
+// How long the volumes must stay as they are after the read-only flag of their disk was cleared.
+// Windows may take them away and bring them back then
+// (github.com/kubernetes-sigs/vsphere-csi-driver/issues/1631), and nothing tells when it is done.
+constexpr absl::Duration kSettled = absl::Milliseconds(200);
+
+// Waits until so many volumes can be listed, and the same ones for `unchanged_for`.
+absl::Status AwaitVolumes(host::Host& host, const CallContext& context, uint32_t number,
+                          size_t wanted, absl::string_view state, absl::Duration unchanged_for) {
+  if (wanted == 0) return absl::OkStatus();
+  const CallContext waiting = context.WithTimeout(kVolumeArrival);
+  const absl::Time mount_at = absl::Now() + kAutomount;
+  const absl::Time one_will_do_at = absl::Now() + kFurtherVolumes;
+  bool asked = false;
+  absl::Status onlined;
+  std::vector<VolumeId> last;
+  absl::Time same_since = absl::Now();
+  for (absl::Duration poll = kFirstPoll;; poll = std::min(2 * poll, kLastPoll)) {
+    const auto volumes = host.volume().ListVolumes(waiting, number, 0);
+    if (!volumes.ok()) return volumes.status();
+    const absl::Time now = absl::Now();
+    if (*volumes != last) {
+      last = *volumes;
+      same_since = now;
+    }
+    const bool are_enough = last.size() >= wanted || (!last.empty() && now >= one_will_do_at);
+    if (are_enough && now - same_since >= unchanged_for) return absl::OkStatus();
+    // Where automount is disabled, a new volume does not arrive by itself. Elsewhere it does, so
+    // this waits a moment first.
+    if (!asked && now >= mount_at && !are_enough) {
+      asked = true;
+      onlined = host.disk().BringPartitionsOnline(waiting, number);
+    }
+    if (absl::Status s = waiting.SleepFor(poll); !s.ok()) {
+      return absl::Status(s.code(), absl::StrCat("disk ", number, " is ", state,
+                                                 ", but its volume has not arrived: ", s.message(),
+                                                 onlined.ok() ? "" : "; ", onlined.message()));
+    }
+  }
+}
 
 }  // namespace
 
@@ -24,8 +64,14 @@ absl::StatusOr<host::StateChange> BringOnline(host::Host& host, const CallContex
   const auto promised = host.disk().CountPromisedVolumes(context, number);
   if (!promised.ok()) return promised.status();
   // If the disk was online before, a volume that it still lacks will most likely not come.
-  const size_t wanted = change->changed ? *promised : std::min<size_t>(*promised, 1);
-  if (absl::Status s = AwaitVolumes(host, context, number, wanted, "online"); !s.ok()) return s;
+  const bool may_all_arrive = change->changed || change->was_online_read_only;
+  const size_t wanted = may_all_arrive ? *promised : std::min<size_t>(*promised, 1);
+  const absl::Duration unchanged_for =
+      change->was_online_read_only ? kSettled : absl::ZeroDuration();
+  if (absl::Status s = AwaitVolumes(host, context, number, wanted, "online", unchanged_for);
+      !s.ok()) {
+    return s;
+  }
   if (!change->was_online_read_only) return change;
   if (absl::Status s = host.volume().MakeWritable(context, number); !s.ok()) return s;
   return change;
@@ -33,29 +79,7 @@ absl::StatusOr<host::StateChange> BringOnline(host::Host& host, const CallContex
 
 absl::Status AwaitVolumes(host::Host& host, const CallContext& context, uint32_t number,
                           size_t wanted, absl::string_view state) {
-  if (wanted == 0) return absl::OkStatus();
-  const CallContext waiting = context.WithTimeout(kVolumeArrival);
-  const absl::Time mount_at = absl::Now() + kAutomount;
-  const absl::Time one_will_do_at = absl::Now() + kFurtherVolumes;
-  bool asked = false;
-  absl::Status onlined;
-  for (absl::Duration poll = kFirstPoll;; poll = std::min(2 * poll, kLastPoll)) {
-    const auto volumes = host.volume().ListVolumes(waiting, number, 0);
-    if (!volumes.ok()) return volumes.status();
-    if (volumes->size() >= wanted) return absl::OkStatus();
-    if (!volumes->empty() && absl::Now() >= one_will_do_at) return absl::OkStatus();
-    // Where automount is disabled, a new volume does not arrive by itself. Elsewhere it does, so
-    // this waits a moment first.
-    if (!asked && absl::Now() >= mount_at) {
-      asked = true;
-      onlined = host.disk().BringPartitionsOnline(waiting, number);
-    }
-    if (absl::Status s = waiting.SleepFor(poll); !s.ok()) {
-      return absl::Status(s.code(), absl::StrCat("disk ", number, " is ", state,
-                                                 ", but its volume has not arrived: ", s.message(),
-                                                 onlined.ok() ? "" : "; ", onlined.message()));
-    }
-  }
+  return AwaitVolumes(host, context, number, wanted, state, absl::ZeroDuration());
 }
 
 }  // namespace csi_proxy::disk

@@ -84,6 +84,11 @@ absl::StatusOr<SetDiskReadOnlyResponse> SetReadOnly(const groups::Deps& deps,
   const absl::Status set =
       deps.host->disk().SetReadOnly(context, request.disk_number, request.read_only);
   if (!set.ok()) return set;
+  if (!request.read_only) {
+    // What was mounted meanwhile stays read-only.
+    const absl::Status writable = deps.host->volume().MakeWritable(context, request.disk_number);
+    if (!writable.ok()) return writable;
+  }
   return SetDiskReadOnlyResponse{};
 }
 

@@ -88,19 +88,22 @@ bool Fits(const DiskSelector& wanted, const host::DiskDescription& disk) {
          Fits(wanted.target, location->target);
 }
 
-std::string AdapterOf(const host::DiskDescription& disk) {
-  const auto location = disk::ParseLocation(disk.location);
-  return location.has_value() ? location->adapter : "";
+// The adapter on which a LUN is no name of a cloud's, as this disk of Windows has one there; empty
+// for none. Azure's NVMe disks have LUNs of the cloud's alone, and the disk of Windows has none.
+std::string ReservedAdapter(const host::DiskDescription& windows) {
+  const auto location = disk::ParseLocation(windows.location);
+  return location.has_value() && !location->lun_id.empty() ? location->adapter : "";
 }
 
 // Why a disk that has the LUN which is asked for is not meant; OK for one that may be.
 absl::Status CheckMeant(const groups::Deps& deps, const CallContext& context,
                         const std::vector<host::DiskDescription>& disks,
                         const host::DiskDescription& disk) {
-  const std::string adapter = AdapterOf(disk);
+  const auto location = disk::ParseLocation(disk.location);
+  const std::string adapter = location.has_value() ? location->adapter : "";
   for (const host::DiskDescription& other : disks) {
     if (&other == &disk || !other.has_windows()) continue;
-    if (adapter.empty() || AdapterOf(other) != adapter) continue;
+    if (adapter.empty() || ReservedAdapter(other) != adapter) continue;
     return absl::FailedPreconditionError(absl::StrCat("disk ", disk.disk_number, " is on adapter ",
                                                       adapter, ", as the disk of Windows is"));
   }

@@ -1,3 +1,4 @@
+#include <map>
 #include <string>
 #include <thread>
 
@@ -122,6 +123,56 @@ TEST_F(FindTest, SeveralDisksThatFitAreNamed) {
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
   EXPECT_THAT(std::string(refused.message()), HasSubstr("disk.lun_id: "));
   EXPECT_THAT(std::string(refused.message()), HasSubstr("1, 9"));
+}
+
+class AzureNvmeTest : public StageTest {
+ protected:
+  AzureNvmeTest() : StageTest("azure-nvme") {
+    for (const uint32_t lun : {0u, 1u, 5u}) {
+      Disk disk = DiskNow(0);
+      disk.partitions.clear();
+      disk.style = machine::simulated::PartitionStyle::kRaw;
+      disk.facts.eui = absl::StrCat("577f8d0aff944fa3b6e5a7ff4d36601", lun);
+      disk.facts.lun = lun + 1;
+      EXPECT_TRUE(node_->AttachDisk(disk, 10 + lun).ok());
+    }
+    // By then all have arrived.
+    node_->Reboot();
+  }
+
+  std::map<uint32_t, std::string> Luns() {
+    const auto locations = disk_->ListDiskLocations(context_, {});
+    EXPECT_TRUE(locations.ok()) << locations.status();
+    std::map<uint32_t, std::string> luns;
+    for (const auto& [number, location] : locations->disk_locations) {
+      EXPECT_NE(location.adapter, "");
+      luns[number] = location.lun_id;
+    }
+    return luns;
+  }
+};
+
+// Windows addresses the disk with Azure's LUN 0 by 1, since its own is 0.
+TEST_F(AzureNvmeTest, ADataDiskHasTheLunThatAzureGaveIt) {
+  const std::map<uint32_t, std::string> luns = {{0, ""}, {1, ""}, {10, "0"}, {11, "1"}, {15, "5"}};
+  EXPECT_EQ(Luns(), luns);
+  const auto disks = storage_->ListDisks(context_, {});
+  ASSERT_TRUE(disks.ok()) << disks.status();
+  for (const DiskInfo& disk : disks->disks) EXPECT_EQ(disk.lun_id, luns.at(disk.number));
+}
+
+// Though all are on the adapter of the disk of Windows.
+TEST_F(AzureNvmeTest, ADiskIsFoundByAzuresLunAlone) {
+  for (const uint32_t lun : {5u, 0u, 1u}) {
+    const auto staged = Stage({.lun_id = absl::StrCat(lun)}, Below(absl::StrCat("m", lun)));
+    ASSERT_TRUE(staged.ok()) << staged.status();
+    EXPECT_EQ(staged->disk_number, 10 + lun);
+  }
+}
+
+TEST_F(AzureNvmeTest, ADiskThatDoesNotTellItsAddressHasNoLun) {
+  Fail("win32.Control", 0, 1);
+  EXPECT_EQ(Luns().at(10), "");
 }
 
 TEST_F(FindTest, BadInputNamesItsField) {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/win32_error.h"
 #include "server/groups/storage/stage_testing.h"
 
 namespace csi_proxy::storage {
@@ -277,6 +278,14 @@ TEST_F(WindowsUseTest, WhatTheNodeUsesIsUnmountedAndStaysOnline) {
                                              StorageStep::kRemovedDirectory));
   }
   for (const uint32_t number : {1, 5}) EXPECT_TRUE(Numbered(number).online);
+}
+
+// It goes between the two questions, and nobody can use it any more.
+TEST_F(WindowsUseTest, AVolumeThatGoesMeanwhileKeepsNoDiskFromBeingStaged) {
+  Fail("win32.ListMountPoints", 1, win32_error::kFileNotFound);
+  const auto staged = StageDisk(5);
+  EXPECT_TRUE(staged.ok()) << staged.status();
+  EXPECT_TRUE(node_->Snapshot().faults.empty()) << "it struck";
 }
 
 // WMI knows nothing of its volumes, and counts no partition of it that holds data.

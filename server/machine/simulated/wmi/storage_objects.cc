@@ -168,7 +168,10 @@ cim::Object DiskObject(const Disk& disk) {
       {"ObjectId", Value::String(ObjectId("WSP_Disk", absl::StrCat("DI:", path)))},
       {"Path", Value::String(path)},
       {"Location", TextOrNull(disk.location)},
-      {"FriendlyName", Value::String("Simulated Disk")},
+      // Azure's NVMe disks alone have a LUN that their location does not name
+      // (github.com/kubernetes-sigs/azuredisk-csi-driver/issues/2365).
+      {"FriendlyName",
+       Value::String(disk.facts.lun != 0 ? "MSFT NVMe Accelerator v1.0" : "Simulated Disk")},
       {"Number",
        disk.without_number ? Value::Null(cim::Type::kUint32) : Value::Uint32(disk.number)},
       {"SerialNumber", TextOrNull(disk.serial_number)},

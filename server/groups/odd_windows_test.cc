@@ -1,0 +1,218 @@
+// What Windows does now and then, and no page describes, must not reach drivers.
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "server/base/win32_error.h"
+#include "server/groups/strict_disk_testing.h"
+#include "server/host/odd_machine_testing.h"
+#include "server/machine/layouts.h"
+
+namespace csi_proxy::groups {
+namespace {
+
+using machine::Bytes;
+using machine::DeviceAccess;
+using testing::HasSubstr;
+
+// The simulated Win32, but a test comes before some of its calls.
+class InterruptedOs final : public host::OddOs {
+ public:
+  explicit InterruptedOs(machine::simulated::Machine& node) : OddOs(node, -1, {}) {}
+
+  // The error of a control code; 0 for none.
+  std::function<uint32_t(uint32_t code, DeviceAccess access)> before_control;
+  std::function<void()> before_list;
+
+  absl::StatusOr<Bytes> Control(const std::string& device, DeviceAccess access, uint32_t code,
+                                const Bytes& input, size_t max_output) override {
+    const uint32_t error = before_control ? before_control(code, access) : 0;
+    if (error != 0) return Win32Status(error, "refused");
+    return OddOs::Control(device, access, code, input, max_output);
+  }
+  absl::StatusOr<std::vector<std::string>> ListVolumes() override {
+    if (before_list) before_list();
+    return OddOs::ListVolumes();
+  }
+};
+
+// The simulated WMI, but it does not know of disk 1 before a rescan.
+class ForgetfulSession final : public machine::simulated::wmi::SimulatedSession {
+ public:
+  using SimulatedSession::SimulatedSession;
+
+  absl::StatusOr<std::vector<cim::Object>> DoQuery(const CallContext& context, cim::Namespace space,
+                                                   const std::string& wql) override {
+    auto objects = SimulatedSession::DoQuery(context, space, wql);
+    if (!objects.ok() || knows_) return objects;
+    std::erase_if(*objects, [](const cim::Object& object) {
+      return object.class_name() == "MSFT_Disk" && object.GetUint32("Number").value_or(0) == 1;
+    });
+    return objects;
+  }
+  absl::StatusOr<cim::MethodResult> DoInvoke(const CallContext& context, cim::Namespace space,
+                                             const std::string& path, const std::string& method,
+                                             const cim::Arguments& arguments) override {
+    knows_ |= method == "UpdateHostStorageCache";
+    return SimulatedSession::DoInvoke(context, space, path, method, arguments);
+  }
+
+ private:
+  bool knows_ = false;
+};
+
+class OddWindowsTest : public StrictDiskTest {
+ protected:
+  OddWindowsTest() {
+    auto os = std::make_unique<InterruptedOs>(*node_);
+    os_ = os.get();
+    Use(machine::simulated::wmi::NewSimulatedSession(node_->core()), std::move(os));
+  }
+  void Use(std::unique_ptr<cim::Session> wmi, std::unique_ptr<machine::Os> os) {
+    wmi_ = wmi.get();
+    host_ = host::NewHost(std::move(wmi), std::move(os),
+                          [this](absl::string_view line) { warnings_.emplace_back(line); });
+    deps_.host = host_.get();
+    Remake();
+  }
+
+  // Disk 1 has a volume, mounted at `m`, and came online read-only.
+  std::string ReadOnlyVolume() {
+    const std::string volume = Volume(1);
+    EXPECT_TRUE(Mkdir(Below("m")).ok());
+    EXPECT_TRUE(Mount(volume, Below("m")).ok());
+    Change([](NodeState& state) {
+      state.disks[1].read_only = true;
+      state.disks[1].partitions[1].mounted_read_only = true;
+    });
+    EXPECT_FALSE(WriteAt(Below("m")).ok());
+    return volume;
+  }
+  // The volumes of disk 1 go when they have been listed once since its flag was cleared, and come
+  // back later.
+  void GoAfterOneLook() {
+    os_->before_control = [this](uint32_t code, DeviceAccess) {
+      if (code == machine::control::kSetDiskAttributes) looks_ = 0;
+      return 0;
+    };
+    os_->before_list = [this] {
+      if (!looks_.has_value() || ++*looks_ != 2) return;
+      Change([](NodeState& state) {
+        state.disks[1].partitions[1].arrives_at = absl::Now() + absl::Milliseconds(300);
+        state.disks[1].partitions[1].mounted_read_only = false;
+      });
+    };
+  }
+
+  InterruptedOs* os_ = nullptr;
+  std::optional<int> looks_;
+};
+
+TEST_F(OddWindowsTest, VolumesThatGoAfterTheFlagWasClearedAreAwaited) {
+  const std::string volume = ReadOnlyVolume();
+  GoAfterOneLook();
+  ASSERT_TRUE(SetOnline(1, true).ok());
+  EXPECT_GE(looks_.value_or(0), 2);
+  EXPECT_EQ(Volumes(1), std::vector<std::string>{volume});
+  EXPECT_TRUE(WriteAt(Below("m")).ok());
+}
+
+TEST_F(OddWindowsTest, StagingAwaitsVolumesThatGoAfterTheFlagWasCleared) {
+  const std::string volume = ReadOnlyVolume();
+  GoAfterOneLook();
+  const auto staged =
+      storage_->StageVolume(context_, {.disk = {.number = "1"}, .target_path = Below("m")});
+  ASSERT_TRUE(staged.ok()) << staged.status();
+  EXPECT_EQ(staged->volume_id, volume);
+  EXPECT_EQ(Volumes(1), std::vector<std::string>{volume});
+  EXPECT_TRUE(WriteAt(Below("m")).ok());
+}
+
+TEST_F(OddWindowsTest, VolumesThatGoAtOnceAreAwaited) {
+  const std::string volume = ReadOnlyVolume();
+  Behave([](Behaviour& behaviour) { behaviour.clearing_read_only_remounts = true; });
+  ASSERT_TRUE(SetOnline(1, true).ok());
+  EXPECT_EQ(Volumes(1), std::vector<std::string>{volume});
+  EXPECT_TRUE(WriteAt(Below("m")).ok());
+}
+
+TEST_F(OddWindowsTest, AProtectedVolumeIsDismountedByAHandleThatOnlyReads) {
+  for (const uint32_t error : {win32_error::kWriteProtect, win32_error::kAccessDenied}) {
+    node_->Reset();
+    ReadOnlyVolume();
+    os_->before_control = [error](uint32_t code, DeviceAccess access) {
+      const bool is_refused =
+          code == machine::control::kDismountVolume && access == DeviceAccess::kReadWrite;
+      return is_refused ? error : 0;
+    };
+    ASSERT_TRUE(SetOnline(1, true).ok());
+    EXPECT_TRUE(WriteAt(Below("m")).ok()) << error;
+  }
+}
+
+// What it would still write could not be written.
+TEST_F(OddWindowsTest, AFileSystemIsMountedAnewAfterItsDiskWasMadeReadOnly) {
+  Volume(1);
+  const auto set = [&] {
+    return storage_->SetDiskReadOnly(context_, {.disk_number = 1, .read_only = true}).status();
+  };
+  ASSERT_TRUE(set().ok());
+  EXPECT_TRUE(DiskNow(1).partitions[1].mounted_read_only);
+  // The flag is set by then.
+  node_->Reset();
+  Volume(1);
+  os_->before_control = [](uint32_t code, DeviceAccess) -> uint32_t {
+    return code == machine::control::kDismountVolume ? 1117 : 0;
+  };
+  EXPECT_THAT(std::string(set().message()),
+              HasSubstr("making disk 1 read-only: dismounting volume "));
+  EXPECT_TRUE(DiskNow(1).read_only);
+}
+
+// As a copy of a snapshot that has just come.
+TEST_F(OddWindowsTest, ADiskThatWmiDoesNotKnowYetIsLookedForOnceMore) {
+  Use(std::make_unique<ForgetfulSession>(node_->core()),
+      machine::simulated::NewSimulatedOs(node_->core()));
+  const absl::Status partitioned = Partition(1);
+  EXPECT_TRUE(partitioned.ok()) << partitioned;
+  // One that is not there at all costs no rescan.
+  const auto asked = wmi_->round_trips();
+  EXPECT_TRUE(absl::IsNotFound(Partition(77)));
+  EXPECT_EQ(wmi_->round_trips() - asked, 1);
+}
+
+// As bindflt may, at random: github.com/microsoft/Windows-Containers/issues/635.
+TEST_F(OddWindowsTest, AnEntryThatCannotBeOpenedOnceIsOpenedAgain) {
+  const auto refuse = [&](const std::string& operation, const std::string& path, uint32_t times) {
+    machine::simulated::FaultRule rule;
+    rule.operation = operation;
+    rule.resource = path;
+    rule.times = times;
+    rule.code = absl::StatusCode::kInternal;
+    rule.error = machine::simulated::KnownError(win32_error::kInvalidParameter);
+    ASSERT_TRUE(node_->InjectFault(rule).ok());
+  };
+  const std::string made = Below("made");
+  refuse("win32.Open", R"(C:\var)", 1);
+  EXPECT_TRUE(Mkdir(made).ok());
+  refuse("win32.CreateDirectory", Below("again"), 1);
+  EXPECT_TRUE(Mkdir(Below("again")).ok());
+  refuse("win32.Open", made, 1);
+  EXPECT_TRUE(Exists(made));
+  refuse("win32.Open", made, 1);
+  EXPECT_TRUE(Rmdir(made).ok());
+  refuse("win32.Open", Below("plugins"), 1);
+  EXPECT_TRUE(storage_->ListMounts(context_, {}).ok());
+  EXPECT_TRUE(node_->Snapshot().faults.empty()) << "all struck";
+  // But not for ever.
+  refuse("win32.Open", R"(C:\var)", 0);
+  EXPECT_FALSE(Mkdir(made).ok());
+}
+
+}  // namespace
+}  // namespace csi_proxy::groups
