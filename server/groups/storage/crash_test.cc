@@ -10,21 +10,12 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "server/groups/disk/disk_service.h"
-#include "server/groups/storage/dying_machine.h"
-#include "server/groups/storage/storage_service.h"
-#include "server/groups/volume/volume_service.h"
-#include "server/host/host.h"
-#include "server/machine/simulated/machine.h"
-#include "server/machine/simulated/scenario.h"
+#include "server/groups/storage/cloud_testing.h"
 
 namespace csi_proxy::storage {
 namespace {
 
-using machine::simulated::Machine;
-
-constexpr char kTarget[] = R"(C:\var\lib\kubelet\plugins\pv\globalmount)";
 constexpr char kOther[] = R"(C:\var\lib\kubelet\other)";
-constexpr char kSerial[] = "vol0123";
 
 constexpr char kScenario[] = R"(
   behaviour { volume_cache_ms: 0 }
@@ -37,38 +28,7 @@ constexpr char kScenario[] = R"(
   disk { number: 2 size_bytes: 1073741824 serial_number: "vol0456" }
 )";
 
-// One life of the service: a host and handlers of their own over the node.
-struct Process {
-  explicit Process(Machine* node, Death death = Death::kNone, int at = 0)
-      : life(death, at),
-        host(host::NewHost(std::make_unique<DyingSession>(&life, node->core()),
-                           std::make_unique<DyingOs>(&life, node->core()),
-                           [](absl::string_view) {})) {
-    deps.host = host.get();
-    deps.locks = &locks;
-    deps.roots = std::make_shared<const PathRoots>(
-        std::vector<WindowsPath>{*WindowsPath::Parse("root", R"(C:\var\lib\kubelet)")});
-    storage = NewStorageService(deps);
-    volume = volume::NewVolumeService(deps);
-  }
-
-  absl::StatusOr<StageVolumeResponse> Stage(const std::string& target = kTarget,
-                                            const std::string& serial = kSerial) {
-    return storage->StageVolume(context,
-                                {.disk = {.serial_number = serial}, .target_path = target});
-  }
-  absl::StatusOr<UnstageVolumeResponse> Unstage(const std::string& target = kTarget) {
-    return storage->UnstageVolume(context, {.target_path = target});
-  }
-
-  Life life;
-  const CallContext context{absl::InfiniteFuture(), life.end()};
-  std::unique_ptr<host::Host> host;
-  ResourceLocks locks;
-  groups::Deps deps;
-  std::unique_ptr<Service> storage;
-  std::unique_ptr<volume::Service> volume;
-};
+const DiskSelector kWanted = {.serial_number = "vol0123"};
 
 struct Start {
   const char* name;
@@ -79,12 +39,12 @@ struct Start {
 };
 
 void Change(Machine& node, const std::function<void(machine::simulated::Disk&)>& change) {
-  node.core()->Change([&](machine::simulated::NodeState& state) { change(state.disks[1]); });
+  node.core()->Change([&](NodeState& state) { change(state.disks[1]); });
 }
 
 // Disk 1 is staged and unstaged at another directory.
 void Use(Machine& node) {
-  EXPECT_TRUE(Process(&node).Stage(kOther).ok());
+  EXPECT_TRUE(Process(&node).Stage(kWanted, kOther).ok());
   EXPECT_TRUE(Process(&node).Unstage(kOther).ok());
 }
 
@@ -119,20 +79,20 @@ std::vector<Start> StagingStarts() {
       {"MadeReadOnlyByGoingOnline",
        [](Machine& node) {
          Use(node);
-         node.core()->Change([](machine::simulated::NodeState& state) {
-           state.behaviour.online_makes_read_only = true;
-         });
+         node.core()->Change(
+             [](NodeState& state) { state.behaviour.online_makes_read_only = true; });
        }},
-      {"MountedElsewhere", [](Machine& node) { EXPECT_TRUE(Process(&node).Stage(kOther).ok()); }},
+      {"MountedElsewhere",
+       [](Machine& node) { EXPECT_TRUE(Process(&node).Stage(kWanted, kOther).ok()); }},
       {"TheMountOfAPulledDiskIsThere",
        [detach](Machine& node) {
-         EXPECT_TRUE(Process(&node).Stage(kTarget, "vol0456").ok());
+         EXPECT_TRUE(Process(&node).Stage({.serial_number = "vol0456"}).ok());
          detach(node);
        }},
       {"MountedThereOffline",
        [](Machine& node) {
          Process process(&node);
-         EXPECT_TRUE(process.Stage().ok());
+         EXPECT_TRUE(process.Stage(kWanted).ok());
          EXPECT_TRUE(process.host->disk().SetOnline(CallContext(), 1, false).ok());
        }},
       {"Grown",
@@ -142,20 +102,20 @@ std::vector<Start> StagingStarts() {
        }},
       {"StagedAndGrown",
        [](Machine& node) {
-         EXPECT_TRUE(Process(&node).Stage().ok());
+         EXPECT_TRUE(Process(&node).Stage(kWanted).ok());
          EXPECT_TRUE(node.GrowDisk(1, uint64_t{3} << 30).ok());
        }},
   };
 }
 
 std::vector<Start> UnstagingStarts() {
-  const auto stage = [](Machine& node) { EXPECT_TRUE(Process(&node).Stage().ok()); };
+  const auto stage = [](Machine& node) { EXPECT_TRUE(Process(&node).Stage(kWanted).ok()); };
   return {
       {"Staged", stage},
       {"StagedTwice",
        [stage](Machine& node) {
          stage(node);
-         EXPECT_TRUE(Process(&node).Stage(kOther).ok());
+         EXPECT_TRUE(Process(&node).Stage(kWanted, kOther).ok());
        }},
       {"TheDiskWasPulled",
        [stage](Machine& node) {
@@ -173,31 +133,24 @@ std::vector<Start> UnstagingStarts() {
 }
 
 using Act = std::function<absl::Status(Process&)>;
-absl::Status Stage(Process& process) { return process.Stage().status(); }
+absl::Status Stage(Process& process) { return process.Stage(kWanted).status(); }
 absl::Status Unstage(Process& process) { return process.Unstage().status(); }
 
-machine::simulated::NodeState StateAt(const Start& start) {
+NodeState StateAt(const Start& start) {
   auto node = machine::simulated::LoadScenario(kScenario, "test");
   EXPECT_TRUE(node.ok()) << node.status();
   start.prepare(**node);
   return (*node)->Snapshot();
 }
 
-std::unique_ptr<Machine> NodeIn(const machine::simulated::NodeState& state) {
-  auto node = Machine::Create(state);
-  EXPECT_TRUE(node.ok()) << node.status();
-  return *std::move(node);
-}
-
 std::string Dump(Machine& node) {
   return machine::simulated::StateToProto(node.Snapshot()).DebugString();
 }
 
-// Runs `act` from the start, killed at each of its calls in turn, then in a new process; with and
+// Runs `act` from that state, killed at each of its calls in turn, then in a new process; with and
 // without a reboot in between, or with `opposite` in between. The node must end as one does to
 // which that happened without a death.
-void KillEverywhere(const Start& start, const Act& act, const Act& opposite) {
-  const machine::simulated::NodeState state = StateAt(start);
+void KillEverywhere(const NodeState& state, const Act& act, const Act& opposite) {
   const auto undisturbed = NodeIn(state);
   Process whole(undisturbed.get());
   ASSERT_TRUE(act(whole).ok()) << act(whole);
@@ -246,15 +199,39 @@ std::string Name(const testing::TestParamInfo<Start>& info) { return info.param.
 
 class StageCrashTest : public testing::TestWithParam<Start> {};
 TEST_P(StageCrashTest, KilledAnywhereAndRepeatedItEndsTheSame) {
-  KillEverywhere(GetParam(), Stage, Unstage);
+  KillEverywhere(StateAt(GetParam()), Stage, Unstage);
 }
 INSTANTIATE_TEST_SUITE_P(From, StageCrashTest, testing::ValuesIn(StagingStarts()), Name);
 
 class UnstageCrashTest : public testing::TestWithParam<Start> {};
 TEST_P(UnstageCrashTest, KilledAnywhereAndRepeatedItEndsTheSame) {
-  KillEverywhere(GetParam(), Unstage, Stage);
+  KillEverywhere(StateAt(GetParam()), Unstage, Stage);
 }
 INSTANTIATE_TEST_SUITE_P(From, UnstageCrashTest, testing::ValuesIn(UnstagingStarts()), Name);
+
+// The disk is as each cloud attaches it. Volumes arrive at once, as every call is tried.
+class CloudCrashTest : public testing::TestWithParam<std::string> {};
+TEST_P(CloudCrashTest, KilledAnywhereAndRepeatedItEndsTheSame) {
+  const auto node = CloudNode(GetParam());
+  const uint32_t number = AttachDataDisk(*node);
+  LetCome(*node);
+  node->core()->Change([](NodeState& state) {
+    state.volume_arrival_delay = absl::ZeroDuration();
+    state.behaviour.volume_cache_delay = absl::ZeroDuration();
+  });
+  Process process(node.get());
+  const DiskSelector name = NamesOf(process, number, true).back();
+  const Act stage = [&](Process& staging) { return staging.Stage(name).status(); };
+  const std::string before = AllElse(*node, number);
+  KillEverywhere(node->Snapshot(), stage, Unstage);
+  ASSERT_TRUE(process.Stage(name).ok());
+  KillEverywhere(node->Snapshot(), Unstage, stage);
+  // Those that were killed end as these do.
+  EXPECT_EQ(AllElse(*node, number), before);
+  ASSERT_TRUE(process.Unstage().ok());
+  EXPECT_EQ(AllElse(*node, number), before);
+}
+INSTANTIATE_TEST_SUITE_P(On, CloudCrashTest, testing::ValuesIn(Clouds()), CloudName);
 
 }  // namespace
 }  // namespace csi_proxy::storage

@@ -2,6 +2,7 @@
 // what it left.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -34,11 +35,15 @@ class Life {
   // For the process's calls: their caller is gone as soon as the process is.
   const absl::Notification* end() const { return &end_; }
 
+  // Happens before each call of the process, which has that number.
+  std::function<void(int call)> before_call = [](int) {};
+
   template <typename Call>
   auto Run(Call call) -> decltype(call()) {
     const absl::Status error = Win32Status(1117, "the I/O device error of a test");
     if (end_.HasBeenNotified()) return error;
-    if (++calls_ != at_) return call();
+    before_call(++calls_);
+    if (calls_ != at_) return call();
     if (death_ == Death::kBehind) (void)call();
     if (death_ != Death::kNone) end_.Notify();
     return error;

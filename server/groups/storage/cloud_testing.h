@@ -1,0 +1,175 @@
+// Nodes as clouds make them, with a data disk as the cloud attaches it, and a process of the
+// service over one, for tests.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "gtest/gtest.h"
+#include "server/groups/disk/location.h"
+#include "server/groups/storage/dying_machine.h"
+#include "server/groups/storage/storage_service.h"
+#include "server/groups/volume/volume_service.h"
+#include "server/host/host.h"
+#include "server/machine/simulated/machine.h"
+#include "server/machine/simulated/scenario.h"
+#include "server/machine/simulated/storage.h"
+
+namespace csi_proxy::storage {
+
+using machine::simulated::Machine;
+using machine::simulated::NodeState;
+
+inline constexpr char kTarget[] = R"(C:\var\lib\kubelet\plugins\pv\globalmount)";
+
+// One life of the service: a host and handlers of their own over the node.
+struct Process {
+  explicit Process(Machine* node, Death death = Death::kNone, int at = 0)
+      : life(death, at),
+        host(host::NewHost(std::make_unique<DyingSession>(&life, node->core()),
+                           std::make_unique<DyingOs>(&life, node->core()),
+                           [](absl::string_view) {})) {
+    deps.host = host.get();
+    deps.locks = &locks;
+    deps.roots = std::make_shared<const PathRoots>(
+        std::vector<WindowsPath>{*WindowsPath::Parse("root", R"(C:\var\lib\kubelet)")});
+    storage = NewStorageService(deps);
+    volume = volume::NewVolumeService(deps);
+  }
+
+  absl::StatusOr<StageVolumeResponse> Stage(const DiskSelector& disk,
+                                            const std::string& target = kTarget) {
+    return storage->StageVolume(context, {.disk = disk, .target_path = target});
+  }
+  absl::StatusOr<UnstageVolumeResponse> Unstage(const std::string& target = kTarget) {
+    return storage->UnstageVolume(context, {.target_path = target});
+  }
+
+  Life life;
+  const CallContext context{absl::InfiniteFuture(), life.end()};
+  std::unique_ptr<host::Host> host;
+  ResourceLocks locks;
+  groups::Deps deps;
+  std::unique_ptr<Service> storage;
+  std::unique_ptr<volume::Service> volume;
+};
+
+// The named scenarios, but for the one that is like no cloud.
+inline std::vector<std::string> Clouds() {
+  std::vector<std::string> names;
+  for (const auto& scenario : machine::simulated::NamedScenarios()) {
+    if (scenario.name != "default") names.emplace_back(scenario.name);
+  }
+  return names;
+}
+
+inline std::string CloudName(const testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param;
+  std::erase(name, '-');
+  return name;
+}
+
+inline std::unique_ptr<Machine> NodeIn(const NodeState& state) {
+  auto node = Machine::Create(state);
+  EXPECT_TRUE(node.ok()) << node.status();
+  return *std::move(node);
+}
+
+inline std::unique_ptr<Machine> CloudNode(const std::string& scenario) {
+  auto node = machine::simulated::LoadScenario(scenario, "test");
+  EXPECT_TRUE(node.ok()) << node.status();
+  return *std::move(node);
+}
+
+// The cloud attaches a disk, which Windows does not see before it is let come: a node of an array
+// that has one is not connected to it. Returns the disk's number.
+inline uint32_t AttachDataDisk(Machine& node, std::optional<uint32_t> place = std::nullopt) {
+  const NodeState state = node.Snapshot();
+  if (!state.attach.has_value()) {
+    return state.iscsi_portals.at(0).targets.at(0).disks.at(0).number;
+  }
+  machine::simulated::Disk disk = node.NewDisk();
+  disk.size_bytes = 10 * machine::simulated::kGiB;
+  const auto number = node.AttachDisk(disk, std::nullopt, place);
+  EXPECT_TRUE(number.ok()) << number.status();
+  node.core()->Change(
+      [](NodeState& changed) { changed.disks.back().arrives_at = absl::InfiniteFuture(); });
+  return *number;
+}
+
+inline void LetCome(Machine& node) {
+  node.core()->Change([](NodeState& state) {
+    for (auto& disk : state.disks) disk.arrives_at = absl::InfinitePast();
+    if (state.iscsi_portals.empty()) return;
+    machine::simulated::IscsiTarget& target = state.iscsi_portals[0].targets[0];
+    target.connected = target.persistent = true;
+  });
+}
+
+// The selectors that name this disk of the node, if `only_unique` says so no other as well; its
+// number is the first.
+inline std::vector<DiskSelector> NamesOf(Process& process, uint32_t number, bool only_unique) {
+  const auto listed = process.host->disk().ListDisks(process.context);
+  EXPECT_TRUE(listed.ok()) << listed.status();
+  const std::vector<host::DiskDescription>& disks = *listed;
+  const auto found = std::find_if(disks.begin(), disks.end(),
+                                  [&](const auto& disk) { return disk.disk_number == number; });
+  EXPECT_NE(found, disks.end());
+  const auto names_it = [&](std::string host::DiskDescription::*text) {
+    return !((*found).*text).empty() &&
+           (!only_unique || std::count_if(disks.begin(), disks.end(), [&](const auto& disk) {
+                              return disk.*text == (*found).*text;
+                            }) == 1);
+  };
+  std::vector<DiskSelector> names = {{.number = absl::StrCat(number)}};
+  absl::string_view serial = found->serial_number;
+  if (names_it(&host::DiskDescription::serial_number)) {
+    names.push_back({.serial_number = std::string(serial)});
+    // The driver of EC2 knows the volume by the id alone.
+    if (absl::ConsumeSuffix(&serial, "_00000001.")) {
+      names.push_back({.serial_number = std::string(serial)});
+    }
+  }
+  if (names_it(&host::DiskDescription::page83)) names.push_back({.page83 = found->page83});
+  const auto at = disk::ParseLocation(found->location);
+  if (at.has_value() && !at->lun_id.empty() && names_it(&host::DiskDescription::location)) {
+    names.push_back(
+        {.lun_id = at->lun_id, .adapter = at->adapter, .bus = at->bus, .target = at->target});
+    if (!only_unique) names.push_back({.lun_id = at->lun_id});
+  }
+  return names;
+}
+
+template <typename Messages, typename Condition>
+void EraseIf(Messages* messages, Condition condition) {
+  messages->erase(std::remove_if(messages->begin(), messages->end(), condition), messages->end());
+}
+
+// All that the node is but for these disks and what lies below the kubelet's directory.
+inline std::string AllBut(Machine& node, const std::function<bool(uint32_t)>& is_left_out) {
+  auto state = machine::simulated::StateToProto(node.Snapshot());
+  state.clear_iscsi_portal();
+  state.clear_volumes_made();
+  EraseIf(state.mutable_disk(), [&](const auto& disk) { return is_left_out(disk.number()); });
+  for (auto& disk : *state.mutable_disk()) {
+    for (auto& partition : *disk.mutable_partition()) {
+      if (!partition.has_volume()) continue;
+      EraseIf(partition.mutable_volume()->mutable_file(),
+              [](const auto& file) { return absl::StartsWith(file.path(), R"(var\lib\kubelet)"); });
+    }
+  }
+  return state.DebugString();
+}
+inline std::string AllElse(Machine& node, uint32_t data_disk) {
+  return AllBut(node, [&](uint32_t number) { return number == data_disk; });
+}
+
+}  // namespace csi_proxy::storage

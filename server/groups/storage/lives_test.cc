@@ -1,0 +1,202 @@
+// StageVolume and UnstageVolume on the nodes of all clouds: the data disk is staged, whenever it
+// comes and however it is named, and all else of the node stays as it is.
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "server/groups/storage/cloud_testing.h"
+#include "server/host/windows_use.h"
+
+namespace csi_proxy::storage {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::string Text(const DiskSelector& disk) {
+  return absl::StrCat("number \"", disk.number, "\" serial \"", disk.serial_number, "\" page 83 \"",
+                      disk.page83, "\" LUN \"", disk.lun_id, "\" adapter \"", disk.adapter, "\"");
+}
+
+// The unique names of the data disk that the cloud attaches to such a node first.
+std::vector<DiskSelector> Names(const std::string& cloud) {
+  const auto node = CloudNode(cloud);
+  const uint32_t number = AttachDataDisk(*node);
+  LetCome(*node);
+  Process process(node.get());
+  return NamesOf(process, number, true);
+}
+
+// A volume is staged and unstaged, twice each.
+void Live(Machine& node, uint32_t number, const DiskSelector& name) {
+  const std::string before = AllElse(node, number);
+  Process process(&node);
+  const auto staged = process.Stage(name);
+  ASSERT_TRUE(staged.ok()) << staged.status();
+  EXPECT_EQ(staged->disk_number, number);
+  const auto again = process.Stage(name);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_THAT(again->steps, IsEmpty());
+  EXPECT_EQ(again->volume_id, staged->volume_id);
+  EXPECT_EQ(AllElse(node, number), before);
+  const auto unstaged = process.Unstage();
+  ASSERT_TRUE(unstaged.ok()) << unstaged.status();
+  EXPECT_EQ(unstaged->volume_id, staged->volume_id);
+  EXPECT_THAT(unstaged->steps, testing::Contains(StorageStep::kTakenOffline));
+  const auto once_more = process.Unstage();
+  ASSERT_TRUE(once_more.ok()) << once_more.status();
+  EXPECT_THAT(once_more->steps, IsEmpty());
+  EXPECT_EQ(AllElse(node, number), before);
+}
+
+class CloudLivesTest : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(On, CloudLivesTest, testing::ValuesIn(Clouds()), CloudName);
+
+TEST_P(CloudLivesTest, ADiskThatIsThereIsStagedByEachOfItsNames) {
+  const std::vector<DiskSelector> names = Names(GetParam());
+  EXPECT_GE(names.size(), 2u);
+  for (const DiskSelector& name : names) {
+    SCOPED_TRACE(Text(name));
+    const auto node = CloudNode(GetParam());
+    const uint32_t number = AttachDataDisk(*node);
+    LetCome(*node);
+    Live(*node, number, name);
+    // The second life begins with the volume of the first.
+    Live(*node, number, name);
+  }
+}
+
+// The disk comes once the call has looked for it in vain.
+TEST_P(CloudLivesTest, ADiskThatComesMeanwhileIsStaged) {
+  const DiskSelector name = Names(GetParam()).back();
+  const auto node = CloudNode(GetParam());
+  const uint32_t number = AttachDataDisk(*node);
+  const std::string before = AllElse(*node, number);
+  Process looking(node.get());
+  ASSERT_TRUE(looking.host->disk().ListDisks(looking.context).ok());
+  const int calls_of_a_look = looking.life.calls();
+  Process process(node.get());
+  process.life.before_call = [&](int call) {
+    if (call == calls_of_a_look + 1) LetCome(*node);
+  };
+  const auto staged = process.Stage(name);
+  ASSERT_TRUE(staged.ok()) << staged.status();
+  EXPECT_EQ(staged->disk_number, number);
+  EXPECT_EQ(staged->steps.front(), StorageStep::kRescanned);
+  EXPECT_EQ(AllElse(*node, number), before);
+  Live(*node, number, name);
+}
+
+// Each disk that Windows or the node uses is asked for by each of its names, also by those that
+// other disks share. The disk does not change, whatever the call answers.
+TEST_P(CloudLivesTest, WhatTheNodeLivesOnIsNeverTaken) {
+  const NodeState state = CloudNode(GetParam())->Snapshot();
+  int kept = 0;
+  const auto listing = NodeIn(state);
+  Process process(listing.get());
+  const auto disks = process.host->disk().ListDisks(process.context);
+  ASSERT_TRUE(disks.ok()) << disks.status();
+  const auto is_used = [&](uint32_t number) {
+    return std::any_of(disks->begin(), disks->end(), [&](const host::DiskDescription& disk) {
+      return disk.disk_number == number &&
+             absl::IsFailedPrecondition(
+                 host::CheckUnused(*process.host, process.context, process.deps.roots.get(), disk));
+    });
+  };
+  for (const host::DiskDescription& disk : *disks) {
+    if (!is_used(disk.disk_number)) continue;
+    ++kept;
+    for (const DiskSelector& name : NamesOf(process, disk.disk_number, false)) {
+      SCOPED_TRACE(Text(name));
+      const auto node = NodeIn(state);
+      Process asked(node.get());
+      const CallContext hurried = asked.context.WithTimeout(absl::Milliseconds(100));
+      const auto answer =
+          asked.storage->StageVolume(hurried, {.disk = name, .target_path = kTarget});
+      // A shared name may mean a disk that nobody uses.
+      EXPECT_TRUE(!answer.ok() || !is_used(answer->disk_number));
+      EXPECT_TRUE(!answer.ok() || name.number.empty());
+      const auto is_free = [&](uint32_t number) { return !is_used(number); };
+      EXPECT_EQ(AllBut(*node, is_free), AllBut(*NodeIn(state), is_free));
+    }
+  }
+  EXPECT_GE(kept, 1);
+}
+
+// All nodes at once, as each waits for some seconds. On Azure the LUN is also the temporary disk's.
+TEST(LivesTest, ADiskThatComesTooLateIsStagedWhenTheCallIsRepeated) {
+  struct Late {
+    std::string cloud;
+    std::optional<uint32_t> place;
+    DiskSelector name;
+    absl::Status first = {}, second = {};
+    bool left_alone = false;
+  };
+  std::vector<Late> all;
+  for (const std::string& cloud : Clouds())
+    all.push_back({cloud, std::nullopt, Names(cloud).back()});
+  all.push_back({"azure-scsi", 1, {.lun_id = "1"}});
+  std::vector<std::thread> threads;
+  for (Late& late : all) {
+    threads.emplace_back([&late] {
+      const auto node = CloudNode(late.cloud);
+      const uint32_t number = AttachDataDisk(*node, late.place);
+      const std::string before = AllElse(*node, number);
+      Process process(node.get());
+      late.first = process.Stage(late.name).status();
+      late.left_alone = AllElse(*node, number) == before;
+      LetCome(*node);
+      late.second = process.Stage(late.name).status();
+      late.left_alone &= AllElse(*node, number) == before;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const Late& late : all) {
+    SCOPED_TRACE(absl::StrCat(late.cloud, ": ", Text(late.name)));
+    EXPECT_TRUE(absl::IsNotFound(late.first)) << late.first;
+    EXPECT_THAT(std::string(late.first.message()), HasSubstr(": no disk has \""));
+    EXPECT_TRUE(late.second.ok()) << late.second;
+    EXPECT_TRUE(late.left_alone);
+  }
+}
+
+// The temporary disk has the LUN too, on the adapter of Windows.
+TEST(LivesTest, OnAzureADiskWithTheTemporaryDisksLunIsWaitedFor) {
+  const auto node = CloudNode("azure-scsi");
+  const uint32_t number = AttachDataDisk(*node, 1);
+  const std::string before = AllElse(*node, number);
+  Process looking(node.get());
+  ASSERT_TRUE(looking.host->disk().ListDisks(looking.context).ok());
+  Process process(node.get());
+  process.life.before_call = [&](int call) {
+    if (call == looking.life.calls() + 1) LetCome(*node);
+  };
+  const auto staged = process.Stage({.lun_id = "1"});
+  ASSERT_TRUE(staged.ok()) << staged.status();
+  EXPECT_EQ(staged->disk_number, number);
+  EXPECT_EQ(AllElse(*node, number), before);
+}
+
+// A part of a volume's id on EC2 is another volume's, if anybody's.
+TEST(LivesTest, OnEc2AVolumeIsKnownByItsWholeId) {
+  for (const char* cloud : {"ec2-nitro-2019", "ec2-nitro-2022"}) {
+    const auto node = CloudNode(cloud);
+    const uint32_t number = AttachDataDisk(*node);
+    node->core()->Change([](NodeState& state) {
+      state.disks.back().serial_number = "vol0a1b2c3d4e5f60789_00000001.";
+    });
+    LetCome(*node);
+    Process process(node.get());
+    const CallContext hurried = process.context.WithTimeout(absl::Milliseconds(100));
+    const StageVolumeRequest part = {.disk = {.serial_number = "vol0a1b2c3d4e5f6078"},
+                                     .target_path = kTarget};
+    EXPECT_FALSE(process.storage->StageVolume(hurried, part).ok());
+    const auto staged = process.Stage({.serial_number = "vol0a1b2c3d4e5f60789"});
+    ASSERT_TRUE(staged.ok()) << staged.status();
+    EXPECT_EQ(staged->disk_number, number);
+  }
+}
+
+}  // namespace
+}  // namespace csi_proxy::storage
