@@ -86,8 +86,8 @@ if [[ $changed == yes ]]; then
   done
 fi
 
-awk -F'\t' 'BEGIN { printf "%-24s %-18s %-8s %6s %7s\n", "driver", "version", "platform", "steps", "passed" }
-  { printf "%-24s %-18s %-8s %6d %7d\n", $1, $2, $5, $3, $4; steps += $3; passed += $4 }
-  END { printf "%-24s %-18s %-8s %6d %7d\n", "all", "", "", steps, passed; exit steps == 0 || steps != passed }' \
+awk -F'\t' 'BEGIN { row = "%-24s %-17s %-15s %-8s %6s %7s\n"; printf row, "driver", "version", "node", "platform", "steps", "passed" }
+  { printf row, $1, $2, $3, $6, $4, $5; steps += $4; passed += $5 }
+  END { printf row, "all", "", "", "", steps, passed; exit steps == 0 || steps != passed }' \
   "$out/totals" || failed=1
 exit $failed

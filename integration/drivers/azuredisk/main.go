@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"regexp"
 	"strconv"
+	"strings"
 
 	"k8s.io/mount-utils"
 	"sigs.k8s.io/azuredisk-csi-driver/pkg/mounter"
@@ -20,12 +22,14 @@ type driver struct {
 	proxy   mounter.CSIProxyMounter
 }
 
-// As SCSI disks of Azure's: what counts is the logical unit.
-func (d *driver) Describe(volume *steps.BlockVolume) map[string]any {
-	return map[string]any{
-		"page83":   "60022480" + volume.Name,
-		"location": fmt.Sprintf("Integrated : Adapter 3 : Port 0 : Target 0 : LUN %d", volume.LUN),
+var locatedLUN = regexp.MustCompile(`LUN (\d+)$`)
+
+// Identify is the LUN, of which an NVMe disk's address says one more: the OS disk is the first namespace.
+func (d *driver) Identify(disk *steps.Disk) string {
+	if found := locatedLUN.FindStringSubmatch(disk.Location); found != nil {
+		return found[1]
 	}
+	return strconv.Itoa(int(disk.LUN) - 1)
 }
 
 // find is getDevicePathWithLUN.
@@ -33,7 +37,7 @@ func (d *driver) find(volume *steps.BlockVolume) (string, error) {
 	if err := d.proxy.Rescan(); err != nil {
 		log.Print(err)
 	}
-	return d.proxy.FindDiskByLun(strconv.Itoa(int(volume.LUN)))
+	return d.proxy.FindDiskByLun(volume.ID)
 }
 
 func (d *driver) Find(volume *steps.BlockVolume) (uint32, error) {
@@ -118,6 +122,47 @@ func (d *driver) NodeUnpublish(volume *steps.BlockVolume) error { return d.proxy
 
 func (d *driver) NodeUnstage(volume *steps.BlockVolume) error { return d.proxy.Unmount(volume.Stage) }
 
+// adapterZero is where Azure puts the disks of Windows. The driver looks at the LUN alone, and finds these while
+// a volume's own disk has yet to come (github.com/kubernetes-sigs/azuredisk-csi-driver/issues/2661).
+func (d *driver) adapterZero() {
+	d.run.Scenario("azure-scsi", func() error { return nil })
+	stage := func(lun string) (at string, err error) {
+		at = `\var\lib\kubelet\plugins\lun` + lun
+		if err := d.run.MakeDirectory(at); err != nil {
+			return at, err
+		}
+		return at, d.NodeStage(&steps.BlockVolume{ID: lun, Stage: at})
+	}
+	d.run.Step("LUN 0 is the disk of Windows, which is not mounted", func() error {
+		at, err := stage("0")
+		if err == nil || !strings.Contains(err.Error(), "code = FailedPrecondition") {
+			return fmt.Errorf("not refused: %v", err)
+		}
+		return d.run.Then(func(node *steps.Node) error {
+			if entry, _ := node.At(at); entry == nil || entry.MountedVolumeID != "" {
+				return fmt.Errorf("%s is %+v, not a directory", at, entry)
+			}
+			return nil
+		})
+	})
+	d.run.Step("LUN 1 is the temporary disk, which is mounted and not changed", func() error {
+		at, err := stage("1")
+		if err == nil {
+			return errors.New("the volume was resized by the disk's number")
+		}
+		err = d.run.Then(func(node *steps.Node) error {
+			if entry, _ := node.At(at); entry == nil || entry.MountedVolumeID == "" {
+				return fmt.Errorf("%s is %+v: %w", at, entry, err)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		return d.NodeUnstage(&steps.BlockVolume{Stage: at})
+	})
+}
+
 // ready makes a call by each of the mounter's clients.
 func (d *driver) ready() error {
 	if _, err := d.proxy.ExistsPath(`\var\lib\kubelet`); err != nil {
@@ -132,7 +177,6 @@ func (d *driver) ready() error {
 
 func main() {
 	steps.Main(func(run *steps.Run) error {
-		run.Driver("disk.csi.azure.com")
 		if err := run.Start(""); err != nil {
 			return err
 		}
@@ -145,8 +189,8 @@ func main() {
 		// The resize by a disk's number is refused, by every release of csi-proxy; the volume is mounted by then,
 		// and the repetition succeeds.
 		life := &steps.BlockLife{Run: run, Driver: own, Traits: steps.BlockTraits{StageAttempts: 2}}
-		life.All()
-		run.Total(steps.Version("sigs.k8s.io/azuredisk-csi-driver"))
+		life.More = own.adapterZero
+		life.All("disk.csi.azure.com", steps.Version("sigs.k8s.io/azuredisk-csi-driver"))
 		return nil
 	})
 }

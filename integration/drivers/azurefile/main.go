@@ -85,7 +85,6 @@ func (d *driver) ready() error {
 
 func main() {
 	steps.Main(func(run *steps.Run) error {
-		run.Driver("file.csi.azure.com")
 		if err := run.Start(""); err != nil {
 			return err
 		}
@@ -96,8 +95,7 @@ func main() {
 		own := &driver{run, made, made.Interface.(mounter.CSIProxyMounter)}
 		run.Ready = own.ready
 		life := &steps.ShareLife{Run: run, Driver: own}
-		life.All()
-		run.Total(steps.Version("sigs.k8s.io/azurefile-csi-driver"))
+		life.All("file.csi.azure.com", steps.Version("sigs.k8s.io/azurefile-csi-driver"))
 		return nil
 	})
 }

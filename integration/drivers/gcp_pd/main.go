@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 
 	"k8s.io/mount-utils"
@@ -26,24 +27,26 @@ type driver struct {
 	attached []mountmanager.GoogleCloudDisk
 }
 
-// Every other disk is an NVMe disk, known by its namespace; the rest are SCSI disks, whose page 83 ends with
-// the device's name.
-func (d *driver) Describe(volume *steps.BlockVolume) map[string]any {
-	disk := mountmanager.GoogleCloudDisk{DeviceName: "pvc-" + volume.Name, Interface: "SCSI", Mode: "READ_WRITE",
-		Type: "PERSISTENT"}
-	fields := map[string]any{"page83": "Google  " + disk.DeviceName}
-	if volume.LUN%2 == 0 {
-		disk.Interface, disk.NvmeNamespaceIdentifier = "NVME", 0x10cc9636b6e30000+uint64(volume.LUN)
-		fields = map[string]any{
-			"page83":        fmt.Sprintf("nvme.1ae0-%s", volume.Name),
-			"serial_number": fmt.Sprintf("10CC_9636_B6E3_%04X_0000_0000_0000_0000.", volume.LUN),
-		}
+// Identify is the device's name, which page 83 of a SCSI disk ends with; of an NVMe disk the metadata server
+// knows the namespace.
+func (d *driver) Identify(disk *steps.Disk) string {
+	made := mountmanager.GoogleCloudDisk{DeviceName: strings.TrimPrefix(disk.Page83, "Google  "), Interface: "SCSI",
+		Mode: "READ_WRITE", Type: "PERSISTENT"}
+	if disk.EUI != "" {
+		made.DeviceName, made.Interface = "pvc-"+disk.EUI, "NVME"
+		made.NvmeNamespaceIdentifier, _ = strconv.ParseUint(disk.EUI[:16], 16, 64)
 	}
-	fields["location"] = fmt.Sprintf("Integrated : Adapter 3 : Port 0 : Target %d : LUN 0", volume.LUN)
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
-	d.attached = append(d.attached, disk)
-	return fields
+	d.attached = append(d.attached, made)
+	return made.DeviceName
+}
+
+// forget is for a new node.
+func (d *driver) forget() {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	d.attached = nil
 }
 
 // ServeHTTP is the metadata server.
@@ -58,7 +61,7 @@ func (d *driver) ServeHTTP(answer http.ResponseWriter, request *http.Request) {
 }
 
 func (d *driver) find(volume *steps.BlockVolume) (string, error) {
-	return d.proxy.GetDiskNumber("pvc-"+volume.Name, "", volume.Name)
+	return d.proxy.GetDiskNumber(volume.ID, "", volume.Name)
 }
 
 func (d *driver) Find(volume *steps.BlockVolume) (uint32, error) {
@@ -165,7 +168,6 @@ func main() {
 	metadata := httptest.NewServer(own)
 	os.Setenv("HTTP_PROXY", metadata.URL)
 	steps.Main(func(run *steps.Run) error {
-		run.Driver("pd.csi.storage.gke.io")
 		if err := run.Start(""); err != nil {
 			return err
 		}
@@ -174,11 +176,10 @@ func main() {
 			return err
 		}
 		own.mounter, own.proxy = made, made.Interface.(mountmanager.CSIProxyMounter)
-		run.Ready = own.ready
+		run.Ready, run.Fresh = own.ready, own.forget
 		life := &steps.BlockLife{Run: run, Driver: own,
 			Traits: steps.BlockTraits{TakesOffline: true, FailsOnceUnmounted: true}}
-		life.All()
-		run.Total(steps.Version("sigs.k8s.io/gcp-compute-persistent-disk-csi-driver"))
+		life.All("pd.csi.storage.gke.io", steps.Version("sigs.k8s.io/gcp-compute-persistent-disk-csi-driver"))
 		return nil
 	})
 }

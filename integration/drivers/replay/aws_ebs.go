@@ -14,13 +14,9 @@ import (
 // awsEBS is pkg/driver/node.go and pkg/mounter/mount_windows.go with mount_windows_proxyV1.go.
 type awsEBS struct{ *clients }
 
-// Nitro's NVMe disks: the serial number is the volume's id without its dash.
-func (d awsEBS) Describe(volume *steps.BlockVolume) map[string]any {
-	return map[string]any{
-		"serial_number": "vol" + volume.Name,
-		"page83":        "nvme.1d0f-" + volume.Name,
-		"location":      fmt.Sprintf("PCI Slot %d : Bus 0 : Device %[1]d : Function 0 : Adapter %[1]d : Port 0 : Target 0 : LUN 0", volume.LUN),
-	}
+// Nitro's NVMe disks: the serial number is the volume's id without its dash, and the namespace behind it.
+func (d awsEBS) Identify(disk *steps.Disk) string {
+	return strings.Replace(strings.TrimSuffix(disk.SerialNumber, "_00000001."), "vol", "vol-", 1)
 }
 
 // Find has a client of its own, closed after the call.
@@ -35,7 +31,7 @@ func (d awsEBS) Find(volume *steps.BlockVolume) (uint32, error) {
 		return 0, err
 	}
 	for number, id := range listed.DiskIDs {
-		if strings.Contains(id.SerialNumber, "vol"+volume.Name) {
+		if strings.Contains(id.SerialNumber, strings.ReplaceAll(volume.ID, "-", "")) {
 			return number, nil
 		}
 	}

@@ -13,7 +13,6 @@ func parent(path string) string { return path[:strings.LastIndex(path, `\`)] }
 
 func main() {
 	steps.Main(func(run *steps.Run) error {
-		run.Driver("ebs.csi.aws.com")
 		if err := run.Start(""); err != nil {
 			return err
 		}
@@ -24,21 +23,16 @@ func main() {
 		run.Ready = made.ready
 		ebs := &steps.BlockLife{Run: run, Driver: awsEBS{made},
 			Traits: steps.BlockTraits{TakesOffline: true, LeavesFolder: true}}
-		ebs.All()
-		run.Total("v1.64.0, replayed")
+		ebs.All("ebs.csi.aws.com", "v1.64.0, replayed")
 
-		run.Driver("csi.vsphere.vmware.com")
 		vmware := &steps.BlockLife{Run: run, Driver: vsphere{made, run},
 			Traits: steps.BlockTraits{TakesOffline: true, FailsOnceUnmounted: true}}
-		vmware.All()
-		run.Total("v3.4, replayed")
+		vmware.All("csi.vsphere.vmware.com", "v3.4, replayed")
 
-		run.Driver("smb.csi.k8s.io")
 		driver := &smbDriver{clients: made, run: run}
 		run.Fresh = func() { driver.users = map[string]map[string]bool{} }
 		shares := &steps.ShareLife{Run: run, RemovesMapping: true, Driver: driver, Recover: driver.count}
-		shares.All()
-		run.Total("v1.20.0, replayed")
+		shares.All("smb.csi.k8s.io", "v1.20.0, replayed")
 		return nil
 	})
 }

@@ -15,14 +15,8 @@ type vsphere struct {
 	run *steps.Run
 }
 
-func (d vsphere) id(volume *steps.BlockVolume) string { return "6000c29" + volume.Name + "0abcdef0" }
-
-func (d vsphere) Describe(volume *steps.BlockVolume) map[string]any {
-	return map[string]any{
-		"page83":   d.id(volume),
-		"location": fmt.Sprintf("PCI Slot 160 : Bus 3 : Device 0 : Function 0 : Adapter 1 : Port 0 : Target %d : LUN 0", volume.LUN),
-	}
-}
+// As the publish context's diskUUID.
+func (d vsphere) Identify(disk *steps.Disk) string { return disk.Page83 }
 
 func (d vsphere) Find(volume *steps.BlockVolume) (uint32, error) {
 	listed, err := d.disks.ListDiskIDs(background, &disk.ListDiskIDsRequest{})
@@ -30,7 +24,7 @@ func (d vsphere) Find(volume *steps.BlockVolume) (uint32, error) {
 		return 0, err
 	}
 	for number, id := range listed.DiskIDs {
-		if id.Page83 == d.id(volume) {
+		if id.Page83 == volume.ID {
 			return number, nil
 		}
 	}

@@ -3,6 +3,7 @@ package steps
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -94,7 +95,7 @@ func (a *Admin) Dump() (node *Node, scenario string, err error) {
 		return nil, "", err
 	}
 	node = new(Node)
-	if err := json.Unmarshal(text, node); err != nil {
+	if err := errors.Join(json.Unmarshal(text, node), json.Unmarshal(text, &node.whole)); err != nil {
 		return nil, "", err
 	}
 	textproto, err := prototext.Marshal(message)

@@ -11,10 +11,10 @@ const gib = 1 << 30
 
 // BlockVolume is a cloud's volume, attached to the node as a disk, and where the kubelet wants it.
 type BlockVolume struct {
-	// A name of 17 hexadecimal digits, as AWS has them; other clouds' are derived from it.
+	// The cluster's name for it.
 	Name string
-	// As Azure attaches: the logical unit.
-	LUN       uint32
+	// The cloud's own name or place of the attached volume, from Block.Identify.
+	ID        string
 	SizeBytes uint64
 	// Where it is attached.
 	Disk uint32
@@ -25,8 +25,8 @@ type BlockVolume struct {
 // Block is a driver's node server for volumes that are disks: what is behind each rpc of CSI, in the
 // driver's own order of calls.
 type Block interface {
-	// Describe says how the cloud shows a disk to Windows: fields of the simulated node's Disk.
-	Describe(volume *BlockVolume) map[string]any
+	// Identify is the name or the place by which the cloud's controller tells the driver of this disk.
+	Identify(disk *Disk) string
 	// Find is the part of staging that finds the disk's number.
 	Find(volume *BlockVolume) (uint32, error)
 	NodeStage(volume *BlockVolume) error
@@ -58,7 +58,9 @@ type BlockLife struct {
 	Driver Block
 	Traits BlockTraits
 	mutex  sync.Mutex
-	made   uint32
+	// More, if set, is what else the driver meets on its first node.
+	More func()
+	made uint32
 }
 
 // newVolume names one more volume.
@@ -68,26 +70,43 @@ func (l *BlockLife) newVolume() *BlockVolume {
 	l.made++
 	name := fmt.Sprintf("0a1b2c3d4e5f6%04x", l.made)
 	return &BlockVolume{
-		Name: name, LUN: l.made % 64, SizeBytes: 10 * gib,
+		Name: name, SizeBytes: 10 * gib,
 		Stage:  fmt.Sprintf(`\var\lib\kubelet\plugins\kubernetes.io\csi\%s\%s\globalmount`, l.Run.driver, name),
 		Target: fmt.Sprintf(`\var\lib\kubelet\pods\%s\volumes\kubernetes.io~csi\pvc-%s\mount`, name, name),
 	}
 }
 
-// attach is the cloud's part; `as` are more fields of the node's Disk.
-func (l *BlockLife) attach(volume *BlockVolume, as map[string]any) error {
+// order is the cloud's part: it attaches a disk as it does on this node, and Windows sees the disk some time
+// later; `as` are fields of the node's Disk that are otherwise.
+func (l *BlockLife) order(volume *BlockVolume, as map[string]any) error {
 	disk := map[string]any{"size_bytes": fmt.Sprint(volume.SizeBytes)}
-	for _, fields := range []map[string]any{l.Driver.Describe(volume), as} {
-		for field, value := range fields {
-			disk[field] = value
-		}
+	for field, value := range as {
+		disk[field] = value
 	}
 	out, err := l.invokeJSON("AttachDisk", map[string]any{"choose_number": true, "disk": disk})
 	if err != nil {
 		return err
 	}
 	volume.Disk = uint32(out.Get(out.Descriptor().Fields().ByName("disk_number")).Uint())
-	return nil
+	return l.Then(func(node *Node) error {
+		volume.ID = l.Driver.Identify(node.FindDisk(volume.Disk))
+		return nil
+	})
+}
+
+// attach waits until Windows sees the disk.
+func (l *BlockLife) attach(volume *BlockVolume, as map[string]any) error {
+	if err := l.order(volume, as); err != nil {
+		return err
+	}
+	return until(func() error {
+		return l.Then(func(node *Node) error {
+			if node.FindDisk(volume.Disk).Arriving {
+				return fmt.Errorf("disk %d is still to come", volume.Disk)
+			}
+			return nil
+		})
+	})
 }
 
 // detach is the cloud's part as well.

@@ -1,38 +1,87 @@
 package steps
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
-// blockNode has a system disk with the kubelet's directories and a disk that answers no inquiry, which
-// must not keep any driver from finding its own.
-var blockNode = `
-bios_serial_number: "VMware-42 1a 7c 2e 90 4d 11 5f-b3 8e 6a 00 27 9c d4 51"
-volume_arrival_ms: 50
-disk { number: 1 size_bytes: 1073741824 page83_error { code: 21 } serial_number: "mute" }
-` + SystemDisk(`var\lib\kubelet\plugins\kubernetes.io\csi`, `var\lib\kubelet\pods`)
-
-// All takes all steps.
-func (l *BlockLife) All() {
-	l.wholeLife()
-	l.rawDisk()
-	l.diskWithData()
-	l.twoAtOnce()
-	l.pulled()
-	l.reboot()
-	l.restarts()
+// All takes all steps on each of the driver's nodes.
+func (l *BlockLife) All(driver, version string) {
+	l.onNodes(driver, version, func(first, findsNone bool) {
+		if findsNone {
+			l.findsNone()
+			return
+		}
+		l.wholeLife()
+		l.rawDisk()
+		l.diskWithData()
+		l.twoAtOnce()
+		l.pulled()
+		l.reboot()
+		if !first {
+			return
+		}
+		l.restarts()
+		if l.More != nil {
+			l.More()
+		}
+	})
 }
 
-func (l *BlockLife) wholeLife() {
-	l.Scenario(blockNode)
+// fresh begins anew with the cloud's node, to which it has attached two disks before that answer no inquiry,
+// and which must not keep any driver from finding its own.
+func (l *BlockLife) fresh() {
+	mute := func() error {
+		return l.attach(l.newVolume(), map[string]any{"page83_error": map[string]any{"code": 21}, "serial_number": "mute"})
+	}
+	l.Scenario(l.node, func() error { return inTurn(mute, mute) })
+}
+
+// findsNone is on a node that does not show what the driver looks for: nothing is taken instead.
+func (l *BlockLife) findsNone() {
+	l.fresh()
 	volume := l.newVolume()
-	l.Step("find the disk", func() error {
+	raw := func(node *Node) error {
+		if disk := node.FindDisk(volume.Disk); disk.Style != "" || len(disk.Partition) > 0 {
+			return fmt.Errorf("disk %d is %+v", volume.Disk, disk)
+		}
+		return nil
+	}
+	l.Step("find no disk", func() error {
 		if err := l.attach(volume, nil); err != nil {
 			return err
 		}
-		found, err := l.Driver.Find(volume)
-		if err == nil && found != volume.Disk {
-			err = fmt.Errorf("found disk %d, not %d", found, volume.Disk)
+		if found, err := l.Driver.Find(volume); err == nil {
+			return fmt.Errorf("found disk %d", found)
 		}
-		return err
+		return nil
+	})
+	l.Step("stage nothing", func() error {
+		if l.stage(volume) == nil {
+			return errors.New("a disk was staged that nothing tells")
+		}
+		return l.Then(raw, unmounted(volume))
+	})
+	l.Step("unstage what was never staged", func() error {
+		return l.verified(l.Driver.NodeUnstage(volume), raw, absent(volume.Stage))
+	})
+}
+
+func (l *BlockLife) wholeLife() {
+	l.fresh()
+	volume := l.newVolume()
+	l.Step("find the disk, which comes later, and no other before", func() error {
+		if err := l.order(volume, nil); err != nil {
+			return err
+		}
+		var wrong error
+		return errors.Join(until(func() error {
+			found, err := l.Driver.Find(volume)
+			if err == nil && found != volume.Disk {
+				wrong = fmt.Errorf("found disk %d, not %d", found, volume.Disk)
+			}
+			return err
+		}), wrong)
 	})
 	l.Step("stage", func() error { return l.verified(l.stage(volume), staged(volume)) })
 	l.Step("stage what is staged", func() error { return l.verified(l.Driver.NodeStage(volume), staged(volume)) })
@@ -98,7 +147,7 @@ func (l *BlockLife) stats(volume *BlockVolume) error {
 
 // rawDisk is what Windows makes of a new disk under SAN policy Offline Shared.
 func (l *BlockLife) rawDisk() {
-	l.Scenario(blockNode)
+	l.fresh()
 	volume := l.newVolume()
 	l.Step("stage a raw disk that arrives offline and read-only", func() error {
 		if err := l.attach(volume, map[string]any{"offline": true, "read_only": true}); err != nil {
@@ -120,7 +169,7 @@ func (l *BlockLife) diskWithData() {
 	if !l.Traits.TakesOffline {
 		return
 	}
-	l.Scenario(blockNode)
+	l.fresh()
 	volume := l.newVolume()
 	l.Step("stage a disk that arrives offline, read-only and with data", func() error {
 		err := l.attach(volume, map[string]any{"offline": true, "read_only": true, "style": "GPT",
@@ -137,7 +186,7 @@ func (l *BlockLife) diskWithData() {
 }
 
 func (l *BlockLife) twoAtOnce() {
-	l.Scenario(blockNode)
+	l.fresh()
 	volumes := []*BlockVolume{l.newVolume(), l.newVolume()}
 	each := func(name string, action func(*BlockVolume) error, checks ...func(*BlockVolume) func(*Node) error) {
 		l.Step("two volumes at once: "+name, func() error {
@@ -175,7 +224,7 @@ func (l *BlockLife) twoAtOnce() {
 
 // pulled is what the cloud does to a node that it takes for dead.
 func (l *BlockLife) pulled() {
-	l.Scenario(blockNode)
+	l.fresh()
 	volume := l.newVolume()
 	l.Step("stage and publish what will be pulled", func() error { return l.begin(volume) })
 	l.Step("unpublish after the disk was pulled", func() error {
@@ -210,7 +259,7 @@ func (l *BlockLife) begin(volume *BlockVolume) error {
 }
 
 func (l *BlockLife) reboot() {
-	l.Scenario(blockNode)
+	l.fresh()
 	volume := l.newVolume()
 	l.Step("stage and publish before a reboot", func() error { return l.begin(volume) })
 	l.Step("reboot: links and mounted folders persist", func() error {
@@ -231,7 +280,7 @@ func (l *BlockLife) restarts() {
 	var volume *BlockVolume
 	// Every sweep has a node of its own, so that one that fails does not hide the next.
 	fresh := func() {
-		l.Scenario(blockNode)
+		l.fresh()
 		volume = nil
 	}
 	begun := func() error {

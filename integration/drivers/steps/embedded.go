@@ -9,7 +9,7 @@ import (
 // node, and no more can be confirmed of it than its own answers.
 func Embedded(driver, module string, life func(run *Run)) {
 	run := &Run{}
-	run.Driver(driver + "*")
+	run.Driver(driver+"*", "this machine")
 	life(run)
 	run.Total(Version(module))
 	if run.failed || run.steps == 0 {

@@ -29,6 +29,16 @@ func repeat(attempts int, action func() error) error {
 	}
 }
 
+// until asks again until there is no error, for so long that no busy machine is taken for a broken one.
+func until(check func() error) error {
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		err := check()
+		if err == nil || time.Since(began) > time.Minute {
+			return err
+		}
+	}
+}
+
 // MakeDirectory is os.MkdirAll on the node, as a kubelet, or a driver, does it without csi-proxy.
 func (r *Run) MakeDirectory(path string) error {
 	return r.Then(func(node *Node) error {

@@ -1,7 +1,9 @@
 package steps
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -11,16 +13,27 @@ type Node struct {
 	SmbServer  []SmbServer  `json:"smb_server"`
 	SmbMapping []SmbMapping `json:"smb_mapping"`
 	Fault      []struct{}   `json:"fault"`
+
+	// The disks with all that there is of them.
+	whole struct {
+		Disk []map[string]any `json:"disk"`
+	}
 }
 
 // Disk is one of the node's disks.
 type Disk struct {
-	Number    uint32      `json:"number"`
-	SizeBytes uint64      `json:"size_bytes,string"`
-	Style     string      `json:"style"`
-	Offline   bool        `json:"offline"`
-	ReadOnly  bool        `json:"read_only"`
-	Partition []Partition `json:"partition"`
+	Number       uint32      `json:"number"`
+	SizeBytes    uint64      `json:"size_bytes,string"`
+	Location     string      `json:"location"`
+	LUN          uint32      `json:"lun"`
+	Page83       string      `json:"page83"`
+	SerialNumber string      `json:"serial_number"`
+	EUI          string      `json:"eui"`
+	Style        string      `json:"style"`
+	Offline      bool        `json:"offline"`
+	ReadOnly     bool        `json:"read_only"`
+	Arriving     bool        `json:"arriving"`
+	Partition    []Partition `json:"partition"`
 }
 
 // Partition is one of a disk's partitions.
@@ -117,6 +130,28 @@ func (n *Node) At(path string) (entry *File, exists bool) {
 	return nil, false
 }
 
+// others is what each disk is, by number, but for what there is below the kubelet's directory.
+func (n *Node) others() map[uint32]string {
+	others := map[uint32]string{}
+	for i, disk := range n.whole.Disk {
+		partitions, _ := disk["partition"].([]any)
+		for _, partition := range partitions {
+			volume, _ := partition.(map[string]any)["volume"].(map[string]any)
+			files, _ := volume["file"].([]any)
+			files = slices.DeleteFunc(files, func(file any) bool {
+				path, _ := file.(map[string]any)["path"].(string)
+				return strings.HasPrefix(strings.ToLower(path), `var\lib\kubelet`)
+			})
+			if volume != nil {
+				volume["file"] = files
+			}
+		}
+		text, _ := json.Marshal(disk)
+		others[n.Disk[i].Number] = string(text)
+	}
+	return others
+}
+
 // Normalize is the drivers' own normalizeWindowsPath.
 func Normalize(path string) string {
 	path = strings.ReplaceAll(path, "/", `\`)
@@ -194,26 +229,4 @@ func (n *Node) readShare(remote string) error {
 		}
 	}
 	return fmt.Errorf("%s: The network path was not found.", remote)
-}
-
-// SystemDisk is a scenario's disk 0, which has drive C: with these directories.
-func SystemDisk(directories ...string) string {
-	var files strings.Builder
-	for _, directory := range directories {
-		fmt.Fprintf(&files, "      file { path: %q }\n", directory)
-	}
-	return `
-disk {
-  number: 0 size_bytes: 68719476736 style: GPT page83: "systemdisk" serial_number: "system"
-  location: "Integrated : Adapter 0 : Port 0 : Target 0 : LUN 0"
-  partition { type: EFI_SYSTEM size_bytes: 104857600 }
-  partition { type: MICROSOFT_RESERVED size_bytes: 16777216 }
-  partition {
-    size_bytes: 68000000000
-    volume {
-      id: "\\\\?\\Volume{00000000-c511-4c0d-9000-000000000001}\\" file_system: "NTFS" drive_letter: "C"
-` + files.String() + `    }
-  }
-}
-`
 }

@@ -23,9 +23,11 @@ type Run struct {
 	// away waits a second or more before it looks again.
 	Ready func() error
 	// Fresh, if set, has a driver forget what it keeps of a node.
-	Fresh          func()
-	driver         string
-	steps, passed  int
+	Fresh         func()
+	driver, node  string
+	steps, passed int
+	// The state of each disk when the scenario began; a driver changes none of these disks.
+	before         map[uint32]string
 	failed         bool
 	scenarioFailed bool
 }
@@ -64,14 +66,14 @@ func take(lives func(run *Run) error, program, descriptors, directory string) (f
 	return run.failed, err
 }
 
-// Driver begins a driver's steps.
-func (r *Run) Driver(name string) {
-	r.driver, r.steps, r.passed = name, 0, 0
+// Driver begins a driver's steps on a node.
+func (r *Run) Driver(name, node string) {
+	r.driver, r.node, r.steps, r.passed = name, node, 0, 0
 }
 
 // Total ends a driver's steps with the line that run.sh makes its table of.
 func (r *Run) Total(version string) {
-	fmt.Printf("total\t%s\t%s\t%d\t%d\n", r.driver, version, r.steps, r.passed)
+	fmt.Printf("total\t%s\t%s\t%s\t%d\t%d\n", r.driver, version, r.node, r.steps, r.passed)
 	if r.passed != r.steps {
 		r.failed = true
 	}
@@ -88,46 +90,63 @@ func Version(module string) string {
 	return "unknown"
 }
 
-// Scenario begins anew with a node in this state. What comes after a step that failed is not tried
-// before the next scenario, and counts as failed.
-func (r *Run) Scenario(scenario string) {
+// Scenario begins anew with the node of that name, which `prepare` makes ready. What comes after a step that
+// failed is not tried before the next scenario, and counts as failed.
+func (r *Run) Scenario(name string, prepare func() error) {
 	r.scenarioFailed = false
+	r.before = nil
 	if r.Fresh != nil {
 		r.Fresh()
 	}
-	if err := inTurn(func() error { return r.Start(scenario) }, r.reachable); err != nil {
+	remember := func() error {
+		return r.Then(func(node *Node) error {
+			r.before = node.others()
+			return nil
+		})
+	}
+	if err := inTurn(func() error { return r.Start(name) }, r.reachable, prepare, remember); err != nil {
 		r.Step("start of the service", func() error { return err })
 	}
 }
 
 // reachable waits until all of the driver's connections stand.
 func (r *Run) reachable() error {
-	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		err := r.Ready()
-		if err == nil {
-			return nil
-		}
-		if time.Since(began) > 20*time.Second {
-			return fmt.Errorf("the driver cannot reach the service: %w", err)
+	if err := until(r.Ready); err != nil {
+		return fmt.Errorf("the driver cannot reach the service: %w", err)
+	}
+	return nil
+}
+
+// untouched: each disk of the node that is no volume of the driver's is as it was.
+func (r *Run) untouched(node *Node) error {
+	now := node.others()
+	for number, was := range r.before {
+		if now[number] != was {
+			return fmt.Errorf("disk %d is not the driver's, and was %s, and is %s", number, was, now[number])
 		}
 	}
+	return nil
 }
 
 // Step takes one step, which is passed when it ends without an error.
 func (r *Run) Step(name string, step func() error) {
 	r.steps++
 	if r.scenarioFailed {
-		fmt.Printf("not reached\t%s: %s\n", r.driver, name)
+		fmt.Printf("not reached\t%s on %s: %s\n", r.driver, r.node, name)
 		return
 	}
 	began := time.Now()
-	if err := limited(step); err != nil {
+	err := limited(step)
+	if err == nil && r.before != nil {
+		err = r.Then(r.untouched)
+	}
+	if err != nil {
 		r.scenarioFailed = true
-		fmt.Printf("FAILED\t%s: %s: %s\n", r.driver, name, strings.ReplaceAll(err.Error(), "\n", " "))
+		fmt.Printf("FAILED\t%s on %s: %s: %s\n", r.driver, r.node, name, strings.ReplaceAll(err.Error(), "\n", " "))
 		return
 	}
 	r.passed++
-	fmt.Printf("passed\t%s: %s (%d ms)\n", r.driver, name, time.Since(began).Milliseconds())
+	fmt.Printf("passed\t%s on %s: %s (%d ms)\n", r.driver, r.node, name, time.Since(began).Milliseconds())
 }
 
 // limited turns what a driver does to its process, a panic, into an error, and a call that hangs too.

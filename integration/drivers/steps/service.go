@@ -34,15 +34,18 @@ func NewService(program, descriptors, directory string) (*Service, error) {
 	return &Service{Admin: Admin{service: admin}, program: program, directory: directory, log: log}, nil
 }
 
-// Start starts the service with a scenario and returns once all its pipes are there.
+// Start starts the service with a scenario, its name or its text, and returns once all its pipes are there.
 func (s *Service) Start(scenario string) error {
 	s.Kill()
-	s.starts++
-	file := filepath.Join(s.directory, fmt.Sprintf("scenario-%d.textproto", s.starts%4))
-	if err := os.WriteFile(file, []byte(scenario), 0o644); err != nil {
-		return err
+	if scenario == "" || strings.Contains(scenario, ":") {
+		s.starts++
+		file := filepath.Join(s.directory, fmt.Sprintf("scenario-%d.textproto", s.starts%4))
+		if err := os.WriteFile(file, []byte(scenario), 0o644); err != nil {
+			return err
+		}
+		scenario = file
 	}
-	s.command = exec.Command(s.program, append([]string{"--host=simulated", "--scenario=" + file}, ServiceFlags...)...)
+	s.command = exec.Command(s.program, append([]string{"--host=simulated", "--scenario=" + scenario}, ServiceFlags...)...)
 	output, err := s.command.StderrPipe()
 	if err != nil {
 		return err

@@ -35,28 +35,28 @@ type ShareLife struct {
 const (
 	shareHost = "account.file.core.windows.net"
 	shareUser = `AZURE\account`
-	shareNode = `
-volume_arrival_ms: 50
-disk {
-  number: 0 size_bytes: 68719476736 style: GPT
-  partition { type: MICROSOFT_RESERVED size_bytes: 16777216 }
-  partition {
-    size_bytes: 68000000000
-    volume {
-      file_system: "NTFS" drive_letter: "C"
-      file { path: "var\\lib\\kubelet\\plugins\\kubernetes.io\\csi" }
-      file { path: "var\\lib\\kubelet\\pods" }
-    }
-  }
-}
-smb_server {
-  name: "account.file.core.windows.net"
-  user { name: "AZURE\\account" password: "` + Password + `" }
-  share { name: "one" file { path: "directory" } file { path: "read.me" kind: FILE size_bytes: 10 } }
-  share { name: "two" }
-}
-`
 )
+
+// fresh begins anew with the cloud's node and a server with two shares.
+func (l *ShareLife) fresh() {
+	l.Scenario(l.node, func() error {
+		for _, made := range []struct {
+			method  string
+			request map[string]any
+		}{
+			{"AddShare", map[string]any{"server": shareHost, "share": "one"}},
+			{"AddShare", map[string]any{"server": shareHost, "share": "two"}},
+			{"SetSmbPassword", map[string]any{"server": shareHost, "user": shareUser, "password": Password}},
+			{"MakeDirectory", map[string]any{"path": `\\` + shareHost + `\one\directory`}},
+			{"WriteFile", map[string]any{"path": `\\` + shareHost + `\one\read.me`, "size_bytes": "10"}},
+		} {
+			if err := l.Call(made.method, made.request); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
 
 func (l *ShareLife) newVolume(path string) *ShareVolume {
 	l.made++

@@ -2,19 +2,23 @@ package steps
 
 import "errors"
 
-// All takes all steps.
-func (l *ShareLife) All() {
-	l.wholeLife()
-	l.oneShareTwice()
-	l.twoAtOnce()
-	l.newPassword()
-	l.serverGone()
-	l.reboot()
-	l.restarts()
+// All takes all steps on each of the driver's nodes.
+func (l *ShareLife) All(driver, version string) {
+	l.onNodes(driver, version, func(first, _ bool) {
+		l.wholeLife()
+		l.oneShareTwice()
+		l.twoAtOnce()
+		l.newPassword()
+		l.serverGone()
+		l.reboot()
+		if first {
+			l.restarts()
+		}
+	})
 }
 
 func (l *ShareLife) wholeLife() {
-	l.Scenario(shareNode)
+	l.fresh()
 	volume := l.newVolume("one")
 	l.Step("stage", func() error { return l.verified(l.stage(volume), mapped(volume)) })
 	l.Step("stage what is staged", func() error { return l.verified(l.stage(volume), mapped(volume)) })
@@ -54,7 +58,7 @@ func (l *ShareLife) begin(volume *ShareVolume) error {
 
 // oneShareTwice: who comes and goes must not take the share from the other.
 func (l *ShareLife) oneShareTwice() {
-	l.Scenario(shareNode)
+	l.fresh()
 	whole, directory := l.newVolume("one"), l.newVolume(`one\directory`)
 	l.Step("stage and publish a share", func() error { return l.begin(whole) })
 	l.Step("stage and publish a directory of the same share", func() error {
@@ -70,7 +74,7 @@ func (l *ShareLife) oneShareTwice() {
 }
 
 func (l *ShareLife) twoAtOnce() {
-	l.Scenario(shareNode)
+	l.fresh()
 	volumes := []*ShareVolume{l.newVolume("one"), l.newVolume("two")}
 	each := func(name string, action func(*ShareVolume) error, check func(*ShareVolume) func(*Node) error) {
 		l.Step("two volumes at once: "+name, func() error {
@@ -85,7 +89,7 @@ func (l *ShareLife) twoAtOnce() {
 
 // newPassword is a storage account's key rotated.
 func (l *ShareLife) newPassword() {
-	l.Scenario(shareNode)
+	l.fresh()
 	volume := l.newVolume("one")
 	l.Step("stage and publish before the password changes", func() error { return l.begin(volume) })
 	l.Step("stage with the new password", func() error {
@@ -100,7 +104,7 @@ func (l *ShareLife) newPassword() {
 
 // serverGone: what leads to a server that does not answer must go all the same.
 func (l *ShareLife) serverGone() {
-	l.Scenario(shareNode)
+	l.fresh()
 	volume := l.newVolume("one")
 	reachable := func(is bool) error {
 		return l.Call("SetServerReachable", map[string]any{"server": shareHost, "reachable": is})
@@ -130,7 +134,7 @@ func (l *ShareLife) serverGone() {
 }
 
 func (l *ShareLife) reboot() {
-	l.Scenario(shareNode)
+	l.fresh()
 	volume := l.newVolume("one")
 	l.Step("stage and publish before a reboot", func() error { return l.begin(volume) })
 	l.Step("reboot: links persist, mappings are disconnected", func() error {
@@ -164,20 +168,20 @@ func (l *ShareLife) restarts() {
 	// A second volume keeps the share mapped: to remove a mapping that is gone already, when the answer was lost,
 	// is an error (of csi-driver-smb's volume, for good).
 	other := l.newVolume("one\\directory")
-	fresh := func() {
-		l.Scenario(shareNode)
+	shared := func() {
+		l.fresh()
 		l.Step("stage another volume of the share", func() error { return l.stage(other) })
 	}
-	fresh()
+	shared()
 	l.killed("stage", func() error { return inTurn(unstage, func() error { return l.MakeDirectory(volume.Stage) }) },
 		stage, stage, func() error { return l.Then(mapped(volume)) })
-	fresh()
+	shared()
 	l.killed("publish", func() error { return inTurn(unpublish, stage) }, publish, publish,
 		func() error { return l.Then(mapped(volume), linked(volume)) })
-	fresh()
+	shared()
 	l.killed("unpublish", func() error { return inTurn(stage, publish) }, unpublish, unpublish,
 		func() error { return l.Then(mapped(volume), absent(volume.Target)) })
-	fresh()
+	shared()
 	l.killed("unstage", stage, unstage, func() error {
 		err := unstage()
 		if err != nil && l.Recover != nil {
