@@ -7,11 +7,7 @@ import (
 
 // All takes all steps on each of the driver's nodes.
 func (l *BlockLife) All(driver, version string) {
-	l.onNodes(driver, version, func(first, findsNone bool) {
-		if findsNone {
-			l.findsNone()
-			return
-		}
+	l.onNodes(driver, version, func(first bool) {
 		l.wholeLife()
 		l.rawDisk()
 		l.diskWithData()
@@ -35,36 +31,6 @@ func (l *BlockLife) fresh() {
 		return l.attach(l.newVolume(), map[string]any{"page83_error": map[string]any{"code": 21}, "serial_number": "mute"})
 	}
 	l.Scenario(l.node, func() error { return inTurn(mute, mute) })
-}
-
-// findsNone is on a node that does not show what the driver looks for: nothing is taken instead.
-func (l *BlockLife) findsNone() {
-	l.fresh()
-	volume := l.newVolume()
-	raw := func(node *Node) error {
-		if disk := node.FindDisk(volume.Disk); disk.Style != "" || len(disk.Partition) > 0 {
-			return fmt.Errorf("disk %d is %+v", volume.Disk, disk)
-		}
-		return nil
-	}
-	l.Step("find no disk", func() error {
-		if err := l.attach(volume, nil); err != nil {
-			return err
-		}
-		if found, err := l.Driver.Find(volume); err == nil {
-			return fmt.Errorf("found disk %d", found)
-		}
-		return nil
-	})
-	l.Step("stage nothing", func() error {
-		if l.stage(volume) == nil {
-			return errors.New("a disk was staged that nothing tells")
-		}
-		return l.Then(raw, unmounted(volume))
-	})
-	l.Step("unstage what was never staged", func() error {
-		return l.verified(l.Driver.NodeUnstage(volume), raw, absent(volume.Stage))
-	})
 }
 
 func (l *BlockLife) wholeLife() {

@@ -2,32 +2,27 @@ package steps
 
 // nodes are the simulated nodes (server/machine/simulated/scenarios/) of the clouds where a driver runs. On a
 // driver's first one the service is killed within each rpc as well.
-var nodes = []struct {
-	driver, scenario string
-	// The node shows nothing by which the driver could find a disk.
-	findsNone bool
-}{
-	{driver: "ebs.csi.aws.com", scenario: "ec2-nitro-2022"},
-	{driver: "ebs.csi.aws.com", scenario: "ec2-nitro-2019"},
-	{driver: "disk.csi.azure.com", scenario: "azure-scsi"},
-	// The location of an NVMe disk has no LUN there (github.com/kubernetes-sigs/azuredisk-csi-driver/pull/3632).
-	{driver: "disk.csi.azure.com", scenario: "azure-nvme", findsNone: true},
-	{driver: "pd.csi.storage.gke.io", scenario: "gce-pd-scsi"},
-	{driver: "pd.csi.storage.gke.io", scenario: "gce-nvme"},
-	{driver: "csi.vsphere.vmware.com", scenario: "vsphere-pvscsi"},
-	{driver: "file.csi.azure.com", scenario: "azure-scsi"},
-	{driver: "smb.csi.k8s.io", scenario: "ec2-nitro-2022"},
+var nodes = []struct{ driver, scenario string }{
+	{"ebs.csi.aws.com", "ec2-nitro-2022"},
+	{"ebs.csi.aws.com", "ec2-nitro-2019"},
+	{"disk.csi.azure.com", "azure-scsi"},
+	{"disk.csi.azure.com", "azure-nvme"},
+	{"pd.csi.storage.gke.io", "gce-pd-scsi"},
+	{"pd.csi.storage.gke.io", "gce-nvme"},
+	{"csi.vsphere.vmware.com", "vsphere-pvscsi"},
+	{"file.csi.azure.com", "azure-scsi"},
+	{"smb.csi.k8s.io", "ec2-nitro-2022"},
 }
 
 // onNodes takes a driver through a life on each of its nodes.
-func (r *Run) onNodes(driver, version string, life func(first, findsNone bool)) {
+func (r *Run) onNodes(driver, version string, life func(first bool)) {
 	first := true
 	for _, node := range nodes {
 		if node.driver != driver {
 			continue
 		}
 		r.Driver(driver, node.scenario)
-		life(first, node.findsNone)
+		life(first)
 		r.Total(version)
 		first = false
 	}

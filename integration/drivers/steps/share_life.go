@@ -4,7 +4,7 @@ import "errors"
 
 // All takes all steps on each of the driver's nodes.
 func (l *ShareLife) All(driver, version string) {
-	l.onNodes(driver, version, func(first, _ bool) {
+	l.onNodes(driver, version, func(first bool) {
 		l.wholeLife()
 		l.oneShareTwice()
 		l.twoAtOnce()
