@@ -128,6 +128,15 @@ inline proto::Disk Lasting(Disk disk) {
   return machine::simulated::DiskToProto(disk);
 }
 
+// The LUN by which the cloud knows the disk; empty for none. An NVMe disk of Azure has it in its
+// address alone, one higher.
+inline std::string LunOf(const Disk& disk) {
+  const std::string lun = "LUN ";
+  const size_t at = disk.location.find(lun);
+  if (at != std::string::npos) return disk.location.substr(at + lun.size());
+  return disk.facts.lun == 0 ? "" : absl::StrCat(disk.facts.lun - 1);
+}
+
 // Returns true when a selector may mean the disk.
 inline bool Means(const DiskSelector& wanted, const Disk& disk) {
   if (!wanted.number.empty()) return wanted.number == absl::StrCat(disk.number);
@@ -139,10 +148,8 @@ inline bool Means(const DiskSelector& wanted, const Disk& disk) {
   if (!wanted.page83.empty()) {
     return disk.page83_error.has_value() || disk.page83 == wanted.page83 || !disk.facts.eui.empty();
   }
-  const std::string lun = absl::StrCat("LUN ", wanted.lun_id);
   const std::string adapter = absl::StrCat("Adapter ", wanted.adapter);
-  return (absl::EndsWith(disk.location, lun) || (!absl::StrContains(disk.location, "LUN") &&
-                                                 absl::StrCat(disk.facts.lun) == wanted.lun_id)) &&
+  return LunOf(disk) == wanted.lun_id &&
          (wanted.adapter.empty() || absl::StrContains(disk.location, adapter));
 }
 
@@ -156,7 +163,7 @@ inline bool IsBesideWindows(const DiskSelector& wanted, NodeState& state, const 
   if (wanted.lun_id.empty() || !wanted.adapter.empty() || AdapterOf(disk).empty()) return false;
   const std::vector<Disk*> all = AllDisks(state);
   return std::any_of(all.begin(), all.end(), [&](const Disk* other) {
-    return IsWindows(*other) && AdapterOf(*other) == AdapterOf(disk);
+    return IsWindows(*other) && !LunOf(*other).empty() && AdapterOf(*other) == AdapterOf(disk);
   });
 }
 
