@@ -88,7 +88,9 @@ class Sequence {
       Make(*process_, Draw());
       meanwhile_ = nullptr;
     }
-    for (const std::string& target : Targets()) {
+    std::set<std::string> targets = staged_;
+    targets.insert(Targets().begin(), Targets().end());
+    for (const std::string& target : targets) {
       if (!failed_) Make(*process_, {.api = Api::kUnstage, .target = target});
     }
     if (!failed_ && !staged_.empty()) Complain("not all that was staged could be unstaged");
