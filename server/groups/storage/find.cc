@@ -1,6 +1,7 @@
 #include "server/groups/storage/find.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -88,11 +89,13 @@ bool Fits(const DiskSelector& wanted, const host::DiskDescription& disk) {
          Fits(wanted.target, location->target);
 }
 
-// The adapter on which a LUN is no name of a cloud's, as this disk of Windows has one there; empty
-// for none. Azure's NVMe disks have LUNs of the cloud's alone, and the disk of Windows has none.
-std::string ReservedAdapter(const host::DiskDescription& windows) {
+// The adapter on which a LUN is no name of a cloud's, as this disk of Windows has one there;
+// nothing where it has none. Azure's NVMe disks have LUNs of the cloud's alone, and the disk of
+// Windows has no LUN.
+std::optional<std::string> ReservedAdapter(const host::DiskDescription& windows) {
   const auto location = disk::ParseLocation(windows.location);
-  return location.has_value() && !location->lun_id.empty() ? location->adapter : "";
+  if (!location.has_value() || location->lun_id.empty()) return std::nullopt;
+  return location->adapter;
 }
 
 // Why a disk that has the LUN which is asked for is not meant; OK for one that may be.
@@ -103,7 +106,7 @@ absl::Status CheckMeant(const groups::Deps& deps, const CallContext& context,
   const std::string adapter = location.has_value() ? location->adapter : "";
   for (const host::DiskDescription& other : disks) {
     if (&other == &disk || !other.has_windows()) continue;
-    if (adapter.empty() || ReservedAdapter(other) != adapter) continue;
+    if (ReservedAdapter(other) != adapter) continue;
     return absl::FailedPreconditionError(absl::StrCat("disk ", disk.disk_number, " is on adapter ",
                                                       adapter, ", as the disk of Windows is"));
   }
