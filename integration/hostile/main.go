@@ -184,5 +184,21 @@ func attacker(name string) {
 }
 
 // node is the simulated node: a system disk with the kubelet's directories, and what no pod may touch.
-var node = steps.SystemDisk(`var\lib\kubelet\plugins\kubernetes.io\csi`, `var\lib\kubelet\pods\pod\volumes`,
-	`var\lib\kubelet-secret\key`, `Windows\System32\drivers`)
+const node = `
+disk {
+  number: 0 size_bytes: 68719476736 style: GPT page83: "systemdisk" serial_number: "system"
+  location: "Integrated : Adapter 0 : Port 0 : Target 0 : LUN 0"
+  partition { type: EFI_SYSTEM size_bytes: 104857600 }
+  partition { type: MICROSOFT_RESERVED size_bytes: 16777216 }
+  partition {
+    size_bytes: 68000000000
+    volume {
+      id: "\\\\?\\Volume{00000000-c511-4c0d-9000-000000000001}\\" file_system: "NTFS" drive_letter: "C"
+      file { path: "var\\lib\\kubelet\\plugins\\kubernetes.io\\csi" }
+      file { path: "var\\lib\\kubelet\\pods\\pod\\volumes" }
+      file { path: "var\\lib\\kubelet-secret\\key" }
+      file { path: "Windows\\System32\\drivers" }
+    }
+  }
+}
+`
