@@ -30,7 +30,7 @@ const (
 	spareVolume = `\\?\Volume{00000000-c511-4c0d-9000-000000000002}\`
 	spareDisk   = `
 disk {
-  number: 1 size_bytes: 1073741824 style: GPT
+  number: 10 size_bytes: 1073741824 style: GPT
   partition { size_bytes: 1000000000 volume {
     id: "\\\\?\\Volume{00000000-c511-4c0d-9000-000000000002}\\" file_system: "NTFS"
   } }
