@@ -25,6 +25,12 @@ TEST_F(FindTest, ADiskThatWasJustAttachedIsFoundByARescan) {
   EXPECT_EQ(staged->steps.front(), StorageStep::kRescanned);
 }
 
+TEST_F(FindTest, ARescanThatFailsIsTold) {
+  Inject("wmi.Invoke/MSFT_StorageSetting.UpdateHostStorageCache", 5);
+  const absl::Status refused = Stage({.serial_number = "vol-none"}).status();
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("rescanning failed")) << refused;
+}
+
 // The cloud may be slower than the rescan.
 TEST_F(FindTest, ADiskThatComesAMomentLaterIsWaitedFor) {
   std::thread cloud([&] {

@@ -240,6 +240,9 @@ TEST_F(WindowsUseTest, AStagedVolumeThatGotALetterIsLeftAsItIs) {
   EXPECT_THAT(unstaged->steps, ElementsAre(StorageStep::kFlushed, StorageStep::kUnmounted,
                                            StorageStep::kRemovedDirectory));
   EXPECT_TRUE(Numbered(2).online);
+  ASSERT_TRUE(Mkdir(Target()).ok());
+  ASSERT_TRUE(MountByHand(kSystemVolume, Target()).ok());
+  ExpectRefused([&] { return StageDisk(0).status(); }, "Windows runs on disk 0");
 }
 
 // A letter does not show before the volume is there.
