@@ -44,6 +44,8 @@ TEST_F(ForeignTest, APartitionOfAnotherSystemIsRefusedWhateverTheDiskIs) {
         linux.size_bytes = kGiB;
         disk.partitions = {linux};
       });
+      // It does not come online even for a moment.
+      Inject("wmi.Invoke/MSFT_Disk.Online", 5);
       (void)RefusedAsForeign(1, "partition 1 of disk 1");
     }
   }
