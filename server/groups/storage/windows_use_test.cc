@@ -234,6 +234,9 @@ TEST_F(WindowsUseTest, AStagedVolumeThatGotALetterIsLeftAsItIs) {
   EXPECT_THAT(StageDisk(2)->steps, IsEmpty());
   EXPECT_TRUE(Numbered(2).read_only);
   ChangeNumbered(2, [](Disk& disk) { disk.read_only = false; });
+  ChangeNumbered(2, [](Disk& disk) { disk.partitions.back().mounted_read_only = true; });
+  EXPECT_THAT(StageDisk(2)->steps, IsEmpty());
+  EXPECT_TRUE(Numbered(2).partitions.back().mounted_read_only);
   ExpectRefused([&] { return StageDisk(2, Below("other")).status(); }, "disk 2 holds F:");
   const auto unstaged = Unstage();
   ASSERT_TRUE(unstaged.ok()) << unstaged.status();
