@@ -160,6 +160,15 @@ TEST_F(UnstageTest, AFlushThatFailsEndsTheCallBeforeAnythingIsUndone) {
   EXPECT_TRUE(Unstage().ok());
 }
 
+// Pulled after the call has found it. Windows says that no such device is there.
+TEST_F(UnstageTest, ADiskThatIsPulledBeforeTheFlushIsUnstaged) {
+  ASSERT_TRUE(StageDisk(1).ok());
+  Fail("win32.Flush", 1, 2);
+  const auto unstaged = Unstage();
+  ASSERT_TRUE(unstaged.ok()) << unstaged.status();
+  EXPECT_FALSE(Exists(Target()));
+}
+
 // As aws-ebs, vsphere and gcp-pd unstage; what they staged, and what was staged for them.
 TEST_F(UnstageTest, TheOlderCallsUnstageWhatWasStaged) {
   const auto staged = StageDisk(1);
