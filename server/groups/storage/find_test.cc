@@ -110,13 +110,15 @@ TEST_F(FindTest, ASerialNumberMayHaveItsNamespaceBehindIt) {
 }
 
 TEST_F(FindTest, PartOfANameIsNotTheName) {
-  const CallContext hurried = context_.WithTimeout(absl::Milliseconds(50));
+  const std::string before = Everything();
   for (const DiskSelector& selector :
        {DiskSelector{.serial_number = "vol0a1b2c3d4e5f6078"},
         DiskSelector{.serial_number = "VOL0A1B2C3D4E5F60789"},
         DiskSelector{.page83 = "pvc-1f2e3d4c"}, DiskSelector{.lun_id = "2", .target = "0"},
         DiskSelector{.lun_id = "2", .bus = "7"}, DiskSelector{.lun_id = "2", .adapter = "7"}}) {
+    const CallContext hurried = context_.WithTimeout(absl::Milliseconds(50));
     EXPECT_FALSE(storage_->StageVolume(hurried, {.disk = selector, .target_path = Target()}).ok());
+    EXPECT_EQ(Everything(), before);
   }
 }
 
