@@ -155,7 +155,7 @@ TEST_F(OddWindowsTest, AProtectedVolumeIsDismountedByAHandleThatOnlyReads) {
   }
 }
 
-// What it would still write could not be written.
+// Otherwise the file system would go on writing, and every write would fail.
 TEST_F(OddWindowsTest, AFileSystemIsMountedAnewAfterItsDiskWasMadeReadOnly) {
   Volume(1);
   const auto set = [&] {

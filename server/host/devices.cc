@@ -32,7 +32,7 @@ std::string Device(const std::string& volume) {
   return std::string(absl::StripSuffix(volume, "\\"));
 }
 
-// Whether the disk at a device path has this number still: OK or why not.
+// Checks that the disk at a device path still has this number.
 absl::Status CheckPath(machine::Os& os, uint32_t disk_number, const std::string& path) {
   if (path.empty()) return absl::InternalError("WMI gives no device path");
   const absl::StatusOr<machine::Bytes> number = os.Control(

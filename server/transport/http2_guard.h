@@ -73,7 +73,7 @@ struct Http2Limits {
   size_t calls = 512;
   // The same of all connections of a client. No group lets one client have as many wait.
   size_t calls_of_client = 1024;
-  // Of both sides. A client that gives up all its calls at once is honest; to take a reset costs
+  // Both sides pay here. A client that gives up all its calls at once is honest; a reset costs
   // gRPC 134 us. The server resets a stream that has broken a rule (CVE-2025-8671).
   Http2Allowance resets = {.burst = 512, .per_second = 100};
   // grpc-go sends up to a PING and two WINDOW_UPDATEs for an answer: each call adds four.

@@ -82,7 +82,7 @@ class Choices {
   size_t turn_ = 0;
 };
 
-// What the client of a pipe sees, and when it hangs up.
+// The client of a pipe: it counts the answers, and hangs up.
 class Client {
  public:
   // Hangs up once it has had so many answers, or the server has ended the connection.
@@ -93,7 +93,7 @@ class Client {
     while (frames_.Next(&bytes, &frame)) {
       constexpr uint8_t kHeaders = 1, kReset = 3, kEndStream = 1;
       if (frame.type == kHeaders && (frame.flags & kEndStream) != 0) ++answers_;
-      // Of an honest client no stream is reset.
+      // The server resets no stream of an honest client.
       if (frame.type == kReset) ++resets_;
     }
   }

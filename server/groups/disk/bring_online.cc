@@ -20,7 +20,28 @@ constexpr absl::Duration kLastPoll = absl::Milliseconds(250);
 // (github.com/kubernetes-sigs/vsphere-csi-driver/issues/1631), and nothing tells when it is done.
 constexpr absl::Duration kSettled = absl::Milliseconds(200);
 
-// Waits until so many volumes can be listed, and the same ones for `unchanged_for`.
+}  // namespace
+
+absl::StatusOr<host::StateChange> BringOnline(host::Host& host, const CallContext& context,
+                                              uint32_t number) {
+  const auto change = host.disk().SetOnline(context, number, true);
+  if (!change.ok()) return change.status();
+  const auto promised = host.disk().CountPromisedVolumes(context, number);
+  if (!promised.ok()) return promised.status();
+  // If the disk was online before, a volume that it still lacks will most likely not come.
+  const bool may_all_arrive = change->changed || change->was_online_read_only;
+  const size_t wanted = may_all_arrive ? *promised : std::min<size_t>(*promised, 1);
+  const absl::Duration unchanged_for =
+      change->was_online_read_only ? kSettled : absl::ZeroDuration();
+  if (absl::Status s = AwaitVolumes(host, context, number, wanted, "online", unchanged_for);
+      !s.ok()) {
+    return s;
+  }
+  if (!change->was_online_read_only) return change;
+  if (absl::Status s = host.volume().MakeWritable(context, number); !s.ok()) return s;
+  return change;
+}
+
 absl::Status AwaitVolumes(host::Host& host, const CallContext& context, uint32_t number,
                           size_t wanted, absl::string_view state, absl::Duration unchanged_for) {
   if (wanted == 0) return absl::OkStatus();
@@ -53,33 +74,6 @@ absl::Status AwaitVolumes(host::Host& host, const CallContext& context, uint32_t
                                                  onlined.ok() ? "" : "; ", onlined.message()));
     }
   }
-}
-
-}  // namespace
-
-absl::StatusOr<host::StateChange> BringOnline(host::Host& host, const CallContext& context,
-                                              uint32_t number) {
-  const auto change = host.disk().SetOnline(context, number, true);
-  if (!change.ok()) return change.status();
-  const auto promised = host.disk().CountPromisedVolumes(context, number);
-  if (!promised.ok()) return promised.status();
-  // If the disk was online before, a volume that it still lacks will most likely not come.
-  const bool may_all_arrive = change->changed || change->was_online_read_only;
-  const size_t wanted = may_all_arrive ? *promised : std::min<size_t>(*promised, 1);
-  const absl::Duration unchanged_for =
-      change->was_online_read_only ? kSettled : absl::ZeroDuration();
-  if (absl::Status s = AwaitVolumes(host, context, number, wanted, "online", unchanged_for);
-      !s.ok()) {
-    return s;
-  }
-  if (!change->was_online_read_only) return change;
-  if (absl::Status s = host.volume().MakeWritable(context, number); !s.ok()) return s;
-  return change;
-}
-
-absl::Status AwaitVolumes(host::Host& host, const CallContext& context, uint32_t number,
-                          size_t wanted, absl::string_view state) {
-  return AwaitVolumes(host, context, number, wanted, state, absl::ZeroDuration());
 }
 
 }  // namespace csi_proxy::disk

@@ -85,7 +85,7 @@ absl::StatusOr<SetDiskReadOnlyResponse> SetReadOnly(const groups::Deps& deps,
       deps.host->disk().SetReadOnly(context, request.disk_number, request.read_only);
   if (!set.ok()) return set;
   if (!request.read_only) {
-    // What was mounted meanwhile stays read-only.
+    // A file system that was mounted meanwhile stays read-only until it is mounted anew.
     const absl::Status writable = deps.host->volume().MakeWritable(context, request.disk_number);
     if (!writable.ok()) return writable;
   }

@@ -138,8 +138,8 @@ class Unstaging {
     return absl::OkStatus();
   }
 
-  // Whether a volume of the disk is mounted anywhere besides the target, or may be. That Windows
-  // runs on or boots from a disk is for the host to refuse.
+  // Tells whether a volume of the disk is, or may be, mounted anywhere besides the target. The host
+  // itself refuses to take a disk offline that Windows runs on or boots from.
   absl::StatusOr<bool> IsUsedElsewhere(const VolumeId& volume, uint32_t disk) {
     // Its own folders are asked for by its name: a listing leaves out what does not answer.
     const auto points = host_.volume().ListMountPoints(context_, volume, roots_);
