@@ -11,17 +11,17 @@
 #include "absl/strings/match.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
-#include "client/remote_channel.h"
+#include "client/cpp/remote_channel.h"
 #include "csi_proxy/garden/served_versions.h"
 #include "csi_proxy/garden/v1/client.h"
 #include "csi_proxy/garden/v1alpha1/by_name.h"
 #include "csi_proxy/garden/v1alpha1/client.h"
 #include "server/base/pipe_name.h"
 #include "server/base/testing_posix.h"
-#include "server/shim/call_limiter.h"
-#include "server/shim/grpc_service.h"
-#include "server/transport/listener.h"
-#include "server/transport/pipe_server.h"
+#include "server/rpc/call_limiter.h"
+#include "server/rpc/grpc_service.h"
+#include "server/rpc/listener.h"
+#include "server/rpc/pipe_server.h"
 
 namespace csi_proxy::garden {
 namespace {

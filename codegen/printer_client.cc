@@ -43,7 +43,7 @@ void PrintClientSource(const Group& group, const Version& version, pb::io::Print
   PrintBanner(vars, false, printer);
   printer.Print(vars,
                 "#include \"csi_proxy/$group$/$version$/client.h\"\n\n"
-                "#include \"client/backends.h\"\n"
+                "#include \"client/cpp/backends.h\"\n"
                 "#include \"csi_proxy/$group$/$version$/remote.h\"\n\n");
   OpenNamespace(vars, printer);
   printer.Print(vars,
@@ -69,7 +69,7 @@ void PrintRemoteHeader(const Group& group, const Version& version, pb::io::Print
   const Vars vars = FileVars(group, version);
   PrintBanner(vars, true, printer);
   printer.Print(vars,
-                "#include <memory>\n\n#include \"client/channel.h\"\n"
+                "#include <memory>\n\n#include \"client/cpp/channel.h\"\n"
                 "#include \"csi_proxy/$group$/$version$/api.h\"\n\n");
   OpenNamespace(vars, printer);
   printer.Print(vars,

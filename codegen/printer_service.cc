@@ -46,8 +46,8 @@ void PrintShimHeader(const Group& group, const Version& version, pb::io::Printer
   printer.Print(vars,
                 "#include \"csi_proxy/$group$/$version$/api.h\"\n"
                 "#include \"csi_proxy/$group$/hub.h\"\n"
-                "#include \"server/shim/call_limiter.h\"\n"
-                "#include \"server/shim/served_version.h\"\n\n");
+                "#include \"server/rpc/call_limiter.h\"\n"
+                "#include \"server/rpc/served_version.h\"\n\n");
   OpenNamespace(vars, printer);
   printer.Print(
       vars,
@@ -110,7 +110,7 @@ void PrintShimSource(const Group& group, const Version& version, pb::io::Printer
 void PrintMethodsHeader(const Group& group, const Version& version, pb::io::Printer& printer) {
   const Vars vars = FileVars(group, version);
   PrintBanner(vars, true, printer);
-  printer.Print("#include \"server/shim/method_info.h\"\n\n");
+  printer.Print("#include \"server/rpc/method_info.h\"\n\n");
   printer.Print(vars,
                 "// What the version's rpcs are called.\n"
                 "namespace csi_proxy::$group$::$version$::methods {\n\n");
@@ -127,7 +127,7 @@ void PrintServedVersionsHeader(const Group& group, pb::io::Printer& printer) {
   PrintBanner(vars, true, printer);
   printer.Print(vars,
                 "#include <vector>\n\n#include \"csi_proxy/$group$/hub.h\"\n"
-                "#include \"server/shim/served_version.h\"\n\n"
+                "#include \"server/rpc/served_version.h\"\n\n"
                 "namespace csi_proxy::$group$ {\n\n"
                 "// Every released version of the group.\n"
                 "std::vector<const shim::ServedVersion<Service>*> ServedVersions();\n\n"

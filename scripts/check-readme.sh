@@ -15,7 +15,7 @@ block() {
 }
 block 1 cpp >"$out/mount.cc"
 # The one that the installed libraries are tested with.
-cmp "$out/mount.cc" integration/consumer/newcomer.cc
+cmp "$out/mount.cc" integration/packages/consumer/newcomer.cc
 # Not every container has it, or needs it.
 if ! command -v sudo >/dev/null; then sudo() { "$@"; }; fi
 # The machine is left as it was, for tests of what is not installed.

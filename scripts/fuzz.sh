@@ -12,10 +12,10 @@ scripts/build-windows-deps.sh
 cmake --preset fuzz >/dev/null
 if [[ ${#only[@]} -eq 0 ]]; then
   ninja -C build/fuzz fuzzers
-  fuzzers=(build/fuzz/integration/fuzz/*_fuzzer)
+  fuzzers=(build/fuzz/integration/service/fuzz/*_fuzzer)
 else
   ninja -C build/fuzz "${only[@]/%/_fuzzer}"
-  fuzzers=("${only[@]/#/build/fuzz/integration/fuzz/}")
+  fuzzers=("${only[@]/#/build/fuzz/integration/service/fuzz/}")
   fuzzers=("${fuzzers[@]/%/_fuzzer}")
 fi
 corpora=~/.cache/csi-proxy/fuzz
@@ -26,14 +26,14 @@ for fuzzer in "${fuzzers[@]}"; do
   rm -rf "$seeds"
   mkdir -p "$corpora/$name" "$seeds"
   case $name in
-    c_abi_fuzzer) integration/fuzz/c_abi_seeds.sh build/fuzz "$seeds" ;;
+    c_abi_fuzzer) integration/service/fuzz/c_abi_seeds.sh build/fuzz "$seeds" ;;
     env_fuzzer)
-      for part in integration/fuzz/env_seeds/*.part; do
-        cat integration/fuzz/env_seeds/common.textproto "$part" |
+      for part in integration/service/fuzz/env_seeds/*.part; do
+        cat integration/service/fuzz/env_seeds/common.textproto "$part" |
           protoc --encode=csi_proxy.experimental.env.v1alpha1.NodeGetEnvVarsRequest \
-            integration/sample_driver/env.proto >"$seeds/$(basename "$part" .part)"
+            integration/drivers/sample/env.proto >"$seeds/$(basename "$part" .part)"
       done ;;
-    scenario_fuzzer) cp server/machine/simulated/scenarios/*.textproto "$seeds" ;;
+    scenario_fuzzer) cp server/simulator/scenarios/*.textproto "$seeds" ;;
   esac
   echo "== $name, $seconds s"
   "$fuzzer" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \

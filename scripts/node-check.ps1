@@ -180,7 +180,7 @@ try {
     Assert-Passed "answers"
     Assert-Step "partition"
     $hostile = Join-Path $Directory "hostile.exe"
-    if (-not (Test-Path $hostile)) { Skip-Part "there is no $hostile (integration/hostile/README.md)" }
+    if (-not (Test-Path $hostile)) { Skip-Part "there is no $hostile (integration/service/hostile/README.md)" }
     $raced = Join-Path $base "raced"
     try {
       $flags = "-reparse", "100000", "-raced", $raced, "-outside", "$work\raced", "-volume", (Get-TestVolume)

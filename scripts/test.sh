@@ -108,20 +108,20 @@ done
 
 check "style" scripts/lint.sh "${lint[@]}"
 check "quick start" scripts/quickstart.sh
-check "Go package" integration/go_embedded/run.sh
-check "the Go library's place" integration/go_v2/run.sh
-check "a new driver's first test" integration/new_driver/run.sh
-check "csi-sanity on the sample driver" integration/sample_driver/sanity.sh
+check "Go package" integration/peers/go_embedded/run.sh
+check "the Go library's place" integration/peers/go_v2/run.sh
+check "a new driver's first test" integration/packages/new_driver/run.sh
+check "csi-sanity on the sample driver" integration/drivers/sample/sanity.sh
 check "manifests" scripts/deploy/check.sh build/release/server/csi-proxy \
   build/release/client/sidecars/program/csi-node-sidecars
 check "drivers' charts" scripts/deploy/helm/check.sh
 check "alerts and dashboard" scripts/deploy/monitoring/check.sh build/release/server/csi-proxy \
   build/release/client/ctl/csi-proxyctl
-check "images" integration/oci/run.sh
-check "foreign tools" integration/foreign/run.sh
-check "node sidecars" integration/sidecars/run.sh
-check "attacks" integration/hostile/run.sh --linux --short
-check "installed libraries" integration/consumer/run.sh
+check "images" integration/packages/oci/run.sh
+check "foreign tools" integration/peers/foreign/run.sh
+check "node sidecars" integration/peers/sidecars/run.sh
+check "attacks" integration/service/hostile/run.sh --linux --short
+check "installed libraries" integration/packages/consumer/run.sh
 check "the README's program" scripts/check-readme.sh
 check "drivers' pages" scripts/check-guides.sh
 check "links" scripts/check-links.py
@@ -137,16 +137,16 @@ if [[ $windows == yes ]]; then
   begin "tests windows"
   tests build/windows/ctest.log --test-dir build/windows --output-on-failure
   end
-  check "released Go clients" integration/legacy_go/run.sh
+  check "released Go clients" integration/peers/legacy_go/run.sh
   check "drivers' own code" integration/drivers/run.sh
   check "drivers' code as their pages change it" integration/drivers/run.sh --changed
   check "the Go release on the simulated node" integration/wine/node/peer.sh
-  check "Go package under Wine" integration/go_embedded/run.sh --windows
-  check "the Go library's place under Wine" integration/go_v2/run.sh --windows
-  check "attacks under Wine" integration/hostile/run.sh --windows --short
-  check "images with the programs for Windows" integration/oci/run.sh --windows
-  check "installed libraries for Windows" integration/consumer/run.sh --windows
-  check "a release" integration/release/run.sh
+  check "Go package under Wine" integration/peers/go_embedded/run.sh --windows
+  check "the Go library's place under Wine" integration/peers/go_v2/run.sh --windows
+  check "attacks under Wine" integration/service/hostile/run.sh --windows --short
+  check "images with the programs for Windows" integration/packages/oci/run.sh --windows
+  check "installed libraries for Windows" integration/packages/consumer/run.sh --windows
+  check "a release" integration/packages/release/run.sh
   integration/wine/run build/windows/service_installer/csi-proxy-service.exe --help >build/windows/service.help
   check "PowerShell scripts" scripts/bootstrap/check.sh build/release/server/csi-proxy build/windows/service.help \
     build/release/client/ctl/csi-proxyctl build/release/client/sidecars/program/csi-node-sidecars

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/program.h"
 #include "server/base/win32.h"
-#include "server/product_version.h"
+#include "server/service/product_version.h"
 #include "service_installer/installer.h"
 #include "service_installer/pipes.h"
 

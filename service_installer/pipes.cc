@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "api/released.h"
-#include "client/remote_channel.h"
+#include "client/cpp/remote_channel.h"
 #include "server/base/pipe_name.h"
 
 namespace csi_proxy::installer {

@@ -13,7 +13,7 @@
 #include "client/c/boundary.h"
 #include "client/c/handles.h"
 #include "client/c/open_options.h"
-#include "server/product_version.h"
+#include "server/service/product_version.h"
 
 namespace csi_proxy::c {
 namespace {

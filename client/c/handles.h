@@ -11,9 +11,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/notification.h"
-#include "client/embedded/serialized_node.h"
+#include "client/cpp/serialized_node.h"
 #include "csi_proxy/node.h"
-#include "server/shim/runtime.h"
+#include "server/rpc/runtime.h"
 
 namespace csi_proxy::c {
 

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/c/options.pb.h"
-#include "client/embedded/default_node.h"
+#include "client/cpp/default_node.h"
 
 namespace csi_proxy::c {
 namespace {

@@ -1,4 +1,4 @@
-#include "client/backends.h"
+#include "client/cpp/backends.h"
 
 #include <atomic>
 #include <cstdlib>
@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/pipe_path.h"
+#include "client/cpp/pipe_path.h"
 
 namespace csi_proxy::client {
 namespace {

@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "client/channel.h"
+#include "client/cpp/channel.h"
 #include "csi_proxy/client_options.h"
 
 namespace csi_proxy::client {

@@ -1,4 +1,4 @@
-#include "client/backends.h"
+#include "client/cpp/backends.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "client/pipe_path.h"
-#include "client/testing_posix.h"
+#include "client/cpp/pipe_path.h"
+#include "client/cpp/testing_posix.h"
 
 namespace csi_proxy::client {
 namespace {

@@ -9,9 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
-#include "client/misbehaving_server.h"
-#include "client/pipe_path.h"
-#include "client/remote_channel.h"
+#include "client/cpp/misbehaving_server.h"
+#include "client/cpp/pipe_path.h"
+#include "client/cpp/remote_channel.h"
 
 namespace csi_proxy::client {
 namespace {

@@ -1,4 +1,4 @@
-#include "client/container.h"
+#include "client/cpp/container.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"

@@ -1,4 +1,4 @@
-#include "client/container.h"
+#include "client/cpp/container.h"
 #include "server/base/token_windows.h"
 #include "server/base/win32.h"
 

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "client/container.h"
+#include "client/cpp/container.h"
 #include "server/base/win32.h"
 
 namespace csi_proxy::client {

@@ -1,6 +1,6 @@
 #include <utility>
 
-#include "client/embedded/default_node.h"
+#include "client/cpp/default_node.h"
 
 namespace csi_proxy::client {
 

@@ -2,10 +2,10 @@
 #include <mutex>
 #include <utility>
 
-#include "client/backends.h"
-#include "client/embedded/default_node.h"
-#include "client/embedded/privilege.h"
-#include "client/embedded/serialized_node.h"
+#include "client/cpp/backends.h"
+#include "client/cpp/default_node.h"
+#include "client/cpp/privilege.h"
+#include "client/cpp/serialized_node.h"
 
 namespace csi_proxy::client {
 namespace {

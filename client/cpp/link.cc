@@ -1,4 +1,4 @@
-#include "client/link.h"
+#include "client/cpp/link.h"
 
 #include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/impl/rpc_method.h>

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <vector>
 
-#include "client/misbehaving_server.h"
+#include "client/cpp/misbehaving_server.h"
 
 namespace csi_proxy::client {
 

@@ -3,9 +3,9 @@
 #include <atomic>
 #include <vector>
 
-#include "client/misbehaving_server.h"
+#include "client/cpp/misbehaving_server.h"
 #include "server/base/win32.h"
-#include "server/pipe/pipe.h"
+#include "server/rpc/pipe/pipe.h"
 
 namespace csi_proxy::client {
 namespace {

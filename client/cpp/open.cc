@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/node/own_node.h"
+#include "client/cpp/own_node.h"
 #include "server/base/process_locks.h"
 #include "server/node/opened_machine.h"
 

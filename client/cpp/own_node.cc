@@ -1,12 +1,12 @@
-#include "client/node/own_node.h"
+#include "client/cpp/own_node.h"
 
 #include <spdlog/logger.h>
 
 #include <utility>
 
-#include "server/machine/simulated/admin_methods.h"
-#include "server/observability/loggers.h"
-#include "server/observability/spdlog_audit_sink.h"
+#include "server/simulator/admin_methods.h"
+#include "server/service/loggers.h"
+#include "server/service/spdlog_audit_sink.h"
 
 namespace csi_proxy::client {
 namespace {

@@ -1,4 +1,4 @@
-#include "client/pipe_owner.h"
+#include "client/cpp/pipe_owner.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
-#include "client/pipe_owner_windows.h"
+#include "client/cpp/pipe_owner_windows.h"
 
 #include "server/base/token_windows.h"
-#include "server/pipe/object_security.h"
+#include "server/rpc/pipe/object_security.h"
 
 namespace csi_proxy::client {
 

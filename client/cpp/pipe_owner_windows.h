@@ -1,7 +1,7 @@
 #pragma once
 
 #include "absl/status/statusor.h"
-#include "client/pipe_owner.h"
+#include "client/cpp/pipe_owner.h"
 
 namespace csi_proxy::client {
 

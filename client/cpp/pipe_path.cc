@@ -1,4 +1,4 @@
-#include "client/pipe_path.h"
+#include "client/cpp/pipe_path.h"
 
 #include "server/base/pipe_name.h"
 

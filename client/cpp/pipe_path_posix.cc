@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
-#include "client/pipe_path.h"
+#include "client/cpp/pipe_path.h"
 
 namespace csi_proxy::client {
 namespace {

@@ -1,5 +1,5 @@
-#include "client/pipe_path.h"
-#include "server/pipe/pipe.h"
+#include "client/cpp/pipe_path.h"
+#include "server/rpc/pipe/pipe.h"
 
 namespace csi_proxy::client {
 

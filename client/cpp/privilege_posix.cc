@@ -1,4 +1,4 @@
-#include "client/embedded/privilege.h"
+#include "client/cpp/privilege.h"
 
 namespace csi_proxy::client {
 

@@ -1,5 +1,5 @@
-#include "client/container.h"
-#include "client/embedded/privilege.h"
+#include "client/cpp/container.h"
+#include "client/cpp/privilege.h"
 #include "server/base/win32.h"
 
 namespace csi_proxy::client {

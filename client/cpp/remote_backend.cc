@@ -1,6 +1,6 @@
 // Adds remote mode to every program that links this file.
-#include "client/backends.h"
-#include "client/remote_channel.h"
+#include "client/cpp/backends.h"
+#include "client/cpp/remote_channel.h"
 
 namespace csi_proxy::client {
 namespace {

@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "absl/time/clock.h"
-#include "client/link.h"
-#include "client/remote_channel.h"
+#include "client/cpp/link.h"
+#include "client/cpp/remote_channel.h"
 
 namespace csi_proxy::client {
 namespace {

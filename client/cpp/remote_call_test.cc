@@ -1,7 +1,7 @@
 #include <thread>
 
-#include "client/remote_channel.h"
-#include "client/testing_posix.h"
+#include "client/cpp/remote_channel.h"
+#include "client/cpp/testing_posix.h"
 #include "gtest/gtest.h"
 
 namespace csi_proxy::client {

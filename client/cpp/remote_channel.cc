@@ -1,12 +1,12 @@
-#include "client/remote_channel.h"
+#include "client/cpp/remote_channel.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "client/pipe_path.h"
-#include "client/remote_connection.h"
+#include "client/cpp/pipe_path.h"
+#include "client/cpp/remote_connection.h"
 
 namespace csi_proxy::client {
 namespace {

@@ -1,12 +1,12 @@
 
-#include "client/remote_channel.h"
+#include "client/cpp/remote_channel.h"
 
 #include <fstream>
 #include <thread>
 
 #include "absl/strings/match.h"
-#include "client/pipe_path.h"
-#include "client/testing_posix.h"
+#include "client/cpp/pipe_path.h"
+#include "client/cpp/testing_posix.h"
 #include "gtest/gtest.h"
 
 namespace csi_proxy::client {

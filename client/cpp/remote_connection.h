@@ -6,8 +6,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "client/link.h"
-#include "client/remote_channel.h"
+#include "client/cpp/link.h"
+#include "client/cpp/remote_channel.h"
 
 namespace csi_proxy::client {
 

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/pipe_owner.h"
-#include "client/remote_connection.h"
+#include "client/cpp/pipe_owner.h"
+#include "client/cpp/remote_connection.h"
 
 namespace csi_proxy::client {
 namespace {

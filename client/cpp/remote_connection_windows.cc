@@ -3,11 +3,11 @@
 
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
-#include "client/pipe_owner.h"
-#include "client/pipe_owner_windows.h"
-#include "client/remote_connection.h"
-#include "server/pipe/endpoint.h"
-#include "server/pipe/pipe.h"
+#include "client/cpp/pipe_owner.h"
+#include "client/cpp/pipe_owner_windows.h"
+#include "client/cpp/remote_connection.h"
+#include "server/rpc/pipe/endpoint.h"
+#include "server/rpc/pipe/pipe.h"
 
 namespace csi_proxy::client {
 namespace {

@@ -8,10 +8,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "client/link.h"
-#include "client/misbehaving_server.h"
-#include "client/remote_channel.h"
-#include "server/pipe/pipe.h"
+#include "client/cpp/link.h"
+#include "client/cpp/misbehaving_server.h"
+#include "client/cpp/remote_channel.h"
+#include "server/rpc/pipe/pipe.h"
 
 namespace csi_proxy::client {
 namespace {

@@ -1,12 +1,12 @@
-#include "client/embedded/serialized_node.h"
+#include "client/cpp/serialized_node.h"
 
 #include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/node/own_node.h"
+#include "client/cpp/own_node.h"
 #include "csi_proxy/all_served_versions.h"
-#include "server/shim/call_limiter.h"
+#include "server/rpc/call_limiter.h"
 
 namespace csi_proxy::client {
 namespace {

@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "csi_proxy/call_context.h"
 #include "csi_proxy/node.h"
-#include "server/shim/served_version.h"
+#include "server/rpc/served_version.h"
 
 namespace csi_proxy::client {
 

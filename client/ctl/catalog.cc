@@ -19,7 +19,7 @@
 namespace csi_proxy::ctl {
 namespace {
 
-constexpr char kAdminFile[] = "server/machine/simulated/admin.proto";
+constexpr char kAdminFile[] = "server/simulator/admin.proto";
 
 // Smaller is preferred: v1, then v2alpha1, then betas, then alphas, newer first.
 std::tuple<int, int, int> Preference(const std::string& version) {

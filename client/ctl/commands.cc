@@ -10,9 +10,9 @@
 #include "client/ctl/request.h"
 #include "client/ctl/selftest/selftest.h"
 #include "client/ctl/top/top.h"
-#include "client/pipe_path.h"
-#include "client/remote_channel.h"
-#include "server/product_version.h"
+#include "client/cpp/pipe_path.h"
+#include "client/cpp/remote_channel.h"
+#include "server/service/product_version.h"
 
 namespace csi_proxy::ctl {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "api/released.h"
-#include "client/testing_posix.h"
+#include "client/cpp/testing_posix.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "client/testing_posix.h"
+#include "client/cpp/testing_posix.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -10,8 +10,8 @@
 #include "absl/time/clock.h"
 #include "client/ctl/exit_code.h"
 #include "client/ctl/output.h"
-#include "client/pipe_path.h"
-#include "client/remote_channel.h"
+#include "client/cpp/pipe_path.h"
+#include "client/cpp/remote_channel.h"
 
 namespace csi_proxy::ctl {
 namespace {

@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "absl/strings/match.h"
-#include "client/testing_posix.h"
+#include "client/cpp/testing_posix.h"
 #include "gtest/gtest.h"
 
 namespace csi_proxy::ctl {

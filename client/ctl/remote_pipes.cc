@@ -3,8 +3,8 @@
 #include <map>
 
 #include "client/ctl/rpcs.h"
-#include "client/pipe_path.h"
-#include "client/remote_channel.h"
+#include "client/cpp/pipe_path.h"
+#include "client/cpp/remote_channel.h"
 
 namespace csi_proxy::ctl {
 namespace {

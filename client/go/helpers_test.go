@@ -66,7 +66,7 @@ func connectEmbedded(t testing.TB, opts ...Option) *Conn {
 }
 
 // slow makes an operation of the simulated node take a while. Its administrator is sent fields of
-// Fault in server/machine/simulated/node.proto, unknown to Empty, which carries them all the same.
+// Fault in server/simulator/node.proto, unknown to Empty, which carries them all the same.
 func slow(t testing.TB, conn *Conn, operation string, latency time.Duration) {
 	fault := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), operation)
 	fault = protowire.AppendVarint(protowire.AppendTag(fault, 4, protowire.VarintType), uint64(latency.Milliseconds()))

@@ -6,7 +6,7 @@
 #include "client/sidecars/socket.h"
 #include "server/base/token_windows.h"
 #include "server/base/win32_error.h"
-#include "server/pipe/pipe.h"
+#include "server/rpc/pipe/pipe.h"
 
 namespace csi_proxy::sidecars {
 namespace {

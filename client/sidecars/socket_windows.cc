@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
-#include "server/pipe/endpoint.h"
+#include "server/rpc/pipe/endpoint.h"
 
 namespace csi_proxy::sidecars {
 namespace {

@@ -2,7 +2,7 @@
 // under Wine.
 #pragma once
 
-#include "server/pipe/socket.h"
+#include "server/rpc/pipe/socket.h"
 // After winsock2.h.
 #include <memory>
 #include <optional>

@@ -14,11 +14,11 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
-#include "client/misbehaving_server.h"
+#include "client/cpp/misbehaving_server.h"
 #include "filesystem/v1alpha1/api.grpc.pb.h"
 #include "server/machine/windows/testing_windows.h"
-#include "server/pipe/object_security.h"
-#include "server/pipe/testing/loopback.h"
+#include "server/rpc/pipe/object_security.h"
+#include "server/rpc/pipe/testing/loopback.h"
 
 namespace csi_proxy::sidecars {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "client/testing/paths.h"
 #include "client/testing/state_from_proto.h"
-#include "server/machine/simulated/admin.pb.h"
+#include "server/simulator/admin.pb.h"
 
 namespace csi_proxy {
 namespace {

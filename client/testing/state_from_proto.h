@@ -2,7 +2,7 @@
 #pragma once
 
 #include "csi_proxy/testing/state.h"
-#include "server/machine/simulated/node.pb.h"
+#include "server/simulator/node.pb.h"
 
 namespace csi_proxy::simulated_node {
 

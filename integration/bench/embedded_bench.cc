@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 
-#include "client/node/own_node.h"
+#include "client/cpp/own_node.h"
 #include "csi_proxy/disk/v1/client.h"
 #include "csi_proxy/filesystem/v1/client.h"
 #include "csi_proxy/node.h"

@@ -20,7 +20,7 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "client/remote_channel.h"
+#include "client/cpp/remote_channel.h"
 #include "csi_proxy/filesystem/v1/client.h"
 #include "csi_proxy/filesystem/v1/remote.h"
 #include "integration/support/server_process.h"

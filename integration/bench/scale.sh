@@ -18,7 +18,7 @@ scripts/install-packages.sh --bench
 ninja -C build/release csi-proxy >/dev/null
 out=$PWD/build/peer
 mkdir -p "$out"
-protoc -I. --include_imports --descriptor_set_out="$out/admin.pb" server/machine/simulated/admin.proto
+protoc -I. --include_imports --descriptor_set_out="$out/admin.pb" server/simulator/admin.proto
 (
   cd integration/bench/peer/scale
   export GOFLAGS=-mod=mod CGO_ENABLED=0

@@ -23,7 +23,7 @@ out=$PWD/build/drivers
 wine=$PWD/integration/wine/run
 rm -rf "$out"
 mkdir -p "$out"
-protoc -I. --include_imports --descriptor_set_out="$out/admin.pb" server/machine/simulated/admin.proto
+protoc -I. --include_imports --descriptor_set_out="$out/admin.pb" server/simulator/admin.proto
 
 # build PLATFORM PROGRAM: each is a module of its own, as the drivers' dependencies differ.
 build() {

@@ -6,7 +6,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "integration/rpcs/script_run.h"
+#include "integration/service/script_run.h"
 #include "integration/support/bindings.h"
 #include "integration/support/random_messages.h"
 #include "integration/support/server_process.h"

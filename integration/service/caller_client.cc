@@ -1,4 +1,4 @@
-#include "integration/rpcs/caller.h"
+#include "integration/service/caller.h"
 
 namespace csi_proxy::integration {
 

@@ -1,7 +1,7 @@
 // What the parts of the table share.
 #pragma once
 
-#include "integration/rpcs/cases.h"
+#include "integration/service/cases.h"
 
 namespace csi_proxy::integration {
 

@@ -4,7 +4,7 @@
 
 #include <iostream>
 
-#include "integration/rpcs/cases.h"
+#include "integration/service/cases.h"
 
 int main() {
   using google::protobuf::Struct;

@@ -11,7 +11,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
-#include "client/remote_channel.h"
+#include "client/cpp/remote_channel.h"
 #include "csi_proxy/filesystem/v1/client.h"
 #include "csi_proxy/filesystem/v1/remote.h"
 #include "csi_proxy/volume/v1/client.h"

@@ -6,7 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "client/remote_channel.h"
+#include "client/cpp/remote_channel.h"
 #include "gtest/gtest.h"
 #include "integration/support/bindings.h"
 #include "integration/support/server_process.h"

@@ -14,7 +14,7 @@
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "integration/service/calls.h"
-#include "server/transport/testing_posix.h"
+#include "server/rpc/testing_posix.h"
 
 namespace csi_proxy::integration {
 namespace {

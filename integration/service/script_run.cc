@@ -1,4 +1,4 @@
-#include "integration/rpcs/script_run.h"
+#include "integration/service/script_run.h"
 
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>

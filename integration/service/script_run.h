@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "integration/rpcs/cases.h"
+#include "integration/service/cases.h"
 #include "integration/support/bindings.h"
 
 namespace csi_proxy::integration {

@@ -17,8 +17,8 @@
 #include "absl/time/clock.h"
 #include "integration/service/calls.h"
 #include "server/base/testing_posix.h"
-#include "server/transport/preface.h"
-#include "server/transport/testing_posix.h"
+#include "server/rpc/preface.h"
+#include "server/rpc/testing_posix.h"
 
 namespace csi_proxy::integration {
 namespace {

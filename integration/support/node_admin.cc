@@ -1,7 +1,7 @@
 #include "integration/support/node_admin.h"
 
-#include "client/pipe_path.h"
-#include "client/remote_channel.h"
+#include "client/cpp/pipe_path.h"
+#include "client/cpp/remote_channel.h"
 
 namespace csi_proxy::integration {
 

@@ -10,7 +10,7 @@
 
 namespace csi_proxy::integration {
 
-// Calls a method of server/machine/simulated/admin.proto over gRPC, at the service with these
+// Calls a method of server/simulator/admin.proto over gRPC, at the service with these
 // pipes.
 absl::Status CallAdminService(const ClientOptions& options, const std::string& method,
                               const google::protobuf::Message& request,

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "csi_proxy/client_options.h"
-#include "server/machine/simulated/admin.pb.h"
+#include "server/simulator/admin.pb.h"
 
 namespace csi_proxy::integration {
 

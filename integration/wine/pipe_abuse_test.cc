@@ -21,7 +21,7 @@
 #include "integration/support/server_process.h"
 #include "integration/wine/process_counts.h"
 #include "server/base/win32.h"
-#include "server/transport/preface.h"
+#include "server/rpc/preface.h"
 
 namespace csi_proxy::integration {
 namespace {
@@ -166,7 +166,7 @@ TEST_F(PipeAbuseTest, IdleConnectionsOfOneClientDoNotKeepOthersOut) {
   }));
 }
 
-// Wine frees a name that only clients keep; the model in server/pipe/testing does not.
+// Wine frees a name that only clients keep; the model in server/rpc/pipe/testing does not.
 TEST_F(PipeAbuseTest, ItStartsAgainWhileClientsKeepTheirEnds) {
   Start({});
   std::vector<win32::UniqueHandle> kept;

@@ -120,7 +120,7 @@ function(csi_proxy_installed_library name description)
     # Who links the archive alone has no guard for its functions but libssp's.
     target_link_options(${library} INTERFACE ${options} -fstack-protector-strong)
   else()
-    set(exports ${PROJECT_SOURCE_DIR}/client/exports/${name}.map)
+    set(exports ${PROJECT_SOURCE_DIR}/client/cpp/exports/${name}.map)
     # Once loaded it stays, for so does protobuf's, which would not take its messages a second time.
     target_link_options(${library} PRIVATE LINKER:--version-script=${exports} LINKER:--as-needed
                         LINKER:-z,nodelete)
@@ -258,9 +258,9 @@ endforeach()
 # The API, and the simulated node's, whose files import each other from the repository's root.
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/api DESTINATION ${SHARE_DIR} COMPONENT development
         FILES_MATCHING PATTERN "*.proto")
-install(FILES ${PROJECT_SOURCE_DIR}/server/machine/simulated/admin.proto
-              ${PROJECT_SOURCE_DIR}/server/machine/simulated/node.proto
-        DESTINATION ${SHARE_DIR}/server/machine/simulated COMPONENT development)
+install(FILES ${PROJECT_SOURCE_DIR}/server/simulator/admin.proto
+              ${PROJECT_SOURCE_DIR}/server/simulator/node.proto
+        DESTINATION ${SHARE_DIR}/server/simulator COMPONENT development)
 
 set(PROGRAMS csi-proxy csi-proxyctl csi-node-sidecars)
 set(DOCUMENT_DIR ${CMAKE_INSTALL_DATADIR}/doc/csi-proxy)

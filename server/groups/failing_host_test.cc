@@ -16,7 +16,7 @@
 #include "server/groups/system/system_service.h"
 #include "server/groups/volume/volume_service.h"
 #include "server/host/operations_testing.h"
-#include "server/node/named_faults.h"
+#include "server/simulator/named_faults.h"
 
 namespace csi_proxy::groups {
 namespace {

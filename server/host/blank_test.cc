@@ -6,7 +6,7 @@
 
 #include "server/base/win32_error.h"
 #include "server/host/odd_machine_testing.h"
-#include "server/machine/simulated/storage.h"
+#include "server/simulator/storage.h"
 
 namespace csi_proxy::host {
 namespace {

@@ -1,9 +1,9 @@
 #include "absl/time/clock.h"
 #include "server/host/mount_point.h"
 #include "server/host/testing.h"
-#include "server/machine/simulated/storage.h"
-#include "server/machine/simulated/win32/os_double.h"
-#include "server/machine/simulated/wmi/session.h"
+#include "server/simulator/storage.h"
+#include "server/simulator/win32/os_double.h"
+#include "server/simulator/wmi/session.h"
 
 namespace csi_proxy::host {
 namespace {

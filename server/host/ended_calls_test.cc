@@ -4,8 +4,8 @@
 #include <string>
 
 #include "server/host/operations_testing.h"
-#include "server/machine/simulated/win32/os_double.h"
-#include "server/machine/simulated/wmi/session.h"
+#include "server/simulator/win32/os_double.h"
+#include "server/simulator/wmi/session.h"
 
 namespace csi_proxy::host {
 namespace {

@@ -10,7 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "server/host/operations_testing.h"
-#include "server/machine/simulated/core.h"
+#include "server/simulator/core.h"
 
 namespace csi_proxy::host {
 namespace {

@@ -12,8 +12,8 @@
 #include "server/host/testing.h"
 #include "server/machine/little_endian.h"
 #include "server/machine/reparse_point.h"
-#include "server/machine/simulated/win32/os_double.h"
-#include "server/machine/simulated/wmi/session.h"
+#include "server/simulator/win32/os_double.h"
+#include "server/simulator/wmi/session.h"
 
 namespace csi_proxy::host {
 

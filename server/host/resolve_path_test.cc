@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/host/testing.h"
-#include "server/machine/simulated/win32/os_double.h"
+#include "server/simulator/win32/os_double.h"
 
 namespace csi_proxy::host {
 namespace {

@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/host/operations_testing.h"
-#include "server/machine/simulated/win32/os_double.h"
-#include "server/machine/simulated/wmi/session.h"
+#include "server/simulator/win32/os_double.h"
+#include "server/simulator/wmi/session.h"
 
 namespace csi_proxy::host {
 namespace {

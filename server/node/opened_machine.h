@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "server/base/process_locks.h"
 #include "server/host/host.h"
-#include "server/machine/simulated/machine.h"
+#include "server/simulator/machine.h"
 
 namespace csi_proxy {
 

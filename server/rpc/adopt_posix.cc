@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "server/transport/adopt.h"
+#include "server/rpc/adopt.h"
 
 namespace csi_proxy::transport {
 

@@ -1,8 +1,8 @@
 #include <memory>
 #include <utility>
 
-#include "server/pipe/endpoint.h"
-#include "server/transport/adopt.h"
+#include "server/rpc/pipe/endpoint.h"
+#include "server/rpc/adopt.h"
 
 namespace csi_proxy::transport {
 

@@ -11,8 +11,8 @@
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
 #include "server/base/turn_queue.h"
-#include "server/shim/executor.h"
-#include "server/shim/runtime.h"
+#include "server/rpc/executor.h"
+#include "server/rpc/runtime.h"
 
 namespace csi_proxy::shim {
 

@@ -1,4 +1,4 @@
-#include "server/shim/call_limiter.h"
+#include "server/rpc/call_limiter.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

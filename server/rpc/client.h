@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "csi_proxy/call_context.h"
-#include "server/shim/executor.h"
+#include "server/rpc/executor.h"
 
 namespace csi_proxy::shim {
 

@@ -1,4 +1,4 @@
-#include "server/transport/client_registry.h"
+#include "server/rpc/client_registry.h"
 
 #include <algorithm>
 #include <mutex>

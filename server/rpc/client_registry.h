@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "server/base/condition.h"
-#include "server/shim/client.h"
-#include "server/transport/http2_guard.h"
+#include "server/rpc/client.h"
+#include "server/rpc/http2_guard.h"
 
 namespace csi_proxy::transport {
 

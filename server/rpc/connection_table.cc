@@ -1,4 +1,4 @@
-#include "server/transport/connection_table.h"
+#include "server/rpc/connection_table.h"
 
 #include <algorithm>
 #include <mutex>
@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "server/shim/share.h"
+#include "server/rpc/share.h"
 
 namespace csi_proxy::transport {
 

@@ -14,9 +14,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "server/base/condition.h"
-#include "server/shim/client.h"
-#include "server/transport/client_registry.h"
-#include "server/transport/listener.h"
+#include "server/rpc/client.h"
+#include "server/rpc/client_registry.h"
+#include "server/rpc/listener.h"
 
 namespace csi_proxy::transport {
 

@@ -1,4 +1,4 @@
-#include "server/transport/connection_table.h"
+#include "server/rpc/connection_table.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
-#include "server/shim/executor.h"
+#include "server/rpc/executor.h"
 
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/shim/share.h"
+#include "server/rpc/share.h"
 
 namespace csi_proxy::shim {
 

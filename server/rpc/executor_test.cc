@@ -1,4 +1,4 @@
-#include "server/shim/executor.h"
+#include "server/rpc/executor.h"
 
 #include <array>
 #include <atomic>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/synchronization/notification.h"
-#include "server/shim/executor_testing.h"
+#include "server/rpc/executor_testing.h"
 
 namespace csi_proxy::shim {
 namespace {

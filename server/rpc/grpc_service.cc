@@ -1,4 +1,4 @@
-#include "server/shim/grpc_service.h"
+#include "server/rpc/grpc_service.h"
 
 #include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/impl/codegen/server_callback_handlers.h>
@@ -15,7 +15,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
-#include "server/shim/wipe_request.h"
+#include "server/rpc/wipe_request.h"
 
 namespace csi_proxy::shim {
 namespace {

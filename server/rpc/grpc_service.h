@@ -5,8 +5,8 @@
 #include <string>
 
 #include "absl/types/span.h"
-#include "server/shim/runtime.h"
-#include "server/shim/served_version.h"
+#include "server/rpc/runtime.h"
+#include "server/rpc/served_version.h"
 
 namespace grpc {
 class Service;

@@ -1,4 +1,4 @@
-#include "server/transport/http2_guard.h"
+#include "server/rpc/http2_guard.h"
 
 #include <algorithm>
 #include <limits>

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/transport/http2_guard_testing.h"
+#include "server/rpc/http2_guard_testing.h"
 
 namespace csi_proxy::transport {
 namespace {

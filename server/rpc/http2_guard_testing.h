@@ -9,7 +9,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "server/transport/http2_guard.h"
+#include "server/rpc/http2_guard.h"
 
 namespace csi_proxy::transport {
 

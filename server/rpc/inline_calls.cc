@@ -1,4 +1,4 @@
-#include "server/shim/inline_calls.h"
+#include "server/rpc/inline_calls.h"
 
 #include <algorithm>
 #include <chrono>

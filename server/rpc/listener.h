@@ -18,8 +18,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
-#include "server/shim/runtime.h"
-#include "server/transport/http2_guard.h"
+#include "server/rpc/runtime.h"
+#include "server/rpc/http2_guard.h"
 
 namespace csi_proxy::transport {
 
@@ -52,7 +52,7 @@ struct ListenerCounters {
 };
 
 // Takes over a connection that has sent its preface. `handle` is a socket on POSIX, whose preface
-// is still to be read, and a pipe::Connection* (server/pipe/pipe.h) on Windows; either is owned
+// is still to be read, and a pipe::Connection* (server/rpc/pipe/pipe.h) on Windows; either is owned
 // from then on. Called on a thread of the listener.
 using AdoptFunction = std::function<void(intptr_t handle)>;
 

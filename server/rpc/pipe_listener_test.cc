@@ -9,10 +9,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "server/pipe/pipe.h"
-#include "server/pipe/testing/leaky_clients.h"
-#include "server/transport/listener.h"
-#include "server/transport/preface.h"
+#include "server/rpc/pipe/pipe.h"
+#include "server/rpc/pipe/testing/leaky_clients.h"
+#include "server/rpc/listener.h"
+#include "server/rpc/preface.h"
 
 namespace csi_proxy::transport {
 namespace {

@@ -5,7 +5,7 @@
 //
 // The pipe's name stays ours from the first instance to the end: there is never a moment without
 // one, and the security descriptor lets nobody else make more. After the end it is nobody's: every
-// connection is disconnected (server/pipe/closer.h).
+// connection is disconnected (server/rpc/pipe/closer.h).
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -26,15 +26,15 @@
 #include "absl/time/clock.h"
 #include "server/base/process_locks.h"
 #include "server/base/start_thread.h"
-#include "server/pipe/closer.h"
-#include "server/pipe/pipe.h"
-#include "server/pipe/pipe_name.h"
-#include "server/transport/client_registry.h"
-#include "server/transport/connection_table.h"
-#include "server/transport/http2_guard.h"
-#include "server/transport/listener.h"
-#include "server/transport/preface.h"
-#include "server/transport/waiting_instances.h"
+#include "server/rpc/pipe/closer.h"
+#include "server/rpc/pipe/pipe.h"
+#include "server/rpc/pipe/pipe_name.h"
+#include "server/rpc/client_registry.h"
+#include "server/rpc/connection_table.h"
+#include "server/rpc/http2_guard.h"
+#include "server/rpc/listener.h"
+#include "server/rpc/preface.h"
+#include "server/rpc/waiting_instances.h"
 
 namespace csi_proxy::transport {
 namespace {

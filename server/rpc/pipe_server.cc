@@ -1,4 +1,4 @@
-#include "server/transport/pipe_server.h"
+#include "server/rpc/pipe_server.h"
 
 #include <grpc/grpc.h>
 #include <grpcpp/ext/health_check_service_server_builder_option.h>
@@ -7,8 +7,8 @@
 #include <chrono>
 
 #include "absl/strings/str_cat.h"
-#include "server/transport/adopt.h"
-#include "server/transport/reflection.h"
+#include "server/rpc/adopt.h"
+#include "server/rpc/reflection.h"
 
 namespace csi_proxy::transport {
 

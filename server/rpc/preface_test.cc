@@ -1,4 +1,4 @@
-#include "server/transport/preface.h"
+#include "server/rpc/preface.h"
 
 #include <string>
 

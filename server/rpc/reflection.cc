@@ -1,4 +1,4 @@
-#include "server/transport/reflection.h"
+#include "server/rpc/reflection.h"
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/descriptor.pb.h>

@@ -1,4 +1,4 @@
-#include "server/transport/reflection.h"
+#include "server/rpc/reflection.h"
 
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "grpc/reflection/v1/reflection.pb.h"
 #include "grpc/reflection/v1alpha/reflection.pb.h"
-#include "server/machine/simulated/admin.pb.h"
+#include "server/simulator/admin.pb.h"
 
 namespace csi_proxy::transport {
 namespace {
@@ -130,7 +130,7 @@ TYPED_TEST(ReflectionTest, ListsWhatThePipeServes) {
 TYPED_TEST(ReflectionTest, DescribesEveryServiceItListsWithWhatItImports) {
   EXPECT_THAT(
       this->Files(this->AskForSymbol("csi_proxy.simulated.Admin")),
-      ElementsAre("server/machine/simulated/admin.proto", "server/machine/simulated/node.proto"));
+      ElementsAre("server/simulator/admin.proto", "server/simulator/node.proto"));
   EXPECT_THAT(this->Files(this->AskForSymbol("grpc.health.v1.Health")),
               ElementsAre("grpc/health/v1/health.proto"));
   EXPECT_THAT(this->Files(this->AskForSymbol("grpc.reflection.v1.ServerReflection")),
@@ -145,8 +145,8 @@ TYPED_TEST(ReflectionTest, FindsRpcsMessagesFieldsAndImportedFiles) {
                              "grpc.health.v1.HealthCheckRequest.service"}) {
     EXPECT_THAT(this->Files(this->AskForSymbol(symbol)), testing::Not(IsEmpty())) << symbol;
   }
-  EXPECT_THAT(this->Files(this->AskForFile("server/machine/simulated/node.proto")),
-              ElementsAre("server/machine/simulated/node.proto"));
+  EXPECT_THAT(this->Files(this->AskForFile("server/simulator/node.proto")),
+              ElementsAre("server/simulator/node.proto"));
   EXPECT_THAT(this->Files(this->AskForFile("grpc/health/v1/health.proto")),
               ElementsAre("grpc/health/v1/health.proto"));
 }

@@ -12,10 +12,10 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
-#include "server/shim/client.h"
-#include "server/shim/executor.h"
-#include "server/shim/inline_calls.h"
-#include "server/shim/method_info.h"
+#include "server/rpc/client.h"
+#include "server/rpc/executor.h"
+#include "server/rpc/inline_calls.h"
+#include "server/rpc/method_info.h"
 
 namespace csi_proxy::shim {
 

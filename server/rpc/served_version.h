@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "csi_proxy/call_context.h"
-#include "server/shim/method_info.h"
+#include "server/rpc/method_info.h"
 
 namespace csi_proxy::shim {
 

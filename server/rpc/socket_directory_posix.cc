@@ -1,4 +1,4 @@
-#include "server/transport/socket_directory_posix.h"
+#include "server/rpc/socket_directory_posix.h"
 
 #include <fcntl.h>
 #include <linux/openat2.h>

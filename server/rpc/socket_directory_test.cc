@@ -4,8 +4,8 @@
 #include <fstream>
 
 #include "gtest/gtest.h"
-#include "server/transport/socket_directory_posix.h"
-#include "server/transport/testing_posix.h"
+#include "server/rpc/socket_directory_posix.h"
+#include "server/rpc/testing_posix.h"
 
 namespace csi_proxy::transport {
 namespace {

@@ -9,10 +9,10 @@
 
 #include "absl/synchronization/notification.h"
 #include "server/base/resource_locks.h"
-#include "server/shim/call_limiter.h"
-#include "server/shim/client.h"
-#include "server/shim/executor.h"
-#include "server/shim/executor_testing.h"
+#include "server/rpc/call_limiter.h"
+#include "server/rpc/client.h"
+#include "server/rpc/executor.h"
+#include "server/rpc/executor_testing.h"
 
 namespace csi_proxy::shim {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "server/base/testing_posix.h"
-#include "server/transport/socket_directory_posix.h"
+#include "server/rpc/socket_directory_posix.h"
 
 namespace csi_proxy::transport {
 

@@ -25,11 +25,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/base/start_thread.h"
-#include "server/transport/client_registry.h"
-#include "server/transport/connection_table.h"
-#include "server/transport/listener.h"
-#include "server/transport/preface.h"
-#include "server/transport/socket_directory_posix.h"
+#include "server/rpc/client_registry.h"
+#include "server/rpc/connection_table.h"
+#include "server/rpc/listener.h"
+#include "server/rpc/preface.h"
+#include "server/rpc/socket_directory_posix.h"
 
 namespace csi_proxy::transport {
 namespace {

@@ -8,9 +8,9 @@
 
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
-#include "server/transport/listener.h"
-#include "server/transport/preface.h"
-#include "server/transport/testing_posix.h"
+#include "server/rpc/listener.h"
+#include "server/rpc/preface.h"
+#include "server/rpc/testing_posix.h"
 
 namespace csi_proxy::transport {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/transport/waiting_instances.h"
+#include "server/rpc/waiting_instances.h"
 
 #include <algorithm>
 #include <utility>

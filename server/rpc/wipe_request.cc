@@ -1,4 +1,4 @@
-#include "server/shim/wipe_request.h"
+#include "server/rpc/wipe_request.h"
 
 #include <google/protobuf/message.h>
 

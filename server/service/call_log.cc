@@ -1,10 +1,10 @@
-#include "server/observability/call_log.h"
+#include "server/service/call_log.h"
 
 #include <bit>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "server/observability/image_name.h"
+#include "server/service/image_name.h"
 
 namespace csi_proxy::observability {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/observability/event_log.h"
+#include "server/service/event_log.h"
 
 namespace csi_proxy::observability {
 

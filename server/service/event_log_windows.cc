@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "server/observability/event_log.h"
+#include "server/service/event_log.h"
 
 namespace csi_proxy::observability {
 

@@ -1,9 +1,9 @@
-#include "server/observability/json_line.h"
+#include "server/service/json_line.h"
 
 #include <google/protobuf/util/json_util.h>
 
 #include "absl/strings/escaping.h"
-#include "server/observability/log_line.pb.h"
+#include "server/service/log_line.pb.h"
 
 namespace csi_proxy::observability {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/observability/log_file.h"
+#include "server/service/log_file.h"
 
 namespace csi_proxy::observability {
 

@@ -1,6 +1,6 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/win32.h"
-#include "server/observability/log_file.h"
+#include "server/service/log_file.h"
 
 namespace csi_proxy::observability {
 

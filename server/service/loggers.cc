@@ -1,11 +1,11 @@
-#include "server/observability/loggers.h"
+#include "server/service/loggers.h"
 
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
 #include <utility>
 
-#include "server/observability/logging.h"
+#include "server/service/logging.h"
 
 namespace csi_proxy::observability {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/observability/logging.h"
+#include "server/service/logging.h"
 
 #include <spdlog/sinks/rotating_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/observability/event_log.h"
-#include "server/observability/json_line.h"
-#include "server/observability/log_file.h"
+#include "server/service/event_log.h"
+#include "server/service/json_line.h"
+#include "server/service/log_file.h"
 
 namespace csi_proxy::observability {
 namespace {

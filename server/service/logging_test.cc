@@ -1,4 +1,4 @@
-#include "server/observability/logging.h"
+#include "server/service/logging.h"
 
 #include <gmock/gmock.h>
 #include <google/protobuf/struct.pb.h>
@@ -12,8 +12,8 @@
 
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
-#include "server/observability/call_log.h"
-#include "server/observability/spdlog_audit_sink.h"
+#include "server/service/call_log.h"
+#include "server/service/spdlog_audit_sink.h"
 
 namespace csi_proxy::observability {
 namespace {

@@ -8,15 +8,15 @@
 #include <vector>
 
 #include "server/base/program.h"
-#include "server/machine/simulated/admin.h"
-#include "server/machine/simulated/named_scenarios.h"
-#include "server/observability/logging.h"
-#include "server/open_node.h"
-#include "server/options.h"
-#include "server/product_version.h"
-#include "server/server.h"
-#include "server/supervisor.h"
-#include "server/versioned_services.h"
+#include "server/simulator/admin.h"
+#include "server/simulator/named_scenarios.h"
+#include "server/service/logging.h"
+#include "server/service/open_node.h"
+#include "server/service/options.h"
+#include "server/service/product_version.h"
+#include "server/service/server.h"
+#include "server/service/supervisor.h"
+#include "server/service/versioned_services.h"
 
 namespace csi_proxy {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/observability/metrics.h"
+#include "server/service/metrics.h"
 
 #include <prometheus/counter.h>
 #include <prometheus/family.h>
@@ -24,8 +24,8 @@
 #include "absl/time/clock.h"
 #include "server/base/go_codes.h"
 #include "server/http/http_server.h"
-#include "server/observability/image_name.h"
-#include "server/product_version.h"
+#include "server/service/image_name.h"
+#include "server/service/product_version.h"
 
 namespace csi_proxy::observability {
 namespace {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/shim/executor.h"
-#include "server/shim/runtime.h"
-#include "server/transport/listener.h"
+#include "server/rpc/executor.h"
+#include "server/rpc/runtime.h"
+#include "server/rpc/listener.h"
 
 namespace csi_proxy::observability {
 

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "server/http/http_testing.h"
-#include "server/observability/metrics.h"
+#include "server/service/metrics.h"
 
 namespace csi_proxy::observability {
 namespace {

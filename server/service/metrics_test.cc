@@ -1,4 +1,4 @@
-#include "server/observability/metrics.h"
+#include "server/service/metrics.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 #include "server/base/testing_allocations.h"
 #include "server/http/http_server.h"
 #include "server/http/http_testing.h"
-#include "server/product_version.h"
+#include "server/service/product_version.h"
 
 namespace csi_proxy::observability {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/open_node.h"
+#include "server/service/open_node.h"
 
 #include <spdlog/spdlog.h>
 
@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/machine/simulated/named_scenarios.h"
-#include "server/observability/logging.h"
-#include "server/observability/spdlog_audit_sink.h"
+#include "server/simulator/named_scenarios.h"
+#include "server/service/logging.h"
+#include "server/service/spdlog_audit_sink.h"
 
 namespace csi_proxy {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/node/managed_node.h"
-#include "server/options.h"
+#include "server/service/options.h"
 
 namespace csi_proxy {
 

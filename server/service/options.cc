@@ -1,4 +1,4 @@
-#include "server/options.h"
+#include "server/service/options.h"
 
 #include <algorithm>
 #include <boost/program_options.hpp>

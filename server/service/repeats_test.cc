@@ -1,4 +1,4 @@
-#include "server/observability/repeats.h"
+#include "server/service/repeats.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "server/server.h"
+#include "server/service/server.h"
 
 #include <grpc/support/log.h>
 #include <spdlog/spdlog.h>
@@ -13,11 +13,11 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "server/base/pipe_name.h"
-#include "server/observability/call_log.h"
-#include "server/observability/metrics.h"
-#include "server/transport/adopt.h"
-#include "server/transport/pipe_server.h"
-#include "server/versioned_services.h"
+#include "server/service/call_log.h"
+#include "server/service/metrics.h"
+#include "server/rpc/adopt.h"
+#include "server/rpc/pipe_server.h"
+#include "server/service/versioned_services.h"
 
 namespace csi_proxy {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/service_status.h"
+#include "server/service/service_status.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
-#include "server/observability/spdlog_audit_sink.h"
+#include "server/service/spdlog_audit_sink.h"
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "server/observability/json_line.h"
+#include "server/service/json_line.h"
 
 namespace csi_proxy::observability {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "absl/time/time.h"
 #include "server/base/audit.h"
-#include "server/observability/logging.h"
-#include "server/observability/repeats.h"
+#include "server/service/logging.h"
+#include "server/service/repeats.h"
 
 namespace csi_proxy::observability {
 

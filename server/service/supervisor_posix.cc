@@ -6,8 +6,8 @@
 #include <mutex>
 #include <utility>
 
-#include "server/supervisor.h"
-#include "server/watchdog.h"
+#include "server/service/supervisor.h"
+#include "server/service/watchdog.h"
 
 namespace csi_proxy {
 namespace {

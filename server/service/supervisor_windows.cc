@@ -8,9 +8,9 @@
 
 #include "absl/time/clock.h"
 #include "server/base/win32.h"
-#include "server/service_status.h"
-#include "server/supervisor.h"
-#include "server/watchdog.h"
+#include "server/service/service_status.h"
+#include "server/service/supervisor.h"
+#include "server/service/watchdog.h"
 
 namespace csi_proxy {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/versioned_services.h"
+#include "server/service/versioned_services.h"
 
 #include <functional>
 #include <iterator>

@@ -1,4 +1,4 @@
-#include "server/watchdog.h"
+#include "server/service/watchdog.h"
 
 #include <thread>
 #include <utility>

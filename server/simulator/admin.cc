@@ -1,4 +1,4 @@
-#include "server/machine/simulated/admin.h"
+#include "server/simulator/admin.h"
 
 #include <google/protobuf/descriptor.h>
 #include <grpcpp/impl/codegen/server_callback_handlers.h>
@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/machine/simulated/admin.pb.h"
-#include "server/machine/simulated/admin_methods.h"
+#include "server/simulator/admin.pb.h"
+#include "server/simulator/admin_methods.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "server/machine/simulated/machine.h"
+#include "server/simulator/machine.h"
 
 namespace csi_proxy::machine::simulated {
 

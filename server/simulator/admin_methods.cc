@@ -1,4 +1,4 @@
-#include "server/machine/simulated/admin_methods.h"
+#include "server/simulator/admin_methods.h"
 
 #include <algorithm>
 #include <iterator>
@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/machine/simulated/admin.pb.h"
-#include "server/machine/simulated/scenario.h"
+#include "server/simulator/admin.pb.h"
+#include "server/simulator/scenario.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/machine/simulated/machine.h"
+#include "server/simulator/machine.h"
 
 namespace csi_proxy::machine::simulated {
 

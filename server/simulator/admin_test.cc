@@ -1,12 +1,12 @@
 // The admin service over a real gRPC connection.
-#include "server/machine/simulated/admin.h"
+#include "server/simulator/admin.h"
 
 #include <grpcpp/grpcpp.h>
 
-#include "server/machine/simulated/admin.grpc.pb.h"
-#include "server/machine/simulated/admin_methods.h"
-#include "server/machine/simulated/testing.h"
-#include "server/node/named_faults.h"
+#include "server/simulator/admin.grpc.pb.h"
+#include "server/simulator/admin_methods.h"
+#include "server/simulator/testing.h"
+#include "server/simulator/named_faults.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/machine/simulated/attach.h"
+#include "server/simulator/attach.h"
 
 #include <algorithm>
 #include <string>
@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "server/machine/simulated/storage.h"
+#include "server/simulator/storage.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/machine/simulated/check.h"
+#include "server/simulator/check.h"
 
 #include <algorithm>
 #include <map>
@@ -8,9 +8,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/windows_path.h"
-#include "server/machine/simulated/check_storage.h"
-#include "server/machine/simulated/core.h"
-#include "server/machine/simulated/iscsi.h"
+#include "server/simulator/check_storage.h"
+#include "server/simulator/core.h"
+#include "server/simulator/iscsi.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {

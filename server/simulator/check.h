@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "server/machine/simulated/state.h"
+#include "server/simulator/state.h"
 
 namespace csi_proxy::machine::simulated {
 

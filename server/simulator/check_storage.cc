@@ -1,4 +1,4 @@
-#include "server/machine/simulated/check_storage.h"
+#include "server/simulator/check_storage.h"
 
 #include <algorithm>
 #include <map>
@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/windows_path.h"
-#include "server/machine/simulated/storage.h"
+#include "server/simulator/storage.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "server/machine/simulated/problems.h"
-#include "server/machine/simulated/state.h"
+#include "server/simulator/problems.h"
+#include "server/simulator/state.h"
 
 namespace csi_proxy::machine::simulated {
 

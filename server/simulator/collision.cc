@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/win32_error.h"
-#include "server/machine/simulated/storage.h"
+#include "server/simulator/storage.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {

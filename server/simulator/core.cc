@@ -1,4 +1,4 @@
-#include "server/machine/simulated/core.h"
+#include "server/simulator/core.h"
 
 #include <optional>
 #include <vector>
@@ -8,7 +8,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "server/base/windows_path.h"
-#include "server/machine/simulated/services.h"
+#include "server/simulator/services.h"
 
 namespace csi_proxy::machine::simulated {
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/string_view.h"
-#include "server/machine/simulated/storage.h"
+#include "server/simulator/storage.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {

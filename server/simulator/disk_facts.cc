@@ -1,4 +1,4 @@
-#include "server/machine/simulated/disk_facts.h"
+#include "server/simulator/disk_facts.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"

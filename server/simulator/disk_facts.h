@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "server/machine/simulated/problems.h"
-#include "server/machine/simulated/scenario.h"
-#include "server/machine/simulated/state.h"
+#include "server/simulator/problems.h"
+#include "server/simulator/scenario.h"
+#include "server/simulator/state.h"
 
 namespace csi_proxy::machine::simulated {
 

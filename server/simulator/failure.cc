@@ -1,4 +1,4 @@
-#include "server/machine/simulated/failure.h"
+#include "server/simulator/failure.h"
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"

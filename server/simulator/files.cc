@@ -1,10 +1,10 @@
-#include "server/machine/simulated/files.h"
+#include "server/simulator/files.h"
 
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/base/win32_error.h"
-#include "server/machine/simulated/resolver.h"
+#include "server/simulator/resolver.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {

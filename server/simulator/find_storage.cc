@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "server/machine/simulated/storage.h"
+#include "server/simulator/storage.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {

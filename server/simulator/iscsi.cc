@@ -1,4 +1,4 @@
-#include "server/machine/simulated/iscsi.h"
+#include "server/simulator/iscsi.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"

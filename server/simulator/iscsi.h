@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "server/machine/simulated/state.h"
+#include "server/simulator/state.h"
 
 namespace csi_proxy::machine::simulated {
 

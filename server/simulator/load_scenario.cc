@@ -8,7 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "server/machine/simulated/scenario.h"
+#include "server/simulator/scenario.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {

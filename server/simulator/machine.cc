@@ -1,4 +1,4 @@
-#include "server/machine/simulated/machine.h"
+#include "server/simulator/machine.h"
 
 #include <algorithm>
 #include <set>
@@ -7,12 +7,12 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "server/machine/simulated/attach.h"
-#include "server/machine/simulated/check.h"
-#include "server/machine/simulated/files.h"
-#include "server/machine/simulated/services.h"
-#include "server/machine/simulated/smb.h"
-#include "server/machine/simulated/storage.h"
+#include "server/simulator/attach.h"
+#include "server/simulator/check.h"
+#include "server/simulator/files.h"
+#include "server/simulator/services.h"
+#include "server/simulator/smb.h"
+#include "server/simulator/storage.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {

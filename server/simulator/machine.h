@@ -13,8 +13,8 @@
 #include "absl/strings/string_view.h"
 #include "server/base/secret.h"
 #include "server/base/windows_path.h"
-#include "server/machine/simulated/core.h"
-#include "server/machine/simulated/state.h"
+#include "server/simulator/core.h"
+#include "server/simulator/state.h"
 
 namespace csi_proxy::machine::simulated {
 

@@ -1,14 +1,14 @@
 // Faults, the administrator's side, and many callers at once.
-#include "server/machine/simulated/machine.h"
+#include "server/simulator/machine.h"
 
 #include <atomic>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "server/machine/simulated/storage.h"
-#include "server/machine/simulated/testing.h"
-#include "server/node/named_faults.h"
+#include "server/simulator/storage.h"
+#include "server/simulator/testing.h"
+#include "server/simulator/named_faults.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {

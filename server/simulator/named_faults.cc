@@ -1,4 +1,4 @@
-#include "server/node/named_faults.h"
+#include "server/simulator/named_faults.h"
 
 #include <optional>
 #include <string>
@@ -6,8 +6,8 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
-#include "server/machine/simulated/win32/os_double.h"
-#include "server/machine/simulated/wmi/session.h"
+#include "server/simulator/win32/os_double.h"
+#include "server/simulator/wmi/session.h"
 
 namespace csi_proxy {
 namespace {

@@ -1,5 +1,5 @@
 // Every operation that a fault can name fails as the fault says, and only where and as often.
-#include "server/node/named_faults.h"
+#include "server/simulator/named_faults.h"
 
 #include <functional>
 #include <map>
@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
-#include "server/machine/simulated/failure.h"
+#include "server/simulator/failure.h"
 #include "server/node/opened_machine.h"
 
 namespace csi_proxy {

@@ -1,4 +1,4 @@
-#include "server/machine/simulated/named_scenarios.h"
+#include "server/simulator/named_scenarios.h"
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"

@@ -1,12 +1,12 @@
 // The scenarios that are part of the program, and how a cloud attaches disks to them.
-#include "server/machine/simulated/named_scenarios.h"
+#include "server/simulator/named_scenarios.h"
 
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
-#include "server/machine/simulated/admin.pb.h"
-#include "server/machine/simulated/admin_methods.h"
-#include "server/machine/simulated/storage.h"
-#include "server/machine/simulated/testing.h"
+#include "server/simulator/admin.pb.h"
+#include "server/simulator/admin_methods.h"
+#include "server/simulator/storage.h"
+#include "server/simulator/testing.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/machine/simulated/resolver.h"
+#include "server/simulator/resolver.h"
 
 #include <cstddef>
 #include <deque>
@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/win32_error.h"
-#include "server/machine/simulated/smb.h"
+#include "server/simulator/smb.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "server/base/windows_path.h"
-#include "server/machine/simulated/state.h"
-#include "server/machine/simulated/storage.h"
+#include "server/simulator/state.h"
+#include "server/simulator/storage.h"
 
 namespace csi_proxy::machine::simulated {
 

@@ -6,9 +6,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/machine/simulated/machine.h"
-#include "server/machine/simulated/named_scenarios.h"
-#include "server/machine/simulated/node.pb.h"
+#include "server/simulator/machine.h"
+#include "server/simulator/named_scenarios.h"
+#include "server/simulator/node.pb.h"
 
 namespace csi_proxy::machine::simulated {
 

@@ -8,10 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/windows_path.h"
 #include "server/machine/access.h"
-#include "server/machine/simulated/disk_facts.h"
-#include "server/machine/simulated/problems.h"
-#include "server/machine/simulated/scenario.h"
-#include "server/machine/simulated/storage.h"
+#include "server/simulator/disk_facts.h"
+#include "server/simulator/problems.h"
+#include "server/simulator/scenario.h"
+#include "server/simulator/storage.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {

@@ -1,11 +1,11 @@
-#include "server/machine/simulated/scenario.h"
+#include "server/simulator/scenario.h"
 
 #include <google/protobuf/text_format.h>
 
 #include "absl/strings/str_replace.h"
 #include "server/machine/access.h"
-#include "server/machine/simulated/testing.h"
-#include "server/node/named_faults.h"
+#include "server/simulator/testing.h"
+#include "server/simulator/named_faults.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {

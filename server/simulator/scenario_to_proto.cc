@@ -4,8 +4,8 @@
 
 #include "absl/time/clock.h"
 #include "server/machine/access.h"
-#include "server/machine/simulated/disk_facts.h"
-#include "server/machine/simulated/scenario.h"
+#include "server/simulator/disk_facts.h"
+#include "server/simulator/scenario.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/machine/simulated/services.h"
+#include "server/simulator/services.h"
 
 #include <algorithm>
 #include <set>

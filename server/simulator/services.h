@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "server/machine/simulated/state.h"
+#include "server/simulator/state.h"
 
 namespace csi_proxy::machine::simulated {
 

@@ -1,7 +1,7 @@
 #include <utility>
 
-#include "server/machine/simulated/scenario.h"
-#include "server/node/named_faults.h"
+#include "server/simulator/scenario.h"
+#include "server/simulator/named_faults.h"
 #include "server/node/opened_machine.h"
 
 namespace csi_proxy {

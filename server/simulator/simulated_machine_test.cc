@@ -3,8 +3,8 @@
 
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
-#include "server/machine/simulated/named_scenarios.h"
-#include "server/machine/simulated/storage.h"
+#include "server/simulator/named_scenarios.h"
+#include "server/simulator/storage.h"
 #include "server/node/opened_machine.h"
 
 namespace csi_proxy {

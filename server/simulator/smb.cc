@@ -1,4 +1,4 @@
-#include "server/machine/simulated/smb.h"
+#include "server/simulator/smb.h"
 
 #include <algorithm>
 #include <utility>

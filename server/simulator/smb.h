@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "server/machine/simulated/state.h"
+#include "server/simulator/state.h"
 
 namespace csi_proxy::machine::simulated {
 

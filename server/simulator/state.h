@@ -13,8 +13,8 @@
 #include "server/base/secret.h"
 #include "server/base/volume_id.h"
 #include "server/machine/os.h"
-#include "server/machine/simulated/failure.h"
-#include "server/machine/simulated/tree.h"
+#include "server/simulator/failure.h"
+#include "server/simulator/tree.h"
 
 namespace csi_proxy::machine::simulated {
 

@@ -1,4 +1,4 @@
-#include "server/machine/simulated/storage.h"
+#include "server/simulator/storage.h"
 
 #include <algorithm>
 #include <string>

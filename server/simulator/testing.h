@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "server/machine/simulated/scenario.h"
+#include "server/simulator/scenario.h"
 
 namespace csi_proxy::machine::simulated {
 

@@ -1,4 +1,4 @@
-#include "server/machine/simulated/tree.h"
+#include "server/simulator/tree.h"
 
 #include <algorithm>
 #include <atomic>
@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "server/base/win32_error.h"
 #include "server/base/windows_path.h"
-#include "server/machine/simulated/failure.h"
+#include "server/simulator/failure.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {

@@ -1,6 +1,6 @@
-#include "server/machine/simulated/tree.h"
+#include "server/simulator/tree.h"
 
-#include "server/machine/simulated/testing.h"
+#include "server/simulator/testing.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # What each library shows is its own, and what it shows to programs is what their headers are for.
 #
-#   client/exports/exports_test.sh DIRECTORY   that of libcsi_proxy_*.so
+#   client/cpp/exports/exports_test.sh DIRECTORY   that of libcsi_proxy_*.so
 set -euo pipefail
 directory=$1
-api=$(dirname "$0")/../../api
+api=$(dirname "$0")/../../../api
 failed=0
 
 # What a library defines for others, demangled, each with its version: `csi_proxy::Node::Windows()@@CSI_PROXY_2`.

@@ -2,7 +2,7 @@
 # A program that links the client has gRPC as it was built: neither its link options nor its symbols are those with which
 # csi-proxy.exe changes its own.
 #
-#   client/exports/grpc_unpatched_test.sh PATCHED PATCHES PROGRAM OPTIONS...
+#   client/cpp/exports/grpc_unpatched_test.sh PATCHED PATCHES PROGRAM OPTIONS...
 #
 # The link options of csi-proxy.exe and the object with its patches are the control; then a program with its symbols, and files
 # that tell how it is linked.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Embedded mode and the direct library are without gRPC: it is neither in them nor under them.
 #
-#   client/exports/no_grpc_test.sh CONTROL FILE...   the control is a program that does have it
+#   client/cpp/exports/no_grpc_test.sh CONTROL FILE...   the control is a program that does have it
 set -euo pipefail
 
 # Names of gRPC's functions and types, whether called or defined, and in archives that are linked in;

@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/ctl/output.h"
-#include "server/product_version.h"
+#include "server/service/product_version.h"
 
 namespace csi_proxy::ctl::diagnose {
 namespace {

@@ -16,7 +16,7 @@
 #include "client/c/boundary.h"
 #include "client/sidecars/c/options.h"
 #include "csi_proxy/sidecars.h"
-#include "server/product_version.h"
+#include "server/service/product_version.h"
 
 namespace csi_proxy::c {
 namespace {

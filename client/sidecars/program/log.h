@@ -1,4 +1,4 @@
-// The program's log on standard error, by spdlog. Not the service's (server/observability), which
+// The program's log on standard error, by spdlog. Not the service's (server/service), which
 // would bring more memory than all else here: a node runs this once for each driver.
 #pragma once
 

@@ -14,8 +14,8 @@
 #include "client/sidecars/program/registration_marker.h"
 #include "csi_proxy/sidecars.h"
 #include "server/base/program.h"
-#include "server/product_version.h"
-#include "server/supervisor.h"
+#include "server/service/product_version.h"
+#include "server/service/supervisor.h"
 
 #ifdef __GLIBC__
 #include <malloc.h>

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/sidecars/program/program_testing.h"
-#include "server/product_version.h"
+#include "server/service/product_version.h"
 
 namespace csi_proxy::sidecars {
 namespace {

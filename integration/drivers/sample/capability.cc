@@ -1,4 +1,4 @@
-#include "integration/sample_driver/capability.h"
+#include "integration/drivers/sample/capability.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "absl/status/status.h"
-#include "integration/sample_driver/csi.pb.h"
+#include "integration/drivers/sample/csi.pb.h"
 
 namespace csi_proxy::sample_driver {
 

@@ -1,4 +1,4 @@
-#include "integration/sample_driver/cloud.h"
+#include "integration/drivers/sample/cloud.h"
 
 #include <algorithm>
 #include <boost/uuid/name_generator_sha1.hpp>
@@ -7,10 +7,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "client/pipe_path.h"
+#include "client/cpp/pipe_path.h"
 #include "csi_proxy/node.h"
 #include "integration/support/node_admin.h"
-#include "server/machine/simulated/admin.pb.h"
+#include "server/simulator/admin.pb.h"
 
 namespace csi_proxy::sample_driver {
 namespace {

@@ -45,7 +45,7 @@ class Cloud {
   absl::Status Grow(const std::string& volume_id, int64_t size_bytes);
 
  private:
-  // Calls a method of server/machine/simulated/admin.proto.
+  // Calls a method of server/simulator/admin.proto.
   virtual absl::Status Administer(const std::string& method,
                                   const google::protobuf::Message& request,
                                   google::protobuf::Message* response) = 0;

@@ -1,4 +1,4 @@
-#include "integration/sample_driver/controller_service.h"
+#include "integration/drivers/sample/controller_service.h"
 
 #include <google/protobuf/util/message_differencer.h>
 
@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "integration/sample_driver/capability.h"
-#include "integration/sample_driver/rpc.h"
-#include "integration/sample_driver/topology.h"
+#include "integration/drivers/sample/capability.h"
+#include "integration/drivers/sample/rpc.h"
+#include "integration/drivers/sample/topology.h"
 
 namespace csi_proxy::sample_driver {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "integration/sample_driver/cloud.h"
-#include "integration/sample_driver/csi.grpc.pb.h"
-#include "integration/sample_driver/volume_locks.h"
+#include "integration/drivers/sample/cloud.h"
+#include "integration/drivers/sample/csi.grpc.pb.h"
+#include "integration/drivers/sample/volume_locks.h"
 
 namespace csi_proxy::sample_driver {
 

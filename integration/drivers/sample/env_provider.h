@@ -5,7 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "csi_proxy/call_options.h"
-#include "integration/sample_driver/env_rules.h"
+#include "integration/drivers/sample/env_rules.h"
 #include "server/base/secret.h"
 
 namespace csi_proxy::sample_driver {

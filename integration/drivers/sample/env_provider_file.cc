@@ -1,12 +1,12 @@
-#include "integration/sample_driver/env_provider_file.h"
+#include "integration/drivers/sample/env_provider_file.h"
 
 #include <google/protobuf/util/json_util.h>
 
 #include "absl/algorithm/container.h"
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "integration/sample_driver/env_file.pb.h"
-#include "integration/sample_driver/protected_file.h"
+#include "integration/drivers/sample/env_file.pb.h"
+#include "integration/drivers/sample/protected_file.h"
 
 namespace csi_proxy::sample_driver {
 namespace {

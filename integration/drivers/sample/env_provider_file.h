@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "integration/sample_driver/env_provider.h"
+#include "integration/drivers/sample/env_provider.h"
 
 namespace csi_proxy::sample_driver {
 

@@ -1,4 +1,4 @@
-#include "integration/sample_driver/env_provider_node.h"
+#include "integration/drivers/sample/env_provider_node.h"
 
 #include <optional>
 

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "csi_proxy/client_options.h"
 #include "csi_proxy/system/v1alpha1/client.h"
-#include "integration/sample_driver/env_provider.h"
+#include "integration/drivers/sample/env_provider.h"
 
 namespace csi_proxy::sample_driver {
 

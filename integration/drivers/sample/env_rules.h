@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "integration/sample_driver/env.pb.h"
+#include "integration/drivers/sample/env.pb.h"
 #include "server/base/secret.h"
 
 namespace csi_proxy::sample_driver {

@@ -1,4 +1,4 @@
-#include "integration/sample_driver/env_rules.h"
+#include "integration/drivers/sample/env_rules.h"
 
 #include <functional>
 #include <random>
@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "integration/sample_driver/env_testing.h"
-#include "integration/sample_driver/protected_file.h"
+#include "integration/drivers/sample/env_testing.h"
+#include "integration/drivers/sample/protected_file.h"
 
 namespace csi_proxy::sample_driver {
 namespace {

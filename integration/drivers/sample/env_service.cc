@@ -1,4 +1,4 @@
-#include "integration/sample_driver/env_service.h"
+#include "integration/drivers/sample/env_service.h"
 
 #include <grpcpp/impl/rpc_service_method.h>
 #include <grpcpp/support/method_handler.h>
@@ -12,9 +12,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "integration/sample_driver/env_provider_file.h"
-#include "integration/sample_driver/env_provider_node.h"
-#include "integration/sample_driver/rpc.h"
+#include "integration/drivers/sample/env_provider_file.h"
+#include "integration/drivers/sample/env_provider_node.h"
+#include "integration/drivers/sample/rpc.h"
 
 namespace csi_proxy::sample_driver {
 namespace {

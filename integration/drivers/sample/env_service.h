@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "csi_proxy/call_options.h"
 #include "csi_proxy/client_options.h"
-#include "integration/sample_driver/env_provider.h"
+#include "integration/drivers/sample/env_provider.h"
 #include "server/base/audit.h"
 
 namespace csi_proxy::sample_driver {

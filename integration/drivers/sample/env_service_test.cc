@@ -1,4 +1,4 @@
-#include "integration/sample_driver/env_service.h"
+#include "integration/drivers/sample/env_service.h"
 
 #include <google/protobuf/stubs/logging.h>
 #include <unistd.h>
@@ -13,8 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "integration/sample_driver/env_provider_file.h"
-#include "integration/sample_driver/env_testing.h"
+#include "integration/drivers/sample/env_provider_file.h"
+#include "integration/drivers/sample/env_testing.h"
 #include "server/base/testing_posix.h"
 
 namespace csi_proxy::sample_driver {

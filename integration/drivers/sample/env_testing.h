@@ -10,7 +10,7 @@
 
 #include "absl/strings/string_view.h"
 #include "gtest/gtest.h"
-#include "integration/sample_driver/env.pb.h"
+#include "integration/drivers/sample/env.pb.h"
 
 namespace csi_proxy::sample_driver {
 

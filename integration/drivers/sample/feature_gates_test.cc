@@ -1,4 +1,4 @@
-#include "integration/sample_driver/feature_gates.h"
+#include "integration/drivers/sample/feature_gates.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

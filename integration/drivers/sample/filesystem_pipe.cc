@@ -1,9 +1,9 @@
-#include "integration/sample_driver/filesystem_pipe.h"
+#include "integration/drivers/sample/filesystem_pipe.h"
 
 #include <utility>
 
 #include "csi_proxy/filesystem/v1/client.h"
-#include "integration/sample_driver/rpc.h"
+#include "integration/drivers/sample/rpc.h"
 
 namespace csi_proxy::sample_driver {
 namespace {

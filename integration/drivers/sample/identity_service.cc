@@ -1,6 +1,6 @@
-#include "integration/sample_driver/identity_service.h"
+#include "integration/drivers/sample/identity_service.h"
 
-#include "integration/sample_driver/rpc.h"
+#include "integration/drivers/sample/rpc.h"
 
 namespace csi_proxy::sample_driver {
 

@@ -1,8 +1,8 @@
 // csi.v1.Identity: what the plugin is.
 #pragma once
 
-#include "integration/sample_driver/csi.grpc.pb.h"
-#include "integration/sample_driver/mounter.h"
+#include "integration/drivers/sample/csi.grpc.pb.h"
+#include "integration/drivers/sample/mounter.h"
 
 namespace csi_proxy::sample_driver {
 

@@ -1,4 +1,4 @@
-#include "integration/sample_driver/mounter.h"
+#include "integration/drivers/sample/mounter.h"
 
 #include <utility>
 

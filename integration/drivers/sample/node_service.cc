@@ -1,9 +1,9 @@
-#include "integration/sample_driver/node_service.h"
+#include "integration/drivers/sample/node_service.h"
 
 #include "absl/strings/str_cat.h"
-#include "integration/sample_driver/capability.h"
-#include "integration/sample_driver/rpc.h"
-#include "integration/sample_driver/topology.h"
+#include "integration/drivers/sample/capability.h"
+#include "integration/drivers/sample/rpc.h"
+#include "integration/drivers/sample/topology.h"
 
 namespace csi_proxy::sample_driver {
 namespace {

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "integration/sample_driver/csi.grpc.pb.h"
-#include "integration/sample_driver/mounter.h"
-#include "integration/sample_driver/volume_locks.h"
+#include "integration/drivers/sample/csi.grpc.pb.h"
+#include "integration/drivers/sample/mounter.h"
+#include "integration/drivers/sample/volume_locks.h"
 
 namespace csi_proxy::sample_driver {
 

@@ -1,4 +1,4 @@
-#include "integration/sample_driver/rpc.h"
+#include "integration/drivers/sample/rpc.h"
 
 #include <algorithm>
 

@@ -3,9 +3,9 @@
 # each mode, and fails when a spec fails or is skipped without a reason in sanity/skips.tsv. Needs
 # csi-proxy, csi-proxyctl and sample_driver in build/release, and any Go.
 #
-#   integration/sample_driver/sanity.sh [--mode remote|embedded|both]
+#   integration/drivers/sample/sanity.sh [--mode remote|embedded|both]
 set -euo pipefail
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../../.."
 modes=(remote embedded)
 case ${1:-}=${2:-both} in
   =both | --mode=both) ;;
@@ -13,7 +13,7 @@ case ${1:-}=${2:-both} in
   *) echo "usage: sanity.sh [--mode remote|embedded|both]" >&2; exit 2 ;;
 esac
 
-here=$PWD/integration/sample_driver
+here=$PWD/integration/drivers/sample
 release=$PWD/build/release
 out=$PWD/build/sanity
 mkdir -p "$out"
@@ -28,7 +28,7 @@ if [[ -z $(go env GOTOOLCHAIN) ]]; then
   chmod -R u+x "$root/bin" "$root/pkg/tool"
   go=$root/bin/go
 fi
-protoc -I . --include_imports --descriptor_set_out="$out/csi.descriptors" integration/sample_driver/csi.proto
+protoc -I . --include_imports --descriptor_set_out="$out/csi.descriptors" integration/drivers/sample/csi.proto
 (
   cd "$here/sanity"
   "$go" build -o "$out/csi-sanity" github.com/kubernetes-csi/csi-test/v5/cmd/csi-sanity
@@ -83,7 +83,7 @@ for mode in "${modes[@]}"; do
   pipes=$run/$mode
   mkdir "$pipes"
   endpoint=unix://$pipes/csi.sock
-  driver=("$release/integration/sample_driver/sample_driver" --mode="$mode" --endpoint="$endpoint")
+  driver=("$release/integration/drivers/sample/sample_driver" --mode="$mode" --endpoint="$endpoint")
   if [[ $mode == remote ]]; then
     start "$mode.service" "$release/server/csi-proxy" --host=simulated --socket-dir="$pipes"
     start "$mode.driver" "${driver[@]}" --socket-dir="$pipes"

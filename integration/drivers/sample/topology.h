@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "integration/sample_driver/csi.pb.h"
+#include "integration/drivers/sample/csi.pb.h"
 
 namespace csi_proxy::sample_driver {
 

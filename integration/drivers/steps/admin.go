@@ -20,7 +20,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// Admin calls the simulated node's admin service (server/machine/simulated/admin.proto), which plays
+// Admin calls the simulated node's admin service (server/simulator/admin.proto), which plays
 // the cloud, the file server and whoever else acts on a node besides csi-proxy.
 type Admin struct {
 	service protoreflect.ServiceDescriptor

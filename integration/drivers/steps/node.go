@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Node is what the steps look at of server/machine/simulated/node.proto.
+// Node is what the steps look at of server/simulator/node.proto.
 type Node struct {
 	Disk       []Disk       `json:"disk"`
 	SmbServer  []SmbServer  `json:"smb_server"`

@@ -1,6 +1,6 @@
 package steps
 
-// nodes are the simulated nodes (server/machine/simulated/scenarios/) of the clouds where a driver runs. On a
+// nodes are the simulated nodes (server/simulator/scenarios/) of the clouds where a driver runs. On a
 // driver's first one the service is killed within each rpc as well.
 var nodes = []struct{ driver, scenario string }{
 	{"ebs.csi.aws.com", "ec2-nitro-2022"},

@@ -2,13 +2,13 @@
 # csi_proxy as another project meets it: installed, moved elsewhere, found by CMake and by pkg-config,
 # built against and run; and the packages that CPack makes of it.
 #
-#   integration/consumer/run.sh              on Linux
-#   integration/consumer/run.sh --windows    cross-built with mingw-w64, run under Wine
+#   integration/packages/consumer/run.sh              on Linux
+#   integration/packages/consumer/run.sh --windows    cross-built with mingw-w64, run under Wine
 set -euo pipefail
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../../.."
 root=$PWD
-source=$root/integration/consumer
-exports=$root/client/exports
+source=$root/integration/packages/consumer
+exports=$root/client/cpp/exports
 case ${1-} in
   "") preset=release ;;
   --windows) preset=windows ;;
@@ -135,7 +135,7 @@ debian_packages() {
     lib/libcsi_proxy{.so.1,.so,_base.so.2,_client_api.so.2,_client.so.2,_embedded.so.2,_node.so.2,_testing.so.2} \
     lib/libcsi_proxy_sidecars{.so.2,.so,_c.so.1,_c.so} \
     lib/pkgconfig/csi-proxy-{c,client,embedded,node,sidecars,sidecars-c,testing}.pc lib/cmake/csi_proxy/csi_proxy-config.cmake \
-    include/csi-proxy/csi_proxy/{csi_proxy,csi_proxy_sidecars,node,sidecars,testing/node}.h share/csi-proxy/server/machine/simulated/admin.proto
+    include/csi-proxy/csi_proxy/{csi_proxy,csi_proxy_sidecars,node,sidecars,testing/node}.h share/csi-proxy/server/simulator/admin.proto
   # Who depends on what, and that the libraries need nothing that is not said.
   dpkg-deb -f "$out"/packages/libcsi-proxy2_*.deb Depends | grep -q libprotobuf32
   dpkg-deb -f "$out"/packages/libcsi-proxy-dev_*.deb Depends | grep -q '^libcsi-proxy2 (= '
@@ -164,8 +164,8 @@ pkg_config() {
 }
 # Those of csi-proxy.exe are its own.
 no_patches() {
-  "$exports/grpc_unpatched_test.sh" build/windows/client/exports/csi-proxy.options \
-    build/windows/server/pipe/CMakeFiles/csi_proxy_grpc_patches.dir/grpc_patches.cc.obj \
+  "$exports/grpc_unpatched_test.sh" build/windows/client/cpp/exports/csi-proxy.options \
+    build/windows/server/rpc/pipe/CMakeFiles/csi_proxy_grpc_patches.dir/grpc_patches.cc.obj \
     "$build/remote.exe" "$build/build.ninja" "$prefix"/lib/cmake/csi_proxy/*.cmake
 }
 # The ZIP has what a node needs, and a driver in C.

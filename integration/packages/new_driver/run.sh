@@ -4,7 +4,7 @@
 # placed in a cache directory of this run's own; then the same for the Go library's place, and
 # without the library, where the error must name the command.
 set -euo pipefail
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../../.."
 root=$PWD
 out=$root/build/new_driver
 rm -rf "$out"

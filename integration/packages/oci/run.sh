@@ -2,11 +2,11 @@
 # The images for HostProcess containers: made twice they are alike, tools of others take them for
 # valid, what is unpacked is what went in, and what the manifests run is in them.
 #
-#   integration/oci/run.sh               with stand-ins for the programs
-#   integration/oci/run.sh --windows     with those of build/windows; under Wine, the code with which
+#   integration/packages/oci/run.sh               with stand-ins for the programs
+#   integration/packages/oci/run.sh --windows     with those of build/windows; under Wine, the code with which
 #                                        containerd unpacks on Windows reads the layers as well
 set -euo pipefail
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../../.."
 scripts/install-packages.sh --oci
 out=$PWD/build/oci
 rm -rf "$out"
@@ -19,7 +19,7 @@ if [[ -z $(go env GOTOOLCHAIN) ]]; then
   chmod -R u+x "$root/bin" "$root/pkg/tool"
   go=$root/bin/go
 fi
-(cd integration/oci && CGO_ENABLED=0 "$go" build -o "$out/" ./validate)
+(cd integration/packages/oci && CGO_ENABLED=0 "$go" build -o "$out/" ./validate)
 
 service=(csi-proxy.exe csi-proxyctl.exe csi-proxy-service.exe)
 sidecars=(csi-node-sidecars.exe csi-node-driver-registrar.exe livenessprobe.exe)
@@ -122,7 +122,7 @@ done
 check "a driver's sidecars" grep -qx "${sidecars[0]}" <<<"$(run_by scripts/deploy/embedded-driver-containerd-1.6.yaml)"
 
 if [[ ${1-} == --windows ]]; then
-  (cd integration/oci && CGO_ENABLED=0 GOOS=windows "$go" build -o "$out/" ./read_layer)
+  (cd integration/packages/oci && CGO_ENABLED=0 GOOS=windows "$go" build -o "$out/" ./read_layer)
   # Each layer once, though two images have the first.
   for digest in $(jq -r '.manifests[].digest[7:]' "$out/$image/index.json"); do
     jq -r '.layers[].digest[7:]' "$out/$image/blobs/sha256/$digest"

@@ -2,12 +2,12 @@
 # The Go modules of a release as a driver's author gets them: by Go, from the files, without a replace
 # that names a folder.
 #
-#   integration/release/go_test.sh VERSION PROXY DIRECTORY
+#   integration/packages/release/go_test.sh VERSION PROXY DIRECTORY
 set -euo pipefail
 version=$1
 proxy=$2
 out=$3
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../../.."
 root=$PWD
 repository=$(sed -n 's|^module \(.*\)/client/go$|\1|p' client/go/go.mod)
 mkdir -p "$out"
@@ -33,7 +33,7 @@ GOOS=windows go build -o mount.exe .
 timeout 60 ./mount
 
 # In the library's place: the driver that uses the library changes one line.
-cp -r "$root/integration/go_v2" "$out/go_v2"
+cp -r "$root/integration/peers/go_v2" "$out/go_v2"
 cd "$out/go_v2"
 go mod edit -replace "github.com/kubernetes-csi/csi-proxy/v2=$repository/client/go/v2@v$version"
 go build -mod=mod -o "$out/driver-v2" ./driver

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # The service's life with programs from elsewhere, as those of a release: installed, upgraded, removed.
 #
-#   integration/release/life_test.sh DIRECTORY
+#   integration/packages/release/life_test.sh DIRECTORY
 set -euo pipefail
 directory=$(cd "$1" && pwd)
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../../.."
 ninja -C build/windows service_life_test unstoppable_service
 trap 'integration/wine/run --session-stop' EXIT
 integration/wine/run --session-start

@@ -3,11 +3,11 @@
 # clone elsewhere, under another time zone, file mask and name. What is not committed keeps it from
 # being made.
 #
-#   integration/release/run.sh              ccache may give the second build the first one's objects
-#   integration/release/run.sh --no-ccache  the second build compiles everything: half an hour of processor time
-#   integration/release/run.sh --life       also runs the service-life test on the programs in the ZIP, under Wine
+#   integration/packages/release/run.sh              ccache may give the second build the first one's objects
+#   integration/packages/release/run.sh --no-ccache  the second build compiles everything: half an hour of processor time
+#   integration/packages/release/run.sh --life       also runs the service-life test on the programs in the ZIP, under Wine
 set -euo pipefail
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../../.."
 root=$PWD
 out=$root/build/release-test
 second=()
@@ -22,7 +22,7 @@ done
 scripts/install-packages.sh --windows --oci --release
 version=$(sed -nE 's/^project\(csi_proxy VERSION ([0-9.]+) .*/\1/p' CMakeLists.txt)
 zip=csi-proxy-$version-windows-amd64
-here=$root/integration/release
+here=$root/integration/packages/release
 python=$out/python/bin/python
 mkdir -p "$out"
 if ! cmp -s "$here/requirements.txt" "$out/python/requirements.txt"; then
@@ -101,7 +101,7 @@ programs_noticed() {
   grep 'has no NX_COMPAT' "$out/noticed"
   grep 'imports GetTempPath2W of kernel32.dll' "$out/noticed"
 }
-# Whether an image is valid and works is integration/oci's to say.
+# Whether an image is valid and works is integration/packages/oci's to say.
 images() {
   local image=csi-proxy-$version-oci tag file files
   files=$out/unpacked/image/Files

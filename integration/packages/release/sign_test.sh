@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # A release signed with a certificate that is made for this and thrown away.
 #
-#   integration/release/sign_test.sh VERSION UNSIGNED DIRECTORY
+#   integration/packages/release/sign_test.sh VERSION UNSIGNED DIRECTORY
 set -euo pipefail
 version=$1
 unsigned=$2
 out=$3
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../../.."
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj "/CN=CSI Proxy test" -addext extendedKeyUsage=codeSigning \

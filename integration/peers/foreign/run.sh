@@ -2,9 +2,9 @@
 # Programs that know nothing of this project, against the service on its simulated node: grpcurl
 # lists, describes and calls; Prometheus's promtool reads the metrics.
 #
-#   integration/foreign/run.sh
+#   integration/peers/foreign/run.sh
 set -euo pipefail
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../../.."
 scripts/install-packages.sh --foreign
 ninja -C build/release csi-proxy >/dev/null
 out=$PWD/build/foreign
@@ -18,7 +18,7 @@ if [[ -z $(go env GOTOOLCHAIN) ]]; then
   chmod -R u+x "$root/bin" "$root/pkg/tool"
   go=$root/bin/go
 fi
-(cd integration/foreign && CGO_ENABLED=0 "$go" build -o "$out/" . github.com/fullstorydev/grpcurl/cmd/grpcurl)
+(cd integration/peers/foreign && CGO_ENABLED=0 "$go" build -o "$out/" . github.com/fullstorydev/grpcurl/cmd/grpcurl)
 
 sockets=$(mktemp -d /tmp/csi-proxy-foreign-XXXXXX)
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')

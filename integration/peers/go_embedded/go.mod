@@ -25,5 +25,5 @@ require (
 
 replace (
 	csi-proxy.example/legacy/suite => ../legacy_go/suite
-	github.com/csi-proxy/csi-proxy/client/go => ../../client/go
+	github.com/csi-proxy/csi-proxy/client/go => ../../../client/go
 )

@@ -2,10 +2,10 @@
 # The Go package client/go: its tests, and through it every rpc of every version, answered by the
 # library and by the service alike.
 #
-#   integration/go_embedded/run.sh              on Linux
-#   integration/go_embedded/run.sh --windows    the Windows library and service, under Wine
+#   integration/peers/go_embedded/run.sh              on Linux
+#   integration/peers/go_embedded/run.sh --windows    the Windows library and service, under Wine
 set -euo pipefail
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../../.."
 root=$PWD
 windows=no
 case ${1-} in
@@ -53,7 +53,7 @@ logs=$out
 . integration/support/checks.sh
 result() { tail -1 "$1"; }
 
-vet() { (cd client/go && go vet ./...) && (cd integration/go_embedded && go vet ./... && cd sidecars && go vet ./...) &&
+vet() { (cd client/go && go vet ./...) && (cd integration/peers/go_embedded && go vet ./... && cd sidecars && go vet ./...) &&
   (cd client/go && GOOS=windows go vet ./sidecars) && echo clean; }
 # The code of the storage group is what its proto makes.
 generated() {
@@ -66,12 +66,12 @@ build() {
     go test -c -o "$out/tests/storage.test$suffix" ./api/storage/v1alpha1 &&
     go test -c -o "$out/tests/sidecars.test$suffix" ./sidecars &&
     go build -o "$out/mount$suffix" ./examples/mount) &&
-    (cd integration/go_embedded && go build -o "$out/go_embedded$suffix" .) && echo "without cgo"
+    (cd integration/peers/go_embedded && go build -o "$out/go_embedded$suffix" .) && echo "without cgo"
 }
 # race NAME PACKAGE
 race() { (cd client/go && CGO_ENABLED=1 go test -race -c -o "$out/tests/$1.test" "$2") && tests "$out/tests/$1.test"; }
 # Beside the released code of CSI and of the kubelet, which protobuf would not take twice.
-released() { (cd integration/go_embedded/sidecars && go test -count=1 ./...); }
+released() { (cd integration/peers/go_embedded/sidecars && go test -count=1 ./...); }
 # A test that is skipped has shown nothing.
 tests() {
   (cd client/go && CSI_PROXY_LIBRARY=$at$(basename "$library") CSI_PROXY_SERVICE=$at$(basename "$service") \

@@ -3,10 +3,10 @@
 # exports compared with the library, and programs that use the library, compiled with both from one
 # source: a driver's calls, and those that wine/node/peer leads the library through.
 #
-#   integration/go_v2/run.sh              on Linux, where only this module can be
-#   integration/go_v2/run.sh --windows    the programs under Wine, on a simulated Windows node
+#   integration/peers/go_v2/run.sh              on Linux, where only this module can be
+#   integration/peers/go_v2/run.sh --windows    the programs under Wine, on a simulated Windows node
 set -euo pipefail
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../../.."
 root=$PWD
 scenario=$root/integration/wine/node/peer/scenario.textproto
 # The one line that a driver changes.
@@ -42,8 +42,8 @@ build() {
   echo "$replace" >>"$out/$3.mod"
   (cd "$1" && go build -modfile="$out/$3.mod" -mod=mod -o "$out/$3$suffix" "$2") && echo "one line in go.mod"
 }
-check build-driver build integration/go_v2 ./driver ours
-library() { (cd integration/go_v2 && go build -o "$out/upstream$suffix" ./driver) && echo "as go.mod has it"; }
+check build-driver build integration/peers/go_v2 ./driver ours
+library() { (cd integration/peers/go_v2 && go build -o "$out/upstream$suffix" ./driver) && echo "as go.mod has it"; }
 [[ $windows == no ]] || check build-library-driver library
 check build-steps build integration/wine/node/peer ./library ours-steps
 
@@ -58,7 +58,7 @@ if [[ $windows == no ]]; then
       ! grep -e '--- SKIP' "$out/tests.out" && echo "$(grep -c '^--- PASS' "$out/tests.out") tests, none skipped"
   }
   api() {
-    (cd integration/go_v2/api && go test -v -count=1 ./...) | tee "$out/api.out" &&
+    (cd integration/peers/go_v2/api && go test -v -count=1 ./...) | tee "$out/api.out" &&
       grep -o 'alpha.*lines compared.*' "$out/api.out" | sort | paste -sd ';'
   }
   check vet vet

@@ -2,9 +2,9 @@
 # The Go clients of three releases, unchanged, make every call of the table of cases on csi-proxy.exe
 # under Wine, 20 times in a row.
 #
-#   integration/legacy_go/run.sh [ROUNDS]
+#   integration/peers/legacy_go/run.sh [ROUNDS]
 set -euo pipefail
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../../.."
 rounds=${1:-20}
 out=$PWD/build/legacy_go
 wine=$PWD/integration/wine/run
@@ -36,7 +36,7 @@ serve() {
 
 failed=0
 for release in v1.0.2 v1.1.3 v1.3.0; do
-  (cd "integration/legacy_go/$release" && GOFLAGS=-mod=mod CGO_ENABLED=0 GOOS=windows GOARCH=amd64 \
+  (cd "integration/peers/legacy_go/$release" && GOFLAGS=-mod=mod CGO_ENABLED=0 GOOS=windows GOARCH=amd64 \
     go build -o "$out/$release.exe" .)
   # A new service each: the first call after its start is the release's own.
   serve "$release"
@@ -52,7 +52,7 @@ for release in v1.0.2 v1.1.3 v1.3.0; do
 done
 
 # Connections that the client's pipe library opens and nobody uses.
-(cd integration/legacy_go/v1.3.0 && GOFLAGS=-mod=mod CGO_ENABLED=0 GOOS=windows GOARCH=amd64 \
+(cd integration/peers/legacy_go/v1.3.0 && GOFLAGS=-mod=mod CGO_ENABLED=0 GOOS=windows GOARCH=amd64 \
   go build -o "$out/abandon.exe" ./abandon)
 serve abandon --max-connections=6000 --client-share=100 --preface-timeout=10s
 if ! timeout 300 "$wine" "$out/abandon.exe" -abandoned 5000 -callers 8 -deadline 10s; then

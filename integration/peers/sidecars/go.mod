@@ -137,4 +137,4 @@ replace (
 	k8s.io/streaming => k8s.io/streaming v0.37.2
 )
 
-replace github.com/csi-proxy/csi-proxy/client/go => ../../client/go
+replace github.com/csi-proxy/csi-proxy/client/go => ../../../client/go

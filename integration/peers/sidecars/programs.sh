@@ -16,7 +16,7 @@ build() {
   ln -sf "${program:-$PWD/build/release/client/sidecars/program/csi-node-sidecars}" "$out/ours/csi-node-sidecars"
   ln -sf csi-node-sidecars "$out/ours/csi-node-driver-registrar"
   ln -sf csi-node-sidecars "$out/ours/livenessprobe"
-  (cd integration/sidecars && CGO_ENABLED=0 "$go" build -ldflags='-s -w' -o "$out/" ./godriver ./kubelet ./trial)
+  (cd integration/peers/sidecars && CGO_ENABLED=0 "$go" build -ldflags='-s -w' -o "$out/" ./godriver ./kubelet ./trial)
 }
 
 # Upstream's, as its own releases are built. False if the sources cannot be had.

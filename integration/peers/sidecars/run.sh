@@ -4,7 +4,7 @@
 # sample driver, and before a driver in every state. Then many probes of a driver that is hung, slow,
 # dying, and hostile clients of /healthz and of csi-proxy's /metrics. README.md says more.
 #
-#   integration/sidecars/run.sh [--probes=N] [--program=FILE] [--record] [--attacks]
+#   integration/peers/sidecars/run.sh [--probes=N] [--program=FILE] [--record] [--attacks]
 #     --probes   how many, instead of 2000
 #     --program  another build of csi-node-sidecars, say one with a sanitizer; it may be slower
 #     --record   write what upstream's programs do into upstream.tsv
@@ -13,7 +13,7 @@
 # CSI_PROXY_UPSTREAM_SIDECARS is a directory with the sources of upstream's two modules, in
 # node-driver-registrar/ and livenessprobe/. Without them upstream.tsv stands for the programs.
 set -euo pipefail
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../../.."
 probes=2000
 program=
 record=()
@@ -32,7 +32,7 @@ out=$PWD/build/sidecars
 logs=$out/logs
 rm -rf "$logs" "$out/ours"
 mkdir -p "$logs" "$out/ours" "$out/upstream"
-. integration/sidecars/programs.sh
+. integration/peers/sidecars/programs.sh
 result() { tail -1 "$1"; }
 complaint() { grep -A2 -E '^FAIL|^panic' "$1" || tail -20 "$1"; }
 
@@ -53,8 +53,8 @@ if [[ -n $attacks ]]; then
   end_checks "sidecars"
   exit
 fi
-flags=(-ours "$out/ours" -tables integration/sidecars -kubelet "$out/kubelet"
-  -sample-driver build/release/integration/sample_driver/sample_driver -logs "$logs")
+flags=(-ours "$out/ours" -tables integration/peers/sidecars -kubelet "$out/kubelet"
+  -sample-driver build/release/integration/drivers/sample/sample_driver -logs "$logs")
 if build_upstream; then
   flags+=(-upstream "$out/upstream" "${record[@]}")
 else

@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "client/c/method_paths.h"
 #include "csi_proxy/csi_proxy.h"
-#include "integration/fuzz/c_abi_node.h"
+#include "integration/service/fuzz/c_abi_node.h"
 #include "server/base/unicode.h"
 
 namespace {

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Writes what c_abi_fuzzer begins with: the cases of every version's rpcs, a file for each script.
 #
-#   integration/fuzz/c_abi_seeds.sh BUILD_DIRECTORY SEEDS_DIRECTORY
+#   integration/service/fuzz/c_abi_seeds.sh BUILD_DIRECTORY SEEDS_DIRECTORY
 set -euo pipefail
 build=$1 seeds=$2
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../../.."
 mapfile -t paths < <(sed -nE 's/^ +"(.*)",$/\1/p' "$build/client/c/generated/client/c/method_paths.h")
 declare -A place
 for i in "${!paths[@]}"; do place[${paths[i]}]=$i; done

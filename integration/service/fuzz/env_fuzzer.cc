@@ -13,9 +13,9 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
-#include "integration/sample_driver/env_provider.h"
-#include "integration/sample_driver/env_rules.h"
-#include "integration/sample_driver/env_service.h"
+#include "integration/drivers/sample/env_provider.h"
+#include "integration/drivers/sample/env_rules.h"
+#include "integration/drivers/sample/env_service.h"
 #include "server/base/unicode.h"
 
 namespace csi_proxy::sample_driver {

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
-#include "server/transport/http2_guard.h"
+#include "server/rpc/http2_guard.h"
 
 namespace {
 

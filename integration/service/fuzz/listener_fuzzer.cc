@@ -10,11 +10,11 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "server/open_node.h"
-#include "server/options.h"
-#include "server/server.h"
-#include "server/transport/preface.h"
-#include "server/versioned_services.h"
+#include "server/service/open_node.h"
+#include "server/service/options.h"
+#include "server/service/server.h"
+#include "server/rpc/preface.h"
+#include "server/service/versioned_services.h"
 
 namespace {
 

@@ -11,12 +11,12 @@
 #include "absl/strings/str_cat.h"
 #include "csi_proxy/node.h"
 #include "integration/support/bindings.h"
-#include "server/machine/simulated/admin.pb.h"
-#include "server/machine/simulated/scenario.h"
-#include "server/open_node.h"
-#include "server/options.h"
-#include "server/server.h"
-#include "server/versioned_services.h"
+#include "server/simulator/admin.pb.h"
+#include "server/simulator/scenario.h"
+#include "server/service/open_node.h"
+#include "server/service/options.h"
+#include "server/service/server.h"
+#include "server/service/versioned_services.h"
 
 namespace csi_proxy::integration {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "server/machine/simulated/scenario.h"
+#include "server/simulator/scenario.h"
 
 namespace simulated = csi_proxy::machine::simulated;
 

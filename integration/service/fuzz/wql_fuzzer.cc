@@ -8,8 +8,8 @@
 
 #include "server/machine/cim/errors.h"
 #include "server/machine/cim/query.h"
-#include "server/machine/simulated/wmi/object_path.h"
-#include "server/machine/simulated/wmi/wql.h"
+#include "server/simulator/wmi/object_path.h"
+#include "server/simulator/wmi/wql.h"
 
 namespace {
 

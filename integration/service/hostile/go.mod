@@ -18,4 +18,4 @@ require (
 	google.golang.org/protobuf v1.36.6 // indirect
 )
 
-replace csi-proxy.example/drivers/steps => ../drivers/steps
+replace csi-proxy.example/drivers/steps => ../../drivers/steps

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Attacks on csi-proxy, while eight honest clients work: README.md says which.
 #
-#   integration/hostile/run.sh [OPTION...]            csi-proxy.exe under Wine, and on Linux
-#   integration/hostile/run.sh --linux [OPTION...]    on Linux alone
-#   integration/hostile/run.sh --asan [OPTION...]     on Linux, the build under AddressSanitizer
-#   integration/hostile/run.sh --windows [OPTION...]  under Wine alone
+#   integration/service/hostile/run.sh [OPTION...]            csi-proxy.exe under Wine, and on Linux
+#   integration/service/hostile/run.sh --linux [OPTION...]    on Linux alone
+#   integration/service/hostile/run.sh --asan [OPTION...]     on Linux, the build under AddressSanitizer
+#   integration/service/hostile/run.sh --windows [OPTION...]  under Wine alone
 #
 # With --short as the next option: few of the attacks, and 20 stops, in less than two minutes each; nothing
 # there depends on how busy the machine is.
@@ -12,7 +12,7 @@
 # The options are the program's: -only=ATTACK, -seconds=N, -paths=N, -crashes=N, -stops=N, -reparse=N.
 # CSI_PROXY_HOSTILE_SERVICE names another program to attack instead of the one that is built here.
 set -euo pipefail
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../../.."
 preset=release
 short=no
 platforms=(linux windows)
@@ -36,16 +36,16 @@ fi
 out=$PWD/build/hostile
 wine=$PWD/integration/wine/run
 mkdir -p "$out/linux" "$out/windows"
-protoc -I. --include_imports --descriptor_set_out="$out/admin.pb" server/machine/simulated/admin.proto
+protoc -I. --include_imports --descriptor_set_out="$out/admin.pb" server/simulator/admin.proto
 failed=0
 for platform in "${platforms[@]}"; do
-  (cd integration/hostile && CGO_ENABLED=0 GOOS=$platform go build -o "$out/$platform/hostile.exe" .)
+  (cd integration/service/hostile && CGO_ENABLED=0 GOOS=$platform go build -o "$out/$platform/hostile.exe" .)
   cp "$out/$platform/hostile.exe" "$out/$platform/attacker.exe"
   echo "On $platform:"
   cd "$out/$platform"
   case $platform in
     linux)
-      gcc -O2 -Wall -Wextra -Werror -D_GNU_SOURCE -o hold.exe ../../../integration/hostile/hold/posix.c
+      gcc -O2 -Wall -Wextra -Werror -D_GNU_SOURCE -o hold.exe ../../../integration/service/hostile/hold/posix.c
       service=${CSI_PROXY_HOSTILE_SERVICE-}
       if [[ -z $service ]]; then
         ninja -C "../../$preset" csi-proxy >/dev/null
@@ -54,7 +54,7 @@ for platform in "${platforms[@]}"; do
       program=(./hostile.exe "-service=$service")
       ;;
     windows)
-      x86_64-w64-mingw32-gcc -O2 -Wall -Wextra -Werror -o hold.exe ../../../integration/hostile/hold/windows.c
+      x86_64-w64-mingw32-gcc -O2 -Wall -Wextra -Werror -o hold.exe ../../../integration/service/hostile/hold/windows.c
       if [[ -z ${CSI_PROXY_HOSTILE_SERVICE-} ]]; then
         ninja -C ../../windows csi-proxy >/dev/null
       fi

@@ -120,7 +120,7 @@ func serving(log string) (string, error) {
 }
 
 // exitCallStuck is the code with which the service's watchdog ends it when a stop takes five seconds more
-// than calls may take (server/supervisor.h).
+// than calls may take (server/service/supervisor.h).
 const exitCallStuck = 3
 
 // stops stops the service again and again, up to 200 ms after 64 connections have begun to do everything at

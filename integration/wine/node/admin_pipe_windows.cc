@@ -6,7 +6,7 @@
 
 #include "integration/wine/node/admin_wire_windows.h"
 #include "integration/wine/node/pending.h"
-#include "server/machine/simulated/admin_methods.h"
+#include "server/simulator/admin_methods.h"
 
 namespace csi_proxy::node_double {
 namespace {

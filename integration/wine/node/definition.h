@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "server/machine/cim/session.h"
 #include "server/machine/cim/value.h"
-#include "server/machine/simulated/wmi/schema.h"
+#include "server/simulator/wmi/schema.h"
 
 namespace csi_proxy::node_double {
 

@@ -14,8 +14,8 @@
 #include "integration/wine/node/win32_answers_windows.h"
 #include "server/base/volume_id.h"
 #include "server/machine/layouts.h"
-#include "server/machine/simulated/storage.h"
-#include "server/machine/simulated/win32/devices.h"
+#include "server/simulator/storage.h"
+#include "server/simulator/win32/devices.h"
 
 namespace csi_proxy::node_double {
 namespace {

@@ -22,7 +22,7 @@
 #include "integration/wine/node/win32_answers_windows.h"
 #include "server/base/volume_id.h"
 #include "server/machine/reparse_point.h"
-#include "server/machine/simulated/win32/paths.h"
+#include "server/simulator/win32/paths.h"
 
 namespace csi_proxy::node_double {
 namespace {

@@ -10,7 +10,7 @@
 #include "integration/wine/node/hooks_windows.h"
 #include "integration/wine/node/simulated_node.h"
 #include "integration/wine/node/win32_answers_windows.h"
-#include "server/machine/simulated/services.h"
+#include "server/simulator/services.h"
 
 namespace csi_proxy::node_double {
 namespace {

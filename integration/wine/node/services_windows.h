@@ -1,7 +1,7 @@
 // IWbemServices: one namespace of the simulated node's WMI.
 #pragma once
 
-#include "server/machine/simulated/wmi/session.h"
+#include "server/simulator/wmi/session.h"
 #include "server/machine/windows/cim/com_windows.h"
 
 namespace csi_proxy::node_double {

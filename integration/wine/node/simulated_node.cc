@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/machine/simulated/scenario.h"
-#include "server/machine/simulated/win32/os_double.h"
+#include "server/simulator/scenario.h"
+#include "server/simulator/win32/os_double.h"
 
 namespace csi_proxy::node_double {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "absl/status/statusor.h"
 #include "server/machine/os.h"
-#include "server/machine/simulated/machine.h"
-#include "server/machine/simulated/wmi/session.h"
+#include "server/simulator/machine.h"
+#include "server/simulator/wmi/session.h"
 
 namespace csi_proxy::node_double {
 

@@ -8,7 +8,7 @@
 
 #include "integration/support/node_admin.h"
 #include "server/base/win32.h"
-#include "server/machine/simulated/admin.pb.h"
+#include "server/simulator/admin.pb.h"
 #include "server/machine/windows/cim/com_windows.h"
 
 namespace csi_proxy::node_double {

@@ -12,8 +12,8 @@
 #include "integration/wine/node/call_record_windows.h"
 #include "integration/wine/node/error_info_windows.h"
 #include "server/machine/cim/errors.h"
-#include "server/machine/simulated/wmi/object_path.h"
-#include "server/machine/simulated/wmi/wql.h"
+#include "server/simulator/wmi/object_path.h"
+#include "server/simulator/wmi/wql.h"
 
 namespace csi_proxy::node_double {
 namespace {

@@ -9,7 +9,7 @@
 #include "csi_proxy/call_context.h"
 #include "integration/wine/node/com_calls_windows.h"
 #include "integration/wine/node/wmi_object_windows.h"
-#include "server/machine/simulated/wmi/session.h"
+#include "server/simulator/wmi/session.h"
 
 namespace csi_proxy::node_double {
 

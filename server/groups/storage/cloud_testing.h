@@ -19,9 +19,9 @@
 #include "server/groups/storage/storage_service.h"
 #include "server/groups/volume/volume_service.h"
 #include "server/host/host.h"
-#include "server/machine/simulated/machine.h"
-#include "server/machine/simulated/scenario.h"
-#include "server/machine/simulated/storage.h"
+#include "server/simulator/machine.h"
+#include "server/simulator/scenario.h"
+#include "server/simulator/storage.h"
 
 namespace csi_proxy::storage {
 

@@ -10,8 +10,8 @@
 
 #include "absl/synchronization/notification.h"
 #include "server/base/win32_error.h"
-#include "server/machine/simulated/win32/os_double.h"
-#include "server/machine/simulated/wmi/session.h"
+#include "server/simulator/win32/os_double.h"
+#include "server/simulator/wmi/session.h"
 
 namespace csi_proxy::storage {
 

@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/groups/testing.h"
-#include "server/machine/simulated/testing.h"
+#include "server/simulator/testing.h"
 
 namespace csi_proxy::storage {
 namespace {

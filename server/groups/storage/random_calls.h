@@ -16,9 +16,9 @@
 #include "server/groups/storage/storage_service.h"
 #include "server/groups/volume/volume_service.h"
 #include "server/host/host.h"
-#include "server/machine/simulated/machine.h"
-#include "server/machine/simulated/win32/os_double.h"
-#include "server/machine/simulated/wmi/session.h"
+#include "server/simulator/machine.h"
+#include "server/simulator/win32/os_double.h"
+#include "server/simulator/wmi/session.h"
 
 namespace csi_proxy::storage {
 

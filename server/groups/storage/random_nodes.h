@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "server/machine/simulated/node.pb.h"
+#include "server/simulator/node.pb.h"
 
 namespace csi_proxy::storage {
 

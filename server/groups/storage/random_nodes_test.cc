@@ -22,7 +22,7 @@
 #include "server/groups/storage/random_calls.h"
 #include "server/groups/storage/random_rules.h"
 #include "server/machine/access.h"
-#include "server/machine/simulated/win32/os_double.h"
+#include "server/simulator/win32/os_double.h"
 
 namespace csi_proxy::storage {
 // The product waits for disks and volumes, and the machine lets them come, by a clock that only

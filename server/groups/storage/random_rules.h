@@ -13,8 +13,8 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "server/groups/storage/random_calls.h"
-#include "server/machine/simulated/scenario.h"
-#include "server/machine/simulated/storage.h"
+#include "server/simulator/scenario.h"
+#include "server/simulator/storage.h"
 
 namespace csi_proxy::storage {
 

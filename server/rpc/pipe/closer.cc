@@ -1,4 +1,4 @@
-#include "server/pipe/closer.h"
+#include "server/rpc/pipe/closer.h"
 
 #include <chrono>
 #include <condition_variable>

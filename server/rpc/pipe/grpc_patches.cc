@@ -4,7 +4,7 @@
 #include <grpc/support/time.h>
 
 #include "server/base/win32.h"
-#include "server/pipe/endpoint.h"
+#include "server/rpc/pipe/endpoint.h"
 
 // gRPC for Windows has no threads that poll all the time, so it hands each callback to one of a few
 // threads that wait on a queue. The IoPort's threads do poll all the time. With these answers,

@@ -4,7 +4,7 @@
 
 #include "server/base/token_windows.h"
 #include "server/base/win32.h"
-#include "server/pipe/object_security.h"
+#include "server/rpc/pipe/object_security.h"
 
 namespace csi_proxy::pipe {
 absl::StatusOr<ObjectSecurity> SecurityOfDescriptor(void* descriptor) {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "server/base/win32.h"
-#include "server/pipe/pipe.h"
+#include "server/rpc/pipe/pipe.h"
 
 // https://learn.microsoft.com/windows/win32/devnotes/nt-create-named-pipe-file
 extern "C" NTSTATUS NTAPI NtCreateNamedPipeFile(HANDLE* instance, ULONG access,

@@ -1,4 +1,4 @@
-#include "server/pipe/socket.h"
+#include "server/rpc/pipe/socket.h"
 
 #include <afunix.h>
 #include <mswsock.h>

@@ -17,7 +17,7 @@
 #include "absl/time/time.h"
 #include "server/base/start_thread.h"
 #include "server/base/win32.h"
-#include "server/pipe/stream.h"
+#include "server/rpc/pipe/stream.h"
 
 namespace csi_proxy::pipe {
 

@@ -1,4 +1,4 @@
-#include "server/pipe/socket.h"
+#include "server/rpc/pipe/socket.h"
 // After winsock2.h.
 #include <afunix.h>
 #include <gmock/gmock.h>
@@ -10,7 +10,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "server/base/win32_error.h"
-#include "server/pipe/testing/loopback.h"
+#include "server/rpc/pipe/testing/loopback.h"
 
 namespace csi_proxy::pipe {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "absl/strings/string_view.h"
 #include "server/base/win32.h"
-#include "server/pipe/io_port.h"
+#include "server/rpc/pipe/io_port.h"
 
 namespace csi_proxy::pipe {
 

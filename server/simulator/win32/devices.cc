@@ -1,4 +1,4 @@
-#include "server/machine/simulated/win32/devices.h"
+#include "server/simulator/win32/devices.h"
 
 #include <algorithm>
 #include <array>
@@ -15,7 +15,7 @@
 #include "server/base/win32_error.h"
 #include "server/machine/layouts.h"
 #include "server/machine/layouts_encode.h"
-#include "server/machine/simulated/storage.h"
+#include "server/simulator/storage.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {

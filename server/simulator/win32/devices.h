@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/machine/os.h"
-#include "server/machine/simulated/state.h"
+#include "server/simulator/state.h"
 
 namespace csi_proxy::machine::simulated {
 

@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/machine/layouts.h"
 #include "server/machine/layouts_encode.h"
-#include "server/machine/simulated/win32/testing.h"
+#include "server/simulator/win32/testing.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {

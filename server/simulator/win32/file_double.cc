@@ -1,4 +1,4 @@
-#include "server/machine/simulated/win32/file_double.h"
+#include "server/simulator/win32/file_double.h"
 
 #include <algorithm>
 #include <vector>
@@ -9,8 +9,8 @@
 #include "server/base/win32_error.h"
 #include "server/base/windows_path.h"
 #include "server/machine/reparse_point.h"
-#include "server/machine/simulated/storage.h"
-#include "server/machine/simulated/win32/paths.h"
+#include "server/simulator/storage.h"
+#include "server/simulator/win32/paths.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {

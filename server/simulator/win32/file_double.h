@@ -6,8 +6,8 @@
 
 #include "absl/status/statusor.h"
 #include "server/machine/os.h"
-#include "server/machine/simulated/win32/gate.h"
-#include "server/machine/simulated/win32/open_entries.h"
+#include "server/simulator/win32/gate.h"
+#include "server/simulator/win32/open_entries.h"
 
 namespace csi_proxy::machine::simulated {
 

@@ -1,6 +1,6 @@
 #include "server/base/win32_error.h"
 #include "server/machine/reparse_point.h"
-#include "server/machine/simulated/win32/testing.h"
+#include "server/simulator/win32/testing.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {

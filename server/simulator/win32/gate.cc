@@ -1,7 +1,7 @@
-#include "server/machine/simulated/win32/gate.h"
+#include "server/simulator/win32/gate.h"
 
 #include "server/base/win32_error.h"
-#include "server/machine/simulated/failure.h"
+#include "server/simulator/failure.h"
 
 namespace csi_proxy::machine::simulated {
 

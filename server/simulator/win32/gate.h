@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "csi_proxy/call_context.h"
-#include "server/machine/simulated/core.h"
+#include "server/simulator/core.h"
 
 namespace csi_proxy::machine::simulated {
 

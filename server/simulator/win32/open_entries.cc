@@ -1,11 +1,11 @@
-#include "server/machine/simulated/win32/open_entries.h"
+#include "server/simulator/win32/open_entries.h"
 
 #include <algorithm>
 
 #include "server/base/win32_error.h"
-#include "server/machine/simulated/failure.h"
-#include "server/machine/simulated/storage.h"
-#include "server/machine/simulated/win32/paths.h"
+#include "server/simulator/failure.h"
+#include "server/simulator/storage.h"
+#include "server/simulator/win32/paths.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {

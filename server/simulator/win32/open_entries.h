@@ -20,8 +20,8 @@
 #include "absl/strings/string_view.h"
 #include "server/base/volume_id.h"
 #include "server/machine/access.h"
-#include "server/machine/simulated/state.h"
-#include "server/machine/simulated/tree.h"
+#include "server/simulator/state.h"
+#include "server/simulator/tree.h"
 
 namespace csi_proxy::machine::simulated {
 

@@ -1,4 +1,4 @@
-#include "server/machine/simulated/win32/os_double.h"
+#include "server/simulator/win32/os_double.h"
 
 #include <algorithm>
 
@@ -11,14 +11,14 @@
 #include "server/base/win32_error.h"
 #include "server/base/windows_path.h"
 #include "server/machine/layouts_encode.h"
-#include "server/machine/simulated/resolver.h"
-#include "server/machine/simulated/services.h"
-#include "server/machine/simulated/smb.h"
-#include "server/machine/simulated/storage.h"
-#include "server/machine/simulated/win32/devices.h"
-#include "server/machine/simulated/win32/file_double.h"
-#include "server/machine/simulated/win32/gate.h"
-#include "server/machine/simulated/win32/paths.h"
+#include "server/simulator/resolver.h"
+#include "server/simulator/services.h"
+#include "server/simulator/smb.h"
+#include "server/simulator/storage.h"
+#include "server/simulator/win32/devices.h"
+#include "server/simulator/win32/file_double.h"
+#include "server/simulator/win32/gate.h"
+#include "server/simulator/win32/paths.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "server/machine/os.h"
-#include "server/machine/simulated/core.h"
+#include "server/simulator/core.h"
 
 namespace csi_proxy::machine::simulated {
 

@@ -1,4 +1,4 @@
-#include "server/machine/simulated/win32/paths.h"
+#include "server/simulator/win32/paths.h"
 
 #include <string>
 #include <vector>
@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "server/base/win32_error.h"
-#include "server/machine/simulated/resolver.h"
+#include "server/simulator/resolver.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {

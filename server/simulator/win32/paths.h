@@ -4,8 +4,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/machine/simulated/state.h"
-#include "server/machine/simulated/storage.h"
+#include "server/simulator/state.h"
+#include "server/simulator/storage.h"
 
 namespace csi_proxy::machine::simulated {
 

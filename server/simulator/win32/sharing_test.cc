@@ -1,7 +1,7 @@
 // Who may have an entry open beside whom, and when a deleted one goes.
 #include "server/machine/access.h"
-#include "server/machine/simulated/win32/open_entries.h"
-#include "server/machine/simulated/win32/testing.h"
+#include "server/simulator/win32/open_entries.h"
+#include "server/simulator/win32/testing.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {

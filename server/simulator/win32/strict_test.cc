@@ -1,7 +1,7 @@
 // What Win32 refuses where a friendlier double would not.
 #include "server/machine/layouts.h"
 #include "server/machine/reparse_point.h"
-#include "server/machine/simulated/win32/testing.h"
+#include "server/simulator/win32/testing.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {

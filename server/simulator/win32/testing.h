@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "server/base/win32_error.h"
-#include "server/machine/simulated/storage.h"
-#include "server/machine/simulated/testing.h"
-#include "server/machine/simulated/win32/os_double.h"
-#include "server/node/named_faults.h"
+#include "server/simulator/storage.h"
+#include "server/simulator/testing.h"
+#include "server/simulator/win32/os_double.h"
+#include "server/simulator/named_faults.h"
 
 namespace csi_proxy::machine::simulated {
 

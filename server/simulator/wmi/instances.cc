@@ -1,12 +1,12 @@
-#include "server/machine/simulated/wmi/instances.h"
+#include "server/simulator/wmi/instances.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "server/base/windows_path.h"
 #include "server/machine/cim/errors.h"
-#include "server/machine/simulated/smb.h"
-#include "server/machine/simulated/wmi/objects.h"
+#include "server/simulator/smb.h"
+#include "server/simulator/wmi/objects.h"
 
 namespace csi_proxy::machine::simulated::wmi {
 namespace {

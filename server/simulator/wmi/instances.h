@@ -5,10 +5,10 @@
 
 #include "absl/status/statusor.h"
 #include "server/machine/cim/value.h"
-#include "server/machine/simulated/state.h"
-#include "server/machine/simulated/wmi/object_path.h"
-#include "server/machine/simulated/wmi/objects.h"
-#include "server/machine/simulated/wmi/schema.h"
+#include "server/simulator/state.h"
+#include "server/simulator/wmi/object_path.h"
+#include "server/simulator/wmi/objects.h"
+#include "server/simulator/wmi/schema.h"
 
 namespace csi_proxy::machine::simulated::wmi {
 

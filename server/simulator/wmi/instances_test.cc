@@ -1,8 +1,8 @@
-#include "server/machine/simulated/wmi/instances.h"
+#include "server/simulator/wmi/instances.h"
 
-#include "server/machine/simulated/storage.h"
-#include "server/machine/simulated/wmi/schema.h"
-#include "server/machine/simulated/wmi/testing.h"
+#include "server/simulator/storage.h"
+#include "server/simulator/wmi/schema.h"
+#include "server/simulator/wmi/testing.h"
 
 namespace csi_proxy::machine::simulated::wmi {
 namespace {

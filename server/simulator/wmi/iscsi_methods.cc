@@ -8,9 +8,9 @@
 #include "absl/strings/str_format.h"
 #include "server/base/win32_error.h"
 #include "server/machine/cim/errors.h"
-#include "server/machine/simulated/iscsi.h"
-#include "server/machine/simulated/wmi/methods.h"
-#include "server/machine/simulated/wmi/objects.h"
+#include "server/simulator/iscsi.h"
+#include "server/simulator/wmi/methods.h"
+#include "server/simulator/wmi/objects.h"
 
 namespace csi_proxy::machine::simulated::wmi {
 namespace {

@@ -1,7 +1,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "server/machine/simulated/iscsi.h"
-#include "server/machine/simulated/wmi/objects.h"
+#include "server/simulator/iscsi.h"
+#include "server/simulator/wmi/objects.h"
 
 namespace csi_proxy::machine::simulated::wmi {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/machine/simulated/wmi/literal.h"
+#include "server/simulator/wmi/literal.h"
 
 #include <cstdint>
 #include <limits>

@@ -1,10 +1,10 @@
-#include "server/machine/simulated/wmi/methods.h"
+#include "server/simulator/wmi/methods.h"
 
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/machine/cim/errors.h"
-#include "server/machine/simulated/wmi/objects.h"
+#include "server/simulator/wmi/objects.h"
 
 namespace csi_proxy::machine::simulated::wmi {
 namespace {

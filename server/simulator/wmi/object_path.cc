@@ -1,4 +1,4 @@
-#include "server/machine/simulated/wmi/object_path.h"
+#include "server/simulator/wmi/object_path.h"
 
 #include <algorithm>
 #include <utility>
@@ -8,7 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "server/machine/cim/errors.h"
-#include "server/machine/simulated/wmi/literal.h"
+#include "server/simulator/wmi/literal.h"
 
 namespace csi_proxy::machine::simulated::wmi {
 namespace {

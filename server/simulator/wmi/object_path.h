@@ -6,7 +6,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/machine/cim/session.h"
-#include "server/machine/simulated/wmi/schema.h"
+#include "server/simulator/wmi/schema.h"
 
 namespace csi_proxy::machine::simulated::wmi {
 

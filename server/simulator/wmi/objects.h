@@ -6,8 +6,8 @@
 
 #include "absl/strings/string_view.h"
 #include "server/machine/cim/value.h"
-#include "server/machine/simulated/state.h"
-#include "server/machine/simulated/storage.h"
+#include "server/simulator/state.h"
+#include "server/simulator/storage.h"
 
 namespace csi_proxy::machine::simulated::wmi {
 

@@ -1,6 +1,6 @@
 // SMB mappings and the iSCSI initiator through WMI.
 #include "server/base/win32_error.h"
-#include "server/machine/simulated/wmi/testing.h"
+#include "server/simulator/wmi/testing.h"
 
 namespace csi_proxy::machine::simulated::wmi {
 namespace {

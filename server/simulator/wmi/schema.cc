@@ -1,4 +1,4 @@
-#include "server/machine/simulated/wmi/schema.h"
+#include "server/simulator/wmi/schema.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "server/machine/simulated/wmi/schema.h"
+#include "server/simulator/wmi/schema.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "server/machine/simulated/core.h"
-#include "server/machine/simulated/wmi/methods.h"
+#include "server/simulator/core.h"
+#include "server/simulator/wmi/methods.h"
 
 namespace csi_proxy::machine::simulated::wmi {
 namespace {

@@ -1,13 +1,13 @@
 // Services, as Win32_Service has them. Return values are those of its methods' pages
 // (learn.microsoft.com/windows/win32/cimwin32prov/stopservice-method-in-class-win32-service).
-#include "server/machine/simulated/services.h"
+#include "server/simulator/services.h"
 
 #include <cstdint>
 #include <string>
 
 #include "absl/time/clock.h"
-#include "server/machine/simulated/wmi/methods.h"
-#include "server/machine/simulated/wmi/objects.h"
+#include "server/simulator/wmi/methods.h"
+#include "server/simulator/wmi/objects.h"
 
 namespace csi_proxy::machine::simulated::wmi {
 namespace {

@@ -1,7 +1,7 @@
 // Services as WMI shows and moves them.
 #include <string>
 
-#include "server/machine/simulated/wmi/testing.h"
+#include "server/simulator/wmi/testing.h"
 
 namespace csi_proxy::machine::simulated::wmi {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/machine/simulated/wmi/session.h"
+#include "server/simulator/wmi/session.h"
 
 #include <algorithm>
 #include <functional>
@@ -11,11 +11,11 @@
 #include "absl/strings/str_join.h"
 #include "server/base/win32_error.h"
 #include "server/machine/cim/errors.h"
-#include "server/machine/simulated/wmi/instances.h"
-#include "server/machine/simulated/wmi/methods.h"
-#include "server/machine/simulated/wmi/objects.h"
-#include "server/machine/simulated/wmi/schema.h"
-#include "server/machine/simulated/wmi/wql.h"
+#include "server/simulator/wmi/instances.h"
+#include "server/simulator/wmi/methods.h"
+#include "server/simulator/wmi/objects.h"
+#include "server/simulator/wmi/schema.h"
+#include "server/simulator/wmi/wql.h"
 
 namespace csi_proxy::machine::simulated::wmi {
 namespace {

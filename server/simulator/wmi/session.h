@@ -10,8 +10,8 @@
 #include "absl/strings/string_view.h"
 #include "csi_proxy/call_context.h"
 #include "server/machine/cim/session.h"
-#include "server/machine/simulated/core.h"
-#include "server/machine/simulated/wmi/wql.h"
+#include "server/simulator/core.h"
+#include "server/simulator/wmi/wql.h"
 
 namespace csi_proxy::machine::simulated::wmi {
 

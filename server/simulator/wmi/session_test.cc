@@ -1,9 +1,9 @@
-#include "server/machine/simulated/wmi/session.h"
+#include "server/simulator/wmi/session.h"
 
 #include "absl/time/clock.h"
 #include "server/base/win32_error.h"
-#include "server/machine/simulated/storage.h"
-#include "server/machine/simulated/wmi/testing.h"
+#include "server/simulator/storage.h"
+#include "server/simulator/wmi/testing.h"
 
 namespace csi_proxy::machine::simulated::wmi {
 namespace {

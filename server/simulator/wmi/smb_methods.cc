@@ -8,9 +8,9 @@
 #include "server/base/win32_error.h"
 #include "server/base/windows_path.h"
 #include "server/machine/cim/errors.h"
-#include "server/machine/simulated/smb.h"
-#include "server/machine/simulated/wmi/methods.h"
-#include "server/machine/simulated/wmi/objects.h"
+#include "server/simulator/smb.h"
+#include "server/simulator/wmi/methods.h"
+#include "server/simulator/wmi/objects.h"
 
 namespace csi_proxy::machine::simulated::wmi {
 namespace {

@@ -6,10 +6,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/win32_error.h"
-#include "server/machine/simulated/resolver.h"
-#include "server/machine/simulated/storage.h"
-#include "server/machine/simulated/wmi/methods.h"
-#include "server/machine/simulated/wmi/objects.h"
+#include "server/simulator/resolver.h"
+#include "server/simulator/storage.h"
+#include "server/simulator/wmi/methods.h"
+#include "server/simulator/wmi/objects.h"
 
 namespace csi_proxy::machine::simulated::wmi {
 namespace {

@@ -1,5 +1,5 @@
-#include "server/machine/simulated/storage.h"
-#include "server/machine/simulated/wmi/testing.h"
+#include "server/simulator/storage.h"
+#include "server/simulator/wmi/testing.h"
 
 namespace csi_proxy::machine::simulated::wmi {
 namespace {

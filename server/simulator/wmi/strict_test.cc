@@ -1,7 +1,7 @@
 // What WMI refuses, delays or leaves out where a friendlier double would not.
 #include "absl/time/clock.h"
-#include "server/machine/simulated/storage.h"
-#include "server/machine/simulated/wmi/testing.h"
+#include "server/simulator/storage.h"
+#include "server/simulator/wmi/testing.h"
 
 namespace csi_proxy::machine::simulated::wmi {
 namespace {

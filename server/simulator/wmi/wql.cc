@@ -1,4 +1,4 @@
-#include "server/machine/simulated/wmi/wql.h"
+#include "server/simulator/wmi/wql.h"
 
 #include <iterator>
 #include <optional>
@@ -10,7 +10,7 @@
 #include "absl/strings/strip.h"
 #include "server/base/windows_path.h"
 #include "server/machine/cim/errors.h"
-#include "server/machine/simulated/wmi/literal.h"
+#include "server/simulator/wmi/literal.h"
 
 namespace csi_proxy::machine::simulated::wmi {
 namespace {

@@ -1,9 +1,9 @@
-#include "server/machine/simulated/wmi/wql.h"
+#include "server/simulator/wmi/wql.h"
 
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "server/machine/simulated/wmi/testing.h"
+#include "server/simulator/wmi/testing.h"
 
 namespace csi_proxy::machine::simulated::wmi {
 namespace {

@@ -11,7 +11,7 @@ import (
 )
 
 // What happens to the node from outside is the service csi_proxy.simulated.Admin of
-// server/machine/simulated/admin.proto. The tags are those of the fields of its requests.
+// server/simulator/admin.proto. The tags are those of the fields of its requests.
 
 // administer calls a method; nil is an empty message.
 func (n *Node) administer(method string, request, response interface{}) {

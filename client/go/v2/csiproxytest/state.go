@@ -2,7 +2,7 @@
 
 package csiproxytest
 
-// The messages of server/machine/simulated/node.proto, as far as tests look at them. The tags are
+// The messages of server/simulator/node.proto, as far as tests look at them. The tags are
 // those of the fields there.
 
 // State is all that a simulated node is, as [Node.State] returns it.

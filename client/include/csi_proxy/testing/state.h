@@ -1,5 +1,5 @@
 // A simulated node as a test of a driver looks at it: the messages of
-// server/machine/simulated/node.proto, as far as tests need them, without protobuf.
+// server/simulator/node.proto, as far as tests need them, without protobuf.
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "csi_proxy/garden/hub.h"
-#include "server/shim/served_version.h"
+#include "server/rpc/served_version.h"
 
 namespace csi_proxy::garden {
 

@@ -1,4 +1,4 @@
-module github.com/csi-proxy/csi-proxy/integration/sample_driver/sanity
+module github.com/csi-proxy/csi-proxy/integration/drivers/sample/sanity
 
 go 1.25.0
 

@@ -27,7 +27,7 @@ func TestCsiProtoIsPartOfCSI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours, err := files.FindFileByPath("integration/sample_driver/csi.proto")
+	ours, err := files.FindFileByPath("integration/drivers/sample/csi.proto")
 	if err != nil {
 		t.Fatal(err)
 	}

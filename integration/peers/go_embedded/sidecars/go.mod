@@ -17,4 +17,4 @@ require (
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260526163538-3dc84a4a5aaa // indirect
 )
 
-replace github.com/csi-proxy/csi-proxy/client/go => ../../../client/go
+replace github.com/csi-proxy/csi-proxy/client/go => ../../../../client/go

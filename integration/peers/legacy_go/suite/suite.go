@@ -53,7 +53,7 @@ type script struct {
 
 const admin = "/csi_proxy.simulated.Admin/"
 
-// Field numbers of Fault and WindowsError in server/machine/simulated/node.proto.
+// Field numbers of Fault and WindowsError in server/simulator/node.proto.
 const (
 	fieldOperation = 1
 	fieldTimes     = 3

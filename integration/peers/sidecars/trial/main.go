@@ -162,7 +162,7 @@ func main() {
 
 	recordPath := filepath.Join(*tables, "upstream.tsv")
 	if *record {
-		head := "# What upstream's sidecars do in each case: integration/sidecars/run.sh --record\n"
+		head := "# What upstream's sidecars do in each case: integration/peers/sidecars/run.sh --record\n"
 		if err := writeTable(recordPath, head, seen["upstream"]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)

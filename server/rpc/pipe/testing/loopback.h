@@ -1,7 +1,7 @@
 // For tests: sockets of TCP in the place of Unix's, which Wine 8 lacks.
 #pragma once
 
-#include "server/pipe/socket.h"
+#include "server/rpc/pipe/socket.h"
 // After winsock2.h.
 #include <string>
 

@@ -3,8 +3,8 @@
 
 #include "csi_proxy/garden/v1/api.h"
 #include "csi_proxy/garden/hub.h"
-#include "server/shim/call_limiter.h"
-#include "server/shim/served_version.h"
+#include "server/rpc/call_limiter.h"
+#include "server/rpc/served_version.h"
 
 namespace csi_proxy::garden::v1 {
 

@@ -2,7 +2,7 @@
 
 #include "csi_proxy/garden/v1alpha1/client.h"
 
-#include "client/backends.h"
+#include "client/cpp/backends.h"
 #include "csi_proxy/garden/v1alpha1/remote.h"
 
 namespace csi_proxy::garden::v1alpha1 {

@@ -12,7 +12,7 @@ import (
 )
 
 // The node's administrator, on the double's pipe (admin_wire_windows.h): requests are those of
-// server/machine/simulated/admin.proto, by their fields' numbers.
+// server/simulator/admin.proto, by their fields' numbers.
 
 type fields []byte
 
