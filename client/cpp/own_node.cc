@@ -4,9 +4,9 @@
 
 #include <utility>
 
-#include "server/simulator/admin_methods.h"
 #include "server/service/loggers.h"
 #include "server/service/spdlog_audit_sink.h"
+#include "server/simulator/admin_methods.h"
 
 namespace csi_proxy::client {
 namespace {

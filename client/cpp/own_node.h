@@ -13,9 +13,9 @@
 #include "csi_proxy/groups.h"
 #include "csi_proxy/node.h"
 #include "server/node/managed_node.h"
+#include "server/rpc/call_limiter.h"
 #include "server/service/call_log.h"
 #include "server/service/metrics.h"
-#include "server/rpc/call_limiter.h"
 
 namespace csi_proxy::client {
 

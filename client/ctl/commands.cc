@@ -3,6 +3,8 @@
 #include <ostream>
 
 #include "absl/strings/str_cat.h"
+#include "client/cpp/pipe_path.h"
+#include "client/cpp/remote_channel.h"
 #include "client/ctl/completion.h"
 #include "client/ctl/diagnose/diagnose.h"
 #include "client/ctl/doctor.h"
@@ -10,8 +12,6 @@
 #include "client/ctl/request.h"
 #include "client/ctl/selftest/selftest.h"
 #include "client/ctl/top/top.h"
-#include "client/cpp/pipe_path.h"
-#include "client/cpp/remote_channel.h"
 #include "server/service/product_version.h"
 
 namespace csi_proxy::ctl {

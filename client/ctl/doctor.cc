@@ -8,10 +8,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "client/ctl/exit_code.h"
-#include "client/ctl/output.h"
 #include "client/cpp/pipe_path.h"
 #include "client/cpp/remote_channel.h"
+#include "client/ctl/exit_code.h"
+#include "client/ctl/output.h"
 
 namespace csi_proxy::ctl {
 namespace {

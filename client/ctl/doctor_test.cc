@@ -10,8 +10,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "api/released.h"
-#include "client/ctl/exit_code.h"
 #include "client/cpp/testing_posix.h"
+#include "client/ctl/exit_code.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

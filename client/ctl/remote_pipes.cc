@@ -2,9 +2,9 @@
 // come with gRPC's, make of names such as GetMessage.
 #include <map>
 
-#include "client/ctl/rpcs.h"
 #include "client/cpp/pipe_path.h"
 #include "client/cpp/remote_channel.h"
+#include "client/ctl/rpcs.h"
 
 namespace csi_proxy::ctl {
 namespace {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "csi_proxy/call_context.h"
-#include "server/simulator/testing.h"
 #include "server/simulator/named_faults.h"
+#include "server/simulator/testing.h"
 
 namespace csi_proxy::host {
 

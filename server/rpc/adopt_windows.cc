@@ -1,8 +1,8 @@
 #include <memory>
 #include <utility>
 
-#include "server/rpc/pipe/endpoint.h"
 #include "server/rpc/adopt.h"
+#include "server/rpc/pipe/endpoint.h"
 
 namespace csi_proxy::transport {
 

@@ -18,8 +18,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
-#include "server/rpc/runtime.h"
 #include "server/rpc/http2_guard.h"
+#include "server/rpc/runtime.h"
 
 namespace csi_proxy::transport {
 

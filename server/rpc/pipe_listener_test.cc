@@ -9,9 +9,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "server/rpc/listener.h"
 #include "server/rpc/pipe/pipe.h"
 #include "server/rpc/pipe/testing/leaky_clients.h"
-#include "server/rpc/listener.h"
 #include "server/rpc/preface.h"
 
 namespace csi_proxy::transport {

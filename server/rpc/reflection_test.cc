@@ -128,9 +128,8 @@ TYPED_TEST(ReflectionTest, ListsWhatThePipeServes) {
 }
 
 TYPED_TEST(ReflectionTest, DescribesEveryServiceItListsWithWhatItImports) {
-  EXPECT_THAT(
-      this->Files(this->AskForSymbol("csi_proxy.simulated.Admin")),
-      ElementsAre("server/simulator/admin.proto", "server/simulator/node.proto"));
+  EXPECT_THAT(this->Files(this->AskForSymbol("csi_proxy.simulated.Admin")),
+              ElementsAre("server/simulator/admin.proto", "server/simulator/node.proto"));
   EXPECT_THAT(this->Files(this->AskForSymbol("grpc.health.v1.Health")),
               ElementsAre("grpc/health/v1/health.proto"));
   EXPECT_THAT(this->Files(this->AskForSymbol("grpc.reflection.v1.ServerReflection")),

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "server/service/repeats.h"
 #include "server/rpc/runtime.h"
+#include "server/service/repeats.h"
 
 namespace csi_proxy::observability {
 

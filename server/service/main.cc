@@ -8,8 +8,6 @@
 #include <vector>
 
 #include "server/base/program.h"
-#include "server/simulator/admin.h"
-#include "server/simulator/named_scenarios.h"
 #include "server/service/logging.h"
 #include "server/service/open_node.h"
 #include "server/service/options.h"
@@ -17,6 +15,8 @@
 #include "server/service/server.h"
 #include "server/service/supervisor.h"
 #include "server/service/versioned_services.h"
+#include "server/simulator/admin.h"
+#include "server/simulator/named_scenarios.h"
 
 namespace csi_proxy {
 namespace {

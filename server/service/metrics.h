@@ -9,8 +9,8 @@
 
 #include "absl/status/statusor.h"
 #include "server/rpc/executor.h"
-#include "server/rpc/runtime.h"
 #include "server/rpc/listener.h"
+#include "server/rpc/runtime.h"
 
 namespace csi_proxy::observability {
 

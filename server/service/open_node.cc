@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/simulator/named_scenarios.h"
 #include "server/service/logging.h"
 #include "server/service/spdlog_audit_sink.h"
+#include "server/simulator/named_scenarios.h"
 
 namespace csi_proxy {
 namespace {

@@ -8,9 +8,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "server/service/logging.h"
 #include "server/rpc/listener.h"
 #include "server/rpc/pipe_server.h"
+#include "server/service/logging.h"
 
 namespace csi_proxy {
 

@@ -13,10 +13,10 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "server/base/pipe_name.h"
-#include "server/service/call_log.h"
-#include "server/service/metrics.h"
 #include "server/rpc/adopt.h"
 #include "server/rpc/pipe_server.h"
+#include "server/service/call_log.h"
+#include "server/service/metrics.h"
 #include "server/service/versioned_services.h"
 
 namespace csi_proxy {

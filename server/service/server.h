@@ -8,8 +8,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/node/managed_node.h"
-#include "server/service/options.h"
 #include "server/rpc/listener.h"
+#include "server/service/options.h"
 
 namespace csi_proxy {
 

@@ -5,8 +5,8 @@
 
 #include "server/simulator/admin.grpc.pb.h"
 #include "server/simulator/admin_methods.h"
-#include "server/simulator/testing.h"
 #include "server/simulator/named_faults.h"
+#include "server/simulator/testing.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {

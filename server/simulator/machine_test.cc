@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "server/simulator/named_faults.h"
 #include "server/simulator/storage.h"
 #include "server/simulator/testing.h"
-#include "server/simulator/named_faults.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {

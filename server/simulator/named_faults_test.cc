@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
-#include "server/simulator/failure.h"
 #include "server/node/opened_machine.h"
+#include "server/simulator/failure.h"
 
 namespace csi_proxy {
 namespace {

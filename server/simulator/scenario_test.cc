@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_replace.h"
 #include "server/machine/access.h"
-#include "server/simulator/testing.h"
 #include "server/simulator/named_faults.h"
+#include "server/simulator/testing.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {

@@ -1,8 +1,8 @@
 #include <utility>
 
-#include "server/simulator/scenario.h"
-#include "server/simulator/named_faults.h"
 #include "server/node/opened_machine.h"
+#include "server/simulator/named_faults.h"
+#include "server/simulator/scenario.h"
 
 namespace csi_proxy {
 

@@ -3,9 +3,9 @@
 
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
+#include "server/node/opened_machine.h"
 #include "server/simulator/named_scenarios.h"
 #include "server/simulator/storage.h"
-#include "server/node/opened_machine.h"
 
 namespace csi_proxy {
 namespace {

@@ -10,10 +10,10 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "server/rpc/preface.h"
 #include "server/service/open_node.h"
 #include "server/service/options.h"
 #include "server/service/server.h"
-#include "server/rpc/preface.h"
 #include "server/service/versioned_services.h"
 
 namespace {

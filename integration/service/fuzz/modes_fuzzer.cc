@@ -11,12 +11,12 @@
 #include "absl/strings/str_cat.h"
 #include "csi_proxy/node.h"
 #include "integration/support/bindings.h"
-#include "server/simulator/admin.pb.h"
-#include "server/simulator/scenario.h"
 #include "server/service/open_node.h"
 #include "server/service/options.h"
 #include "server/service/server.h"
 #include "server/service/versioned_services.h"
+#include "server/simulator/admin.pb.h"
+#include "server/simulator/scenario.h"
 
 namespace csi_proxy::integration {
 namespace {

@@ -1,8 +1,8 @@
 // IWbemServices: one namespace of the simulated node's WMI.
 #pragma once
 
-#include "server/simulator/wmi/session.h"
 #include "server/machine/windows/cim/com_windows.h"
+#include "server/simulator/wmi/session.h"
 
 namespace csi_proxy::node_double {
 

@@ -8,8 +8,8 @@
 
 #include "integration/support/node_admin.h"
 #include "server/base/win32.h"
-#include "server/simulator/admin.pb.h"
 #include "server/machine/windows/cim/com_windows.h"
+#include "server/simulator/admin.pb.h"
 
 namespace csi_proxy::node_double {
 

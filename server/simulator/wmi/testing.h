@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "server/machine/cim/errors.h"
+#include "server/simulator/named_faults.h"
 #include "server/simulator/testing.h"
 #include "server/simulator/wmi/session.h"
-#include "server/simulator/named_faults.h"
 
 namespace csi_proxy::machine::simulated::wmi {
 

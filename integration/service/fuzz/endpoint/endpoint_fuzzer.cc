@@ -13,9 +13,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/notification.h"
+#include "server/rpc/http2_guard.h"
 #include "server/rpc/pipe/endpoint.h"
 #include "server/rpc/pipe/io_port.h"
-#include "server/rpc/http2_guard.h"
 #include "server/rpc/pipe_server.h"
 #include "server/rpc/preface.h"
 

@@ -7,10 +7,9 @@
 namespace csi_proxy::garden::v1::methods {
 
 inline constexpr shim::MethodInfo kPlant{
-    "garden", "v1", "v1.Garden", "Plant",
-    "csi-proxy-garden-v1", "/v1.Garden/Plant", false};
+    "garden", "v1", "v1.Garden", "Plant", "csi-proxy-garden-v1", "/v1.Garden/Plant", false};
 inline constexpr shim::MethodInfo kListPlants{
-    "garden", "v1", "v1.Garden", "ListPlants",
-    "csi-proxy-garden-v1", "/v1.Garden/ListPlants", false};
+    "garden", "v1", "v1.Garden", "ListPlants", "csi-proxy-garden-v1", "/v1.Garden/ListPlants",
+    false};
 
 }  // namespace csi_proxy::garden::v1::methods

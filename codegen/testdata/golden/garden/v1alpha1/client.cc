@@ -16,23 +16,22 @@ absl::StatusOr<Client> Client::Create(const ClientOptions& options) {
   return Client(std::static_pointer_cast<Api>(std::move(opened->api)), options.call);
 }
 
-absl::StatusOr<SowResponse> Client::Sow(
-    const SowRequest& request, const CallOptions& options) const {
+absl::StatusOr<SowResponse> Client::Sow(const SowRequest& request,
+                                        const CallOptions& options) const {
   SowResponse response;
-  const absl::Status status = api_->Sow(
-      client::MakeCallContext(defaults_, options), request, &response);
+  const absl::Status status =
+      api_->Sow(client::MakeCallContext(defaults_, options), request, &response);
   if (!status.ok()) return status;
   return response;
 }
 
-absl::StatusOr<ListPlantsResponse> Client::ListPlants(
-    const ListPlantsRequest& request, const CallOptions& options) const {
+absl::StatusOr<ListPlantsResponse> Client::ListPlants(const ListPlantsRequest& request,
+                                                      const CallOptions& options) const {
   ListPlantsResponse response;
-  const absl::Status status = api_->ListPlants(
-      client::MakeCallContext(defaults_, options), request, &response);
+  const absl::Status status =
+      api_->ListPlants(client::MakeCallContext(defaults_, options), request, &response);
   if (!status.ok()) return status;
   return response;
 }
-
 
 }  // namespace csi_proxy::garden::v1alpha1
