@@ -44,7 +44,7 @@ class IdleOs final : public machine::Os {
     return std::vector<std::string>();
   }
   absl::StatusOr<std::string> GetVolumeOfDrive(char) override { return No(); }
-  absl::StatusOr<std::string> GetFileSystem(const std::string&) override { return No(); }
+  absl::StatusOr<machine::FileSystem> GetFileSystem(const std::string&) override { return No(); }
   absl::StatusOr<machine::VolumeSpace> GetSpace(const std::string&) override { return No(); }
   absl::StatusOr<std::vector<std::string>> ListMountPoints(const std::string&) override {
     return No();

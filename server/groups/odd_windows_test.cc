@@ -28,7 +28,12 @@ class InterruptedOs final : public host::OddOs {
   // The error of a control code; 0 for none.
   std::function<uint32_t(uint32_t code, DeviceAccess access)> before_control;
   std::function<void()> before_list;
+  // Flushing succeeds, whatever the file system can write.
+  bool flushes_anything = false;
 
+  absl::Status Flush(const std::string& volume) override {
+    return flushes_anything ? absl::OkStatus() : OddOs::Flush(volume);
+  }
   absl::StatusOr<Bytes> Control(const std::string& device, DeviceAccess access, uint32_t code,
                                 const Bytes& input, size_t max_output) override {
     const uint32_t error = before_control ? before_control(code, access) : 0;
@@ -153,6 +158,14 @@ TEST_F(OddWindowsTest, AProtectedVolumeIsDismountedByAHandleThatOnlyReads) {
     ASSERT_TRUE(SetOnline(1, true).ok());
     EXPECT_TRUE(WriteAt(Below("m")).ok()) << error;
   }
+}
+
+// A read-only file system has nothing to flush, so that a flush which succeeds says nothing of it.
+TEST_F(OddWindowsTest, AReadOnlyFileSystemIsMountedAnewThoughItCanBeFlushed) {
+  ReadOnlyVolume();
+  os_->flushes_anything = true;
+  ASSERT_TRUE(SetOnline(1, true).ok());
+  EXPECT_TRUE(WriteAt(Below("m")).ok());
 }
 
 // Otherwise the file system would go on writing, and every write would fail.

@@ -135,7 +135,7 @@ class OddOs : public machine::Os {
   absl::StatusOr<std::string> GetVolumeOfDrive(char drive) override {
     return os_->GetVolumeOfDrive(drive);
   }
-  absl::StatusOr<std::string> GetFileSystem(const std::string& volume) override {
+  absl::StatusOr<machine::FileSystem> GetFileSystem(const std::string& volume) override {
     return os_->GetFileSystem(volume);
   }
   absl::StatusOr<machine::VolumeSpace> GetSpace(const std::string& volume) override {

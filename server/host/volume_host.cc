@@ -74,12 +74,11 @@ class WindowsVolume final : public VolumeHost {
   absl::StatusOr<std::string> GetFileSystem(const CallContext& context,
                                             const VolumeId& volume) override {
     if (absl::Status status = context.Check(); !status.ok()) return status;
-    absl::StatusOr<std::string> name = os_.GetFileSystem(volume.ToString());
-    if (HasWin32Code(name.status(), win32_error::kUnrecognizedVolume)) return std::string();
-    if (!name.ok()) return About(volume, "reading", name.status());
+    const auto file_system = os_.GetFileSystem(volume.ToString());
+    if (HasWin32Code(file_system.status(), win32_error::kUnrecognizedVolume)) return std::string();
+    if (!file_system.ok()) return About(volume, "reading", file_system.status());
     // Windows calls a volume whose content it does not know RAW.
-    if (*name == "RAW") return std::string();
-    return name;
+    return file_system->name == "RAW" ? std::string() : file_system->name;
   }
 
   absl::Status Format(const CallContext& context, const VolumeId& volume,
@@ -316,7 +315,8 @@ class WindowsVolume final : public VolumeHost {
     for (const VolumeId& volume : *volumes) {
       if (absl::Status status = context.Check(); !status.ok()) return status;
       const std::string& name = volume.ToString();
-      if (!HasWin32Code(os_.Flush(name), win32_error::kWriteProtect)) continue;
+      const auto file_system = os_.GetFileSystem(name);
+      if (!file_system.ok() || !file_system->read_only) continue;
       const absl::Status dismounted = Dismount(os_, name);
       // The device itself cannot be written, whatever the disk's flag says.
       if (HasWin32Code(dismounted, win32_error::kWriteProtect)) continue;

@@ -92,6 +92,14 @@ struct VolumeSpace {
   uint64_t available_bytes = 0;
 };
 
+struct FileSystem {
+  std::string name;  // `NTFS`
+  // FILE_READ_ONLY_VOLUME: the file system takes no writes, since it was mounted while its disk was
+  // read-only, say
+  // (learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-getvolumeinformationw).
+  bool read_only = false;
+};
+
 // How a device is opened: some control codes need a handle that may read or write.
 enum class DeviceAccess { kNone, kRead, kReadWrite };
 
@@ -135,8 +143,8 @@ class Os {
   virtual absl::StatusOr<std::vector<std::string>> ListVolumes() = 0;
   // GetVolumeNameForVolumeMountPointW of a drive's root, `C:\`.
   virtual absl::StatusOr<std::string> GetVolumeOfDrive(char drive) = 0;
-  // GetVolumeInformationW: `NTFS`. ERROR_UNRECOGNIZED_VOLUME when it has no file system.
-  virtual absl::StatusOr<std::string> GetFileSystem(const std::string& volume) = 0;
+  // GetVolumeInformationW. ERROR_UNRECOGNIZED_VOLUME when it has no file system.
+  virtual absl::StatusOr<FileSystem> GetFileSystem(const std::string& volume) = 0;
   // GetDiskFreeSpaceExW of a volume or of a directory on a server, `\\host\share\a\`.
   virtual absl::StatusOr<VolumeSpace> GetSpace(const std::string& volume) = 0;
   // GetVolumePathNamesForVolumeNameW: the drives (`D:\`) and folders (`C:\a\b\`) at which it is

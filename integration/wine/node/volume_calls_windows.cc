@@ -75,13 +75,14 @@ BOOL WINAPI GetVolumeInformationW(LPCWSTR root, LPWSTR label, DWORD label_size, 
                                    file_system_size);
   }
   RecordWin32(__func__);
-  // Of all there is to know, the node knows the file system.
-  if (label != nullptr || serial != nullptr || component != nullptr || flags != nullptr ||
-      file_system == nullptr) {
+  // The node knows the name of the file system and that it takes no writes, and nothing else.
+  if (label != nullptr || serial != nullptr || component != nullptr || file_system == nullptr) {
     return Refuse(ERROR_NOT_SUPPORTED);
   }
-  const absl::StatusOr<std::string> name = TheNode().os->GetFileSystem(volume);
-  return Answer(name) && AnswerText(*name, file_system, file_system_size);
+  const absl::StatusOr<machine::FileSystem> known = TheNode().os->GetFileSystem(volume);
+  if (!Answer(known)) return FALSE;
+  if (flags != nullptr) *flags = known->read_only ? FILE_READ_ONLY_VOLUME : 0;
+  return AnswerText(known->name, file_system, file_system_size);
 }
 
 BOOL WINAPI GetDiskFreeSpaceExW(LPCWSTR root, PULARGE_INTEGER available, PULARGE_INTEGER total,

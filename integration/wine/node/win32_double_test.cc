@@ -52,7 +52,7 @@ TEST_F(Win32DoubleTest, VolumesAreTheNodes) {
   EXPECT_THAT(*os_->ListVolumes(), ElementsAre(kSystemVolume));
   EXPECT_EQ(*os_->GetVolumeOfDrive('c'), kSystemVolume);
   EXPECT_EQ(ErrorOf(os_->GetVolumeOfDrive('Q').status()), ERROR_FILE_NOT_FOUND);
-  EXPECT_EQ(*os_->GetFileSystem(kSystemVolume), "NTFS");
+  EXPECT_EQ(os_->GetFileSystem(kSystemVolume)->name, "NTFS");
   const auto space = os_->GetSpace(kSystemVolume);
   ASSERT_TRUE(space.ok()) << space.status();
   EXPECT_EQ(space->total_bytes, 68000000000u);

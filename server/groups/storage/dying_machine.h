@@ -118,7 +118,7 @@ class DyingOs final : public machine::Os {
   absl::StatusOr<std::string> GetVolumeOfDrive(char drive) override {
     return life_.Run([&] { return os_->GetVolumeOfDrive(drive); });
   }
-  absl::StatusOr<std::string> GetFileSystem(const std::string& volume) override {
+  absl::StatusOr<machine::FileSystem> GetFileSystem(const std::string& volume) override {
     return life_.Run([&] { return os_->GetFileSystem(volume); });
   }
   absl::StatusOr<machine::VolumeSpace> GetSpace(const std::string& volume) override {

@@ -84,15 +84,16 @@ class WindowsOs final : public Os {
     return win32::Utf8(name);
   }
 
-  absl::StatusOr<std::string> GetFileSystem(const std::string& volume) override {
+  absl::StatusOr<FileSystem> GetFileSystem(const std::string& volume) override {
     const absl::StatusOr<std::wstring> root = WholeText(volume);
     if (!root.ok()) return root.status();
     wchar_t name[MAX_PATH + 1];
-    if (!GetVolumeInformationW(root->c_str(), nullptr, 0, nullptr, nullptr, nullptr, name,
+    DWORD flags = 0;
+    if (!GetVolumeInformationW(root->c_str(), nullptr, 0, nullptr, nullptr, &flags, name,
                                MAX_PATH + 1)) {
       return win32::LastError("GetVolumeInformation");
     }
-    return win32::Utf8(name);
+    return FileSystem{win32::Utf8(name), (flags & FILE_READ_ONLY_VOLUME) != 0};
   }
 
   absl::StatusOr<VolumeSpace> GetSpace(const std::string& volume) override {

@@ -63,7 +63,8 @@ TEST_F(OsTest, Volumes) {
   EXPECT_THAT(*volumes, Contains(*volume));
   for (const std::string& each : *volumes) EXPECT_EQ(VolumeId::Parse(each)->ToString(), each);
 
-  EXPECT_EQ(*os_->GetFileSystem(*volume), "NTFS");
+  EXPECT_EQ(os_->GetFileSystem(*volume)->name, "NTFS");
+  EXPECT_FALSE(os_->GetFileSystem(*volume)->read_only);
   const auto space = os_->GetSpace(*volume);
   ASSERT_TRUE(space.ok()) << space.status();
   EXPECT_GT(space->total_bytes, 0u);

@@ -193,13 +193,13 @@ class OsDouble final : public machine::Os {
     });
   }
 
-  absl::StatusOr<std::string> GetFileSystem(const std::string& volume) override {
-    using Result = absl::StatusOr<std::string>;
+  absl::StatusOr<FileSystem> GetFileSystem(const std::string& volume) override {
+    using Result = absl::StatusOr<FileSystem>;
     return gate_.Run("win32.GetFileSystem", volume, [&](NodeState& state) -> Result {
       const absl::StatusOr<VolumePlace> place =
           FindRoot(state, volume, absl::StrCat("asking for the file system of ", volume));
       if (!place.ok()) return place.status();
-      return place->volume->file_system;
+      return FileSystem{place->volume->file_system, place->partition->mounted_read_only};
     });
   }
 

@@ -43,6 +43,7 @@ TEST_F(StrictWin32Test, AFileSystemStaysAsItWasMountedUntilItIsDismounted) {
       IsOk());
   EXPECT_THAT(os_->Flush(volume), FailsWithWin32(win32_error::kWriteProtect));
   EXPECT_THAT(write("a"), FailsWithWin32(win32_error::kWriteProtect));
+  EXPECT_TRUE(os_->GetFileSystem(volume)->read_only);
   const auto dismount = [&](const std::string& name) {
     return os_->Control(name, DeviceAccess::kReadWrite, machine::control::kDismountVolume, {}, 0)
         .status();
@@ -50,6 +51,7 @@ TEST_F(StrictWin32Test, AFileSystemStaysAsItWasMountedUntilItIsDismounted) {
   EXPECT_THAT(dismount("\\\\.\\PhysicalDrive1"), FailsWithWin32(win32_error::kInvalidFunction));
   EXPECT_THAT(dismount(volume), FailsWithWin32(win32_error::kAccessDenied)) << "a directory";
   ASSERT_THAT(dismount(device), IsOk());
+  EXPECT_FALSE(os_->GetFileSystem(volume)->read_only);
   EXPECT_THAT(os_->Flush(volume), IsOk());
   EXPECT_THAT(write("a"), IsOk());
 }
