@@ -1,11 +1,13 @@
 // Locks shared by the processes of a node: the service, and drivers with embedded nodes.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "csi_proxy/call_context.h"
 
@@ -39,6 +41,13 @@ absl::StatusOr<std::unique_ptr<ProcessLocks>> NewProcessLocks(
 
 // A short name for a lock, the same in every process and release: what a kernel object or a file
 // can be called. Different names may share one; then they take turns.
-std::string ProcessLockName(absl::string_view name);
+inline std::string ProcessLockName(absl::string_view name) {
+  // FNV-1a, which never changes, unlike the hash of a hash table.
+  uint64_t hash = 14695981039346656037u;
+  for (const char c : name) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  }
+  return absl::StrFormat("csi-proxy-%016x", hash);
+}
 
 }  // namespace csi_proxy

@@ -9,13 +9,7 @@
 #include "csi_proxy/storage/audited.h"
 #include "csi_proxy/system/audited.h"
 #include "csi_proxy/volume/audited.h"
-#include "server/groups/disk/disk_service.h"
-#include "server/groups/filesystem/filesystem_service.h"
-#include "server/groups/iscsi/iscsi_service.h"
-#include "server/groups/smb/smb_service.h"
-#include "server/groups/storage/storage_service.h"
-#include "server/groups/system/system_service.h"
-#include "server/groups/volume/volume_service.h"
+#include "server/groups/handlers.h"
 
 namespace csi_proxy::groups {
 namespace {

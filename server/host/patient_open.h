@@ -21,7 +21,9 @@ inline constexpr absl::Duration kPatienceRetry = absl::Milliseconds(5);
 
 // Whether somebody has an entry open in a way that passes: another call deletes it, a virus scanner
 // looks at it.
-bool IsHeldByOthers(const absl::Status& status);
+inline bool IsHeldByOthers(const absl::Status& status) {
+  return HasWin32Code(status, {win32_error::kSharingViolation, win32_error::kDeletePending});
+}
 
 // Calls `call`; while others hold what it wants, again and again, but not after the call has ended.
 template <typename Call>
@@ -51,9 +53,12 @@ auto TwiceIfInvalid(Call call) -> decltype(call()) {
 }
 
 // Opens `name` in `directory`, patiently, and twice if need be.
-absl::StatusOr<std::unique_ptr<machine::File>> OpenPatiently(const CallContext& context,
-                                                             machine::File& directory,
-                                                             const std::string& name,
-                                                             machine::Access access);
+inline absl::StatusOr<std::unique_ptr<machine::File>> OpenPatiently(const CallContext& context,
+                                                                    machine::File& directory,
+                                                                    const std::string& name,
+                                                                    machine::Access access) {
+  return Patiently(context,
+                   [&] { return TwiceIfInvalid([&] { return directory.Open(name, access); }); });
+}
 
 }  // namespace csi_proxy::host

@@ -1,4 +1,4 @@
-#include "server/groups/disk/disk_service.h"
+#include "server/groups/handlers.h"
 
 #include <algorithm>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "server/groups/filesystem/filesystem_service.h"
+#include "server/groups/handlers.h"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "server/groups/smb/smb_service.h"
+#include "server/groups/handlers.h"
 
 #include <optional>
 #include <string>

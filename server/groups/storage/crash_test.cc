@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "server/groups/disk/disk_service.h"
+#include "server/groups/handlers.h"
 #include "server/groups/storage/cloud_testing.h"
 
 namespace csi_proxy::storage {

@@ -1,4 +1,4 @@
-#include "server/groups/storage/disks.h"
+#include "server/groups/storage/calls.h"
 
 #include <limits>
 #include <string>

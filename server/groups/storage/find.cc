@@ -1,4 +1,4 @@
-#include "server/groups/storage/find.h"
+#include "server/groups/storage/calls.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "server/groups/storage/mounts.h"
+#include "server/groups/storage/calls.h"
 
 #include <algorithm>
 #include <map>

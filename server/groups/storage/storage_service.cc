@@ -1,8 +1,6 @@
-#include "server/groups/storage/storage_service.h"
+#include "server/groups/handlers.h"
 
-#include "server/groups/storage/disks.h"
-#include "server/groups/storage/mounts.h"
-#include "server/groups/storage/stage.h"
+#include "server/groups/storage/calls.h"
 
 namespace csi_proxy::storage {
 namespace {

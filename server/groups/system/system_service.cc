@@ -1,4 +1,4 @@
-#include "server/groups/system/system_service.h"
+#include "server/groups/handlers.h"
 
 #include <algorithm>
 #include <utility>

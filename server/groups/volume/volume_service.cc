@@ -1,4 +1,4 @@
-#include "server/groups/volume/volume_service.h"
+#include "server/groups/handlers.h"
 
 #include <utility>
 

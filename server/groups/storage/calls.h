@@ -1,0 +1,52 @@
+// The calls of the storage group, which storage_service.cc puts behind its rpcs, and how they find a
+// disk. The hub says what each call promises.
+#pragma once
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "csi_proxy/call_context.h"
+#include "csi_proxy/storage/hub.h"
+#include "server/groups/deps.h"
+
+namespace csi_proxy::storage {
+
+// Disks and volumes as a whole: disks.cc.
+absl::StatusOr<ListDisksResponse> Disks(const groups::Deps& deps, const CallContext& context);
+absl::StatusOr<SetDiskReadOnlyResponse> SetReadOnly(const groups::Deps& deps,
+                                                    const CallContext& context,
+                                                    const SetDiskReadOnlyRequest& request);
+absl::StatusOr<FormatVolumeResponse> Format(const groups::Deps& deps, const CallContext& context,
+                                            const FormatVolumeRequest& request);
+absl::StatusOr<GetVolumeHealthResponse> Health(const groups::Deps& deps, const CallContext& context,
+                                               const GetVolumeHealthRequest& request);
+
+// Mounts, links, and the space below the working directories: mounts.cc. These take no locks.
+absl::StatusOr<GetPathStatsResponse> PathStats(const groups::Deps& deps, const CallContext& context,
+                                               const GetPathStatsRequest& request);
+absl::StatusOr<ListMountsResponse> Mounts(const groups::Deps& deps, const CallContext& context,
+                                          const ListMountsRequest& request);
+absl::StatusOr<ListSmbMappingsResponse> SmbMappings(const groups::Deps& deps,
+                                                    const CallContext& context);
+
+// A disk's volume made usable at a directory, and taken back: stage.cc and unstage.cc. Either call can
+// be repeated after any crash.
+absl::StatusOr<StageVolumeResponse> Stage(const groups::Deps& deps, const CallContext& context,
+                                          const StageVolumeRequest& request);
+absl::StatusOr<UnstageVolumeResponse> Unstage(const groups::Deps& deps, const CallContext& context,
+                                              const UnstageVolumeRequest& request);
+
+// The disk that a request means: find.cc.
+
+// INVALID_ARGUMENT, naming the field, unless it names one disk in one way.
+absl::Status CheckSelector(const DiskSelector& selector);
+
+// The disk that a checked selector means. A LUN without adapter and bus never means a disk that
+// Windows lives on, nor another one on the adapter of Windows' own disk: that is where clouds put
+// the node's temporary disk, whose LUN a data disk on the next adapter may have as well. When there
+// is none, the disks are scanned anew, which `rescanned` then tells, and looked for again for some
+// seconds, as a cloud may have attached one just now. NOT_FOUND, then; FAILED_PRECONDITION, naming
+// them, when several fit.
+absl::StatusOr<host::DiskDescription> FindDisk(const groups::Deps& deps, const CallContext& context,
+                                               const DiskSelector& selector, bool* rescanned);
+
+}  // namespace csi_proxy::storage
