@@ -2,7 +2,7 @@
 # Checks the C++ that is tracked: its format, all of it, and by clang-tidy a share of the files that
 # have changed since the last release's tag (without a tag, of all files), another share each day. A
 # share takes about two minutes. Checks as well that SECURITY.md has been through the advisories of the
-# libraries' versions.
+# libraries' versions, and that the README's picture is the one that its text makes.
 #
 #   scripts/lint.sh          as above
 #   scripts/lint.sh --all    clang-tidy on every file: about half an hour
@@ -33,6 +33,7 @@ tracked '*.cc' '*.h' '*.c' | xargs -P "$(nproc)" -n 60 clang-format --dry-run --
   { failed=1; echo "scripts/lint.sh --fix formats them"; }
 
 scripts/check-advisories.py || failed=1
+scripts/picture.py --check || failed=1
 
 commands=build/release/compile_commands.json
 [[ -f $commands ]] || { echo "$commands is not there: cmake --preset release" >&2; exit 2; }
