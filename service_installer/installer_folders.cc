@@ -14,8 +14,8 @@ absl::Status WithAdvice(const absl::Status& unsafe) {
   return absl::FailedPreconditionError(absl::StrCat(
       unsafe.message(),
       ". Choose a folder below %ProgramFiles%, and for logs %ProgramData%\\csi-proxy\\logs, or "
-      "give --repair-folders: the folder then gets an access list of its own, which only lets "
-      "administrators change it"));
+      "give --repair-folders: the folder then gets an access list that lets only administrators "
+      "change it"));
 }
 
 }  // namespace
