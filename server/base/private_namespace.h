@@ -1,4 +1,5 @@
-// A private namespace of kernel objects, which keeps their names from those who may not enter it.
+// A private namespace of kernel objects, which hides their names from processes that may not enter
+// it.
 #pragma once
 
 #include <cstdint>

@@ -25,8 +25,8 @@ constexpr wchar_t kOwnersOnly[] = L"O:BAD:P(A;;GA;;;SY)(A;;GA;;;BA)";
 // (learn.microsoft.com/windows/win32/termserv/kernel-object-namespaces).
 constexpr char kGlobal[] = "Global\\";
 
-// Whoever creates a named object decides who owns it and who may open it. One that another program
-// created, open to all, could be held for ever, so it is refused
+// The creator of a named object decides its owner and its access list. Another program could create
+// one that is open to all and hold it for ever, so such an object is refused
 // (learn.microsoft.com/windows/win32/api/securitybaseapi/nf-securitybaseapi-getkernelobjectsecurity).
 absl::Status CheckOwner(HANDLE mutex, absl::string_view name) {
   alignas(SECURITY_DESCRIPTOR) char descriptor[SECURITY_MAX_SID_SIZE + sizeof(SECURITY_DESCRIPTOR)];

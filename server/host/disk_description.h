@@ -1,4 +1,4 @@
-// What an MSFT_Disk says of its disk
+// Reads the description of a disk from its MSFT_Disk
 // (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk).
 #pragma once
 
@@ -14,7 +14,7 @@ namespace csi_proxy::host {
 
 absl::StatusOr<PartitionStyle> StyleOf(const cim::Object& disk);
 
-// What MSFT_Disk knows of page 83, for a disk that cannot be asked itself; else empty.
+// The page 83 id in MSFT_Disk, for a disk that cannot be asked itself; else empty.
 std::string UniqueIdOf(const cim::Object& disk);
 
 // Where a disk hangs. Azure's NVMe disks all have the same Location, without a LUN. Azure makes its

@@ -1,4 +1,4 @@
-// What is told of a disk, and its read-only flag.
+// Tests the description of a disk, and its read-only flag.
 #include <memory>
 #include <optional>
 #include <set>
@@ -112,7 +112,7 @@ TEST_F(DiskDescriptionTest, OneDiskIsDescribedAsWmiKnowsIt) {
   EXPECT_THAT(disk().Describe(context_, 77), FailsWith(kNotFound, "there is no disk 77"));
 }
 
-// What Windows does not say hides no disk.
+// A property that Windows leaves out hides no disk.
 TEST_F(DiskDescriptionTest, WhatIsNotSaidIsEmpty) {
   const char* const properties[] = {
       "BusType",   "Path",       "SerialNumber",   "UniqueId",    "UniqueIdFormat",

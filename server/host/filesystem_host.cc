@@ -54,7 +54,7 @@ class WindowsFilesystem final : public FilesystemHost {
         if (left.ok() && !left->found()) return absl::OkStatus();
         return Prefixed(absl::StrCat("removing ", text), ended);
       }
-      // What is there now, if not the empty directory, is treated as any: not emptied.
+      // Somebody may have put another entry there meanwhile: that one is not emptied.
       recursive = false;
     }
     if (recursive && walked->is_directory()) {
@@ -187,7 +187,7 @@ class WindowsFilesystem final : public FilesystemHost {
                                   &walked->held.back());
   }
 
-  // Whether a walk ended at something on a server.
+  // True if a walk ended at an entry on a server that answers.
   bool Reachable(const CallContext& context, const ResolvedPath& walked) {
     if (walked.on_server.empty()) return false;
     context.LeavePlace();

@@ -19,8 +19,8 @@ namespace csi_proxy::host {
 inline constexpr absl::Duration kPatience = absl::Seconds(2);
 inline constexpr absl::Duration kPatienceRetry = absl::Milliseconds(5);
 
-// Whether somebody has an entry open in a way that passes: another call deletes it, a virus scanner
-// looks at it.
+// True if an open failed because of a user that goes away soon: another call that deletes the
+// entry, or a virus scanner.
 bool IsHeldByOthers(const absl::Status& status);
 
 // Calls `call`; while others hold what it wants, again and again, but not after the call has ended.

@@ -20,7 +20,7 @@ std::string RootsText(const PathRoots& roots) {
   });
 }
 
-// Whether the entry does not exist, as opposed to: it could not be opened.
+// True if the entry does not exist; false if it exists and could not be opened.
 bool IsAbsent(const absl::Status& status) {
   return IsNotThere(status) ||
          HasWin32Code(status, {win32_error::kInvalidDrive, win32_error::kNotReady,
@@ -127,7 +127,8 @@ class Walker {
         absl::StrCat(where.ToString(), ": there are too many links on the way"));
   }
 
-  // Whether a link or mount point here is bound to the roots: not the administrator's own.
+  // True if a link or mount point here must stay within the roots. The administrator's own links
+  // need not.
   bool Confines(const WindowsPath& where) const {
     return roots_ != nullptr && IsBelow(*roots_, where);
   }
@@ -217,7 +218,7 @@ class Walker {
     return absl::OkStatus();
   }
 
-  // What is left of the path is the server's to follow.
+  // The server follows the rest of the path.
   void AppendPendingToServer() {
     for (; !pending_.empty(); pending_.pop_back()) {
       absl::StrAppend(&at_.on_server, "\\", pending_.back());
@@ -246,11 +247,11 @@ class Walker {
   char drive_ = 0;
   // The way so far, as the caller would name it.
   std::vector<std::string> names_;
-  // What is left of it, the next component last.
+  // The components still to walk, the next one last.
   std::vector<std::string> pending_;
   // How many of the pending components come from a link's target.
   int from_link_ = 0;
-  // Whether the tree was entered by a link rather than a mount point or the caller's drive.
+  // True if the tree was entered by a link rather than a mount point or the caller's drive.
   bool entered_by_link_ = false;
 };
 

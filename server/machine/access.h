@@ -53,7 +53,7 @@ constexpr uint32_t AccessMask(Access access) {
 // Others may read and write; without FILE_SHARE_DELETE nobody can rename or delete.
 inline constexpr uint32_t kShare = share::kRead | share::kWrite;
 
-// What an open for `access` shares.
+// The sharing mode of an open for `access`.
 constexpr uint32_t ShareOf(Access access) {
   return access == Access::kPeek ? kShare | share::kDelete : kShare;
 }

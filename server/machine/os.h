@@ -1,6 +1,6 @@
-// What Win32 offers: each method is one documented call or a fixed sequence of calls, and makes no
-// decisions. windows/ implements it with the real calls, simulated/ in memory, so that everything
-// above it runs, and can be tested, on any system.
+// The calls of Win32 that the host needs: each method is one documented call or a fixed sequence of
+// calls, and makes no decisions. windows/ implements it with the real calls, simulated/ in memory,
+// so that everything above it runs, and can be tested, on any system.
 //
 // Text is UTF-8. Every error is a Win32Status(): Win32CodeOf() returns Windows' error code.
 #pragma once
@@ -17,7 +17,7 @@ namespace csi_proxy::machine {
 
 using Bytes = std::vector<uint8_t>;
 
-// What an entry is opened for.
+// The purpose of opening an entry.
 enum class Access {
   // To read its attributes and content.
   kRead,
@@ -37,7 +37,7 @@ struct FileAttributes {
   uint32_t reparse_tag = 0;
 };
 
-// What the listing of a directory tells of an entry.
+// An entry as the listing of a directory shows it.
 struct DirectoryEntry {
   std::string name;
   bool is_directory = false;
@@ -125,8 +125,8 @@ class Os {
 
   // The root directory of a drive (`C:\`) or a volume (`\\?\Volume{guid}\`).
   virtual absl::StatusOr<std::unique_ptr<File>> OpenRoot(const std::string& root) = 0;
-  // Whether something can be reached at a path, following links (GetFileAttributesW): OK, or the
-  // reason why not. For paths on servers.
+  // Follows links and reaches for the entry at a path (GetFileAttributesW): OK, or the reason of
+  // the failure. For paths on servers.
   virtual absl::Status Reach(const std::string& path) = 0;
 
   // Volumes. `volume` is `\\?\Volume{guid}\`.

@@ -20,7 +20,7 @@ inline constexpr uint32_t kReparseTagSymlink = 0xA000000C;
 // MAXIMUM_REPARSE_DATA_BUFFER_SIZE.
 inline constexpr size_t kMaxReparseData = 16 * 1024;
 
-// Whether an entry stands for another name: a link, a mount point. Those that do not, such as
+// True if an entry stands for another name, as links and mount points do. Others, such as
 // deduplicated or remote files, are treated as ordinary files and directories
 // (learn.microsoft.com/windows/win32/api/winnt/nf-winnt-isreparsetagnamesurrogate).
 inline bool IsNameSurrogate(const FileAttributes& attributes) {
@@ -54,7 +54,7 @@ absl::StatusOr<Bytes> MakeSymlink(const WindowsPath& target);
 absl::StatusOr<Bytes> MakeSymlink(const UncPath& target);
 // The bytes SetVolumeMountPointW writes: `\??\Volume{guid}\`, no print name.
 Bytes MakeMountPoint(const VolumeId& volume);
-// What FSCTL_DELETE_REPARSE_POINT wants to be told: the tag, and no data
+// The input of FSCTL_DELETE_REPARSE_POINT: the tag, and no data
 // (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_delete_reparse_point).
 Bytes MakeReparseHeader(uint32_t tag);
 // The bytes of a junction (`mklink /J`): the tag of a mount point, but a path of a drive,

@@ -45,7 +45,7 @@ absl::StatusOr<win32::UniqueHandle> Create(HANDLE parent, std::wstring name,
   return opened;
 }
 
-// Whether a file system said that it does not know of FileDispositionInfoEx.
+// True if a file system does not support FileDispositionInfoEx.
 bool IsUnknown(DWORD error) {
   return error == ERROR_INVALID_PARAMETER || error == ERROR_INVALID_FUNCTION ||
          error == ERROR_NOT_SUPPORTED;

@@ -22,7 +22,7 @@ namespace csi_proxy::machine {
 // (learn.microsoft.com/windows-hardware/drivers/ddi/ntifs/nf-ntifs-ntcreatefile).
 struct OpenRequest {
   ACCESS_MASK access = 0;
-  // Of OBJECT_ATTRIBUTES.
+  // The attributes of OBJECT_ATTRIBUTES.
   ULONG attributes = 0;
   ULONG share = 0;
   ULONG disposition = 0;
@@ -65,8 +65,8 @@ constexpr OpenRequest RootRequest() {
   return request;
 }
 
-// How an entry is deleted: its name is gone when our handle closes, whoever else has it open, and
-// read-only does not prevent it
+// How an entry is deleted: its name is gone when our handle closes, even if others have it open,
+// and read-only does not prevent it
 // (learn.microsoft.com/windows-hardware/drivers/ddi/ntddk/ns-ntddk-_file_disposition_information_ex).
 inline constexpr DWORD kDeleteFlags = FILE_DISPOSITION_FLAG_DELETE |
                                       FILE_DISPOSITION_FLAG_POSIX_SEMANTICS |

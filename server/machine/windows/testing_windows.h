@@ -1,4 +1,4 @@
-// What the tests of the real Os share.
+// Helpers for the tests of the real Os.
 #pragma once
 
 #include "server/machine/windows/os_files_windows.h"
