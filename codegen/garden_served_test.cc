@@ -119,7 +119,7 @@ TEST_F(GardenServedTest, BehindAShutGateNoCallRuns) {
 }
 
 TEST_F(GardenServedTest, CallsOfClientsThatAreNotKnownHaveAShareToo) {
-  // One runs, one waits, and a third is beyond the share of whoever they are.
+  // One runs, one waits, and a third is beyond their client's share.
   shim::Executor narrow({.max_threads = 2, .max_queued = 2, .client_share = 50});
   runtime_.executor = &narrow;
   absl::Notification until;

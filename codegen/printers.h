@@ -61,7 +61,7 @@ bool Reads(const pb::MethodDescriptor& method);
 // Runs `text` for each method with $method$, $request$, $response$ and the hub's names.
 void ForEachMethod(const Version& version, const Vars& vars, const char* text,
                    pb::io::Printer& printer);
-// Of the version.
+// Opens and closes the version's namespace.
 void OpenNamespace(const Vars& vars, pb::io::Printer& printer);
 void CloseNamespace(const Vars& vars, pb::io::Printer& printer);
 // The comment above a descriptor, as `//` lines.

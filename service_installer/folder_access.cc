@@ -42,7 +42,7 @@ bool IsAdministrative(const std::string& sid) {
          sid == "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464";
 }
 
-// CREATOR OWNER and CREATOR GROUP stand for whoever makes something, and so mean nobody where
+// CREATOR OWNER and CREATOR GROUP stand for the creator of an entry, and so mean nobody where
 // nobody else can; OWNER RIGHTS is the owner, who is looked at on their own.
 bool IsPlaceholder(const std::string& sid) {
   return sid == "S-1-3-0" || sid == "S-1-3-1" || sid == "S-1-3-4";

@@ -36,7 +36,7 @@ struct ObjectAccess {
 };
 
 struct Change {
-  // Who, by SID.
+  // The account, by SID.
   std::string sid;
   // As `add or change files`.
   std::string what;

@@ -46,7 +46,7 @@ struct ServiceConfig {
 std::string QuoteArgument(absl::string_view word);
 
 // The command line of words. The program, the first word, is always quoted: an unquoted path with a
-// space lets whoever may write to C:\ run a program of his own as the service.
+// space lets every user who can write to C:\ run a program as the service.
 std::string CommandLine(const std::vector<std::string>& words);
 
 // The words of a command line, the reverse. INVALID_ARGUMENT for an empty one or an open quote.

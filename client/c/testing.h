@@ -1,5 +1,5 @@
-// What tests of the C interface share. They stand where a foreign program does: nothing of the
-// library but csi_proxy.h, and messages written by hand.
+// Helpers for the tests of the C interface. Like a foreign program they use nothing of the library
+// but csi_proxy.h, and messages written by hand.
 #pragma once
 
 #include <gtest/gtest.h>

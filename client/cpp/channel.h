@@ -1,4 +1,4 @@
-// A channel carries a version's messages to whoever serves them.
+// A channel carries a version's messages to their server.
 #pragma once
 
 #include <google/protobuf/message.h>

@@ -41,7 +41,7 @@ class PendingCall {
   grpc::Status status_;
 };
 
-// Shared by the calls that use the connection and by whoever gives it to new ones.
+// Shared by the calls that use the connection and by the owner that gives it to new ones.
 class Link {
  public:
   // `close` ends the connection, and with it what is under way on it; null where that cannot be

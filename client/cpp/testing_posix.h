@@ -24,7 +24,7 @@
 
 namespace csi_proxy::client {
 
-// What a client needs to look for its sockets in `directory`.
+// Options for a client that looks for its sockets in `directory`.
 inline ClientOptions OptionsFor(const TemporaryDirectory& directory) {
   ClientOptions options;
   options.mode = Mode::kRemote;
@@ -61,9 +61,9 @@ class ScopedEnvironment {
   std::string before_;
 };
 
-// What a call does hangs on its request: GetService with name `code:N` fails with that code, the
-// text `text of N` and a display name; `wait` waits until it is cancelled; any other name is
-// answered with itself.
+// The request decides the call: GetService with name `code:N` fails with that code, the text `text
+// of N` and a display name; `wait` waits until it is cancelled; any other name is answered with
+// itself.
 class FakeSystem final : public ::v1alpha1::System::Service {
  public:
   grpc::Status GetService(grpc::ServerContext* context,
@@ -118,7 +118,7 @@ class FakeServer {
     std::filesystem::remove(path_);
   }
 
-  // What the health service answers.
+  // Sets the answer of the health service.
   void SetServing(bool serving) { server_->GetHealthCheckService()->SetServingStatus(serving); }
 
   const std::string& path() const { return path_; }

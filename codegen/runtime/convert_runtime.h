@@ -1,5 +1,5 @@
-// What generated converters share: turning values of one type into another with an error that names
-// the field. Header only, absl only.
+// The helpers of generated converters: they turn values of one type into another with an error that
+// names the field. Header only, absl only.
 #pragma once
 
 #include <charconv>

@@ -1,4 +1,5 @@
-// What drivers rely on, one named test each: mounted folders, what a link is, and how paths come.
+// Drivers rely on these points, one named test each: mounted folders, links, and the spellings of
+// paths.
 #include <string>
 
 #include "absl/strings/match.h"
@@ -84,7 +85,7 @@ TEST_F(MountedFolderContract, RmdirOfAMountWhoseDiskWasPulledEndsClean) {
   }
 }
 
-// What Windows says of a volume that is gone, or whose device is going
+// The errors of Windows for a volume that is gone, or whose device is going
 // (learn.microsoft.com/windows/win32/debug/system-error-codes).
 TEST_F(MountedFolderContract, RmdirOfAMountWhoseVolumeIsGoingEndsClean) {
   for (const uint32_t error : {2u, 3u, 21u, 55u, 433u, 1167u, 5u, 1117u}) {
@@ -207,7 +208,7 @@ TEST_F(MountedFolderContract, NothingTakesTheRootsPlace) {
         << root;
   }
   EXPECT_FALSE(Exists(R"(C:\later)"));
-  // Nor by the host alone, whoever calls it.
+  // Nor by the host alone.
   const ConfinedPath later{parse(R"(C:\later)"), deps_.roots};
   const ConfinedPath source{parse(Below("t")), deps_.roots};
   EXPECT_TRUE(absl::IsPermissionDenied(host_->filesystem().CreateLink(context_, source, later)));

@@ -1,4 +1,4 @@
-// What drivers rely on, one named test each: filesystem, smb, iscsi and system.
+// Drivers rely on these points, one named test each: filesystem, smb, iscsi and system.
 #include <thread>
 #include <vector>
 
@@ -357,7 +357,7 @@ TEST_F(SystemContract, AllServicesMayBeStartedUnlessSomeAreListed) {
                            "allowed_services)")));
     EXPECT_TRUE(absl::IsPermissionDenied(system_->StopService(context_, {.name = other}).status()));
   }
-  // What depends on a listed one is not listed by that, and nothing is stopped.
+  // Listing a service does not list its dependents, and nothing is stopped.
   EXPECT_TRUE(absl::IsPermissionDenied(
       system_->StopService(context_, {.name = "LanmanWorkstation", .force = true}).status()));
   EXPECT_EQ(system_->GetService(context_, {.name = "SessionEnv"})->status,

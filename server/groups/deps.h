@@ -1,4 +1,4 @@
-// What every handler works with.
+// The dependencies of every handler.
 #pragma once
 
 #include <memory>
@@ -21,9 +21,9 @@ struct Deps {
   std::shared_ptr<const PathRoots> roots;
   // The services that calls may start and stop; empty for all.
   std::vector<std::string> allowed_services;
-  // Whether SMB mappings must be encrypted.
+  // SMB mappings must be encrypted.
   bool require_privacy = true;
-  // Whether a mapping is for calls alone that give the credentials with which it was made.
+  // Only calls with the credentials of a mapping may use it.
   bool bind_smb_credentials = false;
 };
 

@@ -1,4 +1,4 @@
-// A mapping as the property of those who know its credentials.
+// With bound credentials only callers who know the credentials of a mapping may use it.
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
 #include "server/groups/testing.h"

@@ -15,7 +15,7 @@
 
 namespace csi_proxy::storage {
 
-// What becomes of the chosen call.
+// The fate of the chosen call.
 enum class Death {
   // The process dies before it: it is not made, nor is any after it.
   kBefore,

@@ -1,4 +1,4 @@
-// What is mounted and linked below the working directories, and what space it has.
+// Lists the mounts and links below the working directories, and measures their space.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -8,7 +8,7 @@
 
 namespace csi_proxy::storage {
 
-// What the methods of these names promise in the hub. They take no locks.
+// They implement the methods of these names in the hub. They take no locks.
 absl::StatusOr<GetPathStatsResponse> PathStats(const groups::Deps& deps, const CallContext& context,
                                                const GetPathStatsRequest& request);
 absl::StatusOr<ListMountsResponse> Mounts(const groups::Deps& deps, const CallContext& context,

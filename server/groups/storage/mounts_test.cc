@@ -262,7 +262,7 @@ TEST_F(MountsTest, TheSizeOfAShareIsTheServers) {
   }
   Plant("absent", R"(\\srv\data\absent)");
   EXPECT_TRUE(absl::IsNotFound(Stats(Below("absent")).status()));
-  // What is said of a server that does not answer is what Windows says.
+  // The error for a server that does not answer is Windows' own.
   Plant("dead", R"(\\dead\data)");
   const absl::Status dead = Stats(Below("dead")).status();
   EXPECT_TRUE(absl::StrContains(dead.message(), R"(measuring C:\var\lib\kubelet\dead: )")) << dead;

@@ -101,7 +101,7 @@ class Staging {
     return absl::IsFailedPrecondition(use_) ? absl::OkStatus() : use_;
   }
 
-  // What can be said against the directory before the disk is touched.
+  // Checks the target directory before the disk is touched.
   absl::Status CheckTarget() {
     const std::string path = target_.path.ToString();
     const auto there = host_.filesystem().ReadLink(context_, target_);
@@ -134,7 +134,7 @@ class Staging {
   absl::Status PrepareDisk() {
     absl::StatusOr<host::DiskLayout> layout = host_.disk().GetLayout(context_, number_);
     if (!layout.ok()) return layout.status();
-    // What an offline disk shows is not certain, but enough to leave it alone.
+    // The layout of an offline disk is not certain, but is reason enough to leave the disk alone.
     if (absl::Status s = CheckPartitions(number_, *layout); !s.ok()) return s;
     was_offline_ = !layout->is_online;
     was_read_only_ = layout->is_read_only;

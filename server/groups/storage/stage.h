@@ -9,7 +9,7 @@
 
 namespace csi_proxy::storage {
 
-// What StageVolume and UnstageVolume of the hub promise.
+// They implement StageVolume and UnstageVolume of the hub.
 absl::StatusOr<StageVolumeResponse> Stage(const groups::Deps& deps, const CallContext& context,
                                           const StageVolumeRequest& request);
 absl::StatusOr<UnstageVolumeResponse> Unstage(const groups::Deps& deps, const CallContext& context,

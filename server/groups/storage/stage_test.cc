@@ -169,7 +169,7 @@ TEST_F(StageTest, AnotherVolumeThatIsMountedMeanwhileStays) {
   EXPECT_TRUE(Unmount(second, Target()).ok());
 }
 
-// It would be mounted anew under the feet of whoever uses it there.
+// Clearing the flag would remount the volume under its users.
 TEST_F(StageTest, AReadOnlyFileSystemThatIsMountedElsewhereIsLeftAsItIs) {
   ASSERT_TRUE(StageDisk(1, Below("other")).ok());
   ChangeDisk(1, [](Disk& disk) { disk.partitions.back().mounted_read_only = true; });

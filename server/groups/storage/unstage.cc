@@ -14,10 +14,10 @@ namespace {
 // How often a call begins anew when the directory has become another volume's meanwhile.
 constexpr int kAttempts = 8;
 
-// What is at the target.
+// The state of the target.
 struct There {
   bool exists = false;
-  // That is mounted there.
+  // The volume that is mounted there.
   std::optional<VolumeId> volume;
   // Its disk, unless the volume is gone.
   std::optional<uint32_t> disk;
