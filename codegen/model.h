@@ -1,5 +1,5 @@
 // The pairing of a group's released versions with its hub: where every rule of conversion and every
-// error of the generator lives. The printers only write down what stands here.
+// error of the generator lives. The printers only write down the model.
 #pragma once
 
 #include <google/protobuf/descriptor.h>

@@ -1,4 +1,4 @@
-// One function per generated file. Each writes what the model says and decides nothing.
+// One function per generated file. Each writes the model down and decides nothing.
 #pragma once
 
 #include <google/protobuf/io/printer.h>
@@ -24,7 +24,7 @@ void PrintConvertSource(const Group& group, const Version& version, pb::io::Prin
 void PrintShimHeader(const Group& group, const Version& version, pb::io::Printer& printer);
 void PrintShimSource(const Group& group, const Version& version, pb::io::Printer& printer);
 
-// csi_proxy/<group>/<version>/methods.h: what the rpcs are called.
+// csi_proxy/<group>/<version>/methods.h: the names of the rpcs.
 void PrintMethodsHeader(const Group& group, const Version& version, pb::io::Printer& printer);
 
 // csi_proxy/<group>/<version>/by_name.{h,cc} and round_trip.{h,cc}: the client's methods and the

@@ -1,4 +1,4 @@
-// The installer's part about what surrounds the service: folders and the event log.
+// The installer's part about the surroundings of the service: folders and the event log.
 #include <ostream>
 
 #include "absl/strings/str_cat.h"

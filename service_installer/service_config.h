@@ -21,7 +21,8 @@ struct ServiceConfig {
   // The program and its arguments.
   std::vector<std::string> command;
   StartType start_type = StartType::kAutomatic;
-  // As `LocalSystem` or `.\name`. Nothing less than the system can do what the service does.
+  // As `LocalSystem` or `.\name`. No lesser account than the system has the rights that the service
+  // needs.
   std::string account = "LocalSystem";
   // After an end that nobody asked for, wait so long and start again; the count of failures is
   // forgotten after `failure_reset`.

@@ -52,7 +52,7 @@ inline std::string Directory(std::string_view name) {
   return R"(C:\var\lib\kubelet\pods\)" + std::string(name);
 }
 
-// Copies what the library handed out, and frees it.
+// Copies bytes that the library handed out, and frees them.
 inline std::string Take(csi_proxy_bytes* bytes) {
   std::string taken(reinterpret_cast<const char*>(bytes->data), bytes->size);
   csi_proxy_free(bytes);

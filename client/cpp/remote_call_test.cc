@@ -9,7 +9,7 @@ namespace {
 
 constexpr char kGetService[] = "/v1alpha1.System/GetService";
 
-// Each test twice: with a caller who could cancel, and with one who could not.
+// Runs each test twice: with a caller that could cancel, and with one that could not.
 class RemoteCallTest : public testing::TestWithParam<bool> {
  protected:
   RemoteCallTest()

@@ -42,7 +42,7 @@ inline void LeaveSocket(const std::string& path) {
   close(fd);
 }
 
-// Sets an environment variable, and puts back what was there. Not for tests with threads.
+// Sets an environment variable, and restores the old value. Not for tests with threads.
 class ScopedEnvironment {
  public:
   ScopedEnvironment(const char* name, const char* value) : name_(name) {
@@ -110,7 +110,7 @@ class FakeServer {
     builder.RegisterService(&system);
     server_ = builder.BuildAndStart();
   }
-  // Ends the server and what is under way; its socket goes.
+  // Ends the server and its calls, and removes its socket.
   void Stop() {
     server_->Shutdown(absl::ToChronoTime(absl::Now()));
     server_->Wait();

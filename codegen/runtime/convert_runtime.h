@@ -43,7 +43,7 @@ void DecimalFromHub(T value, std::string* out) {
   out->assign(digits, stop);
 }
 
-// `code` is INVALID_ARGUMENT for what a caller sent and INTERNAL for what the node answered.
+// `code` is INVALID_ARGUMENT for a caller's request and INTERNAL for the node's answer.
 template <typename From, typename To>
 absl::Status Narrow(absl::StatusCode code, absl::string_view field, From value, To* out) {
   if (!std::in_range<To>(value)) {

@@ -16,8 +16,8 @@ struct NamespaceCalls {
   Call create, open;
 };
 
-// The namespace, whoever of the processes that share it makes it. Another may make it, or let it go
-// with its last handle, at any moment.
+// The namespace, made by any of the processes that share it. Another may make it, or let it go with
+// its last handle, at any moment.
 absl::StatusOr<void*> EnterNamespace(const NamespaceCalls& calls);
 
 // Windows: the namespace that only SYSTEM and administrators may enter, whose objects' names begin

@@ -53,7 +53,7 @@ absl::Status Lock(HANDLE mutex, const CallContext& context, absl::string_view na
         std::max<int64_t>(absl::ToInt64Milliseconds(left), context.Check().ok() ? 1 : 0));
     switch (WaitForSingleObject(mutex, wait)) {
       case WAIT_OBJECT_0:
-      // The process that held it died. The call finds out what it left, as after any failure.
+      // The process that held it died. The call inspects the node's state, as after any failure.
       case WAIT_ABANDONED:
         return absl::OkStatus();
       case WAIT_TIMEOUT:

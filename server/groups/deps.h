@@ -15,9 +15,9 @@ struct Deps {
   // Not owned; outlive the handlers. All handlers of a node share the locks.
   host::Host* host = nullptr;
   ResourceLocks* locks = nullptr;
-  // Not owned, may be null: who is told of formats that run.
+  // Not owned, may be null: hears of formats that run.
   FormatWatch* formats = nullptr;
-  // The working directories: what calls may touch.
+  // The working directories, which calls may touch.
   std::shared_ptr<const PathRoots> roots;
   // The services that calls may start and stop; empty for all.
   std::vector<std::string> allowed_services;

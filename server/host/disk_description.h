@@ -27,9 +27,9 @@ std::string LocationOf(machine::Os& os, uint32_t disk_number, const cim::Object&
 // All that stands in an MSFT_Disk. A property that is null, missing or odd says nothing.
 DiskDescription DescribeDisk(uint32_t disk_number, const cim::Object& disk);
 
-// Adds what the disk itself said.
+// Adds the disk's own answers.
 void AddIds(const machine::DeviceIds& ids, DiskDescription* description);
-// Adds what MSFT_Disk knows of it, for a disk that did not answer.
+// Adds the fields of MSFT_Disk, for a disk that did not answer.
 void AddIdsFromWmi(const cim::Object& disk, DiskDescription* description);
 
 }  // namespace csi_proxy::host

@@ -1,4 +1,4 @@
-// Disks: what there is from WMI, what can be asked of a device from the device, changes by WMI.
+// Disks: WMI lists and changes them, and each device answers the questions that it can.
 #include <algorithm>
 #include <functional>
 #include <mutex>
@@ -161,7 +161,7 @@ class WindowsDisk final : public DiskHost {
     const absl::StatusOr<KnownDisk> known = Know(context, disk);
     if (!known.ok()) return known.status();
     const std::string operation = absl::StrCat("creating a partition on disk ", disk.number);
-    // For GPT, what the Go release gives: on Windows it is known to be taken (upstream's
+    // For GPT, the type that the Go release gives: Windows is known to take it (upstream's
     // pkg/os/disk/api.go, CreateBasicPartition). A type is given as the disk's style spells it;
     // that of the other style would be refused.
     cim::Arguments arguments = {{"UseMaximumSize", Value::Boolean(true)},

@@ -19,7 +19,7 @@ struct DiskLocationText {
 };
 
 // How a disk names itself. `status` tells why an identifier is missing when the disk could not be
-// asked; the other fields hold what is known all the same.
+// asked; the other fields hold the facts that are known all the same.
 struct DiskIdentity {
   uint32_t disk_number = 0;
   // First page 83 identifier associated with the device: ASCII as text, binary as lower-case hex.
@@ -97,8 +97,7 @@ struct DiskLayout {
   std::string object;
 };
 
-// A disk, by its number alone or with what GetLayout() has found, which then is not asked for
-// again.
+// A disk, by its number alone or with the result of GetLayout(), which then is not asked for again.
 struct KnownDisk {
   KnownDisk(uint32_t disk_number) : number(disk_number) {}  // NOLINT(google-explicit-constructor)
   KnownDisk(uint32_t disk_number, const DiskLayout& layout)

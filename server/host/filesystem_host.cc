@@ -117,8 +117,8 @@ class WindowsFilesystem final : public FilesystemHost {
       return info;
     }
     const absl::StatusOr<ResolvedPath> end = ResolvePath(os_, context, path, {.follow_last = true});
-    // A caller may not learn what exists outside the roots, and a call that has ended has not found
-    // out whether the target exists.
+    // A caller may not learn which paths exist outside the roots, and a call that has ended has not
+    // found out whether the target exists.
     if (absl::IsPermissionDenied(end.status())) return end.status();
     if (absl::Status status = context.Check(); !status.ok()) return status;
     // A link that leads into a loop leads nowhere.
@@ -171,7 +171,7 @@ class WindowsFilesystem final : public FilesystemHost {
   }
 
  private:
-  // Ends the mount of a volume where `walked` ends. What the volume holds is not touched.
+  // Ends the mount of a volume where `walked` ends. The content of the volume is not touched.
   absl::Status EndMount(const CallContext& context, ResolvedPath* walked) {
     const std::string path = walked->Path();
     const std::string volume = walked->link->volume->ToString();

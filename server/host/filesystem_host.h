@@ -52,15 +52,15 @@ class FilesystemHost {
   virtual absl::Status MakeDirectories(const CallContext& context, const ConfinedPath& path) = 0;
 
   // Removes a file, a directory, or a link itself. Not `recursive`: FAILED_PRECONDITION when a
-  // directory is not empty, NOT_FOUND when nothing is there. `recursive`: with all below, links
-  // and mount points inside removed and not followed; no change when nothing is there. Either way a
+  // directory is not empty, NOT_FOUND when nothing is there. `recursive`: with all below, links and
+  // mount points inside removed and not followed; no change when nothing is there. Either way a
   // directory at which a volume is mounted goes with the mount, after a flush whose failure is only
-  // logged; what the volume holds stays, and the volume may be gone.
+  // logged; the content of the volume stays, and the volume may be gone.
   virtual absl::Status Remove(const CallContext& context, const ConfinedPath& path,
                               bool recursive) = 0;
 
-  // Removes what the directory holds, as Remove does, and keeps it. NOT_FOUND when absent,
-  // FAILED_PRECONDITION when the path is not a directory. A link is refused, not followed.
+  // Empties the directory, as Remove does, and keeps it. NOT_FOUND when absent, FAILED_PRECONDITION
+  // when the path is not a directory. A link is refused, not followed.
   virtual absl::Status RemoveContents(const CallContext& context, const ConfinedPath& path) = 0;
 
   // Makes a directory link at `link` to `source`, which must exist (NOT_FOUND) and whose own links

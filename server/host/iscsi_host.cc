@@ -122,7 +122,7 @@ class WindowsIscsi final : public IscsiHost {
                                                            const IscsiPortal& portal) override {
     const absl::StatusOr<cim::Object> object = FindPortal(context, portal);
     if (!object.ok()) return object.status();
-    // Best effort: what the initiator knows already may be all that is wanted.
+    // Best effort: the targets that the initiator knows already may be enough.
     const absl::Status updated =
         Invoke(context, object->path(), "Update", PortalArguments(portal),
                absl::StrCat("asking portal ", PortalText(portal), " for its targets"));

@@ -102,8 +102,8 @@ class LinkWalker {
     if (!walked.ok()) return walked.status();
     if (!walked->found()) return IsRoot(path) ? absl::OkStatus() : MissingError(path.path);
     if (walked->link.has_value()) {
-      // A volume that is mounted at a root belongs to the tree, but nothing says how deep: its own
-      // tree is what calls may touch.
+      // A volume that is mounted at a root belongs to the tree, since calls may touch its own tree
+      // at any depth.
       if (!IsRoot(path) || !walked->link->volume.has_value()) {
         Note(*walked->link, path);
         return absl::OkStatus();
@@ -266,7 +266,7 @@ class LinkWalker {
     found_.push_back(std::move(found));
   }
 
-  // In the order in which they were found: what a pod has hidden deep waits for the others.
+  // In the order in which they were found: entries that a pod has hidden deep wait for the others.
   absl::StatusOr<LinkList> Answer() {
     LinkList list;
     for (Found& found : found_) {

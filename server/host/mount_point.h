@@ -1,7 +1,7 @@
 // Setting and deleting a volume's mount point. Windows does either by path, and opens the directory
 // inside, which a handle of ours may keep it from: how these calls open it is not documented. So
 // the handle is let go when it is in the way, and only then; the directories above stay held, so
-// that the path leads there still, and what then stands at its end is looked at again.
+// that the path leads there still, and the entry at its end is looked at again.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Names of what WMI tells by number.
+// Names for WMI's numbers.
 #pragma once
 
 #include <cstddef>

@@ -20,7 +20,7 @@ namespace csi_proxy::host {
 struct Parts {
   cim::Session* wmi = nullptr;
   machine::Os* os = nullptr;
-  // Told what an operator should know of though no call fails; never null.
+  // Gets messages for the operator that fail no call; never null.
   std::function<void(absl::string_view)> warn;
 };
 

@@ -15,7 +15,7 @@
 
 namespace csi_proxy::host {
 
-// How long, and how often, what others hold is tried again.
+// How long, and how often, an entry that others hold is tried again.
 inline constexpr absl::Duration kPatience = absl::Seconds(2);
 inline constexpr absl::Duration kPatienceRetry = absl::Milliseconds(5);
 
@@ -23,7 +23,7 @@ inline constexpr absl::Duration kPatienceRetry = absl::Milliseconds(5);
 // entry, or a virus scanner.
 bool IsHeldByOthers(const absl::Status& status);
 
-// Calls `call`; while others hold what it wants, again and again, but not after the call has ended.
+// Repeats `call` while others hold its entry, but not after the call has ended.
 template <typename Call>
 auto Patiently(const CallContext& context, Call call) -> decltype(call()) {
   std::optional<CallContext> waiting;

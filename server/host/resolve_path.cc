@@ -56,7 +56,7 @@ class Walker {
       pending_.pop_back();
       if (from_link_ > 0) --from_link_;
       if (absl::Status status = Hold(*std::move(child)); !status.ok()) return status;
-      // A volume's mount point at the end stays what it is.
+      // A volume's mount point at the end is not followed.
       if (pending_.empty() && options_.follow_last && at_.link.has_value() &&
           !at_.link->volume.has_value()) {
         if (absl::Status status = FollowHere(); !status.ok()) return status;
@@ -112,7 +112,7 @@ class Walker {
     return Hold(*std::move(file));
   }
 
-  // Goes to the root of the path's drive, with the path before what is pending.
+  // Goes to the root of the path's drive, and puts the path before the pending components.
   absl::Status EnterDrive(const WindowsPath& path) {
     drive_ = path.drive();
     names_.clear();

@@ -74,7 +74,7 @@ absl::StatusOr<VolumeId> VolumeOf(machine::Os& os, const ResolvedPath& walked);
 // True if `path` lies strictly below a root, where callers may put links and mount points.
 bool IsBelow(const PathRoots& roots, const WindowsPath& path);
 
-// NOT_FOUND, wording what is missing.
+// NOT_FOUND, naming the missing entry.
 absl::Status MissingError(const WindowsPath& path);
 
 }  // namespace csi_proxy::host

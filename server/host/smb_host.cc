@@ -21,7 +21,7 @@ namespace {
 using cim::Namespace;
 using cim::Value;
 
-// Status of a mapping: 0 is OK, the others tell what is amiss.
+// Status of a mapping: 0 is OK, the others name the problem.
 constexpr uint32_t kStatusOk = 0;
 
 // The states of MSFT_SmbMapping, whose sibling MSFT_SmbGlobalMapping has no page

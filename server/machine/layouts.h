@@ -41,7 +41,7 @@ Bytes DeviceIdQuery();
 // skipped. Empty if none is left. INTERNAL if the bytes are not a descriptor.
 absl::StatusOr<std::string> ParsePage83(const Bytes& descriptor);
 
-// The same descriptor, and what its identifiers say of an NVMe namespace.
+// The same descriptor, and the identifiers of an NVMe namespace in it.
 struct DeviceIds {
   // As ParsePage83() gives it.
   std::string page83;

@@ -1,5 +1,5 @@
-// The other side of layouts.h and smbios.h: encodes what disks, volumes and firmware answer. Only
-// doubles and tests link this.
+// The other side of layouts.h and smbios.h: encodes the answers of disks, volumes and firmware.
+// Only doubles and tests link this.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ struct DeviceIdentifier {
   CodeSet code_set = CodeSet::kBinary;
   IdentifierType type = IdentifierType::kVendorSpecific;
   Association association = Association::kDevice;
-  // At most 255, which is what a SCSI device can say.
+  // At most 255, as in a SCSI device's answer.
   Bytes bytes;
 };
 

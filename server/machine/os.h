@@ -88,7 +88,7 @@ class File {
 struct VolumeSpace {
   uint64_t total_bytes = 0;
   uint64_t free_bytes = 0;
-  // Less than what is free where the caller has a quota.
+  // Less than the free bytes where the caller has a quota.
   uint64_t available_bytes = 0;
 };
 
@@ -153,12 +153,12 @@ class Os {
   // Devices.
 
   // Opens `device` (`\\.\PhysicalDrive1`, `\\?\Volume{guid}` without the last backslash, or a
-  // device path of MSFT_Disk), sends one control code, closes. Returns what it answered, at most
+  // device path of MSFT_Disk), sends one control code, closes. Returns the answer, at most
   // `max_output` bytes; ERROR_MORE_DATA when there is more.
   virtual absl::StatusOr<Bytes> Control(const std::string& device, DeviceAccess access,
                                         uint32_t code, const Bytes& input, size_t max_output) = 0;
   // Opens `device` likewise, reads `size` bytes from `offset` with one ReadFile, closes. Both are
-  // multiples of the device's sector size. What lies behind its end is left out.
+  // multiples of the device's sector size. Bytes behind its end are left out.
   virtual absl::StatusOr<Bytes> Read(const std::string& device, uint64_t offset, size_t size) = 0;
 
   // Services, by the service control manager. ERROR_SERVICE_DOES_NOT_EXIST.

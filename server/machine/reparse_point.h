@@ -31,8 +31,8 @@ inline bool IsNameSurrogate(const FileAttributes& attributes) {
 struct ReparsePoint {
   uint32_t tag = 0;
   // Where it leads, in the form that Go's os.Readlink returns: `C:\a\b`, `\\host\share\a`,
-  // `\\?\Volume{guid}\`, or `..\a` for a relative symbolic link. From the substitute name, which is
-  // what Windows follows, never from the print name, which is only displayed.
+  // `\\?\Volume{guid}\`, or `..\a` for a relative symbolic link. From the substitute name, which
+  // Windows follows, never from the print name, which is only displayed.
   std::string target;
   // A symbolic link whose target is relative to the directory that holds it or, when it begins with
   // a backslash, to the root of the drive.
@@ -41,7 +41,7 @@ struct ReparsePoint {
   std::optional<VolumeId> volume;
 };
 
-// Reads what FSCTL_GET_REPARSE_POINT answered. A tag that is neither of the two above is
+// Parses the answer of FSCTL_GET_REPARSE_POINT. A tag that is neither of the two above is
 // FAILED_PRECONDITION (a file that is offline, deduplicated, an app link: nothing to follow);
 // malformed bytes are INTERNAL.
 absl::StatusOr<ReparsePoint> ParseReparsePoint(const Bytes& data);

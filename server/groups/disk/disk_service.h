@@ -8,7 +8,7 @@
 
 namespace csi_proxy::disk {
 
-// Thread-safe. What each method promises stands in the hub's documentation.
+// Thread-safe. The hub's documentation states the promises of each method.
 std::unique_ptr<Service> NewDiskService(const groups::Deps& deps);
 
 }  // namespace csi_proxy::disk

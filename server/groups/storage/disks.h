@@ -1,5 +1,5 @@
-// Disks and volumes as a whole: what the hub promises of ListDisks, SetDiskReadOnly, FormatVolume
-// and GetVolumeHealth.
+// Disks and volumes as a whole: implements the hub's ListDisks, SetDiskReadOnly, FormatVolume and
+// GetVolumeHealth.
 #pragma once
 
 #include "absl/status/statusor.h"

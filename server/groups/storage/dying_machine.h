@@ -1,5 +1,4 @@
-// A machine under a process that dies at a chosen call, for tests of what the next process makes of
-// what it left.
+// A machine under a process that dies at a chosen call, to test how the next process continues.
 #pragma once
 
 #include <functional>

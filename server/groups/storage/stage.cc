@@ -23,7 +23,7 @@ namespace csi_proxy::storage {
 namespace {
 
 // One call. Each step looks first whether it is done already, and nothing is remembered between
-// calls: what a call left that was killed tells all that the next one must know.
+// calls: the state that a killed call leaves tells the next call everything.
 class Staging {
  public:
   Staging(const groups::Deps& deps, const CallContext& context, const StageVolumeRequest& request,
@@ -231,7 +231,7 @@ class Staging {
   }
 
   // A call that was killed between clearing a disk's read-only flag and mounting its file system
-  // anew left that as it was. Somebody who has it mounted elsewhere may use it: he keeps it.
+  // anew left that as it was. A user who has it mounted elsewhere keeps it.
   absl::Status RemountIfReadOnly(const VolumeId& volume, bool is_mounted) {
     if (!use_.ok()) return absl::OkStatus();
     const auto points = host_.volume().ListMountPoints(context_, volume, deps_.roots.get());

@@ -8,7 +8,7 @@
 
 namespace csi_proxy::system {
 
-// Thread-safe. What each method promises stands in the hub's documentation.
+// Thread-safe. The hub's documentation states the promises of each method.
 std::unique_ptr<Service> NewSystemService(const groups::Deps& deps);
 
 }  // namespace csi_proxy::system

@@ -1,4 +1,4 @@
-// CIM values and objects: what WMI stores, returns and takes, as plain C++.
+// CIM values and objects, which WMI stores, returns and takes, as plain C++.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +57,7 @@ class Value {
   static Value Uint16(uint16_t value) { return Unsigned(Type::kUint16, value); }
   static Value Uint32(uint32_t value) { return Unsigned(Type::kUint32, value); }
   static Value Uint64(uint64_t value) { return Unsigned(Type::kUint64, value); }
-  // A UTF-16 unit; 0 is what WMI gives for no drive letter.
+  // A UTF-16 unit; WMI gives 0 for no drive letter.
   static Value Char16(char16_t value) { return Unsigned(Type::kChar16, value); }
   static Value String(std::string value) { return Text(Type::kString, std::move(value)); }
   static Value Embedded(Object object);

@@ -1,5 +1,5 @@
-// Names and paths as Windows takes them letter by letter, so that what a caller sent is never read
-// as anything else.
+// Names and paths as Windows takes them letter by letter, so that a caller's text is never read as
+// anything else.
 #pragma once
 
 #include <string>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "server/base/win32.h"
-// Needs what the above defines.
+// Needs the definitions above.
 #include <winternl.h>
 // Names of os.h that would be those of other functions.
 #undef CreateDirectory
@@ -79,8 +79,8 @@ absl::StatusOr<std::unique_ptr<File>> OpenRootDirectory(const std::string& root)
 // RtlNtStatusToDosError makes ERROR_ACCESS_DENIED, is not that: the entry is all but gone.
 DWORD OpenError(NTSTATUS status);
 
-// Deletes what `file`, open with kDelete, is, for file systems that know none of the above: clears
-// read-only and sets it again if the entry stays after all.
+// Deletes the entry of `file`, open with kDelete, on file systems that know none of the above:
+// clears read-only and sets it again if the entry stays after all.
 absl::Status DeletePlainly(HANDLE file);
 
 // Sends one control code and returns the answer of at most `max_output` bytes.

@@ -41,8 +41,8 @@ std::string Shown(absl::string_view text) {
   return absl::StrCat(text.substr(0, end), "...");
 }
 
-// The class in an object path: `\\host\namespace:Class.Key="..."`, without what is before the colon
-// or from the dot on, or `Class=@`, or a class's name itself.
+// The class in an object path: `\\host\namespace:Class.Key="..."`, without the part before the
+// colon or from the dot on, or `Class=@`, or a class's name itself.
 std::string ClassOf(absl::string_view path) {
   const size_t colon = absl::StartsWith(path, R"(\\)") ? path.find(':') : absl::string_view::npos;
   if (colon != absl::string_view::npos) path.remove_prefix(colon + 1);

@@ -77,7 +77,7 @@ class Connections {
   // Any thread may call `warn`, which may be empty.
   explicit Connections(std::function<void(absl::string_view)> warn) : warn_(std::move(warn)) {}
 
-  // Waits for the connection as long as `context` allows; who waits holds up nobody.
+  // Waits for the connection as long as `context` allows; a waiter holds up nobody.
   absl::StatusOr<std::shared_ptr<Connection>> Get(const CallContext& context, Namespace space);
 
   // To be called when `lost` does not work any more: the next Get() connects anew.

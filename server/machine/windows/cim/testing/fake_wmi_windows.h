@@ -1,5 +1,5 @@
-// A WMI of the test's own, in this process, for what a real one cannot be made to do at will: fail
-// at each step, hang, restart, count who asks and who still holds a reference.
+// A fake WMI in the test's process, which does at will what a real one does not: fail at each step,
+// hang, restart, count calls and references that are still held.
 #pragma once
 
 #include <atomic>
@@ -83,7 +83,7 @@ struct FakeReply {
   // The result of the operation; of a query, after its objects.
   HRESULT end = WBEM_S_NO_ERROR;
   std::vector<ComPtr<FakeObject>> objects;
-  // How many of a query's come before who asks has waited once; 0: all.
+  // The number of a query's objects that come before the caller has waited once; 0: all.
   size_t first = 0;
   // The error object of a failure, for GetErrorInfo.
   ComPtr<FakeObject> error;
@@ -110,7 +110,7 @@ struct FakeWmi {
   std::vector<Blanket> blankets;
 };
 
-// While it exists, who creates a WbemLocator gets the fake. Only one at a time.
+// While it exists, creating a WbemLocator gives the fake. Only one at a time.
 class FakeWmiServer {
  public:
   explicit FakeWmiServer(FakeWmi* wmi);
