@@ -138,7 +138,7 @@ TEST_F(GardenServedTest, CallsOfClientsThatAreNotKnownHaveAShareToo) {
   runtime_.executor = &executor_;
 }
 
-TEST_F(GardenServedTest, WhatIsNotARequestIsRefusedByName) {
+TEST_F(GardenServedTest, RefusesBytesThatAreNoRequestByName) {
   auto channel = client::RemoteChannel::Open(options_, "garden", "v1alpha1");
   ASSERT_TRUE(channel.ok()) << channel.status();
   google::protobuf::BytesValue not_text;  // where SowRequest has its name

@@ -158,7 +158,7 @@ TEST(HostileInvokeTest, NullPointers) {
   csi_proxy_free(nullptr);
 }
 
-TEST(HostileInvokeTest, WhatWasInResponseAndMessageIsNotRead) {
+TEST(HostileInvokeTest, DoesNotReadOldResponsesAndMessages) {
   const Node node;
   uint8_t somebody_elses = 1;
   // An answer that is empty, one that is not, and a failure: what is not given is emptied.

@@ -159,7 +159,7 @@ TEST(HostileCallsTest, TooManyCallsAreRefused) {
   EXPECT_THAT(codes, UnorderedElementsAre(kResourceExhausted, kCancelled, kCancelled));
 }
 
-TEST(HostileCallsTest, CloseEndsWhatIsUnderWay) {
+TEST(HostileCallsTest, CloseEndsCallsUnderWay) {
   const csi_proxy_node node = Open(kSimulated).node;
   ASSERT_EQ(Invoke(node, kInjectFault, Text(1, Text(1, "disk.*") + Number(4, kMinute))).code, kOk);
   csi_proxy_call call = 0;

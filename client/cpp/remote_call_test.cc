@@ -93,7 +93,7 @@ TEST_P(CancelTest, TheCallerEndsACallAndTheServiceIsTold) {
   EXPECT_TRUE(server_.system.cancelled.WaitForNotificationWithTimeout(absl::Seconds(10)));
 }
 
-TEST_P(CancelTest, ACallOfACallerWhoIsGoneIsNotSent) {
+TEST_P(CancelTest, ACallOfACallerThatIsGoneIsNotSent) {
   gone_.Notify();
   EXPECT_TRUE(absl::IsCancelled(Ask("a")));
   EXPECT_EQ(server_.system.calls, 0);

@@ -36,7 +36,7 @@ class MountedFolderContract : public HandlerTest {
 class SpellingContract : public HandlerTest {};
 
 // As a driver unmounts that never calls UnmountVolume.
-TEST_F(MountedFolderContract, RmdirEndsTheMountAndKeepsWhatTheVolumeHolds) {
+TEST_F(MountedFolderContract, RmdirEndsTheMountAndKeepsTheVolumesContent) {
   for (const bool share : {false, true}) {
     for (const bool force : {false, true}) {
       node_->Reset();
@@ -127,7 +127,7 @@ TEST_F(MountedFolderContract, RmdirContentsOfAMountedFolderIsRefused) {
   EXPECT_TRUE(Exists(Below("m\\kept")));
 }
 
-TEST_F(MountedFolderContract, IsSymlinkIsWhetherTheVolumeIsThere) {
+TEST_F(MountedFolderContract, IsSymlinkIsTrueWhileTheVolumeIsThere) {
   MountedAt(Below("m"));
   EXPECT_EQ(IsLink(Below("m")).value_or(false), true);
   ASSERT_TRUE(disk_->SetDiskState(context_, {.disk_number = 1, .is_online = false}).ok());
@@ -163,7 +163,7 @@ TEST_F(MountedFolderContract, IsSymlinkOfADanglingLinkIsFalseAndOfAnAbsentPathAn
 }
 
 // Else a pod could ask what exists on its node.
-TEST_F(MountedFolderContract, IsSymlinkDoesNotTellWhatExistsOutside) {
+TEST_F(MountedFolderContract, IsSymlinkHidesWhichPathsExistOutside) {
   ASSERT_TRUE(node_->MakeDirectory(R"(C:\secret\there)").ok());
   for (const bool there : {false, true}) {
     for (const bool junction : {false, true}) {

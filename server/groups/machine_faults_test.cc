@@ -33,7 +33,7 @@ class MachineFaultsTest : public HandlerTest {
   }
 };
 
-TEST_F(MachineFaultsTest, WhatWmiSaysIsWhatItMeans) {
+TEST_F(MachineFaultsTest, ErrorsOfWmiHaveTheirCodes) {
   const struct {
     uint32_t hresult;
     StatusCode code;
@@ -166,7 +166,7 @@ TEST_F(MachineFaultsTest, AHungCallEndsAtItsDeadlineAndTheNextOneWorks) {
   EXPECT_TRUE(volume_->FormatVolume(context_, {.volume_id = volume}).ok());
 }
 
-TEST_F(MachineFaultsTest, AnErrorOfWin32SaysWhatFailedAndWithWhichCode) {
+TEST_F(MachineFaultsTest, AnErrorOfWin32NamesTheOperationAndTheCode) {
   const std::string volume = Volume(1);
   ASSERT_TRUE(Mkdir(Below("m")).ok());
   Inject("win32.SetMountPoint", 1117);

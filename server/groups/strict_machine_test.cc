@@ -200,7 +200,7 @@ TEST_F(StrictMachineTest, AMountWhoseVolumeIsGoneIsRemovedWithItsTree) {
   EXPECT_TRUE(removed.ok()) << removed;
 }
 
-TEST_F(StrictMachineTest, WhatAPodHoldsIsNotRemoved) {
+TEST_F(StrictMachineTest, AnEntryThatAPodHoldsIsNotRemoved) {
   ASSERT_TRUE(Mkdir(Below("pod\\logs")).ok());
   ASSERT_TRUE(node_
                   ->SetOtherOpens({{Below("pod\\logs"), machine::right::kReadData,
@@ -213,7 +213,7 @@ TEST_F(StrictMachineTest, WhatAPodHoldsIsNotRemoved) {
 }
 
 // Deleted, but somebody still has it open: for drivers it is not there.
-TEST_F(StrictMachineTest, WhatIsBeingDeletedIsAbsent) {
+TEST_F(StrictMachineTest, AnEntryBeingDeletedIsAbsent) {
   Behave([](Behaviour& behaviour) { behaviour.plain_deletion = true; });
   ASSERT_TRUE(Mkdir(Below("d\\e")).ok());
   ASSERT_TRUE(node_

@@ -134,7 +134,7 @@ TEST_F(UpstreamVolumeCases, AVolumeIsFormattedMeasuredGrownAndMounted) {
   EXPECT_TRUE(Rmdir(target).ok());
 }
 
-TEST_F(UpstreamVolumeCases, WhatIsNotAVolumeIsRefused) {
+TEST_F(UpstreamVolumeCases, RefusesIdsThatAreNoVolume) {
   for (const char* id : {"", "-1", "2"}) {
     EXPECT_FALSE(volume_->IsVolumeFormatted(context_, {.volume_id = id}).ok()) << id;
     EXPECT_FALSE(volume_->FormatVolume(context_, {.volume_id = id}).ok()) << id;

@@ -71,7 +71,7 @@ TEST_F(BlankTest, ASmallPartIsReadWhole) {
   }
 }
 
-TEST_F(BlankTest, WhatCannotBeReadIsNotBlank) {
+TEST_F(BlankTest, AnUnreadableDiskIsNotBlank) {
   EXPECT_TRUE(absl::IsNotFound(IsBlank(0, kGiB, 7).status()));
   EXPECT_TRUE(HasWin32Code(IsBlank(0, kGiB, 2).status(), win32_error::kNotReady));
   // A disk that is smaller than somebody said.

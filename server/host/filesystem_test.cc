@@ -166,7 +166,7 @@ TEST_F(FilesystemTest, LinksToSharesAreReadableWhileTheMappingIs) {
 }
 
 // It may be dead, and what stays on the node must not wait for it.
-TEST_F(FilesystemTest, WhoAsksAServerLeavesItsPlace) {
+TEST_F(FilesystemTest, ACallToAServerLeavesItsPlace) {
   const UncPath share = *UncPath::Parse("path", "\\\\srv\\data\\dir");
   ASSERT_THAT(files().CreateLinkToShare(context_, share, Kubelet("share")), IsOk());
   TestPlace place;

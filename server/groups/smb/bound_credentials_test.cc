@@ -71,7 +71,7 @@ TEST_F(BoundCredentialsTest, AMappingThatAnotherProcessMadeMeanwhileIsMadeAnew) 
 }
 
 // As after a restart of the service.
-TEST_F(BoundCredentialsTest, AMappingThatWasThereBeforeIsMadeAnewByWhoKnowsThePassword) {
+TEST_F(BoundCredentialsTest, AnEarlierMappingIsMadeAnewWithThePassword) {
   ASSERT_TRUE(Map("correct horse").ok());
   Remake();
   EXPECT_TRUE(absl::IsFailedPrecondition(Map("wrong"))) << "the server says so";

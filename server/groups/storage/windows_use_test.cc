@@ -162,7 +162,7 @@ TEST_F(WindowsUseTest, TheAdapterOfWindowsIsToBeNamed) {
   EXPECT_TRUE(Stage({.lun_id = "3"}, Below("beside")).ok());
 }
 
-TEST_F(WindowsUseTest, WhatWindowsLivesOnIsNotStagedHoweverItIsNamed) {
+TEST_F(WindowsUseTest, ADiskOfWindowsIsNotStagedByAnyName) {
   ASSERT_TRUE(MountByHand(kAdmins, R"(C:\data)").ok());
   const struct {
     uint32_t number;
@@ -273,7 +273,7 @@ TEST_F(WindowsUseTest, ADiskThatShowsALetterOnceItIsOnlineIsNeitherGrownNorForma
   EXPECT_FALSE(Numbered(5).online);
 }
 
-TEST_F(WindowsUseTest, WhatTheNodeUsesIsUnmountedAndStaysOnline) {
+TEST_F(WindowsUseTest, ADiskOfTheNodeIsUnmountedAndStaysOnline) {
   ASSERT_TRUE(MountByHand(kAdmins, R"(C:\data)").ok());
   for (const char* volume : {kTemporary, kAdmins}) {
     ASSERT_TRUE(Mkdir(Target()).ok());

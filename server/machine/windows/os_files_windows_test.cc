@@ -102,7 +102,7 @@ class FilesTest : public testing::Test {
   std::string name_;
 };
 
-TEST_F(FilesTest, TellsWhatAnEntryIs) {
+TEST_F(FilesTest, TellsTheKindOfAnEntry) {
   MakeFile("file");
   MakeDirectory("directory");
   for (const Access access : {Access::kRead, Access::kDelete, Access::kWriteAttributes}) {
@@ -171,7 +171,7 @@ TEST_F(FilesTest, ListsEveryNameEveryTime) {
   }
 }
 
-TEST_F(FilesTest, ListsSomeAtATimeWithWhatEachIs) {
+TEST_F(FilesTest, ListsSomeAtATimeWithTheirKinds) {
   MakeFile("file");
   for (int i = 0; i < 1000; ++i) MakeDirectory(absl::StrCat("entry-", i, std::string(60, '-')));
   size_t files = 0, directories = 0, rounds = 0;
@@ -195,7 +195,7 @@ TEST_F(FilesTest, ListsSomeAtATimeWithWhatEachIs) {
   EXPECT_THAT(*(*at().Open("bare", Access::kPeek))->ListNext(true), IsEmpty());
 }
 
-TEST_F(FilesTest, WhoOnlyPeeksKeepsNobodyFromDeleting) {
+TEST_F(FilesTest, APeekKeepsNobodyFromDeleting) {
   MakeDirectory("directory");
   const auto peeking = at().Open("directory", Access::kPeek);
   ASSERT_TRUE(peeking.ok()) << peeking.status();
@@ -219,7 +219,7 @@ TEST_F(FilesTest, Deletes) {
   EXPECT_THAT(Names(), ElementsAre("file"));
 }
 
-TEST_F(FilesTest, DeletesWhatIsReadOnly) {
+TEST_F(FilesTest, DeletesReadOnlyEntries) {
   MakeFile("file");
   MakeDirectory("directory");
   constexpr DWORD kReadOnly = FILE_ATTRIBUTE_READONLY | FILE_ATTRIBUTE_HIDDEN;
@@ -239,7 +239,7 @@ TEST_F(FilesTest, DeletesWhatIsReadOnly) {
   EXPECT_THAT(Names(), IsEmpty());
 }
 
-TEST_F(FilesTest, LeavesWhatItCannotDeleteAsItWas) {
+TEST_F(FilesTest, LeavesAnEntryItCannotDeleteAsItWas) {
   MakeDirectory("a");
   ASSERT_EQ(Code((*at().Open("a", Access::kRead))->CreateDirectory("b")), 0);
   ASSERT_TRUE(SetFileAttributesW(Path("a").c_str(), FILE_ATTRIBUTE_HIDDEN));
@@ -329,7 +329,7 @@ TEST_F(FilesTest, ANameIsNeverAPath) {
   EXPECT_THAT(Names(), UnorderedElementsAre("a", "file"));
 }
 
-TEST_F(FilesTest, NobodyElseRenamesOrDeletesWhatIsHeld) {
+TEST_F(FilesTest, NobodyElseRenamesOrDeletesAHeldEntry) {
   MakeFile("file");
   MakeDirectory("directory");
   for (const Access access : {Access::kRead, Access::kDelete, Access::kWriteAttributes}) {
@@ -350,7 +350,7 @@ TEST_F(FilesTest, NobodyElseRenamesOrDeletesWhatIsHeld) {
   EXPECT_TRUE(RemoveDirectoryW(Path("directory").c_str()));
 }
 
-TEST_F(FilesTest, WhoReadsAndWritesGoesOn) {
+TEST_F(FilesTest, ReadersAndWritersGoOn) {
   MakeFile("file");
   constexpr DWORD kAll = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
   win32::UniqueHandle other;

@@ -190,7 +190,7 @@ TEST(VariantTest, SixtyFourBitsAreTextDecimalOrHexadecimal) {
   EXPECT_EQ(Read(Text("0xFFFFFFFFFFFFFFFF"), CIM_SINT64), Value::Signed(Type::kSint64, -1));
 }
 
-TEST(VariantTest, WhatIsNotOfTheTypeIsAnErrorAndNeverCutToFit) {
+TEST(VariantTest, AValueOfAnotherTypeIsAnErrorAndNeverCut) {
   for (const char* const text : {"", " ", "0x", "-", "--1", "1x", "18446744073709551616", "1.5"}) {
     EXPECT_FALSE(ToValue(*Text(text), CIM_UINT64).ok()) << text;
   }
