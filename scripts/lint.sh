@@ -22,7 +22,7 @@ case $mode in
 esac
 scripts/install-packages.sh --lint
 
-# What the generator is expected to write is not ours to format.
+# The generator's expected output keeps its own format.
 tracked() { git ls-files "$@" ':!codegen/testdata/golden'; }
 if [[ $mode == --fix ]]; then
   tracked '*.cc' '*.h' '*.c' | xargs clang-format -i
@@ -62,7 +62,7 @@ echo "clang-tidy: $(wc -l <build/release/lint.files) files ($what)"
 mkdir -p build/release/lint
 jq 'map(.command |= gsub(" (-include [^ ]*/cmake_pch.hxx|-Winvalid-pch|-fpch-preprocess|-Wno-restrict|-Wno-stringop-[a-z]*)"; ""))' \
   "$commands" >build/release/lint/compile_commands.json
-# Of headers only ours; what protoc writes lies below build/.
+# Only this project's headers; protoc's output lies below build/.
 headers="^$PWD/(api|client|codegen|integration|server|service_installer)/"
 # In GoogleTest's macros the analyzer takes ten times as long, and has found nothing yet.
 tidy() {
