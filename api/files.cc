@@ -20,8 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What hubs import from protobuf itself; taken from the library, so that no installed copy is
-// needed.
+// Hubs import this file from protobuf itself; it comes from the library, so that no installed copy
+// is needed.
 constexpr absl::string_view kDescriptorProto = "google/protobuf/descriptor.proto";
 
 // The parts of `v1beta2` in order of age.

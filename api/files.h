@@ -45,7 +45,7 @@ class Files {
  public:
   // INVALID_ARGUMENT names file, line and reason of everything that does not parse.
   static absl::StatusOr<std::unique_ptr<Files>> Parse(Sources sources);
-  // Of everything below `directory`.
+  // Parses every file below `directory`.
   static absl::StatusOr<std::unique_ptr<Files>> ParseDirectory(const std::string& directory);
   ~Files();
 
@@ -66,7 +66,7 @@ class Files {
   std::vector<Group> groups_;
 };
 
-// Whether version `a` came before `b`: v1alpha1 < v1beta1 < v1beta2 < v1 < v2alpha1.
+// True if version `a` came before `b`: v1alpha1 < v1beta1 < v1beta2 < v1 < v2alpha1.
 bool IsOlder(const std::string& a, const std::string& b);
 
 // `uint32`, `repeated string`, `map<string, DiskIDs>`; message and enum names without the package.

@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-TEST(FilesTest, NamesFileAndLineOfWhatDoesNotParse) {
+TEST(FilesTest, NamesFileAndLineOfAParseError) {
   const absl::StatusOr<std::unique_ptr<Files>> files =
       Files::Parse({{"g/v1/api.proto", "syntax = \"proto3\";\nmessage A { strin a = 1; }"}});
   ASSERT_EQ(files.status().code(), absl::StatusCode::kInvalidArgument);

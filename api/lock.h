@@ -14,7 +14,7 @@
 
 namespace csi_proxy::api {
 
-// What a fact is about to what it says: `field DiskIDs.1` to `string page83, json page83`.
+// The subject of each fact and its value: `field DiskIDs.1` to `string page83, json page83`.
 using Facts = std::map<std::string, std::string>;
 
 // By `<group>/<version>`.

@@ -217,7 +217,7 @@ TEST(FactsOfTest, TellsNestedTypes) {
           std::pair("enum A.In.E", "1 values"), std::pair("value A.In.E.Z", "0")));
 }
 
-TEST(ParseLockTest, RefusesWhatItDoesNotUnderstand) {
+TEST(ParseLockTest, RefusesLinesItDoesNotUnderstand) {
   const auto error = [](absl::string_view text) {
     return std::string(ParseLock(text).status().message());
   };

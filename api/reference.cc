@@ -76,7 +76,7 @@ std::string HubFields(const pb::Descriptor& message) {
   return text;
 }
 
-// What the fields of all versions become.
+// The hub's fields for the fields of all versions.
 using FieldPairs = std::map<const pb::FieldDescriptor*, const codegen::FieldPair*>;
 
 std::string HubColumn(const pb::FieldDescriptor& field, const FieldPairs& pairs,
@@ -173,7 +173,7 @@ class GroupPrinter {
     return text;
   }
 
-  // What methods' messages are made of.
+  // The types of the methods' messages.
   std::string Types() const {
     std::set<std::string> names;
     std::map<std::string, std::string> in_hub;

@@ -1,5 +1,5 @@
-// README.md's walk-through, done: a version is added to the real smb group with one proto file and
-// two rows, and what the README says of each step is what happens.
+// Follows README.md's walk-through: adds a version to the real smb group with one proto file and
+// two rows, and checks that each step ends as the README says.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -52,7 +52,7 @@ absl::StatusOr<std::string> Generate(Sources sources) {
   return Reference(**files);
 }
 
-// Whether the README holds each line of `text` as it is.
+// Expects that the README quotes each line of `text` as it is.
 void ExpectQuoted(absl::string_view text) {
   const std::string readme = Read("README.md");
   for (absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {

@@ -73,7 +73,7 @@ struct Bad {
   // Replacements in the good hub and version, and the table.
   std::vector<std::pair<const char*, const char*>> hub, version;
   const char* table;
-  // What the error must hold.
+  // The texts that the error must contain.
   std::vector<const char*> expected;
 };
 

@@ -119,7 +119,7 @@ TEST_F(GardenServedTest, BehindAShutGateNoCallRuns) {
 }
 
 TEST_F(GardenServedTest, CallsOfClientsThatAreNotKnownHaveAShareToo) {
-  // One runs, one waits, and a third is beyond the share of whoever they are.
+  // One runs, one waits, and a third is beyond their client's share.
   shim::Executor narrow({.max_threads = 2, .max_queued = 2, .client_share = 50});
   runtime_.executor = &narrow;
   absl::Notification until;
@@ -138,7 +138,7 @@ TEST_F(GardenServedTest, CallsOfClientsThatAreNotKnownHaveAShareToo) {
   runtime_.executor = &executor_;
 }
 
-TEST_F(GardenServedTest, WhatIsNotARequestIsRefusedByName) {
+TEST_F(GardenServedTest, RefusesBytesThatAreNoRequestByName) {
   auto channel = client::RemoteChannel::Open(options_, "garden", "v1alpha1");
   ASSERT_TRUE(channel.ok()) << channel.status();
   google::protobuf::BytesValue not_text;  // where SowRequest has its name

@@ -39,7 +39,7 @@ TEST(GardenTest, EveryRuleConvertsItsValue) {
   EXPECT_EQ(hub, expected);
 }
 
-TEST(GardenTest, WhatCameComesBack) {
+TEST(GardenTest, MessagesComeBackUnchanged) {
   PlantRequest hub;
   ::v1alpha1::SowRequest back;
   ASSERT_TRUE(v1alpha1::ToHub(Sow(), &hub).ok());

@@ -40,7 +40,7 @@ absl::StatusOr<Parameters> ParseParameters(const std::string& text) {
   return parameters;
 }
 
-// Collects what the text parser complains of, with its place.
+// Collects the errors of the text parser, with their places.
 class Errors final : public pb::io::ErrorCollector {
  public:
   explicit Errors(std::string file) : file_(std::move(file)) {}

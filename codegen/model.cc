@@ -50,7 +50,7 @@ class Builder {
         if (paired) PairVersion(&version);
         all_paired = all_paired && paired;
       }
-      // Of a version that was not paired no row was looked up.
+      // The rows of an unpaired version were never looked up.
       if (all_paired) {
         for (std::string& line : table_.Unused()) errors_.push_back(std::move(line));
       }
@@ -103,7 +103,7 @@ class Builder {
     return nullptr;
   }
 
-  // What the generated structs cannot express is refused, so that nothing is lost.
+  // Refuses declarations that the generated structs cannot express, so that nothing is lost.
   void CheckSupported(const pb::FileDescriptor& file) {
     if (file.syntax() != pb::FileDescriptor::SYNTAX_PROTO3) {
       Error(file.name(), ": only proto3 is supported");

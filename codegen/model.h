@@ -1,5 +1,5 @@
 // The pairing of a group's released versions with its hub: where every rule of conversion and every
-// error of the generator lives. The printers only write down what stands here.
+// error of the generator lives. The printers only write down the model.
 #pragma once
 
 #include <google/protobuf/descriptor.h>
@@ -28,9 +28,9 @@ enum class Conversion {
 struct FieldPair {
   const pb::FieldDescriptor* version = nullptr;
   const pb::FieldDescriptor* hub = nullptr;
-  // Of the value, the element, or the map's value.
+  // The conversion of the value, the element, or the map's value.
   Conversion value = Conversion::kCopy;
-  // Of the map's key; kCopy for other fields.
+  // The conversion of the map's key; kCopy for other fields.
   Conversion key = Conversion::kCopy;
 };
 

@@ -7,7 +7,7 @@
 
 namespace csi_proxy::codegen {
 
-// What two names must share to mean the same: `diskID`, `disk_id` and `DiskId` are one.
+// Two names with the same normalised form mean the same: `diskID`, `disk_id` and `DiskId` are one.
 std::string NormalisedName(absl::string_view name);
 
 // `ONE_WAY_CHAP` -> `kOneWayChap`

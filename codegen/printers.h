@@ -1,4 +1,4 @@
-// One function per generated file. Each writes what the model says and decides nothing.
+// One function per generated file. Each writes the model down and decides nothing.
 #pragma once
 
 #include <google/protobuf/io/printer.h>
@@ -24,7 +24,7 @@ void PrintConvertSource(const Group& group, const Version& version, pb::io::Prin
 void PrintShimHeader(const Group& group, const Version& version, pb::io::Printer& printer);
 void PrintShimSource(const Group& group, const Version& version, pb::io::Printer& printer);
 
-// csi_proxy/<group>/<version>/methods.h: what the rpcs are called.
+// csi_proxy/<group>/<version>/methods.h: the names of the rpcs.
 void PrintMethodsHeader(const Group& group, const Version& version, pb::io::Printer& printer);
 
 // csi_proxy/<group>/<version>/by_name.{h,cc} and round_trip.{h,cc}: the client's methods and the
@@ -61,7 +61,7 @@ bool Reads(const pb::MethodDescriptor& method);
 // Runs `text` for each method with $method$, $request$, $response$ and the hub's names.
 void ForEachMethod(const Version& version, const Vars& vars, const char* text,
                    pb::io::Printer& printer);
-// Of the version.
+// Opens and closes the version's namespace.
 void OpenNamespace(const Vars& vars, pb::io::Printer& printer);
 void CloseNamespace(const Vars& vars, pb::io::Printer& printer);
 // The comment above a descriptor, as `//` lines.

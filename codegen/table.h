@@ -35,7 +35,7 @@ class Table {
   std::vector<std::string> Unused() const;
 
  private:
-  // What a row says for one version: `kind` names the row type, `path` what it is about.
+  // The key of a row for one version: `kind` names the row type, `path` the declaration.
   struct Key {
     std::string kind, version, path;
     auto operator<=>(const Key&) const = default;

@@ -24,10 +24,8 @@ def prose(text):
 
 
 def links(text):
-    for line in prose(text):
-        # Code has no links; a link's text may be code.
-        for text_, target in re.findall(r"\[((?:`[^`]*`|[^\]`])*)\]\(([^)\s]+)\)", line):
-            yield text_, target
+    # Code has no links; a link's text may be code, and may go over the end of a line.
+    yield from re.findall(r"\[((?:`[^`]*`|[^\]`])*)\]\(([^)\s]+)\)", "\n".join(prose(text)))
 
 
 def slug(heading):

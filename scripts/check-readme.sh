@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Does what the README tells a newcomer: installs the packages, and builds and runs the program, as
-# printed there.
+# Does what client/README.md tells a newcomer: installs the packages, then builds and runs the
+# program as printed there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=$PWD/build/readme
@@ -8,13 +8,13 @@ rm -rf "$out"
 mkdir -p "$out"
 # block N LANGUAGE: the Nth block in that language of the section.
 block() {
-  awk -v n="$1" -v fence="\`\`\`$2" '/^## / { here = /^## In your driver/ }
+  awk -v n="$1" -v fence="\`\`\`$2" '/^##+ / { here = /^### A first program/ }
     $0 == "```" { inside = 0 }
     inside { print }
-    here && $0 == fence { inside = ++seen == n }' README.md
+    here && $0 == fence { inside = ++seen == n }' client/README.md
 }
 block 1 cpp >"$out/mount.cc"
-# The one that the installed libraries are tested with.
+# The installed libraries are tested with the same program.
 cmp "$out/mount.cc" integration/packages/consumer/newcomer.cc
 # Not every container has it, or needs it.
 if ! command -v sudo >/dev/null; then sudo() { "$@"; }; fi

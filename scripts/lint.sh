@@ -2,7 +2,7 @@
 # Checks the C++ that is tracked: its format, all of it, and by clang-tidy a share of the files that
 # have changed since the last release's tag (without a tag, of all files), another share each day. A
 # share takes about two minutes. Checks as well that SECURITY.md has been through the advisories of the
-# libraries' versions.
+# libraries' versions, and that the README's picture is the one that its text makes.
 #
 #   scripts/lint.sh          as above
 #   scripts/lint.sh --all    clang-tidy on every file: about half an hour
@@ -22,7 +22,7 @@ case $mode in
 esac
 scripts/install-packages.sh --lint
 
-# What the generator is expected to write is not ours to format.
+# The generator's expected output keeps its own format.
 tracked() { git ls-files "$@" ':!codegen/testdata/golden'; }
 if [[ $mode == --fix ]]; then
   tracked '*.cc' '*.h' '*.c' | xargs clang-format -i
@@ -33,6 +33,7 @@ tracked '*.cc' '*.h' '*.c' | xargs -P "$(nproc)" -n 60 clang-format --dry-run --
   { failed=1; echo "scripts/lint.sh --fix formats them"; }
 
 scripts/check-advisories.py || failed=1
+scripts/picture.py --check || failed=1
 
 commands=build/release/compile_commands.json
 [[ -f $commands ]] || { echo "$commands is not there: cmake --preset release" >&2; exit 2; }
@@ -61,7 +62,7 @@ echo "clang-tidy: $(wc -l <build/release/lint.files) files ($what)"
 mkdir -p build/release/lint
 jq 'map(.command |= gsub(" (-include [^ ]*/cmake_pch.hxx|-Winvalid-pch|-fpch-preprocess|-Wno-restrict|-Wno-stringop-[a-z]*)"; ""))' \
   "$commands" >build/release/lint/compile_commands.json
-# Of headers only ours; what protoc writes lies below build/.
+# Only this project's headers; protoc's output lies below build/.
 headers="^$PWD/(api|client|codegen|integration|server|service_installer)/"
 # In GoogleTest's macros the analyzer takes ten times as long, and has found nothing yet.
 tidy() {

@@ -36,14 +36,14 @@ constexpr Right kReplacements[] = {
     {0x80000, "own it"},
 };
 
-// SYSTEM, Administrators and TrustedInstaller, who owns what comes with Windows.
+// SYSTEM, Administrators and TrustedInstaller, the owner of Windows' own files.
 bool IsAdministrative(const std::string& sid) {
   return sid == kSystemSid || sid == kAdministratorsSid ||
          sid == "S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464";
 }
 
-// CREATOR OWNER and CREATOR GROUP stand for whoever makes something, and so mean nobody where
-// nobody else can; OWNER RIGHTS is the owner, who is looked at on their own.
+// CREATOR OWNER and CREATOR GROUP stand for the creator of an entry, and so mean nobody where
+// nobody else can; OWNER RIGHTS is the owner, who is checked separately.
 bool IsPlaceholder(const std::string& sid) {
   return sid == "S-1-3-0" || sid == "S-1-3-1" || sid == "S-1-3-4";
 }
@@ -108,7 +108,7 @@ std::vector<Change> ReplacementsOf(const ObjectAccess& access,
 }
 
 const char* ProtectedSddl(FolderUse use) {
-  // Everybody may run the programs; what a log says of pods is not for everybody.
+  // Everybody may run the programs; the log's lines on pods are not for everybody.
   return use == FolderUse::kPrograms
              ? "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)(A;OICI;0x1200a9;;;BU)"
              : "O:BAD:P(A;OICI;FA;;;SY)(A;OICI;FA;;;BA)";

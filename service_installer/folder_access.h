@@ -1,5 +1,5 @@
-// The rule, on plain data, of who besides administrators can change what lies in a folder, and with
-// it what a service does that runs as SYSTEM.
+// The rule, on plain data, that finds the accounts besides administrators that can change the
+// content of a folder, and with it the actions of a service that runs as SYSTEM.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct AccessEntry {
   uint32_t rights = 0;
   // As `S-1-5-32-545`.
   std::string sid;
-  // Meant for what is made within, not for the object itself.
+  // Applies to entries made within, not to the object itself.
   bool inherit_only = false;
 };
 
@@ -29,14 +29,14 @@ struct ObjectAccess {
   std::string owner;
   // Nothing: there is no list, and everyone may do everything.
   std::optional<std::vector<AccessEntry>> entries;
-  // A symbolic link or a junction: what lies behind it can be exchanged.
+  // A symbolic link or a junction: its target can be exchanged.
   bool is_link = false;
   // How many names a file has.
   uint32_t names = 1;
 };
 
 struct Change {
-  // Who, by SID.
+  // The account, by SID.
   std::string sid;
   // As `add or change files`.
   std::string what;
@@ -44,19 +44,19 @@ struct Change {
   friend bool operator==(const Change&, const Change&) = default;
 };
 
-// Lists who could change the object or, of a folder, what lies in it. `trusted` are the SIDs of
-// users who may, besides SYSTEM, Administrators and TrustedInstaller. Entries that deny are not
-// counted on.
+// Lists the accounts that could change the object or the content of a folder. `trusted` are the
+// SIDs of users who may, besides SYSTEM, Administrators and TrustedInstaller. Entries that deny are
+// not counted on.
 std::vector<Change> ChangesOf(const ObjectAccess& access, const std::set<std::string>& trusted);
 
-// Lists who could put another folder in the place of this one, or of one below it.
+// Lists the accounts that could put another folder in the place of this one, or of one below it.
 std::vector<Change> ReplacementsOf(const ObjectAccess& access,
                                    const std::set<std::string>& trusted);
 
 // The path that UTF-8 text names; std::filesystem would take it for the system's code page.
 std::filesystem::path Utf8Path(const std::string& text);
 
-// A folder's content decides who may read it.
+// The content of a folder decides its readers.
 enum class FolderUse { kPrograms, kLogs };
 
 // The folders of this machine. A thin interface, for the same reason as ServiceManager's.
@@ -67,7 +67,7 @@ class Folders {
   // NOT_FOUND when there is none.
   virtual absl::StatusOr<ObjectAccess> Access(const std::filesystem::path& path) = 0;
 
-  // The SIDs of who runs the installer, an administrator.
+  // The SIDs of the installer's user, an administrator.
   virtual std::set<std::string> Self() = 0;
 
   // Makes the folder, and those above it that are missing, so that only administrators can change
@@ -85,7 +85,7 @@ class Folders {
 // The access list that Protect() gives, as SDDL: nothing is inherited.
 const char* ProtectedSddl(FolderUse use);
 
-// FAILED_PRECONDITION, saying who could do what, when somebody else can change the folder, or
+// FAILED_PRECONDITION, naming account and right, when somebody else can change the folder, or
 // `program` in it, or exchange one of the folders above it. A folder that is missing, up to the
 // first that is there, is no danger yet.
 absl::Status CheckFolder(Folders& folders, const std::filesystem::path& folder);

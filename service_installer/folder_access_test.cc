@@ -73,7 +73,7 @@ TEST(FolderAccessTest, EachRightToChangeCounts) {
   }
 }
 
-TEST(FolderAccessTest, WhatIsMeantForFilesWithinCounts) {
+TEST(FolderAccessTest, EntriesForFilesWithinCount) {
   const ObjectAccess access =
       Owned({{.rights = kModify, .sid = kAuthenticated, .inherit_only = true}});
   EXPECT_THAT(ChangesOf(access, {}), Contains(Change{kAuthenticated, "add or change files"}));
@@ -89,7 +89,7 @@ TEST(FolderAccessTest, AnOwnerAndAMissingListCount) {
   EXPECT_THAT(ChangesOf(Owned({}), {}), IsEmpty()) << "an empty list lets nobody in";
 }
 
-TEST(FolderAccessTest, WhoInstallsIsTrusted) {
+TEST(FolderAccessTest, TheInstallersUserIsTrusted) {
   const ObjectAccess access = Owned({{.rights = kFull, .sid = kSomebody}}, kSomebody);
   EXPECT_THAT(ChangesOf(access, {}), testing::Not(IsEmpty()));
   EXPECT_THAT(ChangesOf(access, {kSomebody}), IsEmpty());
@@ -128,7 +128,7 @@ class CheckFolderTest : public testing::Test {
   FakeFolders folders_;
 };
 
-TEST_F(CheckFolderTest, NamesTheFolderWhoAndWhat) {
+TEST_F(CheckFolderTest, NamesTheFolderTheAccountAndTheRight) {
   folders_.unsafe = {"/srv/csi-proxy"};
   const absl::Status status = CheckFolder(folders_, "/srv/csi-proxy");
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
@@ -147,7 +147,7 @@ TEST_F(CheckFolderTest, AProgramThatOthersMayWriteIsRefused) {
   EXPECT_FALSE(CheckProgram(folders_, "/srv/csi-proxy/csi-proxy.exe").ok());
 }
 
-TEST_F(CheckFolderTest, WhatIsMissingIsNoDanger) {
+TEST_F(CheckFolderTest, AMissingFolderIsNoDanger) {
   folders_.missing = {"/srv/csi-proxy", "/srv/csi-proxy/logs"};
   EXPECT_TRUE(CheckFolder(folders_, "/srv/csi-proxy/logs").ok());
 }

@@ -17,8 +17,8 @@ using win32::UniqueLocal;
 using win32::Utf16;
 using win32::Utf8;
 
-// A file or folder itself, and not what a link leads to. Both what is asked of it and what is done
-// to it goes by this one handle, or another could be put in its place in between.
+// A file or folder itself, and not the target of a link. Both questions and changes to it goes by
+// this one handle, or another could be put in its place in between.
 struct Opened {
   win32::UniqueHandle handle;
   BY_HANDLE_FILE_INFORMATION info;

@@ -1,5 +1,5 @@
-// The actions of csi-proxy-service. Each may be repeated: it looks at what is there, changes
-// what differs, and prints it.
+// The actions of csi-proxy-service. Each can be repeated: it compares the node with the wanted
+// state, changes the differences, and prints them.
 #pragma once
 
 #include <filesystem>
@@ -48,7 +48,7 @@ class Installer {
     Folders* folders;
     // The pipes that answer now.
     std::function<std::set<std::string>()> answering_pipes;
-    // Where to print what is done.
+    // The stream for the messages about each step.
     std::ostream* out;
     // Only print it.
     bool dry_run = false;
@@ -85,7 +85,7 @@ class Installer {
   // when that runs another program.
   absl::Status Stop();
 
-  // Prints how the service is configured and what state it is in.
+  // Prints the configuration and the state of the service.
   absl::Status Report();
 
  private:
@@ -113,7 +113,7 @@ class Installer {
 // Tells whether a service runs csi-proxy itself, and not a wrapper.
 bool IsOurs(const ServiceConfig& config);
 
-// Explains what an exit of the service means, and what to do about it.
+// Explains an exit of the service, and the remedy.
 std::string ExplainExit(const ServiceStatus& status);
 
 }  // namespace csi_proxy::installer

@@ -1,4 +1,4 @@
-// The installer's part about what surrounds the service: folders and the event log.
+// The installer's part about the surroundings of the service: folders and the event log.
 #include <ostream>
 
 #include "absl/strings/str_cat.h"
@@ -14,8 +14,8 @@ absl::Status WithAdvice(const absl::Status& unsafe) {
   return absl::FailedPreconditionError(absl::StrCat(
       unsafe.message(),
       ". Choose a folder below %ProgramFiles%, and for logs %ProgramData%\\csi-proxy\\logs, or "
-      "give --repair-folders: the folder then gets an access list of its own, which only lets "
-      "administrators change it"));
+      "give --repair-folders: the folder then gets an access list that lets only administrators "
+      "change it"));
 }
 
 }  // namespace
@@ -54,7 +54,7 @@ absl::Status Installer::MakeFoldersSafe(const InstallRequest& request,
   const std::optional<fs::path> log = LogFile(flags);
   // A relative one is relative to where the service manager starts services, System32.
   if (!log.has_value() || !log->has_root_path()) return absl::OkStatus();
-  // The program's folder has been seen to, and it is not to be closed to those who may run it.
+  // The program's folder is already safe, and must stay open to the users who may run the program.
   if (log->parent_path() != folder) {
     safe = MakeFolderSafe(log->parent_path(), FolderUse::kLogs, request.repair_folders);
     if (!safe.ok()) return safe;

@@ -62,7 +62,7 @@ TEST_F(InstallerTest, TheFolderOfTheLogIsCheckedRepairedAndMade) {
               testing::UnorderedElementsAre(testing::Pair(logs, FolderUse::kLogs)));
 }
 
-// Those who may run csi-proxyctl still may.
+// Users who could run csi-proxyctl still can.
 TEST_F(InstallerTest, ALogBesideTheProgramDoesNotCloseTheProgramsFolder) {
   const fs::path program = Program("csi-proxy.exe", "serves");
   folders_.unsafe = {directory_};

@@ -38,7 +38,7 @@ fs::path NameForPrevious(const fs::path& target) {
   return name;
 }
 
-// Never into the file that is there: its owner, its access list and those who have it open would
+// Never into the existing file: its owner, its access list and the programs that have it open would
 // stay.
 absl::Status Put(const fs::path& from, const fs::path& to) {
   std::error_code error;

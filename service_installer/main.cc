@@ -40,9 +40,8 @@ po::options_description Describe(Arguments* a) {
       "binary", po::value(&a->program)->value_name("PATH"),
       "csi-proxy.exe; default: the one beside this program")(
       "directory", po::value(&a->directory)->value_name("DIR"),
-      "install there, from the folder of this program: once only administrators may change DIR, "
-      "put "
-      "both programs into it, with rollback as upgrade has it")(
+      "copy both programs from this program's folder into DIR, once only administrators can change "
+      "DIR, and install them there; rolls back as upgrade does")(
       "start-type", po::value(&a->start_type)->value_name("TYPE")->default_value(a->start_type),
       "automatic, automatic-delayed, manual or disabled")(
       "account", po::value(&a->account)->value_name("ACCOUNT")->default_value(a->account),
@@ -54,12 +53,12 @@ po::options_description Describe(Arguments* a) {
       po::value(&a->failure_reset)->value_name("TIME")->default_value(a->failure_reset),
       "time without a failure after which the failure count is reset")(
       "timeout", po::value(&a->patience)->value_name("TIME")->default_value(a->patience),
-      "how long to wait for a start, or for progress of a stop before the process is ended")(
+      "how long to wait for a start, or for progress of a stop before ending the process")(
       "replace-wrapper", po::bool_switch(&a->replace_wrapper),
       "take over a service that runs csi-proxy through nssm or a similar wrapper")(
       "repair-folders", po::bool_switch(&a->repair_folders),
-      "let only administrators change the folders of program and log")(
-      "dry-run", po::bool_switch(&a->dry_run), "print what would be done, and do nothing");
+      "give the folders of program and log an access list that only lets administrators change "
+      "them")("dry-run", po::bool_switch(&a->dry_run), "print the changes without making them");
   return all;
 }
 

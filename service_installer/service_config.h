@@ -21,7 +21,8 @@ struct ServiceConfig {
   // The program and its arguments.
   std::vector<std::string> command;
   StartType start_type = StartType::kAutomatic;
-  // As `LocalSystem` or `.\name`. Nothing less than the system can do what the service does.
+  // As `LocalSystem` or `.\name`. No lesser account than the system has the rights that the service
+  // needs.
   std::string account = "LocalSystem";
   // After an end that nobody asked for, wait so long and start again; the count of failures is
   // forgotten after `failure_reset`.
@@ -46,7 +47,7 @@ struct ServiceConfig {
 std::string QuoteArgument(absl::string_view word);
 
 // The command line of words. The program, the first word, is always quoted: an unquoted path with a
-// space lets whoever may write to C:\ run a program of his own as the service.
+// space lets every user who can write to C:\ run a program as the service.
 std::string CommandLine(const std::vector<std::string>& words);
 
 // The words of a command line, the reverse. INVALID_ARGUMENT for an empty one or an open quote.

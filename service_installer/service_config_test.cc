@@ -47,7 +47,7 @@ TEST(CommandLineTest, SplitsAsWindowsDoes) {
   }
 }
 
-TEST(CommandLineTest, WhatIsJoinedSplitsIntoTheSame) {
+TEST(CommandLineTest, AJoinedLineSplitsIntoTheSameWords) {
   const Words words = {
       R"(C:\Program Files\csi proxy.exe)", "",  R"(\\server\share\)", R"(a"b)", R"(tail\\")",
       R"(D:P(A;;GA;;;SY)(A;;GA;;;BA))",    "\t"};
@@ -56,13 +56,13 @@ TEST(CommandLineTest, WhatIsJoinedSplitsIntoTheSame) {
   EXPECT_EQ(*split, words);
 }
 
-TEST(CommandLineTest, RefusesWhatIsNoCommandLine) {
+TEST(CommandLineTest, RefusesTextThatIsNoCommandLine) {
   for (const char* bad : {"", "   ", R"("C:\open)"}) {
     EXPECT_TRUE(absl::IsInvalidArgument(SplitCommandLine(bad).status())) << bad;
   }
 }
 
-TEST(ServiceConfigTest, DifferencesNameWhatAndHow) {
+TEST(ServiceConfigTest, DifferencesNameTheSettingAndBothValues) {
   ServiceConfig from;
   from.command = {"a.exe"};
   ServiceConfig to = from;

@@ -37,7 +37,7 @@ inline bool Give(absl::string_view text, csi_proxy_bytes* out) {
   return true;
 }
 
-// Takes back what Give() gave.
+// Frees the bytes of Give().
 inline void Free(csi_proxy_bytes* bytes) {
   if (bytes == nullptr) return;
   if (bytes->data != nullptr) Wipe(bytes->data, bytes->size);
@@ -53,7 +53,7 @@ int32_t Answer(csi_proxy_bytes* message, const Function& function) {
   try {
     const absl::Status status = function();
     code = status.code();
-    // It may quote what came from outside.
+    // It may quote bytes from outside.
     if (!status.ok()) (void)Give(ReplaceInvalidUtf8(status.message()), message);
   } catch (const std::bad_alloc&) {
     code = absl::StatusCode::kResourceExhausted;

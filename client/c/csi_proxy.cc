@@ -1,4 +1,4 @@
-// The C interface: checks what comes from outside, and lets nothing but codes and bytes out.
+// The C interface: checks all arguments from outside, and lets nothing but codes and bytes out.
 #include "csi_proxy/csi_proxy.h"
 
 #include <memory>

@@ -158,7 +158,7 @@ TEST(HostileInvokeTest, NullPointers) {
   csi_proxy_free(nullptr);
 }
 
-TEST(HostileInvokeTest, WhatWasInResponseAndMessageIsNotRead) {
+TEST(HostileInvokeTest, DoesNotReadOldResponsesAndMessages) {
   const Node node;
   uint8_t somebody_elses = 1;
   // An answer that is empty, one that is not, and a failure: what is not given is emptied.
@@ -236,7 +236,7 @@ TEST(HostileInvokeTest, RequestsThatAreNoMessages) {
   EXPECT_THAT(node.lines.all(), IsEmpty());
 }
 
-// What is a message but no sense: text that is none, and far too long.
+// Messages that parse and make no sense: text that is not UTF-8, and far too long.
 TEST(HostileInvokeTest, RequestsWithoutSense) {
   const Node node;
   const std::string huge(1 << 18, '\\');

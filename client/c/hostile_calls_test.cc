@@ -24,7 +24,7 @@ using testing::Not;
 using testing::SizeIs;
 using testing::UnorderedElementsAre;
 
-// What nothing here may take, and less than the latencies that are injected.
+// No call here may take this long; the injected latencies are longer.
 constexpr auto kPrompt = seconds(20);
 constexpr uint32_t kMinute = 60'000;
 
@@ -159,7 +159,7 @@ TEST(HostileCallsTest, TooManyCallsAreRefused) {
   EXPECT_THAT(codes, UnorderedElementsAre(kResourceExhausted, kCancelled, kCancelled));
 }
 
-TEST(HostileCallsTest, CloseEndsWhatIsUnderWay) {
+TEST(HostileCallsTest, CloseEndsCallsUnderWay) {
   const csi_proxy_node node = Open(kSimulated).node;
   ASSERT_EQ(Invoke(node, kInjectFault, Text(1, Text(1, "disk.*") + Number(4, kMinute))).code, kOk);
   csi_proxy_call call = 0;
@@ -176,7 +176,7 @@ TEST(HostileCallsTest, CloseEndsWhatIsUnderWay) {
   EXPECT_EQ(plain.get(), kCancelled);
 }
 
-// What a log's callback finds when it calls back.
+// The nodes that a log's callback calls back into.
 struct Reentrant {
   csi_proxy_node node = 0;
   csi_proxy_node other = 0;

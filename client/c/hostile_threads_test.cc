@@ -147,7 +147,7 @@ TEST(HostileThreadsTest, NodesComeAndGo) {
     for (int i = 0; i < nodes_each; ++i) {
       const Node node;
       const std::string path = Directory("own");
-      // What one makes is in no other.
+      // A directory made in one node is in no other.
       if (node.Call(kPathExists, Text(1, path)).response != "") ++failures;
       if (node.Call(kMkdir, Text(1, path)).code != kOk) ++failures;
       if (node.Call(kPathExists, Text(1, path)).response != Number(1, 1)) ++failures;

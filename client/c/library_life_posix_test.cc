@@ -46,7 +46,7 @@ TEST(LibraryLifeTest, LoadedAgain) {
   }
 }
 
-// What a thread leaves to do at its end is code that must still be there.
+// The destructors that run at a thread's end are code that must still be loaded.
 TEST(LibraryLifeTest, LetGoOfByAThreadThatLivesOn) {
   std::thread([] {
     const Library library;

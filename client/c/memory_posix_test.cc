@@ -1,4 +1,4 @@
-// What 100,000 calls and 1,000 nodes through the C interface leave behind.
+// Measures the memory that 100,000 calls and 1,000 nodes through the C interface leave behind.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -32,7 +32,7 @@ TEST(OptionsTest, AllowedServices) {
   EXPECT_EQ(node.Call(kStart, Text(1, "MSiSCSI")).code, kPermissionDenied);
 }
 
-// Of an appliance that cannot encrypt.
+// The share of an appliance that cannot encrypt.
 TEST(OptionsTest, AllowPlainSmb) {
   const std::string request =
       Text(1, R"(\\oldnas.example\public)") + Text(3, "guest") + Text(4, "guest-password");

@@ -1,5 +1,5 @@
-// What tests of the C interface share. They stand where a foreign program does: nothing of the
-// library but csi_proxy.h, and messages written by hand.
+// Helpers for the tests of the C interface. Like a foreign program they use nothing of the library
+// but csi_proxy.h, and messages written by hand.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ inline std::string Directory(std::string_view name) {
   return R"(C:\var\lib\kubelet\pods\)" + std::string(name);
 }
 
-// Copies what the library handed out, and frees it.
+// Copies bytes that the library handed out, and frees them.
 inline std::string Take(csi_proxy_bytes* bytes) {
   std::string taken(reinterpret_cast<const char*>(bytes->data), bytes->size);
   csi_proxy_free(bytes);

@@ -12,7 +12,7 @@
 namespace csi_proxy::client {
 namespace {
 
-// Null for what is not linked. Set before any constructor runs.
+// Null for a mode that is not linked. Set before any constructor runs.
 constinit std::atomic<const RemoteBackend*> remote_backend = nullptr;
 constinit std::atomic<const EmbeddedBackend*> embedded_backend = nullptr;
 

@@ -20,9 +20,9 @@ struct Opened {
   std::shared_ptr<void> api;
 };
 
-// Opens what `options` ask for. INVALID_ARGUMENT for a bad CSI_PROXY_MODE; UNIMPLEMENTED for a mode
-// that is not linked; UNAVAILABLE, naming it, when a pipe is not there; FAILED_PRECONDITION when
-// only embedded mode is linked and kAuto may not choose it here.
+// Opens the backend that `options` ask for. INVALID_ARGUMENT for a bad CSI_PROXY_MODE;
+// UNIMPLEMENTED for a mode that is not linked; UNAVAILABLE, naming it, when a pipe is not there;
+// FAILED_PRECONDITION when only embedded mode is linked and kAuto may not choose it here.
 absl::StatusOr<Opened> Open(const ClientOptions& options, absl::string_view group,
                             absl::string_view version);
 

@@ -1,4 +1,4 @@
-// A channel carries a version's messages to whoever serves them.
+// A channel carries a version's messages to their server.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -14,8 +14,9 @@ class Channel {
   virtual ~Channel() = default;
 
   // Calls `method`, as `/v1.Volume/MountVolume`, and waits. The status is the other side's own,
-  // code and text; when the time runs out or the caller cancels, what CallContext::Check() says. A
-  // request is sent at most once. `response` is written only when OK is returned.
+  // code and text; when the time runs out or the caller cancels, the status of
+  // CallContext::Check(). A request is sent at most once. `response` is written only when OK is
+  // returned.
   virtual absl::Status Call(const char* method, const CallContext& context,
                             const google::protobuf::Message& request,
                             google::protobuf::Message* response) = 0;

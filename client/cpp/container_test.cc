@@ -30,7 +30,7 @@ TEST(ContainerTest, EitherSignIsEnough) {
   }
 }
 
-TEST(ContainerTest, WhoCannotTellDoesNotEmbed) {
+TEST(ContainerTest, DoesNotEmbedWhenUnknown) {
   for (const ContainerSigns& signs : {ContainerSigns{Value::kUnknown, kSystem},
                                       ContainerSigns{Value::kAbsent, ""}, ContainerSigns{}}) {
     const absl::Status status = CheckOutsideContainers(signs);

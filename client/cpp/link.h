@@ -41,11 +41,10 @@ class PendingCall {
   grpc::Status status_;
 };
 
-// Shared by the calls that use the connection and by whoever gives it to new ones.
+// Shared by the calls that use the connection and by the owner that gives it to new ones.
 class Link {
  public:
-  // `close` ends the connection, and with it what is under way on it; null where that cannot be
-  // done.
+  // `close` ends the connection and the calls on it; null where that cannot be done.
   Link(std::shared_ptr<grpc::Channel> channel, std::function<void()> close)
       : channel_(std::move(channel)), close_(std::move(close)) {}
   ~Link() {

@@ -24,7 +24,7 @@ enum class Misbehaviour {
   kIgnoresCalls,
 };
 
-// What a server that lets the client send without limit begins with: SETTINGS with a window of
+// The first bytes of a server that lets the client send without limit: SETTINGS with a window of
 // 2^31-1 for each stream, and WINDOW_UPDATE by nearly as much for the connection.
 inline const std::string kWideOpen(
     "\0\0\6\4\0\0\0\0\0\0\4\177\377\377\377"

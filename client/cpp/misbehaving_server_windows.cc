@@ -101,7 +101,7 @@ MisbehavingServer::MisbehavingServer(const std::string& path, Misbehaviour misbe
 
 MisbehavingServer::~MisbehavingServer() {
   state_->stopping = true;
-  // What is under way in a thread is cancelled until the thread sees that it is to stop.
+  // Cancels the I/O of each thread until the thread sees that it is to stop.
   for (std::thread& thread : state_->threads) {
     HANDLE const handle = pthread_gethandle(thread.native_handle());
     while (WaitForSingleObject(handle, 5) == WAIT_TIMEOUT) CancelSynchronousIo(handle);

@@ -1,4 +1,4 @@
-// What is different where the machine is no Windows node.
+// Tests of Node on a machine that is no Windows node.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-// What is different where the machine may be a Windows node.
+// Tests of Node on a machine that may be a Windows node.
 #include <gtest/gtest.h>
 
 #include "csi_proxy/node.h"

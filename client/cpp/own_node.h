@@ -21,8 +21,8 @@ namespace csi_proxy::client {
 
 class OwnNode final : public Node {
  public:
-  // `open(log)` opens the machine; what it has to say goes to the log of `options`.
-  // INVALID_ARGUMENT naming the option; else what `open` fails with.
+  // `open(log)` opens the machine; its messages go to the log of `options`. INVALID_ARGUMENT naming
+  // the option; else the error of `open`.
   using OpenFunction = std::function<absl::StatusOr<OpenedMachine>(const LogFunction& log)>;
   static absl::StatusOr<std::shared_ptr<Node>> Create(NodeOptions options,
                                                       const OpenFunction& open);
@@ -56,7 +56,7 @@ class OwnNode final : public Node {
 
   std::vector<std::pair<std::string, size_t>> Queued() const;
 
-  // Destroyed from the last to the first: what calls use after them.
+  // Destroyed from the last to the first: calls before the objects that they use.
   observability::CallLog call_log_;
   const std::unique_ptr<observability::Metrics> metrics_;
   ManagedNode node_;

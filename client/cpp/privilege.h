@@ -5,7 +5,7 @@
 
 namespace csi_proxy::client {
 
-// What kAuto asks. PERMISSION_DENIED unless the process runs as an administrator, as SYSTEM does;
+// Decides for kAuto. PERMISSION_DENIED unless the process runs as an administrator, as SYSTEM does;
 // FAILED_PRECONDITION when it runs in an ordinary container, or may do so. Elsewhere than on
 // Windows the node is simulated and everybody may.
 absl::Status MayEmbedUnasked();

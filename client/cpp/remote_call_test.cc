@@ -9,7 +9,7 @@ namespace {
 
 constexpr char kGetService[] = "/v1alpha1.System/GetService";
 
-// Each test twice: with a caller who could cancel, and with one who could not.
+// Runs each test twice: with a caller that could cancel, and with one that could not.
 class RemoteCallTest : public testing::TestWithParam<bool> {
  protected:
   RemoteCallTest()
@@ -93,7 +93,7 @@ TEST_P(CancelTest, TheCallerEndsACallAndTheServiceIsTold) {
   EXPECT_TRUE(server_.system.cancelled.WaitForNotificationWithTimeout(absl::Seconds(10)));
 }
 
-TEST_P(CancelTest, ACallOfACallerWhoIsGoneIsNotSent) {
+TEST_P(CancelTest, ACallOfACallerThatIsGoneIsNotSent) {
   gone_.Notify();
   EXPECT_TRUE(absl::IsCancelled(Ask("a")));
   EXPECT_EQ(server_.system.calls, 0);

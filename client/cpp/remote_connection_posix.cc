@@ -26,7 +26,7 @@ absl::StatusOr<PipeIdentity> LookAt(const std::string& path) {
   if (stat(path.c_str(), &info) != 0 || !S_ISSOCK(info.st_mode)) {
     return absl::UnavailableError("it is not there");
   }
-  // Whoever binds a socket owns its file.
+  // The process that binds a socket owns its file.
   const absl::Status ours = CheckPipeOwner(path, {.owner = absl::StrCat("user ", info.st_uid),
                                                   .owner_is_system = info.st_uid == 0,
                                                   .self = absl::StrCat("user ", geteuid())});

@@ -20,7 +20,7 @@ constexpr absl::Duration kFirstPatience = absl::Seconds(1), kMostPatience = absl
 constexpr absl::Duration kFirstPause = absl::Milliseconds(10),
                          kLongestPause = absl::Milliseconds(50);
 
-// What has been heard of a connection. Thread-safe.
+// The last news of a connection. Thread-safe.
 class Progress {
  public:
   enum Heard { kNothing, kAnswer, kEnd };
@@ -93,7 +93,7 @@ struct RemoteChannel::Connection::State {
   absl::Mutex mutex;
   Attempt current;
   absl::Duration patience = kFirstPatience;
-  // Of the last attempt that failed, and when the next may be made.
+  // The last failed attempt, and the time of the next one.
   absl::Status failure;
   absl::Duration pause = kFirstPause;
   absl::Time retry_at = absl::InfinitePast();

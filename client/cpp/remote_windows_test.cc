@@ -18,7 +18,8 @@ namespace {
 
 using testing::HasSubstr;
 
-// What a call to a pipe with an owner, in SDDL, ends with, and how much its server is sent.
+// The result of a call to a pipe with an owner, in SDDL, and the number of bytes sent to its
+// server.
 struct Outcome {
   absl::Status status;
   DWORD sent = 0;

@@ -48,7 +48,7 @@ absl::StatusOr<std::shared_ptr<void>> OpenEmbedded(std::shared_ptr<Node> node,
   if (api == nullptr) {
     return absl::UnimplementedError(absl::StrCat("there is no ", group, " ", version));
   }
-  // Whoever has the one has the other.
+  // Each keeps the other alive.
   struct Both {
     std::shared_ptr<Node> node;
     std::shared_ptr<void> api;

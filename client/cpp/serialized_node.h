@@ -1,4 +1,4 @@
-// A node of this process by group and version: what embedded mode and the C interface open.
+// A node of this process by group and version. Embedded mode and the C interface open it.
 #pragma once
 
 #include <memory>

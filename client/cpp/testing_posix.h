@@ -24,7 +24,7 @@
 
 namespace csi_proxy::client {
 
-// What a client needs to look for its sockets in `directory`.
+// Options for a client that looks for its sockets in `directory`.
 inline ClientOptions OptionsFor(const TemporaryDirectory& directory) {
   ClientOptions options;
   options.mode = Mode::kRemote;
@@ -42,7 +42,7 @@ inline void LeaveSocket(const std::string& path) {
   close(fd);
 }
 
-// Sets an environment variable, and puts back what was there. Not for tests with threads.
+// Sets an environment variable, and restores the old value. Not for tests with threads.
 class ScopedEnvironment {
  public:
   ScopedEnvironment(const char* name, const char* value) : name_(name) {
@@ -61,9 +61,9 @@ class ScopedEnvironment {
   std::string before_;
 };
 
-// What a call does hangs on its request: GetService with name `code:N` fails with that code, the
-// text `text of N` and a display name; `wait` waits until it is cancelled; any other name is
-// answered with itself.
+// The request decides the call: GetService with name `code:N` fails with that code, the text `text
+// of N` and a display name; `wait` waits until it is cancelled; any other name is answered with
+// itself.
 class FakeSystem final : public ::v1alpha1::System::Service {
  public:
   grpc::Status GetService(grpc::ServerContext* context,
@@ -110,7 +110,7 @@ class FakeServer {
     builder.RegisterService(&system);
     server_ = builder.BuildAndStart();
   }
-  // Ends the server and what is under way; its socket goes.
+  // Ends the server and its calls, and removes its socket.
   void Stop() {
     server_->Shutdown(absl::ToChronoTime(absl::Now()));
     server_->Wait();
@@ -118,7 +118,7 @@ class FakeServer {
     std::filesystem::remove(path_);
   }
 
-  // What the health service answers.
+  // Sets the answer of the health service.
   void SetServing(bool serving) { server_->GetHealthCheckService()->SetServingStatus(serving); }
 
   const std::string& path() const { return path_; }

@@ -6,8 +6,8 @@ namespace csi_proxy::ctl {
 bool StandardInputIsTerminal();
 bool StandardOutputIsTerminal();
 
-// Has the terminal at standard output understand control sequences, as that which clears it; false
-// when it cannot.
+// Makes the terminal at standard output understand control sequences, such as the one that clears
+// it; false when it cannot.
 bool EnableControlSequences();
 
 // While it lives, what is typed at standard input does not show. Does nothing when that is not

@@ -50,7 +50,7 @@ bool Same(const FILE_ID_INFO& a, const FILE_ID_INFO& b) {
          std::memcmp(&a.FileId, &b.FileId, sizeof(a.FileId)) == 0;
 }
 
-// The name goes at once, whoever has the file open, where the file system can do that
+// The name goes at once, even if others have the file open, where the file system can do that
 // (https://learn.microsoft.com/windows-hardware/drivers/ddi/ntddk/ns-ntddk-_file_disposition_information_ex).
 absl::Status Delete(HANDLE file, const std::string& path) {
   FILE_DISPOSITION_INFO_EX at_once{.Flags = FILE_DISPOSITION_FLAG_DELETE |
@@ -101,7 +101,7 @@ absl::Status RemoveSocket(const std::string& path) {
 }
 
 absl::StatusOr<SocketFile> SocketFile::Protect(std::string path) {
-  // Rights that it has whoever else has the file open.
+  // Rights that it gets even if others have the file open.
   const absl::StatusOr<win32::UniqueHandle> file =
       OpenFile(path, READ_CONTROL | WRITE_DAC | FILE_READ_ATTRIBUTES);
   if (!file.ok()) return file.status();

@@ -1,5 +1,5 @@
 // The files that stand for Unix sockets on Windows: reparse points with a tag of their own
-// (IO_REPARSE_TAG_AF_UNIX), which only those who do not follow them can open
+// (IO_REPARSE_TAG_AF_UNIX), which can only be opened without following them
 // (https://github.com/golang/go/issues/33357).
 #pragma once
 

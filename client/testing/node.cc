@@ -134,7 +134,7 @@ absl::Status SimulatedNode::InjectFault(const simulated_node::Fault& fault) cons
 absl::Status SimulatedNode::ClearFaults() const { return Change(*node_, "ClearFaults"); }
 
 simulated_node::State SimulatedNode::state() const {
-  // A simulated node can always say what it is.
+  // A simulated node can always show its state.
   return simulated_node::FromProto(
       Administer<simulated::DumpStateResponse>(*node_, "DumpState", nullptr).value().node());
 }

@@ -362,7 +362,7 @@ TEST(SimulatedNodeTest, ANodeOfACloudAttachesAsThatCloudDoes) {
               HasSubstr("scenario: no scenario is called azure-scs"));
 }
 
-TEST(SimulatedNodeTest, WhatCannotBeIsRefused) {
+TEST(SimulatedNodeTest, RefusesImpossibleChanges) {
   const SimulatedNode node = NewNode();
   EXPECT_TRUE(absl::IsInvalidArgument(node.AttachDisk({}).status()));
   EXPECT_TRUE(

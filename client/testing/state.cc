@@ -46,7 +46,7 @@ const Volume* FirstVolume(const State& state, const Matches& matches) {
   return found;
 }
 
-// What a volume has at a path from its root. A directory need not be listed.
+// Finds the entry of a volume at a path from its root. A directory need not be listed.
 std::optional<File> FileIn(const Volume& volume, const std::string& path) {
   const std::string below = absl::StrCat(path, R"(\)");
   bool exists = path.empty();

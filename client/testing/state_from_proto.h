@@ -1,4 +1,4 @@
-// Between the messages of a simulated node and what a test looks at.
+// Converts the messages of a simulated node to the structs that a test looks at.
 #pragma once
 
 #include "csi_proxy/testing/state.h"

@@ -1,5 +1,5 @@
-// What generated converters share: turning values of one type into another with an error that names
-// the field. Header only, absl only.
+// The helpers of generated converters: they turn values of one type into another with an error that
+// names the field. Header only, absl only.
 #pragma once
 
 #include <charconv>
@@ -43,7 +43,7 @@ void DecimalFromHub(T value, std::string* out) {
   out->assign(digits, stop);
 }
 
-// `code` is INVALID_ARGUMENT for what a caller sent and INTERNAL for what the node answered.
+// `code` is INVALID_ARGUMENT for a caller's request and INTERNAL for the node's answer.
 template <typename From, typename To>
 absl::Status Narrow(absl::StatusCode code, absl::string_view field, From value, To* out) {
   if (!std::in_range<To>(value)) {

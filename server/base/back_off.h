@@ -1,4 +1,4 @@
-// Pauses between attempts at what fails.
+// Pauses between attempts of an action that fails.
 #pragma once
 
 #include <algorithm>

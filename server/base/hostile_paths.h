@@ -1,5 +1,5 @@
-// Paths as an attacker sends them, and what must become of each. Used by the tests of the parser,
-// of the handlers and of the whole service, and on a node by `csi-proxyctl selftest`.
+// Paths as an attacker sends them, and the required result of each. Used by the tests of the
+// parser, of the handlers and of the whole service, and on a node by `csi-proxyctl selftest`.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ struct HostilePath {
 };
 
 // Spellings of paths that only IsSymlink, MountVolume, UnmountVolume, GetPathStats, ListMounts and
-// the look-ups of volumes take, as some drivers send them, and what becomes of the path there.
+// the look-ups of volumes take, as some drivers send them, and the resulting path.
 inline std::vector<HostilePath> OtherSpellings() {
   constexpr auto kOk = absl::StatusCode::kOk;
   constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
@@ -63,7 +63,7 @@ inline std::vector<HostilePath> HostilePaths() {
     add(root + "\\" + rest, code, rule);
   };
 
-  // Nothing, and what is not absolute.
+  // Empty and relative paths.
   add("", kInvalid, "the path is empty");
   for (const char* text : {"a", "var\\lib\\kubelet", ".", "..", "..\\..\\Windows", "C", "1:\\a",
                            " C:\\a", "file:///C:/var", "~", "$HOME", "%TEMP%"}) {

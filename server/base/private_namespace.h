@@ -1,4 +1,5 @@
-// A private namespace of kernel objects, which keeps their names from those who may not enter it.
+// A private namespace of kernel objects, which hides their names from processes that may not enter
+// it.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,8 @@ struct NamespaceCalls {
   Call create, open;
 };
 
-// The namespace, whoever of the processes that share it makes it. Another may make it, or let it go
-// with its last handle, at any moment.
+// The namespace, made by any of the processes that share it. Another may make it, or let it go with
+// its last handle, at any moment.
 absl::StatusOr<void*> EnterNamespace(const NamespaceCalls& calls);
 
 // Windows: the namespace that only SYSTEM and administrators may enter, whose objects' names begin

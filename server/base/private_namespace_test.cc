@@ -53,7 +53,7 @@ TEST(PrivateNamespaceTest, OneThatGoesBetweenTheCallsIsMadeAnew) {
   }
 }
 
-TEST(PrivateNamespaceTest, WhoIsOutsideTheBoundaryIsDeniedAtOnce) {
+TEST(PrivateNamespaceTest, DeniesOutsidersOfTheBoundaryAtOnce) {
   const Entered outside = Enter({win32_error::kAccessDenied}, {});
   EXPECT_TRUE(absl::IsPermissionDenied(outside.handle.status())) << outside.handle.status();
   EXPECT_EQ(outside.opened, 0);

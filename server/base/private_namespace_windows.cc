@@ -8,8 +8,8 @@
 namespace csi_proxy {
 namespace {
 
-// Enough for its one caller: who may enter is said twice, by the boundary and by the DACL, since
-// who is outside the boundary can open a namespace that has no DACL
+// Enough for its one caller. Both the boundary and the DACL limit the accounts that may enter,
+// because an account outside the boundary can open a namespace that has no DACL
 // (https://learn.microsoft.com/windows/win32/sync/object-namespaces).
 constexpr wchar_t kOwnersOnly[] = L"O:BAD:P(A;;GA;;;SY)(A;;GA;;;BA)";
 

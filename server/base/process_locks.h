@@ -39,8 +39,8 @@ class ProcessLocks {
 absl::StatusOr<std::unique_ptr<ProcessLocks>> NewProcessLocks(
     const std::string& directory, const std::function<void(absl::string_view)>& warn = nullptr);
 
-// A short name for a lock, the same in every process and release: what a kernel object or a file
-// can be called. Different names may share one; then they take turns.
+// A short name for a lock, usable as the name of a kernel object or a file, and the same in every
+// process and release. Two locks with one short name take turns.
 inline std::string ProcessLockName(absl::string_view name) {
   // FNV-1a, which never changes, unlike the hash of a hash table.
   uint64_t hash = 14695981039346656037u;

@@ -25,8 +25,8 @@ constexpr wchar_t kOwnersOnly[] = L"O:BAD:P(A;;GA;;;SY)(A;;GA;;;BA)";
 // (learn.microsoft.com/windows/win32/termserv/kernel-object-namespaces).
 constexpr char kGlobal[] = "Global\\";
 
-// Whoever creates a named object decides who owns it and who may open it. One that another program
-// created, open to all, could be held for ever, so it is refused
+// The creator of a named object decides its owner and its access list. Another program could create
+// one that is open to all and hold it for ever, so such an object is refused
 // (learn.microsoft.com/windows/win32/api/securitybaseapi/nf-securitybaseapi-getkernelobjectsecurity).
 absl::Status CheckOwner(HANDLE mutex, absl::string_view name) {
   alignas(SECURITY_DESCRIPTOR) char descriptor[SECURITY_MAX_SID_SIZE + sizeof(SECURITY_DESCRIPTOR)];
@@ -53,7 +53,7 @@ absl::Status Lock(HANDLE mutex, const CallContext& context, absl::string_view na
         std::max<int64_t>(absl::ToInt64Milliseconds(left), context.Check().ok() ? 1 : 0));
     switch (WaitForSingleObject(mutex, wait)) {
       case WAIT_OBJECT_0:
-      // The process that held it died. The call finds out what it left, as after any failure.
+      // The process that held it died. The call inspects the node's state, as after any failure.
       case WAIT_ABANDONED:
         return absl::OkStatus();
       case WAIT_TIMEOUT:

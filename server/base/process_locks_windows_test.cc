@@ -15,7 +15,7 @@
 namespace csi_proxy {
 namespace {
 
-// A mutex of that name as whoever `owner` says, in SDDL, would have made it.
+// A mutex of that name as `owner`, in SDDL, would have made it.
 win32::UniqueHandle MakeMutex(absl::string_view name, const wchar_t* owner) {
   PSECURITY_DESCRIPTOR descriptor = nullptr;
   EXPECT_TRUE(ConvertStringSecurityDescriptorToSecurityDescriptorW(

@@ -12,7 +12,7 @@ namespace csi_proxy {
 
 struct ResourceLocks::State {
   mutable std::mutex mutex;
-  // The names that are held, and who waits for each. Guarded by `mutex`.
+  // The names that are held, and the waiters of each. Guarded by `mutex`.
   std::unordered_map<std::string, TurnQueue> held;
 
   // Hands the name to the next in line, or forgets it.

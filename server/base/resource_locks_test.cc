@@ -31,7 +31,7 @@ struct CountedPlace final : WorkingPlace {
   int left = 0;
 };
 
-TEST(ResourceLocksTest, WhoMustWaitLeavesItsPlaceFirst) {
+TEST(ResourceLocksTest, ACallThatWaitsLeavesItsPlaceFirst) {
   ResourceLocks locks;
   CountedPlace place;
   const CallContext soon = CallContext().WithTimeout(absl::Milliseconds(50)).At(&place);
@@ -54,7 +54,7 @@ TEST(ResourceLocksTest, IsForgottenWhenNobodyHoldsIt) {
   EXPECT_EQ(locks.size(), 0u);
 }
 
-TEST(ResourceLocksTest, AssigningLetsGoOfWhatWasHeld) {
+TEST(ResourceLocksTest, AssigningReleasesTheOldLock) {
   ResourceLocks locks;
   const auto acquire = [&](const char* name) {
     return locks.Acquire(CallContext().WithTimeout(absl::Milliseconds(50)), name);

@@ -2,7 +2,7 @@
 // from a provider of cryptography, which loads DLLs: in csi_proxy.dll that would be within DllMain,
 // where nothing may be loaded
 // (learn.microsoft.com/windows/win32/dlls/dynamic-link-library-best-practices). Here the guard is
-// made of what Visual C++ makes its own of.
+// made of the same sources as Visual C++'s.
 #include <windows.h>
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// SIDs as text, and the token of this process: who it is and what it may do. Without windows.h,
-// whose macros would rename what is declared after it.
+// SIDs as text, and the token of this process: its account and its rights. Without windows.h, whose
+// macros would rename later declarations.
 #pragma once
 
 #include <string>

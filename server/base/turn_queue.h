@@ -18,7 +18,7 @@ class TurnQueue {
   // DEADLINE_EXCEEDED when the call ends first.
   absl::Status Wait(const CallContext& context, std::unique_lock<std::mutex>& lock);
 
-  // Gives the turn to whoever has waited longest; false when nobody waits.
+  // Gives the turn to the longest waiter; false when nobody waits.
   bool Pass();
 
   size_t size() const { return waiters_.size(); }

@@ -20,7 +20,7 @@ TEST(UnicodeTest, EveryCodePointComesBack) {
   }
 }
 
-TEST(UnicodeTest, RefusesWhatIsNoUtf8) {
+TEST(UnicodeTest, RefusesInvalidUtf8) {
   for (const char* text :
        {"\x80", "\xC0\x80", "\xC1\xBF", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xF0\x8F\xBF\xBF",
         "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xF9\x80\x80\x80", "\x81\x80\x80\x80",
@@ -86,14 +86,14 @@ TEST(UnicodeTest, WritesUtf16LeastSignificantByteFirst) {
   EXPECT_EQ(ToUtf16Le(""), std::vector<uint8_t>());
 }
 
-TEST(UnicodeTest, ReplacesWhatIsNoUtf8) {
+TEST(UnicodeTest, ReplacesInvalidUtf8) {
   EXPECT_EQ(ReplaceInvalidUtf8("é文😀"), "é文😀");
   EXPECT_EQ(ReplaceInvalidUtf8("a\xFFz"), "a\uFFFDz");
   EXPECT_EQ(ReplaceInvalidUtf8("\xE2\x82"), "\uFFFD\uFFFD");
   EXPECT_EQ(ToUtf16Le("\xFFz"), std::vector<uint8_t>({0xFD, 0xFF, 'z', 0}));
 }
 
-TEST(UnicodeTest, RefusesWhatIsNoUtf16) {
+TEST(UnicodeTest, RefusesInvalidUtf16) {
   const std::vector<uint8_t> kNone[] = {
       {0x61},                          // half a unit
       {0x61, 0, 0x62},                 //

@@ -39,7 +39,7 @@ TEST(VolumeIdTest, RefusesAllElse) {
   }
 }
 
-TEST(VolumeIdTest, QuotesTheBeginningOfWhatItRefuses) {
+TEST(VolumeIdTest, QuotesTheBeginningOfARefusedId) {
   const auto refusal = [](const std::string& text) {
     return std::string(VolumeId::Parse(text).status().message());
   };

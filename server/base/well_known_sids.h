@@ -7,7 +7,7 @@ namespace csi_proxy {
 inline constexpr char kSystemSid[] = "S-1-5-18";
 inline constexpr char kAdministratorsSid[] = "S-1-5-32-544";
 inline constexpr char kEveryoneSid[] = "S-1-1-0";
-// In a DACL its entries say what the owner may, in place of reading and changing the DACL
+// In a DACL its entries are the owner's rights, in place of reading and changing the DACL
 // (https://learn.microsoft.com/previous-versions/windows/it-pro/windows-vista/cc749445(v=ws.10)).
 inline constexpr char kOwnerRightsSid[] = "S-1-3-4";
 

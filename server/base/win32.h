@@ -13,8 +13,8 @@
 
 namespace csi_proxy::win32 {
 
-// Owns what `Close` releases. Both 0 and INVALID_HANDLE_VALUE count as nothing, because Win32 uses
-// either.
+// Owns a handle that `Close` releases. Both 0 and INVALID_HANDLE_VALUE count as nothing, because
+// Win32 uses either.
 template <typename Handle, auto Close>
 class Unique {
  public:
@@ -43,7 +43,7 @@ using UniqueHandle = Unique<HANDLE, &CloseHandle>;
 using UniqueServiceHandle = Unique<SC_HANDLE, &CloseServiceHandle>;
 using UniqueLocal = Unique<HLOCAL, &LocalFree>;
 
-// Between UTF-8 and UTF-16. What is not well formed becomes U+FFFD, as Windows has it.
+// Converts between UTF-8 and UTF-16. Malformed text becomes U+FFFD, as in Windows.
 std::wstring Utf16(absl::string_view text);
 std::string Utf8(std::wstring_view text);
 

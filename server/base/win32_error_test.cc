@@ -21,7 +21,7 @@ TEST(Win32ErrorTest, StatusesKeepTheirCode) {
   EXPECT_EQ(Win32Status(4711, "x").code(), absl::StatusCode::kInternal);
 }
 
-TEST(Win32ErrorTest, WhatIsNotThere) {
+TEST(Win32ErrorTest, RecognisesAbsentEntries) {
   EXPECT_TRUE(IsNotThere(Win32Status(win32_error::kFileNotFound, "x")));
   EXPECT_TRUE(IsNotThere(Win32Status(win32_error::kPathNotFound, "x")));
   EXPECT_FALSE(IsNotThere(Win32Status(win32_error::kAccessDenied, "x")));

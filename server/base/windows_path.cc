@@ -102,7 +102,7 @@ absl::StatusOr<std::vector<std::string>> SplitComponents(absl::string_view field
   return components;
 }
 
-// Checks what holds for every kind of path.
+// Checks the rules for every kind of path.
 absl::Status CheckText(absl::string_view field, absl::string_view text) {
   if (text.empty()) return absl::InvalidArgumentError(absl::StrCat(field, ": the path is empty"));
   const int64_t units = Utf16Length(text);

@@ -16,12 +16,12 @@ namespace csi_proxy {
 // Immutable.
 class WindowsPath {
  public:
-  // Parses what a caller sent for `field`. Both separators are taken, repeated and trailing ones
-  // dropped, `.` components too. Refused with INVALID_ARGUMENT, naming `field` and the rule: empty,
-  // relative or drive-relative, UNC, device and `\\?\` forms, `..` as a component (`a..b` is a
-  // name), `:` beyond the drive (alternate streams), `<>"|?*` and control characters, reserved
-  // device names with or without extension, a trailing dot or space in a component, text that is
-  // not UTF-8, a component over 255 or a path over 32,767 UTF-16 units.
+  // Parses the text that a caller sent for `field`. Both separators are taken, repeated and
+  // trailing ones dropped, `.` components too. Refused with INVALID_ARGUMENT, naming `field` and
+  // the rule: empty, relative or drive-relative, UNC, device and `\\?\` forms, `..` as a component
+  // (`a..b` is a name), `:` beyond the drive (alternate streams), `<>"|?*` and control characters,
+  // reserved device names with or without extension, a trailing dot or space in a component, text
+  // that is not UTF-8, a component over 255 or a path over 32,767 UTF-16 units.
   static absl::StatusOr<WindowsPath> Parse(absl::string_view field, absl::string_view text);
 
   // As Parse, but lenient where drivers need it: a `\\?\C:\` prefix is dropped and a rooted path
@@ -80,9 +80,9 @@ class PathRoots {
   std::vector<WindowsPath> roots_;
 };
 
-// A path together with the tree it must not leave. Whoever made it has checked the text of the
-// path; the host follows the links on the way and refuses, with PERMISSION_DENIED, one that leads
-// out of `roots`. Null roots: anywhere on the node's drives.
+// A path together with the tree it must not leave. Its maker has checked the text of the path; the
+// host follows the links on the way and refuses, with PERMISSION_DENIED, one that leads out of
+// `roots`. Null roots: anywhere on the node's drives.
 struct ConfinedPath {
   WindowsPath path;
   std::shared_ptr<const PathRoots> roots;

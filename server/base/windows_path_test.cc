@@ -48,7 +48,7 @@ TEST(WindowsPathTest, EqualityIgnoresCaseInAllScripts) {
   EXPECT_FALSE(Path("C:\\a") == Path("C:\\a\\b"));
 }
 
-TEST(WindowsPathTest, LenientTakesWhatDriversSend) {
+TEST(WindowsPathTest, LenientTakesDriversSpellings) {
   for (const char* text :
        {R"(\var\lib\kubelet\a)", "/var/lib/kubelet/a/", R"(C:\var\lib\kubelet\a\)",
         R"(\\?\C:\var\lib\kubelet\a)", "c:/var/lib/kubelet/a"}) {
@@ -81,7 +81,7 @@ TEST(HostilePathsTest, AreManyAndEachHasItsFate) {
   }
 }
 
-TEST(WindowsPathTest, SaysWhatIsWrong) {
+TEST(WindowsPathTest, ErrorsNameTheProblem) {
   const std::string long_name(256, 'a');
   const struct {
     std::string text, quoted, rule;
@@ -159,7 +159,7 @@ TEST(UncPathTest, HasAShareAndASpelling) {
   EXPECT_EQ(path->ToString(), R"(\\Host.Example\Data\Reports)");
 }
 
-TEST(UncPathTest, SaysWhatIsWrong) {
+TEST(UncPathTest, ErrorsNameTheProblem) {
   for (const auto& [text, rule] :
        {std::pair(R"(\\.\pipe\x)", "device paths are not allowed"),
         {"C:\\a", "it is not a share: it must be \\\\host\\share"},
@@ -176,7 +176,7 @@ TEST(UncPathTest, SaysWhatIsWrong) {
   EXPECT_TRUE(UncPath::Parse("p", "\\\\h\\" + long_name.substr(1)).ok());
 }
 
-TEST(UncPathTest, RefusesWhatIsNoShare) {
+TEST(UncPathTest, RefusesPathsThatAreNoShare) {
   for (const char* text :
        {"", "\\\\", "\\\\host", "\\\\host\\", "host\\share", "C:\\a", R"(\\?\UNC\h\s)",
         R"(\\.\pipe\x)", R"(\\host\share\..\other)", R"(\\host\pipe\x)", R"(\\host\IPC$)",

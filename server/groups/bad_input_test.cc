@@ -1,5 +1,5 @@
-// What a caller may not send: each field of each request, with the field and the rule in the error,
-// and nothing touched.
+// Bad input is refused: each field of each request, with the field and the rule in the error, and
+// nothing touched.
 #include <functional>
 #include <string>
 #include <utility>

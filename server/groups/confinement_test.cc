@@ -106,7 +106,7 @@ TEST_P(ConfinementTest, OtherSpellingsAreConfinedAsAnyPath) {
         volume_->GetClosestVolumeIDFromTargetPath(context_, {.target_path = spelled.text})
             .status());
     for (const auto& [call, status] : answers) {
-      // What a harmless one names is not there.
+      // A harmless path names nothing that exists.
       const bool harmless = spelled.code == absl::StatusCode::kOk;
       EXPECT_EQ(status.code(), harmless ? absl::StatusCode::kNotFound : spelled.code)
           << call << " " << spelled.text << ": " << status;

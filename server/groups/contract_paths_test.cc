@@ -1,4 +1,5 @@
-// What drivers rely on, one named test each: mounted folders, what a link is, and how paths come.
+// Drivers rely on these points, one named test each: mounted folders, links, and the spellings of
+// paths.
 #include <string>
 
 #include "absl/strings/match.h"
@@ -35,7 +36,7 @@ class MountedFolderContract : public HandlerTest {
 class SpellingContract : public HandlerTest {};
 
 // As a driver unmounts that never calls UnmountVolume.
-TEST_F(MountedFolderContract, RmdirEndsTheMountAndKeepsWhatTheVolumeHolds) {
+TEST_F(MountedFolderContract, RmdirEndsTheMountAndKeepsTheVolumesContent) {
   for (const bool share : {false, true}) {
     for (const bool force : {false, true}) {
       node_->Reset();
@@ -84,7 +85,7 @@ TEST_F(MountedFolderContract, RmdirOfAMountWhoseDiskWasPulledEndsClean) {
   }
 }
 
-// What Windows says of a volume that is gone, or whose device is going
+// The errors of Windows for a volume that is gone, or whose device is going
 // (learn.microsoft.com/windows/win32/debug/system-error-codes).
 TEST_F(MountedFolderContract, RmdirOfAMountWhoseVolumeIsGoingEndsClean) {
   for (const uint32_t error : {2u, 3u, 21u, 55u, 433u, 1167u, 5u, 1117u}) {
@@ -126,7 +127,7 @@ TEST_F(MountedFolderContract, RmdirContentsOfAMountedFolderIsRefused) {
   EXPECT_TRUE(Exists(Below("m\\kept")));
 }
 
-TEST_F(MountedFolderContract, IsSymlinkIsWhetherTheVolumeIsThere) {
+TEST_F(MountedFolderContract, IsSymlinkIsTrueWhileTheVolumeIsThere) {
   MountedAt(Below("m"));
   EXPECT_EQ(IsLink(Below("m")).value_or(false), true);
   ASSERT_TRUE(disk_->SetDiskState(context_, {.disk_number = 1, .is_online = false}).ok());
@@ -162,7 +163,7 @@ TEST_F(MountedFolderContract, IsSymlinkOfADanglingLinkIsFalseAndOfAnAbsentPathAn
 }
 
 // Else a pod could ask what exists on its node.
-TEST_F(MountedFolderContract, IsSymlinkDoesNotTellWhatExistsOutside) {
+TEST_F(MountedFolderContract, IsSymlinkHidesWhichPathsExistOutside) {
   ASSERT_TRUE(node_->MakeDirectory(R"(C:\secret\there)").ok());
   for (const bool there : {false, true}) {
     for (const bool junction : {false, true}) {
@@ -207,7 +208,7 @@ TEST_F(MountedFolderContract, NothingTakesTheRootsPlace) {
         << root;
   }
   EXPECT_FALSE(Exists(R"(C:\later)"));
-  // Nor by the host alone, whoever calls it.
+  // Nor by the host alone.
   const ConfinedPath later{parse(R"(C:\later)"), deps_.roots};
   const ConfinedPath source{parse(Below("t")), deps_.roots};
   EXPECT_TRUE(absl::IsPermissionDenied(host_->filesystem().CreateLink(context_, source, later)));

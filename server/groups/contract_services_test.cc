@@ -1,4 +1,4 @@
-// What drivers rely on, one named test each: filesystem, smb, iscsi and system.
+// Drivers rely on these points, one named test each: filesystem, smb, iscsi and system.
 #include <thread>
 #include <vector>
 
@@ -139,7 +139,7 @@ TEST_F(SmbContract, AMappingThatShowsAsOkAndCannotBeReachedIsReplaced) {
   EXPECT_TRUE(smb_->NewSmbGlobalMapping(context_, request).ok());
 }
 
-TEST_F(SmbContract, ARefusalTellsWhatItIs) {
+TEST_F(SmbContract, ARefusalNamesItsReason) {
   const auto code = [&](smb::NewSmbGlobalMappingRequest request) {
     return smb_->NewSmbGlobalMapping(context_, request).status().code();
   };
@@ -163,7 +163,7 @@ TEST_F(SmbContract, ARefusalTellsWhatItIs) {
   }
 }
 
-TEST_F(SmbContract, WhoHoldsOtherCredentialsIsSaid) {
+TEST_F(SmbContract, HoldersOfOtherCredentialsAreNamed) {
   ASSERT_TRUE(node_->SetSmbPassword("fileserver.example", "other", Secret("pw")).ok());
   ASSERT_TRUE(
       smb_->NewSmbGlobalMapping(context_, Mapping(R"(\\fileserver.example\data)", "")).ok());
@@ -300,7 +300,7 @@ TEST_F(IscsiContract, ATargetThatIsNotConnectedHasNoDisks) {
                            .status()));
 }
 
-TEST_F(IscsiContract, DiscoveryTellsWhatIsKnownWhenAskingAnewFails) {
+TEST_F(IscsiContract, DiscoveryListsKnownTargetsWhenAskingAnewFails) {
   const iscsi::TargetPortal portal{.target_address = "10.0.0.5", .target_port = 3260};
   ASSERT_TRUE(iscsi_->AddTargetPortal(context_, {.target_portal = portal}).ok());
   Fail("wmi.Invoke/MSFT_iSCSITargetPortal.Update", 1, 0xEFFF0003);
@@ -357,7 +357,7 @@ TEST_F(SystemContract, AllServicesMayBeStartedUnlessSomeAreListed) {
                            "allowed_services)")));
     EXPECT_TRUE(absl::IsPermissionDenied(system_->StopService(context_, {.name = other}).status()));
   }
-  // What depends on a listed one is not listed by that, and nothing is stopped.
+  // Listing a service does not list its dependents, and nothing is stopped.
   EXPECT_TRUE(absl::IsPermissionDenied(
       system_->StopService(context_, {.name = "LanmanWorkstation", .force = true}).status()));
   EXPECT_EQ(system_->GetService(context_, {.name = "SessionEnv"})->status,

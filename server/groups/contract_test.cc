@@ -1,4 +1,4 @@
-// What drivers rely on, one named test each: disk and volume.
+// Drivers rely on these points, one named test each: disk and volume.
 #include <regex>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// What every handler works with.
+// The dependencies of every handler.
 #pragma once
 
 #include <memory>
@@ -15,15 +15,15 @@ struct Deps {
   // Not owned; outlive the handlers. All handlers of a node share the locks.
   host::Host* host = nullptr;
   ResourceLocks* locks = nullptr;
-  // Not owned, may be null: who is told of formats that run.
+  // Not owned, may be null: hears of formats that run.
   FormatWatch* formats = nullptr;
-  // The working directories: what calls may touch.
+  // The working directories, which calls may touch.
   std::shared_ptr<const PathRoots> roots;
   // The services that calls may start and stop; empty for all.
   std::vector<std::string> allowed_services;
-  // Whether SMB mappings must be encrypted.
+  // SMB mappings must be encrypted.
   bool require_privacy = true;
-  // Whether a mapping is for calls alone that give the credentials with which it was made.
+  // Only calls with the credentials of a mapping may use it.
   bool bind_smb_credentials = false;
 };
 

@@ -16,7 +16,7 @@ struct FileSystem {
   const char* name;
   uint32_t min_unit;
   uint32_t max_unit;
-  // Whether the powers of two between them are units as well.
+  // All powers of two between the two are units as well.
   bool all_between;
 };
 constexpr FileSystem kFileSystems[] = {{"NTFS", 512, 2097152, true}, {"ReFS", 4096, 65536, false}};

@@ -14,8 +14,9 @@
 
 namespace csi_proxy::groups {
 
-// What a request asks for. `file_system` in any case, NTFS when empty; an allocation unit of 0 is
-// for Windows to choose. INVALID_ARGUMENT naming `file_system`, `allocation_unit_bytes` or `label`.
+// Reads the format that a request asks for. `file_system` is in any case, NTFS when empty; for an
+// allocation unit of 0 Windows chooses. INVALID_ARGUMENT naming `file_system`,
+// `allocation_unit_bytes` or `label`.
 absl::StatusOr<host::FormatOptions> ReadFormat(absl::string_view file_system,
                                                uint32_t allocation_unit_bytes,
                                                absl::string_view label = "");

@@ -14,7 +14,7 @@ std::string Text(absl::Duration duration) {
   return absl::FormatDuration(absl::Trunc(duration, absl::Milliseconds(1)));
 }
 
-// Whether the call was given up, which Windows does not hear of.
+// True if the caller gave up, which does not end the format in Windows.
 bool WasGivenUp(const absl::Status& status) {
   return absl::IsDeadlineExceeded(status) || absl::IsCancelled(status);
 }

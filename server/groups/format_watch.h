@@ -24,7 +24,7 @@ class FormatWatch {
   explicit FormatWatch(std::function<void(absl::string_view)> log, absl::Duration every = kEvery)
       : log_(std::move(log)), every_(every) {}
 
-  // Does what `what` calls it, and returns what that returns.
+  // Runs the format that `what` names, and returns its status.
   absl::Status Run(const std::string& what, absl::FunctionRef<absl::Status()> format);
 
   struct Running {

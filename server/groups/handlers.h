@@ -14,7 +14,7 @@
 
 namespace csi_proxy {
 
-// Thread-safe. The hub's documentation says what each method promises.
+// Thread-safe. The hub's documentation states the promises of each method.
 namespace disk {
 std::unique_ptr<Service> NewDiskService(const groups::Deps& deps);
 }

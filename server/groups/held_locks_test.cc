@@ -11,7 +11,7 @@ namespace {
 
 class HeldLocksTest : public HandlerTest {};
 
-TEST_F(HeldLocksTest, NobodyChangesWhatAnotherCallChanges) {
+TEST_F(HeldLocksTest, TwoCallsDoNotChangeTheSameThing) {
   using C = CallContext;
   const std::string id = Volume(1);
   ASSERT_TRUE(Mkdir(Below("empty")).ok());

@@ -10,7 +10,7 @@
 namespace csi_proxy::groups {
 namespace {
 
-// What might end a literal, a path, a name, or a parser.
+// Texts that might end a literal, a path, a name, or a parser.
 std::vector<std::string> HostileTexts() {
   std::vector<std::string> texts = {
       "'",
@@ -134,7 +134,7 @@ TEST_F(HostileIdsTest, ReachNothingAndChangeNothing) {
       EXPECT_TRUE(absl::IsInvalidArgument(status) || absl::IsNotFound(status) ||
                   absl::IsUnavailable(status))
           << shown;
-      // What a person or a log may show.
+      // The error is short enough for a person or a log.
       EXPECT_LT(status.message().size(), 2048u) << shown.substr(0, 200);
     }
     EXPECT_EQ(machine::simulated::StateToProto(node_->Snapshot()).SerializeAsString(), before)

@@ -1,5 +1,5 @@
-// The locks that calls take on what they change. A call that needs several takes them in the order
-// in which they stand here, so that no two wait for each other.
+// The locks that calls take on the resources that they change. A call that needs several takes them
+// in the order in which they stand here, so that no two wait for each other.
 #pragma once
 
 #include <cstdint>

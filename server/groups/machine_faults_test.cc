@@ -1,5 +1,5 @@
-// What the host makes of a machine that fails: the right code within the deadline, locks let
-// go, and the next call works.
+// The host over a failing machine: each call returns the right code within its deadline and
+// releases its locks, and the next call works.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -33,7 +33,7 @@ class MachineFaultsTest : public HandlerTest {
   }
 };
 
-TEST_F(MachineFaultsTest, WhatWmiSaysIsWhatItMeans) {
+TEST_F(MachineFaultsTest, ErrorsOfWmiHaveTheirCodes) {
   const struct {
     uint32_t hresult;
     StatusCode code;
@@ -81,7 +81,7 @@ TEST_F(MachineFaultsTest, EveryReturnValueHasItsCode) {
   const std::string volume = Volume(1, false);
   for (const auto& row : rows) {
     for (const uint32_t value : row.values) {
-      // Of a cache that is out of date the second refusal counts.
+      // When the cache is out of date, the second refusal counts.
       Inject("wmi.Invoke/MSFT_Volume.Format", value, value == 40003 || value == 40006 ? 2 : 1);
       const absl::Status failed = volume_->FormatVolume(context_, {.volume_id = volume}).status();
       EXPECT_EQ(failed.code(), row.code) << value << ": " << failed;
@@ -166,7 +166,7 @@ TEST_F(MachineFaultsTest, AHungCallEndsAtItsDeadlineAndTheNextOneWorks) {
   EXPECT_TRUE(volume_->FormatVolume(context_, {.volume_id = volume}).ok());
 }
 
-TEST_F(MachineFaultsTest, AnErrorOfWin32SaysWhatFailedAndWithWhichCode) {
+TEST_F(MachineFaultsTest, AnErrorOfWin32NamesTheOperationAndTheCode) {
   const std::string volume = Volume(1);
   ASSERT_TRUE(Mkdir(Below("m")).ok());
   Inject("win32.SetMountPoint", 1117);

@@ -24,7 +24,7 @@ struct Audited {
 
 // Thread-safe.
 struct NodeServices {
-  // `audit` is not owned and outlives the services, as what `deps` names.
+  // `audit` is not owned and outlives the services, as do the objects in `deps`.
   NodeServices(const Deps& deps, AuditLog* audit);
 
   Audited<disk::Service> disk;

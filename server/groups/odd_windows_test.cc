@@ -1,4 +1,4 @@
-// What Windows does now and then, and no page describes, must not reach drivers.
+// Undocumented behaviour of Windows that happens now and then must not reach drivers.
 #include <functional>
 #include <memory>
 #include <optional>

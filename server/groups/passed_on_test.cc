@@ -1,4 +1,5 @@
-// What handlers pass on to the host, and what they make of answers that no simulated machine gives.
+// Tests the arguments that handlers pass to the host, and answers of the host that no simulated
+// machine gives.
 #include <gmock/gmock.h>
 
 #include <cstdint>

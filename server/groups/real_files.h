@@ -18,7 +18,7 @@ class RealFiles {
   // Files are real ones, with links; all else is `rest`. Must not outlive this.
   virtual std::unique_ptr<machine::Os> NewOs(std::unique_ptr<machine::Os> rest) = 0;
 
-  // What an attacker or an administrator may do. The directories above are made.
+  // Actions of an attacker or an administrator. They make missing parent directories.
   virtual absl::Status MakeLink(const std::string& path, const std::string& target) = 0;
   virtual absl::Status WriteFile(const std::string& path, uint64_t size_bytes) = 0;
 
@@ -29,7 +29,7 @@ class RealFiles {
 // With an empty kubelet's directory on C:. Null unless HaveRealFiles().
 std::unique_ptr<RealFiles> NewRealFiles();
 
-// Whether there is a C:.
+// True if there is a C:.
 bool HaveRealFiles();
 
 }  // namespace csi_proxy::groups

@@ -188,7 +188,7 @@ class WineFiles final : public RealFiles {
     absl::StatusOr<Bytes> data =
         absl::StartsWith(target, "\\\\") ? ShareLink(target) : DriveLink(target);
     if (!data.ok()) return data.status();
-    // First what it is, then that it is there: never a plain directory.
+    // The link is recorded before its directory appears, so that nobody sees a plain directory.
     links_.Set(path, *std::move(data));
     std::error_code error;
     fs::create_directories(fs::path(path).parent_path(), error);

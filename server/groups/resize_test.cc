@@ -8,7 +8,7 @@ namespace {
 
 using ResizeTest = StrictDiskTest;
 
-TEST_F(ResizeTest, AResizeToTheMaximumTakesWhatWindowsHas) {
+TEST_F(ResizeTest, AResizeToTheMaximumTakesWindowsMaximum) {
   const std::string volume = Volume(1);
   const uint64_t before = Size(volume);
   ASSERT_TRUE(node_->GrowDisk(1, 20 * kGiB).ok());

@@ -29,8 +29,8 @@ TEST_F(RoundTripsTest, AreFew) {
     const char* rpc;
     // At most.
     int64_t target;
-    // What csi-proxy v1.3.0 needs, counted in its pkg/os and pkg/cim, each on a connection of its
-    // own; a disk with two partitions.
+    // The round trips of csi-proxy v1.3.0, counted in its pkg/os and pkg/cim, each on its own
+    // connection; for a disk with two partitions.
     int go;
     std::function<absl::Status()> call;
   };
@@ -112,7 +112,7 @@ TEST_F(RoundTripsTest, AreFew) {
        [&] { return system_->GetService(context_, {.name = "MSiSCSI"}).status(); }},
   };
   ASSERT_TRUE(Mkdir(Below("m")).ok());
-  // What a cache that is behind costs more is not the point here.
+  // The extra cost of an outdated cache is not measured here.
   node_->core()->Change([](machine::simulated::NodeState& state) {
     state.behaviour.volume_cache_delay = absl::ZeroDuration();
   });

@@ -1,5 +1,5 @@
-// What a call asks of Windows as the node grows: a look-up the same of any node, a listing so much
-// for each disk. Counted, not timed.
+// Counts the calls of Windows as the node grows: a look-up makes the same number on any node, a
+// listing a fixed number for each disk. Counted, not timed.
 #include <cstdio>
 #include <functional>
 #include <memory>

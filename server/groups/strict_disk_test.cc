@@ -149,7 +149,7 @@ TEST_F(StrictDiskTest, AVolumeThatWasMountedReadOnlyIsMountedAnew) {
 }
 
 TEST_F(StrictDiskTest, AMountWhoseDiskWasPulledIsUnmounted) {
-  // Whether the mount manager still knows of the volume or not.
+  // The mount manager may know the volume still, or not.
   for (const uint32_t error : {0, 2, 1117}) {
     for (const bool share : {false, true}) {
       node_->Reset();

@@ -1,4 +1,4 @@
-// What the tests of disks and volumes on a strict machine share.
+// Helpers for the tests of disks and volumes on a strict machine.
 #pragma once
 
 #include <functional>
@@ -54,7 +54,7 @@ class StrictDiskTest : public HandlerTest {
     EXPECT_TRUE(stats.ok()) << stats.status();
     return stats.ok() ? static_cast<uint64_t>(stats->total_bytes) : 0;
   }
-  // Whether what is mounted at a path takes writes.
+  // OK if the volume mounted at a path takes writes.
   absl::Status WriteAt(const std::string& path) { return Mkdir(absl::StrCat(path, "\\written")); }
 
   // Lets the machine fail at a call with this error.

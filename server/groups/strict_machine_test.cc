@@ -1,4 +1,4 @@
-// What the rules make of a machine that is as strict as Windows, or more so.
+// Tests the rules over a machine that is as strict as Windows, or stricter.
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
 #include "server/groups/testing.h"
@@ -168,7 +168,7 @@ TEST_F(StrictMachineTest, AMountIsEndedBeforeItsFolderIsDeleted) {
     ASSERT_TRUE(Mkdir(Below("a\\m")).ok());
     ASSERT_TRUE(Mount(volume, Below("a\\m")).ok());
     ASSERT_TRUE(Mkdir(Below("a\\m\\kept")).ok());
-    // What the mount manager says is seen.
+    // The error of the mount manager is passed on.
     machine::simulated::FaultRule rule;
     rule.operation = "win32.DeleteMountPoint";
     rule.times = 1;
@@ -200,7 +200,7 @@ TEST_F(StrictMachineTest, AMountWhoseVolumeIsGoneIsRemovedWithItsTree) {
   EXPECT_TRUE(removed.ok()) << removed;
 }
 
-TEST_F(StrictMachineTest, WhatAPodHoldsIsNotRemoved) {
+TEST_F(StrictMachineTest, AnEntryThatAPodHoldsIsNotRemoved) {
   ASSERT_TRUE(Mkdir(Below("pod\\logs")).ok());
   ASSERT_TRUE(node_
                   ->SetOtherOpens({{Below("pod\\logs"), machine::right::kReadData,
@@ -213,7 +213,7 @@ TEST_F(StrictMachineTest, WhatAPodHoldsIsNotRemoved) {
 }
 
 // Deleted, but somebody still has it open: for drivers it is not there.
-TEST_F(StrictMachineTest, WhatIsBeingDeletedIsAbsent) {
+TEST_F(StrictMachineTest, AnEntryBeingDeletedIsAbsent) {
   Behave([](Behaviour& behaviour) { behaviour.plain_deletion = true; });
   ASSERT_TRUE(Mkdir(Below("d\\e")).ok());
   ASSERT_TRUE(node_

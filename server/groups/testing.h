@@ -100,7 +100,7 @@ class HandlerTest : public testing::Test {
     return volumes->volume_ids[0];
   }
 
-  // What others put on the node, for calls to meet.
+  // Put entries of others on the node, for calls to meet.
   absl::Status PlantLink(const std::string& path, const std::string& target) {
     return real_files_ != nullptr ? real_files_->MakeLink(path, target)
                                   : node_->MakeLink(path, target);
@@ -121,7 +121,7 @@ class HandlerTest : public testing::Test {
   }
 
   const CallContext context_{};
-  // What the host passed over. Not for tests whose calls run at once.
+  // The host's warnings. Not for tests with concurrent calls.
   std::vector<std::string> warnings_;
   std::unique_ptr<machine::simulated::Machine> node_;
   std::unique_ptr<RealFiles> real_files_;

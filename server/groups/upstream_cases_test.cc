@@ -50,7 +50,7 @@ TEST_F(UpstreamFilesystemCases, IsSymlinkOfEachKindOfEntry) {
   EXPECT_FALSE(*dangling);
 }
 
-TEST_F(UpstreamFilesystemCases, RmdirContentsKeepsTheRootAndWhatALinkLeadsTo) {
+TEST_F(UpstreamFilesystemCases, RmdirContentsKeepsTheRootAndTheTargetsOfLinks) {
   ASSERT_TRUE(Mkdir(Below(R"(root\a\b)")).ok());
   ASSERT_TRUE(Mkdir(Below(R"(root\c)")).ok());
   ASSERT_TRUE(Mkdir(Below(R"(outside\kept)")).ok());
@@ -63,7 +63,7 @@ TEST_F(UpstreamFilesystemCases, RmdirContentsKeepsTheRootAndWhatALinkLeadsTo) {
 
 // `pkg/server/filesystem`: Mkdir and Rmdir refuse each of these. A forward slash, which the Go
 // release refuses too, separates here as a backslash does.
-TEST_F(UpstreamFilesystemCases, MkdirAndRmdirRefuseWhatIsNotAPathOfTheirs) {
+TEST_F(UpstreamFilesystemCases, MkdirAndRmdirRefuseOtherPaths) {
   for (const std::string& path :
        {std::string(R"(C:\foo\bar)"), Below("pods:x"), Below("pods\\a:b"), Below("pods*"),
         Below("pods?"), Below("pods|"), Below("pods\\..\\x"), Below(".."), "\\\\" + Below("pods"),

@@ -1,5 +1,5 @@
-// What the integration tests of the Go release check of disks and volumes, in words of our own: a
-// driver that passed there finds the same here. They ran on a virtual disk of 1 GiB.
+// The checks of disks and volumes in the Go release's integration tests, written anew: a driver
+// that passed there finds the same here. They ran on a virtual disk of 1 GiB.
 #include <algorithm>
 #include <string>
 
@@ -134,7 +134,7 @@ TEST_F(UpstreamVolumeCases, AVolumeIsFormattedMeasuredGrownAndMounted) {
   EXPECT_TRUE(Rmdir(target).ok());
 }
 
-TEST_F(UpstreamVolumeCases, WhatIsNotAVolumeIsRefused) {
+TEST_F(UpstreamVolumeCases, RefusesIdsThatAreNoVolume) {
   for (const char* id : {"", "-1", "2"}) {
     EXPECT_FALSE(volume_->IsVolumeFormatted(context_, {.volume_id = id}).ok()) << id;
     EXPECT_FALSE(volume_->FormatVolume(context_, {.volume_id = id}).ok()) << id;
@@ -169,7 +169,7 @@ TEST_F(UpstreamVolumeCases, TheClosestVolumeOfAPath) {
   EXPECT_EQ(closest(Below("link")), volume);
 }
 
-// What stands behind a failure is told.
+// An error contains the cause of the failure.
 TEST_F(UpstreamVolumeCases, TheTextOfAFailureIsPassedOn) {
   Fail("win32.ListVolumes");
   const absl::Status failed = volume_->ListVolumesOnDisk(context_, {.disk_number = kDisk}).status();

@@ -1,4 +1,4 @@
-// What a call tells whose time is over while it waits for the machine.
+// Tests the error of a call whose deadline passes while it waits for the machine.
 #include <string>
 
 #include "absl/strings/match.h"

@@ -1,4 +1,4 @@
-// Whether a disk, or a part of one, is as nobody has used it.
+// Tells an unused disk, or part of one, from one that somebody has written to.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace csi_proxy::host {
 
-// Whether the first 2 MiB and the last MiB of a part of an online disk are all zero, as those of a
-// new disk of a cloud and of a new partition on it are. What is not zero somebody has written:
+// True if the first 2 MiB and the last MiB of a part of an online disk are all zero, as on a
+// cloud's new disk and on a new partition of it. Other bytes mean that somebody has written there:
 // another system's file system, an encrypted one, a member of a RAID or of a volume manager, old
-// data. What has a superblock or a header has it there (VMFS the farthest in, at 1 MiB; Linux' RAID
+// data. A superblock or a header lies in these ranges (VMFS the farthest in, at 1 MiB; Linux' RAID
 // and ZFS at the end), so nobody must know them by name. This is stricter than what Kubernetes does
 // on Linux, where a disk is formatted when blkid knows nothing that is on it
 // (github.com/kubernetes/mount-utils, GetDiskFormat in mount_linux.go).

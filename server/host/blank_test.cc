@@ -44,7 +44,7 @@ TEST_F(BlankTest, TheHeadAndTheTailAreLookedAt) {
     Write(at, "x");
     EXPECT_FALSE(*IsBlank(0, kGiB)) << at;
   }
-  // What is between is not read: the whole of a disk takes too long.
+  // The bytes between are not read: reading a whole disk takes too long.
   for (const uint64_t at : {2 * kMiB, kGiB / 2, kGiB - kMiB - 1}) {
     Write(at, "x");
     EXPECT_TRUE(*IsBlank(0, kGiB)) << at;
@@ -71,7 +71,7 @@ TEST_F(BlankTest, ASmallPartIsReadWhole) {
   }
 }
 
-TEST_F(BlankTest, WhatCannotBeReadIsNotBlank) {
+TEST_F(BlankTest, AnUnreadableDiskIsNotBlank) {
   EXPECT_TRUE(absl::IsNotFound(IsBlank(0, kGiB, 7).status()));
   EXPECT_TRUE(HasWin32Code(IsBlank(0, kGiB, 2).status(), win32_error::kNotReady));
   // A disk that is smaller than somebody said.

@@ -181,7 +181,7 @@ absl::StatusOr<bool> IsDirty(machine::Os& os, const std::string& volume) {
 absl::Status FlushVolumes(machine::Os& os, const CallContext& context, uint32_t disk_number) {
   return ForEachVolume(os, context, disk_number, [&](const std::string& volume) {
     const absl::Status flushed = os.Flush(volume);
-    // What cannot be written holds nothing that waits to be written.
+    // A write-protected volume holds no pending writes.
     if (flushed.ok() || HasWin32Code(flushed, win32_error::kWriteProtect)) return absl::OkStatus();
     return Prefixed(absl::StrCat("flushing volume ", volume), flushed);
   });

@@ -33,7 +33,7 @@ absl::StatusOr<machine::DeviceIds> AskForDeviceIds(machine::Os& os, uint32_t dis
 // The unit number under which Windows addresses the disk at a device path, which is likewise asked.
 absl::StatusOr<uint32_t> AskForScsiLun(machine::Os& os, uint32_t disk_number,
                                        const std::string& path);
-// Whether there is such a disk: OK or NOT_FOUND.
+// OK if the disk exists, else NOT_FOUND.
 absl::Status CheckDisk(machine::Os& os, uint32_t disk_number);
 
 // Where a volume lies, at least one extent. NOT_FOUND when there is no such volume.
@@ -41,9 +41,9 @@ absl::StatusOr<std::vector<machine::DiskExtent>> GetVolumeExtents(machine::Os& o
                                                                   const std::string& volume);
 // The number of the partition that a volume fills.
 absl::StatusOr<uint32_t> GetPartitionNumber(machine::Os& os, const std::string& volume);
-// Whether the file system of a volume is marked dirty. One that has no such mark never is.
+// True if the file system of a volume is marked dirty. A file system without such a mark never is.
 absl::StatusOr<bool> IsDirty(machine::Os& os, const std::string& volume);
-// Has what waits to be written to a disk written.
+// Flushes the pending writes of all volumes of a disk.
 absl::Status FlushVolumes(machine::Os& os, const CallContext& context, uint32_t disk_number);
 // Has the file systems of a disk mounted anew: see Dismount().
 absl::Status DismountVolumes(machine::Os& os, const CallContext& context, uint32_t disk_number);

@@ -1,4 +1,4 @@
-// What an MSFT_Disk says of its disk
+// Reads the description of a disk from its MSFT_Disk
 // (learn.microsoft.com/windows-hardware/drivers/storage/msft-disk).
 #pragma once
 
@@ -14,7 +14,7 @@ namespace csi_proxy::host {
 
 absl::StatusOr<PartitionStyle> StyleOf(const cim::Object& disk);
 
-// What MSFT_Disk knows of page 83, for a disk that cannot be asked itself; else empty.
+// The page 83 id in MSFT_Disk, for a disk that cannot be asked itself; else empty.
 std::string UniqueIdOf(const cim::Object& disk);
 
 // Where a disk hangs. Azure's NVMe disks all have the same Location, without a LUN. Azure makes its
@@ -27,9 +27,9 @@ std::string LocationOf(machine::Os& os, uint32_t disk_number, const cim::Object&
 // All that stands in an MSFT_Disk. A property that is null, missing or odd says nothing.
 DiskDescription DescribeDisk(uint32_t disk_number, const cim::Object& disk);
 
-// Adds what the disk itself said.
+// Adds the disk's own answers.
 void AddIds(const machine::DeviceIds& ids, DiskDescription* description);
-// Adds what MSFT_Disk knows of it, for a disk that did not answer.
+// Adds the fields of MSFT_Disk, for a disk that did not answer.
 void AddIdsFromWmi(const cim::Object& disk, DiskDescription* description);
 
 }  // namespace csi_proxy::host

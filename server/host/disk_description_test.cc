@@ -1,4 +1,4 @@
-// What is told of a disk, and its read-only flag.
+// Tests the description of a disk, and its read-only flag.
 #include <memory>
 #include <optional>
 #include <set>
@@ -89,7 +89,7 @@ TEST_F(DiskDescriptionTest, TellsAllOfEachDisk) {
   EXPECT_TRUE(!disks->at(4).is_system && disks->at(4).is_boot);
 }
 
-TEST_F(DiskDescriptionTest, ADiskThatDoesNotAnswerIsListedWithWhatIsKnown) {
+TEST_F(DiskDescriptionTest, ADiskThatDoesNotAnswerIsListedWithKnownFields) {
   const auto disks = disk().ListDisks(context_);
   ASSERT_THAT(disks, IsOk());
   const DiskDescription& mute = disks->at(6);
@@ -112,8 +112,8 @@ TEST_F(DiskDescriptionTest, OneDiskIsDescribedAsWmiKnowsIt) {
   EXPECT_THAT(disk().Describe(context_, 77), FailsWith(kNotFound, "there is no disk 77"));
 }
 
-// What Windows does not say hides no disk.
-TEST_F(DiskDescriptionTest, WhatIsNotSaidIsEmpty) {
+// A property that Windows leaves out hides no disk.
+TEST_F(DiskDescriptionTest, AMissingPropertyIsEmpty) {
   const char* const properties[] = {
       "BusType",   "Path",       "SerialNumber",   "UniqueId",    "UniqueIdFormat",
       "Location",  "Size",       "PartitionStyle", "IsBoot",      "IsSystem",
@@ -201,7 +201,7 @@ TEST_F(DiskDescriptionTest, WindowsDiskIsNotMadeReadOnly) {
 
 // Windows itself keeps the flag of its disk even if it does not say that it is its disk, and that
 // of a disk that is offline.
-TEST_F(DiskDescriptionTest, WhatWindowsRefusesIsSaid) {
+TEST_F(DiskDescriptionTest, ARefusalOfWindowsIsReported) {
   ASSERT_THAT(disk().SetReadOnly(context_, 7, false), IsOk());
   EXPECT_THAT(disk().SetReadOnly(context_, 7, true),
               FailsWith(kPrecondition, "making disk 7 read-only failed: The disk is offline"));

@@ -1,4 +1,4 @@
-// Disks: what there is from WMI, what can be asked of a device from the device, changes by WMI.
+// Disks: WMI lists and changes them, and each device answers the questions that it can.
 #include <algorithm>
 #include <functional>
 #include <mutex>
@@ -40,7 +40,7 @@ constexpr uint16_t kMbrIfs = 7;
 // So that a node on which disks come and go does not fill the log.
 constexpr size_t kMaxWarnings = 100;
 
-// Whether a partition is of a kind that holds a volume.
+// True if the type of a partition can hold a volume.
 absl::StatusOr<bool> IsBasic(const cim::Object& partition) {
   // On a disk without GPT there is no such type, and its partitions hold data.
   const auto type = partition.GetStringOr("GptType", kBasicData);
@@ -161,7 +161,7 @@ class WindowsDisk final : public DiskHost {
     const absl::StatusOr<KnownDisk> known = Know(context, disk);
     if (!known.ok()) return known.status();
     const std::string operation = absl::StrCat("creating a partition on disk ", disk.number);
-    // For GPT, what the Go release gives: on Windows it is known to be taken (upstream's
+    // For GPT, the type that the Go release gives: Windows is known to take it (upstream's
     // pkg/os/disk/api.go, CreateBasicPartition). A type is given as the disk's style spells it;
     // that of the other style would be refused.
     cim::Arguments arguments = {{"UseMaximumSize", Value::Boolean(true)},
@@ -267,7 +267,7 @@ class WindowsDisk final : public DiskHost {
     if (absl::Status s = CheckNotWindows(disk_number, *disk); !s.ok()) {
       return Prefixed(operation, s);
     }
-    // What waits to be written could not be written any more.
+    // Pending writes could not be written once the disk is read-only.
     if (absl::Status status = FlushVolumes(os_, context, disk_number); !status.ok()) {
       return Prefixed(operation, status);
     }
@@ -342,7 +342,7 @@ class WindowsDisk final : public DiskHost {
     return FindDisk(context, disk_number, /*is_fresh=*/true);
   }
 
-  // What is to be known of a disk to call its MSFT_Disk.
+  // Finds the object of a disk, which its MSFT_Disk's methods need.
   absl::StatusOr<KnownDisk> Know(const CallContext& context, const KnownDisk& disk) {
     if (!disk.object.empty()) return disk;
     const absl::StatusOr<cim::Object> found = FindDisk(context, disk.number);
@@ -376,7 +376,7 @@ class WindowsDisk final : public DiskHost {
         absl::StrCat("the partition that was made on disk ", disk_number, " cannot be found"));
   }
 
-  // What the disk itself says of page 83.
+  // Reads page 83 from the disk itself.
   absl::StatusOr<machine::DeviceIds> ReadIds(uint32_t disk_number, const std::string& path) {
     absl::StatusOr<machine::DeviceIds> ids = AskForDeviceIds(os_, disk_number, path);
     if (ids.ok()) return ids;

@@ -1,4 +1,4 @@
-// What a node must be able to do with whole disks.
+// The operations of a node on whole disks.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct DiskLocationText {
 };
 
 // How a disk names itself. `status` tells why an identifier is missing when the disk could not be
-// asked; the other fields hold what is known all the same.
+// asked; the other fields hold the facts that are known all the same.
 struct DiskIdentity {
   uint32_t disk_number = 0;
   // First page 83 identifier associated with the device: ASCII as text, binary as lower-case hex.
@@ -36,7 +36,7 @@ struct DiskDescription {
   uint32_t disk_number = 0;
   // As MSFT_Disk's page names it: `SAS`, `NVMe`, `iSCSI`, `Fibre Channel`.
   std::string bus_type;
-  // Of its device.
+  // The path of its device.
   std::string path;
   // Trimmed.
   std::string serial_number;
@@ -46,8 +46,8 @@ struct DiskDescription {
   // As DiskIdentity has it; `status` tells why it is missing when the disk could not be asked.
   std::string page83;
   absl::Status status;
-  // Of an NVMe disk: its EUI-64 or NGUID in lower-case hexadecimal, and the number of its
-  // namespace, which Windows tells of old devices alone.
+  // For an NVMe disk: its EUI-64 or NGUID in lower-case hexadecimal, and the number of its
+  // namespace, which Windows gives for old devices only.
   std::string eui;
   uint32_t nvme_namespace_id = 0;
   uint64_t size_bytes = 0;
@@ -67,7 +67,7 @@ struct DiskDescription {
 };
 
 enum class PartitionKind {
-  // Of the basic data type of its disk's style.
+  // A partition of the basic data type of its disk's style.
   kData,
   // Microsoft's reserved partition, which Windows gives every GPT disk.
   kReserved,
@@ -97,8 +97,7 @@ struct DiskLayout {
   std::string object;
 };
 
-// A disk, by its number alone or with what GetLayout() has found, which then is not asked for
-// again.
+// A disk, by its number alone or with the result of GetLayout(), which then is not asked for again.
 struct KnownDisk {
   KnownDisk(uint32_t disk_number) : number(disk_number) {}  // NOLINT(google-explicit-constructor)
   KnownDisk(uint32_t disk_number, const DiskLayout& layout)
@@ -110,7 +109,7 @@ struct KnownDisk {
   PartitionStyle style = PartitionStyle::kRaw;
 };
 
-// What became of a disk that was brought online or taken offline.
+// The result of bringing a disk online or taking it offline.
 struct StateChange {
   // It was in the other state before.
   bool changed = false;
@@ -135,7 +134,8 @@ class DiskHost {
   // Every disk, readable or not, by number.
   virtual absl::StatusOr<std::vector<DiskDescription>> ListDisks(const CallContext& context) = 0;
 
-  // What WMI says of one disk: all but what only the disk itself knows (page 83, EUI, namespace).
+  // WMI's description of one disk, without the parts that only the disk itself knows (page 83, EUI,
+  // namespace).
   virtual absl::StatusOr<DiskDescription> Describe(const CallContext& context,
                                                    uint32_t disk_number) = 0;
 
@@ -159,8 +159,8 @@ class DiskHost {
   // In bytes.
   virtual absl::StatusOr<uint64_t> GetSize(const CallContext& context, uint32_t disk_number) = 0;
 
-  // Whether nobody has written to a part of an online disk, as far as can be told without reading
-  // all of it: see blank.h.
+  // True if nobody seems to have written to a part of an online disk. Not all of it is read: see
+  // blank.h.
   virtual absl::StatusOr<bool> IsBlank(const CallContext& context, uint32_t disk_number,
                                        uint64_t offset_bytes, uint64_t size_bytes) = 0;
 

@@ -90,7 +90,7 @@ TEST_F(EndedCallsTest, TheRestOfATreeStays) {
   EXPECT_EQ(left, 2);
 }
 
-// What is not found out is not told as if the target were gone.
+// A look-up that ends early does not report the target as gone.
 TEST_F(EndedCallsTest, WhereALinkLeadsIsNotGuessed) {
   SlowDown("win32.ReadReparsePoint");
   EXPECT_THAT(host_->filesystem().ReadLink(Hurried(), Kubelet("link")), HasCode(kLate));

@@ -20,7 +20,7 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     // A disk that cannot be asked is listed with what WMI knows of it.
     {"identities", "win32.Control"},
     {"disks", "win32.Control"},
-    // What lies on it is not known of a volume that cannot be asked, as of one that is going.
+    // A volume that cannot be asked, because it is going away, does not show its disk.
     {"read-only", "win32.Control"},
     // A volume that cannot be asked does not lie on any disk.
     {"volumes", "win32.Control"},
@@ -31,7 +31,7 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     {"mount points", "win32.Open"},
     {"mount points", "win32.GetAttributes"},
     {"mount points", "win32.ReadReparsePoint"},
-    // What cannot be asked whether it takes writes is left alone.
+    // A volume that does not say if it takes writes is left alone.
     {"make writable", "win32.Flush"},
     // The read-only flag is cleared once more when the disk is online.
     {"online", "win32.Control"},
@@ -39,7 +39,7 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     {"promised volumes", "win32.Control"},
     // A disk that does not tell its size anew is as large as it was.
     {"supported", "win32.Control"},
-    // What cannot be flushed is unmounted all the same.
+    // A volume that cannot be flushed is unmounted all the same.
     {"remove mounted", "win32.Flush"},
     // A portal that does not answer is listed with the targets it is known to offer.
     {"discover", "wmi.Invoke/*"},
@@ -47,7 +47,7 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     {"read link", "win32.Open"},
     {"read link", "win32.GetAttributes"},
     {"read link", "win32.ReadReparsePoint"},
-    // What cannot be looked at is passed over, and the answer says that it is incomplete.
+    // An entry that cannot be looked at is passed over, and the answer says that it is incomplete.
     {"links", "win32.Open"},
     {"links", "win32.List"},
     {"links", "win32.GetAttributes"},
@@ -55,8 +55,8 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     {"links", "win32.GetFileSystem"},
 };
 
-// What is being done when a call fails, with VOLUME for a volume's name. Where it fails on the
-// way along a path, that is told.
+// The operations that errors name, with VOLUME for a volume's name. An error on the way along a
+// path names the path.
 const std::set<std::string> kDoing = {
     R"(C:\)",
     "asking for service Base: ",
@@ -125,7 +125,7 @@ const std::set<std::string> kDoing = {
     R"(unmounting volume VOLUME from C:\var\lib\kubelet\mounted: )",
 };
 
-// What fails is the call of this kind that comes after so many others.
+// Makes the call of this kind that comes after `others` earlier ones fail.
 void FailAt(Machine& node, const std::string& calls, uint32_t others) {
   FaultRule rule;
   rule.operation = calls;

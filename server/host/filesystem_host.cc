@@ -54,7 +54,7 @@ class WindowsFilesystem final : public FilesystemHost {
         if (left.ok() && !left->found()) return absl::OkStatus();
         return Prefixed(absl::StrCat("removing ", text), ended);
       }
-      // What is there now, if not the empty directory, is treated as any: not emptied.
+      // Somebody may have put another entry there meanwhile: that one is not emptied.
       recursive = false;
     }
     if (recursive && walked->is_directory()) {
@@ -117,8 +117,8 @@ class WindowsFilesystem final : public FilesystemHost {
       return info;
     }
     const absl::StatusOr<ResolvedPath> end = ResolvePath(os_, context, path, {.follow_last = true});
-    // A caller may not learn what exists outside the roots, and a call that has ended has not found
-    // out whether the target exists.
+    // A caller may not learn which paths exist outside the roots, and a call that has ended has not
+    // found out whether the target exists.
     if (absl::IsPermissionDenied(end.status())) return end.status();
     if (absl::Status status = context.Check(); !status.ok()) return status;
     // A link that leads into a loop leads nowhere.
@@ -171,7 +171,7 @@ class WindowsFilesystem final : public FilesystemHost {
   }
 
  private:
-  // Ends the mount of a volume where `walked` ends. What the volume holds is not touched.
+  // Ends the mount of a volume where `walked` ends. The content of the volume is not touched.
   absl::Status EndMount(const CallContext& context, ResolvedPath* walked) {
     const std::string path = walked->Path();
     const std::string volume = walked->link->volume->ToString();
@@ -187,7 +187,7 @@ class WindowsFilesystem final : public FilesystemHost {
                                   &walked->held.back());
   }
 
-  // Whether a walk ended at something on a server.
+  // True if a walk ended at an entry on a server that answers.
   bool Reachable(const CallContext& context, const ResolvedPath& walked) {
     if (walked.on_server.empty()) return false;
     context.LeavePlace();

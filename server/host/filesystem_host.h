@@ -1,5 +1,5 @@
-// What a node must be able to do with directories and links. The last component of a path is never
-// followed when it is a link; those before it are, within the path's roots.
+// The operations of a node on directories and links. The last component of a path is never followed
+// when it is a link; those before it are, within the path's roots.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +23,14 @@ struct LinkInfo {
   // Where it leads, spelt as os.Readlink of Go reads it: `C:\a\b`, `\\host\share\a\`, or
   // `\\?\Volume{guid}\` for a mount point.
   std::string target;
-  // Whether something is there.
+  // True if the target exists.
   bool target_exists = false;
 };
 
 // The file system that holds a path.
 struct PathStats {
   uint64_t total_bytes = 0;
-  // What may still be written: less than what is free where there are quotas.
+  // The bytes that may still be written: less than the free bytes where there are quotas.
   uint64_t available_bytes = 0;
   // One of both: the volume, or the share as UncPath::Share() has it.
   std::optional<VolumeId> volume;
@@ -43,8 +43,8 @@ class FilesystemHost {
  public:
   virtual ~FilesystemHost() = default;
 
-  // Whether something is at the path; a link whatever it leads to. False, not an error, when a
-  // directory on the way is missing.
+  // True if an entry is at the path, even a dangling link. False, not an error, when a directory on
+  // the way is missing.
   virtual absl::StatusOr<bool> Exists(const CallContext& context, const ConfinedPath& path) = 0;
 
   // Creates the directory and the missing ones above it. ALREADY_EXISTS when a file or a link that
@@ -52,15 +52,15 @@ class FilesystemHost {
   virtual absl::Status MakeDirectories(const CallContext& context, const ConfinedPath& path) = 0;
 
   // Removes a file, a directory, or a link itself. Not `recursive`: FAILED_PRECONDITION when a
-  // directory is not empty, NOT_FOUND when nothing is there. `recursive`: with all below, links
-  // and mount points inside removed and not followed; no change when nothing is there. Either way a
+  // directory is not empty, NOT_FOUND when nothing is there. `recursive`: with all below, links and
+  // mount points inside removed and not followed; no change when nothing is there. Either way a
   // directory at which a volume is mounted goes with the mount, after a flush whose failure is only
-  // logged; what the volume holds stays, and the volume may be gone.
+  // logged; the content of the volume stays, and the volume may be gone.
   virtual absl::Status Remove(const CallContext& context, const ConfinedPath& path,
                               bool recursive) = 0;
 
-  // Removes what the directory holds, as Remove does, and keeps it. NOT_FOUND when absent,
-  // FAILED_PRECONDITION when the path is not a directory. A link is refused, not followed.
+  // Empties the directory, as Remove does, and keeps it. NOT_FOUND when absent, FAILED_PRECONDITION
+  // when the path is not a directory. A link is refused, not followed.
   virtual absl::Status RemoveContents(const CallContext& context, const ConfinedPath& path) = 0;
 
   // Makes a directory link at `link` to `source`, which must exist (NOT_FOUND) and whose own links
@@ -73,13 +73,13 @@ class FilesystemHost {
   virtual absl::Status CreateLinkToShare(const CallContext& context, const UncPath& target,
                                          const ConfinedPath& link) = 0;
 
-  // What is at the path. NOT_FOUND when nothing is.
+  // Describes the entry at the path. NOT_FOUND when there is none.
   virtual absl::StatusOr<LinkInfo> ReadLink(const CallContext& context,
                                             const ConfinedPath& path) = 0;
 
-  // Of the file system that holds the path, links and a mount point at the end followed; a link to
-  // a share only at the end. NOT_FOUND when nothing is there, FAILED_PRECONDITION when the volume
-  // has no file system. It may take as long as a server takes.
+  // Measures the file system that holds the path. Follows links and a mount point at the end, and a
+  // link to a share only at the end. NOT_FOUND when nothing is there, FAILED_PRECONDITION when the
+  // volume has no file system. It may take as long as a server takes.
   virtual absl::StatusOr<PathStats> GetStats(const CallContext& context,
                                              const ConfinedPath& path) = 0;
 

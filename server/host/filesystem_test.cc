@@ -85,7 +85,7 @@ TEST_F(FilesystemTest, RemovalFollowsNeitherLinksNorMounts) {
   EXPECT_THAT(files().Exists(context_, Kubelet("pods\\p1")), Yields(false));
   EXPECT_THAT(files().Exists(context_, Kubelet("pods")), Yields(true));
   EXPECT_THAT(files().Exists(context_, Anywhere("C:\\Windows\\secret.txt")), Yields(true));
-  // What the volume holds is still there when it is mounted anew.
+  // The content of the volume is still there when it is mounted anew.
   ASSERT_THAT(files().MakeDirectories(context_, Kubelet("again")), IsOk());
   ASSERT_THAT(host_->volume().Mount(context_, TestVolume(2), Kubelet("again")), IsOk());
   EXPECT_THAT(files().Exists(context_, Kubelet("again\\data")), Yields(true));
@@ -166,7 +166,7 @@ TEST_F(FilesystemTest, LinksToSharesAreReadableWhileTheMappingIs) {
 }
 
 // It may be dead, and what stays on the node must not wait for it.
-TEST_F(FilesystemTest, WhoAsksAServerLeavesItsPlace) {
+TEST_F(FilesystemTest, ACallToAServerLeavesItsPlace) {
   const UncPath share = *UncPath::Parse("path", "\\\\srv\\data\\dir");
   ASSERT_THAT(files().CreateLinkToShare(context_, share, Kubelet("share")), IsOk());
   TestPlace place;

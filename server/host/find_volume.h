@@ -1,4 +1,4 @@
-// Volumes in WMI, and what an MSFT_Volume says
+// Finds volumes in WMI, and reads the properties of an MSFT_Volume
 // (learn.microsoft.com/windows-hardware/drivers/storage/msft-volume).
 #pragma once
 

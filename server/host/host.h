@@ -29,7 +29,7 @@ class Host {
 };
 
 // The rules of a Windows node over a machine: reads through Win32, management through WMI, never a
-// child process. `warn`, if any, is told what an operator should know of though no call fails.
+// child process. `warn`, if any, gets messages for the operator that fail no call.
 std::unique_ptr<Host> NewHost(std::unique_ptr<cim::Session> wmi, std::unique_ptr<machine::Os> os,
                               std::function<void(absl::string_view)> warn = nullptr);
 

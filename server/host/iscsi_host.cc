@@ -23,9 +23,10 @@ constexpr cim::Association kConnectionsOfTarget = {
 constexpr cim::Association kDisksOfConnection = {"MSFT_iSCSIConnectionToDisk", "MSFT_Disk", "Disk",
                                                  "iSCSIConnection"};
 
-// What the initiator answers
-// (learn.microsoft.com/windows-hardware/drivers/storage/iscsi-status-qualifiers), by what it means
-// to a caller. Classes and values are not documented together: each is looked for in both channels.
+// The initiator's answers
+// (learn.microsoft.com/windows-hardware/drivers/storage/iscsi-status-qualifiers) and their meaning
+// to a caller. Classes and values are not documented together, so each answer is looked for in both
+// channels.
 struct Meaning {
   uint32_t code;
   const char* text;
@@ -121,7 +122,7 @@ class WindowsIscsi final : public IscsiHost {
                                                            const IscsiPortal& portal) override {
     const absl::StatusOr<cim::Object> object = FindPortal(context, portal);
     if (!object.ok()) return object.status();
-    // Best effort: what the initiator knows already may be all that is wanted.
+    // Best effort: the targets that the initiator knows already may be enough.
     const absl::Status updated =
         Invoke(context, object->path(), "Update", PortalArguments(portal),
                absl::StrCat("asking portal ", PortalText(portal), " for its targets"));

@@ -1,4 +1,4 @@
-// What a node must be able to do as an iSCSI initiator.
+// The operations of a node as an iSCSI initiator.
 #pragma once
 
 #include <compare>

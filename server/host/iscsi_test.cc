@@ -83,7 +83,7 @@ TEST_F(IscsiTest, AConnectedTargetBringsItsDisks) {
   EXPECT_THAT(host_->volume().GetDiskNumber(context_, volumes[0]), Yields(20u));
 }
 
-TEST_F(IscsiTest, WhoAsksAServerLeavesItsPlace) {
+TEST_F(IscsiTest, ACallToAServerLeavesItsPlace) {
   TestPlace place;
   context_ = context_.At(&place);
   ASSERT_THAT(iscsi().AddPortal(context_, kPortal), IsOk());
@@ -130,7 +130,7 @@ TEST_F(IscsiTest, MutualChapNeedsBothSecrets) {
 
 // The values are those of
 // learn.microsoft.com/windows-hardware/drivers/storage/iscsi-status-qualifiers.
-TEST_F(IscsiTest, SaysWhatTheInitiatorMeans) {
+TEST_F(IscsiTest, GivesTheMeaningOfTheInitiatorsAnswers) {
   const struct {
     uint32_t code;
     const char* text;

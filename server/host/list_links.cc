@@ -102,8 +102,8 @@ class LinkWalker {
     if (!walked.ok()) return walked.status();
     if (!walked->found()) return IsRoot(path) ? absl::OkStatus() : MissingError(path.path);
     if (walked->link.has_value()) {
-      // A volume that is mounted at a root belongs to the tree, but nothing says how deep: its own
-      // tree is what calls may touch.
+      // A volume that is mounted at a root belongs to the tree, since calls may touch its own tree
+      // at any depth.
       if (!IsRoot(path) || !walked->link->volume.has_value()) {
         Note(*walked->link, path);
         return absl::OkStatus();
@@ -114,7 +114,7 @@ class LinkWalker {
     } else if (!walked->is_directory()) {
       return absl::OkStatus();
     }
-    // What is above is let go.
+    // The handles of the directories above are closed.
     starts_.push_back({path, std::move(walked->held.back())});
     Push({.start = starts_.size() - 1, .below = "", .depth = 0, .seen = 0});
     return absl::OkStatus();
@@ -140,12 +140,12 @@ class LinkWalker {
     return absl::OkStatus();
   }
 
-  // What is `name` in `directory`; null when it is passed over.
+  // Opens `name` in `directory`; null when the entry is passed over.
   std::unique_ptr<File> Open(File& directory, const std::string& name) {
     absl::StatusOr<std::unique_ptr<File>> file =
         TwiceIfInvalid([&] { return directory.Open(name, machine::Access::kPeek); });
     if (file.ok()) return *std::move(file);
-    // Whoever has it for himself may have it for long.
+    // Another process may keep the entry open exclusively for a long time.
     if (!IsGone(file.status())) incomplete_ = true;
     return nullptr;
   }
@@ -207,7 +207,7 @@ class LinkWalker {
     }
   }
 
-  // Whether it is a link.
+  // True if the entry is a link.
   bool LookAtEntry(const Pending& at, File& directory, const machine::DirectoryEntry& entry) {
     std::string below = absl::StrCat(at.below, at.below.empty() ? "" : "\\", entry.name);
     const absl::StatusOr<WindowsPath> path = WindowsPath::Parse(
@@ -266,7 +266,7 @@ class LinkWalker {
     found_.push_back(std::move(found));
   }
 
-  // In the order in which they were found: what a pod has hidden deep waits for the others.
+  // In the order in which they were found: entries that a pod has hidden deep wait for the others.
   absl::StatusOr<LinkList> Answer() {
     LinkList list;
     for (Found& found : found_) {
@@ -314,7 +314,7 @@ class LinkWalker {
     return absl::OkStatus();
   }
 
-  // Whether the node has a volume, asked once.
+  // Looks up once if the node has a volume.
   LinkEnd EndAt(const VolumeId& volume) {
     const auto [known, is_new] = volumes_.try_emplace(volume, LinkEnd::kThere);
     if (is_new && IsVolumeGone(os_, volume)) known->second = LinkEnd::kNowhere;

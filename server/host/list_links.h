@@ -15,7 +15,7 @@ namespace csi_proxy::host {
 
 enum class LinkKind { kMountedVolume, kSymlink, kJunction };
 
-// What a link leads to, once the links behind it are followed as ResolvePath does.
+// The end of a link, after following the links behind it as ResolvePath does.
 enum class LinkEnd {
   // A directory, or a volume that the node has.
   kThere,
@@ -44,7 +44,7 @@ struct LinkList {
   bool incomplete = false;
 };
 
-// What bounds one walk: pods own much of the tree and may have filled it with anything.
+// The limits of one walk: pods own much of the tree and may have filled it with anything.
 struct LinkWalkLimits {
   // Entries seen; only directories and links cost more than their line in a listing.
   size_t entries = 500'000;
@@ -54,12 +54,12 @@ struct LinkWalkLimits {
   size_t links_at_once = 128;
   // Below where the walk begins.
   size_t depth = 64;
-  // Of the paths of directories that wait to be looked at.
+  // Bytes of the paths of pending directories.
   size_t pending_bytes = size_t{8} << 20;
-  // Of the text of what was found, which has to fit into one message of gRPC with its usual limit
-  // of 4 MiB.
+  // Bytes of the text found, which has to fit into one message of gRPC with its usual limit of 4
+  // MiB.
   size_t found_bytes = size_t{1} << 20;
-  // And never more than three quarters of what the call has left, so that it can still answer.
+  // And never more than three quarters of the call's remaining time, so that it can still answer.
   absl::Duration time = absl::Seconds(10);
 };
 
@@ -67,9 +67,9 @@ struct LinkWalkLimits {
 // itself, and has none when it is absent; NOT_FOUND when any other start is. PERMISSION_DENIED when
 // the way to one leads out of its roots.
 //
-// The directories near the starts are looked at first and large ones last, so what a pod piles up
-// in its own does not hide others' mounts. Nobody is kept from renaming or deleting what is being
-// looked at; what goes meanwhile is passed over. What has a name that no path can hold (see
+// The directories near the starts come first and large ones last, so that entries which a pod piles
+// up do not hide others' mounts. The walk keeps nobody from renaming or deleting its entries, and
+// passes over entries that go meanwhile. Entries with a name that no path can hold (see
 // WindowsPath::Parse) is left out with all below it, as no call could be made for it.
 absl::StatusOr<LinkList> ListLinks(machine::Os& os, const CallContext& context,
                                    const std::vector<ConfinedPath>& starts,

@@ -157,7 +157,7 @@ TEST_F(ListLinksTest, AreInTheOrderOfTheirPathsWhereverTheyAre) {
   EXPECT_EQ(list.links[1].target, kRoot);
 }
 
-TEST_F(ListLinksTest, WhatAPodPilesUpDoesNotHideOthersMounts) {
+TEST_F(ListLinksTest, APodsEntriesDoNotHideOthersMounts) {
   // As the kubelet lays them out: what is a pod's own begins as deep as the others' mounts.
   constexpr char kPod[] = R"(pods\a\volumes\kubernetes.io~empty-dir\)";
   constexpr char kMount[] = R"(pods\z\volumes\kubernetes.io~csi\pv\mount)";
@@ -232,7 +232,7 @@ TEST_F(ListLinksTest, KeepsNobodyFromDeleting) {
   EXPECT_EQ(deleted, 1);
 }
 
-TEST_F(ListLinksTest, WhatChangesMeanwhileIsNotFollowed) {
+TEST_F(ListLinksTest, EntriesThatChangeMeanwhileAreNotFollowed) {
   ASSERT_THAT(node_->MakeLink(R"(C:\outside\link)", R"(C:\Windows)"), IsOk());
   ASSERT_THAT(node_->MakeDirectory(Below(R"(pods\p2)")), IsOk());
   WatchedOs watched(*node_, [&, done = false](const std::string& name) mutable {
@@ -281,7 +281,7 @@ TEST_F(ListLinksTest, AMalformedReparsePointIsListedAndNotFollowed) {
   ASSERT_EQ(list.links.size(), 1u);
   EXPECT_EQ(list.links[0].target, "");
   EXPECT_EQ(list.links[0].end, LinkEnd::kUnknown);
-  // Nor one whose target would write to the terminal of whoever looks.
+  // Nor a link whose target would write to the reader's terminal.
   machine::Bytes escape = *machine::MakeSymlink(Path("C:\\~"));
   std::replace(escape.begin(), escape.end(), uint8_t{'~'}, uint8_t{0x1b});
   OddOs rude(*node_, escape);

@@ -45,7 +45,7 @@ absl::Status MakePlain(const CallContext& context, File& directory, const std::s
 
 bool IsVolumeGone(machine::Os& os, const VolumeId& volume) {
   const absl::Status asked = os.GetFileSystem(volume.ToString()).status();
-  // What a device says that was there a moment ago.
+  // The errors of a device that has just gone away.
   constexpr uint32_t kGoing[] = {win32_error::kNotReady, win32_error::kDeviceNotExist,
                                  win32_error::kNoSuchDevice, win32_error::kDeviceNotConnected};
   return IsNotThere(asked) || std::any_of(std::begin(kGoing), std::end(kGoing),
@@ -124,8 +124,7 @@ absl::Status DeleteMountPoint(machine::Os& os, const CallContext& context, const
   const absl::Status deleted = CallOnHeld(
       context, &at->held.back(), [&] { return os.DeleteMountPoint(MountPointName(at->Path())); });
   if (at->held.back() == nullptr) at->held.pop_back();
-  // Of a volume that is gone the mount manager may know nothing any more; the directory still leads
-  // to it.
+  // The mount manager may have forgotten a volume that is gone; the directory still leads to it.
   if (deleted.ok() || !IsVolumeGone(os, volume)) return deleted;
   if (at->held.size() >= at->names.size() + 1) at->held.pop_back();
   return MakePlain(context, at->at(), at->names.back(), volume);
@@ -144,7 +143,7 @@ absl::Status EndMountBeforeDeletion(machine::Os& os, const CallContext& context,
   if (volume->has_value()) {
     const absl::Status deleted =
         CallOnHeld(context, &*held, [&] { return os.DeleteMountPoint(MountPointName(path)); });
-    // Of a volume that is gone the mount manager may know nothing any more.
+    // The mount manager may have forgotten a volume that is gone.
     if (!deleted.ok() && !IsVolumeGone(os, **volume)) {
       return Prefixed("deleting the mount point", deleted);
     }

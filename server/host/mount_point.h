@@ -1,7 +1,7 @@
 // Setting and deleting a volume's mount point. Windows does either by path, and opens the directory
 // inside, which a handle of ours may keep it from: how these calls open it is not documented. So
 // the handle is let go when it is in the way, and only then; the directories above stay held, so
-// that the path leads there still, and what then stands at its end is looked at again.
+// that the path leads there still, and the entry at its end is looked at again.
 #pragma once
 
 #include <memory>
@@ -27,7 +27,7 @@ absl::Status SetMountPoint(machine::Os& os, const CallContext& context, const Vo
 absl::Status DeleteMountPoint(machine::Os& os, const CallContext& context, const VolumeId& volume,
                               ResolvedPath* at);
 
-// Whether a volume is not there any more: its disk was pulled or is offline.
+// True if a volume is gone: its disk was pulled or is offline.
 bool IsVolumeGone(machine::Os& os, const VolumeId& volume);
 
 // How the mount-point calls are given a directory, `C:\a` or `\\?\Volume{guid}\a`: with a backslash
@@ -36,7 +36,7 @@ bool IsVolumeGone(machine::Os& os, const VolumeId& volume);
 // not say (learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumemountpointw).
 std::string MountPointName(absl::string_view directory);
 
-// What is mounted at an open entry; nothing when it is not a mount point of a volume.
+// The volume mounted at an open entry; nothing when the entry is not a mount point of a volume.
 absl::StatusOr<std::optional<VolumeId>> VolumeMountedAt(machine::File& file);
 
 // Ends the mount at `path`, which is `name` in `directory`, before the entry is deleted: deleted
@@ -46,15 +46,15 @@ absl::Status EndMountBeforeDeletion(machine::Os& os, const CallContext& context,
                                     machine::File& directory, const std::string& name,
                                     const std::string& path, std::unique_ptr<machine::File>* file);
 
-// Whether a folder that the mount manager names for a volume leads there still. A mount that ended
+// True if a folder that the mount manager names for a volume still leads there. A mount that ended
 // while its volume was away stays in the mount manager's table, as letters do
-// (learn.microsoft.com/windows/win32/api/vds/nf-vds-ivdsservice-cleanupobsoletemountpoints). True
-// when that cannot be told.
+// (learn.microsoft.com/windows/win32/api/vds/nf-vds-ivdsservice-cleanupobsoletemountpoints). Also
+// true when the folder cannot be checked.
 bool LeadsTo(machine::Os& os, const CallContext& context, const std::string& folder,
              const VolumeId& volume);
 
-// Whether a folder lies strictly below a root, which the mount manager may name by the place to
-// which a link at or above the root leads.
+// True if a folder lies strictly below a root. The mount manager may name the root by the target of
+// a link at or above it.
 bool IsBelowReally(machine::Os& os, const CallContext& context, const PathRoots& roots,
                    const std::string& folder);
 

@@ -1,4 +1,4 @@
-// Names of what WMI tells by number.
+// Names for WMI's numbers.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace csi_proxy::host {
 
-// What a property's number stands for in a list that begins with 0. One that is not in the list is
-// shown as its number: it is newer than Microsoft's page. Empty when the property says nothing.
+// The name of a property's number in a list that begins with 0. A number beyond the list is newer
+// than Microsoft's page and is shown as a number. Empty when the property is.
 template <size_t kSize>
 std::string NameOf(const cim::Object& object, const char* property,
                    const char* const (&names)[kSize]) {

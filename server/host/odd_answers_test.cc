@@ -174,7 +174,7 @@ class ToldOs final : public OddOs {
   std::optional<machine::VolumeSpace> space;
 };
 
-TEST(OddAnswersTest, WhatCannotBeIsTold) {
+TEST(OddAnswersTest, ImpossibleAnswersAreReported) {
   const std::unique_ptr<Machine> node = *Machine::Create(PreparedNode());
   auto told = std::make_unique<ToldOs>(*node);
   ToldOs& os = *told;

@@ -1,4 +1,4 @@
-// A machine that answers against its own rules, for tests of what the host makes of it.
+// A machine that answers against its own rules, to test the host over it.
 #pragma once
 
 #include <memory>

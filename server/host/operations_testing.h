@@ -1,5 +1,5 @@
-// Every operation of the host, once, and a node on which each succeeds: for tests of what becomes
-// of a machine that does not.
+// Every operation of the host, once, and a node on which each succeeds: to test the fate of a
+// machine that does not.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// What the six hosts are made from.
+// The parts that the six hosts are made from.
 #pragma once
 
 #include <functional>
@@ -16,11 +16,11 @@
 
 namespace csi_proxy::host {
 
-// What the six hosts share. Nothing is owned.
+// The parts that the six hosts share. Owns nothing.
 struct Parts {
   cim::Session* wmi = nullptr;
   machine::Os* os = nullptr;
-  // Told what an operator should know of though no call fails; never null.
+  // Gets messages for the operator that fail no call; never null.
   std::function<void(absl::string_view)> warn;
 };
 

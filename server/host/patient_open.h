@@ -15,17 +15,17 @@
 
 namespace csi_proxy::host {
 
-// How long, and how often, what others hold is tried again.
+// How long, and how often, an entry that others hold is tried again.
 inline constexpr absl::Duration kPatience = absl::Seconds(2);
 inline constexpr absl::Duration kPatienceRetry = absl::Milliseconds(5);
 
-// Whether somebody has an entry open in a way that passes: another call deletes it, a virus scanner
-// looks at it.
+// True if an open failed because of a user that goes away soon: another call that deletes the
+// entry, or a virus scanner.
 inline bool IsHeldByOthers(const absl::Status& status) {
   return HasWin32Code(status, {win32_error::kSharingViolation, win32_error::kDeletePending});
 }
 
-// Calls `call`; while others hold what it wants, again and again, but not after the call has ended.
+// Repeats `call` while others hold its entry, but not after the call has ended.
 template <typename Call>
 auto Patiently(const CallContext& context, Call call) -> decltype(call()) {
   std::optional<CallContext> waiting;

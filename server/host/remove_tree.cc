@@ -21,7 +21,7 @@ std::string Join(const std::string& path, const std::string& name) {
   return absl::StrCat(path, absl::EndsWith(path, "\\") ? "" : "\\", name);
 }
 
-// Whether the entry is gone, or will be as soon as the last handle to it is closed.
+// True if the entry is gone, or goes as soon as its last handle is closed.
 bool IsGoing(const absl::Status& status) {
   return IsNotThere(status) || HasWin32Code(status, win32_error::kDeletePending);
 }

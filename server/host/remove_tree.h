@@ -1,4 +1,4 @@
-// Removal of what a directory holds, by handle.
+// Removes the content of a directory, by handle.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 namespace csi_proxy::host {
 
 // Removes everything in `directory`, which stays, as deep as it goes. Links and the mount points of
-// volumes are removed themselves; what they lead to is not touched. What others remove meanwhile is
-// gone as well; what they add meanwhile is removed too, within reason: FAILED_PRECONDITION when
-// they go on adding. `path` names the directory while it is open.
+// volumes are removed themselves; their targets are not touched. Entries that others remove
+// meanwhile are no error; entries that others add meanwhile are removed too, within limits:
+// FAILED_PRECONDITION when they go on adding. `path` names the directory while it is open.
 absl::Status RemoveBelow(machine::Os& os, const CallContext& context, machine::File& directory,
                          const std::string& path);
 

@@ -20,7 +20,7 @@ std::string RootsText(const PathRoots& roots) {
   });
 }
 
-// Whether the entry does not exist, as opposed to: it could not be opened.
+// True if the entry does not exist; false if it exists and could not be opened.
 bool IsAbsent(const absl::Status& status) {
   return IsNotThere(status) ||
          HasWin32Code(status, {win32_error::kInvalidDrive, win32_error::kNotReady,
@@ -56,7 +56,7 @@ class Walker {
       pending_.pop_back();
       if (from_link_ > 0) --from_link_;
       if (absl::Status status = Hold(*std::move(child)); !status.ok()) return status;
-      // A volume's mount point at the end stays what it is.
+      // A volume's mount point at the end is not followed.
       if (pending_.empty() && options_.follow_last && at_.link.has_value() &&
           !at_.link->volume.has_value()) {
         if (absl::Status status = FollowHere(); !status.ok()) return status;
@@ -112,7 +112,7 @@ class Walker {
     return Hold(*std::move(file));
   }
 
-  // Goes to the root of the path's drive, with the path before what is pending.
+  // Goes to the root of the path's drive, and puts the path before the pending components.
   absl::Status EnterDrive(const WindowsPath& path) {
     drive_ = path.drive();
     names_.clear();
@@ -127,7 +127,8 @@ class Walker {
         absl::StrCat(where.ToString(), ": there are too many links on the way"));
   }
 
-  // Whether a link or mount point here is bound to the roots: not the administrator's own.
+  // True if a link or mount point here must stay within the roots. The administrator's own links
+  // need not.
   bool Confines(const WindowsPath& where) const {
     return roots_ != nullptr && IsBelow(*roots_, where);
   }
@@ -217,7 +218,7 @@ class Walker {
     return absl::OkStatus();
   }
 
-  // What is left of the path is the server's to follow.
+  // The server follows the rest of the path.
   void AppendPendingToServer() {
     for (; !pending_.empty(); pending_.pop_back()) {
       absl::StrAppend(&at_.on_server, "\\", pending_.back());
@@ -246,11 +247,11 @@ class Walker {
   char drive_ = 0;
   // The way so far, as the caller would name it.
   std::vector<std::string> names_;
-  // What is left of it, the next component last.
+  // The components still to walk, the next one last.
   std::vector<std::string> pending_;
   // How many of the pending components come from a link's target.
   int from_link_ = 0;
-  // Whether the tree was entered by a link rather than a mount point or the caller's drive.
+  // True if the tree was entered by a link rather than a mount point or the caller's drive.
   bool entered_by_link_ = false;
 };
 

@@ -19,15 +19,15 @@
 namespace csi_proxy::host {
 
 struct ResolveOptions {
-  // What to do with the last component when it is a link. The mount point of a volume at the end is
-  // never entered.
+  // Follows the last component when it is a link. The mount point of a volume at the end is never
+  // entered.
   bool follow_last = false;
   // Links and mount points on the way; Windows gives up after 63.
   int max_steps = 63;
-  // What the last component is opened for; with kPeek nothing on the way is kept from changing
-  // either, and the answer is only what was there.
+  // The access to the last component. With kPeek the entries on the way may change as well, and the
+  // answer is only a snapshot.
   machine::Access access = machine::Access::kRead;
-  // Whether to wait for what others hold: see patient_open.h.
+  // Waits for entries that others hold: see patient_open.h.
   bool is_patient = true;
 };
 
@@ -35,9 +35,9 @@ struct ResolveOptions {
 struct ResolvedPath {
   // Every directory on the way, open; the last is `at`.
   std::vector<std::unique_ptr<machine::File>> held;
-  // Of the last one held.
+  // The attributes of the last entry held.
   machine::FileAttributes attributes;
-  // Set when the last one held is a link or mount point that was not followed.
+  // Set when the last entry held is a link or mount point that was not followed.
   std::optional<machine::ReparsePoint> link;
   // The root the last one lies under: `C:\` or `\\?\Volume{guid}\`; empty when nothing is there.
   std::string root;
@@ -71,10 +71,10 @@ absl::StatusOr<ResolvedPath> ResolvePath(machine::Os& os, const CallContext& con
 // The volume under which a walk ended.
 absl::StatusOr<VolumeId> VolumeOf(machine::Os& os, const ResolvedPath& walked);
 
-// Whether `path` lies strictly below a root, where callers may put links and mount points.
+// True if `path` lies strictly below a root, where callers may put links and mount points.
 bool IsBelow(const PathRoots& roots, const WindowsPath& path);
 
-// NOT_FOUND, wording what is missing.
+// NOT_FOUND, naming the missing entry.
 absl::Status MissingError(const WindowsPath& path);
 
 }  // namespace csi_proxy::host

@@ -105,7 +105,7 @@ TEST_F(ResolverTest, LinksAboveTheRootsThatLeadNowhereAreInTheWay) {
 
 // As Windows says it of a drive, a directory, a medium that is not there, or an entry that is going
 // (learn.microsoft.com/windows/win32/debug/system-error-codes).
-TEST_F(ResolverTest, WhatIsAbsentIsNoError) {
+TEST_F(ResolverTest, AnAbsentEntryIsNoError) {
   const auto exists_when_open_says = [&](uint32_t code) {
     FaultRule rule;
     rule.operation = "win32.Open";
@@ -287,12 +287,12 @@ TEST_F(ResolverTest, NoCallPutsALinkInTheRootsPlace) {
               HasCode(kDenied));
 }
 
-TEST_F(ResolverTest, PathsOutsideTheRootsAreRefusedWhoeverChecked) {
+TEST_F(ResolverTest, PathsOutsideTheRootsAreRefusedEvenIfChecked) {
   EXPECT_THAT(Exists(In("C:\\Windows")), HasCode(kDenied));
   EXPECT_THAT(Exists(In("C:\\var\\lib\\kubelet-evil")), HasCode(kDenied));
 }
 
-TEST_F(ResolverTest, WhatIsMissingIsMissing) {
+TEST_F(ResolverTest, AMissingEntryIsMissing) {
   EXPECT_THAT(Exists(Kubelet("no\\such\\path")), Yields(false));
   EXPECT_THAT(Exists(Kubelet("file.txt\\below")), Yields(false));
   EXPECT_THAT(Exists(Anywhere("Q:\\x")), Yields(false));

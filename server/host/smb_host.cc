@@ -21,10 +21,10 @@ namespace {
 using cim::Namespace;
 using cim::Value;
 
-// Status of a mapping: 0 is OK, the others tell what is amiss.
+// Status of a mapping: 0 is OK, the others name the problem.
 constexpr uint32_t kStatusOk = 0;
 
-// Of MSFT_SmbMapping, whose sibling MSFT_SmbGlobalMapping has no page
+// The states of MSFT_SmbMapping, whose sibling MSFT_SmbGlobalMapping has no page
 // (learn.microsoft.com/previous-versions/windows/desktop/smb/msft-smbmapping).
 constexpr const char* kStatusNames[] = {
     "OK", "Paused", "Disconnected", "NetworkError", "Connecting", "Reconnecting", "Unavailable"};
@@ -46,14 +46,14 @@ constexpr uint32_t kAlreadyAssigned = 85;
 constexpr uint32_t kNotConnected = 2250;
 // ERROR_SESSION_CREDENTIAL_CONFLICT: Windows knows a server by one user only.
 constexpr uint32_t kOtherCredentials = 1219;
-// What a server answers that refuses: bad password, account locked out, disabled, expired,
+// The errors of a server that refuses: bad password, account locked out, disabled, expired,
 // restricted, no right to log on here.
 constexpr uint32_t kRefusals[] = {86, 1326, 1327, 1328, 1330, 1331, 1385, 1907, 1909};
 
 // `\\host` of `\\host\share`.
 absl::string_view ServerOf(absl::string_view share) { return share.substr(0, share.find('\\', 2)); }
 
-// What PowerShell makes of a PSCredential for these classes
+// Encodes credentials as PowerShell encodes a PSCredential for these classes
 // (github.com/PowerShell/PowerShell, cimConverter.cs): in the user's name `\` and then `:` are
 // escaped by `\`; the password follows a colon as it is.
 std::string CredentialText(const SmbCredentials& credentials) {
@@ -157,7 +157,7 @@ class WindowsSmb final : public SmbHost {
   }
 
  private:
-  // Who keeps the node's session with a share's server.
+  // The mappings that keep the node's session with a share's server.
   std::string WhoHolds(const CallContext& context, const std::string& share) {
     std::vector<std::string> holders;
     const auto mappings = wmi_.Query(context, Namespace::kSmb, cim::Query("MSFT_SmbGlobalMapping"));

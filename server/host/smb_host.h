@@ -1,4 +1,4 @@
-// What a node must be able to do with SMB shares.
+// The operations of a node on SMB shares.
 #pragma once
 
 #include <optional>
@@ -17,11 +17,11 @@ namespace csi_proxy::host {
 struct SmbMapping {
   // `\\host\share`, lower case.
   std::string remote_path;
-  // Whether the node says that it is in order, which it need not be: see IsHealthy.
+  // True if the node reports the mapping as connected. It may still be broken: see IsHealthy.
   bool is_connected = false;
   // The host's own name for it.
   std::string object;
-  // What Windows says of it: `OK`, `Disconnected`.
+  // Windows' word for its state: `OK`, `Disconnected`.
   std::string status;
 };
 
@@ -42,8 +42,8 @@ class SmbHost {
   // All mappings, in the order of their shares.
   virtual absl::StatusOr<std::vector<SmbMapping>> ListMappings(const CallContext& context) = 0;
 
-  // Whether the share can be reached through a mapping now, whatever its state says: the
-  // credentials still hold, the server answers. It may take as long as the server takes.
+  // True if the share can be reached through a mapping now, whatever its state: the credentials
+  // still hold and the server answers. It may take as long as the server takes.
   virtual absl::StatusOr<bool> IsHealthy(const CallContext& context, const SmbMapping& mapping) = 0;
 
   // Maps a share. FAILED_PRECONDITION when the server refuses the credentials or cannot encrypt

@@ -51,7 +51,7 @@ TEST_F(SmbTest, MapsAndUnmaps) {
   EXPECT_THAT(host_->smb().RemoveMapping(context_, mapping), HasCode(kNotFound));
 }
 
-TEST_F(SmbTest, WhoAsksAServerLeavesItsPlace) {
+TEST_F(SmbTest, ACallToAServerLeavesItsPlace) {
   TestPlace place;
   context_ = context_.At(&place);
   EXPECT_THAT(host_->smb().GetMapping(context_, kShare), Yields(std::nullopt));
@@ -123,7 +123,7 @@ TEST_F(SmbTest, ANewPasswordBreaksTheMappingUntilItIsMadeAnew) {
 }
 
 // What a mapping shows is not what it is: only reaching the share tells.
-TEST_F(SmbTest, HealthIsWhetherTheShareIsReached) {
+TEST_F(SmbTest, IsHealthyWhileTheShareIsReached) {
   ASSERT_THAT(Map(kShare, "EX\\u", "pw"), IsOk());
   const auto shows = [&] { return (*host_->smb().GetMapping(context_, kShare))->is_connected; };
   node_->core()->Change([](NodeState& state) { state.smb_mappings[0].idle = true; });

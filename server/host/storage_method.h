@@ -16,7 +16,7 @@ absl::Status UpdateStorageCache(cim::Session& wmi, const CallContext& context);
 // hold the object (40006), the cache is updated and the method run once more, as the page of return
 // codes says
 // (learn.microsoft.com/windows-hardware/drivers/storage/storage-management-api-common-return-codes).
-// What else it returns is the caller's to judge.
+// The caller judges all other return values.
 absl::StatusOr<cim::MethodResult> InvokeStorage(cim::Session& wmi, const CallContext& context,
                                                 const std::string& path, const std::string& method,
                                                 const cim::Arguments& arguments = {});

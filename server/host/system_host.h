@@ -1,4 +1,4 @@
-// What a node must be able to say about itself and do with its services.
+// The facts of a node about itself, and the operations on its services.
 #pragma once
 
 #include <string>

@@ -34,7 +34,7 @@ class SystemTest : public testing::Test {
   std::unique_ptr<Host> host_ = HostOver(*node_);
 };
 
-TEST_F(SystemTest, SaysWhatItKnows) {
+TEST_F(SystemTest, GivesTheKnownFacts) {
   EXPECT_THAT(system().GetBiosSerialNumber(context_), Yields("BIOS-1"));
   const ServiceInfo info = *system().GetService(context_, "BASE");
   EXPECT_EQ(info.display_name, "The base");
@@ -61,7 +61,7 @@ TEST_F(SystemTest, DependentsComeInTheOrderTheyCanStop) {
   EXPECT_THAT(system().RequestStop(context_, "Base"), IsOk());
 }
 
-TEST_F(SystemTest, StartsWhatAServiceNeedsFirst) {
+TEST_F(SystemTest, StartsDependenciesFirst) {
   EXPECT_THAT(system().RequestStart(context_, "OnSlow"), IsOk());
   EXPECT_EQ(State("Slow"), ServiceState::kStartPending);
   EXPECT_EQ(State("OnSlow"), ServiceState::kStartPending);

@@ -1,4 +1,4 @@
-// What the tests of the host share: the simulated machine's own helpers, and a host over it.
+// Helpers for the tests of the host: those of the simulated machine, and a host over it.
 #pragma once
 
 #include <utility>
@@ -14,7 +14,7 @@ using namespace machine::simulated;  // NOLINT: for tests alone
 // Tells which calls leave their places.
 struct TestPlace final : WorkingPlace {
   void Leave() override { left = true; }
-  // Whether the place has been left since the last time.
+  // True if the place has been left since the last call.
   bool TakeLeft() { return std::exchange(left, false); }
   bool left = false;
 };

@@ -107,7 +107,7 @@ class WindowsVolume final : public VolumeHost {
     VolumeHealth health;
     health.file_system = *file_system;
     health.disk_number = extents->front().disk_number;
-    // What has no file system has no health.
+    // A volume without a file system has no health.
     if (file_system->empty()) return health;
     const absl::StatusOr<bool> is_dirty = IsDirty(os_, volume.ToString());
     if (!is_dirty.ok()) return About(volume, "asking for the dirty bit of", is_dirty.status());
@@ -301,7 +301,7 @@ class WindowsVolume final : public VolumeHost {
   absl::Status Flush(const CallContext& context, const VolumeId& volume) override {
     if (absl::Status status = context.Check(); !status.ok()) return status;
     const absl::Status flushed = os_.Flush(volume.ToString());
-    // What cannot be written holds nothing that waits to be written.
+    // A write-protected volume holds no pending writes.
     if (flushed.ok() || HasWin32Code(flushed, win32_error::kWriteProtect)) return absl::OkStatus();
     return IsVolumeGone(os_, volume) ? NoVolume(volume) : About(volume, "flushing", flushed);
   }

@@ -1,4 +1,4 @@
-// What a node must be able to do with volumes.
+// The operations of a node on volumes.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@ struct VolumeStats {
   uint64_t used_bytes = 0;
 };
 
-// Whether a volume becomes exactly as large as asked, or may stay smaller: as large as Windows can
-// make it.
+// kExactly makes a volume as large as asked or fails; kAtMost makes it as large as Windows can, up
+// to that size.
 enum class ResizeTo { kExactly, kAtMost };
 
-// What a volume's partition may be resized to, in bytes.
+// The sizes that a volume's partition can have, in bytes.
 struct SupportedSize {
   uint64_t min_bytes = 0;
   uint64_t max_bytes = 0;
@@ -33,7 +33,7 @@ struct FormatOptions {
   bool quick = true;
   // 0: the file system's default.
   uint32_t allocation_unit_bytes = 0;
-  // Of at most 32 UTF-16 units
+  // At most 32 UTF-16 units
   // (learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumelabelw); empty: none.
   std::string label = "";
 };
@@ -81,7 +81,7 @@ class VolumeHost {
   virtual absl::StatusOr<VolumeHealth> GetHealth(const CallContext& context,
                                                  const VolumeId& volume) = 0;
 
-  // Of the partition, in bytes.
+  // The size of the partition, in bytes.
   virtual absl::StatusOr<uint64_t> GetSize(const CallContext& context, const VolumeId& volume) = 0;
 
   // The disk is asked for its size anew, as it may have grown.

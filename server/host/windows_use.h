@@ -1,5 +1,5 @@
-// What Windows lives on: which disks are not for drivers. Whatever writes to a disk asks here, and
-// a refusal says which use was found; groups/README.md has the table of calls.
+// Finds the disks that Windows uses, which are not for drivers. Every call that writes to a disk
+// asks here, and a refusal names the use; groups/README.md has the table of calls.
 //
 // A disk is Windows' own when Windows runs on it or starts from it (IsBoot, IsSystem of MSFT_Disk,
 // learn.microsoft.com/windows-hardware/drivers/storage/msft-disk). It is in use by the node when

@@ -246,7 +246,7 @@ void Server::Accept() {
   });
 }
 
-// Whoever has most connections gives one up.
+// The client with most connections gives one up.
 void Server::MakeRoom() {
   std::map<asio::ip::address, int> held;
   for (const auto& connection : connections_) ++held[connection->client];
@@ -258,7 +258,8 @@ void Server::MakeRoom() {
   Drop(*std::ranges::min_element(connections_, {}, rank));
 }
 
-// Whoever has fewest requests answered is next, so that nobody can keep the others waiting.
+// The client with the fewest requests in answer is next, so that no client can keep the others
+// waiting.
 void Server::AnswerWaiting() {
   std::map<asio::ip::address, int> answering;
   size_t all = 0;

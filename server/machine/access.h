@@ -1,5 +1,5 @@
-// How entries are opened, on every machine: the rights that are asked for and what is shared with
-// others, as in ACCESS_MASK and ShareAccess
+// How entries are opened, on every machine: the requested rights, and the sharing mode for others,
+// as in ACCESS_MASK and ShareAccess
 // (learn.microsoft.com/windows-hardware/drivers/ddi/ntifs/nf-ntifs-ntcreatefile).
 #pragma once
 
@@ -53,7 +53,7 @@ constexpr uint32_t AccessMask(Access access) {
 // Others may read and write; without FILE_SHARE_DELETE nobody can rename or delete.
 inline constexpr uint32_t kShare = share::kRead | share::kWrite;
 
-// What an open for `access` shares.
+// The sharing mode of an open for `access`.
 constexpr uint32_t ShareOf(Access access) {
   return access == Access::kPeek ? kShare | share::kDelete : kShare;
 }

@@ -17,7 +17,7 @@ namespace {
 constexpr uint64_t kAttributeOffline = 1;
 constexpr uint64_t kAttributeReadOnly = 2;
 
-// What precedes the bytes of a STORAGE_IDENTIFIER.
+// The size of the header before the bytes of a STORAGE_IDENTIFIER.
 constexpr size_t kIdentifierHeader = 16;
 
 enum CodeSet : uint32_t { kBinary = 1, kAscii = 2 };
@@ -49,7 +49,7 @@ std::string IdentifierText(uint32_t code_set, std::span<const uint8_t> bytes) {
   return known ? absl::BytesToHexString(text) : "";
 }
 
-// Of 8 bytes (EUI-64) or 16 (NGUID): what StorageIdTypeEUI64 stands for.
+// StorageIdTypeEUI64 stands for 8 bytes (EUI-64) or 16 (NGUID).
 bool IsEui(uint32_t type, uint32_t code_set, std::span<const uint8_t> bytes) {
   return type == kEui64 && code_set == kBinary && (bytes.size() == 8 || bytes.size() == 16);
 }

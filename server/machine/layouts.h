@@ -41,7 +41,7 @@ Bytes DeviceIdQuery();
 // skipped. Empty if none is left. INTERNAL if the bytes are not a descriptor.
 absl::StatusOr<std::string> ParsePage83(const Bytes& descriptor);
 
-// The same descriptor, and what its identifiers say of an NVMe namespace.
+// The same descriptor, and the identifiers of an NVMe namespace in it.
 struct DeviceIds {
   // As ParsePage83() gives it.
   std::string page83;
@@ -87,14 +87,15 @@ Bytes ClearReadOnlyRequest();
 struct PartitionEntry {
   // From 1.
   uint32_t number = 0;
-  // Whether the mount manager makes a volume of it: a basic data partition that is not hidden, on
-  // an MBR disk one of a type that Windows recognises.
+  // True if the mount manager makes a volume of the partition: a basic data partition that is not
+  // hidden, on an MBR disk one of a type that Windows recognises.
   bool holds_volume = false;
 };
 // The partitions that are in use, in the order of the disk's table; none on a raw disk.
 absl::StatusOr<std::vector<PartitionEntry>> ParseDriveLayout(const Bytes& answer);
 
-// What FSCTL_IS_VOLUME_DIRTY answers: whether the file system will be checked at the next start.
+// Parses the answer of FSCTL_IS_VOLUME_DIRTY: true if the file system will be checked at the next
+// start.
 absl::StatusOr<bool> ParseIsDirty(const Bytes& answer);
 
 // VOLUME_DISK_EXTENTS: where a volume lies, in the order of the volume. At least one.

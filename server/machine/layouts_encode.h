@@ -1,5 +1,5 @@
-// The other side of layouts.h and smbios.h: encodes what disks, volumes and firmware answer. Only
-// doubles and tests link this.
+// The other side of layouts.h and smbios.h: encodes the answers of disks, volumes and firmware.
+// Only doubles and tests link this.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ struct DeviceIdentifier {
   CodeSet code_set = CodeSet::kBinary;
   IdentifierType type = IdentifierType::kVendorSpecific;
   Association association = Association::kDevice;
-  // At most 255, which is what a SCSI device can say.
+  // At most 255, as in a SCSI device's answer.
   Bytes bytes;
 };
 
@@ -39,13 +39,13 @@ Bytes MakeDeviceIds(const std::vector<DeviceIdentifier>& identifiers);
 Bytes MakeScsiAddress(const ScsiAddress& address);
 // STORAGE_DEVICE_NUMBER.
 Bytes MakeDeviceNumber(const DeviceNumber& number);
-// What FSCTL_IS_VOLUME_DIRTY answers.
+// The answer of FSCTL_IS_VOLUME_DIRTY.
 Bytes MakeIsDirty(bool is_dirty);
 // GET_LENGTH_INFORMATION.
 Bytes MakeLength(uint64_t length);
 // GET_DISK_ATTRIBUTES.
 Bytes MakeDiskAttributes(const DiskAttributes& attributes);
-// What a PARTITION_INFORMATION_EX has of its type.
+// The fields of a PARTITION_INFORMATION_EX.
 struct PartitionDescription {
   uint32_t number = 0;
   uint64_t offset = 0;
@@ -67,7 +67,7 @@ Bytes MakeDiskExtents(const std::vector<DiskExtent>& extents);
 // information, system information, end of table.
 Bytes MakeSmbiosTable(absl::string_view serial_number);
 
-// What a STORAGE_PROPERTY_QUERY asks for.
+// The fields of a STORAGE_PROPERTY_QUERY.
 struct PropertyQuery {
   uint32_t property_id = 0;
   uint32_t query_type = 0;

@@ -220,7 +220,7 @@ TEST(Page83Test, EndsAtTheCountWhateverTheOffset) {
   EXPECT_EQ(ParsePage83(descriptor).value(), "");
 }
 
-TEST(Page83Test, ReadsWhatTheEncoderMakes) {
+TEST(Page83Test, ReadsTheEncodersBytes) {
   const Bytes made = MakeDeviceIds({
       {.code_set = CodeSet::kAscii,
        .type = static_cast<IdentifierType>(8),
@@ -286,7 +286,7 @@ TEST(SetDiskAttributesTest, TheRequestClearsReadOnlyAlone) {
   EXPECT_FALSE(change.mask.is_offline);
 }
 
-TEST(SetDiskAttributesTest, DoublesRefuseWhatWindowsReserves) {
+TEST(SetDiskAttributesTest, DoublesRefuseReservedBits) {
   const Bytes request = ClearReadOnlyRequest();
   for (size_t size = 0; size < request.size(); ++size) {
     EXPECT_EQ(ParseSetDiskAttributes(Cut(request, size)).status().code(),
@@ -386,7 +386,7 @@ TEST(DiskExtentsTest, RefusesCountsThatLie) {
   ExpectMalformed(ParseDiskExtents(answer).status(), "it holds 1 extents instead of 4294967295");
 }
 
-TEST(DiskExtentsTest, RefusesWhatIsNegative) {
+TEST(DiskExtentsTest, RefusesNegativeNumbers) {
   constexpr uint64_t kNegative = uint64_t{1} << 63;
   for (const DiskExtent& extent :
        {DiskExtent{.disk_number = 0, .offset = kNegative, .length = 1},

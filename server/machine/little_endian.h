@@ -39,7 +39,7 @@ class LittleEndianReader {
   }
 
   bool ok() const { return ok_; }
-  // What has not been read.
+  // The unread bytes.
   std::span<const uint8_t> rest() const { return rest_; }
 
  private:

@@ -1,6 +1,6 @@
-// What Win32 offers: each method is one documented call or a fixed sequence of calls, and makes no
-// decisions. windows/ implements it with the real calls, simulated/ in memory, so that everything
-// above it runs, and can be tested, on any system.
+// The calls of Win32 that the host needs: each method is one documented call or a fixed sequence of
+// calls, and makes no decisions. windows/ implements it with the real calls, simulated/ in memory,
+// so that everything above it runs, and can be tested, on any system.
 //
 // Text is UTF-8. Every error is a Win32Status(): Win32CodeOf() returns Windows' error code.
 #pragma once
@@ -17,7 +17,7 @@ namespace csi_proxy::machine {
 
 using Bytes = std::vector<uint8_t>;
 
-// What an entry is opened for.
+// The purpose of opening an entry.
 enum class Access {
   // To read its attributes and content.
   kRead,
@@ -37,7 +37,7 @@ struct FileAttributes {
   uint32_t reparse_tag = 0;
 };
 
-// What the listing of a directory tells of an entry.
+// An entry as the listing of a directory shows it.
 struct DirectoryEntry {
   std::string name;
   bool is_directory = false;
@@ -88,7 +88,7 @@ class File {
 struct VolumeSpace {
   uint64_t total_bytes = 0;
   uint64_t free_bytes = 0;
-  // Less than what is free where the caller has a quota.
+  // Less than the free bytes where the caller has a quota.
   uint64_t available_bytes = 0;
 };
 
@@ -133,8 +133,8 @@ class Os {
 
   // The root directory of a drive (`C:\`) or a volume (`\\?\Volume{guid}\`).
   virtual absl::StatusOr<std::unique_ptr<File>> OpenRoot(const std::string& root) = 0;
-  // Whether something can be reached at a path, following links (GetFileAttributesW): OK, or the
-  // reason why not. For paths on servers.
+  // Follows links and reaches for the entry at a path (GetFileAttributesW): OK, or the reason of
+  // the failure. For paths on servers.
   virtual absl::Status Reach(const std::string& path) = 0;
 
   // Volumes. `volume` is `\\?\Volume{guid}\`.
@@ -161,12 +161,12 @@ class Os {
   // Devices.
 
   // Opens `device` (`\\.\PhysicalDrive1`, `\\?\Volume{guid}` without the last backslash, or a
-  // device path of MSFT_Disk), sends one control code, closes. Returns what it answered, at most
+  // device path of MSFT_Disk), sends one control code, closes. Returns the answer, at most
   // `max_output` bytes; ERROR_MORE_DATA when there is more.
   virtual absl::StatusOr<Bytes> Control(const std::string& device, DeviceAccess access,
                                         uint32_t code, const Bytes& input, size_t max_output) = 0;
   // Opens `device` likewise, reads `size` bytes from `offset` with one ReadFile, closes. Both are
-  // multiples of the device's sector size. What lies behind its end is left out.
+  // multiples of the device's sector size. Bytes behind its end are left out.
   virtual absl::StatusOr<Bytes> Read(const std::string& device, uint64_t offset, size_t size) = 0;
 
   // Services, by the service control manager. ERROR_SERVICE_DOES_NOT_EXIST.

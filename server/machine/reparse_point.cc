@@ -50,7 +50,7 @@ absl::StatusOr<std::string> ReadName(std::span<const uint8_t> names, Range range
   if (range.length == 0) return Malformed("it has no substitute name");
   if (range.offset % 2 != 0) return Malformed("the substitute name begins within a character");
   const auto name = FromUtf16Le(names.subspan(range.offset, range.length));
-  // What UTF-8 cannot spell cannot be followed by name either.
+  // A name that UTF-8 cannot spell cannot be followed by name either.
   if (!name) return Malformed("the substitute name is not UTF-16");
   if (absl::StrContains(*name, '\0')) return Malformed("the substitute name holds a NUL");
   return *name;

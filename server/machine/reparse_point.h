@@ -20,7 +20,7 @@ inline constexpr uint32_t kReparseTagSymlink = 0xA000000C;
 // MAXIMUM_REPARSE_DATA_BUFFER_SIZE.
 inline constexpr size_t kMaxReparseData = 16 * 1024;
 
-// Whether an entry stands for another name: a link, a mount point. Those that do not, such as
+// True if an entry stands for another name, as links and mount points do. Others, such as
 // deduplicated or remote files, are treated as ordinary files and directories
 // (learn.microsoft.com/windows/win32/api/winnt/nf-winnt-isreparsetagnamesurrogate).
 inline bool IsNameSurrogate(const FileAttributes& attributes) {
@@ -31,8 +31,8 @@ inline bool IsNameSurrogate(const FileAttributes& attributes) {
 struct ReparsePoint {
   uint32_t tag = 0;
   // Where it leads, in the form that Go's os.Readlink returns: `C:\a\b`, `\\host\share\a`,
-  // `\\?\Volume{guid}\`, or `..\a` for a relative symbolic link. From the substitute name, which is
-  // what Windows follows, never from the print name, which is only displayed.
+  // `\\?\Volume{guid}\`, or `..\a` for a relative symbolic link. From the substitute name, which
+  // Windows follows, never from the print name, which is only displayed.
   std::string target;
   // A symbolic link whose target is relative to the directory that holds it or, when it begins with
   // a backslash, to the root of the drive.
@@ -41,7 +41,7 @@ struct ReparsePoint {
   std::optional<VolumeId> volume;
 };
 
-// Reads what FSCTL_GET_REPARSE_POINT answered. A tag that is neither of the two above is
+// Parses the answer of FSCTL_GET_REPARSE_POINT. A tag that is neither of the two above is
 // FAILED_PRECONDITION (a file that is offline, deduplicated, an app link: nothing to follow);
 // malformed bytes are INTERNAL.
 absl::StatusOr<ReparsePoint> ParseReparsePoint(const Bytes& data);
@@ -54,7 +54,7 @@ absl::StatusOr<Bytes> MakeSymlink(const WindowsPath& target);
 absl::StatusOr<Bytes> MakeSymlink(const UncPath& target);
 // The bytes SetVolumeMountPointW writes: `\??\Volume{guid}\`, no print name.
 Bytes MakeMountPoint(const VolumeId& volume);
-// What FSCTL_DELETE_REPARSE_POINT wants to be told: the tag, and no data
+// The input of FSCTL_DELETE_REPARSE_POINT: the tag, and no data
 // (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_delete_reparse_point).
 Bytes MakeReparseHeader(uint32_t tag);
 // The bytes of a junction (`mklink /J`): the tag of a mount point, but a path of a drive,

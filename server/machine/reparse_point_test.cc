@@ -75,7 +75,7 @@ Bytes With(Bytes data, size_t at, size_t value) {
 }
 
 TEST(ReparsePointTest, ReadsASymbolicLinkByteByByte) {
-  // What `mklink /D x C:\a` leaves: the print name first, no NUL after either name.
+  // The bytes that `mklink /D x C:\a` writes: the print name first, no NUL after either name.
   const Bytes data = {
       0x0C, 0, 0,   0xA0, 0x24, 0, 0,    0,                  // tag, length, reserved
       8,    0, 16,  0,    0,    0, 8,    0, 0,   0, 0,   0,  // names, flags
@@ -273,7 +273,7 @@ TEST(ReparsePointTest, MakesMountPoints) {
   const VolumeId volume = VolumeId::Parse(kVolume).value();
   const Bytes data = MakeMountPoint(volume);
   EXPECT_EQ(data, JunctionOf(R"(\??\Volume{01234567-89ab-cdef-0123-456789abcdef}\)", ""));
-  // What NTFS asks of a mount point: the names in this order, each with its NUL, and no more.
+  // NTFS wants the names of a mount point in this order, each with its NUL, and no more bytes.
   EXPECT_EQ(data.size(), 8 + 8 + 2 * (49 + 1) + 2u);
   const ReparsePoint point = ParseReparsePoint(data).value();
   EXPECT_EQ(point.tag, kReparseTagMountPoint);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint8_t kSystemInformation = 1;
 constexpr uint8_t kEndOfTable = 127;
-// What precedes the fields of each type: type, length, handle.
+// The size of the header of each structure: type, length, handle.
 constexpr size_t kStructureHeader = 4;
 // Where System Information has the number of the string that is its serial number.
 constexpr size_t kSerialNumberOffset = 7;

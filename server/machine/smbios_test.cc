@@ -63,7 +63,7 @@ TEST(SmbiosTest, IsEmptyWithoutASerialNumber) {
             "");
 }
 
-TEST(SmbiosTest, ReplacesWhatIsNoText) {
+TEST(SmbiosTest, ReplacesBytesThatAreNoText) {
   EXPECT_EQ(
       ParseSystemSerialNumber(Table({Structure(1, {0, 0, 0, 1}, {"a\xFF\xC3\0\0", 5})})).value(),
       "a\uFFFD\uFFFD");

@@ -16,7 +16,7 @@
 
 namespace csi_proxy {
 
-// The limits of what calls may do.
+// The limits of calls.
 struct NodeRules {
   // As options give them. INVALID_ARGUMENT, calling the directories `working_dirs_option`.
   static absl::StatusOr<NodeRules> Parse(absl::string_view working_dirs_option,
@@ -37,7 +37,7 @@ struct NodeRules {
 // Thread-safe.
 class ManagedNode {
  public:
-  // `log` is told of what takes long: when it begins, that it still runs, and how it ended.
+  // `log` gets the begin, the progress and the end of each slow operation.
   ManagedNode(
       OpenedMachine machine, NodeRules rules, std::unique_ptr<AuditLog> audit,
       std::function<void(absl::string_view)> log = [](absl::string_view) {});

@@ -18,9 +18,9 @@ constexpr absl::Duration kPatience = absl::Seconds(10);
 
 absl::StatusOr<OpenedMachine> OpenThisMachine(const std::function<void(absl::string_view)>& warn) {
   std::unique_ptr<cim::Session> wmi = cim::NewComSession(warn);
-  // A cheap question, one that the Go release asks too, so that who starts the service learns at
-  // once when WMI does not answer. What needs it fails as long as it does not, the rest works, and
-  // a later call finds it.
+  // A cheap question, one that the Go release asks too, so that the log shows at the start when WMI
+  // does not answer. Calls that need WMI fail meanwhile, the others work, and a later call finds
+  // it.
   const auto answer = wmi->Query(CallContext().WithTimeout(kPatience), cim::Namespace::kCimV2,
                                  cim::Query("CIM_BIOSElement"));
   if (!answer.ok()) {

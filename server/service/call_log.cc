@@ -41,7 +41,7 @@ void CallLog::OnDone(const shim::MethodInfo& method, const Peer& peer, const abs
   const spdlog::level::level_enum level = LevelFor(status.code());
   if (repeats_.counting()) WriteCounts(repeats_.TakeEnded(absl::Now()));
   if (!logger_->should_log(level)) return;
-  // Whoever asks for every call gets every call.
+  // At full verbosity the log has every call.
   if (!logger_->should_log(spdlog::level::debug)) {
     std::vector<Repeats::Count> ended;
     const bool written = repeats_.Admit(method.path, peer, status.code(), absl::Now(), &ended);

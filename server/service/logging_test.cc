@@ -78,7 +78,7 @@ TEST_F(LoggingTest, JsonLinesParse) {
   EXPECT_EQ(line.fields().at("message").string_value(), "a \\\"quoted\\\"\\nline");
 }
 
-TEST_F(LoggingTest, AnAuditLineNamesWhoDidWhatAndHowItEnded) {
+TEST_F(LoggingTest, AnAuditLineNamesClientCallAndResult) {
   ASSERT_TRUE(InitLogging(options_).ok());
   Audit(absl::NotFoundError("gone"));
   ASSERT_THAT(Lines(), SizeIs(1));
@@ -146,7 +146,7 @@ TEST_F(LoggingTest, FailuresThatAClientRepeatsAreCounted) {
               HasSubstr("/v1.Disk/Rescan pid=7 image=\"greedy\" code=INVALID_ARGUMENT: 9995 more"));
 }
 
-TEST_F(LoggingTest, AllCallsAreWrittenToWhoeverAsksForAll) {
+TEST_F(LoggingTest, AllCallsAreWrittenAtFullVerbosity) {
   constexpr shim::MethodInfo kMethod{
       "disk", "v1", "v1.Disk", "Rescan", "csi-proxy-disk-v1", "/v1.Disk/Rescan"};
   options_.verbosity = 2;

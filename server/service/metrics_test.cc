@@ -69,7 +69,7 @@ TEST_F(MetricsTest, TheTimesOfARpcBeginWithItsName) {
               HasSubstr(R"(grpc_server_handling_seconds_bucket{grpc_method="CreateSymlink")"));
 }
 
-TEST_F(MetricsTest, TellsWhoStillCallsAnOldVersion) {
+TEST_F(MetricsTest, NamesClientsOfOldVersions) {
   metrics_->OnStart(kRescan);
   metrics_->OnDone(kRescan,
                    {.process_id = 1, .image_path = "\\\\?\\Volume{7f}\\app\\old-driver.exe"},
@@ -131,7 +131,7 @@ TEST_F(MetricsTest, AProgramIsOneSeriesWhereverItsImageLies) {
           R"(csi_proxy_api_calls_total{client_image="driver.exe",group="disk",version="v1beta1"} 100)"));
 }
 
-TEST_F(MetricsTest, NamesWhoWantsMoreThanItsShare) {
+TEST_F(MetricsTest, NamesAClientBeyondItsShare) {
   const Peer peer{.process_id = 7, .image_path = "/bin/greedy"};
   metrics_->OnLimit(peer, shim::Limit::kConnections, 1);
   metrics_->OnLimit(peer, shim::Limit::kCalls, 1);

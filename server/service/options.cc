@@ -52,18 +52,18 @@ po::options_description Describe(Options* options, Raw* raw) {
       "windows-service", Boolean(&options->windows_service, false),
       "run under Windows' service control manager")(
       "metrics-bind-address", po::value(&options->metrics_bind_address)->value_name("HOST:PORT"),
-      "serve Prometheus metrics there, at /metrics, to whoever reaches it; :PORT is "
+      "serve Prometheus metrics at /metrics of this address, without authentication; :PORT is "
       "127.0.0.1:PORT")(
       "socket-dir",
       po::value(&options->place.socket_dir)->value_name("DIR")->default_value("/run/csi-proxy"),
       "directory of the Unix sockets (not on Windows)")(
       "pipe-sddl",
       po::value(&options->place.sddl)->value_name("SDDL")->default_value(options->place.sddl),
-      "who may open and serve the named pipes (on Windows); the service's own account is added, as "
-      "owner. Give others 0x12019b: generic write would let them serve the pipes, generic all "
-      "change who may");
+      "access list of the named pipes (on Windows); the service adds its own account as owner. "
+      "Give others 0x12019b: generic write would let them serve the pipes, generic all change the "
+      "list");
   node.add_options()("host", po::value(&raw->host)->value_name("KIND")->default_value("windows"),
-                     "what to act on: windows, or simulated (a node in memory)")(
+                     "the node to act on: windows, or simulated (a node in memory)")(
       "scenario", po::value(&options->scenario)->value_name("NAME|FILE"),
       "the simulated node: one of --list-scenarios, or a textproto; default a node of no cloud")(
       "list-scenarios", po::bool_switch(&options->list_scenarios),
@@ -88,8 +88,8 @@ po::options_description Describe(Options* options, Raw* raw) {
       po::value(&options->listener.max_connections)->value_name("N")->default_value(1024),
       "open connections per pipe")(
       "client-share", po::value(&options->client_share)->value_name("PERCENT")->default_value(75),
-      "how much of the connections, workers and queue places that others leave one tenant (the "
-      "processes of a container) may take, and of that each of its processes; 100 for all")(
+      "percentage of the connections, workers and queue places not used by others that one tenant "
+      "(the processes of a container) may take, and of that each of its processes; 100 for all")(
       "max-workers", po::value(&options->max_workers)->value_name("N")->default_value(16),
       "calls of one API group that run at once, beside up to twice as many "
       "that wait for locks or servers")(

@@ -59,7 +59,7 @@ TEST(OptionsTest, AllowedServicesAreListed) {
             (std::vector<std::string>{"MSiSCSI", "My Service"}));
 }
 
-TEST(OptionsTest, TakesWhatNodeBootstrapsPass) {
+TEST(OptionsTest, TakesTheFlagsOfNodeBootstraps) {
   const Options gke =
       MustParse({"-log_file=C:\\etc\\kubernetes\\logs\\csi-proxy.log", "-logtostderr=false"});
   EXPECT_EQ(gke.log.file, "C:\\etc\\kubernetes\\logs\\csi-proxy.log");

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What each library shows is its own, and what it shows to programs is what their headers are for.
+# Each library exports only its own symbols, and exports to programs only the symbols of their
+# headers.
 #
 #   client/cpp/exports/exports_test.sh DIRECTORY   that of libcsi_proxy_*.so
 set -euo pipefail
@@ -7,7 +8,8 @@ directory=$1
 api=$(dirname "$0")/../../../api
 failed=0
 
-# What a library defines for others, demangled, each with its version: `csi_proxy::Node::Windows()@@CSI_PROXY_2`.
+# The symbols that a library exports, demangled, each with its version:
+# `csi_proxy::Node::Windows()@@CSI_PROXY_2`.
 exported() { nm -D --defined-only --demangle --with-symbol-versions "$1" | sed -nE 's/^[0-9a-f]+ [^A] //p'; }
 # The classes, and namespaces of messages, that functions and variables belong to.
 owners() {

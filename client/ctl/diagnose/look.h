@@ -61,7 +61,7 @@ void LookAtClients(const Catalog& catalog, const FetchMetrics& fetch, Findings* 
 // All of these but the clients, sorted by kind.
 Findings LookAtNode(Rpcs& rpcs);
 
-// The same look as that which made a finding, at as little as possible.
+// Looks again as for a finding, at as few objects as possible.
 Findings LookAgain(Rpcs& rpcs, const Finding& finding);
 
 }  // namespace csi_proxy::ctl::diagnose

@@ -53,7 +53,7 @@ class SelftestTest : public testing::Test {
     server_ = *std::move(server);
   }
 
-  // What the runs came to, for whoever looks into a failure.
+  // Prints the results of the runs, which a failure's reader needs.
   void TearDown() override {
     if (HasFailure()) std::cout << told_ << "the service:\n" << server_->Log();
   }

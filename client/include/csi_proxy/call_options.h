@@ -21,7 +21,7 @@ namespace client {
 
 inline constexpr absl::Duration kDefaultTimeout = absl::Minutes(1);
 
-// The context of a call that begins now, by `options` and, for what they leave open, `defaults`.
+// The context of a call that begins now, by `options` and, for unset ones, `defaults`.
 inline CallContext MakeCallContext(const CallOptions& defaults, const CallOptions& options) {
   absl::Duration timeout = options.timeout;
   if (timeout == absl::ZeroDuration()) timeout = defaults.timeout;

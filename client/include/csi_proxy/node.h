@@ -36,7 +36,8 @@ namespace client {
 class OwnNode;
 }
 
-// Limits what calls may do, and how many may run at once. The defaults are those of the service.
+// Limits the actions of calls, and the number that may run at once. The defaults are those of the
+// service.
 struct NodeOptions {
   // The directories that paths may lead into: at least one, absolute and on a drive.
   std::vector<std::string> working_dirs = {R"(C:\var\lib\kubelet)"};

@@ -81,8 +81,8 @@ struct SidecarsOptions {
 // Thread-safe.
 class Sidecars {
  public:
-  // Returns at once; what it starts waits for the driver on threads of its own, so it may be
-  // started before the driver serves. INVALID_ARGUMENT naming the option.
+  // Returns at once; its threads wait for the driver, so it may be started before the driver
+  // serves. INVALID_ARGUMENT naming the option.
   //
   // /healthz is served as soon as the driver has told its name; until then connections are refused,
   // as by livenessprobe. If two components have the same address they share it: /healthz is then

@@ -1,5 +1,5 @@
-// Disks with their volumes: what the calls of several groups need of a disk before they go on.
-// Callers hold the disk's lock.
+// Brings disks and their volumes online, for the calls of several groups. Callers hold the disk's
+// lock.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ absl::StatusOr<host::StateChange> BringOnline(host::Host& host, const CallContex
 
 // Waits until so many volumes of a disk can be listed: drivers take the first one right after
 // PartitionDisk or SetDiskState, without a check. In the end one is enough. They must have been the
-// same ones for `unchanged_for`. `state` is the word for what the disk is already, for the error.
+// same ones for `unchanged_for`. `state` is the word for the disk's present state, for the error.
 absl::Status AwaitVolumes(host::Host& host, const CallContext& context, uint32_t number,
                           size_t wanted, absl::string_view state,
                           absl::Duration unchanged_for = absl::ZeroDuration());

@@ -21,7 +21,7 @@ TEST(ParseLocationTest, TheBusWinsOverThePort) {
   }
 }
 
-TEST(ParseLocationTest, WhatIsMissingIsEmpty) {
+TEST(ParseLocationTest, MissingPartsAreEmpty) {
   EXPECT_EQ(ParseLocation("Integrated : Bus 0 : Device 30 : Function 0 : Adapter 1"),
             (DiskLocation{.adapter = "1", .bus = "0"}));
   EXPECT_EQ(ParseLocation("Adapter 0 : Port 1"), (DiskLocation{.adapter = "0", .bus = "1"}));

@@ -16,7 +16,7 @@ constexpr size_t kMaxAddress = 255;
 // RFC 3720, section 3.2.6.1.
 constexpr size_t kMaxIqn = 223;
 constexpr size_t kMaxUsername = 223;
-// What Windows' initiator takes as a CHAP secret, in bytes.
+// The lengths of a CHAP secret that Windows' initiator takes, in bytes.
 constexpr size_t kMinSecret = 12;
 constexpr size_t kMaxSecret = 16;
 

@@ -1,4 +1,4 @@
-// A mapping as the property of those who know its credentials.
+// With bound credentials only callers who know the credentials of a mapping may use it.
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
 #include "server/groups/testing.h"
@@ -71,7 +71,7 @@ TEST_F(BoundCredentialsTest, AMappingThatAnotherProcessMadeMeanwhileIsMadeAnew) 
 }
 
 // As after a restart of the service.
-TEST_F(BoundCredentialsTest, AMappingThatWasThereBeforeIsMadeAnewByWhoKnowsThePassword) {
+TEST_F(BoundCredentialsTest, AnEarlierMappingIsMadeAnewWithThePassword) {
   ASSERT_TRUE(Map("correct horse").ok());
   Remake();
   EXPECT_TRUE(absl::IsFailedPrecondition(Map("wrong"))) << "the server says so";

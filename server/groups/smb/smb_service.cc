@@ -86,8 +86,8 @@ class SmbService final : public Service {
         return absl::PermissionDeniedError(
             absl::StrCat("username, password: ", share, " is mapped with other credentials"));
       }
-      // Of a mapping that was there before nobody can say whose it is; the server can say whose it
-      // becomes.
+      // Nobody knows the owner of a mapping from before the start. Mapping it anew lets the server
+      // check the caller's credentials.
       reuse = match.has_value();
     }
     if (!reuse) {

@@ -157,7 +157,7 @@ TEST_F(StorageDisksTest, ADiskIsMadeReadOnlyAndWritableAgain) {
   EXPECT_EQ(SetReadOnly(77, true), NotFoundError("there is no disk 77"));
 }
 
-TEST_F(StorageDisksTest, WhatWaitsToBeWrittenIsWrittenFirst) {
+TEST_F(StorageDisksTest, PendingWritesAreWrittenFirst) {
   Fail("win32.Flush");
   const absl::Status failed = SetReadOnly(21, true);
   EXPECT_THAT(std::string(failed.message()),
@@ -209,7 +209,7 @@ TEST_F(StorageDisksTest, AFileSystemIsKeptUnlessToldOtherwise) {
   EXPECT_EQ(Machine(21).label, "new");
 }
 
-TEST_F(StorageDisksTest, WhatAFormatMayNotBeAskedFor) {
+TEST_F(StorageDisksTest, RefusesBadFormatOptions) {
   const auto everything = [&] {
     return machine::simulated::StateToProto(node_->Snapshot()).SerializeAsString();
   };
@@ -275,7 +275,7 @@ TEST_F(StorageDisksTest, TakeTheLocksOfTheOtherGroups) {
   EXPECT_EQ(locks_.size(), 0u);
 }
 
-TEST_F(StorageDisksTest, TellsWhatIsWrongWithAVolume) {
+TEST_F(StorageDisksTest, ReportsTheHealthOfAVolume) {
   const auto ill = storage_->GetVolumeHealth(context_, {.volume_id = VolumeOf(21)});
   ASSERT_TRUE(ill.ok()) << ill.status();
   EXPECT_TRUE(ill->abnormal && ill->is_dirty);

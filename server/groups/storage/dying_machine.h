@@ -1,5 +1,4 @@
-// A machine under a process that dies at a chosen call, for tests of what the next process makes of
-// what it left.
+// A machine under a process that dies at a chosen call, to test how the next process continues.
 #pragma once
 
 #include <functional>
@@ -15,7 +14,7 @@
 
 namespace csi_proxy::storage {
 
-// What becomes of the chosen call.
+// The fate of the chosen call.
 enum class Death {
   // The process dies before it: it is not made, nor is any after it.
   kBefore,

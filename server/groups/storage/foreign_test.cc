@@ -97,7 +97,8 @@ TEST_F(ForeignTest, ADiskThatIsRefusedIsReadOnlyAgain) {
   }
 }
 
-// What was killed before it could format is formatted; what somebody else has written there is not.
+// A volume whose staging was killed before the format is formatted; one that somebody else has
+// written to is not.
 TEST_F(ForeignTest, AVolumeWithoutAFileSystemIsFormattedWhenNobodyHasWrittenToIt) {
   ASSERT_TRUE(Partition(1).ok());
   const DiskPartition data = DiskNow(1).partitions.back();

@@ -90,7 +90,7 @@ TEST_P(CloudLivesTest, ADiskThatComesMeanwhileIsStaged) {
 
 // Each disk that Windows or the node uses is asked for by each of its names, also by those that
 // other disks share. The disk does not change, whatever the call answers.
-TEST_P(CloudLivesTest, WhatTheNodeLivesOnIsNeverTaken) {
+TEST_P(CloudLivesTest, NeverTakesADiskOfTheNode) {
   const NodeState state = CloudNode(GetParam())->Snapshot();
   int kept = 0;
   const auto listing = NodeIn(state);

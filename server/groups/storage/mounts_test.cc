@@ -68,7 +68,7 @@ class MountsTest : public groups::HandlerTest {
   const std::string volume_id_ = machine::simulated::TestVolume(2).ToString();
 };
 
-TEST_F(MountsTest, EachIsListedWithWhatItIsAndWhereItLeads) {
+TEST_F(MountsTest, EachIsListedWithItsKindAndItsTarget) {
   Plant(R"(pods\p1\a)", Below(kStage));
   Plant(R"(pods\p1\b)", R"(\\srv\data)");
   Plant(R"(pods\p1\c)", Below("plugins"), true);
@@ -139,7 +139,7 @@ TEST_F(MountsTest, NoServerIsAsked) {
   EXPECT_EQ(node_->Snapshot().faults.size(), 1u) << "it was never reached";
 }
 
-TEST_F(MountsTest, ALinkThatLeadsOutTellsNothingOfWhatIsThere) {
+TEST_F(MountsTest, ALinkThatLeadsOutTellsNothingOfItsTarget) {
   Plant(R"(pods\p1\there)", R"(C:\Windows)");
   Plant(R"(pods\p1\not)", R"(C:\absent)");
   Plant(R"(pods\p1\by)", Below(R"(pods\p1\there\System32)"));
@@ -161,7 +161,7 @@ TEST_F(MountsTest, NothingBehindAMountIsListedUnlessItIsAskedFor) {
   EXPECT_EQ(Mounts(data).mounts[0].path, absl::StrCat(data, R"(\link)"));
 }
 
-TEST_F(MountsTest, APathIsThatOfALinkOrOfWhatHoldsThem) {
+TEST_F(MountsTest, APathIsThatOfALinkOrOfItsFolder) {
   Plant(R"(pods\p1\a)", Below("plugins"));
   Plant("b", Below("plugins"));
   EXPECT_EQ(Mounts(Below("pods")).mounts.size(), 1u);
@@ -173,7 +173,7 @@ TEST_F(MountsTest, APathIsThatOfALinkOrOfWhatHoldsThem) {
   EXPECT_TRUE(absl::IsNotFound(storage_->ListMounts(context_, {.path = Below("absent")}).status()));
 }
 
-TEST_F(MountsTest, WhatCannotBeLookedAtIsMissedAndSaid) {
+TEST_F(MountsTest, EntriesThatCannotBeReadAreMissedAndReported) {
   Plant(R"(pods\p1\a)", Below("plugins"));
   machine::simulated::FaultRule rule;
   rule.operation = "win32.List";
@@ -262,14 +262,14 @@ TEST_F(MountsTest, TheSizeOfAShareIsTheServers) {
   }
   Plant("absent", R"(\\srv\data\absent)");
   EXPECT_TRUE(absl::IsNotFound(Stats(Below("absent")).status()));
-  // What is said of a server that does not answer is what Windows says.
+  // The error for a server that does not answer is Windows' own.
   Plant("dead", R"(\\dead\data)");
   const absl::Status dead = Stats(Below("dead")).status();
   EXPECT_TRUE(absl::StrContains(dead.message(), R"(measuring C:\var\lib\kubelet\dead: )")) << dead;
   EXPECT_TRUE(absl::StrContains(dead.message(), "The network path was not found")) << dead;
 }
 
-TEST_F(MountsTest, WhatHasNoSizeSaysWhy) {
+TEST_F(MountsTest, APathWithoutASizeNamesTheReason) {
   EXPECT_TRUE(absl::IsNotFound(Stats(Below("absent")).status()));
   Plant("gone", Below("nothing"));
   EXPECT_TRUE(absl::IsNotFound(Stats(Below("gone")).status()));

@@ -107,7 +107,7 @@ inline bool HasOnlyReserved(const Disk& disk) {
   return std::all_of(disk.partitions.begin(), disk.partitions.end(), IsReserved);
 }
 
-// The disk without what a rescan or time changes, and without the working directory.
+// The disk without the fields that a rescan or time changes, and without the working directory.
 inline proto::Disk Lasting(Disk disk) {
   disk.size_bytes = std::max(disk.size_bytes, disk.grown_size_bytes);
   disk.grown_size_bytes = 0;
@@ -158,7 +158,7 @@ inline std::string AdapterOf(const Disk& disk) {
   return at == std::string::npos ? "" : disk.location.substr(at, sizeof("Adapter 0") - 1);
 }
 
-// A LUN alone does not mean what lies on the adapter of a disk of Windows.
+// A LUN alone does not select a disk on the adapter of a disk of Windows.
 inline bool IsBesideWindows(const DiskSelector& wanted, NodeState& state, const Disk& disk) {
   if (wanted.lun_id.empty() || !wanted.adapter.empty() || AdapterOf(disk).empty()) return false;
   const std::vector<Disk*> all = AllDisks(state);

@@ -22,7 +22,7 @@ namespace csi_proxy::storage {
 namespace {
 
 // One call. Each step looks first whether it is done already, and nothing is remembered between
-// calls: what a call left that was killed tells all that the next one must know.
+// calls: the state that a killed call leaves tells the next call everything.
 class Staging {
  public:
   Staging(const groups::Deps& deps, const CallContext& context, const StageVolumeRequest& request,
@@ -100,7 +100,7 @@ class Staging {
     return absl::IsFailedPrecondition(use_) ? absl::OkStatus() : use_;
   }
 
-  // What can be said against the directory before the disk is touched.
+  // Checks the target directory before the disk is touched.
   absl::Status CheckTarget() {
     const std::string path = target_.path.ToString();
     const auto there = host_.filesystem().ReadLink(context_, target_);
@@ -133,7 +133,7 @@ class Staging {
   absl::Status PrepareDisk() {
     absl::StatusOr<host::DiskLayout> layout = host_.disk().GetLayout(context_, number_);
     if (!layout.ok()) return layout.status();
-    // What an offline disk shows is not certain, but enough to leave it alone.
+    // The layout of an offline disk is not certain, but is reason enough to leave the disk alone.
     if (absl::Status s = CheckPartitions(number_, *layout); !s.ok()) return s;
     was_offline_ = !layout->is_online;
     was_read_only_ = layout->is_read_only;
@@ -230,7 +230,7 @@ class Staging {
   }
 
   // A call that was killed between clearing a disk's read-only flag and mounting its file system
-  // anew left that as it was. Somebody who has it mounted elsewhere may use it: he keeps it.
+  // anew left that as it was. A user who has it mounted elsewhere keeps it.
   absl::Status RemountIfReadOnly(const VolumeId& volume, bool is_mounted) {
     if (!use_.ok()) return absl::OkStatus();
     const auto points = host_.volume().ListMountPoints(context_, volume, deps_.roots.get());

@@ -25,7 +25,7 @@ TEST_F(StageTest, ARawDiskThatIsOfflineAndReadOnlyIsMadeUsable) {
   EXPECT_TRUE(WriteAt(Target()).ok());
 }
 
-TEST_F(StageTest, WhatIsDoneIsNotDoneAgain) {
+TEST_F(StageTest, StepsAreNotTakenTwice) {
   const auto first = StageDisk(1);
   ASSERT_TRUE(first.ok()) << first.status();
   ASSERT_TRUE(WriteAt(Target()).ok());
@@ -38,7 +38,7 @@ TEST_F(StageTest, WhatIsDoneIsNotDoneAgain) {
 }
 
 // As aws-ebs, gcp-pd and vsphere look at what they have staged.
-TEST_F(StageTest, TheOlderCallsSeeWhatWasStaged) {
+TEST_F(StageTest, TheOlderCallsSeeAStagedVolume) {
   const auto staged = Stage({.serial_number = "vol0a1b2c3d4e5f60789"});
   ASSERT_TRUE(staged.ok()) << staged.status();
   const auto volume = volume_->GetVolumeIDFromTargetPath(context_, {.target_path = Target()});
@@ -57,7 +57,7 @@ TEST_F(StageTest, TheOlderCallsSeeWhatWasStaged) {
 }
 
 // PART, ON, LSV, FMT, MK, MNT of the drivers.
-TEST_F(StageTest, WhatTheOlderCallsStagedIsStaged) {
+TEST_F(StageTest, AVolumeStagedByTheOlderCallsIsStaged) {
   ASSERT_TRUE(Partition(1).ok());
   ASSERT_TRUE(SetOnline(1, true).ok());
   const std::string volume = Volumes(1).at(0);
@@ -116,7 +116,7 @@ TEST_F(StageTest, GrowthBelow100MiBNeverFails) {
   EXPECT_THAT(staged->steps, IsEmpty());
 }
 
-TEST_F(StageTest, WhatIsAtTheTargetIsRespected) {
+TEST_F(StageTest, RespectsAnEntryAtTheTarget) {
   // Another volume.
   ASSERT_TRUE(StageDisk(1).ok());
   const absl::Status taken = Refused(2, {.number = "2"});
@@ -169,7 +169,7 @@ TEST_F(StageTest, AnotherVolumeThatIsMountedMeanwhileStays) {
   EXPECT_TRUE(Unmount(second, Target()).ok());
 }
 
-// It would be mounted anew under the feet of whoever uses it there.
+// Clearing the flag would remount the volume under its users.
 TEST_F(StageTest, AReadOnlyFileSystemThatIsMountedElsewhereIsLeftAsItIs) {
   ASSERT_TRUE(StageDisk(1, Below("other")).ok());
   ChangeDisk(1, [](Disk& disk) { disk.partitions.back().mounted_read_only = true; });

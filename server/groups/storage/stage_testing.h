@@ -1,4 +1,4 @@
-// What the tests of StageVolume and UnstageVolume share.
+// Helpers for the tests of StageVolume and UnstageVolume.
 #pragma once
 
 #include <functional>
@@ -41,8 +41,8 @@ class StageTest : public groups::StrictDiskTest {
     Change([&](groups::NodeState& state) { change(state.disks[number]); });
   }
 
-  // What a call answers that is held up by `lock` until there are so many locks: `meanwhile`
-  // happens then.
+  // Makes a call that waits for `lock`, runs `meanwhile` once there are so many locks, and returns
+  // the call's answer.
   template <typename Call>
   auto HeldUp(absl::StatusOr<ResourceLocks::Lock> lock, size_t locks, Call call,
               const std::function<void()>& meanwhile) {

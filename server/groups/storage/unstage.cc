@@ -14,10 +14,10 @@ namespace {
 // How often a call begins anew when the directory has become another volume's meanwhile.
 constexpr int kAttempts = 8;
 
-// What is at the target.
+// The state of the target.
 struct There {
   bool exists = false;
-  // That is mounted there.
+  // The volume that is mounted there.
   std::optional<VolumeId> volume;
   // Its disk, unless the volume is gone.
   std::optional<uint32_t> disk;
@@ -141,7 +141,7 @@ class Unstaging {
   // Tells whether a volume of the disk is, or may be, mounted anywhere besides the target. The host
   // itself refuses to take a disk offline that Windows runs on or boots from.
   absl::StatusOr<bool> IsUsedElsewhere(const VolumeId& volume, uint32_t disk) {
-    // Its own folders are asked for by its name: a listing leaves out what does not answer.
+    // Its own folders are asked for by its name: a listing leaves out volumes that do not answer.
     const auto points = host_.volume().ListMountPoints(context_, volume, roots_);
     if (!points.ok()) return points.status();
     if (points->size() > 1) return true;

@@ -15,7 +15,7 @@ using testing::IsEmpty;
 
 using UnstageTest = StageTest;
 
-TEST_F(UnstageTest, WhatWasStagedIsTakenBack) {
+TEST_F(UnstageTest, UnstagesAStagedVolume) {
   const auto staged = StageDisk(1);
   ASSERT_TRUE(staged.ok()) << staged.status();
   const auto unstaged = Unstage();
@@ -32,7 +32,7 @@ TEST_F(UnstageTest, WhatWasStagedIsTakenBack) {
   EXPECT_THAT(again->steps, IsEmpty());
 }
 
-TEST_F(UnstageTest, WhatTheVolumeHoldsStays) {
+TEST_F(UnstageTest, TheVolumesContentStays) {
   ASSERT_TRUE(StageDisk(1).ok());
   ASSERT_TRUE(WriteAt(Target()).ok());
   ASSERT_TRUE(Unstage().ok());
@@ -83,7 +83,7 @@ TEST_F(UnstageTest, ADiskWithAVolumeThatCannotBeSeenStaysOnline) {
 }
 
 // Until the call has its locks, the directory may become another volume's.
-TEST_F(UnstageTest, WhatIsAtTheTargetIsLookedAtAgain) {
+TEST_F(UnstageTest, LooksAtTheTargetAgain) {
   const std::string first = Volume(1);
   const std::string second = Volume(2);
   for (const std::string& path : {Target(), Below("elsewhere")}) ASSERT_TRUE(Mkdir(path).ok());
@@ -170,7 +170,7 @@ TEST_F(UnstageTest, ADiskThatIsPulledBeforeTheFlushIsUnstaged) {
 }
 
 // As aws-ebs, vsphere and gcp-pd unstage; what they staged, and what was staged for them.
-TEST_F(UnstageTest, TheOlderCallsUnstageWhatWasStaged) {
+TEST_F(UnstageTest, TheOlderCallsUnstageAStagedVolume) {
   const auto staged = StageDisk(1);
   ASSERT_TRUE(staged.ok()) << staged.status();
   ASSERT_TRUE(Unmount(staged->volume_id, Target()).ok());

@@ -94,7 +94,7 @@ class WindowsUseTest : public StageTest {
       }
     });
   }
-  // What somebody other than a driver does.
+  // A mount that somebody other than a driver makes.
   absl::Status MountByHand(const std::string& volume, const std::string& path) {
     return machine::simulated::NewSimulatedOs(node_->core())->SetMountPoint(path + "\\", volume);
   }
@@ -147,7 +147,7 @@ TEST_F(WindowsUseTest, ALunAloneMeansADataDisk) {
   EXPECT_EQ(again->disk_number, 3u);
 }
 
-// What lies beside the disk of Windows is meant by those that name the adapter alone; the
+// A selector that names only the adapter of Windows' disk means the neighbours of that disk; the
 // neighbours of a disk with a letter are not left out.
 TEST_F(WindowsUseTest, TheAdapterOfWindowsIsToBeNamed) {
   const CallContext hurried = context_.WithTimeout(absl::Milliseconds(50));
@@ -162,7 +162,7 @@ TEST_F(WindowsUseTest, TheAdapterOfWindowsIsToBeNamed) {
   EXPECT_TRUE(Stage({.lun_id = "3"}, Below("beside")).ok());
 }
 
-TEST_F(WindowsUseTest, WhatWindowsLivesOnIsNotStagedHoweverItIsNamed) {
+TEST_F(WindowsUseTest, ADiskOfWindowsIsNotStagedByAnyName) {
   ASSERT_TRUE(MountByHand(kAdmins, R"(C:\data)").ok());
   const struct {
     uint32_t number;
@@ -273,7 +273,7 @@ TEST_F(WindowsUseTest, ADiskThatShowsALetterOnceItIsOnlineIsNeitherGrownNorForma
   EXPECT_FALSE(Numbered(5).online);
 }
 
-TEST_F(WindowsUseTest, WhatTheNodeUsesIsUnmountedAndStaysOnline) {
+TEST_F(WindowsUseTest, ADiskOfTheNodeIsUnmountedAndStaysOnline) {
   ASSERT_TRUE(MountByHand(kAdmins, R"(C:\data)").ok());
   for (const char* volume : {kTemporary, kAdmins}) {
     ASSERT_TRUE(Mkdir(Target()).ok());
@@ -355,7 +355,7 @@ TEST_F(WindowsUseTest, TheOlderCallsLeaveTheDisksOfWindowsAlone) {
   EXPECT_TRUE(Unmount(volume, inner).ok());
 }
 
-// What upstream allows stays: a driver's volume may have a letter.
+// As upstream, the older calls allow a drive letter on a driver's volume.
 TEST_F(WindowsUseTest, TheOlderCallsTakeADiskWithALetter) {
   ASSERT_TRUE(Mkdir(Target()).ok());
   EXPECT_TRUE(Partition(1).ok());

@@ -7,7 +7,7 @@
 namespace csi_proxy::volume {
 namespace {
 
-// What a disk and Windows call its size differs by less.
+// The sizes that a disk and Windows report differ by less.
 constexpr uint64_t kMinGrowth = uint64_t{100} << 20;
 
 }  // namespace

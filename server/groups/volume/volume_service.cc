@@ -121,8 +121,8 @@ class VolumeService final : public Service {
     const auto volume = VolumeId::Parse(request.volume_id);
     if (!volume.ok()) return volume.status();
     const auto number = host().GetDiskNumber(context, *volume);
-    // In the words of NotMounted(): asked with the id of a mounted folder whose disk was pulled, a
-    // driver could never unstage what it takes for a failure.
+    // The error has the words of NotMounted(). A driver that asks with the id of a mounted folder
+    // whose disk was pulled would take another error for a failure, and could never unstage.
     if (absl::IsNotFound(number.status())) {
       return absl::NotFoundError(absl::StrCat("volume_id: cannot find the disk of volume ",
                                               volume->ToString(), " because it does not exist"));

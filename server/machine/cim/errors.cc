@@ -137,8 +137,8 @@ std::string WithDetail(std::string text, absl::string_view detail) {
   return text;
 }
 
-// What the ExtendedStatus of a method says. It may be null, text or an object; none of it is
-// promised.
+// The message in the ExtendedStatus of a method. It may be null, text or an object; no page
+// promises any of it.
 std::string ExtendedMessage(const MethodResult& result) {
   const auto status = result.out.Get("ExtendedStatus");
   if (!status.ok() || status->is_null() || status->is_array()) return "";
@@ -148,7 +148,8 @@ std::string ExtendedMessage(const MethodResult& result) {
   return object->GetStringOr("Message", "").value_or("");
 }
 
-// What an error object says, its own words first. Not ParameterInfo: that repeats what was asked.
+// The text of an error object, its own message first. ParameterInfo is left out: it repeats the
+// arguments.
 std::string Describe(const Object& error, uint32_t hresult) {
   std::string text = error.GetStringOr("Message", "").value_or("");
   if (text.empty()) text = error.GetStringOr("Description", "").value_or("");
@@ -189,7 +190,7 @@ uint32_t NumberOf(const std::string& message_id) {
 uint32_t NamedWin32Error(const Object& error) {
   const uint32_t by_id = AsWin32(NumberOf(error.GetStringOr("MessageID", "").value_or("")));
   if (by_id != 0) return by_id;
-  // Of MSFT_WmiError. The codes of type MI are those of another list
+  // These are properties of MSFT_WmiError. The codes of type MI belong to another list
   // (learn.microsoft.com/windows/win32/api/mi/ne-mi-mi_result).
   if (!absl::EqualsIgnoreCase(error.GetStringOr("error_Type", "").value_or(""), "MI")) {
     const uint32_t code = AsWin32(error.GetUint32Or("error_Code", 0).value_or(0));
@@ -213,7 +214,7 @@ absl::Status ErrorObjectStatus(uint32_t hresult, absl::string_view what, const O
   if (Win32CodeOf(status).has_value()) return status;
   absl::Status named = Win32Status(
       code, WithDetail(absl::StrFormat("%s: %s, 0x%08X", what, Win32Text(code), hresult), detail));
-  // What the HRESULT says for itself stays; the error is added to it.
+  // The meaning of the HRESULT stays; the error is added to it.
   absl::Status& result = hresult == hresult::kFailed ? named : status;
   for (const absl::Status& part : {status, named}) {
     part.ForEachPayload(

@@ -1,5 +1,5 @@
-// What WMI's errors mean. There are two kinds: the HRESULT of a call that did not run, and the
-// ReturnValue of a method that ran and reported a failure.
+// Turns WMI's errors into statuses. There are two kinds: the HRESULT of a call that did not run,
+// and the ReturnValue of a method that ran and reported a failure.
 #pragma once
 
 #include <cstdint>
@@ -47,11 +47,12 @@ absl::Status HresultStatus(uint32_t hresult, absl::string_view what, absl::strin
 absl::Status ErrorObjectStatus(uint32_t hresult, absl::string_view what, const Object& error);
 std::optional<uint32_t> HresultOf(const absl::Status& status);
 
-// Whether the connection is lost, so that the same call may succeed on a new one: WMI restarted.
+// True if the connection is lost because WMI restarted, so that the same call may succeed on a new
+// one.
 bool IsConnectionLost(const absl::Status& status);
 
-// What a ReturnValue of a class in the Storage namespace means (`operation` is a verb phrase): OK
-// for 0; `operation: Not enough free capacity (40000): what ExtendedStatus says`. Source:
+// The status for a ReturnValue of a class in the Storage namespace (`operation` is a verb phrase):
+// OK for 0, else `operation: Not enough free capacity (40000): text of ExtendedStatus`. Source:
 // learn.microsoft.com/windows-hardware/drivers/storage/storage-management-api-common-return-codes
 // and each method's page.
 absl::Status StorageStatus(absl::string_view operation, const MethodResult& result);

@@ -1,5 +1,5 @@
 // Queries of WMI. They are built from values, not by joining text, so that no content of a value
-// can change what a query means.
+// can change the meaning of a query.
 #pragma once
 
 #include <string>

@@ -146,7 +146,7 @@ TEST(WqlLiteralTest, Characters) {
   EXPECT_EQ(WqlLiteral(Value::Char16(0)), "''");
 }
 
-TEST(WqlLiteralTest, WhatHasNoSpelling) {
+TEST(WqlLiteralTest, LiteralsWithoutASpelling) {
   EXPECT_EQ(WqlLiteral(Value()), "NULL");
   EXPECT_EQ(WqlLiteral(Value::Null(Type::kUint32)), "NULL");
   EXPECT_EQ(WqlLiteral(Value::Array(Type::kString, {Value::String("x")})), "NULL");

@@ -21,7 +21,7 @@ enum class Namespace { kCimV2, kSmb, kStorage };
 // `ROOT\CIMV2`, `ROOT\Microsoft\Windows\SMB`, `ROOT\Microsoft\Windows\Storage`.
 absl::string_view NamespaceName(Namespace space);
 
-// What a method returned: its ReturnValue and its out parameters. A method that ran may still have
+// The result of a method: its ReturnValue and its out parameters. A method that ran may still have
 // failed: the meaning of ReturnValue depends on the class (see errors.h).
 struct MethodResult {
   uint32_t return_value = 0;

@@ -1,4 +1,4 @@
-// CIM values and objects: what WMI stores, returns and takes, as plain C++.
+// CIM values and objects, which WMI stores, returns and takes, as plain C++.
 #pragma once
 
 #include <cstdint>
@@ -57,11 +57,12 @@ class Value {
   static Value Uint16(uint16_t value) { return Unsigned(Type::kUint16, value); }
   static Value Uint32(uint32_t value) { return Unsigned(Type::kUint32, value); }
   static Value Uint64(uint64_t value) { return Unsigned(Type::kUint64, value); }
-  // A UTF-16 unit; 0 is what WMI gives for no drive letter.
+  // A UTF-16 unit; WMI gives 0 for no drive letter.
   static Value Char16(char16_t value) { return Unsigned(Type::kChar16, value); }
   static Value String(std::string value) { return Text(Type::kString, std::move(value)); }
   static Value Embedded(Object object);
-  // Of any unsigned, signed, real or text type; the caller is responsible for the range.
+  // Makes a value of any unsigned, signed, real or text type; the caller is responsible for the
+  // range.
   static Value Unsigned(Type type, uint64_t value) { return Value(type, false, value); }
   static Value Signed(Type type, int64_t value) { return Value(type, false, value); }
   static Value Real(Type type, double value) { return Value(type, false, value); }
@@ -125,7 +126,7 @@ class Object {
   const std::string& path() const { return path_; }
   const Properties& properties() const { return properties_; }
 
-  // Whether the property exists and is not null.
+  // True if the property exists and is not null.
   bool Has(absl::string_view name) const;
   // INTERNAL, naming class and property, if the property does not exist, is null or has another
   // type: WMI has not kept a promise.

@@ -8,7 +8,7 @@
 namespace csi_proxy::machine {
 namespace {
 
-// What NTFS, ReFS and FAT have room for.
+// The longest name in NTFS, ReFS and FAT.
 constexpr size_t kMaxUnits = 255;
 
 bool IsHigh(char32_t unit) { return unit >= 0xD800 && unit < 0xDC00; }

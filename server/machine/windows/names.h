@@ -1,5 +1,5 @@
-// Names and paths as Windows takes them letter by letter, so that what a caller sent is never read
-// as anything else.
+// Names and paths as Windows takes them letter by letter, so that a caller's text is never read as
+// anything else.
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@
 namespace csi_proxy::machine {
 
 // The name of one entry of a directory. NTFS does not ask that a name's 16-bit units make sense
-// together: half a surrogate pair is a name like any, and whoever empties a directory must be able
-// to say it. Here it is three bytes (WTF-8); the rest is UTF-8. ERROR_INVALID_NAME: empty, `.`,
-// `..`, with a separator, a NUL or the colon of a stream, over 255 units, or not of that form.
+// together: half a surrogate pair is a name like any other, and code that empties a directory must
+// be able to say it. Here it is three bytes (WTF-8); the rest is UTF-8. ERROR_INVALID_NAME: empty,
+// `.`, `..`, with a separator, a NUL or the colon of a stream, over 255 units, or not of that form.
 absl::StatusOr<std::u16string> EntryNameToUtf16(absl::string_view name);
 
 // The reverse, of any units.

@@ -64,7 +64,7 @@ TEST(NamesTest, EveryEntryHasOneSpelling) {
   }
 }
 
-TEST(NamesTest, WhatNamesNoEntryIsRefused) {
+TEST(NamesTest, RefusesTextThatNamesNoEntry) {
   const std::string names[] = {"",
                                ".",
                                "..",

@@ -19,7 +19,7 @@ namespace {
 // NTSTATUS of an open that succeeded while the holder of an oplock has yet to give it up.
 constexpr NTSTATUS kOplockBreakInProgress = 0x108;
 
-// The headers of mingw-w64 lack it for Windows 10 as such, and miscount what comes after it
+// The headers of mingw-w64 lack it for Windows 10 as such, and miscount the members after it
 // (learn.microsoft.com/windows/win32/api/minwinbase/ne-minwinbase-file_info_by_handle_class).
 constexpr auto kFileDispositionInfoEx = static_cast<FILE_INFO_BY_HANDLE_CLASS>(21);
 
@@ -45,7 +45,7 @@ absl::StatusOr<win32::UniqueHandle> Create(HANDLE parent, std::wstring name,
   return opened;
 }
 
-// Whether a file system said that it does not know of FileDispositionInfoEx.
+// True if a file system does not support FileDispositionInfoEx.
 bool IsUnknown(DWORD error) {
   return error == ERROR_INVALID_PARAMETER || error == ERROR_INVALID_FUNCTION ||
          error == ERROR_NOT_SUPPORTED;

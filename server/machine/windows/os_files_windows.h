@@ -3,7 +3,7 @@
 #pragma once
 
 #include "server/base/win32.h"
-// Needs what the above defines.
+// Needs the definitions above.
 #include <winternl.h>
 // Names of os.h that would be those of other functions.
 #undef CreateDirectory
@@ -22,7 +22,7 @@ namespace csi_proxy::machine {
 // (learn.microsoft.com/windows-hardware/drivers/ddi/ntifs/nf-ntifs-ntcreatefile).
 struct OpenRequest {
   ACCESS_MASK access = 0;
-  // Of OBJECT_ATTRIBUTES.
+  // The attributes of OBJECT_ATTRIBUTES.
   ULONG attributes = 0;
   ULONG share = 0;
   ULONG disposition = 0;
@@ -65,8 +65,8 @@ constexpr OpenRequest RootRequest() {
   return request;
 }
 
-// How an entry is deleted: its name is gone when our handle closes, whoever else has it open, and
-// read-only does not prevent it
+// How an entry is deleted: its name is gone when our handle closes, even if others have it open,
+// and read-only does not prevent it
 // (learn.microsoft.com/windows-hardware/drivers/ddi/ntddk/ns-ntddk-_file_disposition_information_ex).
 inline constexpr DWORD kDeleteFlags = FILE_DISPOSITION_FLAG_DELETE |
                                       FILE_DISPOSITION_FLAG_POSIX_SEMANTICS |
@@ -79,8 +79,8 @@ absl::StatusOr<std::unique_ptr<File>> OpenRootDirectory(const std::string& root)
 // RtlNtStatusToDosError makes ERROR_ACCESS_DENIED, is not that: the entry is all but gone.
 DWORD OpenError(NTSTATUS status);
 
-// Deletes what `file`, open with kDelete, is, for file systems that know none of the above: clears
-// read-only and sets it again if the entry stays after all.
+// Deletes the entry of `file`, open with kDelete, on file systems that know none of the above:
+// clears read-only and sets it again if the entry stays after all.
 absl::Status DeletePlainly(HANDLE file);
 
 // Sends one control code and returns the answer of at most `max_output` bytes.

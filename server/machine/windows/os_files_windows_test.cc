@@ -63,8 +63,8 @@ class FilesTest : public testing::Test {
 
   File& at() { return *held_.back(); }
 
-  // What the directory holds now: to Wine a handle's directory always holds what it did when it was
-  // listed first.
+  // Lists the directory by a new handle: in Wine a handle always shows the directory as it was at
+  // its first listing.
   std::vector<std::string> Names() {
     return *(*held_[held_.size() - 2]->Open(name_, Access::kRead))->List();
   }
@@ -74,7 +74,7 @@ class FilesTest : public testing::Test {
     return win32::Utf16(absl::StrCat(path_, "\\", name));
   }
 
-  // What another program gets that opens an entry so: 0, or why not.
+  // The error of another program that opens an entry in this way, or 0.
   DWORD Other(const std::string& name, DWORD access, DWORD share, win32::UniqueHandle* kept) {
     *kept = win32::UniqueHandle(CreateFileW(Path(name).c_str(), access, share, nullptr,
                                             OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, nullptr));
@@ -102,7 +102,7 @@ class FilesTest : public testing::Test {
   std::string name_;
 };
 
-TEST_F(FilesTest, TellsWhatAnEntryIs) {
+TEST_F(FilesTest, TellsTheKindOfAnEntry) {
   MakeFile("file");
   MakeDirectory("directory");
   for (const Access access : {Access::kRead, Access::kDelete, Access::kWriteAttributes}) {
@@ -128,7 +128,7 @@ TEST_F(FilesTest, OpensRoots) {
   EXPECT_THAT(*(*by_drive)->List(), IsSupersetOf({"windows"s, "users"s}));
   const auto by_volume = os_->OpenRoot(*os_->GetVolumeOfDrive('C'));
   ASSERT_TRUE(by_volume.ok()) << by_volume.status();
-  // To Wine a volume is a device, no directory, whoever opens it.
+  // In Wine a volume is a device, not a directory.
   if (!IsWine()) {
     EXPECT_THAT(*(*by_volume)->List(), UnorderedElementsAreArray(*(*by_drive)->List()));
   }
@@ -171,7 +171,7 @@ TEST_F(FilesTest, ListsEveryNameEveryTime) {
   }
 }
 
-TEST_F(FilesTest, ListsSomeAtATimeWithWhatEachIs) {
+TEST_F(FilesTest, ListsSomeAtATimeWithTheirKinds) {
   MakeFile("file");
   for (int i = 0; i < 1000; ++i) MakeDirectory(absl::StrCat("entry-", i, std::string(60, '-')));
   size_t files = 0, directories = 0, rounds = 0;
@@ -195,7 +195,7 @@ TEST_F(FilesTest, ListsSomeAtATimeWithWhatEachIs) {
   EXPECT_THAT(*(*at().Open("bare", Access::kPeek))->ListNext(true), IsEmpty());
 }
 
-TEST_F(FilesTest, WhoOnlyPeeksKeepsNobodyFromDeleting) {
+TEST_F(FilesTest, APeekKeepsNobodyFromDeleting) {
   MakeDirectory("directory");
   const auto peeking = at().Open("directory", Access::kPeek);
   ASSERT_TRUE(peeking.ok()) << peeking.status();
@@ -219,7 +219,7 @@ TEST_F(FilesTest, Deletes) {
   EXPECT_THAT(Names(), ElementsAre("file"));
 }
 
-TEST_F(FilesTest, DeletesWhatIsReadOnly) {
+TEST_F(FilesTest, DeletesReadOnlyEntries) {
   MakeFile("file");
   MakeDirectory("directory");
   constexpr DWORD kReadOnly = FILE_ATTRIBUTE_READONLY | FILE_ATTRIBUTE_HIDDEN;
@@ -239,7 +239,7 @@ TEST_F(FilesTest, DeletesWhatIsReadOnly) {
   EXPECT_THAT(Names(), IsEmpty());
 }
 
-TEST_F(FilesTest, LeavesWhatItCannotDeleteAsItWas) {
+TEST_F(FilesTest, LeavesAnEntryItCannotDeleteAsItWas) {
   MakeDirectory("a");
   ASSERT_EQ(Code((*at().Open("a", Access::kRead))->CreateDirectory("b")), 0);
   ASSERT_TRUE(SetFileAttributesW(Path("a").c_str(), FILE_ATTRIBUTE_HIDDEN));
@@ -329,7 +329,7 @@ TEST_F(FilesTest, ANameIsNeverAPath) {
   EXPECT_THAT(Names(), UnorderedElementsAre("a", "file"));
 }
 
-TEST_F(FilesTest, NobodyElseRenamesOrDeletesWhatIsHeld) {
+TEST_F(FilesTest, NobodyElseRenamesOrDeletesAHeldEntry) {
   MakeFile("file");
   MakeDirectory("directory");
   for (const Access access : {Access::kRead, Access::kDelete, Access::kWriteAttributes}) {
@@ -350,7 +350,7 @@ TEST_F(FilesTest, NobodyElseRenamesOrDeletesWhatIsHeld) {
   EXPECT_TRUE(RemoveDirectoryW(Path("directory").c_str()));
 }
 
-TEST_F(FilesTest, WhoReadsAndWritesGoesOn) {
+TEST_F(FilesTest, ReadersAndWritersGoOn) {
   MakeFile("file");
   constexpr DWORD kAll = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
   win32::UniqueHandle other;
@@ -363,7 +363,7 @@ TEST_F(FilesTest, WhoReadsAndWritesGoesOn) {
     EXPECT_TRUE(again.ok()) << again.status();
     other.Reset();
   }
-  // Who wants it for himself alone, or to delete it, is in the way.
+  // An exclusive open, or one for deletion, is in the way.
   ASSERT_EQ(Other("file", GENERIC_READ, 0, &other), 0u);
   EXPECT_EQ(Code(at().Open("file", Access::kRead)), ERROR_SHARING_VIOLATION);
   ASSERT_EQ(Other("file", DELETE, kAll, &other), DWORD{ERROR_SHARING_VIOLATION});

@@ -7,7 +7,7 @@
 namespace csi_proxy::machine {
 namespace {
 
-TEST(OpenRequestTest, IsExactlyWhatItMustBe) {
+TEST(OpenRequestTest, IsExactlyTheDocumentedCall) {
   const OpenRequest read = EntryRequest(Access::kRead);
   // SYNCHRONIZE | FILE_READ_ATTRIBUTES | FILE_LIST_DIRECTORY
   EXPECT_EQ(read.access, 0x00100081u);

@@ -8,7 +8,7 @@ namespace csi_proxy::machine::services {
 namespace {
 
 absl::StatusOr<win32::UniqueServiceHandle> Open(const std::string& name, DWORD access) {
-  // What comes after a NUL would be ignored.
+  // Windows would ignore the text after a NUL.
   if (name.find('\0') != std::string::npos) {
     return win32::ToStatus(ERROR_INVALID_NAME, "OpenService");
   }

@@ -106,7 +106,7 @@ TEST_F(OsTest, ListsMountPoints) {
 }
 
 TEST_F(OsTest, ReadsFromAPlaceToTheEnd) {
-  // What can be opened can be read; a disk needs rights that not everybody has.
+  // The test reads a file, because opening a disk needs rights that not everybody has.
   const std::string path = R"(C:\windows\Temp\csi_proxy_os_windows_test)";
   {
     const win32::UniqueHandle file(CreateFileW(win32::Utf16(path).c_str(), GENERIC_WRITE, 0,

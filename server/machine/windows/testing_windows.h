@@ -1,4 +1,4 @@
-// What the tests of the real Os share.
+// Helpers for the tests of the real Os.
 #pragma once
 
 #include "server/machine/windows/os_files_windows.h"
@@ -23,7 +23,7 @@ int64_t Code(const absl::StatusOr<T>& result) {
   return Code(result.status());
 }
 
-// Wine lacks some of Windows; what it lacks shows in the tests that ask.
+// Wine lacks some of Windows; the tests that ask show the gaps.
 inline bool IsWine() {
   return GetProcAddress(GetModuleHandleW(L"ntdll.dll"), "wine_get_version") != nullptr;
 }

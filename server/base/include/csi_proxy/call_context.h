@@ -25,15 +25,16 @@ struct Peer {
 // The place at which a call works. A server has only so many.
 class WorkingPlace {
  public:
-  // Gives the place to another call; what is left of this call goes on without one. Does nothing
-  // when too many calls go on so already. Called on the call's thread, any number of times.
+  // Gives the place to another call; the rest of this call goes on without one. Does nothing when
+  // too many calls go on so already. Called on the call's thread, any number of times.
   virtual void Leave() = 0;
 
  protected:
   ~WorkingPlace() = default;
 };
 
-// Thread-safe: all members are const. Refers to, and must not outlive, what it was made from.
+// Thread-safe: all members are const. Refers to the objects that it was made from, and must not
+// outlive them.
 class CallContext {
  public:
   // No deadline, never cancelled, peer unknown.
@@ -68,8 +69,9 @@ class CallContext {
   // Waits for `duration`, or less when the call ends before; then as Check().
   absl::Status SleepFor(absl::Duration duration) const;
 
-  // To be called before the call waits for what no work of this node can hasten: for a lock that
-  // another call holds, or for a server, which may be dead. Meanwhile another call has its place.
+  // To be called before the call waits for something that no work of this node can hasten: for a
+  // lock that another call holds, or for a server, which may be dead. Meanwhile another call has
+  // its place.
   void LeavePlace() const {
     if (place_ != nullptr) place_->Leave();
   }

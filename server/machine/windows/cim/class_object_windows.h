@@ -20,13 +20,13 @@ absl::StatusOr<Object> ToObject(IWbemClassObject* object);
 using Spawn =
     std::function<absl::StatusOr<ComPtr<IWbemClassObject>>(const std::string& class_name)>;
 
-// Puts `properties` into an instance, `what` in errors: `what(property): ...`. None tells a value.
-// WBEM_E_INVALID_METHOD_PARAMETERS when there is no such property, else as ToVariant().
+// Puts `properties` into an instance, `what` in errors: `what(property): ...`. No error contains a
+// value. WBEM_E_INVALID_METHOD_PARAMETERS when there is no such property, else as ToVariant().
 absl::Status PutProperties(const Properties& properties, absl::string_view what, const Spawn& spawn,
                            IWbemClassObject* instance);
 
-// The status of a failed call, with what WMI left for this thread to say of it (GetErrorInfo). So
-// it must be called at once, on the thread that made the call.
+// The status of a failed call, with the error object that WMI left for this thread (GetErrorInfo).
+// So it must be called at once, on the thread that made the call.
 absl::Status ComError(HRESULT result, absl::string_view what);
 
 }  // namespace csi_proxy::cim

@@ -1,4 +1,4 @@
-// The session against a WMI that hangs: deadlines, cancellation, and those who call meanwhile.
+// The session against a WMI that hangs: deadlines, cancellation, and other calls meanwhile.
 #include <gtest/gtest.h>
 
 #include <string>

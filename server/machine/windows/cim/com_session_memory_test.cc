@@ -1,4 +1,4 @@
-// What the session leaves in memory: nothing, and of secrets not even a trace in what it frees.
+// The session leaves nothing in memory, and no trace of secrets in the blocks that it frees.
 #include <gtest/gtest.h>
 
 #include <atomic>

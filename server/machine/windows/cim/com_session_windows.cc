@@ -41,8 +41,8 @@ std::string Shown(absl::string_view text) {
   return absl::StrCat(text.substr(0, end), "...");
 }
 
-// The class in an object path: `\\host\namespace:Class.Key="..."`, without what is before the colon
-// or from the dot on, or `Class=@`, or a class's name itself.
+// The class in an object path: `\\host\namespace:Class.Key="..."`, without the part before the
+// colon or from the dot on, or `Class=@`, or a class's name itself.
 std::string ClassOf(absl::string_view path) {
   const size_t colon = absl::StartsWith(path, R"(\\)") ? path.find(':') : absl::string_view::npos;
   if (colon != absl::string_view::npos) path.remove_prefix(colon + 1);
@@ -53,7 +53,7 @@ std::string ClassOf(absl::string_view path) {
 // (learn.microsoft.com/openspecs/windows_protocols/ms-wmi/fcf30bd4-7ba4-4896-bd87-0c3fdb6340a0).
 constexpr ULONG kObjectsAtOnce = 64;
 
-// Whether a call that failed so has certainly not run.
+// True if a call with this error has certainly not run.
 bool CertainlyNotRun(uint32_t result) {
   return result == hresult::kRpcServerUnavailable || result == hresult::kRpcDisconnected ||
          result == hresult::kRpcCallFailedDne;
@@ -154,7 +154,7 @@ class ComSession : public Session {
   }
 
  private:
-  // What `call` makes of the connection; once more on a new one if that one was lost and
+  // Runs `call` on the connection, and once more on a new one if the first was lost and
   // `may_repeat()`.
   template <typename T, typename Call, typename MayRepeat>
   absl::StatusOr<T> OnConnection(const CallContext& context, Namespace space, const Call& call,
@@ -163,7 +163,7 @@ class ComSession : public Session {
     for (bool again = false;; again = true) {
       const absl::Status wanted = context.Check();
       if (!wanted.ok()) return wanted;
-      // What an earlier call left on this thread would be taken for this one's.
+      // The error info of an earlier call on this thread would be taken for this call's.
       SetErrorInfo(0, nullptr);
       const absl::StatusOr<std::shared_ptr<Connection>> connection =
           connections_.Get(context, space);

@@ -1,5 +1,5 @@
-// Owners of what COM hands out: interfaces, BSTRs, VARIANTs, SAFEARRAYs. Included by the files that
-// talk to WMI alone.
+// Owners of COM's interfaces, BSTRs, VARIANTs, SAFEARRAYs. Included by the files that talk to WMI
+// alone.
 #pragma once
 
 #include <windows.h>
@@ -110,7 +110,7 @@ class Bstr {
 
 using UniqueSafeArray = win32::Unique<SAFEARRAY*, &SafeArrayDestroy>;
 
-// A VARIANT and what it holds; text is wiped as a Bstr's is.
+// A VARIANT and its content; text is wiped as a Bstr's is.
 class Variant {
  public:
   Variant() { VariantInit(&value_); }

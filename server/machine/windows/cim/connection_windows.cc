@@ -58,7 +58,7 @@ absl::Status StartCom(decltype(&CoInitializeSecurity) initialize_security,
   const HRESULT secured =
       initialize_security(nullptr, -1, nullptr, nullptr, RPC_C_AUTHN_LEVEL_PKT_PRIVACY,
                           RPC_C_IMP_LEVEL_IMPERSONATE, nullptr, EOAC_NONE, nullptr);
-  // RPC_E_TOO_LATE: whoever came first decided for the process.
+  // RPC_E_TOO_LATE: an earlier caller decided for the process.
   if (FAILED(secured) && secured != RPC_E_TOO_LATE && warn != nullptr) {
     warn(absl::StrCat("the security that COM has by default in this process stays as it is: ",
                       ComError(secured, "CoInitializeSecurity").message()));

@@ -33,9 +33,9 @@ absl::Status SecureProxy(IUnknown* proxy);
 // How long, in milliseconds, one wait in WMI may be until `context` is to be asked again.
 LONG WaitSlice(const CallContext& context);
 
-// What GetObject or ExecMethod has begun: its object, once it is there; null when it has none.
-// `done` is what they handed out at once, as a server in this process may; otherwise `pending` is
-// asked until the call ends, or `context` does.
+// Waits for the object of a call that GetObject or ExecMethod has begun; null when there is none.
+// `done` is an object handed out at once, as by a server in this process; otherwise `pending` is
+// polled until the call or `context` ends.
 absl::StatusOr<ComPtr<IWbemClassObject>> Await(const CallContext& context, absl::string_view what,
                                                ComPtr<IWbemClassObject> done,
                                                const ComPtr<IWbemCallResult>& pending);
@@ -77,7 +77,7 @@ class Connections {
   // Any thread may call `warn`, which may be empty.
   explicit Connections(std::function<void(absl::string_view)> warn) : warn_(std::move(warn)) {}
 
-  // Waits for the connection as long as `context` allows; who waits holds up nobody.
+  // Waits for the connection as long as `context` allows; a waiter holds up nobody.
   absl::StatusOr<std::shared_ptr<Connection>> Get(const CallContext& context, Namespace space);
 
   // To be called when `lost` does not work any more: the next Get() connects anew.

@@ -46,7 +46,7 @@ Variant I2(SHORT value) {
   return variant;
 }
 
-// What a property of the type reads from a VARIANT.
+// The value that a property of the type reads from a VARIANT.
 Value Read(const Variant& variant, CIMTYPE type) {
   const absl::StatusOr<Value> value = ToValue(*variant, type);
   EXPECT_TRUE(value.ok()) << value.status();
@@ -190,7 +190,7 @@ TEST(VariantTest, SixtyFourBitsAreTextDecimalOrHexadecimal) {
   EXPECT_EQ(Read(Text("0xFFFFFFFFFFFFFFFF"), CIM_SINT64), Value::Signed(Type::kSint64, -1));
 }
 
-TEST(VariantTest, WhatIsNotOfTheTypeIsAnErrorAndNeverCutToFit) {
+TEST(VariantTest, AValueOfAnotherTypeIsAnErrorAndNeverCut) {
   for (const char* const text : {"", " ", "0x", "-", "--1", "1x", "18446744073709551616", "1.5"}) {
     EXPECT_FALSE(ToValue(*Text(text), CIM_UINT64).ok()) << text;
   }
@@ -312,7 +312,7 @@ class EmbeddedTest : public ::testing::Test {
     EXPECT_EQ(FakesAlive(), 0);
   }
 
-  // Of a class with a number, a text, and an instance of itself.
+  // An object of a class with a number, a text, and an instance of itself.
   ComPtr<FakeObject> definition_ = [] {
     ComPtr<FakeObject> definition = FakeObject::New(L"Node");
     definition->Declare(L"Number", CIM_UINT32);

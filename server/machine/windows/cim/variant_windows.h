@@ -2,8 +2,8 @@
 //
 // A VARIANT does not always have the type one would think: uint16 and uint32 come as VT_I4, so that
 // 2^31 and above are negative; 64-bit integers are text; a char16 is a VT_I2
-// (learn.microsoft.com/windows/win32/wmisdk/numbers, .../strings). What is read is therefore read
-// by its CIM type, and what is written is written as the CIM type of the property asks.
+// (learn.microsoft.com/windows/win32/wmisdk/numbers, .../strings). A property is therefore read by
+// its CIM type, and written as its CIM type asks.
 #pragma once
 
 #include "absl/status/statusor.h"

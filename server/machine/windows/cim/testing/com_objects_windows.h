@@ -1,5 +1,5 @@
-// What COM objects that stand in for WMI's have in common: those of the fake WMI beside this, and
-// those of the double under Wine. They belong to no apartment: any thread may call.
+// Base classes of the COM objects that stand in for WMI's: those of the fake WMI in this folder,
+// and those of the double under Wine. They belong to no apartment: any thread may call.
 #pragma once
 
 #include <atomic>
@@ -116,7 +116,7 @@ class CallResultBase : public Unknown<IWbemCallResult> {
   NOT_IMPLEMENTED(GetResultServices, LONG, IWbemServices**)
 };
 
-// What GetErrorInfo hands out: the words of Automation, and behind them WMI's own error object.
+// The object of GetErrorInfo: Automation's description, and behind it WMI's own error object.
 class ErrorInfo : public Unknown<IErrorInfo> {
  public:
   ErrorInfo(ComPtr<IWbemClassObject> object, std::string description)

@@ -1,5 +1,5 @@
-// A WMI of the test's own, in this process, for what a real one cannot be made to do at will: fail
-// at each step, hang, restart, count who asks and who still holds a reference.
+// A fake WMI in the test's process, which does at will what a real one does not: fail at each step,
+// hang, restart, count calls and references that are still held.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@ namespace csi_proxy::cim {
 // How many COM objects of the fake are not released yet.
 inline int FakesAlive() { return objects_alive; }
 
-// Whether interfaces of the fake pass for proxies, and the security of one, as a proxy has it.
+// Makes the interfaces of the fake pass for proxies, with a proxy's security.
 HRESULT AsProxy(REFIID iid, void** out);
 
 // An interface of the fake's.
@@ -47,9 +47,9 @@ class FakeObject : public FakeUnknown<ClassObjectBase> {
   }
 
   std::map<std::wstring, Property> properties;
-  // Of a class: what each takes, or null.
+  // The methods of a class: the parameters of each, or null.
   std::map<std::wstring, ComPtr<FakeObject>> methods;
-  // What Put() answers.
+  // The answer of Put().
   HRESULT put = WBEM_S_NO_ERROR;
 
   // A property with text, or a VT_I4, or none.
@@ -74,22 +74,22 @@ class FakeObject : public FakeUnknown<ClassObjectBase> {
 
 // How a call goes.
 struct FakeReply {
-  // What the call itself returns.
+  // The result of the call itself.
   HRESULT begin = WBEM_S_NO_ERROR;
-  // Whether the first object is handed out by the call itself.
+  // The call itself hands out the first object.
   bool at_once = false;
-  // Whether what it began never ends.
+  // The operation never ends.
   bool hangs = false;
-  // How what it began ends; a query, after its objects.
+  // The result of the operation; of a query, after its objects.
   HRESULT end = WBEM_S_NO_ERROR;
   std::vector<ComPtr<FakeObject>> objects;
-  // How many of a query's come before who asks has waited once; 0: all.
+  // The number of a query's objects that come before the caller has waited once; 0: all.
   size_t first = 0;
-  // What GetErrorInfo has of a failure.
+  // The error object of a failure, for GetErrorInfo.
   ComPtr<FakeObject> error;
 };
 
-// What the fake does. Called by any thread.
+// The behaviour of the fake. Called by any thread.
 struct FakeWmi {
   std::function<HRESULT(const std::wstring& space)> connect;
   std::function<FakeReply(const std::wstring& wql)> query;
@@ -100,7 +100,7 @@ struct FakeWmi {
   // How often any query was asked for its next objects.
   std::atomic<int> nexts = 0;
 
-  // Whether its interfaces pass for proxies, and what SetBlanket was given, one entry a call.
+  // Its interfaces pass for proxies, and `blankets` has the arguments of each SetBlanket.
   bool has_proxies = false;
   struct Blanket {
     DWORD authentication_level;
@@ -110,7 +110,7 @@ struct FakeWmi {
   std::vector<Blanket> blankets;
 };
 
-// While it exists, who creates a WbemLocator gets the fake. Only one at a time.
+// While it exists, creating a WbemLocator gives the fake. Only one at a time.
 class FakeWmiServer {
  public:
   explicit FakeWmiServer(FakeWmi* wmi);
