@@ -1,5 +1,3 @@
-#include "server/groups/handlers.h"
-
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -8,6 +6,7 @@
 #include "server/base/win32_error.h"
 #include "server/groups/disk/bring_online.h"
 #include "server/groups/disk/location.h"
+#include "server/groups/handlers.h"
 #include "server/groups/locks.h"
 #include "server/groups/paths.h"
 #include "server/host/windows_use.h"
@@ -68,7 +67,7 @@ class DiskService final : public Service {
     }
     size_t wanted = 1;
     if (has_partition()) {
-      // A partition of another system never brings one.
+      // A partition of another system never brings a volume.
       const auto promised = host().CountPromisedVolumes(context, number);
       if (!promised.ok()) return promised.status();
       wanted = std::min<size_t>(*promised, 1);

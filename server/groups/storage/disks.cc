@@ -1,5 +1,3 @@
-#include "server/groups/storage/calls.h"
-
 #include <limits>
 #include <string>
 #include <utility>
@@ -12,6 +10,7 @@
 #include "server/groups/disk/location.h"
 #include "server/groups/format.h"
 #include "server/groups/locks.h"
+#include "server/groups/storage/calls.h"
 #include "server/host/windows_use.h"
 
 namespace csi_proxy::storage {
@@ -47,7 +46,7 @@ DiskInfo ToHub(host::DiskDescription disk) {
   }
   info.nvme_namespace_id = disk.nvme_namespace_id;
   info.eui = std::move(disk.eui);
-  // A size that cannot be hides neither its disk nor the others.
+  // An impossible size hides neither its disk nor the others.
   if (disk.size_bytes <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
     info.size_bytes = static_cast<int64_t>(disk.size_bytes);
   }
