@@ -13,7 +13,7 @@ namespace {
 constexpr char kStaging[] = R"(C:\var\lib\kubelet\plugins\example\globalmount)";
 constexpr char kTarget[] = R"(C:\var\lib\kubelet\pods\pod-1\pvc-1)";
 
-// The driver's work, on the node of its clients.
+// What the driver does, with whatever node its clients are for.
 void StageAndPublish(const ClientOptions& options, uint32_t number) {
   auto disks = disk::v1::Client::Create(options).value();
   auto volumes = volume::v1::Client::Create(options).value();

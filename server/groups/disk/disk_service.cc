@@ -1,3 +1,5 @@
+#include "server/groups/handlers.h"
+
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -6,7 +8,6 @@
 #include "server/base/win32_error.h"
 #include "server/groups/disk/bring_online.h"
 #include "server/groups/disk/location.h"
-#include "server/groups/handlers.h"
 #include "server/groups/locks.h"
 #include "server/groups/paths.h"
 #include "server/host/windows_use.h"

@@ -1,3 +1,5 @@
+#include "server/groups/handlers.h"
+
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -7,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
-#include "server/groups/handlers.h"
 #include "server/groups/paths.h"
 
 namespace csi_proxy::smb {

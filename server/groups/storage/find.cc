@@ -1,3 +1,5 @@
+#include "server/groups/storage/calls.h"
+
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -12,7 +14,6 @@
 #include "absl/strings/strip.h"
 #include "server/groups/disk/location.h"
 #include "server/groups/paths.h"
-#include "server/groups/storage/calls.h"
 #include "server/host/windows_use.h"
 
 namespace csi_proxy::storage {

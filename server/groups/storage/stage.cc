@@ -1,3 +1,5 @@
+#include "server/groups/storage/calls.h"
+
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -12,7 +14,6 @@
 #include "server/groups/locks.h"
 #include "server/groups/paths.h"
 #include "server/groups/signed_bytes.h"
-#include "server/groups/storage/calls.h"
 #include "server/groups/storage/foreign.h"
 #include "server/groups/volume/grow.h"
 #include "server/host/windows_use.h"
