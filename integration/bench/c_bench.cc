@@ -1,4 +1,4 @@
-// What a call costs over the C interface, beside those of embedded_bench. A program of its own, for
+// Measures a call over the C interface, beside those of embedded_bench. A program of its own, for
 // two copies of the messages in one process would be one too many for protobuf.
 //
 //   build/release/integration/bench/c_bench

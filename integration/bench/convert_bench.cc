@@ -1,4 +1,4 @@
-// What it costs to take a message to the hub and back, beside copying it twice as protobuf does.
+// Measures converting a message to the hub and back, beside copying it twice as protobuf does.
 #include <benchmark/benchmark.h>
 
 #include "csi_proxy/disk/v1/convert.h"

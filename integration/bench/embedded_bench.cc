@@ -1,7 +1,7 @@
-// What a call costs by the way it takes: the hub's service itself, the versioned client embedded,
-// and the versioned client over the service's socket; in this process over the simulated machine,
-// and over one that costs nothing, so that what remains is the product's own. c_bench has the C
-// interface, client/go the Go package.
+// Measures a call by each way: the hub's service itself, the versioned client embedded, and the
+// versioned client over the service's socket; in this process over the simulated machine, and over
+// one that costs nothing, so that what remains is the product's own. c_bench has the C interface,
+// client/go the Go package.
 //
 //   build/release/integration/bench/embedded_bench
 #include <benchmark/benchmark.h>

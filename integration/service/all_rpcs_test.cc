@@ -46,7 +46,7 @@ class AllRpcsTest : public testing::TestWithParam<const Binding*> {
     delete node_;
   }
 
-  // What the volume scripts need to be there.
+  // Prepares the disks and volumes that the volume scripts need.
   void Prepare() {
     ASSERT_TRUE(node_->Reset().ok());
     const std::pair<const char*, Case> calls[] = {

@@ -1,4 +1,4 @@
-// What embedded mode costs over the direct library, counted: heap allocations are the same on every
+// Counts the cost of embedded mode over the direct library: heap allocations are the same on every
 // machine.
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// What makes the calls of the case table: the generated client of the version, or csi-proxyctl.
-// The link chooses.
+// Makes the calls of the case table: the generated client of the version, or csi-proxyctl. The link
+// chooses.
 #pragma once
 
 #include "absl/status/statusor.h"

@@ -1,4 +1,4 @@
-// What every rpc of every version must answer.
+// The table of the answers that every rpc of every version must give.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What the parts of the table share.
+// Helpers that the parts of the table share.
 #pragma once
 
 #include "integration/service/cases.h"

@@ -62,7 +62,7 @@ std::vector<Script> StorageScripts() {
            "file_system: "},
           {"StageVolume", "disk { number: '1' } target_path: " TARGET, kInternal, kDeniedByWindows,
            "volume.Mount"},
-          // What the call before had done is not done again.
+          // The call does not repeat the steps of the call before.
           {"StageVolume", "disk { number: '1' } target_path: " TARGET, kOk,
            "disk_number: 1 volume_id: '$V' size_bytes: 10718543872 steps: MOUNTED"},
           {"StageVolume",

@@ -78,7 +78,7 @@ TEST_F(HostilePathsTest, EachIsRefusedWithItsCodeAndRule) {
     for (const auto& [call, status] : TryAll(hostile.text)) {
       if (hostile.is_other_spelling && TakesAnySpelling(call)) continue;
       const std::string shown = absl::CHexEscape(hostile.text.substr(0, 80));
-      // What is not UTF-8 does not pass protobuf: no handler sees it.
+      // Text that is not UTF-8 does not pass protobuf: no handler sees it.
       const auto code = hostile.is_utf8 ? hostile.code : absl::StatusCode::kInvalidArgument;
       EXPECT_EQ(status.code(), code) << call << " " << shown << ": " << status;
       if (hostile.is_utf8) {
@@ -95,7 +95,7 @@ TEST_F(HostilePathsTest, OtherSpellingsAreConfinedAsAnyPath) {
   for (const HostilePath& spelled : OtherSpellings()) {
     for (const auto& [call, status] : TryAll(spelled.text)) {
       if (!TakesAnySpelling(call)) continue;
-      // What a harmless one names is not there.
+      // A harmless path names nothing that exists.
       const bool harmless = spelled.code == absl::StatusCode::kOk;
       EXPECT_EQ(status.code(), harmless ? absl::StatusCode::kNotFound : spelled.code)
           << call << " " << spelled.text << ": " << status;

@@ -1,4 +1,4 @@
-// What a connection to one pipe can and cannot reach.
+// Tests the services that a connection to one pipe can and cannot reach.
 #include <google/protobuf/empty.pb.h>
 
 #include <filesystem>

@@ -82,7 +82,7 @@ struct StoppedDuringCall {
   absl::Status answer;
 };
 
-TEST(LifeTest, AStopCancelsWhatOutlastsTheGracePeriod) {
+TEST(LifeTest, AStopCancelsCallsBeyondTheGracePeriod) {
   const auto server = ServerProcess::Start({"--stop-grace-period=500ms"});
   ASSERT_TRUE(server.ok()) << server.status();
   const StoppedDuringCall stopped(**server, "operation: 'filesystem.Exists' latency_ms: 60000",
@@ -158,7 +158,7 @@ TEST(LifeTest, AKilledServersSocketsAreTakenOver) {
   EXPECT_TRUE(PathExists(*files, absl::StrCat(kRoot, "a")).ok());
 }
 
-// What a shell command prints.
+// Returns the output of a shell command.
 std::string OutputOf(const std::string& command) {
   FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
   std::string output;

@@ -68,7 +68,7 @@ TEST_P(RoundTripTest, LosesNoMappedField) {
 }
 
 // Every decimal field of the version refuses every text that is not a number of its range.
-TEST_P(RoundTripTest, RefusesWhatIsNoDecimalNumber) {
+TEST_P(RoundTripTest, RefusesTextThatIsNoDecimalNumber) {
   const Binding& binding = *GetParam();
   for (int m = 0; m < binding.file()->message_type_count(); ++m) {
     const pb::Descriptor* const type = binding.file()->message_type(m);

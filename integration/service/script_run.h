@@ -28,7 +28,7 @@ class ScriptRun {
   std::string Describe(const Case& c) const;
   const pb::MethodDescriptor* Method(const Case& c) const;
   std::unique_ptr<pb::Message> Request(const Case& c) const;
-  // Of a case that is to succeed.
+  // The answer that a case must give when it succeeds.
   std::unique_ptr<pb::Message> Expected(const Case& c) const;
 
   // Remembers the volume a response tells of, unless there has been one before.

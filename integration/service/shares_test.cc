@@ -189,7 +189,7 @@ TEST_F(SharesTest, ManyProcessesOfOneTenantLeaveWorkersAndPlacesToOthers) {
   server_->Stop(absl::ZeroDuration());
 }
 
-TEST_F(SharesTest, ADeadServerLeavesWorkersEvenToThoseWhoAskIt) {
+TEST_F(SharesTest, ADeadServerLeavesWorkersEvenToItsCallers) {
   const std::string port = absl::StrCat(FreePort());
   Start({"--max-workers=8", "--max-queued=64", "--metrics-bind-address=127.0.0.1:" + port});
   const auto client = filesystem::v1::Client::Create(server_->client_options());

@@ -21,7 +21,7 @@ absl::StatusOr<host::FormatOptions> ReadFormat(absl::string_view file_system,
                                                uint32_t allocation_unit_bytes,
                                                absl::string_view label = "");
 
-// Formats a volume, under the eyes of the node's watch. The caller holds the volume's lock.
+// Formats a volume, and has the node's watch report it. The caller holds the volume's lock.
 absl::Status Format(const Deps& deps, const CallContext& context, const VolumeId& volume,
                     const host::FormatOptions& options);
 

@@ -13,9 +13,10 @@
 
 namespace csi_proxy::groups {
 
-// Tells a log when a format begins, that it still runs, and how it ended, and a metric how many
-// run. How far one is, Windows does not tell: MSFT_Volume.Format has no documented way to run as a
-// job (learn.microsoft.com/windows-hardware/drivers/storage/format-msft-volume). Thread-safe.
+// Logs the begin, each half minute and the end of a format, and counts running formats for a
+// metric. Windows does not report the progress of a format: MSFT_Volume.Format has no documented
+// way to run as a job (learn.microsoft.com/windows-hardware/drivers/storage/format-msft-volume).
+// Thread-safe.
 class FormatWatch {
  public:
   // How often the log hears of a format that still runs.

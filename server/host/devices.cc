@@ -168,7 +168,7 @@ absl::StatusOr<bool> IsDirty(machine::Os& os, const std::string& volume) {
   const absl::StatusOr<machine::Bytes> answer =
       os.Control(Device(volume), machine::DeviceAccess::kRead, machine::control::kIsVolumeDirty, {},
                  kSmallAnswer);
-  // So NTFS answers when it cannot even read its mark
+  // NTFS gives this error when it cannot even read its mark
   // (learn.microsoft.com/windows-hardware/drivers/ifs/fsctl-is-volume-dirty).
   if (HasWin32Code(answer.status(), win32_error::kFileCorrupt)) return true;
   if (HasWin32Code(answer.status(), {win32_error::kInvalidFunction, win32_error::kNotSupported})) {

@@ -21,8 +21,8 @@ absl::Status NoDisk(uint32_t disk_number);
 absl::StatusOr<uint64_t> GetDiskLength(machine::Os& os, uint32_t disk_number);
 absl::StatusOr<machine::DiskAttributes> GetDiskAttributes(machine::Os& os, uint32_t disk_number);
 absl::Status ClearReadOnly(machine::Os& os, uint32_t disk_number);
-// Has the disk's size read from the device again, which may have grown. When that fails the size is
-// the one Windows knows.
+// Makes Windows read the disk's size from the device again, since the disk may have grown. When
+// that fails, the size is the one that Windows knows.
 void UpdateDiskLength(machine::Os& os, uint32_t disk_number);
 // How many volumes the partitions of a disk promise, whether they are there yet or not.
 absl::StatusOr<size_t> CountPromisedVolumes(machine::Os& os, uint32_t disk_number);
@@ -45,9 +45,9 @@ absl::StatusOr<uint32_t> GetPartitionNumber(machine::Os& os, const std::string& 
 absl::StatusOr<bool> IsDirty(machine::Os& os, const std::string& volume);
 // Flushes the pending writes of all volumes of a disk.
 absl::Status FlushVolumes(machine::Os& os, const CallContext& context, uint32_t disk_number);
-// Has the file systems of a disk mounted anew: see Dismount().
+// Remounts the file systems of a disk: see Dismount().
 absl::Status DismountVolumes(machine::Os& os, const CallContext& context, uint32_t disk_number);
-// Has the file system of a volume mounted anew, at the next access. Open files of it are lost.
+// Makes Windows remount the file system of a volume at the next access. Its open files are lost.
 absl::Status Dismount(machine::Os& os, const std::string& volume);
 
 }  // namespace csi_proxy::host

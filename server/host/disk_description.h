@@ -24,7 +24,7 @@ std::string UniqueIdOf(const cim::Object& disk);
 // `&000001` (github.com/kubernetes-sigs/azuredisk-csi-driver/pull/3632).
 std::string LocationOf(machine::Os& os, uint32_t disk_number, const cim::Object& disk);
 
-// All that stands in an MSFT_Disk. A property that is null, missing or odd says nothing.
+// Reads all properties of an MSFT_Disk. A property that is null, missing or odd says nothing.
 DiskDescription DescribeDisk(uint32_t disk_number, const cim::Object& disk);
 
 // Adds the disk's own answers.

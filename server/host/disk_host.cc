@@ -37,7 +37,7 @@ constexpr uint16_t kStyleGpt = 2;
 // NTFS and its like, on an MBR disk.
 constexpr uint16_t kMbrIfs = 7;
 
-// So that a node on which disks come and go does not fill the log.
+// Keeps a node on which disks come and go from filling the log.
 constexpr size_t kMaxWarnings = 100;
 
 // True if the type of a partition can hold a volume.

@@ -20,7 +20,7 @@ constexpr absl::Duration kCachePoll = absl::Milliseconds(200);
 constexpr const char* kHealth[] = {"Healthy", "Scan needed", "Spot fix needed",
                                    "Full repair needed"};
 
-// Has WMI read a disk's partitions and volumes again. If that fails, the caller looks all the
+// Makes WMI read a disk's partitions and volumes again. If that fails, the caller looks all the
 // same.
 absl::Status RefreshDisk(cim::Session& wmi, const CallContext& context, uint32_t disk_number) {
   const auto disks = wmi.Query(context, Namespace::kStorage,

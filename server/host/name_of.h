@@ -12,7 +12,7 @@
 namespace csi_proxy::host {
 
 // The name of a property's number in a list that begins with 0. A number beyond the list is newer
-// than Microsoft's page and is shown as a number. Empty when the property is.
+// than Microsoft's page and is shown as a number. Empty when the property is empty.
 template <size_t kSize>
 std::string NameOf(const cim::Object& object, const char* property,
                    const char* const (&names)[kSize]) {

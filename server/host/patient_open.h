@@ -1,4 +1,4 @@
-// Opening an entry that somebody else may hold for himself at this moment.
+// Opens entries that another program may hold exclusively for a moment.
 #pragma once
 
 #include <memory>
@@ -42,7 +42,7 @@ auto Patiently(const CallContext& context, Call call) -> decltype(call()) {
   }
 }
 
-// Calls `call`, which opens or makes an entry of a directory; once more when that fails with
+// Calls `call`, which opens or makes an entry of a directory, and repeats it once after
 // ERROR_INVALID_PARAMETER, as it may at random where the directory is mounted into a HostProcess
 // container (github.com/microsoft/Windows-Containers/issues/635).
 template <typename Call>

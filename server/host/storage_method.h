@@ -9,7 +9,7 @@
 
 namespace csi_proxy::host {
 
-// Has the provider look for disks that came, went or changed size, and for their volumes.
+// Makes the provider look for disks that came, went or changed size, and for their volumes.
 absl::Status UpdateStorageCache(cim::Session& wmi, const CallContext& context);
 
 // Runs a method. When it refuses because the provider's cache is out of date (40003), or does not

@@ -129,8 +129,8 @@ class VolumeHost {
   // Flushes the file system's cache to the disk.
   virtual absl::Status Flush(const CallContext& context, const VolumeId& volume) = 0;
 
-  // Has the file systems of a disk mounted anew that do not take writes: those that were mounted
-  // while the disk was read-only. Only for a disk that nobody uses yet.
+  // Remounts the file systems of a disk that refuse writes because they were mounted while the disk
+  // was read-only. Only for a disk that nobody uses yet.
   virtual absl::Status MakeWritable(const CallContext& context, uint32_t disk_number) = 0;
 };
 

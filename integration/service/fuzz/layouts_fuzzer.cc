@@ -1,5 +1,5 @@
-// What disks, volumes, links and firmware answer, from foreign bytes: the first byte chooses the
-// parser, and what it takes holds together and can be made again.
+// Parses the answers of disks, volumes, links and firmware from foreign bytes: the first byte
+// chooses the parser, and what it takes holds together and can be made again.
 #include <cstdint>
 #include <cstdlib>
 #include <iterator>
@@ -29,7 +29,7 @@ void RequireCode(const absl::Status& status, absl::StatusCode allowed) {
   Require(status.code() == absl::StatusCode::kInternal || status.code() == allowed);
 }
 
-// What a link to it says: one to a share ends in a backslash.
+// The target of a link to it: one to a share ends in a backslash.
 std::string Target(const csi_proxy::WindowsPath& path) { return path.ToString(); }
 std::string Target(const csi_proxy::UncPath& path) { return path.ToString() + "\\"; }
 

@@ -62,7 +62,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     bytes.remove_prefix(1);
   }
   if (open && Send(fd, bytes)) {
-    // What it has read it answers, or ends; the rest of the input's work is done by then.
+    // The server answers or ends the connection for the bytes that it has read; the rest of the
+    // input's work is done by then.
     shutdown(fd, SHUT_WR);
     timeval limit{.tv_sec = 0, .tv_usec = 20'000};
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));

@@ -1,4 +1,5 @@
-// What csi-proxyctl reads at the address of a service's metrics, where anybody may answer.
+// Fuzzes the text that csi-proxyctl reads at the address of a service's metrics, where anybody may
+// answer.
 #include <cmath>
 #include <limits>
 #include <string>

@@ -129,7 +129,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const pb::MethodDescriptor& method =
       *binding.service->method(data[1] % binding.service->method_count());
   const auto request = NewMessage(method.input_type());
-  // What no client can send is another fuzzer's.
+  // Another fuzzer has the requests that no client can send.
   if (!request->ParseFromArray(data + 2, static_cast<int>(size - 2))) return 0;
   sides->Compare(binding, method, *request);
   return 0;

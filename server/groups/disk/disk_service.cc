@@ -68,7 +68,7 @@ class DiskService final : public Service {
     }
     size_t wanted = 1;
     if (has_partition()) {
-      // A partition of another system never brings one.
+      // A partition of another system never brings a volume.
       const auto promised = host().CountPromisedVolumes(context, number);
       if (!promised.ok()) return promised.status();
       wanted = std::min<size_t>(*promised, 1);

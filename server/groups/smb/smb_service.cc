@@ -19,9 +19,9 @@ namespace {
 constexpr size_t kMaxUsername = 512;
 constexpr size_t kMaxPassword = 1024;
 
-// With which credentials this process has made which mappings. They are kept themselves and not a
-// hash of them: Windows has them in memory too, for as long as the mapping, and who can read this
-// process's memory has the hash's key as well and can guess. Thread-safe.
+// The credentials with which this process has made each mapping. It keeps the credentials and not a
+// hash of them: Windows has them in memory too, as long as the mapping exists, and an attacker who
+// can read this process's memory can also read a hash's key and guess. Thread-safe.
 class Credentials {
  public:
   void Keep(const std::string& share, const host::SmbCredentials& credentials) {

@@ -1,5 +1,5 @@
-// The calls of the storage group, which storage_service.cc puts behind its rpcs, and how they find a
-// disk. The hub says what each call promises.
+// The calls of the storage group, which storage_service.cc puts behind its rpcs, and how they find
+// a disk. The hub says what each call promises.
 #pragma once
 
 #include "absl/status/status.h"
@@ -28,8 +28,8 @@ absl::StatusOr<ListMountsResponse> Mounts(const groups::Deps& deps, const CallCo
 absl::StatusOr<ListSmbMappingsResponse> SmbMappings(const groups::Deps& deps,
                                                     const CallContext& context);
 
-// A disk's volume made usable at a directory, and taken back: stage.cc and unstage.cc. Either call can
-// be repeated after any crash.
+// A disk's volume made usable at a directory, and taken back: stage.cc and unstage.cc. Either call
+// can be repeated after any crash.
 absl::StatusOr<StageVolumeResponse> Stage(const groups::Deps& deps, const CallContext& context,
                                           const StageVolumeRequest& request);
 absl::StatusOr<UnstageVolumeResponse> Unstage(const groups::Deps& deps, const CallContext& context,
@@ -43,9 +43,9 @@ absl::Status CheckSelector(const DiskSelector& selector);
 // The disk that a checked selector means. A LUN without adapter and bus never means a disk that
 // Windows lives on, nor another one on the adapter of Windows' own disk: that is where clouds put
 // the node's temporary disk, whose LUN a data disk on the next adapter may have as well. When there
-// is none, the disks are scanned anew, which `rescanned` then tells, and looked for again for some
-// seconds, as a cloud may have attached one just now. NOT_FOUND, then; FAILED_PRECONDITION, naming
-// them, when several fit.
+// is none, the disks are scanned anew, which sets `rescanned`, and looked for again for some
+// seconds, because a cloud may have attached one just now. NOT_FOUND after that;
+// FAILED_PRECONDITION, naming them, when several fit.
 absl::StatusOr<host::DiskDescription> FindDisk(const groups::Deps& deps, const CallContext& context,
                                                const DiskSelector& selector, bool* rescanned);
 

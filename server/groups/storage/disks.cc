@@ -47,7 +47,7 @@ DiskInfo ToHub(host::DiskDescription disk) {
   }
   info.nvme_namespace_id = disk.nvme_namespace_id;
   info.eui = std::move(disk.eui);
-  // A size that cannot be hides neither its disk nor the others.
+  // An impossible size hides neither its disk nor the others.
   if (disk.size_bytes <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
     info.size_bytes = static_cast<int64_t>(disk.size_bytes);
   }

@@ -21,8 +21,8 @@ namespace {
 
 constexpr size_t kMaxName = 1024;
 
-// How long a disk is waited for that a rescan has not found at once, and how often it is looked
-// for. azuredisk waits for minutes, but repeats its call as well.
+// The time to wait for a disk that a rescan has not found at once, and the pause between two looks.
+// azuredisk waits for minutes, but repeats its call as well.
 constexpr absl::Duration kArrival = absl::Seconds(5);
 constexpr absl::Duration kFirstPoll = absl::Milliseconds(100);
 constexpr absl::Duration kLastPoll = absl::Seconds(1);
@@ -89,16 +89,16 @@ bool Fits(const DiskSelector& wanted, const host::DiskDescription& disk) {
          Fits(wanted.target, location->target);
 }
 
-// The adapter on which a LUN is no name of a cloud's, as this disk of Windows has one there;
-// nothing where it has none. Azure's NVMe disks have LUNs of the cloud's alone, and the disk of
-// Windows has no LUN.
+// The adapter on which a LUN does not identify a cloud's disk, because this disk of Windows has a
+// LUN there; nothing when it has none. Azure's NVMe disks have only LUNs of the cloud, and the disk
+// of Windows has no LUN.
 std::optional<std::string> ReservedAdapter(const host::DiskDescription& windows) {
   const auto location = disk::ParseLocation(windows.location);
   if (!location.has_value() || location->lun_id.empty()) return std::nullopt;
   return location->adapter;
 }
 
-// Why a disk that has the LUN which is asked for is not meant; OK for one that may be.
+// The reason why a disk with the requested LUN is not meant; OK for a disk that may be.
 absl::Status CheckMeant(const groups::Deps& deps, const CallContext& context,
                         const std::vector<host::DiskDescription>& disks,
                         const host::DiskDescription& disk) {

@@ -1,5 +1,5 @@
-// Data that a disk may hold and that StageVolume must not touch. Which disks are in use by Windows
-// stands in host/windows_use.h.
+// Data that a disk may hold and that StageVolume must not touch. host/windows_use.h finds the disks
+// in use by Windows.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,9 @@ const host::Partition* DataPartition(const host::DiskLayout& layout);
 // before it had CSI drivers are such (github.com/kubernetes/kubernetes issue 64082).
 absl::Status CheckPartitions(uint32_t number, const host::DiskLayout& layout);
 
-// FAILED_PRECONDITION unless nobody has written to a part of an online disk. Until it is formatted,
-// what StageVolume has made is so too: no other mark is needed to know it again after a crash.
+// FAILED_PRECONDITION if somebody has written to a part of an online disk. A partition that
+// StageVolume has made counts as unwritten until it is formatted, so no other mark is needed to
+// recognise it after a crash.
 absl::Status CheckBlank(host::DiskHost& host, const CallContext& context, uint32_t number,
                         uint64_t offset_bytes, uint64_t size_bytes);
 

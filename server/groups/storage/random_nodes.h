@@ -252,7 +252,7 @@ class RandomNode {
     return disk;
   }
 
-  // An administrator's mount, at a folder that is no driver's.
+  // An administrator's mount, at a folder outside of the drivers'.
   void MountOutside(proto::Disk* disk) {
     for (const proto::Partition& partition : disk->partition()) {
       if (partition.volume().file_system().empty()) continue;

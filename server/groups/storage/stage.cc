@@ -86,7 +86,8 @@ class Staging {
     }
     use_ = host::CheckUnused(host_, context_, deps_.roots.get(), *now);
     if (!absl::IsFailedPrecondition(use_)) return use_;
-    // The volume that was staged got a letter since: the call is repeated, and finds all done.
+    // The staged volume has got a letter since: this is a repeated call, which finds all steps
+    // done.
     if (is_staged_ && !now->has_windows()) return absl::OkStatus();
     return Prefixed("disk", use_);
   }
@@ -149,7 +150,7 @@ class Staging {
     return disk::AwaitVolumes(host_, context_, number_, 1, "partitioned");
   }
 
-  // A disk that is refused is somebody else's: read-only and offline again if it was.
+  // A refused disk is somebody else's: it becomes read-only and offline again if it was.
   absl::Status LeftAsFound(const absl::Status& status) {
     if (!absl::IsFailedPrecondition(status)) return status;
     if (was_read_only_) (void)host_.disk().SetReadOnly(context_, number_, true);

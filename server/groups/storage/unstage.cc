@@ -79,7 +79,7 @@ class Unstaging {
     return there;
   }
 
-  // Does all, unless the target is not as it was; whether it did.
+  // Does all steps and returns true, unless the target has changed.
   absl::StatusOr<bool> RunIfStill(const There& there) {
     std::optional<ResourceLocks::Lock> disk_lock;
     std::optional<ResourceLocks::Lock> volume_lock;
@@ -152,7 +152,7 @@ class Unstaging {
                       [](const host::Partition& partition) { return partition.is_basic; });
     const auto volumes = host_.volume().ListVolumes(context_, disk, 0);
     if (!volumes.ok()) return volumes.status();
-    // One that is not to be seen may be in use.
+    // A volume that cannot be seen may be in use.
     if (partitions > 1 && static_cast<int64_t>(volumes->size()) < partitions) return true;
     for (const VolumeId& other : *volumes) {
       if (other == volume) continue;

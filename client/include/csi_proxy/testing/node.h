@@ -48,8 +48,8 @@ struct Fault {
 
 }  // namespace simulated_node
 
-// Thread-safe. Changes fail with NOT_FOUND, ALREADY_EXISTS or INVALID_ARGUMENT, which name what
-// cannot be.
+// Thread-safe. Changes fail with NOT_FOUND, ALREADY_EXISTS or INVALID_ARGUMENT, which name the
+// obstacle.
 class SimulatedNode {
  public:
   // `scenario` is the node that the test begins with: a textproto of csi_proxy.simulated.Node, or

@@ -89,7 +89,7 @@ bool Answers(int port, const std::string& code) {
   return Healthz(port).find(" " + code + " ") != std::string::npos;
 }
 
-// What a kubelet does with the socket of a plugin.
+// Acts as a kubelet on the socket of a plugin.
 void Register(const std::string& socket, const std::string& endpoint) {
   const auto kubelet = pluginregistration::Registration::NewStub(
       grpc::CreateChannel("unix://" + socket, grpc::InsecureChannelCredentials()));

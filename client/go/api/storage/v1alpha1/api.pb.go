@@ -77,7 +77,7 @@ func (PartitionStyle) EnumDescriptor() ([]byte, []int) {
 	return file_storage_v1alpha1_api_proto_rawDescGZIP(), []int{0}
 }
 
-// What a mount is made of.
+// The kind of a mount.
 type MountKind int32
 
 const (
@@ -134,10 +134,10 @@ func (MountKind) EnumDescriptor() ([]byte, []int) {
 type MountState int32
 
 const (
-	// What it leads to, all links on the way followed, is there. Of a share the mapping is in order;
+	// Its target, all links on the way followed, is there. For a share the mapping is in order;
 	// the server was not asked.
 	MountState_ALIVE MountState = 0
-	// What it leads to is not there: a volume whose disk was pulled or is offline, a path that is
+	// Its target is not there: a volume whose disk was pulled or is offline, a path that is
 	// gone or not a directory, a circle of links.
 	MountState_DANGLING MountState = 1
 	// It leads to a share that the node has no mapping of, or one that Windows does not show as OK.
@@ -190,7 +190,7 @@ func (MountState) EnumDescriptor() ([]byte, []int) {
 	return file_storage_v1alpha1_api_proto_rawDescGZIP(), []int{2}
 }
 
-// What a call did to a disk or volume.
+// A step of a call on a disk or volume.
 type StorageStep int32
 
 const (
@@ -304,7 +304,7 @@ type DiskInfo struct {
 	// The first SCSI page 83 identifier associated with the device, as ListDiskIDs of the disk
 	// group gives it.
 	Page83 string `protobuf:"bytes,5,opt,name=page83,proto3" json:"page83,omitempty"`
-	// What Windows tells it from others by.
+	// The id by which Windows tells it from others.
 	UniqueId string `protobuf:"bytes,6,opt,name=unique_id,json=uniqueId,proto3" json:"unique_id,omitempty"`
 	// The parts of its location, each in decimal, empty where Windows does not name one.
 	Adapter string `protobuf:"bytes,7,opt,name=adapter,proto3" json:"adapter,omitempty"`
@@ -596,7 +596,7 @@ type SetDiskReadOnlyRequest struct {
 
 	// The number of the disk.
 	DiskNumber uint32 `protobuf:"varint,1,opt,name=disk_number,json=diskNumber,proto3" json:"disk_number,omitempty"`
-	// What the flag is to be.
+	// The new value of the flag.
 	ReadOnly bool `protobuf:"varint,2,opt,name=read_only,json=readOnly,proto3" json:"read_only,omitempty"`
 }
 
@@ -867,7 +867,7 @@ type GetPathStatsResponse struct {
 
 	// The size of the file system in bytes.
 	TotalBytes int64 `protobuf:"varint,1,opt,name=total_bytes,json=totalBytes,proto3" json:"total_bytes,omitempty"`
-	// What can still be written: what is free, or less where there is a quota.
+	// The bytes that can still be written: the free ones, or fewer where there is a quota.
 	AvailableBytes int64 `protobuf:"varint,2,opt,name=available_bytes,json=availableBytes,proto3" json:"available_bytes,omitempty"`
 	// How much is in use, in bytes.
 	UsedBytes int64 `protobuf:"varint,3,opt,name=used_bytes,json=usedBytes,proto3" json:"used_bytes,omitempty"`
@@ -952,9 +952,9 @@ type Mount struct {
 
 	// Where it is.
 	Path string `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
-	// What it is made of.
+	// The kind of the mount.
 	Kind MountKind `protobuf:"varint,2,opt,name=kind,proto3,enum=v1alpha1.MountKind" json:"kind,omitempty"`
-	// What it leads to: `\\?\Volume{guid}\`, `C:\a\b` or `\\host\share\a\`; of a relative link,
+	// Its target: `\\?\Volume{guid}\`, `C:\a\b` or `\\host\share\a\`; of a relative link,
 	// `..\a`. Empty when it cannot be read.
 	Target string `protobuf:"bytes,3,opt,name=target,proto3" json:"target,omitempty"`
 	// Whether it works.
@@ -1138,7 +1138,7 @@ type SmbMapping struct {
 
 	// `\\host\share`, lower case.
 	RemotePath string `protobuf:"bytes,1,opt,name=remote_path,json=remotePath,proto3" json:"remote_path,omitempty"`
-	// What Windows says of it, as `OK` or `Disconnected`.
+	// Windows' word for its state, as `OK` or `Disconnected`.
 	Status string `protobuf:"bytes,2,opt,name=status,proto3" json:"status,omitempty"`
 	// The links below the working directories that lead to the share or below it.
 	Links []string `protobuf:"bytes,3,rep,name=links,proto3" json:"links,omitempty"`
@@ -1662,7 +1662,7 @@ type StageVolumeResponse struct {
 	VolumeId string `protobuf:"bytes,2,opt,name=volume_id,json=volumeId,proto3" json:"volume_id,omitempty"`
 	// The size of the file system in bytes.
 	SizeBytes int64 `protobuf:"varint,3,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`
-	// What was done, in order; empty when all was in place.
+	// The steps taken, in order; empty when all was in place.
 	Steps []StorageStep `protobuf:"varint,4,rep,packed,name=steps,proto3,enum=v1alpha1.StorageStep" json:"steps,omitempty"`
 }
 
@@ -1792,7 +1792,7 @@ type UnstageVolumeResponse struct {
 
 	// The volume that was mounted; empty when none was.
 	VolumeId string `protobuf:"bytes,1,opt,name=volume_id,json=volumeId,proto3" json:"volume_id,omitempty"`
-	// What was done, in order; empty when nothing was there.
+	// The steps taken, in order; empty when nothing was there.
 	Steps []StorageStep `protobuf:"varint,2,rep,packed,name=steps,proto3,enum=v1alpha1.StorageStep" json:"steps,omitempty"`
 }
 

@@ -60,12 +60,12 @@ type StorageClient interface {
 	// The node's global SMB mappings, in the order of their shares, and the links that lead to
 	// each.
 	ListSmbMappings(ctx context.Context, in *ListSmbMappingsRequest, opts ...grpc.CallOption) (*ListSmbMappingsResponse, error)
-	// What Windows says of the health of a volume and its disk.
+	// The health of a volume and its disk, as Windows reports it.
 	GetVolumeHealth(ctx context.Context, in *GetVolumeHealthRequest, opts ...grpc.CallOption) (*GetVolumeHealthResponse, error)
 	// Makes a disk's volume usable at a directory, from whatever state it is in: the disk is found
 	// (after a rescan if need be), brought online, made writable, initialised as GPT, partitioned,
 	// its volume formatted if it has no file system, mounted, and grown to the size of the disk.
-	// What is done already is left as it is, so it can be repeated after an error, a crash or a
+	// Skips steps that are done already, so it can be repeated after an error, a crash or a
 	// reboot and ends in the same state. The directory is created if it is missing; a mount there
 	// whose volume is gone is replaced. NOT_FOUND when there is no such disk; FAILED_PRECONDITION
 	// when several disks fit, when Windows lives on the disk (boots from it, runs on it, or one of
@@ -202,12 +202,12 @@ type StorageServer interface {
 	// The node's global SMB mappings, in the order of their shares, and the links that lead to
 	// each.
 	ListSmbMappings(context.Context, *ListSmbMappingsRequest) (*ListSmbMappingsResponse, error)
-	// What Windows says of the health of a volume and its disk.
+	// The health of a volume and its disk, as Windows reports it.
 	GetVolumeHealth(context.Context, *GetVolumeHealthRequest) (*GetVolumeHealthResponse, error)
 	// Makes a disk's volume usable at a directory, from whatever state it is in: the disk is found
 	// (after a rescan if need be), brought online, made writable, initialised as GPT, partitioned,
 	// its volume formatted if it has no file system, mounted, and grown to the size of the disk.
-	// What is done already is left as it is, so it can be repeated after an error, a crash or a
+	// Skips steps that are done already, so it can be repeated after an error, a crash or a
 	// reboot and ends in the same state. The directory is created if it is missing; a mount there
 	// whose volume is gone is replaced. NOT_FOUND when there is no such disk; FAILED_PRECONDITION
 	// when several disks fit, when Windows lives on the disk (boots from it, runs on it, or one of
