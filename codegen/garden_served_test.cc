@@ -56,19 +56,24 @@ v1alpha1::SowRequest Sage() {
 class GardenServedTest : public testing::Test {
  protected:
   void SetUp() override {
-    runtime_.executor = &executor_;
-    std::vector<transport::PipeEndpoint> endpoints;
+    listener_ = rpc::NewListener({.socket_dir = directory_.path()}, {});
+    runtime_ = {.executor = &executor_,
+                .inline_calls = &inline_calls_,
+                .connections = &listener_->connections(),
+                .gate = &gate_};
+    std::vector<rpc::PipeEndpoint> endpoints;
     for (const auto* version : ServedVersions()) {
-      auto pipe = transport::PipeServer::Create(
+      auto pipe = rpc::PipeServer::Create(
           PipeName("garden", version->name), version->service_name,
-          shim::NewGrpcService(version->methods, version->open(&garden_, nullptr), &runtime_), {});
+          rpc::NewGrpcService(version->methods, version->open(&garden_, nullptr), &runtime_), {});
       ASSERT_TRUE(pipe.ok()) << pipe.status();
       endpoints.push_back(
           {.name = (*pipe)->name(),
-           .adopt = [server = pipe->get()](intptr_t handle) { server->Adopt(handle); }});
+           .serve = [server = pipe->get()](std::unique_ptr<rpc::ReadyConnection> connection) {
+             server->Serve(std::move(connection));
+           }});
       pipes_.push_back(*std::move(pipe));
     }
-    listener_ = transport::NewListener({.socket_dir = directory_.path()}, {});
     ASSERT_TRUE(listener_->Listen(std::move(endpoints)).ok());
     options_.mode = Mode::kRemote;
     options_.socket_dir = directory_.path();
@@ -77,10 +82,12 @@ class GardenServedTest : public testing::Test {
   TemporaryDirectory directory_;
   ClientOptions options_;
   NumberedGarden garden_;
-  shim::Executor executor_{{.max_threads = 4, .max_queued = 16}};
-  shim::Runtime runtime_;
-  std::vector<std::unique_ptr<transport::PipeServer>> pipes_;
-  std::unique_ptr<transport::Listener> listener_;
+  rpc::Executor executor_{{.max_threads = 4, .max_queued = 16}};
+  rpc::InlineCalls inline_calls_{1};
+  rpc::CallGate gate_;
+  std::unique_ptr<rpc::Listener> listener_;
+  rpc::Runtime runtime_;
+  std::vector<std::unique_ptr<rpc::PipeServer>> pipes_;
 };
 
 TEST_F(GardenServedTest, EveryVersionHasAPipeOfItsOwn) {
@@ -103,24 +110,22 @@ TEST_F(GardenServedTest, EveryVersionHasAPipeOfItsOwn) {
 
 // As a stop does it: what is under way goes on, and nothing else begins.
 TEST_F(GardenServedTest, BehindAShutGateNoCallRuns) {
-  shim::CallGate gate;
-  runtime_.gate = &gate;
   const auto client = v1alpha1::Client::Create(options_);
   ASSERT_TRUE(client.ok()) << client.status();
   EXPECT_TRUE(client->Sow(Sage()).ok());
-  EXPECT_TRUE(gate.AwaitEmpty(absl::Now() + absl::Seconds(30)));
-  gate.Shut();
+  EXPECT_TRUE(gate_.AwaitEmpty(absl::Now() + absl::Seconds(30)));
+  gate_.Shut();
   garden_.pipe.clear();
   const absl::Status refused = client->Sow(Sage()).status();
   EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;
   EXPECT_TRUE(absl::StrContains(refused.message(), "the service is stopping")) << refused;
   EXPECT_EQ(garden_.pipe, "") << "it ran";
-  EXPECT_TRUE(gate.AwaitEmpty(absl::Now()));
+  EXPECT_TRUE(gate_.AwaitEmpty(absl::Now()));
 }
 
-TEST_F(GardenServedTest, CallsOfClientsThatAreNotKnownHaveAShareToo) {
-  // One runs, one waits, and a third is beyond their client's share.
-  shim::Executor narrow({.max_threads = 2, .max_queued = 2, .client_share = 50});
+TEST_F(GardenServedTest, AClientHasItsShareOfTheExecutor) {
+  // One runs, one waits, and a third is beyond the client's share.
+  rpc::Executor narrow({.max_threads = 2, .max_queued = 2, .client_share = 50});
   runtime_.executor = &narrow;
   absl::Notification until;
   garden_.until = &until;
@@ -149,7 +154,7 @@ TEST_F(GardenServedTest, RefusesBytesThatAreNoRequestByName) {
 }
 
 TEST_F(GardenServedTest, ItsClientsCallItInTheirOwnProcess) {
-  shim::CallLimiter limiter({.max_threads = 1, .max_queued = 16}, {}, absl::InfiniteDuration());
+  rpc::CallLimiter limiter({.max_threads = 1, .max_queued = 16}, {}, absl::InfiniteDuration());
   for (const auto* version : ServedVersions()) {
     if (version->name != std::string("v1alpha1")) continue;
     const v1alpha1::Client client(

@@ -55,7 +55,7 @@ void PrintShimHeader(const Group& group, const Version& version, pb::io::Printer
       "class Shim final : public Api {\n public:\n"
       "  // Calls take their turn at `calls`, or run at once when that is null. Owns neither;\n"
       "  // both must outlive the shim.\n"
-      "  explicit Shim($group$::Service* service, shim::CallLimiter* calls = nullptr)\n"
+      "  explicit Shim($group$::Service* service, rpc::CallLimiter* calls = nullptr)\n"
       "      : service_(service), calls_(calls) {}\n\n");
   ForEachMethod(version, vars,
                 "  absl::Status $method$(const CallContext& context, const $request$& request,\n"
@@ -63,9 +63,9 @@ void PrintShimHeader(const Group& group, const Version& version, pb::io::Printer
                 printer);
   printer.Print(vars,
                 "\n private:\n  $group$::Service* const service_;\n"
-                "  shim::CallLimiter* const calls_;\n};\n\n"
+                "  rpc::CallLimiter* const calls_;\n};\n\n"
                 "// The same as a table.\n"
-                "extern const shim::ServedVersion<$group$::Service> kServed;\n");
+                "extern const rpc::ServedVersion<$group$::Service> kServed;\n");
   CloseNamespace(vars, printer);
 }
 
@@ -81,7 +81,7 @@ void PrintShimSource(const Group& group, const Version& version, pb::io::Printer
       version, vars,
       "absl::Status Shim::$method$(const CallContext& context, const $request$& request,\n"
       "    $response$* response) {\n"
-      "  return shim::RunAt(calls_, methods::k$method$, context, [&](const CallContext& c) {\n"
+      "  return rpc::RunAt(calls_, methods::k$method$, context, [&](const CallContext& c) {\n"
       "    $group$::$hub_request$ hub_request;\n"
       "    if (absl::Status status = ToHub(request, &hub_request); !status.ok()) return status;\n"
       "    const auto hub_response = service_->$hub_method$(c, hub_request);\n"
@@ -90,19 +90,18 @@ void PrintShimSource(const Group& group, const Version& version, pb::io::Printer
       "  });\n"
       "}\n\n",
       printer);
-  printer.Print(
-      vars,
-      "namespace {\n\n"
-      "std::shared_ptr<void> Open($group$::Service* service, shim::CallLimiter* calls) {\n"
-      "  return std::shared_ptr<Api>(std::make_shared<Shim>(service, calls));\n}\n\n"
-      "constexpr shim::UnaryMethod kMethods[] = {\n");
+  printer.Print(vars,
+                "namespace {\n\n"
+                "std::shared_ptr<void> Open($group$::Service* service, rpc::CallLimiter* calls) {\n"
+                "  return std::shared_ptr<Api>(std::make_shared<Shim>(service, calls));\n}\n\n"
+                "constexpr rpc::UnaryMethod kMethods[] = {\n");
   ForEachMethod(version, vars,
-                "    shim::MakeUnaryMethod<Api, $request$, $response$, &Api::$method$>(\n"
+                "    rpc::MakeUnaryMethod<Api, $request$, $response$, &Api::$method$>(\n"
                 "        methods::k$method$),\n",
                 printer);
   printer.Print(vars,
                 "};\n\n}  // namespace\n\n"
-                "const shim::ServedVersion<$group$::Service> kServed = {\n"
+                "const rpc::ServedVersion<$group$::Service> kServed = {\n"
                 "    \"$version$\", \"$service$\", &Open, kMethods};\n");
   CloseNamespace(vars, printer);
 }
@@ -115,7 +114,7 @@ void PrintMethodsHeader(const Group& group, const Version& version, pb::io::Prin
                 "// What the version's rpcs are called.\n"
                 "namespace csi_proxy::$group$::$version$::methods {\n\n");
   ForEachMethod(version, vars,
-                "inline constexpr shim::MethodInfo k$method${\n"
+                "inline constexpr rpc::MethodInfo k$method${\n"
                 "    \"$group$\", \"$version$\", \"$service$\", \"$method$\",\n"
                 "    \"$pipe$\", \"/$service$/$method$\", $reads$};\n",
                 printer);
@@ -130,7 +129,7 @@ void PrintServedVersionsHeader(const Group& group, pb::io::Printer& printer) {
                 "#include \"server/rpc/served_version.h\"\n\n"
                 "namespace csi_proxy::$group$ {\n\n"
                 "// Every released version of the group.\n"
-                "std::vector<const shim::ServedVersion<Service>*> ServedVersions();\n\n"
+                "std::vector<const rpc::ServedVersion<Service>*> ServedVersions();\n\n"
                 "}  // namespace csi_proxy::$group$\n");
 }
 
@@ -143,7 +142,7 @@ void PrintServedVersionsSource(const Group& group, pb::io::Printer& printer) {
   }
   printer.Print(vars,
                 "\nnamespace csi_proxy::$group$ {\n\n"
-                "std::vector<const shim::ServedVersion<Service>*> ServedVersions() {\n"
+                "std::vector<const rpc::ServedVersion<Service>*> ServedVersions() {\n"
                 "  return {\n");
   for (const Version& version : group.versions) {
     printer.Print(FileVars(group, version), "      &$version$::kServed,\n");

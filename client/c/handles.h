@@ -36,7 +36,7 @@ struct OpenNode {
 
   std::shared_ptr<Node> node;
   std::optional<client::SerializedNode> rpcs;
-  shim::CallGate gate;
+  rpc::CallGate gate;
   // Ends the calls that nobody else may.
   Cancellable closing;
 };

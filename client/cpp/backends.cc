@@ -45,8 +45,9 @@ absl::StatusOr<Choice> Choose(const std::string& path) {
   const absl::StatusOr<Mode> pinned = Pinned();
   if (!pinned.ok()) return pinned.status();
   if (*pinned != Mode::kAuto) return Choice{*pinned, "CSI_PROXY_MODE says so"};
-  if (embedded_backend == nullptr)
+  if (embedded_backend == nullptr) {
     return Choice{Mode::kRemote, "csi_proxy::embedded is not linked"};
+  }
   const bool is_there = PipeIsThere(path);
   if (is_there && remote_backend != nullptr) {
     return Choice{Mode::kRemote, absl::StrCat("there is a pipe ", path)};

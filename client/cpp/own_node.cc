@@ -56,14 +56,14 @@ OwnNode::OwnNode(OpenedMachine machine, const NodeOptions& options, NodeRules ru
           std::move(machine), std::move(rules),
           std::make_unique<observability::SpdlogAuditSink>(logger, observability::LogFormat::kText),
           [logger](absl::string_view line) { logger->info("{}", std::string(line)); }) {
-  std::vector<shim::CallObserver*> observers = {&call_log_};
+  std::vector<rpc::CallObserver*> observers = {&call_log_};
   if (metrics_ != nullptr) observers.push_back(metrics_.get());
-  for (std::unique_ptr<shim::CallLimiter>& calls : calls_) {
-    calls = std::make_unique<shim::CallLimiter>(
-        shim::Executor::Limits{.max_threads = options.max_calls,
-                               .max_queued = options.max_queued,
-                               .max_away = 2 * options.max_calls},
-        observers, options.max_call_duration);
+  for (std::unique_ptr<rpc::CallLimiter>& calls : calls_) {
+    calls =
+        std::make_unique<rpc::CallLimiter>(rpc::Executor::Limits{.max_threads = options.max_calls,
+                                                                 .max_queued = options.max_queued,
+                                                                 .max_away = 2 * options.max_calls},
+                                           observers, options.max_call_duration);
   }
   if (metrics_ != nullptr) {
     metrics_->SetGauges(
@@ -100,7 +100,7 @@ absl::StatusOr<std::shared_ptr<Node>> OwnNode::Create(NodeOptions options,
                                            std::move(logger), *std::move(metrics)));
 }
 
-shim::CallLimiter* OwnNode::CallsOf(Node& node, absl::string_view group) {
+rpc::CallLimiter* OwnNode::CallsOf(Node& node, absl::string_view group) {
   OwnNode* const own = node.own();
   for (size_t i = 0; own != nullptr && i < kGroupCount; ++i) {
     if (group == kGroups[i]) return own->calls_[i].get();

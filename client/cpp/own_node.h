@@ -30,7 +30,7 @@ class OwnNode final : public Node {
 
   // How the versioned clients' calls in a group take turns; null for a node that somebody else
   // made, which sets no limits.
-  static shim::CallLimiter* CallsOf(Node& node, absl::string_view group);
+  static rpc::CallLimiter* CallsOf(Node& node, absl::string_view group);
 
   disk::Service& disk() override { return *node_.services().disk.service; }
   filesystem::Service& filesystem() override { return *node_.services().filesystem.service; }
@@ -60,7 +60,7 @@ class OwnNode final : public Node {
   observability::CallLog call_log_;
   const std::unique_ptr<observability::Metrics> metrics_;
   ManagedNode node_;
-  std::unique_ptr<shim::CallLimiter> calls_[kGroupCount];
+  std::unique_ptr<rpc::CallLimiter> calls_[kGroupCount];
 };
 
 }  // namespace csi_proxy::client

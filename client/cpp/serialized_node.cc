@@ -14,9 +14,9 @@ namespace {
 using google::protobuf::MessageLite;
 
 // For a node that somebody else made, which sets no limits.
-shim::CallLimiter* WithoutLimits() {
-  static auto* const calls = new shim::CallLimiter({.max_threads = SIZE_MAX, .max_queued = 0}, {},
-                                                   absl::InfiniteDuration());
+rpc::CallLimiter* WithoutLimits() {
+  static auto* const calls = new rpc::CallLimiter({.max_threads = SIZE_MAX, .max_queued = 0}, {},
+                                                  absl::InfiniteDuration());
   return calls;
 }
 
@@ -28,8 +28,8 @@ void ForEachGroup(Node& node, const Visit& visit) {
 #undef VISIT_GROUP
 }
 
-shim::CallLimiter* CallsOf(Node& node, absl::string_view group) {
-  shim::CallLimiter* const calls = OwnNode::CallsOf(node, group);
+rpc::CallLimiter* CallsOf(Node& node, absl::string_view group) {
+  rpc::CallLimiter* const calls = OwnNode::CallsOf(node, group);
   return calls != nullptr ? calls : WithoutLimits();
 }
 
@@ -62,7 +62,7 @@ SerializedNode::SerializedNode(std::shared_ptr<Node> node) : node_(std::move(nod
   ForEachGroup(*node_, [&](const char* group, const auto& versions, auto* service) {
     for (const auto* version : versions) {
       const std::shared_ptr<void> api = version->open(service, CallsOf(*node_, group));
-      for (const shim::UnaryMethod& method : version->methods) {
+      for (const rpc::UnaryMethod& method : version->methods) {
         rows_.emplace(method.info->path, Row{&method, api});
       }
     }
@@ -75,7 +75,7 @@ absl::Status SerializedNode::Call(absl::string_view path, const CallContext& con
   if (row == rows_.end()) {
     return absl::UnimplementedError(absl::StrCat("there is no method ", path));
   }
-  const shim::UnaryMethod& method = *row->second.method;
+  const rpc::UnaryMethod& method = *row->second.method;
   const std::unique_ptr<MessageLite> message(method.request().New());
   if (bytes.size() > static_cast<size_t>(std::numeric_limits<int>::max()) ||
       !message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {

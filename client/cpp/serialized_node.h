@@ -32,7 +32,7 @@ class SerializedNode {
 
  private:
   struct Row {
-    const shim::UnaryMethod* method;
+    const rpc::UnaryMethod* method;
     std::shared_ptr<void> api;
   };
   const std::shared_ptr<Node> node_;

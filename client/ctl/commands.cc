@@ -5,7 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "client/cpp/pipe_path.h"
 #include "client/cpp/remote_channel.h"
-#include "client/ctl/completion.h"
 #include "client/ctl/diagnose/diagnose.h"
 #include "client/ctl/doctor.h"
 #include "client/ctl/output.h"
@@ -60,6 +59,14 @@ std::string Hint(const absl::Status& status) {
   }
 }
 
+int Completion(const Catalog& catalog, const CommandLine& line, const Streams& streams) {
+  const absl::StatusOr<std::string> script =
+      CompletionScript(catalog, line.words.size() == 2 ? line.words[1] : "");
+  if (!script.ok()) return WrongUsage(script.status().message(), streams.err);
+  streams.out << *script;
+  return kOk;
+}
+
 }  // namespace
 
 int WrongUsage(absl::string_view message, std::ostream& err) {
@@ -68,12 +75,8 @@ int WrongUsage(absl::string_view message, std::ostream& err) {
 }
 
 absl::Status ReadFlags(const Catalog& catalog, const CommandLine& line, pb::Message* options) {
-  const std::string& command = line.words[0];
-  if (line.words.size() > 1) {
-    return absl::InvalidArgumentError(absl::StrCat(command, " takes no arguments, only flags"));
-  }
   const auto no_secret = [](const std::string&) { return absl::InternalError("no field is one"); };
-  return SetFields(catalog, command, line.fields, no_secret, options);
+  return SetFields(catalog, line.words[0], line.fields, no_secret, options);
 }
 
 bool WantsTable(const CommandLine& line, const Streams& streams) {
@@ -140,6 +143,24 @@ int Call(const Catalog& catalog, const CommandLine& line, const Streams& streams
   return kOk;
 }
 
+absl::Span<const Command> OwnCommands() {
+  static constexpr Command kCommands[] = {
+      {.name = "completion", .run = &Completion, .takes_words = true},
+      {.name = "describe", .run = &Describe, .takes_words = true},
+      {.name = "diagnose", .run = &Diagnose, .flags = &DiagnoseFlags},
+      {.name = "doctor",
+       .run = [](const Catalog& catalog, const CommandLine& line,
+                 const Streams& streams) { return Doctor(catalog, line.client, streams.out); }},
+      {.name = "list",
+       .run = [](const Catalog& catalog, const CommandLine&,
+                 const Streams& streams) { return List(catalog, streams.out); }},
+      {.name = "repair", .run = &Repair, .flags = &RepairFlags},
+      {.name = "selftest", .run = &Selftest, .flags = &SelftestFlags},
+      {.name = "top", .run = &Top, .flags = &TopFlags},
+  };
+  return kCommands;
+}
+
 int Run(const CommandLine& line, const Streams& streams) {
   if (line.help) {
     streams.out << HelpText();
@@ -154,30 +175,20 @@ int Run(const CommandLine& line, const Streams& streams) {
     return kUsage;
   }
   const Catalog catalog;
-  const std::string& command = line.words[0];
-  const size_t words = line.words.size();
-  const bool is_own = command == "list" || command == "describe" || command == "doctor" ||
-                      command == "completion" || command == "selftest" || command == "top" ||
-                      command == "diagnose" || command == "repair";
-  if (!is_own) return Call(catalog, line, streams);
-  if (command == "selftest") return Selftest(catalog, line, streams);
-  if (command == "top") return Top(catalog, line, streams);
-  if (command == "diagnose") return Diagnose(catalog, line, streams);
-  if (command == "repair") return Repair(catalog, line, streams);
-  if (!line.fields.empty()) {
-    return WrongUsage(absl::StrCat(command, " has no flag --", line.fields[0].name), streams.err);
+  for (const Command& command : OwnCommands()) {
+    if (line.words[0] != command.name) continue;
+    if (command.flags == nullptr && !line.fields.empty()) {
+      return WrongUsage(absl::StrCat(command.name, " has no flag --", line.fields[0].name),
+                        streams.err);
+    }
+    if (!command.takes_words && line.words.size() > 1) {
+      return WrongUsage(absl::StrCat(command.name, " takes no arguments",
+                                     command.flags != nullptr ? ", only flags" : ""),
+                        streams.err);
+    }
+    return command.run(catalog, line, streams);
   }
-  if (command == "describe") return Describe(catalog, line, streams);
-  if (command == "completion") {
-    const absl::StatusOr<std::string> script =
-        CompletionScript(catalog, words == 2 ? line.words[1] : "");
-    if (!script.ok()) return WrongUsage(script.status().message(), streams.err);
-    streams.out << *script;
-    return kOk;
-  }
-  if (words > 1) return WrongUsage(absl::StrCat(command, " takes no arguments"), streams.err);
-  if (command == "list") return List(catalog, streams.out);
-  return Doctor(catalog, line.client, streams.out);
+  return Call(catalog, line, streams);
 }
 
 }  // namespace csi_proxy::ctl

@@ -6,12 +6,23 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "client/ctl/catalog.h"
 #include "client/ctl/command_line.h"
-#include "client/ctl/exit_code.h"
 #include "client/ctl/input.h"
 
 namespace csi_proxy::ctl {
+
+enum ExitCode {
+  kOk = 0,
+  kCallFailed = 1,   // or doctor found no pipe that answers
+  kUsage = 2,        // nothing was called
+  kUnreachable = 3,  // UNAVAILABLE
+  kDeadline = 4,     // DEADLINE_EXCEEDED
+  kFindings = 5,     // diagnose found something, or repair left something
+};
 
 // Where a command reads and writes. Answers go to `out`, complaints to `err`.
 struct Streams {
@@ -23,6 +34,18 @@ struct Streams {
   bool in_is_terminal = false;
 };
 
+// A command of the program's own; other first words name a group.
+struct Command {
+  const char* name;
+  // Returns an ExitCode.
+  int (*run)(const Catalog& catalog, const CommandLine& line, const Streams& streams);
+  // Its flags, as FieldFlags() has those of methods; null for none.
+  std::vector<std::string> (*flags)() = nullptr;
+  bool takes_words = false;
+};
+// All of them, sorted by name.
+absl::Span<const Command> OwnCommands();
+
 // Does what the command line says and returns an ExitCode.
 int Run(const CommandLine& line, const Streams& streams);
 
@@ -31,6 +54,10 @@ int List(const Catalog& catalog, std::ostream& out);
 
 // `describe`: documentation of a group, in one version of it, or of a method.
 int Describe(const Catalog& catalog, const CommandLine& line, const Streams& streams);
+
+// A script for `bash` or `zsh` that completes commands, groups, methods, fields and flags.
+// INVALID_ARGUMENT for another shell.
+absl::StatusOr<std::string> CompletionScript(const Catalog& catalog, absl::string_view shell);
 
 // Everything else: calls a method.
 int Call(const Catalog& catalog, const CommandLine& line, const Streams& streams);

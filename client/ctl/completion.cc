@@ -1,5 +1,4 @@
-#include "client/ctl/completion.h"
-
+// Completion scripts for shells.
 #include <map>
 #include <set>
 
@@ -7,10 +6,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "client/ctl/command_line.h"
-#include "client/ctl/diagnose/diagnose.h"
+#include "client/ctl/commands.h"
+#include "client/ctl/diagnose/look.h"
 #include "client/ctl/request.h"
-#include "client/ctl/selftest/selftest.h"
-#include "client/ctl/top/top.h"
 
 namespace csi_proxy::ctl {
 namespace {
@@ -71,21 +69,20 @@ absl::StatusOr<std::string> CompletionScript(const Catalog& catalog, absl::strin
   // bash makes words of their own of `=` and what follows.
   absl::StrAppend(&methods, "    \"repair \"*\"--what =\") words=\"",
                   absl::StrJoin(diagnose::kKinds, " "), "\" ;;\n");
-  for (const auto& [command, flags] :
-       {std::pair("diagnose", DiagnoseFlags()), std::pair("repair", RepairFlags()),
-        std::pair("selftest", SelftestFlags()), std::pair("top", TopFlags())}) {
+  std::vector<std::string> words = groups;
+  for (const Command& command : OwnCommands()) {
+    words.push_back(command.name);
+    if (command.flags == nullptr) continue;
     std::vector<std::string> completed;
-    for (const std::string& flag : flags) completed.push_back(Completed(flag));
-    absl::StrAppend(&methods, "    \"", command, "\"|\"", command, " \"*) words=\"",
+    for (const std::string& flag : command.flags()) completed.push_back(Completed(flag));
+    absl::StrAppend(&methods, "    \"", command.name, "\"|\"", command.name, " \"*) words=\"",
                     absl::StrJoin(completed, " "), " $flags\" ;;\n");
   }
-  const std::string script = absl::StrReplaceAll(
-      kScript, {{"{commands}",
-                 absl::StrCat(absl::StrJoin(groups, " "),
-                              " completion describe diagnose doctor list repair selftest top")},
-                {"{groups}", absl::StrJoin(groups, " ")},
-                {"{methods}", methods},
-                {"{flags}", absl::StrJoin(OwnFlags(), " ")}});
+  const std::string script =
+      absl::StrReplaceAll(kScript, {{"{commands}", absl::StrJoin(words, " ")},
+                                    {"{groups}", absl::StrJoin(groups, " ")},
+                                    {"{methods}", methods},
+                                    {"{flags}", absl::StrJoin(OwnFlags(), " ")}});
   return shell == "zsh" ? "autoload -U +X bashcompinit && bashcompinit\n" + script : script;
 }
 

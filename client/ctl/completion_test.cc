@@ -1,5 +1,3 @@
-#include "client/ctl/completion.h"
-
 #include <stdio.h>
 
 #include <fstream>
@@ -9,6 +7,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "client/cpp/testing_posix.h"
+#include "client/ctl/commands.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

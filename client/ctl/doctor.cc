@@ -10,7 +10,7 @@
 #include "absl/time/clock.h"
 #include "client/cpp/pipe_path.h"
 #include "client/cpp/remote_channel.h"
-#include "client/ctl/exit_code.h"
+#include "client/ctl/commands.h"
 #include "client/ctl/output.h"
 
 namespace csi_proxy::ctl {

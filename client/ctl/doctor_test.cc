@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "api/released.h"
 #include "client/cpp/testing_posix.h"
-#include "client/ctl/exit_code.h"
+#include "client/ctl/commands.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "server/http/http_answer.h"
+#include "server/http/http_server.h"
 
 namespace csi_proxy::sidecars {
 

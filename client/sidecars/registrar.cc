@@ -26,7 +26,7 @@ constexpr size_t kLongestName = 63;
 bool AlphaNumeric(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)); }
 
 // The directory may end with a separator, and on Windows both kinds are separators.
-std::string SocketPath(std::string directory, const std::string& driver_name) {
+std::string RegistrationSocket(std::string directory, const std::string& driver_name) {
   if (!directory.ends_with('/') && !directory.ends_with('\\')) directory += '/';
   return absl::StrCat(directory, driver_name, "-reg.sock");
 }
@@ -76,7 +76,7 @@ Registrar::Registrar(std::string driver_name, RegistrarOptions options, Metrics*
       metrics_(metrics),
       on_refused_(std::move(on_refused)),
       log_(std::move(log)),
-      socket_path_(SocketPath(options_.plugin_registration_path, driver_name_)),
+      socket_path_(RegistrationSocket(options_.plugin_registration_path, driver_name_)),
       service_(driver_name_, options_.kubelet_registration_path,
                [this](bool accepted, const std::string& reason) { Notified(accepted, reason); }) {}
 

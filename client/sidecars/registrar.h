@@ -12,7 +12,7 @@
 #include "client/sidecars/socket.h"
 #include "csi_proxy/sidecars.h"
 #include "server/base/condition.h"
-#include "server/http/http_answer.h"
+#include "server/http/http_server.h"
 
 namespace csi_proxy::sidecars {
 

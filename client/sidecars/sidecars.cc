@@ -9,9 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "client/sidecars/driver.h"
 #include "client/sidecars/metrics.h"
@@ -58,21 +56,15 @@ absl::Status Required(absl::string_view option, absl::string_view value) {
   return absl::InvalidArgumentError(absl::StrCat(option, ": it is required"));
 }
 
-// The path of `unix:///csi/csi.sock`, `unix:/csi/csi.sock` or `/csi/csi.sock`; with
-// `unix://C:\csi\csi.sock`, which is how drivers on Windows write it, `C:\csi\csi.sock`.
-absl::StatusOr<std::string> SocketOf(absl::string_view address) {
-  if (absl::Status status = Required("csi_address", address); !status.ok()) return status;
-  if (!absl::ConsumePrefix(&address, "unix://")) absl::ConsumePrefix(&address, "unix:");
-  if (absl::StrContains(address, "://") || address.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("csi_address: \"", address, "\" is not a path, nor unix:// and a path"));
-  }
-  return std::string(address);
+absl::StatusOr<std::string> SocketOf(const SidecarsOptions& options) {
+  absl::StatusOr<std::string> path = sidecars::SocketPath(options.csi_address);
+  if (path.ok()) return path;
+  return absl::InvalidArgumentError(absl::StrCat("csi_address: ", path.status().message()));
 }
 
 // Everything that can be told without the driver.
 absl::Status Check(const SidecarsOptions& options) {
-  if (const auto socket = SocketOf(options.csi_address); !socket.ok()) return socket.status();
+  if (const auto socket = SocketOf(options); !socket.ok()) return socket.status();
   if (!options.registrar && !options.livenessprobe) {
     return absl::InvalidArgumentError("neither registrar nor livenessprobe is wanted");
   }
@@ -277,7 +269,7 @@ class Running final : public Sidecars {
 absl::StatusOr<std::unique_ptr<Sidecars>> Sidecars::Start(SidecarsOptions options) {
   if (absl::Status status = Check(options); !status.ok()) return status;
   if (options.log == nullptr) options.log = LogToStderr;
-  std::string socket = *SocketOf(options.csi_address);
+  std::string socket = *SocketOf(options);
   return std::make_unique<Running>(std::move(options), std::move(socket));
 }
 

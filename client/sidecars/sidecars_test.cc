@@ -351,6 +351,7 @@ TEST_F(SidecarsTest, WrongOptionsAreNamed) {
       {"csi_address", [](SidecarsOptions* o) { o->csi_address = ""; }},
       {"csi_address", [](SidecarsOptions* o) { o->csi_address = "unix://"; }},
       {"csi_address", [](SidecarsOptions* o) { o->csi_address = "tcp://1.2.3.4:5"; }},
+      {"csi_address", [](SidecarsOptions* o) { o->csi_address = "dns:1.2.3.4"; }},
       {"name", [](SidecarsOptions* o) { o->driver_name = "a/b"; }},
       {"registrar.kubelet_registration_path",
        [](SidecarsOptions* o) { o->registrar->kubelet_registration_path = ""; }},

@@ -9,9 +9,15 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
 namespace csi_proxy::sidecars {
+
+// The path in the address of a CSI driver: `/csi/csi.sock`, `unix:///csi/csi.sock` or
+// `unix:/csi/csi.sock`; with `unix://C:\csi\csi.sock`, which is how drivers on Windows write it,
+// `C:\csi\csi.sock`. INVALID_ARGUMENT for addresses of other kinds.
+absl::StatusOr<std::string> SocketPath(absl::string_view address);
 
 // Tells whether there is a socket. FAILED_PRECONDITION if the path is of something else.
 absl::StatusOr<bool> SocketExists(const std::string& path);

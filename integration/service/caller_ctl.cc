@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "client/ctl/exit_code.h"
+#include "client/ctl/commands.h"
 #include "integration/service/caller.h"
 #include "integration/support/child_process.h"
 

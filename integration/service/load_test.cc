@@ -19,8 +19,8 @@
 namespace csi_proxy::integration {
 namespace {
 
-using transport::ConnectUnix;
-using transport::UniqueFd;
+using rpc::ConnectUnix;
+using rpc::UniqueFd;
 
 // The number of calls in the large test; CSI_PROXY_TEST_CALLS lowers it where a sanitizer makes
 // each dear.
@@ -236,7 +236,7 @@ TEST(LoadTest, SilentConnectionsAreDroppedAtTheDeadlineAndDelayNobody) {
   EXPECT_LT(during, 5 * before + absl::Milliseconds(2)) << before << " before, " << during;
   absl::SleepFor(absl::Seconds(5));
   EXPECT_LE(OpenDescriptors((*server)->pid()), descriptors + 16) << "all gone after the deadline";
-  EXPECT_TRUE(transport::ClosedWithin(silent[0].get(), 1));
+  EXPECT_TRUE(rpc::ClosedWithin(silent[0].get(), 1));
   EXPECT_TRUE(PathExists(*files, absl::StrCat(kRoot, "a")).ok());
 }
 

@@ -17,14 +17,14 @@
 #include "absl/time/clock.h"
 #include "integration/service/calls.h"
 #include "server/base/testing_posix.h"
-#include "server/rpc/preface.h"
+#include "server/rpc/http2_guard.h"
 #include "server/rpc/testing_posix.h"
 
 namespace csi_proxy::integration {
 namespace {
 
-using transport::ConnectUnix;
-using transport::UniqueFd;
+using rpc::ConnectUnix;
+using rpc::UniqueFd;
 
 constexpr absl::string_view kSettings("\0\0\0\4\0\0\0\0\0", 9);
 
@@ -64,7 +64,7 @@ class SharesTest : public testing::Test {
   // Connections that send what begins HTTP/2 and no more.
   std::vector<UniqueFd> IdleConnections(size_t count) {
     std::vector<UniqueFd> idle;
-    const std::string begin = absl::StrCat(transport::kHttp2Preface, kSettings);
+    const std::string begin = absl::StrCat(rpc::kHttp2Preface, kSettings);
     while (idle.size() < count) {
       idle.push_back(ConnectUnix(server_->directory() + "/csi-proxy-filesystem-v1.sock"));
       EXPECT_TRUE(idle.back().valid()) << idle.size();

@@ -21,7 +21,7 @@
 #include "integration/support/server_process.h"
 #include "integration/wine/process_counts.h"
 #include "server/base/win32.h"
-#include "server/rpc/preface.h"
+#include "server/rpc/http2_guard.h"
 
 namespace csi_proxy::integration {
 namespace {
@@ -142,7 +142,7 @@ TEST_F(PipeAbuseTest, AbandonedConnectionsCostLittleAndAreGoneAfterTheDeadline) 
 TEST_F(PipeAbuseTest, IdleConnectionsOfOneClientDoNotKeepOthersOut) {
   Start({});
   const std::string begin =
-      absl::StrCat(transport::kHttp2Preface, absl::string_view("\0\0\0\4\0\0\0\0\0", 9));
+      absl::StrCat(rpc::kHttp2Preface, absl::string_view("\0\0\0\4\0\0\0\0\0", 9));
   std::vector<win32::UniqueHandle> idle;
   int ended = 0;
   while (idle.size() < 1100) {
@@ -190,7 +190,7 @@ TEST_F(PipeAbuseTest, ClientsThatVanishMidCallLeakNothing) {
     for (DWORD i = 0; i < times; ++i) {
       const win32::UniqueHandle pipe = Dial();
       ASSERT_TRUE(pipe.valid()) << i;
-      ASSERT_TRUE(Send(pipe, absl::StrCat(transport::kHttp2Preface, settings)));
+      ASSERT_TRUE(Send(pipe, absl::StrCat(rpc::kHttp2Preface, settings)));
       // And one that gives up a call the service is at, and its connection with it.
       const auto client = filesystem::v1::Client::Create(server_->client_options());
       ASSERT_TRUE(client.ok()) << client.status();
@@ -216,7 +216,7 @@ TEST_F(PipeAbuseTest, GarbageEndsItsConnectionAndNothingElse) {
     for (char& byte : bytes) byte = static_cast<char>(random());
     return bytes;
   };
-  const std::string preface(transport::kHttp2Preface);
+  const std::string preface(rpc::kHttp2Preface);
   const std::string settings("\0\0\0\4\0\0\0\0\0", 9);
   const std::string oversized("\xff\xff\xff\0\0\0\0\0\1", 9);
   const std::string headers("\0\0\1\1\4\0\0\0\1\x82", 10);
@@ -286,7 +286,7 @@ TEST_F(PipeAbuseTest, FloodsOfFramesEndTheirConnection) {
     const win32::UniqueHandle pipe = Dial();
     ASSERT_TRUE(pipe.valid());
     // The server's settings are left unread; they fit the pipe.
-    bool open = Send(pipe, absl::StrCat(transport::kHttp2Preface, Frame(4, 0, 0, ""), flood.first));
+    bool open = Send(pipe, absl::StrCat(rpc::kHttp2Preface, Frame(4, 0, 0, ""), flood.first));
     size_t sent = 0;
     while (open && sent < kFlood) {
       const std::string more = flood.next();
@@ -323,7 +323,7 @@ TEST_F(PipeAbuseTest, WhatDripsCostsWhatIsSent) {
   for (int i = 0; i < 4; ++i) {
     pipes.push_back(Dial());
     ASSERT_TRUE(pipes.back().valid()) << i;
-    ASSERT_TRUE(Send(pipes.back(), absl::StrCat(transport::kHttp2Preface, Frame(4, 0, 0, ""),
+    ASSERT_TRUE(Send(pipes.back(), absl::StrCat(rpc::kHttp2Preface, Frame(4, 0, 0, ""),
                                                 Frame(1, 4, 1, headers))));
     ASSERT_TRUE(Send(pipes.back(), data.substr(0, 9)));
     for (size_t sent = 0; sent < 4000; ++sent) {
@@ -337,8 +337,8 @@ TEST_F(PipeAbuseTest, WhatDripsCostsWhatIsSent) {
   // Frames of a byte each, until the client's account is full.
   const win32::UniqueHandle pipe = Dial();
   ASSERT_TRUE(pipe.valid());
-  bool open = Send(
-      pipe, absl::StrCat(transport::kHttp2Preface, Frame(4, 0, 0, ""), Frame(1, 4, 1, headers)));
+  bool open =
+      Send(pipe, absl::StrCat(rpc::kHttp2Preface, Frame(4, 0, 0, ""), Frame(1, 4, 1, headers)));
   open = open && Send(pipe, Frame(0, 0, 1, message));
   std::string many;
   for (int i = 0; i < 100; ++i) many += Frame(0, 0, 1, absl::string_view("\0", 1));
@@ -361,7 +361,7 @@ TEST_F(PipeAbuseTest, WhoReadsNoAnswersIsBarred) {
   for (int i = 0; i < 40; ++i) {
     pipes.push_back(Dial());
     ASSERT_TRUE(pipes.back().valid()) << i;
-    bool open = Send(pipes.back(), absl::StrCat(transport::kHttp2Preface, Frame(4, 0, 0, "")));
+    bool open = Send(pipes.back(), absl::StrCat(rpc::kHttp2Preface, Frame(4, 0, 0, "")));
     uint32_t stream = 1;
     for (; open && stream < 20000; stream += 2) {
       open =

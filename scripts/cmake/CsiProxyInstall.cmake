@@ -215,9 +215,6 @@ csi_proxy_installed_library(sidecars "A driver's registration and health, in the
 
 csi_proxy_export(csi_proxy_c c c_interface)
 csi_proxy_pkg_config(c "CSI Proxy in the own process, for any language" "" -lcsi_proxy)
-csi_proxy_export(csi_proxy_sidecars_c sidecars_c c_interface)
-csi_proxy_pkg_config(sidecars_c "A driver's registration and health, for any language" ""
-                     -lcsi_proxy_sidecars_c)
 
 # The same with what it loads, in one directory: what client/go/csiproxytest/install places.
 set(TEST_LIBRARIES csi_proxy_c)
@@ -269,7 +266,6 @@ if(WIN32)
   set(DOCUMENT_DIR .)
   # What a driver in another language is built with, and what prepares a node.
   install(FILES ${PROJECT_SOURCE_DIR}/client/include/csi_proxy/csi_proxy.h
-                ${PROJECT_SOURCE_DIR}/client/include/csi_proxy/csi_proxy_sidecars.h
           DESTINATION ${INCLUDE_DIR}/csi_proxy COMPONENT c_interface)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/scripts/bootstrap DESTINATION ${SHARE_DIR}
           COMPONENT programs FILES_MATCHING PATTERN "*.ps1" PATTERN "README.md")

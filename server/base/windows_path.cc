@@ -240,15 +240,17 @@ absl::StatusOr<UncPath> UncPath::Parse(absl::string_view field, absl::string_vie
   }
   absl::StatusOr<std::vector<std::string>> parts = SplitComponents(field, text, text.substr(2));
   if (!parts.ok()) return parts.status();
-  if (parts->size() < 2)
+  if (parts->size() < 2) {
     return Refuse(field, text, "it has no share name: it must be \\\\host\\share");
+  }
   std::string host = std::move((*parts)[0]);
   std::string share = std::move((*parts)[1]);
   // learn.microsoft.com/openspecs/windows_protocols/ms-dtyp (UNC): a share name has at most 80
   // characters; a host name, as a DNS name, at most 255.
   if (share.size() > 80) return Refuse(field, text, "the share's name is longer than 80 bytes");
-  if (absl::StrContains(host, ' '))
+  if (absl::StrContains(host, ' ')) {
     return Refuse(field, text, "a space is not allowed in the host name");
+  }
   // `pipe` and `ipc$` are not directories, and `mailslot` is a device.
   for (absl::string_view special : {"pipe", "mailslot", "ipc$"}) {
     if (absl::EqualsIgnoreCase(share, special)) {

@@ -1,5 +1,7 @@
-// The locks that calls take on the resources that they change. A call that needs several takes them
-// in the order in which they stand here, so that no two wait for each other.
+// The locks of calls on disks, paths and volumes. A call that needs several takes them in the order
+// in which they stand here, so that no two calls wait for each other. The groups iscsi, smb and
+// system lock portals, targets, shares and services for themselves; no call takes one of those
+// beside another lock.
 #pragma once
 
 #include <cstdint>

@@ -35,8 +35,7 @@ class MockDisk : public host::DiskHost {
   MOCK_METHOD(absl::Status, Rescan, (C), (override));
   MOCK_METHOD(absl::StatusOr<host::DiskLayout>, GetLayout, (C, uint32_t), (override));
   MOCK_METHOD(absl::Status, InitializeGpt, (C, const host::KnownDisk&), (override));
-  MOCK_METHOD(absl::StatusOr<uint32_t>, CreateBasicPartition, (C, const host::KnownDisk&),
-              (override));
+  MOCK_METHOD(absl::Status, CreateBasicPartition, (C, const host::KnownDisk&), (override));
   MOCK_METHOD(absl::Status, BringPartitionsOnline, (C, uint32_t), (override));
   MOCK_METHOD(absl::StatusOr<uint64_t>, GetSize, (C, uint32_t), (override));
   MOCK_METHOD(absl::StatusOr<bool>, IsBlank, (C, uint32_t, uint64_t, uint64_t), (override));
@@ -56,7 +55,7 @@ class MockVolume : public host::VolumeHost {
   MOCK_METHOD(absl::Status, Format, (C, V, const host::FormatOptions&), (override));
   MOCK_METHOD(absl::StatusOr<host::VolumeHealth>, GetHealth, (C, V), (override));
   MOCK_METHOD(absl::StatusOr<uint64_t>, GetSize, (C, V), (override));
-  MOCK_METHOD(absl::StatusOr<host::SupportedSize>, GetSupportedSize, (C, V), (override));
+  MOCK_METHOD(absl::StatusOr<uint64_t>, GetSupportedSize, (C, V), (override));
   MOCK_METHOD(absl::Status, Resize, (C, V, uint64_t, host::ResizeTo), (override));
   MOCK_METHOD(absl::StatusOr<host::VolumeStats>, GetStats, (C, V), (override));
   MOCK_METHOD(absl::StatusOr<uint32_t>, GetDiskNumber, (C, V), (override));
@@ -134,7 +133,6 @@ TEST_F(PassedOnTest, HowAVolumeIsFormatted) {
   const auto expect = [&](const char* file_system, uint32_t unit) {
     EXPECT_CALL(host_volume_, Format(_, *VolumeId::Parse(id_),
                                      AllOf(Field(&FormatOptions::file_system, file_system),
-                                           Field(&FormatOptions::quick, true),
                                            Field(&FormatOptions::allocation_unit_bytes, unit))))
         .WillOnce(Return(absl::OkStatus()));
   };
@@ -160,8 +158,7 @@ TEST_F(PassedOnTest, HowAVolumeIsFormatted) {
 TEST_F(PassedOnTest, HowFarAVolumeGrows) {
   constexpr uint64_t kGiB = uint64_t{1} << 30;
   EXPECT_CALL(host_volume_, GetSize).WillRepeatedly(Return(kGiB));
-  EXPECT_CALL(host_volume_, GetSupportedSize)
-      .WillRepeatedly(Return(host::SupportedSize{kGiB, 3 * kGiB}));
+  EXPECT_CALL(host_volume_, GetSupportedSize).WillRepeatedly(Return(3 * kGiB));
   const absl::Status refused = absl::UnavailableError("not now");
   EXPECT_CALL(host_volume_, Resize(_, _, 3 * kGiB, host::ResizeTo::kAtMost))
       .WillOnce(Return(refused));

@@ -156,8 +156,7 @@ class WindowsDisk final : public DiskHost {
     return cim::StorageStatus(operation, *result);
   }
 
-  absl::StatusOr<uint32_t> CreateBasicPartition(const CallContext& context,
-                                                const KnownDisk& disk) override {
+  absl::Status CreateBasicPartition(const CallContext& context, const KnownDisk& disk) override {
     const absl::StatusOr<KnownDisk> known = Know(context, disk);
     if (!known.ok()) return known.status();
     const std::string operation = absl::StrCat("creating a partition on disk ", disk.number);
@@ -176,20 +175,12 @@ class WindowsDisk final : public DiskHost {
     const auto result = InvokeStorage(wmi_, context, known->object, "CreatePartition", arguments);
     if (!result.ok()) return Prefixed(operation, result.status());
     // The partition is there, only a drive letter is not; none was wanted.
-    if (result->return_value != cim::kAccessPathInUse) {
-      const absl::Status status = cim::StorageStatus(operation, *result);
-      if (result->return_value == cim::kNoCapacity) {
-        return absl::FailedPreconditionError(status.message());
-      }
-      if (!status.ok()) return status;
+    if (result->return_value == cim::kAccessPathInUse) return absl::OkStatus();
+    const absl::Status status = cim::StorageStatus(operation, *result);
+    if (result->return_value == cim::kNoCapacity) {
+      return absl::FailedPreconditionError(status.message());
     }
-    // The partition was made; an out parameter that does not say so is not a failure.
-    const auto created = result->out.Get("CreatedPartition");
-    if (!created.ok()) return NewestPartition(context, disk.number);
-    const auto partition = created->AsObject();
-    if (!partition.ok()) return NewestPartition(context, disk.number);
-    const auto number = partition->GetUint32("PartitionNumber");
-    return number.ok() ? number : NewestPartition(context, disk.number);
+    return status;
   }
 
   absl::Status BringPartitionsOnline(const CallContext& context, uint32_t disk_number) override {
@@ -362,18 +353,6 @@ class WindowsDisk final : public DiskHost {
                    cim::Query("MSFT_Partition").Where("DiskNumber", Value::Uint32(disk_number)));
     if (partitions.ok()) return partitions;
     return Prefixed(absl::StrCat("listing partitions of disk ", disk_number), partitions.status());
-  }
-
-  absl::StatusOr<uint32_t> NewestPartition(const CallContext& context, uint32_t disk_number) {
-    const absl::StatusOr<DiskLayout> layout = GetLayout(context, disk_number);
-    if (!layout.ok()) return layout.status();
-    uint32_t newest = 0;
-    for (const Partition& partition : layout->partitions) {
-      if (partition.is_basic) newest = std::max(newest, partition.partition_number);
-    }
-    if (newest != 0) return newest;
-    return absl::InternalError(
-        absl::StrCat("the partition that was made on disk ", disk_number, " cannot be found"));
   }
 
   // Reads page 83 from the disk itself.

@@ -147,10 +147,9 @@ class DiskHost {
   // Writes an empty GPT to a raw, online disk.
   virtual absl::Status InitializeGpt(const CallContext& context, const KnownDisk& disk) = 0;
 
-  // Creates a basic partition over all free space and returns its number. Its volume may take a
-  // moment to arrive. FAILED_PRECONDITION when no space is free.
-  virtual absl::StatusOr<uint32_t> CreateBasicPartition(const CallContext& context,
-                                                        const KnownDisk& disk) = 0;
+  // Creates a basic partition over all free space. Its volume may take a moment to arrive.
+  // FAILED_PRECONDITION when no space is free.
+  virtual absl::Status CreateBasicPartition(const CallContext& context, const KnownDisk& disk) = 0;
 
   // Mounts the volumes of the basic partitions, which Windows does by itself unless automount is
   // disabled (mountvol /N). No change for one that is mounted.

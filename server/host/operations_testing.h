@@ -56,7 +56,7 @@ inline const std::vector<Operation>& HostOperations() {
       {"rescan", [](H& h, C c) { return h.disk().Rescan(c); }},
       {"layout", [](H& h, C c) { return h.disk().GetLayout(c, 1).status(); }},
       {"initialize", [](H& h, C c) { return h.disk().InitializeGpt(c, 1); }},
-      {"partition", [](H& h, C c) { return h.disk().CreateBasicPartition(c, 5).status(); }},
+      {"partition", [](H& h, C c) { return h.disk().CreateBasicPartition(c, 5); }},
       {"bring online", [](H& h, C c) { return h.disk().BringPartitionsOnline(c, 2); }},
       {"disk size", [](H& h, C c) { return h.disk().GetSize(c, 1).status(); }},
       {"is blank", [](H& h, C c) { return h.disk().IsBlank(c, 1, 0, 4096).status(); }},

@@ -39,7 +39,7 @@ TEST_F(RefusalsTest, DisksAndPartitionsThatAreNotThere) {
   DiskHost& disk = host_->disk();
   for (const absl::Status& status :
        {disk.GetLayout(context_, 77).status(), disk.InitializeGpt(context_, 77),
-        disk.CreateBasicPartition(context_, 77).status(), disk.GetSize(context_, 77).status(),
+        disk.CreateBasicPartition(context_, 77), disk.GetSize(context_, 77).status(),
         disk.IsOnline(context_, 77).status(), disk.SetOnline(context_, 77, true).status(),
         disk.CountPromisedVolumes(context_, 77).status(),
         host_->volume().ListVolumes(context_, 77, 0).status()}) {

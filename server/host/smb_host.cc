@@ -87,8 +87,9 @@ class WindowsSmb final : public SmbHost {
     const auto mappings =
         wmi_.Query(context, Namespace::kSmb,
                    cim::Query("MSFT_SmbGlobalMapping").Where("RemotePath", Value::String(share)));
-    if (!mappings.ok())
+    if (!mappings.ok()) {
       return Prefixed(absl::StrCat("finding the mapping of ", share), mappings.status());
+    }
     if (mappings->empty()) return std::optional<SmbMapping>();
     absl::StatusOr<SmbMapping> mapping = ReadMapping(mappings->front(), share);
     if (!mapping.ok()) return mapping.status();

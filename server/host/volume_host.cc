@@ -88,7 +88,7 @@ class WindowsVolume final : public VolumeHost {
     if (!object.ok()) return Prefixed(operation, object.status());
     cim::Arguments arguments = {{"FileSystem", Value::String(options.file_system)},
                                 {"FileSystemLabel", Value::String(options.label)},
-                                {"Full", Value::Boolean(!options.quick)},
+                                {"Full", Value::Boolean(false)},
                                 {"Force", Value::Boolean(true)}};
     if (options.allocation_unit_bytes != 0) {
       arguments["AllocationUnitSize"] = Value::Uint32(options.allocation_unit_bytes);
@@ -130,8 +130,8 @@ class WindowsVolume final : public VolumeHost {
   // Not MSFT_Partition.GetSupportedSize: it measures how far the volume could shrink as well, for
   // which it needs the service that optimises drives. Where that is disabled, or busy, it fails
   // (kubernetes-sigs/aws-ebs-csi-driver issue 2877). The partitions tell how far a volume can grow.
-  absl::StatusOr<SupportedSize> GetSupportedSize(const CallContext& context,
-                                                 const VolumeId& volume) override {
+  absl::StatusOr<uint64_t> GetSupportedSize(const CallContext& context,
+                                            const VolumeId& volume) override {
     const absl::StatusOr<machine::DiskExtent> extent = ExtentOf(context, volume);
     if (!extent.ok()) return extent.status();
     UpdateDiskLength(os_, extent->disk_number);
@@ -147,7 +147,7 @@ class WindowsVolume final : public VolumeHost {
     }
     // Windows does not add less than 1 MiB.
     const uint64_t room = end > extent->offset ? (end - extent->offset) / kMiB * kMiB : 0;
-    return SupportedSize{extent->length, std::max(room, extent->length)};
+    return std::max(room, extent->length);
   }
 
   absl::Status Resize(const CallContext& context, const VolumeId& volume, uint64_t size_bytes,

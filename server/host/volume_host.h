@@ -22,15 +22,8 @@ struct VolumeStats {
 // to that size.
 enum class ResizeTo { kExactly, kAtMost };
 
-// The sizes that a volume's partition can have, in bytes.
-struct SupportedSize {
-  uint64_t min_bytes = 0;
-  uint64_t max_bytes = 0;
-};
-
 struct FormatOptions {
   std::string file_system = "NTFS";
-  bool quick = true;
   // 0: the file system's default.
   uint32_t allocation_unit_bytes = 0;
   // At most 32 UTF-16 units
@@ -74,7 +67,7 @@ class VolumeHost {
   virtual absl::StatusOr<std::string> GetFileSystem(const CallContext& context,
                                                     const VolumeId& volume) = 0;
 
-  // All content is lost.
+  // Quickly: Windows does not look for bad sectors. All content is lost.
   virtual absl::Status Format(const CallContext& context, const VolumeId& volume,
                               const FormatOptions& options) = 0;
 
@@ -84,9 +77,10 @@ class VolumeHost {
   // The size of the partition, in bytes.
   virtual absl::StatusOr<uint64_t> GetSize(const CallContext& context, const VolumeId& volume) = 0;
 
-  // The disk is asked for its size anew, as it may have grown.
-  virtual absl::StatusOr<SupportedSize> GetSupportedSize(const CallContext& context,
-                                                         const VolumeId& volume) = 0;
+  // The largest size that the partition may have, in bytes. The disk is asked for its size anew, as
+  // it may have grown.
+  virtual absl::StatusOr<uint64_t> GetSupportedSize(const CallContext& context,
+                                                    const VolumeId& volume) = 0;
 
   // Resizes partition and file system.
   virtual absl::Status Resize(const CallContext& context, const VolumeId& volume,

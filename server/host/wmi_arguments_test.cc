@@ -91,12 +91,11 @@ TEST_F(WmiArgumentsTest, OfVolumes) {
               ElementsAre("Format(FileSystem=string \"NTFS\", FileSystemLabel=string \"\", "
                           "Force=boolean true, Full=boolean false)"));
   ASSERT_THAT(
-      volume.Format(context_, kVolume,
-                    {.file_system = "ReFS", .quick = false, .allocation_unit_bytes = 65536}),
+      volume.Format(context_, kVolume, {.file_system = "ReFS", .allocation_unit_bytes = 65536}),
       IsOk());
   EXPECT_THAT(Called(),
               ElementsAre("Format(AllocationUnitSize=uint32 65536, FileSystem=string \"ReFS\", "
-                          "FileSystemLabel=string \"\", Force=boolean true, Full=boolean true)"));
+                          "FileSystemLabel=string \"\", Force=boolean true, Full=boolean false)"));
 }
 
 // The credential as PowerShell's cmdlets send it: `\` and `:` of the name are escaped.

@@ -13,9 +13,16 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/http/host_port.h"
-#include "server/http/http_answer.h"
 
 namespace csi_proxy {
+
+struct HttpAnswer {
+  int code = 200;
+  std::string body;
+  std::string content_type = "text/plain; charset=utf-8";
+};
+
+inline HttpAnswer Healthy() { return {.code = 200, .body = "ok"}; }
 
 // Called by many threads at once.
 using HttpHandler = std::function<HttpAnswer()>;

@@ -5,7 +5,7 @@
 #include "absl/time/clock.h"
 #include "server/base/peer_process.h"
 
-namespace csi_proxy::shim {
+namespace csi_proxy::rpc {
 
 // Ends with the object, whatever the function does.
 class CallLimiter::Turn final : public WorkingPlace {
@@ -91,4 +91,4 @@ absl::Status RunAt(CallLimiter* calls, const MethodInfo& method, const CallConte
   return calls != nullptr ? calls->Run(method, call, function) : function(call);
 }
 
-}  // namespace csi_proxy::shim
+}  // namespace csi_proxy::rpc

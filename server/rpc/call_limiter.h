@@ -14,7 +14,7 @@
 #include "server/rpc/executor.h"
 #include "server/rpc/runtime.h"
 
-namespace csi_proxy::shim {
+namespace csi_proxy::rpc {
 
 // Thread-safe. At most `max_threads` calls work at once; up to `max_queued` more wait for their
 // turn, first come first served, and for no longer than their deadlines.
@@ -54,4 +54,4 @@ class CallLimiter {
 absl::Status RunAt(CallLimiter* calls, const MethodInfo& method, const CallContext& call,
                    absl::FunctionRef<absl::Status(const CallContext&)> function);
 
-}  // namespace csi_proxy::shim
+}  // namespace csi_proxy::rpc

@@ -11,7 +11,7 @@
 #include "absl/strings/cord.h"
 #include "absl/synchronization/notification.h"
 
-namespace csi_proxy::shim {
+namespace csi_proxy::rpc {
 namespace {
 
 using testing::ElementsAre;
@@ -202,4 +202,4 @@ TEST(CallLimiterTest, ManyThreadsNeverExceedThePlaces) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::shim
+}  // namespace csi_proxy::rpc

@@ -1,4 +1,4 @@
-// The processes that call, and their connections.
+// The processes that call, and what each may have.
 #pragma once
 
 #include <array>
@@ -10,8 +10,9 @@
 
 #include "csi_proxy/call_context.h"
 #include "server/rpc/executor.h"
+#include "server/rpc/http2_guard.h"
 
-namespace csi_proxy::shim {
+namespace csi_proxy::rpc {
 
 // A client may have only a share of each.
 enum class Limit { kConnections, kCalls };
@@ -33,17 +34,16 @@ struct Tenant {
 struct Client {
   // Without a tenant it is one of its own.
   explicit Client(Peer who, std::shared_ptr<Tenant> with = nullptr)
-      : peer(std::move(who)), tenant(std::move(with)) {
+      : peer(std::move(who)), tenant(std::move(with)), http2(LimitsOf(peer)) {
     for (size_t i = 0; tenant != nullptr && i < flows.size(); ++i) {
       flows[i].BelongTo(&tenant->flows[i]);
     }
   }
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
-  virtual ~Client() = default;
 
   // A call has been refused because its client has all of its share. Thread-safe.
-  virtual void CallRefused() {}
+  void CallRefused() { http2.CallRefused(SteadyTime::clock::now()); }
 
   // The requests of its calls under way, those included that wait in an executor's queue, may have
   // so many bytes. Each group's queue has places for 256 calls of up to 256 KiB; honest requests
@@ -65,35 +65,18 @@ struct Client {
   std::array<Flow, kMaxExecutors> flows;
   // How often it had all of its share and wanted more, by Limit.
   std::array<std::atomic<uint64_t>, kLimitNames.size()> limited{};
+  // The account of its connections.
+  Http2Account http2;
 
  private:
+  // Those whose process cannot be told share an account, and are not barred for one another.
+  static Http2Limits LimitsOf(const Peer& peer) {
+    Http2Limits limits;
+    if (peer.process_id == 0) limits.bar = absl::ZeroDuration();
+    return limits;
+  }
+
   std::atomic<size_t> request_bytes_ = 0;
 };
 
-// A connection of a client, and the calls that came over it. Thread-safe.
-class Connection {
- public:
-  explicit Connection(std::shared_ptr<Client> client) : client_(std::move(client)) {}
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
-
-  const std::shared_ptr<Client>& client() const { return client_; }
-
-  void CallBegins() {
-    calls_.fetch_add(1, std::memory_order_relaxed);
-    used_.store(true, std::memory_order_relaxed);
-  }
-  void CallEnds() { calls_.fetch_sub(1, std::memory_order_relaxed); }
-
-  // Tells whether a call is under way.
-  bool busy() const { return calls_.load(std::memory_order_relaxed) > 0; }
-  // Tells whether a call has begun since it was asked last.
-  bool TakeUsed() { return used_.exchange(false, std::memory_order_relaxed); }
-
- private:
-  const std::shared_ptr<Client> client_;
-  std::atomic<int> calls_ = 0;
-  std::atomic<bool> used_ = false;
-};
-
-}  // namespace csi_proxy::shim
+}  // namespace csi_proxy::rpc

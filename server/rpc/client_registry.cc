@@ -5,7 +5,7 @@
 
 #include "server/base/peer_process.h"
 
-namespace csi_proxy::transport {
+namespace csi_proxy::rpc {
 namespace {
 
 constexpr size_t kRemembered = 64;
@@ -48,8 +48,8 @@ std::shared_ptr<Client> ClientRegistry::Get(int64_t process_id, uint64_t start) 
   std::weak_ptr<Client>& known = state_->clients[key];
   // Another thread may have made it meanwhile.
   if (auto client = known.lock()) return client;
-  std::shared_ptr<shim::Tenant> with = state_->tenants[tenant].lock();
-  if (with == nullptr) state_->tenants[tenant] = with = std::make_shared<shim::Tenant>();
+  std::shared_ptr<Tenant> with = state_->tenants[tenant].lock();
+  if (with == nullptr) state_->tenants[tenant] = with = std::make_shared<Tenant>();
   std::shared_ptr<Client> made(new Client(peer, std::move(with)), forget);
   known = made;
   return made;
@@ -73,4 +73,4 @@ size_t ClientRegistry::size() const {
   return state_->clients.size();
 }
 
-}  // namespace csi_proxy::transport
+}  // namespace csi_proxy::rpc

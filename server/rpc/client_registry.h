@@ -10,27 +10,8 @@
 
 #include "server/base/condition.h"
 #include "server/rpc/client.h"
-#include "server/rpc/http2_guard.h"
 
-namespace csi_proxy::transport {
-
-// A process, as the transport knows it.
-struct Client : shim::Client {
-  explicit Client(Peer who, std::shared_ptr<shim::Tenant> with = nullptr)
-      : shim::Client(std::move(who), std::move(with)), http2(LimitsOf(peer)) {}
-
-  void CallRefused() override { http2.CallRefused(SteadyTime::clock::now()); }
-
-  Http2Account http2;
-
- private:
-  // Those whose process cannot be told share an account, and are not barred for one another.
-  static Http2Limits LimitsOf(const Peer& peer) {
-    Http2Limits limits;
-    if (peer.process_id == 0) limits.bar = absl::ZeroDuration();
-    return limits;
-  }
-};
+namespace csi_proxy::rpc {
 
 // Thread-safe. Clients may outlive it. Copies share what they know.
 //
@@ -59,10 +40,10 @@ class ClientRegistry {
     // Guards the rest.
     Mutex mutex;
     std::map<Key, std::weak_ptr<Client>> clients;
-    std::map<std::string, std::weak_ptr<shim::Tenant>> tenants;
+    std::map<std::string, std::weak_ptr<Tenant>> tenants;
     std::deque<std::shared_ptr<Client>> remembered;
   };
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
-}  // namespace csi_proxy::transport
+}  // namespace csi_proxy::rpc

@@ -7,7 +7,7 @@
 
 #include "server/base/peer_process.h"
 
-namespace csi_proxy::transport {
+namespace csi_proxy::rpc {
 namespace {
 
 TEST(ClientRegistryTest, AProcessIsOneClientWhileItHasAnything) {
@@ -41,7 +41,7 @@ TEST(ClientRegistryTest, ProcessesThatCannotBeToldApartAreOneTenant) {
   EXPECT_EQ(first->tenant->clients(), 2u);
   second.reset();
   EXPECT_EQ(first->tenant->clients(), 1u);
-  const std::weak_ptr<shim::Tenant> tenant = first->tenant;
+  const std::weak_ptr<Tenant> tenant = first->tenant;
   first.reset();
   EXPECT_TRUE(tenant.expired());
   EXPECT_EQ(registry.Get(0x7ffffff0, 1)->tenant->clients(), 1u);
@@ -85,4 +85,4 @@ TEST(ClientRegistryTest, ManyThreadsSeeOneClient) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::transport
+}  // namespace csi_proxy::rpc

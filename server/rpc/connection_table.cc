@@ -8,19 +8,19 @@
 #include "absl/time/clock.h"
 #include "server/rpc/share.h"
 
-namespace csi_proxy::transport {
+namespace csi_proxy::rpc {
 
 ConnectionTable::Pipe& ConnectionTable::PipeOf(size_t index) {
   if (index >= pipes_.size()) pipes_.resize(index + 1);
   return pipes_[index];
 }
 
-void ConnectionTable::Tell(const std::shared_ptr<shim::Client>& limited) {
-  if (limited != nullptr) shim::TellLimit(observers_, *limited, shim::Limit::kConnections);
+void ConnectionTable::Tell(const std::shared_ptr<Client>& limited) {
+  if (limited != nullptr) TellLimit(observers_, *limited, Limit::kConnections);
 }
 
 bool ConnectionTable::Admit(SilentConnection* connection, SilentConnection** displaced) {
-  std::shared_ptr<shim::Client> limited;
+  std::shared_ptr<Client> limited;
   bool admitted;
   {
     const std::lock_guard<Mutex> lock(mutex_);
@@ -31,7 +31,7 @@ bool ConnectionTable::Admit(SilentConnection* connection, SilentConnection** dis
 }
 
 bool ConnectionTable::TryAdmit(SilentConnection* connection, SilentConnection** displaced,
-                               std::shared_ptr<shim::Client>* limited) {
+                               std::shared_ptr<Client>* limited) {
   *displaced = nullptr;
   Pipe& pipe = PipeOf(connection->pipe);
   Client* const client = connection->client.get();
@@ -46,10 +46,10 @@ bool ConnectionTable::TryAdmit(SilentConnection* connection, SilentConnection** 
   const size_t others = pipe.connections - of_tenant;
   const size_t all = limits_.max_connections, percent = limits_.client_share;
   const bool pipe_is_full = pipe.connections >= all;
-  const bool tenant_is_full = !shim::MayTakeOneMore(of_tenant, others, all, percent);
+  const bool tenant_is_full = !MayTakeOneMore(of_tenant, others, all, percent);
   const bool client_is_full =
       client->tenant != nullptr && client->tenant->clients() > 1 &&
-      !shim::MayTakeOneMore(own, of_tenant - own, shim::ShareOf(others, all, percent), percent);
+      !MayTakeOneMore(own, of_tenant - own, ShareOf(others, all, percent), percent);
   if (pipe_is_full || tenant_is_full || client_is_full) {
     std::vector<Rival> rivals;
     for (auto& [owner, share] : pipe.shares) {
@@ -76,7 +76,7 @@ bool ConnectionTable::TryAdmit(SilentConnection* connection, SilentConnection** 
 }
 
 bool ConnectionTable::MakeRoom(SilentConnection** displaced) {
-  std::shared_ptr<shim::Client> limited;
+  std::shared_ptr<Client> limited;
   *displaced = nullptr;
   {
     const std::lock_guard<Mutex> lock(mutex_);
@@ -92,9 +92,9 @@ bool ConnectionTable::MakeRoom(SilentConnection** displaced) {
   return limited != nullptr;
 }
 
-std::shared_ptr<shim::Client> ConnectionTable::MakeRoomAtOneOf(std::vector<Rival> rivals,
-                                                               Client* newcomer,
-                                                               SilentConnection** displaced) {
+std::shared_ptr<Client> ConnectionTable::MakeRoomAtOneOf(std::vector<Rival> rivals,
+                                                         Client* newcomer,
+                                                         SilentConnection** displaced) {
   const auto smaller = [](const Rival& a, const Rival& b) {
     return std::tie(a.of_tenant, a.share->connections) <
            std::tie(b.of_tenant, b.share->connections);
@@ -108,8 +108,8 @@ std::shared_ptr<shim::Client> ConnectionTable::MakeRoomAtOneOf(std::vector<Rival
   return nullptr;
 }
 
-std::shared_ptr<shim::Client> ConnectionTable::MakeRoomAt(Share& share, Client* newcomer,
-                                                          SilentConnection** displaced) {
+std::shared_ptr<Client> ConnectionTable::MakeRoomAt(Share& share, Client* newcomer,
+                                                    SilentConnection** displaced) {
   if (!share.silent.empty()) {
     *displaced = share.silent.front();
     Unlist(*displaced);
@@ -117,7 +117,7 @@ std::shared_ptr<shim::Client> ConnectionTable::MakeRoomAt(Share& share, Client* 
     return (*displaced)->client;
   }
   while (!share.fresh.empty() && share.fresh.front()->TakeUsed()) {
-    share.fresh.front()->list = &share.used;
+    share.fresh.front()->list_ = &share.used;
     share.used.splice(share.used.end(), share.fresh, share.fresh.begin());
   }
   ServedConnection* idle = share.fresh.empty() ? nullptr : share.fresh.front();
@@ -129,25 +129,25 @@ std::shared_ptr<shim::Client> ConnectionTable::MakeRoomAt(Share& share, Client* 
   }
   if (idle == nullptr) return nullptr;
   ++counters_.ended_for_room;
-  const bool unused = idle->list == &share.fresh;
+  const bool unused = idle->list_ == &share.fresh;
   Unlist(idle);
   if (unused && idle->client().get() == newcomer) {
     newcomer->http2.DiscardedUnused(SteadyTime::clock::now());
   }
-  idle->hang_up();
+  idle->hang_up_();
   return idle->client();
 }
 
-size_t ConnectionTable::OfTenant(const Pipe& pipe, const shim::Client& client) {
+size_t ConnectionTable::OfTenant(const Pipe& pipe, const Client& client) {
   if (client.tenant != nullptr) {
     const auto found = pipe.tenants.find(client.tenant.get());
     return found != pipe.tenants.end() ? found->second : 0;
   }
-  const auto found = pipe.shares.find(const_cast<shim::Client*>(&client));
+  const auto found = pipe.shares.find(const_cast<Client*>(&client));
   return found != pipe.shares.end() ? found->second.connections : 0;
 }
 
-ConnectionTable::Share& ConnectionTable::Take(size_t pipe, shim::Client* client) {
+ConnectionTable::Share& ConnectionTable::Take(size_t pipe, Client* client) {
   ++pipes_[pipe].connections;
   if (client->tenant != nullptr) ++pipes_[pipe].tenants[client->tenant.get()];
   Share& share = pipes_[pipe].shares[client];
@@ -155,7 +155,7 @@ ConnectionTable::Share& ConnectionTable::Take(size_t pipe, shim::Client* client)
   return share;
 }
 
-void ConnectionTable::Give(size_t pipe, shim::Client* client) {
+void ConnectionTable::Give(size_t pipe, Client* client) {
   --pipes_[pipe].connections;
   auto& tenants = pipes_[pipe].tenants;
   const auto of_tenant = tenants.find(client->tenant.get());
@@ -165,7 +165,7 @@ void ConnectionTable::Give(size_t pipe, shim::Client* client) {
 }
 
 void ConnectionTable::Unlist(SilentConnection* connection) {
-  shim::Client* const client = connection->client.get();
+  Client* const client = connection->client.get();
   silent_.erase(connection->place);
   pipes_[connection->pipe].shares.at(client).silent.erase(connection->place_at_client);
   connection->listed = false;
@@ -175,10 +175,10 @@ void ConnectionTable::Unlist(SilentConnection* connection) {
 
 // From now on it does not count, though it may take a moment to end.
 void ConnectionTable::Unlist(ServedConnection* connection) {
-  if (connection->list == nullptr) return;
-  connection->list->erase(connection->place);
-  connection->list = nullptr;
-  Give(connection->pipe, connection->client().get());
+  if (connection->list_ == nullptr) return;
+  connection->list_->erase(connection->place_);
+  connection->list_ = nullptr;
+  Give(connection->pipe_, connection->client().get());
 }
 
 void ConnectionTable::Drop(SilentConnection* connection, Counter counter) {
@@ -211,16 +211,16 @@ void ConnectionTable::Promote(SilentConnection* connection) {
 }
 
 std::shared_ptr<ServedConnection> ConnectionTable::Serve(size_t pipe, std::string address,
-                                                         std::shared_ptr<shim::Client> client,
+                                                         std::shared_ptr<Client> client,
                                                          std::function<void()> hang_up) {
   auto served = std::make_shared<ServedConnection>(std::move(client));
-  served->pipe = pipe;
-  served->address = address;
-  served->hang_up = std::move(hang_up);
+  served->pipe_ = pipe;
+  served->address_ = address;
+  served->hang_up_ = std::move(hang_up);
   const std::lock_guard<Mutex> lock(mutex_);
   Share& share = pipes_[pipe].shares.at(served->client().get());
-  served->list = &share.fresh;
-  served->place = share.fresh.insert(share.fresh.end(), served.get());
+  served->list_ = &share.fresh;
+  served->place_ = share.fresh.insert(share.fresh.end(), served.get());
   served_[std::move(address)] = served;
   return served;
 }
@@ -229,17 +229,17 @@ void ConnectionTable::End(const std::shared_ptr<ServedConnection>& connection) {
   const std::lock_guard<Mutex> lock(mutex_);
   Unlist(connection.get());
   --counters_.live;
-  const auto found = served_.find(connection->address);
+  const auto found = served_.find(connection->address_);
   // The address may be a newer connection's already.
   if (found != served_.end() && found->second == connection) served_.erase(found);
 }
 
 void ConnectionTable::HangUp() {
   const std::lock_guard<Mutex> lock(mutex_);
-  for (const auto& [address, served] : served_) served->hang_up();
+  for (const auto& [address, served] : served_) served->hang_up_();
 }
 
-std::shared_ptr<shim::Connection> ConnectionTable::Find(absl::string_view address) const {
+std::shared_ptr<ServedConnection> ConnectionTable::Find(absl::string_view address) const {
   const std::lock_guard<Mutex> lock(mutex_);
   const auto found = served_.find(std::string_view(address.data(), address.size()));
   return found != served_.end() ? found->second : nullptr;
@@ -260,4 +260,4 @@ ListenerCounters ConnectionTable::counters() const {
   return counters_;
 }
 
-}  // namespace csi_proxy::transport
+}  // namespace csi_proxy::rpc

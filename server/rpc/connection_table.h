@@ -2,6 +2,10 @@
 // there is room for one more. What the listeners of all platforms have in common.
 #pragma once
 
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>
@@ -15,10 +19,38 @@
 #include "absl/time/time.h"
 #include "server/base/condition.h"
 #include "server/rpc/client.h"
-#include "server/rpc/client_registry.h"
-#include "server/rpc/listener.h"
+#include "server/rpc/http2_guard.h"
+#include "server/rpc/runtime.h"
 
-namespace csi_proxy::transport {
+namespace csi_proxy::rpc {
+
+struct ListenerLimits {
+  // How long a connection may stay silent before the HTTP/2 preface.
+  absl::Duration preface_timeout = absl::Seconds(10);
+  // Open connections per pipe. At the limit a connection of the client that has most of them makes
+  // room for a new one: a silent one, or else one that has never made a call, or else one that has
+  // made none for long. When calls are under way on all, the new one is closed.
+  size_t max_connections = 1024;
+  // How many percent of those connections that other tenants leave one tenant may have, and of
+  // that, one of its clients when it has several; beyond them its own make room.
+  size_t client_share = 75;
+};
+
+// Counts since the start, over all pipes.
+struct ListenerCounters {
+  uint64_t accepted = 0;
+  uint64_t adopted = 0;          // sent the preface and went to a server
+  uint64_t dropped_silent = 0;   // closed at the preface deadline
+  uint64_t dropped_garbage = 0;  // closed for other first bytes
+  // New or silent, and closed for a limit of ListenerLimits or a lack of descriptors.
+  uint64_t dropped_for_room = 0;
+  uint64_t dropped_barred = 0;  // new, of a client that is barred (Http2Limits)
+  uint64_t ended_for_room = 0;  // idle with a server, and ended for the same
+  // Served, and ended by the guard, by Http2Violation.
+  std::array<uint64_t, kHttp2Violations> violations{};
+  size_t silent = 0;  // open now, before the preface
+  size_t live = 0;    // open now, with a server
+};
 
 // A connection that has not sent its preface. Listeners derive from it what they keep of one.
 struct SilentConnection {
@@ -32,15 +64,38 @@ struct SilentConnection {
   std::list<SilentConnection*>::iterator place_at_client{};
 };
 
-// A connection that has sent its preface and is served.
-struct ServedConnection : shim::Connection {
-  using Connection::Connection;
+// A connection that has sent its preface and is served, and the calls that came over it.
+// Thread-safe.
+class ServedConnection {
+ public:
+  explicit ServedConnection(std::shared_ptr<Client> client) : client_(std::move(client)) {}
+  ServedConnection(const ServedConnection&) = delete;
+  ServedConnection& operator=(const ServedConnection&) = delete;
+
+  const std::shared_ptr<Client>& client() const { return client_; }
+
+  void CallBegins() {
+    calls_.fetch_add(1, std::memory_order_relaxed);
+    used_.store(true, std::memory_order_relaxed);
+  }
+  void CallEnds() { calls_.fetch_sub(1, std::memory_order_relaxed); }
+
+  // Tells whether a call is under way.
+  bool busy() const { return calls_.load(std::memory_order_relaxed) > 0; }
+  // Tells whether a call has begun since it was asked last.
+  bool TakeUsed() { return used_.exchange(false, std::memory_order_relaxed); }
+
+ private:
+  friend class ConnectionTable;
+  const std::shared_ptr<Client> client_;
+  std::atomic<int> calls_ = 0;
+  std::atomic<bool> used_ = false;
   // The table's: what ends it, and where it is listed.
-  size_t pipe = 0;
-  std::string address;
-  std::function<void()> hang_up;
-  std::list<ServedConnection*>* list = nullptr;
-  std::list<ServedConnection*>::iterator place{};
+  size_t pipe_ = 0;
+  std::string address_;
+  std::function<void()> hang_up_;
+  std::list<ServedConnection*>* list_ = nullptr;
+  std::list<ServedConnection*>::iterator place_{};
 };
 
 // Thread-safe; but whoever may close silent connections does so, and calls what concerns them, on
@@ -58,7 +113,7 @@ class ConnectionTable {
   using Counter = uint64_t ListenerCounters::*;
 
   // `observers` are told of clients at their limit, and not owned.
-  explicit ConnectionTable(ListenerLimits limits, std::vector<shim::CallObserver*> observers = {})
+  explicit ConnectionTable(ListenerLimits limits, std::vector<CallObserver*> observers = {})
       : limits_(limits), observers_(std::move(observers)) {}
 
   // Lists a new connection until its preface is due. Another may have to make room for it: a served
@@ -84,15 +139,15 @@ class ConnectionTable {
   // A live connection is served under the transport's name `address` until End(); `hang_up` ends
   // it, and is called under the table's lock.
   std::shared_ptr<ServedConnection> Serve(size_t pipe, std::string address,
-                                          std::shared_ptr<shim::Client> client,
+                                          std::shared_ptr<Client> client,
                                           std::function<void()> hang_up);
   // A served connection has ended.
   void End(const std::shared_ptr<ServedConnection>& connection);
   // Ends all served connections.
   void HangUp();
 
-  // A served connection; null when it has ended.
-  std::shared_ptr<shim::Connection> Find(absl::string_view address) const;
+  // The served connection that gRPC calls `address`; null when it has ended.
+  std::shared_ptr<ServedConnection> Find(absl::string_view address) const;
 
   void Count(Counter counter);
   // A live connection is ended for this. How many have been so far.
@@ -109,9 +164,9 @@ class ConnectionTable {
   };
   struct Pipe {
     size_t connections = 0;
-    std::unordered_map<shim::Client*, Share> shares;
+    std::unordered_map<Client*, Share> shares;
     // How many connections a tenant has.
-    std::unordered_map<const shim::Tenant*, size_t> tenants;
+    std::unordered_map<const Tenant*, size_t> tenants;
   };
   // A client that may have to make room, and its part.
   struct Rival {
@@ -125,28 +180,27 @@ class ConnectionTable {
   // These are called with the lock held.
   Pipe& PipeOf(size_t index);
   // How many connections of the pipe the client's tenant has.
-  static size_t OfTenant(const Pipe& pipe, const shim::Client& client);
+  static size_t OfTenant(const Pipe& pipe, const Client& client);
   // Lists it, or says whose connections are too many: those of the client that made room, or was
   // refused.
   bool TryAdmit(SilentConnection* connection, SilentConnection** displaced,
-                std::shared_ptr<shim::Client>* limited);
+                std::shared_ptr<Client>* limited);
   // Whose connection, of those of `share`, has made room, for one of `newcomer`; null when none
   // could.
-  std::shared_ptr<shim::Client> MakeRoomAt(Share& share, Client* newcomer,
-                                           SilentConnection** displaced);
+  std::shared_ptr<Client> MakeRoomAt(Share& share, Client* newcomer, SilentConnection** displaced);
   // The same, of one of them, the largest first.
-  std::shared_ptr<shim::Client> MakeRoomAtOneOf(std::vector<Rival> rivals, Client* newcomer,
-                                                SilentConnection** displaced);
+  std::shared_ptr<Client> MakeRoomAtOneOf(std::vector<Rival> rivals, Client* newcomer,
+                                          SilentConnection** displaced);
   void Unlist(SilentConnection* connection);
   void Unlist(ServedConnection* connection);
-  Share& Take(size_t pipe, shim::Client* client);
-  void Give(size_t pipe, shim::Client* client);
+  Share& Take(size_t pipe, Client* client);
+  void Give(size_t pipe, Client* client);
 
   // Called without it.
-  void Tell(const std::shared_ptr<shim::Client>& limited);
+  void Tell(const std::shared_ptr<Client>& limited);
 
   const ListenerLimits limits_;
-  const std::vector<shim::CallObserver*> observers_;
+  const std::vector<CallObserver*> observers_;
   // Guards the rest.
   mutable Mutex mutex_;
   ListenerCounters counters_;
@@ -157,4 +211,4 @@ class ConnectionTable {
       served_;  // by address
 };
 
-}  // namespace csi_proxy::transport
+}  // namespace csi_proxy::rpc

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 
-namespace csi_proxy::transport {
+namespace csi_proxy::rpc {
 namespace {
 
 std::shared_ptr<Client> NewClient(int64_t process_id) {
@@ -183,7 +183,7 @@ TEST_F(ConnectionTableTest, BeyondItsShareABusyClientIsRefused) {
 
 TEST_F(ConnectionTableTest, ManyProcessesOfOneTenantMakeRoomForAnother) {
   Limit(16, 75);
-  const auto tenant = std::make_shared<shim::Tenant>();
+  const auto tenant = std::make_shared<Tenant>();
   std::vector<std::shared_ptr<Client>> greedy;
   for (int i = 0; i < 13; ++i) {
     greedy.push_back(
@@ -204,7 +204,7 @@ TEST_F(ConnectionTableTest, ManyProcessesOfOneTenantMakeRoomForAnother) {
 
 TEST_F(ConnectionTableTest, AProcessLeavesOthersOfItsTenantConnections) {
   Limit(16, 75);
-  const auto tenant = std::make_shared<shim::Tenant>();
+  const auto tenant = std::make_shared<Tenant>();
   const auto first = std::make_shared<Client>(Peer{.process_id = 10, .image_path = ""}, tenant);
   for (int i = 0; i < 12; ++i) Serve(first, absl::StrCat("first", i))->CallBegins();
   EXPECT_TRUE(Refused(New(first)));
@@ -280,4 +280,4 @@ TEST_F(ConnectionTableTest, HangUpReachesTheServedAlone) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::transport
+}  // namespace csi_proxy::rpc

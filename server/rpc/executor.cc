@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/rpc/share.h"
 
-namespace csi_proxy::shim {
+namespace csi_proxy::rpc {
 
 absl::Status TooManyCalls(size_t queued) {
   return absl::ResourceExhaustedError(
@@ -235,4 +235,4 @@ void Executor::Work() {
   }
 }
 
-}  // namespace csi_proxy::shim
+}  // namespace csi_proxy::rpc

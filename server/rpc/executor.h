@@ -14,7 +14,7 @@
 #include "server/base/condition.h"
 #include "server/base/start_thread.h"
 
-namespace csi_proxy::shim {
+namespace csi_proxy::rpc {
 
 class Flow;
 
@@ -151,4 +151,4 @@ class Executor {
   std::vector<std::thread> threads_;
 };
 
-}  // namespace csi_proxy::shim
+}  // namespace csi_proxy::rpc

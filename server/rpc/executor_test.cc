@@ -10,7 +10,7 @@
 #include "absl/synchronization/notification.h"
 #include "server/rpc/executor_testing.h"
 
-namespace csi_proxy::shim {
+namespace csi_proxy::rpc {
 namespace {
 
 // Counts down when it runs, then waits for the gate when there is one.
@@ -245,4 +245,4 @@ TEST_F(FairExecutorTest, ManyClientsAtOnceStayWithinTheirSharesAndAllIsRun) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::shim
+}  // namespace csi_proxy::rpc

@@ -16,7 +16,7 @@
 #include "server/base/condition.h"
 #include "server/rpc/executor.h"
 
-namespace csi_proxy::shim {
+namespace csi_proxy::rpc {
 
 // As absl::BlockingCounter, which ThreadSanitizer cannot see into where Abseil was built without
 // it. Not a std::latch: libstdc++'s has no futex on Windows, and misses wake-ups there.
@@ -101,4 +101,4 @@ class FairExecutorTest : public testing::Test {
   std::deque<Step> steps_;
 };
 
-}  // namespace csi_proxy::shim
+}  // namespace csi_proxy::rpc

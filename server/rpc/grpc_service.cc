@@ -15,9 +15,10 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
+#include "server/rpc/connection_table.h"
 #include "server/rpc/wipe_request.h"
 
-namespace csi_proxy::shim {
+namespace csi_proxy::rpc {
 namespace {
 
 using google::protobuf::MessageLite;
@@ -46,43 +47,39 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
                     ? absl::InfiniteFuture()
                     : absl::FromChrono(deadline);
     deadline_ = std::min(deadline_, arrived_ + runtime_.max_call_duration);
-    if (runtime_.connections != nullptr) connection_ = runtime_.connections->Find(context->peer());
+    connection_ = runtime_.connections->Find(context->peer());
     if (connection_ != nullptr) connection_->CallBegins();
   }
 
   // Queues the call, or answers it at once when the queue is full.
   void Start() {
     for (CallObserver* observer : runtime_.observers) observer->OnStart(*method_.info);
-    if (runtime_.connections != nullptr && connection_ == nullptr) {
+    if (connection_ == nullptr) {
       // Nobody waits for the answer; and whose share the call would take cannot be told any more.
       Answer(absl::CancelledError("the connection has ended"));
       return;
     }
-    if (runtime_.gate != nullptr) {
-      entered_ = runtime_.gate->Enter();
-      if (!entered_) {
-        Answer(absl::UnavailableError("the service is stopping"));
-        return;
-      }
+    entered_ = runtime_.gate->Enter();
+    if (!entered_) {
+      Answer(absl::UnavailableError("the service is stopping"));
+      return;
     }
-    std::shared_ptr<Client> client = connection_ != nullptr ? connection_->client() : nullptr;
-    if (client != nullptr) {
-      if (!client->TakeBytes(request_.Length())) {
-        RefuseForShare(absl::ResourceExhaustedError(
-            absl::StrCat("the requests of this client that are under way have more than ",
-                         Client::kMaxRequestBytes, " bytes; try again later")));
-        return;
-      }
-      bytes_taken_ = request_.Length();
+    std::shared_ptr<Client> client = connection_->client();
+    if (!client->TakeBytes(request_.Length())) {
+      RefuseForShare(absl::ResourceExhaustedError(
+          absl::StrCat("the requests of this client that are under way have more than ",
+                       Client::kMaxRequestBytes, " bytes; try again later")));
+      return;
     }
-    Flow* const flow = client != nullptr ? &client->flows[runtime_.executor_index] : nullptr;
+    bytes_taken_ = request_.Length();
+    Flow* const flow = &client->flows[runtime_.executor_index];
     if (TryRunHere(std::shared_ptr<Flow>(client, flow))) return;
     bool client_is_at_limit;
     // Once it is queued, the call may be over before Submit() returns.
     const absl::Status queued = runtime_.executor->Submit(
         this, std::shared_ptr<Flow>(std::move(client), flow), &client_is_at_limit);
     if (queued.ok()) return;
-    if (client_is_at_limit && connection_ != nullptr) {
+    if (client_is_at_limit) {
       RefuseForShare(queued);
     } else {
       Answer(queued);
@@ -101,7 +98,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
   // deleted before gRPC has been told of it.
   bool TryRunHere(std::shared_ptr<Flow> flow) {
     InlineCalls* const here = runtime_.inline_calls;
-    if (here == nullptr || !method_.info->reads || !here->TryBegin(this)) return false;
+    if (!method_.info->reads || !here->TryBegin(this)) return false;
     const bool done = runtime_.executor->TryRun(this, std::move(flow));
     here->End(this);
     return done;
@@ -176,8 +173,8 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
   grpc::ByteBuffer* const response_;
   const absl::Time arrived_ = absl::Now();
   absl::Time deadline_;
-  std::shared_ptr<Connection> connection_;
-  size_t bytes_taken_ = 0;  // of the client's
+  std::shared_ptr<ServedConnection> connection_;  // null: it has ended already
+  size_t bytes_taken_ = 0;                        // of the client's
   absl::Notification cancelled_;
   bool entered_ = false;
 };
@@ -215,4 +212,4 @@ std::unique_ptr<grpc::Service> NewGrpcService(absl::Span<const UnaryMethod> meth
   return std::make_unique<Service>(methods, std::move(api), runtime);
 }
 
-}  // namespace csi_proxy::shim
+}  // namespace csi_proxy::rpc

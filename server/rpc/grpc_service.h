@@ -12,7 +12,7 @@ namespace grpc {
 class Service;
 }
 
-namespace csi_proxy::shim {
+namespace csi_proxy::rpc {
 
 // A service of one version, ready to be served on a pipe of its own.
 struct VersionedService {
@@ -27,4 +27,4 @@ struct VersionedService {
 std::unique_ptr<grpc::Service> NewGrpcService(absl::Span<const UnaryMethod> methods,
                                               std::shared_ptr<void> api, const Runtime* runtime);
 
-}  // namespace csi_proxy::shim
+}  // namespace csi_proxy::rpc

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <utility>
 
-namespace csi_proxy::transport {
+namespace csi_proxy::rpc {
 namespace {
 
 // RFC 9113, section 6.
@@ -64,7 +64,7 @@ Http2Account::Http2Account(const Http2Limits& limits)
       discarded_(limits.discarded),
       connections_(limits.connections) {}
 
-bool Http2Account::Purse::Pay(double price, SteadyTime now) {
+bool Http2Account::TokenBucket::Pay(double price, SteadyTime now) {
   if (now > since_) {
     if (since_ != SteadyTime::min()) {
       Add(std::chrono::duration<double>(now - since_).count() * allowance_.per_second);
@@ -76,11 +76,13 @@ bool Http2Account::Purse::Pay(double price, SteadyTime now) {
   return true;
 }
 
-void Http2Account::Purse::Add(double more) { left_ = std::min(left_ + more, allowance_.burst); }
+void Http2Account::TokenBucket::Add(double more) {
+  left_ = std::min(left_ + more, allowance_.burst);
+}
 
-bool Http2Account::Pay(Purse Http2Account::*purse, double price, SteadyTime now) {
+bool Http2Account::Pay(TokenBucket Http2Account::*bucket, double price, SteadyTime now) {
   const std::lock_guard<Mutex> lock(mutex_);
-  return (this->*purse).Pay(price, now);
+  return (this->*bucket).Pay(price, now);
 }
 
 bool Http2Account::PayReset(SteadyTime now) { return Pay(&Http2Account::resets_, 1, now); }
@@ -126,8 +128,8 @@ void Http2Account::EndCalls(size_t count) {
   calls_ -= count;
 }
 
-void Http2Account::PayOrBar(Purse Http2Account::*purse, SteadyTime now) {
-  if (!Pay(purse, 1, now)) barred_until_ = now + absl::ToChronoNanoseconds(limits_.bar);
+void Http2Account::PayOrBar(TokenBucket Http2Account::*bucket, SteadyTime now) {
+  if (!Pay(bucket, 1, now)) barred_until_ = now + absl::ToChronoNanoseconds(limits_.bar);
 }
 
 void Http2Account::Violated(SteadyTime now) { PayOrBar(&Http2Account::violations_, now); }
@@ -342,4 +344,4 @@ Http2Violation Http2Guard::OnBlock() {
   return Keep(frame_.length + account_->limits().piece_bytes);
 }
 
-}  // namespace csi_proxy::transport
+}  // namespace csi_proxy::rpc

@@ -19,9 +19,21 @@
 #include "absl/time/time.h"
 #include "server/base/condition.h"
 
-namespace csi_proxy::transport {
+namespace csi_proxy::rpc {
 
-// No step of the wall clock fills a purse, empties it or prolongs a bar.
+// Every HTTP/2 client sends this first (RFC 9113, section 3.4).
+inline constexpr absl::string_view kHttp2Preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+enum class PrefaceMatch { kPartial, kComplete, kMismatch };
+
+// Judges the bytes received so far.
+inline PrefaceMatch MatchPreface(absl::string_view received) {
+  const absl::string_view head = received.substr(0, kHttp2Preface.size());
+  if (kHttp2Preface.substr(0, head.size()) != head) return PrefaceMatch::kMismatch;
+  return head.size() == kHttp2Preface.size() ? PrefaceMatch::kComplete : PrefaceMatch::kPartial;
+}
+
+// No step of the wall clock fills a bucket, empties it or prolongs a bar.
 using SteadyTime = std::chrono::steady_clock::time_point;
 
 // Why a connection was ended. The names of kHttp2ViolationNames are metric labels.
@@ -39,11 +51,12 @@ enum class Http2Violation : uint8_t {
   kConnections,    // a connection more than its client may begin
   kBarred,         // anything, by a client that is barred
 };
-inline constexpr size_t kHttp2Violations = 12;
-// In the header, for metrics count them where nothing of the transport is linked.
-inline constexpr std::array<absl::string_view, kHttp2Violations> kHttp2ViolationNames = {
-    "none",    "frame_size", "header_block",   "continuations", "stream",      "unfinished",
-    "streams", "resets",     "control_frames", "push",          "connections", "barred"};
+// In the header, for the metrics use them where no guard is linked.
+inline constexpr auto kHttp2ViolationNames = std::to_array<absl::string_view>(
+    {"none", "frame_size", "header_block", "continuations", "stream", "unfinished", "streams",
+     "resets", "control_frames", "push", "connections", "barred"});
+inline constexpr size_t kHttp2Violations = kHttp2ViolationNames.size();
+static_assert(kHttp2Violations == static_cast<size_t>(Http2Violation::kBarred) + 1);
 
 // Frames of a kind are paid from this: so many at once, and so many more each second.
 struct Http2Allowance {
@@ -131,9 +144,10 @@ class Http2Account {
   size_t unfinished_bytes() const;
 
  private:
-  class Purse {
+  // Holds an Http2Allowance: `burst` tokens at first and at most, `per_second` more each second.
+  class TokenBucket {
    public:
-    explicit Purse(const Http2Allowance& allowance)
+    explicit TokenBucket(const Http2Allowance& allowance)
         : allowance_(allowance), left_(allowance.burst) {}
     bool Pay(double price, SteadyTime now);
     void Add(double more);
@@ -144,19 +158,19 @@ class Http2Account {
     SteadyTime since_ = SteadyTime::min();
   };
 
-  bool Pay(Purse Http2Account::*purse, double price, SteadyTime now);
-  void PayOrBar(Purse Http2Account::*purse, SteadyTime now);
+  bool Pay(TokenBucket Http2Account::*bucket, double price, SteadyTime now);
+  void PayOrBar(TokenBucket Http2Account::*bucket, SteadyTime now);
 
   const Http2Limits limits_;
   std::atomic<SteadyTime> barred_until_ = SteadyTime::min();
   // Guards the rest.
   mutable Mutex mutex_;
-  Purse resets_;
-  Purse control_frames_;
-  Purse violations_;
-  Purse refused_calls_;
-  Purse discarded_;
-  Purse connections_;
+  TokenBucket resets_;
+  TokenBucket control_frames_;
+  TokenBucket violations_;
+  TokenBucket refused_calls_;
+  TokenBucket discarded_;
+  TokenBucket connections_;
   size_t unfinished_ = 0;
   size_t unfinished_bytes_ = 0;
   size_t calls_ = 0;
@@ -248,4 +262,4 @@ class Http2Guard {
   std::vector<uint32_t> calls_;
 };
 
-}  // namespace csi_proxy::transport
+}  // namespace csi_proxy::rpc

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/rpc/http2_guard_testing.h"
 
-namespace csi_proxy::transport {
+namespace csi_proxy::rpc {
 namespace {
 
 TEST_F(Http2GuardTest, UnfinishedRequestsAreFew) {
@@ -138,4 +138,4 @@ TEST_F(Http2GuardTest, TheWallClockMovesNoPurse) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::transport
+}  // namespace csi_proxy::rpc

@@ -8,8 +8,30 @@
 #include "absl/strings/str_cat.h"
 #include "server/rpc/http2_guard_testing.h"
 
-namespace csi_proxy::transport {
+namespace csi_proxy::rpc {
 namespace {
+
+TEST(PrefaceTest, EveryProperPrefixIsPartial) {
+  for (size_t n = 0; n < kHttp2Preface.size(); ++n) {
+    EXPECT_EQ(MatchPreface(kHttp2Preface.substr(0, n)), PrefaceMatch::kPartial) << n;
+  }
+}
+
+TEST(PrefaceTest, CompleteWithAndWithoutWhatFollows) {
+  EXPECT_EQ(MatchPreface(kHttp2Preface), PrefaceMatch::kComplete);
+  EXPECT_EQ(MatchPreface(std::string(kHttp2Preface) + std::string("\0\0\0\4", 4)),
+            PrefaceMatch::kComplete);
+}
+
+TEST(PrefaceTest, OneWrongByteAnywhereIsAMismatch) {
+  for (size_t n = 0; n < kHttp2Preface.size(); ++n) {
+    std::string bytes(kHttp2Preface);
+    bytes[n] ^= 1;
+    EXPECT_EQ(MatchPreface(bytes), PrefaceMatch::kMismatch) << n;
+    EXPECT_EQ(MatchPreface(bytes.substr(0, n + 1)), PrefaceMatch::kMismatch) << n;
+  }
+  EXPECT_EQ(MatchPreface("GET / HTTP/1.1\r\n"), PrefaceMatch::kMismatch);
+}
 
 TEST_F(Http2GuardTest, HonestCallsPassForEver) {
   ASSERT_EQ(Send(kSettings, 0, 0, 18), kNone);
@@ -288,4 +310,4 @@ TEST_F(Http2GuardTest, EveryViolationHasAName) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::transport
+}  // namespace csi_proxy::rpc

@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/rpc/http2_guard.h"
 
-namespace csi_proxy::transport {
+namespace csi_proxy::rpc {
 
 using enum Http2Violation;
 
@@ -73,4 +73,4 @@ class Http2GuardTest : public testing::Test {
   bool answered_ = true;
 };
 
-}  // namespace csi_proxy::transport
+}  // namespace csi_proxy::rpc

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <mutex>
 
-namespace csi_proxy::shim {
+namespace csi_proxy::rpc {
 namespace {
 
 // How soon a call learns that it has been cancelled.
@@ -70,4 +70,4 @@ void InlineCalls::Watch() {
   }
 }
 
-}  // namespace csi_proxy::shim
+}  // namespace csi_proxy::rpc

@@ -9,7 +9,7 @@
 #include "server/base/condition.h"
 #include "server/base/start_thread.h"
 
-namespace csi_proxy::shim {
+namespace csi_proxy::rpc {
 
 // A quick call is done sooner on the thread that has read it than on another that must be woken.
 // But any call may block, on a dead share for instance, so some thread always goes on reading:
@@ -57,4 +57,4 @@ class InlineCalls {
   std::thread watcher_;
 };
 
-}  // namespace csi_proxy::shim
+}  // namespace csi_proxy::rpc

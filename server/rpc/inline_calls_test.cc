@@ -11,7 +11,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 
-namespace csi_proxy::shim {
+namespace csi_proxy::rpc {
 namespace {
 
 struct FakeCall final : InlineCalls::Call {
@@ -97,4 +97,4 @@ TEST(InlineCallsTest, ManyThreadsAtOnce) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::shim
+}  // namespace csi_proxy::rpc

@@ -6,66 +6,43 @@
 // and abandon it, and gRPC applies no handshake deadline to connections it is handed.
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
-#include "absl/time/time.h"
-#include "csi_proxy/call_context.h"
-#include "server/rpc/http2_guard.h"
+#include "server/rpc/connection_table.h"
 #include "server/rpc/runtime.h"
 
-namespace csi_proxy::transport {
+namespace grpc {
+class Server;
+}
 
-struct ListenerLimits {
-  // How long a connection may stay silent before the HTTP/2 preface.
-  absl::Duration preface_timeout = absl::Seconds(10);
-  // Open connections per pipe. At the limit a connection of the client that has most of them makes
-  // room for a new one: a silent one, or else one that has never made a call, or else one that has
-  // made none for long. When calls are under way on all, the new one is closed.
-  size_t max_connections = 1024;
-  // How many percent of those connections that other tenants leave one tenant may have, and of
-  // that, one of its clients when it has several; beyond them its own make room.
-  size_t client_share = 75;
+namespace csi_proxy::rpc {
+
+// A connection that has sent its preface. One that no server takes ends with the object.
+class ReadyConnection {
+ public:
+  virtual ~ReadyConnection() = default;
+  // Hands the connection to `server`, which owns it from now on. Called once.
+  virtual void Serve(grpc::Server* server) = 0;
 };
-
-// Counts since the start, over all pipes.
-struct ListenerCounters {
-  uint64_t accepted = 0;
-  uint64_t adopted = 0;          // sent the preface and went to a server
-  uint64_t dropped_silent = 0;   // closed at the preface deadline
-  uint64_t dropped_garbage = 0;  // closed for other first bytes
-  // New or silent, and closed for a limit of ListenerLimits or a lack of descriptors.
-  uint64_t dropped_for_room = 0;
-  uint64_t dropped_barred = 0;  // new, of a client that is barred (Http2Limits)
-  uint64_t ended_for_room = 0;  // idle with a server, and ended for the same
-  // Served, and ended by the guard, by Http2Violation.
-  std::array<uint64_t, kHttp2Violations> violations{};
-  size_t silent = 0;  // open now, before the preface
-  size_t live = 0;    // open now, with a server
-};
-
-// Takes over a connection that has sent its preface. `handle` is a socket on POSIX, whose preface
-// is still to be read, and a pipe::Connection* (server/rpc/pipe/pipe.h) on Windows; either is owned
-// from then on. Called on a thread of the listener.
-using AdoptFunction = std::function<void(intptr_t handle)>;
 
 // A named pipe to be: what it is called and who takes its connections.
 struct PipeEndpoint {
   // `csi-proxy-volume-v1`
   std::string name;
-  AdoptFunction adopt;
+  // Called on a thread of the listener.
+  std::function<void(std::unique_ptr<ReadyConnection>)> serve;
 };
 
 // Thread-safe but for Listen(), Stop() and CloseLive(), which are called once each in this order.
-class Listener : public shim::ConnectionDirectory {
+class Listener {
  public:
+  virtual ~Listener() = default;
+
   // Makes every pipe and begins to accept; all pipes appear together or none. FAILED_PRECONDITION
   // when another process serves them.
   virtual absl::Status Listen(std::vector<PipeEndpoint> endpoints) = 0;
@@ -78,7 +55,15 @@ class Listener : public shim::ConnectionDirectory {
   // they have read what was written, for two seconds at the most.
   virtual void CloseLive() = 0;
 
-  virtual ListenerCounters counters() const = 0;
+  // The connections of all pipes.
+  const ConnectionTable& connections() const { return *connections_; }
+
+ protected:
+  Listener(ListenerLimits limits, std::vector<CallObserver*> observers)
+      : connections_(std::make_shared<ConnectionTable>(limits, std::move(observers))) {}
+
+  // Shared with the connections that gRPC serves, which may outlive the listener.
+  const std::shared_ptr<ConnectionTable> connections_;
 };
 
 // Where the pipes are and who may open them.
@@ -106,6 +91,6 @@ struct PipePlace {
 // `observers` are told of clients that are at their limit of connections, and outlive whatever is
 // served.
 std::unique_ptr<Listener> NewListener(PipePlace place, ListenerLimits limits,
-                                      std::vector<shim::CallObserver*> observers = {});
+                                      std::vector<CallObserver*> observers = {});
 
-}  // namespace csi_proxy::transport
+}  // namespace csi_proxy::rpc

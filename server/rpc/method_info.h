@@ -1,7 +1,7 @@
 // The names of an rpc.
 #pragma once
 
-namespace csi_proxy::shim {
+namespace csi_proxy::rpc {
 
 // Names one rpc of one version. Constants of the generated code; the strings are static.
 struct MethodInfo {
@@ -15,4 +15,4 @@ struct MethodInfo {
   bool reads = false;
 };
 
-}  // namespace csi_proxy::shim
+}  // namespace csi_proxy::rpc

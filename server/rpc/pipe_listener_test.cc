@@ -9,12 +9,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "server/rpc/listener.h"
 #include "server/rpc/pipe/pipe.h"
 #include "server/rpc/pipe/testing/leaky_clients.h"
-#include "server/rpc/preface.h"
+#include "server/rpc/pipe_listener_windows.h"
 
-namespace csi_proxy::transport {
+namespace csi_proxy::rpc {
 namespace {
 
 using testing::HasSubstr;
@@ -74,20 +73,20 @@ class PipeListenerTest : public testing::Test {
 
   void Start(ListenerLimits limits) {
     listener_ = NewListener({.socket_dir = "", .sddl = kOpenToAll}, limits);
-    const absl::Status status =
-        listener_->Listen({{.name = name_, .adopt = [this](intptr_t handle) {
-                              std::lock_guard lock(mutex_);
-                              adopted_.emplace_back(reinterpret_cast<pipe::Connection*>(handle));
-                            }}});
+    const absl::Status status = listener_->Listen(
+        {{.name = name_, .serve = [this](std::unique_ptr<ReadyConnection> ready) {
+            std::lock_guard lock(mutex_);
+            adopted_.push_back(std::move(static_cast<ReadyPipe&>(*ready).connection));
+          }}});
     ASSERT_TRUE(status.ok()) << status;
   }
   ~PipeListenerTest() override { CloseAdopted(); }
 
   void CloseAdopted() {
     std::lock_guard lock(mutex_);
-    for (const auto& connection : adopted_) {
-      connection->stream.reset();
-      connection->closed();
+    for (pipe::Connection& connection : adopted_) {
+      connection.stream.reset();
+      connection.closed();
     }
     adopted_.clear();
   }
@@ -108,7 +107,7 @@ class PipeListenerTest : public testing::Test {
     ASSERT_TRUE(client.Send(kHttp2Preface));
     ASSERT_TRUE(Eventually([&] { return adopted() == 1; }));
     pipe::Stream::Result result;
-    ASSERT_TRUE(adopted_.front()->stream->Write(
+    ASSERT_TRUE(adopted_.front().stream->Write(
         "answer", 6, [](void*, DWORD, DWORD) {}, nullptr, &result));
     ASSERT_EQ(result.bytes, 6u);
   }
@@ -116,7 +115,7 @@ class PipeListenerTest : public testing::Test {
   std::string name_;
   std::unique_ptr<Listener> listener_;
   std::mutex mutex_;
-  std::list<std::unique_ptr<pipe::Connection>> adopted_;
+  std::list<pipe::Connection> adopted_;
 };
 
 TEST_F(PipeListenerTest, AConnectionThatSpeaksHttp2IsAdoptedWithItsFirstBytesAndPeer) {
@@ -125,16 +124,16 @@ TEST_F(PipeListenerTest, AConnectionThatSpeaksHttp2IsAdoptedWithItsFirstBytesAnd
   ASSERT_TRUE(client.connected());
   ASSERT_TRUE(client.Send(kHttp2Preface));
   ASSERT_TRUE(Eventually([&] { return adopted() == 1; }));
-  EXPECT_EQ(adopted_.front()->received, kHttp2Preface);
-  const auto connection = listener_->Find(adopted_.front()->name);
+  EXPECT_EQ(adopted_.front().received, kHttp2Preface);
+  const auto connection = listener_->connections().Find(adopted_.front().name);
   ASSERT_NE(connection, nullptr);
   EXPECT_EQ(connection->client()->peer.process_id, GetCurrentProcessId());
-  EXPECT_THAT(connection->client()->peer.image_path, HasSubstr("transport_test"));
-  EXPECT_EQ(listener_->counters().live, 1u);
-  const std::string name = adopted_.front()->name;
+  EXPECT_THAT(connection->client()->peer.image_path, HasSubstr("rpc_test"));
+  EXPECT_EQ(listener_->connections().counters().live, 1u);
+  const std::string name = adopted_.front().name;
   CloseAdopted();
-  EXPECT_EQ(listener_->counters().live, 0u);
-  EXPECT_EQ(listener_->Find(name), nullptr);
+  EXPECT_EQ(listener_->connections().counters().live, 0u);
+  EXPECT_EQ(listener_->connections().Find(name), nullptr);
 }
 
 TEST_F(PipeListenerTest, APrefaceInPiecesIsPutTogether) {
@@ -145,7 +144,7 @@ TEST_F(PipeListenerTest, APrefaceInPiecesIsPutTogether) {
     ASSERT_TRUE(client.Send(absl::string_view(&byte, 1)));
   }
   ASSERT_TRUE(Eventually([&] { return adopted() == 1; }));
-  EXPECT_EQ(adopted_.front()->received, kHttp2Preface);
+  EXPECT_EQ(adopted_.front().received, kHttp2Preface);
 }
 
 TEST_F(PipeListenerTest, ASilentConnectionIsDisconnectedAtItsDeadline) {
@@ -154,8 +153,8 @@ TEST_F(PipeListenerTest, ASilentConnectionIsDisconnectedAtItsDeadline) {
   const absl::Time start = absl::Now();
   EXPECT_TRUE(client.Disconnected());
   EXPECT_GE(absl::Now() - start, absl::Milliseconds(150));
-  EXPECT_TRUE(Eventually([&] { return listener_->counters().dropped_silent == 1; }));
-  EXPECT_EQ(listener_->counters().silent, 0u);
+  EXPECT_TRUE(Eventually([&] { return listener_->connections().counters().dropped_silent == 1; }));
+  EXPECT_EQ(listener_->connections().counters().silent, 0u);
 }
 
 TEST_F(PipeListenerTest, GarbageIsDisconnectedAtOnce) {
@@ -163,7 +162,7 @@ TEST_F(PipeListenerTest, GarbageIsDisconnectedAtOnce) {
   Client client = Dial();
   ASSERT_TRUE(client.Send("GET / HTTP/1.1\r\n"));
   EXPECT_TRUE(client.Disconnected());
-  EXPECT_TRUE(Eventually([&] { return listener_->counters().dropped_garbage == 1; }));
+  EXPECT_TRUE(Eventually([&] { return listener_->connections().counters().dropped_garbage == 1; }));
   EXPECT_EQ(adopted(), 0u);
 }
 
@@ -191,15 +190,15 @@ TEST_F(PipeListenerTest, ManyClientsAtOnceAllGetIn) {
 TEST_F(PipeListenerTest, AtTheLimitTheOldestSilentConnectionMakesRoom) {
   Start({.max_connections = 2, .client_share = 100});
   Client first = Dial();
-  ASSERT_TRUE(Eventually([&] { return listener_->counters().silent == 1; }));
+  ASSERT_TRUE(Eventually([&] { return listener_->connections().counters().silent == 1; }));
   Client second = Dial();
-  ASSERT_TRUE(Eventually([&] { return listener_->counters().silent == 2; }));
+  ASSERT_TRUE(Eventually([&] { return listener_->connections().counters().silent == 2; }));
   Client third = Dial();
   EXPECT_TRUE(first.Disconnected());
   ASSERT_TRUE(third.Send(kHttp2Preface));
   ASSERT_TRUE(second.Send(kHttp2Preface));
   EXPECT_TRUE(Eventually([&] { return adopted() == 2; }));
-  EXPECT_EQ(listener_->counters().dropped_for_room, 1u);
+  EXPECT_EQ(listener_->connections().counters().dropped_for_room, 1u);
 }
 
 TEST_F(PipeListenerTest, AtTheLimitAConnectionWithoutACallMakesRoomForANewOne) {
@@ -207,25 +206,26 @@ TEST_F(PipeListenerTest, AtTheLimitAConnectionWithoutACallMakesRoomForANewOne) {
   Client first = Dial();
   ASSERT_TRUE(first.Send(kHttp2Preface));
   ASSERT_TRUE(Eventually([&] { return adopted() == 1; }));
-  listener_->Find(adopted_.front()->name)->CallBegins();
+  listener_->connections().Find(adopted_.front().name)->CallBegins();
   Client second = Dial();
   ASSERT_TRUE(second.Send(kHttp2Preface));
   ASSERT_TRUE(Eventually([&] { return adopted() == 2; }));
   Client third = Dial();
-  ASSERT_TRUE(Eventually([&] { return listener_->counters().ended_for_room == 1; }));
+  ASSERT_TRUE(Eventually([&] { return listener_->connections().counters().ended_for_room == 1; }));
   ASSERT_TRUE(third.Send(kHttp2Preface));
   ASSERT_TRUE(Eventually([&] { return adopted() == 3; }));
-  listener_->Find(adopted_.back()->name)->CallBegins();
+  listener_->connections().Find(adopted_.back().name)->CallBegins();
   // Calls are under way on all: the new one goes.
   Client fourth = Dial();
   EXPECT_TRUE(fourth.Disconnected());
-  EXPECT_EQ(listener_->counters().dropped_for_room, 1u);
+  EXPECT_EQ(listener_->connections().counters().dropped_for_room, 1u);
 }
 
 TEST_F(PipeListenerTest, ASecondServerIsRefused) {
   Start({});
   const auto second = NewListener({.socket_dir = "", .sddl = kOpenToAll}, {});
-  const absl::Status status = second->Listen({{.name = name_, .adopt = [](intptr_t) {}}});
+  const absl::Status status =
+      second->Listen({{.name = name_, .serve = [](std::unique_ptr<ReadyConnection>) {}}});
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
   EXPECT_THAT(std::string(status.message()), HasSubstr(name_));
 }
@@ -233,7 +233,7 @@ TEST_F(PipeListenerTest, ASecondServerIsRefused) {
 TEST_F(PipeListenerTest, StopDisconnectsSilentConnectionsAndFreesTheName) {
   Start({});
   Client client = Dial();
-  ASSERT_TRUE(Eventually([&] { return listener_->counters().silent == 1; }));
+  ASSERT_TRUE(Eventually([&] { return listener_->connections().counters().silent == 1; }));
   listener_->Stop();
   EXPECT_TRUE(client.Disconnected());
   EXPECT_FALSE(pipe::Exists(pipe::Path(name_)));
@@ -277,7 +277,8 @@ TEST_F(PipeListenerTest, TheDefaultIsThatOfTheModel) {
 
 TEST_F(PipeListenerTest, ByDefaultThisProcessServesAndOpensItsPipe) {
   const auto listener = NewListener(PipePlace(), {});
-  const absl::Status status = listener->Listen({{.name = name_, .adopt = [](intptr_t) {}}});
+  const absl::Status status =
+      listener->Listen({{.name = name_, .serve = [](std::unique_ptr<ReadyConnection>) {}}});
   ASSERT_TRUE(status.ok()) << status;
   const Client client = Dial();
   EXPECT_TRUE(client.connected());
@@ -285,9 +286,10 @@ TEST_F(PipeListenerTest, ByDefaultThisProcessServesAndOpensItsPipe) {
 
 TEST_F(PipeListenerTest, BadSecurityIsAnErrorOfItsFlag) {
   const auto listener = NewListener({.socket_dir = "", .sddl = "D:(A;;GA;;;WD)"}, {});
-  const absl::Status status = listener->Listen({{.name = name_, .adopt = [](intptr_t) {}}});
+  const absl::Status status =
+      listener->Listen({{.name = name_, .serve = [](std::unique_ptr<ReadyConnection>) {}}});
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
 }
 
 }  // namespace
-}  // namespace csi_proxy::transport
+}  // namespace csi_proxy::rpc

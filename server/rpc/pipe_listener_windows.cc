@@ -1,16 +1,20 @@
 // Every pipe has a few instances that wait for a client. One that gets a client is replaced at
 // once, and becomes a silent connection that waits for the preface. All of this happens in
-// completions of overlapped I/O; one more thread closes overdue connections, and retries to make
+// completions of overlapped I/O; one more thread closes overdue connections, and makes the
 // instances that could not be made before.
 //
-// The pipe's name stays ours from the first instance to the end: there is never a moment without
-// one, and the security descriptor lets nobody else make more. After the end it is nobody's: every
-// connection is disconnected (server/rpc/pipe/closer.h).
+// The pipe's name stays ours from the first instance to the end: there is always one, and the
+// security descriptor lets nobody else make more. At the end every connection is disconnected
+// (server/rpc/pipe/closer.h), and the name is nobody's.
+#include "server/rpc/pipe_listener_windows.h"
+
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -20,23 +24,20 @@
 #include <utility>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "server/base/condition.h"
 #include "server/base/process_locks.h"
 #include "server/base/start_thread.h"
 #include "server/rpc/client_registry.h"
 #include "server/rpc/connection_table.h"
-#include "server/rpc/http2_guard.h"
-#include "server/rpc/listener.h"
 #include "server/rpc/pipe/closer.h"
 #include "server/rpc/pipe/pipe.h"
 #include "server/rpc/pipe/pipe_name.h"
-#include "server/rpc/preface.h"
+#include "server/rpc/pipe_server.h"
 #include "server/rpc/waiting_instances.h"
 
-namespace csi_proxy::transport {
+namespace csi_proxy::rpc {
 namespace {
 
 // The preface and what usually comes with it.
@@ -44,6 +45,8 @@ constexpr size_t kFirstBytes = 256;
 
 // How long a client may take to read its last answers.
 constexpr absl::Duration kReadingTime = absl::Seconds(2);
+
+constexpr absl::Duration kLongestWait = absl::Minutes(1);  // the watcher's, if nothing is due
 
 // A served connection, under the guard.
 class Guarded final : public pipe::Watcher {
@@ -82,20 +85,15 @@ class Guarded final : public pipe::Watcher {
 
 class PipeListener final : public Listener {
  public:
-  PipeListener(std::string sddl, ListenerLimits limits, std::vector<shim::CallObserver*> observers)
-      : sddl_(std::move(sddl)),
-        table_(std::make_shared<ConnectionTable>(limits, std::move(observers))) {}
+  PipeListener(std::string sddl, ListenerLimits limits, std::vector<CallObserver*> observers)
+      : Listener(limits, std::move(observers)), sddl_(std::move(sddl)) {}
   ~PipeListener() override { Stop(); }
 
   absl::Status Listen(std::vector<PipeEndpoint> endpoints) override;
   void Stop() override;
   void CloseLive() override {
-    table_->HangUp();
+    connections_->HangUp();
     if (closer_.has_value()) closer_->Finish();
-  }
-  ListenerCounters counters() const override { return table_->counters(); }
-  std::shared_ptr<shim::Connection> Find(absl::string_view address) const override {
-    return table_->Find(address);
   }
 
  private:
@@ -121,8 +119,9 @@ class PipeListener final : public Listener {
 
    private:
     void Add(int change) {
-      absl::MutexLock lock(&listener_->mutex_);
+      const std::lock_guard<Mutex> lock(listener_->mutex_);
       listener_->handling_ += change;
+      listener_->changed_.notify_all();
     }
     PipeListener* const listener_;
   };
@@ -135,34 +134,35 @@ class PipeListener final : public Listener {
   void ReadOn(Instance* instance);
   // Returns true while the instance is still silent and wants to read on.
   bool OnRead(Instance* instance, DWORD error, DWORD bytes);
-  bool Admit(Instance* instance) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Admit(Instance* instance);
   // The table has dropped it: it is removed when its cancelled read ends.
   static void Cancel(SilentConnection* dropped) {
     static_cast<Instance*>(dropped)->stream->Cancel();
   }
-  std::unique_ptr<Instance> Remove(Instance* instance) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  // With the lock held, as Admit().
+  std::unique_ptr<Instance> Remove(Instance* instance) {
+    changed_.notify_all();
     return std::move(instances_.extract(instance).mapped());
   }
   void Adopt(std::unique_ptr<Instance> instance);
   void Watch();
 
   const std::string sddl_;
-  // Shared with the connections that gRPC serves, which may outlive the listener.
-  const std::shared_ptr<ConnectionTable> table_;
   ClientRegistry clients_;
   std::shared_ptr<pipe::PipeCalls> calls_;
   std::optional<pipe::Closer> closer_;
   std::optional<WaitingInstances> waiting_;
   std::thread watcher_;
+  std::atomic<uint64_t> next_name_ = 0;
 
-  // Whoever holds it may call the table: silent connections change under it alone.
-  absl::Mutex mutex_;
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  bool wake_watcher_ ABSL_GUARDED_BY(mutex_) = false;
+  // Guards the rest but `pipes_`, and calls of the table about silent connections.
+  Mutex mutex_;
+  Condition changed_;
+  bool stopping_ = false;
+  bool wake_watcher_ = false;
   std::vector<Pipe> pipes_;  // its size never changes once listening
-  std::unordered_map<Instance*, std::unique_ptr<Instance>> instances_ ABSL_GUARDED_BY(mutex_);
-  int handling_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t next_name_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::unordered_map<Instance*, std::unique_ptr<Instance>> instances_;
+  int handling_ = 0;
 };
 
 absl::Status PipeListener::Listen(std::vector<PipeEndpoint> endpoints) {
@@ -198,8 +198,9 @@ WaitingInstances::Functions PipeListener::Making() {
         [handling = std::make_shared<Handling>(this), work] { work(); });
   };
   functions.wake = [this] {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard<Mutex> lock(mutex_);
     wake_watcher_ = true;
+    changed_.notify_all();
   };
   functions.warn = [this](size_t pipe, const absl::Status& why, uint64_t failures) {
     spdlog::warn("{}: cannot create another instance: {} ({} times so far)", pipes_[pipe].path,
@@ -224,19 +225,16 @@ absl::Status PipeListener::TakeNames() {
 void PipeListener::Stop() {
   if (waiting_.has_value()) waiting_->Stop();
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard<Mutex> lock(mutex_);
     stopping_ = true;
+    changed_.notify_all();
     for (const auto& [instance, owned] : instances_) instance->stream->Cancel();
   }
   // First, for it may post work that is to be handled.
   if (watcher_.joinable()) watcher_.join();
-  absl::MutexLock lock(&mutex_);
+  std::unique_lock<Mutex> lock(mutex_);
   // Each cancelled operation ends on a thread of the port, which removes its instance.
-  mutex_.Await(absl::Condition(
-      +[](PipeListener* self) ABSL_NO_THREAD_SAFETY_ANALYSIS {
-        return self->instances_.empty() && self->handling_ == 0;
-      },
-      this));
+  changed_.wait(lock, [this] { return instances_.empty() && handling_ == 0; });
 }
 
 absl::Status PipeListener::Await(size_t pipe, absl::StatusOr<void*> made) {
@@ -252,7 +250,7 @@ absl::Status PipeListener::Await(size_t pipe, absl::StatusOr<void*> made) {
   pipe::Stream::Result result;
   bool connected;
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard<Mutex> lock(mutex_);
     if (stopping_) return absl::CancelledError("stopping");
     waiting_->Added(pipe);
     instances_.emplace(instance, std::move(owned));
@@ -277,7 +275,7 @@ void PipeListener::OnConnected(Instance* instance, DWORD error) {
     instance->client = clients_.Get(pipe::ClientOfInstance(instance->stream->handle()));
   }
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard<Mutex> lock(mutex_);
     waiting_->Taken(pipe);
     if (stopping_) {
       gone = Remove(instance);
@@ -297,7 +295,7 @@ void PipeListener::ReadOn(Instance* instance) {
     pipe::Stream::Result result{.error = ERROR_OPERATION_ABORTED};
     bool ended = true;
     {
-      absl::MutexLock lock(&mutex_);
+      const std::lock_guard<Mutex> lock(mutex_);
       if (!stopping_ && instance->listed) {
         ended = instance->stream->Read(
             instance->bytes.data() + instance->received,
@@ -318,7 +316,7 @@ bool PipeListener::OnRead(Instance* instance, DWORD error, DWORD bytes) {
   std::unique_ptr<Instance> ended;
   bool adopt = false;
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard<Mutex> lock(mutex_);
     instance->received += bytes;
     const PrefaceMatch match =
         MatchPreface(absl::string_view(instance->bytes.data(), instance->received));
@@ -326,9 +324,9 @@ bool PipeListener::OnRead(Instance* instance, DWORD error, DWORD bytes) {
     if (!failed && match == PrefaceMatch::kPartial) return true;
     adopt = !failed && match == PrefaceMatch::kComplete;
     if (adopt) {
-      table_->Promote(instance);
+      connections_->Promote(instance);
     } else if (instance->listed) {
-      table_->Drop(instance, failed ? nullptr : &ListenerCounters::dropped_garbage);
+      connections_->Drop(instance, failed ? nullptr : &ListenerCounters::dropped_garbage);
     }
     ended = Remove(instance);
   }
@@ -337,63 +335,66 @@ bool PipeListener::OnRead(Instance* instance, DWORD error, DWORD bytes) {
 }
 
 bool PipeListener::Admit(Instance* instance) {
-  table_->Count(&ListenerCounters::accepted);
+  connections_->Count(&ListenerCounters::accepted);
   SilentConnection* displaced;
-  if (!table_->Admit(instance, &displaced)) return false;
+  if (!connections_->Admit(instance, &displaced)) return false;
   if (displaced != nullptr) Cancel(displaced);
   // The watcher waits for the oldest.
-  wake_watcher_ = wake_watcher_ || table_->next_deadline() == instance->deadline;
+  if (connections_->next_deadline() == instance->deadline) {
+    wake_watcher_ = true;
+    changed_.notify_all();
+  }
   return true;
 }
 
 void PipeListener::Adopt(std::unique_ptr<Instance> instance) {
-  auto connection = std::make_unique<pipe::Connection>();
-  connection->stream = std::move(instance->stream);
-  connection->received.assign(instance->bytes.data(), instance->received);
-  {
-    absl::MutexLock lock(&mutex_);
-    connection->name = absl::StrCat("pipe:", next_name_++);
-  }
-  auto served = table_->Serve(instance->pipe, connection->name, instance->client,
-                              [weak = std::weak_ptr(connection->stream)] {
-                                if (const auto stream = weak.lock()) stream->HangUp();
-                              });
-  connection->closed = [table = table_, served = std::move(served)] { table->End(served); };
-  connection->watcher = std::make_unique<Guarded>(table_, clients_, pipes_[instance->pipe].path,
-                                                  std::move(instance->client));
-  const absl::string_view behind(connection->received);
+  pipe::Connection connection;
+  connection.stream = std::move(instance->stream);
+  connection.received.assign(instance->bytes.data(), instance->received);
+  connection.name = absl::StrCat("pipe:", next_name_++);
+  auto served = connections_->Serve(instance->pipe, connection.name, instance->client,
+                                    [weak = std::weak_ptr(connection.stream)] {
+                                      if (const auto stream = weak.lock()) stream->HangUp();
+                                    });
+  connection.closed = [table = connections_, served = std::move(served)] { table->End(served); };
+  connection.watcher = std::make_unique<Guarded>(
+      connections_, clients_, pipes_[instance->pipe].path, std::move(instance->client));
+  const absl::string_view behind(connection.received);
   // gRPC gets them in one piece with the preface: they are few.
   std::vector<absl::string_view> pieces;
-  if (!connection->watcher->Read(behind.substr(kHttp2Preface.size()), &pieces)) {
-    return connection->closed();
+  if (!connection.watcher->Read(behind.substr(kHttp2Preface.size()), &pieces)) {
+    return connection.closed();
   }
-  pipes_[instance->pipe].endpoint.adopt(reinterpret_cast<intptr_t>(connection.release()));
+  pipes_[instance->pipe].endpoint.serve(std::make_unique<ReadyPipe>(std::move(connection)));
 }
 
 // Closes connections that stay silent, and makes the instances that could not be made.
 void PipeListener::Watch() {
-  absl::MutexLock lock(&mutex_);
+  std::unique_lock<Mutex> lock(mutex_);
   while (!stopping_) {
     wake_watcher_ = false;
-    mutex_.Unlock();
+    lock.unlock();
     const absl::Time retry = waiting_->Retry();
-    mutex_.Lock();
-    while (SilentConnection* const overdue = table_->DropOverdue(absl::Now())) Cancel(overdue);
-    const absl::Time next = std::min(retry, table_->next_deadline());
-    mutex_.AwaitWithDeadline(absl::Condition(
-                                 +[](PipeListener* self) ABSL_NO_THREAD_SAFETY_ANALYSIS {
-                                   return self->stopping_ || self->wake_watcher_;
-                                 },
-                                 this),
-                             next);
+    lock.lock();
+    const absl::Time now = absl::Now();
+    while (SilentConnection* const overdue = connections_->DropOverdue(now)) Cancel(overdue);
+    const absl::Time next = std::min({retry, connections_->next_deadline(), now + kLongestWait});
+    if (stopping_ || wake_watcher_) continue;
+    changed_.wait_for(
+        lock, std::chrono::milliseconds(1) + absl::ToChronoMilliseconds(std::max(next, now) - now));
   }
 }
 
 }  // namespace
 
+// The guard sees to it (http2_guard.h).
+void BoundMemory(grpc::ServerBuilder*) {}
+
+size_t ReadingThreads() { return pipe::IoPort::Get().thread_count(); }
+
 std::unique_ptr<Listener> NewListener(PipePlace place, ListenerLimits limits,
-                                      std::vector<shim::CallObserver*> observers) {
+                                      std::vector<CallObserver*> observers) {
   return std::make_unique<PipeListener>(std::move(place.sddl), limits, std::move(observers));
 }
 
-}  // namespace csi_proxy::transport
+}  // namespace csi_proxy::rpc

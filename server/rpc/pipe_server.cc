@@ -7,10 +7,9 @@
 #include <chrono>
 
 #include "absl/strings/str_cat.h"
-#include "server/rpc/adopt.h"
 #include "server/rpc/reflection.h"
 
-namespace csi_proxy::transport {
+namespace csi_proxy::rpc {
 
 absl::StatusOr<std::unique_ptr<PipeServer>> PipeServer::Create(
     std::string name, std::string full_name, std::unique_ptr<grpc::Service> service,
@@ -53,8 +52,6 @@ absl::StatusOr<std::unique_ptr<PipeServer>> PipeServer::Create(
 
 PipeServer::~PipeServer() { Shutdown(); }
 
-void PipeServer::Adopt(intptr_t handle) { AdoptConnection(server_.get(), handle); }
-
 void PipeServer::Shutdown() {
   if (grpc::HealthCheckServiceInterface* health = server_->GetHealthCheckService()) {
     health->SetServingStatus(false);
@@ -62,4 +59,4 @@ void PipeServer::Shutdown() {
   server_->Shutdown(std::chrono::system_clock::now());
 }
 
-}  // namespace csi_proxy::transport
+}  // namespace csi_proxy::rpc

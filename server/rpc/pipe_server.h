@@ -5,14 +5,15 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/impl/service_type.h>
 
-#include <cstdint>
+#include <cstddef>
 #include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "server/rpc/listener.h"
 
-namespace csi_proxy::transport {
+namespace csi_proxy::rpc {
 
 struct ServerLimits {
   // The largest request taken, in bytes. The longest that a released rpc takes is a new SMB mapping
@@ -27,6 +28,13 @@ struct ServerLimits {
   absl::Duration idle_timeout = absl::Hours(1);
 };
 
+// Bounds what gRPC keeps of connections, where no guard stands before it that does. For each
+// platform, as the next.
+void BoundMemory(grpc::ServerBuilder* builder);
+
+// How many threads read connections, and call a server's methods.
+size_t ReadingThreads();
+
 // Thread-safe.
 class PipeServer {
  public:
@@ -39,8 +47,7 @@ class PipeServer {
 
   const std::string& name() const { return name_; }
 
-  // Serves a connected socket and owns it from now on.
-  void Adopt(intptr_t handle);
+  void Serve(std::unique_ptr<ReadyConnection> connection) { connection->Serve(server_.get()); }
 
   // Refuses new calls, cancels those under way and closes the connections. Idempotent.
   void Shutdown();
@@ -56,4 +63,4 @@ class PipeServer {
   std::unique_ptr<grpc::Server> server_;
 };
 
-}  // namespace csi_proxy::transport
+}  // namespace csi_proxy::rpc

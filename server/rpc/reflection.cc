@@ -15,7 +15,7 @@
 #include "grpc/reflection/v1/reflection.pb.h"
 #include "grpc/reflection/v1alpha/reflection.pb.h"
 
-namespace csi_proxy::transport {
+namespace csi_proxy::rpc {
 namespace {
 
 namespace pb = google::protobuf;
@@ -154,4 +154,4 @@ std::unique_ptr<grpc::Service> NewReflectionService(std::string full_name) {
   return std::make_unique<ReflectionService>(std::move(full_name));
 }
 
-}  // namespace csi_proxy::transport
+}  // namespace csi_proxy::rpc

@@ -12,7 +12,7 @@
 #include <memory>
 #include <string>
 
-namespace csi_proxy::transport {
+namespace csi_proxy::rpc {
 
 // No name that a tool asks for is nearly as long. Every open stream holds its last request and the
 // answer with a copy of it for as long as the client does not read.
@@ -23,4 +23,4 @@ inline constexpr size_t kMaxReflectionRequestBytes = 4096;
 // import. A longer request ends its stream with RESOURCE_EXHAUSTED.
 std::unique_ptr<grpc::Service> NewReflectionService(std::string full_name);
 
-}  // namespace csi_proxy::transport
+}  // namespace csi_proxy::rpc

@@ -17,7 +17,7 @@
 #include "grpc/reflection/v1alpha/reflection.pb.h"
 #include "server/simulator/admin.pb.h"
 
-namespace csi_proxy::transport {
+namespace csi_proxy::rpc {
 namespace {
 
 using testing::ElementsAre;
@@ -184,4 +184,4 @@ TYPED_TEST(ReflectionTest, ARequestThatIsTooLongEndsItsStreamUnanswered) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::transport
+}  // namespace csi_proxy::rpc

@@ -17,7 +17,9 @@
 #include "server/rpc/inline_calls.h"
 #include "server/rpc/method_info.h"
 
-namespace csi_proxy::shim {
+namespace csi_proxy::rpc {
+
+class ConnectionTable;
 
 // Told of every call. Thread-safe; called on the thread that ran the call, so it must be quick.
 class CallObserver {
@@ -36,14 +38,6 @@ inline void TellLimit(const std::vector<CallObserver*>& observers, Client& clien
   const uint64_t times = ++client.limited[static_cast<size_t>(limit)];
   for (CallObserver* observer : observers) observer->OnLimit(client.peer, limit, times);
 }
-
-// The connections by the transport's names for them. Thread-safe.
-class ConnectionDirectory {
- public:
-  virtual ~ConnectionDirectory() = default;
-  // `address` is gRPC's name for the connection. Null when it is gone already.
-  virtual std::shared_ptr<Connection> Find(absl::string_view address) const = 0;
-};
 
 // Counts the calls under way. A stop shuts it, so that no more calls enter, and waits for the rest.
 // Thread-safe.
@@ -77,16 +71,17 @@ class CallGate {
   bool shut_ = false;
 };
 
-// All members outlive the services made with it.
+// All that it points to outlives the services made with it. Null is allowed nowhere.
 struct Runtime {
   Executor* executor = nullptr;
-  size_t executor_index = 0;            // among those a client calls
-  InlineCalls* inline_calls = nullptr;  // may be null
+  size_t executor_index = 0;  // among those a client calls
+  InlineCalls* inline_calls = nullptr;
   std::vector<CallObserver*> observers;
-  const ConnectionDirectory* connections = nullptr;  // may be null
-  CallGate* gate = nullptr;                          // may be null
+  // Those over which the calls come.
+  const ConnectionTable* connections = nullptr;
+  CallGate* gate = nullptr;
   // The longest a call may take, whatever its own deadline says.
   absl::Duration max_call_duration = absl::InfiniteDuration();
 };
 
-}  // namespace csi_proxy::shim
+}  // namespace csi_proxy::rpc

@@ -11,7 +11,7 @@
 #include "csi_proxy/call_context.h"
 #include "server/rpc/method_info.h"
 
-namespace csi_proxy::shim {
+namespace csi_proxy::rpc {
 
 class CallLimiter;
 
@@ -51,4 +51,4 @@ constexpr UnaryMethod MakeUnaryMethod(const MethodInfo& info) {
       }};
 }
 
-}  // namespace csi_proxy::shim
+}  // namespace csi_proxy::rpc

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace csi_proxy::shim {
+namespace csi_proxy::rpc {
 
 // Tells whether a client that has `own` of `all`, while others have `others`, may take one more: it
 // may have `percent` of what the others leave. So one client alone leaves some free, several
@@ -25,4 +25,4 @@ constexpr size_t ShareOf(size_t others, size_t all, size_t percent) {
 // Half of what a client alone may not have.
 constexpr size_t KeptOf(size_t all, size_t percent) { return all * (100 - percent) / 200; }
 
-}  // namespace csi_proxy::shim
+}  // namespace csi_proxy::rpc

@@ -15,7 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace csi_proxy::transport {
+namespace csi_proxy::rpc {
 namespace {
 
 constexpr char kLockName[] = "csi-proxy.lock";
@@ -112,4 +112,4 @@ void SocketDirectory::Remove(const std::string& file_name) {
   unlinkat(directory_.get(), TemporaryName(file_name).c_str(), 0);
 }
 
-}  // namespace csi_proxy::transport
+}  // namespace csi_proxy::rpc

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace csi_proxy::transport {
+namespace csi_proxy::rpc {
 
 // An owned file descriptor.
 class UniqueFd {
@@ -63,4 +63,4 @@ class SocketDirectory {
   UniqueFd lock_;
 };
 
-}  // namespace csi_proxy::transport
+}  // namespace csi_proxy::rpc

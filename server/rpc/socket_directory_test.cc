@@ -7,7 +7,7 @@
 #include "server/rpc/socket_directory_posix.h"
 #include "server/rpc/testing_posix.h"
 
-namespace csi_proxy::transport {
+namespace csi_proxy::rpc {
 namespace {
 
 namespace fs = std::filesystem;
@@ -98,4 +98,4 @@ TEST(SocketDirectoryTest, WorksUnderAPathLongerThanASocketAddress) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::transport
+}  // namespace csi_proxy::rpc

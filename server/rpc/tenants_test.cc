@@ -14,7 +14,7 @@
 #include "server/rpc/executor.h"
 #include "server/rpc/executor_testing.h"
 
-namespace csi_proxy::shim {
+namespace csi_proxy::rpc {
 namespace {
 
 using Flows = std::vector<std::shared_ptr<Flow>>;
@@ -366,4 +366,4 @@ TEST_F(FewThreadsTest, WhoWaitsForTheCallersThreadIsRunThere) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::shim
+}  // namespace csi_proxy::rpc

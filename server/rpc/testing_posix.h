@@ -11,7 +11,7 @@
 #include "server/base/testing_posix.h"
 #include "server/rpc/socket_directory_posix.h"
 
-namespace csi_proxy::transport {
+namespace csi_proxy::rpc {
 
 // A connected socket; invalid when nobody listens.
 inline UniqueFd ConnectUnix(const std::string& path) {
@@ -34,4 +34,4 @@ inline bool ClosedWithin(int fd, int seconds) {
   return n == 0 || (n < 0 && errno == ECONNRESET);
 }
 
-}  // namespace csi_proxy::transport
+}  // namespace csi_proxy::rpc

@@ -4,18 +4,21 @@
 // gRPC owns the socket it adopts and does not tell when it closes it. A duplicate descriptor stays
 // in the epoll set: it reports the hang-up of either side, because gRPC shuts a socket down before
 // it closes it (src/core/lib/iomgr/ev_epoll1_linux.cc, fd_shutdown_internal, gRPC 1.51).
+#include "server/rpc/unix_listener_posix.h"
+
 #include <fcntl.h>
+#include <grpcpp/resource_quota.h>
+#include <grpcpp/server_posix.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -27,11 +30,10 @@
 #include "server/base/start_thread.h"
 #include "server/rpc/client_registry.h"
 #include "server/rpc/connection_table.h"
-#include "server/rpc/listener.h"
-#include "server/rpc/preface.h"
+#include "server/rpc/pipe_server.h"
 #include "server/rpc/socket_directory_posix.h"
 
-namespace csi_proxy::transport {
+namespace csi_proxy::rpc {
 namespace {
 
 // Descriptors that are kept free, so that whoever is accepted can be served, and how many
@@ -61,19 +63,14 @@ int64_t ClientOf(int fd) {
 
 class UnixListener final : public Listener {
  public:
-  UnixListener(std::string directory, ListenerLimits limits,
-               std::vector<shim::CallObserver*> observers)
-      : directory_path_(std::move(directory)), table_(limits, std::move(observers)) {}
+  UnixListener(std::string directory, ListenerLimits limits, std::vector<CallObserver*> observers)
+      : Listener(limits, std::move(observers)), directory_path_(std::move(directory)) {}
 
   ~UnixListener() override { Stop(); }
 
   absl::Status Listen(std::vector<PipeEndpoint> endpoints) override;
   void Stop() override;
   void CloseLive() override;
-  ListenerCounters counters() const override { return table_.counters(); }
-  std::shared_ptr<shim::Connection> Find(absl::string_view address) const override {
-    return table_.Find(address);
-  }
 
  private:
   enum class Kind { kWake, kPipe, kSilent, kLive };
@@ -107,7 +104,6 @@ class UnixListener final : public Listener {
   int WaitMilliseconds() const;
 
   const std::string directory_path_;
-  ConnectionTable table_;
   ClientRegistry clients_;
   std::optional<SocketDirectory> directory_;
   UniqueFd epoll_;
@@ -200,14 +196,14 @@ void UnixListener::Stop() {
   thread_.join();
   std::erase_if(entries_, [this](const auto& item) {
     Entry* const entry = item.second.get();
-    if (entry->kind == Kind::kSilent) table_.Drop(entry);
+    if (entry->kind == Kind::kSilent) connections_->Drop(entry);
     return entry->kind != Kind::kLive;
   });
 }
 
 // The listener thread has ended, so its data may be used here.
 void UnixListener::CloseLive() {
-  table_.HangUp();
+  connections_->HangUp();
   while (!entries_.empty()) CloseLive(entries_.begin()->second.get());
 }
 
@@ -245,7 +241,7 @@ void UnixListener::Run() {
 }
 
 int UnixListener::WaitMilliseconds() const {
-  absl::Time next = table_.next_deadline();
+  absl::Time next = connections_->next_deadline();
   if (accept_again_.has_value()) next = std::min(next, *accept_again_);
   if (next == absl::InfiniteFuture()) return -1;
   return static_cast<int>(std::max<int64_t>(0, absl::ToInt64Milliseconds(next - absl::Now()) + 1));
@@ -264,14 +260,14 @@ void UnixListener::Accept(Entry* listening) {
     }
     const bool last = DescriptorsRunOut(fd.get());
     if (last) MakeRoom();
-    table_.Count(&ListenerCounters::accepted);
+    connections_->Count(&ListenerCounters::accepted);
     auto owned = NewEntry(Kind::kSilent);
     Entry* const entry = owned.get();
     entry->client = clients_.Get(ClientOf(fd.get()));
     entry->watched = std::move(fd);
     entry->pipe = listening->pipe;
     SilentConnection* displaced;
-    if (!table_.Admit(entry, &displaced)) continue;
+    if (!connections_->Admit(entry, &displaced)) continue;
     if (displaced != nullptr) Close(displaced);
     Keep(std::move(owned));
     if (!Watch(entry, EPOLLIN | EPOLLET | EPOLLRDHUP).ok()) CloseSilent(entry);
@@ -312,33 +308,33 @@ void UnixListener::Adopt(Entry* entry) {
   const bool last = DescriptorsRunOut(duplicate.get());
   // The descriptor keeps its number and goes to gRPC; the duplicate takes its place in the set.
   epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, entry->watched.get(), nullptr);
-  const int fd = entry->watched.Release();
+  UniqueFd ready = std::move(entry->watched);
   entry->kind = Kind::kLive;
   entry->watched = std::move(duplicate);
   // The duplicate lives as long as the entry, which the table forgets first.
-  table_.Promote(entry);
-  entry->served = table_.Serve(entry->pipe, GrpcAddress(fd), entry->client,
-                               [kept = entry->watched.get()] { shutdown(kept, SHUT_RDWR); });
+  connections_->Promote(entry);
+  entry->served = connections_->Serve(entry->pipe, GrpcAddress(ready.get()), entry->client,
+                                      [kept = entry->watched.get()] { shutdown(kept, SHUT_RDWR); });
   const bool watched = Watch(entry, EPOLLRDHUP | EPOLLET).ok();
   const size_t pipe = entry->pipe;
   if (!watched) CloseLive(entry);
-  pipes_[pipe].adopt(fd);
+  pipes_[pipe].serve(std::make_unique<ReadySocket>(std::move(ready)));
   if (last) MakeRoom();
 }
 
 void UnixListener::CloseSilent(Entry* entry, ConnectionTable::Counter counter) {
-  table_.Drop(entry, counter);
+  connections_->Drop(entry, counter);
   Close(entry);
 }
 
 // gRPC may have closed the descriptor, and a newer connection have got its number, already.
 void UnixListener::CloseLive(Entry* entry) {
-  table_.End(entry->served);
+  connections_->End(entry->served);
   entries_.erase(entry->id);
 }
 
 void UnixListener::CloseOverdue(absl::Time now) {
-  while (SilentConnection* const overdue = table_.DropOverdue(now)) Close(overdue);
+  while (SilentConnection* const overdue = connections_->DropOverdue(now)) Close(overdue);
   if (accept_again_.has_value() && *accept_again_ <= now) {
     accept_again_.reset();
     WatchPipes(EPOLLIN);
@@ -347,7 +343,7 @@ void UnixListener::CloseOverdue(absl::Time now) {
 
 void UnixListener::MakeRoom() {
   SilentConnection* displaced;
-  for (int made = 0; made < kMakeRoomAtOnce && table_.MakeRoom(&displaced); ++made) {
+  for (int made = 0; made < kMakeRoomAtOnce && connections_->MakeRoom(&displaced); ++made) {
     if (displaced != nullptr) Close(displaced);
   }
 }
@@ -371,9 +367,27 @@ void UnixListener::WatchPipes(uint32_t events) {
 
 }  // namespace
 
+void ReadySocket::Serve(grpc::Server* server) {
+  grpc::AddInsecureChannelFromFd(server, socket.Release());
+}
+
+// gRPC 1.51 looks at the length of a message when all of it is there, however long it is
+// (https://github.com/grpc/grpc/issues/43012). Out of memory, it resets the streams that hold most.
+void BoundMemory(grpc::ServerBuilder* builder) {
+  // One of all servers; it counts a few kilobytes for an honest connection.
+  static const grpc::ResourceQuota* const quota =
+      &(new grpc::ResourceQuota("csi-proxy"))->Resize(128 << 20);
+  builder->SetResourceQuota(*quota);
+}
+
+// gRPC's CompletionQueue::CallbackAlternativeCQ (src/cpp/common/completion_queue_cc.cc, 1.51).
+size_t ReadingThreads() {
+  return std::clamp<size_t>(std::thread::hardware_concurrency() / 2, 2, 16);
+}
+
 std::unique_ptr<Listener> NewListener(PipePlace place, ListenerLimits limits,
-                                      std::vector<shim::CallObserver*> observers) {
+                                      std::vector<CallObserver*> observers) {
   return std::make_unique<UnixListener>(std::move(place.socket_dir), limits, std::move(observers));
 }
 
-}  // namespace csi_proxy::transport
+}  // namespace csi_proxy::rpc

@@ -2,17 +2,18 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
-#include "server/rpc/listener.h"
-#include "server/rpc/preface.h"
 #include "server/rpc/testing_posix.h"
+#include "server/rpc/unix_listener_posix.h"
 
-namespace csi_proxy::transport {
+namespace csi_proxy::rpc {
 namespace {
 
 // Listens on one pipe and keeps what it is handed.
@@ -22,10 +23,11 @@ class UnixListenerTest : public testing::Test {
     listener_ = NewListener({.socket_dir = directory_.path()}, limits);
     ASSERT_TRUE(listener_
                     ->Listen({{.name = "pipe",
-                               .adopt =
-                                   [this](intptr_t fd) {
+                               .serve =
+                                   [this](std::unique_ptr<ReadyConnection> ready) {
                                      std::lock_guard lock(mutex_);
-                                     adopted_.emplace_back(static_cast<int>(fd));
+                                     adopted_.push_back(
+                                         std::move(static_cast<ReadySocket&>(*ready).socket));
                                    }}})
                     .ok());
   }
@@ -38,7 +40,7 @@ class UnixListenerTest : public testing::Test {
   }
 
   void CallBeginsOn(size_t adopted) {
-    listener_->Find("fd:" + std::to_string(adopted_[adopted].get()))->CallBegins();
+    listener_->connections().Find("fd:" + std::to_string(adopted_[adopted].get()))->CallBegins();
   }
 
   // Waits for what another thread brings about.
@@ -92,7 +94,7 @@ TEST_F(UnixListenerTest, ClosesGarbageAtOnce) {
   const UniqueFd client = Connect();
   Send(client, "GET / HTTP/1.1\r\n\r\n");
   EXPECT_TRUE(ClosedWithin(client.get(), 5));
-  EXPECT_TRUE(Eventually([&] { return listener_->counters().dropped_garbage == 1; }));
+  EXPECT_TRUE(Eventually([&] { return listener_->connections().counters().dropped_garbage == 1; }));
   EXPECT_EQ(adopted(), 0u);
 }
 
@@ -103,8 +105,8 @@ TEST_F(UnixListenerTest, ClosesASilentAndAHalfPrefaceAtTheDeadline) {
   Send(half, kHttp2Preface.substr(0, 10));
   EXPECT_TRUE(ClosedWithin(silent.get(), 5));
   EXPECT_TRUE(ClosedWithin(half.get(), 5));
-  EXPECT_TRUE(Eventually([&] { return listener_->counters().dropped_silent == 2; }));
-  EXPECT_EQ(listener_->counters().silent, 0u);
+  EXPECT_TRUE(Eventually([&] { return listener_->connections().counters().dropped_silent == 2; }));
+  EXPECT_EQ(listener_->connections().counters().silent, 0u);
 }
 
 TEST_F(UnixListenerTest, NoticesTheEndOfAnAdoptedConnectionFromEitherSide) {
@@ -115,12 +117,12 @@ TEST_F(UnixListenerTest, NoticesTheEndOfAnAdoptedConnectionFromEitherSide) {
   const UniqueFd by_server = Connect();
   Send(by_server, kHttp2Preface);
   ASSERT_TRUE(Eventually([&] { return adopted() == 2; }));
-  EXPECT_EQ(listener_->counters().live, 2u);
+  EXPECT_EQ(listener_->connections().counters().live, 2u);
   by_client.Reset();
-  EXPECT_TRUE(Eventually([&] { return listener_->counters().live == 1; }));
+  EXPECT_TRUE(Eventually([&] { return listener_->connections().counters().live == 1; }));
   shutdown(adopted_[1].get(), SHUT_RDWR);  // as gRPC does before it closes
   adopted_[1].Reset();
-  EXPECT_TRUE(Eventually([&] { return listener_->counters().live == 0; }));
+  EXPECT_TRUE(Eventually([&] { return listener_->connections().counters().live == 0; }));
   EXPECT_TRUE(ClosedWithin(by_server.get(), 5)) << "the duplicate must not keep it open";
 }
 
@@ -130,22 +132,22 @@ TEST_F(UnixListenerTest, KnowsTheProcessBehindAConnection) {
   Send(client, kHttp2Preface);
   ASSERT_TRUE(Eventually([&] { return adopted() == 1; }));
   const std::string address = "fd:" + std::to_string(adopted_[0].get());
-  const auto connection = listener_->Find(address);
+  const auto connection = listener_->connections().Find(address);
   ASSERT_NE(connection, nullptr);
   const Peer& peer = connection->client()->peer;
   EXPECT_EQ(peer.process_id, getpid());
-  EXPECT_NE(peer.image_path.find("transport_test"), std::string::npos) << peer.image_path;
+  EXPECT_NE(peer.image_path.find("rpc_test"), std::string::npos) << peer.image_path;
   client.Reset();
-  EXPECT_TRUE(Eventually([&] { return listener_->Find(address) == nullptr; }));
+  EXPECT_TRUE(Eventually([&] { return listener_->connections().Find(address) == nullptr; }));
 }
 
 TEST_F(UnixListenerTest, AtTheLimitTheOldestSilentOneMakesRoom) {
   Start({.preface_timeout = absl::Hours(1), .max_connections = 3, .client_share = 100});
   UniqueFd first = Connect();
-  ASSERT_TRUE(Eventually([&] { return listener_->counters().silent == 1; }));
+  ASSERT_TRUE(Eventually([&] { return listener_->connections().counters().silent == 1; }));
   const UniqueFd second = Connect();
   const UniqueFd third = Connect();
-  ASSERT_TRUE(Eventually([&] { return listener_->counters().silent == 3; }));
+  ASSERT_TRUE(Eventually([&] { return listener_->connections().counters().silent == 3; }));
   const UniqueFd fourth = Connect();
   EXPECT_TRUE(ClosedWithin(first.get(), 5));
   Send(fourth, kHttp2Preface);
@@ -165,8 +167,8 @@ TEST_F(UnixListenerTest, AtTheLimitAConnectionWithoutACallMakesRoomForANewOne) {
   EXPECT_TRUE(ClosedWithin(second.get(), 5));
   Send(third, kHttp2Preface);
   ASSERT_TRUE(Eventually([&] { return adopted() == 3; }));
-  EXPECT_TRUE(Eventually([&] { return listener_->counters().live == 2; }));
-  EXPECT_EQ(listener_->counters().ended_for_room, 1u);
+  EXPECT_TRUE(Eventually([&] { return listener_->connections().counters().live == 2; }));
+  EXPECT_EQ(listener_->connections().counters().ended_for_room, 1u);
 }
 
 TEST_F(UnixListenerTest, AtTheLimitWithCallsOnAllTheNewOneIsClosed) {
@@ -180,14 +182,14 @@ TEST_F(UnixListenerTest, AtTheLimitWithCallsOnAllTheNewOneIsClosed) {
   }
   UniqueFd third = Connect();
   EXPECT_TRUE(ClosedWithin(third.get(), 5));
-  EXPECT_EQ(listener_->counters().live, 2u);
-  EXPECT_EQ(listener_->counters().dropped_for_room, 1u);
+  EXPECT_EQ(listener_->connections().counters().live, 2u);
+  EXPECT_EQ(listener_->connections().counters().dropped_for_room, 1u);
 }
 
 TEST_F(UnixListenerTest, StopClosesTheSilentAndRemovesTheSocket) {
   Start({.preface_timeout = absl::Hours(1)});
   const UniqueFd silent = Connect();
-  ASSERT_TRUE(Eventually([&] { return listener_->counters().silent == 1; }));
+  ASSERT_TRUE(Eventually([&] { return listener_->connections().counters().silent == 1; }));
   listener_->Stop();
   EXPECT_TRUE(ClosedWithin(silent.get(), 5));
   EXPECT_FALSE(Connect().valid());
@@ -199,7 +201,7 @@ TEST_F(UnixListenerTest, OutOfDescriptorsTheSilentMakeRoomForNewOnes) {
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &old_limit), 0);
   std::vector<UniqueFd> clients;
   for (int i = 0; i < 50; ++i) clients.push_back(Connect());
-  ASSERT_TRUE(Eventually([&] { return listener_->counters().silent == 50; }));
+  ASSERT_TRUE(Eventually([&] { return listener_->connections().counters().silent == 50; }));
   // Both ends live in this process: leave room for two more descriptors, this side's.
   UniqueFd one(socket(AF_UNIX, SOCK_STREAM, 0));
   UniqueFd two(socket(AF_UNIX, SOCK_STREAM, 0));
@@ -210,7 +212,7 @@ TEST_F(UnixListenerTest, OutOfDescriptorsTheSilentMakeRoomForNewOnes) {
   one.Reset();
   const UniqueFd late = Connect();
   EXPECT_TRUE(late.valid());
-  EXPECT_TRUE(Eventually([&] { return listener_->counters().dropped_for_room > 0; }));
+  EXPECT_TRUE(Eventually([&] { return listener_->connections().counters().dropped_for_room > 0; }));
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &old_limit), 0);
   EXPECT_TRUE(ClosedWithin(clients[0].get(), 5));
 }
@@ -234,10 +236,10 @@ TEST_F(UnixListenerTest, ShortOfDescriptorsTheIdleMakeRoomForNewOnes) {
   EXPECT_TRUE(Eventually([&] { return adopted() == 21; })) << "it is served";
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &old_limit), 0);
   EXPECT_TRUE(ClosedWithin(clients[1].get(), 5));
-  EXPECT_GE(listener_->counters().ended_for_room, 1u);
+  EXPECT_GE(listener_->connections().counters().ended_for_room, 1u);
   char byte;
   EXPECT_EQ(recv(clients[0].get(), &byte, 1, MSG_DONTWAIT), -1) << "a call is under way on it";
 }
 
 }  // namespace
-}  // namespace csi_proxy::transport
+}  // namespace csi_proxy::rpc

@@ -1,26 +1,27 @@
 #include "server/rpc/waiting_instances.h"
 
 #include <algorithm>
+#include <mutex>
 #include <utility>
 
-namespace csi_proxy::transport {
+namespace csi_proxy::rpc {
 
 WaitingInstances::WaitingInstances(size_t pipes, Functions functions)
     : functions_(std::move(functions)), pipes_(pipes) {}
 
 void WaitingInstances::Added(size_t pipe) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard<Mutex> lock(mutex_);
   ++pipes_[pipe].waiting;
 }
 
 void WaitingInstances::Taken(size_t pipe) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard<Mutex> lock(mutex_);
   --pipes_[pipe].waiting;
 }
 
 void WaitingInstances::Replenish(size_t pipe) {
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard<Mutex> lock(mutex_);
     // The thread that is making instances checks again before it stops.
     if (pipes_[pipe].making || pipes_[pipe].retry_at != absl::InfiniteFuture()) return;
     pipes_[pipe].making = true;
@@ -31,7 +32,7 @@ void WaitingInstances::Replenish(size_t pipe) {
 void WaitingInstances::Turn(size_t pipe) {
   for (size_t made = 0;; ++made) {
     {
-      absl::MutexLock lock(&mutex_);
+      const std::lock_guard<Mutex> lock(mutex_);
       if (made > 0) pipes_[pipe].back_off.Succeeded();
       if (stopping_ || pipes_[pipe].waiting >= kEnough) {
         pipes_[pipe].making = false;
@@ -50,7 +51,7 @@ void WaitingInstances::Turn(size_t pipe) {
 void WaitingInstances::Fail(size_t pipe, const absl::Status& why) {
   uint64_t failures = 0;
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard<Mutex> lock(mutex_);
     Pipe& failed = pipes_[pipe];
     failed.making = false;
     if (stopping_) return;
@@ -65,7 +66,7 @@ absl::Time WaitingInstances::Retry() {
   const absl::Time now = functions_.now();
   std::vector<size_t> due;
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard<Mutex> lock(mutex_);
     for (size_t pipe = 0; pipe < pipes_.size(); ++pipe) {
       if (pipes_[pipe].retry_at > now) continue;
       pipes_[pipe].retry_at = absl::InfiniteFuture();
@@ -74,14 +75,14 @@ absl::Time WaitingInstances::Retry() {
   }
   for (const size_t pipe : due) Replenish(pipe);
   absl::Time next = absl::InfiniteFuture();
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard<Mutex> lock(mutex_);
   for (const Pipe& pipe : pipes_) next = std::min(next, pipe.retry_at);
   return next;
 }
 
 void WaitingInstances::Stop() {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard<Mutex> lock(mutex_);
   stopping_ = true;
 }
 
-}  // namespace csi_proxy::transport
+}  // namespace csi_proxy::rpc

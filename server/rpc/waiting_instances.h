@@ -7,14 +7,13 @@
 #include <functional>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "server/base/back_off.h"
+#include "server/base/condition.h"
 
-namespace csi_proxy::transport {
+namespace csi_proxy::rpc {
 
 // Thread-safe. Holds no lock while it calls a function, but for `now`.
 class WaitingInstances {
@@ -62,9 +61,10 @@ class WaitingInstances {
   void Fail(size_t pipe, const absl::Status& why);
 
   const Functions functions_;
-  absl::Mutex mutex_;
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::vector<Pipe> pipes_ ABSL_GUARDED_BY(mutex_);
+  // Guards the rest.
+  Mutex mutex_;
+  bool stopping_ = false;
+  std::vector<Pipe> pipes_;
 };
 
-}  // namespace csi_proxy::transport
+}  // namespace csi_proxy::rpc

@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-namespace csi_proxy::transport {
+namespace csi_proxy::rpc {
 namespace {
 
 constexpr size_t kPipes = 5, kQuiet = 4;
@@ -152,4 +152,4 @@ TEST_F(WaitingInstancesTest, NoneAreMadeAfterAStop) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::transport
+}  // namespace csi_proxy::rpc

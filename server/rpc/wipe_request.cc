@@ -7,7 +7,7 @@
 
 #include "server/base/secret.h"
 
-namespace csi_proxy::shim {
+namespace csi_proxy::rpc {
 namespace {
 
 using google::protobuf::FieldDescriptor;
@@ -53,4 +53,4 @@ void DiscardUnknownFields(google::protobuf::MessageLite* message) {
   if (Message* const full = Full(message)) full->DiscardUnknownFields();
 }
 
-}  // namespace csi_proxy::shim
+}  // namespace csi_proxy::rpc

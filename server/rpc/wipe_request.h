@@ -3,7 +3,7 @@
 
 #include <google/protobuf/message_lite.h>
 
-namespace csi_proxy::shim {
+namespace csi_proxy::rpc {
 
 // Overwrites every text in the message, and in those within it, where it lies. The message is of no
 // use afterwards.
@@ -12,4 +12,4 @@ void WipeTexts(google::protobuf::MessageLite* message);
 // Frees what the message, and those within it, hold of unknown fields.
 void DiscardUnknownFields(google::protobuf::MessageLite* message);
 
-}  // namespace csi_proxy::shim
+}  // namespace csi_proxy::rpc

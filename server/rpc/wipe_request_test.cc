@@ -8,7 +8,7 @@
 
 #include "gtest/gtest.h"
 
-namespace csi_proxy::shim {
+namespace csi_proxy::rpc {
 namespace {
 
 bool IsZero(const std::string& text) {
@@ -62,4 +62,4 @@ TEST(DiscardUnknownFieldsTest, ReachesMessagesWithinMessages) {
 }
 
 }  // namespace
-}  // namespace csi_proxy::shim
+}  // namespace csi_proxy::rpc

@@ -35,7 +35,7 @@ std::string Shortened(absl::string_view text) {
 
 }  // namespace
 
-void CallLog::OnDone(const shim::MethodInfo& method, const Peer& peer, const absl::Status& status,
+void CallLog::OnDone(const rpc::MethodInfo& method, const Peer& peer, const absl::Status& status,
                      absl::Duration duration) {
   if (logger_ == nullptr) return;
   const spdlog::level::level_enum level = LevelFor(status.code());
@@ -68,14 +68,14 @@ void CallLog::WriteCounts(const std::vector<Repeats::Count>& counts) {
   }
 }
 
-void CallLog::OnLimit(const Peer& peer, shim::Limit limit, uint64_t times) {
+void CallLog::OnLimit(const Peer& peer, rpc::Limit limit, uint64_t times) {
   if (logger_ == nullptr || !std::has_single_bit(times)) return;
   const int64_t now = absl::ToUnixSeconds(absl::Now());
   int64_t next = next_limit_line_;
   if (now < next || !next_limit_line_.compare_exchange_strong(next, now + 1)) return;
   logger_->warn("pid={} image=\"{}\" has all of its share of {} and wants more ({} times so far)",
                 peer.process_id, absl::CEscape(ImageName(peer.image_path)),
-                shim::kLimitNames[static_cast<size_t>(limit)], times);
+                rpc::kLimitNames[static_cast<size_t>(limit)], times);
 }
 
 }  // namespace csi_proxy::observability

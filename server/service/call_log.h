@@ -16,16 +16,16 @@ namespace csi_proxy::observability {
 
 // Thread-safe. A line holds method, peer, code, duration and the error text, which contains no
 // secrets because no layer below puts them there. It never holds the request.
-class CallLog final : public shim::CallObserver {
+class CallLog final : public rpc::CallObserver {
  public:
   // To `logger`; null for nowhere.
   explicit CallLog(std::shared_ptr<spdlog::logger> logger) : logger_(std::move(logger)) {}
   ~CallLog() override { WriteCounts(repeats_.TakeEnded(absl::InfiniteFuture())); }
-  void OnStart(const shim::MethodInfo&) override {}
-  void OnDone(const shim::MethodInfo& method, const Peer& peer, const absl::Status& status,
+  void OnStart(const rpc::MethodInfo&) override {}
+  void OnDone(const rpc::MethodInfo& method, const Peer& peer, const absl::Status& status,
               absl::Duration duration) override;
   // At the first time, the second, the fourth and so on, and no more than one line a second.
-  void OnLimit(const Peer& peer, shim::Limit limit, uint64_t times) override;
+  void OnLimit(const Peer& peer, rpc::Limit limit, uint64_t times) override;
 
  private:
   void WriteCounts(const std::vector<Repeats::Count>& counts);

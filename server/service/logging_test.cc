@@ -102,7 +102,7 @@ TEST_F(LoggingTest, AnAuditLineAsJsonHasFields) {
 }
 
 TEST(LoggersTest, WithoutALoggerNothingIsSaid) {
-  constexpr shim::MethodInfo kMethod{
+  constexpr rpc::MethodInfo kMethod{
       "disk", "v1", "v1.Disk", "Rescan", "csi-proxy-disk-v1", "/v1.Disk/Rescan"};
   CallLog(nullptr).OnDone(kMethod, {}, absl::InternalError("failed"), absl::Milliseconds(1));
   SpdlogAuditSink(nullptr, LogFormat::kText)
@@ -110,7 +110,7 @@ TEST(LoggersTest, WithoutALoggerNothingIsSaid) {
 }
 
 TEST_F(LoggingTest, CallsAreLoggedByVerbosity) {
-  constexpr shim::MethodInfo kMethod{
+  constexpr rpc::MethodInfo kMethod{
       "disk", "v1", "v1.Disk", "Rescan", "csi-proxy-disk-v1", "/v1.Disk/Rescan"};
   ASSERT_TRUE(InitLogging(options_).ok());
   CallLog(spdlog::get(kCallLogger)).OnDone(kMethod, {}, absl::OkStatus(), absl::Milliseconds(1));
@@ -126,7 +126,7 @@ TEST_F(LoggingTest, CallsAreLoggedByVerbosity) {
 }
 
 TEST_F(LoggingTest, FailuresThatAClientRepeatsAreCounted) {
-  constexpr shim::MethodInfo kMethod{
+  constexpr rpc::MethodInfo kMethod{
       "disk", "v1", "v1.Disk", "Rescan", "csi-proxy-disk-v1", "/v1.Disk/Rescan"};
   ASSERT_TRUE(InitLogging(options_).ok());
   {
@@ -147,7 +147,7 @@ TEST_F(LoggingTest, FailuresThatAClientRepeatsAreCounted) {
 }
 
 TEST_F(LoggingTest, AllCallsAreWrittenAtFullVerbosity) {
-  constexpr shim::MethodInfo kMethod{
+  constexpr rpc::MethodInfo kMethod{
       "disk", "v1", "v1.Disk", "Rescan", "csi-proxy-disk-v1", "/v1.Disk/Rescan"};
   options_.verbosity = 2;
   ASSERT_TRUE(InitLogging(options_).ok());
@@ -181,7 +181,7 @@ TEST_F(LoggingTest, TheAuditTrailKeepsWhateverMayHaveChangedSomething) {
 }
 
 TEST_F(LoggingTest, LinesOfCallsReachTheFileWithinSecondsAndThoseOfChangesAtOnce) {
-  constexpr shim::MethodInfo kMethod{
+  constexpr rpc::MethodInfo kMethod{
       "disk", "v1", "v1.Disk", "Rescan", "csi-proxy-disk-v1", "/v1.Disk/Rescan"};
   ASSERT_TRUE(InitLogging(options_).ok());
   const auto on_disk = [&] { return std::filesystem::file_size(options_.file); };
@@ -199,7 +199,7 @@ TEST_F(LoggingTest, AGreedyClientIsNamedNowAndThen) {
   CallLog log(spdlog::get(kCallLogger));
   const Peer peer{.process_id = 7, .image_path = R"(C:\bin\greedy.exe)"};
   for (uint64_t times = 1; times <= 10'000; ++times) {
-    log.OnLimit(peer, shim::Limit::kConnections, times);
+    log.OnLimit(peer, rpc::Limit::kConnections, times);
   }
   ASSERT_THAT(Lines(), SizeIs(testing::AllOf(testing::Ge(1u), testing::Le(3u))));
   EXPECT_THAT(Lines()[0],

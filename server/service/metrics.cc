@@ -95,13 +95,13 @@ class Metrics::Impl {
     connections_.gauges = std::move(gauges);
   }
 
-  void OnStart(const shim::MethodInfo& method) {
+  void OnStart(const rpc::MethodInfo& method) {
     Method& counters = For(method);
     counters.started->Increment();
     counters.in_flight->Increment();
   }
 
-  void OnDone(const shim::MethodInfo& method, const Peer& peer, const absl::Status& status,
+  void OnDone(const rpc::MethodInfo& method, const Peer& peer, const absl::Status& status,
               absl::Duration duration) {
     Method& counters = For(method);
     counters.in_flight->Decrement();
@@ -110,10 +110,10 @@ class Metrics::Impl {
     ApiCalls(counters, method, peer).Increment();
   }
 
-  void OnLimit(const Peer& peer, shim::Limit limit) {
+  void OnLimit(const Peer& peer, rpc::Limit limit) {
     limited_
         .Add({{"client_image", KnownImage(std::string(ImageName(peer.image_path)))},
-              {"limit", shim::kLimitNames[static_cast<size_t>(limit)]}})
+              {"limit", rpc::kLimitNames[static_cast<size_t>(limit)]}})
         .Increment();
   }
 
@@ -137,7 +137,7 @@ class Metrics::Impl {
       };
       families.reserve(5);
       if (gauges.connections) {
-        const transport::ListenerCounters c = gauges.connections();
+        const rpc::ListenerCounters c = gauges.connections();
         const auto open = add("csi_proxy_connections", "Open connections.",
                               prometheus::MetricType::Gauge, "state");
         open("silent", static_cast<double>(c.silent));
@@ -151,8 +151,8 @@ class Metrics::Impl {
         total("dropped_for_room", static_cast<double>(c.dropped_for_room));
         total("dropped_barred", static_cast<double>(c.dropped_barred));
         total("ended_for_room", static_cast<double>(c.ended_for_room));
-        for (size_t i = 1; i < transport::kHttp2Violations; ++i) {
-          total(absl::StrCat("ended_", transport::kHttp2ViolationNames[i]),
+        for (size_t i = 1; i < rpc::kHttp2Violations; ++i) {
+          total(absl::StrCat("ended_", rpc::kHttp2ViolationNames[i]),
                 static_cast<double>(c.violations[i]));
         }
       }
@@ -198,14 +198,14 @@ class Metrics::Impl {
     std::map<std::string, prometheus::Counter*, std::less<>> api_calls;  // guarded by mutex_
   };
 
-  static prometheus::Labels Labels(const shim::MethodInfo& method, prometheus::Labels more = {}) {
+  static prometheus::Labels Labels(const rpc::MethodInfo& method, prometheus::Labels more = {}) {
     more.insert(
         {{"grpc_type", "unary"}, {"grpc_service", method.service}, {"grpc_method", method.method}});
     return more;
   }
 
   // The series of a method. MethodInfo are constants: their address identifies them.
-  Method& For(const shim::MethodInfo& method) {
+  Method& For(const rpc::MethodInfo& method) {
     {
       absl::ReaderMutexLock lock(&mutex_);
       const auto found = methods_.find(&method);
@@ -222,7 +222,7 @@ class Metrics::Impl {
     return found->second;
   }
 
-  prometheus::Counter& Handled(Method& counters, const shim::MethodInfo& method,
+  prometheus::Counter& Handled(Method& counters, const rpc::MethodInfo& method,
                                absl::StatusCode status) {
     const size_t code = GoCodeIndex(status);
     prometheus::Counter* counter = counters.handled[code].load(std::memory_order_acquire);
@@ -234,8 +234,7 @@ class Metrics::Impl {
     return *counter;
   }
 
-  prometheus::Counter& ApiCalls(Method& counters, const shim::MethodInfo& method,
-                                const Peer& peer) {
+  prometheus::Counter& ApiCalls(Method& counters, const rpc::MethodInfo& method, const Peer& peer) {
     const absl::string_view name = ImageName(peer.image_path);
     {
       absl::ReaderMutexLock lock(&mutex_);
@@ -272,7 +271,7 @@ class Metrics::Impl {
 
   absl::Mutex mutex_;
   // Elements stay where they are.
-  std::unordered_map<const shim::MethodInfo*, Method> methods_ ABSL_GUARDED_BY(mutex_);
+  std::unordered_map<const rpc::MethodInfo*, Method> methods_ ABSL_GUARDED_BY(mutex_);
   std::set<std::string> images_ ABSL_GUARDED_BY(mutex_);
 
   // The last, for it reads the others until it is gone.
@@ -298,11 +297,9 @@ absl::StatusOr<std::unique_ptr<Metrics>> Metrics::Serve(absl::string_view option
 
 int Metrics::port() const { return impl_->port(); }
 void Metrics::SetGauges(Gauges gauges) { impl_->SetGauges(std::move(gauges)); }
-void Metrics::OnLimit(const Peer& peer, shim::Limit limit, uint64_t) {
-  impl_->OnLimit(peer, limit);
-}
-void Metrics::OnStart(const shim::MethodInfo& method) { impl_->OnStart(method); }
-void Metrics::OnDone(const shim::MethodInfo& method, const Peer& peer, const absl::Status& status,
+void Metrics::OnLimit(const Peer& peer, rpc::Limit limit, uint64_t) { impl_->OnLimit(peer, limit); }
+void Metrics::OnStart(const rpc::MethodInfo& method) { impl_->OnStart(method); }
+void Metrics::OnDone(const rpc::MethodInfo& method, const Peer& peer, const absl::Status& status,
                      absl::Duration duration) {
   impl_->OnDone(method, peer, status, duration);
 }

@@ -15,7 +15,7 @@
 namespace csi_proxy::observability {
 
 // Counts calls and serves the counts over HTTP. Thread-safe.
-class Metrics final : public shim::CallObserver {
+class Metrics final : public rpc::CallObserver {
  public:
   // The volumes that are being formatted: how many, and for how long the first of them.
   struct Formats {
@@ -25,7 +25,7 @@ class Metrics final : public shim::CallObserver {
 
   // Read whenever somebody asks for the numbers. Called on a thread of the HTTP server.
   struct Gauges {
-    std::function<transport::ListenerCounters()> connections;
+    std::function<rpc::ListenerCounters()> connections;
     // By group.
     std::function<std::vector<std::pair<std::string, size_t>>()> queued;
     std::function<Formats()> formats = nullptr;
@@ -45,10 +45,10 @@ class Metrics final : public shim::CallObserver {
   // are destroyed or other gauges are set.
   void SetGauges(Gauges gauges);
 
-  void OnStart(const shim::MethodInfo& method) override;
-  void OnDone(const shim::MethodInfo& method, const Peer& peer, const absl::Status& status,
+  void OnStart(const rpc::MethodInfo& method) override;
+  void OnDone(const rpc::MethodInfo& method, const Peer& peer, const absl::Status& status,
               absl::Duration duration) override;
-  void OnLimit(const Peer& peer, shim::Limit limit, uint64_t times) override;
+  void OnLimit(const Peer& peer, rpc::Limit limit, uint64_t times) override;
 
  private:
   class Impl;

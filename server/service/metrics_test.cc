@@ -22,7 +22,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-constexpr shim::MethodInfo kRescan{
+constexpr rpc::MethodInfo kRescan{
     "disk", "v1beta1", "v1beta1.Disk", "Rescan", "csi-proxy-disk-v1beta1", "/v1beta1.Disk/Rescan"};
 
 std::string Scrape(int port) { return http_testing::Get(port, "/metrics").body; }
@@ -57,12 +57,12 @@ TEST_F(MetricsTest, CountsCallsUnderTheNamesOfGoGrpcPrometheus) {
 // The line that the Go release's own test looks for (integrationtests/metrics_test.go of
 // github.com/kubernetes-csi/csi-proxy).
 TEST_F(MetricsTest, TheTimesOfARpcBeginWithItsName) {
-  constexpr shim::MethodInfo kCreateSymlink{"filesystem",
-                                            "v1",
-                                            "v1.Filesystem",
-                                            "CreateSymlink",
-                                            "csi-proxy-filesystem-v1",
-                                            "/v1.Filesystem/CreateSymlink"};
+  constexpr rpc::MethodInfo kCreateSymlink{"filesystem",
+                                           "v1",
+                                           "v1.Filesystem",
+                                           "CreateSymlink",
+                                           "csi-proxy-filesystem-v1",
+                                           "/v1.Filesystem/CreateSymlink"};
   metrics_->OnStart(kCreateSymlink);
   metrics_->OnDone(kCreateSymlink, {}, absl::OkStatus(), absl::Milliseconds(1));
   EXPECT_THAT(Scrape(port_),
@@ -133,9 +133,9 @@ TEST_F(MetricsTest, AProgramIsOneSeriesWhereverItsImageLies) {
 
 TEST_F(MetricsTest, NamesAClientBeyondItsShare) {
   const Peer peer{.process_id = 7, .image_path = "/bin/greedy"};
-  metrics_->OnLimit(peer, shim::Limit::kConnections, 1);
-  metrics_->OnLimit(peer, shim::Limit::kCalls, 1);
-  metrics_->OnLimit(peer, shim::Limit::kCalls, 2);
+  metrics_->OnLimit(peer, rpc::Limit::kConnections, 1);
+  metrics_->OnLimit(peer, rpc::Limit::kCalls, 1);
+  metrics_->OnLimit(peer, rpc::Limit::kCalls, 2);
   const std::string text = Scrape(port_);
   EXPECT_THAT(
       text,
@@ -147,7 +147,7 @@ TEST_F(MetricsTest, NamesAClientBeyondItsShare) {
 TEST_F(MetricsTest, ReportsConnectionsAndQueues) {
   metrics_->SetGauges({.connections =
                            [] {
-                             return transport::ListenerCounters{
+                             return rpc::ListenerCounters{
                                  .accepted = 7, .dropped_silent = 3, .silent = 2, .live = 1};
                            },
                        .queued =

@@ -20,7 +20,7 @@ struct Options {
   HostKind host = HostKind::kWindows;
   // Textproto of the simulated node, or the name of a built-in one; empty for the default.
   std::string scenario;
-  transport::PipePlace place;
+  rpc::PipePlace place;
   // Which pipes to open; empty for all. A version is `v1` or, for one group, `volume/v1`.
   std::vector<std::string> api_groups;
   std::vector<std::string> api_versions;
@@ -36,8 +36,8 @@ struct Options {
   // How many percent of what others leave one tenant may take: of a pipe's connections, and of a
   // group's workers and queue; and of that, each of its processes when it has several.
   size_t client_share = 75;
-  transport::ListenerLimits listener;
-  transport::ServerLimits server;
+  rpc::ListenerLimits listener;
+  rpc::ServerLimits server;
   // For each API group. Twice as many may have left their workers.
   size_t max_workers = 16;
   size_t max_queued = 256;

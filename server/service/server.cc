@@ -13,25 +13,23 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "server/base/pipe_name.h"
-#include "server/rpc/adopt.h"
 #include "server/rpc/pipe_server.h"
 #include "server/service/call_log.h"
 #include "server/service/metrics.h"
-#include "server/service/versioned_services.h"
 
 namespace csi_proxy {
 namespace {
 
-using transport::PipeServer;
+using rpc::PipeServer;
 
 // How long an answer may take to its client when the service stops.
 constexpr absl::Duration kAnswersTravel = absl::Milliseconds(50);
 
 // Which of the released versions the options ask for. An option that matches none is an error: a
 // pipe that a driver waits for would silently be missing.
-absl::Status Select(const Options& options, std::vector<shim::VersionedService>* services) {
+absl::Status Select(const Options& options, std::vector<rpc::VersionedService>* services) {
   std::set<std::string> groups, versions;
-  for (const shim::VersionedService& service : *services) {
+  for (const rpc::VersionedService& service : *services) {
     groups.insert(service.group);
     versions.insert(service.version);
     versions.insert(absl::StrCat(service.group, "/", service.version));
@@ -53,7 +51,7 @@ absl::Status Select(const Options& options, std::vector<shim::VersionedService>*
   const auto asked = [](const std::vector<std::string>& list, const std::string& name) {
     return std::find(list.begin(), list.end(), name) != list.end();
   };
-  std::erase_if(*services, [&](const shim::VersionedService& service) {
+  std::erase_if(*services, [&](const rpc::VersionedService& service) {
     if (!options.api_groups.empty() && !asked(options.api_groups, service.group)) return true;
     return !options.api_versions.empty() && !asked(options.api_versions, service.version) &&
            !asked(options.api_versions, absl::StrCat(service.group, "/", service.version));
@@ -73,13 +71,13 @@ class Server::Impl {
                      std::vector<ExtraService> extra) {
     // A pod can have gRPC complain about as many of its calls as it likes.
     gpr_set_log_function([](gpr_log_func_args* said) { spdlog::trace("gRPC: {}", said->message); });
-    std::vector<shim::CallObserver*> observers = {&call_log_};
+    std::vector<rpc::CallObserver*> observers = {&call_log_};
     auto metrics =
         observability::Metrics::Serve("--metrics-bind-address", options.metrics_bind_address);
     if (!metrics.ok()) return metrics.status();
     metrics_ = *std::move(metrics);
     if (metrics_ != nullptr) observers.push_back(metrics_.get());
-    listener_ = transport::NewListener(options.place, options.listener, observers);
+    listener_ = rpc::NewListener(options.place, options.listener, observers);
     versioned_services_ = std::make_unique<VersionedServices>(
         VersionedServices::Settings{
             .executor = {.max_threads = options.max_workers,
@@ -87,20 +85,20 @@ class Server::Impl {
                          .client_share = options.client_share,
                          .max_away = 2 * options.max_workers},
             .observers = std::move(observers),
-            .connections = listener_.get(),
+            .connections = &listener_->connections(),
             .gate = &gate_,
             .inline_calls = &inline_calls_,
             .max_call_duration = options.max_call_duration,
         },
         node.services());
-    std::vector<shim::VersionedService> services = versioned_services_->NewServices();
+    std::vector<rpc::VersionedService> services = versioned_services_->NewServices();
     if (absl::Status status = Select(options, &services); !status.ok()) return status;
-    for (shim::VersionedService& service : services) {
+    for (rpc::VersionedService& service : services) {
       extra.push_back({.pipe_name = PipeName(service.group, service.version),
                        .full_name = service.full_name,
                        .service = std::move(service.service)});
     }
-    std::vector<transport::PipeEndpoint> endpoints;
+    std::vector<rpc::PipeEndpoint> endpoints;
     for (ExtraService& service : extra) {
       absl::StatusOr<std::unique_ptr<PipeServer>> pipe =
           PipeServer::Create(std::move(service.pipe_name), std::move(service.full_name),
@@ -108,13 +106,15 @@ class Server::Impl {
       if (!pipe.ok()) return pipe.status();
       endpoints.push_back(
           {.name = (*pipe)->name(),
-           .adopt = [server = pipe->get()](intptr_t handle) { server->Adopt(handle); }});
+           .serve = [server = pipe->get()](std::unique_ptr<rpc::ReadyConnection> connection) {
+             server->Serve(std::move(connection));
+           }});
       pipes_.push_back(*std::move(pipe));
     }
     if (absl::Status status = listener_->Listen(std::move(endpoints)); !status.ok()) return status;
     if (metrics_ != nullptr) {
       metrics_->SetGauges(
-          {.connections = [this] { return listener_->counters(); },
+          {.connections = [this] { return listener_->connections().counters(); },
            .queued = [this] { return versioned_services_->Queued(); },
            .formats =
                [&node] {
@@ -158,16 +158,14 @@ class Server::Impl {
     return names;
   }
 
-  transport::ListenerCounters counters() const { return listener_->counters(); }
-
  private:
   // Destroyed from the last to the first: pipes before what their calls use.
   observability::CallLog call_log_{spdlog::get(observability::kCallLogger)};
   std::unique_ptr<observability::Metrics> metrics_;
-  shim::CallGate gate_;
+  rpc::CallGate gate_;
   // One thread reads whatever the calls of the others wait for.
-  shim::InlineCalls inline_calls_{transport::ReadingThreads() - 1};
-  std::unique_ptr<transport::Listener> listener_;
+  rpc::InlineCalls inline_calls_{rpc::ReadingThreads() - 1};
+  std::unique_ptr<rpc::Listener> listener_;
   std::unique_ptr<VersionedServices> versioned_services_;
   std::vector<std::unique_ptr<PipeServer>> pipes_;
 };
@@ -185,7 +183,6 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(const Options& options,
 }
 
 std::vector<std::string> Server::PipeNames() const { return impl_->PipeNames(); }
-transport::ListenerCounters Server::counters() const { return impl_->counters(); }
 void Server::Stop(absl::Duration grace) { impl_->Stop(grace); }
 
 }  // namespace csi_proxy

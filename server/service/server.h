@@ -8,13 +8,10 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/node/managed_node.h"
-#include "server/rpc/listener.h"
 #include "server/service/options.h"
+#include "server/service/versioned_services.h"
 
 namespace csi_proxy {
-
-// A service served beside the released ones, on a pipe of its own.
-struct ExtraService;
 
 // Thread-safe.
 class Server {
@@ -28,8 +25,6 @@ class Server {
 
   // The names of the pipes, in order.
   std::vector<std::string> PipeNames() const;
-
-  transport::ListenerCounters counters() const;
 
   // Takes no new connections, refuses new calls, waits at most `grace` for those under way, then
   // cancels them. Idempotent.

@@ -21,9 +21,9 @@ struct VersionedServices::Group {
   }
 
   const char* const name;
-  shim::Executor executor;
-  shim::Runtime runtime;
-  std::function<std::vector<shim::VersionedService>()> new_services;
+  rpc::Executor executor;
+  rpc::Runtime runtime;
+  std::function<std::vector<rpc::VersionedService>()> new_services;
 };
 
 VersionedServices::VersionedServices(const Settings& settings,
@@ -32,11 +32,11 @@ VersionedServices::VersionedServices(const Settings& settings,
     auto group = std::make_unique<Group>(name, groups_.size(), settings);
     group->new_services = [name, service = audited.service.get(), runtime = &group->runtime,
                            versions = std::move(versions)] {
-      std::vector<shim::VersionedService> services;
+      std::vector<rpc::VersionedService> services;
       for (const auto* version : versions) {
         services.push_back(
             {name, version->name, version->service_name,
-             shim::NewGrpcService(version->methods, version->open(service, nullptr), runtime)});
+             rpc::NewGrpcService(version->methods, version->open(service, nullptr), runtime)});
       }
       return services;
     };
@@ -44,7 +44,7 @@ VersionedServices::VersionedServices(const Settings& settings,
   };
 // In a row they are a sum. NOLINTNEXTLINE(bugprone-macro-parentheses)
 #define COUNT_GROUP(group) +1
-  static_assert(CSI_PROXY_FOR_EACH_GROUP(COUNT_GROUP) <= shim::kMaxExecutors);
+  static_assert(CSI_PROXY_FOR_EACH_GROUP(COUNT_GROUP) <= rpc::kMaxExecutors);
 #undef COUNT_GROUP
 #define ADD_GROUP(group) add(#group, handlers.group, group::ServedVersions());
   CSI_PROXY_FOR_EACH_GROUP(ADD_GROUP)
@@ -59,10 +59,10 @@ std::vector<std::pair<std::string, size_t>> VersionedServices::Queued() const {
   return depths;
 }
 
-std::vector<shim::VersionedService> VersionedServices::NewServices() {
-  std::vector<shim::VersionedService> all;
+std::vector<rpc::VersionedService> VersionedServices::NewServices() {
+  std::vector<rpc::VersionedService> all;
   for (const auto& group : groups_) {
-    std::vector<shim::VersionedService> services = group->new_services();
+    std::vector<rpc::VersionedService> services = group->new_services();
     std::move(services.begin(), services.end(), std::back_inserter(all));
   }
   return all;

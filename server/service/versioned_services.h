@@ -14,6 +14,7 @@
 
 namespace csi_proxy {
 
+// A service served beside the released ones, on a pipe of its own.
 struct ExtraService {
   std::string pipe_name;
   // As in the rpc's path.
@@ -26,11 +27,11 @@ struct ExtraService {
 class VersionedServices {
  public:
   struct Settings {
-    shim::Executor::Limits executor;
-    std::vector<shim::CallObserver*> observers;
-    const shim::ConnectionDirectory* connections = nullptr;
-    shim::CallGate* gate = nullptr;
-    shim::InlineCalls* inline_calls = nullptr;
+    rpc::Executor::Limits executor;
+    std::vector<rpc::CallObserver*> observers;
+    const rpc::ConnectionTable* connections = nullptr;
+    rpc::CallGate* gate = nullptr;
+    rpc::InlineCalls* inline_calls = nullptr;
     absl::Duration max_call_duration = absl::InfiniteDuration();
   };
 
@@ -39,7 +40,7 @@ class VersionedServices {
   ~VersionedServices();
 
   // One per group and version, in that order. They must not outlive this.
-  std::vector<shim::VersionedService> NewServices();
+  std::vector<rpc::VersionedService> NewServices();
 
   // How many calls wait, by group. Thread-safe.
   std::vector<std::pair<std::string, size_t>> Queued() const;

@@ -70,8 +70,7 @@ class Disk final : public Group<host::DiskHost> {
   OPERATION(absl::Status, Rescan, "", ())
   OPERATION(absl::StatusOr<host::DiskLayout>, GetLayout, disk, (disk), uint32_t disk)
   OPERATION(absl::Status, InitializeGpt, disk.number, (disk), const host::KnownDisk& disk)
-  OPERATION(absl::StatusOr<uint32_t>, CreateBasicPartition, disk.number, (disk),
-            const host::KnownDisk& disk)
+  OPERATION(absl::Status, CreateBasicPartition, disk.number, (disk), const host::KnownDisk& disk)
   OPERATION(absl::Status, BringPartitionsOnline, disk, (disk), uint32_t disk)
   OPERATION(absl::StatusOr<uint64_t>, GetSize, disk, (disk), uint32_t disk)
   OPERATION(absl::StatusOr<bool>, IsBlank, disk, (disk, offset, size), uint32_t disk,
@@ -94,8 +93,7 @@ class Volume final : public Group<host::VolumeHost> {
             const host::FormatOptions& options)
   OPERATION(absl::StatusOr<host::VolumeHealth>, GetHealth, id.ToString(), (id), const VolumeId& id)
   OPERATION(absl::StatusOr<uint64_t>, GetSize, id.ToString(), (id), const VolumeId& id)
-  OPERATION(absl::StatusOr<host::SupportedSize>, GetSupportedSize, id.ToString(), (id),
-            const VolumeId& id)
+  OPERATION(absl::StatusOr<uint64_t>, GetSupportedSize, id.ToString(), (id), const VolumeId& id)
   OPERATION(absl::Status, Resize, id.ToString(), (id, bytes, how), const VolumeId& id,
             uint64_t bytes, host::ResizeTo how)
   OPERATION(absl::StatusOr<host::VolumeStats>, GetStats, id.ToString(), (id), const VolumeId& id)

@@ -23,8 +23,8 @@ constexpr int kRowsOnTerminal = 15;
 // Cursor to the top, and all below it cleared.
 constexpr char kClear[] = "\x1b[H\x1b[J";
 
-absl::StatusOr<Numbers> Look(const World& world) {
-  const absl::StatusOr<std::string> text = world.fetch();
+absl::StatusOr<Numbers> Look(const Environment& environment) {
+  const absl::StatusOr<std::string> text = environment.fetch();
   if (!text.ok()) return text.status();
   return ReadNumbers(*text);
 }
@@ -44,13 +44,13 @@ absl::Status Show(const Report& report, const Style& style, std::ostream& out) {
 
 }  // namespace
 
-int Watch(const World& world, const Options& options, absl::Duration interval, const Style& style,
-          std::ostream& out, std::ostream& err) {
+int Watch(const Environment& environment, const Options& options, absl::Duration interval,
+          const Style& style, std::ostream& out, std::ostream& err) {
   std::optional<Numbers> before;
   absl::Time since;
   while (true) {
-    const absl::StatusOr<Numbers> now = Look(world);
-    const absl::Time time = world.now();
+    const absl::StatusOr<Numbers> now = Look(environment);
+    const absl::Time time = environment.now();
     const bool wants_two = interval > absl::ZeroDuration();
     if (!now.ok()) {
       // Later the service may only have been restarted.
@@ -70,7 +70,7 @@ int Watch(const World& world, const Options& options, absl::Duration interval, c
       before = *now;
       since = time;
     }
-    if (!world.sleep(interval)) return kOk;
+    if (!environment.sleep(interval)) return kOk;
   }
 }
 
@@ -95,7 +95,7 @@ int Top(const Catalog& catalog, const CommandLine& line, const Streams& streams)
        interval > absl::Hours(24))) {
     return wrong("--interval: is not a time from 100ms to 24h, such as 2s");
   }
-  const top::World world = {
+  const top::Environment environment = {
       .fetch = [&] { return top::FetchMetrics(*address, line.client.call.timeout); },
       .now = [] { return absl::Now(); },
       .sleep =
@@ -105,7 +105,7 @@ int Top(const Catalog& catalog, const CommandLine& line, const Streams& streams)
           }};
   const bool clears =
       table && !options.once() && streams.out_is_terminal && EnableControlSequences();
-  return top::Watch(world, options, interval, {.json = !table, .clears = clears}, streams.out,
+  return top::Watch(environment, options, interval, {.json = !table, .clears = clears}, streams.out,
                     streams.err);
 }
 

@@ -12,8 +12,8 @@
 
 namespace csi_proxy::ctl::top {
 
-// A run of `top` needs this of the world.
-struct World {
+// `top` reads the metrics and the time through these.
+struct Environment {
   std::function<absl::StatusOr<std::string>()> fetch;
   std::function<absl::Time()> now;
   // Waits; false: end.
@@ -29,8 +29,8 @@ struct Style {
 
 // Reports until `once` is done or `sleep` says so, and returns an ExitCode. An `interval` of zero
 // counts from the service's beginning.
-int Watch(const World& world, const Options& options, absl::Duration interval, const Style& style,
-          std::ostream& out, std::ostream& err);
+int Watch(const Environment& environment, const Options& options, absl::Duration interval,
+          const Style& style, std::ostream& out, std::ostream& err);
 
 }  // namespace csi_proxy::ctl::top
 

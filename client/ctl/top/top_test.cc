@@ -38,19 +38,19 @@ class WatchTest : public testing::Test {
     Options options;
     options.set_metrics(":9090");
     options.set_once(once);
-    const World world = {.fetch =
-                             [this] {
-                               auto answer = answers_.front();
-                               answers_.pop_front();
-                               return answer;
-                             },
-                         .now = [this] { return now_; },
-                         .sleep =
-                             [this](absl::Duration duration) {
-                               now_ += duration;
-                               return !answers_.empty();
-                             }};
-    return top::Watch(world, options, interval, style, out_, err_);
+    const Environment environment = {.fetch =
+                                         [this] {
+                                           auto answer = answers_.front();
+                                           answers_.pop_front();
+                                           return answer;
+                                         },
+                                     .now = [this] { return now_; },
+                                     .sleep =
+                                         [this](absl::Duration duration) {
+                                           now_ += duration;
+                                           return !answers_.empty();
+                                         }};
+    return top::Watch(environment, options, interval, style, out_, err_);
   }
 
   Report Json() {

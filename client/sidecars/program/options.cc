@@ -8,9 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "client/sidecars/program/flags.h"
 #include "client/sidecars/program/registration_marker.h"
+#include "client/sidecars/socket.h"
 
 namespace csi_proxy::sidecars {
 namespace {
@@ -175,28 +175,6 @@ std::vector<std::string> Warnings(const Flags& flags) {
 }
 
 }  // namespace
-
-absl::StatusOr<std::string> SocketPath(absl::string_view address) {
-  absl::string_view path = address;
-  // A prefix without slashes is gRPC's way to say it
-  // (https://github.com/grpc/grpc/blob/master/doc/naming.md).
-  if (!absl::ConsumePrefix(&path, "unix://")) absl::ConsumePrefix(&path, "unix:");
-#ifdef _WIN32
-  // unix:///C:/csi/csi.sock
-  if (path.size() > 2 && path[0] == '/' && absl::ascii_isalpha(path[1]) && path[2] == ':') {
-    path.remove_prefix(1);
-  }
-#endif
-  if (path.empty()) return absl::InvalidArgumentError("empty");
-  if (path.size() != address.size()) return std::string(path);
-  const size_t colon = path.find(':');
-  // A single letter is a drive.
-  if (colon != path.npos && colon != 1 && path.find_first_of("/\\") > colon) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "\"", address, "\" is not of a Unix socket; give its path, or unix:// and ", "its path"));
-  }
-  return std::string(path);
-}
 
 absl::StatusOr<ProgramOptions> ParseProgramOptions(int argc, const char* const* argv) {
   const absl::StatusOr<Flags> flags = Flags::Read(argc, argv);

@@ -27,8 +27,4 @@ struct ProgramOptions {
 // the released programs would refuse what it says. Both name the flag and the reason.
 absl::StatusOr<ProgramOptions> ParseProgramOptions(int argc, const char* const* argv);
 
-// The path of a Unix socket that an address of a CSI driver is. INVALID_ARGUMENT for addresses of
-// other kinds.
-absl::StatusOr<std::string> SocketPath(absl::string_view address);
-
 }  // namespace csi_proxy::sidecars

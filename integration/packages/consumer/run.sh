@@ -83,7 +83,7 @@ build_node_only() {
 newcomer() { program newcomer | tee "$out/newcomer" && grep -q ' is mounted at C:' "$out/newcomer"; }
 testing() { program testing | tee "$out/testing" && grep -q 'pulled out: yes' "$out/testing"; }
 # On Windows gRPC cannot play the driver, nor the kubelet.
-sidecars() { program sidecars && program sidecars_c && { [[ $preset == windows ]] || program driver; }; }
+sidecars() { program sidecars && { [[ $preset == windows ]] || program driver; }; }
 backends() {
   program backends_none && program backends_remote remote && program backends_embedded embedded && program backends_both remote embedded
 }
@@ -106,7 +106,7 @@ check "install and move" install_and_move
 check "build" build_programs
 check "build with the direct library and C alone" build_node_only
 if [[ $preset == windows ]]; then
-  cp "$prefix"/bin/csi_proxy{,_sidecars}.dll "$build/"
+  cp "$prefix"/bin/csi_proxy.dll "$build/"
   trap '"${run[@]}" --session-stop' EXIT
   "${run[@]}" --session-start >/dev/null
 fi
@@ -133,9 +133,9 @@ debian_packages() {
   all_exist "$out/debian/usr" bin/csi-proxy bin/csi-proxyctl share/doc/csi-proxy/{README,CHANGELOG,SECURITY}.md \
     share/doc/{csi-proxy,libcsi-proxy2,libcsi-proxy-dev}/copyright \
     lib/libcsi_proxy{.so.1,.so,_base.so.2,_client_api.so.2,_client.so.2,_embedded.so.2,_node.so.2,_testing.so.2} \
-    lib/libcsi_proxy_sidecars{.so.2,.so,_c.so.1,_c.so} \
-    lib/pkgconfig/csi-proxy-{c,client,embedded,node,sidecars,sidecars-c,testing}.pc lib/cmake/csi_proxy/csi_proxy-config.cmake \
-    include/csi-proxy/csi_proxy/{csi_proxy,csi_proxy_sidecars,node,sidecars,testing/node}.h share/csi-proxy/server/simulator/admin.proto
+    lib/libcsi_proxy_sidecars.so{.2,} \
+    lib/pkgconfig/csi-proxy-{c,client,embedded,node,sidecars,testing}.pc lib/cmake/csi_proxy/csi_proxy-config.cmake \
+    include/csi-proxy/csi_proxy/{csi_proxy,node,sidecars,testing/node}.h share/csi-proxy/server/simulator/admin.proto
   # Who depends on what, and that the libraries need nothing that is not said.
   dpkg-deb -f "$out"/packages/libcsi-proxy2_*.deb Depends | grep -q libprotobuf32
   dpkg-deb -f "$out"/packages/libcsi-proxy-dev_*.deb Depends | grep -q '^libcsi-proxy2 (= '
@@ -148,8 +148,8 @@ debian_packages() {
 # The versions of symbols tell what is for programs.
 only_public_symbols() {
   local name
-  for name in newcomer remote node testing auto c sidecars sidecars_c driver; do
-    readelf --dyn-syms --wide "$build/$name" | grep -oE 'CSI_PROXY_(2_PRIVATE|[12]|SIDECARS_1)\b' | sort | uniq -c
+  for name in newcomer remote node testing auto c sidecars driver; do
+    readelf --dyn-syms --wide "$build/$name" | grep -oE 'CSI_PROXY_(2_PRIVATE|[12])\b' | sort | uniq -c
     if readelf --dyn-syms --wide "$build/$name" | grep CSI_PROXY_2_PRIVATE; then return 1; fi
   done
 }
@@ -177,13 +177,11 @@ windows_zip() {
   mv "$unpacked"/csi-proxy-*/* "$unpacked"
   all_exist "$unpacked" {README,CHANGELOG,SECURITY}.md licenses/{libgrpc-dev,libprotobuf-dev,gcc-mingw-w64-base}.txt
   cmp LICENSE "$unpacked/LICENSE"
-  all_exist "$unpacked" bin/{csi-proxy,csi-proxyctl,csi-proxy-service}.exe bin/csi_proxy{,_sidecars}.dll lib/libcsi_proxy{,_sidecars}.dll.a \
-    include/csi-proxy/csi_proxy/csi_proxy{,_sidecars}.h share/csi-proxy/bootstrap/install.ps1
+  all_exist "$unpacked" bin/{csi-proxy,csi-proxyctl,csi-proxy-service}.exe bin/csi_proxy.dll lib/libcsi_proxy.dll.a \
+    include/csi-proxy/csi_proxy/csi_proxy.h share/csi-proxy/bootstrap/install.ps1
   x86_64-w64-mingw32-gcc -I "$unpacked/include/csi-proxy" "$source/c.c" -L "$unpacked/lib" -lcsi_proxy -o "$unpacked/bin/c.exe"
-  x86_64-w64-mingw32-gcc -I "$unpacked/include/csi-proxy" "$source/sidecars_c.c" -L "$unpacked/lib" -lcsi_proxy_sidecars \
-    -o "$unpacked/bin/sidecars_c.exe"
   build=$unpacked/bin
-  program c && program sidecars_c && program csi-proxy --help >/dev/null && program csi-proxyctl --help && program csi-proxy-service --help
+  program c && program csi-proxy --help >/dev/null && program csi-proxyctl --help && program csi-proxy-service --help
 }
 if [[ $preset == windows ]]; then
   check "gRPC as it is" no_patches

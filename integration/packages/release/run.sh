@@ -62,8 +62,8 @@ unpack() {
   (cd "$out/unpacked" && cmake -E tar xf "$out/first/$zip.zip" --format=zip)
   for package in "$out"/first/*.deb; do dpkg-deb --raw-extract "$package" "$out/unpacked/debian/${package##*/}"; done
   cd "$out/unpacked/$zip"
-  ls -l bin/{csi-proxy,csi-proxyctl,csi-proxy-service,csi-node-sidecars}.exe bin/csi_proxy{,_sidecars}.dll lib/libcsi_proxy{,_sidecars}.dll.a \
-    include/csi-proxy/csi_proxy/csi_proxy{,_sidecars}.h share/csi-proxy/bootstrap/{install,aks,kube-up}.ps1 share/csi-proxy/node-check.ps1 \
+  ls -l bin/{csi-proxy,csi-proxyctl,csi-proxy-service,csi-node-sidecars}.exe bin/csi_proxy.dll lib/libcsi_proxy.dll.a \
+    include/csi-proxy/csi_proxy/csi_proxy.h share/csi-proxy/bootstrap/{install,aks,kube-up}.ps1 share/csi-proxy/node-check.ps1 \
     share/csi-proxy/node-check/{{facts,harness,node,pipes,sockets}.ps1,unix-sockets.cs} {README,CHANGELOG,SECURITY}.md licenses/{boost,xxhash,libgrpc-dev}.txt LICENSE
   ls -l "$out"/unpacked/debian/csi-proxy_*/usr/bin/{csi-proxy,csi-proxyctl,csi-node-sidecars}
   # What was tested is what is packed.

@@ -12,10 +12,10 @@
 
 namespace {
 
-using csi_proxy::transport::Http2Account;
-using csi_proxy::transport::Http2Guard;
-using csi_proxy::transport::Http2Violation;
-using csi_proxy::transport::SteadyTime;
+using csi_proxy::rpc::Http2Account;
+using csi_proxy::rpc::Http2Guard;
+using csi_proxy::rpc::Http2Violation;
+using csi_proxy::rpc::SteadyTime;
 
 // Cut into pieces by the numbers of `cuts`, over and over.
 Http2Violation CheckInPieces(absl::string_view bytes, absl::string_view cuts) {

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "server/rpc/preface.h"
+#include "server/rpc/http2_guard.h"
 #include "server/service/open_node.h"
 #include "server/service/options.h"
 #include "server/service/server.h"
@@ -58,7 +58,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   bool open = true;
   if (!bytes.empty() && bytes[0] % 2 == 1) {
     constexpr absl::string_view kSettings("\0\0\0\4\0\0\0\0\0", 9);
-    open = Send(fd, transport::kHttp2Preface) && Send(fd, kSettings);
+    open = Send(fd, rpc::kHttp2Preface) && Send(fd, kSettings);
     bytes.remove_prefix(1);
   }
   if (open && Send(fd, bytes)) {

@@ -73,8 +73,7 @@ class DiskService final : public Service {
       if (!promised.ok()) return promised.status();
       wanted = std::min<size_t>(*promised, 1);
     } else {
-      const auto created = host().CreateBasicPartition(context, disk);
-      if (!created.ok()) return created.status();
+      if (absl::Status s = host().CreateBasicPartition(context, disk); !s.ok()) return s;
     }
     if (absl::Status s = AwaitVolumes(*deps_.host, context, number, wanted, "partitioned");
         !s.ok()) {

@@ -169,9 +169,7 @@ class Staging {
       Did(StorageStep::kInitialized);
     }
     if (DataPartition(layout) != nullptr) return absl::OkStatus();
-    if (absl::Status s = host_.disk().CreateBasicPartition(context_, disk).status(); !s.ok()) {
-      return s;
-    }
+    if (absl::Status s = host_.disk().CreateBasicPartition(context_, disk); !s.ok()) return s;
     Did(StorageStep::kPartitioned);
     return absl::OkStatus();
   }

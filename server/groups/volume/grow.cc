@@ -18,7 +18,7 @@ absl::Status Grow(host::VolumeHost& host, const CallContext& context, const Volu
   bool is_little = asked != 0 && asked < current + kMinGrowth;
   const auto supported = host.GetSupportedSize(context, volume);
   if (!supported.ok()) return is_little ? context.Check() : supported.status();
-  const uint64_t most = supported->max_bytes;
+  const uint64_t most = *supported;
   if (asked > most && !is_little) {
     return absl::FailedPreconditionError(absl::StrCat("size_bytes: ", asked,
                                                       " is more than the disk has room for (", most,

@@ -7,7 +7,7 @@
 
 namespace csi_proxy::garden {
 
-std::vector<const shim::ServedVersion<Service>*> ServedVersions() {
+std::vector<const rpc::ServedVersion<Service>*> ServedVersions() {
   return {
       &v1::kServed,
       &v1alpha1::kServed,

@@ -9,6 +9,6 @@
 namespace csi_proxy::garden {
 
 // Every released version of the group.
-std::vector<const shim::ServedVersion<Service>*> ServedVersions();
+std::vector<const rpc::ServedVersion<Service>*> ServedVersions();
 
 }  // namespace csi_proxy::garden

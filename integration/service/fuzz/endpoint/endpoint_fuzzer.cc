@@ -16,8 +16,8 @@
 #include "server/rpc/http2_guard.h"
 #include "server/rpc/pipe/endpoint.h"
 #include "server/rpc/pipe/io_port.h"
+#include "server/rpc/pipe_listener_windows.h"
 #include "server/rpc/pipe_server.h"
-#include "server/rpc/preface.h"
 
 namespace csi_proxy {
 
@@ -89,7 +89,7 @@ class Client {
   explicit Client(size_t calls) : calls_(calls) {}
 
   void Take(absl::string_view bytes) {
-    transport::Http2Frame frame;
+    rpc::Http2Frame frame;
     while (frames_.Next(&bytes, &frame)) {
       constexpr uint8_t kHeaders = 1, kReset = 3, kEndStream = 1;
       if (frame.type == kHeaders && (frame.flags & kEndStream) != 0) ++answers_;
@@ -102,7 +102,7 @@ class Client {
 
  private:
   const size_t calls_;
-  transport::Http2Frames frames_;
+  rpc::Http2Frames frames_;
   size_t answers_ = 0;
   size_t resets_ = 0;
 };
@@ -204,13 +204,13 @@ class FakePipe final : public Stream {
 class Guarded final : public Watcher {
  public:
   bool Read(absl::string_view bytes, std::vector<absl::string_view>* pieces) override {
-    return guard_.Received(bytes, Now(), pieces) == transport::Http2Violation::kNone;
+    return guard_.Received(bytes, Now(), pieces) == rpc::Http2Violation::kNone;
   }
   void Written(absl::string_view bytes) override { guard_.Sent(bytes, Now()); }
 
  private:
-  static transport::SteadyTime Now() { return transport::SteadyTime::clock::now(); }
-  transport::Http2Guard guard_;
+  static rpc::SteadyTime Now() { return rpc::SteadyTime::clock::now(); }
+  rpc::Http2Guard guard_;
 };
 
 std::string Frame(uint8_t type, uint8_t flags, uint32_t stream, absl::string_view payload) {
@@ -278,9 +278,9 @@ Script Read(absl::string_view input) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace csi_proxy;  // NOLINT: a program of its own
-  static transport::PipeServer* const server =
-      transport::PipeServer::Create("csi-proxy-fuzz-v1", "grpc.health.v1.Health",
-                                    std::make_unique<grpc::Service>(), {})
+  static rpc::PipeServer* const server =
+      rpc::PipeServer::Create("csi-proxy-fuzz-v1", "grpc.health.v1.Health",
+                              std::make_unique<grpc::Service>(), {})
           ->release();
   constexpr size_t kChoices = 16;
   if (size <= kChoices) return 0;
@@ -290,13 +290,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   absl::Notification destroyed;
   // Nobody waits for the answers to bytes that make no calls.
   pipe::Client client(script.honest ? script.calls : 0);
-  server->Adopt(reinterpret_cast<intptr_t>(
-      new pipe::Connection{.stream = std::make_shared<pipe::FakePipe>(
-                               script.bytes, all.substr(0, kChoices), &client, &destroyed),
-                           .received = std::string(transport::kHttp2Preface),
-                           .name = "the client",
-                           .watcher = std::make_unique<pipe::Guarded>(),
-                           .closed = [&] { closed.Notify(); }}));
+  server->Serve(std::make_unique<rpc::ReadyPipe>(
+      pipe::Connection{.stream = std::make_shared<pipe::FakePipe>(
+                           script.bytes, all.substr(0, kChoices), &client, &destroyed),
+                       .received = std::string(rpc::kHttp2Preface),
+                       .name = "the client",
+                       .watcher = std::make_unique<pipe::Guarded>(),
+                       .closed = [&] { closed.Notify(); }}));
   // An input that keeps either waiting is a finding: libFuzzer has a limit of time.
   closed.WaitForNotification();
   destroyed.WaitForNotification();

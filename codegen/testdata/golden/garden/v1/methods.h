@@ -6,9 +6,9 @@
 // What the version's rpcs are called.
 namespace csi_proxy::garden::v1::methods {
 
-inline constexpr shim::MethodInfo kPlant{
+inline constexpr rpc::MethodInfo kPlant{
     "garden", "v1", "v1.Garden", "Plant", "csi-proxy-garden-v1", "/v1.Garden/Plant", false};
-inline constexpr shim::MethodInfo kListPlants{
+inline constexpr rpc::MethodInfo kListPlants{
     "garden", "v1", "v1.Garden", "ListPlants", "csi-proxy-garden-v1", "/v1.Garden/ListPlants",
     false};
 

@@ -9,7 +9,7 @@ namespace csi_proxy::garden::v1 {
 
 absl::Status Shim::Plant(const CallContext& context, const PlantRequest& request,
     PlantResponse* response) {
-  return shim::RunAt(calls_, methods::kPlant, context, [&](const CallContext& c) {
+  return rpc::RunAt(calls_, methods::kPlant, context, [&](const CallContext& c) {
     garden::PlantRequest hub_request;
     if (absl::Status status = ToHub(request, &hub_request); !status.ok()) return status;
     const auto hub_response = service_->Plant(c, hub_request);
@@ -20,7 +20,7 @@ absl::Status Shim::Plant(const CallContext& context, const PlantRequest& request
 
 absl::Status Shim::ListPlants(const CallContext& context, const ListPlantsRequest& request,
     ListPlantsResponse* response) {
-  return shim::RunAt(calls_, methods::kListPlants, context, [&](const CallContext& c) {
+  return rpc::RunAt(calls_, methods::kListPlants, context, [&](const CallContext& c) {
     garden::ListPlantsRequest hub_request;
     if (absl::Status status = ToHub(request, &hub_request); !status.ok()) return status;
     const auto hub_response = service_->ListPlants(c, hub_request);
@@ -31,20 +31,20 @@ absl::Status Shim::ListPlants(const CallContext& context, const ListPlantsReques
 
 namespace {
 
-std::shared_ptr<void> Open(garden::Service* service, shim::CallLimiter* calls) {
+std::shared_ptr<void> Open(garden::Service* service, rpc::CallLimiter* calls) {
   return std::shared_ptr<Api>(std::make_shared<Shim>(service, calls));
 }
 
-constexpr shim::UnaryMethod kMethods[] = {
-    shim::MakeUnaryMethod<Api, PlantRequest, PlantResponse, &Api::Plant>(
+constexpr rpc::UnaryMethod kMethods[] = {
+    rpc::MakeUnaryMethod<Api, PlantRequest, PlantResponse, &Api::Plant>(
         methods::kPlant),
-    shim::MakeUnaryMethod<Api, ListPlantsRequest, ListPlantsResponse, &Api::ListPlants>(
+    rpc::MakeUnaryMethod<Api, ListPlantsRequest, ListPlantsResponse, &Api::ListPlants>(
         methods::kListPlants),
 };
 
 }  // namespace
 
-const shim::ServedVersion<garden::Service> kServed = {
+const rpc::ServedVersion<garden::Service> kServed = {
     "v1", "v1.Garden", &Open, kMethods};
 
 }  // namespace csi_proxy::garden::v1

@@ -13,7 +13,7 @@ class Shim final : public Api {
  public:
   // Calls take their turn at `calls`, or run at once when that is null. Owns neither;
   // both must outlive the shim.
-  explicit Shim(garden::Service* service, shim::CallLimiter* calls = nullptr)
+  explicit Shim(garden::Service* service, rpc::CallLimiter* calls = nullptr)
       : service_(service), calls_(calls) {}
 
   absl::Status Plant(const CallContext& context, const PlantRequest& request,
@@ -23,10 +23,10 @@ class Shim final : public Api {
 
  private:
   garden::Service* const service_;
-  shim::CallLimiter* const calls_;
+  rpc::CallLimiter* const calls_;
 };
 
 // The same as a table.
-extern const shim::ServedVersion<garden::Service> kServed;
+extern const rpc::ServedVersion<garden::Service> kServed;
 
 }  // namespace csi_proxy::garden::v1

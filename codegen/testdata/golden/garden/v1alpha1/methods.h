@@ -6,14 +6,14 @@
 // What the version's rpcs are called.
 namespace csi_proxy::garden::v1alpha1::methods {
 
-inline constexpr shim::MethodInfo kSow{"garden",
+inline constexpr rpc::MethodInfo kSow{"garden",
                                        "v1alpha1",
                                        "v1alpha1.Garden",
                                        "Sow",
                                        "csi-proxy-garden-v1alpha1",
                                        "/v1alpha1.Garden/Sow",
                                        false};
-inline constexpr shim::MethodInfo kListPlants{"garden",
+inline constexpr rpc::MethodInfo kListPlants{"garden",
                                               "v1alpha1",
                                               "v1alpha1.Garden",
                                               "ListPlants",

@@ -9,7 +9,7 @@ namespace csi_proxy::garden::v1alpha1 {
 
 absl::Status Shim::Sow(const CallContext& context, const SowRequest& request,
     SowResponse* response) {
-  return shim::RunAt(calls_, methods::kSow, context, [&](const CallContext& c) {
+  return rpc::RunAt(calls_, methods::kSow, context, [&](const CallContext& c) {
     garden::PlantRequest hub_request;
     if (absl::Status status = ToHub(request, &hub_request); !status.ok()) return status;
     const auto hub_response = service_->Plant(c, hub_request);
@@ -20,7 +20,7 @@ absl::Status Shim::Sow(const CallContext& context, const SowRequest& request,
 
 absl::Status Shim::ListPlants(const CallContext& context, const ListPlantsRequest& request,
     ListPlantsResponse* response) {
-  return shim::RunAt(calls_, methods::kListPlants, context, [&](const CallContext& c) {
+  return rpc::RunAt(calls_, methods::kListPlants, context, [&](const CallContext& c) {
     garden::ListPlantsRequest hub_request;
     if (absl::Status status = ToHub(request, &hub_request); !status.ok()) return status;
     const auto hub_response = service_->ListPlants(c, hub_request);
@@ -31,20 +31,20 @@ absl::Status Shim::ListPlants(const CallContext& context, const ListPlantsReques
 
 namespace {
 
-std::shared_ptr<void> Open(garden::Service* service, shim::CallLimiter* calls) {
+std::shared_ptr<void> Open(garden::Service* service, rpc::CallLimiter* calls) {
   return std::shared_ptr<Api>(std::make_shared<Shim>(service, calls));
 }
 
-constexpr shim::UnaryMethod kMethods[] = {
-    shim::MakeUnaryMethod<Api, SowRequest, SowResponse, &Api::Sow>(
+constexpr rpc::UnaryMethod kMethods[] = {
+    rpc::MakeUnaryMethod<Api, SowRequest, SowResponse, &Api::Sow>(
         methods::kSow),
-    shim::MakeUnaryMethod<Api, ListPlantsRequest, ListPlantsResponse, &Api::ListPlants>(
+    rpc::MakeUnaryMethod<Api, ListPlantsRequest, ListPlantsResponse, &Api::ListPlants>(
         methods::kListPlants),
 };
 
 }  // namespace
 
-const shim::ServedVersion<garden::Service> kServed = {
+const rpc::ServedVersion<garden::Service> kServed = {
     "v1alpha1", "v1alpha1.Garden", &Open, kMethods};
 
 }  // namespace csi_proxy::garden::v1alpha1
