@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../../.."
 root=$PWD
 source=$root/integration/packages/consumer
-exports=$root/client/cpp/exports
+symbols=$root/client/cpp/exports/symbols_test.sh
 case ${1-} in
   "") preset=release ;;
   --windows) preset=windows ;;
@@ -118,7 +118,7 @@ check "sidecars" sidecars
 check "backends" backends
 check "auto, without a service" program auto embedded
 with_service
-check "no gRPC where it is not asked for" "$exports/no_grpc_test.sh" "$build/$control$exe" "$build/newcomer$exe" \
+check "no gRPC where it is not asked for" "$symbols" no_grpc "$build/$control$exe" "$build/newcomer$exe" \
   "$build/node$exe" "$build/testing$exe" "$build/backends_embedded$exe"
 
 # Debian's packages, unpacked, are another place to build against.
@@ -164,7 +164,7 @@ pkg_config() {
 }
 # Those of csi-proxy.exe are its own.
 no_patches() {
-  "$exports/grpc_unpatched_test.sh" build/windows/client/cpp/exports/csi-proxy.options \
+  "$symbols" unpatched build/windows/client/cpp/exports/csi-proxy.options \
     build/windows/server/rpc/pipe/CMakeFiles/csi_proxy_grpc_patches.dir/grpc_patches.cc.obj \
     "$build/remote.exe" "$build/build.ninja" "$prefix"/lib/cmake/csi_proxy/*.cmake
 }
