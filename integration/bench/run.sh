@@ -10,7 +10,7 @@
 # build/peer/{linux,scale,wine}.json keep the figures of every turn.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-what=echo
+what='echo'
 case ${1-} in
   linux | nodes | wine) what=$1; shift ;;
 esac

@@ -170,10 +170,11 @@ no_patches() {
 }
 # The ZIP has what a node needs, and a driver in C.
 windows_zip() {
-  local zip=$out/packages/csi-proxy-*-windows-amd64.zip unpacked=$out/zip
+  local zip unpacked=$out/zip
   (cd build/windows && cpack -B "$out/packages")
+  zip=$(ls "$out"/packages/csi-proxy-*-windows-amd64.zip)
   mkdir "$unpacked"
-  (cd "$unpacked" && cmake -E tar xf $zip --format=zip)
+  (cd "$unpacked" && cmake -E tar xf "$zip" --format=zip)
   mv "$unpacked"/csi-proxy-*/* "$unpacked"
   all_exist "$unpacked" {README,CHANGELOG,SECURITY}.md licenses/{libgrpc-dev,libprotobuf-dev,gcc-mingw-w64-base}.txt
   cmp LICENSE "$unpacked/LICENSE"

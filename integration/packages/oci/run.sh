@@ -104,7 +104,7 @@ entry() {
 check "the service's entry point" entry 1.2.3 csi-proxy.exe
 check "the sidecars' entry point" entry 1.2.3-sidecars csi-node-sidecars.exe
 hives=$expected/Files/Windows/System32/config
-five() { [[ $(ls "$hives" | xargs) == "DEFAULT SAM SECURITY SOFTWARE SYSTEM" ]]; }
+five() { [[ $(cd "$hives" && echo *) == "DEFAULT SAM SECURITY SOFTWARE SYSTEM" ]]; }
 check "five hives" five
 # hivex reads what Windows reads (https://libguestfs.org/hivex.3.html).
 root() { hivexml "$hives/$1" | grep -F "<node name=\"$1\" root=\"1\">"; }

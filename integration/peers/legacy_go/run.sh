@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The Go clients of three releases, unchanged, make every call of the table of cases on csi-proxy.exe
-# under Wine, 20 times in a row.
+# under Wine, 20 times in a row unless told otherwise.
 #
 #   integration/peers/legacy_go/run.sh [ROUNDS]
 set -euo pipefail
