@@ -2,8 +2,8 @@
 # Checks the style of tracked files: the format of all C++, all shell scripts by shellcheck, and a share
 # of the C++ by clang-tidy. The share is of the files that have changed since the last release's tag, or
 # of all files without a tag; each day has another one, which takes about two minutes. Checks as well
-# that SECURITY.md has been through the advisories of the libraries' versions, and
-# that the README's picture is the one that its text makes.
+# that SECURITY.md has been through the advisories of the libraries' versions, and that the README's
+# picture is the one that its text makes.
 #
 #   scripts/lint.sh          as above
 #   scripts/lint.sh --all    clang-tidy on every file: about half an hour
