@@ -68,7 +68,7 @@ chart() {
     [[ $1 == upgrade && $2 == --install ]] || return 1
     "$helm" template "$3" "$charts/${4#*/}" "${@:5}"
   }
-  # What is set afterwards has to be there without any values.
+  # A key that the page sets afterwards exists without any values.
   kubectl() {
     local what=$*
     what=${what#*daemonset/}

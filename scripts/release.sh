@@ -20,7 +20,7 @@ project=$(sed -nE 's/^project\(csi_proxy VERSION ([0-9.]+) .*/\1/p' CMakeLists.t
 changed=$(git status --porcelain --untracked-files=no)
 [[ -z $changed ]] || { echo "not in the last commit:" "$changed" >&2; exit 2; }
 if [[ -e $dist ]]; then
-  # What somebody has put there by mistake stays.
+  # A folder without a release may be named by mistake; its files stay.
   [[ -f $dist/SHA256SUMS || -z $(ls -A "$dist") ]] || { echo "$dist has no release in it" >&2; exit 2; }
   rm -rf "$dist"
 fi

@@ -29,7 +29,7 @@ cp /etc/resolv.conf /etc/hosts "$root/etc/"
 rm -rf "$root/src/.git/index.lock"
 if [[ -d $root/src ]]; then git -C "$root/src" fetch --quiet "$PWD" HEAD; else git clone --quiet --no-checkout "$PWD" "$root/src"; fi
 git -C "$root/src" checkout --quiet --force --detach "$(git rev-parse HEAD)"
-# What is mounted is gone with the last process.
+# The mounts are gone with the last process.
 # shellcheck disable=SC2016
 exec unshare --mount --pid --fork bash -euc '
   mount -t proc proc "$1/proc"

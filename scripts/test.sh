@@ -101,7 +101,7 @@ step() {
   echo $((all - bad)) >>"$out/passed"
   echo "-- $1: $([[ $bad == 0 ]] || echo "$bad FAILED, ")$((SECONDS - since)) s"
 }
-# again NAME COMMAND: runs what failed once more, alone: on two busy cores Wine stops a program now and
+# again NAME COMMAND: runs the failed step once more, alone: on two busy cores Wine stops a program now and
 # then. The summary names what passed only then, so that a test which fails often is seen and mended.
 again() {
   local log name names=$1 command=$2 still=
@@ -148,7 +148,7 @@ build() {
   cmake --preset "$1" >/dev/null
   ninja -C "$2"
 }
-# What the sanitizers of a preset reported, those of programs that tests start as well.
+# Fails with the reports of a preset's sanitizers, in tests and in programs that tests start.
 no_reports() {
   local report found=0
   for report in "build/$1/reports"/*; do

@@ -61,7 +61,7 @@ for script in "${node_check[@]}"; do
       calls=$((calls + 1))
       known=$("$ctl" describe "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}") ||
         complain "$script: there is no rpc ${BASH_REMATCH[1]} ${BASH_REMATCH[2]}"
-      # What is read of its answer.
+      # The answer has the fields that the script reads.
       for field in $(grep -oE '"\)\.[A-Za-z_]+(\."[^"]*"\.[a-z_]+)?' <<<"$line" | sed 's/^")//' | grep -oE '\.[A-Za-z_]+' | tr -d .); do
         grep -qE "^ +$field " <<<"$known" || complain "$script: the answer has no field $field: $line"
       done
@@ -72,7 +72,7 @@ for script in "${node_check[@]}"; do
       grep -qE -- "$flag( |=|\$)" <<<"$known" || complain "$script: there is no flag $flag: $line"
     done
   done < <(grep -E -- '--[a-z]|", "' <<<"$code")
-  # What is read of a report.
+  # A report has the fields that the script reads.
   for field in $(grep -oE '\$selftest\.[a-z_]+' <<<"$code" | sed 's/.*\.//' | sort -u); do
     grep -qE " $field = [0-9]+;" ../../client/ctl/selftest/selftest.proto ||
       complain "$script: a report has no field $field"

@@ -16,12 +16,12 @@ import sidecars
 RELEASES = ("1.26", "1.37")
 
 POD = ["spec", "template", "spec"]
-# What words at the start of a place in mistakes.tsv stand for.
+# Words at the start of a place in mistakes.tsv stand for these paths.
 PLACES = {"first": [], "pod": POD} | {
     name: [*POD, "containers", str(number)] for number, name in enumerate(("driver", "beside", "prober"))
 }
 NOT_YAML = ["spec:\n  a: 1\n  a: 2\n", "spec: [", "a:\n\tb: 1\n"]
-# What is replaced in sidecars.md by what.
+# Texts in sidecars.md, and the mistakes that take their places.
 PAGES = [
     ("```diff\n", "```\n"),
     ("memory: 20Mi", "memory: 21Mi"),

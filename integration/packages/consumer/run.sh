@@ -87,7 +87,7 @@ sidecars() { program sidecars && program sidecars_c && { [[ $preset == windows ]
 backends() {
   program backends_none && program backends_remote remote && program backends_embedded embedded && program backends_both remote embedded
 }
-# What there is only with a service, and then.
+# Runs the programs that need a service, while one runs.
 with_service() {
   "${run[@]}" "$prefix/bin/csi-proxy$exe" --host=simulated "${serve[@]}" 2>"$out/service.log" &
   service=$!
@@ -136,7 +136,7 @@ debian_packages() {
     lib/libcsi_proxy_sidecars{.so.2,.so,_c.so.1,_c.so} \
     lib/pkgconfig/csi-proxy-{c,client,embedded,node,sidecars,sidecars-c,testing}.pc lib/cmake/csi_proxy/csi_proxy-config.cmake \
     include/csi-proxy/csi_proxy/{csi_proxy,csi_proxy_sidecars,node,sidecars,testing/node}.h share/csi-proxy/server/simulator/admin.proto
-  # Who depends on what, and that the libraries need nothing that is not said.
+  # The packages name the packages that they depend on.
   dpkg-deb -f "$out"/packages/libcsi-proxy2_*.deb Depends | grep -q libprotobuf32
   dpkg-deb -f "$out"/packages/libcsi-proxy-dev_*.deb Depends | grep -q '^libcsi-proxy2 (= '
   # Somebody answers for them, who can be reached elsewhere than on this machine.

@@ -66,7 +66,7 @@ unpack() {
     include/csi-proxy/csi_proxy/csi_proxy{,_sidecars}.h share/csi-proxy/bootstrap/{install,aks,kube-up}.ps1 share/csi-proxy/node-check.ps1 \
     share/csi-proxy/node-check/{{facts,harness,node,pipes,sockets}.ps1,unix-sockets.cs} {README,CHANGELOG,SECURITY}.md licenses/{boost,xxhash,libgrpc-dev}.txt LICENSE
   ls -l "$out"/unpacked/debian/csi-proxy_*/usr/bin/{csi-proxy,csi-proxyctl,csi-node-sidecars}
-  # What was tested is what is packed.
+  # The tested programs are the packed ones.
   cmp bin/csi-proxy.exe "$root/build/windows/server/csi-proxy.exe"
   cmp bin/csi-node-sidecars.exe "$root/build/windows/client/sidecars/program/csi-node-sidecars.exe"
   cmp bin/csi-proxy-service.exe "$root/build/windows/service_installer/csi-proxy-service.exe"
@@ -78,7 +78,7 @@ no_paths() {
   [[ -z $found ]] || { echo "$found"; return 1; }
 }
 programs() { "$python" -B "$here/check_programs.py" "$version" "$out/unpacked/$zip"/bin/*.{exe,dll}; }
-# Of Debian's packages: position-independent, all tables read-only, return addresses guarded, copies checked.
+# Programs in Debian's packages are position-independent; their tables are read-only, return addresses guarded, copies checked.
 linux_programs() {
   local file elf found=0
   for file in "$out"/unpacked/debian/csi-proxy_*/usr/bin/* "$out"/unpacked/debian/libcsi-proxy*/usr/lib/*.so.*.*; do
@@ -101,7 +101,7 @@ programs_noticed() {
   grep 'has no NX_COMPAT' "$out/noticed"
   grep 'imports GetTempPath2W of kernel32.dll' "$out/noticed"
 }
-# Whether an image is valid and works is integration/packages/oci's to say.
+# integration/packages/oci tests whether images are valid and work.
 images() {
   local image=csi-proxy-$version-oci tag file files
   files=$out/unpacked/image/Files
