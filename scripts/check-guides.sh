@@ -66,13 +66,13 @@ chart() {
   charts=$(cd "integration/drivers/$1" && go list -m -f '{{.Dir}}' "sigs.k8s.io/$1-csi-driver")/charts/latest
   helm() {
     [[ $1 == upgrade && $2 == --install ]] || return 1
-    "$HOME/.cache/csi-proxy/helm-v3.18.6/helm" template "$3" "$charts/${4#*/}" "${@:5}"
+    "$helm" template "$3" "$charts/${4#*/}" "${@:5}"
   }
-  # What is set afterwards has to be there without any values.
+  # A key that the page sets afterwards exists without any values.
   kubectl() {
     local what=$*
     what=${what#*daemonset/}
-    "$HOME/.cache/csi-proxy/helm-v3.18.6/helm" template x "$charts/$driver-csi-driver" \
+    "$helm" template x "$charts/$driver-csi-driver" \
       --show-only "templates/csi-$driver-node-windows-hostprocess.yaml" >"$out/$driver.default.yaml"
     [[ "$1 $2" == "set "@(image|env) && $what == *"$driver"* ]]
     grep -q "^  name: ${what%% *}\$" "$out/$driver.default.yaml"
@@ -87,6 +87,6 @@ check package package
 check aws-ebs library aws-ebs
 check vsphere library vsphere
 for driver in azuredisk azurefile gcp_pd; do check "$driver" changed "$driver"; done
-scripts/deploy/helm/check.sh >/dev/null
+helm=$(scripts/deploy/check.sh helm)
 for driver in azuredisk azurefile; do check "chart-$driver" chart "$driver"; done
 end_checks "drivers' pages"

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the links of every tracked Markdown file to files, folders and headings of the repository.
+"""Checks the links of every tracked Markdown file to files, folders and headings of the repository,
+and that the C++ tests exist which these files name as `Suite.Name`, or as `Suite.Start*`.
 
 Links to elsewhere are not followed. A heading's anchor is made as GitHub makes it.
 """
@@ -58,6 +59,12 @@ def problems(file, tracked):
                 yield f"{where}: there is no such heading"
 
 
+def absent_tests(file, tests):
+    for name, some in re.findall(r"`([A-Z]\w*(?:Cases|Contract|Test)\.\w*)(\*?)`", file.read_text()):
+        if not any(test.startswith(name) if some else test == name for test in tests):
+            yield f"{file.relative_to(ROOT)}: there is no test {name}{some}"
+
+
 def main():
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -70,6 +77,9 @@ def main():
     folders = {str(parent) for name in files for parent in pathlib.PurePath(name).parents}
     pages = sorted(name for name in files if name.endswith(".md"))
     found = [p for page in pages for p in problems(ROOT / page, files | folders)]
+    sources = "".join((ROOT / name).read_text() for name in sorted(files) if name.endswith("_test.cc"))
+    tests = {".".join(test) for test in re.findall(r"\b(?:TYPED_)?TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)", sources)}
+    found += [p for page in pages for p in absent_tests(ROOT / page, tests)]
     count = sum(len(list(links((ROOT / page).read_text()))) for page in pages)
     for problem in found:
         print(problem, file=sys.stderr)

@@ -18,6 +18,30 @@ else
   fuzzers=("${only[@]/#/build/fuzz/integration/service/fuzz/}")
   fuzzers=("${fuzzers[@]/%/_fuzzer}")
 fi
+# Writes the seeds of c_abi_fuzzer: the cases of every version's rpcs, a file for each script.
+c_abi_seeds() {
+  local seeds=$1 paths i volume script group version method text path file type size
+  mapfile -t paths < <(sed -nE 's/^ +"(.*)",$/\1/p' build/fuzz/client/c/generated/client/c/method_paths.h)
+  declare -A place
+  for i in "${!paths[@]}"; do place[${paths[i]}]=$i; done
+  # As textproto has it; see CMakeLists.txt.
+  volume='\\\\?\\Volume{00000000-c511-4c0d-9000-000000000005}'
+  byte() { printf '%b' "\\x$(printf %x "$1")"; }
+
+  while IFS=$'\t' read -r script group version method text; do
+    text=${text//\$V/"$volume\\\\"}
+    text=${text//\$W/"$volume"}
+    path=$(printf '%s\n' "${paths[@]}" | grep -i "^/$version\.$group/$method\$")
+    file=$group/$version/api.proto
+    type=$(sed -nE "s/^  rpc $method\((\w+)\).*/\1/p" "api/$file")
+    protoc -I api --encode="$version.$type" "$file" <<<"$text" >"$seeds.request"
+    size=$(stat -c %s "$seeds.request")
+    [[ $size -lt 256 ]] || continue
+    { byte "${place[$path]}"; byte "$size"; cat "$seeds.request"; } >>"$seeds/$group-$version-$script"
+  done < <(build/fuzz/integration/dump_cases | jq -r 'to_entries[] | .key as $script | .value |
+    .group as $group | .versions[] as $version | .cases[] |
+    [$script, $group, $version, .method, (.request | gsub("\n"; " "))] | join("\t")')
+}
 corpora=~/.cache/csi-proxy/fuzz
 failed=0
 for fuzzer in "${fuzzers[@]}"; do
@@ -26,7 +50,7 @@ for fuzzer in "${fuzzers[@]}"; do
   rm -rf "$seeds"
   mkdir -p "$corpora/$name" "$seeds"
   case $name in
-    c_abi_fuzzer) integration/service/fuzz/c_abi_seeds.sh build/fuzz "$seeds" ;;
+    c_abi_fuzzer) c_abi_seeds "$seeds" ;;
     env_fuzzer)
       for part in integration/service/fuzz/env_seeds/*.part; do
         cat integration/service/fuzz/env_seeds/common.textproto "$part" |

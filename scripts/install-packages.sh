@@ -2,7 +2,6 @@
 # Installs what the build and the tests need from Debian 12. Does nothing when all of it is there.
 #
 #   scripts/install-packages.sh              the Linux build and its tests
-#   scripts/install-packages.sh --bench      also what draws the benchmarks' plots
 #   scripts/install-packages.sh --foreign    also the tools of others that are tried on the service
 #   scripts/install-packages.sh --fuzz       also the fuzzers'
 #   scripts/install-packages.sh --lint       also what checks the style
@@ -21,11 +20,10 @@ packages=(
 command -v go >/dev/null || packages+=(golang-go)
 for group in "$@"; do
   case $group in
-    --bench) packages+=(gnuplot-nox) ;;
     # For promtool; Debian starts its server too.
     --foreign) packages+=(prometheus) ;;
     --fuzz) packages+=(clang libclang-rt-14-dev llvm) ;;
-    --lint) packages+=(clang-format clang-tidy) ;;
+    --lint) packages+=(clang-format clang-tidy shellcheck) ;;
     --oci) packages+=(skopeo umoci libhivex-bin) ;;
     --release) packages+=(openssl osslsigncode) ;;
     --windows)

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Checks the C++ that is tracked: its format, all of it, and by clang-tidy a share of the files that
-# have changed since the last release's tag (without a tag, of all files), another share each day. A
-# share takes about two minutes. Checks as well that SECURITY.md has been through the advisories of the
-# libraries' versions, and that the README's picture is the one that its text makes.
+# Checks the style of tracked files: the format of all C++, all shell scripts by shellcheck, and a share
+# of the C++ by clang-tidy. The share is of the files that have changed since the last release's tag, or
+# of all files without a tag; each day has another one, which takes about two minutes. Checks as well
+# that SECURITY.md has been through the advisories of the libraries' versions, and that the README's
+# picture is the one that its text makes.
 #
 #   scripts/lint.sh          as above
 #   scripts/lint.sh --all    clang-tidy on every file: about half an hour
@@ -13,7 +14,7 @@
 set -euo pipefail
 export LC_ALL=C.UTF-8
 cd "$(dirname "$0")/.."
-shares=8
+shares=16
 few=40
 mode=${1:-}
 case $mode in
@@ -32,6 +33,8 @@ failed=0
 tracked '*.cc' '*.h' '*.c' | xargs -P "$(nproc)" -n 60 clang-format --dry-run --Werror ||
   { failed=1; echo "scripts/lint.sh --fix formats them"; }
 
+{ tracked '*.sh' && echo integration/wine/{run,node_run} .ci/run; } |
+  xargs shellcheck --severity=warning --exclude=SC2034,SC2155 || failed=1
 scripts/check-advisories.py || failed=1
 scripts/picture.py --check || failed=1
 

@@ -36,7 +36,7 @@ call() {
   for argument in "$@"; do
     case $argument in
       --password=*) argument="--password=..." ;;
-      *[\\\ {]*) argument="${argument%%=*}='${argument#*=}'" ;;
+      *[\\\ \{]*) argument="${argument%%=*}='${argument#*=}'" ;;
     esac
     line+=" $argument"
   done

@@ -20,7 +20,7 @@ project=$(sed -nE 's/^project\(csi_proxy VERSION ([0-9.]+) .*/\1/p' CMakeLists.t
 changed=$(git status --porcelain --untracked-files=no)
 [[ -z $changed ]] || { echo "not in the last commit:" "$changed" >&2; exit 2; }
 if [[ -e $dist ]]; then
-  # What somebody has put there by mistake stays.
+  # A folder without a release may be named by mistake; its files stay.
   [[ -f $dist/SHA256SUMS || -z $(ls -A "$dist") ]] || { echo "$dist has no release in it" >&2; exit 2; }
   rm -rf "$dist"
 fi
@@ -34,10 +34,11 @@ parts=$root/build/dist
 rm -rf "$parts"
 mkdir -p "$dist" "$parts"
 
-# The presets' own folders: what is built there already is not built again.
+# Use the presets and the folders of CI: what is built there already is not built again.
+declare -A presets=([release]=ci [windows]=ci-windows)
 for preset in release windows; do
   echo "build $preset"
-  cmake --preset "$preset" -UCSI_PROXY_MAINTAINER >"$parts/configure-$preset.log" || { cat "$parts/configure-$preset.log" >&2; exit 1; }
+  cmake --preset "${presets[$preset]}" -UCSI_PROXY_MAINTAINER >"$parts/configure-$preset.log" || { cat "$parts/configure-$preset.log" >&2; exit 1; }
   ninja -C "build/$preset" csi_proxy_installed >"$parts/build-$preset.log" || { tail -40 "$parts/build-$preset.log" >&2; exit 1; }
 done
 

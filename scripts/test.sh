@@ -1,160 +1,196 @@
 #!/usr/bin/env bash
-# Installs, builds and tests everything on a fresh machine: unit and integration tests on Linux, the
-# style, the quick start, the Go package, csi-sanity, manifests, alerts, grpcurl and promtool, the
-# libraries as installed, the Windows programs under Wine, the released Go clients and drivers
-# against them, and a release made twice. Ends with one count.
+# Installs what is missing, builds, tests, and ends with one count.
 #
-#   scripts/test.sh                 all of that
-#   scripts/test.sh --no-windows    without what needs mingw-w64 and Wine
-#   scripts/test.sh --lint          with clang-tidy on every file, not on a share
-#   scripts/test.sh --asan          under AddressSanitizer and UndefinedBehaviorSanitizer as well
-#   scripts/test.sh --tsan          under ThreadSanitizer as well
-#   scripts/test.sh --fuzz          with the fuzzers, a minute each, as well
+#   scripts/test.sh                 finds most faults quickly, on Linux alone: unit and integration tests,
+#                                   the style, the quick start, the README's program, links
+#   scripts/test.sh --all           runs every step of the table below
+#   scripts/test.sh --all --no-windows     without the steps that need mingw-w64 and Wine
+#
+# More options, for both:
+#
+#   --lint           clang-tidy reads every file, not a share
+#   --asan, --tsan   the tests run with AddressSanitizer and UndefinedBehaviorSanitizer, or ThreadSanitizer, as well
+#   --fuzz           the fuzzers run for a minute each as well
+#   --suite=NAME     does all this in a chroot of another release of Debian instead: scripts/suite.sh says how
+#
+# The output of each step stays in build/test.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-presets=(release)
-fuzz=no
-windows=yes
-lint=()
+tier=quick windows=yes sanitizers=() fuzz=no lint='' suite='' options=()
 for argument in "$@"; do
+  options+=("$argument")
   case $argument in
-    --asan | --tsan) presets+=("${argument#--}") ;;
-    --fuzz) fuzz=yes ;;
-    --lint) lint=(--all) ;;
+    --all) tier=all ;;
     --no-windows) windows=no ;;
+    --asan | --tsan) sanitizers+=("${argument#--}") ;;
+    --fuzz) fuzz=yes ;;
+    --lint) lint=--all ;;
+    --suite=*)
+      suite=${argument#*=}
+      unset 'options[-1]'
+      ;;
     *) echo "unknown option $argument" >&2; exit 2 ;;
   esac
 done
-scripts/install-packages.sh
-if [[ $windows == yes ]]; then
-  # Whenever the rest leaves a processor idle; who needs the libraries waits for what is missing.
-  scripts/install-packages.sh --windows
-  mkdir -p build
-  nice -n 19 scripts/build-windows-deps.sh >build/windows-deps.log 2>&1 &
-fi
+[[ $tier == all ]] || windows=no
+[[ -z $suite ]] || exec scripts/suite.sh "$suite" "${options[@]}"
+out=build/test
+rm -rf "$out"
+mkdir -p "$out"
+touch "$out"/{passed,failed,again,second}
 
-passed=0
-failed=0
-failures=()
-# A failed step runs once more: on two busy cores Wine stops a program now and then. The summary
-# names each step that passed only then, so that a test which fails often is seen and mended.
-second=()
-# What took how long.
-begin() { echo "== $1"; part=$1 since=$SECONDS; }
-end() { echo "-- $part: $((SECONDS - since)) s"; }
-# One more thing that either succeeds or does not.
-check() {
-  begin "$1"
-  shift
-  if "$@"; then
-    passed=$((passed + 1))
-  elif echo "== $part, once more" && "$@"; then
-    passed=$((passed + 1)) second+=("$part")
+# The steps: tier | lane | name | command. Steps of lane 0 run alone, in order, before the others. Lanes
+# 1 and 2 then run side by side, each in order. Lane 1 never runs ninja; lane 2 has a Wine prefix of its
+# own; no folder of results is written from both.
+table="
+quick   | 0 | tests                                   | ctest --preset release --parallel 2
+quick   | 2 | style                                   | scripts/lint.sh $lint
+quick   | 2 | quick start                             | scripts/quickstart.sh
+quick   | 2 | the README's program                    | scripts/check-readme.sh
+quick   | 2 | links                                   | scripts/check-links.py
+all     | 0 | node sidecars                           | integration/peers/sidecars/run.sh
+all     | 0 | attacks                                 | integration/service/hostile/run.sh --linux --short
+all     | 2 | Go package                              | integration/peers/go_embedded/run.sh
+all     | 2 | the Go library's place                  | integration/peers/go_v2/run.sh
+all     | 2 | a new driver's first test               | integration/packages/new_driver/run.sh
+all     | 2 | csi-sanity on the sample driver         | integration/drivers/sample/sanity.sh
+all     | 2 | manifests, charts, alerts               | scripts/deploy/check.sh
+all     | 2 | images                                  | integration/packages/oci/run.sh
+all     | 2 | foreign tools                           | integration/peers/foreign/run.sh
+all     | 2 | installed libraries                     | integration/packages/consumer/run.sh
+all     | 2 | drivers' pages                          | scripts/check-guides.sh
+windows | 1 | tests for Windows                       | ctest --test-dir build/windows --output-on-failure
+windows | 1 | released Go clients                     | integration/peers/legacy_go/run.sh 2
+windows | 1 | drivers' own code                       | integration/drivers/run.sh
+windows | 1 | drivers' code as their pages change it  | integration/drivers/run.sh --changed
+windows | 1 | the Go release on the simulated node    | integration/wine/node/peer.sh
+windows | 2 | a release                               | integration/packages/release/run.sh
+windows | 2 | Go package under Wine                   | integration/peers/go_embedded/run.sh --windows
+windows | 2 | the Go library's place under Wine       | integration/peers/go_v2/run.sh --windows
+windows | 2 | attacks under Wine                      | integration/service/hostile/run.sh --windows --short
+windows | 2 | images with the programs for Windows    | integration/packages/oci/run.sh --windows
+windows | 2 | installed libraries for Windows         | integration/packages/consumer/run.sh --windows
+windows | 2 | PowerShell scripts                      | scripts/bootstrap/check.sh
+"
+
+# run LOG COMMAND: shows the output at once, or, in a lane, only when the command fails.
+run() {
+  local words
+  read -ra words <<<"$2"
+  if [[ ${lane-0} == 0 ]]; then
+    "${words[@]}" </dev/null 2>&1 | tee "$1"
   else
-    failed=$((failed + 1)) failures+=("$part")
+    "${words[@]}" </dev/null >"$1" 2>&1 || { cat "$1"; return 1; }
   fi
-  end
 }
-# The tests that failed, by ctest's output in a file: ctest ends with a list of number, name and
-# reason in brackets.
+log_of() { echo "$out/${1//[^A-Za-z0-9]/_}.log"; }
+# ctest ends with a list of number, name and reason in brackets.
 failed_tests() { sed -nE 's/^[[:space:]]*[0-9]+ - (.*) \([A-Za-z].*\).*/\1/p' "$1"; }
-# Runs ctest with the arguments behind the log's name, and counts.
-tests() {
-  local log=$1 bad all name
-  shift
-  ctest "$@" | tee "$log" || true
-  read -r bad all <<<"$(sed -nE 's/.* ([0-9]+) tests failed out of ([0-9]+).*/\1 \2/p' "$log")"
-  if [[ -z $all ]]; then
-    failed=$((failed + 1)) failures+=("$part: not run to its end")
-    return
-  fi
-  if [[ $bad -gt 0 ]]; then
-    echo "== $part, the failed ones once more"
-    ctest "$@" --rerun-failed --parallel 1 | tee "$log.again" || true
-    while read -r name; do
-      if grep -qE '[0-9]+ tests failed out of' "$log.again" &&
-        ! failed_tests "$log.again" | grep -qxF "$name"; then
-        bad=$((bad - 1)) second+=("$part: $name")
-      else
-        failures+=("$part: $name")
-      fi
-    done < <(failed_tests "$log")
-  fi
-  passed=$((passed + all - bad))
-  failed=$((failed + bad))
-}
+# Prints how many tests ctest has run, and how many of them failed; nothing for another command.
+counts() { sed -nE 's/.* ([0-9]+) tests failed out of ([0-9]+).*/\2 \1/p' "$1"; }
 
-for preset in "${presets[@]}"; do
-  begin "build $preset"
-  cmake --preset "$preset" >/dev/null
-  cmake --build --preset "$preset"
-  end
-  begin "tests $preset"
-  log=build/$preset/ctest.log
-  # A sanitizer makes each call dear; the large load test is scaled to match.
-  [[ $preset == release ]] || export CSI_PROXY_TEST_CALLS=10000
-  # Sanitizers report here, those of the programs that tests start as well: one report is a failure.
-  reports=build/$preset/reports
-  rm -rf "$reports" && mkdir -p "$reports"
-  tests "$log" --preset "$preset" --parallel 2
-  for report in "$reports"/*; do
+# step NAME COMMAND: counts a step, or each test of ctest, and leaves what failed to `again`.
+step() {
+  local since=$SECONDS log all=1 bad=1 counted=
+  log=$(log_of "$1")
+  echo "== $1"
+  if run "$log" "$2"; then bad=0; else echo "$1|$2" >>"$out/again"; fi
+  [[ $2 != ctest* ]] || counted=$(counts "$log")
+  [[ -z $counted ]] || read -r all bad <<<"$counted"
+  echo $((all - bad)) >>"$out/passed"
+  echo "-- $1: $([[ $bad == 0 ]] || echo "$bad FAILED, ")$((SECONDS - since)) s"
+}
+# again NAME COMMAND: runs the failed step once more, alone: on two busy cores Wine stops a program now and
+# then. The summary names what passed only then, so that a test which fails often is seen and mended.
+again() {
+  local log name names=$1 command=$2 still=
+  log=$(log_of "$1")
+  if [[ $2 == ctest* && -n $(counts "$log") ]]; then
+    names=$(failed_tests "$log" | sed "s|^|$1: |")
+    command="$2 --rerun-failed --parallel 1"
+  fi
+  echo "== $1, once more"
+  if ! run "$log.again" "$command"; then
+    still=$names
+    [[ $2 != ctest* || -z $(counts "$log.again") ]] || still=$(failed_tests "$log.again" | sed "s|^|$1: |")
+  fi
+  while read -r name; do
+    if grep -qxF "$name" <<<"$still"; then
+      echo "$name" >>"$out/failed"
+    else
+      echo "$name" >>"$out/second"
+      echo 1 >>"$out/passed"
+    fi
+  done <<<"$names"
+}
+# lane NUMBER: runs the steps of a lane, as far as they were asked for.
+lane() {
+  local lane=$1 of at name command
+  while IFS='|' read -r of at name command; do
+    read -r of at <<<"$of $at"
+    read -r name <<<"$name"
+    read -r command <<<"$command"
+    # Lanes are for the long run; the quick one shows everything as it goes.
+    [[ $tier == all ]] || at=0
+    [[ $at == "$lane" ]] || continue
+    case $of in
+      quick) ;;
+      all) [[ $tier == all ]] || continue ;;
+      windows) [[ $windows == yes ]] || continue ;;
+      *) continue ;;
+    esac
+    step "$name" "$command"
+  done <<<"$table"
+}
+build() {
+  echo "== build $1"
+  cmake --preset "$1" >/dev/null
+  ninja -C "$2"
+}
+# Fails with the reports of a preset's sanitizers, in tests and in programs that tests start.
+no_reports() {
+  local report found=0
+  for report in "build/$1/reports"/*; do
     [[ -e $report ]] || continue
     head -60 "$report"
-    failed=$((failed + 1)) failures+=("$part: $report")
+    found=1
   done
-  end
-done
+  return $found
+}
 
-check "style" scripts/lint.sh "${lint[@]}"
-check "quick start" scripts/quickstart.sh
-check "Go package" integration/peers/go_embedded/run.sh
-check "the Go library's place" integration/peers/go_v2/run.sh
-check "a new driver's first test" integration/packages/new_driver/run.sh
-check "csi-sanity on the sample driver" integration/drivers/sample/sanity.sh
-check "manifests" scripts/deploy/check.sh build/release/server/csi-proxy \
-  build/release/client/sidecars/program/csi-node-sidecars
-check "drivers' charts" scripts/deploy/helm/check.sh
-check "alerts and dashboard" scripts/deploy/monitoring/check.sh build/release/server/csi-proxy \
-  build/release/client/ctl/csi-proxyctl
-check "images" integration/packages/oci/run.sh
-check "foreign tools" integration/peers/foreign/run.sh
-check "node sidecars" integration/peers/sidecars/run.sh
-check "attacks" integration/service/hostile/run.sh --linux --short
-check "installed libraries" integration/packages/consumer/run.sh
-check "the README's program" scripts/check-readme.sh
-check "drivers' pages" scripts/check-guides.sh
-check "links" scripts/check-links.py
-
+scripts/install-packages.sh
 if [[ $windows == yes ]]; then
-  begin "libraries for Windows"
-  scripts/build-windows-deps.sh
-  end
-  begin "build windows"
-  cmake --preset windows >/dev/null
-  cmake --build --preset windows
-  end
-  begin "tests windows"
-  tests build/windows/ctest.log --test-dir build/windows --output-on-failure
-  end
-  check "released Go clients" integration/peers/legacy_go/run.sh
-  check "drivers' own code" integration/drivers/run.sh
-  check "drivers' code as their pages change it" integration/drivers/run.sh --changed
-  check "the Go release on the simulated node" integration/wine/node/peer.sh
-  check "Go package under Wine" integration/peers/go_embedded/run.sh --windows
-  check "the Go library's place under Wine" integration/peers/go_v2/run.sh --windows
-  check "attacks under Wine" integration/service/hostile/run.sh --windows --short
-  check "images with the programs for Windows" integration/packages/oci/run.sh --windows
-  check "installed libraries for Windows" integration/packages/consumer/run.sh --windows
-  check "a release" integration/packages/release/run.sh
-  integration/wine/run build/windows/service_installer/csi-proxy-service.exe --help >build/windows/service.help
-  check "PowerShell scripts" scripts/bootstrap/check.sh build/release/server/csi-proxy build/windows/service.help \
-    build/release/client/ctl/csi-proxyctl build/release/client/sidecars/program/csi-node-sidecars
+  # Build the Windows libraries at low priority in the background; later steps wait for them.
+  scripts/install-packages.sh --windows
+  nice -n 19 scripts/build-windows-deps.sh >build/windows-deps.log 2>&1 &
 fi
+build ci build/release
+for preset in "${sanitizers[@]}"; do
+  build "$preset" "build/$preset"
+  rm -rf "build/$preset/reports"
+  mkdir -p "build/$preset/reports"
+  step "tests with $preset" "ctest --preset $preset --parallel 2"
+  step "reports of $preset" "no_reports $preset"
+done
+lane 0
+if [[ $windows == yes ]]; then
+  scripts/build-windows-deps.sh
+  build ci-windows build/windows
+fi
+if [[ $tier == all ]]; then
+  # Everything is built, and two of ninja in one folder would spoil its log.
+  # shellcheck disable=SC2317
+  (ninja() { :; }; export -f ninja; lane 1) &
+  lane_1=$!
+  # More than two rounds of the same calls seldom find anything. The Wine tests come first.
+  (export CSI_PROXY_WINEPREFIX=$HOME/.cache/csi-proxy/wineprefix-2 ROUNDS=2; renice -n 5 $BASHPID >/dev/null; lane 2)
+  wait "$lane_1"
+fi
+[[ $fuzz == no ]] || step "fuzzers" "scripts/fuzz.sh 60"
+while IFS='|' read -r name command; do again "$name" "$command"; done <"$out/again"
 
-if [[ $fuzz == yes ]]; then check "fuzzers" scripts/fuzz.sh 60; fi
-
-for one in "${second[@]}"; do echo "passed when run again: $one"; done
-for one in "${failures[@]}"; do echo "failed: $one"; done
-echo "$passed passed, $failed failed"
-[[ $failed -eq 0 ]]
+sed 's/^/passed when run again: /' "$out/second"
+sed 's/^/failed: /' "$out/failed"
+echo "$(awk '{ n += $1 } END { print n + 0 }' "$out/passed") passed, $(wc -l <"$out/failed") failed"
+[[ ! -s $out/failed ]]

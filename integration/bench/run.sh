@@ -1,10 +1,58 @@
 #!/usr/bin/env bash
-# Builds and runs the benchmarks: the service against the bare echo server, and conversions against
-# protobuf copies. Leave the machine alone meanwhile.
+# Measures csi-proxy beside other servers, in turns in one run. Leave the machine alone meanwhile.
+#
+#   integration/bench/run.sh [SECONDS_PER_TURN [TURNS]]         a bare gRPC C++ echo server, with C++ clients; and
+#                                                               conversions, against protobuf copies
+#   integration/bench/run.sh linux [SECONDS_PER_TURN [TURNS]]   a grpc-go server of filesystem v1, with a Go client
+#   integration/bench/run.sh nodes [SECONDS_PER_TURN [TURNS]]   nodes of 1 to 1,000 disks, and 1 to 512 clients
+#   integration/bench/run.sh wine [SECONDS_PER_TURN [TURNS]]    the Go service v1.3.0, under Wine
+#
+# build/peer/{linux,scale,wine}.json keep the figures of every turn.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-[[ -f build/release/build.ninja ]] || cmake --preset release >/dev/null
-ninja -C build/release csi-proxy echo_server load convert_bench >/dev/null
-build/release/integration/bench/load build/release/server/csi-proxy \
-  build/release/integration/bench/echo_server "$@"
-build/release/integration/bench/convert_bench --benchmark_min_time=0.5
+what='echo'
+case ${1-} in
+  linux | nodes | wine) what=$1; shift ;;
+esac
+out=$PWD/build/peer
+mkdir -p "$out"
+# build PRESET TARGET...
+build() {
+  [[ -f build/$1/build.ninja ]] || cmake --preset "$1" >/dev/null
+  ninja -C "build/$1" "${@:2}" >/dev/null
+}
+# go_build MODULE OUTPUT [PACKAGE]: the clients and servers are modules of their own, so that each has
+# the grpc-go that it should have.
+go_build() { (cd "integration/bench/peer/$1" && GOFLAGS=-mod=mod CGO_ENABLED=0 go build -ldflags='-s -w' -o "$out/$2" "${3-.}"); }
+
+case $what in
+  echo)
+    build release csi-proxy echo_server load convert_bench
+    build/release/integration/bench/load build/release/server/csi-proxy build/release/integration/bench/echo_server "$@"
+    build/release/integration/bench/convert_bench --benchmark_min_time=0.5
+    ;;
+  linux)
+    build release csi-proxy echo_server
+    go_build grpc_go grpc_go
+    go_build load load
+    go_build . peer
+    "$out/peer" linux build/release/server/csi-proxy "$out/grpc_go" build/release/integration/bench/echo_server \
+      "$out/load" "$out/linux" "$@"
+    ;;
+  nodes)
+    build release csi-proxy
+    protoc -I. --include_imports --descriptor_set_out="$out/admin.pb" server/simulator/admin.proto
+    go_build scale scale
+    "$out/scale" build/release/server/csi-proxy "$out/admin.pb" "$out/scale" "$@"
+    ;;
+  wine)
+    scripts/install-packages.sh --windows
+    scripts/build-windows-deps.sh
+    build windows csi-proxy
+    GOOS=windows go_build . csi-proxy-go.exe github.com/kubernetes-csi/csi-proxy/cmd/csi-proxy
+    GOOS=windows go_build load load.exe
+    go_build . peer
+    cp build/windows/server/csi-proxy.exe "$out/csi-proxy-cpp.exe"
+    "$out/peer" wine "$PWD/integration/wine/run" "$out/csi-proxy-cpp.exe" "$out/csi-proxy-go.exe" "$out/load.exe" "$out/wine" "$@"
+    ;;
+esac

@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2154
 # To be sourced: named checks, and their count.
 #
 #   logs=FOLDER              where what they print goes

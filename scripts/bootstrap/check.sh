@@ -3,14 +3,15 @@
 # and every flag they give our programs, every rpc they name and every field they read is one that the
 # programs themselves know.
 #
-#   scripts/bootstrap/check.sh CSI_PROXY CSI_PROXY_SERVICE_HELP_FILE CSI_PROXYCTL CSI_NODE_SIDECARS
+#   scripts/bootstrap/check.sh      the programs are those of build/release, and of build/windows under Wine
 set -euo pipefail
-proxy_help=$("$1" --help)
-service_help=$(cat "$2")
-ctl=$(realpath "$3")
+cd "$(dirname "$0")/../.."
+proxy_help=$(build/release/server/csi-proxy --help)
+service_help=$(integration/wine/run build/windows/service_installer/csi-proxy-service.exe --help)
+ctl=$PWD/build/release/client/ctl/csi-proxyctl
 ctl_help=$("$ctl" --help)
-sidecars_help=$("$4" --help 2>&1)
-cd "$(dirname "$0")"
+sidecars_help=$(build/release/client/sidecars/program/csi-node-sidecars --help 2>&1)
+cd scripts/bootstrap
 node_check=(../node-check.ps1 ../node-check/*.ps1)
 problems=0
 complain() { echo "$1" >&2; problems=$((problems + 1)); }
@@ -60,7 +61,7 @@ for script in "${node_check[@]}"; do
       calls=$((calls + 1))
       known=$("$ctl" describe "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}") ||
         complain "$script: there is no rpc ${BASH_REMATCH[1]} ${BASH_REMATCH[2]}"
-      # What is read of its answer.
+      # The answer has the fields that the script reads.
       for field in $(grep -oE '"\)\.[A-Za-z_]+(\."[^"]*"\.[a-z_]+)?' <<<"$line" | sed 's/^")//' | grep -oE '\.[A-Za-z_]+' | tr -d .); do
         grep -qE "^ +$field " <<<"$known" || complain "$script: the answer has no field $field: $line"
       done
@@ -71,7 +72,7 @@ for script in "${node_check[@]}"; do
       grep -qE -- "$flag( |=|\$)" <<<"$known" || complain "$script: there is no flag $flag: $line"
     done
   done < <(grep -E -- '--[a-z]|", "' <<<"$code")
-  # What is read of a report.
+  # A report has the fields that the script reads.
   for field in $(grep -oE '\$selftest\.[a-z_]+' <<<"$code" | sed 's/.*\.//' | sort -u); do
     grep -qE " $field = [0-9]+;" ../../client/ctl/selftest/selftest.proto ||
       complain "$script: a report has no field $field"

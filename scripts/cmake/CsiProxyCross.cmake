@@ -1,4 +1,4 @@
-# What a build for another system takes from this machine: the programs that generate code. Those of
+# A build for another system takes the programs that generate code from this machine. Those of
 # Debian have the versions of the libraries; the product's own is built here first, by a build of
 # its own.
 set(Boost_USE_STATIC_LIBS ON)

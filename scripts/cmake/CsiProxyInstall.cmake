@@ -1,4 +1,4 @@
-# What is installed: libraries for other projects, programs, the API's proto files.
+# Installs libraries for other projects, programs, the API's proto files.
 #
 # A library is composed of the objects of components, the targets of the folders. Each component is
 # in one library: protobuf ends a process in which a message is registered twice.
@@ -9,7 +9,7 @@ include(GNUInstallDirs)
 set(INCLUDE_DIR ${CMAKE_INSTALL_INCLUDEDIR}/csi-proxy)
 set(SHARE_DIR ${CMAKE_INSTALL_DATADIR}/csi-proxy)
 set(PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/csi_proxy)
-# Of the package's configuration: the libraries, each after those it needs, and lines that tell what
+# The package's configuration lists the libraries, each after those it needs, and lines that tell what
 # each needs.
 set(PACKAGE_LIBRARIES)
 set(PACKAGE_TABLE)
@@ -117,7 +117,7 @@ function(csi_proxy_installed_library name description)
   target_link_libraries(${library} PUBLIC ${needs} ${ARG_PUBLIC} PRIVATE ${others})
   set(link -lcsi_proxy_${name})
   if(WIN32)
-    # Who links the archive alone has no guard for its functions but libssp's.
+    # A program that links the archive alone has no guard for its functions but libssp's.
     target_link_options(${library} INTERFACE ${options} -fstack-protector-strong)
   else()
     set(exports ${PROJECT_SOURCE_DIR}/client/cpp/exports/${name}.map)
@@ -138,7 +138,8 @@ function(csi_proxy_installed_library name description)
     endif()
   endif()
 
-  # Who links an archive needs what it needs; who links a shared library, what its headers include.
+  # A program that links an archive needs the archive's libraries; one that links a shared library
+  # needs those of its headers.
   set(packages ${ARG_PUBLIC})
   if(WIN32)
     list(APPEND packages ${others})
@@ -194,7 +195,7 @@ csi_proxy_installed_library(client_api "Versioned clients of CSI Proxy, without 
   NEEDS base PUBLIC protobuf::libprotobuf
   COMPONENTS ${CLIENTS} ${CORE_WINDOWS} csi_proxy_client_core)
 
-# What gRPC needs on Windows for pipes and Unix sockets.
+# gRPC needs these libraries on Windows for pipes and Unix sockets.
 if(WIN32)
   csi_proxy_installed_library(endpoint "gRPC over pipes and sockets of Windows" NEEDS client_api
     COMPONENTS csi_proxy_pipe_endpoint csi_proxy_socket)
@@ -264,7 +265,7 @@ set(DOCUMENT_DIR ${CMAKE_INSTALL_DATADIR}/doc/csi-proxy)
 if(WIN32)
   list(APPEND PROGRAMS csi-proxy-service)
   set(DOCUMENT_DIR .)
-  # What a driver in another language is built with, and what prepares a node.
+  # Drivers in other languages are built with these files, and a node is prepared with them.
   install(FILES ${PROJECT_SOURCE_DIR}/client/include/csi_proxy/csi_proxy.h
           DESTINATION ${INCLUDE_DIR}/csi_proxy COMPONENT c_interface)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/scripts/bootstrap DESTINATION ${SHARE_DIR}

@@ -1,6 +1,6 @@
-# What CPack makes of what is installed: for Debian three packages, for Windows a ZIP of what a node
+# CPack makes three packages for Debian of the installed files, and for Windows a ZIP of what a node
 # and a driver in another language need. C++ for Windows is built against the installed tree.
-# Who makes packages may say who answers for them, as Debian's tools are told. Otherwise it is who has
+# DEBEMAIL and DEBFULLNAME name the maintainer, as for Debian's tools. Otherwise it is the person who has
 # made the last commit; outside a clone cpack asks for it.
 if(DEFINED ENV{DEBEMAIL})
   set(maintainer "$ENV{DEBFULLNAME} <$ENV{DEBEMAIL}>")

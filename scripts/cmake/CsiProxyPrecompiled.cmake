@@ -23,7 +23,7 @@ set(CSI_PROXY_HEADERS_grpc ${CSI_PROXY_HEADERS_protobuf} <grpcpp/grpcpp.h>)
 set(CSI_PROXY_HEADERS_test ${CSI_PROXY_HEADERS_protobuf} <gmock/gmock.h> <gtest/gtest.h>)
 
 if(CSI_PROXY_PRECOMPILE)
-  # What ccache needs; and of what GCC 12 inlines from precompiled std::string it believes that it
+  # ccache needs the first option. GCC 12 believes of code inlined from precompiled std::string that it
   # leaves the string.
   add_compile_options(-fpch-preprocess -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow
                       -Wno-stringop-overread)

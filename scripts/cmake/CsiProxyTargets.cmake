@@ -17,7 +17,7 @@ option(CSI_PROXY_WERROR "Treat warnings as errors" OFF)
 set(CSI_PROXY_WARNINGS -Wall -Wextra $<$<BOOL:${CSI_PROXY_WERROR}>:-Werror>)
 
 if(CSI_PROXY_SANITIZE)
-  # What the sanitizers put into code, GCC 12 takes for uninitialised.
+  # GCC 12 takes variables that the sanitizers add for uninitialised.
   add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   add_compile_options(-fsanitize=${CSI_PROXY_SANITIZE} -fno-omit-frame-pointer
                       -fno-sanitize-recover=all)
@@ -140,7 +140,7 @@ function(csi_proxy_version_resource PROGRAM DESCRIPTION)
   endif()
 endfunction()
 
-# What a test does is mostly in libraries, and those are optimised as the product is.
+# A test spends its time in libraries, and those are optimised as the product is.
 function(csi_proxy_test_options target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()

@@ -206,7 +206,7 @@ def namespaces(all_):
             elif namespace not in (None, *levels):
                 yield f"{file}: there is no namespace {namespace}"
     for pod in all_.pods():
-        # What the level baseline forbids (kubernetes.io/docs/concepts/security/pod-security-standards).
+        # The level baseline forbids these (kubernetes.io/docs/concepts/security/pod-security-standards).
         needs = pod.host_process or pod.spec.get("hostNetwork") or pod.host_paths()
         if needs and levels.get(pod.namespace) != "privileged":
             yield f"{pod.where}: pod security admission of {pod.namespace} refuses it"

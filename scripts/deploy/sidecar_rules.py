@@ -75,7 +75,7 @@ def addresses(all_):
                 # The containers of a pod share its network, and HostProcess pods the node's.
                 if in_pod.setdefault(port, container.where) != container.where:
                     yield f"{container.where}: port {port} is {in_pod[port]}'s"
-        # What has the name of another takes its place and does not run beside it.
+        # A DaemonSet with the name of another takes its place and does not run beside it.
         name = (pod.namespace, pod.resource["metadata"]["name"])
         for port, where in in_pod.items() if pod.spec.get("hostNetwork") else ():
             if on_node.setdefault(port, (name, where))[0] != name:

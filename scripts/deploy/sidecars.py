@@ -8,14 +8,14 @@ import re
 import subprocess
 import tempfile
 
-# What the manifests ask for node-sidecars. Where the figures are from: sidecars.md.
+# The manifests ask for this memory for node-sidecars. sidecars.md tells where the figures are from.
 MEMORY = {"requests": "20Mi", "limits": "64Mi"}
 
 REGISTRAR = "csi-node-driver-registrar"
 PROBE = "livenessprobe"
 BOTH = "csi-node-sidecars"
 PREFIX = {REGISTRAR: "node-driver-registrar-", PROBE: "livenessprobe-"}
-# Of a driver that needs neither, as the sample driver has it.
+# The flag of a driver that needs neither, as the sample driver has it.
 SELF = "register-with-kubelet"
 PLUGINS_REGISTRY = r"c:\var\lib\kubelet\plugins_registry"
 

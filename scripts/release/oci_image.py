@@ -46,7 +46,7 @@ LAYER = "application/vnd.oci.image.layer.v1.tar+gzip"
 # No os.version: these run on every build of Windows. Push them as manifests of their own: from a list
 # of manifests older containerd takes none without one (https://github.com/containerd/containerd/issues/7431).
 PLATFORM = {"architecture": "amd64", "os": "windows"}
-# Of the node, where such a container finds cmd.exe and PowerShell.
+# The node's PATH, where such a container finds cmd.exe and PowerShell.
 PATH = r"C:\Windows\system32;C:\Windows;C:\Windows\System32\WindowsPowerShell\v1.0"
 
 

@@ -14,7 +14,7 @@ def statement(release, digest, run):
     materials.append({"uri": f"pkg:generic/go@{run('go', 'env', 'GOVERSION').strip().removeprefix('go')}"})
     details = {"builder": {"id": os.environ.get("CSI_PROXY_BUILDER_ID", f"{release.repository}/scripts/release.sh")}}
     if release.signed:
-        # What a run without the certificate compares with (unsigned.py).
+        # A run without the certificate compares with these (unsigned.py).
         details["byproducts"] = [{"name": f"{name}, unsigned", "digest": {"sha256": sha256}}
                                  for sha256, name in release.unsigned]
     return {

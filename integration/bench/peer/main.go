@@ -3,7 +3,7 @@
 //	peer wine RUN OURS.exe THEIRS.exe LOAD.exe RESULT [SECONDS [TURNS]]
 //	peer linux OURS GRPC_GO ECHO LOAD RESULT [SECONDS [TURNS]]
 //
-// Both also write RESULT.json, the second RESULT.dat for the plot.
+// Both also write RESULT.json, the second RESULT.dat for a plot.
 package main
 
 import (

@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../../.."
 root=$PWD
 source=$root/integration/packages/consumer
-exports=$root/client/cpp/exports
+symbols=$root/client/cpp/exports/symbols_test.sh
 case ${1-} in
   "") preset=release ;;
   --windows) preset=windows ;;
@@ -87,7 +87,7 @@ sidecars() { program sidecars && { [[ $preset == windows ]] || program driver; }
 backends() {
   program backends_none && program backends_remote remote && program backends_embedded embedded && program backends_both remote embedded
 }
-# What there is only with a service, and then.
+# Runs the programs that need a service, while one runs.
 with_service() {
   "${run[@]}" "$prefix/bin/csi-proxy$exe" --host=simulated "${serve[@]}" 2>"$out/service.log" &
   service=$!
@@ -118,7 +118,7 @@ check "sidecars" sidecars
 check "backends" backends
 check "auto, without a service" program auto embedded
 with_service
-check "no gRPC where it is not asked for" "$exports/no_grpc_test.sh" "$build/$control$exe" "$build/newcomer$exe" \
+check "no gRPC where it is not asked for" "$symbols" no_grpc "$build/$control$exe" "$build/newcomer$exe" \
   "$build/node$exe" "$build/testing$exe" "$build/backends_embedded$exe"
 
 # Debian's packages, unpacked, are another place to build against.
@@ -136,7 +136,7 @@ debian_packages() {
     lib/libcsi_proxy_sidecars.so{.2,} \
     lib/pkgconfig/csi-proxy-{c,client,embedded,node,sidecars,testing}.pc lib/cmake/csi_proxy/csi_proxy-config.cmake \
     include/csi-proxy/csi_proxy/{csi_proxy,node,sidecars,testing/node}.h share/csi-proxy/server/simulator/admin.proto
-  # Who depends on what, and that the libraries need nothing that is not said.
+  # The packages name the packages that they depend on.
   dpkg-deb -f "$out"/packages/libcsi-proxy2_*.deb Depends | grep -q libprotobuf32
   dpkg-deb -f "$out"/packages/libcsi-proxy-dev_*.deb Depends | grep -q '^libcsi-proxy2 (= '
   # Somebody answers for them, who can be reached elsewhere than on this machine.
@@ -164,16 +164,17 @@ pkg_config() {
 }
 # Those of csi-proxy.exe are its own.
 no_patches() {
-  "$exports/grpc_unpatched_test.sh" build/windows/client/cpp/exports/csi-proxy.options \
+  "$symbols" unpatched build/windows/client/cpp/exports/csi-proxy.options \
     build/windows/server/rpc/pipe/CMakeFiles/csi_proxy_grpc_patches.dir/grpc_patches.cc.obj \
     "$build/remote.exe" "$build/build.ninja" "$prefix"/lib/cmake/csi_proxy/*.cmake
 }
 # The ZIP has what a node needs, and a driver in C.
 windows_zip() {
-  local zip=$out/packages/csi-proxy-*-windows-amd64.zip unpacked=$out/zip
+  local zip unpacked=$out/zip
   (cd build/windows && cpack -B "$out/packages")
+  zip=$(ls "$out"/packages/csi-proxy-*-windows-amd64.zip)
   mkdir "$unpacked"
-  (cd "$unpacked" && cmake -E tar xf $zip --format=zip)
+  (cd "$unpacked" && cmake -E tar xf "$zip" --format=zip)
   mv "$unpacked"/csi-proxy-*/* "$unpacked"
   all_exist "$unpacked" {README,CHANGELOG,SECURITY}.md licenses/{libgrpc-dev,libprotobuf-dev,gcc-mingw-w64-base}.txt
   cmp LICENSE "$unpacked/LICENSE"

@@ -78,7 +78,7 @@ check "skopeo: the tar" skopeo --override-os windows copy "oci-archive:$out/$ima
 check "skopeo notices" fails copy "$out/spoilt" 1.2.3
 check "umoci notices" fails umoci raw unpack --rootless --image "$out/spoilt:1.2.3" "$out/rootfs-spoilt"
 
-# What is in them.
+# The images have the right files.
 expected=$out/expected
 mkdir -p "$expected/Hives" "$expected/Files/licenses"
 cp -r "$out/rootfs-1.2.3-base/Files/Windows" "$expected/Files/"
@@ -104,7 +104,7 @@ entry() {
 check "the service's entry point" entry 1.2.3 csi-proxy.exe
 check "the sidecars' entry point" entry 1.2.3-sidecars csi-node-sidecars.exe
 hives=$expected/Files/Windows/System32/config
-five() { [[ $(ls "$hives" | xargs) == "DEFAULT SAM SECURITY SOFTWARE SYSTEM" ]]; }
+five() { [[ $(cd "$hives" && echo *) == "DEFAULT SAM SECURITY SOFTWARE SYSTEM" ]]; }
 check "five hives" five
 # hivex reads what Windows reads (https://libguestfs.org/hivex.3.html).
 root() { hivexml "$hives/$1" | grep -F "<node name=\"$1\" root=\"1\">"; }
@@ -115,7 +115,7 @@ run_by() { sed -n 's/.*%CONTAINER_SANDBOX_MOUNT_POINT%\\\([^\\ ,'"'"']*\).*/\1/p
 programs=$(run_by scripts/deploy/{proxy,install,sig-windows}-daemonset.yaml)
 check "the manifests run something" grep -qx csi-proxy.exe <<<"$programs"
 for program in $programs; do check "the manifests' $program" there "$expected" "$program"; done
-# Of an image for ordinary pods.
+# The page for ordinary pods copies files that are there.
 for program in $(sed -n 's/^COPY --from=release \([^ ]*\) .*/\1/p' scripts/deploy/sidecars.md); do
   check "copied: $program" there "$beside" "$program"
 done

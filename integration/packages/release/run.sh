@@ -66,7 +66,7 @@ unpack() {
     include/csi-proxy/csi_proxy/csi_proxy.h share/csi-proxy/bootstrap/{install,aks,kube-up}.ps1 share/csi-proxy/node-check.ps1 \
     share/csi-proxy/node-check/{{facts,harness,node,pipes,sockets}.ps1,unix-sockets.cs} {README,CHANGELOG,SECURITY}.md licenses/{boost,xxhash,libgrpc-dev}.txt LICENSE
   ls -l "$out"/unpacked/debian/csi-proxy_*/usr/bin/{csi-proxy,csi-proxyctl,csi-node-sidecars}
-  # What was tested is what is packed.
+  # The tested programs are the packed ones.
   cmp bin/csi-proxy.exe "$root/build/windows/server/csi-proxy.exe"
   cmp bin/csi-node-sidecars.exe "$root/build/windows/client/sidecars/program/csi-node-sidecars.exe"
   cmp bin/csi-proxy-service.exe "$root/build/windows/service_installer/csi-proxy-service.exe"
@@ -78,7 +78,7 @@ no_paths() {
   [[ -z $found ]] || { echo "$found"; return 1; }
 }
 programs() { "$python" -B "$here/check_programs.py" "$version" "$out/unpacked/$zip"/bin/*.{exe,dll}; }
-# Of Debian's packages: position-independent, all tables read-only, return addresses guarded, copies checked.
+# Programs in Debian's packages are position-independent; their tables are read-only, return addresses guarded, copies checked.
 linux_programs() {
   local file elf found=0
   for file in "$out"/unpacked/debian/csi-proxy_*/usr/bin/* "$out"/unpacked/debian/libcsi-proxy*/usr/lib/*.so.*.*; do
@@ -101,7 +101,7 @@ programs_noticed() {
   grep 'has no NX_COMPAT' "$out/noticed"
   grep 'imports GetTempPath2W of kernel32.dll' "$out/noticed"
 }
-# Whether an image is valid and works is integration/packages/oci's to say.
+# integration/packages/oci tests whether images are valid and work.
 images() {
   local image=csi-proxy-$version-oci tag file files
   files=$out/unpacked/image/Files
@@ -128,6 +128,69 @@ refused() {
   [[ -f $elsewhere/file ]]
 }
 
+# Signs a release with a certificate that is made for this and thrown away.
+signed() {
+  local at=$out/signed before after program file hash
+  mkdir -p "$at"
+  openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj "/CN=CSI Proxy test" -addext extendedKeyUsage=codeSigning \
+    -keyout "$at/key.pem" -out "$at/certificate.pem"
+  cat >"$at/sign" <<SIGN
+#!/bin/sh
+set -e
+osslsigncode sign -certs "$at/certificate.pem" -key "$at/key.pem" -h sha256 -n "CSI Proxy" -in "\$1" -out "\$1.signed"
+mv "\$1.signed" "\$1"
+SIGN
+  cat >"$at/sign_sums" <<SIGN
+#!/bin/sh
+exec openssl dgst -sha256 -sign "$at/key.pem" -out "\$1.sig" "\$1"
+SIGN
+  chmod +x "$at/sign" "$at/sign_sums"
+  CSI_PROXY_SIGN="$at/sign" CSI_PROXY_SIGN_SUMS="$at/sign_sums" scripts/release.sh "$version" "$at/dist"
+
+  # The sums are signed and tell of every file but their signature; sums that were changed are not taken.
+  openssl x509 -in "$at/certificate.pem" -pubkey -noout >"$at/public.pem"
+  genuine() { openssl dgst -sha256 -verify "$at/public.pem" -signature "$at/dist/SHA256SUMS.sig" "$1"; }
+  genuine "$at/dist/SHA256SUMS"
+  (cd "$at/dist" && sha256sum --check --quiet SHA256SUMS)
+  diff <(sed 's/^[^ ]*  //' "$at/dist/SHA256SUMS" | sort) \
+    <(cd "$at/dist" && find . -type f ! -name 'SHA256SUMS*' -printf '%P\n' | sort)
+  sed 's/0/1/' "$at/dist/SHA256SUMS" >"$at/changed"
+  if genuine "$at/changed"; then exit 1; fi
+
+  mkdir "$at/unpacked"
+  (cd "$at/unpacked" && cmake -E tar xf "$at/dist/$zip.zip" --format=zip)
+  before=$out/unpacked/$zip/bin
+  after=$at/unpacked/$zip/bin
+  for program in "$before"/*; do
+    file=${program##*/}
+    osslsigncode verify -CAfile "$at/certificate.pem" -in "$after/$file"
+    # A program without a signature is not taken, nor one that was changed behind it.
+    if osslsigncode verify -CAfile "$at/certificate.pem" -in "$program"; then exit 1; fi
+    # Beneath the signature is the same program, and that is what the statement of provenance names.
+    read -r hash _ <<<"$(scripts/release/unsigned.py "$program")"
+    grep -F "$hash  " <<<"$(scripts/release/unsigned.py "$after/$file")"
+    if cmp "$program" "$after/$file"; then exit 1; fi
+    jq -e --arg name "$zip/bin/$file, unsigned" --arg hash "$hash" \
+      '.predicate.runDetails.byproducts[] | select(.name == $name) | .digest.sha256 == $hash' \
+      "$at/dist/csi-proxy-$version.provenance.json"
+  done
+  cp "$after/csi-proxy.exe" "$at/changed.exe"
+  printf 'x' | dd of="$at/changed.exe" bs=1 seek=65536 conv=notrunc
+  if osslsigncode verify -CAfile "$at/certificate.pem" -in "$at/changed.exe"; then exit 1; fi
+  grep -F "programs for Windows are signed" "$at/dist/RELEASE_NOTES.md"
+  # The rest is as it was.
+  for file in "$out/first"/*.deb; do cmp "$file" "$at/dist/${file##*/}"; done
+}
+# The service's life with the programs of the release: installed, upgraded, removed.
+service_life() {
+  ninja -C build/windows service_life_test unstoppable_service
+  trap 'integration/wine/run --session-stop' EXIT
+  integration/wine/run --session-start
+  export CSI_PROXY_TEST_PROGRAMS=$out/unpacked/$zip/bin
+  timeout 600 integration/wine/run build/windows/integration/wine/service_life_test.exe | tee "$out/life.out"
+  grep -F "testing $CSI_PROXY_TEST_PROGRAMS" "$out/life.out"
+}
+
 check "a release" first
 check "unpacked" unpack
 check "no paths of this machine" no_paths
@@ -138,8 +201,8 @@ check "programs" programs
 check "programs for Linux" linux_programs
 check "programs, spoilt" programs_noticed
 check "refused" refused
-check "signed" "$here/sign_test.sh" "$version" "$out/first" "$out/signed"
+check "signed" signed
 check "Go modules" "$here/go_test.sh" "$version" "$out/first/go" "$out/go"
-[[ $life == no ]] || check "service life" "$here/life_test.sh" "$out/unpacked/$zip/bin"
+[[ $life == no ]] || check "service life" service_life
 check "the same again" again
 end_checks "release"

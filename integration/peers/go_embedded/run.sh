@@ -96,8 +96,8 @@ if [[ $windows == no ]]; then
   check race-sidecars race race-sidecars ./sidecars
   check released released
 fi
-check embedded program go_embedded -mode=embedded -cases=cases.json -rounds=5
-check both program go_embedded -mode=both -cases=cases.json -rounds=5 "-service=$at$(basename "$service")"
+check embedded program go_embedded -mode=embedded -cases=cases.json "-rounds=${ROUNDS:-5}"
+check both program go_embedded -mode=both -cases=cases.json "-rounds=${ROUNDS:-5}" "-service=$at$(basename "$service")"
 check example program mount -mode=embedded
 # This machine as the node, through doubles of WMI and of Win32.
 if [[ $windows == yes ]]; then

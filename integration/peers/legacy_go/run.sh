@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The Go clients of three releases, unchanged, make every call of the table of cases on csi-proxy.exe
-# under Wine, 20 times in a row.
+# under Wine, 20 times in a row unless told otherwise.
 #
 #   integration/peers/legacy_go/run.sh [ROUNDS]
 set -euo pipefail
@@ -12,10 +12,16 @@ mkdir -p "$out"
 ninja -C build/release dump_cases >/dev/null
 build/release/integration/dump_cases >"$out/cases.json"
 
+server=
+# The script that runs the program gives way to it, so the program has the id of the shell's child.
+stop() {
+  [[ -z $server ]] || kill "$server" 2>/dev/null || true
+  wait "$server" 2>/dev/null || true
+  server=
+}
 finish() {
   local code=$?
-  # A program under Wine is a process of its own name; the shell's child only waits for it.
-  pkill -f "$out/csi-proxy.exe" || true
+  stop
   "$wine" --session-stop
   exit $code
 }
@@ -28,6 +34,7 @@ serve() {
   local name=$1
   shift
   "$wine" "$out/csi-proxy.exe" --host=simulated '--pipe-sddl=D:P(A;;GA;;;WD)' "$@" 2>"$out/$name.server.log" &
+  server=$!
   for _ in $(seq 1 300); do
     ! grep -q ' serves ' "$out/$name.server.log" || break
     sleep 0.1
@@ -47,7 +54,7 @@ for release in v1.0.2 v1.1.3 v1.3.0; do
     echo "client $release FAILED:"
     tail -20 "$out/$release.log" "$out/$release.server.log"
   fi
-  pkill -f "$out/csi-proxy.exe"
+  stop
   sleep 1
 done
 

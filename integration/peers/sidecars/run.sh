@@ -5,10 +5,12 @@
 # dying, and hostile clients of /healthz and of csi-proxy's /metrics. README.md says more.
 #
 #   integration/peers/sidecars/run.sh [--probes=N] [--program=FILE] [--record] [--attacks]
+#   integration/peers/sidecars/run.sh --bench [--program=FILE] [TURNS [SECONDS_IDLE]]
 #     --probes   how many, instead of 2000
 #     --program  another build of csi-node-sidecars, say one with a sanitizer; it may be slower
 #     --record   write what upstream's programs do into upstream.tsv
 #     --attacks  hostile clients alone, for longer: 1,000 connections a second of each kind for 10 s
+#     --bench    measure memory, start-up and idle processor time of both, in turns; leave the machine alone
 #
 # CSI_PROXY_UPSTREAM_SIDECARS is a directory with the sources of upstream's two modules, in
 # node-driver-registrar/ and livenessprobe/. Without them upstream.tsv stands for the programs.
@@ -19,12 +21,16 @@ program=
 record=()
 pace=(-rate 300 -lasts 4s)
 attacks=
+bench=
+figures=()
 for argument in "$@"; do
   case $argument in
     --probes=*) probes=${argument#*=} ;;
     --program=*) program=$(realpath "${argument#*=}") ;;
     --record) record=(-record) ;;
     --attacks) attacks=1 pace=(-rate 1000 -lasts 10s) ;;
+    --bench) bench=1 ;;
+    [0-9]*) figures+=("$argument") ;;
     *) echo "unknown option $argument" >&2; exit 2 ;;
   esac
 done
@@ -32,7 +38,48 @@ out=$PWD/build/sidecars
 logs=$out/logs
 rm -rf "$logs" "$out/ours"
 mkdir -p "$logs" "$out/ours" "$out/upstream"
-. integration/peers/sidecars/programs.sh
+. integration/support/checks.sh
+
+# Since 1.21 a Go that is too old fetches a newer one; for an older Go, as Debian 12 has, that newer
+# one is a module like any other.
+go=go
+if [[ -z $(go env GOTOOLCHAIN) ]]; then
+  root=$(go mod download -json "golang.org/toolchain@v0.0.1-go1.26.0.linux-$(go env GOARCH)" | jq -r .Dir)
+  chmod -R u+x "$root/bin" "$root/pkg/tool"
+  go=$root/bin/go
+fi
+
+# Builds the programs of this project and of the tests; $program may be another csi-node-sidecars.
+build() {
+  ninja -C build/release csi-node-sidecars csi-proxy sample_driver >/dev/null
+  ln -sf "${program:-$PWD/build/release/client/sidecars/program/csi-node-sidecars}" "$out/ours/csi-node-sidecars"
+  ln -sf csi-node-sidecars "$out/ours/csi-node-driver-registrar"
+  ln -sf csi-node-sidecars "$out/ours/livenessprobe"
+  (cd integration/peers/sidecars && CGO_ENABLED=0 "$go" build -ldflags='-s -w' -o "$out/" ./godriver ./kubelet ./trial)
+}
+
+# Builds upstream's programs as its releases are built. False if the sources cannot be had.
+build_upstream() {
+  local sources=${CSI_PROXY_UPSTREAM_SIDECARS-} module
+  local kept=$HOME/.cache/csi-proxy/sources/upstream-sidecars
+  if [[ -z $sources ]]; then
+    sources=$kept
+    for module in node-driver-registrar@v2.17.0 livenessprobe@v2.20.0; do
+      [[ -d $kept/${module%@*} ]] && continue
+      local directory
+      directory=$(cd / && "$go" mod download -json "github.com/kubernetes-csi/$module" 2>/dev/null | jq -r '.Dir // empty') || return 1
+      [[ -n $directory ]] || return 1
+      mkdir -p "$kept"
+      cp -r --no-preserve=mode "$directory" "$kept/${module%@*}"
+    done
+  fi
+  local command
+  for command in node-driver-registrar/cmd/csi-node-driver-registrar livenessprobe/cmd/livenessprobe; do
+    module=${command%%/*}
+    (cd "$sources/$module" && CGO_ENABLED=0 "$go" build -ldflags '-extldflags "-static"' \
+      -o "$out/upstream/" "./${command#*/}") || exit 1
+  done
+}
 result() { tail -1 "$1"; }
 complaint() { grep -A2 -E '^FAIL|^panic' "$1" || tail -20 "$1"; }
 
@@ -42,6 +89,11 @@ export TSAN_OPTIONS=${TSAN_OPTIONS-suppressions=$PWD/scripts/tsan.supp:ignore_no
 export ASAN_OPTIONS=${ASAN_OPTIONS-quarantine_size_mb=8}
 
 build
+if [[ -n $bench ]]; then
+  build_upstream || { echo "upstream's programs cannot be had here" >&2; exit 1; }
+  exec "$out/trial" bench -upstream "$out/upstream" -ours "$out/ours" -turns "${figures[0]-9}" -idle "${figures[1]-60}s" \
+    -logs "$logs" -out "$out/bench.json"
+fi
 attack() {
   check "clients that mean harm" "$out/trial" attack -program "$out/ours/livenessprobe" -log "$logs/attack.log" "${pace[@]}"
   # Prometheus waits ten times as long as the kubelet.

@@ -71,11 +71,13 @@ serve() {
     shift
   done
   shift
-  on_node "$name" "$scenario" "$out/$program" "${arguments[@]}" >"$out/$name.server.log" 2>&1 &
+  env "CSI_PROXY_DOUBLE_RECORD=Z:$out/$name.record" "CSI_PROXY_DOUBLE_SCENARIO=Z:$out/$scenario.textproto" \
+    timeout 120 "$wine" "$out/$program" "${arguments[@]}" >"$out/$name.server.log" 2>&1 &
+  local server=$!
   CSI_PROXY_DOUBLE_RECORD=Z:$out/$name.record lead "$name" timeout 120 "$wine" "$out/pipes.exe" "$@"
-  # A program under Wine is a process of its own name; the shell's child only waits for it.
-  pkill -f "^$out/$program" || true
-  wait $! 2>/dev/null || true
+  # timeout passes the signal on to the program.
+  kill "$server" 2>/dev/null || true
+  wait "$server" 2>/dev/null || true
 }
 
 lead library on_node library node "$out/library.exe"

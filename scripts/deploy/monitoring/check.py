@@ -162,7 +162,7 @@ def main():
     found += layout_complaints(dashboard)
     asked = [(title, filled(one)) for title, many in panels(dashboard) for one in many]
     every_rule = [rule for group in rules["groups"] for rule in group["rules"]]
-    # What is recorded is a metric too; its labels are those of an aggregation.
+    # A recorded series is a metric too; its labels are those of an aggregation.
     for rule in every_rule:
         where = rule.get("alert") or rule["record"]
         found += metric_complaints(where, rule["expr"], served)

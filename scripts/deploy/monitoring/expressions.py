@@ -2,7 +2,7 @@
 
 import re
 
-# What may stand where a metric could.
+# Words that may stand where a metric could.
 KEYWORDS = frozenset(
     "and or unless by without on ignoring group_left group_right offset bool inf nan atan2".split()
 )

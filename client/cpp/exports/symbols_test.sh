@@ -1,0 +1,157 @@
+#!/usr/bin/env bash
+# Tests what libraries and programs export and need.
+#
+#   client/cpp/exports/symbols_test.sh c LIBRARY              a C library exports the functions of its header, and
+#                                                             needs only libraries that are known
+#   client/cpp/exports/symbols_test.sh cpp DIRECTORY          libcsi_proxy_*.so there export what their headers are for
+#   client/cpp/exports/symbols_test.sh no_grpc CONTROL FILE...
+#                                                             the files neither have gRPC nor load it; the control has it
+#   client/cpp/exports/symbols_test.sh unpatched PATCHED PATCHES PROGRAM OPTIONS...
+#                                                             a client has gRPC as it was built: neither its link
+#                                                             options nor its symbols are those by which csi-proxy.exe
+#                                                             changes its own, which are the control
+#   client/cpp/exports/symbols_test.sh static PROGRAM         the program loads no library of which it holds a copy:
+#                                                             two gRPCs would not know of each other
+set -euo pipefail
+root=$(cd "$(dirname "$0")/../../.." && pwd)
+
+c() {
+  local library=$1 declared headers exported needed allowed
+  local header=$root/client/include/csi_proxy/csi_proxy.h
+
+  declared=$(sed -nE 's/^CSI_PROXY_API [^(]*\b(csi_proxy_[a-z_]+)\(.*/\1/p' "$header" | sort)
+  case $library in
+    *.dll)
+      headers=$(x86_64-w64-mingw32-objdump -p "$library")
+      exported=$(sed -nE 's/^\t\[ *[0-9]+\] ([A-Za-z_?@].*)/\1/p' <<<"$headers" | sort)
+      needed=$(sed -nE 's/^\tDLL Name: (.*)/\1/p' <<<"$headers")
+      # Windows' own.
+      allowed='^(advapi32|bcrypt|dbghelp|iphlpapi|kernel32|mswsock|msvcrt|ole32|oleaut32|shell32|user32|version|ws2_32|api-ms-win-[a-z0-9-]+|ucrtbase|ntdll)\.dll$'
+      ;;
+    *)
+      exported=$(nm -D --defined-only "$library" | sed -E 's/.* T ([^@]*).*/\1/' | sort)
+      needed=$(readelf -d "$library" | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p')
+      allowed="^(ld-linux.*|lib(absl_.*|asan|c|csi_proxy_(base|client_api|embedded|node)|fmt|gcc_s|m|prometheus-cpp-core|protobuf|spdlog|stdc\+\+|tsan|ubsan|z))\.so"
+      ;;
+  esac
+  [[ $(wc -l <<<"$declared") -eq 8 ]] || { echo "the header declares: $declared" >&2; exit 1; }
+  if [[ $declared != "$exported" ]]; then
+    diff <(echo "$declared") <(echo "$exported") | head -20 >&2 || true
+    echo "(<: declared, >: exported)" >&2
+    exit 1
+  fi
+  if grep -iEv "$allowed" <<<"$needed"; then echo "is needed, and should not be" >&2; exit 1; fi
+  echo "$(wc -l <<<"$exported") functions; needs ${needed//$'\n'/ }"
+}
+
+# The symbols that a library exports, demangled, each with its version: `csi_proxy::Node::Windows()@@CSI_PROXY_2`.
+exported() { nm -D --defined-only --demangle --with-symbol-versions "$1" | sed -nE 's/^[0-9a-f]+ [^A] //p'; }
+# The classes, and namespaces of messages, that functions and variables belong to.
+owners() {
+  sed -E 's/@@.*//; s/\[abi:cxx11\]//; s/^(vtable|typeinfo|typeinfo name) for //; s/\(.*//; s/^(v[1-9][a-z0-9]*)::.*/\1/
+          s/^(.*)::[^:]+$/\1/; s/^descriptor_table_.*/descriptor_table/' | sort -u
+}
+expect() {  # LIBRARY EXPECTED...
+  local public
+  public=$(exported "$directory/libcsi_proxy_$1.so" | { grep -E '@@CSI_PROXY_2$' || true; } | owners)
+  if ! diff <(printf '%s\n' "${@:2}" | sort -u) <(echo "$public"); then
+    echo "libcsi_proxy_$1.so (<: expected to be exported, >: exported)"
+    failed=1
+  fi
+}
+cpp() {
+  local directory=$1 failed=0 versions library private soname
+  versions=$(cd "$root/api" && echo */v*/ | tr ' ' '\n')
+  expect base csi_proxy::CallContext
+  # The requests have secrets, which their destructors overwrite.
+  expect node csi_proxy::{Node,iscsi::{ConnectTarget,SetMutualChapSecret}Request,smb::NewSmbGlobalMappingRequest}
+  expect testing csi_proxy::{SimulatedNode,simulated_node::State}
+  expect client_api "$(sed -E 's|(.*)/(.*)/|csi_proxy::\1::\2::Client|' <<<"$versions"
+                       sed -E 's|.*/(.*)/|\1|' <<<"$versions"
+                       echo descriptor_table)"
+  expect client csi_proxy_remote_backend
+  expect embedded csi_proxy_embedded_backend
+  expect sidecars csi_proxy::Sidecars
+
+  # A driver has its own gRPC, which may be either of Debian's two.
+  for library in client sidecars; do
+    if readelf -d "$directory/libcsi_proxy_$library.so" | grep -i 'NEEDED.*grpc'; then
+      echo "libcsi_proxy_$library.so loads gRPC, which should be in it"
+      failed=1
+    fi
+  done
+
+  # Among themselves the libraries show more, but nothing of others': of absl, std, google, grpc, spdlog.
+  for library in "$directory"/libcsi_proxy_*.so; do
+    private=$(exported "$library" | grep -vE '@@CSI_PROXY_2$' || true)
+    if grep -vE '^csi_proxy::.*@@CSI_PROXY_2_PRIVATE$' <<<"$private" | grep .; then
+      echo "$library exports what is not its own"
+      failed=1
+    fi
+    soname=$(readelf -d "$library" | sed -nE 's/.*\(SONAME\).*\[(.*)\]/\1/p')
+    [[ $soname == "$(basename "$library").2" ]] || { echo "$library has the soname $soname"; failed=1; }
+  done
+  [[ $failed -eq 0 ]]
+}
+
+# Names of gRPC's functions and types, whether called or defined, and in archives that are linked in;
+# and the shared libraries that are loaded, and by those in turn.
+grpc() {
+  nm --demangle "$1" 2>/dev/null | grep -E '\<grpc(_core)?::|\<grpc_[a-z]' || true
+  nm --dynamic --demangle "$1" 2>/dev/null | grep -E '\<grpc(_core)?::|\<grpc_[a-z]' || true
+  grep -aoE 'N4grpc|9grpc_core' "$1" | sort -u || true
+  [[ $1 == *.@(exe|dll) ]] || ldd "$1" | grep -i grpc || true
+}
+no_grpc() {
+  local file found
+  if [[ -z $(grpc "$1") ]]; then
+    echo "$1 has gRPC, and it is not found"
+    exit 1
+  fi
+  shift
+  for file in "$@"; do
+    found=$(grpc "$file")
+    if [[ -n $found ]]; then
+      head -5 <<<"$found"
+      echo "is in or under $file"
+      exit 1
+    fi
+  done
+}
+
+# Names of functions and variables that a file defines.
+defined() { nm --defined-only "$1" | sed -nE 's/^[0-9a-f]+ [TtDdBb] (_.*)$/\1/p' | sort -u; }
+unpatched() {
+  local patched=$1 patches=$2 program=$3 ours theirs name
+  shift 3
+
+  if ! grep -q -e '--wrap=' "$patched"; then
+    echo "$patched has no --wrap: this test would find none"
+    exit 1
+  fi
+  if grep -H -e '--wrap' "$@"; then exit 1; fi
+
+  ours=$(defined "$patches" | grep -E '^__wrap_|^_ZN9csi_proxy')
+  theirs=$(defined "$program")
+  for name in __wrap__Z28grpc_iomgr_run_in_backgroundv _ZN9csi_proxy4pipe; do
+    grep -q "^$name" <<<"$ours" || { echo "$patches does not define $name"; exit 1; }
+  done
+  grep -q '^_Z28grpc_iomgr_run_in_backgroundv$' <<<"$theirs" || { echo "$program has no gRPC, or no symbols"; exit 1; }
+  if comm -12 <(echo "$ours") <(echo "$theirs") | grep .; then
+    echo "is in $program"
+    exit 1
+  fi
+}
+
+static() {
+  local needed
+  needed=$(objdump -p "$1" | awk '$1 == "NEEDED" { print $2 }')
+  echo "$needed"
+  grep -q '^libc\.so' <<<"$needed"
+  if grep -E '^lib(grpc|gpr|upb|address_sorting|absl|protobuf|re2|cares|z\.)' <<<"$needed"; then
+    echo "is loaded as well" >&2
+    exit 1
+  fi
+}
+
+"$@"
