@@ -1,5 +1,5 @@
-// Package v2_test calls the library on a simulated node.
-package v2_test
+// Package pkg_test calls the library on a simulated node.
+package pkg_test
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/kubernetes-csi/csi-proxy/v2/internal/csiproxy"
+	csiproxy "github.com/kubernetes-csi/csi-proxy/v2"
 	"github.com/kubernetes-csi/csi-proxy/v2/pkg/disk"
 	diskapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/disk/hostapi"
 	"github.com/kubernetes-csi/csi-proxy/v2/pkg/filesystem"

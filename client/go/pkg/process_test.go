@@ -1,4 +1,4 @@
-package v2_test
+package pkg_test
 
 import (
 	"context"

@@ -3,7 +3,7 @@ package main
 import (
 	"csi-proxy.example/legacy/suite"
 
-	storagev1alpha1 "github.com/csi-proxy/csi-proxy/client/go/api/storage/v1alpha1"
+	storagev1alpha1 "github.com/kubernetes-csi/csi-proxy/v2/api/storage/v1alpha1"
 	diskv1 "github.com/kubernetes-csi/csi-proxy/client/api/disk/v1"
 	diskv1alpha1 "github.com/kubernetes-csi/csi-proxy/client/api/disk/v1alpha1"
 	diskv1beta1 "github.com/kubernetes-csi/csi-proxy/client/api/disk/v1beta1"

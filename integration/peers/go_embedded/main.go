@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"csi-proxy.example/legacy/suite"
-	csiproxy "github.com/csi-proxy/csi-proxy/client/go"
+	csiproxy "github.com/kubernetes-csi/csi-proxy/v2"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"

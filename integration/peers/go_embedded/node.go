@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	csiproxy "github.com/csi-proxy/csi-proxy/client/go"
+	csiproxy "github.com/kubernetes-csi/csi-proxy/v2"
 	diskv1 "github.com/kubernetes-csi/csi-proxy/client/api/disk/v1"
 	filesystemv1 "github.com/kubernetes-csi/csi-proxy/client/api/filesystem/v1"
 	volumev1 "github.com/kubernetes-csi/csi-proxy/client/api/volume/v1"

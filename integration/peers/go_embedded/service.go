@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"time"
 
-	csiproxy "github.com/csi-proxy/csi-proxy/client/go"
+	csiproxy "github.com/kubernetes-csi/csi-proxy/v2"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/emptypb"
 )

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/kubernetes-csi/csi-proxy/v2/internal/csiproxy"
+	csiproxy "github.com/kubernetes-csi/csi-proxy/v2"
 )
 
 // Bound is where a host API's calls go, and what ends them. The zero value is the node of this

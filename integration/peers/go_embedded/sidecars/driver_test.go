@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/container-storage-interface/spec/lib/go/csi"
-	"github.com/csi-proxy/csi-proxy/client/go/sidecars"
+	"github.com/kubernetes-csi/csi-proxy/v2/sidecars"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
