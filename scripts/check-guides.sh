@@ -33,7 +33,7 @@ module() {
 # The driver's calls of the library, in a module that requires it as the driver's does.
 library() {
   local commands
-  module "$1" integration/peers/go_v2/driver
+  module "$1" integration/wine/node/peer/driver
   go mod edit -require=github.com/kubernetes-csi/csi-proxy/v2@v2.0.0-alpha.2
   [[ $1 != aws-ebs ]] ||
     go mod edit -replace=github.com/kubernetes-csi/csi-proxy/v2=github.com/kubernetes-csi/csi-proxy/v2@v2.0.0-alpha.1

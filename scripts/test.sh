@@ -108,8 +108,7 @@ done
 
 check "style" scripts/lint.sh "${lint[@]}"
 check "quick start" scripts/quickstart.sh
-check "Go package" integration/peers/go_embedded/run.sh
-check "the Go library's place" integration/peers/go_v2/run.sh
+check "Go module" integration/peers/go/run.sh
 check "a new driver's first test" integration/packages/new_driver/run.sh
 check "csi-sanity on the sample driver" integration/drivers/sample/sanity.sh
 check "manifests" scripts/deploy/check.sh build/release/server/csi-proxy \
@@ -141,8 +140,7 @@ if [[ $windows == yes ]]; then
   check "drivers' own code" integration/drivers/run.sh
   check "drivers' code as their pages change it" integration/drivers/run.sh --changed
   check "the Go release on the simulated node" integration/wine/node/peer.sh
-  check "Go package under Wine" integration/peers/go_embedded/run.sh --windows
-  check "the Go library's place under Wine" integration/peers/go_v2/run.sh --windows
+  check "Go module under Wine" integration/peers/go/run.sh --windows
   check "attacks under Wine" integration/service/hostile/run.sh --windows --short
   check "images with the programs for Windows" integration/packages/oci/run.sh --windows
   check "installed libraries for Windows" integration/packages/consumer/run.sh --windows

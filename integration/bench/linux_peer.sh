@@ -13,12 +13,12 @@ ninja -C build/release csi-proxy echo_server >/dev/null
 out=$PWD/build/peer
 mkdir -p "$out"
 (
-  cd integration/bench/peer
-  export GOFLAGS=-mod=mod CGO_ENABLED=0
-  # Modules of their own: the client is the released one, whatever grpc-go the server is built with.
-  (cd grpc_go && go build -o "$out/grpc_go" .)
-  (cd load && go build -o "$out/load" .)
-  go build -o "$out/peer" .
+  cd integration
+  export CGO_ENABLED=0
+  # The client is in the module of the released ones, whatever grpc-go the server is built with.
+  (cd peers/legacy_go && go build -o "$out/load" ./load)
+  go build -o "$out/grpc_go" ./bench/peer/grpc_go
+  go build -o "$out/peer" ./bench/peer
 )
 "$out/peer" linux build/release/server/csi-proxy "$out/grpc_go" \
   build/release/integration/bench/echo_server "$out/load" "$out/linux" "$@"

@@ -14,12 +14,12 @@ ninja -C build/windows csi-proxy >/dev/null
 out=$PWD/build/peer
 mkdir -p "$out"
 (
-  cd integration/bench/peer
-  export GOFLAGS=-mod=mod CGO_ENABLED=0
-  GOOS=windows go build -ldflags='-s -w' -o "$out/csi-proxy-go.exe" github.com/kubernetes-csi/csi-proxy/cmd/csi-proxy
-  # A module of its own: it speaks as the released client does, whatever the server is built with.
-  (cd load && GOOS=windows go build -o "$out/load.exe" .)
-  go build -o "$out/peer" .
+  cd integration
+  export CGO_ENABLED=0
+  # The released server and the released client each in a module with what they ask for.
+  (cd wine/node/peer && GOOS=windows go build -mod=mod -ldflags='-s -w' -o "$out/csi-proxy-go.exe" github.com/kubernetes-csi/csi-proxy/cmd/csi-proxy)
+  (cd peers/legacy_go && GOOS=windows go build -o "$out/load.exe" ./load)
+  go build -o "$out/peer" ./bench/peer
 )
 cp build/windows/server/csi-proxy.exe "$out/csi-proxy-cpp.exe"
 "$out/peer" wine "$PWD/integration/wine/run" "$out/csi-proxy-cpp.exe" "$out/csi-proxy-go.exe" "$out/load.exe" "$out/wine" "$@"

@@ -21,7 +21,7 @@ mkdir -p "$out"
 protoc -I. --include_imports --descriptor_set_out="$out/admin.pb" server/simulator/admin.proto
 (
   cd integration/bench/peer/scale
-  export GOFLAGS=-mod=mod CGO_ENABLED=0
+  export CGO_ENABLED=0
   go test . >/dev/null
   go build -o "$out/scale" .
 )

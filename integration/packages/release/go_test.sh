@@ -35,8 +35,8 @@ GOOS=windows go build -o mount.exe .
 timeout 60 ./mount
 
 # In the library's place: the driver that uses the library changes one line.
-cp -r "$root/integration/peers/go_v2" "$out/go_v2"
-cd "$out/go_v2"
+cp -r "$root/integration/wine/node/peer" "$out/library_driver"
+cd "$out/library_driver"
 "${replace[@]}"
 go build -mod=mod -o "$out/driver-v2" ./driver
 GOOS=windows go build -mod=mod -o "$out/driver-v2.exe" ./driver

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"csi-proxy.example/peer/figures"
+	"csi-proxy.example/integration/bench/peer/figures"
 )
 
 // A large node: so many pods start each minute, each runs so long, and so many others run all day,
