@@ -64,6 +64,7 @@ require (
 )
 
 require (
+	csi-proxy.example/drivers/orders v0.0.0
 	cyphar.com/go-pathrs v0.2.5 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/blang/semver/v4 v4.0.0 // indirect
@@ -186,6 +187,7 @@ replace (
 )
 
 replace (
+	csi-proxy.example/drivers/orders => ./drivers/orders
 	csi-proxy.example/drivers/steps => ./drivers/steps
 	github.com/kubernetes-csi/csi-proxy/v2 => ../client/go
 )

@@ -37,7 +37,7 @@ timeout 60 ./mount
 # In the library's place: the driver that uses the library changes one line.
 cp -r "$root/integration/wine/node/peer" "$out/library_driver"
 cd "$out/library_driver"
-"${replace[@]}"
+"${replace[@]}" -replace "csi-proxy.example/drivers/orders=$root/integration/drivers/orders"
 go build -mod=mod -o "$out/driver-v2" ./driver
 GOOS=windows go build -mod=mod -o "$out/driver-v2.exe" ./driver
 go version -m "$out/driver-v2" | grep -F "$module"

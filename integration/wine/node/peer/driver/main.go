@@ -1,5 +1,5 @@
 // Stages, publishes, grows and takes away volumes as the drivers do that use the Go library: the calls of
-// aws-ebs and vsphere, in their order, with what they make of the answers. It is compiled with the
+// aws-ebs and vsphere, in the order of drivers/orders. It is compiled with the
 // library's own module and with the one that takes its place, from this one source.
 package main
 
@@ -9,6 +9,7 @@ import (
 	"os"
 	"regexp"
 
+	"csi-proxy.example/drivers/orders"
 	"github.com/kubernetes-csi/csi-proxy/v2/pkg/disk"
 	diskapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/disk/hostapi"
 	"github.com/kubernetes-csi/csi-proxy/v2/pkg/filesystem"
@@ -71,6 +72,15 @@ func (r *run) step(what string, err error) bool {
 	return err == nil
 }
 
+// Rescan must succeed; the driver only logs it.
+func (r *run) Rescan() error {
+	err := r.mounter.Rescan()
+	if err != nil {
+		r.step("Rescan", err)
+	}
+	return err
+}
+
 func want[T comparable](got, wanted T, err error) error {
 	if err == nil && got != wanted {
 		return fmt.Errorf("%v, not %v", got, wanted)
@@ -96,18 +106,14 @@ func main() {
 	}
 }
 
-// What aws-ebs takes for "nothing is mounted there", which it reads in the text of alpha.1.
-var (
-	notMounted = regexp.MustCompile(`(Get-Item -Path \S+).Target, output: , error: <nil>|because it does not exist`)
-	ownPattern = true
-)
+var ownPattern = true
 
 // alpha.2 has other texts, for which the driver stays with alpha.1: its own, and those of the system, which
 // is Windows or Wine.
 var notMountedInAlpha2 = regexp.MustCompile(`not a mounted folder|cannot find the (file|path) specified|(File|Path) not found`)
 
 func saysNotMounted(err error) bool {
-	if notMounted.MatchString(err.Error()) {
+	if orders.SaysNotMounted(err) {
 		return true
 	}
 	ownPattern = false

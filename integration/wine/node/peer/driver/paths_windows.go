@@ -47,7 +47,7 @@ func (r *run) lookAtPaths(mounted, link, directory string) {
 	r.step("CreateSymlink", utils.CreateSymlink(other, mounted, true))
 	is, err := utils.IsPathSymlink(other)
 	r.step("IsPathSymlink of that", want(is, true, err))
-	r.step("Rmdir of that", r.rmdir(other))
+	r.step("Rmdir of that", r.Rmdir(other))
 }
 
 // lookAtDevices asks for a disk by its device.
