@@ -33,8 +33,9 @@ module() {
 # The driver's calls of the library, in a module that requires it as the driver's does.
 library() {
   local commands
-  module "$1" integration/peers/go_v2/driver
-  go mod edit -require=github.com/kubernetes-csi/csi-proxy/v2@v2.0.0-alpha.2
+  module "$1" integration/wine/node/peer/driver
+  go mod edit -require=github.com/kubernetes-csi/csi-proxy/v2@v2.0.0-alpha.2 \
+    "-replace=csi-proxy.example/drivers/orders=$root/integration/drivers/orders"
   [[ $1 != aws-ebs ]] ||
     go mod edit -replace=github.com/kubernetes-csi/csi-proxy/v2=github.com/kubernetes-csi/csi-proxy/v2@v2.0.0-alpha.1
   commands=$(block sh "$1")

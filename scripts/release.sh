@@ -71,8 +71,8 @@ echo "Debian packages"
 (cd build/release && cpack -B "$parts/debian" >"$parts/cpack.log" 2>&1) || { cat "$parts/cpack.log" >&2; exit 1; }
 cp "$parts"/debian/*.deb "$dist/"
 
-echo "Go modules"
-scripts/release/go_modules.sh "$version" "$dist/go" | tee "$parts/tags"
+echo "Go module"
+scripts/release/go_module.sh "$version" "$dist/go" | tee "$parts/tag"
 
 echo "papers"
 scripts/release/papers.py "$version" "$dist" "$parts"

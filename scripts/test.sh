@@ -51,8 +51,7 @@ quick   | 2 | the README's program                    | scripts/check-readme.sh
 quick   | 2 | links                                   | scripts/check-links.py
 all     | 0 | node sidecars                           | integration/peers/sidecars/run.sh
 all     | 0 | attacks                                 | integration/service/hostile/run.sh --linux --short
-all     | 2 | Go package                              | integration/peers/go_embedded/run.sh
-all     | 2 | the Go library's place                  | integration/peers/go_v2/run.sh
+all     | 2 | Go module                               | integration/peers/go/run.sh
 all     | 2 | a new driver's first test               | integration/packages/new_driver/run.sh
 all     | 2 | csi-sanity on the sample driver         | integration/drivers/sample/sanity.sh
 all     | 2 | manifests, charts, alerts               | scripts/deploy/check.sh
@@ -66,8 +65,7 @@ windows | 1 | drivers' own code                       | integration/drivers/run.
 windows | 1 | drivers' code as their pages change it  | integration/drivers/run.sh --changed
 windows | 1 | the Go release on the simulated node    | integration/wine/node/peer.sh
 windows | 2 | a release                               | integration/packages/release/run.sh
-windows | 2 | Go package under Wine                   | integration/peers/go_embedded/run.sh --windows
-windows | 2 | the Go library's place under Wine       | integration/peers/go_v2/run.sh --windows
+windows | 2 | Go module under Wine                    | integration/peers/go/run.sh --windows
 windows | 2 | attacks under Wine                      | integration/service/hostile/run.sh --windows --short
 windows | 2 | images with the programs for Windows    | integration/packages/oci/run.sh --windows
 windows | 2 | installed libraries for Windows         | integration/packages/consumer/run.sh --windows
@@ -184,7 +182,7 @@ if [[ $tier == all ]]; then
   (ninja() { :; }; export -f ninja; lane 1) &
   lane_1=$!
   # More than two rounds of the same calls seldom find anything. The Wine tests come first.
-  (export CSI_PROXY_WINEPREFIX=$HOME/.cache/csi-proxy/wineprefix-2 ROUNDS=2; renice -n 5 $BASHPID >/dev/null; lane 2)
+  (export CSI_PROXY_WINEPREFIX=$HOME/.cache/csi-proxy/wineprefix-2 ROUNDS=2; renice -n 10 $BASHPID >/dev/null; lane 2)
   wait "$lane_1"
 fi
 [[ $fuzz == no ]] || step "fuzzers" "scripts/fuzz.sh 60"

@@ -7,9 +7,9 @@ import (
 	"log"
 	"time"
 
-	csiproxy "github.com/csi-proxy/csi-proxy/client/go"
 	diskv1 "github.com/kubernetes-csi/csi-proxy/client/api/disk/v1"
 	volumev1 "github.com/kubernetes-csi/csi-proxy/client/api/volume/v1"
+	csiproxy "github.com/kubernetes-csi/csi-proxy/v2"
 )
 
 // A driver connects once, and makes the clients it needs.

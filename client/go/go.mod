@@ -1,11 +1,12 @@
-module github.com/csi-proxy/csi-proxy/client/go
+// The name of the Go library whose place this module takes, so that one replace line is all.
+module github.com/kubernetes-csi/csi-proxy/v2
 
 go 1.19
 
 require (
 	github.com/Microsoft/go-winio v0.6.1
 	github.com/ebitengine/purego v0.10.2
-	github.com/kubernetes-csi/csi-proxy/client v1.0.2
+	github.com/kubernetes-csi/csi-proxy/client v1.3.0
 	golang.org/x/sys v0.21.0
 	google.golang.org/genproto v0.0.0-20240318140521-94a12d6c2237
 	google.golang.org/grpc v1.64.1

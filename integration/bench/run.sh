@@ -21,9 +21,9 @@ build() {
   [[ -f build/$1/build.ninja ]] || cmake --preset "$1" >/dev/null
   ninja -C "build/$1" "${@:2}" >/dev/null
 }
-# go_build MODULE OUTPUT [PACKAGE]: the clients and servers are modules of their own, so that each has
-# the grpc-go that it should have.
-go_build() { (cd "integration/bench/peer/$1" && GOFLAGS=-mod=mod CGO_ENABLED=0 go build -ldflags='-s -w' -o "$out/$2" "${3-.}"); }
+# go_build FOLDER OUTPUT [FLAG...] [PACKAGE]: a client is in the module of the released clients, and the Go
+# service in one with the libraries that it asks for.
+go_build() { (cd "integration/$1" && CGO_ENABLED=0 go build -ldflags='-s -w' -o "$out/$2" "${@:3}"); }
 
 case $what in
   echo)
@@ -33,25 +33,25 @@ case $what in
     ;;
   linux)
     build release csi-proxy echo_server
-    go_build grpc_go grpc_go
-    go_build load load
-    go_build . peer
+    go_build bench/peer/grpc_go grpc_go
+    go_build peers/legacy_go load ./load
+    go_build bench/peer peer
     "$out/peer" linux build/release/server/csi-proxy "$out/grpc_go" build/release/integration/bench/echo_server \
       "$out/load" "$out/linux" "$@"
     ;;
   nodes)
     build release csi-proxy
     protoc -I. --include_imports --descriptor_set_out="$out/admin.pb" server/simulator/admin.proto
-    go_build scale scale
+    go_build bench/peer/scale scale
     "$out/scale" build/release/server/csi-proxy "$out/admin.pb" "$out/scale" "$@"
     ;;
   wine)
     scripts/install-packages.sh --windows
     scripts/build-windows-deps.sh
     build windows csi-proxy
-    GOOS=windows go_build . csi-proxy-go.exe github.com/kubernetes-csi/csi-proxy/cmd/csi-proxy
-    GOOS=windows go_build load load.exe
-    go_build . peer
+    GOOS=windows go_build wine/node/peer csi-proxy-go.exe -mod=mod github.com/kubernetes-csi/csi-proxy/cmd/csi-proxy
+    GOOS=windows go_build peers/legacy_go load.exe ./load
+    go_build bench/peer peer
     cp build/windows/server/csi-proxy.exe "$out/csi-proxy-cpp.exe"
     "$out/peer" wine "$PWD/integration/wine/run" "$out/csi-proxy-cpp.exe" "$out/csi-proxy-go.exe" "$out/load.exe" "$out/wine" "$@"
     ;;

@@ -29,4 +29,4 @@ left=$(grep -w offset "$out/patch.log" || true; cd "$out/driver" && gofmt -l "${
 
 cp go.mod go.sum "$out/"
 go mod edit "-replace=$module=$out/driver" "-replace=csi-proxy.example/drivers/steps=$root/integration/drivers/steps" \
-  "-replace=github.com/csi-proxy/csi-proxy/client/go=$root/client/go" "$out/go.mod"
+  "-replace=github.com/kubernetes-csi/csi-proxy/v2=$root/client/go" "$out/go.mod"

@@ -36,15 +36,13 @@ class Release:
         self.parts = pathlib.Path(parts)
         self.epoch = int(os.environ["SOURCE_DATE_EPOCH"])
         self.commit = run("git", "rev-parse", "HEAD").strip()
-        module = re.search(r"^module (.*)/client/go$", (ROOT / "client/go/go.mod").read_text(), re.M)
-        self.repository = f"https://{module[1]}"
+        self.repository = re.search(r"^project\(.* HOMEPAGE_URL (\S+)", (ROOT / "CMakeLists.txt").read_text(), re.M)[1]
         self.components = json.loads((HERE / "components.json").read_text())
         self.zip_name = f"csi-proxy-{version}-windows-amd64"
         self.zip_root = self.parts / self.zip_name
         # (name, version, archive, sha256) of what is linked into the Windows programs, and built for that.
         self.sources = [line.split() for line in run("scripts/build-windows-deps.sh", "--sources").splitlines()]
-        # (tag, module, version)
-        self.modules = [line.split() for line in (self.parts / "tags").read_text().splitlines()]
+        self.tag, self.module, self.module_version = (self.parts / "tag").read_text().split()
         self.signed = bool(os.environ.get("CSI_PROXY_SIGN"))
         self.unsigned = [line.split() for line in (self.parts / "unsigned").read_text().splitlines()]
 
@@ -64,8 +62,6 @@ def notes(release):
     body = of.get(release.version) or of.get("Unreleased")
     if not body:
         sys.exit(f"CHANGELOG.md has neither a section [{release.version}] nor anything unreleased")
-    tags = "\n".join(f"| `{tag}` | `{module}` | {version} |" for tag, module, version in release.modules)
-    library, place = release.modules
     return f"""# CSI Proxy {release.version}
 
 {body}
@@ -85,21 +81,14 @@ def notes(release):
 
 ## Go
 
-Tags of commit {release.commit}:
+The tag `{release.tag}` of commit {release.commit} is the module `{release.module}` {release.module_version}. It takes the
+place of the Go library `csi-proxy/v2`, in a driver's `go.mod`, also where a driver does not have the library yet:
 
-| tag | module | version |
-|---|---|---|
-{tags}
+    replace github.com/kubernetes-csi/csi-proxy/v2 => {release.module} {release.module_version}
 
-    go get {library[1]}@{library[2]}
+From the files of this release, before the tag is published, or without a network:
 
-In place of the Go library `csi-proxy/v2`, in a driver's `go.mod`:
-
-    replace github.com/kubernetes-csi/csi-proxy/v2 => {place[1]} {place[2]}
-
-From the files of this release, before the tags are published, or without a network:
-
-    GOPROXY="file://$PWD/go,$(go env GOPROXY)" GONOSUMDB={library[1].rsplit("/", 2)[0]}/* go mod tidy
+    GOPROXY="file://$PWD/go,$(go env GOPROXY)" GONOSUMDB={release.module.rsplit("/", 3)[0]}/* go mod tidy
 """
 
 

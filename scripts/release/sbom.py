@@ -1,5 +1,5 @@
 """What is in a release's files, in SPDX 2.3 (https://spdx.github.io/spdx-spec/v2.3/): the libraries
-linked into the programs for Windows, what the Debian packages and the Go modules need."""
+linked into the programs for Windows, what the Debian packages and the Go module need."""
 import datetime
 import re
 import subprocess
@@ -102,13 +102,13 @@ def debian(document, digest):
 
 
 def go(document, digest):
-    for _, module, version in document.release.modules:
-        directory = document.release.dist / "go" / module / "@v"
-        package = document.shipped(module, directory / f"{version}.zip", digest, versionInfo=version,
-                                   externalRefs=purl(f"pkg:golang/{module}@{version}"))
-        for name, number in re.findall(r"^(?:require )?\t?([\w./-]+\.[\w./-]+) (v\S+)", (directory / f"{version}.mod").read_text(), re.M):
-            needed = document.package("go", f"{name}@{number}", number, "NOASSERTION", externalRefs=purl(f"pkg:golang/{name}@{number}"))
-            document.relate(package, "DEPENDS_ON", needed)
+    module, version = document.release.module, document.release.module_version
+    directory = document.release.dist / "go" / module / "@v"
+    package = document.shipped(module, directory / f"{version}.zip", digest, versionInfo=version,
+                               externalRefs=purl(f"pkg:golang/{module}@{version}"))
+    for name, number in re.findall(r"^(?:require )?\t?([\w./-]+\.[\w./-]+) (v\S+)", (directory / f"{version}.mod").read_text(), re.M):
+        needed = document.package("go", f"{name}@{number}", number, "NOASSERTION", externalRefs=purl(f"pkg:golang/{name}@{number}"))
+        document.relate(package, "DEPENDS_ON", needed)
 
 
 def document(release, digest):

@@ -15,7 +15,7 @@ trap 'rm -rf "$bin"' EXIT
 GOOS='' GOARCH='' GOBIN=$bin go install "$go_plugin"
 GOOS='' GOARCH='' GOBIN=$bin go install "$grpc_plugin"
 cd "$here/../../../api"
-module=github.com/csi-proxy/csi-proxy/client/go/api
+module=github.com/kubernetes-csi/csi-proxy/v2/api
 mkdir -p "$out"
 PATH=$bin:$PATH protoc --go_out="$out" --go_opt="module=$module" --go-grpc_out="$out" \
   --go-grpc_opt="module=$module" storage/*/api.proto

@@ -17,11 +17,11 @@
 // The node is CSI Proxy's C library, in the test's process. One command builds and places it, and
 // NewNode finds it:
 //
-//	go run github.com/csi-proxy/csi-proxy/client/go/csiproxytest/install
+//	go run github.com/kubernetes-csi/csi-proxy/v2/csiproxytest/install
 //
 // or, as a line of a driver's test, for go generate:
 //
-//	//go:generate go run github.com/csi-proxy/csi-proxy/client/go/csiproxytest/install
+//	//go:generate go run github.com/kubernetes-csi/csi-proxy/v2/csiproxytest/install
 //
 // CSI_PROXY_LIBRARY, if it is set, is the full path of another. Else, where nothing was placed, the
 // library is taken from beside the test's program or from the system's directories.

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/csi-proxy/csi-proxy/client/go/csiproxytest"
 	diskv1 "github.com/kubernetes-csi/csi-proxy/client/api/disk/v1"
+	"github.com/kubernetes-csi/csi-proxy/v2/csiproxytest"
 	"google.golang.org/grpc/codes"
 )
 

@@ -7,7 +7,7 @@ import (
 )
 
 // InstallCommand builds the library of simulated nodes and places it where NewNode looks for it.
-const InstallCommand = "go run github.com/csi-proxy/csi-proxy/client/go/csiproxytest/install"
+const InstallCommand = "go run github.com/kubernetes-csi/csi-proxy/v2/csiproxytest/install"
 
 // LibraryPath returns where InstallCommand places the library: below the user's cache directory.
 func LibraryPath() (string, error) {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"os"
 
-	csiproxy "github.com/csi-proxy/csi-proxy/client/go"
+	csiproxy "github.com/kubernetes-csi/csi-proxy/v2"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"

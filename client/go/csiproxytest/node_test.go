@@ -11,11 +11,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/csi-proxy/csi-proxy/client/go/csiproxytest"
 	filesystemv1 "github.com/kubernetes-csi/csi-proxy/client/api/filesystem/v1"
 	smbv1 "github.com/kubernetes-csi/csi-proxy/client/api/smb/v1"
 	systemv1alpha1 "github.com/kubernetes-csi/csi-proxy/client/api/system/v1alpha1"
 	volumev1beta1 "github.com/kubernetes-csi/csi-proxy/client/api/volume/v1beta1"
+	"github.com/kubernetes-csi/csi-proxy/v2/csiproxytest"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )

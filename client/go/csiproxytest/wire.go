@@ -10,8 +10,8 @@ import (
 )
 
 // wire is a codec of gRPC for the structs of this package: protobuf's bytes by the tags of their
-// fields. Generated messages would not do, for the process that has two packages of them, as one
-// that tests with this module and with csi-proxy/v2, would not start.
+// fields. Tests use the structs as they are; generated messages would have to be converted to them,
+// field by field.
 type wire struct{}
 
 func (wire) Name() string { return "proto" }

@@ -37,10 +37,10 @@ func fields(t *testing.T) map[string]map[string]string {
 	return messages
 }
 
-// simulated is a file of the simulated machine, above whichever module this is in.
+// simulated is a file of the simulated machine, above the folder that the test runs in.
 func simulated(t *testing.T, name string) string {
 	for at := "."; len(at) < 30; at = filepath.Join("..", at) {
-		file := filepath.Join(at, "server", "machine", "simulated", name)
+		file := filepath.Join(at, "server", "simulator", name)
 		if _, err := os.Stat(file); err == nil {
 			return file
 		}

@@ -69,7 +69,8 @@ func TestADriverThatIsSilent(t *testing.T) {
 
 func TestManyProbesOfADriverThatHangs(t *testing.T) {
 	noLeak(t)
-	d, address, s := probing(t, 200*time.Millisecond)
+	// Long enough for all to have asked, on a busy machine too, before the answers are due within a second.
+	d, address, s := probing(t, 5*time.Second)
 	d.setHang(make(chan struct{}))
 	var probes sync.WaitGroup
 	for i := 0; i < 100; i++ {

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"csi-proxy.example/peer/figures"
+	"csi-proxy.example/integration/bench/peer/figures"
 )
 
 // How many call at once, over how many connections; at 0 connections one calls on each pipe.

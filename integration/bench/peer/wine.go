@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"csi-proxy.example/peer/figures"
+	"csi-proxy.example/integration/bench/peer/figures"
 )
 
 // pidOf finds the process Wine runs a program in.

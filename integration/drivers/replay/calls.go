@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 
+	"csi-proxy.example/drivers/orders"
 	disk "github.com/kubernetes-csi/csi-proxy/client/api/disk/v1"
 	filesystem "github.com/kubernetes-csi/csi-proxy/client/api/filesystem/v1"
 	smb "github.com/kubernetes-csi/csi-proxy/client/api/smb/v1"
@@ -27,119 +27,113 @@ type diskClient interface {
 
 var background = context.Background()
 
-func (c *clients) pathExists(path string) (bool, error) {
+func (c *clients) PathExists(path string) (bool, error) {
 	out, err := c.files.PathExists(background, &filesystem.PathExistsRequest{Path: path})
 	return out.GetExists(), err
 }
 
-func (c *clients) isSymlink(path string) (bool, error) {
+func (c *clients) IsSymlink(path string) (bool, error) {
 	out, err := c.files.IsSymlink(background, &filesystem.IsSymlinkRequest{Path: path})
 	return out.GetIsSymlink(), err
 }
 
-func (c *clients) mkdir(path string) error {
+func (c *clients) Mkdir(path string) error {
 	_, err := c.files.Mkdir(background, &filesystem.MkdirRequest{Path: path})
 	return err
 }
 
-func (c *clients) rmdir(path string) error {
+func (c *clients) Rmdir(path string) error {
 	_, err := c.files.Rmdir(background, &filesystem.RmdirRequest{Path: path, Force: true})
 	return err
 }
 
-func (c *clients) createSymlink(source, target string) error {
+func (c *clients) CreateSymlink(source, target string) error {
 	_, err := c.files.CreateSymlink(background, &filesystem.CreateSymlinkRequest{SourcePath: source, TargetPath: target})
 	return err
 }
 
-func (c *clients) volumeAt(path string) (string, error) {
+func (c *clients) GetVolumeIDFromTargetPath(path string) (string, error) {
 	out, err := c.volumes.GetVolumeIDFromTargetPath(background,
 		&volume.GetVolumeIDFromTargetPathRequest{TargetPath: path})
 	return out.GetVolumeId(), err
 }
 
-func (c *clients) diskOf(id string) (uint32, error) {
+func (c *clients) GetDiskNumberFromVolumeID(id string) (uint32, error) {
 	out, err := c.volumes.GetDiskNumberFromVolumeID(background, &volume.GetDiskNumberFromVolumeIDRequest{VolumeId: id})
 	return out.GetDiskNumber(), err
 }
 
-func (c *clients) setOnline(number uint32, online bool) error {
+func (c *clients) SetDiskState(number uint32, online bool) error {
 	_, err := c.disks.SetDiskState(background, &disk.SetDiskStateRequest{DiskNumber: number, IsOnline: online})
 	return err
 }
 
-func (c *clients) diskSize(number uint32) (int64, error) {
+func (c *clients) GetDiskStats(number uint32) (int64, error) {
 	out, err := c.disks.GetDiskStats(background, &disk.GetDiskStatsRequest{DiskNumber: number})
 	return out.GetTotalBytes(), err
 }
 
-func (c *clients) rescan() error {
+func (c *clients) Rescan() error {
 	_, err := c.disks.Rescan(background, &disk.RescanRequest{})
 	return err
 }
 
-func (c *clients) volumeStats(id string) (total, used int64, err error) {
+func (c *clients) GetVolumeStats(id string) (total, used int64, err error) {
 	out, err := c.volumes.GetVolumeStats(background, &volume.GetVolumeStatsRequest{VolumeId: id})
 	return out.GetTotalBytes(), out.GetUsedBytes(), err
 }
 
-// resize is to the maximum.
-func (c *clients) resize(id string) error {
+func (c *clients) ResizeVolume(id string) error {
 	_, err := c.volumes.ResizeVolume(background, &volume.ResizeVolumeRequest{VolumeId: id})
 	return err
 }
 
-// formatAndMount is alike in aws-ebs, gcp-pd and vsphere.
-func (c *clients) formatAndMount(number uint32, path string) error {
-	if _, err := c.disks.PartitionDisk(background, &disk.PartitionDiskRequest{DiskNumber: number}); err != nil {
-		return err
+func (c *clients) ListDiskIDs() (map[uint32]orders.DiskIDs, error) { return listDiskIDs(c.disks) }
+
+func listDiskIDs(client disk.DiskClient) (map[uint32]orders.DiskIDs, error) {
+	out, err := client.ListDiskIDs(background, &disk.ListDiskIDsRequest{})
+	found := map[uint32]orders.DiskIDs{}
+	for number, ids := range out.GetDiskIDs() {
+		found[number] = orders.DiskIDs{Page83: ids.Page83, SerialNumber: ids.SerialNumber}
 	}
-	if err := c.setOnline(number, true); err != nil {
-		return err
-	}
-	listed, err := c.volumes.ListVolumesOnDisk(background, &volume.ListVolumesOnDiskRequest{DiskNumber: number})
-	if err != nil {
-		return err
-	}
-	// The drivers do not look whether there is one.
-	id := listed.VolumeIds[0]
-	formatted, err := c.volumes.IsVolumeFormatted(background, &volume.IsVolumeFormattedRequest{VolumeId: id})
-	if err != nil {
-		return err
-	}
-	if !formatted.Formatted {
-		if _, err := c.volumes.FormatVolume(background, &volume.FormatVolumeRequest{VolumeId: id}); err != nil {
-			return err
-		}
-	}
-	_, err = c.volumes.MountVolume(background, &volume.MountVolumeRequest{VolumeId: id, TargetPath: path})
+	return found, err
+}
+
+func (c *clients) PartitionDisk(number uint32) error {
+	_, err := c.disks.PartitionDisk(background, &disk.PartitionDiskRequest{DiskNumber: number})
 	return err
 }
 
-// unmount likewise.
-func (c *clients) unmount(path string) error {
-	id, err := c.volumeAt(path)
-	if err != nil {
-		return err
-	}
-	if _, err := c.volumes.UnmountVolume(background, &volume.UnmountVolumeRequest{VolumeId: id, TargetPath: path}); err != nil {
-		return err
-	}
-	if err := c.rmdir(path); err != nil {
-		return err
-	}
-	number, err := c.diskOf(id)
-	if err != nil {
-		return err
-	}
-	return c.setOnline(number, false)
+func (c *clients) ListVolumesOnDisk(number uint32) ([]string, error) {
+	out, err := c.volumes.ListVolumesOnDisk(background, &volume.ListVolumesOnDiskRequest{DiskNumber: number})
+	return out.GetVolumeIds(), err
+}
+
+func (c *clients) IsVolumeFormatted(id string) (bool, error) {
+	out, err := c.volumes.IsVolumeFormatted(background, &volume.IsVolumeFormattedRequest{VolumeId: id})
+	return out.GetFormatted(), err
+}
+
+func (c *clients) FormatVolume(id string) error {
+	_, err := c.volumes.FormatVolume(background, &volume.FormatVolumeRequest{VolumeId: id})
+	return err
+}
+
+func (c *clients) MountVolume(id, path string) error {
+	_, err := c.volumes.MountVolume(background, &volume.MountVolumeRequest{VolumeId: id, TargetPath: path})
+	return err
+}
+
+func (c *clients) UnmountVolume(id, path string) error {
+	_, err := c.volumes.UnmountVolume(background, &volume.UnmountVolumeRequest{VolumeId: id, TargetPath: path})
+	return err
 }
 
 // ready makes a call by each client.
 func (c *clients) ready() error {
-	_, err := c.pathExists(`c:\var\lib\kubelet`)
+	_, err := c.PathExists(`c:\var\lib\kubelet`)
 	if err == nil {
-		err = c.rescan()
+		err = c.Rescan()
 	}
 	if err == nil {
 		_, err = c.volumes.ListVolumesOnDisk(background, &volume.ListVolumesOnDiskRequest{})
@@ -153,5 +147,3 @@ func (c *clients) ready() error {
 	}
 	return err
 }
-
-var errNoDisk = errors.New("no disk has the volume's id")

@@ -30,13 +30,13 @@ func (d *smbDriver) readDir(path string) error {
 // ensureMountPoint tells whether something is mounted there, and makes the directory when not.
 func (d *smbDriver) ensureMountPoint(path string) (bool, error) {
 	normalized := steps.Normalize(path)
-	exists, err := d.pathExists(normalized)
+	exists, err := d.PathExists(normalized)
 	if err != nil {
 		return false, err
 	}
 	mounted := false
 	if exists {
-		mounted, err = d.isSymlink(normalized)
+		mounted, err = d.IsSymlink(normalized)
 		if err != nil {
 			// The driver's own stat tells a link whose server is lost from other failures.
 			if d.readDir(path) == nil {
@@ -49,7 +49,7 @@ func (d *smbDriver) ensureMountPoint(path string) (bool, error) {
 		if d.readDir(path) == nil {
 			return true, nil
 		}
-		if err := d.rmdir(normalized); err != nil {
+		if err := d.Rmdir(normalized); err != nil {
 			return false, err
 		}
 		return false, nil
@@ -59,11 +59,11 @@ func (d *smbDriver) ensureMountPoint(path string) (bool, error) {
 
 // removeIfThere is prepareStagePath and preparePublishPath.
 func (d *smbDriver) removeIfThere(path string) error {
-	exists, err := d.pathExists(steps.Normalize(path))
+	exists, err := d.PathExists(steps.Normalize(path))
 	if err != nil || !exists {
 		return err
 	}
-	return d.rmdir(steps.Normalize(path))
+	return d.Rmdir(steps.Normalize(path))
 }
 
 func (d *smbDriver) NodeStage(volume *steps.ShareVolume) error {
@@ -74,12 +74,12 @@ func (d *smbDriver) NodeStage(volume *steps.ShareVolume) error {
 		return err
 	}
 	path := steps.Normalize(volume.Stage)
-	exists, err := d.pathExists(parent(path))
+	exists, err := d.PathExists(parent(path))
 	if err != nil {
 		return err
 	}
 	if !exists {
-		if err := d.mkdir(parent(path)); err != nil {
+		if err := d.Mkdir(parent(path)); err != nil {
 			return err
 		}
 	}
@@ -110,11 +110,11 @@ func (d *smbDriver) NodePublish(volume *steps.ShareVolume) error {
 	if err := d.removeIfThere(volume.Target); err != nil {
 		return err
 	}
-	return d.createSymlink(steps.Normalize(volume.Stage), steps.Normalize(volume.Target))
+	return d.CreateSymlink(steps.Normalize(volume.Stage), steps.Normalize(volume.Target))
 }
 
 func (d *smbDriver) NodeUnpublish(volume *steps.ShareVolume) error {
-	return d.rmdir(steps.Normalize(volume.Target))
+	return d.Rmdir(steps.Normalize(volume.Target))
 }
 
 func (d *smbDriver) NodeUnstage(volume *steps.ShareVolume) error {
@@ -145,7 +145,7 @@ func (d *smbDriver) NodeUnstage(volume *steps.ShareVolume) error {
 			}
 		}
 	}
-	return d.rmdir(steps.Normalize(volume.Stage))
+	return d.Rmdir(steps.Normalize(volume.Stage))
 }
 
 // rootOf is the share itself.

@@ -21,11 +21,11 @@ func main() {
 			return err
 		}
 		run.Ready = made.ready
-		ebs := &steps.BlockLife{Run: run, Driver: awsEBS{made},
+		ebs := &steps.BlockLife{Run: run, Driver: awsEBS(made),
 			Traits: steps.BlockTraits{TakesOffline: true, LeavesFolder: true}}
 		ebs.All("ebs.csi.aws.com", "v1.64.0, replayed")
 
-		vmware := &steps.BlockLife{Run: run, Driver: vsphere{made, run},
+		vmware := &steps.BlockLife{Run: run, Driver: vsphere(made, run),
 			Traits: steps.BlockTraits{TakesOffline: true, FailsOnceUnmounted: true}}
 		vmware.All("csi.vsphere.vmware.com", "v3.4, replayed")
 

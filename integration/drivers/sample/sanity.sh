@@ -20,14 +20,7 @@ mkdir -p "$out"
 for name in create remove check; do ln -sf "$here/sanity/node-path" "$out/$name-path"; done
 export CSI_PROXYCTL=$release/client/ctl/csi-proxyctl
 
-# Since 1.21 a Go that is too old fetches a newer one; for an older Go, as Debian 12 has, that newer
-# one is a module like any other.
-go=go
-if [[ -z $(go env GOTOOLCHAIN) ]]; then
-  root=$(go mod download -json "golang.org/toolchain@v0.0.1-go1.25.0.linux-$(go env GOARCH)" | jq -r .Dir)
-  chmod -R u+x "$root/bin" "$root/pkg/tool"
-  go=$root/bin/go
-fi
+. integration/support/go.sh
 protoc -I . --include_imports --descriptor_set_out="$out/csi.descriptors" integration/drivers/sample/csi.proto
 (
   cd "$here/sanity"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A driver author's first minutes: does in an empty directory, beside this checkout, what
 # client/go/README.md prints in its section on a driver's tests, and nothing else. The library is
-# placed in a cache directory of this run's own; then the same for the Go library's place, and
+# placed in a cache directory of this run's own; then the same for a driver of the Go library, and
 # without the library, where the error must name the command.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
@@ -62,7 +62,7 @@ check calls did
 vendored() {
   go mod vendor
   rm -r "$out/cache/csi-proxy"
-  go run -mod=readonly github.com/csi-proxy/csi-proxy/client/go/csiproxytest/install
+  go run -mod=readonly github.com/kubernetes-csi/csi-proxy/v2/csiproxytest/install
   go test ./...
 }
 check vendored vendored
@@ -72,7 +72,7 @@ another() {
   local path=$out/cache/csi-proxy/test-library/libcsi_proxy.so.1
   sum=$(sha256sum "$path")
   echo "not a library" >"$out/another"
-  if go run -mod=readonly github.com/csi-proxy/csi-proxy/client/go/csiproxytest/install -library "$out/another"; then return 1; fi
+  if go run -mod=readonly github.com/kubernetes-csi/csi-proxy/v2/csiproxytest/install -library "$out/another"; then return 1; fi
   [[ $(sha256sum "$path") == "$sum" && $(ls "$out/cache/csi-proxy") == test-library ]]
   echo "the one before stays"
 }
@@ -106,7 +106,7 @@ func TestPartition(t *testing.T) {
 END
 library() {
   go mod init example.com/library-driver
-  go mod edit -replace github.com/kubernetes-csi/csi-proxy/v2=../csi-proxy/client/go/v2
+  go mod edit -replace github.com/kubernetes-csi/csi-proxy/v2=../csi-proxy/client/go
   go mod tidy
   rm -r "$out/cache/csi-proxy"
   go run github.com/kubernetes-csi/csi-proxy/v2/csiproxytest/install

@@ -11,14 +11,7 @@ scripts/install-packages.sh --oci
 out=$PWD/build/oci
 rm -rf "$out"
 mkdir -p "$out/programs" "$out/again"
-# Since 1.21 a Go that is too old fetches a newer one; for an older Go, as Debian 12 has, that newer
-# one is a module like any other.
-go=go
-if [[ -z $(go env GOTOOLCHAIN) ]]; then
-  root=$(go mod download -json "golang.org/toolchain@v0.0.1-go1.25.0.linux-$(go env GOARCH)" | jq -r .Dir)
-  chmod -R u+x "$root/bin" "$root/pkg/tool"
-  go=$root/bin/go
-fi
+. integration/support/go.sh
 (cd integration/packages/oci && CGO_ENABLED=0 "$go" build -o "$out/" ./validate)
 
 service=(csi-proxy.exe csi-proxyctl.exe csi-proxy-service.exe)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The Go modules of a release as a driver's author gets them: by Go, from the files, without a replace
+# The Go module of a release as a driver's author gets it: by Go, from the files, without a replace
 # that names a folder.
 #
 #   integration/packages/release/go_test.sh VERSION PROXY DIRECTORY
@@ -9,7 +9,9 @@ proxy=$2
 out=$3
 cd "$(dirname "$0")/../../.."
 root=$PWD
-repository=$(sed -n 's|^module \(.*\)/client/go$|\1|p' client/go/go.mod)
+repository=$(sed -nE 's|^project\(.* HOMEPAGE_URL https://([^ )]+).*|\1|p' CMakeLists.txt)
+module=$repository/client/go/v2
+replace=(go mod edit -replace "github.com/kubernetes-csi/csi-proxy/v2=$module@v$version")
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 # What others need comes from the cache where it is there; ours from the release alone, and into a cache
@@ -19,24 +21,24 @@ export GOMODCACHE=$out/cache GOFLAGS=-modcacherw GONOSUMDB="$repository/*" CGO_E
 export CSI_PROXY_LIBRARY=$root/build/release/client/c/libcsi_proxy.so.1
 export CSI_PROXY_SCENARIO=$root/integration/wine/node/peer/scenario.textproto
 
-# The package, by go get.
+# The package, in a driver that does not have the library.
 mkdir -p "$out/driver"
 cd "$out/driver"
 go mod init driver.example
 cp "$root/client/go/go.sum" .
-sed 's/^package main$/package main/' "$root/client/go/examples/mount/main.go" >main.go
-go get "$repository/client/go@v1.${version#*.}"
+cp "$root/client/go/examples/mount/main.go" .
+"${replace[@]}"
 go mod tidy
-grep -F "$repository/client/go v1.${version#*.}" go.mod
+grep -F "=> $module v$version" go.mod
 go build -o mount .
 GOOS=windows go build -o mount.exe .
 timeout 60 ./mount
 
 # In the library's place: the driver that uses the library changes one line.
-cp -r "$root/integration/peers/go_v2" "$out/go_v2"
-cd "$out/go_v2"
-go mod edit -replace "github.com/kubernetes-csi/csi-proxy/v2=$repository/client/go/v2@v$version"
+cp -r "$root/integration/wine/node/peer" "$out/library_driver"
+cd "$out/library_driver"
+"${replace[@]}" -replace "csi-proxy.example/drivers/orders=$root/integration/drivers/orders"
 go build -mod=mod -o "$out/driver-v2" ./driver
 GOOS=windows go build -mod=mod -o "$out/driver-v2.exe" ./driver
-go version -m "$out/driver-v2" | grep -F "$repository/client/go/v2"
+go version -m "$out/driver-v2" | grep -F "$module"
 timeout 60 "$out/driver-v2"

@@ -116,10 +116,10 @@ images() {
 }
 papers() { "$python" -B "$here/check_papers.py" "$version" "$(git rev-parse HEAD)" "$out/first"; }
 notes() {
-  local notes=$out/first/RELEASE_NOTES.md tag
+  local notes=$out/first/RELEASE_NOTES.md
   grep -Fx "# CSI Proxy $version" "$notes"
   grep -Fx -e "$(sed -n "/^## \[$version\]/,/^## \[/p" CHANGELOG.md | grep -m1 '^- ')" "$notes"
-  for tag in "client/go/v1.${version#*.}" "client/go/v$version"; do grep -F "\`$tag\`" "$notes"; done
+  grep -F "\`client/go/v$version\`" "$notes"
 }
 refused() {
   ! scripts/release.sh 0.0.1 "$elsewhere/refused"
@@ -202,7 +202,7 @@ check "programs for Linux" linux_programs
 check "programs, spoilt" programs_noticed
 check "refused" refused
 check "signed" signed
-check "Go modules" "$here/go_test.sh" "$version" "$out/first/go" "$out/go"
+check "Go module" "$here/go_test.sh" "$version" "$out/first/go" "$out/go"
 [[ $life == no ]] || check "service life" service_life
 check "the same again" again
 end_checks "release"

@@ -10,14 +10,7 @@ ninja -C build/release csi-proxy >/dev/null
 out=$PWD/build/foreign
 rm -rf "$out"
 mkdir -p "$out/clients"
-# Since 1.21 a Go that is too old fetches a newer one; for an older Go, as Debian 12 has, that newer
-# one is a module like any other.
-go=go
-if [[ -z $(go env GOTOOLCHAIN) ]]; then
-  root=$(go mod download -json "golang.org/toolchain@v0.0.1-go1.25.0.linux-$(go env GOARCH)" | jq -r .Dir)
-  chmod -R u+x "$root/bin" "$root/pkg/tool"
-  go=$root/bin/go
-fi
+. integration/support/go.sh
 (cd integration/peers/foreign && CGO_ENABLED=0 "$go" build -o "$out/" . github.com/fullstorydev/grpcurl/cmd/grpcurl)
 
 sockets=$(mktemp -d /tmp/csi-proxy-foreign-XXXXXX)

@@ -41,10 +41,19 @@ serve() {
   done
 }
 
+# build RELEASE PACKAGE PROGRAM: with the clients of that release. All ask for the same modules.
+build() {
+  cp integration/peers/legacy_go/go.mod "$out/$1.mod"
+  cp integration/peers/legacy_go/go.sum "$out/$1.sum"
+  go mod edit "-require=github.com/kubernetes-csi/csi-proxy/client@$1" "$out/$1.mod"
+  (cd integration/peers/legacy_go && CGO_ENABLED=0 GOOS=windows GOARCH=amd64 \
+    go build "-modfile=$out/$1.mod" -mod=mod -tags "$1" -o "$out/$3.exe" "$2")
+  go version -m "$out/$3.exe" | grep -qF "csi-proxy/client	$1" || { echo "$3 is not built with $1" >&2; exit 1; }
+}
+
 failed=0
 for release in v1.0.2 v1.1.3 v1.3.0; do
-  (cd "integration/peers/legacy_go/$release" && GOFLAGS=-mod=mod CGO_ENABLED=0 GOOS=windows GOARCH=amd64 \
-    go build -o "$out/$release.exe" .)
+  build "$release" ./clients "$release"
   # A new service each: the first call after its start is the release's own.
   serve "$release"
   if timeout 600 "$wine" "$out/$release.exe" -cases "Z:$out/cases.json" -rounds "$rounds" >"$out/$release.log" 2>&1; then
@@ -59,8 +68,7 @@ for release in v1.0.2 v1.1.3 v1.3.0; do
 done
 
 # Connections that the client's pipe library opens and nobody uses.
-(cd integration/peers/legacy_go/v1.3.0 && GOFLAGS=-mod=mod CGO_ENABLED=0 GOOS=windows GOARCH=amd64 \
-  go build -o "$out/abandon.exe" ./abandon)
+build v1.3.0 ./abandon abandon
 serve abandon --max-connections=6000 --client-share=100 --preface-timeout=10s
 if ! timeout 300 "$wine" "$out/abandon.exe" -abandoned 5000 -callers 8 -deadline 10s; then
   failed=1

@@ -1,7 +1,7 @@
 // Command install places the library of simulated nodes where csiproxytest looks for it: below the
 // user's cache directory. It builds it of the checkout of CSI Proxy that this module is in.
 //
-//	go run github.com/csi-proxy/csi-proxy/client/go/csiproxytest/install
+//	go run github.com/kubernetes-csi/csi-proxy/v2/csiproxytest/install
 //	    [-source CHECKOUT | -library FILE]
 //
 // -source names another checkout, and -library a library that is there, as csi_proxy.dll of a release:
@@ -22,8 +22,8 @@ import (
 	"runtime"
 	"strings"
 
-	csiproxy "github.com/csi-proxy/csi-proxy/client/go"
-	"github.com/csi-proxy/csi-proxy/client/go/csiproxytest"
+	csiproxy "github.com/kubernetes-csi/csi-proxy/v2"
+	"github.com/kubernetes-csi/csi-proxy/v2/csiproxytest"
 )
 
 func main() {
@@ -139,7 +139,7 @@ func build(source, directory string) error {
 
 // checkout returns the checkout that the module is in, as go.mod's replace line says.
 func checkout() (string, error) {
-	const tested = "github.com/csi-proxy/csi-proxy/client/go/csiproxytest"
+	const tested = "github.com/kubernetes-csi/csi-proxy/v2/csiproxytest"
 	// A vendor directory would be no checkout.
 	out, err := exec.Command("go", "list", "-mod=readonly", "-f", "{{.Dir}}", tested).Output()
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 	"log"
 	"time"
 
-	csiproxy "github.com/csi-proxy/csi-proxy/client/go"
 	diskv1 "github.com/kubernetes-csi/csi-proxy/client/api/disk/v1"
 	filesystemv1 "github.com/kubernetes-csi/csi-proxy/client/api/filesystem/v1"
 	volumev1 "github.com/kubernetes-csi/csi-proxy/client/api/volume/v1"
+	csiproxy "github.com/kubernetes-csi/csi-proxy/v2"
 )
 
 func main() {

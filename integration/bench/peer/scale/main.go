@@ -9,7 +9,7 @@ import (
 	"log"
 	"os"
 
-	"csi-proxy.example/peer/figures"
+	"csi-proxy.example/integration/bench/peer/figures"
 )
 
 func main() {

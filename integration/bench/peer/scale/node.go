@@ -25,7 +25,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/dynamicpb"
 
-	"csi-proxy.example/peer/figures"
+	"csi-proxy.example/integration/bench/peer/figures"
 )
 
 const (

@@ -15,7 +15,7 @@ import (
 	smb "github.com/kubernetes-csi/csi-proxy/client/api/smb/v1"
 	volume "github.com/kubernetes-csi/csi-proxy/client/api/volume/v1"
 
-	"csi-proxy.example/peer/figures"
+	"csi-proxy.example/integration/bench/peer/figures"
 )
 
 var (

@@ -10,7 +10,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/csi-proxy/csi-proxy/client/go/sidecars"
+	"github.com/kubernetes-csi/csi-proxy/v2/sidecars"
 )
 
 func main() {

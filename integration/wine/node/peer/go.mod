@@ -6,6 +6,7 @@ go 1.24.3
 godebug winsymlink=0
 
 require (
+	csi-proxy.example/drivers/orders v0.0.0
 	github.com/kubernetes-csi/csi-proxy v1.3.0
 	github.com/kubernetes-csi/csi-proxy/client v1.3.0
 	github.com/kubernetes-csi/csi-proxy/v2 v2.0.0-alpha.2
@@ -31,3 +32,6 @@ require (
 replace github.com/kubernetes-csi/csi-proxy/client => github.com/kubernetes-csi/csi-proxy/client v1.3.0
 
 replace google.golang.org/genproto => google.golang.org/genproto v0.0.0-20241118233622-e639e219e697
+
+// Of this repository; it asks for no module.
+replace csi-proxy.example/drivers/orders => ../../../drivers/orders

@@ -4,8 +4,8 @@ import (
 	"context"
 	"testing"
 
-	storage "github.com/csi-proxy/csi-proxy/client/go/api/storage/v1alpha1"
-	"github.com/csi-proxy/csi-proxy/client/go/csiproxytest"
+	storage "github.com/kubernetes-csi/csi-proxy/v2/api/storage/v1alpha1"
+	"github.com/kubernetes-csi/csi-proxy/v2/csiproxytest"
 )
 
 const staging = `C:\var\lib\kubelet\plugins\kubernetes.io\csi\pvc-1\globalmount`

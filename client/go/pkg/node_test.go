@@ -1,0 +1,263 @@
+// Package pkg_test calls the library on a simulated node.
+package pkg_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	csiproxy "github.com/kubernetes-csi/csi-proxy/v2"
+	"github.com/kubernetes-csi/csi-proxy/v2/pkg/disk"
+	diskapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/disk/hostapi"
+	"github.com/kubernetes-csi/csi-proxy/v2/pkg/filesystem"
+	filesystemapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/filesystem/hostapi"
+	"github.com/kubernetes-csi/csi-proxy/v2/pkg/iscsi"
+	iscsiapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/iscsi/hostapi"
+	"github.com/kubernetes-csi/csi-proxy/v2/pkg/smb"
+	smbapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/smb/hostapi"
+	"github.com/kubernetes-csi/csi-proxy/v2/pkg/system"
+	systemapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/system/hostapi"
+	"github.com/kubernetes-csi/csi-proxy/v2/pkg/volume"
+	volumeapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/volume/hostapi"
+)
+
+// groups are the clients of a node.
+type groups struct {
+	disks   disk.Interface
+	files   filesystem.Interface
+	volumes volume.Interface
+	shares  smb.Interface
+	targets iscsi.Interface
+	system  system.Interface
+}
+
+// connect opens a simulated node of the test's own.
+func connect(t *testing.T) *groups {
+	if os.Getenv("CSI_PROXY_LIBRARY") == "" {
+		t.Skip("CSI_PROXY_LIBRARY is not set")
+	}
+	conn, err := csiproxy.Connect(csiproxy.Embedded, csiproxy.WithSimulatedNode(""), csiproxy.WithLog(func(csiproxy.Severity, string) {}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	g := &groups{}
+	g.disks, _ = disk.New(diskapi.NewWithConn(conn))
+	files, _ := filesystem.New(filesystemapi.NewWithConn(conn))
+	g.files = files
+	g.volumes, _ = volume.New(volumeapi.NewWithConn(conn))
+	g.shares, _ = smb.New(smbapi.NewWithConn(conn), files)
+	g.targets, _ = iscsi.New(iscsiapi.NewWithConn(conn))
+	g.system, _ = system.New(systemapi.NewWithConn(conn))
+	return g
+}
+
+func (g *groups) all() []interface{} {
+	return []interface{}{g.disks, g.files, g.volumes, g.shares, g.targets, g.system}
+}
+
+const kubelet = `C:\var\lib\kubelet`
+
+func TestNilRequestsAreErrors(t *testing.T) {
+	methods := 0
+	for _, group := range connect(t).all() {
+		v := reflect.ValueOf(group)
+		for i := 0; i < v.NumMethod(); i++ {
+			method, name := v.Method(i), v.Type().Method(i).Name
+			request := method.Type().In(1)
+			results := method.Call([]reflect.Value{reflect.ValueOf(context.Background()), reflect.Zero(request)})
+			err, _ := results[1].Interface().(error)
+			// What an empty request would say, none says as well.
+			want := codes.InvalidArgument
+			if request.Elem().NumField() == 0 {
+				want = codes.OK
+			}
+			if status.Code(err) != want {
+				t.Errorf("%s of no request: %v", name, err)
+			}
+			methods++
+		}
+	}
+	if methods != 39 {
+		t.Errorf("%d methods", methods)
+	}
+}
+
+func TestNilPortalsAreErrors(t *testing.T) {
+	g := connect(t)
+	ctx := context.Background()
+	_, add := g.targets.AddTargetPortal(ctx, &iscsi.AddTargetPortalRequest{})
+	_, discover := g.targets.DiscoverTargetPortal(ctx, &iscsi.DiscoverTargetPortalRequest{})
+	_, remove := g.targets.RemoveTargetPortal(ctx, &iscsi.RemoveTargetPortalRequest{})
+	_, join := g.targets.ConnectTarget(ctx, &iscsi.ConnectTargetRequest{IQN: "iqn"})
+	_, leave := g.targets.DisconnectTarget(ctx, &iscsi.DisconnectTargetRequest{IQN: "iqn"})
+	_, disks := g.targets.GetTargetDisks(ctx, &iscsi.GetTargetDisksRequest{IQN: "iqn"})
+	for i, err := range []error{add, discover, remove, join, leave, disks} {
+		if status.Code(err) != codes.InvalidArgument {
+			t.Errorf("call %d: %v", i, err)
+		}
+	}
+}
+
+func TestErrorsHaveCodesAndGoNames(t *testing.T) {
+	g := connect(t)
+	ctx := context.Background()
+	if _, err := g.files.Mkdir(ctx, &filesystem.MkdirRequest{Path: kubelet + `\pods\a`}); err != nil {
+		t.Fatal(err)
+	}
+	_, absent := g.files.IsSymlink(ctx, &filesystem.IsSymlinkRequest{Path: kubelet + `\nothing`})
+	_, remove := g.files.Rmdir(ctx, &filesystem.RmdirRequest{Path: kubelet + `\nothing`})
+	_, taken := g.files.CreateSymlink(ctx, &filesystem.CreateSymlinkRequest{SourcePath: kubelet + `\pods`, TargetPath: kubelet + `\pods\a`})
+	_, noDisk := g.disks.GetDiskStats(ctx, &disk.GetDiskStatsRequest{DiskNumber: 77})
+	_, noService := g.system.GetService(ctx, &system.GetServiceRequest{Name: "NoSuchService"})
+	_, outside := g.files.Mkdir(ctx, &filesystem.MkdirRequest{Path: `C:\Windows\evil`})
+	_, field := g.volumes.FormatVolume(ctx, &volume.FormatVolumeRequest{})
+	_, auth := g.targets.ConnectTarget(ctx, &iscsi.ConnectTargetRequest{TargetPortal: &iscsi.TargetPortal{TargetAddress: "10.0.0.5"}, AuthType: 3})
+	for _, c := range []struct {
+		name string
+		err  error
+		code codes.Code
+		is   error
+	}{
+		{"IsSymlink of nothing", absent, codes.NotFound, fs.ErrNotExist},
+		{"Rmdir of nothing", remove, codes.NotFound, os.ErrNotExist},
+		{"CreateSymlink over a directory", taken, codes.AlreadyExists, fs.ErrExist},
+		{"GetDiskStats of no disk", noDisk, codes.NotFound, fs.ErrNotExist},
+		{"GetService of no service", noService, codes.NotFound, fs.ErrNotExist},
+		{"Mkdir elsewhere", outside, codes.PermissionDenied, fs.ErrPermission},
+		{"FormatVolume of nothing", field, codes.InvalidArgument, fs.ErrInvalid},
+		{"ConnectTarget by nothing known", auth, codes.InvalidArgument, fs.ErrInvalid},
+	} {
+		if status.Code(c.err) != c.code || !errors.Is(c.err, c.is) {
+			t.Errorf("%s: %v has the code %v", c.name, c.err, status.Code(c.err))
+		}
+		if c.err != nil && strings.Contains(c.err.Error(), "rpc error") {
+			t.Errorf("%s: %v", c.name, c.err)
+		}
+		if errors.Is(fmt.Errorf("wrapped: %w", c.err), c.is) == errors.Is(c.err, fs.ErrClosed) {
+			t.Errorf("%s: %v matches what it should not", c.name, c.err)
+		}
+	}
+}
+
+// aws-ebs tells by this text that nothing is mounted.
+func TestWhatIsNotMountedReadsAsDriversExpect(t *testing.T) {
+	g := connect(t)
+	pattern := regexp.MustCompile(`(Get-Item -Path \S+).Target, output: , error: <nil>|because it does not exist`)
+	if _, err := g.files.Mkdir(context.Background(), &filesystem.MkdirRequest{Path: kubelet + `\plugins\stage`}); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{kubelet + `\plugins\stage`, kubelet + `\plugins\nothing`} {
+		_, err := g.volumes.GetVolumeIDFromTargetPath(context.Background(), &volume.GetVolumeIDFromTargetPathRequest{TargetPath: path})
+		if err == nil || !pattern.MatchString(err.Error()) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+func TestContextsEndCalls(t *testing.T) {
+	g := connect(t)
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	late, free := context.WithDeadline(context.Background(), time.Now().Add(-time.Second))
+	defer free()
+	for _, c := range []struct {
+		ctx  context.Context
+		code codes.Code
+		is   error
+	}{
+		{ended, codes.Canceled, context.Canceled},
+		{late, codes.DeadlineExceeded, context.DeadlineExceeded},
+		{context.Background(), codes.OK, nil},
+		{nil, codes.OK, nil},
+	} {
+		_, err := g.disks.Rescan(c.ctx, nil)
+		if status.Code(err) != c.code || !errors.Is(err, c.is) {
+			t.Errorf("%v: %v", c.ctx, err)
+		}
+	}
+}
+
+// Each takes a disk from raw to mounted and back, while others look.
+func TestConcurrentUse(t *testing.T) {
+	g := connect(t)
+	ctx := context.Background()
+	var wait sync.WaitGroup
+	mount := func(number uint32) error {
+		path := fmt.Sprintf(`%s\plugins\disk-%d`, kubelet, number)
+		if _, err := g.disks.PartitionDisk(ctx, &disk.PartitionDiskRequest{DiskNumber: number}); err != nil {
+			return err
+		}
+		listed, err := g.volumes.ListVolumesOnDisk(ctx, &volume.ListVolumesOnDiskRequest{DiskNumber: number})
+		if err != nil || len(listed.VolumeIDs) != 1 {
+			return fmt.Errorf("%v, %v", listed, err)
+		}
+		id := listed.VolumeIDs[0]
+		if _, err := g.volumes.FormatVolume(ctx, &volume.FormatVolumeRequest{VolumeID: id}); err != nil {
+			return err
+		}
+		if _, err := g.files.Mkdir(ctx, &filesystem.MkdirRequest{Path: path}); err != nil {
+			return err
+		}
+		if _, err := g.volumes.MountVolume(ctx, &volume.MountVolumeRequest{VolumeID: id, TargetPath: path}); err != nil {
+			return err
+		}
+		at, err := g.volumes.GetVolumeIDFromTargetPath(ctx, &volume.GetVolumeIDFromTargetPathRequest{TargetPath: path})
+		if err != nil || at.VolumeID != id {
+			return fmt.Errorf("%v, %v", at, err)
+		}
+		_, err = g.volumes.UnmountVolume(ctx, &volume.UnmountVolumeRequest{VolumeID: id, TargetPath: path})
+		return err
+	}
+	for number := uint32(1); number <= 2; number++ {
+		number := number
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			if err := mount(number); err != nil {
+				t.Errorf("disk %d: %v", number, err)
+			}
+		}()
+	}
+	for i := 0; i < 16; i++ {
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			for j := 0; j < 20; j++ {
+				if ids, err := g.disks.ListDiskIDs(ctx, nil); err != nil || ids.DiskIDs[1] == nil {
+					t.Error(ids, err)
+				}
+				if _, err := g.system.GetBIOSSerialNumber(ctx, nil); err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+	}
+	wait.Wait()
+}
+
+func TestWhatTheNodeDoesInOneStepIsNotDoneInSeveral(t *testing.T) {
+	_, initialized := diskapi.New().IsDiskInitialized(1)
+	_, partitioned := diskapi.New().BasicPartitionsExist(1)
+	_, mapped := smbapi.New().IsSMBMapped(`\\server\share`)
+	_, dependents := systemapi.ServiceManagerImpl{}.GetDependentsForService("RpcSs")
+	for i, err := range []error{
+		initialized, diskapi.New().InitializeDisk(1), partitioned, diskapi.New().CreateBasicPartition(1),
+		mapped, smbapi.New().NewSMBLink(`\\server\share`, kubelet+`\link`), dependents,
+	} {
+		if status.Code(err) != codes.Unimplemented || !strings.Contains(err.Error(), "unsupported: ") {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+}

@@ -1,3 +1,0 @@
-module csi-proxy.example/peer/figures
-
-go 1.24

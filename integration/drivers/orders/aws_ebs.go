@@ -1,0 +1,160 @@
+package orders
+
+import (
+	"errors"
+	"fmt"
+	"log"
+	"regexp"
+	"strings"
+)
+
+// AWSEBS is pkg/driver/node.go and pkg/mounter/mount_windows.go with mount_windows_proxyV1.go or
+// mount_windows_proxyV2.go.
+type AWSEBS struct {
+	Node
+	// NotMounted tells the errors that the driver takes for "nothing is mounted there".
+	NotMounted func(error) bool
+}
+
+var notMounted = regexp.MustCompile(`(Get-Item -Path \S+).Target, output: , error: <nil>|because it does not exist`)
+
+// SaysNotMounted is the driver's own NotMounted: it reads the text.
+func SaysNotMounted(err error) bool { return notMounted.MatchString(err.Error()) }
+
+func (d AWSEBS) Find(id string) (uint32, error) {
+	listed, err := d.ListDiskIDs()
+	if err != nil {
+		return 0, err
+	}
+	for number, ids := range listed {
+		if strings.Contains(ids.SerialNumber, strings.ReplaceAll(id, "-", "")) {
+			return number, nil
+		}
+	}
+	return 0, errors.New("no disk has the volume's id")
+}
+
+// deviceAt is GetDeviceNameFromMount.
+func (d AWSEBS) deviceAt(path string) (number uint32, mounted bool, err error) {
+	id, err := d.GetVolumeIDFromTargetPath(path)
+	if err == nil {
+		number, err = d.GetDiskNumberFromVolumeID(id)
+	}
+	if err != nil && d.NotMounted(err) {
+		return 0, false, nil
+	}
+	return number, err == nil, err
+}
+
+func (d AWSEBS) Stage(id, path string) error {
+	number, err := d.Find(id)
+	if err != nil {
+		return err
+	}
+	exists, err := d.PathExists(path)
+	if err != nil {
+		return err
+	}
+	if !exists {
+		if err := d.Mkdir(path); err != nil {
+			return err
+		}
+	}
+	at, mounted, err := d.deviceAt(path)
+	if err != nil || mounted && at == number {
+		return err
+	}
+	if err := formatAndMount(d, number, path); err != nil {
+		return err
+	}
+	return d.resizeIfNeeded(number, path)
+}
+
+func (d AWSEBS) resizeIfNeeded(number uint32, path string) error {
+	if err := d.Rescan(); err != nil {
+		log.Print(err)
+	}
+	onDisk, err := d.GetDiskStats(number)
+	if err != nil {
+		return err
+	}
+	total, _, err := stats(d, path)
+	if err != nil || onDisk <= total+4096 {
+		return err
+	}
+	return d.resizePath(path)
+}
+
+func (d AWSEBS) resizePath(path string) error {
+	if err := d.Rescan(); err != nil {
+		log.Print(err)
+	}
+	id, err := d.GetVolumeIDFromTargetPath(path)
+	if err != nil {
+		return err
+	}
+	return d.ResizeVolume(id)
+}
+
+func (d AWSEBS) Publish(stage, target string) error {
+	exists, err := d.PathExists(target)
+	if err != nil {
+		return err
+	}
+	if exists {
+		if err := d.Rmdir(target); err != nil {
+			return err
+		}
+	}
+	if exists, err = d.PathExists(target); err != nil {
+		return err
+	}
+	if exists {
+		if mounted, err := d.IsSymlink(target); err != nil || mounted {
+			return err
+		}
+	}
+	return d.CreateSymlink(stage, target)
+}
+
+// Stats asks csi-proxy for nothing but the path: the driver's own GetDiskFreeSpaceEx does the rest, which
+// GetVolumeStats stands in for here.
+func (d AWSEBS) Stats(target string) (total, used int64, err error) {
+	exists, err := d.PathExists(target)
+	if err != nil {
+		return 0, 0, err
+	}
+	if !exists {
+		return 0, 0, fmt.Errorf("path %s does not exist", target)
+	}
+	return stats(d, target)
+}
+
+func (d AWSEBS) Expand(id, path string, _ int64) error {
+	_, mounted, err := d.deviceAt(path)
+	if err != nil {
+		return err
+	}
+	if !mounted {
+		return fmt.Errorf("%s is not mounted", path)
+	}
+	number, err := d.Find(id)
+	if err != nil {
+		return err
+	}
+	if err := d.resizePath(path); err != nil {
+		return err
+	}
+	_, err = d.GetDiskStats(number)
+	return err
+}
+
+func (d AWSEBS) Unpublish(target string) error { return d.Rmdir(target) }
+
+func (d AWSEBS) Unstage(path string) error {
+	_, mounted, err := d.deviceAt(path)
+	if err != nil || !mounted {
+		return err
+	}
+	return unmount(d, path)
+}

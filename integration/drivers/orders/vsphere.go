@@ -1,0 +1,116 @@
+package orders
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// VSphere is pkg/csi/service/node.go with mounter/mounter_windows.go and osutils/windows_os_utils.go.
+type VSphere struct {
+	Node
+	// Look is the driver's own Lstat and ReadDir of the staging directory.
+	Look func(path string) (mounted, readable bool, err error)
+}
+
+func (d VSphere) Find(id string) (uint32, error) {
+	listed, err := d.ListDiskIDs()
+	if err != nil {
+		return 0, err
+	}
+	for number, ids := range listed {
+		if ids.Page83 == id {
+			return number, nil
+		}
+	}
+	return 0, errors.New("no disk has the page 83 id")
+}
+
+func (d VSphere) Stage(id, path string) error {
+	exists, err := d.PathExists(path)
+	if err != nil {
+		return err
+	}
+	if !exists {
+		return fmt.Errorf("failed precondition: %s does not exist", path)
+	}
+	number, err := d.Find(id)
+	if err != nil {
+		return err
+	}
+	mounted, readable, err := d.Look(path)
+	if err != nil || mounted && readable {
+		return err
+	}
+	if mounted {
+		if exists, err := d.PathExists(path); err != nil || !exists {
+			return err
+		}
+		if err := unmount(d, path); err != nil {
+			return err
+		}
+	}
+	return formatAndMount(d, number, path)
+}
+
+func (d VSphere) Publish(stage, target string) error {
+	exists, err := d.PathExists(target)
+	if err != nil {
+		return err
+	}
+	if exists {
+		if err := d.Rmdir(target); err != nil {
+			return err
+		}
+	}
+	if err := d.Mkdir(target[:strings.LastIndexByte(target, '\\')]); err != nil {
+		return err
+	}
+	return d.CreateSymlink(stage, target)
+}
+
+func (d VSphere) Stats(target string) (total, used int64, err error) { return stats(d, target) }
+
+// Expand resizes if a MiB or more is wanted than the disk has.
+func (d VSphere) Expand(_, path string, requested int64) error {
+	id, err := d.GetVolumeIDFromTargetPath(path)
+	if err != nil {
+		return err
+	}
+	total, _, err := d.GetVolumeStats(id)
+	if err != nil {
+		return err
+	}
+	if err := d.Rescan(); err != nil {
+		return err
+	}
+	number, err := d.GetDiskNumberFromVolumeID(id)
+	if err != nil {
+		return err
+	}
+	size, err := d.GetDiskStats(number)
+	if err != nil || total > size {
+		return fmt.Errorf("%d bytes on a disk of %d: %v", total, size, err)
+	}
+	if requested-size < 1<<20 {
+		return nil
+	}
+	if number, err = d.GetDiskNumberFromVolumeID(id); err != nil {
+		return err
+	}
+	if err := d.SetDiskState(number, true); err != nil {
+		return err
+	}
+	return d.ResizeVolume(id)
+}
+
+func (d VSphere) Unpublish(target string) error { return d.Rmdir(target) }
+
+func (d VSphere) Unstage(path string) error {
+	for range 2 {
+		if exists, err := d.PathExists(path); err != nil || !exists {
+			return err
+		}
+	}
+	return unmount(d, path)
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"math"
+	"strings"
+
+	"csi-proxy.example/drivers/orders"
+	"csi-proxy.example/drivers/steps"
+)
+
+// block is a driver with what the steps know of its volumes.
+type block struct {
+	orders.Driver
+	identify func(disk *steps.Disk) string
+	// How it passes the path on whose stats it is asked for.
+	stats func(path string) string
+}
+
+func (b block) Identify(disk *steps.Disk) string { return b.identify(disk) }
+
+func (b block) Find(volume *steps.BlockVolume) (uint32, error) { return b.Driver.Find(volume.ID) }
+
+func (b block) NodeStage(volume *steps.BlockVolume) error {
+	return b.Stage(volume.ID, steps.Normalize(volume.Stage))
+}
+
+func (b block) NodePublish(volume *steps.BlockVolume) error {
+	return b.Publish(steps.Normalize(volume.Stage), steps.Normalize(volume.Target))
+}
+
+func (b block) NodeStats(volume *steps.BlockVolume) (total, used int64, err error) {
+	return b.Stats(b.stats(volume.Target))
+}
+
+// NodeExpand resizes whatever the disk has, as vsphere does up to v3.4.
+func (b block) NodeExpand(volume *steps.BlockVolume) error {
+	return b.Expand(volume.ID, steps.Normalize(volume.Target), math.MaxInt64)
+}
+
+func (b block) NodeUnpublish(volume *steps.BlockVolume) error {
+	return b.Unpublish(steps.Normalize(volume.Target))
+}
+
+func (b block) NodeUnstage(volume *steps.BlockVolume) error {
+	return b.Unstage(steps.Normalize(volume.Stage))
+}
+
+// ownDisks lists disks by a client of its own, closed after the call.
+type ownDisks struct{ *clients }
+
+func (c ownDisks) ListDiskIDs() (map[uint32]orders.DiskIDs, error) {
+	client, err := newDiskClient()
+	if err != nil {
+		return nil, err
+	}
+	defer client.Close()
+	return listDiskIDs(client)
+}
+
+func awsEBS(made *clients) block {
+	return block{
+		Driver: orders.AWSEBS{Node: ownDisks{made}, NotMounted: orders.SaysNotMounted},
+		// Nitro's NVMe disks: the serial number is the volume's id without its dash, and the namespace behind it.
+		identify: func(disk *steps.Disk) string {
+			return strings.Replace(strings.TrimSuffix(disk.SerialNumber, "_00000001."), "vol", "vol-", 1)
+		},
+		stats: steps.Normalize,
+	}
+}
+
+// vsphere makes these calls of the Go library v2 today; up to v3.4 they went over the v1 pipes, as here.
+func vsphere(made *clients, run *steps.Run) block {
+	look := func(path string) (mounted, readable bool, err error) {
+		err = run.Then(func(node *steps.Node) error {
+			entry, _ := node.At(path)
+			mounted = entry != nil && (entry.MountedVolumeID != "" || entry.Kind == "LINK")
+			readable = node.ReadDir(path) == nil
+			return nil
+		})
+		return mounted, readable, err
+	}
+	return block{
+		Driver: orders.VSphere{Node: made, Look: look},
+		// As the publish context's diskUUID.
+		identify: func(disk *steps.Disk) string { return disk.Page83 },
+		stats:    func(path string) string { return path },
+	}
+}

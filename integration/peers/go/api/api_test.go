@@ -1,0 +1,137 @@
+package api
+
+import (
+	"encoding/json"
+	"go/types"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sort"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/go/packages"
+)
+
+const module = "github.com/kubernetes-csi/csi-proxy/v2"
+
+// original returns where the source of a version of the Go library is.
+func original(t *testing.T, version string) string {
+	command := exec.Command("go", "mod", "download", "-json", module+"@"+version)
+	command.Dir = t.TempDir()
+	out, err := command.Output()
+	var at struct{ Dir string }
+	if err == nil {
+		err = json.Unmarshal(out, &at)
+	}
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return at.Dir
+}
+
+// load returns the packages of a module as Windows programs see them, by their paths in it.
+func load(t *testing.T, directory string) map[string]*types.Package {
+	config := &packages.Config{
+		Mode: packages.NeedName | packages.NeedTypes | packages.NeedImports,
+		Dir:  directory,
+		Env:  append(os.Environ(), "GOOS=windows", "GOARCH=amd64", "CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOWORK=off"),
+	}
+	loaded, err := packages.Load(config, "./pkg/...")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]*types.Package{}
+	for _, p := range loaded {
+		for _, e := range p.Errors {
+			t.Fatal(p.PkgPath, e)
+		}
+		found[strings.TrimPrefix(p.PkgPath, module+"/")] = p.Types
+	}
+	return found
+}
+
+// What drivers import, and with alpha.2 the one type of pkg/cim that other declarations name.
+var wanted = []string{
+	"pkg/disk", "pkg/disk/hostapi", "pkg/filesystem", "pkg/filesystem/hostapi", "pkg/iscsi", "pkg/iscsi/hostapi",
+	"pkg/smb", "pkg/smb/hostapi", "pkg/system", "pkg/system/hostapi", "pkg/utils", "pkg/volume", "pkg/volume/hostapi",
+}
+
+// known are the differences from a version, each of which has to be there.
+var known = map[string][]string{
+	"v2.0.0-alpha.2": nil,
+	"v2.0.0-alpha.1": {
+		"pkg/system: GetServiceResponse{}: Startype is an alias of StartType",
+		"pkg/system: START_TYPE_AUTOMATIC: Startype is an alias of StartType",
+		"pkg/system: START_TYPE_BOOT: Startype is an alias of StartType",
+		"pkg/system: START_TYPE_DISABLED: Startype is an alias of StartType",
+		"pkg/system: START_TYPE_MANUAL: Startype is an alias of StartType",
+		"pkg/system: START_TYPE_SYSTEM: Startype is an alias of StartType",
+		"pkg/system: Startype: Startype is an alias of StartType",
+		"pkg/system/hostapi: ServiceInfo{}: numbers, which alpha.2 made words",
+		"pkg/utils: RunPowershellCmd: alpha.2 has it no longer",
+	},
+}
+
+func TestExportsWhatTheGoLibraryExports(t *testing.T) {
+	ours := load(t, filepath.Join("..", "..", "..", "..", "client", "go"))
+	for version, expected := range known {
+		t.Run(version, func(t *testing.T) {
+			theirs := load(t, original(t, version))
+			names := 0
+			var found []string
+			for _, path := range wanted {
+				if theirs[path] == nil || ours[path] == nil {
+					t.Fatalf("%s: theirs %v, ours %v", path, theirs[path], ours[path])
+				}
+				exported := surface(theirs[path])
+				names += len(exported)
+				for _, difference := range differences(exported, surface(ours[path])) {
+					found = append(found, path+": "+difference)
+				}
+			}
+			compare(t, found, expected)
+			if names < 350 {
+				t.Errorf("only %d lines are compared", names)
+			}
+			t.Logf("%s: %d lines compared, %d differences", strings.TrimPrefix(version, "v2.0.0-"), names, len(found))
+			// None of its packages is forgotten.
+			for path := range theirs {
+				if path != "pkg/cim" && !strings.Contains(strings.Join(wanted, " ")+" ", path+" ") {
+					t.Errorf("%s is not compared", path)
+				}
+			}
+			if cim := theirs["pkg/cim"]; cim != nil {
+				for _, difference := range differences(surface(ours["pkg/cim"]), surface(cim)) {
+					t.Errorf("pkg/cim: %s", difference)
+				}
+			}
+		})
+	}
+}
+
+// compare holds the differences found against those that are known, by where they are.
+func compare(t *testing.T, found, expected []string) {
+	sort.Strings(found)
+	for _, difference := range found {
+		at := difference[:strings.Index(difference, " is ")]
+		if !hasPrefix(expected, at+": ") {
+			t.Error(difference)
+		}
+	}
+	for _, difference := range expected {
+		at := difference[:strings.LastIndex(difference, ": ")]
+		if !hasPrefix(found, at+" is ") {
+			t.Errorf("not found any more: %s", difference)
+		}
+	}
+}
+
+func hasPrefix(lines []string, prefix string) bool {
+	for _, line := range lines {
+		if strings.HasPrefix(line, prefix) {
+			return true
+		}
+	}
+	return false
+}

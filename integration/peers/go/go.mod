@@ -1,0 +1,29 @@
+module csi-proxy.example/calls
+
+go 1.25.0
+
+require (
+	csi-proxy.example/legacy_go v0.0.0
+	github.com/kubernetes-csi/csi-proxy/client v1.3.0
+	github.com/kubernetes-csi/csi-proxy/v2 v2.0.0
+	golang.org/x/tools v0.45.0
+	google.golang.org/grpc v1.64.1
+	google.golang.org/protobuf v1.33.0
+)
+
+require (
+	github.com/Microsoft/go-winio v0.6.1 // indirect
+	github.com/ebitengine/purego v0.10.2 // indirect
+	github.com/golang/protobuf v1.5.4 // indirect
+	golang.org/x/mod v0.36.0 // indirect
+	golang.org/x/net v0.54.0 // indirect
+	golang.org/x/sync v0.20.0 // indirect
+	golang.org/x/sys v0.44.0 // indirect
+	golang.org/x/text v0.37.0 // indirect
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20240318140521-94a12d6c2237 // indirect
+)
+
+replace (
+	csi-proxy.example/legacy_go => ../legacy_go
+	github.com/kubernetes-csi/csi-proxy/v2 => ../../../client/go
+)

@@ -1,0 +1,149 @@
+#!/usr/bin/env bash
+# The Go module client/go: its tests; every rpc of every version through its connection, answered by
+# the library and by the service alike; what it exports compared with the Go library whose place it
+# takes; and programs that use that library, compiled with both modules from one source: drivers'
+# calls, and those that wine/node/peer leads the library through.
+#
+#   integration/peers/go/run.sh              on Linux, where only our module can be
+#   integration/peers/go/run.sh --windows    the Windows library and service, under Wine, and the
+#                                            programs on a simulated Windows node
+set -euo pipefail
+cd "$(dirname "$0")/../../.."
+root=$PWD
+windows=no
+case ${1-} in
+  "") ;;
+  --windows) windows=yes ;;
+  *) echo "unknown option $1" >&2; exit 2 ;;
+esac
+ninja -C build/release dump_cases >/dev/null
+
+# What is under test stands side by side, as a driver would have it.
+out=$PWD/build/go/linux
+library=build/release/client/c/libcsi_proxy.so.1
+service=build/release/server/csi-proxy
+suffix=""
+run=(env)
+at=$out
+if [[ $windows == yes ]]; then
+  out=$PWD/build/go/windows
+  library=build/windows/client/c/csi_proxy.dll
+  service=build/windows/server/csi-proxy.exe
+  suffix=.exe
+  export GOOS=windows GOARCH=amd64
+  run=("$PWD/integration/wine/run")
+  at="Z:${out//\//\\}\\"
+else
+  ninja -C build/release csi_proxy_c csi-proxy >/dev/null
+  at=$out/
+fi
+rm -rf "$out"
+mkdir -p "$out/tests"
+cp "$service" "$out/"
+if [[ $windows == yes ]]; then
+  cp "$library" "$out/"
+else
+  # With the libraries that it loads.
+  cmake --install build/release --component test_library --prefix "$out" >/dev/null
+fi
+build/release/integration/dump_cases >"$out/cases.json"
+if [[ $windows == yes ]]; then
+  trap '"${run[@]}" --session-stop' EXIT
+  "${run[@]}" --session-start >/dev/null
+fi
+
+logs=$out
+. integration/support/checks.sh
+result() { grep -av ' audit ' "$1" | tail -1; }
+complaint() { grep -a FAILED "$1" || tail -40 "$1"; }
+
+vet() {
+  (cd client/go && go vet ./... && GOOS=windows GOARCH=amd64 go vet ./... && [[ -z $(gofmt -l .) ]]) &&
+    (cd integration/peers/go && go vet ./...) && echo "for Linux and for Windows"
+}
+# The code of the storage group is what its proto makes.
+generated() {
+  rm -rf "$out/api"
+  client/go/api/generate.sh "$out/api" && diff -r --exclude=generate.sh --exclude=*_test.go client/go/api "$out/api" && echo current
+}
+# The tests stand alone: one of them is about the library that stands beside a program.
+build() {
+  (cd client/go && go test -c -o "$out/tests/go.test$suffix" . && go test -c -o "$out/tests/node.test$suffix" ./csiproxytest &&
+    go test -c -o "$out/tests/storage.test$suffix" ./api/storage/v1alpha1 &&
+    go test -c -o "$out/tests/sidecars.test$suffix" ./sidecars &&
+    go build -o "$out/mount$suffix" ./examples/mount) &&
+    (cd integration/peers/go && go build -o "$out/calls$suffix" .) && echo "without cgo"
+}
+# library_program NAME PACKAGE [LINE]: a program that uses the Go library; with ours by the one line
+# that a driver changes.
+library_program() {
+  cp integration/wine/node/peer/go.mod "$out/$1.mod"
+  cp integration/wine/node/peer/go.sum "$out/$1.sum"
+  echo "${3-}" >>"$out/$1.mod"
+  (cd integration/wine/node/peer && go build "-modfile=$out/$1.mod" -mod=mod -o "$out/$1$suffix" "$2")
+}
+# drivers PROGRAM COMMAND...: aws-ebs tells by the text of an error that nothing is mounted.
+drivers() {
+  timeout 120 "${@:2}" "$out/$1$suffix" | tee "$out/$1.out" &&
+    { [[ $1 == upstream ]] || grep -a "aws-ebs's pattern matches what is not mounted: true" "$out/$1.out"; }
+}
+# race NAME PACKAGE
+race() { (cd client/go && CGO_ENABLED=1 go test -race -c -o "$out/tests/$1.test" "$2") && tests "$out/tests/$1.test" -test.v; }
+# Beside the released code of CSI and of the kubelet, which protobuf would not take twice.
+released() { (cd integration/peers/sidecars/released && go test -count=1 .); }
+api() {
+  (cd integration/peers/go/api && go test -v -count=1 .) | tee "$out/api.out" &&
+    grep -o 'alpha.*lines compared.*' "$out/api.out" | sort | paste -sd ';'
+}
+# tests COMMAND [FLAG...]: of a module's folder. A test that is skipped has shown nothing.
+tests() {
+  (cd client/go && CSI_PROXY_LIBRARY=$at$(basename "$library") CSI_PROXY_SERVICE=$at$(basename "$service") \
+    timeout 600 "$@") | tee "$out/tests.out" && ! grep -e '--- SKIP' "$out/tests.out" &&
+    echo "$(grep -c '^--- PASS' "$out/tests.out") tests, none skipped"
+}
+program() {
+  local name=$1
+  shift
+  (cd "$out" && timeout 600 "${run[@]}" "$out/$name$suffix" "$@")
+}
+
+check vet vet
+check generated generated
+export CGO_ENABLED=0
+check build build
+ours="replace github.com/kubernetes-csi/csi-proxy/v2 => $root/client/go"
+check build-driver library_program ours ./driver "$ours"
+check build-steps library_program ours-steps ./library "$ours"
+[[ $windows == no ]] || check build-library-driver library_program upstream ./driver
+check tests tests "${run[@]}" "$out/tests/go.test$suffix" -test.v
+check nodes tests "${run[@]}" "$out/tests/node.test$suffix" -test.v
+check storage tests "${run[@]}" "$out/tests/storage.test$suffix" -test.v
+check sidecars tests "${run[@]}" "$out/tests/sidecars.test$suffix" -test.v
+if [[ $windows == no ]]; then
+  check race race race .
+  check race-sidecars race race-sidecars ./sidecars
+  CGO_ENABLED=1 check race-library tests go test -race -v ./pkg/... ./csiproxytest/...
+  check released released
+  check api api
+  scenario=$root/integration/wine/node/peer/scenario.textproto
+  export CSI_PROXY_LIBRARY=$out/$(basename "$library")
+  check driver drivers ours env "CSI_PROXY_SCENARIO=$scenario"
+  check steps timeout 60 env "CSI_PROXY_SCENARIO=$scenario" "$out/ours-steps" -documented
+  unset CSI_PROXY_LIBRARY
+fi
+check embedded program calls -mode=embedded -cases=cases.json "-rounds=${ROUNDS:-5}"
+check both program calls -mode=both -cases=cases.json "-rounds=${ROUNDS:-5}" "-service=$at$(basename "$service")"
+check example program mount -mode=embedded
+# This machine as the node, through doubles of WMI and of Win32.
+if [[ $windows == yes ]]; then
+  "${run[@]}" --session-stop
+  run=("$root/integration/wine/node_run")
+  cp integration/wine/node/peer/scenario.textproto "$out/"
+  "${run[@]}" --session-start >/dev/null
+  check node program calls -mode=node
+  export CSI_PROXY_DOUBLE_SCENARIO=Z:$out/scenario.textproto
+  check driver drivers ours "${run[@]}"
+  check library-driver drivers upstream "${run[@]}"
+  check steps timeout 120 "${run[@]}" "$out/ours-steps.exe" -documented
+fi
+end_checks "Go module"
