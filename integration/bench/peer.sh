@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures csi-proxy.exe against the Go server it replaces, under Wine, in turns in one run. Leave the
+# Measures csi-proxy-simulated.exe, which has the main of csi-proxy.exe, against the Go server it replaces, under Wine, in turns in one run. Leave the
 # machine alone meanwhile.
 #
 #   integration/bench/peer.sh [SECONDS_PER_TURN [TURNS]]
@@ -10,7 +10,7 @@ cd "$(dirname "$0")/../.."
 scripts/install-packages.sh --windows
 scripts/build-windows-deps.sh
 cmake --preset windows >/dev/null
-ninja -C build/windows csi-proxy >/dev/null
+ninja -C build/windows csi-proxy-simulated >/dev/null
 out=$PWD/build/peer
 mkdir -p "$out"
 (
@@ -21,5 +21,5 @@ mkdir -p "$out"
   (cd load && GOOS=windows go build -o "$out/load.exe" .)
   go build -o "$out/peer" .
 )
-cp build/windows/server/csi-proxy.exe "$out/csi-proxy-cpp.exe"
+cp build/windows/server/csi-proxy-simulated.exe "$out/csi-proxy-cpp.exe"
 "$out/peer" wine "$PWD/integration/wine/run" "$out/csi-proxy-cpp.exe" "$out/csi-proxy-go.exe" "$out/load.exe" "$out/wine" "$@"

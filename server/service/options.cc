@@ -62,8 +62,10 @@ po::options_description Describe(Options* options, Raw* raw) {
       "who may open and serve the named pipes (on Windows); the service's own account is added, as "
       "owner. Give others 0x12019b: generic write would let them serve the pipes, generic all "
       "change who may");
-  node.add_options()("host", po::value(&raw->host)->value_name("KIND")->default_value("windows"),
-                     "what to act on: windows, or simulated (a node in memory)")(
+  node.add_options()(
+      "host", po::value(&raw->host)->value_name("KIND")->default_value("windows"),
+      "what to act on: windows, or simulated (a node in memory; for Windows it is in "
+      "csi-proxy-simulated.exe alone)")(
       "scenario", po::value(&options->scenario)->value_name("NAME|FILE"),
       "the simulated node: one of --list-scenarios, or a textproto; default a node of no cloud")(
       "list-scenarios", po::bool_switch(&options->list_scenarios),

@@ -25,7 +25,7 @@ at=$out
 if [[ $windows == yes ]]; then
   out=$PWD/build/go_embedded/windows
   library=build/windows/client/c/csi_proxy.dll
-  service=build/windows/server/csi-proxy.exe
+  service=build/windows/server/csi-proxy-simulated.exe
   suffix=.exe
   export GOOS=windows GOARCH=amd64
   run=("$PWD/integration/wine/run")
@@ -38,7 +38,7 @@ rm -rf "$out"
 mkdir -p "$out/tests"
 cp "$service" "$out/"
 if [[ $windows == yes ]]; then
-  cp "$library" "$out/"
+  cp build/windows/client/c/csi_proxy_simulated.dll "$out/csi_proxy.dll"
 else
   # With the libraries that it loads.
   cmake --install build/release --component test_library --prefix "$out" >/dev/null
@@ -99,11 +99,12 @@ fi
 check embedded program go_embedded -mode=embedded -cases=cases.json -rounds=5
 check both program go_embedded -mode=both -cases=cases.json -rounds=5 "-service=$at$(basename "$service")"
 check example program mount -mode=embedded
-# This machine as the node, through doubles of WMI and of Win32.
+# This machine as the node, through doubles of WMI and of Win32; the library is the one of nodes.
 if [[ $windows == yes ]]; then
   "${run[@]}" --session-stop
   run=("$root/integration/wine/node_run")
   "${run[@]}" --session-start >/dev/null
+  cp "$library" "$out/"
   check node program go_embedded -mode=node
 fi
 end_checks "Go package"

@@ -81,6 +81,7 @@ else
     timeout 300 "$wine" "$out/nodes.exe" -test.v | tee "$out/nodes.out" && ! grep -e '--- SKIP' "$out/nodes.out" &&
       echo "$(grep -c '^--- PASS' "$out/nodes.out") tests, none skipped"
   }
+  cp build/windows/client/c/csi_proxy_simulated.dll "$out/csi_proxy.dll"
   check nodes nodes
 fi
 # aws-ebs tells by the text of an error that nothing is mounted.
