@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "client/cpp/own_node.h"
 #include "server/node/opened_machine.h"
 
