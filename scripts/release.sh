@@ -45,20 +45,23 @@ done
 # Not before: to ccache, compilers in another language are others.
 export LC_ALL=C.UTF-8
 
-echo "ZIP for Windows"
+echo "ZIPs for Windows"
 name=csi-proxy-$version-windows-amd64
 for component in programs libraries c_interface; do
   cmake --install build/windows --prefix "$parts/$name" --component $component >/dev/null
 done
-programs=("$parts/$name"/bin/*.exe "$parts/$name"/bin/*.dll)
-(cd "$parts" && "$root/scripts/release/unsigned.py" "$name"/bin/*) >"$parts/unsigned"
+# What tests of drivers need, and no node.
+cmake --install build/windows --prefix "$parts/$name-testing" --component testing >/dev/null
+cp -r "$parts/$name/LICENSE" "$parts/$name/licenses" "$parts/$name-testing/"
+programs=("$parts/$name"{,-testing}/bin/*.{exe,dll})
+(cd "$parts" && "$root/scripts/release/unsigned.py" "$name"{,-testing}/bin/*) >"$parts/unsigned"
 if [[ -n ${CSI_PROXY_SIGN-} ]]; then
   for program in "${programs[@]}"; do
     # It may be a command with arguments.
     $CSI_PROXY_SIGN "$program"
   done
 fi
-scripts/release/make_zip.py "$parts" "$name" "$dist/$name.zip"
+for zip in "$name" "$name-testing"; do scripts/release/make_zip.py "$parts" "$zip" "$dist/$zip.zip"; done
 
 echo "images"
 licenses=()

@@ -104,7 +104,7 @@ absl::Status Open(uint32_t abi_version, const char* options, size_t options_size
   }
   if (node == nullptr) return absl::InvalidArgumentError("node: is null");
   if (absl::Status status = CheckOptions(options, options_size); !status.ok()) return status;
-  absl::StatusOr<std::shared_ptr<Node>> opened =
+  absl::StatusOr<OpenedNode> opened =
       OpenNodeOf(absl::string_view(options, options_size), ToLogFunction(log, user));
   if (!opened.ok()) return opened.status();
   *node = Handles::Get().AddNode(*std::move(opened));
@@ -117,8 +117,11 @@ absl::Status Call(OpenNode& open, const CallContext& context, absl::string_view 
     return open.rpcs->Call(method, context, request, response);
   }
   if (absl::Status status = context.Check(); !status.ok()) return status;
+  if (open.opened.administer == nullptr) {
+    return absl::FailedPreconditionError("only a simulated node can be administered");
+  }
   absl::StatusOr<std::string> answer =
-      open.node->Administer(absl::StripPrefix(method, kAdministrator), std::string(request));
+      open.opened.administer(absl::StripPrefix(method, kAdministrator), std::string(request));
   if (!answer.ok()) return answer.status();
   *response = *std::move(answer);
   return absl::OkStatus();

@@ -16,7 +16,7 @@ Handles& Handles::Get() {
   return *handles;
 }
 
-uint64_t Handles::AddNode(std::shared_ptr<Node> node) {
+uint64_t Handles::AddNode(OpenedNode node) {
   auto open = std::make_shared<OpenNode>(std::move(node));
   std::lock_guard lock(mutex_);
   nodes_.emplace(++last_, std::move(open));
@@ -51,7 +51,7 @@ bool Handles::CloseNode(uint64_t node) {
   }
   // Here, and not where the last call lets go: when this returns, nothing of the node runs.
   closed->rpcs.reset();
-  closed->node.reset();
+  closed->opened = {};
   return true;
 }
 

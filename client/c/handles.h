@@ -11,8 +11,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/notification.h"
+#include "client/c/simulation.h"
 #include "client/cpp/serialized_node.h"
-#include "csi_proxy/node.h"
 #include "server/rpc/runtime.h"
 
 namespace csi_proxy::c {
@@ -32,9 +32,9 @@ class Cancellable {
 
 // A node, and the calls on it. It stays, empty, until the last of those that hold it lets go.
 struct OpenNode {
-  explicit OpenNode(std::shared_ptr<Node> opened) : node(std::move(opened)), rpcs(node) {}
+  explicit OpenNode(OpenedNode node) : opened(std::move(node)), rpcs(opened.node) {}
 
-  std::shared_ptr<Node> node;
+  OpenedNode opened;
   std::optional<client::SerializedNode> rpcs;
   rpc::CallGate gate;
   // Ends the calls that nobody else may.
@@ -46,7 +46,7 @@ class Handles {
  public:
   static Handles& Get();
 
-  uint64_t AddNode(std::shared_ptr<Node> node);
+  uint64_t AddNode(OpenedNode node);
   // The node, whose gate the caller has entered and has to leave; null when it is closed.
   std::shared_ptr<OpenNode> EnterNode(uint64_t node);
   // Takes a node out, cancels its calls, waits for them, destroys it. False when there is none.

@@ -51,21 +51,24 @@ absl::StatusOr<NodeOptions> ToNodeOptions(const embedded::Options& in, LogFuncti
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<Node>> OpenNodeOf(absl::string_view json, LogFunction log) {
+absl::StatusOr<OpenedNode> OpenNodeOf(absl::string_view json, LogFunction log) {
   const absl::StatusOr<embedded::Options> options = Parse(json);
   if (!options.ok()) return options.status();
   absl::StatusOr<NodeOptions> node = ToNodeOptions(*options, std::move(log));
   if (!node.ok()) return node.status();
   using embedded::Options;
-  // A scenario asks for the node that can have one.
-  if (options->node() == Options::SIMULATED || !options->scenario().empty()) {
-    if (options->node() == Options::WINDOWS) {
-      return absl::InvalidArgumentError("scenario: is for simulated nodes");
-    }
-    return Node::Simulated(*std::move(node), options->scenario());
+  const bool has_scenario = !options->scenario().empty();
+  if (options->node() == Options::WINDOWS && has_scenario) {
+    return absl::InvalidArgumentError("scenario: is for simulated nodes");
   }
-  return options->node() == Options::WINDOWS ? Node::Windows(*std::move(node))
-                                             : client::NewDefaultNode(*std::move(node));
+  // A scenario asks for the node that can have one.
+  if (options->node() == Options::SIMULATED || has_scenario ||
+      (options->node() == Options::PLATFORM && client::DefaultNodeIsSimulated())) {
+    return OpenSimulation(*std::move(node), options->scenario());
+  }
+  absl::StatusOr<std::shared_ptr<Node>> opened = Node::Windows(*std::move(node));
+  if (!opened.ok()) return opened.status();
+  return OpenedNode{*std::move(opened)};
 }
 
 }  // namespace csi_proxy::c

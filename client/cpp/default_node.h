@@ -8,7 +8,10 @@
 
 namespace csi_proxy::client {
 
+// Tells whether they act on a simulated node: everywhere but on Windows.
+bool DefaultNodeIsSimulated();
+
 // This machine on Windows, a simulated node elsewhere.
-absl::StatusOr<std::shared_ptr<Node>> NewDefaultNode(NodeOptions options = {});
+absl::StatusOr<std::shared_ptr<Node>> NewDefaultNode();
 
 }  // namespace csi_proxy::client

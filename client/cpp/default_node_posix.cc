@@ -1,11 +1,9 @@
-#include <utility>
-
 #include "client/cpp/default_node.h"
 
 namespace csi_proxy::client {
 
-absl::StatusOr<std::shared_ptr<Node>> NewDefaultNode(NodeOptions options) {
-  return Node::Simulated(std::move(options));
-}
+bool DefaultNodeIsSimulated() { return true; }
+
+absl::StatusOr<std::shared_ptr<Node>> NewDefaultNode() { return Node::Simulated(); }
 
 }  // namespace csi_proxy::client

@@ -1,11 +1,9 @@
-#include <utility>
-
 #include "client/cpp/default_node.h"
 
 namespace csi_proxy::client {
 
-absl::StatusOr<std::shared_ptr<Node>> NewDefaultNode(NodeOptions options) {
-  return Node::Windows(std::move(options));
-}
+bool DefaultNodeIsSimulated() { return false; }
+
+absl::StatusOr<std::shared_ptr<Node>> NewDefaultNode() { return Node::Windows(); }
 
 }  // namespace csi_proxy::client

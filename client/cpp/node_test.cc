@@ -104,13 +104,5 @@ TEST_F(NodeTest, OptionsAreKept) {
   EXPECT_TRUE((*node)->system().StartService(context, {.name = "MSiSCSI"}).ok());
 }
 
-TEST_F(NodeTest, TheAdministratorCanBePlayed) {
-  auto node = Node::Simulated(Options());
-  ASSERT_TRUE(node.ok()) << node.status();
-  EXPECT_TRUE((*node)->Administer("Reset", "").ok());
-  EXPECT_TRUE(absl::IsUnimplemented((*node)->Administer("Conquer", "").status()));
-  EXPECT_TRUE(absl::IsInvalidArgument((*node)->Administer("Reset", "\xff").status()));
-}
-
 }  // namespace
 }  // namespace csi_proxy

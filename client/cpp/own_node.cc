@@ -6,7 +6,6 @@
 
 #include "server/service/loggers.h"
 #include "server/service/spdlog_audit_sink.h"
-#include "server/simulator/admin_methods.h"
 
 namespace csi_proxy::client {
 namespace {
@@ -106,14 +105,6 @@ rpc::CallLimiter* OwnNode::CallsOf(Node& node, absl::string_view group) {
     if (group == kGroups[i]) return own->calls_[i].get();
   }
   return nullptr;
-}
-
-absl::StatusOr<std::string> OwnNode::Administer(absl::string_view method,
-                                                const std::string& request) {
-  if (node_.simulated() == nullptr) {
-    return absl::FailedPreconditionError("only a simulated node can be administered");
-  }
-  return machine::simulated::CallAdmin(*node_.simulated(), method, request);
 }
 
 std::vector<std::pair<std::string, size_t>> OwnNode::Queued() const {

@@ -40,9 +40,6 @@ class OwnNode final : public Node {
   storage::Service& storage() override { return *node_.services().storage.service; }
   volume::Service& volume() override { return *node_.services().volume.service; }
 
-  absl::StatusOr<std::string> Administer(absl::string_view method,
-                                         const std::string& request) override;
-
  private:
 #define NAME_OF(group) #group,
   static constexpr const char* kGroups[] = {CSI_PROXY_FOR_EACH_GROUP(NAME_OF)};

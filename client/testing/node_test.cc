@@ -376,5 +376,15 @@ TEST(SimulatedNodeTest, RefusesImpossibleChanges) {
               HasSubstr("INVALID_ARGUMENT: scenario:1:"));
 }
 
+TEST(SimulatedNodeTest, AllOfTheAdministratorsMethodsCanBeCalled) {
+  const SimulatedNode node = NewNode();
+  ASSERT_TRUE(node.DetachDisk(1).ok());
+  EXPECT_EQ(node.state().FindDisk(1), nullptr);
+  EXPECT_TRUE(node.Administer("Reset", "").ok());
+  EXPECT_NE(node.state().FindDisk(1), nullptr);
+  EXPECT_TRUE(absl::IsUnimplemented(node.Administer("Conquer", "").status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(node.Administer("Reset", "\xff").status()));
+}
+
 }  // namespace
 }  // namespace csi_proxy

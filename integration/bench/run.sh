@@ -48,11 +48,11 @@ case $what in
   wine)
     scripts/install-packages.sh --windows
     scripts/build-windows-deps.sh
-    build windows csi-proxy
+    build windows csi-proxy-simulated
     GOOS=windows go_build wine/node/peer csi-proxy-go.exe -mod=mod github.com/kubernetes-csi/csi-proxy/cmd/csi-proxy
     GOOS=windows go_build peers/legacy_go load.exe ./load
     go_build bench/peer peer
-    cp build/windows/server/csi-proxy.exe "$out/csi-proxy-cpp.exe"
+    cp build/windows/server/csi-proxy-simulated.exe "$out/csi-proxy-cpp.exe"
     "$out/peer" wine "$PWD/integration/wine/run" "$out/csi-proxy-cpp.exe" "$out/csi-proxy-go.exe" "$out/load.exe" "$out/wine" "$@"
     ;;
 esac

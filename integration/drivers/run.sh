@@ -2,7 +2,7 @@
 # The drivers' own code, and the calls of those whose code cannot be had, against csi-proxy with a
 # simulated node: a volume's whole life, each step confirmed in the node's state.
 #
-#   integration/drivers/run.sh             csi-proxy.exe under Wine, and on Linux what builds there
+#   integration/drivers/run.sh             csi-proxy-simulated.exe under Wine, and on Linux what builds there
 #   integration/drivers/run.sh --linux     on Linux alone
 #   integration/drivers/run.sh --changed   the drivers as their pages in client/drivers change them: by the
 #                                          pipes, and with a * in the table as HostProcess pods, by the library
@@ -64,7 +64,7 @@ if [[ " ${platforms[*]} " == *" windows "* ]]; then
   [[ $changed == no ]] || export CSI_PROXY_MODE=remote
   for program in "${programs[@]}"; do
     build windows "$program"
-    cp build/windows/server/csi-proxy.exe "$out/windows/$program/"
+    cp build/windows/server/csi-proxy-simulated.exe "$out/windows/$program/csi-proxy.exe"
     run windows "$program" csi-proxy.exe "$wine"
   done
 fi

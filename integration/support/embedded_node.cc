@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "csi_proxy/node.h"
+#include "csi_proxy/testing/node.h"
 #include "integration/support/server_process.h"
 #include "integration/support/test_node.h"
 
@@ -11,19 +11,14 @@ namespace {
 
 class EmbeddedNode final : public TestNode {
  public:
-  explicit EmbeddedNode(std::shared_ptr<Node> node) : node_(std::move(node)) {}
+  explicit EmbeddedNode(SimulatedNode node) : node_(std::move(node)) {}
 
-  ClientOptions client_options() const override {
-    ClientOptions options;
-    options.mode = Mode::kEmbedded;
-    options.node = node_;
-    return options;
-  }
+  ClientOptions client_options() const override { return node_.client_options(); }
 
   absl::Status Admin(const std::string& method, const google::protobuf::Message& request,
                      google::protobuf::Message* response) override {
     const absl::StatusOr<std::string> answer =
-        node_->Administer(method, request.SerializeAsString());
+        node_.Administer(method, request.SerializeAsString());
     if (!answer.ok()) return answer.status();
     return response->ParseFromString(*answer)
                ? absl::OkStatus()
@@ -31,7 +26,7 @@ class EmbeddedNode final : public TestNode {
   }
 
  private:
-  const std::shared_ptr<Node> node_;
+  const SimulatedNode node_;
 };
 
 }  // namespace
@@ -40,7 +35,7 @@ absl::StatusOr<std::unique_ptr<TestNode>> NewEmbeddedNode() {
   NodeOptions options;
   // Failures are what the tests are after.
   options.log = [](Severity, absl::string_view) {};
-  absl::StatusOr<std::shared_ptr<Node>> node = Node::Simulated(std::move(options));
+  absl::StatusOr<SimulatedNode> node = SimulatedNode::Create("", std::move(options));
   if (!node.ok()) return node.status();
   return std::make_unique<EmbeddedNode>(*std::move(node));
 }

@@ -15,8 +15,12 @@ absl::StatusOr<std::unique_ptr<ServerProcess>> ServerProcess::Start(
     const std::vector<std::string>& more_flags) {
   std::unique_ptr<ServerProcess> server(new ServerProcess());
   server->directory_ = NewTestDirectory();
-  server->flags_ = {CSI_PROXY_BINARY, "--socket-dir=" + server->directory_};
-  if (!MachineIsDouble()) server->flags_.push_back("--host=simulated");
+  if (MachineIsDouble()) {
+    server->flags_ = {CSI_PROXY_BINARY};
+  } else {
+    server->flags_ = {CSI_PROXY_SIMULATED_BINARY, "--host=simulated"};
+  }
+  server->flags_.push_back("--socket-dir=" + server->directory_);
   server->flags_.insert(server->flags_.end(), more_flags.begin(), more_flags.end());
   if (absl::Status s = server->Launch(); !s.ok()) return s;
   return server;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# csi-proxy.exe as a console program, as nssm and containers run it: Ctrl-C drains and ends it.
+# The service as a console program, as nssm and containers run it: Ctrl-C drains and ends it.
 #
-#   integration/wine/console_test.sh CSI_PROXY.exe
+#   integration/wine/console_test.sh CSI_PROXY_SIMULATED.exe
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 log=$(mktemp)

@@ -57,7 +57,8 @@ class ServiceLifeTest : public testing::Test {
   // With a letter that the code page of Western Windows does not have.
   ServiceLifeTest() : base_(NewTestDirectory()), directory_(base_ / u8"Bałtyk") {
     fs::create_directory(directory_);
-    fs::copy_file(Shipped(CSI_PROXY_BINARY), Program());
+    // It has the same main as the shipped program, whose node would be Wine.
+    fs::copy_file(CSI_PROXY_SIMULATED_BINARY, Program());
     Run({"uninstall"});
   }
   ~ServiceLifeTest() override {
@@ -133,6 +134,23 @@ TEST_F(ServiceLifeTest, InstallsStartsServesStopsAndGoes) {
   EXPECT_EQ(Run({"status"}), 1);
 }
 
+TEST_F(ServiceLifeTest, TheShippedProgramServesThisMachineAndNoSimulatedOne) {
+  fs::copy_file(Shipped(CSI_PROXY_BINARY), Program(), fs::copy_options::overwrite_existing);
+  EXPECT_EQ(Execute({Program().string(), "--host=simulated"}), 2);
+  EXPECT_THAT(said_, HasSubstr("--host=simulated: this program holds no simulated node; "
+                               "csi-proxy-simulated.exe is the one that does"));
+  EXPECT_EQ(Execute({Program().string(), "--list-scenarios"}), 2);
+  EXPECT_THAT(said_, HasSubstr("csi-proxy-simulated.exe"));
+  ASSERT_EQ(Run({"install", "--binary", Program().string(), "--", "-logtostderr=false",
+                 "-log_file=" + LogPath(), kOpenToAll}),
+            0)
+      << said_;
+  ASSERT_EQ(Run({"start"}), 0) << said_ << Log();
+  EXPECT_TRUE(Call().ok()) << Log();
+  ASSERT_EQ(Run({"stop"}), 0) << said_;
+  EXPECT_THAT(Log(), HasSubstr("pipes for the Windows node"));
+}
+
 TEST_F(ServiceLifeTest, CallsUnderWayFinishWhenTheServiceStops) {
   InstallAndStart();
   auto client = disk::v1::Client::Create({.mode = Mode::kRemote, .socket_dir = "", .call = {}});
@@ -175,7 +193,7 @@ TEST_F(ServiceLifeTest, AGoodUpgradeServesAndABrokenOneIsRolledBack) {
   InstallAndStart();
   const fs::path next = directory_ / "next.exe";
   // The same program with other bytes at its end, which Windows does not mind.
-  fs::copy_file(Shipped(CSI_PROXY_BINARY), next);
+  fs::copy_file(CSI_PROXY_SIMULATED_BINARY, next);
   std::ofstream(next, std::ios::app | std::ios::binary) << "next";
   ASSERT_EQ(Run({"upgrade", "--binary", next.string()}), 0) << said_;
   EXPECT_EQ(fs::file_size(Program()), fs::file_size(next));

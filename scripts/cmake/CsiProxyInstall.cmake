@@ -182,7 +182,7 @@ csi_proxy_installed_library(node "A Windows node, or a simulated one, in the own
   COMPONENTS ${HUBS} ${HOST_WINDOWS} csi_proxy_cim csi_proxy_executor csi_proxy_groups
              csi_proxy_host csi_proxy_http csi_proxy_layouts_encode csi_proxy_log_line csi_proxy_machine
              csi_proxy_managed_node csi_proxy_named_faults csi_proxy_observability
-             csi_proxy_own_node csi_proxy_simulated csi_proxy_simulated_admin_methods
+             csi_proxy_own_node csi_proxy_own_simulated_node csi_proxy_simulated csi_proxy_simulated_admin_methods
              csi_proxy_simulated_proto csi_proxy_simulated_scenario csi_proxy_simulated_win32
              csi_proxy_simulated_wmi)
 
@@ -218,8 +218,14 @@ csi_proxy_export(csi_proxy_c c c_interface)
 csi_proxy_pkg_config(c "CSI Proxy in the own process, for any language" "" -lcsi_proxy)
 
 # The same with what it loads, in one directory: what client/go/csiproxytest/install places.
-set(TEST_LIBRARIES csi_proxy_c)
-if(NOT WIN32)
+if(WIN32)
+  # What the tests of drivers have and nodes have not.
+  set(TEST_LIBRARIES csi_proxy_c_simulated)
+  install(TARGETS csi-proxy-simulated csi_proxy_c_simulated RUNTIME COMPONENT testing
+          ARCHIVE COMPONENT testing)
+  add_dependencies(csi_proxy_installed csi-proxy-simulated csi_proxy_c_simulated)
+else()
+  set(TEST_LIBRARIES csi_proxy_c)
   foreach(library base node client_api embedded)
     list(APPEND TEST_LIBRARIES csi_proxy_installed_${library})
   endforeach()

@@ -73,6 +73,7 @@ def notes(release):
 | file | for |
 |---|---|
 | `{release.zip_name}.zip` | Windows nodes: programs, C library, bootstrap scripts, the check of a node, licences |
+| `{release.zip_name}-testing.zip` | tests of drivers on Windows: the service and the C library with a simulated node |
 | `csi-proxy-{release.version}-oci.tar` | the images for HostProcess containers, `{release.version}`, `{release.version}-base` and `{release.version}-sidecars`, as an OCI image layout |
 | `*.deb` | Debian 12: the service with a simulated node, the sidecars of drivers, the libraries, what is built against them |
 | `go/` | a module proxy in files |

@@ -80,8 +80,10 @@ def windows(document, digest):
                                    checksums=[{"algorithm": "SHA256", "checksumValue": digest(path)}])
         document.relate(package, "CONTAINS", program)
         document.relate(images, "CONTAINS", program)
+    testing = document.shipped("csi-proxy for tests on Windows", release.dist / f"{release.zip_name}-testing.zip", digest)
     for library in linked_libraries(document):
         document.relate(package, "STATIC_LINK", library)
+        document.relate(testing, "STATIC_LINK", library)
         document.relate(images, "STATIC_LINK", library)
 
 

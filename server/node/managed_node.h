@@ -46,9 +46,6 @@ class ManagedNode {
 
   groups::FormatWatch::Running formats() const { return formats_.running(); }
 
-  // The administrator's side; null on a real machine.
-  machine::simulated::Machine* simulated() { return machine_.simulated.get(); }
-
  private:
   OpenedMachine machine_;
   const std::unique_ptr<AuditLog> audit_;

@@ -5,7 +5,6 @@
 #include <iostream>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "server/base/program.h"
 #include "server/service/logging.h"
@@ -13,10 +12,8 @@
 #include "server/service/options.h"
 #include "server/service/product_version.h"
 #include "server/service/server.h"
+#include "server/service/simulation.h"
 #include "server/service/supervisor.h"
-#include "server/service/versioned_services.h"
-#include "server/simulator/admin.h"
-#include "server/simulator/named_scenarios.h"
 
 namespace csi_proxy {
 namespace {
@@ -27,15 +24,10 @@ constexpr absl::Duration kStopMargin = absl::Seconds(5);
 
 // Starts, serves until told to stop, stops.
 absl::Status Serve(const Options& options, Supervisor& supervisor) {
-  const absl::StatusOr<std::unique_ptr<ManagedNode>> node = OpenNode(options);
-  if (!node.ok()) return node.status();
-  std::vector<ExtraService> extra;
-  if (machine::simulated::Machine* const simulated = (*node)->simulated(); simulated != nullptr) {
-    extra.push_back({.pipe_name = "csi-proxy-admin",
-                     .full_name = machine::simulated::kAdminServiceName,
-                     .service = machine::simulated::NewAdminService(simulated)});
-  }
-  absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(options, **node, std::move(extra));
+  absl::StatusOr<OpenedNode> opened = OpenNode(options);
+  if (!opened.ok()) return opened.status();
+  absl::StatusOr<std::unique_ptr<Server>> server =
+      Server::Start(options, *opened->node, std::move(opened->services));
   if (!server.ok()) return server.status();
   spdlog::info("csi-proxy {} serves {} pipes for the {} node", kVersion,
                (*server)->PipeNames().size(),
@@ -65,12 +57,16 @@ int Run(const absl::StatusOr<Options>& options, bool as_service, Supervisor& sup
   return absl::IsInvalidArgument(status) ? kExitUsage : kExitFailed;
 }
 
+int Refuse(const absl::Status& status) {
+  std::cerr << "csi-proxy: " << status.message() << "\nTry --help.\n";
+  return kExitUsage;
+}
+
 int Main(int argc, char** argv) {
   const absl::StatusOr<Options> options = ParseOptions(argc, argv);
   const bool as_service = options.ok() ? options->windows_service : AsksForService(argc, argv);
   if (!options.ok() && !as_service) {
-    std::cerr << "csi-proxy: " << options.status().message() << "\nTry --help.\n";
-    return kExitUsage;
+    return Refuse(options.status());
   }
   if (options.ok() && options->show_help) {
     std::cout << OptionsHelp();
@@ -81,7 +77,9 @@ int Main(int argc, char** argv) {
     return kExitOk;
   }
   if (options.ok() && options->list_scenarios) {
-    std::cout << machine::simulated::ListScenarios();
+    const absl::StatusOr<std::string> list = ListScenarios();
+    if (!list.ok()) return Refuse(list.status());
+    std::cout << *list;
     return kExitOk;
   }
   int exit_code = kExitOk;

@@ -2,37 +2,26 @@
 
 #include <spdlog/spdlog.h>
 
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/service/logging.h"
+#include "server/service/simulation.h"
 #include "server/service/spdlog_audit_sink.h"
-#include "server/simulator/named_scenarios.h"
 
 namespace csi_proxy {
 namespace {
 
-absl::StatusOr<OpenedMachine> OpenSimulated(const std::string& scenario) {
-  if (scenario.empty()) return OpenSimulatedMachine();
-  if (machine::simulated::IsScenario(scenario)) return OpenSimulatedMachine(scenario, scenario);
-  // In UTF-8, whatever Windows' code page.
-  const std::filesystem::path path(std::u8string(scenario.begin(), scenario.end()));
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    return absl::NotFoundError(absl::StrCat("--scenario: cannot read ", scenario,
-                                            ", and --list-scenarios has none of that name"));
-  }
-  std::ostringstream text;
-  text << file.rdbuf();
-  return OpenSimulatedMachine(text.str(), scenario);
+absl::StatusOr<OpenedMachine> Simulated(const Options& options,
+                                        std::vector<ExtraService>* services) {
+  absl::StatusOr<Simulation> simulation = OpenSimulation(options.scenario);
+  if (!simulation.ok()) return simulation.status();
+  *services = std::move(simulation->services);
+  return std::move(simulation->machine);
 }
 
-absl::StatusOr<OpenedMachine> OpenMachine(const Options& options) {
-  if (options.host == HostKind::kSimulated) return OpenSimulated(options.scenario);
+absl::StatusOr<OpenedMachine> ThisMachine() {
   absl::StatusOr<OpenedMachine> machine =
       OpenThisMachine([](absl::string_view line) { spdlog::warn("{}", std::string(line)); });
   if (machine.ok()) return machine;
@@ -55,10 +44,15 @@ absl::StatusOr<std::unique_ptr<ManagedNode>> NewNode(const Options& options,
       [](absl::string_view line) { spdlog::info("{}", std::string(line)); });
 }
 
-absl::StatusOr<std::unique_ptr<ManagedNode>> OpenNode(const Options& options) {
-  absl::StatusOr<OpenedMachine> machine = OpenMachine(options);
+absl::StatusOr<OpenedNode> OpenNode(const Options& options) {
+  OpenedNode opened;
+  absl::StatusOr<OpenedMachine> machine =
+      options.host == HostKind::kSimulated ? Simulated(options, &opened.services) : ThisMachine();
   if (!machine.ok()) return machine.status();
-  return NewNode(options, *std::move(machine));
+  absl::StatusOr<std::unique_ptr<ManagedNode>> node = NewNode(options, *std::move(machine));
+  if (!node.ok()) return node.status();
+  opened.node = *std::move(node);
+  return opened;
 }
 
 }  // namespace csi_proxy

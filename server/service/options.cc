@@ -63,7 +63,8 @@ po::options_description Describe(Options* options, Raw* raw) {
       "Give others 0x12019b: generic write would let them serve the pipes, generic all change the "
       "list");
   node.add_options()("host", po::value(&raw->host)->value_name("KIND")->default_value("windows"),
-                     "the node to act on: windows, or simulated (a node in memory)")(
+                     "the node to act on: windows, or simulated (a node in memory; on Windows only "
+                     "csi-proxy-simulated.exe has one)")(
       "scenario", po::value(&options->scenario)->value_name("NAME|FILE"),
       "the simulated node: one of --list-scenarios, or a textproto; default a node of no cloud")(
       "list-scenarios", po::bool_switch(&options->list_scenarios),

@@ -38,7 +38,7 @@ grpc::Status Call(Machine& node, const std::string& method, const grpc::ByteBuff
 // thread.
 class AdminService final : public grpc::Service {
  public:
-  explicit AdminService(Machine* node) {
+  explicit AdminService(const std::shared_ptr<Machine>& node) {
     const google::protobuf::ServiceDescriptor& service =
         *::csi_proxy::simulated::AttachDiskRequest::descriptor()->file()->service(0);
     paths_.reserve(service.method_count());
@@ -63,7 +63,7 @@ class AdminService final : public grpc::Service {
 
 }  // namespace
 
-std::unique_ptr<grpc::Service> NewAdminService(Machine* node) {
+std::unique_ptr<grpc::Service> NewAdminService(const std::shared_ptr<Machine>& node) {
   return std::make_unique<AdminService>(node);
 }
 

@@ -11,7 +11,7 @@ namespace csi_proxy::machine::simulated {
 
 inline constexpr char kAdminServiceName[] = "csi_proxy.simulated.Admin";
 
-// Does not own `node`, which must outlive the service.
-std::unique_ptr<grpc::Service> NewAdminService(Machine* node);
+// The service keeps the machine.
+std::unique_ptr<grpc::Service> NewAdminService(const std::shared_ptr<Machine>& node);
 
 }  // namespace csi_proxy::machine::simulated

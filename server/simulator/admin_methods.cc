@@ -18,9 +18,7 @@ using google::protobuf::Message;
 
 absl::Status AttachDisk(Machine& node, const proto::AttachDiskRequest& request,
                         proto::AttachDiskResponse* response) {
-  proto::Disk made = DiskToProto(node.NewDisk());
-  made.MergeFrom(request.disk());
-  absl::StatusOr<Disk> disk = DiskFromProto(made);
+  absl::StatusOr<Disk> disk = DiskFor(node, request.disk());
   if (!disk.ok()) return disk.status();
   const auto number = request.choose_number() ? std::nullopt : std::optional(disk->number);
   const auto place = request.has_place() ? std::optional(request.place()) : std::nullopt;

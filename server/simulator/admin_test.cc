@@ -33,9 +33,9 @@ class AdminTest : public testing::Test {
   }
 
   CallContext context_;
-  std::unique_ptr<Machine> node_ = *LoadScenario(DefaultScenarioText(), "default.textproto");
+  std::shared_ptr<Machine> node_ = *LoadScenario(DefaultScenarioText(), "default.textproto");
   std::unique_ptr<host::Host> host_ = HostOver(*node_);
-  std::unique_ptr<grpc::Service> service_ = NewAdminService(node_.get());
+  std::unique_ptr<grpc::Service> service_ = NewAdminService(node_);
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<proto::Admin::Stub> stub_;
   std::string message_;

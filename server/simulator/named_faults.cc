@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -15,6 +16,7 @@ namespace {
 using host::ChapCredentials;
 using host::IscsiPortal;
 using machine::simulated::Core;
+using machine::simulated::Machine;
 using machine::simulated::NewSimulatedOs;
 using machine::simulated::wmi::NewSimulatedSession;
 
@@ -183,8 +185,10 @@ class System final : public Group<host::SystemHost> {
 
 class FaultyHost final : public host::Host {
  public:
-  explicit FaultyHost(Core* core)
-      : host_(host::NewHost(NewSimulatedSession(core), NewSimulatedOs(core))),
+  // `kept`, if any, lives as long as the host.
+  explicit FaultyHost(Core* core, std::shared_ptr<Machine> kept = nullptr)
+      : kept_(std::move(kept)),
+        host_(host::NewHost(NewSimulatedSession(core), NewSimulatedOs(core))),
         disk_(core, "disk.", host_->disk()),
         volume_(core, "volume.", host_->volume()),
         filesystem_(core, "filesystem.", host_->filesystem()),
@@ -200,6 +204,7 @@ class FaultyHost final : public host::Host {
   host::SystemHost& system() override { return system_; }
 
  private:
+  const std::shared_ptr<Machine> kept_;
   const std::unique_ptr<Host> host_;
   Disk disk_;
   Volume volume_;
@@ -211,8 +216,13 @@ class FaultyHost final : public host::Host {
 
 }  // namespace
 
-std::unique_ptr<host::Host> HostOver(machine::simulated::Machine& machine) {
+std::unique_ptr<host::Host> HostOver(Machine& machine) {
   return std::make_unique<FaultyHost>(machine.core());
+}
+
+std::unique_ptr<host::Host> HostOver(std::shared_ptr<Machine> machine) {
+  Core* const core = machine->core();
+  return std::make_unique<FaultyHost>(core, std::move(machine));
 }
 
 }  // namespace csi_proxy

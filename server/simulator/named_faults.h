@@ -12,5 +12,7 @@ namespace csi_proxy {
 // The host over a simulated machine, each of whose operations passes the machine's fault table
 // before it is done. `machine` must outlive it.
 std::unique_ptr<host::Host> HostOver(machine::simulated::Machine& machine);
+// The same host, which keeps the machine.
+std::unique_ptr<host::Host> HostOver(std::shared_ptr<machine::simulated::Machine> machine);
 
 }  // namespace csi_proxy

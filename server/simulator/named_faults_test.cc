@@ -9,13 +9,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
-#include "server/node/opened_machine.h"
 #include "server/simulator/failure.h"
+#include "server/simulator/scenario.h"
 
 namespace csi_proxy {
 namespace {
 
 using machine::simulated::FaultRule;
+using machine::simulated::LoadScenario;
+using machine::simulated::Machine;
 
 constexpr char kVolume[] = R"(\\?\Volume{00000000-c511-4c0d-9000-000000000001}\)";
 constexpr char kPath[] = R"(C:\var\lib\kubelet\pods)";
@@ -33,9 +35,10 @@ class NamedFaultsTest : public testing::Test {
   };
 
   NamedFaultsTest() {
-    absl::StatusOr<OpenedMachine> machine = OpenSimulatedMachine();
+    absl::StatusOr<std::unique_ptr<Machine>> machine = LoadScenario("default", "test");
     EXPECT_TRUE(machine.ok()) << machine.status();
     machine_ = *std::move(machine);
+    host_ = HostOver(machine_);
   }
 
   static const std::map<std::string, Call>& Calls();
@@ -51,7 +54,7 @@ class NamedFaultsTest : public testing::Test {
       rule.code = absl::StatusCode::kUnavailable;
       rule.error = {53, "as injected"};
     }
-    const absl::Status injected = machine_.simulated->InjectFault(rule);
+    const absl::Status injected = machine_->InjectFault(rule);
     ASSERT_TRUE(injected.ok()) << injected;
   }
   // Tells whether a call failed by a fault of Inject().
@@ -60,7 +63,8 @@ class NamedFaultsTest : public testing::Test {
   }
 
   const CallContext context_{};
-  OpenedMachine machine_;
+  std::shared_ptr<Machine> machine_;
+  std::unique_ptr<host::Host> host_;
 };
 
 const std::map<std::string, NamedFaultsTest::Call>& NamedFaultsTest::Calls() {
@@ -257,29 +261,29 @@ TEST_F(NamedFaultsTest, EachFailsAsInjectedAsOftenAsInjectedWhereInjected) {
   for (const auto& [name, of_name] : Calls()) {
     SCOPED_TRACE(name);
     const auto& call = of_name;
-    const auto make = [&] { return call.make(*machine_.host, context_); };
+    const auto make = [&] { return call.make(*host_, context_); };
     Inject(name, call.resource, 2);
     EXPECT_TRUE(Struck(make()));
     EXPECT_TRUE(Struck(make()));
     EXPECT_FALSE(Struck(make()));
     Inject(name, "another", 1);
     EXPECT_FALSE(Struck(make()));
-    machine_.simulated->ClearFaults();
+    machine_->ClearFaults();
     Inject(name.substr(0, name.find('.')) + ".*", "", 0);
     EXPECT_TRUE(Struck(make()));
-    machine_.simulated->ClearFaults();
+    machine_->ClearFaults();
     Inject("*", "", 1);
     EXPECT_TRUE(Struck(make()));
-    EXPECT_TRUE(machine_.simulated->Snapshot().faults.empty());
+    EXPECT_TRUE(machine_->Snapshot().faults.empty());
   }
 }
 
 TEST_F(NamedFaultsTest, NoneStrikesAnotherOperation) {
   for (const auto& [name, call] : Calls()) {
-    machine_.simulated->Reset();
+    machine_->Reset();
     Inject(name, "", 0);
     for (const auto& [other, its] : Calls()) {
-      EXPECT_EQ(Struck(its.make(*machine_.host, context_)), other == name) << name << " " << other;
+      EXPECT_EQ(Struck(its.make(*host_, context_)), other == name) << name << " " << other;
     }
   }
 }
@@ -289,15 +293,14 @@ TEST_F(NamedFaultsTest, ADelayEndsWithTheCallAndNothingIsDone) {
     SCOPED_TRACE(name);
     Inject(name, call.resource, 0, absl::Hours(1));
   }
-  const auto before = machine_.simulated->Snapshot();
+  const auto before = machine_->Snapshot();
   const absl::Time start = absl::Now();
   for (const auto& [name, call] : Calls()) {
-    const absl::Status hurried =
-        call.make(*machine_.host, context_.WithTimeout(absl::Milliseconds(2)));
+    const absl::Status hurried = call.make(*host_, context_.WithTimeout(absl::Milliseconds(2)));
     EXPECT_TRUE(absl::IsDeadlineExceeded(hurried)) << name << ": " << hurried;
   }
   EXPECT_LT(absl::Now() - start, absl::Minutes(1));
-  const auto after = machine_.simulated->Snapshot();
+  const auto after = machine_->Snapshot();
   EXPECT_EQ(after.disks.at(1).style, before.disks.at(1).style);
   EXPECT_EQ(after.smb_mappings.size(), before.smb_mappings.size());
 }
@@ -306,7 +309,7 @@ TEST_F(NamedFaultsTest, ADelayEndsWithTheCallAndNothingIsDone) {
 TEST_F(NamedFaultsTest, AStarIsNoFaultOfTheMachine) {
   Inject("*", "", 0, absl::Milliseconds(100));
   const absl::Time start = absl::Now();
-  EXPECT_TRUE(machine_.host->filesystem().Exists(context_, At(kPath)).ok());
+  EXPECT_TRUE(host_->filesystem().Exists(context_, At(kPath)).ok());
   const absl::Duration took = absl::Now() - start;
   EXPECT_GE(took, absl::Milliseconds(100));
   EXPECT_LT(took, absl::Milliseconds(200));

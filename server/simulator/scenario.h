@@ -22,6 +22,8 @@ absl::StatusOr<std::unique_ptr<Machine>> LoadScenario(absl::string_view textprot
 // INVALID_ARGUMENT as above.
 absl::StatusOr<NodeState> StateFromProto(const csi_proxy::simulated::Node& proto);
 absl::StatusOr<Disk> DiskFromProto(const csi_proxy::simulated::Disk& proto);
+// A disk as the cloud of the machine makes them, but for the fields that `proto` sets.
+absl::StatusOr<Disk> DiskFor(Machine& machine, const csi_proxy::simulated::Disk& proto);
 absl::StatusOr<Behaviour> BehaviourFromProto(const csi_proxy::simulated::Behaviour& proto);
 absl::StatusOr<OtherOpen> OtherOpenFromProto(const csi_proxy::simulated::OtherOpen& proto);
 absl::StatusOr<FaultRule> FaultFromProto(const csi_proxy::simulated::Fault& proto);

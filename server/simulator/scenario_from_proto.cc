@@ -350,6 +350,12 @@ absl::StatusOr<Disk> DiskFromProto(const proto::Disk& disk) {
   return OrProblem(reader, std::move(read));
 }
 
+absl::StatusOr<Disk> DiskFor(Machine& machine, const proto::Disk& set) {
+  proto::Disk disk = DiskToProto(machine.NewDisk());
+  disk.MergeFrom(set);
+  return DiskFromProto(disk);
+}
+
 absl::StatusOr<OtherOpen> OtherOpenFromProto(const proto::OtherOpen& open) {
   Reader reader;
   OtherOpen read = reader.ReadOtherOpen(open, "other_open");

@@ -3,38 +3,44 @@
 
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
-#include "server/node/opened_machine.h"
-#include "server/simulator/named_scenarios.h"
+#include "server/simulator/named_faults.h"
+#include "server/simulator/scenario.h"
 #include "server/simulator/storage.h"
 
 namespace csi_proxy {
 namespace {
 
+using machine::simulated::LoadScenario;
+using machine::simulated::Machine;
+
 TEST(SimulatedMachineTest, TheHostActsOnWhatTheAdministratorHas) {
-  absl::StatusOr<OpenedMachine> machine =
-      OpenSimulatedMachine("disk { number: 3 size_bytes: 1073741824 }", "test");
-  ASSERT_TRUE(machine.ok()) << machine.status();
-  EXPECT_EQ(machine->processes, nullptr);
+  auto loaded = LoadScenario("disk { number: 3 size_bytes: 1073741824 }", "test");
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  std::shared_ptr<Machine> machine = *std::move(loaded);
+  const std::unique_ptr<host::Host> host = HostOver(machine);
   const CallContext context;
-  EXPECT_TRUE(machine->host->disk().InitializeGpt(context, 3).ok());
-  EXPECT_EQ(machine->simulated->Snapshot().disks.at(0).partitions.size(), 1u);
-  ASSERT_TRUE(machine->simulated->DetachDisk(3).ok());
-  EXPECT_TRUE(absl::IsNotFound(machine->host->disk().IsOnline(context, 3).status()));
+  EXPECT_TRUE(host->disk().InitializeGpt(context, 3).ok());
+  EXPECT_EQ(machine->Snapshot().disks.at(0).partitions.size(), 1u);
+  ASSERT_TRUE(machine->DetachDisk(3).ok());
+  EXPECT_TRUE(absl::IsNotFound(host->disk().IsOnline(context, 3).status()));
+  // The host keeps the machine.
+  machine.reset();
+  EXPECT_TRUE(absl::IsNotFound(host->disk().IsOnline(context, 3).status()));
 }
 
 TEST(SimulatedMachineTest, AScenarioThatCannotBeIsNamed) {
-  const absl::Status status = OpenSimulatedMachine("disk { number: ", "my.textproto").status();
+  const absl::Status status = LoadScenario("disk { number: ", "my.textproto").status();
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_TRUE(absl::StrContains(status.message(), "my.textproto:1:")) << status;
 }
 
 TEST(SimulatedMachineTest, AnEmptyScenarioIsAnEmptyNode) {
-  absl::StatusOr<OpenedMachine> machine = OpenSimulatedMachine("", "empty");
+  auto machine = LoadScenario("", "empty");
   ASSERT_TRUE(machine.ok()) << machine.status();
-  EXPECT_TRUE(machine->simulated->Snapshot().disks.empty());
-  machine = OpenSimulatedMachine();
+  EXPECT_TRUE((*machine)->Snapshot().disks.empty());
+  machine = LoadScenario("default", "default");
   ASSERT_TRUE(machine.ok()) << machine.status();
-  EXPECT_FALSE(machine->simulated->Snapshot().disks.empty());
+  EXPECT_FALSE((*machine)->Snapshot().disks.empty());
 }
 
 // All that a scenario says of its disks is what calls are told.
@@ -42,13 +48,14 @@ TEST(SimulatedMachineTest, EachScenariosDisksAreSeenAsDescribed) {
   const CallContext context;
   for (const machine::simulated::NamedScenario& scenario : machine::simulated::NamedScenarios()) {
     SCOPED_TRACE(scenario.name);
-    absl::StatusOr<OpenedMachine> machine = OpenSimulatedMachine(scenario.name, "test");
+    const auto machine = LoadScenario(scenario.name, "test");
     ASSERT_TRUE(machine.ok()) << machine.status();
     std::map<uint32_t, machine::simulated::Disk> disks;
-    for (const machine::simulated::Disk& disk : machine->simulated->Snapshot().disks) {
+    for (const machine::simulated::Disk& disk : (*machine)->Snapshot().disks) {
       disks[disk.number] = disk;
     }
-    host::DiskHost& host = machine->host->disk();
+    const std::unique_ptr<host::Host> node = HostOver(**machine);
+    host::DiskHost& host = node->disk();
     const std::vector<host::DiskIdentity> identities = *host.ListDiskIdentities(context);
     for (const host::DiskIdentity& identity : identities) {
       const machine::simulated::Disk& disk = disks.at(identity.disk_number);

@@ -17,7 +17,7 @@ func LibraryPath() (string, error) {
 	}
 	name := "libcsi_proxy.so.1"
 	if runtime.GOOS == "windows" {
-		name = "csi_proxy.dll"
+		name = "csi_proxy_simulated.dll"
 	}
 	return filepath.Join(cache, "csi-proxy", "test-library", name), nil
 }

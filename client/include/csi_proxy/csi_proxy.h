@@ -71,7 +71,8 @@ CSI_PROXY_API const char* csi_proxy_version(void);
  * fields are those of client/c/options.proto:
  *
  *   "node"             "WINDOWS", this machine, or "SIMULATED", one in memory; by default the one
- *                      that fits the platform
+ *                      that fits the platform. UNIMPLEMENTED from csi_proxy.dll, which has no
+ *                      simulated node; csi_proxy_simulated.dll has
  *   "scenario"         a description of the simulated node, as textproto, or the name of a
  *                      built-in one, as "azure-scsi"
  *   "workingDirs"      ["C:\\var\\lib\\kubelet"]: the directories that paths may lead into

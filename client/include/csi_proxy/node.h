@@ -80,7 +80,8 @@ class Node {
   // A Windows node in memory, for drivers under development and their tests. `scenario` describes
   // it, a textproto of csi_proxy.simulated.Node or the name of a built-in one, as `azure-scsi`; if
   // empty, it is a small node with raw disks, a file server and an iSCSI portal. INVALID_ARGUMENT
-  // naming the option, or the line or field of the scenario.
+  // naming the option, or the line or field of the scenario. A test that attaches disks to it or
+  // injects faults makes a SimulatedNode instead (csi_proxy/testing/node.h).
   static absl::StatusOr<std::shared_ptr<Node>> Simulated(NodeOptions options = {},
                                                          absl::string_view scenario = "");
 
@@ -93,13 +94,6 @@ class Node {
   virtual storage::Service& storage() = 0;
   virtual system::Service& system() = 0;
   virtual volume::Service& volume() = 0;
-
-  // Administers a simulated node: attaches disks, breaks mappings, injects faults and so on. Calls
-  // `method` of csi_proxy.simulated.Admin with a serialized request, and returns the serialized
-  // response. FAILED_PRECONDITION on a real node; UNIMPLEMENTED for an unknown method;
-  // INVALID_ARGUMENT for a request that is not of its type, or as the method says.
-  virtual absl::StatusOr<std::string> Administer(absl::string_view method,
-                                                 const std::string& request) = 0;
 
  private:
   friend class client::OwnNode;

@@ -8,7 +8,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/cpp/pipe_path.h"
-#include "csi_proxy/node.h"
 #include "integration/support/node_admin.h"
 #include "server/simulator/admin.pb.h"
 
@@ -37,30 +36,30 @@ class RemoteCloud final : public Cloud {
 // The node in this process.
 class EmbeddedCloud final : public Cloud {
  public:
-  explicit EmbeddedCloud(std::shared_ptr<Node> node) : node_(std::move(node)) {}
+  explicit EmbeddedCloud(SimulatedNode node) : node_(std::move(node)) {}
 
  private:
   absl::Status Administer(const std::string& method, const google::protobuf::Message& request,
                           google::protobuf::Message* response) override {
     const absl::StatusOr<std::string> answer =
-        node_->Administer(method, request.SerializeAsString());
+        node_.Administer(method, request.SerializeAsString());
     if (!answer.ok()) return answer.status();
     if (response->ParseFromString(*answer)) return absl::OkStatus();
     return absl::InternalError(absl::StrCat(method, ": the answer cannot be read"));
   }
 
-  const std::shared_ptr<Node> node_;
+  const SimulatedNode node_;
 };
 
 }  // namespace
 
-std::unique_ptr<Cloud> Cloud::Of(const ClientOptions& options) {
+std::unique_ptr<Cloud> Cloud::Of(const ClientOptions& options, const SimulatedNode& embedded) {
   // A service with a simulated node has the administrator's socket beside its pipes.
   const bool remote = options.mode == Mode::kRemote ||
                       (options.mode == Mode::kAuto &&
                        client::PipeIsThere(client::PipePath(options, "csi-proxy-admin")));
   if (remote) return std::make_unique<RemoteCloud>(options);
-  return std::make_unique<EmbeddedCloud>(options.node);
+  return std::make_unique<EmbeddedCloud>(embedded);
 }
 
 std::string Cloud::VolumeIdOf(const std::string& name) {

@@ -16,7 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "csi_proxy/node.h"
+#include "csi_proxy/testing/node.h"
 #include "integration/drivers/sample/cloud.h"
 #include "integration/drivers/sample/controller_service.h"
 #include "integration/drivers/sample/env_service.h"
@@ -94,11 +94,11 @@ absl::StatusOr<Flags> ParseFlags(int argc, char** argv) {
 absl::Status Serve(Flags flags, const sigset_t& stop_signals) {
   // The node that embedded clients act on; the cloud must know it. On Windows there is nothing to
   // say: without a node, clients act on this machine.
-  absl::StatusOr<std::shared_ptr<Node>> simulated = Node::Simulated();
+  const absl::StatusOr<SimulatedNode> simulated = SimulatedNode::Create();
   if (!simulated.ok()) return simulated.status();
-  flags.client.node = *std::move(simulated);
+  flags.client.node = simulated->node();
 
-  const std::unique_ptr<Cloud> cloud = Cloud::Of(flags.client);
+  const std::unique_ptr<Cloud> cloud = Cloud::Of(flags.client, *simulated);
   const absl::StatusOr<std::unique_ptr<Mounter>> mounter = Mounter::Create(flags.client);
   if (!mounter.ok()) return mounter.status();
   VolumeLocks locks;

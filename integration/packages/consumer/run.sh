@@ -25,6 +25,7 @@ chmod 700 "$out/sockets"
 
 if [[ $preset == windows ]]; then
   exe=.exe
+  simulated=csi-proxy-simulated
   run=("$root/integration/wine/run")
   serve=('--pipe-sddl=D:P(A;;GA;;;WD)')
   find=(-DCMAKE_TOOLCHAIN_FILE="$root/scripts/cmake/windows.cmake" -Dcsi_proxy_DIR="$prefix/lib/cmake/csi_proxy")
@@ -32,6 +33,7 @@ if [[ $preset == windows ]]; then
   control=remote
 else
   exe=""
+  simulated=csi-proxy
   run=(env CSI_PROXY_SOCKET_DIR="$out/sockets")
   serve=(--socket-dir="$out/sockets")
   find=(-DCMAKE_PREFIX_PATH="$prefix")
@@ -89,7 +91,7 @@ backends() {
 }
 # Runs the programs that need a service, while one runs.
 with_service() {
-  "${run[@]}" "$prefix/bin/csi-proxy$exe" --host=simulated "${serve[@]}" 2>"$out/service.log" &
+  "${run[@]}" "$prefix/bin/$simulated$exe" --host=simulated "${serve[@]}" 2>"$out/service.log" &
   service=$!
   for _ in $(seq 300); do
     ! grep -q ' serves ' "$out/service.log" || break
@@ -180,6 +182,8 @@ windows_zip() {
   cmp LICENSE "$unpacked/LICENSE"
   all_exist "$unpacked" bin/{csi-proxy,csi-proxyctl,csi-proxy-service}.exe bin/csi_proxy.dll lib/libcsi_proxy.dll.a \
     include/csi-proxy/csi_proxy/csi_proxy.h share/csi-proxy/bootstrap/install.ps1
+  integration/wine/no_simulator_test.sh "$prefix"/bin/csi{-proxy-simulated.exe,_proxy_simulated.dll} -- \
+    "$unpacked"/bin/{csi-proxy,csi-proxy-service,csi-node-sidecars}.exe "$unpacked"/bin/csi_proxy.dll
   x86_64-w64-mingw32-gcc -I "$unpacked/include/csi-proxy" "$source/c.c" -L "$unpacked/lib" -lcsi_proxy -o "$unpacked/bin/c.exe"
   build=$unpacked/bin
   program c && program csi-proxy --help >/dev/null && program csi-proxyctl --help && program csi-proxy-service --help

@@ -59,7 +59,13 @@ again() {
 }
 unpack() {
   mkdir -p "$out/unpacked/debian"
-  (cd "$out/unpacked" && cmake -E tar xf "$out/first/$zip.zip" --format=zip)
+  for archive in "$zip" "$zip-testing"; do
+    (cd "$out/unpacked" && cmake -E tar xf "$out/first/$archive.zip" --format=zip)
+  done
+  # The simulator is in the archive for tests alone.
+  ls -l "$out/unpacked/$zip-testing"/{bin/{csi-proxy-simulated.exe,csi_proxy_simulated.dll},lib/libcsi_proxy_simulated.dll.a,LICENSE}
+  "$root/integration/wine/no_simulator_test.sh" "$out/unpacked/$zip-testing"/bin/* -- \
+    "$out/unpacked/$zip"/bin/csi{-proxy,-proxy-service,-node-sidecars}.exe "$out/unpacked/$zip"/bin/csi_proxy{,_sidecars}.dll
   for package in "$out"/first/*.deb; do dpkg-deb --raw-extract "$package" "$out/unpacked/debian/${package##*/}"; done
   cd "$out/unpacked/$zip"
   ls -l bin/{csi-proxy,csi-proxyctl,csi-proxy-service,csi-node-sidecars}.exe bin/csi_proxy.dll lib/libcsi_proxy.dll.a \
@@ -77,7 +83,7 @@ no_paths() {
   found=$(grep -rlaF -e "$root" -e "$HOME/" "$out/unpacked" "$out"/first/*.{json,md} || true)
   [[ -z $found ]] || { echo "$found"; return 1; }
 }
-programs() { "$python" -B "$here/check_programs.py" "$version" "$out/unpacked/$zip"/bin/*.{exe,dll}; }
+programs() { "$python" -B "$here/check_programs.py" "$version" "$out/unpacked/$zip"{,-testing}/bin/*.{exe,dll}; }
 # Programs in Debian's packages are position-independent; their tables are read-only, return addresses guarded, copies checked.
 linux_programs() {
   local file elf found=0

@@ -28,7 +28,7 @@ at=$out
 if [[ $windows == yes ]]; then
   out=$PWD/build/go/windows
   library=build/windows/client/c/csi_proxy.dll
-  service=build/windows/server/csi-proxy.exe
+  service=build/windows/server/csi-proxy-simulated.exe
   suffix=.exe
   export GOOS=windows GOARCH=amd64
   run=("$PWD/integration/wine/run")
@@ -41,7 +41,7 @@ rm -rf "$out"
 mkdir -p "$out/tests"
 cp "$service" "$out/"
 if [[ $windows == yes ]]; then
-  cp "$library" "$out/"
+  cp build/windows/client/c/csi_proxy_simulated.dll "$out/csi_proxy.dll"
 else
   # With the libraries that it loads.
   cmake --install build/release --component test_library --prefix "$out" >/dev/null
@@ -134,8 +134,9 @@ fi
 check embedded program calls -mode=embedded -cases=cases.json "-rounds=${ROUNDS:-5}"
 check both program calls -mode=both -cases=cases.json "-rounds=${ROUNDS:-5}" "-service=$at$(basename "$service")"
 check example program mount -mode=embedded
-# This machine as the node, through doubles of WMI and of Win32.
+# This machine as the node, through doubles of WMI and of Win32, by the library that nodes get.
 if [[ $windows == yes ]]; then
+  cp "$library" "$out/"
   "${run[@]}" --session-stop
   run=("$root/integration/wine/node_run")
   cp integration/wine/node/peer/scenario.textproto "$out/"

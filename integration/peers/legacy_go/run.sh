@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The Go clients of three releases, unchanged, make every call of the table of cases on csi-proxy.exe
+# The Go clients of three releases, unchanged, make every call of the table of cases on csi-proxy-simulated.exe
 # under Wine, 20 times in a row unless told otherwise.
 #
 #   integration/peers/legacy_go/run.sh [ROUNDS]
@@ -27,7 +27,8 @@ finish() {
 }
 trap finish EXIT
 "$wine" --session-start >/dev/null
-cp build/windows/server/csi-proxy.exe "$out/csi-proxy.exe"
+# It has the same main and pipes as csi-proxy.exe.
+cp build/windows/server/csi-proxy-simulated.exe "$out/csi-proxy.exe"
 
 # serve NAME [FLAG...]: a new service, once its pipes are there.
 serve() {

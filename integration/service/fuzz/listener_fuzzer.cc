@@ -23,7 +23,7 @@ using namespace csi_proxy;  // NOLINT: a program of its own
 // The service, made once. Never destroyed.
 struct Service {
   std::string directory;
-  std::unique_ptr<ManagedNode> node;
+  OpenedNode node;
   std::unique_ptr<Server> server;
 
   Service() {
@@ -35,7 +35,7 @@ struct Service {
     options.api_versions = {"volume/v1"};
     options.working_dirs = {R"(C:\var\lib\kubelet)"};
     node = *OpenNode(options);
-    server = *Server::Start(options, *node, {});
+    server = *Server::Start(options, *node.node, {});
   }
 };
 

@@ -7,15 +7,18 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "csi_proxy/node.h"
+#include "csi_proxy/testing/node.h"
 #include "integration/support/bindings.h"
 #include "server/service/open_node.h"
 #include "server/service/options.h"
 #include "server/service/server.h"
 #include "server/service/versioned_services.h"
 #include "server/simulator/admin.pb.h"
+#include "server/simulator/named_faults.h"
 #include "server/simulator/scenario.h"
 
 namespace csi_proxy::integration {
@@ -57,15 +60,17 @@ class Sides {
     options.host = HostKind::kSimulated;
     options.place.socket_dir = directory;
     options.working_dirs = {R"(C:\var\lib\kubelet)"};
-    node_ = Must(NewNode(options, Must(OpenSimulatedMachine(kScenario, "fuzz"))));
+    machine_ = Must(machine::simulated::LoadScenario(kScenario, "fuzz"));
+    OpenedMachine opened;
+    opened.host = HostOver(machine_);
+    node_ = Must(NewNode(options, std::move(opened)));
     server_ = Must(Server::Start(options, *node_, {}));
     remote_.options.mode = Mode::kRemote;
     remote_.options.socket_dir = directory;
     NodeOptions quiet;
     quiet.log = [](Severity, absl::string_view) {};
-    embedded_node_ = Must(Node::Simulated(quiet, kScenario));
-    embedded_.options.mode = Mode::kEmbedded;
-    embedded_.options.node = embedded_node_;
+    embedded_node_ = Must(SimulatedNode::Create(kScenario, quiet));
+    embedded_.options = embedded_node_->client_options();
   }
 
   void Compare(const Binding& binding, const pb::MethodDescriptor& method,
@@ -101,19 +106,19 @@ class Sides {
   void CompareNodes() {
     csi_proxy::simulated::DumpStateResponse embedded;
     if (!embedded.ParseFromString(Must(embedded_node_->Administer("DumpState", "")))) abort();
-    const std::string remote =
-        machine::simulated::StateToProto(node_->simulated()->Snapshot()).DebugString();
+    const std::string remote = machine::simulated::StateToProto(machine_->Snapshot()).DebugString();
     if (remote != embedded.node().DebugString()) {
       std::cerr << "remote:\n" << remote << "embedded:\n" << embedded.node().DebugString();
       abort();
     }
-    node_->simulated()->Reset();
+    machine_->Reset();
     Must(embedded_node_->Administer("Reset", ""));
   }
 
+  std::shared_ptr<machine::simulated::Machine> machine_;
   std::unique_ptr<ManagedNode> node_;
   std::unique_ptr<Server> server_;
-  std::shared_ptr<Node> embedded_node_;
+  std::optional<SimulatedNode> embedded_node_;
   Side remote_, embedded_;
   uint64_t calls_ = 0;
 };

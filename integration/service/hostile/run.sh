@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Attacks on csi-proxy, while eight honest clients work: README.md says which.
 #
-#   integration/service/hostile/run.sh [OPTION...]            csi-proxy.exe under Wine, and on Linux
+#   integration/service/hostile/run.sh [OPTION...]            csi-proxy-simulated.exe under Wine, and on Linux
 #   integration/service/hostile/run.sh --linux [OPTION...]    on Linux alone
 #   integration/service/hostile/run.sh --asan [OPTION...]     on Linux, the build under AddressSanitizer
 #   integration/service/hostile/run.sh --windows [OPTION...]  under Wine alone
@@ -56,9 +56,9 @@ for platform in "${platforms[@]}"; do
     windows)
       x86_64-w64-mingw32-gcc -O2 -Wall -Wextra -Werror -o hold.exe ../../../integration/service/hostile/hold/windows.c
       if [[ -z ${CSI_PROXY_HOSTILE_SERVICE-} ]]; then
-        ninja -C ../../windows csi-proxy >/dev/null
+        ninja -C ../../windows csi-proxy-simulated >/dev/null
       fi
-      cp "${CSI_PROXY_HOSTILE_SERVICE:-../../windows/server/csi-proxy.exe}" csi-proxy.exe
+      cp "${CSI_PROXY_HOSTILE_SERVICE:-../../windows/server/csi-proxy-simulated.exe}" csi-proxy.exe
       trap '"$wine" --session-stop' EXIT
       "$wine" --session-start >/dev/null
       program=("$wine" ./hostile.exe -service=csi-proxy.exe)

@@ -4,8 +4,8 @@
 //	go run github.com/kubernetes-csi/csi-proxy/v2/csiproxytest/install
 //	    [-source CHECKOUT | -library FILE]
 //
-// -source names another checkout, and -library a library that is there, as csi_proxy.dll of a release:
-// it is built on Debian alone. What the build needs, scripts/install-packages.sh of the checkout
+// -source names another checkout, and -library a library that is there, as csi_proxy_simulated.dll of
+// a release: it is built on Debian alone. What the build needs, scripts/install-packages.sh of the checkout
 // installs.
 package main
 
@@ -112,7 +112,7 @@ func copyFile(from, to string) error {
 // build builds the library in a checkout, and places it with those it loads.
 func build(source, directory string) error {
 	if runtime.GOOS == "windows" {
-		return errors.New("the library is built on Debian: take csi_proxy.dll of a release, and name it by -library")
+		return errors.New("the library is built on Debian: take csi_proxy_simulated.dll of a release, and name it by -library")
 	}
 	if source == "" {
 		var err error

@@ -25,6 +25,10 @@
 
 namespace csi_proxy {
 
+namespace machine::simulated {
+class Machine;
+}
+
 namespace simulated_node {
 
 // Makes operations of the node slow, or makes them fail.
@@ -102,10 +106,18 @@ class SimulatedNode {
   // Returns the node as it is now.
   simulated_node::State state() const;
 
+  // All that can be done to the node: calls `method` of csi_proxy.simulated.Admin with a serialized
+  // request, and returns the serialized response. UNIMPLEMENTED for an unknown method;
+  // INVALID_ARGUMENT for a request that is not of its type, or as the method says.
+  absl::StatusOr<std::string> Administer(absl::string_view method,
+                                         const std::string& request) const;
+
  private:
-  explicit SimulatedNode(std::shared_ptr<Node> node) : node_(std::move(node)) {}
+  SimulatedNode(std::shared_ptr<Node> node, std::shared_ptr<machine::simulated::Machine> machine)
+      : node_(std::move(node)), machine_(std::move(machine)) {}
 
   std::shared_ptr<Node> node_;
+  std::shared_ptr<machine::simulated::Machine> machine_;
 };
 
 }  // namespace csi_proxy

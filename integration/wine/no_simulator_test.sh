@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# The programs that run on Windows nodes as SYSTEM hold no part of server/simulator.
+#
+#   integration/wine/no_simulator_test.sh CONTROL... -- FILE...   the controls are programs that do
+set -euo pipefail
+
+# Names of the simulator's types, of its protos' files, and of a scenario.
+parts() { grep -aoE '9simulated[0-9A-Z]|server/simulator/[a-z]+\.proto|azure-scsi' "$1" | sort -u; }
+
+while [[ $1 != -- ]]; do
+  [[ -n $(parts "$1") ]] || { echo "$1 holds the simulator, and it is not found"; exit 1; }
+  echo "$(stat -c %s "$1") bytes: $1 with the simulator"
+  shift
+done
+shift
+for file in "$@"; do
+  if parts "$file"; then
+    echo "of the simulator are in $file"
+    exit 1
+  fi
+  echo "$(stat -c %s "$file") bytes: $file"
+done

@@ -1,0 +1,21 @@
+#include "absl/strings/str_cat.h"
+#include "server/service/simulation.h"
+
+namespace csi_proxy {
+namespace {
+
+absl::Status HoldsNone(absl::string_view flag) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      flag,
+      ": this program holds no simulated node; csi-proxy-simulated.exe is the one that does"));
+}
+
+}  // namespace
+
+absl::StatusOr<Simulation> OpenSimulation(const std::string&) {
+  return HoldsNone("--host=simulated");
+}
+
+absl::StatusOr<std::string> ListScenarios() { return HoldsNone("--list-scenarios"); }
+
+}  // namespace csi_proxy

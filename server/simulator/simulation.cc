@@ -1,0 +1,50 @@
+#include "server/service/simulation.h"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/simulator/admin.h"
+#include "server/simulator/named_faults.h"
+#include "server/simulator/scenario.h"
+
+namespace csi_proxy {
+namespace {
+
+using machine::simulated::Machine;
+
+absl::StatusOr<std::unique_ptr<Machine>> Load(const std::string& scenario) {
+  using machine::simulated::LoadScenario;
+  if (scenario.empty()) return LoadScenario("default", "default");
+  if (machine::simulated::IsScenario(scenario)) return LoadScenario(scenario, scenario);
+  // In UTF-8, whatever Windows' code page.
+  const std::filesystem::path path(std::u8string(scenario.begin(), scenario.end()));
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    return absl::NotFoundError(absl::StrCat("--scenario: cannot read ", scenario,
+                                            ", and --list-scenarios has none of that name"));
+  }
+  std::ostringstream text;
+  text << file.rdbuf();
+  return LoadScenario(text.str(), scenario);
+}
+
+}  // namespace
+
+absl::StatusOr<Simulation> OpenSimulation(const std::string& scenario) {
+  absl::StatusOr<std::unique_ptr<Machine>> loaded = Load(scenario);
+  if (!loaded.ok()) return loaded.status();
+  const std::shared_ptr<Machine> machine = *std::move(loaded);
+  Simulation simulation;
+  simulation.machine.host = HostOver(machine);
+  simulation.services.push_back({.pipe_name = "csi-proxy-admin",
+                                 .full_name = machine::simulated::kAdminServiceName,
+                                 .service = machine::simulated::NewAdminService(machine)});
+  return simulation;
+}
+
+absl::StatusOr<std::string> ListScenarios() { return machine::simulated::ListScenarios(); }
+
+}  // namespace csi_proxy
