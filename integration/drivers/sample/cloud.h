@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "csi_proxy/client_options.h"
+#include "csi_proxy/connection.h"
 
 namespace csi_proxy::sample_driver {
 
@@ -24,7 +24,7 @@ struct CloudDisk {
 // knows all there is to know of a volume. Disks are attached to the node as long as they exist.
 class Cloud {
  public:
-  // The cloud of the node that clients with `options` act on.
+  // The cloud of the node that clients with `options`, remote or embedded, act on.
   static std::unique_ptr<Cloud> Of(const ClientOptions& options);
   virtual ~Cloud() = default;
 
