@@ -92,32 +92,31 @@ class GardenServedTest : public testing::Test {
 };
 
 TEST_F(GardenServedTest, EveryVersionHasAPipeOfItsOwn) {
-  const auto old = v1alpha1::Client::Create(options_);
-  ASSERT_TRUE(old.ok()) << old.status();
-  const auto sown = old->Sow(Sage());
+  const auto connection = Connect(options_);
+  ASSERT_TRUE(connection.ok()) << connection.status();
+  const v1alpha1::Client old(*connection);
+  const auto sown = old.Sow(Sage());
   ASSERT_TRUE(sown.ok()) << sown.status();
   EXPECT_EQ(sown->plant_number(), 42);
   EXPECT_EQ(garden_.pipe, "csi-proxy-garden-v1alpha1");
-  const auto labels = old->ListPlants({});
+  const auto labels = old.ListPlants({});
   ASSERT_TRUE(labels.ok()) << labels.status();
   EXPECT_EQ(labels->labels(0).names().at("latin"), "salvia") << "the override of this folder";
 
-  const auto client = v1::Client::Create(options_);
-  ASSERT_TRUE(client.ok()) << client.status();
-  const absl::Status refused = client->Plant({}).status();
+  const v1::Client client(*connection);
+  const absl::Status refused = client.Plant({}).status();
   EXPECT_EQ(refused, absl::NotFoundError("name: nothing to plant"));
   EXPECT_EQ(garden_.pipe, "csi-proxy-garden-v1");
 }
 
 // As a stop does it: what is under way goes on, and nothing else begins.
 TEST_F(GardenServedTest, BehindAShutGateNoCallRuns) {
-  const auto client = v1alpha1::Client::Create(options_);
-  ASSERT_TRUE(client.ok()) << client.status();
-  EXPECT_TRUE(client->Sow(Sage()).ok());
+  const v1alpha1::Client client(Connect(options_).value());
+  EXPECT_TRUE(client.Sow(Sage()).ok());
   EXPECT_TRUE(gate_.AwaitEmpty(absl::Now() + absl::Seconds(30)));
   gate_.Shut();
   garden_.pipe.clear();
-  const absl::Status refused = client->Sow(Sage()).status();
+  const absl::Status refused = client.Sow(Sage()).status();
   EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;
   EXPECT_TRUE(absl::StrContains(refused.message(), "the service is stopping")) << refused;
   EXPECT_EQ(garden_.pipe, "") << "it ran";
@@ -130,14 +129,13 @@ TEST_F(GardenServedTest, AClientHasItsShareOfTheExecutor) {
   runtime_.executor = &narrow;
   absl::Notification until;
   garden_.until = &until;
-  const auto client = v1alpha1::Client::Create(options_);
-  ASSERT_TRUE(client.ok()) << client.status();
+  const v1alpha1::Client client(Connect(options_).value());
   std::vector<std::thread> callers;
   for (int i = 0; i < 2; ++i) {
-    callers.emplace_back([&] { EXPECT_TRUE(client->Sow(Sage()).ok()); });
+    callers.emplace_back([&] { EXPECT_TRUE(client.Sow(Sage()).ok()); });
   }
   while (narrow.queued() == 0) absl::SleepFor(absl::Milliseconds(1));
-  const absl::Status refused = client->Sow(Sage()).status();
+  const absl::Status refused = client.Sow(Sage()).status();
   EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
   until.Notify();
   for (std::thread& caller : callers) caller.join();

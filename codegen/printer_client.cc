@@ -8,7 +8,7 @@ void PrintClientHeader(const Group& group, const Version& version, pb::io::Print
   printer.Print(vars,
                 "#include <memory>\n#include <utility>\n\n"
                 "#include \"absl/status/statusor.h\"\n"
-                "#include \"csi_proxy/call_options.h\"\n#include \"csi_proxy/client_options.h\"\n"
+                "#include \"csi_proxy/call_options.h\"\n#include \"csi_proxy/connection.h\"\n"
                 "#include \"csi_proxy/$group$/$version$/api.h\"\n\n");
   OpenNamespace(vars, printer);
   PrintComment(*version.service, printer);
@@ -16,10 +16,10 @@ void PrintClientHeader(const Group& group, const Version& version, pb::io::Print
       vars,
       "// A client of the $group$ group at $version$. Thread-safe; moved, not copied.\n"
       "class Client {\n public:\n"
-      "  // Opens the version in the mode `options` ask for. UNAVAILABLE when it is remote and\n"
-      "  // there is no such pipe: an older version may be served.\n"
-      "  static absl::StatusOr<Client> Create(const ClientOptions& options = {});\n\n"
-      "  // Calls `api`. `defaults` hold for calls that do not say otherwise.\n"
+      "  // Calls the node that `connection` leads to. `defaults` hold for calls that do not say\n"
+      "  // otherwise.\n"
+      "  explicit Client(std::shared_ptr<Connection> connection, CallOptions defaults = {});\n"
+      "  // Calls `api`, as a test's own.\n"
       "  explicit Client(std::shared_ptr<Api> api, CallOptions defaults = {})\n"
       "      : api_(std::move(api)), defaults_(defaults) {}\n"
       "  Client(Client&&) = default;\n  Client& operator=(Client&&) = default;\n");
@@ -47,13 +47,10 @@ void PrintClientSource(const Group& group, const Version& version, pb::io::Print
                 "#include \"csi_proxy/$group$/$version$/remote.h\"\n\n");
   OpenNamespace(vars, printer);
   printer.Print(vars,
-                "absl::StatusOr<Client> Client::Create(const ClientOptions& options) {\n"
-                "  auto opened = client::Open(options, \"$group$\", \"$version$\");\n"
-                "  if (!opened.ok()) return opened.status();\n"
-                "  if (opened->channel != nullptr) {\n"
-                "    return Client(NewRemote(std::move(opened->channel)), options.call);\n  }\n"
-                "  return Client(std::static_pointer_cast<Api>(std::move(opened->api)), "
-                "options.call);\n}\n\n");
+                "Client::Client(std::shared_ptr<Connection> connection, CallOptions defaults)\n"
+                "    : Client(client::ApiOf<Api>(std::move(connection), \"$group$\", "
+                "\"$version$\", &NewRemote),\n"
+                "             defaults) {}\n\n");
   ForEachMethod(version, vars,
                 "absl::StatusOr<$response$> Client::$method$(\n"
                 "    const $request$& request, const CallOptions& options) const {\n"
@@ -69,7 +66,7 @@ void PrintRemoteHeader(const Group& group, const Version& version, pb::io::Print
   const Vars vars = FileVars(group, version);
   PrintBanner(vars, true, printer);
   printer.Print(vars,
-                "#include <memory>\n\n#include \"client/cpp/channel.h\"\n"
+                "#include <memory>\n\n#include \"client/cpp/backends.h\"\n"
                 "#include \"csi_proxy/$group$/$version$/api.h\"\n\n");
   OpenNamespace(vars, printer);
   printer.Print(vars,

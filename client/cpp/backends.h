@@ -1,43 +1,58 @@
-// How a client gets to a node: the backends that are linked into the program, and which of them a
-// client takes.
+// The modes that are linked into the program, and the calls of a connection in each.
 #pragma once
 
+#include <google/protobuf/message.h>
+
 #include <memory>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "client/cpp/channel.h"
-#include "csi_proxy/client_options.h"
+#include "csi_proxy/call_context.h"
+#include "csi_proxy/connection.h"
 
 namespace csi_proxy::client {
 
-// One version of one group, opened: one of the two.
+// Carries a version's messages to the node. Thread-safe.
+class Channel {
+ public:
+  virtual ~Channel() = default;
+
+  // Calls `method`, as `/v1.Volume/MountVolume`, and waits. The status is the other side's own,
+  // code and text; when the time runs out or the caller cancels, it is that of
+  // CallContext::Check(). A request is sent at most once. `response` is written only when OK is
+  // returned.
+  virtual absl::Status Call(const char* method, const CallContext& context,
+                            const google::protobuf::Message& request,
+                            google::protobuf::Message* response) = 0;
+};
+
+// The calls of one version of one group: a channel that carries them, or the version's Api in this
+// process, which the connection owns.
 struct Opened {
-  // Remote.
-  std::shared_ptr<Channel> channel;
-  // Embedded: the version's Api.
-  std::shared_ptr<void> api;
+  std::shared_ptr<Channel> channel = nullptr;
+  void* api = nullptr;
 };
 
-// Opens the backend that `options` ask for. INVALID_ARGUMENT for a bad CSI_PROXY_MODE;
-// UNIMPLEMENTED for a mode that is not linked; UNAVAILABLE, naming it, when a pipe is not there;
-// FAILED_PRECONDITION when only embedded mode is linked and kAuto may not choose it here.
-absl::StatusOr<Opened> Open(const ClientOptions& options, absl::string_view group,
-                            absl::string_view version);
+// The Api that a client of the version calls. `over` makes one over a channel.
+template <typename Api>
+std::shared_ptr<Api> ApiOf(std::shared_ptr<Connection> connection, absl::string_view group,
+                           absl::string_view version,
+                           std::unique_ptr<Api> (*over)(std::shared_ptr<Channel>)) {
+  Opened opened = connection->Open(group, version);
+  if (opened.channel != nullptr) return over(std::move(opened.channel));
+  return std::shared_ptr<Api>(std::move(connection), static_cast<Api*>(opened.api));
+}
 
-// csi_proxy::client adds these.
+// csi_proxy::client adds this one.
 struct RemoteBackend {
-  absl::StatusOr<std::shared_ptr<Channel>> (*open)(const ClientOptions& options,
-                                                   absl::string_view group,
-                                                   absl::string_view version);
+  std::shared_ptr<Connection> (*connect)(const ClientOptions& options);
 };
 
-// csi_proxy::embedded adds these.
+// csi_proxy::embedded adds this one.
 struct EmbeddedBackend {
-  // The result is the version's Api.
-  absl::StatusOr<std::shared_ptr<void>> (*open)(const ClientOptions& options,
-                                                absl::string_view group, absl::string_view version);
+  absl::StatusOr<std::shared_ptr<Connection>> (*connect)(const ClientOptions& options);
   // OK when kAuto may embed; else why not. FAILED_PRECONDITION when storage would be managed that
   // is not the node's.
   absl::Status (*may_be_chosen)();
@@ -46,5 +61,8 @@ struct EmbeddedBackend {
 // Called by the backends before main(), each once. Null removes the backend, for tests.
 const RemoteBackend* RegisterBackend(const RemoteBackend* backend);
 const EmbeddedBackend* RegisterBackend(const EmbeddedBackend* backend);
+
+// Hands a line to the log of `options`, or to standard error.
+void Log(const ClientOptions& options, Severity severity, absl::string_view line);
 
 }  // namespace csi_proxy::client

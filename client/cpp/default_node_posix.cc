@@ -6,4 +6,6 @@ bool DefaultNodeIsSimulated() { return true; }
 
 absl::StatusOr<std::shared_ptr<Node>> NewDefaultNode() { return Node::Simulated(); }
 
+absl::Status MayEmbedUnasked() { return absl::OkStatus(); }
+
 }  // namespace csi_proxy::client

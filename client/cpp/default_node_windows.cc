@@ -1,9 +1,27 @@
+#include "client/cpp/container.h"
 #include "client/cpp/default_node.h"
+#include "server/base/win32.h"
 
 namespace csi_proxy::client {
 
 bool DefaultNodeIsSimulated() { return false; }
 
 absl::StatusOr<std::shared_ptr<Node>> NewDefaultNode() { return Node::Windows(); }
+
+// https://learn.microsoft.com/windows/win32/api/securitybaseapi/nf-securitybaseapi-checktokenmembership:
+// a null token is that of the thread or, without one, the process; a SID that is there for denial
+// only, as an administrator's is before elevation, does not count.
+absl::Status MayEmbedUnasked() {
+  SID administrators[2];  // room for two subauthorities
+  DWORD size = sizeof(administrators);
+  BOOL is_member = FALSE;
+  if (!CreateWellKnownSid(WinBuiltinAdministratorsSid, nullptr, administrators, &size) ||
+      !CheckTokenMembership(nullptr, administrators, &is_member)) {
+    return win32::ToStatus(GetLastError(), "asking whether the process is an administrator's");
+  }
+  if (is_member) return CheckOutsideContainers(LookForContainer());
+  return absl::PermissionDeniedError(
+      "this process does not run as an administrator and may not manage storage");
+}
 
 }  // namespace csi_proxy::client

@@ -1,17 +1,19 @@
 // Adds embedded mode to every program that links this file.
 #include <mutex>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "client/cpp/backends.h"
 #include "client/cpp/default_node.h"
-#include "client/cpp/privilege.h"
 #include "client/cpp/serialized_node.h"
 
 namespace csi_proxy::client {
 namespace {
 
-// The node of all clients that name none. Made when the first asks; a failure is not kept, for its
-// cause may go.
+// The node of all connections that name none. Made when the first asks; a failure is not kept, for
+// its cause may go.
 absl::StatusOr<std::shared_ptr<Node>> SharedNode() {
   static std::mutex mutex;
   static std::shared_ptr<Node>* const shared = new std::shared_ptr<Node>();
@@ -24,18 +26,62 @@ absl::StatusOr<std::shared_ptr<Node>> SharedNode() {
   return *shared;
 }
 
-constexpr EmbeddedBackend kBackend = {
-    .open = [](const ClientOptions& options, absl::string_view group,
-               absl::string_view version) -> absl::StatusOr<std::shared_ptr<void>> {
-      std::shared_ptr<Node> node = options.node;
-      if (node == nullptr) {
-        absl::StatusOr<std::shared_ptr<Node>> shared = SharedNode();
-        if (!shared.ok()) return shared.status();
-        node = *std::move(shared);
-      }
-      return OpenEmbedded(std::move(node), group, version);
-    },
-    .may_be_chosen = &MayEmbedUnasked};
+// Answers every call of a version that this release lacks.
+class NoVersion final : public Channel {
+ public:
+  explicit NoVersion(absl::Status status) : status_(std::move(status)) {}
+  absl::Status Call(const char*, const CallContext&, const google::protobuf::Message&,
+                    google::protobuf::Message*) override {
+    return status_;
+  }
+
+ private:
+  const absl::Status status_;
+};
+
+class EmbeddedNode final : public Connection {
+ public:
+  explicit EmbeddedNode(std::shared_ptr<Node> node)
+      : node_(std::move(node)), versions_(OpenVersions(*node_)) {}
+
+  Mode mode() const override { return Mode::kEmbedded; }
+
+  absl::Status Check(absl::string_view group, absl::string_view version) const override {
+    if (Find(group, version) != nullptr) return absl::OkStatus();
+    return absl::UnimplementedError(absl::StrCat("there is no ", group, " ", version));
+  }
+
+  Opened Open(absl::string_view group, absl::string_view version) override {
+    if (void* const api = Find(group, version)) return {.api = api};
+    return {.channel = std::make_shared<NoVersion>(Check(group, version))};
+  }
+
+ private:
+  void* Find(absl::string_view group, absl::string_view version) const {
+    for (const OpenVersion& open : versions_) {
+      if (group == open.group && version == open.version) return open.api.get();
+    }
+    return nullptr;
+  }
+
+  // The versions act on the node.
+  const std::shared_ptr<Node> node_;
+  const std::vector<OpenVersion> versions_;
+};
+
+absl::StatusOr<std::shared_ptr<Connection>> ConnectEmbedded(const ClientOptions& options) {
+  if (options.node != nullptr) return std::make_shared<EmbeddedNode>(options.node);
+  absl::StatusOr<std::shared_ptr<Node>> node = SharedNode();
+  if (!node.ok()) return node.status();
+  if (DefaultNodeIsSimulated()) {
+    Log(options, Severity::kWarning,
+        "csi_proxy: the node is simulated: ClientOptions::node is null, and this is not Windows");
+  }
+  return std::make_shared<EmbeddedNode>(*std::move(node));
+}
+
+constexpr EmbeddedBackend kBackend = {.connect = &ConnectEmbedded,
+                                      .may_be_chosen = &MayEmbedUnasked};
 
 [[maybe_unused]] const EmbeddedBackend* const kBefore = RegisterBackend(&kBackend);
 

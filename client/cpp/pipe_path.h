@@ -4,7 +4,8 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "csi_proxy/client_options.h"
+#include "csi_proxy/connection.h"
+#include "server/base/pipe_name.h"
 
 namespace csi_proxy::client {
 
@@ -13,8 +14,10 @@ namespace csi_proxy::client {
 std::string PipePath(const ClientOptions& options, absl::string_view name);
 
 // The path of one version's pipe.
-std::string PipePath(const ClientOptions& options, absl::string_view group,
-                     absl::string_view version);
+inline std::string PipePath(const ClientOptions& options, absl::string_view group,
+                            absl::string_view version) {
+  return PipePath(options, PipeName(group, version));
+}
 
 // Tells whether the pipe is there. Does not connect.
 bool PipeIsThere(const std::string& path);

@@ -1,14 +1,45 @@
 // Adds remote mode to every program that links this file.
+#include <map>
+#include <mutex>
+#include <string>
+
 #include "client/cpp/backends.h"
+#include "client/cpp/pipe_path.h"
 #include "client/cpp/remote_channel.h"
 
 namespace csi_proxy::client {
 namespace {
 
+class RemoteNode final : public Connection {
+ public:
+  explicit RemoteNode(const ClientOptions& options) : options_(options) {}
+
+  Mode mode() const override { return Mode::kRemote; }
+
+  absl::Status Check(absl::string_view group, absl::string_view version) const override {
+    return CheckPipe(PipePath(options_, group, version));
+  }
+
+  // The clients of a version share its pipe.
+  Opened Open(absl::string_view group, absl::string_view version) override {
+    std::string path = PipePath(options_, group, version);
+    std::lock_guard lock(mutex_);
+    std::shared_ptr<RemoteChannel>& channel = channels_[path];
+    if (channel == nullptr) {
+      channel = std::make_shared<RemoteChannel>(std::move(path), options_.connect_timeout);
+    }
+    return {.channel = channel};
+  }
+
+ private:
+  const ClientOptions options_;
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<RemoteChannel>> channels_;
+};
+
 constexpr RemoteBackend kBackend = {
-    .open = [](const ClientOptions& options, absl::string_view group,
-               absl::string_view version) -> absl::StatusOr<std::shared_ptr<Channel>> {
-      return RemoteChannel::Open(options, group, version);
+    .connect = [](const ClientOptions& options) -> std::shared_ptr<Connection> {
+      return std::make_shared<RemoteNode>(options);
     }};
 
 [[maybe_unused]] const RemoteBackend* const kBefore = RegisterBackend(&kBackend);

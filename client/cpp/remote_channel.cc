@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "client/cpp/dialer.h"
 #include "client/cpp/pipe_path.h"
-#include "client/cpp/remote_connection.h"
 
 namespace csi_proxy::client {
 namespace {
@@ -16,13 +16,14 @@ namespace {
 constexpr absl::Duration kFirstPause = absl::Milliseconds(10),
                          kLongestPause = absl::Milliseconds(50);
 
-absl::Status NoPipe(const std::string& path) {
+}  // namespace
+
+absl::Status CheckPipe(const std::string& path) {
+  if (PipeIsThere(path)) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat("there is no pipe ", path,
                                              ": is csi-proxy running, and does it serve this "
                                              "version?"));
 }
-
-}  // namespace
 
 absl::StatusOr<std::shared_ptr<RemoteChannel>> RemoteChannel::Open(const ClientOptions& options,
                                                                    absl::string_view group,
@@ -32,15 +33,14 @@ absl::StatusOr<std::shared_ptr<RemoteChannel>> RemoteChannel::Open(const ClientO
 
 absl::StatusOr<std::shared_ptr<RemoteChannel>> RemoteChannel::OpenPath(const ClientOptions& options,
                                                                        std::string path) {
-  if (!PipeIsThere(path)) return NoPipe(path);
-  return std::shared_ptr<RemoteChannel>(
-      new RemoteChannel(std::move(path), options.connect_timeout));
+  if (absl::Status status = CheckPipe(path); !status.ok()) return status;
+  return std::make_shared<RemoteChannel>(std::move(path), options.connect_timeout);
 }
 
 RemoteChannel::RemoteChannel(std::string path, absl::Duration connect_timeout)
     : path_(std::move(path)),
       connect_timeout_(connect_timeout),
-      connection_(std::make_unique<Connection>(path_)) {}
+      dialer_(std::make_unique<Dialer>(path_)) {}
 
 RemoteChannel::~RemoteChannel() = default;
 
@@ -51,11 +51,11 @@ absl::StatusOr<std::shared_ptr<Link>> RemoteChannel::Connect(const CallContext& 
     if (absl::Status status = context.Check(); !status.ok()) return status;
     const absl::Time begin = absl::Now();
     absl::StatusOr<std::shared_ptr<Link>> link =
-        connection_->Get(std::min(give_up, begin + kLongestPause));
+        dialer_->Get(std::min(give_up, begin + kLongestPause));
     if (link.ok() || absl::IsPermissionDenied(link.status())) return link;
     if (absl::Now() >= give_up) {
       if (absl::Status status = context.Check(); !status.ok()) return status;
-      if (!PipeIsThere(path_)) return NoPipe(path_);
+      if (absl::Status status = CheckPipe(path_); !status.ok()) return status;
       return absl::UnavailableError(
           absl::StrCat("nobody answers on the pipe ", path_, ": ", link.status().message()));
     }

@@ -7,19 +7,25 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "client/cpp/channel.h"
+#include "client/cpp/backends.h"
 #include "csi_proxy/call_context.h"
-#include "csi_proxy/client_options.h"
+#include "csi_proxy/call_options.h"
+#include "csi_proxy/connection.h"
 
 namespace csi_proxy::client {
 
 class Link;
 
+// UNAVAILABLE, naming the pipe, when it is not there.
+absl::Status CheckPipe(const std::string& path);
+
 // Thread-safe.
 class RemoteChannel final : public Channel {
  public:
-  // For the pipe of one group and version. UNAVAILABLE, naming it, when there is no such pipe, so
-  // that callers can fall back to an older version.
+  // For a pipe that may yet have to come.
+  RemoteChannel(std::string path, absl::Duration connect_timeout);
+
+  // For the pipe of one group and version. UNAVAILABLE, naming it, when there is no such pipe.
   static absl::StatusOr<std::shared_ptr<RemoteChannel>> Open(const ClientOptions& options,
                                                              absl::string_view group,
                                                              absl::string_view version);
@@ -42,13 +48,11 @@ class RemoteChannel final : public Channel {
 
  private:
   // Keeps the connection: a gRPC channel to a socket, or a pipe that is opened anew.
-  class Connection;
-
-  RemoteChannel(std::string path, absl::Duration connect_timeout);
+  class Dialer;
 
   const std::string path_;
   const absl::Duration connect_timeout_;
-  const std::unique_ptr<Connection> connection_;
+  const std::unique_ptr<Dialer> dialer_;
 };
 
 }  // namespace csi_proxy::client

@@ -20,53 +20,30 @@ rpc::CallLimiter* WithoutLimits() {
   return calls;
 }
 
-// Shows `visit(group, versions, service)` each group of the node.
-template <typename Visit>
-void ForEachGroup(Node& node, const Visit& visit) {
-#define VISIT_GROUP(group) visit(#group, group::ServedVersions(), &node.group());
-  CSI_PROXY_FOR_EACH_GROUP(VISIT_GROUP)
-#undef VISIT_GROUP
-}
-
-rpc::CallLimiter* CallsOf(Node& node, absl::string_view group) {
-  rpc::CallLimiter* const calls = OwnNode::CallsOf(node, group);
-  return calls != nullptr ? calls : WithoutLimits();
-}
-
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<void>> OpenEmbedded(std::shared_ptr<Node> node,
-                                                   absl::string_view group,
-                                                   absl::string_view version) {
-  std::shared_ptr<void> api;
-  ForEachGroup(*node, [&](const char* name, const auto& versions, auto* service) {
-    if (group != name) return;
-    for (const auto* candidate : versions) {
-      if (version == candidate->name) api = candidate->open(service, CallsOf(*node, group));
+std::vector<OpenVersion> OpenVersions(Node& node) {
+  std::vector<OpenVersion> open;
+  const auto add = [&open, &node](const char* group, const auto& versions, auto* service) {
+    rpc::CallLimiter* const own = OwnNode::CallsOf(node, group);
+    rpc::CallLimiter* const calls = own != nullptr ? own : WithoutLimits();
+    for (const auto* version : versions) {
+      open.push_back({group, version->name, version->open(service, calls), version->methods});
     }
-  });
-  if (api == nullptr) {
-    return absl::UnimplementedError(absl::StrCat("there is no ", group, " ", version));
-  }
-  // Each keeps the other alive.
-  struct Both {
-    std::shared_ptr<Node> node;
-    std::shared_ptr<void> api;
   };
-  auto both = std::make_shared<Both>(Both{std::move(node), std::move(api)});
-  void* const raw = both->api.get();
-  return std::shared_ptr<void>(std::move(both), raw);
+#define ADD_GROUP(group) add(#group, group::ServedVersions(), &node.group());
+  CSI_PROXY_FOR_EACH_GROUP(ADD_GROUP)
+#undef ADD_GROUP
+  return open;
 }
 
-SerializedNode::SerializedNode(std::shared_ptr<Node> node) : node_(std::move(node)) {
-  ForEachGroup(*node_, [&](const char* group, const auto& versions, auto* service) {
-    for (const auto* version : versions) {
-      const std::shared_ptr<void> api = version->open(service, CallsOf(*node_, group));
-      for (const rpc::UnaryMethod& method : version->methods) {
-        rows_.emplace(method.info->path, Row{&method, api});
-      }
+SerializedNode::SerializedNode(std::shared_ptr<Node> node)
+    : node_(std::move(node)), versions_(OpenVersions(*node_)) {
+  for (const OpenVersion& version : versions_) {
+    for (const rpc::UnaryMethod& method : version.methods) {
+      rows_.emplace(method.info->path, Row{&method, version.api.get()});
     }
-  });
+  }
 }
 
 absl::Status SerializedNode::Call(absl::string_view path, const CallContext& context,
@@ -83,7 +60,7 @@ absl::Status SerializedNode::Call(absl::string_view path, const CallContext& con
         absl::StrCat("the request is not a ", message->GetTypeName()));
   }
   const std::unique_ptr<MessageLite> answer(method.response().New());
-  const absl::Status status = method.call(row->second.api.get(), context, *message, answer.get());
+  const absl::Status status = method.call(row->second.api, context, *message, answer.get());
   if (!status.ok()) return status;
   *response = answer->SerializeAsString();
   return absl::OkStatus();

@@ -1,23 +1,30 @@
-// A node of this process by group and version. Embedded mode and the C interface open it.
+// A node of this process by group and version, for embedded mode and the C interface.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "csi_proxy/call_context.h"
 #include "csi_proxy/node.h"
 #include "server/rpc/served_version.h"
 
 namespace csi_proxy::client {
 
-// The version's Api, which keeps `node` alive. UNIMPLEMENTED when there is no such version.
-absl::StatusOr<std::shared_ptr<void>> OpenEmbedded(std::shared_ptr<Node> node,
-                                                   absl::string_view group,
-                                                   absl::string_view version);
+// One version of one group, opened.
+struct OpenVersion {
+  const char* group;
+  const char* version;
+  std::shared_ptr<void> api;
+  absl::Span<const rpc::UnaryMethod> methods;
+};
+
+// Every version of every group of the node, which must outlive them.
+std::vector<OpenVersion> OpenVersions(Node& node);
 
 // Every rpc of every version, for callers that have bytes. Thread-safe.
 class SerializedNode {
@@ -33,9 +40,10 @@ class SerializedNode {
  private:
   struct Row {
     const rpc::UnaryMethod* method;
-    std::shared_ptr<void> api;
+    void* api;
   };
   const std::shared_ptr<Node> node_;
+  const std::vector<OpenVersion> versions_;
   absl::flat_hash_map<absl::string_view, Row> rows_;
 };
 

@@ -18,7 +18,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
-#include "csi_proxy/client_options.h"
+#include "csi_proxy/connection.h"
 #include "server/base/testing_posix.h"
 #include "system/v1alpha1/api.grpc.pb.h"
 

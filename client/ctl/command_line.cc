@@ -76,7 +76,7 @@ struct DurationFlag {
 // Where the flags' values go before they are checked.
 struct Flags {
   explicit Flags(CommandLine* line)
-      : timeout{"", "timeout", &line->client.call.timeout},
+      : timeout{"", "timeout", &line->call.timeout},
         connect_timeout{"", "connect-timeout", &line->client.connect_timeout},
         description("Flags", 100) {
     description.add_options()  //

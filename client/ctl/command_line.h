@@ -7,7 +7,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/ctl/request.h"
-#include "csi_proxy/client_options.h"
+#include "csi_proxy/call_options.h"
+#include "csi_proxy/connection.h"
 
 namespace csi_proxy::ctl {
 
@@ -24,6 +25,7 @@ struct CommandLine {
   bool help = false;
   bool version = false;
   ClientOptions client;  // always remote: the tool exists to reach the service
+  CallOptions call;
 };
 
 // One dash does for two, as Go's programs have it, and the program's own flags take their value

@@ -61,9 +61,9 @@ TEST(CommandLineTest, AfterTwoDashesAllFlagsAreFields) {
 
 TEST(CommandLineTest, TimesHaveUnits) {
   const CommandLine line = Parse({"--timeout=90s", "--connect-timeout", "250ms"});
-  EXPECT_EQ(line.client.call.timeout, absl::Seconds(90));
+  EXPECT_EQ(line.call.timeout, absl::Seconds(90));
   EXPECT_EQ(line.client.connect_timeout, absl::Milliseconds(250));
-  EXPECT_EQ(Parse({}).client.call.timeout, absl::Minutes(1));
+  EXPECT_EQ(Parse({}).call.timeout, absl::Minutes(1));
   for (const char* bad :
        {"--timeout=30", "--timeout=0s", "--timeout=-1s", "--timeout=", "--connect-timeout=soon"}) {
     EXPECT_TRUE(absl::IsInvalidArgument(ParseCommandLine({bad}).status())) << bad;

@@ -124,9 +124,8 @@ int Call(const Catalog& catalog, const CommandLine& line, const Streams& streams
     streams.err << "calling " << method->path() << " on " << (*channel)->path() << "\n";
   }
   const std::unique_ptr<pb::Message> response = catalog.New(method->descriptor->output_type());
-  const absl::Status status =
-      (*channel)->Call(method->path().c_str(), client::MakeCallContext(line.client.call, {}),
-                       **request, response.get());
+  const absl::Status status = (*channel)->Call(
+      method->path().c_str(), client::MakeCallContext(line.call, {}), **request, response.get());
   if (!status.ok()) return Complain(status, streams.err);
 
   // A whole node does not fit a table.
@@ -149,8 +148,10 @@ absl::Span<const Command> OwnCommands() {
       {.name = "describe", .run = &Describe, .takes_words = true},
       {.name = "diagnose", .run = &Diagnose, .flags = &DiagnoseFlags},
       {.name = "doctor",
-       .run = [](const Catalog& catalog, const CommandLine& line,
-                 const Streams& streams) { return Doctor(catalog, line.client, streams.out); }},
+       .run =
+           [](const Catalog& catalog, const CommandLine& line, const Streams& streams) {
+             return Doctor(catalog, line.client, line.call, streams.out);
+           }},
       {.name = "list",
        .run = [](const Catalog& catalog, const CommandLine&,
                  const Streams& streams) { return List(catalog, streams.out); }},

@@ -42,14 +42,14 @@ std::string Milliseconds(absl::Duration duration) {
 
 }  // namespace
 
-PipeReport Examine(const ClientOptions& options, const std::string& group,
+PipeReport Examine(const ClientOptions& options, const CallOptions& call, const std::string& group,
                    const std::string& version) {
   PipeReport report = {.group = group, .version = version};
   const absl::Time start = absl::Now();
   const auto channel = client::RemoteChannel::Open(options, group, version);
   report.status = channel.status();
   if (!report.status.ok()) return report;
-  const CallContext context = client::MakeCallContext(options.call, {});
+  const CallContext context = client::MakeCallContext(call, {});
   report.status = (*channel)->Connect(context).status();
   if (!report.status.ok()) return report;
   const absl::Time connected = absl::Now();
@@ -64,10 +64,12 @@ PipeReport Examine(const ClientOptions& options, const std::string& group,
   return report;
 }
 
-int Doctor(const Catalog& catalog, const ClientOptions& options, std::ostream& out) {
+int Doctor(const Catalog& catalog, const ClientOptions& options, const CallOptions& call,
+           std::ostream& out) {
   ClientOptions brief = options;
   brief.connect_timeout = std::min(options.connect_timeout, kConnectTimeout);
-  brief.call.timeout = std::min(options.call.timeout, kTimeout);
+  CallOptions brief_call = call;
+  brief_call.timeout = std::min(call.timeout, kTimeout);
   out << "pipes " << client::PipePath(options, "<group>", "<version>") << "\n";
   std::vector<std::vector<std::string>> rows = {
       {"GROUP", "VERSION", "STATE", "CONNECTED IN", "ANSWERED IN"}};
@@ -75,7 +77,7 @@ int Doctor(const Catalog& catalog, const ClientOptions& options, std::ostream& o
   int answering = 0, pipes = 0;
   for (const std::string& group : catalog.Groups()) {
     for (const std::string& version : catalog.Versions(group)) {
-      const PipeReport report = Examine(brief, group, version);
+      const PipeReport report = Examine(brief, brief_call, group, version);
       ++pipes;
       if (report.status.ok()) {
         ++answering;

@@ -8,7 +8,8 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "client/ctl/catalog.h"
-#include "csi_proxy/client_options.h"
+#include "csi_proxy/call_options.h"
+#include "csi_proxy/connection.h"
 
 namespace csi_proxy::ctl {
 
@@ -21,11 +22,12 @@ struct PipeReport {
 };
 
 // Asks one pipe for its health.
-PipeReport Examine(const ClientOptions& options, const std::string& group,
+PipeReport Examine(const ClientOptions& options, const CallOptions& call, const std::string& group,
                    const std::string& version);
 
 // Asks the pipes of all released versions, one after another, and tells. kOk when any answers, else
 // kCallFailed.
-int Doctor(const Catalog& catalog, const ClientOptions& options, std::ostream& out);
+int Doctor(const Catalog& catalog, const ClientOptions& options, const CallOptions& call,
+           std::ostream& out);
 
 }  // namespace csi_proxy::ctl

@@ -23,13 +23,13 @@ using testing::HasSubstr;
 TEST(DoctorTest, TellsThePipeThatAnswersFromThoseThatAreNotThere) {
   const TemporaryDirectory directory;
   client::FakeServer server(directory.path());
-  const PipeReport report = Examine(client::OptionsFor(directory), "system", "v1alpha1");
+  const PipeReport report = Examine(client::OptionsFor(directory), {}, "system", "v1alpha1");
   ASSERT_TRUE(report.status.ok()) << report.status;
   EXPECT_GT(report.connecting, absl::ZeroDuration());
   EXPECT_GT(report.answering, absl::ZeroDuration());
 
   std::ostringstream out;
-  EXPECT_EQ(Doctor(Catalog(), client::OptionsFor(directory), out), kOk);
+  EXPECT_EQ(Doctor(Catalog(), client::OptionsFor(directory), {}, out), kOk);
   EXPECT_THAT(out.str(), HasSubstr("pipes " + directory.path()));
   EXPECT_THAT(out.str(), HasSubstr("system      v1alpha1  answers    "));
   EXPECT_THAT(out.str(), HasSubstr("volume      v1        no answer  "));
@@ -42,7 +42,7 @@ TEST(DoctorTest, TellsThePipeThatAnswersFromThoseThatAreNotThere) {
 TEST(DoctorTest, FailsWhenNothingAnswers) {
   const TemporaryDirectory directory;
   std::ostringstream out;
-  EXPECT_EQ(Doctor(Catalog(), client::OptionsFor(directory), out), kCallFailed);
+  EXPECT_EQ(Doctor(Catalog(), client::OptionsFor(directory), {}, out), kCallFailed);
   EXPECT_THAT(out.str(), HasSubstr(absl::StrCat("\n0 of ", std::size(api::kReleasedVersions),
                                                 " pipes answer\n")));
 }
@@ -51,7 +51,7 @@ TEST(DoctorTest, AServiceThatSaysItDoesNotServeDoesNotAnswer) {
   const TemporaryDirectory directory;
   client::FakeServer server(directory.path());
   server.SetServing(false);
-  const PipeReport report = Examine(client::OptionsFor(directory), "system", "v1alpha1");
+  const PipeReport report = Examine(client::OptionsFor(directory), {}, "system", "v1alpha1");
   EXPECT_TRUE(absl::IsUnavailable(report.status)) << report.status;
   EXPECT_THAT(std::string(report.status.message()), HasSubstr("is not serving"));
 }
@@ -67,7 +67,7 @@ TEST(DoctorTest, AServiceThatAcceptsAndSaysNothingDoesNotHoldTheDoctorUp) {
   ASSERT_EQ(listen(fd, 5), 0);
   const absl::Time start = absl::Now();
   std::ostringstream out;
-  EXPECT_EQ(Doctor(Catalog(), client::OptionsFor(directory), out), kCallFailed);
+  EXPECT_EQ(Doctor(Catalog(), client::OptionsFor(directory), {}, out), kCallFailed);
   EXPECT_LT(absl::Now() - start, absl::Seconds(10));
   EXPECT_THAT(out.str(), HasSubstr("system v1alpha1: nobody answers on the pipe " + path));
   close(fd);

@@ -11,14 +11,15 @@ namespace {
 
 class RemotePipes final : public Pipes {
  public:
-  explicit RemotePipes(const ClientOptions& options) : options_(options) {}
+  RemotePipes(const ClientOptions& options, const CallOptions& call)
+      : options_(options), call_(call) {}
 
   bool IsThere(const std::string& group, const std::string& version) override {
     return client::PipeIsThere(client::PipePath(options_, group, version));
   }
 
   PipeReport Examine(const std::string& group, const std::string& version) override {
-    return ctl::Examine(options_, group, version);
+    return ctl::Examine(options_, call_, group, version);
   }
 
   absl::Status Send(const Method& method, const pb::Message& request,
@@ -29,19 +30,20 @@ class RemotePipes final : public Pipes {
       if (!opened.ok()) return opened.status();
       channel = *std::move(opened);
     }
-    return channel->Call(method.path().c_str(), client::MakeCallContext(options_.call, {}), request,
+    return channel->Call(method.path().c_str(), client::MakeCallContext(call_, {}), request,
                          response);
   }
 
  private:
   const ClientOptions options_;
+  const CallOptions call_;
   std::map<std::pair<std::string, std::string>, std::shared_ptr<client::RemoteChannel>> channels_;
 };
 
 }  // namespace
 
-std::unique_ptr<Pipes> NewRemotePipes(const ClientOptions& options) {
-  return std::make_unique<RemotePipes>(options);
+std::unique_ptr<Pipes> NewRemotePipes(const ClientOptions& options, const CallOptions& call) {
+  return std::make_unique<RemotePipes>(options, call);
 }
 
 }  // namespace csi_proxy::ctl

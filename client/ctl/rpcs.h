@@ -27,7 +27,7 @@ class Pipes {
 };
 
 // Those of this machine.
-std::unique_ptr<Pipes> NewRemotePipes(const ClientOptions& options);
+std::unique_ptr<Pipes> NewRemotePipes(const ClientOptions& options, const CallOptions& call);
 
 // An answer. A field is named in any style; one that the answer does not have reads as empty, and
 // Rpcs::missing_field() tells.

@@ -39,10 +39,8 @@ SimulatedNode NewNode(absl::string_view scenario = "") {
 // Makes aws-ebs-csi-driver's calls, in its order (pkg/mounter/mount_windows.go).
 class Driver {
  public:
-  explicit Driver(const ClientOptions& options)
-      : disks_(disk::v1::Client::Create(options).value()),
-        files_(filesystem::v1::Client::Create(options).value()),
-        volumes_(volume::v1::Client::Create(options).value()) {}
+  explicit Driver(const std::shared_ptr<Connection>& node)
+      : disks_(node), files_(node), volumes_(node) {}
 
   absl::Status Stage(uint32_t disk, const std::string& staging) {
     filesystem::v1::MkdirRequest mkdir;
@@ -117,7 +115,7 @@ class Driver {
 
 TEST(SimulatedNodeTest, ADriverStagesPublishesAndGoesBackTwice) {
   const SimulatedNode node = NewNode();
-  Driver driver(node.client_options());
+  Driver driver(Connect(node.client_options()).value());
   const uint32_t disk = node.AttachDisk({.size_bytes = 10ull << 30, .serial_number = "v1"}).value();
   std::string id;
   for (int round = 0; round < 2; ++round) {
@@ -154,7 +152,7 @@ TEST(SimulatedNodeTest, NodesOfParallelTestsAreIndependent) {
   for (int i = 0; i < 4; ++i) {
     tests.emplace_back([i] {
       const SimulatedNode node = NewNode();
-      Driver driver(node.client_options());
+      Driver driver(Connect(node.client_options()).value());
       const uint64_t size = (i + 1ull) << 30;
       const uint32_t disk = node.AttachDisk({.size_bytes = size}).value();
       if (i % 2 == 1) {
@@ -228,7 +226,7 @@ TEST(SimulatedNodeTest, ADiskComesAsItIsDescribed) {
 
 TEST(SimulatedNodeTest, DisksGrowAndGo) {
   const SimulatedNode node = NewNode();
-  Driver driver(node.client_options());
+  Driver driver(Connect(node.client_options()).value());
   const uint32_t disk = node.AttachDisk({.size_bytes = 10ull << 30}).value();
   ASSERT_TRUE(driver.Stage(disk, kStaging).ok());
   ASSERT_TRUE(node.GrowDisk(disk, 20ull << 30).ok());
@@ -247,7 +245,7 @@ TEST(SimulatedNodeTest, DisksGrowAndGo) {
 
 TEST(SimulatedNodeTest, ADriverGoesOnAfterAFaultAndARestart) {
   const SimulatedNode node = NewNode();
-  Driver driver(node.client_options());
+  Driver driver(Connect(node.client_options()).value());
   const uint32_t disk = node.AttachDisk({.size_bytes = 1ull << 30}).value();
   ASSERT_TRUE(driver.Stage(disk, kStaging).ok());
   ASSERT_TRUE(
@@ -264,7 +262,7 @@ TEST(SimulatedNodeTest, ADriverGoesOnAfterAFaultAndARestart) {
 
 TEST(SimulatedNodeTest, PathsLeadWhereTheNodesDo) {
   const SimulatedNode node = NewNode();
-  Driver driver(node.client_options());
+  Driver driver(Connect(node.client_options()).value());
   const uint32_t disk = node.AttachDisk({.size_bytes = 1ull << 30}).value();
   ASSERT_TRUE(driver.Stage(disk, kStaging).ok());
   const std::string id = node.state().MountedAt(kStaging);
@@ -292,7 +290,7 @@ TEST(SimulatedNodeTest, PathsLeadWhereTheNodesDo) {
 
 TEST(SimulatedNodeTest, SharesAreMappedAndBreak) {
   const SimulatedNode node = NewNode();
-  auto shares = smb::v1::Client::Create(node.client_options()).value();
+  const smb::v1::Client shares(Connect(node.client_options()).value());
   smb::v1::NewSmbGlobalMappingRequest request;
   request.set_remote_path(kShare);
   request.set_username(R"(EXAMPLE\storage)");
@@ -331,7 +329,7 @@ TEST(SimulatedNodeTest, TargetsHaveDisksWhileTheyAreConnected) {
 
 TEST(SimulatedNodeTest, FaultsAreWhatTheDriverSees) {
   const SimulatedNode node = NewNode();
-  auto files = filesystem::v1::Client::Create(node.client_options()).value();
+  const filesystem::v1::Client files(Connect(node.client_options()).value());
   filesystem::v1::PathExistsRequest request;
   request.set_path(kStaging);
   for (int code = 1; code <= 16; ++code) {

@@ -67,7 +67,7 @@ void DiskStateDirect(benchmark::State& state, Under machine) {
 }
 
 void DiskState(benchmark::State& state, const ClientOptions& options) {
-  const auto client = Must(disk::v1::Client::Create(options));
+  const disk::v1::Client client(Must(Connect(options)));
   disk::v1::GetDiskStateRequest request;
   request.set_disk_number(1);
   for ([[maybe_unused]] auto _ : state) {
@@ -89,7 +89,7 @@ void PathExistsDirect(benchmark::State& state, Under machine) {
 }
 
 void PathExists(benchmark::State& state, const ClientOptions& options) {
-  const auto client = Must(filesystem::v1::Client::Create(options));
+  const filesystem::v1::Client client(Must(Connect(options)));
   filesystem::v1::PathExistsRequest request;
   request.set_path(kPath);
   for ([[maybe_unused]] auto _ : state) {

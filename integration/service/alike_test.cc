@@ -29,11 +29,13 @@ class AlikeTest : public testing::Test {
     auto embedded = NewEmbeddedNode();
     ASSERT_TRUE(embedded.ok()) << embedded.status();
     nodes_[1] = embedded->release();
+    for (int i = 0; i < 2; ++i) connections_[i] = Connect(nodes_[i]->client_options()).value();
   }
   static void TearDownTestSuite() {
-    for (TestNode*& node : nodes_) {
-      delete node;
-      node = nullptr;
+    for (int i = 0; i < 2; ++i) {
+      connections_[i] = nullptr;
+      delete nodes_[i];
+      nodes_[i] = nullptr;
     }
   }
 
@@ -49,16 +51,10 @@ class AlikeTest : public testing::Test {
                   const pb::Message& request) {
     Answer answers[2];
     for (int i = 0; i < 2; ++i) {
-      absl::StatusOr<CallFunction>& call = calls_[i][binding.name()];
-      if (call.status().code() == absl::StatusCode::kUnknown) {
-        call = binding.open(nodes_[i]->client_options());
-      }
-      if (!call.ok()) {
-        ADD_FAILURE() << call.status();
-        return {call.status(), NewMessage(method.output_type())};
-      }
+      CallFunction& call = calls_[i][binding.name()];
+      if (call == nullptr) call = binding.open(connections_[i]);
       answers[i].response = NewMessage(method.output_type());
-      answers[i].status = (*call)(method.name(), request, answers[i].response.get(), {});
+      answers[i].status = call(method.name(), request, answers[i].response.get(), {});
     }
     EXPECT_EQ(answers[0].status, answers[1].status);
     EXPECT_EQ(answers[0].response->DebugString(), answers[1].response->DebugString());
@@ -71,10 +67,12 @@ class AlikeTest : public testing::Test {
 
   // A service, and this process.
   static TestNode* nodes_[2];
-  std::map<std::string, absl::StatusOr<CallFunction>> calls_[2];
+  static std::shared_ptr<Connection> connections_[2];
+  std::map<std::string, CallFunction> calls_[2];
 };
 
 TestNode* AlikeTest::nodes_[2] = {};
+std::shared_ptr<Connection> AlikeTest::connections_[2];
 
 TEST_F(AlikeTest, EveryCaseOfEveryRpc) {
   int calls = 0;
@@ -181,18 +179,17 @@ TEST_F(AlikeTest, DeadlinesAndCancellation) {
   ASSERT_NO_FATAL_FAILURE(Reset());
   absl::Notification gone;
   gone.Notify();
-  for (TestNode* node : nodes_) {
-    ASSERT_TRUE(node->InjectFault("operation: 'disk.Rescan' latency_ms: 2000").ok());
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(nodes_[i]->InjectFault("operation: 'disk.Rescan' latency_ms: 2000").ok());
     for (const Binding& binding : AllVersions()) {
       if (binding.name() != "disk v1") continue;
-      const auto call = binding.open(node->client_options());
-      ASSERT_TRUE(call.ok()) << call.status();
+      const CallFunction call = binding.open(connections_[i]);
       const pb::MethodDescriptor& method = *binding.service->FindMethodByName("Rescan");
       const auto request = NewMessage(method.input_type());
       const auto response = NewMessage(method.output_type());
-      EXPECT_EQ((*call)("Rescan", *request, response.get(), {.timeout = absl::Milliseconds(50)}),
+      EXPECT_EQ(call("Rescan", *request, response.get(), {.timeout = absl::Milliseconds(50)}),
                 absl::DeadlineExceededError("the call's deadline has passed"));
-      EXPECT_EQ((*call)("Rescan", *request, response.get(), {.cancelled = &gone}),
+      EXPECT_EQ(call("Rescan", *request, response.get(), {.cancelled = &gone}),
                 absl::CancelledError("the caller went away"));
     }
   }

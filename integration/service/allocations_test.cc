@@ -27,25 +27,23 @@ class AllocationsTest : public testing::Test {
 };
 
 TEST_F(AllocationsTest, ACallWithoutStringsCostsNone) {
-  auto client = disk::v1::Client::Create(options_);
-  ASSERT_TRUE(client.ok()) << client.status();
+  const disk::v1::Client client(Connect(options_).value());
   disk::v1::GetDiskStateRequest request;
   request.set_disk_number(1);
   const int direct = AllocationsOf(
       [&] { EXPECT_TRUE(node_->disk().GetDiskState(CallContext(), {.disk_number = 1}).ok()); });
-  const int embedded = AllocationsOf([&] { EXPECT_TRUE(client->GetDiskState(request).ok()); });
+  const int embedded = AllocationsOf([&] { EXPECT_TRUE(client.GetDiskState(request).ok()); });
   EXPECT_EQ(embedded, direct);
 }
 
 TEST_F(AllocationsTest, AStringOfTheRequestCostsOne) {
-  auto client = filesystem::v1::Client::Create(options_);
-  ASSERT_TRUE(client.ok()) << client.status();
+  const filesystem::v1::Client client(Connect(options_).value());
   filesystem::v1::PathExistsRequest request;
   request.set_path(kPath);
   const filesystem::PathExistsRequest hub_request = {.path = kPath};
   const int direct = AllocationsOf(
       [&] { EXPECT_TRUE(node_->filesystem().PathExists(CallContext(), hub_request).ok()); });
-  const int embedded = AllocationsOf([&] { EXPECT_TRUE(client->PathExists(request).ok()); });
+  const int embedded = AllocationsOf([&] { EXPECT_TRUE(client.PathExists(request).ok()); });
   EXPECT_EQ(embedded, direct + 1);
 }
 

@@ -16,20 +16,20 @@ inline constexpr char kRoot[] = R"(C:\var\lib\kubelet\)";
 
 // Partitions and formats disk 1 of the default node, and returns its volume.
 inline std::string MakeVolume(const ServerProcess& server) {
-  const auto disk = disk::v1::Client::Create(server.client_options());
-  const auto volume = volume::v1::Client::Create(server.client_options());
-  EXPECT_TRUE(disk.ok() && volume.ok());
+  const auto connection = Connect(server.client_options()).value();
+  const disk::v1::Client disk(connection);
+  const volume::v1::Client volume(connection);
   disk::v1::PartitionDiskRequest partition;
   partition.set_disk_number(1);
-  EXPECT_TRUE(disk->PartitionDisk(partition).ok());
+  EXPECT_TRUE(disk.PartitionDisk(partition).ok());
   volume::v1::ListVolumesOnDiskRequest list;
   list.set_disk_number(1);
-  const auto volumes = volume->ListVolumesOnDisk(list);
+  const auto volumes = volume.ListVolumesOnDisk(list);
   EXPECT_TRUE(volumes.ok() && volumes->volume_ids_size() == 1) << volumes.status();
   if (!volumes.ok() || volumes->volume_ids_size() == 0) return "";
   volume::v1::FormatVolumeRequest format;
   format.set_volume_id(volumes->volume_ids(0));
-  EXPECT_TRUE(volume->FormatVolume(format).ok());
+  EXPECT_TRUE(volume.FormatVolume(format).ok());
   return volumes->volume_ids(0);
 }
 

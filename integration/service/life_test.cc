@@ -23,8 +23,8 @@ TEST(LifeTest, AStopLetsCallsUnderWayFinish) {
   ASSERT_TRUE((*server)->InjectFault("operation: 'filesystem.Exists' latency_ms: 1500").ok());
   absl::Status answer;
   std::thread caller([&] {
-    const auto files = filesystem::v1::Client::Create((*server)->client_options());
-    answer = PathExists(*files, absl::StrCat(kRoot, "a")).status();
+    const filesystem::v1::Client files(Connect((*server)->client_options()).value());
+    answer = PathExists(files, absl::StrCat(kRoot, "a")).status();
   });
   absl::SleepFor(absl::Milliseconds(500));
   EXPECT_EQ((*server)->Stop(absl::Seconds(15)), 0);
@@ -46,10 +46,9 @@ TEST(LifeTest, AStopUnderLoadCancelsNoCall) {
   std::vector<std::thread> callers;
   for (int i = 0; i < 8; ++i) {
     callers.emplace_back([&] {
-      const auto files = filesystem::v1::Client::Create(options);
-      ASSERT_TRUE(files.ok()) << files.status();
+      const filesystem::v1::Client files(Connect(options).value());
       while (!stop) {
-        const absl::Status status = PathExists(*files, absl::StrCat(kRoot, "a")).status();
+        const absl::Status status = PathExists(files, absl::StrCat(kRoot, "a")).status();
         EXPECT_TRUE(status.ok() || absl::IsUnavailable(status)) << status;
         if (status.ok()) ++answered;
       }
@@ -67,8 +66,8 @@ struct StoppedDuringCall {
   StoppedDuringCall(ServerProcess& server, const std::string& fault, absl::Duration limit) {
     EXPECT_TRUE(server.InjectFault(fault).ok());
     std::thread caller([&] {
-      const auto files = filesystem::v1::Client::Create(server.client_options());
-      answer = PathExists(*files, absl::StrCat(kRoot, "a")).status();
+      const filesystem::v1::Client files(Connect(server.client_options()).value());
+      answer = PathExists(files, absl::StrCat(kRoot, "a")).status();
     });
     absl::SleepFor(absl::Milliseconds(500));
     const absl::Time start = absl::Now();
@@ -104,20 +103,19 @@ TEST(LifeTest, AStopDoesNotWaitForACallThatNeverReturns) {
   EXPECT_FALSE(stopped.answer.ok());
   EXPECT_TRUE(absl::StrContains((*server)->Log(), "the calls still under way are given up"));
   ASSERT_TRUE((*server)->Restart().ok());
-  const auto files = filesystem::v1::Client::Create((*server)->client_options());
-  EXPECT_TRUE(PathExists(*files, absl::StrCat(kRoot, "a")).ok());
+  const filesystem::v1::Client files(Connect((*server)->client_options()).value());
+  EXPECT_TRUE(PathExists(files, absl::StrCat(kRoot, "a")).ok());
 }
 
 TEST(LifeTest, AClientOutlivesARestartOfTheService) {
   const auto server = ServerProcess::Start();
   ASSERT_TRUE(server.ok()) << server.status();
-  const auto files = filesystem::v1::Client::Create((*server)->client_options());
-  ASSERT_TRUE(files.ok());
+  const filesystem::v1::Client files(Connect((*server)->client_options()).value());
   for (int i = 0; i < 5; ++i) {
-    const auto before = PathExists(*files, absl::StrCat(kRoot, "a"));
+    const auto before = PathExists(files, absl::StrCat(kRoot, "a"));
     EXPECT_TRUE(before.ok()) << before.status();
     ASSERT_TRUE((*server)->Restart().ok());
-    const auto after = PathExists(*files, absl::StrCat(kRoot, "a"));
+    const auto after = PathExists(files, absl::StrCat(kRoot, "a"));
     EXPECT_TRUE(after.ok()) << "the first call after restart " << i << ": " << after.status();
   }
 }
@@ -125,16 +123,16 @@ TEST(LifeTest, AClientOutlivesARestartOfTheService) {
 TEST(LifeTest, AClientWaitsForAServiceThatComesBack) {
   const auto server = ServerProcess::Start();
   ASSERT_TRUE(server.ok()) << server.status();
-  const auto files = filesystem::v1::Client::Create((*server)->client_options());
+  const filesystem::v1::Client files(Connect((*server)->client_options()).value());
   (*server)->Stop(absl::Seconds(20));
   absl::Status answer;
-  std::thread caller([&] { answer = PathExists(*files, absl::StrCat(kRoot, "a")).status(); });
+  std::thread caller([&] { answer = PathExists(files, absl::StrCat(kRoot, "a")).status(); });
   absl::SleepFor(absl::Milliseconds(500));
   ASSERT_TRUE((*server)->Restart().ok());
   caller.join();
   EXPECT_TRUE(answer.ok()) << answer;
   (*server)->Stop(absl::Seconds(20));
-  const absl::Status gone = PathExists(*files, absl::StrCat(kRoot, "a")).status();
+  const absl::Status gone = PathExists(files, absl::StrCat(kRoot, "a")).status();
   EXPECT_TRUE(absl::IsUnavailable(gone)) << gone;
 }
 
@@ -144,8 +142,8 @@ TEST(LifeTest, ASecondServerAtTheSamePlaceRefusesToStart) {
   const std::string command = absl::StrCat(
       CSI_PROXY_BINARY, " --host=simulated --socket-dir=", (*server)->directory(), " 2>/dev/null");
   EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 1);
-  const auto files = filesystem::v1::Client::Create((*server)->client_options());
-  EXPECT_TRUE(PathExists(*files, absl::StrCat(kRoot, "a")).ok()) << "the first one is unharmed";
+  const filesystem::v1::Client files(Connect((*server)->client_options()).value());
+  EXPECT_TRUE(PathExists(files, absl::StrCat(kRoot, "a")).ok()) << "the first one is unharmed";
 }
 
 TEST(LifeTest, AKilledServersSocketsAreTakenOver) {
@@ -154,8 +152,8 @@ TEST(LifeTest, AKilledServersSocketsAreTakenOver) {
   kill(static_cast<pid_t>((*server)->pid()), SIGKILL);
   (*server)->Stop(absl::Seconds(5));
   ASSERT_TRUE((*server)->Restart().ok());
-  const auto files = filesystem::v1::Client::Create((*server)->client_options());
-  EXPECT_TRUE(PathExists(*files, absl::StrCat(kRoot, "a")).ok());
+  const filesystem::v1::Client files(Connect((*server)->client_options()).value());
+  EXPECT_TRUE(PathExists(files, absl::StrCat(kRoot, "a")).ok());
 }
 
 // Returns the output of a shell command.

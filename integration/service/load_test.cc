@@ -49,19 +49,16 @@ TEST(LoadTest, SixtyFourCallersOnOneDiskAndVolumeHaveOneEffectEach) {
   std::vector<std::thread> callers;
   for (int n = 0; n < kCallers; ++n) {
     callers.emplace_back([&, n] {
-      const auto disk = disk::v1::Client::Create((*server)->client_options());
-      const auto volume = volume::v1::Client::Create((*server)->client_options());
-      const auto files = filesystem::v1::Client::Create((*server)->client_options());
-      if (!disk.ok() || !volume.ok() || !files.ok()) {
-        note(absl::InternalError("a client did not connect"));
-        return;
-      }
+      const auto connection = Connect((*server)->client_options()).value();
+      const disk::v1::Client disk(connection);
+      const volume::v1::Client volume(connection);
+      const filesystem::v1::Client files(connection);
       disk::v1::PartitionDiskRequest partition;
       partition.set_disk_number(1);
-      note(disk->PartitionDisk(partition).status());
+      note(disk.PartitionDisk(partition).status());
       volume::v1::ListVolumesOnDiskRequest list;
       list.set_disk_number(1);
-      const auto volumes = volume->ListVolumesOnDisk(list);
+      const auto volumes = volume.ListVolumesOnDisk(list);
       note(volumes.status());
       if (!volumes.ok() || volumes->volume_ids_size() != 1) {
         note(absl::InternalError("not one volume"));
@@ -73,16 +70,16 @@ TEST(LoadTest, SixtyFourCallersOnOneDiskAndVolumeHaveOneEffectEach) {
       if (n == 0) {
         volume::v1::FormatVolumeRequest format;
         format.set_volume_id(id);
-        note(volume->FormatVolume(format).status());
+        note(volume.FormatVolume(format).status());
       }
       while (true) {
-        const auto answer = volume->IsVolumeFormatted(formatted);
+        const auto answer = volume.IsVolumeFormatted(formatted);
         note(answer.status());
         if (!answer.ok() || answer->formatted()) break;
       }
       filesystem::v1::MkdirRequest mkdir;
       mkdir.set_path(target);
-      note(files->Mkdir(mkdir).status());
+      note(files.Mkdir(mkdir).status());
       volume::v1::MountVolumeRequest mount;
       mount.set_volume_id(id);
       mount.set_target_path(target);
@@ -94,16 +91,16 @@ TEST(LoadTest, SixtyFourCallersOnOneDiskAndVolumeHaveOneEffectEach) {
       for (int i = 0; i < calls_each; ++i) {
         switch (i % 4) {
           case 0:
-            note(volume->MountVolume(mount).status());
+            note(volume.MountVolume(mount).status());
             break;
           case 1:
-            note(disk->PartitionDisk(partition).status());
+            note(disk.PartitionDisk(partition).status());
             break;
           case 2:
-            note(volume->WriteVolumeCache(flush).status());
+            note(volume.WriteVolumeCache(flush).status());
             break;
           case 3:
-            note(disk->SetDiskState(online).status());
+            note(disk.SetDiskState(online).status());
             break;
         }
       }
@@ -133,17 +130,17 @@ TEST(LoadTest, AFullQueueIsResourceExhausted) {
       ServerProcess::Start({"--max-workers=2", "--max-queued=3", "--client-share=100"});
   ASSERT_TRUE(server.ok()) << server.status();
   // Connected beforehand, so that the calls come at one time on a busy machine too.
-  std::vector<decltype(filesystem::v1::Client::Create((*server)->client_options()))> clients;
+  std::vector<filesystem::v1::Client> clients;
   for (int n = 0; n < 12; ++n) {
-    clients.push_back(filesystem::v1::Client::Create((*server)->client_options()));
-    ASSERT_TRUE(PathExists(*clients.back(), absl::StrCat(kRoot, "a")).ok());
+    clients.emplace_back(Connect((*server)->client_options()).value());
+    ASSERT_TRUE(PathExists(clients.back(), absl::StrCat(kRoot, "a")).ok());
   }
   ASSERT_TRUE((*server)->InjectFault("operation: 'filesystem.Exists' latency_ms: 3000").ok());
   std::atomic<int> ok = 0, exhausted = 0, other = 0;
   std::vector<std::thread> callers;
   for (const auto& files : clients) {
     callers.emplace_back([&] {
-      const auto answer = PathExists(*files, absl::StrCat(kRoot, "a"));
+      const auto answer = PathExists(files, absl::StrCat(kRoot, "a"));
       ++(answer.ok() ? ok : absl::IsResourceExhausted(answer.status()) ? exhausted : other);
     });
   }
@@ -152,8 +149,8 @@ TEST(LoadTest, AFullQueueIsResourceExhausted) {
   EXPECT_EQ(exhausted, 7);
   EXPECT_EQ(other, 0);
   // Another group has threads of its own, and the queue is empty again.
-  const auto files = filesystem::v1::Client::Create((*server)->client_options());
-  EXPECT_TRUE(PathExists(*files, absl::StrCat(kRoot, "a")).ok());
+  const filesystem::v1::Client files(Connect((*server)->client_options()).value());
+  EXPECT_TRUE(PathExists(files, absl::StrCat(kRoot, "a")).ok());
 }
 
 TEST(LoadTest, ADeadlineEndsACallAndFreesItsWorker) {
@@ -161,12 +158,12 @@ TEST(LoadTest, ADeadlineEndsACallAndFreesItsWorker) {
   ASSERT_TRUE(server.ok()) << server.status();
   ASSERT_TRUE(
       (*server)->InjectFault("operation: 'filesystem.Exists' latency_ms: 60000 times: 1").ok());
-  const auto files = filesystem::v1::Client::Create((*server)->client_options());
+  const filesystem::v1::Client files(Connect((*server)->client_options()).value());
   const absl::Time start = absl::Now();
   const auto late =
-      PathExists(*files, absl::StrCat(kRoot, "a"), {.timeout = absl::Milliseconds(300)});
+      PathExists(files, absl::StrCat(kRoot, "a"), {.timeout = absl::Milliseconds(300)});
   EXPECT_TRUE(absl::IsDeadlineExceeded(late.status())) << late.status();
-  EXPECT_TRUE(PathExists(*files, absl::StrCat(kRoot, "a")).ok());
+  EXPECT_TRUE(PathExists(files, absl::StrCat(kRoot, "a")).ok());
   EXPECT_LT(absl::Now() - start, absl::Seconds(20)) << "the worker did not sleep its minute out";
 }
 
@@ -189,11 +186,11 @@ TEST(LoadTest, AClientThatVanishesLeavesNothingLocked) {
   ASSERT_EQ(waitpid(child, nullptr, WNOHANG), 0) << "the call is under way";
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
-  const auto volume = volume::v1::Client::Create((*server)->client_options());
+  const volume::v1::Client volume(Connect((*server)->client_options()).value());
   volume::v1::FormatVolumeRequest format;
   format.set_volume_id(volume_id);
   const absl::Time start = absl::Now();
-  const auto formatted = volume->FormatVolume(format, {.timeout = absl::Seconds(20)});
+  const auto formatted = volume.FormatVolume(format, {.timeout = absl::Seconds(20)});
   EXPECT_TRUE(formatted.ok()) << formatted.status();
   EXPECT_LT(absl::Now() - start, absl::Seconds(15));
 }
@@ -205,12 +202,12 @@ TEST(LoadTest, SilentConnectionsAreDroppedAtTheDeadlineAndDelayNobody) {
   setrlimit(RLIMIT_NOFILE, &limit);
   const auto server = ServerProcess::Start({"--preface-timeout=4s", "--max-connections=4096"});
   ASSERT_TRUE(server.ok()) << server.status();
-  const auto files = filesystem::v1::Client::Create((*server)->client_options());
+  const filesystem::v1::Client files(Connect((*server)->client_options()).value());
   const auto median = [&] {
     std::vector<absl::Duration> times;
     for (int i = 0; i < 300; ++i) {
       const absl::Time start = absl::Now();
-      EXPECT_TRUE(PathExists(*files, absl::StrCat(kRoot, "a")).ok());
+      EXPECT_TRUE(PathExists(files, absl::StrCat(kRoot, "a")).ok());
       times.push_back(absl::Now() - start);
     }
     std::nth_element(times.begin(), times.begin() + 150, times.end());
@@ -237,7 +234,7 @@ TEST(LoadTest, SilentConnectionsAreDroppedAtTheDeadlineAndDelayNobody) {
   absl::SleepFor(absl::Seconds(5));
   EXPECT_LE(OpenDescriptors((*server)->pid()), descriptors + 16) << "all gone after the deadline";
   EXPECT_TRUE(rpc::ClosedWithin(silent[0].get(), 1));
-  EXPECT_TRUE(PathExists(*files, absl::StrCat(kRoot, "a")).ok());
+  EXPECT_TRUE(PathExists(files, absl::StrCat(kRoot, "a")).ok());
 }
 
 }  // namespace

@@ -126,15 +126,15 @@ TEST_F(SharesTest, SlowCallsOfOneClientDoNotDelayOthers) {
   const absl::Duration before = HonestCall("mkdir");
   ASSERT_TRUE(server_->InjectFault("operation: 'filesystem.Exists' latency_ms: 60000").ok());
   constexpr int kConnections = 4, kCallsOfEach = 75;
-  std::vector<decltype(filesystem::v1::Client::Create(server_->client_options()))> clients;
+  // Each with a connection of its own.
+  std::vector<filesystem::v1::Client> clients;
   for (int i = 0; i < kConnections; ++i) {
-    clients.push_back(filesystem::v1::Client::Create(server_->client_options()));
-    ASSERT_TRUE(clients.back().ok()) << clients.back().status();
+    clients.emplace_back(Connect(server_->client_options()).value());
   }
   std::atomic<int> refused = 0;
   std::vector<std::thread> callers;
   for (int i = 0; i < kConnections * kCallsOfEach; ++i) {
-    callers.emplace_back([&, &client = *clients[static_cast<size_t>(i % kConnections)]] {
+    callers.emplace_back([&, &client = clients[static_cast<size_t>(i % kConnections)]] {
       const absl::Status status = PathExists(client, absl::StrCat(kRoot, "a")).status();
       if (absl::IsResourceExhausted(status)) ++refused;
     });
@@ -160,8 +160,7 @@ TEST_F(SharesTest, SlowCallsOfOneClientDoNotDelayOthers) {
 // Here the greedy ones are other processes of one image, and the honest one is this.
 TEST_F(SharesTest, ManyProcessesOfOneTenantLeaveWorkersAndPlacesToOthers) {
   Start({"--max-workers=4", "--max-queued=8"});
-  const auto honest = filesystem::v1::Client::Create(server_->client_options());
-  ASSERT_TRUE(honest.ok()) << honest.status();
+  const filesystem::v1::Client honest(Connect(server_->client_options()).value());
   ASSERT_TRUE(server_->InjectFault("operation: 'filesystem.Exists' latency_ms: 600000").ok());
   std::vector<std::unique_ptr<ChildProcess>> greedy;
   for (int i = 0; i < 16; ++i) {
@@ -183,7 +182,7 @@ TEST_F(SharesTest, ManyProcessesOfOneTenantLeaveWorkersAndPlacesToOthers) {
   filesystem::v1::MkdirRequest mkdir;
   for (int i = 0; i < 3; ++i) {
     mkdir.set_path(absl::StrCat(kRoot, "honest", i));
-    const absl::Status made = honest->Mkdir(mkdir, {.timeout = absl::Seconds(60)}).status();
+    const absl::Status made = honest.Mkdir(mkdir, {.timeout = absl::Seconds(60)}).status();
     EXPECT_TRUE(made.ok()) << made;
   }
   server_->Stop(absl::ZeroDuration());
@@ -192,8 +191,7 @@ TEST_F(SharesTest, ManyProcessesOfOneTenantLeaveWorkersAndPlacesToOthers) {
 TEST_F(SharesTest, ADeadServerLeavesWorkersEvenToItsCallers) {
   const std::string port = absl::StrCat(FreePort());
   Start({"--max-workers=8", "--max-queued=64", "--metrics-bind-address=127.0.0.1:" + port});
-  const auto client = filesystem::v1::Client::Create(server_->client_options());
-  ASSERT_TRUE(client.ok()) << client.status();
+  const filesystem::v1::Client client(Connect(server_->client_options()).value());
   const std::string link = absl::StrCat(kRoot, "share");
   csi_proxy::simulated::MakeLinkRequest to_share;
   to_share.set_path(link);
@@ -207,13 +205,13 @@ TEST_F(SharesTest, ADeadServerLeavesWorkersEvenToItsCallers) {
       filesystem::v1::IsSymlinkRequest request;
       request.set_path(link);
       // Until the end of the service.
-      EXPECT_FALSE(client->IsSymlink(request, {.timeout = absl::Seconds(600)}).ok());
+      EXPECT_FALSE(client.IsSymlink(request, {.timeout = absl::Seconds(600)}).ok());
     });
   }
   AwaitInMetrics(port, "csi_proxy_calls_in_flight{group=\"filesystem\"} 12\n");
   for (int i = 0; i < 3; ++i) {
     const absl::StatusOr<bool> answer =
-        PathExists(*client, absl::StrCat(kRoot, "a"), {.timeout = absl::Seconds(60)});
+        PathExists(client, absl::StrCat(kRoot, "a"), {.timeout = absl::Seconds(60)});
     EXPECT_TRUE(answer.ok()) << answer.status();
   }
   server_->Stop(absl::ZeroDuration());

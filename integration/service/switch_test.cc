@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "client/cpp/default_node.h"
 #include "csi_proxy/filesystem/v1/client.h"
 #include "csi_proxy/node.h"
 #include "integration/support/server_process.h"
@@ -30,23 +31,21 @@ class SwitchTest : public testing::Test {
     options_ = embedded_->client_options();
     options_.mode = Mode::kAuto;
     options_.socket_dir = server_->client_options().socket_dir;
-    options_.log = [this](absl::string_view line) { log_.push_back(std::string(line)); };
+    options_.log = [this](Severity, absl::string_view line) { log_.push_back(std::string(line)); };
   }
 
   absl::Status MakeDirectory() {
-    auto client = filesystem::v1::Client::Create(options_);
-    if (!client.ok()) return client.status();
+    auto connection = Connect(options_);
+    if (!connection.ok()) return connection.status();
     filesystem::v1::MkdirRequest request;
     request.set_path(kDirectory);
-    return client->Mkdir(request).status();
+    return filesystem::v1::Client(*connection).Mkdir(request).status();
   }
   bool HasDirectory(TestNode& node) {
-    auto client = filesystem::v1::Client::Create(node.client_options());
-    EXPECT_TRUE(client.ok()) << client.status();
-    if (!client.ok()) return false;
+    const filesystem::v1::Client client(Connect(node.client_options()).value());
     filesystem::v1::PathExistsRequest request;
     request.set_path(kDirectory);
-    const auto response = client->PathExists(request);
+    const auto response = client.PathExists(request);
     EXPECT_TRUE(response.ok()) << response.status();
     return response.ok() && response->exists();
   }
@@ -73,21 +72,66 @@ TEST_F(SwitchTest, TheServiceWhereThereIsOneElseThisProcess) {
   made = MakeDirectory();
   ASSERT_TRUE(made.ok()) << made;
   EXPECT_TRUE(HasDirectory(*server_));
-  EXPECT_THAT(log_, ElementsAre(HasSubstr("filesystem v1 is remote: there is a pipe "),
-                                HasSubstr("filesystem v1 is embedded: there is no pipe "),
-                                HasSubstr("filesystem v1 is remote: there is a pipe ")));
+  EXPECT_THAT(log_, ElementsAre(HasSubstr("the mode is remote: there is a pipe "),
+                                HasSubstr("the mode is embedded: there is no pipe "),
+                                HasSubstr("the mode is remote: there is a pipe ")));
 }
 
-// The pipe is looked for once: a client stays with what it has begun.
-TEST_F(SwitchTest, AClientKeepsItsMode) {
+// Pipes are looked for once: a connection and its clients, also later ones, keep the mode.
+TEST_F(SwitchTest, AConnectionKeepsItsMode) {
   options_.connect_timeout = absl::Milliseconds(200);
-  auto client = filesystem::v1::Client::Create(options_);
-  ASSERT_TRUE(client.ok()) << client.status();
+  const auto connection = Connect(options_);
+  ASSERT_TRUE(connection.ok()) << connection.status();
+  EXPECT_EQ((*connection)->mode(), Mode::kRemote);
+  EXPECT_TRUE((*connection)->Check("filesystem", "v1").ok());
+  const filesystem::v1::Client earlier(*connection);
   server_->Stop(absl::Seconds(20));
+  const filesystem::v1::Client later(*connection);
   filesystem::v1::PathExistsRequest request;
   request.set_path(kDirectory);
-  const absl::Status status = client->PathExists(request).status();
-  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  const absl::Status absent = (*connection)->Check("filesystem", "v1");
+  EXPECT_TRUE(absl::IsUnavailable(absent)) << absent;
+  EXPECT_EQ(earlier.PathExists(request).status(), absent);
+  EXPECT_EQ(later.PathExists(request).status(), absent);
+  EXPECT_EQ(log_.size(), 1u) << "decided and said once";
+}
+
+TEST(ConnectionTest, OffWindowsANodeThatNobodyNamesIsCalledSimulated) {
+  if (!client::DefaultNodeIsSimulated()) GTEST_SKIP() << "it is this machine";
+  std::vector<std::string> log;
+  const auto connect = [&log] {
+    return Connect({.mode = Mode::kEmbedded,
+                    .log =
+                        [&log](Severity severity, absl::string_view line) {
+                          EXPECT_EQ(severity, Severity::kWarning);
+                          log.push_back(std::string(line));
+                        }})
+        .value();
+  };
+  const filesystem::v1::Client one(connect()), other(connect());
+  EXPECT_THAT(log,
+              ElementsAre(HasSubstr("the node is simulated"), HasSubstr("the node is simulated")));
+  filesystem::v1::MkdirRequest mkdir;
+  mkdir.set_path(kDirectory);
+  ASSERT_TRUE(one.Mkdir(mkdir).ok());
+  filesystem::v1::PathExistsRequest request;
+  request.set_path(kDirectory);
+  const auto response = other.PathExists(request);
+  EXPECT_TRUE(response.ok() && response->exists()) << "connections share it";
+}
+
+TEST_F(SwitchTest, AVersionThatIsNotIsToldOf) {
+  const auto connection = Connect(embedded_->client_options());
+  ASSERT_TRUE(connection.ok()) << connection.status();
+  EXPECT_EQ((*connection)->mode(), Mode::kEmbedded);
+  EXPECT_TRUE((*connection)->Check("filesystem", "v1").ok());
+  EXPECT_EQ((*connection)->Check("filesystem", "v9"),
+            absl::UnimplementedError("there is no filesystem v9"));
+  const auto remote = Connect(server_->client_options());
+  ASSERT_TRUE(remote.ok()) << remote.status();
+  const absl::Status absent = (*remote)->Check("filesystem", "v9");
+  EXPECT_TRUE(absl::IsUnavailable(absent)) << absent;
+  EXPECT_THAT(std::string(absent.message()), HasSubstr("csi-proxy-filesystem-v9"));
 }
 
 }  // namespace

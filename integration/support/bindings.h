@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
-#include "csi_proxy/client_options.h"
+#include "csi_proxy/call_options.h"
+#include "csi_proxy/connection.h"
 
 namespace csi_proxy::integration {
 
@@ -24,8 +24,8 @@ using CallFunction =
 struct Binding {
   std::string group, version;
   const pb::ServiceDescriptor* service;
-  // Opens a client of the version.
-  absl::StatusOr<CallFunction> (*open)(const ClientOptions& options);
+  // Makes a client of the version.
+  CallFunction (*open)(std::shared_ptr<Connection> connection);
   // To the hub and back.
   absl::Status (*round_trip)(const pb::Message& in, pb::Message* out);
 

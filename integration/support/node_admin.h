@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "csi_proxy/client_options.h"
+#include "csi_proxy/connection.h"
 
 namespace csi_proxy::integration {
 

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "csi_proxy/client_options.h"
+#include "csi_proxy/connection.h"
 #include "integration/support/child_process.h"
 #include "integration/support/test_node.h"
 

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "csi_proxy/client_options.h"
+#include "csi_proxy/connection.h"
 #include "server/simulator/admin.pb.h"
 
 namespace csi_proxy::integration {

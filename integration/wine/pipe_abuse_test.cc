@@ -80,8 +80,8 @@ class PipeAbuseTest : public testing::Test {
     return client.PathExists(request).status();
   }
   absl::Status CallOnce() {
-    const auto client = filesystem::v1::Client::Create(server_->client_options());
-    return client.ok() ? Call(*client) : client.status();
+    const filesystem::v1::Client client(Connect(server_->client_options()).value());
+    return Call(client);
   }
 
   // To the service a client is a process: this one makes a call from another. Whether it succeeded.
@@ -107,10 +107,9 @@ TEST_F(PipeAbuseTest, AbandonedConnectionsCostLittleAndAreGoneAfterTheDeadline) 
   std::vector<std::thread> callers;
   for (int i = 0; i < 8; ++i) {
     callers.emplace_back([&] {
-      const auto client = filesystem::v1::Client::Create(server_->client_options());
-      ASSERT_TRUE(client.ok()) << client.status();
+      const filesystem::v1::Client client(Connect(server_->client_options()).value());
       while (!stop) {
-        const absl::Status status = Call(*client);
+        const absl::Status status = Call(client);
         ASSERT_TRUE(status.ok()) << status;
         ++calls;
       }
@@ -192,12 +191,11 @@ TEST_F(PipeAbuseTest, ClientsThatVanishMidCallLeakNothing) {
       ASSERT_TRUE(pipe.valid()) << i;
       ASSERT_TRUE(Send(pipe, absl::StrCat(rpc::kHttp2Preface, settings)));
       // And one that gives up a call the service is at, and its connection with it.
-      const auto client = filesystem::v1::Client::Create(server_->client_options());
-      ASSERT_TRUE(client.ok()) << client.status();
+      const filesystem::v1::Client client(Connect(server_->client_options()).value());
       filesystem::v1::PathExistsRequest request;
       request.set_path(R"(C:\var\lib\kubelet)");
       const absl::Status status =
-          client->PathExists(request, {.timeout = absl::Milliseconds(5)}).status();
+          client.PathExists(request, {.timeout = absl::Milliseconds(5)}).status();
       ASSERT_TRUE(absl::IsDeadlineExceeded(status)) << status;
     }
   };
@@ -381,16 +379,15 @@ TEST_F(PipeAbuseTest, WhoReadsNoAnswersIsBarred) {
 
 TEST_F(PipeAbuseTest, LargeMessagesAreRefused) {
   Start({});
-  const auto client = filesystem::v1::Client::Create(server_->client_options());
-  ASSERT_TRUE(client.ok()) << client.status();
+  const filesystem::v1::Client client(Connect(server_->client_options()).value());
   filesystem::v1::PathExistsRequest request;
   request.set_path(std::string(2 << 20, 'x'));
-  const absl::Status large = client->PathExists(request).status();
+  const absl::Status large = client.PathExists(request).status();
   EXPECT_TRUE(absl::IsResourceExhausted(large)) << large.code();
   // gRPC takes a message whole before it measures it: the guard does not wait for that, and ends
   // the connection.
   request.set_path(std::string(100 << 20, 'x'));
-  const absl::Status huge = client->PathExists(request).status();
+  const absl::Status huge = client.PathExists(request).status();
   EXPECT_TRUE(absl::IsUnavailable(huge)) << huge.code();
   EXPECT_TRUE(CallOnce().ok());
   EXPECT_LT(WorkingSet(process_), size_t{100} << 20);

@@ -105,12 +105,10 @@ class ServiceLifeTest : public testing::Test {
   }
 
   static absl::Status Call() {
-    auto client =
-        filesystem::v1::Client::Create({.mode = Mode::kRemote, .socket_dir = "", .call = {}});
-    if (!client.ok()) return client.status();
+    const filesystem::v1::Client client(Connect({.mode = Mode::kRemote}).value());
     filesystem::v1::PathExistsRequest request;
     request.set_path(R"(C:\var\lib\kubelet)");
-    return client->PathExists(request).status();
+    return client.PathExists(request).status();
   }
 
   const fs::path base_, directory_;
@@ -153,8 +151,7 @@ TEST_F(ServiceLifeTest, TheShippedProgramServesThisMachineAndNoSimulatedOne) {
 
 TEST_F(ServiceLifeTest, CallsUnderWayFinishWhenTheServiceStops) {
   InstallAndStart();
-  auto client = disk::v1::Client::Create({.mode = Mode::kRemote, .socket_dir = "", .call = {}});
-  ASSERT_TRUE(client.ok()) << client.status();
+  const disk::v1::Client client(Connect({.mode = Mode::kRemote}).value());
   std::atomic<bool> stop = false;
   std::atomic<int> succeeded = 0, refused = 0, lost = 0;
   std::vector<std::thread> callers;
@@ -162,7 +159,7 @@ TEST_F(ServiceLifeTest, CallsUnderWayFinishWhenTheServiceStops) {
     callers.emplace_back([&] {
       while (!stop) {
         // A call that the service has begun is answered; a later one is refused, never cut off.
-        const auto status = client->Rescan({}, {.timeout = absl::Seconds(2)}).status();
+        const auto status = client.Rescan({}, {.timeout = absl::Seconds(2)}).status();
         if (status.ok()) {
           ++succeeded;
         } else if (absl::IsUnavailable(status)) {
@@ -281,9 +278,7 @@ TEST_F(ServiceLifeTest, TheInstallerLooksForTheProgramBesideItself) {
 // The simulated node of the installed service.
 class InstalledNode final : public TestNode {
  public:
-  ClientOptions client_options() const override {
-    return {.mode = Mode::kRemote, .socket_dir = "", .call = {}};
-  }
+  ClientOptions client_options() const override { return {.mode = Mode::kRemote}; }
   absl::Status Admin(const std::string& method, const google::protobuf::Message& request,
                      google::protobuf::Message* response) override {
     return CallAdminService(client_options(), method, request, response);

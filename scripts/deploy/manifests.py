@@ -122,7 +122,7 @@ def served_pipes():
 
 
 def client_options():
-    return (REPOSITORY / "client/include/csi_proxy/client_options.h").read_text()
+    return (REPOSITORY / "client/include/csi_proxy/connection.h").read_text()
 
 
 def takes(proxy, arguments):

@@ -66,7 +66,8 @@ cpp() {
   # The requests have secrets, which their destructors overwrite.
   expect node csi_proxy::{Node,iscsi::{ConnectTarget,SetMutualChapSecret}Request,smb::NewSmbGlobalMappingRequest}
   expect testing csi_proxy::{SimulatedNode,simulated_node::State}
-  expect client_api "$(sed -E 's|(.*)/(.*)/|csi_proxy::\1::\2::Client|' <<<"$versions"
+  expect client_api "$(echo csi_proxy  # Connect()
+                       sed -E 's|(.*)/(.*)/|csi_proxy::\1::\2::Client|' <<<"$versions"
                        sed -E 's|.*/(.*)/|\1|' <<<"$versions"
                        echo descriptor_table)"
   expect client csi_proxy_remote_backend

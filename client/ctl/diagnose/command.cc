@@ -64,11 +64,11 @@ int Diagnose(const Catalog& catalog, const CommandLine& line, const Streams& str
   if (!options.metrics().empty()) {
     const auto address = top::ParseMetricsAddress("--metrics", options.metrics());
     if (!address.ok()) return WrongUsage(address.status().message(), streams.err);
-    fetch = [address = *address, timeout = line.client.call.timeout] {
+    fetch = [address = *address, timeout = line.call.timeout] {
       return top::FetchMetrics(address, timeout);
     };
   }
-  const std::unique_ptr<Pipes> pipes = NewRemotePipes(line.client);
+  const std::unique_ptr<Pipes> pipes = NewRemotePipes(line.client, line.call);
   Rpcs rpcs(catalog, *pipes);
   const absl::StatusOr<d::Diagnosis> diagnosis = d::Diagnose(rpcs, fetch);
   if (!diagnosis.ok()) return Complain(diagnosis.status(), streams.err);
@@ -95,7 +95,7 @@ int Repair(const Catalog& catalog, const CommandLine& line, const Streams& strea
         answer.ok() ? absl::AsciiStrToLower(absl::StripAsciiWhitespace(*answer)) : "";
     return word == "y" || word == "yes";
   };
-  const std::unique_ptr<Pipes> pipes = NewRemotePipes(line.client);
+  const std::unique_ptr<Pipes> pipes = NewRemotePipes(line.client, line.call);
   Rpcs rpcs(catalog, *pipes);
   const absl::StatusOr<d::Repairs> repairs = d::Repair(rpcs, *kinds, show, consent);
   if (!repairs.ok()) return Complain(repairs.status(), streams.err);

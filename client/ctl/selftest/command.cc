@@ -50,7 +50,7 @@ int Selftest(const Catalog& catalog, const CommandLine& line, const Streams& str
   }
   const absl::StatusOr<selftest::Options> options = ReadOptions(catalog, line, streams.in);
   if (!options.ok()) return WrongUsage(options.status().message(), streams.err);
-  const std::unique_ptr<Pipes> pipes = NewRemotePipes(line.client);
+  const std::unique_ptr<Pipes> pipes = NewRemotePipes(line.client, line.call);
   if (!AnyPipe(catalog, *pipes)) {
     return Complain(absl::UnavailableError("there are no pipes: is csi-proxy running?"),
                     streams.err);

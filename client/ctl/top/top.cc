@@ -96,7 +96,7 @@ int Top(const Catalog& catalog, const CommandLine& line, const Streams& streams)
     return wrong("--interval: is not a time from 100ms to 24h, such as 2s");
   }
   const top::Environment environment = {
-      .fetch = [&] { return top::FetchMetrics(*address, line.client.call.timeout); },
+      .fetch = [&] { return top::FetchMetrics(*address, line.call.timeout); },
       .now = [] { return absl::Now(); },
       .sleep =
           [](absl::Duration duration) {

@@ -7,7 +7,6 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "client/cpp/pipe_path.h"
 #include "integration/support/node_admin.h"
 #include "server/simulator/admin.pb.h"
 
@@ -54,11 +53,7 @@ class EmbeddedCloud final : public Cloud {
 }  // namespace
 
 std::unique_ptr<Cloud> Cloud::Of(const ClientOptions& options, const SimulatedNode& embedded) {
-  // A service with a simulated node has the administrator's socket beside its pipes.
-  const bool remote = options.mode == Mode::kRemote ||
-                      (options.mode == Mode::kAuto &&
-                       client::PipeIsThere(client::PipePath(options, "csi-proxy-admin")));
-  if (remote) return std::make_unique<RemoteCloud>(options);
+  if (options.mode == Mode::kRemote) return std::make_unique<RemoteCloud>(options);
   return std::make_unique<EmbeddedCloud>(embedded);
 }
 

@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "csi_proxy/client_options.h"
+#include "csi_proxy/connection.h"
 #include "csi_proxy/testing/node.h"
 
 namespace csi_proxy::sample_driver {
@@ -25,8 +25,8 @@ struct CloudDisk {
 // knows all there is to know of a volume. Disks are attached to the node as long as they exist.
 class Cloud {
  public:
-  // The cloud of the node that clients with `options` act on, which is `embedded` if it is one of
-  // this process.
+  // The cloud of the node that clients with `options`, remote or embedded, act on; `embedded` is
+  // the one of this process.
   static std::unique_ptr<Cloud> Of(const ClientOptions& options, const SimulatedNode& embedded);
   virtual ~Cloud() = default;
 

@@ -6,14 +6,6 @@
 
 namespace csi_proxy::sample_driver {
 
-absl::StatusOr<std::unique_ptr<NodeEnvProvider>> NodeEnvProvider::Create(
-    const ClientOptions& options, std::string node_id) {
-  absl::StatusOr<system::v1alpha1::Client> system = system::v1alpha1::Client::Create(options);
-  if (!system.ok()) return system.status();
-  return std::unique_ptr<NodeEnvProvider>(
-      new NodeEnvProvider(*std::move(system), std::move(node_id)));
-}
-
 absl::StatusOr<std::vector<Secret>> NodeEnvProvider::Get(const EnvRequest& request,
                                                          const CallOptions& call) {
   std::vector<Secret> values;

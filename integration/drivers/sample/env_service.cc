@@ -44,12 +44,11 @@ void StderrAuditLog::Record(const AuditRecord& record) {
       record.subject);
 }
 
-absl::StatusOr<std::unique_ptr<EnvService>> EnvService::Create(const Options& options) {
-  absl::StatusOr<std::unique_ptr<NodeEnvProvider>> node =
-      NodeEnvProvider::Create(options.client, options.node_id);
-  if (!node.ok()) return node.status();
+std::unique_ptr<EnvService> EnvService::Create(const Options& options) {
+  auto node = std::make_unique<NodeEnvProvider>(system::v1alpha1::Client(options.connection),
+                                                options.node_id);
   return std::make_unique<EnvService>(std::make_unique<FileEnvProvider>(options.directory),
-                                      *std::move(node), std::make_unique<StderrAuditLog>());
+                                      std::move(node), std::make_unique<StderrAuditLog>());
 }
 
 EnvService::EnvService(std::unique_ptr<EnvProvider> file, std::unique_ptr<EnvProvider> node,

@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "csi_proxy/call_options.h"
-#include "csi_proxy/client_options.h"
+#include "csi_proxy/connection.h"
 #include "integration/drivers/sample/env_provider.h"
 #include "server/base/audit.h"
 
@@ -34,9 +34,9 @@ class EnvService final : public grpc::Service {
     std::string directory;
     // For the provider `node`.
     std::string node_id;
-    ClientOptions client;
+    std::shared_ptr<Connection> connection;
   };
-  static absl::StatusOr<std::unique_ptr<EnvService>> Create(const Options& options);
+  static std::unique_ptr<EnvService> Create(const Options& options);
 
   EnvService(std::unique_ptr<EnvProvider> file, std::unique_ptr<EnvProvider> node,
              std::unique_ptr<AuditLog> audit);

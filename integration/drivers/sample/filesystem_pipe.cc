@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "csi_proxy/filesystem/v1/client.h"
 #include "integration/drivers/sample/rpc.h"
 
 namespace csi_proxy::sample_driver {
@@ -40,11 +39,8 @@ class FilesystemPipe final : public v1::Filesystem::Service {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<v1::Filesystem::Service>> NewFilesystemPipe(
-    const ClientOptions& options) {
-  absl::StatusOr<Client> client = Client::Create(options);
-  if (!client.ok()) return client.status();
-  return std::make_unique<FilesystemPipe>(*std::move(client));
+std::unique_ptr<v1::Filesystem::Service> NewFilesystemPipe(Client client) {
+  return std::make_unique<FilesystemPipe>(std::move(client));
 }
 
 }  // namespace csi_proxy::sample_driver

@@ -4,17 +4,14 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
-#include "absl/status/statusor.h"
-#include "csi_proxy/client_options.h"
+#include "csi_proxy/filesystem/v1/client.h"
 #include "filesystem/v1/api.grpc.pb.h"
 
 namespace csi_proxy::sample_driver {
 
 // A service that does what the client does. Its rpcs are those that make, see and remove
 // directories.
-absl::StatusOr<std::unique_ptr<v1::Filesystem::Service>> NewFilesystemPipe(
-    const ClientOptions& options);
+std::unique_ptr<v1::Filesystem::Service> NewFilesystemPipe(filesystem::v1::Client client);
 
 }  // namespace csi_proxy::sample_driver

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <boost/program_options.hpp>
-#include <cstdlib>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -78,9 +77,6 @@ absl::StatusOr<Flags> ParseFlags(int argc, char** argv) {
     return absl::InvalidArgumentError(
         "--env-directory: needs --feature-gates=CSIDirectEnvInjection=true");
   }
-  // The clients would follow this by themselves; the cloud must, too.
-  const char* const pinned = std::getenv("CSI_PROXY_MODE");
-  if (flags.mode == "auto" && pinned != nullptr && *pinned != '\0') flags.mode = pinned;
   static const std::map<std::string, Mode> kModes = {
       {"auto", Mode::kAuto}, {"remote", Mode::kRemote}, {"embedded", Mode::kEmbedded}};
   const auto mode = kModes.find(flags.mode);
@@ -98,13 +94,16 @@ absl::Status Serve(Flags flags, const sigset_t& stop_signals) {
   if (!simulated.ok()) return simulated.status();
   flags.client.node = simulated->node();
 
+  const absl::StatusOr<std::shared_ptr<Connection>> connection = Connect(flags.client);
+  if (!connection.ok()) return connection.status();
+  // The cloud attaches disks to the node that the connection has found.
+  flags.client.mode = (*connection)->mode();
   const std::unique_ptr<Cloud> cloud = Cloud::Of(flags.client, *simulated);
-  const absl::StatusOr<std::unique_ptr<Mounter>> mounter = Mounter::Create(flags.client);
-  if (!mounter.ok()) return mounter.status();
+  Mounter mounter(*connection);
   VolumeLocks locks;
-  IdentityService identity(mounter->get());
+  IdentityService identity(&mounter);
   ControllerService controller(cloud.get(), &locks, flags.node_id, flags.capacity);
-  NodeService node(mounter->get(), &locks, flags.node_id);
+  NodeService node(&mounter, &locks, flags.node_id);
 
   grpc::ServerBuilder builder;
   builder.AddListeningPort(flags.endpoint, grpc::InsecureServerCredentials());
@@ -113,17 +112,13 @@ absl::Status Serve(Flags flags, const sigset_t& stop_signals) {
   builder.RegisterService(&node);
   std::unique_ptr<EnvService> env_vars;
   if (flags.gates.csi_direct_env_injection) {
-    auto created = EnvService::Create(
-        {.directory = flags.env_directory, .node_id = flags.node_id, .client = flags.client});
-    if (!created.ok()) return created.status();
-    env_vars = *std::move(created);
+    env_vars = EnvService::Create(
+        {.directory = flags.env_directory, .node_id = flags.node_id, .connection = *connection});
     builder.RegisterService(env_vars.get());
   }
   std::unique_ptr<v1::Filesystem::Service> directories;
   if (!flags.serve_directories.empty()) {
-    auto pipe = NewFilesystemPipe(flags.client);
-    if (!pipe.ok()) return pipe.status();
-    directories = *std::move(pipe);
+    directories = NewFilesystemPipe(filesystem::v1::Client(*connection));
     builder.AddListeningPort(
         absl::StrCat("unix:", flags.serve_directories, "/csi-proxy-filesystem-v1.sock"),
         grpc::InsecureServerCredentials());

@@ -14,20 +14,8 @@ std::string Windows(const std::string& path) { return absl::StrReplaceAll(path, 
 
 }  // namespace
 
-Mounter::Mounter(disk::v1::Client disk, volume::v1::Client volume,
-                 filesystem::v1::Client filesystem)
-    : disk_(std::move(disk)), volume_(std::move(volume)), filesystem_(std::move(filesystem)) {}
-
-absl::StatusOr<std::unique_ptr<Mounter>> Mounter::Create(const ClientOptions& options) {
-  absl::StatusOr<disk::v1::Client> disk = disk::v1::Client::Create(options);
-  if (!disk.ok()) return disk.status();
-  absl::StatusOr<volume::v1::Client> volume = volume::v1::Client::Create(options);
-  if (!volume.ok()) return volume.status();
-  absl::StatusOr<filesystem::v1::Client> filesystem = filesystem::v1::Client::Create(options);
-  if (!filesystem.ok()) return filesystem.status();
-  return std::unique_ptr<Mounter>(
-      new Mounter(*std::move(disk), *std::move(volume), *std::move(filesystem)));
-}
+Mounter::Mounter(const std::shared_ptr<Connection>& connection)
+    : disk_(connection), volume_(connection), filesystem_(connection) {}
 
 absl::Status Mounter::Check(const CallOptions& call) {
   return disk_.ListDiskIDs({}, call).status();

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "csi_proxy/client_options.h"
+#include "csi_proxy/connection.h"
 #include "csi_proxy/disk/v1/client.h"
 #include "csi_proxy/filesystem/v1/client.h"
 #include "csi_proxy/volume/v1/client.h"
@@ -25,8 +25,8 @@ struct VolumeUse {
 // Paths may have slashes of either kind.
 class Mounter {
  public:
-  // Opens clients as `options` say: remote or embedded, nothing in this class differs.
-  static absl::StatusOr<std::unique_ptr<Mounter>> Create(const ClientOptions& options);
+  // Remote or embedded, nothing in this class differs.
+  explicit Mounter(const std::shared_ptr<Connection>& connection);
 
   // OK when the node can be asked about its disks.
   absl::Status Check(const CallOptions& call);
@@ -57,8 +57,6 @@ class Mounter {
                                     const CallOptions& call);
 
  private:
-  Mounter(disk::v1::Client disk, volume::v1::Client volume, filesystem::v1::Client filesystem);
-
   absl::StatusOr<uint32_t> FindDisk(const std::string& serial, const CallOptions& call);
   // The volume of the disk's only basic partition.
   absl::StatusOr<std::string> FirstVolume(uint32_t disk, const CallOptions& call);

@@ -349,7 +349,7 @@ TEST_F(RemoteTest, AutoUsesTheServiceThatIsThere) {
   std::string id;
   ASSERT_RPC_OK(Create(*driver, "pvc-1", kGiB, &id));
   ASSERT_RPC_OK(Stage(*driver, id));
-  EXPECT_THAT(driver->Log(), HasSubstr("disk v1 is remote"));
+  EXPECT_THAT(driver->Log(), HasSubstr("the mode is remote"));
   EXPECT_THAT(server_->Dump().DebugString(), HasSubstr(id));
 }
 
@@ -357,7 +357,7 @@ TEST(AutoTest, WithoutAServiceTheDriverDoesItsWorkItself) {
   const std::string empty = NewTestDirectory();
   Driver driver({"--socket-dir=" + empty});
   ASSERT_NO_FATAL_FAILURE(LiveThrough(driver));
-  EXPECT_THAT(driver.Log(), HasSubstr("disk v1 is embedded"));
+  EXPECT_THAT(driver.Log(), HasSubstr("the mode is embedded"));
   std::filesystem::remove(empty);
 }
 

@@ -12,14 +12,15 @@ namespace filesystem = csi_proxy::filesystem::v1;
 int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
   std::string choice;
-  const absl::StatusOr<filesystem::Client> files = filesystem::Client::Create(
+  const auto connection = csi_proxy::Connect(
       {.node = csi_proxy::Node::Simulated().value(),
-       .log = [&](absl::string_view line) { choice = std::string(line); }});
-  std::cerr << choice << "\n";
+       .log = [&](csi_proxy::Severity, absl::string_view line) { choice = std::string(line); }});
+  std::cerr << choice << "\n" << connection.status() << "\n";
+  if (!connection.ok()) return 1;
   if (choice.find(" is " + mode + ":") == std::string::npos) return 1;
   filesystem::PathExistsRequest request;
   request.set_path(R"(C:\var\lib\kubelet\plugins)");
-  const auto exists = files.ok() ? files->PathExists(request) : files.status();
+  const auto exists = filesystem::Client(*connection).PathExists(request);
   std::cerr << exists.status() << "\n";
 
   csi_proxy_node node = 0;

@@ -11,7 +11,7 @@ int main(int argc, char** argv) {
   std::set<std::string> found;
   for (const auto& [name, mode] : {std::pair("remote", csi_proxy::Mode::kRemote),
                                    std::pair("embedded", csi_proxy::Mode::kEmbedded)}) {
-    const absl::Status status = csi_proxy::volume::v1::Client::Create({.mode = mode}).status();
+    const absl::Status status = csi_proxy::Connect({.mode = mode}).status();
     std::cerr << name << ": " << status << "\n";
     if (!absl::IsUnimplemented(status)) found.insert(name);
   }

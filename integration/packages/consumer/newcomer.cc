@@ -10,10 +10,10 @@ using namespace csi_proxy;  // NOLINT: a short program
 
 int main() {
   // Without a node it is this machine; Mode::kRemote is the service; Mode::kAuto is what there is.
-  ClientOptions options{.mode = Mode::kEmbedded, .node = Node::Simulated().value()};
-  auto disks = disk::v1::Client::Create(options).value();
-  auto volumes = volume::v1::Client::Create(options).value();
-  auto files = filesystem::v1::Client::Create(options).value();
+  auto connection = Connect({.mode = Mode::kEmbedded, .node = Node::Simulated().value()}).value();
+  disk::v1::Client disks(connection);
+  volume::v1::Client volumes(connection);
+  filesystem::v1::Client files(connection);
 
   disk::v1::PartitionDiskRequest partition;
   partition.set_disk_number(1);

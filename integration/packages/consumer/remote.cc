@@ -6,13 +6,13 @@
 namespace disk = csi_proxy::disk::v1;
 
 int main() {
-  const absl::StatusOr<disk::Client> disks =
-      disk::Client::Create({.mode = csi_proxy::Mode::kRemote});
-  if (!disks.ok()) {
-    std::cerr << disks.status() << "\n";
+  const auto service = csi_proxy::Connect({.mode = csi_proxy::Mode::kRemote});
+  if (!service.ok()) {
+    std::cerr << service.status() << "\n";
     return 1;
   }
-  const absl::StatusOr<disk::ListDiskIDsResponse> ids = disks->ListDiskIDs({});
+  const disk::Client disks(*service);
+  const absl::StatusOr<disk::ListDiskIDsResponse> ids = disks.ListDiskIDs({});
   if (!ids.ok()) {
     std::cerr << ids.status() << "\n";
     return 1;

@@ -13,11 +13,11 @@ namespace {
 constexpr char kStaging[] = R"(C:\var\lib\kubelet\plugins\example\globalmount)";
 constexpr char kTarget[] = R"(C:\var\lib\kubelet\pods\pod-1\pvc-1)";
 
-// What the driver does, with whatever node its clients are for.
-void StageAndPublish(const ClientOptions& options, uint32_t number) {
-  auto disks = disk::v1::Client::Create(options).value();
-  auto volumes = volume::v1::Client::Create(options).value();
-  auto files = filesystem::v1::Client::Create(options).value();
+// The driver's part, with whatever node the connection is to.
+void StageAndPublish(const std::shared_ptr<Connection>& connection, uint32_t number) {
+  disk::v1::Client disks(connection);
+  volume::v1::Client volumes(connection);
+  filesystem::v1::Client files(connection);
   disk::v1::PartitionDiskRequest partition;
   partition.set_disk_number(number);
   disks.PartitionDisk(partition).value();
@@ -52,7 +52,7 @@ int main() {
                             "the kubelet makes the pod's directory");
   const uint32_t number =
       node.AttachDisk({.size_bytes = 10ull << 30, .serial_number = "vol-1"}).value();
-  StageAndPublish(node.client_options(), number);
+  StageAndPublish(Connect(node.client_options()).value(), number);
   const std::string id = node.state().FindDisk(number)->partitions[1].volume->id;
   as_expected &= Expect(node.state().MountedAt(kTarget) == id, "the volume is at the target");
   as_expected &= Expect(node.DetachDisk(number).ok(), "the disk is pulled out");

@@ -34,11 +34,13 @@ T Must(absl::StatusOr<T> result) {
 // A node and how to call it.
 struct Side {
   ClientOptions options;
+  std::shared_ptr<Connection> connection = nullptr;
   std::map<const Binding*, CallFunction> calls;
 
   const CallFunction& CallOf(const Binding& binding) {
     CallFunction& call = calls[&binding];
-    if (call == nullptr) call = Must(binding.open(options));
+    if (connection == nullptr) connection = Must(Connect(options));
+    if (call == nullptr) call = binding.open(connection);
     return call;
   }
 };

@@ -29,10 +29,10 @@ class NodeSmokeTest : public testing::Test {
     auto server = ServerProcess::Start();
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
-    const ClientOptions options = server_->client_options();
-    disks_ = std::make_unique<disk::v1::Client>(*disk::v1::Client::Create(options));
-    volumes_ = std::make_unique<volume::v1::Client>(*volume::v1::Client::Create(options));
-    files_ = std::make_unique<filesystem::v1::Client>(*filesystem::v1::Client::Create(options));
+    const auto connection = Connect(server_->client_options()).value();
+    disks_ = std::make_unique<disk::v1::Client>(connection);
+    volumes_ = std::make_unique<volume::v1::Client>(connection);
+    files_ = std::make_unique<filesystem::v1::Client>(connection);
   }
 
   // A new disk, raw, of 2 GiB.

@@ -39,9 +39,10 @@ class NodeSoakTest : public testing::Test {
     ASSERT_TRUE(process_.valid());
     disk::v1::PartitionDiskRequest partition;
     partition.set_disk_number(1);
-    const auto disks = *disk::v1::Client::Create(server_->client_options());
+    const auto connection = Connect(server_->client_options()).value();
+    const disk::v1::Client disks(connection);
     ASSERT_TRUE(disks.PartitionDisk(partition).ok());
-    const auto volumes = *volume::v1::Client::Create(server_->client_options());
+    const volume::v1::Client volumes(connection);
     volume::v1::ListVolumesOnDiskRequest on_disk;
     on_disk.set_disk_number(1);
     const auto ids = volumes.ListVolumesOnDisk(on_disk);
@@ -51,11 +52,11 @@ class NodeSoakTest : public testing::Test {
 
   // One caller's share: reads and changes, successes and failures, of every part of the host.
   void Run(int caller, int calls) {
-    const ClientOptions options = server_->client_options();
-    const auto disks = *disk::v1::Client::Create(options);
-    const auto volumes = *volume::v1::Client::Create(options);
-    const auto files = *filesystem::v1::Client::Create(options);
-    const auto shares = *smb::v1::Client::Create(options);
+    const auto connection = Connect(server_->client_options()).value();
+    const disk::v1::Client disks(connection);
+    const volume::v1::Client volumes(connection);
+    const filesystem::v1::Client files(connection);
+    const smb::v1::Client shares(connection);
     const std::string directory = absl::StrCat(R"(C:\var\lib\kubelet\soak)", caller);
     volume::v1::FormatVolumeRequest format;
     format.set_volume_id(volume_);

@@ -1,7 +1,7 @@
 // A Windows node in memory, for the tests of a driver, on any system.
 //
 //   auto node = csi_proxy::SimulatedNode::Create().value();
-//   auto volumes = csi_proxy::volume::v1::Client::Create(node.client_options()).value();
+//   csi_proxy::volume::v1::Client volumes(csi_proxy::Connect(node.client_options()).value());
 //   const uint32_t disk = node.AttachDisk({.size_bytes = 10ull << 30}).value();
 //   ...the driver stages the disk at a path, with these clients
 //   EXPECT_EQ(node.state().MountedAt(path), volume_id);
@@ -19,7 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "csi_proxy/client_options.h"
+#include "csi_proxy/connection.h"
 #include "csi_proxy/node.h"
 #include "csi_proxy/testing/state.h"
 
@@ -65,7 +65,7 @@ class SimulatedNode {
   static absl::StatusOr<SimulatedNode> Create(absl::string_view scenario = "",
                                               NodeOptions options = {});
 
-  // For Create() of versioned clients, which need the library csi_proxy::embedded.
+  // For Connect(), which needs the library csi_proxy::embedded.
   ClientOptions client_options() const { return {.mode = Mode::kEmbedded, .node = node_}; }
   // To be called directly: `node->volume().MountVolume(context, {...})`.
   Node* operator->() const { return node_.get(); }

@@ -7,14 +7,8 @@
 
 namespace csi_proxy::garden::v1 {
 
-absl::StatusOr<Client> Client::Create(const ClientOptions& options) {
-  auto opened = client::Open(options, "garden", "v1");
-  if (!opened.ok()) return opened.status();
-  if (opened->channel != nullptr) {
-    return Client(NewRemote(std::move(opened->channel)), options.call);
-  }
-  return Client(std::static_pointer_cast<Api>(std::move(opened->api)), options.call);
-}
+Client::Client(std::shared_ptr<Connection> connection, CallOptions defaults)
+    : Client(client::ApiOf<Api>(std::move(connection), "garden", "v1", &NewRemote), defaults) {}
 
 absl::StatusOr<PlantResponse> Client::Plant(const PlantRequest& request,
                                             const CallOptions& options) const {

@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "csi_proxy/call_options.h"
-#include "csi_proxy/client_options.h"
+#include "csi_proxy/connection.h"
 #include "csi_proxy/garden/v1/api.h"
 
 namespace csi_proxy::garden::v1 {
@@ -15,22 +15,21 @@ namespace csi_proxy::garden::v1 {
 // A client of the garden group at v1. Thread-safe; moved, not copied.
 class Client {
  public:
-  // Opens the version in the mode `options` ask for. UNAVAILABLE when it is remote and
-  // there is no such pipe: an older version may be served.
-  static absl::StatusOr<Client> Create(const ClientOptions& options = {});
-
-  // Calls `api`. `defaults` hold for calls that do not say otherwise.
+  // Calls the node that `connection` leads to. `defaults` hold for calls that do not say
+  // otherwise.
+  explicit Client(std::shared_ptr<Connection> connection, CallOptions defaults = {});
+  // Calls `api`, as a test's own.
   explicit Client(std::shared_ptr<Api> api, CallOptions defaults = {})
       : api_(std::move(api)), defaults_(defaults) {}
   Client(Client&&) = default;
   Client& operator=(Client&&) = default;
 
   // Puts a plant into a bed.
-  absl::StatusOr<PlantResponse> Plant(
-      const PlantRequest& request, const CallOptions& options = {}) const;
+  absl::StatusOr<PlantResponse> Plant(const PlantRequest& request,
+                                      const CallOptions& options = {}) const;
 
-  absl::StatusOr<ListPlantsResponse> ListPlants(
-      const ListPlantsRequest& request, const CallOptions& options = {}) const;
+  absl::StatusOr<ListPlantsResponse> ListPlants(const ListPlantsRequest& request,
+                                                const CallOptions& options = {}) const;
 
  private:
   std::shared_ptr<Api> api_;

@@ -7,14 +7,9 @@
 
 namespace csi_proxy::garden::v1alpha1 {
 
-absl::StatusOr<Client> Client::Create(const ClientOptions& options) {
-  auto opened = client::Open(options, "garden", "v1alpha1");
-  if (!opened.ok()) return opened.status();
-  if (opened->channel != nullptr) {
-    return Client(NewRemote(std::move(opened->channel)), options.call);
-  }
-  return Client(std::static_pointer_cast<Api>(std::move(opened->api)), options.call);
-}
+Client::Client(std::shared_ptr<Connection> connection, CallOptions defaults)
+    : Client(client::ApiOf<Api>(std::move(connection), "garden", "v1alpha1", &NewRemote),
+             defaults) {}
 
 absl::StatusOr<SowResponse> Client::Sow(const SowRequest& request,
                                         const CallOptions& options) const {

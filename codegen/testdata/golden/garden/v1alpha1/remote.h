@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "client/cpp/channel.h"
+#include "client/cpp/backends.h"
 #include "csi_proxy/garden/v1alpha1/api.h"
 
 namespace csi_proxy::garden::v1alpha1 {

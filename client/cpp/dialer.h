@@ -12,10 +12,10 @@
 namespace csi_proxy::client {
 
 // Thread-safe.
-class RemoteChannel::Connection {
+class RemoteChannel::Dialer {
  public:
-  explicit Connection(std::string path);
-  ~Connection();
+  explicit Dialer(std::string path);
+  ~Dialer();
 
   // The connection to the service as it runs now, which has answered; made anew when the service is
   // another than before, or does not read what it is sent. UNAVAILABLE and why when that does not

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/cpp/dialer.h"
 #include "client/cpp/pipe_owner.h"
-#include "client/cpp/remote_connection.h"
 
 namespace csi_proxy::client {
 namespace {
@@ -51,17 +51,17 @@ std::shared_ptr<grpc::Channel> NewChannel(const std::string& path) {
 
 }  // namespace
 
-struct RemoteChannel::Connection::State {
+struct RemoteChannel::Dialer::State {
   std::mutex mutex;
   PipeIdentity identity;
   std::shared_ptr<Link> link;
 };
 
-RemoteChannel::Connection::Connection(std::string path)
+RemoteChannel::Dialer::Dialer(std::string path)
     : path_(std::move(path)), state_(std::make_shared<State>()) {}
-RemoteChannel::Connection::~Connection() = default;
+RemoteChannel::Dialer::~Dialer() = default;
 
-absl::StatusOr<std::shared_ptr<Link>> RemoteChannel::Connection::Get(absl::Time deadline) {
+absl::StatusOr<std::shared_ptr<Link>> RemoteChannel::Dialer::Get(absl::Time deadline) {
   const absl::StatusOr<PipeIdentity> identity = LookAt(path_);
   if (!identity.ok()) return identity.status();
   std::shared_ptr<Link> link;

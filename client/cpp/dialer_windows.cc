@@ -3,10 +3,11 @@
 
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "client/cpp/dialer.h"
 #include "client/cpp/pipe_owner.h"
-#include "client/cpp/pipe_owner_windows.h"
-#include "client/cpp/remote_connection.h"
+#include "server/base/token_windows.h"
 #include "server/rpc/pipe/endpoint.h"
+#include "server/rpc/pipe/object_security.h"
 #include "server/rpc/pipe/pipe.h"
 
 namespace csi_proxy::client {
@@ -62,6 +63,18 @@ struct Attempt {
   absl::Time give_up = absl::InfiniteFuture();
 };
 
+// The owner of the pipe behind a handle that was opened with READ_CONTROL, which generic read
+// access includes.
+absl::StatusOr<PipeOwner> WhoseIs(HANDLE handle) {
+  const absl::StatusOr<pipe::ObjectSecurity> security = pipe::SecurityOf(handle);
+  if (!security.ok()) return security.status();
+  absl::StatusOr<std::string> self = win32::UserOfThisProcess();
+  if (!self.ok()) return self.status();
+  return PipeOwner{.owner = security->owner,
+                   .owner_is_system = security->owner == kSystemSid,
+                   .self = *std::move(self)};
+}
+
 // `when_ended` is called, outside gRPC, once the connection has ended.
 absl::StatusOr<Attempt> OpenLink(const std::string& path,
                                  std::function<void(const Progress*)> when_ended) {
@@ -89,7 +102,7 @@ absl::StatusOr<Attempt> OpenLink(const std::string& path,
 
 }  // namespace
 
-struct RemoteChannel::Connection::State {
+struct RemoteChannel::Dialer::State {
   absl::Mutex mutex;
   Attempt current;
   absl::Duration patience = kFirstPatience;
@@ -111,11 +124,11 @@ struct RemoteChannel::Connection::State {
   }
 };
 
-RemoteChannel::Connection::Connection(std::string path)
+RemoteChannel::Dialer::Dialer(std::string path)
     : path_(std::move(path)), state_(std::make_shared<State>()) {}
-RemoteChannel::Connection::~Connection() = default;
+RemoteChannel::Dialer::~Dialer() = default;
 
-absl::StatusOr<std::shared_ptr<Link>> RemoteChannel::Connection::Get(absl::Time deadline) {
+absl::StatusOr<std::shared_ptr<Link>> RemoteChannel::Dialer::Get(absl::Time deadline) {
   Attempt attempt, discarded;
   {
     absl::MutexLock lock(&state_->mutex);

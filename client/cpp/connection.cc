@@ -1,0 +1,114 @@
+#include "csi_proxy/connection.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <iostream>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "api/released.h"
+#include "client/cpp/backends.h"
+#include "client/cpp/pipe_path.h"
+
+namespace csi_proxy {
+namespace client {
+namespace {
+
+// Null for a mode that is not linked. Set before any constructor runs.
+constinit std::atomic<const RemoteBackend*> remote_backend = nullptr;
+constinit std::atomic<const EmbeddedBackend*> embedded_backend = nullptr;
+
+absl::Status NotLinked(absl::string_view mode, absl::string_view library) {
+  return absl::UnimplementedError(
+      absl::StrCat("mode ", mode, ": this program is not linked with ", library));
+}
+
+// A mode, and why it is that one.
+struct Choice {
+  Mode mode;
+  std::string reason;
+};
+
+// The mode that the environment asks for; kAuto when it asks for none.
+absl::StatusOr<Mode> Pinned() {
+  const char* const pinned = std::getenv("CSI_PROXY_MODE");
+  if (pinned == nullptr) return Mode::kAuto;
+  const absl::string_view mode = pinned;
+  if (mode.empty() || mode == "auto") return Mode::kAuto;
+  if (mode == "remote") return Mode::kRemote;
+  if (mode == "embedded") return Mode::kEmbedded;
+  return absl::InvalidArgumentError(
+      absl::StrCat("CSI_PROXY_MODE: \"", mode, "\" is not one of auto, remote, embedded"));
+}
+
+// The path of a pipe of the service that is there; empty when there is none.
+std::string FirstPipe(const ClientOptions& options) {
+  for (const api::ReleasedVersion& released : api::kReleasedVersions) {
+    std::string path = PipePath(options, released.group, released.version);
+    if (PipeIsThere(path)) return path;
+  }
+  return "";
+}
+
+absl::StatusOr<Choice> Choose(const ClientOptions& options) {
+  const absl::StatusOr<Mode> pinned = Pinned();
+  if (!pinned.ok()) return pinned.status();
+  if (*pinned != Mode::kAuto) return Choice{*pinned, "CSI_PROXY_MODE says so"};
+  if (embedded_backend == nullptr) {
+    return Choice{Mode::kRemote, "csi_proxy::embedded is not linked"};
+  }
+  const std::string pipe = FirstPipe(options);
+  if (!pipe.empty() && remote_backend != nullptr) {
+    return Choice{Mode::kRemote, absl::StrCat("there is a pipe ", pipe)};
+  }
+  const absl::Status may = embedded_backend.load()->may_be_chosen();
+  // Then the service is the only hope, and calls tell of its absence.
+  if (!may.ok() && remote_backend != nullptr) {
+    return Choice{Mode::kRemote, std::string(may.message())};
+  }
+  if (absl::IsFailedPrecondition(may)) return may;
+  return Choice{Mode::kEmbedded, pipe.empty() ? "there is no pipe of the service"
+                                              : "csi_proxy::client is not linked"};
+}
+
+}  // namespace
+
+const RemoteBackend* RegisterBackend(const RemoteBackend* backend) {
+  return remote_backend.exchange(backend);
+}
+const EmbeddedBackend* RegisterBackend(const EmbeddedBackend* backend) {
+  return embedded_backend.exchange(backend);
+}
+
+void Log(const ClientOptions& options, Severity severity, absl::string_view line) {
+  if (options.log) {
+    options.log(severity, line);
+  } else {
+    std::cerr << absl::StrCat(line, "\n");
+  }
+}
+
+}  // namespace client
+
+absl::StatusOr<std::shared_ptr<Connection>> Connect(ClientOptions options) {
+  if (options.mode == Mode::kAuto) {
+    const absl::StatusOr<client::Choice> choice = client::Choose(options);
+    if (!choice.ok()) return choice.status();
+    options.mode = choice->mode;
+    client::Log(
+        options, Severity::kInfo,
+        absl::StrCat("csi_proxy: the mode is ",
+                     options.mode == Mode::kRemote ? "remote" : "embedded", ": ", choice->reason));
+  }
+  if (options.mode == Mode::kRemote) {
+    const client::RemoteBackend* const remote = client::remote_backend;
+    if (remote == nullptr) return client::NotLinked("remote", "csi_proxy::client");
+    return remote->connect(options);
+  }
+  const client::EmbeddedBackend* const embedded = client::embedded_backend;
+  if (embedded == nullptr) return client::NotLinked("embedded", "csi_proxy::embedded");
+  return embedded->connect(options);
+}
+
+}  // namespace csi_proxy
