@@ -6,7 +6,8 @@
 #   scripts/suite.sh NAME -- COMMAND...   runs a command in the clone there instead
 #
 # The packages come from where apt gets them on this machine. The chroot stays in build/suites/NAME, and
-# takes 5 GB with a build. Needs root.
+# takes 5 GB with a build. Needs root. Warnings are no errors there: newer libraries deprecate
+# functions that Debian 12's have.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 suite=${1:?usage: scripts/suite.sh NAME [OPTION...]}
@@ -34,5 +35,5 @@ git -C "$root/src" checkout --quiet --force --detach "$(git rev-parse HEAD)"
 exec unshare --mount --pid --fork bash -euc '
   mount -t proc proc "$1/proc"
   mount --rbind /dev "$1/dev"
-  exec chroot "$1" /usr/bin/env -u TMPDIR HOME=/root bash -c "cd /src && exec \"\$@\"" bash "${@:2}"
+  exec chroot "$1" /usr/bin/env -u TMPDIR HOME=/root CSI_PROXY_TEST_PRESET=release bash -c "cd /src && exec \"\$@\"" bash "${@:2}"
 ' bash "$root" "${command[@]}"

@@ -163,7 +163,7 @@ if [[ $windows == yes ]]; then
   scripts/install-packages.sh --windows
   nice -n 19 scripts/build-windows-deps.sh >build/windows-deps.log 2>&1 &
 fi
-build ci build/release
+build "${CSI_PROXY_TEST_PRESET-ci}" build/release
 for preset in "${sanitizers[@]}"; do
   build "$preset" "build/$preset"
   rm -rf "build/$preset/reports"
