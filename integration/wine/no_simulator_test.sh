@@ -14,6 +14,7 @@ while [[ $1 != -- ]]; do
 done
 shift
 for file in "$@"; do
+  [[ -s $file ]] || { echo "there is no $file"; exit 1; }
   if parts "$file"; then
     echo "of the simulator are in $file"
     exit 1

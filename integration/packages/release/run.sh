@@ -65,7 +65,7 @@ unpack() {
   # The simulator is in the archive for tests alone.
   ls -l "$out/unpacked/$zip-testing"/{bin/{csi-proxy-simulated.exe,csi_proxy_simulated.dll},lib/libcsi_proxy_simulated.dll.a,LICENSE}
   "$root/integration/wine/no_simulator_test.sh" "$out/unpacked/$zip-testing"/bin/* -- \
-    "$out/unpacked/$zip"/bin/csi{-proxy,-proxy-service,-node-sidecars}.exe "$out/unpacked/$zip"/bin/csi_proxy{,_sidecars}.dll
+    "$out/unpacked/$zip"/bin/csi{-proxy,-proxy-service,-node-sidecars}.exe "$out/unpacked/$zip"/bin/csi_proxy.dll
   for package in "$out"/first/*.deb; do dpkg-deb --raw-extract "$package" "$out/unpacked/debian/${package##*/}"; done
   cd "$out/unpacked/$zip"
   ls -l bin/{csi-proxy,csi-proxyctl,csi-proxy-service,csi-node-sidecars}.exe bin/csi_proxy.dll lib/libcsi_proxy.dll.a \
