@@ -1,5 +1,3 @@
-#include "server/groups/handlers.h"
-
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -8,6 +6,7 @@
 #include "server/base/win32_error.h"
 #include "server/groups/disk/bring_online.h"
 #include "server/groups/disk/location.h"
+#include "server/groups/handlers.h"
 #include "server/groups/locks.h"
 #include "server/groups/paths.h"
 #include "server/host/windows_use.h"

@@ -1,8 +1,7 @@
-#include "server/groups/handlers.h"
-
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/groups/handlers.h"
 #include "server/groups/locks.h"
 #include "server/groups/paths.h"
 

@@ -1,11 +1,10 @@
-#include "server/groups/handlers.h"
-
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/windows_path.h"
+#include "server/groups/handlers.h"
 #include "server/groups/paths.h"
 
 namespace csi_proxy::iscsi {

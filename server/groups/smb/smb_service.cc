@@ -1,5 +1,3 @@
-#include "server/groups/handlers.h"
-
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -9,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
+#include "server/groups/handlers.h"
 #include "server/groups/paths.h"
 
 namespace csi_proxy::smb {

@@ -1,5 +1,3 @@
-#include "server/groups/storage/calls.h"
-
 #include <limits>
 #include <string>
 #include <utility>
@@ -12,6 +10,7 @@
 #include "server/groups/disk/location.h"
 #include "server/groups/format.h"
 #include "server/groups/locks.h"
+#include "server/groups/storage/calls.h"
 #include "server/host/windows_use.h"
 
 namespace csi_proxy::storage {

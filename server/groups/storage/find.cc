@@ -1,5 +1,3 @@
-#include "server/groups/storage/calls.h"
-
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -14,6 +12,7 @@
 #include "absl/strings/strip.h"
 #include "server/groups/disk/location.h"
 #include "server/groups/paths.h"
+#include "server/groups/storage/calls.h"
 #include "server/host/windows_use.h"
 
 namespace csi_proxy::storage {

@@ -1,5 +1,3 @@
-#include "server/groups/storage/calls.h"
-
 #include <algorithm>
 #include <map>
 #include <string>
@@ -9,6 +7,7 @@
 #include "server/base/windows_path.h"
 #include "server/groups/paths.h"
 #include "server/groups/signed_bytes.h"
+#include "server/groups/storage/calls.h"
 
 namespace csi_proxy::storage {
 namespace {

@@ -1,5 +1,3 @@
-#include "server/groups/storage/calls.h"
-
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -14,6 +12,7 @@
 #include "server/groups/locks.h"
 #include "server/groups/paths.h"
 #include "server/groups/signed_bytes.h"
+#include "server/groups/storage/calls.h"
 #include "server/groups/storage/foreign.h"
 #include "server/groups/volume/grow.h"
 #include "server/host/windows_use.h"

@@ -1,10 +1,9 @@
-#include "server/groups/handlers.h"
-
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "server/base/win32_error.h"
 #include "server/groups/format.h"
+#include "server/groups/handlers.h"
 #include "server/groups/locks.h"
 #include "server/groups/paths.h"
 #include "server/groups/signed_bytes.h"
