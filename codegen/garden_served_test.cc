@@ -59,6 +59,7 @@ class GardenServedTest : public testing::Test {
     listener_ = rpc::NewListener({.socket_dir = directory_.path()}, {});
     runtime_ = {.executor = &executor_,
                 .inline_calls = &inline_calls_,
+                .observers = {},
                 .connections = &listener_->connections(),
                 .gate = &gate_};
     std::vector<rpc::PipeEndpoint> endpoints;
