@@ -32,7 +32,7 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     {"mount points", "win32.GetAttributes"},
     {"mount points", "win32.ReadReparsePoint"},
     // A volume that does not say if it takes writes is left alone.
-    {"make writable", "win32.Flush"},
+    {"make writable", "win32.GetFileSystem"},
     // The read-only flag is cleared once more when the disk is online.
     {"online", "win32.Control"},
     // A disk whose layout cannot be read promises nothing.
