@@ -5,7 +5,9 @@
 
 int main(void) {
   /* The path of a PathExistsRequest. */
-  const uint8_t request[] = "\x0a\x14" "C:\\var\\lib\\kubelet\\c";
+  const uint8_t request[] =
+      "\x0a\x14"
+      "C:\\var\\lib\\kubelet\\c";
   const int64_t seconds = 30 * (int64_t)1000000000;
   csi_proxy_node node;
   csi_proxy_bytes text = {0};
