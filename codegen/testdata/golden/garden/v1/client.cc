@@ -8,24 +8,26 @@
 namespace csi_proxy::garden::v1 {
 
 Client::Client(std::shared_ptr<Connection> connection, CallOptions defaults)
-    : Client(client::ApiOf<Api>(std::move(connection), "garden", "v1", &NewRemote), defaults) {}
+    : Client(client::ApiOf<Api>(std::move(connection), "garden", "v1", &NewRemote),
+             defaults) {}
 
-absl::StatusOr<PlantResponse> Client::Plant(const PlantRequest& request,
-                                            const CallOptions& options) const {
+absl::StatusOr<PlantResponse> Client::Plant(
+    const PlantRequest& request, const CallOptions& options) const {
   PlantResponse response;
-  const absl::Status status =
-      api_->Plant(client::MakeCallContext(defaults_, options), request, &response);
+  const absl::Status status = api_->Plant(
+      client::MakeCallContext(defaults_, options), request, &response);
   if (!status.ok()) return status;
   return response;
 }
 
-absl::StatusOr<ListPlantsResponse> Client::ListPlants(const ListPlantsRequest& request,
-                                                      const CallOptions& options) const {
+absl::StatusOr<ListPlantsResponse> Client::ListPlants(
+    const ListPlantsRequest& request, const CallOptions& options) const {
   ListPlantsResponse response;
-  const absl::Status status =
-      api_->ListPlants(client::MakeCallContext(defaults_, options), request, &response);
+  const absl::Status status = api_->ListPlants(
+      client::MakeCallContext(defaults_, options), request, &response);
   if (!status.ok()) return status;
   return response;
 }
+
 
 }  // namespace csi_proxy::garden::v1

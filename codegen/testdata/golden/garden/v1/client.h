@@ -25,11 +25,11 @@ class Client {
   Client& operator=(Client&&) = default;
 
   // Puts a plant into a bed.
-  absl::StatusOr<PlantResponse> Plant(const PlantRequest& request,
-                                      const CallOptions& options = {}) const;
+  absl::StatusOr<PlantResponse> Plant(
+      const PlantRequest& request, const CallOptions& options = {}) const;
 
-  absl::StatusOr<ListPlantsResponse> ListPlants(const ListPlantsRequest& request,
-                                                const CallOptions& options = {}) const;
+  absl::StatusOr<ListPlantsResponse> ListPlants(
+      const ListPlantsRequest& request, const CallOptions& options = {}) const;
 
  private:
   std::shared_ptr<Api> api_;

@@ -7,9 +7,10 @@
 namespace csi_proxy::garden::v1::methods {
 
 inline constexpr rpc::MethodInfo kPlant{
-    "garden", "v1", "v1.Garden", "Plant", "csi-proxy-garden-v1", "/v1.Garden/Plant", false};
+    "garden", "v1", "v1.Garden", "Plant",
+    "csi-proxy-garden-v1", "/v1.Garden/Plant", false};
 inline constexpr rpc::MethodInfo kListPlants{
-    "garden", "v1", "v1.Garden", "ListPlants", "csi-proxy-garden-v1", "/v1.Garden/ListPlants",
-    false};
+    "garden", "v1", "v1.Garden", "ListPlants",
+    "csi-proxy-garden-v1", "/v1.Garden/ListPlants", false};
 
 }  // namespace csi_proxy::garden::v1::methods

@@ -11,22 +11,23 @@ Client::Client(std::shared_ptr<Connection> connection, CallOptions defaults)
     : Client(client::ApiOf<Api>(std::move(connection), "garden", "v1alpha1", &NewRemote),
              defaults) {}
 
-absl::StatusOr<SowResponse> Client::Sow(const SowRequest& request,
-                                        const CallOptions& options) const {
+absl::StatusOr<SowResponse> Client::Sow(
+    const SowRequest& request, const CallOptions& options) const {
   SowResponse response;
-  const absl::Status status =
-      api_->Sow(client::MakeCallContext(defaults_, options), request, &response);
+  const absl::Status status = api_->Sow(
+      client::MakeCallContext(defaults_, options), request, &response);
   if (!status.ok()) return status;
   return response;
 }
 
-absl::StatusOr<ListPlantsResponse> Client::ListPlants(const ListPlantsRequest& request,
-                                                      const CallOptions& options) const {
+absl::StatusOr<ListPlantsResponse> Client::ListPlants(
+    const ListPlantsRequest& request, const CallOptions& options) const {
   ListPlantsResponse response;
-  const absl::Status status =
-      api_->ListPlants(client::MakeCallContext(defaults_, options), request, &response);
+  const absl::Status status = api_->ListPlants(
+      client::MakeCallContext(defaults_, options), request, &response);
   if (!status.ok()) return status;
   return response;
 }
+
 
 }  // namespace csi_proxy::garden::v1alpha1

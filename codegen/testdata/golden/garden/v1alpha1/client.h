@@ -24,10 +24,11 @@ class Client {
   Client& operator=(Client&&) = default;
 
   // Puts a plant into the ground.
-  absl::StatusOr<SowResponse> Sow(const SowRequest& request, const CallOptions& options = {}) const;
+  absl::StatusOr<SowResponse> Sow(
+      const SowRequest& request, const CallOptions& options = {}) const;
 
-  absl::StatusOr<ListPlantsResponse> ListPlants(const ListPlantsRequest& request,
-                                                const CallOptions& options = {}) const;
+  absl::StatusOr<ListPlantsResponse> ListPlants(
+      const ListPlantsRequest& request, const CallOptions& options = {}) const;
 
  private:
   std::shared_ptr<Api> api_;

@@ -6,19 +6,11 @@
 // What the version's rpcs are called.
 namespace csi_proxy::garden::v1alpha1::methods {
 
-inline constexpr rpc::MethodInfo kSow{"garden",
-                                      "v1alpha1",
-                                      "v1alpha1.Garden",
-                                      "Sow",
-                                      "csi-proxy-garden-v1alpha1",
-                                      "/v1alpha1.Garden/Sow",
-                                      false};
-inline constexpr rpc::MethodInfo kListPlants{"garden",
-                                             "v1alpha1",
-                                             "v1alpha1.Garden",
-                                             "ListPlants",
-                                             "csi-proxy-garden-v1alpha1",
-                                             "/v1alpha1.Garden/ListPlants",
-                                             false};
+inline constexpr rpc::MethodInfo kSow{
+    "garden", "v1alpha1", "v1alpha1.Garden", "Sow",
+    "csi-proxy-garden-v1alpha1", "/v1alpha1.Garden/Sow", false};
+inline constexpr rpc::MethodInfo kListPlants{
+    "garden", "v1alpha1", "v1alpha1.Garden", "ListPlants",
+    "csi-proxy-garden-v1alpha1", "/v1alpha1.Garden/ListPlants", false};
 
 }  // namespace csi_proxy::garden::v1alpha1::methods
