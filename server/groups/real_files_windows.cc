@@ -132,7 +132,7 @@ class LinkedOs final : public Os {
   absl::StatusOr<std::string> GetVolumeOfDrive(char drive) override {
     return rest_->GetVolumeOfDrive(drive);
   }
-  absl::StatusOr<FileSystem> GetFileSystem(const std::string& volume) override {
+  absl::StatusOr<machine::FileSystem> GetFileSystem(const std::string& volume) override {
     return rest_->GetFileSystem(volume);
   }
   absl::StatusOr<VolumeSpace> GetSpace(const std::string& volume) override {
