@@ -12,6 +12,8 @@ root=$PWD
 repository=$(sed -nE 's|^project\(.* HOMEPAGE_URL https://([^ )]+).*|\1|p' CMakeLists.txt)
 module=$repository/client/go/v2
 replace=(go mod edit -replace "github.com/kubernetes-csi/csi-proxy/v2=$module@v$version")
+# An earlier run's cache has the same version with other contents.
+rm -rf "$out"
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 # What others need comes from the cache where it is there; ours from the release alone, and into a cache
