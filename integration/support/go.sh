@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # To be sourced: $go is a Go for integration/go.mod.
 #
 # Since 1.21 a Go that is too old fetches a newer one; for an older Go, as Debian 12 has, that newer
