@@ -136,8 +136,8 @@ bool Executor::NeedThread() {
   if (ready_count_ >= idle_ && threads_.size() < limits_.max_threads + limits_.max_away &&
       !stopping_) {
     absl::StatusOr<std::thread> thread = start_thread_([this] { Work(); });
-    if (thread.ok()) threads_.push_back(*std::move(thread));
     no_thread_ = thread.status();
+    if (thread.ok()) threads_.push_back(*std::move(thread));
   }
   return !threads_.empty();
 }

@@ -24,8 +24,7 @@ int main(int argc, char** argv) {
   std::cerr << exists.status() << "\n";
 
   csi_proxy_node node = 0;
-  const std::string options = R"({"node": "SIMULATED"})";
-  const int32_t opened = csi_proxy_open(CSI_PROXY_ABI_VERSION, options.data(), options.size(),
-                                        nullptr, nullptr, &node, nullptr);
+  const int32_t opened =
+      csi_proxy_open(CSI_PROXY_ABI_VERSION, nullptr, 0, nullptr, nullptr, &node, nullptr);
   return exists.ok() && exists->exists() && opened == 0 && csi_proxy_close(node) == 0 ? 0 : 1;
 }
