@@ -7,6 +7,8 @@
 #   scripts/deploy/check.sh charts      Helm renders the drivers' own charts with the values of helm/
 #   scripts/deploy/check.sh alerts      promtool reads each expression and runs the alerts' tests; each
 #                                       metric and label is one that csi-proxy serves
+#   scripts/deploy/check.sh wave        wave.sh brings nodes of a cluster, which a stand-in for kubectl
+#                                       plays, to the newest revision, and stops at one that fails
 #   scripts/deploy/check.sh helm        only installs Helm, and prints its path
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -38,8 +40,43 @@ module() {
   go mod download "$2"
   go list -m -f '{{.Dir}}' "$2"
 }
+# A cluster of three nodes, whose pods are at an old revision. The stand-in answers from cluster.json;
+# a deleted pod comes back at the new revision, and is not ready on a node that is named broken.
+cluster() {
+  jq -n --arg strategy "$1" --arg broken "${2-}" '
+    {uid: "u"} as $owner | "2026-01-01T00:00:00Z" as $long_ago | {broken: $broken,
+     daemonset: {metadata: ($owner + {generation: 2}), status: {observedGeneration: 2},
+                 spec: {updateStrategy: {type: $strategy}, selector: {matchLabels: {app: "csi-proxy"}}}},
+     controllerrevisions: {items: [["old", 1], ["new", 2]] | map(
+       {revision: .[1], metadata: {ownerReferences: [$owner], labels: {"controller-revision-hash": .[0]}}})},
+     nodes: {items: ["a", "b", "c"] | map({metadata: {name: .}, status: {conditions: [{type: "Ready", status: "True"}]}})},
+     pods: {items: ["a", "b", "c"] | map({metadata: {name: "pod-\(.)", ownerReferences: [$owner], labels: {"controller-revision-hash": "old"}},
+       spec: {nodeName: .}, status: {conditions: [{type: "Ready", status: "True", lastTransitionTime: $long_ago}]}})}}' >"$cluster/cluster.json"
+}
+kubectl_stand_in() {
+  cat <<'END'
+#!/usr/bin/env bash
+set -euo pipefail
+cd "$(dirname "$0")"
+[[ $1 != --namespace=* ]] || shift
+if [[ $1 == get ]]; then exec jq ".${2}" cluster.json; fi
+[[ "$1 $2" == "delete pod" ]]
+for pod in "${@:3}"; do
+  [[ $pod != --* ]] || continue
+  jq --arg pod "$pod" '.broken as $broken | (.pods.items[] | select(.metadata.name == $pod)) |= (
+    .metadata.labels["controller-revision-hash"] = "new"
+    | if .spec.nodeName == $broken then .status.conditions[0].status = "False" else . end)' cluster.json >changed.json
+  mv changed.json cluster.json
+done
+END
+}
+revisions() { jq -r '[.pods.items[].metadata.labels["controller-revision-hash"]] | join(" ")' "$cluster/cluster.json"; }
+# expect NAME IS SHOULD_BE
+expect() { [[ $2 == "$3" ]] || { printf '%s: "%s", not "%s"\n' "$1" "$2" "$3" >&2; exit 1; }; }
+# wave ARGUMENT...: the exit code; the output is in the file output.
+wave() { PATH=$cluster:$PATH scripts/deploy/wave.sh role=windows "$@" >"$cluster/output" 2>&1 && echo 0 || echo $?; }
 
-[[ $# -gt 0 ]] || set -- manifests charts alerts
+[[ $# -gt 0 ]] || set -- manifests charts alerts wave
 for part in "$@"; do
   case $part in
     manifests)
@@ -61,6 +98,26 @@ for part in "$@"; do
     alerts)
       scripts/install-packages.sh --foreign
       python scripts/deploy/monitoring/check.py "$proxy" "$ctl"
+      ;;
+    wave)
+      cluster=$(mktemp -d)
+      trap 'rm -rf "$cluster"' EXIT
+      kubectl_stand_in >"$cluster/kubectl"
+      chmod +x "$cluster/kubectl"
+      cluster OnDelete
+      expect "a dry run's code" "$(wave --dry-run)" 0
+      expect "the nodes that a dry run lists" "$(tail -3 "$cluster/output" | xargs)" "a b c"
+      expect "revisions after a dry run" "$(revisions)" "old old old"
+      expect "a wave's code" "$(wave --at-once=2)" 0
+      expect "revisions after a wave" "$(revisions)" "new new new"
+      cluster OnDelete b
+      expect "the code of a wave with a broken node" "$(wave --at-once=1 --timeout=1)" 1
+      expect "the node that is named" "$(tail -1 "$cluster/output")" "stopped: b"
+      expect "revisions after a wave that stopped" "$(revisions)" "new new old"
+      cluster RollingUpdate
+      expect "the code with another strategy" "$(wave)" 2
+      expect "revisions with another strategy" "$(revisions)" "old old old"
+      echo "wave: 0 problems"
       ;;
     helm)
       install_helm
