@@ -135,7 +135,7 @@ call system stop-service --name=MSiSCSI
 call system get-service --name=MSiSCSI
 expect '.status == "STOPPED"'
 
-say "What the node looks like now:"
+say "The node is now in this state:"
 $build/client/ctl/csi-proxyctl sim DumpState --output=json | jq -r '
   .node | (.disk[] | "  disk \(.number): \(.size_bytes | tonumber / 1073741824 * 10 | floor / 10) GiB, \(.style), \(if .offline then "offline" else "online" end), \(.partition | length) partitions"),
   (.smb_mapping[] | "  share \(.remote_path) mapped for \(.username)"),

@@ -50,7 +50,7 @@ name=csi-proxy-$version-windows-amd64
 for component in programs libraries c_interface; do
   cmake --install build/windows --prefix "$parts/$name" --component $component >/dev/null
 done
-# What tests of drivers need, and no node.
+# Tests of drivers need these files; nodes do not.
 cmake --install build/windows --prefix "$parts/$name-testing" --component testing >/dev/null
 cp -r "$parts/$name/LICENSE" "$parts/$name/licenses" "$parts/$name-testing/"
 programs=("$parts/$name"{,-testing}/bin/*.{exe,dll})

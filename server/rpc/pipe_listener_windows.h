@@ -1,4 +1,4 @@
-// What the listener of named pipes hands to a server.
+// The connection that the listener of named pipes hands to a server.
 #pragma once
 
 #include <utility>

@@ -1,4 +1,4 @@
-// What the listener of Unix sockets hands to a server.
+// The connection that the listener of Unix sockets hands to a server.
 #pragma once
 
 #include <utility>

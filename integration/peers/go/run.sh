@@ -18,7 +18,7 @@ case ${1-} in
 esac
 ninja -C build/release dump_cases >/dev/null
 
-# What is under test stands side by side, as a driver would have it.
+# The service and the library under test lie side by side, as a driver would have them.
 out=$PWD/build/go/linux
 library=build/release/client/c/libcsi_proxy.so.1
 service=build/release/server/csi-proxy
