@@ -17,9 +17,11 @@ rm -rf "$out"
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 # What others need comes from the cache where it is there; ours from the release alone, and into a cache
-# of its own, for the same version may be made again.
+# of its own, for the same version may be made again. Its name tells the contents: Go's build cache
+# remembers which files a folder of a module cache has, since a version does not change.
+contents=$(sha256sum "$proxy/$module/@v/v$version.zip")
 export GOPROXY="file://$proxy,file://$(go env GOMODCACHE)/cache/download,$(go env GOPROXY)"
-export GOMODCACHE=$out/cache GOFLAGS=-modcacherw GONOSUMDB="$repository/*" CGO_ENABLED=0
+export GOMODCACHE=$out/cache-${contents::12} GOFLAGS=-modcacherw GONOSUMDB="$repository/*" CGO_ENABLED=0
 export CSI_PROXY_LIBRARY=$root/build/release/client/c/libcsi_proxy.so.1
 export CSI_PROXY_SCENARIO=$root/integration/wine/node/peer/scenario.textproto
 
