@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/model.h"
 #include "codegen/printers.h"
+#include "server/base/status_macros.h"
 
 namespace csi_proxy::codegen {
 namespace {
@@ -121,13 +122,10 @@ void WriteAll(const Group& group, pb::compiler::GeneratorContext* context) {
 
 absl::Status Run(const std::vector<const pb::FileDescriptor*>& files, const std::string& parameter,
                  pb::compiler::GeneratorContext* context) {
-  const absl::StatusOr<Parameters> parameters = ParseParameters(parameter);
-  if (!parameters.ok()) return parameters.status();
-  const absl::StatusOr<Conversions> table = ReadTable(parameters->conversions);
-  if (!table.ok()) return table.status();
-  const absl::StatusOr<Group> group = BuildGroup(parameters->group, files, *table);
-  if (!group.ok()) return group.status();
-  WriteAll(*group, context);
+  ABSL_ASSIGN_OR_RETURN(const Parameters parameters, ParseParameters(parameter));
+  ABSL_ASSIGN_OR_RETURN(const Conversions table, ReadTable(parameters.conversions));
+  ABSL_ASSIGN_OR_RETURN(const Group group, BuildGroup(parameters.group, files, table));
+  WriteAll(group, context);
   return absl::OkStatus();
 }
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "server/base/status_macros.h"
 #include "server/base/well_known_sids.h"
 
 namespace csi_proxy::installer {
@@ -133,18 +134,15 @@ absl::Status CheckFile(Folders& folders, const fs::path& file) {
 }
 
 absl::Status CheckProgram(Folders& folders, const fs::path& program) {
-  if (absl::Status status = CheckFolder(folders, program.parent_path()); !status.ok()) {
-    return status;
-  }
+  ABSL_RETURN_IF_ERROR(CheckFolder(folders, program.parent_path()));
   return CheckFile(folders, program);
 }
 
 absl::Status CheckLogs(Folders& folders, const fs::path& log) {
-  const auto names = folders.Names(log.parent_path());
-  if (!names.ok()) return names.status();
+  ABSL_ASSIGN_OR_RETURN(const auto names, folders.Names(log.parent_path()));
   // spdlog renames `name.log` to `name.1.log`.
   const std::string prefix = absl::StrCat(log.stem().string(), ".");
-  for (const fs::path& name : *names) {
+  for (const fs::path& name : names) {
     if (!absl::StartsWithIgnoreCase(name.string(), prefix)) continue;
     const fs::path file = log.parent_path() / name;
     absl::Status safe = CheckFile(folders, file);

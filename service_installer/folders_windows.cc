@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/status_macros.h"
 #include "server/base/token_windows.h"
 #include "server/base/win32.h"
 #include "service_installer/folder_access.h"
@@ -42,21 +43,20 @@ absl::StatusOr<Opened> Open(const fs::path& path, DWORD rights) {
 class WindowsFolders final : public Folders {
  public:
   absl::StatusOr<ObjectAccess> Access(const fs::path& path) override {
-    const absl::StatusOr<Opened> opened = Open(path, 0);
-    if (!opened.ok()) return opened.status();
+    ABSL_ASSIGN_OR_RETURN(const Opened opened, Open(path, 0));
     PSID owner = nullptr;
     ACL* list = nullptr;
     PSECURITY_DESCRIPTOR descriptor = nullptr;
-    const DWORD error = GetSecurityInfo(opened->handle.get(), SE_FILE_OBJECT,
+    const DWORD error = GetSecurityInfo(opened.handle.get(), SE_FILE_OBJECT,
                                         OWNER_SECURITY_INFORMATION | DACL_SECURITY_INFORMATION,
                                         &owner, nullptr, &list, nullptr, &descriptor);
     if (error != ERROR_SUCCESS) return win32::ToStatus(error, path.string());
     const UniqueLocal owned(descriptor);
     ObjectAccess access;
     access.owner = SidText(owner);
-    access.is_link = opened->is_link();
+    access.is_link = opened.is_link();
     // Wine counts a folder's subfolders as well.
-    if (!opened->is_folder()) access.names = opened->info.nNumberOfLinks;
+    if (!opened.is_folder()) access.names = opened.info.nNumberOfLinks;
     if (list == nullptr) return access;
     access.entries.emplace();
     for (DWORD i = 0; i < list->AceCount; ++i) {
@@ -132,7 +132,7 @@ class WindowsFolders final : public Folders {
     if (CreateDirectoryW(path.c_str(), &attributes)) return absl::OkStatus();
     const DWORD error = GetLastError();
     if (error == ERROR_PATH_NOT_FOUND && path != path.parent_path()) {
-      if (absl::Status above = Protect(path.parent_path(), descriptor); !above.ok()) return above;
+      ABSL_RETURN_IF_ERROR(Protect(path.parent_path(), descriptor));
       if (CreateDirectoryW(path.c_str(), &attributes)) return absl::OkStatus();
       return win32::LastError(path.string());
     }
@@ -148,14 +148,13 @@ class WindowsFolders final : public Folders {
         !GetSecurityDescriptorDacl(descriptor, &present, &list, &defaulted)) {
       return win32::LastError(path.string());
     }
-    const absl::StatusOr<Opened> opened = Open(path, WRITE_DAC | WRITE_OWNER);
-    if (!opened.ok()) return opened.status();
-    if (opened->is_link() || !opened->is_folder()) {
+    ABSL_ASSIGN_OR_RETURN(const Opened opened, Open(path, WRITE_DAC | WRITE_OWNER));
+    if (opened.is_link() || !opened.is_folder()) {
       return absl::FailedPreconditionError(absl::StrCat(path.string(), " is not a folder"));
     }
     // All that is in the folder inherits the list
     // (learn.microsoft.com/windows/win32/secauthz/automatic-propagation-of-inheritable-aces).
-    const DWORD set = SetSecurityInfo(opened->handle.get(), SE_FILE_OBJECT,
+    const DWORD set = SetSecurityInfo(opened.handle.get(), SE_FILE_OBJECT,
                                       OWNER_SECURITY_INFORMATION | DACL_SECURITY_INFORMATION |
                                           PROTECTED_DACL_SECURITY_INFORMATION,
                                       owner, nullptr, list, nullptr);

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "server/base/status_macros.h"
 
 namespace csi_proxy::installer {
 namespace {
@@ -83,11 +84,11 @@ absl::Status Installer::Install(const InstallRequest& request) {
         "service ", name_, " runs ", present->command[0],
         "; with --replace-wrapper it runs csi-proxy directly, with the flags given after --"));
   }
-  if (absl::Status safe = MakeFoldersSafe(request, flags); !safe.ok()) return safe;
+  ABSL_RETURN_IF_ERROR(MakeFoldersSafe(request, flags));
   if (request.source.has_value()) {
-    if (absl::Status s = PutPrograms(*request.source, request.program); !s.ok()) return s;
+    ABSL_RETURN_IF_ERROR(PutPrograms(*request.source, request.program));
   }
-  if (absl::Status source = RegisterEventSource(); !source.ok()) return source;
+  ABSL_RETURN_IF_ERROR(RegisterEventSource());
 
   if (!present.ok()) {
     if (!Step(absl::StrCat("create service ", name_, ": ", CommandLine(wanted.command)))) {
@@ -103,9 +104,7 @@ absl::Status Installer::Install(const InstallRequest& request) {
   if (!Step(absl::StrCat("change service ", name_, ":\n  ", absl::StrJoin(differences, "\n  ")))) {
     return absl::OkStatus();
   }
-  if (absl::Status changed = environment_.services->Change(name_, wanted); !changed.ok()) {
-    return changed;
-  }
+  ABSL_RETURN_IF_ERROR(environment_.services->Change(name_, wanted));
   const auto status = environment_.services->Status(name_);
   if (status.ok() && status->state != ServiceState::kStopped) {
     *environment_.out << "service " << name_
@@ -119,12 +118,10 @@ absl::Status Installer::Uninstall() {
     *environment_.out << "there is no service " << name_ << "\n";
     return absl::OkStatus();
   }
-  if (absl::Status status = Stop(); !status.ok()) return status;
+  ABSL_RETURN_IF_ERROR(Stop());
   if (!Step(absl::StrCat("delete service ", name_))) return absl::OkStatus();
-  if (absl::Status status = environment_.services->Delete(name_); !status.ok()) return status;
-  if (absl::Status status = environment_.services->RemoveEventSource(kEventSource); !status.ok()) {
-    return status;
-  }
+  ABSL_RETURN_IF_ERROR(environment_.services->Delete(name_));
+  ABSL_RETURN_IF_ERROR(environment_.services->RemoveEventSource(kEventSource));
   // It is marked for deletion and goes with its last open handle.
   const absl::Time give_up = absl::Now() + environment_.patience;
   while (Exists()) {
@@ -140,21 +137,19 @@ absl::Status Installer::Uninstall() {
 }
 
 absl::Status Installer::Start() {
-  const auto status = environment_.services->Status(name_);
-  if (!status.ok()) return status.status();
-  if (status->state == ServiceState::kRunning) {
+  ABSL_ASSIGN_OR_RETURN(const auto status, environment_.services->Status(name_));
+  if (status.state == ServiceState::kRunning) {
     *environment_.out << "service " << name_ << " is already running\n";
     return absl::OkStatus();
   }
   if (!Step(absl::StrCat("start service ", name_))) return absl::OkStatus();
-  if (absl::Status s = environment_.services->Start(name_); !s.ok()) return s;
+  ABSL_RETURN_IF_ERROR(environment_.services->Start(name_));
   return Await(ServiceState::kRunning);
 }
 
 absl::Status Installer::Stop() {
-  const auto status = environment_.services->Status(name_);
-  if (!status.ok()) return status.status();
-  if (status->state == ServiceState::kStopped) return absl::OkStatus();
+  ABSL_ASSIGN_OR_RETURN(const auto status, environment_.services->Status(name_));
+  if (status.state == ServiceState::kStopped) return absl::OkStatus();
   if (!Step(absl::StrCat("stop service ", name_))) return absl::OkStatus();
   absl::Status stopped = AwaitStopped();
   if (!absl::IsDeadlineExceeded(stopped)) return stopped;
@@ -167,22 +162,21 @@ absl::Status Installer::AwaitStopped() {
   absl::Time progress_at = begin;
   uint32_t checkpoint = 0;
   while (true) {
-    const auto status = environment_.services->Status(name_);
-    if (!status.ok()) return status.status();
-    if (status->state == ServiceState::kStopped) return absl::OkStatus();
-    if (status->state != ServiceState::kStopPending) {
+    ABSL_ASSIGN_OR_RETURN(const auto status, environment_.services->Status(name_));
+    if (status.state == ServiceState::kStopped) return absl::OkStatus();
+    if (status.state != ServiceState::kStopPending) {
       // A service that is starting refuses it, and may take it later.
       const absl::Status asked = environment_.services->Stop(name_);
       if (!asked.ok() && !absl::IsUnavailable(asked)) return asked;
-    } else if (status->checkpoint > checkpoint) {
-      checkpoint = status->checkpoint;
+    } else if (status.checkpoint > checkpoint) {
+      checkpoint = status.checkpoint;
       progress_at = absl::Now();
     }
     const absl::Time now = absl::Now();
     if (now - progress_at >= environment_.patience ||
         now - begin >= kMostPatience * environment_.patience) {
-      return absl::DeadlineExceededError(absl::StrCat("service ", name_, " is ",
-                                                      Name(status->state), ", not stopped, after ",
+      return absl::DeadlineExceededError(absl::StrCat("service ", name_, " is ", Name(status.state),
+                                                      ", not stopped, after ",
                                                       absl::FormatDuration(now - begin)));
     }
     absl::SleepFor(environment_.interval);
@@ -191,15 +185,13 @@ absl::Status Installer::AwaitStopped() {
 
 absl::Status Installer::Terminate() {
   ServiceManager& services = *environment_.services;
-  const auto config = services.Config(name_, {});
-  if (!config.ok()) return config.status();
-  if (!IsOurs(*config)) {
+  ABSL_ASSIGN_OR_RETURN(const auto config, services.Config(name_, {}));
+  if (!IsOurs(config)) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "service ", name_, " does not stop, and runs ", config->command[0], ", not csi-proxy"));
+        "service ", name_, " does not stop, and runs ", config.command[0], ", not csi-proxy"));
   }
-  const auto status = services.Status(name_);
-  if (!status.ok()) return status.status();
-  if (!Step(absl::StrCat("end process ", status->process_id, " of service ", name_))) {
+  ABSL_ASSIGN_OR_RETURN(const auto status, services.Status(name_));
+  if (!Step(absl::StrCat("end process ", status.process_id, " of service ", name_))) {
     return absl::OkStatus();
   }
   // To the manager this is a failure: it would start the service again while its program is
@@ -208,7 +200,7 @@ absl::Status Installer::Terminate() {
   if (!suspended.ok()) {
     *environment_.out << "it may be restarted meanwhile: " << suspended.message() << "\n";
   }
-  absl::Status ended = services.Terminate(name_, status->process_id, config->command[0]);
+  absl::Status ended = services.Terminate(name_, status.process_id, config.command[0]);
   if (ended.ok()) ended = Await(ServiceState::kStopped);
   if (suspended.ok()) ended.Update(services.ResumeRestart(name_));
   return ended;
@@ -217,24 +209,23 @@ absl::Status Installer::Terminate() {
 absl::Status Installer::Await(ServiceState state) {
   const absl::Time give_up = absl::Now() + environment_.patience;
   while (true) {
-    const auto status = environment_.services->Status(name_);
-    if (!status.ok()) return status.status();
-    if (status->state == state) return absl::OkStatus();
-    if (state == ServiceState::kRunning && status->state == ServiceState::kStopped) {
+    ABSL_ASSIGN_OR_RETURN(const auto status, environment_.services->Status(name_));
+    if (status.state == state) return absl::OkStatus();
+    if (state == ServiceState::kRunning && status.state == ServiceState::kStopped) {
       return absl::FailedPreconditionError(
-          absl::StrCat("service ", name_, " ended instead of running: ", ExplainExit(*status)));
+          absl::StrCat("service ", name_, " ended instead of running: ", ExplainExit(status)));
     }
     if (absl::Now() >= give_up) {
-      return absl::DeadlineExceededError(
-          absl::StrCat("service ", name_, " is ", Name(status->state), ", not ", Name(state),
-                       ", after ", absl::FormatDuration(environment_.patience)));
+      return absl::DeadlineExceededError(absl::StrCat("service ", name_, " is ", Name(status.state),
+                                                      ", not ", Name(state), ", after ",
+                                                      absl::FormatDuration(environment_.patience)));
     }
     absl::SleepFor(environment_.interval);
   }
 }
 
 absl::Status Installer::StartWith(const std::set<std::string>& expected_pipes) {
-  if (absl::Status status = Start(); !status.ok()) return status;
+  ABSL_RETURN_IF_ERROR(Start());
   const absl::Time give_up = absl::Now() + environment_.patience;
   while (true) {
     const std::set<std::string> answering = environment_.answering_pipes();
@@ -244,11 +235,10 @@ absl::Status Installer::StartWith(const std::set<std::string>& expected_pipes) {
       return absl::OkStatus();
     }
     // A program that has ended will not answer any more.
-    const auto status = environment_.services->Status(name_);
-    if (!status.ok()) return status.status();
-    if (status->state == ServiceState::kStopped) {
+    ABSL_ASSIGN_OR_RETURN(const auto status, environment_.services->Status(name_));
+    if (status.state == ServiceState::kStopped) {
       return absl::FailedPreconditionError(
-          absl::StrCat("service ", name_, " ended: ", ExplainExit(*status)));
+          absl::StrCat("service ", name_, " ended: ", ExplainExit(status)));
     }
     if (absl::Now() >= give_up) {
       return absl::DeadlineExceededError(absl::StrCat(
@@ -259,19 +249,17 @@ absl::Status Installer::StartWith(const std::set<std::string>& expected_pipes) {
 }
 
 absl::Status Installer::Report() {
-  const auto status = environment_.services->Status(name_);
-  if (!status.ok()) return status.status();
-  const auto config = environment_.services->Config(name_, {});
-  if (!config.ok()) return config.status();
+  ABSL_ASSIGN_OR_RETURN(const auto status, environment_.services->Status(name_));
+  ABSL_ASSIGN_OR_RETURN(const auto config, environment_.services->Config(name_, {}));
   std::ostream& out = *environment_.out;
-  out << "service " << name_ << " is " << Name(status->state);
-  if (status->process_id != 0) out << ", process " << status->process_id;
+  out << "service " << name_ << " is " << Name(status.state);
+  if (status.process_id != 0) out << ", process " << status.process_id;
   out << "\n";
-  if (status->state == ServiceState::kStopped) out << "  " << ExplainExit(*status) << "\n";
-  out << "  command:             " << CommandLine(config->command) << "\n"
-      << "  account:             " << config->account << "\n"
-      << "  start type:          " << Name(config->start_type) << "\n"
-      << "  restart after:       " << absl::FormatDuration(config->restart_delay) << "\n"
+  if (status.state == ServiceState::kStopped) out << "  " << ExplainExit(status) << "\n";
+  out << "  command:             " << CommandLine(config.command) << "\n"
+      << "  account:             " << config.account << "\n"
+      << "  start type:          " << Name(config.start_type) << "\n"
+      << "  restart after:       " << absl::FormatDuration(config.restart_delay) << "\n"
       << "  answering pipes:     " << environment_.answering_pipes().size() << "\n";
   return absl::OkStatus();
 }

@@ -2,6 +2,7 @@
 #include <ostream>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/status_macros.h"
 #include "service_installer/installer.h"
 
 namespace csi_proxy::installer {
@@ -65,9 +66,8 @@ absl::Status Installer::MakeFoldersSafe(const InstallRequest& request,
 }
 
 absl::Status Installer::RegisterEventSource() {
-  const auto present = environment_.services->HasEventSource(kEventSource);
-  if (!present.ok()) return present.status();
-  if (*present || !Step(absl::StrCat("register event source ", kEventSource))) {
+  ABSL_ASSIGN_OR_RETURN(const auto present, environment_.services->HasEventSource(kEventSource));
+  if (present || !Step(absl::StrCat("register event source ", kEventSource))) {
     return absl::OkStatus();
   }
   return environment_.services->RegisterEventSource(kEventSource);

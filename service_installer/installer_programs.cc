@@ -3,6 +3,7 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/status_macros.h"
 #include "service_installer/installer.h"
 
 namespace csi_proxy::installer {
@@ -57,7 +58,7 @@ absl::Status Installer::PutPrograms(const fs::path& source, const fs::path& prog
           absl::StrCat("put ", kInstallerName, " and ", kProgramName, " into ", folder.string()))) {
     return absl::OkStatus();
   }
-  if (absl::Status s = Put(source / kInstallerName, service); !s.ok()) return s;
+  ABSL_RETURN_IF_ERROR(Put(source / kInstallerName, service));
   const auto present = environment_.services->Config(name_, {});
   std::error_code error;
   if (present.ok() && IsOurs(*present) &&
@@ -73,16 +74,14 @@ absl::Status Installer::Upgrade(const fs::path& program) {
     return absl::InvalidArgumentError(
         absl::StrCat("--binary: ", program.string(), " is not a file"));
   }
-  const auto config = environment_.services->Config(name_, {});
-  if (!config.ok()) return config.status();
-  if (!IsOurs(*config)) {
+  ABSL_ASSIGN_OR_RETURN(const auto config, environment_.services->Config(name_, {}));
+  if (!IsOurs(config)) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "service ", name_, " runs ", config->command[0], ", not csi-proxy: run install first"));
+        "service ", name_, " runs ", config.command[0], ", not csi-proxy: run install first"));
   }
-  const auto status = environment_.services->Status(name_);
-  if (!status.ok()) return status.status();
-  const bool ran = status->state != ServiceState::kStopped;
-  const fs::path target = Utf8Path(config->command[0]);
+  ABSL_ASSIGN_OR_RETURN(const auto status, environment_.services->Status(name_));
+  const bool ran = status.state != ServiceState::kStopped;
+  const fs::path target = Utf8Path(config.command[0]);
   if (fs::equivalent(program, target, error)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--binary: ", program.string(), " is the service's own program"));
@@ -99,8 +98,8 @@ absl::Status Installer::Upgrade(const fs::path& program) {
   }
 
   // Copied before anything is stopped: a full disk or a missing file does no harm.
-  if (absl::Status s = Put(program, incoming); !s.ok()) return s;
-  if (absl::Status s = Stop(); !s.ok()) return s;
+  ABSL_RETURN_IF_ERROR(Put(program, incoming));
+  ABSL_RETURN_IF_ERROR(Stop());
   const fs::path previous = NameForPrevious(target);
   absl::Status swapped = Move(target, previous);
   if (swapped.ok()) {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/program.h"
+#include "server/base/status_macros.h"
 #include "server/base/win32.h"
 #include "server/service/product_version.h"
 #include "service_installer/installer.h"
@@ -106,11 +107,10 @@ absl::Status Act(const Arguments& arguments) {
       {"timeout", arguments.patience, &environment.patience},
   };
   for (const auto& time : times) {
-    if (absl::Status s = ParseTime(time.flag, time.text, time.out); !s.ok()) return s;
+    ABSL_RETURN_IF_ERROR(ParseTime(time.flag, time.text, time.out));
   }
-  const absl::StatusOr<StartType> start_type = ParseStartType(arguments.start_type);
-  if (!start_type.ok()) return start_type.status();
-  request.config.start_type = *start_type;
+  ABSL_ASSIGN_OR_RETURN(const StartType start_type, ParseStartType(arguments.start_type));
+  request.config.start_type = start_type;
   request.config.account = arguments.account;
   request.flags = arguments.flags;
   request.replace_wrapper = arguments.replace_wrapper;
@@ -131,30 +131,28 @@ absl::Status Act(const Arguments& arguments) {
   }
 
   Refused refused;
-  auto services = OpenServiceManager(&refused);
-  if (!services.ok()) return services.status();
+  ABSL_ASSIGN_OR_RETURN(auto services, OpenServiceManager(&refused));
   const std::unique_ptr<Folders> folders = ThisMachinesFolders();
-  environment.services = services->get();
+  environment.services = services.get();
   environment.folders = folders.get();
   environment.answering_pipes = AnsweringPipes;
   environment.out = &std::cout;
   environment.dry_run = arguments.dry_run;
-  absl::StatusOr<Installer> installer = Installer::Create(environment, arguments.name);
-  if (!installer.ok()) return installer.status();
+  ABSL_ASSIGN_OR_RETURN(Installer installer, Installer::Create(environment, arguments.name));
 
   absl::Status status;
   if (arguments.action == "install") {
-    status = installer->Install(request);
+    status = installer.Install(request);
   } else if (arguments.action == "upgrade") {
-    status = installer->Upgrade(request.program);
+    status = installer.Upgrade(request.program);
   } else if (arguments.action == "uninstall") {
-    status = installer->Uninstall();
+    status = installer.Uninstall();
   } else if (arguments.action == "start") {
-    status = installer->Start();
+    status = installer.Start();
   } else if (arguments.action == "stop") {
-    status = installer->Stop();
+    status = installer.Stop();
   } else if (arguments.action == "status") {
-    status = installer->Report();
+    status = installer.Report();
   } else {
     return absl::InvalidArgumentError(
         arguments.action.empty() ? "no action given"

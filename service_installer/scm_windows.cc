@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/status_macros.h"
 #include "server/base/win32.h"
 #include "service_installer/scm.h"
 
@@ -63,11 +64,10 @@ class Manager final : public ServiceManager {
       : manager_(std::move(manager)), refused_(refused) {}
 
   absl::StatusOr<ServiceStatus> Status(const std::string& name) override {
-    const auto service = Open(name, SERVICE_QUERY_STATUS);
-    if (!service.ok()) return service.status();
+    ABSL_ASSIGN_OR_RETURN(const auto service, Open(name, SERVICE_QUERY_STATUS));
     SERVICE_STATUS_PROCESS status{};
     DWORD needed = 0;
-    if (!QueryServiceStatusEx(service->get(), SC_STATUS_PROCESS_INFO,
+    if (!QueryServiceStatusEx(service.get(), SC_STATUS_PROCESS_INFO,
                               reinterpret_cast<BYTE*>(&status), sizeof(status), &needed)) {
       return win32::LastError(absl::StrCat(name, ": QueryServiceStatusEx"));
     }
@@ -80,11 +80,10 @@ class Manager final : public ServiceManager {
 
   absl::StatusOr<ServiceConfig> Config(const std::string& name,
                                        const ServiceConfig& otherwise) override {
-    const auto service = Open(name, SERVICE_QUERY_CONFIG);
-    if (!service.ok()) return service.status();
+    ABSL_ASSIGN_OR_RETURN(const auto service, Open(name, SERVICE_QUERY_CONFIG));
     std::vector<BYTE> buffer;
     if (!QueryInto(&buffer, [&](BYTE* data, DWORD size, DWORD* needed) {
-          return QueryServiceConfigW(service->get(), reinterpret_cast<QUERY_SERVICE_CONFIGW*>(data),
+          return QueryServiceConfigW(service.get(), reinterpret_cast<QUERY_SERVICE_CONFIGW*>(data),
                                      size, needed);
         })) {
       return win32::LastError(absl::StrCat(name, ": QueryServiceConfig"));
@@ -96,10 +95,9 @@ class Manager final : public ServiceManager {
     config.start_type = basic->dwStartType == SERVICE_DEMAND_START ? StartType::kManual
                         : basic->dwStartType == SERVICE_DISABLED   ? StartType::kDisabled
                                                                    : StartType::kAutomatic;
-    auto words = SplitCommandLine(Utf8(basic->lpBinaryPathName));
-    if (!words.ok()) return words.status();
-    config.command = *std::move(words);
-    ReadExtras(service->get(), &config);
+    ABSL_ASSIGN_OR_RETURN(auto words, SplitCommandLine(Utf8(basic->lpBinaryPathName)));
+    config.command = std::move(words);
+    ReadExtras(service.get(), &config);
     return config;
   }
 
@@ -122,32 +120,29 @@ class Manager final : public ServiceManager {
   }
 
   absl::Status Change(const std::string& name, const ServiceConfig& config) override {
-    const auto service = Open(name, SERVICE_ALL_ACCESS);
-    if (!service.ok()) return service.status();
+    ABSL_ASSIGN_OR_RETURN(const auto service, Open(name, SERVICE_ALL_ACCESS));
     const std::wstring account = Utf16(config.account);
-    if (!ChangeServiceConfigW(service->get(), SERVICE_WIN32_OWN_PROCESS,
+    if (!ChangeServiceConfigW(service.get(), SERVICE_WIN32_OWN_PROCESS,
                               StartTypeOf(config.start_type), SERVICE_ERROR_NORMAL,
                               Utf16(CommandLine(config.command)).c_str(), nullptr, nullptr, nullptr,
                               account.c_str(), nullptr, Utf16(config.display_name).c_str())) {
       return win32::LastError(absl::StrCat(name, ": ChangeServiceConfig"));
     }
-    WriteExtras(service->get(), config);
+    WriteExtras(service.get(), config);
     return absl::OkStatus();
   }
 
   absl::Status Delete(const std::string& name) override {
-    const auto service = Open(name, DELETE);
-    if (!service.ok()) return service.status();
-    if (DeleteService(service->get()) || GetLastError() == ERROR_SERVICE_MARKED_FOR_DELETE) {
+    ABSL_ASSIGN_OR_RETURN(const auto service, Open(name, DELETE));
+    if (DeleteService(service.get()) || GetLastError() == ERROR_SERVICE_MARKED_FOR_DELETE) {
       return absl::OkStatus();
     }
     return win32::LastError(absl::StrCat(name, ": DeleteService"));
   }
 
   absl::Status Start(const std::string& name) override {
-    const auto service = Open(name, SERVICE_START);
-    if (!service.ok()) return service.status();
-    if (StartServiceW(service->get(), 0, nullptr) ||
+    ABSL_ASSIGN_OR_RETURN(const auto service, Open(name, SERVICE_START));
+    if (StartServiceW(service.get(), 0, nullptr) ||
         GetLastError() == ERROR_SERVICE_ALREADY_RUNNING) {
       return absl::OkStatus();
     }
@@ -155,10 +150,9 @@ class Manager final : public ServiceManager {
   }
 
   absl::Status Stop(const std::string& name) override {
-    const auto service = Open(name, SERVICE_STOP);
-    if (!service.ok()) return service.status();
+    ABSL_ASSIGN_OR_RETURN(const auto service, Open(name, SERVICE_STOP));
     SERVICE_STATUS status;
-    if (ControlService(service->get(), SERVICE_CONTROL_STOP, &status) ||
+    if (ControlService(service.get(), SERVICE_CONTROL_STOP, &status) ||
         GetLastError() == ERROR_SERVICE_NOT_ACTIVE) {
       return absl::OkStatus();
     }
@@ -177,9 +171,8 @@ class Manager final : public ServiceManager {
         OpenProcess(PROCESS_TERMINATE | PROCESS_QUERY_LIMITED_INFORMATION, FALSE, process_id));
     if (!process.valid()) return win32::LastError(absl::StrCat("process ", process_id));
     // The open handle keeps the number: if it is still the service's, it is so of this process.
-    const auto status = Status(name);
-    if (!status.ok()) return status.status();
-    if (status->state == ServiceState::kStopped || status->process_id != process_id) {
+    ABSL_ASSIGN_OR_RETURN(const auto status, Status(name));
+    if (status.state == ServiceState::kStopped || status.process_id != process_id) {
       return absl::OkStatus();
     }
     wchar_t image[32768];
@@ -197,11 +190,10 @@ class Manager final : public ServiceManager {
   }
 
   absl::Status SuspendRestart(const std::string& name) override {
-    const auto service = Open(name, SERVICE_ALL_ACCESS);
-    if (!service.ok()) return service.status();
+    ABSL_ASSIGN_OR_RETURN(const auto service, Open(name, SERVICE_ALL_ACCESS));
     std::vector<BYTE> actions;
     if (!QueryInto(&actions, [&](BYTE* data, DWORD size, DWORD* needed) {
-          return QueryServiceConfig2W(service->get(), SERVICE_CONFIG_FAILURE_ACTIONS, data, size,
+          return QueryServiceConfig2W(service.get(), SERVICE_CONFIG_FAILURE_ACTIONS, data, size,
                                       needed);
         })) {
       return win32::LastError(absl::StrCat(name, ": QueryServiceConfig2"));
@@ -211,7 +203,7 @@ class Manager final : public ServiceManager {
     SC_ACTION unused{};
     SERVICE_FAILURE_ACTIONSW none{};
     none.lpsaActions = &unused;
-    if (!ChangeServiceConfig2W(service->get(), SERVICE_CONFIG_FAILURE_ACTIONS, &none)) {
+    if (!ChangeServiceConfig2W(service.get(), SERVICE_CONFIG_FAILURE_ACTIONS, &none)) {
       return win32::LastError(absl::StrCat(name, ": ChangeServiceConfig2"));
     }
     suspended_[name] = std::move(actions);
@@ -219,9 +211,8 @@ class Manager final : public ServiceManager {
   }
 
   absl::Status ResumeRestart(const std::string& name) override {
-    const auto service = Open(name, SERVICE_ALL_ACCESS);
-    if (!service.ok()) return service.status();
-    if (!ChangeServiceConfig2W(service->get(), SERVICE_CONFIG_FAILURE_ACTIONS,
+    ABSL_ASSIGN_OR_RETURN(const auto service, Open(name, SERVICE_ALL_ACCESS));
+    if (!ChangeServiceConfig2W(service.get(), SERVICE_CONFIG_FAILURE_ACTIONS,
                                suspended_[name].data())) {
       return win32::LastError(absl::StrCat(name, ": ChangeServiceConfig2"));
     }

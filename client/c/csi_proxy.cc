@@ -20,6 +20,7 @@
 #include "client/c/open_options.h"
 #include "csi_proxy/log_function.h"
 #include "server/base/secret.h"
+#include "server/base/status_macros.h"
 #include "server/base/unicode.h"
 #include "server/service/product_version.h"
 
@@ -99,15 +100,12 @@ absl::Status Closed() { return absl::NotFoundError("node: is closed, or never wa
 
 absl::Status Open(uint32_t abi_version, const char* options, size_t options_size, csi_proxy_log log,
                   void* user, csi_proxy_node* node) {
-  if (absl::Status status = CheckAbi(abi_version); !status.ok()) {
-    return status;
-  }
+  ABSL_RETURN_IF_ERROR(CheckAbi(abi_version));
   if (node == nullptr) return absl::InvalidArgumentError("node: is null");
-  if (absl::Status status = CheckOptions(options, options_size); !status.ok()) return status;
-  absl::StatusOr<OpenedNode> opened =
-      OpenNodeOf(absl::string_view(options, options_size), ToLogFunction(log, user));
-  if (!opened.ok()) return opened.status();
-  *node = Handles::Get().AddNode(*std::move(opened));
+  ABSL_RETURN_IF_ERROR(CheckOptions(options, options_size));
+  ABSL_ASSIGN_OR_RETURN(OpenedNode opened, OpenNodeOf(absl::string_view(options, options_size),
+                                                      ToLogFunction(log, user)));
+  *node = Handles::Get().AddNode(std::move(opened));
   return absl::OkStatus();
 }
 
@@ -116,14 +114,14 @@ absl::Status Call(OpenNode& open, const CallContext& context, absl::string_view 
   if (!absl::StartsWith(method, kAdministrator)) {
     return open.rpcs->Call(method, context, request, response);
   }
-  if (absl::Status status = context.Check(); !status.ok()) return status;
+  ABSL_RETURN_IF_ERROR(context.Check());
   if (open.opened.administer == nullptr) {
     return absl::FailedPreconditionError("only a simulated node can be administered");
   }
-  absl::StatusOr<std::string> answer =
-      open.opened.administer(absl::StripPrefix(method, kAdministrator), std::string(request));
-  if (!answer.ok()) return answer.status();
-  *response = *std::move(answer);
+  ABSL_ASSIGN_OR_RETURN(
+      std::string answer,
+      open.opened.administer(absl::StripPrefix(method, kAdministrator), std::string(request)));
+  *response = std::move(answer);
   return absl::OkStatus();
 }
 

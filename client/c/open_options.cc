@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/c/options.pb.h"
 #include "client/cpp/default_node.h"
+#include "server/base/status_macros.h"
 
 namespace csi_proxy::c {
 namespace {
@@ -52,23 +53,20 @@ absl::StatusOr<NodeOptions> ToNodeOptions(const embedded::Options& in, LogFuncti
 }  // namespace
 
 absl::StatusOr<OpenedNode> OpenNodeOf(absl::string_view json, LogFunction log) {
-  const absl::StatusOr<embedded::Options> options = Parse(json);
-  if (!options.ok()) return options.status();
-  absl::StatusOr<NodeOptions> node = ToNodeOptions(*options, std::move(log));
-  if (!node.ok()) return node.status();
+  ABSL_ASSIGN_OR_RETURN(const embedded::Options options, Parse(json));
+  ABSL_ASSIGN_OR_RETURN(NodeOptions node, ToNodeOptions(options, std::move(log)));
   using embedded::Options;
-  const bool has_scenario = !options->scenario().empty();
-  if (options->node() == Options::WINDOWS && has_scenario) {
+  const bool has_scenario = !options.scenario().empty();
+  if (options.node() == Options::WINDOWS && has_scenario) {
     return absl::InvalidArgumentError("scenario: is for simulated nodes");
   }
   // A scenario asks for the node that can have one.
-  if (options->node() == Options::SIMULATED || has_scenario ||
-      (options->node() == Options::PLATFORM && client::DefaultNodeIsSimulated())) {
-    return OpenSimulation(*std::move(node), options->scenario());
+  if (options.node() == Options::SIMULATED || has_scenario ||
+      (options.node() == Options::PLATFORM && client::DefaultNodeIsSimulated())) {
+    return OpenSimulation(std::move(node), options.scenario());
   }
-  absl::StatusOr<std::shared_ptr<Node>> opened = Node::Windows(*std::move(node));
-  if (!opened.ok()) return opened.status();
-  return OpenedNode{*std::move(opened)};
+  ABSL_ASSIGN_OR_RETURN(std::shared_ptr<Node> opened, Node::Windows(std::move(node)));
+  return OpenedNode{std::move(opened)};
 }
 
 }  // namespace csi_proxy::c

@@ -3,17 +3,17 @@
 #include <utility>
 
 #include "client/cpp/simulated_node.h"
+#include "server/base/status_macros.h"
 #include "server/simulator/admin_methods.h"
 
 namespace csi_proxy::c {
 
 absl::StatusOr<OpenedNode> OpenSimulation(NodeOptions options, absl::string_view scenario) {
-  absl::StatusOr<client::NodeAndMachine> opened =
-      client::OpenSimulatedNode(std::move(options), scenario);
-  if (!opened.ok()) return opened.status();
+  ABSL_ASSIGN_OR_RETURN(client::NodeAndMachine opened,
+                        client::OpenSimulatedNode(std::move(options), scenario));
   return OpenedNode{
-      std::move(opened->node),
-      [machine = std::move(opened->machine)](absl::string_view method, const std::string& request) {
+      std::move(opened.node),
+      [machine = std::move(opened.machine)](absl::string_view method, const std::string& request) {
         return machine::simulated::CallAdmin(*machine, method, request);
       }};
 }

@@ -10,6 +10,7 @@
 #include "api/released.h"
 #include "client/cpp/backends.h"
 #include "client/cpp/pipe_path.h"
+#include "server/base/status_macros.h"
 
 namespace csi_proxy {
 namespace client {
@@ -52,9 +53,8 @@ std::string FirstPipe(const ClientOptions& options) {
 }
 
 absl::StatusOr<Choice> Choose(const ClientOptions& options) {
-  const absl::StatusOr<Mode> pinned = Pinned();
-  if (!pinned.ok()) return pinned.status();
-  if (*pinned != Mode::kAuto) return Choice{*pinned, "CSI_PROXY_MODE says so"};
+  ABSL_ASSIGN_OR_RETURN(const Mode pinned, Pinned());
+  if (pinned != Mode::kAuto) return Choice{pinned, "CSI_PROXY_MODE says so"};
   if (embedded_backend == nullptr) {
     return Choice{Mode::kRemote, "csi_proxy::embedded is not linked"};
   }
@@ -93,13 +93,12 @@ void Log(const ClientOptions& options, Severity severity, absl::string_view line
 
 absl::StatusOr<std::shared_ptr<Connection>> Connect(ClientOptions options) {
   if (options.mode == Mode::kAuto) {
-    const absl::StatusOr<client::Choice> choice = client::Choose(options);
-    if (!choice.ok()) return choice.status();
-    options.mode = choice->mode;
+    ABSL_ASSIGN_OR_RETURN(const client::Choice choice, client::Choose(options));
+    options.mode = choice.mode;
     client::Log(
         options, Severity::kInfo,
         absl::StrCat("csi_proxy: the mode is ",
-                     options.mode == Mode::kRemote ? "remote" : "embedded", ": ", choice->reason));
+                     options.mode == Mode::kRemote ? "remote" : "embedded", ": ", choice.reason));
   }
   if (options.mode == Mode::kRemote) {
     const client::RemoteBackend* const remote = client::remote_backend;

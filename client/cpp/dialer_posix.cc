@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cpp/dialer.h"
 #include "client/cpp/pipe_owner.h"
+#include "server/base/status_macros.h"
 
 namespace csi_proxy::client {
 namespace {
@@ -62,14 +63,13 @@ RemoteChannel::Dialer::Dialer(std::string path)
 RemoteChannel::Dialer::~Dialer() = default;
 
 absl::StatusOr<std::shared_ptr<Link>> RemoteChannel::Dialer::Get(absl::Time deadline) {
-  const absl::StatusOr<PipeIdentity> identity = LookAt(path_);
-  if (!identity.ok()) return identity.status();
+  ABSL_ASSIGN_OR_RETURN(const PipeIdentity identity, LookAt(path_));
   std::shared_ptr<Link> link;
   {
     std::lock_guard lock(state_->mutex);
-    if (state_->link == nullptr || state_->link->stuck() || !(state_->identity == *identity)) {
+    if (state_->link == nullptr || state_->link->stuck() || !(state_->identity == identity)) {
       state_->link = std::make_shared<Link>(NewChannel(path_), nullptr);
-      state_->identity = *identity;
+      state_->identity = identity;
     }
     link = state_->link;
   }

@@ -5,6 +5,7 @@
 #include "absl/time/clock.h"
 #include "client/cpp/dialer.h"
 #include "client/cpp/pipe_owner.h"
+#include "server/base/status_macros.h"
 #include "server/base/token_windows.h"
 #include "server/rpc/pipe/endpoint.h"
 #include "server/rpc/pipe/object_security.h"
@@ -66,13 +67,11 @@ struct Attempt {
 // The owner of the pipe behind a handle that was opened with READ_CONTROL, which generic read
 // access includes.
 absl::StatusOr<PipeOwner> WhoseIs(HANDLE handle) {
-  const absl::StatusOr<pipe::ObjectSecurity> security = pipe::SecurityOf(handle);
-  if (!security.ok()) return security.status();
-  absl::StatusOr<std::string> self = win32::UserOfThisProcess();
-  if (!self.ok()) return self.status();
-  return PipeOwner{.owner = security->owner,
-                   .owner_is_system = security->owner == kSystemSid,
-                   .self = *std::move(self)};
+  ABSL_ASSIGN_OR_RETURN(const pipe::ObjectSecurity security, pipe::SecurityOf(handle));
+  ABSL_ASSIGN_OR_RETURN(std::string self, win32::UserOfThisProcess());
+  return PipeOwner{.owner = security.owner,
+                   .owner_is_system = security.owner == kSystemSid,
+                   .self = std::move(self)};
 }
 
 // `when_ended` is called, outside gRPC, once the connection has ended.
@@ -82,7 +81,7 @@ absl::StatusOr<Attempt> OpenLink(const std::string& path,
   if (!handle.ok()) return absl::UnavailableError(handle.status().message());
   const absl::StatusOr<PipeOwner> who = WhoseIs(handle->get());
   if (!who.ok()) return absl::UnavailableError(who.status().message());
-  if (absl::Status ours = CheckPipeOwner(path, *who); !ours.ok()) return ours;
+  ABSL_RETURN_IF_ERROR(CheckPipeOwner(path, *who));
   absl::StatusOr<std::unique_ptr<pipe::PipeStream>> stream =
       pipe::PipeStream::Create(*std::move(handle));
   if (!stream.ok()) return absl::UnavailableError(stream.status().message());

@@ -8,6 +8,7 @@
 #include "client/cpp/backends.h"
 #include "client/cpp/default_node.h"
 #include "client/cpp/serialized_node.h"
+#include "server/base/status_macros.h"
 
 namespace csi_proxy::client {
 namespace {
@@ -19,9 +20,8 @@ absl::StatusOr<std::shared_ptr<Node>> SharedNode() {
   static std::shared_ptr<Node>* const shared = new std::shared_ptr<Node>();
   std::lock_guard lock(mutex);
   if (*shared == nullptr) {
-    absl::StatusOr<std::shared_ptr<Node>> node = NewDefaultNode();
-    if (!node.ok()) return node.status();
-    *shared = *std::move(node);
+    ABSL_ASSIGN_OR_RETURN(std::shared_ptr<Node> node, NewDefaultNode());
+    *shared = std::move(node);
   }
   return *shared;
 }
@@ -71,13 +71,12 @@ class EmbeddedNode final : public Connection {
 
 absl::StatusOr<std::shared_ptr<Connection>> ConnectEmbedded(const ClientOptions& options) {
   if (options.node != nullptr) return std::make_shared<EmbeddedNode>(options.node);
-  absl::StatusOr<std::shared_ptr<Node>> node = SharedNode();
-  if (!node.ok()) return node.status();
+  ABSL_ASSIGN_OR_RETURN(std::shared_ptr<Node> node, SharedNode());
   if (DefaultNodeIsSimulated()) {
     Log(options, Severity::kWarning,
         "csi_proxy: the node is simulated: ClientOptions::node is null, and this is not Windows");
   }
-  return std::make_shared<EmbeddedNode>(*std::move(node));
+  return std::make_shared<EmbeddedNode>(std::move(node));
 }
 
 constexpr EmbeddedBackend kBackend = {.connect = &ConnectEmbedded,

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "server/base/status_macros.h"
 #include "server/service/loggers.h"
 #include "server/service/spdlog_audit_sink.h"
 
@@ -82,21 +83,20 @@ OwnNode::~OwnNode() {
 
 absl::StatusOr<std::shared_ptr<Node>> OwnNode::Create(NodeOptions options,
                                                       const OpenFunction& open) {
-  if (absl::Status status = CheckLimits(options); !status.ok()) return status;
-  absl::StatusOr<NodeRules> rules = NodeRules::Parse(
-      "working_dirs", options.working_dirs, options.allowed_services, options.require_privacy);
-  if (!rules.ok()) return rules.status();
-  rules->bind_smb_credentials = options.bind_smb_credentials;
+  ABSL_RETURN_IF_ERROR(CheckLimits(options));
+  ABSL_ASSIGN_OR_RETURN(NodeRules rules,
+                        NodeRules::Parse("working_dirs", options.working_dirs,
+                                         options.allowed_services, options.require_privacy));
+  rules.bind_smb_credentials = options.bind_smb_credentials;
   std::shared_ptr<spdlog::logger> logger = NewLogger(options.log);
-  auto metrics =
-      observability::Metrics::Serve("metrics_bind_address", options.metrics_bind_address);
-  if (!metrics.ok()) return metrics.status();
-  absl::StatusOr<OpenedMachine> machine = open([logger](Severity severity, absl::string_view line) {
-    logger->log(LevelOf(severity), "{}", std::string(line));
-  });
-  if (!machine.ok()) return machine.status();
-  return std::shared_ptr<Node>(new OwnNode(*std::move(machine), options, *std::move(rules),
-                                           std::move(logger), *std::move(metrics)));
+  ABSL_ASSIGN_OR_RETURN(auto metrics, observability::Metrics::Serve("metrics_bind_address",
+                                                                    options.metrics_bind_address));
+  ABSL_ASSIGN_OR_RETURN(OpenedMachine machine,
+                        open([logger](Severity severity, absl::string_view line) {
+                          logger->log(LevelOf(severity), "{}", std::string(line));
+                        }));
+  return std::shared_ptr<Node>(new OwnNode(std::move(machine), options, std::move(rules),
+                                           std::move(logger), std::move(metrics)));
 }
 
 rpc::CallLimiter* OwnNode::CallsOf(Node& node, absl::string_view group) {

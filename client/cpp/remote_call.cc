@@ -6,6 +6,7 @@
 #include "absl/time/clock.h"
 #include "client/cpp/link.h"
 #include "client/cpp/remote_channel.h"
+#include "server/base/status_macros.h"
 
 namespace csi_proxy::client {
 namespace {
@@ -44,12 +45,11 @@ absl::Status RemoteChannel::Call(const char* method, const CallContext& context,
   if (request.ByteSizeLong() > std::numeric_limits<int>::max()) {
     return absl::InvalidArgumentError("the request is too large");
   }
-  const absl::StatusOr<std::shared_ptr<Link>> link = Connect(context);
-  if (!link.ok()) return link.status();
-  auto call = std::make_unique<PendingCall>((*link)->channel(), method, context.deadline(), request,
+  ABSL_ASSIGN_OR_RETURN(const std::shared_ptr<Link> link, Connect(context));
+  auto call = std::make_unique<PendingCall>(link->channel(), method, context.deadline(), request,
                                             *response);
   if (!WaitForEnd(*call, context)) {
-    (*link)->Abandon(std::move(call));
+    link->Abandon(std::move(call));
     absl::Status over = context.Check();
     return over.ok() ? absl::DeadlineExceededError("the call has not ended in time") : over;
   }
@@ -57,7 +57,7 @@ absl::Status RemoteChannel::Call(const char* method, const CallContext& context,
   // Both ends notice that the time has run out, or that the caller went away; whichever comes
   // first, the caller reads one text, in every mode.
   if (status.error_code() == grpc::DEADLINE_EXCEEDED || status.error_code() == grpc::CANCELLED) {
-    if (absl::Status over = context.Check(); !over.ok()) return over;
+    ABSL_RETURN_IF_ERROR(context.Check());
   }
   if (status.ok()) response->GetReflection()->Swap(response, &call->answer());
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()), status.error_message());

@@ -7,6 +7,7 @@
 #include "absl/time/clock.h"
 #include "client/cpp/dialer.h"
 #include "client/cpp/pipe_path.h"
+#include "server/base/status_macros.h"
 
 namespace csi_proxy::client {
 namespace {
@@ -33,7 +34,7 @@ absl::StatusOr<std::shared_ptr<RemoteChannel>> RemoteChannel::Open(const ClientO
 
 absl::StatusOr<std::shared_ptr<RemoteChannel>> RemoteChannel::OpenPath(const ClientOptions& options,
                                                                        std::string path) {
-  if (absl::Status status = CheckPipe(path); !status.ok()) return status;
+  ABSL_RETURN_IF_ERROR(CheckPipe(path));
   return std::make_shared<RemoteChannel>(std::move(path), options.connect_timeout);
 }
 
@@ -48,14 +49,14 @@ absl::StatusOr<std::shared_ptr<Link>> RemoteChannel::Connect(const CallContext& 
   const absl::Time give_up = std::min(context.deadline(), absl::Now() + connect_timeout_);
   absl::Duration pause = kFirstPause;
   while (true) {
-    if (absl::Status status = context.Check(); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(context.Check());
     const absl::Time begin = absl::Now();
     absl::StatusOr<std::shared_ptr<Link>> link =
         dialer_->Get(std::min(give_up, begin + kLongestPause));
     if (link.ok() || absl::IsPermissionDenied(link.status())) return link;
     if (absl::Now() >= give_up) {
-      if (absl::Status status = context.Check(); !status.ok()) return status;
-      if (absl::Status status = CheckPipe(path_); !status.ok()) return status;
+      ABSL_RETURN_IF_ERROR(context.Check());
+      ABSL_RETURN_IF_ERROR(CheckPipe(path_));
       return absl::UnavailableError(
           absl::StrCat("nobody answers on the pipe ", path_, ": ", link.status().message()));
     }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/cpp/own_node.h"
 #include "server/base/process_locks.h"
+#include "server/base/status_macros.h"
 #include "server/node/opened_machine.h"
 #include "server/simulator/named_faults.h"
 #include "server/simulator/scenario.h"
@@ -33,16 +34,16 @@ absl::StatusOr<OpenedMachine> Open(std::shared_ptr<machine::simulated::Machine> 
 absl::StatusOr<NodeAndMachine> OpenSimulatedNode(NodeOptions options, absl::string_view scenario) {
   const std::string lock_directory = options.lock_directory;
   NodeAndMachine opened;
-  absl::StatusOr<std::shared_ptr<Node>> node =
+  ABSL_ASSIGN_OR_RETURN(
+      std::shared_ptr<Node> node,
       OwnNode::Create(std::move(options), [&](const LogFunction&) -> absl::StatusOr<OpenedMachine> {
-        auto machine =
-            machine::simulated::LoadScenario(scenario.empty() ? "default" : scenario, "scenario");
-        if (!machine.ok()) return machine.status();
-        opened.machine = *std::move(machine);
+        ABSL_ASSIGN_OR_RETURN(
+            auto machine,
+            machine::simulated::LoadScenario(scenario.empty() ? "default" : scenario, "scenario"));
+        opened.machine = std::move(machine);
         return Open(opened.machine, lock_directory);
-      });
-  if (!node.ok()) return node.status();
-  opened.node = *std::move(node);
+      }));
+  opened.node = std::move(node);
   return opened;
 }
 
@@ -50,10 +51,9 @@ absl::StatusOr<NodeAndMachine> OpenSimulatedNode(NodeOptions options, absl::stri
 
 absl::StatusOr<std::shared_ptr<Node>> Node::Simulated(NodeOptions options,
                                                       absl::string_view scenario) {
-  absl::StatusOr<client::NodeAndMachine> opened =
-      client::OpenSimulatedNode(std::move(options), scenario);
-  if (!opened.ok()) return opened.status();
-  return std::move(opened->node);
+  ABSL_ASSIGN_OR_RETURN(client::NodeAndMachine opened,
+                        client::OpenSimulatedNode(std::move(options), scenario));
+  return std::move(opened.node);
 }
 
 }  // namespace csi_proxy

@@ -15,6 +15,7 @@
 #include "absl/strings/strip.h"
 #include "annotations.pb.h"
 #include "client/ctl/api_descriptors.h"
+#include "server/base/status_macros.h"
 
 namespace csi_proxy::ctl {
 namespace {
@@ -202,10 +203,9 @@ absl::StatusOr<std::vector<std::string>> Catalog::VersionsFor(absl::string_view 
 
 absl::StatusOr<Method> Catalog::Find(absl::string_view group, absl::string_view name,
                                      absl::string_view version) const {
-  const absl::StatusOr<std::vector<std::string>> versions = VersionsFor(group, version);
-  if (!versions.ok()) return versions.status();
+  ABSL_ASSIGN_OR_RETURN(const std::vector<std::string> versions, VersionsFor(group, version));
   std::vector<std::string> names;
-  for (const std::string& candidate : *versions) {
+  for (const std::string& candidate : versions) {
     for (const Method& method : Methods(Plain(group), candidate)) {
       if (Plain(method.descriptor->name()) == Plain(name)) return method;
       if (std::find(names.begin(), names.end(), method.descriptor->name()) == names.end()) {

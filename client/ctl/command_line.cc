@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/status_macros.h"
 
 namespace csi_proxy::ctl {
 namespace {
@@ -176,7 +177,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arg
     return absl::InvalidArgumentError(error.what());
   }
   for (const DurationFlag& flag : {flags.timeout, flags.connect_timeout}) {
-    if (absl::Status status = Convert(flag); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(Convert(flag));
   }
   if (!line.output.empty() && line.output != "json" && line.output != "table") {
     return absl::InvalidArgumentError(

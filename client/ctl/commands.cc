@@ -11,6 +11,7 @@
 #include "client/ctl/request.h"
 #include "client/ctl/selftest/selftest.h"
 #include "client/ctl/top/top.h"
+#include "server/base/status_macros.h"
 #include "server/service/product_version.h"
 
 namespace csi_proxy::ctl {
@@ -30,9 +31,8 @@ absl::StatusOr<std::unique_ptr<pb::Message>> MakeRequest(const Catalog& catalog,
                                                          const CommandLine& line, Input& in) {
   std::unique_ptr<pb::Message> request = catalog.New(method.descriptor->input_type());
   if (!line.json.empty()) {
-    const absl::StatusOr<std::string> json = line.json == "-" ? in.Read("-") : line.json;
-    if (!json.ok()) return json.status();
-    absl::Status status = SetFromJson(catalog, method.group, *json, request.get());
+    ABSL_ASSIGN_OR_RETURN(const std::string json, line.json == "-" ? in.Read("-") : line.json);
+    absl::Status status = SetFromJson(catalog, method.group, json, request.get());
     if (!status.ok()) return status;
   }
   const auto read_secret = [&in](const std::string& path) { return in.ReadSecret(path); };

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "client/ctl/terminal.h"
+#include "server/base/status_macros.h"
 
 namespace csi_proxy::ctl {
 namespace {
@@ -24,7 +25,7 @@ absl::Status Input::TakeStandardInput() {
 absl::StatusOr<std::string> Input::Read(const std::string& path) {
   std::ostringstream text;
   if (path == kStandardInput) {
-    if (absl::Status status = TakeStandardInput(); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(TakeStandardInput());
     text << standard_input_.rdbuf();
     return text.str();
   }
@@ -39,7 +40,7 @@ absl::StatusOr<std::string> Input::Read(const std::string& path) {
 }
 
 absl::StatusOr<std::string> Input::ReadLine() {
-  if (absl::Status status = TakeStandardInput(); !status.ok()) return status;
+  ABSL_RETURN_IF_ERROR(TakeStandardInput());
   std::string line;
   std::getline(standard_input_, line);
   return line;

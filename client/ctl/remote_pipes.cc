@@ -5,6 +5,7 @@
 #include "client/cpp/pipe_path.h"
 #include "client/cpp/remote_channel.h"
 #include "client/ctl/rpcs.h"
+#include "server/base/status_macros.h"
 
 namespace csi_proxy::ctl {
 namespace {
@@ -26,9 +27,9 @@ class RemotePipes final : public Pipes {
                     pb::Message* response) override {
     std::shared_ptr<client::RemoteChannel>& channel = channels_[{method.group, method.version}];
     if (channel == nullptr) {
-      auto opened = client::RemoteChannel::Open(options_, method.group, method.version);
-      if (!opened.ok()) return opened.status();
-      channel = *std::move(opened);
+      ABSL_ASSIGN_OR_RETURN(auto opened,
+                            client::RemoteChannel::Open(options_, method.group, method.version));
+      channel = std::move(opened);
     }
     return channel->Call(method.path().c_str(), client::MakeCallContext(call_, {}), request,
                          response);

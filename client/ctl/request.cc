@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "server/base/status_macros.h"
 #include "server/base/unicode.h"
 
 namespace csi_proxy::ctl {
@@ -188,14 +189,13 @@ absl::Status SetFields(const Catalog& catalog, absl::string_view group,
                        pb::Message* request) {
   std::set<std::pair<const pb::Message*, const Field*>> given;
   for (FieldArgument argument : arguments) {
-    const absl::StatusOr<Target> target = Resolve(catalog, group, argument.name, request);
-    if (!target.ok()) return target.status();
-    const bool first = given.emplace(target->message, target->field).second;
-    if (!first && !target->field->is_repeated()) {
+    ABSL_ASSIGN_OR_RETURN(const Target target, Resolve(catalog, group, argument.name, request));
+    const bool first = given.emplace(target.message, target.field).second;
+    if (!first && !target.field->is_repeated()) {
       return absl::InvalidArgumentError(absl::StrCat("--", argument.name, ": given twice"));
     }
     const bool elsewhere =
-        target->is_secret && argument.has_value && (target->from_file || argument.value == "-");
+        target.is_secret && argument.has_value && (target.from_file || argument.value == "-");
     if (elsewhere) {
       absl::StatusOr<std::string> secret = read_secret(argument.value);
       if (!secret.ok()) {
@@ -204,9 +204,7 @@ absl::Status SetFields(const Catalog& catalog, absl::string_view group,
       }
       argument.value = *std::move(secret);
     }
-    if (absl::Status status = SetValue(argument, target->field, target->message); !status.ok()) {
-      return status;
-    }
+    ABSL_RETURN_IF_ERROR(SetValue(argument, target.field, target.message));
   }
   return absl::OkStatus();
 }

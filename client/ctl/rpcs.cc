@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/ctl/request.h"
+#include "server/base/status_macros.h"
 
 namespace csi_proxy::ctl {
 namespace {
@@ -98,9 +99,8 @@ std::optional<Answer> Answer::Entry(absl::string_view field, uint64_t key) const
 absl::StatusOr<Answer> Rpcs::Call(const std::string& group, const std::string& method,
                                   const Fields& fields) {
   std::optional<Method> found;
-  const auto versions = catalog_.VersionsFor(group, "");
-  if (!versions.ok()) return versions.status();
-  for (const std::string& version : *versions) {
+  ABSL_ASSIGN_OR_RETURN(const auto versions, catalog_.VersionsFor(group, ""));
+  for (const std::string& version : versions) {
     const absl::StatusOr<Method> candidate = catalog_.Find(group, method, version);
     if (!candidate.ok() || !pipes_.IsThere(group, version)) continue;
     found = *candidate;
@@ -116,9 +116,7 @@ absl::StatusOr<Answer> Rpcs::Call(const std::string& group, const std::string& m
   const std::unique_ptr<pb::Message> request = catalog_.New(found->descriptor->input_type());
   // A secret that reads `-` means itself here.
   const auto itself = [](const std::string& secret) { return secret; };
-  if (absl::Status s = SetFields(catalog_, group, arguments, itself, request.get()); !s.ok()) {
-    return s;
-  }
+  ABSL_RETURN_IF_ERROR(SetFields(catalog_, group, arguments, itself, request.get()));
   std::shared_ptr<pb::Message> response = catalog_.New(found->descriptor->output_type());
   const absl::Time start = absl::Now();
   const absl::Status status = pipes_.Send(*found, *request, response.get());

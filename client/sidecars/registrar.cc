@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/sidecars/driver.h"
+#include "server/base/status_macros.h"
 
 namespace csi_proxy::sidecars {
 namespace {
@@ -58,11 +59,10 @@ absl::StatusOr<std::unique_ptr<Registrar>> Registrar::Start(
   Registrar& self = *registrar;
   self.SetRegistered(false);
   self.Mark(false);
-  if (absl::Status status = RemoveSocket(self.socket_path_); !status.ok()) return status;
-  absl::StatusOr<std::unique_ptr<SocketServer>> server =
-      SocketServer::Listen(self.socket_path_, &self.service_);
-  if (!server.ok()) return server.status();
-  self.server_ = *std::move(server);
+  ABSL_RETURN_IF_ERROR(RemoveSocket(self.socket_path_));
+  ABSL_ASSIGN_OR_RETURN(std::unique_ptr<SocketServer> server,
+                        SocketServer::Listen(self.socket_path_, &self.service_));
+  self.server_ = std::move(server);
   self.log_(Severity::kInfo, absl::StrCat("registration of ", driver_name,
                                           ": the kubelet finds it at ", self.socket_path_));
   self.watcher_ = std::thread([&self] { self.Watch(); });

@@ -16,6 +16,7 @@
 #include "client/sidecars/registrar.h"
 #include "client/sidecars/socket.h"
 #include "server/base/condition.h"
+#include "server/base/status_macros.h"
 #include "server/http/http_server.h"
 
 namespace csi_proxy {
@@ -147,22 +148,20 @@ class Running final : public Sidecars {
   }
 
   absl::Status StartAll(std::unique_ptr<SocketChannel>* driver) {
-    const absl::StatusOr<std::string> name = DriverName(driver);
-    if (!name.ok()) return name.status();
-    metrics_ = std::make_unique<Metrics>(*name);
+    ABSL_ASSIGN_OR_RETURN(const std::string name, DriverName(driver));
+    metrics_ = std::make_unique<Metrics>(name);
     if (options_.registrar) {
-      auto registrar = Registrar::Start(*name, *options_.registrar, metrics_.get(),
-                                        options_.on_refused, options_.log);
-      if (!registrar.ok()) return registrar.status();
+      ABSL_ASSIGN_OR_RETURN(auto registrar,
+                            Registrar::Start(name, *options_.registrar, metrics_.get(),
+                                             options_.on_refused, options_.log));
       const std::lock_guard lock(mutex_);
-      registrar_ = *std::move(registrar);
+      registrar_ = std::move(registrar);
     }
     Endpoints endpoints = AllEndpoints();
     for (auto& [endpoint, paths] : endpoints) {
-      auto server = HttpServer::Listen(endpoint, std::move(paths));
-      if (!server.ok()) return server.status();
+      ABSL_ASSIGN_OR_RETURN(auto server, HttpServer::Listen(endpoint, std::move(paths)));
       options_.log(Severity::kInfo, absl::StrCat("HTTP is served on ", ToString(endpoint)));
-      servers_.push_back(*std::move(server));
+      servers_.push_back(std::move(server));
     }
     return absl::OkStatus();
   }
@@ -179,7 +178,7 @@ class Running final : public Sidecars {
       const absl::StatusOr<std::string> name =
           connection.ok() ? sidecars::GetDriverName(**connection, deadline) : connection.status();
       if (name.ok()) {
-        if (absl::Status status = sidecars::CheckDriverName(*name); !status.ok()) return status;
+        ABSL_RETURN_IF_ERROR(sidecars::CheckDriverName(*name));
         *driver = *std::move(connection);
         return name;
       }
@@ -267,7 +266,7 @@ class Running final : public Sidecars {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Sidecars>> Sidecars::Start(SidecarsOptions options) {
-  if (absl::Status status = Check(options); !status.ok()) return status;
+  ABSL_RETURN_IF_ERROR(Check(options));
   if (options.log == nullptr) options.log = LogToStderr;
   std::string socket = *SocketOf(options);
   return std::make_unique<Running>(std::move(options), std::move(socket));

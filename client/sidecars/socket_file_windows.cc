@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/sidecars/socket.h"
+#include "server/base/status_macros.h"
 #include "server/base/token_windows.h"
 #include "server/base/win32_error.h"
 #include "server/rpc/pipe/pipe.h"
@@ -66,16 +67,15 @@ absl::Status Delete(HANDLE file, const std::string& path) {
 }
 
 absl::Status SetOwnDacl(HANDLE file, const std::string& path) {
-  const absl::StatusOr<std::string> self = win32::UserOfThisProcess();
-  if (!self.ok()) return self.status();
-  const absl::StatusOr<pipe::Security> security =
-      pipe::Security::Parse(absl::StrCat("D:P(A;;FA;;;SY)(A;;FA;;;BA)(A;;FA;;;", *self, ")"));
-  if (!security.ok()) return security.status();
+  ABSL_ASSIGN_OR_RETURN(const std::string self, win32::UserOfThisProcess());
+  ABSL_ASSIGN_OR_RETURN(
+      const pipe::Security security,
+      pipe::Security::Parse(absl::StrCat("D:P(A;;FA;;;SY)(A;;FA;;;BA)(A;;FA;;;", self, ")")));
   // SetSecurityInfo, which is meant for files, may add what the directory would let in: Wine's
   // does.
   if (!SetKernelObjectSecurity(file,
                                DACL_SECURITY_INFORMATION | PROTECTED_DACL_SECURITY_INFORMATION,
-                               security->attributes().lpSecurityDescriptor)) {
+                               security.attributes().lpSecurityDescriptor)) {
     return win32::LastError(absl::StrCat(path, ": changing its access list"));
   }
   return absl::OkStatus();
@@ -87,7 +87,7 @@ absl::StatusOr<bool> SocketExists(const std::string& path) {
   const absl::StatusOr<win32::UniqueHandle> file = OpenFile(path, FILE_READ_ATTRIBUTES);
   if (IsNotThere(file.status())) return false;
   if (!file.ok()) return file.status();
-  if (absl::Status is_socket = CheckSocket(file->get(), path); !is_socket.ok()) return is_socket;
+  ABSL_RETURN_IF_ERROR(CheckSocket(file->get(), path));
   return true;
 }
 
@@ -96,19 +96,17 @@ absl::Status RemoveSocket(const std::string& path) {
   if (IsNotThere(file.status())) return absl::OkStatus();
   if (!file.ok()) return file.status();
   // What has been looked at is what goes, for both are done by its handle.
-  if (absl::Status is_socket = CheckSocket(file->get(), path); !is_socket.ok()) return is_socket;
+  ABSL_RETURN_IF_ERROR(CheckSocket(file->get(), path));
   return Delete(file->get(), path);
 }
 
 absl::StatusOr<SocketFile> SocketFile::Protect(std::string path) {
   // Rights that it gets even if others have the file open.
-  const absl::StatusOr<win32::UniqueHandle> file =
-      OpenFile(path, READ_CONTROL | WRITE_DAC | FILE_READ_ATTRIBUTES);
-  if (!file.ok()) return file.status();
-  const absl::StatusOr<FILE_ID_INFO> id = IdOf(file->get(), path);
-  if (!id.ok()) return id.status();
-  SocketFile made(path, *id);
-  absl::Status done = SetOwnDacl(file->get(), path);
+  ABSL_ASSIGN_OR_RETURN(const win32::UniqueHandle file,
+                        OpenFile(path, READ_CONTROL | WRITE_DAC | FILE_READ_ATTRIBUTES));
+  ABSL_ASSIGN_OR_RETURN(const FILE_ID_INFO id, IdOf(file.get(), path));
+  SocketFile made(path, id);
+  absl::Status done = SetOwnDacl(file.get(), path);
   if (!done.ok()) {
     made.Remove().IgnoreError();
     return done;
@@ -127,9 +125,8 @@ absl::Status SocketFile::Remove() const {
   const absl::StatusOr<win32::UniqueHandle> file = OpenFile(path_, DELETE | FILE_READ_ATTRIBUTES);
   if (IsNotThere(file.status())) return absl::OkStatus();
   if (!file.ok()) return file.status();
-  const absl::StatusOr<FILE_ID_INFO> found = IdOf(file->get(), path_);
-  if (!found.ok()) return found.status();
-  return Same(*found, id_) ? Delete(file->get(), path_) : absl::OkStatus();
+  ABSL_ASSIGN_OR_RETURN(const FILE_ID_INFO found, IdOf(file->get(), path_));
+  return Same(found, id_) ? Delete(file->get(), path_) : absl::OkStatus();
 }
 
 }  // namespace csi_proxy::sidecars

@@ -21,6 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/sidecars/socket.h"
+#include "server/base/status_macros.h"
 
 namespace csi_proxy::sidecars {
 namespace {
@@ -185,49 +186,43 @@ absl::StatusOr<bool> SocketExists(const std::string& path) {
 }
 
 absl::Status RemoveSocket(const std::string& path) {
-  const absl::StatusOr<bool> exists = SocketExists(path);
-  if (!exists.ok()) return exists.status();
-  if (*exists && unlink(path.c_str()) != 0 && errno != ENOENT) return Failure(path, "unlink");
+  ABSL_ASSIGN_OR_RETURN(const bool exists, SocketExists(path));
+  if (exists && unlink(path.c_str()) != 0 && errno != ENOENT) return Failure(path, "unlink");
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<SocketServer>> SocketServer::Listen(std::string path,
                                                                    grpc::Service* service) {
-  const absl::StatusOr<sockaddr_un> address = Address(path);
-  if (!address.ok()) return address.status();
-  absl::StatusOr<Descriptor> socket = NewSocket(path);
-  if (!socket.ok()) return socket.status();
+  ABSL_ASSIGN_OR_RETURN(const sockaddr_un address, Address(path));
+  ABSL_ASSIGN_OR_RETURN(Descriptor socket, NewSocket(path));
   // Linux makes the file with the mode of the socket (net/unix/af_unix.c, unix_bind): unlike with
   // a umask, which is the whole process's, no other thread's files are concerned.
-  if (fchmod(socket->get(), S_IRUSR | S_IWUSR) != 0) return Failure(path, "fchmod");
-  if (bind(socket->get(), reinterpret_cast<const sockaddr*>(&*address), sizeof(*address)) != 0) {
+  if (fchmod(socket.get(), S_IRUSR | S_IWUSR) != 0) return Failure(path, "fchmod");
+  if (bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
     return Failure(path, "bind");
   }
   struct stat file;
   if (lstat(path.c_str(), &file) != 0) return Failure(path, "stat");
-  if (listen(socket->get(), kBacklog) != 0) return Failure(path, "listen");
+  if (listen(socket.get(), kBacklog) != 0) return Failure(path, "listen");
   std::unique_ptr<grpc::Server> server = NewServer(service);
   if (server == nullptr) {
     return absl::UnavailableError(absl::StrCat(path, ": gRPC did not start a server"));
   }
-  return std::make_unique<Server>(std::move(path), *std::move(socket), file, service,
+  return std::make_unique<Server>(std::move(path), std::move(socket), file, service,
                                   std::move(server));
 }
 
 absl::StatusOr<std::unique_ptr<SocketChannel>> SocketChannel::Connect(const std::string& path,
                                                                       absl::Time deadline) {
-  const absl::StatusOr<sockaddr_un> address = Address(path);
-  if (!address.ok()) return address.status();
+  ABSL_ASSIGN_OR_RETURN(const sockaddr_un address, Address(path));
   while (true) {
-    absl::StatusOr<Descriptor> socket = NewSocket(path);
-    if (!socket.ok()) return socket.status();
+    ABSL_ASSIGN_OR_RETURN(Descriptor socket, NewSocket(path));
     // EAGAIN: the listener's queue is full (https://man7.org/linux/man-pages/man2/connect.2.html).
-    if (connect(socket->get(), reinterpret_cast<const sockaddr*>(&*address), sizeof(*address)) ==
-        0) {
+    if (connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
       grpc::ChannelArguments arguments;
       arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, "localhost");
       return std::make_unique<Channel>(
-          grpc::CreateCustomInsecureChannelFromFd("unix", socket->Release(), arguments));
+          grpc::CreateCustomInsecureChannelFromFd("unix", socket.Release(), arguments));
     }
     absl::Status failure = Failure(path, "connect");
     const absl::Duration left = deadline - absl::Now();

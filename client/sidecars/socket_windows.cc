@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "server/base/status_macros.h"
 #include "server/rpc/pipe/endpoint.h"
 
 namespace csi_proxy::sidecars {
@@ -69,18 +70,20 @@ class WindowsServer final : public SocketServer {
   }
 
   absl::Status Start(pipe::Socket bound, int family) {
-    auto listener = pipe::SocketListener::Start(
-        std::move(bound), family, [this](std::unique_ptr<pipe::Stream> accepted) {
-          const std::shared_ptr<pipe::Stream> stream = std::move(accepted);
-          const uint64_t number = live_->Add(stream);
-          pipe::Serve(server_.get(), {.stream = stream,
-                                      .received = "",
-                                      .name = absl::StrCat("socket:", number),
-                                      .watcher = nullptr,
-                                      .closed = [live = live_, number] { live->Remove(number); }});
-        });
-    if (!listener.ok()) return listener.status();
-    listener_ = *std::move(listener);
+    ABSL_ASSIGN_OR_RETURN(
+        auto listener,
+        pipe::SocketListener::Start(
+            std::move(bound), family, [this](std::unique_ptr<pipe::Stream> accepted) {
+              const std::shared_ptr<pipe::Stream> stream = std::move(accepted);
+              const uint64_t number = live_->Add(stream);
+              pipe::Serve(server_.get(),
+                          {.stream = stream,
+                           .received = "",
+                           .name = absl::StrCat("socket:", number),
+                           .watcher = nullptr,
+                           .closed = [live = live_, number] { live->Remove(number); }});
+            }));
+    listener_ = std::move(listener);
     return absl::OkStatus();
   }
 

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/private_namespace.h"
+#include "server/base/status_macros.h"
 #include "server/base/win32.h"
 
 namespace csi_proxy {
@@ -96,17 +97,16 @@ class NamedMutexes final : public ProcessLocks {
                                                 absl::string_view name) override {
     auto held = std::make_unique<HeldMutexes>();
     if (!private_prefix_.empty()) {
-      absl::StatusOr<win32::UniqueHandle> mutex = Open(private_prefix_, name);
-      if (!mutex.ok()) return mutex.status();
-      if (absl::Status status = Lock(mutex->get(), context, name); !status.ok()) return status;
-      held->in_private.emplace(*std::move(mutex));
+      ABSL_ASSIGN_OR_RETURN(win32::UniqueHandle mutex, Open(private_prefix_, name));
+      ABSL_RETURN_IF_ERROR(Lock(mutex.get(), context, name));
+      held->in_private.emplace(std::move(mutex));
     }
     absl::StatusOr<win32::UniqueHandle> mutex = Open(kGlobal, name);
     if (!mutex.ok()) {
       if (private_prefix_.empty()) return mutex.status();
       return held;
     }
-    if (absl::Status status = Lock(mutex->get(), context, name); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(Lock(mutex->get(), context, name));
     held->in_global.emplace(*std::move(mutex));
     return held;
   }
@@ -121,7 +121,7 @@ class NamedMutexes final : public ProcessLocks {
         &attributes, win32::Utf16(absl::StrCat(prefix, ProcessLockName(name))).c_str(), 0,
         SYNCHRONIZE | MUTEX_MODIFY_STATE | READ_CONTROL));
     if (!mutex.valid()) return win32::LastError(absl::StrCat("opening the lock of ", name));
-    if (absl::Status owned = CheckOwner(mutex.get(), name); !owned.ok()) return owned;
+    ABSL_RETURN_IF_ERROR(CheckOwner(mutex.get(), name));
     return mutex;
   }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/status_macros.h"
 #include "server/base/turn_queue.h"
 
 namespace csi_proxy {
@@ -31,9 +32,9 @@ absl::StatusOr<ResourceLocks::Lock> ResourceLocks::Acquire(const CallContext& co
                                                            absl::string_view name) {
   absl::StatusOr<Lock> lock = AcquireHere(context, name);
   if (!lock.ok() || processes_ == nullptr) return lock;
-  absl::StatusOr<std::unique_ptr<ProcessLocks::Held>> held = processes_->Acquire(context, name);
-  if (!held.ok()) return held.status();
-  lock->across_processes_ = *std::move(held);
+  ABSL_ASSIGN_OR_RETURN(std::unique_ptr<ProcessLocks::Held> held,
+                        processes_->Acquire(context, name));
+  lock->across_processes_ = std::move(held);
   return lock;
 }
 

@@ -6,6 +6,7 @@
 
 #include <array>
 
+#include "server/base/status_macros.h"
 #include "server/base/win32.h"
 
 namespace csi_proxy::win32 {
@@ -29,12 +30,11 @@ std::string SidText(void* sid) {
 }
 
 absl::StatusOr<std::string> UserOfProcess(void* process) {
-  const absl::StatusOr<UniqueHandle> token = OpenToken(TOKEN_QUERY, process);
-  if (!token.ok()) return token.status();
+  ABSL_ASSIGN_OR_RETURN(const UniqueHandle token, OpenToken(TOKEN_QUERY, process));
   // A structure that begins with the pointer to a SID, which stands behind it.
   alignas(TOKEN_USER) std::array<char, sizeof(TOKEN_USER) + SECURITY_MAX_SID_SIZE> user;
   DWORD size = user.size();
-  if (!GetTokenInformation(token->get(), TokenUser, user.data(), size, &size)) {
+  if (!GetTokenInformation(token.get(), TokenUser, user.data(), size, &size)) {
     return LastError("reading the token of a process");
   }
   return SidText(reinterpret_cast<const TOKEN_USER*>(user.data())->User.Sid);

@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "server/base/status_macros.h"
 #include "server/base/unicode.h"
 
 namespace csi_proxy {
@@ -122,7 +123,7 @@ bool IsDeviceForm(absl::string_view text) {
 }  // namespace
 
 absl::StatusOr<WindowsPath> WindowsPath::Parse(absl::string_view field, absl::string_view text) {
-  if (absl::Status status = CheckText(field, text); !status.ok()) return status;
+  ABSL_RETURN_IF_ERROR(CheckText(field, text));
   if (IsDeviceForm(text)) return Refuse(field, text, "device paths are not allowed");
   if (text.size() >= 2 && IsSeparator(text[0]) && IsSeparator(text[1])) {
     return Refuse(field, text, "UNC paths are not allowed");
@@ -135,16 +136,15 @@ absl::StatusOr<WindowsPath> WindowsPath::Parse(absl::string_view field, absl::st
   if (text.size() < 3 || !IsSeparator(text[2])) {
     return Refuse(field, text, "it is relative to the drive: a backslash must follow the colon");
   }
-  absl::StatusOr<std::vector<std::string>> components =
-      SplitComponents(field, text, text.substr(3));
-  if (!components.ok()) return components.status();
+  ABSL_ASSIGN_OR_RETURN(std::vector<std::string> components,
+                        SplitComponents(field, text, text.substr(3)));
   return WindowsPath(absl::ascii_toupper(static_cast<unsigned char>(text[0])),
-                     *std::move(components));
+                     std::move(components));
 }
 
 absl::StatusOr<WindowsPath> WindowsPath::ParseLenient(absl::string_view field,
                                                       absl::string_view text, char default_drive) {
-  if (absl::Status status = CheckText(field, text); !status.ok()) return status;
+  ABSL_RETURN_IF_ERROR(CheckText(field, text));
   // Only a drive may follow the prefix: `\\?\UNC\` and `\\?\Volume{...}` stay refused by Parse().
   if (IsDeviceForm(text) && IsSeparator(text[1]) && text[2] == '?' && text.size() > 5 &&
       text[5] == ':') {
@@ -211,9 +211,8 @@ absl::StatusOr<std::shared_ptr<const PathRoots>> PathRoots::Parse(
   }
   std::vector<WindowsPath> roots;
   for (const std::string& text : texts) {
-    absl::StatusOr<WindowsPath> path = WindowsPath::Parse(field, text);
-    if (!path.ok()) return path.status();
-    roots.push_back(*std::move(path));
+    ABSL_ASSIGN_OR_RETURN(WindowsPath path, WindowsPath::Parse(field, text));
+    roots.push_back(std::move(path));
   }
   return std::make_shared<const PathRoots>(std::move(roots));
 }
@@ -233,18 +232,18 @@ absl::Status PathRoots::Check(absl::string_view field, const WindowsPath& path) 
 }
 
 absl::StatusOr<UncPath> UncPath::Parse(absl::string_view field, absl::string_view text) {
-  if (absl::Status status = CheckText(field, text); !status.ok()) return status;
+  ABSL_RETURN_IF_ERROR(CheckText(field, text));
   if (IsDeviceForm(text)) return Refuse(field, text, "device paths are not allowed");
   if (text.size() < 3 || !IsSeparator(text[0]) || !IsSeparator(text[1]) || IsSeparator(text[2])) {
     return Refuse(field, text, "it is not a share: it must be \\\\host\\share");
   }
-  absl::StatusOr<std::vector<std::string>> parts = SplitComponents(field, text, text.substr(2));
-  if (!parts.ok()) return parts.status();
-  if (parts->size() < 2) {
+  ABSL_ASSIGN_OR_RETURN(std::vector<std::string> parts,
+                        SplitComponents(field, text, text.substr(2)));
+  if (parts.size() < 2) {
     return Refuse(field, text, "it has no share name: it must be \\\\host\\share");
   }
-  std::string host = std::move((*parts)[0]);
-  std::string share = std::move((*parts)[1]);
+  std::string host = std::move(parts[0]);
+  std::string share = std::move(parts[1]);
   // learn.microsoft.com/openspecs/windows_protocols/ms-dtyp (UNC): a share name has at most 80
   // characters; a host name, as a DNS name, at most 255.
   if (share.size() > 80) return Refuse(field, text, "the share's name is longer than 80 bytes");
@@ -257,8 +256,8 @@ absl::StatusOr<UncPath> UncPath::Parse(absl::string_view field, absl::string_vie
       return Refuse(field, text, "it is not a share that holds files");
     }
   }
-  parts->erase(parts->begin(), parts->begin() + 2);
-  return UncPath(std::move(host), std::move(share), *std::move(parts));
+  parts.erase(parts.begin(), parts.begin() + 2);
+  return UncPath(std::move(host), std::move(share), std::move(parts));
 }
 
 std::string UncPath::Share() const {

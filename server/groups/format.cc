@@ -2,6 +2,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/status_macros.h"
 #include "server/base/unicode.h"
 #include "server/groups/format_watch.h"
 #include "server/groups/paths.h"
@@ -41,7 +42,7 @@ absl::StatusOr<host::FormatOptions> ReadFormat(absl::string_view file_system,
       return absl::InvalidArgumentError(absl::StrCat("allocation_unit_bytes: ", unit,
                                                      " is not an allocation unit of ", known.name));
     }
-    if (absl::Status s = CheckText("label", label, kMaxLabelBytes, true); !s.ok()) return s;
+    ABSL_RETURN_IF_ERROR(CheckText("label", label, kMaxLabelBytes, true));
     if (Utf16Length(label) < 0) return absl::InvalidArgumentError("label: is not UTF-8");
     if (Utf16Length(label) > kMaxLabelUnits) {
       return absl::InvalidArgumentError(

@@ -4,6 +4,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/status_macros.h"
 
 namespace csi_proxy::groups {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 absl::StatusOr<ConfinedPath> Confine(const std::shared_ptr<const PathRoots>& roots,
                                      absl::string_view field, absl::StatusOr<WindowsPath> path) {
   if (!path.ok()) return path.status();
-  if (absl::Status status = roots->Check(field, *path); !status.ok()) return status;
+  ABSL_RETURN_IF_ERROR(roots->Check(field, *path));
   return ConfinedPath{*std::move(path), roots};
 }
 

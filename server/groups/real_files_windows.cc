@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/base/windows_path.h"
 #include "server/groups/real_files.h"
@@ -185,11 +186,10 @@ class WineFiles final : public RealFiles {
   }
 
   absl::Status MakeLink(const std::string& path, const std::string& target) override {
-    absl::StatusOr<Bytes> data =
-        absl::StartsWith(target, "\\\\") ? ShareLink(target) : DriveLink(target);
-    if (!data.ok()) return data.status();
+    ABSL_ASSIGN_OR_RETURN(Bytes data,
+                          absl::StartsWith(target, "\\\\") ? ShareLink(target) : DriveLink(target));
     // The link is recorded before its directory appears, so that nobody sees a plain directory.
-    links_.Set(path, *std::move(data));
+    links_.Set(path, std::move(data));
     std::error_code error;
     fs::create_directories(fs::path(path).parent_path(), error);
     if (fs::create_directory(path, error)) return absl::OkStatus();
@@ -221,14 +221,12 @@ class WineFiles final : public RealFiles {
 
  private:
   static absl::StatusOr<Bytes> DriveLink(const std::string& target) {
-    const absl::StatusOr<WindowsPath> path = WindowsPath::Parse("target", target);
-    if (!path.ok()) return path.status();
-    return machine::MakeSymlink(*path);
+    ABSL_ASSIGN_OR_RETURN(const WindowsPath path, WindowsPath::Parse("target", target));
+    return machine::MakeSymlink(path);
   }
   static absl::StatusOr<Bytes> ShareLink(const std::string& target) {
-    const absl::StatusOr<UncPath> path = UncPath::Parse("target", target);
-    if (!path.ok()) return path.status();
-    return machine::MakeSymlink(*path);
+    ABSL_ASSIGN_OR_RETURN(const UncPath path, UncPath::Parse("target", target));
+    return machine::MakeSymlink(path);
   }
 
   Links links_;

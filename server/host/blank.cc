@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/host/devices.h"
 
@@ -20,7 +21,7 @@ absl::StatusOr<bool> IsBlank(machine::Os& os, const CallContext& context, uint32
   const uint64_t end = offset_bytes + size_bytes;
   uint64_t at = offset_bytes;
   while (at < end) {
-    if (absl::Status status = context.Check(); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(context.Check());
     const auto wanted = static_cast<size_t>(std::min(kMiB, end - at));
     const absl::StatusOr<machine::Bytes> read =
         os.Read(absl::StrCat("\\\\.\\PhysicalDrive", disk_number), at, wanted);

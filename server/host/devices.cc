@@ -5,6 +5,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 
 namespace csi_proxy::host {
@@ -35,14 +36,13 @@ std::string Device(const std::string& volume) {
 // Checks that the disk at a device path still has this number.
 absl::Status CheckPath(machine::Os& os, uint32_t disk_number, const std::string& path) {
   if (path.empty()) return absl::InternalError("WMI gives no device path");
-  const absl::StatusOr<machine::Bytes> number = os.Control(
-      path, machine::DeviceAccess::kNone, machine::control::kGetDeviceNumber, {}, kSmallAnswer);
-  if (!number.ok()) return number.status();
-  const absl::StatusOr<machine::DeviceNumber> device = machine::ParseDeviceNumber(*number);
-  if (!device.ok()) return device.status();
-  if (device->device_number != disk_number) {
+  ABSL_ASSIGN_OR_RETURN(const machine::Bytes number,
+                        os.Control(path, machine::DeviceAccess::kNone,
+                                   machine::control::kGetDeviceNumber, {}, kSmallAnswer));
+  ABSL_ASSIGN_OR_RETURN(const machine::DeviceNumber device, machine::ParseDeviceNumber(number));
+  if (device.device_number != disk_number) {
     return absl::UnavailableError(
-        absl::StrCat("its device is disk ", device->device_number, " by now"));
+        absl::StrCat("its device is disk ", device.device_number, " by now"));
   }
   return absl::OkStatus();
 }
@@ -53,7 +53,7 @@ absl::Status ForEachVolume(machine::Os& os, const CallContext& context, uint32_t
   const absl::StatusOr<std::vector<std::string>> volumes = os.ListVolumes();
   if (!volumes.ok()) return Prefixed("listing volumes", volumes.status());
   for (const std::string& volume : *volumes) {
-    if (absl::Status status = context.Check(); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(context.Check());
     // A volume that is going, or does not lie on a disk (a CD), is not one of this disk's.
     const auto extents = GetVolumeExtents(os, volume);
     if (!extents.ok()) continue;
@@ -61,7 +61,7 @@ absl::Status ForEachVolume(machine::Os& os, const CallContext& context, uint32_t
         extents->begin(), extents->end(),
         [&](const machine::DiskExtent& extent) { return extent.disk_number == disk_number; });
     if (!is_on_disk) continue;
-    if (absl::Status status = visit(volume); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(visit(volume));
   }
   return absl::OkStatus();
 }
@@ -73,19 +73,18 @@ absl::Status NoDisk(uint32_t disk_number) {
 }
 
 absl::StatusOr<uint64_t> GetDiskLength(machine::Os& os, uint32_t disk_number) {
-  const absl::StatusOr<machine::Bytes> answer =
-      AskDisk(os, disk_number, machine::DeviceAccess::kRead, machine::control::kGetLength, {},
-              "asking for the size");
-  if (!answer.ok()) return answer.status();
-  return machine::ParseLength(*answer);
+  ABSL_ASSIGN_OR_RETURN(const machine::Bytes answer,
+                        AskDisk(os, disk_number, machine::DeviceAccess::kRead,
+                                machine::control::kGetLength, {}, "asking for the size"));
+  return machine::ParseLength(answer);
 }
 
 absl::StatusOr<machine::DiskAttributes> GetDiskAttributes(machine::Os& os, uint32_t disk_number) {
-  const absl::StatusOr<machine::Bytes> answer =
+  ABSL_ASSIGN_OR_RETURN(
+      const machine::Bytes answer,
       AskDisk(os, disk_number, machine::DeviceAccess::kNone, machine::control::kGetDiskAttributes,
-              {}, "asking for the attributes");
-  if (!answer.ok()) return answer.status();
-  return machine::ParseDiskAttributes(*answer);
+              {}, "asking for the attributes"));
+  return machine::ParseDiskAttributes(answer);
 }
 
 absl::Status ClearReadOnly(machine::Os& os, uint32_t disk_number) {
@@ -102,36 +101,34 @@ void UpdateDiskLength(machine::Os& os, uint32_t disk_number) {
 }
 
 absl::StatusOr<size_t> CountPromisedVolumes(machine::Os& os, uint32_t disk_number) {
-  const absl::StatusOr<machine::Bytes> answer =
+  ABSL_ASSIGN_OR_RETURN(
+      const machine::Bytes answer,
       AskDisk(os, disk_number, machine::DeviceAccess::kRead, machine::control::kGetDriveLayout, {},
-              "asking for the partitions", machine::kMaxDriveLayout);
-  if (!answer.ok()) return answer.status();
-  const absl::StatusOr<std::vector<machine::PartitionEntry>> partitions =
-      machine::ParseDriveLayout(*answer);
-  if (!partitions.ok()) return partitions.status();
-  return std::count_if(partitions->begin(), partitions->end(),
+              "asking for the partitions", machine::kMaxDriveLayout));
+  ABSL_ASSIGN_OR_RETURN(const std::vector<machine::PartitionEntry> partitions,
+                        machine::ParseDriveLayout(answer));
+  return std::count_if(partitions.begin(), partitions.end(),
                        [](const machine::PartitionEntry& entry) { return entry.holds_volume; });
 }
 
 absl::StatusOr<machine::DeviceIds> AskForDeviceIds(machine::Os& os, uint32_t disk_number,
                                                    const std::string& path) {
-  if (absl::Status s = CheckPath(os, disk_number, path); !s.ok()) return s;
-  const absl::StatusOr<machine::Bytes> ids =
+  ABSL_RETURN_IF_ERROR(CheckPath(os, disk_number, path));
+  ABSL_ASSIGN_OR_RETURN(
+      const machine::Bytes ids,
       os.Control(path, machine::DeviceAccess::kNone, machine::control::kQueryProperty,
-                 machine::DeviceIdQuery(), machine::kMaxDeviceIds);
-  if (!ids.ok()) return ids.status();
-  return machine::ParseDeviceIds(*ids);
+                 machine::DeviceIdQuery(), machine::kMaxDeviceIds));
+  return machine::ParseDeviceIds(ids);
 }
 
 absl::StatusOr<uint32_t> AskForScsiLun(machine::Os& os, uint32_t disk_number,
                                        const std::string& path) {
-  if (absl::Status s = CheckPath(os, disk_number, path); !s.ok()) return s;
-  const absl::StatusOr<machine::Bytes> answer = os.Control(
-      path, machine::DeviceAccess::kNone, machine::control::kGetScsiAddress, {}, kSmallAnswer);
-  if (!answer.ok()) return answer.status();
-  const absl::StatusOr<machine::ScsiAddress> address = machine::ParseScsiAddress(*answer);
-  if (!address.ok()) return address.status();
-  return address->lun;
+  ABSL_RETURN_IF_ERROR(CheckPath(os, disk_number, path));
+  ABSL_ASSIGN_OR_RETURN(const machine::Bytes answer,
+                        os.Control(path, machine::DeviceAccess::kNone,
+                                   machine::control::kGetScsiAddress, {}, kSmallAnswer));
+  ABSL_ASSIGN_OR_RETURN(const machine::ScsiAddress address, machine::ParseScsiAddress(answer));
+  return address.lun;
 }
 
 absl::Status CheckDisk(machine::Os& os, uint32_t disk_number) {
@@ -158,9 +155,8 @@ absl::StatusOr<uint32_t> GetPartitionNumber(machine::Os& os, const std::string& 
   if (!answer.ok()) {
     return Prefixed(absl::StrCat("asking volume ", volume, " for its partition"), answer.status());
   }
-  const absl::StatusOr<machine::DeviceNumber> number = machine::ParseDeviceNumber(*answer);
-  if (!number.ok()) return number.status();
-  return number->partition_number;
+  ABSL_ASSIGN_OR_RETURN(const machine::DeviceNumber number, machine::ParseDeviceNumber(*answer));
+  return number.partition_number;
 }
 
 absl::StatusOr<bool> IsDirty(machine::Os& os, const std::string& volume) {

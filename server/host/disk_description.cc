@@ -4,6 +4,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "server/base/status_macros.h"
 #include "server/host/devices.h"
 #include "server/host/name_of.h"
 
@@ -62,9 +63,8 @@ bool IsHexadecimal(absl::string_view text) {
 }  // namespace
 
 absl::StatusOr<PartitionStyle> StyleOf(const cim::Object& disk) {
-  const auto style = disk.GetUint32Or("PartitionStyle", 0);
-  if (!style.ok()) return style.status();
-  switch (*style) {
+  ABSL_ASSIGN_OR_RETURN(const auto style, disk.GetUint32Or("PartitionStyle", 0));
+  switch (style) {
     case 1:
       return PartitionStyle::kMbr;
     case 2:

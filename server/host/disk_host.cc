@@ -10,6 +10,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/host/blank.h"
 #include "server/host/devices.h"
@@ -43,10 +44,9 @@ constexpr size_t kMaxWarnings = 100;
 // True if the type of a partition can hold a volume.
 absl::StatusOr<bool> IsBasic(const cim::Object& partition) {
   // On a disk without GPT there is no such type, and its partitions hold data.
-  const auto type = partition.GetStringOr("GptType", kBasicData);
-  if (!type.ok()) return type.status();
+  ABSL_ASSIGN_OR_RETURN(const auto type, partition.GetStringOr("GptType", kBasicData));
   return std::none_of(std::begin(kNoData), std::end(kNoData),
-                      [&](const char* other) { return absl::EqualsIgnoreCase(*type, other); });
+                      [&](const char* other) { return absl::EqualsIgnoreCase(type, other); });
 }
 
 PartitionKind KindOf(const cim::Object& partition) {
@@ -111,9 +111,8 @@ class WindowsDisk final : public DiskHost {
 
   absl::StatusOr<DiskDescription> Describe(const CallContext& context,
                                            uint32_t disk_number) override {
-    const absl::StatusOr<cim::Object> disk = FindDisk(context, disk_number);
-    if (!disk.ok()) return disk.status();
-    return DescribeDisk(disk_number, *disk);
+    ABSL_ASSIGN_OR_RETURN(const cim::Object disk, FindDisk(context, disk_number));
+    return DescribeDisk(disk_number, disk);
   }
 
   absl::Status Rescan(const CallContext& context) override {
@@ -121,25 +120,22 @@ class WindowsDisk final : public DiskHost {
   }
 
   absl::StatusOr<DiskLayout> GetLayout(const CallContext& context, uint32_t disk_number) override {
-    const absl::StatusOr<cim::Object> disk = FindDisk(context, disk_number);
-    if (!disk.ok()) return disk.status();
-    const auto offline = disk->GetBoolean("IsOffline");
-    const auto style = StyleOf(*disk);
+    ABSL_ASSIGN_OR_RETURN(const cim::Object disk, FindDisk(context, disk_number));
+    const auto offline = disk.GetBoolean("IsOffline");
+    const auto style = StyleOf(disk);
     if (!offline.ok()) return offline.status();
     if (!style.ok()) return style.status();
     DiskLayout layout;
     layout.is_online = !*offline;
-    layout.is_read_only = disk->GetBoolean("IsReadOnly").value_or(false);
+    layout.is_read_only = disk.GetBoolean("IsReadOnly").value_or(false);
     layout.style = *style;
-    layout.is_boot = disk->GetBoolean("IsBoot").value_or(false);
-    layout.is_system = disk->GetBoolean("IsSystem").value_or(false);
-    layout.object = disk->path();
-    const auto partitions = ListPartitions(context, disk_number);
-    if (!partitions.ok()) return partitions.status();
-    for (const cim::Object& partition : *partitions) {
-      const auto basic = IsBasic(partition);
-      if (!basic.ok()) return basic.status();
-      layout.partitions.push_back({partition.GetUint32("PartitionNumber").value_or(0), *basic,
+    layout.is_boot = disk.GetBoolean("IsBoot").value_or(false);
+    layout.is_system = disk.GetBoolean("IsSystem").value_or(false);
+    layout.object = disk.path();
+    ABSL_ASSIGN_OR_RETURN(const auto partitions, ListPartitions(context, disk_number));
+    for (const cim::Object& partition : partitions) {
+      ABSL_ASSIGN_OR_RETURN(const auto basic, IsBasic(partition));
+      layout.partitions.push_back({partition.GetUint32("PartitionNumber").value_or(0), basic,
                                    KindOf(partition), partition.GetUint64("Offset").value_or(0),
                                    partition.GetUint64("Size").value_or(0)});
     }
@@ -147,32 +143,30 @@ class WindowsDisk final : public DiskHost {
   }
 
   absl::Status InitializeGpt(const CallContext& context, const KnownDisk& disk) override {
-    const absl::StatusOr<KnownDisk> known = Know(context, disk);
-    if (!known.ok()) return known.status();
+    ABSL_ASSIGN_OR_RETURN(const KnownDisk known, Know(context, disk));
     const std::string operation = absl::StrCat("initialising disk ", disk.number);
-    const auto result = InvokeStorage(wmi_, context, known->object, "Initialize",
+    const auto result = InvokeStorage(wmi_, context, known.object, "Initialize",
                                       {{"PartitionStyle", Value::Uint16(kStyleGpt)}});
     if (!result.ok()) return Prefixed(operation, result.status());
     return cim::StorageStatus(operation, *result);
   }
 
   absl::Status CreateBasicPartition(const CallContext& context, const KnownDisk& disk) override {
-    const absl::StatusOr<KnownDisk> known = Know(context, disk);
-    if (!known.ok()) return known.status();
+    ABSL_ASSIGN_OR_RETURN(const KnownDisk known, Know(context, disk));
     const std::string operation = absl::StrCat("creating a partition on disk ", disk.number);
     // For GPT, the type that the Go release gives: Windows is known to take it (upstream's
     // pkg/os/disk/api.go, CreateBasicPartition). A type is given as the disk's style spells it;
     // that of the other style would be refused.
     cim::Arguments arguments = {{"UseMaximumSize", Value::Boolean(true)},
                                 {"AssignDriveLetter", Value::Boolean(false)}};
-    if (known->style == PartitionStyle::kMbr) {
+    if (known.style == PartitionStyle::kMbr) {
       arguments["MbrType"] = Value::Uint16(kMbrIfs);
     } else {
       arguments["GptType"] = Value::String(kBasicData);
       arguments["IsHidden"] = Value::Boolean(false);
       arguments["IsActive"] = Value::Boolean(false);
     }
-    const auto result = InvokeStorage(wmi_, context, known->object, "CreatePartition", arguments);
+    const auto result = InvokeStorage(wmi_, context, known.object, "CreatePartition", arguments);
     if (!result.ok()) return Prefixed(operation, result.status());
     // The partition is there, only a drive letter is not; none was wanted.
     if (result->return_value == cim::kAccessPathInUse) return absl::OkStatus();
@@ -186,21 +180,19 @@ class WindowsDisk final : public DiskHost {
   absl::Status BringPartitionsOnline(const CallContext& context, uint32_t disk_number) override {
     const std::string operation =
         absl::StrCat("bringing the partitions of disk ", disk_number, " online");
-    const auto partitions = ListPartitions(context, disk_number);
-    if (!partitions.ok()) return partitions.status();
-    for (const cim::Object& partition : *partitions) {
-      const auto basic = IsBasic(partition);
-      if (!basic.ok()) return basic.status();
-      if (!*basic) continue;
+    ABSL_ASSIGN_OR_RETURN(const auto partitions, ListPartitions(context, disk_number));
+    for (const cim::Object& partition : partitions) {
+      ABSL_ASSIGN_OR_RETURN(const auto basic, IsBasic(partition));
+      if (!basic) continue;
       const auto result = InvokeStorage(wmi_, context, partition.path(), "Online");
       if (!result.ok()) return Prefixed(operation, result.status());
-      if (absl::Status status = cim::StorageStatus(operation, *result); !status.ok()) return status;
+      ABSL_RETURN_IF_ERROR(cim::StorageStatus(operation, *result));
     }
     return absl::OkStatus();
   }
 
   absl::StatusOr<uint64_t> GetSize(const CallContext& context, uint32_t disk_number) override {
-    if (absl::Status status = context.Check(); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(context.Check());
     return GetDiskLength(os_, disk_number);
   }
 
@@ -210,21 +202,21 @@ class WindowsDisk final : public DiskHost {
   }
 
   absl::StatusOr<bool> IsOnline(const CallContext& context, uint32_t disk_number) override {
-    if (absl::Status status = context.Check(); !status.ok()) return status;
-    const absl::StatusOr<machine::DiskAttributes> attributes = GetDiskAttributes(os_, disk_number);
-    if (!attributes.ok()) return attributes.status();
-    return !attributes->is_offline;
+    ABSL_RETURN_IF_ERROR(context.Check());
+    ABSL_ASSIGN_OR_RETURN(const machine::DiskAttributes attributes,
+                          GetDiskAttributes(os_, disk_number));
+    return !attributes.is_offline;
   }
 
   absl::StatusOr<StateChange> SetOnline(const CallContext& context, uint32_t disk_number,
                                         bool online) override {
-    if (absl::Status status = context.Check(); !status.ok()) return status;
-    const absl::StatusOr<machine::DiskAttributes> before = GetDiskAttributes(os_, disk_number);
-    if (!before.ok()) return before.status();
-    StateChange change{.changed = before->is_offline == online};
+    ABSL_RETURN_IF_ERROR(context.Check());
+    ABSL_ASSIGN_OR_RETURN(const machine::DiskAttributes before,
+                          GetDiskAttributes(os_, disk_number));
+    StateChange change{.changed = before.is_offline == online};
     // A disk that was attached elsewhere comes read-only. The flag is cleared now, while its
     // volumes cannot be mounted; if that fails, it is cleared again below.
-    if (online && change.changed && before->is_read_only) (void)ClearReadOnly(os_, disk_number);
+    if (online && change.changed && before.is_read_only) (void)ClearReadOnly(os_, disk_number);
     if (change.changed) {
       const absl::Status s = InvokeState(context, disk_number, online);
       // For good, so that a caller may go on without.
@@ -235,37 +227,34 @@ class WindowsDisk final : public DiskHost {
     }
     if (!online) return change;
     // Bringing it online may make it read-only, and somebody else may have brought it online.
-    const absl::StatusOr<machine::DiskAttributes> now = GetDiskAttributes(os_, disk_number);
-    if (!now.ok()) return now.status();
-    change.was_online_read_only = now->is_read_only;
-    if (!now->is_read_only) return change;
-    if (absl::Status s = ClearReadOnly(os_, disk_number); !s.ok()) return s;
+    ABSL_ASSIGN_OR_RETURN(const machine::DiskAttributes now, GetDiskAttributes(os_, disk_number));
+    change.was_online_read_only = now.is_read_only;
+    if (!now.is_read_only) return change;
+    ABSL_RETURN_IF_ERROR(ClearReadOnly(os_, disk_number));
     return change;
   }
 
   absl::Status SetReadOnly(const CallContext& context, uint32_t disk_number,
                            bool read_only) override {
-    if (absl::Status status = context.Check(); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(context.Check());
     // From the device: the provider may be behind.
-    const absl::StatusOr<machine::DiskAttributes> now = GetDiskAttributes(os_, disk_number);
-    if (!now.ok()) return now.status();
-    if (now->is_read_only == read_only) return absl::OkStatus();
+    ABSL_ASSIGN_OR_RETURN(const machine::DiskAttributes now, GetDiskAttributes(os_, disk_number));
+    if (now.is_read_only == read_only) return absl::OkStatus();
     // As SetOnline() does: a disk that is offline or raw can be made writable so, too.
     if (!read_only) return ClearReadOnly(os_, disk_number);
-    const absl::StatusOr<cim::Object> disk = FindDisk(context, disk_number);
-    if (!disk.ok()) return disk.status();
+    ABSL_ASSIGN_OR_RETURN(const cim::Object disk, FindDisk(context, disk_number));
     const std::string operation = absl::StrCat("making disk ", disk_number, " read-only");
-    if (absl::Status s = CheckNotWindows(disk_number, *disk); !s.ok()) {
+    if (absl::Status s = CheckNotWindows(disk_number, disk); !s.ok()) {
       return Prefixed(operation, s);
     }
     // Pending writes could not be written once the disk is read-only.
     if (absl::Status status = FlushVolumes(os_, context, disk_number); !status.ok()) {
       return Prefixed(operation, status);
     }
-    const auto result = InvokeStorage(wmi_, context, disk->path(), "SetAttributes",
+    const auto result = InvokeStorage(wmi_, context, disk.path(), "SetAttributes",
                                       {{"IsReadOnly", Value::Boolean(true)}});
     if (!result.ok()) return Prefixed(operation, result.status());
-    if (absl::Status s = cim::StorageStatus(operation, *result); !s.ok()) return s;
+    ABSL_RETURN_IF_ERROR(cim::StorageStatus(operation, *result));
     // A file system that was mounted before would go on writing. Windows mounts it anew
     // (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_dismount_volume).
     return Prefixed(operation, DismountVolumes(os_, context, disk_number));
@@ -273,7 +262,7 @@ class WindowsDisk final : public DiskHost {
 
   absl::StatusOr<size_t> CountPromisedVolumes(const CallContext& context,
                                               uint32_t disk_number) override {
-    if (absl::Status status = context.Check(); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(context.Check());
     const absl::StatusOr<size_t> count = host::CountPromisedVolumes(os_, disk_number);
     // A disk whose layout cannot be read promises nothing.
     if (count.ok() || absl::IsNotFound(count.status())) return count;
@@ -299,7 +288,7 @@ class WindowsDisk final : public DiskHost {
     const auto disks = wmi_.Query(context, Namespace::kStorage, cim::Query("MSFT_Disk"));
     if (!disks.ok()) return Prefixed("listing disks", disks.status());
     for (const cim::Object& disk : *disks) {
-      if (absl::Status status = context.Check(); !status.ok()) return status;
+      ABSL_RETURN_IF_ERROR(context.Check());
       const absl::StatusOr<uint32_t> number = NumberOf(disk);
       if (number.ok()) visit(*number, disk);
     }
@@ -308,13 +297,12 @@ class WindowsDisk final : public DiskHost {
 
   // Runs MSFT_Disk.Online or Offline.
   absl::Status InvokeState(const CallContext& context, uint32_t disk_number, bool online) {
-    const absl::StatusOr<cim::Object> disk = FindDisk(context, disk_number);
-    if (!disk.ok()) return disk.status();
+    ABSL_ASSIGN_OR_RETURN(const cim::Object disk, FindDisk(context, disk_number));
     const std::string operation = absl::StrCat(online ? "bringing disk " : "taking disk ",
                                                disk_number, online ? " online" : " offline");
-    const absl::Status own = online ? absl::OkStatus() : CheckNotWindows(disk_number, *disk);
+    const absl::Status own = online ? absl::OkStatus() : CheckNotWindows(disk_number, disk);
     if (!own.ok()) return Prefixed(operation, own);
-    const auto result = InvokeStorage(wmi_, context, disk->path(), online ? "Online" : "Offline");
+    const auto result = InvokeStorage(wmi_, context, disk.path(), online ? "Online" : "Offline");
     if (!result.ok()) return Prefixed(operation, result.status());
     return cim::StorageStatus(operation, *result);
   }
@@ -328,21 +316,19 @@ class WindowsDisk final : public DiskHost {
     // The provider may not know yet of a disk that is there, a snapshot's copy for one
     // (github.com/kubernetes-csi/csi-proxy/issues/287).
     if (is_fresh) return NoDisk(disk_number);
-    if (absl::Status s = CheckDisk(os_, disk_number); !s.ok()) return s;
-    if (absl::Status s = UpdateStorageCache(wmi_, context); !s.ok()) return s;
+    ABSL_RETURN_IF_ERROR(CheckDisk(os_, disk_number));
+    ABSL_RETURN_IF_ERROR(UpdateStorageCache(wmi_, context));
     return FindDisk(context, disk_number, /*is_fresh=*/true);
   }
 
   // Finds the object of a disk, which its MSFT_Disk's methods need.
   absl::StatusOr<KnownDisk> Know(const CallContext& context, const KnownDisk& disk) {
     if (!disk.object.empty()) return disk;
-    const absl::StatusOr<cim::Object> found = FindDisk(context, disk.number);
-    if (!found.ok()) return found.status();
-    const absl::StatusOr<PartitionStyle> style = StyleOf(*found);
-    if (!style.ok()) return style.status();
+    ABSL_ASSIGN_OR_RETURN(const cim::Object found, FindDisk(context, disk.number));
+    ABSL_ASSIGN_OR_RETURN(const PartitionStyle style, StyleOf(found));
     KnownDisk known = disk;
-    known.object = found->path();
-    known.style = *style;
+    known.object = found.path();
+    known.style = style;
     return known;
   }
 

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/host/mount_point.h"
 #include "server/host/parts.h"
@@ -20,9 +21,8 @@ class WindowsFilesystem final : public FilesystemHost {
   explicit WindowsFilesystem(const Parts& parts) : os_(*parts.os), warn_(parts.warn) {}
 
   absl::StatusOr<bool> Exists(const CallContext& context, const ConfinedPath& path) override {
-    const absl::StatusOr<ResolvedPath> walked = ResolvePath(os_, context, path);
-    if (!walked.ok()) return walked.status();
-    return walked->found() || Reachable(context, *walked);
+    ABSL_ASSIGN_OR_RETURN(const ResolvedPath walked, ResolvePath(os_, context, path));
+    return walked.found() || Reachable(context, walked);
   }
 
   absl::Status MakeDirectories(const CallContext& context, const ConfinedPath& path) override {
@@ -39,15 +39,14 @@ class WindowsFilesystem final : public FilesystemHost {
   absl::Status Remove(const CallContext& context, const ConfinedPath& path,
                       bool recursive) override {
     const std::string text = path.path.ToString();
-    absl::StatusOr<ResolvedPath> walked =
-        ResolvePath(os_, context, path, {.access = machine::Access::kDelete});
-    if (!walked.ok()) return walked.status();
-    if (!walked->found()) return recursive ? absl::OkStatus() : MissingError(path.path);
-    if (walked->is_root()) {
+    ABSL_ASSIGN_OR_RETURN(ResolvedPath walked,
+                          ResolvePath(os_, context, path, {.access = machine::Access::kDelete}));
+    if (!walked.found()) return recursive ? absl::OkStatus() : MissingError(path.path);
+    if (walked.is_root()) {
       return absl::FailedPreconditionError(absl::StrCat(text, " is the root of a drive"));
     }
-    if (walked->link.has_value() && walked->link->volume.has_value()) {
-      const absl::Status ended = EndMount(context, &*walked);
+    if (walked.link.has_value() && walked.link->volume.has_value()) {
+      const absl::Status ended = EndMount(context, &walked);
       if (!ended.ok()) {
         // Somebody else may have removed it meanwhile.
         const absl::StatusOr<ResolvedPath> left = ResolvePath(os_, context, path);
@@ -57,11 +56,11 @@ class WindowsFilesystem final : public FilesystemHost {
       // Somebody may have put another entry there meanwhile: that one is not emptied.
       recursive = false;
     }
-    if (recursive && walked->is_directory()) {
-      const absl::Status emptied = RemoveBelow(os_, context, walked->at(), walked->Path());
+    if (recursive && walked.is_directory()) {
+      const absl::Status emptied = RemoveBelow(os_, context, walked.at(), walked.Path());
       if (!emptied.ok()) return Prefixed(absl::StrCat("removing ", text), emptied);
     }
-    const absl::Status removed = walked->at().Delete();
+    const absl::Status removed = walked.at().Delete();
     if (HasWin32Code(removed, win32_error::kDirNotEmpty)) {
       return absl::FailedPreconditionError(absl::StrCat("directory ", text, " is not empty"));
     }
@@ -70,27 +69,25 @@ class WindowsFilesystem final : public FilesystemHost {
 
   absl::Status RemoveContents(const CallContext& context, const ConfinedPath& path) override {
     const std::string text = path.path.ToString();
-    absl::StatusOr<ResolvedPath> walked = ResolvePath(os_, context, path);
-    if (!walked.ok()) return walked.status();
-    if (!walked->found()) return MissingError(path.path);
-    if (!walked->is_directory()) {
+    ABSL_ASSIGN_OR_RETURN(ResolvedPath walked, ResolvePath(os_, context, path));
+    if (!walked.found()) return MissingError(path.path);
+    if (!walked.is_directory()) {
       return absl::FailedPreconditionError(
-          absl::StrCat(text, walked->link.has_value() ? " is a link or mount point, not a directory"
-                                                      : " is not a directory"));
+          absl::StrCat(text, walked.link.has_value() ? " is a link or mount point, not a directory"
+                                                     : " is not a directory"));
     }
     return Prefixed(absl::StrCat("emptying ", text),
-                    RemoveBelow(os_, context, walked->at(), walked->Path()));
+                    RemoveBelow(os_, context, walked.at(), walked.Path()));
   }
 
   absl::Status CreateLink(const CallContext& context, const ConfinedPath& source,
                           const ConfinedPath& link) override {
-    const absl::StatusOr<ResolvedPath> walked =
-        ResolvePath(os_, context, source, {.follow_last = true});
-    if (!walked.ok()) return walked.status();
+    ABSL_ASSIGN_OR_RETURN(const ResolvedPath walked,
+                          ResolvePath(os_, context, source, {.follow_last = true}));
     // A server is not asked, as the Go release asks none: one that is away would keep a pod's link
     // from being made for minutes.
-    if (!walked->found() && walked->on_server.empty()) return MissingError(source.path);
-    if (walked->found() && !walked->attributes.is_directory) {
+    if (!walked.found() && walked.on_server.empty()) return MissingError(source.path);
+    if (walked.found() && !walked.attributes.is_directory) {
       return absl::FailedPreconditionError(
           absl::StrCat(source.path.ToString(), " is not a directory"));
     }
@@ -103,16 +100,15 @@ class WindowsFilesystem final : public FilesystemHost {
   }
 
   absl::StatusOr<LinkInfo> ReadLink(const CallContext& context, const ConfinedPath& path) override {
-    const absl::StatusOr<ResolvedPath> walked = ResolvePath(os_, context, path);
-    if (!walked.ok()) return walked.status();
-    if (!walked->found()) return MissingError(path.path);
+    ABSL_ASSIGN_OR_RETURN(const ResolvedPath walked, ResolvePath(os_, context, path));
+    if (!walked.found()) return MissingError(path.path);
     LinkInfo info;
-    info.is_directory = walked->is_directory();
-    if (!walked->link.has_value()) return info;
+    info.is_directory = walked.is_directory();
+    if (!walked.link.has_value()) return info;
     info.is_link = true;
-    info.target = walked->link->target;
-    if (walked->link->volume.has_value()) {
-      const absl::Status there = os_.GetFileSystem(walked->link->volume->ToString()).status();
+    info.target = walked.link->target;
+    if (walked.link->volume.has_value()) {
+      const absl::Status there = os_.GetFileSystem(walked.link->volume->ToString()).status();
       info.target_exists = there.ok() || HasWin32Code(there, win32_error::kUnrecognizedVolume);
       return info;
     }
@@ -120,7 +116,7 @@ class WindowsFilesystem final : public FilesystemHost {
     // A caller may not learn which paths exist outside the roots, and a call that has ended has not
     // found out whether the target exists.
     if (absl::IsPermissionDenied(end.status())) return end.status();
-    if (absl::Status status = context.Check(); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(context.Check());
     // A link that leads into a loop leads nowhere.
     info.target_exists = end.ok() && (end->found() || Reachable(context, *end));
     return info;
@@ -128,29 +124,29 @@ class WindowsFilesystem final : public FilesystemHost {
 
   absl::StatusOr<PathStats> GetStats(const CallContext& context,
                                      const ConfinedPath& path) override {
-    const absl::StatusOr<ResolvedPath> walked =
-        ResolvePath(os_, context, path, {.follow_last = true, .access = machine::Access::kPeek});
-    if (!walked.ok()) return walked.status();
+    ABSL_ASSIGN_OR_RETURN(
+        const ResolvedPath walked,
+        ResolvePath(os_, context, path, {.follow_last = true, .access = machine::Access::kPeek}));
     const std::string operation = absl::StrCat("measuring ", path.path.ToString());
     PathStats stats;
     std::string root;
-    if (!walked->on_server.empty()) {
-      const absl::StatusOr<UncPath> server = UncPath::Parse("link target", walked->on_server);
+    if (!walked.on_server.empty()) {
+      const absl::StatusOr<UncPath> server = UncPath::Parse("link target", walked.on_server);
       if (!server.ok()) return absl::FailedPreconditionError(server.status().message());
       stats.share = server->Share();
       root = absl::StrCat(server->ToString(), "\\");
       context.LeavePlace();
     } else {
-      if (!walked->found()) return MissingError(path.path);
-      stats.volume = walked->link.has_value() ? walked->link->volume : std::nullopt;
+      if (!walked.found()) return MissingError(path.path);
+      stats.volume = walked.link.has_value() ? walked.link->volume : std::nullopt;
       if (!stats.volume.has_value()) {
-        const absl::StatusOr<VolumeId> volume = VolumeOf(os_, *walked);
+        const absl::StatusOr<VolumeId> volume = VolumeOf(os_, walked);
         if (!volume.ok()) return Prefixed(operation, volume.status());
         stats.volume = *volume;
       }
       root = stats.volume->ToString();
     }
-    if (absl::Status status = context.Check(); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(context.Check());
     const absl::StatusOr<machine::VolumeSpace> space = os_.GetSpace(root);
     if (HasWin32Code(space.status(), win32_error::kUnrecognizedVolume)) {
       return absl::FailedPreconditionError(absl::StrCat("volume ", root, " has no file system"));
@@ -181,7 +177,7 @@ class WindowsFilesystem final : public FilesystemHost {
       warn_(absl::StrCat("flushing volume ", volume, " before its folder ", path,
                          " is removed: ", flushed.message()));
     }
-    if (absl::Status status = context.Check(); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(context.Check());
     machine::File& directory = *walked->held[walked->held.size() - 2];
     return EndMountBeforeDeletion(os_, context, directory, walked->names.back(), path,
                                   &walked->held.back());
@@ -196,25 +192,25 @@ class WindowsFilesystem final : public FilesystemHost {
 
   absl::Status TryMakeDirectories(const CallContext& context, const ConfinedPath& path) {
     const std::string text = path.path.ToString();
-    absl::StatusOr<ResolvedPath> walked = ResolvePath(os_, context, path, {.follow_last = true});
-    if (!walked.ok()) return walked.status();
-    if (Reachable(context, *walked)) return absl::OkStatus();
-    if (walked->dangling) {
+    ABSL_ASSIGN_OR_RETURN(ResolvedPath walked,
+                          ResolvePath(os_, context, path, {.follow_last = true}));
+    if (Reachable(context, walked)) return absl::OkStatus();
+    if (walked.dangling) {
       return absl::AlreadyExistsError(
           absl::StrCat("a link that leads nowhere is in the way of ", text));
     }
-    if (walked->held.empty()) {
+    if (walked.held.empty()) {
       return absl::NotFoundError(absl::StrCat("creating directory ", text, ": there is no drive ",
                                               std::string(1, path.path.drive()), ":"));
     }
-    if (!walked->attributes.is_directory) {
+    if (!walked.attributes.is_directory) {
       return absl::AlreadyExistsError(absl::StrCat("a file is in the way of ", text));
     }
-    for (const std::string& name : walked->missing) {
+    for (const std::string& name : walked.missing) {
       absl::StatusOr<std::unique_ptr<machine::File>> made =
-          TwiceIfInvalid([&] { return walked->at().CreateDirectory(name); });
+          TwiceIfInvalid([&] { return walked.at().CreateDirectory(name); });
       if (!made.ok()) return Prefixed(absl::StrCat("creating directory ", text), made.status());
-      walked->held.push_back(*std::move(made));
+      walked.held.push_back(*std::move(made));
     }
     return absl::OkStatus();
   }
@@ -229,23 +225,22 @@ class WindowsFilesystem final : public FilesystemHost {
       return absl::PermissionDeniedError(
           absl::StrCat("a link cannot take the place of ", text, ", a root itself"));
     }
-    absl::StatusOr<ResolvedPath> walked = ResolvePath(os_, context, link);
-    if (!walked.ok()) return walked.status();
-    if (walked->found()) return absl::AlreadyExistsError(absl::StrCat(text, " exists already"));
-    if (walked->held.empty() || walked->missing.size() > 1 || walked->dangling ||
-        !walked->is_directory()) {
+    ABSL_ASSIGN_OR_RETURN(ResolvedPath walked, ResolvePath(os_, context, link));
+    if (walked.found()) return absl::AlreadyExistsError(absl::StrCat(text, " exists already"));
+    if (walked.held.empty() || walked.missing.size() > 1 || walked.dangling ||
+        !walked.is_directory()) {
       return MissingError(link.path);
     }
-    const std::string& name = walked->missing.front();
+    const std::string& name = walked.missing.front();
     absl::StatusOr<std::unique_ptr<machine::File>> made =
-        TwiceIfInvalid([&] { return walked->at().CreateDirectory(name); });
+        TwiceIfInvalid([&] { return walked.at().CreateDirectory(name); });
     if (!made.ok()) return Prefixed(operation, made.status());
     const absl::Status written = (*made)->WriteReparsePoint(*data);
     if (written.ok()) return written;
     // Leave nothing half done: remove the directory again.
     made->reset();
     absl::StatusOr<std::unique_ptr<machine::File>> again =
-        walked->at().Open(name, machine::Access::kDelete);
+        walked.at().Open(name, machine::Access::kDelete);
     const absl::Status undone = again.ok() ? (*again)->Delete() : again.status();
     if (undone.ok()) return Prefixed(operation, written);
     return Prefixed(

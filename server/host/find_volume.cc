@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/host/devices.h"
 #include "server/host/name_of.h"
@@ -48,19 +49,15 @@ absl::StatusOr<cim::Object> FindVolume(cim::Session& wmi, machine::Os& os,
       cim::Query("MSFT_Volume").Where("UniqueId", Value::String(volume.ToString()));
   const CallContext waiting = context.WithTimeout(kCachePatience);
   for (bool refreshed = false;; refreshed = true) {
-    auto found = wmi.Query(context, Namespace::kStorage, query);
-    if (!found.ok()) return found.status();
-    if (!found->empty()) return std::move(found->front());
+    ABSL_ASSIGN_OR_RETURN(auto found, wmi.Query(context, Namespace::kStorage, query));
+    if (!found.empty()) return std::move(found.front());
     const auto extents = GetVolumeExtents(os, volume.ToString());
     if (!extents.ok()) return About(volume, "locating", extents.status());
     if (refreshed && !waiting.SleepFor(kCachePoll).ok()) {
       const absl::Status over = context.Check();
       return over.ok() ? absl::UnavailableError("WMI does not show the volume yet") : over;
     }
-    if (absl::Status status = RefreshDisk(wmi, context, extents->front().disk_number);
-        !status.ok()) {
-      return status;
-    }
+    ABSL_RETURN_IF_ERROR(RefreshDisk(wmi, context, extents->front().disk_number));
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/host/parts.h"
 #include "server/machine/cim/errors.h"
@@ -111,54 +112,47 @@ class WindowsIscsi final : public IscsiHost {
   }
 
   absl::Status RemovePortal(const CallContext& context, const IscsiPortal& portal) override {
-    const absl::StatusOr<cim::Object> object = FindPortal(context, portal);
-    if (!object.ok()) return object.status();
+    ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindPortal(context, portal));
     // The port is not a part of the object's path, so it is given.
-    return Invoke(context, object->path(), "Remove", PortalArguments(portal),
+    return Invoke(context, object.path(), "Remove", PortalArguments(portal),
                   absl::StrCat("removing portal ", PortalText(portal)));
   }
 
   absl::StatusOr<std::vector<std::string>> DiscoverTargets(const CallContext& context,
                                                            const IscsiPortal& portal) override {
-    const absl::StatusOr<cim::Object> object = FindPortal(context, portal);
-    if (!object.ok()) return object.status();
+    ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindPortal(context, portal));
     // Best effort: the targets that the initiator knows already may be enough.
     const absl::Status updated =
-        Invoke(context, object->path(), "Update", PortalArguments(portal),
+        Invoke(context, object.path(), "Update", PortalArguments(portal),
                absl::StrCat("asking portal ", PortalText(portal), " for its targets"));
-    if (absl::Status status = context.Check(); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(context.Check());
     if (!updated.ok()) warn_(updated.message());
     const auto targets =
-        wmi_.Associators(context, Namespace::kStorage, object->path(), kTargetsOfPortal);
+        wmi_.Associators(context, Namespace::kStorage, object.path(), kTargetsOfPortal);
     if (!targets.ok()) return Prefixed("listing iSCSI targets", targets.status());
     std::vector<std::string> iqns;
     for (const cim::Object& target : *targets) {
-      auto iqn = target.GetString("NodeAddress");
-      if (!iqn.ok()) return iqn.status();
-      iqns.push_back(*std::move(iqn));
+      ABSL_ASSIGN_OR_RETURN(auto iqn, target.GetString("NodeAddress"));
+      iqns.push_back(std::move(iqn));
     }
     return iqns;
   }
 
   absl::StatusOr<bool> IsConnected(const CallContext& context, const IscsiPortal& portal,
                                    const std::string& iqn) override {
-    const absl::StatusOr<cim::Object> target = FindTarget(context, portal, iqn);
-    if (!target.ok()) return target.status();
-    return target->GetBoolean("IsConnected");
+    ABSL_ASSIGN_OR_RETURN(const cim::Object target, FindTarget(context, portal, iqn));
+    return target.GetBoolean("IsConnected");
   }
 
   absl::Status Connect(const CallContext& context, const IscsiPortal& portal,
                        const std::string& iqn, const ChapCredentials& credentials) override {
-    const absl::StatusOr<cim::Object> target = FindTarget(context, portal, iqn);
-    if (!target.ok()) return target.status();
-    const auto connected = target->GetBoolean("IsConnected");
-    if (!connected.ok()) return connected.status();
-    if (*connected) return absl::AlreadyExistsError(absl::StrCat("target ", iqn, " is connected"));
+    ABSL_ASSIGN_OR_RETURN(const cim::Object target, FindTarget(context, portal, iqn));
+    ABSL_ASSIGN_OR_RETURN(const auto connected, target.GetBoolean("IsConnected"));
+    if (connected) return absl::AlreadyExistsError(absl::StrCat("target ", iqn, " is connected"));
     cim::Arguments arguments = PortalArguments(portal);
     // Spelled as the target does: the initiator compares case-sensitively.
-    const auto address = target->Get("NodeAddress");
-    if (!address.ok()) return address.status();
-    arguments["NodeAddress"] = *address;
+    ABSL_ASSIGN_OR_RETURN(const auto address, target.Get("NodeAddress"));
+    arguments["NodeAddress"] = address;
     arguments["AuthenticationType"] = Value::String(AuthenticationType(credentials.mode));
     // Credentials that are not given are left out, not sent as empty strings.
     if (!credentials.username.empty()) {
@@ -173,11 +167,10 @@ class WindowsIscsi final : public IscsiHost {
 
   absl::Status Disconnect(const CallContext& context, const IscsiPortal& portal,
                           const std::string& iqn) override {
-    const absl::StatusOr<cim::Object> target = FindTarget(context, portal, iqn);
-    if (!target.ok()) return target.status();
+    ABSL_ASSIGN_OR_RETURN(const cim::Object target, FindTarget(context, portal, iqn));
     const std::string operation = absl::StrCat("disconnecting target ", iqn);
     const auto sessions =
-        wmi_.Associators(context, Namespace::kStorage, target->path(), kSessionsOfTarget);
+        wmi_.Associators(context, Namespace::kStorage, target.path(), kSessionsOfTarget);
     if (!sessions.ok()) return Prefixed(operation, sessions.status());
     if (sessions->empty()) {
       return absl::NotFoundError(absl::StrCat("target ", iqn, " is not connected"));
@@ -192,7 +185,7 @@ class WindowsIscsi final : public IscsiHost {
         absl::Status status = Invoke(context, session.path(), "Unregister", {}, operation);
         if (!status.ok()) return status;
       }
-      absl::Status status = Invoke(context, target->path(), "Disconnect",
+      absl::Status status = Invoke(context, target.path(), "Disconnect",
                                    {{"SessionIdentifier", *identifier}}, operation);
       if (status.ok()) continue;
       // The session stays, and so it is to return at the next start.
@@ -207,14 +200,12 @@ class WindowsIscsi final : public IscsiHost {
   absl::StatusOr<std::vector<uint32_t>> GetTargetDisks(const CallContext& context,
                                                        const IscsiPortal& portal,
                                                        const std::string& iqn) override {
-    const absl::StatusOr<cim::Object> target = FindTarget(context, portal, iqn);
-    if (!target.ok()) return target.status();
-    const auto connected = target->GetBoolean("IsConnected");
-    if (!connected.ok()) return connected.status();
-    if (!*connected) return std::vector<uint32_t>();
+    ABSL_ASSIGN_OR_RETURN(const cim::Object target, FindTarget(context, portal, iqn));
+    ABSL_ASSIGN_OR_RETURN(const auto connected, target.GetBoolean("IsConnected"));
+    if (!connected) return std::vector<uint32_t>();
     const std::string operation = absl::StrCat("listing the disks of target ", iqn);
     const auto connections =
-        wmi_.Associators(context, Namespace::kStorage, target->path(), kConnectionsOfTarget);
+        wmi_.Associators(context, Namespace::kStorage, target.path(), kConnectionsOfTarget);
     if (!connections.ok()) return Prefixed(operation, connections.status());
     std::vector<uint32_t> numbers;
     for (const cim::Object& connection : *connections) {
@@ -222,9 +213,8 @@ class WindowsIscsi final : public IscsiHost {
           wmi_.Associators(context, Namespace::kStorage, connection.path(), kDisksOfConnection);
       if (!disks.ok()) return Prefixed(operation, disks.status());
       for (const cim::Object& disk : *disks) {
-        const auto number = disk.GetUint32("Number");
-        if (!number.ok()) return number.status();
-        numbers.push_back(*number);
+        ABSL_ASSIGN_OR_RETURN(const auto number, disk.GetUint32("Number"));
+        numbers.push_back(number);
       }
     }
     // Several connections of a session lead to the same disks.
@@ -265,14 +255,12 @@ class WindowsIscsi final : public IscsiHost {
 
   absl::StatusOr<cim::Object> FindTarget(const CallContext& context, const IscsiPortal& portal,
                                          const std::string& iqn) {
-    const absl::StatusOr<cim::Object> object = FindPortal(context, portal);
-    if (!object.ok()) return object.status();
-    auto targets = wmi_.Associators(context, Namespace::kStorage, object->path(), kTargetsOfPortal);
+    ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindPortal(context, portal));
+    auto targets = wmi_.Associators(context, Namespace::kStorage, object.path(), kTargetsOfPortal);
     if (!targets.ok()) return Prefixed("finding the iSCSI target", targets.status());
     for (cim::Object& target : *targets) {
-      const auto address = target.GetString("NodeAddress");
-      if (!address.ok()) return address.status();
-      if (absl::EqualsIgnoreCase(*address, iqn)) return std::move(target);
+      ABSL_ASSIGN_OR_RETURN(const auto address, target.GetString("NodeAddress"));
+      if (absl::EqualsIgnoreCase(address, iqn)) return std::move(target);
     }
     return absl::NotFoundError(
         absl::StrCat("portal ", PortalText(portal), " offers no target ", iqn));

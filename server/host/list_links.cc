@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "server/base/status_macros.h"
 #include "server/base/volume_id.h"
 #include "server/base/win32_error.h"
 #include "server/host/mount_point.h"
@@ -80,13 +81,13 @@ class LinkWalker {
 
   absl::StatusOr<LinkList> Run(const std::vector<ConfinedPath>& starts) {
     for (const ConfinedPath& start : starts) {
-      if (absl::Status status = Begin(start); !status.ok()) return status;
+      ABSL_RETURN_IF_ERROR(Begin(start));
     }
     while (!pending_.empty() && !is_over_) {
       const Pending next = std::move(pending_.front());
       pending_.pop_front();
       pending_bytes_ -= BytesOf(next);
-      if (absl::Status status = LookAt(next); !status.ok()) return status;
+      ABSL_RETURN_IF_ERROR(LookAt(next));
     }
     chain_.clear();
     starts_.clear();
@@ -97,25 +98,25 @@ class LinkWalker {
   static size_t BytesOf(const Pending& pending) { return sizeof(Pending) + pending.below.size(); }
 
   absl::Status Begin(const ConfinedPath& path) {
-    absl::StatusOr<ResolvedPath> walked = ResolvePath(
-        os_, context_, path, {.follow_last = IsRoot(path), .access = machine::Access::kPeek});
-    if (!walked.ok()) return walked.status();
-    if (!walked->found()) return IsRoot(path) ? absl::OkStatus() : MissingError(path.path);
-    if (walked->link.has_value()) {
+    ABSL_ASSIGN_OR_RETURN(ResolvedPath walked, ResolvePath(os_, context_, path,
+                                                           {.follow_last = IsRoot(path),
+                                                            .access = machine::Access::kPeek}));
+    if (!walked.found()) return IsRoot(path) ? absl::OkStatus() : MissingError(path.path);
+    if (walked.link.has_value()) {
       // A volume that is mounted at a root belongs to the tree, since calls may touch its own tree
       // at any depth.
-      if (!IsRoot(path) || !walked->link->volume.has_value()) {
-        Note(*walked->link, path);
+      if (!IsRoot(path) || !walked.link->volume.has_value()) {
+        Note(*walked.link, path);
         return absl::OkStatus();
       }
-      absl::StatusOr<std::unique_ptr<File>> root = os_.OpenRoot(walked->link->volume->ToString());
+      absl::StatusOr<std::unique_ptr<File>> root = os_.OpenRoot(walked.link->volume->ToString());
       if (!root.ok()) return absl::OkStatus();
-      walked->held.push_back(*std::move(root));
-    } else if (!walked->is_directory()) {
+      walked.held.push_back(*std::move(root));
+    } else if (!walked.is_directory()) {
       return absl::OkStatus();
     }
     // The handles of the directories above are closed.
-    starts_.push_back({path, std::move(walked->held.back())});
+    starts_.push_back({path, std::move(walked.held.back())});
     Push({.start = starts_.size() - 1, .below = "", .depth = 0, .seen = 0});
     return absl::OkStatus();
   }
@@ -132,7 +133,7 @@ class LinkWalker {
 
   // Ends the walk when it has cost enough; an error when the call has ended.
   absl::Status CheckLimits() {
-    if (absl::Status status = context_.Check(); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(context_.Check());
     if (entries_ > limits_.entries || found_bytes_ > limits_.found_bytes || absl::Now() > until_) {
       incomplete_ = true;
       is_over_ = true;
@@ -270,7 +271,7 @@ class LinkWalker {
   absl::StatusOr<LinkList> Answer() {
     LinkList list;
     for (Found& found : found_) {
-      if (absl::Status status = Follow(&found); !status.ok()) return status;
+      ABSL_RETURN_IF_ERROR(Follow(&found));
       list.links.push_back(std::move(found.link));
     }
     const auto by_path = [](const FoundLink& a, const FoundLink& b) { return a.path < b.path; };
@@ -283,7 +284,7 @@ class LinkWalker {
   }
 
   absl::Status Follow(Found* found) {
-    if (absl::Status status = context_.Check(); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(context_.Check());
     if (found->volume.has_value()) {
       found->link.end = EndAt(*found->volume);
       return absl::OkStatus();
@@ -296,7 +297,7 @@ class LinkWalker {
     const absl::StatusOr<ResolvedPath> end =
         ResolvePath(os_, context_, found->path,
                     {.follow_last = true, .access = machine::Access::kPeek, .is_patient = false});
-    if (absl::Status status = context_.Check(); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(context_.Check());
     if (!end.ok()) {
       // There are too many links on the way.
       if (absl::IsFailedPrecondition(end.status())) found->link.end = LinkEnd::kNowhere;

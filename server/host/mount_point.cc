@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "server/base/status_macros.h"
 #include "server/base/unicode.h"
 #include "server/base/win32_error.h"
 #include "server/base/windows_path.h"
@@ -32,13 +33,11 @@ absl::Status CallOnHeld(const CallContext& context, std::unique_ptr<File>* held,
 // Makes `name` in `directory` a plain directory again when it is the mount point of `volume`.
 absl::Status MakePlain(const CallContext& context, File& directory, const std::string& name,
                        const VolumeId& volume) {
-  const absl::StatusOr<std::unique_ptr<File>> file =
-      OpenPatiently(context, directory, name, Access::kWriteAttributes);
-  if (!file.ok()) return file.status();
-  const absl::StatusOr<std::optional<VolumeId>> mounted = VolumeMountedAt(**file);
-  if (!mounted.ok()) return mounted.status();
-  if (*mounted != volume) return absl::OkStatus();
-  return (*file)->DeleteReparsePoint(machine::kReparseTagMountPoint);
+  ABSL_ASSIGN_OR_RETURN(const std::unique_ptr<File> file,
+                        OpenPatiently(context, directory, name, Access::kWriteAttributes));
+  ABSL_ASSIGN_OR_RETURN(const std::optional<VolumeId> mounted, VolumeMountedAt(*file));
+  if (mounted != volume) return absl::OkStatus();
+  return file->DeleteReparsePoint(machine::kReparseTagMountPoint);
 }
 
 }  // namespace
@@ -63,14 +62,12 @@ std::string MountPointName(absl::string_view directory) {
 }
 
 absl::StatusOr<std::optional<VolumeId>> VolumeMountedAt(File& file) {
-  const absl::StatusOr<machine::FileAttributes> attributes = file.GetAttributes();
-  if (!attributes.ok()) return attributes.status();
-  if (!attributes->is_reparse_point || attributes->reparse_tag != machine::kReparseTagMountPoint) {
+  ABSL_ASSIGN_OR_RETURN(const machine::FileAttributes attributes, file.GetAttributes());
+  if (!attributes.is_reparse_point || attributes.reparse_tag != machine::kReparseTagMountPoint) {
     return std::nullopt;
   }
-  const absl::StatusOr<machine::Bytes> data = file.ReadReparsePoint();
-  if (!data.ok()) return data.status();
-  absl::StatusOr<machine::ReparsePoint> point = machine::ParseReparsePoint(*data);
+  ABSL_ASSIGN_OR_RETURN(const machine::Bytes data, file.ReadReparsePoint());
+  absl::StatusOr<machine::ReparsePoint> point = machine::ParseReparsePoint(data);
   // A junction that is malformed is not a volume's mount point.
   if (!point.ok()) return std::nullopt;
   return std::move(point->volume);
@@ -106,16 +103,14 @@ absl::Status SetMountPoint(machine::Os& os, const CallContext& context, const Vo
                            ResolvedPath* at) {
   const auto set = [&] { return os.SetMountPoint(MountPointName(at->Path()), volume.ToString()); };
   if (at->is_root()) return set();
-  if (absl::Status status = CallOnHeld(context, &at->held.back(), set); !status.ok()) return status;
+  ABSL_RETURN_IF_ERROR(CallOnHeld(context, &at->held.back(), set));
   if (at->held.back() != nullptr) return absl::OkStatus();
   at->held.pop_back();
-  absl::StatusOr<std::unique_ptr<File>> file =
-      OpenPatiently(context, at->at(), at->names.back(), Access::kRead);
-  if (!file.ok()) return file.status();
-  const absl::StatusOr<std::optional<VolumeId>> mounted = VolumeMountedAt(**file);
-  if (!mounted.ok()) return mounted.status();
-  at->held.push_back(*std::move(file));
-  if (*mounted == volume) return absl::OkStatus();
+  ABSL_ASSIGN_OR_RETURN(std::unique_ptr<File> file,
+                        OpenPatiently(context, at->at(), at->names.back(), Access::kRead));
+  ABSL_ASSIGN_OR_RETURN(const std::optional<VolumeId> mounted, VolumeMountedAt(*file));
+  at->held.push_back(std::move(file));
+  if (mounted == volume) return absl::OkStatus();
   return absl::UnavailableError("something else took the directory's place meanwhile");
 }
 
@@ -135,24 +130,21 @@ absl::Status EndMountBeforeDeletion(machine::Os& os, const CallContext& context,
                                     std::unique_ptr<File>* file) {
   // Opened for deletion it is in the way for sure: nobody shares that.
   file->reset();
-  absl::StatusOr<std::unique_ptr<File>> held =
-      OpenPatiently(context, directory, name, Access::kRead);
-  if (!held.ok()) return held.status();
-  const absl::StatusOr<std::optional<VolumeId>> volume = VolumeMountedAt(**held);
-  if (!volume.ok()) return volume.status();
-  if (volume->has_value()) {
+  ABSL_ASSIGN_OR_RETURN(std::unique_ptr<File> held,
+                        OpenPatiently(context, directory, name, Access::kRead));
+  ABSL_ASSIGN_OR_RETURN(const std::optional<VolumeId> volume, VolumeMountedAt(*held));
+  if (volume.has_value()) {
     const absl::Status deleted =
-        CallOnHeld(context, &*held, [&] { return os.DeleteMountPoint(MountPointName(path)); });
+        CallOnHeld(context, &held, [&] { return os.DeleteMountPoint(MountPointName(path)); });
     // The mount manager may have forgotten a volume that is gone.
-    if (!deleted.ok() && !IsVolumeGone(os, **volume)) {
+    if (!deleted.ok() && !IsVolumeGone(os, *volume)) {
       return Prefixed("deleting the mount point", deleted);
     }
   }
-  held->reset();
-  absl::StatusOr<std::unique_ptr<File>> again =
-      OpenPatiently(context, directory, name, Access::kDelete);
-  if (!again.ok()) return again.status();
-  *file = *std::move(again);
+  held.reset();
+  ABSL_ASSIGN_OR_RETURN(std::unique_ptr<File> again,
+                        OpenPatiently(context, directory, name, Access::kDelete));
+  *file = std::move(again);
   return absl::OkStatus();
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "server/base/status_macros.h"
 #include "server/host/testing.h"
 
 namespace csi_proxy::host {
@@ -118,9 +119,8 @@ inline const std::vector<Operation>& HostOperations() {
        }},
       {"unmap",
        [](H& h, C c) {
-         const auto mapping = h.smb().GetMapping(c, kMapped);
-         if (!mapping.ok()) return mapping.status();
-         return mapping->has_value() ? h.smb().RemoveMapping(c, **mapping) : absl::OkStatus();
+         ABSL_ASSIGN_OR_RETURN(const auto mapping, h.smb().GetMapping(c, kMapped));
+         return mapping.has_value() ? h.smb().RemoveMapping(c, *mapping) : absl::OkStatus();
        }},
       {"portals", [](H& h, C c) { return h.iscsi().ListPortals(c).status(); }},
       {"add portal",

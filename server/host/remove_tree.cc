@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/host/mount_point.h"
 #include "server/host/patient_open.h"
@@ -41,9 +42,9 @@ class Remover {
   Remover(machine::Os& os, const CallContext& context) : os_(os), context_(context) {}
 
   absl::Status Empty(machine::File& directory, const std::string& path) {
-    if (absl::Status status = Push(&directory, nullptr, path); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(Push(&directory, nullptr, path));
     while (!levels_.empty()) {
-      if (absl::Status status = context_.Check(); !status.ok()) return status;
+      ABSL_RETURN_IF_ERROR(context_.Check());
       const absl::Status status =
           levels_.back().names.empty() ? LeaveLevel() : RemoveNext(levels_.back());
       if (!status.ok()) return status;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/host/patient_open.h"
 
@@ -35,10 +36,10 @@ class Walker {
       : os_(os), context_(context), roots_(roots), options_(options), steps_(steps) {}
 
   absl::StatusOr<ResolvedPath> Run(const WindowsPath& path) {
-    if (absl::Status status = EnterDrive(path); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(EnterDrive(path));
     while (!pending_.empty() && !at_.held.empty()) {
       if (at_.link.has_value()) {
-        if (absl::Status status = FollowHere(); !status.ok()) return status;
+        ABSL_RETURN_IF_ERROR(FollowHere());
         continue;
       }
       if (!at_.attributes.is_directory) break;
@@ -55,11 +56,11 @@ class Walker {
       at_.names.push_back(std::move(pending_.back()));
       pending_.pop_back();
       if (from_link_ > 0) --from_link_;
-      if (absl::Status status = Hold(*std::move(child)); !status.ok()) return status;
+      ABSL_RETURN_IF_ERROR(Hold(*std::move(child)));
       // A volume's mount point at the end is not followed.
       if (pending_.empty() && options_.follow_last && at_.link.has_value() &&
           !at_.link->volume.has_value()) {
-        if (absl::Status status = FollowHere(); !status.ok()) return status;
+        ABSL_RETURN_IF_ERROR(FollowHere());
       }
     }
     at_.missing.assign(pending_.rbegin(), pending_.rend());
@@ -121,7 +122,7 @@ class Walker {
   }
 
   absl::Status CountStep(const WindowsPath& where) {
-    if (absl::Status status = context_.Check(); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(context_.Check());
     if (++*steps_ <= options_.max_steps) return absl::OkStatus();
     return absl::FailedPreconditionError(
         absl::StrCat(where.ToString(), ": there are too many links on the way"));
@@ -137,7 +138,7 @@ class Walker {
   absl::Status FollowHere() {
     const machine::ReparsePoint link = *at_.link;
     const WindowsPath here = Here();
-    if (absl::Status status = CountStep(here); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(CountStep(here));
     return link.volume.has_value() ? EnterMount(*link.volume, here) : FollowLink(link, here);
   }
 
@@ -208,10 +209,9 @@ class Walker {
     ResolveOptions options = options_;
     options.follow_last = true;
     options.access = pending_.empty() ? options_.access : machine::Access::kRead;
-    absl::StatusOr<ResolvedPath> walked =
-        Walker(os_, context_, nullptr, options, steps_).Run(target);
-    if (!walked.ok()) return walked.status();
-    at_ = *std::move(walked);
+    ABSL_ASSIGN_OR_RETURN(ResolvedPath walked,
+                          Walker(os_, context_, nullptr, options, steps_).Run(target));
+    at_ = std::move(walked);
     from_link_ += static_cast<int>(at_.missing.size());
     if (!at_.on_server.empty()) AppendPendingToServer();
     Prepend(at_.missing);
@@ -261,9 +261,9 @@ std::string ResolvedPath::Path() const { return absl::StrCat(root, absl::StrJoin
 
 absl::StatusOr<ResolvedPath> ResolvePath(machine::Os& os, const CallContext& context,
                                          const ConfinedPath& path, const ResolveOptions& options) {
-  if (absl::Status status = context.Check(); !status.ok()) return status;
+  ABSL_RETURN_IF_ERROR(context.Check());
   if (path.roots != nullptr) {
-    if (absl::Status status = path.roots->Check("path", path.path); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(path.roots->Check("path", path.path));
   }
   int steps = 0;
   return Walker(os, context, path.roots.get(), options, &steps).Run(path.path);

@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
+#include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/base/windows_path.h"
 #include "server/host/parts.h"
@@ -35,9 +36,8 @@ std::string StatusName(uint32_t status) {
 }
 
 absl::StatusOr<SmbMapping> ReadMapping(const cim::Object& object, const std::string& share) {
-  const auto status = object.GetUint32Or("Status", kStatusOk);
-  if (!status.ok()) return status.status();
-  return SmbMapping{share, *status == kStatusOk, object.path(), StatusName(*status)};
+  ABSL_ASSIGN_OR_RETURN(const auto status, object.GetUint32Or("Status", kStatusOk));
+  return SmbMapping{share, status == kStatusOk, object.path(), StatusName(status)};
 }
 
 // ERROR_ALREADY_ASSIGNED.
@@ -91,9 +91,8 @@ class WindowsSmb final : public SmbHost {
       return Prefixed(absl::StrCat("finding the mapping of ", share), mappings.status());
     }
     if (mappings->empty()) return std::optional<SmbMapping>();
-    absl::StatusOr<SmbMapping> mapping = ReadMapping(mappings->front(), share);
-    if (!mapping.ok()) return mapping.status();
-    return std::optional<SmbMapping>(*std::move(mapping));
+    ABSL_ASSIGN_OR_RETURN(SmbMapping mapping, ReadMapping(mappings->front(), share));
+    return std::optional<SmbMapping>(std::move(mapping));
   }
 
   absl::StatusOr<std::vector<SmbMapping>> ListMappings(const CallContext& context) override {
@@ -101,13 +100,12 @@ class WindowsSmb final : public SmbHost {
     if (!objects.ok()) return Prefixed("listing the mappings", objects.status());
     std::vector<SmbMapping> mappings;
     for (const cim::Object& object : *objects) {
-      const auto remote = object.GetString("RemotePath");
-      if (!remote.ok()) return remote.status();
-      const absl::StatusOr<UncPath> path = UncPath::Parse("RemotePath", *remote);
-      absl::StatusOr<SmbMapping> mapping =
-          ReadMapping(object, path.ok() ? path->Share() : absl::AsciiStrToLower(*remote));
-      if (!mapping.ok()) return mapping.status();
-      mappings.push_back(*std::move(mapping));
+      ABSL_ASSIGN_OR_RETURN(const auto remote, object.GetString("RemotePath"));
+      const absl::StatusOr<UncPath> path = UncPath::Parse("RemotePath", remote);
+      ABSL_ASSIGN_OR_RETURN(
+          SmbMapping mapping,
+          ReadMapping(object, path.ok() ? path->Share() : absl::AsciiStrToLower(remote)));
+      mappings.push_back(std::move(mapping));
     }
     std::sort(mappings.begin(), mappings.end(), [](const SmbMapping& a, const SmbMapping& b) {
       return a.remote_path < b.remote_path;
@@ -116,7 +114,7 @@ class WindowsSmb final : public SmbHost {
   }
 
   absl::StatusOr<bool> IsHealthy(const CallContext& context, const SmbMapping& mapping) override {
-    if (absl::Status status = context.Check(); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(context.Check());
     context.LeavePlace();
     // Not by `is_connected`: a mapping that is idle shows as disconnected and works, and one whose
     // password has changed shows as OK and does not

@@ -1,5 +1,6 @@
 // The machine and its services: the service control manager and the firmware, no WMI.
 #include "absl/strings/str_cat.h"
+#include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/host/parts.h"
 #include "server/machine/smbios.h"
@@ -12,7 +13,7 @@ class WindowsSystem final : public SystemHost {
   explicit WindowsSystem(const Parts& parts) : os_(*parts.os) {}
 
   absl::StatusOr<std::string> GetBiosSerialNumber(const CallContext& context) override {
-    if (absl::Status status = context.Check(); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(context.Check());
     const absl::StatusOr<machine::Bytes> table = os_.GetSmbiosTable();
     if (!table.ok()) return Prefixed("reading the SMBIOS table", table.status());
     return machine::ParseSystemSerialNumber(*table);
@@ -20,7 +21,7 @@ class WindowsSystem final : public SystemHost {
 
   absl::StatusOr<ServiceInfo> GetService(const CallContext& context,
                                          const std::string& name) override {
-    if (absl::Status status = context.Check(); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(context.Check());
     absl::StatusOr<ServiceInfo> service = os_.GetService(name);
     if (!service.ok()) return About(name, "asking for", service.status());
     return service;
@@ -28,7 +29,7 @@ class WindowsSystem final : public SystemHost {
 
   absl::StatusOr<std::vector<std::string>> ListActiveDependents(const CallContext& context,
                                                                 const std::string& name) override {
-    if (absl::Status status = context.Check(); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(context.Check());
     absl::StatusOr<std::vector<std::string>> names = os_.ListActiveDependents(name);
     if (!names.ok()) {
       return About(name, "listing what depends on", names.status());
@@ -37,12 +38,12 @@ class WindowsSystem final : public SystemHost {
   }
 
   absl::Status RequestStart(const CallContext& context, const std::string& name) override {
-    if (absl::Status status = context.Check(); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(context.Check());
     return About(name, "starting", os_.StartService(name));
   }
 
   absl::Status RequestStop(const CallContext& context, const std::string& name) override {
-    if (absl::Status status = context.Check(); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(context.Check());
     const absl::Status stopped = About(name, "stopping", os_.StopService(name));
     if (HasWin32Code(stopped, win32_error::kServiceNotActive)) return absl::OkStatus();
     if (HasWin32Code(stopped, win32_error::kDependentServicesRunning)) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/host/devices.h"
 #include "server/host/find_volume.h"
@@ -35,22 +36,21 @@ class WindowsVolume final : public VolumeHost {
   absl::StatusOr<std::vector<VolumeId>> ListVolumes(const CallContext& context,
                                                     uint32_t disk_number,
                                                     uint32_t partition_number) override {
-    if (absl::Status status = CheckDisk(os_, disk_number); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(CheckDisk(os_, disk_number));
     const absl::StatusOr<std::vector<std::string>> names = os_.ListVolumes();
     if (!names.ok()) return Prefixed("listing volumes", names.status());
     std::vector<std::pair<uint64_t, VolumeId>> found;
     for (const std::string& name : *names) {
-      if (absl::Status status = context.Check(); !status.ok()) return status;
+      ABSL_RETURN_IF_ERROR(context.Check());
       // A volume that is going, or does not lie on a disk (a CD), is not one of this disk's.
       const absl::StatusOr<std::vector<machine::DiskExtent>> extents = GetVolumeExtents(os_, name);
       if (!extents.ok() || extents->front().disk_number != disk_number) continue;
-      absl::StatusOr<VolumeId> id = VolumeId::Parse(name);
-      if (!id.ok()) return id.status();
+      ABSL_ASSIGN_OR_RETURN(VolumeId id, VolumeId::Parse(name));
       if (partition_number != 0) {
         const absl::StatusOr<uint32_t> number = GetPartitionNumber(os_, name);
         if (!number.ok() || *number != partition_number) continue;
       }
-      found.emplace_back(extents->front().offset, *std::move(id));
+      found.emplace_back(extents->front().offset, std::move(id));
     }
     std::sort(found.begin(), found.end());
     std::vector<VolumeId> volumes;
@@ -73,7 +73,7 @@ class WindowsVolume final : public VolumeHost {
 
   absl::StatusOr<std::string> GetFileSystem(const CallContext& context,
                                             const VolumeId& volume) override {
-    if (absl::Status status = context.Check(); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(context.Check());
     const auto file_system = os_.GetFileSystem(volume.ToString());
     if (HasWin32Code(file_system.status(), win32_error::kUnrecognizedVolume)) return std::string();
     if (!file_system.ok()) return About(volume, "reading", file_system.status());
@@ -100,15 +100,14 @@ class WindowsVolume final : public VolumeHost {
 
   absl::StatusOr<VolumeHealth> GetHealth(const CallContext& context,
                                          const VolumeId& volume) override {
-    const absl::StatusOr<std::string> file_system = GetFileSystem(context, volume);
-    if (!file_system.ok()) return file_system.status();
+    ABSL_ASSIGN_OR_RETURN(const std::string file_system, GetFileSystem(context, volume));
     const auto extents = GetVolumeExtents(os_, volume.ToString());
     if (!extents.ok()) return About(volume, "locating", extents.status());
     VolumeHealth health;
-    health.file_system = *file_system;
+    health.file_system = file_system;
     health.disk_number = extents->front().disk_number;
     // A volume without a file system has no health.
-    if (file_system->empty()) return health;
+    if (file_system.empty()) return health;
     const absl::StatusOr<bool> is_dirty = IsDirty(os_, volume.ToString());
     if (!is_dirty.ok()) return About(volume, "asking for the dirty bit of", is_dirty.status());
     health.is_dirty = *is_dirty;
@@ -122,9 +121,8 @@ class WindowsVolume final : public VolumeHost {
   }
 
   absl::StatusOr<uint64_t> GetSize(const CallContext& context, const VolumeId& volume) override {
-    const absl::StatusOr<machine::DiskExtent> extent = ExtentOf(context, volume);
-    if (!extent.ok()) return extent.status();
-    return extent->length;
+    ABSL_ASSIGN_OR_RETURN(const machine::DiskExtent extent, ExtentOf(context, volume));
+    return extent.length;
   }
 
   // Not MSFT_Partition.GetSupportedSize: it measures how far the volume could shrink as well, for
@@ -132,30 +130,25 @@ class WindowsVolume final : public VolumeHost {
   // (kubernetes-sigs/aws-ebs-csi-driver issue 2877). The partitions tell how far a volume can grow.
   absl::StatusOr<uint64_t> GetSupportedSize(const CallContext& context,
                                             const VolumeId& volume) override {
-    const absl::StatusOr<machine::DiskExtent> extent = ExtentOf(context, volume);
-    if (!extent.ok()) return extent.status();
-    UpdateDiskLength(os_, extent->disk_number);
-    const absl::StatusOr<uint64_t> disk_bytes = GetDiskLength(os_, extent->disk_number);
-    if (!disk_bytes.ok()) return disk_bytes.status();
-    const auto partitions = Partitions(context, *extent);
-    if (!partitions.ok()) return partitions.status();
-    uint64_t end = *disk_bytes > kGptCopy ? *disk_bytes - kGptCopy : 0;
-    for (const cim::Object& partition : *partitions) {
-      const auto offset = partition.GetUint64("Offset");
-      if (!offset.ok()) return offset.status();
-      if (*offset > extent->offset) end = std::min(end, *offset);
+    ABSL_ASSIGN_OR_RETURN(const machine::DiskExtent extent, ExtentOf(context, volume));
+    UpdateDiskLength(os_, extent.disk_number);
+    ABSL_ASSIGN_OR_RETURN(const uint64_t disk_bytes, GetDiskLength(os_, extent.disk_number));
+    ABSL_ASSIGN_OR_RETURN(const auto partitions, Partitions(context, extent));
+    uint64_t end = disk_bytes > kGptCopy ? disk_bytes - kGptCopy : 0;
+    for (const cim::Object& partition : partitions) {
+      ABSL_ASSIGN_OR_RETURN(const auto offset, partition.GetUint64("Offset"));
+      if (offset > extent.offset) end = std::min(end, offset);
     }
     // Windows does not add less than 1 MiB.
-    const uint64_t room = end > extent->offset ? (end - extent->offset) / kMiB * kMiB : 0;
-    return std::max(room, extent->length);
+    const uint64_t room = end > extent.offset ? (end - extent.offset) / kMiB * kMiB : 0;
+    return std::max(room, extent.length);
   }
 
   absl::Status Resize(const CallContext& context, const VolumeId& volume, uint64_t size_bytes,
                       ResizeTo how) override {
     const std::string operation = absl::StrCat("resizing volume ", volume.ToString());
-    const absl::StatusOr<machine::DiskExtent> extent = ExtentOf(context, volume);
-    if (!extent.ok()) return extent.status();
-    const auto partition = PartitionAt(context, *extent);
+    ABSL_ASSIGN_OR_RETURN(const machine::DiskExtent extent, ExtentOf(context, volume));
+    const auto partition = PartitionAt(context, extent);
     if (!partition.ok()) return Prefixed(operation, partition.status());
     const auto resize = [&](uint64_t bytes) {
       return InvokeStorage(wmi_, context, partition->path(), "Resize",
@@ -169,7 +162,7 @@ class WindowsVolume final : public VolumeHost {
     // Windows may keep more for itself than was computed.
     if (IsSizeNotSupported(result) && how == ResizeTo::kAtMost) {
       const absl::StatusOr<uint64_t> most = WindowsOwnMaximum(context, *partition);
-      if (most.ok() && *most <= extent->length) return absl::OkStatus();
+      if (most.ok() && *most <= extent.length) return absl::OkStatus();
       if (most.ok() && *most < size_bytes) result = resize(*most);
     }
     if (!result.ok()) return Prefixed(operation, result.status());
@@ -178,7 +171,7 @@ class WindowsVolume final : public VolumeHost {
 
   absl::StatusOr<VolumeStats> GetStats(const CallContext& context,
                                        const VolumeId& volume) override {
-    if (absl::Status status = context.Check(); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(context.Check());
     const absl::StatusOr<machine::VolumeSpace> space = os_.GetSpace(volume.ToString());
     if (HasWin32Code(space.status(), win32_error::kUnrecognizedVolume)) {
       return absl::FailedPreconditionError(
@@ -195,7 +188,7 @@ class WindowsVolume final : public VolumeHost {
 
   absl::StatusOr<uint32_t> GetDiskNumber(const CallContext& context,
                                          const VolumeId& volume) override {
-    if (absl::Status status = context.Check(); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(context.Check());
     const auto extents = GetVolumeExtents(os_, volume.ToString());
     if (!extents.ok()) return About(volume, "locating", extents.status());
     return extents->front().disk_number;
@@ -204,86 +197,81 @@ class WindowsVolume final : public VolumeHost {
   absl::Status Mount(const CallContext& context, const VolumeId& volume,
                      const ConfinedPath& target) override {
     const std::string path = target.path.ToString();
-    const absl::StatusOr<std::string> file_system = GetFileSystem(context, volume);
-    if (!file_system.ok()) return file_system.status();
-    if (file_system->empty()) {
+    ABSL_ASSIGN_OR_RETURN(const std::string file_system, GetFileSystem(context, volume));
+    if (file_system.empty()) {
       return absl::FailedPreconditionError(
           absl::StrCat("volume ", volume.ToString(), " has no file system"));
     }
-    absl::StatusOr<ResolvedPath> walked = ResolvePath(os_, context, target);
-    if (!walked.ok()) return walked.status();
-    if (!walked->found()) return MissingError(target.path);
-    if (walked->link.has_value() && walked->link->volume == volume) return absl::OkStatus();
-    if (walked->link.has_value() && walked->link->volume.has_value()) {
+    ABSL_ASSIGN_OR_RETURN(ResolvedPath walked, ResolvePath(os_, context, target));
+    if (!walked.found()) return MissingError(target.path);
+    if (walked.link.has_value() && walked.link->volume == volume) return absl::OkStatus();
+    if (walked.link.has_value() && walked.link->volume.has_value()) {
       return absl::AlreadyExistsError(absl::StrCat("another volume is mounted at ", path, ": ",
-                                                   walked->link->volume->ToString()));
+                                                   walked.link->volume->ToString()));
     }
-    if (!walked->is_directory()) {
+    if (!walked.is_directory()) {
       return absl::FailedPreconditionError(absl::StrCat(path, " is not a directory"));
     }
-    const absl::StatusOr<std::vector<std::string>> names = walked->at().List();
+    const absl::StatusOr<std::vector<std::string>> names = walked.at().List();
     if (!names.ok()) return Prefixed(path, names.status());
-    if (walked->is_root() || !names->empty()) {
+    if (walked.is_root() || !names->empty()) {
       return absl::FailedPreconditionError(absl::StrCat(path, " is not empty"));
     }
-    const absl::StatusOr<VolumeId> holder = VolumeOf(os_, *walked);
-    if (!holder.ok()) return holder.status();
-    if (*holder == volume) {
+    ABSL_ASSIGN_OR_RETURN(const VolumeId holder, VolumeOf(os_, walked));
+    if (holder == volume) {
       return absl::FailedPreconditionError(
           absl::StrCat("volume ", volume.ToString(), " holds ", path, " itself"));
     }
     // Below a working directory, Windows' own volume would lead calls out of there.
     absl::Status mounted = CheckNotWindows(wmi_, os_, context, volume);
-    if (mounted.ok()) mounted = SetMountPoint(os_, context, volume, &*walked);
+    if (mounted.ok()) mounted = SetMountPoint(os_, context, volume, &walked);
     return Prefixed(absl::StrCat("mounting volume ", volume.ToString(), " at ", path), mounted);
   }
 
   absl::Status Unmount(const CallContext& context, const VolumeId& volume,
                        const ConfinedPath& target) override {
     const std::string path = target.path.ToString();
-    absl::StatusOr<ResolvedPath> walked = ResolvePath(os_, context, target);
-    if (!walked.ok()) return walked.status();
-    if (!walked->found()) return MissingError(target.path);
-    if (!walked->link.has_value() || !walked->link->volume.has_value()) {
+    ABSL_ASSIGN_OR_RETURN(ResolvedPath walked, ResolvePath(os_, context, target));
+    if (!walked.found()) return MissingError(target.path);
+    if (!walked.link.has_value() || !walked.link->volume.has_value()) {
       return absl::NotFoundError(absl::StrCat("no volume is mounted at ", path));
     }
-    if (walked->link->volume != volume) {
+    if (walked.link->volume != volume) {
       return absl::FailedPreconditionError(
-          absl::StrCat("volume ", walked->link->volume->ToString(), " is mounted at ", path));
+          absl::StrCat("volume ", walked.link->volume->ToString(), " is mounted at ", path));
     }
     return Prefixed(absl::StrCat("unmounting volume ", volume.ToString(), " from ", path),
-                    DeleteMountPoint(os_, context, volume, &*walked));
+                    DeleteMountPoint(os_, context, volume, &walked));
   }
 
   absl::StatusOr<VolumeId> GetVolumeAtMountPoint(const CallContext& context,
                                                  const ConfinedPath& path) override {
-    const absl::StatusOr<ResolvedPath> walked =
-        ResolvePath(os_, context, path, {.follow_last = true});
-    if (!walked.ok()) return walked.status();
-    if (!walked->found()) return MissingError(path.path);
-    if (walked->link.has_value() && walked->link->volume.has_value()) return *walked->link->volume;
-    if (walked->is_root()) return VolumeOf(os_, *walked);
+    ABSL_ASSIGN_OR_RETURN(const ResolvedPath walked,
+                          ResolvePath(os_, context, path, {.follow_last = true}));
+    if (!walked.found()) return MissingError(path.path);
+    if (walked.link.has_value() && walked.link->volume.has_value()) return *walked.link->volume;
+    if (walked.is_root()) return VolumeOf(os_, walked);
     return absl::NotFoundError(absl::StrCat("no volume is mounted at ", path.path.ToString()));
   }
 
   absl::StatusOr<VolumeId> GetVolumeHolding(const CallContext& context,
                                             const ConfinedPath& path) override {
-    const absl::StatusOr<ResolvedPath> walked =
-        ResolvePath(os_, context, path, {.follow_last = true, .max_steps = kMaxClimbingSteps});
-    if (!walked.ok()) return walked.status();
-    if (!walked->on_server.empty()) {
+    ABSL_ASSIGN_OR_RETURN(
+        const ResolvedPath walked,
+        ResolvePath(os_, context, path, {.follow_last = true, .max_steps = kMaxClimbingSteps}));
+    if (!walked.on_server.empty()) {
       return absl::NotFoundError(
           absl::StrCat(path.path.ToString(), " leads to a server, where no volume of the node is"));
     }
-    if (!walked->found()) return MissingError(path.path);
-    if (walked->link.has_value() && walked->link->volume.has_value()) return *walked->link->volume;
-    return VolumeOf(os_, *walked);
+    if (!walked.found()) return MissingError(path.path);
+    if (walked.link.has_value() && walked.link->volume.has_value()) return *walked.link->volume;
+    return VolumeOf(os_, walked);
   }
 
   absl::StatusOr<std::vector<MountPoint>> ListMountPoints(const CallContext& context,
                                                           const VolumeId& volume,
                                                           const PathRoots* roots) override {
-    if (absl::Status status = context.Check(); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(context.Check());
     const absl::StatusOr<std::vector<std::string>> paths = os_.ListMountPoints(volume.ToString());
     if (!paths.ok()) return About(volume, "asking for the folders of", paths.status());
     std::vector<MountPoint> points;
@@ -299,7 +287,7 @@ class WindowsVolume final : public VolumeHost {
   }
 
   absl::Status Flush(const CallContext& context, const VolumeId& volume) override {
-    if (absl::Status status = context.Check(); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(context.Check());
     const absl::Status flushed = os_.Flush(volume.ToString());
     // A write-protected volume holds no pending writes.
     if (flushed.ok() || HasWin32Code(flushed, win32_error::kWriteProtect)) return absl::OkStatus();
@@ -310,10 +298,10 @@ class WindowsVolume final : public VolumeHost {
   // access after a dismount
   // (learn.microsoft.com/windows/win32/api/winioctl/ni-winioctl-fsctl_dismount_volume).
   absl::Status MakeWritable(const CallContext& context, uint32_t disk_number) override {
-    const absl::StatusOr<std::vector<VolumeId>> volumes = ListVolumes(context, disk_number, 0);
-    if (!volumes.ok()) return volumes.status();
-    for (const VolumeId& volume : *volumes) {
-      if (absl::Status status = context.Check(); !status.ok()) return status;
+    ABSL_ASSIGN_OR_RETURN(const std::vector<VolumeId> volumes,
+                          ListVolumes(context, disk_number, 0));
+    for (const VolumeId& volume : volumes) {
+      ABSL_RETURN_IF_ERROR(context.Check());
       const std::string& name = volume.ToString();
       const auto file_system = os_.GetFileSystem(name);
       if (!file_system.ok() || !file_system->read_only) continue;
@@ -328,7 +316,7 @@ class WindowsVolume final : public VolumeHost {
  private:
   // The one place where a volume of a basic disk lies.
   absl::StatusOr<machine::DiskExtent> ExtentOf(const CallContext& context, const VolumeId& volume) {
-    if (absl::Status status = context.Check(); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(context.Check());
     const auto extents = GetVolumeExtents(os_, volume.ToString());
     if (!extents.ok()) return About(volume, "locating", extents.status());
     if (extents->size() == 1) return extents->front();
@@ -339,12 +327,10 @@ class WindowsVolume final : public VolumeHost {
   // The MSFT_Partition that a volume fills.
   absl::StatusOr<cim::Object> PartitionAt(const CallContext& context,
                                           const machine::DiskExtent& extent) {
-    auto partitions = Partitions(context, extent);
-    if (!partitions.ok()) return partitions.status();
-    for (cim::Object& partition : *partitions) {
-      const auto offset = partition.GetUint64("Offset");
-      if (!offset.ok()) return offset.status();
-      if (*offset == extent.offset) return std::move(partition);
+    ABSL_ASSIGN_OR_RETURN(auto partitions, Partitions(context, extent));
+    for (cim::Object& partition : partitions) {
+      ABSL_ASSIGN_OR_RETURN(const auto offset, partition.GetUint64("Offset"));
+      if (offset == extent.offset) return std::move(partition);
     }
     return absl::InternalError("WMI does not know a partition at its place");
   }
@@ -356,11 +342,11 @@ class WindowsVolume final : public VolumeHost {
   // The largest size of a partition, as MSFT_Partition.GetSupportedSize has it.
   absl::StatusOr<uint64_t> WindowsOwnMaximum(const CallContext& context,
                                              const cim::Object& partition) {
-    const auto supported = InvokeStorage(wmi_, context, partition.path(), "GetSupportedSize");
-    if (!supported.ok()) return supported.status();
-    const absl::Status status = cim::StorageStatus("measuring the partition", *supported);
+    ABSL_ASSIGN_OR_RETURN(const auto supported,
+                          InvokeStorage(wmi_, context, partition.path(), "GetSupportedSize"));
+    const absl::Status status = cim::StorageStatus("measuring the partition", supported);
     if (!status.ok()) return status;
-    return supported->out.GetUint64("SizeMax");
+    return supported.out.GetUint64("SizeMax");
   }
 
   // The partitions of a disk that is to be changed. FAILED_PRECONDITION when it is Windows' own.

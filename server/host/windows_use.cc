@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/host/devices.h"
 #include "server/host/find_volume.h"
@@ -35,9 +36,8 @@ absl::Status CheckNotWindows(cim::Session& wmi, machine::Os& os, const CallConte
 
 absl::Status CheckNotMounted(Host& host, const CallContext& context, const PathRoots* roots,
                              uint32_t number) {
-  const auto volumes = host.volume().ListVolumes(context, number, 0);
-  if (!volumes.ok()) return volumes.status();
-  for (const VolumeId& volume : *volumes) {
+  ABSL_ASSIGN_OR_RETURN(const auto volumes, host.volume().ListVolumes(context, number, 0));
+  for (const VolumeId& volume : volumes) {
     const auto points = host.volume().ListMountPoints(context, volume, roots);
     // It went away meanwhile.
     if (absl::IsNotFound(points.status())) continue;

@@ -21,6 +21,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "server/base/status_macros.h"
 #include "server/http/http_socket.h"
 
 namespace csi_proxy {
@@ -317,7 +318,7 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Listen(
   // Asio throws when the system is short of what it begins with, and so does a thread.
   try {
     auto server = std::make_unique<Server>(std::move(paths), absl::ToChronoNanoseconds(patience));
-    if (absl::Status status = server->Start(endpoint); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(server->Start(endpoint));
     return server;
   } catch (const std::exception& error) {
     return absl::UnavailableError(

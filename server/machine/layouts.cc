@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "server/base/status_macros.h"
 #include "server/machine/little_endian.h"
 
 namespace csi_proxy::machine {
@@ -90,9 +91,8 @@ Bytes DeviceIdQuery() {
 }
 
 absl::StatusOr<std::string> ParsePage83(const Bytes& descriptor) {
-  absl::StatusOr<DeviceIds> ids = ParseDeviceIds(descriptor);
-  if (!ids.ok()) return ids.status();
-  return std::move(ids->page83);
+  ABSL_ASSIGN_OR_RETURN(DeviceIds ids, ParseDeviceIds(descriptor));
+  return std::move(ids.page83);
 }
 
 absl::StatusOr<DeviceIds> ParseDeviceIds(const Bytes& descriptor) {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "server/base/status_macros.h"
 #include "server/base/unicode.h"
 #include "server/machine/little_endian.h"
 
@@ -122,11 +123,10 @@ absl::StatusOr<ReparsePoint> ParseReparsePoint(const Bytes& data) {
   if (!Holds(names, substitute) || !Holds(names, print)) {
     return Malformed("a name lies outside of it");
   }
-  auto name = ReadName(names, substitute);
-  if (!name.ok()) return name.status();
+  ABSL_ASSIGN_OR_RETURN(auto name, ReadName(names, substitute));
 
   point.is_relative = (flags & kSymlinkFlagRelative) != 0;
-  point.target = point.is_relative ? *std::move(name) : ToWin32(*name);
+  point.target = point.is_relative ? std::move(name) : ToWin32(name);
   // Without the last backslash it is the device that holds the volume, not its root directory.
   if (point.tag == kReparseTagMountPoint && absl::EndsWith(point.target, "\\")) {
     if (auto volume = VolumeId::Parse(point.target); volume.ok()) point.volume = *std::move(volume);

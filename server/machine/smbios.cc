@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "server/base/status_macros.h"
 #include "server/base/unicode.h"
 #include "server/machine/little_endian.h"
 
@@ -74,10 +75,9 @@ absl::StatusOr<std::string> ParseSystemSerialNumber(const Bytes& raw_smbios_data
   std::span<const uint8_t> table = reader.Take(length);
   if (!reader.ok()) return Malformed("it is cut short");
   while (!table.empty()) {
-    const auto structure = TakeStructure(&table);
-    if (!structure.ok()) return structure.status();
-    if (structure->type == kSystemInformation) return SerialNumber(*structure);
-    if (structure->type == kEndOfTable) break;
+    ABSL_ASSIGN_OR_RETURN(const auto structure, TakeStructure(&table));
+    if (structure.type == kSystemInformation) return SerialNumber(structure);
+    if (structure.type == kEndOfTable) break;
   }
   return absl::NotFoundError("the SMBIOS table has no system information");
 }

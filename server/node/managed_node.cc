@@ -2,16 +2,17 @@
 
 #include <utility>
 
+#include "server/base/status_macros.h"
+
 namespace csi_proxy {
 
 absl::StatusOr<NodeRules> NodeRules::Parse(absl::string_view working_dirs_option,
                                            const std::vector<std::string>& working_dirs,
                                            std::vector<std::string> allowed_services,
                                            bool require_privacy) {
-  absl::StatusOr<std::shared_ptr<const PathRoots>> roots =
-      PathRoots::Parse(working_dirs_option, working_dirs);
-  if (!roots.ok()) return roots.status();
-  return NodeRules{.roots = *std::move(roots),
+  ABSL_ASSIGN_OR_RETURN(std::shared_ptr<const PathRoots> roots,
+                        PathRoots::Parse(working_dirs_option, working_dirs));
+  return NodeRules{.roots = std::move(roots),
                    .allowed_services = std::move(allowed_services),
                    .require_privacy = require_privacy};
 }

@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
+#include "server/base/status_macros.h"
 #include "server/machine/os.h"
 #include "server/machine/windows/cim/com_session.h"
 #include "server/node/opened_machine.h"
@@ -27,11 +28,10 @@ absl::StatusOr<OpenedMachine> OpenThisMachine(const std::function<void(absl::str
     warn(absl::StrCat("WMI does not answer yet: ", answer.status().message()));
   }
   // The service and any number of drivers may act on the machine at once.
-  absl::StatusOr<std::unique_ptr<ProcessLocks>> locks = NewProcessLocks("", warn);
-  if (!locks.ok()) return locks.status();
+  ABSL_ASSIGN_OR_RETURN(std::unique_ptr<ProcessLocks> locks, NewProcessLocks("", warn));
   OpenedMachine opened;
   opened.host = host::NewHost(std::move(wmi), machine::NewOs(), warn);
-  opened.processes = *std::move(locks);
+  opened.processes = std::move(locks);
   return opened;
 }
 

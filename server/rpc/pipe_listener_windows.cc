@@ -29,6 +29,7 @@
 #include "server/base/condition.h"
 #include "server/base/process_locks.h"
 #include "server/base/start_thread.h"
+#include "server/base/status_macros.h"
 #include "server/rpc/client_registry.h"
 #include "server/rpc/connection_table.h"
 #include "server/rpc/pipe/closer.h"
@@ -166,20 +167,17 @@ class PipeListener final : public Listener {
 };
 
 absl::Status PipeListener::Listen(std::vector<PipeEndpoint> endpoints) {
-  absl::StatusOr<pipe::Security> security = pipe::Security::ForServer(sddl_);
-  if (!security.ok()) return security.status();
-  auto calls = pipe::NewPipeCalls(*std::move(security));
-  if (!calls.ok()) return calls.status();
-  calls_ = *std::move(calls);
+  ABSL_ASSIGN_OR_RETURN(pipe::Security security, pipe::Security::ForServer(sddl_));
+  ABSL_ASSIGN_OR_RETURN(auto calls, pipe::NewPipeCalls(std::move(security)));
+  calls_ = std::move(calls);
   closer_.emplace(calls_, kReadingTime);
   for (PipeEndpoint& endpoint : endpoints) {
     std::string path = pipe::Path(endpoint.name);
     pipes_.push_back({.endpoint = std::move(endpoint), .path = std::move(path)});
   }
   waiting_.emplace(pipes_.size(), Making());
-  absl::StatusOr<std::thread> watcher = StartThread([this] { Watch(); });
-  if (!watcher.ok()) return watcher.status();
-  watcher_ = *std::move(watcher);
+  ABSL_ASSIGN_OR_RETURN(std::thread watcher, StartThread([this] { Watch(); }));
+  watcher_ = std::move(watcher);
   if (absl::Status taken = TakeNames(); !taken.ok()) {
     Stop();
     return taken;
@@ -239,14 +237,13 @@ void PipeListener::Stop() {
 
 absl::Status PipeListener::Await(size_t pipe, absl::StatusOr<void*> made) {
   if (!made.ok()) return made.status();
-  absl::StatusOr<std::unique_ptr<pipe::PipeStream>> stream =
-      pipe::PipeStream::Create(closer_->Own(*made));
-  if (!stream.ok()) return stream.status();
+  ABSL_ASSIGN_OR_RETURN(std::unique_ptr<pipe::PipeStream> stream,
+                        pipe::PipeStream::Create(closer_->Own(*made)));
   auto owned = std::make_unique<Instance>();
   Instance* const instance = owned.get();
   instance->listener = this;
   instance->pipe = pipe;
-  instance->stream = *std::move(stream);
+  instance->stream = std::move(stream);
   pipe::Stream::Result result;
   bool connected;
   {

@@ -28,6 +28,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/base/start_thread.h"
+#include "server/base/status_macros.h"
 #include "server/rpc/client_registry.h"
 #include "server/rpc/connection_table.h"
 #include "server/rpc/pipe_server.h"
@@ -143,9 +144,8 @@ absl::Status UnixListener::Watch(Entry* entry, uint32_t events) {
 }
 
 absl::Status UnixListener::Listen(std::vector<PipeEndpoint> endpoints) {
-  absl::StatusOr<SocketDirectory> directory = SocketDirectory::Open(directory_path_);
-  if (!directory.ok()) return directory.status();
-  directory_ = *std::move(directory);
+  ABSL_ASSIGN_OR_RETURN(SocketDirectory directory, SocketDirectory::Open(directory_path_));
+  directory_ = std::move(directory);
   epoll_.Reset(epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_.valid()) return absl::ErrnoToStatus(errno, "epoll_create1");
 

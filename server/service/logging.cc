@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/status_macros.h"
 #include "server/service/event_log.h"
 #include "server/service/json_line.h"
 #include "server/service/log_file.h"
@@ -51,11 +52,10 @@ absl::Status InitLogging(const LogOptions& options) {
     file = absl::StrCat(options.directory, "/csi-proxy.log");
   }
   if (!options.to_stderr && !file.empty()) {
-    const absl::StatusOr<std::string> name = LogFileName(file);
-    if (!name.ok()) return name.status();
+    ABSL_ASSIGN_OR_RETURN(const std::string name, LogFileName(file));
     try {
       sinks.push_back(std::make_shared<spdlog::sinks::rotating_file_sink_mt>(
-          *name, options.file_max_megabytes << 20, kOldFiles));
+          name, options.file_max_megabytes << 20, kOldFiles));
     } catch (const spdlog::spdlog_ex& error) {
       return absl::InvalidArgumentError(
           absl::StrCat("cannot open the log file ", file, ": ", error.what()));

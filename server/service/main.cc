@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "server/base/program.h"
+#include "server/base/status_macros.h"
 #include "server/service/logging.h"
 #include "server/service/open_node.h"
 #include "server/service/options.h"
@@ -24,13 +25,10 @@ constexpr absl::Duration kStopMargin = absl::Seconds(5);
 
 // Starts, serves until told to stop, stops.
 absl::Status Serve(const Options& options, Supervisor& supervisor) {
-  absl::StatusOr<OpenedNode> opened = OpenNode(options);
-  if (!opened.ok()) return opened.status();
-  absl::StatusOr<std::unique_ptr<Server>> server =
-      Server::Start(options, *opened->node, std::move(opened->services));
-  if (!server.ok()) return server.status();
-  spdlog::info("csi-proxy {} serves {} pipes for the {} node", kVersion,
-               (*server)->PipeNames().size(),
+  ABSL_ASSIGN_OR_RETURN(OpenedNode opened, OpenNode(options));
+  ABSL_ASSIGN_OR_RETURN(std::unique_ptr<Server> server,
+                        Server::Start(options, *opened.node, std::move(opened.services)));
+  spdlog::info("csi-proxy {} serves {} pipes for the {} node", kVersion, server->PipeNames().size(),
                options.host == HostKind::kSimulated ? "simulated" : "Windows");
   supervisor.ReportRunning();
 
@@ -38,7 +36,7 @@ absl::Status Serve(const Options& options, Supervisor& supervisor) {
   spdlog::info("stopping on {}: calls under way have {} to finish", stopped_by,
                absl::FormatDuration(options.stop_grace_period));
   supervisor.ReportStopping(options.stop_grace_period + kStopMargin);
-  (*server)->Stop(options.stop_grace_period);
+  server->Stop(options.stop_grace_period);
   spdlog::info("stopped");
   return absl::OkStatus();
 }

@@ -23,6 +23,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "server/base/go_codes.h"
+#include "server/base/status_macros.h"
 #include "server/http/http_server.h"
 #include "server/service/image_name.h"
 #include "server/service/product_version.h"
@@ -83,9 +84,9 @@ class Metrics::Impl {
   }
 
   absl::Status Listen(const HostPort& address) {
-    auto server = HttpServer::Listen(address, {{"/metrics", [this] { return Text(); }}});
-    if (!server.ok()) return server.status();
-    server_ = *std::move(server);
+    ABSL_ASSIGN_OR_RETURN(auto server,
+                          HttpServer::Listen(address, {{"/metrics", [this] { return Text(); }}}));
+    server_ = std::move(server);
     return absl::OkStatus();
   }
   int port() const { return server_->port(); }
@@ -284,12 +285,11 @@ Metrics::~Metrics() = default;
 absl::StatusOr<std::unique_ptr<Metrics>> Metrics::Serve(absl::string_view option,
                                                         const std::string& address) {
   if (address.empty()) return nullptr;
-  absl::StatusOr<HostPort> parsed = HostPort::Parse(option, address);
-  if (!parsed.ok()) return parsed.status();
+  ABSL_ASSIGN_OR_RETURN(HostPort parsed, HostPort::Parse(option, address));
   // There is no authentication: a port alone is this machine's.
-  if (parsed->host.empty()) parsed->host = "127.0.0.1";
+  if (parsed.host.empty()) parsed.host = "127.0.0.1";
   auto impl = std::make_unique<Impl>();
-  if (const absl::Status status = impl->Listen(*parsed); !status.ok()) {
+  if (const absl::Status status = impl->Listen(parsed); !status.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(option, ": ", status.message()));
   }
   return std::unique_ptr<Metrics>(new Metrics(std::move(impl)));

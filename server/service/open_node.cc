@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/status_macros.h"
 #include "server/service/logging.h"
 #include "server/service/simulation.h"
 #include "server/service/spdlog_audit_sink.h"
@@ -15,10 +16,9 @@ namespace {
 
 absl::StatusOr<OpenedMachine> Simulated(const Options& options,
                                         std::vector<ExtraService>* services) {
-  absl::StatusOr<Simulation> simulation = OpenSimulation(options.scenario);
-  if (!simulation.ok()) return simulation.status();
-  *services = std::move(simulation->services);
-  return std::move(simulation->machine);
+  ABSL_ASSIGN_OR_RETURN(Simulation simulation, OpenSimulation(options.scenario));
+  *services = std::move(simulation.services);
+  return std::move(simulation.machine);
 }
 
 absl::StatusOr<OpenedMachine> ThisMachine() {
@@ -33,12 +33,12 @@ absl::StatusOr<OpenedMachine> ThisMachine() {
 
 absl::StatusOr<std::unique_ptr<ManagedNode>> NewNode(const Options& options,
                                                      OpenedMachine machine) {
-  absl::StatusOr<NodeRules> rules = NodeRules::Parse(
-      "--working-dir", options.working_dirs, options.allowed_services, options.require_privacy);
-  if (!rules.ok()) return rules.status();
-  rules->bind_smb_credentials = options.bind_smb_credentials;
+  ABSL_ASSIGN_OR_RETURN(NodeRules rules,
+                        NodeRules::Parse("--working-dir", options.working_dirs,
+                                         options.allowed_services, options.require_privacy));
+  rules.bind_smb_credentials = options.bind_smb_credentials;
   return std::make_unique<ManagedNode>(
-      std::move(machine), *std::move(rules),
+      std::move(machine), std::move(rules),
       std::make_unique<observability::SpdlogAuditSink>(spdlog::get(observability::kAuditLogger),
                                                        options.log.format),
       [](absl::string_view line) { spdlog::info("{}", std::string(line)); });
@@ -46,12 +46,11 @@ absl::StatusOr<std::unique_ptr<ManagedNode>> NewNode(const Options& options,
 
 absl::StatusOr<OpenedNode> OpenNode(const Options& options) {
   OpenedNode opened;
-  absl::StatusOr<OpenedMachine> machine =
-      options.host == HostKind::kSimulated ? Simulated(options, &opened.services) : ThisMachine();
-  if (!machine.ok()) return machine.status();
-  absl::StatusOr<std::unique_ptr<ManagedNode>> node = NewNode(options, *std::move(machine));
-  if (!node.ok()) return node.status();
-  opened.node = *std::move(node);
+  ABSL_ASSIGN_OR_RETURN(OpenedMachine machine, options.host == HostKind::kSimulated
+                                                   ? Simulated(options, &opened.services)
+                                                   : ThisMachine());
+  ABSL_ASSIGN_OR_RETURN(std::unique_ptr<ManagedNode> node, NewNode(options, std::move(machine)));
+  opened.node = std::move(node);
   return opened;
 }
 

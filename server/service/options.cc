@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "server/base/status_macros.h"
 
 namespace csi_proxy {
 namespace {
@@ -189,7 +190,7 @@ absl::Status Settle(const Raw& raw, bool working_dir_given, bool kubelet_path_gi
       {"log_file_max_size", options->log.file_max_megabytes},
   };
   for (const auto& [flag, value] : counts) {
-    if (absl::Status status = AtLeastOne(flag, value); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(AtLeastOne(flag, value));
   }
   if (options->client_share < 1 || options->client_share > 100) {
     return absl::InvalidArgumentError(
@@ -211,9 +212,7 @@ absl::Status Settle(const Raw& raw, bool working_dir_given, bool kubelet_path_gi
        &options->stop_grace_period},
   };
   for (const auto& d : durations) {
-    if (absl::Status status = ParseDuration(d.flag, d.text, d.minimum, d.out); !status.ok()) {
-      return status;
-    }
+    ABSL_RETURN_IF_ERROR(ParseDuration(d.flag, d.text, d.minimum, d.out));
   }
   return absl::OkStatus();
 }
@@ -246,11 +245,8 @@ absl::StatusOr<Options> ParseOptions(int argc, const char* const* argv) {
                   .run(),
               values);
     po::notify(values);
-    if (absl::Status status = Settle(raw, values.contains("working-dir"),
-                                     !values["kubelet-path"].defaulted(), &options);
-        !status.ok()) {
-      return status;
-    }
+    ABSL_RETURN_IF_ERROR(
+        Settle(raw, values.contains("working-dir"), !values["kubelet-path"].defaulted(), &options));
   } catch (const po::error& error) {
     return absl::InvalidArgumentError(error.what());
   }

@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "server/base/pipe_name.h"
+#include "server/base/status_macros.h"
 #include "server/rpc/pipe_server.h"
 #include "server/service/call_log.h"
 #include "server/service/metrics.h"
@@ -72,10 +73,10 @@ class Server::Impl {
     // A pod can have gRPC complain about as many of its calls as it likes.
     gpr_set_log_function([](gpr_log_func_args* said) { spdlog::trace("gRPC: {}", said->message); });
     std::vector<rpc::CallObserver*> observers = {&call_log_};
-    auto metrics =
-        observability::Metrics::Serve("--metrics-bind-address", options.metrics_bind_address);
-    if (!metrics.ok()) return metrics.status();
-    metrics_ = *std::move(metrics);
+    ABSL_ASSIGN_OR_RETURN(
+        auto metrics,
+        observability::Metrics::Serve("--metrics-bind-address", options.metrics_bind_address));
+    metrics_ = std::move(metrics);
     if (metrics_ != nullptr) observers.push_back(metrics_.get());
     listener_ = rpc::NewListener(options.place, options.listener, observers);
     versioned_services_ = std::make_unique<VersionedServices>(
@@ -92,7 +93,7 @@ class Server::Impl {
         },
         node.services());
     std::vector<rpc::VersionedService> services = versioned_services_->NewServices();
-    if (absl::Status status = Select(options, &services); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(Select(options, &services));
     for (rpc::VersionedService& service : services) {
       extra.push_back({.pipe_name = PipeName(service.group, service.version),
                        .full_name = service.full_name,
@@ -100,18 +101,18 @@ class Server::Impl {
     }
     std::vector<rpc::PipeEndpoint> endpoints;
     for (ExtraService& service : extra) {
-      absl::StatusOr<std::unique_ptr<PipeServer>> pipe =
+      ABSL_ASSIGN_OR_RETURN(
+          std::unique_ptr<PipeServer> pipe,
           PipeServer::Create(std::move(service.pipe_name), std::move(service.full_name),
-                             std::move(service.service), options.server);
-      if (!pipe.ok()) return pipe.status();
+                             std::move(service.service), options.server));
       endpoints.push_back(
-          {.name = (*pipe)->name(),
-           .serve = [server = pipe->get()](std::unique_ptr<rpc::ReadyConnection> connection) {
+          {.name = pipe->name(),
+           .serve = [server = pipe.get()](std::unique_ptr<rpc::ReadyConnection> connection) {
              server->Serve(std::move(connection));
            }});
-      pipes_.push_back(*std::move(pipe));
+      pipes_.push_back(std::move(pipe));
     }
-    if (absl::Status status = listener_->Listen(std::move(endpoints)); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(listener_->Listen(std::move(endpoints)));
     if (metrics_ != nullptr) {
       metrics_->SetGauges(
           {.connections = [this] { return listener_->connections().counters(); },

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "server/base/status_macros.h"
 #include "server/base/win32.h"
 #include "server/service/service_status.h"
 #include "server/service/supervisor.h"
@@ -223,7 +224,7 @@ absl::Status RunSupervised(bool as_service, const std::function<int(Supervisor&)
                            int* exit_code) {
   if (as_service) {
     static Service* const service = new Service(body);
-    if (absl::Status status = service->Run(); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(service->Run());
     *exit_code = service->exit_code();
     return absl::OkStatus();
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/status_macros.h"
 #include "server/simulator/admin.pb.h"
 #include "server/simulator/scenario.h"
 
@@ -18,14 +19,13 @@ using google::protobuf::Message;
 
 absl::Status AttachDisk(Machine& node, const proto::AttachDiskRequest& request,
                         proto::AttachDiskResponse* response) {
-  absl::StatusOr<Disk> disk = DiskFor(node, request.disk());
-  if (!disk.ok()) return disk.status();
-  const auto number = request.choose_number() ? std::nullopt : std::optional(disk->number);
+  ABSL_ASSIGN_OR_RETURN(Disk disk, DiskFor(node, request.disk()));
+  const auto number = request.choose_number() ? std::nullopt : std::optional(disk.number);
   const auto place = request.has_place() ? std::optional(request.place()) : std::nullopt;
   if (request.has_copy_of()) {
-    if (absl::Status copied = node.CopyDisk(request.copy_of(), &*disk); !copied.ok()) return copied;
+    ABSL_RETURN_IF_ERROR(node.CopyDisk(request.copy_of(), &disk));
   }
-  const absl::StatusOr<uint32_t> attached = node.AttachDisk(*std::move(disk), number, place);
+  const absl::StatusOr<uint32_t> attached = node.AttachDisk(std::move(disk), number, place);
   if (attached.ok()) response->set_disk_number(*attached);
   return attached.status();
 }
@@ -62,9 +62,8 @@ absl::Status BreakMapping(Machine& node, const proto::BreakMappingRequest& reque
 
 absl::Status InjectFault(Machine& node, const proto::InjectFaultRequest& request,
                          proto::InjectFaultResponse*) {
-  absl::StatusOr<FaultRule> rule = FaultFromProto(request.fault());
-  if (!rule.ok()) return rule.status();
-  return node.InjectFault(*std::move(rule));
+  ABSL_ASSIGN_OR_RETURN(FaultRule rule, FaultFromProto(request.fault()));
+  return node.InjectFault(std::move(rule));
 }
 
 absl::Status ClearFaults(Machine& node, const proto::ClearFaultsRequest&,
@@ -75,18 +74,16 @@ absl::Status ClearFaults(Machine& node, const proto::ClearFaultsRequest&,
 
 absl::Status SetBehaviour(Machine& node, const proto::SetBehaviourRequest& request,
                           proto::SetBehaviourResponse*) {
-  const absl::StatusOr<Behaviour> behaviour = BehaviourFromProto(request.behaviour());
-  if (!behaviour.ok()) return behaviour.status();
-  return node.SetBehaviour(*behaviour);
+  ABSL_ASSIGN_OR_RETURN(const Behaviour behaviour, BehaviourFromProto(request.behaviour()));
+  return node.SetBehaviour(behaviour);
 }
 
 absl::Status SetOtherOpens(Machine& node, const proto::SetOtherOpensRequest& request,
                            proto::SetOtherOpensResponse*) {
   std::vector<OtherOpen> opens;
   for (const proto::OtherOpen& open : request.other_open()) {
-    absl::StatusOr<OtherOpen> read = OtherOpenFromProto(open);
-    if (!read.ok()) return read.status();
-    opens.push_back(*std::move(read));
+    ABSL_ASSIGN_OR_RETURN(OtherOpen read, OtherOpenFromProto(open));
+    opens.push_back(std::move(read));
   }
   return node.SetOtherOpens(std::move(opens));
 }
@@ -198,21 +195,19 @@ absl::StatusOr<const Method*> Find(absl::string_view name) {
 
 absl::Status CallAdmin(Machine& node, absl::string_view method, const Message& request,
                        Message* response) {
-  const absl::StatusOr<const Method*> found = Find(method);
-  if (!found.ok()) return found.status();
-  return (*found)->call(node, request, response);
+  ABSL_ASSIGN_OR_RETURN(const Method* const found, Find(method));
+  return found->call(node, request, response);
 }
 
 absl::StatusOr<std::string> CallAdmin(Machine& node, absl::string_view method,
                                       const std::string& request) {
-  const absl::StatusOr<const Method*> found = Find(method);
-  if (!found.ok()) return found.status();
-  const std::unique_ptr<Message> asked((*found)->request().New());
+  ABSL_ASSIGN_OR_RETURN(const Method* const found, Find(method));
+  const std::unique_ptr<Message> asked(found->request().New());
   if (!asked->ParseFromString(request)) {
     return absl::InvalidArgumentError(absl::StrCat("no request of ", method));
   }
-  const std::unique_ptr<Message> answer((*found)->response().New());
-  const absl::Status status = (*found)->call(node, *asked, answer.get());
+  const std::unique_ptr<Message> answer(found->response().New());
+  const absl::Status status = found->call(node, *asked, answer.get());
   if (!status.ok()) return status;
   return answer->SerializeAsString();
 }

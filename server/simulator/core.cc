@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "server/base/status_macros.h"
 #include "server/base/windows_path.h"
 #include "server/simulator/services.h"
 
@@ -14,7 +15,7 @@ namespace csi_proxy::machine::simulated {
 
 absl::Status Core::Pass(const CallContext& context, absl::string_view operation,
                         absl::string_view resource) {
-  if (absl::Status status = context.Check(); !status.ok()) return status;
+  ABSL_RETURN_IF_ERROR(context.Check());
   std::optional<FaultRule> fault;
   {
     const std::lock_guard lock(mutex_);
@@ -23,7 +24,7 @@ absl::Status Core::Pass(const CallContext& context, absl::string_view operation,
   if (!fault.has_value()) return absl::OkStatus();
   while (fault->stuck) absl::SleepFor(absl::Hours(1));
   if (fault->latency > absl::ZeroDuration()) {
-    if (absl::Status status = context.SleepFor(fault->latency); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(context.SleepFor(fault->latency));
   }
   if (fault->code == absl::StatusCode::kOk) return absl::OkStatus();
   return Failure(operation, fault->error, fault->code);

@@ -15,6 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
+#include "server/base/status_macros.h"
 #include "server/simulator/state.h"
 
 namespace csi_proxy::machine::simulated {
@@ -51,7 +52,7 @@ class Core {
   template <typename Action>
   auto Run(const CallContext& context, absl::string_view operation, absl::string_view resource,
            Action action) -> decltype(action(std::declval<NodeState&>())) {
-    if (absl::Status status = context.Check(); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(context.Check());
     std::unique_lock lock(mutex_);
     const bool is_wmi = Count(operation);
     if (!state_.faults.empty()) {

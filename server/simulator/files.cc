@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/simulator/resolver.h"
 
@@ -34,21 +35,19 @@ absl::Status CheckParent(const Resolved& at, const std::string& path) {
 absl::Status MakeEntryDirectories(NodeState& state, const WindowsPath& path) {
   const std::string text = path.ToString();
   const std::string operation = absl::StrCat("creating directory ", text);
-  absl::StatusOr<Resolved> at = Resolve(state, path, true);
-  if (!at.ok()) return at.status();
-  if (at->dangling) {
+  ABSL_ASSIGN_OR_RETURN(Resolved at, Resolve(state, path, true));
+  if (at.dangling) {
     return absl::AlreadyExistsError(
         absl::StrCat("a link that leads nowhere is in the way of ", text));
   }
-  if (at->tree == nullptr)
+  if (at.tree == nullptr)
     return Failure(operation, win32_error::kNotReady, absl::StatusCode::kNotFound);
-  if (at->at().kind != Tree::Kind::kDirectory) {
+  if (at.at().kind != Tree::Kind::kDirectory) {
     return absl::AlreadyExistsError(absl::StrCat("a file is in the way of ", text));
   }
-  for (const std::string& name : at->missing) {
-    const absl::StatusOr<Tree::Id> made = AddEntry(*at, Tree::Directory(name), operation);
-    if (!made.ok()) return made.status();
-    at->entry = *made;
+  for (const std::string& name : at.missing) {
+    ABSL_ASSIGN_OR_RETURN(const Tree::Id made, AddEntry(at, Tree::Directory(name), operation));
+    at.entry = made;
   }
   return absl::OkStatus();
 }
@@ -56,10 +55,9 @@ absl::Status MakeEntryDirectories(NodeState& state, const WindowsPath& path) {
 absl::Status MakeLinkEntry(NodeState& state, const std::string& target, const WindowsPath& link,
                            bool junction) {
   const std::string text = link.ToString();
-  absl::StatusOr<Resolved> at = Resolve(state, link, false);
-  if (!at.ok()) return at.status();
-  if (absl::Status status = CheckParent(*at, text); !status.ok()) return status;
-  return AddEntry(*at, Tree::Link(link.components().back(), target, junction),
+  ABSL_ASSIGN_OR_RETURN(Resolved at, Resolve(state, link, false));
+  ABSL_RETURN_IF_ERROR(CheckParent(at, text));
+  return AddEntry(at, Tree::Link(link.components().back(), target, junction),
                   absl::StrCat("creating link ", text))
       .status();
 }
@@ -68,39 +66,37 @@ absl::Status WriteFileEntry(NodeState& state, const WindowsPath& path, uint64_t 
                             bool read_only) {
   const std::string text = path.ToString();
   const std::string operation = absl::StrCat("writing ", text);
-  absl::StatusOr<Resolved> at = Resolve(state, path, false);
-  if (!at.ok()) return at.status();
-  if (at->found()) {
-    if (at->at().kind != Tree::Kind::kFile) {
+  ABSL_ASSIGN_OR_RETURN(Resolved at, Resolve(state, path, false));
+  if (at.found()) {
+    if (at.at().kind != Tree::Kind::kFile) {
       return absl::AlreadyExistsError(absl::StrCat(text, " exists and is not a file"));
     }
-    const uint64_t old_size = at->at().size_bytes;
-    if (at->place.has_value() && size_bytes > old_size) {
-      const absl::Status writable = CheckWritable(*at->place, size_bytes - old_size, operation);
+    const uint64_t old_size = at.at().size_bytes;
+    if (at.place.has_value() && size_bytes > old_size) {
+      const absl::Status writable = CheckWritable(*at.place, size_bytes - old_size, operation);
       if (!writable.ok()) return writable;
     }
-    at->tree->SetFile(at->entry, size_bytes, read_only);
+    at.tree->SetFile(at.entry, size_bytes, read_only);
     return absl::OkStatus();
   }
-  if (absl::Status status = CheckParent(*at, text); !status.ok()) return status;
-  return AddEntry(*at, Tree::File(path.components().back(), size_bytes, read_only), operation)
+  ABSL_RETURN_IF_ERROR(CheckParent(at, text));
+  return AddEntry(at, Tree::File(path.components().back(), size_bytes, read_only), operation)
       .status();
 }
 
 absl::Status RemoveFolderEntry(NodeState& state, const WindowsPath& path) {
   const std::string operation = absl::StrCat("removing directory ", path.ToString());
-  absl::StatusOr<Resolved> at = Resolve(state, path, false);
-  if (!at.ok()) return at.status();
-  if (!at->found()) {
+  ABSL_ASSIGN_OR_RETURN(Resolved at, Resolve(state, path, false));
+  if (!at.found()) {
     return Failure(operation, win32_error::kPathNotFound, absl::StatusCode::kNotFound);
   }
-  if (at->entry == Tree::kRoot) return Failure(operation, win32_error::kAccessDenied);
-  if (at->at().kind == Tree::Kind::kFile) return Failure(operation, win32_error::kDirectory);
-  if (!at->at().children.empty()) return Failure(operation, win32_error::kDirNotEmpty);
-  if (at->place.has_value()) {
-    if (absl::Status s = CheckWritable(*at->place, 0, operation); !s.ok()) return s;
+  if (at.entry == Tree::kRoot) return Failure(operation, win32_error::kAccessDenied);
+  if (at.at().kind == Tree::Kind::kFile) return Failure(operation, win32_error::kDirectory);
+  if (!at.at().children.empty()) return Failure(operation, win32_error::kDirNotEmpty);
+  if (at.place.has_value()) {
+    ABSL_RETURN_IF_ERROR(CheckWritable(*at.place, 0, operation));
   }
-  at->tree->Remove(at->entry);
+  at.tree->Remove(at.entry);
   return absl::OkStatus();
 }
 

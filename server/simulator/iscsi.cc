@@ -2,6 +2,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/status_macros.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {
@@ -76,13 +77,12 @@ absl::Status RemovePortal(NodeState& state, const IscsiPortal& portal) {
 
 absl::StatusOr<std::vector<std::string>> DiscoverTargets(NodeState& state,
                                                          const IscsiPortal& portal) {
-  const absl::StatusOr<IscsiPortalState*> found = FindRegistered(state, portal);
-  if (!found.ok()) return found.status();
+  ABSL_ASSIGN_OR_RETURN(IscsiPortalState* const found, FindRegistered(state, portal));
   const absl::Status answers =
-      CheckAnswers(*found, absl::StrCat("asking target portal ", PortalText(portal)));
+      CheckAnswers(found, absl::StrCat("asking target portal ", PortalText(portal)));
   if (!answers.ok()) return answers;
   std::vector<std::string> iqns;
-  for (const IscsiTarget& target : (*found)->targets) iqns.push_back(target.iqn);
+  for (const IscsiTarget& target : found->targets) iqns.push_back(target.iqn);
   return iqns;
 }
 
@@ -101,27 +101,25 @@ absl::StatusOr<IscsiTarget*> FindTarget(NodeState& state, const IscsiPortal& por
 absl::Status Connect(NodeState& state, const IscsiPortal& portal, const std::string& iqn,
                      const ChapCredentials& credentials) {
   const std::string operation = absl::StrCat("connecting target ", iqn);
-  const absl::StatusOr<IscsiTarget*> target = FindTarget(state, portal, iqn);
-  if (!target.ok()) return target.status();
-  if ((*target)->connected) {
+  ABSL_ASSIGN_OR_RETURN(IscsiTarget* const target, FindTarget(state, portal, iqn));
+  if (target->connected) {
     return absl::AlreadyExistsError(absl::StrCat("target ", iqn, " is connected"));
   }
   const absl::Status answers = CheckAnswers(FindPortal(state, portal), operation);
   if (!answers.ok()) return answers;
-  if (!Authenticates(**target, credentials, state.iscsi_mutual_chap_secret)) {
+  if (!Authenticates(*target, credentials, state.iscsi_mutual_chap_secret)) {
     return Failure(operation, kAuthenticationFailed, absl::StatusCode::kFailedPrecondition);
   }
-  (*target)->connected = true;
+  target->connected = true;
   return absl::OkStatus();
 }
 
 absl::Status Disconnect(NodeState& state, const IscsiPortal& portal, const std::string& iqn) {
-  const absl::StatusOr<IscsiTarget*> target = FindTarget(state, portal, iqn);
-  if (!target.ok()) return target.status();
-  if (!(*target)->connected) {
+  ABSL_ASSIGN_OR_RETURN(IscsiTarget* const target, FindTarget(state, portal, iqn));
+  if (!target->connected) {
     return absl::NotFoundError(absl::StrCat("target ", iqn, " is not connected"));
   }
-  (*target)->connected = false;
+  target->connected = false;
   return absl::OkStatus();
 }
 

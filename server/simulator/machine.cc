@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "server/base/status_macros.h"
 #include "server/simulator/attach.h"
 #include "server/simulator/check.h"
 #include "server/simulator/files.h"
@@ -59,8 +60,8 @@ bool IsServerPath(absl::string_view path) {
 template <typename Change>
 absl::Status Try(NodeState& state, Change change) {
   NodeState changed = state;
-  if (absl::Status status = change(changed); !status.ok()) return status;
-  if (absl::Status status = CheckState(changed); !status.ok()) return status;
+  ABSL_RETURN_IF_ERROR(change(changed));
+  ABSL_RETURN_IF_ERROR(CheckState(changed));
   state = std::move(changed);
   return absl::OkStatus();
 }
@@ -74,14 +75,13 @@ absl::StatusOr<Disk*> FindAttached(NodeState& state, uint32_t number) {
 
 // Adds what is missing of a path on a server; the last component is a file when `file` says so.
 absl::Status AddToShare(NodeState& state, absl::string_view text, std::optional<Tree::Entry> file) {
-  const absl::StatusOr<UncPath> path = UncPath::Parse("path", text);
-  if (!path.ok()) return path.status();
-  SmbShare* share = FindShare(state, path->Share());
+  ABSL_ASSIGN_OR_RETURN(const UncPath path, UncPath::Parse("path", text));
+  SmbShare* share = FindShare(state, path.Share());
   if (share == nullptr) {
-    return absl::NotFoundError(absl::StrCat("there is no share ", path->Share()));
+    return absl::NotFoundError(absl::StrCat("there is no share ", path.Share()));
   }
   Tree::Id at = Tree::kRoot;
-  const std::vector<std::string>& components = path->components();
+  const std::vector<std::string>& components = path.components();
   for (size_t i = 0; i < components.size(); ++i) {
     const bool last = i + 1 == components.size();
     const std::optional<Tree::Id> child = share->tree.Find(at, components[i]);
@@ -91,14 +91,13 @@ absl::Status AddToShare(NodeState& state, absl::string_view text, std::optional<
     }
     Tree::Entry entry = last ? file.value_or(Tree::Entry{}) : Tree::Entry{};
     entry.name = components[i];
-    const absl::StatusOr<Tree::Id> made = share->tree.Add(at, std::move(entry));
-    if (!made.ok()) return made.status();
-    at = *made;
+    ABSL_ASSIGN_OR_RETURN(const Tree::Id made, share->tree.Add(at, std::move(entry)));
+    at = made;
   }
   const bool is_file = share->tree.at(at).kind == Tree::Kind::kFile;
   if (is_file != file.has_value()) {
     return absl::AlreadyExistsError(
-        absl::StrCat(path->ToString(), " exists and is ", is_file ? "a file" : "a directory"));
+        absl::StrCat(path.ToString(), " exists and is ", is_file ? "a file" : "a directory"));
   }
   if (is_file) share->tree.SetFile(at, file->size_bytes, file->read_only);
   return absl::OkStatus();
@@ -107,7 +106,7 @@ absl::Status AddToShare(NodeState& state, absl::string_view text, std::optional<
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Machine>> Machine::Create(NodeState state) {
-  if (absl::Status status = CheckState(state); !status.ok()) return status;
+  ABSL_RETURN_IF_ERROR(CheckState(state));
   return std::unique_ptr<Machine>(new Machine(std::move(state)));
 }
 
@@ -115,17 +114,16 @@ Machine::Machine(NodeState state) : initial_(std::move(state)), core_(Started(in
 
 absl::Status Machine::CopyDisk(uint32_t number, Disk* disk) {
   return core_.Change([&](NodeState& state) {
-    const absl::StatusOr<Disk*> original = FindAttached(state, number);
-    if (!original.ok()) return original.status();
+    ABSL_ASSIGN_OR_RETURN(Disk* const original, FindAttached(state, number));
     // From now on there are two that have it.
-    std::string& id = (*original)->facts.disk_id;
-    if (id.empty() && (*original)->style != PartitionStyle::kRaw) {
-      id = MakeDiskId(state, **original);
+    std::string& id = original->facts.disk_id;
+    if (id.empty() && original->style != PartitionStyle::kRaw) {
+      id = MakeDiskId(state, *original);
     }
-    disk->size_bytes = std::max(disk->size_bytes, (*original)->size_bytes);
-    disk->style = (*original)->style;
-    disk->partitions = (*original)->partitions;
-    disk->foreign = (*original)->foreign;
+    disk->size_bytes = std::max(disk->size_bytes, original->size_bytes);
+    disk->style = original->style;
+    disk->partitions = original->partitions;
+    disk->foreign = original->foreign;
     disk->facts.disk_id = id;
     for (DiskPartition& partition : disk->partitions) {
       if (partition.volume.has_value()) partition.volume->drive_letter = 0;
@@ -153,7 +151,7 @@ absl::StatusOr<uint32_t> Machine::AttachDisk(Disk disk, std::optional<uint32_t> 
     if (state.attach.has_value()) disk.arrives_at = absl::InfiniteFuture();
     StartArrivals(state, disk);
     const absl::Status status = Try(state, [&](NodeState& changed) {
-      if (absl::Status put = PutInPlace(changed, place, disk); !put.ok()) return put;
+      ABSL_RETURN_IF_ERROR(PutInPlace(changed, place, disk));
       if (disk.online && Collides(changed, disk)) KeepOffline(disk);
       changed.disks.push_back(disk);
       return absl::OkStatus();
@@ -179,13 +177,12 @@ absl::Status Machine::DetachDisk(uint32_t number) {
 absl::Status Machine::GrowDisk(uint32_t number, uint64_t size_bytes) {
   return core_.Change([&](NodeState& state) {
     return Try(state, [&](NodeState& changed) {
-      const absl::StatusOr<Disk*> disk = FindAttached(changed, number);
-      if (!disk.ok()) return disk.status();
-      if (size_bytes <= std::max((*disk)->size_bytes, (*disk)->grown_size_bytes)) {
+      ABSL_ASSIGN_OR_RETURN(Disk* const disk, FindAttached(changed, number));
+      if (size_bytes <= std::max(disk->size_bytes, disk->grown_size_bytes)) {
         return absl::InvalidArgumentError(
             absl::StrCat("size_bytes: disk ", number, " is as large already"));
       }
-      (*disk)->grown_size_bytes = size_bytes;
+      disk->grown_size_bytes = size_bytes;
       return absl::OkStatus();
     });
   });
@@ -219,10 +216,9 @@ absl::Status Machine::SetSmbPassword(absl::string_view server, absl::string_view
 }
 
 absl::Status Machine::BreakMapping(absl::string_view share) {
-  const absl::StatusOr<UncPath> path = UncPath::Parse("share", share);
-  if (!path.ok()) return path.status();
+  ABSL_ASSIGN_OR_RETURN(const UncPath path, UncPath::Parse("share", share));
   return core_.Change(
-      [&](NodeState& state) { return simulated::BreakMapping(state, path->Share()); });
+      [&](NodeState& state) { return simulated::BreakMapping(state, path.Share()); });
 }
 
 absl::Status Machine::SetServerReachable(absl::string_view server, bool reachable) {
@@ -243,7 +239,7 @@ absl::Status Machine::SetServerReachable(absl::string_view server, bool reachabl
 }
 
 absl::Status Machine::InjectFault(FaultRule rule) {
-  if (absl::Status status = CheckFault(rule, "fault"); !status.ok()) return status;
+  ABSL_RETURN_IF_ERROR(CheckFault(rule, "fault"));
   return core_.Change([&](NodeState& state) -> absl::Status {
     if (state.faults.size() >= kMaxFaults) {
       return absl::ResourceExhaustedError("fault: there are 1024 rules");
@@ -284,12 +280,11 @@ absl::Status Machine::WriteFile(absl::string_view path, uint64_t size_bytes, boo
       return AddToShare(state, path, Tree::File("", size_bytes, read_only));
     });
   }
-  const absl::StatusOr<WindowsPath> file = WindowsPath::Parse("path", path);
-  if (!file.ok()) return file.status();
+  ABSL_ASSIGN_OR_RETURN(const WindowsPath file, WindowsPath::Parse("path", path));
   return core_.Change([&](NodeState& state) {
-    const absl::Status parents = MakeEntryDirectories(state, file->Parent());
+    const absl::Status parents = MakeEntryDirectories(state, file.Parent());
     if (!parents.ok()) return parents;
-    return WriteFileEntry(state, *file, size_bytes, read_only);
+    return WriteFileEntry(state, file, size_bytes, read_only);
   });
 }
 
@@ -297,34 +292,29 @@ absl::Status Machine::MakeDirectory(absl::string_view path) {
   if (IsServerPath(path)) {
     return core_.Change([&](NodeState& state) { return AddToShare(state, path, std::nullopt); });
   }
-  const absl::StatusOr<WindowsPath> directory = WindowsPath::Parse("path", path);
-  if (!directory.ok()) return directory.status();
-  return core_.Change([&](NodeState& state) { return MakeEntryDirectories(state, *directory); });
+  ABSL_ASSIGN_OR_RETURN(const WindowsPath directory, WindowsPath::Parse("path", path));
+  return core_.Change([&](NodeState& state) { return MakeEntryDirectories(state, directory); });
 }
 
 absl::Status Machine::RemoveFolder(absl::string_view path) {
-  const absl::StatusOr<WindowsPath> directory = WindowsPath::Parse("path", path);
-  if (!directory.ok()) return directory.status();
-  return core_.Change([&](NodeState& state) { return RemoveFolderEntry(state, *directory); });
+  ABSL_ASSIGN_OR_RETURN(const WindowsPath directory, WindowsPath::Parse("path", path));
+  return core_.Change([&](NodeState& state) { return RemoveFolderEntry(state, directory); });
 }
 
 absl::Status Machine::MakeLink(absl::string_view path, absl::string_view target, bool junction) {
-  const absl::StatusOr<WindowsPath> link = WindowsPath::Parse("path", path);
-  if (!link.ok()) return link.status();
+  ABSL_ASSIGN_OR_RETURN(const WindowsPath link, WindowsPath::Parse("path", path));
   std::string spelt;
   if (!junction && IsServerPath(target)) {
-    const absl::StatusOr<UncPath> unc = UncPath::Parse("target", target);
-    if (!unc.ok()) return unc.status();
-    spelt = unc->ToString();
+    ABSL_ASSIGN_OR_RETURN(const UncPath unc, UncPath::Parse("target", target));
+    spelt = unc.ToString();
   } else {
-    const absl::StatusOr<WindowsPath> drive = WindowsPath::Parse("target", target);
-    if (!drive.ok()) return drive.status();
-    spelt = drive->ToString();
+    ABSL_ASSIGN_OR_RETURN(const WindowsPath drive, WindowsPath::Parse("target", target));
+    spelt = drive.ToString();
   }
   return core_.Change([&](NodeState& state) {
-    const absl::Status parents = MakeEntryDirectories(state, link->Parent());
+    const absl::Status parents = MakeEntryDirectories(state, link.Parent());
     if (!parents.ok()) return parents;
-    return MakeLinkEntry(state, spelt, *link, junction);
+    return MakeLinkEntry(state, spelt, link, junction);
   });
 }
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/simulator/smb.h"
 
@@ -29,7 +30,7 @@ class Walker {
     while (!pending_.empty() && at_.tree != nullptr) {
       const Tree::Entry& here = at_.at();
       if (here.mounted.has_value()) {
-        if (absl::Status status = CountStep(); !status.ok()) return status;
+        ABSL_RETURN_IF_ERROR(CountStep());
         EnterVolume(FindVolume(state_, *here.mounted));
         entered_by_link_ = false;
         continue;
@@ -70,21 +71,19 @@ class Walker {
   }
 
   absl::Status FollowLink(const std::string& target) {
-    if (absl::Status status = CountStep(); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(CountStep());
     entered_by_link_ = true;
     if (absl::StartsWith(target, "\\\\")) {
-      const absl::StatusOr<UncPath> path = UncPath::Parse("link target", target);
-      if (!path.ok()) return path.status();
-      at_ = ResolveUnc(state_, *path);
+      ABSL_ASSIGN_OR_RETURN(const UncPath path, UncPath::Parse("link target", target));
+      at_ = ResolveUnc(state_, path);
       from_link_ += static_cast<int>(at_.missing.size());
       Prepend(at_.missing);
       return absl::OkStatus();
     }
-    const absl::StatusOr<WindowsPath> path = WindowsPath::Parse("link target", target);
-    if (!path.ok()) return path.status();
-    from_link_ += static_cast<int>(path->components().size());
-    Prepend(path->components());
-    EnterVolume(FindDrive(state_, path->drive()));
+    ABSL_ASSIGN_OR_RETURN(const WindowsPath path, WindowsPath::Parse("link target", target));
+    from_link_ += static_cast<int>(path.components().size());
+    Prepend(path.components());
+    EnterVolume(FindDrive(state_, path.drive()));
     return absl::OkStatus();
   }
 

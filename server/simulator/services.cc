@@ -4,6 +4,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/base/windows_path.h"
 
@@ -91,18 +92,16 @@ void RestartServices(NodeState& state, absl::Time now) {
 
 absl::StatusOr<std::vector<std::string>> ListActiveDependents(NodeState& state,
                                                               const std::string& name) {
-  const absl::StatusOr<Service*> service = FindOrNotFound(state, name);
-  if (!service.ok()) return service.status();
+  ABSL_ASSIGN_OR_RETURN(Service* const service, FindOrNotFound(state, name));
   std::set<std::string> seen;
   std::vector<std::string> dependents;
-  CollectDependents(state, (*service)->name, &seen, &dependents);
+  CollectDependents(state, service->name, &seen, &dependents);
   return dependents;
 }
 
 absl::Status RequestStart(NodeState& state, const std::string& name, absl::Time now) {
-  const absl::StatusOr<Service*> service = FindOrNotFound(state, name);
-  if (!service.ok()) return service.status();
-  switch ((*service)->state) {
+  ABSL_ASSIGN_OR_RETURN(Service* const service, FindOrNotFound(state, name));
+  switch (service->state) {
     case ServiceState::kStopped:
       break;
     case ServiceState::kRunning:
@@ -112,28 +111,27 @@ absl::Status RequestStart(NodeState& state, const std::string& name, absl::Time 
       return Failure(absl::StrCat("starting service '", name, "'"),
                      win32_error::kServiceCannotAcceptControl);
   }
-  absl::Status status = Start(state, **service, now);
+  absl::Status status = Start(state, *service, now);
   SettleServices(state, now);
   return status;
 }
 
 absl::Status RequestStop(NodeState& state, const std::string& name, absl::Time now) {
-  const absl::StatusOr<Service*> service = FindOrNotFound(state, name);
-  if (!service.ok()) return service.status();
-  if ((*service)->state == ServiceState::kStopped) return absl::OkStatus();
-  const absl::StatusOr<std::vector<std::string>> dependents = ListActiveDependents(state, name);
-  if (!dependents.ok()) return dependents.status();
-  if (!dependents->empty()) {
+  ABSL_ASSIGN_OR_RETURN(Service* const service, FindOrNotFound(state, name));
+  if (service->state == ServiceState::kStopped) return absl::OkStatus();
+  ABSL_ASSIGN_OR_RETURN(const std::vector<std::string> dependents,
+                        ListActiveDependents(state, name));
+  if (!dependents.empty()) {
     // The one that would have to stop last is the one that depends on it directly.
     return absl::FailedPreconditionError(
-        absl::StrCat("service ", dependents->back(), " is running and depends on ", name));
+        absl::StrCat("service ", dependents.back(), " is running and depends on ", name));
   }
-  if ((*service)->state != ServiceState::kRunning && (*service)->state != ServiceState::kPaused) {
+  if (service->state != ServiceState::kRunning && service->state != ServiceState::kPaused) {
     return Failure(absl::StrCat("stopping service '", name, "'"),
                    win32_error::kServiceCannotAcceptControl, absl::StatusCode::kFailedPrecondition);
   }
-  (*service)->state = ServiceState::kStopPending;
-  (*service)->pending_until = now + (*service)->stop_latency;
+  service->state = ServiceState::kStopPending;
+  service->pending_until = now + service->stop_latency;
   SettleServices(state, now);
   return absl::OkStatus();
 }

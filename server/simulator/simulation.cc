@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/status_macros.h"
 #include "server/simulator/admin.h"
 #include "server/simulator/named_faults.h"
 #include "server/simulator/scenario.h"
@@ -34,9 +35,8 @@ absl::StatusOr<std::unique_ptr<Machine>> Load(const std::string& scenario) {
 }  // namespace
 
 absl::StatusOr<Simulation> OpenSimulation(const std::string& scenario) {
-  absl::StatusOr<std::unique_ptr<Machine>> loaded = Load(scenario);
-  if (!loaded.ok()) return loaded.status();
-  const std::shared_ptr<Machine> machine = *std::move(loaded);
+  ABSL_ASSIGN_OR_RETURN(std::unique_ptr<Machine> loaded, Load(scenario));
+  const std::shared_ptr<Machine> machine = std::move(loaded);
   Simulation simulation;
   simulation.machine.host = HostOver(machine);
   simulation.services.push_back({.pipe_name = "csi-proxy-admin",

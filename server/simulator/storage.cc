@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/base/windows_path.h"
 
@@ -167,7 +168,7 @@ bool IsSystem(const Disk& disk) { return disk.facts.is_system || HoldsSystemDriv
 absl::Status TakeOnline(NodeState& state, Disk& disk) {
   if (disk.online) return absl::OkStatus();
   if (Collides(state, disk)) {
-    if (absl::Status status = Resign(state, disk); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(Resign(state, disk));
   }
   disk.online = true;
   disk.facts.offline_reason = 0;
@@ -205,7 +206,7 @@ absl::Status TakeOffline(Disk& disk) {
 
 absl::Status InitializeGpt(Disk& disk) {
   const std::string operation = absl::StrCat("initializing disk ", disk.number);
-  if (absl::Status status = CheckDiskWritable(disk, operation); !status.ok()) return status;
+  ABSL_RETURN_IF_ERROR(CheckDiskWritable(disk, operation));
   if (disk.style != PartitionStyle::kRaw) return Failure(operation, kStorageAlreadyInitialized);
   if (disk.size_bytes < 2 * kDiskMargin + kReservedPartitionBytes + kMinPartitionBytes) {
     return Failure(operation, kStorageDiskTooSmall);
@@ -226,7 +227,7 @@ absl::Status InitializeGpt(Disk& disk) {
 
 absl::StatusOr<uint32_t> CreateBasicPartition(NodeState& state, Disk& disk) {
   const std::string operation = absl::StrCat("creating a partition on disk ", disk.number);
-  if (absl::Status status = CheckDiskWritable(disk, operation); !status.ok()) return status;
+  ABSL_RETURN_IF_ERROR(CheckDiskWritable(disk, operation));
   if (disk.style == PartitionStyle::kRaw) return Failure(operation, kStorageNotInitialized);
   const size_t limit = disk.style == PartitionStyle::kMbr ? kMaxMbrPartitions : kMaxGptPartitions;
   if (disk.partitions.size() >= limit) return Failure(operation, kStoragePartitionLimit);
@@ -295,7 +296,7 @@ SupportedSize GetSupportedSize(const NodeState& state, const VolumePlace& place)
 
 absl::Status Resize(const NodeState& state, const VolumePlace& place, uint64_t size_bytes) {
   const std::string operation = absl::StrCat("resizing volume ", place.volume->id.ToString());
-  if (absl::Status status = CheckDiskWritable(*place.disk, operation); !status.ok()) return status;
+  ABSL_RETURN_IF_ERROR(CheckDiskWritable(*place.disk, operation));
   const std::string& file_system = place.volume->file_system;
   if (file_system == "FAT32" || file_system == "exFAT") {
     return Failure(operation, kStorageUnknownFileSystem);

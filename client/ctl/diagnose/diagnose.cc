@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/ctl/output.h"
+#include "server/base/status_macros.h"
 #include "server/service/product_version.h"
 
 namespace csi_proxy::ctl::diagnose {
@@ -29,7 +30,7 @@ absl::Status Usable(const Rpcs& rpcs, const Findings& findings) {
 
 absl::StatusOr<Diagnosis> Diagnose(Rpcs& rpcs, const FetchMetrics& fetch) {
   Findings findings = LookAtNode(rpcs);
-  if (absl::Status s = Usable(rpcs, findings); !s.ok()) return s;
+  ABSL_RETURN_IF_ERROR(Usable(rpcs, findings));
   LookAtClients(rpcs.catalog(), fetch, &findings);
   Diagnosis diagnosis;
   Begin(findings, &diagnosis);

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/ctl/diagnose/diagnose.h"
+#include "server/base/status_macros.h"
 
 namespace csi_proxy::ctl::diagnose {
 namespace {
@@ -45,7 +46,7 @@ absl::StatusOr<Repairs> Repair(Rpcs& rpcs, const std::vector<std::string>& kinds
                                const std::function<void(const Repairs& plan)>& show,
                                const Consent& consent) {
   Findings findings = LookAtNode(rpcs);
-  if (absl::Status s = Usable(rpcs, findings); !s.ok()) return s;
+  ABSL_RETURN_IF_ERROR(Usable(rpcs, findings));
   Repairs repairs;
   Begin(findings, &repairs);
   std::vector<Found> found;

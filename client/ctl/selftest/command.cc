@@ -5,6 +5,7 @@
 #include "client/ctl/output.h"
 #include "client/ctl/request.h"
 #include "client/ctl/selftest/selftest.h"
+#include "server/base/status_macros.h"
 
 namespace csi_proxy::ctl {
 namespace {
@@ -17,18 +18,15 @@ absl::StatusOr<selftest::Options> ReadOptions(const Catalog& catalog, const Comm
                                               Input& in) {
   selftest::Options options;
   const auto read_secret = [&in](const std::string& path) { return in.ReadSecret(path); };
-  if (absl::Status s = SetFields(catalog, kGroup, line.fields, read_secret, &options); !s.ok()) {
-    return s;
-  }
-  if (absl::Status s = selftest::Complete(&options); !s.ok()) return s;
+  ABSL_RETURN_IF_ERROR(SetFields(catalog, kGroup, line.fields, read_secret, &options));
+  ABSL_RETURN_IF_ERROR(selftest::Complete(&options));
   if (options.smb_share().empty() || !options.smb_password().empty()) return options;
   if (const char* const password = std::getenv(kPasswordVariable)) {
     options.set_smb_password(password);
     return options;
   }
-  absl::StatusOr<std::string> password = in.ReadSecret("-");
-  if (!password.ok()) return password.status();
-  options.set_smb_password(*password);
+  ABSL_ASSIGN_OR_RETURN(std::string password, in.ReadSecret("-"));
+  options.set_smb_password(password);
   return options;
 }
 

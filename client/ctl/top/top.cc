@@ -12,6 +12,7 @@
 #include "client/ctl/top/fetch.h"
 #include "client/ctl/top/numbers.h"
 #include "client/ctl/top/report.h"
+#include "server/base/status_macros.h"
 
 namespace csi_proxy::ctl {
 namespace top {
@@ -24,16 +25,14 @@ constexpr int kRowsOnTerminal = 15;
 constexpr char kClear[] = "\x1b[H\x1b[J";
 
 absl::StatusOr<Numbers> Look(const Environment& environment) {
-  const absl::StatusOr<std::string> text = environment.fetch();
-  if (!text.ok()) return text.status();
-  return ReadNumbers(*text);
+  ABSL_ASSIGN_OR_RETURN(const std::string text, environment.fetch());
+  return ReadNumbers(text);
 }
 
 absl::Status Show(const Report& report, const Style& style, std::ostream& out) {
   if (style.json) {
-    const absl::StatusOr<std::string> json = ToJson(report);
-    if (!json.ok()) return json.status();
-    out << *json << std::flush;
+    ABSL_ASSIGN_OR_RETURN(const std::string json, ToJson(report));
+    out << json << std::flush;
     return absl::OkStatus();
   }
   const int rows = style.clears ? kRowsOnTerminal : std::numeric_limits<int>::max() - 1;

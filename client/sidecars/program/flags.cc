@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "server/base/status_macros.h"
 
 namespace csi_proxy::sidecars {
 namespace {
@@ -141,14 +142,13 @@ absl::Span<const FlagRow> FlagTable() { return kTable; }
 
 absl::StatusOr<Flags> Flags::Read(int argc, const char* const* argv) {
   const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
-  absl::StatusOr<GoCommandLine> line = ReadGoFlags(arguments, FindKind);
-  if (!line.ok()) return line.status();
+  ABSL_ASSIGN_OR_RETURN(GoCommandLine line, ReadGoFlags(arguments, FindKind));
   Flags flags;
-  flags.help_ = line->help;
-  flags.rest_ = std::move(line->rest);
-  if (absl::Status s = flags.Choose(argc > 0 ? argv[0] : "", *line); !s.ok()) return s;
-  for (const GoFlag& flag : line->flags) {
-    if (absl::Status s = flags.Take(flag); !s.ok()) return s;
+  flags.help_ = line.help;
+  flags.rest_ = std::move(line.rest);
+  ABSL_RETURN_IF_ERROR(flags.Choose(argc > 0 ? argv[0] : "", line));
+  for (const GoFlag& flag : line.flags) {
+    ABSL_RETURN_IF_ERROR(flags.Take(flag));
   }
   return flags;
 }
@@ -215,7 +215,7 @@ absl::Status Flags::Take(const GoFlag& flag) {
         "--", flag.name, ": belongs to ", ComponentName(*absent), ", which does not run here"));
   }
   const auto& [component, row] = meanings[0];
-  if (absl::Status s = CheckGoValue(flag.name, row->kind, flag.value); !s.ok()) return s;
+  ABSL_RETURN_IF_ERROR(CheckGoValue(flag.name, row->kind, flag.value));
   values_[{std::string(row->name), component}] = flag;
   return absl::OkStatus();
 }

@@ -11,6 +11,7 @@
 #include "client/sidecars/program/flags.h"
 #include "client/sidecars/program/registration_marker.h"
 #include "client/sidecars/socket.h"
+#include "server/base/status_macros.h"
 
 namespace csi_proxy::sidecars {
 namespace {
@@ -87,15 +88,12 @@ absl::StatusOr<RegistrarOptions> Registrar(const Flags& flags) {
   registrar.plugin_registration_path =
       std::string(flags.Text("plugin-registration-path", kRegistrar));
   registrar.http_endpoint = std::string(flags.Text("http-endpoint", kRegistrar));
-  absl::StatusOr<std::string> port_address = PortAddress(flags, kRegistrar, "");
-  if (!port_address.ok()) return port_address.status();
-  if (!port_address->empty()) {
+  ABSL_ASSIGN_OR_RETURN(std::string port_address, PortAddress(flags, kRegistrar, ""));
+  if (!port_address.empty()) {
     if (!registrar.http_endpoint.empty()) return Contradiction(flags, "health-port", kRegistrar);
-    registrar.http_endpoint = *std::move(port_address);
+    registrar.http_endpoint = std::move(port_address);
   }
-  if (absl::Status s = Positive(flags, "timeout", kRegistrar, &registrar.timeout); !s.ok()) {
-    return s;
-  }
+  ABSL_RETURN_IF_ERROR(Positive(flags, "timeout", kRegistrar, &registrar.timeout));
   return registrar;
 }
 
@@ -104,12 +102,12 @@ absl::StatusOr<LivenessProbeOptions> LivenessProbe(const Flags& flags) {
   probe.http_endpoint = std::string(flags.Text("http-endpoint", kLivenessProbe));
   probe.metrics_address = std::string(flags.Text("metrics-address", kLivenessProbe));
   probe.metrics_path = std::string(flags.Text("metrics-path", kLivenessProbe));
-  const absl::StatusOr<std::string> port_address = PortAddress(flags, kLivenessProbe, "0.0.0.0");
-  if (!port_address.ok()) return port_address.status();
+  ABSL_ASSIGN_OR_RETURN(const std::string port_address,
+                        PortAddress(flags, kLivenessProbe, "0.0.0.0"));
   // The default port next to an address is no contradiction, even if somebody writes it.
-  const bool default_port = *port_address == LivenessProbeOptions().http_endpoint;
+  const bool default_port = port_address == LivenessProbeOptions().http_endpoint;
   if (probe.http_endpoint.empty()) {
-    probe.http_endpoint = *port_address;
+    probe.http_endpoint = port_address;
     // With a port alone, metrics are where --metrics-address says, or nowhere.
     probe.serve_metrics = !probe.metrics_address.empty();
   } else if (!default_port) {
@@ -119,9 +117,7 @@ absl::StatusOr<LivenessProbeOptions> LivenessProbe(const Flags& flags) {
   }
   const absl::string_view timeout =
       flags.Given("probe-timeout", kLivenessProbe) ? "probe-timeout" : "timeout";
-  if (absl::Status s = Positive(flags, timeout, kLivenessProbe, &probe.probe_timeout); !s.ok()) {
-    return s;
-  }
+  ABSL_RETURN_IF_ERROR(Positive(flags, timeout, kLivenessProbe, &probe.probe_timeout));
   return probe;
 }
 
@@ -177,43 +173,39 @@ std::vector<std::string> Warnings(const Flags& flags) {
 }  // namespace
 
 absl::StatusOr<ProgramOptions> ParseProgramOptions(int argc, const char* const* argv) {
-  const absl::StatusOr<Flags> flags = Flags::Read(argc, argv);
-  if (!flags.ok()) return flags.status();
+  ABSL_ASSIGN_OR_RETURN(const Flags flags, Flags::Read(argc, argv));
   ProgramOptions options;
-  options.show_help = flags->help();
+  options.show_help = flags.help();
   if (options.show_help) return options;
-  for (const absl::Status& status : {CheckFeatureGates(flags->Text("feature-gates")),
-                                     SetLogFormat(*flags, &options.log_format)}) {
+  for (const absl::Status& status :
+       {CheckFeatureGates(flags.Text("feature-gates")), SetLogFormat(flags, &options.log_format)}) {
     if (!status.ok()) return status;
   }
-  options.show_version = flags->Bool("version");
+  options.show_version = flags.Bool("version");
   if (options.show_version) return options;
 
   std::string kubelet_registration_path;
-  if (flags->Runs(kRegistrar)) {
-    kubelet_registration_path = std::string(flags->Text("kubelet-registration-path", kRegistrar));
+  if (flags.Runs(kRegistrar)) {
+    kubelet_registration_path = std::string(flags.Text("kubelet-registration-path", kRegistrar));
     if (kubelet_registration_path.empty()) {
       return Refuse("--kubelet-registration-path: required, the path at which the kubelet finds ",
                     "the driver's socket");
     }
-    options.probe_registration = flags->Text("mode", kRegistrar) == "kubelet-registration-probe";
+    options.probe_registration = flags.Text("mode", kRegistrar) == "kubelet-registration-probe";
   }
-  options.warnings = Warnings(*flags);
+  options.warnings = Warnings(flags);
   if (options.probe_registration) {
     options.sidecars.registrar = RegistrarOptions();
   } else {
-    absl::StatusOr<std::string> csi_address = CsiAddress(*flags);
-    if (!csi_address.ok()) return csi_address.status();
-    options.sidecars.csi_address = *std::move(csi_address);
-    if (flags->Runs(kRegistrar)) {
-      absl::StatusOr<RegistrarOptions> registrar = Registrar(*flags);
-      if (!registrar.ok()) return registrar.status();
-      options.sidecars.registrar = *std::move(registrar);
+    ABSL_ASSIGN_OR_RETURN(std::string csi_address, CsiAddress(flags));
+    options.sidecars.csi_address = std::move(csi_address);
+    if (flags.Runs(kRegistrar)) {
+      ABSL_ASSIGN_OR_RETURN(RegistrarOptions registrar, Registrar(flags));
+      options.sidecars.registrar = std::move(registrar);
     }
-    if (flags->Runs(kLivenessProbe)) {
-      absl::StatusOr<LivenessProbeOptions> probe = LivenessProbe(*flags);
-      if (!probe.ok()) return probe.status();
-      options.sidecars.livenessprobe = *std::move(probe);
+    if (flags.Runs(kLivenessProbe)) {
+      ABSL_ASSIGN_OR_RETURN(LivenessProbeOptions probe, LivenessProbe(flags));
+      options.sidecars.livenessprobe = std::move(probe);
     } else {
       options.sidecars.connect_timeout = kRegistrarConnectTimeout;
     }

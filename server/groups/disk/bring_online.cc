@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "server/base/status_macros.h"
 
 namespace csi_proxy::disk {
 namespace {
@@ -26,19 +27,15 @@ absl::StatusOr<host::StateChange> BringOnline(host::Host& host, const CallContex
                                               uint32_t number) {
   const auto change = host.disk().SetOnline(context, number, true);
   if (!change.ok()) return change.status();
-  const auto promised = host.disk().CountPromisedVolumes(context, number);
-  if (!promised.ok()) return promised.status();
+  ABSL_ASSIGN_OR_RETURN(const auto promised, host.disk().CountPromisedVolumes(context, number));
   // If the disk was online before, a volume that it still lacks will most likely not come.
   const bool may_all_arrive = change->changed || change->was_online_read_only;
-  const size_t wanted = may_all_arrive ? *promised : std::min<size_t>(*promised, 1);
+  const size_t wanted = may_all_arrive ? promised : std::min<size_t>(promised, 1);
   const absl::Duration unchanged_for =
       change->was_online_read_only ? kSettled : absl::ZeroDuration();
-  if (absl::Status s = AwaitVolumes(host, context, number, wanted, "online", unchanged_for);
-      !s.ok()) {
-    return s;
-  }
+  ABSL_RETURN_IF_ERROR(AwaitVolumes(host, context, number, wanted, "online", unchanged_for));
   if (!change->was_online_read_only) return change;
-  if (absl::Status s = host.volume().MakeWritable(context, number); !s.ok()) return s;
+  ABSL_RETURN_IF_ERROR(host.volume().MakeWritable(context, number));
   return change;
 }
 
@@ -53,11 +50,10 @@ absl::Status AwaitVolumes(host::Host& host, const CallContext& context, uint32_t
   std::vector<VolumeId> last;
   absl::Time same_since = absl::Now();
   for (absl::Duration poll = kFirstPoll;; poll = std::min(2 * poll, kLastPoll)) {
-    const auto volumes = host.volume().ListVolumes(waiting, number, 0);
-    if (!volumes.ok()) return volumes.status();
+    ABSL_ASSIGN_OR_RETURN(const auto volumes, host.volume().ListVolumes(waiting, number, 0));
     const absl::Time now = absl::Now();
-    if (*volumes != last) {
-      last = *volumes;
+    if (volumes != last) {
+      last = volumes;
       same_since = now;
     }
     const bool are_enough = last.size() >= wanted || (!last.empty() && now >= one_will_do_at);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/groups/disk/bring_online.h"
 #include "server/groups/disk/location.h"
@@ -22,10 +23,9 @@ class DiskService final : public Service {
 
   absl::StatusOr<ListDiskLocationsResponse> ListDiskLocations(
       const CallContext& context, const ListDiskLocationsRequest&) override {
-    const auto disks = host().ListDiskLocations(context);
-    if (!disks.ok()) return disks.status();
+    ABSL_ASSIGN_OR_RETURN(const auto disks, host().ListDiskLocations(context));
     ListDiskLocationsResponse response;
-    for (const host::DiskLocationText& disk : *disks) {
+    for (const host::DiskLocationText& disk : disks) {
       if (auto location = ParseLocation(disk.location); location.has_value()) {
         response.disk_locations.emplace(disk.disk_number, *std::move(location));
       }
@@ -36,8 +36,7 @@ class DiskService final : public Service {
   absl::StatusOr<PartitionDiskResponse> PartitionDisk(
       const CallContext& context, const PartitionDiskRequest& request) override {
     const uint32_t number = request.disk_number;
-    const auto lock = Lock(context, number);
-    if (!lock.ok()) return lock.status();
+    ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, number));
     auto layout = host().GetLayout(context, number);
     if (!layout.ok()) return layout.status();
     // Any partition but Microsoft's reserved one, as in the Go release: a dynamic disk's or another
@@ -55,7 +54,7 @@ class DiskService final : public Service {
     if (!has_partition() && (!layout->is_online || layout->is_read_only)) {
       // Windows leaves new disks of a SAN offline and read-only. The layout is read again because
       // it is certain only while the disk is online.
-      if (absl::Status s = BringOnline(context, number); !s.ok()) return s;
+      ABSL_RETURN_IF_ERROR(BringOnline(context, number));
       layout = host().GetLayout(context, number);
       if (!layout.ok()) return layout.status();
     }
@@ -63,37 +62,30 @@ class DiskService final : public Service {
     if (!layout->is_online && has_partition()) return PartitionDiskResponse{};
     const host::KnownDisk disk(number, *layout);
     if (layout->style == host::PartitionStyle::kRaw) {
-      if (absl::Status s = host().InitializeGpt(context, disk); !s.ok()) return s;
+      ABSL_RETURN_IF_ERROR(host().InitializeGpt(context, disk));
     }
     size_t wanted = 1;
     if (has_partition()) {
       // A partition of another system never brings a volume.
-      const auto promised = host().CountPromisedVolumes(context, number);
-      if (!promised.ok()) return promised.status();
-      wanted = std::min<size_t>(*promised, 1);
+      ABSL_ASSIGN_OR_RETURN(const auto promised, host().CountPromisedVolumes(context, number));
+      wanted = std::min<size_t>(promised, 1);
     } else {
-      if (absl::Status s = host().CreateBasicPartition(context, disk); !s.ok()) return s;
+      ABSL_RETURN_IF_ERROR(host().CreateBasicPartition(context, disk));
     }
-    if (absl::Status s = AwaitVolumes(*deps_.host, context, number, wanted, "partitioned");
-        !s.ok()) {
-      return s;
-    }
+    ABSL_RETURN_IF_ERROR(AwaitVolumes(*deps_.host, context, number, wanted, "partitioned"));
     return PartitionDiskResponse{};
   }
 
   absl::StatusOr<RescanResponse> Rescan(const CallContext& context, const RescanRequest&) override {
-    if (absl::Status s = host().Rescan(context); !s.ok()) return s;
+    ABSL_RETURN_IF_ERROR(host().Rescan(context));
     return RescanResponse{};
   }
 
   absl::StatusOr<GetDiskNumberByNameResponse> GetDiskNumberByName(
       const CallContext& context, const GetDiskNumberByNameRequest& request) override {
-    if (absl::Status s = groups::CheckText("disk_name", request.disk_name, kMaxName); !s.ok()) {
-      return s;
-    }
-    const auto disks = host().ListDiskIdentities(context);
-    if (!disks.ok()) return disks.status();
-    for (const host::DiskIdentity& disk : *disks) {
+    ABSL_RETURN_IF_ERROR(groups::CheckText("disk_name", request.disk_name, kMaxName));
+    ABSL_ASSIGN_OR_RETURN(const auto disks, host().ListDiskIdentities(context));
+    for (const host::DiskIdentity& disk : disks) {
       if (disk.page83 == request.disk_name) {
         return GetDiskNumberByNameResponse{.disk_number = disk.disk_number};
       }
@@ -103,10 +95,9 @@ class DiskService final : public Service {
 
   absl::StatusOr<ListDiskIDsResponse> ListDiskIDs(const CallContext& context,
                                                   const ListDiskIDsRequest&) override {
-    auto disks = host().ListDiskIdentities(context);
-    if (!disks.ok()) return disks.status();
+    ABSL_ASSIGN_OR_RETURN(auto disks, host().ListDiskIdentities(context));
     ListDiskIDsResponse response;
-    for (host::DiskIdentity& disk : *disks) {
+    for (host::DiskIdentity& disk : disks) {
       response.disk_ids.emplace(disk.disk_number,
                                 DiskIDs{.page83 = std::move(disk.page83),
                                         .serial_number = std::move(disk.serial_number)});
@@ -116,33 +107,29 @@ class DiskService final : public Service {
 
   absl::StatusOr<GetDiskStatsResponse> GetDiskStats(const CallContext& context,
                                                     const GetDiskStatsRequest& request) override {
-    const auto size = host().GetSize(context, request.disk_number);
-    if (!size.ok()) return size.status();
-    if (*size > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
+    ABSL_ASSIGN_OR_RETURN(const auto size, host().GetSize(context, request.disk_number));
+    if (size > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
       return absl::InternalError(absl::StrCat("disk ", request.disk_number, " reports a size of ",
-                                              *size, " bytes, which cannot be"));
+                                              size, " bytes, which cannot be"));
     }
-    return GetDiskStatsResponse{.total_bytes = static_cast<int64_t>(*size)};
+    return GetDiskStatsResponse{.total_bytes = static_cast<int64_t>(size)};
   }
 
   absl::StatusOr<SetDiskStateResponse> SetDiskState(const CallContext& context,
                                                     const SetDiskStateRequest& request) override {
-    const auto lock = Lock(context, request.disk_number);
-    if (!lock.ok()) return lock.status();
+    ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, request.disk_number));
     if (request.is_online) {
-      if (absl::Status s = BringOnline(context, request.disk_number); !s.ok()) return s;
+      ABSL_RETURN_IF_ERROR(BringOnline(context, request.disk_number));
       return SetDiskStateResponse{};
     }
-    const auto changed = host().SetOnline(context, request.disk_number, false);
-    if (!changed.ok()) return changed.status();
+    ABSL_RETURN_IF_ERROR(host().SetOnline(context, request.disk_number, false).status());
     return SetDiskStateResponse{};
   }
 
   absl::StatusOr<GetDiskStateResponse> GetDiskState(const CallContext& context,
                                                     const GetDiskStateRequest& request) override {
-    const auto online = host().IsOnline(context, request.disk_number);
-    if (!online.ok()) return online.status();
-    return GetDiskStateResponse{.is_online = *online};
+    ABSL_ASSIGN_OR_RETURN(const auto online, host().IsOnline(context, request.disk_number));
+    return GetDiskStateResponse{.is_online = online};
   }
 
  private:

@@ -3,6 +3,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/status_macros.h"
 #include "server/base/windows_path.h"
 #include "server/groups/handlers.h"
 #include "server/groups/paths.h"
@@ -21,10 +22,7 @@ constexpr size_t kMaxSecret = 16;
 
 absl::StatusOr<host::IscsiPortal> ReadPortal(const TargetPortal& portal) {
   const std::string& address = portal.target_address;
-  if (absl::Status s = groups::CheckText("target_portal.target_address", address, kMaxAddress);
-      !s.ok()) {
-    return s;
-  }
+  ABSL_RETURN_IF_ERROR(groups::CheckText("target_portal.target_address", address, kMaxAddress));
   for (const char c : address) {
     // A DNS name, an IPv4 or an IPv6 address with an optional zone.
     if (!absl::ascii_isalnum(static_cast<unsigned char>(c)) && !absl::StrContains(".-_:%[]", c)) {
@@ -41,7 +39,7 @@ absl::StatusOr<host::IscsiPortal> ReadPortal(const TargetPortal& portal) {
 }
 
 absl::Status CheckIqn(const std::string& iqn) {
-  if (absl::Status s = groups::CheckText("iqn", iqn, kMaxIqn); !s.ok()) return s;
+  ABSL_RETURN_IF_ERROR(groups::CheckText("iqn", iqn, kMaxIqn));
   bool valid = absl::StartsWithIgnoreCase(iqn, "iqn.") || absl::StartsWithIgnoreCase(iqn, "eui.") ||
                absl::StartsWithIgnoreCase(iqn, "naa.");
   for (const char c : iqn) {
@@ -77,11 +75,8 @@ absl::StatusOr<host::ChapCredentials> ReadCredentials(const ConnectTargetRequest
       credentials.mode = host::ChapMode::kMutual;
       break;
   }
-  if (absl::Status s = groups::CheckText("chap_username", request.chap_username, kMaxUsername);
-      !s.ok()) {
-    return s;
-  }
-  if (absl::Status s = CheckSecret("chap_secret", request.chap_secret); !s.ok()) return s;
+  ABSL_RETURN_IF_ERROR(groups::CheckText("chap_username", request.chap_username, kMaxUsername));
+  ABSL_RETURN_IF_ERROR(CheckSecret("chap_secret", request.chap_secret));
   credentials.username = request.chap_username;
   credentials.secret = Secret(request.chap_secret);
   return credentials;
@@ -93,11 +88,9 @@ class IscsiService final : public Service {
 
   absl::StatusOr<AddTargetPortalResponse> AddTargetPortal(
       const CallContext& context, const AddTargetPortalRequest& request) override {
-    const auto portal = ReadPortal(request.target_portal);
-    if (!portal.ok()) return portal.status();
-    const auto lock = Lock(context, *portal);
-    if (!lock.ok()) return lock.status();
-    if (absl::Status s = host().AddPortal(context, *portal); !s.ok() && !absl::IsAlreadyExists(s)) {
+    ABSL_ASSIGN_OR_RETURN(const auto portal, ReadPortal(request.target_portal));
+    ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, portal));
+    if (absl::Status s = host().AddPortal(context, portal); !s.ok() && !absl::IsAlreadyExists(s)) {
       return s;
     }
     return AddTargetPortalResponse{};
@@ -105,29 +98,24 @@ class IscsiService final : public Service {
 
   absl::StatusOr<DiscoverTargetPortalResponse> DiscoverTargetPortal(
       const CallContext& context, const DiscoverTargetPortalRequest& request) override {
-    const auto portal = ReadPortal(request.target_portal);
-    if (!portal.ok()) return portal.status();
-    auto iqns = host().DiscoverTargets(context, *portal);
-    if (!iqns.ok()) return iqns.status();
-    return DiscoverTargetPortalResponse{.iqns = *std::move(iqns)};
+    ABSL_ASSIGN_OR_RETURN(const auto portal, ReadPortal(request.target_portal));
+    ABSL_ASSIGN_OR_RETURN(auto iqns, host().DiscoverTargets(context, portal));
+    return DiscoverTargetPortalResponse{.iqns = std::move(iqns)};
   }
 
   absl::StatusOr<RemoveTargetPortalResponse> RemoveTargetPortal(
       const CallContext& context, const RemoveTargetPortalRequest& request) override {
-    const auto portal = ReadPortal(request.target_portal);
-    if (!portal.ok()) return portal.status();
-    const auto lock = Lock(context, *portal);
-    if (!lock.ok()) return lock.status();
-    if (absl::Status s = host().RemovePortal(context, *portal); !s.ok()) return s;
+    ABSL_ASSIGN_OR_RETURN(const auto portal, ReadPortal(request.target_portal));
+    ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, portal));
+    ABSL_RETURN_IF_ERROR(host().RemovePortal(context, portal));
     return RemoveTargetPortalResponse{};
   }
 
   absl::StatusOr<ListTargetPortalsResponse> ListTargetPortals(
       const CallContext& context, const ListTargetPortalsRequest&) override {
-    const auto portals = host().ListPortals(context);
-    if (!portals.ok()) return portals.status();
+    ABSL_ASSIGN_OR_RETURN(const auto portals, host().ListPortals(context));
     ListTargetPortalsResponse response;
-    for (const host::IscsiPortal& portal : *portals) {
+    for (const host::IscsiPortal& portal : portals) {
       response.target_portals.push_back(
           {.target_address = portal.address, .target_port = portal.port});
     }
@@ -136,14 +124,11 @@ class IscsiService final : public Service {
 
   absl::StatusOr<ConnectTargetResponse> ConnectTarget(
       const CallContext& context, const ConnectTargetRequest& request) override {
-    const auto portal = ReadPortal(request.target_portal);
-    if (!portal.ok()) return portal.status();
-    if (absl::Status s = CheckIqn(request.iqn); !s.ok()) return s;
-    const auto credentials = ReadCredentials(request);
-    if (!credentials.ok()) return credentials.status();
-    const auto lock = Lock(context, request.iqn);
-    if (!lock.ok()) return lock.status();
-    if (absl::Status s = host().Connect(context, *portal, request.iqn, *credentials);
+    ABSL_ASSIGN_OR_RETURN(const auto portal, ReadPortal(request.target_portal));
+    ABSL_RETURN_IF_ERROR(CheckIqn(request.iqn));
+    ABSL_ASSIGN_OR_RETURN(const auto credentials, ReadCredentials(request));
+    ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, request.iqn));
+    if (absl::Status s = host().Connect(context, portal, request.iqn, credentials);
         !s.ok() && !absl::IsAlreadyExists(s)) {
       return s;
     }
@@ -152,16 +137,13 @@ class IscsiService final : public Service {
 
   absl::StatusOr<DisconnectTargetResponse> DisconnectTarget(
       const CallContext& context, const DisconnectTargetRequest& request) override {
-    const auto portal = ReadPortal(request.target_portal);
-    if (!portal.ok()) return portal.status();
-    if (absl::Status s = CheckIqn(request.iqn); !s.ok()) return s;
-    const auto lock = Lock(context, request.iqn);
-    if (!lock.ok()) return lock.status();
+    ABSL_ASSIGN_OR_RETURN(const auto portal, ReadPortal(request.target_portal));
+    ABSL_RETURN_IF_ERROR(CheckIqn(request.iqn));
+    ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, request.iqn));
     // Asked first: an unknown target is an error, one that is not connected is not.
-    const auto connected = host().IsConnected(context, *portal, request.iqn);
-    if (!connected.ok()) return connected.status();
-    if (*connected) {
-      if (absl::Status s = host().Disconnect(context, *portal, request.iqn);
+    ABSL_ASSIGN_OR_RETURN(const auto connected, host().IsConnected(context, portal, request.iqn));
+    if (connected) {
+      if (absl::Status s = host().Disconnect(context, portal, request.iqn);
           !s.ok() && !absl::IsNotFound(s)) {
         return s;
       }
@@ -171,23 +153,16 @@ class IscsiService final : public Service {
 
   absl::StatusOr<GetTargetDisksResponse> GetTargetDisks(
       const CallContext& context, const GetTargetDisksRequest& request) override {
-    const auto portal = ReadPortal(request.target_portal);
-    if (!portal.ok()) return portal.status();
-    if (absl::Status s = CheckIqn(request.iqn); !s.ok()) return s;
-    auto disks = host().GetTargetDisks(context, *portal, request.iqn);
-    if (!disks.ok()) return disks.status();
-    return GetTargetDisksResponse{.disk_numbers = *std::move(disks)};
+    ABSL_ASSIGN_OR_RETURN(const auto portal, ReadPortal(request.target_portal));
+    ABSL_RETURN_IF_ERROR(CheckIqn(request.iqn));
+    ABSL_ASSIGN_OR_RETURN(auto disks, host().GetTargetDisks(context, portal, request.iqn));
+    return GetTargetDisksResponse{.disk_numbers = std::move(disks)};
   }
 
   absl::StatusOr<SetMutualChapSecretResponse> SetMutualChapSecret(
       const CallContext& context, const SetMutualChapSecretRequest& request) override {
-    if (absl::Status s = CheckSecret("mutual_chap_secret", request.mutual_chap_secret); !s.ok()) {
-      return s;
-    }
-    if (absl::Status s = host().SetMutualChapSecret(context, Secret(request.mutual_chap_secret));
-        !s.ok()) {
-      return s;
-    }
+    ABSL_RETURN_IF_ERROR(CheckSecret("mutual_chap_secret", request.mutual_chap_secret));
+    ABSL_RETURN_IF_ERROR(host().SetMutualChapSecret(context, Secret(request.mutual_chap_secret)));
     return SetMutualChapSecretResponse{};
   }
 

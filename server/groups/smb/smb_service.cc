@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
+#include "server/base/status_macros.h"
 #include "server/groups/handlers.h"
 #include "server/groups/paths.h"
 
@@ -51,33 +52,24 @@ class SmbService final : public Service {
 
   absl::StatusOr<NewSmbGlobalMappingResponse> NewSmbGlobalMapping(
       const CallContext& context, const NewSmbGlobalMappingRequest& request) override {
-    const auto remote = UncPath::Parse("remote_path", request.remote_path);
-    if (!remote.ok()) return remote.status();
-    if (absl::Status s = groups::CheckText("username", request.username, kMaxUsername); !s.ok()) {
-      return s;
-    }
-    if (absl::Status s = groups::CheckText("password", request.password, kMaxPassword, true);
-        !s.ok()) {
-      return s;
-    }
+    ABSL_ASSIGN_OR_RETURN(const auto remote, UncPath::Parse("remote_path", request.remote_path));
+    ABSL_RETURN_IF_ERROR(groups::CheckText("username", request.username, kMaxUsername));
+    ABSL_RETURN_IF_ERROR(groups::CheckText("password", request.password, kMaxPassword, true));
     std::optional<ConfinedPath> local;
     if (!request.local_path.empty()) {
-      auto path = groups::ParseConfinedPathBelow(deps_.roots, "local_path", request.local_path);
-      if (!path.ok()) return path.status();
-      local = *std::move(path);
+      ABSL_ASSIGN_OR_RETURN(
+          auto path, groups::ParseConfinedPathBelow(deps_.roots, "local_path", request.local_path));
+      local = std::move(path);
     }
-    const std::string share = remote->Share();
+    const std::string share = remote.Share();
     const host::SmbCredentials credentials{request.username, Secret(request.password)};
-    const auto lock = Lock(context, share);
-    if (!lock.ok()) return lock.status();
+    ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, share));
 
-    const auto mapping = host().GetMapping(context, share);
-    if (!mapping.ok()) return mapping.status();
+    ABSL_ASSIGN_OR_RETURN(const auto mapping, host().GetMapping(context, share));
     bool reuse = false;
-    if (mapping->has_value()) {
-      const auto healthy = host().IsHealthy(context, **mapping);
-      if (!healthy.ok()) return healthy.status();
-      reuse = *healthy;
+    if (mapping.has_value()) {
+      ABSL_ASSIGN_OR_RETURN(const auto healthy, host().IsHealthy(context, *mapping));
+      reuse = healthy;
     }
     if (reuse && deps_.bind_smb_credentials) {
       const std::optional<bool> match = bound_.Match(share, credentials);
@@ -90,23 +82,21 @@ class SmbService final : public Service {
       reuse = match.has_value();
     }
     if (!reuse) {
-      if (mapping->has_value()) {
+      if (mapping.has_value()) {
         // It does not work, for example after a change of password. The credentials of a mapping
         // cannot be changed in place.
         bound_.Forget(share);
-        if (absl::Status s = host().RemoveMapping(context, **mapping);
+        if (absl::Status s = host().RemoveMapping(context, *mapping);
             !s.ok() && !absl::IsNotFound(s)) {
           return s;
         }
       }
-      if (absl::Status s = host().CreateMapping(context, share, credentials, deps_.require_privacy);
-          !s.ok()) {
-        return s;
-      }
+      ABSL_RETURN_IF_ERROR(
+          host().CreateMapping(context, share, credentials, deps_.require_privacy));
       if (deps_.bind_smb_credentials) bound_.Keep(share, credentials);
     }
     if (!local.has_value()) return NewSmbGlobalMappingResponse{};
-    const absl::Status linked = Link(context, *remote, *local);
+    const absl::Status linked = Link(context, remote, *local);
     if (linked.ok()) return NewSmbGlobalMappingResponse{};
     // Leave nothing half done: remove the mapping that this call made, even if its caller has gone.
     if (!reuse) {
@@ -121,11 +111,9 @@ class SmbService final : public Service {
 
   absl::StatusOr<RemoveSmbGlobalMappingResponse> RemoveSmbGlobalMapping(
       const CallContext& context, const RemoveSmbGlobalMappingRequest& request) override {
-    const auto remote = UncPath::Parse("remote_path", request.remote_path);
-    if (!remote.ok()) return remote.status();
-    const auto lock = Lock(context, remote->Share());
-    if (!lock.ok()) return lock.status();
-    if (absl::Status s = Remove(context, remote->Share()); !s.ok()) return s;
+    ABSL_ASSIGN_OR_RETURN(const auto remote, UncPath::Parse("remote_path", request.remote_path));
+    ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, remote.Share()));
+    ABSL_RETURN_IF_ERROR(Remove(context, remote.Share()));
     return RemoveSmbGlobalMappingResponse{};
   }
 
@@ -138,10 +126,9 @@ class SmbService final : public Service {
 
   absl::Status Remove(const CallContext& context, const std::string& share) {
     bound_.Forget(share);
-    const auto mapping = host().GetMapping(context, share);
-    if (!mapping.ok()) return mapping.status();
-    if (!mapping->has_value()) return absl::NotFoundError(absl::StrCat(share, " is not mapped"));
-    return host().RemoveMapping(context, **mapping);
+    ABSL_ASSIGN_OR_RETURN(const auto mapping, host().GetMapping(context, share));
+    if (!mapping.has_value()) return absl::NotFoundError(absl::StrCat(share, " is not mapped"));
+    return host().RemoveMapping(context, *mapping);
   }
 
   // Makes the link, or finds that it is there.
@@ -149,11 +136,10 @@ class SmbService final : public Service {
     host::FilesystemHost& filesystem = deps_.host->filesystem();
     const absl::Status made = filesystem.CreateLinkToShare(context, remote, local);
     if (!absl::IsAlreadyExists(made)) return made;
-    const auto existing = filesystem.ReadLink(context, local);
-    if (!existing.ok()) return existing.status();
+    ABSL_ASSIGN_OR_RETURN(const auto existing, filesystem.ReadLink(context, local));
     // With or without a backslash at the end: earlier versions made links to shares without one.
-    if (existing->is_link &&
-        EqualNames(absl::StripSuffix(existing->target, "\\"), remote.ToString())) {
+    if (existing.is_link &&
+        EqualNames(absl::StripSuffix(existing.target, "\\"), remote.ToString())) {
       return absl::OkStatus();
     }
     return absl::AlreadyExistsError(absl::StrCat(

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/base/status_macros.h"
 #include "server/base/volume_id.h"
 #include "server/base/win32_error.h"
 #include "server/groups/disk/location.h"
@@ -62,18 +63,17 @@ DiskInfo ToHub(host::DiskDescription disk) {
 }  // namespace
 
 absl::StatusOr<ListDisksResponse> Disks(const groups::Deps& deps, const CallContext& context) {
-  auto disks = deps.host->disk().ListDisks(context);
-  if (!disks.ok()) return disks.status();
+  ABSL_ASSIGN_OR_RETURN(auto disks, deps.host->disk().ListDisks(context));
   ListDisksResponse response;
-  for (host::DiskDescription& disk : *disks) response.disks.push_back(ToHub(std::move(disk)));
+  for (host::DiskDescription& disk : disks) response.disks.push_back(ToHub(std::move(disk)));
   return response;
 }
 
 absl::StatusOr<SetDiskReadOnlyResponse> SetReadOnly(const groups::Deps& deps,
                                                     const CallContext& context,
                                                     const SetDiskReadOnlyRequest& request) {
-  const auto lock = groups::LockDisk(*deps.locks, context, request.disk_number);
-  if (!lock.ok()) return lock.status();
+  ABSL_ASSIGN_OR_RETURN(const auto lock,
+                        groups::LockDisk(*deps.locks, context, request.disk_number));
   if (request.read_only) {
     const absl::Status free =
         host::CheckNotMounted(*deps.host, context, deps.roots.get(), request.disk_number);
@@ -93,58 +93,50 @@ absl::StatusOr<SetDiskReadOnlyResponse> SetReadOnly(const groups::Deps& deps,
 
 absl::StatusOr<FormatVolumeResponse> Format(const groups::Deps& deps, const CallContext& context,
                                             const FormatVolumeRequest& request) {
-  const auto volume = VolumeId::Parse(request.volume_id);
-  if (!volume.ok()) return volume.status();
-  const auto options =
-      groups::ReadFormat(request.file_system, request.allocation_unit_bytes, request.label);
-  if (!options.ok()) return options.status();
-  const auto lock = groups::LockVolume(*deps.locks, context, *volume);
-  if (!lock.ok()) return lock.status();
+  ABSL_ASSIGN_OR_RETURN(const auto volume, VolumeId::Parse(request.volume_id));
+  ABSL_ASSIGN_OR_RETURN(
+      const auto options,
+      groups::ReadFormat(request.file_system, request.allocation_unit_bytes, request.label));
+  ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockVolume(*deps.locks, context, volume));
   host::VolumeHost& volumes = deps.host->volume();
-  const auto file_system = volumes.GetFileSystem(context, *volume);
-  if (!file_system.ok()) return file_system.status();
-  if (!file_system->empty() && !request.overwrite) {
-    return absl::FailedPreconditionError(absl::StrCat("volume_id: volume ", volume->ToString(),
-                                                      " has a file system, ", *file_system,
+  ABSL_ASSIGN_OR_RETURN(const auto file_system, volumes.GetFileSystem(context, volume));
+  if (!file_system.empty() && !request.overwrite) {
+    return absl::FailedPreconditionError(absl::StrCat("volume_id: volume ", volume.ToString(),
+                                                      " has a file system, ", file_system,
                                                       ", and overwrite is not set"));
   }
-  const auto number = volumes.GetDiskNumber(context, *volume);
-  if (!number.ok()) return number.status();
-  const auto disk = deps.host->disk().Describe(context, *number);
-  if (!disk.ok()) return disk.status();
-  const absl::Status free = host::CheckUnused(*deps.host, context, deps.roots.get(), *disk);
+  ABSL_ASSIGN_OR_RETURN(const auto number, volumes.GetDiskNumber(context, volume));
+  ABSL_ASSIGN_OR_RETURN(const auto disk, deps.host->disk().Describe(context, number));
+  const absl::Status free = host::CheckUnused(*deps.host, context, deps.roots.get(), disk);
   if (absl::IsFailedPrecondition(free)) return Prefixed("volume_id", free);
   if (!free.ok()) return free;
-  const absl::Status formatted = groups::Format(deps, context, *volume, *options);
+  const absl::Status formatted = groups::Format(deps, context, volume, options);
   if (!formatted.ok()) return formatted;
   return FormatVolumeResponse{};
 }
 
 absl::StatusOr<GetVolumeHealthResponse> Health(const groups::Deps& deps, const CallContext& context,
                                                const GetVolumeHealthRequest& request) {
-  const auto volume = VolumeId::Parse(request.volume_id);
-  if (!volume.ok()) return volume.status();
-  auto health = deps.host->volume().GetHealth(context, *volume);
-  if (!health.ok()) return health.status();
-  auto disk = deps.host->disk().Describe(context, health->disk_number);
-  if (!disk.ok()) return disk.status();
+  ABSL_ASSIGN_OR_RETURN(const auto volume, VolumeId::Parse(request.volume_id));
+  ABSL_ASSIGN_OR_RETURN(auto health, deps.host->volume().GetHealth(context, volume));
+  ABSL_ASSIGN_OR_RETURN(auto disk, deps.host->disk().Describe(context, health.disk_number));
   std::vector<std::string> wrong;
-  if (health->is_dirty) wrong.push_back("the file system is marked dirty");
-  if (!health->health.empty() && health->health != kHealthy) {
-    wrong.push_back(absl::StrCat("health of the volume: ", health->health));
+  if (health.is_dirty) wrong.push_back("the file system is marked dirty");
+  if (!health.health.empty() && health.health != kHealthy) {
+    wrong.push_back(absl::StrCat("health of the volume: ", health.health));
   }
-  if (!disk->health.empty() && disk->health != kHealthy) {
-    wrong.push_back(absl::StrCat("health of disk ", health->disk_number, ": ", disk->health));
+  if (!disk.health.empty() && disk.health != kHealthy) {
+    wrong.push_back(absl::StrCat("health of disk ", health.disk_number, ": ", disk.health));
   }
   GetVolumeHealthResponse response;
   response.abnormal = !wrong.empty();
   response.message = absl::StrJoin(wrong, "; ");
-  response.is_dirty = health->is_dirty;
-  response.file_system = std::move(health->file_system);
-  response.volume_health = std::move(health->health);
-  response.disk_number = health->disk_number;
-  response.disk_health = std::move(disk->health);
-  response.is_disk_read_only = disk->is_read_only;
+  response.is_dirty = health.is_dirty;
+  response.file_system = std::move(health.file_system);
+  response.volume_health = std::move(health.health);
+  response.disk_number = health.disk_number;
+  response.disk_health = std::move(disk.health);
+  response.is_disk_read_only = disk.is_read_only;
   return response;
 }
 

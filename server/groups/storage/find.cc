@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "server/base/status_macros.h"
 #include "server/groups/disk/location.h"
 #include "server/groups/paths.h"
 #include "server/groups/storage/calls.h"
@@ -115,16 +116,15 @@ absl::Status CheckMeant(const groups::Deps& deps, const CallContext& context,
 // NOT_FOUND when there is no such disk now.
 absl::StatusOr<host::DiskDescription> Look(const groups::Deps& deps, const CallContext& context,
                                            const DiskSelector& selector) {
-  const auto disks = deps.host->disk().ListDisks(context);
-  if (!disks.ok()) return disks.status();
+  ABSL_ASSIGN_OR_RETURN(const auto disks, deps.host->disk().ListDisks(context));
   const bool is_bare_lun =
       !selector.lun_id.empty() && selector.adapter.empty() && selector.bus.empty();
   std::vector<const host::DiskDescription*> found;
   std::string left_out;
-  for (const host::DiskDescription& disk : *disks) {
+  for (const host::DiskDescription& disk : disks) {
     if (!Fits(selector, disk)) continue;
     const absl::Status meant =
-        is_bare_lun ? CheckMeant(deps, context, *disks, disk) : absl::OkStatus();
+        is_bare_lun ? CheckMeant(deps, context, disks, disk) : absl::OkStatus();
     if (meant.ok()) {
       found.push_back(&disk);
     } else if (absl::IsFailedPrecondition(meant)) {
@@ -153,9 +153,7 @@ absl::StatusOr<host::DiskDescription> Look(const groups::Deps& deps, const CallC
 absl::Status CheckSelector(const DiskSelector& selector) {
   size_t names = 0;
   for (const Field& field : FieldsOf(selector)) {
-    if (absl::Status s = groups::CheckText(field.name, field.text, kMaxName, true); !s.ok()) {
-      return s;
-    }
+    ABSL_RETURN_IF_ERROR(groups::CheckText(field.name, field.text, kMaxName, true));
     if (field.text.empty()) continue;
     if (field.is_number && !IsDecimal(field.text)) {
       return absl::InvalidArgumentError(absl::StrCat(field.name, ": is not a decimal number"));
@@ -180,7 +178,7 @@ absl::StatusOr<host::DiskDescription> FindDisk(const groups::Deps& deps, const C
   *rescanned = false;
   auto found = Look(deps, context, selector);
   if (!absl::IsNotFound(found.status())) return found;
-  if (absl::Status s = deps.host->disk().Rescan(context); !s.ok()) return s;
+  ABSL_RETURN_IF_ERROR(deps.host->disk().Rescan(context));
   *rescanned = true;
   const CallContext waiting = context.WithTimeout(kArrival);
   for (absl::Duration poll = kFirstPoll;; poll = std::min(2 * poll, kLastPoll)) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/status_macros.h"
 
 namespace csi_proxy::storage {
 namespace {
@@ -34,9 +35,8 @@ absl::Status CheckPartitions(uint32_t number, const host::DiskLayout& layout) {
 
 absl::Status CheckBlank(host::DiskHost& host, const CallContext& context, uint32_t number,
                         uint64_t offset_bytes, uint64_t size_bytes) {
-  const auto blank = host.IsBlank(context, number, offset_bytes, size_bytes);
-  if (!blank.ok()) return blank.status();
-  if (*blank) return absl::OkStatus();
+  ABSL_ASSIGN_OR_RETURN(const auto blank, host.IsBlank(context, number, offset_bytes, size_bytes));
+  if (blank) return absl::OkStatus();
   // learn.microsoft.com/windows-server/administration/windows-commands/clean
   return absl::FailedPreconditionError(absl::StrCat(
       "disk: disk ", number,

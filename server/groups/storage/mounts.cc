@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/base/status_macros.h"
 #include "server/base/windows_path.h"
 #include "server/groups/paths.h"
 #include "server/groups/signed_bytes.h"
@@ -52,46 +53,41 @@ MountState StateOf(const host::FoundLink& link, const std::map<std::string, bool
 
 absl::StatusOr<GetPathStatsResponse> PathStats(const groups::Deps& deps, const CallContext& context,
                                                const GetPathStatsRequest& request) {
-  const auto path = groups::ParseConfinedPathLeniently(deps.roots, "path", request.path);
-  if (!path.ok()) return path.status();
-  const auto stats = deps.host->filesystem().GetStats(context, *path);
-  if (!stats.ok()) return stats.status();
-  const auto total = groups::SignedBytes("total_bytes", stats->total_bytes);
-  if (!total.ok()) return total.status();
+  ABSL_ASSIGN_OR_RETURN(const auto path,
+                        groups::ParseConfinedPathLeniently(deps.roots, "path", request.path));
+  ABSL_ASSIGN_OR_RETURN(const auto stats, deps.host->filesystem().GetStats(context, path));
+  ABSL_ASSIGN_OR_RETURN(const auto total, groups::SignedBytes("total_bytes", stats.total_bytes));
   // A quota may leave more than the file system has.
-  const auto available = static_cast<int64_t>(std::min(stats->total_bytes, stats->available_bytes));
-  return GetPathStatsResponse{
-      .total_bytes = *total,
-      .available_bytes = available,
-      .used_bytes = *total - available,
-      .volume_id = stats->volume.has_value() ? stats->volume->ToString() : "",
-      .share = stats->share};
+  const auto available = static_cast<int64_t>(std::min(stats.total_bytes, stats.available_bytes));
+  return GetPathStatsResponse{.total_bytes = total,
+                              .available_bytes = available,
+                              .used_bytes = total - available,
+                              .volume_id = stats.volume.has_value() ? stats.volume->ToString() : "",
+                              .share = stats.share};
 }
 
 absl::StatusOr<ListMountsResponse> Mounts(const groups::Deps& deps, const CallContext& context,
                                           const ListMountsRequest& request) {
   std::vector<ConfinedPath> starts = AllRoots(deps);
   if (!request.path.empty()) {
-    auto path = groups::ParseConfinedPathLeniently(deps.roots, "path", request.path);
-    if (!path.ok()) return path.status();
-    starts = {*std::move(path)};
+    ABSL_ASSIGN_OR_RETURN(auto path,
+                          groups::ParseConfinedPathLeniently(deps.roots, "path", request.path));
+    starts = {std::move(path)};
   }
-  auto found = deps.host->filesystem().ListLinks(context, starts);
-  if (!found.ok()) return found.status();
+  ABSL_ASSIGN_OR_RETURN(auto found, deps.host->filesystem().ListLinks(context, starts));
   std::map<std::string, bool> connected;
   const bool any_on_server =
-      std::any_of(found->links.begin(), found->links.end(),
+      std::any_of(found.links.begin(), found.links.end(),
                   [](const host::FoundLink& link) { return link.end == host::LinkEnd::kOnServer; });
   if (any_on_server) {
-    const auto mappings = deps.host->smb().ListMappings(context);
-    if (!mappings.ok()) return mappings.status();
-    for (const host::SmbMapping& mapping : *mappings) {
+    ABSL_ASSIGN_OR_RETURN(const auto mappings, deps.host->smb().ListMappings(context));
+    for (const host::SmbMapping& mapping : mappings) {
       connected[FoldName(mapping.remote_path)] = mapping.is_connected;
     }
   }
   ListMountsResponse response;
-  response.incomplete = found->incomplete;
-  for (host::FoundLink& link : found->links) {
+  response.incomplete = found.incomplete;
+  for (host::FoundLink& link : found.links) {
     response.mounts.push_back({.path = std::move(link.path),
                                .kind = KindOf(link),
                                .target = std::move(link.target),
@@ -102,19 +98,17 @@ absl::StatusOr<ListMountsResponse> Mounts(const groups::Deps& deps, const CallCo
 
 absl::StatusOr<ListSmbMappingsResponse> SmbMappings(const groups::Deps& deps,
                                                     const CallContext& context) {
-  const auto mappings = deps.host->smb().ListMappings(context);
-  if (!mappings.ok()) return mappings.status();
+  ABSL_ASSIGN_OR_RETURN(const auto mappings, deps.host->smb().ListMappings(context));
   ListSmbMappingsResponse response;
-  if (mappings->empty()) return response;
-  auto found = deps.host->filesystem().ListLinks(context, AllRoots(deps));
-  if (!found.ok()) return found.status();
+  if (mappings.empty()) return response;
+  ABSL_ASSIGN_OR_RETURN(auto found, deps.host->filesystem().ListLinks(context, AllRoots(deps)));
   std::map<std::string, std::vector<std::string>> links;
-  for (host::FoundLink& link : found->links) {
+  for (host::FoundLink& link : found.links) {
     if (link.end != host::LinkEnd::kOnServer) continue;
     links[FoldName(link.share)].push_back(std::move(link.path));
   }
-  response.incomplete = found->incomplete;
-  for (const host::SmbMapping& mapping : *mappings) {
+  response.incomplete = found.incomplete;
+  for (const host::SmbMapping& mapping : mappings) {
     response.mappings.push_back({.remote_path = mapping.remote_path,
                                  .status = mapping.status,
                                  .links = links[FoldName(mapping.remote_path)]});

@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/groups/disk/bring_online.h"
 #include "server/groups/format.h"
@@ -40,34 +41,28 @@ class Staging {
     if (rescanned) Did(StorageStep::kRescanned);
     if (!disk.ok()) return disk.status();
     number_ = disk->disk_number;
-    const auto disk_lock = groups::LockDisk(locks_, context_, number_);
-    if (!disk_lock.ok()) return disk_lock.status();
-    const auto path_lock = groups::LockPath(locks_, context_, target_);
-    if (!path_lock.ok()) return path_lock.status();
-    if (absl::Status s = CheckTarget(); !s.ok()) return s;
-    if (absl::Status s = CheckStillFree(*disk); !s.ok()) return s;
-    if (absl::Status s = PrepareDisk(); !s.ok()) return s;
-    if (absl::Status s = LookForUse(); !s.ok()) return s;
+    ABSL_ASSIGN_OR_RETURN(const auto disk_lock, groups::LockDisk(locks_, context_, number_));
+    ABSL_ASSIGN_OR_RETURN(const auto path_lock, groups::LockPath(locks_, context_, target_));
+    ABSL_RETURN_IF_ERROR(CheckTarget());
+    ABSL_RETURN_IF_ERROR(CheckStillFree(*disk));
+    ABSL_RETURN_IF_ERROR(PrepareDisk());
+    ABSL_RETURN_IF_ERROR(LookForUse());
 
-    const auto volumes = host_.volume().ListVolumes(context_, number_, 0);
-    if (!volumes.ok()) return volumes.status();
-    if (volumes->empty()) {
+    ABSL_ASSIGN_OR_RETURN(const auto volumes, host_.volume().ListVolumes(context_, number_, 0));
+    if (volumes.empty()) {
       return absl::UnavailableError(absl::StrCat("the volume of disk ", number_, " went away"));
     }
-    const VolumeId& volume = volumes->front();
-    const auto volume_lock = groups::LockVolume(locks_, context_, volume);
-    if (!volume_lock.ok()) return volume_lock.status();
-    if (absl::Status s = LeftAsFound(FormatOnce(volume)); !s.ok()) return s;
-    if (absl::Status s = MountAtTarget(volume); !s.ok()) return s;
-    if (absl::Status s = use_.ok() ? GrowToDisk(volume) : absl::OkStatus(); !s.ok()) return s;
+    const VolumeId& volume = volumes.front();
+    ABSL_ASSIGN_OR_RETURN(const auto volume_lock, groups::LockVolume(locks_, context_, volume));
+    ABSL_RETURN_IF_ERROR(LeftAsFound(FormatOnce(volume)));
+    ABSL_RETURN_IF_ERROR(MountAtTarget(volume));
+    ABSL_RETURN_IF_ERROR(use_.ok() ? GrowToDisk(volume) : absl::OkStatus());
 
-    const auto stats = host_.volume().GetStats(context_, volume);
-    if (!stats.ok()) return stats.status();
-    const auto size = groups::SignedBytes("size_bytes", stats->total_bytes);
-    if (!size.ok()) return size.status();
+    ABSL_ASSIGN_OR_RETURN(const auto stats, host_.volume().GetStats(context_, volume));
+    ABSL_ASSIGN_OR_RETURN(const auto size, groups::SignedBytes("size_bytes", stats.total_bytes));
     response_.disk_number = number_;
     response_.volume_id = volume.ToString();
-    response_.size_bytes = *size;
+    response_.size_bytes = size;
     return std::move(response_);
   }
 
@@ -76,18 +71,17 @@ class Staging {
 
   // Until the lock was taken, the number may have become another disk's, or the disk somebody's.
   absl::Status CheckStillFree(const host::DiskDescription& found) {
-    const auto now = host_.disk().Describe(context_, number_);
-    if (!now.ok()) return now.status();
-    if (now->path != found.path || now->serial_number != found.serial_number ||
-        now->unique_id != found.unique_id) {
+    ABSL_ASSIGN_OR_RETURN(const auto now, host_.disk().Describe(context_, number_));
+    if (now.path != found.path || now.serial_number != found.serial_number ||
+        now.unique_id != found.unique_id) {
       return absl::UnavailableError(
           absl::StrCat("disk ", number_, " is another disk than a moment ago"));
     }
-    use_ = host::CheckUnused(host_, context_, deps_.roots.get(), *now);
+    use_ = host::CheckUnused(host_, context_, deps_.roots.get(), now);
     if (!absl::IsFailedPrecondition(use_)) return use_;
     // The staged volume has got a letter since: this is a repeated call, which finds all steps
     // done.
-    if (is_staged_ && !now->has_windows()) return absl::OkStatus();
+    if (is_staged_ && !now.has_windows()) return absl::OkStatus();
     return Prefixed("disk", use_);
   }
 
@@ -134,18 +128,17 @@ class Staging {
     absl::StatusOr<host::DiskLayout> layout = host_.disk().GetLayout(context_, number_);
     if (!layout.ok()) return layout.status();
     // The layout of an offline disk is not certain, but is reason enough to leave the disk alone.
-    if (absl::Status s = CheckPartitions(number_, *layout); !s.ok()) return s;
+    ABSL_RETURN_IF_ERROR(CheckPartitions(number_, *layout));
     was_offline_ = !layout->is_online;
     was_read_only_ = layout->is_read_only;
     if (use_.ok() && (was_offline_ || layout->is_read_only)) {
-      const auto change = disk::BringOnline(host_, context_, number_);
-      if (!change.ok()) return change.status();
+      ABSL_ASSIGN_OR_RETURN(const auto change, disk::BringOnline(host_, context_, number_));
       if (was_offline_) Did(StorageStep::kBroughtOnline);
-      if (layout->is_read_only || change->was_online_read_only) Did(StorageStep::kMadeWritable);
+      if (layout->is_read_only || change.was_online_read_only) Did(StorageStep::kMadeWritable);
       layout = host_.disk().GetLayout(context_, number_);
       if (!layout.ok()) return layout.status();
     }
-    if (absl::Status s = LeftAsFound(Partition(*layout)); !s.ok()) return s;
+    ABSL_RETURN_IF_ERROR(LeftAsFound(Partition(*layout)));
     return disk::AwaitVolumes(host_, context_, number_, 1, "partitioned");
   }
 
@@ -158,49 +151,42 @@ class Staging {
   }
 
   absl::Status Partition(const host::DiskLayout& layout) {
-    if (absl::Status s = CheckPartitions(number_, layout); !s.ok()) return s;
+    ABSL_RETURN_IF_ERROR(CheckPartitions(number_, layout));
     const host::KnownDisk disk(number_, layout);
     if (layout.style == host::PartitionStyle::kRaw) {
-      const auto size = host_.disk().GetSize(context_, number_);
-      if (!size.ok()) return size.status();
-      if (absl::Status s = CheckBlank(host_.disk(), context_, number_, 0, *size); !s.ok()) return s;
-      if (absl::Status s = host_.disk().InitializeGpt(context_, disk); !s.ok()) return s;
+      ABSL_ASSIGN_OR_RETURN(const auto size, host_.disk().GetSize(context_, number_));
+      ABSL_RETURN_IF_ERROR(CheckBlank(host_.disk(), context_, number_, 0, size));
+      ABSL_RETURN_IF_ERROR(host_.disk().InitializeGpt(context_, disk));
       Did(StorageStep::kInitialized);
     }
     if (DataPartition(layout) != nullptr) return absl::OkStatus();
-    if (absl::Status s = host_.disk().CreateBasicPartition(context_, disk); !s.ok()) return s;
+    ABSL_RETURN_IF_ERROR(host_.disk().CreateBasicPartition(context_, disk));
     Did(StorageStep::kPartitioned);
     return absl::OkStatus();
   }
 
   // Formats a volume without a file system when nobody has written to it: it is new then.
   absl::Status FormatOnce(const VolumeId& volume) {
-    const auto file_system = host_.volume().GetFileSystem(context_, volume);
-    if (!file_system.ok()) return file_system.status();
-    if (file_system->empty()) {
+    ABSL_ASSIGN_OR_RETURN(const auto file_system, host_.volume().GetFileSystem(context_, volume));
+    if (file_system.empty()) {
       if (!use_.ok()) return Prefixed("disk", use_);
-      const auto layout = host_.disk().GetLayout(context_, number_);
-      if (!layout.ok()) return layout.status();
-      const host::Partition* const partition = DataPartition(*layout);
+      ABSL_ASSIGN_OR_RETURN(const auto layout, host_.disk().GetLayout(context_, number_));
+      const host::Partition* const partition = DataPartition(layout);
       if (partition == nullptr) {
         return absl::UnavailableError(
             absl::StrCat("the partition of disk ", number_, " went away"));
       }
-      if (absl::Status s = CheckBlank(host_.disk(), context_, number_, partition->offset_bytes,
-                                      partition->size_bytes);
-          !s.ok()) {
-        return s;
-      }
-      if (absl::Status s = groups::Format(deps_, context_, volume, options_); !s.ok()) return s;
+      ABSL_RETURN_IF_ERROR(CheckBlank(host_.disk(), context_, number_, partition->offset_bytes,
+                                      partition->size_bytes));
+      ABSL_RETURN_IF_ERROR(groups::Format(deps_, context_, volume, options_));
       Did(StorageStep::kFormatted);
       return absl::OkStatus();
     }
-    if (request_.file_system.empty() ||
-        absl::EqualsIgnoreCase(*file_system, request_.file_system)) {
+    if (request_.file_system.empty() || absl::EqualsIgnoreCase(file_system, request_.file_system)) {
       return absl::OkStatus();
     }
     return absl::FailedPreconditionError(absl::StrCat("file_system: disk ", number_, " has ",
-                                                      *file_system, " already, not ",
+                                                      file_system, " already, not ",
                                                       request_.file_system));
   }
 
@@ -208,7 +194,7 @@ class Staging {
     bool is_mounted = false;
     const auto there = host_.filesystem().ReadLink(context_, target_);
     if (absl::IsNotFound(there.status())) {
-      if (absl::Status s = host_.filesystem().MakeDirectories(context_, target_); !s.ok()) return s;
+      ABSL_RETURN_IF_ERROR(host_.filesystem().MakeDirectories(context_, target_));
       Did(StorageStep::kMadeDirectory);
     } else if (!there.ok()) {
       return there.status();
@@ -216,13 +202,13 @@ class Staging {
       is_mounted = *mounted == volume;
       if (!is_mounted && there->target_exists) return AnotherVolume(*mounted);
       if (!is_mounted) {
-        if (absl::Status s = host_.volume().Unmount(context_, *mounted, target_); !s.ok()) return s;
+        ABSL_RETURN_IF_ERROR(host_.volume().Unmount(context_, *mounted, target_));
         Did(StorageStep::kUnmounted);
       }
     }
-    if (absl::Status s = RemountIfReadOnly(volume, is_mounted); !s.ok()) return s;
+    ABSL_RETURN_IF_ERROR(RemountIfReadOnly(volume, is_mounted));
     if (is_mounted) return absl::OkStatus();
-    if (absl::Status s = host_.volume().Mount(context_, volume, target_); !s.ok()) return s;
+    ABSL_RETURN_IF_ERROR(host_.volume().Mount(context_, volume, target_));
     Did(StorageStep::kMounted);
     return absl::OkStatus();
   }
@@ -231,24 +217,20 @@ class Staging {
   // anew left that as it was. A user who has it mounted elsewhere keeps it.
   absl::Status RemountIfReadOnly(const VolumeId& volume, bool is_mounted) {
     if (!use_.ok()) return absl::OkStatus();
-    const auto points = host_.volume().ListMountPoints(context_, volume, deps_.roots.get());
-    if (!points.ok()) return points.status();
+    ABSL_ASSIGN_OR_RETURN(const auto points,
+                          host_.volume().ListMountPoints(context_, volume, deps_.roots.get()));
     const auto folders =
-        std::count_if(points->begin(), points->end(),
+        std::count_if(points.begin(), points.end(),
                       [](const host::MountPoint& point) { return !point.is_drive(); });
     if (folders > (is_mounted ? 1 : 0)) return absl::OkStatus();
     return host_.volume().MakeWritable(context_, number_);
   }
 
   absl::Status GrowToDisk(const VolumeId& volume) {
-    const auto before = host_.volume().GetSize(context_, volume);
-    if (!before.ok()) return before.status();
-    if (absl::Status s = volume::Grow(host_.volume(), context_, volume, *before, 0); !s.ok()) {
-      return s;
-    }
-    const auto after = host_.volume().GetSize(context_, volume);
-    if (!after.ok()) return after.status();
-    if (*after > *before) Did(StorageStep::kGrew);
+    ABSL_ASSIGN_OR_RETURN(const auto before, host_.volume().GetSize(context_, volume));
+    ABSL_RETURN_IF_ERROR(volume::Grow(host_.volume(), context_, volume, before, 0));
+    ABSL_ASSIGN_OR_RETURN(const auto after, host_.volume().GetSize(context_, volume));
+    if (after > before) Did(StorageStep::kGrew);
     return absl::OkStatus();
   }
 
@@ -273,14 +255,13 @@ class Staging {
 
 absl::StatusOr<StageVolumeResponse> Stage(const groups::Deps& deps, const CallContext& context,
                                           const StageVolumeRequest& request) {
-  if (absl::Status s = CheckSelector(request.disk); !s.ok()) return s;
-  const auto target =
-      groups::ParseConfinedPathBelowLeniently(deps.roots, "target_path", request.target_path);
-  if (!target.ok()) return target.status();
-  auto options =
-      groups::ReadFormat(request.file_system, request.allocation_unit_bytes, request.label);
-  if (!options.ok()) return options.status();
-  return Staging(deps, context, request, *target, *std::move(options)).Run();
+  ABSL_RETURN_IF_ERROR(CheckSelector(request.disk));
+  ABSL_ASSIGN_OR_RETURN(const auto target, groups::ParseConfinedPathBelowLeniently(
+                                               deps.roots, "target_path", request.target_path));
+  ABSL_ASSIGN_OR_RETURN(
+      auto options,
+      groups::ReadFormat(request.file_system, request.allocation_unit_bytes, request.label));
+  return Staging(deps, context, request, target, std::move(options)).Run();
 }
 
 }  // namespace csi_proxy::storage

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/status_macros.h"
 #include "server/groups/locks.h"
 #include "server/groups/paths.h"
 #include "server/groups/storage/calls.h"
@@ -43,11 +44,9 @@ class Unstaging {
 
   absl::StatusOr<UnstageVolumeResponse> Run() {
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
-      const auto there = Look();
-      if (!there.ok()) return there.status();
-      const auto done = RunIfStill(*there);
-      if (!done.ok()) return done.status();
-      if (*done) return std::move(response_);
+      ABSL_ASSIGN_OR_RETURN(const auto there, Look());
+      ABSL_ASSIGN_OR_RETURN(const auto done, RunIfStill(there));
+      if (done) return std::move(response_);
     }
     return absl::UnavailableError(
         absl::StrCat("something else is mounted at ", target_.path.ToString(), " all the time"));
@@ -84,21 +83,17 @@ class Unstaging {
     std::optional<ResourceLocks::Lock> disk_lock;
     std::optional<ResourceLocks::Lock> volume_lock;
     if (there.disk.has_value()) {
-      auto lock = groups::LockDisk(locks_, context_, *there.disk);
-      if (!lock.ok()) return lock.status();
-      disk_lock = *std::move(lock);
+      ABSL_ASSIGN_OR_RETURN(auto lock, groups::LockDisk(locks_, context_, *there.disk));
+      disk_lock = std::move(lock);
     }
-    const auto path_lock = groups::LockPath(locks_, context_, target_);
-    if (!path_lock.ok()) return path_lock.status();
+    ABSL_ASSIGN_OR_RETURN(const auto path_lock, groups::LockPath(locks_, context_, target_));
     if (there.volume.has_value()) {
-      auto lock = groups::LockVolume(locks_, context_, *there.volume);
-      if (!lock.ok()) return lock.status();
-      volume_lock = *std::move(lock);
+      ABSL_ASSIGN_OR_RETURN(auto lock, groups::LockVolume(locks_, context_, *there.volume));
+      volume_lock = std::move(lock);
     }
-    const auto still = Look();
-    if (!still.ok()) return still.status();
-    if (*still != there) return false;
-    if (absl::Status s = Undo(there); !s.ok()) return s;
+    ABSL_ASSIGN_OR_RETURN(const auto still, Look());
+    if (still != there) return false;
+    ABSL_RETURN_IF_ERROR(Undo(there));
     return true;
   }
 
@@ -107,14 +102,12 @@ class Unstaging {
     if (there.volume.has_value()) {
       response_.volume_id = there.volume->ToString();
       if (there.disk.has_value()) {
-        if (absl::Status s = FlushAndTakeOffline(*there.volume, *there.disk); !s.ok()) return s;
+        ABSL_RETURN_IF_ERROR(FlushAndTakeOffline(*there.volume, *there.disk));
       }
-      if (absl::Status s = host_.volume().Unmount(context_, *there.volume, target_); !s.ok()) {
-        return s;
-      }
+      ABSL_RETURN_IF_ERROR(host_.volume().Unmount(context_, *there.volume, target_));
       Did(StorageStep::kUnmounted);
     }
-    if (absl::Status s = host_.filesystem().Remove(context_, target_, false); !s.ok()) return s;
+    ABSL_RETURN_IF_ERROR(host_.filesystem().Remove(context_, target_, false));
     Did(StorageStep::kRemovedDirectory);
     return absl::OkStatus();
   }
@@ -126,9 +119,8 @@ class Unstaging {
     if (!flushed.ok()) return flushed;
     Did(StorageStep::kFlushed);
     if (request_.keep_online) return absl::OkStatus();
-    const auto used = IsUsedElsewhere(volume, disk);
-    if (!used.ok()) return used.status();
-    if (*used) return absl::OkStatus();
+    ABSL_ASSIGN_OR_RETURN(const auto used, IsUsedElsewhere(volume, disk));
+    if (used) return absl::OkStatus();
     const auto change = host_.disk().SetOnline(context_, disk, false);
     // In use or critical, as Windows sees it, and so for good: a mount that stayed would keep the
     // cloud from detaching the disk.
@@ -142,23 +134,21 @@ class Unstaging {
   // itself refuses to take a disk offline that Windows runs on or boots from.
   absl::StatusOr<bool> IsUsedElsewhere(const VolumeId& volume, uint32_t disk) {
     // Its own folders are asked for by its name: a listing leaves out volumes that do not answer.
-    const auto points = host_.volume().ListMountPoints(context_, volume, roots_);
-    if (!points.ok()) return points.status();
-    if (points->size() > 1) return true;
-    const auto layout = host_.disk().GetLayout(context_, disk);
-    if (!layout.ok()) return layout.status();
+    ABSL_ASSIGN_OR_RETURN(const auto points,
+                          host_.volume().ListMountPoints(context_, volume, roots_));
+    if (points.size() > 1) return true;
+    ABSL_ASSIGN_OR_RETURN(const auto layout, host_.disk().GetLayout(context_, disk));
     const auto partitions =
-        std::count_if(layout->partitions.begin(), layout->partitions.end(),
+        std::count_if(layout.partitions.begin(), layout.partitions.end(),
                       [](const host::Partition& partition) { return partition.is_basic; });
-    const auto volumes = host_.volume().ListVolumes(context_, disk, 0);
-    if (!volumes.ok()) return volumes.status();
+    ABSL_ASSIGN_OR_RETURN(const auto volumes, host_.volume().ListVolumes(context_, disk, 0));
     // A volume that cannot be seen may be in use.
-    if (partitions > 1 && static_cast<int64_t>(volumes->size()) < partitions) return true;
-    for (const VolumeId& other : *volumes) {
+    if (partitions > 1 && static_cast<int64_t>(volumes.size()) < partitions) return true;
+    for (const VolumeId& other : volumes) {
       if (other == volume) continue;
-      const auto others = host_.volume().ListMountPoints(context_, other, roots_);
-      if (!others.ok()) return others.status();
-      if (!others->empty()) return true;
+      ABSL_ASSIGN_OR_RETURN(const auto others,
+                            host_.volume().ListMountPoints(context_, other, roots_));
+      if (!others.empty()) return true;
     }
     return false;
   }
@@ -176,10 +166,9 @@ class Unstaging {
 
 absl::StatusOr<UnstageVolumeResponse> Unstage(const groups::Deps& deps, const CallContext& context,
                                               const UnstageVolumeRequest& request) {
-  const auto target =
-      groups::ParseConfinedPathBelowLeniently(deps.roots, "target_path", request.target_path);
-  if (!target.ok()) return target.status();
-  return Unstaging(deps, context, request, *target).Run();
+  ABSL_ASSIGN_OR_RETURN(const auto target, groups::ParseConfinedPathBelowLeniently(
+                                               deps.roots, "target_path", request.target_path));
+  return Unstaging(deps, context, request, target).Run();
 }
 
 }  // namespace csi_proxy::storage

@@ -3,6 +3,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/status_macros.h"
 #include "server/base/windows_path.h"
 #include "server/groups/handlers.h"
 #include "server/groups/paths.h"
@@ -25,7 +26,7 @@ const char* StateName(ServiceState state) {
 // learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-createservicew: 256 characters, and no
 // slash of either kind.
 absl::Status CheckName(const std::string& name) {
-  if (absl::Status s = groups::CheckText("name", name, 256); !s.ok()) return s;
+  ABSL_RETURN_IF_ERROR(groups::CheckText("name", name, 256));
   if (absl::StrContains(name, '/') || absl::StrContains(name, '\\')) {
     return absl::InvalidArgumentError("name: a service's name must not contain a slash");
   }
@@ -38,55 +39,51 @@ class SystemService final : public Service {
 
   absl::StatusOr<GetBIOSSerialNumberResponse> GetBIOSSerialNumber(
       const CallContext& context, const GetBIOSSerialNumberRequest&) override {
-    auto serial = host().GetBiosSerialNumber(context);
-    if (!serial.ok()) return serial.status();
-    return GetBIOSSerialNumberResponse{.serial_number = *std::move(serial)};
+    ABSL_ASSIGN_OR_RETURN(auto serial, host().GetBiosSerialNumber(context));
+    return GetBIOSSerialNumberResponse{.serial_number = std::move(serial)};
   }
 
   absl::StatusOr<StartServiceResponse> StartService(const CallContext& context,
                                                     const StartServiceRequest& request) override {
-    if (absl::Status s = CheckName(request.name); !s.ok()) return s;
-    if (absl::Status s = CheckAllowed(request.name); !s.ok()) return s;
-    const auto lock = Lock(context, request.name);
-    if (!lock.ok()) return lock.status();
+    ABSL_RETURN_IF_ERROR(CheckName(request.name));
+    ABSL_RETURN_IF_ERROR(CheckAllowed(request.name));
+    ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, request.name));
     if (absl::Status s = host().RequestStart(context, request.name);
         !s.ok() && !absl::IsAlreadyExists(s)) {
       return s;
     }
-    if (absl::Status s = Await(context, request.name, ServiceState::kRunning); !s.ok()) return s;
+    ABSL_RETURN_IF_ERROR(Await(context, request.name, ServiceState::kRunning));
     return StartServiceResponse{};
   }
 
   absl::StatusOr<StopServiceResponse> StopService(const CallContext& context,
                                                   const StopServiceRequest& request) override {
-    if (absl::Status s = CheckName(request.name); !s.ok()) return s;
-    if (absl::Status s = CheckAllowed(request.name); !s.ok()) return s;
-    const auto lock = Lock(context, request.name);
-    if (!lock.ok()) return lock.status();
+    ABSL_RETURN_IF_ERROR(CheckName(request.name));
+    ABSL_RETURN_IF_ERROR(CheckAllowed(request.name));
+    ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, request.name));
     if (request.force) {
-      const auto dependents = host().ListActiveDependents(context, request.name);
-      if (!dependents.ok()) return dependents.status();
+      ABSL_ASSIGN_OR_RETURN(const auto dependents,
+                            host().ListActiveDependents(context, request.name));
       // Checked before the first one is stopped: all are stopped, or none.
-      for (const std::string& dependent : *dependents) {
-        if (absl::Status s = CheckAllowed(dependent); !s.ok()) return s;
+      for (const std::string& dependent : dependents) {
+        ABSL_RETURN_IF_ERROR(CheckAllowed(dependent));
       }
-      for (const std::string& dependent : *dependents) {
-        if (absl::Status s = StopAndAwait(context, dependent); !s.ok()) return s;
+      for (const std::string& dependent : dependents) {
+        ABSL_RETURN_IF_ERROR(StopAndAwait(context, dependent));
       }
     }
-    if (absl::Status s = StopAndAwait(context, request.name); !s.ok()) return s;
+    ABSL_RETURN_IF_ERROR(StopAndAwait(context, request.name));
     return StopServiceResponse{};
   }
 
   absl::StatusOr<GetServiceResponse> GetService(const CallContext& context,
                                                 const GetServiceRequest& request) override {
-    if (absl::Status s = CheckName(request.name); !s.ok()) return s;
-    auto service = host().GetService(context, request.name);
-    if (!service.ok()) return service.status();
+    ABSL_RETURN_IF_ERROR(CheckName(request.name));
+    ABSL_ASSIGN_OR_RETURN(auto service, host().GetService(context, request.name));
     // The enums share their numbers: they are Windows' own.
-    return GetServiceResponse{.display_name = std::move(service->display_name),
-                              .start_type = static_cast<StartType>(service->start_type),
-                              .status = static_cast<ServiceStatus>(service->state)};
+    return GetServiceResponse{.display_name = std::move(service.display_name),
+                              .start_type = static_cast<StartType>(service.start_type),
+                              .status = static_cast<ServiceStatus>(service.state)};
   }
 
  private:
@@ -109,19 +106,18 @@ class SystemService final : public Service {
   }
 
   absl::Status StopAndAwait(const CallContext& context, const std::string& name) {
-    if (absl::Status s = host().RequestStop(context, name); !s.ok()) return s;
+    ABSL_RETURN_IF_ERROR(host().RequestStop(context, name));
     return Await(context, name, ServiceState::kStopped);
   }
 
   absl::Status Await(const CallContext& context, const std::string& name, ServiceState wanted) {
     const CallContext waiting = context.WithTimeout(kStateChange);
     for (absl::Duration poll = kFirstPoll;; poll = std::min(2 * poll, kLastPoll)) {
-      const auto service = host().GetService(waiting, name);
-      if (!service.ok()) return service.status();
-      if (service->state == wanted) return absl::OkStatus();
+      ABSL_ASSIGN_OR_RETURN(const auto service, host().GetService(waiting, name));
+      if (service.state == wanted) return absl::OkStatus();
       if (absl::Status s = waiting.SleepFor(poll); !s.ok()) {
         return absl::Status(s.code(),
-                            absl::StrCat("service ", name, " is still ", StateName(service->state),
+                            absl::StrCat("service ", name, " is still ", StateName(service.state),
                                          ", not ", StateName(wanted), ": ", s.message()));
       }
     }

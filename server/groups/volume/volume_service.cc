@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/groups/format.h"
 #include "server/groups/handlers.h"
@@ -19,97 +20,77 @@ class VolumeService final : public Service {
 
   absl::StatusOr<ListVolumesOnDiskResponse> ListVolumesOnDisk(
       const CallContext& context, const ListVolumesOnDiskRequest& request) override {
-    const auto volumes = host().ListVolumes(context, request.disk_number, request.partition_number);
-    if (!volumes.ok()) return volumes.status();
+    ABSL_ASSIGN_OR_RETURN(const auto volumes, host().ListVolumes(context, request.disk_number,
+                                                                 request.partition_number));
     ListVolumesOnDiskResponse response;
-    for (const VolumeId& volume : *volumes) response.volume_ids.push_back(volume.ToString());
+    for (const VolumeId& volume : volumes) response.volume_ids.push_back(volume.ToString());
     return response;
   }
 
   absl::StatusOr<MountVolumeResponse> MountVolume(const CallContext& context,
                                                   const MountVolumeRequest& request) override {
-    const auto volume = VolumeId::Parse(request.volume_id);
-    if (!volume.ok()) return volume.status();
-    const auto target =
-        groups::ParseConfinedPathBelowLeniently(deps_.roots, "target_path", request.target_path);
-    if (!target.ok()) return target.status();
-    const auto lock = Lock(context, *volume);
-    if (!lock.ok()) return lock.status();
-    if (absl::Status s = host().Mount(context, *volume, *target); !s.ok()) return s;
+    ABSL_ASSIGN_OR_RETURN(const auto volume, VolumeId::Parse(request.volume_id));
+    ABSL_ASSIGN_OR_RETURN(const auto target, groups::ParseConfinedPathBelowLeniently(
+                                                 deps_.roots, "target_path", request.target_path));
+    ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, volume));
+    ABSL_RETURN_IF_ERROR(host().Mount(context, volume, target));
     return MountVolumeResponse{};
   }
 
   absl::StatusOr<UnmountVolumeResponse> UnmountVolume(
       const CallContext& context, const UnmountVolumeRequest& request) override {
-    const auto volume = VolumeId::Parse(request.volume_id);
-    if (!volume.ok()) return volume.status();
-    const auto target =
-        groups::ParseConfinedPathBelowLeniently(deps_.roots, "target_path", request.target_path);
-    if (!target.ok()) return target.status();
-    const auto lock = Lock(context, *volume);
-    if (!lock.ok()) return lock.status();
+    ABSL_ASSIGN_OR_RETURN(const auto volume, VolumeId::Parse(request.volume_id));
+    ABSL_ASSIGN_OR_RETURN(const auto target, groups::ParseConfinedPathBelowLeniently(
+                                                 deps_.roots, "target_path", request.target_path));
+    ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, volume));
     // A volume that is gone has nothing to flush, but its mount has yet to go.
-    absl::Status flushed = host().Flush(context, *volume);
+    absl::Status flushed = host().Flush(context, volume);
     if (!flushed.ok() && !absl::IsNotFound(flushed)) return flushed;
-    if (absl::Status s = host().Unmount(context, *volume, *target); !s.ok()) return s;
+    ABSL_RETURN_IF_ERROR(host().Unmount(context, volume, target));
     return UnmountVolumeResponse{};
   }
 
   absl::StatusOr<IsVolumeFormattedResponse> IsVolumeFormatted(
       const CallContext& context, const IsVolumeFormattedRequest& request) override {
-    const auto volume = VolumeId::Parse(request.volume_id);
-    if (!volume.ok()) return volume.status();
-    const auto file_system = host().GetFileSystem(context, *volume);
-    if (!file_system.ok()) return file_system.status();
-    return IsVolumeFormattedResponse{.formatted = !file_system->empty()};
+    ABSL_ASSIGN_OR_RETURN(const auto volume, VolumeId::Parse(request.volume_id));
+    ABSL_ASSIGN_OR_RETURN(const auto file_system, host().GetFileSystem(context, volume));
+    return IsVolumeFormattedResponse{.formatted = !file_system.empty()};
   }
 
   absl::StatusOr<FormatVolumeResponse> FormatVolume(const CallContext& context,
                                                     const FormatVolumeRequest& request) override {
-    const auto volume = VolumeId::Parse(request.volume_id);
-    if (!volume.ok()) return volume.status();
-    const auto options = groups::ReadFormat(request.file_system, request.allocation_unit_bytes);
-    if (!options.ok()) return options.status();
-    const auto lock = Lock(context, *volume);
-    if (!lock.ok()) return lock.status();
-    const auto number = host().GetDiskNumber(context, *volume);
-    if (!number.ok()) return number.status();
-    const auto disk = deps_.host->disk().Describe(context, *number);
-    if (!disk.ok()) return disk.status();
-    const absl::Status own = host::CheckNotWindows(*number, disk->is_boot, disk->is_system);
+    ABSL_ASSIGN_OR_RETURN(const auto volume, VolumeId::Parse(request.volume_id));
+    ABSL_ASSIGN_OR_RETURN(const auto options,
+                          groups::ReadFormat(request.file_system, request.allocation_unit_bytes));
+    ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, volume));
+    ABSL_ASSIGN_OR_RETURN(const auto number, host().GetDiskNumber(context, volume));
+    ABSL_ASSIGN_OR_RETURN(const auto disk, deps_.host->disk().Describe(context, number));
+    const absl::Status own = host::CheckNotWindows(number, disk.is_boot, disk.is_system);
     if (!own.ok()) return Prefixed("volume_id", own);
-    if (absl::Status s = groups::Format(deps_, context, *volume, *options); !s.ok()) return s;
+    ABSL_RETURN_IF_ERROR(groups::Format(deps_, context, volume, options));
     return FormatVolumeResponse{};
   }
 
   absl::StatusOr<ResizeVolumeResponse> ResizeVolume(const CallContext& context,
                                                     const ResizeVolumeRequest& request) override {
-    const auto volume = VolumeId::Parse(request.volume_id);
-    if (!volume.ok()) return volume.status();
+    ABSL_ASSIGN_OR_RETURN(const auto volume, VolumeId::Parse(request.volume_id));
     if (request.size_bytes < 0) {
       return absl::InvalidArgumentError(
           absl::StrCat("size_bytes: ", request.size_bytes, " is negative"));
     }
-    const auto lock = Lock(context, *volume);
-    if (!lock.ok()) return lock.status();
-    const auto current = host().GetSize(context, *volume);
-    if (!current.ok()) return current.status();
-    if (absl::Status s =
-            Grow(host(), context, *volume, *current, static_cast<uint64_t>(request.size_bytes));
-        !s.ok()) {
-      return s;
-    }
+    ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, volume));
+    ABSL_ASSIGN_OR_RETURN(const auto current, host().GetSize(context, volume));
+    ABSL_RETURN_IF_ERROR(
+        Grow(host(), context, volume, current, static_cast<uint64_t>(request.size_bytes)));
     return ResizeVolumeResponse{};
   }
 
   absl::StatusOr<GetVolumeStatsResponse> GetVolumeStats(
       const CallContext& context, const GetVolumeStatsRequest& request) override {
-    const auto volume = VolumeId::Parse(request.volume_id);
-    if (!volume.ok()) return volume.status();
-    const auto stats = host().GetStats(context, *volume);
-    if (!stats.ok()) return stats.status();
-    const auto total = groups::SignedBytes("total_bytes", stats->total_bytes);
-    const auto used = groups::SignedBytes("used_bytes", stats->used_bytes);
+    ABSL_ASSIGN_OR_RETURN(const auto volume, VolumeId::Parse(request.volume_id));
+    ABSL_ASSIGN_OR_RETURN(const auto stats, host().GetStats(context, volume));
+    const auto total = groups::SignedBytes("total_bytes", stats.total_bytes);
+    const auto used = groups::SignedBytes("used_bytes", stats.used_bytes);
     if (!total.ok()) return total.status();
     if (!used.ok()) return used.status();
     return GetVolumeStatsResponse{.total_bytes = *total, .used_bytes = *used};
@@ -117,14 +98,13 @@ class VolumeService final : public Service {
 
   absl::StatusOr<GetDiskNumberFromVolumeIDResponse> GetDiskNumberFromVolumeID(
       const CallContext& context, const GetDiskNumberFromVolumeIDRequest& request) override {
-    const auto volume = VolumeId::Parse(request.volume_id);
-    if (!volume.ok()) return volume.status();
-    const auto number = host().GetDiskNumber(context, *volume);
+    ABSL_ASSIGN_OR_RETURN(const auto volume, VolumeId::Parse(request.volume_id));
+    const auto number = host().GetDiskNumber(context, volume);
     // The error has the words of NotMounted(). A driver that asks with the id of a mounted folder
     // whose disk was pulled would take another error for a failure, and could never unstage.
     if (absl::IsNotFound(number.status())) {
       return absl::NotFoundError(absl::StrCat("volume_id: cannot find the disk of volume ",
-                                              volume->ToString(), " because it does not exist"));
+                                              volume.ToString(), " because it does not exist"));
     }
     if (!number.ok()) return number.status();
     return GetDiskNumberFromVolumeIDResponse{.disk_number = *number};
@@ -132,32 +112,27 @@ class VolumeService final : public Service {
 
   absl::StatusOr<GetVolumeIDFromTargetPathResponse> GetVolumeIDFromTargetPath(
       const CallContext& context, const GetVolumeIDFromTargetPathRequest& request) override {
-    const auto path =
-        groups::ParseConfinedPathLeniently(deps_.roots, "target_path", request.target_path);
-    if (!path.ok()) return path.status();
-    const auto volume = host().GetVolumeAtMountPoint(context, *path);
-    if (absl::IsNotFound(volume.status())) return NotMounted(path->path);
+    ABSL_ASSIGN_OR_RETURN(const auto path, groups::ParseConfinedPathLeniently(
+                                               deps_.roots, "target_path", request.target_path));
+    const auto volume = host().GetVolumeAtMountPoint(context, path);
+    if (absl::IsNotFound(volume.status())) return NotMounted(path.path);
     if (!volume.ok()) return volume.status();
     return GetVolumeIDFromTargetPathResponse{.volume_id = volume->ToString()};
   }
 
   absl::StatusOr<GetClosestVolumeIDFromTargetPathResponse> GetClosestVolumeIDFromTargetPath(
       const CallContext& context, const GetClosestVolumeIDFromTargetPathRequest& request) override {
-    const auto path =
-        groups::ParseConfinedPathLeniently(deps_.roots, "target_path", request.target_path);
-    if (!path.ok()) return path.status();
-    const auto volume = host().GetVolumeHolding(context, *path);
-    if (!volume.ok()) return volume.status();
-    return GetClosestVolumeIDFromTargetPathResponse{.volume_id = volume->ToString()};
+    ABSL_ASSIGN_OR_RETURN(const auto path, groups::ParseConfinedPathLeniently(
+                                               deps_.roots, "target_path", request.target_path));
+    ABSL_ASSIGN_OR_RETURN(const auto volume, host().GetVolumeHolding(context, path));
+    return GetClosestVolumeIDFromTargetPathResponse{.volume_id = volume.ToString()};
   }
 
   absl::StatusOr<WriteVolumeCacheResponse> WriteVolumeCache(
       const CallContext& context, const WriteVolumeCacheRequest& request) override {
-    const auto volume = VolumeId::Parse(request.volume_id);
-    if (!volume.ok()) return volume.status();
-    const auto lock = Lock(context, *volume);
-    if (!lock.ok()) return lock.status();
-    if (absl::Status s = host().Flush(context, *volume); !s.ok()) return s;
+    ABSL_ASSIGN_OR_RETURN(const auto volume, VolumeId::Parse(request.volume_id));
+    ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, volume));
+    ABSL_RETURN_IF_ERROR(host().Flush(context, volume));
     return WriteVolumeCacheResponse{};
   }
 

@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/base/status_macros.h"
 
 namespace csi_proxy::cim {
 
@@ -86,12 +87,11 @@ absl::StatusOr<uint64_t> Value::AsUint64() const {
 }
 
 absl::StatusOr<uint32_t> Value::AsUint32() const {
-  const absl::StatusOr<uint64_t> value = AsUint64();
-  if (!value.ok()) return value.status();
-  if (*value > std::numeric_limits<uint32_t>::max()) {
-    return absl::InternalError(absl::StrCat("is ", *value, ", more than a uint32 holds"));
+  ABSL_ASSIGN_OR_RETURN(const uint64_t value, AsUint64());
+  if (value > std::numeric_limits<uint32_t>::max()) {
+    return absl::InternalError(absl::StrCat("is ", value, ", more than a uint32 holds"));
   }
-  return static_cast<uint32_t>(*value);
+  return static_cast<uint32_t>(value);
 }
 
 absl::StatusOr<int64_t> Value::AsSint64() const {
@@ -183,9 +183,8 @@ namespace {
 template <typename T>
 absl::StatusOr<T> Read(const Object& object, absl::string_view name,
                        absl::StatusOr<T> (Value::*read)() const) {
-  const absl::StatusOr<Value> value = object.Get(name);
-  if (!value.ok()) return value.status();
-  absl::StatusOr<T> result = ((*value).*read)();
+  ABSL_ASSIGN_OR_RETURN(const Value value, object.Get(name));
+  absl::StatusOr<T> result = (value.*read)();
   if (result.ok()) return result;
   return absl::InternalError(
       absl::StrCat(object.class_name(), ".", name, " ", result.status().message()));
@@ -194,9 +193,8 @@ absl::StatusOr<T> Read(const Object& object, absl::string_view name,
 template <typename T>
 absl::StatusOr<T> ReadOr(const Object& object, absl::string_view name, T fallback,
                          absl::StatusOr<T> (Value::*read)() const) {
-  const absl::StatusOr<Value> value = object.Get(name);
-  if (!value.ok()) return value.status();
-  if (value->is_null()) return fallback;
+  ABSL_ASSIGN_OR_RETURN(const Value value, object.Get(name));
+  if (value.is_null()) return fallback;
   return Read(object, name, read);
 }
 

@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/status_macros.h"
 #include "server/base/volume_id.h"
 #include "server/base/win32_error.h"
 #include "server/machine/reparse_point.h"
@@ -57,9 +58,8 @@ class NtFile final : public File {
 
   static absl::StatusOr<std::unique_ptr<File>> New(HANDLE parent, std::wstring name,
                                                    const OpenRequest& request) {
-    absl::StatusOr<win32::UniqueHandle> handle = Create(parent, std::move(name), request);
-    if (!handle.ok()) return handle.status();
-    return std::make_unique<NtFile>(*std::move(handle));
+    ABSL_ASSIGN_OR_RETURN(win32::UniqueHandle handle, Create(parent, std::move(name), request));
+    return std::make_unique<NtFile>(std::move(handle));
   }
 
   absl::StatusOr<FileAttributes> GetAttributes() override {
@@ -91,10 +91,9 @@ class NtFile final : public File {
   absl::StatusOr<std::vector<std::string>> List() override {
     std::vector<std::string> names;
     for (bool restart = true;; restart = false) {
-      absl::StatusOr<std::vector<DirectoryEntry>> entries = ListNext(restart);
-      if (!entries.ok()) return entries.status();
-      if (entries->empty()) return names;
-      for (DirectoryEntry& entry : *entries) names.push_back(std::move(entry.name));
+      ABSL_ASSIGN_OR_RETURN(std::vector<DirectoryEntry> entries, ListNext(restart));
+      if (entries.empty()) return names;
+      for (DirectoryEntry& entry : entries) names.push_back(std::move(entry.name));
     }
   }
 
@@ -157,9 +156,8 @@ class NtFile final : public File {
  private:
   absl::StatusOr<std::unique_ptr<File>> NewEntry(const std::string& name,
                                                  const OpenRequest& request) {
-    const absl::StatusOr<std::u16string> units = EntryNameToUtf16(name);
-    if (!units.ok()) return units.status();
-    return New(handle_.get(), std::wstring(units->begin(), units->end()), request);
+    ABSL_ASSIGN_OR_RETURN(const std::u16string units, EntryNameToUtf16(name));
+    return New(handle_.get(), std::wstring(units.begin(), units.end()), request);
   }
 
   const win32::UniqueHandle handle_;

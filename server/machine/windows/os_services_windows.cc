@@ -2,6 +2,7 @@
 
 #include <cstddef>
 
+#include "server/base/status_macros.h"
 #include "server/base/win32.h"
 
 namespace csi_proxy::machine::services {
@@ -24,19 +25,19 @@ absl::StatusOr<win32::UniqueServiceHandle> Open(const std::string& name, DWORD a
 }  // namespace
 
 absl::StatusOr<ServiceInfo> Get(const std::string& name) {
-  const auto service = Open(name, SERVICE_QUERY_CONFIG | SERVICE_QUERY_STATUS);
-  if (!service.ok()) return service.status();
+  ABSL_ASSIGN_OR_RETURN(const auto service,
+                        Open(name, SERVICE_QUERY_CONFIG | SERVICE_QUERY_STATUS));
   SERVICE_STATUS_PROCESS status{};
   DWORD needed = 0;
-  if (!QueryServiceStatusEx(service->get(), SC_STATUS_PROCESS_INFO,
-                            reinterpret_cast<BYTE*>(&status), sizeof(status), &needed)) {
+  if (!QueryServiceStatusEx(service.get(), SC_STATUS_PROCESS_INFO, reinterpret_cast<BYTE*>(&status),
+                            sizeof(status), &needed)) {
     return win32::LastError("QueryServiceStatusEx");
   }
   // It never takes more than 8 KiB
   // (learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-queryserviceconfigw).
   alignas(QUERY_SERVICE_CONFIGW) std::byte buffer[8 * 1024];
   auto* const config = reinterpret_cast<QUERY_SERVICE_CONFIGW*>(buffer);
-  if (!QueryServiceConfigW(service->get(), config, sizeof(buffer), &needed)) {
+  if (!QueryServiceConfigW(service.get(), config, sizeof(buffer), &needed)) {
     return win32::LastError("QueryServiceConfig");
   }
   return ServiceInfo{.display_name = win32::Utf8(config->lpDisplayName),
@@ -45,14 +46,13 @@ absl::StatusOr<ServiceInfo> Get(const std::string& name) {
 }
 
 absl::StatusOr<std::vector<std::string>> ListActiveDependents(const std::string& name) {
-  const auto service = Open(name, SERVICE_ENUMERATE_DEPENDENTS);
-  if (!service.ok()) return service.status();
+  ABSL_ASSIGN_OR_RETURN(const auto service, Open(name, SERVICE_ENUMERATE_DEPENDENTS));
   std::vector<std::byte> buffer;
   DWORD needed = 0;
   DWORD count = 0;
   // More may start meanwhile. They come in the order in which they can be stopped
   // (learn.microsoft.com/windows/win32/api/winsvc/nf-winsvc-enumdependentservicesw).
-  while (!EnumDependentServicesW(service->get(), SERVICE_ACTIVE,
+  while (!EnumDependentServicesW(service.get(), SERVICE_ACTIVE,
                                  reinterpret_cast<ENUM_SERVICE_STATUSW*>(buffer.data()),
                                  static_cast<DWORD>(buffer.size()), &needed, &count)) {
     if (GetLastError() != ERROR_MORE_DATA) return win32::LastError("EnumDependentServices");
@@ -65,17 +65,15 @@ absl::StatusOr<std::vector<std::string>> ListActiveDependents(const std::string&
 }
 
 absl::Status Start(const std::string& name) {
-  const auto service = Open(name, SERVICE_START);
-  if (!service.ok()) return service.status();
-  if (!StartServiceW(service->get(), 0, nullptr)) return win32::LastError("StartService");
+  ABSL_ASSIGN_OR_RETURN(const auto service, Open(name, SERVICE_START));
+  if (!StartServiceW(service.get(), 0, nullptr)) return win32::LastError("StartService");
   return absl::OkStatus();
 }
 
 absl::Status Stop(const std::string& name) {
-  const auto service = Open(name, SERVICE_STOP);
-  if (!service.ok()) return service.status();
+  ABSL_ASSIGN_OR_RETURN(const auto service, Open(name, SERVICE_STOP));
   SERVICE_STATUS status{};
-  if (!ControlService(service->get(), SERVICE_CONTROL_STOP, &status)) {
+  if (!ControlService(service.get(), SERVICE_CONTROL_STOP, &status)) {
     return win32::LastError("ControlService");
   }
   return absl::OkStatus();

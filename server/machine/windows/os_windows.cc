@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/strip.h"
+#include "server/base/status_macros.h"
 #include "server/base/token_windows.h"
 #include "server/machine/os.h"
 #include "server/machine/windows/names.h"
@@ -28,9 +29,8 @@ absl::StatusOr<std::wstring> WholeText(const std::string& text) {
 }
 
 absl::StatusOr<win32::UniqueHandle> OpenDevice(const std::string& device, DWORD access) {
-  const absl::StatusOr<std::wstring> name = WholeText(device);
-  if (!name.ok()) return name.status();
-  win32::UniqueHandle handle(CreateFileW(name->c_str(), access, FILE_SHARE_READ | FILE_SHARE_WRITE,
+  ABSL_ASSIGN_OR_RETURN(const std::wstring name, WholeText(device));
+  win32::UniqueHandle handle(CreateFileW(name.c_str(), access, FILE_SHARE_READ | FILE_SHARE_WRITE,
                                          nullptr, OPEN_EXISTING, 0, nullptr));
   if (!handle.valid()) return win32::LastError("CreateFile");
   return handle;
@@ -55,9 +55,8 @@ class WindowsOs final : public Os {
   }
 
   absl::Status Reach(const std::string& path) override {
-    const absl::StatusOr<std::wstring> name = WholeText(VerbatimPath(path));
-    if (!name.ok()) return name.status();
-    if (GetFileAttributesW(name->c_str()) == INVALID_FILE_ATTRIBUTES) {
+    ABSL_ASSIGN_OR_RETURN(const std::wstring name, WholeText(VerbatimPath(path)));
+    if (GetFileAttributesW(name.c_str()) == INVALID_FILE_ATTRIBUTES) {
       return win32::LastError("GetFileAttributes");
     }
     return absl::OkStatus();
@@ -85,11 +84,10 @@ class WindowsOs final : public Os {
   }
 
   absl::StatusOr<FileSystem> GetFileSystem(const std::string& volume) override {
-    const absl::StatusOr<std::wstring> root = WholeText(volume);
-    if (!root.ok()) return root.status();
+    ABSL_ASSIGN_OR_RETURN(const std::wstring root, WholeText(volume));
     wchar_t name[MAX_PATH + 1];
     DWORD flags = 0;
-    if (!GetVolumeInformationW(root->c_str(), nullptr, 0, nullptr, nullptr, &flags, name,
+    if (!GetVolumeInformationW(root.c_str(), nullptr, 0, nullptr, nullptr, &flags, name,
                                MAX_PATH + 1)) {
       return win32::LastError("GetVolumeInformation");
     }
@@ -97,12 +95,11 @@ class WindowsOs final : public Os {
   }
 
   absl::StatusOr<VolumeSpace> GetSpace(const std::string& volume) override {
-    const absl::StatusOr<std::wstring> root = WholeText(volume);
-    if (!root.ok()) return root.status();
+    ABSL_ASSIGN_OR_RETURN(const std::wstring root, WholeText(volume));
     ULARGE_INTEGER available{};
     ULARGE_INTEGER total{};
     ULARGE_INTEGER free{};
-    if (!GetDiskFreeSpaceExW(root->c_str(), &available, &total, &free)) {
+    if (!GetDiskFreeSpaceExW(root.c_str(), &available, &total, &free)) {
       return win32::LastError("GetDiskFreeSpaceEx");
     }
     return VolumeSpace{.total_bytes = total.QuadPart,
@@ -111,11 +108,10 @@ class WindowsOs final : public Os {
   }
 
   absl::StatusOr<std::vector<std::string>> ListMountPoints(const std::string& volume) override {
-    const absl::StatusOr<std::wstring> name = WholeText(volume);
-    if (!name.ok()) return name.status();
+    ABSL_ASSIGN_OR_RETURN(const std::wstring name, WholeText(volume));
     std::wstring list(MAX_PATH, L'\0');
     DWORD used = 0;
-    while (!GetVolumePathNamesForVolumeNameW(name->c_str(), list.data(),
+    while (!GetVolumePathNamesForVolumeNameW(name.c_str(), list.data(),
                                              static_cast<DWORD>(list.size()), &used)) {
       if (GetLastError() != ERROR_MORE_DATA || used <= list.size()) {
         return win32::LastError("GetVolumePathNamesForVolumeName");
@@ -130,8 +126,7 @@ class WindowsOs final : public Os {
   }
 
   absl::StatusOr<Bytes> Read(const std::string& device, uint64_t offset, size_t size) override {
-    const auto handle = OpenDevice(device, GENERIC_READ);
-    if (!handle.ok()) return handle.status();
+    ABSL_ASSIGN_OR_RETURN(const auto handle, OpenDevice(device, GENERIC_READ));
     // A device is read into memory that is aligned as its sectors are
     // (learn.microsoft.com/windows/win32/fileio/file-buffering); whole pages always are.
     const std::unique_ptr<void, decltype([](void* pages) { VirtualFree(pages, 0, MEM_RELEASE); })>
@@ -141,7 +136,7 @@ class WindowsOs final : public Os {
     at.Offset = static_cast<DWORD>(offset);
     at.OffsetHigh = static_cast<DWORD>(offset >> 32);
     DWORD read = 0;
-    if (!ReadFile(handle->get(), pages.get(), static_cast<DWORD>(size), &read, &at)) {
+    if (!ReadFile(handle.get(), pages.get(), static_cast<DWORD>(size), &read, &at)) {
       if (GetLastError() != ERROR_HANDLE_EOF) return win32::LastError("ReadFile");
     }
     const auto* const bytes = static_cast<const uint8_t*>(pages.get());
@@ -151,35 +146,31 @@ class WindowsOs final : public Os {
   absl::Status Flush(const std::string& volume) override {
     // The device, not its root directory: without the backslash, and with the right to write
     // (learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-flushfilebuffers).
-    const auto device = OpenDevice(std::string(absl::StripSuffix(volume, "\\")), GENERIC_WRITE);
-    if (!device.ok()) return device.status();
-    if (!FlushFileBuffers(device->get())) return win32::LastError("FlushFileBuffers");
+    ABSL_ASSIGN_OR_RETURN(const auto device,
+                          OpenDevice(std::string(absl::StripSuffix(volume, "\\")), GENERIC_WRITE));
+    if (!FlushFileBuffers(device.get())) return win32::LastError("FlushFileBuffers");
     return absl::OkStatus();
   }
 
   absl::Status SetMountPoint(const std::string& directory, const std::string& volume) override {
-    const absl::StatusOr<std::wstring> path = WholeText(directory);
-    if (!path.ok()) return path.status();
-    const absl::StatusOr<std::wstring> name = WholeText(volume);
-    if (!name.ok()) return name.status();
-    if (!SetVolumeMountPointW(path->c_str(), name->c_str())) {
+    ABSL_ASSIGN_OR_RETURN(const std::wstring path, WholeText(directory));
+    ABSL_ASSIGN_OR_RETURN(const std::wstring name, WholeText(volume));
+    if (!SetVolumeMountPointW(path.c_str(), name.c_str())) {
       return win32::LastError("SetVolumeMountPoint");
     }
     return absl::OkStatus();
   }
 
   absl::Status DeleteMountPoint(const std::string& directory) override {
-    const absl::StatusOr<std::wstring> path = WholeText(directory);
-    if (!path.ok()) return path.status();
-    if (!DeleteVolumeMountPointW(path->c_str())) return win32::LastError("DeleteVolumeMountPoint");
+    ABSL_ASSIGN_OR_RETURN(const std::wstring path, WholeText(directory));
+    if (!DeleteVolumeMountPointW(path.c_str())) return win32::LastError("DeleteVolumeMountPoint");
     return absl::OkStatus();
   }
 
   absl::StatusOr<Bytes> Control(const std::string& device, DeviceAccess access, uint32_t code,
                                 const Bytes& input, size_t max_output) override {
-    const auto handle = OpenDevice(device, AccessMask(access));
-    if (!handle.ok()) return handle.status();
-    return SendControl(handle->get(), code, input, max_output);
+    ABSL_ASSIGN_OR_RETURN(const auto handle, OpenDevice(device, AccessMask(access)));
+    return SendControl(handle.get(), code, input, max_output);
   }
 
   absl::StatusOr<ServiceInfo> GetService(const std::string& name) override {

@@ -4,6 +4,8 @@
 #include <memory>
 #include <utility>
 
+#include "server/base/status_macros.h"
+
 namespace csi_proxy::pipe {
 namespace {
 
@@ -48,7 +50,7 @@ absl::Status IoPort::StartThreads() {
 }
 
 absl::Status IoPort::Associate(HANDLE handle, Comes comes) {
-  if (absl::Status started = StartThreads(); !started.ok()) return started;
+  ABSL_RETURN_IF_ERROR(StartThreads());
   if (CreateIoCompletionPort(handle, port_.get(), 0, 0) == nullptr) {
     return win32::LastError("CreateIoCompletionPort");
   }

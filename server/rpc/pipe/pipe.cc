@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/base/back_off.h"
+#include "server/base/status_macros.h"
 #include "server/base/token_windows.h"
 
 namespace csi_proxy::pipe {
@@ -54,16 +55,14 @@ absl::StatusOr<Security> Security::Parse(const std::string& sddl) {
 }
 
 absl::StatusOr<Security> Security::ForServer(const std::string& sddl) {
-  const absl::StatusOr<Security> asked = Parse(sddl);
-  if (!asked.ok()) return asked.status();
-  const absl::StatusOr<std::string> own = win32::UserOfThisProcess();
-  if (!own.ok()) return own.status();
+  ABSL_ASSIGN_OR_RETURN(const Security asked, Parse(sddl));
+  ABSL_ASSIGN_OR_RETURN(const std::string own, win32::UserOfThisProcess());
   PSID owner = nullptr;
   BOOL defaulted = FALSE;
-  if (!GetSecurityDescriptorOwner(asked->descriptor_.get(), &owner, &defaulted)) {
+  if (!GetSecurityDescriptorOwner(asked.descriptor_.get(), &owner, &defaulted)) {
     return win32::LastError("--pipe-sddl");
   }
-  return Parse(SddlForServer(sddl, owner != nullptr, *own));
+  return Parse(SddlForServer(sddl, owner != nullptr, own));
 }
 
 bool Exists(const std::string& path) {
@@ -95,13 +94,13 @@ int64_t ClientOfInstance(HANDLE instance) {
 
 absl::StatusOr<std::unique_ptr<PipeStream>> PipeStream::Create(win32::UniqueHandle client) {
   const HANDLE handle = client.get();
-  if (absl::Status status = IoPort::Get().Associate(handle); !status.ok()) return status;
+  ABSL_RETURN_IF_ERROR(IoPort::Get().Associate(handle));
   return std::unique_ptr<PipeStream>(new PipeStream(handle, std::move(client), nullptr));
 }
 
 absl::StatusOr<std::unique_ptr<PipeStream>> PipeStream::Create(std::shared_ptr<ServerEnd> server) {
   const HANDLE handle = server->handle();
-  if (absl::Status status = IoPort::Get().Associate(handle); !status.ok()) return status;
+  ABSL_RETURN_IF_ERROR(IoPort::Get().Associate(handle));
   return std::unique_ptr<PipeStream>(
       new PipeStream(handle, win32::UniqueHandle(), std::move(server)));
 }

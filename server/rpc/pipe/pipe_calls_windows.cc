@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "server/base/status_macros.h"
 #include "server/base/win32.h"
 #include "server/rpc/pipe/pipe.h"
 
@@ -117,10 +118,9 @@ InstanceFlags FlagsOf(Creation creation) {
 }
 
 absl::StatusOr<std::shared_ptr<PipeCalls>> NewPipeCalls(Security security) {
-  absl::StatusOr<ObjectSecurity> ours =
-      SecurityOfDescriptor(security.attributes().lpSecurityDescriptor);
-  if (!ours.ok()) return ours.status();
-  return std::make_shared<WindowsPipeCalls>(std::move(security), *std::move(ours));
+  ABSL_ASSIGN_OR_RETURN(ObjectSecurity ours,
+                        SecurityOfDescriptor(security.attributes().lpSecurityDescriptor));
+  return std::make_shared<WindowsPipeCalls>(std::move(security), std::move(ours));
 }
 
 }  // namespace csi_proxy::pipe

@@ -1,6 +1,7 @@
 #include "server/rpc/pipe/pipe_name.h"
 
 #include "absl/strings/str_cat.h"
+#include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 
 namespace csi_proxy::pipe {
@@ -84,11 +85,11 @@ absl::StatusOr<void*> Inherit(PipeCalls& calls, const std::string& path) {
 absl::StatusOr<void*> TakeName(PipeCalls& calls, const std::string& path,
                                const absl::Status& alone) {
   // Wine makes a first instance of any pipe: without this look two services would run there.
-  if (absl::Status unserved = CheckUnserved(calls, path); !unserved.ok()) return unserved;
+  ABSL_RETURN_IF_ERROR(CheckUnserved(calls, path));
   absl::StatusOr<void*> first = calls.Create(path, Creation::kFirst);
   if (first.ok() || !IsTaken(first.status())) return first;
   // A server may have come since.
-  if (absl::Status unserved = CheckUnserved(calls, path); !unserved.ok()) return unserved;
+  ABSL_RETURN_IF_ERROR(CheckUnserved(calls, path));
   if (!alone.ok()) {
     return LeftOver(path, absl::StrCat("it is not taken, because another csi-proxy might take it ",
                                        "at the same time: ", alone.message()));

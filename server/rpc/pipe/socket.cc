@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "server/base/status_macros.h"
 
 namespace csi_proxy::pipe {
 namespace {
@@ -30,7 +31,7 @@ absl::Status SocketError(absl::string_view what) {
 }
 
 absl::StatusOr<Socket> NewSocket(int family) {
-  if (absl::Status started = StartWinsock(); !started.ok()) return started;
+  ABSL_RETURN_IF_ERROR(StartWinsock());
   Socket socket(WSASocketW(family, SOCK_STREAM, 0, nullptr, 0,
                            WSA_FLAG_OVERLAPPED | WSA_FLAG_NO_HANDLE_INHERIT));
   if (!socket.valid()) return SocketError("WSASocketW");
@@ -106,13 +107,13 @@ absl::StatusOr<Socket> Bind(const SocketAddress& address) {
 absl::StatusOr<Socket> Connect(const SocketAddress& address, absl::Time deadline) {
   absl::StatusOr<Socket> socket = NewSocket(address.family());
   if (!socket.ok()) return socket.status();
-  if (absl::Status set = SetBlocking(socket->get(), false); !set.ok()) return set;
+  ABSL_RETURN_IF_ERROR(SetBlocking(socket->get(), false));
   if (connect(socket->get(), address.get(), address.size) != 0) {
     DWORD error = LastSocketError();
     if (error == WSAEWOULDBLOCK) error = AwaitConnected(socket->get(), deadline);
     if (error != 0) return win32::ToStatus(error, "connect");
   }
-  if (absl::Status set = SetBlocking(socket->get(), true); !set.ok()) return set;
+  ABSL_RETURN_IF_ERROR(SetBlocking(socket->get(), true));
   return socket;
 }
 
@@ -162,9 +163,8 @@ absl::StatusOr<std::unique_ptr<SocketListener>> SocketListener::Start(Socket bou
   listener->came_ = win32::UniqueHandle(CreateEventW(nullptr, TRUE, FALSE, nullptr));
   if (!listener->stop_.valid() || !listener->came_.valid()) return win32::LastError("CreateEventW");
   if (listen(listener->socket_.get(), SOMAXCONN) != 0) return SocketError("listen");
-  absl::StatusOr<std::thread> thread = StartThread([self = listener.get()] { self->Run(); });
-  if (!thread.ok()) return thread.status();
-  listener->thread_ = *std::move(thread);
+  ABSL_ASSIGN_OR_RETURN(std::thread thread, StartThread([self = listener.get()] { self->Run(); }));
+  listener->thread_ = std::move(thread);
   return listener;
 }
 

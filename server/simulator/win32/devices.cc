@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/machine/layouts.h"
 #include "server/machine/layouts_encode.h"
@@ -272,33 +273,31 @@ absl::StatusOr<Bytes> ReadDevice(NodeState& state, const std::string& device, ui
                                  size_t size) {
   constexpr uint64_t kSectorBytes = 512;
   const std::string operation = absl::StrCat("reading ", device);
-  const absl::StatusOr<Device> opened = Open(state, device, operation);
-  if (!opened.ok()) return opened.status();
+  ABSL_ASSIGN_OR_RETURN(const Device opened, Open(state, device, operation));
   if (offset % kSectorBytes != 0 || size % kSectorBytes != 0) {
     return Failure(operation, win32_error::kInvalidParameter);
   }
   // Nobody has written down that an offline disk can be read.
-  if (!opened->disk->online) return Failure(operation, win32_error::kNotReady);
-  if (!opened->place.has_value()) return ReadBytes(*opened->disk, offset, size);
-  const DiskPartition& partition = *opened->place->partition;
+  if (!opened.disk->online) return Failure(operation, win32_error::kNotReady);
+  if (!opened.place.has_value()) return ReadBytes(*opened.disk, offset, size);
+  const DiskPartition& partition = *opened.place->partition;
   const uint64_t left = partition.size_bytes - std::min(partition.size_bytes, offset);
-  return ReadBytes(*opened->disk, partition.offset_bytes + offset, std::min<uint64_t>(left, size));
+  return ReadBytes(*opened.disk, partition.offset_bytes + offset, std::min<uint64_t>(left, size));
 }
 
 absl::StatusOr<Bytes> ControlDevice(NodeState& state, const std::string& device,
                                     DeviceAccess access, uint32_t code, const Bytes& input,
                                     size_t max_output) {
   const std::string operation = absl::StrCat("sending 0x", absl::Hex(code), " to ", device);
-  const absl::StatusOr<Device> opened = Open(state, device, operation);
-  if (!opened.ok()) return opened.status();
+  ABSL_ASSIGN_OR_RETURN(const Device opened, Open(state, device, operation));
   if (!MaySend(access, code)) return Failure(operation, win32_error::kAccessDenied);
-  const bool is_volume = opened->place.has_value();
+  const bool is_volume = opened.place.has_value();
   const auto* const known =
       std::find_if(std::begin(kControlCodes), std::end(kControlCodes), [&](const ControlCode& c) {
         return c.code == code && (is_volume ? c.for_volume : c.for_disk);
       });
   if (known == std::end(kControlCodes)) return Failure(operation, win32_error::kInvalidFunction);
-  Answer answer = known->answer({state, *opened, access, input, operation});
+  Answer answer = known->answer({state, opened, access, input, operation});
   if (answer.ok() && answer->size() > max_output) return Failure(operation, win32_error::kMoreData);
   return answer;
 }

@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/status_macros.h"
 #include "server/base/unicode.h"
 #include "server/base/win32_error.h"
 #include "server/base/windows_path.h"
@@ -49,13 +50,11 @@ absl::StatusOr<Bytes> ReparseData(const Tree::Entry& entry, absl::string_view op
   if (entry.mounted.has_value()) return machine::MakeMountPoint(*entry.mounted);
   if (entry.kind != Tree::Kind::kLink) return Failure(operation, win32_error::kNotAReparsePoint);
   if (absl::StartsWith(entry.target, "\\\\")) {
-    const absl::StatusOr<UncPath> target = UncPath::Parse("target", entry.target);
-    if (!target.ok()) return target.status();
-    return machine::MakeSymlink(*target);
+    ABSL_ASSIGN_OR_RETURN(const UncPath target, UncPath::Parse("target", entry.target));
+    return machine::MakeSymlink(target);
   }
-  const absl::StatusOr<WindowsPath> target = WindowsPath::Parse("target", entry.target);
-  if (!target.ok()) return target.status();
-  return entry.junction ? machine::MakeJunction(*target) : machine::MakeSymlink(*target);
+  ABSL_ASSIGN_OR_RETURN(const WindowsPath target, WindowsPath::Parse("target", entry.target));
+  return entry.junction ? machine::MakeJunction(target) : machine::MakeSymlink(target);
 }
 
 // Whether a reparse point is as long as it says.
@@ -289,7 +288,7 @@ class FileDouble final : public File {
       if (free.ok()) return Failure(operation(), win32_error::kAlreadyExists);
       if (!IsNotThere(free)) return free;
     }
-    if (absl::Status status = CheckWritable(end.place, 0, operation()); !status.ok()) return status;
+    ABSL_RETURN_IF_ERROR(CheckWritable(end.place, 0, operation()));
     const absl::StatusOr<Tree::Id> made = end.tree().Add(end.entry, Tree::Directory(name));
     if (made.ok()) open_->Add({key_.first, *made}, ModeOf(Access::kWriteAttributes));
     return made;
@@ -321,9 +320,9 @@ absl::StatusOr<std::unique_ptr<File>> OpenRootDirectory(const Gate& gate,
                                                         const std::string& root) {
   using Result = absl::StatusOr<OpenEntries::Key>;
   const Result key = gate.Run("win32.Open", root, [&](NodeState& state) -> Result {
-    const absl::StatusOr<VolumePlace> place = FindRoot(state, root, absl::StrCat("opening ", root));
-    if (!place.ok()) return place.status();
-    OpenEntries::Key found(place->volume->id, Tree::kRoot);
+    ABSL_ASSIGN_OR_RETURN(const VolumePlace place,
+                          FindRoot(state, root, absl::StrCat("opening ", root)));
+    OpenEntries::Key found(place.volume->id, Tree::kRoot);
     const absl::Status free = open->Check(state, found, ModeOf(Access::kRead),
                                           [&] { return absl::StrCat("opening ", root); });
     if (!free.ok()) return free;

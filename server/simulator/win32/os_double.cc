@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "server/base/status_macros.h"
 #include "server/base/unicode.h"
 #include "server/base/win32_error.h"
 #include "server/base/windows_path.h"
@@ -55,7 +56,7 @@ absl::StatusOr<VolumeSpace> GetServerSpace(NodeState& state, const std::string& 
   if (!path.ok() || !absl::EndsWith(directory, "\\")) {
     return Failure(operation, win32_error::kInvalidName);
   }
-  if (absl::Status status = ReachServer(state, *path, operation); !status.ok()) return status;
+  ABSL_RETURN_IF_ERROR(ReachServer(state, *path, operation));
   const SmbShare& share = *FindShare(state, path->Share());
   const uint64_t free = share.size_bytes - std::min(share.size_bytes, share.tree.file_bytes());
   return VolumeSpace{share.size_bytes, free, free};
@@ -109,43 +110,39 @@ absl::Status Mount(NodeState& state, OpenEntries& open, const std::string& direc
     return Failure(operation, win32_error::kInvalidParameter);
   }
   if (!place.ok()) return place.status();
-  const absl::StatusOr<std::string> path = MountDirectory(directory, operation);
-  if (!path.ok()) return path.status();
-  const absl::StatusOr<PathEnd> end = FindPath(state, *path, operation);
-  if (!end.ok()) return end.status();
-  if (absl::Status free = CheckFree(state, open, *end, operation); !free.ok()) return free;
-  if (end->at().kind == Tree::Kind::kFile) return Failure(operation, win32_error::kDirectory);
+  ABSL_ASSIGN_OR_RETURN(const std::string path, MountDirectory(directory, operation));
+  ABSL_ASSIGN_OR_RETURN(const PathEnd end, FindPath(state, path, operation));
+  ABSL_RETURN_IF_ERROR(CheckFree(state, open, end, operation));
+  if (end.at().kind == Tree::Kind::kFile) return Failure(operation, win32_error::kDirectory);
   // So it is for a mounted folder even when it is empty
   // (learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumemountpointw), and for the
   // root of a drive, whose letter is taken, and a junction.
-  if (end->at().mounted.has_value() || end->at().junction || !end->at().children.empty() ||
-      end->entry == Tree::kRoot) {
+  if (end.at().mounted.has_value() || end.at().junction || !end.at().children.empty() ||
+      end.entry == Tree::kRoot) {
     return Failure(operation, win32_error::kDirNotEmpty);
   }
-  if (end->at().kind == Tree::Kind::kLink)
+  if (end.at().kind == Tree::Kind::kLink)
     return Failure(operation, win32_error::kReparseTagMismatch);
-  if (IsWriteProtected(end->place)) return Failure(operation, win32_error::kWriteProtect);
-  end->tree().SetMounted(end->entry, place->volume->id);
+  if (IsWriteProtected(end.place)) return Failure(operation, win32_error::kWriteProtect);
+  end.tree().SetMounted(end.entry, place->volume->id);
   return absl::OkStatus();
 }
 
 absl::Status EndMount(NodeState& state, OpenEntries& open, const std::string& directory,
                       absl::string_view operation) {
-  const absl::StatusOr<std::string> path = MountDirectory(directory, operation);
-  if (!path.ok()) return path.status();
-  const absl::StatusOr<PathEnd> end = FindPath(state, *path, operation);
-  if (!end.ok()) return end.status();
-  if (absl::Status free = CheckFree(state, open, *end, operation); !free.ok()) return free;
-  if (end->at().kind == Tree::Kind::kFile) return Failure(operation, win32_error::kDirectory);
+  ABSL_ASSIGN_OR_RETURN(const std::string path, MountDirectory(directory, operation));
+  ABSL_ASSIGN_OR_RETURN(const PathEnd end, FindPath(state, path, operation));
+  ABSL_RETURN_IF_ERROR(CheckFree(state, open, end, operation));
+  if (end.at().kind == Tree::Kind::kFile) return Failure(operation, win32_error::kDirectory);
   // Of a directory that is not a mounted folder "the function does nothing"
   // (learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-deletevolumemountpointw).
-  if (!end->at().mounted.has_value()) return absl::OkStatus();
-  if (IsWriteProtected(end->place)) return Failure(operation, win32_error::kWriteProtect);
-  if (state.behaviour.stale_mount_entries && !FindVolume(state, *end->at().mounted).ok()) {
+  if (!end.at().mounted.has_value()) return absl::OkStatus();
+  if (IsWriteProtected(end.place)) return Failure(operation, win32_error::kWriteProtect);
+  if (state.behaviour.stale_mount_entries && !FindVolume(state, *end.at().mounted).ok()) {
     return Failure(operation, win32_error::kFileNotFound);
   }
-  ForgetStaleFolder(state, FolderName(*end->place.volume, end->entry));
-  end->tree().SetMounted(end->entry, std::nullopt);
+  ForgetStaleFolder(state, FolderName(*end.place.volume, end.entry));
+  end.tree().SetMounted(end.entry, std::nullopt);
   return absl::OkStatus();
 }
 
@@ -196,10 +193,10 @@ class OsDouble final : public machine::Os {
   absl::StatusOr<FileSystem> GetFileSystem(const std::string& volume) override {
     using Result = absl::StatusOr<FileSystem>;
     return gate_.Run("win32.GetFileSystem", volume, [&](NodeState& state) -> Result {
-      const absl::StatusOr<VolumePlace> place =
-          FindRoot(state, volume, absl::StrCat("asking for the file system of ", volume));
-      if (!place.ok()) return place.status();
-      return FileSystem{place->volume->file_system, place->partition->mounted_read_only};
+      ABSL_ASSIGN_OR_RETURN(
+          const VolumePlace place,
+          FindRoot(state, volume, absl::StrCat("asking for the file system of ", volume)));
+      return FileSystem{place.volume->file_system, place.partition->mounted_read_only};
     });
   }
 
@@ -208,10 +205,9 @@ class OsDouble final : public machine::Os {
     return gate_.Run("win32.GetSpace", volume, [&](NodeState& state) -> Result {
       const std::string operation = absl::StrCat("measuring ", volume);
       if (IsUnc(volume)) return GetServerSpace(state, volume, operation);
-      const absl::StatusOr<VolumePlace> place = FindRoot(state, volume, operation);
-      if (!place.ok()) return place.status();
-      const uint64_t total = place->partition->size_bytes;
-      const uint64_t free = total - std::min(total, UsedBytes(*place->partition));
+      ABSL_ASSIGN_OR_RETURN(const VolumePlace place, FindRoot(state, volume, operation));
+      const uint64_t total = place.partition->size_bytes;
+      const uint64_t free = total - std::min(total, UsedBytes(*place.partition));
       return VolumeSpace{total, free, free};
     });
   }
@@ -219,22 +215,21 @@ class OsDouble final : public machine::Os {
   absl::StatusOr<std::vector<std::string>> ListMountPoints(const std::string& volume) override {
     using Result = absl::StatusOr<std::vector<std::string>>;
     return gate_.Run("win32.ListMountPoints", volume, [&](NodeState& state) -> Result {
-      const absl::StatusOr<VolumePlace> place =
-          FindVolumeByName(state, volume, absl::StrCat("asking where ", volume, " is mounted"));
-      if (!place.ok()) return place.status();
-      return MountPointsOf(state, *place->volume);
+      ABSL_ASSIGN_OR_RETURN(
+          const VolumePlace place,
+          FindVolumeByName(state, volume, absl::StrCat("asking where ", volume, " is mounted")));
+      return MountPointsOf(state, *place.volume);
     });
   }
 
   absl::Status Flush(const std::string& volume) override {
     return gate_.Run("win32.Flush", volume, [&](NodeState& state) {
       const std::string operation = absl::StrCat("flushing ", volume);
-      const absl::StatusOr<VolumePlace> place = FindVolumeByName(state, volume, operation);
-      if (!place.ok()) return place.status();
+      ABSL_ASSIGN_OR_RETURN(const VolumePlace place, FindVolumeByName(state, volume, operation));
       // Nothing can be written
       // (learn.microsoft.com/windows/win32/debug/system-error-codes--0-499-).
-      return IsWriteProtected(*place) ? Failure(operation, win32_error::kWriteProtect)
-                                      : absl::OkStatus();
+      return IsWriteProtected(place) ? Failure(operation, win32_error::kWriteProtect)
+                                     : absl::OkStatus();
     });
   }
 
@@ -299,9 +294,9 @@ class OsDouble final : public machine::Os {
           if (service.state == ServiceState::kStopped) {
             return Failure(operation, win32_error::kServiceNotActive);
           }
-          const auto dependents = simulated::ListActiveDependents(state, name);
-          if (!dependents.ok()) return dependents.status();
-          if (!dependents->empty()) {
+          ABSL_ASSIGN_OR_RETURN(const auto dependents,
+                                simulated::ListActiveDependents(state, name));
+          if (!dependents.empty()) {
             return Failure(operation, win32_error::kDependentServicesRunning);
           }
           return RequestStop(state, name, absl::Now());

@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
+#include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/simulator/resolver.h"
 
@@ -61,21 +62,19 @@ absl::StatusOr<VolumePlace> FindRoot(NodeState& state, absl::string_view root,
 absl::StatusOr<PathEnd> FindPath(NodeState& state, absl::string_view path,
                                  absl::string_view operation) {
   const size_t length = RootLength(path);
-  const absl::StatusOr<VolumePlace> root = FindRoot(state, path.substr(0, length), operation);
-  if (!root.ok()) return root.status();
+  ABSL_ASSIGN_OR_RETURN(const VolumePlace root, FindRoot(state, path.substr(0, length), operation));
   std::vector<std::string> names;
   if (path.size() > length) names = absl::StrSplit(path.substr(length), '\\');
-  const absl::StatusOr<Resolved> at = ResolveBelow(state, *root, names, path);
-  if (!at.ok()) return at.status();
+  ABSL_ASSIGN_OR_RETURN(const Resolved at, ResolveBelow(state, root, names, path));
   // What is mounted on the way is not there, or has no file system.
-  if (at->tree == nullptr && !at->dangling) {
-    return Failure(operation, at->place.has_value() ? win32_error::kUnrecognizedVolume
-                                                    : win32_error::kFileNotFound);
+  if (at.tree == nullptr && !at.dangling) {
+    return Failure(operation, at.place.has_value() ? win32_error::kUnrecognizedVolume
+                                                   : win32_error::kFileNotFound);
   }
   // No volume is on a server.
-  if (!at->place.has_value() || at->dangling) return Failure(operation, win32_error::kPathNotFound);
-  if (at->found()) return PathEnd{*at->place, at->entry};
-  const bool is_last = at->missing.size() == 1 && at->at().kind == Tree::Kind::kDirectory;
+  if (!at.place.has_value() || at.dangling) return Failure(operation, win32_error::kPathNotFound);
+  if (at.found()) return PathEnd{*at.place, at.entry};
+  const bool is_last = at.missing.size() == 1 && at.at().kind == Tree::Kind::kDirectory;
   return Failure(operation, is_last ? win32_error::kFileNotFound : win32_error::kPathNotFound);
 }
 

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/machine/cim/errors.h"
 #include "server/simulator/wmi/instances.h"
@@ -107,10 +108,9 @@ absl::Status AsHresult(absl::string_view operation, const absl::Status& status) 
 absl::StatusOr<std::vector<cim::Object>> SimulatedSession::DoQuery(const CallContext& context,
                                                                    cim::Namespace space,
                                                                    const std::string& wql) {
-  const absl::StatusOr<Statement> statement = ParseWql(space, wql);
-  if (!statement.ok()) return statement.status();
-  if (const Select* select = std::get_if<Select>(&*statement)) return Run(context, *select);
-  return Run(context, std::get<AssociatorsOf>(*statement));
+  ABSL_ASSIGN_OR_RETURN(const Statement statement, ParseWql(space, wql));
+  if (const Select* select = std::get_if<Select>(&statement)) return Run(context, *select);
+  return Run(context, std::get<AssociatorsOf>(statement));
 }
 
 SimulatedSession::Found SimulatedSession::Run(const CallContext& context, const Select& select) {
@@ -150,14 +150,13 @@ SimulatedSession::Found SimulatedSession::Counted(absl::string_view operation, F
 absl::StatusOr<cim::Object> SimulatedSession::Get(const CallContext& context, cim::Namespace space,
                                                   const std::string& text) {
   using Result = absl::StatusOr<cim::Object>;
-  const absl::StatusOr<ObjectPath> path = ParsePath(space, text);
-  if (!path.ok()) return path.status();
-  if (path->instance.empty()) {
+  ABSL_ASSIGN_OR_RETURN(const ObjectPath path, ParsePath(space, text));
+  if (path.instance.empty()) {
     return cim::HresultStatus(cim::hresult::kInvalidObjectPath, "object path", "it names a class");
   }
-  const std::string operation = GetOperation(*path->of);
-  Result object = core_.Run(context, operation, ResourceAt(*path),
-                            [&](NodeState& state) -> Result { return FindInstance(state, *path); });
+  const std::string operation = GetOperation(*path.of);
+  Result object = core_.Run(context, operation, ResourceAt(path),
+                            [&](NodeState& state) -> Result { return FindInstance(state, path); });
   if (!object.ok()) return AsHresult(operation, object.status());
   return object;
 }
@@ -168,13 +167,12 @@ absl::StatusOr<cim::MethodResult> SimulatedSession::DoInvoke(const CallContext& 
                                                              const std::string& name,
                                                              const cim::Arguments& arguments) {
   using Result = absl::StatusOr<cim::MethodResult>;
-  const absl::StatusOr<ObjectPath> path = ParsePath(space, text);
-  if (!path.ok()) return path.status();
-  const Method* method = path->of->FindMethod(name);
-  if (method == nullptr) return cim::HresultStatus(cim::hresult::kInvalidMethod, path->of->name);
-  const std::string operation = InvokeOperation(*path->of, *method);
+  ABSL_ASSIGN_OR_RETURN(const ObjectPath path, ParsePath(space, text));
+  const Method* method = path.of->FindMethod(name);
+  if (method == nullptr) return cim::HresultStatus(cim::hresult::kInvalidMethod, path.of->name);
+  const std::string operation = InvokeOperation(*path.of, *method);
   // A static method may be called on an instance too.
-  const bool on_class = path->instance.empty();
+  const bool on_class = path.instance.empty();
   if (on_class && !method->is_static) {
     return cim::HresultStatus(cim::hresult::kInvalidMethod, operation, "not of the class itself");
   }
@@ -182,13 +180,12 @@ absl::StatusOr<cim::MethodResult> SimulatedSession::DoInvoke(const CallContext& 
   if (!valid.ok()) return valid;
   bool ran = false;
   const Result result =
-      core_.Run(context, operation, on_class ? ResourceOf(*path->of, arguments) : ResourceAt(*path),
+      core_.Run(context, operation, on_class ? ResourceOf(*path.of, arguments) : ResourceAt(path),
                 [&](NodeState& state) -> Result {
                   ran = true;
-                  const absl::StatusOr<cim::Object> self =
-                      on_class ? cim::Object() : FindInstance(state, *path);
-                  if (!self.ok()) return self.status();
-                  Result answer = CallMethod({state, *path->of, *method, *self, arguments});
+                  ABSL_ASSIGN_OR_RETURN(const cim::Object self,
+                                        on_class ? cim::Object() : FindInstance(state, path));
+                  Result answer = CallMethod({state, *path.of, *method, self, arguments});
                   if (answer.ok()) Spoil(state.behaviour.out_parameters, *method, &*answer);
                   return answer;
                 });

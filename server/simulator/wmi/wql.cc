@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "server/base/status_macros.h"
 #include "server/base/windows_path.h"
 #include "server/machine/cim/errors.h"
 #include "server/simulator/wmi/literal.h"
@@ -42,9 +43,8 @@ class Parser {
       } while (TakeMark(","));
     }
     if (!TakeWord("FROM")) return InvalidQuery("FROM is missing");
-    const absl::StatusOr<const Class*> of = ClassHere();
-    if (!of.ok()) return of.status();
-    select.of = *of;
+    ABSL_ASSIGN_OR_RETURN(const Class* const of, ClassHere());
+    select.of = of;
     for (const absl::string_view column : columns) {
       // System properties come with every object.
       if (absl::StartsWith(column, "__")) continue;
@@ -54,9 +54,8 @@ class Parser {
     if (AtEnd()) return select;
     if (!TakeWord("WHERE")) return InvalidQuery("WHERE is missing");
     do {
-      absl::StatusOr<Condition> condition = ParseCondition(*select.of);
-      if (!condition.ok()) return condition.status();
-      select.where.push_back(*std::move(condition));
+      ABSL_ASSIGN_OR_RETURN(Condition condition, ParseCondition(*select.of));
+      select.where.push_back(std::move(condition));
     } while (TakeWord("AND"));
     if (!AtEnd()) return InvalidQuery("there is something behind the conditions");
     return select;
@@ -81,9 +80,8 @@ class Parser {
   absl::StatusOr<Statement> ParseAssociators() {
     AssociatorsOf associators;
     if (!TakeMark("{")) return InvalidQuery("{ is missing");
-    absl::StatusOr<ObjectPath> of = TakePath(space_, &rest_);
-    if (!of.ok()) return of.status();
-    associators.of = *std::move(of);
+    ABSL_ASSIGN_OR_RETURN(ObjectPath of, TakePath(space_, &rest_));
+    associators.of = std::move(of);
     if (!absl::ConsumePrefix(&rest_, "}")) return InvalidQuery("} is missing");
     if (associators.of.instance.empty()) return InvalidQuery("a class has no associators");
     if (!TakeWord("WHERE")) return InvalidQuery("WHERE is missing");

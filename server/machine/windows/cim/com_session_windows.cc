@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/status_macros.h"
 #include "server/base/unicode.h"
 #include "server/base/win32_error.h"
 #include "server/machine/cim/errors.h"
@@ -159,7 +160,7 @@ class ComSession : public Session {
   template <typename T, typename Call, typename MayRepeat>
   absl::StatusOr<T> OnConnection(const CallContext& context, Namespace space, const Call& call,
                                  const MayRepeat& may_repeat) {
-    if (absl::Status apartment = CheckApartment(); !apartment.ok()) return apartment;
+    ABSL_RETURN_IF_ERROR(CheckApartment());
     for (bool again = false;; again = true) {
       const absl::Status wanted = context.Check();
       if (!wanted.ok()) return wanted;
@@ -179,12 +180,11 @@ class ComSession : public Session {
                                            const Arguments& arguments, bool* may_have_run) {
     const std::string class_name = ClassOf(path);
     const std::string what = absl::StrCat(class_name, ".", method);
-    const absl::StatusOr<ComPtr<IWbemClassObject>> signature =
-        connection.GetSignature(context, class_name, method);
-    if (!signature.ok()) return signature.status();
+    ABSL_ASSIGN_OR_RETURN(const ComPtr<IWbemClassObject> signature,
+                          connection.GetSignature(context, class_name, method));
     ComPtr<IWbemClassObject> in;
-    if (*signature) {
-      const HRESULT result = (*signature)->SpawnInstance(0, in.Receive());
+    if (signature) {
+      const HRESULT result = signature->SpawnInstance(0, in.Receive());
       if (FAILED(result)) return ComError(result, what);
       const Spawn spawn = [&](const std::string& name) { return connection.Spawn(context, name); };
       const absl::Status put = PutProperties(arguments, what, spawn, in.get());
@@ -201,10 +201,9 @@ class ComSession : public Session {
         out.Receive(), pending.Receive());
     *may_have_run = !CertainlyNotRun(static_cast<uint32_t>(result));
     if (FAILED(result)) return ComError(result, what);
-    const absl::StatusOr<ComPtr<IWbemClassObject>> answer =
-        Await(context, what, std::move(out), pending);
-    if (!answer.ok()) return answer.status();
-    return ToMethodResult(what, answer->get());
+    ABSL_ASSIGN_OR_RETURN(const ComPtr<IWbemClassObject> answer,
+                          Await(context, what, std::move(out), pending));
+    return ToMethodResult(what, answer.get());
   }
 
   Connections connections_;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/machine/cim/errors.h"
 #include "server/machine/windows/cim/class_object_windows.h"
@@ -133,14 +134,13 @@ absl::StatusOr<ComPtr<IWbemClassObject>> Connection::GetClass(const CallContext&
 absl::StatusOr<ComPtr<IWbemClassObject>> Connection::GetSignature(const CallContext& context,
                                                                   const std::string& class_name,
                                                                   const std::string& method) {
-  const absl::StatusOr<ComPtr<IWbemClassObject>> definition = GetClass(context, class_name);
-  if (!definition.ok()) return definition.status();
+  ABSL_ASSIGN_OR_RETURN(const ComPtr<IWbemClassObject> definition, GetClass(context, class_name));
   const std::string what = absl::StrCat(class_name, ".", method);
   ComPtr<IWbemClassObject> in;
   // Nothing says that a class definition may be used by several threads at a time.
   absl::MutexLock lock(&mutex_);
   const HRESULT result =
-      (*definition)->GetMethod(win32::Utf16(method).c_str(), 0, in.Receive(), nullptr);
+      definition->GetMethod(win32::Utf16(method).c_str(), 0, in.Receive(), nullptr);
   if (static_cast<uint32_t>(result) == hresult::kNotFound) {
     return HresultStatus(hresult::kInvalidMethod, what);
   }
@@ -150,11 +150,10 @@ absl::StatusOr<ComPtr<IWbemClassObject>> Connection::GetSignature(const CallCont
 
 absl::StatusOr<ComPtr<IWbemClassObject>> Connection::Spawn(const CallContext& context,
                                                            const std::string& class_name) {
-  const absl::StatusOr<ComPtr<IWbemClassObject>> definition = GetClass(context, class_name);
-  if (!definition.ok()) return definition.status();
+  ABSL_ASSIGN_OR_RETURN(const ComPtr<IWbemClassObject> definition, GetClass(context, class_name));
   ComPtr<IWbemClassObject> instance;
   absl::MutexLock lock(&mutex_);
-  const HRESULT result = (*definition)->SpawnInstance(0, instance.Receive());
+  const HRESULT result = definition->SpawnInstance(0, instance.Receive());
   if (FAILED(result)) return ComError(result, absl::StrCat("class ", class_name));
   return instance;
 }

@@ -9,6 +9,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "server/base/status_macros.h"
 #include "server/machine/cim/errors.h"
 
 namespace csi_proxy::cim {
@@ -141,9 +142,8 @@ absl::StatusOr<Value> ToScalar(const VARIANT& variant, Type type) {
     const auto object =
         ComPtr<IUnknown>(V_UNKNOWN(&variant)).As<IWbemClassObject>(IID_IWbemClassObject);
     if (!object) return Unexpected(variant, type);
-    absl::StatusOr<Object> embedded = ToObject(object.get());
-    if (!embedded.ok()) return embedded.status();
-    return Value::Embedded(*std::move(embedded));
+    ABSL_ASSIGN_OR_RETURN(Object embedded, ToObject(object.get()));
+    return Value::Embedded(std::move(embedded));
   }
   if (IsInteger(type)) return ToInteger(variant, type);
   if (type == Type::kBoolean && carrier == VT_BOOL) return Value::Boolean(V_BOOL(&variant) != 0);
@@ -255,15 +255,14 @@ absl::StatusOr<Variant> FromText(const Value& value, Type type) {
 absl::StatusOr<Variant> FromObject(const Value& value, Type type, const Spawn& spawn) {
   const absl::StatusOr<Object> object = value.AsObject();
   if (!object.ok()) return Mismatch(value, type);
-  absl::StatusOr<ComPtr<IWbemClassObject>> instance = spawn(object->class_name());
-  if (!instance.ok()) return instance.status();
+  ABSL_ASSIGN_OR_RETURN(ComPtr<IWbemClassObject> instance, spawn(object->class_name()));
   const absl::Status status =
-      PutProperties(object->properties(), object->class_name(), spawn, instance->get());
+      PutProperties(object->properties(), object->class_name(), spawn, instance.get());
   if (!status.ok()) return status;
   Variant variant;
-  (*instance)->AddRef();
+  instance->AddRef();
   V_VT(variant.get()) = VT_UNKNOWN;
-  V_UNKNOWN(variant.get()) = instance->get();
+  V_UNKNOWN(variant.get()) = instance.get();
   return variant;
 }
 
@@ -299,11 +298,10 @@ absl::StatusOr<Variant> FromArray(const Value& value, Type type, const Spawn& sp
   V_VT(variant.get()) = VT_ARRAY | carrier;
   V_ARRAY(variant.get()) = array;
   for (LONG i = 0; i < static_cast<LONG>(elements->size()); ++i) {
-    absl::StatusOr<Variant> element = FromScalar((*elements)[i], type, spawn);
-    if (!element.ok()) return element.status();
+    ABSL_ASSIGN_OR_RETURN(Variant element, FromScalar((*elements)[i], type, spawn));
     // Text and objects are passed themselves, all else by address.
     const bool is_pointer = carrier == VT_BSTR || carrier == VT_UNKNOWN;
-    void* const source = is_pointer ? V_BYREF(element->get()) : &V_I8(element->get());
+    void* const source = is_pointer ? V_BYREF(element.get()) : &V_I8(element.get());
     const HRESULT result = SafeArrayPutElement(array, &i, source);
     if (FAILED(result)) return ComError(result, "SafeArrayPutElement");
   }
