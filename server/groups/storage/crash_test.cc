@@ -1,9 +1,11 @@
 // StageVolume and UnstageVolume killed at each call that they make of Windows, and repeated: the
 // node ends as if nothing had happened.
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <ostream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -163,33 +165,36 @@ void KillEverywhere(const NodeState& state, const Act& act, const Act& opposite)
   const std::string wanted_again = Dump(*undisturbed);
   const int calls = whole.life.calls();
   ASSERT_GT(calls, 3);
-  int refused = 0;
-  for (const Death death : {Death::kBefore, Death::kBehind, Death::kNone}) {
-    for (int at = 1; at <= calls; ++at) {
-      for (const bool reboots : {false, true}) {
-        if (reboots && death == Death::kNone) continue;
-        SCOPED_TRACE(absl::StrCat("death ", static_cast<int>(death), " at call ", at, " of ", calls,
-                                  reboots ? ", then a reboot" : ""));
-        const auto node = NodeIn(state);
-        Process killed(node.get(), death, at);
-        if (!act(killed).ok()) ++refused;
-        if (reboots) node->Reboot();
-        Process next(node.get());
-        const absl::Status repeated = act(next);
-        ASSERT_TRUE(repeated.ok()) << repeated;
-        ASSERT_EQ(Dump(*node), wanted);
-      }
-      if (!can_go_back || death != Death::kBehind) continue;
-      // The kubelet may also change its mind, twice.
+  std::atomic<int> refused = 0;
+  const auto kill = [&](Death death, int at) {
+    for (const bool reboots : {false, true}) {
+      if (reboots && death == Death::kNone) continue;
+      SCOPED_TRACE(absl::StrCat("death ", static_cast<int>(death), " at call ", at, " of ", calls,
+                                reboots ? ", then a reboot" : ""));
       const auto node = NodeIn(state);
       Process killed(node.get(), death, at);
-      (void)act(killed);
+      if (!act(killed).ok()) ++refused;
+      if (reboots) node->Reboot();
       Process next(node.get());
-      const absl::Status undone = opposite(next);
-      ASSERT_TRUE(undone.ok()) << undone;
-      ASSERT_TRUE(act(next).ok());
-      ASSERT_EQ(Dump(*node), wanted_again) << static_cast<int>(death) << " at call " << at;
+      const absl::Status repeated = act(next);
+      ASSERT_TRUE(repeated.ok()) << repeated;
+      ASSERT_EQ(Dump(*node), wanted);
     }
+    if (!can_go_back || death != Death::kBehind) return;
+    // The kubelet may also change its mind, twice.
+    const auto node = NodeIn(state);
+    Process killed(node.get(), death, at);
+    (void)act(killed);
+    Process next(node.get());
+    const absl::Status undone = opposite(next);
+    ASSERT_TRUE(undone.ok()) << undone;
+    ASSERT_TRUE(act(next).ok());
+    ASSERT_EQ(Dump(*node), wanted_again) << static_cast<int>(death) << " at call " << at;
+  };
+  // Some starts wait for a disk to settle at every repetition, so the nodes live side by side.
+  for (const Death death : {Death::kBefore, Death::kBehind, Death::kNone}) {
+    std::vector<std::jthread> threads;
+    for (int at = 1; at <= calls; ++at) threads.emplace_back(kill, death, at);
   }
   // The calls of a dead process fail, so nearly all of them must have been heard.
   EXPECT_GT(refused, 2 * calls);
