@@ -1,7 +1,11 @@
 // The scenarios that are part of the program, and how a cloud attaches disks to them.
 #include "server/simulator/named_scenarios.h"
 
+#include <fstream>
+#include <iterator>
+
 #include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "server/simulator/admin.pb.h"
 #include "server/simulator/admin_methods.h"
@@ -170,6 +174,18 @@ TEST(AttachTest, ADiskArrivesByItself) {
     });
   }
   EXPECT_TRUE(is_seen);
+}
+
+// A reader copies the scenarios, behaviours and faults of the page, so each of them must load.
+TEST(SimulatorReadmeTest, EveryTextOfAScenarioLoads) {
+  std::ifstream file(SIMULATOR_README);
+  const std::string page{std::istreambuf_iterator<char>(file), {}};
+  const std::vector<std::string> texts = absl::StrSplit(page, "```textproto\n");
+  ASSERT_GE(texts.size(), size_t{4}) << SIMULATOR_README;
+  for (size_t i = 1; i < texts.size(); ++i) {
+    const std::string text = texts[i].substr(0, texts[i].find("```"));
+    EXPECT_THAT(LoadScenario(text, "README.md"), IsOk()) << text;
+  }
 }
 
 }  // namespace
