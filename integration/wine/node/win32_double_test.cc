@@ -1,14 +1,13 @@
 // The double of Win32: the product's own calls, from this program's imports, and what they may not
 // do.
-#include "server/machine/windows/os_files_windows.h"
-// Apart: what follows must not define the names it undefines.
+#include "integration/wine/node/win32_testing_windows.h"
+// Apart: the header above undefines names.
 #include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "integration/wine/node/testing_windows.h"
 #include "server/base/win32_error.h"
 #include "server/machine/layouts.h"
 #include "server/machine/os.h"
@@ -27,26 +26,7 @@ using testing::ElementsAre;
 using testing::SizeIs;
 using testing::UnorderedElementsAre;
 
-constexpr char kSystemVolume[] = R"(\\?\Volume{00000000-c511-4c0d-9000-000000000001}\)";
 constexpr wchar_t kSystemDevice[] = LR"(\\?\Volume{00000000-c511-4c0d-9000-000000000001})";
-
-class Win32DoubleTest : public NodeTest {
- protected:
-  // An entry below the root of a drive or volume.
-  std::unique_ptr<File> Open(const std::string& root, const std::vector<std::string>& names,
-                             Access access = Access::kRead) {
-    auto file = os_->OpenRoot(root);
-    for (size_t i = 0; i < names.size() && file.ok(); ++i) {
-      auto next = (*file)->Open(names[i], i + 1 == names.size() ? access : Access::kRead);
-      file = std::move(next);
-    }
-    EXPECT_TRUE(file.ok()) << file.status();
-    return file.ok() ? *std::move(file) : nullptr;
-  }
-  static uint32_t ErrorOf(const absl::Status& status) { return Win32CodeOf(status).value_or(0); }
-
-  std::unique_ptr<machine::Os> os_ = machine::NewOs();
-};
 
 TEST_F(Win32DoubleTest, VolumesAreTheNodes) {
   EXPECT_THAT(*os_->ListVolumes(), ElementsAre(kSystemVolume));
@@ -318,99 +298,6 @@ TEST_F(Win32DoubleTest, OpensInAnotherWayAreRefused) {
   EXPECT_EQ(open(kLook & ~SYNCHRONIZE, kShare, kOptions), kStatusInvalidParameter);
   EXPECT_EQ(open(kLook | DELETE, kShare, kOptions), kStatusInvalidParameter) << "a root";
   EXPECT_EQ(open(kLook | FILE_WRITE_DATA, kShare, kOptions), kStatusInvalidParameter);
-}
-
-// By path, as the Go release asks.
-TEST_F(Win32DoubleTest, PathsLeadWhereTheNodeHasThem) {
-  const std::wstring directory = LR"(C:\var\lib\kubelet\plugins\kubernetes.io\csi\volumeDevices)";
-  constexpr DWORD kMountPoint = FILE_ATTRIBUTE_DIRECTORY | FILE_ATTRIBUTE_REPARSE_POINT;
-  EXPECT_EQ(GetFileAttributesW(directory.c_str()), DWORD{FILE_ATTRIBUTE_DIRECTORY});
-  wchar_t name[MAX_PATH];
-  EXPECT_FALSE(GetVolumeNameForVolumeMountPointW((directory + L"\\").c_str(), name, MAX_PATH));
-  EXPECT_EQ(GetLastError(), DWORD{ERROR_NOT_A_REPARSE_POINT});
-  ASSERT_TRUE(
-      SetVolumeMountPointW((directory + L"\\").c_str(), win32::Utf16(kSystemVolume).c_str()));
-  EXPECT_EQ(GetFileAttributesW(directory.c_str()), kMountPoint);
-  WIN32_FILE_ATTRIBUTE_DATA data;
-  EXPECT_TRUE(GetFileAttributesExW(directory.c_str(), GetFileExInfoStandard, &data));
-  EXPECT_EQ(data.dwFileAttributes, kMountPoint);
-  WIN32_FIND_DATAW found;
-  const HANDLE search = FindFirstFileW(directory.c_str(), &found);
-  ASSERT_NE(search, INVALID_HANDLE_VALUE);
-  EXPECT_EQ(found.dwReserved0, machine::kReparseTagMountPoint);
-  EXPECT_EQ(std::wstring(found.cFileName), L"volumeDevices");
-  EXPECT_FALSE(FindNextFileW(search, &found));
-  EXPECT_EQ(GetLastError(), DWORD{ERROR_NO_MORE_FILES});
-  EXPECT_TRUE(FindClose(search));
-  // What is below it is on the volume.
-  ASSERT_TRUE(GetVolumePathNameW((directory + LR"(\Windows)").c_str(), name, MAX_PATH));
-  EXPECT_EQ(std::wstring(name), directory + L"\\");
-  ASSERT_TRUE(
-      GetVolumeNameForVolumeMountPointW((LR"(\\?\)" + directory + L"\\").c_str(), name, MAX_PATH));
-  EXPECT_EQ(win32::Utf8(name), kSystemVolume);
-  ASSERT_TRUE(GetVolumePathNameW(LR"(C:\var\lib)", name, MAX_PATH));
-  EXPECT_EQ(std::wstring(name), LR"(C:\)");
-  // Links of directories are the node's too.
-  const std::wstring link = LR"(\\?\C:\var\lib\kubelet\plugins\share)";
-  ASSERT_TRUE(CreateSymbolicLinkW(link.c_str(), LR"(\\fileserver.example\data\)",
-                                  SYMBOLIC_LINK_FLAG_DIRECTORY));
-  EXPECT_FALSE(CreateSymbolicLinkW(link.c_str(), LR"(\\fileserver.example\data\)",
-                                   SYMBOLIC_LINK_FLAG_DIRECTORY));
-  EXPECT_EQ(GetLastError(), DWORD{ERROR_ALREADY_EXISTS});
-  EXPECT_EQ(GetFileAttributesW(link.c_str()), kMountPoint);
-  // What the node does not have is Wine's.
-  EXPECT_NE(GetFileAttributesW(LR"(C:\windows\system32\ntdll.dll)"), INVALID_FILE_ATTRIBUTES);
-}
-
-// As Go's os package does it: MkdirAll, Symlink, Lstat, Stat, Remove.
-TEST_F(Win32DoubleTest, DirectoriesComeAndGoByPath) {
-  const std::wstring parent = LR"(C:\var\lib\kubelet\plugins\by-path)";
-  const std::wstring link = LR"(C:\var\lib\kubelet\plugins\link)";
-  ASSERT_TRUE(CreateDirectoryW(parent.c_str(), nullptr));
-  EXPECT_FALSE(CreateDirectoryW(parent.c_str(), nullptr));
-  EXPECT_EQ(GetLastError(), DWORD{ERROR_ALREADY_EXISTS});
-  ASSERT_TRUE(CreateDirectoryW((parent + LR"(\child)").c_str(), nullptr));
-  EXPECT_NE(Open(R"(C:\)", {"var", "lib", "kubelet", "plugins", "by-path", "child"}), nullptr);
-  EXPECT_FALSE(DeleteFileW(parent.c_str()));
-  EXPECT_EQ(GetLastError(), DWORD{ERROR_ACCESS_DENIED});
-  EXPECT_FALSE(RemoveDirectoryW(parent.c_str()));
-  EXPECT_EQ(GetLastError(), DWORD{ERROR_DIR_NOT_EMPTY});
-
-  ASSERT_TRUE(CreateSymbolicLinkW(link.c_str(), parent.c_str(), SYMBOLIC_LINK_FLAG_DIRECTORY));
-  // The link itself, then what is at its end.
-  for (const DWORD itself : {DWORD{FILE_FLAG_OPEN_REPARSE_POINT}, DWORD{0}}) {
-    const HANDLE opened = CreateFileW(link.c_str(), 0, 0, nullptr, OPEN_EXISTING,
-                                      FILE_FLAG_BACKUP_SEMANTICS | itself, nullptr);
-    ASSERT_NE(opened, INVALID_HANDLE_VALUE);
-    EXPECT_EQ(GetFileType(opened), DWORD{FILE_TYPE_DISK});
-    BY_HANDLE_FILE_INFORMATION information;
-    EXPECT_TRUE(GetFileInformationByHandle(opened, &information));
-    EXPECT_EQ(information.dwFileAttributes,
-              FILE_ATTRIBUTE_DIRECTORY | (itself != 0 ? FILE_ATTRIBUTE_REPARSE_POINT : 0u));
-    EXPECT_TRUE(CloseHandle(opened));
-  }
-  // The volume of a link is that of what it leads to.
-  wchar_t name[MAX_PATH];
-  ASSERT_TRUE(
-      SetVolumeMountPointW((parent + LR"(\child\)").c_str(), win32::Utf16(kSystemVolume).c_str()));
-  EXPECT_FALSE(RemoveDirectoryW((parent + LR"(\child)").c_str()));
-  EXPECT_EQ(GetLastError(), DWORD{ERROR_NOT_SUPPORTED});
-  ASSERT_TRUE(GetVolumePathNameW((link + LR"(\child)").c_str(), name, MAX_PATH));
-  EXPECT_EQ(std::wstring(name), link + LR"(\child\)");
-  const std::wstring direct = LR"(C:\var\lib\kubelet\plugins\direct)";
-  ASSERT_TRUE(CreateSymbolicLinkW(direct.c_str(), (parent + LR"(\child)").c_str(),
-                                  SYMBOLIC_LINK_FLAG_DIRECTORY));
-  ASSERT_TRUE(GetVolumePathNameW(direct.c_str(), name, MAX_PATH));
-  EXPECT_EQ(std::wstring(name), parent + LR"(\child\)");
-
-  // A link goes, and what it leads to stays.
-  EXPECT_TRUE(RemoveDirectoryW(link.c_str()));
-  EXPECT_NE(GetFileAttributesW(parent.c_str()), INVALID_FILE_ATTRIBUTES);
-  ASSERT_TRUE(DeleteVolumeMountPointW((parent + LR"(\child\)").c_str()));
-  EXPECT_TRUE(RemoveDirectoryW((parent + LR"(\child)").c_str()));
-  EXPECT_TRUE(RemoveDirectoryW(parent.c_str()));
-  EXPECT_FALSE(RemoveDirectoryW(parent.c_str()));
-  EXPECT_EQ(GetLastError(), DWORD{ERROR_FILE_NOT_FOUND});
 }
 
 TEST_F(Win32DoubleTest, WhoLooksACallUpGetsTheDoubles) {
