@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "csi_proxy/call_context.h"
 #include "server/base/resource_locks.h"
 #include "server/base/volume_id.h"
@@ -15,11 +16,21 @@
 namespace csi_proxy::groups {
 
 // Each as ResourceLocks::Acquire().
-absl::StatusOr<ResourceLocks::Lock> LockDisk(ResourceLocks& locks, const CallContext& context,
-                                             uint32_t number);
-absl::StatusOr<ResourceLocks::Lock> LockPath(ResourceLocks& locks, const CallContext& context,
-                                             const ConfinedPath& path);
-absl::StatusOr<ResourceLocks::Lock> LockVolume(ResourceLocks& locks, const CallContext& context,
-                                               const VolumeId& volume);
+inline absl::StatusOr<ResourceLocks::Lock> LockDisk(ResourceLocks& locks,
+                                                    const CallContext& context, uint32_t number) {
+  return locks.Acquire(context, absl::StrCat("disk/", number));
+}
+
+inline absl::StatusOr<ResourceLocks::Lock> LockPath(ResourceLocks& locks,
+                                                    const CallContext& context,
+                                                    const ConfinedPath& path) {
+  return locks.Acquire(context, absl::StrCat("path/", FoldName(path.path.ToString())));
+}
+
+inline absl::StatusOr<ResourceLocks::Lock> LockVolume(ResourceLocks& locks,
+                                                      const CallContext& context,
+                                                      const VolumeId& volume) {
+  return locks.Acquire(context, absl::StrCat("volume/", volume.guid()));
+}
 
 }  // namespace csi_proxy::groups

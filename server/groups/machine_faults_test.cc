@@ -140,11 +140,11 @@ TEST_F(MachineFaultsTest, AHundredAndTwentyEightDisks) {
     ASSERT_TRUE(node_->AttachDisk(disk).ok());
   }
   ASSERT_TRUE(disk_->Rescan(context_, {}).ok());
-  const int64_t before = wmi_->round_trips();
+  const int64_t before = node_->CountCalls().wmi_calls;
   const auto ids = disk_->ListDiskIDs(context_, {});
   ASSERT_TRUE(ids.ok()) << ids.status();
   EXPECT_GE(ids->disk_ids.size(), 128u);
-  EXPECT_EQ(wmi_->round_trips() - before, 1);
+  EXPECT_EQ(node_->CountCalls().wmi_calls - before, 1);
   const auto last = disk_->GetDiskNumberByName(context_, {.disk_name = "disk-127"});
   ASSERT_TRUE(last.ok()) << last.status();
   EXPECT_TRUE(PartitionDisk(last->disk_number).ok());

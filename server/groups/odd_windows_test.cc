@@ -79,7 +79,6 @@ class OddWindowsTest : public StrictDiskTest {
     Use(machine::simulated::wmi::NewSimulatedSession(node_->core()), std::move(os));
   }
   void Use(std::unique_ptr<cim::Session> wmi, std::unique_ptr<machine::Os> os) {
-    wmi_ = wmi.get();
     host_ = host::NewHost(std::move(wmi), std::move(os),
                           [this](absl::string_view line) { warnings_.emplace_back(line); });
     deps_.host = host_.get();
@@ -194,9 +193,9 @@ TEST_F(OddWindowsTest, ADiskThatWmiDoesNotKnowYetIsLookedForOnceMore) {
   const absl::Status partitioned = Partition(1);
   EXPECT_TRUE(partitioned.ok()) << partitioned;
   // One that is not there at all costs no rescan.
-  const auto asked = wmi_->round_trips();
+  const auto asked = node_->CountCalls().wmi_calls;
   EXPECT_TRUE(absl::IsNotFound(Partition(77)));
-  EXPECT_EQ(wmi_->round_trips() - asked, 1);
+  EXPECT_EQ(node_->CountCalls().wmi_calls - asked, 1);
 }
 
 // As bindflt may, at random: github.com/microsoft/Windows-Containers/issues/635.

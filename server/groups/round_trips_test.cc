@@ -13,10 +13,10 @@ namespace {
 class RoundTripsTest : public HandlerTest {
  protected:
   int64_t Count(const std::function<absl::Status()>& call) {
-    const int64_t before = wmi_->round_trips();
+    const int64_t before = node_->CountCalls().wmi_calls;
     const absl::Status status = call();
     EXPECT_TRUE(status.ok()) << status;
-    return wmi_->round_trips() - before;
+    return node_->CountCalls().wmi_calls - before;
   }
 };
 

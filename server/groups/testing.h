@@ -43,7 +43,6 @@ class HandlerTest : public testing::Test {
     EXPECT_TRUE(node.ok()) << node.status();
     node_ = *std::move(node);
     auto wmi = machine::simulated::wmi::NewSimulatedSession(node_->core());
-    wmi_ = wmi.get();
     auto os = machine::simulated::NewSimulatedOs(node_->core());
     if (files == Files::kReal) {
       real_files_ = NewRealFiles();
@@ -127,7 +126,6 @@ class HandlerTest : public testing::Test {
   std::unique_ptr<RealFiles> real_files_;
   std::unique_ptr<host::Host> host_;
   // The host's own.
-  cim::Session* wmi_ = nullptr;
   ResourceLocks locks_;
   Deps deps_;
   std::unique_ptr<disk::Service> disk_;

@@ -90,11 +90,6 @@ Bytes DeviceIdQuery() {
   return query;
 }
 
-absl::StatusOr<std::string> ParsePage83(const Bytes& descriptor) {
-  ABSL_ASSIGN_OR_RETURN(DeviceIds ids, ParseDeviceIds(descriptor));
-  return std::move(ids.page83);
-}
-
 absl::StatusOr<DeviceIds> ParseDeviceIds(const Bytes& descriptor) {
   constexpr absl::string_view kLayout = "STORAGE_DEVICE_ID_DESCRIPTOR";
   LittleEndianReader header(descriptor);

@@ -35,21 +35,19 @@ inline constexpr size_t kMaxExtents = 64 * 1024;
 // STORAGE_PROPERTY_QUERY that asks for StorageDeviceIdProperty: SCSI's page 83.
 Bytes DeviceIdQuery();
 
-// STORAGE_DEVICE_ID_DESCRIPTOR: the first identifier that is associated with the device (not with a
-// port or target) and has the code set ASCII (its text, without trailing NULs and spaces) or binary
-// (lower-case hexadecimal, which is also used for text that is not ASCII). Empty identifiers are
-// skipped. Empty if none is left. INTERNAL if the bytes are not a descriptor.
-absl::StatusOr<std::string> ParsePage83(const Bytes& descriptor);
-
-// The same descriptor, and the identifiers of an NVMe namespace in it.
+// The identifiers of a disk.
 struct DeviceIds {
-  // As ParsePage83() gives it.
+  // The first identifier that is associated with the device (not with a port or target) and has the
+  // code set ASCII (its text, without trailing NULs and spaces) or binary (lower-case hexadecimal,
+  // which is also used for text that is not ASCII). Empty identifiers are skipped. Empty if none is
+  // left.
   std::string page83;
   // The first EUI-64 or NGUID that is associated with the device, in lower-case hexadecimal.
   std::string eui;
   // From the SCSI name string of a device of NVMe 1.0, which has neither, or of EC2; else 0.
   uint32_t nvme_namespace_id = 0;
 };
+// Reads a STORAGE_DEVICE_ID_DESCRIPTOR. INTERNAL if the bytes are not one.
 absl::StatusOr<DeviceIds> ParseDeviceIds(const Bytes& descriptor);
 
 // SCSI_ADDRESS

@@ -14,17 +14,11 @@ using ::testing::HasSubstr;
 Bytes ToBytes(absl::string_view text) { return Bytes(text.begin(), text.end()); }
 
 DeviceIdentifier Ascii(absl::string_view text, Association association = Association::kDevice) {
-  return {.code_set = CodeSet::kAscii,
-          .type = IdentifierType::kVendorId,
-          .association = association,
-          .bytes = ToBytes(text)};
+  return {CodeSet::kAscii, IdentifierType::kVendorId, association, ToBytes(text)};
 }
 
 DeviceIdentifier Binary(Bytes bytes, Association association = Association::kDevice) {
-  return {.code_set = CodeSet::kBinary,
-          .type = IdentifierType::kFcphName,
-          .association = association,
-          .bytes = std::move(bytes)};
+  return {CodeSet::kBinary, IdentifierType::kFcphName, association, std::move(bytes)};
 }
 
 void ExpectMalformed(const absl::Status& status, absl::string_view how) {
@@ -48,6 +42,12 @@ Bytes TwoIdentifiers() {
       1,    0,   0,   0,    3,    0, 0, 0, 8, 0, 0,  0, 0, 0, 0, 0,  // binary, FCPH, of the device
       0x60, 2,   0,   0xA0, 0x98, 0, 0, 1,
   };
+}
+
+absl::StatusOr<std::string> ParsePage83(const Bytes& descriptor) {
+  const absl::StatusOr<DeviceIds> ids = ParseDeviceIds(descriptor);
+  if (!ids.ok()) return ids.status();
+  return ids->page83;
 }
 
 TEST(Page83Test, ReadsBytesAsDocumented) {

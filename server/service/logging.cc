@@ -11,9 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
-#include "server/service/event_log.h"
 #include "server/service/json_line.h"
-#include "server/service/log_file.h"
+#include "server/service/log_platform.h"
 
 namespace csi_proxy::observability {
 namespace {

@@ -8,7 +8,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/windows_path.h"
-#include "server/simulator/check_storage.h"
 #include "server/simulator/core.h"
 #include "server/simulator/iscsi.h"
 

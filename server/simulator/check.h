@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "server/simulator/problems.h"
 #include "server/simulator/state.h"
 
 namespace csi_proxy::machine::simulated {
@@ -14,5 +15,12 @@ absl::Status CheckState(NodeState& state);
 
 // The same check for one rule of the fault table; errors call it `field`.
 absl::Status CheckFault(const FaultRule& rule, const std::string& field);
+
+// The part of CheckState() about disks and their content.
+// All disks, those of iSCSI targets included.
+void CheckDisks(NodeState& state, Problems* problems);
+
+// The entries of a share, called `at`.
+void CheckShareTree(const Tree& tree, const std::string& at, Problems* problems);
 
 }  // namespace csi_proxy::machine::simulated

@@ -1,5 +1,3 @@
-#include "server/simulator/check_storage.h"
-
 #include <algorithm>
 #include <map>
 #include <set>
@@ -7,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/windows_path.h"
+#include "server/simulator/check.h"
 #include "server/simulator/storage.h"
 
 namespace csi_proxy::machine::simulated {

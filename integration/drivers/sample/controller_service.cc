@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "integration/drivers/sample/capability.h"
 #include "integration/drivers/sample/rpc.h"
-#include "integration/drivers/sample/topology.h"
 
 namespace csi_proxy::sample_driver {
 namespace {

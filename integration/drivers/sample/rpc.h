@@ -3,9 +3,12 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <algorithm>
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "csi_proxy/call_options.h"
 
 namespace csi_proxy::sample_driver {
@@ -16,9 +19,17 @@ inline grpc::Status ToGrpc(const absl::Status& status) {
 }
 
 // The calls to csi-proxy share the deadline of the rpc they are made for.
-CallOptions WithDeadlineOf(const grpc::ServerContext& context);
+inline CallOptions WithDeadlineOf(const grpc::ServerContext& context) {
+  // Formatting may take long; without a deadline of the caller's this is the limit.
+  constexpr absl::Duration kLongest = absl::Minutes(10);
+  const absl::Duration left = absl::FromChrono(context.deadline()) - absl::Now();
+  return {.timeout = std::clamp(left, absl::Milliseconds(1), kLongest)};
+}
 
 // INVALID_ARGUMENT when `value`, the request's `field`, is empty.
-absl::Status Require(const char* field, const std::string& value);
+inline absl::Status Require(const char* field, const std::string& value) {
+  if (!value.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(field, ": is missing"));
+}
 
 }  // namespace csi_proxy::sample_driver

@@ -112,18 +112,19 @@ void CheckVolume(const Bytes& data) {
 }
 
 void CheckPage83(const Bytes& data) {
-  const auto text = machine::ParsePage83(data);
-  if (!text.ok()) return RequireCode(text.status(), absl::StatusCode::kInternal);
+  const auto ids = machine::ParseDeviceIds(data);
+  if (!ids.ok()) return RequireCode(ids.status(), absl::StatusCode::kInternal);
+  const std::string& text = ids->page83;
   // At most two digits for every byte of one identifier.
-  Require(text->empty() || text->size() <= 2 * (data.size() - 28));
-  for (const char c : *text) Require(c >= 0x20 && c < 0x7F);
-  if (text->empty() || text->size() > UINT16_MAX) return;
+  Require(text.empty() || text.size() <= 2 * (data.size() - 28));
+  for (const char c : text) Require(c >= 0x20 && c < 0x7F);
+  if (text.empty() || text.size() > UINT16_MAX) return;
   const auto again =
-      machine::ParsePage83(machine::MakeDeviceIds({{.code_set = machine::CodeSet::kAscii,
-                                                    .type = machine::IdentifierType::kVendorId,
-                                                    .association = machine::Association::kDevice,
-                                                    .bytes = Bytes(text->begin(), text->end())}}));
-  Require(again.ok() && *again == *text);
+      machine::ParseDeviceIds(machine::MakeDeviceIds({{.code_set = machine::CodeSet::kAscii,
+                                                       .type = machine::IdentifierType::kVendorId,
+                                                       .association = machine::Association::kDevice,
+                                                       .bytes = Bytes(text.begin(), text.end())}}));
+  Require(again.ok() && again->page83 == text);
 }
 
 void CheckDeviceNumber(const Bytes& data) {

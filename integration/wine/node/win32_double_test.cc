@@ -56,7 +56,7 @@ TEST_F(Win32DoubleTest, DevicesAnswerControlCodes) {
   const auto ids = os_->Control(path, DeviceAccess::kNone, control::kQueryProperty,
                                 machine::DeviceIdQuery(), machine::kMaxDeviceIds);
   ASSERT_TRUE(ids.ok()) << ids.status();
-  EXPECT_EQ(*machine::ParsePage83(*ids), "Google  pvc-1f2e3d4c");
+  EXPECT_EQ(machine::ParseDeviceIds(*ids)->page83, "Google  pvc-1f2e3d4c");
   const auto send = [&](const char* device, DeviceAccess access, uint32_t code, size_t room) {
     return ErrorOf(os_->Control(device, access, code, {}, room).status());
   };

@@ -115,9 +115,9 @@ TEST_F(StorageDisksTest, ListsEachDiskWhole) {
 }
 
 TEST_F(StorageDisksTest, AskWmiAsLittleAsTheyCan) {
-  int64_t before = wmi_->round_trips();
+  int64_t before = node_->CountCalls().wmi_calls;
   const auto asked = [&] {
-    return wmi_->round_trips() - std::exchange(before, wmi_->round_trips());
+    return node_->CountCalls().wmi_calls - std::exchange(before, node_->CountCalls().wmi_calls);
   };
   ASSERT_TRUE(storage_->ListDisks(context_, {}).ok());
   EXPECT_EQ(asked(), 1);

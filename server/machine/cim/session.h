@@ -1,7 +1,6 @@
 // The only access to WMI: queries, associations and methods of the local machine.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,7 +18,17 @@ namespace csi_proxy::cim {
 enum class Namespace { kCimV2, kSmb, kStorage };
 
 // `ROOT\CIMV2`, `ROOT\Microsoft\Windows\SMB`, `ROOT\Microsoft\Windows\Storage`.
-absl::string_view NamespaceName(Namespace space);
+constexpr absl::string_view NamespaceName(Namespace space) {
+  switch (space) {
+    case Namespace::kCimV2:
+      return R"(ROOT\CIMV2)";
+    case Namespace::kSmb:
+      return R"(ROOT\Microsoft\Windows\SMB)";
+    case Namespace::kStorage:
+      return R"(ROOT\Microsoft\Windows\Storage)";
+  }
+  return "";
+}
 
 // The result of a method: its ReturnValue and its out parameters. A method that ran may still have
 // failed: the meaning of ReturnValue depends on the class (see errors.h).
@@ -42,14 +51,14 @@ class Session {
   // The instances a query selects, in WMI's order. Each has a path.
   absl::StatusOr<std::vector<Object>> Query(const CallContext& context, Namespace space,
                                             const cim::Query& query) {
-    return DoQuery(Counted(context), space, query.ToWql());
+    return DoQuery(context, space, query.ToWql());
   }
 
   // The instances associated with the one at `path`.
   absl::StatusOr<std::vector<Object>> Associators(const CallContext& context, Namespace space,
                                                   const std::string& path,
                                                   const Association& association) {
-    return DoQuery(Counted(context), space, association.ToWql(path));
+    return DoQuery(context, space, association.ToWql(path));
   }
 
   // Calls a method of the instance at `path`, or a static one of the class of that name.
@@ -57,11 +66,8 @@ class Session {
   absl::StatusOr<MethodResult> Invoke(const CallContext& context, Namespace space,
                                       const std::string& path, const std::string& method,
                                       const Arguments& arguments = {}) {
-    return DoInvoke(Counted(context), space, path, method, arguments);
+    return DoInvoke(context, space, path, method, arguments);
   }
-
-  // How many of these calls there have been.
-  int64_t round_trips() const { return round_trips_.load(std::memory_order_relaxed); }
 
  protected:
   virtual absl::StatusOr<std::vector<Object>> DoQuery(const CallContext& context, Namespace space,
@@ -69,14 +75,6 @@ class Session {
   virtual absl::StatusOr<MethodResult> DoInvoke(const CallContext& context, Namespace space,
                                                 const std::string& path, const std::string& method,
                                                 const Arguments& arguments) = 0;
-
- private:
-  const CallContext& Counted(const CallContext& context) {
-    round_trips_.fetch_add(1, std::memory_order_relaxed);
-    return context;
-  }
-
-  std::atomic<int64_t> round_trips_ = 0;
 };
 
 }  // namespace csi_proxy::cim

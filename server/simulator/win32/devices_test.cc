@@ -27,7 +27,9 @@ class DevicesTest : public Win32Test {
   absl::StatusOr<std::string> Page83(const std::string& device) {
     const auto answer = Ask(device, control::kQueryProperty, machine::DeviceIdQuery());
     if (!answer.ok()) return answer.status();
-    return machine::ParsePage83(*answer);
+    const auto ids = machine::ParseDeviceIds(*answer);
+    if (!ids.ok()) return ids.status();
+    return ids->page83;
   }
 };
 

@@ -125,11 +125,11 @@ TEST_F(SessionTest, AnObjectWithoutItsKeyHasNoPath) {
 }
 
 TEST_F(SessionTest, RoundTripsAreCounted) {
-  const int64_t before = session_->round_trips();
+  const int64_t before = node_->CountCalls().wmi_calls;
   const cim::Object disk = Disk(1);
   ASSERT_THAT(Invoke(disk, "Initialize"), Returns(0));
   ASSERT_THAT(session_->Associators(context_, kStorage, disk.path(), kPartitions), IsOk());
-  EXPECT_EQ(session_->round_trips() - before, 3);
+  EXPECT_EQ(node_->CountCalls().wmi_calls - before, 3);
 }
 
 TEST_F(SessionTest, FaultsAreHresults) {

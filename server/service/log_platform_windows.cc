@@ -1,8 +1,16 @@
+#include <spdlog/sinks/win_eventlog_sink.h>
+
+#include <memory>
+
 #include "absl/strings/str_cat.h"
 #include "server/base/win32.h"
-#include "server/service/log_file.h"
+#include "server/service/log_platform.h"
 
 namespace csi_proxy::observability {
+
+spdlog::sink_ptr NewEventLogSink() {
+  return std::make_shared<spdlog::sinks::win_eventlog_sink_mt>("csi-proxy");
+}
 
 absl::StatusOr<std::string> LogFileName(const std::string& name) {
   if (name.empty()) return name;

@@ -1,7 +1,9 @@
-#include "server/service/event_log.h"
+#include "server/service/log_platform.h"
 
 namespace csi_proxy::observability {
 
 spdlog::sink_ptr NewEventLogSink() { return nullptr; }
+
+absl::StatusOr<std::string> LogFileName(const std::string& name) { return name; }
 
 }  // namespace csi_proxy::observability
