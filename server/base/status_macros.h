@@ -29,9 +29,11 @@
 
 #define CSI_PROXY_JOIN_NAMES_(a, b) a##b
 #define CSI_PROXY_JOIN_NAMES(a, b) CSI_PROXY_JOIN_NAMES_(a, b)
+// NOLINTBEGIN(bugprone-macro-parentheses): declarations take none.
 #define CSI_PROXY_ASSIGN_OR_RETURN(status_or, lhs, expr)     \
   auto status_or = (expr);                                   \
   if (!status_or.ok()) return std::move(status_or).status(); \
   lhs = *std::move(status_or)
+// NOLINTEND(bugprone-macro-parentheses)
 
 #endif
