@@ -94,6 +94,7 @@ void WriteAll(const Group& group, pb::compiler::GeneratorContext* context) {
   writer.Write("hub.h", PrintHubHeader, group);
   writer.Write("hub.cc", PrintHubSource, group);
   writer.Write("audited.h", PrintAuditedHeader, group);
+  writer.Write("faulty.h", PrintFaultyHeader, group);
   writer.Write("served_versions.h", PrintServedVersionsHeader, group);
   writer.Write("served_versions.cc", PrintServedVersionsSource, group);
   using PrintVersion = void (*)(const Group&, const Version&, pb::io::Printer&);

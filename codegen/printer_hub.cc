@@ -198,6 +198,29 @@ void PrintAudited(const Group& group, pb::io::Printer& printer) {
       "  return std::make_unique<Audited>(service, log);\n}\n\n");
 }
 
+// Appends the texts and numbers of a request outside its secrets, as expressions.
+void AppendFields(const pb::Descriptor& message, const std::string& prefix,
+                  std::vector<std::string>* fields) {
+  for (int i = 0; i < message.field_count(); ++i) {
+    const Field& field = *message.field(i);
+    if (field.is_repeated() || field.options().GetExtension(api::secret)) continue;
+    const std::string name = absl::StrCat(prefix, ".", field.name());
+    switch (field.cpp_type()) {
+      case Field::CPPTYPE_MESSAGE:
+        AppendFields(*field.message_type(), name, fields);
+        break;
+      case Field::CPPTYPE_STRING:
+        fields->push_back(name);
+        break;
+      case Field::CPPTYPE_BOOL:
+      case Field::CPPTYPE_ENUM:
+        break;
+      default:
+        fields->push_back(absl::StrCat("absl::StrCat(", name, ")"));
+    }
+  }
+}
+
 }  // namespace
 
 void PrintHubHeader(const Group& group, pb::io::Printer& printer) {
@@ -249,6 +272,50 @@ void PrintAuditedHeader(const Group& group, pb::io::Printer& printer) {
       "namespace csi_proxy::$group$ {\n\n"
       "// `service` with a record of every call that changes the node. Neither is owned.\n"
       "std::unique_ptr<Service> NewAudited(Service* service, AuditLog* log);\n\n"
+      "}  // namespace csi_proxy::$group$\n");
+}
+
+void PrintFaultyHeader(const Group& group, pb::io::Printer& printer) {
+  const Vars vars = FileVars(group);
+  PrintBanner(vars, true, printer);
+  printer.Print(vars,
+                "#include <memory>\n#include <string>\n#include <utility>\n#include <vector>\n\n"
+                "#include \"absl/strings/str_cat.h\"\n#include \"absl/strings/string_view.h\"\n"
+                "#include \"csi_proxy/$group$/hub.h\"\n#include \"server/base/fault_gate.h\"\n"
+                "#include \"server/base/status_macros.h\"\n\n"
+                "namespace csi_proxy::$group$ {\n\n"
+                "// The rpcs, as a fault names them.\n"
+                "inline constexpr absl::string_view kFaultyMethods[] = {\n");
+  for (int i = 0; i < group.service->method_count(); ++i) {
+    printer.Print("    \"$group$.$method$\",\n", "group", group.name, "method",
+                  group.service->method(i)->name());
+  }
+  printer.Print(
+      "};\n\n"
+      "// A service whose every call passes a gate first.\n"
+      "class Faulty final : public Service {\n public:\n"
+      "  // `gate` is not owned.\n"
+      "  Faulty(std::unique_ptr<Service> service, FaultGate* gate)\n"
+      "      : service_(std::move(service)), gate_(*gate) {}\n");
+  for (int i = 0; i < group.service->method_count(); ++i) {
+    const pb::MethodDescriptor& method = *group.service->method(i);
+    std::vector<std::string> fields;
+    AppendFields(*method.input_type(), "request", &fields);
+    std::string list;
+    for (const std::string& field : fields) absl::StrAppend(&list, list.empty() ? "" : ", ", field);
+    printer.Print(
+        "\n  absl::StatusOr<$response$> $method$(\n"
+        "      const CallContext& context, const $request$& request) override {\n"
+        "    ABSL_RETURN_IF_ERROR(gate_.Pass(context, kFaultyMethods[$index$],\n"
+        "                                    [&] { return std::vector<std::string>{$fields$}; "
+        "}));\n"
+        "    return service_->$method$(context, request);\n  }\n",
+        "method", method.name(), "request", method.input_type()->name(), "response",
+        method.output_type()->name(), "index", absl::StrCat(i), "fields", list);
+  }
+  printer.Print(
+      vars,
+      "\n private:\n  const std::unique_ptr<Service> service_;\n  FaultGate& gate_;\n};\n\n"
       "}  // namespace csi_proxy::$group$\n");
 }
 

@@ -7,10 +7,11 @@
 
 namespace csi_proxy::codegen {
 
-// csi_proxy/<group>/hub.{h,cc}: structs and the abstract service; audited.h.
+// csi_proxy/<group>/hub.{h,cc}: structs and the abstract service; audited.h, faulty.h.
 void PrintHubHeader(const Group& group, pb::io::Printer& printer);
 void PrintHubSource(const Group& group, pb::io::Printer& printer);
 void PrintAuditedHeader(const Group& group, pb::io::Printer& printer);
+void PrintFaultyHeader(const Group& group, pb::io::Printer& printer);
 
 // csi_proxy/<group>/<version>/api.h: the version's messages by name, and its interface.
 void PrintApiHeader(const Group& group, const Version& version, pb::io::Printer& printer);

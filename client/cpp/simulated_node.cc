@@ -8,7 +8,7 @@
 #include "server/base/process_locks.h"
 #include "server/base/status_macros.h"
 #include "server/node/opened_machine.h"
-#include "server/simulator/named_faults.h"
+#include "server/simulator/host_over.h"
 #include "server/simulator/scenario.h"
 
 namespace csi_proxy {
@@ -18,7 +18,8 @@ namespace {
 absl::StatusOr<OpenedMachine> Open(std::shared_ptr<machine::simulated::Machine> machine,
                                    const std::string& lock_directory) {
   OpenedMachine opened;
-  opened.host = HostOver(std::move(machine));
+  opened.host = HostOver(*machine);
+  opened.faults = std::move(machine);
   if (lock_directory.empty()) return opened;
   absl::StatusOr<std::unique_ptr<ProcessLocks>> locks = NewProcessLocks(lock_directory);
   if (!locks.ok()) {

@@ -156,9 +156,9 @@ TEST(SimulatedNodeTest, NodesOfParallelTestsAreIndependent) {
       const uint64_t size = (i + 1ull) << 30;
       const uint32_t disk = node.AttachDisk({.size_bytes = size}).value();
       if (i % 2 == 1) {
-        ASSERT_TRUE(
-            node.InjectFault({.operation = "volume.Format", .code = absl::StatusCode::kAborted})
-                .ok());
+        ASSERT_TRUE(node.InjectFault({.operation = "volume.FormatVolume",
+                                      .code = absl::StatusCode::kAborted})
+                        .ok());
         EXPECT_TRUE(absl::IsAborted(driver.Stage(disk, kStaging)));
         ASSERT_TRUE(node.ClearFaults().ok());
       }
@@ -248,10 +248,10 @@ TEST(SimulatedNodeTest, ADriverGoesOnAfterAFaultAndARestart) {
   Driver driver(Connect(node.client_options()).value());
   const uint32_t disk = node.AttachDisk({.size_bytes = 1ull << 30}).value();
   ASSERT_TRUE(driver.Stage(disk, kStaging).ok());
-  ASSERT_TRUE(
-      node.InjectFault(
-              {.operation = "volume.Unmount", .times = 1, .code = absl::StatusCode::kInternal})
-          .ok());
+  ASSERT_TRUE(node.InjectFault({.operation = "volume.UnmountVolume",
+                                .times = 1,
+                                .code = absl::StatusCode::kInternal})
+                  .ok());
   EXPECT_TRUE(absl::IsInternal(driver.Unstage(kStaging)));
   EXPECT_NE(node.state().MountedAt(kStaging), "");
   ASSERT_TRUE(node.Reboot().ok());
@@ -333,7 +333,7 @@ TEST(SimulatedNodeTest, FaultsAreWhatTheDriverSees) {
   filesystem::v1::PathExistsRequest request;
   request.set_path(kStaging);
   for (int code = 1; code <= 16; ++code) {
-    ASSERT_TRUE(node.InjectFault({.operation = "filesystem.Exists",
+    ASSERT_TRUE(node.InjectFault({.operation = "filesystem.PathExists",
                                   .times = 1,
                                   .code = static_cast<absl::StatusCode>(code),
                                   .windows_error = 5})
@@ -369,7 +369,7 @@ TEST(SimulatedNodeTest, RefusesImpossibleChanges) {
   EXPECT_TRUE(absl::IsInvalidArgument(node.GrowDisk(1, 1)));
   EXPECT_TRUE(absl::IsAlreadyExists(node.AddShare("fileserver.example", "data")));
   EXPECT_TRUE(absl::IsNotFound(node.BreakMapping(kShare)));
-  EXPECT_TRUE(absl::IsInvalidArgument(node.InjectFault({.operation = "volume.Fromat"})));
+  EXPECT_TRUE(absl::IsInvalidArgument(node.InjectFault({.operation = "volume.FromatVolume"})));
   EXPECT_THAT(SimulatedNode::Create("disk {", Quiet()).status().ToString(),
               HasSubstr("INVALID_ARGUMENT: scenario:1:"));
 }

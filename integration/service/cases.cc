@@ -38,9 +38,10 @@ constexpr char kIdRange[] = "diskID: \"4294967296\" is not a decimal number from
 std::vector<Script> DiskScripts() {
   const std::vector<Case> text_common = {
       {"ListDiskLocations", "", kOk, kTextLocations},
-      {"ListDiskLocations", "", kInternal, kDeniedByWindows, "disk.ListDiskLocations"},
+      {"ListDiskLocations", "", kInternal, kQueryFailed, "wmi.Query/MSFT_Disk"},
       {"Rescan", ""},
-      {"Rescan", "", kInternal, kDeniedByWindows, "disk.Rescan"},
+      {"Rescan", "", kInternal, kMethodFailed,
+       "wmi.Invoke/MSFT_StorageSetting.UpdateHostStorageCache"},
       {"PartitionDisk", "diskID: '1'"},
       {"PartitionDisk", "diskID: '1'"},
       {"PartitionDisk", "diskID: '3'"},
@@ -50,7 +51,7 @@ std::vector<Script> DiskScripts() {
   };
   const std::vector<Case> identifiers_and_stats = {
       {"ListDiskIDs", "", kOk, kTextIds},
-      {"ListDiskIDs", "", kInternal, kDeniedByWindows, "disk.ListDiskIdentities"},
+      {"ListDiskIDs", "", kInternal, kQueryFailed, "wmi.Query/MSFT_Disk"},
       {"DiskStats", "diskID: '2'", kOk, "diskSize: 21474836480"},
       {"DiskStats", "diskID: '-1'", kInvalid, "diskID: \"-1\" is not a decimal number"},
       {"DiskStats", "diskID: '99'", kNotFound, "there is no disk 99"},
@@ -83,11 +84,12 @@ std::vector<Script> DiskScripts() {
       {"v1beta3", "v1"},
       {
           {"ListDiskLocations", "", kOk, kLocations},
-          {"ListDiskLocations", "", kInternal, kDeniedByWindows, "disk.ListDiskLocations"},
+          {"ListDiskLocations", "", kInternal, kQueryFailed, "wmi.Query/MSFT_Disk"},
           {"ListDiskIDs", "", kOk, kIds},
-          {"ListDiskIDs", "", kInternal, kDeniedByWindows, "disk.ListDiskIdentities"},
+          {"ListDiskIDs", "", kInternal, kQueryFailed, "wmi.Query/MSFT_Disk"},
           {"Rescan", ""},
-          {"Rescan", "", kInternal, kDeniedByWindows, "disk.Rescan"},
+          {"Rescan", "", kInternal, kMethodFailed,
+           "wmi.Invoke/MSFT_StorageSetting.UpdateHostStorageCache"},
           {"GetDiskStats", "disk_number: 1", kOk, "total_bytes: 10737418240"},
           {"GetDiskStats", "disk_number: 50", kNotFound, "there is no disk 50"},
           {"GetDiskState", "disk_number: 3", kOk, "is_online: false"},
@@ -101,8 +103,8 @@ std::vector<Script> DiskScripts() {
           {"SetDiskState", "disk_number: 3 is_online: false"},
           {"PartitionDisk", "disk_number: 3"},
           {"GetDiskState", "disk_number: 3", kOk, "is_online: false"},
-          {"PartitionDisk", "disk_number: 2", kInternal, kDeniedByWindows,
-           "disk.CreateBasicPartition"},
+          {"PartitionDisk", "disk_number: 2", kInternal, kMethodFailed,
+           "wmi.Invoke/MSFT_Disk.CreatePartition"},
           {"PartitionDisk", "disk_number: 2"},
       }};
   return {alpha, beta, attach, numbers};
@@ -180,7 +182,7 @@ std::vector<Script> IscsiScripts() {
 #define MUTUAL "iqn: 'iqn.2026-01.example.storage:mutual' chap_username: 'node-1'"
   const std::vector<Case> common = {
       {"ListTargetPortals", "", kOk, ""},
-      {"ListTargetPortals", "", kInternal, kDeniedByWindows, "iscsi.ListPortals"},
+      {"ListTargetPortals", "", kInternal, kQueryFailed, "wmi.Query/MSFT_iSCSITargetPortal"},
       {"DiscoverTargetPortal", PORTAL, kNotFound, "is not registered"},
       {"AddTargetPortal", "target_portal { target_address: '10.0.0.5' }"},
       {"AddTargetPortal", PORTAL},
@@ -273,7 +275,7 @@ std::vector<Script> SystemScripts() {
        {
            {"GetBIOSSerialNumber", "", kOk,
             "serial_number: 'VMware-42 1a 7c 2e 90 4d 11 5f-b3 8e 6a 00 27 9c d4 51'"},
-           {"GetBIOSSerialNumber", "", kInternal, kDeniedByWindows, "system.GetBiosSerialNumber"},
+           {"GetBIOSSerialNumber", "", kInternal, kDeviceFailed, "win32.GetSmbiosTable"},
            {"GetService", "name: 'msiscsi'", kOk,
             "display_name: 'Microsoft iSCSI Initiator Service' start_type: MANUAL status: STOPPED"},
            {"GetService", "name: 'nobody'", kNotFound, "there is no service nobody"},

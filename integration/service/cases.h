@@ -16,7 +16,7 @@ struct Case {
   // OK, and the whole response; or another code, and a part of its text.
   absl::StatusCode code = absl::StatusCode::kOk;
   const char* expected = "";
-  // When not empty, this host operation fails with Windows' error 5 first.
+  // When not empty, this call of the machine fails first.
   const char* fault = "";
 };
 

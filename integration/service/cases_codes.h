@@ -13,7 +13,10 @@ inline constexpr auto kDenied = absl::StatusCode::kPermissionDenied;
 inline constexpr auto kPrecondition = absl::StatusCode::kFailedPrecondition;
 inline constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
 inline constexpr auto kInternal = absl::StatusCode::kInternal;
-inline constexpr char kDeniedByWindows[] = "Access is denied. (error 0x5)";
+// What a call says of the fault that FaultRule() makes of a call of the machine.
+inline constexpr char kQueryFailed[] = "0x80041001";
+inline constexpr char kMethodFailed[] = "failed";
+inline constexpr char kDeviceFailed[] = "1117";
 
 // cases_storage.cc, cases_volume.cc.
 std::vector<Script> StorageScripts();

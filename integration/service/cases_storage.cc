@@ -42,7 +42,7 @@ std::vector<Script> StorageScripts() {
       {"v1alpha1"},
       {
           {"ListDisks", "", kOk, kDisks},
-          {"ListDisks", "", kInternal, kDeniedByWindows, "disk.ListDisks"},
+          {"ListDisks", "", kInternal, kQueryFailed, "wmi.Query/MSFT_Disk"},
           {"SetDiskReadOnly", "disk_number: 2 read_only: true"},
           {"SetDiskReadOnly", "disk_number: 2"},
           {"SetDiskReadOnly", "disk_number: 2"},
@@ -60,8 +60,8 @@ std::vector<Script> StorageScripts() {
            "target_path: "},
           {"StageVolume", "disk { number: '1' } file_system: 'ext4' target_path: " TARGET, kInvalid,
            "file_system: "},
-          {"StageVolume", "disk { number: '1' } target_path: " TARGET, kInternal, kDeniedByWindows,
-           "volume.Mount"},
+          {"StageVolume", "disk { number: '1' } target_path: " TARGET, kInternal, kDeviceFailed,
+           "win32.SetMountPoint"},
           // The call does not repeat the steps of the call before.
           {"StageVolume", "disk { number: '1' } target_path: " TARGET, kOk,
            "disk_number: 1 volume_id: '$V' size_bytes: 10718543872 steps: MOUNTED"},
@@ -79,7 +79,7 @@ std::vector<Script> StorageScripts() {
           {"ListMounts", R"(path: "C:\\var\\lib\\kubelet\\none")", kNotFound, "does not exist"},
           {"ListMounts", R"(path: "C:\\Windows")", kDenied, "path: "},
           {"ListSmbMappings", "", kOk, ""},
-          {"ListSmbMappings", "", kInternal, kDeniedByWindows, "smb.ListMappings"},
+          {"ListSmbMappings", "", kInternal, kQueryFailed, "wmi.Query/MSFT_SmbGlobalMapping"},
           {"GetVolumeHealth", "volume_id: '$V'", kOk,
            "file_system: 'NTFS' volume_health: 'Healthy' disk_number: 1 disk_health: 'Healthy'"},
           {"GetVolumeHealth", "volume_id: " NO_VOLUME, kNotFound, "there is no volume"},

@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "integration/service/cases.h"
+#include "integration/support/node_admin.h"
 
 int main() {
   using google::protobuf::Struct;
@@ -22,6 +23,7 @@ int main() {
       fields["code"].set_number_value(static_cast<int>(c.code));
       fields["expected"].set_string_value(c.expected);
       fields["fault"].set_string_value(c.fault);
+      fields["faultError"].set_number_value(FailureOf(c.fault));
     }
   }
   std::string text;

@@ -20,7 +20,7 @@ namespace {
 TEST(LifeTest, AStopLetsCallsUnderWayFinish) {
   const auto server = ServerProcess::Start();
   ASSERT_TRUE(server.ok()) << server.status();
-  ASSERT_TRUE((*server)->InjectFault("operation: 'filesystem.Exists' latency_ms: 1500").ok());
+  ASSERT_TRUE((*server)->InjectFault("operation: 'filesystem.PathExists' latency_ms: 1500").ok());
   absl::Status answer;
   std::thread caller([&] {
     const filesystem::v1::Client files(Connect((*server)->client_options()).value());
@@ -84,7 +84,7 @@ struct StoppedDuringCall {
 TEST(LifeTest, AStopCancelsCallsBeyondTheGracePeriod) {
   const auto server = ServerProcess::Start({"--stop-grace-period=500ms"});
   ASSERT_TRUE(server.ok()) << server.status();
-  const StoppedDuringCall stopped(**server, "operation: 'filesystem.Exists' latency_ms: 60000",
+  const StoppedDuringCall stopped(**server, "operation: 'filesystem.PathExists' latency_ms: 60000",
                                   absl::Seconds(20));
   EXPECT_EQ(stopped.exit_code, 0);
   EXPECT_LT(stopped.took, absl::Seconds(10));
@@ -96,8 +96,8 @@ TEST(LifeTest, AStopCancelsCallsBeyondTheGracePeriod) {
 TEST(LifeTest, AStopDoesNotWaitForACallThatNeverReturns) {
   const auto server = ServerProcess::Start({"--stop-grace-period=500ms"});
   ASSERT_TRUE(server.ok()) << server.status();
-  const StoppedDuringCall stopped(**server, "operation: 'filesystem.Exists' times: 1 stuck: true",
-                                  absl::Seconds(30));
+  const StoppedDuringCall stopped(
+      **server, "operation: 'filesystem.PathExists' times: 1 stuck: true", absl::Seconds(30));
   EXPECT_EQ(stopped.exit_code, 3);
   EXPECT_LT(stopped.took, absl::Seconds(15));
   EXPECT_FALSE(stopped.answer.ok());

@@ -135,7 +135,7 @@ TEST(LoadTest, AFullQueueIsResourceExhausted) {
     clients.emplace_back(Connect((*server)->client_options()).value());
     ASSERT_TRUE(PathExists(clients.back(), absl::StrCat(kRoot, "a")).ok());
   }
-  ASSERT_TRUE((*server)->InjectFault("operation: 'filesystem.Exists' latency_ms: 3000").ok());
+  ASSERT_TRUE((*server)->InjectFault("operation: 'filesystem.PathExists' latency_ms: 3000").ok());
   std::atomic<int> ok = 0, exhausted = 0, other = 0;
   std::vector<std::thread> callers;
   for (const auto& files : clients) {
@@ -157,7 +157,7 @@ TEST(LoadTest, ADeadlineEndsACallAndFreesItsWorker) {
   const auto server = ServerProcess::Start({"--max-workers=1", "--max-queued=8"});
   ASSERT_TRUE(server.ok()) << server.status();
   ASSERT_TRUE(
-      (*server)->InjectFault("operation: 'filesystem.Exists' latency_ms: 60000 times: 1").ok());
+      (*server)->InjectFault("operation: 'filesystem.PathExists' latency_ms: 60000 times: 1").ok());
   const filesystem::v1::Client files(Connect((*server)->client_options()).value());
   const absl::Time start = absl::Now();
   const auto late =
@@ -171,7 +171,8 @@ TEST(LoadTest, AClientThatVanishesLeavesNothingLocked) {
   const auto server = ServerProcess::Start();
   ASSERT_TRUE(server.ok()) << server.status();
   const std::string volume_id = MakeVolume(**server);
-  ASSERT_TRUE((*server)->InjectFault("operation: 'volume.Format' latency_ms: 60000 times: 1").ok());
+  ASSERT_TRUE(
+      (*server)->InjectFault("operation: 'volume.FormatVolume' latency_ms: 60000 times: 1").ok());
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {

@@ -102,7 +102,7 @@ TEST_F(PriceTest, ARequestHas256KiB) {
 }
 
 TEST_F(PriceTest, TheRequestsOfAClientThatWaitAreFewBytes) {
-  ASSERT_TRUE(server_->InjectFault("operation: 'filesystem.Exists' latency_ms: 600000").ok());
+  ASSERT_TRUE(server_->InjectFault("operation: 'filesystem.PathExists' latency_ms: 600000").ok());
   filesystem::v1::PathExistsRequest slow;
   slow.set_path(absl::StrCat(kRoot, "a"));
   filesystem::v1::MkdirRequest large;

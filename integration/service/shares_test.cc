@@ -124,7 +124,7 @@ TEST_F(SharesTest, NorDoTheyWhenDescriptorsRunOut) {
 TEST_F(SharesTest, SlowCallsOfOneClientDoNotDelayOthers) {
   Start();
   const absl::Duration before = HonestCall("mkdir");
-  ASSERT_TRUE(server_->InjectFault("operation: 'filesystem.Exists' latency_ms: 60000").ok());
+  ASSERT_TRUE(server_->InjectFault("operation: 'filesystem.PathExists' latency_ms: 60000").ok());
   constexpr int kConnections = 4, kCallsOfEach = 75;
   // Each with a connection of its own.
   std::vector<filesystem::v1::Client> clients;
@@ -161,7 +161,7 @@ TEST_F(SharesTest, SlowCallsOfOneClientDoNotDelayOthers) {
 TEST_F(SharesTest, ManyProcessesOfOneTenantLeaveWorkersAndPlacesToOthers) {
   Start({"--max-workers=4", "--max-queued=8"});
   const filesystem::v1::Client honest(Connect(server_->client_options()).value());
-  ASSERT_TRUE(server_->InjectFault("operation: 'filesystem.Exists' latency_ms: 600000").ok());
+  ASSERT_TRUE(server_->InjectFault("operation: 'filesystem.PathExists' latency_ms: 600000").ok());
   std::vector<std::unique_ptr<ChildProcess>> greedy;
   for (int i = 0; i < 16; ++i) {
     auto child = ChildProcess::Start(

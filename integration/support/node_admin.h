@@ -24,12 +24,11 @@ bool MachineIsDouble();
 absl::Status CallMachineAdmin(const std::string& method, const google::protobuf::Message& request,
                               google::protobuf::Message* response);
 
-// A rule, as textproto, that lets an operation of the host fail `times` times, or always when that
-// is 0. A machine knows no operations: there the rule is for what the operation asks of it.
-std::string FaultRule(const std::string& operation, int times);
+// The error of Windows that means no more than that this call of the machine failed.
+uint32_t FailureOf(const std::string& call);
 
-// A part of what a call says that such a rule struck in the machine; empty where it strikes the
-// operation itself.
-std::string MachineFaultWords(const std::string& operation);
+// A rule, as textproto, that lets a call of the machine fail `times` times, or always when that is
+// 0, by FailureOf().
+std::string FaultRule(const std::string& call, int times);
 
 }  // namespace csi_proxy::integration

@@ -1,4 +1,3 @@
-#include "absl/strings/str_cat.h"
 #include "integration/support/node_admin.h"
 
 namespace csi_proxy::integration {
@@ -9,12 +8,5 @@ absl::Status CallMachineAdmin(const std::string&, const google::protobuf::Messag
                               google::protobuf::Message*) {
   return absl::UnimplementedError("this machine is not a double");
 }
-
-std::string FaultRule(const std::string& operation, int times) {
-  return absl::StrCat("operation: '", operation, "' times: ", times,
-                      " code: 'INTERNAL' error { code: 5 }");
-}
-
-std::string MachineFaultWords(const std::string&) { return ""; }
 
 }  // namespace csi_proxy::integration

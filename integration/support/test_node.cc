@@ -2,9 +2,12 @@
 
 #include <google/protobuf/text_format.h>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "integration/support/node_admin.h"
 
 namespace csi_proxy::integration {
+
 absl::Status TestNode::Reset() {
   csi_proxy::simulated::ResetResponse response;
   return Admin("Reset", csi_proxy::simulated::ResetRequest(), &response);
@@ -19,9 +22,18 @@ absl::Status TestNode::InjectFault(const std::string& textproto) {
   return Admin("InjectFault", request, &response);
 }
 
-absl::Status TestNode::FailOnce(const std::string& operation) {
-  return InjectFault(FaultRule(operation, 1));
+uint32_t FailureOf(const std::string& call) {
+  if (absl::StartsWith(call, "wmi.Query/")) return 0x80041001;  // WBEM_E_FAILED
+  if (absl::StartsWith(call, "wmi.Invoke/")) return 4;          // The return value "failed".
+  return 1117;                                                  // ERROR_IO_DEVICE
 }
+
+std::string FaultRule(const std::string& call, int times) {
+  return absl::StrCat("operation: '", call, "' times: ", times,
+                      " code: 'INTERNAL' error { code: ", FailureOf(call), " }");
+}
+
+absl::Status TestNode::FailOnce(const std::string& call) { return InjectFault(FaultRule(call, 1)); }
 
 csi_proxy::simulated::Node TestNode::Dump() {
   csi_proxy::simulated::DumpStateResponse response;

@@ -26,8 +26,8 @@ class TestNode {
 
   absl::Status Reset();
   absl::Status InjectFault(const std::string& textproto);
-  // Lets an operation of the host fail once, INTERNAL.
-  absl::Status FailOnce(const std::string& operation);
+  // Lets a call of the machine fail once; the rpc that makes it is INTERNAL.
+  absl::Status FailOnce(const std::string& call);
   csi_proxy::simulated::Node Dump();
 };
 

@@ -182,7 +182,7 @@ TEST_F(PipeAbuseTest, ItStartsAgainWhileClientsKeepTheirEnds) {
 TEST_F(PipeAbuseTest, ClientsThatVanishMidCallLeakNothing) {
   Start({});
   ASSERT_TRUE(CallOnce().ok());
-  ASSERT_TRUE(server_->InjectFault("operation: 'filesystem.Exists' latency_ms: 50").ok());
+  ASSERT_TRUE(server_->InjectFault("operation: 'filesystem.PathExists' latency_ms: 50").ok());
   for (int i = 0; i < 10; ++i) (void)CallOnce();
   const std::string settings("\0\0\0\4\0\0\0\0\0", 9);
   const auto vanish = [&](DWORD times) {

@@ -290,7 +290,7 @@ class InstalledNode final : public TestNode {
 TEST_F(ServiceLifeTest, AStopDoesNotWaitForACallThatNeverReturns) {
   InstallAndStart("500ms");
   const absl::Status injected =
-      InstalledNode().InjectFault("operation: 'filesystem.Exists' times: 1 stuck: true");
+      InstalledNode().InjectFault("operation: 'filesystem.PathExists' times: 1 stuck: true");
   ASSERT_TRUE(injected.ok()) << injected;
   absl::Status answer;
   std::thread caller([&] { answer = Call(); });

@@ -11,6 +11,7 @@
 #include "csi_proxy/system/hub.h"
 #include "csi_proxy/volume/hub.h"
 #include "server/base/audit.h"
+#include "server/base/fault_gate.h"
 #include "server/groups/deps.h"
 
 namespace csi_proxy::groups {
@@ -24,8 +25,9 @@ struct Audited {
 
 // Thread-safe.
 struct NodeServices {
-  // `audit` is not owned and outlives the services, as do the objects in `deps`.
-  NodeServices(const Deps& deps, AuditLog* audit);
+  // `audit` and `faults`, which may be null, are not owned and outlive the services, as do the
+  // objects in `deps`.
+  NodeServices(const Deps& deps, AuditLog* audit, FaultGate* faults = nullptr);
 
   Audited<disk::Service> disk;
   Audited<filesystem::Service> filesystem;

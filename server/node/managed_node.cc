@@ -30,6 +30,6 @@ ManagedNode::ManagedNode(OpenedMachine machine, NodeRules rules, std::unique_ptr
                  .allowed_services = std::move(rules.allowed_services),
                  .require_privacy = rules.require_privacy,
                  .bind_smb_credentials = rules.bind_smb_credentials},
-                audit_.get()) {}
+                audit_.get(), machine_.faults.get()) {}
 
 }  // namespace csi_proxy

@@ -5,7 +5,7 @@
 
 #include "server/simulator/admin.grpc.pb.h"
 #include "server/simulator/admin_methods.h"
-#include "server/simulator/named_faults.h"
+#include "server/simulator/host_over.h"
 #include "server/simulator/testing.h"
 
 namespace csi_proxy::machine::simulated {
@@ -159,10 +159,11 @@ TEST_F(AdminTest, CountsWhatTheMachineWasAsked) {
 TEST_F(AdminTest, FaultsTrapsDumpAndReset) {
   proto::InjectFaultRequest inject;
   proto::InjectFaultResponse injected;
-  inject.mutable_fault()->set_operation("disk.Rescan");
-  inject.mutable_fault()->set_code("UNAVAILABLE");
+  inject.mutable_fault()->set_operation("wmi.Invoke/MSFT_StorageSetting.UpdateHostStorageCache");
+  inject.mutable_fault()->set_code("INTERNAL");
+  inject.mutable_fault()->mutable_error()->set_code(4);
   EXPECT_EQ(Call(&proto::Admin::Stub::InjectFault, inject, &injected), grpc::OK) << message_;
-  EXPECT_THAT(host_->disk().Rescan(context_), HasCode(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(host_->disk().Rescan(context_), HasCode(absl::StatusCode::kInternal));
   inject.mutable_fault()->set_operation("none");
   EXPECT_EQ(Call(&proto::Admin::Stub::InjectFault, inject, &injected), grpc::INVALID_ARGUMENT);
   proto::ClearFaultsResponse cleared;

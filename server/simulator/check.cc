@@ -162,11 +162,11 @@ void CheckServices(const NodeState& state, Problems* problems) {
 
 void CheckFaultRule(const FaultRule& rule, const std::string& at, Problems* problems) {
   const std::vector<absl::string_view>& operations = Operations();
-  problems->Require(std::any_of(operations.begin(), operations.end(),
-                                [&](absl::string_view operation) {
-                                  return MatchesOperation(rule.operation, operation);
-                                }),
-                    at, "operation", "names no host operation, such as volume.Format");
+  problems->Require(
+      std::any_of(
+          operations.begin(), operations.end(),
+          [&](absl::string_view operation) { return MatchesOperation(rule.operation, operation); }),
+      at, "operation", "names no rpc, such as volume.FormatVolume, and no call of the machine");
   problems->Require(IsPlainText(rule.resource), at, "resource", kNotPlainText);
   problems->Require(IsLatency(rule.latency), at, "latency_ms", kNotLatency);
   const int code = static_cast<int>(rule.code);

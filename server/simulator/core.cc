@@ -1,5 +1,6 @@
 #include "server/simulator/core.h"
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -7,6 +8,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "csi_proxy/disk/faulty.h"
+#include "csi_proxy/filesystem/faulty.h"
+#include "csi_proxy/iscsi/faulty.h"
+#include "csi_proxy/smb/faulty.h"
+#include "csi_proxy/storage/faulty.h"
+#include "csi_proxy/system/faulty.h"
+#include "csi_proxy/volume/faulty.h"
 #include "server/base/status_macros.h"
 #include "server/base/windows_path.h"
 #include "server/simulator/services.h"
@@ -14,12 +22,12 @@
 namespace csi_proxy::machine::simulated {
 
 absl::Status Core::Pass(const CallContext& context, absl::string_view operation,
-                        absl::string_view resource) {
+                        absl::Span<const std::string> resources) {
   ABSL_RETURN_IF_ERROR(context.Check());
   std::optional<FaultRule> fault;
   {
     const std::lock_guard lock(mutex_);
-    fault = TakeFault(state_, operation, resource);
+    fault = TakeFault(state_, operation, resources);
   }
   if (!fault.has_value()) return absl::OkStatus();
   while (fault->stuck) absl::SleepFor(absl::Hours(1));
@@ -47,10 +55,15 @@ void Core::Settle() {
 }
 
 std::optional<FaultRule> TakeFault(NodeState& state, absl::string_view operation,
-                                   absl::string_view resource) {
+                                   absl::Span<const std::string> resources) {
   for (auto rule = state.faults.begin(); rule != state.faults.end(); ++rule) {
     if (!MatchesOperation(rule->operation, operation)) continue;
-    if (!rule->resource.empty() && !EqualNames(rule->resource, resource)) continue;
+    if (!rule->resource.empty() &&
+        std::ranges::none_of(resources, [&](const std::string& resource) {
+          return EqualNames(rule->resource, resource);
+        })) {
+      continue;
+    }
     FaultRule taken = *rule;
     if (rule->times != 0 && --rule->times == 0) state.faults.erase(rule);
     return taken;
@@ -66,171 +79,130 @@ bool MatchesOperation(absl::string_view pattern, absl::string_view operation) {
   return pattern == operation;
 }
 
+namespace {
+
+constexpr absl::string_view kMachineCalls[] = {
+    "win32.Open",
+    "win32.CreateDirectory",
+    "win32.List",
+    "win32.GetAttributes",
+    "win32.Delete",
+    "win32.ReadReparsePoint",
+    "win32.WriteReparsePoint",
+    "win32.DeleteReparsePoint",
+    "win32.Reach",
+    "win32.ListVolumes",
+    "win32.GetVolumeOfDrive",
+    "win32.GetFileSystem",
+    "win32.GetSpace",
+    "win32.Flush",
+    "win32.SetMountPoint",
+    "win32.DeleteMountPoint",
+    "win32.Control",
+    "win32.Read",
+    "win32.ListMountPoints",
+    "win32.GetService",
+    "win32.ListActiveDependents",
+    "win32.StartService",
+    "win32.StopService",
+    "win32.GetSmbiosTable",
+    // As the schema in wmi/ has them.
+    "wmi.Query/MSFT_Disk",
+    "wmi.Query/MSFT_Partition",
+    "wmi.Query/MSFT_Volume",
+    "wmi.Query/MSFT_StorageSetting",
+    "wmi.Query/MSFT_StorageExtendedStatus",
+    "wmi.Query/MSFT_DiskToPartition",
+    "wmi.Query/MSFT_PartitionToVolume",
+    "wmi.Query/MSFT_iSCSITargetPortal",
+    "wmi.Query/MSFT_iSCSITarget",
+    "wmi.Query/MSFT_iSCSISession",
+    "wmi.Query/MSFT_iSCSIConnection",
+    "wmi.Query/MSFT_iSCSITargetToiSCSITargetPortal",
+    "wmi.Query/MSFT_iSCSITargetToiSCSISession",
+    "wmi.Query/MSFT_iSCSITargetToiSCSIConnection",
+    "wmi.Query/MSFT_iSCSIConnectionToDisk",
+    "wmi.Query/MSFT_iSCSISessionToDisk",
+    "wmi.Query/MSFT_SmbGlobalMapping",
+    "wmi.Query/Win32_BIOS",
+    "wmi.Query/Win32_Service",
+    "wmi.Query/Win32_DependentService",
+    "wmi.Get/MSFT_Disk",
+    "wmi.Get/MSFT_Partition",
+    "wmi.Get/MSFT_Volume",
+    "wmi.Get/MSFT_DiskToPartition",
+    "wmi.Get/MSFT_PartitionToVolume",
+    "wmi.Get/MSFT_iSCSITargetPortal",
+    "wmi.Get/MSFT_iSCSITarget",
+    "wmi.Get/MSFT_iSCSISession",
+    "wmi.Get/MSFT_iSCSIConnection",
+    "wmi.Get/MSFT_iSCSITargetToiSCSITargetPortal",
+    "wmi.Get/MSFT_iSCSITargetToiSCSISession",
+    "wmi.Get/MSFT_iSCSITargetToiSCSIConnection",
+    "wmi.Get/MSFT_iSCSIConnectionToDisk",
+    "wmi.Get/MSFT_iSCSISessionToDisk",
+    "wmi.Get/MSFT_SmbGlobalMapping",
+    "wmi.Get/Win32_BIOS",
+    "wmi.Get/Win32_Service",
+    "wmi.Get/Win32_DependentService",
+    "wmi.Invoke/MSFT_Disk.Initialize",
+    "wmi.Invoke/MSFT_Disk.CreatePartition",
+    "wmi.Invoke/MSFT_Disk.Refresh",
+    "wmi.Invoke/MSFT_Disk.Online",
+    "wmi.Invoke/MSFT_Disk.Offline",
+    "wmi.Invoke/MSFT_Disk.SetAttributes",
+    "wmi.Invoke/MSFT_Disk.Clear",
+    "wmi.Invoke/MSFT_Partition.Online",
+    "wmi.Invoke/MSFT_Partition.Offline",
+    "wmi.Invoke/MSFT_Partition.GetSupportedSize",
+    "wmi.Invoke/MSFT_Partition.Resize",
+    "wmi.Invoke/MSFT_Partition.AddAccessPath",
+    "wmi.Invoke/MSFT_Partition.RemoveAccessPath",
+    "wmi.Invoke/MSFT_Volume.Format",
+    "wmi.Invoke/MSFT_Volume.Flush",
+    "wmi.Invoke/MSFT_Volume.Resize",
+    "wmi.Invoke/MSFT_StorageSetting.UpdateHostStorageCache",
+    "wmi.Invoke/MSFT_StorageSetting.Get",
+    "wmi.Invoke/MSFT_StorageSetting.Set",
+    "wmi.Invoke/MSFT_iSCSITargetPortal.New",
+    "wmi.Invoke/MSFT_iSCSITargetPortal.Remove",
+    "wmi.Invoke/MSFT_iSCSITargetPortal.Update",
+    "wmi.Invoke/MSFT_iSCSITarget.Connect",
+    "wmi.Invoke/MSFT_iSCSITarget.Disconnect",
+    "wmi.Invoke/MSFT_iSCSITarget.Update",
+    "wmi.Invoke/MSFT_iSCSISession.Register",
+    "wmi.Invoke/MSFT_iSCSISession.Unregister",
+    "wmi.Invoke/MSFT_iSCSISession.SetCHAPSecret",
+    "wmi.Invoke/MSFT_SmbGlobalMapping.Create",
+    "wmi.Invoke/MSFT_SmbGlobalMapping.Remove",
+    "wmi.Invoke/Win32_Service.StartService",
+    "wmi.Invoke/Win32_Service.StopService",
+    "wmi.Associators/MSFT_Disk",
+    "wmi.Associators/MSFT_Partition",
+    "wmi.Associators/MSFT_Volume",
+    "wmi.Associators/MSFT_iSCSITargetPortal",
+    "wmi.Associators/MSFT_iSCSITarget",
+    "wmi.Associators/MSFT_iSCSISession",
+    "wmi.Associators/MSFT_iSCSIConnection",
+    "wmi.Associators/Win32_Service",
+};
+
+std::vector<absl::string_view> AllOperations() {
+  std::vector<absl::string_view> all;
+  for (const absl::Span<const absl::string_view> part :
+       std::initializer_list<absl::Span<const absl::string_view>>{
+           disk::kFaultyMethods, filesystem::kFaultyMethods, iscsi::kFaultyMethods,
+           smb::kFaultyMethods, storage::kFaultyMethods, system::kFaultyMethods,
+           volume::kFaultyMethods, kMachineCalls}) {
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  return all;
+}
+
+}  // namespace
+
 const std::vector<absl::string_view>& Operations() {
-  static const auto* const kOperations = new std::vector<absl::string_view>{
-      "disk.ListDiskLocations",
-      "disk.ListDiskIdentities",
-      "disk.ListDisks",
-      "disk.Describe",
-      "disk.Rescan",
-      "disk.GetLayout",
-      "disk.InitializeGpt",
-      "disk.CreateBasicPartition",
-      "disk.BringPartitionsOnline",
-      "disk.GetSize",
-      "disk.IsBlank",
-      "disk.IsOnline",
-      "disk.SetOnline",
-      "disk.SetReadOnly",
-      "disk.CountPromisedVolumes",
-      "volume.ListVolumes",
-      "volume.GetFileSystem",
-      "volume.Format",
-      "volume.GetHealth",
-      "volume.GetSize",
-      "volume.GetSupportedSize",
-      "volume.Resize",
-      "volume.GetStats",
-      "volume.GetDiskNumber",
-      "volume.Mount",
-      "volume.Unmount",
-      "volume.GetVolumeAtMountPoint",
-      "volume.GetVolumeHolding",
-      "volume.ListMountPoints",
-      "volume.Flush",
-      "volume.MakeWritable",
-      "filesystem.Exists",
-      "filesystem.MakeDirectories",
-      "filesystem.Remove",
-      "filesystem.RemoveContents",
-      "filesystem.CreateLink",
-      "filesystem.CreateLinkToShare",
-      "filesystem.ReadLink",
-      "filesystem.GetStats",
-      "filesystem.ListLinks",
-      "smb.GetMapping",
-      "smb.ListMappings",
-      "smb.IsHealthy",
-      "smb.CreateMapping",
-      "smb.RemoveMapping",
-      "iscsi.ListPortals",
-      "iscsi.AddPortal",
-      "iscsi.RemovePortal",
-      "iscsi.DiscoverTargets",
-      "iscsi.IsConnected",
-      "iscsi.Connect",
-      "iscsi.Disconnect",
-      "iscsi.GetTargetDisks",
-      "iscsi.SetMutualChapSecret",
-      "system.GetBiosSerialNumber",
-      "system.GetService",
-      "system.ListActiveDependents",
-      "system.RequestStart",
-      "system.RequestStop",
-      "win32.Open",
-      "win32.CreateDirectory",
-      "win32.List",
-      "win32.GetAttributes",
-      "win32.Delete",
-      "win32.ReadReparsePoint",
-      "win32.WriteReparsePoint",
-      "win32.DeleteReparsePoint",
-      "win32.Reach",
-      "win32.ListVolumes",
-      "win32.GetVolumeOfDrive",
-      "win32.GetFileSystem",
-      "win32.GetSpace",
-      "win32.Flush",
-      "win32.SetMountPoint",
-      "win32.DeleteMountPoint",
-      "win32.Control",
-      "win32.Read",
-      "win32.ListMountPoints",
-      "win32.GetService",
-      "win32.ListActiveDependents",
-      "win32.StartService",
-      "win32.StopService",
-      "win32.GetSmbiosTable",
-      // As the schema in wmi/ has them.
-      "wmi.Query/MSFT_Disk",
-      "wmi.Query/MSFT_Partition",
-      "wmi.Query/MSFT_Volume",
-      "wmi.Query/MSFT_StorageSetting",
-      "wmi.Query/MSFT_StorageExtendedStatus",
-      "wmi.Query/MSFT_DiskToPartition",
-      "wmi.Query/MSFT_PartitionToVolume",
-      "wmi.Query/MSFT_iSCSITargetPortal",
-      "wmi.Query/MSFT_iSCSITarget",
-      "wmi.Query/MSFT_iSCSISession",
-      "wmi.Query/MSFT_iSCSIConnection",
-      "wmi.Query/MSFT_iSCSITargetToiSCSITargetPortal",
-      "wmi.Query/MSFT_iSCSITargetToiSCSISession",
-      "wmi.Query/MSFT_iSCSITargetToiSCSIConnection",
-      "wmi.Query/MSFT_iSCSIConnectionToDisk",
-      "wmi.Query/MSFT_iSCSISessionToDisk",
-      "wmi.Query/MSFT_SmbGlobalMapping",
-      "wmi.Query/Win32_BIOS",
-      "wmi.Query/Win32_Service",
-      "wmi.Query/Win32_DependentService",
-      "wmi.Get/MSFT_Disk",
-      "wmi.Get/MSFT_Partition",
-      "wmi.Get/MSFT_Volume",
-      "wmi.Get/MSFT_DiskToPartition",
-      "wmi.Get/MSFT_PartitionToVolume",
-      "wmi.Get/MSFT_iSCSITargetPortal",
-      "wmi.Get/MSFT_iSCSITarget",
-      "wmi.Get/MSFT_iSCSISession",
-      "wmi.Get/MSFT_iSCSIConnection",
-      "wmi.Get/MSFT_iSCSITargetToiSCSITargetPortal",
-      "wmi.Get/MSFT_iSCSITargetToiSCSISession",
-      "wmi.Get/MSFT_iSCSITargetToiSCSIConnection",
-      "wmi.Get/MSFT_iSCSIConnectionToDisk",
-      "wmi.Get/MSFT_iSCSISessionToDisk",
-      "wmi.Get/MSFT_SmbGlobalMapping",
-      "wmi.Get/Win32_BIOS",
-      "wmi.Get/Win32_Service",
-      "wmi.Get/Win32_DependentService",
-      "wmi.Invoke/MSFT_Disk.Initialize",
-      "wmi.Invoke/MSFT_Disk.CreatePartition",
-      "wmi.Invoke/MSFT_Disk.Refresh",
-      "wmi.Invoke/MSFT_Disk.Online",
-      "wmi.Invoke/MSFT_Disk.Offline",
-      "wmi.Invoke/MSFT_Disk.SetAttributes",
-      "wmi.Invoke/MSFT_Disk.Clear",
-      "wmi.Invoke/MSFT_Partition.Online",
-      "wmi.Invoke/MSFT_Partition.Offline",
-      "wmi.Invoke/MSFT_Partition.GetSupportedSize",
-      "wmi.Invoke/MSFT_Partition.Resize",
-      "wmi.Invoke/MSFT_Partition.AddAccessPath",
-      "wmi.Invoke/MSFT_Partition.RemoveAccessPath",
-      "wmi.Invoke/MSFT_Volume.Format",
-      "wmi.Invoke/MSFT_Volume.Flush",
-      "wmi.Invoke/MSFT_Volume.Resize",
-      "wmi.Invoke/MSFT_StorageSetting.UpdateHostStorageCache",
-      "wmi.Invoke/MSFT_StorageSetting.Get",
-      "wmi.Invoke/MSFT_StorageSetting.Set",
-      "wmi.Invoke/MSFT_iSCSITargetPortal.New",
-      "wmi.Invoke/MSFT_iSCSITargetPortal.Remove",
-      "wmi.Invoke/MSFT_iSCSITargetPortal.Update",
-      "wmi.Invoke/MSFT_iSCSITarget.Connect",
-      "wmi.Invoke/MSFT_iSCSITarget.Disconnect",
-      "wmi.Invoke/MSFT_iSCSITarget.Update",
-      "wmi.Invoke/MSFT_iSCSISession.Register",
-      "wmi.Invoke/MSFT_iSCSISession.Unregister",
-      "wmi.Invoke/MSFT_iSCSISession.SetCHAPSecret",
-      "wmi.Invoke/MSFT_SmbGlobalMapping.Create",
-      "wmi.Invoke/MSFT_SmbGlobalMapping.Remove",
-      "wmi.Invoke/Win32_Service.StartService",
-      "wmi.Invoke/Win32_Service.StopService",
-      "wmi.Associators/MSFT_Disk",
-      "wmi.Associators/MSFT_Partition",
-      "wmi.Associators/MSFT_Volume",
-      "wmi.Associators/MSFT_iSCSITargetPortal",
-      "wmi.Associators/MSFT_iSCSITarget",
-      "wmi.Associators/MSFT_iSCSISession",
-      "wmi.Associators/MSFT_iSCSIConnection",
-      "wmi.Associators/Win32_Service",
-  };
+  static const auto* const kOperations = new std::vector<absl::string_view>(AllOperations());
   return *kOperations;
 }
 

@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "csi_proxy/call_context.h"
 #include "server/base/status_macros.h"
 #include "server/simulator/state.h"
@@ -35,12 +36,12 @@ class Core {
  public:
   explicit Core(NodeState state) : state_(std::move(state)) {}
 
-  // Applies the fault table to `operation`, such as `volume.Format` or `win32.Flush`, on `resource`
-  // (see FaultRule): OK if the operation may go on, possibly after a delay.
+  // Applies the fault table to `operation`, such as `volume.FormatVolume` or `win32.Flush`, on any
+  // of `resources` (see FaultRule): OK if the operation may go on, possibly after a delay.
   absl::Status Pass(const CallContext& context, absl::string_view operation,
-                    absl::string_view resource);
+                    absl::Span<const std::string> resources);
 
-  // Whether any operation is delayed or fails.
+  // Tells whether the fault table has a rule.
   bool HasFaults() const {
     const std::lock_guard lock(mutex_);
     return !state_.faults.empty();
@@ -57,7 +58,7 @@ class Core {
     const bool is_wmi = Count(operation);
     if (!state_.faults.empty()) {
       lock.unlock();
-      const absl::Status status = Pass(context, operation, resource);
+      const absl::Status status = Pass(context, operation, {std::string(resource)});
       if (!status.ok()) return status;
       lock.lock();
     }
@@ -123,13 +124,13 @@ class Core {
 // The first rule that matches this operation, if any. Counts it down, and removes it when it is
 // used up.
 std::optional<FaultRule> TakeFault(NodeState& state, absl::string_view operation,
-                                   absl::string_view resource);
+                                   absl::Span<const std::string> resources);
 
-// Whether `pattern` (`volume.Format`, `volume.*`, `*`) matches the operation. `*` matches all
-// operations of a host, but not the calls of the machine that they make, `win32.*` and `wmi.*`.
+// Tells whether `pattern` (`volume.FormatVolume`, `volume.*`, `*`) matches the operation. `*`
+// matches every rpc, but not the calls of the machine that rpcs make, `win32.*` and `wmi.*`.
 bool MatchesOperation(absl::string_view pattern, absl::string_view operation);
 
-// Every operation that a rule can name: the host's, then the machine's.
+// Every operation that a rule can name: the rpcs, then the calls of the machine.
 const std::vector<absl::string_view>& Operations();
 
 }  // namespace csi_proxy::machine::simulated

@@ -249,6 +249,11 @@ absl::Status Machine::InjectFault(FaultRule rule) {
   });
 }
 
+absl::Status Machine::Pass(const CallContext& context, absl::string_view method,
+                           absl::FunctionRef<std::vector<std::string>()> fields) {
+  return core_.HasFaults() ? core_.Pass(context, method, fields()) : absl::OkStatus();
+}
+
 void Machine::ClearFaults() {
   core_.Change([](NodeState& state) { state.faults.clear(); });
 }

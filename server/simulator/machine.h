@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "server/base/fault_gate.h"
 #include "server/base/secret.h"
 #include "server/base/windows_path.h"
 #include "server/simulator/core.h"
@@ -25,7 +26,7 @@ namespace csi_proxy::machine::simulated {
 // Thread-safe: every call, including its checks, is one step under one lock, and none waits while
 // holding it. Deterministic: the same calls on the same state give the same machine, including
 // volume ids; only arrival delays, service latencies and fault latencies depend on a clock.
-class Machine final {
+class Machine final : public FaultGate {
  public:
   // A node in this state. INVALID_ARGUMENT, naming the field, such as `disk[0].size_bytes`, and
   // the reason, if such a node cannot exist.
@@ -60,6 +61,10 @@ class Machine final {
   // Appends a rule to the fault table. INVALID_ARGUMENT if it could never apply.
   absl::Status InjectFault(FaultRule rule);
   void ClearFaults();
+  // Applies the rules that name an rpc. A rule with a resource is for calls with a field of that
+  // text, without case.
+  absl::Status Pass(const CallContext& context, absl::string_view method,
+                    absl::FunctionRef<std::vector<std::string>()> fields) override;
 
   // Makes Windows behave in this way. INVALID_ARGUMENT as for a scenario.
   absl::Status SetBehaviour(const Behaviour& behaviour);

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "server/simulator/named_faults.h"
+#include "server/simulator/host_over.h"
 #include "server/simulator/storage.h"
 #include "server/simulator/testing.h"
 
@@ -118,7 +118,7 @@ TEST_F(MachineTest, RulesThatCouldNeverStrikeAreRefused) {
 }
 
 TEST_F(MachineTest, AStuckRuleNeedsNeitherCodeNorLatency) {
-  FaultRule stuck = Fails("filesystem.Exists");
+  FaultRule stuck = Fails("filesystem.PathExists");
   stuck.code = absl::StatusCode::kOk;
   EXPECT_THAT(node_->InjectFault(stuck), FailsWith(kInvalid, "code"));
   stuck.stuck = true;
@@ -128,18 +128,17 @@ TEST_F(MachineTest, AStuckRuleNeedsNeitherCodeNorLatency) {
 }
 
 TEST_F(MachineTest, LatencyEndsWithTheCallAndNothingWasDone) {
-  FaultRule slow = Fails("filesystem.*");
+  FaultRule slow = Fails("wmi.Invoke/MSFT_Disk.Initialize");
   slow.code = absl::StatusCode::kOk;
   slow.latency = absl::Minutes(10);
   ASSERT_THAT(node_->InjectFault(slow), IsOk());
   const CallContext hurried = context_.WithTimeout(absl::Milliseconds(20));
-  EXPECT_THAT(host_->filesystem().Remove(hurried, Kubelet("pods"), true),
+  EXPECT_THAT(host_->disk().InitializeGpt(hurried, 1),
               HasCode(absl::StatusCode::kDeadlineExceeded));
   absl::Notification cancelled;
   const CallContext abandoned(absl::InfiniteFuture(), &cancelled, nullptr);
   std::thread caller([&] {
-    EXPECT_THAT(host_->filesystem().Remove(abandoned, Kubelet("pods"), true),
-                HasCode(absl::StatusCode::kCancelled));
+    EXPECT_THAT(host_->disk().InitializeGpt(abandoned, 1), HasCode(absl::StatusCode::kCancelled));
   });
   // While one call waits, others do not.
   EXPECT_THAT(host_->disk().GetSize(context_, 1), IsOk());
@@ -147,7 +146,7 @@ TEST_F(MachineTest, LatencyEndsWithTheCallAndNothingWasDone) {
   caller.join();
   EXPECT_THAT(host_->disk().GetSize(abandoned, 1), HasCode(absl::StatusCode::kCancelled));
   node_->ClearFaults();
-  EXPECT_THAT(host_->filesystem().Exists(context_, Kubelet("pods\\p1")), Yields(true));
+  EXPECT_EQ(node_->Snapshot().disks[1].style, PartitionStyle::kRaw);
 }
 
 TEST_F(MachineTest, AttachesOnlyDisksThatCanBe) {

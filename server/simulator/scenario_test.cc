@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_replace.h"
 #include "server/machine/access.h"
-#include "server/simulator/named_faults.h"
+#include "server/simulator/host_over.h"
 #include "server/simulator/testing.h"
 
 namespace csi_proxy::machine::simulated {
@@ -58,7 +58,7 @@ TEST(ScenarioTest, AChangedNodeDumpsWhatItHasBecome) {
   ASSERT_THAT(HostOver(*node)->system().RequestStart(context, "MSiSCSI"), IsOk());
   ASSERT_THAT(node->InjectFault(*FaultFromProto([] {
     csi_proxy::simulated::Fault fault;
-    fault.set_operation("volume.Format");
+    fault.set_operation("volume.FormatVolume");
     fault.set_code("INTERNAL");
     fault.mutable_error()->set_code(1117);
     return fault;

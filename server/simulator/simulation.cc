@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
 #include "server/simulator/admin.h"
-#include "server/simulator/named_faults.h"
+#include "server/simulator/host_over.h"
 #include "server/simulator/scenario.h"
 
 namespace csi_proxy {
@@ -38,7 +38,7 @@ absl::StatusOr<Simulation> OpenSimulation(const std::string& scenario) {
   ABSL_ASSIGN_OR_RETURN(std::unique_ptr<Machine> loaded, Load(scenario));
   const std::shared_ptr<Machine> machine = std::move(loaded);
   Simulation simulation;
-  simulation.machine.host = HostOver(machine);
+  simulation.machine = {.faults = machine, .host = HostOver(*machine), .processes = nullptr};
   simulation.services.push_back({.pipe_name = "csi-proxy-admin",
                                  .full_name = machine::simulated::kAdminServiceName,
                                  .service = machine::simulated::NewAdminService(machine)});

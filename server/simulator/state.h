@@ -193,12 +193,12 @@ struct Service {
   absl::Time pending_until = absl::InfiniteFuture();
 };
 
-// One entry of the table that each operation of a host and each call of the machine consults first.
+// One entry of the table that each rpc and each call of the machine consults first.
 struct FaultRule {
-  // `volume.Format`, `volume.*`, `*`, or as `win32.Flush` (see Operations()).
+  // `volume.FormatVolume`, `volume.*`, `*`, or as `win32.Flush` (see Operations()).
   std::string operation;
-  // The disk number, volume id, path, share, portal (`address:port`), IQN or service name it is
-  // about, without case; empty for any.
+  // The disk number, volume id, path, share, portal, IQN or service name that the call is about,
+  // without case: of an rpc any field of the request. Empty for any.
   std::string resource;
   // How often it is applied before it is removed; 0 for always.
   uint32_t times = 0;

@@ -227,7 +227,7 @@ TEST_F(DiagnoseTest, AFailureIsToldAndTheRestIsMended) {
   MakeDanglingLink("a");
   MakeDanglingLink("b");
   ASSERT_TRUE(server_
-                  ->InjectFault(R"(operation: 'filesystem.Remove' code: 'INTERNAL' times: 1
+                  ->InjectFault(R"(operation: 'filesystem.Rmdir' code: 'INTERNAL' times: 1
                                    resource: 'C:\\var\\lib\\kubelet\\plugins\\a')")
                   .ok());
   const Result result = Ctl("repair --yes --what=dangling-links");

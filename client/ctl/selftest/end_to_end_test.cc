@@ -123,7 +123,7 @@ class SelftestTest : public testing::Test {
     const absl::Status injected = server_->InjectFault(FaultRule(operation, times));
     ASSERT_TRUE(injected.ok()) << injected;
   }
-  void FailMounts() { Fail("volume.Mount", 0); }
+  void FailMounts() { Fail("win32.SetMountPoint", 0); }
   void FailUnmounts(int times) { Fail("win32.DeleteMountPoint", times); }
 
   std::unique_ptr<ServerProcess> server_;

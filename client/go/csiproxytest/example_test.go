@@ -98,11 +98,11 @@ func ExampleNode_InjectFault() {
 	driver := newDriver(node)
 	ctx := context.Background()
 	node.AttachDisk(csiproxytest.Disk{SizeBytes: 10 << 30, SerialNumber: "vol1"})
-	node.InjectFault(csiproxytest.Fault{Operation: "volume.Format", Times: 1, Code: codes.Internal, WindowsError: 5})
+	node.InjectFault(csiproxytest.Fault{Operation: "volume.FormatVolume", Times: 1, Code: codes.Internal, WindowsError: 5})
 	fmt.Println(driver.stage(ctx, "vol-1", staging))
 	fmt.Println(driver.stage(ctx, "vol-1", staging))
 	// Output:
-	// format: rpc error: code = Internal desc = volume.Format failed: Access is denied. (error 0x5)
+	// format: rpc error: code = Internal desc = volume.FormatVolume failed: Access is denied. (error 0x5)
 	// <nil>
 }
 

@@ -34,7 +34,7 @@ func TestParallelTestsHaveNodesOfTheirOwn(t *testing.T) {
 			size := uint64(i+1) << 30
 			disk := node.AttachDisk(csiproxytest.Disk{SizeBytes: size, SerialNumber: "vol1"})
 			if i%2 == 1 {
-				node.InjectFault(csiproxytest.Fault{Operation: "volume.Format", Code: codes.Aborted})
+				node.InjectFault(csiproxytest.Fault{Operation: "volume.FormatVolume", Code: codes.Aborted})
 				if err := driver.stage(ctx, "vol-1", staging); status.Code(errors.Unwrap(err)) != codes.Aborted {
 					t.Fatal(err)
 				}
@@ -318,7 +318,7 @@ func TestWhatCannotHappenFailsTheTest(t *testing.T) {
 		{func() { node.SetServerReachable("none", true) }, "SetServerReachable: rpc error: code = NotFound"},
 		{func() { node.BreakMapping(share) }, "BreakMapping: rpc error: code = NotFound"},
 		{func() { node.RemoveFolder(`C:\none`) }, "RemoveFolder: rpc error: code = NotFound"},
-		{func() { node.InjectFault(csiproxytest.Fault{Operation: "volume.Fromat"}) }, "InjectFault: rpc error: code = InvalidArgument"},
+		{func() { node.InjectFault(csiproxytest.Fault{Operation: "volume.FromatVolume"}) }, "InjectFault: rpc error: code = InvalidArgument"},
 		{func() { node.InjectFault(csiproxytest.Fault{Operation: "*", Code: 17}) }, "there is no code 17"},
 		{func() { csiproxytest.NewNode(r, "disk {") }, "scenario:1:"},
 		{func() { csiproxytest.NewNode(r, "azure-scs") }, "scenario: no scenario is called azure-scs"},
@@ -343,7 +343,7 @@ func TestEveryCodeCanBeInjected(t *testing.T) {
 	node := csiproxytest.NewNode(t, "")
 	files := filesystemv1.NewFilesystemClient(node)
 	for code := codes.Canceled; code <= codes.Unauthenticated; code++ {
-		node.InjectFault(csiproxytest.Fault{Operation: "filesystem.Exists", Times: 1, Code: code})
+		node.InjectFault(csiproxytest.Fault{Operation: "filesystem.PathExists", Times: 1, Code: code})
 		if _, err := files.PathExists(context.Background(), &filesystemv1.PathExistsRequest{Path: staging}); status.Code(err) != code {
 			t.Errorf("%v: %v", code, err)
 		}

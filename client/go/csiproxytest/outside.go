@@ -165,12 +165,12 @@ func (n *Node) MakeLink(path, target string) {
 
 // Fault makes operations of the node slow, or makes them fail.
 type Fault struct {
-	// Operation is one of the node, as "volume.Format" or "disk.*", or "*": the methods of
-	// server/host/*_host.h. A driver sees it fail with Code. "win32.*" and "wmi.*" are calls that the
-	// node makes of Windows.
+	// Operation is an rpc, as "volume.FormatVolume", the rpcs of a group, as "disk.*", or all, "*": a
+	// driver sees it fail with Code, before it has changed anything. Calls that the node makes of
+	// Windows are "win32.*" and "wmi.*"; server/simulator/README.md lists them.
 	Operation string
-	// Resource is what it is about (a disk number, volume id, path, share, portal, IQN or service),
-	// or "" for any.
+	// Resource is what it is about (a disk number, volume id, path, share, IQN or service): a field
+	// of the request. "" is any.
 	Resource string
 	// Times is how often it strikes; 0 is always.
 	Times uint32

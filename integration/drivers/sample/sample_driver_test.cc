@@ -283,7 +283,7 @@ TEST_F(RemoteTest, ARestartedDriverKnowsItsVolumes) {
 TEST_F(RemoteTest, AFailureIsToldAndTheNextTryGoesOn) {
   std::string id;
   ASSERT_RPC_OK(Create(*driver_, "pvc-1", kGiB, &id));
-  ASSERT_TRUE(server_->FailOnce("volume.Format").ok());
+  ASSERT_TRUE(server_->FailOnce("wmi.Invoke/MSFT_Volume.Format").ok());
   const grpc::Status failed = Stage(*driver_, id);
   EXPECT_EQ(failed.error_code(), grpc::StatusCode::INTERNAL);
   EXPECT_NE(failed.error_message(), "");
@@ -293,7 +293,9 @@ TEST_F(RemoteTest, AFailureIsToldAndTheNextTryGoesOn) {
 TEST_F(RemoteTest, ASecondOperationOnAVolumeIsRefused) {
   std::string id;
   ASSERT_RPC_OK(Create(*driver_, "pvc-1", kGiB, &id));
-  ASSERT_TRUE(server_->InjectFault("operation: 'volume.Format' latency_ms: 2000 times: 1").ok());
+  ASSERT_TRUE(
+      server_->InjectFault("operation: 'wmi.Invoke/MSFT_Volume.Format' latency_ms: 2000 times: 1")
+          .ok());
   grpc::Status first;
   std::thread stager([&] { first = Stage(*driver_, id); });
   // The fault is gone once it has struck: then the first is waiting.

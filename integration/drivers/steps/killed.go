@@ -5,21 +5,34 @@ import (
 	"time"
 )
 
-// At most so many operations of the service are expected of one rpc of CSI.
-const mostOperations = 80
+// At most so many calls of one kind are expected of one rpc of CSI.
+const mostCalls = 80
 
-// killed has the service killed and started again in the midst of an action: before its first operation
-// on the node, then, from `prepare` on, before its second, until the action ends undisturbed. To die before
-// one operation is to die after the one before without having answered. Each time the kubelet's
-// repetition, `again`, has to succeed, which `check` confirms.
+// The service is killed before each of its rpcs, and before each call of these kinds, by which it changes
+// the node.
+var killedBefore = []string{
+	"*", "wmi.Invoke/*", "win32.Control", "win32.SetMountPoint", "win32.DeleteMountPoint",
+	"win32.CreateDirectory", "win32.Delete", "win32.WriteReparsePoint",
+}
+
+// killed has the service killed and started again in the midst of an action: before its first call of a
+// kind, then, from `prepare` on, before its second, until the action ends undisturbed. To die before one
+// call is to die after the one before without having answered. Each time the kubelet's repetition, `again`,
+// has to succeed, which `check` confirms.
 func (r *Run) killed(name string, prepare, action, again, check func() error) {
-	for operation := 0; operation < mostOperations && !r.scenarioFailed; operation++ {
+	for _, kind := range killedBefore {
+		r.killedBefore(kind, name, prepare, action, again, check)
+	}
+}
+
+func (r *Run) killedBefore(kind, name string, prepare, action, again, check func() error) {
+	for call := 0; call < mostCalls && !r.scenarioFailed; call++ {
 		undisturbed := false
-		r.Step(fmt.Sprintf("%s, the service restarting at operation %d", name, operation+1), func() error {
+		r.Step(fmt.Sprintf("%s, the service restarting at call %d of %s", name, call+1, kind), func() error {
 			if err := prepare(); err != nil {
 				return fmt.Errorf("before: %w", err)
 			}
-			struck, err := r.killAt(operation, action)
+			struck, err := r.killAt(kind, call, action)
 			if err != nil && struck {
 				err = repeat(3, again)
 			}
@@ -35,15 +48,15 @@ func (r *Run) killed(name string, prepare, action, again, check func() error) {
 	}
 }
 
-// killAt runs an action and restarts the service when it is about to begin an operation, counted from 0;
+// killAt runs an action and restarts the service when it is about to begin a call of a kind, counted from 0;
 // struck tells whether the action had so many.
-func (r *Run) killAt(operation int, action func() error) (struck bool, err error) {
-	if operation > 0 {
-		if err := r.inject(operation, 1); err != nil {
+func (r *Run) killAt(kind string, call int, action func() error) (struck bool, err error) {
+	if call > 0 {
+		if err := r.inject(kind, call, 1); err != nil {
 			return false, err
 		}
 	}
-	if err := r.inject(1, 10*60*1000); err != nil {
+	if err := r.inject(kind, 1, 10*60*1000); err != nil {
 		return false, err
 	}
 	ended := make(chan error, 1)
@@ -64,7 +77,7 @@ func (r *Run) killAt(operation int, action func() error) (struck bool, err error
 		if len(node.Fault) > 0 {
 			continue
 		}
-		// The last fault has struck: the operation waits.
+		// The last fault has struck: the call waits.
 		if err := r.Start(scenario); err != nil {
 			return false, err
 		}
@@ -72,8 +85,8 @@ func (r *Run) killAt(operation int, action func() error) (struck bool, err error
 	}
 }
 
-// inject delays so many of the service's next operations.
-func (r *Run) inject(times, milliseconds int) error {
+// inject delays so many of the service's next calls of a kind.
+func (r *Run) inject(kind string, times, milliseconds int) error {
 	return r.Call("InjectFault", map[string]any{"fault": map[string]any{
-		"operation": "*", "times": times, "latency_ms": milliseconds}})
+		"operation": kind, "times": times, "latency_ms": milliseconds}})
 }

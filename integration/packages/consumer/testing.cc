@@ -59,7 +59,7 @@ int main() {
   as_expected &= Expect(node.state().MountedAt(kTarget).empty(), "the target leads nowhere");
   as_expected &= Expect(node.Reset().ok(), "the node begins anew");
   as_expected &= Expect(!node.state().At(kStaging).has_value(), "nothing is staged");
-  const simulated_node::Fault fault = {.operation = "disk.InitializeGpt",
+  const simulated_node::Fault fault = {.operation = "disk.PartitionDisk",
                                        .code = absl::StatusCode::kInternal};
   as_expected &= Expect(node.InjectFault(fault).ok(), "a fault is injected");
   const uint32_t blank = node.AttachDisk({.size_bytes = 10ull << 30}).value();

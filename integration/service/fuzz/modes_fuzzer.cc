@@ -18,7 +18,7 @@
 #include "server/service/server.h"
 #include "server/service/versioned_services.h"
 #include "server/simulator/admin.pb.h"
-#include "server/simulator/named_faults.h"
+#include "server/simulator/host_over.h"
 #include "server/simulator/scenario.h"
 
 namespace csi_proxy::integration {
@@ -63,9 +63,8 @@ class Sides {
     options.place.socket_dir = directory;
     options.working_dirs = {R"(C:\var\lib\kubelet)"};
     machine_ = Must(machine::simulated::LoadScenario(kScenario, "fuzz"));
-    OpenedMachine opened;
-    opened.host = HostOver(machine_);
-    node_ = Must(NewNode(options, std::move(opened)));
+    node_ = Must(
+        NewNode(options, {.faults = machine_, .host = HostOver(*machine_), .processes = nullptr}));
     server_ = Must(Server::Start(options, *node_, {}));
     remote_.options.mode = Mode::kRemote;
     remote_.options.socket_dir = directory;

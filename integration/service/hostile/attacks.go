@@ -294,7 +294,7 @@ var frameAttacks = []attack{
 			}
 		}))},
 	{name: "all quotas full", about: "64 connections with 200 calls each that take 5 s",
-		fault: map[string]any{"operation": "filesystem.MakeDirectories", "latency_ms": 5000},
+		fault: map[string]any{"operation": "filesystem.Mkdir", "latency_ms": 5000},
 		run: crowd(64, func(ctx context.Context, r *raw) {
 			if r.begin() != nil {
 				return

@@ -22,7 +22,7 @@ import (
 )
 
 // Calls of Mkdir that outlast every attack.
-var slowMkdir = map[string]any{"operation": "filesystem.MakeDirectories", "latency_ms": 120000}
+var slowMkdir = map[string]any{"operation": "filesystem.Mkdir", "latency_ms": 120000}
 
 // Little that costs the service much: bytes, messages, processes, connections.
 var costAttacks = []attack{

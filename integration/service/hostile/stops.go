@@ -127,7 +127,7 @@ const exitCallStuck = 3
 // once. It ends by itself, in time and with code 0, its log has no report of a sanitizer, and the next one gets all names.
 func stops(o options) (bool, error) {
 	scenario, log := filepath.Join(o.directory, "stops.textproto"), filepath.Join(o.directory, "stops.log")
-	slow := "fault { operation: 'filesystem.MakeDirectories' latency_ms: 120000 }\n"
+	slow := "fault { operation: 'filesystem.Mkdir' latency_ms: 120000 }\n"
 	if err := os.WriteFile(scenario, []byte(slow+node), 0o644); err != nil {
 		return false, err
 	}

@@ -33,12 +33,12 @@ namespace simulated_node {
 
 // Makes operations of the node slow, or makes them fail.
 struct Fault {
-  // One of the node, as `volume.Format` or `disk.*`, or `*`: the methods of server/host/*_host.h. A
-  // driver sees it fail with `code`. `win32.*` and `wmi.*` are calls that the node makes of
-  // Windows.
+  // An rpc, as `volume.FormatVolume`, the rpcs of a group, as `disk.*`, or all, `*`: a driver sees
+  // it fail with `code`, before it has changed anything. Calls that the node makes of Windows are
+  // `win32.*` and `wmi.*`; server/simulator/README.md lists them.
   std::string operation = {};
-  // The object of the call (a disk number, volume id, path, share, portal, IQN or service); empty:
-  // any.
+  // The object of the call (a disk number, volume id, path, share, IQN or service), a field of the
+  // request; empty: any.
   std::string resource = {};
   // How often it strikes; 0: always.
   uint32_t times = 0;

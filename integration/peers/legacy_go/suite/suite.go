@@ -43,6 +43,7 @@ type Suite struct {
 type testCase struct {
 	Method, Request, Expected, Fault string
 	Code                             int
+	FaultError                       uint32
 }
 
 type script struct {
@@ -76,13 +77,13 @@ func (n *node) call(method string, fields []byte) error {
 
 func (n *node) reset() error { return n.call("Reset", nil) }
 
-// fail makes the next run of a host operation fail with Windows' error 5.
-func (n *node) fail(operation string) error {
+// fail makes the next such call of the machine fail with an error of Windows.
+func (n *node) fail(operation string, windowsError uint32) error {
 	fault := appendText(nil, fieldOperation, operation)
 	fault = protowire.AppendTag(fault, fieldTimes, protowire.VarintType)
 	fault = protowire.AppendVarint(fault, 1)
 	fault = appendText(fault, fieldCode, "INTERNAL")
-	code := protowire.AppendVarint(protowire.AppendTag(nil, fieldErrorCode, protowire.VarintType), 5)
+	code := protowire.AppendVarint(protowire.AppendTag(nil, fieldErrorCode, protowire.VarintType), uint64(windowsError))
 	fault = protowire.AppendBytes(protowire.AppendTag(fault, fieldError, protowire.BytesType), code)
 	return n.call("InjectFault", protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), fault))
 }
@@ -202,7 +203,7 @@ func (s *Suite) run(c Client, scripts []script) (int, error) {
 		for _, tc := range script.Cases {
 			where := fmt.Sprintf("%s(%s)", tc.Method, tc.Request)
 			if tc.Fault != "" {
-				if err := n.fail(tc.Fault); err != nil {
+				if err := n.fail(tc.Fault, tc.FaultError); err != nil {
 					return calls, fmt.Errorf("%s: fault: %v", where, err)
 				}
 			}

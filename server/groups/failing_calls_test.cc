@@ -1,0 +1,233 @@
+// Each rpc fails as a fault of its name says, and as whichever call of the machine fails that it
+// needs.
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "server/groups/rpcs_testing.h"
+#include "server/simulator/scenario.h"
+
+namespace csi_proxy::groups {
+namespace {
+
+using machine::simulated::FaultRule;
+using machine::simulated::StateToProto;
+
+// The rpc that a row of Rpcs() calls.
+std::string MethodOf(const Rpc& rpc) {
+  return std::string(absl::string_view(rpc.name).substr(0, absl::string_view(rpc.name).find(' ')));
+}
+
+FaultRule Injected(const std::string& operation, uint32_t times) {
+  FaultRule rule;
+  rule.operation = operation;
+  rule.times = times;
+  rule.code = absl::StatusCode::kDataLoss;
+  rule.error = {4711, "as injected"};
+  return rule;
+}
+
+// Tells whether a rule of Injected() was applied to a call.
+bool Struck(const absl::Status& status) {
+  return absl::IsDataLoss(status) && absl::StrContains(status.message(), "as injected");
+}
+
+TEST(FailingCallsTest, EachRpcFailsByItsNameAndNoOther) {
+  const machine::simulated::NodeState prepared = host::PreparedNode();
+  std::set<std::string> methods;
+  for (const absl::string_view operation : machine::simulated::Operations()) {
+    if (machine::simulated::MatchesOperation("*", operation)) methods.emplace(operation);
+  }
+  std::set<std::string> called;
+  for (const Rpc& rpc : Rpcs()) {
+    SCOPED_TRACE(rpc.name);
+    const std::string method = MethodOf(rpc);
+    called.insert(method);
+    const std::string group = method.substr(0, method.find('.')) + ".*";
+    for (const std::string& name : {method, group, std::string("*")}) {
+      SCOPED_TRACE(name);
+      Node node(prepared);
+      ASSERT_TRUE(node.machine->InjectFault(Injected(name, 2)).ok());
+      EXPECT_TRUE(Struck(rpc.call(node, CallContext())));
+      EXPECT_TRUE(Struck(rpc.call(node, CallContext())));
+      EXPECT_TRUE(node.machine->Snapshot().faults.empty());
+      EXPECT_TRUE(rpc.call(node, CallContext()).ok());
+    }
+    Node node(prepared);
+    for (const std::string& other : methods) {
+      if (other == method) continue;
+      ASSERT_TRUE(node.machine->InjectFault(Injected(other, 0)).ok());
+    }
+    EXPECT_TRUE(rpc.call(node, CallContext()).ok());
+  }
+  EXPECT_EQ(called, methods);
+}
+
+TEST(FailingCallsTest, ADelayedRpcEndsWithItsCallAndChangesNothing) {
+  Node node(host::PreparedNode());
+  FaultRule slow = Injected("*", 0);
+  slow.latency = absl::Hours(1);
+  ASSERT_TRUE(node.machine->InjectFault(slow).ok());
+  const std::string before = StateToProto(node.machine->Snapshot()).DebugString();
+  for (const Rpc& rpc : Rpcs()) {
+    const absl::Status hurried = rpc.call(node, CallContext().WithTimeout(absl::Milliseconds(2)));
+    EXPECT_TRUE(absl::IsDeadlineExceeded(hurried)) << rpc.name << ": " << hurried;
+  }
+  EXPECT_EQ(StateToProto(node.machine->Snapshot()).DebugString(), before);
+}
+
+TEST(FailingCallsTest, AResourceIsAnyFieldOfTheRequest) {
+  Node node(host::PreparedNode());
+  const struct {
+    const char* method;
+    std::string resource;
+  } rows[] = {
+      {"volume.MountVolume", kVolume.ToString()},
+      {"volume.MountVolume", absl::AsciiStrToUpper(Below("empty"))},
+      {"disk.PartitionDisk", "1"},
+      {"iscsi.ConnectTarget", "10.0.0.5"},
+      {"iscsi.ConnectTarget", "iqn.x:open"},
+      {"storage.StageVolume", Below("staged")},
+  };
+  for (const auto& row : rows) {
+    SCOPED_TRACE(absl::StrCat(row.method, " ", row.resource));
+    const auto rpc = std::ranges::find_if(
+        Rpcs(), [&](const Rpc& each) { return absl::string_view(each.name) == row.method; });
+    ASSERT_NE(rpc, Rpcs().end());
+    FaultRule rule = Injected(row.method, 1);
+    rule.resource = row.resource;
+    ASSERT_TRUE(node.machine->InjectFault(rule).ok());
+    EXPECT_TRUE(Struck(rpc->call(node, CallContext())));
+    rule.resource = "another";
+    ASSERT_TRUE(node.machine->InjectFault(rule).ok());
+    EXPECT_FALSE(Struck(rpc->call(node, CallContext())));
+    node.machine->Reset();
+  }
+  // A secret is none.
+  FaultRule rule = Injected("iscsi.SetMutualChapSecret", 1);
+  rule.resource = "twelve-bytes";
+  ASSERT_TRUE(node.machine->InjectFault(rule).ok());
+  EXPECT_TRUE(
+      node.services->iscsi.service->SetMutualChapSecret(CallContext(), {"twelve-bytes"}).ok());
+}
+
+// The rpcs that succeed though a call of the machine fails, and that call. failing_machine_test.cc
+// in host/ says the same of the host's operations.
+const std::set<std::pair<std::string, std::string>> kTolerated = {
+    // A disk or volume that cannot be asked is listed without the answer, or counts as going away.
+    {"disk.GetDiskNumberByName", "win32.Control"},
+    {"disk.ListDiskIDs", "win32.Control"},
+    {"disk.PartitionDisk", "win32.Control"},
+    {"disk.PartitionDisk again", "win32.Control"},
+    {"disk.SetDiskState", "win32.Control"},
+    {"disk.SetDiskState of a read-only disk", "win32.Control"},
+    {"storage.FormatVolume", "win32.Control"},
+    {"storage.ListDisks", "win32.Control"},
+    {"storage.SetDiskReadOnly", "win32.Control"},
+    {"storage.StageVolume", "win32.Control"},
+    {"storage.UnstageVolume", "win32.Control"},
+    {"volume.ListVolumesOnDisk", "win32.Control"},
+    {"volume.ResizeVolume", "win32.Control"},
+    {"volume.ResizeVolume to the maximum", "win32.Control"},
+    // A volume that does not say if it takes writes, or if it has a file system, is asked again.
+    {"disk.SetDiskState of a read-only disk", "win32.GetFileSystem"},
+    {"storage.StageVolume", "win32.GetFileSystem"},
+    {"storage.UnstageVolume", "win32.GetFileSystem"},
+    // A link is one wherever it leads.
+    {"filesystem.IsSymlink", "win32.GetAttributes"},
+    {"filesystem.IsSymlink", "win32.Open"},
+    {"filesystem.IsSymlink", "win32.ReadReparsePoint"},
+    // A folder that cannot be looked at counts as one at which the volume is mounted.
+    {"storage.FormatVolume", "win32.GetAttributes"},
+    {"storage.FormatVolume", "win32.Open"},
+    {"storage.FormatVolume", "win32.ReadReparsePoint"},
+    {"storage.UnstageVolume", "win32.GetAttributes"},
+    {"storage.UnstageVolume", "win32.Open"},
+    {"storage.UnstageVolume", "win32.ReadReparsePoint"},
+    // A mount that cannot be ended as such is ended by its reparse point.
+    {"storage.UnstageVolume", "win32.DeleteMountPoint"},
+    // A listing says that it is incomplete.
+    {"storage.ListMounts", "win32.GetAttributes"},
+    {"storage.ListMounts", "win32.GetFileSystem"},
+    {"storage.ListMounts", "win32.List"},
+    {"storage.ListMounts", "win32.Open"},
+    {"storage.ListMounts", "win32.ReadReparsePoint"},
+    {"storage.ListSmbMappings", "win32.GetAttributes"},
+    {"storage.ListSmbMappings", "win32.GetFileSystem"},
+    {"storage.ListSmbMappings", "win32.List"},
+    {"storage.ListSmbMappings", "win32.Open"},
+    {"storage.ListSmbMappings", "win32.ReadReparsePoint"},
+    // A portal that does not answer offers the targets that it is known to offer.
+    {"iscsi.DiscoverTargetPortal", "wmi.Invoke/*"},
+    // A share that cannot be reached is mapped anew.
+    {"smb.NewSmbGlobalMapping again", "win32.Reach"},
+};
+
+TEST(FailingCallsTest, EveryFailureOfTheMachineIsPassedOn) {
+  const machine::simulated::NodeState prepared = host::PreparedNode();
+  std::vector<std::string> kinds = {"wmi.Query/*", "wmi.Associators/*", "wmi.Invoke/*"};
+  for (const absl::string_view call : machine::simulated::Operations()) {
+    if (absl::StartsWith(call, "win32.")) kinds.emplace_back(call);
+  }
+  std::set<std::pair<std::string, std::string>> tolerated;
+  for (const Rpc& rpc : Rpcs()) {
+    int struck = 0;
+    for (const std::string& kind : kinds) {
+      for (uint32_t others = 0;; ++others) {
+        SCOPED_TRACE(absl::StrCat(rpc.name, ", ", kind, " after ", others, " others"));
+        Node node(prepared);
+        FaultRule rule = Injected(kind, 1);
+        // ERROR_IO_DEVICE, WBEM_E_FAILED.
+        rule.error = {absl::StartsWith(kind, "wmi.") ? 0x80041001 : 1117, ""};
+        if (others > 0) {
+          FaultRule earlier;
+          earlier.operation = kind;
+          earlier.times = others;
+          earlier.latency = absl::Nanoseconds(1);
+          ASSERT_TRUE(node.machine->InjectFault(earlier).ok());
+        }
+        ASSERT_TRUE(node.machine->InjectFault(rule).ok());
+        const absl::Status status = rpc.call(node, CallContext().WithTimeout(absl::Seconds(1)));
+        EXPECT_EQ(node.locks.size(), 0u);
+        if (!node.machine->Snapshot().faults.empty()) {
+          EXPECT_TRUE(status.ok()) << status;
+          break;
+        }
+        ++struck;
+        if (status.ok()) {
+          tolerated.emplace(rpc.name, kind);
+        } else {
+          // A volume that cannot be asked counts as going away.
+          EXPECT_TRUE(status == absl::UnavailableError("the volume of disk 1 went away") ||
+                      absl::StrContains(status.message(), "1117") ||
+                      absl::StrContains(status.message(), "0x45d") ||
+                      absl::StrContains(status.message(), "0x80041001"))
+              << status;
+        }
+      }
+    }
+    EXPECT_GT(struck, 0) << rpc.name;
+  }
+  EXPECT_THAT(tolerated, testing::ContainerEq(kTolerated));
+}
+
+TEST(FailingCallsTest, TextsHaveALongestLength) {
+  Node node(host::PreparedNode());
+  const CallContext context;
+  const auto status_of_name = [&](size_t size) {
+    return node.services->disk.service->GetDiskNumberByName(context, {std::string(size, 'a')})
+        .status();
+  };
+  EXPECT_TRUE(absl::IsNotFound(status_of_name(1024))) << status_of_name(1024);
+  EXPECT_TRUE(absl::IsInvalidArgument(status_of_name(1025))) << status_of_name(1025);
+}
+
+}  // namespace
+}  // namespace csi_proxy::groups
