@@ -51,7 +51,7 @@ struct ClosingLog {
   }
 };
 
-// How many calls ended with each code; the last place is for what is not a code.
+// The number of calls that ended with each code; the last place counts values that are no code.
 struct Counts {
   std::atomic<int> of[18] = {};
   void Add(int32_t code) { ++of[code >= 0 && code <= 16 ? code : 17]; }

@@ -66,7 +66,7 @@ TEST(OptionsTest, MaxCallsAndMaxQueued) {
     codes[i] = std::async(std::launch::async,
                           [&, i] { return node.Call(kRescan, "", {.call = calls[i]}).code; });
   }
-  // Whichever came second is told at once.
+  // The second of the two gets its answer at once.
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   int second = -1;
   while (second < 0 && std::chrono::steady_clock::now() < give_up) {

@@ -14,8 +14,8 @@
 namespace csi_proxy::client {
 namespace {
 
-// How long a server may take to answer a new connection before another is tried, at first and at
-// most. An instance may have nobody behind it: go-winio's listener keeps the first to itself.
+// The time, at first and at most, that a server has to answer a new connection before another is
+// tried. An instance may have nobody behind it: go-winio's listener keeps the first to itself.
 constexpr absl::Duration kFirstPatience = absl::Seconds(1), kMostPatience = absl::Seconds(8);
 
 // After an attempt that failed, however many callers want to make the next.

@@ -28,8 +28,8 @@ class OwnNode final : public Node {
                                                       const OpenFunction& open);
   ~OwnNode() override;
 
-  // How the versioned clients' calls in a group take turns; null for a node that somebody else
-  // made, which sets no limits.
+  // Returns the limiter by which the versioned clients' calls in a group take turns; null for a
+  // node that somebody else made, which sets no limits.
   static rpc::CallLimiter* CallsOf(Node& node, absl::string_view group);
 
   disk::Service& disk() override { return *node_.services().disk.service; }

@@ -8,7 +8,7 @@
 
 namespace csi_proxy::client {
 
-// Whose a pipe is, and whose this process: SIDs on Windows, else numbers of users.
+// The owner of a pipe and the user of this process: SIDs on Windows, else numbers of users.
 struct PipeOwner {
   std::string owner;
   // SYSTEM or root.

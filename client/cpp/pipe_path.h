@@ -1,4 +1,4 @@
-// Where a service's pipes are.
+// The paths of a service's pipes.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace csi_proxy::client {
 
-// Where the pipe called `name` is: `<socket directory>/<name>.sock`, or `\\.\pipe\<name>` on
+// Returns the path of the pipe `name`: `<socket directory>/<name>.sock`, or `\\.\pipe\<name>` on
 // Windows.
 std::string PipePath(const ClientOptions& options, absl::string_view name);
 

@@ -13,10 +13,10 @@ namespace {
 
 using google::protobuf::Message;
 
-// How soon a call that its caller gave up is cancelled.
+// The longest time until a call that its caller gave up is cancelled.
 constexpr absl::Duration kCancellationPoll = absl::Milliseconds(10);
 
-// How long gRPC may take to end a call after its deadline, or after it was cancelled.
+// The time that gRPC has to end a call after its deadline, or after the call was cancelled.
 constexpr absl::Duration kGrace = absl::Milliseconds(200);
 
 // Waits for the end of a call and looks for its caller meanwhile. False when gRPC does not end it.

@@ -12,8 +12,8 @@
 namespace csi_proxy::client {
 namespace {
 
-// How long a pipe that is not there or takes nobody is left alone before it is tried again, at
-// first and at most; also how soon a call looks for its caller meanwhile.
+// The pause, at first and at most, before a pipe that is missing or takes nobody is tried again;
+// meanwhile a call checks as often whether its caller gave up.
 constexpr absl::Duration kFirstPause = absl::Milliseconds(10),
                          kLongestPause = absl::Milliseconds(50);
 

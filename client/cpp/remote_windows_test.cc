@@ -1,4 +1,4 @@
-// Whose pipe a client uses, and for how long.
+// Tests which owners' pipes a client uses, and for how long.
 #include <gmock/gmock.h>
 #include <google/protobuf/wrappers.pb.h>
 #include <gtest/gtest.h>

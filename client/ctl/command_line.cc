@@ -74,7 +74,7 @@ struct DurationFlag {
   absl::Duration* value;
 };
 
-// Where the flags' values go before they are checked.
+// The flags' values before they are checked.
 struct Flags {
   explicit Flags(CommandLine* line)
       : timeout{"", "timeout", &line->call.timeout},

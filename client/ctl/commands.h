@@ -24,7 +24,7 @@ enum ExitCode {
   kFindings = 5,     // diagnose found something, or repair left something
 };
 
-// Where a command reads and writes. Answers go to `out`, complaints to `err`.
+// The streams that a command reads and writes. Answers go to `out`, complaints to `err`.
 struct Streams {
   Input& in;
   std::ostream& out;

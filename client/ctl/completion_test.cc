@@ -26,7 +26,8 @@ class CompletionTest : public testing::Test {
     std::ofstream(script_path_) << CompletionScript(catalog_, "bash").value();
   }
 
-  // What bash offers at the end of a line; each of `words` is a shell word in quotes.
+  // Returns the words that bash offers at the end of a line; each of `words` is a shell word in
+  // quotes.
   std::set<std::string> Complete(const std::vector<std::string>& words) {
     std::string line = absl::StrCat("source ", script_path_, "; COMP_WORDS=(csi-proxyctl");
     for (const std::string& word : words) absl::StrAppend(&line, " \"", word, "\"");

@@ -17,7 +17,7 @@ struct PipeReport {
   std::string group, version;
   // OK: the service behind the pipe says that it serves. Else why not.
   absl::Status status = absl::OkStatus();
-  // How long it took, from nothing to a connection and from there to an answer. Zero unless OK.
+  // The time from nothing to a connection, and from there to an answer. Zero unless OK.
   absl::Duration connecting = absl::ZeroDuration(), answering = absl::ZeroDuration();
 };
 

@@ -80,7 +80,7 @@ TEST_F(OutputTest, PathsAreShownAsTheyAreAndControlCharactersAreNot) {
   EXPECT_EQ(Printable("\xC2"), "\xC2");
 }
 
-// Whatever a service may answer can be shown.
+// Every answer that a service may give can be shown.
 TEST_F(OutputTest, EveryReleasedResponseHasATableAndJson) {
   for (const std::string& group : catalog_.Groups()) {
     for (const std::string& version : catalog_.Versions(group)) {

@@ -57,8 +57,8 @@ std::string ValueFor(const std::string& flag) {
   return "7";
 }
 
-// How many fields of a message can be given as flags, by the descriptor alone; the others are added
-// to `not_flags`.
+// Counts by the descriptor alone the fields of a message that can be given as flags; the others are
+// added to `not_flags`.
 int CountFields(const pb::Descriptor& type, std::vector<std::string>* not_flags) {
   int count = 0;
   for (int i = 0; i < type.field_count(); ++i) {

@@ -46,7 +46,7 @@ class Answer {
   std::string Text(absl::string_view field) const;
   // A list of strings, or of the names of an enum.
   std::vector<std::string> Texts(absl::string_view field) const;
-  // How many there are in a list.
+  // The number of entries in a list.
   int Size(absl::string_view field) const;
   // A list of messages.
   std::vector<Answer> Each(absl::string_view field) const;

@@ -87,7 +87,7 @@ func (c *Conn) ClientConn() *grpc.ClientConn { return c.old }
 // Once ctx ends Invoke returns its status at once, as gRPC does, though what the node is doing may
 // take longer to stop.
 //
-// Of the options, embedded mode honours [grpc.ForceCodec] and [grpc.OnFinish]. The others speak of
+// Embedded mode honours the options [grpc.ForceCodec] and [grpc.OnFinish]. The others speak of
 // connections, credentials and wire sizes, which it does not have, or of headers, which are empty.
 func (c *Conn) Invoke(ctx context.Context, method string, args, reply interface{}, opts ...grpc.CallOption) error {
 	return c.node.Invoke(ctx, method, args, reply, opts...)

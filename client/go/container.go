@@ -8,7 +8,7 @@ type containerSigns struct {
 	// The value ContainerType of HKLM\SYSTEM\CurrentControlSet\Control is there, and whether that is
 	// known. Windows sets it in a container's own registry; a HostProcess container sees the node's.
 	containerType, known bool
-	// Who the process runs as, as a SID.
+	// The SID of the user that the process runs as.
 	user string
 }
 

@@ -13,8 +13,7 @@
 //	volumes := volumev1.NewVolumeClient(conn)
 //
 // where diskv1 and volumev1 are github.com/kubernetes-csi/csi-proxy/client/api/disk/v1 and
-// .../volume/v1. Where these come from does not matter: any generated code of the released protos
-// will do.
+// .../volume/v1. Their origin does not matter: any generated code of the released protos will do.
 //
 // # Modes
 //

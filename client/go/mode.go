@@ -6,9 +6,9 @@ import "fmt"
 type Mode int
 
 const (
-	// Auto does what the environment variable CSI_PROXY_MODE says (auto, remote or embedded). Where
-	// it is unset or auto: Remote when any of the service's pipes is there, else Embedded when this
-	// process may manage storage (on Windows: acts as an administrator, and not in an ordinary
+	// Auto does what the environment variable CSI_PROXY_MODE says (auto, remote or embedded). If the
+	// variable is unset or auto: Remote when any of the service's pipes is there, else Embedded when
+	// this process may manage storage (on Windows: acts as an administrator, and not in an ordinary
 	// container, whose files and disks are not the node's), else Remote, for a service that is still
 	// to come. That is decided once, by Connect, and logged with its reason.
 	Auto Mode = iota

@@ -71,18 +71,18 @@ func WithBoundSMBCredentials() Option {
 
 // WithSimulatedNode acts on a Windows node in memory, also on Windows: as scenario, a textproto of
 // csi_proxy.simulated.Node or the name of a built-in one, describes it, or a small node with a few raw disks, a file server and an
-// iSCSI portal when it is empty. Off Windows there is no other node. What happens to the node from
-// outside, as a disk that is pulled out, are calls of /csi_proxy.simulated.Admin. Embedded mode.
+// iSCSI portal when it is empty. Off Windows there is no other node. Changes from outside, as a
+// disk that is pulled out, are calls of /csi_proxy.simulated.Admin. Embedded mode.
 func WithSimulatedNode(scenario string) Option {
 	return func(o *options) { o.node.Node, o.node.Scenario = simulatedNode, scenario }
 }
 
 // Limits are those of each API group of an embedded node. Zero is the default.
 type Limits struct {
-	// How many calls work at once (16), and how many more may wait before codes.ResourceExhausted
-	// (256).
+	// The number of calls that work at once (16), and of those that may wait before
+	// codes.ResourceExhausted (256).
 	Calls, Queued int
-	// How long a call may take, whatever its own deadline says (10 minutes).
+	// The longest time that a call may take, whatever its own deadline says (10 minutes).
 	CallDuration time.Duration
 }
 

@@ -16,7 +16,7 @@ import (
 func pipePath(directory, name string) string { return filepath.Join(directory, name+".sock") }
 
 func dialPipe(ctx context.Context, path string) (net.Conn, error) {
-	// Whoever binds a socket owns its file.
+	// The process that binds a socket owns its file.
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err

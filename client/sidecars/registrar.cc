@@ -18,10 +18,10 @@
 namespace csi_proxy::sidecars {
 namespace {
 
-// How often the registrar looks whether its socket is still there.
+// The interval at which the registrar checks that its socket is still there.
 constexpr std::chrono::milliseconds kLook(5000);
 
-// Of a driver's name, as in CSI's specification.
+// The longest name of a driver by CSI's specification.
 constexpr size_t kLongestName = 63;
 
 bool AlphaNumeric(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)); }

@@ -11,7 +11,7 @@
 namespace csi_proxy::sidecars {
 namespace {
 
-// What the kubelet takes: it compares the version with 1.0.0, not with the release of CSI
+// The kubelet takes these values: it compares the version with 1.0.0, not with the release of CSI
 // (https://github.com/kubernetes/kubernetes/blob/v1.37.2/pkg/volume/csi/csi_plugin.go).
 constexpr char kType[] = "CSIPlugin", kVersion[] = "1.0.0";
 

@@ -26,15 +26,15 @@ using sidecars::Metrics;
 using sidecars::Registrar;
 using sidecars::SocketChannel;
 
-// How long an attempt to ask the driver for its name takes; a stop waits for it. Each that has been
-// too short is followed by a longer one, for a driver may be slow at its start.
+// The time that an attempt to ask the driver for its name may take; a stop waits for it. Each that
+// has been too short is followed by a longer one, for a driver may be slow at its start.
 constexpr absl::Duration kFirstAttempt = absl::Seconds(1);
 constexpr absl::Duration kLongestAttempt = absl::Seconds(4);
 // Between attempts that the driver has answered with a failure.
 constexpr std::chrono::milliseconds kPause(200);
 // After the start, in which the first calls are expected.
 constexpr std::chrono::seconds kFirstCalls(1);
-// How often the log tells of a driver that does not come.
+// The interval at which the log tells of a driver that does not come.
 constexpr absl::Duration kStillWaiting = absl::Seconds(30);
 
 constexpr absl::Duration kLongest = absl::Hours(24);

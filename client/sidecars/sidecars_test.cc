@@ -68,7 +68,7 @@ class SidecarsTest : public ::testing::Test {
   bool Served() {
     return Eventually([this] { return Healthz().code != 0; });
   }
-  // Why they cannot go on; waits until they say so.
+  // Waits until the sidecars cannot go on, and returns their reason.
   absl::Status Failure() {
     absl::Status failure;
     EXPECT_TRUE(Eventually([this, &failure] {

@@ -45,8 +45,8 @@ class SocketServer {
 // A connection of its own, which ends with the object.
 class SocketChannel {
  public:
-  // Tries until `deadline`. UNAVAILABLE if nobody lets it in until then. Whether the other end
-  // speaks HTTP/2 may only show with the first call.
+  // Tries until `deadline`. UNAVAILABLE if nobody lets it in until then. The first call may be the
+  // first to show whether the other end speaks HTTP/2.
   static absl::StatusOr<std::unique_ptr<SocketChannel>> Connect(const std::string& path,
                                                                 absl::Time deadline);
   virtual ~SocketChannel() = default;

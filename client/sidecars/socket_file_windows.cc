@@ -95,7 +95,7 @@ absl::Status RemoveSocket(const std::string& path) {
   const absl::StatusOr<win32::UniqueHandle> file = OpenFile(path, DELETE | FILE_READ_ATTRIBUTES);
   if (IsNotThere(file.status())) return absl::OkStatus();
   if (!file.ok()) return file.status();
-  // What has been looked at is what goes, for both are done by its handle.
+  // Check and removal go by one handle, so the checked file is the one removed.
   ABSL_RETURN_IF_ERROR(CheckSocket(file->get(), path));
   return Delete(file->get(), path);
 }

@@ -31,7 +31,7 @@ constexpr absl::Duration kPause = absl::Milliseconds(20);
 // When the system is short of descriptors or memory.
 constexpr absl::Duration kPauseInShortage = absl::Milliseconds(100);
 constexpr int kBacklog = 64;
-// How long gRPC's server is kept for who comes next; the kubelet comes twice in a row.
+// The time that gRPC's server is kept for the next client; the kubelet comes twice in a row.
 constexpr int kLingerMs = 1000;
 
 class Descriptor {

@@ -1,5 +1,5 @@
-// What socket_windows.cc does once the address is known: tests have TCP's, for lack of Unix sockets
-// under Wine.
+// The work of socket_windows.cc once it knows the address: tests use TCP's, for lack of Unix
+// sockets under Wine.
 #pragma once
 
 #include "server/rpc/pipe/socket.h"

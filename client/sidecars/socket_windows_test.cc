@@ -124,8 +124,8 @@ TEST_F(SocketTransportTest, AStopEndsTheCallsUnderWay) {
   EXPECT_EQ(Ask(*channel).error_code(), grpc::StatusCode::UNAVAILABLE);
 }
 
-// Of another program, that asks and does not read: the preface, settings that let the server send
-// without limit, and a call of PathExists.
+// Returns the bytes of another program that asks and does not read: the preface, settings that let
+// the server send without limit, and a call of PathExists.
 std::string CallWithoutLimit() {
   const std::string path = "/v1alpha1.Filesystem/PathExists", type = "application/grpc";
   const auto text = [](const std::string& value) {
@@ -173,7 +173,7 @@ TEST_F(SocketTransportTest, NothingIsLeftOfConnections) {
   EXPECT_TRUE(Soon([&] { return handles.Growth() < 100; })) << handles.Growth();
 }
 
-// Whatever they are about, clients that come and go keep nothing from its end.
+// Clients that come and go do not delay the end of anything, whatever they are doing.
 TEST_F(SocketTransportTest, StopsWhileClientsComeAndGo) {
   absl::Mutex mutex;
   std::atomic<bool> stop = false;

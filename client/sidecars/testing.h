@@ -32,7 +32,7 @@ inline bool Eventually(const std::function<bool()>& condition) {
   return true;
 }
 
-// What the kubelet does when it finds a socket, for the parts that a test is about.
+// Does what the kubelet does when it finds a socket, as far as tests are about that.
 class Kubelet {
  public:
   explicit Kubelet(const std::string& socket) {

@@ -16,7 +16,7 @@
 
 namespace csi_proxy::sidecars {
 
-// How a driver answers Probe.
+// A driver's ways to answer Probe.
 enum class ProbeMode { kReady, kReadyByOmission, kNotReady, kFails, kSlow, kHangs };
 
 class TestingDriver final : public grpc::Service {

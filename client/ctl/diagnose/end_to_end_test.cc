@@ -1,4 +1,4 @@
-// What breaks on a simulated node is found, mended and found no more, by the real program.
+// The real program finds faults of a simulated node, mends them and finds them no more.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ class DiagnoseTest : public CtlTest {
     ASSERT_EQ(well.exit_code, kOk) << well.output;
   }
 
-  // What must work.
+  // Runs a command that must work.
   void Do(const std::string& arguments) {
     const Result result = Ctl(arguments);
     ASSERT_EQ(result.exit_code, 0) << arguments << "\n" << result.output;

@@ -37,7 +37,7 @@ class RepairTest : public testing::Test {
     return lines;
   }
 
-  // What was sent apart from looks.
+  // Returns the calls that change something.
   std::vector<std::string> Changes() const {
     std::vector<std::string> changes;
     for (const std::string& call : pipes_.sent) {

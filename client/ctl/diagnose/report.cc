@@ -1,4 +1,4 @@
-// How people see what was found and done.
+// Prints findings and repairs for people.
 #include <map>
 
 #include "absl/strings/str_cat.h"

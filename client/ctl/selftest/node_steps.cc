@@ -10,7 +10,7 @@
 namespace csi_proxy::ctl::selftest {
 namespace {
 
-// How long the disks of a target that was just connected may take.
+// The time that the disks of a newly connected target have to appear.
 constexpr absl::Duration kDiskArrival = absl::Seconds(30);
 constexpr absl::Duration kPoll = absl::Milliseconds(250);
 

@@ -41,7 +41,7 @@ void Add(const Sample& sample, Numbers* numbers) {
       rpc().within[bound] += sample.value;
     }
   } else if (sample.name == "csi_proxy_api_calls_total") {
-    // Whatever more there is to tell callers apart by.
+    // The other labels do not matter: callers that differ only in them are one.
     numbers
         ->callers[{sample.Label("client_image"), sample.Label("group"), sample.Label("version")}] +=
         sample.value;

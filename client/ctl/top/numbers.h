@@ -15,9 +15,9 @@ namespace csi_proxy::ctl::top {
 // The calls of one rpc.
 struct RpcNumbers {
   double finished = 0;
-  // How many of these ended with another code than OK.
+  // The calls among these that ended with another code than OK.
   double failed = 0;
-  // How many took at most so many seconds, by the seconds; the last is infinite.
+  // The calls that took at most so many seconds, by the seconds; the last is infinite.
   std::map<double, double> within;
 };
 

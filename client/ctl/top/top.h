@@ -20,7 +20,7 @@ struct Environment {
   std::function<bool(absl::Duration)> sleep;
 };
 
-// How the report is shown.
+// The look of the report.
 struct Style {
   bool json = false;
   // Clear the screen before each.

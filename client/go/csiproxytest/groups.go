@@ -16,7 +16,7 @@ import (
 	volumeapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/volume/hostapi"
 )
 
-// What New of these packages returns as an error is always nil.
+// The error that New of these packages returns is always nil.
 
 // Disk returns the node's disks, for a driver that keeps a disk.Interface.
 func (n *Node) Disk() disk.Interface {

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// What happens to the node from outside is the service csi_proxy.simulated.Admin of
+// The node changes from outside through the service csi_proxy.simulated.Admin of
 // server/simulator/admin.proto. The tags are those of the fields of its requests.
 
 // administer calls a method; nil is an empty message.

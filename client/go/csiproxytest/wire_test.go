@@ -126,7 +126,7 @@ func TestMessagesComeBack(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for n := 1; n < len(data); n++ {
-		// What is cut off is either refused or ends between two fields.
+		// A text that was cut off is either refused or ends between two fields.
 		var part attachDiskRequest
 		if err := (wire{}).Unmarshal(data[:n], &part); err == nil && reflect.DeepEqual(part, want) {
 			t.Errorf("%d of %d bytes are as good as all", n, len(data))

@@ -78,7 +78,7 @@ func TestNilRequestsAreErrors(t *testing.T) {
 			request := method.Type().In(1)
 			results := method.Call([]reflect.Value{reflect.ValueOf(context.Background()), reflect.Zero(request)})
 			err, _ := results[1].Interface().(error)
-			// What an empty request would say, none says as well.
+			// A missing request gets the same answer as an empty one.
 			want := codes.InvalidArgument
 			if request.Elem().NumField() == 0 {
 				want = codes.OK

@@ -25,7 +25,7 @@ type driver struct {
 	notReady bool
 	// Until it is closed calls do not return.
 	hang chan struct{}
-	// How long each call takes.
+	// The time that each call takes.
 	slowness time.Duration
 }
 

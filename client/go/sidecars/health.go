@@ -70,8 +70,8 @@ func (e *endpoints) listen(option, address string, timeout time.Duration) (*endp
 		patience: timeout,
 		server: &http.Server{
 			Handler: mux,
-			// The kubelet sends a few lines at once. Whoever reaches the address can open
-			// connections: what each may take of the driver's memory has limits.
+			// The kubelet sends a few lines at once. Anybody who reaches the address can open connections:
+			// limits bound the memory that each may take from the driver.
 			ReadTimeout:    time.Second,
 			MaxHeaderBytes: 16 << 10,
 		},

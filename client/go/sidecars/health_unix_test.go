@@ -167,7 +167,7 @@ func TestADriverThatIsNotOne(t *testing.T) {
 	checkError(t, <-failed, "Unimplemented")
 }
 
-// Of the two at one address /healthz is the driver's.
+// At an address that both share, /healthz is the driver's.
 func TestTheTwoShareAnAddress(t *testing.T) {
 	d := newDriver(t, "a.b")
 	d.setReady(false)

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// How soon a vanished socket is noticed.
+// The time within which a vanished socket is noticed.
 const checkInterval = time.Second
 
 // registrar is the plugin registration service for one driver.
@@ -38,7 +38,7 @@ func newRegistrar(s *Sidecars, name string) *registrar {
 			kind:     "CSIPlugin",
 			name:     name,
 			endpoint: options.KubeletRegistrationPath,
-			// Of CSI, and what upstream's registrar says.
+			// The version of CSI that upstream's registrar names too.
 			versions: []string{"1.0.0"},
 		},
 	}
@@ -179,7 +179,7 @@ func (r *registrar) run(ctx context.Context, failed <-chan error) error {
 			r.forget()
 			r.mutex.Unlock()
 		}
-		// What another process has put there, as a newer one of the same driver, stays.
+		// A socket that another process has put there, as a newer one of the same driver, stays.
 		if exists, err := socketExists(r.path); err != nil || exists {
 			continue
 		}

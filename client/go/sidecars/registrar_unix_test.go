@@ -63,7 +63,7 @@ func TestTheKubeletRegistersTheDriver(t *testing.T) {
 	}
 }
 
-// Whatever the umask is, and without changing it.
+// This holds with every umask, and leaves the umask alone.
 func TestOnlyTheUserMayOpenTheSocket(t *testing.T) {
 	before := syscall.Umask(0)
 	defer syscall.Umask(before)

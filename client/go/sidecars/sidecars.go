@@ -31,18 +31,18 @@ import (
 
 // Registrar is registration with the kubelet, by its plugin registration service v1.
 type Registrar struct {
-	// Where the kubelet finds the driver's socket; a path of the node. Required.
+	// The path of the driver's socket on the node, by which the kubelet finds it. Required.
 	KubeletRegistrationPath string
 	// The kubelet's directory of sockets of plugins, as this process sees it. Required. The socket
 	// made there is `<driver name>-reg.sock`, which off Windows only the process's user may open.
 	PluginRegistrationPath string
-	// How long the registrar may take to answer for its health. Zero is a second.
+	// The time that the registrar has to answer for its health. Zero is a second.
 	Timeout time.Duration
 	// A file made once the kubelet has accepted the driver, and removed when the registrar starts or
 	// stops. Empty for none.
 	MarkerFile string
-	// Where the registrar's own /healthz is served: `HOST:PORT`, or `:PORT` on all addresses. Empty
-	// for nowhere.
+	// The address of the registrar's own /healthz: `HOST:PORT`, or `:PORT` on all addresses. Empty for
+	// nowhere.
 	HTTPEndpoint string
 }
 
@@ -50,11 +50,11 @@ type Registrar struct {
 type LivenessProbe struct {
 	// As above. Empty is 0.0.0.0:9808.
 	HTTPEndpoint string
-	// How long a probe may take, the connection to the driver included. Zero is a second.
+	// The time that a probe may take, the connection to the driver included. Zero is a second.
 	ProbeTimeout time.Duration
-	// What a probe does. Nil calls Probe of CSI over the driver's socket, which shows that it can be
-	// reached as well. The function should return when its context ends; if it does not, requests
-	// are answered in time all the same, and it is not called again until it has returned.
+	// The work of a probe. Nil calls Probe of CSI over the driver's socket, which shows that it can be
+	// reached as well. The function should return when its context ends; if it does not, requests are
+	// answered in time all the same, and it is not called again until it has returned.
 	Probe func(ctx context.Context) (ready bool, err error)
 }
 
@@ -74,7 +74,7 @@ type Options struct {
 	CSIAddress string
 	// The driver's name. Empty: what the driver answers.
 	DriverName string
-	// How long the driver is waited for at the start. Zero is for ever.
+	// The time to wait for the driver at the start. Zero is for ever.
 	ConnectTimeout time.Duration
 	// Either may be nil.
 	Registrar     *Registrar
@@ -127,7 +127,7 @@ func (s *Sidecars) Stop() {
 	<-s.done
 }
 
-// check completes the options. What the caller passed is not changed.
+// check completes the options. The caller's own values do not change.
 func (s *Sidecars) check() error {
 	o := &s.options
 	if o.Registrar == nil && o.LivenessProbe == nil {

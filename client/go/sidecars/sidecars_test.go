@@ -159,7 +159,7 @@ func TestTheContextEnds(t *testing.T) {
 	}
 }
 
-// Whoever connects and is silent does not keep a stop waiting.
+// A client that connects and is silent does not keep a stop waiting.
 func TestAStopWithASilentClient(t *testing.T) {
 	address := freeAddress(t)
 	s := start(t, Options{DriverName: "a.b", LivenessProbe: &LivenessProbe{HTTPEndpoint: address, Probe: ready, ProbeTimeout: 100 * time.Millisecond}})

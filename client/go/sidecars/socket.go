@@ -9,7 +9,7 @@ import (
 	"os"
 )
 
-// socketExists tells whether there is a socket. What is not a socket is an error.
+// socketExists tells whether there is a socket. Anything else at the path is an error.
 func socketExists(path string) (bool, error) {
 	_, isSocket, err := identify(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -29,7 +29,7 @@ func TestMessagesAreThoseOfTheReleasedFiles(t *testing.T) {
 func TestWhatIsReadIsWhatWasWritten(t *testing.T) {
 	written := pluginInfo{"CSIPlugin", "a.b", "/c", []string{"1.0.0", ""}}
 	data, _ := written.marshal()
-	// Of a later release.
+	// A field of a later release.
 	data = protowire.AppendFixed64(protowire.AppendTag(data, 9, protowire.Fixed64Type), 1)
 	data = protowire.AppendTag(data, 10, protowire.StartGroupType)
 	data = protowire.AppendTag(data, 10, protowire.EndGroupType)

@@ -1,4 +1,4 @@
-// How one call of a client is made.
+// The options of one call of a client.
 #pragma once
 
 #include "absl/synchronization/notification.h"
@@ -9,7 +9,7 @@
 namespace csi_proxy {
 
 struct CallOptions {
-  // How long the call may take, including the time to connect. Zero: the client's default, or
+  // The time that the call may take, including the time to connect. Zero: the client's default, or
   // kDefaultTimeout if that is zero too. absl::InfiniteDuration(): no limit.
   absl::Duration timeout = absl::ZeroDuration();
   // Ends the call early, with CANCELLED, when notified. Not owned; must outlive the call. Null: the

@@ -102,7 +102,7 @@ CSI_PROXY_API int32_t csi_proxy_begin(csi_proxy_node node, csi_proxy_call* call)
  * how long the call may take, in nanoseconds; below 0 for no limit of its own.
  *
  * Returns the code. If it is 0, `*response` is the response, else `*message` is the text; the other
- * is emptied. Either may be null. What they held before is not freed. Besides the rpc's own codes:
+ * is emptied. Either may be null. The previous values are not freed. Besides the rpc's own codes:
  * NOT_FOUND for a closed node or an unknown call, UNIMPLEMENTED for an unknown method,
  * INVALID_ARGUMENT for a request that is not a message of its type, CANCELLED. The methods of
  * csi_proxy.simulated.Admin, such as "/csi_proxy.simulated.Admin/Reset", work on simulated nodes.

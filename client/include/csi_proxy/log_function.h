@@ -1,4 +1,4 @@
-// How libraries of csi-proxy hand their log to the program that they are part of.
+// Libraries of csi-proxy hand their log to the program that they are part of.
 #pragma once
 
 #include <functional>
@@ -7,7 +7,7 @@
 
 namespace csi_proxy {
 
-// How serious a log line is.
+// The severity of a log line.
 enum class Severity { kInfo, kWarning, kError };
 
 // Receives a log line, without a line end. Called by many threads at once, and must not call the

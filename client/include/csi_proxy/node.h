@@ -63,8 +63,8 @@ struct NodeOptions {
   // Receives audit lines and failures. Null: standard error.
   LogFunction log = nullptr;
 
-  // Where Prometheus can scrape metrics of the versioned clients' calls, such as `127.0.0.1:9090`;
-  // the names are the service's. Empty: nowhere.
+  // The address at which Prometheus can scrape metrics of the versioned clients' calls, such as
+  // `127.0.0.1:9090`; the names are the service's. Empty: nowhere.
   std::string metrics_bind_address = {};
 };
 

@@ -29,17 +29,17 @@ namespace csi_proxy {
 // Registration with the kubelet, as of the plugin registration service v1
 // (https://kubernetes.io/docs/reference/node/device-plugin-api-versions/ and the README).
 struct RegistrarOptions {
-  // Where the kubelet finds the driver's socket; a path of the node. Required.
+  // The path of the driver's socket on the node, by which the kubelet finds it. Required.
   std::string kubelet_registration_path = {};
   // The kubelet's directory of sockets of plugins, as this process sees it. Required. The socket
   // made there is `<driver name>-reg.sock`, which only the process's user may open.
   std::string plugin_registration_path = {};
-  // How long the driver may take to tell its name, and this registrar to answer for its health.
+  // The time that the driver has to tell its name, and this registrar to answer for its health.
   absl::Duration timeout = absl::Seconds(1);
   // A file made once the kubelet has accepted the driver, and removed when the registrar starts or
   // stops; empty for none.
   std::string marker_file = {};
-  // Where its own /healthz is served: `HOST:PORT`, or `:PORT` on all addresses; empty for nowhere.
+  // The address of its own /healthz: `HOST:PORT`, or `:PORT` on all addresses; empty for nowhere.
   std::string http_endpoint = {};
 };
 
@@ -47,10 +47,10 @@ struct RegistrarOptions {
 struct LivenessProbeOptions {
   // As above.
   std::string http_endpoint = "0.0.0.0:9808";
-  // How long a probe may take, the connection to the driver included.
+  // The time that a probe may take, the connection to the driver included.
   absl::Duration probe_timeout = absl::Seconds(1);
-  // Where Prometheus finds numbers, and below which path: the same address as /healthz if it is
-  // empty and `serve_metrics` is true.
+  // The address and the path at which Prometheus finds metrics. If the address is empty and
+  // `serve_metrics` is true, they are at the address of /healthz.
   std::string metrics_address = {};
   std::string metrics_path = "/metrics";
   bool serve_metrics = true;
@@ -61,7 +61,7 @@ struct SidecarsOptions {
   std::string csi_address = {};
   // The driver's name. Empty: the driver is asked, once it answers.
   std::string driver_name = {};
-  // How long the driver is waited for at the start.
+  // The time to wait for the driver at the start.
   absl::Duration connect_timeout = absl::InfiniteDuration();
   // Either may be left out.
   std::optional<RegistrarOptions> registrar = std::nullopt;

@@ -24,7 +24,7 @@ inline constexpr Component kComponents[] = {Component::kRegistrar, Component::kL
 // `node-driver-registrar`, `livenessprobe`
 absl::string_view ComponentName(Component component);
 
-// Whose a flag is.
+// The owner of a flag.
 enum class Owner {
   kProcess,  // One value, whoever runs.
   kEach,     // Both components have it, with one meaning: one value for both, or one each.
@@ -47,7 +47,7 @@ absl::Span<const FlagRow> FlagTable();
 // The values of one command line.
 class Flags {
  public:
-  // Which components run by the program's name or --sidecars, and with which flags.
+  // Tells by the program's name or --sidecars which components run, and with which flags.
   // INVALID_ARGUMENT names the flag and the reason.
   static absl::StatusOr<Flags> Read(int argc, const char* const* argv);
 

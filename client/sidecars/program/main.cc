@@ -59,7 +59,7 @@ absl::Duration StopLimit(const SidecarsOptions& options) {
 int Serve(SidecarsOptions options, Supervisor& supervisor) {
   const LogFunction log = options.log;
   std::atomic<bool> failed = false;
-  // Why is in the log already.
+  // The log has the reason already.
   options.on_refused = [&](const std::string&) {
     failed = true;
     supervisor.RequestStop("the kubelet's refusal");

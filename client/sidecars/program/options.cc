@@ -19,14 +19,14 @@ namespace {
 constexpr auto kRegistrar = Component::kRegistrar;
 constexpr auto kLivenessProbe = Component::kLivenessProbe;
 
-// How long a registrar that runs alone waits for the driver before it ends, to be started again: as
+// A registrar that runs alone waits this long for the driver, then ends to be started again: as
 // csi-lib-utils does unless it is told otherwise.
 constexpr absl::Duration kRegistrarConnectTimeout = absl::Seconds(30);
 
 constexpr absl::string_view kLogGates[] = {"AllAlpha", "AllBeta", "ContextualLogging",
                                            "LoggingAlphaOptions", "LoggingBetaOptions"};
 
-// What the flags say cannot be done.
+// The error for flags that ask for something impossible.
 template <typename... Parts>
 absl::Status Refuse(const Parts&... parts) {
   return absl::FailedPreconditionError(absl::StrCat(parts...));
@@ -65,7 +65,7 @@ absl::StatusOr<std::string> PortAddress(const Flags& flags, Component component,
     return Refuse(flags.Spelling("health-port", component), ": \"", text,
                   "\" is not a port from 1 to 65535");
   }
-  // Of the registrar, 0 and less are none.
+  // For the registrar, 0 and less mean no port.
   return *port < 1 ? std::string() : absl::StrCat(host, ":", *port);
 }
 

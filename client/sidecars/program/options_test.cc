@@ -172,7 +172,7 @@ TEST(ProgramOptionsTest, CommonFlagsReachBothAndPrefixedOnesOne) {
   EXPECT_EQ(ProbeOf(kBoth, common).probe_timeout, absl::Seconds(5));
   EXPECT_TRUE(ProbeOf(kBoth, common).serve_metrics);
 
-  // Whatever the order.
+  // The order does not matter.
   for (const bool first : {true, false}) {
     std::vector<std::string> own = {
         "--livenessprobe-http-endpoint=:9901",

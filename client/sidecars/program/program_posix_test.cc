@@ -143,7 +143,7 @@ TEST_F(ProgramPosixTest, StopsWhileItWaitsForTheDriver) {
   for (const int stop : {SIGTERM, SIGINT}) {
     Launch(Registrar(program_));
     ASSERT_TRUE(Eventually([&] { return absl::StrContains(Output(), " runs "); }));
-    // Whoever sends it, it means nothing.
+    // The signal has no meaning, whoever sends it.
     kill(static_cast<pid_t>(child_->pid()), SIGUSR1);
     absl::SleepFor(absl::Milliseconds(50));
     EXPECT_TRUE(child_->Running());

@@ -44,7 +44,7 @@ TEST_F(ProgramTest, RefusalsEndWith1AndALineOfTheLog) {
   EXPECT_THAT(Output(), HasSubstr("] --kubelet-registration-path"));
   EXPECT_EQ(Run({Named("livenessprobe"), "--health-port=1", "--http-endpoint=:2"}), 1);
   EXPECT_THAT(Output(), HasSubstr("--health-port"));
-  // What the library refuses.
+  // The library refuses these options.
   EXPECT_EQ(Run({program_, "--sidecars=livenessprobe", "--http-endpoint=here"}), 1);
   EXPECT_THAT(Output(), HasSubstr("http_endpoint"));
 }

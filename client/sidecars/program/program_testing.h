@@ -50,7 +50,7 @@ class ProgramTest : public ::testing::Test {
     Launch(std::move(command));
     return child_ == nullptr ? -1 : child_->Wait(kLimit);
   }
-  // What the last one has written.
+  // Returns the output of the last program.
   std::string Output() const {
     std::ifstream file(log_);
     return {std::istreambuf_iterator<char>(file), {}};

@@ -5,8 +5,8 @@
 //	    [-source CHECKOUT | -library FILE]
 //
 // -source names another checkout, and -library a library that is there, as csi_proxy_simulated.dll of
-// a release: it is built on Debian alone. What the build needs, scripts/install-packages.sh of the checkout
-// installs.
+// a release: it is built on Debian alone. The checkout's scripts/install-packages.sh installs what
+// the build needs.
 package main
 
 import (

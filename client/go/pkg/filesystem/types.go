@@ -21,7 +21,7 @@ type MkdirResponse struct{}
 // RmdirRequest asks that Path, a directory, a mounted folder or a link, goes.
 type RmdirRequest struct {
 	Path string
-	// What is in the directory goes as well, and Path need not exist.
+	// Removes the contents of the directory as well, and Path need not exist.
 	Force bool
 }
 
@@ -36,9 +36,9 @@ type RmdirContentsResponse struct{}
 
 // CreateSymlinkRequest asks for a link to a directory.
 type CreateSymlinkRequest struct {
-	// What the link leads to.
+	// The target of the link.
 	SourcePath string
-	// Where the link is made. Nothing is there yet, and the directory above it exists.
+	// The path of the new link. Nothing is there yet, and the directory above it exists.
 	TargetPath string
 }
 

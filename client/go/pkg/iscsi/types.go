@@ -23,7 +23,7 @@ type ConnectTargetRequest struct {
 	TargetPortal *TargetPortal
 	IQN          string
 	AuthType     AuthenticationType
-	// What the initiator proves to be, with one way and mutual CHAP.
+	// The name under which the initiator proves itself, with one way and mutual CHAP.
 	ChapUsername string
 	ChapSecret   string
 }

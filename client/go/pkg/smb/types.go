@@ -4,9 +4,9 @@ package smb
 type NewSMBGlobalMappingRequest struct {
 	// The share, \\server\share, or a directory on it.
 	RemotePath string
-	// Where to make a link to RemotePath. Empty is nowhere.
+	// The path of a link to RemotePath. Empty makes none.
 	LocalPath string
-	// Who maps it. A mapping that works already is left as it is.
+	// The user that maps it. A mapping that works already is left as it is.
 	Username string
 	Password string
 }

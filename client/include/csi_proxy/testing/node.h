@@ -40,9 +40,9 @@ struct Fault {
   // The object of the call (a disk number, volume id, path, share, IQN or service), a field of the
   // request; empty: any.
   std::string resource = {};
-  // How often it strikes; 0: always.
+  // The number of times that the fault strikes; 0: always.
   uint32_t times = 0;
-  // How long the operation takes first.
+  // The delay before the operation.
   absl::Duration latency = absl::ZeroDuration();
   // OK: it is only slow.
   absl::StatusCode code = absl::StatusCode::kOk;

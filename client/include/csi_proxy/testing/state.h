@@ -20,7 +20,7 @@ struct File {
   FileKind kind = FileKind::kDirectory;
   uint64_t size_bytes = 0;
   bool read_only = false;
-  // Where a link or a junction leads.
+  // The target of a link or a junction.
   std::string target = {};
   // The volume that is mounted at a directory, and whether that volume is gone.
   std::string mounted_volume_id = {};

@@ -55,8 +55,8 @@ func (imp filesystemAPI) PathExists(path string) (bool, error) {
 	return found.Exists, nil
 }
 
-// PathValid asks the node about paths on drives. What is on a share is looked up by this process, which
-// is on the node.
+// PathValid asks the node about paths on drives. This process, which is on the node, looks up paths
+// on shares itself.
 func (imp filesystemAPI) PathValid(path string) (bool, error) {
 	if strings.HasPrefix(path, `\\`) && !strings.HasPrefix(path, `\\?\`) {
 		return sharePathValid(imp.host, path)
