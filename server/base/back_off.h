@@ -14,7 +14,7 @@ class BackOff {
  public:
   BackOff(absl::Duration first, absl::Duration longest) : first_(first), longest_(longest) {}
 
-  // How long to wait after one more failure: twice as long as after the last, up to the longest.
+  // Counts one more failure and returns the time to wait: twice the last, up to the longest.
   absl::Duration Failed() {
     ++failures_;
     pause_ = std::clamp(2 * pause_, first_, longest_);

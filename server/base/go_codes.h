@@ -1,5 +1,5 @@
-// How Go's codes.Code prints (https://pkg.go.dev/google.golang.org/grpc/codes), which dashboards
-// match on.
+// The names that Go's codes.Code prints (https://pkg.go.dev/google.golang.org/grpc/codes);
+// dashboards match on them.
 #pragma once
 
 #include <algorithm>

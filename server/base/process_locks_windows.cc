@@ -16,7 +16,7 @@
 namespace csi_proxy {
 namespace {
 
-// How long to wait for a mutex before asking whether the call still wants it.
+// The time to wait for a mutex before asking whether the call still wants the mutex.
 constexpr absl::Duration kSlice = absl::Milliseconds(20);
 
 // Owned by the administrators, who include SYSTEM; nobody else may even open one.

@@ -7,8 +7,8 @@
 
 namespace csi_proxy {
 
-// Locks that are two mutexes each. That in `private_prefix`, the beginning of a name, cannot be
-// taken by others; without one, when it is empty, there is only the other, in `Global\`.
+// Locks that are two mutexes each. Others cannot take the mutex in `private_prefix`, the beginning
+// of a name; when the prefix is empty, there is only the other mutex, in `Global\`.
 //
 // Both are held, because a private namespace may go with the process that made it while others
 // still use it, and be made anew (learn.microsoft.com/windows/win32/api/winbase/

@@ -1,5 +1,5 @@
-// How a program of ours starts on Windows: guarded against DLLs that others put in its way, and
-// with its arguments as Windows has them, in Unicode.
+// Starts a program of ours on Windows: guarded against DLLs that others put in its way, and with
+// its arguments as Windows has them, in Unicode.
 #pragma once
 
 #ifdef _WIN32

@@ -33,7 +33,7 @@ class ResourceLocks {
   // that needs two takes them in the order of their names.
   absl::StatusOr<Lock> Acquire(const CallContext& context, absl::string_view name);
 
-  // How many names are held or waited for.
+  // The number of names that are held or waited for.
   size_t size() const;
 
  private:

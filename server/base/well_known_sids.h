@@ -1,4 +1,4 @@
-// Whose SIDs are the same on every machine, as text
+// The SIDs that are the same on every machine, as text
 // (https://learn.microsoft.com/windows-server/identity/ad-ds/manage/understand-security-identifiers).
 #pragma once
 

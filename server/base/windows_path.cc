@@ -21,7 +21,7 @@ namespace {
 constexpr int64_t kMaxPath = 32767;
 constexpr int64_t kMaxComponent = 255;
 
-// How much of a bad path an error quotes.
+// The length of a bad path that an error quotes.
 constexpr size_t kQuotedLength = 128;
 
 bool IsSeparator(char c) { return c == '\\' || c == '/'; }

@@ -1,4 +1,4 @@
-// How volumes are formatted, whichever group the call comes by.
+// Formats volumes, whichever group the call comes by.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,7 @@ namespace csi_proxy::groups {
 // Thread-safe.
 class FormatWatch {
  public:
-  // How often the log hears of a format that still runs.
+  // The interval at which the log hears of a format that still runs.
   static constexpr absl::Duration kEvery = absl::Seconds(30);
 
   explicit FormatWatch(std::function<void(absl::string_view)> log, absl::Duration every = kEvery)

@@ -1,4 +1,4 @@
-// How handlers read paths from requests.
+// Reads paths from requests, for handlers.
 #pragma once
 
 #include <memory>

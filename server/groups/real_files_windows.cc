@@ -30,7 +30,7 @@ using machine::VolumeSpace;
 
 constexpr char kKubelet[] = R"(C:\var\lib\kubelet)";
 
-// Which directories are links.
+// The directories that are links.
 class Links {
  public:
   void Set(const std::string& path, Bytes data) {

@@ -1,4 +1,4 @@
-// How far a volume grows, and what becomes of growth that Windows refuses.
+// Tests how far a volume grows, and what becomes of growth that Windows refuses.
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/groups/strict_disk_testing.h"

@@ -1,4 +1,4 @@
-// How often each rpc asks WMI, where every question takes milliseconds.
+// Counts how often each rpc asks WMI, where every question takes milliseconds.
 #include <cstdio>
 #include <functional>
 #include <string>

@@ -16,7 +16,7 @@
 
 namespace csi_proxy::groups {
 
-// Where a test's files are.
+// The place of a test's files.
 enum class Files {
   kSimulated,
   // Real ones; see RealFiles. All else is simulated.

@@ -1,5 +1,5 @@
 // The cases that the Go release's own tests check, in our words: integrationtests/ and the unit
-// tests below pkg/ of github.com/kubernetes-csi/csi-proxy. Of all groups but disk and volume.
+// tests below pkg/ of github.com/kubernetes-csi/csi-proxy. Here are all groups but disk and volume.
 #include <string>
 #include <vector>
 

@@ -24,10 +24,10 @@ absl::Status ClearReadOnly(machine::Os& os, uint32_t disk_number);
 // Makes Windows read the disk's size from the device again, since the disk may have grown. When
 // that fails, the size is the one that Windows knows.
 void UpdateDiskLength(machine::Os& os, uint32_t disk_number);
-// How many volumes the partitions of a disk promise, whether they are there yet or not.
+// Counts the volumes that the partitions of a disk promise, whether they are there yet or not.
 absl::StatusOr<size_t> CountPromisedVolumes(machine::Os& os, uint32_t disk_number);
-// How the disk at a device path names itself. The device is asked for its number as well: device
-// paths may be given anew between the question to WMI and this one.
+// Asks the disk at a device path for its names of itself. The device is asked for its number as
+// well: device paths may be given anew between the question to WMI and this one.
 absl::StatusOr<machine::DeviceIds> AskForDeviceIds(machine::Os& os, uint32_t disk_number,
                                                    const std::string& path);
 // The unit number under which Windows addresses the disk at a device path, which is likewise asked.
@@ -36,7 +36,7 @@ absl::StatusOr<uint32_t> AskForScsiLun(machine::Os& os, uint32_t disk_number,
 // OK if the disk exists, else NOT_FOUND.
 absl::Status CheckDisk(machine::Os& os, uint32_t disk_number);
 
-// Where a volume lies, at least one extent. NOT_FOUND when there is no such volume.
+// Returns the place of a volume, at least one extent. NOT_FOUND when there is no such volume.
 absl::StatusOr<std::vector<machine::DiskExtent>> GetVolumeExtents(machine::Os& os,
                                                                   const std::string& volume);
 // The number of the partition that a volume fills.

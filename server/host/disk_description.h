@@ -17,8 +17,8 @@ absl::StatusOr<PartitionStyle> StyleOf(const cim::Object& disk);
 // The page 83 id in MSFT_Disk, for a disk that cannot be asked itself; else empty.
 std::string UniqueIdOf(const cim::Object& disk);
 
-// Where a disk hangs. Azure's NVMe disks all have the same Location, without a LUN. Azure makes its
-// LUN + 2 the id of a namespace, and 1 that of the disk of Windows
+// Returns the place at which a disk hangs. Azure's NVMe disks all have the same Location, without a
+// LUN. Azure makes its LUN + 2 the id of a namespace, and 1 that of the disk of Windows
 // (github.com/Azure/azure-vm-utils/pull/11); Windows addresses a namespace by its id - 1
 // (github.com/MicrosoftDocs/win32/pull/1093). So azuredisk reads LUN 0 from a device path with
 // `&000001` (github.com/kubernetes-sigs/azuredisk-csi-driver/pull/3632).

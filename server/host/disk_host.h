@@ -18,8 +18,8 @@ struct DiskLocationText {
   std::string location;
 };
 
-// How a disk names itself. `status` tells why an identifier is missing when the disk could not be
-// asked; the other fields hold the facts that are known all the same.
+// The names that a disk has for itself. `status` tells why an identifier is missing when the disk
+// could not be asked; the other fields hold the facts that are known all the same.
 struct DiskIdentity {
   uint32_t disk_number = 0;
   // First page 83 identifier associated with the device: ASCII as text, binary as lower-case hex.
@@ -177,8 +177,8 @@ class DiskHost {
   virtual absl::Status SetReadOnly(const CallContext& context, uint32_t disk_number,
                                    bool read_only) = 0;
 
-  // How many volumes the disk will have when all have arrived: its basic data partitions, but those
-  // that are hidden. 0 when its layout cannot be read.
+  // Counts the volumes that the disk will have when all have arrived: its basic data partitions,
+  // but those that are hidden. 0 when its layout cannot be read.
   virtual absl::StatusOr<size_t> CountPromisedVolumes(const CallContext& context,
                                                       uint32_t disk_number) = 0;
 };

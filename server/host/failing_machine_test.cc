@@ -1,4 +1,4 @@
-// Whichever call of the machine fails, the operation that made it says so, and what it was doing.
+// When a call of the machine fails, the operation that made it says so, and what it was doing.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -43,7 +43,7 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     {"remove mounted", "win32.Flush"},
     // A portal that does not answer is listed with the targets it is known to offer.
     {"discover", "wmi.Invoke/*"},
-    // Where it leads cannot be seen.
+    // A link's target cannot be seen.
     {"read link", "win32.Open"},
     {"read link", "win32.GetAttributes"},
     {"read link", "win32.ReadReparsePoint"},

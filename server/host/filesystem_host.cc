@@ -13,7 +13,7 @@
 namespace csi_proxy::host {
 namespace {
 
-// How often making a directory is tried when somebody else creates or removes it at the same time.
+// The number of attempts to make a directory while somebody else creates or removes it.
 constexpr int kAttempts = 16;
 
 class WindowsFilesystem final : public FilesystemHost {

@@ -20,7 +20,7 @@ struct LinkInfo {
   // A symbolic link, junction or volume mount point.
   bool is_link = false;
   bool is_directory = false;
-  // Where it leads, spelt as os.Readlink of Go reads it: `C:\a\b`, `\\host\share\a\`, or
+  // The target of the link, spelt as os.Readlink of Go reads it: `C:\a\b`, `\\host\share\a\`, or
   // `\\?\Volume{guid}\` for a mount point.
   std::string target;
   // True if the target exists.

@@ -14,7 +14,8 @@ namespace {
 using cim::Namespace;
 using cim::Value;
 
-// How long, and how often, WMI is asked for a volume that the mount manager has.
+// The time for which, and the interval at which, WMI is asked for a volume that the mount manager
+// has.
 constexpr absl::Duration kCachePatience = absl::Seconds(10);
 constexpr absl::Duration kCachePoll = absl::Milliseconds(200);
 

@@ -45,7 +45,7 @@ bool IsRoot(const ConfinedPath& path) {
   return std::find(roots.begin(), roots.end(), path.path) != roots.end();
 }
 
-// Where the walk begins.
+// The beginning of the walk.
 struct Start {
   ConfinedPath path;
   std::unique_ptr<File> directory;

@@ -48,8 +48,7 @@ struct LinkList {
 struct LinkWalkLimits {
   // Entries seen; only directories and links cost more than their line in a listing.
   size_t entries = 500'000;
-  // How much of one directory, and how many of its links, are looked at before others have had
-  // their turn.
+  // The entries of one directory, and its links, that are looked at before others have their turn.
   size_t entries_at_once = 2'000;
   size_t links_at_once = 128;
   // Below where the walk begins.

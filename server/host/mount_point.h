@@ -30,10 +30,11 @@ absl::Status DeleteMountPoint(machine::Os& os, const CallContext& context, const
 // True if a volume is gone: its disk was pulled or is offline.
 bool IsVolumeGone(machine::Os& os, const VolumeId& volume);
 
-// How the mount-point calls are given a directory, `C:\a` or `\\?\Volume{guid}\a`: with a backslash
-// at its end, as they want it, and a drive's plainly, as everybody gives it, unless Windows would
-// read the plain path differently or finds it too long. That they take `\\?\C:\a\` their pages do
-// not say (learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumemountpointw).
+// Returns the name of a directory, `C:\a` or `\\?\Volume{guid}\a`, as the mount-point calls want
+// it: with a backslash at its end. A drive's path is plain, as everybody gives it, unless Windows
+// would read the plain path differently or finds it too long. The pages of the calls do not say
+// that they take `\\?\C:\a\`
+// (learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumemountpointw).
 std::string MountPointName(absl::string_view directory);
 
 // The volume mounted at an open entry; nothing when the entry is not a mount point of a volume.

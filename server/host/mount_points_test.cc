@@ -1,4 +1,4 @@
-// Where a volume is mounted, and whose each mount is.
+// Tests where a volume is mounted, and whose each mount is.
 #include <memory>
 #include <string>
 #include <utility>
@@ -57,7 +57,7 @@ TEST_F(MountPointsTest, AFolderThatLeadsElsewhereByNowIsLeftOut) {
       R"(C:\gone\)", R"(C:\Windows\)"};
   EXPECT_THAT(Paths(true, stale, &roots_), UnorderedElementsAre(mounted));
   EXPECT_THAT(Paths(false, stale, &roots_), IsEmpty());
-  // What cannot be looked at may lead there.
+  // A path that cannot be looked at may lead there.
   const std::string odd = R"(\\?\Volume{00000000-c511-4c0d-9000-000000000001}\odd\)";
   EXPECT_THAT(Paths(false, {odd, R"(Z:\)"}, &roots_), UnorderedElementsAre(odd, R"(Z:\)"));
   FaultRule rule;

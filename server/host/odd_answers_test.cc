@@ -1,4 +1,4 @@
-// What a machine answers against its own rules makes an operation fail, and never ends the process.
+// An answer of a machine against its own rules makes an operation fail, and never ends the process.
 #include <map>
 #include <memory>
 #include <optional>
@@ -24,7 +24,7 @@ TEST(OddAnswersTest, NoValueOfWmiEndsTheProcess) {
       cim::Value::Uint32(4711),
       cim::Value::Boolean(true),
       cim::Value::Array(cim::Type::kUint32, {cim::Value::Uint32(7)})};
-  // What an operation does with this value in the property's place.
+  // Runs an operation with this value in the property's place.
   const auto run = [&](const Operation& operation, const OddSession::Property& property,
                        const std::optional<cim::Value>& value,
                        std::set<OddSession::Property>* given) {
@@ -52,7 +52,7 @@ TEST(OddAnswersTest, NoValueOfWmiEndsTheProcess) {
   EXPECT_GT(failures, 50);
 }
 
-// Of these kinds, none holds a volume that anybody mounts
+// No partition of these kinds holds a volume that anybody mounts
 // (learn.microsoft.com/windows-hardware/drivers/storage/msft-partition, GptType).
 TEST(OddAnswersTest, PartitionsOfTheSystemHoldNoData) {
   std::set<OddSession::Property> given;

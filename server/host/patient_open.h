@@ -15,7 +15,7 @@
 
 namespace csi_proxy::host {
 
-// How long, and how often, an entry that others hold is tried again.
+// The time for which, and the interval at which, an entry that others hold is tried again.
 inline constexpr absl::Duration kPatience = absl::Seconds(2);
 inline constexpr absl::Duration kPatienceRetry = absl::Milliseconds(5);
 

@@ -1,4 +1,5 @@
-// What the host refuses though the machine works, with the words that an operator reads.
+// Tests the calls that the host refuses though the machine works, and the words that an operator
+// reads.
 #include <functional>
 #include <memory>
 #include <string>

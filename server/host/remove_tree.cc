@@ -15,7 +15,8 @@
 namespace csi_proxy::host {
 namespace {
 
-// How often a directory is listed again when others add entries while it is being emptied.
+// The number of times that a directory is listed again when others add entries while it is being
+// emptied.
 constexpr int kRounds = 8;
 
 std::string Join(const std::string& path, const std::string& name) {

@@ -69,7 +69,7 @@ class Walker {
   }
 
  private:
-  // Where the walk is, as the caller would name it.
+  // Returns the place of the walk, as the caller would name it.
   WindowsPath Here() const {
     // Made of checked components, so it parses.
     return *WindowsPath::Parse(
@@ -249,7 +249,7 @@ class Walker {
   std::vector<std::string> names_;
   // The components still to walk, the next one last.
   std::vector<std::string> pending_;
-  // How many of the pending components come from a link's target.
+  // The number of pending components that come from a link's target.
   int from_link_ = 0;
   // True if the tree was entered by a link rather than a mount point or the caller's drive.
   bool entered_by_link_ = false;

@@ -1,7 +1,7 @@
-// Where a path leads on a real node, found without a race: each component is opened in the
-// directory that holds it, as itself, and stays open, so that nothing on the way can be swapped for
-// something else while the caller acts on the handle at the end. Reparse points are read and
-// followed here, never by Windows.
+// Finds without a race where a path leads on a real node: each component is opened in the directory
+// that holds it, as itself, and stays open, so that nothing on the way can be swapped for something
+// else while the caller acts on the handle at the end. Reparse points are read and followed here,
+// never by Windows.
 #pragma once
 
 #include <memory>

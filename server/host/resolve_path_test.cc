@@ -1,4 +1,4 @@
-// Where links and mount points may lead, seen through the filesystem and volume hosts.
+// Tests where links and mount points may lead, seen through the filesystem and volume hosts.
 #include "server/host/resolve_path.h"
 
 #include "absl/strings/str_cat.h"
@@ -85,7 +85,7 @@ TEST_F(ResolverTest, LinksAboveTheRootsMayLeadToAServer) {
   }
 }
 
-// What is made through it would come to lie elsewhere when the target is there again.
+// Entries made through such a link would come to lie elsewhere when the target is there again.
 TEST_F(ResolverTest, LinksAboveTheRootsThatLeadNowhereAreInTheWay) {
   ASSERT_THAT(node_->MakeLink(R"(C:\alias)", R"(C:\gone)"), IsOk());
   ASSERT_THAT(node_->MakeLink(R"(C:\drive)", R"(Q:\)"), IsOk());

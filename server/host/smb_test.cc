@@ -122,7 +122,7 @@ TEST_F(SmbTest, ANewPasswordBreaksTheMappingUntilItIsMadeAnew) {
   EXPECT_TRUE(Healthy());
 }
 
-// What a mapping shows is not what it is: only reaching the share tells.
+// The shown state of a mapping may be wrong: only reaching the share tells.
 TEST_F(SmbTest, IsHealthyWhileTheShareIsReached) {
   ASSERT_THAT(Map(kShare, "EX\\u", "pw"), IsOk());
   const auto shows = [&] { return (*host_->smb().GetMapping(context_, kShare))->is_connected; };

@@ -125,9 +125,10 @@ class WindowsVolume final : public VolumeHost {
     return extent.length;
   }
 
-  // Not MSFT_Partition.GetSupportedSize: it measures how far the volume could shrink as well, for
-  // which it needs the service that optimises drives. Where that is disabled, or busy, it fails
-  // (kubernetes-sigs/aws-ebs-csi-driver issue 2877). The partitions tell how far a volume can grow.
+  // Does not call MSFT_Partition.GetSupportedSize, which also measures how far the volume could
+  // shrink, and for that needs the service that optimises drives. If that service is disabled, or
+  // busy, the method fails (kubernetes-sigs/aws-ebs-csi-driver issue 2877). The partitions tell how
+  // far a volume can grow.
   absl::StatusOr<uint64_t> GetSupportedSize(const CallContext& context,
                                             const VolumeId& volume) override {
     ABSL_ASSIGN_OR_RETURN(const machine::DiskExtent extent, ExtentOf(context, volume));

@@ -114,8 +114,8 @@ class VolumeHost {
   virtual absl::StatusOr<VolumeId> GetVolumeHolding(const CallContext& context,
                                                     const ConfinedPath& path) = 0;
 
-  // Where the volume is mounted. Folders that the mount manager remembers, but that lead to the
-  // volume no more, are left out. `roots` are the working directories; null: all folders are.
+  // Lists where the volume is mounted. Folders that the mount manager remembers, but that lead to
+  // the volume no more, are left out. `roots` are the working directories; null: all folders are.
   virtual absl::StatusOr<std::vector<MountPoint>> ListMountPoints(const CallContext& context,
                                                                   const VolumeId& volume,
                                                                   const PathRoots* roots) = 0;

@@ -3,9 +3,9 @@
 //
 // A disk is Windows' own when Windows runs on it or starts from it (IsBoot, IsSystem of MSFT_Disk,
 // learn.microsoft.com/windows-hardware/drivers/storage/msft-disk). It is in use by the node when
-// one of its volumes has a drive letter, or is mounted at a folder that no driver may touch. That
-// is the node's temporary disk, an administrator's disk, and wherever a page file or a crash dump
-// lies, as both are named by a path that begins with a letter
+// one of its volumes has a drive letter, or is mounted at a folder that no driver may touch. Such
+// disks are the node's temporary disk, an administrator's disk, and every disk with a page file or
+// a crash dump, for the paths of both begin with a letter
 // (learn.microsoft.com/windows/win32/cimwin32prov/win32-pagefilesetting; "How to use the
 // DedicatedDumpFile registry value", learn.microsoft.com/archive/blogs/ntdebugging).
 //

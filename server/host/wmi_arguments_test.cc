@@ -1,5 +1,5 @@
-// What the host sends with each method of WMI: a parameter that is left out has a default of
-// Windows, which is another.
+// Tests the parameters that the host sends with each method of WMI: Windows has another default for
+// each that is left out.
 #include <memory>
 #include <string>
 #include <utility>

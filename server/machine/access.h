@@ -1,5 +1,5 @@
-// How entries are opened, on every machine: the requested rights, and the sharing mode for others,
-// as in ACCESS_MASK and ShareAccess
+// The ways to open entries, on every machine: the requested rights, and the sharing mode for
+// others, as in ACCESS_MASK and ShareAccess
 // (learn.microsoft.com/windows-hardware/drivers/ddi/ntifs/nf-ntifs-ntcreatefile).
 #pragma once
 

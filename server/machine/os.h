@@ -100,7 +100,7 @@ struct FileSystem {
   bool read_only = false;
 };
 
-// How a device is opened: some control codes need a handle that may read or write.
+// The ways to open a device: some control codes need a handle that may read or write.
 enum class DeviceAccess { kNone, kRead, kReadWrite };
 
 // With the numbers of SERVICE_STATUS.dwCurrentState.

@@ -15,7 +15,7 @@ namespace csi_proxy::machine {
 namespace {
 
 constexpr uint32_t kSymlinkFlagRelative = 1;
-// Where the names of a symbolic link begin.
+// The offset at which the names of a symbolic link begin.
 constexpr size_t kSymlinkNames = 20;
 // The directory of the object manager in which drives, volumes and `UNC` are found.
 constexpr absl::string_view kObjectPrefix = R"(\??\)";
@@ -32,7 +32,7 @@ std::string ToWin32(absl::string_view name) {
   return absl::StrCat(R"(\\?\)", name);
 }
 
-// Where a name lies in the bytes that follow the fields.
+// The place of a name in the bytes that follow the fields.
 struct Range {
   uint16_t offset;
   uint16_t length;

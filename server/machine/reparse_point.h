@@ -30,9 +30,9 @@ inline bool IsNameSurrogate(const FileAttributes& attributes) {
 
 struct ReparsePoint {
   uint32_t tag = 0;
-  // Where it leads, in the form that Go's os.Readlink returns: `C:\a\b`, `\\host\share\a`,
-  // `\\?\Volume{guid}\`, or `..\a` for a relative symbolic link. From the substitute name, which
-  // Windows follows, never from the print name, which is only displayed.
+  // The target, in the form that Go's os.Readlink returns: `C:\a\b`, `\\host\share\a`,
+  // `\\?\Volume{guid}\`, or `..\a` for a relative symbolic link. It comes from the substitute name,
+  // which Windows follows, never from the print name, which is only displayed.
   std::string target;
   // A symbolic link whose target is relative to the directory that holds it or, when it begins with
   // a backslash, to the root of the drive.

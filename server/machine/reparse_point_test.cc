@@ -61,7 +61,7 @@ void ExpectMalformed(const Bytes& data, absl::string_view how) {
   EXPECT_THAT(std::string(status.message()), HasSubstr(std::string(how)));
 }
 
-// Where the fields lie in the whole.
+// The offsets of the fields in the whole.
 constexpr size_t kDataLength = 4;
 constexpr size_t kSubstituteOffset = 8;
 constexpr size_t kSubstituteLength = 10;

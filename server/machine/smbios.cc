@@ -18,7 +18,7 @@ constexpr uint8_t kSystemInformation = 1;
 constexpr uint8_t kEndOfTable = 127;
 // The size of the header of each structure: type, length, handle.
 constexpr size_t kStructureHeader = 4;
-// Where System Information has the number of the string that is its serial number.
+// The offset in System Information of the number of the string that is its serial number.
 constexpr size_t kSerialNumberOffset = 7;
 
 absl::Status Malformed(absl::string_view how) {

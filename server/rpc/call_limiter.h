@@ -31,7 +31,7 @@ class CallLimiter {
   absl::Status Run(const MethodInfo& method, const CallContext& call,
                    absl::FunctionRef<absl::Status(const CallContext&)> function);
 
-  // How many calls wait for their turn.
+  // The number of calls that wait for their turn.
   size_t queued() const;
 
  private:

@@ -63,7 +63,7 @@ struct Client {
   const std::shared_ptr<Tenant> tenant;
   // Its calls, by Runtime::executor_index.
   std::array<Flow, kMaxExecutors> flows;
-  // How often it had all of its share and wanted more, by Limit.
+  // The number of times that it had all of its share and wanted more, by Limit.
   std::array<std::atomic<uint64_t>, kLimitNames.size()> limited{};
   // The account of its connections.
   Http2Account http2;

@@ -16,8 +16,8 @@ namespace csi_proxy::rpc {
 // Thread-safe. Clients may outlive it. Copies share what they know.
 //
 // A client is a process, and a tenant the processes that TenantOf() does not tell from one another.
-// Which container another process runs in cannot be asked of Windows by a documented call: its
-// silo is a job object, and QueryInformationJobObject wants a handle of that job
+// Windows has no documented call that tells which container another process runs in: the
+// container's silo is a job object, and QueryInformationJobObject wants a handle of that job
 // (https://learn.microsoft.com/windows/win32/api/jobapi2/nf-jobapi2-queryinformationjobobject).
 class ClientRegistry {
  public:
@@ -31,7 +31,7 @@ class ClientRegistry {
   // ended for. The last 64 are kept.
   void Remember(std::shared_ptr<Client> client);
 
-  // How many there are.
+  // The number of clients.
   size_t size() const;
 
  private:

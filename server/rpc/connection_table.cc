@@ -121,7 +121,7 @@ std::shared_ptr<Client> ConnectionTable::MakeRoomAt(Share& share, Client* newcom
     share.used.splice(share.used.end(), share.fresh, share.fresh.begin());
   }
   ServedConnection* idle = share.fresh.empty() ? nullptr : share.fresh.front();
-  // Whoever has made a call since the last look goes to the end and is spared once.
+  // A connection that has made a call since the last look goes to the end and is spared once.
   for (size_t looks = 2 * share.used.size(); idle == nullptr && looks > 0; --looks) {
     ServedConnection* const next = share.used.front();
     if (!next->TakeUsed() && !next->busy()) idle = next;

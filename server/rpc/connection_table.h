@@ -1,5 +1,5 @@
 // The connections of a listener: which are silent, which are served, whose they are, and whether
-// there is room for one more. What the listeners of all platforms have in common.
+// there is room for one more. The listeners of all platforms share this.
 #pragma once
 
 #include <array>
@@ -25,14 +25,15 @@
 namespace csi_proxy::rpc {
 
 struct ListenerLimits {
-  // How long a connection may stay silent before the HTTP/2 preface.
+  // The time that a connection may stay silent before the HTTP/2 preface.
   absl::Duration preface_timeout = absl::Seconds(10);
   // Open connections per pipe. At the limit a connection of the client that has most of them makes
   // room for a new one: a silent one, or else one that has never made a call, or else one that has
   // made none for long. When calls are under way on all, the new one is closed.
   size_t max_connections = 1024;
-  // How many percent of those connections that other tenants leave one tenant may have, and of
-  // that, one of its clients when it has several; beyond them its own make room.
+  // One tenant may have this percentage of the connections that other tenants leave; when it has
+  // several clients, one of them may have this percentage of those. Beyond that the tenant's own
+  // connections make room.
   size_t client_share = 75;
 };
 
@@ -55,7 +56,7 @@ struct ListenerCounters {
 // A connection that has not sent its preface. Listeners derive from it what they keep of one.
 struct SilentConnection {
   size_t pipe = 0;  // its index
-  // Whose it is; never null.
+  // The client of the connection; never null.
   std::shared_ptr<Client> client;
   // The table's: whether it is listed, and where.
   bool listed = false;
@@ -150,7 +151,7 @@ class ConnectionTable {
   std::shared_ptr<ServedConnection> Find(absl::string_view address) const;
 
   void Count(Counter counter);
-  // A live connection is ended for this. How many have been so far.
+  // Counts a live connection that is ended for this; returns how many have been so far.
   uint64_t Count(Http2Violation violation);
   ListenerCounters counters() const;
 
@@ -165,7 +166,7 @@ class ConnectionTable {
   struct Pipe {
     size_t connections = 0;
     std::unordered_map<Client*, Share> shares;
-    // How many connections a tenant has.
+    // The number of connections of each tenant.
     std::unordered_map<const Tenant*, size_t> tenants;
   };
   // A client that may have to make room, and its part.
@@ -179,14 +180,14 @@ class ConnectionTable {
 
   // These are called with the lock held.
   Pipe& PipeOf(size_t index);
-  // How many connections of the pipe the client's tenant has.
+  // Returns how many connections of the pipe the client's tenant has.
   static size_t OfTenant(const Pipe& pipe, const Client& client);
   // Lists it, or says whose connections are too many: those of the client that made room, or was
   // refused.
   bool TryAdmit(SilentConnection* connection, SilentConnection** displaced,
                 std::shared_ptr<Client>* limited);
-  // Whose connection, of those of `share`, has made room, for one of `newcomer`; null when none
-  // could.
+  // Lets a connection of `share` make room for one of `newcomer`, and returns its client; null when
+  // none could.
   std::shared_ptr<Client> MakeRoomAt(Share& share, Client* newcomer, SilentConnection** displaced);
   // The same, of one of them, the largest first.
   std::shared_ptr<Client> MakeRoomAtOneOf(std::vector<Rival> rivals, Client* newcomer,

@@ -36,7 +36,7 @@ void Flow::BelongTo(Flow* above) {
   if (above_ != nullptr) above_->members_.fetch_add(1, std::memory_order_relaxed);
 }
 
-// Where a task runs, until its end.
+// The place at which a task runs, until its end.
 class Executor::Place final : public WorkingPlace {
  public:
   Place(Executor* executor, std::shared_ptr<Flow> flow)
@@ -55,7 +55,7 @@ class Executor::Place final : public WorkingPlace {
     for (; started > 0; --started) executor_->work_arrived_.notify_one();
   }
 
-  // Called with the executor's lock held. How many others have a thread now.
+  // Called with the executor's lock held. Returns how many others have a thread now.
   size_t End() {
     executor_->Count(*flow_, counted_, -1);
     return executor_->StartWaiting();
@@ -79,8 +79,9 @@ Executor::~Executor() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-// How many of `most` there are for `flow` and those below it; none when it may not have one more
-// than the `taken` that it has. A client that is its tenant's only one has all of the tenant's.
+// Returns how many of `most` there are for `flow` and those below it; none when it may not have one
+// more than the `taken` that it has. A client that is its tenant's only one has all of the
+// tenant's.
 size_t Executor::Room(const Flow& flow, size_t Flow::*taken, size_t most, bool keeps) {
   if (&flow == &all_) return most;
   const Flow& above = Above(flow);
@@ -129,7 +130,8 @@ Task* Executor::TakeNext(Flow& flow) {
   return nullptr;
 }
 
-// Starts a thread for one more task that is ready, if that needs one. Whether there is any thread.
+// Starts a thread for one more task that is ready, if that needs one. Returns whether there is any
+// thread.
 bool Executor::NeedThread() {
   // An idle thread that has been woken but has not run yet still counts as idle: what is ready
   // beyond the idle threads needs a thread of its own.
@@ -171,7 +173,7 @@ absl::Status Executor::Submit(Task* task, std::shared_ptr<Flow> flow, bool* clie
   return absl::OkStatus();
 }
 
-// Gives places to those that wait and may run. How many they were.
+// Gives places to tasks that wait and may run, and returns how many they were.
 size_t Executor::StartWaiting() {
   size_t started = 0;
   while (all_.queued_ > 0 && all_.running_ < limits_.max_threads) {

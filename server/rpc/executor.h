@@ -1,4 +1,4 @@
-// Where calls do their work: a bounded pool of threads with a bounded queue, so that the threads
+// Calls do their work here: in a bounded pool of threads with a bounded queue, so that the threads
 // that move bytes do not all wait for a disk, and a flood of calls is refused instead of piling up.
 #pragma once
 
@@ -57,7 +57,7 @@ class Flow {
 
   // Puts this below `above`, for good and before it has tasks.
   void BelongTo(Flow* above);
-  // How many flows are below. Thread-safe.
+  // The number of flows below this one. Thread-safe.
   size_t members() const { return members_.load(std::memory_order_relaxed); }
 
  private:
@@ -87,16 +87,16 @@ absl::Status TooManyCallsOfClient(size_t queued);
 class Executor {
  public:
   struct Limits {
-    // How many tasks run at once.
+    // The number of tasks that run at once.
     size_t max_threads;
-    // How many more may wait.
+    // The number of further tasks that may wait.
     size_t max_queued;
-    // How many percent of the threads, and of the queue, that others leave one tenant may take, and
-    // of those one of its clients when it has several. Of what a tenant alone leaves, half is kept
-    // for tenants that have nothing.
+    // One tenant may take this percentage of the threads, and of the queue, that others leave; when
+    // it has several clients, one of them may take this percentage of that. Half of what a sole
+    // tenant leaves is kept for tenants that have nothing.
     size_t client_share = 100;
-    // How many tasks may go on beside those that run, having left their places: on threads of their
-    // own, and shared in the same way.
+    // The number of tasks that may go on beside those that run, having left their places: on
+    // threads of their own, and shared in the same way.
     size_t max_away = 0;
   };
 
@@ -116,7 +116,7 @@ class Executor {
   // not, and is not touched. A task that blocks blocks the caller.
   bool TryRun(Task* task, std::shared_ptr<Flow> flow = nullptr);
 
-  // How many tasks wait for a thread.
+  // The number of tasks that wait for a thread.
   size_t queued() const;
 
  private:

@@ -36,7 +36,7 @@ inline PrefaceMatch MatchPreface(absl::string_view received) {
 // No step of the wall clock fills a bucket, empties it or prolongs a bar.
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-// Why a connection was ended. The names of kHttp2ViolationNames are metric labels.
+// The reasons to end a connection. The names of kHttp2ViolationNames are metric labels.
 enum class Http2Violation : uint8_t {
   kNone,
   kFrameSize,      // a length its type cannot have
@@ -192,7 +192,7 @@ class Http2Frames {
 
   // Takes what comes of the payload of the last frame, and returns it. Next() does so by itself.
   absl::string_view TakePayload(absl::string_view* bytes);
-  // How much of that payload is still to come.
+  // The number of bytes of that payload that are still to come.
   size_t payload_left() const { return payload_left_; }
 
  private:
@@ -211,9 +211,9 @@ class Http2Guard {
   Http2Guard(const Http2Guard&) = delete;
   Http2Guard& operator=(const Http2Guard&) = delete;
 
-  // From the client; the first are those behind its preface. What is not kNone ends the connection,
-  // and no later call takes that back. `pieces`, when not null, gets the bytes cut in such a way
-  // that what gRPC keeps, the payload of DATA, shares no piece with what it does not.
+  // Checks bytes from the client; the first are those behind its preface. Any result but kNone ends
+  // the connection, and no later call takes that back. `pieces`, when not null, gets the bytes cut
+  // in such a way that the payload of DATA, which gRPC keeps, shares no piece with other bytes.
   Http2Violation Received(absl::string_view bytes, SteadyTime now,
                           std::vector<absl::string_view>* pieces = nullptr);
   // To the client: the pipe has taken them.
@@ -236,7 +236,7 @@ class Http2Guard {
   // The unfinished request of a stream; null when it has none.
   Request* Find(uint32_t stream);
   void Finish(Request* request);
-  // Why the stream may not be opened.
+  // Opens the stream, or returns why it may not be opened.
   Http2Violation Open(uint32_t stream, bool whole);
   void Close(uint32_t stream);
 

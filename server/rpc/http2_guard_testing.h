@@ -59,7 +59,7 @@ class Http2GuardTest : public testing::Test {
     return absl::StrCat(Frame(kHeaders, kEndHeaders, stream, 60), Frame(kData, 0, stream, 7),
                         Frame(kHeaders, kEndHeaders | kEndStream, stream, 20));
   }
-  // How many of these are taken, of `most`.
+  // Returns how many of these, of `most`, are taken.
   int Taken(int most, uint8_t type, uint8_t flags, uint32_t stream, size_t length) {
     int taken = 0;
     while (taken < most && Send(type, flags, stream, length) == kNone) ++taken;

@@ -7,7 +7,7 @@
 namespace csi_proxy::rpc {
 namespace {
 
-// How soon a call learns that it has been cancelled.
+// The longest time until a call learns that it has been cancelled.
 constexpr std::chrono::milliseconds kLook{20};
 
 // After so many looks without a call the watcher sleeps until there is one.

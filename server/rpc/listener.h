@@ -66,7 +66,7 @@ class Listener {
   const std::shared_ptr<ConnectionTable> connections_;
 };
 
-// Where the pipes are and who may open them.
+// The place of the pipes, and the accounts that may open them.
 struct PipePlace {
   // The directory of the sockets; not on Windows.
   std::string socket_dir;

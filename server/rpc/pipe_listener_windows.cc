@@ -44,7 +44,7 @@ namespace {
 // The preface and what usually comes with it.
 constexpr size_t kFirstBytes = 256;
 
-// How long a client may take to read its last answers.
+// The time that a client has to read its last answers.
 constexpr absl::Duration kReadingTime = absl::Seconds(2);
 
 constexpr absl::Duration kLongestWait = absl::Minutes(1);  // the watcher's, if nothing is due

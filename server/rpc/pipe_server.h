@@ -32,7 +32,7 @@ struct ServerLimits {
 // platform, as the next.
 void BoundMemory(grpc::ServerBuilder* builder);
 
-// How many threads read connections, and call a server's methods.
+// The number of threads that read connections, and call a server's methods.
 size_t ReadingThreads();
 
 // Thread-safe.

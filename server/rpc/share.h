@@ -1,4 +1,4 @@
-// How much one client may take of what all clients share.
+// Computes how much one client may take of what all clients share.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@ constexpr bool MayTakeOneMore(size_t own, size_t others, size_t all, size_t perc
   return own == 0 || (own + others + kept < all && (own + 1) * 100 <= (all - others) * percent);
 }
 
-// How many of `all` a client may have at most while others have `others`, and how many its own
-// parts may share.
+// Returns how many of `all` a client may have at most while others have `others`; its own parts may
+// share as many.
 constexpr size_t ShareOf(size_t others, size_t all, size_t percent) {
   return others >= all ? 0 : std::max<size_t>(1, (all - others) * percent / 100);
 }

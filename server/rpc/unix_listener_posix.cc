@@ -38,8 +38,8 @@ namespace csi_proxy::rpc {
 namespace {
 
 // Descriptors that are kept free, so that whoever is accepted can be served, and how many
-// connections make room when fewer are left. What a served one gives back is free in a moment: as
-// long as this nobody else is accepted.
+// connections make room when fewer are left. A served connection gives its descriptor back in a
+// moment: for so long nobody else is accepted.
 constexpr rlim_t kSpareDescriptors = 64;
 constexpr int kMakeRoomAtOnce = 16;
 constexpr absl::Duration kAcceptPause = absl::Milliseconds(1);
@@ -50,7 +50,7 @@ bool DescriptorsRunOut(int newest) {
          static_cast<rlim_t>(newest) + kSpareDescriptors >= limit.rlim_cur;
 }
 
-// How a server adopted with grpc::AddInsecureChannelFromFd names the connection
+// Returns the name that a server gives to a connection adopted with grpc::AddInsecureChannelFromFd
 // (src/core/ext/transport/chttp2/server/chttp2_server.cc, gRPC 1.51).
 std::string GrpcAddress(int fd) { return absl::StrCat("fd:", fd); }
 

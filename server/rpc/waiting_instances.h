@@ -21,8 +21,8 @@ class WaitingInstances {
   // Instances of a pipe that wait for clients. A client that finds none waits and tries again,
   // which go-winio does every 10 ms.
   static constexpr size_t kEnough = 4;
-  // How many are made at a time. Clients may take them as fast as they are made, and meanwhile
-  // the thread does nothing for other pipes.
+  // The number that is made at a time. Clients may take them as fast as they are made, and
+  // meanwhile the thread does nothing for other pipes.
   static constexpr size_t kMostATurn = 8;
 
   struct Functions {

@@ -1,4 +1,4 @@
-// How logs and metrics name a client's program.
+// Names a client's program for logs and metrics.
 #pragma once
 
 #include "absl/strings/string_view.h"

@@ -19,7 +19,7 @@ absl::StatusOr<std::string> LogFileName(const std::string& name) {
   // Every character becomes at most four bytes.
   std::string narrow(wide.size() * 4, '\0');
   BOOL replaced = FALSE;
-  // Where the code page is UTF-8 nothing is replaced, and asking whether is an error
+  // If the code page is UTF-8, nothing is replaced, and to ask whether something was is an error
   // (https://learn.microsoft.com/windows/win32/api/stringapiset/nf-stringapiset-widechartomultibyte).
   const bool utf8 = GetACP() == CP_UTF8;
   const int written = WideCharToMultiByte(CP_ACP, utf8 ? 0 : WC_NO_BEST_FIT_CHARS, wide.data(),

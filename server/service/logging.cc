@@ -17,10 +17,10 @@
 namespace csi_proxy::observability {
 namespace {
 
-// How many full log files are kept beside the current one.
+// The number of full log files that are kept beside the current one.
 constexpr size_t kOldFiles = 5;
 
-// How long a line may wait for the disk.
+// The time that a line may wait for the disk.
 constexpr std::chrono::seconds kFlushInterval(1);
 
 // Each message as a JSON object; audit lines are objects already.

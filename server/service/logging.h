@@ -26,7 +26,7 @@ struct LogOptions {
   bool to_stderr = true;
   bool also_to_stderr = false;
   std::string file;
-  // Where `csi-proxy.log` goes when `file` is empty.
+  // The directory of `csi-proxy.log` when `file` is empty.
   std::string directory;
   // The file's size; five full ones are kept beside it.
   size_t file_max_megabytes = 20;

@@ -21,7 +21,7 @@ struct Options {
   // Textproto of the simulated node, or the name of a built-in one; empty for the default.
   std::string scenario;
   rpc::PipePlace place;
-  // Which pipes to open; empty for all. A version is `v1` or, for one group, `volume/v1`.
+  // The pipes to open; empty for all. A version is `v1` or, for one group, `volume/v1`.
   std::vector<std::string> api_groups;
   std::vector<std::string> api_versions;
   // The directories calls may touch, at least one.
@@ -33,8 +33,9 @@ struct Options {
   // If true, a mapping is only for calls that give the credentials with which it was made.
   bool bind_smb_credentials = false;
 
-  // How many percent of what others leave one tenant may take: of a pipe's connections, and of a
-  // group's workers and queue; and of that, each of its processes when it has several.
+  // One tenant may take this percentage of what others leave: of a pipe's connections, and of a
+  // group's workers and queue; when it has several processes, each may take this percentage of
+  // that.
   size_t client_share = 75;
   rpc::ListenerLimits listener;
   rpc::ServerLimits server;
@@ -45,7 +46,7 @@ struct Options {
   absl::Duration stop_grace_period = absl::Seconds(20);
 
   observability::LogOptions log;
-  // Where Prometheus finds numbers; empty for nowhere.
+  // The address at which Prometheus finds metrics; empty for none.
   std::string metrics_bind_address;
 
   // The service control manager starts the process.

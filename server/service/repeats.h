@@ -1,5 +1,5 @@
-// Which of many like events are written one by one, and which are only counted: so that a client
-// that fails without end fills neither a disk nor the time of the service.
+// Chooses which of many like events are written one by one, and which are only counted: so that a
+// client that fails without end fills neither a disk nor the time of the service.
 #pragma once
 
 #include <atomic>
@@ -18,8 +18,8 @@
 
 namespace csi_proxy::observability {
 
-// Thread-safe. Of each kind the first few of a minute are written, the rest are counted until the
-// minute is over. Kinds are bounded: those beyond are counted together.
+// Thread-safe. The first few events of each kind in a minute are written, the rest are counted
+// until the minute is over. Kinds are bounded: those beyond are counted together.
 class Repeats {
  public:
   static constexpr uint64_t kWritten = 5;

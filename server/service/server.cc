@@ -23,11 +23,11 @@ namespace {
 
 using rpc::PipeServer;
 
-// How long an answer may take to its client when the service stops.
+// The time that an answer has to reach its client when the service stops.
 constexpr absl::Duration kAnswersTravel = absl::Milliseconds(50);
 
-// Which of the released versions the options ask for. An option that matches none is an error: a
-// pipe that a driver waits for would silently be missing.
+// Selects the released versions that the options ask for. An option that matches none is an error:
+// a pipe that a driver waits for would silently be missing.
 absl::Status Select(const Options& options, std::vector<rpc::VersionedService>* services) {
   std::set<std::string> groups, versions;
   for (const rpc::VersionedService& service : *services) {

@@ -34,8 +34,8 @@ struct ServiceReport {
 // The phases of a service from its start to its end. Not thread-safe.
 class ServiceStatus {
  public:
-  // How often Progress() is to be called while the service starts or stops, and how long the
-  // manager waits for the next report.
+  // The interval at which Progress() is to be called while the service starts or stops, and the
+  // time that the manager waits for the next report.
   static constexpr absl::Duration kProgressInterval = absl::Seconds(2);
   static constexpr absl::Duration kWaitHint = absl::Seconds(10);
   // Beyond this a start reports no progress, and does not hold up the start of the system.
@@ -52,8 +52,8 @@ class ServiceStatus {
   // The report when nothing else has happened; nothing when there is no progress to claim.
   std::optional<ServiceReport> Progress(absl::Time now);
 
-  // A stop has taken longer than it was to take: some call does not return. What is left is to
-  // report StopOverdue() and to end the process.
+  // Returns whether a stop has taken longer than it should: some call does not return. Then the
+  // caller can only report StopOverdue() and end the process.
   bool IsStopOverdue(absl::Time now) const;
   // STOPPED with success, though the service did not end by itself: with an error the manager would
   // count it as a failure and restart what it was told to stop

@@ -10,7 +10,8 @@
 
 namespace csi_proxy {
 
-// How the program talks to whoever started it. Called from one thread, but for RequestStop().
+// Connects the program to the one that started it, as the service manager. Called from one thread,
+// but for RequestStop().
 class Supervisor {
  public:
   virtual ~Supervisor() = default;

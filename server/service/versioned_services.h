@@ -1,4 +1,4 @@
-// Where the handlers meet gRPC.
+// Joins the handlers to gRPC.
 #pragma once
 
 #include <grpcpp/impl/service_type.h>
@@ -42,7 +42,7 @@ class VersionedServices {
   // One per group and version, in that order. They must not outlive this.
   std::vector<rpc::VersionedService> NewServices();
 
-  // How many calls wait, by group. Thread-safe.
+  // Counts the calls that wait, by group. Thread-safe.
   std::vector<std::pair<std::string, size_t>> Queued() const;
 
  private:

@@ -142,7 +142,7 @@ TEST_F(AdminTest, CountsWhatTheMachineWasAsked) {
   EXPECT_EQ(listed.wmi_calls() - before.wmi_calls(), 1);
   EXPECT_EQ(listed.wmi_objects() - before.wmi_objects(), static_cast<int64_t>(disks->size()));
   EXPECT_EQ(listed.win32_calls(), before.win32_calls());
-  // What is refused has been asked as well.
+  // A refused call counts as well.
   FaultRule refused;
   refused.operation = "win32.Control";
   refused.code = absl::StatusCode::kInternal;

@@ -1,4 +1,4 @@
-// Where, when and as what a disk appears that the cloud attaches.
+// Tells where, when and as what a disk appears that the cloud attaches.
 #pragma once
 
 #include <cstdint>

@@ -110,8 +110,8 @@ void CheckIscsi(const NodeState& state, Problems* problems) {
   }
 }
 
-// How long the longest chain of dependencies below each service is; a service that is not
-// resolved after as many rounds as chains may be long is part of a circle, or of one too long.
+// Bounds the length of the chains of dependencies below each service; a service that is not
+// resolved after as many rounds as chains may be long is part of a circle, or of a chain too long.
 void CheckDependencies(const NodeState& state, Problems* problems) {
   std::set<std::string> resolved;
   for (size_t round = 0; round <= kMaxDependencyDepth; ++round) {

@@ -1,4 +1,4 @@
-// Whether such a node can exist: checks every rule for scenarios before the node starts.
+// Checks by every rule for scenarios that such a node can exist, before the node starts.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// What the parts of a simulated machine share: its state, the one lock around it, and the faults
-// that every call passes.
+// The common base of the parts of a simulated machine: its state, the one lock around it, and the
+// faults that every call passes.
 #pragma once
 
 #include <chrono>
@@ -21,13 +21,13 @@
 
 namespace csi_proxy::machine::simulated {
 
-// What has been asked of a machine since it was made.
+// The requests to a machine since it was made.
 struct CallCounts {
   int64_t win32_calls = 0;
   int64_t wmi_calls = 0;
-  // That WMI's answers held.
+  // The objects that WMI's answers held.
   int64_t wmi_objects = 0;
-  // How long calls had the state to themselves, about.
+  // The time for which calls had the state to themselves, about.
   absl::Duration busy;
 };
 
@@ -107,7 +107,7 @@ class Core {
     return action(state_);
   }
 
-  // Whether it is one of WMI's.
+  // Counts a call; returns whether it is one of WMI's.
   bool Count(absl::string_view operation);
 
   // Ends the pending states that are due. Under the lock.

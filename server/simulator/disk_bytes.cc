@@ -1,4 +1,4 @@
-// What lies on a disk, byte by byte: zero but for what Windows writes and what others have written.
+// Reads a disk byte by byte: zero but for what Windows writes and what others have written.
 #include <algorithm>
 #include <string>
 #include <utility>

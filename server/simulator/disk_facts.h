@@ -14,7 +14,7 @@ DiskFacts ReadDiskFacts(const csi_proxy::simulated::Disk& in, const std::string&
                         Problems* problems);
 void WriteDiskFacts(const DiskFacts& facts, csi_proxy::simulated::Disk* out);
 
-// What somebody else has written to a disk.
+// Reads the bytes that somebody else has written to a disk.
 std::vector<DiskBytes> ReadForeign(const csi_proxy::simulated::Disk& disk);
 void WriteForeign(const std::vector<DiskBytes>& foreign, csi_proxy::simulated::Disk* disk);
 

@@ -1,4 +1,4 @@
-// How operations of the simulated machine fail, in the words of a Windows node.
+// The errors of the simulated machine's operations, in the words of a Windows node.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@ absl::StatusOr<Tree::Id> AddEntry(const Resolved& at, Tree::Entry entry,
   return at.tree->Add(at.entry, std::move(entry));
 }
 
-// Where the parent of a new entry is: `at` lacks its last component and nothing else.
+// OK if the parent of a new entry is there: `at` lacks its last component and nothing else.
 absl::Status CheckParent(const Resolved& at, const std::string& path) {
   if (at.found()) return absl::AlreadyExistsError(absl::StrCat(path, " exists already"));
   if (at.tree == nullptr || at.missing.size() > 1 || at.dangling ||

@@ -1,4 +1,4 @@
-// What the administrator puts into a node's trees. Nothing here locks, waits or checks a call.
+// Puts the administrator's entries into a node's trees. Nothing here locks, waits or checks a call.
 #pragma once
 
 #include <cstdint>

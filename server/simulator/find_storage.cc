@@ -1,4 +1,4 @@
-// Where disks and volumes are.
+// Finds disks and volumes.
 #include <algorithm>
 #include <set>
 #include <string>

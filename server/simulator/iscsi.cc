@@ -7,7 +7,7 @@
 namespace csi_proxy::machine::simulated {
 namespace {
 
-// Of the Microsoft initiator's own range.
+// These errors are from the Microsoft initiator's own range.
 const WindowsError kConnectionFailed = {0xefff0003, "nothing answers there."};
 const WindowsError kAuthenticationFailed = {0xefff0009, "Authentication failed."};
 

@@ -55,7 +55,7 @@ class Machine final : public FaultGate {
                               const Secret& password);
   // Makes a mapping unhealthy until it is removed and made again. NOT_FOUND.
   absl::Status BreakMapping(absl::string_view share);
-  // Of an SMB server by name or of all iSCSI portals at an address. NOT_FOUND.
+  // Changes an SMB server by name, or all iSCSI portals at an address. NOT_FOUND.
   absl::Status SetServerReachable(absl::string_view server, bool reachable);
 
   // Appends a rule to the fault table. INVALID_ARGUMENT if it could never apply.
@@ -69,8 +69,8 @@ class Machine final : public FaultGate {
   // Makes Windows behave in this way. INVALID_ARGUMENT as for a scenario.
   absl::Status SetBehaviour(const Behaviour& behaviour);
 
-  // What other processes of the node have open from now on. INVALID_ARGUMENT unless each path is
-  // one of a drive.
+  // Sets the handles that other processes of the node hold from now on. INVALID_ARGUMENT unless
+  // each path is one of a drive.
   absl::Status SetOtherOpens(std::vector<OtherOpen> opens);
 
   // Traps. Missing parent directories are created. Paths are `C:\a\b` or `\\server\share\a`.
@@ -91,12 +91,12 @@ class Machine final : public FaultGate {
     return MakeLink(path.ToString(), target);
   }
 
-  // What a restart of the whole machine changes: services run that start by themselves, and no
-  // other; other processes' handles are gone, new disks and new sizes noticed; SMB mappings, though
-  // they are remembered, are disconnected. Links and mount points persist, as do offline disks.
+  // Restarts the whole machine: services run that start by themselves, and no other; other
+  // processes' handles are gone, new disks and new sizes noticed; SMB mappings, though they are
+  // remembered, are disconnected. Links and mount points persist, as do offline disks.
   void Reboot();
 
-  // What hosts have asked since the machine was made.
+  // Returns the requests of hosts since the machine was made.
   CallCounts CountCalls() const { return core_.counts(); }
   // A copy of the whole state, secrets included.
   NodeState Snapshot();

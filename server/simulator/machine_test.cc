@@ -32,7 +32,7 @@ Disk DiskWithVolume(int volume) {
   return disk;
 }
 
-// Where a volume was seen last must never be taken for where it is.
+// The last known place of a volume must never be taken for its present one.
 TEST_F(MachineTest, FindsVolumesWhereverTheyAreByNow) {
   const auto disk_of = [&](int volume) {
     return node_->core()->Change([&](NodeState& state) -> absl::StatusOr<uint32_t> {

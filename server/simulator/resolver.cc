@@ -13,7 +13,7 @@
 namespace csi_proxy::machine::simulated {
 namespace {
 
-// Where Windows gives up.
+// The number of steps at which Windows gives up.
 constexpr int kMaxSteps = 63;
 
 // One way along a path.
@@ -93,9 +93,9 @@ class Walker {
   int steps_ = 0;
   Resolved at_;
   std::deque<std::string> pending_;
-  // How many of the pending components come from a link's target.
+  // The number of pending components that come from a link's target.
   int from_link_ = 0;
-  // Whether the tree was entered by a link rather than a mount point or the caller's drive.
+  // True if the tree was entered by a link rather than a mount point or the caller's drive.
   bool entered_by_link_ = false;
 };
 

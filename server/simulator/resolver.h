@@ -1,4 +1,4 @@
-// Where a path leads: through drives, links and mounted volumes, as Windows follows them.
+// Finds where a path leads: through drives, links and mounted volumes, as Windows follows them.
 #pragma once
 
 #include <optional>
@@ -38,7 +38,7 @@ absl::StatusOr<Resolved> ResolveBelow(NodeState& state, const VolumePlace& root,
                                       const std::vector<std::string>& names,
                                       absl::string_view path);
 
-// Where a path on a server leads; a tree only when the node can read it: mapped, and healthy.
+// Finds where a path on a server leads; a tree only if the node can read it: mapped, and healthy.
 Resolved ResolveUnc(NodeState& state, const UncPath& path);
 
 }  // namespace csi_proxy::machine::simulated

@@ -18,7 +18,7 @@ namespace csi_proxy::machine::simulated {
 absl::StatusOr<std::unique_ptr<Machine>> LoadScenario(absl::string_view textproto,
                                                       absl::string_view file_name);
 
-// Converts what is described. Whether such a node, disk or rule can exist is checked by Machine.
+// Converts a description. Machine checks whether such a node, disk or rule can exist.
 // INVALID_ARGUMENT as above.
 absl::StatusOr<NodeState> StateFromProto(const csi_proxy::simulated::Node& proto);
 absl::StatusOr<Disk> DiskFromProto(const csi_proxy::simulated::Disk& proto);

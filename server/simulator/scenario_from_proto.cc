@@ -1,5 +1,5 @@
-// From a described node to a state. What a single field means is judged here, what fields mean
-// together in CheckState().
+// Turns a described node into a state. This file judges each field alone, and CheckState() judges
+// fields together.
 #include <set>
 #include <utility>
 

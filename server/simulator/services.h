@@ -16,7 +16,7 @@ namespace csi_proxy::machine::simulated {
 // Null when there is none of that name.
 Service* FindService(NodeState& state, absl::string_view name);
 
-// Whether any is about to start or stop.
+// Returns whether any service is about to start or stop.
 bool AnyServicePending(const NodeState& state);
 // Ends the pending states that have lasted long enough.
 void SettleServices(NodeState& state, absl::Time now);

@@ -21,7 +21,7 @@ struct SmbCredentials {
   Secret password;
 };
 
-// Whether Windows shows a mapping as OK, which does not tell that the share can be read.
+// Returns whether Windows shows a mapping as OK, which does not tell that the share can be read.
 bool ShowsAsOk(NodeState& state, const SmbMappingState& mapping);
 // ALREADY_EXISTS when the share is mapped; NOT_FOUND when server or share do not exist;
 // FAILED_PRECONDITION when the server refuses the credentials, when a mapping of the server has

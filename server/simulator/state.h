@@ -29,18 +29,19 @@ struct Volume {
   // `A` to `Z`; 0 for none.
   char drive_letter = 0;
   Tree tree;
-  // Of the file system.
+  // The label of the file system.
   std::string label = "";
   uint16_t health = 0;  // HealthStatus of MSFT_Volume
   bool dirty = false;
-  // Where the mount manager says that it is mounted, and nothing else does.
+  // The folders at which only the mount manager says that it is mounted.
   std::vector<std::string> stale_folders = {};
 };
 
-// What MSFT_Disk says of a disk and nothing else of the node depends on, with its numbers.
+// The facts that MSFT_Disk tells of a disk and on which nothing else of the node depends, with its
+// numbers.
 struct DiskFacts {
   uint16_t bus_type = 0;
-  // Of an offline disk; 0: by policy.
+  // The reason of an offline disk; 0: by policy.
   uint16_t offline_reason = 0;
   uint16_t health = 0;
   // Empty: made of page 83, or of its number.
@@ -48,13 +49,13 @@ struct DiskFacts {
   // Windows runs on it, or is started from it, besides the disk with C:.
   bool is_boot = false;
   bool is_system = false;
-  // Of an NVMe disk, as it tells them in page 83: hexadecimal, empty for none; 0 for none.
+  // The names of an NVMe disk in page 83: hexadecimal, empty for none; 0 for none.
   std::string eui;
   uint32_t nvme_namespace_id = 0;
   std::string scsi_name;
   // The GUID of a GPT disk, the signature of an MBR disk. Empty: no other disk has the same.
   std::string disk_id;
-  // Of a disk whose location names none.
+  // The LUN of a disk whose location names none.
   uint32_t lun = 0;
 };
 
@@ -106,11 +107,11 @@ struct Disk {
   bool without_number = false;
   DiskFacts facts;
   std::vector<DiskPartition> partitions;  // by offset
-  // What Windows does not know of. All else is zero but for what Windows writes.
+  // The bytes that Windows does not know of. All else is zero but for what Windows writes.
   std::vector<DiskBytes> foreign;
 };
 
-// How the cloud attaches a disk; see Attach of node.proto.
+// The cloud's way to attach a disk; see Attach of node.proto.
 struct Attach {
   Disk disk;
   uint32_t first_place = 0;
@@ -125,7 +126,7 @@ struct SmbUser {
 struct SmbShare {
   std::string name;
   Tree tree;  // no links or mount points
-  // Of the file system on the server, which holds nothing else.
+  // The size of the file system on the server, which holds nothing else.
   uint64_t size_bytes = kDefaultBytes;
 
   static constexpr uint64_t kDefaultBytes = uint64_t{1} << 40;
@@ -200,9 +201,9 @@ struct FaultRule {
   // The disk number, volume id, path, share, portal, IQN or service name that the call is about,
   // without case: of an rpc any field of the request. Empty for any.
   std::string resource;
-  // How often it is applied before it is removed; 0 for always.
+  // The number of times that it is applied before it is removed; 0 for always.
   uint32_t times = 0;
-  // How long the operation is delayed, at most until the call ends.
+  // The delay of the operation, at most until the call ends.
   absl::Duration latency;
   // The operation never returns, as one that waits in the kernel for a dead disk: neither the end
   // of the call nor that of the node does anything about it, only that of the process.
@@ -212,12 +213,12 @@ struct FaultRule {
   WindowsError error;
 };
 
-// What WMI's methods put into their out parameters.
+// The values that WMI's methods put into their out parameters.
 enum class OutParameters { kGiven, kNull, kOdd };
 
-// Where Windows behaves in more than one way, by version, setting or chance: a scenario chooses.
+// Windows may behave in more than one way, by version, setting or chance: a scenario chooses.
 struct Behaviour {
-  // How much later than the mount manager WMI shows a new volume, unless it is refreshed.
+  // The time by which WMI shows a new volume later than the mount manager, unless it is refreshed.
   absl::Duration volume_cache_delay = absl::Seconds(1);
   OutParameters out_parameters = OutParameters::kGiven;
   // `mountvol /N`: a volume that is new to the node does not appear until its partition is brought
@@ -234,7 +235,7 @@ struct Behaviour {
   bool delete_pending_is_denied = false;
   // MSFT_Disk.Online makes the disk read-only.
   bool online_makes_read_only = false;
-  // What Windows keeps of the free space behind a partition that is resized.
+  // The part of the free space behind a resized partition that Windows keeps.
   uint64_t resize_reserve_bytes = 0;
   // The mount manager does not notice that a reparse point was deleted, and ends no mount of a
   // volume that is not there.
@@ -245,7 +246,7 @@ struct Behaviour {
   bool open_files_keep_online = false;
 };
 
-// What another process of the node has open: the entry at the path. With the bits of
+// A handle that another process of the node holds on the entry at the path, with the bits of
 // server/machine/access.h.
 struct OtherOpen {
   std::string path;
@@ -253,8 +254,9 @@ struct OtherOpen {
   uint32_t share = 0;
 };
 
-// Where disks and volumes were seen last, so that not all must be looked at to find one. Nobody
-// keeps it up to date: what it says is believed only when it is still so (see find_storage.cc).
+// The places at which disks and volumes were seen last, so that not all must be looked at to find
+// one. Nobody keeps them up to date: a place is believed only if the disk or volume is still there
+// (see find_storage.cc).
 struct LastSeen {
   struct Place {
     size_t disk = 0;  // in NodeState::disks

@@ -23,10 +23,11 @@ constexpr uint64_t kEntryBytes = kKiB;
 
 constexpr const char* kFileSystems[] = {"NTFS", "ReFS", "FAT32", "exFAT"};
 
-// What the file system's own structures take: a sixteenth of a small volume, 32 MiB of others.
+// Returns the size of the file system's own structures: a sixteenth of a small volume, 32 MiB of
+// others.
 uint64_t OwnBytes(uint64_t size_bytes) { return std::min(size_bytes / 16, 32 * kMiB); }
 
-// What is before and behind the number in a device path; the GUID is GUID_DEVINTERFACE_DISK.
+// The texts before and behind the number in a device path; the GUID is GUID_DEVINTERFACE_DISK.
 constexpr absl::string_view kDevicePrefix = R"(\\?\scsi#disk&ven_simulated&prod_disk#)";
 constexpr absl::string_view kDeviceDigits = "&prod_disk#";
 constexpr absl::string_view kDeviceSuffix = "#{53f56307-b6bf-11d0-94f2-00a0c91efb8b}";
@@ -39,7 +40,7 @@ uint64_t UsableEnd(const Disk& disk) {
   return disk.size_bytes > kDiskMargin ? AlignDown(disk.size_bytes - kDiskMargin) : 0;
 }
 
-// Where the space behind `offset` that no partition uses ends.
+// Returns the end of the space behind `offset` that no partition uses.
 uint64_t FreeUntil(const Disk& disk, uint64_t offset) {
   uint64_t end = UsableEnd(disk);
   for (const DiskPartition& other : disk.partitions) {

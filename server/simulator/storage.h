@@ -23,7 +23,8 @@ inline constexpr uint64_t kGiB = 1024 * kMiB;
 // The volume with this letter carries Windows: it cannot be formatted or go offline.
 inline constexpr char kSystemDrive = 'C';
 
-// Where the first partition may start; the last must end as far before the end of the disk.
+// The first offset at which a partition may start; the last must end as far before the end of the
+// disk.
 inline constexpr uint64_t kDiskMargin = kMiB;
 // Protective MBR, header and table; at the end of the disk the table and the header again.
 inline constexpr uint64_t kGptBytes = 17 * kKiB;
@@ -37,14 +38,14 @@ std::vector<Disk*> VisibleDisks(NodeState& state);
 absl::StatusOr<Disk*> FindDisk(NodeState& state, uint32_t disk_number);
 // The same, also for one without a number in WMI; null when there is none.
 Disk* FindVisibleDisk(NodeState& state, uint32_t disk_number);
-// Whether Windows runs on it, and is started from it.
+// Say whether Windows runs on the disk, and whether Windows starts from it.
 bool IsBoot(const Disk& disk);
 bool IsSystem(const Disk& disk);
 // All disks, whether Windows sees them or not.
 std::vector<Disk*> AllDisks(NodeState& state);
 
-// What a disk's device is opened by, as MSFT_Disk.Path has it, and the disk's number from that, in
-// any case; nothing for any other text.
+// The path by which a disk's device is opened, as MSFT_Disk.Path has it, and the disk's number from
+// that path, in any case; nothing for any other text.
 std::string DevicePath(uint32_t disk_number);
 std::optional<uint32_t> DiskNumberOfPath(absl::string_view device_path);
 // The number of the disk whose device path is somewhere in a text.
@@ -62,8 +63,8 @@ absl::StatusOr<VolumePlace> FindVolume(NodeState& state, const VolumeId& id);
 // The volume with a drive letter; NOT_FOUND likewise.
 absl::StatusOr<VolumePlace> FindDrive(NodeState& state, char letter);
 
-// What a formatted volume uses: its file system's own structures, 1 KiB for each entry, and the
-// files in whole clusters.
+// The bytes that a formatted volume uses: its file system's own structures, 1 KiB for each entry,
+// and the files in whole clusters.
 uint64_t UsedBytes(const DiskPartition& partition);
 
 // The drives (`D:\`) and folders of drives (`C:\a\b\`) at which a volume is mounted.
@@ -75,12 +76,12 @@ std::string FolderName(const Volume& holder, Tree::Id folder);
 void KeepStaleFolder(NodeState& state, const VolumeId& volume, const std::string& folder);
 void ForgetStaleFolder(NodeState& state, const std::string& folder);
 
-// What lies on a disk: `size` bytes from `offset`, or as many as there are.
+// Reads a disk: `size` bytes from `offset`, or as many as there are.
 Bytes ReadBytes(const Disk& disk, uint64_t offset, size_t size);
 // Forgets what others have written there.
 void EraseForeign(Disk& disk, uint64_t offset, uint64_t size);
 
-// Whether its file system refuses writes.
+// Returns whether the volume's file system refuses writes.
 bool IsWriteProtected(const VolumePlace& place);
 // INTERNAL with Windows' error unless `bytes` more fit and the disk can be written.
 absl::Status CheckWritable(const VolumePlace& place, uint64_t bytes, absl::string_view operation);
@@ -96,7 +97,7 @@ void UpdateSize(Disk& disk);
 // Makes growth and new disks visible, and new volumes to WMI.
 void Rescan(NodeState& state);
 
-// Whether another disk that is online has the same identity; Windows keeps the later one offline.
+// Returns whether another online disk has the same identity; Windows keeps the later one offline.
 bool Collides(NodeState& state, const Disk& disk);
 void KeepOffline(Disk& disk);
 // Sets or clears the flag of a disk.
@@ -120,7 +121,7 @@ struct FormatOptions {
   uint32_t allocation_unit_bytes = 0;
   std::string label = "";
 };
-// What a partition may be resized to.
+// The sizes that a partition may be resized to.
 struct SupportedSize {
   uint64_t min_bytes = 0;
   uint64_t max_bytes = 0;

@@ -1,4 +1,4 @@
-// What the simulated node's tests share: a small node, paths as calls bring them, matchers.
+// The common part of the simulated node's tests: a small node, paths as calls bring them, matchers.
 #pragma once
 
 #include <gmock/gmock.h>

@@ -34,14 +34,15 @@ class Tree {
   struct Entry {
     Kind kind = Kind::kDirectory;
     std::string name;
-    // Of a file.
+    // The size of a file.
     uint64_t size_bytes = 0;
     bool read_only = false;
-    // Of a link: where it leads, `C:\a\b` or `\\host\share\a`. Links are directory links.
+    // The target of a link, `C:\a\b` or `\\host\share\a`. Links are directory links.
     std::string target;
-    // Of a link: a junction, which has the reparse tag of a mount point and leads to a drive.
+    // True for a link that is a junction, which has the reparse tag of a mount point and leads to a
+    // drive.
     bool junction = false;
-    // Of a directory: the volume mounted there.
+    // The volume that is mounted at a directory.
     std::optional<VolumeId> mounted;
 
     // Kept by the tree.
@@ -83,8 +84,8 @@ class Tree {
   void SetLink(Id id, std::string target, bool junction = false);
   void SetFile(Id file, uint64_t size_bytes, bool read_only);
 
-  // How many entries there are, without the root, and the sum of the files' sizes, each rounded up
-  // to 4 KiB.
+  // The number of entries, without the root, and the sum of the files' sizes, each rounded up to 4
+  // KiB.
   size_t size() const { return entries_.size() - 1; }
   uint64_t file_bytes() const { return file_bytes_; }
 

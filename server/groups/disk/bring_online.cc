@@ -10,13 +10,14 @@
 namespace csi_proxy::disk {
 namespace {
 
-// How long a call waits for the first volume of a disk, and for the others, and how often it looks.
+// The times that a call waits for the first volume of a disk and for the others, and the intervals
+// at which it looks.
 constexpr absl::Duration kVolumeArrival = absl::Seconds(60);
 constexpr absl::Duration kFurtherVolumes = absl::Seconds(10);
 constexpr absl::Duration kAutomount = absl::Milliseconds(500);
 constexpr absl::Duration kFirstPoll = absl::Milliseconds(10);
 constexpr absl::Duration kLastPoll = absl::Milliseconds(250);
-// How long the volumes must stay as they are after the read-only flag of their disk was cleared.
+// The time for which volumes must not change after the read-only flag of their disk was cleared.
 // Windows may take them away and bring them back then
 // (github.com/kubernetes-sigs/vsphere-csi-driver/issues/1631), and nothing tells when it is done.
 constexpr absl::Duration kSettled = absl::Milliseconds(200);
@@ -58,8 +59,8 @@ absl::Status AwaitVolumes(host::Host& host, const CallContext& context, uint32_t
     }
     const bool are_enough = last.size() >= wanted || (!last.empty() && now >= one_will_do_at);
     if (are_enough && now - same_since >= unchanged_for) return absl::OkStatus();
-    // Where automount is disabled, a new volume does not arrive by itself. Elsewhere it does, so
-    // this waits a moment first.
+    // If automount is disabled, a new volume does not arrive by itself. Otherwise it does, so this
+    // waits a moment first.
     if (!asked && now >= mount_at && !are_enough) {
       asked = true;
       onlined = host.disk().BringPartitionsOnline(waiting, number);

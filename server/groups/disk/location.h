@@ -1,4 +1,4 @@
-// Where a disk hangs, read from the text Windows has for it.
+// The place at which a disk hangs, read from the text that Windows has for it.
 #pragma once
 
 #include <optional>

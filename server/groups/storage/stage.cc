@@ -244,7 +244,7 @@ class Staging {
   uint32_t number_ = 0;
   // A volume of the disk is mounted at the target already.
   bool is_staged_ = false;
-  // How the node uses the disk, FAILED_PRECONDITION, or OK: see windows_use.h.
+  // FAILED_PRECONDITION with the node's use of the disk, or OK: see windows_use.h.
   absl::Status use_;
   bool was_offline_ = false;
   bool was_read_only_ = false;

@@ -12,7 +12,7 @@
 namespace csi_proxy::storage {
 namespace {
 
-// How often a call begins anew when the directory has become another volume's meanwhile.
+// The number of times that a call begins anew when the directory has become another volume's.
 constexpr int kAttempts = 8;
 
 // The state of the target.

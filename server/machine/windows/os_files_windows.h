@@ -65,8 +65,8 @@ constexpr OpenRequest RootRequest() {
   return request;
 }
 
-// How an entry is deleted: its name is gone when our handle closes, even if others have it open,
-// and read-only does not prevent it
+// The way in which an entry is deleted: its name is gone when our handle closes, even if others
+// have it open, and read-only does not prevent it
 // (learn.microsoft.com/windows-hardware/drivers/ddi/ntddk/ns-ntddk-_file_disposition_information_ex).
 inline constexpr DWORD kDeleteFlags = FILE_DISPOSITION_FLAG_DELETE |
                                       FILE_DISPOSITION_FLAG_POSIX_SEMANTICS |

@@ -32,7 +32,7 @@ inline bool IsWine() {
 // lowest number that is free, and Windows does not go higher for long either.
 class HandleWatch {
  public:
-  // How many handles there are more than at first, about.
+  // Returns about how many more handles there are than at first.
   int64_t Growth() const {
     return std::max((Highest() - highest_) / 4, static_cast<int64_t>(Count()) - count_);
   }

@@ -22,7 +22,7 @@ constexpr size_t kMaxFlushers = 4;
 // clients that come in numbers and do not read cost no more than this.
 constexpr size_t kMaxUnread = 4096;
 
-// How long a thread waits for more to do before it ends.
+// The time that a thread waits for more to do before it ends.
 constexpr std::chrono::seconds kIdle{1};
 
 }  // namespace

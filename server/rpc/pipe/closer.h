@@ -1,4 +1,4 @@
-// How the connections of a server end.
+// Ends the connections of a server.
 //
 // Closing the server's handle is not enough: a client that never closes its end keeps the pipe's
 // name for as long as it runs (pipe_name.h). DisconnectNamedPipe takes the client's end from it,
@@ -6,8 +6,8 @@
 // (https://learn.microsoft.com/windows/win32/api/namedpipeapi/nf-namedpipeapi-disconnectnamedpipe,
 // https://learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-flushfilebuffers). So threads of
 // the Closer wait by flushing, and another one disconnects what takes too long, which ends the
-// flush as well (ReactOS, drivers/filesystems/npfs/statesup.c, NpSetDisconnectedPipeState). Where
-// the system starts no thread for that, clients are disconnected at once.
+// flush as well (ReactOS, drivers/filesystems/npfs/statesup.c, NpSetDisconnectedPipeState). If the
+// system starts no thread for that, clients are disconnected at once.
 #pragma once
 
 #include <atomic>

@@ -15,7 +15,7 @@ bool RunInBackground() { return true; }
 bool IsPollerThread() __asm__("__wrap__Z51grpc_iomgr_platform_is_any_background_poller_threadv");
 bool IsPollerThread() { return csi_proxy::pipe::InGrpcCompletion(); }
 
-// Where gRPC takes the time from (src/core/lib/gpr/time.cc).
+// gRPC takes the time from here (src/core/lib/gpr/time.cc).
 extern gpr_timespec (*gpr_now_impl)(gpr_clock_type clock);
 
 namespace csi_proxy::pipe {

@@ -127,8 +127,8 @@ bool PipeStream::Ended(BOOL ok, Operation* operation, Result* result) {
     return true;
   }
   *result = {};
-  // How much it was stands in the operation; the out parameter of an overlapped ReadFile is not to
-  // be relied on (https://learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-readfile).
+  // The operation has the number of bytes; the out parameter of an overlapped ReadFile is not to be
+  // relied on (https://learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-readfile).
   GetOverlappedResult(handle_, operation, &result->bytes, FALSE);
   return true;
 }

@@ -7,7 +7,7 @@
 namespace csi_proxy::pipe {
 namespace {
 
-// Why an instance of a name that is there was refused.
+// Returns whether the error refuses an instance because the name is there.
 bool IsTaken(const absl::Status& status) {
   return HasWin32Code(
       status, {win32_error::kAccessDenied, win32_error::kPipeBusy, win32_error::kAlreadyExists});
@@ -37,7 +37,7 @@ absl::Status CheckInherited(PipeCalls& calls, const std::string& path, void* ins
   const absl::StatusOr<ObjectSecurity> security = calls.Security(instance);
   if (!security.ok()) return Prefixed(path, security.status());
   const bool own = security->owner == calls.ours().owner;
-  // Whoever made the pipe may at any time give himself the right to serve it beside us.
+  // The maker of the pipe may at any time give himself the right to serve it beside us.
   if (!own && !OwnedByAdministrators(*security)) {
     return LeftOver(path, absl::StrCat("it belongs to ", security->owner,
                                        " rather than to SYSTEM or the administrators"));

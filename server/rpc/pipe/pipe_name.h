@@ -1,4 +1,4 @@
-// How a server comes to a pipe's name.
+// Gets a pipe's name for a server.
 //
 // A name lives as long as any handle of the pipe, a server's or a client's
 // (https://learn.microsoft.com/windows/win32/api/namedpipeapi/nf-namedpipeapi-disconnectnamedpipe).

@@ -303,7 +303,7 @@ TEST(PipeCallsTest, LookSaysWhoServes) {
   const auto server = calls->Look(path);
   ASSERT_TRUE(server.ok()) << server.status();
   EXPECT_EQ(*server, GetCurrentProcessId());
-  // That was its only one.
+  // The look took the pipe's only instance.
   EXPECT_TRUE(HasWin32Code(calls->Look(path).status(), ERROR_PIPE_BUSY));
   calls->Close(*instance);
 }

@@ -21,7 +21,7 @@
 
 namespace csi_proxy::pipe {
 
-// Where a socket is.
+// The address of a socket.
 struct SocketAddress {
   sockaddr_storage storage{};
   int size = 0;
@@ -64,8 +64,8 @@ absl::StatusOr<Socket> Bind(const SocketAddress& address);
 absl::StatusOr<Socket> Connect(const SocketAddress& address, absl::Time deadline);
 
 // A connected socket. A read of an ended connection has error ERROR_HANDLE_EOF, or another one if
-// the other end did not end it in order. What the other end has not read when this is destroyed may
-// be lost.
+// the other end did not end it in order. Bytes that the other end has not read when this is
+// destroyed may be lost.
 class SocketStream final : public Stream {
  public:
   // INTERNAL when it cannot be watched.

@@ -58,7 +58,7 @@ Stream::Result Write(Stream& stream, const std::string& bytes) {
   return operation.Await(at_once, result);
 }
 
-// Where accepted streams come.
+// Takes the accepted streams.
 class Accepted {
  public:
   SocketListener::Accepted Function() {

@@ -29,7 +29,7 @@ constexpr uint32_t kStorageDeviceIdProperty = 2;
 constexpr uint32_t kPropertyStandardQuery = 0;
 constexpr ptrdiff_t kNvmeName = 68;
 
-// What was opened: a disk, or a volume and the disk below.
+// The opened device: a disk, or a volume and the disk below.
 struct Device {
   Disk* disk;
   std::optional<VolumePlace> place;
@@ -226,7 +226,7 @@ constexpr ControlCode kControlCodes[] = {
     {machine::control::kGetVolumeDiskExtents, false, true, GetVolumeDiskExtents},
 };
 
-// Whether a handle with this access may send the code, which says so itself
+// Returns whether a handle with this access may send the code, which says so itself
 // (learn.microsoft.com/windows-hardware/drivers/kernel/defining-i-o-control-codes).
 bool MaySend(DeviceAccess access, uint32_t code) {
   const uint32_t required = (code >> 14) & 3;

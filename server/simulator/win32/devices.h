@@ -1,4 +1,4 @@
-// What the disks and volumes of a simulated node answer to control codes, in Windows' layouts.
+// The answers of a simulated node's disks and volumes to control codes, in Windows' layouts.
 #pragma once
 
 #include <cstdint>

@@ -176,7 +176,7 @@ TEST_F(DevicesTest, TellsLengths) {
   };
   EXPECT_THAT(length(PhysicalDrive(0)), Yields(68719476736u));
   EXPECT_THAT(length(DeviceOf(kSystemVolume)), Yields(68000000000u));
-  // What the hardware has grown to shows after a rescan.
+  // The grown size of the hardware shows after a rescan.
   ASSERT_THAT(node_->GrowDisk(1, 20 * kGiB), IsOk());
   EXPECT_THAT(length(PhysicalDrive(1)), Yields(10 * kGiB));
   Change([](NodeState& state) { Rescan(state); });

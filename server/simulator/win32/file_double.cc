@@ -57,7 +57,7 @@ absl::StatusOr<Bytes> ReparseData(const Tree::Entry& entry, absl::string_view op
   return entry.junction ? machine::MakeJunction(target) : machine::MakeSymlink(target);
 }
 
-// Whether a reparse point is as long as it says.
+// Returns whether a reparse point is as long as it says.
 bool HasOwnLength(const Bytes& data) {
   constexpr size_t kHeader = 8;
   if (data.size() < kHeader || data.size() > machine::kMaxReparseData) return false;
@@ -219,7 +219,8 @@ class FileDouble final : public File {
         });
   }
 
-  // Of a mounted folder alone: a tree does not turn its links into anything else.
+  // Deletes the reparse point of a mounted folder alone: a tree does not turn its links into
+  // anything else.
   absl::Status DeleteReparsePoint(uint32_t tag) override {
     return OnEntry<absl::Status>(
         "win32.DeleteReparsePoint", path_,

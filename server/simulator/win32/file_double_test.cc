@@ -303,7 +303,7 @@ TEST_F(FileDoubleTest, RefusesReparsePoints) {
   }
   Bytes other_tag = data;
   other_tag[0] = 0x13;
-  // Of the volume's name without the backslash: no mount point.
+  // The volume's name without the backslash makes no mount point.
   Bytes junction = machine::MakeMountPoint(*VolumeId::Parse(kSystemVolume));
   junction[16 + junction[10] - 2] = 'x';
   Bytes relative = data;
@@ -315,7 +315,7 @@ TEST_F(FileDoubleTest, RefusesReparsePoints) {
   EXPECT_FALSE((*Open(kC, {"t", "empty"}))->GetAttributes()->is_reparse_point);
 }
 
-// What OpenEntries cannot keep from happening leaves files that lead to nothing else.
+// A file whose entry goes in spite of OpenEntries never leads to another entry.
 TEST_F(FileDoubleTest, AFileIsNeverAnotherEntry) {
   const std::string volume = NewVolume(1);
   { OpenedFile made = (*os_->OpenRoot(volume))->CreateDirectory("a"); }

@@ -32,7 +32,7 @@ class Gate {
     return AsWin32(core_->Run(CallContext(), operation, resource, std::move(action)));
   }
 
-  // What nothing can stop, such as closing.
+  // Runs an action that nothing can stop, such as closing.
   template <typename Action>
   void Finish(Action action) const {
     core_->Change(std::move(action));

@@ -15,14 +15,14 @@ constexpr uint32_t kWrites = right::kWriteData | right::kAppendData;
 // Opens without any of these, which look at attributes alone, are in nobody's way.
 constexpr uint32_t kCounts = kReads | kWrites | right::kDelete;
 
-// Whether somebody who shares only this is in the way of this access.
+// Returns whether an open that shares only this forbids this access.
 bool Forbids(uint32_t share, uint32_t access) {
   return ((access & kReads) != 0 && (share & share::kRead) == 0) ||
          ((access & kWrites) != 0 && (share & share::kWrite) == 0) ||
          ((access & right::kDelete) != 0 && (share & share::kDelete) == 0);
 }
 
-// How the node's other processes have an entry open.
+// Returns the modes in which the node's other processes have an entry open.
 std::vector<OpenMode> OthersOpen(NodeState& state, const OpenEntries::Key& key) {
   std::vector<OpenMode> modes;
   for (const OtherOpen& other : state.other_opens) {

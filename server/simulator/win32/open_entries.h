@@ -1,4 +1,4 @@
-// Which entries of a node's trees are open, by whom and how, and what that keeps others from.
+// Knows which entries of a node's trees are open, by whom and how, and what that keeps others from.
 //
 // Every open is checked both ways against every other: its access against what they share, and
 // their access against what it shares
@@ -25,7 +25,7 @@
 
 namespace csi_proxy::machine::simulated {
 
-// What an open asks for and what it shares.
+// The access that an open asks for, and the access that it shares.
 struct OpenMode {
   uint32_t access = 0;
   uint32_t share = 0;
@@ -53,14 +53,14 @@ class OpenEntries {
   // An open has deleted the entry, which stays until Remove().
   void SetDeleted(const Key& key);
   bool IsDeleted(const Key& key) const;
-  // What opening a deleted entry, or making another in its place, fails with.
+  // Returns the error of opening a deleted entry, or of making another in its place.
   static absl::Status DeletePending(const NodeState& state, absl::string_view operation);
 
  private:
   struct Entry {
     std::vector<OpenMode> opens;
     bool deleted = false;
-    // Whether the handle that deleted it is closed.
+    // True if the handle that deleted it is closed.
     bool closed = false;
   };
 

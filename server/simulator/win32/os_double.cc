@@ -28,7 +28,7 @@ using machine::Bytes;
 using machine::DeviceAccess;
 using machine::VolumeSpace;
 
-// What GetFileAttributesW says of a path on a server.
+// Returns what GetFileAttributesW says of a path on a server.
 absl::Status ReachServer(NodeState& state, const UncPath& path, absl::string_view operation) {
   const SmbServer* server = FindServer(state, path.host());
   if (server == nullptr || !server->reachable) return Failure(operation, win32_error::kBadNetPath);
@@ -48,7 +48,7 @@ bool IsUnc(absl::string_view path) {
   return absl::StartsWith(path, R"(\\)") && !absl::StartsWith(path, R"(\\?\)");
 }
 
-// What GetDiskFreeSpaceExW says of a directory on a server, which must end in a backslash
+// Returns what GetDiskFreeSpaceExW says of a directory on a server, which must end in a backslash
 // (learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-getdiskfreespaceexw).
 absl::StatusOr<VolumeSpace> GetServerSpace(NodeState& state, const std::string& directory,
                                            absl::string_view operation) {
@@ -62,12 +62,13 @@ absl::StatusOr<VolumeSpace> GetServerSpace(NodeState& state, const std::string& 
   return VolumeSpace{share.size_bytes, free, free};
 }
 
-// How SetVolumeMountPointW and DeleteVolumeMountPointW open the directory they change. They write
-// its reparse data, so for writing, and as itself; what they share nobody says (their pages,
+// Returns the mode in which SetVolumeMountPointW and DeleteVolumeMountPointW open the directory
+// they change. They write its reparse data, so they open it for writing, and as itself; nobody says
+// what they share (their pages,
 // learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumemountpointw and
 // .../fileapi/nf-fileapi-deletevolumemountpointw, do not, and ReactOS has neither). To share
-// deletion would let the directory go from under them; so at best reading and writing, as
-// ReactOS's GetVolumeNameForVolumeMountPointW does (dll/win32/kernel32/client/file/mntpoint.c).
+// deletion would let the directory go from under them; so at best reading and writing, as ReactOS's
+// GetVolumeNameForVolumeMountPointW does (dll/win32/kernel32/client/file/mntpoint.c).
 OpenMode MountCallMode(const Behaviour& behaviour) {
   return {
       right::kSynchronize | right::kReadAttributes | right::kWriteData | right::kWriteAttributes,
@@ -134,7 +135,7 @@ absl::Status EndMount(NodeState& state, OpenEntries& open, const std::string& di
   ABSL_ASSIGN_OR_RETURN(const PathEnd end, FindPath(state, path, operation));
   ABSL_RETURN_IF_ERROR(CheckFree(state, open, end, operation));
   if (end.at().kind == Tree::Kind::kFile) return Failure(operation, win32_error::kDirectory);
-  // Of a directory that is not a mounted folder "the function does nothing"
+  // For a directory that is not a mounted folder "the function does nothing"
   // (learn.microsoft.com/windows/win32/api/fileapi/nf-fileapi-deletevolumemountpointw).
   if (!end.at().mounted.has_value()) return absl::OkStatus();
   if (IsWriteProtected(end.place)) return Failure(operation, win32_error::kWriteProtect);
@@ -311,7 +312,7 @@ class OsDouble final : public machine::Os {
   }
 
  private:
-  // What the fault table calls a directory: `C:\a`, however it was given.
+  // Returns the fault table's name of a directory: `C:\a`, however it was given.
   static absl::string_view ResourceOf(absl::string_view directory) {
     if (!absl::StartsWithIgnoreCase(directory, R"(\\?\Volume{)")) {
       absl::ConsumePrefix(&directory, R"(\\?\)");

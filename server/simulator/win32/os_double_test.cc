@@ -16,7 +16,7 @@ using testing::ElementsAre;
 
 class OsDoubleTest : public Win32Test {
  protected:
-  // What is mounted at a directory; nothing when none is.
+  // Returns the volume that is mounted at a directory; nothing when none is.
   std::optional<VolumeId> MountedAt(const std::string& path) {
     const auto link = host_->filesystem().ReadLink(context_, Anywhere(path));
     EXPECT_THAT(link, IsOk());

@@ -19,7 +19,7 @@ bool IsDriveRoot(absl::string_view root) {
   return root.size() == 3 && absl::ascii_isalpha(root[0]) && absl::EndsWith(root, ":\\");
 }
 
-// How much of a path is its root, with the backslash behind it.
+// Returns the length of a path's root, with the backslash behind it.
 size_t RootLength(absl::string_view path) {
   if (!absl::StartsWithIgnoreCase(path, kVolumePrefix)) return 3;
   const size_t end = path.find('\\', kVolumePrefix.size());
@@ -66,7 +66,7 @@ absl::StatusOr<PathEnd> FindPath(NodeState& state, absl::string_view path,
   std::vector<std::string> names;
   if (path.size() > length) names = absl::StrSplit(path.substr(length), '\\');
   ABSL_ASSIGN_OR_RETURN(const Resolved at, ResolveBelow(state, root, names, path));
-  // What is mounted on the way is not there, or has no file system.
+  // A volume mounted on the way is not there, or has no file system.
   if (at.tree == nullptr && !at.dangling) {
     return Failure(operation, at.place.has_value() ? win32_error::kUnrecognizedVolume
                                                    : win32_error::kFileNotFound);

@@ -1,4 +1,4 @@
-// Where the paths lead that Win32 takes: of a drive, `C:\a\b`, or of a volume,
+// Finds where the paths lead that Win32 takes: of a drive, `C:\a\b`, or of a volume,
 // `\\?\Volume{guid}\a\b`. Errors are Failure()s of `operation`.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Who may have an entry open beside whom, and when a deleted one goes.
+// Tests who may have an entry open beside whom, and when a deleted one goes.
 #include "server/machine/access.h"
 #include "server/simulator/win32/open_entries.h"
 #include "server/simulator/win32/testing.h"
@@ -18,7 +18,7 @@ class SharingTest : public Win32Test {
     ASSERT_THAT(node_->MakeDirectory("C:\\t\\a"), IsOk());
   }
   OpenedFile OpenA(Access access = Access::kRead) { return Open("C:\\", {"t", "a"}, access); }
-  // What another process does with C:\t\a.
+  // Lets another process open C:\t\a.
   void Other(uint32_t access, uint32_t share) {
     ASSERT_THAT(node_->SetOtherOpens({{"C:\\t\\a", access, share}}), IsOk());
   }

@@ -1,4 +1,4 @@
-// What Win32 refuses where a friendlier double would not.
+// Tests that the double refuses as Win32 does, where a friendlier double would not.
 #include "server/machine/layouts.h"
 #include "server/machine/reparse_point.h"
 #include "server/simulator/win32/testing.h"
@@ -174,7 +174,7 @@ TEST_F(StrictWin32Test, AJunctionIsToldFromAMountedFolderByWhereItLeads) {
   EXPECT_EQ(point("j").volume, std::nullopt);
   EXPECT_EQ(point("m").target, volume);
   EXPECT_EQ(point("m").volume, *VolumeId::Parse(volume));
-  // What is done to mounted folders is not done to a junction.
+  // The calls for mounted folders do not change a junction.
   EXPECT_THAT(os_->SetMountPoint("C:\\t\\j\\", volume), FailsWithWin32(win32_error::kDirNotEmpty));
   EXPECT_THAT(os_->DeleteMountPoint("C:\\t\\j\\"), IsOk());
   EXPECT_EQ(point("j").target, "C:\\k");

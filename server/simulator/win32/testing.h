@@ -1,4 +1,4 @@
-// What the tests of the simulated Win32 share: the default scenario's node and its Os.
+// The common part of the simulated Win32's tests: the default scenario's node and its Os.
 #pragma once
 
 #include <functional>

@@ -17,11 +17,11 @@ namespace csi_proxy::machine::simulated::wmi {
 // `wanted` in its properties may be left out, and most are where a node has many.
 std::vector<cim::Object> Instances(NodeState& state, const Class& of, const Wanted& wanted = {});
 
-// The one at a path; WBEM_E_NOT_FOUND when it is not there, or not any more. Of several portals at
-// one address, which have one path, the first.
+// Finds the instance at a path; WBEM_E_NOT_FOUND when it is not there, or not any more. Several
+// portals at one address have one path, which finds the first.
 absl::StatusOr<cim::Object> FindInstance(NodeState& state, const ObjectPath& path);
 
-// What `association` leads to from `of`, which plays `role` in it.
+// Finds the instances to which `association` leads from `of`, which plays `role` in it.
 std::vector<cim::Object> FindAssociated(NodeState& state, const ObjectPath& of,
                                         const Property& role, const Class& association,
                                         const Property& result_role, const Class& result);

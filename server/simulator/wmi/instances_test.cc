@@ -48,7 +48,7 @@ TEST_F(InstancesTest, AreMadeOnlyOfWhatIsWanted) {
         ASSERT_THAT(found, IsOk()) << object.path();
         EXPECT_EQ(found->path(), object.path());
         if (Instances(state, of, path->keys).size() < all.size()) ++narrowed;
-        // Whatever property is asked for.
+        // A query for any property finds the object.
         for (const auto& [name, value] : object.properties()) {
           if (value.is_null()) continue;
           EXPECT_THAT(Instances(state, of, {{name, value}}), testing::Contains(object))
@@ -260,7 +260,7 @@ TEST_F(InstancesTest, SmbMappings) {
         .GetUint32("Status");
   };
   EXPECT_THAT(status(R"(\\FILES\Data)"), Yields(0U));
-  // What the password says shows when it is used.
+  // Only using the mapping shows whether the password is right.
   EXPECT_THAT(status(R"(\\files\more)"), Yields(0U));
   EXPECT_THAT(status(R"(\\files\idle)"), Yields(2U));
   ASSERT_THAT(node_->SetServerReachable("files", false), IsOk());

@@ -72,7 +72,7 @@ std::optional<KnownTarget> FindKnownTarget(NodeState& state, const std::string& 
   return std::nullopt;
 }
 
-// What a call says of authentication; NONE unless it does.
+// Returns the authentication that a call asks for; NONE unless it asks for any.
 std::optional<ChapMode> ModeOf(const Call& call) {
   if (!call.Has("AuthenticationType")) return ChapMode::kNone;
   const std::string type = call.Text("AuthenticationType");

@@ -23,7 +23,7 @@ struct Call {
   const cim::Object& self;
   const cim::Arguments& in;
 
-  // Arguments, which CheckArguments() has let pass. What is null was not given.
+  // These read arguments that CheckArguments() has let pass. A null argument was not given.
   bool Has(absl::string_view name) const;
   std::string Text(absl::string_view name) const;
   uint64_t Number(absl::string_view name, uint64_t fallback = 0) const;
@@ -37,7 +37,7 @@ using Outcome = absl::StatusOr<cim::MethodResult>;
 absl::Status CheckArguments(const Method& method, const cim::Arguments& in,
                             absl::string_view operation);
 
-// Runs the method. What Windows has and the simulation has not returns 1, Not Supported.
+// Runs the method. A feature that Windows has and the simulation has not returns 1, Not Supported.
 Outcome CallMethod(const Call& call);
 
 // A method that did what it was to do, with these out parameters; null for the others.

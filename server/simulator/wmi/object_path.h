@@ -1,4 +1,4 @@
-// Where an object is in a namespace: `Class.Key="value"`, as WMI's `__RELPATH` has it.
+// The place of an object in a namespace: `Class.Key="value"`, as WMI's `__RELPATH` has it.
 #pragma once
 
 #include <string>

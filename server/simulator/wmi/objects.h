@@ -13,7 +13,7 @@ namespace csi_proxy::machine::simulated::wmi {
 
 using Objects = std::vector<cim::Object>;
 
-// What the instances that somebody asks for are equal to, as far as a list of them looks at it.
+// The values that the wanted instances have, as far as a list of them looks at these.
 using Wanted = cim::Properties;
 // A text that is wanted of a property; empty when none is.
 std::string WantedText(const Wanted& wanted, const char* property);
@@ -38,7 +38,7 @@ Objects DisksToPartitions(NodeState& state);
 Objects PartitionsToVolumes(NodeState& state);
 
 cim::Object PortalObject(const IscsiPortal& portal);
-// Of a target that is connected.
+// Makes the session of a target that is connected.
 cim::Object SessionObject(NodeState& state, const IscsiTarget& target);
 Objects Portals(NodeState& state);
 Objects Targets(NodeState& state);

@@ -48,8 +48,8 @@ Class Association(const char* name, Property one, Property other) {
 
 // Sources: learn.microsoft.com/windows-hardware/drivers/storage/storage-management-api-classes,
 // learn.microsoft.com/previous-versions/windows/desktop/iscsidisc, .../smb; static or instance,
-// keys, and parameters the pages leave out, as Windows' own generated bindings have them. Of the
-// properties of a class those are here that the node knows something about.
+// keys, and parameters the pages leave out, as Windows' own generated bindings have them. Each
+// class has here those of its properties that the node knows something about.
 std::vector<Class> StorageClasses() {
   return {
       {kStorage,

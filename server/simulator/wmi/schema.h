@@ -16,7 +16,7 @@ struct Property {
   cim::Type type;
   bool is_array = false;
   bool is_key = false;
-  // Of a reference: the class it refers to. The property is then a role of an association.
+  // The class that a reference refers to. The property is then a role of an association.
   const char* class_name = "";
 };
 
@@ -27,7 +27,7 @@ struct Parameter {
   bool is_out = false;
   // An in parameter that must be given.
   bool is_required = false;
-  // Of an object: its class.
+  // The class of an object.
   const char* class_name = "";
 };
 
@@ -63,7 +63,7 @@ const std::vector<Class>& Classes();
 // Without case; null when there is none. The name of a base leads to its only class here.
 const Class* FindClass(cim::Namespace space, absl::string_view name);
 
-// What a fault rule can strike: `wmi.Query/<Class>`, `wmi.Get/<Class>`,
+// The operations that a fault rule can strike: `wmi.Query/<Class>`, `wmi.Get/<Class>`,
 // `wmi.Invoke/<Class>.<Method>` and `wmi.Associators/<class of what is found>`, in the classes' own
 // spelling.
 std::string QueryOperation(const Class& of);

@@ -53,7 +53,7 @@ TEST_F(ServicesTest, MethodsReturnWhatTheirPagesSay) {
   EXPECT_THAT(Call("slow", "StartService"), Returns(0));
   EXPECT_THAT(Service("slow").GetString("State"), Yields("Start Pending"));
   EXPECT_THAT(Call("slow", "StartService"), Returns(5));
-  // What it needs is started first.
+  // The services that it needs are started first.
   EXPECT_THAT(Call("above", "StartService"), Returns(0));
   EXPECT_THAT(Service("base").GetString("State"), Yields("Running"));
 }

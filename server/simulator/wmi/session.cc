@@ -23,8 +23,8 @@ namespace {
 
 constexpr uint32_t kFirstHresult = 0x80000000;
 
-// What a fault rule calls the thing that `value_of` tells the properties of; empty unless all of
-// them are there.
+// Returns a fault rule's name of the instance whose properties `value_of` tells; empty unless all
+// properties of the name are there.
 std::string ResourceOf(const Class& of,
                        const std::function<const cim::Value*(const char*)>& value_of) {
   std::vector<std::string> parts;
@@ -55,7 +55,7 @@ std::string ResourceOf(const Select& select) {
   });
 }
 
-// What must be equal in whatever the query finds.
+// Returns the values that every instance that the query finds must have.
 Wanted WantedBy(const Select& select) {
   Wanted wanted;
   for (const Condition& condition : select.where) {

@@ -47,7 +47,7 @@ Disk& DiskOf(const Call& call) {
   return *FindVisibleDisk(call.state, number);
 }
 
-// Of a partition.
+// Returns the disk of a partition.
 Disk& DiskBelow(const Call& call) {
   return **FindDisk(call.state, *call.self.GetUint32("DiskNumber"));
 }
@@ -168,7 +168,7 @@ Outcome PartitionOnline(const Call& call) {
   return Done(call.method);
 }
 
-// What the partition holds, as far as its size can change; else an error.
+// Returns the partition's volume if its size can change; else an error.
 absl::StatusOr<VolumePlace> Resizable(const Call& call, absl::string_view operation) {
   Disk& disk = DiskBelow(call);
   DiskPartition& partition = PartitionOf(call, disk);

@@ -102,7 +102,7 @@ TEST_F(StorageMethodsTest, CreatePartitionTakesNoNonsense) {
   EXPECT_THAT(create({{"UseMaximumSize", yes},
                       {"GptType", Value::String("ebd0a0a2-b9e5-4433-87c0-68b6b72699c7")}}),
               Returns(41010));
-  // What the simulation does not have.
+  // The simulation does not have these features.
   EXPECT_THAT(create({{"Size", Value::Uint64(kMiB)}}), Returns(1));
   EXPECT_THAT(create({{"UseMaximumSize", yes}, {"AssignDriveLetter", yes}}), Returns(1));
   EXPECT_THAT(*All(Query("MSFT_Partition").Where("DiskNumber", Value::Uint32(2))), SizeIs(1));

@@ -17,7 +17,7 @@ constexpr char kBasicData[] = "{ebd0a0a2-b9e5-4433-87c0-68b6b72699c7}";
 constexpr char kReserved[] = "{e3c9e316-0b5c-4db8-817d-f92df00215ae}";
 constexpr char kEfiSystem[] = "{c12a7328-f81f-11d2-ba4b-00a0c93ec93b}";
 constexpr char kLinuxData[] = "{0fc63daf-8483-4772-8e79-3d69d8477de4}";
-// Of dynamic disks
+// These are types of dynamic disks
 // (learn.microsoft.com/windows/win32/api/winioctl/ns-winioctl-partition_information_gpt).
 constexpr char kLdmMetadata[] = "{5808c8aa-7e8f-42e0-85d2-e1e90434cfb3}";
 constexpr char kLdmData[] = "{af9b60a0-1431-4f62-bc68-3311714a69ad}";
@@ -97,8 +97,8 @@ uint16_t FileSystemNumber(absl::string_view name) {
   return 0;
 }
 
-// Where the volume can be reached: its drive, the directories of drives it is mounted at, its own
-// name.
+// Returns the paths by which the volume can be reached: its drive, the directories of drives it is
+// mounted at, its own name.
 std::vector<Value> AccessPaths(NodeState& state, const Volume& volume) {
   std::vector<Value> paths;
   for (const std::string& path : MountPointsOf(state, volume)) {
@@ -146,7 +146,7 @@ void ForEachPartition(NodeState& state, const Wanted& wanted, Action each) {
   }
 }
 
-// What WMI knows of a partition's volume now: of a dynamic one nothing.
+// Returns what WMI knows of a partition's volume now: nothing of a dynamic one.
 absl::StatusOr<VolumePlace> KnownVolume(NodeState& state, const DiskPartition& partition) {
   if (!partition.volume.has_value() || partition.type == PartitionType::kLdmData ||
       partition.cached_at > absl::Now()) {
@@ -216,7 +216,7 @@ cim::Object DiskObject(const Disk& disk) {
 }
 
 cim::Object PartitionObject(NodeState& state, const Disk& disk, const DiskPartition& partition) {
-  // Where it begins is what stays of it.
+  // Only a partition's offset never changes.
   const std::string id = absl::StrFormat("{00000000-0000-0000-0000-%012x}", partition.offset_bytes);
   const absl::StatusOr<VolumePlace> volume = KnownVolume(state, partition);
   const bool is_online = disk.online && !partition.awaits_online;
@@ -252,7 +252,7 @@ cim::Object VolumeObject(const VolumePlace& place) {
   const Volume& volume = *place.volume;
   const std::string id = volume.id.ToString();
   const bool formatted = !volume.file_system.empty();
-  // Of the file system, so nothing where there is none.
+  // This is the size of the file system, so 0 if there is none.
   const uint64_t size = formatted ? place.partition->size_bytes : 0;
   return MakeObject(
       "MSFT_Volume",

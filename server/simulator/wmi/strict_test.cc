@@ -1,4 +1,5 @@
-// What WMI refuses, delays or leaves out where a friendlier double would not.
+// Tests that the double refuses, delays or leaves out as WMI does, where a friendlier double would
+// not.
 #include "absl/time/clock.h"
 #include "server/simulator/storage.h"
 #include "server/simulator/wmi/testing.h"
@@ -25,7 +26,7 @@ class StrictWmiTest : public WmiTest {
     EXPECT_THAT(Invoke(Disk(1), "CreatePartition", kMaximum), Returns(0));
     return node_->Snapshot().disks[1].partitions.back().volume->id;
   }
-  // What the mount manager says.
+  // Asks the mount manager.
   bool IsMounted(const VolumeId& id) {
     bool found = false;
     Change([&](NodeState& state) { found = FindVolume(state, id).ok(); });

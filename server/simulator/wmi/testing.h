@@ -1,4 +1,4 @@
-// What the tests of the simulated WMI share: a session over the small simulated node.
+// The common part of the simulated WMI's tests: a session over the small simulated node.
 #pragma once
 
 #include <gmock/gmock.h>

@@ -45,7 +45,7 @@ using Statement = std::variant<Select, AssociatorsOf>;
 // for the path in the braces as ParsePath(). No error quotes the query.
 absl::StatusOr<Statement> ParseWql(cim::Namespace space, absl::string_view wql);
 
-// Whether an instance's property is what the condition asks for: text is compared without case, a
+// Returns whether an instance's property is as the condition asks: text is compared without case, a
 // char16 with case, null equals nothing and differs from nothing.
 bool Matches(const Condition& condition, const cim::Object& object);
 

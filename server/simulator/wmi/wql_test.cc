@@ -98,7 +98,7 @@ TEST(WqlTest, LiteralsThatAreNone) {
            R"(SELECT * FROM MSFT_Disk WHERE Path = 'C:\')",
            R"(SELECT * FROM MSFT_Disk WHERE Path = 'C:)",
            R"(SELECT * FROM MSFT_Disk WHERE Path = x)",
-           // Of another type, or out of its range.
+           // The value has another type, or is out of its range.
            R"(SELECT * FROM MSFT_Disk WHERE Path = 1)",
            R"(SELECT * FROM MSFT_Disk WHERE Number = '1)",
            R"(SELECT * FROM MSFT_Disk WHERE Number = '')",

@@ -23,7 +23,7 @@ FakeReply Hanging() {
 
 class ComSessionHangTest : public FakeWmiTest {
  protected:
-  // How long `call` took; it is to fail with `code`.
+  // Returns how long `call` took; it is to fail with `code`.
   template <typename Call>
   absl::Duration Time(absl::StatusCode code, const Call& call) {
     const absl::Time start = absl::Now();

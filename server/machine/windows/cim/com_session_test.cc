@@ -98,7 +98,7 @@ TEST_F(ComSessionTest, QueriesWmiCannotReadAreErrors) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("SELECT * FROM SELECT"));
 }
 
-// Which Wine does not have.
+// Wine does not have this namespace.
 TEST_F(ComSessionTest, AnAbsentNamespace) {
   const absl::Status status =
       session_->Query({}, Namespace::kSmb, cim::Query("MSFT_SmbGlobalMapping")).status();

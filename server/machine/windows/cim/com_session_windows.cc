@@ -50,7 +50,7 @@ std::string ClassOf(absl::string_view path) {
   return std::string(path.substr(0, path.find_first_of(".=")));
 }
 
-// How many objects of a query come at most with one Next, which is a round trip to WMI's process
+// The most objects of a query that come with one Next, which is a round trip to WMI's process
 // (learn.microsoft.com/openspecs/windows_protocols/ms-wmi/fcf30bd4-7ba4-4896-bd87-0c3fdb6340a0).
 constexpr ULONG kObjectsAtOnce = 64;
 

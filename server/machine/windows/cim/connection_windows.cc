@@ -14,7 +14,7 @@
 namespace csi_proxy::cim {
 namespace {
 
-// How late a cancellation may be noticed.
+// The longest time until a cancellation is noticed.
 constexpr absl::Duration kLongestWait = absl::Milliseconds(100);
 
 absl::Status StartComOnce(const std::function<void(absl::string_view)>& warn) {

@@ -30,7 +30,7 @@ absl::Status StartCom(decltype(&CoInitializeSecurity) initialize_security,
 // interface that comes from WMI and is called again.
 absl::Status SecureProxy(IUnknown* proxy);
 
-// How long, in milliseconds, one wait in WMI may be until `context` is to be asked again.
+// Returns how long, in milliseconds, one wait in WMI may be until `context` is to be asked again.
 LONG WaitSlice(const CallContext& context);
 
 // Waits for the object of a call that GetObject or ExecMethod has begun; null when there is none.

@@ -15,7 +15,7 @@
 namespace csi_proxy::cim {
 namespace {
 
-// How Automation carries a CIM type; VT_EMPTY for a type there is not.
+// Returns the VARTYPE with which Automation carries a CIM type; VT_EMPTY for an unknown type.
 VARTYPE CarrierOf(Type type) {
   switch (type) {
     case Type::kUint8:

@@ -10,7 +10,7 @@
 
 namespace csi_proxy::cim {
 
-// How many COM objects are not released yet.
+// The number of COM objects that are not released yet.
 inline std::atomic<int> objects_alive = 0;
 
 // IUnknown for one interface.

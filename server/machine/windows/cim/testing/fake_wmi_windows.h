@@ -14,7 +14,7 @@
 
 namespace csi_proxy::cim {
 
-// How many COM objects of the fake are not released yet.
+// Counts the fake's COM objects that are not released yet.
 inline int FakesAlive() { return objects_alive; }
 
 // Makes the interfaces of the fake pass for proxies, with a proxy's security.
@@ -72,7 +72,7 @@ class FakeObject : public FakeUnknown<ClassObjectBase> {
   std::map<std::wstring, Property>::iterator next_;
 };
 
-// How a call goes.
+// The course of a call.
 struct FakeReply {
   // The result of the call itself.
   HRESULT begin = WBEM_S_NO_ERROR;
@@ -97,7 +97,7 @@ struct FakeWmi {
   std::function<FakeReply(const std::wstring& path, const std::wstring& method, FakeObject* in)>
       method;
 
-  // How often any query was asked for its next objects.
+  // The number of times that any query was asked for its next objects.
   std::atomic<int> nexts = 0;
 
   // Its interfaces pass for proxies, and `blankets` has the arguments of each SetBlanket.
