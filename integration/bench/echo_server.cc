@@ -1,5 +1,5 @@
-// The least a gRPC server can be: one callback service on a Unix socket, answering at once. What
-// the product is measured against.
+// The least a gRPC server can be: one callback service on a Unix socket, answering at once. The
+// product is measured against this server.
 //
 //   echo_server SOCKET
 #include <grpcpp/grpcpp.h>

@@ -9,7 +9,7 @@
 
 namespace csi_proxy::integration {
 
-// Every path is a directory, every disk online. What changes a machine fails as not supported.
+// Every path is a directory, every disk online. Calls that change a machine fail as not supported.
 std::unique_ptr<machine::Os> NewIdleOs();
 
 // Finds nothing.

@@ -141,7 +141,8 @@ class NodeRequests final : public RandomMessages {
   std::string volume_ = R"(\\?\Volume{00000000-c511-4c0d-9000-000000000001}\)";
 };
 
-// How many requests, and which: CSI_PROXY_TEST_REQUESTS=100000 CSI_PROXY_TEST_SEED=7.
+// The number of requests, and the seed that chooses them: CSI_PROXY_TEST_REQUESTS=100000
+// CSI_PROXY_TEST_SEED=7.
 uint32_t FromEnvironment(const char* name, uint32_t otherwise) {
   uint32_t value;
   const char* const text = std::getenv(name);

@@ -1,5 +1,5 @@
 // Every rpc of every released version, through the generated client of its version: over a real
-// socket, or embedded; or by csi-proxyctl. What there is to call comes from the descriptors: an rpc
+// socket, or embedded; or by csi-proxyctl. The list of rpcs comes from the descriptors: an rpc
 // without a case fails.
 #include <google/protobuf/util/message_differencer.h>
 

@@ -1,5 +1,5 @@
 // Version -> hub -> version loses nothing that is mapped: random messages of every type of every
-// version. What the tables drop is blanked first; decimal texts are made canonical.
+// version. Fields that the tables drop are blanked first; decimal texts are made canonical.
 #include <google/protobuf/util/message_differencer.h>
 
 #include "absl/strings/ascii.h"

@@ -44,7 +44,8 @@ class SharesTest : public testing::Test {
     server_ = *std::move(server);
   }
 
-  // How long another process takes for a call, with its start; infinite when the call fails.
+  // Measures how long another process takes for a call, with its start; infinite when the call
+  // fails.
   absl::Duration HonestCall(const std::string& method = "path-exists") {
     return HonestRun({"filesystem", method, absl::StrCat("--path=", kRoot, "a")});
   }

@@ -16,8 +16,8 @@ absl::Status CallAdminService(const ClientOptions& options, const std::string& m
                               const google::protobuf::Message& request,
                               google::protobuf::Message* response);
 
-// Whether the machine of this test is itself a double, which programs take for a Windows node:
-// under Wine, see wine/node/.
+// Returns whether the machine of this test is itself a double, which programs take for a Windows
+// node: under Wine, see wine/node/.
 bool MachineIsDouble();
 
 // Calls a method of the administrator of that machine, of which there is one.

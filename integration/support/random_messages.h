@@ -22,7 +22,7 @@ class RandomMessages {
   void Fill(google::protobuf::Message* message);
 
  protected:
-  // What may be in a field. In UTF-8.
+  // Returns a value for a text field, in UTF-8.
   virtual std::string Text(const google::protobuf::FieldDescriptor& field);
   virtual uint32_t Number32();
 

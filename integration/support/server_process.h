@@ -36,7 +36,7 @@ class ServerProcess final : public TestNode {
   // Sends SIGTERM and waits; the exit code, or -1 when it had to be killed after `limit`.
   int Stop(absl::Duration limit);
 
-  // What it wrote to standard error so far.
+  // Returns what the process has written to standard error so far.
   std::string Log() const;
 
  private:
@@ -50,7 +50,7 @@ class ServerProcess final : public TestNode {
 
 // On Linux: a number from /proc/<pid>/status, as VmRSS in KiB or Threads; -1 when there is none.
 int64_t ProcessStatus(int64_t pid, const std::string& name);
-// How many descriptors a process has open.
+// Counts the descriptors that a process has open.
 int64_t OpenDescriptors(int64_t pid);
 
 }  // namespace csi_proxy::integration

@@ -17,7 +17,7 @@ class TestNode {
  public:
   virtual ~TestNode() = default;
 
-  // How clients reach it.
+  // Returns the options with which clients reach the node.
   virtual ClientOptions client_options() const = 0;
 
   // Calls the node's admin service.
@@ -34,7 +34,8 @@ class TestNode {
 // A node in this process.
 absl::StatusOr<std::unique_ptr<TestNode>> NewEmbeddedNode();
 
-// What the environment variable CSI_PROXY_TEST_MODE says: `embedded`, or else a service.
+// Makes the node that the environment variable CSI_PROXY_TEST_MODE names: `embedded`, or else a
+// service.
 absl::StatusOr<std::unique_ptr<TestNode>> NewTestNode();
 
 }  // namespace csi_proxy::integration

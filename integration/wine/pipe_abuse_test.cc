@@ -84,7 +84,8 @@ class PipeAbuseTest : public testing::Test {
     return Call(client);
   }
 
-  // To the service a client is a process: this one makes a call from another. Whether it succeeded.
+  // Makes a call from another process, for the service takes each process for a client. Returns
+  // whether the call succeeded.
   bool OtherClientIsServed() {
     auto other = ChildProcess::Start({CSI_PROXYCTL_BINARY, "filesystem", "path-exists", "--api=v1",
                                       R"(--path=C:\var\lib\kubelet)", "--timeout=20s"},
@@ -295,7 +296,7 @@ TEST_F(PipeAbuseTest, FloodsOfFramesEndTheirConnection) {
     std::cout << flood.name << ": ended after " << sent << " bytes, " << WorkingSet(process_) / 1024
               << " KiB against " << before / 1024 << '\n';
     EXPECT_LT(WorkingSet(process_), before + before / 2) << flood.name;
-    // Of this process the purse is empty.
+    // Only this process has an empty purse.
     EXPECT_TRUE(OtherClientIsServed()) << flood.name;
   }
 }
@@ -347,8 +348,8 @@ TEST_F(PipeAbuseTest, WhatDripsCostsWhatIsSent) {
   EXPECT_TRUE(CallOnce().ok());
 }
 
-// What makes gRPC work, and keep memory, for a call whose answer is not read. Forty connections of
-// 512 such calls would take 400 MB.
+// gRPC works, and keeps memory, for a call whose answer is not read. Forty connections of 512 such
+// calls would take 400 MB.
 TEST_F(PipeAbuseTest, WhoReadsNoAnswersIsBarred) {
   Start({});
   for (int i = 0; i < 20; ++i) ASSERT_TRUE(CallOnce().ok());

@@ -1,4 +1,4 @@
-// What a process holds: handles and memory, as tests of leaks compare them.
+// Counts a process's handles and memory, which tests of leaks compare.
 #pragma once
 
 #include "server/base/win32.h"
@@ -13,8 +13,8 @@
 
 namespace csi_proxy::integration {
 
-// How many handles a process holds; under Wine, for how many it has had room at once (a power of
-// two). Wine's GetProcessHandleCount counts none.
+// Returns how many handles a process holds; under Wine, for how many it has had room at once (a
+// power of two). Wine's GetProcessHandleCount counts none.
 inline DWORD HandleRoom(const win32::UniqueHandle& process) {
   std::vector<char> buffer(1 << 20);
   ULONG needed = 0;

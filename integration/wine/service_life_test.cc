@@ -77,7 +77,7 @@ class ServiceLifeTest : public testing::Test {
   }
 
   fs::path Program() const { return directory_ / "csi-proxy.exe"; }
-  // Where the C library, which opens it, can name it.
+  // The log is at a path that the C library can name, for the C library opens it.
   std::string LogPath() const { return (base_ / "csi-proxy.log").string(); }
   std::string Log() const { return ReadFile(base_ / "csi-proxy.log"); }
 

@@ -12,7 +12,7 @@ import (
 	"csi-proxy.example/integration/bench/peer/figures"
 )
 
-// How many call at once, over how many connections; at 0 connections one calls on each pipe.
+// linuxLoad is a number of callers and of connections; at 0 connections one calls on each pipe.
 type linuxLoad struct {
 	callers, connections int
 	p50, rate, cpu       string // what the ratio shall be

@@ -22,7 +22,7 @@ import (
 type driver struct {
 	mounter *mount.SafeFormatAndMount
 	proxy   mountmanager.CSIProxyMounter
-	// What the metadata server says is attached.
+	// The disks that are attached by the metadata server.
 	mutex    sync.Mutex
 	attached []mountmanager.GoogleCloudDisk
 }

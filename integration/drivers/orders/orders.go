@@ -1,5 +1,5 @@
 // Package orders has the calls of drivers whose code is not to be had as a Go module, in their order,
-// with what they make of the answers. Whoever uses it says what the calls go to.
+// with what they make of the answers. The user of the package says where the calls go.
 package orders
 
 // DiskIDs are the names of a disk.

@@ -12,7 +12,7 @@ import (
 type block struct {
 	orders.Driver
 	identify func(disk *steps.Disk) string
-	// How it passes the path on whose stats it is asked for.
+	// Returns the path for the call, from the path whose stats are asked for.
 	stats func(path string) string
 }
 

@@ -139,7 +139,7 @@ func (c *clients) ready() error {
 		_, err = c.volumes.ListVolumesOnDisk(background, &volume.ListVolumesOnDiskRequest{})
 	}
 	if err == nil {
-		// Whatever the answer is, it is one.
+		// Any answer shows that the service is there.
 		_, err = c.shares.RemoveSmbGlobalMapping(background, &smb.RemoveSmbGlobalMappingRequest{RemotePath: `\\none\none`})
 		if status.Code(err) != codes.Unavailable {
 			err = nil

@@ -15,7 +15,7 @@ type smbDriver struct {
 	*clients
 	run   *steps.Run
 	mutex sync.Mutex
-	// Who uses a share, for which the driver keeps a file each.
+	// The users of each share; the driver keeps a file for each user.
 	users map[string]map[string]bool
 }
 

@@ -11,7 +11,7 @@ namespace csi_proxy::sample_driver {
 // OK for a directory with NTFS that one node uses; else INVALID_ARGUMENT and what is not supported.
 absl::Status CheckCapability(const csi::v1::VolumeCapability& capability);
 
-// Of all of them; there must be one at least.
+// Checks all of them; there must be one at least.
 absl::Status CheckCapabilities(
     const google::protobuf::RepeatedPtrField<csi::v1::VolumeCapability>& capabilities);
 

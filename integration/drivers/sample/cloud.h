@@ -41,7 +41,7 @@ class Cloud {
   absl::StatusOr<CloudDisk> Find(const std::string& volume_id);
   // The node sees it after a rescan.
   absl::Status Create(const std::string& volume_id, int64_t size_bytes);
-  // What is on it is gone. A disk that does not exist is fine.
+  // The data on it is lost. A disk that does not exist is fine.
   absl::Status Delete(const std::string& volume_id);
   // To `size_bytes`, which the node sees after a rescan. NOT_FOUND.
   absl::Status Grow(const std::string& volume_id, int64_t size_bytes);

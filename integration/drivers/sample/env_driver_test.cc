@@ -68,7 +68,7 @@ class Driver {
     return code;
   }
 
-  // How often `text` is in the memory that the driver may write.
+  // Counts `text` in the memory that the driver may write.
   int CountInMemory(const std::string& text) const {
     const std::string process = absl::StrCat("/proc/", child_->pid());
     std::ifstream maps(process + "/maps");
@@ -174,7 +174,7 @@ void Exercise(const std::vector<std::string>& flags) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_EQ(status.error_message(),
             "queries[1].key: mac is neither `nodeId` nor `biosSerialNumber`");
-  // Of the same kind again and again: each has its line nevertheless.
+  // The same refusal again and again: each has its line nevertheless.
   refused = request;
   (*refused.mutable_pod_context())["serviceAccount"] = "other";
   (*refused.mutable_volume_context())["csi.storage.k8s.io/serviceAccount.name"] = "other";
@@ -216,8 +216,8 @@ void Exercise(const std::vector<std::string>& flags) {
 
 TEST(EnvDriverTest, EmbeddedAnswers) { Exercise({"--mode=embedded"}); }
 
-// Neither the message nor the bytes it was sent as. What protobuf's JSON parser leaves of the file
-// is another matter: see README.md.
+// Neither the message stays nor the bytes it was sent as. Traces of the file that protobuf's JSON
+// parser leaves are another matter: see README.md.
 TEST(EnvDriverTest, TheResponseDoesNotStayInTheDriversMemory) {
   const TemporaryDirectory values;
   Driver driver({"--mode=embedded", kGate, "--env-directory=" + values.path()});
@@ -239,7 +239,7 @@ TEST(EnvDriverTest, TheResponseDoesNotStayInTheDriversMemory) {
       absl::SleepFor(absl::Milliseconds(10));
     }
     EXPECT_EQ(left, 0) << size;
-    // Where the search does find something: of a request, nothing but the tokens is wiped.
+    // The search does find the rest of a request, of which only the tokens are wiped.
     EXPECT_GT(driver.CountInMemory("csi.storage.k8s.io/pod.namespace"), 0);
   }
 }

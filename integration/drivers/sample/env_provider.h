@@ -1,4 +1,4 @@
-// Where the values of environment variables come from.
+// The sources of the values of environment variables.
 #pragma once
 
 #include <vector>

@@ -11,7 +11,8 @@ namespace csi_proxy::sample_driver {
 
 class FileEnvProvider final : public EnvProvider {
  public:
-  // Of the files in `directory`, which are env_file.proto's in JSON. Empty: there are none.
+  // Takes values from the files in `directory`, which are env_file.proto's in JSON. Empty: there
+  // are none.
   explicit FileEnvProvider(std::string directory) : directory_(std::move(directory)) {}
 
   // Reads the file anew each time, so that what is taken from it is gone at once.

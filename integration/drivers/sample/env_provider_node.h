@@ -1,4 +1,4 @@
-// What the node is: its id for CSI, and its serial number by csi-proxy's system group.
+// Provides facts about the node: its id for CSI, and its serial number by csi-proxy's system group.
 #pragma once
 
 #include <string>

@@ -20,8 +20,8 @@ namespace {
 
 using Context = google::protobuf::Map<std::string, std::string>;
 
-// Upper case. What decides which programs and libraries are run, for the system, shells and the
-// runtimes of the common languages.
+// These decide which programs and libraries are run, for the system, shells and the runtimes of the
+// common languages. Upper case.
 constexpr std::array<absl::string_view, 38> kRefusedNames = {
     "BASHOPTS",
     "BASH_ENV",

@@ -1,5 +1,5 @@
-// What a request for environment variables may ask for, and what may be answered. Everything that
-// needs no file and no node.
+// Checks what a request for environment variables may ask for, and what the answer may hold. Here
+// is everything that needs no file and no node.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ inline constexpr size_t kMaxKeyBytes = 253;
 inline constexpr size_t kMaxValueBytes = 16 * 1024;
 inline constexpr size_t kMaxTotalBytes = 64 * 1024;
 
-// What volume_context says of the provider is under keys that begin so.
+// The keys with which volume_context speaks of the provider begin so.
 inline constexpr absl::string_view kEnvPrefix = "env.csi-proxy.example/";
 
 struct EnvQuery {

@@ -250,7 +250,7 @@ TEST(AuditSubjectTest, NamesPodVolumeAndVariables) {
             "variables=[]");
 }
 
-// Whatever a caller sends: what is granted keeps the rules, and the audit line is one line.
+// Every granted request keeps the rules, and every audit line is one line, whatever a caller sends.
 TEST(CheckEnvRequestTest, NoRequestGetsAroundTheRules) {
   std::mt19937 random(20261122);
   const std::vector<std::string> texts = {"",

@@ -54,7 +54,8 @@ std::unique_ptr<EnvService> EnvService::Create(const Options& options) {
 EnvService::EnvService(std::unique_ptr<EnvProvider> file, std::unique_ptr<EnvProvider> node,
                        std::unique_ptr<AuditLog> audit)
     : file_(std::move(file)), node_(std::move(node)), audit_(std::move(audit)) {
-  // What gRPC's plugin for protoc writes, but for the types of the request and the response.
+  // The code is as gRPC's plugin for protoc writes it, but for the types of the request and the
+  // response.
   using Handler = grpc::internal::RpcMethodHandler<EnvService, grpc::ByteBuffer, grpc::ByteBuffer>;
   AddMethod(new grpc::internal::RpcServiceMethod(
       kPath, grpc::internal::RpcMethod::NORMAL_RPC,

@@ -30,7 +30,7 @@ class StderrAuditLog final : public AuditLog {
 class EnvService final : public grpc::Service {
  public:
   struct Options {
-    // Where the provider `file` has its files; empty for nowhere.
+    // The directory of the provider `file`; empty for none.
     std::string directory;
     // For the provider `node`.
     std::string node_id;

@@ -196,7 +196,7 @@ TEST_F(EnvServiceTest, ABrokenFileIsNotQuoted) {
         absl::StrCat("{\"readers\": [", secret, "]}"), std::string(100000, '[')}) {
     Write(text);
     const absl::Status status = Call(GoodRequest()).status();
-    // What protobuf can read has no readers.
+    // A text that protobuf can read has no readers.
     if (status.code() == absl::StatusCode::kPermissionDenied) continue;
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << text.substr(0, 99);
     EXPECT_EQ(status.message(), "file db.json: is not JSON of `readers` and `variables`");
@@ -229,7 +229,7 @@ TEST_F(EnvServiceTest, TheNodesErrorsArePassedOn) {
 
 TEST_F(EnvServiceTest, WhatIsNotARequestIsRefusedAndRecorded) {
   Write(GoodFile());
-  // Of text that is not UTF-8: the name of its field, thousands of times.
+  // protobuf would log each text that is not UTF-8 by the name of its field, thousands of times.
   const google::protobuf::LogSilencer silence;
   std::mt19937 random(1);
   std::string good = GoodRequest().SerializeAsString();

@@ -16,8 +16,8 @@ namespace csi_proxy::sample_driver {
 
 inline constexpr char kContext[] = "env.csi-proxy.example/";
 
-// Of the pod production/app-0 with the account app: DB_USER and DB_PASSWORD from the file db.json,
-// as kubelet would make it of a volume's attributes.
+// The request of the pod production/app-0 with the account app for DB_USER and DB_PASSWORD from the
+// file db.json, as kubelet would make it of a volume's attributes.
 inline experimental::env::v1alpha1::NodeGetEnvVarsRequest GoodRequest() {
   experimental::env::v1alpha1::NodeGetEnvVarsRequest request;
   request.set_volume_id("csi-0123456789");
@@ -39,7 +39,7 @@ inline experimental::env::v1alpha1::NodeGetEnvVarsRequest GoodRequest() {
   return request;
 }
 
-// What no log, error or audit line may show.
+// No log, error or audit line may show these.
 inline constexpr char kSecret[] = "hunter2-7f3a9c51d0";
 inline constexpr char kToken[] = "eyJhbGciOiJSUzI1NiJ9-token-of-the-account";
 

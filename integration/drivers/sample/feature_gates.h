@@ -1,4 +1,4 @@
-// What is off unless --feature-gates turns it on.
+// The features that are off unless --feature-gates turns them on.
 #pragma once
 
 #include "absl/status/statusor.h"

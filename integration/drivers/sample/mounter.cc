@@ -76,7 +76,7 @@ absl::Status Mounter::Unstage(const std::string& serial, const std::string& path
     if (absl::Status s = volume_.UnmountVolume(unmount, call).status(); !s.ok()) return s;
   }
   if (absl::Status s = Remove(path, call); !s.ok()) return s;
-  // What is offline can be detached without loss.
+  // An offline disk can be detached without loss.
   return SetOnline(*disk, false, call);
 }
 

@@ -52,7 +52,7 @@ class Mounter {
   absl::StatusOr<int64_t> Expand(const std::string& serial, const std::string& path,
                                  const CallOptions& call);
 
-  // How full the volume at `path` is. NOT_FOUND when it is not there.
+  // Tells how full the volume at `path` is. NOT_FOUND when it is not there.
   absl::StatusOr<VolumeUse> Measure(const std::string& serial, const std::string& path,
                                     const CallOptions& call);
 
@@ -68,7 +68,7 @@ class Mounter {
   absl::StatusOr<uint32_t> DiskOf(const std::string& volume, const CallOptions& call);
   absl::StatusOr<bool> Exists(const std::string& path, const CallOptions& call);
   absl::Status SetOnline(uint32_t disk, bool online, const CallOptions& call);
-  // Not what is in it, nor what a link leads to. What does not exist is fine.
+  // Removes neither the contents of a directory nor the target of a link. A missing path is fine.
   absl::Status Remove(const std::string& path, const CallOptions& call);
 
   const disk::v1::Client disk_;

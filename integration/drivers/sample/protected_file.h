@@ -14,7 +14,7 @@ namespace csi_proxy::sample_driver {
 
 inline constexpr size_t kMaxProtectedFileBytes = 256 * 1024;
 
-// What fstat() tells.
+// The facts that fstat() tells.
 struct FileFacts {
   bool regular = false;
   uint32_t owner = 0;
@@ -30,8 +30,8 @@ absl::Status CheckProtected(const FileFacts& facts, uint32_t self);
 // not `.` in front.
 absl::Status CheckPlainFileName(absl::string_view name);
 
-// What is in the file `name` of `directory`. Follows no link, neither to the file nor to the
-// directory, which must be root's or this user's and writable for nobody else. `name` must pass
+// Reads the file `name` of `directory`. Follows no link, neither to the file nor to the directory,
+// which must be root's or this user's and writable for nobody else. `name` must pass
 // CheckPlainFileName(). NOT_FOUND; FAILED_PRECONDITION. Statuses begin with `file `.
 absl::StatusOr<Secret> ReadProtectedFile(const std::string& directory, const std::string& name);
 

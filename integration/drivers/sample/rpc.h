@@ -1,4 +1,4 @@
-// What every rpc of the driver needs: its status, its deadline, its required fields.
+// The needs of every rpc of the driver: its status, its deadline, its required fields.
 #pragma once
 
 #include <grpcpp/grpcpp.h>

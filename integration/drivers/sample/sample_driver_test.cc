@@ -227,7 +227,7 @@ void LiveThrough(Driver& driver) {
   EXPECT_EQ(Measure(driver, id, &after).error_code(), grpc::StatusCode::NOT_FOUND);
   for (int i = 0; i < 2; ++i) ASSERT_RPC_OK(Unstage(driver, id));
   EXPECT_EQ(Publish(driver, id).error_code(), grpc::StatusCode::FAILED_PRECONDITION);
-  // What was staged once is found again, not formatted.
+  // A volume that was staged once is found again, not formatted.
   ASSERT_RPC_OK(Stage(driver, id));
   ASSERT_RPC_OK(Unstage(driver, id));
   for (int i = 0; i < 2; ++i) ASSERT_RPC_OK(Delete(driver, id));

@@ -57,7 +57,7 @@ outcome() {
     "\(.Failure.Message // "" | split("\n")[0] // "")\t\(.ContainerHierarchyTexts + [.LeafNodeText] | join(" "))"' "$1"
 }
 
-# What is skipped and why, by the table; fails for a skip that is not in it.
+# Prints the skipped cases and why, by the table; fails for a skip that is not in it.
 explain() {
   local report=$1 known=0 message count why
   while IFS=$'\t' read -r count message; do
@@ -96,7 +96,7 @@ for mode in "${modes[@]}"; do
   explain "$report" || failed=1
   outcome "$report" failed | sed 's/^/  failed: /'
   [[ $(jq '.[].SuiteSucceeded' "$report") == true ]] || failed=1
-  # Whatever was mounted or linked is gone, else these could not have been removed.
+  # All mounts and links are gone, else these directories could not have been removed.
   for path in 'C:\var\lib\kubelet\pods\sanity' 'C:\var\lib\kubelet\plugins\sanity'; do
     [[ $("$out/check-path" "$path") == not_found ]] || { echo "  left behind: $path"; failed=1; }
   done

@@ -72,7 +72,7 @@ TEST_F(SidecarsTest, TheKubeletNeedsNothingBesideTheDriver) {
   const sidecars::wire::PluginInfo info = kubelet.GetInfo();
   EXPECT_EQ(info.type(), "CSIPlugin");
   EXPECT_EQ(info.name(), csi_info.name());
-  // Where the kubelet then finds the driver.
+  // The kubelet then finds the driver there.
   EXPECT_EQ(info.endpoint(), csi_);
   kubelet.Notify(true, "");
   EXPECT_TRUE(Eventually([&] { return absl::StrContains(Log(), "accepted"); })) << Log();
@@ -93,7 +93,7 @@ TEST_F(SidecarsTest, AKilledDriversSocketIsTakenOver) {
   EXPECT_EQ(driver_->Stop(absl::Seconds(20)), 0) << Log();
 }
 
-// What would go unnoticed: a driver that nobody uses, since the kubelet does not know it.
+// Otherwise the driver would go on unnoticed, and unused, since the kubelet does not know it.
 TEST_F(SidecarsTest, ADriverThatCannotRegisterEnds) {
   std::filesystem::create_directory(directory_.path() + "/sample.csi-proxy.example-reg.sock");
   ASSERT_NO_FATAL_FAILURE(Start());

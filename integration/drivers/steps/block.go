@@ -16,7 +16,7 @@ type BlockVolume struct {
 	// The cloud's own name or place of the attached volume, from Block.Identify.
 	ID        string
 	SizeBytes uint64
-	// Where it is attached.
+	// The number of the disk that is attached.
 	Disk uint32
 	// As the kubelet passes them to a driver: without a drive.
 	Stage, Target string
@@ -42,7 +42,8 @@ type Block interface {
 type BlockTraits struct {
 	// It takes the disk offline when it unstages.
 	TakesOffline bool
-	// How often the kubelet calls NodeStage for a new volume before it succeeds; 0 is 1.
+	// The number of NodeStage calls that the kubelet makes for a new volume until one succeeds; 0 is
+	// 1.
 	StageAttempts int
 	// It takes a volume for unstaged once nothing, or nothing that there is, is mounted, and leaves the
 	// directory to the kubelet.

@@ -90,8 +90,8 @@ func Version(module string) string {
 	return "unknown"
 }
 
-// Scenario begins anew with the node of that name, which `prepare` makes ready. What comes after a step that
-// failed is not tried before the next scenario, and counts as failed.
+// Scenario begins anew with the node of that name, which `prepare` makes ready. Steps after a
+// failed one are not tried before the next scenario, and count as failed.
 func (r *Run) Scenario(name string, prepare func() error) {
 	r.scenarioFailed = false
 	r.before = nil

@@ -16,9 +16,9 @@ replace=(go mod edit -replace "github.com/kubernetes-csi/csi-proxy/v2=$module@v$
 rm -rf "$out"
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
-# What others need comes from the cache where it is there; ours from the release alone, and into a cache
-# of its own, for the same version may be made again. Its name tells the contents: Go's build cache
-# remembers which files a folder of a module cache has, since a version does not change.
+# Modules of others come from the cache if they are there; ours come from the release alone, into a
+# cache of their own, for the same version may be made again. Its name tells the contents: Go's
+# build cache remembers which files a folder of a module cache has, since a version does not change.
 contents=$(sha256sum "$proxy/$module/@v/v$version.zip")
 export GOPROXY="file://$proxy,file://$(go env GOMODCACHE)/cache/download,$(go env GOPROXY)"
 export GOMODCACHE=$out/cache-${contents::12} GOFLAGS=-modcacherw GONOSUMDB="$repository/*" CGO_ENABLED=0

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A release, made twice and looked into: from this tree, whose build folders are used, and from a clean
-# clone elsewhere, under another time zone, file mask and name. What is not committed keeps it from
-# being made.
+# clone elsewhere, under another time zone, file mask and name. A change that is not committed keeps
+# it from being made.
 #
 #   integration/packages/release/run.sh              ccache may give the second build the first one's objects
 #   integration/packages/release/run.sh --no-ccache  the second build compiles everything: half an hour of processor time

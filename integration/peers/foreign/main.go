@@ -23,7 +23,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// What every pipe lists beside its own service.
+// beside are the services that every pipe lists beside its own.
 var beside = []string{
 	"grpc.health.v1.Health",
 	"grpc.reflection.v1.ServerReflection",

@@ -37,7 +37,7 @@ expect() {
   fi
 }
 call() { "$out/grpcurl" -plaintext -max-time 20 "$@"; }
-# What does not end well; grpcurl's exit code is 64 and the code of gRPC.
+# Runs a command that must fail; grpcurl's exit code is 64 and the code of gRPC.
 fails_with() {
   local code=0
   "${@:2}" || code=$?

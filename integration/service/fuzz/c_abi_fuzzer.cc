@@ -1,5 +1,5 @@
 // Calls through the C interface, made of foreign bytes: a few, one after the other, on a node that
-// begins anew. Whatever is asked, what comes back is what csi_proxy.h promises.
+// begins anew. Every answer is as csi_proxy.h promises, whatever is asked.
 #include <google/protobuf/stubs/logging.h>
 
 #include <cstdint>

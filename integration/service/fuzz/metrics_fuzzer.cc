@@ -14,7 +14,7 @@
 using csi_proxy::ctl::top::Numbers;
 using csi_proxy::ctl::top::Sample;
 
-// Whatever is read, written down again, reads the same.
+// Checks that samples, written down again, read the same.
 static void CheckRoundTrip(const std::vector<Sample>& samples) {
   std::string text;
   for (const Sample& sample : samples) {

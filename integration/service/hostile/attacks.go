@@ -23,7 +23,7 @@ import (
 type counters struct {
 	connections, refused, ended, bytes atomic.Int64
 	mutex                              sync.Mutex
-	// How calls were answered, by code; of the attacks that look.
+	// The answers to calls, by code; only of attacks that look at them.
 	answers map[string]int64
 }
 
@@ -39,11 +39,11 @@ func (c *counters) answered(err error) {
 // attack is one thing that a hostile pod does.
 type attack struct {
 	name string
-	// What it is known as, or what it is after.
+	// The attack's usual name, or its aim.
 	about string
-	// How many processes do it at once; 0 is 1.
+	// The number of processes that attack at once; 0 is 1.
 	processes int
-	// What the simulated node does meanwhile, for its admin service.
+	// The fault of the simulated node meanwhile, as its admin service takes it.
 	fault map[string]any
 	// The guard, which is on Windows' pipes alone, is what ends it.
 	guarded bool
@@ -51,13 +51,13 @@ type attack struct {
 	seconds int
 	// Honest clients dial anew for each call: their times are those of connections.
 	redials bool
-	// How a call of the attacker is answered, at least once; and none is taken.
+	// The code that at least one call of the attacker gets; no call succeeds.
 	answer codes.Code
 	// On Linux alone.
 	linux bool
 	// A short run has it.
 	short bool
-	// What is done before anything is measured, in the attacker's process.
+	// Prepares the attack in the attacker's process, before anything is measured.
 	prepare func() error
 	run     func(ctx context.Context, count *counters)
 }

@@ -162,7 +162,7 @@ func (c *crashing) piece(files filesystem.FilesystemClient, directory string) er
 	deep := directory + `\a\b`
 	kills := c.kills.Load()
 	exists := func(want bool) error {
-		// What the service says.
+		// The service says so itself.
 		err := c.insist(func(ctx context.Context) error {
 			out, err := files.PathExists(ctx, &filesystem.PathExistsRequest{Path: deep})
 			if err == nil && out.Exists != want {

@@ -54,7 +54,7 @@ func dialPipe(ctx context.Context, count *counters, pipe string) (*raw, error) {
 	}
 	count.connections.Add(1)
 	r := newRaw(conn, count)
-	// Whatever an attack waits for, it ends in time.
+	// An attack ends in time, whatever it waits for.
 	r.forget = context.AfterFunc(ctx, func() { conn.Close() })
 	return r, nil
 }
@@ -69,7 +69,7 @@ func newRaw(conn net.Conn, count *counters) *raw {
 	return r
 }
 
-// open is dial, and the beginning of HTTP/2. What the service sends is read and forgotten.
+// open is dial, and the beginning of HTTP/2. The service's bytes are read and forgotten.
 func open(ctx context.Context, count *counters, settings ...http2.Setting) (*raw, error) {
 	r, err := dial(ctx, count)
 	if err != nil {

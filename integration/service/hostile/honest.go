@@ -89,7 +89,7 @@ func startHonest(redials bool) (*honest, error) {
 			defer one.Close()
 			pause := 5 * time.Millisecond
 			if redials {
-				// Who dials hundreds of times a second is no honest client, and is barred.
+				// A client that dials hundreds of times a second is not honest, and is barred.
 				pause = 250 * time.Millisecond
 			} else {
 				h.atOnce(i, call)

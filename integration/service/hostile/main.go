@@ -1,5 +1,5 @@
-// What a pod that has been taken over can do to the service through a pipe it was given, while eight
-// honest clients work; and what a service that crashes does to its clients. See README.md.
+// Shows what a pod that has been taken over can do to the service through a pipe it was given,
+// while eight honest clients work; and what a crashing service does to its clients. See README.md.
 package main
 
 import (

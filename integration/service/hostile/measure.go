@@ -165,7 +165,7 @@ func measure(service *steps.Service, attack attack, o options) (*result, error) 
 	if err != nil {
 		return nil, err
 	}
-	// What it takes the machine to start a hundred processes is not the service's.
+	// The cost of starting a hundred processes is the machine's, not the service's.
 	clients.take()
 	began, err := process.cpu()
 	if err != nil {
@@ -223,7 +223,7 @@ func measure(service *steps.Service, attack attack, o options) (*result, error) 
 			break
 		}
 	}
-	// What is still under way is answered too.
+	// Calls that are still under way get their answers too.
 	clients.end()
 	r.after.refused = append(r.after.refused, clients.take().refused...)
 	return r, nil

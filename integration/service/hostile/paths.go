@@ -29,7 +29,7 @@ const (
 	forbidden = "kubelet-secret"
 )
 
-// What hostile text is made of: words that mean something to Windows, to a parser, or to both but not
+// The parts of hostile text: words that mean something to Windows, to a parser, or to both but not
 // the same.
 var (
 	beginnings = []string{

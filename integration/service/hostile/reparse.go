@@ -15,13 +15,13 @@ import (
 	"google.golang.org/grpc"
 )
 
-// race is a directory that becomes a link to what lies outside, and a directory again, over and over. What
-// lies outside has a directory `key`, with something in it.
+// race is a directory that becomes a link to what lies outside, and a directory again, over and
+// over. The outside has a directory `key`, with something in it.
 type race struct {
 	directory, volume string
 	// Has it become the other, and says whether that was possible.
 	toggle func() bool
-	// What lies outside, as text.
+	// Returns the outside, as text.
 	outside func() (string, error)
 }
 

@@ -21,7 +21,7 @@ func newStoppable(program, log string, flags []string) (*stoppable, error) {
 }
 
 func (s *stoppable) start() error {
-	// Where a sanitizer reports.
+	// A sanitizer reports there.
 	output, err := os.OpenFile(s.log, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ func newStoppable(program, _ string, flags []string) (*stoppable, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What a run that was cut off has left.
+	// A run that was cut off may have left its service.
 	if old, err := manager.OpenService(name); err == nil {
 		old.Control(svc.Stop)
 		old.Delete()

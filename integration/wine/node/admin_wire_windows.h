@@ -1,4 +1,4 @@
-// What both ends of the administrator's pipe agree on.
+// The conventions of both ends of the administrator's pipe.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What clients ask of the double's WMI, written down call by call. The environment variable
+// Writes down, call by call, what clients ask of the double's WMI. The environment variable
 // CSI_PROXY_DOUBLE_RECORD names the file, to which one line a call is appended, its columns parted
 // by tabs: query, object, method or refused; the class; the query, or the method; the parameters
 // that were given, each with the type of its VARIANT; the result. No line has a value, queries

@@ -1,4 +1,5 @@
-// What calls to WMI hand out while they go on: the objects of a query, the result of a call.
+// The objects that calls to WMI hand out while they go on: the enumerator of a query, the result of
+// a call.
 #pragma once
 
 #include <memory>
@@ -18,7 +19,7 @@ using Objects = std::vector<cim::ComPtr<WmiObject>>;
 cim::ComPtr<IEnumWbemClassObject> NewEnumerator(std::shared_ptr<Pending<Objects>> pending,
                                                 std::string query, bool forward_only);
 
-// What comes of GetObject or ExecMethod, `operation`, on `path`.
+// Makes the result of GetObject or ExecMethod, `operation`, on `path`.
 cim::ComPtr<IWbemCallResult> NewCallResult(std::shared_ptr<Pending<cim::ComPtr<WmiObject>>> pending,
                                            std::string operation, std::string path);
 

@@ -95,7 +95,7 @@ TEST_F(ComDoubleTest, ObjectsSayWhereTheyAre) {
       storage_->GetObject(Bstr("MSFT_Disk.Number=1").get(), 0, nullptr, object.Receive(), nullptr),
       WBEM_E_INVALID_OBJECT_PATH);
   EXPECT_FALSE(object);
-  // Whoever does not ask for paths cannot count on them.
+  // A client that does not ask for paths cannot count on them.
   const LONG flags = WBEM_FLAG_FORWARD_ONLY | WBEM_FLAG_RETURN_IMMEDIATELY;
   EXPECT_EQ(Text(First(kDisk1, flags), L"__RELPATH"), "");
 }
@@ -160,7 +160,7 @@ TEST_F(ComDoubleTest, MethodsRunWhereTheyBelongWithWhatTheyTake) {
   const auto initialize = Parameters(storage_, "MSFT_Disk", L"Initialize");
   EXPECT_EQ(Exec(Disk1(), "CreatePartition", initialize), WBEM_E_INVALID_METHOD_PARAMETERS);
   EXPECT_EQ(Exec(Disk1(), "Online", initialize), WBEM_E_INVALID_METHOD_PARAMETERS);
-  // What must be given.
+  // A required parameter must be given.
   const auto resize = Parameters(storage_, "MSFT_Partition", L"Resize");
   const std::string partition =
       Text(First("SELECT * FROM MSFT_Partition WHERE DriveLetter = 'C'"), L"__RELPATH");
@@ -201,7 +201,7 @@ TEST_F(ComDoubleTest, AQueryFailsWhenItIsRead) {
             WBEM_E_INVALID_OBJECT_PATH);
   Inject("wmi.Query/MSFT_Disk", static_cast<uint32_t>(WBEM_E_PROVIDER_LOAD_FAILURE));
   EXPECT_EQ(FirstNext(kDisk1), WBEM_E_PROVIDER_LOAD_FAILURE);
-  // Who waits for the query is told by it.
+  // A client that waits for the query gets the error from it.
   ComPtr<IEnumWbemClassObject> found;
   EXPECT_EQ(storage_->ExecQuery(Bstr("WQL").get(), Bstr("SELECT").get(), WBEM_FLAG_FORWARD_ONLY,
                                 nullptr, found.Receive()),

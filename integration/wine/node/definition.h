@@ -1,5 +1,5 @@
-// What a CIM object has: the properties of a class with their types, or the parameters of a method,
-// as GetMethod and SpawnInstance hand them out.
+// The members of a CIM object: the properties of a class with their types, or the parameters of a
+// method, as GetMethod and SpawnInstance hand them out.
 #pragma once
 
 #include <memory>
@@ -39,7 +39,7 @@ struct MethodDefinition {
 struct Definition {
   std::string name;
   cim::Namespace space = cim::Namespace::kCimV2;
-  // Of a class of the system's, which is everywhere: parameters, errors.
+  // True for the system's classes, which are in every namespace: parameters, errors.
   bool is_system = false;
   std::vector<Member> members;
   std::vector<MethodDefinition> methods;
@@ -51,8 +51,8 @@ struct Definition {
 
 DefinitionPtr DefinitionOf(const wmi::Class& of);
 
-// Of what a query selects that names properties: these alone; and, if its objects are to be
-// locatable, the keys.
+// Returns the definition for a query that names properties: it has these alone and, if the query's
+// objects are to be locatable, the keys.
 DefinitionPtr Projected(const wmi::Class& of, const std::vector<const wmi::Property*>& columns,
                         bool locatable);
 

@@ -41,8 +41,8 @@ bool IsDevice(const std::string& path) {
          machine::simulated::DiskNumberOfPath(path).has_value();
 }
 
-// Whether the device can be opened, which no fault of the node can stop: those of control codes
-// strike when one is sent.
+// OK when the device can be opened. No fault of the node can stop that: faults of control codes
+// strike when a code is sent.
 absl::Status Probe(const std::string& path) {
   return TheNode().node->core()->Change([&](machine::simulated::NodeState& state) {
     return machine::simulated::ControlDevice(state, path, DeviceAccess::kNone,

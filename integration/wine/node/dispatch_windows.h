@@ -9,7 +9,7 @@
 
 namespace csi_proxy::node_double {
 
-// What a member is called with, in the order of its parameters.
+// The arguments of a call of a member, in the order of its parameters.
 class DispatchArguments {
  public:
   explicit DispatchArguments(const DISPPARAMS& params) : params_(params) {}

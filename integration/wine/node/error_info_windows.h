@@ -1,4 +1,4 @@
-// How the double's methods fail.
+// The failures of the double's methods.
 #pragma once
 
 #include "absl/status/status.h"

@@ -8,7 +8,7 @@
 
 namespace csi_proxy::node_double {
 
-// What is behind a fake handle.
+// The object behind a fake handle.
 class Opened {
  public:
   virtual ~Opened() = default;
@@ -19,7 +19,7 @@ bool IsFake(const void* handle);
 // A handle of its own for what was opened, until CloseFake().
 void* NewFake(std::shared_ptr<Opened> opened);
 
-// What the handle stands for; null when it is closed or not a fake one.
+// Returns the object behind the handle; null when the handle is closed or not a fake one.
 std::shared_ptr<Opened> FindFake(const void* handle);
 
 // The same; null also when it stands for something else.

@@ -33,7 +33,7 @@ constexpr auto kFileDispositionInfoEx = static_cast<FILE_INFO_BY_HANDLE_CLASS>(2
 constexpr NTSTATUS kInvalidHandle = static_cast<NTSTATUS>(0xC0000008);
 constexpr NTSTATUS kInvalidParameter = static_cast<NTSTATUS>(0xC000000D);
 
-// What NT says where Win32 has these errors; RtlNtStatusToDosError() leads back.
+// The statuses of NT for these errors of Win32; RtlNtStatusToDosError() leads back.
 constexpr struct {
   DWORD error;
   uint32_t status;
@@ -65,16 +65,16 @@ std::optional<std::string> RootOf(absl::string_view name) {
   return std::nullopt;
 }
 
-// What the rights, and what is shared, mean to the simulated Win32.
+// Translates rights and sharing into the access that the simulated Win32 knows.
 Access AccessOf(ACCESS_MASK rights, ULONG share) {
   if ((rights & DELETE) != 0) return Access::kDelete;
   if ((rights & FILE_WRITE_ATTRIBUTES) != 0) return Access::kWriteAttributes;
   return (share & FILE_SHARE_DELETE) != 0 ? Access::kPeek : Access::kRead;
 }
 
-// Whether the double can do what is asked: an entry itself, opened for calls that wait, sharing all
-// but deletion, which it shares when it is only looked at. Whatever asks for anything else would
-// not be tested by it.
+// Returns whether the double knows this way to open: the entry itself, for calls that wait, sharing
+// all but deletion, which an open shares that only looks. The double would be no test of code that
+// opens in any other way.
 bool IsKnown(ACCESS_MASK access, ULONG share, ULONG options) {
   constexpr ACCESS_MASK kNeeded = SYNCHRONIZE | FILE_LIST_DIRECTORY;
   constexpr ACCESS_MASK kRights = kNeeded | FILE_READ_ATTRIBUTES | FILE_WRITE_ATTRIBUTES | DELETE;

@@ -124,7 +124,7 @@ TEST_F(NodeSmokeTest, ADiskIsPartitionedFormattedMountedGrownAndUnmounted) {
   volume::v1::GetVolumeIDFromTargetPathRequest which;
   which.set_target_path(kMount);
   EXPECT_EQ(volumes_->GetVolumeIDFromTargetPath(which)->volume_id(), volume);
-  // What is written there is on the disk.
+  // A directory that is made there is on the disk.
   ASSERT_TRUE(Mkdir(absl::StrCat(kMount, R"(\data)")).ok());
   EXPECT_THAT(Disk(number).DebugString(), HasSubstr("\"data\""));
 

@@ -15,7 +15,7 @@ namespace {
 
 using machine::Bytes;
 
-// Where the next FILE_FULL_DIR_INFO may begin.
+// Returns the offset at which the next FILE_FULL_DIR_INFO may begin.
 size_t Aligned(size_t offset) { return (offset + 7) / 8 * 8; }
 
 std::wstring Wide(absl::string_view name) {
@@ -95,7 +95,8 @@ absl::Status OpenFile::List(bool restart, void* buffer, size_t size) {
 
 absl::Status OpenFile::Delete(const FILE_DISPOSITION_INFO_EX& how) {
   if (absl::Status status = Require(DELETE); !status.ok()) return status;
-  // What the simulated tree does: the name goes at once, and read-only does not prevent it.
+  // The simulated tree deletes in this way alone: the name goes at once, and read-only does not
+  // prevent it.
   constexpr DWORD kDone = FILE_DISPOSITION_FLAG_DELETE | FILE_DISPOSITION_FLAG_POSIX_SEMANTICS |
                           FILE_DISPOSITION_FLAG_IGNORE_READONLY_ATTRIBUTE;
   if (how.Flags != kDone) return Win32Status(ERROR_NOT_SUPPORTED, "another way to delete");

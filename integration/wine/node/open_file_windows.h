@@ -51,7 +51,7 @@ class OpenFile final : public Opened {
   // Notes all that there is to tell.
   absl::Status Begin();
 
-  // What List() has yet to tell, the next one last; nothing before the first time.
+  // The entries that List() has yet to tell, the next one last; none before the first time.
   std::vector<Listed> entries_;
   bool has_begun_ = false;
 };

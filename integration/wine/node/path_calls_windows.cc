@@ -1,7 +1,7 @@
-// What Win32 says of a path: what is there, where it leads, the volume it is on; and directories
-// made and removed. The product asks this of handles instead; the Go release, which the double is
-// held against, asks by path. A path of a drive that the node has nothing at is left to Wine:
-// programs have files of their own.
+// The calls of Win32 that take a path: they tell what is there, where it leads and on which volume
+// it is, and make and remove directories. The product asks this of handles instead; the Go release,
+// which the double is held against, asks by path. A path of a drive that the node has nothing at is
+// left to Wine: programs have files of their own.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -31,7 +31,7 @@ using machine::simulated::NodeState;
 using machine::simulated::PathEnd;
 using machine::simulated::Tree;
 
-// What there is to know of an entry that is not followed.
+// The facts about an entry that is not followed.
 struct Entry {
   DWORD attributes = 0;
   DWORD reparse_tag = 0;
@@ -71,7 +71,7 @@ absl::StatusOr<Entry> Look(const std::string& path) {
   });
 }
 
-// Of what the node has at a path; nothing when it is Wine's.
+// Looks at the node's entry at a path; nothing when the path is Wine's.
 std::optional<Entry> LookAt(LPCWSTR path) {
   const std::optional<std::string> drive_path = DrivePath(TextOf(path));
   if (!drive_path.has_value()) return std::nullopt;

@@ -28,7 +28,7 @@ TEST_F(PathDoubleTest, PathsLeadWhereTheNodeHasThem) {
   EXPECT_FALSE(FindNextFileW(search, &found));
   EXPECT_EQ(GetLastError(), DWORD{ERROR_NO_MORE_FILES});
   EXPECT_TRUE(FindClose(search));
-  // What is below it is on the volume.
+  // Paths below it are on the volume.
   ASSERT_TRUE(GetVolumePathNameW((directory + LR"(\Windows)").c_str(), name, MAX_PATH));
   EXPECT_EQ(std::wstring(name), directory + L"\\");
   ASSERT_TRUE(
@@ -44,7 +44,7 @@ TEST_F(PathDoubleTest, PathsLeadWhereTheNodeHasThem) {
                                    SYMBOLIC_LINK_FLAG_DIRECTORY));
   EXPECT_EQ(GetLastError(), DWORD{ERROR_ALREADY_EXISTS});
   EXPECT_EQ(GetFileAttributesW(link.c_str()), kMountPoint);
-  // What the node does not have is Wine's.
+  // Wine answers for files that the node does not have.
   EXPECT_NE(GetFileAttributesW(LR"(C:\windows\system32\ntdll.dll)"), INVALID_FILE_ATTRIBUTES);
 }
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Holds the double against code that is proven on Windows: the Go release of the service and its
 # library lead the simulated node through the life of volumes, shares and targets, then this service
-# does. Each step must end the same way. What each asked of WMI is recorded and compared. Then all three
-# are led through what each driver calls for a volume, and how often they go to WMI is counted.
+# does. Each step must end the same way. The requests of each to WMI are recorded and compared. Then
+# all three are led through what each driver calls for a volume, and how often they go to WMI is
+# counted.
 #
 #   integration/wine/node/peer.sh [--write] [BUILD_DIRECTORY]
 #
@@ -84,7 +85,7 @@ lead library on_node library node "$out/library.exe"
 serve release node release.exe -- -release
 serve ours node ours.exe '--pipe-sddl=D:P(A;;GA;;;WD)' --
 serve ours-manual manual ours.exe '--pipe-sddl=D:P(A;;GA;;;WD)' --
-# What each driver calls for a volume.
+# These are the calls of each driver for a volume.
 lead library-drivers on_node library-drivers drivers "$out/library.exe" -drivers
 serve release-drivers drivers release.exe -- -release -drivers
 serve ours-drivers drivers ours.exe '--pipe-sddl=D:P(A;;GA;;;WD)' -- -drivers

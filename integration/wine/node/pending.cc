@@ -32,7 +32,7 @@ class Workers {
       queue_.pop_front();
       lock.unlock();
       work();
-      // What it holds goes without the lock.
+      // The work's captures are destroyed without the lock.
       work = nullptr;
       lock.lock();
     }

@@ -34,8 +34,8 @@ class Pending {
   // To be called once at most.
   void Cancel() { cancelled_.Notify(); }
 
-  // Waits for the end, WMI's way of telling how long: milliseconds, or -1 (WBEM_INFINITE). Whether
-  // it has come.
+  // Waits for the end, with a timeout as WMI gives it: milliseconds, or -1 (WBEM_INFINITE). Returns
+  // whether the end has come.
   bool Wait(long timeout) {
     if (timeout >= 0) return done_.WaitForNotificationWithTimeout(absl::Milliseconds(timeout));
     done_.WaitForNotification();

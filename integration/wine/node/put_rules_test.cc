@@ -1,4 +1,4 @@
-// What Put() takes and what it refuses.
+// Tests the values that Put() takes and those that it refuses.
 #include <functional>
 #include <utility>
 #include <vector>
@@ -10,7 +10,7 @@ namespace {
 
 class PutRulesTest : public NodeTest {
  protected:
-  // Of MSFT_Disk.CreatePartition: one of most types.
+  // The parameters of MSFT_Disk.CreatePartition, which have most types among them.
   ComPtr<IWbemClassObject> in_ = Parameters(storage_, "MSFT_Disk", L"CreatePartition");
 
   static HRESULT Put(const ComPtr<IWbemClassObject>& object, LPCWSTR name, Variant value) {
@@ -22,7 +22,7 @@ TEST_F(PutRulesTest, EachTypeTakesItsOwnAndWhatIsCoerced) {
   struct Case {
     LPCWSTR name;
     Variant value;
-    // What is read back; null where Put() refuses.
+    // Checks the value that is read back; null if Put() refuses.
     std::function<bool(const VARIANT&)> reads;
   };
   const auto is_number = [](LONG wanted) {
@@ -109,7 +109,7 @@ TEST_F(PutRulesTest, ArraysAreOfTheirElementsOwnType) {
   LONG index = 0;
   ASSERT_EQ(SafeArrayGetElement(V_ARRAY(read.get()), &index, first.Receive()), S_OK);
   EXPECT_EQ(first.ToUtf8(), "everyone");
-  // Of an empty one the type does not matter, as long as it says nothing else.
+  // The type of an empty array does not matter, as long as it says nothing else.
   EXPECT_EQ(Put(in, L"FullAccess", OfArray(VT_VARIANT)), WBEM_S_NO_ERROR);
   EXPECT_EQ(Put(in, L"FullAccess", OfArray(VT_I4)), WBEM_E_TYPE_MISMATCH);
   EXPECT_EQ(Put(in, L"FullAccess", OfText("everyone")), WBEM_E_TYPE_MISMATCH);

@@ -17,11 +17,12 @@ using cim::Bstr;
 using cim::ComPtr;
 using cim::Variant;
 
-// What all that belongs to an object refers to.
+// All parts of an object refer to its Source.
 struct Source {
   ComPtr<IWbemClassObject> object;
   ComPtr<IWbemServices> services;
-  // Of the object's class, once it was needed: what else is of the same object shares it.
+  // The definition of the object's class, once it was needed; the other parts of the object share
+  // it.
   std::shared_ptr<ComPtr<IWbemClassObject>> definition =
       std::make_shared<ComPtr<IWbemClassObject>>();
 
@@ -48,8 +49,8 @@ struct Source {
   }
   // The signature of a method, which only the definition of the class has (learn.microsoft.com/
   // windows/win32/api/wbemcli/nf-wbemcli-iwbemclassobject-getmethod): it is fetched for every
-  // object that has a method called, unless that is a definition itself. Whether Windows fetches it
-  // more than once for an object no page says; here it is once.
+  // object that has a method called, unless that is a definition itself. No page says whether
+  // Windows fetches it more than once for an object; here it is once.
   HRESULT GetMethod(const std::string& method, ComPtr<IWbemClassObject>* in,
                     ComPtr<IWbemClassObject>* out) const {
     if (!*definition && IsClass()) *definition = object;
@@ -285,8 +286,7 @@ class Object final : public Dispatch {
     return names;
   }
 
-  // Writes an out parameter where the caller wants it. Where text is wanted there is room for
-  // nothing else.
+  // Writes an out parameter where the caller wants it. A place for text has room for nothing else.
   static void TakeBack(IWbemClassObject* out, const std::wstring& name, VARIANT* place) {
     if (place == nullptr) return;
     Variant value;

@@ -1,5 +1,5 @@
-// WMI's scripting objects, late bound as the Go release calls them. What a whole life of a node
-// takes is in peer.sh; here is what each object is to do by Microsoft's pages.
+// WMI's scripting objects, late bound as the Go release calls them. peer.sh covers the whole life
+// of a node; here is what each object is to do by Microsoft's pages.
 #include <string>
 #include <utility>
 #include <vector>

@@ -20,7 +20,7 @@ struct Manager final : Opened {};
 struct Service final : Opened {
   std::string name;
   DWORD rights = 0;
-  // What the node said last: state and configuration are one answer of its.
+  // The node's last answer, in which state and configuration come together.
   std::optional<machine::ServiceInfo> info;
 };
 

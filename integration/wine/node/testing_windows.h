@@ -1,4 +1,5 @@
-// What the tests of the double share: WMI as COM's own activation gives it, and the node behind it.
+// The common part of the double's tests: WMI as COM's own activation gives it, and the node behind
+// it.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -88,7 +89,7 @@ class NodeTest : public testing::Test {
         WBEM_S_NO_ERROR);
     return found;
   }
-  // What the first Next() of a query returns.
+  // Returns the result of the first Next() of a query.
   HRESULT FirstNext(absl::string_view wql) {
     ComPtr<IWbemClassObject> object;
     ULONG count = 0;
@@ -156,7 +157,7 @@ inline Variant OfFlag(bool flag) {
   V_BOOL(variant.get()) = flag ? VARIANT_TRUE : VARIANT_FALSE;
   return variant;
 }
-// Of an integer type.
+// Makes a VARIANT of an integer type.
 inline Variant OfNumber(VARTYPE type, int64_t number) {
   Variant variant;
   V_VT(variant.get()) = type;

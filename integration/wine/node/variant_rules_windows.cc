@@ -18,8 +18,8 @@ using cim::Type;
 using cim::Value;
 using cim::Variant;
 
-// How a CIM type is carried, and the range of its integers as the carrier has them: a uint32 takes
-// all a VT_I4 holds, negative numbers being its upper half.
+// The VARIANT type that carries a CIM type, and the range of its integers as the carrier has them:
+// a uint32 takes all a VT_I4 holds, negative numbers being its upper half.
 struct Rule {
   Type type;
   VARTYPE carrier;
@@ -175,7 +175,7 @@ absl::StatusOr<Value> TakeArray(Type type, const VARIANT& variant) {
   LONG last = -1;
   SafeArrayGetLBound(array, 1, &first);
   SafeArrayGetUBound(array, 1, &last);
-  // Of what is empty the type does not matter.
+  // The type of an empty array does not matter.
   const bool may_be_any = last < first && V_VT(&variant) == (VT_ARRAY | VT_VARIANT);
   if (V_VT(&variant) != (VT_ARRAY | carrier) && !may_be_any) {
     return Mismatch(absl::StrCat("a VARIANT of type ", V_VT(&variant)));

@@ -1,5 +1,6 @@
-// How WMI passes values in VARIANTs, and what it takes. Written from the documentation, apart from
-// the product's variant_windows.h, so that neither believes the other's mistakes.
+// The rules by which WMI passes and takes values in VARIANTs. They are written from the
+// documentation, apart from the product's variant_windows.h, so that neither believes the other's
+// mistakes.
 #pragma once
 
 #include "absl/status/status.h"
@@ -10,7 +11,7 @@
 
 namespace csi_proxy::node_double {
 
-// Of a property: with CIM_FLAG_ARRAY for an array.
+// Returns the type of a property, with CIM_FLAG_ARRAY for an array.
 CIMTYPE CimTypeOf(const Member& member);
 // The type of the VARIANT that holds its values.
 VARTYPE CarrierOf(const Member& member);
@@ -21,8 +22,8 @@ VARTYPE CarrierOf(const Member& member);
 absl::StatusOr<cim::Variant> GiveVariant(const Member& member, const cim::Value& value,
                                          cim::Namespace space);
 
-// What Put() makes of a VARIANT: one of another type is coerced as Automation does, except where
-// the documentation says otherwise
+// Returns the value that Put() makes of a VARIANT. One of another type is coerced as Automation
+// does, except where the documentation says otherwise
 // (learn.microsoft.com/windows/win32/api/wbemcli/nf-wbemcli-iwbemclassobject-put) and where it says
 // nothing: unsigned and 64-bit VARIANTs, which nobody should count on. WBEM_E_TYPE_MISMATCH.
 absl::StatusOr<cim::Value> TakeVariant(const Member& member, const VARIANT& variant);

@@ -1,4 +1,4 @@
-// How the double's Win32 calls fail and answer.
+// The failures and answers of the double's Win32 calls.
 #pragma once
 
 #include <string>

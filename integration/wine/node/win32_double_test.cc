@@ -143,7 +143,7 @@ TEST_F(Win32DoubleTest, AListingTellsWhatEachIs) {
   for (const machine::DirectoryEntry& entry : *files) {
     EXPECT_EQ(entry.is_directory, entry.name != "config") << entry.name;
   }
-  // Who only peeks is in nobody's way.
+  // An open that only peeks is in nobody's way.
   const auto peeking = registry->Open("directory", Access::kPeek);
   ASSERT_TRUE(peeking.ok()) << peeking.status();
   const auto deleting = registry->Open("directory", Access::kDelete);
@@ -272,7 +272,8 @@ TEST_F(Win32DoubleTest, RealFilesStayReal) {
   EXPECT_EQ(GetFileAttributesW(name), INVALID_FILE_ATTRIBUTES);
 }
 
-// What the double cannot do as Windows would, it refuses, so that no test passes by it.
+// The double refuses requests that it cannot serve as Windows would, so that no test passes by
+// them.
 TEST_F(Win32DoubleTest, OpensInAnotherWayAreRefused) {
   const auto open = [](ACCESS_MASK access, ULONG share, ULONG options) {
     std::wstring name = LR"(\??\C:\)";

@@ -49,7 +49,8 @@ absl::StatusOr<wmi::ObjectPath> ParsePath(cim::Namespace space, absl::string_vie
   return wmi::ParsePath(space, *relative);
 }
 
-// A query for what a statement selects, in full. What it excludes is still in.
+// Returns a query for the whole objects that a statement selects, still with those that it
+// excludes.
 cim::Query WholeQuery(const wmi::Select& select) {
   cim::Query query(select.of->name);
   for (const wmi::Condition& condition : select.where) {
@@ -80,7 +81,7 @@ cim::Properties Shown(const Definition& definition, const cim::Object& object) {
   return properties;
 }
 
-// What is in the parameters a client gives, which must be those of the method.
+// Reads the parameters that a client gives, which must be those of the method.
 absl::StatusOr<cim::Arguments> ArgumentsOf(const MethodDefinition& method,
                                            const ComPtr<WmiObject>& in) {
   const auto invalid = [&](absl::string_view why) {

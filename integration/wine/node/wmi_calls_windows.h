@@ -1,4 +1,5 @@
-// What a client of WMI asks, put to the simulated node's WMI, and what that answers as COM objects.
+// Puts the requests of a client of WMI to the simulated node's WMI, and turns the answers into COM
+// objects.
 #pragma once
 
 #include <optional>
@@ -23,13 +24,14 @@ struct Wmi {
   wmi::SimulatedSession& session;
   cim::Namespace space;
 
-  // What a query finds. Without `locatable` an object need not have a path, and here has none.
+  // Returns the objects that a query finds. Without `locatable` an object need not have a path, and
+  // here has none.
   absl::StatusOr<Objects> Query(const CallContext& context, absl::string_view wql,
                                 bool locatable) const;
   // A class or an instance.
   absl::StatusOr<cim::ComPtr<WmiObject>> Get(const CallContext& context,
                                              absl::string_view path) const;
-  // What a method gives. `in` may be none.
+  // Returns the results of a method. `in` may be none.
   absl::StatusOr<cim::ComPtr<WmiObject>> Invoke(const CallContext& context, absl::string_view path,
                                                 absl::string_view method,
                                                 const cim::ComPtr<WmiObject>& in) const;

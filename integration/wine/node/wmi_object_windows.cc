@@ -23,7 +23,7 @@ using cim::Value;
 constexpr IID kWmiObjectId = {
     0x7bf0a0e4, 0x3a55, 0x4a0e, {0x9c, 0x5b, 0x51, 0x5c, 0x1f, 0x2d, 0x70, 0x11}};
 
-// What __GENUS says.
+// The values of __GENUS.
 constexpr int64_t kGenusClass = 1;
 constexpr int64_t kGenusInstance = 2;
 
@@ -180,7 +180,7 @@ HRESULT WmiObject::Get(LPCWSTR name, LONG flags, VARIANT* value, CIMTYPE* type, 
 
 HRESULT WmiObject::Put(LPCWSTR name, LONG flags, VARIANT* value, CIMTYPE cim_type) {
   if (name == nullptr || flags != 0) return WBEM_E_INVALID_PARAMETER;
-  // That of an instance's property is fixed.
+  // The type of an instance's property is fixed.
   if (cim_type != 0) return WBEM_E_INVALID_PARAMETER;
   // Making classes is beyond this.
   if (is_class_) return E_NOTIMPL;

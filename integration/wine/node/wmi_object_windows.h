@@ -69,7 +69,8 @@ class WmiObject final : public cim::ClassObjectBase {
         values_(definition_->members.size()) {}
 
   std::vector<Column> SystemColumns() const;
-  // What BeginEnumeration() and GetNames() leave of all columns; false for flags that are none.
+  // Keeps the columns that BeginEnumeration() and GetNames() give for these flags; false for flags
+  // that are none.
   bool Select(LONG flags, std::vector<Column>* columns) const;
   HRESULT Give(const Column& column, VARIANT* value, CIMTYPE* type, LONG* flavor) const;
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// What /proc says about a process.
+// Process reads what /proc says about a process.
 type Process int
 
 // field is a number of a status file, 0 when the process or thread is gone.

@@ -215,7 +215,7 @@ func (a *admin) call(method, request string) (*dynamicpb.Message, error) {
 	return out, err
 }
 
-// What the machine has been asked.
+// counts is the work that the machine has been asked to do.
 type counts struct{ win32, wmi, objects, busy float64 }
 
 func (a *admin) counts() counts {

@@ -27,7 +27,7 @@ var (
 // The size of the node that the callers share.
 const callersNode = 100
 
-// What is measured besides the figures of every load, a call.
+// These are measured for a call, besides the figures of every load.
 const (
 	machineTime = "of it in the simulated machine, us/call"
 	win32Calls  = "Win32 calls/call"
@@ -39,7 +39,7 @@ const (
 // A call about the n-th of `size` disks, which looks at its answer.
 type scaled struct {
 	name string
-	// What the cost may be as the node grows: not more than to this power.
+	// The highest power of the node's size with which the cost may grow.
 	power float64
 	call  func(c *clients, n, size int) error
 }
@@ -261,7 +261,7 @@ func exponent(at func(*figures.Server) float64, servers []*figures.Server) float
 	return math.Log(larger/smaller) / math.Log(float64(sizes[last])/float64(sizes[last-1]))
 }
 
-// How much more than its power a call's cost may grow, for what a measurement is off by.
+// tolerance is how far a call's cost may exceed its power, since measurements are inexact.
 const tolerance = 0.15
 
 func verdict(call scaled, exponents ...float64) string {

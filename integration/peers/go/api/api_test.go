@@ -51,7 +51,8 @@ func load(t *testing.T, directory string) map[string]*types.Package {
 	return found
 }
 
-// What drivers import, and with alpha.2 the one type of pkg/cim that other declarations name.
+// wanted are the packages that drivers import, and with alpha.2 the one type of pkg/cim that other
+// declarations name.
 var wanted = []string{
 	"pkg/disk", "pkg/disk/hostapi", "pkg/filesystem", "pkg/filesystem/hostapi", "pkg/iscsi", "pkg/iscsi/hostapi",
 	"pkg/smb", "pkg/smb/hostapi", "pkg/system", "pkg/system/hostapi", "pkg/utils", "pkg/volume", "pkg/volume/hostapi",

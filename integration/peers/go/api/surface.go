@@ -9,7 +9,7 @@ import (
 )
 
 // surface returns what a package exports, a line each by its name: how it is declared, or a field or
-// method of it. What compiles with a line compiles with an equal one.
+// method of it. Code that compiles with a line compiles with an equal one.
 func surface(pkg *types.Package) map[string]string {
 	lines := map[string]string{}
 	scope := pkg.Scope()

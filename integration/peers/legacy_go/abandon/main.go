@@ -1,6 +1,6 @@
-// What aws-ebs and others do to the service: thousands of pipes opened by go-winio, as the client of
-// v1.3.0 opens them, and left alone, while callers work. No call may fail, and the service must end
-// every one of them after its deadline.
+// Does what aws-ebs and others do to the service: opens thousands of pipes by go-winio, as the
+// client of v1.3.0 opens them, and leaves them alone, while callers work. No call may fail, and the
+// service must end every one of them after its deadline.
 package main
 
 import (

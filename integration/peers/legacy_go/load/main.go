@@ -14,10 +14,10 @@ import (
 	v1 "github.com/kubernetes-csi/csi-proxy/client/api/filesystem/v1"
 )
 
-// What one caller does again and again, over a connection of its own or a shared one.
+// call is the work that one caller repeats, over a connection of its own or a shared one.
 type call func() error
 
-// How long a server may take to give its first answer.
+// patience is the time that a server has to give its first answer.
 const patience = 30 * time.Second
 
 func main() {

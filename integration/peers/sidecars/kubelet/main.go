@@ -36,7 +36,7 @@ import (
 
 const nodeName = "node-1"
 
-// What the handler for CSI drivers asks its kubelet for; it calls nothing else.
+// host has the methods that the handler for CSI drivers asks of its kubelet; it calls no others.
 type host struct {
 	volume.VolumeHost
 	volume.KubeletVolumeHost
@@ -107,7 +107,7 @@ func (r *recorder) DeRegisterPlugin(ctx context.Context, name, endpoint string) 
 	fmt.Printf("deregister %s %s\n", name, endpoint)
 }
 
-// What the API server knows of the node's drivers now.
+// printNode prints what the API server knows of the node's drivers now.
 func (r *recorder) printNode(ctx context.Context) {
 	node, err := r.client.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
 	if err != nil {

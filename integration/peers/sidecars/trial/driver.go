@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// What a driver does with one call of Probe.
+// behaviour tells what a driver does with one call of Probe.
 type behaviour struct {
 	ready *bool // nil: it does not say, which counts as ready
 	code  codes.Code

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// What was seen: of a case, under a name, a text of one line.
+// facts are the observations of a case: under each name a text of one line.
 type facts struct {
 	lock sync.Mutex
 	seen map[string]string

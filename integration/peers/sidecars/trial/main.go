@@ -61,7 +61,7 @@ var cases = []oneCase{
 	{"livenessprobe", livenessprobeFlags},
 }
 
-// Of this project's program alone.
+// ownCases are for this project's program alone.
 var ownCases = []oneCase{
 	{"both in one", bothInOne},
 	{"both apart", bothApart},
@@ -71,7 +71,8 @@ var ownCases = []oneCase{
 	{"registration probe", marker},
 }
 
-// What is seen of the programs in every case; a few are under way at once, since they mostly wait.
+// play returns what is seen of the programs in every case; a few cases run at once, since they
+// mostly wait.
 func (t *trial) play(programs programs, only string) map[string]string {
 	seen := newFacts()
 	var done sync.WaitGroup
@@ -162,7 +163,7 @@ func main() {
 
 	recordPath := filepath.Join(*tables, "upstream.tsv")
 	if *record {
-		head := "# What upstream's sidecars do in each case: integration/peers/sidecars/run.sh --record\n"
+		head := "# The behaviour of upstream's sidecars in each case: integration/peers/sidecars/run.sh --record\n"
 		if err := writeTable(recordPath, head, seen["upstream"]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)

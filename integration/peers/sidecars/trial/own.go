@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// What upstream does not have: both sidecars in one process.
+// together starts both sidecars in one process, which upstream does not have.
 func (p *place) together(flags ...string) *process {
 	argv := []string{filepath.Join(filepath.Dir(p.programs.registrar), "csi-node-sidecars"),
 		"--sidecars=node-driver-registrar,livenessprobe", "--csi-address=" + p.driverSocket(),

@@ -71,7 +71,7 @@ func (p *process) alive() bool {
 	}
 }
 
-// How it ended, or that it has not until then.
+// exit tells how the process ended, or that it did not end in time.
 func (p *process) exit(within time.Duration) string {
 	select {
 	case <-p.ended:

@@ -15,7 +15,7 @@ import (
 
 const driverName = "sample.csi-proxy.example"
 
-// Where one case plays: the kubelet's directory of registrations, and the driver's own.
+// place has the directories of one case: the kubelet's for registrations, and the driver's own.
 type place struct {
 	trial    *trial
 	programs programs
@@ -90,7 +90,7 @@ func listens(socket string) bool {
 	return err == nil
 }
 
-// What is in a directory, and of which kind.
+// listing tells the entries of a directory, and their kinds.
 func listing(directory string) string {
 	entries := must(os.ReadDir(directory))
 	texts := []string{}
@@ -161,7 +161,7 @@ func life(p *place) {
 	p.saw("7 a new registrar: it", registrar.exit(0))
 }
 
-// What the registrar is told, and how it ends: the kubelet knows CSI 1 alone.
+// refusedVersion shows what the registrar is told, and how it ends: the kubelet knows CSI 1 alone.
 func refusedVersion(p *place) {
 	p.sampleDriver()
 	kubelet := p.kubelet("-versions=2.0.0")
@@ -281,7 +281,7 @@ func muteDriver(p *place) {
 	p.saw("registrar", registrar.exit(40*time.Second))
 }
 
-// How the command line is read; none of these needs a driver.
+// registrarFlags shows how the command line is read; none of these cases needs a driver.
 func registrarFlags(p *place) {
 	for _, flags := range []string{"--version", "--help", "--nonsense", "",
 		"--kubelet-registration-path=/x --mode=kubelet-registration-probe",

@@ -14,9 +14,9 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// Probes of a driver that is now ready, now slow, hung, dying or gone, several at once. Whatever the
-// driver does, each answer is the right one, and comes within the timeout of a probe; in the end the
-// process has as much memory, as many files and threads as at the beginning.
+// Probes of a driver that is now ready, now slow, hung, dying or gone, several at once. Each answer
+// is the right one, whatever the driver does, and comes within the timeout of a probe; in the end
+// the process has as much memory, as many files and threads as at the beginning.
 func storm(arguments []string) int {
 	flags := flag.NewFlagSet("storm", flag.ExitOnError)
 	program := flags.String("program", "", "livenessprobe")
@@ -75,8 +75,7 @@ type weather struct {
 	wrong         []string
 }
 
-// What one probe met, and what its answer must be: 0 if either may be, as the driver's socket goes
-// away in the meantime.
+// any chooses a behaviour for one probe.
 func (w *weather) any() behaviour {
 	switch w.random.IntN(9) {
 	case 0, 1:

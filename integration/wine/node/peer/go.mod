@@ -33,5 +33,5 @@ replace github.com/kubernetes-csi/csi-proxy/client => github.com/kubernetes-csi/
 
 replace google.golang.org/genproto => google.golang.org/genproto v0.0.0-20241118233622-e639e219e697
 
-// Of this repository; it asks for no module.
+// This module is in this repository, and needs no other.
 replace csi-proxy.example/drivers/orders => ../../../drivers/orders

@@ -14,10 +14,11 @@ import sys
 
 import calls
 
-# What WMI is asked; and what goes to its process besides: the answers that are fetched, the connections.
+# The requests to WMI; and the other round trips to its process: answers that are fetched,
+# connections.
 REQUESTS = {"query", "object", "method"}
 FURTHER = {"connect", "next", "result"}
-# What every volume needs.
+# The operations that every volume needs.
 ALWAYS = ("stage", "publish", "unpublish", "unstage")
 # The most that it may cost, of theirs. The README tells why shares cost more.
 MOST = collections.defaultdict(lambda: 0.5, {"csi-driver-smb": 2 / 3, "azurefile": 2 / 3})
@@ -42,7 +43,7 @@ def read(path):
             namespaces.add(name.lower())
         elif kind == "object" and what == "class":
             definitions.add(name)
-        # How often one asks whether there is an answer yet is a matter of time.
+        # The number of times that a client asks whether there is an answer yet is a matter of time.
         if cost is not None and result != "timed out":
             cost[kind] += 1
     counted = {driver: {operation: Cost(sum(cost[kind] for kind in REQUESTS),

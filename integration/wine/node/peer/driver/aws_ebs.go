@@ -26,7 +26,7 @@ func leadEBS(m *mounter) (steps, failed int) {
 		}
 		d.step("the same volume each time", want(volume, first, err))
 		d.step("NodeStage again", driver.Stage(id, stage))
-		// What kubelet does.
+		// The kubelet makes this directory.
 		d.step("the pod's directory", d.Mkdir(pod))
 		d.step("NodePublish", driver.Publish(stage, target))
 		d.step("NodePublish again", driver.Publish(stage, target))

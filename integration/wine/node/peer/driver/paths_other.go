@@ -2,7 +2,7 @@
 
 package main
 
-// What asks Windows itself is for Windows.
+// These steps ask Windows itself, so they are for Windows.
 func (r *run) lookAtPaths(_, _, _ string) {}
 
 func (r *run) lookAtDevices(uint32, string) {}

@@ -35,7 +35,7 @@ func leadVSphere(m *mounter) (steps, failed int) {
 	d.lookAtDevices(1, page83)
 	d.step("NodeStage without its directory", want(driver.Stage(page83, stage) != nil, true, nil))
 	for round := 0; round < rounds; round++ {
-		// What kubelet does.
+		// The kubelet makes this directory.
 		d.step("the staging directory", d.Mkdir(stage))
 		if !d.step("NodeStage", driver.Stage(page83, stage)) {
 			break

@@ -33,9 +33,9 @@ type volume struct {
 	disk  uint32
 	// `\\host\share`; empty for a disk.
 	share string
-	// What is published is the same as what is staged where there are no Files, and so no links.
+	// Without Files there are no links: then target is the same as stage.
 	stage, target string
-	// Of the disk, once it is known.
+	// The volume's id on the disk, once it is known.
 	id string
 }
 
@@ -45,8 +45,8 @@ type operation struct {
 	calls func(v *volume)
 }
 
-// driver has its operations in the order of a volume's life. What it does by itself, as to make directories, is
-// not here.
+// driver has its operations in the order of a volume's life. Work that it does by itself, as to
+// make directories, is not here.
 type driver struct {
 	name       string
 	share      string
@@ -310,8 +310,8 @@ func (r *run) newVolume(d driver, files Files, round int) *volume {
 }
 
 // Drivers leads the node through the life of a volume of each driver, twice: when the second comes, whoever
-// serves the node has made all the connections that it keeps. What is recorded of that is marked with the driver
-// and the operation. Prints how many calls there were, and exits.
+// serves the node has made all the connections that it keeps. The record of the second round is
+// marked with the driver and the operation. Prints how many calls there were, and exits.
 func Drivers(name string, node Node, files Files) {
 	record, err := os.OpenFile(os.Getenv("CSI_PROXY_DOUBLE_RECORD"), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package steps leads a node through the life of volumes, shares and targets, and checks after each
-// step what the node then says. Whoever serves the node, the answers are the same: the Go release,
-// its library, and this project's service.
+// step what the node then says. The answers are the same for all that serve the node: the Go
+// release, its library, and this project's service.
 package steps
 
 import (
