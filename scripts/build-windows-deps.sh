@@ -145,7 +145,7 @@ CMAKE
   esac
 }
 
-# What of a configured source is built; all of it when nothing is said.
+# Prints the targets to build of a configured source; all are built when none is printed.
 targets() { if [[ $1 == grpc ]]; then echo grpc++_unsecure; fi; }
 
 declare -A version_of archive_of hash_of upon_of options_of prefix_of

@@ -305,7 +305,7 @@ try {
       @("filesystem", "path-exists", "--path=$base"),
       @("volume", "get-closest-volume-id-from-target-path", "--target-path=$base")
     )
-    # What is made once, at the first calls, does not count as growth.
+    # Objects that are made once, at the first calls, do not count as growth.
     for ($i = 0; $i -lt 60; $i++) { Get-Answer $reads[$i % $reads.Count] | Out-Null }
     $before = Get-ProxyProcess
     $handles = $before.HandleCount

@@ -3,8 +3,8 @@
 #
 #   scripts/release.sh VERSION [DIRECTORY]
 #
-# VERSION is the one in CMakeLists.txt; DIRECTORY, by default dist, is made anew. What is not in the
-# last commit keeps a release from being made.
+# VERSION is the one in CMakeLists.txt; DIRECTORY, by default dist, is made anew. A change that is
+# not in the last commit keeps a release from being made.
 #
 #   CSI_PROXY_SIGN='COMMAND'        signs: it is run with each program and DLL for Windows, and changes the file
 #   CSI_PROXY_SIGN_SUMS='COMMAND'   signs the rest: it is run with SHA256SUMS, and makes SHA256SUMS.* beside it
@@ -25,7 +25,7 @@ if [[ -e $dist ]]; then
   rm -rf "$dist"
 fi
 
-# Whatever depends on who makes a release, when and where.
+# A release must not depend on who makes it, when and where.
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH TZ=UTC PYTHONDONTWRITEBYTECODE=1
 unset DEBEMAIL DEBFULLNAME

@@ -22,7 +22,7 @@ if [[ ! -f $root/ready ]]; then
   rm -rf "$root"
   mkdir -p "$root"
   debootstrap --variant=minbase --include=ca-certificates,git "$suite" "$root" "$mirror" >"$root.log" || { tail "$root.log" >&2; exit 1; }
-  # How apt reaches the mirror: proxies, for one.
+  # The copy tells apt how to reach the mirror: proxies, for one.
   cp -r /etc/apt/{apt,auth}.conf.d "$root/etc/apt/" 2>/dev/null || true
   touch "$root/ready"
 fi

@@ -67,7 +67,7 @@ function(csi_proxy_rpc_paths out)
   set(${out} ${paths} PARENT_SCOPE)
 endfunction()
 
-# csi_proxy_unity(TARGET): its sources become one. What they cost is their headers, not their code.
+# csi_proxy_unity(TARGET): its sources become one. Their headers cost the time, not their code.
 function(csi_proxy_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
 endfunction()
@@ -131,7 +131,7 @@ function(csi_proxy_api_group group)
     DEPENDS protoc-gen-csi-proxy ${proto_files} ${api}/${group}/hub.proto
             ${PROJECT_SOURCE_DIR}/api/annotations.proto ${conversions}
     COMMENT "Conversions, shims and clients of the ${group} group" VERBATIM)
-  # Whoever includes a generated header must wait for it.
+  # Targets that include a generated header must wait for it.
   add_custom_target(csi_proxy_generate_${group} DEPENDS ${headers} ${pb_headers})
 
   csi_proxy_generated_library(csi_proxy_hub_${group} SRCS ${out}/csi_proxy/${group}/hub.cc

@@ -219,7 +219,7 @@ csi_proxy_pkg_config(c "CSI Proxy in the own process, for any language" "" -lcsi
 
 # The same with what it loads, in one directory: what client/go/csiproxytest/install places.
 if(WIN32)
-  # What the tests of drivers have and nodes have not.
+  # The tests of drivers have these libraries, and nodes do not.
   set(TEST_LIBRARIES csi_proxy_c_simulated)
   install(TARGETS csi-proxy-simulated csi_proxy_c_simulated RUNTIME COMPONENT testing
           ARCHIVE COMPONENT testing)

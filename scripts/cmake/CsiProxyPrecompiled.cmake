@@ -30,7 +30,8 @@ if(CSI_PROXY_PRECOMPILE)
 endif()
 
 # csi_proxy_precompile(TARGET KIND): the target's sources begin with CSI_PROXY_HEADERS_<KIND>, which
-# all targets of the kind share. What of them a program's headers must not know, it does not link.
+# all targets of the kind share. A program does not link those of them that its headers must not
+# know.
 function(csi_proxy_precompile target kind)
   if(NOT CSI_PROXY_PRECOMPILE)
     return()

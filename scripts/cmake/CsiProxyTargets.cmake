@@ -4,8 +4,8 @@ set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-# Where libraries lie in the build folder is written into what is linked, and its length stays when
-# the install replaces it: relative, it is the same in all folders.
+# The linker writes the place of libraries in the build folder into programs, and the path's length
+# stays when the install replaces it. A relative path is the same in all folders.
 set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
 
 set(CSI_PROXY_SANITIZE "" CACHE STRING "Sanitizers to build with, as -fsanitize= takes them")
@@ -41,7 +41,7 @@ if(NOT CSI_PROXY_SANITIZE)
   add_link_options(-fstack-protector-strong)
   if(NOT WIN32)
     # Copies into arrays of known size are checked, where code is optimised, and tables of addresses cannot
-    # be written once a program runs. What mingw-w64 cannot is told in scripts/release/README.md.
+    # be written once a program runs. scripts/release/README.md tells what mingw-w64 cannot do.
     add_compile_options($<$<CONFIG:Release>:-D_FORTIFY_SOURCE=2>)
     add_link_options(LINKER:-z,relro LINKER:-z,now)
   endif()
@@ -63,7 +63,8 @@ find_program(CSI_PROXY_LLD ld.lld)
 if(CSI_PROXY_LLD AND NOT WIN32)
   add_link_options(-fuse-ld=lld LINKER:--icf=all)
 elseif(CSI_PROXY_LLD)
-  # lld takes a seventh of the time. What ships is linked by GCC's own, as ever; the stack is its default.
+  # lld takes a seventh of the time. GCC's own linker links what ships, as ever; the stack is its
+  # default.
   set(CSI_PROXY_TEST_LINK -B${PROJECT_SOURCE_DIR}/scripts/cmake/mingw-lld LINKER:--stack=0x200000)
 endif()
 

@@ -15,8 +15,8 @@ LOAD_LIBRARY_SEARCH_SYSTEM32 = 0x800
 
 # The DLLs that our programs may be linked with. Windows keeps the first kind mapped, whatever lies
 # beside a program; their list is HKLM\SYSTEM\CurrentControlSet\Control\Session Manager\KnownDLLs
-# (https://learn.microsoft.com/windows/win32/dlls/dynamic-link-library-search-order). Of the second
-# kind, only the load configuration sees to it that they come from System32.
+# (https://learn.microsoft.com/windows/win32/dlls/dynamic-link-library-search-order). Only the load
+# configuration makes the second kind come from System32.
 KNOWN_DLLS = {"advapi32.dll", "kernel32.dll", "msvcrt.dll", "ntdll.dll", "ole32.dll", "oleaut32.dll",
               "ws2_32.dll"}
 OTHER_DLLS = {"bcrypt.dll", "dbghelp.dll", "mswsock.dll"}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Brings the nodes of one wave to the newest template of a DaemonSet whose update strategy is
-# OnDelete, a few at a time, and stops when nodes do not come back. What is done already is left
-# alone: it can be repeated, and after `kubectl rollout undo` it takes a wave back.
+# OnDelete, a few at a time, and stops when nodes do not come back. Nodes that are done already are
+# left alone: so the script can be repeated, and after `kubectl rollout undo` it takes a wave back.
 #
 #   scripts/deploy/wave.sh SELECTOR [--at-once=N] [--failures=N] [--timeout=SECONDS] [--dry-run]
 #

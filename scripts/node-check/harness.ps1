@@ -21,7 +21,7 @@ function New-StartInfo([string]$Path, [string[]]$Arguments) {
   $info
 }
 
-# Runs a program to its end. What it prints is not PowerShell's to make errors of.
+# Runs a program to its end. PowerShell must not make errors of what the program prints.
 function Invoke-Program([string]$Path, [string[]]$Arguments, [int]$Seconds = 600) {
   $info = New-StartInfo $Path $Arguments
   $info.RedirectStandardOutput = $true
@@ -97,7 +97,7 @@ function Assert-Step([string]$Name) {
   if ($passed.Count -eq 0) { Skip-Part "needs the step $Name of the selftest" }
 }
 
-# What the node is asked, and what it says, for the report alone.
+# Adds a question to the node and its answer, for the report alone.
 function Add-Fact([string]$Name, [scriptblock]$Body) {
   try {
     $value = (@(& $Body) | Out-String -Width 200).Trim()

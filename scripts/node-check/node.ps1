@@ -125,7 +125,7 @@ function Start-Proxy {
   throw "csi-proxy.exe does not answer"
 }
 
-# How many pipes answer.
+# Returns the number of pipes that answer.
 function Get-AnsweringPipes {
   $said = (Invoke-Program $ctl "doctor").Out
   if ($said -notmatch "(\d+) of \d+ pipes answer") { throw "csi-proxyctl doctor said: $said" }
@@ -172,7 +172,7 @@ function Get-ProxyProcess {
   $running[0]
 }
 
-# What opening a pipe over the network says; empty when it opens.
+# Returns the error of opening a pipe over the network; empty when it opens.
 function Open-RemotePipe([string]$Name) {
   $client = New-Object System.IO.Pipes.NamedPipeClientStream($env:COMPUTERNAME, $Name, [System.IO.Pipes.PipeDirection]::InOut)
   try {

@@ -13,7 +13,7 @@ function New-Instance([int]$Limit) {
   New-Object System.IO.Pipes.NamedPipeServerStream($pipe, [System.IO.Pipes.PipeDirection]::InOut, $Limit)
 }
 
-# That Windows refuses what the body opens.
+# Asserts that Windows refuses what the body opens.
 function Assert-Denied([string]$What, [scriptblock]$Body) {
   try { (& $Body).Dispose() } catch {
     $why = $_.Exception.GetBaseException()

@@ -28,7 +28,7 @@ function Stop-Sidecars {
   $script:sidecars = $null
 }
 
-# What /healthz answers; 0 for nothing.
+# Returns the code that /healthz answers; 0 for no answer.
 function Get-HealthCode([string]$Of) {
   try {
     [int](Invoke-WebRequest -UseBasicParsing -TimeoutSec 10 -Uri "http://$health/healthz$Of").StatusCode
