@@ -31,7 +31,7 @@ struct ObjectAccess {
   std::optional<std::vector<AccessEntry>> entries;
   // A symbolic link or a junction: its target can be exchanged.
   bool is_link = false;
-  // How many names a file has.
+  // The number of a file's names.
   uint32_t names = 1;
 };
 

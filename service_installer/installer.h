@@ -52,8 +52,8 @@ class Installer {
     std::ostream* out;
     // Only print it.
     bool dry_run = false;
-    // How long to wait for a state, or for a sign of progress towards a stop, and how often to
-    // look.
+    // The time to wait for a state, or for a sign of progress towards a stop, and the interval at
+    // which to look.
     absl::Duration patience = absl::Seconds(60);
     absl::Duration interval = absl::Milliseconds(100);
   };

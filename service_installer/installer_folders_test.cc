@@ -190,7 +190,7 @@ class PutProgramsTest : public InstallerTest {
   InstallRequest request_;
 };
 
-// Whatever lies in a folder that others may change is not run, and nothing is put there to be run.
+// No program in a folder that others may change is run, and nothing is put there to be run.
 TEST_F(PutProgramsTest, NothingIsPutIntoAFolderBeforeItIsKnownToBeSafe) {
   folders_.unsafe = {request_.program.parent_path()};
   EXPECT_TRUE(absl::IsFailedPrecondition(New().Install(request_)));

@@ -28,8 +28,8 @@ fs::path WithSuffix(const fs::path& path, const char* suffix) {
   return other;
 }
 
-// Where the old program goes. One that an earlier upgrade has put aside may still be in use, by a
-// process that Windows cannot end.
+// Returns the path to which the old program goes. One that an earlier upgrade has put aside may
+// still be in use, by a process that Windows cannot end.
 fs::path NameForPrevious(const fs::path& target) {
   fs::path name = WithSuffix(target, ".old");
   std::error_code error;

@@ -143,7 +143,7 @@ TEST_F(InstallerTest, UpgradeGoesRoundAnOldProgramThatCannotBeRemoved) {
   EXPECT_EQ(Content(program), "serves new");
 }
 
-// Whatever is wrong with the new program, the old one serves in the end.
+// The old program serves in the end, whatever is wrong with the new one.
 TEST_F(InstallerTest, UpgradeToABrokenProgramIsRolledBack) {
   for (const char* broken : {"fails", "hangs", "mute"}) {
     const fs::path program = Program("csi-proxy.exe", "serves old");

@@ -20,8 +20,8 @@ struct ServiceStatus {
   uint32_t process_id = 0;
   // Counts up while a pending service makes progress.
   uint32_t checkpoint = 0;
-  // Why it ended, 0 for no reason: a Win32 code, or with ERROR_SERVICE_SPECIFIC_ERROR (1066) the
-  // program's own exit code.
+  // The reason of its end, 0 for none: a Win32 code, or with ERROR_SERVICE_SPECIFIC_ERROR (1066)
+  // the program's own exit code.
   uint32_t exit_code = 0;
   uint32_t service_exit_code = 0;
 };

@@ -27,10 +27,10 @@ inline std::string Content(const std::filesystem::path& path) {
   return text.str();
 }
 
-// A service manager in memory. What a program does when it is started is the first word in its
-// file: `serves`, `fails` (ends with an exit code), `hangs` (never gets to run, and takes no stop
-// meanwhile), `mute` (runs, and no pipe answers), `stuck` (serves, and its stop does not end) or
-// `slow` (its stop takes long, and reports progress). A process that is ended comes back, as the
+// A service manager in memory. The first word in a program's file is its behaviour when it is
+// started: `serves`, `fails` (ends with an exit code), `hangs` (never gets to run, and takes no
+// stop meanwhile), `mute` (runs, and no pipe answers), `stuck` (serves, and its stop does not end)
+// or `slow` (its stop takes long, and reports progress). A process that is ended comes back, as the
 // failure actions have it.
 class FakeManager final : public ServiceManager {
  public:
