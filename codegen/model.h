@@ -15,7 +15,7 @@ namespace csi_proxy::codegen {
 
 namespace pb = google::protobuf;
 
-// How one value becomes the other.
+// The conversion of one value into the other.
 enum class Conversion {
   kCopy,     // the same type
   kDecimal,  // string in the version, integer in the hub

@@ -1,4 +1,4 @@
-// How names of one language become names of another.
+// Turns names of one language into names of another.
 #pragma once
 
 #include <string>
