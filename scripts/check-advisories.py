@@ -23,7 +23,7 @@ def looked_at(text):
 
 
 def upstream(version):
-    """Of Debian's `1:1.2.13.dfsg-1` the part that is the library's own."""
+    """Returns the library's own part of Debian's `1:1.2.13.dfsg-1`."""
     return re.match(r"(?:\d+:)?(\d[\d.]*)", version)[1].rstrip(".")
 
 

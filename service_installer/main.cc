@@ -49,12 +49,12 @@ po::options_description Describe(Arguments* a) {
       "the account it runs as")(
       "restart-delay",
       po::value(&a->restart_delay)->value_name("TIME")->default_value(a->restart_delay),
-      "how long to wait before a restart after a failure")(
+      "time to wait before a restart after a failure")(
       "failure-reset",
       po::value(&a->failure_reset)->value_name("TIME")->default_value(a->failure_reset),
       "time without a failure after which the failure count is reset")(
       "timeout", po::value(&a->patience)->value_name("TIME")->default_value(a->patience),
-      "how long to wait for a start, or for progress of a stop before ending the process")(
+      "time to wait for a start, or for progress of a stop before ending the process")(
       "replace-wrapper", po::bool_switch(&a->replace_wrapper),
       "take over a service that runs csi-proxy through nssm or a similar wrapper")(
       "repair-folders", po::bool_switch(&a->repair_folders),

@@ -24,14 +24,14 @@ static int failures = 0;
     }                                                                         \
   } while (0)
 
-/* What a call must end with before the next can be made. */
+/* Ends the program unless the condition holds: the next call needs it. */
 #define REQUIRE(condition)                \
   do {                                    \
     CHECK(condition);                     \
     if (failures > 0) exit(EXIT_FAILURE); \
   } while (0)
 
-/* What the log callback has been told. The calls here are of one thread. */
+/* The lines that the log callback got. All calls here come from one thread. */
 struct log {
   size_t lines;
   size_t audits;

@@ -18,11 +18,11 @@ constexpr char kHelp[] = R"(Calls the CSI Proxy service of this node.
 
   csi-proxyctl GROUP METHOD [--FIELD=VALUE ...]   call an rpc, e.g. volume list-volumes-on-disk --disk-number=1
   csi-proxyctl list                               every group, version and method
-  csi-proxyctl describe [GROUP [METHOD]]          what they do and which fields they take
-  csi-proxyctl doctor                             whether the service answers: each pipe, and how fast
-  csi-proxyctl diagnose [--metrics=HOST:PORT]     what is wrong with the node: stale mounts, disks, mappings
-  csi-proxyctl repair --what=KIND[,KIND] [--yes]  mend what diagnose found: shows what it would do and asks
-  csi-proxyctl top --metrics=HOST:PORT            what the service is busy with, again and again
+  csi-proxyctl describe [GROUP [METHOD]]          explain methods and their fields
+  csi-proxyctl doctor                             ask every pipe: which ones answer, and how fast
+  csi-proxyctl diagnose [--metrics=HOST:PORT]     find faults of the node: stale mounts, disks, mappings
+  csi-proxyctl repair --what=KIND[,KIND] [--yes]  mend faults that diagnose found; shows the plan and asks first
+  csi-proxyctl top --metrics=HOST:PORT            show the service's load, again and again
   csi-proxyctl selftest --disk=N [--FLAG=VALUE ...]   try every group on a real node, using that disk
   csi-proxyctl sim METHOD [--FIELD=VALUE ...]     change a simulated node from outside, e.g. sim dump-state
   csi-proxyctl completion bash|zsh                a completion script for the shell
@@ -34,15 +34,15 @@ Passwords and other secrets need not be on the command line: --password-file=PAT
 --password=- reads standard input.
 
 Flags of diagnose, repair and top:
-  --metrics=HOST:PORT      where the service serves its metrics: its --metrics-bind-address; diagnose
+  --metrics=HOST:PORT      the address of the service's metrics: its --metrics-bind-address; diagnose
                            finds clients of old API versions there, top everything
   --what=KIND[,KIND]       offline-disks, read-only-disks, dangling-mounts, dangling-links or
-                           disconnected-mappings (those that no link leads to); of colliding-disks,
-                           unhealthy-volumes, disconnected-links and old-clients repair only says
-                           what a person may do
+                           disconnected-mappings (those that no link leads to); for colliding-disks,
+                           unhealthy-volumes, disconnected-links and old-clients, repair only tells
+                           a person what to do
   --yes                    repair without asking; without it and without a terminal, repair only shows
-  --interval=TIME          how long top counts before it shows, such as 5s; default 2s
-  --once                   show once: what was counted in the interval, or without --interval since
+  --interval=TIME          time that top counts before it shows, such as 5s; default 2s
+  --once                   show once: the counts of the interval, or without --interval those since
                            the service began; JSON is always shown once
 repair touches neither the disk that Windows runs on nor any volume's content, and looks at each
 thing again right before. The service counts calls by rpc, and by client and API version, but not by
@@ -60,7 +60,7 @@ Flags of selftest:
   --smb-username=USER      not use; with --smb-password-file=PATH, --smb-password=-, or the
   --smb-password=...       password in $CSI_PROXY_SMB_PASSWORD
   --iscsi-portal=ADDRESS   also register this portal (address or address:port), and
-  --iscsi-iqn=IQN          connect this target of it, without CHAP; what was already there stays
+  --iscsi-iqn=IQN          connect this target of it, without CHAP; both stay if they were there
   --note=TEXT              a remark for the report, such as the node's Windows build
 
 Exit codes: 0 done; 1 the call failed, doctor found no pipe that answers, a step of selftest did not
@@ -88,10 +88,10 @@ struct Flags {
         ("output", po::value(&line->output)->value_name("json|table"),
          "or -o; default: table on a terminal, json elsewhere; sim always prints json")  //
         ("timeout", po::value(&timeout.text)->value_name("TIME")->default_value("1m"),
-         "how long a call may take, such as 500ms or 30s")  //
+         "longest time of a call, such as 500ms or 30s")  //
         ("connect-timeout",
          po::value(&connect_timeout.text)->value_name("TIME")->default_value("5s"),
-         "how much of that to wait for a service that does not answer")  //
+         "part of that time to wait for a service that does not answer")  //
         ("socket-dir", po::value(&line->client.socket_dir)->value_name("DIR"),
          "directory of the sockets; default: $CSI_PROXY_SOCKET_DIR, else /run/csi-proxy")  //
         ("verbose", po::bool_switch(&line->verbose),

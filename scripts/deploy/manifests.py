@@ -126,7 +126,7 @@ def client_options():
 
 
 def takes(proxy, arguments):
-    """What the program has against a command line; nothing when it takes it."""
+    """Returns the program's complaint about a command line; empty when it takes the line."""
     run = subprocess.run(
         [proxy, *arguments, "--help"], capture_output=True, text=True, timeout=60, check=False
     )

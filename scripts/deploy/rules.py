@@ -1,4 +1,4 @@
-"""What the schemas cannot say. Each rule yields complaints."""
+"""Rules that the schemas cannot express. Each rule yields complaints."""
 
 import json
 import re
@@ -238,7 +238,7 @@ def one_driver_three_ways(all_):
 
 
 def openshift(all_):
-    """Who may run what privileged pods need, on OpenShift."""
+    """OpenShift runs these pods only under accounts that are bound to its privileged constraint."""
     allowed = set()
     for file, binding in all_.resources("RoleBinding"):
         if binding["roleRef"]["name"] != "system:openshift:scc:privileged":

@@ -1,4 +1,4 @@
-"""How a driver comes to the kubelet, and its health to a probe. Each rule yields complaints."""
+"""Rules for a driver's way to the kubelet, and for probes of its health. Each rule yields complaints."""
 
 import json
 import re
@@ -33,7 +33,7 @@ def registration(all_):
 
 
 def _seconds(duration):
-    """What is no duration the program itself refuses."""
+    """Returns 0 for a text that is no duration: the program itself refuses that."""
     match = re.fullmatch(r"(\d+)(ms|s|m)", duration)
     return int(match[1]) * {"ms": 0.001, "s": 1, "m": 60}[match[2]] if match else 0
 

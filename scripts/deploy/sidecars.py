@@ -1,5 +1,5 @@
-"""Who registers a driver and answers for its health: what a container's program and flags make of it,
-and the same driver with other sidecars, as sidecars.md's diffs make it."""
+"""Tells by a container's program and flags who registers a driver and answers for its health, and makes
+the same driver with other sidecars, by sidecars.md's diffs."""
 
 import dataclasses
 import functools
@@ -101,7 +101,7 @@ class Container:
 
     @property
     def sidecars(self):
-        """Which of the two it is."""
+        """The sidecars, of the two, that the container runs."""
         if self.program == BOTH:
             chosen = self.flags.get("sidecars", "node-driver-registrar,livenessprobe").split(",")
             return [one for one in (REGISTRAR, PROBE) if PREFIX[one][:-1] in chosen]
@@ -111,7 +111,7 @@ class Container:
 
     @property
     def socket(self):
-        """Of the driver, on the node."""
+        """The path of the driver's socket on the node."""
         if self.driver:
             return self.on_node(self.flags["endpoint"])
         return self.on_node(self.flags.get("csi-address", "/run/csi/socket"))
@@ -123,7 +123,7 @@ class Container:
 
     @property
     def registered(self):
-        """What the kubelet is told; a driver that registers itself knows it by its endpoint."""
+        """The socket's path for the kubelet; a driver that registers itself has it as its endpoint."""
         own = self.flags["endpoint"] if self.driver else ""
         return same(self.flag(REGISTRAR, "kubelet-registration-path", own))
 

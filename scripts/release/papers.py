@@ -28,7 +28,7 @@ def digest(path, algorithm="sha256"):
 
 
 class Release:
-    """What is known of a release when its files are there."""
+    """The facts about a release whose files are there."""
 
     def __init__(self, version, dist, parts):
         self.version = version

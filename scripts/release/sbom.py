@@ -1,5 +1,5 @@
-"""What is in a release's files, in SPDX 2.3 (https://spdx.github.io/spdx-spec/v2.3/): the libraries
-linked into the programs for Windows, what the Debian packages and the Go module need."""
+"""Lists the contents of a release's files, in SPDX 2.3 (https://spdx.github.io/spdx-spec/v2.3/): the libraries
+linked into the programs for Windows, and the needs of the Debian packages and the Go module."""
 import datetime
 import re
 import subprocess
@@ -41,7 +41,7 @@ def purl(text):
 
 
 def linked_libraries(document):
-    """Of the programs for Windows; each has its licence's text in the ZIP."""
+    """Adds the libraries in the programs for Windows; each has its licence's text in the ZIP."""
     components, release = document.release.components, document.release
     identifiers = {}
 

@@ -83,9 +83,9 @@ po::options_description Describe(Options* options, Raw* raw) {
       "refuse a mapped share to calls that do not give the credentials it was mapped with");
   limits.add_options()("preface-timeout",
                        po::value(&raw->preface_timeout)->value_name("TIME")->default_value("10s"),
-                       "how long a connection may stay silent before HTTP/2 begins")(
+                       "time that a connection may stay silent before HTTP/2 begins")(
       "idle-timeout", po::value(&raw->idle_timeout)->value_name("TIME")->default_value("1h"),
-      "how long a connection may stay without calls")(
+      "time that a connection may stay without calls")(
       "max-connections",
       po::value(&options->listener.max_connections)->value_name("N")->default_value(1024),
       "open connections per pipe")(
@@ -102,7 +102,7 @@ po::options_description Describe(Options* options, Raw* raw) {
       "longest time a call may take, whatever its own deadline")(
       "stop-grace-period",
       po::value(&raw->stop_grace_period)->value_name("TIME")->default_value("20s"),
-      "how long a stop waits for calls under way");
+      "time that a stop waits for calls under way");
   log.add_options()("v", po::value(&options->log.verbosity)->value_name("N")->default_value(0),
                     "verbosity: 0 start and failures, 2 every call, 4 details")(
       "log-format", po::value(&raw->log_format)->value_name("FORMAT")->default_value("text"),

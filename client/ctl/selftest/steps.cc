@@ -115,15 +115,14 @@ const std::vector<Step>& Steps() {
        Resize},
       {"unmount",
        "the mount is removed, its directory stays until it is removed, and the volume's disk is "
-       "still "
-       "found",
+       "still found",
        {"volume.UnmountVolume", "filesystem.IsSymlink", "filesystem.Rmdir", "filesystem.PathExists",
         "volume.GetDiskNumberFromVolumeID"},
        {"mount"},
        "",
        Unmount},
       {"not-mounted",
-       "where nothing is mounted, the error says \"because it does not exist\", as drivers expect",
+       "if nothing is mounted, the error says \"because it does not exist\", as drivers expect",
        {"volume.GetVolumeIDFromTargetPath"},
        {"work-directory"},
        "",

@@ -81,7 +81,7 @@ int Top(const Catalog& catalog, const CommandLine& line, const Streams& streams)
   if (absl::Status s = ReadFlags(catalog, line, &options); !s.ok()) return wrong(s.message());
   if (options.metrics().empty()) {
     return wrong(
-        "--metrics=HOST:PORT says where the service serves its metrics: as its "
+        "top needs --metrics=HOST:PORT, the address of the service's metrics: its "
         "--metrics-bind-address");
   }
   const absl::StatusOr<HostPort> address = top::ParseMetricsAddress("--metrics", options.metrics());

@@ -1,4 +1,4 @@
-// `top`: what the service is busy with.
+// `top` shows the service's load.
 #pragma once
 
 #include <functional>

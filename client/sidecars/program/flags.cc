@@ -26,7 +26,7 @@ constexpr absl::string_view kSelection = "sidecars";
 // was the registrar's alone.
 constexpr FlagRow kTable[] = {
     {kSelection, Owner::kProcess, kString, "node-driver-registrar,livenessprobe",
-     "what runs, when the program's name does not say"},
+     "the sidecars to run, when the program's name does not tell"},
     {"version", Owner::kProcess, kBool, "false", "print the version and exit"},
     {"feature-gates", Owner::kProcess, kString, "",
      "NAME=true,...: those of the log, which change nothing here, are the only ones"},
@@ -34,7 +34,7 @@ constexpr FlagRow kTable[] = {
 
     {"csi-address", Owner::kEach, kString, "/run/csi/socket",
      "the driver's socket, as this process sees it: a path, or unix:// and a path"},
-    {"timeout", Owner::kEach, kDuration, "1s", "how long a call to the driver may take"},
+    {"timeout", Owner::kEach, kDuration, "1s", "longest time of a call to the driver"},
     {"http-endpoint", Owner::kEach, kString, "",
      "HOST:PORT, or :PORT, that answers /healthz, and livenessprobe's metrics"},
 
@@ -50,10 +50,10 @@ constexpr FlagRow kTable[] = {
     {"health-port", Owner::kLivenessProbe, kString, "9808",
      "the port alone, of all addresses, in the place of --http-endpoint"},
     {"probe-timeout", Owner::kLivenessProbe, kDuration, "1s",
-     "how long a probe of the driver may take; wins over --timeout"},
+     "longest time of a probe of the driver; wins over --timeout"},
     {"metrics-address", Owner::kLivenessProbe, kString, "",
      "HOST:PORT, or :PORT, of metrics when --http-endpoint is not given"},
-    {"metrics-path", Owner::kLivenessProbe, kString, "/metrics", "where Prometheus finds metrics"},
+    {"metrics-path", Owner::kLivenessProbe, kString, "/metrics", "the path of the metrics"},
 
     {"connection-timeout", Owner::kEach, kDuration, "0", ""},
     {"enable-pprof", Owner::kRegistrar, kBool, "false", ""},

@@ -1,4 +1,4 @@
-"""What drivers' own charts and manifests make of the values here. See check.sh."""
+"""Checks what drivers' own charts and manifests make of the values here. See check.sh."""
 
 import dataclasses
 import pathlib
@@ -62,7 +62,7 @@ def windows_pods(resources):
 
 
 def pipe_complaints(pods, groups):
-    """What keeps pods from using the service's pipes."""
+    """Yields the reasons why pods could not use the service's pipes."""
     pods = list(pods)
     if len(pods) != 1:
         yield f"{len(pods)} DaemonSets for Windows nodes"
@@ -104,7 +104,7 @@ def complaints(helm, release):
 
 
 def sidecar_complaints(name, pods, program, known):
-    """What our program has against the command lines of upstream's, by whose names it is called."""
+    """Yields our program's complaints about command lines of upstream's programs, called by their names."""
     found = [
         container
         for pod in pods

@@ -1,4 +1,4 @@
-"""Which metrics and labels a PromQL expression asks for. Whether it is PromQL, promtool says."""
+"""Finds the metrics and labels that a PromQL expression asks for. promtool checks the syntax."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What the program serves at /metrics, after calls of every kind it counts."""
+"""Reads what the program serves at /metrics, after calls of every kind it counts."""
 
 import pathlib
 import re

@@ -31,7 +31,7 @@ def total(costs):
 
 
 def read(path):
-    """What each operation cost, by driver, and what was asked of WMI but once, for all."""
+    """Reads the cost of each operation, by driver, and the requests made of WMI only once, for all."""
     costs = {}
     definitions, namespaces = set(), set()
     cost = None
