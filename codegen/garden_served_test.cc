@@ -145,7 +145,7 @@ TEST_F(GardenServedTest, AClientHasItsShareOfTheExecutor) {
 TEST_F(GardenServedTest, RefusesBytesThatAreNoRequestByName) {
   auto channel = client::RemoteChannel::Open(options_, "garden", "v1alpha1");
   ASSERT_TRUE(channel.ok()) << channel.status();
-  google::protobuf::BytesValue not_text;  // where SowRequest has its name
+  google::protobuf::BytesValue not_text;  // in the field of SowRequest's name
   not_text.set_value("\xff");
   v1alpha1::SowResponse response;
   EXPECT_EQ((*channel)->Call("/v1alpha1.Garden/Sow", CallContext(), not_text, &response),

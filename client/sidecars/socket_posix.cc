@@ -28,7 +28,7 @@ namespace {
 
 // Between attempts to connect.
 constexpr absl::Duration kPause = absl::Milliseconds(20);
-// When the system is short of descriptors or memory.
+// The pause while the system is short of descriptors or memory.
 constexpr absl::Duration kPauseInShortage = absl::Milliseconds(100);
 constexpr int kBacklog = 64;
 // The time that gRPC's server is kept for the next client; the kubelet comes twice in a row.
@@ -149,7 +149,7 @@ class Server final : public SocketServer {
       return;
     }
     if (*server == nullptr) *server = NewServer(service_);
-    if (*server == nullptr) return;  // who has called sees the connection end
+    if (*server == nullptr) return;  // the caller sees the connection end
     grpc::AddInsecureChannelFromFd(server->get(), accepted.Release());
     connections->push_back(std::move(second));
   }

@@ -13,7 +13,7 @@ struct AuditRecord {
   const char* method;  // `MountVolume`, as the hub has it
   // The object of the call, `field=value field=value`: text quoted and escaped, no secrets.
   std::string subject;
-  const CallContext& context;  // who asked, and through which pipe
+  const CallContext& context;  // the client and its pipe
   absl::Status status;
   absl::Duration duration;
 };

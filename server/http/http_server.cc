@@ -34,7 +34,7 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr size_t kMaxHeadBytes = 16 * 1024;
-// When the system is short of descriptors or memory.
+// The pause while the system is short of descriptors or memory.
 constexpr std::chrono::milliseconds kPauseInShortage(100);
 
 // The path alone, as Go's servers match it.
@@ -69,7 +69,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 
   const asio::ip::address client;
   State state = State::kReading;
-  const HttpHandler* handler = nullptr;  // of what was asked for
+  const HttpHandler* handler = nullptr;  // of the requested path
   std::thread answering;
 
  private:

@@ -132,7 +132,7 @@ class ConnectionTable {
   // Takes off the list, and returns, one whose preface is overdue; null when there is none.
   SilentConnection* DropOverdue(absl::Time now);
 
-  // When the next preface is overdue.
+  // The time at which the next preface is overdue.
   absl::Time next_deadline() const;
 
   // A listed connection has sent its preface: it is live from now on, and Serve() follows.

@@ -147,7 +147,7 @@ class Executor {
   size_t ready_count_ = 0;
   size_t idle_ = 0;  // threads
   bool stopping_ = false;
-  absl::Status no_thread_;  // why the last one that was wanted did not start
+  absl::Status no_thread_;  // the error of the last one that did not start
   std::vector<std::thread> threads_;
 };
 

@@ -24,7 +24,7 @@ struct ServerLimits {
   int max_calls_per_connection = 256;
   // The largest header block, in bytes.
   int max_metadata_bytes = 16 << 10;
-  // After how long without a call a connection is closed; clients redial on their own.
+  // A connection without calls for this time is closed; clients redial on their own.
   absl::Duration idle_timeout = absl::Hours(1);
 };
 

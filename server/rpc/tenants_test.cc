@@ -79,7 +79,7 @@ TEST_F(TenantsTest, AProcessLeavesOthersOfItsTenantSome) {
 TEST_F(TenantsTest, AProcessAloneHasAllOfItsTenants) {
   auto tenant = std::make_shared<Tenant>();
   const Flows flows = Processes(1, tenant);
-  Processes(5, tenant);  // which have gone
+  Processes(5, tenant);  // they have gone
   EXPECT_EQ(tenant->clients(), 1u);
   Executor executor(kDefault);
   for (int i = 0; i < 13; ++i) ASSERT_TRUE(Block(executor, flows[0]).ok());

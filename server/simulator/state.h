@@ -65,8 +65,8 @@ struct DiskPartition {
   uint64_t offset_bytes = 0;
   uint64_t size_bytes = 0;
   std::optional<Volume> volume;
-  // When the volume appears. In the state with which a node starts, the infinite future means the
-  // node's arrival delay from then.
+  // The time at which the volume appears. In the state with which a node starts, the infinite
+  // future means the node's arrival delay from then.
   absl::Time arrives_at = absl::InfinitePast();
   // When WMI shows the volume, unless it is refreshed earlier. In the state with which a node
   // starts, the infinite future means the cache's delay after the arrival.
@@ -189,8 +189,8 @@ struct Service {
   std::vector<std::string> depends_on;
   absl::Duration start_latency;
   absl::Duration stop_latency;
-  // When a pending state ends. The infinite future, in the state a node starts with, stands for
-  // the whole latency from then.
+  // The time at which a pending state ends. The infinite future, in the state a node starts with,
+  // stands for the whole latency from then.
   absl::Time pending_until = absl::InfiniteFuture();
 };
 

@@ -34,7 +34,7 @@ struct Numbers {
   std::map<std::string, double> in_flight, queued;
   // By state.
   std::map<std::string, double> connections;
-  // When the service began; InfinitePast when it does not say.
+  // The start of the service; InfinitePast when it does not tell.
   absl::Time started = absl::InfinitePast();
 };
 

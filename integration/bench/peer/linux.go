@@ -15,7 +15,7 @@ import (
 // linuxLoad is a number of callers and of connections; at 0 connections one calls on each pipe.
 type linuxLoad struct {
 	callers, connections int
-	p50, rate, cpu       string // what the ratio shall be
+	p50, rate, cpu       string // the ratios wanted
 }
 
 func (l linuxLoad) label() string {

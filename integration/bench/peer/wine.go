@@ -49,7 +49,7 @@ func wine(run, ours, theirs, load, result string, length time.Duration, turns in
 	description := figures.Describe(length, turns)
 	loads := []struct {
 		callers int
-		p50     string // what the ratio shall be
+		p50     string // the wanted ratio
 	}{{1, "<= 0.7"}, {8, "<= 0.7"}, {64, "<= 0.9"}}
 	label := func(callers int) string { return fmt.Sprintf("%d callers", callers) }
 	for turn := 0; turn < turns; turn++ {

@@ -21,7 +21,7 @@ import (
 type honest struct {
 	mutex sync.Mutex
 	times []time.Duration
-	// When the newest call that each was answered began.
+	// The start of the newest call that each got an answer to.
 	served  [8]time.Time
 	refused []error
 	stop    context.CancelFunc

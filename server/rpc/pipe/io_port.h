@@ -37,8 +37,8 @@ class IoPort {
   size_t thread_count();
 
   enum class Comes {
-    kLate,  // what finishes at once completes where it was started, and does not come here
-    kAll,   // whatever has not failed at once comes here
+    kLate,  // I/O that finishes at once completes where it was started, and does not come here
+    kAll,   // all I/O that has not failed at once comes here
   };
 
   // Completions of I/O on `handle` come to this port from now on. For a socket kLate is safe only

@@ -49,7 +49,7 @@ type driver struct {
 
 	lock     sync.Mutex
 	probe    func() behaviour
-	info     behaviour // what GetPluginInfo does
+	info     behaviour // of GetPluginInfo
 	server   *grpc.Server
 	raw      net.Listener
 	accepted []net.Conn
