@@ -129,7 +129,7 @@ set(gRPC_INTERNAL_INCLUDE_DIR ${CMAKE_CURRENT_LIST_DIR}/../../../include/grpc-in
 install(FILES ${CMAKE_BINARY_DIR}/gRPCConfig.cmake DESTINATION lib/cmake/grpc)
 CMAKE
       ;;
-    # Only the one library that is not headers alone.
+    # Boost: only program_options is more than headers.
     boost)
       cat >CMakeLists.txt <<'CMAKE'
 cmake_minimum_required(VERSION 3.25)

@@ -138,7 +138,7 @@ class WindowsFolders final : public Folders {
     }
     if (error != ERROR_ALREADY_EXISTS) return win32::ToStatus(error, path.string());
 
-    // Also where the list as it is would not let an administrator.
+    // The privileges help where the present list keeps an administrator out.
     win32::EnablePrivilege(SE_TAKE_OWNERSHIP_NAME);
     win32::EnablePrivilege(SE_RESTORE_NAME);
     PSID owner = nullptr;

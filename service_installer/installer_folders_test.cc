@@ -94,7 +94,7 @@ TEST_F(InstallerTest, AnUpgradeInAnUnsafeFolderWarns) {
   EXPECT_EQ(Content(program), "serves new");
 }
 
-// As somebody may have made it while users could add files to the folder.
+// Somebody may have planted this file while users could add files to the folder.
 class PlantedTest : public InstallerTest {
  protected:
   PlantedTest()
@@ -171,7 +171,7 @@ TEST_F(PlantedTest, NothingIsRepairedBelowAFolderThatOthersMayExchange) {
   EXPECT_THAT(folders_.protected_folders, IsEmpty());
 }
 
-// From a folder of its own to another.
+// The installer copies programs from its own folder to another.
 class PutProgramsTest : public InstallerTest {
  protected:
   PutProgramsTest()

@@ -33,7 +33,7 @@ class ServiceManager {
   virtual ~ServiceManager() = default;
 
   virtual absl::StatusOr<ServiceStatus> Status(const std::string& name) = 0;
-  // Its settings. Those that this Windows cannot report are taken from `otherwise`.
+  // Returns its settings, those that this Windows cannot report from `otherwise`.
   virtual absl::StatusOr<ServiceConfig> Config(const std::string& name,
                                                const ServiceConfig& otherwise) = 0;
 

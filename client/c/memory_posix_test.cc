@@ -11,7 +11,7 @@
 namespace csi_proxy::c {
 namespace {
 
-// In KiB.
+// Returns the resident memory in KiB.
 long ResidentMemory() {
   long size = 0, resident = 0;
   std::ifstream("/proc/self/statm") >> size >> resident;

@@ -38,7 +38,7 @@ absl::StatusOr<NodeOptions> ToNodeOptions(const embedded::Options& in, LogFuncti
   if (in.has_max_calls()) out.max_calls = in.max_calls();
   if (in.has_max_queued()) out.max_queued = in.max_queued();
   if (in.has_max_call_seconds()) {
-    // Nor is NaN.
+    // NaN is not more than 0 either.
     if (!(in.max_call_seconds() > 0)) {
       return absl::InvalidArgumentError("max_call_seconds: must be more than 0");
     }

@@ -17,7 +17,7 @@ namespace csi_proxy::client {
 namespace {
 
 constexpr absl::Duration kTimeout = absl::Milliseconds(300);
-// For a machine that is busy. The calls that this file is about never ended.
+// A busy machine may take this much longer. The calls that this file is about never ended.
 constexpr absl::Duration kSlack = absl::Seconds(4);
 
 // More than any pipe or socket holds of what nobody reads.

@@ -155,7 +155,7 @@ TEST_F(ConnectTest, InAContainerItIsEmbeddedOnlyIfToldSo) {
   EXPECT_THAT(log_, ElementsAre(Pair(_, "csi_proxy: the mode is remote: a container")));
   Link(nullptr, &kInContainer);
   EXPECT_EQ(ModeOf(), "FAILED_PRECONDITION: a container");
-  // Also where there is a pipe that this program cannot use.
+  // A pipe that this program cannot use changes nothing.
   LeaveSocket(PipePath(options_, "volume", "v1"));
   EXPECT_EQ(ModeOf(), "FAILED_PRECONDITION: a container");
   for (const RemoteBackend* remote :

@@ -36,7 +36,7 @@ struct MisbehavingServer::State {
     }
   }
 
-  // Until the client has gone: a peek fails then.
+  // Waits until the client has gone: a peek fails then.
   void WaitForTheEnd(HANDLE pipe) {
     while (!stopping && PeekNamedPipe(pipe, nullptr, 0, nullptr, nullptr, nullptr)) Sleep(5);
   }

@@ -25,7 +25,7 @@ TEST(PipeOwnerTest, AUsersPipeIsTrustedByThatUserOnly) {
   EXPECT_TRUE(absl::IsPermissionDenied(CheckPipeOwner(kPipe, {kUser, false, "S-1-5-18"})));
 }
 
-// As a container's administrator makes one.
+// A container's administrator makes such a pipe.
 TEST(PipeOwnerTest, ThePipeOfTheAdministratorsIsTrustedByNobody) {
   for (const char* client : {"S-1-5-18", kUser, "S-1-5-93-2-1"}) {
     EXPECT_TRUE(absl::IsPermissionDenied(CheckPipeOwner(kPipe, {"S-1-5-32-544", false, client})));

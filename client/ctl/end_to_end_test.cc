@@ -32,7 +32,7 @@ TEST_F(CtlTest, AVolumeFromTheRawDiskToItsMount) {
   EXPECT_EQ(Ctl("volume mount-volume " + path + volume).exit_code, 0);
   const Result mounted = Ctl("volume GetVolumeIDFromTargetPath --output=table " + path);
   EXPECT_EQ(mounted.output, absl::StrCat("volume_id  ", id, "\n"));
-  // By its name in an older version.
+  // The method has another name in an older version.
   EXPECT_EQ(
       Ctl("volume dismount-volume --path='C:\\var\\lib\\kubelet\\plugins\\ctl'" + volume).exit_code,
       0);

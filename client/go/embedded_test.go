@@ -102,7 +102,7 @@ func TestEmbeddedCallsEndWithTheirContext(t *testing.T) {
 	_, err = client.PathExists(cancelled, &filesystemv1.PathExistsRequest{Path: plugins})
 	mustFail(t, err, codes.Canceled, "context canceled")
 
-	// Before the call.
+	// This context ends before the call.
 	_, err = client.PathExists(cancelled, &filesystemv1.PathExistsRequest{Path: plugins})
 	mustFail(t, err, codes.Canceled, "context canceled")
 	past, cancel := context.WithDeadline(context.Background(), begin)

@@ -121,7 +121,7 @@ func TestTheSocketDirectory(t *testing.T) {
 	if pipe := firstPipe(directory); pipe != "" {
 		t.Errorf("there is a pipe %s", pipe)
 	}
-	// Not the first that is looked for.
+	// This pipe is not the first that is looked for.
 	stop := serve(t, directory, "csi-proxy-volume-v1beta1")
 	want := filepath.Join(directory, "csi-proxy-volume-v1beta1.sock")
 	t.Setenv("CSI_PROXY_MODE", "")

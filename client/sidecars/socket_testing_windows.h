@@ -24,7 +24,7 @@ class Service final : public Filesystem::Service {
     response->set_error(text);
     return grpc::Status::OK;
   }
-  // Until its client has gone.
+  // Waits until its client has gone.
   grpc::Status Mkdir(grpc::ServerContext* context, const ::v1alpha1::MkdirRequest*,
                      ::v1alpha1::MkdirResponse*) override {
     ++waiting;

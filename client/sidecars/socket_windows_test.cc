@@ -191,7 +191,7 @@ TEST_F(SocketTransportTest, StopsWhileClientsComeAndGo) {
         if (!channel.ok()) continue;
         LongCall call((*channel)->channel());
         if (Ask(**channel).ok()) ++answers;
-        // With the long call under way.
+        // The long call is still under way.
         channel->reset();
       }
     });

@@ -1,4 +1,4 @@
-// For tests: who asks the sidecars.
+// Clients of the sidecars, for tests.
 #pragma once
 
 #include <grpcpp/impl/codegen/client_unary_call.h>

@@ -130,7 +130,7 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// From the start of the process to the first answer.
+// Measures the time from the start of the process to the first answer.
 double StartMilliseconds(Contender* contender) {
   const absl::Time start = absl::Now();
   Spawn(contender);

@@ -205,7 +205,7 @@ TEST_F(SharesTest, ADeadServerLeavesWorkersEvenToItsCallers) {
     callers.emplace_back([&] {
       filesystem::v1::IsSymlinkRequest request;
       request.set_path(link);
-      // Until the end of the service.
+      // The call lasts until the end of the service.
       EXPECT_FALSE(client.IsSymlink(request, {.timeout = absl::Seconds(600)}).ok());
     });
   }

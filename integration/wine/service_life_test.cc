@@ -221,7 +221,7 @@ TEST_F(ServiceLifeTest, AFolderThatOthersMayWriteToIsRefusedUntilItIsRepaired) {
   ASSERT_EQ(Run({"install", "--binary", Program().string()}), 0) << said_;
 }
 
-// As a user may make one while the folder lets users add files.
+// A user may make such a name while the folder lets users add files.
 TEST_F(ServiceLifeTest, ALogWithASecondNameIsRefusedThoughTheFolderIsRepaired) {
   std::ofstream(base_ / "precious") << "precious";
   ASSERT_TRUE(

@@ -45,7 +45,7 @@ function(csi_proxy_precompile target kind)
     set(libraries_grpc ${libraries_protobuf} gRPC::grpc++_unsecure)
     set(libraries_test ${libraries_protobuf} GTest::gmock GTest::gtest)
     if(kind STREQUAL "test")
-      # As tests: what is linked into programs alone is compiled differently.
+      # The compiler's options are those of tests: code that only programs link has others.
       add_executable(${owner} EXCLUDE_FROM_ALL ${source})
       csi_proxy_test_options(${owner})
     else()

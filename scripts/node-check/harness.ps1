@@ -82,7 +82,7 @@ function Test-Part([string]$Name, [string]$Shows, [scriptblock]$Body) {
     })
 }
 
-# For a part that makes no sense after another has failed.
+# Skips a part that makes no sense after another has failed.
 function Assert-Passed([string]$Name) {
   $passed = @($parts | Where-Object { $_.name -eq $Name -and $_.result -eq "OK" })
   if ($passed.Count -eq 0) { Skip-Part "needs $Name" }

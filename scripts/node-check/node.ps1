@@ -149,7 +149,7 @@ function Open-Abandoned {
   $client
 }
 
-# Ends the service, by a stop or a crash, and has it start again. In console mode all is a crash.
+# Ends the service, by a stop or a crash, and has it start again. In console mode every end is a crash.
 function Restart-Proxy([string]$How) {
   if (-not $started -and $How -eq "stop") {
     Restart-Service -Name (Find-ServiceName) -Force

@@ -31,7 +31,7 @@ Test-Part "pipe-descriptor" "SYSTEM and Administrators alone may open the pipe, 
   $protected = [System.Security.AccessControl.ControlFlags]::DiscretionaryAclProtected
   Assert-That (($descriptor.ControlFlags -band $protected) -ne 0) "the DACL is not protected: $sddl"
   $service = "S-1-5-18"
-  # In console mode the pipe is the administrator's who started it.
+  # In console mode the pipe belongs to the administrator who started the program.
   if ($started) { $service = [System.Security.Principal.WindowsIdentity]::GetCurrent().User.Value }
   # The last is OWNER RIGHTS.
   $trusted = "S-1-5-18", "S-1-5-32-544", $service, "S-1-3-4"

@@ -47,7 +47,7 @@ TEST_F(ProcessLocksTest, OneHoldsAndOthersWaitTheirTime) {
     bool left = false;
   } place, kept;
   absl::Status waited, other;
-  // By another thread: a mutex of Windows lets its owner in again.
+  // Another thread asks, for a mutex of Windows lets its owner in again.
   std::thread([&] {
     const CallContext soon = CallContext().WithTimeout(absl::Milliseconds(50));
     waited = two->Acquire(soon.At(&place), "disk/1").status();

@@ -35,7 +35,7 @@ class MountedFolderContract : public HandlerTest {
 
 class SpellingContract : public HandlerTest {};
 
-// As a driver unmounts that never calls UnmountVolume.
+// A driver that never calls UnmountVolume unmounts in this way.
 TEST_F(MountedFolderContract, RmdirEndsTheMountAndKeepsTheVolumesContent) {
   for (const bool share : {false, true}) {
     for (const bool force : {false, true}) {
@@ -208,7 +208,7 @@ TEST_F(MountedFolderContract, NothingTakesTheRootsPlace) {
         << root;
   }
   EXPECT_FALSE(Exists(R"(C:\later)"));
-  // Nor by the host alone.
+  // The host alone does not make the link either.
   const ConfinedPath later{parse(R"(C:\later)"), deps_.roots};
   const ConfinedPath source{parse(Below("t")), deps_.roots};
   EXPECT_TRUE(absl::IsPermissionDenied(host_->filesystem().CreateLink(context_, source, later)));

@@ -15,7 +15,7 @@ TEST_F(HeldLocksTest, TwoCallsDoNotChangeTheSameThing) {
   using C = CallContext;
   const std::string id = Volume(1);
   ASSERT_TRUE(Mkdir(Below("empty")).ok());
-  // As no lock is named: the case of letters makes no other resource.
+  // No lock has this spelling: the case of letters makes no other resource.
   const std::string path = R"(c:\Var\lib\kubelet\empty)";
   const std::string share = "//FileServer.example/Data/reports";
   const iscsi::TargetPortal portal{.target_address = "Storage.example"};

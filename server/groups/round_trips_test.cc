@@ -27,7 +27,7 @@ TEST_F(RoundTripsTest, AreFew) {
   std::string volume;
   struct Row {
     const char* rpc;
-    // At most.
+    // The most round trips allowed.
     int64_t target;
     // The round trips of csi-proxy v1.3.0, counted in its pkg/os and pkg/cim, each on its own
     // connection; for a disk with two partitions.

@@ -60,7 +60,7 @@ TEST_F(StrictDiskTest, PartitionDiskOfARawDiskThatComesOfflineAndReadOnlyMakesIt
   }
 }
 
-// As a call leaves it that ended between the two steps.
+// A call that ended between the two steps leaves such a disk.
 TEST_F(StrictDiskTest, PartitionDiskOfARawDiskThatIsStillReadOnlyGoesOn) {
   Change([](NodeState& state) { state.disks[3].online = true; });
   const absl::Status partitioned = Partition(3);

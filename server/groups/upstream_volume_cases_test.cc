@@ -116,7 +116,7 @@ TEST_F(UpstreamVolumeCases, AVolumeIsFormattedMeasuredGrownAndMounted) {
       volume_->ResizeVolume(context_, {.volume_id = volume, .size_bytes = half_more}).status();
   ASSERT_TRUE(resized.ok()) << resized;
   ExpectAbout(half_more, TotalBytes(volume));
-  // To the size that it has.
+  // The volume may be resized to the size that it has.
   EXPECT_TRUE(volume_->ResizeVolume(context_, {.volume_id = volume, .size_bytes = half_more}).ok());
   ExpectAbout(half_more, TotalBytes(volume));
 

@@ -61,7 +61,7 @@ TEST_F(WaitsTest, ForAVolume) {
   EXPECT_EQ(disk_->SetDiskState(Hurried(), {.disk_number = 1, .is_online = true}).status(),
             DeadlineExceededError("disk 1 is online, but its volume has not arrived: the call's "
                                   "deadline has passed"));
-  // Nor could it be brought.
+  // The call could not bring the volume either.
   Inject("wmi.Invoke/MSFT_Partition.Online", 31);
   const absl::Status late =
       disk_->PartitionDisk(context_.WithTimeout(absl::Seconds(1)), {.disk_number = 1}).status();

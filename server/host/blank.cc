@@ -35,7 +35,7 @@ absl::StatusOr<bool> IsBlank(machine::Os& os, const CallContext& context, uint32
       return false;
     }
     at += wanted;
-    // From the head to the tail.
+    // The look goes from the head straight to the tail.
     if (at - offset_bytes == kHead && end - at > kTail) at = end - kTail;
   }
   return true;

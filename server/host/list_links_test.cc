@@ -281,7 +281,7 @@ TEST_F(ListLinksTest, AMalformedReparsePointIsListedAndNotFollowed) {
   ASSERT_EQ(list.links.size(), 1u);
   EXPECT_EQ(list.links[0].target, "");
   EXPECT_EQ(list.links[0].end, LinkEnd::kUnknown);
-  // Nor a link whose target would write to the reader's terminal.
+  // A target that would write to the reader's terminal is not shown either.
   machine::Bytes escape = *machine::MakeSymlink(Path("C:\\~"));
   std::replace(escape.begin(), escape.end(), uint8_t{'~'}, uint8_t{0x1b});
   OddOs rude(*node_, escape);

@@ -166,7 +166,7 @@ TEST_F(SmbTest, OtherCredentialsAreNamedByTheirMappings) {
   ASSERT_THAT(
       host_->smb().RemoveMapping(context_, **host_->smb().GetMapping(context_, "\\\\srv\\more")),
       IsOk());
-  // Those of a session that is not a global mapping's.
+  // The conflicting credentials may be those of a session without a global mapping.
   machine::simulated::FaultRule rule;
   rule.operation = "wmi.Invoke/MSFT_SmbGlobalMapping.Create";
   rule.code = kInternal;

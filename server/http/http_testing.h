@@ -1,4 +1,4 @@
-// For tests: who asks over HTTP.
+// A client of HTTP, for tests.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

@@ -139,7 +139,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
   }
 
   void OnDone() override {
-    // Not before: a stop may close the connection once the last call has left.
+    // The call leaves only now, for a stop may close the connection once the last call has left.
     if (entered_) runtime_.gate->Leave();
     if (connection_ != nullptr) {
       connection_->client()->GiveBack(bytes_taken_);

@@ -12,7 +12,7 @@ namespace csi_proxy::rpc {
 namespace {
 
 TEST_F(Http2GuardTest, UnfinishedRequestsAreFew) {
-  // On three connections.
+  // The requests come on three connections.
   Http2Guard first(account_), second(account_);
   for (uint32_t stream = 1; stream < 512; stream += 2) {
     ASSERT_EQ(first.Received(Frame(kHeaders, kEndHeaders, stream, 10), now_), kNone);

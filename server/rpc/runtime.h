@@ -77,7 +77,7 @@ struct Runtime {
   size_t executor_index = 0;  // among those a client calls
   InlineCalls* inline_calls = nullptr;
   std::vector<CallObserver*> observers;
-  // Those over which the calls come.
+  // The connections over which the calls come.
   const ConnectionTable* connections = nullptr;
   CallGate* gate = nullptr;
   // The longest a call may take, whatever its own deadline says.

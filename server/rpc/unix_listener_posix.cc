@@ -95,7 +95,7 @@ class UnixListener final : public Listener {
   // The table has dropped it.
   void Close(SilentConnection* dropped) { entries_.erase(static_cast<Entry*>(dropped)->id); }
   void CloseOverdue(absl::Time now);
-  // For want of descriptors.
+  // Ends connections when descriptors run out.
   void MakeRoom();
   void PauseAccepting();
   void WatchPipes(uint32_t events);

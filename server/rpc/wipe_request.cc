@@ -21,7 +21,7 @@ void WipeText(const std::string& text) {
 
 void WipeMessage(Message* message) {
   const Reflection& reflection = *message->GetReflection();
-  // Those that are set: the text of another is shared by all messages.
+  // Only fields that are set are wiped: all messages share the text of another.
   std::vector<const FieldDescriptor*> fields;
   reflection.ListFields(*message, &fields);
   std::string unused;

@@ -10,7 +10,7 @@
 namespace csi_proxy::observability {
 namespace {
 
-// Without a lock: the function may be called by many threads at once.
+// Takes no lock: many threads may call the function at once.
 class FunctionSink final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
  public:
   explicit FunctionSink(std::function<void(spdlog::level::level_enum, absl::string_view)> function)

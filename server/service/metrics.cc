@@ -246,7 +246,7 @@ class Metrics::Impl {
     prometheus::Counter& counter = api_calls_.Add(
         {{"group", method.group}, {"version", method.version}, {"client_image", image}});
     absl::MutexLock lock(&mutex_);
-    // Not those that count as "other": there may be any number of them.
+    // Programs that count as "other" have no entry, for there may be any number of them.
     if (name.empty() || name == image) counters.api_calls.emplace(name, &counter);
     return counter;
   }

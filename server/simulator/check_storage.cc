@@ -166,7 +166,7 @@ void CheckDisks(NodeState& state, Problems* problems) {
   const std::vector<NamedDisk> disks = NameDisks(state);
   problems->Require(disks.size() <= kMaxDisks, "disk", "", "there are more than 2048");
   std::set<uint32_t> numbers;
-  // By the identity of their disk.
+  // Each volume's id, with the identity of its disk.
   std::map<VolumeId, std::string> volumes;
   std::set<char> letters;
   std::set<std::string> online_ids;

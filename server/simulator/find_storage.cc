@@ -92,7 +92,7 @@ std::optional<VolumePlace> FindVolumeIf(NodeState& state,
   return place;
 }
 
-// Also those of disks that are offline or not seen.
+// Visits all volumes, also those of disks that are offline or not seen.
 template <typename Visit>
 void VisitVolumes(NodeState& state, Visit visit) {
   for (Disk* disk : AllDisks(state)) {

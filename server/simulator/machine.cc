@@ -115,7 +115,7 @@ Machine::Machine(NodeState state) : initial_(std::move(state)), core_(Started(in
 absl::Status Machine::CopyDisk(uint32_t number, Disk* disk) {
   return core_.Change([&](NodeState& state) {
     ABSL_ASSIGN_OR_RETURN(Disk* const original, FindAttached(state, number));
-    // From now on there are two that have it.
+    // From now on two disks have the same id.
     std::string& id = original->facts.disk_id;
     if (id.empty() && original->style != PartitionStyle::kRaw) {
       id = MakeDiskId(state, *original);

@@ -56,7 +56,7 @@ class Tree {
   static Entry File(std::string name, uint64_t size_bytes, bool read_only);
   static Entry Link(std::string name, std::string target, bool junction = false);
 
-  // Only a root directory.
+  // Makes a tree with only a root directory.
   Tree();
 
   bool Has(Id id) const { return entries_.contains(id); }
@@ -97,7 +97,7 @@ class Tree {
   void NoteMount(Id id);
 
   std::map<Id, Entry> entries_;
-  // Those with a mounted volume.
+  // The directories at which a volume is mounted.
   std::set<std::pair<VolumeId, Id>> mounts_;
   uint64_t file_bytes_ = 0;
 };

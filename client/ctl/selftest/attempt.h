@@ -48,8 +48,8 @@ class Attempt {
                              const Fields& fields);
   void Expect(bool condition, absl::string_view otherwise);
 
-  // Has a call made at the end, whatever happens, unless NoLonger(what) comes first. To be said
-  // before what it takes back is done.
+  // Has a call made at the end, whatever happens, unless NoLonger(what) comes first. AtEnd()
+  // has to come before the step that the call takes back.
   void AtEnd(Undo undo);
   void NoLonger(absl::string_view what);
 

@@ -190,7 +190,7 @@ TEST_F(SelftestTest, ADiskThatIsNotFreeIsLeftAlone) {
   EXPECT_EQ(Selftest({"--disk", "1"}).exit_code, 2);
   EXPECT_EQ(Selftest({"--disk=0"}).exit_code, 1);
   EXPECT_EQ(ResultOf("free"), ctl::selftest::FAILED);
-  // Not even so: the system lies on it.
+  // The flag does not help here: the system is on the disk.
   EXPECT_EQ(Selftest({"--disk=0", "--disk-is-mine"}).exit_code, 1);
   EXPECT_THAT(DetailOf("free"), HasSubstr("holds the working directory"));
   EXPECT_EQ(ResultOf("partition"), ctl::selftest::SKIPPED);

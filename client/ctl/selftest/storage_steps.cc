@@ -218,7 +218,7 @@ std::string Unmount(Attempt& attempt) {
   attempt.Expect(!attempt.Call("filesystem", "PathExists", {{"path", path}}).Flag("exists"),
                  "the directory is still there");
   ExpectOnDisk(attempt, state.volume);
-  // Without its last backslash as well.
+  // The id without its last backslash must be found as well.
   ExpectOnDisk(attempt, std::string(absl::StripSuffix(state.volume, "\\")));
   return absl::StrCat("the volume is still found on disk ", attempt.disk());
 }

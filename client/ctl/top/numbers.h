@@ -25,7 +25,7 @@ struct RpcNumbers {
 using Caller = std::tuple<std::string, std::string, std::string>;
 
 struct Numbers {
-  // By `v1.Disk/Rescan`.
+  // The keys are as `v1.Disk/Rescan`.
   std::map<std::string, RpcNumbers> rpcs;
   std::map<Caller, double> callers;
   // By image and limit, how often a client met it.
@@ -48,8 +48,8 @@ Numbers Since(const Numbers& before, const Numbers& now);
 
 // The time, in seconds, that a part (0.99) of the calls did not exceed: estimated as Prometheus'
 // histogram_quantile does, by a straight line between the bounds of a bucket
-// (https://prometheus.io/docs/prometheus/latest/querying/functions/#histogram_quantile). At most
-// the largest finite bound; 0 without calls.
+// (https://prometheus.io/docs/prometheus/latest/querying/functions/#histogram_quantile). The result
+// is at most the largest finite bound; 0 without calls.
 double Quantile(const std::map<double, double>& within, double part);
 
 }  // namespace csi_proxy::ctl::top

@@ -165,7 +165,7 @@ func (p *sharedProbe) ask(ctx context.Context) (bool, error) {
 		run = &probeRun{done: make(chan struct{})}
 		p.running = run
 		go func() {
-			// Not the context of who asks first: others may wait for the same answer.
+			// The context is not the first asker's, since others may wait for the same answer.
 			ctx, cancel := context.WithTimeout(context.Background(), p.timeout)
 			defer cancel()
 			run.ready, run.err = p.probe(ctx)

@@ -223,7 +223,7 @@ TEST(ProgramOptionsTest, WhatHasNoEffectIsSaid) {
               ElementsAre(HasSubstr("--connection-timeout")));
   EXPECT_THAT(Parsed(kRegistrarName, {kKubelet, "--enable-pprof"}).warnings,
               ElementsAre(HasSubstr("--enable-pprof")));
-  // As Go's programs: what is not a flag ends them.
+  // An argument that is not a flag ends the flags, as in Go's programs.
   const ProgramOptions options = Parsed(kProbeName, {"stray", "--health-port=1"});
   EXPECT_THAT(options.warnings, ElementsAre(HasSubstr("\"stray\"")));
   EXPECT_EQ(options.sidecars.livenessprobe->http_endpoint, "0.0.0.0:9808");

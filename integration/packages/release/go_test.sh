@@ -38,7 +38,7 @@ go build -o mount .
 GOOS=windows go build -o mount.exe .
 timeout 60 ./mount
 
-# In the library's place: the driver that uses the library changes one line.
+# The module takes the library's place: the driver that uses the library changes one line.
 cp -r "$root/integration/wine/node/peer" "$out/library_driver"
 cd "$out/library_driver"
 "${replace[@]}" -replace "csi-proxy.example/drivers/orders=$root/integration/drivers/orders"

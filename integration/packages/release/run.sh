@@ -31,7 +31,7 @@ if ! cmp -s "$here/requirements.txt" "$out/python/requirements.txt"; then
   "$python" -m pip install --quiet --disable-pip-version-check --no-deps -r "$here/requirements.txt"
   cp "$here/requirements.txt" "$out/python/"
 fi
-# Not below this tree: the path shall have nothing in common.
+# The other clone is not below this tree, so that the two paths have nothing in common.
 elsewhere=$(mktemp -d /tmp/csi-proxy-release.XXXXXX)
 trap 'chmod -R u+w "$elsewhere"; rm -rf "$elsewhere"' EXIT
 rm -rf "$out"/{first,unpacked,signed,go,logs}

@@ -43,7 +43,7 @@ cp "$service" "$out/"
 if [[ $windows == yes ]]; then
   cp build/windows/client/c/csi_proxy_simulated.dll "$out/csi_proxy.dll"
 else
-  # With the libraries that it loads.
+  # The install includes the libraries that it loads.
   cmake --install build/release --component test_library --prefix "$out" >/dev/null
 fi
 build/release/integration/dump_cases >"$out/cases.json"

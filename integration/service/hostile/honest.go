@@ -120,7 +120,7 @@ func (h *honest) atOnce(client int, call func(ctx context.Context) error) {
 }
 
 func (h *honest) once(client int, call func(ctx context.Context) error) {
-	// Not of the clients' own end: a call that has begun is answered.
+	// The context does not end with the clients: a call that has begun is answered.
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	began := time.Now()

@@ -192,7 +192,7 @@ func measure(service *steps.Service, attack attack, o options) (*result, error) 
 	r.during = clients.take()
 	lasted := time.Since(start)
 	if used, err := process.cpu(); err == nil {
-		// Without what honest clients take.
+		// The honest clients' part does not count.
 		r.cpu = max(0, used-began-time.Duration(float64(busy-idle)*lasted.Seconds()/while.Seconds()))
 	}
 	for _, a := range attackers {

@@ -49,7 +49,7 @@ func reparseRace(service *steps.Service, o options) (bool, error) {
 	toLink := map[string]any{"path": r.directory, "target": `C:\var\lib\` + forbidden, "junction": true}
 	link := false
 	r.toggle = func() bool {
-		// Not while something is in it. The first time it is not there.
+		// The call fails while something is in the folder, and the first time, when there is none.
 		service.Call("RemoveFolder", path)
 		var err error
 		if link {

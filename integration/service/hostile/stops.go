@@ -26,7 +26,7 @@ var states = []func(ctx context.Context, r *raw){
 		r.out.Flush()
 		drain(r)
 	},
-	// Not HTTP/2.
+	// This request is not HTTP/2.
 	func(ctx context.Context, r *raw) {
 		r.out.WriteString("GET / HTTP/1.1\r\n\r\n")
 		r.out.Flush()

@@ -83,7 +83,7 @@ TEST_F(ComDoubleTest, ObjectsSayWhereTheyAre) {
   // Either path leads back.
   EXPECT_EQ(Number(Get(storage_, relative), L"Number"), 1);
   EXPECT_EQ(Number(Get(storage_, Text(disk, L"__PATH")), L"Number"), 1);
-  // Not elsewhere.
+  // The path does not work in another namespace.
   ComPtr<IWbemClassObject> object;
   EXPECT_EQ(Connect(kSmb)->GetObject(Bstr(Text(disk, L"__PATH")).get(), 0, nullptr,
                                      object.Receive(), nullptr),

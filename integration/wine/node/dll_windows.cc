@@ -19,7 +19,7 @@ namespace csi_proxy::node_double {
 namespace {
 
 std::string ScenarioFile() {
-  // Not on the stack: Go's threads have 64 KiB.
+  // The path is not on the stack, for Go's threads have 64 KiB.
   std::wstring path(32 * 1024, L'\0');
   const DWORD length =
       GetEnvironmentVariableW(L"CSI_PROXY_DOUBLE_SCENARIO", path.data(), 32 * 1024);

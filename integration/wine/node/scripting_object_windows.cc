@@ -160,7 +160,7 @@ class MethodSet final : public Dispatch {
   const Source source_;
 };
 
-// By this an object knows its own kind.
+// The id by which an object knows its own kind.
 constexpr IID kScriptingObject = {
     0x3c3f5b52, 0x1e7a, 0x4d0e, {0xa0, 0x4b, 0x2f, 0x69, 0x51, 0x90, 0x6c, 0x33}};
 

@@ -35,7 +35,7 @@ class Services final : public cim::ServicesBase {
     auto pending = Pending<Objects>::Begin([wmi = wmi_, wql, locatable](const CallContext& call) {
       return wmi.Query(call, wql, locatable);
     });
-    // Only a caller who waits learns from this call how it went.
+    // Only a caller who waits learns the query's result from this call.
     if ((flags & WBEM_FLAG_RETURN_IMMEDIATELY) == 0) {
       pending->Wait(WBEM_INFINITE);
       if (!pending->result().ok()) return Fail(pending->result().status(), "ExecQuery", wql);
@@ -108,7 +108,7 @@ class Locator final : public cim::Unknown<IWbemLocator> {
     *services = nullptr;
     const std::string name = Bstr::Utf8(resource);
     RecordCall("connect", name, "", "", "");
-    // On this computer one is who one is.
+    // A client on this computer cannot be another user.
     if (user != nullptr || password != nullptr) {
       return Fail(WBEM_E_LOCAL_CREDENTIALS, "ConnectServer", name);
     }

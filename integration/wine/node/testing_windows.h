@@ -170,7 +170,7 @@ inline Variant OfReal(double number) {
   V_R8(variant.get()) = number;
   return variant;
 }
-// Without elements unless `text` is given.
+// Makes an array without elements, or with `text` alone.
 inline Variant OfArray(VARTYPE type, const char* text = nullptr) {
   Variant variant;
   V_VT(variant.get()) = VT_ARRAY | type;

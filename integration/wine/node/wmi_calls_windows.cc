@@ -66,7 +66,7 @@ bool Selects(const wmi::Select& select, const cim::Object& object) {
       [&](const wmi::Condition& condition) { return wmi::Matches(condition, object); });
 }
 
-// For the record.
+// Words a result for the record.
 std::string ResultOf(const absl::Status& status) {
   if (status.ok()) return "ok";
   return absl::StrFormat("0x%08X", static_cast<uint32_t>(HresultOf(status)));

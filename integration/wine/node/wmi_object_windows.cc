@@ -19,7 +19,7 @@ using cim::ComPtr;
 using cim::Type;
 using cim::Value;
 
-// By which Known() knows its own.
+// The id by which Known() knows its own objects.
 constexpr IID kWmiObjectId = {
     0x7bf0a0e4, 0x3a55, 0x4a0e, {0x9c, 0x5b, 0x51, 0x5c, 0x1f, 0x2d, 0x70, 0x11}};
 
@@ -205,7 +205,7 @@ HRESULT WmiObject::Put(LPCWSTR name, LONG flags, VARIANT* value, CIMTYPE cim_typ
 }
 
 HRESULT WmiObject::GetNames(LPCWSTR qualifier, LONG flags, VARIANT*, SAFEARRAY** names) {
-  // By qualifiers nothing is found here.
+  // The double knows no qualifiers.
   if (names == nullptr || qualifier != nullptr) return WBEM_E_INVALID_PARAMETER;
   std::vector<Column> columns;
   const std::lock_guard lock(mutex_);

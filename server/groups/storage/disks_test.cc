@@ -361,7 +361,7 @@ TEST_F(StorageDisksTest, FailuresOfTheMachineAreTold) {
   }
 }
 
-// By either group.
+// A format of either group is seen.
 TEST_F(StorageDisksTest, AFormatThatTakesLongIsSeen) {
   absl::Mutex mutex;
   std::vector<std::string> lines;

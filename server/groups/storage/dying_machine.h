@@ -31,7 +31,7 @@ class Life {
   Life(Death death, int at) : death_(death), at_(at) {}
 
   int calls() const { return calls_; }
-  // For the process's calls: their caller is gone as soon as the process is.
+  // Ends the process's calls: their caller is gone as soon as the process is.
   const absl::Notification* end() const { return &end_; }
 
   // Happens before each call of the process, which has that number.

@@ -53,7 +53,7 @@ class MountsTest : public groups::HandlerTest {
     EXPECT_TRUE(answer.ok()) << answer.status();
     return answer.ok() ? *answer : ListMountsResponse();
   }
-  // By what follows the working directory.
+  // The keys are the paths below the working directory.
   std::map<std::string, MountState> States() {
     std::map<std::string, MountState> states;
     for (const Mount& mount : Mounts().mounts) {

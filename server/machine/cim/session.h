@@ -37,7 +37,7 @@ struct MethodResult {
   Object out;
 };
 
-// In parameters. One that is left out has its default value.
+// The in parameters of a method. One that is left out has its default value.
 using Arguments = Properties;
 
 // Thread-safe. Every call is a round trip to WMI. It ends at the context's deadline, or soon after

@@ -117,7 +117,7 @@ class NtFile final : public File {
         more = entry->NextEntryOffset != 0;
         at += entry->NextEntryOffset;
       }
-      // Not after `.` and `..` alone.
+      // A listing of `.` and `..` alone goes on.
       if (!entries.empty()) return entries;
     }
     const DWORD error = GetLastError();

@@ -147,7 +147,7 @@ class Closer::State : public std::enable_shared_from_this<Closer::State> {
   const std::shared_ptr<PipeCalls> calls_;
   const absl::Duration patience_;
   const ThreadStarter start_thread_;
-  // Not held where an end might be destroyed.
+  // The mutex is not held where an end might be destroyed.
   std::mutex mutex_;
   std::condition_variable all_disconnected_, more_unread_;
   std::unordered_map<ServerEnd*, std::weak_ptr<ServerEnd>> connected_;

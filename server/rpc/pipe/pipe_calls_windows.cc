@@ -20,8 +20,8 @@ extern "C" NTSTATUS NTAPI NtCreateNamedPipeFile(HANDLE* instance, ULONG access,
 namespace csi_proxy::pipe {
 namespace {
 
-// For each direction of a connection. Enough for a call and its answer, so that neither side waits
-// for the other to read.
+// The buffer of each direction of a connection. It is enough for a call and its answer, so that
+// neither side waits for the other to read.
 constexpr DWORD kBufferBytes = 16 << 10;
 
 // As CreateNamedPipeW makes an instance, but with WRITE_OWNER, whose bit that function takes for

@@ -73,7 +73,7 @@ TEST_F(OsDoubleTest, MeasuresSpace) {
   EXPECT_LT(before->free_bytes, before->total_bytes);
   ASSERT_THAT(node_->WriteFile("C:\\k\\large", kGiB, false), IsOk());
   EXPECT_EQ(os_->GetSpace(kSystemVolume)->free_bytes, before->free_bytes - kGiB - kKiB);
-  // Not below nothing.
+  // Free space does not fall below 0.
   Change([](NodeState& state) { state.disks[0].partitions[2].size_bytes = kMiB; });
   EXPECT_EQ(os_->GetSpace(kSystemVolume)->free_bytes, 0u);
 }

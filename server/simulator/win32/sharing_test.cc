@@ -76,7 +76,7 @@ TEST_F(SharingTest, MountCallsWantTheDirectoryForThemselves) {
     EXPECT_THAT(os_->SetMountPoint(path, volume), FailsWithWin32(win32_error::kSharingViolation));
     EXPECT_THAT(os_->DeleteMountPoint(path), FailsWithWin32(win32_error::kSharingViolation));
   }
-  // Those above it may be held.
+  // Directories above it may be held.
   OpenedFile parent = Open("C:\\", {"t"});
   EXPECT_THAT(os_->SetMountPoint(path, volume), IsOk());
   EXPECT_THAT(os_->DeleteMountPoint(path), IsOk());

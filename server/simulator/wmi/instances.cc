@@ -16,7 +16,7 @@ using cim::Value;
 struct Source {
   const char* class_name;
   Objects (*list)(NodeState& state);
-  // For those of which a node may have many: only what is wanted.
+  // Lists only the wanted instances of a class of which a node may have many.
   Objects (*list_wanted)(NodeState& state, const Wanted& wanted) = nullptr;
 };
 

@@ -46,7 +46,7 @@ class SimulatedSession : public cim::Session {
   Found Run(const CallContext& context, const AssociatorsOf& associators);
   // The answer, which is as long as it is.
   Found Counted(absl::string_view operation, Found found);
-  // For a fault rule; empty when there is nothing there.
+  // Returns a fault rule's name of the object at a path; empty when there is none.
   std::string ResourceAt(const ObjectPath& path);
 
   Core& core_;

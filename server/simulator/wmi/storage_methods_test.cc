@@ -187,7 +187,7 @@ TEST_F(StorageMethodsTest, SetAttributesNeedsOne) {
 TEST_F(StorageMethodsTest, SupportedSizeAndResize) {
   const auto size = Invoke(Partition(2, 1), "GetSupportedSize");
   ASSERT_THAT(size, Returns(0));
-  // As the machine has it: how far a volume can shrink the host does not ask.
+  // The expectation is the machine's, for the host does not ask how far a volume can shrink.
   const auto expected =
       node_->core()->Change([](NodeState& state) -> absl::StatusOr<SupportedSize> {
         const absl::StatusOr<VolumePlace> place = FindVolume(state, TestVolume(2));

@@ -80,7 +80,7 @@ func (c *checks) under(name string, play func(net.Conn, string), attacked *probe
 
 	var attackers sync.WaitGroup
 	var connections []net.Conn
-	// Not that of who asks honestly.
+	// The address is not that of the honest clients.
 	dialer := net.Dialer{Timeout: time.Second, LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 	over := time.After(lasts)
 	next := time.NewTicker(time.Second / time.Duration(rate))

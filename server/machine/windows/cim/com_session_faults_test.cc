@@ -171,7 +171,7 @@ TEST_F(ComSessionFaultsTest, AMethodThatGivesNothingHasRun) {
   EXPECT_EQ(result->return_value, 0u);
 }
 
-// As a server in this process may do.
+// A server in this process may answer at once.
 TEST_F(ComSessionFaultsTest, AnAnswerGivenAtOnceIsTaken) {
   wmi_.get = [get = wmi_.get](const std::wstring& path) {
     FakeReply reply = get(path);

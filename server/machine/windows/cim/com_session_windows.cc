@@ -37,7 +37,7 @@ std::string Shown(absl::string_view text) {
   constexpr size_t kMost = 300;
   if (text.size() <= kMost) return std::string(text);
   size_t end = kMost;
-  // Not in the midst of a character.
+  // The cut is not in the midst of a character.
   while (end > 0 && (text[end] & 0xC0) == 0x80) --end;
   return absl::StrCat(text.substr(0, end), "...");
 }
