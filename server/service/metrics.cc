@@ -66,7 +66,7 @@ class Metrics::Impl {
                        .Register(registry_)),
         limited_(prometheus::BuildCounter()
                      .Name("csi_proxy_client_limited_total")
-                     .Help("How often a client had all of its share and wanted more.")
+                     .Help("Times that a client had all of its share and wanted more.")
                      .Register(registry_)) {
     // A query over a fleet for versions and restarts joins these with the rest by instance.
     prometheus::BuildGauge()
@@ -77,7 +77,7 @@ class Metrics::Impl {
         .Set(1);
     prometheus::BuildGauge()
         .Name("csi_proxy_start_time_seconds")
-        .Help("When serving began, in seconds since 1970.")
+        .Help("The start of serving, in seconds since 1970.")
         .Register(registry_)
         .Add({})
         .Set(absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()));
