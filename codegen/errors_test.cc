@@ -1,4 +1,4 @@
-// Every complaint of the generator: what provokes it, and that it names file, message and field.
+// Provokes every complaint of the generator, and checks that it names file, message and field.
 #include <google/protobuf/compiler/parser.h>
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/descriptor.pb.h>

@@ -42,7 +42,7 @@ absl::Status Installer::MakeFoldersSafe(const InstallRequest& request,
   Folders& folders = *environment_.folders;
   const fs::path folder = request.program.parent_path();
   if (!request.source.has_value()) {
-    // No access list makes a program that others could change the one that it was.
+    // No access list restores a program that others could change.
     if (absl::Status own = CheckFile(folders, request.program); !own.ok()) {
       return absl::Status(own.code(), absl::StrCat(own.message(),
                                                    ". It may have been changed already: install "

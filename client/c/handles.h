@@ -30,7 +30,7 @@ class Cancellable {
   absl::Notification cancelled_;
 };
 
-// A node, and the calls on it. It stays, empty, until the last of those that hold it lets go.
+// A node, and the calls on it. It stays, empty, until its last holder lets go.
 struct OpenNode {
   explicit OpenNode(OpenedNode node) : opened(std::move(node)), rpcs(opened.node) {}
 

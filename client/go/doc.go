@@ -27,9 +27,9 @@
 //
 // # Contexts
 //
-// A call ends with its context, in embedded mode as over gRPC. The node stops what it can; what it
-// cannot, as a format that Windows has begun, runs on behind a call that has already returned, and
-// [Conn.Close] waits for it.
+// A call ends with its context, in embedded mode as over gRPC. The node stops its work if it can;
+// work that cannot be stopped, as a format that Windows has begun, runs on behind a call that has
+// already returned, and [Conn.Close] waits for it.
 //
 // # No cgo
 //

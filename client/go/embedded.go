@@ -106,8 +106,8 @@ func (e *embedded) call(ctx context.Context, method string, request []byte) ([]b
 	}
 }
 
-// errorOf returns the status of a call as gRPC's client would give it: what ctx or Close ended has
-// their words, whoever noticed first.
+// errorOf returns the status of a call as gRPC's client would give it: a call that ctx or Close
+// ended has their words, whichever noticed first.
 func (e *embedded) errorOf(ctx context.Context, a answer) error {
 	switch a.code {
 	case codes.OK:
@@ -135,8 +135,8 @@ func (e *embedded) Close() error {
 	return nil
 }
 
-// meaningful returns what the options of a call ask for that has a meaning here: the codec, and what
-// to do at the end.
+// meaningful returns the options of a call that have a meaning here: the codec, and the functions
+// to run at the end.
 func meaningful(opts []grpc.CallOption) (encoding.Codec, func(error)) {
 	var codec encoding.Codec = protoCodec{}
 	var finish []func(error)

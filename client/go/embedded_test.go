@@ -79,7 +79,7 @@ func TestEmbeddedErrors(t *testing.T) {
 	mustFail(t, err, codes.Unimplemented, "/v1.Disk/Watch")
 }
 
-// contexts returns one that cannot end and one that can.
+// contexts returns a context that cannot end and one that can.
 func contexts(t *testing.T) []context.Context {
 	deadline, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
@@ -310,7 +310,7 @@ func TestEmbeddedCallOptions(t *testing.T) {
 	}
 }
 
-// Answers hold what was sent while the garbage collector moves and frees what it can.
+// Answers stay intact while the garbage collector moves and frees memory.
 func TestEmbeddedUnderGarbageCollection(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(1))
 	conn := connectEmbedded(t)

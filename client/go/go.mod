@@ -1,4 +1,5 @@
-// The name of the Go library whose place this module takes, so that one replace line is all.
+// The module has the name of the Go library whose place it takes, so that a driver needs only one
+// replace line.
 module github.com/kubernetes-csi/csi-proxy/v2
 
 go 1.19

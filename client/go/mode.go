@@ -10,7 +10,7 @@ const (
 	// variable is unset or auto: Remote when any of the service's pipes is there, else Embedded when
 	// this process may manage storage (on Windows: acts as an administrator, and not in an ordinary
 	// container, whose files and disks are not the node's), else Remote, for a service that is still
-	// to come. That is decided once, by Connect, and logged with its reason.
+	// to come. Connect decides this once, and logs the choice with its reason.
 	Auto Mode = iota
 	// Remote is the service, over its pipes.
 	Remote

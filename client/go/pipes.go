@@ -8,8 +8,8 @@ const (
 	adminService = "csi_proxy.simulated.Admin"
 )
 
-// released are the groups and the versions of their pipes. The service serves every version it ever
-// had, so this need not grow with it: one of these tells that it is there.
+// released are the groups and the versions of their pipes. The service serves every version that it
+// ever had, so this list need not grow: one of these pipes shows that the service is there.
 var released = []struct {
 	group    string
 	versions []string

@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 )
 
-// Auto is the service while it is there, and this process once it has gone; what is connected stays
-// what it is.
+// Auto is the service while it is there, and this process once the service has gone; a connection
+// keeps its mode.
 func TestAutoFollowsTheService(t *testing.T) {
 	environment(t, "CSI_PROXY_LIBRARY")
 	t.Setenv("CSI_PROXY_MODE", "")

@@ -214,7 +214,7 @@ TEST_F(SocketTransportTest, StopsWhileClientsComeAndGo) {
 
 // --- Servers that do not serve ---
 
-// Does what it is given with each connection, which it keeps until it is destroyed.
+// Runs the given function on each connection, and keeps the connections until its own end.
 class RawServer {
  public:
   explicit RawServer(std::string says, bool closes = false) {

@@ -158,7 +158,7 @@ TEST_F(SharesTest, SlowCallsOfOneClientDoNotDelayOthers) {
   for (std::thread& caller : callers) caller.join();
 }
 
-// Here the greedy ones are other processes of one image, and the honest one is this.
+// Here other processes of one image are greedy, and this process is honest.
 TEST_F(SharesTest, ManyProcessesOfOneTenantLeaveWorkersAndPlacesToOthers) {
   Start({"--max-workers=4", "--max-queued=8"});
   const filesystem::v1::Client honest(Connect(server_->client_options()).value());

@@ -1,4 +1,4 @@
-// A node that a test calls, and whose administrator it plays, whatever the mode.
+// A node for a test in either mode: the test calls it and plays its administrator.
 #pragma once
 
 #include <google/protobuf/message.h>

@@ -1,6 +1,6 @@
-# Headers that nearly every source includes, compiled once. A source still includes what it uses: the
-# build with CSI_PROXY_PRECOMPILE=OFF, which tools that read compile_commands.json want too, shows
-# what one forgot.
+# Headers that nearly every source includes, compiled once. A source still includes the headers that
+# it uses: the build with CSI_PROXY_PRECOMPILE=OFF, which tools that read compile_commands.json need
+# too, shows the missing ones.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(CAN_PRECOMPILE ON)
 else()

@@ -1,4 +1,5 @@
-# Part of node-check.ps1: what no documentation says, for whoever reads the report. Uses its $disk.
+# Part of node-check.ps1: facts that no documentation tells, for the readers of the report. Uses its
+# $disk.
 
 $storage = "root/Microsoft/Windows/Storage"
 Add-Fact "disk in WMI" { Get-CimInstance -Namespace $storage MSFT_Disk -Filter "Number = $disk" | Format-List -Property "*" }

@@ -60,7 +60,7 @@ function Assert-That([bool]$Condition, [string]$Otherwise) { if (-not $Condition
 
 function Skip-Part([string]$Reason) { throw "skip: $Reason" }
 
-# Runs one part; what it returns is the detail, and what it throws is why it failed.
+# Runs one part. Its return value is the detail, and its exception is the reason of a failure.
 function Test-Part([string]$Name, [string]$Shows, [scriptblock]$Body) {
   Write-Host -NoNewline "$Name ... "
   $start = Get-Date

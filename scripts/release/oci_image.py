@@ -36,7 +36,8 @@ import windows_layer
 HIVES = ("DEFAULT", "SAM", "SECURITY", "SOFTWARE", "SYSTEM")
 LIBRARY = ("csi_proxy.dll",)
 PROGRAMS = ("csi-proxy.exe", "csi-proxyctl.exe", "csi-proxy-service.exe")
-# One program by three names, the others' being hard links: it takes the flags of the one it is called.
+# One program by three names, two of which are hard links: it takes the flags of the program whose
+# name it has.
 SIDECARS = ("csi-node-sidecars.exe", "csi-node-driver-registrar.exe", "livenessprobe.exe")
 INSTALL = pathlib.Path(__file__).parents[1] / "bootstrap" / "install.ps1"
 TITLE = "org.opencontainers.image."

@@ -6,7 +6,7 @@ namespace csi_proxy::testing_allocations {
 // Those of this thread so far.
 int Allocations();
 
-// Those of one call on this thread, once whatever is made only once has been made.
+// Counts the allocations of one call on this thread, after everything that is made only once.
 template <typename Function>
 int AllocationsOf(const Function& function) {
   for (int i = 0; i < 3; ++i) function();

@@ -15,7 +15,7 @@ std::string SidText(void* sid);
 absl::StatusOr<std::string> UserOfProcess(void* process);
 absl::StatusOr<std::string> UserOfThisProcess();
 
-// Enables a privilege of this process. One that it does not hold shows in the calls that want it.
+// Enables a privilege of this process. A missing privilege shows in the calls that need it.
 void EnablePrivilege(const wchar_t* privilege);
 
 }  // namespace csi_proxy::win32

@@ -37,7 +37,7 @@ class WindowsPath {
   // `C:\a\b`, or `C:\` for a root. The case is the caller's.
   std::string ToString() const;
 
-  // This path with one more component, which must be a valid one (see Parse).
+  // Returns this path with one more component, which must be valid (see Parse).
   WindowsPath Child(absl::string_view component) const;
   // The path above, or itself for a root.
   WindowsPath Parent() const;

@@ -125,7 +125,7 @@ const std::set<std::string> kDoing = {
     R"(unmounting volume VOLUME from C:\var\lib\kubelet\mounted: )",
 };
 
-// Makes the call of this kind that comes after `others` earlier ones fail.
+// Lets the call of this kind fail that comes after `others` earlier ones.
 void FailAt(Machine& node, const std::string& calls, uint32_t others) {
   FaultRule rule;
   rule.operation = calls;

@@ -1,4 +1,4 @@
-// The walk for links: what it finds, what it passes over, and what bounds it.
+// Tests the walk for links: its finds, the entries that it passes over, and its limits.
 #include "server/host/list_links.h"
 
 #include <algorithm>
@@ -203,7 +203,7 @@ TEST_F(ListLinksTest, EndsWithTheCall) {
   const CallContext soon(absl::Now() + absl::Milliseconds(200));
   WatchedOs slow(*node_, [](const std::string&) { absl::SleepFor(absl::Milliseconds(300)); });
   EXPECT_THAT(ListLinks(slow, soon, {In(kRoot)}), HasCode(absl::StatusCode::kDeadlineExceeded));
-  // One whose time is short answers with what it has.
+  // A walk whose time is short answers with the links that it has found.
   const CallContext shortly(absl::Now() + absl::Seconds(60));
   MakeLink("first", kRoot);
   WatchedOs late(*node_, [](const std::string&) { absl::SleepFor(absl::Milliseconds(100)); });

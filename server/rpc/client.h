@@ -69,7 +69,7 @@ struct Client {
   Http2Account http2;
 
  private:
-  // Those whose process cannot be told share an account, and are not barred for one another.
+  // Clients of unknown processes share an account, and are not barred for one another.
   static Http2Limits LimitsOf(const Peer& peer) {
     Http2Limits limits;
     if (peer.process_id == 0) limits.bar = absl::ZeroDuration();

@@ -21,14 +21,14 @@ namespace csi_proxy::rpc {
 // (https://learn.microsoft.com/windows/win32/api/jobapi2/nf-jobapi2-queryinformationjobobject).
 class ClientRegistry {
  public:
-  // The client that is this process. A process that has got the number of one that has ended is
-  // another client.
+  // The client that is this process. A new process with the number of an ended one is another
+  // client.
   std::shared_ptr<Client> Get(int64_t process_id);
   // The same, started at `start`: see StartOfProcess().
   std::shared_ptr<Client> Get(int64_t process_id, uint64_t start);
 
-  // Keeps one that has misbehaved, so that it is not forgotten with the connection that it was
-  // ended for. The last 64 are kept.
+  // Keeps a client that has misbehaved, so that it is not forgotten with its connection, which was
+  // ended for that. The last 64 are kept.
   void Remember(std::shared_ptr<Client> client);
 
   // The number of clients.

@@ -99,8 +99,8 @@ class ServedConnection {
   std::list<ServedConnection*>::iterator place_{};
 };
 
-// Thread-safe; but whoever may close silent connections does so, and calls what concerns them, on
-// one thread or under a lock of their own.
+// Thread-safe; but a listener must close silent connections, and make the calls about them, on one
+// thread or under a lock of its own.
 //
 // The tenant that has most makes room, and in it the client that has most, never the one that came
 // first: a client that has little is let in as long as anybody who has more has a connection

@@ -79,10 +79,10 @@ struct Http2Limits {
   // by half, up to 24 bytes of a reference count, and 32 for malloc to round up and to note.
   size_t piece_bytes = 128;
   // Calls of a connection whose answers the pipe has not taken, for each of which gRPC keeps 20 KB.
-  // gRPC's settings say 256, but 1.51 holds nobody to them who acknowledges them before they are
-  // sent, or never (parsing.cc, init_header_frame_parser): a client that read no answers took
-  // 400 MB. Clients of gRPC wait for the settings before their first call; they may have read 256
-  // answers, and called as often again, before the end of the write is seen here.
+  // gRPC's settings say 256, but 1.51 does not enforce them on a client that acknowledges them
+  // before they are sent, or never (parsing.cc, init_header_frame_parser): a client that read no
+  // answers took 400 MB. Clients of gRPC wait for the settings before their first call; they may
+  // have read 256 answers, and called as often again, before the end of the write is seen here.
   size_t calls = 512;
   // The same of all connections of a client. No group lets one client have as many wait.
   size_t calls_of_client = 1024;

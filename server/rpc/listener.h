@@ -30,7 +30,7 @@ class ReadyConnection {
   virtual void Serve(grpc::Server* server) = 0;
 };
 
-// A named pipe to be: what it is called and who takes its connections.
+// A named pipe to be made: its name, and the function that takes its connections.
 struct PipeEndpoint {
   // `csi-proxy-volume-v1`
   std::string name;

@@ -48,7 +48,7 @@ void CallLog::OnDone(const rpc::MethodInfo& method, const Peer& peer, const absl
     WriteCounts(ended);
     if (!written) return;
   }
-  // The text may quote what a caller sent: it is escaped, so that it cannot forge a line.
+  // The text may quote a caller's input, so it is escaped and cannot forge a line.
   logger_->log(level, "{}/{} {} pid={} image=\"{}\" code={} ms={:.3f} {}", method.group,
                method.version, method.method, peer.process_id, absl::CEscape(peer.image_path),
                absl::StatusCodeToString(status.code()), absl::ToDoubleMilliseconds(duration),

@@ -64,7 +64,7 @@ class Signals final : public Supervisor {
   }
 
  private:
-  // Wakes AwaitStop(); blocked for ever, so that one that comes late does nothing.
+  // Wakes AwaitStop(). The signal stays blocked for ever, so that a late one does nothing.
   static constexpr int kRequested = SIGUSR1;
 
   sigset_t stop_, awaited_;

@@ -265,7 +265,8 @@ TEST_F(MachineTest, ConcurrentCallersSeeOneNode) {
   EXPECT_EQ(made, 1);
 }
 
-// A link that is swapped all the time never lets a call out: what a call sees is what it acts on.
+// A link that is swapped all the time never lets a call out: a call acts on the entry that it has
+// seen.
 TEST_F(MachineTest, ASwappedLinkLetsNobodyOut) {
   std::atomic<bool> done = false;
   std::thread attacker([&] {

@@ -122,7 +122,7 @@ absl::Status RequestStop(NodeState& state, const std::string& name, absl::Time n
   ABSL_ASSIGN_OR_RETURN(const std::vector<std::string> dependents,
                         ListActiveDependents(state, name));
   if (!dependents.empty()) {
-    // The one that would have to stop last is the one that depends on it directly.
+    // The service that would have to stop last depends on it directly.
     return absl::FailedPreconditionError(
         absl::StrCat("service ", dependents.back(), " is running and depends on ", name));
   }

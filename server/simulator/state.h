@@ -1,5 +1,5 @@
-// Everything a simulated node is, as one plain value: what a scenario describes, what the node
-// changes and what a dump shows. Not thread-safe; the Machine guards its own.
+// The whole of a simulated node as one plain value: a scenario describes it, the node changes it
+// and a dump shows it. Not thread-safe; the Machine guards its own.
 #pragma once
 
 #include <cstdint>

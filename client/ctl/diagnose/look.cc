@@ -57,7 +57,7 @@ void TellWhetherAll(const Answer& answer, absl::string_view what, Findings* find
       absl::StrCat(what, ": there are more directories than the service looks at"));
 }
 
-// The marks that tell a disk from another that gets its number after it.
+// The marks that tell a disk from a later disk with the same number.
 std::string Describe(const Answer& disk) {
   std::vector<std::string> parts;
   const auto add = [&parts](const char* name, const std::string& value) {

@@ -30,8 +30,8 @@ struct State {
   std::vector<Undo> undos;
 };
 
-// Calls and expectations. The first that goes wrong ends it: what comes after it does nothing, so
-// that a step reads as a list of what shall happen.
+// Calls and expectations. The first failure ends it: later calls do nothing, so that a step reads
+// as a list of the wanted events.
 class Attempt {
  public:
   // None is owned.

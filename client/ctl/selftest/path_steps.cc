@@ -175,7 +175,8 @@ std::string SendHostilePaths(Attempt& attempt) {
     Fields fields;
   };
   std::vector<Call> calls = {
-      // Those that only look come first: if one is not refused, none that changes is sent.
+      // Calls that only look come first: if one of them is not refused, no call that changes
+      // anything is sent.
       {"filesystem", "PathExists", {{"path", outside}}},
       {"filesystem", "IsSymlink", {{"path", outside}}},
       {"volume", "GetVolumeIDFromTargetPath", {{"target-path", outside}}},

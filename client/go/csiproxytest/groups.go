@@ -56,7 +56,7 @@ func (n *Node) System() system.Interface {
 
 // UseForProcess has the driver under test act on this node where it makes its host APIs itself, as
 // by disk.New(diskapi.New()): until the test ends the node is that of the whole process. So tests
-// that use it cannot be parallel; one that finds another at it fails.
+// that use it cannot be parallel; a test fails if another one is using it.
 func (n *Node) UseForProcess() {
 	n.t.Helper()
 	restore, ok := host.ReplaceProcess(n)

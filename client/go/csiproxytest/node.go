@@ -91,7 +91,7 @@ func NewNode(t TB, scenario string, opts ...Option) *Node {
 	return &Node{t: t, conn: conn}
 }
 
-// advice is what helps where the library is missing, or another one than this package needs.
+// advice helps a reader whose library is missing, or is another one than this package needs.
 func advice(err error) string {
 	switch status.Code(err) {
 	case codes.Unknown, codes.FailedPrecondition:

@@ -56,8 +56,8 @@ struct NodeOptions {
   size_t max_queued = 256;
   absl::Duration max_call_duration = absl::Minutes(10);
 
-  // Not on Windows: a directory, created if necessary, with whose files this process and others
-  // that use it take turns. Empty: no other process uses the node, as is the case if simulated.
+  // Only off Windows: a directory, created if necessary. Processes that share its files take turns.
+  // Empty: no other process uses the node, as is the case if simulated.
   std::string lock_directory = {};
 
   // Receives audit lines and failures. Null: standard error.

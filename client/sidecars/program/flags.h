@@ -27,7 +27,7 @@ absl::string_view ComponentName(Component component);
 // The owner of a flag.
 enum class Owner {
   kProcess,  // One value, whoever runs.
-  kEach,     // Both components have it, with one meaning: one value for both, or one each.
+  kEach,     // Both components have it with one meaning: one value for both, or one for each.
   // The component's own. A name that both have stands for two different things.
   kRegistrar,
   kLivenessProbe,

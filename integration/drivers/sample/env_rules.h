@@ -42,8 +42,8 @@ struct EnvRequest {
   std::vector<EnvQuery> queries;
 };
 
-// INVALID_ARGUMENT for what is missing, malformed, too much or not known; PERMISSION_DENIED for
-// what contradicts the volume's context or is not among its keys. Begins with the field.
+// INVALID_ARGUMENT for a part that is missing, malformed, too large or unknown; PERMISSION_DENIED
+// for a part that contradicts the volume's context or is not among its keys. Begins with the field.
 absl::StatusOr<EnvRequest> CheckEnvRequest(const env::NodeGetEnvVarsRequest& request);
 
 // INVALID_ARGUMENT unless a variable may be called so: a C identifier, which every version of

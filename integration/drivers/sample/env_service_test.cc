@@ -154,7 +154,7 @@ TEST_F(EnvServiceTest, OnlyTheReadersOfAFileGetItsValues) {
   EXPECT_THAT(*Call(GoodRequest()), ElementsAre("DB_USER=", "DB_PASSWORD=x"));
 }
 
-// One that may not read the file does not learn which keys it has.
+// A pod that may not read the file does not learn the file's keys.
 TEST_F(EnvServiceTest, AStrangerDoesNotLearnTheKeys) {
   Write(R"({"variables": {}})");
   ExpectRefused(GoodRequest(), absl::StatusCode::kPermissionDenied, "has no reader");

@@ -180,7 +180,7 @@ absl::StatusOr<std::string> Mounter::VolumeOfDiskAt(const std::string& serial,
   const absl::StatusOr<uint32_t> disk = FindDisk(serial, call);
   if (!disk.ok()) return disk.status();
   const absl::StatusOr<std::string> volume = VolumeAt(path, call);
-  // To whoever asks for a volume at a path, one that cannot be is one where it is not.
+  // A caller that asks for a volume at an impossible path learns that the volume is not there.
   if (absl::IsInvalidArgument(volume.status())) {
     return absl::NotFoundError(volume.status().message());
   }

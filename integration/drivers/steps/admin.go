@@ -73,7 +73,7 @@ func (a *Admin) invoke(method, request string) (*dynamicpb.Message, error) {
 	return out, nil
 }
 
-// Call makes a call, whose request is what marshals to the JSON of it.
+// Call makes a call; the request is a value that marshals to its JSON.
 func (a *Admin) Call(method string, request any) error {
 	text, err := json.Marshal(request)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// The programs that this one starts find it in the environment.
+// Programs that this program starts find the directory in the environment.
 const socketDirectoryVariable = "CSI_PROXY_SOCKET_DIR"
 
 var socketDirectory = func() string {

@@ -49,7 +49,8 @@ func (r *Run) MakeDirectory(path string) error {
 	})
 }
 
-// write is what a pod does: a file below a directory of the node, through whatever is mounted there.
+// write does what a pod does: it writes a file below a directory of the node, into the volume that
+// is mounted there.
 func (r *Run) write(directory, name string) error {
 	return r.Call("WriteFile", map[string]any{"path": strings.TrimRight(Normalize(directory), `\`) + `\` + name,
 		"size_bytes": "4096"})

@@ -130,7 +130,7 @@ func (n *Node) At(path string) (entry *File, exists bool) {
 	return nil, false
 }
 
-// others is what each disk is, by number, but for what there is below the kubelet's directory.
+// others describes each disk, by number, without the entries below the kubelet's directory.
 func (n *Node) others() map[uint32]string {
 	others := map[uint32]string{}
 	for i, disk := range n.whole.Disk {

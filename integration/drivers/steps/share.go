@@ -27,7 +27,7 @@ type ShareLife struct {
 	Driver Share
 	// The last volume of a share takes the mapping with it.
 	RemovesMapping bool
-	// Recover, if set, mends by hand what the driver keeps of a volume whose unstaging failed.
+	// Recover, if set, mends by hand the driver's record of a volume whose unstaging failed.
 	Recover func(volume *ShareVolume)
 	made    int
 }

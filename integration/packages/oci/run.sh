@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The images for HostProcess containers: made twice they are alike, tools of others take them for
-# valid, what is unpacked is what went in, and what the manifests run is in them.
+# The images for HostProcess containers: two builds are equal, tools of others find the images
+# valid, unpacking gives the files that went in, and the programs of the manifests are in them.
 #
 #   integration/packages/oci/run.sh               with stand-ins for the programs
 #   integration/packages/oci/run.sh --windows     with those of build/windows; under Wine, the code with which

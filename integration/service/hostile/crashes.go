@@ -25,9 +25,10 @@ import (
 
 // crashing is a service that is killed again and again, and clients that do not give up.
 //
-// Under Wine it acts on the machine itself, whose directories outlive it: what a client was told is
-// compared with what is there. Elsewhere the node is simulated, and gone with each crash: there a client
-// begins its work anew, and what is shown is that the service comes back and answers.
+// Under Wine it acts on the machine itself, whose directories outlive it: the test compares a
+// client's answers with the directories. Elsewhere the node is simulated, and gone with each crash:
+// there a client begins its work anew, and what is shown is that the service comes back and
+// answers.
 type crashing struct {
 	o          options
 	persistent bool

@@ -19,7 +19,7 @@ type running struct {
 	output  *bufio.Reader
 }
 
-// start starts the program of that name, which lies beside this one.
+// start starts the program of that name, which lies beside this program.
 func start(name string, log *os.File, arguments ...string) (running, error) {
 	own, err := os.Executable()
 	if err != nil {

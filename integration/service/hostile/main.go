@@ -114,7 +114,7 @@ func startAttackers(attack attack, o options) ([]attackerProcess, error) {
 		if err != nil {
 			return nil, err
 		}
-		// A program of its own: whose share a client has may depend on what it is.
+		// The attacker is a program of its own, for a client's share may depend on its program.
 		program, err := start("attacker.exe", log, "attacker", attack.name)
 		if err != nil {
 			return nil, err

@@ -119,7 +119,8 @@ func (r *result) wrong(attack attack, o options) string {
 	return strings.Join(reasons, "; ")
 }
 
-// measure starts a service for an attack, so that none inherits what another has left.
+// measure starts a service for an attack, so that no attack inherits the state that another has
+// left.
 func measure(service *steps.Service, attack attack, o options) (*result, error) {
 	if err := service.Start(node); err != nil {
 		return nil, err

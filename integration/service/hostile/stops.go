@@ -72,8 +72,9 @@ var states = []func(ctx context.Context, r *raw){
 			time.Sleep(time.Millisecond)
 		}
 	},
-	// Calls without pause, whose answers are read; and calls whose answers are not, and fill the pipe. On Linux
-	// nothing bounds those ("readers that do not read"), and a stop that frees a gigabyte of them is late.
+	// Some calls come without pause, and their answers are read; the answers of others are not read
+	// and fill the pipe. On Linux nothing bounds those ("readers that do not read"), and a stop that
+	// frees a gigabyte of them is late.
 	func(ctx context.Context, r *raw) {
 		r.begin()
 		go drain(r)

@@ -1,5 +1,4 @@
-// Calls that go on while whoever made them does something else: what WMI's semisynchronous calls
-// are made of.
+// Calls that go on while their caller does something else: the base of WMI's semisynchronous calls.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
-// WMI's scripting objects (SWbemLocator and what it leads to), in the place of Windows' own: what
-// the Go release of this service reaches WMI by. They ask the COM interfaces, as any client does,
-// and nothing but these: what they put to WMI is what a caller gave them.
+// WMI's scripting objects (SWbemLocator and what it leads to), in the place of Windows' own. By
+// these the Go release of this service reaches WMI. They only ask the COM interfaces, as any client
+// does, and pass a caller's requests on to WMI unchanged.
 //
 // They are called late bound, and have what github.com/microsoft/wmi calls. Wine's own cannot
 // stand in: they know neither Associators_ nor the methods of instances by their names.

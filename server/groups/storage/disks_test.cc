@@ -247,7 +247,8 @@ TEST_F(StorageDisksTest, RefusesBadFormatOptions) {
             absl::StatusCode::kNotFound);
 }
 
-// One format at a time, whichever group it comes by; and one change of a disk.
+// Only one format of a volume runs at a time, whichever group it comes by, and only one change of a
+// disk.
 TEST_F(StorageDisksTest, TakeTheLocksOfTheOtherGroups) {
   const CallContext brief = context_.WithTimeout(absl::Milliseconds(10));
   const auto waits = [](const absl::Status& status, const std::string& lock) {

@@ -1,5 +1,5 @@
-// Random calls on random nodes: whatever drivers ask for, in whatever order, the disks that Windows
-// lives on stay as they are, and the files of pods stay where they were written.
+// Random calls on random nodes: drivers may ask for anything, in any order, and the disks that
+// Windows lives on stay as they are, and pods' files where they were written.
 #include "server/groups/storage/random_nodes.h"
 
 #include <algorithm>

@@ -169,7 +169,8 @@ TEST_F(UnstageTest, ADiskThatIsPulledBeforeTheFlushIsUnstaged) {
   EXPECT_FALSE(Exists(Target()));
 }
 
-// As aws-ebs, vsphere and gcp-pd unstage; what they staged, and what was staged for them.
+// Volumes are unstaged as aws-ebs, vsphere and gcp-pd do, after their own staging and after
+// StageVolume.
 TEST_F(UnstageTest, TheOlderCallsUnstageAStagedVolume) {
   const auto staged = StageDisk(1);
   ASSERT_TRUE(staged.ok()) << staged.status();

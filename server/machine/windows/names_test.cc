@@ -53,7 +53,7 @@ TEST(NamesTest, EveryEntryHasOneSpelling) {
     ASSERT_TRUE(again.ok()) << again.status();
     ASSERT_EQ(*again, name);
   }
-  // And what is decoded encodes to what it was.
+  // A decoded name encodes to the original.
   for (int round = 0; round < 200000; ++round) {
     std::string text;
     const char bytes[] = {'\xED', '\xA0', '\xBF', '\xB0', '\x80', '\xF0', '\x9F', 'a', '\xC3'};

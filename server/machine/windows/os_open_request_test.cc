@@ -1,5 +1,5 @@
-// Wine ignores OBJ_DONT_REPARSE and more, so that what happens there is no evidence; what Windows
-// is asked for can be told anywhere.
+// Wine ignores OBJ_DONT_REPARSE and more, so its behaviour is no evidence; the request to Windows
+// can be tested anywhere.
 #include <gtest/gtest.h>
 
 #include "server/machine/windows/os_files_windows.h"

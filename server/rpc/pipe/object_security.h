@@ -1,4 +1,4 @@
-// To whom a kernel object, such as a pipe, belongs and who may do what with it. Judged without
+// The owner of a kernel object, such as a pipe, and the rights of others to it. Judged without
 // Windows, so that the judgement is tested everywhere.
 #pragma once
 

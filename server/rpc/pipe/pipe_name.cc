@@ -73,8 +73,8 @@ absl::StatusOr<void*> Inherit(PipeCalls& calls, const std::string& path) {
     end(*instance);
     return status;
   }
-  // A client may have opened this instance while the other DACL let it. The next is made before
-  // this one goes, so that the name stays.
+  // A client may have opened this instance while the other DACL let it. The next instance is made
+  // before this one goes, so that the name stays.
   absl::StatusOr<void*> next = calls.Create(path, Creation::kFurther);
   end(*instance);
   return next;

@@ -310,7 +310,7 @@ class FileDouble final : public File {
   bool deleted_it_ = false;
   // The last name that ListNext() gave, by FoldName().
   std::string listed_;
-  // As it was opened, which it is called as long as it is open.
+  // The path by which the file was opened; it names the file as long as the file is open.
   const std::string path_;
 };
 

@@ -91,8 +91,8 @@ TEST_F(FileDoubleTest, TellsWhatEntriesAre) {
               UnorderedElementsAre("directory", "mount", "file", "link"));
 }
 
-// Some at a time, with what each is; what comes and goes meanwhile neither hides nor repeats
-// others.
+// A listing gives some entries at a time, with their kinds; entries that come and go meanwhile
+// neither hide nor repeat others.
 TEST_F(FileDoubleTest, ListsSomeAtATime) {
   ASSERT_THAT(node_->WriteFile("C:\\t\\a", 1, false), IsOk());
   ASSERT_THAT(node_->MakeLink("C:\\t\\b", "C:\\k"), IsOk());

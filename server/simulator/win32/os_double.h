@@ -1,5 +1,5 @@
 // The Win32 calls of server/machine/os.h on a simulated node, as strict as Windows is: its
-// error codes, its byte layouts, its rules of who may open what.
+// error codes, its byte layouts, its rules for opens.
 #pragma once
 
 #include <memory>

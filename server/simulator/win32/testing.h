@@ -14,7 +14,7 @@
 
 namespace csi_proxy::machine::simulated {
 
-// This error, as Win32 has it: the status code that goes with it, too.
+// Matches this error of Win32, and the status code that goes with it.
 MATCHER_P(FailsWithWin32, code, "") {
   const absl::Status& status = StatusOf(arg);
   *result_listener << status;

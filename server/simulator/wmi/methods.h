@@ -40,10 +40,10 @@ absl::Status CheckArguments(const Method& method, const cim::Arguments& in,
 // Runs the method. A feature that Windows has and the simulation has not returns 1, Not Supported.
 Outcome CallMethod(const Call& call);
 
-// A method that did what it was to do, with these out parameters; null for the others.
+// The result of a method that succeeded, with these out parameters; null for the others.
 cim::MethodResult Done(const Method& method, cim::Properties out = {});
-// One that did not and returns `code`, which is not 0; its ExtendedStatus, if it has one, says
-// `message`.
+// The result of a method that failed and returns `code`, which is not 0; its ExtendedStatus, if the
+// method has one, says `message`.
 cim::MethodResult Refused(const Method& method, uint32_t code, absl::string_view message);
 // A Win32 error as an HRESULT.
 absl::Status Win32Failure(uint32_t error, absl::string_view what, absl::string_view detail = "");

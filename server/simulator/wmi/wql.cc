@@ -110,7 +110,7 @@ class Parser {
     if (associators.association == nullptr || associators.result == nullptr) {
       return cim::HresultStatus(cim::hresult::kInvalidClass, "query");
     }
-    // For a role that is none WMI would find nothing; who asks so has mistyped it.
+    // WMI would find nothing for an unknown role; a caller who asks so has mistyped it.
     const auto role_of = [&](absl::string_view name, const Class& end) -> const Property* {
       const Property* role = associators.association->FindProperty(name);
       return role != nullptr && role->class_name == absl::string_view(end.name) ? role : nullptr;

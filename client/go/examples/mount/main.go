@@ -1,5 +1,5 @@
-// Command mount takes a raw disk of a simulated node to a mounted volume. Its flag decides who does
-// it: this process, or the service, which csi-proxy --host=simulated is.
+// Command mount takes a raw disk of a simulated node to a mounted volume. Its flag decides whether
+// this process does the work or the service, such as csi-proxy --host=simulated.
 //
 //	mount -mode=embedded
 //	mount -mode=remote

@@ -1,4 +1,4 @@
-// Package figures keeps what the benchmarks measure, and says what a process costs.
+// Package figures keeps the results of the benchmarks, and tells the cost of a process.
 package figures
 
 import (
@@ -41,7 +41,7 @@ const (
 	RSSAfter = "RSS after load, MiB"
 )
 
-// Measure lets a command load the server, and keeps what the command says and what it cost.
+// Measure lets a command load the server, and keeps the command's output and its cost.
 func (s *Server) Measure(load string, command ...string) {
 	cpuBefore, switchesBefore := s.Process.CPU(), s.Process.Switches()
 	run := exec.Command(command[0], command[1:]...)

@@ -42,7 +42,8 @@ func (p Process) CPU() float64 {
 	return (user + system) * 1e6 / 100
 }
 
-// Switches by thread, so that one that has ended meanwhile takes nothing away from the others.
+// The switches by thread, so that a thread that has ended meanwhile takes nothing away from the
+// others.
 func (p Process) Switches() map[string]float64 {
 	paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", p))
 	Must(err)

@@ -127,8 +127,8 @@ func startNode(program, descriptors, text string, flags ...string) *node {
 	}
 }
 
-// startBelow starts a program that ends with this one, however this one ends: with the thread that
-// started it, so with one that stays.
+// startBelow starts a program that ends with this one, however this one ends. Such a program ends
+// with the thread that started it, so a thread that stays has to start it.
 func startBelow(command *exec.Cmd) {
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started := make(chan error)

@@ -116,8 +116,8 @@ func tuple(t *types.Tuple) string {
 	return "(" + strings.Join(of, ", ") + ")"
 }
 
-// differences returns what is in one surface and not, or not so, in another: what the other adds is
-// not a difference.
+// differences returns the parts of one surface that another lacks or has in another form: additions
+// of the other are no differences.
 func differences(one, other map[string]string) []string {
 	var found []string
 	for name, line := range one {

@@ -2,7 +2,7 @@
 // over a directory, and its handler for CSI drivers, which calls the driver's NodeGetInfo and writes
 // Node and CSINode. The API server is client-go's fake, and lasts as long as the process.
 //
-// Each call of the handler is a line on standard output: what was called, with what, and its answer.
+// Each call of the handler is a line on standard output: the method, its arguments and its answer.
 package main
 
 import (

@@ -98,7 +98,7 @@ func (t *trial) newPlace(a arrangement) *place {
 	return p
 }
 
-// In this process and in Go, so that it shares no library with those that are measured.
+// The driver is in this process and in Go, so that it shares no library with the measured programs.
 func (p *place) benchDriver() *driver {
 	d := newDriver(p.driverSocket(), driverName)
 	d.serve(always(isReady))

@@ -108,7 +108,8 @@ func (d *driver) remove() {
 	os.Remove(d.path)
 }
 
-// A listener that speaks no HTTP/2: what it writes to each connection, and whether it ends it then.
+// A listener that speaks no HTTP/2: it writes this text to each connection, and then may end the
+// connection.
 func (d *driver) listenRaw(text string, ends bool) {
 	d.remove()
 	listener := must(net.Listen("unix", d.path))

@@ -20,7 +20,7 @@ absl::StatusOr<Object> ToObject(IWbemClassObject* object);
 using Spawn =
     std::function<absl::StatusOr<ComPtr<IWbemClassObject>>(const std::string& class_name)>;
 
-// Puts `properties` into an instance, `what` in errors: `what(property): ...`. No error contains a
+// Puts `properties` into an instance; errors begin with `what(property): `. No error contains a
 // value. WBEM_E_INVALID_METHOD_PARAMETERS when there is no such property, else as ToVariant().
 absl::Status PutProperties(const Properties& properties, absl::string_view what, const Spawn& spawn,
                            IWbemClassObject* instance);

@@ -117,7 +117,7 @@ std::optional<Number> NumberOf(const VARIANT& variant) {
   }
 }
 
-// An integer whose bits fit the type, whatever sign its carrier saw in them.
+// Returns an integer whose bits fit the type, whatever sign the carrier gave them.
 absl::StatusOr<Value> ToInteger(const VARIANT& variant, Type type) {
   const std::optional<Number> number = NumberOf(variant);
   if (!number.has_value()) return Unexpected(variant, type);

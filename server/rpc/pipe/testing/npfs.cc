@@ -52,7 +52,7 @@ bool Npfs::Grants(const ObjectSecurity& security, const std::vector<std::string>
     return sid == kEveryoneSid || (sid == kOwnerRightsSid && owns) ||
            std::find(sids.begin(), sids.end(), sid) != sids.end();
   };
-  // An owner may change who may do what, unless the DACL tells otherwise.
+  // An owner may change the access list, unless the list itself forbids that.
   const bool tells = std::any_of(security.dacl.begin(), security.dacl.end(),
                                  [](const auto& entry) { return entry.sid == kOwnerRightsSid; });
   if (owns && !tells) missing &= ~(kReadControl | kWriteDac);

@@ -55,7 +55,7 @@ const (
 	rounds  = 2
 )
 
-// run counts what is done, and keeps what has gone wrong.
+// run counts the steps, and keeps the failures.
 type run struct {
 	*mounter
 	driver        string

@@ -69,7 +69,7 @@ type Node interface {
 	StopService(name string, force bool) error
 }
 
-// Quirks are what whoever serves the node does otherwise than its documentation says.
+// Quirks are the ways in which a server of the node differs from its documentation.
 type Quirks struct {
 	// The second mount of a volume at the same place fails. The Go release asks GetLastError why the
 	// first call failed, which Go's own call of it has reset by then (asmstdcall in the runtime), so
@@ -215,7 +215,7 @@ func (r *run) volume() {
 		r.check("ListVolumesOnDisk of an MBR disk", equal(len(volumes), err, 1))
 	}
 
-	// One that has room to grow: what is left of this scenario's second disk.
+	// A volume that has room to grow: the rest of this scenario's second disk.
 	r.grow()
 	r.check("SetDiskState offline with a volume", r.node.SetDiskState(disk, false))
 	volumes, err = r.node.ListVolumesOnDisk(disk, 0)
