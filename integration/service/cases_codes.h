@@ -13,7 +13,7 @@ inline constexpr auto kDenied = absl::StatusCode::kPermissionDenied;
 inline constexpr auto kPrecondition = absl::StatusCode::kFailedPrecondition;
 inline constexpr auto kUnavailable = absl::StatusCode::kUnavailable;
 inline constexpr auto kInternal = absl::StatusCode::kInternal;
-// What a call says of the fault that FaultRule() makes of a call of the machine.
+// The texts with which a call tells of the fault that FaultRule() makes of a call of the machine.
 inline constexpr char kQueryFailed[] = "0x80041001";
 inline constexpr char kMethodFailed[] = "failed";
 inline constexpr char kDeviceFailed[] = "1117";

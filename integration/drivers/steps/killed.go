@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// At most so many calls of one kind are expected of one rpc of CSI.
+// mostCalls is the most calls of one kind that one rpc of CSI should need.
 const mostCalls = 80
 
 // The service is killed before each of its rpcs, and before each call of these kinds, by which it changes
