@@ -88,7 +88,7 @@ void RecordFallback(Fallback fallback, absl::string_view why = "");
 // How often this process has taken it. Thread-safe.
 uint64_t FallbackCount(Fallback fallback);
 
-// Who is told of each fallback, on the thread that takes it; null for nobody. For the whole process.
+// Gets each fallback on the thread that takes it. The process has one observer, or none: null.
 using FallbackObserver = std::function<void(const FallbackFacts& facts, absl::string_view why)>;
 void ObserveFallbacks(FallbackObserver observer);
 

@@ -36,7 +36,8 @@ TEST(FallbacksTest, TheObserverIsToldUntilThereIsAnother) {
   RecordFallback(Fallback::kOpenRepeated, "error 87");
   ObserveFallbacks(nullptr);
   RecordFallback(Fallback::kOpenRepeated, "error 87");
-  EXPECT_EQ(told, (std::vector<std::pair<std::string, std::string>>{{"open-repeated", "error 87"}}));
+  EXPECT_EQ(told,
+            (std::vector<std::pair<std::string, std::string>>{{"open-repeated", "error 87"}}));
 }
 
 TEST(FallbacksTest, NoneIsLostWhenManyThreadsCount) {

@@ -1,7 +1,8 @@
 // Setting and deleting a volume's mount point. Windows does either by path, and opens the directory
-// inside, which a handle of ours may keep it from: how these calls open it is not documented. So
-// the handle is let go when it is in the way, and only then; the directories above stay held, so
-// that the path leads there still, and the entry at its end is looked at again.
+// inside, which a handle of ours may keep it from: how these calls open it is not documented
+// (doubt 8 of doubts.md). So the handle is let go when it is in the way, and only then; the
+// directories above stay held, so that the path leads there still, and the entry at its end is
+// looked at again.
 #pragma once
 
 #include <memory>
@@ -32,8 +33,8 @@ bool IsVolumeGone(machine::Os& os, const VolumeId& volume);
 
 // How the mount-point calls are given a directory, `C:\a` or `\\?\Volume{guid}\a`: with a backslash
 // at its end, as they want it, and a drive's plainly, as everybody gives it, unless Windows would
-// read the plain path differently or finds it too long. That they take `\\?\C:\a\` their pages do
-// not say (learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumemountpointw).
+// read the plain path differently or finds it too long. That they take `\\?\C:\a\` is doubt 22 of
+// doubts.md (learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumemountpointw).
 std::string MountPointName(absl::string_view directory);
 
 // The volume mounted at an open entry; nothing when the entry is not a mount point of a volume.
