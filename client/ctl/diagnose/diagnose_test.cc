@@ -168,7 +168,7 @@ TEST_F(DiagnoseTest, FallbacksThatWereTakenAreShownAndAreNoFindings) {
   EXPECT_EQ(diagnosis.fallbacks(1).doubt(), 15);
   EXPECT_EQ(ExitCodeOf(diagnosis), kOk);
   EXPECT_EQ(ToText(diagnosis),
-            "fallback from-a-later-\\nrelease: taken 1 time\n"
+            "fallback from-a-later-\\x0arelease: taken 1 time\n"
             "fallback open-repeated: taken 3 times, see doubt 15 of server/host/doubts.md\n"
             "nothing found\n");
 }

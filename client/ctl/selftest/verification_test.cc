@@ -109,8 +109,8 @@ struct Doubt {
 
 std::map<int, Doubt> Doubts() {
   std::map<int, Doubt> doubts;
-  for (const std::string line : absl::StrSplit(Read("server/host/doubts.md"), '\n')) {
-    const std::vector<std::string> number = Find(line, R"(^\| (\d+) \| )");
+  for (const auto& line : absl::StrSplit(Read("server/host/doubts.md"), '\n')) {
+    const std::vector<std::string> number = Find(std::string(line), R"(^\| (\d+) \| )");
     if (number.empty()) continue;
     Doubt doubt;
     for (const absl::string_view cell : absl::StrSplit(line, '|')) {
