@@ -171,6 +171,20 @@ TEST(VerificationTest, EveryDoubtIsSettledByAPartOrSaysWhyNot) {
       << testing::PrintToString(counts);
 }
 
+// The report of the script ends with a table of the doubts, from a file of its own.
+TEST(VerificationTest, TheScriptKnowsTheDoubtsAndTheirParts) {
+  std::map<int, std::set<std::string>> listed, known;
+  for (const auto& [number, doubt] : Doubts()) {
+    listed[number].insert(doubt.parts.begin(), doubt.parts.end());
+  }
+  for (const auto& line : absl::StrSplit(Read("scripts/node-check/doubts.tsv"), '\n')) {
+    const std::vector<std::string> cells = absl::StrSplit(line, '\t');
+    if (cells.size() != 4) continue;
+    known[std::stoi(cells[0])] = absl::StrSplit(cells[3], ' ', absl::SkipEmpty());
+  }
+  EXPECT_EQ(known, listed);
+}
+
 TEST(VerificationTest, EveryFallbackBelongsToADoubtThatNamesIt) {
   std::map<int, std::set<std::string>> named;
   for (const auto& [number, doubt] : Doubts()) {
