@@ -32,8 +32,8 @@ struct ServiceConfig {
   // volumes formats, mounts and shrinks them, and links are links. WMI's providers act with this
   // token: to look for disks anew the one of storage may enumerate devices, for which a caller must
   // have SeLoadDriverPrivilege
-  // (https://learn.microsoft.com/windows/win32/api/cfgmgr32/nf-cfgmgr32-cm_reenumerate_devnode);
-  // whether it does nobody has shown on a node, so it is kept.
+  // (https://learn.microsoft.com/windows/win32/api/cfgmgr32/nf-cfgmgr32-cm_reenumerate_devnode).
+  // Whether it does is doubt 61 of server/host/doubts.md, so the privilege is kept.
   std::vector<std::string> privileges = {
       "SeBackupPrivilege",     "SeChangeNotifyPrivilege", "SeCreateSymbolicLinkPrivilege",
       "SeLoadDriverPrivilege", "SeManageVolumePrivilege", "SeRestorePrivilege"};

@@ -40,7 +40,8 @@ uint64_t StartOfProcess(int64_t process_id) {
 
 // Its session. A container has its own session, according to people who look for its processes on
 // the host (https://github.com/microsoft/Windows-Containers/issues/254) and people who expected
-// session 0 in it (https://github.com/dotnet/runtime/pull/62452), though no page promises it.
+// session 0 in it (https://github.com/dotnet/runtime/pull/62452), though no page promises it (doubt
+// 55 of server/host/doubts.md).
 // HostProcess containers and the node's own services are all in session 0: there it is the user and
 // the image.
 std::string TenantOf(const Peer& peer) {

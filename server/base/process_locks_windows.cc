@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/fallbacks.h"
 #include "server/base/private_namespace.h"
 #include "server/base/status_macros.h"
 #include "server/base/win32.h"
@@ -144,6 +145,7 @@ absl::StatusOr<std::unique_ptr<ProcessLocks>> NewProcessLocks(
     const std::string&, const std::function<void(absl::string_view)>& warn) {
   const absl::Status entered = EnterAdministratorsNamespace();
   if (entered.ok()) return NewNamedMutexes(kAdministratorsNamespace);
+  RecordFallback(Fallback::kNoPrivateNamespace, entered.message());
   // Wine has none, and nobody to keep out.
   if (!absl::IsUnimplemented(entered) && warn) {
     warn(absl::StrCat("users of this node can keep this process from locks: ", entered.message()));

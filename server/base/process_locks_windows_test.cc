@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/fallbacks.h"
+#include "server/base/private_namespace.h"
 #include "server/base/process_locks_windows.h"
 #include "server/base/win32.h"
 
@@ -74,6 +76,15 @@ TEST(NamedMutexesTest, ASquatterOfTheGlobalNameKeepsNobodyFromTheLock) {
   held->reset();
   EXPECT_TRUE(AcquireElsewhere(*two, name).ok());
   ReleaseMutex(squatter.get());
+}
+
+TEST(NewProcessLocksTest, CountsThatThereIsNoNamespace) {
+  // Wine 8 has none.
+  const bool has_namespace = EnterAdministratorsNamespace().ok();
+  const uint64_t before = FallbackCount(Fallback::kNoPrivateNamespace);
+  const auto locks = NewProcessLocks("", nullptr);
+  EXPECT_TRUE(locks.ok()) << locks.status();
+  EXPECT_EQ(FallbackCount(Fallback::kNoPrivateNamespace) - before, has_namespace ? 0u : 1u);
 }
 
 TEST(NamedMutexesTest, ProcessesWithAndWithoutTheNamespaceExcludeEachOther) {

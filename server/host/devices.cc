@@ -5,6 +5,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "server/base/fallbacks.h"
 #include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 
@@ -96,8 +97,10 @@ absl::Status ClearReadOnly(machine::Os& os, uint32_t disk_number) {
 
 void UpdateDiskLength(machine::Os& os, uint32_t disk_number) {
   // learn.microsoft.com/windows-hardware/drivers/ddi/ntdddisk/ni-ntdddisk-ioctl_disk_update_drive_size
-  (void)AskDisk(os, disk_number, machine::DeviceAccess::kReadWrite,
-                machine::control::kUpdateDriveSize, {}, "updating the size");
+  const absl::Status updated = AskDisk(os, disk_number, machine::DeviceAccess::kReadWrite,
+                                       machine::control::kUpdateDriveSize, {}, "updating the size")
+                                   .status();
+  if (!updated.ok()) RecordFallback(Fallback::kSizeNotUpdated, updated.message());
 }
 
 absl::StatusOr<size_t> CountPromisedVolumes(machine::Os& os, uint32_t disk_number) {
@@ -199,6 +202,7 @@ absl::Status Dismount(machine::Os& os, const std::string& volume) {
   };
   absl::Status dismounted = dismount(machine::DeviceAccess::kReadWrite);
   if (HasWin32Code(dismounted, {win32_error::kWriteProtect, win32_error::kAccessDenied})) {
+    RecordFallback(Fallback::kDismountByReading, dismounted.message());
     dismounted = dismount(machine::DeviceAccess::kRead);
   }
   return Prefixed(absl::StrCat("dismounting volume ", volume), dismounted);

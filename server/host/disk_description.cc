@@ -4,6 +4,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "server/base/fallbacks.h"
 #include "server/base/status_macros.h"
 #include "server/host/devices.h"
 #include "server/host/name_of.h"
@@ -100,6 +101,7 @@ std::string LocationOf(machine::Os& os, uint32_t disk_number, const cim::Object&
   const bool is_azures = absl::StartsWith(TextOf(disk, "FriendlyName"), kAzureNvme);
   if (!is_azures || absl::StrContains(location, "LUN")) return location;
   const absl::StatusOr<uint32_t> lun = AskForScsiLun(os, disk_number, TextOf(disk, "Path"));
+  if (!lun.ok()) RecordFallback(Fallback::kAzureLunUnknown, lun.status().message());
   if (lun.ok() && *lun > 0) absl::StrAppend(&location, " : LUN ", *lun - 1);
   return location;
 }
@@ -131,6 +133,7 @@ void AddIds(const machine::DeviceIds& ids, DiskDescription* description) {
   if (description->bus_type != kBusTypes[kNvme]) return;
   description->eui = ids.eui;
   description->nvme_namespace_id = ids.nvme_namespace_id;
+  if (ids.is_nvme_name_reversed) RecordFallback(Fallback::kNamespaceReversed);
 }
 
 void AddIdsFromWmi(const cim::Object& disk, DiskDescription* description) {

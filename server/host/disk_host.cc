@@ -10,6 +10,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/fallbacks.h"
 #include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/host/blank.h"
@@ -169,7 +170,10 @@ class WindowsDisk final : public DiskHost {
     const auto result = InvokeStorage(wmi_, context, known.object, "CreatePartition", arguments);
     if (!result.ok()) return Prefixed(operation, result.status());
     // The partition is there, only a drive letter is not; none was wanted.
-    if (result->return_value == cim::kAccessPathInUse) return absl::OkStatus();
+    if (result->return_value == cim::kAccessPathInUse) {
+      RecordFallback(Fallback::kPartitionWithoutLetter);
+      return absl::OkStatus();
+    }
     const absl::Status status = cim::StorageStatus(operation, *result);
     if (result->return_value == cim::kNoCapacity) {
       return absl::FailedPreconditionError(status.message());
@@ -230,6 +234,7 @@ class WindowsDisk final : public DiskHost {
     ABSL_ASSIGN_OR_RETURN(const machine::DiskAttributes now, GetDiskAttributes(os_, disk_number));
     change.was_online_read_only = now.is_read_only;
     if (!now.is_read_only) return change;
+    if (change.changed) RecordFallback(Fallback::kReadOnlyAfterOnline);
     ABSL_RETURN_IF_ERROR(ClearReadOnly(os_, disk_number));
     return change;
   }
@@ -266,6 +271,7 @@ class WindowsDisk final : public DiskHost {
     const absl::StatusOr<size_t> count = host::CountPromisedVolumes(os_, disk_number);
     // A disk whose layout cannot be read promises nothing.
     if (count.ok() || absl::IsNotFound(count.status())) return count;
+    RecordFallback(Fallback::kLayoutNotRead, count.status().message());
     return size_t{0};
   }
 
@@ -275,6 +281,7 @@ class WindowsDisk final : public DiskHost {
   absl::StatusOr<uint32_t> NumberOf(const cim::Object& disk) {
     const absl::StatusOr<uint32_t> number = disk.GetUint32("Number");
     if (number.ok()) return number;
+    RecordFallback(Fallback::kDiskWithoutNumber, number.status().message());
     const std::lock_guard lock(mutex_);
     if (warned_.size() < kMaxWarnings && warned_.insert(disk.path()).second) {
       warn_(absl::StrCat("a disk without a number is left out of all listings: ", disk.path()));
@@ -304,7 +311,12 @@ class WindowsDisk final : public DiskHost {
     if (!own.ok()) return Prefixed(operation, own);
     const auto result = InvokeStorage(wmi_, context, disk.path(), online ? "Online" : "Offline");
     if (!result.ok()) return Prefixed(operation, result.status());
-    return cim::StorageStatus(operation, *result);
+    const absl::Status changed = cim::StorageStatus(operation, *result);
+    // A caller may go on without.
+    if (!online && absl::IsFailedPrecondition(changed)) {
+      RecordFallback(Fallback::kDiskStaysOnline, changed.message());
+    }
+    return changed;
   }
 
   absl::StatusOr<cim::Object> FindDisk(const CallContext& context, uint32_t disk_number,
@@ -317,6 +329,7 @@ class WindowsDisk final : public DiskHost {
     // (github.com/kubernetes-csi/csi-proxy/issues/287).
     if (is_fresh) return NoDisk(disk_number);
     ABSL_RETURN_IF_ERROR(CheckDisk(os_, disk_number));
+    RecordFallback(Fallback::kDiskUnknownToWmi);
     ABSL_RETURN_IF_ERROR(UpdateStorageCache(wmi_, context));
     return FindDisk(context, disk_number, /*is_fresh=*/true);
   }
@@ -345,6 +358,7 @@ class WindowsDisk final : public DiskHost {
   absl::StatusOr<machine::DeviceIds> ReadIds(uint32_t disk_number, const std::string& path) {
     absl::StatusOr<machine::DeviceIds> ids = AskForDeviceIds(os_, disk_number, path);
     if (ids.ok()) return ids;
+    RecordFallback(Fallback::kPage83FromWmi, ids.status().message());
     return Prefixed(absl::StrCat("reading page 83 of disk ", disk_number), ids.status());
   }
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/fallbacks.h"
 #include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/host/devices.h"
@@ -58,6 +59,7 @@ absl::StatusOr<cim::Object> FindVolume(cim::Session& wmi, machine::Os& os,
       const absl::Status over = context.Check();
       return over.ok() ? absl::UnavailableError("WMI does not show the volume yet") : over;
     }
+    if (!refreshed) RecordFallback(Fallback::kVolumeUnknownToWmi);
     ABSL_RETURN_IF_ERROR(RefreshDisk(wmi, context, extents->front().disk_number));
   }
 }

@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/fallbacks.h"
 #include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/host/parts.h"
@@ -26,8 +27,8 @@ constexpr cim::Association kDisksOfConnection = {"MSFT_iSCSIConnectionToDisk", "
 
 // The initiator's answers
 // (learn.microsoft.com/windows-hardware/drivers/storage/iscsi-status-qualifiers) and their meaning
-// to a caller. Classes and values are not documented together, so each answer is looked for in both
-// channels.
+// to a caller. Classes and values are not documented together (doubt 19 of doubts.md), so each
+// answer is looked for in both channels.
 struct Meaning {
   uint32_t code;
   const char* text;
@@ -126,7 +127,10 @@ class WindowsIscsi final : public IscsiHost {
         Invoke(context, object.path(), "Update", PortalArguments(portal),
                absl::StrCat("asking portal ", PortalText(portal), " for its targets"));
     ABSL_RETURN_IF_ERROR(context.Check());
-    if (!updated.ok()) warn_(updated.message());
+    if (!updated.ok()) {
+      RecordFallback(Fallback::kPortalNotUpdated, updated.message());
+      warn_(updated.message());
+    }
     const auto targets =
         wmi_.Associators(context, Namespace::kStorage, object.path(), kTargetsOfPortal);
     if (!targets.ok()) return Prefixed("listing iSCSI targets", targets.status());

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "server/base/fallbacks.h"
 #include "server/base/status_macros.h"
 #include "server/base/unicode.h"
 #include "server/base/win32_error.h"
@@ -26,6 +27,7 @@ template <typename Call>
 absl::Status CallOnHeld(const CallContext& context, std::unique_ptr<File>* held, Call call) {
   absl::Status status = call();
   if (!HasWin32Code(status, win32_error::kSharingViolation)) return status;
+  RecordFallback(Fallback::kMountDirectoryLetGo, status.message());
   held->reset();
   return Patiently(context, call);
 }
@@ -38,6 +40,13 @@ absl::Status MakePlain(const CallContext& context, File& directory, const std::s
   ABSL_ASSIGN_OR_RETURN(const std::optional<VolumeId> mounted, VolumeMountedAt(*file));
   if (mounted != volume) return absl::OkStatus();
   return file->DeleteReparsePoint(machine::kReparseTagMountPoint);
+}
+
+// MountPointName() for a call, which is counted if the path is not plain.
+std::string NameForCall(absl::string_view directory) {
+  std::string name = MountPointName(directory);
+  if (absl::StartsWith(name, "\\\\?\\")) RecordFallback(Fallback::kVerbatimMountPath);
+  return name;
 }
 
 }  // namespace
@@ -80,7 +89,9 @@ bool LeadsTo(machine::Os& os, const CallContext& context, const std::string& fol
   const absl::StatusOr<ResolvedPath> walked = ResolvePath(
       os, context, {*path, nullptr}, {.access = machine::Access::kPeek, .is_patient = false});
   if (!walked.ok()) return true;
-  return walked->found() && walked->link.has_value() && walked->link->volume == volume;
+  if (walked->found() && walked->link.has_value() && walked->link->volume == volume) return true;
+  RecordFallback(Fallback::kStaleMountFolder);
+  return false;
 }
 
 bool IsBelowReally(machine::Os& os, const CallContext& context, const PathRoots& roots,
@@ -94,14 +105,17 @@ bool IsBelowReally(machine::Os& os, const CallContext& context, const PathRoots&
                     {.follow_last = true, .access = machine::Access::kPeek, .is_patient = false});
     if (!walked.ok() || !walked->found()) continue;
     const absl::StatusOr<WindowsPath> real = WindowsPath::Parse("root", walked->Path());
-    if (real.ok() && IsBelow(PathRoots({*real}), *path)) return true;
+    if (!real.ok() || !IsBelow(PathRoots({*real}), *path)) continue;
+    RecordFallback(Fallback::kFolderByAnotherName);
+    return true;
   }
   return false;
 }
 
 absl::Status SetMountPoint(machine::Os& os, const CallContext& context, const VolumeId& volume,
                            ResolvedPath* at) {
-  const auto set = [&] { return os.SetMountPoint(MountPointName(at->Path()), volume.ToString()); };
+  const std::string name = NameForCall(at->Path());
+  const auto set = [&] { return os.SetMountPoint(name, volume.ToString()); };
   if (at->is_root()) return set();
   ABSL_RETURN_IF_ERROR(CallOnHeld(context, &at->held.back(), set));
   if (at->held.back() != nullptr) return absl::OkStatus();
@@ -116,11 +130,13 @@ absl::Status SetMountPoint(machine::Os& os, const CallContext& context, const Vo
 
 absl::Status DeleteMountPoint(machine::Os& os, const CallContext& context, const VolumeId& volume,
                               ResolvedPath* at) {
-  const absl::Status deleted = CallOnHeld(
-      context, &at->held.back(), [&] { return os.DeleteMountPoint(MountPointName(at->Path())); });
+  const std::string name = NameForCall(at->Path());
+  const absl::Status deleted =
+      CallOnHeld(context, &at->held.back(), [&] { return os.DeleteMountPoint(name); });
   if (at->held.back() == nullptr) at->held.pop_back();
   // The mount manager may have forgotten a volume that is gone; the directory still leads to it.
   if (deleted.ok() || !IsVolumeGone(os, volume)) return deleted;
+  RecordFallback(Fallback::kMountForgotten, deleted.message());
   if (at->held.size() >= at->names.size() + 1) at->held.pop_back();
   return MakePlain(context, at->at(), at->names.back(), volume);
 }
@@ -134,11 +150,13 @@ absl::Status EndMountBeforeDeletion(machine::Os& os, const CallContext& context,
                         OpenPatiently(context, directory, name, Access::kRead));
   ABSL_ASSIGN_OR_RETURN(const std::optional<VolumeId> volume, VolumeMountedAt(*held));
   if (volume.has_value()) {
+    const std::string mount_point = NameForCall(path);
     const absl::Status deleted =
-        CallOnHeld(context, &held, [&] { return os.DeleteMountPoint(MountPointName(path)); });
+        CallOnHeld(context, &held, [&] { return os.DeleteMountPoint(mount_point); });
     // The mount manager may have forgotten a volume that is gone.
-    if (!deleted.ok() && !IsVolumeGone(os, *volume)) {
-      return Prefixed("deleting the mount point", deleted);
+    if (!deleted.ok()) {
+      if (!IsVolumeGone(os, *volume)) return Prefixed("deleting the mount point", deleted);
+      RecordFallback(Fallback::kMountForgotten, deleted.message());
     }
   }
   held.reset();

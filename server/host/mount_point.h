@@ -1,7 +1,8 @@
 // Setting and deleting a volume's mount point. Windows does either by path, and opens the directory
-// inside, which a handle of ours may keep it from: how these calls open it is not documented. So
-// the handle is let go when it is in the way, and only then; the directories above stay held, so
-// that the path leads there still, and the entry at its end is looked at again.
+// inside, which a handle of ours may keep it from: how these calls open it is not documented
+// (doubt 8 of doubts.md). So the handle is let go when it is in the way, and only then; the
+// directories above stay held, so that the path leads there still, and the entry at its end is
+// looked at again.
 #pragma once
 
 #include <memory>
@@ -32,8 +33,8 @@ bool IsVolumeGone(machine::Os& os, const VolumeId& volume);
 
 // Returns the name of a directory, `C:\a` or `\\?\Volume{guid}\a`, as the mount-point calls want
 // it: with a backslash at its end. A drive's path is plain, as everybody gives it, unless Windows
-// would read the plain path differently or finds it too long. The pages of the calls do not say
-// that they take `\\?\C:\a\`
+// would read the plain path differently or finds it too long. Whether the calls take `\\?\C:\a\`
+// is doubt 22 of doubts.md
 // (learn.microsoft.com/windows/win32/api/winbase/nf-winbase-setvolumemountpointw).
 std::string MountPointName(absl::string_view directory);
 

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
+#include "server/base/fallbacks.h"
 #include "server/base/win32_error.h"
 #include "server/machine/os.h"
 
@@ -48,8 +49,9 @@ auto Patiently(const CallContext& context, Call call) -> decltype(call()) {
 template <typename Call>
 auto TwiceIfInvalid(Call call) -> decltype(call()) {
   auto opened = call();
-  if (HasWin32Code(opened.status(), win32_error::kInvalidParameter)) opened = call();
-  return opened;
+  if (!HasWin32Code(opened.status(), win32_error::kInvalidParameter)) return opened;
+  RecordFallback(Fallback::kOpenRepeated, opened.status().message());
+  return call();
 }
 
 // Opens `name` in `directory`, patiently, and twice if need be.

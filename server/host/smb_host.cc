@@ -62,7 +62,7 @@ std::string CredentialText(const SmbCredentials& credentials) {
 }
 
 // Failures arrive as an HRESULT, with the error in an error object, or as a ReturnValue; which is
-// not documented. The interface's codes are made of the error they all name.
+// doubt 18 of doubts.md. The interface's codes are made of the error they all name.
 absl::Status Interpret(const absl::Status& status, bool require_privacy) {
   const uint32_t code = Win32CodeOf(status).value_or(0);
   for (const uint32_t refusal : kRefusals) {

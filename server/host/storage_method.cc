@@ -1,5 +1,7 @@
 #include "server/host/storage_method.h"
 
+#include "absl/strings/str_cat.h"
+#include "server/base/fallbacks.h"
 #include "server/base/win32_error.h"
 #include "server/machine/cim/errors.h"
 
@@ -25,6 +27,8 @@ absl::StatusOr<cim::MethodResult> InvokeStorage(cim::Session& wmi, const CallCon
   }
   // The first refusal says more than the failure of an update.
   if (!UpdateStorageCache(wmi, context).ok()) return result;
+  RecordFallback(Fallback::kMethodRepeated,
+                 absl::StrCat(method, " returned ", result->return_value));
   return wmi.Invoke(context, Namespace::kStorage, path, method, arguments);
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/fallbacks.h"
 #include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/host/devices.h"
@@ -78,7 +79,9 @@ class WindowsVolume final : public VolumeHost {
     if (HasWin32Code(file_system.status(), win32_error::kUnrecognizedVolume)) return std::string();
     if (!file_system.ok()) return About(volume, "reading", file_system.status());
     // Windows calls a volume whose content it does not know RAW.
-    return file_system->name == "RAW" ? std::string() : file_system->name;
+    if (file_system->name != "RAW") return file_system->name;
+    RecordFallback(Fallback::kFileSystemRaw);
+    return std::string();
   }
 
   absl::Status Format(const CallContext& context, const VolumeId& volume,
@@ -158,10 +161,12 @@ class WindowsVolume final : public VolumeHost {
     absl::StatusOr<cim::MethodResult> result = resize(size_bytes);
     // The provider may not know yet that the disk has grown.
     if (IsSizeNotSupported(result) && UpdateStorageCache(wmi_, context).ok()) {
+      RecordFallback(Fallback::kResizeRepeated);
       result = resize(size_bytes);
     }
     // Windows may keep more for itself than was computed.
     if (IsSizeNotSupported(result) && how == ResizeTo::kAtMost) {
+      RecordFallback(Fallback::kWindowsOwnMaximum);
       const absl::StatusOr<uint64_t> most = WindowsOwnMaximum(context, *partition);
       if (most.ok() && *most <= extent.length) return absl::OkStatus();
       if (most.ok() && *most < size_bytes) result = resize(*most);

@@ -65,9 +65,9 @@ std::optional<uint32_t> FourDigits(absl::string_view text) {
 
 // The namespace in NVME_SCSI_NAME_STRING: PCIVendorID, ModelNumber, NamespaceID, SerialNumber
 // (learn.microsoft.com/windows/win32/api/nvme/ns-nvme-nvme_scsi_name_string). EC2's disks name the
-// same four from the last to the first (github.com/dsccommunity/StorageDsc/issues/247). 0 in any
-// other name.
-uint32_t NamespaceInName(uint32_t type, std::span<const uint8_t> bytes) {
+// same four from the last to the first (github.com/dsccommunity/StorageDsc/issues/247), of which
+// `is_reversed` tells. 0 in any other name.
+uint32_t NamespaceInName(uint32_t type, std::span<const uint8_t> bytes, bool* is_reversed) {
   constexpr size_t kVendor = 4, kModel = 40, kNamespace = 4, kSerial = 20;
   constexpr size_t kWhole = kVendor + kModel + kNamespace + kSerial;
   if (type != kScsiNameString || bytes.size() != kWhole) return 0;
@@ -77,7 +77,10 @@ uint32_t NamespaceInName(uint32_t type, std::span<const uint8_t> bytes) {
   if (number_at(0).has_value()) {
     if (const auto number = number_at(kVendor + kModel); number.has_value()) return *number;
   }
-  return number_at(kWhole - kVendor).has_value() ? number_at(kSerial).value_or(0) : 0;
+  if (!number_at(kWhole - kVendor).has_value()) return 0;
+  const uint32_t number = number_at(kSerial).value_or(0);
+  *is_reversed = number != 0;
+  return number;
 }
 
 }  // namespace
@@ -119,7 +122,9 @@ absl::StatusOr<DeviceIds> ParseDeviceIds(const Bytes& descriptor) {
       if (ids.eui.empty() && IsEui(type, code_set, identifier)) {
         ids.eui = absl::BytesToHexString(AsText(identifier));
       }
-      if (ids.nvme_namespace_id == 0) ids.nvme_namespace_id = NamespaceInName(type, identifier);
+      if (ids.nvme_namespace_id == 0) {
+        ids.nvme_namespace_id = NamespaceInName(type, identifier, &ids.is_nvme_name_reversed);
+      }
     }
     if (i + 1 == count || next_offset == 0) break;
     // From the start of this identifier to the next one's: learn.microsoft.com/openspecs/
@@ -177,7 +182,7 @@ absl::StatusOr<DiskAttributes> ParseDiskAttributes(const Bytes& answer) {
 Bytes ClearReadOnlyRequest() {
   Bytes request;
   // Version. learn.microsoft.com has it the size of GET_DISK_ATTRIBUTES; winioctl.h, and who uses
-  // it, the size of this structure.
+  // it, the size of this structure (doubt 9 of server/host/doubts.md).
   AppendLittleEndian<uint32_t>(40, &request);
   AppendLittleEndian<uint32_t>(1, &request);  // Persist and Reserved1
   AppendLittleEndian<uint64_t>(0, &request);  // Attributes

@@ -46,6 +46,8 @@ struct DeviceIds {
   std::string eui;
   // From the SCSI name string of a device of NVMe 1.0, which has neither, or of EC2; else 0.
   uint32_t nvme_namespace_id = 0;
+  // That name is EC2's, which has its parts from the last to the first.
+  bool is_nvme_name_reversed = false;
 };
 // Reads a STORAGE_DEVICE_ID_DESCRIPTOR. INTERNAL if the bytes are not one.
 absl::StatusOr<DeviceIds> ParseDeviceIds(const Bytes& descriptor);

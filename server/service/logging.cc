@@ -9,7 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/fallbacks.h"
 #include "server/base/status_macros.h"
 #include "server/service/json_line.h"
 #include "server/service/log_platform.h"
@@ -22,6 +24,9 @@ constexpr size_t kOldFiles = 5;
 
 // The time that a line may wait for the disk.
 constexpr std::chrono::seconds kFlushInterval(1);
+
+// An error of Windows that led to a fallback may be this long in the log.
+constexpr size_t kMostOfAReason = 512;
 
 // Each message as a JSON object; audit lines are objects already.
 class JsonFormatter final : public spdlog::formatter {
@@ -84,6 +89,13 @@ absl::Status InitLogging(const LogOptions& options) {
     spdlog::register_logger(std::move(logger));
   }
   spdlog::flush_every(kFlushInterval);
+  // Pods can cause any number of these lines too.
+  ObserveFallbacks(
+      [calls = spdlog::get(kCallLogger)](const FallbackFacts& facts, absl::string_view why) {
+        if (!calls->should_log(spdlog::level::debug)) return;
+        calls->debug("fallback={} doubt={} why=\"{}\"", facts.name, facts.doubt,
+                     absl::Utf8SafeCEscape(why.substr(0, kMostOfAReason)));
+      });
 
   if (options.to_event_log) {
     if (spdlog::sink_ptr sink = NewEventLogSink(); sink != nullptr) {

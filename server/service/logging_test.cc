@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "server/base/fallbacks.h"
 #include "server/service/call_log.h"
 #include "server/service/spdlog_audit_sink.h"
 
@@ -123,6 +124,19 @@ TEST_F(LoggingTest, CallsAreLoggedByVerbosity) {
   ASSERT_TRUE(InitLogging(options_).ok());
   CallLog(spdlog::get(kCallLogger)).OnDone(kMethod, {}, absl::OkStatus(), absl::Milliseconds(1));
   EXPECT_THAT(Lines(), SizeIs(2));
+}
+
+TEST_F(LoggingTest, FallbacksAreLoggedByVerbosity) {
+  ASSERT_TRUE(InitLogging(options_).ok());
+  RecordFallback(Fallback::kMountDirectoryLetGo, "error 32");
+  EXPECT_THAT(Lines(), SizeIs(0));
+  options_.verbosity = 2;
+  ASSERT_TRUE(InitLogging(options_).ok());
+  RecordFallback(Fallback::kMountDirectoryLetGo, "error \"32\"\n" + std::string(9999, 'x'));
+  ASSERT_THAT(Lines(), SizeIs(1));
+  EXPECT_THAT(Lines()[0],
+              HasSubstr(R"(] fallback=mount-directory-let-go doubt=8 why="error \"32\"\nxx)"));
+  EXPECT_LT(Lines()[0].size(), 1000);
 }
 
 TEST_F(LoggingTest, FailuresThatAClientRepeatsAreCounted) {

@@ -22,6 +22,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "server/base/fallbacks.h"
 #include "server/base/go_codes.h"
 #include "server/base/status_macros.h"
 #include "server/http/http_server.h"
@@ -136,7 +137,14 @@ class Metrics::Impl {
           metrics.push_back(std::move(metric));
         };
       };
-      families.reserve(5);
+      families.reserve(6);
+      const auto fallbacks =
+          add("csi_proxy_fallbacks_total",
+              "How often another way was taken because Windows did not do what is expected of it.",
+              prometheus::MetricType::Counter, "fallback");
+      for (const FallbackFacts& facts : kFallbacks) {
+        fallbacks(facts.name, static_cast<double>(FallbackCount(facts.fallback)));
+      }
       if (gauges.connections) {
         const rpc::ListenerCounters c = gauges.connections();
         const auto open = add("csi_proxy_connections", "Open connections.",

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "server/base/fallbacks.h"
 #include "server/base/testing_allocations.h"
 #include "server/http/http_server.h"
 #include "server/http/http_testing.h"
@@ -168,6 +169,23 @@ TEST_F(MetricsTest, ReportsConnectionsAndQueues) {
   EXPECT_THAT(text, HasSubstr("\ncsi_proxy_format_oldest_seconds 1.5\n"));
   metrics_->SetGauges({});
   EXPECT_THAT(Scrape(port_), Not(HasSubstr("csi_proxy_connections")));
+}
+
+// A fallback that was never taken is a series too, or its first time would not be an increase.
+TEST_F(MetricsTest, CountsEachFallbackByItsName) {
+  const std::string series = "\ncsi_proxy_fallbacks_total{fallback=\"";
+  const auto expect_all = [&] {
+    const std::string text = Scrape(port_);
+    for (const FallbackFacts& facts : kFallbacks) {
+      EXPECT_THAT(text, HasSubstr(absl::StrCat(series, facts.name, "\"} ",
+                                               FallbackCount(facts.fallback), "\n")));
+    }
+  };
+  EXPECT_EQ(FallbackCount(Fallback::kFewerVolumes), 0);
+  expect_all();
+  RecordFallback(Fallback::kFewerVolumes);
+  EXPECT_EQ(FallbackCount(Fallback::kFewerVolumes), 1);
+  expect_all();
 }
 
 // They would hold a server that has eight threads for 64 seconds.

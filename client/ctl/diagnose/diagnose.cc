@@ -1,8 +1,11 @@
 #include "client/ctl/diagnose/diagnose.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/ctl/output.h"
+#include "server/base/fallbacks.h"
 #include "server/base/status_macros.h"
 #include "server/service/product_version.h"
 
@@ -15,6 +18,14 @@ void BeginAny(const Findings& findings, Report* report) {
   report->set_time(UtcText(absl::Now()));
   for (const std::string& remark : findings.not_known) report->add_not_known(remark);
   report->set_complete(findings.complete());
+}
+
+// 0 when there is no such fallback.
+uint32_t DoubtOf(const std::string& fallback) {
+  const auto* const found =
+      std::find_if(kFallbacks.begin(), kFallbacks.end(),
+                   [&](const FallbackFacts& f) { return f.name == fallback; });
+  return found == kFallbacks.end() ? 0 : static_cast<uint32_t>(found->doubt);
 }
 
 }  // namespace
@@ -31,10 +42,16 @@ absl::Status Usable(const Rpcs& rpcs, const Findings& findings) {
 absl::StatusOr<Diagnosis> Diagnose(Rpcs& rpcs, const FetchMetrics& fetch) {
   Findings findings = LookAtNode(rpcs);
   ABSL_RETURN_IF_ERROR(Usable(rpcs, findings));
-  LookAtClients(rpcs.catalog(), fetch, &findings);
+  LookAtMetrics(rpcs.catalog(), fetch, &findings);
   Diagnosis diagnosis;
   Begin(findings, &diagnosis);
   for (const Found& found : findings.found) *diagnosis.add_findings() = found.finding;
+  for (const auto& [name, times] : findings.fallbacks) {
+    FallbackTaken& taken = *diagnosis.add_fallbacks();
+    taken.set_fallback(name);
+    taken.set_times(times);
+    taken.set_doubt(DoubtOf(name));
+  }
   return diagnosis;
 }
 

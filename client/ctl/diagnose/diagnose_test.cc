@@ -155,6 +155,24 @@ TEST_F(DiagnoseTest, ClientsOfOldVersionsAreInTheMetrics) {
   EXPECT_THAT(diagnosis.not_known(), IsEmpty());
 }
 
+TEST_F(DiagnoseTest, FallbacksThatWereTakenAreShownAndAreNoFindings) {
+  const Diagnosis diagnosis = Look([] {
+    return std::string(
+        "csi_proxy_fallbacks_total{fallback=\"open-repeated\"} 3\n"
+        "csi_proxy_fallbacks_total{fallback=\"plain-deletion\"} 0\n"
+        "csi_proxy_fallbacks_total{fallback=\"from-a-later-\\nrelease\"} 1\n");
+  });
+  ASSERT_EQ(diagnosis.fallbacks_size(), 2);
+  EXPECT_EQ(diagnosis.fallbacks(1).fallback(), "open-repeated");
+  EXPECT_EQ(diagnosis.fallbacks(1).times(), 3);
+  EXPECT_EQ(diagnosis.fallbacks(1).doubt(), 15);
+  EXPECT_EQ(ExitCodeOf(diagnosis), kOk);
+  EXPECT_EQ(ToText(diagnosis),
+            "fallback from-a-later-\\x0arelease: taken 1 time\n"
+            "fallback open-repeated: taken 3 times, see doubt 15 of server/host/doubts.md\n"
+            "nothing found\n");
+}
+
 TEST_F(DiagnoseTest, MetricsThatCannotBeReadAreARemark) {
   for (const absl::StatusOr<std::string>& answer : std::vector<absl::StatusOr<std::string>>{
            absl::UnavailableError("nobody there"), std::string("<html>")}) {

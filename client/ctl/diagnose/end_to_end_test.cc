@@ -193,6 +193,17 @@ TEST_F(DiagnoseTest, ClientsOfOldVersionsAreFoundInTheMetrics) {
   EXPECT_THAT(unknown.output, HasSubstr("nobody serves metrics at 127.0.0.1:"));
 }
 
+// The calls for mounts of the simulated node want the directory for themselves.
+TEST_F(DiagnoseTest, FallbacksThatTheServiceTookAreInTheMetrics) {
+  const std::string diagnose = "diagnose --output=table --metrics=" + metrics_;
+  EXPECT_THAT(Ctl(diagnose).output, Not(HasSubstr("mount-directory-let-go")));
+  PartitionAndMount(1, "mounted");
+  const Result shown = Ctl(diagnose);
+  EXPECT_EQ(shown.exit_code, kOk) << shown.output;
+  EXPECT_THAT(shown.output,
+              HasSubstr("fallback mount-directory-let-go: taken 1 time, see doubt 8"));
+}
+
 TEST_F(DiagnoseTest, APersonIsAskedAtATerminal) {
   MakeDanglingLink("link");
   const Result no = CtlAtTerminal("repair --what=dangling-links", "n");

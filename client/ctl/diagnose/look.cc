@@ -190,7 +190,7 @@ void LookAtMappings(Rpcs& rpcs, Findings* findings) {
   }
 }
 
-void LookAtClients(const Catalog& catalog, const FetchMetrics& fetch, Findings* findings) {
+void LookAtMetrics(const Catalog& catalog, const FetchMetrics& fetch, Findings* findings) {
   const auto not_known = [findings](absl::string_view why) {
     findings->not_known.push_back(absl::StrCat("clients of old API versions: ", why));
   };
@@ -206,6 +206,9 @@ void LookAtClients(const Catalog& catalog, const FetchMetrics& fetch, Findings* 
   const std::string since = numbers->started == absl::InfinitePast()
                                 ? ""
                                 : absl::StrCat(" at ", UtcText(numbers->started));
+  for (const auto& [name, times] : numbers->fallbacks) {
+    if (times >= 1) findings->fallbacks[name] = static_cast<uint64_t>(times);
+  }
   for (const auto& [caller, calls] : numbers->callers) {
     const auto& [image, group, version] = caller;
     const std::string newer = catalog.Successor(group, version);

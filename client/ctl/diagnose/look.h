@@ -1,7 +1,9 @@
 // Looks at a node for what is wrong with it.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -39,6 +41,8 @@ struct Findings {
   std::vector<Found> found;
   // The parts that could not be looked at, and why.
   std::vector<std::string> not_known;
+  // From the metrics, by name.
+  std::map<std::string, uint64_t> fallbacks;
   // The first error of an rpc.
   absl::Status error = absl::OkStatus();
   // Any rpc answered.
@@ -56,9 +60,10 @@ using FetchMetrics = std::function<absl::StatusOr<std::string>()>;
 void LookAtDisks(Rpcs& rpcs, Findings* findings);
 void LookAtMounts(Rpcs& rpcs, const std::string& path, Findings* findings);
 void LookAtMappings(Rpcs& rpcs, Findings* findings);
-void LookAtClients(const Catalog& catalog, const FetchMetrics& fetch, Findings* findings);
+// What the service has counted: its clients' versions, and fallbacks.
+void LookAtMetrics(const Catalog& catalog, const FetchMetrics& fetch, Findings* findings);
 
-// All of these but the clients, sorted by kind.
+// All of these but the metrics, sorted by kind.
 Findings LookAtNode(Rpcs& rpcs);
 
 // Looks again as for a finding, at as few objects as possible.

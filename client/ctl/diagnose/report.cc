@@ -19,6 +19,19 @@ std::string NotKnown(const List& list) {
   return text;
 }
 
+std::string FallbacksText(const Diagnosis& diagnosis) {
+  std::string text;
+  for (const FallbackTaken& taken : diagnosis.fallbacks()) {
+    absl::StrAppend(&text, "fallback ", Printable(taken.fallback()), ": taken ", taken.times(),
+                    taken.times() == 1 ? " time" : " times");
+    if (taken.doubt() != 0) {
+      absl::StrAppend(&text, ", see doubt ", taken.doubt(), " of server/host/doubts.md");
+    }
+    absl::StrAppend(&text, "\n");
+  }
+  return text;
+}
+
 std::string ResultText(Result result) {
   switch (result) {
     case DONE:
@@ -49,7 +62,7 @@ std::string ToText(const Diagnosis& diagnosis) {
                     Printable(finding.why())});
     repairs[{finding.kind(), finding.repair()}] = finding.can_be_repaired();
   }
-  std::string text = NotKnown(diagnosis.not_known());
+  std::string text = absl::StrCat(NotKnown(diagnosis.not_known()), FallbacksText(diagnosis));
   if (rows.size() == 1) return absl::StrCat(text, "nothing found\n");
   text = absl::StrCat(Align(rows), "\n", text);
   for (const auto& [repair, can] : repairs) {

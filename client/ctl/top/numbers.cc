@@ -47,6 +47,8 @@ void Add(const Sample& sample, Numbers* numbers) {
         sample.value;
   } else if (sample.name == "csi_proxy_client_limited_total") {
     numbers->limited[{sample.Label("client_image"), sample.Label("limit")}] += sample.value;
+  } else if (sample.name == "csi_proxy_fallbacks_total") {
+    numbers->fallbacks[sample.Label("fallback")] += sample.value;
   } else if (sample.name == "csi_proxy_calls_in_flight") {
     numbers->in_flight[sample.Label("group")] += sample.value;
   } else if (sample.name == "csi_proxy_calls_queued") {
@@ -79,6 +81,7 @@ Numbers Since(const Numbers& before, const Numbers& now) {
   Numbers grown = now;
   grown.callers = Grown(before.callers, now.callers);
   grown.limited = Grown(before.limited, now.limited);
+  grown.fallbacks = Grown(before.fallbacks, now.fallbacks);
   for (auto& [name, rpc] : grown.rpcs) {
     const auto found = before.rpcs.find(name);
     if (found == before.rpcs.end()) continue;

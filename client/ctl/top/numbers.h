@@ -34,6 +34,8 @@ struct Numbers {
   std::map<std::string, double> in_flight, queued;
   // By state.
   std::map<std::string, double> connections;
+  // By name, how often Windows did not do what the service expects of it.
+  std::map<std::string, double> fallbacks;
   // The start of the service; InfinitePast when it does not tell.
   absl::Time started = absl::InfinitePast();
 };

@@ -24,6 +24,7 @@ csi_proxy_connections{state="live"} 3
 csi_proxy_start_time_seconds 1000
 csi_proxy_api_calls_total{client_image="a.exe",group="disk",version="v1"} 12
 csi_proxy_client_limited_total{client_image="a.exe",limit="queue"} 5
+csi_proxy_fallbacks_total{fallback="open-repeated"} 4
 )";
 
 TEST(NumbersTest, TheServicesMetricsAreRead) {
@@ -36,6 +37,7 @@ TEST(NumbersTest, TheServicesMetricsAreRead) {
   EXPECT_EQ(rpc.within, (std::map<double, double>{{0.001, 4}, {kInfinite, 12}}));
   EXPECT_EQ(numbers->callers, (std::map<Caller, double>{{{"a.exe", "disk", "v1"}, 12}}));
   EXPECT_EQ(numbers->limited.at({"a.exe", "queue"}), 5);
+  EXPECT_EQ(numbers->fallbacks, (std::map<std::string, double>{{"open-repeated", 4}}));
   EXPECT_EQ(numbers->in_flight.at("disk"), 1);
   EXPECT_EQ(numbers->queued.at("disk"), 0);
   EXPECT_EQ(numbers->connections.at("live"), 3);

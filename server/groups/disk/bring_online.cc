@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "server/base/fallbacks.h"
 #include "server/base/status_macros.h"
 
 namespace csi_proxy::disk {
@@ -58,11 +59,15 @@ absl::Status AwaitVolumes(host::Host& host, const CallContext& context, uint32_t
       same_since = now;
     }
     const bool are_enough = last.size() >= wanted || (!last.empty() && now >= one_will_do_at);
-    if (are_enough && now - same_since >= unchanged_for) return absl::OkStatus();
+    if (are_enough && now - same_since >= unchanged_for) {
+      if (last.size() < wanted) RecordFallback(Fallback::kFewerVolumes);
+      return absl::OkStatus();
+    }
     // If automount is disabled, a new volume does not arrive by itself. Otherwise it does, so this
     // waits a moment first.
     if (!asked && now >= mount_at && !are_enough) {
       asked = true;
+      RecordFallback(Fallback::kPartitionsBroughtOnline);
       onlined = host.disk().BringPartitionsOnline(waiting, number);
     }
     if (absl::Status s = waiting.SleepFor(poll); !s.ok()) {

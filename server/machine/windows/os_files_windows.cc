@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/base/fallbacks.h"
 #include "server/base/status_macros.h"
 #include "server/base/volume_id.h"
 #include "server/base/win32_error.h"
@@ -135,8 +136,10 @@ class NtFile final : public File {
       return absl::OkStatus();
     }
     const DWORD error = GetLastError();
-    if (IsUnknown(error)) return DeletePlainly(handle_.get());
-    return win32::ToStatus(error, "FileDispositionInfoEx");
+    const absl::Status refused = win32::ToStatus(error, "FileDispositionInfoEx");
+    if (!IsUnknown(error)) return refused;
+    RecordFallback(Fallback::kPlainDeletion, refused.message());
+    return DeletePlainly(handle_.get());
   }
 
   absl::StatusOr<Bytes> ReadReparsePoint() override {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/fallbacks.h"
 
 namespace csi_proxy::machine {
 namespace {
@@ -149,6 +150,21 @@ TEST_F(FilesTest, DeletesReadOnlyEntries) {
   EXPECT_EQ(Code(DeletePlainly(file.get())), 0);
   file.Reset();
   EXPECT_THAT(Names(), IsEmpty());
+}
+
+TEST_F(FilesTest, CountsDeletionsByTheOlderCall) {
+  MakeFile("other");
+  win32::UniqueHandle other;
+  ASSERT_EQ(Other("other", AccessMask(Access::kDelete), kShare, &other), 0u);
+  FILE_DISPOSITION_INFO_EX disposition{.Flags = kDeleteFlags};
+  constexpr auto kNewer = static_cast<FILE_INFO_BY_HANDLE_CLASS>(21);
+  // Wine 8 does not know it.
+  const bool is_known =
+      SetFileInformationByHandle(other.get(), kNewer, &disposition, sizeof(disposition)) != 0;
+  MakeFile("file");
+  const uint64_t before = FallbackCount(Fallback::kPlainDeletion);
+  EXPECT_EQ(DeleteEntry("file"), 0);
+  EXPECT_EQ(FallbackCount(Fallback::kPlainDeletion) - before, is_known ? 0u : 1u);
 }
 
 TEST_F(FilesTest, LeavesAnEntryItCannotDeleteAsItWas) {

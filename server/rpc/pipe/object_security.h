@@ -42,7 +42,8 @@ uint32_t PipeRights(uint32_t rights);
 // this right, is enough for a client that opens with both, and makes no server. This is shown by
 // https://github.com/dotnet/corefx/issues/28371, where .NET's client (GENERIC_READ | GENERIC_WRITE)
 // connects to a pipe that grants PipeAccessRights.ReadWrite, and a second instance is refused; and
-// by ReactOS (drivers/filesystems/npfs/create.c, NpCreateClientEnd: `DesiredAccess & ~4`).
+// by ReactOS (drivers/filesystems/npfs/create.c, NpCreateClientEnd: `DesiredAccess & ~4`); a node
+// has yet to show it (doubt 42 of server/host/doubts.md).
 uint32_t ClientRights(uint32_t rights);
 
 // `sddl` for a server that runs as the user: the user owns the pipe, if the text names no owner,

@@ -137,7 +137,8 @@ absl::StatusOr<ComPtr<IWbemClassObject>> Connection::GetSignature(const CallCont
   ABSL_ASSIGN_OR_RETURN(const ComPtr<IWbemClassObject> definition, GetClass(context, class_name));
   const std::string what = absl::StrCat(class_name, ".", method);
   ComPtr<IWbemClassObject> in;
-  // Nothing says that a class definition may be used by several threads at a time.
+  // Nothing says that a class definition may be used by several threads at a time (doubt 41 of
+  // server/host/doubts.md).
   absl::MutexLock lock(&mutex_);
   const HRESULT result =
       definition->GetMethod(win32::Utf16(method).c_str(), 0, in.Receive(), nullptr);

@@ -1,0 +1,95 @@
+// The ways that the service takes only where Windows does not do what is expected of it. Each is
+// counted by name, so that a node tells which expectations do not hold there. The list of doubts,
+// server/host/doubts.md, has them all.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#include "absl/strings/string_view.h"
+
+namespace csi_proxy {
+
+enum class Fallback {
+  kMethodRepeated,
+  kPartitionWithoutLetter,
+  kFileSystemRaw,
+  kMountDirectoryLetGo,
+  kResizeRepeated,
+  kWindowsOwnMaximum,
+  kGrowthGivenUp,
+  kDiskStaysOnline,
+  kAzureLunUnknown,
+  kOpenRepeated,
+  kPartitionsBroughtOnline,
+  kFewerVolumes,
+  kVolumeUnknownToWmi,
+  kVerbatimMountPath,
+  kPage83FromWmi,
+  kStaleMountFolder,
+  kFolderByAnotherName,
+  kMountForgotten,
+  kDiskUnknownToWmi,
+  kDiskWithoutNumber,
+  kSizeNotUpdated,
+  kLayoutNotRead,
+  kReadOnlyAfterOnline,
+  kDismountByReading,
+  kPlainDeletion,
+  kNamespaceReversed,
+  kPortalNotUpdated,
+  kNoPrivateNamespace,
+};
+
+struct FallbackFacts {
+  Fallback fallback;
+  const char* name;
+  // The number in the list of doubts.
+  int doubt;
+};
+
+// In the order of the enumeration.
+inline constexpr std::array kFallbacks = std::to_array<FallbackFacts>({
+    {Fallback::kMethodRepeated, "method-repeated", 2},
+    {Fallback::kPartitionWithoutLetter, "partition-without-letter", 5},
+    {Fallback::kFileSystemRaw, "file-system-raw", 7},
+    {Fallback::kMountDirectoryLetGo, "mount-directory-let-go", 8},
+    {Fallback::kResizeRepeated, "resize-repeated", 10},
+    {Fallback::kWindowsOwnMaximum, "windows-own-maximum", 10},
+    {Fallback::kGrowthGivenUp, "growth-given-up", 10},
+    {Fallback::kDiskStaysOnline, "disk-stays-online", 12},
+    {Fallback::kAzureLunUnknown, "azure-lun-unknown", 14},
+    {Fallback::kOpenRepeated, "open-repeated", 15},
+    {Fallback::kPartitionsBroughtOnline, "partitions-brought-online", 21},
+    {Fallback::kFewerVolumes, "fewer-volumes", 21},
+    {Fallback::kVolumeUnknownToWmi, "volume-unknown-to-wmi", 21},
+    {Fallback::kVerbatimMountPath, "verbatim-mount-path", 22},
+    {Fallback::kPage83FromWmi, "page83-from-wmi", 23},
+    {Fallback::kStaleMountFolder, "stale-mount-folder", 24},
+    {Fallback::kFolderByAnotherName, "folder-by-another-name", 24},
+    {Fallback::kMountForgotten, "mount-forgotten", 25},
+    {Fallback::kDiskUnknownToWmi, "disk-unknown-to-wmi", 26},
+    {Fallback::kDiskWithoutNumber, "disk-without-number", 26},
+    {Fallback::kSizeNotUpdated, "size-not-updated", 27},
+    {Fallback::kLayoutNotRead, "layout-not-read", 27},
+    {Fallback::kReadOnlyAfterOnline, "read-only-after-online", 28},
+    {Fallback::kDismountByReading, "dismount-by-reading", 29},
+    {Fallback::kPlainDeletion, "plain-deletion", 30},
+    {Fallback::kNamespaceReversed, "namespace-reversed", 31},
+    {Fallback::kPortalNotUpdated, "portal-not-updated", 34},
+    {Fallback::kNoPrivateNamespace, "no-private-namespace", 56},
+});
+
+// Counts a fallback and tells the observer. `why`: what Windows answered, if anything. Thread-safe.
+void RecordFallback(Fallback fallback, absl::string_view why = "");
+
+// How often this process has taken it. Thread-safe.
+uint64_t FallbackCount(Fallback fallback);
+
+// Gets each fallback on the thread that takes it. The process has one observer, or none: null.
+using FallbackObserver = std::function<void(const FallbackFacts& facts, absl::string_view why)>;
+void ObserveFallbacks(FallbackObserver observer);
+
+}  // namespace csi_proxy

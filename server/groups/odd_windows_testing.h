@@ -1,0 +1,67 @@
+// Machines that behave as Windows may now and then, for tests.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/base/win32_error.h"
+#include "server/groups/strict_disk_testing.h"
+#include "server/host/odd_machine_testing.h"
+
+namespace csi_proxy::groups {
+
+// The simulated Win32, but a test comes before some of its calls.
+class InterruptedOs final : public host::OddOs {
+ public:
+  explicit InterruptedOs(machine::simulated::Machine& node) : OddOs(node, -1, {}) {}
+
+  // The error of a control code; 0 for none.
+  std::function<uint32_t(uint32_t code, machine::DeviceAccess access)> before_control;
+  std::function<void()> before_list;
+  // Flushing succeeds, whatever the file system can write.
+  bool flushes_anything = false;
+
+  absl::Status Flush(const std::string& volume) override {
+    return flushes_anything ? absl::OkStatus() : OddOs::Flush(volume);
+  }
+  absl::StatusOr<machine::Bytes> Control(const std::string& device, machine::DeviceAccess access,
+                                         uint32_t code, const machine::Bytes& input,
+                                         size_t max_output) override {
+    const uint32_t error = before_control ? before_control(code, access) : 0;
+    if (error != 0) return Win32Status(error, "refused");
+    return OddOs::Control(device, access, code, input, max_output);
+  }
+  absl::StatusOr<std::vector<std::string>> ListVolumes() override {
+    if (before_list) before_list();
+    return OddOs::ListVolumes();
+  }
+};
+
+// The simulated WMI, but it does not know of disk 1 before a rescan.
+class ForgetfulSession final : public machine::simulated::wmi::SimulatedSession {
+ public:
+  using SimulatedSession::SimulatedSession;
+
+  absl::StatusOr<std::vector<cim::Object>> DoQuery(const CallContext& context, cim::Namespace space,
+                                                   const std::string& wql) override {
+    auto objects = SimulatedSession::DoQuery(context, space, wql);
+    if (!objects.ok() || knows_) return objects;
+    std::erase_if(*objects, [](const cim::Object& object) {
+      return object.class_name() == "MSFT_Disk" && object.GetUint32("Number").value_or(0) == 1;
+    });
+    return objects;
+  }
+  absl::StatusOr<cim::MethodResult> DoInvoke(const CallContext& context, cim::Namespace space,
+                                             const std::string& path, const std::string& method,
+                                             const cim::Arguments& arguments) override {
+    knows_ |= method == "UpdateHostStorageCache";
+    return SimulatedSession::DoInvoke(context, space, path, method, arguments);
+  }
+
+ private:
+  bool knows_ = false;
+};
+
+}  // namespace csi_proxy::groups
