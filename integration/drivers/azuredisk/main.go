@@ -1,4 +1,5 @@
-// azuredisk-csi-driver's own mounter, by the pipes, called as pkg/azuredisk/nodeserver.go calls it.
+// azuredisk-csi-driver's own mounter, by the pipes, called as pkg/azuredisk/nodeserver.go calls it. Here the driver's
+// code, and not drivers/orders, makes the calls of csi-proxy.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// azurefile-csi-driver's own mounter, by the pipes, called as pkg/azurefile/nodeserver.go calls it.
+// azurefile-csi-driver's own mounter, by the pipes, called as pkg/azurefile/nodeserver.go calls it. Here the driver's
+// code, and not drivers/orders, makes the calls of csi-proxy.
 package main
 
 import (

@@ -1,5 +1,6 @@
 // gcp-compute-persistent-disk-csi-driver's own mount manager, stats and resizer, called as
-// pkg/gce-pd-csi-driver/node.go calls them.
+// pkg/gce-pd-csi-driver/node.go calls them. Here the driver's code, and not drivers/orders, makes the calls of
+// csi-proxy.
 package main
 
 import (

@@ -1,7 +1,6 @@
 package orders
 
 import (
-	"errors"
 	"fmt"
 	"log"
 	"regexp"
@@ -14,6 +13,8 @@ type AWSEBS struct {
 	Node
 	// NotMounted tells the errors that the driver takes for "nothing is mounted there".
 	NotMounted func(error) bool
+	// Measure is the driver's own GetDiskFreeSpaceEx.
+	Measure func(path string) (total, used int64, err error)
 }
 
 var notMounted = regexp.MustCompile(`(Get-Item -Path \S+).Target, output: , error: <nil>|because it does not exist`)
@@ -22,16 +23,9 @@ var notMounted = regexp.MustCompile(`(Get-Item -Path \S+).Target, output: , erro
 func SaysNotMounted(err error) bool { return notMounted.MatchString(err.Error()) }
 
 func (d AWSEBS) Find(id string) (uint32, error) {
-	listed, err := d.ListDiskIDs()
-	if err != nil {
-		return 0, err
-	}
-	for number, ids := range listed {
-		if strings.Contains(ids.SerialNumber, strings.ReplaceAll(id, "-", "")) {
-			return number, nil
-		}
-	}
-	return 0, errors.New("no disk has the volume's id")
+	return find(d, func(ids DiskIDs) bool {
+		return strings.Contains(ids.SerialNumber, strings.ReplaceAll(id, "-", ""))
+	})
 }
 
 // deviceAt is GetDeviceNameFromMount.
@@ -78,7 +72,7 @@ func (d AWSEBS) resizeIfNeeded(number uint32, path string) error {
 	if err != nil {
 		return err
 	}
-	total, _, err := stats(d, path)
+	total, _, err := Stats(d, path)
 	if err != nil || onDisk <= total+4096 {
 		return err
 	}
@@ -89,36 +83,12 @@ func (d AWSEBS) resizePath(path string) error {
 	if err := d.Rescan(); err != nil {
 		log.Print(err)
 	}
-	id, err := d.GetVolumeIDFromTargetPath(path)
-	if err != nil {
-		return err
-	}
-	return d.ResizeVolume(id)
+	return resize(d, path)
 }
 
-func (d AWSEBS) Publish(stage, target string) error {
-	exists, err := d.PathExists(target)
-	if err != nil {
-		return err
-	}
-	if exists {
-		if err := d.Rmdir(target); err != nil {
-			return err
-		}
-	}
-	if exists, err = d.PathExists(target); err != nil {
-		return err
-	}
-	if exists {
-		if mounted, err := d.IsSymlink(target); err != nil || mounted {
-			return err
-		}
-	}
-	return d.CreateSymlink(stage, target)
-}
+func (d AWSEBS) Publish(stage, target string) error { return publish(d, stage, target) }
 
-// Stats asks csi-proxy for nothing but the path: the driver's own GetDiskFreeSpaceEx does the rest, which
-// GetVolumeStats stands in for here.
+// Stats asks csi-proxy for nothing but the path.
 func (d AWSEBS) Stats(target string) (total, used int64, err error) {
 	exists, err := d.PathExists(target)
 	if err != nil {
@@ -127,7 +97,7 @@ func (d AWSEBS) Stats(target string) (total, used int64, err error) {
 	if !exists {
 		return 0, 0, fmt.Errorf("path %s does not exist", target)
 	}
-	return stats(d, target)
+	return d.Measure(target)
 }
 
 func (d AWSEBS) Expand(id, path string, _ int64) error {

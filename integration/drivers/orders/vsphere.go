@@ -1,29 +1,18 @@
 package orders
 
-import (
-	"errors"
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // VSphere is pkg/csi/service/node.go with mounter/mounter_windows.go and osutils/windows_os_utils.go.
 type VSphere struct {
 	Node
 	// Look is the driver's own Lstat and ReadDir of the staging directory.
 	Look func(path string) (mounted, readable bool, err error)
+	// Always resizes, whatever is wanted, as the releases up to v3.4 do.
+	Always bool
 }
 
 func (d VSphere) Find(id string) (uint32, error) {
-	listed, err := d.ListDiskIDs()
-	if err != nil {
-		return 0, err
-	}
-	for number, ids := range listed {
-		if ids.Page83 == id {
-			return number, nil
-		}
-	}
-	return 0, errors.New("no disk has the page 83 id")
+	return find(d, func(ids DiskIDs) bool { return ids.Page83 == id })
 }
 
 func (d VSphere) Stage(id, path string) error {
@@ -54,22 +43,16 @@ func (d VSphere) Stage(id, path string) error {
 }
 
 func (d VSphere) Publish(stage, target string) error {
-	exists, err := d.PathExists(target)
-	if err != nil {
+	if err := removeIfThere(d, target); err != nil {
 		return err
 	}
-	if exists {
-		if err := d.Rmdir(target); err != nil {
-			return err
-		}
-	}
-	if err := d.Mkdir(target[:strings.LastIndexByte(target, '\\')]); err != nil {
+	if err := d.Mkdir(parent(target)); err != nil {
 		return err
 	}
 	return d.CreateSymlink(stage, target)
 }
 
-func (d VSphere) Stats(target string) (total, used int64, err error) { return stats(d, target) }
+func (d VSphere) Stats(target string) (total, used int64, err error) { return Stats(d, target) }
 
 // Expand resizes if a MiB or more is wanted than the disk has.
 func (d VSphere) Expand(_, path string, requested int64) error {
@@ -92,7 +75,7 @@ func (d VSphere) Expand(_, path string, requested int64) error {
 	if err != nil || total > size {
 		return fmt.Errorf("%d bytes on a disk of %d: %v", total, size, err)
 	}
-	if requested-size < 1<<20 {
+	if !d.Always && requested-size < 1<<20 {
 		return nil
 	}
 	if number, err = d.GetDiskNumberFromVolumeID(id); err != nil {
@@ -101,7 +84,7 @@ func (d VSphere) Expand(_, path string, requested int64) error {
 	if err := d.SetDiskState(number, true); err != nil {
 		return err
 	}
-	return d.ResizeVolume(id)
+	return d.ResizeVolume(id, 0)
 }
 
 func (d VSphere) Unpublish(target string) error { return d.Rmdir(target) }

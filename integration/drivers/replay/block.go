@@ -1,7 +1,6 @@
 package main
 
 import (
-	"math"
 	"strings"
 
 	"csi-proxy.example/drivers/orders"
@@ -32,9 +31,8 @@ func (b block) NodeStats(volume *steps.BlockVolume) (total, used int64, err erro
 	return b.Stats(b.stats(volume.Target))
 }
 
-// NodeExpand resizes whatever the disk has, as vsphere does up to v3.4.
 func (b block) NodeExpand(volume *steps.BlockVolume) error {
-	return b.Expand(volume.ID, steps.Normalize(volume.Target), math.MaxInt64)
+	return b.Expand(volume.ID, steps.Normalize(volume.Target), int64(volume.SizeBytes))
 }
 
 func (b block) NodeUnpublish(volume *steps.BlockVolume) error {
@@ -58,8 +56,10 @@ func (c ownDisks) ListDiskIDs() (map[uint32]orders.DiskIDs, error) {
 }
 
 func awsEBS(made *clients) block {
+	// In place of the driver's own GetDiskFreeSpaceEx.
+	measure := func(path string) (total, used int64, err error) { return orders.Stats(made, path) }
 	return block{
-		Driver: orders.AWSEBS{Node: ownDisks{made}, NotMounted: orders.SaysNotMounted},
+		Driver: orders.AWSEBS{Node: ownDisks{made}, NotMounted: orders.SaysNotMounted, Measure: measure},
 		// Nitro's NVMe disks: the serial number is the volume's id without its dash, and the namespace behind it.
 		identify: func(disk *steps.Disk) string {
 			return strings.Replace(strings.TrimSuffix(disk.SerialNumber, "_00000001."), "vol", "vol-", 1)
@@ -80,7 +80,7 @@ func vsphere(made *clients, run *steps.Run) block {
 		return mounted, readable, err
 	}
 	return block{
-		Driver: orders.VSphere{Node: made, Look: look},
+		Driver: orders.VSphere{Node: made, Look: look, Always: true},
 		// As the publish context's diskUUID.
 		identify: func(disk *steps.Disk) string { return disk.Page83 },
 		stats:    func(path string) string { return path },

@@ -83,8 +83,8 @@ func (c *clients) GetVolumeStats(id string) (total, used int64, err error) {
 	return out.GetTotalBytes(), out.GetUsedBytes(), err
 }
 
-func (c *clients) ResizeVolume(id string) error {
-	_, err := c.volumes.ResizeVolume(background, &volume.ResizeVolumeRequest{VolumeId: id})
+func (c *clients) ResizeVolume(id string, size int64) error {
+	_, err := c.volumes.ResizeVolume(background, &volume.ResizeVolumeRequest{VolumeId: id, SizeBytes: size})
 	return err
 }
 
@@ -104,8 +104,9 @@ func (c *clients) PartitionDisk(number uint32) error {
 	return err
 }
 
-func (c *clients) ListVolumesOnDisk(number uint32) ([]string, error) {
-	out, err := c.volumes.ListVolumesOnDisk(background, &volume.ListVolumesOnDiskRequest{DiskNumber: number})
+func (c *clients) ListVolumesOnDisk(number, partition uint32) ([]string, error) {
+	out, err := c.volumes.ListVolumesOnDisk(background,
+		&volume.ListVolumesOnDiskRequest{DiskNumber: number, PartitionNumber: partition})
 	return out.GetVolumeIds(), err
 }
 
@@ -129,6 +130,17 @@ func (c *clients) UnmountVolume(id, path string) error {
 	return err
 }
 
+func (c *clients) NewSmbGlobalMapping(remote, local, user, password string) error {
+	_, err := c.shares.NewSmbGlobalMapping(background, &smb.NewSmbGlobalMappingRequest{
+		RemotePath: remote, LocalPath: local, Username: user, Password: password})
+	return err
+}
+
+func (c *clients) RemoveSmbGlobalMapping(remote string) error {
+	_, err := c.shares.RemoveSmbGlobalMapping(background, &smb.RemoveSmbGlobalMappingRequest{RemotePath: remote})
+	return err
+}
+
 // ready makes a call by each client.
 func (c *clients) ready() error {
 	_, err := c.PathExists(`c:\var\lib\kubelet`)
@@ -136,11 +148,11 @@ func (c *clients) ready() error {
 		err = c.Rescan()
 	}
 	if err == nil {
-		_, err = c.volumes.ListVolumesOnDisk(background, &volume.ListVolumesOnDiskRequest{})
+		_, err = c.ListVolumesOnDisk(0, 0)
 	}
 	if err == nil {
 		// Any answer shows that the service is there.
-		_, err = c.shares.RemoveSmbGlobalMapping(background, &smb.RemoveSmbGlobalMappingRequest{RemotePath: `\\none\none`})
+		err = c.RemoveSmbGlobalMapping(`\\none\none`)
 		if status.Code(err) != codes.Unavailable {
 			err = nil
 		}

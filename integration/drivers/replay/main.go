@@ -2,14 +2,7 @@
 // client.
 package main
 
-import (
-	"strings"
-
-	"csi-proxy.example/drivers/steps"
-)
-
-// parent is filepath.Dir for Windows' paths, on Linux as well.
-func parent(path string) string { return path[:strings.LastIndex(path, `\`)] }
+import "csi-proxy.example/drivers/steps"
 
 func main() {
 	steps.Main(func(run *steps.Run) error {
@@ -29,8 +22,8 @@ func main() {
 			Traits: steps.BlockTraits{TakesOffline: true, FailsOnceUnmounted: true}}
 		vmware.All("csi.vsphere.vmware.com", "v3.4, replayed")
 
-		driver := &smbDriver{clients: made, run: run}
-		run.Fresh = func() { driver.users = map[string]map[string]bool{} }
+		driver := csiDriverSMB(made, run)
+		run.Fresh = driver.Forget
 		shares := &steps.ShareLife{Run: run, RemovesMapping: true, Driver: driver, Recover: driver.count}
 		shares.All("smb.csi.k8s.io", "v1.20.0, replayed")
 		return nil

@@ -3,7 +3,6 @@ package main
 import (
 	"csi-proxy.example/legacy_go/suite"
 
-	storagev1alpha1 "github.com/kubernetes-csi/csi-proxy/v2/api/storage/v1alpha1"
 	diskv1 "github.com/kubernetes-csi/csi-proxy/client/api/disk/v1"
 	diskv1alpha1 "github.com/kubernetes-csi/csi-proxy/client/api/disk/v1alpha1"
 	diskv1beta1 "github.com/kubernetes-csi/csi-proxy/client/api/disk/v1beta1"
@@ -27,6 +26,7 @@ import (
 	volumev1beta2 "github.com/kubernetes-csi/csi-proxy/client/api/volume/v1beta2"
 	volumev1beta3 "github.com/kubernetes-csi/csi-proxy/client/api/volume/v1beta3"
 	volumev2alpha1 "github.com/kubernetes-csi/csi-proxy/client/api/volume/v2alpha1"
+	storagev1alpha1 "github.com/kubernetes-csi/csi-proxy/v2/api/storage/v1alpha1"
 )
 
 // clients are the generated clients of every version there is.

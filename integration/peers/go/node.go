@@ -8,10 +8,10 @@ import (
 	"sync"
 	"time"
 
-	csiproxy "github.com/kubernetes-csi/csi-proxy/v2"
 	diskv1 "github.com/kubernetes-csi/csi-proxy/client/api/disk/v1"
 	filesystemv1 "github.com/kubernetes-csi/csi-proxy/client/api/filesystem/v1"
 	volumev1 "github.com/kubernetes-csi/csi-proxy/client/api/volume/v1"
+	csiproxy "github.com/kubernetes-csi/csi-proxy/v2"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"

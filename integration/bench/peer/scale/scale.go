@@ -1,3 +1,5 @@
+// Every call here is measured alone, on nodes of several sizes, so that no driver's order (drivers/orders) matters.
+
 package main
 
 import (

@@ -84,8 +84,8 @@ func (m *mounter) GetVolumeStats(id string) (total, used int64, err error) {
 	return r.TotalBytes, r.UsedBytes, nil
 }
 
-func (m *mounter) ResizeVolume(id string) error {
-	_, err := m.volumes.ResizeVolume(background, &volume.ResizeVolumeRequest{VolumeID: id})
+func (m *mounter) ResizeVolume(id string, size int64) error {
+	_, err := m.volumes.ResizeVolume(background, &volume.ResizeVolumeRequest{VolumeID: id, SizeBytes: size})
 	return err
 }
 
@@ -107,9 +107,10 @@ func (m *mounter) PartitionDisk(number uint32) error {
 }
 
 // ListVolumesOnDisk repeats what Windows may not be ready for yet, as kubelet repeats a call.
-func (m *mounter) ListVolumesOnDisk(number uint32) ([]string, error) {
+func (m *mounter) ListVolumesOnDisk(number, partition uint32) ([]string, error) {
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(100 * time.Millisecond) {
-		r, err := m.volumes.ListVolumesOnDisk(background, &volume.ListVolumesOnDiskRequest{DiskNumber: number})
+		r, err := m.volumes.ListVolumesOnDisk(background,
+			&volume.ListVolumesOnDiskRequest{DiskNumber: number, PartitionNumber: partition})
 		if err == nil && len(r.VolumeIDs) > 0 {
 			return r.VolumeIDs, nil
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/kubernetes-csi/csi-proxy/v2/pkg/volume"
 	volumeapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/volume/hostapi"
 
+	"csi-proxy.example/drivers/orders"
 	"csi-proxy.example/node-peer/steps"
 )
 
@@ -63,26 +64,26 @@ func main() {
 	steps.Main("by the library", led, quirks)
 }
 
-func (n *node) ListDiskIDs() (map[uint32]steps.ID, error) {
+func (n *node) ListDiskIDs() (map[uint32]orders.DiskIDs, error) {
 	r, err := n.disk.ListDiskIDs(ctx, &disk.ListDiskIDsRequest{})
 	if err != nil {
 		return nil, err
 	}
-	ids := map[uint32]steps.ID{}
+	ids := map[uint32]orders.DiskIDs{}
 	for number, id := range r.DiskIDs {
-		ids[number] = steps.ID{Page83: id.Page83, SerialNumber: id.SerialNumber}
+		ids[number] = orders.DiskIDs{Page83: id.Page83, SerialNumber: id.SerialNumber}
 	}
 	return ids, err
 }
 
-func (n *node) ListDiskLocations() (map[uint32]steps.Location, error) {
+func (n *node) ListDiskLocations() (map[uint32]orders.Location, error) {
 	r, err := n.disk.ListDiskLocations(ctx, &disk.ListDiskLocationsRequest{})
 	if err != nil {
 		return nil, err
 	}
-	locations := map[uint32]steps.Location{}
+	locations := map[uint32]orders.Location{}
 	for number, at := range r.DiskLocations {
-		locations[number] = steps.Location{Adapter: at.Adapter, Target: at.Target, LUN: at.LUNID}
+		locations[number] = orders.Location{Adapter: at.Adapter, Target: at.Target, LUN: at.LUNID}
 	}
 	return locations, err
 }

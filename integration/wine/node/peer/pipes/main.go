@@ -23,6 +23,7 @@ import (
 	volume "github.com/kubernetes-csi/csi-proxy/client/groups/volume/v1"
 	closest "github.com/kubernetes-csi/csi-proxy/client/groups/volume/v2alpha1"
 
+	"csi-proxy.example/drivers/orders"
 	"csi-proxy.example/node-peer/steps"
 )
 
@@ -71,13 +72,14 @@ func main() {
 
 type files struct{ client *filesystem.Client }
 
-func (f files) PathExists(path string) error {
-	_, err := f.client.PathExists(ctx, &filesapi.PathExistsRequest{Path: path})
-	return err
+func (f files) PathExists(path string) (bool, error) {
+	r, err := f.client.PathExists(ctx, &filesapi.PathExistsRequest{Path: path})
+	return r.GetExists(), err
 }
 
-func (f files) IsSymlink(path string) {
-	_, _ = f.client.IsSymlink(ctx, &filesapi.IsSymlinkRequest{Path: path})
+func (f files) IsSymlink(path string) (bool, error) {
+	r, err := f.client.IsSymlink(ctx, &filesapi.IsSymlinkRequest{Path: path})
+	return r.GetIsSymlink(), err
 }
 
 func (f files) Mkdir(path string) error {
@@ -95,20 +97,20 @@ func (f files) CreateSymlink(source, target string) error {
 	return err
 }
 
-func (n *node) ListDiskIDs() (map[uint32]steps.ID, error) {
+func (n *node) ListDiskIDs() (map[uint32]orders.DiskIDs, error) {
 	r, err := n.disk.ListDiskIDs(ctx, &diskapi.ListDiskIDsRequest{})
-	ids := map[uint32]steps.ID{}
+	ids := map[uint32]orders.DiskIDs{}
 	for number, id := range r.GetDiskIDs() {
-		ids[number] = steps.ID{Page83: id.Page83, SerialNumber: id.SerialNumber}
+		ids[number] = orders.DiskIDs{Page83: id.Page83, SerialNumber: id.SerialNumber}
 	}
 	return ids, err
 }
 
-func (n *node) ListDiskLocations() (map[uint32]steps.Location, error) {
+func (n *node) ListDiskLocations() (map[uint32]orders.Location, error) {
 	r, err := n.disk.ListDiskLocations(ctx, &diskapi.ListDiskLocationsRequest{})
-	locations := map[uint32]steps.Location{}
+	locations := map[uint32]orders.Location{}
 	for number, at := range r.GetDiskLocations() {
-		locations[number] = steps.Location{Adapter: at.Adapter, Target: at.Target, LUN: at.LUNID}
+		locations[number] = orders.Location{Adapter: at.Adapter, Target: at.Target, LUN: at.LUNID}
 	}
 	return locations, err
 }

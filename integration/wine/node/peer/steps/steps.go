@@ -8,13 +8,9 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"csi-proxy.example/drivers/orders"
 )
-
-// ID is how a disk is known.
-type ID struct{ Page83, SerialNumber string }
-
-// Location is where a disk is attached.
-type Location struct{ Adapter, Target, LUN string }
 
 // Portal is an iSCSI target portal.
 type Portal struct {
@@ -30,24 +26,10 @@ type Service struct {
 
 // Node is what is led.
 type Node interface {
-	ListDiskIDs() (map[uint32]ID, error)
-	ListDiskLocations() (map[uint32]Location, error)
-	Rescan() error
-	PartitionDisk(disk uint32) error
-	GetDiskStats(disk uint32) (int64, error)
+	orders.Disks
+	ListDiskLocations() (map[uint32]orders.Location, error)
 	GetDiskState(disk uint32) (bool, error)
-	SetDiskState(disk uint32, online bool) error
-
-	ListVolumesOnDisk(disk, partition uint32) ([]string, error)
-	IsVolumeFormatted(volume string) (bool, error)
-	FormatVolume(volume string) error
-	MountVolume(volume, path string) error
-	UnmountVolume(volume, path string) error
 	WriteVolumeCache(volume string) error
-	ResizeVolume(volume string, size int64) error
-	GetVolumeStats(volume string) (total, used int64, err error)
-	GetDiskNumberFromVolumeID(volume string) (uint32, error)
-	GetVolumeIDFromTargetPath(path string) (string, error)
 	GetClosestVolumeIDFromTargetPath(path string) (string, error)
 
 	NewSmbGlobalMapping(remote, local, user, password string) error
@@ -137,10 +119,10 @@ func (r *run) disks() {
 	// The node of the scenario without the disk that answers no inquiry: the Go release lists all or
 	// none.
 	ids, err := r.node.ListDiskIDs()
-	r.check("ListDiskIDs", equal(ids[disk], err, ID{Page83: "60022480a1b2c3d4e5f60718293a4b5c"}))
+	r.check("ListDiskIDs", equal(ids[disk], err, orders.DiskIDs{Page83: "60022480a1b2c3d4e5f60718293a4b5c"}))
 	r.check("ListDiskIDs, serial", equal(ids[2].SerialNumber, err, "vol0a1b2c3d4e5f60789"))
 	locations, err := r.node.ListDiskLocations()
-	r.check("ListDiskLocations", equal(locations[disk], err, Location{"3", "0", "0"}))
+	r.check("ListDiskLocations", equal(locations[disk], err, orders.Location{Adapter: "3", Target: "0", LUN: "0"}))
 	r.check("Rescan", r.node.Rescan())
 	size, err := r.node.GetDiskStats(disk)
 	r.check("GetDiskStats", equal(size, err, diskSize))
