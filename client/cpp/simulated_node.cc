@@ -17,9 +17,7 @@ namespace {
 
 absl::StatusOr<OpenedMachine> Open(std::shared_ptr<machine::simulated::Machine> machine,
                                    const std::string& lock_directory) {
-  OpenedMachine opened;
-  opened.host = HostOver(*machine);
-  opened.faults = std::move(machine);
+  OpenedMachine opened = Opened(std::move(machine));
   if (lock_directory.empty()) return opened;
   absl::StatusOr<std::unique_ptr<ProcessLocks>> locks = NewProcessLocks(lock_directory);
   if (!locks.ok()) {

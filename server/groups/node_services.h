@@ -11,7 +11,6 @@
 #include "csi_proxy/system/hub.h"
 #include "csi_proxy/volume/hub.h"
 #include "server/base/audit.h"
-#include "server/base/fault_gate.h"
 #include "server/groups/deps.h"
 
 namespace csi_proxy::groups {
@@ -25,9 +24,8 @@ struct Audited {
 
 // Thread-safe.
 struct NodeServices {
-  // `audit` and `faults`, which may be null, are not owned and outlive the services, as do the
-  // objects in `deps`.
-  NodeServices(const Deps& deps, AuditLog* audit, FaultGate* faults = nullptr);
+  // `audit` is not owned and outlives the services, as do the objects in `deps`.
+  NodeServices(const Deps& deps, AuditLog* audit);
 
   Audited<disk::Service> disk;
   Audited<filesystem::Service> filesystem;

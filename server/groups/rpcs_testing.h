@@ -27,7 +27,8 @@ struct Node {
     deps.host = host.get();
     deps.locks = &locks;
     deps.roots = machine::simulated::Kubelet("").roots;
-    services = std::make_unique<NodeServices>(deps, &audit, machine.get());
+    services = std::make_unique<NodeServices>(deps, &audit);
+    AddFaults(machine.get(), *services);
   }
 
   std::unique_ptr<Machine> machine;

@@ -30,6 +30,8 @@ ManagedNode::ManagedNode(OpenedMachine machine, NodeRules rules, std::unique_ptr
                  .allowed_services = std::move(rules.allowed_services),
                  .require_privacy = rules.require_privacy,
                  .bind_smb_credentials = rules.bind_smb_credentials},
-                audit_.get(), machine_.faults.get()) {}
+                audit_.get()) {
+  if (machine_.add_faults != nullptr) machine_.add_faults(services_);
+}
 
 }  // namespace csi_proxy

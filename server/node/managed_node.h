@@ -51,7 +51,7 @@ class ManagedNode {
   const std::unique_ptr<AuditLog> audit_;
   ResourceLocks locks_;
   groups::FormatWatch formats_;
-  const groups::NodeServices services_;
+  groups::NodeServices services_;
 };
 
 }  // namespace csi_proxy

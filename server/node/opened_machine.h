@@ -6,16 +6,16 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/base/fault_gate.h"
 #include "server/base/process_locks.h"
+#include "server/groups/node_services.h"
 #include "server/host/host.h"
 
 namespace csi_proxy {
 
 struct OpenedMachine {
-  // A simulated machine, which the host acts on and whose faults strike rpcs; null for a real one.
-  // The first member, so that it ends after the host.
-  std::shared_ptr<FaultGate> faults;
+  // Puts the faults of a simulated machine before the services; null for a real one. The function
+  // keeps the machine, so it is the first member and ends after the host.
+  std::function<void(groups::NodeServices&)> add_faults;
   std::unique_ptr<host::Host> host;
   // Null: no other process acts on the machine.
   std::unique_ptr<ProcessLocks> processes;

@@ -38,7 +38,7 @@ absl::StatusOr<Simulation> OpenSimulation(const std::string& scenario) {
   ABSL_ASSIGN_OR_RETURN(std::unique_ptr<Machine> loaded, Load(scenario));
   const std::shared_ptr<Machine> machine = std::move(loaded);
   Simulation simulation;
-  simulation.machine = {.faults = machine, .host = HostOver(*machine), .processes = nullptr};
+  simulation.machine = Opened(machine);
   simulation.services.push_back({.pipe_name = "csi-proxy-admin",
                                  .full_name = machine::simulated::kAdminServiceName,
                                  .service = machine::simulated::NewAdminService(machine)});
