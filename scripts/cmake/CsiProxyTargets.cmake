@@ -63,9 +63,9 @@ find_program(CSI_PROXY_LLD ld.lld)
 if(CSI_PROXY_LLD AND NOT WIN32)
   add_link_options(-fuse-ld=lld LINKER:--icf=all)
 elseif(CSI_PROXY_LLD)
-  # lld takes a seventh of the time. GCC's own linker links what ships, as ever; the stack is its
-  # default.
-  set(CSI_PROXY_TEST_LINK -B${PROJECT_SOURCE_DIR}/scripts/cmake/mingw-lld LINKER:--stack=0x200000)
+  # lld takes a seventh of the time of GCC's own linker, and leaves out more of what nothing calls: 5 % of
+  # csi-proxy.exe. The size of the stack is that linker's default.
+  add_link_options(-B${PROJECT_SOURCE_DIR}/scripts/cmake/mingw-lld LINKER:--stack=0x200000)
 endif()
 
 # ccache where it is: of all clones, which find each other's objects.
@@ -157,7 +157,6 @@ function(csi_proxy_test name)
   add_executable(${name} ${ARG_SRCS})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_compile_options(${name} PRIVATE ${CSI_PROXY_WARNINGS})
-  target_link_options(${name} PRIVATE ${CSI_PROXY_TEST_LINK})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gmock GTest::gtest GTest::gtest_main)
   csi_proxy_test_options(${name})
   csi_proxy_precompile(${name} test)
