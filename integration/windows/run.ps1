@@ -39,7 +39,9 @@ $proxy = Join-Path $programs "csi-proxy.exe"
 $hostile = Join-Path $programs "hostile.exe"
 $goClient = Join-Path $from "bench\load.exe"
 $goRelease = Join-Path $from "bench\csi-proxy-go.exe"
-$selftest = $null
+# A machine that is thrown away has nothing to hide.
+$masks = New-Object PSObject
+Add-Member -InputObject $masks -MemberType ScriptMethod -Name "Apply" -Value { param($Text) $Text }
 . (Join-Path $scripts "node-check\harness.ps1")
 
 $windows = Get-CimInstance Win32_OperatingSystem
@@ -299,6 +301,25 @@ switch ($Part) {
   "bench" { Test-Bench }
 }
 foreach ($log in Get-ChildItem "$serviceLogs\*" -ErrorAction SilentlyContinue) { Copy-Item $log.FullName $logs }
-Add-Fact "programs" { Get-ChildItem -Recurse -Include "*.exe" $programs | Get-FileHash | Format-Table -AutoSize -Property "Hash", "Path" }
-$failed = Write-Report (Join-Path $Report $Part) $about (Invoke-Program $proxy "--version").Out.Trim()
-if ($failed -gt 0) { exit 1 }
+Add-Fact "programs" { Get-ChildItem "$programs\*" | Get-FileHash | Format-Table -AutoSize -Property "Hash", "Path" }
+Add-Fact "events" {
+  $since = @{ LogName = "System", "Application"; Level = 1, 2, 3; StartTime = (Get-Date).AddHours(-3) }
+  Get-WinEvent -FilterHashtable $since -MaxEvents 50 | Format-Table -Wrap -Property "TimeCreated", "ProviderName", "Id", "Message"
+}
+
+$failed = @($parts | Where-Object { $_.result -eq "FAILED" }).Count
+$skipped = @($parts | Where-Object { $_.result -eq "SKIPPED" }).Count
+$summary = "${Part}: $($parts.Count - $failed - $skipped) passed, $failed failed, $skipped skipped"
+$whole = [pscustomobject]@{ schema = 1; about = $about; summary = $summary; parts = $parts; facts = $facts }
+$file = Join-Path $Report $Part
+$whole | ConvertTo-Json -Depth 5 | Set-Content -Path "$file.json" -Encoding UTF8
+$table = $parts | Format-Table -Wrap -AutoSize -Property "name", "result", "milliseconds", "detail" | Out-String -Width 200
+$told = $facts | Format-List -Property "name", "value" | Out-String -Width 200
+Set-Content -Path "$file.txt" -Value $about, $table, $told, $summary -Encoding UTF8
+# GitHub shows this file on the page of the run.
+if ($env:GITHUB_STEP_SUMMARY) {
+  $page = "### $summary", $about, "~~~", $table.Trim(), "~~~"
+  Add-Content -Path $env:GITHUB_STEP_SUMMARY -Value $page -Encoding UTF8
+}
+Write-Host $summary
+if ($failed -gt 0 -or $parts.Count -eq 0) { exit 1 }

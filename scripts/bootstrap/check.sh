@@ -13,6 +13,8 @@ ctl_help=$("$ctl" --help)
 sidecars_help=$(build/release/client/sidecars/program/csi-node-sidecars --help 2>&1)
 cd scripts/bootstrap
 node_check=(../node-check.ps1 ../node-check/*.ps1)
+# What the workflows of GitHub run.
+workflows=(../vcpkg/build.ps1 ../../integration/windows/run.ps1 ../../integration/drivers/steps/machine.ps1)
 problems=0
 complain() { echo "$1" >&2; problems=$((problems + 1)); }
 
@@ -34,7 +36,7 @@ if [[ ! -d $modules/node_modules ]] && command -v npm >/dev/null; then
     web-tree-sitter@0.25.10 tree-sitter-powershell@0.26.4 >/dev/null || rm -rf "$modules"
 fi
 if [[ -d $modules/node_modules ]]; then
-  node parse.mjs "$modules" ./*.ps1 "${node_check[@]}" || complain "a script does not parse"
+  node parse.mjs "$modules" ./*.ps1 "${node_check[@]}" "${workflows[@]}" || complain "a script does not parse"
 else
   echo "the scripts were not parsed: npm cannot fetch the grammar" >&2
 fi
@@ -52,7 +54,7 @@ for script in *.ps1; do
 done
 
 calls=0
-for script in "${node_check[@]}"; do
+for script in "${node_check[@]}" "${workflows[@]}"; do
   code=$(code_of "$script")
   check_proxy_flags "$script" "$(grep -oE '"-[a-z][a-z_-]*=' <<<"$code" | tr -d =)"
   while read -r line; do
