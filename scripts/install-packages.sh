@@ -25,7 +25,7 @@ for group in "$@"; do
     --fuzz) packages+=(clang libclang-rt-14-dev llvm) ;;
     --lint) packages+=(clang-format clang-tidy python3-yaml shellcheck) ;;
     --oci) packages+=(skopeo umoci libhivex-bin) ;;
-    --release) packages+=(openssl osslsigncode) ;;
+    --release) packages+=(gnupg openssl osslsigncode) ;;
     --windows)
       packages+=(g++-mingw-w64-x86-64-posix libz-mingw-w64-dev xz-utils wine wine64)
       ;;
