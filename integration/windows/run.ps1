@@ -237,6 +237,7 @@ function Test-Container {
 function Test-Drivers {
   $steps = Join-Path $PSScriptRoot "..\drivers\steps\machine.ps1" | Resolve-Path
   $descriptors = Join-Path $from "drivers\admin.pb"
+  $env:CSI_PROXYCTL = $ctl
   # Runs a driver's program to its end, and fails with the steps that failed.
   function Invoke-Driver([string]$Name, [string]$Program, [string[]]$Node) {
     $at = New-Item -ItemType Directory -Force -Path (Join-Path $logs $Name)

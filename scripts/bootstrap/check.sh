@@ -54,7 +54,7 @@ for script in *.ps1; do
 done
 
 calls=0
-for script in "${node_check[@]}" "${workflows[@]}"; do
+for script in "${node_check[@]}"; do
   code=$(code_of "$script")
   check_proxy_flags "$script" "$(grep -oE '"-[a-z][a-z_-]*=' <<<"$code" | tr -d =)"
   while read -r line; do
@@ -80,5 +80,16 @@ for script in "${node_check[@]}" "${workflows[@]}"; do
       complain "$script: a report has no field $field"
   done
 done
+flags=0
+# Our programs' flags, those of the tests in Go, and those of the one rpc that is called.
+known=$proxy_help$'\n'$service_help$'\n'$ctl_help$'\n'$("$ctl" describe filesystem path-exists)
+known+=$(sed -nE 's/.*flag\.[A-Za-z0-9]+\((&[a-z.]+, )?"([a-z-]+)".*/\n--\2 /p' ../../integration/{service/hostile/main,drivers/steps/report,peers/legacy_go/load/main}.go)
+for script in ../../integration/windows/run.ps1 ../../integration/drivers/steps/machine.ps1; do
+  for flag in $(code_of "$script" | grep -vE 'docker\.exe|tar\.exe|\$inside = ' | grep -oE -- '"--?[a-z][a-z_-]*[a-z]\b' | tr -d '"' | sort -u); do
+    grep -qE -- "--$(sed "s|^-*||" <<<"$flag")( |=|\$)" <<<"$known" || complain "$script: there is no flag $flag"
+    flags=$((flags + 1))
+  done
+done
+[[ $flags -gt 10 ]] || complain "only $flags flags were found in what the workflows run"
 [[ $calls -gt 30 ]] || complain "only $calls calls of rpcs were found in node-check"
 [[ $problems -eq 0 ]]

@@ -29,7 +29,7 @@ function Get-Field($Object, [string]$Name, $Otherwise) {
   $Otherwise
 }
 
-function Get-Images { @(Get-ChildItem "$place\*.vhdx" | Sort-Object { [int]$_.BaseName }) }
+function Get-Images { Get-ChildItem "$place\*.vhdx" | Sort-Object { [int]$_.BaseName } }
 
 function Invoke-DiskPart([string[]]$Lines) {
   Set-Content -Path "$place\diskpart.txt" -Value $Lines -Encoding Oem
@@ -55,7 +55,7 @@ function Get-Lun([string]$Location) { if ($Location -match "LUN (\d+)$") { $Matc
 # Attaches one more, until its LUN is no other disk's: Azure's driver looks at nothing else.
 function Add-Disk($Asked) {
   for ($i = 0; $i -lt 8; $i++) {
-    $file = "$place\$((Get-Images).Count + 1).vhdx"
+    $file = "$place\$(@(Get-Images).Count + 1).vhdx"
     $megabytes = [int64]$Asked.size_bytes / 1mb
     Invoke-DiskPart "create vdisk file=`"$file`" maximum=$megabytes type=expandable", "select vdisk file=`"$file`"", "attach vdisk"
     $until = (Get-Date).AddSeconds(30)
@@ -97,7 +97,7 @@ function Get-Partitions($Disk) {
       $known.volume = @{ id = $volume.UniqueId; file_system = "$($volume.FileSystemType)" -replace "Unknown", "" }
       # Stats are those of the file system.
       if ($volume.Size -gt 0) { $known.size_bytes = $volume.Size }
-      $names = @(& cmd.exe /c dir /a /b $volume.UniqueId 2>$null)
+      $names = @(& cmd.exe /c "dir /a /b $($volume.UniqueId) 2>nul")
       $known.volume.file = @($names | ForEach-Object { @{ path = $_; kind = "FILE" } })
     }
     $known
