@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -18,8 +19,13 @@ func useMachine() {
 	Password = "Correct horse 1 battery"
 }
 
+// machineTurn is held by the one run of the script that there is at a time.
+var machineTurn sync.Mutex
+
 // runMachine has the script do what the method of the admin service does.
 func runMachine(script, method, request string, response proto.Message) error {
+	machineTurn.Lock()
+	defer machineTurn.Unlock()
 	command := exec.Command("powershell.exe", "-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass",
 		"-File", script, "-Method", method)
 	command.Stdin = strings.NewReader(request)
