@@ -23,9 +23,9 @@ for group in "$@"; do
     # For promtool; Debian starts its server too.
     --foreign) packages+=(prometheus) ;;
     --fuzz) packages+=(clang libclang-rt-14-dev llvm) ;;
-    --lint) packages+=(clang-format clang-tidy shellcheck) ;;
+    --lint) packages+=(clang-format clang-tidy python3-yaml shellcheck) ;;
     --oci) packages+=(skopeo umoci libhivex-bin) ;;
-    --release) packages+=(openssl osslsigncode) ;;
+    --release) packages+=(gnupg openssl osslsigncode) ;;
     --windows)
       packages+=(g++-mingw-w64-x86-64-posix libz-mingw-w64-dev xz-utils wine wine64)
       ;;

@@ -50,14 +50,44 @@ run() {
   sed -n "s/^total\t\(.*\)/\1\t$platform/p" "$at/steps.log" >>"$out/totals"
 }
 
+# run_on_machine PROGRAM: as on a Windows node, where -machine names a script of PowerShell's. The stand-in for
+# PowerShell asks the simulated node of a service instead, which is the machine here.
+run_on_machine() {
+  local at=$out/machine/$1 sockets service
+  mkdir -p "$at/bin"
+  sockets=$(mktemp -d)
+  cat >"$at/bin/powershell.exe" <<END
+#!/usr/bin/env bash
+while [[ \$1 != -Method ]]; do shift; done
+exec "$PWD/build/release/client/ctl/csi-proxyctl" sim "\$2" --json -
+END
+  chmod +x "$at/bin/powershell.exe"
+  build/release/server/csi-proxy --host=simulated --scenario=vsphere-pvscsi "--socket-dir=$sockets" 2>"$at/service.log" &
+  service=$!
+  for _ in $(seq 100); do
+    ! grep -q ' serves ' "$at/service.log" || break
+    sleep 0.1
+  done
+  if ! env "PATH=$at/bin:$PATH" "CSI_PROXY_SOCKET_DIR=$sockets" timeout 900 "$out/linux/$1/program.exe" -machine=machine.ps1 \
+    "-descriptors=$out/admin.pb" "-directory=$at" >"$at/steps.log" 2>"$at/driver.log"; then
+    failed=1
+    echo "$1 (on a machine) FAILED:"
+    grep -a '^FAILED' "$at/steps.log" || tail -20 "$at/steps.log" "$at/driver.log"
+  fi
+  kill "$service" && wait "$service" || true
+  rm -r "$sockets"
+  sed -n "s/^total\t\(.*\)/\1\tmachine/p" "$at/steps.log" >>"$out/totals"
+}
+
 if [[ " ${platforms[*]} " == *" windows "* ]]; then
   trap '"$wine" --session-stop' EXIT
   "$wine" --session-start >/dev/null
 fi
 if [[ " ${platforms[*]} " == *" linux "* ]]; then
-  ninja -C build/release csi-proxy >/dev/null
+  ninja -C build/release csi-proxy csi-proxyctl >/dev/null
   build linux replay
   run linux replay "$PWD/build/release/server/csi-proxy" env
+  run_on_machine replay
 fi
 if [[ " ${platforms[*]} " == *" windows "* ]]; then
   # The Go package would otherwise choose; the service is what the steps look at.

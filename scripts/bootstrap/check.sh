@@ -13,6 +13,8 @@ ctl_help=$("$ctl" --help)
 sidecars_help=$(build/release/client/sidecars/program/csi-node-sidecars --help 2>&1)
 cd scripts/bootstrap
 node_check=(../node-check.ps1 ../node-check/*.ps1)
+# What the workflows of GitHub run.
+workflows=(../vcpkg/build.ps1 ../../integration/windows/run.ps1 ../../integration/drivers/steps/machine.ps1)
 problems=0
 complain() { echo "$1" >&2; problems=$((problems + 1)); }
 
@@ -34,7 +36,7 @@ if [[ ! -d $modules/node_modules ]] && command -v npm >/dev/null; then
     web-tree-sitter@0.25.10 tree-sitter-powershell@0.26.4 >/dev/null || rm -rf "$modules"
 fi
 if [[ -d $modules/node_modules ]]; then
-  node parse.mjs "$modules" ./*.ps1 "${node_check[@]}" || complain "a script does not parse"
+  node parse.mjs "$modules" ./*.ps1 "${node_check[@]}" "${workflows[@]}" || complain "a script does not parse"
 else
   echo "the scripts were not parsed: npm cannot fetch the grammar" >&2
 fi
@@ -78,5 +80,16 @@ for script in "${node_check[@]}"; do
       complain "$script: a report has no field $field"
   done
 done
+flags=0
+# Our programs' flags, those of the tests in Go, and those of the one rpc that is called.
+known=$proxy_help$'\n'$service_help$'\n'$ctl_help$'\n'$("$ctl" describe filesystem path-exists)
+known+=$(sed -nE 's/.*flag\.[A-Za-z0-9]+\((&[a-z.]+, )?"([a-z-]+)".*/\n--\2 /p' ../../integration/{service/hostile/main,drivers/steps/report,peers/legacy_go/load/main}.go)
+for script in ../../integration/windows/run.ps1 ../../integration/drivers/steps/machine.ps1; do
+  for flag in $(code_of "$script" | grep -vE 'docker\.exe|tar\.exe|\$inside = ' | grep -oE -- '"--?[a-z][a-z_-]*[a-z]\b' | tr -d '"' | sort -u); do
+    grep -qE -- "--$(sed "s|^-*||" <<<"$flag")( |=|\$)" <<<"$known" || complain "$script: there is no flag $flag"
+    flags=$((flags + 1))
+  done
+done
+[[ $flags -gt 10 ]] || complain "only $flags flags were found in what the workflows run"
 [[ $calls -gt 30 ]] || complain "only $calls calls of rpcs were found in node-check"
 [[ $problems -eq 0 ]]

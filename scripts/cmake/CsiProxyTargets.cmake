@@ -14,7 +14,11 @@ option(CSI_PROXY_FUZZ "Build the libFuzzer targets (needs clang)" OFF)
 # Warnings are for our own code: generated protobuf code is not compiled with these. A warning is an error
 # in the presets of CI alone, since a newer compiler or abseil has warnings of its own.
 option(CSI_PROXY_WERROR "Treat warnings as errors" OFF)
-set(CSI_PROXY_WARNINGS -Wall -Wextra $<$<BOOL:${CSI_PROXY_WERROR}>:-Werror>)
+if(MSVC)
+  set(CSI_PROXY_WARNINGS /W4 $<$<BOOL:${CSI_PROXY_WERROR}>:/WX>)
+else()
+  set(CSI_PROXY_WARNINGS -Wall -Wextra $<$<BOOL:${CSI_PROXY_WERROR}>:-Werror>)
+endif()
 
 if(CSI_PROXY_SANITIZE)
   # GCC 12 takes variables that the sanitizers add for uninitialised.
@@ -31,12 +35,19 @@ endif()
 # out.
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
-add_compile_options(-ffunction-sections -fdata-sections)
-add_link_options(LINKER:--gc-sections)
+if(MSVC)
+  # Nobody has built with it yet: scripts/vcpkg/README.md. Its own guard of return addresses is on by default.
+  set(CMAKE_MSVC_RUNTIME_LIBRARY "MultiThreaded$<$<CONFIG:Debug>:Debug>")
+  add_compile_options(/Gy /Gw /bigobj /utf-8 /permissive- /Zc:__cplusplus)
+  add_link_options(LINKER:/OPT:REF LINKER:/Brepro)
+else()
+  add_compile_options(-ffunction-sections -fdata-sections)
+  add_link_options(LINKER:--gc-sections)
+endif()
 
 # A value between a function's arrays and the address it returns to, looked at before it does. Sanitizers
 # see more, and take this for an error of their own.
-if(NOT CSI_PROXY_SANITIZE)
+if(NOT CSI_PROXY_SANITIZE AND NOT MSVC)
   add_compile_options(-fstack-protector-strong)
   add_link_options(-fstack-protector-strong)
   if(NOT WIN32)
@@ -54,6 +65,8 @@ if(NOT WIN32)
 endif()
 if(WIN32)
   add_compile_definitions(_WIN32_WINNT=0x0A00 NOMINMAX UNICODE _UNICODE)
+endif()
+if(WIN32 AND NOT MSVC)
   # One file that runs anywhere, the same whenever and wherever it is built.
   add_compile_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
   add_link_options(-static LINKER:--no-insert-timestamp $<$<CONFIG:Release>:-s>)
@@ -62,7 +75,7 @@ endif()
 find_program(CSI_PROXY_LLD ld.lld)
 if(CSI_PROXY_LLD AND NOT WIN32)
   add_link_options(-fuse-ld=lld LINKER:--icf=all)
-elseif(CSI_PROXY_LLD)
+elseif(CSI_PROXY_LLD AND NOT MSVC)
   # lld takes a seventh of the time of GCC's own linker, and leaves out more of what nothing calls: 5 % of
   # csi-proxy.exe. The size of the stack is that linker's default.
   add_link_options(-B${PROJECT_SOURCE_DIR}/scripts/cmake/mingw-lld LINKER:--stack=0x200000)
@@ -117,10 +130,22 @@ endfunction()
 # csi_proxy_program(TARGET): a program that starts with CSI_PROXY_MAIN (server/base/program.h).
 function(csi_proxy_program PROGRAM)
   target_link_libraries(${PROGRAM} PRIVATE csi_proxy_base)
-  if(WIN32)
+  if(MSVC)
+    # Libraries come from System32, which load_config.py writes into what GCC links.
+    target_link_options(${PROGRAM} PRIVATE LINKER:/DEPENDENTLOADFLAG:0x800)
+  elseif(WIN32)
     target_link_options(${PROGRAM} PRIVATE -municode)
     add_custom_command(TARGET ${PROGRAM} POST_BUILD VERBATIM
       COMMAND ${PROJECT_SOURCE_DIR}/scripts/cmake/load_config.py enter $<TARGET_FILE:${PROGRAM}>)
+  endif()
+endfunction()
+
+# csi_proxy_keep_symbol(TARGET SYMBOL): programs that link the library hold the C function, though nothing calls it.
+function(csi_proxy_keep_symbol target symbol)
+  if(MSVC)
+    target_link_options(${target} INTERFACE LINKER:/INCLUDE:${symbol})
+  else()
+    target_link_options(${target} INTERFACE LINKER:--undefined=${symbol})
   endif()
 endfunction()
 

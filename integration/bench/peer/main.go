@@ -1,9 +1,10 @@
 // Measures servers against each other, in turns, and prints their ratios.
 //
 //	peer wine RUN OURS.exe THEIRS.exe LOAD.exe RESULT [SECONDS [TURNS]]
+//	peer windows OURS.exe THEIRS.exe LOAD.exe RESULT [SECONDS [TURNS]]    on Windows itself
 //	peer linux OURS GRPC_GO ECHO LOAD RESULT [SECONDS [TURNS]]
 //
-// Both also write RESULT.json, the second RESULT.dat for a plot.
+// All also write RESULT.json, the last RESULT.dat for a plot.
 package main
 
 import (
@@ -15,9 +16,7 @@ import (
 
 func main() {
 	log.SetFlags(0)
-	if len(os.Args) >= 7 && os.Args[1] == "wine" {
-		length, turns := figures.LengthAndTurns(os.Args[7:])
-		wine(os.Args[2], os.Args[3], os.Args[4], os.Args[5], os.Args[6], length, turns)
+	if measurePair(os.Args[1:]) {
 		return
 	}
 	if len(os.Args) >= 7 && os.Args[1] == "linux" {
@@ -25,6 +24,6 @@ func main() {
 		linux(os.Args[2], os.Args[3], os.Args[4], os.Args[5], os.Args[6], length, turns)
 		return
 	}
-	log.Fatal("usage: peer wine RUN OURS.exe THEIRS.exe LOAD.exe RESULT [SECONDS [TURNS]]\n" +
+	log.Fatal("usage: " + pairUsage + "\n" +
 		"       peer linux OURS GRPC_GO ECHO LOAD RESULT [SECONDS [TURNS]]")
 }

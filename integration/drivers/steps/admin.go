@@ -25,6 +25,8 @@ import (
 type Admin struct {
 	service protoreflect.ServiceDescriptor
 	conn    *grpc.ClientConn
+	// Of a real machine: the script that does the same there (machine.ps1).
+	machine string
 }
 
 // loadAdmin reads what `protoc --include_imports --descriptor_set_out` made of admin.proto.
@@ -63,6 +65,9 @@ func (a *Admin) invoke(method, request string) (*dynamicpb.Message, error) {
 	in, out := dynamicpb.NewMessage(descriptor.Input()), dynamicpb.NewMessage(descriptor.Output())
 	if err := protojson.Unmarshal([]byte(request), in); err != nil {
 		return nil, fmt.Errorf("%s %s: %w", method, request, err)
+	}
+	if a.machine != "" {
+		return out, runMachine(a.machine, method, request, out)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -103,4 +108,4 @@ func (a *Admin) Dump() (node *Node, scenario string, err error) {
 }
 
 // Password is that of every user of the scenarios: a dump keeps it to itself, and gets it back here.
-const Password = "correct horse battery"
+var Password = "correct horse battery"

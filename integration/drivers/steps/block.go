@@ -115,8 +115,11 @@ func (l *BlockLife) detach(volume *BlockVolume) error {
 	return l.Call("DetachDisk", map[string]any{"disk_number": volume.Disk})
 }
 
-// grow is the cloud's: Windows has yet to notice.
+// grow is the cloud's: Windows has yet to notice. A virtual disk of a machine does not grow while it is attached.
 func (l *BlockLife) grow(volume *BlockVolume, bytes uint64) error {
+	if l.OnMachine() {
+		return nil
+	}
 	volume.SizeBytes += bytes
 	return l.Call("GrowDisk", map[string]any{"disk_number": volume.Disk, "size_bytes": fmt.Sprint(volume.SizeBytes)})
 }

@@ -7,6 +7,14 @@ import (
 
 // All takes all steps on each of the driver's nodes.
 func (l *BlockLife) All(driver, version string) {
+	if l.OnMachine() {
+		l.onMachine(driver, version, func() {
+			l.wholeLife()
+			l.rawDisk()
+			l.twoAtOnce()
+		})
+		return
+	}
 	l.onNodes(driver, version, func(first bool) {
 		l.wholeLife()
 		l.rawDisk()
@@ -30,7 +38,13 @@ func (l *BlockLife) fresh() {
 	mute := func() error {
 		return l.attach(l.newVolume(), map[string]any{"page83_error": map[string]any{"code": 21}, "serial_number": "mute"})
 	}
-	l.Scenario(l.node, func() error { return inTurn(mute, mute) })
+	l.Scenario(l.node, func() error {
+		if l.OnMachine() {
+			// Its own disks are others that a driver must not find.
+			return nil
+		}
+		return inTurn(mute, mute)
+	})
 }
 
 func (l *BlockLife) wholeLife() {

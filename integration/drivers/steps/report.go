@@ -37,15 +37,20 @@ func Main(lives func(run *Run) error) {
 	program := flag.String("service", "", "csi-proxy")
 	descriptors := flag.String("descriptors", "", "admin.proto and what it imports, compiled")
 	directory := flag.String("directory", "", "where logs and scenarios may be left")
+	machine := flag.String("machine", "", "machine.ps1, on a machine whose own service is called, instead of a service with a simulated node")
 	flag.Parse()
 	for _, path := range []*string{program, descriptors, directory} {
 		*path, _ = filepath.Abs(*path)
+	}
+	if *machine != "" {
+		*machine, _ = filepath.Abs(*machine)
+		useMachine()
 	}
 	if runtime.GOOS == "windows" {
 		// Drivers make directories by paths without a drive, which are not meant for Wine's Z:, this machine.
 		os.Chdir(`C:\`)
 	}
-	failed, err := take(lives, *program, *descriptors, *directory)
+	failed, err := take(lives, *program, *descriptors, *directory, *machine)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
@@ -54,10 +59,14 @@ func Main(lives func(run *Run) error) {
 	}
 }
 
-func take(lives func(run *Run) error, program, descriptors, directory string) (failed bool, err error) {
+func take(lives func(run *Run) error, program, descriptors, directory, machine string) (failed bool, err error) {
 	service, err := NewService(program, descriptors, directory)
 	if err != nil {
 		return false, err
+	}
+	service.machine = machine
+	if machine != "" {
+		defer service.Call("Reset", struct{}{})
 	}
 	// Even when the driver's code panics: the next program wants the pipes.
 	defer service.Kill()

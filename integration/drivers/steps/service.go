@@ -36,6 +36,10 @@ func NewService(program, descriptors, directory string) (*Service, error) {
 
 // Start starts the service with a scenario, its name or its text, and returns once all its pipes are there.
 func (s *Service) Start(scenario string) error {
+	if s.machine != "" {
+		// The service of the machine goes on, on disks and shares of their own.
+		return s.Call("Reset", struct{}{})
+	}
 	s.Kill()
 	if scenario == "" || strings.Contains(scenario, ":") {
 		s.starts++

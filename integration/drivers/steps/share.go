@@ -32,7 +32,8 @@ type ShareLife struct {
 	made    int
 }
 
-const (
+// The file server, and its user.
+var (
 	shareHost = "account.file.core.windows.net"
 	shareUser = `AZURE\account`
 )

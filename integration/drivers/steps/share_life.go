@@ -4,6 +4,14 @@ import "errors"
 
 // All takes all steps on each of the driver's nodes.
 func (l *ShareLife) All(driver, version string) {
+	if l.OnMachine() {
+		l.onMachine(driver, version, func() {
+			l.wholeLife()
+			l.oneShareTwice()
+			l.twoAtOnce()
+		})
+		return
+	}
 	l.onNodes(driver, version, func(first bool) {
 		l.wholeLife()
 		l.oneShareTwice()

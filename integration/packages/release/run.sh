@@ -197,6 +197,34 @@ service_life() {
   grep -F "testing $CSI_PROXY_TEST_PROGRAMS" "$out/life.out"
 }
 
+# With stand-ins for GitHub's client and for skopeo, which keep what they are given.
+published() {
+  local place=$elsewhere/published commands=$elsewhere/published/commands key name
+  mkdir -p "$place/bin"
+  mkdir -m 700 "$place/keys"
+  cp -r "$out/first" "$place/dist"
+  for name in gh skopeo; do printf '#!/bin/sh\necho "%s $*" >>%s\n' "$name" "$commands" >"$place/bin/$name"; done
+  chmod +x "$place/bin"/*
+  export GNUPGHOME=$place/keys
+  gpg --batch --quiet --passphrase '' --quick-generate-key release@example.org ed25519 sign never
+  key=$(gpg --batch --armor --export-secret-keys)
+  publish() {
+    env "PATH=$place/bin:$PATH" GH_TOKEN=hidden GITHUB_ACTOR=somebody GITHUB_REPOSITORY=Some/Body "GITHUB_REF_NAME=$1" \
+      "CSI_PROXY_SIGNING_KEY=$key" scripts/release/publish.sh "$place/dist"
+  }
+  publish "v$version"
+  gpg --batch --verify "$place/dist/SHA256SUMS.asc" "$place/dist/SHA256SUMS"
+  [[ $(grep -c "^skopeo .* copy .* docker://ghcr.io/some/body:$version" "$commands") -eq 3 ]]
+  grep "^gh release create v$version .*--verify-tag .* $zip.zip" "$commands"
+  if grep hidden "$commands"; then return 1; fi
+  # Nothing is published under another tag, without a key, or of what was damaged.
+  : >"$commands"
+  if publish v0.0.1 || key='' publish "v$version"; then return 1; fi
+  echo damaged >>"$place/dist/RELEASE_NOTES.md"
+  if publish "v$version"; then return 1; fi
+  [[ ! -s $commands ]]
+}
+
 check "a release" first
 check "unpacked" unpack
 check "no paths of this machine" no_paths
@@ -208,6 +236,7 @@ check "programs for Linux" linux_programs
 check "programs, spoilt" programs_noticed
 check "refused" refused
 check "signed" signed
+check "published" published
 check "Go module" "$here/go_test.sh" "$version" "$out/first/go" "$out/go"
 [[ $life == no ]] || check "service life" service_life
 check "the same again" again

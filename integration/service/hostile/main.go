@@ -22,7 +22,7 @@ type options struct {
 	seconds                         int
 	paths, crashes, stops, reparse  int
 	seed                            int64
-	raced, outside, volume          string
+	raced, outside, volume, rights  string
 }
 
 // secondsOf is how long an attack takes.
@@ -52,6 +52,7 @@ func main() {
 	flag.StringVar(&o.raced, "raced", "", "with -reparse: that directory, on the node this runs on, whose service is called")
 	flag.StringVar(&o.outside, "outside", "", "with -raced: the directory that the link leads to")
 	flag.StringVar(&o.volume, "volume", "", "with -raced: the id of a volume that may be mounted")
+	flag.StringVar(&o.rights, "rights", "", "instead: what this account may do to that pipe of this node, as filesystem-v1")
 	flag.Int64Var(&o.seed, "seed", time.Now().UnixNano(), "of the paths")
 	flag.Parse()
 	for _, path := range []*string{&o.service, &o.descriptors, &o.directory} {
@@ -78,6 +79,9 @@ func run(o options) (passed bool, err error) {
 	}
 	if o.raced != "" {
 		return raceOnNode(o)
+	}
+	if o.rights != "" {
+		return rightsOnNode(o.rights)
 	}
 	service, err := steps.NewService(o.service, o.descriptors, o.directory)
 	if err != nil {

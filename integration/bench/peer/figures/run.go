@@ -8,31 +8,14 @@ import (
 	"os"
 	"runtime"
 	"strconv"
-	"strings"
 	"time"
 )
 
-func loadAverage() float64 {
-	text, err := os.ReadFile("/proc/loadavg")
-	Must(err)
-	average, err := strconv.ParseFloat(strings.Fields(string(text))[0], 64)
-	Must(err)
-	return average
-}
-
 // Describe says when, how long and on what machine is measured.
 func Describe(length time.Duration, turns int) map[string]any {
-	model := "unknown"
-	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
-		for _, line := range strings.Split(string(text), "\n") {
-			if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
-				model = strings.TrimSpace(value)
-			}
-		}
-	}
 	return map[string]any{
 		"date": time.Now().UTC().Format(time.RFC3339), "seconds per turn": length.Seconds(), "turns": turns,
-		"processors": runtime.NumCPU(), "processor": model, "load average before": loadAverage(),
+		"processors": runtime.NumCPU(), "processor": processor(), "load average before": loadAverage(),
 	}
 }
 

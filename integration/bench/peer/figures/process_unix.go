@@ -1,3 +1,5 @@
+//go:build !windows
+
 package figures
 
 import (
@@ -60,4 +62,22 @@ func (p Process) SwitchesSince(before map[string]float64) float64 {
 		sum += now - before[path]
 	}
 	return sum
+}
+
+func loadAverage() float64 {
+	text, err := os.ReadFile("/proc/loadavg")
+	Must(err)
+	average, err := strconv.ParseFloat(strings.Fields(string(text))[0], 64)
+	Must(err)
+	return average
+}
+
+func processor() string {
+	text, _ := os.ReadFile("/proc/cpuinfo")
+	for _, line := range strings.Split(string(text), "\n") {
+		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return "unknown"
 }

@@ -2,50 +2,30 @@ package main
 
 import (
 	"fmt"
-	"log"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
-	"strings"
-	"syscall"
 	"time"
 
 	"csi-proxy.example/integration/bench/peer/figures"
 )
 
-// pidOf finds the process Wine runs a program in.
-func pidOf(exe string) figures.Process {
-	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	figures.Must(err)
-	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil || !strings.HasPrefix(filepath.Base(strings.SplitN(string(text), "\x00", 2)[0]), filepath.Base(exe)) {
-			continue
-		}
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		figures.Must(err)
-		return figures.Process(pid)
-	}
-	log.Fatalf("%s does not run", exe)
-	return 0
+// A platform is where programs for Windows run.
+type platform struct {
+	// What runs a program, with its arguments.
+	command func(words ...string) *exec.Cmd
+	// The process of a program that was started so, once it has answered.
+	process func(exe string, started *exec.Cmd) figures.Process
+	kill    func(process figures.Process)
 }
 
-// wine measures our service against the Go one; both have the same pipe names, so one runs at a time.
-func wine(run, ours, theirs, load, result string, length time.Duration, turns int) {
+// pair measures our service, given with its flags, against the Go one; both have the same pipe names, so one
+// runs at a time.
+func pair(on platform, ours []string, theirs, load, result string, length time.Duration, turns int) {
 	servers := []*figures.Server{
-		figures.NewServer("csi-proxy (C++)", ours, "--host=simulated", "--pipe-sddl=D:P(A;;GA;;;WD)"),
+		figures.NewServer("csi-proxy (C++)", ours...),
 		figures.NewServer("csi-proxy v1.3.0 (Go)", theirs),
 	}
-	// Making a new prefix takes seconds that are not part of a server's start.
-	figures.Must(exec.Command(run, "cmd.exe", "/c", "exit").Run())
-	// Something must run all the time, or Wine starts anew each time.
-	keeper := exec.Command(run, "cmd.exe", "/c", "pause")
-	in, err := keeper.StdinPipe()
-	figures.Must(err)
-	figures.Must(keeper.Start())
-	defer in.Close()
-	time.Sleep(3 * time.Second)
 	description := figures.Describe(length, turns)
 	loads := []struct {
 		callers int
@@ -56,19 +36,18 @@ func wine(run, ours, theirs, load, result string, length time.Duration, turns in
 		for i := range servers {
 			// Each first in turn.
 			s := servers[(i+turn)%2]
-			command := exec.Command(run, s.Command...)
-			command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+			command := on.command(s.Command...)
 			begin := time.Now()
 			figures.Must(command.Start())
-			figures.Must(exec.Command(run, load, "-first").Run())
+			figures.Must(on.command(load, "-first").Run())
 			s.Add("", "start to answer, ms", float64(time.Since(begin).Milliseconds()))
-			s.Process = pidOf(s.Command[0])
+			s.Process = on.process(s.Command[0], command)
 			s.Add("", "RSS idle, MiB", s.Process.RSS())
 			for _, l := range loads {
-				s.Measure(label(l.callers), run, load, "-callers", strconv.Itoa(l.callers), "-length", length.String())
+				s.Measure(label(l.callers), on.command(load, "-callers", strconv.Itoa(l.callers), "-length", length.String()).Args...)
 			}
 			s.Add("", figures.RSSAfter, s.Process.RSS())
-			figures.Must(syscall.Kill(int(s.Process), syscall.SIGKILL))
+			on.kill(s.Process)
 			command.Wait()
 			time.Sleep(300 * time.Millisecond)
 		}

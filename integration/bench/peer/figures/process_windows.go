@@ -1,0 +1,59 @@
+package figures
+
+import (
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/windows"
+)
+
+// What Windows says about a process.
+type Process int
+
+func (p Process) open() windows.Handle {
+	handle, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, uint32(p))
+	Must(err)
+	return handle
+}
+
+// PROCESS_MEMORY_COUNTERS (https://learn.microsoft.com/windows/win32/api/psapi/ns-psapi-process_memory_counters).
+type memoryCounters struct {
+	size, faults                                     uint32
+	peakWorkingSet, workingSet                       uintptr
+	peakPagedPool, pagedPool, peakNonPaged, nonPaged uintptr
+	pagefile, peakPagefile                           uintptr
+}
+
+var getMemory = windows.NewLazySystemDLL("kernel32.dll").NewProc("K32GetProcessMemoryInfo")
+
+// RSS in MiB: the working set.
+func (p Process) RSS() float64 {
+	handle := p.open()
+	defer windows.CloseHandle(handle)
+	counters := memoryCounters{size: uint32(unsafe.Sizeof(memoryCounters{}))}
+	if done, _, err := getMemory.Call(uintptr(handle), uintptr(unsafe.Pointer(&counters)), uintptr(counters.size)); done == 0 {
+		Must(err)
+	}
+	return float64(counters.workingSet) / (1 << 20)
+}
+
+// CPU in microseconds.
+func (p Process) CPU() float64 {
+	handle := p.open()
+	defer windows.CloseHandle(handle)
+	var created, ended, kernel, user windows.Filetime
+	Must(windows.GetProcessTimes(handle, &created, &ended, &kernel, &user))
+	// Times are in units of 100 ns, and no dates here.
+	in100ns := func(t windows.Filetime) float64 { return float64(uint64(t.HighDateTime)<<32 | uint64(t.LowDateTime)) }
+	return (in100ns(kernel) + in100ns(user)) / 10
+}
+
+// Switches of threads are not counted here.
+func (p Process) Switches() map[string]float64 { return nil }
+
+func (p Process) SwitchesSince(map[string]float64) float64 { return 0 }
+
+// Windows has no load average.
+func loadAverage() float64 { return 0 }
+
+func processor() string { return os.Getenv("PROCESSOR_IDENTIFIER") }

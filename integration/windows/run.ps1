@@ -1,0 +1,326 @@
+<#
+.SYNOPSIS
+  Runs on a real Windows node what is tested elsewhere under Wine or over models. README.md says what each part settles.
+.DESCRIPTION
+  Writes PART.txt and PART.json into the folder of the report, and the logs of what ran into a folder PART there. Ends with exit code 1
+  when something failed.
+
+  It changes the machine: services, virtual disks, shares, Windows' roles, files below C:\ and %ProgramFiles%. Run it as administrator on
+  a machine that is thrown away afterwards.
+.PARAMETER Part
+  What to run.
+.PARAMETER Packed
+  The folder that integration/windows/pack.sh has made.
+.PARAMETER Report
+  The folder that gets the report.
+.PARAMETER Only
+  With the part tests: the tests whose names match this expression.
+#>
+#Requires -Version 5.1
+#Requires -PSEdition Desktop
+#Requires -RunAsAdministrator
+[CmdletBinding()]
+param(
+  [Parameter(Mandatory = $true)]
+  [ValidateSet("node-check", "service", "tests", "container", "drivers", "bench")][string]$Part,
+  [string]$Packed = "packed",
+  [string]$Report = "report",
+  [string]$Only = "."
+)
+Set-StrictMode -Version 2.0
+$ErrorActionPreference = "Stop"
+
+$logs = (New-Item -ItemType Directory -Force -Path (Join-Path $Report $Part)).FullName
+$from = (Resolve-Path $Packed).Path
+$scripts = (Resolve-Path (Join-Path $PSScriptRoot "..\..\scripts")).Path
+$programs = Join-Path $from "programs"
+$ctl = Join-Path $programs "csi-proxyctl.exe"
+$proxy = Join-Path $programs "csi-proxy.exe"
+$hostile = Join-Path $programs "hostile.exe"
+$goClient = Join-Path $from "bench\load.exe"
+$goRelease = Join-Path $from "bench\csi-proxy-go.exe"
+# A machine that is thrown away has nothing to hide.
+$masks = New-Object PSObject
+Add-Member -InputObject $masks -MemberType ScriptMethod -Name "Apply" -Value { param($Text) $Text }
+. (Join-Path $scripts "node-check\harness.ps1")
+
+$windows = Get-CimInstance Win32_OperatingSystem
+$revision = (Get-ItemProperty "HKLM:\SOFTWARE\Microsoft\Windows NT\CurrentVersion").UBR
+$about = "$($windows.Caption), build $($windows.BuildNumber).$revision"
+
+# Runs a program to its end, keeps what it printed as NAME.log, and fails unless it ends with the exit code.
+function Invoke-Logged([string]$Name, [string]$Path, [string[]]$Arguments, [int]$Seconds = 600, [int]$Code = 0) {
+  $call = Invoke-Program $Path $Arguments $Seconds
+  $said = "$($call.Out)`n$($call.Err)".Trim()
+  Add-Content -Path (Join-Path $logs "$Name.log") -Value "$Path $($Arguments -join ' ')", $said -Encoding UTF8
+  $tail = @($said -split "`n" | Select-Object -Last 8) -join " "
+  Assert-That ($call.Code -eq $Code) "exit code $($call.Code), not ${Code}: $tail"
+  $said
+}
+
+# --- The service ---
+
+# Nobody but administrators may write below %ProgramFiles%: the installer takes no other folder.
+$installed = Join-Path $env:ProgramFiles "csi-proxy"
+$service = Join-Path $installed "csi-proxy-service.exe"
+$serviceLogs = Join-Path $env:ProgramData "csi-proxy\logs"
+$serviceFlags = "-logtostderr=false", "-log_file=$serviceLogs\csi-proxy.log", "-v=2"
+
+function Install-Proxy {
+  New-Item -ItemType Directory -Force -Path "C:\var\lib\kubelet\plugins", "C:\var\lib\kubelet\pods" | Out-Null
+  $installer = Join-Path $programs "csi-proxy-service.exe"
+  Invoke-Logged "service" $installer (@("install", "--directory", $installed, "--") + $serviceFlags) | Out-Null
+  Invoke-Logged "service" $service "start" | Out-Null
+  Assert-Answering
+}
+
+function Assert-Answering {
+  $doctor = Invoke-Program $ctl "doctor"
+  Assert-That ($doctor.Code -eq 0) "csi-proxyctl doctor: $($doctor.Out) $($doctor.Err)"
+  $doctor.Out.Trim()
+}
+
+# The program with other bytes at its end, which Windows does not mind.
+function Copy-Changed([string]$Path) {
+  Copy-Item (Join-Path $installed "csi-proxy.exe") $Path
+  $end = [System.IO.File]::Open($Path, [System.IO.FileMode]::Append)
+  $end.WriteByte(1)
+  $end.Dispose()
+}
+
+function Test-Service {
+  $next = Join-Path $installed "next.exe"
+  $installedProgram = Join-Path $installed "csi-proxy.exe"
+  Test-Part "install" "csi-proxy-service installs the service, and all its pipes answer" { Install-Proxy }
+  Test-Part "status" "the service runs with the settings that were asked for" {
+    Assert-Passed "install"
+    Invoke-Logged "service" $service "status"
+  }
+  Test-Part "upgrade" "an upgrade serves" {
+    Assert-Passed "install"
+    Copy-Changed $next
+    $size = (Get-Item $next).Length
+    Invoke-Logged "service" $service "upgrade", "--binary", $next
+    Assert-That ((Get-Item $installedProgram).Length -eq $size) "the old program is still there"
+    Assert-Answering
+  }
+  foreach ($broken in @("no program", "cmd.exe")) {
+    Test-Part "rollback ($broken)" "an upgrade to what does not serve brings the old program back" {
+      Assert-Passed "install"
+      Set-Content -Path $next -Value $broken
+      if ($broken -ne "no program") { Copy-Item (Join-Path $env:SystemRoot "System32\$broken") $next -Force }
+      $before = (Get-FileHash $installedProgram).Hash
+      $said = Invoke-Logged "service" $service @("upgrade", "--timeout=20s", "--binary", $next) -Code 1
+      Assert-That ($said -match "the old program has been restored") $said
+      Assert-That ((Get-FileHash $installedProgram).Hash -eq $before) "the program is not the old one"
+      Assert-Answering
+    }
+  }
+  Test-Part "crash" "the service manager starts the service again after a crash" {
+    Assert-Passed "install"
+    Stop-Process -Force -Id (Get-CimInstance Win32_Service -Filter "Name = 'csi-proxy'").ProcessId
+    $until = (Get-Date).AddSeconds(60)
+    do { Start-Sleep -Seconds 1 } until ((Get-Service "csi-proxy").Status -eq "Running" -or (Get-Date) -gt $until)
+    Assert-Answering
+  }
+  Test-Part "uninstall" "nothing of the service stays" {
+    Assert-Passed "install"
+    Invoke-Logged "service" $service "uninstall"
+    Assert-That ($null -eq (Get-Service "csi-proxy" -ErrorAction SilentlyContinue)) "the service is still there"
+  }
+  Test-Part "take-over" "the service of the Go release serves, and is then replaced under its own name" {
+    Assert-Passed "uninstall"
+    Copy-Item $goRelease (Join-Path $installed "csi-proxy-go.exe")
+    $line = "`"$installed\csi-proxy-go.exe`" -windows-service -logtostderr=false -log_file=$serviceLogs\csi-proxy.log"
+    New-Service -Name "csiproxy" -BinaryPathName $line | Out-Null
+    Start-Service "csiproxy"
+    Invoke-Logged "take-over" $goClient "-first" | Out-Null
+    $said = Invoke-Logged "take-over" $service "install", "--binary", $installedProgram
+    Assert-That ($said -match "change service csiproxy") $said
+    Invoke-Logged "take-over" $service "stop" | Out-Null
+    Invoke-Logged "take-over" $service "start" | Out-Null
+    Invoke-Logged "take-over" $goClient "-first" | Out-Null
+    Assert-Answering
+    Invoke-Logged "take-over" $service "uninstall" | Out-Null
+  }
+}
+
+# --- The tests that ctest runs under Wine ---
+
+function Test-Natively {
+  $known = Get-Content (Join-Path $from "tests.json") -Raw | ConvertFrom-Json
+  # Paths of the build are written into the tests; without a drive Windows takes them on the current one.
+  $root = "C:" + $known.root.Replace("/", "\")
+  $temporary = "C:\csi-proxy-tests"
+  New-Item -ItemType Directory -Force -Path $root, $temporary | Out-Null
+  Invoke-Logged "prepare" "tar.exe" "-xf", (Join-Path $from "tree.tar"), "-C", $root | Out-Null
+  # As %ProgramFiles% is, and without a space.
+  Invoke-Logged "prepare" "icacls.exe" $temporary, "/inheritance:r", "/grant:r", "*S-1-5-32-544:(OI)(CI)F", "*S-1-5-18:(OI)(CI)F" | Out-Null
+  Invoke-Logged "prepare" "icacls.exe" $temporary, "/setowner", "*S-1-5-32-544" | Out-Null
+  $env:TEMP = $temporary
+  $env:TMP = $temporary
+  [Environment]::CurrentDirectory = "C:\"
+  foreach ($test in $known.tests) {
+    if ($test.name -notmatch $Only) { continue }
+    Test-Part $test.name "passes without Wine" {
+      if ($test.left_out -ne "") { Skip-Part $test.left_out }
+      foreach ($pair in $test.environment) {
+        $name, $value = $pair -split "=", 2
+        Set-Item "Env:$name" $value
+      }
+      try {
+        $words = @($test.command | Select-Object -Skip 1)
+        $said = Invoke-Logged $test.name "C:$($test.command[0].Replace('/', '\'))" $words $test.timeout
+        @($said -split "`n" | Select-String "^\[  PASSED  \]|^\[  SKIPPED \]" | ForEach-Object { $_.Line.Trim() }) -join ", "
+      } finally {
+        foreach ($pair in $test.environment) { Remove-Item "Env:$(($pair -split '=', 2)[0])" }
+      }
+    }
+  }
+}
+
+# --- A process-isolated container with one pipe ---
+
+function Test-Container {
+  $pipe = "\\.\pipe\csi-proxy-filesystem-v1"
+  $tag = "ltsc2022"
+  if ([int]$windows.BuildNumber -ge 26100) { $tag = "ltsc2025" }
+  $image = "mcr.microsoft.com/windows/nanoserver:$tag"
+  $beside = Join-Path $env:SystemDrive "csi-proxy-container"
+  $inside = "--rm", "--isolation=process", "--network=none", "--volume=${beside}:C:\programs:ro", "--volume=${pipe}:${pipe}"
+  # What an account of the container has run.
+  function Invoke-Inside([string]$Account, [string[]]$Command, [int]$Code = 0) {
+    Invoke-Logged "container" "docker.exe" (@("run", "--user=$Account") + $inside + @($image) + $Command) 300 $Code
+  }
+  function Get-Call([string]$Group, [string]$Method, [string]$Field) {
+    "C:\programs\csi-proxyctl.exe", $Group, $Method, $Field, "--api=v1" | Where-Object { $_ -ne "" }
+  }
+  $admin = "ContainerAdministrator"
+
+  Test-Part "install" "csi-proxy-service installs the service, and all its pipes answer" { Install-Proxy }
+  Test-Part "image" "a container of this Windows runs" {
+    New-Item -ItemType Directory -Force -Path $beside | Out-Null
+    Copy-Item $ctl, $hostile, $goClient $beside
+    Invoke-Logged "container" "docker.exe" "pull", $image -Seconds 1800 | Out-Null
+    # A newer image than the machine does not start (https://github.com/actions/runner-images/issues/11582).
+    Invoke-Logged "container" "docker.exe" "image", "inspect", "--format={{.OsVersion}}", $image
+    Invoke-Inside $admin "cmd.exe", "/c", "ver"
+  }
+  Test-Part "C++ client" "csi-proxyctl calls through the mounted pipe" {
+    Assert-Passed "install"
+    Assert-Passed "image"
+    Invoke-Inside $admin (Get-Call "filesystem" "path-exists" "--path=C:\var\lib\kubelet")
+  }
+  Test-Part "Go client" "the released Go client calls through the mounted pipe" {
+    Assert-Passed "install"
+    Assert-Passed "image"
+    Invoke-Inside $admin "C:\programs\load.exe", "-first"
+  }
+  Test-Part "rights" "the container's administrator makes no instance of the pipe, and opens it neither with WRITE_DAC nor WRITE_OWNER" {
+    Assert-Passed "C++ client"
+    Invoke-Inside $admin "C:\programs\hostile.exe", "-rights=filesystem-v1"
+    # An instance of its own would answer instead.
+    Assert-Answering | Out-Null
+  }
+  Test-Part "other pipes" "a pipe that was not mounted is not there" {
+    Assert-Passed "C++ client"
+    Invoke-Inside $admin (Get-Call "disk" "list-disk-ids" "") -Code 3
+  }
+  Test-Part "other accounts" "an account of the container that is no administrator cannot call" {
+    Assert-Passed "C++ client"
+    Invoke-Inside "ContainerUser" (Get-Call "filesystem" "path-exists" "--path=C:\var\lib\kubelet") -Code 3
+  }
+}
+
+# --- Drivers' own code ---
+
+function Test-Drivers {
+  $steps = Join-Path $PSScriptRoot "..\drivers\steps\machine.ps1" | Resolve-Path
+  $descriptors = Join-Path $from "drivers\admin.pb"
+  $env:CSI_PROXYCTL = $ctl
+  # Runs a driver's program to its end, and fails with the steps that failed.
+  function Invoke-Driver([string]$Name, [string]$Program, [string[]]$Node) {
+    $at = New-Item -ItemType Directory -Force -Path (Join-Path $logs $Name)
+    $flags = $Node + @("-descriptors=$descriptors", "-directory=$($at.FullName)")
+    $call = Invoke-Program (Join-Path $from "drivers\$Program.exe") $flags 3600
+    Set-Content -Path (Join-Path $at "steps.log") -Value $call.Out -Encoding UTF8
+    Set-Content -Path (Join-Path $at "driver.log") -Value $call.Err -Encoding UTF8
+    $lines = $call.Out -split "`n"
+    $bad = @($lines | Where-Object { $_ -match "^FAILED" })
+    Assert-That ($call.Code -eq 0) "exit code $($call.Code); $($bad -join '; ') $(@($call.Err -split "`n" | Select-Object -Last 3) -join ' ')"
+    @($lines | Where-Object { $_ -match "^total" } | ForEach-Object { ($_ -replace "^total\t", "") -replace "\t", " " }) -join "; "
+  }
+  $all = "azuredisk", "azurefile", "gcp_pd", "replay"
+  foreach ($program in $all) {
+    Test-Part "$program, simulated node" "the driver's own code over Windows' pipes, on the node of the simulator" {
+      Invoke-Driver "$program-simulated" $program "-service=$programs\csi-proxy-simulated.exe"
+    }
+  }
+  Test-Part "install" "csi-proxy-service installs the service, and all its pipes answer" { Install-Proxy }
+  foreach ($program in $all) {
+    Test-Part "$program, this machine" "the driver's own code takes a volume of this machine through its life" {
+      Assert-Passed "install"
+      Invoke-Driver "$program-machine" $program "-machine=$steps"
+    }
+  }
+}
+
+# --- Beside the Go release ---
+
+function Test-Bench {
+  Test-Part "bench" "both services are measured, in turns" {
+    New-Item -ItemType Directory -Force -Path "C:\var\lib\kubelet" | Out-Null
+    $figures = Join-Path $logs "windows"
+    $said = Invoke-Logged "bench" (Join-Path $from "bench\peer.exe") @("windows", $proxy, $goRelease, $goClient, $figures, "5", "5") 3600
+    Assert-That (Test-Path "$figures.json") "there are no figures"
+    "`n$said"
+  }
+}
+
+# --- node-check ---
+
+function Test-Node {
+  Test-Part "iscsi-target" "Windows has the role of an iSCSI target" {
+    $feature = Install-WindowsFeature -Name "FS-iSCSITarget-Server" -IncludeManagementTools
+    Assert-That $feature.Success "its installation failed: $($feature.ExitCode)"
+    "$($feature.ExitCode), restart needed: $($feature.RestartNeeded)"
+  }
+  Test-Part "node-check" "scripts/node-check.ps1 passes" {
+    $note = "a runner of GitHub"
+    $global:LASTEXITCODE = 0
+    & (Join-Path $scripts "node-check.ps1") -Directory $programs -Report (Join-Path $logs "node-check") -Note $note
+    Assert-That ($LASTEXITCODE -eq 0) "exit code $LASTEXITCODE; node-check.txt says which part failed"
+  }
+}
+
+switch ($Part) {
+  "node-check" { Test-Node }
+  "service" { Test-Service }
+  "tests" { Test-Natively }
+  "container" { Test-Container }
+  "drivers" { Test-Drivers }
+  "bench" { Test-Bench }
+}
+foreach ($log in Get-ChildItem "$serviceLogs\*" -ErrorAction SilentlyContinue) { Copy-Item $log.FullName $logs }
+Add-Fact "programs" { Get-ChildItem "$programs\*" | Get-FileHash | Format-Table -AutoSize -Property "Hash", "Path" }
+Add-Fact "events" {
+  $since = @{ LogName = "System", "Application"; Level = 1, 2, 3; StartTime = (Get-Date).AddHours(-3) }
+  Get-WinEvent -FilterHashtable $since -MaxEvents 50 | Format-Table -Wrap -Property "TimeCreated", "ProviderName", "Id", "Message"
+}
+
+$failed = @($parts | Where-Object { $_.result -eq "FAILED" }).Count
+$skipped = @($parts | Where-Object { $_.result -eq "SKIPPED" }).Count
+$summary = "${Part}: $($parts.Count - $failed - $skipped) passed, $failed failed, $skipped skipped"
+$whole = [pscustomobject]@{ schema = 1; about = $about; summary = $summary; parts = $parts; facts = $facts }
+$file = Join-Path $Report $Part
+$whole | ConvertTo-Json -Depth 5 | Set-Content -Path "$file.json" -Encoding UTF8
+$table = $parts | Format-Table -Wrap -AutoSize -Property "name", "result", "milliseconds", "detail" | Out-String -Width 200
+$told = $facts | Format-List -Property "name", "value" | Out-String -Width 200
+Set-Content -Path "$file.txt" -Value $about, $table, $told, $summary -Encoding UTF8
+# GitHub shows this file on the page of the run.
+if ($env:GITHUB_STEP_SUMMARY) {
+  $page = "### $summary", $about, "~~~", $table.Trim(), "~~~"
+  Add-Content -Path $env:GITHUB_STEP_SUMMARY -Value $page -Encoding UTF8
+}
+Write-Host $summary
+if ($failed -gt 0 -or $parts.Count -eq 0) { exit 1 }
