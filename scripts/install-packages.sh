@@ -5,6 +5,7 @@
 #   scripts/install-packages.sh --foreign    also the tools of others that are tried on the service
 #   scripts/install-packages.sh --fuzz       also the fuzzers'
 #   scripts/install-packages.sh --lint       also what checks the style
+#   scripts/install-packages.sh --nodejs     also Node.js, unless some is there
 #   scripts/install-packages.sh --oci        also what reads the images
 #   scripts/install-packages.sh --release    also what tries how a release is signed
 #   scripts/install-packages.sh --windows    also the Windows build and its tests under Wine
@@ -24,6 +25,7 @@ for group in "$@"; do
     --foreign) packages+=(prometheus) ;;
     --fuzz) packages+=(clang libclang-rt-14-dev llvm) ;;
     --lint) packages+=(clang-format clang-tidy python3-yaml shellcheck) ;;
+    --nodejs) command -v npm >/dev/null || packages+=(nodejs npm) ;;
     --oci) packages+=(skopeo umoci libhivex-bin) ;;
     --release) packages+=(gnupg openssl osslsigncode) ;;
     --windows)

