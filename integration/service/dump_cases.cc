@@ -23,7 +23,7 @@ int main() {
       fields["code"].set_number_value(static_cast<int>(c.code));
       fields["expected"].set_string_value(c.expected);
       fields["fault"].set_string_value(c.fault);
-      fields["faultError"].set_number_value(FailureOf(c.fault));
+      fields["faultError"].set_number_value(csi_proxy::integration::FailureOf(c.fault));
     }
   }
   std::string text;
