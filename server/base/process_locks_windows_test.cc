@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/base/process_locks_windows.h"
+#include "server/base/process_locks.h"
 #include "server/base/win32.h"
 
 namespace csi_proxy {
