@@ -27,6 +27,22 @@ bool IsServiceFlag(const std::string& flag) {
          flag == "--windows-service=true";
 }
 
+const char* Name(ServiceState state) {
+  switch (state) {
+    case ServiceState::kStopped:
+      return "stopped";
+    case ServiceState::kStartPending:
+      return "starting";
+    case ServiceState::kStopPending:
+      return "stopping";
+    case ServiceState::kRunning:
+      return "running";
+    case ServiceState::kOther:
+      break;
+  }
+  return "in another state";
+}
+
 }  // namespace
 
 absl::StatusOr<Installer> Installer::Create(Environment environment, std::string name) {

@@ -13,7 +13,6 @@
 namespace csi_proxy::installer {
 
 enum class ServiceState { kStopped, kStartPending, kStopPending, kRunning, kOther };
-const char* Name(ServiceState state);
 
 struct ServiceStatus {
   ServiceState state = ServiceState::kStopped;

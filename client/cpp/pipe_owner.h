@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
 namespace csi_proxy::client {
@@ -21,6 +22,14 @@ struct PipeOwner {
 // nothing to hide: else PERMISSION_DENIED, naming pipe and owner. The administrators are not
 // enough, because a container's administrator makes pipes that belong to them. An owner who is
 // unknown is somebody else.
-absl::Status CheckPipeOwner(absl::string_view path, const PipeOwner& who);
+inline absl::Status CheckPipeOwner(absl::string_view path, const PipeOwner& who) {
+  if (who.owner_is_system || (!who.owner.empty() && who.owner == who.self)) {
+    return absl::OkStatus();
+  }
+  return absl::PermissionDeniedError(
+      absl::StrCat("the pipe ", path, " belongs to ", who.owner.empty() ? "nobody" : who.owner,
+                   ", neither to the system nor to ", who.self,
+                   ": another program, or another release of the service, has taken its name"));
+}
 
 }  // namespace csi_proxy::client

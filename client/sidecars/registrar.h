@@ -1,6 +1,8 @@
 // Registers one driver with the kubelet, for as long as it lives.
 #pragma once
 
+#include <grpcpp/impl/codegen/service_type.h>
+
 #include <functional>
 #include <memory>
 #include <string>
@@ -8,7 +10,6 @@
 
 #include "absl/status/statusor.h"
 #include "client/sidecars/metrics.h"
-#include "client/sidecars/registration_service.h"
 #include "client/sidecars/socket.h"
 #include "csi_proxy/sidecars.h"
 #include "server/base/condition.h"
@@ -19,6 +20,16 @@ namespace csi_proxy::sidecars {
 // Tells whether the kubelet takes a driver of this name: CSI's rule for GetPluginInfoResponse.name.
 // The name becomes part of a file's name.
 absl::Status CheckDriverName(absl::string_view name);
+
+// The kubelet's plugin registration service, which a plugin serves and the kubelet calls
+// (https://github.com/kubernetes/kubernetes/tree/v1.37.2/pkg/kubelet/pluginmanager/pluginwatcher).
+class RegistrationService final : public grpc::Service {
+ public:
+  // The service tells the kubelet the driver's name, and where it finds the driver. `notify` is
+  // told whether it has accepted the driver, with the reason if not. It must not block.
+  RegistrationService(std::string driver_name, std::string endpoint,
+                      std::function<void(bool accepted, const std::string& reason)> notify);
+};
 
 // Thread-safe.
 class Registrar {

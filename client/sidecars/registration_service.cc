@@ -1,11 +1,10 @@
-#include "client/sidecars/registration_service.h"
-
 #include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/impl/codegen/rpc_service_method.h>
 #include <grpcpp/support/method_handler.h>
 
 #include <utility>
 
+#include "client/sidecars/registrar.h"
 #include "client/sidecars/wire.pb.h"
 
 namespace csi_proxy::sidecars {

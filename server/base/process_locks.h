@@ -39,6 +39,15 @@ class ProcessLocks {
 absl::StatusOr<std::unique_ptr<ProcessLocks>> NewProcessLocks(
     const std::string& directory, const std::function<void(absl::string_view)>& warn = nullptr);
 
+// Windows: locks that are two mutexes each. That in `private_prefix`, the beginning of a name,
+// cannot be taken by others; without one, when it is empty, there is only the other, in `Global\`.
+//
+// Both are held, because a private namespace may go with the process that made it while others
+// still use it, and be made anew (learn.microsoft.com/windows/win32/api/winbase/
+// nf-winbase-createprivatenamespacea): mutexes of the two would not exclude each other. The one in
+// `Global\` always does, but any user can make it first and keep it; then it is done without.
+absl::StatusOr<std::unique_ptr<ProcessLocks>> NewNamedMutexes(std::string private_prefix);
+
 // A short name for a lock, usable as the name of a kernel object or a file, and the same in every
 // process and release. Two locks with one short name take turns.
 inline std::string ProcessLockName(absl::string_view name) {

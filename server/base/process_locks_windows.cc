@@ -1,6 +1,6 @@
-#include "server/base/process_locks_windows.h"
-
 #include <windows.h>
+
+#include "server/base/process_locks.h"
 // After windows.h.
 #include <sddl.h>
 

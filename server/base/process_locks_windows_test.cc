@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/fallbacks.h"
 #include "server/base/private_namespace.h"
-#include "server/base/process_locks_windows.h"
+#include "server/base/process_locks.h"
 #include "server/base/win32.h"
 
 namespace csi_proxy {

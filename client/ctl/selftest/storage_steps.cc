@@ -120,15 +120,19 @@ std::string MakeSureDiskIsFree(Attempt& attempt) {
   return absl::StrCat("raw, ", found);
 }
 
-std::string GoOfflineAndOnline(Attempt& attempt) {
+void OffAndOn(Attempt& attempt) {
   attempt.AtEnd({"the disk online again",
                  "disk",
                  "SetDiskState",
                  {{"disk-number", attempt.disk()}, {"is-online", "true"}}});
   SetOnline(attempt, false);
   SetOnline(attempt, true);
-  SetOnline(attempt, true);
   attempt.NoLonger("the disk online again");
+}
+
+std::string GoOfflineAndOnline(Attempt& attempt) {
+  OffAndOn(attempt);
+  SetOnline(attempt, true);
   return "offline, online, and online again";
 }
 
@@ -224,13 +228,7 @@ std::string Unmount(Attempt& attempt) {
 }
 
 std::string Release(Attempt& attempt) {
-  attempt.AtEnd({"the disk online again",
-                 "disk",
-                 "SetDiskState",
-                 {{"disk-number", attempt.disk()}, {"is-online", "true"}}});
-  SetOnline(attempt, false);
-  SetOnline(attempt, true);
-  attempt.NoLonger("the disk online again");
+  OffAndOn(attempt);
   return "offline, and online again";
 }
 

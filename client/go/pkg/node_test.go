@@ -17,19 +17,16 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	csiproxy "github.com/kubernetes-csi/csi-proxy/v2"
+	"github.com/kubernetes-csi/csi-proxy/v2/csiproxytest"
 	"github.com/kubernetes-csi/csi-proxy/v2/pkg/disk"
 	diskapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/disk/hostapi"
 	"github.com/kubernetes-csi/csi-proxy/v2/pkg/filesystem"
-	filesystemapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/filesystem/hostapi"
 	"github.com/kubernetes-csi/csi-proxy/v2/pkg/iscsi"
-	iscsiapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/iscsi/hostapi"
 	"github.com/kubernetes-csi/csi-proxy/v2/pkg/smb"
 	smbapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/smb/hostapi"
 	"github.com/kubernetes-csi/csi-proxy/v2/pkg/system"
 	systemapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/system/hostapi"
 	"github.com/kubernetes-csi/csi-proxy/v2/pkg/volume"
-	volumeapi "github.com/kubernetes-csi/csi-proxy/v2/pkg/volume/hostapi"
 )
 
 // groups are the clients of a node.
@@ -47,20 +44,8 @@ func connect(t *testing.T) *groups {
 	if os.Getenv("CSI_PROXY_LIBRARY") == "" {
 		t.Skip("CSI_PROXY_LIBRARY is not set")
 	}
-	conn, err := csiproxy.Connect(csiproxy.Embedded, csiproxy.WithSimulatedNode(""), csiproxy.WithLog(func(csiproxy.Severity, string) {}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close() })
-	g := &groups{}
-	g.disks, _ = disk.New(diskapi.NewWithConn(conn))
-	files, _ := filesystem.New(filesystemapi.NewWithConn(conn))
-	g.files = files
-	g.volumes, _ = volume.New(volumeapi.NewWithConn(conn))
-	g.shares, _ = smb.New(smbapi.NewWithConn(conn), files)
-	g.targets, _ = iscsi.New(iscsiapi.NewWithConn(conn))
-	g.system, _ = system.New(systemapi.NewWithConn(conn))
-	return g
+	node := csiproxytest.NewNode(t, "")
+	return &groups{node.Disk(), node.Filesystem(), node.Volume(), node.SMB(), node.ISCSI(), node.System()}
 }
 
 func (g *groups) all() []interface{} {

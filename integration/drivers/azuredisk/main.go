@@ -42,16 +42,10 @@ func (d *driver) find(volume *steps.BlockVolume) (string, error) {
 }
 
 func (d *driver) Find(volume *steps.BlockVolume) (uint32, error) {
-	found, err := d.find(volume)
-	if err != nil {
-		return 0, err
-	}
-	number, err := strconv.ParseUint(found, 10, 32)
-	return uint32(number), err
+	return steps.DiskNumber(d.find(volume))
 }
 
-// ensureMountPoint tells whether something is mounted there, and unmounts what leads nowhere. Its os.ReadDir
-// looks at the node's tree instead of Wine's drive.
+// ensureMountPoint tells whether something is mounted there, and unmounts what leads nowhere.
 func (d *driver) ensureMountPoint(target string) (bool, error) {
 	notMounted, err := d.mounter.IsLikelyNotMountPoint(target)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -60,7 +54,7 @@ func (d *driver) ensureMountPoint(target string) (bool, error) {
 	if notMounted {
 		return false, nil
 	}
-	if err := d.run.Then(func(node *steps.Node) error { return node.ReadDir(target) }); err == nil {
+	if d.run.ReadDir(target) == nil {
 		return true, nil
 	}
 	return false, d.mounter.Unmount(target)

@@ -18,24 +18,19 @@ type driver struct {
 	proxy   mounter.CSIProxyMounter
 }
 
-// readDir is the driver's own os.ReadDir, of the node's tree instead of Wine's drive.
-func (d *driver) readDir(path string) error {
-	return d.run.Then(func(node *steps.Node) error { return node.ReadDir(path) })
-}
-
 // ensureMountPoint tells whether something is mounted there, and makes the directory, the driver's own
 // os.MkdirAll, when not.
 func (d *driver) ensureMountPoint(target string) (bool, error) {
 	notMounted, err := d.mounter.IsLikelyNotMountPoint(target)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		// IsCorruptedDir: the driver's own stat tells a link whose server is lost from other failures.
-		if d.readDir(target) == nil {
+		if d.run.ReadDir(target) == nil {
 			return !notMounted, err
 		}
 		notMounted = false
 	}
 	if !notMounted {
-		if d.readDir(target) == nil {
+		if d.run.ReadDir(target) == nil {
 			return true, nil
 		}
 		return false, d.mounter.Unmount(target)

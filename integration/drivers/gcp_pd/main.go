@@ -66,12 +66,7 @@ func (d *driver) find(volume *steps.BlockVolume) (string, error) {
 }
 
 func (d *driver) Find(volume *steps.BlockVolume) (uint32, error) {
-	found, err := d.find(volume)
-	if err != nil {
-		return 0, err
-	}
-	number, err := strconv.ParseUint(found, 10, 32)
-	return uint32(number), err
+	return steps.DiskNumber(d.find(volume))
 }
 
 // mounted is isVolumePathMounted.

@@ -36,9 +36,7 @@ func csiDriverSMB(made *clients, run *steps.Run) share {
 	return share{&orders.SMB{
 		ShareNode: made,
 		MkdirAll:  run.MakeDirectory,
-		ReadDir: func(path string) error {
-			return run.Then(func(node *steps.Node) error { return node.ReadDir(path) })
-		},
+		ReadDir:   run.ReadDir,
 		Readlink: func(path string) (to string, err error) {
 			err = run.Then(func(node *steps.Node) error {
 				entry, _ := node.At(path)

@@ -1,10 +1,13 @@
 // The sources of the values of environment variables.
 #pragma once
 
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "csi_proxy/call_options.h"
+#include "csi_proxy/system/v1alpha1/client.h"
 #include "integration/drivers/sample/env_rules.h"
 #include "server/base/secret.h"
 
@@ -19,6 +22,35 @@ class EnvProvider {
   // NOT_FOUND when one does not exist. Statuses name no value.
   virtual absl::StatusOr<std::vector<Secret>> Get(const EnvRequest& request,
                                                   const CallOptions& call) = 0;
+};
+
+// From protected files, each of which says who may have them.
+class FileEnvProvider final : public EnvProvider {
+ public:
+  // Of the files in `directory`, which are env_file.proto's in JSON. Empty: there are none.
+  explicit FileEnvProvider(std::string directory) : directory_(std::move(directory)) {}
+
+  // Reads the file anew each time, so that what is taken from it is gone at once.
+  absl::StatusOr<std::vector<Secret>> Get(const EnvRequest& request,
+                                          const CallOptions& call) override;
+
+ private:
+  const std::string directory_;
+};
+
+// What the node is: its id for CSI, and its serial number by csi-proxy's system group. The keys are
+// `nodeId` and `biosSerialNumber`.
+class NodeEnvProvider final : public EnvProvider {
+ public:
+  NodeEnvProvider(system::v1alpha1::Client system, std::string node_id)
+      : system_(std::move(system)), node_id_(std::move(node_id)) {}
+
+  absl::StatusOr<std::vector<Secret>> Get(const EnvRequest& request,
+                                          const CallOptions& call) override;
+
+ private:
+  const system::v1alpha1::Client system_;
+  const std::string node_id_;
 };
 
 }  // namespace csi_proxy::sample_driver

@@ -1,11 +1,10 @@
-#include "integration/drivers/sample/env_provider_file.h"
-
 #include <google/protobuf/util/json_util.h>
 
 #include "absl/algorithm/container.h"
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "integration/drivers/sample/env_file.pb.h"
+#include "integration/drivers/sample/env_provider.h"
 #include "integration/drivers/sample/protected_file.h"
 
 namespace csi_proxy::sample_driver {

@@ -1,8 +1,7 @@
-#include "integration/drivers/sample/env_provider_node.h"
-
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "integration/drivers/sample/env_provider.h"
 
 namespace csi_proxy::sample_driver {
 

@@ -12,8 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "integration/drivers/sample/env_provider_file.h"
-#include "integration/drivers/sample/env_provider_node.h"
+#include "integration/drivers/sample/env_provider.h"
 #include "integration/drivers/sample/rpc.h"
 
 namespace csi_proxy::sample_driver {

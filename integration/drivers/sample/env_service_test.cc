@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "integration/drivers/sample/env_provider_file.h"
+#include "integration/drivers/sample/env_provider.h"
 #include "integration/drivers/sample/env_testing.h"
 #include "server/base/testing_posix.h"
 

@@ -2,6 +2,7 @@ package steps
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -36,6 +37,15 @@ type Block interface {
 	NodeExpand(volume *BlockVolume) error
 	NodeUnpublish(volume *BlockVolume) error
 	NodeUnstage(volume *BlockVolume) error
+}
+
+// DiskNumber is of a driver that has the number as text.
+func DiskNumber(text string, err error) (uint32, error) {
+	if err != nil {
+		return 0, err
+	}
+	number, err := strconv.ParseUint(text, 10, 32)
+	return uint32(number), err
 }
 
 // BlockTraits is how drivers differ beyond what they call.

@@ -49,6 +49,11 @@ func (r *Run) MakeDirectory(path string) error {
 	})
 }
 
+// ReadDir is a driver's own os.ReadDir, on the node instead of Wine's drive.
+func (r *Run) ReadDir(path string) error {
+	return r.Then(func(node *Node) error { return node.ReadDir(path) })
+}
+
 // write does what a pod does: it writes a file below a directory of the node, into the volume that
 // is mounted there.
 func (r *Run) write(directory, name string) error {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "integration/wine/node/admin_pipe_windows.h"
-#include "integration/wine/node/imports_windows.h"
+#include "integration/wine/node/hooks_windows.h"
 #include "integration/wine/node/scripting_windows.h"
 #include "integration/wine/node/services_windows.h"
 #include "integration/wine/node/simulated_node.h"

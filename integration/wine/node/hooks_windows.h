@@ -78,3 +78,16 @@ FARPROC WINAPI GetProcAddress(HMODULE module, LPCSTR name);
 UINT WINAPI GetSystemFirmwareTable(DWORD provider, DWORD table, PVOID buffer, DWORD size);
 
 }  // namespace csi_proxy::node_double::hooks
+
+namespace csi_proxy::node_double {
+
+// Replaces, in the program's import table (not in those of its DLLs, but for the one below), every
+// function that has one of the same name here.
+void ReplaceImports();
+
+// The same in csi_proxy.dll, once the program has loaded it: that may be after it activated WMI for
+// the first time, as drivers do that have github.com/microsoft/wmi in them, which does so at their
+// start.
+void ReplaceImportsOfLibrary();
+
+}  // namespace csi_proxy::node_double

@@ -1,5 +1,3 @@
-#include "integration/wine/node/imports_windows.h"
-
 #include <cstdint>
 #include <cstring>
 #include <map>

@@ -8,12 +8,18 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "csi_proxy/call_context.h"
+#include "server/base/win32_error.h"
 #include "server/simulator/core.h"
+#include "server/simulator/failure.h"
 
 namespace csi_proxy::machine::simulated {
 
 // The error as Win32Status() has it, whatever status code the simulation gave it.
-absl::Status AsWin32(const absl::Status& status);
+inline absl::Status AsWin32(const absl::Status& status) {
+  if (status.ok()) return status;
+  // A fault may be told by its status code alone; Windows has a word for that, too.
+  return Win32Status(Win32CodeOf(status).value_or(win32_error::kGeneralFailure), status.message());
+}
 template <typename T>
 absl::StatusOr<T> AsWin32(absl::StatusOr<T> result) {
   if (!result.ok()) return AsWin32(result.status());

