@@ -38,7 +38,7 @@ class FileEnvProvider final : public EnvProvider {
   const std::string directory_;
 };
 
-// What the node is: its id for CSI, and its serial number by csi-proxy's system group. The keys are
+// Values that name the node: its id for CSI, and its serial number by csi-proxy's system group. The keys are
 // `nodeId` and `biosSerialNumber`.
 class NodeEnvProvider final : public EnvProvider {
  public:
