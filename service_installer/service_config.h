@@ -33,7 +33,8 @@ struct ServiceConfig {
   // token: to look for disks anew the one of storage may enumerate devices, for which a caller must
   // have SeLoadDriverPrivilege
   // (https://learn.microsoft.com/windows/win32/api/cfgmgr32/nf-cfgmgr32-cm_reenumerate_devnode).
-  // Whether it does is doubt 61 of server/host/doubts.md, so the privilege is kept.
+  // No node has shown that a rescan fails without it (doubt 61 of server/host/doubts.md), so the
+  // privilege is kept.
   std::vector<std::string> privileges = {
       "SeBackupPrivilege",     "SeChangeNotifyPrivilege", "SeCreateSymbolicLinkPrivilege",
       "SeLoadDriverPrivilege", "SeManageVolumePrivilege", "SeRestorePrivilege"};

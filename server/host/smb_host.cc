@@ -61,8 +61,8 @@ std::string CredentialText(const SmbCredentials& credentials) {
                       ":", credentials.password.Reveal());
 }
 
-// Failures arrive as an HRESULT, with the error in an error object, or as a ReturnValue; which is
-// doubt 18 of doubts.md. The interface's codes are made of the error they all name.
+// Failures arrive as an HRESULT, with the error in an error object, or as a ReturnValue: no page
+// says which (doubt 18 of doubts.md). The interface's codes are made of the error they all name.
 absl::Status Interpret(const absl::Status& status, bool require_privacy) {
   const uint32_t code = Win32CodeOf(status).value_or(0);
   for (const uint32_t refusal : kRefusals) {

@@ -38,8 +38,8 @@ class FileEnvProvider final : public EnvProvider {
   const std::string directory_;
 };
 
-// Values that name the node: its id for CSI, and its serial number by csi-proxy's system group. The keys are
-// `nodeId` and `biosSerialNumber`.
+// Values that name the node: its id for CSI, and its serial number by csi-proxy's system group. The
+// keys are `nodeId` and `biosSerialNumber`.
 class NodeEnvProvider final : public EnvProvider {
  public:
   NodeEnvProvider(system::v1alpha1::Client system, std::string node_id)
