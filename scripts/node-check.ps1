@@ -60,6 +60,8 @@
   Masks what identifies the node and its users; on by default. -Redact:$false, or -NoRedact where PowerShell is started with -File, masks nothing.
 .PARAMETER KubeletMounted
   Says that this runs in a HostProcess container into which the kubelet's directory is mounted.
+.PARAMETER Print
+  Prints REPORT.md and report.json at the end, as `kubectl logs` then shows them.
 .PARAMETER Compare
   Two report.json, whose differences are printed. Nothing else is done, and no administrator is needed.
 .EXAMPLE
@@ -87,6 +89,7 @@ param(
   [switch]$Redact = $true,
   [switch]$NoRedact,
   [switch]$KubeletMounted,
+  [switch]$Print,
   [string[]]$Compare = @()
 )
 Set-StrictMode -Version 2.0
@@ -189,7 +192,7 @@ try {
     "size $size, serial number '$serial', BIOS '$bios', $volume"
   }
 
-  foreach ($file in "pipes", "paths", "disks", "images", "shares", "iscsi", "service", "sockets", "facts") {
+  foreach ($file in "pipes", "paths", "disks", "images", "shares", "service", "sockets", "facts", "iscsi") {
     . (Join-Path $library "$file.ps1")
   }
 } finally {
@@ -214,5 +217,9 @@ try {
   }
   Test-Part "clean-up" "nothing is left behind" { Assert-That ($left.Count -eq 0) ($left -join "; ") }
   $failed = Write-Report $Report $about (Invoke-Program $proxy "--version").Out.Trim()
+  if ($Print) {
+    foreach ($file in "REPORT.md", "report.json") { "=== $file", [System.IO.File]::ReadAllText((Join-Path $Report $file)) }
+    "=== end"
+  }
 }
 if ($failed -gt 0) { exit 1 }

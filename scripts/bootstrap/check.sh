@@ -88,7 +88,7 @@ for script in "${node_check[@]}"; do
   check_proxy_flags "$script" "$(grep -oE '"-[a-z][a-z_-]*=' <<<"$code" | tr -d =)"
   while read -r line; do
     # A line with a call: "group", "method", "--field=value".
-    if [[ $line =~ \"(disk|filesystem|iscsi|smb|system|volume)\",\ \"([a-z-]+)\" ]]; then
+    if [[ $line =~ \"(disk|filesystem|iscsi|smb|storage|system|volume)\",\ \"([a-z-]+)\" ]]; then
       calls=$((calls + 1))
       known=$("$ctl" describe "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}") ||
         complain "$script: there is no rpc ${BASH_REMATCH[1]} ${BASH_REMATCH[2]}"
@@ -101,7 +101,7 @@ for script in "${node_check[@]}"; do
     fi
     for flag in $(grep -oE -- '--[a-z][a-z.-]+' <<<"$line"); do
       # A secret may come from a file as well.
-      [[ $flag != --*-file ]] || grep -q -- "$flag" <<<"$ctl_help" || flag=${flag%-file}
+      grep -q -- "$flag" <<<"$known" || flag=${flag%-file}
       grep -qE -- "$flag( |=|\$)" <<<"$known" || complain "$script: there is no flag $flag: $line"
     done
   done < <(grep -E -- '--[a-z]|", "' <<<"$code")

@@ -29,7 +29,8 @@ Test-Part "offline-open-file" "Windows keeps a disk online while a file on it is
     $windows = Get-CimOutcome { Invoke-CimMethod -InputObject (Get-CimDisk $number) -MethodName Offline }
     $offline = (Get-CimDisk $number).IsOffline
     if ($offline) { Set-Disk -Number $number -IsOffline $false }
-    $service = (Invoke-Ctl "disk", "set-disk-state", "--disk-number=$number", "--is-online=false").Err.Trim()
+    $call = Invoke-Ctl "disk", "set-disk-state", "--disk-number=$number", "--is-online=false"
+    $service = $call.Err.Trim()
     if ((Get-CimDisk $number).IsOffline) { Set-Disk -Number $number -IsOffline $false }
   } finally {
     $file.Dispose()
