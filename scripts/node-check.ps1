@@ -2,68 +2,119 @@
 .SYNOPSIS
   Shows on a real Windows node what cannot be shown without one, and writes a report to send back.
 .DESCRIPTION
-  Makes a virtual disk of its own, attaches it, and installs the service unless one is installed or
-  answers already; without csi-proxy-service.exe, csi-proxy.exe is started in console mode, where it
-  has more privileges than the service. Runs `csi-proxyctl selftest` on that disk, then looks at the node by
+  Makes virtual disks of its own, attaches them, and installs the service unless one is installed or
+  answers already; without csi-proxy-service.exe, or in a HostProcess container, csi-proxy.exe is started
+  in console mode, where it has more privileges than the service. Runs `csi-proxyctl selftest` on such a disk, then looks at the node by
   Windows' own means: who may open the pipes, whether links lead out of the kubelet's directory,
-  what Windows sees of a mount and of a link that the service made, how a resize goes without the
-  service that optimises drives, what the service control manager and the event log hold, and what
+  what Windows sees of a mount and of a link that the service made, disks in rare states, shares and
+  an iSCSI target of this node itself, what the service control manager and the event log hold, and what
   a thousand calls cost the process. At the end the service is restarted, and killed, while clients
-  hold its pipes. With csi-node-sidecars.exe, that runs beside a stand-in for a driver, whose sockets
-  are below the kubelet's directory as well.
+  hold its pipes; a service that was there before only if somebody agrees at the terminal or -Yes is given. With
+  csi-node-sidecars.exe, that runs beside a stand-in for a driver, whose sockets are below the kubelet's directory as well.
 
-  Touches: the virtual disk; a directory csi-proxy-node-check below the kubelet's, and the one of
+  A node on which the Go release of csi-proxy is installed or answers is left alone, unless -StopGoRelease is given.
+
+  Touches: the virtual disks, and the disk of -DiskNumber; a directory csi-proxy-node-check below the kubelet's, and the one of
   the selftest; a folder below C:\Windows\Temp; folders csi-proxy-node-check below %ProgramFiles%
-  and %ProgramData% and the service csi-proxy, when it installs that; the start type of the service defragsvc, for one
-  part, after which it is put back. At the end, whatever happens, all of it is taken back: the disk
-  is detached and deleted.
+  and %ProgramData% and the service csi-proxy-node-check, when it installs that; the start type of the service defragsvc, for one
+  part; two local users and two shares csi-node-check-a and -b; with the role iSCSI Target Server, a target csi-node-check;
+  with -Yes on Windows Server 2025, the SMB server's highest dialect, for one part. At the end, whatever happens, all of it is taken back.
 
-  Ends with exit code 0 when no part failed. Parts that need what the node does not have (an
-  installed service, an SMB server) are skipped.
+  Ends with exit code 0 when no part failed. Parts that need what the node does not have are skipped, with the reason.
 
-  Run it as administrator, with the folder node-check beside it.
+  Run it by Windows PowerShell as administrator, with the folder node-check beside it.
+
+  Three files go into the folder of the report: REPORT.md, under 60 KB, to paste into an issue; report.json; report.txt, with
+  tables; and the log of a service that was started here. In all of them host names, users, serial numbers, identifiers of
+  disks and volumes, IQNs, SIDs and addresses are masked, the same value by the same mask, unless -NoRedact is given. Look through them before you send them all the same.
+
+  report.json has these fields: schema (1); about, the node; version, of the programs; server, the program that answered;
+  account; powershell; finished, in UTC; summary; parts, each with name, shows, result (OK, FAILED, SKIPPED), milliseconds, detail;
+  selftest, as `csi-proxyctl selftest -o json` prints it, or null; facts, each with name and value; doubts, each with
+  number, name, expected, did and settled ("yes", "otherwise than expected", "in part", "no").
 .PARAMETER Directory
-  The folder with csi-proxy.exe, csi-proxyctl.exe, csi-proxy-service.exe and csi-node-sidecars.exe.
+  The folder with csi-proxy.exe, csi-proxyctl.exe, csi-proxy-service.exe and csi-node-sidecars.exe. Without it they are looked for beside
+  the script, in the bin of the release that the script is in, and in %ProgramFiles%\csi-proxy.
 .PARAMETER KubeletPath
-  The working directory of the service, as its own -kubelet-path has it.
+  The working directory of the service. Without it the -kubelet-path of the installed service, else C:\var\lib\kubelet.
 .PARAMETER Report
-  Where the report goes: this path with .txt and .json, and the log of a service that was started
-  here with .log.
+  The folder of the report, which must not exist yet; by default node-check-report in the current folder.
+.PARAMETER DiskNumber
+  A new disk of the cloud, which must be raw and read as zero. It is partitioned, staged and unstaged, and raw again at the end.
 .PARAMETER SizeMB
   The size of the virtual disk, which takes no more room than is used. At least 2048.
 .PARAMETER Calls
   How many calls are made between the two looks at the memory of the process.
 .PARAMETER Note
-  What the report shall say of the node besides its Windows build.
+  What the report shall say of the node besides its Windows build, such as the cloud and the machine's type.
 .PARAMETER SelftestFlags
   Further flags of `csi-proxyctl selftest`, for a share, an iSCSI target, or a service to restart.
   The password of the share is taken from the environment variable CSI_PROXY_SMB_PASSWORD.
+.PARAMETER Yes
+  Agrees to restart and kill an installed service, and to hold the SMB server to an older dialect for a moment.
+.PARAMETER NoRestart
+  Skips the parts that restart or kill an installed service.
+.PARAMETER StopGoRelease
+  Stops the service of the Go release, and starts it again at the end.
+.PARAMETER Redact
+  Masks what identifies the node and its users; on by default. -Redact:$false, or -NoRedact where PowerShell is started with -File, masks nothing.
+.PARAMETER KubeletMounted
+  Says that this runs in a HostProcess container into which the kubelet's directory is mounted.
+.PARAMETER Print
+  Prints REPORT.md and report.json at the end, as `kubectl logs` then shows them.
+.PARAMETER Compare
+  Two report.json, whose differences are printed. Nothing else is done, and no administrator is needed.
 .EXAMPLE
-  .\node-check.ps1 -Directory "$env:ProgramFiles\csi-proxy"
+  .\node-check.ps1 -Note "Azure, Standard_D4s_v5"
 .EXAMPLE
   $env:CSI_PROXY_SMB_PASSWORD = Read-Host
-  .\node-check.ps1 -Directory "$env:ProgramFiles\csi-proxy" -SelftestFlags '--smb-share=\\nas\test', '--smb-username=nas\test'
+  .\node-check.ps1 -SelftestFlags '--smb-share=\\nas\test', '--smb-username=nas\test'
+.EXAMPLE
+  .\node-check.ps1 -Compare 2019\report.json,2022\report.json
 #>
 #Requires -Version 5.1
-#Requires -PSEdition Desktop
-#Requires -RunAsAdministrator
 [CmdletBinding()]
 param(
-  [string]$Directory = $PSScriptRoot,
-  [string]$KubeletPath = "C:\var\lib\kubelet",
-  [string]$Report = (Join-Path (Get-Location) "node-check-$env:COMPUTERNAME"),
+  [string]$Directory = "",
+  [string]$KubeletPath = "",
+  [string]$Report = (Join-Path (Get-Location).ProviderPath "node-check-report"),
+  [int]$DiskNumber = -1,
   [ValidateRange(2048, 1048576)][int]$SizeMB = 2048,
   [ValidateRange(1, 1000000)][int]$Calls = 1000,
   [string]$Note = "",
-  [string[]]$SelftestFlags = @()
+  [string[]]$SelftestFlags = @(),
+  [switch]$Yes,
+  [switch]$NoRestart,
+  [switch]$StopGoRelease,
+  [switch]$Redact = $true,
+  [switch]$NoRedact,
+  [switch]$KubeletMounted,
+  [switch]$Print,
+  [string[]]$Compare = @()
 )
 Set-StrictMode -Version 2.0
 $ErrorActionPreference = "Stop"
 
+$library = Join-Path $PSScriptRoot "node-check"
+Add-Type -Path (Join-Path $library "report.cs")
+$masks = New-Object NodeCheck.Redactor($Redact -and -not $NoRedact)
+. (Join-Path $library "harness.ps1")
+. (Join-Path $library "report.ps1")
+if ($Compare.Count -gt 0) {
+  # Started with -File, PowerShell passes a list as one word.
+  Compare-Reports @($Compare | ForEach-Object { $_ -split "," })
+  exit 0
+}
+
+if ($PSVersionTable.PSEdition -ne "Desktop") { throw "run this by Windows PowerShell: powershell.exe -File $PSCommandPath" }
+$identity = [System.Security.Principal.WindowsIdentity]::GetCurrent()
+$administrator = New-Object System.Security.Principal.WindowsPrincipal($identity)
+if (-not $administrator.IsInRole([System.Security.Principal.WindowsBuiltInRole]::Administrator)) { throw "run this as administrator" }
+$places = [NodeCheck.Programs]::Places($Directory, $PSScriptRoot, (Join-Path $env:ProgramFiles "csi-proxy"))
+$Directory = [NodeCheck.Programs]::Find($places, [string[]]@("csi-proxyctl.exe", "csi-proxy.exe"))
 $ctl = Join-Path $Directory "csi-proxyctl.exe"
 $proxy = Join-Path $Directory "csi-proxy.exe"
 $work = Join-Path $env:SystemRoot "Temp\csi-proxy-node-check"
-$base = Join-Path $KubeletPath "csi-proxy-node-check"
 $programs = Join-Path $env:ProgramFiles "csi-proxy-node-check"
 $logs = Join-Path $env:ProgramData "csi-proxy-node-check"
 $outside = Join-Path $work "outside"
@@ -71,16 +122,24 @@ $sentinel = Join-Path $outside "inner\sentinel.txt"
 $vhdx = Join-Path $work "disk.vhdx"
 $pipe = "csi-proxy-volume-v1"
 $disk = -1
+$means = ""
 $selftest = $null
-. (Join-Path $PSScriptRoot "node-check\harness.ps1")
-. (Join-Path $PSScriptRoot "node-check\node.ps1")
-
-foreach ($program in $ctl, $proxy) {
-  if (-not (Test-Path $program)) { throw "there is no $program; name the folder by -Directory" }
+$doubts = [NodeCheck.Doubt]::Read([System.IO.File]::ReadAllLines((Join-Path $library "doubts.tsv")))
+Add-Type -Path (Join-Path $library "native.cs") -ReferencedAssemblies "System.Core"
+. (Join-Path $library "proxy.ps1")
+. (Join-Path $library "node.ps1")
+if ($KubeletPath -eq "") {
+  $name = Find-ServiceName
+  if ($name -ne "") { $KubeletPath = [NodeCheck.Service]::Flag((Get-ServiceValue $name "ImagePath"), "kubelet-path") }
+  if ($KubeletPath -eq "") { $KubeletPath = "C:\var\lib\kubelet" }
 }
+$base = Join-Path $KubeletPath "csi-proxy-node-check"
 foreach ($folder in $work, $base, $programs, $logs) {
   if (Test-Path $folder) { throw "$folder is there already; remove what an earlier run left" }
 }
+if (Test-Path $Report) { throw "$Report is there already; name another folder by -Report" }
+New-Item -ItemType Directory -Path $Report | Out-Null
+Add-Secrets
 $windows = Get-CimInstance Win32_OperatingSystem
 $revision = (Get-ItemProperty "HKLM:\SOFTWARE\Microsoft\Windows NT\CurrentVersion").UBR
 $about = "$($windows.Caption), build $($windows.BuildNumber).$revision"
@@ -92,8 +151,11 @@ try {
   Set-Content -Path $sentinel -Value "stays"
   New-Item -ItemType Directory -Path $base | Out-Null
 
+  Test-Part "go-release" "no other release of csi-proxy is in the way" { Step-AsideGoRelease }
+  if ($parts[0].result -ne "OK") { throw $masks.Apply($parts[0].detail) }
+
   Test-Part "disk-image" "a virtual disk is attached" {
-    $means = New-TestDisk
+    $script:means = New-TestDisk
     $script:disk = Find-TestDisk
     "disk $disk by $means"
   }
@@ -130,224 +192,24 @@ try {
     "size $size, serial number '$serial', BIOS '$bios', $volume"
   }
 
-  . (Join-Path $PSScriptRoot "node-check\pipes.ps1")
-
-  Test-Part "escape-junction" "no call leaves the kubelet's directory by a junction" {
-    Assert-Passed "answers"
-    Assert-NoEscape "Junction"
+  foreach ($file in "pipes", "paths", "disks", "images", "shares", "service", "sockets", "facts", "iscsi") {
+    . (Join-Path $library "$file.ps1")
   }
-  Test-Part "escape-symlink" "no call leaves the kubelet's directory by a symbolic link" {
-    Assert-Passed "answers"
-    Assert-NoEscape "SymbolicLink"
-  }
-
-  Test-Part "escape-race" "a directory that becomes a junction and back while calls go through it lets none out" {
-    Assert-Passed "answers"
-    $swapped = Join-Path $base "swapped"
-    $attacker = Start-Job -ArgumentList $swapped, $outside -ScriptBlock {
-      param($swapped, $outside)
-      $end = (Get-Date).AddSeconds(60)
-      while ((Get-Date) -lt $end) {
-        try {
-          [System.IO.Directory]::CreateDirectory("$swapped\inner") | Out-Null
-          [System.IO.Directory]::Delete($swapped, $true)
-        } catch { }
-        try {
-          New-Item -ItemType Junction -Path $swapped -Target $outside | Out-Null
-          [System.IO.Directory]::Delete($swapped)
-        } catch { }
-      }
-    }
-    $outcomes = @{}
-    try {
-      $end = (Get-Date).AddSeconds(30)
-      while ((Get-Date) -lt $end) {
-        $call = Invoke-Ctl "filesystem", "rmdir", "--path=$swapped\inner", "--force"
-        $outcome = "done"
-        if ($call.Code -ne 0) { $outcome = ($call.Err -split ":")[1].Trim() }
-        $outcomes[$outcome] = 1 + [int]$outcomes[$outcome]
-      }
-    } finally {
-      Stop-Job -Job $attacker
-      Remove-Job -Job $attacker -Force
-      Remove-Tree $swapped
-    }
-    Assert-SentinelStays
-    @($outcomes.Keys | ForEach-Object { "$_ $($outcomes[$_])" }) -join ", "
-  }
-
-  Test-Part "reparse-race" "an empty directory that becomes a junction and back, without being removed, lets none out" {
-    Assert-Passed "answers"
-    Assert-Step "partition"
-    $hostile = Join-Path $Directory "hostile.exe"
-    if (-not (Test-Path $hostile)) { Skip-Part "there is no $hostile (integration/service/hostile/README.md)" }
-    $raced = Join-Path $base "raced"
-    try {
-      $flags = "-reparse", "100000", "-raced", $raced, "-outside", "$work\raced", "-volume", (Get-TestVolume)
-      $race = Invoke-Program $hostile $flags 7200
-    } finally {
-      Remove-Tree $raced
-    }
-    Assert-That ($race.Code -eq 0) "exit code $($race.Code): $($race.Out) $($race.Err)"
-    $race.Out
-  }
-
-  Test-Part "remove-keeps-target" "a directory goes with links in it, whose targets stay" {
-    Assert-Passed "answers"
-    $tree = Join-Path $base "tree"
-    New-Item -ItemType Directory -Path "$tree\deep" | Out-Null
-    New-Item -ItemType Junction -Path "$tree\deep\junction" -Target $outside | Out-Null
-    New-Item -ItemType SymbolicLink -Path "$tree\symlink" -Target $outside | Out-Null
-    Set-Content -Path "$tree\deep\read-only.txt" -Value "goes"
-    Set-ItemProperty -Path "$tree\deep\read-only.txt" -Name IsReadOnly -Value $true
-    Get-Answer "filesystem", "rmdir", "--path=$tree", "--force" | Out-Null
-    Assert-That (-not (Test-Path $tree)) "$tree is still there"
-    Assert-SentinelStays
-  }
-
-  Test-Part "link-target" "Windows reads the link that the service makes as one to its source" {
-    Assert-Passed "answers"
-    $source = Join-Path $base "source"
-    $link = Join-Path $base "link"
-    Get-Answer "filesystem", "mkdir", "--path=$source" | Out-Null
-    Get-Answer "filesystem", "create-symlink", "--source-path=$source", "--target-path=$link" | Out-Null
-    $item = Get-Item $link
-    Assert-That ($item.LinkType -eq "SymbolicLink") "it is a $($item.LinkType)"
-    $target = @($item.Target)[0]
-    Assert-That ($target -eq $source) "its target is $target"
-    Set-Content -Path "$link\through.txt" -Value "x"
-    Assert-That (Test-Path "$source\through.txt") "a file made through the link is not where it leads"
-    (Invoke-Program "fsutil.exe" "reparsepoint", "query", $link).Out.Trim()
-  }
-
-  Test-Part "mount-seen" "Windows sees the mount while it is there, and files go through it to the volume" {
-    Assert-Step "format"
-    $volume = Get-TestVolume
-    $mount = Join-Path $base "mount"
-    Get-Answer "filesystem", "mkdir", "--path=$mount" | Out-Null
-    Get-Answer "volume", "mount-volume", "--volume-id=$volume", "--target-path=$mount" | Out-Null
-    $seen = (Invoke-Program "mountvol.exe" $mount, "/L").Out.Trim()
-    Assert-That ($seen -eq $volume) "mountvol says $seen"
-    Set-Content -Path "$mount\file.txt" -Value "on the volume"
-    Get-Answer "volume", "unmount-volume", "--volume-id=$volume", "--target-path=$mount" | Out-Null
-    $after = (Invoke-Program "mountvol.exe" $mount, "/L").Out.Trim()
-    Assert-That ($after -notmatch "Volume\{") "mountvol still says $after"
-    Assert-That (@(Get-ChildItem -Force $mount).Count -eq 0) "the file is in the directory, not on the volume"
-    Get-Answer "filesystem", "rmdir", "--path=$mount" | Out-Null
-    $volume
-  }
-
-  Test-Part "resize-without-defragsvc" "a volume grows while the service that optimises drives is disabled" {
-    Assert-Passed "disk-image"
-    Assert-Passed "answers"
-    $optimiser = Get-Service -Name "defragsvc" -ErrorAction SilentlyContinue
-    if ($null -eq $optimiser) { Skip-Part "there is no service defragsvc" }
-    $startType = $optimiser.StartType
-    $ran = $optimiser.Status -eq "Running"
-    $now = Get-Disk -Number $disk
-    if ($now.IsOffline) { Set-Disk -Number $disk -IsOffline $false }
-    if ($now.PartitionStyle -ne "RAW") { Clear-Disk -Number $disk -RemoveData -RemoveOEM -Confirm:$false }
-    Initialize-Disk -Number $disk -PartitionStyle GPT
-    $partition = New-Partition -DiskNumber $disk -Size 1gb
-    Format-Volume -Partition $partition -FileSystem NTFS -Confirm:$false | Out-Null
-    $place = @{ DiskNumber = $disk; PartitionNumber = $partition.PartitionNumber }
-    $volume = Get-TestVolume
-    try {
-      Stop-Service -Name "defragsvc" -Force
-      Set-Service -Name "defragsvc" -StartupType Disabled
-      Add-Fact "Get-PartitionSupportedSize with defragsvc disabled" { Get-PartitionSupportedSize @place | Format-List }
-      Get-Answer "volume", "resize-volume", "--volume-id=$volume", "--size-bytes=0" | Out-Null
-    } finally {
-      Set-Service -Name "defragsvc" -StartupType $startType
-      if ($ran) { Start-Service -Name "defragsvc" }
-    }
-    Update-HostStorageCache
-    $size = (Get-Partition @place).Size
-    $theirs = "unknown"
-    try { $theirs = (Get-PartitionSupportedSize @place).SizeMax } catch { }
-    $stats = (Get-Answer "volume", "get-volume-stats", "--volume-id=$volume").total_bytes
-    Assert-That ($size -gt ($SizeMB - 128) * 1mb) "the partition has $size bytes"
-    Assert-That ([Math]::Abs([int64]$stats - [int64]$size) -lt 16mb) "the file system has $stats bytes, the partition $size"
-    "the partition has $size bytes; the most, as Get-PartitionSupportedSize has it: $theirs"
-  }
-
-  Test-Part "service-settings" "the service restarts after failures, has a SID, and keeps few privileges" {
-    $name = Find-ServiceName
-    if ($name -eq "") { Skip-Part "no service csi-proxy or csiproxy is installed" }
-    $said = @{}
-    foreach ($query in "qc", "qfailure", "qfailureflag", "qsidtype", "qprivs", "sdshow") {
-      $said[$query] = (Invoke-Program "sc.exe" $query, $name).Out.Trim()
-      Add-Fact "sc.exe $query $name" { $said[$query] }
-    }
-    Assert-That ($said["qfailure"] -match "RESTART") "no restart after a failure"
-    Assert-That ($said["qsidtype"] -match "RESTRICTED") "no service SID"
-    Assert-That ($said["qprivs"] -match "SeManageVolumePrivilege") "its privileges are not limited to those it needs"
-    Assert-That ($said["qprivs"] -notmatch "SeDebugPrivilege|SeTcbPrivilege") "it keeps privileges that it does not need"
-    $name
-  }
-
-  Test-Part "event-log" "the service has written to the event log" {
-    if ((Find-ServiceName) -eq "") { Skip-Part "no service is installed, and console mode writes nothing there" }
-    $filter = @{ LogName = "Application"; ProviderName = "csi-proxy" }
-    $entries = @(Get-WinEvent -FilterHashtable $filter -MaxEvents 20)
-    Add-Fact "event log" { $entries | Format-Table -Wrap -Property "TimeCreated", "LevelDisplayName", "Id", "Message" }
-    Assert-That ("$($entries[0].Message)" -match "csi-proxy|stopp|serve|start") "its text cannot be read: '$($entries[0].Message)'"
-    "$($entries.Count) entries, the last: $($entries[0].Message)"
-  }
-
-  Test-Part "cost" "after many calls the process has neither grown nor kept handles" {
-    Assert-Passed "answers"
-    $reads = @(
-      @("disk", "list-disk-ids"),
-      @("disk", "list-disk-locations"),
-      @("system", "get-bios-serial-number"),
-      @("system", "get-service", "--name=EventLog"),
-      @("filesystem", "path-exists", "--path=$base"),
-      @("volume", "get-closest-volume-id-from-target-path", "--target-path=$base")
-    )
-    # Objects that are made once, at the first calls, do not count as growth.
-    for ($i = 0; $i -lt 60; $i++) { Get-Answer $reads[$i % $reads.Count] | Out-Null }
-    $before = Get-ProxyProcess
-    $handles = $before.HandleCount
-    $bytes = $before.PrivateMemorySize64
-    for ($i = 0; $i -lt $Calls; $i++) { Get-Answer $reads[$i % $reads.Count] | Out-Null }
-    # Until the connections of clients that have gone are closed.
-    Start-Sleep -Seconds 5
-    $after = Get-ProxyProcess
-    $grown = "$Calls calls: handles $handles -> $($after.HandleCount), private bytes $bytes -> $($after.PrivateMemorySize64)"
-    Assert-That ($after.HandleCount - $handles -lt 50) $grown
-    Assert-That ($after.PrivateMemorySize64 - $bytes -lt 16mb) $grown
-    $grown
-  }
-
-  Test-Part "abandoned-clients" "after a stop and a crash all pipes answer again, though clients that never close them have them open" {
-    Assert-Passed "answers"
-    $before = Get-AnsweringPipes
-    $abandoned = @()
-    try {
-      foreach ($how in "stop", "crash", "stop") {
-        for ($i = 0; $i -lt 10; $i++) { $abandoned += Open-Abandoned }
-        Restart-Proxy $how
-        Wait-Answering $before $how
-      }
-    } finally {
-      foreach ($client in $abandoned) { $client.Dispose() }
-    }
-    "$before pipes, $($abandoned.Count) clients"
-  }
-
-  . (Join-Path $PSScriptRoot "node-check\sockets.ps1")
-  . (Join-Path $PSScriptRoot "node-check\facts.ps1")
 } finally {
   Write-Host "taking everything back"
   $left = @()
-  $steps = {
+  $steps = @()
+  # Their files may not have been read yet.
+  foreach ($command in "Remove-Shares", "Remove-Target") {
+    if (Get-Command $command -ErrorAction SilentlyContinue) { $steps += (Get-Item "function:$command").ScriptBlock }
+  }
+  $steps += {
     if ($started -and -not $process.HasExited) {
       $process.Kill()
       $process.WaitForExit()
     }
-  }, { Uninstall-Proxy }, { Remove-Tree $base }, { Remove-TestDisk }, {
-    if (Test-Path "$work\csi-proxy.log") { Copy-Item "$work\csi-proxy.log" "$Report.log" }
+  }, { Uninstall-Proxy }, { Restore-Services }, { Remove-Tree $base }, { Remove-Images }, { Remove-TestDisk }, {
+    Copy-Masked "$work\csi-proxy.log" (Join-Path $Report "csi-proxy.log")
     Remove-Tree $work
   }
   foreach ($step in $steps) {
@@ -355,5 +217,9 @@ try {
   }
   Test-Part "clean-up" "nothing is left behind" { Assert-That ($left.Count -eq 0) ($left -join "; ") }
   $failed = Write-Report $Report $about (Invoke-Program $proxy "--version").Out.Trim()
+  if ($Print) {
+    foreach ($file in "REPORT.md", "report.json") { "=== $file", [System.IO.File]::ReadAllText((Join-Path $Report $file)) }
+    "=== end"
+  }
 }
 if ($failed -gt 0) { exit 1 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Checks the PowerShell scripts as far as it can be done without PowerShell: a grammar of it takes them,
 # and every flag they give our programs, every rpc they name and every field they read is one that the
-# programs themselves know.
+# programs themselves know. What node-check.ps1 has in C# is compiled by Mono, as C# 5 and with the assemblies
+# that Add-Type refers to, and the part that needs no Windows is tested.
 #
 #   scripts/bootstrap/check.sh      the programs are those of build/release, and of build/windows under Wine
 set -euo pipefail
@@ -53,13 +54,41 @@ for script in *.ps1; do
   check_proxy_flags "$script" "$(grep -E 'windows-service|"--" "-' <<<"$code" | sed 's/.* "--" / /; s/.*binPath= / /')"
 done
 
+# The C# of node-check: what makes its report is tested, and the doubts of the report's table have parts that there are.
+../install-packages.sh --mono
+built=$(mktemp -d)
+trap 'rm -rf "$built"' EXIT
+sharp() { mcs -langversion:5 -warnaserror -noconfig -reference:System.dll "$@"; }
+sharp -target:library -out:"$built/native.dll" -reference:System.Core.dll ../node-check/native.cs
+sharp -target:library -out:"$built/sockets.dll" ../node-check/unix-sockets.cs
+sharp -out:"$built/report_test.exe" ../node-check/report.cs ../node-check/report_test.cs
+mono "$built/report_test.exe" ../node-check/doubts.tsv || complain "report.cs fails its test"
+declared=$(grep -ohP 'Test-Part "\K[a-z0-9-]+' "${node_check[@]}" | sort)
+[[ -z $(uniq -d <<<"$declared") ]] || complain "parts that are declared twice: $(uniq -d <<<"$declared")"
+for part in $(grep -v '^#' ../node-check/doubts.tsv | cut -f 4); do
+  grep -qxF "$part" <<<"$declared" || complain "doubts.tsv: there is no part $part"
+done
+
+# The line that README.md has people paste: it parses, and its script takes the parameters.
+sed -n '/^```powershell$/,/^```$/p' README.md | grep -v '^```' >"$built/pasted.ps1"
+[[ -s $built/pasted.ps1 ]] || complain "README.md has no line to paste"
+[[ ! -d $modules/node_modules ]] || node parse.mjs "$modules" "$built/pasted.ps1" || complain "the line to paste does not parse"
+grep -q 'share\\csi-proxy\\node-check.ps1' "$built/pasted.ps1" || complain "the line to paste runs another script"
+parameters=$(sed -n '/^param(/,/^)/p' ../node-check.ps1 | grep -oP '^  (\[[^$]*\])?\$\K\w+' | sort)
+documented=$(grep -oP '^\.PARAMETER \K\w+' ../node-check.ps1 | sort)
+# -NoRedact is described with -Redact.
+diff <(grep -vx NoRedact <<<"$parameters") - <<<"$documented" || complain "node-check.ps1 documents other parameters than it takes"
+for flag in $(grep -oP 'node-check\.ps1[^`\n]*' README.md | grep -oP ' -\K[A-Z]\w+' | sort -u); do
+  grep -qx "$flag" <<<"$parameters" || complain "README.md: node-check.ps1 takes no -$flag"
+done
+
 calls=0
 for script in "${node_check[@]}"; do
   code=$(code_of "$script")
   check_proxy_flags "$script" "$(grep -oE '"-[a-z][a-z_-]*=' <<<"$code" | tr -d =)"
   while read -r line; do
     # A line with a call: "group", "method", "--field=value".
-    if [[ $line =~ \"(disk|filesystem|iscsi|smb|system|volume)\",\ \"([a-z-]+)\" ]]; then
+    if [[ $line =~ \"(disk|filesystem|iscsi|smb|storage|system|volume)\",\ \"([a-z-]+)\" ]]; then
       calls=$((calls + 1))
       known=$("$ctl" describe "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}") ||
         complain "$script: there is no rpc ${BASH_REMATCH[1]} ${BASH_REMATCH[2]}"
@@ -70,7 +99,9 @@ for script in "${node_check[@]}"; do
     else
       known=$ctl_help$'\n'$proxy_help$'\n'$service_help$'\n'$sidecars_help
     fi
-    for flag in $(grep -oE -- '--[a-z][a-z-]+' <<<"$line"); do
+    for flag in $(grep -oE -- '--[a-z][a-z.-]+' <<<"$line"); do
+      # A secret may come from a file as well.
+      grep -q -- "$flag" <<<"$known" || flag=${flag%-file}
       grep -qE -- "$flag( |=|\$)" <<<"$known" || complain "$script: there is no flag $flag: $line"
     done
   done < <(grep -E -- '--[a-z]|", "' <<<"$code")

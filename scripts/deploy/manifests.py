@@ -36,7 +36,7 @@ def parse(text):
 
 @dataclasses.dataclass
 class Pod:
-    """The template of a DaemonSet."""
+    """The template of a DaemonSet or a Job."""
 
     where: str
     namespace: str | None
@@ -96,6 +96,12 @@ class Manifests:
         return [
             Pod(file, r["metadata"].get("namespace"), r) for file, r in self.resources("DaemonSet")
         ]
+
+    def jobs(self):
+        return [Pod(file, r["metadata"].get("namespace"), r) for file, r in self.resources("Job")]
+
+    def workloads(self):
+        return self.pods() + self.jobs()
 
     def pod(self, file):
         return next(pod for pod in self.pods() if pod.where == file)

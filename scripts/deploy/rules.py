@@ -28,7 +28,7 @@ def windows_nodes(all_):
 
 
 def accounts(all_):
-    for pod in all_.pods():
+    for pod in all_.workloads():
         if (pod.namespace, pod.spec.get("serviceAccountName")) not in all_.names("ServiceAccount"):
             yield f"{pod.where}: there is no such service account"
         if pod.spec.get("automountServiceAccountToken") is not False:
@@ -44,7 +44,7 @@ def _bytes(quantity):
 
 
 def containers(all_):
-    for pod in all_.pods():
+    for pod in all_.workloads():
         for container in pod.containers:
             where = f"{pod.where}: {container['name']}"
             _, _, tag = container["image"].rpartition("/")[2].partition(":")
@@ -58,8 +58,14 @@ def containers(all_):
                 yield f"{where}: asks for more memory than it may have"
 
 
+def _checks_mounted_kubelet(pod):
+    """The one pod that mounts on purpose."""
+    arguments = [argument for container in pod.containers for argument in container.get("args", [])]
+    return "-KubeletMounted" in arguments and SANDBOX + "node-check.ps1" in arguments
+
+
 def host_process(all_):
-    for pod in all_.pods():
+    for pod in all_.workloads():
         if not pod.host_process:
             if pod.spec.get("hostNetwork"):
                 yield f"{pod.where}: the node's network is for HostProcess pods"
@@ -70,7 +76,7 @@ def host_process(all_):
             yield f"{pod.where}: a HostProcess pod runs as a named account"
         # hcsshim refuses pipes, and a directory of the node mounted over itself hides what is
         # mounted below it later (KEP-1981: "this is not recommended").
-        if pod.host_paths():
+        if pod.host_paths() and not _checks_mounted_kubelet(pod):
             yield f"{pod.where}: a HostProcess pod reaches the node's paths as they are, without mounts"
         for container in pod.containers:
             if "windowsOptions" in container.get("securityContext", {}):
@@ -78,7 +84,7 @@ def host_process(all_):
 
 
 def volumes(all_):
-    for pod in all_.pods():
+    for pod in all_.workloads():
         names = [volume["name"] for volume in pod.volumes]
         mounted = set()
         for container in pod.containers:
@@ -130,6 +136,40 @@ def installs(all_):
                 yield f"{pod.where}: a rolling update does not wait until the pipes answer"
 
 
+def node_checks(all_):
+    script = (manifests.REPOSITORY / "scripts/node-check.ps1").read_text(encoding="utf-8")
+    known = set(re.findall(r"^  (?:\[[^$]*\])?\[\w+(?:\[\])?\]\$(\w+)", script, re.M))
+    mounted = []
+    for pod in all_.jobs():
+        spec = pod.resource["spec"]
+        selected = pod.spec.get("nodeSelector", {})
+        if selected.get("kubernetes.io/os") != "windows" or pod.spec.get("os") != {"name": "windows"}:
+            yield f"{pod.where}: not for Windows nodes alone"
+        if "csi-proxy/node-check" not in selected:
+            yield f"{pod.where}: runs on a node that nobody chose"
+        if spec.get("backoffLimit") != 0 or pod.spec.get("restartPolicy") != "Never":
+            yield f"{pod.where}: is run again after a part has failed"
+        if not pod.host_process:
+            yield f"{pod.where}: sees a container instead of the node"
+        for container in pod.containers:
+            words = container.get("command", []) + container.get("args", [])
+            if SANDBOX + "node-check.ps1" not in words:
+                yield f"{pod.where}: runs another script"
+                continue
+            flags = words[words.index(SANDBOX + "node-check.ps1") + 1 :]
+            for word in flags:
+                if word.startswith("-") and word[1:] not in known:
+                    yield f"{pod.where}: node-check.ps1 knows no {word}"
+            if not {"-Print", "-NoRestart"} <= set(flags):
+                yield f"{pod.where}: prints no report, or kills the node's service"
+            paths = [mount["mountPath"] for mount in container.get("volumeMounts", [])]
+            if ("-KubeletMounted" in flags) != (paths == ["C:\\var\\lib\\kubelet"]):
+                yield f"{pod.where}: says of the kubelet's directory what is not so"
+            mounted.append("-KubeletMounted" in flags)
+    if sorted(mounted) != [False, True]:
+        yield "node-check.yaml: not one pod without a mount and one with it"
+
+
 def _groups(arguments):
     given = [a.partition("=")[2] for a in arguments if a.startswith("--api-groups=")]
     return (
@@ -174,7 +214,7 @@ def programs(all_):
 
 def environment(all_):
     known = set(re.findall(r"\bCSI_PROXY_[A-Z_]+", manifests.client_options()))
-    for pod in all_.pods():
+    for pod in all_.workloads():
         for container in pod.containers:
             for variable in container.get("env", []):
                 name, value = variable["name"], variable.get("value")
@@ -205,7 +245,7 @@ def namespaces(all_):
                 yield f"{file}: {resource['kind']} names no namespace"
             elif namespace not in (None, *levels):
                 yield f"{file}: there is no namespace {namespace}"
-    for pod in all_.pods():
+    for pod in all_.workloads():
         # The level baseline forbids these (kubernetes.io/docs/concepts/security/pod-security-standards).
         needs = pod.host_process or pod.spec.get("hostNetwork") or pod.host_paths()
         if needs and levels.get(pod.namespace) != "privileged":
@@ -281,6 +321,7 @@ RULES = [
     programs,
     rollout,
     installs,
+    node_checks,
     environment,
     namespaces,
     driver,

@@ -1,5 +1,5 @@
-# Part of node-check.ps1: programs run to their end, parts that pass or fail, facts, the report.
-# Uses its $ctl, and keeps $parts and $facts.
+# Part of node-check.ps1: programs run to their end, parts that pass or fail, facts.
+# Uses its $ctl and $masks, and keeps $parts and $facts.
 
 $parts = New-Object System.Collections.ArrayList
 $facts = New-Object System.Collections.ArrayList
@@ -39,18 +39,46 @@ function Invoke-Program([string]$Path, [string[]]$Arguments, [int]$Seconds = 600
 
 function Invoke-Ctl([string[]]$Arguments) { Invoke-Program $ctl ($Arguments + "--output=json") }
 
+# The words of a call for the report, without what no report may hold.
+function Show-Words([string[]]$Arguments) { ($Arguments -join " ") -replace "(--(password|chap-secret)=)\S+", '$1***' }
+
 # The answer of an rpc, which must succeed.
 function Get-Answer([string[]]$Arguments) {
   $call = Invoke-Ctl $Arguments
-  if ($call.Code -ne 0) { throw "csi-proxyctl $($Arguments -join ' '): $($call.Err.Trim())" }
+  if ($call.Code -ne 0) { throw "csi-proxyctl $(Show-Words $Arguments): $($call.Err.Trim())" }
   $call.Out | ConvertFrom-Json
 }
 
-function Assert-Refused([string]$Code, [string[]]$Arguments) {
+# The error of an rpc, which must fail.
+function Get-Refusal([string[]]$Arguments) {
   $call = Invoke-Ctl $Arguments
-  if ($call.Code -eq 0) { throw "csi-proxyctl $($Arguments -join ' ') was not refused" }
-  if ($call.Err -notmatch "error: ${Code}: ") {
-    throw "csi-proxyctl $($Arguments -join ' '): $($call.Err.Trim()), not $Code"
+  if ($call.Code -eq 0) { throw "csi-proxyctl $(Show-Words $Arguments) was not refused" }
+  $call.Err.Trim()
+}
+
+function Assert-Refused([string]$Code, [string[]]$Arguments) {
+  $refusal = Get-Refusal $Arguments
+  if ($refusal -notmatch "error: ${Code}: ") { throw "csi-proxyctl $(Show-Words $Arguments): $refusal, not $Code" }
+}
+
+# --- WMI ---
+
+# What a method of WMI says, by whichever of the channels it does: the exception's HRESULT, its error object, or ReturnValue.
+function Get-CimOutcome([scriptblock]$Body) {
+  try {
+    $answer = & $Body
+    if ($null -eq $answer -or $null -eq $answer.PSObject.Properties["ReturnValue"]) { return "no ReturnValue" }
+    "ReturnValue {0} (0x{0:x})" -f $answer.ReturnValue
+  } catch [Microsoft.Management.Infrastructure.CimException] {
+    $why = $_.Exception
+    $told = @()
+    if ($null -ne $why.ErrorData) {
+      foreach ($property in $why.ErrorData.CimInstanceProperties) {
+        if ($null -ne $property.Value) { $told += "$($property.Name)=$($property.Value)" }
+      }
+    }
+    "HRESULT 0x{0:x8}, native {1}, status 0x{2:x8}, id {3}; error object: {4}" -f $why.HResult, $why.NativeErrorCode,
+      $why.StatusCode, $why.MessageId, ($told -join ", ")
   }
 }
 
@@ -66,7 +94,7 @@ function Test-Part([string]$Name, [string]$Shows, [scriptblock]$Body) {
   $start = Get-Date
   $result = "OK"
   try {
-    $detail = (@(& $Body) | Out-String).Trim()
+    $detail = (@(& $Body) | Out-String -Width 4096).Trim()
   } catch {
     $detail = $_.Exception.Message
     $result = "FAILED"
@@ -76,7 +104,7 @@ function Test-Part([string]$Name, [string]$Shows, [scriptblock]$Body) {
     }
   }
   $milliseconds = [int]((Get-Date) - $start).TotalMilliseconds
-  Write-Host "$result $detail"
+  Write-Host $masks.Apply("$result $detail")
   [void]$parts.Add([pscustomobject]@{
       name = $Name; shows = $Shows; result = $result; milliseconds = $milliseconds; detail = $detail
     })
@@ -104,38 +132,6 @@ function Add-Fact([string]$Name, [scriptblock]$Body) {
   } catch {
     $value = "error: $($_.Exception.Message)"
   }
+  if ($value.Length -gt 65536) { $value = $value.Substring(0, 65536) + "..." }
   [void]$facts.Add([pscustomobject]@{ name = $Name; value = $value })
-}
-
-# --- The report ---
-
-# Writes both files, and returns how many parts failed.
-function Write-Report([string]$Path, [string]$About, [string]$Version) {
-  $count = @{ OK = 0; FAILED = 0; SKIPPED = 0 }
-  foreach ($part in $parts) { $count[$part.result]++ }
-  $summary = "$($count.OK) passed, $($count.FAILED) failed, $($count.SKIPPED) skipped"
-  $account = [System.Security.Principal.WindowsIdentity]::GetCurrent().Name
-  $whole = [pscustomobject]@{
-    about = $About; version = $Version; account = $account; powershell = "$($PSVersionTable.PSVersion)"
-    finished = (Get-Date).ToUniversalTime().ToString("o")
-    parts = $parts; selftest = $selftest; facts = $facts; summary = $summary
-  }
-  $whole | ConvertTo-Json -Depth 8 | Set-Content -Path "$Path.json" -Encoding UTF8
-  & {
-    "$About, $Version"
-    ""
-    $parts | Format-Table -Wrap -AutoSize -Property "name", "result", "milliseconds", "detail"
-    if ($null -ne $selftest) {
-      $selftest.steps | Format-Table -Wrap -AutoSize -Property "name", "result", "milliseconds", "detail"
-      $selftest.latencies | Format-Table -AutoSize -Property "rpc", "version", "calls", "fastest_ms", "median_ms", "slowest_ms"
-    }
-    foreach ($fact in $facts) {
-      "--- $($fact.name)"
-      $fact.value
-      ""
-    }
-    $summary
-  } | Out-String -Width 200 | Set-Content -Path "$Path.txt" -Encoding UTF8
-  Write-Host "$summary; the report is in $Path.txt and $Path.json"
-  $count.FAILED
 }

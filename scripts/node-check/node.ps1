@@ -1,10 +1,8 @@
-# Part of node-check.ps1: the virtual disk, the service, and what is tried on links.
-# Uses its $programs, $logs, $Directory, $Report, $work, $base, $outside, $sentinel, $vhdx, $SizeMB, $KubeletPath, $ctl, $proxy and $disk,
-# and keeps $process, $started and $installed.
+# Part of node-check.ps1: virtual disks, and what is tried on links.
+# Uses its $work, $base, $outside, $sentinel, $vhdx, $SizeMB and $disk, and keeps $images.
 
-$process = $null
-$started = $false
-$installed = $false
+$images = New-Object System.Collections.ArrayList
+$storage = "root/Microsoft/Windows/Storage"
 
 # --- The virtual disk ---
 
@@ -58,6 +56,65 @@ function Remove-TestDisk {
   Remove-Item -Path $vhdx -Force
 }
 
+# --- Further virtual disks, each for one part ---
+
+# Makes one, attaches it and returns its number. Sectors are New-VHD's to choose.
+function New-Image([string]$Name, [int]$Megabytes = 512, [hashtable]$Sectors = @{}) {
+  $path = Join-Path $work "$Name.vhdx"
+  [void]$images.Add($path)
+  if ($means -eq "New-VHD") {
+    New-VHD -Path $path -SizeBytes ($Megabytes * 1mb) -Dynamic @Sectors | Out-Null
+  } else {
+    Invoke-DiskPart "create vdisk file=`"$path`" maximum=$Megabytes type=expandable"
+  }
+  Mount-Image $path
+}
+
+function Mount-Image([string]$Path) {
+  Mount-DiskImage -ImagePath $Path -NoDriveLetter | Out-Null
+  for ($i = 0; $i -lt 60; $i++) {
+    $image = Get-DiskImage -ImagePath $Path
+    if ($image.Attached -and $null -ne $image.Number) { return [int]$image.Number }
+    Start-Sleep -Milliseconds 500
+  }
+  throw "$Path does not show up as a disk"
+}
+
+function Dismount-Image([string]$Path) {
+  if ((Test-Path $Path) -and (Get-DiskImage -ImagePath $Path).Attached) { Dismount-DiskImage -ImagePath $Path | Out-Null }
+}
+
+function Remove-Images {
+  foreach ($path in $images) {
+    Dismount-Image $path
+    Remove-Item -Path $path -Force -ErrorAction SilentlyContinue
+  }
+}
+
+# The MSFT_Disk of a number, as it is now.
+function Get-CimDisk([int]$Number) { Get-CimInstance -Namespace $storage MSFT_Disk -Filter "Number = $Number" }
+
+# The one volume of a disk, as the service has it.
+function Get-VolumeOf([int]$Number) {
+  $volumes = @((Get-Answer "volume", "list-volumes-on-disk", "--disk-number=$Number").volume_ids)
+  Assert-That ($volumes.Count -eq 1) "there are $($volumes.Count) volumes on disk $Number"
+  $volumes[0]
+}
+
+# One call mounts a disk at a directory of its own; one takes it back.
+function Invoke-Stage([int]$Number, [string]$Name) {
+  Get-Answer "storage", "stage-volume", "--disk.number=$Number", "--target-path=$base\$Name"
+}
+
+function Invoke-Unstage([string]$Name) { Get-Answer "storage", "unstage-volume", "--target-path=$base\$Name" }
+
+# What diagnose finds of a kind.
+function Find-Findings([string]$Kind) {
+  $call = Invoke-Ctl "diagnose"
+  Assert-That ($call.Out.StartsWith("{")) "diagnose said: $($call.Err.Trim())"
+  @(($call.Out | ConvertFrom-Json).findings | Where-Object { $_.kind -eq $Kind })
+}
+
 # .NET removes links and mount points as such, where Remove-Item of 5.1 may follow them.
 function Remove-Tree([string]$Path) {
   if (-not [System.IO.Directory]::Exists($Path)) { return }
@@ -66,133 +123,9 @@ function Remove-Tree([string]$Path) {
   [System.IO.Directory]::Delete($Path, -not $isLink)
 }
 
-# --- The service ---
-
-# The service's name; empty when none is installed.
-function Find-ServiceName {
-  foreach ($name in "csi-proxy", "csiproxy") {
-    if (Get-Service -Name $name -ErrorAction SilentlyContinue) { return $name }
-  }
-  ""
-}
-
-function Test-Answering { (Invoke-Program $ctl "doctor").Code -eq 0 }
-
-# Installs the service as operators do, in folders of its own, so that it has the privileges that it is
-# left with and no more: in console mode it has those of an administrator, who may do anything.
-function Install-Proxy {
-  New-Item -ItemType Directory -Path $programs | Out-Null
-  foreach ($name in "csi-proxy.exe", "csi-proxy-service.exe") {
-    Copy-Item (Join-Path $Directory $name) $programs
-  }
-  $script:installed = $true
-  $flags = "-kubelet-path=$KubeletPath", "-logtostderr=false", "-log_file=$logs\csi-proxy.log", "-v=2"
-  foreach ($words in (@("install", "--name=csi-proxy", "--") + $flags), @("start", "--name=csi-proxy")) {
-    $call = Invoke-Program "$programs\csi-proxy-service.exe" $words
-    if ($call.Code -ne 0) { throw "csi-proxy-service $($words -join ' '): $($call.Out) $($call.Err)" }
-  }
-  "installed and started as service csi-proxy"
-}
-
-function Uninstall-Proxy {
-  if (-not $installed) { return }
-  $call = Invoke-Program "$programs\csi-proxy-service.exe" "uninstall", "--name=csi-proxy"
-  if (Test-Path "$logs\csi-proxy.log") { Copy-Item "$logs\csi-proxy.log" "$Report.log" }
-  Remove-Tree $programs
-  Remove-Tree $logs
-  if ($call.Code -ne 0) { throw "csi-proxy-service uninstall: $($call.Out) $($call.Err)" }
-}
-
-function Start-Proxy {
-  $name = Find-ServiceName
-  if (Test-Answering) { return "one answers already; service: $name" }
-  if ($name -ne "") {
-    Start-Service -Name $name
-    if (-not (Test-Answering)) { throw "service $name runs and does not answer" }
-    return "service $name was stopped, and is started"
-  }
-  if (-not $started -and (Test-Path (Join-Path $Directory "csi-proxy-service.exe"))) { return Install-Proxy }
-  $flags = "-kubelet-path=$KubeletPath", "-logtostderr=false", "-log_file=$work\csi-proxy.log", "-v=2"
-  $script:process = [System.Diagnostics.Process]::Start((New-StartInfo $proxy $flags))
-  $script:started = $true
-  for ($i = 0; $i -lt 60; $i++) {
-    if ($process.HasExited) { throw "csi-proxy.exe ended with exit code $($process.ExitCode); its log is kept" }
-    if (Test-Answering) {
-      return "csi-proxy.exe started in console mode, process $($process.Id): with an administrator's privileges, not a service's"
-    }
-    Start-Sleep -Milliseconds 500
-  }
-  throw "csi-proxy.exe does not answer"
-}
-
-# Returns the number of pipes that answer.
-function Get-AnsweringPipes {
-  $said = (Invoke-Program $ctl "doctor").Out
-  if ($said -notmatch "(\d+) of \d+ pipes answer") { throw "csi-proxyctl doctor said: $said" }
-  [int]$Matches[1]
-}
-
-function Wait-Answering([int]$Pipes, [string]$After) {
-  # The service manager restarts what has crashed after 10 s.
-  for ($i = 0; $i -lt 60; $i++) {
-    $now = Get-AnsweringPipes
-    if ($now -eq $Pipes) { return }
-    Start-Sleep -Seconds 1
-  }
-  throw "after a $After, $now of $Pipes pipes answer"
-}
-
-# A client that says nothing and does not close its end, as released Go clients do.
-function Open-Abandoned {
-  $client = New-Object System.IO.Pipes.NamedPipeClientStream(".", $pipe, [System.IO.Pipes.PipeDirection]::InOut)
-  $client.Connect(5000)
-  $client
-}
-
-# Ends the service, by a stop or a crash, and has it start again. In console mode every end is a crash.
-function Restart-Proxy([string]$How) {
-  if (-not $started -and $How -eq "stop") {
-    Restart-Service -Name (Find-ServiceName) -Force
-    return
-  }
-  $running = Get-ProxyProcess
-  $running.Kill()
-  $running.WaitForExit()
-  if ($started) { Start-Proxy | Out-Null }
-}
-
-# The process behind the pipes, as it is now.
-function Get-ProxyProcess {
-  if ($null -ne $process) {
-    $process.Refresh()
-    return $process
-  }
-  $running = @(Get-Process -Name "csi-proxy" -ErrorAction SilentlyContinue)
-  if ($running.Count -ne 1) { Skip-Part "there are $($running.Count) processes csi-proxy.exe" }
-  $running[0]
-}
-
-# Returns the error of opening a pipe over the network; empty when it opens.
-function Open-RemotePipe([string]$Name) {
-  $client = New-Object System.IO.Pipes.NamedPipeClientStream($env:COMPUTERNAME, $Name, [System.IO.Pipes.PipeDirection]::InOut)
-  try {
-    $client.Connect(3000)
-    ""
-  } catch {
-    $_.Exception.GetBaseException().Message
-  } finally {
-    $client.Dispose()
-  }
-}
-
 # --- Volumes and links ---
 
-# The one volume on the virtual disk.
-function Get-TestVolume {
-  $volumes = @((Get-Answer "volume", "list-volumes-on-disk", "--disk-number=$disk").volume_ids)
-  Assert-That ($volumes.Count -eq 1) "there are $($volumes.Count) volumes on the disk"
-  $volumes[0]
-}
+function Get-TestVolume { Get-VolumeOf $disk }
 
 function Assert-SentinelStays {
   Assert-That (Test-Path $sentinel) "the sentinel $sentinel outside is gone"

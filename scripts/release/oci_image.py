@@ -5,7 +5,7 @@
 
 The programs are csi-proxy.exe, csi-proxyctl.exe, csi-proxy-service.exe, csi-node-sidecars.exe and
 csi_proxy.dll; what else is in their folder is left out. A licence goes into the image's folder
-`licenses`. What is made depends on these files, on install.ps1 and on the options, and on nothing
+`licenses`. What is made depends on these files, on install.ps1, on node-check.ps1 and its folder, and on the options, and on nothing
 else.
 
 Three images. The first two share two layers, all share the first:
@@ -39,7 +39,9 @@ PROGRAMS = ("csi-proxy.exe", "csi-proxyctl.exe", "csi-proxy-service.exe")
 # One program by three names, two of which are hard links: it takes the flags of the program whose
 # name it has.
 SIDECARS = ("csi-node-sidecars.exe", "csi-node-driver-registrar.exe", "livenessprobe.exe")
-INSTALL = pathlib.Path(__file__).parents[1] / "bootstrap" / "install.ps1"
+SCRIPTS = pathlib.Path(__file__).parents[1]
+INSTALL = SCRIPTS / "bootstrap" / "install.ps1"
+NODE_CHECK = SCRIPTS / "node-check.ps1"
 TITLE = "org.opencontainers.image."
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 CONFIG = "application/vnd.oci.image.config.v1+json"
@@ -150,7 +152,10 @@ def main():
 
     licenses = {f"licenses/{path.name}": path.read_bytes() for path in options.licenses}
     hives = {f"Windows/System32/config/{name}": empty_hive.hive(name, epoch) for name in HIVES}
-    service = read(PROGRAMS) | {INSTALL.name: INSTALL.read_bytes()}
+    service = read(PROGRAMS) | {path.name: path.read_bytes() for path in (INSTALL, NODE_CHECK)}
+    for path in NODE_CHECK.with_suffix("").iterdir():
+        if not path.name.endswith("_test.cs"):
+            service[f"node-check/{path.name}"] = path.read_bytes()
     base = [
         ("the registry hives of a base layer", windows_layer.layer(hives, epoch)),
         ("csi_proxy.dll", windows_layer.layer(read(LIBRARY) | licenses, epoch, ["Hives"])),

@@ -80,7 +80,9 @@ cp "$out/programs/csi_proxy.dll" "$expected/Files/"
 check "the base's files" diff -r "$expected" "$out/rootfs-1.2.3-base"
 beside=$out/beside
 cp -r "$expected" "$beside"
-cp "${service[@]/#/$out/programs/}" scripts/bootstrap/install.ps1 "$expected/Files/"
+cp "${service[@]/#/$out/programs/}" scripts/bootstrap/install.ps1 scripts/node-check.ps1 "$expected/Files/"
+cp -r scripts/node-check "$expected/Files/"
+rm "$expected"/Files/node-check/*_test.cs
 check "the service's files" diff -r "$expected" "$out/rootfs-1.2.3"
 rm "$beside/Files/csi_proxy.dll"
 for name in "${sidecars[@]}"; do cp "$out/programs/${sidecars[0]}" "$beside/Files/$name"; done
@@ -105,7 +107,7 @@ for hive in "$hives"/*; do check "hive ${hive##*/}" root "${hive##*/}"; done
 there() { [[ -f $1/Files/$2 ]]; }
 # run_by FILE...: what the manifests run of an image.
 run_by() { sed -n 's/.*%CONTAINER_SANDBOX_MOUNT_POINT%\\\([^\\ ,'"'"']*\).*/\1/p' "$@" | sort -u; }
-programs=$(run_by scripts/deploy/{proxy,install,sig-windows}-daemonset.yaml)
+programs=$(run_by scripts/deploy/{proxy,install,sig-windows}-daemonset.yaml scripts/deploy/node-check.yaml)
 check "the manifests run something" grep -qx csi-proxy.exe <<<"$programs"
 for program in $programs; do check "the manifests' $program" there "$expected" "$program"; done
 # The page for ordinary pods copies files that are there.
