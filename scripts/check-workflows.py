@@ -15,6 +15,8 @@ import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 WORKFLOWS = ".github/workflows"
+# It calls scripts itself.
+SCRIPT = "integration/windows/run.ps1"
 READ = {"contents": "read"}
 # Who may do more than read.
 RIGHTS = {("release.yml", "publish"): {"contents": "write", "packages": "write"}}
@@ -63,6 +65,15 @@ def flag_complaints(script, words, variables):
             yield f"{script} tells of no flag {flag}"
     if words and script not in {command.split()[0] for command in re.findall(r"^# +(\S.* [A-Z\[-].*)", text, re.M)}:
         yield f"{script} tells of no arguments"
+
+
+def call_complaints(script, text):
+    """What a PowerShell script calls another one with, and that one does not take."""
+    for name, words in re.findall(r"\(Join-Path \$\w+ \"([\w-]+\.ps1)\"\)(.*)", text):
+        known = parameters((ROOT / "scripts" / name).read_text())
+        for flag in re.findall(r" -([A-Z]\w*)", re.sub(r"\([^()]*\)", "", words)):
+            if flag not in known:
+                yield f"{script}: {name} has no parameter -{flag}"
 
 
 def run_complaints(run, tracked, variables):
@@ -130,6 +141,9 @@ def wanted(jobs, name):
 def complaints(texts):
     tracked = set(listed())
     for file, text in texts.items():
+        if file.endswith(".ps1"):
+            yield from call_complaints(file, text)
+            continue
         workflow = yaml.safe_load(text)
         # YAML 1.1 takes the key for a truth value.
         events = workflow[True]
@@ -173,6 +187,7 @@ MISTAKES = [
     ("windows.yml", "          name: packed\n          path: packed\n      - name: run", "          name: parcel\n          path: packed\n      - name: run", "downloads parcel"),
     ("windows.yml", "    needs: build\n", "", "downloads packed"),
     ("windows.yml", "run: scripts\\vcpkg\\build.ps1", "run: echo ${{ github.head_ref }} && scripts\\vcpkg\\build.ps1", "has an expression"),
+    ("run.ps1", " -Note $note", " -Notes $note", "node-check.ps1 has no parameter -Notes"),
     ("release.yml", "    needs: make\n", "", "downloads dist"),
     ("release.yml", "      packages: write\n", "      packages: write\n      actions: write\n", "has the permissions"),
     ("release.yml", "scripts/release/publish.sh dist", "scripts/release/publish.sh --force dist", "tells of no flag --force"),
@@ -193,12 +208,12 @@ def unnoticed(texts):
 
 
 def main():
-    texts = {pathlib.Path(path).name: (ROOT / path).read_text() for path in listed(WORKFLOWS)}
+    texts = {pathlib.Path(path).name: (ROOT / path).read_text() for path in [*listed(WORKFLOWS), SCRIPT]}
     found = list(complaints(texts)) or list(unnoticed(texts))
     for complaint in found:
         print(complaint, file=sys.stderr)
-    print(f"workflows: {len(texts)} files, {len(MISTAKES)} mistakes to notice: {len(found)} problems")
-    return 1 if found or not texts else 0
+    print(f"workflows: {len(texts) - 1} files, {len(MISTAKES)} mistakes to notice: {len(found)} problems")
+    return 1 if found or len(texts) == 1 else 0
 
 
 if __name__ == "__main__":

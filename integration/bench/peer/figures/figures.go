@@ -55,7 +55,9 @@ func (s *Server) Measure(load string, command ...string) {
 	s.Add(load, P99, f["p99_us"])
 	s.Add(load, Rate, f["calls_per_second"])
 	s.Add(load, CPU, (s.Process.CPU()-cpuBefore)/f["calls"])
-	s.Add(load, Switches, s.Process.SwitchesSince(switchesBefore)/f["calls"])
+	if countsSwitches {
+		s.Add(load, Switches, s.Process.SwitchesSince(switchesBefore)/f["calls"])
+	}
 	// Under Wine a Go program now and then hangs in its exit, when all has been said.
 	late := time.AfterFunc(10*time.Second, func() { run.Process.Kill() })
 	if err := run.Wait(); late.Stop() {

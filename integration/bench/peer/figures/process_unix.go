@@ -44,6 +44,8 @@ func (p Process) CPU() float64 {
 	return (user + system) * 1e6 / 100
 }
 
+const countsSwitches = true
+
 // The switches by thread, so that a thread that has ended meanwhile takes nothing away from the
 // others.
 func (p Process) Switches() map[string]float64 {
@@ -64,12 +66,12 @@ func (p Process) SwitchesSince(before map[string]float64) float64 {
 	return sum
 }
 
-func loadAverage() float64 {
+func loadAverage() (average float64, known bool) {
 	text, err := os.ReadFile("/proc/loadavg")
 	Must(err)
-	average, err := strconv.ParseFloat(strings.Fields(string(text))[0], 64)
+	average, err = strconv.ParseFloat(strings.Fields(string(text))[0], 64)
 	Must(err)
-	return average
+	return average, true
 }
 
 func processor() string {

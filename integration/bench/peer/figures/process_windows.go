@@ -48,12 +48,14 @@ func (p Process) CPU() float64 {
 	return (in100ns(kernel) + in100ns(user)) / 10
 }
 
-// Switches of threads are not counted here.
+// Switches of threads are counted for performance counters alone.
+const countsSwitches = false
+
 func (p Process) Switches() map[string]float64 { return nil }
 
 func (p Process) SwitchesSince(map[string]float64) float64 { return 0 }
 
-// Windows has no load average.
-func loadAverage() float64 { return 0 }
+// Windows has none.
+func loadAverage() (average float64, known bool) { return 0, false }
 
 func processor() string { return os.Getenv("PROCESSOR_IDENTIFIER") }

@@ -13,15 +13,23 @@ import (
 
 // Describe says when, how long and on what machine is measured.
 func Describe(length time.Duration, turns int) map[string]any {
-	return map[string]any{
+	run := map[string]any{
 		"date": time.Now().UTC().Format(time.RFC3339), "seconds per turn": length.Seconds(), "turns": turns,
-		"processors": runtime.NumCPU(), "processor": processor(), "load average before": loadAverage(),
+		"processors": runtime.NumCPU(), "processor": processor(),
 	}
+	if average, known := loadAverage(); known {
+		run["load average before"] = average
+	}
+	return run
 }
 
 // Conclude adds what is known at the end only.
 func Conclude(run map[string]any) {
-	run["load average after"] = loadAverage()
+	average, known := loadAverage()
+	if !known {
+		return
+	}
+	run["load average after"] = average
 	fmt.Printf("load average before %.1f, after %.1f, on %d processors\n", run["load average before"],
 		run["load average after"], run["processors"])
 }
