@@ -1,6 +1,6 @@
-// Calls every rpc of the newest and of the stable versions, by gRPC's own library for Node.js, and
-// looks at the node after each. Then the connection itself: long messages, many calls, refusals, a
-// service that is killed.
+// Calls every rpc of the newest and of the stable versions with gRPC's own library for Node.js, and
+// checks the state of the node after each. Then it tries the connection: long messages, many calls,
+// refusals, a service that is killed.
 //
 //   node peer.mjs ROOT PROGRAM LOG     the repository, the service's program, where its log goes
 import assert from 'node:assert/strict';
@@ -19,7 +19,7 @@ const pods = 'C:\\var\\lib\\kubelet\\pods';
 
 const diskOf = (state, number) => state.disk.find((disk) => disk.number === number);
 const volumeOf = (state, number) => diskOf(state, number).partition.map((partition) => partition.volume).find(Boolean);
-// What is at a path of drive C:, by the volume's own list.
+// Finds a path of drive C: in the list of the volume's files.
 const fileAt = (state, path) =>
   state.disk.flatMap((disk) => disk.partition).find((partition) => partition.volume?.drive_letter === 'C')
     .volume.file.find((file) => file.path === path.slice('C:\\'.length));
@@ -209,7 +209,7 @@ try {
   await node.stop();
 }
 
-// Rows of README.md, with the rpcs in bold whose change the node has shown.
+// The rows of README.md; the rpcs whose change the state has shown are bold.
 let rpcs = 0;
 for (const [pipe, called] of [...node.called].sort()) {
   const missing = [...called].filter(([, changed]) => changed === undefined).map(([rpc]) => rpc);

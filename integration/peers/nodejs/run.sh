@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Node.js as a client: gRPC's library for it calls every rpc of the newest and of the stable versions, and the
-# simulated node shows what came of each. README.md says more.
+# Calls every rpc of the newest and of the stable versions from Node.js, and checks the state of the
+# simulated node after each call. README.md says more.
 #
 #   integration/peers/nodejs/run.sh              on Linux, by this machine's Node.js
 #   integration/peers/nodejs/run.sh --windows    Node.js for Windows, over named pipes, under Wine
@@ -41,7 +41,7 @@ if [[ ${1-} == --windows ]]; then
   "$wine" --session-start >/dev/null
 fi
 # Under Wine, Node.js cannot take a pipe of Linux for its output.
-if ! timeout 300 "${node[@]}" peer.mjs "$drive$root" "$drive$service" service.log </dev/null >peer.log 2>&1; then
+if ! timeout 600 "${node[@]}" peer.mjs "$drive$root" "$drive$service" service.log </dev/null >peer.log 2>&1; then
   tail -n 40 peer.log service.log
   exit 1
 fi

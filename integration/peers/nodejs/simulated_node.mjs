@@ -1,4 +1,4 @@
-// The simulated node and its service: started here, called over its pipes, looked at from outside.
+// Starts the service with a simulated node, calls it over its pipes, and reads the node's state.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { mkdtempSync, openSync, rmSync } from 'node:fs';
@@ -19,7 +19,7 @@ export class SimulatedNode {
   sockets = windows ? '' : mkdtempSync(join(tmpdir(), 'csi-proxy-nodejs-'));
   #service;
   #clients = new Map();
-  // By pipe, and then by rpc: whether the node's state showed what the call did.
+  // For each pipe and rpc: true if the state showed a change, false if the call only reads, undefined before a call.
   called = new Map();
 
   constructor(root, program, log) {
@@ -29,15 +29,18 @@ export class SimulatedNode {
   }
 
   start() {
-    const place = windows ? '--pipe-sddl=D:P(A;;GA;;;WD)' : `--socket-dir=${this.sockets}`;
-    this.#service = spawn(this.#program, ['--host=simulated', place], { stdio: ['ignore', this.#log, this.#log] });
+    const place = windows ? [] : [`--socket-dir=${this.sockets}`];
+    this.#service = spawn(this.#program, ['--host=simulated', ...place], { stdio: ['ignore', this.#log, this.#log] });
   }
 
-  // Without a chance to say goodbye. Returns when the channels know: a call that is sent before is lost.
+  // Kills the service. Returns once the channels know, because a call that is sent before would be lost.
   async kill() {
-    const ended = new Promise((resolve) => this.#service.once('exit', resolve));
-    this.#service.kill('SIGKILL');
-    await ended;
+    // The event of a service that has crashed has passed already.
+    if (this.#service.exitCode === null && this.#service.signalCode === null) {
+      const ended = new Promise((resolve) => this.#service.once('exit', resolve));
+      this.#service.kill('SIGKILL');
+      await ended;
+    }
     const connected = (client) => client.getChannel().getConnectivityState(false) === grpc.connectivityState.READY;
     while ([...this.#clients.values()].some(connected)) await sleep(1);
   }
@@ -77,7 +80,7 @@ export class SimulatedNode {
     return (await this.admin('DumpState')).node;
   }
 
-  // A call that only asks: the answer has what is expected, and the node is as it was.
+  // Makes a call that only reads: the answer has the expected fields, and the state stays as it was.
   async ask(pipe, rpc, request, expected) {
     const before = lasting(await this.state());
     const answer = await this.#call(pipe, rpc, request, expected);
@@ -86,7 +89,7 @@ export class SimulatedNode {
     return answer;
   }
 
-  // A call that changes the node: `shows` of its state is false before, and true after.
+  // Makes a call that changes the node: `shows` is false of the state before, and true of the state after.
   async change(pipe, rpc, request, shows, expected) {
     assert.ok(!shows(await this.state()), `before ${pipe} ${rpc} the node is in the state that is awaited: ${shows}`);
     const answer = await this.#call(pipe, rpc, request, expected);
@@ -95,7 +98,7 @@ export class SimulatedNode {
     return answer;
   }
 
-  // A call that the service refuses.
+  // Makes a call that the service refuses.
   async refused(pipe, rpc, request, code, text) {
     await assert.rejects(unary(this.of(pipe), rpc, request), (error) => {
       assert.equal(grpc.status[error.code], code, `${pipe} ${rpc}: ${error.message}`);
@@ -111,7 +114,7 @@ export class SimulatedNode {
   }
 }
 
-// A call as a promise. It waits for a service that is still to come.
+// Makes a call, which waits for a service that is still to come.
 export function unary(client, rpc, request, deadline = 30_000) {
   const metadata = new grpc.Metadata({ waitForReady: true });
   return new Promise((resolve, reject) => {
@@ -119,13 +122,13 @@ export function unary(client, rpc, request, deadline = 30_000) {
   });
 }
 
-// The fields of the answer that are expected.
+// Picks the expected fields out of an answer.
 function has(answer, expected) {
   if (typeof expected !== 'object' || expected === null || Array.isArray(expected)) return answer;
   return Object.fromEntries(Object.entries(expected).map(([name, value]) => [name, has(answer?.[name], value)]));
 }
 
-// A state without what time alone changes: WMI comes to know a new volume.
+// Leaves out the fields that time alone changes, as WMI comes to know a new volume.
 function lasting(state) {
   return JSON.parse(JSON.stringify(state, (name, value) => (name === 'uncached' || name === 'arriving' ? undefined : value)));
 }
