@@ -275,7 +275,7 @@ std::vector<Script> SystemScripts() {
        {
            {"GetBIOSSerialNumber", "", kOk,
             "serial_number: 'VMware-42 1a 7c 2e 90 4d 11 5f-b3 8e 6a 00 27 9c d4 51'"},
-           {"GetBIOSSerialNumber", "", kInternal, kDeviceFailed, "win32.GetSmbiosTable"},
+           {"GetBIOSSerialNumber", "", kInternal, "SMBIOS table", "win32.GetSmbiosTable"},
            {"GetService", "name: 'msiscsi'", kOk,
             "display_name: 'Microsoft iSCSI Initiator Service' start_type: MANUAL status: STOPPED"},
            {"GetService", "name: 'nobody'", kNotFound, "there is no service nobody"},

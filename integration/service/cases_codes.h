@@ -16,7 +16,6 @@ inline constexpr auto kInternal = absl::StatusCode::kInternal;
 // The texts with which a call tells of the fault that FaultRule() makes of a call of the machine.
 inline constexpr char kQueryFailed[] = "0x80041001";
 inline constexpr char kMethodFailed[] = "failed";
-inline constexpr char kDeviceFailed[] = "1117";
 
 // cases_storage.cc, cases_volume.cc.
 std::vector<Script> StorageScripts();

@@ -60,7 +60,7 @@ std::vector<Script> StorageScripts() {
            "target_path: "},
           {"StageVolume", "disk { number: '1' } file_system: 'ext4' target_path: " TARGET, kInvalid,
            "file_system: "},
-          {"StageVolume", "disk { number: '1' } target_path: " TARGET, kInternal, kDeviceFailed,
+          {"StageVolume", "disk { number: '1' } target_path: " TARGET, kInternal, "mounting volume",
            "win32.SetMountPoint"},
           // The call does not repeat the steps of the call before.
           {"StageVolume", "disk { number: '1' } target_path: " TARGET, kOk,

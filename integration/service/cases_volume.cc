@@ -69,7 +69,7 @@ std::vector<Script> VolumeScripts() {
       {"GetVolumeIDFromTargetPath", R"(target_path: "C:\\var\\lib\\kubelet\\none")", kNotFound,
        "because it does not exist"},
       {"WriteVolumeCache", "volume_id: '$V'"},
-      {"WriteVolumeCache", "volume_id: '$V'", kInternal, kDeviceFailed, "win32.Flush"},
+      {"WriteVolumeCache", "volume_id: '$V'", kInternal, "flushing volume", "win32.Flush"},
       {"UnmountVolume", R"(volume_id: '$V' target_path: "C:\\var\\lib\\kubelet")", kDenied,
        "is a working directory itself"},
       {"UnmountVolume", "volume_id: '$V' target_path: " TARGET},
