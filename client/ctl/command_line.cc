@@ -18,7 +18,8 @@ constexpr char kHelp[] = R"(Calls the CSI Proxy service of this node.
 
   csi-proxyctl GROUP METHOD [--FIELD=VALUE ...]   call an rpc, e.g. volume list-volumes-on-disk --disk-number=1
   csi-proxyctl list                               every group, version and method
-  csi-proxyctl describe [GROUP [METHOD]]          what they do and which fields they take
+  csi-proxyctl help GROUP [METHOD]                its methods, or a method's fields, errors and an example
+  csi-proxyctl describe [GROUP [METHOD]]          what all methods of a group do and which fields they take
   csi-proxyctl doctor                             whether the service answers: each pipe, and how fast
   csi-proxyctl diagnose [--metrics=HOST:PORT]     what is wrong with the node: stale mounts, disks, mappings
   csi-proxyctl repair --what=KIND[,KIND] [--yes]  mend what diagnose found: shows what it would do and asks
@@ -95,8 +96,9 @@ struct Flags {
         ("socket-dir", po::value(&line->client.socket_dir)->value_name("DIR"),
          "directory of the sockets; default: $CSI_PROXY_SOCKET_DIR, else /run/csi-proxy")  //
         ("verbose", po::bool_switch(&line->verbose),
-         "or -v; print which version is called, and where")("help", po::bool_switch(&line->help),
-                                                            "or -h; print this help")(
+         "or -v; print which version is called, and where")(
+            "help", po::bool_switch(&line->help),
+            "or -h; print this help, or after GROUP [METHOD] theirs")(
             "version", po::bool_switch(&line->version), "print the version");
   }
 

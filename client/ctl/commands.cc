@@ -47,7 +47,7 @@ std::string Hint(const absl::Status& status) {
     case absl::StatusCode::kUnavailable:
       return "`csi-proxyctl doctor` shows which pipes answer.";
     case absl::StatusCode::kInvalidArgument:
-      return "`csi-proxyctl describe GROUP METHOD` explains the fields.";
+      return "`csi-proxyctl help GROUP METHOD` explains the fields.";
     case absl::StatusCode::kPermissionDenied:
       return "Paths must be inside the service's working directories (its --working-dir flags).";
     case absl::StatusCode::kDeadlineExceeded:
@@ -105,7 +105,7 @@ int Complain(const absl::Status& status, std::ostream& err) {
 int Call(const Catalog& catalog, const CommandLine& line, const Streams& streams) {
   if (line.words.size() < 2) {
     return WrongUsage(
-        absl::StrCat("name a method: `csi-proxyctl describe ", line.words[0], "` lists them"),
+        absl::StrCat("name a method: `csi-proxyctl help ", line.words[0], "` lists them"),
         streams.err);
   }
   if (line.words.size() > 2) {
@@ -152,6 +152,7 @@ absl::Span<const Command> OwnCommands() {
            [](const Catalog& catalog, const CommandLine& line, const Streams& streams) {
              return Doctor(catalog, line.client, line.call, streams.out);
            }},
+      {.name = "help", .run = &Help, .takes_words = true},
       {.name = "list",
        .run = [](const Catalog& catalog, const CommandLine&,
                  const Streams& streams) { return List(catalog, streams.out); }},
@@ -163,19 +164,16 @@ absl::Span<const Command> OwnCommands() {
 }
 
 int Run(const CommandLine& line, const Streams& streams) {
-  if (line.help) {
-    streams.out << HelpText();
-    return kOk;
-  }
-  if (line.version) {
+  if (line.version && !line.help) {
     streams.out << "csi-proxyctl " << kVersion << "\n";
     return kOk;
   }
-  if (line.words.empty()) {
+  if (line.words.empty() && !line.help) {
     streams.err << HelpText();
     return kUsage;
   }
   const Catalog catalog;
+  if (line.help) return Help(catalog, line, streams);
   for (const Command& command : OwnCommands()) {
     if (line.words[0] != command.name) continue;
     if (command.flags == nullptr && !line.fields.empty()) {

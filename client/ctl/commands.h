@@ -55,6 +55,10 @@ int List(const Catalog& catalog, std::ostream& out);
 // `describe`: documentation of a group, in one version of it, or of a method.
 int Describe(const Catalog& catalog, const CommandLine& line, const Streams& streams);
 
+// `help`, and --help after other words: the program's, a group's with a line for each method, or a
+// method's.
+int Help(const Catalog& catalog, const CommandLine& line, const Streams& streams);
+
 // A script for `bash` or `zsh` that completes commands, groups, methods, fields and flags.
 // INVALID_ARGUMENT for another shell.
 absl::StatusOr<std::string> CompletionScript(const Catalog& catalog, absl::string_view shell);

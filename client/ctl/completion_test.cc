@@ -70,7 +70,7 @@ TEST_F(CompletionTest, FirstComesAGroupOrCommand) {
   EXPECT_THAT(Complete({""}),
               UnorderedElementsAre("disk", "filesystem", "iscsi", "smb", "system", "volume", "sim",
                                    "storage", "completion", "describe", "diagnose", "doctor",
-                                   "list", "repair", "selftest", "top"));
+                                   "help", "list", "repair", "selftest", "top"));
   EXPECT_THAT(Complete({"s"}), UnorderedElementsAre("selftest", "sim", "smb", "storage", "system"));
 }
 
@@ -95,6 +95,8 @@ TEST_F(CompletionTest, ThenAMethodThenFieldsAndFlags) {
 TEST_F(CompletionTest, CommandsHaveWordsOfTheirOwn) {
   EXPECT_THAT(Complete({"describe", "vol"}), UnorderedElementsAre("volume"));
   EXPECT_THAT(Complete({"describe", "disk", "resc"}), UnorderedElementsAre("rescan"));
+  EXPECT_THAT(Complete({"help", "vol"}), UnorderedElementsAre("volume"));
+  EXPECT_THAT(Complete({"help", "disk", "resc"}), UnorderedElementsAre("rescan"));
   EXPECT_THAT(Complete({"completion", ""}), UnorderedElementsAre("bash", "zsh"));
   EXPECT_THAT(Complete({"selftest", "--di"}), UnorderedElementsAre("--disk=", "--disk-is-mine"));
   EXPECT_THAT(Complete({"top", "--metrics", "=", ":9", "--in"}),

@@ -5,8 +5,10 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "api/released.h"
 #include "client/ctl/end_to_end_testing.h"
@@ -36,6 +38,37 @@ TEST_F(CtlTest, AVolumeFromTheRawDiskToItsMount) {
   EXPECT_EQ(
       Ctl("volume dismount-volume --path='C:\\var\\lib\\kubelet\\plugins\\ctl'" + volume).exit_code,
       0);
+}
+
+TEST_F(CtlTest, EveryExampleOfTheHelpRuns) {
+  const std::string password = server_->directory() + "/password";
+  std::ofstream(password) << "correct horse\n";
+  int done = 0;
+  for (const char* group :
+       {"disk", "filesystem", "iscsi", "smb", "storage", "system", "volume", "sim"}) {
+    int methods = 0;
+    const std::string list = Ctl(absl::StrCat("help ", group)).output;
+    for (const absl::string_view line : absl::StrSplit(list, '\n')) {
+      absl::string_view method = line;
+      if (!absl::ConsumePrefix(&method, "  ")) continue;
+      method = method.substr(0, method.find(' '));
+      const Result help = Ctl(absl::StrCat(group, " ", method, " --help"));
+      ASSERT_EQ(help.exit_code, 0) << help.output;
+      const std::vector<std::string> parts =
+          absl::StrSplit(help.output, absl::MaxSplits("\nExample:\n  csi-proxyctl ", 1));
+      ASSERT_EQ(parts.size(), 2) << help.output;
+      const std::string example = parts[1].substr(0, parts[1].find('\n'));
+      const Result result = Ctl(absl::StrCat(example, " <", password));
+      ++methods;
+      if (result.exit_code == 0) ++done;
+      EXPECT_LE(result.exit_code, 1) << example << "\n" << result.output;
+      for (const char* wrong : {"INVALID_ARGUMENT", "PERMISSION_DENIED", "UNIMPLEMENTED"}) {
+        EXPECT_THAT(result.output, Not(HasSubstr(wrong))) << example;
+      }
+    }
+    EXPECT_GE(methods, 2) << list;
+  }
+  EXPECT_GE(done, 35) << "others want a node that is prepared";
 }
 
 TEST_F(CtlTest, TheDoctorFindsEveryPipeUntilTheServiceEnds) {
