@@ -1,12 +1,16 @@
 #include "client/ctl/command_line.h"
 
+#include <algorithm>
 #include <boost/program_options.hpp>
+#include <iterator>
 #include <sstream>
 #include <tuple>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "server/base/status_macros.h"
 
 namespace csi_proxy::ctl {
@@ -86,8 +90,13 @@ struct Flags {
          "API version, such as v1; default: the newest stable one that has the method")  //
         ("json", po::value(&line->json)->value_name("JSON|-"),
          "the request as JSON; - reads standard input; fields given as flags take precedence")  //
-        ("output", po::value(&line->output)->value_name("json|table"),
-         "or -o; default: table on a terminal, json elsewhere; sim always prints json")  //
+        ("output", po::value(&line->output)->value_name("json|yaml|table|wide|name"),
+         "or -o; default: table on a terminal, json elsewhere; sim always prints json. On a "
+         "terminal a table of a list has the columns a person needs, wide has all; name prints "
+         "only what a list names")  //
+        ("watch", po::value(&watch)->value_name("SECONDS")->implicit_value("2"),
+         "or -w; call again every so many seconds and print each answer that differs from the "
+         "last, until Ctrl-C; JSON as one line")  //
         ("timeout", po::value(&timeout.text)->value_name("TIME")->default_value("1m"),
          "how long a call may take, such as 500ms or 30s")  //
         ("connect-timeout",
@@ -103,15 +112,18 @@ struct Flags {
   }
 
   DurationFlag timeout, connect_timeout;
+  std::string watch;
   po::options_description description;
 };
 
-// `-api=v1` is `--api=v1`, `-v`, `-h` and `-o` are short for their flags.
+// `-api=v1` is `--api=v1`, `-v`, `-h`, `-o` and `-w` are short for their flags.
 std::string WithTwoDashes(const std::string& argument) {
   if (argument == "-v") return "--verbose";
   if (argument == "-h") return "--help";
   if (argument == "-o") return "--output";
+  if (argument == "-w") return "--watch";
   if (absl::StartsWith(argument, "-o=")) return absl::StrCat("--output", argument.substr(2));
+  if (absl::StartsWith(argument, "-w=")) return absl::StrCat("--watch", argument.substr(2));
   const bool one_dash = argument.size() > 1 && argument[0] == '-' &&
                         absl::ascii_isalpha(static_cast<unsigned char>(argument[1]));
   return one_dash ? "-" + argument : argument;
@@ -144,7 +156,7 @@ void Sort(const std::vector<std::string>& arguments, const po::options_descripti
       continue;
     }
     own->push_back(argument);
-    const bool takes_next = !field.has_value && flag->semantic()->max_tokens() > 0;
+    const bool takes_next = !field.has_value && flag->semantic()->min_tokens() > 0;
     // Attached, because a value may begin with a dash.
     if (takes_next && i + 1 < arguments.size()) absl::StrAppend(&own->back(), "=", arguments[++i]);
   }
@@ -156,6 +168,19 @@ absl::Status Convert(const DurationFlag& flag) {
   }
   return absl::InvalidArgumentError(absl::StrCat("--", flag.name, ": \"", flag.text,
                                                  "\" is not a duration such as 500ms or 30s"));
+}
+
+// Seconds, or a time with a unit.
+absl::Status ConvertWatch(const std::string& text, absl::Duration* watch) {
+  double seconds;
+  if (absl::SimpleAtod(text, &seconds)) {
+    *watch = absl::Seconds(seconds);
+  } else if (!absl::ParseDuration(text, watch)) {
+    *watch = absl::ZeroDuration();
+  }
+  if (*watch >= absl::Milliseconds(100) && *watch <= absl::Hours(24)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--watch: \"", text, "\" is not a number of seconds, or a time, from 100ms to 24h"));
 }
 
 }  // namespace
@@ -181,9 +206,16 @@ absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arg
   for (const DurationFlag& flag : {flags.timeout, flags.connect_timeout}) {
     ABSL_RETURN_IF_ERROR(Convert(flag));
   }
-  if (!line.output.empty() && line.output != "json" && line.output != "table") {
+  if (!flags.watch.empty()) {
+    ABSL_RETURN_IF_ERROR(ConvertWatch(flags.watch, &line.watch));
+  }
+  constexpr absl::string_view kOutputs[] = {kJsonOutput, kYamlOutput, kTableOutput, kWideOutput,
+                                            kNameOutput};
+  const bool is_known =
+      std::find(std::begin(kOutputs), std::end(kOutputs), line.output) != std::end(kOutputs);
+  if (!line.output.empty() && !is_known) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--output: \"", line.output, "\" is neither json nor table"));
+        absl::StrCat("--output: \"", line.output, "\" is none of ", absl::StrJoin(kOutputs, ", ")));
   }
   return line;
 }

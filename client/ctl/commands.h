@@ -75,6 +75,9 @@ absl::Status ReadFlags(const Catalog& catalog, const CommandLine& line, pb::Mess
 // Tells whether a command that was given no --output shows a table or JSON.
 bool WantsTable(const CommandLine& line, const Streams& streams);
 
+// A report that is not shown as a table: YAML if `output` says so, else JSON.
+absl::StatusOr<std::string> ToDocument(absl::string_view output, const pb::Message& report);
+
 // Prints `error: CODE: text` for what failed; returns the exit code for it.
 int ComplainBriefly(const absl::Status& status, std::ostream& err);
 // The same for a call, with a hint where there is one.

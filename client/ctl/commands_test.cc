@@ -57,6 +57,11 @@ TEST_F(CommandsTest, PeopleGetATableUnlessTheyAskForJson) {
   EXPECT_THAT(out_.str(), StartsWith("display_name  a\n"));
 }
 
+TEST_F(CommandsTest, AnAnswerCanBeYaml) {
+  ASSERT_EQ(RunLine({"system", "GetService", "--name=a", "-o", "yaml"}, "", true), kOk);
+  EXPECT_EQ(out_.str(), "display_name: a\nstart_type: BOOT\nstatus: RUNNING\n");
+}
+
 TEST_F(CommandsTest, HelpIsThatOfTheMethodThatIsNamed) {
   ASSERT_EQ(RunLine({"system", "get-service", "--help"}), kOk);
   const std::string help = out_.str();
@@ -135,6 +140,10 @@ TEST_F(CommandsTest, WrongUsageCallsNothing) {
                                              {"system", "GetService", "--api=v1"},
                                              {"system", "GetService", "more"},
                                              {"list", "more"},
+                                             {"list", "--watch"},
+                                             {"doctor", "--output=name"},
+                                             {"system", "StopService", "--watch"},
+                                             {"system", "GetService", "--output=name"},
                                              {"help", "sytem"},
                                              {"help", "system", "GetServices"},
                                              {"help", "system", "GetService", "more"},

@@ -80,7 +80,7 @@ TEST_F(CompletionTest, ThenAMethodThenFieldsAndFlags) {
   EXPECT_THAT(Complete({"system", "stop-service", "--"}),
               UnorderedElementsAre("--name=", "--force", "--api", "--json", "--output", "--timeout",
                                    "--connect-timeout", "--socket-dir", "--verbose", "--help",
-                                   "--version"));
+                                   "--version", "--watch"));
   // bash makes words of their own of `=` and what follows.
   EXPECT_THAT(Complete({"system", "stop-service", "--name", "=", "x", "--fo"}),
               UnorderedElementsAre("--force"));

@@ -22,7 +22,9 @@ struct Environment {
 
 // How the report is shown.
 struct Style {
+  // Neither: tables.
   bool json = false;
+  bool yaml = false;
   // Clear the screen before each.
   bool clears = false;
 };
