@@ -13,7 +13,9 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "api/released.h"
+#include "client/ctl/catalog.h"
 #include "client/ctl/end_to_end_testing.h"
+#include "client/ctl/examples.h"
 
 namespace csi_proxy::integration {
 namespace {
@@ -63,30 +65,28 @@ TEST_F(CtlTest, APersonGetsTheColumnsThatThePersonNeeds) {
 TEST_F(CtlTest, EveryExampleOfTheHelpRuns) {
   const std::string password = server_->directory() + "/password";
   std::ofstream(password) << "correct horse\n";
+  const ctl::Catalog catalog;
+  std::vector<std::string> groups = catalog.Groups();
+  groups.push_back(ctl::kSimulatedGroup);
   int done = 0;
-  for (const char* group :
-       {"disk", "filesystem", "iscsi", "smb", "storage", "system", "volume", "sim"}) {
-    int methods = 0;
-    const std::string list = Ctl(absl::StrCat("help ", group)).output;
-    for (const absl::string_view line : absl::StrSplit(list, '\n')) {
-      absl::string_view method = line;
-      if (!absl::ConsumePrefix(&method, "  ")) continue;
-      method = method.substr(0, method.find(' '));
-      const Result help = Ctl(absl::StrCat(group, " ", method, " --help"));
-      ASSERT_EQ(help.exit_code, 0) << help.output;
-      const std::vector<std::string> parts =
-          absl::StrSplit(help.output, absl::MaxSplits("\nExample:\n  csi-proxyctl ", 1));
-      ASSERT_EQ(parts.size(), 2) << help.output;
-      const std::string example = parts[1].substr(0, parts[1].find('\n'));
-      const Result result = Ctl(absl::StrCat(example, " <", password));
-      ++methods;
-      if (result.exit_code == 0) ++done;
-      EXPECT_LE(result.exit_code, 1) << example << "\n" << result.output;
-      for (const char* wrong : {"INVALID_ARGUMENT", "PERMISSION_DENIED", "UNIMPLEMENTED"}) {
-        EXPECT_THAT(result.output, Not(HasSubstr(wrong))) << example;
+  for (const std::string& group : groups) {
+    for (const std::string& version : catalog.Versions(group)) {
+      for (const ctl::Method& method : catalog.Methods(group, version)) {
+        const std::string& name = method.descriptor->name();
+        // Each method once, and none that another name has replaced.
+        const bool is_preferred = catalog.Find(group, name, "")->version == version;
+        if (!is_preferred || !catalog.Successor(group, version).empty()) continue;
+        const std::string line = ctl::ExampleOf(catalog, method);
+        absl::string_view example = line;
+        ASSERT_TRUE(absl::ConsumePrefix(&example, "csi-proxyctl ")) << example;
+        const Result result = Ctl(absl::StrCat(example, " <", password));
+        if (result.exit_code == 0) ++done;
+        EXPECT_LE(result.exit_code, 1) << example << "\n" << result.output;
+        for (const char* wrong : {"INVALID_ARGUMENT", "PERMISSION_DENIED", "UNIMPLEMENTED"}) {
+          EXPECT_THAT(result.output, Not(HasSubstr(wrong))) << example;
+        }
       }
     }
-    EXPECT_GE(methods, 2) << list;
   }
   EXPECT_GE(done, 35) << "others want a node that is prepared";
 }
