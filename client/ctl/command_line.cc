@@ -209,8 +209,6 @@ absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arg
   if (!flags.watch.empty()) {
     ABSL_RETURN_IF_ERROR(ConvertWatch(flags.watch, &line.watch));
   }
-  constexpr absl::string_view kOutputs[] = {kJsonOutput, kYamlOutput, kTableOutput, kWideOutput,
-                                            kNameOutput};
   const bool is_known =
       std::find(std::begin(kOutputs), std::end(kOutputs), line.output) != std::end(kOutputs);
   if (!line.output.empty() && !is_known) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "client/ctl/request.h"
 #include "csi_proxy/call_options.h"
@@ -18,6 +19,8 @@ inline constexpr char kTableOutput[] = "table";  // at a terminal only the colum
 inline constexpr char kWideOutput[] = "wide";    // a table of all columns
 inline constexpr char kYamlOutput[] = "yaml";
 inline constexpr char kNameOutput[] = "name";
+inline constexpr absl::string_view kOutputs[] = {kJsonOutput, kYamlOutput, kTableOutput,
+                                                 kWideOutput, kNameOutput};
 
 struct CommandLine {
   // Everything that is not a flag: `volume mount-volume`.

@@ -19,6 +19,7 @@ constexpr char kScript[] = R"(_csi_proxyctl() {
   local cur=${COMP_WORDS[COMP_CWORD]} words="" flags="{flags}"
   case "${COMP_WORDS[*]:1:COMP_CWORD-1}" in
     "") words="{commands}" ;;
+    *" -o"|*" --output"|*" --output =") words="{outputs}" ;;
     describe|help) words="{groups}" ;;
     completion) words="bash zsh" ;;
 {methods}    *) words=$flags ;;
@@ -82,6 +83,7 @@ absl::StatusOr<std::string> CompletionScript(const Catalog& catalog, absl::strin
       absl::StrReplaceAll(kScript, {{"{commands}", absl::StrJoin(words, " ")},
                                     {"{groups}", absl::StrJoin(groups, " ")},
                                     {"{methods}", methods},
+                                    {"{outputs}", absl::StrJoin(kOutputs, " ")},
                                     {"{flags}", absl::StrJoin(OwnFlags(), " ")}});
   return shell == "zsh" ? "autoload -U +X bashcompinit && bashcompinit\n" + script : script;
 }

@@ -92,6 +92,15 @@ TEST_F(CompletionTest, ThenAMethodThenFieldsAndFlags) {
   EXPECT_THAT(Complete({"volume", "no-such-method", "--ti"}), UnorderedElementsAre("--timeout"));
 }
 
+TEST_F(CompletionTest, OutputsAreOffered) {
+  for (const char* flag : {"-o", "--output"}) {
+    EXPECT_THAT(Complete({"storage", "list-disks", flag, ""}),
+                UnorderedElementsAre("json", "yaml", "table", "wide", "name"));
+  }
+  EXPECT_THAT(Complete({"storage", "list-disks", "--output", "=", "w"}),
+              UnorderedElementsAre("wide"));
+}
+
 TEST_F(CompletionTest, CommandsHaveWordsOfTheirOwn) {
   EXPECT_THAT(Complete({"describe", "vol"}), UnorderedElementsAre("volume"));
   EXPECT_THAT(Complete({"describe", "disk", "resc"}), UnorderedElementsAre("rescan"));
