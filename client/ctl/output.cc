@@ -143,7 +143,8 @@ std::string SizeText(uint64_t bytes) {
       {1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}};
   for (const auto& [unit, name] : kUnits) {
     if (bytes < unit) continue;
-    const std::string tenths = absl::StrFormat("%.1f", static_cast<double>(bytes) / unit);
+    const std::string tenths =
+        absl::StrFormat("%.1f", static_cast<double>(bytes) / static_cast<double>(unit));
     return absl::StrCat(absl::StripSuffix(tenths, ".0"), " ", name);
   }
   return absl::StrCat(bytes, " bytes");
