@@ -111,6 +111,12 @@ std::string CommentText(const pb::SourceLocation& location) {
   return absl::StrJoin(lines, " ");
 }
 
+std::string FileComment(const pb::FileDescriptor& file) {
+  pb::SourceLocation location;
+  const std::vector<int> syntax = {pb::FileDescriptorProto::kSyntaxFieldNumber};
+  return file.GetSourceLocation(syntax, &location) ? CommentText(location) : "";
+}
+
 std::string Method::path() const {
   return absl::StrCat("/", descriptor->service()->full_name(), "/", descriptor->name());
 }
@@ -216,6 +222,18 @@ absl::StatusOr<Method> Catalog::Find(absl::string_view group, absl::string_view 
   return NoSuch(
       absl::StrCat("method of ", Plain(group), version.empty() ? "" : absl::StrCat(" ", version)),
       name, names);
+}
+
+const pb::MethodDescriptor* Catalog::Hub(const Method& method) const {
+  const pb::FileDescriptor* const file = pool_->FindFileByName(method.group + "/hub.proto");
+  if (file == nullptr) return nullptr;
+  return file->service(0)->FindMethodByName(method.descriptor->name());
+}
+
+bool Catalog::ChangesNothing(const Method& method) const {
+  const pb::MethodDescriptor* const hub = Hub(method);
+  const pb::MethodDescriptor& told = hub != nullptr ? *hub : *method.descriptor;
+  return told.options().idempotency_level() == pb::MethodOptions::NO_SIDE_EFFECTS;
 }
 
 std::unique_ptr<pb::Message> Catalog::New(const pb::Descriptor* type) const {

@@ -59,6 +59,11 @@ class Catalog {
   absl::StatusOr<Method> Find(absl::string_view group, absl::string_view method,
                               absl::string_view version) const;
 
+  // The hub's method of the same name; null when there is none, as for one that was renamed since.
+  const pb::MethodDescriptor* Hub(const Method& method) const;
+  // Tells whether the API promises that a call changes nothing.
+  bool ChangesNothing(const Method& method) const;
+
   // A message of the type, empty.
   std::unique_ptr<pb::Message> New(const pb::Descriptor* type) const;
 
@@ -91,5 +96,8 @@ std::string Comment(const Descriptor& descriptor) {
   pb::SourceLocation location;
   return descriptor.GetSourceLocation(&location) ? CommentText(location) : "";
 }
+
+// The comment at the top of a file.
+std::string FileComment(const pb::FileDescriptor& file);
 
 }  // namespace csi_proxy::ctl

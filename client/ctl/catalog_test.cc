@@ -147,6 +147,22 @@ TEST(CatalogTest, EveryMethodIsDocumented) {
   }
 }
 
+TEST(CatalogTest, TheHubTellsWhichCallsChangeNothing) {
+  const Catalog catalog;
+  const auto changes_nothing = [&](const char* group, const char* name, const char* version) {
+    return catalog.ChangesNothing(catalog.Find(group, name, version).value());
+  };
+  EXPECT_TRUE(changes_nothing("storage", "ListDisks", ""));
+  EXPECT_TRUE(changes_nothing("disk", "ListDiskLocations", "v1alpha1"));
+  EXPECT_TRUE(changes_nothing("sim", "DumpState", ""));
+  EXPECT_FALSE(changes_nothing("volume", "FormatVolume", ""));
+  EXPECT_FALSE(changes_nothing("disk", "Rescan", ""));
+  EXPECT_FALSE(changes_nothing("sim", "Reset", ""));
+  const Method renamed = catalog.Find("volume", "DismountVolume", "").value();
+  EXPECT_EQ(catalog.Hub(renamed), nullptr);
+  EXPECT_FALSE(catalog.ChangesNothing(renamed));
+}
+
 TEST(CatalogTest, FieldsOfAMessageDifferInMoreThanSpelling) {
   for (const Method& method : AllMethods()) {
     std::set<std::string> names;

@@ -1,12 +1,16 @@
 #include "client/ctl/command_line.h"
 
+#include <algorithm>
 #include <boost/program_options.hpp>
+#include <iterator>
 #include <sstream>
 #include <tuple>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "server/base/status_macros.h"
 
 namespace csi_proxy::ctl {
@@ -18,6 +22,7 @@ constexpr char kHelp[] = R"(Calls the CSI Proxy service of this node.
 
   csi-proxyctl GROUP METHOD [--FIELD=VALUE ...]   call an rpc, e.g. volume list-volumes-on-disk --disk-number=1
   csi-proxyctl list                               every group, version and method
+  csi-proxyctl help GROUP [METHOD]                list a group's methods, or explain one: fields, example, errors
   csi-proxyctl describe [GROUP [METHOD]]          explain methods and their fields
   csi-proxyctl doctor                             ask every pipe: which ones answer, and how fast
   csi-proxyctl diagnose [--metrics=HOST:PORT]     find faults of the node: stale mounts, disks, mappings
@@ -85,8 +90,13 @@ struct Flags {
          "API version, such as v1; default: the newest stable one that has the method")  //
         ("json", po::value(&line->json)->value_name("JSON|-"),
          "the request as JSON; - reads standard input; fields given as flags take precedence")  //
-        ("output", po::value(&line->output)->value_name("json|table"),
-         "or -o; default: table on a terminal, json elsewhere; sim always prints json")  //
+        ("output", po::value(&line->output)->value_name("json|yaml|table|wide|name"),
+         "or -o; default: table on a terminal, json elsewhere; sim always prints json. On a "
+         "terminal a table of a list has the columns a person needs, wide has all; name prints "
+         "only what a list names")  //
+        ("watch", po::value(&watch)->value_name("SECONDS")->implicit_value("2"),
+         "or -w; call again every so many seconds and print each answer that differs from the "
+         "last, until Ctrl-C; JSON as one line")  //
         ("timeout", po::value(&timeout.text)->value_name("TIME")->default_value("1m"),
          "longest time of a call, such as 500ms or 30s")  //
         ("connect-timeout",
@@ -95,21 +105,25 @@ struct Flags {
         ("socket-dir", po::value(&line->client.socket_dir)->value_name("DIR"),
          "directory of the sockets; default: $CSI_PROXY_SOCKET_DIR, else /run/csi-proxy")  //
         ("verbose", po::bool_switch(&line->verbose),
-         "or -v; print which version is called, and where")("help", po::bool_switch(&line->help),
-                                                            "or -h; print this help")(
+         "or -v; print which version is called, and where")(
+            "help", po::bool_switch(&line->help),
+            "or -h; print this help, or after GROUP [METHOD] theirs")(
             "version", po::bool_switch(&line->version), "print the version");
   }
 
   DurationFlag timeout, connect_timeout;
+  std::string watch;
   po::options_description description;
 };
 
-// `-api=v1` is `--api=v1`, `-v`, `-h` and `-o` are short for their flags.
+// `-api=v1` is `--api=v1`, `-v`, `-h`, `-o` and `-w` are short for their flags.
 std::string WithTwoDashes(const std::string& argument) {
   if (argument == "-v") return "--verbose";
   if (argument == "-h") return "--help";
   if (argument == "-o") return "--output";
+  if (argument == "-w") return "--watch";
   if (absl::StartsWith(argument, "-o=")) return absl::StrCat("--output", argument.substr(2));
+  if (absl::StartsWith(argument, "-w=")) return absl::StrCat("--watch", argument.substr(2));
   const bool one_dash = argument.size() > 1 && argument[0] == '-' &&
                         absl::ascii_isalpha(static_cast<unsigned char>(argument[1]));
   return one_dash ? "-" + argument : argument;
@@ -142,7 +156,7 @@ void Sort(const std::vector<std::string>& arguments, const po::options_descripti
       continue;
     }
     own->push_back(argument);
-    const bool takes_next = !field.has_value && flag->semantic()->max_tokens() > 0;
+    const bool takes_next = !field.has_value && flag->semantic()->min_tokens() > 0;
     // Attached, because a value may begin with a dash.
     if (takes_next && i + 1 < arguments.size()) absl::StrAppend(&own->back(), "=", arguments[++i]);
   }
@@ -154,6 +168,19 @@ absl::Status Convert(const DurationFlag& flag) {
   }
   return absl::InvalidArgumentError(absl::StrCat("--", flag.name, ": \"", flag.text,
                                                  "\" is not a duration such as 500ms or 30s"));
+}
+
+// Seconds, or a time with a unit.
+absl::Status ConvertWatch(const std::string& text, absl::Duration* watch) {
+  double seconds;
+  if (absl::SimpleAtod(text, &seconds)) {
+    *watch = absl::Seconds(seconds);
+  } else if (!absl::ParseDuration(text, watch)) {
+    *watch = absl::ZeroDuration();
+  }
+  if (*watch >= absl::Milliseconds(100) && *watch <= absl::Hours(24)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--watch: \"", text, "\" is not a number of seconds, or a time, from 100ms to 24h"));
 }
 
 }  // namespace
@@ -179,9 +206,14 @@ absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arg
   for (const DurationFlag& flag : {flags.timeout, flags.connect_timeout}) {
     ABSL_RETURN_IF_ERROR(Convert(flag));
   }
-  if (!line.output.empty() && line.output != "json" && line.output != "table") {
+  if (!flags.watch.empty()) {
+    ABSL_RETURN_IF_ERROR(ConvertWatch(flags.watch, &line.watch));
+  }
+  const bool is_known =
+      std::find(std::begin(kOutputs), std::end(kOutputs), line.output) != std::end(kOutputs);
+  if (!line.output.empty() && !is_known) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--output: \"", line.output, "\" is neither json nor table"));
+        absl::StrCat("--output: \"", line.output, "\" is none of ", absl::StrJoin(kOutputs, ", ")));
   }
   return line;
 }

@@ -5,12 +5,22 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "client/ctl/request.h"
 #include "csi_proxy/call_options.h"
 #include "csi_proxy/connection.h"
 
 namespace csi_proxy::ctl {
+
+// The values of --output.
+inline constexpr char kJsonOutput[] = "json";
+inline constexpr char kTableOutput[] = "table";  // at a terminal only the columns a person needs
+inline constexpr char kWideOutput[] = "wide";    // a table of all columns
+inline constexpr char kYamlOutput[] = "yaml";
+inline constexpr char kNameOutput[] = "name";
+inline constexpr absl::string_view kOutputs[] = {kJsonOutput, kYamlOutput, kTableOutput,
+                                                 kWideOutput, kNameOutput};
 
 struct CommandLine {
   // Everything that is not a flag: `volume mount-volume`.
@@ -20,7 +30,9 @@ struct CommandLine {
 
   std::string api;     // version; empty: the preferred one
   std::string json;    // the request; `-` reads standard input; empty: none
-  std::string output;  // `json` or `table`; empty: as fits
+  std::string output;  // one of those below; empty: as fits
+  // The pause between two calls; zero: one call.
+  absl::Duration watch = absl::ZeroDuration();
   bool verbose = false;
   bool help = false;
   bool version = false;

@@ -70,6 +70,26 @@ TEST(CommandLineTest, TimesHaveUnits) {
   }
 }
 
+TEST(CommandLineTest, AWatchHasAPauseOrTheUsualOne) {
+  EXPECT_EQ(Parse({"disk"}).watch, absl::ZeroDuration());
+  const CommandLine line = Parse({"-w", "storage", "list-disks"});
+  EXPECT_EQ(line.watch, absl::Seconds(2));
+  EXPECT_THAT(line.words, ElementsAre("storage", "list-disks")) << "no word is its value";
+  EXPECT_EQ(Parse({"--watch=5"}).watch, absl::Seconds(5));
+  EXPECT_EQ(Parse({"-w=0.5"}).watch, absl::Milliseconds(500));
+  EXPECT_EQ(Parse({"-watch=1m"}).watch, absl::Minutes(1));
+  for (const char* bad : {"--watch=0", "--watch=-1", "--watch=soon", "--watch=0.01", "--watch=25h",
+                          "--watch=nan", "--watch=inf", "--watch=1e300"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(ParseCommandLine({bad}).status())) << bad;
+  }
+}
+
+TEST(CommandLineTest, AnOutputIsOneOfFive) {
+  for (const char* output : {"json", "yaml", "table", "wide", "name"}) {
+    EXPECT_EQ(Parse({"-o", output}).output, output);
+  }
+}
+
 TEST(CommandLineTest, WrongFlagsAreRefused) {
   for (const std::vector<std::string>& wrong : std::vector<std::vector<std::string>>{
            {"--output=xml"}, {"--api"}, {"--verbose=1"}, {"--api=v1", "--api=v2"}}) {

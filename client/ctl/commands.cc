@@ -3,43 +3,18 @@
 #include <ostream>
 
 #include "absl/strings/str_cat.h"
-#include "client/cpp/pipe_path.h"
-#include "client/cpp/remote_channel.h"
 #include "client/ctl/diagnose/diagnose.h"
 #include "client/ctl/doctor.h"
 #include "client/ctl/output.h"
 #include "client/ctl/request.h"
 #include "client/ctl/selftest/selftest.h"
 #include "client/ctl/top/top.h"
+#include "client/ctl/yaml.h"
 #include "server/base/status_macros.h"
 #include "server/service/product_version.h"
 
 namespace csi_proxy::ctl {
 namespace {
-
-absl::StatusOr<std::shared_ptr<client::RemoteChannel>> OpenFor(const Method& method,
-                                                               const ClientOptions& options) {
-  if (method.group != kSimulatedGroup) {
-    return client::RemoteChannel::Open(options, method.group, method.version);
-  }
-  return client::RemoteChannel::OpenPath(options, client::PipePath(options, kAdminPipe));
-}
-
-// The request that JSON and flags make together. INVALID_ARGUMENT.
-absl::StatusOr<std::unique_ptr<pb::Message>> MakeRequest(const Catalog& catalog,
-                                                         const Method& method,
-                                                         const CommandLine& line, Input& in) {
-  std::unique_ptr<pb::Message> request = catalog.New(method.descriptor->input_type());
-  if (!line.json.empty()) {
-    ABSL_ASSIGN_OR_RETURN(const std::string json, line.json == "-" ? in.Read("-") : line.json);
-    absl::Status status = SetFromJson(catalog, method.group, json, request.get());
-    if (!status.ok()) return status;
-  }
-  const auto read_secret = [&in](const std::string& path) { return in.ReadSecret(path); };
-  absl::Status status = SetFields(catalog, method.group, line.fields, read_secret, request.get());
-  if (!status.ok()) return status;
-  return request;
-}
 
 // Tells a person what to try next; empty when the text says it all.
 std::string Hint(const absl::Status& status) {
@@ -47,7 +22,7 @@ std::string Hint(const absl::Status& status) {
     case absl::StatusCode::kUnavailable:
       return "`csi-proxyctl doctor` shows which pipes answer.";
     case absl::StatusCode::kInvalidArgument:
-      return "`csi-proxyctl describe GROUP METHOD` explains the fields.";
+      return "`csi-proxyctl help GROUP METHOD` explains the fields.";
     case absl::StatusCode::kPermissionDenied:
       return "Paths must be inside the service's working directories (its --working-dir flags).";
     case absl::StatusCode::kDeadlineExceeded:
@@ -80,7 +55,14 @@ absl::Status ReadFlags(const Catalog& catalog, const CommandLine& line, pb::Mess
 }
 
 bool WantsTable(const CommandLine& line, const Streams& streams) {
-  return line.output.empty() ? streams.out_is_terminal : line.output == "table";
+  return line.output.empty() ? streams.out_is_terminal
+                             : line.output == kTableOutput || line.output == kWideOutput;
+}
+
+absl::StatusOr<std::string> ToDocument(absl::string_view output, const pb::Message& report) {
+  ABSL_ASSIGN_OR_RETURN(const std::string json, ToJson(report));
+  if (output != kYamlOutput) return json;
+  return JsonToYaml(json);
 }
 
 int ComplainBriefly(const absl::Status& status, std::ostream& err) {
@@ -102,46 +84,6 @@ int Complain(const absl::Status& status, std::ostream& err) {
   return code;
 }
 
-int Call(const Catalog& catalog, const CommandLine& line, const Streams& streams) {
-  if (line.words.size() < 2) {
-    return WrongUsage(
-        absl::StrCat("name a method: `csi-proxyctl describe ", line.words[0], "` lists them"),
-        streams.err);
-  }
-  if (line.words.size() > 2) {
-    // An extra word may be a secret.
-    return WrongUsage("only flags may follow GROUP METHOD; give a field as --name=value",
-                      streams.err);
-  }
-  const absl::StatusOr<Method> method = catalog.Find(line.words[0], line.words[1], line.api);
-  if (!method.ok()) return WrongUsage(method.status().message(), streams.err);
-  const auto request = MakeRequest(catalog, *method, line, streams.in);
-  if (!request.ok()) return WrongUsage(request.status().message(), streams.err);
-
-  const auto channel = OpenFor(*method, line.client);
-  if (!channel.ok()) return Complain(channel.status(), streams.err);
-  if (line.verbose) {
-    streams.err << "calling " << method->path() << " on " << (*channel)->path() << "\n";
-  }
-  const std::unique_ptr<pb::Message> response = catalog.New(method->descriptor->output_type());
-  const absl::Status status = (*channel)->Call(
-      method->path().c_str(), client::MakeCallContext(line.call, {}), **request, response.get());
-  if (!status.ok()) return Complain(status, streams.err);
-
-  // A whole node does not fit a table.
-  const bool table = line.output.empty()
-                         ? streams.out_is_terminal && method->group != kSimulatedGroup
-                         : line.output == "table";
-  if (table) {
-    streams.out << ToTable(*response);
-    return kOk;
-  }
-  const absl::StatusOr<std::string> json = ToJson(*response);
-  if (!json.ok()) return Complain(json.status(), streams.err);
-  streams.out << *json;
-  return kOk;
-}
-
 absl::Span<const Command> OwnCommands() {
   static constexpr Command kCommands[] = {
       {.name = "completion", .run = &Completion, .takes_words = true},
@@ -152,6 +94,7 @@ absl::Span<const Command> OwnCommands() {
            [](const Catalog& catalog, const CommandLine& line, const Streams& streams) {
              return Doctor(catalog, line.client, line.call, streams.out);
            }},
+      {.name = "help", .run = &Help, .takes_words = true},
       {.name = "list",
        .run = [](const Catalog& catalog, const CommandLine&,
                  const Streams& streams) { return List(catalog, streams.out); }},
@@ -163,19 +106,16 @@ absl::Span<const Command> OwnCommands() {
 }
 
 int Run(const CommandLine& line, const Streams& streams) {
-  if (line.help) {
-    streams.out << HelpText();
-    return kOk;
-  }
-  if (line.version) {
+  if (line.version && !line.help) {
     streams.out << "csi-proxyctl " << kVersion << "\n";
     return kOk;
   }
-  if (line.words.empty()) {
+  if (line.words.empty() && !line.help) {
     streams.err << HelpText();
     return kUsage;
   }
   const Catalog catalog;
+  if (line.help) return Help(catalog, line, streams);
   for (const Command& command : OwnCommands()) {
     if (line.words[0] != command.name) continue;
     if (command.flags == nullptr && !line.fields.empty()) {
@@ -186,6 +126,11 @@ int Run(const CommandLine& line, const Streams& streams) {
       return WrongUsage(absl::StrCat(command.name, " takes no arguments",
                                      command.flags != nullptr ? ", only flags" : ""),
                         streams.err);
+    }
+    if (line.watch != absl::ZeroDuration() || line.output == kNameOutput) {
+      return WrongUsage(
+          absl::StrCat(command.name, ": --watch and --output=name are for GROUP METHOD"),
+          streams.err);
     }
     return command.run(catalog, line, streams);
   }

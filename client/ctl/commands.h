@@ -55,6 +55,10 @@ int List(const Catalog& catalog, std::ostream& out);
 // `describe`: documentation of a group, in one version of it, or of a method.
 int Describe(const Catalog& catalog, const CommandLine& line, const Streams& streams);
 
+// `help`, and --help after other words: the program's, a group's with a line for each method, or a
+// method's.
+int Help(const Catalog& catalog, const CommandLine& line, const Streams& streams);
+
 // A script for `bash` or `zsh` that completes commands, groups, methods, fields and flags.
 // INVALID_ARGUMENT for another shell.
 absl::StatusOr<std::string> CompletionScript(const Catalog& catalog, absl::string_view shell);
@@ -70,6 +74,9 @@ absl::Status ReadFlags(const Catalog& catalog, const CommandLine& line, pb::Mess
 
 // Tells whether a command that was given no --output shows a table or JSON.
 bool WantsTable(const CommandLine& line, const Streams& streams);
+
+// A report that is not shown as a table: YAML if `output` says so, else JSON.
+absl::StatusOr<std::string> ToDocument(absl::string_view output, const pb::Message& report);
 
 // Prints `error: CODE: text` for what failed; returns the exit code for it.
 int ComplainBriefly(const absl::Status& status, std::ostream& err);

@@ -57,6 +57,32 @@ TEST_F(CommandsTest, PeopleGetATableUnlessTheyAskForJson) {
   EXPECT_THAT(out_.str(), StartsWith("display_name  a\n"));
 }
 
+TEST_F(CommandsTest, AnAnswerCanBeYaml) {
+  ASSERT_EQ(RunLine({"system", "GetService", "--name=a", "-o", "yaml"}, "", true), kOk);
+  EXPECT_EQ(out_.str(), "display_name: a\nstart_type: BOOT\nstatus: RUNNING\n");
+}
+
+TEST_F(CommandsTest, HelpIsThatOfTheMethodThatIsNamed) {
+  ASSERT_EQ(RunLine({"system", "get-service", "--help"}), kOk);
+  const std::string help = out_.str();
+  EXPECT_THAT(help, StartsWith("system get-service - /v1alpha1.System/GetService\n"));
+  for (const std::vector<std::string>& same :
+       std::vector<std::vector<std::string>>{{"help", "system", "GetService"},
+                                             {"system", "get-service", "--name=a", "-h"},
+                                             {"-h", "help", "system", "GetService"}}) {
+    ASSERT_EQ(RunLine(same), kOk);
+    EXPECT_EQ(out_.str(), help);
+  }
+  ASSERT_EQ(RunLine({"system", "--help"}), kOk);
+  EXPECT_THAT(out_.str(), HasSubstr("  get-service  "));
+  for (const std::vector<std::string>& general :
+       std::vector<std::vector<std::string>>{{"help"}, {"help", "top"}, {"top", "--help"}}) {
+    ASSERT_EQ(RunLine(general), kOk);
+    EXPECT_EQ(out_.str(), HelpText());
+  }
+  EXPECT_EQ(server_.system.calls, 0);
+}
+
 TEST_F(CommandsTest, ARequestCanBeJson) {
   ASSERT_EQ(RunLine({"system", "GetService", "--json", R"({"name": "a"})"}), kOk) << err_.str();
   EXPECT_THAT(out_.str(), HasSubstr("\"display_name\": \"a\""));
@@ -78,11 +104,12 @@ TEST_F(CommandsTest, AFailureHasACodeATextAndAnExitCode) {
     const char* text;
     const char* hint;
   };
-  for (const Case& c : {Case{"5", kCallFailed, "error: NOT_FOUND: text of 5\n", ""},
-                        Case{"3", kCallFailed, "error: INVALID_ARGUMENT: text of 3\n", "describe"},
-                        Case{"7", kCallFailed, "error: PERMISSION_DENIED: ", "--working-dir"},
-                        Case{"14", kUnreachable, "error: UNAVAILABLE: text of 14\n", "doctor"},
-                        Case{"4", kDeadline, "error: DEADLINE_EXCEEDED: ", "--timeout"}}) {
+  for (const Case& c :
+       {Case{"5", kCallFailed, "error: NOT_FOUND: text of 5\n", ""},
+        Case{"3", kCallFailed, "error: INVALID_ARGUMENT: text of 3\n", "help GROUP METHOD"},
+        Case{"7", kCallFailed, "error: PERMISSION_DENIED: ", "--working-dir"},
+        Case{"14", kUnreachable, "error: UNAVAILABLE: text of 14\n", "doctor"},
+        Case{"4", kDeadline, "error: DEADLINE_EXCEEDED: ", "--timeout"}}) {
     EXPECT_EQ(RunLine({"system", "GetService", std::string("--name=code:") + c.code}), c.exit);
     EXPECT_THAT(err_.str(), StartsWith(c.text));
     EXPECT_THAT(err_.str(), HasSubstr(c.hint));
@@ -113,6 +140,14 @@ TEST_F(CommandsTest, WrongUsageCallsNothing) {
                                              {"system", "GetService", "--api=v1"},
                                              {"system", "GetService", "more"},
                                              {"list", "more"},
+                                             {"list", "--watch"},
+                                             {"doctor", "--output=name"},
+                                             {"system", "StopService", "--watch"},
+                                             {"system", "GetService", "--output=name"},
+                                             {"help", "sytem"},
+                                             {"help", "system", "GetServices"},
+                                             {"help", "system", "GetService", "more"},
+                                             {"system", "GetService", "--help", "--api=v1"},
                                              {"list", "--name=a"},
                                              {"doctor", "more"},
                                              {"diagnose", "more"},

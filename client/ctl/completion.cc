@@ -19,7 +19,8 @@ constexpr char kScript[] = R"(_csi_proxyctl() {
   local cur=${COMP_WORDS[COMP_CWORD]} words="" flags="{flags}"
   case "${COMP_WORDS[*]:1:COMP_CWORD-1}" in
     "") words="{commands}" ;;
-    describe) words="{groups}" ;;
+    *" -o"|*" --output"|*" --output =") words="{outputs}" ;;
+    describe|help) words="{groups}" ;;
     completion) words="bash zsh" ;;
 {methods}    *) words=$flags ;;
   esac
@@ -63,8 +64,8 @@ absl::StatusOr<std::string> CompletionScript(const Catalog& catalog, absl::strin
       absl::StrAppend(&methods, "    \"", command, "\"|\"", command, " \"*) words=\"",
                       absl::StrJoin(flags, " "), " $flags\" ;;\n");
     }
-    absl::StrAppend(&methods, "    ", group, "|\"describe ", group, "\") words=\"",
-                    absl::StrJoin(names, " "), "\" ;;\n");
+    absl::StrAppend(&methods, "    ", group, "|\"describe ", group, "\"|\"help ", group,
+                    "\") words=\"", absl::StrJoin(names, " "), "\" ;;\n");
   }
   // bash makes words of their own of `=` and what follows.
   absl::StrAppend(&methods, "    \"repair \"*\"--what =\") words=\"",
@@ -82,6 +83,7 @@ absl::StatusOr<std::string> CompletionScript(const Catalog& catalog, absl::strin
       absl::StrReplaceAll(kScript, {{"{commands}", absl::StrJoin(words, " ")},
                                     {"{groups}", absl::StrJoin(groups, " ")},
                                     {"{methods}", methods},
+                                    {"{outputs}", absl::StrJoin(kOutputs, " ")},
                                     {"{flags}", absl::StrJoin(OwnFlags(), " ")}});
   return shell == "zsh" ? "autoload -U +X bashcompinit && bashcompinit\n" + script : script;
 }

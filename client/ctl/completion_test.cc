@@ -71,7 +71,7 @@ TEST_F(CompletionTest, FirstComesAGroupOrCommand) {
   EXPECT_THAT(Complete({""}),
               UnorderedElementsAre("disk", "filesystem", "iscsi", "smb", "system", "volume", "sim",
                                    "storage", "completion", "describe", "diagnose", "doctor",
-                                   "list", "repair", "selftest", "top"));
+                                   "help", "list", "repair", "selftest", "top"));
   EXPECT_THAT(Complete({"s"}), UnorderedElementsAre("selftest", "sim", "smb", "storage", "system"));
 }
 
@@ -81,7 +81,7 @@ TEST_F(CompletionTest, ThenAMethodThenFieldsAndFlags) {
   EXPECT_THAT(Complete({"system", "stop-service", "--"}),
               UnorderedElementsAre("--name=", "--force", "--api", "--json", "--output", "--timeout",
                                    "--connect-timeout", "--socket-dir", "--verbose", "--help",
-                                   "--version"));
+                                   "--version", "--watch"));
   // bash makes words of their own of `=` and what follows.
   EXPECT_THAT(Complete({"system", "stop-service", "--name", "=", "x", "--fo"}),
               UnorderedElementsAre("--force"));
@@ -93,9 +93,20 @@ TEST_F(CompletionTest, ThenAMethodThenFieldsAndFlags) {
   EXPECT_THAT(Complete({"volume", "no-such-method", "--ti"}), UnorderedElementsAre("--timeout"));
 }
 
+TEST_F(CompletionTest, OutputsAreOffered) {
+  for (const char* flag : {"-o", "--output"}) {
+    EXPECT_THAT(Complete({"storage", "list-disks", flag, ""}),
+                UnorderedElementsAre("json", "yaml", "table", "wide", "name"));
+  }
+  EXPECT_THAT(Complete({"storage", "list-disks", "--output", "=", "w"}),
+              UnorderedElementsAre("wide"));
+}
+
 TEST_F(CompletionTest, CommandsHaveWordsOfTheirOwn) {
   EXPECT_THAT(Complete({"describe", "vol"}), UnorderedElementsAre("volume"));
   EXPECT_THAT(Complete({"describe", "disk", "resc"}), UnorderedElementsAre("rescan"));
+  EXPECT_THAT(Complete({"help", "vol"}), UnorderedElementsAre("volume"));
+  EXPECT_THAT(Complete({"help", "disk", "resc"}), UnorderedElementsAre("rescan"));
   EXPECT_THAT(Complete({"completion", ""}), UnorderedElementsAre("bash", "zsh"));
   EXPECT_THAT(Complete({"selftest", "--di"}), UnorderedElementsAre("--disk=", "--disk-is-mine"));
   EXPECT_THAT(Complete({"top", "--metrics", "=", ":9", "--in"}),

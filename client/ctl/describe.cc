@@ -1,9 +1,17 @@
+// What groups and methods do and take, from the comments in the API's files.
+#include <algorithm>
 #include <ostream>
+#include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "client/ctl/commands.h"
+#include "client/ctl/examples.h"
+#include "client/ctl/output.h"
 
 namespace csi_proxy::ctl {
 namespace {
@@ -61,7 +69,253 @@ void DescribeMethod(const Method& method, std::ostream& out) {
   out << "\n\n";
 }
 
+// What stands in a column at the left is at most so wide; a longer text has a line of its own.
+constexpr size_t kLeft = 30;
+constexpr size_t kWidth = 100;
+
+// Text in lines of kWidth that begin with so many blanks.
+std::string Wrap(absl::string_view text, size_t indent) {
+  std::string wrapped, line;
+  for (const absl::string_view word : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
+    if (!line.empty() && indent + line.size() + 1 + word.size() > kWidth) {
+      absl::StrAppend(&wrapped, std::string(indent, ' '), line, "\n");
+      line.clear();
+    }
+    absl::StrAppend(&line, line.empty() ? "" : " ", word);
+  }
+  if (!line.empty()) absl::StrAppend(&wrapped, std::string(indent, ' '), line, "\n");
+  return wrapped;
+}
+
+// A name at the left and what is to be said of it beside, or below when it is long.
+std::string Entry(size_t indent, const std::string& name, const std::string& text) {
+  const std::string left = std::string(indent, ' ') + name;
+  if (text.empty()) return left + "\n";
+  std::string right = Wrap(text, kLeft);
+  if (left.size() + 2 > kLeft) return absl::StrCat(left, "\n", right);
+  return right.replace(0, left.size(), left);
+}
+
+// The values of an enum that have something to tell beyond their names.
+std::string EnumEntries(const pb::FieldDescriptor& field, size_t indent) {
+  std::string text;
+  const pb::EnumDescriptor* const type = field.enum_type();
+  for (int i = 0; type != nullptr && i < type->value_count(); ++i) {
+    const std::string comment = Comment(*type->value(i));
+    if (!comment.empty()) absl::StrAppend(&text, Entry(indent, type->value(i)->name(), comment));
+  }
+  return text;
+}
+
+std::string EnumName(const pb::FieldDescriptor& field) {
+  return absl::StrCat(field.is_repeated() ? "list of " : "", field.enum_type()->name());
+}
+
+std::string RequestHelp(const Catalog& catalog, const Method& method) {
+  std::string text;
+  const pb::Descriptor& type = *method.descriptor->input_type();
+  for (const FieldFlag& flag : FieldsAsFlags(type)) {
+    std::string comment = Comment(*flag.field);
+    if (catalog.IsSecret(method.group, *flag.field)) {
+      const std::string name = flag.flag.substr(0, flag.flag.find('='));
+      absl::StrAppend(&comment, comment.empty() ? "" : " ", name,
+                      "-file=PATH reads it from a file, ", name, "=- from standard input.");
+    }
+    absl::StrAppend(&text, Entry(2, flag.flag, comment), EnumEntries(*flag.field, 4));
+  }
+  for (int i = 0; i < type.field_count(); ++i) {
+    const pb::FieldDescriptor& field = *type.field(i);
+    const bool only_json = field.is_map() || (field.is_repeated() && Inside(field) != nullptr);
+    if (!only_json) continue;
+    absl::StrAppend(&text,
+                    Entry(2, absl::StrCat("--json, ", field.name(), " (", TypeText(field), ")"),
+                          Comment(field)));
+  }
+  return text;
+}
+
+std::string ResponseHelp(const pb::Descriptor& type, size_t indent) {
+  std::string text;
+  for (int i = 0; i < type.field_count(); ++i) {
+    const pb::FieldDescriptor& field = *type.field(i);
+    const std::string values = EnumEntries(field, indent + 2);
+    // The values need not be listed twice.
+    const std::string kind = values.empty() ? TypeText(field) : EnumName(field);
+    absl::StrAppend(
+        &text, Entry(indent, absl::StrCat(field.name(), " (", kind, ")"), Comment(field)), values);
+    if (const pb::Descriptor* const inside = Inside(field)) {
+      absl::StrAppend(&text, ResponseHelp(*inside, indent + 2));
+    }
+  }
+  return text;
+}
+
+// The position of the first status code in a text; npos: none.
+size_t FindCode(absl::string_view text) {
+  size_t first = absl::string_view::npos;
+  for (int code = 1; code <= static_cast<int>(absl::StatusCode::kUnauthenticated); ++code) {
+    const std::string name = absl::StatusCodeToString(static_cast<absl::StatusCode>(code));
+    first = std::min(first, text.find(name));
+  }
+  return first;
+}
+
+// The parts of a comment that name a status code: sentences, or what begins with a code after a
+// semicolon.
+std::vector<std::string> Errors(const std::string& comment) {
+  std::vector<std::string> errors;
+  absl::string_view rest = comment;
+  while (!rest.empty()) {
+    size_t end = 0;
+    for (; end < rest.size(); ++end) {
+      const absl::string_view after = rest.substr(std::min(end + 2, rest.size()));
+      const bool stops = absl::StartsWith(rest.substr(end), ". ") && !after.empty() &&
+                         !absl::ascii_islower(static_cast<unsigned char>(after[0]));
+      const bool next_code = absl::StartsWith(rest.substr(end), "; ") && FindCode(after) == 0;
+      if (stops || next_code) break;
+    }
+    const absl::string_view part = rest.substr(0, end);
+    if (FindCode(part) != absl::string_view::npos)
+      errors.emplace_back(absl::StripSuffix(part, "."));
+    rest.remove_prefix(std::min(end + 2, rest.size()));
+  }
+  return errors;
+}
+
+// The errors that the comments on a method, its request and its group name. The hub's comment on
+// the method tells more where the version's names none.
+std::vector<std::string> ErrorsOf(const Catalog& catalog, const Method& method) {
+  std::vector<std::string> errors = Errors(Comment(*method.descriptor));
+  const auto add = [&errors](const std::string& comment) {
+    for (std::string& error : Errors(comment)) errors.push_back(std::move(error));
+  };
+  const pb::MethodDescriptor* const hub = catalog.Hub(method);
+  if (errors.empty() && hub != nullptr) add(Comment(*hub));
+  const pb::Descriptor& request = *method.descriptor->input_type();
+  for (int i = 0; i < request.field_count(); ++i) {
+    for (const std::string& error : Errors(Comment(*request.field(i)))) {
+      errors.push_back(absl::StrCat("--", KebabCase(request.field(i)->name()), ": ", error));
+    }
+  }
+  if (hub != nullptr) add(FileComment(*hub->file()));
+  return errors;
+}
+
+// The first sentence of a comment, as far as it fits.
+std::string Brief(const std::string& comment, size_t width) {
+  std::string brief = comment.substr(0, comment.find(". "));
+  if (brief.size() <= width) return std::string(absl::StripSuffix(brief, "."));
+  return absl::StrCat(brief.substr(0, brief.rfind(' ', width - 4)), " ...");
+}
+
+// The versions that have a method of that name, the preferred first.
+std::vector<std::string> VersionsWith(const Catalog& catalog, const Method& method) {
+  std::vector<std::string> versions = catalog.Versions(method.group);
+  versions.erase(
+      std::remove_if(versions.begin(), versions.end(),
+                     [&](const std::string& version) {
+                       return !catalog.Find(method.group, method.descriptor->name(), version).ok();
+                     }),
+      versions.end());
+  return versions;
+}
+
+std::string MethodHelp(const Catalog& catalog, const Method& method) {
+  const std::string command = absl::StrCat(method.group, " ", KebabCase(method.descriptor->name()));
+  std::string text = absl::StrCat(command, " - ", method.path(), "\n\n");
+  if (const std::string comment = Comment(*method.descriptor); !comment.empty()) {
+    absl::StrAppend(&text, Wrap(comment, 0), "\n");
+  }
+  const std::string request = RequestHelp(catalog, method);
+  absl::StrAppend(&text, "Fields of the request:", request.empty() ? " none\n" : "\n", request);
+  absl::StrAppend(&text, "\nExample:\n  ", ExampleOf(catalog, method), "\n");
+  const std::string response = ResponseHelp(*method.descriptor->output_type(), 2);
+  absl::StrAppend(&text, "\nFields of the response:", response.empty() ? " none\n" : "\n",
+                  response);
+  absl::StrAppend(&text, "\nErrors:\n");
+  for (const std::string& error : ErrorsOf(catalog, method)) {
+    const std::string lines = Wrap(error, 4);
+    absl::StrAppend(&text, "  ", lines.substr(4));
+  }
+  absl::StrAppend(&text,
+                  Wrap("as of every call, INVALID_ARGUMENT when a field is wrong, UNAVAILABLE "
+                       "when no service answers, DEADLINE_EXCEEDED after --timeout, and "
+                       "RESOURCE_EXHAUSTED when the service is busy",
+                       4)
+                      .replace(0, 4, "  "));
+  if (!method.version.empty()) {
+    absl::StrAppend(&text, "\nVersions that have it, for --api: ",
+                    absl::StrJoin(VersionsWith(catalog, method), ", "));
+  }
+  return absl::StrCat(text, "\nFlags of every call: csi-proxyctl --help\n");
+}
+
+// The methods of the first version; of later generations those that are new.
+std::string GroupHelp(const Catalog& catalog, const std::string& group,
+                      const std::vector<std::string>& versions) {
+  const bool has_choice = versions.size() > 1;
+  std::vector<std::pair<std::string, Method>> methods;
+  size_t longest = 0;
+  for (const std::string& version : versions) {
+    if (has_choice && !catalog.Successor(group, version).empty()) continue;
+    for (const Method& method : catalog.Methods(group, version)) {
+      std::string name = KebabCase(method.descriptor->name());
+      const bool is_new = std::none_of(methods.begin(), methods.end(),
+                                       [&](const auto& known) { return known.first == name; });
+      if (!is_new) continue;
+      longest = std::max(longest, name.size());
+      methods.emplace_back(std::move(name), method);
+    }
+  }
+  const pb::ServiceDescriptor& service = *methods.front().second.descriptor->service();
+  const std::string comment = Comment(service);
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& [name, method] : methods) {
+    const std::string note =
+        method.version == versions.front() ? "" : absl::StrCat(" (", method.version, ")");
+    const size_t width = kWidth - longest - 4 - note.size();
+    rows.push_back({"", name});
+    const std::string brief = absl::StrCat(Brief(Comment(*method.descriptor), width), note);
+    if (!brief.empty()) rows.back().push_back(brief);
+  }
+  std::string text = absl::StrCat(
+      Wrap(absl::StrCat(group, versions.front().empty() ? "" : " ", versions.front(), " - ",
+                        comment.empty() ? FileComment(*service.file()) : comment),
+           0),
+      "\n", Align(rows), "\n");
+  if (has_choice) {
+    absl::StrAppend(&text, "Versions, for --api: ", absl::StrJoin(versions, ", "), "\n");
+  }
+  return absl::StrCat(text, "Help on one: csi-proxyctl help ", group, " METHOD\n");
+}
+
 }  // namespace
+
+int Help(const Catalog& catalog, const CommandLine& line, const Streams& streams) {
+  std::vector<std::string> words = line.words;
+  const auto is_command = [](const std::string& word) {
+    const absl::Span<const Command> commands = OwnCommands();
+    return std::any_of(commands.begin(), commands.end(),
+                       [&](const Command& command) { return word == command.name; });
+  };
+  if (!words.empty() && words[0] == "help") words.erase(words.begin());
+  if (words.empty() || is_command(words[0])) {
+    streams.out << HelpText();
+    return kOk;
+  }
+  // An extra word may be a secret.
+  if (words.size() > 2) return WrongUsage("usage: csi-proxyctl help [GROUP [METHOD]]", streams.err);
+  if (words.size() == 2) {
+    const absl::StatusOr<Method> method = catalog.Find(words[0], words[1], line.api);
+    if (!method.ok()) return WrongUsage(method.status().message(), streams.err);
+    streams.out << MethodHelp(catalog, *method);
+    return kOk;
+  }
+  const auto versions = catalog.VersionsFor(words[0], line.api);
+  if (!versions.ok()) return WrongUsage(versions.status().message(), streams.err);
+  streams.out << GroupHelp(catalog, Plain(words[0]), *versions);
+  return kOk;
+}
 
 int List(const Catalog& catalog, std::ostream& out) {
   std::vector<std::string> groups = catalog.Groups();

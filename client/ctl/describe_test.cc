@@ -1,9 +1,11 @@
 #include <iterator>
 #include <sstream>
 
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "api/released.h"
 #include "client/ctl/commands.h"
+#include "client/ctl/examples.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -24,6 +26,17 @@ class DescribeTest : public testing::Test {
     std::istringstream in;
     Input input(in);
     return ctl::Describe(catalog_, line, {input, out_, err_});
+  }
+
+  int Help(const std::vector<std::string>& words, const std::string& api = "") {
+    out_.str("");
+    err_.str("");
+    CommandLine line;
+    line.words = words;
+    line.api = api;
+    std::istringstream in;
+    Input input(in);
+    return ctl::Help(catalog_, line, {input, out_, err_});
   }
 
   const Catalog catalog_;
@@ -57,6 +70,110 @@ TEST_F(DescribeTest, AGroupInTheVersionAskedFor) {
   EXPECT_THAT(out_.str(), HasSubstr("filesystem v1 CreateSymlink"));
   ASSERT_EQ(Describe({"describe", "sim"}), kOk);
   EXPECT_THAT(out_.str(), HasSubstr("csi-proxyctl sim grow-disk --disk-number=UINT32"));
+}
+
+TEST_F(DescribeTest, HelpOnAMethodHasAllThatItsCallerNeeds) {
+  ASSERT_EQ(Help({"help", "storage", "set-disk-read-only"}), kOk) << err_.str();
+  EXPECT_EQ(out_.str(), R"(storage set-disk-read-only - /v1alpha1.Storage/SetDiskReadOnly
+
+Sets or clears a disk's read-only flag. Succeeds when it is in the wanted state already. What waits
+to be written is written before it is set; a file system that was mounted while it was set takes no
+writes until it is mounted anew. FAILED_PRECONDITION to set it of a disk that Windows lives on (see
+StageVolume), or of one that is offline.
+
+Fields of the request:
+  --disk-number=UINT32        The number of the disk.
+  --read-only=BOOL            The new value of the flag.
+
+Example:
+  csi-proxyctl storage set-disk-read-only --disk-number=1 --read-only
+
+Fields of the response: none
+
+Errors:
+  FAILED_PRECONDITION to set it of a disk that Windows lives on (see StageVolume), or of one that
+    is offline
+  as of every call, INVALID_ARGUMENT when a field is wrong, UNAVAILABLE when no service answers,
+    DEADLINE_EXCEEDED after --timeout, and RESOURCE_EXHAUSTED when the service is busy
+
+Versions that have it, for --api: v1alpha1
+Flags of every call: csi-proxyctl --help
+)");
+}
+
+TEST_F(DescribeTest, HelpTellsOfNestedFieldsEnumsSecretsAndLists) {
+  ASSERT_EQ(Help({"iscsi", "ConnectTarget"}), kOk);
+  EXPECT_THAT(out_.str(), HasSubstr("  --target-portal.target-port=UINT32\n" +
+                                    std::string(30, ' ') + "The TCP port; 0 means 3260.\n"));
+  EXPECT_THAT(out_.str(), HasSubstr("\n    ONE_WAY_CHAP              The target checks "));
+  EXPECT_THAT(out_.str(), HasSubstr(" --chap-secret-file=PATH reads"));
+  ASSERT_EQ(Help({"storage", "ListMounts"}), kOk);
+  EXPECT_THAT(out_.str(), HasSubstr("\n    state (MountState)        Whether it works.\n"));
+  EXPECT_THAT(out_.str(), HasSubstr("\n      DANGLING                Its target is not there: "));
+  ASSERT_EQ(Help({"sim", "SetOtherOpens"}), kOk);
+  EXPECT_THAT(out_.str(), HasSubstr("\n  --json, other_open (list of OtherOpen)"));
+}
+
+// From the version, else from the hub, and those of fields and the whole group.
+TEST_F(DescribeTest, HelpNamesTheErrorsOfTheComments) {
+  ASSERT_EQ(Help({"storage", "StageVolume"}), kOk);
+  EXPECT_THAT(out_.str(), HasSubstr("\n  NOT_FOUND when there is no such disk\n"));
+  EXPECT_THAT(out_.str(), HasSubstr("\n  ALREADY_EXISTS when another volume is mounted there\n"));
+  ASSERT_EQ(Help({"storage", "ListMounts"}), kOk);
+  EXPECT_THAT(out_.str(), HasSubstr("\n  --path: NOT_FOUND when nothing is there\n"));
+  ASSERT_EQ(Help({"smb", "RemoveSmbGlobalMapping"}), kOk);
+  EXPECT_THAT(out_.str(), HasSubstr("\n  NOT_FOUND when there is none\n"));
+  ASSERT_EQ(Help({"filesystem", "Mkdir"}), kOk);
+  EXPECT_THAT(out_.str(), HasSubstr("is PERMISSION_DENIED\n"));
+}
+
+TEST_F(DescribeTest, HelpOnAGroupHasALineForEachMethod) {
+  ASSERT_EQ(Help({"help", "Volume"}), kOk);
+  const std::vector<std::string> lines = absl::StrSplit(out_.str(), '\n');
+  EXPECT_EQ(lines[0], "volume v1 - Volumes: formatting, mounting, growing, measuring.");
+  EXPECT_THAT(lines,
+              testing::Contains("  mount-volume                            Mounts a volume at "
+                                "an existing empty directory"));
+  EXPECT_THAT(out_.str(), HasSubstr("  get-closest-volume-id-from-target-path "));
+  EXPECT_THAT(out_.str(), Not(HasSubstr("dismount-volume"))) << "unmount-volume follows it";
+  EXPECT_THAT(out_.str(), HasSubstr("(v2alpha1)\n"));
+  for (const std::string& line : lines) EXPECT_LE(line.size(), 100) << line;
+  ASSERT_EQ(Help({"volume"}, "v1beta1"), kOk);
+  EXPECT_THAT(out_.str(), HasSubstr("\n  dismount-volume "));
+  ASSERT_EQ(Help({"sim"}), kOk);
+  EXPECT_THAT(out_.str(), testing::StartsWith("sim - What happens to a simulated node"));
+}
+
+TEST_F(DescribeTest, EveryExampleIsARequestOfItsMethod) {
+  std::vector<std::string> groups = catalog_.Groups();
+  groups.push_back(kSimulatedGroup);
+  for (const std::string& group : groups) {
+    for (const std::string& version : catalog_.Versions(group)) {
+      for (const Method& method : catalog_.Methods(group, version)) {
+        const std::string example = ExampleOf(catalog_, method);
+        std::vector<std::string> words = absl::StrSplit(example, ' ');
+        for (std::string& word : words) absl::StrReplaceAll({{"'", ""}}, &word);
+        words.erase(words.begin());
+        const absl::StatusOr<CommandLine> line = ParseCommandLine(words);
+        ASSERT_TRUE(line.ok()) << example;
+        ASSERT_EQ(line->words.size(), 2) << example;
+        const auto found = catalog_.Find(line->words[0], line->words[1], line->api);
+        ASSERT_TRUE(found.ok()) << example;
+        EXPECT_EQ(found->descriptor, method.descriptor) << example;
+        const auto request = catalog_.New(method.descriptor->input_type());
+        const auto secret = [](const std::string&) -> absl::StatusOr<std::string> {
+          return "secret";
+        };
+        EXPECT_TRUE(SetFields(catalog_, group, line->fields, secret, request.get()).ok())
+            << example;
+        // A request that has fields shows at least one of them.
+        const bool has_flags = !FieldFlags(*method.descriptor->input_type()).empty();
+        const bool all_optional =
+            method.descriptor->name() == "SetBehaviour" || method.descriptor->name() == "DumpState";
+        EXPECT_EQ(line->fields.empty(), !has_flags || all_optional) << example;
+      }
+    }
+  }
 }
 
 TEST_F(DescribeTest, WhatIsNotThereIsWrongUsage) {

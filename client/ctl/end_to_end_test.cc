@@ -1,15 +1,21 @@
 // The program as people run it, against the service as they run that.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "api/released.h"
+#include "client/ctl/catalog.h"
 #include "client/ctl/end_to_end_testing.h"
+#include "client/ctl/examples.h"
 
 namespace csi_proxy::integration {
 namespace {
@@ -36,6 +42,77 @@ TEST_F(CtlTest, AVolumeFromTheRawDiskToItsMount) {
   EXPECT_EQ(
       Ctl("volume dismount-volume --path='C:\\var\\lib\\kubelet\\plugins\\ctl'" + volume).exit_code,
       0);
+}
+
+TEST_F(CtlTest, APersonGetsTheColumnsThatThePersonNeeds) {
+  const Result disks = CtlAtTerminal("storage list-disks");
+  EXPECT_EQ(disks.exit_code, 0) << disks.output;
+  const std::vector<std::string> lines = absl::StrSplit(disks.output, "\r\n");
+  EXPECT_EQ(lines[0],
+            "DISK  BUS  SIZE    STYLE  USE      STATE                        SERIAL OR PAGE 83");
+  EXPECT_EQ(lines[4],
+            "3     -    5 GiB   RAW    -        offline (Policy), read-only  Google  pvc-1f2e3d4c");
+  for (const std::string& line : lines) EXPECT_LE(line.size(), 100) << line;
+  EXPECT_THAT(CtlAtTerminal("storage list-disks -o wide").output, HasSubstr("  5368709120 "));
+  // Scripts get what they have always got.
+  EXPECT_EQ(Ctl("storage list-disks -o table").output, Ctl("storage list-disks -o wide").output);
+  EXPECT_THAT(Ctl("storage list-disks").output, HasSubstr("\"size_bytes\": \"5368709120\""));
+  EXPECT_EQ(Ctl("storage list-disks -o name").output, "0\n1\n2\n3\n4\n");
+  EXPECT_THAT(Ctl("storage list-disks -o yaml").output,
+              HasSubstr("\n    size_bytes: '5368709120'\n"));
+}
+
+TEST_F(CtlTest, EveryExampleOfTheHelpRuns) {
+  const std::string password = server_->directory() + "/password";
+  std::ofstream(password) << "correct horse\n";
+  const ctl::Catalog catalog;
+  std::vector<std::string> groups = catalog.Groups();
+  groups.push_back(ctl::kSimulatedGroup);
+  int done = 0;
+  for (const std::string& group : groups) {
+    for (const std::string& version : catalog.Versions(group)) {
+      for (const ctl::Method& method : catalog.Methods(group, version)) {
+        const std::string& name = method.descriptor->name();
+        // Each method once, and none that another name has replaced.
+        const bool is_preferred = catalog.Find(group, name, "")->version == version;
+        if (!is_preferred || !catalog.Successor(group, version).empty()) continue;
+        const std::string line = ctl::ExampleOf(catalog, method);
+        absl::string_view example = line;
+        ASSERT_TRUE(absl::ConsumePrefix(&example, "csi-proxyctl ")) << example;
+        const Result result = Ctl(absl::StrCat(example, " <", password));
+        if (result.exit_code == 0) ++done;
+        EXPECT_LE(result.exit_code, 1) << example << "\n" << result.output;
+        for (const char* wrong : {"INVALID_ARGUMENT", "PERMISSION_DENIED", "UNIMPLEMENTED"}) {
+          EXPECT_THAT(result.output, Not(HasSubstr(wrong))) << example;
+        }
+      }
+    }
+  }
+  EXPECT_GE(done, 35) << "others want a node that is prepared";
+}
+
+// A pipe gets a line for each change.
+TEST_F(CtlTest, AWatchTellsOfChangesUntilItIsInterrupted) {
+  const std::string command = Command("disk get-disk-state --disk-number=1 --watch=0.1");
+  FILE* const pipe =
+      popen(absl::StrCat("echo $$; exec env --default-signal=INT ", command).c_str(), "r");
+  const auto next = [pipe] {
+    char line[1024];
+    return fgets(line, sizeof(line), pipe) == nullptr ? std::string() : std::string(line);
+  };
+  int pid;
+  ASSERT_TRUE(absl::SimpleAtoi(next(), &pid));
+  EXPECT_EQ(next(), "{\"is_online\":true}\n");
+  EXPECT_EQ(Ctl("disk set-disk-state --disk-number=1 --is-online=false").exit_code, 0);
+  EXPECT_EQ(next(), "{\"is_online\":false}\n");
+  ASSERT_TRUE(server_->InjectFault("operation: 'disk.*' code: 'INTERNAL' times: 3").ok());
+  EXPECT_THAT(next(), HasSubstr("error: INTERNAL: "));
+  EXPECT_EQ(next(), "the service answers again\n");
+  server_->Stop(absl::Seconds(20));
+  EXPECT_THAT(next(), HasSubstr("error: UNAVAILABLE: "));
+  kill(pid, SIGINT);
+  const int status = pclose(pipe);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) << status;
 }
 
 TEST_F(CtlTest, TheDoctorFindsEveryPipeUntilTheServiceEnds) {

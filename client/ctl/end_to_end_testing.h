@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/strings/match.h"
@@ -48,8 +49,10 @@ class CtlTest : public testing::Test {
     return result;
   }
 
-  // Runs it at a terminal, where a person answers its question after `meanwhile`.
-  Result CtlAtTerminal(const std::string& arguments, const std::string& answer,
+  // Runs it at a terminal, where a person answers its question after `meanwhile`. Without an answer
+  // it asks nothing.
+  Result CtlAtTerminal(const std::string& arguments,
+                       const std::optional<std::string>& answer = std::nullopt,
                        const std::function<void()>& meanwhile = nullptr) {
     const std::string command = Command(arguments);
     int terminal;
@@ -66,10 +69,10 @@ class CtlTest : public testing::Test {
       if (answered || !absl::StrContains(result.output, "[y/N]")) continue;
       answered = true;
       if (meanwhile) meanwhile();
-      const std::string line = answer + "\n";
+      const std::string line = answer.value_or("") + "\n";
       EXPECT_EQ(write(terminal, line.data(), line.size()), static_cast<ssize_t>(line.size()));
     }
-    EXPECT_TRUE(answered) << result.output;
+    EXPECT_EQ(answered, answer.has_value()) << result.output;
     int status;
     waitpid(child, &status, 0);
     close(terminal);

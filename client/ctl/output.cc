@@ -4,10 +4,12 @@
 #include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 
 namespace csi_proxy::ctl {
 namespace {
@@ -16,8 +18,59 @@ namespace pb = google::protobuf;
 using Field = pb::FieldDescriptor;
 using Row = std::vector<std::string>;
 
-// `index` is -1 for a singular field.
-std::string Value(const pb::Message& message, const Field* field, int index) {
+// The rows of a repeated message or a map, with a head of the fields' names. A map's entries come
+// by key.
+std::vector<Row> Rows(const pb::Message& message, const Field* field) {
+  std::vector<Row> rows;
+  const pb::Reflection& r = *message.GetReflection();
+  const pb::Descriptor& type = *field->message_type();
+  const Field* const value = field->is_map() ? type.map_value() : nullptr;
+  const bool nested = value != nullptr && value->message_type() != nullptr;
+  const pb::Descriptor& columns = nested ? *value->message_type() : type;
+  Row head;
+  if (nested) head.push_back(field->name());
+  for (int i = 0; i < columns.field_count(); ++i) head.push_back(columns.field(i)->name());
+  for (int j = 0; j < r.FieldSize(message, field); ++j) {
+    const pb::Message& entry = r.GetRepeatedMessage(message, field, j);
+    Row row;
+    if (nested) row.push_back(ValueText(entry, type.map_key(), -1));
+    const pb::Message& inner = nested ? entry.GetReflection()->GetMessage(entry, value) : entry;
+    for (int i = 0; i < columns.field_count(); ++i) {
+      const Field* const column = columns.field(i);
+      if (!column->is_repeated()) {
+        row.push_back(ValueText(inner, column, -1));
+        continue;
+      }
+      std::string all;
+      for (int k = 0; k < inner.GetReflection()->FieldSize(inner, column); ++k) {
+        absl::StrAppend(&all, k > 0 ? ", " : "", ValueText(inner, column, k));
+      }
+      row.push_back(all);
+    }
+    rows.push_back(std::move(row));
+  }
+  if (field->is_map()) SortByKey(&rows);
+  rows.insert(rows.begin(), std::move(head));
+  return rows;
+}
+
+absl::StatusOr<std::string> Json(const pb::Message& message, bool whitespace) {
+  pb::util::JsonPrintOptions options;
+  options.add_whitespace = whitespace;
+  options.preserve_proto_field_names = true;
+  options.always_print_primitive_fields = true;
+  std::string json;
+  const auto status = pb::util::MessageToJsonString(message, &json, options);
+  if (!status.ok()) {
+    return absl::InternalError(
+        absl::StrCat("cannot show the response: ", std::string(status.message())));
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string ValueText(const pb::Message& message, const Field* field, int index) {
   const pb::Reflection& r = *message.GetReflection();
   const bool one = index < 0;
   switch (field->cpp_type()) {
@@ -49,10 +102,10 @@ std::string Value(const pb::Message& message, const Field* field, int index) {
         const Field* const f = inner.GetDescriptor()->field(i);
         if (f->is_repeated()) {
           for (int j = 0; j < inner.GetReflection()->FieldSize(inner, f); ++j) {
-            absl::StrAppend(&text, text.empty() ? "" : " ", Value(inner, f, j));
+            absl::StrAppend(&text, text.empty() ? "" : " ", ValueText(inner, f, j));
           }
         } else {
-          absl::StrAppend(&text, text.empty() ? "" : " ", f->name(), "=", Value(inner, f, -1));
+          absl::StrAppend(&text, text.empty() ? "" : " ", f->name(), "=", ValueText(inner, f, -1));
         }
       }
       return text;
@@ -61,49 +114,6 @@ std::string Value(const pb::Message& message, const Field* field, int index) {
       return "?";
   }
 }
-
-// The rows of a repeated message or a map, with a head of the fields' names. A map's entries come
-// by key.
-std::vector<Row> Rows(const pb::Message& message, const Field* field) {
-  std::vector<Row> rows;
-  const pb::Reflection& r = *message.GetReflection();
-  const pb::Descriptor& type = *field->message_type();
-  const Field* const value = field->is_map() ? type.map_value() : nullptr;
-  const bool nested = value != nullptr && value->message_type() != nullptr;
-  const pb::Descriptor& columns = nested ? *value->message_type() : type;
-  Row head;
-  if (nested) head.push_back(field->name());
-  for (int i = 0; i < columns.field_count(); ++i) head.push_back(columns.field(i)->name());
-  for (int j = 0; j < r.FieldSize(message, field); ++j) {
-    const pb::Message& entry = r.GetRepeatedMessage(message, field, j);
-    Row row;
-    if (nested) row.push_back(Value(entry, type.map_key(), -1));
-    const pb::Message& inner = nested ? entry.GetReflection()->GetMessage(entry, value) : entry;
-    for (int i = 0; i < columns.field_count(); ++i) {
-      const Field* const column = columns.field(i);
-      if (!column->is_repeated()) {
-        row.push_back(Value(inner, column, -1));
-        continue;
-      }
-      std::string all;
-      for (int k = 0; k < inner.GetReflection()->FieldSize(inner, column); ++k) {
-        absl::StrAppend(&all, k > 0 ? ", " : "", Value(inner, column, k));
-      }
-      row.push_back(all);
-    }
-    rows.push_back(std::move(row));
-  }
-  if (field->is_map()) {
-    // Numbers as numbers: the shorter is the smaller.
-    std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
-      return std::pair(a[0].size(), a) < std::pair(b[0].size(), b);
-    });
-  }
-  rows.insert(rows.begin(), std::move(head));
-  return rows;
-}
-
-}  // namespace
 
 std::string Printable(absl::string_view text) {
   std::string printable;
@@ -128,6 +138,18 @@ std::string UtcText(absl::Time time) {
   return absl::FormatTime(absl::RFC3339_sec, time, absl::UTCTimeZone());
 }
 
+std::string SizeText(uint64_t bytes) {
+  constexpr std::pair<uint64_t, const char*> kUnits[] = {
+      {1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}};
+  for (const auto& [unit, name] : kUnits) {
+    if (bytes < unit) continue;
+    const std::string tenths =
+        absl::StrFormat("%.1f", static_cast<double>(bytes) / static_cast<double>(unit));
+    return absl::StrCat(absl::StripSuffix(tenths, ".0"), " ", name);
+  }
+  return absl::StrCat(bytes, " bytes");
+}
+
 std::string Align(const std::vector<std::vector<std::string>>& rows) {
   std::vector<size_t> widths;
   for (const Row& row : rows) {
@@ -145,18 +167,19 @@ std::string Align(const std::vector<std::vector<std::string>>& rows) {
   return text;
 }
 
-absl::StatusOr<std::string> ToJson(const pb::Message& message) {
-  pb::util::JsonPrintOptions options;
-  options.add_whitespace = true;
-  options.preserve_proto_field_names = true;
-  options.always_print_primitive_fields = true;
-  std::string json;
-  const auto status = pb::util::MessageToJsonString(message, &json, options);
-  if (!status.ok()) {
-    return absl::InternalError(
-        absl::StrCat("cannot show the response: ", std::string(status.message())));
-  }
+absl::StatusOr<std::string> ToJson(const pb::Message& message) { return Json(message, true); }
+
+absl::StatusOr<std::string> ToJsonLine(const pb::Message& message) {
+  absl::StatusOr<std::string> json = Json(message, false);
+  if (json.ok()) json->push_back('\n');
   return json;
+}
+
+void SortByKey(std::vector<std::vector<std::string>>* rows) {
+  // Numbers as numbers: the shorter is the smaller.
+  std::sort(rows->begin(), rows->end(), [](const Row& a, const Row& b) {
+    return std::pair(a[0].size(), a) < std::pair(b[0].size(), b);
+  });
 }
 
 std::string ToTable(const pb::Message& message) {
@@ -169,12 +192,12 @@ std::string ToTable(const pb::Message& message) {
     if (field->is_repeated() && r.FieldSize(message, field) == 0) {
       rows.push_back({field->name(), "(none)"});
     } else if (!field->is_repeated()) {
-      rows.push_back({field->name(), Value(message, field, -1)});
+      rows.push_back({field->name(), ValueText(message, field, -1)});
     } else if (field->message_type() != nullptr) {
       text += Align(Rows(message, field));
     } else {
       for (int j = 0; j < r.FieldSize(message, field); ++j) {
-        rows.push_back({field->name(), Value(message, field, j)});
+        rows.push_back({field->name(), ValueText(message, field, j)});
       }
     }
   }

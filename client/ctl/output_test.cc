@@ -80,6 +80,21 @@ TEST_F(OutputTest, PathsAreShownAsTheyAreAndControlCharactersAreNot) {
   EXPECT_EQ(Printable("\xC2"), "\xC2");
 }
 
+TEST_F(OutputTest, ALineOfJsonIsOne) {
+  EXPECT_EQ(ToJsonLine(*Response("disk", "GetDiskState", "is_online: true")).value(),
+            "{\"is_online\":true}\n");
+}
+
+TEST(SizeTextTest, TheUnitIsOneThatPeopleRead) {
+  EXPECT_EQ(SizeText(0), "0 bytes");
+  EXPECT_EQ(SizeText(1023), "1023 bytes");
+  EXPECT_EQ(SizeText(1024), "1 KiB");
+  EXPECT_EQ(SizeText(100 << 20), "100 MiB");
+  EXPECT_EQ(SizeText(1 << 30), "1 GiB");
+  EXPECT_EQ(SizeText(1610612736), "1.5 GiB");
+  EXPECT_EQ(SizeText(uint64_t{4} << 40), "4096 GiB");
+}
+
 // Every answer that a service may give can be shown.
 TEST_F(OutputTest, EveryReleasedResponseHasATableAndJson) {
   for (const std::string& group : catalog_.Groups()) {

@@ -161,26 +161,33 @@ absl::StatusOr<Target> Resolve(const Catalog& catalog, absl::string_view group,
 
 }  // namespace
 
-std::vector<std::string> FieldFlags(const pb::Descriptor& type) {
-  std::vector<std::string> flags;
+std::vector<FieldFlag> FieldsAsFlags(const pb::Descriptor& type) {
+  std::vector<FieldFlag> flags;
   for (int i = 0; i < type.field_count(); ++i) {
     const Field& field = *type.field(i);
     const std::string name = KebabCase(field.name());
     if (field.is_map() || (field.is_repeated() && field.message_type() != nullptr)) continue;
     if (field.message_type() != nullptr) {
-      for (const std::string& inner : FieldFlags(*field.message_type())) {
-        flags.push_back(absl::StrCat("--", name, ".", inner.substr(2)));
+      for (const FieldFlag& inner : FieldsAsFlags(*field.message_type())) {
+        flags.push_back({absl::StrCat("--", name, ".", inner.flag.substr(2)), inner.field});
       }
     } else if (field.enum_type() != nullptr) {
       std::vector<std::string> values;
       for (int j = 0; j < field.enum_type()->value_count(); ++j) {
         values.push_back(field.enum_type()->value(j)->name());
       }
-      flags.push_back(absl::StrCat("--", name, "=", absl::StrJoin(values, "|")));
+      flags.push_back({absl::StrCat("--", name, "=", absl::StrJoin(values, "|")), &field});
     } else {
-      flags.push_back(absl::StrCat("--", name, "=", absl::AsciiStrToUpper(field.type_name())));
+      flags.push_back(
+          {absl::StrCat("--", name, "=", absl::AsciiStrToUpper(field.type_name())), &field});
     }
   }
+  return flags;
+}
+
+std::vector<std::string> FieldFlags(const pb::Descriptor& type) {
+  std::vector<std::string> flags;
+  for (FieldFlag& flag : FieldsAsFlags(type)) flags.push_back(std::move(flag.flag));
   return flags;
 }
 

@@ -38,8 +38,15 @@ absl::Status SetFields(const Catalog& catalog, absl::string_view group,
 absl::Status SetFromJson(const Catalog& catalog, absl::string_view group, const std::string& json,
                          pb::Message* request);
 
-// The flags SetFields takes for a message, with what their value is:
-// `--target-portal.target-port=UINT32`. Maps and lists of messages have none.
+// A field as a flag, with the kind of its value: `--target-portal.target-port=UINT32`.
+struct FieldFlag {
+  std::string flag;
+  const pb::FieldDescriptor* field = nullptr;
+};
+
+// The flags that SetFields takes for a message. Maps and lists of messages have none.
+std::vector<FieldFlag> FieldsAsFlags(const pb::Descriptor& type);
+// Only their texts.
 std::vector<std::string> FieldFlags(const pb::Descriptor& type);
 
 }  // namespace csi_proxy::ctl

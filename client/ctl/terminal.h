@@ -9,6 +9,8 @@ bool StandardOutputIsTerminal();
 // Makes the terminal at standard output understand control sequences, such as the one that clears
 // it; false when it cannot.
 bool EnableControlSequences();
+// One of them: cursor to the top, and all below it cleared.
+inline constexpr char kClearScreen[] = "\x1b[H\x1b[J";
 
 // While it lives, what is typed at standard input does not show. Does nothing when that is not
 // a terminal.

@@ -8,7 +8,6 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "client/ctl/diagnose/diagnose.h"
-#include "client/ctl/output.h"
 #include "client/ctl/request.h"
 #include "client/ctl/top/fetch.h"
 
@@ -42,13 +41,13 @@ absl::StatusOr<std::vector<std::string>> Kinds(const d::RepairOptions& options) 
 }
 
 template <typename Report>
-int Print(const Report& report, bool table, const Streams& streams) {
-  if (table) {
+int Print(const Report& report, const CommandLine& line, const Streams& streams) {
+  if (WantsTable(line, streams)) {
     streams.out << d::ToText(report);
   } else {
-    const absl::StatusOr<std::string> json = ToJson(report);
-    if (!json.ok()) return Complain(json.status(), streams.err);
-    streams.out << *json;
+    const absl::StatusOr<std::string> text = ToDocument(line.output, report);
+    if (!text.ok()) return Complain(text.status(), streams.err);
+    streams.out << *text;
   }
   return d::ExitCodeOf(report);
 }
@@ -72,7 +71,7 @@ int Diagnose(const Catalog& catalog, const CommandLine& line, const Streams& str
   Rpcs rpcs(catalog, *pipes);
   const absl::StatusOr<d::Diagnosis> diagnosis = d::Diagnose(rpcs, fetch);
   if (!diagnosis.ok()) return Complain(diagnosis.status(), streams.err);
-  return Print(*diagnosis, WantsTable(line, streams), streams);
+  return Print(*diagnosis, line, streams);
 }
 
 int Repair(const Catalog& catalog, const CommandLine& line, const Streams& streams) {
@@ -99,7 +98,7 @@ int Repair(const Catalog& catalog, const CommandLine& line, const Streams& strea
   Rpcs rpcs(catalog, *pipes);
   const absl::StatusOr<d::Repairs> repairs = d::Repair(rpcs, *kinds, show, consent);
   if (!repairs.ok()) return Complain(repairs.status(), streams.err);
-  return Print(*repairs, WantsTable(line, streams), streams);
+  return Print(*repairs, line, streams);
 }
 
 std::vector<std::string> DiagnoseFlags() { return FieldFlags(*d::DiagnoseOptions::descriptor()); }

@@ -15,6 +15,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::StartsWith;
 
 class DiagnoseTest : public testing::Test {
@@ -53,6 +54,9 @@ TEST_F(DiagnoseTest, OneOfEachIsFoundInTheOrderOfRepair) {
                           R"(dangling-links C:\k\link !)", R"(disconnected-mappings \\h\s)",
                           R"(disconnected-mappings \\h\t !)", R"(disconnected-links C:\k\share)"));
   EXPECT_EQ(diagnosis.findings(0).what(), "1024 bytes, serial s2");
+  EXPECT_EQ(diagnosis.findings(0).size_bytes(), 1024);
+  EXPECT_THAT(ToText(diagnosis),
+              AllOf(HasSubstr("  1 KiB, serial s2  "), Not(HasSubstr("1024 bytes"))));
   EXPECT_EQ(diagnosis.findings(0).why(), "Windows says: Policy");
   EXPECT_EQ(diagnosis.findings(4).what(), "the volume is dirty");
   EXPECT_EQ(diagnosis.findings(4).why(), R"(mounted at C:\k\alive)");

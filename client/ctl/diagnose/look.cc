@@ -71,6 +71,13 @@ std::string Describe(const Answer& disk) {
   return absl::StrJoin(parts, ", ");
 }
 
+Found MakeOfDisk(const char* kind, const Answer& disk, std::string why, std::string repair) {
+  Found found = Make(kind, absl::StrCat("disk ", disk.Number("number")), Describe(disk),
+                     std::move(why), std::move(repair));
+  found.finding.set_size_bytes(static_cast<int64_t>(disk.Number("size_bytes")));
+  return found;
+}
+
 void LookAtVolume(Rpcs& rpcs, const std::string& volume, const std::string& path,
                   Findings* findings) {
   const Answer health = Ask(rpcs, "GetVolumeHealth", {{"volume_id", volume}},
@@ -87,33 +94,32 @@ void LookAtDisks(Rpcs& rpcs, Findings* findings) {
   const Answer answer = Ask(rpcs, "ListDisks", {}, "disks", findings);
   for (const Answer& disk : answer.Each("disks")) {
     const std::string number = absl::StrCat(disk.Number("number"));
-    const std::string where = absl::StrCat("disk ", number);
     const std::string reason = disk.Text("offline_reason");
     const bool is_windows = disk.Flag("is_boot") || disk.Flag("is_system");
     const char* const never = "none: Windows runs on it or starts from it";
     if (!disk.Flag("is_online") && absl::EqualsIgnoreCase(reason, "Collision")) {
-      findings->found.push_back(
-          Make(kCollidingDisks, where, Describe(disk),
-               "offline because another disk has the same signature or id: a clone or a snapshot",
-               "none: which of the two is to stay is for a person to say; pull the other, or give "
-               "one a new id (diskpart: uniqueid disk) and bring it online"));
+      findings->found.push_back(MakeOfDisk(
+          kCollidingDisks, disk,
+          "offline because another disk has the same signature or id: a clone or a snapshot",
+          "none: which of the two is to stay is for a person to say; pull the other, or give "
+          "one a new id (diskpart: uniqueid disk) and bring it online"));
       continue;
     }
     if (!disk.Flag("is_online")) {
-      Found found =
-          Make(kOfflineDisks, where, Describe(disk),
-               reason.empty() ? "Windows does not say why" : absl::StrCat("Windows says: ", reason),
-               is_windows ? never
-                          : "brings it online; drivers leave the disk of a volume that "
-                            "they unstaged offline, which is in order");
+      Found found = MakeOfDisk(
+          kOfflineDisks, disk,
+          reason.empty() ? "Windows does not say why" : absl::StrCat("Windows says: ", reason),
+          is_windows ? never
+                     : "brings it online; drivers leave the disk of a volume that "
+                       "they unstaged offline, which is in order");
       if (!is_windows) {
         RepairBy(&found, "disk", "SetDiskState", {{"disk_number", number}, {"is_online", "true"}});
       }
       findings->found.push_back(std::move(found));
     }
     if (disk.Flag("is_read_only")) {
-      Found found = Make(
-          kReadOnlyDisks, where, Describe(disk), "it has Windows' read-only flag",
+      Found found = MakeOfDisk(
+          kReadOnlyDisks, disk, "it has Windows' read-only flag",
           is_windows ? never
                      : "clears the flag; a disk that its storage exports as read-only stays so");
       if (!is_windows) {

@@ -2,6 +2,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "client/ctl/diagnose/diagnose.h"
 #include "client/ctl/output.h"
 
@@ -32,6 +33,14 @@ std::string FallbacksText(const Diagnosis& diagnosis) {
   return text;
 }
 
+// The size of a disk as people read it.
+std::string What(const Finding& finding) {
+  const std::string what = Printable(finding.what());
+  if (finding.size_bytes() <= 0) return what;
+  return absl::StrReplaceAll(what, {{absl::StrCat(finding.size_bytes(), " bytes"),
+                                     SizeText(static_cast<uint64_t>(finding.size_bytes()))}});
+}
+
 std::string ResultText(Result result) {
   switch (result) {
     case DONE:
@@ -58,8 +67,8 @@ std::string ToText(const Diagnosis& diagnosis) {
   // By kind, often the same for all.
   std::map<std::pair<std::string, std::string>, bool> repairs;
   for (const Finding& finding : diagnosis.findings()) {
-    rows.push_back({finding.kind(), Printable(finding.where()), Printable(finding.what()),
-                    Printable(finding.why())});
+    rows.push_back(
+        {finding.kind(), Printable(finding.where()), What(finding), Printable(finding.why())});
     repairs[{finding.kind(), finding.repair()}] = finding.can_be_repaired();
   }
   std::string text = absl::StrCat(NotKnown(diagnosis.not_known()), FallbacksText(diagnosis));
@@ -79,8 +88,8 @@ std::string ToText(const Repairs& repairs) {
   }
   std::vector<Row> rows = {{"KIND", "WHERE", "WHAT", "REPAIR", "RESULT"}};
   for (const Act& act : repairs.acts()) {
-    rows.push_back({act.finding().kind(), Printable(act.finding().where()),
-                    Printable(act.finding().what()), Printable(act.finding().repair()),
+    rows.push_back({act.finding().kind(), Printable(act.finding().where()), What(act.finding()),
+                    Printable(act.finding().repair()),
                     absl::StrCat(ResultText(act.result()), act.detail().empty() ? "" : ": ",
                                  Printable(act.detail()))});
   }

@@ -2,7 +2,6 @@
 #include <cstdlib>
 #include <ostream>
 
-#include "client/ctl/output.h"
 #include "client/ctl/request.h"
 #include "client/ctl/selftest/selftest.h"
 #include "server/base/status_macros.h"
@@ -61,9 +60,9 @@ int Selftest(const Catalog& catalog, const CommandLine& line, const Streams& str
   if (WantsTable(line, streams)) {
     streams.out << selftest::ToText(report);
   } else {
-    const absl::StatusOr<std::string> json = ToJson(report);
-    if (!json.ok()) return Complain(json.status(), streams.err);
-    streams.out << *json;
+    const absl::StatusOr<std::string> text = ToDocument(line.output, report);
+    if (!text.ok()) return Complain(text.status(), streams.err);
+    streams.out << *text;
   }
   return selftest::Passed(report) ? kOk : kCallFailed;
 }

@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "client/ctl/output.h"
 #include "client/ctl/request.h"
 #include "client/ctl/terminal.h"
 #include "client/ctl/top/fetch.h"
@@ -21,8 +20,6 @@ namespace {
 constexpr absl::Duration kInterval = absl::Seconds(2);
 // So that the tables fit a terminal.
 constexpr int kRowsOnTerminal = 15;
-// Cursor to the top, and all below it cleared.
-constexpr char kClear[] = "\x1b[H\x1b[J";
 
 absl::StatusOr<Numbers> Look(const Environment& environment) {
   ABSL_ASSIGN_OR_RETURN(const std::string text, environment.fetch());
@@ -30,14 +27,15 @@ absl::StatusOr<Numbers> Look(const Environment& environment) {
 }
 
 absl::Status Show(const Report& report, const Style& style, std::ostream& out) {
-  if (style.json) {
-    ABSL_ASSIGN_OR_RETURN(const std::string json, ToJson(report));
-    out << json << std::flush;
+  if (style.json || style.yaml) {
+    ABSL_ASSIGN_OR_RETURN(const std::string text,
+                          ToDocument(style.yaml ? kYamlOutput : kJsonOutput, report));
+    out << text << std::flush;
     return absl::OkStatus();
   }
   const int rows = style.clears ? kRowsOnTerminal : std::numeric_limits<int>::max() - 1;
   // At once, so that it does not flicker.
-  out << absl::StrCat(style.clears ? kClear : "", ToText(report, rows)) << std::flush;
+  out << absl::StrCat(style.clears ? kClearScreen : "", ToText(report, rows)) << std::flush;
   return absl::OkStatus();
 }
 
@@ -104,8 +102,9 @@ int Top(const Catalog& catalog, const CommandLine& line, const Streams& streams)
           }};
   const bool clears =
       table && !options.once() && streams.out_is_terminal && EnableControlSequences();
-  return top::Watch(environment, options, interval, {.json = !table, .clears = clears}, streams.out,
-                    streams.err);
+  return top::Watch(environment, options, interval,
+                    {.json = !table, .yaml = line.output == kYamlOutput, .clears = clears},
+                    streams.out, streams.err);
 }
 
 std::vector<std::string> TopFlags() { return FieldFlags(*top::Options::descriptor()); }

@@ -22,7 +22,9 @@ struct Environment {
 
 // The look of the report.
 struct Style {
+  // Neither: tables.
   bool json = false;
+  bool yaml = false;
   // Clear the screen before each.
   bool clears = false;
 };

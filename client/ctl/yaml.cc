@@ -1,0 +1,181 @@
+#include "client/ctl/yaml.h"
+
+#include <google/protobuf/util/json_util.h>
+#include <google/protobuf/wrappers.pb.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "server/base/status_macros.h"
+#include "server/base/unicode.h"
+
+namespace csi_proxy::ctl {
+namespace {
+
+namespace pb = google::protobuf;
+
+// Deeper than any message is, so that no text exhausts the stack.
+constexpr int kDeepest = 100;
+
+bool IsWordCharacter(char c) {
+  return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-';
+}
+
+// Tells whether every parser takes the text for a string when no quotes surround it: a word that
+// begins with a letter, and none of those that YAML 1.1 or 1.2 takes for a boolean or null.
+bool IsPlain(absl::string_view text) {
+  constexpr std::array<absl::string_view, 9> kReserved = {"true", "false", "null", "yes", "no",
+                                                          "on",   "off",   "y",    "n"};
+  return !text.empty() && absl::ascii_isalpha(static_cast<unsigned char>(text[0])) &&
+         std::all_of(text.begin(), text.end(), &IsWordCharacter) &&
+         std::none_of(kReserved.begin(), kReserved.end(),
+                      [&](absl::string_view word) { return absl::EqualsIgnoreCase(word, text); });
+}
+
+// Characters that single quotes cannot hold: controls, and those that end a line or are no text.
+bool NeedsEscape(char32_t c) {
+  return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x2028 || c == 0x2029 || c == 0xFEFF ||
+         c == 0xFFFE || c == 0xFFFF;
+}
+
+std::string DoubleQuoted(const std::u32string& text) {
+  std::string quoted = "\"";
+  for (const char32_t c : text) {
+    if (c == '"' || c == '\\') {
+      absl::StrAppend(&quoted, "\\", std::string(1, static_cast<char>(c)));
+    } else if (c >= 0x20 && c < 0x7F) {
+      quoted.push_back(static_cast<char>(c));
+    } else if (c <= 0xFFFF) {
+      absl::StrAppendFormat(&quoted, "\\u%04X", static_cast<uint32_t>(c));
+    } else {
+      absl::StrAppendFormat(&quoted, "\\U%08X", static_cast<uint32_t>(c));
+    }
+  }
+  return quoted + "\"";
+}
+
+std::string Scalar(const std::string& text) {
+  if (IsPlain(text)) return text;
+  std::u32string points;
+  absl::string_view rest = text;
+  for (char32_t point; ConsumeCodePoint(&rest, &point);) points.push_back(point);
+  if (std::any_of(points.begin(), points.end(), &NeedsEscape)) return DoubleQuoted(points);
+  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "''"}}), "'");
+}
+
+// Reads JSON once, from front to back.
+class Converter {
+ public:
+  explicit Converter(absl::string_view json) : rest_(json) {}
+
+  absl::StatusOr<std::string> Document() {
+    ABSL_RETURN_IF_ERROR(Value(0, /*continues_line=*/true));
+    if (Next() != '\0') return Wrong();
+    return absl::StrCat(yaml_.substr(1), "\n");  // a blank comes before every value
+  }
+
+ private:
+  absl::Status Wrong() const {
+    return absl::InvalidArgumentError(
+        absl::StrCat("not JSON, ", rest_.size(), " bytes before the end"));
+  }
+
+  // The next character that is not white space, which stays; 0 at the end.
+  char Next() {
+    rest_ = absl::StripLeadingAsciiWhitespace(rest_);
+    return rest_.empty() ? '\0' : rest_[0];
+  }
+
+  bool Take(char c) {
+    if (Next() != c) return false;
+    rest_.remove_prefix(1);
+    return true;
+  }
+
+  // `continues_line`: the value stands behind the dash of a list, and its first line with it.
+  absl::Status Value(size_t indent, bool continues_line) {
+    if (indent > 2 * kDeepest) return absl::InvalidArgumentError("JSON of too many levels");
+    switch (Next()) {
+      case '{':
+        return Entries('}', "{}", indent, continues_line);
+      case '[':
+        return Entries(']', "[]", indent, continues_line);
+      case '"': {
+        ABSL_ASSIGN_OR_RETURN(const std::string text, String());
+        absl::StrAppend(&yaml_, " ", Scalar(text));
+        return absl::OkStatus();
+      }
+      default:
+        return Literal();
+    }
+  }
+
+  // An object or a list.
+  absl::Status Entries(char end, absl::string_view empty, size_t indent, bool continues_line) {
+    rest_.remove_prefix(1);
+    if (Take(end)) {
+      absl::StrAppend(&yaml_, " ", empty);
+      return absl::OkStatus();
+    }
+    do {
+      absl::StrAppend(&yaml_, continues_line ? " " : "\n" + std::string(indent, ' '));
+      continues_line = false;
+      if (end == '}') {
+        if (Next() != '"') return Wrong();
+        ABSL_ASSIGN_OR_RETURN(const std::string key, String());
+        if (!Take(':')) return Wrong();
+        absl::StrAppend(&yaml_, Scalar(key), ":");
+      } else {
+        yaml_.push_back('-');
+      }
+      ABSL_RETURN_IF_ERROR(Value(indent + 2, /*continues_line=*/end == ']'));
+    } while (Take(','));
+    return Take(end) ? absl::OkStatus() : Wrong();
+  }
+
+  // The string that begins here. Protobuf decodes it.
+  absl::StatusOr<std::string> String() {
+    size_t length = 1;
+    while (length < rest_.size() && rest_[length] != '"') length += rest_[length] == '\\' ? 2 : 1;
+    if (length >= rest_.size()) return Wrong();
+    pb::StringValue value;
+    const std::string quoted(rest_.substr(0, length + 1));
+    if (!pb::util::JsonStringToMessage(quoted, &value).ok()) return Wrong();
+    rest_.remove_prefix(length + 1);
+    return value.value();
+  }
+
+  // A number, a boolean or null, which YAML writes as JSON does.
+  absl::Status Literal() {
+    const size_t length =
+        std::find_if(rest_.begin(), rest_.end(),
+                     [](char c) { return !IsWordCharacter(c) && c != '.' && c != '+'; }) -
+        rest_.begin();
+    const absl::string_view literal = rest_.substr(0, length);
+    double number;
+    const bool is_number = absl::SimpleAtod(literal, &number) && std::isfinite(number) &&
+                           absl::ascii_isdigit(static_cast<unsigned char>(literal.back()));
+    if (!is_number && literal != "true" && literal != "false" && literal != "null") return Wrong();
+    absl::StrAppend(&yaml_, " ", literal);
+    rest_.remove_prefix(length);
+    return absl::OkStatus();
+  }
+
+  absl::string_view rest_;
+  std::string yaml_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::string> JsonToYaml(absl::string_view json) {
+  return Converter(json).Document();
+}
+
+}  // namespace csi_proxy::ctl
