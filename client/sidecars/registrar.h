@@ -1,6 +1,7 @@
 // Registers one driver with the kubelet, for as long as it lives.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -42,12 +43,19 @@ class Registrar {
   Registrar(std::string driver_name, RegistrarOptions options, Metrics* metrics,
             std::function<void(const std::string&)> on_refused, LogFunction log);
 
+  // The kubelet has called the socket.
+  void Called();
   void Notified(bool accepted, const std::string& reason);
   void SetRegistered(bool registered);
   // Makes or removes the marker file.
   void Mark(bool registered);
-  // Makes the socket again whenever it has gone.
+  // Makes the socket again whenever it has gone, or the kubelet does not call it.
   void Watch();
+  // False when the registrar stops.
+  bool Rest(std::chrono::milliseconds time);
+  // Tells whether the kubelet has called the socket since it was made.
+  bool WasCalled() const;
+  absl::Status MakeAgain(Remade why);
 
   const std::string driver_name_;
   const RegistrarOptions options_;
@@ -57,9 +65,10 @@ class Registrar {
   const std::string socket_path_;
   RegistrationService service_;
 
-  // Guards the next two.
+  // Guards the next three.
   mutable Mutex mutex_;
   bool registered_ = false;
+  bool called_ = false;
   bool stopping_ = false;
   Condition stop_;
   // The watcher's thread alone uses it, once that runs.
