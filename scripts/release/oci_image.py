@@ -36,8 +36,9 @@ import windows_layer
 HIVES = ("DEFAULT", "SAM", "SECURITY", "SOFTWARE", "SYSTEM")
 LIBRARY = ("csi_proxy.dll",)
 PROGRAMS = ("csi-proxy.exe", "csi-proxyctl.exe", "csi-proxy-service.exe")
-# One program by three names, the others' being hard links: it takes the flags of the one it is called.
-SIDECARS = ("csi-node-sidecars.exe", "csi-node-driver-registrar.exe", "livenessprobe.exe")
+# One program by several names, the others' being hard links: by the name of one of the two it takes that
+# one's flags alone. csi-sidecars is KEP-4958's name for a program of all sidecars.
+SIDECARS = ("csi-node-sidecars.exe", "csi-node-driver-registrar.exe", "csi-sidecars.exe", "livenessprobe.exe")
 INSTALL = pathlib.Path(__file__).parents[1] / "bootstrap" / "install.ps1"
 TITLE = "org.opencontainers.image."
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
