@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "client/sidecars/registration_service.h"
 #include "client/sidecars/wire.pb.h"
 
 namespace csi_proxy::sidecars {
@@ -14,8 +15,9 @@ namespace {
 
 template <typename Request, typename Response>
 absl::StatusOr<Response> Call(const SocketChannel& connection, const char* method,
-                              absl::Time deadline) {
+                              absl::Time deadline, const char* metadata = nullptr) {
   grpc::ClientContext context;
+  if (metadata != nullptr) context.AddMetadata(metadata, "1");
   context.set_deadline(absl::ToChronoTime(deadline));
   Response response;
   const grpc::Status status =
@@ -55,7 +57,7 @@ absl::StatusOr<bool> Probe(const SocketChannel& driver, absl::Time deadline) {
 absl::StatusOr<std::string> GetRegisteredName(const SocketChannel& registration,
                                               absl::Time deadline) {
   const auto answer = Call<wire::InfoRequest, wire::PluginInfo>(
-      registration, "/pluginregistration.Registration/GetInfo", deadline);
+      registration, "/pluginregistration.Registration/GetInfo", deadline, kHealthMetadata);
   if (!answer.ok()) return answer.status();
   return answer->name();
 }

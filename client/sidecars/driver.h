@@ -22,7 +22,8 @@ absl::StatusOr<bool> Probe(const SocketChannel& driver, absl::Time deadline);
 // The method of Probe(), as metrics name it.
 inline constexpr absl::string_view kProbeMethod = "/csi.v1.Identity/Probe";
 
-// The name that a registration service gives.
+// The name that a registration service gives; the service does not take this for the kubelet's
+// call.
 absl::StatusOr<std::string> GetRegisteredName(const SocketChannel& registration,
                                               absl::Time deadline);
 

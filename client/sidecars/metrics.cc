@@ -28,7 +28,16 @@ Metrics::Metrics(std::string driver_name)
       registered_(prometheus::BuildGauge()
                       .Name("csi_sidecar_registered")
                       .Help("1 once the kubelet has accepted the driver.")
-                      .Register(registry_)) {
+                      .Register(registry_)),
+      registrations_(prometheus::BuildCounter()
+                         .Name("csi_sidecar_registrations_total")
+                         .Help("How often the kubelet has accepted the driver.")
+                         .Register(registry_)),
+      sockets_remade_(prometheus::BuildCounter()
+                          .Name("csi_sidecar_registration_sockets_remade_total")
+                          .Help("Registration sockets made again, because they had gone or because "
+                                "the kubelet did not call them.")
+                          .Register(registry_)) {
   prometheus::BuildGauge()
       .Name("process_start_time_seconds")
       .Help("When the sidecars began, in seconds since 1970.")
@@ -48,6 +57,18 @@ void Metrics::Called(absl::string_view method, absl::StatusCode code, absl::Dura
 
 void Metrics::Registered(bool accepted) {
   registered_.Add({{"driver_name", driver_name_}}).Set(accepted ? 1 : 0);
+  prometheus::Counter& registrations = registrations_.Add({{"driver_name", driver_name_}});
+  if (accepted) registrations.Increment();
+  // Prometheus sees no increase of a series that begins with its first event.
+  SocketsRemade(Remade::kGone);
+  SocketsRemade(Remade::kUnanswered);
+}
+
+void Metrics::SocketRemade(Remade why) { SocketsRemade(why).Increment(); }
+
+prometheus::Counter& Metrics::SocketsRemade(Remade why) {
+  return sockets_remade_.Add(
+      {{"driver_name", driver_name_}, {"reason", why == Remade::kGone ? "gone" : "unanswered"}});
 }
 
 HttpAnswer Metrics::Text() const {

@@ -2,6 +2,7 @@
 // (https://github.com/kubernetes-csi/csi-lib-utils/blob/v0.25.0/metrics/metrics.go), and our own.
 #pragma once
 
+#include <prometheus/counter.h>
 #include <prometheus/family.h>
 #include <prometheus/gauge.h>
 #include <prometheus/histogram.h>
@@ -16,6 +17,9 @@
 
 namespace csi_proxy::sidecars {
 
+// Why a registration socket was made again: it had gone, or the kubelet did not call it.
+enum class Remade { kGone, kUnanswered };
+
 // Thread-safe.
 class Metrics {
  public:
@@ -25,15 +29,20 @@ class Metrics {
   void Called(absl::string_view method, absl::StatusCode code, absl::Duration duration);
   // Tells whether the kubelet has accepted the driver.
   void Registered(bool accepted);
+  void SocketRemade(Remade why);
 
   // In Prometheus' text format.
   HttpAnswer Text() const;
 
  private:
+  prometheus::Counter& SocketsRemade(Remade why);
+
   const std::string driver_name_;
   prometheus::Registry registry_;
   prometheus::Family<prometheus::Histogram>& operations_;
   prometheus::Family<prometheus::Gauge>& registered_;
+  prometheus::Family<prometheus::Counter>& registrations_;
+  prometheus::Family<prometheus::Counter>& sockets_remade_;
 };
 
 }  // namespace csi_proxy::sidecars

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <mutex>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/sidecars/driver.h"
+#include "server/base/back_off.h"
 #include "server/base/status_macros.h"
 
 namespace csi_proxy::sidecars {
@@ -20,6 +22,9 @@ namespace {
 
 // The interval at which the registrar checks that its socket is still there.
 constexpr std::chrono::milliseconds kLook(5000);
+
+// The longest wait for the kubelet's call of a socket, unless the first is longer.
+constexpr absl::Duration kLongestPatience = absl::Minutes(5);
 
 // The longest name of a driver by CSI's specification.
 constexpr size_t kLongestName = 63;
@@ -35,6 +40,51 @@ std::string RegistrationSocket(std::string directory, const std::string& driver_
 std::filesystem::path FilePath(const std::string& utf8) {
   return {std::u8string(utf8.begin(), utf8.end())};
 }
+
+// How long to wait for the kubelet's call of a socket.
+class Patience {
+ public:
+  // For ever if `first` is zero.
+  explicit Patience(absl::Duration first)
+      : first_(first), back_off_(first, std::max(first, kLongestPatience)), time_(first) {
+    Begin();
+  }
+
+  // There is a new socket.
+  void Begin() {
+    if (first_ > absl::ZeroDuration()) until_ = Clock::now() + absl::ToChronoMilliseconds(time_);
+  }
+  // The kubelet has called it.
+  void Called() {
+    back_off_.Succeeded();
+    time_ = first_;
+    until_.reset();
+  }
+  // The kubelet has not, and the socket goes. Tells whether that belongs in the log.
+  bool Lost() {
+    time_ = back_off_.Failed();
+    until_.reset();
+    return back_off_.worth_telling();
+  }
+
+  absl::Duration time() const { return time_; }
+  bool Over() const { return until_.has_value() && Clock::now() >= *until_; }
+  // When to look again.
+  std::chrono::milliseconds Next() const {
+    if (!until_.has_value() || Over()) return kLook;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*until_ - Clock::now());
+    return std::clamp(left, std::chrono::milliseconds(1), kLook);
+  }
+
+ private:
+  // Goes on evenly while a node that has just started sets its clock.
+  using Clock = std::chrono::steady_clock;
+
+  const absl::Duration first_;
+  BackOff back_off_;
+  absl::Duration time_;
+  std::optional<Clock::time_point> until_;
+};
 
 }  // namespace
 
@@ -77,8 +127,9 @@ Registrar::Registrar(std::string driver_name, RegistrarOptions options, Metrics*
       on_refused_(std::move(on_refused)),
       log_(std::move(log)),
       socket_path_(RegistrationSocket(options_.plugin_registration_path, driver_name_)),
-      service_(driver_name_, options_.kubelet_registration_path,
-               [this](bool accepted, const std::string& reason) { Notified(accepted, reason); }) {}
+      service_(
+          driver_name_, options_.kubelet_registration_path, [this] { Called(); },
+          [this](bool accepted, const std::string& reason) { Notified(accepted, reason); }) {}
 
 void Registrar::Withdraw() {
   if (!watcher_.joinable()) return;  // it has withdrawn, or has never begun
@@ -115,10 +166,24 @@ HttpAnswer Registrar::Health() const {
   if (*name != driver_name_) {
     return {.code = 500, .body = "the registration socket is another driver's"};
   }
+  if (options_.health_requires_registration && !registered()) {
+    return {.code = 500, .body = "the kubelet has not registered the driver"};
+  }
   return Healthy();
 }
 
+void Registrar::Called() {
+  const std::lock_guard lock(mutex_);
+  called_ = true;
+}
+
+bool Registrar::WasCalled() const {
+  const std::lock_guard lock(mutex_);
+  return called_;
+}
+
 void Registrar::Notified(bool accepted, const std::string& reason) {
+  Called();
   SetRegistered(accepted);
   Mark(accepted);
   if (accepted) {
@@ -151,17 +216,42 @@ void Registrar::Mark(bool registered) {
   }
 }
 
+bool Registrar::Rest(std::chrono::milliseconds time) {
+  std::unique_lock lock(mutex_);
+  if (!stopping_) stop_.wait_for(lock, time);
+  return !stopping_;
+}
+
+absl::Status Registrar::MakeAgain(Remade why) {
+  {
+    // Before the kubelet can call the new one.
+    const std::lock_guard lock(mutex_);
+    called_ = false;
+  }
+  ABSL_ASSIGN_OR_RETURN(server_, SocketServer::Listen(socket_path_, &service_));
+  metrics_->SocketRemade(why);
+  return absl::OkStatus();
+}
+
 void Registrar::Watch() {
+  Patience patience(options_.registration_timeout);
+  Remade why = Remade::kGone;
   bool said = false;
-  while (true) {
-    {
-      std::unique_lock lock(mutex_);
-      if (!stopping_) stop_.wait_for(lock, kLook);
-      if (stopping_) return;
-    }
+  while (Rest(patience.Next())) {
     if (server_ != nullptr && server_->in_place()) {
       said = false;
-      continue;
+      if (WasCalled()) patience.Called();
+      if (!patience.Over()) continue;
+      const absl::Duration waited = patience.time();
+      if (patience.Lost()) {
+        log_(Severity::kWarning,
+             absl::StrCat(socket_path_, ": the kubelet has not called it in ",
+                          absl::FormatDuration(waited), ", so it is made anew"));
+      }
+      why = Remade::kUnanswered;
+      server_.reset();
+    } else if (server_ != nullptr) {
+      why = Remade::kGone;
     }
     SetRegistered(false);
     // Another registrar of the driver, as there is while a pod is replaced, keeps its place, and
@@ -175,13 +265,13 @@ void Registrar::Watch() {
     }
     server_.reset();
     Mark(false);
-    absl::StatusOr<std::unique_ptr<SocketServer>> server =
-        SocketServer::Listen(socket_path_, &service_);
-    if (server.ok()) {
-      server_ = *std::move(server);
-      log_(Severity::kWarning, absl::StrCat(socket_path_, ": was gone, and is made again"));
+    if (const absl::Status made = MakeAgain(why); made.ok()) {
+      patience.Begin();
+      if (why == Remade::kGone) {
+        log_(Severity::kWarning, absl::StrCat(socket_path_, ": was gone, and is made again"));
+      }
     } else if (!std::exchange(said, true)) {
-      log_(Severity::kError, absl::StrCat("cannot be made again: ", server.status().message()));
+      log_(Severity::kError, absl::StrCat("cannot be made again: ", made.message()));
     }
   }
 }

@@ -3,6 +3,7 @@
 
 #include <grpcpp/impl/codegen/service_type.h>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -21,13 +22,17 @@ namespace csi_proxy::sidecars {
 // The name becomes part of a file's name.
 absl::Status CheckDriverName(absl::string_view name);
 
+// The metadata of a GetInfo by which a registrar checks its own health; the kubelet sends none.
+inline constexpr char kHealthMetadata[] = "csi-registration-health";
+
 // The kubelet's plugin registration service, which a plugin serves and the kubelet calls
 // (https://github.com/kubernetes/kubernetes/tree/v1.37.2/pkg/kubelet/pluginmanager/pluginwatcher).
 class RegistrationService final : public grpc::Service {
  public:
-  // The service tells the kubelet the driver's name, and where it finds the driver. `notify` is
-  // told whether it has accepted the driver, with the reason if not. It must not block.
-  RegistrationService(std::string driver_name, std::string endpoint,
+  // The service tells the kubelet the driver's name, and where it finds the driver, and calls
+  // `asked` each time. `notify` learns if the kubelet has accepted the driver, and else the reason.
+  // Neither may block.
+  RegistrationService(std::string driver_name, std::string endpoint, std::function<void()> asked,
                       std::function<void(bool accepted, const std::string& reason)> notify);
 };
 
@@ -53,12 +58,19 @@ class Registrar {
   Registrar(std::string driver_name, RegistrarOptions options, Metrics* metrics,
             std::function<void(const std::string&)> on_refused, LogFunction log);
 
+  // The kubelet has called the socket.
+  void Called();
   void Notified(bool accepted, const std::string& reason);
   void SetRegistered(bool registered);
   // Makes or removes the marker file.
   void Mark(bool registered);
-  // Makes the socket again whenever it has gone.
+  // Makes the socket again whenever it has gone, or the kubelet does not call it.
   void Watch();
+  // False when the registrar stops.
+  bool Rest(std::chrono::milliseconds time);
+  // Tells whether the kubelet has called the socket since it was made.
+  bool WasCalled() const;
+  absl::Status MakeAgain(Remade why);
 
   const std::string driver_name_;
   const RegistrarOptions options_;
@@ -68,9 +80,10 @@ class Registrar {
   const std::string socket_path_;
   RegistrationService service_;
 
-  // Guards the next two.
+  // Guards the next three.
   mutable Mutex mutex_;
   bool registered_ = false;
+  bool called_ = false;
   bool stopping_ = false;
   Condition stop_;
   // The watcher's thread alone uses it, once that runs.

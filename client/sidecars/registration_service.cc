@@ -17,17 +17,18 @@ constexpr char kType[] = "CSIPlugin", kVersion[] = "1.0.0";
 // Answered on threads that sleep until a call comes; those of gRPC's callbacks look around each
 // second.
 template <typename Request, typename Response>
-grpc::internal::RpcServiceMethod* Method(const char* path,
-                                         std::function<void(const Request&, Response*)> answer) {
+grpc::internal::RpcServiceMethod* Method(
+    const char* path,
+    std::function<void(const grpc::ServerContext&, const Request&, Response*)> answer) {
   using Handler = grpc::internal::RpcMethodHandler<RegistrationService, Request, Response,
                                                    google::protobuf::MessageLite,
                                                    google::protobuf::MessageLite>;
   return new grpc::internal::RpcServiceMethod(
       path, grpc::internal::RpcMethod::NORMAL_RPC,
       new Handler(
-          [answer = std::move(answer)](RegistrationService*, grpc::ServerContext*,
+          [answer = std::move(answer)](RegistrationService*, grpc::ServerContext* context,
                                        const Request* request, Response* response) {
-            answer(*request, response);
+            answer(*context, *request, response);
             return grpc::Status::OK;
           },
           nullptr));
@@ -36,12 +37,14 @@ grpc::internal::RpcServiceMethod* Method(const char* path,
 }  // namespace
 
 RegistrationService::RegistrationService(
-    std::string driver_name, std::string endpoint,
+    std::string driver_name, std::string endpoint, std::function<void()> asked,
     std::function<void(bool accepted, const std::string& reason)> notify) {
   AddMethod(Method<wire::InfoRequest, wire::PluginInfo>(
       "/pluginregistration.Registration/GetInfo",
-      [driver_name = std::move(driver_name), endpoint = std::move(endpoint)](
-          const wire::InfoRequest&, wire::PluginInfo* info) {
+      [driver_name = std::move(driver_name), endpoint = std::move(endpoint),
+       asked = std::move(asked)](const grpc::ServerContext& context, const wire::InfoRequest&,
+                                 wire::PluginInfo* info) {
+        if (context.client_metadata().count(kHealthMetadata) == 0) asked();
         info->set_type(kType);
         info->set_name(driver_name);
         info->set_endpoint(endpoint);
@@ -49,7 +52,8 @@ RegistrationService::RegistrationService(
       }));
   AddMethod(Method<wire::RegistrationStatus, wire::RegistrationStatusResponse>(
       "/pluginregistration.Registration/NotifyRegistrationStatus",
-      [notify = std::move(notify)](const wire::RegistrationStatus& status,
+      [notify = std::move(notify)](const grpc::ServerContext&,
+                                   const wire::RegistrationStatus& status,
                                    wire::RegistrationStatusResponse*) {
         notify(status.plugin_registered(), status.error());
       }));

@@ -80,6 +80,10 @@ absl::Status Check(const SidecarsOptions& options) {
     checks.push_back(
         Required("registrar.plugin_registration_path", registrar->plugin_registration_path));
     checks.push_back(CheckDuration("registrar.timeout", registrar->timeout));
+    if (registrar->registration_timeout != absl::ZeroDuration()) {
+      checks.push_back(
+          CheckDuration("registrar.registration_timeout", registrar->registration_timeout));
+    }
     endpoints.emplace_back("registrar.http_endpoint", registrar->http_endpoint);
   }
   if (const auto& probe = options.livenessprobe) {
@@ -153,7 +157,7 @@ class Running final : public Sidecars {
     if (options_.registrar) {
       ABSL_ASSIGN_OR_RETURN(auto registrar,
                             Registrar::Start(name, *options_.registrar, metrics_.get(),
-                                             options_.on_refused, options_.log));
+                                             options_.on_refused, options_.registrar->log));
       const std::lock_guard lock(mutex_);
       registrar_ = std::move(registrar);
     }
@@ -246,7 +250,7 @@ class Running final : public Sidecars {
     std::string why = ready.ok()
                           ? "the driver answers, but is not ready"
                           : absl::StrCat("the driver cannot be probed: ", ready.status().message());
-    options_.log(Severity::kError, why);
+    options_.livenessprobe->log(Severity::kError, why);
     return {.code = 500, .body = std::move(why)};
   }
 
@@ -268,6 +272,10 @@ class Running final : public Sidecars {
 absl::StatusOr<std::unique_ptr<Sidecars>> Sidecars::Start(SidecarsOptions options) {
   ABSL_RETURN_IF_ERROR(Check(options));
   if (options.log == nullptr) options.log = LogToStderr;
+  if (options.registrar && options.registrar->log == nullptr) options.registrar->log = options.log;
+  if (options.livenessprobe && options.livenessprobe->log == nullptr) {
+    options.livenessprobe->log = options.log;
+  }
   std::string socket = *SocketOf(options);
   return std::make_unique<Running>(std::move(options), std::move(socket));
 }

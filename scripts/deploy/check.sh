@@ -6,7 +6,7 @@
 #                                       the flags and pipes that the programs have
 #   scripts/deploy/check.sh charts      Helm renders the drivers' own charts with the values of helm/
 #   scripts/deploy/check.sh alerts      promtool reads each expression and runs the alerts' tests; each
-#                                       metric and label is one that csi-proxy serves
+#                                       metric and label is one that csi-proxy or the sidecars serve
 #   scripts/deploy/check.sh wave        wave.sh brings nodes of a cluster, which a stand-in for kubectl
 #                                       plays, to the newest revision, and stops at one that fails
 #   scripts/deploy/check.sh helm        only installs Helm, and prints its path
@@ -15,6 +15,7 @@ cd "$(dirname "$0")/../.."
 proxy=$PWD/build/release/server/csi-proxy
 ctl=$PWD/build/release/client/ctl/csi-proxyctl
 sidecars=$PWD/build/release/client/sidecars/program/csi-node-sidecars
+sample_driver=$PWD/build/release/integration/drivers/sample/sample_driver
 
 # Runs a Python that has the packages of requirements.txt.
 python() {
@@ -97,7 +98,7 @@ for part in "$@"; do
       ;;
     alerts)
       scripts/install-packages.sh --foreign
-      python scripts/deploy/monitoring/check.py "$proxy" "$ctl"
+      python scripts/deploy/monitoring/check.py "$proxy" "$ctl" "$sidecars" "$sample_driver"
       ;;
     wave)
       cluster=$(mktemp -d)

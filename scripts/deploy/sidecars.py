@@ -14,6 +14,8 @@ MEMORY = {"requests": "20Mi", "limits": "64Mi"}
 REGISTRAR = "csi-node-driver-registrar"
 PROBE = "livenessprobe"
 BOTH = "csi-node-sidecars"
+# The name that KEP-4958 has for one program of all sidecars.
+KEP_4958 = "csi-sidecars"
 PREFIX = {REGISTRAR: "node-driver-registrar-", PROBE: "livenessprobe-"}
 # The flag of a driver that needs neither, as the sample driver has it.
 SELF = "register-with-kubelet"
@@ -102,8 +104,9 @@ class Container:
     @property
     def sidecars(self):
         """The sidecars, of the two, that the container runs."""
-        if self.program == BOTH:
-            chosen = self.flags.get("sidecars", "node-driver-registrar,livenessprobe").split(",")
+        if self.program in (BOTH, KEP_4958):
+            both = "node-driver-registrar,livenessprobe"
+            chosen = self.flags.get("sidecars", self.flags.get("controllers", both)).split(",")
             return [one for one in (REGISTRAR, PROBE) if PREFIX[one][:-1] in chosen]
         if self.driver:
             return [REGISTRAR, PROBE] if SELF in self.flags else []

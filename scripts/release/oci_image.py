@@ -36,9 +36,9 @@ import windows_layer
 HIVES = ("DEFAULT", "SAM", "SECURITY", "SOFTWARE", "SYSTEM")
 LIBRARY = ("csi_proxy.dll",)
 PROGRAMS = ("csi-proxy.exe", "csi-proxyctl.exe", "csi-proxy-service.exe")
-# One program by three names, two of which are hard links: it takes the flags of the program whose
-# name it has.
-SIDECARS = ("csi-node-sidecars.exe", "csi-node-driver-registrar.exe", "livenessprobe.exe")
+# One program by several names, all but the first hard links. By the name of one of the two sidecars it takes
+# that sidecar's flags alone; csi-sidecars is KEP-4958's name for a program of all sidecars.
+SIDECARS = ("csi-node-sidecars.exe", "csi-node-driver-registrar.exe", "csi-sidecars.exe", "livenessprobe.exe")
 SCRIPTS = pathlib.Path(__file__).parents[1]
 INSTALL = SCRIPTS / "bootstrap" / "install.ps1"
 NODE_CHECK = SCRIPTS / "node-check.ps1"

@@ -2,6 +2,7 @@ package sidecars
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,11 +11,18 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 )
 
-// The time within which a vanished socket is noticed.
-const checkInterval = time.Second
+const (
+	// The time within which a vanished socket is noticed.
+	checkInterval = time.Second
+	// The longest wait for the kubelet's call of a socket, unless the first is longer.
+	longestPatience = 5 * time.Minute
+	// The metadata of a GetInfo by which a registrar checks its own health; the kubelet sends none.
+	healthMetadata = "csi-registration-health"
+)
 
 // registrar is the plugin registration service for one driver.
 type registrar struct {
@@ -26,6 +34,8 @@ type registrar struct {
 	// Held while the kubelet's answer is handled, so that nothing is called back after a stop.
 	mutex   sync.Mutex
 	stopped bool
+	// The kubelet has called the socket since it was made.
+	called bool
 }
 
 func newRegistrar(s *Sidecars, name string) *registrar {
@@ -81,11 +91,26 @@ func (s *service) stop() error {
 	return err
 }
 
-func (r *registrar) getInfo(_ interface{}, _ context.Context, decode func(interface{}) error, _ grpc.UnaryServerInterceptor) (interface{}, error) {
+func (r *registrar) getInfo(_ interface{}, ctx context.Context, decode func(interface{}) error, _ grpc.UnaryServerInterceptor) (interface{}, error) {
 	if err := decode(&empty{}); err != nil {
 		return nil, err
 	}
+	if md, _ := metadata.FromIncomingContext(ctx); len(md.Get(healthMetadata)) == 0 {
+		r.setCalled(true)
+	}
 	return &r.info, nil
+}
+
+func (r *registrar) setCalled(called bool) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.called = called
+}
+
+func (r *registrar) wasCalled() bool {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return r.called
 }
 
 func (r *registrar) notify(_ interface{}, _ context.Context, decode func(interface{}) error, _ grpc.UnaryServerInterceptor) (interface{}, error) {
@@ -98,6 +123,7 @@ func (r *registrar) notify(_ interface{}, _ context.Context, decode func(interfa
 	if r.stopped {
 		return nil, status.Error(codes.Unavailable, "the registrar stops")
 	}
+	r.called = true
 	s := r.sidecars
 	if answer.registered {
 		s.registered.Store(true)
@@ -157,8 +183,9 @@ func (r *registrar) run(ctx context.Context, failed <-chan error) error {
 		r.stopped = true
 		r.forget()
 	}()
-	ticker := time.NewTicker(checkInterval)
-	defer ticker.Stop()
+	waits := newPatience(r.options.RegistrationTimeout)
+	timer := time.NewTimer(waits.next())
+	defer timer.Stop()
 	said := ""
 	for {
 		select {
@@ -166,13 +193,23 @@ func (r *registrar) run(ctx context.Context, failed <-chan error) error {
 			return nil
 		case err := <-failed:
 			return err
-		case <-ticker.C:
+		case <-timer.C:
 		}
+		timer.Reset(checkInterval)
 		if service != nil {
-			if service.socket.inPlace() {
+			inPlace := service.socket.inPlace()
+			if inPlace && r.wasCalled() {
+				waits.wasCalled()
+			}
+			if inPlace && !waits.over() {
+				timer.Reset(waits.next())
 				continue
 			}
-			r.sidecars.log(SeverityWarning, fmt.Sprintf("%s is not this process's any more", r.path))
+			if !inPlace {
+				r.sidecars.log(SeverityWarning, fmt.Sprintf("%s is not this process's any more", r.path))
+			} else if waited := waits.time; waits.lost() {
+				r.sidecars.log(SeverityWarning, fmt.Sprintf("%s: the kubelet has not called it in %v, so it is made anew", r.path, waited))
+			}
 			_ = service.stop()
 			service = nil
 			r.mutex.Lock()
@@ -183,9 +220,12 @@ func (r *registrar) run(ctx context.Context, failed <-chan error) error {
 		if exists, err := socketExists(r.path); err != nil || exists {
 			continue
 		}
+		r.setCalled(false)
 		again, err := r.serve()
 		if err == nil {
 			service, said = again, ""
+			waits.begin()
+			timer.Reset(waits.next())
 		} else if text := err.Error(); text != said {
 			said = text
 			r.sidecars.log(SeverityError, text)
@@ -193,14 +233,65 @@ func (r *registrar) run(ctx context.Context, failed <-chan error) error {
 	}
 }
 
+// patience is how long the kubelet's call of a socket is waited for.
+type patience struct {
+	first, time time.Duration
+	// Zero if nothing is waited for.
+	until    time.Time
+	failures uint
+}
+
+func newPatience(first time.Duration) *patience {
+	p := &patience{first: first, time: first}
+	p.begin()
+	return p
+}
+
+// begin is for a new socket.
+func (p *patience) begin() {
+	if p.first > 0 {
+		p.until = time.Now().Add(p.time)
+	}
+}
+
+// wasCalled is for a socket that the kubelet has called.
+func (p *patience) wasCalled() { p.time, p.until, p.failures = p.first, time.Time{}, 0 }
+
+// lost is for a socket that goes because the kubelet has not called it. Tells whether that belongs in
+// the log: after 1, 2, 4, 8 and so on of them.
+func (p *patience) lost() bool {
+	p.until = time.Time{}
+	p.failures++
+	if p.failures > 1 && p.time < longestPatience {
+		if p.time *= 2; p.time > longestPatience {
+			p.time = longestPatience
+		}
+	}
+	return p.failures&(p.failures-1) == 0
+}
+
+func (p *patience) over() bool { return !p.until.IsZero() && !time.Now().Before(p.until) }
+
+// next is when to look again.
+func (p *patience) next() time.Duration {
+	if left := time.Until(p.until); left > 0 && left < checkInterval {
+		return left
+	}
+	return checkInterval
+}
+
 // health asks the registration service itself, as the kubelet does.
 func (r *registrar) health(ctx context.Context) error {
 	var info pluginInfo
+	ctx = metadata.AppendToOutgoingContext(ctx, healthMetadata, "1")
 	if err := call(ctx, r.path, "/pluginregistration.Registration/GetInfo", &info); err != nil {
 		return fmt.Errorf("error getting info from the registration socket: %w", err)
 	}
 	if info.name != r.info.name {
 		return fmt.Errorf("invalid driver name %s", info.name)
+	}
+	if r.options.HealthRequiresRegistration && !r.sidecars.Registered() {
+		return errors.New("the kubelet has not registered the driver")
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -278,6 +279,88 @@ func TestAStopWhileTheKubeletAnswers(t *testing.T) {
 		}
 		kubelets.Wait()
 	}
+}
+
+// A kubelet that misses sockets is met by new ones, ever more slowly, until it calls.
+func TestASocketThatTheKubeletDoesNotCallIsMadeAnew(t *testing.T) {
+	noLeak(t)
+	address := freeAddress(t)
+	log := &recorder{}
+	s, path, _ := registration(t, func(o *Options) {
+		o.Log = log.log
+		o.Registrar.HTTPEndpoint = address
+		o.Registrar.RegistrationTimeout = 50 * time.Millisecond
+	})
+	// The inode of a socket that has gone may be the next one's.
+	made := func() time.Time {
+		info, err := os.Lstat(path)
+		if err != nil {
+			return time.Time{}
+		}
+		return info.ModTime()
+	}
+	// After 50, 50, 100, 200, 400 and 800 ms; the next would come after 1.6 s.
+	begun := time.Now()
+	for i := 0; i < 6; i++ {
+		last := made()
+		eventually(t, "a new socket", func() bool {
+			// Its own question is not the kubelet's.
+			get(address, "/healthz")
+			now := made()
+			return !now.IsZero() && !now.Equal(last)
+		})
+	}
+	if took := time.Since(begun); took < 700*time.Millisecond {
+		t.Errorf("six sockets within %v: the waits do not get longer", took)
+	}
+	if lines := strings.Count(log.text(), "has not called it"); lines < 1 || lines > 4 {
+		t.Errorf("%d lines:\n%s", lines, log.text())
+	}
+	getInfo(t, path)
+	last := made()
+	time.Sleep(2 * time.Second)
+	if !made().Equal(last) {
+		t.Error("the socket went although the kubelet has called it")
+	}
+	notify(t, path, true, "")
+	if !s.Registered() {
+		t.Error("is not registered")
+	}
+	// And when that goes, the next is waited for as the first was.
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < 2; i++ {
+		last := made()
+		eventually(t, "a new socket", func() bool { now := made(); return !now.IsZero() && !now.Equal(last) })
+	}
+}
+
+func TestASocketMayWaitForEver(t *testing.T) {
+	_, path, _ := registration(t, func(o *Options) { o.Registrar.RegistrationTimeout = -1 })
+	before, err := os.Lstat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(checkInterval + 500*time.Millisecond)
+	if after, err := os.Lstat(path); err != nil || !os.SameFile(before, after) || !before.ModTime().Equal(after.ModTime()) {
+		t.Errorf("the socket was made anew: %v", err)
+	}
+}
+
+func TestHealthMayRequireRegistration(t *testing.T) {
+	address := freeAddress(t)
+	_, path, _ := registration(t, func(o *Options) {
+		o.Registrar.HTTPEndpoint = address
+		o.Registrar.HealthRequiresRegistration = true
+	})
+	wantAnswer(t, address, "/healthz", 500, "has not registered")
+	getInfo(t, path)
+	wantAnswer(t, address, "/healthz", 500, "has not registered")
+	notify(t, path, true, "")
+	wantAnswer(t, address, "/healthz", 200, "ok")
+	notify(t, path, false, "no room")
+	wantAnswer(t, address, "/healthz", 500, "has not registered")
 }
 
 func TestTheRegistrarsOwnHealth(t *testing.T) {

@@ -44,6 +44,13 @@ type Registrar struct {
 	// The address of the registrar's own /healthz: `HOST:PORT`, or `:PORT` on all addresses. Empty for
 	// nowhere.
 	HTTPEndpoint string
+	// How long the kubelet may leave the registration socket without a call. Then the socket is made
+	// anew, since a kubelet on Windows sometimes misses one
+	// (https://github.com/kubernetes-csi/node-driver-registrar/issues/143). The waits that follow get
+	// longer, up to five minutes or this if it is longer. Zero is 30 seconds, below zero for ever.
+	RegistrationTimeout time.Duration
+	// The registrar's own /healthz answers 500 as long as the kubelet has not registered the driver.
+	HealthRequiresRegistration bool
 }
 
 // LivenessProbe answers /healthz about the driver: 200 if it says that it is ready, otherwise 500.
@@ -163,6 +170,9 @@ func (s *Sidecars) check() error {
 		}
 		if err := complete(&registrar.Timeout); err != nil {
 			return fmt.Errorf("Registrar.Timeout: %w", err)
+		}
+		if registrar.RegistrationTimeout == 0 {
+			registrar.RegistrationTimeout = 30 * time.Second
 		}
 		o.Registrar = &registrar
 	}

@@ -31,7 +31,7 @@ func TestOptionsThatAreWrongAreNamed(t *testing.T) {
 		"Registrar.KubeletRegistrationPath":     {CSIAddress: "/csi.sock", Registrar: &Registrar{PluginRegistrationPath: "/x"}},
 		"KubeletRegistrationPath: is not UTF-8": {CSIAddress: "/csi.sock", Registrar: &Registrar{KubeletRegistrationPath: "\xff", PluginRegistrationPath: "/x"}},
 		"Registrar.PluginRegistrationPath":      {CSIAddress: "/csi.sock", Registrar: &Registrar{KubeletRegistrationPath: "/x"}},
-		"Registrar.Timeout":                     {CSIAddress: "/csi.sock", Registrar: &Registrar{"/x", "/x", -1, "", ""}},
+		"Registrar.Timeout":                     {CSIAddress: "/csi.sock", Registrar: &Registrar{KubeletRegistrationPath: "/x", PluginRegistrationPath: "/x", Timeout: -1}},
 	} {
 		s, err := Start(context.Background(), options)
 		if s != nil {

@@ -41,6 +41,15 @@ struct RegistrarOptions {
   std::string marker_file = {};
   // The address of its own /healthz: `HOST:PORT`, or `:PORT` on all addresses; empty for nowhere.
   std::string http_endpoint = {};
+  // How long the kubelet may leave the registration socket without a call. Then the socket is made
+  // anew, since a kubelet on Windows sometimes misses one
+  // (https://github.com/kubernetes-csi/node-driver-registrar/issues/143). The waits that follow get
+  // longer, up to five minutes or this if it is longer. Zero: for ever.
+  absl::Duration registration_timeout = absl::Seconds(30);
+  // The registrar's own /healthz answers 500 as long as the kubelet has not registered the driver.
+  bool health_requires_registration = false;
+  // Takes the lines about registration. Null: as SidecarsOptions.log.
+  LogFunction log = nullptr;
 };
 
 // The answers of /healthz about the driver: 200 if it says that it is ready, otherwise 500.
@@ -54,6 +63,8 @@ struct LivenessProbeOptions {
   std::string metrics_address = {};
   std::string metrics_path = "/metrics";
   bool serve_metrics = true;
+  // Takes the lines about probes. Null: as SidecarsOptions.log.
+  LogFunction log = nullptr;
 };
 
 struct SidecarsOptions {

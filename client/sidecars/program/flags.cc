@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -15,21 +16,35 @@ namespace {
 
 constexpr auto kBool = GoFlagKind::kBool;
 constexpr auto kInt = GoFlagKind::kInt;
+constexpr auto kFloat = GoFlagKind::kFloat;
 constexpr auto kDuration = GoFlagKind::kDuration;
 constexpr auto kString = GoFlagKind::kString;
 
-constexpr absl::string_view kSelection = "sidecars";
+// The second is KEP-4958's.
+constexpr absl::string_view kSelections[] = {"sidecars", "controllers"};
+
+// What KEP-4958 runs beside a driver's controller.
+constexpr absl::string_view kControllers[] = {"attacher",
+                                              "health-monitor",
+                                              "provisioner",
+                                              "resizer",
+                                              "snapshot-controller",
+                                              "snapshotter",
+                                              "volume-health-monitor",
+                                              "volume-data-source-validator"};
 
 // The flags of node-driver-registrar 1.0 to 2.17 and of livenessprobe 0.4 to 2.20, of their log
-// libraries (glog, klog, k8s.io/component-base/logs), and the two that one program for all sidecars
-// adds (https://www.kubernetes.dev/resources/keps/4958/): --sidecars and --feature-gates. --timeout
-// was the registrar's alone.
+// libraries (glog, klog, k8s.io/component-base/logs), those that one program for all sidecars has
+// besides (https://www.kubernetes.dev/resources/keps/4958/, and csi-lib-utils' standardflags), and
+// our own: --sidecars, --registration-timeout and --health-requires-registration. --timeout was the
+// registrar's alone.
 constexpr FlagRow kTable[] = {
-    {kSelection, Owner::kProcess, kString, "node-driver-registrar,livenessprobe",
+    {kSelections[0], Owner::kProcess, kString, "node-driver-registrar,livenessprobe",
      "the sidecars to run, when the program's name does not tell"},
+    {kSelections[1], Owner::kProcess, kString, "", "KEP-4958's name of --sidecars"},
     {"version", Owner::kProcess, kBool, "false", "print the version and exit"},
     {"feature-gates", Owner::kProcess, kString, "",
-     "NAME=true,...: those of the log, which change nothing here, are the only ones"},
+     "NAME=true,...: those of the log and of controllers, which change nothing here"},
     {"logging-format", Owner::kProcess, kString, "text", "text, as klog writes it, or json"},
 
     {"csi-address", Owner::kEach, kString, "/run/csi/socket",
@@ -46,6 +61,11 @@ constexpr FlagRow kTable[] = {
      "the port alone, of all addresses, in the place of --http-endpoint; 0 for none"},
     {"mode", Owner::kRegistrar, kString, "registration",
      "kubelet-registration-probe: only look whether the kubelet has registered the driver"},
+    {"registration-timeout", Owner::kRegistrar, kDuration, "30s",
+     "how long the kubelet may leave the registration socket without a call, before the socket is "
+     "made anew; 0 for ever"},
+    {"health-requires-registration", Owner::kRegistrar, kBool, "false",
+     "the registrar's /healthz fails as long as the kubelet has not registered the driver"},
 
     {"health-port", Owner::kLivenessProbe, kString, "9808",
      "the port alone, of all addresses, in the place of --http-endpoint"},
@@ -77,6 +97,21 @@ constexpr FlagRow kTable[] = {
     {"skip_log_headers", Owner::kProcess, kBool, "false", ""},
     {"stderrthreshold", Owner::kProcess, kString, "2", ""},
     {"vmodule", Owner::kProcess, kString, "", ""},
+
+    {"kube-api-burst", Owner::kController, kInt, "10", ""},
+    {"kube-api-qps", Owner::kController, kFloat, "5", ""},
+    {"kubeconfig", Owner::kController, kString, "", ""},
+    {"leader-election", Owner::kController, kBool, "false", ""},
+    {"leader-election-labels", Owner::kController, kString, "", ""},
+    {"leader-election-lease-duration", Owner::kController, kDuration, "15s", ""},
+    {"leader-election-namespace", Owner::kController, kString, "", ""},
+    {"leader-election-renew-deadline", Owner::kController, kDuration, "10s", ""},
+    {"leader-election-retry-period", Owner::kController, kDuration, "5s", ""},
+    {"master", Owner::kController, kString, "", ""},
+    {"resync", Owner::kController, kDuration, "10m", ""},
+    {"retry-interval-max", Owner::kController, kDuration, "5m", ""},
+    {"retry-interval-start", Owner::kController, kDuration, "1s", ""},
+    {"worker-threads", Owner::kController, kInt, "10", ""},
 };
 
 std::optional<Component> OwnComponent(Owner owner) {
@@ -100,12 +135,30 @@ std::string Prefixed(absl::string_view name, Component component) {
   return absl::StrCat("--", ComponentName(component), "-", name);
 }
 
+bool Selects(absl::string_view flag) { return absl::c_linear_search(kSelections, flag); }
+
+// Tells whether it is one, by KEP-4958's name, its repository's or its image's: `attacher`,
+// `external-attacher`, `csi-attacher`.
+bool IsController(absl::string_view name) {
+  if (!absl::ConsumePrefix(&name, "external-")) absl::ConsumePrefix(&name, "csi-");
+  return absl::c_linear_search(kControllers, name);
+}
+
+// The controller whose own flag this is, as `attacher-timeout` is; empty if there is none.
+absl::string_view ControllerOf(absl::string_view flag) {
+  for (const absl::string_view controller : kControllers) {
+    absl::string_view rest = flag;
+    if (absl::ConsumePrefix(&rest, controller) && absl::StartsWith(rest, "-")) return controller;
+  }
+  return "";
+}
+
 // The component and the flag that `node-driver-registrar-mode` names.
 std::optional<std::pair<Component, const FlagRow*>> SplitPrefix(absl::string_view name) {
   for (const Component component : kComponents) {
     absl::string_view rest = name;
     if (!absl::ConsumePrefix(&rest, ComponentName(component)) || !absl::ConsumePrefix(&rest, "-") ||
-        rest == kSelection) {
+        Selects(rest)) {
       continue;
     }
     if (const FlagRow* row = FindRow(rest, component); row != nullptr) {
@@ -118,7 +171,15 @@ std::optional<std::pair<Component, const FlagRow*>> SplitPrefix(absl::string_vie
 std::optional<GoFlagKind> FindKind(absl::string_view name) {
   if (const FlagRow* row = FindRow(name, std::nullopt); row != nullptr) return row->kind;
   if (const auto split = SplitPrefix(name); split.has_value()) return split->second->kind;
+  // Refused later, with more to say. Such a flag cannot lack a value.
+  if (!ControllerOf(name).empty()) return kBool;
   return std::nullopt;
+}
+
+absl::Status NotForNodes(absl::string_view flag, absl::string_view name) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      "--", flag, ": ", name, " runs beside a driver's controller; this program is for nodes, and ",
+      "has node-driver-registrar and livenessprobe alone"));
 }
 
 // The last part of the program's path, without what Windows does not care for.
@@ -164,25 +225,30 @@ absl::Status Flags::Choose(absl::string_view program, const GoCommandLine& line)
     for (const Component c : kComponents) runs_[static_cast<size_t>(c)] = c == *named_;
   }
   for (const GoFlag& flag : line.flags) {
-    if (flag.name != kSelection) continue;
+    if (!Selects(flag.name)) continue;
     if (named_.has_value()) {
-      return absl::InvalidArgumentError(absl::StrCat("--sidecars: a program named ", name, " runs ",
-                                                     ComponentName(*named_), " alone"));
+      return absl::InvalidArgumentError(absl::StrCat("--", flag.name, ": a program named ", name,
+                                                     " runs ", ComponentName(*named_), " alone"));
     }
     const std::vector<absl::string_view> chosen =
         absl::StrSplit(flag.value, ',', absl::SkipWhitespace());
     runs_ = {};
-    for (const absl::string_view item : chosen) {
-      const auto* const component = std::find_if(
-          std::begin(kComponents), std::end(kComponents),
-          [&](Component c) { return ComponentName(c) == absl::StripAsciiWhitespace(item); });
+    for (const absl::string_view spaced : chosen) {
+      const absl::string_view item = absl::StripAsciiWhitespace(spaced);
+      const auto* const component =
+          std::find_if(std::begin(kComponents), std::end(kComponents),
+                       [&](Component c) { return ComponentName(c) == item; });
       if (component == std::end(kComponents)) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            "--sidecars: \"", item, "\" is neither node-driver-registrar nor livenessprobe"));
+        if (IsController(item)) return NotForNodes(flag.name, item);
+        return absl::InvalidArgumentError(
+            absl::StrCat("--", flag.name, ": \"", item,
+                         "\" is neither node-driver-registrar nor livenessprobe"));
       }
       runs_[static_cast<size_t>(*component)] = true;
     }
-    if (chosen.empty()) return absl::InvalidArgumentError("--sidecars: names nothing to run");
+    if (chosen.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat("--", flag.name, ": names nothing to run"));
+    }
   }
   return absl::OkStatus();
 }
@@ -195,7 +261,8 @@ absl::Status Flags::Take(const GoFlag& flag) {
       absent = component;
     } else {
       // A prefix does not make the process's flag another.
-      meanings.emplace_back(row->owner == Owner::kProcess ? std::nullopt : component, row);
+      const bool processes = row->owner == Owner::kProcess || row->owner == Owner::kController;
+      meanings.emplace_back(processes ? std::nullopt : component, row);
     }
   };
   for (const FlagRow& row : kTable) {
@@ -210,11 +277,22 @@ absl::Status Flags::Take(const GoFlag& flag) {
                      Prefixed(flag.name, Component::kRegistrar), " or ",
                      Prefixed(flag.name, Component::kLivenessProbe)));
   }
+  const auto unknown = [&] {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", flag.name, ": ", ComponentName(*named_), " has no such flag"));
+  };
+  if (meanings.empty() && !absent.has_value()) {
+    return named_.has_value() ? unknown() : NotForNodes(flag.name, ControllerOf(flag.name));
+  }
   if (meanings.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--", flag.name, ": belongs to ", ComponentName(*absent), ", which does not run here"));
   }
   const auto& [component, row] = meanings[0];
+  if (row->owner == Owner::kController) {
+    if (named_.has_value()) return unknown();
+    controllers_flags_.push_back(absl::StrCat("--", flag.name));
+  }
   ABSL_RETURN_IF_ERROR(CheckGoValue(flag.name, row->kind, flag.value));
   values_[{std::string(row->name), component}] = flag;
   return absl::OkStatus();
@@ -271,15 +349,20 @@ std::string FlagsHelp() {
     absl::StrAppend(&text, "\n", title, ":\n");
     for (const FlagRow& row : kTable) {
       if (row.owner != owner || row.meaning.empty()) continue;
-      constexpr absl::string_view kKinds[] = {"", " N", " TIME", " TEXT"};
+      constexpr absl::string_view kKinds[] = {"", " N", " X", " TIME", " TEXT"};
       absl::StrAppend(&text, "  --", row.name, kKinds[static_cast<size_t>(row.kind)]);
       if (!row.default_value.empty()) absl::StrAppend(&text, " (default ", row.default_value, ")");
       absl::StrAppend(&text, "\n        ", row.meaning, "\n");
     }
   }
-  absl::StrAppend(&text, "\nAccepted and ignored:\n");
-  for (const FlagRow& row : kTable) {
-    if (row.meaning.empty()) absl::StrAppend(&text, "  --", row.name, "\n");
+  for (const bool controllers : {false, true}) {
+    absl::StrAppend(&text, controllers ? "\nFor controllers, without effect on a node:\n"
+                                       : "\nAccepted and ignored:\n");
+    for (const FlagRow& row : kTable) {
+      if (row.meaning.empty() && (row.owner == Owner::kController) == controllers) {
+        absl::StrAppend(&text, "  --", row.name, "\n");
+      }
+    }
   }
   return text;
 }

@@ -19,6 +19,9 @@ namespace csi_proxy::sidecars {
 
 enum class Component { kRegistrar, kLivenessProbe };
 
+// The program that has both.
+inline constexpr absl::string_view kBothName = "csi-node-sidecars";
+
 inline constexpr Component kComponents[] = {Component::kRegistrar, Component::kLivenessProbe};
 
 // `node-driver-registrar`, `livenessprobe`
@@ -31,6 +34,8 @@ enum class Owner {
   // The component's own. A name that both have stands for two different things.
   kRegistrar,
   kLivenessProbe,
+  // The sidecars' beside a driver's controller: a program that runs both takes it, without effect.
+  kController,
 };
 
 struct FlagRow {
@@ -47,8 +52,8 @@ absl::Span<const FlagRow> FlagTable();
 // The values of one command line.
 class Flags {
  public:
-  // Tells by the program's name or --sidecars which components run, and with which flags.
-  // INVALID_ARGUMENT names the flag and the reason.
+  // Tells by the program's name, --sidecars or --controllers which components run, and with which
+  // flags. INVALID_ARGUMENT names the flag and the reason.
   static absl::StatusOr<Flags> Read(int argc, const char* const* argv);
 
   bool help() const { return help_; }
@@ -56,6 +61,10 @@ class Flags {
   const std::vector<std::string>& rest() const { return rest_; }
   bool Runs(Component component) const;
   bool RunBoth() const;
+  // False if the program's name is one of the two, which then has its flags alone.
+  bool AllInOne() const { return !named_.has_value(); }
+  // Flags that are of no use on a node, as given.
+  const std::vector<std::string>& controllers_flags() const { return controllers_flags_; }
 
   // The process's flag of the name, or the component's: as given, or its default. The table has
   // such a flag.
@@ -80,7 +89,7 @@ class Flags {
   const GoFlag* FindFor(absl::string_view name, Component component) const;
 
   bool help_ = false;
-  std::vector<std::string> rest_;
+  std::vector<std::string> rest_, controllers_flags_;
   // The component that the program's name says.
   std::optional<Component> named_;
   std::array<bool, 2> runs_ = {true, true};

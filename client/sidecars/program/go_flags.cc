@@ -5,7 +5,9 @@
 #include <iterator>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 
@@ -92,6 +94,16 @@ std::optional<int64_t> ParseGoInt(absl::string_view text) {
   return negative ? -value : value;
 }
 
+// https://pkg.go.dev/strconv#ParseFloat, but for underscores.
+std::optional<double> ParseGoFloat(absl::string_view text) {
+  double value = 0;
+  // Spaces around it are abseil's alone.
+  if (absl::StripAsciiWhitespace(text) != text || !absl::SimpleAtod(text, &value)) {
+    return std::nullopt;
+  }
+  return value;
+}
+
 // https://pkg.go.dev/time#ParseDuration
 std::optional<absl::Duration> ParseGoDuration(absl::string_view text) {
   // Go knows the microsecond by either letter as well, and nothing infinite.
@@ -112,6 +124,9 @@ absl::Status CheckGoValue(absl::string_view name, GoFlagKind kind, absl::string_
       break;
     case GoFlagKind::kInt:
       if (!ParseGoInt(value).has_value()) what = "not a whole number";
+      break;
+    case GoFlagKind::kFloat:
+      if (!ParseGoFloat(value).has_value()) what = "not a number";
       break;
     case GoFlagKind::kDuration:
       if (!ParseGoDuration(value).has_value()) what = "not a duration such as 500ms, 10s or 1m30s";

@@ -18,7 +18,7 @@
 
 namespace csi_proxy::sidecars {
 
-enum class GoFlagKind { kBool, kInt, kDuration, kString };
+enum class GoFlagKind { kBool, kInt, kFloat, kDuration, kString };
 
 struct GoFlag {
   std::string name;   // without dashes
@@ -42,6 +42,7 @@ absl::StatusOr<GoCommandLine> ReadGoFlags(
 // Nothing if Go would not take the text.
 std::optional<bool> ParseGoBool(absl::string_view text);
 std::optional<int64_t> ParseGoInt(absl::string_view text);
+std::optional<double> ParseGoFloat(absl::string_view text);
 std::optional<absl::Duration> ParseGoDuration(absl::string_view text);
 
 // INVALID_ARGUMENT if the value is not of the kind.

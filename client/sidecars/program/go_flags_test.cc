@@ -70,6 +70,11 @@ TEST(GoValuesTest, AreReadAsGoReadsThem) {
   for (const char* text : {"", "-", "1.5", "0x", "9223372036854775808", "08", "--1", "7 "}) {
     EXPECT_EQ(ParseGoInt(text), std::nullopt) << text;
   }
+  EXPECT_EQ(ParseGoFloat("5"), 5);
+  EXPECT_EQ(ParseGoFloat("-2.5e1"), -25);
+  for (const char* text : {"", "five", "1.5s", " 1", "1 "}) {
+    EXPECT_EQ(ParseGoFloat(text), std::nullopt) << text;
+  }
 }
 
 }  // namespace

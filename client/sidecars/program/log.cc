@@ -35,18 +35,19 @@ std::string Escape(LogFormat format, absl::string_view message) {
 
 std::unique_ptr<spdlog::formatter> FormatterOf(LogFormat format) {
   if (format == LogFormat::kText) {
-    return std::make_unique<spdlog::pattern_formatter>("%L%m%d %H:%M:%S.%f %7P] %v");
+    return std::make_unique<spdlog::pattern_formatter>(
+        R"(%L%m%d %H:%M:%S.%f %7P] %v component="%n")");
   }
   return std::make_unique<spdlog::pattern_formatter>(
-      R"({"time":"%Y-%m-%dT%H:%M:%S.%fZ","severity":"%l","message":"%v"})",
+      R"({"time":"%Y-%m-%dT%H:%M:%S.%fZ","severity":"%l","component":"%n","message":"%v"})",
       spdlog::pattern_time_type::utc);
 }
 
 }  // namespace
 
-LogFunction LogTo(spdlog::sink_ptr sink, LogFormat format) {
+LogFunction LogTo(spdlog::sink_ptr sink, LogFormat format, absl::string_view component) {
   sink->set_formatter(FormatterOf(format));
-  auto logger = std::make_shared<spdlog::logger>("sidecars", std::move(sink));
+  auto logger = std::make_shared<spdlog::logger>(std::string(component), std::move(sink));
   // Standard error has a buffer on Windows if it is not a console.
   logger->flush_on(spdlog::level::trace);
   return [logger, format](Severity severity, absl::string_view message) {
@@ -56,8 +57,8 @@ LogFunction LogTo(spdlog::sink_ptr sink, LogFormat format) {
   };
 }
 
-LogFunction LogToStandardError(LogFormat format) {
-  return LogTo(std::make_shared<spdlog::sinks::stderr_sink_mt>(), format);
+LogFunction LogToStandardError(LogFormat format, absl::string_view component) {
+  return LogTo(std::make_shared<spdlog::sinks::stderr_sink_mt>(), format, component);
 }
 
 }  // namespace csi_proxy::sidecars

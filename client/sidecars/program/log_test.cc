@@ -22,14 +22,16 @@ using ::testing::StartsWith;
 
 std::string Line(LogFormat format, Severity severity, absl::string_view message) {
   std::ostringstream text;
-  LogTo(std::make_shared<spdlog::sinks::ostream_sink_mt>(text), format)(severity, message);
+  LogTo(std::make_shared<spdlog::sinks::ostream_sink_mt>(text), format, "livenessprobe")(severity,
+                                                                                         message);
   return text.str();
 }
 
 TEST(LogTest, TextIsKlogs) {
   const std::string line = Line(LogFormat::kText, Severity::kWarning, R"(it's "C:\csi" {})");
   EXPECT_TRUE(std::regex_match(
-      line, std::regex(R"(W\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+\] it's "C:\\csi" \{\}\r?\n)")))
+      line, std::regex(R"(W\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+\] it's "C:\\csi" \{\} )"
+                       R"(component="livenessprobe"\r?\n)")))
       << line;
   EXPECT_THAT(Line(LogFormat::kText, Severity::kError, "a\nI forged\xff"),
               AllOf(StartsWith("E"), HasSubstr("] a\\x0aI forged\xef\xbf\xbd")));
@@ -43,6 +45,7 @@ TEST(LogTest, JsonIsReadBack) {
     ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(text, &line).ok()) << text;
     EXPECT_EQ(line.fields().at("message").string_value(), message);
     EXPECT_EQ(line.fields().at("severity").string_value(), "info");
+    EXPECT_EQ(line.fields().at("component").string_value(), "livenessprobe");
     absl::Time time;
     std::string error;
     ASSERT_TRUE(

@@ -68,7 +68,7 @@ int Serve(SidecarsOptions options, Supervisor& supervisor) {
     failed = true;
     supervisor.RequestStop("failure");
   };
-  log(Severity::kInfo, absl::StrCat("csi-node-sidecars ", kVersion, " runs",
+  log(Severity::kInfo, absl::StrCat(kBothName, " ", kVersion, " runs",
                                     options.registrar ? " node-driver-registrar" : "",
                                     options.livenessprobe ? " livenessprobe" : ""));
   const absl::Duration stop_limit = StopLimit(options);
@@ -84,15 +84,27 @@ int Serve(SidecarsOptions options, Supervisor& supervisor) {
   return failed ? kExitFailed : kExitOk;
 }
 
+// Lines are about one component, or about the process if that has both.
+void SetLogs(const ProgramOptions& program, SidecarsOptions* options) {
+  const auto log_of = [&](absl::string_view name) {
+    return LogToStandardError(program.log_format, name);
+  };
+  options->log = log_of(program.name);
+  if (options->registrar) options->registrar->log = log_of(ComponentName(Component::kRegistrar));
+  if (options->livenessprobe) {
+    options->livenessprobe->log = log_of(ComponentName(Component::kLivenessProbe));
+  }
+}
+
 int Run(ProgramOptions options) {
-  const LogFunction log = LogToStandardError(options.log_format);
+  SetLogs(options, &options.sidecars);
+  const LogFunction log = options.sidecars.log;
   for (const std::string& warning : options.warnings) log(Severity::kWarning, warning);
   auto& registrar = options.sidecars.registrar;
   if (options.probe_registration) return ProbeRegistration(registrar->marker_file, log);
   if (registrar && LookForMarker(registrar->marker_file) == Marker::kNoPlace) {
     registrar->marker_file.clear();
   }
-  options.sidecars.log = log;
   int exit_code = kExitFailed;
   const absl::Status supervised = RunSupervised(
       /*as_service=*/false,
@@ -113,7 +125,7 @@ int Main(int argc, char** argv) {
     return kExitUsage;
   }
   if (!options.ok()) {
-    LogToStandardError(LogFormat::kText)(Severity::kError, options.status().message());
+    LogToStandardError(LogFormat::kText, kBothName)(Severity::kError, options.status().message());
     return kExitFailed;
   }
   if (options->show_help) {

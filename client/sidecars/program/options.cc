@@ -25,6 +25,17 @@ constexpr absl::Duration kRegistrarConnectTimeout = absl::Seconds(30);
 
 constexpr absl::string_view kLogGates[] = {"AllAlpha", "AllBeta", "ContextualLogging",
                                            "LoggingAlphaOptions", "LoggingBetaOptions"};
+// external-provisioner's and external-resizer's (pkg/features), which one program for all sidecars
+// takes by the same flag.
+constexpr absl::string_view kControllersGates[] = {"AnnotateFsResize",
+                                                   "CrossNamespaceVolumeDataSource",
+                                                   "HonorPVReclaimPolicy",
+                                                   "RecoverVolumeExpansionFailure",
+                                                   "Topology",
+                                                   "VolumeAttributesClass"};
+
+constexpr absl::string_view kForControllers =
+    " has no effect: it is for sidecars beside a driver's controller";
 
 // The error for flags that ask for something impossible.
 template <typename... Parts>
@@ -32,8 +43,9 @@ absl::Status Refuse(const Parts&... parts) {
   return absl::FailedPreconditionError(absl::StrCat(parts...));
 }
 
-absl::Status CheckFeatureGates(absl::string_view text) {
-  for (absl::string_view gate : absl::StrSplit(text, ',', absl::SkipEmpty())) {
+absl::Status CheckFeatureGates(const Flags& flags, std::vector<std::string>* warnings) {
+  for (absl::string_view gate :
+       absl::StrSplit(flags.Text("feature-gates"), ',', absl::SkipEmpty())) {
     const std::pair<absl::string_view, absl::string_view> parts =
         absl::StrSplit(gate, absl::MaxSplits('=', 1));
     const absl::string_view name = absl::StripAsciiWhitespace(parts.first);
@@ -41,7 +53,9 @@ absl::Status CheckFeatureGates(absl::string_view text) {
       return absl::InvalidArgumentError(
           absl::StrCat("--feature-gates: \"", gate, "\" is not of the form NAME=true"));
     }
-    if (!absl::c_linear_search(kLogGates, name)) {
+    if (flags.AllInOne() && absl::c_linear_search(kControllersGates, name)) {
+      warnings->push_back(absl::StrCat("--feature-gates: ", name, kForControllers));
+    } else if (!absl::c_linear_search(kLogGates, name)) {
       return Refuse("--feature-gates: there is no gate ", name, "; known are ",
                     absl::StrJoin(kLogGates, ", "));
     }
@@ -94,6 +108,13 @@ absl::StatusOr<RegistrarOptions> Registrar(const Flags& flags) {
     registrar.http_endpoint = std::move(port_address);
   }
   ABSL_RETURN_IF_ERROR(Positive(flags, "timeout", kRegistrar, &registrar.timeout));
+  registrar.registration_timeout = flags.Duration("registration-timeout", kRegistrar);
+  if (registrar.registration_timeout < absl::ZeroDuration()) {
+    return Refuse(flags.Spelling("registration-timeout", kRegistrar), ": ",
+                  flags.Text("registration-timeout", kRegistrar), " is below 0");
+  }
+  registrar.health_requires_registration =
+      *ParseGoBool(flags.Text("health-requires-registration", kRegistrar));
   return registrar;
 }
 
@@ -162,6 +183,9 @@ std::vector<std::string> Warnings(const Flags& flags) {
   if (!flags.Bool("logtostderr")) {
     warnings.push_back("--logtostderr=false has no effect: the log is on standard error alone");
   }
+  for (const std::string& flag : flags.controllers_flags()) {
+    warnings.push_back(absl::StrCat(flag, kForControllers));
+  }
   if (!flags.rest().empty()) {
     warnings.push_back(absl::StrCat("\"", flags.rest()[0],
                                     "\" is not a flag: it and what follows are not read (",
@@ -177,10 +201,14 @@ absl::StatusOr<ProgramOptions> ParseProgramOptions(int argc, const char* const* 
   ProgramOptions options;
   options.show_help = flags.help();
   if (options.show_help) return options;
+  options.warnings = Warnings(flags);
   for (const absl::Status& status :
-       {CheckFeatureGates(flags.Text("feature-gates")), SetLogFormat(flags, &options.log_format)}) {
+       {CheckFeatureGates(flags, &options.warnings), SetLogFormat(flags, &options.log_format)}) {
     if (!status.ok()) return status;
   }
+  options.name = std::string(
+      flags.RunBoth() ? kBothName
+                      : ComponentName(flags.Runs(kRegistrar) ? kRegistrar : kLivenessProbe));
   options.show_version = flags.Bool("version");
   if (options.show_version) return options;
 
@@ -193,7 +221,6 @@ absl::StatusOr<ProgramOptions> ParseProgramOptions(int argc, const char* const* 
     }
     options.probe_registration = flags.Text("mode", kRegistrar) == "kubelet-registration-probe";
   }
-  options.warnings = Warnings(flags);
   if (options.probe_registration) {
     options.sidecars.registrar = RegistrarOptions();
   } else {

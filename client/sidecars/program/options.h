@@ -19,6 +19,8 @@ struct ProgramOptions {
   // Complete but for the callbacks.
   SidecarsOptions sidecars;
   LogFormat log_format = LogFormat::kText;
+  // The component that runs, or the program that has both.
+  std::string name;
   // Flags that are accepted, without the effect that they may be given for.
   std::vector<std::string> warnings;
 };

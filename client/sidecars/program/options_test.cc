@@ -8,13 +8,16 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 
 namespace csi_proxy::sidecars {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 constexpr char kBoth[] = "/csi-node-sidecars";
 constexpr char kRegistrarName[] = "/csi-node-driver-registrar";
@@ -136,6 +139,14 @@ TEST(ProgramOptionsTest, Registrar) {
     }
   }
   EXPECT_EQ(RegistrarOf(kRegistrarName, {"--timeout", "1m30s"}).timeout, absl::Seconds(90));
+  for (const std::string program : {kRegistrarName, kBoth}) {
+    const RegistrarOptions options =
+        RegistrarOf(program, {"--registration-timeout=0", "--health-requires-registration"});
+    EXPECT_EQ(options.registration_timeout, absl::ZeroDuration());
+    EXPECT_TRUE(options.health_requires_registration);
+    EXPECT_EQ(RegistrarOf(program, {}).registration_timeout, absl::Seconds(30));
+    EXPECT_FALSE(RegistrarOf(program, {}).health_requires_registration);
+  }
 }
 
 TEST(ProgramOptionsTest, LivenessProbe) {
@@ -191,6 +202,62 @@ TEST(ProgramOptionsTest, CommonFlagsReachBothAndPrefixedOnesOne) {
                            "--node-driver-registrar-csi-address=unix:///a"})
                 .sidecars.csi_address,
             "/a");
+}
+
+// The command lines of KEP-4958 (https://www.kubernetes.dev/resources/keps/4958/): on a node, and
+// beside a driver's controller.
+TEST(ProgramOptionsTest, Kep4958OnANode) {
+  const ProgramOptions options = Parsed(
+      "csi-sidecars", {"--csi-address=unix:/csi/csi.sock", "--controllers=node-driver-registrar",
+                       "--kubelet-registration-path=/var/lib/kubelet/plugins/x/csi.sock"});
+  EXPECT_EQ(options.name, "node-driver-registrar");
+  EXPECT_THAT(options.warnings, IsEmpty());
+  EXPECT_EQ(options.sidecars.csi_address, "/csi/csi.sock");
+  EXPECT_FALSE(options.sidecars.livenessprobe.has_value());
+  ASSERT_TRUE(options.sidecars.registrar.has_value());
+  EXPECT_EQ(options.sidecars.registrar->plugin_registration_path, "/registration");
+  EXPECT_EQ(options.sidecars.registrar->kubelet_registration_path,
+            "/var/lib/kubelet/plugins/x/csi.sock");
+}
+
+TEST(ProgramOptionsTest, Kep4958CommonFlagsAreTakenWithAWarning) {
+  const std::vector<std::string> taken = absl::StrSplit(
+      "--leader-election --leader-election-namespace=kube-system "
+      "--leader-election-lease-duration=15s --leader-election-renew-deadline=10s "
+      "--leader-election-retry-period=5s --leader-election-labels=a:b --kube-api-qps=5.5 "
+      "--kube-api-burst=10 --kubeconfig=/config --master=https://api:6443 --resync=10m "
+      "--retry-interval-start=1s --retry-interval-max=5m --worker-threads=100",
+      ' ');
+  std::vector<std::string> arguments = {kKubelet,
+                                        "--controllers=node-driver-registrar,livenessprobe",
+                                        "--feature-gates=Topology=true", "--timeout=30s"};
+  arguments.insert(arguments.end(), taken.begin(), taken.end());
+  const ProgramOptions options = Parsed("csi-sidecars", arguments);
+  EXPECT_EQ(options.name, "csi-node-sidecars");
+  ASSERT_TRUE(options.sidecars.registrar.has_value() && options.sidecars.livenessprobe.has_value());
+  EXPECT_EQ(options.sidecars.livenessprobe->probe_timeout, absl::Seconds(30));
+  EXPECT_EQ(options.sidecars.registrar->registration_timeout, absl::Seconds(30));
+  EXPECT_EQ(options.warnings.size(), taken.size() + 1);
+  for (const std::string& argument : taken) {
+    const std::string flag = argument.substr(0, argument.find('='));
+    EXPECT_THAT(options.warnings, Contains(StartsWith(flag + " has no effect"))) << flag;
+  }
+  EXPECT_THAT(options.warnings, Contains(HasSubstr("Topology has no effect")));
+}
+
+TEST(ProgramOptionsTest, Kep4958ControllersAreRefused) {
+  for (const std::string controller :
+       {"attacher", "provisioner", "resizer", "snapshotter", "external-attacher", "csi-resizer"}) {
+    for (const std::string flag : {"--sidecars=", "--controllers="}) {
+      const absl::Status status =
+          Parse("csi-sidecars", {kKubelet, absl::StrCat(flag, "livenessprobe,", controller)})
+              .status();
+      EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+      EXPECT_THAT(std::string(status.message()),
+                  StartsWith(flag.substr(0, flag.size() - 1) + ": " + controller +
+                             " runs beside a driver's controller"));
+    }
+  }
 }
 
 TEST(ProgramOptionsTest, Log) {
@@ -254,7 +321,12 @@ TEST(ProgramOptionsTest, FormErrors) {
        {"--health-port=1"},
        "--node-driver-registrar-health-port or --livenessprobe-health-"},
       {kBoth, {"--sidecars="}, "--sidecars"},
-      {kBoth, {"--sidecars=external-attacher"}, "external-attacher"},
+      {kBoth, {"--sidecars=external-thing"}, "external-thing"},
+      {kBoth, {"--controllers="}, "--controllers"},
+      {kBoth, {"--controllers=node-driver-registrar,thing"}, "--controllers: \"thing\""},
+      {kBoth, {"--kube-api-qps=many"}, "--kube-api-qps: \"many\""},
+      {kBoth, {"--worker-threads=1.5"}, "--worker-threads: \"1.5\""},
+      {kBoth, {"--thing-timeout=1s"}, "--thing-timeout: there is no such flag"},
       {kBoth, {"--feature-gates=ContextualLogging"}, "ContextualLogging"},
       {kBoth, {"--livenessprobe-sidecars=livenessprobe"}, "--livenessprobe-sidecars"},
       {kBoth, {"--livenessprobe-mode=registration"}, "--livenessprobe-mode"},
@@ -262,6 +334,9 @@ TEST(ProgramOptionsTest, FormErrors) {
       {kProbeName, {kKubelet}, "belongs to node-driver-registrar"},
       {kProbeName, {"--node-driver-registrar-timeout=1s"}, "belongs to node-driver-registrar"},
       {kProbeName, {"--sidecars=livenessprobe"}, "--sidecars"},
+      {kProbeName, {"--controllers=livenessprobe"}, "--controllers"},
+      {kProbeName, {"--leader-election"}, "livenessprobe has no such flag"},
+      {kRegistrarName, {"--attacher-timeout=1s"}, "node-driver-registrar has no such flag"},
       {kRegistrarName, {"--probe-timeout=1s"}, "belongs to livenessprobe"},
       {kRegistrarName, {"--health-port=http"}, "--health-port: \"http\""},
   };
@@ -288,6 +363,7 @@ TEST(ProgramOptionsTest, Refusals) {
        "--health-port and --http-endpoint: only one"},
       {kRegistrarName, {kKubelet, "--health-port=65536"}, "--health-port: \"65536\""},
       {kRegistrarName, {kKubelet, "--timeout=0"}, "--timeout: 0"},
+      {kRegistrarName, {kKubelet, "--registration-timeout=-1s"}, "--registration-timeout: -1s"},
       {kRegistrarName, {kKubelet, "--csi-address=tcp://1.2.3.4:5"}, "--csi-address: \"tcp:"},
       {kProbeName, {"--health-port=1", "--http-endpoint=:2"}, "--health-port and --http-endpoint"},
       {kProbeName, {"--metrics-address=:1", "--http-endpoint=:2"}, "--metrics-address and --http-"},
@@ -296,6 +372,9 @@ TEST(ProgramOptionsTest, Refusals) {
       {kProbeName, {"--probe-timeout=-1s"}, "--probe-timeout: -1s"},
       {kProbeName, {"--logging-format=xml"}, "--logging-format: \"xml\""},
       {kProbeName, {"--feature-gates=ContextualLogging=true,Wings=true"}, "Wings"},
+      {kProbeName, {"--feature-gates=Topology=true"}, "Topology"},
+      {kBoth, {"--attacher-timeout=30s"}, "--attacher-timeout: attacher runs beside a driver"},
+      {kBoth, {"--snapshot-controller-x", "1"}, "snapshot-controller runs beside"},
       {kBoth,
        {kKubelet, "--livenessprobe-health-port=1", "--http-endpoint=:2"},
        "--livenessprobe-health-port and --http-endpoint"},

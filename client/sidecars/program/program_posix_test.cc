@@ -20,6 +20,7 @@ namespace csi_proxy::sidecars {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::Each;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
@@ -162,6 +163,44 @@ TEST_F(ProgramPosixTest, TheProbesAnswerFollowsTheRegistration) {
   EXPECT_EQ(Run({directory_ + "/csi-node-driver-registrar", "--kubelet-registration-path=" + csi_,
                  "--mode=kubelet-registration-probe"}),
             0);
+}
+
+// As KEP-4958's manifest for a node has it, with directories of the test
+// (https://www.kubernetes.dev/resources/keps/4958/).
+TEST_F(ProgramPosixTest, TheProposalsCommandOnANode) {
+  const TestingDriver driver(csi_);
+  Launch({Named("csi-sidecars"), "--csi-address=unix:" + csi_,
+          "--controllers=node-driver-registrar", "--kubelet-registration-path=" + csi_,
+          "--plugin-registration-path=" + registry_, "--leader-election",
+          "--registration-timeout=1s", "--health-requires-registration",
+          "--http-endpoint=" + Endpoint()});
+  ASSERT_TRUE(Eventually([&] { return Get(port_, "/healthz").code == 500; })) << Output();
+  // The first socket, or one that has taken its place.
+  EXPECT_TRUE(Eventually([&] { return absl::StrContains(Output(), "has not called it"); }));
+  EXPECT_EQ(Kubelet(socket_).GetInfo().endpoint(), csi_);
+  Kubelet(socket_).Notify(true, "");
+  EXPECT_EQ(Get(port_, "/healthz").code, 200);
+  EXPECT_EQ(child_->Stop(kLimit), 0);
+  EXPECT_THAT(Output(), HasSubstr("--leader-election has no effect"));
+  const std::vector<std::string> lines = absl::StrSplit(Output(), '\n', absl::SkipEmpty());
+  EXPECT_THAT(lines, Each(EndsWith("component=\"node-driver-registrar\"")));
+}
+
+TEST_F(ProgramPosixTest, EveryLineNamesItsComponent) {
+  TestingDriver driver(csi_);
+  LaunchBoth({"--http-endpoint=" + Endpoint(), "--logging-format=json"});
+  ASSERT_TRUE(Eventually([&] { return Get(port_, "/healthz").code == 200; })) << Output();
+  driver.End();
+  EXPECT_EQ(Get(port_, "/healthz").code, 500);
+  EXPECT_EQ(child_->Stop(kLimit), 0);
+  const std::vector<std::string> lines = absl::StrSplit(Output(), '\n', absl::SkipEmpty());
+  EXPECT_THAT(lines, Each(HasSubstr("\"component\":\"")));
+  EXPECT_THAT(lines, Contains(AllOf(HasSubstr("\"component\":\"node-driver-registrar\""),
+                                    HasSubstr("registration of test.csi.example"))));
+  EXPECT_THAT(lines, Contains(AllOf(HasSubstr("\"component\":\"livenessprobe\""),
+                                    HasSubstr("cannot be probed"))));
+  EXPECT_THAT(lines, Contains(AllOf(HasSubstr("\"component\":\"csi-node-sidecars\""),
+                                    HasSubstr("stopping on SIGTERM"))));
 }
 
 TEST_F(ProgramPosixTest, LogsInJson) {

@@ -15,7 +15,7 @@ mkdir -p "$out/programs" "$out/again"
 (cd integration/packages/oci && CGO_ENABLED=0 "$go" build -o "$out/" ./validate)
 
 service=(csi-proxy.exe csi-proxyctl.exe csi-proxy-service.exe)
-sidecars=(csi-node-sidecars.exe csi-node-driver-registrar.exe livenessprobe.exe)
+sidecars=(csi-node-sidecars.exe csi-node-driver-registrar.exe csi-sidecars.exe livenessprobe.exe)
 names=("${service[@]}" csi_proxy.dll "${sidecars[0]}")
 if [[ ${1-} == --windows ]]; then
   for name in "${names[@]}"; do
@@ -135,8 +135,8 @@ if [[ ${1-} == --windows ]]; then
   done
   # Each name is its own program's, by the flags that it takes.
   takes() { integration/wine/run "$out/rootfs-1.2.3-sidecars/Files/$1" "$2" --help </dev/null; }
-  for name in csi-node-sidecars.exe livenessprobe.exe; do check "Windows: $name probes" takes "$name" --probe-timeout=2s; done
-  for name in csi-node-sidecars.exe csi-node-driver-registrar.exe; do check "Windows: $name registers" takes "$name" --mode=registration; done
+  for name in csi-node-sidecars.exe csi-sidecars.exe livenessprobe.exe; do check "Windows: $name probes" takes "$name" --probe-timeout=2s; done
+  for name in csi-node-sidecars.exe csi-sidecars.exe csi-node-driver-registrar.exe; do check "Windows: $name registers" takes "$name" --mode=registration; done
   check "Windows: csi-node-driver-registrar.exe does not probe" fails takes csi-node-driver-registrar.exe --probe-timeout=2s
   check "Windows: livenessprobe.exe does not register" fails takes livenessprobe.exe --mode=registration
   check "Windows: the root" grep -qxF "directory Files/ 0 1700000000 $folder" "$out/entries"

@@ -126,7 +126,7 @@ images() {
     for layer in "$out/unpacked/$tag"/*; do tar -xzf "$layer" -C "${files%/*}" 2>/dev/null || true; done
   done
   for file in csi-proxy.exe csi_proxy.dll csi-node-sidecars.exe; do cmp "$files/$file" "$out/unpacked/$zip/bin/$file"; done
-  for file in csi-node-driver-registrar.exe livenessprobe.exe; do cmp "$files/$file" "$files/csi-node-sidecars.exe"; done
+  for file in csi-node-driver-registrar.exe csi-sidecars.exe livenessprobe.exe; do cmp "$files/$file" "$files/csi-node-sidecars.exe"; done
 }
 papers() { "$python" -B "$here/check_papers.py" "$version" "$(git rev-parse HEAD)" "$out/first"; }
 notes() {

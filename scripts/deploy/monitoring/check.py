@@ -143,6 +143,7 @@ MISTAKES = (
     'up and on (node) grpc_server_handled{job="csi-proxy"}',
     "1 - upp",
     'sum(rate(csi_proxy_connections_total{outcome="a{b"}[1m])) / down',
+    'csi_sidecar_registered{driver="d"} == 0',
 )
 
 
@@ -151,7 +152,9 @@ def main():
     rules = yaml.safe_load((HERE / "alerts.yaml").read_text())
     cases = yaml.safe_load((HERE / "alerts_test.yaml").read_text())["tests"]
     dashboard = json.loads((HERE / "dashboard.json").read_text())
-    served, pipes = scraped.scrape(*sys.argv[1:])
+    proxy, ctl, *beside = sys.argv[1:]
+    served, pipes = scraped.scrape(proxy, ctl)
+    served |= scraped.scrape_sidecars(*beside)
     served |= OWN_METRICS
     found += [
         f"not noticed: {one}" for one in MISTAKES if not list(metric_complaints("", one, served))

@@ -1,11 +1,13 @@
-"""Reads what the program serves at /metrics, after calls of every kind it counts."""
+"""Reads what the programs serve at /metrics, after calls of every kind they count."""
 
+import contextlib
 import pathlib
 import re
 import socket
 import subprocess
 import tempfile
 import time
+import urllib.error
 import urllib.request
 
 SERIES = re.compile(r"^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? \S+$", re.M)
@@ -43,6 +45,46 @@ def scrape(proxy, ctl):
                 print(log)
 
 
+def labels_by_name(text):
+    metrics = {}
+    for name, labels in SERIES.findall(text):
+        metrics.setdefault(name, set()).update(LABEL.findall(labels))
+    return metrics
+
+
+def scrape_sidecars(sidecars, driver):
+    """Each metric's labels, by name, of the sidecars beside the sample driver."""
+    with tempfile.TemporaryDirectory(prefix="csi-sidecars-metrics-", dir="/tmp") as directory:
+        socket_, port = f"{directory}/csi.sock", free_port()
+        commands = (
+            [driver, f"--endpoint=unix://{socket_}", "--mode=embedded"],
+            [
+                sidecars,
+                f"--csi-address={socket_}",
+                f"--kubelet-registration-path={socket_}",
+                f"--plugin-registration-path={directory}",
+                f"--http-endpoint=127.0.0.1:{port}",
+            ],
+        )
+        with contextlib.ExitStack() as stack:
+            for command in commands:
+                started = stack.enter_context(
+                    subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                )
+                stack.callback(started.terminate)
+            until = time.monotonic() + 20
+            while True:
+                try:
+                    # Counts a call of the driver.
+                    urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz").close()
+                    text = urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics").read().decode()
+                    return labels_by_name(text)
+                except urllib.error.URLError:
+                    if time.monotonic() > until:
+                        raise
+                    time.sleep(0.05)
+
+
 def exercised(directory, port, ctl):
     pipe = directory / "csi-proxy-disk-v1.sock"
     until = time.monotonic() + 20
@@ -70,8 +112,6 @@ def exercised(directory, port, ctl):
         if "csi_proxy_client_limited_total{" in text or time.monotonic() > until:
             break
         time.sleep(0.2)
-    metrics = {}
-    for name, labels in SERIES.findall(text):
-        metrics.setdefault(name, set()).update(LABEL.findall(labels))
+    metrics = labels_by_name(text)
     names = (re.fullmatch(r"csi-proxy-(\w+)-(v\w+)\.sock", p.name) for p in directory.iterdir())
     return metrics, sorted(name.groups() for name in names if name)

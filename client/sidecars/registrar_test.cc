@@ -1,0 +1,155 @@
+// The registrar before a kubelet that misses its socket.
+#include "client/sidecars/registrar.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "client/sidecars/testing.h"
+#include "server/base/testing_posix.h"
+
+namespace csi_proxy::sidecars {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kName[] = "test.csi.example";
+
+class RegistrarTest : public ::testing::Test {
+ protected:
+  void Start(absl::Duration registration_timeout, bool health_requires_registration = false) {
+    auto registrar =
+        Registrar::Start(kName,
+                         {.kubelet_registration_path = "/kubelet/csi.sock",
+                          .plugin_registration_path = directory_.path(),
+                          .registration_timeout = registration_timeout,
+                          .health_requires_registration = health_requires_registration},
+                         &metrics_, nullptr, [this](Severity, absl::string_view line) {
+                           const std::lock_guard lock(mutex_);
+                           absl::StrAppend(&log_, line, "\n");
+                         });
+    ASSERT_TRUE(registrar.ok()) << registrar.status();
+    registrar_ = *std::move(registrar);
+  }
+  // When the socket was made: an inode may have the number of one that has gone. 0 without one.
+  int64_t Made() const {
+    struct stat file;
+    if (stat(socket_.c_str(), &file) != 0) return 0;
+    return int64_t{file.st_ctim.tv_sec} * 1'000'000'000 + file.st_ctim.tv_nsec;
+  }
+  bool IsMadeAgain() {
+    const int64_t before = Made();
+    return Eventually([&] { return Made() != before && Made() != 0; });
+  }
+  // How many sockets there have been since now.
+  size_t SocketsWithin(absl::Duration time) {
+    std::set<int64_t> made;
+    for (const absl::Time end = absl::Now() + time; absl::Now() < end;) {
+      made.insert(Made());
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+    made.erase(0);
+    return made.size();
+  }
+  std::string Metric(absl::string_view name, absl::string_view labels = "") {
+    return absl::StrCat(name, "{driver_name=\"", kName, "\"", labels, "} ");
+  }
+  int Lines() {
+    const std::lock_guard lock(mutex_);
+    int lines = 0;
+    for (size_t at = 0; (at = log_.find("has not called it", at)) != log_.npos; ++at) ++lines;
+    return lines;
+  }
+
+  TemporaryDirectory directory_;
+  const std::string socket_ = absl::StrCat(directory_.path(), "/", kName, "-reg.sock");
+  Metrics metrics_{kName};
+  std::mutex mutex_;  // guards the next
+  std::string log_;
+  std::unique_ptr<Registrar> registrar_;
+};
+
+TEST_F(RegistrarTest, AKubeletThatDoesNotCallGetsNewSocketsUntilItDoes) {
+  Start(absl::Milliseconds(50));
+  for (int i = 0; i < 6; ++i) EXPECT_TRUE(IsMadeAgain());
+  EXPECT_FALSE(registrar_->registered());
+  // The next would be made after 1.6 s.
+  Kubelet(socket_).GetInfo();
+  EXPECT_EQ(SocketsWithin(absl::Seconds(2)), 1u);
+  Kubelet(socket_).Notify(true, "");
+  EXPECT_TRUE(registrar_->registered());
+}
+
+TEST_F(RegistrarTest, WaitsGetLonger) {
+  Start(absl::Milliseconds(20));
+  // After 20, 20, 40, 80, 160, 320 and 640 ms.
+  const size_t sockets = SocketsWithin(absl::Milliseconds(900));
+  EXPECT_GE(sockets, 2u);
+  EXPECT_LE(sockets, 7u);
+  // The log tells of the first, the second, the fourth.
+  EXPECT_LE(Lines(), 3);
+  EXPECT_GE(Lines(), 1);
+}
+
+TEST_F(RegistrarTest, ItsOwnHealthIsNoCallOfTheKubelet) {
+  Start(absl::Milliseconds(200));
+  const int64_t before = Made();
+  EXPECT_TRUE(Eventually([&] {
+    // Fails while there is no socket.
+    const int code = registrar_->Health().code;
+    EXPECT_TRUE(code == 200 || code == 404 || code == 500) << code;
+    return Made() != before && Made() != 0;
+  }));
+}
+
+TEST_F(RegistrarTest, ASocketThatWasGoneWaitsForACallToo) {
+  Start(absl::Milliseconds(300));
+  Kubelet(socket_).Notify(true, "");
+  ASSERT_TRUE(registrar_->registered());
+  std::filesystem::remove(socket_);
+  ASSERT_TRUE(Eventually([&] { return Made() != 0; }));
+  EXPECT_TRUE(IsMadeAgain());
+  registrar_->Withdraw();
+  const std::string metrics = metrics_.Text().body;
+  EXPECT_THAT(metrics, HasSubstr(Metric("csi_sidecar_registrations_total") + "1"));
+  const std::string remade = "csi_sidecar_registration_sockets_remade_total";
+  EXPECT_THAT(metrics, HasSubstr(Metric(remade, ",reason=\"gone\"") + "1"));
+  EXPECT_THAT(metrics, Not(HasSubstr(Metric(remade, ",reason=\"unanswered\"") + "0")));
+  EXPECT_THAT(metrics, HasSubstr(Metric(remade, ",reason=\"unanswered\"")));
+}
+
+TEST_F(RegistrarTest, ZeroWaitsForEver) {
+  Start(absl::ZeroDuration());
+  EXPECT_EQ(SocketsWithin(absl::Milliseconds(500)), 1u);
+  EXPECT_THAT(
+      metrics_.Text().body,
+      HasSubstr(Metric("csi_sidecar_registration_sockets_remade_total", ",reason=\"unanswered\"") +
+                "0"));
+}
+
+TEST_F(RegistrarTest, HealthMayRequireRegistration) {
+  Start(absl::ZeroDuration());
+  EXPECT_EQ(registrar_->Health().code, 200);
+  registrar_.reset();
+  Start(absl::ZeroDuration(), /*health_requires_registration=*/true);
+  EXPECT_EQ(registrar_->Health().code, 500);
+  EXPECT_THAT(registrar_->Health().body, HasSubstr("has not registered"));
+  Kubelet(socket_).GetInfo();
+  EXPECT_EQ(registrar_->Health().code, 500);
+  Kubelet(socket_).Notify(true, "");
+  EXPECT_EQ(registrar_->Health().code, 200);
+  Kubelet(socket_).Notify(false, "no room");
+  EXPECT_EQ(registrar_->Health().code, 500);
+}
+
+}  // namespace
+}  // namespace csi_proxy::sidecars
