@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "client/sidecars/registration_service.h"
+#include "client/sidecars/registrar.h"
 #include "client/sidecars/wire.pb.h"
 
 namespace csi_proxy::sidecars {

@@ -288,7 +288,7 @@ function Test-Node {
   Test-Part "node-check" "scripts/node-check.ps1 passes" {
     $note = "a runner of GitHub"
     $global:LASTEXITCODE = 0
-    & (Join-Path $scripts "node-check.ps1") -Directory $programs -Report (Join-Path $logs "node-check") -Note $note
+    & (Join-Path $scripts "node-check.ps1") -Directory $programs -Report (Join-Path $logs "node-check") -Note $note -Yes
     Assert-That ($LASTEXITCODE -eq 0) "exit code $LASTEXITCODE; node-check.txt says which part failed"
   }
 }
