@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -125,4 +126,57 @@ func marker(p *place) {
 	p.registrar()
 	p.registered()
 	probe("6 a new registrar after SIGKILL, no kubelet")
+}
+
+// Has the kubelet's watcher miss what happens meanwhile in its directory: while the kubelet stands
+// still, the files fill the queue that the kernel keeps for it, which drops what comes after
+// (https://man7.org/linux/man-pages/man7/inotify.7.html, IN_Q_OVERFLOW).
+func (p *place) deafened(kubelet *process, name string, meanwhile func()) {
+	kubelet.command.Process.Signal(syscall.SIGSTOP)
+	defer kubelet.command.Process.Signal(syscall.SIGCONT)
+	// It reads the queue until it stands.
+	waitFor(10*time.Second, func() bool {
+		return strings.Contains(string(must(os.ReadFile(fmt.Sprintf("/proc/%d/stat", kubelet.pid())))), ") T ")
+	})
+	limit := must(strconv.Atoi(strings.TrimSpace(string(must(os.ReadFile("/proc/sys/fs/inotify/max_queued_events"))))))
+	// The kubelet passes over such names.
+	for i := 0; i <= limit; i++ {
+		must(0, os.WriteFile(fmt.Sprintf("%s/.%s%d", p.registrations(), name, i), nil, 0o600))
+	}
+	meanwhile()
+}
+
+// A kubelet that has missed the socket registers the driver once there is another, and only then.
+func missedOnce(p *place, forEver string, begin func(timeout string) *process) {
+	p.sampleDriver()
+	kubelet := p.kubelet()
+	var program *process
+	p.deafened(kubelet, "a", func() {
+		program = begin(forEver)
+		p.registered()
+	})
+	time.Sleep(5 * time.Second)
+	p.saw("1 missed: the kubelet's calls", fmt.Sprint(len(kubelet.linesFrom(1, 0))))
+	program.signal(syscall.SIGTERM)
+	p.deafened(kubelet, "b", func() {
+		begin("2s")
+		p.registered()
+	})
+	p.saw("2 made anew: the kubelet", strings.Join(kubelet.linesFrom(1, 3), "; "))
+}
+
+func deafKubelet(p *place) {
+	missedOnce(p, "0", func(timeout string) *process {
+		return p.together("--http-endpoint="+p.health, "--registration-timeout="+timeout)
+	})
+	_, metrics := request("GET", p.health, "/metrics")
+	remade := `csi_sidecar_registration_sockets_remade_total{driver_name="` + driverName + `",reason="unanswered"} `
+	_, count, found := strings.Cut(metrics, remade)
+	p.saw("2 made anew: counted", fmt.Sprint(found && count[0] != '0'))
+}
+
+func deafKubeletGo(p *place) {
+	missedOnce(p, "-1s", func(timeout string) *process {
+		return p.start("go", filepath.Join(filepath.Dir(p.trial.kubelet), "godriver"), p.driverSocket(), p.registrations(), p.health, timeout)
+	})
 }
