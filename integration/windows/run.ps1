@@ -289,7 +289,7 @@ function Test-Node {
     $note = "a runner of GitHub"
     $global:LASTEXITCODE = 0
     & (Join-Path $scripts "node-check.ps1") -Directory $programs -Report (Join-Path $logs "node-check") -Note $note -Yes
-    Assert-That ($LASTEXITCODE -eq 0) "exit code $LASTEXITCODE; node-check.txt says which part failed"
+    Assert-That ($LASTEXITCODE -eq 0) "exit code $LASTEXITCODE; node-check\report.txt says which part failed"
   }
 }
 

@@ -41,6 +41,10 @@ function Get-PipeServer {
     [int][NodeCheck.Native]::PipeServer($client.SafePipeHandle)
   } catch [System.TimeoutException] {
     0
+  } catch [System.UnauthorizedAccessException] {
+    # Doubt 42: the part pipe-access tells, and the rest goes on.
+    $running = @(Get-Process -Name "csi-proxy" -ErrorAction SilentlyContinue)
+    if ($running.Count -eq 1) { $running[0].Id } else { 0 }
   } finally {
     $client.Dispose()
   }
