@@ -1,4 +1,4 @@
-// What groups and methods do and take, from the comments in the API's files.
+// Explains groups and methods, from the comments in the files of the API.
 #include <algorithm>
 #include <ostream>
 #include <utility>
@@ -69,7 +69,7 @@ void DescribeMethod(const Method& method, std::ostream& out) {
   out << "\n\n";
 }
 
-// What stands in a column at the left is at most so wide; a longer text has a line of its own.
+// The width of the left column; a longer text there has a line of its own.
 constexpr size_t kLeft = 30;
 constexpr size_t kWidth = 100;
 

@@ -141,7 +141,7 @@ TEST_F(DescribeTest, HelpOnAGroupHasALineForEachMethod) {
   ASSERT_EQ(Help({"volume"}, "v1beta1"), kOk);
   EXPECT_THAT(out_.str(), HasSubstr("\n  dismount-volume "));
   ASSERT_EQ(Help({"sim"}), kOk);
-  EXPECT_THAT(out_.str(), testing::StartsWith("sim - What happens to a simulated node"));
+  EXPECT_THAT(out_.str(), testing::StartsWith("sim - Changes a simulated node"));
 }
 
 TEST_F(DescribeTest, EveryExampleIsARequestOfItsMethod) {

@@ -75,7 +75,7 @@ TEST(YamlTest, OtherTextsAreRefused) {
   EXPECT_TRUE(absl::IsInvalidArgument(JsonToYaml(std::string(100000, '[')).status()));
 }
 
-// Whatever a service may answer can be shown.
+// Every answer that a service may give can be shown.
 TEST(YamlTest, EveryReleasedResponse) {
   const Catalog catalog;
   for (const std::string& group : catalog.Groups()) {
