@@ -32,9 +32,11 @@ absl::Status Format(const std::string& locks, absl::Duration latency, absl::Dura
   options.log = [](Severity, absl::string_view) {};
   auto node = Node::Simulated(
       options,
-      absl::StrCat("disk { size_bytes: 10737418240 page83: 'a' location: 'PCI Slot 1 : Adapter 0 : "
-                   "Port 0 : Target 0 : LUN 0' } fault { operation: 'volume.Format' latency_ms: ",
-                   absl::ToInt64Milliseconds(latency), " }"));
+      absl::StrCat(
+          "disk { size_bytes: 10737418240 page83: 'a' location: 'PCI Slot 1 : Adapter 0 : "
+          "Port 0 : Target 0 : LUN 0' } fault { operation: 'wmi.Invoke/MSFT_Volume.Format' "
+          "latency_ms: ",
+          absl::ToInt64Milliseconds(latency), " }"));
   if (!node.ok()) return node.status();
   CallContext context;
   if (auto s = (*node)->disk().PartitionDisk(context, {.disk_number = 0}); !s.ok()) {
