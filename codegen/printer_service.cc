@@ -75,13 +75,15 @@ void PrintShimSource(const Group& group, const Version& version, pb::io::Printer
   printer.Print(vars,
                 "#include \"csi_proxy/$group$/$version$/shim.h\"\n\n"
                 "#include \"csi_proxy/$group$/$version$/convert.h\"\n"
-                "#include \"csi_proxy/$group$/$version$/methods.h\"\n\n");
+                "#include \"csi_proxy/$group$/$version$/methods.h\"\n"
+                "#include \"server/rpc/known_fields.h\"\n\n");
   OpenNamespace(vars, printer);
   ForEachMethod(
       version, vars,
       "absl::Status Shim::$method$(const CallContext& context, const $request$& request,\n"
       "    $response$* response) {\n"
       "  return rpc::RunAt(calls_, methods::k$method$, context, [&](const CallContext& c) {\n"
+      "$check$"
       "    $group$::$hub_request$ hub_request;\n"
       "    if (absl::Status status = ToHub(request, &hub_request); !status.ok()) return status;\n"
       "    const auto hub_response = service_->$hub_method$(c, hub_request);\n"

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "integration/service/script_run.h"
@@ -93,6 +94,32 @@ TEST_F(AlikeTest, EveryCaseOfEveryRpc) {
     }
   }
   EXPECT_GT(calls, 400);
+}
+
+// A fork's client may ask for a file system in a field that no release has.
+TEST_F(AlikeTest, AnUnknownFieldIsRefusedByCallsThatChangeTheNodeAlone) {
+  ASSERT_NO_FATAL_FAILURE(Reset());
+  const std::string before = nodes_[0]->Dump().DebugString();
+  int refused = 0, answered = 0;
+  for (const Binding& binding : AllVersions()) {
+    for (int i = 0; i < binding.service->method_count(); ++i) {
+      const pb::MethodDescriptor& method = *binding.service->method(i);
+      SCOPED_TRACE(method.full_name());
+      const auto request = NewMessage(method.input_type());
+      request->GetReflection()->MutableUnknownFields(request.get())->AddVarint(1999, 1);
+      const absl::Status status = CallBoth(binding, method, *request).status;
+      if (absl::StrContains(status.message(), "field 1999: ")) {
+        EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+        ++refused;
+      } else {
+        ++answered;
+      }
+    }
+  }
+  EXPECT_EQ(nodes_[0]->Dump().DebugString(), before);
+  EXPECT_GT(refused, 50);
+  EXPECT_GT(answered, 50);
+  CompareNodes();
 }
 
 // Requests that now and then mean something on the default node.

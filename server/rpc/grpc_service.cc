@@ -122,8 +122,9 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
       return absl::InvalidArgumentError(
           absl::StrCat("the request is not a ", request->GetTypeName()));
     }
-    // protobuf takes 64 bytes for an unknown field of two.
-    DiscardUnknownFields(request.get());
+    // protobuf takes 64 bytes for an unknown field of two. A call that changes the node is refused
+    // for such a field, by the shim.
+    if (method_.info->reads) DiscardUnknownFields(request.get());
     const std::unique_ptr<MessageLite> response(method_.response().New());
     absl::Status status = method_.call(api_, context, *request, response.get());
     if (!status.ok()) return status;

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "gtest/gtest.h"
+#include "server/rpc/known_fields.h"
 
 namespace csi_proxy::rpc {
 namespace {
@@ -59,6 +61,27 @@ TEST(DiscardUnknownFieldsTest, ReachesMessagesWithinMessages) {
   EXPECT_EQ(message.message_type(0).unknown_fields().field_count(), 0);
   EXPECT_EQ(message.unknown_fields().field_count(), 0);
   EXPECT_EQ(message.name(), "n");
+}
+
+TEST(CheckKnownFieldsTest, NamesTheFieldWhereverItIs) {
+  google::protobuf::FileDescriptorProto message;
+  ASSERT_TRUE(message.ParseFromString("\x0a\x01n"));
+  EXPECT_TRUE(CheckKnownFields(message).ok());
+  ASSERT_TRUE(message.ParseFromString("\x0a\x01n\xfb\x01\xfc\x01"));
+  EXPECT_EQ(
+      CheckKnownFields(message),
+      absl::InvalidArgumentError(
+          "field 31: google.protobuf.FileDescriptorProto has no such field, and without it the "
+          "call might not do what was asked"));
+  // In one of a list of messages.
+  ASSERT_TRUE(message.ParseFromString("\x0a\x01n\x22\x05\xa2\x06\x02hi"));
+  EXPECT_TRUE(absl::StrContains(CheckKnownFields(message).message(),
+                                "field 100: google.protobuf.DescriptorProto has no such field"))
+      << CheckKnownFields(message);
+  // In a message of its own: options.
+  ASSERT_TRUE(message.ParseFromString("\x42\x04\xa2\x06\x01h"));
+  EXPECT_TRUE(absl::StrContains(CheckKnownFields(message).message(), "FileOptions"))
+      << CheckKnownFields(message);
 }
 
 }  // namespace

@@ -4,12 +4,16 @@
 
 #include "csi_proxy/garden/v1alpha1/convert.h"
 #include "csi_proxy/garden/v1alpha1/methods.h"
+#include "server/rpc/known_fields.h"
 
 namespace csi_proxy::garden::v1alpha1 {
 
 absl::Status Shim::Sow(const CallContext& context, const SowRequest& request,
     SowResponse* response) {
   return rpc::RunAt(calls_, methods::kSow, context, [&](const CallContext& c) {
+    if (absl::Status known = rpc::CheckKnownFields(request); !known.ok()) {
+      return known;
+    }
     garden::PlantRequest hub_request;
     if (absl::Status status = ToHub(request, &hub_request); !status.ok()) return status;
     const auto hub_response = service_->Plant(c, hub_request);
@@ -21,6 +25,9 @@ absl::Status Shim::Sow(const CallContext& context, const SowRequest& request,
 absl::Status Shim::ListPlants(const CallContext& context, const ListPlantsRequest& request,
     ListPlantsResponse* response) {
   return rpc::RunAt(calls_, methods::kListPlants, context, [&](const CallContext& c) {
+    if (absl::Status known = rpc::CheckKnownFields(request); !known.ok()) {
+      return known;
+    }
     garden::ListPlantsRequest hub_request;
     if (absl::Status status = ToHub(request, &hub_request); !status.ok()) return status;
     const auto hub_response = service_->ListPlants(c, hub_request);
