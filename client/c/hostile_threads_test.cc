@@ -69,7 +69,8 @@ int32_t RandomCall(csi_proxy_node node, std::mt19937& random) {
     // Whosever it is: the numbers count up.
     if (random() % 8 == 0) csi_proxy_cancel(call - random() % 200);
   }
-  return Invoke(node, random() % 128 == 0 ? kRescan : method, path, {.call = call}).code;
+  const bool rescan = random() % 128 == 0;
+  return Invoke(node, rescan ? kRescan : method, rescan ? "" : path, {.call = call}).code;
 }
 
 TEST(HostileThreadsTest, CloseWhileManyCall) {

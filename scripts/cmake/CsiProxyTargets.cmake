@@ -77,11 +77,12 @@ if(CSI_PROXY_LLD AND NOT WIN32)
   add_link_options(-fuse-ld=lld LINKER:--icf=all)
 elseif(CSI_PROXY_LLD AND NOT MSVC)
   # lld takes a seventh of the time of GCC's own linker, and leaves out more of what nothing calls: 5 % of
-  # csi-proxy.exe. The size of the stack is that linker's default. GCC's links the libraries: lld would put
-  # the simulator into csi_proxy.dll.
+  # csi-proxy.exe. The size of the stack is that linker's default. lld takes RtlUnwindEx and its like from the
+  # first DLL that it is given; Microsoft's pages name kernel32 for them, not ntdll. GCC's linker links the
+  # libraries: lld would put the simulator into csi_proxy.dll.
   set(CSI_PROXY_EXECUTABLE $<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>)
   add_link_options($<${CSI_PROXY_EXECUTABLE}:-B${PROJECT_SOURCE_DIR}/scripts/cmake/mingw-lld>
-                   $<${CSI_PROXY_EXECUTABLE}:LINKER:--stack=0x200000>)
+                   $<${CSI_PROXY_EXECUTABLE}:LINKER:--stack=0x200000> $<${CSI_PROXY_EXECUTABLE}:-lkernel32>)
 endif()
 
 # ccache where it is: of all clones, which find each other's objects.
