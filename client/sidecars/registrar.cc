@@ -41,10 +41,10 @@ std::filesystem::path FilePath(const std::string& utf8) {
   return {std::u8string(utf8.begin(), utf8.end())};
 }
 
-// How long to wait for the kubelet's call of a socket.
+// Measures how long the kubelet leaves a socket without a call.
 class Patience {
  public:
-  // For ever if `first` is zero.
+  // If `first` is zero, the registrar waits for ever.
   explicit Patience(absl::Duration first)
       : first_(first), back_off_(first, std::max(first, kLongestPatience)), time_(first) {
     Begin();
@@ -69,7 +69,7 @@ class Patience {
 
   absl::Duration time() const { return time_; }
   bool Over() const { return until_.has_value() && Clock::now() >= *until_; }
-  // When to look again.
+  // Returns the time until the next look at the socket.
   std::chrono::milliseconds Next() const {
     if (!until_.has_value() || Over()) return kLook;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(*until_ - Clock::now());

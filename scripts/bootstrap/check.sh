@@ -14,7 +14,7 @@ ctl_help=$("$ctl" --help)
 sidecars_help=$(build/release/client/sidecars/program/csi-node-sidecars --help 2>&1)
 cd scripts/bootstrap
 node_check=(../node-check.ps1 ../node-check/*.ps1)
-# What the workflows of GitHub run.
+# The workflows of GitHub run these.
 workflows=(../vcpkg/build.ps1 ../../integration/windows/run.ps1 ../../integration/drivers/steps/machine.ps1)
 problems=0
 complain() { echo "$1" >&2; problems=$((problems + 1)); }

@@ -60,7 +60,7 @@ using FetchMetrics = std::function<absl::StatusOr<std::string>()>;
 void LookAtDisks(Rpcs& rpcs, Findings* findings);
 void LookAtMounts(Rpcs& rpcs, const std::string& path, Findings* findings);
 void LookAtMappings(Rpcs& rpcs, Findings* findings);
-// What the service has counted: its clients' versions, and fallbacks.
+// Looks at the service's counts of its clients' versions and of fallbacks.
 void LookAtMetrics(const Catalog& catalog, const FetchMetrics& fetch, Findings* findings);
 
 // All of these but the metrics, sorted by kind.

@@ -1,6 +1,6 @@
-// What a real node has shown and has yet to show: the table of server/host/README.md has a row for
-// every rpc, the list of doubts a part of node-check.ps1 for each, and only steps, parts and
-// fallbacks are named that there are.
+// Tests the pages on what real nodes have shown and have yet to show. The table of
+// server/host/README.md has a row for every rpc, and the list of doubts names a part of
+// node-check.ps1 for each doubt. The pages name only steps, parts and fallbacks that exist.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -233,10 +233,10 @@ func (r *registrar) run(ctx context.Context, failed <-chan error) error {
 	}
 }
 
-// patience is how long the kubelet's call of a socket is waited for.
+// patience measures how long the kubelet leaves a socket without a call.
 type patience struct {
 	first, time time.Duration
-	// Zero if nothing is waited for.
+	// until is zero while the registrar waits for no call.
 	until    time.Time
 	failures uint
 }
@@ -257,8 +257,8 @@ func (p *patience) begin() {
 // wasCalled is for a socket that the kubelet has called.
 func (p *patience) wasCalled() { p.time, p.until, p.failures = p.first, time.Time{}, 0 }
 
-// lost is for a socket that goes because the kubelet has not called it. Tells whether that belongs in
-// the log: after 1, 2, 4, 8 and so on of them.
+// lost is for a socket that goes because the kubelet has not called it. It returns whether the loss
+// belongs in the log, which has the 1st, 2nd, 4th, 8th and so on.
 func (p *patience) lost() bool {
 	p.until = time.Time{}
 	p.failures++
@@ -272,7 +272,7 @@ func (p *patience) lost() bool {
 
 func (p *patience) over() bool { return !p.until.IsZero() && !time.Now().Before(p.until) }
 
-// next is when to look again.
+// next returns the time until the next look at the socket.
 func (p *patience) next() time.Duration {
 	if left := time.Until(p.until); left > 0 && left < checkInterval {
 		return left

@@ -24,13 +24,14 @@ class EnvProvider {
                                                   const CallOptions& call) = 0;
 };
 
-// From protected files, each of which says who may have them.
+// Takes values from protected files; each file names the pods that may have its values.
 class FileEnvProvider final : public EnvProvider {
  public:
-  // Of the files in `directory`, which are env_file.proto's in JSON. Empty: there are none.
+  // `directory` holds the files, each an env_file.proto message in JSON. If the directory's name is
+  // empty, there are no files.
   explicit FileEnvProvider(std::string directory) : directory_(std::move(directory)) {}
 
-  // Reads the file anew each time, so that what is taken from it is gone at once.
+  // Reads the file anew each time, so that a value that is taken out of it is gone at once.
   absl::StatusOr<std::vector<Secret>> Get(const EnvRequest& request,
                                           const CallOptions& call) override;
 
