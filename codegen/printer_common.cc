@@ -72,13 +72,6 @@ void ForEachMethod(const Version& version, const Vars& vars, const char* text,
     all["hub_method"] = pair.hub->name();
     all["hub_request"] = pair.hub->input_type()->name();
     all["reads"] = Reads(*pair.hub) ? "true" : "false";
-    // A question may be answered without the fields that this version lacks.
-    all["check"] =
-        Reads(*pair.hub)
-            ? ""
-            : "    if (absl::Status known = rpc::CheckKnownFields(request); !known.ok()) {\n"
-              "      return known;\n"
-              "    }\n";
     printer.Print(all, text);
   }
 }

@@ -4,6 +4,7 @@
 #include <google/protobuf/message.h>
 
 #include "absl/status/status.h"
+#include "server/rpc/method_info.h"
 
 namespace csi_proxy::rpc {
 
@@ -12,5 +13,12 @@ namespace csi_proxy::rpc {
 // client of a fork asks FormatVolume for a file system in a field that no release has, and would
 // get NTFS. Released clients send no such fields.
 absl::Status CheckKnownFields(const google::protobuf::Message& request);
+
+// The same for a request of `method`. OK if the method only reads: a question may be answered
+// without the fields that this version lacks.
+inline absl::Status CheckKnownFields(const MethodInfo& method,
+                                     const google::protobuf::Message& request) {
+  return method.reads ? absl::OkStatus() : CheckKnownFields(request);
+}
 
 }  // namespace csi_proxy::rpc

@@ -11,8 +11,9 @@ namespace csi_proxy::garden::v1 {
 absl::Status Shim::Plant(const CallContext& context, const PlantRequest& request,
     PlantResponse* response) {
   return rpc::RunAt(calls_, methods::kPlant, context, [&](const CallContext& c) {
-    if (absl::Status known = rpc::CheckKnownFields(request); !known.ok()) {
-      return known;
+    if (absl::Status status = rpc::CheckKnownFields(methods::kPlant, request);
+        !status.ok()) {
+      return status;
     }
     garden::PlantRequest hub_request;
     if (absl::Status status = ToHub(request, &hub_request); !status.ok()) return status;
@@ -25,8 +26,9 @@ absl::Status Shim::Plant(const CallContext& context, const PlantRequest& request
 absl::Status Shim::ListPlants(const CallContext& context, const ListPlantsRequest& request,
     ListPlantsResponse* response) {
   return rpc::RunAt(calls_, methods::kListPlants, context, [&](const CallContext& c) {
-    if (absl::Status known = rpc::CheckKnownFields(request); !known.ok()) {
-      return known;
+    if (absl::Status status = rpc::CheckKnownFields(methods::kListPlants, request);
+        !status.ok()) {
+      return status;
     }
     garden::ListPlantsRequest hub_request;
     if (absl::Status status = ToHub(request, &hub_request); !status.ok()) return status;

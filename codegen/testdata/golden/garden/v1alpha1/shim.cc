@@ -11,8 +11,9 @@ namespace csi_proxy::garden::v1alpha1 {
 absl::Status Shim::Sow(const CallContext& context, const SowRequest& request,
     SowResponse* response) {
   return rpc::RunAt(calls_, methods::kSow, context, [&](const CallContext& c) {
-    if (absl::Status known = rpc::CheckKnownFields(request); !known.ok()) {
-      return known;
+    if (absl::Status status = rpc::CheckKnownFields(methods::kSow, request);
+        !status.ok()) {
+      return status;
     }
     garden::PlantRequest hub_request;
     if (absl::Status status = ToHub(request, &hub_request); !status.ok()) return status;
@@ -25,8 +26,9 @@ absl::Status Shim::Sow(const CallContext& context, const SowRequest& request,
 absl::Status Shim::ListPlants(const CallContext& context, const ListPlantsRequest& request,
     ListPlantsResponse* response) {
   return rpc::RunAt(calls_, methods::kListPlants, context, [&](const CallContext& c) {
-    if (absl::Status known = rpc::CheckKnownFields(request); !known.ok()) {
-      return known;
+    if (absl::Status status = rpc::CheckKnownFields(methods::kListPlants, request);
+        !status.ok()) {
+      return status;
     }
     garden::ListPlantsRequest hub_request;
     if (absl::Status status = ToHub(request, &hub_request); !status.ok()) return status;
