@@ -2,7 +2,6 @@
 #include <ostream>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "client/cpp/pipe_path.h"
 #include "client/cpp/remote_channel.h"
 #include "client/ctl/commands.h"
@@ -116,14 +115,7 @@ int Call(const Catalog& catalog, const CommandLine& line, const Streams& streams
     return Show(*response, output, streams.out_is_terminal, on_one_line);
   };
   if (watches) {
-    const watch::Environment environment = {.ask = ask,
-                                            .now = [] { return absl::Now(); },
-                                            .sleep =
-                                                [](absl::Duration duration) {
-                                                  absl::SleepFor(duration);
-                                                  return true;
-                                                }};
-    return watch::Watch(environment, line.watch, before, streams.out, streams.err);
+    return watch::Watch(watch::InRealTime(ask), line.watch, before, streams.out, streams.err);
   }
   const absl::StatusOr<std::string> answer = ask();
   if (!answer.ok()) return Complain(answer.status(), streams.err);

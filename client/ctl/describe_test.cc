@@ -17,7 +17,8 @@ using testing::Not;
 
 class DescribeTest : public testing::Test {
  protected:
-  int Describe(const std::vector<std::string>& words, const std::string& api = "") {
+  using Command = int (*)(const Catalog&, const CommandLine&, const Streams&);
+  int Run(Command command, const std::vector<std::string>& words, const std::string& api) {
     out_.str("");
     err_.str("");
     CommandLine line;
@@ -25,18 +26,13 @@ class DescribeTest : public testing::Test {
     line.api = api;
     std::istringstream in;
     Input input(in);
-    return ctl::Describe(catalog_, line, {input, out_, err_});
+    return command(catalog_, line, {input, out_, err_});
   }
-
+  int Describe(const std::vector<std::string>& words, const std::string& api = "") {
+    return Run(&ctl::Describe, words, api);
+  }
   int Help(const std::vector<std::string>& words, const std::string& api = "") {
-    out_.str("");
-    err_.str("");
-    CommandLine line;
-    line.words = words;
-    line.api = api;
-    std::istringstream in;
-    Input input(in);
-    return ctl::Help(catalog_, line, {input, out_, err_});
+    return Run(&ctl::Help, words, api);
   }
 
   const Catalog catalog_;

@@ -8,22 +8,15 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "client/ctl/output.h"
+#include "client/ctl/response_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace csi_proxy::ctl {
 namespace {
 
-class ListingsTest : public testing::Test {
+class ListingsTest : public ResponseTest {
  protected:
-  // The response of a method with that content.
-  std::unique_ptr<pb::Message> Response(const std::string& group, const std::string& method,
-                                        const std::string& textproto) {
-    auto response = catalog_.New(catalog_.Find(group, method, "")->descriptor->output_type());
-    EXPECT_TRUE(pb::TextFormat::ParseFromString(textproto, response.get()));
-    return response;
-  }
-
   std::vector<Method> AllMethods() {
     std::vector<Method> methods;
     for (const std::string& group : catalog_.Groups()) {
@@ -33,8 +26,6 @@ class ListingsTest : public testing::Test {
     }
     return methods;
   }
-
-  Catalog catalog_;
 };
 
 constexpr char kDisks[] = R"(

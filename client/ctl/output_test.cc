@@ -1,25 +1,12 @@
 #include "client/ctl/output.h"
 
-#include <google/protobuf/text_format.h>
-
-#include "client/ctl/catalog.h"
+#include "client/ctl/response_testing.h"
 #include "gtest/gtest.h"
 
 namespace csi_proxy::ctl {
 namespace {
 
-class OutputTest : public testing::Test {
- protected:
-  // The response of a method with that content.
-  std::unique_ptr<pb::Message> Response(const std::string& group, const std::string& method,
-                                        const std::string& textproto) {
-    auto response = catalog_.New(catalog_.Find(group, method, "")->descriptor->output_type());
-    EXPECT_TRUE(pb::TextFormat::ParseFromString(textproto, response.get()));
-    return response;
-  }
-
-  Catalog catalog_;
-};
+class OutputTest : public ResponseTest {};
 
 TEST_F(OutputTest, JsonHasTheFieldsOwnNamesAndTheEmptyOnes) {
   EXPECT_EQ(ToJson(*Response("disk", "GetDiskState", "")).value(), "{\n \"is_online\": false\n}\n");

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <optional>
 #include <ostream>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "client/ctl/commands.h"
 #include "client/ctl/output.h"
 #include "client/ctl/terminal.h"
@@ -35,6 +37,16 @@ bool IsFinal(const absl::Status& status) {
 }
 
 }  // namespace
+
+Environment InRealTime(std::function<absl::StatusOr<std::string>()> ask) {
+  return {.ask = std::move(ask),
+          .now = [] { return absl::Now(); },
+          .sleep =
+              [](absl::Duration duration) {
+                absl::SleepFor(duration);
+                return true;
+              }};
+}
 
 int Watch(const Environment& environment, absl::Duration interval, Before before, std::ostream& out,
           std::ostream& err) {

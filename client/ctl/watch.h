@@ -10,7 +10,7 @@
 
 namespace csi_proxy::ctl::watch {
 
-// A watch asks and reads the time through these.
+// A watch, and `top`, asks the service and reads the time through these.
 struct Environment {
   // The answer, as it is to be shown.
   std::function<absl::StatusOr<std::string>()> ask;
@@ -18,6 +18,9 @@ struct Environment {
   // Waits; false: end.
   std::function<bool(absl::Duration)> sleep;
 };
+
+// The computer's own time, which never ends a watch.
+Environment InRealTime(std::function<absl::StatusOr<std::string>()> ask);
 
 // The line before each answer.
 enum class Before {

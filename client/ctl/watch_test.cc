@@ -1,10 +1,7 @@
 #include "client/ctl/watch.h"
 
-#include <deque>
-#include <sstream>
-#include <vector>
-
 #include "client/ctl/commands.h"
+#include "client/ctl/watch_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -15,30 +12,13 @@ using testing::ElementsAre;
 
 const absl::Duration kSecond = absl::Seconds(1);
 
-// A service whose answers are given, and a clock that `sleep` moves.
-class WatchCallTest : public testing::Test {
+class WatchCallTest : public GivenAnswersTest {
  protected:
-  int Watch(Before before, absl::Duration interval = kSecond) {
-    const Environment environment = {.ask =
-                                         [this] {
-                                           auto answer = answers_.front();
-                                           answers_.pop_front();
-                                           return answer;
-                                         },
-                                     .now = [this] { return now_; },
-                                     .sleep =
-                                         [this](absl::Duration duration) {
-                                           now_ += duration;
-                                           pauses_.push_back(duration);
-                                           return !answers_.empty();
-                                         }};
-    return watch::Watch(environment, interval, before, out_, err_);
-  }
+  WatchCallTest() : GivenAnswersTest(absl::UnixEpoch()) {}
 
-  std::deque<absl::StatusOr<std::string>> answers_;
-  absl::Time now_ = absl::UnixEpoch();
-  std::vector<absl::Duration> pauses_;
-  std::ostringstream out_, err_;
+  int Watch(Before before, absl::Duration interval = kSecond) {
+    return watch::Watch(GivenAnswers(), interval, before, out_, err_);
+  }
 };
 
 TEST_F(WatchCallTest, AnAnswerIsShownWhenItChanged) {

@@ -5,7 +5,6 @@
 #include <ostream>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "client/ctl/request.h"
 #include "client/ctl/terminal.h"
 #include "client/ctl/top/fetch.h"
@@ -21,8 +20,8 @@ constexpr absl::Duration kInterval = absl::Seconds(2);
 // So that the tables fit a terminal.
 constexpr int kRowsOnTerminal = 15;
 
-absl::StatusOr<Numbers> Look(const Environment& environment) {
-  ABSL_ASSIGN_OR_RETURN(const std::string text, environment.fetch());
+absl::StatusOr<Numbers> Look(const watch::Environment& environment) {
+  ABSL_ASSIGN_OR_RETURN(const std::string text, environment.ask());
   return ReadNumbers(text);
 }
 
@@ -41,7 +40,7 @@ absl::Status Show(const Report& report, const Style& style, std::ostream& out) {
 
 }  // namespace
 
-int Watch(const Environment& environment, const Options& options, absl::Duration interval,
+int Watch(const watch::Environment& environment, const Options& options, absl::Duration interval,
           const Style& style, std::ostream& out, std::ostream& err) {
   std::optional<Numbers> before;
   absl::Time since;
@@ -92,14 +91,8 @@ int Top(const Catalog& catalog, const CommandLine& line, const Streams& streams)
        interval > absl::Hours(24))) {
     return wrong("--interval: is not a time from 100ms to 24h, such as 2s");
   }
-  const top::Environment environment = {
-      .fetch = [&] { return top::FetchMetrics(*address, line.call.timeout); },
-      .now = [] { return absl::Now(); },
-      .sleep =
-          [](absl::Duration duration) {
-            absl::SleepFor(duration);
-            return true;
-          }};
+  const watch::Environment environment =
+      watch::InRealTime([&] { return top::FetchMetrics(*address, line.call.timeout); });
   const bool clears =
       table && !options.once() && streams.out_is_terminal && EnableControlSequences();
   return top::Watch(environment, options, interval,

@@ -1,7 +1,6 @@
 // `top` shows the service's load.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -9,16 +8,9 @@
 #include "absl/time/time.h"
 #include "client/ctl/commands.h"
 #include "client/ctl/top/top.pb.h"
+#include "client/ctl/watch.h"
 
 namespace csi_proxy::ctl::top {
-
-// `top` reads the metrics and the time through these.
-struct Environment {
-  std::function<absl::StatusOr<std::string>()> fetch;
-  std::function<absl::Time()> now;
-  // Waits; false: end.
-  std::function<bool(absl::Duration)> sleep;
-};
 
 // The look of the report.
 struct Style {
@@ -29,9 +21,9 @@ struct Style {
   bool clears = false;
 };
 
-// Reports until `once` is done or `sleep` says so, and returns an ExitCode. An `interval` of zero
-// counts from the service's beginning.
-int Watch(const Environment& environment, const Options& options, absl::Duration interval,
+// `environment` asks for the metrics. Reports until `once` is done or `sleep` says so, and returns
+// an ExitCode. An `interval` of zero counts from the service's beginning.
+int Watch(const watch::Environment& environment, const Options& options, absl::Duration interval,
           const Style& style, std::ostream& out, std::ostream& err);
 
 }  // namespace csi_proxy::ctl::top

@@ -2,10 +2,8 @@
 
 #include <google/protobuf/util/json_util.h>
 
-#include <deque>
-#include <sstream>
-
 #include "absl/strings/str_cat.h"
+#include "client/ctl/watch_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -31,26 +29,15 @@ std::string Exposition(int calls, int started = 1000) {
       "\n");
 }
 
-// A service whose answers are given, and a clock that `sleep` moves.
-class WatchTest : public testing::Test {
+class WatchTest : public watch::GivenAnswersTest {
  protected:
+  WatchTest() : GivenAnswersTest(absl::FromUnixSeconds(1100)) {}
+
   int Watch(bool once, absl::Duration interval, const Style& style) {
     Options options;
     options.set_metrics(":9090");
     options.set_once(once);
-    const Environment environment = {.fetch =
-                                         [this] {
-                                           auto answer = answers_.front();
-                                           answers_.pop_front();
-                                           return answer;
-                                         },
-                                     .now = [this] { return now_; },
-                                     .sleep =
-                                         [this](absl::Duration duration) {
-                                           now_ += duration;
-                                           return !answers_.empty();
-                                         }};
-    return top::Watch(environment, options, interval, style, out_, err_);
+    return top::Watch(GivenAnswers(), options, interval, style, out_, err_);
   }
 
   Report Json() {
@@ -58,10 +45,6 @@ class WatchTest : public testing::Test {
     EXPECT_TRUE(pb::util::JsonStringToMessage(out_.str(), &report).ok()) << out_.str();
     return report;
   }
-
-  std::deque<absl::StatusOr<std::string>> answers_;
-  absl::Time now_ = absl::FromUnixSeconds(1100);
-  std::ostringstream out_, err_;
 };
 
 TEST_F(WatchTest, OnceIsSinceTheServiceBegan) {
