@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "annotations.pb.h"
 #include "codegen/printers.h"
 #include "server/base/pipe_name.h"
 
@@ -62,6 +63,22 @@ bool Reads(const pb::MethodDescriptor& method) {
   return method.options().idempotency_level() == pb::MethodOptions::NO_SIDE_EFFECTS;
 }
 
+bool HoldsSecrets(const pb::Descriptor& message) {
+  for (int i = 0; i < message.field_count(); ++i) {
+    if (message.field(i)->options().GetExtension(api::secret)) return true;
+  }
+  return false;
+}
+
+bool HoldsSecretsWithin(const pb::Descriptor& message) {
+  if (HoldsSecrets(message)) return true;
+  for (int i = 0; i < message.field_count(); ++i) {
+    const pb::Descriptor* const within = message.field(i)->message_type();
+    if (within != nullptr && HoldsSecretsWithin(*within)) return true;
+  }
+  return false;
+}
+
 void ForEachMethod(const Version& version, const Vars& vars, const char* text,
                    pb::io::Printer& printer) {
   for (const MethodPair& pair : version.methods) {
@@ -72,6 +89,7 @@ void ForEachMethod(const Version& version, const Vars& vars, const char* text,
     all["hub_method"] = pair.hub->name();
     all["hub_request"] = pair.hub->input_type()->name();
     all["reads"] = Reads(*pair.hub) ? "true" : "false";
+    all["has_secrets"] = HoldsSecretsWithin(*pair.hub->input_type()) ? "true" : "false";
     printer.Print(all, text);
   }
 }

@@ -81,13 +81,6 @@ void PrintEnum(const pb::EnumDescriptor& type, pb::io::Printer& printer) {
   printer.Print("};\n\n");
 }
 
-bool HoldsSecrets(const pb::Descriptor& message) {
-  for (int i = 0; i < message.field_count(); ++i) {
-    if (message.field(i)->options().GetExtension(api::secret)) return true;
-  }
-  return false;
-}
-
 void PrintDestructor(const pb::Descriptor& message, pb::io::Printer& printer) {
   if (!HoldsSecrets(message)) return;
   printer.Print("$name$::~$name$() {\n", "name", message.name());

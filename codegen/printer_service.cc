@@ -121,7 +121,7 @@ void PrintMethodsHeader(const Group& group, const Version& version, pb::io::Prin
   ForEachMethod(version, vars,
                 "inline constexpr rpc::MethodInfo k$method${\n"
                 "    \"$group$\", \"$version$\", \"$service$\", \"$method$\",\n"
-                "    \"$pipe$\", \"/$service$/$method$\", $reads$};\n",
+                "    \"$pipe$\", \"/$service$/$method$\", $reads$, $has_secrets$};\n",
                 printer);
   printer.Print(vars, "\n}  // namespace csi_proxy::$group$::$version$::methods\n");
 }

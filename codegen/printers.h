@@ -59,6 +59,10 @@ Vars FileVars(const Group& group, const Version& version);
 void PrintBanner(const Vars& vars, bool is_header, pb::io::Printer& printer);
 // Tells whether a hub's method leaves the node as it is.
 bool Reads(const pb::MethodDescriptor& method);
+// Tells whether a field of a hub's message is a secret.
+bool HoldsSecrets(const pb::Descriptor& message);
+// The same, of the message or one within it.
+bool HoldsSecretsWithin(const pb::Descriptor& message);
 // Runs `text` for each method with $method$, $request$, $response$ and the hub's names.
 void ForEachMethod(const Version& version, const Vars& vars, const char* text,
                    pb::io::Printer& printer);

@@ -1,5 +1,7 @@
 #include "server/base/unicode.h"
 
+#include <algorithm>
+
 namespace csi_proxy {
 namespace {
 
@@ -68,7 +70,11 @@ bool ConsumeAnyCodePoint(absl::string_view* text, char32_t* code_point) {
 }
 
 int64_t Utf16Length(absl::string_view text) {
-  int64_t units = 0;
+  // All of it is ASCII, but for some names.
+  const auto other = std::find_if(text.begin(), text.end(),
+                                  [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
+  int64_t units = other - text.begin();
+  text.remove_prefix(static_cast<size_t>(units));
   char32_t code_point;
   while (!text.empty()) {
     if (!ConsumeCodePoint(&text, &code_point)) return -1;

@@ -1,5 +1,7 @@
 #include "server/base/volume_id.h"
 
+#include <algorithm>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
@@ -34,7 +36,12 @@ absl::StatusOr<VolumeId> VolumeId::Parse(absl::string_view text) {
         "volume_id: \"", absl::CEscape(text.substr(0, 64)), text.size() > 64 ? "..." : "",
         "\" is not a volume id such as \\\\?\\Volume{01234567-89ab-cdef-0123-456789abcdef}\\"));
   }
-  return VolumeId(absl::StrCat(kPrefix, absl::AsciiStrToLower(rest), "}\\"));
+  VolumeId id;
+  std::transform(rest.begin(), rest.end(), id.guid_.begin(),
+                 [](char c) { return absl::ascii_tolower(static_cast<unsigned char>(c)); });
+  return id;
 }
+
+std::string VolumeId::ToString() const { return absl::StrCat(kPrefix, guid(), "}\\"); }
 
 }  // namespace csi_proxy

@@ -1,7 +1,11 @@
 // The id of a volume as Windows names it: `\\?\Volume{guid}\`.
 #pragma once
 
+#include <array>
+#include <cstdint>
+#include <cstring>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -17,16 +21,25 @@ class VolumeId {
   static absl::StatusOr<VolumeId> Parse(absl::string_view text);
 
   // `\\?\Volume{guid}\`
-  const std::string& ToString() const { return text_; }
+  std::string ToString() const;
   // The 36 characters between the braces.
-  absl::string_view guid() const { return absl::string_view(text_).substr(11, 36); }
+  absl::string_view guid() const { return {guid_.data(), guid_.size()}; }
 
   friend bool operator==(const VolumeId&, const VolumeId&) = default;
   friend auto operator<=>(const VolumeId&, const VolumeId&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const VolumeId& id) {
+    // Half of the digits tell ids apart as well as all of them.
+    uint64_t first, last;
+    std::memcpy(&first, id.guid_.data(), sizeof first);
+    std::memcpy(&last, id.guid_.data() + id.guid_.size() - sizeof last, sizeof last);
+    return H::combine(std::move(h), first, last);
+  }
 
  private:
-  explicit VolumeId(std::string text) : text_(std::move(text)) {}
-  std::string text_;
+  VolumeId() = default;
+  // Without memory of its own: ids are copied and compared with every call.
+  std::array<char, 36> guid_ = {};
 };
 
 }  // namespace csi_proxy

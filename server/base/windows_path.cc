@@ -9,7 +9,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "server/base/status_macros.h"
 #include "server/base/unicode.h"
@@ -42,6 +41,8 @@ absl::Status Refuse(absl::string_view field, absl::string_view text, absl::strin
 bool IsReservedName(absl::string_view component) {
   const absl::string_view stem =
       absl::StripTrailingAsciiWhitespace(component.substr(0, component.find('.')));
+  // Hardly any name is as short and begins like one of these.
+  if (stem.size() < 3 || stem.size() > 7 || !absl::StrContains("acnplACNPL", stem[0])) return false;
   static constexpr std::array<absl::string_view, 7> kNames = {"CON",    "PRN",    "AUX",    "NUL",
                                                               "CLOCK$", "CONIN$", "CONOUT$"};
   for (absl::string_view name : kNames) {
@@ -67,6 +68,8 @@ absl::string_view BrokenRule(absl::string_view component) {
     if (!ConsumeCodePoint(&rest, &c)) return "it is not valid UTF-8";
     units += c >= 0x10000 ? 2 : 1;
     if (c < 0x20 || c == 0x7F) return "a control character is not allowed";
+    // Of those below only `|` comes after the digits.
+    if (c >= 'A' && c != '|') continue;
     switch (c) {
       case ':':
         return "\":\" is not allowed beyond the drive: no alternate data streams";
@@ -94,7 +97,11 @@ absl::StatusOr<std::vector<std::string>> SplitComponents(absl::string_view field
                                                          absl::string_view text,
                                                          absl::string_view rest) {
   std::vector<std::string> components;
-  for (absl::string_view component : absl::StrSplit(rest, absl::ByAnyChar("\\/"))) {
+  components.reserve(std::count_if(rest.begin(), rest.end(), IsSeparator) + 1);
+  while (!rest.empty()) {
+    const size_t length = std::find_if(rest.begin(), rest.end(), IsSeparator) - rest.begin();
+    const absl::string_view component = rest.substr(0, length);
+    rest.remove_prefix(std::min(length + 1, rest.size()));
     if (component.empty() || component == ".") continue;
     const absl::string_view rule = BrokenRule(component);
     if (!rule.empty()) return Refuse(field, text, rule);
@@ -182,6 +189,7 @@ bool operator==(const WindowsPath& a, const WindowsPath& b) {
 }
 
 bool EqualNames(absl::string_view a, absl::string_view b) {
+  if (a == b) return true;
   char32_t from_a, from_b;
   while (!a.empty() && !b.empty()) {
     if (!ConsumeCodePoint(&a, &from_a) || !ConsumeCodePoint(&b, &from_b)) return a == b;
@@ -191,8 +199,14 @@ bool EqualNames(absl::string_view a, absl::string_view b) {
 }
 
 std::string FoldName(absl::string_view name) {
-  std::string folded;
-  folded.reserve(name.size());
+  std::string folded(name);
+  const auto other = std::find_if(folded.begin(), folded.end(), [](char& c) {
+    if (static_cast<unsigned char>(c) >= 0x80) return true;
+    c = absl::ascii_toupper(static_cast<unsigned char>(c));
+    return false;
+  });
+  name.remove_prefix(other - folded.begin());
+  folded.erase(other, folded.end());
   char32_t c;
   while (!name.empty()) {
     if (!ConsumeCodePoint(&name, &c)) {

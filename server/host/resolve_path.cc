@@ -36,7 +36,12 @@ class Walker {
       : os_(os), context_(context), roots_(roots), options_(options), steps_(steps) {}
 
   absl::StatusOr<ResolvedPath> Run(const WindowsPath& path) {
+    const size_t components = path.components().size();
+    pending_.reserve(components);
+    names_.reserve(components);
     ABSL_RETURN_IF_ERROR(EnterDrive(path));
+    at_.names.reserve(components);
+    at_.held.reserve(components + 1);
     while (!pending_.empty() && !at_.held.empty()) {
       if (at_.link.has_value()) {
         ABSL_RETURN_IF_ERROR(FollowHere());

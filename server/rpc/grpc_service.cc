@@ -115,10 +115,12 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
 
   absl::Status Execute(const CallContext& context) {
     const std::unique_ptr<MessageLite> request(method_.request().New());
-    const absl::Cleanup wiped = [&request] { WipeTexts(request.get()); };
-    grpc::ByteBuffer bytes = request_;  // shares them
-    if (!grpc::GenericDeserialize<grpc::ProtoBufferReader, MessageLite>(&bytes, request.get())
-             .ok()) {
+    const absl::Cleanup wiped = [this, &request] {
+      if (method_.info->has_secrets) WipeTexts(request.get());
+    };
+    // It only reads.
+    grpc::ProtoBufferReader reader(const_cast<grpc::ByteBuffer*>(&request_));
+    if (!reader.status().ok() || !request->ParseFromZeroCopyStream(&reader)) {
       return absl::InvalidArgumentError(
           absl::StrCat("the request is not a ", request->GetTypeName()));
     }

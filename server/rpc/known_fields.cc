@@ -21,8 +21,9 @@ absl::Status CheckKnownFields(const Message& request) {
                      " has no such field, and without it the call might not do what was asked"));
   }
   // ListFields() would allocate for each call.
-  for (int i = 0; i < request.GetDescriptor()->field_count(); ++i) {
-    const FieldDescriptor* const field = request.GetDescriptor()->field(i);
+  const google::protobuf::Descriptor& type = *request.GetDescriptor();
+  for (int i = 0; i < type.field_count(); ++i) {
+    const FieldDescriptor* const field = type.field(i);
     if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
     if (!field->is_repeated()) {
       if (!reflection.HasField(request, field)) continue;

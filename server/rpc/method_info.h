@@ -13,6 +13,8 @@ struct MethodInfo {
   const char* path;  // `/v1.Volume/MountVolume`
   // It leaves the node as it is: NO_SIDE_EFFECTS of the hub's method.
   bool reads = false;
+  // Its request may hold a secret, such as a password.
+  bool has_secrets = false;
 };
 
 }  // namespace csi_proxy::rpc

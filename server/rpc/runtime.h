@@ -2,7 +2,9 @@
 // of calls. Independent of gRPC and protobuf.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -45,30 +47,31 @@ class CallGate {
  public:
   // False when the gate is shut. After true, Leave() must follow.
   bool Enter() {
-    std::lock_guard lock(mutex_);
-    if (shut_) return false;
-    ++inside_;
-    return true;
+    if ((state_.fetch_add(1) & kShut) == 0) return true;
+    Leave();
+    return false;
   }
   void Leave() {
+    // Nobody waits before the gate is shut.
+    if (state_.fetch_sub(1) != (kShut | 1)) return;
     std::lock_guard lock(mutex_);
-    if (--inside_ == 0) emptied_.notify_all();
+    emptied_.notify_all();
   }
-  void Shut() {
-    std::lock_guard lock(mutex_);
-    shut_ = true;
-  }
-  // Tells whether all calls have left by then.
+  void Shut() { state_.fetch_or(kShut); }
+  // Tells whether all calls have left by then. To be called after Shut().
   bool AwaitEmpty(absl::Time deadline) {
     std::unique_lock lock(mutex_);
-    return emptied_.wait_until(lock, absl::ToChronoTime(deadline), [this] { return inside_ == 0; });
+    return emptied_.wait_until(lock, absl::ToChronoTime(deadline),
+                               [this] { return state_.load() == kShut; });
   }
 
  private:
+  static constexpr uint64_t kShut = uint64_t{1} << 63;
+
+  // The number of calls inside, and kShut.
+  std::atomic<uint64_t> state_ = 0;
   std::mutex mutex_;
   std::condition_variable emptied_;
-  int inside_ = 0;
-  bool shut_ = false;
 };
 
 // All that it points to outlives the services made with it. Null is allowed nowhere.

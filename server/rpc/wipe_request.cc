@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "server/base/secret.h"
+#include "server/rpc/known_fields.h"
 
 namespace csi_proxy::rpc {
 namespace {
@@ -50,7 +51,9 @@ void WipeTexts(google::protobuf::MessageLite* message) {
 }
 
 void DiscardUnknownFields(google::protobuf::MessageLite* message) {
-  if (Message* const full = Full(message)) full->DiscardUnknownFields();
+  Message* const full = Full(message);
+  // Nearly always there are none, and looking is cheaper.
+  if (full != nullptr && !CheckKnownFields(*full).ok()) full->DiscardUnknownFields();
 }
 
 }  // namespace csi_proxy::rpc

@@ -50,7 +50,7 @@ LastSeen LookAround(const NodeState& state) {
     for (size_t p = 0; p < disk.partitions.size(); ++p) {
       const auto& volume = disk.partitions[p].volume;
       if (!volume.has_value()) continue;
-      seen.volumes[volume->id.ToString()] = {d, p};
+      seen.volumes[volume->id] = {d, p};
       if (volume->drive_letter != 0) seen.drives[volume->drive_letter] = {d, p};
     }
   }
@@ -63,10 +63,9 @@ bool IsAmong(const std::vector<Disk>& disks, const Disk& disk) {
 
 // The volume of the node for which `matches(volume)` holds, if any. Only one can, and `key` of
 // `seen` is its place if it has been seen.
-template <typename Key, typename Predicate>
-std::optional<VolumePlace> FindVolumeIf(NodeState& state,
-                                        std::unordered_map<Key, LastSeen::Place> LastSeen::*seen,
-                                        const Key& key, Predicate matches) {
+template <typename Places, typename Key, typename Predicate>
+std::optional<VolumePlace> FindVolumeIf(NodeState& state, Places LastSeen::*seen, const Key& key,
+                                        Predicate matches) {
   const auto found = [&](Disk& disk, DiskPartition& partition) -> std::optional<VolumePlace> {
     if (!partition.volume.has_value() || !matches(*partition.volume)) return std::nullopt;
     return VolumeOf(disk, partition);
@@ -193,7 +192,7 @@ absl::StatusOr<Disk*> FindDisk(NodeState& state, uint32_t disk_number) {
 }
 
 absl::StatusOr<VolumePlace> FindVolume(NodeState& state, const VolumeId& id) {
-  const auto place = FindVolumeIf(state, &LastSeen::volumes, id.ToString(),
+  const auto place = FindVolumeIf(state, &LastSeen::volumes, id,
                                   [&](const Volume& volume) { return volume.id == id; });
   if (place.has_value()) return *place;
   return absl::NotFoundError(absl::StrCat("there is no volume ", id.ToString()));

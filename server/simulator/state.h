@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "server/base/secret.h"
@@ -263,7 +264,7 @@ struct LastSeen {
     size_t partition = 0;
   };
   std::unordered_map<uint32_t, Place> disks;  // by number
-  std::unordered_map<std::string, Place> volumes;
+  absl::flat_hash_map<VolumeId, Place> volumes;
   std::unordered_map<char, Place> drives;
 };
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -96,7 +97,7 @@ class Tree {
   void ForgetMount(Id id);
   void NoteMount(Id id);
 
-  std::map<Id, Entry> entries_;
+  std::unordered_map<Id, Entry> entries_;
   // The directories at which a volume is mounted.
   std::set<std::pair<VolumeId, Id>> mounts_;
   uint64_t file_bytes_ = 0;

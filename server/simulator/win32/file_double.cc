@@ -29,6 +29,8 @@ bool IsName(absl::string_view name) {
   const int64_t length = Utf16Length(name);
   return length > 0 && length <= kMaxNameLength && name != "." && name != ".." &&
          std::none_of(name.begin(), name.end(), [](char c) {
+           // Only these two come after the digits.
+           if (c >= 'A' && c != '\\' && c != '|') return false;
            return (c >= 0 && c < ' ') || absl::StrContains(R"(\/:*?"<>|)", c);
          });
 }
@@ -124,24 +126,23 @@ class FileDouble final : public File {
   }
 
   absl::StatusOr<std::unique_ptr<File>> Open(const std::string& name, Access access) override {
-    const std::string path = PathOf(name);
-    return Opened(path, access,
-                  OnEntry<absl::StatusOr<Tree::Id>>(
-                      "win32.Open", path, [&] { return absl::StrCat("opening ", path); },
-                      [&](NodeState& state, const PathEnd& end, const auto& operation) {
-                        return OpenIn(state, end, name, access, operation);
-                      }));
+    std::string path = PathOf(name);
+    const absl::StatusOr<Tree::Id> id = OnEntry<absl::StatusOr<Tree::Id>>(
+        "win32.Open", path, [&] { return absl::StrCat("opening ", path); },
+        [&](NodeState& state, const PathEnd& end, const auto& operation) {
+          return OpenIn(state, end, name, access, operation);
+        });
+    return Opened(std::move(path), access, id);
   }
 
   absl::StatusOr<std::unique_ptr<File>> CreateDirectory(const std::string& name) override {
-    const std::string path = PathOf(name);
-    return Opened(path, Access::kWriteAttributes,
-                  OnEntry<absl::StatusOr<Tree::Id>>(
-                      "win32.CreateDirectory", path,
-                      [&] { return absl::StrCat("creating directory ", path); },
-                      [&](NodeState& state, const PathEnd& end, const auto& operation) {
-                        return CreateIn(state, end, name, operation);
-                      }));
+    std::string path = PathOf(name);
+    const absl::StatusOr<Tree::Id> id = OnEntry<absl::StatusOr<Tree::Id>>(
+        "win32.CreateDirectory", path, [&] { return absl::StrCat("creating directory ", path); },
+        [&](NodeState& state, const PathEnd& end, const auto& operation) {
+          return CreateIn(state, end, name, operation);
+        });
+    return Opened(std::move(path), Access::kWriteAttributes, id);
   }
 
   absl::StatusOr<std::vector<std::string>> List() override {
@@ -269,10 +270,10 @@ class FileDouble final : public File {
     if (end.at().kind == Tree::Kind::kFile) return Failure(operation(), win32_error::kPathNotFound);
     const std::optional<Tree::Id> child = end.tree().Find(end.entry, name);
     if (!child.has_value()) return Failure(operation(), win32_error::kFileNotFound);
-    const OpenEntries::Key key(key_.first, *child);
-    const absl::Status free = open_->Check(state, key, ModeOf(access), operation);
+    const PathEnd opened{end.place, *child};
+    const absl::Status free = open_->Check(state, opened, ModeOf(access), operation);
     if (!free.ok()) return free;
-    open_->Add(key, ModeOf(access));
+    open_->Add(OpenEntries::KeyOf(opened), ModeOf(access));
     return *child;
   }
 
@@ -284,7 +285,7 @@ class FileDouble final : public File {
     if (IsReparsePoint(end.at())) return Failure(operation(), win32_error::kBadPathName);
     if (open_->IsDeleted(key_)) return OpenEntries::DeletePending(state, operation());
     if (const auto there = end.tree().Find(end.entry, name); there.has_value()) {
-      const absl::Status free = open_->Check(state, {key_.first, *there}, {}, operation);
+      const absl::Status free = open_->Check(state, {end.place, *there}, {}, operation);
       // It may just have gone.
       if (free.ok()) return Failure(operation(), win32_error::kAlreadyExists);
       if (!IsNotThere(free)) return free;
@@ -296,11 +297,11 @@ class FileDouble final : public File {
   }
 
   // The file of an entry that was opened under `path`.
-  absl::StatusOr<std::unique_ptr<File>> Opened(const std::string& path, Access access,
+  absl::StatusOr<std::unique_ptr<File>> Opened(std::string path, Access access,
                                                const absl::StatusOr<Tree::Id>& id) {
     if (!id.ok()) return id.status();
     return std::make_unique<FileDouble>(gate_, open_, OpenEntries::Key(key_.first, *id), access,
-                                        path);
+                                        std::move(path));
   }
 
   const Gate gate_;
@@ -323,12 +324,12 @@ absl::StatusOr<std::unique_ptr<File>> OpenRootDirectory(const Gate& gate,
   const Result key = gate.Run("win32.Open", root, [&](NodeState& state) -> Result {
     ABSL_ASSIGN_OR_RETURN(const VolumePlace place,
                           FindRoot(state, root, absl::StrCat("opening ", root)));
-    OpenEntries::Key found(place.volume->id, Tree::kRoot);
-    const absl::Status free = open->Check(state, found, ModeOf(Access::kRead),
+    const PathEnd opened{place, Tree::kRoot};
+    const absl::Status free = open->Check(state, opened, ModeOf(Access::kRead),
                                           [&] { return absl::StrCat("opening ", root); });
     if (!free.ok()) return free;
-    open->Add(found, ModeOf(Access::kRead));
-    return found;
+    open->Add(OpenEntries::KeyOf(opened), ModeOf(Access::kRead));
+    return OpenEntries::KeyOf(opened);
   });
   if (!key.ok()) return key.status();
   return std::make_unique<FileDouble>(gate, open, *key, Access::kRead, root);

@@ -5,7 +5,6 @@
 #include "server/base/win32_error.h"
 #include "server/simulator/failure.h"
 #include "server/simulator/storage.h"
-#include "server/simulator/win32/paths.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {
@@ -27,7 +26,7 @@ std::vector<OpenMode> OthersOpen(NodeState& state, const OpenEntries::Key& key) 
   std::vector<OpenMode> modes;
   for (const OtherOpen& other : state.other_opens) {
     const absl::StatusOr<PathEnd> end = FindPath(state, other.path, "looking");
-    if (end.ok() && OpenEntries::Key(end->place.volume->id, end->entry) == key) {
+    if (end.ok() && OpenEntries::KeyOf(*end) == key) {
       modes.push_back({other.access, other.share});
     }
   }
@@ -41,33 +40,29 @@ bool Conflict(const OpenMode& one, const OpenMode& other) {
   return Forbids(one.share, other.access) || Forbids(other.share, one.access);
 }
 
-absl::Status OpenEntries::Check(NodeState& state, const Key& key, const OpenMode& mode,
+absl::Status OpenEntries::Check(NodeState& state, const PathEnd& end, const OpenMode& mode,
                                 absl::FunctionRef<std::string()> operation) {
-  Settle(state, key);
-  const absl::StatusOr<VolumePlace> place = FindVolume(state, key.first);
-  if (!place.ok() || !place->volume->tree.Has(key.second)) {
-    return Failure(operation(), win32_error::kFileNotFound);
-  }
-  if (IsDeleted(key)) return DeletePending(state, operation());
-  std::vector<OpenMode> opens = OthersOpen(state, key);
-  if (const auto it = entries_.find(key); it != entries_.end()) {
-    opens.insert(opens.end(), it->second.opens.begin(), it->second.opens.end());
-  }
-  const bool conflict = std::any_of(opens.begin(), opens.end(),
-                                    [&](const OpenMode& other) { return Conflict(mode, other); });
+  const Key key = KeyOf(end);
+  const auto it = Settle(state, entries_.find(key));
+  if (!end.tree().Has(end.entry)) return Failure(operation(), win32_error::kFileNotFound);
+  if (it != entries_.end() && it->second.deleted) return DeletePending(state, operation());
+  const auto conflicts = [&](const OpenMode& other) { return Conflict(mode, other); };
+  const bool conflict = std::ranges::any_of(OthersOpen(state, key), conflicts) ||
+                        (it != entries_.end() && std::ranges::any_of(it->second.opens, conflicts));
   return conflict ? Failure(operation(), win32_error::kSharingViolation) : absl::OkStatus();
 }
 
 void OpenEntries::Add(const Key& key, const OpenMode& mode) { entries_[key].opens.push_back(mode); }
 
 void OpenEntries::Remove(NodeState& state, const Key& key, const OpenMode& mode, bool deleted_it) {
-  Entry& entry = entries_.at(key);
+  const auto it = entries_.find(key);
+  Entry& entry = it->second;
   entry.opens.erase(
       std::find_if(entry.opens.begin(), entry.opens.end(), [&](const OpenMode& other) {
         return other.access == mode.access && other.share == mode.share;
       }));
   if (deleted_it) entry.closed = true;
-  Settle(state, key);
+  Settle(state, it);
 }
 
 void OpenEntries::SetDeleted(const Key& key) { entries_.at(key).deleted = true; }
@@ -82,10 +77,9 @@ absl::Status OpenEntries::DeletePending(const NodeState& state, absl::string_vie
                                                                      : win32_error::kDeletePending);
 }
 
-void OpenEntries::Settle(NodeState& state, const Key& key) {
-  const auto it = entries_.find(key);
-  if (it == entries_.end()) return;
-  const Entry& entry = it->second;
+OpenEntries::Entries::iterator OpenEntries::Settle(NodeState& state, Entries::iterator it) {
+  if (it == entries_.end()) return it;
+  const auto& [key, entry] = *it;
   const bool is_open = !entry.opens.empty();
   const bool goes = entry.closed && (!state.behaviour.plain_deletion ||
                                      (!is_open && OthersOpen(state, key).empty()));
@@ -93,7 +87,9 @@ void OpenEntries::Settle(NodeState& state, const Key& key) {
     const absl::StatusOr<VolumePlace> place = FindVolume(state, key.first);
     if (place.ok() && place->volume->tree.Has(key.second)) place->volume->tree.Remove(key.second);
   }
-  if (!is_open && (goes || !entry.deleted)) entries_.erase(it);
+  if (is_open || (entry.deleted && !goes)) return it;
+  entries_.erase(it);
+  return entries_.end();
 }
 
 }  // namespace csi_proxy::machine::simulated

@@ -10,11 +10,11 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -22,6 +22,7 @@
 #include "server/machine/access.h"
 #include "server/simulator/state.h"
 #include "server/simulator/tree.h"
+#include "server/simulator/win32/paths.h"
 
 namespace csi_proxy::machine::simulated {
 
@@ -42,9 +43,11 @@ class OpenEntries {
  public:
   using Key = std::pair<VolumeId, Tree::Id>;
 
+  static Key KeyOf(const PathEnd& end) { return {end.place.volume->id, end.entry}; }
+
   // OK when an entry can be opened beside those who have it open; else why not. Those are the
   // node's other processes, too. `operation()` is what failed.
-  absl::Status Check(NodeState& state, const Key& key, const OpenMode& mode,
+  absl::Status Check(NodeState& state, const PathEnd& end, const OpenMode& mode,
                      absl::FunctionRef<std::string()> operation);
   void Add(const Key& key, const OpenMode& mode);
   // Closes an open, which may be the one that deleted the entry.
@@ -58,16 +61,18 @@ class OpenEntries {
 
  private:
   struct Entry {
-    std::vector<OpenMode> opens;
+    absl::InlinedVector<OpenMode, 2> opens;
     bool deleted = false;
     // True if the handle that deleted it is closed.
     bool closed = false;
   };
 
-  // Lets the name of a deleted entry go, if it is time.
-  void Settle(NodeState& state, const Key& key);
+  using Entries = absl::flat_hash_map<Key, Entry>;
 
-  std::map<Key, Entry> entries_;
+  // Lets the name of a deleted entry go, if it is time. Returns its place if it stays.
+  Entries::iterator Settle(NodeState& state, Entries::iterator it);
+
+  Entries entries_;
 };
 
 }  // namespace csi_proxy::machine::simulated

@@ -100,7 +100,7 @@ absl::StatusOr<std::string> MountDirectory(absl::string_view text, absl::string_
 
 absl::Status CheckFree(NodeState& state, OpenEntries& open, const PathEnd& end,
                        absl::string_view operation) {
-  return open.Check(state, {end.place.volume->id, end.entry}, MountCallMode(state.behaviour),
+  return open.Check(state, end, MountCallMode(state.behaviour),
                     [&] { return std::string(operation); });
 }
 
