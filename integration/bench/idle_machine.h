@@ -65,6 +65,8 @@ class IdleOs final : public machine::Os {
     if (code != machine::control::kGetDiskAttributes) return No();
     return attributes_;
   }
+  uint64_t DeviceChanges() override { return 0; }
+  void AwaitDeviceChange(uint64_t, absl::Duration) override {}
   absl::StatusOr<machine::ServiceInfo> GetService(const std::string&) override { return No(); }
   absl::StatusOr<std::vector<std::string>> ListActiveDependents(const std::string&) override {
     return No();

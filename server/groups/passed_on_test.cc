@@ -80,6 +80,9 @@ class MockHost final : public host::Host {
   host::SmbHost& smb() override { return rest_.smb(); }
   host::IscsiHost& iscsi() override { return rest_.iscsi(); }
   host::SystemHost& system() override { return rest_.system(); }
+  host::DeviceWatch WatchDevices(absl::Duration first, absl::Duration longest) override {
+    return rest_.WatchDevices(first, longest);
+  }
 
   testing::StrictMock<MockDisk> mock_disk;
   testing::StrictMock<MockVolume> mock_volume;

@@ -156,6 +156,10 @@ class LinkedOs final : public Os {
                                 const Bytes& input, size_t max_output) override {
     return rest_->Control(device, access, code, input, max_output);
   }
+  uint64_t DeviceChanges() override { return rest_->DeviceChanges(); }
+  void AwaitDeviceChange(uint64_t seen, absl::Duration limit) override {
+    rest_->AwaitDeviceChange(seen, limit);
+  }
   absl::StatusOr<ServiceInfo> GetService(const std::string& name) override {
     return rest_->GetService(name);
   }

@@ -1,7 +1,10 @@
 #include "server/host/host.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "absl/time/clock.h"
+#include "server/base/status_macros.h"
 #include "server/host/parts.h"
 
 namespace csi_proxy::host {
@@ -19,6 +22,9 @@ class MachineHost final : public Host {
   SmbHost& smb() override { return *smb_; }
   IscsiHost& iscsi() override { return *iscsi_; }
   SystemHost& system() override { return *system_; }
+  DeviceWatch WatchDevices(absl::Duration first, absl::Duration longest) override {
+    return DeviceWatch(os_.get(), first, longest);
+  }
 
  private:
   const std::unique_ptr<cim::Session> wmi_;
@@ -33,6 +39,21 @@ class MachineHost final : public Host {
 };
 
 }  // namespace
+
+absl::Status DeviceWatch::Wait(const CallContext& context) {
+  // A caller that goes away must be noticed meanwhile.
+  constexpr absl::Duration kLook = absl::Milliseconds(50);
+  pause_ = std::clamp(2 * pause_, first_, longest_);
+  const absl::Time until = std::min(absl::Now() + pause_, context.deadline());
+  for (absl::Duration left; (left = until - absl::Now()) > absl::ZeroDuration();) {
+    ABSL_RETURN_IF_ERROR(context.Check());
+    os_.AwaitDeviceChange(seen_, std::min(left, kLook));
+    if (os_.DeviceChanges() == seen_) continue;
+    pause_ = absl::ZeroDuration();
+    break;
+  }
+  return context.Check();
+}
 
 std::unique_ptr<Host> NewHost(std::unique_ptr<cim::Session> wmi, std::unique_ptr<machine::Os> os,
                               std::function<void(absl::string_view)> warn) {

@@ -1,10 +1,14 @@
 // A Windows node: the interfaces behind which the product touches the machine.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "csi_proxy/call_context.h"
 #include "server/host/disk_host.h"
 #include "server/host/filesystem_host.h"
 #include "server/host/iscsi_host.h"
@@ -16,6 +20,28 @@
 
 namespace csi_proxy::host {
 
+// Looks for a thing that comes with a disk or volume, again and again: Watch(), look, Wait(), and so
+// on. Between two looks the machine is asked to tell when a disk or volume comes or goes, and as it
+// may not tell, nor show at once what has come, the next look is due after a while in any case. For
+// one thread.
+class DeviceWatch {
+ public:
+  // `first` and `longest`: the while between two looks, which doubles until a device comes or goes.
+  DeviceWatch(machine::Os* os, absl::Duration first, absl::Duration longest)
+      : os_(*os), first_(first), longest_(longest) {}
+
+  // To be called before each look.
+  void Watch() { seen_ = os_.DeviceChanges(); }
+  // Returns when the next look is due. An error once the call has ended, as CallContext::Check().
+  absl::Status Wait(const CallContext& context);
+
+ private:
+  machine::Os& os_;
+  const absl::Duration first_, longest_;
+  absl::Duration pause_;
+  uint64_t seen_ = 0;
+};
+
 // Thread-safe. The interfaces live as long as the Host.
 class Host {
  public:
@@ -26,6 +52,7 @@ class Host {
   virtual SmbHost& smb() = 0;
   virtual IscsiHost& iscsi() = 0;
   virtual SystemHost& system() = 0;
+  virtual DeviceWatch WatchDevices(absl::Duration first, absl::Duration longest) = 0;
 };
 
 // The rules of a Windows node over a machine: reads through Win32, management through WMI, never a

@@ -155,6 +155,10 @@ class OddOs : public machine::Os {
   absl::Status DeleteMountPoint(const std::string& directory) override {
     return os_->DeleteMountPoint(directory);
   }
+  uint64_t DeviceChanges() override { return os_->DeviceChanges(); }
+  void AwaitDeviceChange(uint64_t seen, absl::Duration limit) override {
+    os_->AwaitDeviceChange(seen, limit);
+  }
   absl::StatusOr<machine::ServiceInfo> GetService(const std::string& name) override {
     return os_->GetService(name);
   }

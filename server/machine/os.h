@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 
 namespace csi_proxy::machine {
 
@@ -168,6 +169,12 @@ class Os {
   // Opens `device` likewise, reads `size` bytes from `offset` with one ReadFile, closes. Both are
   // multiples of the device's sector size. Bytes behind its end are left out.
   virtual absl::StatusOr<Bytes> Read(const std::string& device, uint64_t offset, size_t size) = 0;
+
+  // A number that is another one after a disk or volume has come or gone. It may change at other
+  // times as well, and stays as it is where Windows does not tell (CM_Register_Notification).
+  virtual uint64_t DeviceChanges() = 0;
+  // Returns when DeviceChanges() is no longer `seen`, after `limit` at the latest.
+  virtual void AwaitDeviceChange(uint64_t seen, absl::Duration limit) = 0;
 
   // Services, by the service control manager. ERROR_SERVICE_DOES_NOT_EXIST.
 

@@ -18,6 +18,7 @@
 #include "server/base/status_macros.h"
 #include "server/base/windows_path.h"
 #include "server/simulator/services.h"
+#include "server/simulator/storage.h"
 
 namespace csi_proxy::machine::simulated {
 
@@ -41,6 +42,24 @@ absl::Status Core::Pass(const CallContext& context, absl::string_view operation,
 CallCounts Core::counts() const {
   const std::lock_guard lock(mutex_);
   return counts_;
+}
+
+uint64_t Core::DeviceChanges() {
+  const std::lock_guard lock(mutex_);
+  return CountDevices(state_);
+}
+
+void Core::AwaitDeviceChange(uint64_t seen, absl::Duration limit) {
+  const absl::Time until = absl::Now() + limit;
+  std::unique_lock lock(mutex_);
+  ++watchers_;
+  while (CountDevices(state_) == seen && absl::Now() < until) {
+    // The clock of the arrivals is not the one that the condition waits by.
+    const absl::Duration left = std::min(until, NextArrival(state_)) - absl::Now();
+    stepped_.wait_for(lock, absl::ToChronoMicroseconds(
+                                std::min(left + absl::Microseconds(1), absl::Hours(1))));
+  }
+  --watchers_;
 }
 
 bool Core::Count(absl::string_view operation) {

@@ -52,6 +52,7 @@ constexpr ElsewhereShown kElsewhere[] = {
     {34, "wmi/remote_methods_test.cc", "RemoteMethodsTest", "Portals"},
     // Where the scenario lets Windows keep a disk.
     {37, "wmi/strict_test.cc", "StrictWmiTest", "AnOpenFileMayKeepADiskOnline"},
+    {69, "machine_test.cc", "MachineTest", "TellsWhenADeviceComes"},
 };
 
 // Doubts that the double cannot express.

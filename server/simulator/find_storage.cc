@@ -185,6 +185,35 @@ Disk* FindVisibleDisk(NodeState& state, uint32_t disk_number) {
   return found;
 }
 
+size_t CountDevices(NodeState& state) {
+  size_t count = 0;
+  VisitVisibleDisks(state, [&](Disk& disk) {
+    ++count;
+    for (DiskPartition& partition : disk.partitions) count += VolumeOf(disk, partition).has_value();
+    return false;
+  });
+  return count;
+}
+
+absl::Time NextArrival(const NodeState& state) {
+  absl::Time next = absl::InfiniteFuture();
+  const auto consider = [&next](absl::Time arrives_at) {
+    if (!HasArrived(arrives_at)) next = std::min(next, arrives_at);
+  };
+  for (const Disk& disk : state.disks) {
+    if (!disk.awaits_rescan) consider(disk.arrives_at);
+    for (const DiskPartition& partition : disk.partitions) consider(partition.arrives_at);
+  }
+  for (const IscsiPortalState& portal : state.iscsi_portals) {
+    for (const IscsiTarget& target : portal.targets) {
+      for (const Disk& disk : target.disks) {
+        for (const DiskPartition& partition : disk.partitions) consider(partition.arrives_at);
+      }
+    }
+  }
+  return next;
+}
+
 absl::StatusOr<Disk*> FindDisk(NodeState& state, uint32_t disk_number) {
   Disk* const disk = FindVisibleDisk(state, disk_number);
   if (disk != nullptr && !disk->without_number) return disk;

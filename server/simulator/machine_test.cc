@@ -229,6 +229,35 @@ TEST_F(MachineTest, ARebootKeepsWhatIsOnDisksAndLosesWhatIsInMemory) {
   EXPECT_EQ(after.services[2].state, ServiceState::kStopped);
 }
 
+TEST_F(MachineTest, TellsWhenADeviceComes) {
+  Core& core = *node_->core();
+  uint64_t seen = core.DeviceChanges();
+  core.AwaitDeviceChange(seen, absl::Milliseconds(1));
+  EXPECT_EQ(core.DeviceChanges(), seen);
+
+  // Somebody attaches it.
+  std::thread cloud([&] { EXPECT_THAT(node_->AttachDisk(DiskWithVolume(5), 5), Yields(5u)); });
+  core.AwaitDeviceChange(seen, absl::InfiniteDuration());
+  cloud.join();
+  EXPECT_NE(core.DeviceChanges(), seen);
+
+  // It is on its way, and so is its volume.
+  seen = core.DeviceChanges();
+  core.Change([](NodeState& state) {
+    Disk& disk = state.disks.back();
+    disk.arrives_at = absl::Now() + absl::Milliseconds(20);
+    disk.partitions.front().arrives_at = disk.arrives_at + absl::Milliseconds(20);
+    return absl::OkStatus();
+  });
+  const uint64_t gone = core.DeviceChanges();
+  EXPECT_NE(gone, seen);
+  core.AwaitDeviceChange(gone, absl::InfiniteDuration());
+  const uint64_t disk_there = core.DeviceChanges();
+  EXPECT_NE(disk_there, gone);
+  if (disk_there != seen) core.AwaitDeviceChange(disk_there, absl::InfiniteDuration());
+  EXPECT_EQ(core.DeviceChanges(), seen);
+}
+
 TEST_F(MachineTest, ResetForgetsEverything) {
   ASSERT_THAT(host_->filesystem().Remove(context_, Kubelet("pods"), true), IsOk());
   ASSERT_THAT(node_->InjectFault(Fails("*")), IsOk());

@@ -63,6 +63,11 @@ absl::StatusOr<VolumePlace> FindVolume(NodeState& state, const VolumeId& id);
 // The volume with a drive letter; NOT_FOUND likewise.
 absl::StatusOr<VolumePlace> FindDrive(NodeState& state, char letter);
 
+// The number of disks and volumes that Windows sees.
+size_t CountDevices(NodeState& state);
+// The time at which the next one comes by itself; the infinite future when none will.
+absl::Time NextArrival(const NodeState& state);
+
 // The bytes that a formatted volume uses: its file system's own structures, 1 KiB for each entry,
 // and the files in whole clusters.
 uint64_t UsedBytes(const DiskPartition& partition);

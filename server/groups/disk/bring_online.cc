@@ -51,7 +51,9 @@ absl::Status AwaitVolumes(host::Host& host, const CallContext& context, uint32_t
   absl::Status onlined;
   std::vector<VolumeId> last;
   absl::Time same_since = absl::Now();
-  for (absl::Duration poll = kFirstPoll;; poll = std::min(2 * poll, kLastPoll)) {
+  host::DeviceWatch devices = host.WatchDevices(kFirstPoll, kLastPoll);
+  while (true) {
+    devices.Watch();
     ABSL_ASSIGN_OR_RETURN(const auto volumes, host.volume().ListVolumes(waiting, number, 0));
     const absl::Time now = absl::Now();
     if (volumes != last) {
@@ -70,7 +72,7 @@ absl::Status AwaitVolumes(host::Host& host, const CallContext& context, uint32_t
       RecordFallback(Fallback::kPartitionsBroughtOnline);
       onlined = host.disk().BringPartitionsOnline(waiting, number);
     }
-    if (absl::Status s = waiting.SleepFor(poll); !s.ok()) {
+    if (absl::Status s = devices.Wait(waiting); !s.ok()) {
       return absl::Status(s.code(), absl::StrCat("disk ", number, " is ", state,
                                                  ", but its volume has not arrived: ", s.message(),
                                                  onlined.ok() ? "" : "; ", onlined.message()));

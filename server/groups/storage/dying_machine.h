@@ -144,6 +144,10 @@ class DyingOs final : public machine::Os {
                                       size_t size) override {
     return life_.Run([&] { return os_->Read(device, offset, size); });
   }
+  uint64_t DeviceChanges() override { return os_->DeviceChanges(); }
+  void AwaitDeviceChange(uint64_t seen, absl::Duration limit) override {
+    os_->AwaitDeviceChange(seen, limit);
+  }
   absl::StatusOr<machine::ServiceInfo> GetService(const std::string& name) override {
     return os_->GetService(name);
   }

@@ -24,7 +24,7 @@ constexpr size_t kMaxName = 1024;
 // The time to wait for a disk that a rescan has not found at once, and the pause between two looks.
 // azuredisk waits for minutes, but repeats its call as well.
 constexpr absl::Duration kArrival = absl::Seconds(5);
-constexpr absl::Duration kFirstPoll = absl::Milliseconds(100);
+constexpr absl::Duration kFirstPoll = absl::Milliseconds(10);
 constexpr absl::Duration kLastPoll = absl::Seconds(1);
 
 struct Field {
@@ -181,10 +181,12 @@ absl::StatusOr<host::DiskDescription> FindDisk(const groups::Deps& deps, const C
   ABSL_RETURN_IF_ERROR(deps.host->disk().Rescan(context));
   *rescanned = true;
   const CallContext waiting = context.WithTimeout(kArrival);
-  for (absl::Duration poll = kFirstPoll;; poll = std::min(2 * poll, kLastPoll)) {
+  host::DeviceWatch devices = deps.host->WatchDevices(kFirstPoll, kLastPoll);
+  while (true) {
+    devices.Watch();
     found = Look(deps, context, selector);
     if (!absl::IsNotFound(found.status())) return found;
-    if (waiting.SleepFor(poll).ok()) continue;
+    if (devices.Wait(waiting).ok()) continue;
     const absl::Status over = context.Check();
     return over.ok() ? found.status() : over;
   }

@@ -8,6 +8,7 @@
 #include "server/base/status_macros.h"
 #include "server/base/token_windows.h"
 #include "server/machine/os.h"
+#include "server/machine/windows/device_changes_windows.h"
 #include "server/machine/windows/names.h"
 #include "server/machine/windows/os_files_windows.h"
 #include "server/machine/windows/os_services_windows.h"
@@ -173,6 +174,11 @@ class WindowsOs final : public Os {
     return SendControl(handle.get(), code, input, max_output);
   }
 
+  uint64_t DeviceChanges() override { return devices_.Count(); }
+  void AwaitDeviceChange(uint64_t seen, absl::Duration limit) override {
+    devices_.Await(seen, limit);
+  }
+
   absl::StatusOr<ServiceInfo> GetService(const std::string& name) override {
     return services::Get(name);
   }
@@ -193,6 +199,9 @@ class WindowsOs final : public Os {
       if (whole) return table;
     }
   }
+
+ private:
+  machine::DeviceChanges devices_;
 };
 
 }  // namespace

@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <winioctl.h>
 
+#include <thread>
+
 #include "absl/time/clock.h"
 #include "server/base/volume_id.h"
+#include "server/machine/windows/device_changes_windows.h"
 
 namespace csi_proxy::machine {
 namespace {
@@ -202,6 +205,24 @@ TEST_F(OsTest, ServicesThatAreNot) {
   EXPECT_EQ(Code(os_->ListActiveDependents(cut)), ERROR_INVALID_NAME);
   EXPECT_EQ(Code(os_->StartService(cut)), ERROR_INVALID_NAME);
   EXPECT_EQ(Code(os_->StopService(cut)), ERROR_INVALID_NAME);
+}
+
+// Wine 8 tells of no device, as if none came or went.
+TEST_F(OsTest, WaitsForADeviceAsLongAsItMay) {
+  const uint64_t seen = os_->DeviceChanges();
+  os_->AwaitDeviceChange(seen, absl::Milliseconds(5));
+  EXPECT_EQ(os_->DeviceChanges(), seen);
+}
+
+TEST(DeviceChangesTest, ADeviceThatComesEndsTheWait) {
+  DeviceChanges changes;
+  const uint64_t seen = changes.Count();
+  std::thread windows([&] { changes.Announce(); });
+  changes.Await(seen, absl::Hours(1));
+  windows.join();
+  EXPECT_NE(changes.Count(), seen);
+  // It has come already.
+  changes.Await(seen, absl::Hours(1));
 }
 
 TEST_F(OsTest, ReadsTheSmbiosTable) {

@@ -149,7 +149,7 @@ absl::Status EndMount(NodeState& state, OpenEntries& open, const std::string& di
 
 class OsDouble final : public machine::Os {
  public:
-  explicit OsDouble(Core* core) : gate_(core) {}
+  explicit OsDouble(Core* core) : core_(*core), gate_(core) {}
 
   absl::StatusOr<std::unique_ptr<machine::File>> OpenRoot(const std::string& root) override {
     return OpenRootDirectory(gate_, open_, root);
@@ -260,6 +260,11 @@ class OsDouble final : public machine::Os {
                      [&](NodeState& state) { return ReadDevice(state, device, offset, size); });
   }
 
+  uint64_t DeviceChanges() override { return core_.DeviceChanges(); }
+  void AwaitDeviceChange(uint64_t seen, absl::Duration limit) override {
+    core_.AwaitDeviceChange(seen, limit);
+  }
+
   absl::StatusOr<ServiceInfo> GetService(const std::string& name) override {
     return OnService<absl::StatusOr<ServiceInfo>>(
         "win32.GetService", name, "asking for service ",
@@ -332,6 +337,7 @@ class OsDouble final : public machine::Os {
     });
   }
 
+  Core& core_;
   const Gate gate_;
   const std::shared_ptr<OpenEntries> open_ = std::make_shared<OpenEntries>();
 };

@@ -1,0 +1,81 @@
+#include <gmock/gmock.h>
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+#include "server/host/host.h"
+#include "server/host/odd_machine_testing.h"
+
+namespace csi_proxy::host {
+namespace {
+
+using absl::Milliseconds;
+using testing::SizeIs;
+
+// A machine whose devices come when the test says, and which passes the time itself.
+class ToldOs final : public OddOs {
+ public:
+  explicit ToldOs(Machine& node) : OddOs(node, machine::Bytes()) {}
+
+  uint64_t DeviceChanges() override { return changes; }
+  void AwaitDeviceChange(uint64_t seen, absl::Duration limit) override {
+    waits.push_back(limit);
+    if (on_wait != nullptr) on_wait();
+    if (changes == seen) absl::SleepFor(limit);
+  }
+
+  uint64_t changes = 0;
+  std::vector<absl::Duration> waits;
+  std::function<void()> on_wait;
+};
+
+class DeviceWatchTest : public testing::Test {
+ protected:
+
+  // One look and the wait behind it. Returns how long the machine was asked to wait, in all.
+  absl::Duration Pause() {
+    os_.waits.clear();
+    watch_.Watch();
+    EXPECT_THAT(watch_.Wait(CallContext()), IsOk());
+    return os_.waits.empty() ? absl::ZeroDuration() : os_.waits.front();
+  }
+
+  const std::unique_ptr<Machine> node_ = TestNode();
+  ToldOs os_{*node_};
+  DeviceWatch watch_{&os_, Milliseconds(2), Milliseconds(7)};
+};
+
+TEST_F(DeviceWatchTest, LooksLessAndLessOftenUntilADeviceComes) {
+  EXPECT_LE(Pause(), Milliseconds(2));
+  EXPECT_GT(Pause(), Milliseconds(2));
+  EXPECT_GT(Pause(), Milliseconds(4));
+  EXPECT_LE(Pause(), Milliseconds(7));
+  os_.on_wait = [this] { ++os_.changes; };
+  (void)Pause();
+  os_.on_wait = nullptr;
+  EXPECT_LE(Pause(), Milliseconds(2));
+}
+
+TEST_F(DeviceWatchTest, ADeviceThatCameDuringTheLookIsNotWaitedFor) {
+  watch_.Watch();
+  ++os_.changes;
+  EXPECT_THAT(watch_.Wait(CallContext()), IsOk());
+  EXPECT_THAT(os_.waits, SizeIs(1));
+}
+
+TEST_F(DeviceWatchTest, EndsWithTheCall) {
+  DeviceWatch slow(&os_, absl::Hours(1), absl::Hours(1));
+  slow.Watch();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(slow.Wait(CallContext().WithTimeout(Milliseconds(1)))));
+
+  absl::Notification cancelled;
+  os_.on_wait = [&] {
+    if (!cancelled.HasBeenNotified()) cancelled.Notify();
+  };
+  EXPECT_TRUE(absl::IsCancelled(slow.Wait(CallContext(absl::InfiniteFuture(), &cancelled))));
+}
+
+}  // namespace
+}  // namespace csi_proxy::host
