@@ -11,6 +11,8 @@
 #include <memory>
 #include <string>
 
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "client/cpp/own_node.h"
 #include "csi_proxy/disk/v1/client.h"
 #include "csi_proxy/filesystem/v1/client.h"
@@ -18,6 +20,9 @@
 #include "integration/bench/idle_machine.h"
 #include "integration/support/server_process.h"
 #include "server/host/host.h"
+#include "server/simulator/host_over.h"
+#include "server/simulator/named_scenarios.h"
+#include "server/simulator/scenario.h"
 
 namespace csi_proxy::integration {
 namespace {
@@ -100,6 +105,45 @@ void PathExistsEmbedded(benchmark::State& state, Under machine) {
   PathExists(state, Embedded(machine));
 }
 void PathExistsRemote(benchmark::State& state) { PathExists(state, Remote()); }
+
+// StageVolume of a disk that the cloud has just attached. Windows shows the disk after the first
+// number of ms, and its volume after the second; `overhead_ms` is the time beyond both.
+void StageOfANewDisk(benchmark::State& state) {
+  using namespace machine::simulated;  // NOLINT: for this function alone
+  const absl::Duration disk_delay = absl::Milliseconds(state.range(0));
+  const absl::Duration volume_delay = absl::Milliseconds(state.range(1));
+  const std::shared_ptr<Machine> machine = Must(LoadScenario(DefaultScenarioText(), "default"));
+  const auto set_volume_delay = [&](NodeState& node) {
+    node.volume_arrival_delay = volume_delay;
+    return absl::OkStatus();
+  };
+  if (!machine->core()->Change(set_volume_delay).ok()) return state.SkipWithError("no delay");
+  const std::shared_ptr<Node> node =
+      Must(client::OwnNode::Create({}, [&](const LogFunction&) -> absl::StatusOr<OpenedMachine> {
+        return Opened(machine);
+      }));
+  absl::Duration all;
+  for (int64_t disks = 0; [[maybe_unused]] auto _ : state) {
+    Disk disk;
+    disk.size_bytes = uint64_t{1} << 30;
+    disk.serial_number = absl::StrCat("new-", ++disks);
+    const absl::Time begin = absl::Now();
+    disk.arrives_at = begin + disk_delay;
+    Must(machine->AttachDisk(disk));
+    storage::StageVolumeRequest request;
+    request.disk.serial_number = disk.serial_number;
+    request.target_path = absl::StrCat(R"(C:\var\lib\kubelet\plugins\pv-)", disks);
+    Must(node->storage().StageVolume(CallContext(), request));
+    all += absl::Now() - begin - disk_delay - volume_delay;
+  }
+  state.counters["overhead_ms"] =
+      absl::ToDoubleMilliseconds(all) / static_cast<double>(state.iterations());
+}
+BENCHMARK(StageOfANewDisk)
+    ->ArgsProduct({{0, 150, 1000}, {0, 150, 1000}})
+    ->Iterations(5)
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
 
 BENCHMARK_CAPTURE(DiskStateDirect, idle_machine, Under::kIdle);
 BENCHMARK_CAPTURE(DiskStateEmbedded, idle_machine, Under::kIdle);

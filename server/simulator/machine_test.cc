@@ -243,12 +243,13 @@ TEST_F(MachineTest, TellsWhenADeviceComes) {
 
   // It is on its way, and so is its volume.
   seen = core.DeviceChanges();
-  core.Change([](NodeState& state) {
+  ASSERT_THAT(core.Change([](NodeState& state) {
     Disk& disk = state.disks.back();
     disk.arrives_at = absl::Now() + absl::Milliseconds(20);
     disk.partitions.front().arrives_at = disk.arrives_at + absl::Milliseconds(20);
     return absl::OkStatus();
-  });
+  }),
+              IsOk());
   const uint64_t gone = core.DeviceChanges();
   EXPECT_NE(gone, seen);
   core.AwaitDeviceChange(gone, absl::InfiniteDuration());
