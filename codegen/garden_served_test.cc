@@ -113,8 +113,8 @@ TEST_F(GardenServedTest, EveryVersionHasAPipeOfItsOwn) {
 TEST_F(GardenServedTest, BehindAShutGateNoCallRuns) {
   const v1alpha1::Client client(Connect(options_).value());
   EXPECT_TRUE(client.Sow(Sage()).ok());
-  EXPECT_TRUE(gate_.AwaitEmpty(absl::Now() + absl::Seconds(30)));
   gate_.Shut();
+  EXPECT_TRUE(gate_.AwaitEmpty(absl::Now() + absl::Seconds(30)));
   garden_.pipe.clear();
   const absl::Status refused = client.Sow(Sage()).status();
   EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;

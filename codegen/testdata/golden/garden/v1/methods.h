@@ -8,9 +8,9 @@ namespace csi_proxy::garden::v1::methods {
 
 inline constexpr rpc::MethodInfo kPlant{
     "garden", "v1", "v1.Garden", "Plant",
-    "csi-proxy-garden-v1", "/v1.Garden/Plant", false};
+    "csi-proxy-garden-v1", "/v1.Garden/Plant", false, true};
 inline constexpr rpc::MethodInfo kListPlants{
     "garden", "v1", "v1.Garden", "ListPlants",
-    "csi-proxy-garden-v1", "/v1.Garden/ListPlants", false};
+    "csi-proxy-garden-v1", "/v1.Garden/ListPlants", false, false};
 
 }  // namespace csi_proxy::garden::v1::methods

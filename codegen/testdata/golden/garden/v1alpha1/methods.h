@@ -8,9 +8,9 @@ namespace csi_proxy::garden::v1alpha1::methods {
 
 inline constexpr rpc::MethodInfo kSow{
     "garden", "v1alpha1", "v1alpha1.Garden", "Sow",
-    "csi-proxy-garden-v1alpha1", "/v1alpha1.Garden/Sow", false};
+    "csi-proxy-garden-v1alpha1", "/v1alpha1.Garden/Sow", false, true};
 inline constexpr rpc::MethodInfo kListPlants{
     "garden", "v1alpha1", "v1alpha1.Garden", "ListPlants",
-    "csi-proxy-garden-v1alpha1", "/v1alpha1.Garden/ListPlants", false};
+    "csi-proxy-garden-v1alpha1", "/v1alpha1.Garden/ListPlants", false, false};
 
 }  // namespace csi_proxy::garden::v1alpha1::methods
