@@ -4,7 +4,6 @@
 #include <string>
 #include <thread>
 
-#include "integration/wine/node/admin_wire_windows.h"
 #include "integration/wine/node/pending.h"
 #include "server/simulator/admin_methods.h"
 
