@@ -3,7 +3,7 @@
 #include "client/c/open_node.h"
 #include "client/cpp/simulated_node.h"
 #include "server/base/status_macros.h"
-#include "server/simulator/admin_methods.h"
+#include "server/simulator/admin.h"
 
 namespace csi_proxy::c {
 

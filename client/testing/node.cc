@@ -5,7 +5,7 @@
 
 #include "client/cpp/simulated_node.h"
 #include "client/testing/conversions.h"
-#include "server/simulator/admin_methods.h"
+#include "server/simulator/admin.h"
 #include "server/simulator/failure.h"
 #include "server/simulator/scenario.h"
 

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "integration/wine/node/pending.h"
-#include "server/simulator/admin_methods.h"
+#include "server/simulator/admin.h"
 
 namespace csi_proxy::node_double {
 namespace {
