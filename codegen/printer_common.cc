@@ -4,7 +4,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "codegen/printers.h"
-#include "server/base/pipe_name.h"
+#include "server/base/released_names.h"
 
 namespace csi_proxy::codegen {
 
