@@ -16,7 +16,7 @@
 #include "csi_proxy/garden/v1/client.h"
 #include "csi_proxy/garden/v1alpha1/by_name.h"
 #include "csi_proxy/garden/v1alpha1/client.h"
-#include "server/base/pipe_name.h"
+#include "server/base/released_names.h"
 #include "server/base/testing_posix.h"
 #include "server/rpc/call_limiter.h"
 #include "server/rpc/grpc_service.h"

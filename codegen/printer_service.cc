@@ -76,7 +76,7 @@ void PrintShimSource(const Group& group, const Version& version, pb::io::Printer
                 "#include \"csi_proxy/$group$/$version$/shim.h\"\n\n"
                 "#include \"csi_proxy/$group$/$version$/convert.h\"\n"
                 "#include \"csi_proxy/$group$/$version$/methods.h\"\n"
-                "#include \"server/rpc/known_fields.h\"\n\n");
+                "#include \"server/rpc/request_fields.h\"\n\n");
   OpenNamespace(vars, printer);
   ForEachMethod(
       version, vars,

@@ -1,11 +1,54 @@
 #!/usr/bin/env bash
-# Does what the pages in client/drivers say: the commands in a module like the driver's, which is then
-# built and run on a simulated node; the diffs in the driver's own module, which is then built for
-# Windows; the Helm commands on the driver's own chart. integration/drivers/run.sh --changed runs what
-# is only built here.
+# Does what the pages for drivers' authors say.
+#
+#   scripts/check-guides.sh             client/drivers: the commands in a module like the driver's, which is then built
+#                                       and run on a simulated node; the diffs in the driver's own module, which is
+#                                       then built for Windows; the Helm commands on the driver's own chart.
+#                                       integration/drivers/run.sh --changed runs what is only built here
+#   scripts/check-guides.sh --readme    client/README.md, the first program: installs the packages, then builds and
+#                                       runs the program as printed there
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
+
+# first_program DIRECTORY: as client/README.md tells a newcomer.
+first_program() {
+  local install run
+  rm -rf "$1"
+  mkdir -p "$1"
+  # nth N LANGUAGE: the Nth block in that language of the section.
+  nth() {
+    awk -v n="$1" -v fence="\`\`\`$2" '/^##+ / { here = /^### A first program/ }
+      $0 == "```" { inside = 0 }
+      inside { print }
+      here && $0 == fence { inside = ++seen == n }' client/README.md
+  }
+  nth 1 cpp >"$1/mount.cc"
+  # The installed libraries are tested with the same program.
+  cmp "$1/mount.cc" integration/packages/consumer/newcomer.cc
+  # Not every container has it, or needs it.
+  if ! command -v sudo >/dev/null; then sudo() { "$@"; }; fi
+  # The machine is left as it was, for tests of what is not installed.
+  installed() { dpkg-query -W -f='${Status}' libcsi-proxy2 2>/dev/null | grep -q 'ok installed'; }
+  remove() { sudo apt-get remove -y -qq libcsi-proxy-dev libcsi-proxy2 >/dev/null; }
+  if ! installed; then trap remove EXIT; fi
+  install=$(nth 1 sh)
+  run=$(nth 2 sh)
+  set -x
+  eval "$install"
+  cd "$1"
+  eval "$run" | tee output
+  grep -qF ' is mounted at C:\var\lib\kubelet\plugins\' output
+}
+case ${1-} in
+  "") ;;
+  --readme)
+    first_program "$root/build/readme"
+    exit
+    ;;
+  *) echo "unknown option $1" >&2; exit 2 ;;
+esac
+
 pages=client/drivers
 out=$root/build/guides
 rm -rf "$out"

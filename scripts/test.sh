@@ -11,30 +11,60 @@
 #   --lint           clang-tidy reads every file, not a share
 #   --asan, --tsan   the tests run with AddressSanitizer and UndefinedBehaviorSanitizer, or ThreadSanitizer, as well
 #   --fuzz           the fuzzers run for a minute each as well
-#   --suite=NAME     does all this in a chroot of another release of Debian instead: scripts/suite.sh says how
+#
+# In a chroot of another release of Debian, with its compilers and libraries, on the last commit:
+#
+#   scripts/test.sh --suite=NAME [OPTION...]      scripts/test.sh --suite=trixie --all
+#   scripts/test.sh --suite=NAME -- COMMAND...    runs a command in the clone there instead
+#
+# The packages come from where apt gets them on this machine. The chroot stays in build/suites/NAME, and
+# takes 5 GB with a build. Needs root. Warnings are no errors there: newer libraries deprecate
+# functions that Debian 12's have.
 #
 # The output of each step stays in build/test.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-tier=quick windows=yes sanitizers=() fuzz=no lint='' suite='' options=()
+# in_suite NAME [OPTION...|-- COMMAND...]
+in_suite() {
+  local root=$PWD/build/suites/$1 within=(scripts/test.sh "${@:2}") mirror
+  [[ ${2-} != -- ]] || within=("${@:3}")
+  if [[ ! -f $root/ready ]]; then
+    command -v debootstrap >/dev/null || { apt-get update -qq && apt-get install -y -qq debootstrap >/dev/null; }
+    mirror=$(apt-get indextargets --format "\$(REPO_URI)" 'Created-By: Packages' 'Label: Debian' | head -1)
+    rm -rf "$root"
+    mkdir -p "$root"
+    debootstrap --variant=minbase --include=ca-certificates,git "$1" "$root" "$mirror" >"$root.log" || { tail "$root.log" >&2; exit 1; }
+    # The copy tells apt how to reach the mirror: proxies, for one.
+    cp -r /etc/apt/{apt,auth}.conf.d "$root/etc/apt/" 2>/dev/null || true
+    touch "$root/ready"
+  fi
+  cp /etc/resolv.conf /etc/hosts "$root/etc/"
+  rm -rf "$root/src/.git/index.lock"
+  if [[ -d $root/src ]]; then git -C "$root/src" fetch --quiet "$PWD" HEAD; else git clone --quiet --no-checkout "$PWD" "$root/src"; fi
+  git -C "$root/src" checkout --quiet --force --detach "$(git rev-parse HEAD)"
+  # The mounts are gone with the last process.
+  # shellcheck disable=SC2016
+  exec unshare --mount --pid --fork bash -euc '
+    mount -t proc proc "$1/proc"
+    mount --rbind /dev "$1/dev"
+    exec chroot "$1" /usr/bin/env -u TMPDIR HOME=/root CSI_PROXY_TEST_PRESET=release bash -c "cd /src && exec \"\$@\"" bash "${@:2}"
+  ' bash "$root" "${within[@]}"
+}
+[[ ${1-} != --suite=?* ]] || in_suite "${1#*=}" "${@:2}"
+
+tier=quick windows=yes sanitizers=() fuzz=no lint=''
 for argument in "$@"; do
-  options+=("$argument")
   case $argument in
     --all) tier=all ;;
     --no-windows) windows=no ;;
     --asan | --tsan) sanitizers+=("${argument#--}") ;;
     --fuzz) fuzz=yes ;;
     --lint) lint=--all ;;
-    --suite=*)
-      suite=${argument#*=}
-      unset 'options[-1]'
-      ;;
     *) echo "unknown option $argument" >&2; exit 2 ;;
   esac
 done
 [[ $tier == all ]] || windows=no
-[[ -z $suite ]] || exec scripts/suite.sh "$suite" "${options[@]}"
 out=build/test
 rm -rf "$out"
 mkdir -p "$out"
@@ -47,7 +77,7 @@ table="
 quick   | 0 | tests                                   | ctest --preset release --parallel 2
 quick   | 2 | style                                   | scripts/lint.sh $lint
 quick   | 2 | quick start                             | scripts/quickstart.sh
-quick   | 2 | the README's program                    | scripts/check-readme.sh
+quick   | 2 | the README's program                    | scripts/check-guides.sh --readme
 quick   | 2 | links                                   | scripts/check-links.py
 all     | 0 | node sidecars                           | integration/peers/sidecars/run.sh
 all     | 0 | attacks                                 | integration/service/hostile/run.sh --linux --short

@@ -41,6 +41,10 @@ struct InstallRequest {
   bool repair_folders = false;
 };
 
+// Asks every released version's pipe for its health, all at once; the names of those that answer.
+// On Windows only.
+std::set<std::string> AnsweringPipes();
+
 class Installer {
  public:
   struct Environment {

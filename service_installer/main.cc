@@ -10,7 +10,6 @@
 #include "server/base/win32.h"
 #include "server/service/product_version.h"
 #include "service_installer/installer.h"
-#include "service_installer/pipes.h"
 
 namespace csi_proxy::installer {
 namespace {

@@ -1,5 +1,3 @@
-#include "service_installer/pipes.h"
-
 #include <google/protobuf/empty.pb.h>
 
 #include <mutex>
@@ -8,7 +6,8 @@
 
 #include "api/released.h"
 #include "client/cpp/remote_channel.h"
-#include "server/base/pipe_name.h"
+#include "server/base/released_names.h"
+#include "service_installer/installer.h"
 
 namespace csi_proxy::installer {
 namespace {

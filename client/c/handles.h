@@ -11,7 +11,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/notification.h"
-#include "client/c/simulation.h"
+#include "client/c/open_node.h"
 #include "client/cpp/serialized_node.h"
 #include "server/rpc/runtime.h"
 

@@ -1,4 +1,4 @@
-#include "client/c/simulation.h"
+#include "client/c/open_node.h"
 
 namespace csi_proxy::c {
 

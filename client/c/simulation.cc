@@ -1,10 +1,9 @@
-#include "client/c/simulation.h"
-
 #include <utility>
 
+#include "client/c/open_node.h"
 #include "client/cpp/simulated_node.h"
 #include "server/base/status_macros.h"
-#include "server/simulator/admin_methods.h"
+#include "server/simulator/admin.h"
 
 namespace csi_proxy::c {
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "server/base/status_macros.h"
+#include "server/node/opened_machine.h"
 #include "server/service/loggers.h"
 #include "server/service/spdlog_audit_sink.h"
 
@@ -114,3 +115,13 @@ std::vector<std::pair<std::string, size_t>> OwnNode::Queued() const {
 }
 
 }  // namespace csi_proxy::client
+
+namespace csi_proxy {
+
+absl::StatusOr<std::shared_ptr<Node>> Node::Windows(NodeOptions options) {
+  return client::OwnNode::Create(std::move(options), [](const LogFunction& log) {
+    return OpenThisMachine([log](absl::string_view line) { log(Severity::kWarning, line); });
+  });
+}
+
+}  // namespace csi_proxy

@@ -14,10 +14,14 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "annotations.pb.h"
-#include "client/ctl/api_descriptors.h"
 #include "server/base/status_macros.h"
 
 namespace csi_proxy::ctl {
+
+// The descriptors of the API files with their comments. The build makes the file that has them.
+extern const unsigned char kApiDescriptors[];
+extern const size_t kApiDescriptorsSize;
+
 namespace {
 
 constexpr char kAdminFile[] = "server/simulator/admin.proto";

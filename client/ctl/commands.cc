@@ -9,7 +9,6 @@
 #include "client/ctl/request.h"
 #include "client/ctl/selftest/selftest.h"
 #include "client/ctl/top/top.h"
-#include "client/ctl/yaml.h"
 #include "server/base/status_macros.h"
 #include "server/service/product_version.h"
 

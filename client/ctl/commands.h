@@ -55,6 +55,10 @@ int List(const Catalog& catalog, std::ostream& out);
 // `describe`: documentation of a group, in one version of it, or of a method.
 int Describe(const Catalog& catalog, const CommandLine& line, const Streams& streams);
 
+// A command line, quoted for a shell, that would run: on the simulated node as it is, elsewhere
+// with the node's own disks, volumes and paths.
+std::string ExampleOf(const Catalog& catalog, const Method& method);
+
 // `help`, and --help after other words: the program's, a group's with a line for each method, or a
 // method's.
 int Help(const Catalog& catalog, const CommandLine& line, const Streams& streams);

@@ -10,7 +10,6 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "client/ctl/commands.h"
-#include "client/ctl/examples.h"
 #include "client/ctl/output.h"
 
 namespace csi_proxy::ctl {

@@ -5,7 +5,6 @@
 #include "absl/strings/str_split.h"
 #include "api/released.h"
 #include "client/ctl/commands.h"
-#include "client/ctl/examples.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -14,8 +14,8 @@
 #include "absl/strings/strip.h"
 #include "api/released.h"
 #include "client/ctl/catalog.h"
+#include "client/ctl/commands.h"
 #include "client/ctl/end_to_end_testing.h"
-#include "client/ctl/examples.h"
 
 namespace csi_proxy::integration {
 namespace {

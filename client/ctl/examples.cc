@@ -1,11 +1,10 @@
-#include "client/ctl/examples.h"
-
 #include <algorithm>
 #include <iterator>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "client/ctl/commands.h"
 #include "client/ctl/request.h"
 
 namespace csi_proxy::ctl {

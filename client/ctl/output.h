@@ -18,6 +18,10 @@ absl::StatusOr<std::string> ToJson(const google::protobuf::Message& message);
 // The same on one line.
 absl::StatusOr<std::string> ToJsonLine(const google::protobuf::Message& message);
 
+// The same values in the same order, as YAML's block style: a string stays a string, also one that
+// YAML would take for a number. INVALID_ARGUMENT when the text is not JSON.
+absl::StatusOr<std::string> JsonToYaml(absl::string_view json);
+
 // The text as a terminal may show it: control characters, which could move its cursor, as `\x1b`.
 // All else, such as backslashes, stays.
 std::string Printable(absl::string_view text);

@@ -1,5 +1,3 @@
-#include "client/ctl/yaml.h"
-
 #include <google/protobuf/util/json_util.h>
 #include <google/protobuf/wrappers.pb.h>
 
@@ -13,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "client/ctl/output.h"
 #include "server/base/status_macros.h"
 #include "server/base/unicode.h"
 

@@ -1,5 +1,3 @@
-#include "client/ctl/yaml.h"
-
 #include <google/protobuf/util/json_util.h>
 
 #include "absl/strings/str_cat.h"

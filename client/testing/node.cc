@@ -4,9 +4,8 @@
 #include <utility>
 
 #include "client/cpp/simulated_node.h"
-#include "client/testing/paths.h"
-#include "client/testing/state_from_proto.h"
-#include "server/simulator/admin_methods.h"
+#include "client/testing/conversions.h"
+#include "server/simulator/admin.h"
 #include "server/simulator/failure.h"
 #include "server/simulator/scenario.h"
 

@@ -11,7 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
-#include "client/testing/paths.h"
+#include "client/testing/conversions.h"
 
 namespace csi_proxy::simulated_node {
 namespace {

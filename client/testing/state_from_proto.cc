@@ -1,4 +1,4 @@
-#include "client/testing/state_from_proto.h"
+#include "client/testing/conversions.h"
 
 namespace csi_proxy::simulated_node {
 namespace {

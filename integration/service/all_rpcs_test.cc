@@ -13,7 +13,6 @@
 #include "absl/strings/str_replace.h"
 #include "api/released.h"
 #include "gtest/gtest.h"
-#include "integration/service/caller.h"
 #include "integration/service/script_run.h"
 #include "integration/support/bindings.h"
 #include "integration/support/node_admin.h"

@@ -1,4 +1,4 @@
-#include "integration/service/caller.h"
+#include "integration/service/script_run.h"
 
 namespace csi_proxy::integration {
 

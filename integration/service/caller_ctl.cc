@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "client/ctl/commands.h"
-#include "integration/service/caller.h"
+#include "integration/service/script_run.h"
 #include "integration/support/child_process.h"
 
 namespace csi_proxy::integration {

@@ -1,4 +1,4 @@
-#include "integration/service/cases_codes.h"
+#include "integration/service/cases.h"
 
 namespace csi_proxy::integration {
 namespace {

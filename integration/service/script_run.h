@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "integration/service/cases.h"
 #include "integration/support/bindings.h"
 
@@ -40,5 +41,9 @@ class ScriptRun {
   const Binding& binding_;
   std::string volume_;
 };
+
+// Makes the calls: by the generated client of the version (caller_client.cc) or by csi-proxyctl
+// (caller_ctl.cc). The link chooses.
+absl::StatusOr<CallFunction> OpenCaller(const Binding& binding, const ClientOptions& options);
 
 }  // namespace csi_proxy::integration

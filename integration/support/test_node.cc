@@ -4,6 +4,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "client/cpp/pipe_path.h"
+#include "client/cpp/remote_channel.h"
 #include "integration/support/node_admin.h"
 
 namespace csi_proxy::integration {
@@ -31,6 +33,16 @@ uint32_t FailureOf(const std::string& call) {
 std::string FaultRule(const std::string& call, int times) {
   return absl::StrCat("operation: '", call, "' times: ", times,
                       " code: 'INTERNAL' error { code: ", FailureOf(call), " }");
+}
+
+absl::Status CallAdminService(const ClientOptions& options, const std::string& method,
+                              const google::protobuf::Message& request,
+                              google::protobuf::Message* response) {
+  const auto channel =
+      client::RemoteChannel::OpenPath(options, client::PipePath(options, "csi-proxy-admin"));
+  if (!channel.ok()) return channel.status();
+  const std::string path = "/csi_proxy.simulated.Admin/" + method;
+  return (*channel)->Call(path.c_str(), client::MakeCallContext({}, {}), request, response);
 }
 
 absl::Status TestNode::FailOnce(const std::string& call) { return InjectFault(FaultRule(call, 1)); }

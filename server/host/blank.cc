@@ -1,5 +1,3 @@
-#include "server/host/blank.h"
-
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"

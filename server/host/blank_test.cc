@@ -1,10 +1,9 @@
-#include "server/host/blank.h"
-
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "server/base/win32_error.h"
+#include "server/host/devices.h"
 #include "server/host/odd_machine_testing.h"
 #include "server/simulator/storage.h"
 

@@ -36,6 +36,18 @@ absl::StatusOr<uint32_t> AskForScsiLun(machine::Os& os, uint32_t disk_number,
 // OK if the disk exists, else NOT_FOUND.
 absl::Status CheckDisk(machine::Os& os, uint32_t disk_number);
 
+// True if the first 2 MiB and the last MiB of a part of an online disk are all zero, as on a
+// cloud's new disk and on a new partition of it. Other bytes mean that somebody has written there:
+// another system's file system, an encrypted one, a member of a RAID or of a volume manager, old
+// data. A superblock or a header lies in these ranges (VMFS the farthest in, at 1 MiB; Linux' RAID
+// and ZFS at the end), so nobody must know them by name. This is stricter than what Kubernetes does
+// on Linux, where a disk is formatted when blkid knows nothing that is on it
+// (github.com/kubernetes/mount-utils, GetDiskFormat in mount_linux.go).
+//
+// Offset and size are multiples of the disk's sector size. NOT_FOUND when there is no such disk.
+absl::StatusOr<bool> IsBlank(machine::Os& os, const CallContext& context, uint32_t disk_number,
+                             uint64_t offset_bytes, uint64_t size_bytes);
+
 // Returns the place of a volume, at least one extent. NOT_FOUND when there is no such volume.
 absl::StatusOr<std::vector<machine::DiskExtent>> GetVolumeExtents(machine::Os& os,
                                                                   const std::string& volume);

@@ -7,7 +7,7 @@
 #include "server/base/fallbacks.h"
 #include "server/base/status_macros.h"
 #include "server/host/devices.h"
-#include "server/host/name_of.h"
+#include "server/host/storage_namespace.h"
 
 namespace csi_proxy::host {
 namespace {

@@ -159,7 +159,7 @@ class DiskHost {
   virtual absl::StatusOr<uint64_t> GetSize(const CallContext& context, uint32_t disk_number) = 0;
 
   // True if nobody seems to have written to a part of an online disk. Not all of it is read: see
-  // blank.h.
+  // IsBlank() in devices.h.
   virtual absl::StatusOr<bool> IsBlank(const CallContext& context, uint32_t disk_number,
                                        uint64_t offset_bytes, uint64_t size_bytes) = 0;
 

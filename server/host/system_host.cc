@@ -3,7 +3,7 @@
 #include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
 #include "server/host/parts.h"
-#include "server/machine/smbios.h"
+#include "server/machine/layouts.h"
 
 namespace csi_proxy::host {
 namespace {

@@ -12,7 +12,7 @@
 #include "server/host/mount_point.h"
 #include "server/host/parts.h"
 #include "server/host/resolve_path.h"
-#include "server/host/storage_method.h"
+#include "server/host/storage_namespace.h"
 #include "server/host/windows_use.h"
 #include "server/machine/cim/errors.h"
 

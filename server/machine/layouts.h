@@ -1,6 +1,7 @@
-// Parsers for the byte layouts in which disks and volumes answer control codes. They trust none of
-// the sizes and offsets. Pure functions; the layouts are winioctl.h's and ntddstor.h's
-// (learn.microsoft.com/windows/win32/api/winioctl), little-endian.
+// Parsers for the byte layouts in which disks and volumes answer control codes, and firmware tells
+// of the machine. They trust none of the sizes and offsets. Pure functions; the layouts of disks
+// and volumes are winioctl.h's and ntddstor.h's
+// (learn.microsoft.com/windows/win32/api/winioctl). All are little-endian.
 #pragma once
 
 #include <cstdint>
@@ -106,5 +107,12 @@ struct DiskExtent {
   uint64_t length = 0;
 };
 absl::StatusOr<std::vector<DiskExtent>> ParseDiskExtents(const Bytes& answer);
+
+// Reads RawSMBIOSData
+// (learn.microsoft.com/windows/win32/api/sysinfoapi/nf-sysinfoapi-getsystemfirmwaretable): the
+// serial number of the System Information structure (type 1; DMTF DSP0134, section 7.2), which
+// Win32_BIOS.SerialNumber shows. Empty when the structure has none. INTERNAL for bytes that are no
+// SMBIOS table, NOT_FOUND when there is no type 1.
+absl::StatusOr<std::string> ParseSystemSerialNumber(const Bytes& raw_smbios_data);
 
 }  // namespace csi_proxy::machine

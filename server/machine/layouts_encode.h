@@ -1,4 +1,4 @@
-// The other side of layouts.h and smbios.h: encodes the answers of disks, volumes and firmware.
+// The other side of layouts.h: encodes the answers of disks, volumes and firmware.
 // Only doubles and tests link this.
 #pragma once
 

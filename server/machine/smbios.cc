@@ -1,5 +1,3 @@
-#include "server/machine/smbios.h"
-
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -9,6 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "server/base/status_macros.h"
 #include "server/base/unicode.h"
+#include "server/machine/layouts.h"
 #include "server/machine/little_endian.h"
 
 namespace csi_proxy::machine {

@@ -1,7 +1,6 @@
-#include "server/machine/smbios.h"
-
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/machine/layouts.h"
 #include "server/machine/layouts_encode.h"
 
 namespace csi_proxy::machine {

@@ -16,7 +16,7 @@
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
 #include "server/rpc/connection_table.h"
-#include "server/rpc/wipe_request.h"
+#include "server/rpc/request_fields.h"
 
 namespace csi_proxy::rpc {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "server/service/image_name.h"
+#include "server/base/peer_process.h"
 
 namespace csi_proxy::observability {
 namespace {

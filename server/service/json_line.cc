@@ -1,9 +1,8 @@
-#include "server/service/json_line.h"
-
 #include <google/protobuf/util/json_util.h>
 
 #include "absl/strings/escaping.h"
 #include "server/service/log_line.pb.h"
+#include "server/service/logging.h"
 
 namespace csi_proxy::observability {
 namespace {

@@ -13,8 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/fallbacks.h"
 #include "server/base/status_macros.h"
-#include "server/service/json_line.h"
-#include "server/service/log_platform.h"
+#include "server/service/loggers.h"
 
 namespace csi_proxy::observability {
 namespace {

@@ -5,6 +5,9 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "server/base/audit.h"
 
 namespace csi_proxy::observability {
 
@@ -17,6 +20,10 @@ inline constexpr char kCallLogger[] = "calls";
 
 // klog's line: severity, month and day, time, thread, then the text.
 inline constexpr char kTextPattern[] = "%L%m%d %H:%M:%S.%f %7t] %v";
+
+// A line with --log-format=json: a LogLine, without a line end.
+std::string JsonLine(absl::Time time, absl::string_view severity, absl::string_view message);
+std::string JsonLine(absl::Time time, const AuditRecord& record);
 
 struct LogOptions {
   // As klog's -v: 0 start, stop and failures; 2 every call; 4 and more details.

@@ -23,10 +23,10 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "server/base/fallbacks.h"
-#include "server/base/go_codes.h"
+#include "server/base/peer_process.h"
+#include "server/base/released_names.h"
 #include "server/base/status_macros.h"
 #include "server/http/http_server.h"
-#include "server/service/image_name.h"
 #include "server/service/product_version.h"
 
 namespace csi_proxy::observability {

@@ -12,7 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
-#include "server/base/pipe_name.h"
+#include "server/base/released_names.h"
 #include "server/base/status_macros.h"
 #include "server/rpc/pipe_server.h"
 #include "server/service/call_log.h"

@@ -3,7 +3,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "server/service/json_line.h"
+#include "server/service/logging.h"
 
 namespace csi_proxy::observability {
 namespace {

@@ -12,7 +12,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/simulator/admin.pb.h"
-#include "server/simulator/admin_methods.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {

@@ -1,5 +1,3 @@
-#include "server/simulator/admin_methods.h"
-
 #include <algorithm>
 #include <iterator>
 #include <memory>
@@ -8,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
+#include "server/simulator/admin.h"
 #include "server/simulator/admin.pb.h"
 #include "server/simulator/scenario.h"
 

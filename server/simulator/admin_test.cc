@@ -4,7 +4,6 @@
 #include <grpcpp/grpcpp.h>
 
 #include "server/simulator/admin.grpc.pb.h"
-#include "server/simulator/admin_methods.h"
 #include "server/simulator/host_over.h"
 #include "server/simulator/testing.h"
 

@@ -1,5 +1,3 @@
-#include "server/simulator/attach.h"
-
 #include <algorithm>
 #include <string>
 #include <utility>

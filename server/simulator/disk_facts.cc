@@ -1,7 +1,6 @@
-#include "server/simulator/disk_facts.h"
-
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "server/simulator/scenario.h"
 
 namespace csi_proxy::machine::simulated {
 namespace proto = ::csi_proxy::simulated;

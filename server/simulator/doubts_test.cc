@@ -14,7 +14,6 @@
 #include "absl/time/clock.h"
 #include "server/base/win32_error.h"
 #include "server/machine/layouts.h"
-#include "server/machine/smbios.h"
 #include "server/simulator/storage.h"
 #include "server/simulator/win32/testing.h"
 #include "server/simulator/wmi/testing.h"

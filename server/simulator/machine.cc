@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "server/base/status_macros.h"
-#include "server/simulator/attach.h"
 #include "server/simulator/check.h"
 #include "server/simulator/files.h"
 #include "server/simulator/services.h"

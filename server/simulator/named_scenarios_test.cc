@@ -7,8 +7,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "server/simulator/admin.h"
 #include "server/simulator/admin.pb.h"
-#include "server/simulator/admin_methods.h"
 #include "server/simulator/storage.h"
 #include "server/simulator/testing.h"
 

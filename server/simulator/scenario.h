@@ -3,12 +3,14 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/simulator/machine.h"
 #include "server/simulator/named_scenarios.h"
 #include "server/simulator/node.pb.h"
+#include "server/simulator/problems.h"
 
 namespace csi_proxy::machine::simulated {
 
@@ -31,6 +33,14 @@ absl::StatusOr<FaultRule> FaultFromProto(const csi_proxy::simulated::Fault& prot
 // Describes a disk, and a state. Secrets become `<secret>`; the rest can be loaded again unchanged.
 csi_proxy::simulated::Disk DiskToProto(const Disk& disk);
 csi_proxy::simulated::Node StateToProto(const NodeState& state);
+
+// The part of these conversions that is a disk's own facts, and the bytes that somebody else has
+// written to it.
+DiskFacts ReadDiskFacts(const csi_proxy::simulated::Disk& in, const std::string& at,
+                        Problems* problems);
+void WriteDiskFacts(const DiskFacts& facts, csi_proxy::simulated::Disk* out);
+std::vector<DiskBytes> ReadForeign(const csi_proxy::simulated::Disk& disk);
+void WriteForeign(const std::vector<DiskBytes>& foreign, csi_proxy::simulated::Disk* disk);
 
 // As JSON, protobuf's own, with the field names of node.proto.
 std::string ToJson(const csi_proxy::simulated::Node& node);

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/windows_path.h"
 #include "server/machine/access.h"
-#include "server/simulator/disk_facts.h"
 #include "server/simulator/problems.h"
 #include "server/simulator/scenario.h"
 #include "server/simulator/storage.h"

@@ -4,7 +4,6 @@
 
 #include "absl/time/clock.h"
 #include "server/machine/access.h"
-#include "server/simulator/disk_facts.h"
 #include "server/simulator/scenario.h"
 
 namespace csi_proxy::machine::simulated {

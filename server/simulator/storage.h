@@ -139,4 +139,11 @@ absl::Status Resize(const NodeState& state, const VolumePlace& place, uint64_t s
 // A volume id that is a function of where and as what number the volume is made.
 VolumeId MakeVolumeId(NodeState& state, const Disk& disk, uint32_t partition_number);
 
+// A GUID in braces, as the GPT of a disk has one, that no other disk gets.
+std::string MakeDiskId(NodeState& state, const Disk& disk);
+
+// Puts the disk where the cloud puts it, at `place` or at the first free one: fills in the
+// placeholders of its texts. ALREADY_EXISTS when another disk is at the place.
+absl::Status PutInPlace(NodeState& state, std::optional<uint32_t> place, Disk& disk);
+
 }  // namespace csi_proxy::machine::simulated

@@ -1,5 +1,3 @@
-#include "client/ctl/top/report.h"
-
 #include <algorithm>
 #include <set>
 #include <vector>
@@ -7,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/ctl/output.h"
+#include "client/ctl/top/top.h"
 
 namespace csi_proxy::ctl::top {
 namespace {

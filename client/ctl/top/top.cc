@@ -9,7 +9,6 @@
 #include "client/ctl/terminal.h"
 #include "client/ctl/top/fetch.h"
 #include "client/ctl/top/numbers.h"
-#include "client/ctl/top/report.h"
 #include "server/base/status_macros.h"
 
 namespace csi_proxy::ctl {

@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "client/ctl/commands.h"
+#include "client/ctl/top/numbers.h"
 #include "client/ctl/top/top.pb.h"
 #include "client/ctl/watch.h"
 
@@ -20,6 +21,12 @@ struct Style {
   // Clear the screen before each.
   bool clears = false;
 };
+
+// Reports what was counted in `duration`, which is zero when not known.
+Report MakeReport(const Numbers& counted, absl::Time now, absl::Duration duration);
+
+// Tables; of rpcs and clients at most `rows` each.
+std::string ToText(const Report& report, int rows);
 
 // `environment` asks for the metrics. Reports until `once` is done or `sleep` says so, and returns
 // an ExitCode. An `interval` of zero counts from the service's beginning.

@@ -13,7 +13,6 @@
 #include "server/machine/layouts_encode.h"
 #include "server/machine/little_endian.h"
 #include "server/machine/reparse_point.h"
-#include "server/machine/smbios.h"
 
 namespace {
 

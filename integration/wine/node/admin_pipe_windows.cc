@@ -4,9 +4,8 @@
 #include <string>
 #include <thread>
 
-#include "integration/wine/node/admin_wire_windows.h"
 #include "integration/wine/node/pending.h"
-#include "server/simulator/admin_methods.h"
+#include "server/simulator/admin.h"
 
 namespace csi_proxy::node_double {
 namespace {

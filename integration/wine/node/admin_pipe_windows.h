@@ -6,15 +6,49 @@
 // little-endian; a connection may ask again after each answer.
 #pragma once
 
-#include <google/protobuf/message.h>
+#include <cstdint>
+#include <string>
 
-#include "absl/status/status.h"
-#include "absl/strings/string_view.h"
-#include "server/simulator/machine.h"
+#include "server/base/win32.h"
+
+namespace csi_proxy::machine::simulated {
+class Machine;
+}
 
 namespace csi_proxy::node_double {
 
 // Serves the pipe as long as the process lives.
 void ServeAdmin(machine::simulated::Machine& node);
+
+inline constexpr wchar_t kAdminPipe[] = L"\\\\.\\pipe\\csi-proxy-node-double";
+
+// All of `size` bytes; false at the end of the connection.
+inline bool ReadAll(HANDLE pipe, void* buffer, size_t size) {
+  auto* at = static_cast<char*>(buffer);
+  for (DWORD count = 0; size > 0; at += count, size -= count) {
+    if (!ReadFile(pipe, at, static_cast<DWORD>(size), &count, nullptr) || count == 0) return false;
+  }
+  return true;
+}
+inline bool WriteAll(HANDLE pipe, const void* data, size_t size) {
+  const auto* at = static_cast<const char*>(data);
+  for (DWORD count = 0; size > 0; at += count, size -= count) {
+    if (!WriteFile(pipe, at, static_cast<DWORD>(size), &count, nullptr)) return false;
+  }
+  return true;
+}
+
+// A length and as many bytes.
+inline bool ReadCounted(HANDLE pipe, std::string* text) {
+  constexpr uint32_t kMost = 64 << 20;
+  uint32_t size = 0;
+  if (!ReadAll(pipe, &size, sizeof(size)) || size > kMost) return false;
+  text->resize(size);
+  return ReadAll(pipe, text->data(), size);
+}
+inline bool WriteCounted(HANDLE pipe, const std::string& text) {
+  const auto size = static_cast<uint32_t>(text.size());
+  return WriteAll(pipe, &size, sizeof(size)) && WriteAll(pipe, text.data(), text.size());
+}
 
 }  // namespace csi_proxy::node_double

@@ -11,8 +11,8 @@
 #include "integration/wine/node/admin_pipe_windows.h"
 #include "integration/wine/node/hooks_windows.h"
 #include "integration/wine/node/scripting_windows.h"
-#include "integration/wine/node/services_windows.h"
 #include "integration/wine/node/simulated_node.h"
+#include "integration/wine/node/wmi_calls_windows.h"
 #include "server/machine/windows/cim/testing/com_objects_windows.h"
 
 namespace csi_proxy::node_double {

@@ -1,5 +1,3 @@
-#include "integration/wine/node/services_windows.h"
-
 #include <string>
 #include <utility>
 

@@ -12,7 +12,6 @@
 #include "server/machine/layouts.h"
 #include "server/machine/os.h"
 #include "server/machine/reparse_point.h"
-#include "server/machine/smbios.h"
 
 namespace csi_proxy::node_double {
 namespace {

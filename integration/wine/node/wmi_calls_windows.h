@@ -41,4 +41,7 @@ struct Wmi {
                                bool locatable) const;
 };
 
+// IWbemServices of all namespaces. `session` is not owned and outlives all who use it.
+cim::ComPtr<IWbemLocator> NewLocator(machine::simulated::wmi::SimulatedSession* session);
+
 }  // namespace csi_proxy::node_double

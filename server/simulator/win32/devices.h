@@ -1,12 +1,16 @@
-// The answers of a simulated node's disks and volumes to control codes, in Windows' layouts.
+// The devices and files of the simulated Os: the answers of disks and volumes to control codes, in
+// Windows' layouts, and what is opened by name.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "server/machine/os.h"
 #include "server/simulator/state.h"
+#include "server/simulator/win32/gate.h"
+#include "server/simulator/win32/open_entries.h"
 
 namespace csi_proxy::machine::simulated {
 
@@ -20,5 +24,12 @@ absl::StatusOr<machine::Bytes> ControlDevice(NodeState& state, const std::string
 // As Os::Read(), of a disk or a volume. ERROR_NOT_READY while the disk is offline.
 absl::StatusOr<machine::Bytes> ReadDevice(NodeState& state, const std::string& device,
                                           uint64_t offset, size_t size);
+
+// Opens the root directory `C:\` or `\\?\Volume{guid}\`. An open file stays the entry it was opened
+// as. When somebody removes that all the same, who is not bound by OpenEntries (the administrator
+// of the node, a format), each method fails with ERROR_ACCESS_DENIED, as on a deleted file; when
+// its volume goes, with ERROR_NOT_READY.
+absl::StatusOr<std::unique_ptr<machine::File>> OpenRootDirectory(
+    const Gate& gate, const std::shared_ptr<OpenEntries>& open, const std::string& root);
 
 }  // namespace csi_proxy::machine::simulated

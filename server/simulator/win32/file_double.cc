@@ -1,5 +1,3 @@
-#include "server/simulator/win32/file_double.h"
-
 #include <algorithm>
 #include <vector>
 
@@ -11,6 +9,7 @@
 #include "server/base/windows_path.h"
 #include "server/machine/reparse_point.h"
 #include "server/simulator/storage.h"
+#include "server/simulator/win32/devices.h"
 #include "server/simulator/win32/paths.h"
 
 namespace csi_proxy::machine::simulated {

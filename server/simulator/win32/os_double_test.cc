@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "server/base/win32_error.h"
 #include "server/machine/layouts.h"
-#include "server/machine/smbios.h"
 #include "server/simulator/win32/testing.h"
 
 namespace csi_proxy::machine::simulated {

@@ -1,4 +1,4 @@
-#include "server/host/storage_method.h"
+#include "server/host/storage_namespace.h"
 
 #include "absl/strings/str_cat.h"
 #include "server/base/fallbacks.h"

@@ -1,4 +1,5 @@
-// Requests that ask for more than a version knows.
+// Looks through the fields of messages: for those that a version does not know, and for texts to
+// wipe.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -20,5 +21,12 @@ inline absl::Status CheckKnownFields(const MethodInfo& method,
                                      const google::protobuf::Message& request) {
   return method.reads ? absl::OkStatus() : CheckKnownFields(request);
 }
+
+// Overwrites every text in the message, and in those within it, where it lies. The message is of no
+// use afterwards.
+void WipeTexts(google::protobuf::MessageLite* message);
+
+// Frees what the message, and those within it, hold of unknown fields.
+void DiscardUnknownFields(google::protobuf::MessageLite* message);
 
 }  // namespace csi_proxy::rpc

@@ -1,5 +1,4 @@
-// The simulated node of the C interface. A library has one of two files with this function:
-// simulation.cc, or no_simulation.cc, which is the one of csi_proxy.dll.
+// Opens the nodes of the C interface.
 #pragma once
 
 #include <functional>
@@ -20,7 +19,12 @@ struct OpenedNode {
       administer = nullptr;
 };
 
-// As Node::Simulated(). UNIMPLEMENTED from a library that holds no simulated node.
+// Opens the node that `json` describes. INVALID_ARGUMENT naming the option, or where the JSON is
+// wrong.
+absl::StatusOr<OpenedNode> OpenNodeOf(absl::string_view json, LogFunction log);
+
+// As Node::Simulated(). A library has one of two files with this function: simulation.cc, or
+// no_simulation.cc, which is the one of csi_proxy.dll and fails with UNIMPLEMENTED.
 absl::StatusOr<OpenedNode> OpenSimulation(NodeOptions options, absl::string_view scenario);
 
 }  // namespace csi_proxy::c

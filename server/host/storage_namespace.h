@@ -1,11 +1,16 @@
-// Methods of the Storage namespace, whose provider works on a cache of disks and volumes.
+// WMI's Storage namespace: methods, whose provider works on a cache of disks and volumes, and names
+// for the numbers that its objects have.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "csi_proxy/call_context.h"
 #include "server/machine/cim/session.h"
+#include "server/machine/cim/value.h"
 
 namespace csi_proxy::host {
 
@@ -20,5 +25,15 @@ absl::Status UpdateStorageCache(cim::Session& wmi, const CallContext& context);
 absl::StatusOr<cim::MethodResult> InvokeStorage(cim::Session& wmi, const CallContext& context,
                                                 const std::string& path, const std::string& method,
                                                 const cim::Arguments& arguments = {});
+
+// The name of a property's number in a list that begins with 0. A number beyond the list is newer
+// than Microsoft's page and is shown as a number. Empty when the property is empty.
+template <size_t kSize>
+std::string NameOf(const cim::Object& object, const char* property,
+                   const char* const (&names)[kSize]) {
+  const absl::StatusOr<uint32_t> number = object.GetUint32(property);
+  if (!number.ok()) return "";
+  return *number < kSize ? names[*number] : absl::StrCat(*number);
+}
 
 }  // namespace csi_proxy::host

@@ -1,4 +1,4 @@
-#include "server/rpc/wipe_request.h"
+#include "server/rpc/request_fields.h"
 
 #include <google/protobuf/descriptor.pb.h>
 #include <google/protobuf/struct.pb.h>
@@ -8,7 +8,6 @@
 
 #include "absl/strings/match.h"
 #include "gtest/gtest.h"
-#include "server/rpc/known_fields.h"
 
 namespace csi_proxy::rpc {
 namespace {

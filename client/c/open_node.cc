@@ -1,4 +1,4 @@
-#include "client/c/open_options.h"
+#include "client/c/open_node.h"
 
 #include <google/protobuf/util/json_util.h>
 

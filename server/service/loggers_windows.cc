@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/base/win32.h"
-#include "server/service/log_platform.h"
+#include "server/service/loggers.h"
 
 namespace csi_proxy::observability {
 

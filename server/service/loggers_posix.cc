@@ -1,4 +1,4 @@
-#include "server/service/log_platform.h"
+#include "server/service/loggers.h"
 
 namespace csi_proxy::observability {
 
