@@ -87,7 +87,8 @@ func playLonghorn(run *steps.Run, made *clients) error {
 	}
 	driver := &longhorn{targetClients: targets, volumes: volumes}
 	run.Ready = driver.ready
-	life := &steps.TargetLife{Run: run, Driver: target{orders.Longhorn{TargetNode: driver}}, LeavesFolder: true}
+	life := &steps.TargetLife{Run: run, Driver: target{orders.Longhorn{TargetNode: driver}}, LeavesFolder: true,
+		IgnoresErrors: true, Kills: steps.KillsSeldom}
 	life.More = func(l *steps.TargetLife) {
 		// The fork's client has a field `filesystem` with the number 2, which no released version has.
 		driver.more = protowire.AppendString(protowire.AppendTag(nil, 2, protowire.BytesType), "refs")

@@ -35,7 +35,8 @@ func playTrident(run *steps.Run, made *clients) error {
 	driver := &orders.Trident{ShareNode: made, MkdirAll: run.MakeDirectory, Stat: run.ReadDir}
 	run.Fresh = driver.Forget
 	defer func() { run.Fresh = nil }()
-	life := &steps.ShareLife{Run: run, Driver: trident{driver}, TakesMapping: true, LeavesLinks: true, Fewer: true}
+	life := &steps.ShareLife{Run: run, Driver: trident{driver}, TakesMapping: true, LeavesLinks: true,
+		Kills: steps.KillsSeldomOnLinux()}
 	// The service takes no share with one backslash before the server, by which the driver removes a mapping: the
 	// driver's first call fails, and the mapping stays.
 	life.UnstageAttempts, life.RemovesMapping = 2, false
@@ -60,7 +61,8 @@ func playPortworx(run *steps.Run, made *clients) error {
 	driver.ShareNode = orders.Portworx{ShareNode: made}
 	run.Fresh = driver.Forget
 	defer func() { run.Fresh = nil }()
-	life := &steps.ShareLife{Run: run, Driver: driver, RemovesMapping: true, Recover: driver.count, Fewer: true}
+	life := &steps.ShareLife{Run: run, Driver: driver, RemovesMapping: true, Recover: driver.count,
+		Kills: steps.KillsNever}
 	life.All("pxd.portworx.com", "695036f, replayed")
 	return nil
 }

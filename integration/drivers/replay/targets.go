@@ -108,7 +108,7 @@ func democratic(run *steps.Run, made *clients) error {
 	}
 	run.Ready = targets.ready
 	driver := orders.Democratic{TargetNode: targets}
-	life := &steps.TargetLife{Run: run, Driver: target{driver}}
+	life := &steps.TargetLife{Run: run, Driver: target{driver}, Kills: steps.KillsSeldomOnLinux()}
 	life.Expand = func(volume *steps.TargetVolume) error {
 		return driver.Expand(addressOf(volume), volume.IQN, steps.Normalize(volume.Target))
 	}

@@ -35,8 +35,7 @@ type ShareLife struct {
 	UnstageAttempts int
 	// It leaves some links to the kubelet.
 	LeavesLinks bool
-	// Fewer times to kill the service: before each rpc of stage and unstage alone.
-	Fewer bool
+	Kills       Kills
 	// More, if set, is what else the driver meets on its first node.
 	More func(l *ShareLife)
 	made int

@@ -21,12 +21,16 @@ func (l *ShareLife) All(driver, version string) {
 		l.newPassword()
 		l.serverGone()
 		l.reboot()
-		if first && l.Fewer {
-			l.fewerRestarts()
-		} else if first {
-			l.restarts()
+		if !first {
+			return
 		}
-		if first && l.More != nil {
+		switch l.Kills {
+		case KillsOften:
+			l.restarts()
+		case KillsSeldom:
+			l.fewerRestarts()
+		}
+		if l.More != nil {
 			l.More(l)
 		}
 	})

@@ -28,6 +28,9 @@ type TargetLife struct {
 	Driver Target
 	// It leaves the staging directory to the kubelet.
 	LeavesFolder bool
+	// It takes no error of a call for one when it unstages.
+	IgnoresErrors bool
+	Kills         Kills
 	// Recover, if set, is what a person does so that an unstaging that failed succeeds when it is repeated.
 	Recover func(volume *TargetVolume) error
 	// Expand, if set, is the driver's NodeExpand.

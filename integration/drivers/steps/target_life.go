@@ -12,7 +12,9 @@ func (l *TargetLife) All(driver, version string) {
 		if !first {
 			return
 		}
-		l.restarts()
+		if l.Kills != KillsNever {
+			l.restarts()
+		}
 		if l.More != nil {
 			l.More(l)
 		}
@@ -146,7 +148,13 @@ func (l *TargetLife) restarts() {
 		func() error { return l.Then(connected(volume)) })
 	l.fresh(volume)
 	l.killedBefore("*", "unstage", stage, unstage, func() error { return l.mended(volume) },
-		func() error { return l.Then(disconnected(volume)) })
+		func() error {
+			if !l.IgnoresErrors {
+				return l.Then(disconnected(volume))
+			}
+			// The target may stay connected: the kubelet does not call again.
+			return inTurn(stage, unstage, func() error { return l.Then(disconnected(volume)) })
+		})
 }
 
 // Raw is a step with a new target, of which `look` may try the staging; its disk has to stay without a file system.
