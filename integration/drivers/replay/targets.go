@@ -129,6 +129,6 @@ func democratic(run *steps.Run, made *clients) error {
 			return err
 		})
 	}
-	life.All("org.democratic-csi.iscsi", "252459b, replayed")
+	life.All("org.democratic-csi.iscsi", "9baea05, replayed")
 	return nil
 }
