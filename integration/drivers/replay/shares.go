@@ -35,11 +35,8 @@ func playTrident(run *steps.Run, made *clients) error {
 	driver := &orders.Trident{ShareNode: made, MkdirAll: run.MakeDirectory, Stat: run.ReadDir}
 	run.Fresh = driver.Forget
 	defer func() { run.Fresh = nil }()
-	life := &steps.ShareLife{Run: run, Driver: trident{driver}, TakesMapping: true, LeavesLinks: true,
+	life := &steps.ShareLife{Run: run, Driver: trident{driver}, RemovesMapping: true, TakesMapping: true, LeavesLinks: true,
 		Kills: steps.KillsSeldomOnLinux()}
-	// The service takes no share with one backslash before the server, by which the driver removes a mapping: the
-	// driver's first call fails, and the mapping stays.
-	life.UnstageAttempts, life.RemovesMapping = 2, false
 	life.More = func(l *steps.ShareLife) {
 		l.Step("the pipes of v1beta1, which the pod mounts beside v1, answer", func() error {
 			_, err := files.PathExists(background, &filesystembeta.PathExistsRequest{

@@ -112,13 +112,9 @@ func democratic(run *steps.Run, made *clients) error {
 	life.Expand = func(volume *steps.TargetVolume) error {
 		return driver.Expand(addressOf(volume), volume.IQN, steps.Normalize(volume.Target))
 	}
-	// The driver finds the texts of csi-proxy's PowerShell in no error of this service: one that a volume which is not
-	// mounted, and one that a directory which is not there, has given it.
+	// The driver looks for a text of csi-proxy's PowerShell in the error of a volume that is not mounted any more.
 	life.Recover = func(volume *steps.TargetVolume) error {
-		if err := driver.DisconnectTarget(addressOf(volume), volume.IQN); err != nil {
-			return err
-		}
-		return run.MakeDirectory(volume.Stage)
+		return driver.DisconnectTarget(addressOf(volume), volume.IQN)
 	}
 	life.More = func(l *steps.TargetLife) {
 		l.Step("the pipe of system v1alpha1, which the pod mounts, answers", func() error {

@@ -31,8 +31,6 @@ type ShareLife struct {
 	TakesMapping bool
 	// Recover, if set, mends by hand the driver's record of a volume whose unstaging failed.
 	Recover func(volume *ShareVolume)
-	// The number of NodeUnstage calls until one succeeds; 0 is 1.
-	UnstageAttempts int
 	// It leaves some links to the kubelet.
 	LeavesLinks bool
 	Kills       Kills
@@ -104,9 +102,7 @@ func (l *ShareLife) unpublish(volume *ShareVolume) error {
 
 // unstage is the kubelet's UnmountDevice.
 func (l *ShareLife) unstage(volume *ShareVolume) error {
-	return inTurn(func() error {
-		return repeat(max(1, l.UnstageAttempts), func() error { return l.Driver.NodeUnstage(volume) })
-	}, func() error { return l.sweep(volume.Stage) })
+	return inTurn(func() error { return l.Driver.NodeUnstage(volume) }, func() error { return l.sweep(volume.Stage) })
 }
 
 // sweep is the kubelet's, which removes what the driver left.

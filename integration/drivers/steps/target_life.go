@@ -46,7 +46,7 @@ func (l *TargetLife) wholeLife() {
 		return l.verified(l.Driver.NodeUnpublish(volume), absent(volume.Target), connected(volume))
 	})
 	l.Step("unstage", func() error { return l.verified(l.unstage(volume), disconnected(volume), stored(volume)) })
-	l.Step("unstage what is not staged", func() error { return l.verified(l.mended(volume), disconnected(volume)) })
+	l.Step("unstage what is not staged", func() error { return l.verified(l.unstage(volume), disconnected(volume)) })
 	l.Step("stage again, with data", func() error {
 		return l.verified(l.stage(volume), connected(volume), stored(volume))
 	})
