@@ -4,7 +4,9 @@
 #   scripts/check-guides.sh             client/drivers: the commands in a module like the driver's, which is then built
 #                                       and run on a simulated node; the diffs in the driver's own module, which is
 #                                       then built for Windows; the Helm commands on the driver's own chart.
-#                                       integration/drivers/run.sh --changed runs what is only built here
+#                                       integration/drivers/run.sh --changed runs what is only built here, and
+#                                       integration/packages/new_driver/run.sh what new-driver.md says. Every page has
+#                                       the form of the others, and its driver is taken through its steps
 #   scripts/check-guides.sh --readme    client/README.md, the first program: installs the packages, then builds and
 #                                       runs the program as printed there
 set -euo pipefail
@@ -127,6 +129,28 @@ chart() {
   grep -F '\\.\pipe\csi-proxy-filesystem-v1' "$out/$1.yaml"
 }
 
+# Each page is in the table of the common page, names the place where the driver was read, has the
+# sections of the others, and is of a driver that has a node in the steps.
+form() {
+  local page name driver
+  cd "$root"
+  for page in "$pages"/*.md; do
+    name=$(basename "$page" .md)
+    [[ $name != README && $name != new-driver ]] || continue
+    grep -q "^| \[.*($name.md)" $pages/README.md || { echo "$name is not in the table"; return 1; }
+    grep -Eq 'https://github.com/[^ )]*/blob/(v[0-9]|[0-9a-f]{7})' "$page" || { echo "$page names no place"; return 1; }
+    for section in '\*\*Today\.\*\*' '## By the pipes' '## By the ' '## Gained, and what stays'; do
+      grep -q "^$section" "$page" || { echo "$page has no '$section'"; return 1; }
+    done
+    driver=$(sed -n '3s/^\([^ ,]*\).*/\1/p' "$page")
+    case $name in
+      local-static-provisioner) driver=local-static ;;
+      democratic-csi) driver=org.democratic-csi.iscsi ;;
+    esac
+    grep -qF "{\"${driver%.}\"," integration/drivers/steps/nodes.go || { echo "$name: no steps for $driver"; return 1; }
+  done
+}
+check form form
 check package package
 check aws-ebs library aws-ebs
 check vsphere library vsphere

@@ -147,6 +147,20 @@ TEST_F(UpstreamSmbCases, TheShareIsTheRootOfThePath) {
   }
 }
 
+// `getRootMappingPath` does not count the backslashes before the host; NetApp Trident removes the
+// mapping of a path with one.
+TEST_F(UpstreamSmbCases, AMappingIsRemovedByAPathWithOneBackslash) {
+  ASSERT_TRUE(Map(R"(\\fileserver.example\data)").ok());
+  ASSERT_TRUE(
+      smb_->RemoveSmbGlobalMapping(context_, {.remote_path = R"(\fileserver.example\data)"}).ok());
+  EXPECT_TRUE(Mapped().empty());
+  for (const char* path : {R"(\)", R"(\data)", R"(\\\fileserver.example\data)"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(
+        smb_->RemoveSmbGlobalMapping(context_, {.remote_path = path}).status()))
+        << path;
+  }
+}
+
 class UpstreamSystemCases : public HandlerTest {
  protected:
   // Adds a service that runs and stops at once.

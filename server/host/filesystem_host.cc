@@ -41,7 +41,12 @@ class WindowsFilesystem final : public FilesystemHost {
     const std::string text = path.path.ToString();
     ABSL_ASSIGN_OR_RETURN(ResolvedPath walked,
                           ResolvePath(os_, context, path, {.access = machine::Access::kDelete}));
-    if (!walked.found()) return recursive ? absl::OkStatus() : MissingError(path.path);
+    if (!walked.found()) {
+      if (recursive) return absl::OkStatus();
+      // The Go release's text, in which democratic-csi recognises that nothing is left to remove.
+      return absl::NotFoundError(absl::StrCat(MissingError(path.path).message(),
+                                              ": The system cannot find the file specified."));
+    }
     if (walked.is_root()) {
       return absl::FailedPreconditionError(absl::StrCat(text, " is the root of a drive"));
     }

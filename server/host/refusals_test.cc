@@ -122,7 +122,9 @@ TEST_F(RefusalsTest, Removals) {
             FailedPreconditionError(absl::StrCat("directory ", kPods, " is not empty")));
   EXPECT_EQ(files.Remove(context_, Anywhere("C:\\"), true),
             FailedPreconditionError("C:\\ is the root of a drive"));
-  EXPECT_EQ(files.Remove(context_, Kubelet("absent"), false), Missing("absent"));
+  EXPECT_EQ(files.Remove(context_, Kubelet("absent"), false),
+            NotFoundError(absl::StrCat(Missing("absent").message(),
+                                       ": The system cannot find the file specified.")));
   EXPECT_EQ(files.RemoveContents(context_, Kubelet("absent")), Missing("absent"));
   EXPECT_EQ(files.RemoveContents(context_, Kubelet("file.txt")),
             FailedPreconditionError(Below("file.txt") + " is not a directory"));

@@ -5,8 +5,14 @@ package main
 import (
 	disk "github.com/kubernetes-csi/csi-proxy/client/api/disk/v1"
 	filesystem "github.com/kubernetes-csi/csi-proxy/client/api/filesystem/v1"
+	filesystembeta "github.com/kubernetes-csi/csi-proxy/client/api/filesystem/v1beta1"
+	filesystembeta2 "github.com/kubernetes-csi/csi-proxy/client/api/filesystem/v1beta2"
+	iscsi "github.com/kubernetes-csi/csi-proxy/client/api/iscsi/v1alpha2"
 	smb "github.com/kubernetes-csi/csi-proxy/client/api/smb/v1"
+	smbbeta "github.com/kubernetes-csi/csi-proxy/client/api/smb/v1beta1"
+	system "github.com/kubernetes-csi/csi-proxy/client/api/system/v1alpha1"
 	volume "github.com/kubernetes-csi/csi-proxy/client/api/volume/v1"
+	volumebeta2 "github.com/kubernetes-csi/csi-proxy/client/api/volume/v1beta2"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
@@ -14,20 +20,34 @@ import (
 )
 
 // The released client packages dial pipes and nothing else; what they generate for gRPC, in api/, goes over
-// sockets as well.
-func dial(group string) (*grpc.ClientConn, error) {
-	return grpc.Dial(steps.PipePath("csi-proxy-"+group+"-v1"), grpc.WithContextDialer(steps.DialPipe),
-		grpc.WithTransportCredentials(insecure.NewCredentials()))
+// sockets as well. Like theirs, a client is not made where nothing listens.
+func dial(api string) (*grpc.ClientConn, error) {
+	path := steps.PipePath("csi-proxy-" + api)
+	probe, err := steps.DialPipe(background, path)
+	if err != nil {
+		return nil, err
+	}
+	probe.Close()
+	return grpc.Dial(path, grpc.WithContextDialer(steps.DialPipe), grpc.WithTransportCredentials(insecure.NewCredentials()))
 }
 
-func newClients() (*clients, error) {
+// dialAll is for the clients that a driver makes together.
+func dialAll(apis ...string) ([]*grpc.ClientConn, error) {
 	var conns []*grpc.ClientConn
-	for _, group := range []string{"filesystem", "disk", "volume", "smb"} {
-		conn, err := dial(group)
+	for _, api := range apis {
+		conn, err := dial(api)
 		if err != nil {
 			return nil, err
 		}
 		conns = append(conns, conn)
+	}
+	return conns, nil
+}
+
+func newClients() (*clients, error) {
+	conns, err := dialAll("filesystem-v1", "disk-v1", "volume-v1", "smb-v1")
+	if err != nil {
+		return nil, err
 	}
 	return &clients{filesystem.NewFilesystemClient(conns[0]), disk.NewDiskClient(conns[1]),
 		volume.NewVolumeClient(conns[2]), smb.NewSmbClient(conns[3])}, nil
@@ -41,9 +61,49 @@ type ownDiskClient struct {
 func (c ownDiskClient) Close() error { return c.conn.Close() }
 
 func newDiskClient() (diskClient, error) {
-	conn, err := dial("disk")
+	conn, err := dial("disk-v1")
 	if err != nil {
 		return nil, err
 	}
 	return ownDiskClient{disk.NewDiskClient(conn), conn}, nil
+}
+
+func newIscsiClient() (iscsi.IscsiClient, error) {
+	conn, err := dial("iscsi-v1alpha2")
+	if err != nil {
+		return nil, err
+	}
+	return iscsi.NewIscsiClient(conn), nil
+}
+
+func newSystemClient() (system.SystemClient, error) {
+	conn, err := dial("system-v1alpha1")
+	if err != nil {
+		return nil, err
+	}
+	return system.NewSystemClient(conn), nil
+}
+
+func newBeta1Clients() (filesystembeta.FilesystemClient, smbbeta.SmbClient, error) {
+	conns, err := dialAll("filesystem-v1beta1", "smb-v1beta1")
+	if err != nil {
+		return nil, nil, err
+	}
+	return filesystembeta.NewFilesystemClient(conns[0]), smbbeta.NewSmbClient(conns[1]), nil
+}
+
+func newLocalV1() (*localV1, error) {
+	conns, err := dialAll("volume-v1", "filesystem-v1")
+	if err != nil {
+		return nil, err
+	}
+	return &localV1{volume.NewVolumeClient(conns[0]), filesystem.NewFilesystemClient(conns[1])}, nil
+}
+
+func newLocalV1Beta() (*localV1Beta, error) {
+	conns, err := dialAll("volume-v1beta2", "filesystem-v1beta2")
+	if err != nil {
+		return nil, err
+	}
+	return &localV1Beta{volumebeta2.NewVolumeClient(conns[0]), filesystembeta2.NewFilesystemClient(conns[1])}, nil
 }

@@ -160,18 +160,18 @@ func (l *BlockLife) unstageAgain(volume *BlockVolume) error {
 	switch {
 	case err == nil && l.Traits.LeavesFolder && left():
 		return remove()
-	case err != nil && l.Traits.FailsOnceUnmounted && l.Then(unmounted(volume)) == nil:
+	case err != nil && l.Traits.FailsOnceUnmounted && l.Then(unmounted(volume.Stage)) == nil:
 		return inTurn(remove, unstage)
 	}
 	return err
 }
 
 // unmounted: the directory is there, and nothing is mounted.
-func unmounted(volume *BlockVolume) func(*Node) error {
+func unmounted(stage string) func(*Node) error {
 	return func(node *Node) error {
-		entry, exists := node.At(volume.Stage)
+		entry, exists := node.At(stage)
 		if !exists || entry == nil || entry.Kind != "" || entry.MountedVolumeID != "" {
-			return fmt.Errorf("%s is %+v, not a directory", volume.Stage, entry)
+			return fmt.Errorf("%s is %+v, not a directory", stage, entry)
 		}
 		return nil
 	}
@@ -180,34 +180,39 @@ func unmounted(volume *BlockVolume) func(*Node) error {
 // staged: the disk is usable, its one volume is formatted and mounted where it should be.
 func staged(volume *BlockVolume) func(*Node) error {
 	return func(node *Node) error {
-		disk := node.FindDisk(volume.Disk)
-		if disk == nil || disk.Offline || disk.ReadOnly || disk.Style != "GPT" {
-			return fmt.Errorf("disk %d is %+v", volume.Disk, disk)
-		}
-		data, err := disk.Data()
-		if err != nil {
-			return err
-		}
-		if data.Volume.FileSystem != "NTFS" {
-			return fmt.Errorf("the volume has the file system %q", data.Volume.FileSystem)
-		}
-		entry, _ := node.At(volume.Stage)
-		if entry == nil || entry.Dangling || entry.MountedVolumeID != data.Volume.ID {
-			return fmt.Errorf("%s is %+v, not the mounted %s", volume.Stage, entry, data.Volume.ID)
-		}
-		return nil
+		return mountedAt(node, node.FindDisk(volume.Disk), volume.Stage)
 	}
+}
+
+func mountedAt(node *Node, disk *Disk, path string) error {
+	if disk == nil || disk.Offline || disk.ReadOnly || disk.Style != "GPT" {
+		return fmt.Errorf("the volume's disk is %+v", disk)
+	}
+	data, err := disk.Data()
+	if err != nil {
+		return err
+	}
+	if data.Volume.FileSystem != "NTFS" {
+		return fmt.Errorf("the volume has the file system %q", data.Volume.FileSystem)
+	}
+	entry, _ := node.At(path)
+	if entry == nil || entry.Dangling || entry.MountedVolumeID != data.Volume.ID {
+		return fmt.Errorf("%s is %+v, not the mounted %s", path, entry, data.Volume.ID)
+	}
+	return nil
 }
 
 // published: the pod's directory leads to the volume.
 func published(volume *BlockVolume) func(*Node) error {
-	return func(node *Node) error {
-		entry, _ := node.At(volume.Target)
-		if entry == nil || entry.Kind != "LINK" || !strings.EqualFold(entry.Target, Normalize(volume.Stage)) {
-			return fmt.Errorf("%s is %+v, not a link to %s", volume.Target, entry, volume.Stage)
-		}
-		return nil
+	return func(node *Node) error { return linkedTo(node, volume.Target, volume.Stage) }
+}
+
+func linkedTo(node *Node, link, to string) error {
+	entry, _ := node.At(link)
+	if entry == nil || entry.Kind != "LINK" || !strings.EqualFold(strings.TrimSuffix(entry.Target, `\`), Normalize(to)) {
+		return fmt.Errorf("%s is %+v, not a link to %s", link, entry, to)
 	}
+	return nil
 }
 
 // absent: nothing is at the path, and whatever was mounted there is not.
@@ -246,13 +251,17 @@ func filled(volume *BlockVolume) func(*Node) error {
 // keeps: what a pod wrote is on the volume.
 func keeps(volume *BlockVolume, name string) func(*Node) error {
 	return func(node *Node) error {
-		data, err := node.FindDisk(volume.Disk).Data()
-		if err != nil {
-			return err
-		}
-		if entry, _ := has(data.Volume.File, name); entry == nil {
-			return fmt.Errorf("%s is gone from %s", name, data.Volume.ID)
-		}
-		return nil
+		return holds(node.FindDisk(volume.Disk), name)
 	}
+}
+
+func holds(disk *Disk, name string) error {
+	data, err := disk.Data()
+	if err != nil {
+		return err
+	}
+	if entry, _ := has(data.Volume.File, name); entry == nil {
+		return fmt.Errorf("%s is gone from %s", name, data.Volume.ID)
+	}
+	return nil
 }

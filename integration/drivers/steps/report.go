@@ -92,9 +92,13 @@ func (r *Run) Total(version string) {
 func Version(module string) string {
 	info, _ := debug.ReadBuildInfo()
 	for _, dependency := range info.Deps {
-		if dependency.Path == module {
-			return dependency.Version
+		if dependency.Path != module {
+			continue
 		}
+		if dependency.Replace != nil && dependency.Replace.Version != "" {
+			return dependency.Replace.Version
+		}
+		return dependency.Version
 	}
 	return "unknown"
 }

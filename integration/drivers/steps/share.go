@@ -27,9 +27,16 @@ type ShareLife struct {
 	Driver Share
 	// The last volume of a share takes the mapping with it.
 	RemovesMapping bool
+	// A volume that is unstaged takes the mapping of its share from the other volumes of the share.
+	TakesMapping bool
 	// Recover, if set, mends by hand the driver's record of a volume whose unstaging failed.
 	Recover func(volume *ShareVolume)
-	made    int
+	// It leaves some links to the kubelet.
+	LeavesLinks bool
+	Kills       Kills
+	// More, if set, is what else the driver meets on its first node.
+	More func(l *ShareLife)
+	made int
 }
 
 // The file server, and its user.
@@ -88,6 +95,24 @@ func (l *ShareLife) publish(volume *ShareVolume) error {
 	return l.Driver.NodePublish(volume)
 }
 
+// unpublish is the kubelet's TearDown.
+func (l *ShareLife) unpublish(volume *ShareVolume) error {
+	return inTurn(func() error { return l.Driver.NodeUnpublish(volume) }, func() error { return l.sweep(volume.Target) })
+}
+
+// unstage is the kubelet's UnmountDevice.
+func (l *ShareLife) unstage(volume *ShareVolume) error {
+	return inTurn(func() error { return l.Driver.NodeUnstage(volume) }, func() error { return l.sweep(volume.Stage) })
+}
+
+// sweep is the kubelet's, which removes what the driver left.
+func (l *ShareLife) sweep(path string) error {
+	if !l.LeavesLinks || l.Then(absent(path)) == nil {
+		return nil
+	}
+	return l.Call("RemoveFolder", map[string]any{"path": Normalize(path)})
+}
+
 // mapped: the share is mapped, and the link to it is spelt as Go, and so containerd, can follow it: with a
 // backslash at the end (https://github.com/kubernetes-csi/csi-proxy/pull/98).
 func mapped(volume *ShareVolume) func(*Node) error {
@@ -108,9 +133,8 @@ func mapped(volume *ShareVolume) func(*Node) error {
 // linked: the pod's directory leads to the share.
 func linked(volume *ShareVolume) func(*Node) error {
 	return func(node *Node) error {
-		entry, _ := node.At(volume.Target)
-		if entry == nil || entry.Kind != "LINK" || !strings.EqualFold(entry.Target, Normalize(volume.Stage)) {
-			return fmt.Errorf("%s is %+v, not a link to %s", volume.Target, entry, volume.Stage)
+		if err := linkedTo(node, volume.Target, volume.Stage); err != nil {
+			return err
 		}
 		return node.ReadDir(volume.Target)
 	}

@@ -14,13 +14,24 @@ func (l *ShareLife) All(driver, version string) {
 	}
 	l.onNodes(driver, version, func(first bool) {
 		l.wholeLife()
-		l.oneShareTwice()
+		if !l.TakesMapping {
+			l.oneShareTwice()
+		}
 		l.twoAtOnce()
 		l.newPassword()
 		l.serverGone()
 		l.reboot()
-		if first {
+		if !first {
+			return
+		}
+		switch l.Kills {
+		case KillsOften:
 			l.restarts()
+		case KillsSeldom:
+			l.fewerRestarts()
+		}
+		if l.More != nil {
+			l.More(l)
 		}
 	})
 }
@@ -35,14 +46,14 @@ func (l *ShareLife) wholeLife() {
 		return l.verified(l.publish(volume), mapped(volume), linked(volume))
 	})
 	l.Step("unpublish", func() error {
-		return l.verified(l.Driver.NodeUnpublish(volume), absent(volume.Target), mapped(volume))
+		return l.verified(l.unpublish(volume), absent(volume.Target), mapped(volume))
 	})
 	l.Step("unpublish what is not published", func() error {
-		return l.verified(l.Driver.NodeUnpublish(volume), absent(volume.Target), mapped(volume))
+		return l.verified(l.unpublish(volume), absent(volume.Target), mapped(volume))
 	})
-	l.Step("unstage", func() error { return l.verified(l.Driver.NodeUnstage(volume), l.released(volume)) })
+	l.Step("unstage", func() error { return l.verified(l.unstage(volume), l.released(volume)) })
 	l.Step("unstage what is not staged", func() error {
-		return l.verified(l.Driver.NodeUnstage(volume), l.released(volume))
+		return l.verified(l.unstage(volume), l.released(volume))
 	})
 	l.Step("stage again", func() error { return l.verified(l.stage(volume), mapped(volume)) })
 	l.Step("publish again", func() error { return l.verified(l.publish(volume), linked(volume)) })
@@ -50,10 +61,10 @@ func (l *ShareLife) wholeLife() {
 }
 
 func (l *ShareLife) end(volume *ShareVolume) error {
-	if err := l.Driver.NodeUnpublish(volume); err != nil {
+	if err := l.unpublish(volume); err != nil {
 		return err
 	}
-	return l.verified(l.Driver.NodeUnstage(volume), absent(volume.Target), l.released(volume))
+	return l.verified(l.unstage(volume), absent(volume.Target), l.released(volume))
 }
 
 // begin is a volume staged and published.
@@ -73,10 +84,10 @@ func (l *ShareLife) oneShareTwice() {
 		return l.verified(l.begin(directory), mapped(whole), linked(whole))
 	})
 	l.Step("unpublish and unstage the share, the directory in use", func() error {
-		if err := l.Driver.NodeUnpublish(whole); err != nil {
+		if err := l.unpublish(whole); err != nil {
 			return err
 		}
-		return l.verified(l.Driver.NodeUnstage(whole), absent(whole.Stage), mapped(directory), linked(directory))
+		return l.verified(l.unstage(whole), absent(whole.Stage), mapped(directory), linked(directory))
 	})
 	l.Step("unpublish and unstage the directory", func() error { return l.end(directory) })
 }
@@ -91,8 +102,8 @@ func (l *ShareLife) twoAtOnce() {
 	}
 	each("stage", l.stage, mapped)
 	each("publish", l.publish, linked)
-	each("unpublish", l.Driver.NodeUnpublish, func(volume *ShareVolume) func(*Node) error { return absent(volume.Target) })
-	each("unstage", l.Driver.NodeUnstage, l.released)
+	each("unpublish", l.unpublish, func(volume *ShareVolume) func(*Node) error { return absent(volume.Target) })
+	each("unstage", l.unstage, l.released)
 }
 
 // newPassword is a storage account's key rotated.
@@ -128,10 +139,10 @@ func (l *ShareLife) serverGone() {
 		return nil
 	})
 	l.Step("unpublish while the server is gone", func() error {
-		return l.verified(l.Driver.NodeUnpublish(volume), absent(volume.Target))
+		return l.verified(l.unpublish(volume), absent(volume.Target))
 	})
 	l.Step("unstage while the server is gone", func() error {
-		return l.verified(l.Driver.NodeUnstage(volume), l.released(volume))
+		return l.verified(l.unstage(volume), l.released(volume))
 	})
 	l.Step("stage and publish once it is back", func() error {
 		if err := reachable(true); err != nil {
@@ -170,8 +181,8 @@ func (l *ShareLife) restarts() {
 	volume := l.newVolume("one")
 	stage := func() error { return l.stage(volume) }
 	publish := func() error { return l.publish(volume) }
-	unpublish := func() error { return l.Driver.NodeUnpublish(volume) }
-	unstage := func() error { return l.Driver.NodeUnstage(volume) }
+	unpublish := func() error { return l.unpublish(volume) }
+	unstage := func() error { return l.unstage(volume) }
 
 	// A second volume keeps the share mapped: to remove a mapping that is gone already, when the answer was lost,
 	// is an error (of csi-driver-smb's volume, for good).
@@ -190,12 +201,33 @@ func (l *ShareLife) restarts() {
 	l.killed("unpublish", func() error { return inTurn(stage, publish) }, unpublish, unpublish,
 		func() error { return l.Then(mapped(volume), absent(volume.Target)) })
 	shared()
-	l.killed("unstage", stage, unstage, func() error {
-		err := unstage()
-		if err != nil && l.Recover != nil {
-			l.Recover(volume)
-			err = unstage()
-		}
-		return err
-	}, func() error { return l.Then(absent(volume.Stage), mapped(other)) })
+	l.killed("unstage", stage, unstage, func() error { return l.mended(volume) }, func() error { return l.Then(absent(volume.Stage), mapped(other)) })
+}
+
+// mended is unstage, after a person has mended the driver's record if need be.
+func (l *ShareLife) mended(volume *ShareVolume) error {
+	err := l.unstage(volume)
+	if err != nil && l.Recover != nil {
+		l.Recover(volume)
+		err = l.unstage(volume)
+	}
+	return err
+}
+
+// fewerRestarts is for drivers that make the calls of others, or nearly so.
+func (l *ShareLife) fewerRestarts() {
+	volume := l.newVolume("one")
+	stage := func() error { return l.stage(volume) }
+	unstage := func() error { return l.unstage(volume) }
+	l.fresh()
+	l.killedBefore("*", "stage", func() error { return inTurn(unstage, func() error { return l.MakeDirectory(volume.Stage) }) },
+		stage, stage, func() error { return l.Then(mapped(volume)) })
+	l.fresh()
+	if !l.TakesMapping {
+		// As in restarts.
+		other := l.newVolume(`one\directory`)
+		l.Step("stage another volume of the share", func() error { return l.stage(other) })
+	}
+	l.killedBefore("*", "unstage", stage, unstage, func() error { return l.mended(volume) },
+		func() error { return l.Then(absent(volume.Stage)) })
 }

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # A driver author's first minutes: does in an empty directory, beside this checkout, what
 # client/go/README.md prints in its section on a driver's tests, and nothing else. The library is
-# placed in a cache directory of this run's own; then the same for a driver of the Go library, and
-# without the library, where the error must name the command.
+# placed in a cache directory of this run's own; then the same for a driver of the Go library, for
+# one that has never run on Windows, as client/drivers/new-driver.md prints, and without the library,
+# where the error must name the command.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 root=$PWD
@@ -16,12 +17,13 @@ GOCACHE=$(go env GOCACHE)
 # Go keeps what a test has said, though the library is another.
 export GOCACHE GOWORK=off XDG_CACHE_HOME=$out/cache GOFLAGS=-count=1
 
-# block N LANGUAGE: the Nth block in that language of the section.
+# block N LANGUAGE [PAGE]: the Nth block in that language of the section, or of a page.
 block() {
-  awk -v n="$1" -v fence="\`\`\`$2" '/^## / { here = /^## A driver.s tests/ }
+  awk -v n="$1" -v fence="\`\`\`$2" -v whole="${3-}" '/^## / { here = /^## A driver.s tests/ }
     $0 == "```" { inside = 0 }
-    inside { print }
-    here && $0 == fence { inside = ++seen == n }' "$root/client/go/README.md"
+    inside { print; any = 1 }
+    (here || whole) && $0 == fence { inside = ++seen == n }
+    END { exit !any }' "$root/${3:-client/go/README.md}"
 }
 logs=$out
 . integration/support/checks.sh
@@ -113,5 +115,28 @@ library() {
   go test ./...
 }
 check library library
+
+# A driver that has never run on Windows, from the page's text alone.
+mkdir "$out/never_on_windows"
+cd "$out/never_on_windows"
+page=client/drivers/new-driver.md
+never() {
+  local commands called
+  block 1 go $page >node.go
+  block 2 go $page >node_test.go
+  commands=$(block 1 sh $page)
+  rm -r "$out/cache/csi-proxy"
+  eval "set -x; $commands"
+  set +x
+  # Every call of the page, twice or more, on the node.
+  go test -v ./... | tee "$out/never.out"
+  grep -q '^--- PASS: TestVolume' "$out/never.out"
+  for called in StageVolume CreateSymlink Rmdir UnstageVolume; do
+    [[ $(grep -c "audit.*method=$called.*code=OK" "$out/never.out") -ge 2 ]] || { echo "$called was not called twice"; return 1; }
+  done
+  GOOS=windows go build ./...
+  wc -l <node.go
+}
+check never-on-windows never
 
 end_checks "a new driver"

@@ -111,7 +111,11 @@ class SmbService final : public Service {
 
   absl::StatusOr<RemoveSmbGlobalMappingResponse> RemoveSmbGlobalMapping(
       const CallContext& context, const RemoveSmbGlobalMappingRequest& request) override {
-    ABSL_ASSIGN_OR_RETURN(const auto remote, UncPath::Parse("remote_path", request.remote_path));
+    // The Go release does not count the backslashes before the host, and NetApp Trident gives one.
+    const std::string& path = request.remote_path;
+    const bool one = path.size() > 1 && path[0] == '\\' && path[1] != '\\' && path[1] != '/';
+    ABSL_ASSIGN_OR_RETURN(const auto remote,
+                          UncPath::Parse("remote_path", one ? absl::StrCat("\\", path) : path));
     ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, remote.Share()));
     ABSL_RETURN_IF_ERROR(Remove(context, remote.Share()));
     return RemoveSmbGlobalMappingResponse{};
