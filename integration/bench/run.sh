@@ -5,6 +5,7 @@
 #                                                               conversions, against protobuf copies
 #   integration/bench/run.sh linux [SECONDS_PER_TURN [TURNS]]   a grpc-go server of filesystem v1, with a Go client
 #   integration/bench/run.sh nodes [SECONDS_PER_TURN [TURNS]]   nodes of 1 to 1,000 disks, and 1 to 512 clients
+#   integration/bench/run.sh env [PODS [LIFE_MS [SECONDS]]]     the sample driver's environment variables, with pods coming and going
 #   integration/bench/run.sh wine [SECONDS_PER_TURN [TURNS]]    the Go service v1.3.0, under Wine
 #
 # build/peer/{linux,scale,wine}.json keep the figures of every turn.
@@ -12,7 +13,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 what='echo'
 case ${1-} in
-  linux | nodes | wine) what=$1; shift ;;
+  env | linux | nodes | wine) what=$1; shift ;;
 esac
 out=$PWD/build/peer
 mkdir -p "$out"
@@ -30,6 +31,10 @@ case $what in
     build release csi-proxy echo_server load convert_bench
     build/release/integration/bench/load build/release/server/csi-proxy build/release/integration/bench/echo_server "$@"
     build/release/integration/bench/convert_bench --benchmark_min_time=0.5
+    ;;
+  env)
+    build release csi-proxy sample_driver env_churn
+    build/release/integration/bench/env_churn build/release/integration/drivers/sample/sample_driver "$@"
     ;;
   linux)
     build release csi-proxy echo_server

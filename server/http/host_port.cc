@@ -1,5 +1,7 @@
 #include "server/http/host_port.h"
 
+#include <boost/asio/ip/address.hpp>
+
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -31,6 +33,12 @@ absl::StatusOr<HostPort> HostPort::Parse(absl::string_view option, absl::string_
 std::string ToString(const HostPort& address) {
   const bool brackets = address.host.find(':') != std::string::npos;
   return absl::StrCat(brackets ? "[" : "", address.host, brackets ? "]" : "", ":", address.port);
+}
+
+bool IsLoopback(const HostPort& address) {
+  boost::system::error_code error;
+  const auto host = boost::asio::ip::make_address(address.host, error);
+  return !error && host.is_loopback();
 }
 
 }  // namespace csi_proxy

@@ -20,4 +20,7 @@ struct HostPort {
 };
 std::string ToString(const HostPort& address);
 
+// Tells whether the host is an address, and no name, within this machine: of 127.0.0.0/8, or ::1.
+bool IsLoopback(const HostPort& address);
+
 }  // namespace csi_proxy

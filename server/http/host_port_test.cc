@@ -46,5 +46,15 @@ TEST(HostPortTest, AnErrorNamesTheFlagAndWhatIsAllowed) {
   }
 }
 
+TEST(HostPortTest, OnlyAnAddressOfThisMachineIsLoopback) {
+  for (const char* host : {"127.0.0.1", "127.255.0.9", "::1"}) {
+    EXPECT_TRUE(IsLoopback({host, 1})) << host;
+  }
+  for (const char* host : {"", "localhost", "127.0.0.1.example", "0.0.0.0", "128.0.0.1",
+                           "::", "fe80::1", "::ffff:10.0.0.1", "10.0.0.1"}) {
+    EXPECT_FALSE(IsLoopback({host, 1})) << host;
+  }
+}
+
 }  // namespace
 }  // namespace csi_proxy

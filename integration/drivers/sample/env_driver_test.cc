@@ -25,15 +25,19 @@
 #include "integration/support/child_process.h"
 #include "integration/support/server_process.h"
 #include "server/base/testing_posix.h"
+#include "server/http/http_testing.h"
 
 namespace csi_proxy::integration {
 namespace {
 
 namespace env = experimental::env::v1alpha1;
+using sample_driver::AskVault;
 using sample_driver::GoodFile;
 using sample_driver::GoodRequest;
+using sample_driver::GoodVaultAnswer;
 using sample_driver::kSecret;
 using sample_driver::kToken;
+using sample_driver::kVaultToken;
 using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -268,6 +272,45 @@ TEST(EnvDriverTest, WithoutTheServiceTheNodeIsUnknownAndFilesAreNot) {
   EXPECT_THAT(driver.AuditLines(), SizeIs(2));
 }
 
+// Vault's answer, the metrics of it, and that the token is nowhere in the driver afterwards.
+TEST(EnvDriverTest, VaultAnswers) {
+  const std::string body = GoodVaultAnswer();
+  const http_testing::RawServer vault(
+      absl::StrCat("HTTP/1.1 200 OK\r\nContent-Length: ", body.size(), "\r\n\r\n", body));
+  const TemporaryDirectory files;
+  // Long, so that other data does not soon take the place of a trace.
+  const std::string around(1500, 't');
+  sample_driver::WriteFile(files.path() + "/token", absl::StrCat(around, kVaultToken, around));
+  const int port = FreePort();
+  Driver driver(
+      {"--mode=embedded", kGate, absl::StrCat("--vault-address=http://", ToString(vault.address())),
+       absl::StrCat("--vault-token-file=", files.path(), "/token"), "--vault-path=secret/data/csi",
+       absl::StrCat("--env-metrics-address=127.0.0.1:", port)});
+  env::NodeGetEnvVarsRequest request = GoodRequest();
+  AskVault(&request);
+  env::NodeGetEnvVarsResponse response;
+  const grpc::Status status = driver.GetEnvVars(request, &response);
+  ASSERT_TRUE(status.ok()) << status.error_message() << driver.Log();
+  ASSERT_EQ(response.results_size(), 2);
+  EXPECT_EQ(response.results(1).value(), kSecret);
+  ASSERT_THAT(vault.requests(), SizeIs(1));
+  EXPECT_THAT(vault.requests()[0], HasSubstr(kVaultToken));
+  EXPECT_EQ(driver.CountInMemory(kVaultToken), 0);
+
+  const http_testing::Answer metrics = http_testing::Get(port, "/metrics");
+  EXPECT_EQ(metrics.code, 200);
+  EXPECT_THAT(metrics.body, HasSubstr("csi_env_request_seconds_count{grpc_status_code=\"OK\","
+                                      "provider=\"vault\"} 1\n"));
+  EXPECT_EQ(driver.Stop(), 0);
+  ASSERT_THAT(driver.AuditLines(), SizeIs(1));
+  EXPECT_THAT(driver.AuditLines()[0],
+              HasSubstr(R"(provider="vault" file="" path="databases/main")"));
+  for (const char* hidden : {kSecret, kVaultToken, "admin"}) {
+    EXPECT_THAT(driver.Log(), Not(HasSubstr(hidden)));
+    EXPECT_THAT(metrics.body, Not(HasSubstr(hidden)));
+  }
+}
+
 TEST(EnvDriverTest, CallsAtOnceHaveALineEach) {
   constexpr int kThreads = 8;
   constexpr int kCalls = 50;
@@ -327,7 +370,10 @@ TEST(EnvDriverTest, FlagsThatCannotBeMeantEndTheDriver) {
   const std::pair<std::vector<std::string>, const char*> kCases[] = {
       {{"--feature-gates=CSIDirectEnvInjektion=true"}, "unrecognized feature gate"},
       {{"--feature-gates=CSIDirectEnvInjection"}, "missing bool value"},
-      {{"--env-directory=/tmp"}, "--env-directory: needs --feature-gates"}};
+      {{"--env-directory=/tmp"}, "--env-directory: needs --feature-gates"},
+      {{"--vault-address=http://127.0.0.1:1"}, "--vault-address: needs --feature-gates"},
+      {{kGate, "--vault-address=http://10.0.0.1:8200"}, "--vault-address: must be a port of the"},
+      {{kGate, "--env-metrics-address=9810"}, "--env-metrics-address: \"9810\" is neither"}};
   for (const auto& [flags, text] : kCases) {
     Driver driver(flags);
     EXPECT_EQ(driver.Stop(), 2) << driver.Log();

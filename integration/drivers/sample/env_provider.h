@@ -1,15 +1,18 @@
 // The sources of the values of environment variables.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "csi_proxy/call_options.h"
 #include "csi_proxy/system/v1alpha1/client.h"
 #include "integration/drivers/sample/env_rules.h"
 #include "server/base/secret.h"
+#include "server/http/host_port.h"
 
 namespace csi_proxy::sample_driver {
 
@@ -52,6 +55,33 @@ class NodeEnvProvider final : public EnvProvider {
  private:
   const system::v1alpha1::Client system_;
   const std::string node_id_;
+};
+
+struct VaultOptions {
+  // Where Vault listens, or its agent: the driver's flags, as they are given. All or none.
+  std::string address, token_file, path;
+  // The time for an answer.
+  absl::Duration timeout = absl::Seconds(5);
+};
+
+// Takes values from the KV secrets engine of Vault, version 2. The path of a secret has the pod's
+// namespace and service account in it, so that no pod can name another account's secret.
+class VaultEnvProvider final : public EnvProvider {
+ public:
+  // A provider that refuses each request if no option is given. INVALID_ARGUMENT, naming the flag,
+  // unless the address is `http://` and the loopback's: the client has no TLS.
+  static absl::StatusOr<std::unique_ptr<VaultEnvProvider>> Create(const VaultOptions& options);
+
+  // Reads the token and the secret anew each time.
+  absl::StatusOr<std::vector<Secret>> Get(const EnvRequest& request,
+                                          const CallOptions& call) override;
+
+ private:
+  VaultEnvProvider(VaultOptions options, HostPort address)
+      : options_(std::move(options)), address_(std::move(address)) {}
+
+  const VaultOptions options_;
+  const HostPort address_;
 };
 
 }  // namespace csi_proxy::sample_driver

@@ -25,7 +25,8 @@ absl::StatusOr<std::vector<Secret>> FileEnvProvider::Get(const EnvRequest& reque
     return absl::FailedPreconditionError(
         "the provider `file` needs the driver's flag --env-directory");
   }
-  const absl::StatusOr<Secret> json = ReadProtectedFile(directory_, request.file);
+  const absl::StatusOr<Secret> json =
+      ReadProtectedFile("--env-directory", directory_, request.file);
   if (!json.ok()) return json.status();
   EnvFile file;
   const absl::Cleanup wipe = [&file] {

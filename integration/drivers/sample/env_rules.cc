@@ -88,7 +88,9 @@ absl::Status CheckPodField(const env::NodeGetEnvVarsRequest& request, absl::stri
   const std::string field = absl::StrCat("pod_context[", name, "]");
   const std::string value = Find(request.pod_context(), name);
   if (value.empty()) return Invalid(field, "is missing");
-  if (value.size() > kMaxObjectName || !OfLettersDigitsAnd(".-", value)) {
+  // Its ends keep `.` and `..` out, which would lead elsewhere in the path of a secret.
+  if (value.size() > kMaxObjectName || !OfLettersDigitsAnd(".-", value) ||
+      !absl::ascii_isalnum(value.front()) || !absl::ascii_isalnum(value.back())) {
     return Invalid(field, "is not a name of Kubernetes");
   }
   const std::string key = absl::StrCat("csi.storage.k8s.io/", name_in_volume_context);
@@ -147,31 +149,41 @@ absl::StatusOr<std::vector<std::string>> ReadKeys(const Context& context) {
   return keys;
 }
 
+// The attribute with which a provider is told where to look, if it takes one.
+absl::string_view PlaceAttribute(absl::string_view provider) {
+  if (provider == "file") return "file";
+  return provider == "vault" ? "path" : "";
+}
+
 absl::Status ReadProvider(const Context& context, EnvRequest* checked) {
   const auto field = [](absl::string_view name) {
     return absl::StrCat("volume_context[", kEnvPrefix, name, "]");
   };
   checked->provider = Find(context, absl::StrCat(kEnvPrefix, "provider"));
   if (checked->provider.empty()) return Invalid(field("provider"), "is missing");
-  const bool from_file = checked->provider == "file";
-  if (!from_file && checked->provider != "node") {
-    return Invalid(field("provider"), "must be `file` or `node`");
+  if (!absl::c_linear_search(kProviders, checked->provider)) {
+    return Invalid(field("provider"), "must be `file`, `node` or `vault`");
   }
+  const absl::string_view place = PlaceAttribute(checked->provider);
   for (const auto& [key, value] : context) {
     absl::string_view name = key;
     if (!absl::ConsumePrefix(&name, kEnvPrefix) || name == "provider" || name == "keys") continue;
-    if (name != "file") {
-      return Invalid("volume_context", absl::StrCat("knows no other ", kEnvPrefix,
-                                                    " attributes than provider, keys and file"));
+    if (name != "file" && name != "path") {
+      return Invalid("volume_context",
+                     absl::StrCat("knows no other ", kEnvPrefix,
+                                  " attributes than provider, keys, file and path"));
     }
-    if (!from_file) return Invalid(field("file"), "is for the provider `file`");
+    if (name != place) {
+      return Invalid(field(name),
+                     absl::StrCat("is for the provider `", name == "file" ? "file" : "vault", "`"));
+    }
   }
-  if (!from_file) return absl::OkStatus();
-  checked->file = Find(context, absl::StrCat(kEnvPrefix, "file"));
-  if (checked->file.empty()) return Invalid(field("file"), "is missing");
-  if (absl::Status s = CheckPlainFileName(checked->file); !s.ok()) {
-    return Invalid(field("file"), s.message());
-  }
+  if (place.empty()) return absl::OkStatus();
+  const std::string value = Find(context, absl::StrCat(kEnvPrefix, place));
+  if (value.empty()) return Invalid(field(place), "is missing");
+  const absl::Status fits = place == "file" ? CheckPlainFileName(value) : CheckSecretPath(value);
+  if (!fits.ok()) return Invalid(field(place), fits.message());
+  (place == "file" ? checked->file : checked->path) = value;
   return absl::OkStatus();
 }
 
@@ -242,6 +254,17 @@ absl::Status CheckVariableName(absl::string_view name) {
   return absl::OkStatus();
 }
 
+absl::Status CheckSecretPath(absl::string_view path) {
+  constexpr size_t kMaxPath = 512;
+  const bool fits = path.size() <= kMaxPath &&
+                    absl::c_all_of(absl::StrSplit(path, '/'), [](absl::string_view name) {
+                      return CheckPlainFileName(name).ok();
+                    });
+  if (fits) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "is not plain names (letters, digits, `-`, `_`, `.`) between slashes");
+}
+
 absl::Status CheckValues(const std::vector<EnvQuery>& queries, const std::vector<Secret>& values) {
   if (values.size() != queries.size()) return absl::InternalError("a value is missing");
   size_t total = 0;
@@ -272,6 +295,12 @@ absl::StatusOr<EnvRequest> CheckEnvRequest(const env::NodeGetEnvVarsRequest& req
   return checked;
 }
 
+absl::string_view ProviderOf(const env::NodeGetEnvVarsRequest& request) {
+  const std::string named = Find(request.volume_context(), absl::StrCat(kEnvPrefix, "provider"));
+  const auto found = absl::c_find(kProviders, named);
+  return found == kProviders.end() ? "none" : *found;
+}
+
 std::string AuditSubject(const env::NodeGetEnvVarsRequest& request) {
   const auto pod = [&request](absl::string_view name) {
     return Shown(Find(request.pod_context(), name));
@@ -282,7 +311,11 @@ std::string AuditSubject(const env::NodeGetEnvVarsRequest& request) {
   std::string text = absl::StrCat(
       "namespace=", pod("namespace"), " pod=", pod("podName"), " pod_uid=", pod("podUID"),
       " service_account=", pod("serviceAccount"), " volume_id=", Shown(request.volume_id()),
-      " provider=", attribute("provider"), " file=", attribute("file"), " variables=[");
+      " provider=", attribute("provider"), " file=", attribute("file"));
+  if (request.volume_context().contains(absl::StrCat(kEnvPrefix, "path"))) {
+    absl::StrAppend(&text, " path=", attribute("path"));
+  }
+  absl::StrAppend(&text, " variables=[");
   const int shown = std::min<int>(request.queries_size(), kMaxVariables);
   for (int i = 0; i < shown; ++i) {
     const env::EnvVarQuery& query = request.queries(i);

@@ -2,6 +2,7 @@
 // is everything that needs no file and no node.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -30,6 +31,8 @@ inline constexpr size_t kMaxTotalBytes = 64 * 1024;
 // The keys with which volume_context speaks of the provider begin so.
 inline constexpr absl::string_view kEnvPrefix = "env.csi-proxy.example/";
 
+inline constexpr std::array<absl::string_view, 3> kProviders = {"file", "node", "vault"};
+
 struct EnvQuery {
   std::string name, key;
 };
@@ -37,8 +40,9 @@ struct EnvQuery {
 // A request that was checked.
 struct EnvRequest {
   std::string pod_namespace, service_account;
-  std::string provider;  // `file` or `node`
+  std::string provider;  // one of kProviders
   std::string file;      // the plain name of a file; for the provider `file`
+  std::string path;      // plain names between slashes; for the provider `vault`
   std::vector<EnvQuery> queries;
 };
 
@@ -52,8 +56,16 @@ absl::StatusOr<EnvRequest> CheckEnvRequest(const env::NodeGetEnvVarsRequest& req
 // loaded, in any case of its letters, as Windows does not tell them apart.
 absl::Status CheckVariableName(absl::string_view name);
 
+// INVALID_ARGUMENT unless `path` is plain names (CheckPlainFileName()) between single slashes,
+// which lead nowhere but further in.
+absl::Status CheckSecretPath(absl::string_view path);
+
 // OK if `values`, one for each query, may be set: UTF-8 without NUL, within the limits.
 absl::Status CheckValues(const std::vector<EnvQuery>& queries, const std::vector<Secret>& values);
+
+// The provider that the request names, or `none` if it names none of kProviders: so a caller cannot
+// choose the text.
+absl::string_view ProviderOf(const env::NodeGetEnvVarsRequest& request);
 
 // `pod="ns/name" ... names="A,B" keys="a,b"` for an audit line: what was asked, escaped and
 // shortened, whether it can be granted or not. No values, nor the rest of volume_context.

@@ -20,6 +20,16 @@ using ::testing::Not;
 using Request = env::NodeGetEnvVarsRequest;
 using enum absl::StatusCode;
 
+std::string& Context(Request& request, const std::string& key) {
+  return (*request.mutable_volume_context())[key];
+}
+std::string& Env(Request& request, const std::string& key) {
+  return Context(request, kContext + key);
+}
+std::string& Pod(Request& request, const std::string& key) {
+  return (*request.mutable_pod_context())[key];
+}
+
 TEST(CheckEnvRequestTest, TakesWhatItNeeds) {
   const auto checked = CheckEnvRequest(GoodRequest());
   ASSERT_TRUE(checked.ok()) << checked.status();
@@ -32,6 +42,38 @@ TEST(CheckEnvRequestTest, TakesWhatItNeeds) {
   EXPECT_EQ(checked->queries[1].key, "password");
 }
 
+TEST(CheckEnvRequestTest, TakesThePathOfASecret) {
+  Request request = GoodRequest();
+  AskVault(&request);
+  const auto checked = CheckEnvRequest(request);
+  ASSERT_TRUE(checked.ok()) << checked.status();
+  EXPECT_EQ(checked->provider, "vault");
+  EXPECT_EQ(checked->path, "databases/main");
+  EXPECT_THAT(AuditSubject(request),
+              HasSubstr(R"( provider="vault" file="" path="databases/main" )"));
+}
+
+TEST(CheckSecretPathTest, LeadsOnlyFurtherIn) {
+  for (const char* path : {"a", "a/b", "a-b_c.d/E9", "a../b"}) {
+    EXPECT_TRUE(CheckSecretPath(path).ok()) << path;
+  }
+  for (const std::string& path :
+       {std::string(), std::string("/"), std::string("/a"), std::string("a/"), std::string("a//b"),
+        std::string("."), std::string("a/../b"), std::string("a/.b"), std::string("a?version=1"),
+        std::string("a#b"), std::string("%2e%2e"), std::string("a b"), std::string("a\r\nb"),
+        std::string("a\\b"), std::string("a\0b", 3), std::string("\xc3\xa4"),
+        std::string(513, 'a')}) {
+    EXPECT_EQ(CheckSecretPath(path).code(), kInvalidArgument) << path;
+  }
+}
+
+TEST(ProviderOfTest, IsNeverTheCallersText) {
+  Request request = GoodRequest();
+  EXPECT_EQ(ProviderOf(request), "file");
+  Env(request, "provider") = "hunter2";
+  EXPECT_EQ(ProviderOf(request), "none");
+}
+
 // The rows of README.md's table that need no file.
 struct Refusal {
   const char* name;
@@ -40,15 +82,6 @@ struct Refusal {
   const char* text;
 };
 
-std::string& Context(Request& request, const std::string& key) {
-  return (*request.mutable_volume_context())[key];
-}
-std::string& Env(Request& request, const std::string& key) {
-  return Context(request, kContext + key);
-}
-std::string& Pod(Request& request, const std::string& key) {
-  return (*request.mutable_pod_context())[key];
-}
 void AskForMany(Request& request, int count) {
   request.clear_queries();
   for (int i = 0; i < count; ++i) {
@@ -69,6 +102,13 @@ const Refusal kRefusals[] = {
      "pod_context[podUID]: is missing"},
     {"StarNamespace", [](Request& r) { Pod(r, "namespace") = "*"; }, kInvalidArgument,
      "pod_context[namespace]: is not a name of Kubernetes"},
+    {"NamespaceAbove",
+     [](Request& r) {
+       Pod(r, "namespace") = Context(r, "csi.storage.k8s.io/pod.namespace") = "..";
+     },
+     kInvalidArgument, "pod_context[namespace]: is not a name of Kubernetes"},
+    {"HiddenAccount", [](Request& r) { Pod(r, "serviceAccount") = ".app"; }, kInvalidArgument,
+     "pod_context[serviceAccount]: is not a name of Kubernetes"},
     {"LongPodName", [](Request& r) { Pod(r, "podName") = std::string(254, 'a'); }, kInvalidArgument,
      "pod_context[podName]: is not a name of Kubernetes"},
     {"NoPodInfo",
@@ -89,8 +129,28 @@ const Refusal kRefusals[] = {
      "volume_id: has more than 128 bytes"},
     {"NoProvider", [](Request& r) { Env(r, "provider").clear(); }, kInvalidArgument,
      "volume_context[env.csi-proxy.example/provider]: is missing"},
-    {"OtherProvider", [](Request& r) { Env(r, "provider") = "vault"; }, kInvalidArgument,
-     "volume_context[env.csi-proxy.example/provider]: must be `file` or `node`"},
+    {"OtherProvider", [](Request& r) { Env(r, "provider") = "Vault"; }, kInvalidArgument,
+     "volume_context[env.csi-proxy.example/provider]: must be `file`, `node` or `vault`"},
+    {"NoPath",
+     [](Request& r) {
+       AskVault(&r);
+       Env(r, "path").clear();
+     },
+     kInvalidArgument, "volume_context[env.csi-proxy.example/path]: is missing"},
+    {"PathElsewhere",
+     [](Request& r) {
+       AskVault(&r);
+       Env(r, "path") = "../other/main";
+     },
+     kInvalidArgument, "volume_context[env.csi-proxy.example/path]: is not plain names"},
+    {"PathForFile", [](Request& r) { Env(r, "path") = "main"; }, kInvalidArgument,
+     "volume_context[env.csi-proxy.example/path]: is for the provider `vault`"},
+    {"FileForVault",
+     [](Request& r) {
+       AskVault(&r);
+       Env(r, "file") = "db.json";
+     },
+     kInvalidArgument, "volume_context[env.csi-proxy.example/file]: is for the provider `file`"},
     {"OtherAttribute", [](Request& r) { Env(r, "files") = "db.json"; }, kInvalidArgument,
      "volume_context: knows no other env.csi-proxy.example/ attributes"},
     {"NoFile",

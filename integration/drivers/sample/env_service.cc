@@ -14,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "integration/drivers/sample/env_provider.h"
 #include "integration/drivers/sample/rpc.h"
+#include "server/base/status_macros.h"
 
 namespace csi_proxy::sample_driver {
 namespace {
@@ -43,16 +44,19 @@ void StderrAuditLog::Record(const AuditRecord& record) {
       record.subject);
 }
 
-std::unique_ptr<EnvService> EnvService::Create(const Options& options) {
+absl::StatusOr<std::unique_ptr<EnvService>> EnvService::Create(const Options& options) {
+  ABSL_ASSIGN_OR_RETURN(auto vault, VaultEnvProvider::Create(options.vault));
   auto node = std::make_unique<NodeEnvProvider>(system::v1alpha1::Client(options.connection),
                                                 options.node_id);
-  return std::make_unique<EnvService>(std::make_unique<FileEnvProvider>(options.directory),
-                                      std::move(node), std::make_unique<StderrAuditLog>());
+  return std::make_unique<EnvService>(
+      Providers{.file = std::make_unique<FileEnvProvider>(options.directory),
+                .node = std::move(node),
+                .vault = std::move(vault)},
+      std::make_unique<StderrAuditLog>());
 }
 
-EnvService::EnvService(std::unique_ptr<EnvProvider> file, std::unique_ptr<EnvProvider> node,
-                       std::unique_ptr<AuditLog> audit)
-    : file_(std::move(file)), node_(std::move(node)), audit_(std::move(audit)) {
+EnvService::EnvService(Providers providers, std::unique_ptr<AuditLog> audit)
+    : providers_(std::move(providers)), audit_(std::move(audit)) {
   // The code is as gRPC's plugin for protoc writes it, but for the types of the request and the
   // response.
   using Handler = grpc::internal::RpcMethodHandler<EnvService, grpc::ByteBuffer, grpc::ByteBuffer>;
@@ -73,8 +77,10 @@ absl::StatusOr<std::vector<Secret>> EnvService::FindValues(
     const env::NodeGetEnvVarsRequest& request, const CallOptions& call) {
   const absl::StatusOr<EnvRequest> checked = CheckEnvRequest(request);
   if (!checked.ok()) return checked.status();
-  EnvProvider& provider = checked->provider == "file" ? *file_ : *node_;
-  absl::StatusOr<std::vector<Secret>> values = provider.Get(*checked, call);
+  const std::unique_ptr<EnvProvider>& provider = checked->provider == "file"   ? providers_.file
+                                                 : checked->provider == "node" ? providers_.node
+                                                                               : providers_.vault;
+  absl::StatusOr<std::vector<Secret>> values = provider->Get(*checked, call);
   if (!values.ok()) return values.status();
   if (absl::Status s = CheckValues(checked->queries, *values); !s.ok()) return s;
   return values;
@@ -88,11 +94,13 @@ absl::StatusOr<grpc::ByteBuffer> EnvService::GetEnvVars(const grpc::ByteBuffer& 
   const absl::Status parsed = Parse(bytes, &request);
   const absl::StatusOr<std::vector<Secret>> values =
       parsed.ok() ? FindValues(request, call) : parsed;
+  const absl::Duration duration = absl::Now() - began;
+  metrics_.Answered(ProviderOf(request), values.status().code(), duration);
   audit_->Record({.method = "NodeGetEnvVars",
                   .subject = AuditSubject(request),
                   .context = CallContext(),
                   .status = values.status(),
-                  .duration = absl::Now() - began});
+                  .duration = duration});
   if (!values.ok()) return values.status();
   env::NodeGetEnvVarsResponse response;
   for (int i = 0; i < request.queries_size(); ++i) {

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "csi_proxy/call_options.h"
 #include "csi_proxy/connection.h"
+#include "integration/drivers/sample/env_metrics.h"
 #include "integration/drivers/sample/env_provider.h"
 #include "server/base/audit.h"
 
@@ -35,24 +36,31 @@ class EnvService final : public grpc::Service {
     // For the provider `node`.
     std::string node_id;
     std::shared_ptr<Connection> connection;
+    VaultOptions vault;
   };
-  static std::unique_ptr<EnvService> Create(const Options& options);
+  // INVALID_ARGUMENT, naming the flag.
+  static absl::StatusOr<std::unique_ptr<EnvService>> Create(const Options& options);
 
-  EnvService(std::unique_ptr<EnvProvider> file, std::unique_ptr<EnvProvider> node,
-             std::unique_ptr<AuditLog> audit);
+  struct Providers {
+    std::unique_ptr<EnvProvider> file, node, vault;
+  };
+  EnvService(Providers providers, std::unique_ptr<AuditLog> audit);
 
   // The rpc without gRPC: on success the bytes of a NodeGetEnvVarsResponse. Writes one record to
   // the audit log, whatever comes of it. Thread-safe.
   absl::StatusOr<grpc::ByteBuffer> GetEnvVars(const grpc::ByteBuffer& bytes,
                                               const CallOptions& call);
 
+  // The requests by provider and code, and how long they took, in Prometheus' text format.
+  HttpAnswer Metrics() const { return metrics_.Text(); }
+
  private:
   absl::StatusOr<std::vector<Secret>> FindValues(const env::NodeGetEnvVarsRequest& request,
                                                  const CallOptions& call);
 
-  const std::unique_ptr<EnvProvider> file_;
-  const std::unique_ptr<EnvProvider> node_;
+  const Providers providers_;
   const std::unique_ptr<AuditLog> audit_;
+  EnvMetrics metrics_;
 };
 
 // The response as bytes that are wiped when gRPC lets go of them. Wipes the values of `response`,

@@ -72,9 +72,15 @@ class EnvServiceTest : public testing::Test {
   EnvServiceTest() { Use(std::string("node-1")); }
 
   void Use(absl::StatusOr<std::string> node) {
-    service_ = std::make_unique<EnvService>(std::make_unique<FileEnvProvider>(directory_.path()),
-                                            std::make_unique<FixedProvider>(std::move(node)),
-                                            std::make_unique<KeptAudit>(&audit_));
+    Use(std::make_unique<FileEnvProvider>(directory_.path()), std::move(node));
+  }
+  void Use(std::unique_ptr<EnvProvider> file, absl::StatusOr<std::string> node) {
+    service_ = std::make_unique<EnvService>(
+        EnvService::Providers{
+            .file = std::move(file),
+            .node = std::make_unique<FixedProvider>(std::move(node)),
+            .vault = std::make_unique<FixedProvider>(absl::DeadlineExceededError("slow"))},
+        std::make_unique<KeptAudit>(&audit_));
   }
   void Write(const std::string& text, mode_t mode = 0600) {
     WriteFile(directory_.path() + "/db.json", text, mode);
@@ -171,9 +177,7 @@ TEST_F(EnvServiceTest, AFileThatIsNotProtectedIsNotUsed) {
   ExpectRefused(GoodRequest(), absl::StatusCode::kNotFound, "file db.json: does not exist");
   Write(GoodFile(), 0644);
   ExpectRefused(GoodRequest(), absl::StatusCode::kFailedPrecondition, "has permissions for");
-  service_ = std::make_unique<EnvService>(std::make_unique<FileEnvProvider>(""),
-                                          std::make_unique<FixedProvider>(std::string()),
-                                          std::make_unique<KeptAudit>(&audit_));
+  Use(std::make_unique<FileEnvProvider>(""), std::string());
   ExpectRefused(GoodRequest(), absl::StatusCode::kFailedPrecondition,
                 "needs the driver's flag --env-directory");
 }
@@ -225,6 +229,39 @@ TEST_F(EnvServiceTest, TheNodesErrorsArePassedOn) {
   EXPECT_THAT(*Call(request), ElementsAre("DB_USER=node-1", "DB_PASSWORD=node-1"));
   Use(absl::UnavailableError("no pipe"));
   ExpectRefused(request, absl::StatusCode::kUnavailable, "no pipe");
+}
+
+TEST_F(EnvServiceTest, MetricsCountRequestsByProviderAndCode) {
+  const auto counted = [this](const char* code, const char* provider, int count) {
+    const std::string line = absl::StrCat("csi_env_request_seconds_count{grpc_status_code=\"", code,
+                                          "\",provider=\"", provider, "\"} ", count, "\n");
+    EXPECT_THAT(service_->Metrics().body, HasSubstr(line));
+  };
+  // There before the first request.
+  for (const char* provider : {"file", "node", "vault"}) counted("OK", provider, 0);
+  Write(GoodFile());
+  EXPECT_TRUE(Call(GoodRequest()).ok());
+  EXPECT_TRUE(Call(GoodRequest()).ok());
+  Request request = GoodRequest();
+  AskVault(&request);
+  EXPECT_FALSE(Call(request).ok());
+  (*request.mutable_volume_context())["env.csi-proxy.example/provider"] = "chosen-by-a-pod";
+  EXPECT_FALSE(Call(request).ok());
+  EXPECT_FALSE(service_->GetEnvVars(Bytes("\x01"), {}).ok());
+  request = GoodRequest();
+  request.mutable_queries(0)->set_key("other");
+  EXPECT_FALSE(Call(request).ok());
+  counted("OK", "file", 2);
+  counted("PermissionDenied", "file", 1);
+  counted("DeadlineExceeded", "vault", 1);
+  counted("InvalidArgument", "none", 2);
+  counted("OK", "node", 0);
+  const std::string text = service_->Metrics().body;
+  EXPECT_THAT(text, HasSubstr("csi_env_request_seconds_bucket{grpc_status_code=\"OK\","
+                              "provider=\"file\",le=\"0.1\"} "));
+  for (const char* hidden : {kSecret, "chosen-by-a-pod", "production", "app-0", "db.json"}) {
+    EXPECT_THAT(text, Not(HasSubstr(hidden)));
+  }
 }
 
 TEST_F(EnvServiceTest, WhatIsNotARequestIsRefusedAndRecorded) {

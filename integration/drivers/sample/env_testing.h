@@ -43,6 +43,28 @@ inline experimental::env::v1alpha1::NodeGetEnvVarsRequest GoodRequest() {
 inline constexpr char kSecret[] = "hunter2-7f3a9c51d0";
 inline constexpr char kToken[] = "eyJhbGciOiJSUzI1NiJ9-token-of-the-account";
 
+// Vault's token of the driver, which no log, error or audit line may show either.
+inline constexpr char kVaultToken[] = "hvs.CAESIJ-token-of-the-driver";
+
+// Has `request` ask for a secret of Vault instead of a file.
+inline void AskVault(experimental::env::v1alpha1::NodeGetEnvVarsRequest* request) {
+  auto& context = *request->mutable_volume_context();
+  context["env.csi-proxy.example/provider"] = "vault";
+  context["env.csi-proxy.example/path"] = "databases/main";
+  context.erase("env.csi-proxy.example/file");
+}
+
+// The answer of Vault to it, with the members that the documentation has
+// (https://developer.hashicorp.com/vault/api-docs/secret/kv/kv-v2#read-secret-version).
+inline std::string GoodVaultAnswer() {
+  return std::string(R"({"request_id":"1a","lease_id":"","renewable":false,"lease_duration":0,)"
+                     R"("data":{"data":{"username":"admin","port":5432,"password":")") +
+         kSecret +
+         R"("},"metadata":{"created_time":"2026-11-25T02:24:06.945319214Z","custom_metadata":null,)"
+         R"("deletion_time":"","destroyed":false,"version":2}},)"
+         R"("wrap_info":null,"warnings":null,"auth":null})";
+}
+
 // A file that GoodRequest() may read.
 inline std::string GoodFile() {
   return std::string(R"({"readers": [{"namespace": "production", "serviceAccount": "app"}],

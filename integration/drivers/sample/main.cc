@@ -26,19 +26,53 @@
 #include "integration/drivers/sample/node_service.h"
 #include "integration/drivers/sample/sidecars.h"
 #include "integration/drivers/sample/volume_locks.h"
+#include "server/base/status_macros.h"
+#include "server/http/http_server.h"
 
 namespace csi_proxy::sample_driver {
 namespace {
 
 namespace po = boost::program_options;
 
+// Of the experiment with environment variables.
+struct EnvFlags {
+  std::string directory, metrics_address;
+  VaultOptions vault;
+};
+
 struct Flags {
-  std::string endpoint, mode, node_id, serve_directories, feature_gates, env_directory;
+  std::string endpoint, mode, node_id, serve_directories, feature_gates;
+  EnvFlags env;
   int64_t capacity = 0;
   FeatureGates gates;
   ClientOptions client;
   SidecarsFlags sidecars;
 };
+
+void AddEnvFlags(EnvFlags* flags, po::options_description* described) {
+  described->add_options()(
+      "env-directory", po::value(&flags->directory),
+      "with CSIDirectEnvInjection: the directory of the files with values for pods")(
+      "vault-address", po::value(&flags->vault.address),
+      "with CSIDirectEnvInjection: where Vault, or its agent, serves HTTP on this machine, as "
+      "http://127.0.0.1:8200")("vault-token-file", po::value(&flags->vault.token_file),
+                               "with --vault-address: the protected file of the token for it")(
+      "vault-path", po::value(&flags->vault.path),
+      "with --vault-address: where the secrets of pods are, as secret/data/csi")(
+      "env-metrics-address", po::value(&flags->metrics_address),
+      "with CSIDirectEnvInjection: where /metrics of it are served, as 127.0.0.1:9810");
+}
+
+absl::Status CheckEnvFlags(const po::variables_map& values) {
+  for (const char* flag : {"env-directory", "vault-address", "vault-token-file", "vault-path",
+                           "env-metrics-address"}) {
+    if (values.count(flag) != 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--", flag, ": needs --feature-gates=CSIDirectEnvInjection=true"));
+    }
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<Flags> ParseFlags(int argc, char** argv) {
   Flags flags;
@@ -57,9 +91,8 @@ absl::StatusOr<Flags> ParseFlags(int argc, char** argv) {
       "serve-directories", po::value(&flags.serve_directories),
       "for tests of embedded mode: a directory for a socket where csi-proxyctl sees the node's "
       "directories")("feature-gates", po::value(&flags.feature_gates),
-                     "experiments, which are off by default, as CSIDirectEnvInjection=true")(
-      "env-directory", po::value(&flags.env_directory),
-      "with CSIDirectEnvInjection: the directory of the files with values for pods");
+                     "experiments, which are off by default, as CSIDirectEnvInjection=true");
+  AddEnvFlags(&flags.env, &described);
   AddSidecarsFlags(&flags.sidecars, &described);
   po::variables_map values;
   try {
@@ -73,10 +106,7 @@ absl::StatusOr<Flags> ParseFlags(int argc, char** argv) {
   const absl::StatusOr<FeatureGates> gates = ParseFeatureGates(flags.feature_gates);
   if (!gates.ok()) return gates.status();
   flags.gates = *gates;
-  if (!flags.env_directory.empty() && !flags.gates.csi_direct_env_injection) {
-    return absl::InvalidArgumentError(
-        "--env-directory: needs --feature-gates=CSIDirectEnvInjection=true");
-  }
+  if (!flags.gates.csi_direct_env_injection) ABSL_RETURN_IF_ERROR(CheckEnvFlags(values));
   static const std::map<std::string, Mode> kModes = {
       {"auto", Mode::kAuto}, {"remote", Mode::kRemote}, {"embedded", Mode::kEmbedded}};
   const auto mode = kModes.find(flags.mode);
@@ -85,6 +115,20 @@ absl::StatusOr<Flags> ParseFlags(int argc, char** argv) {
   }
   flags.client.mode = mode->second;
   return flags;
+}
+
+// Null without an address.
+absl::StatusOr<std::unique_ptr<HttpServer>> ServeMetrics(const std::string& address,
+                                                         const EnvService* env_vars) {
+  constexpr char kFlag[] = "--env-metrics-address";
+  if (address.empty()) return nullptr;
+  ABSL_ASSIGN_OR_RETURN(HostPort endpoint, HostPort::Parse(kFlag, address));
+  // There is no authentication: a port alone is this machine's.
+  if (endpoint.host.empty()) endpoint.host = "127.0.0.1";
+  auto server =
+      HttpServer::Listen(endpoint, {{"/metrics", [env_vars] { return env_vars->Metrics(); }}});
+  if (server.ok()) return server;
+  return absl::InvalidArgumentError(absl::StrCat(kFlag, ": ", server.status().message()));
 }
 
 absl::Status Serve(Flags flags, const sigset_t& stop_signals) {
@@ -111,9 +155,13 @@ absl::Status Serve(Flags flags, const sigset_t& stop_signals) {
   builder.RegisterService(&controller);
   builder.RegisterService(&node);
   std::unique_ptr<EnvService> env_vars;
+  std::unique_ptr<HttpServer> env_metrics;
   if (flags.gates.csi_direct_env_injection) {
-    env_vars = EnvService::Create(
-        {.directory = flags.env_directory, .node_id = flags.node_id, .connection = *connection});
+    ABSL_ASSIGN_OR_RETURN(env_vars, EnvService::Create({.directory = flags.env.directory,
+                                                        .node_id = flags.node_id,
+                                                        .connection = *connection,
+                                                        .vault = flags.env.vault}));
+    ABSL_ASSIGN_OR_RETURN(env_metrics, ServeMetrics(flags.env.metrics_address, env_vars.get()));
     builder.RegisterService(env_vars.get());
   }
   std::unique_ptr<v1::Filesystem::Service> directories;

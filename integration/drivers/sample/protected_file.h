@@ -32,7 +32,9 @@ absl::Status CheckPlainFileName(absl::string_view name);
 
 // Reads the file `name` of `directory`. Follows no link, neither to the file nor to the directory,
 // which must be root's or this user's and writable for nobody else. `name` must pass
-// CheckPlainFileName(). NOT_FOUND; FAILED_PRECONDITION. Statuses begin with `file `.
-absl::StatusOr<Secret> ReadProtectedFile(const std::string& directory, const std::string& name);
+// CheckPlainFileName(). NOT_FOUND; FAILED_PRECONDITION. Statuses begin with `file ` or with
+// `directory_field`.
+absl::StatusOr<Secret> ReadProtectedFile(absl::string_view directory_field,
+                                         const std::string& directory, const std::string& name);
 
 }  // namespace csi_proxy::sample_driver

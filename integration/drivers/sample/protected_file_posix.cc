@@ -24,16 +24,16 @@ absl::Status CannotRead(int error, absl::string_view name) {
 }
 
 // Opens the directory that a user other than `self` and root can put nothing into; -1 and a status.
-absl::Status OpenDirectory(const std::string& path, int* descriptor) {
+absl::Status OpenDirectory(absl::string_view field, const std::string& path, int* descriptor) {
   *descriptor = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   struct stat facts;
   if (*descriptor < 0 || fstat(*descriptor, &facts) != 0) {
-    return absl::FailedPreconditionError("--env-directory: is not a directory that can be read");
+    return absl::FailedPreconditionError(
+        absl::StrCat(field, ": is not a directory that can be read"));
   }
   if (!Trusted(facts.st_uid, geteuid()) || (facts.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return absl::FailedPreconditionError(
-        "--env-directory: must belong to the driver's user or root, and be writable for nobody "
-        "else");
+    return absl::FailedPreconditionError(absl::StrCat(
+        field, ": must belong to the driver's user or root, and be writable for nobody else"));
   }
   return absl::OkStatus();
 }
@@ -66,12 +66,13 @@ absl::Status CheckPlainFileName(absl::string_view name) {
       "is not the plain name of a file (letters, digits, `-`, `_`, `.`)");
 }
 
-absl::StatusOr<Secret> ReadProtectedFile(const std::string& directory, const std::string& name) {
+absl::StatusOr<Secret> ReadProtectedFile(absl::string_view directory_field,
+                                         const std::string& directory, const std::string& name) {
   int parent = -1;
   const absl::Cleanup close_parent = [&parent] {
     if (parent >= 0) close(parent);
   };
-  if (absl::Status s = OpenDirectory(directory, &parent); !s.ok()) return s;
+  if (absl::Status s = OpenDirectory(directory_field, directory, &parent); !s.ok()) return s;
   // O_NONBLOCK: a pipe would wait for a writer.
   const int file =
       openat(parent, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);

@@ -12,12 +12,14 @@ namespace {
 
 using ::testing::HasSubstr;
 
+constexpr char kField[] = "--env-directory";
+
 class ProtectedFileTest : public testing::Test {
  protected:
   std::string Path(const std::string& name) const { return directory_.path() + "/" + name; }
 
   void ExpectRefused(const std::string& name, absl::StatusCode code, const char* text) const {
-    const auto read = ReadProtectedFile(directory_.path(), name);
+    const auto read = ReadProtectedFile(kField, directory_.path(), name);
     EXPECT_EQ(read.status().code(), code) << read.status();
     EXPECT_THAT(read.status().message(), HasSubstr(text));
   }
@@ -28,12 +30,12 @@ class ProtectedFileTest : public testing::Test {
 TEST_F(ProtectedFileTest, IsReadAsItIs) {
   const std::string bytes("a\0b\n\xff", 5);
   WriteFile(Path("a"), bytes);
-  const auto read = ReadProtectedFile(directory_.path(), "a");
+  const auto read = ReadProtectedFile(kField, directory_.path(), "a");
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->Reveal(), bytes);
   // Its owner need not be able to write it.
   WriteFile(Path("b"), "b", 0400);
-  EXPECT_TRUE(ReadProtectedFile(directory_.path(), "b").ok());
+  EXPECT_TRUE(ReadProtectedFile(kField, directory_.path(), "b").ok());
 }
 
 TEST_F(ProtectedFileTest, OnlyAPlainFileOfItsOwnerAloneIsRead) {
@@ -55,7 +57,7 @@ TEST_F(ProtectedFileTest, OnlyAPlainFileOfItsOwnerAloneIsRead) {
 
 TEST_F(ProtectedFileTest, HasALargestSize) {
   WriteFile(Path("large"), std::string(kMaxProtectedFileBytes, 'x'));
-  const auto read = ReadProtectedFile(directory_.path(), "large");
+  const auto read = ReadProtectedFile(kField, directory_.path(), "large");
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->size(), kMaxProtectedFileBytes);
   WriteFile(Path("large"), std::string(kMaxProtectedFileBytes + 1, 'x'));
@@ -71,7 +73,7 @@ TEST_F(ProtectedFileTest, TheDirectoryIsProtectedToo) {
     ExpectRefused("a", kRefused, "--env-directory: must belong to");
   }
   ASSERT_EQ(chmod(directory_.path().c_str(), 0755), 0);
-  EXPECT_TRUE(ReadProtectedFile(directory_.path(), "a").ok());
+  EXPECT_TRUE(ReadProtectedFile(kField, directory_.path(), "a").ok());
   if (geteuid() == 0) {
     constexpr uid_t kNobody = 65534;
     ASSERT_EQ(chown(directory_.path().c_str(), kNobody, 0), 0);
@@ -85,7 +87,7 @@ TEST_F(ProtectedFileTest, TheDirectoryIsProtectedToo) {
   const std::string link = other.path() + "/link";
   ASSERT_EQ(symlink(directory_.path().c_str(), link.c_str()), 0);
   for (const std::string& path : {link, Path("a"), Path("none")}) {
-    const auto read = ReadProtectedFile(path, "a");
+    const auto read = ReadProtectedFile(kField, path, "a");
     EXPECT_EQ(read.status().code(), kRefused) << path;
     EXPECT_THAT(read.status().message(), HasSubstr("is not a directory that can be read"));
   }

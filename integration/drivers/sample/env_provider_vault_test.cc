@@ -1,0 +1,296 @@
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "integration/drivers/sample/env_provider.h"
+#include "integration/drivers/sample/env_testing.h"
+#include "server/base/testing_posix.h"
+#include "server/http/http_testing.h"
+
+namespace csi_proxy::sample_driver {
+namespace {
+
+using http_testing::RawServer;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+using enum absl::StatusCode;
+
+constexpr char kPathField[] = "volume_context[env.csi-proxy.example/path]: ";
+
+std::string Http(absl::string_view code, absl::string_view body,
+                 absl::string_view more_headers = "") {
+  return absl::StrCat("HTTP/1.1 ", code, " x\r\nContent-Type: application/json\r\n", more_headers,
+                      "Content-Length: ", body.size(), "\r\n\r\n", body);
+}
+
+class VaultTest : public testing::Test {
+ protected:
+  VaultTest() { WriteFile(token_file_, absl::StrCat(kVaultToken, "\n")); }
+
+  VaultOptions Options(const RawServer& vault) const {
+    return {.address = absl::StrCat("http://", ToString(vault.address())),
+            .token_file = token_file_,
+            .path = "secret/data/csi"};
+  }
+
+  // `key=value` for each query, or the error. Neither shows a secret.
+  static absl::StatusOr<std::vector<std::string>> Get(const VaultOptions& options,
+                                                      const EnvRequest& request = VaultRequest(),
+                                                      const CallOptions& call = {}) {
+    auto provider = VaultEnvProvider::Create(options);
+    if (!provider.ok()) return provider.status();
+    testing::internal::CaptureStderr();
+    const auto values = (*provider)->Get(request, call);
+    const std::string written = testing::internal::GetCapturedStderr();
+    for (const char* hidden : {kSecret, kVaultToken}) {
+      EXPECT_THAT(written, Not(HasSubstr(hidden)));
+      EXPECT_THAT(std::string(values.status().message()), Not(HasSubstr(hidden)));
+    }
+    if (!values.ok()) return values.status();
+    std::vector<std::string> texts;
+    for (size_t i = 0; i < values->size(); ++i) {
+      texts.push_back(absl::StrCat(request.queries[i].key, "=", (*values)[i].Reveal()));
+    }
+    return texts;
+  }
+
+  void ExpectRefused(const std::string& answer, absl::StatusCode code, const std::string& text) {
+    const RawServer vault(answer);
+    const absl::Status status = Get(Options(vault)).status();
+    EXPECT_EQ(status.code(), code) << status << answer.substr(0, 99);
+    EXPECT_THAT(std::string(status.message()), HasSubstr(text));
+    EXPECT_THAT(vault.requests(), SizeIs(1));
+  }
+
+  static EnvRequest VaultRequest() {
+    auto request = GoodRequest();
+    AskVault(&request);
+    return *CheckEnvRequest(request);
+  }
+
+  const TemporaryDirectory directory_;
+  const std::string token_file_ = directory_.path() + "/token";
+};
+
+TEST_F(VaultTest, AnswersInTheOrderOfTheQueries) {
+  const RawServer vault(Http("200", GoodVaultAnswer()));
+  EnvRequest request = VaultRequest();
+  const auto values = Get(Options(vault), request);
+  ASSERT_TRUE(values.ok()) << values.status();
+  EXPECT_THAT(*values, ElementsAre("username=admin", absl::StrCat("password=", kSecret)));
+  std::swap(request.queries[0], request.queries[1]);
+  EXPECT_THAT(*Get(Options(vault), request),
+              ElementsAre(absl::StrCat("password=", kSecret), "username=admin"));
+  ASSERT_THAT(vault.requests(), SizeIs(2));
+  const std::string asked = vault.requests()[0];
+  EXPECT_THAT(asked, StartsWith("GET /v1/secret/data/csi/production/app/databases/main HTTP/1.1"));
+  EXPECT_THAT(asked, HasSubstr(absl::StrCat("\r\nX-Vault-Token: ", kVaultToken, "\r\n")));
+  EXPECT_THAT(asked, HasSubstr("\r\nX-Vault-Request: true\r\n"));
+}
+
+TEST_F(VaultTest, TheTokenIsReadAnew) {
+  const RawServer vault(Http("200", GoodVaultAnswer()));
+  auto provider = VaultEnvProvider::Create(Options(vault));
+  ASSERT_TRUE(provider.ok()) << provider.status();
+  EXPECT_TRUE((*provider)->Get(VaultRequest(), {}).ok());
+  WriteFile(token_file_, "another");
+  EXPECT_TRUE((*provider)->Get(VaultRequest(), {}).ok());
+  EXPECT_THAT(vault.requests()[1], HasSubstr("\r\nX-Vault-Token: another\r\n"));
+}
+
+TEST_F(VaultTest, ATokenThatIsNotProtectedOrNoneIsNotSent) {
+  const RawServer vault(Http("200", GoodVaultAnswer()));
+  const auto refused = [&](const std::string& text) {
+    const absl::Status status = Get(Options(vault)).status();
+    EXPECT_EQ(status.code(), kFailedPrecondition) << status;
+    EXPECT_EQ(status.message(), absl::StrCat("--vault-token-file: ", text));
+  };
+  for (const std::string& text :
+       {std::string(), std::string("\n"), absl::StrCat(kVaultToken, "\r\nX-Vault-Namespace: a"),
+        absl::StrCat(kVaultToken, " a"), absl::StrCat(kVaultToken, "\xff"),
+        std::string(kVaultToken) + '\0', std::string(8193, 'a')}) {
+    WriteFile(token_file_, text);
+    refused("does not hold a token of up to 8192 bytes and nothing else");
+  }
+  WriteFile(token_file_, kVaultToken, 0640);
+  refused("file token: has permissions for its group or for others");
+  ASSERT_EQ(unlink(token_file_.c_str()), 0);
+  refused("file token: does not exist");
+  ASSERT_EQ(chmod(directory_.path().c_str(), 0777), 0);
+  refused(
+      "its directory: must belong to the driver's user or root, and be writable for nobody else");
+  EXPECT_THAT(vault.requests(), IsEmpty());
+}
+
+TEST_F(VaultTest, RefusalsOfVaultHaveTheirCodes) {
+  const std::string errors = absl::StrCat(R"({"errors":["no )", kSecret, R"("]})");
+  ExpectRefused(Http("403", errors), kPermissionDenied,
+                absl::StrCat(kPathField, "Vault does not let the driver's token read ",
+                             "production/app/databases/main"));
+  ExpectRefused(Http("404", R"({"errors":[]})"), kNotFound,
+                absl::StrCat(kPathField, "Vault has no secret production/app/databases/main"));
+  // As for a version that was deleted.
+  ExpectRefused(Http("404", R"({"data":{"data":null,"metadata":{"destroyed":false}}})"), kNotFound,
+                kPathField);
+  for (const char* code : {"429", "500", "502", "503"}) {
+    ExpectRefused(Http(code, errors), kUnavailable,
+                  absl::StrCat("--vault-address: answers with the HTTP status ", code));
+  }
+  for (const char* code : {"100", "204", "400", "405", "412"}) {
+    ExpectRefused(Http(code, code[0] == '4' ? errors : ""), kFailedPrecondition,
+                  absl::StrCat("--vault-address: answers with the HTTP status ", code));
+  }
+}
+
+// The token would go to whoever is named there.
+TEST_F(VaultTest, ARedirectIsNotFollowed) {
+  const RawServer elsewhere(Http("200", GoodVaultAnswer()));
+  for (const char* code : {"301", "302", "307", "308"}) {
+    ExpectRefused(Http(code, "",
+                       absl::StrCat("Location: http://", ToString(elsewhere.address()),
+                                    "/v1/secret/data/csi/production/app/databases/main\r\n")),
+                  kFailedPrecondition,
+                  absl::StrCat("--vault-address: answers with the HTTP status ", code,
+                               "; redirects are not followed"));
+  }
+  EXPECT_THAT(elsewhere.requests(), IsEmpty());
+}
+
+// Protobuf's messages quote the text around an error; neither they nor its log may get out.
+TEST_F(VaultTest, WhatIsNoSecretOfVaultIsNotQuoted) {
+  const std::string good = GoodVaultAnswer();
+  const std::string secret = absl::StrCat("\"", kSecret, "\"");
+  for (const std::string& body :
+       {std::string(), std::string("null"), std::string("[]"), std::string(kSecret), secret,
+        good.substr(0, good.size() - 1), good + "}", absl::StrCat("<html>", kSecret, "</html>"),
+        absl::StrCat("{\"data\": ", secret, "}"),
+        absl::StrCat("{\"data\": {\"password\": ", secret, "}}"),
+        absl::StrCat("{\"data\": {\"data\": ", secret, "}}"),
+        absl::StrCat("{\"data\": {\"data\": [", secret, "]}}"),
+        absl::StrCat("{\"data\": [{\"data\": {\"password\": ", secret, "}}]}"),
+        absl::StrCat("{\"data\": {\"data\": {\"password\" ", secret, "}}}"),
+        absl::StrCat("{\"data\": {\"data\": {\"password\": \"", kSecret, "\\ud800\"}}}"),
+        std::string(100'000, '['),
+        absl::StrCat("{\"data\": ", std::string(200'000, '['), secret)}) {
+    ExpectRefused(Http("200", body), kFailedPrecondition,
+                  "--vault-address: the answer is not a secret of KV version 2");
+  }
+}
+
+TEST_F(VaultTest, AllOrNothing) {
+  const auto answer = [](absl::string_view password) {
+    return Http("200", absl::StrCat(R"({"data":{"data":{"username":")", kSecret, "\"", password,
+                                    R"(},"metadata":{"version":3}}})"));
+  };
+  ExpectRefused(answer(""), kNotFound,
+                "queries[1].key: password is not in production/app/databases/main");
+  for (const char* value : {"1", "true", "null", "{}", "[\"a\"]"}) {
+    ExpectRefused(answer(absl::StrCat(",\"password\":", value)), kFailedPrecondition,
+                  "queries[1].key: password is not a string in production/app/databases/main");
+  }
+}
+
+TEST_F(VaultTest, AnAnswerWithoutAnEndIsNotRead) {
+  const std::string large = absl::StrCat(kSecret, std::string(256 * 1024, 'x'));
+  for (const std::string& answer :
+       {Http("200", large), absl::StrCat("HTTP/1.1 200 x\r\n\r\n", large),
+        absl::StrCat("HTTP/1.1 403 x\r\n\r\n", large)}) {
+    ExpectRefused(answer, kFailedPrecondition, " is larger than 262144 bytes");
+  }
+  ExpectRefused(kSecret + std::string("\r\n\r\n"), kUnavailable,
+                " does not answer as an HTTP server: ");
+}
+
+TEST_F(VaultTest, ASlowVaultIsGivenUp) {
+  const RawServer silent("", {.stays = true});
+  const RawServer slow(Http("200", GoodVaultAnswer()), {.pause = std::chrono::milliseconds(50)});
+  for (const RawServer* vault : {&silent, &slow}) {
+    VaultOptions options = Options(*vault);
+    options.timeout = absl::Milliseconds(200);
+    const absl::Time start = absl::Now();
+    EXPECT_EQ(Get(options).status().code(), kDeadlineExceeded);
+    // The caller's deadline holds as well.
+    options.timeout = absl::Hours(1);
+    const absl::Status status =
+        Get(options, VaultRequest(), {.timeout = absl::Milliseconds(200)}).status();
+    EXPECT_EQ(status.message(), absl::StrCat("--vault-address: ", ToString(vault->address()),
+                                             " did not answer in time"));
+    EXPECT_LT(absl::Now() - start, absl::Seconds(20));
+  }
+}
+
+TEST_F(VaultTest, NobodyThereIsUnavailable) {
+  VaultOptions options;
+  {
+    const RawServer vault("");
+    options = Options(vault);
+  }
+  const absl::Status status = Get(options).status();
+  EXPECT_EQ(status.code(), kUnavailable);
+  EXPECT_THAT(std::string(status.message()),
+              StartsWith("--vault-address: nobody serves Vault at 127.0.0.1:"));
+}
+
+TEST_F(VaultTest, WithoutFlagsThereIsNoVault) {
+  const absl::Status status = Get({}).status();
+  EXPECT_EQ(status.code(), kFailedPrecondition);
+  EXPECT_EQ(status.message(), "the provider `vault` needs the driver's flag --vault-address");
+}
+
+TEST(VaultOptionsTest, FlagsThatCannotBeMeantAreRefused) {
+  const VaultOptions good = {
+      .address = "http://127.0.0.1:8200", .token_file = "/run/vault/token", .path = "secret/data"};
+  for (const char* address :
+       {"http://127.0.0.1:8200/", "http://localhost:8200", "http://[::1]:1"}) {
+    VaultOptions options = good;
+    options.address = address;
+    EXPECT_TRUE(VaultEnvProvider::Create(options).ok()) << address;
+  }
+  const auto refused = [&good](std::string VaultOptions::*flag, const std::string& value,
+                               const std::string& text) {
+    VaultOptions options = good;
+    options.*flag = value;
+    const absl::Status status = VaultEnvProvider::Create(options).status();
+    EXPECT_EQ(status.code(), kInvalidArgument) << value;
+    EXPECT_THAT(std::string(status.message()), StartsWith(text)) << value;
+  };
+  for (const char* address :
+       {"", "127.0.0.1:8200", "https://127.0.0.1:8200", "HTTP://127.0.0.1:8200", "unix:///run/a"}) {
+    refused(&VaultOptions::address, address, "--vault-address: must begin with http://; there is");
+  }
+  for (const char* address : {"http://vault:8200", "http://10.0.0.1:8200", "http://0.0.0.0:8200",
+                              "http://:8200", "http://127.0.0.1:0", "http://127.0.0.1.example:8200",
+                              "http://[fe80::1]:8200", "http://a@127.0.0.1:8200"}) {
+    refused(&VaultOptions::address, address, "--vault-address: must be a port of the loopback");
+  }
+  for (const char* address : {"http://127.0.0.1", "http://127.0.0.1:8200/v1", "http://::1:8200"}) {
+    refused(&VaultOptions::address, address, "--vault-address: \"");
+  }
+  for (const char* file : {"", "token", "./token"}) {
+    refused(&VaultOptions::token_file, file, "--vault-token-file: must be an absolute path");
+  }
+  for (const char* file : {"/", "/run/", "/run/.token", "/run/a b"}) {
+    refused(&VaultOptions::token_file, file, "--vault-token-file: is not the plain name of a file");
+  }
+  for (const char* path : {"", "/secret/data", "secret//data", "secret/../data", "secret/data/",
+                           "secret/data?a", "secret/data/%2e%2e", "secret/data/a b"}) {
+    refused(&VaultOptions::path, path, "--vault-path: is not plain names");
+  }
+  for (const char* path : {"secret", "secret/csi", "data", "data/csi", "secret/database"}) {
+    refused(&VaultOptions::path, path, "--vault-path: must be MOUNT/data or MOUNT/data/PATH");
+  }
+}
+
+}  // namespace
+}  // namespace csi_proxy::sample_driver

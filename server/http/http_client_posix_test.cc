@@ -1,0 +1,81 @@
+// What HttpGet() asks and gets may be secret, and must be gone when its memory is let go of.
+#include <malloc.h>
+
+#include <cstdlib>
+#include <new>
+#include <string>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "server/http/http_client.h"
+#include "server/http/http_testing.h"
+
+namespace {
+
+// Looked for in all that this thread lets go of, if not empty.
+thread_local std::string_view looked_for;
+thread_local int found = 0;
+
+void Free(void* memory) {
+  if (memory != nullptr && !looked_for.empty()) {
+    const std::string_view bytes(static_cast<const char*>(memory), malloc_usable_size(memory));
+    if (bytes.find(looked_for) != std::string_view::npos) ++found;
+  }
+  std::free(memory);
+}
+
+}  // namespace
+
+// Memory begins as zeros: none of it may hold what an earlier owner has left.
+void* operator new(size_t size) {
+  void* const memory = std::calloc(1, size > 0 ? size : 1);
+  if (memory == nullptr) std::abort();
+  return memory;
+}
+void operator delete(void* memory) noexcept { Free(memory); }
+void operator delete(void* memory, size_t) noexcept { Free(memory); }
+
+namespace csi_proxy {
+namespace {
+
+constexpr char kSecret[] = "hunter2-7f3a9c51d0";
+
+// Counts the blocks that one question lets go of with the secret in them.
+int CountLeft(const HttpQuestion& question, int code) {
+  found = 0;
+  looked_for = kSecret;
+  {
+    const auto reply = HttpGet(question);
+    EXPECT_TRUE(reply.ok() && reply->code == code) << reply.status();
+  }
+  looked_for = {};
+  return found;
+}
+
+TEST(HttpClientMemoryTest, NeitherQuestionNorAnswerStays) {
+  for (const size_t size : {size_t{0}, size_t{100}, size_t{5000}, size_t{100'000}}) {
+    const std::string around(size, 'x');
+    const std::string body = absl::StrCat(around, kSecret, around);
+    const std::string header = absl::StrCat(around.substr(0, 5000), kSecret);
+    for (const int code : {200, 403}) {
+      const http_testing::RawServer server(
+          absl::StrCat("HTTP/1.1 ", code, " x\r\nX-Secret: ", header, "\r\n\r\n", body));
+      const HttpQuestion question = {.address = server.address(),
+                                     .target = "/",
+                                     .headers = {{"X-Token", Secret(header)}},
+                                     .subject = "answers",
+                                     .timeout = absl::Hours(1),
+                                     .max_bytes = body.size()};
+      EXPECT_EQ(CountLeft(question, code), 0) << size;
+    }
+  }
+  // The search does find what is not wiped.
+  looked_for = kSecret;
+  { const std::string left = absl::StrCat("this is left: ", kSecret); }
+  looked_for = {};
+  EXPECT_GT(found, 0);
+}
+
+}  // namespace
+}  // namespace csi_proxy
