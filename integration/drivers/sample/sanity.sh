@@ -31,7 +31,7 @@ protoc -I . --include_imports --descriptor_set_out="$out/csi.descriptors" integr
   CSI_DESCRIPTORS=$out/csi.descriptors "$go" test -count=1 .
 )
 # Without cgo, as the kubelet of integration/peers/sidecars, with which it shares most packages.
-(cd "$here/e2e" && CGO_ENABLED=0 "$go" test -c -o "$out/storage-suite" .)
+(cd "$here/e2e" && CGO_ENABLED=0 "$go" test -ldflags='-s -w' -c -o "$out/storage-suite" .)
 # storage_suite TEST FLAG...
 storage_suite() {
   local log=$out/storage-suite.log
