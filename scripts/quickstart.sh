@@ -127,13 +127,13 @@ call iscsi connect-target "${portal[@]}" --iqn=$iqn
 call iscsi get-target-disks "${portal[@]}" --iqn=$iqn
 expect '.diskIDs == ["10", "11"]'
 
-say "A Windows service: started, seen running, and stopped."
-call system start-service --name=MSiSCSI
-call system get-service --name=MSiSCSI
-expect '.status == "RUNNING"'
+say "A Windows service: stopped, started, and seen running."
 call system stop-service --name=MSiSCSI
 call system get-service --name=MSiSCSI
 expect '.status == "STOPPED"'
+call system start-service --name=MSiSCSI
+call system get-service --name=MSiSCSI
+expect '.status == "RUNNING"'
 
 say "The node is now in this state:"
 $build/client/ctl/csi-proxyctl sim DumpState --output=json | jq -r '

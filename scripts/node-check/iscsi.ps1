@@ -79,6 +79,39 @@ Test-Part "iscsi-session" "a target is found and connected, its disk is there at
   $told
 }
 
+# A virtual disk that is attached by diskpart or Hyper-V must be detached to grow. That of this role stays connected, and the
+# initiator does not see by itself that it has grown (learn.microsoft.com/powershell/module/iscsitarget/resize-iscsivirtualdisk).
+Test-Part "disk-grown" "a disk grows while it is connected: Windows sees its size when asked to, and its volume grows without a rescan" {
+  Assert-Passed "iscsi-session"
+  Get-Answer "iscsi", "connect-target", $portal, "--iqn=$iqn" | Out-Null
+  try {
+    $number = [int]@((Get-Answer "iscsi", "get-target-disks", $portal, "--iqn=$iqn").diskIDs)[0]
+    $size = (Get-CimDisk $number).Size
+    Assert-That ($size -eq 256mb) "disk $number has $size bytes, and is left alone"
+    Invoke-Stage $number "grown" | Out-Null
+    try {
+      $volume = Get-VolumeOf $number
+      Resize-IscsiVirtualDisk -Path $targetDisk -SizeBytes 512mb
+      $before = [NodeCheck.Native]::DiskLength($number)
+      $failure = [NodeCheck.Native]::UpdateSize($number)
+      $after = [NodeCheck.Native]::DiskLength($number)
+      $layout = [NodeCheck.Native]::LayoutError($number)
+      # The service asks for the next size itself.
+      Resize-IscsiVirtualDisk -Path $targetDisk -SizeBytes 768mb
+      Get-Answer "volume", "resize-volume", "--volume-id=$volume", "--size-bytes=0" | Out-Null
+      $stats = [int64](Get-Answer "volume", "get-volume-stats", "--volume-id=$volume").total_bytes
+    } finally {
+      Invoke-Unstage "grown" | Out-Null
+    }
+  } finally {
+    Get-Answer "iscsi", "disconnect-target", $portal, "--iqn=$iqn" | Out-Null
+  }
+  if ($metrics -ne "") { Add-Fact "fallbacks after disk-grown" { Get-Fallbacks } }
+  $told = "512 MiB: length $before, update $failure, then $after; partitions for a handle that reads: error $layout; 768 MiB: the volume has $stats bytes"
+  Assert-That ($failure -eq 0 -and $after -eq 512mb -and $layout -eq 0 -and $stats -gt 640mb) $told
+  $told
+}
+
 Test-Part "iscsi-chap" "with CHAP a wrong secret, a wrong user and none are refused, and the right ones connect" {
   Assert-Passed "iscsi-session"
   $secret = ConvertTo-SecureString -AsPlainText -Force $chapSecret

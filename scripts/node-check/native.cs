@@ -20,6 +20,7 @@ public static class Native {
   const uint Read = 0x80000000, Write = 0x40000000, ShareRead = 1, ShareWrite = 2;
   const uint OpenExisting = 3, BackupSemantics = 0x02000000, OpenReparsePoint = 0x00200000;
   const uint GetDiskAttributes = 0x000700F0, SetDiskAttributes = 0x0007C0F4;
+  const uint GetLength = 0x0007405C, UpdateDriveSize = 0x0007C0C8, GetDriveLayout = 0x00070050;
 
   [DllImport("kernel32.dll", CharSet = CharSet.Unicode, SetLastError = true)]
   static extern SafeFileHandle CreateFile(string name, uint access, uint share, IntPtr security, uint how, uint flags, IntPtr template);
@@ -118,6 +119,31 @@ public static class Native {
       BitConverter.GetBytes((ulong)2).CopyTo(request, 16);
       int returned;
       return LastError(DeviceIoControl(disk, SetDiskAttributes, request, 40, null, 0, out returned, IntPtr.Zero));
+    }
+  }
+
+  public static long DiskLength(int number) {
+    using (SafeFileHandle disk = OpenDisk(number, Read)) {
+      byte[] answer = new byte[8];
+      int returned;
+      if (!DeviceIoControl(disk, GetLength, null, 0, answer, 8, out returned, IntPtr.Zero)) throw new Win32Exception();
+      return BitConverter.ToInt64(answer, 0);
+    }
+  }
+
+  // Has Windows ask the disk for its size; returns the error.
+  public static int UpdateSize(int number) {
+    using (SafeFileHandle disk = OpenDisk(number, Read | Write)) {
+      int returned;
+      return LastError(DeviceIoControl(disk, UpdateDriveSize, null, 0, new byte[64], 64, out returned, IntPtr.Zero));
+    }
+  }
+
+  // The error of asking for the partitions by a handle that may read.
+  public static int LayoutError(int number) {
+    using (SafeFileHandle disk = OpenDisk(number, Read)) {
+      int returned;
+      return LastError(DeviceIoControl(disk, GetDriveLayout, null, 0, new byte[65536], 65536, out returned, IntPtr.Zero));
     }
   }
 

@@ -76,11 +76,16 @@ Test-Part "cost" "after many calls the process has neither grown nor kept handle
   $grown
 }
 
+# The lines of the counters of fallbacks.
+function Get-Fallbacks {
+  $lines = (Invoke-WebRequest -UseBasicParsing -TimeoutSec 10 -Uri "http://$metrics/metrics").Content -split "`n"
+  @($lines | Where-Object { $_ -match '^csi_proxy_fallbacks_total\{' })
+}
+
 Test-Part "fallbacks" "the service has taken none of the ways around that it has for what Windows may refuse" {
   Assert-Passed "answers"
   if ($metrics -eq "") { Skip-Part "the service serves no metrics (--metrics-bind-address)" }
-  $lines = (Invoke-WebRequest -UseBasicParsing -TimeoutSec 10 -Uri "http://$metrics/metrics").Content -split "`n"
-  $taken = @($lines | Where-Object { $_ -match '^csi_proxy_fallbacks_total\{' })
+  $taken = @(Get-Fallbacks)
   if ($taken.Count -eq 0) { Skip-Part "the service counts no fallbacks" }
   Add-Fact "fallbacks" { $taken }
   $more = @($taken | Where-Object { $_ -notmatch ' 0$' })

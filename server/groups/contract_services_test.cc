@@ -254,6 +254,15 @@ TEST_F(IscsiContract, PortZeroIs3260) {
   EXPECT_EQ(portals->target_portals[0].target_port, 3260u);
 }
 
+TEST_F(IscsiContract, WhileTheInitiatorsServiceIsStoppedAnErrorSaysSo) {
+  const iscsi::TargetPortal portal{.target_address = "10.0.0.5", .target_port = 3260};
+  ASSERT_TRUE(system_->StopService(context_, {.name = "MSiSCSI"}).ok());
+  const absl::Status added = iscsi_->AddTargetPortal(context_, {.target_portal = portal}).status();
+  EXPECT_TRUE(absl::StrContains(added.message(), "The service has not been started")) << added;
+  ASSERT_TRUE(system_->StartService(context_, {.name = "MSiSCSI"}).ok());
+  EXPECT_TRUE(iscsi_->AddTargetPortal(context_, {.target_portal = portal}).ok());
+}
+
 TEST_F(IscsiContract, TargetsHaveNamesOfThreeKinds) {
   const iscsi::TargetPortal portal{.target_address = "10.0.0.5", .target_port = 3260};
   const auto connect = [&](const std::string& iqn) {
@@ -329,6 +338,7 @@ TEST_F(SystemContract, StartingTheRunningAndStoppingTheStoppedSucceed) {
 }
 
 TEST_F(SystemContract, StartWaitsForTheState) {
+  ASSERT_TRUE(system_->StopService(context_, {.name = "MSiSCSI"}).ok());
   ASSERT_TRUE(system_->StartService(context_, {.name = "MSiSCSI"}).ok());
   EXPECT_EQ(system_->GetService(context_, {.name = "MSiSCSI"})->status,
             system::ServiceStatus::kRunning);
@@ -367,7 +377,10 @@ TEST_F(SystemContract, AllServicesMayBeStartedUnlessSomeAreListed) {
 TEST_F(SystemContract, AWaitThatRunsOutTellsTheState) {
   // However late the last look at the state is, the service has not started by then.
   node_->core()->Change([](machine::simulated::NodeState& state) {
-    for (auto& service : state.services) service.start_latency = absl::Hours(1);
+    for (auto& service : state.services) {
+      service.start_latency = absl::Hours(1);
+      if (service.name == "MSiSCSI") service.state = host::ServiceState::kStopped;
+    }
   });
   machine::simulated::FaultRule slow;
   slow.operation = "win32.GetService";

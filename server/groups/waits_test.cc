@@ -20,6 +20,7 @@ TEST_F(WaitsTest, ForAService) {
   Change([](NodeState& node) {
     for (auto& service : node.services) {
       service.start_latency = service.stop_latency = absl::Hours(1);
+      if (service.name == "MSiSCSI") service.state = ServiceState::kStopped;
     }
   });
   EXPECT_EQ(system_->StartService(Hurried(), {.name = "MSiSCSI"}).status(),

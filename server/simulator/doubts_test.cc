@@ -37,7 +37,7 @@ constexpr char kMore[] = R"(
   iscsi_portal {
     address: "10.0.0.5" target { iqn: "iqn.open" disk { number: 10 size_bytes: 1073741824 } }
   }
-  service { name: "MSiSCSI" start_type: MANUAL state: STOPPED }
+  service { name: "MSiSCSI" start_type: MANUAL state: RUNNING }
 )";
 constexpr char kFolder[] = R"(C:\var\lib\kubelet\pods\p1\)";
 const cim::Arguments kMaximum = {{"UseMaximumSize", Value::Boolean(true)}};
@@ -385,12 +385,13 @@ TEST_F(DoubtsTest, D35AllMappingsAreListedWithTheStatesOfMsftSmbMapping) {
   }
 }
 
-// Doubt 4 says that Windows answers with an error or nothing. The double answers at once too, but
-// does not look at the service: it is friendlier than Windows.
-TEST_F(DoubtsTest, Not04TheClassesOfIscsiWorkWhileTheServiceIsStopped) {
-  ASSERT_EQ(os_->GetService("MSiSCSI")->state, machine::ServiceState::kStopped);
+// Instances are the nothing, and methods have the error.
+TEST_F(DoubtsTest, D04WhileMsiscsiIsStoppedTheIscsiClassesAnswerWithAnErrorOrNothing) {
+  ASSERT_THAT(NewPortal(), Returns(0));
+  EXPECT_THAT(*All(Query("MSFT_iSCSITargetPortal")), SizeIs(1));
+  ASSERT_THAT(os_->StopService("MSiSCSI"), IsOk());
   EXPECT_THAT(*All(Query("MSFT_iSCSITargetPortal")), IsEmpty());
-  EXPECT_THAT(NewPortal(), Returns(0));
+  EXPECT_THAT(NewPortal(), FailsWithHresult(0x80070000 | win32_error::kServiceNotActive));
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ TEST(ScenarioTest, AChangedNodeDumpsWhatItHasBecome) {
   node->core()->Change(
       [](NodeState& state) { state.iscsi_portals[0].targets[0].persistent = true; });
   EXPECT_TRUE(StateToProto(node->Snapshot()).iscsi_portal(0).target(0).persistent());
-  ASSERT_THAT(HostOver(*node)->system().RequestStart(context, "MSiSCSI"), IsOk());
+  ASSERT_THAT(HostOver(*node)->system().RequestStop(context, "MSiSCSI"), IsOk());
   ASSERT_THAT(node->InjectFault(*FaultFromProto([] {
     csi_proxy::simulated::Fault fault;
     fault.set_operation("volume.FormatVolume");

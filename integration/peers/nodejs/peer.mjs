@@ -121,9 +121,9 @@ async function system() {
   const name = 'MSiSCSI';
   const { bios_serial_number: serial_number } = await node.state();
   await node.ask(pipe, 'GetBIOSSerialNumber', {}, { serial_number });
-  await node.change(pipe, 'StartService', { name }, (state) => serviceOf(state, name).state === 'RUNNING');
-  await node.ask(pipe, 'GetService', { name }, { start_type: 'MANUAL', status: 'RUNNING' });
   await node.change(pipe, 'StopService', { name }, (state) => serviceOf(state, name).state === 'STOPPED');
+  await node.ask(pipe, 'GetService', { name }, { start_type: 'MANUAL', status: 'STOPPED' });
+  await node.change(pipe, 'StartService', { name }, (state) => serviceOf(state, name).state === 'RUNNING');
 }
 
 async function staging() {

@@ -208,7 +208,7 @@ TEST_F(ScriptingTest, FailuresTellTheirCodeAndWhy) {
   EXPECT_EQ(disk->GetIDsOfNames(IID_NULL, names, 1, 0, &id), DISP_E_UNKNOWNNAME);
 }
 
-// A service, which the Go release starts and then asks again and again.
+// A service, which the Go release stops and then asks again and again.
 TEST_F(ScriptingTest, AnObjectIsWhatItWasUntilItIsRefreshed) {
   const auto services = Object(Call(Locator().get(), L"ConnectServer", DISPATCH_METHOD,
                                     List(OfText("."), OfText("root\\cimv2"))));
@@ -220,11 +220,11 @@ TEST_F(ScriptingTest, AnObjectIsWhatItWasUntilItIsRefreshed) {
     const Variant text = Get(service, L"State");
     return Bstr::Utf8(V_BSTR(&*text));
   };
-  EXPECT_EQ(state(), "Stopped");
-  EXPECT_EQ(V_I4(&*Call(service.get(), L"StartService", DISPATCH_METHOD)), 0);
-  EXPECT_EQ(state(), "Stopped");
+  EXPECT_EQ(state(), "Running");
+  EXPECT_EQ(V_I4(&*Call(service.get(), L"StopService", DISPATCH_METHOD)), 0);
+  EXPECT_EQ(state(), "Running");
   Call(service.get(), L"Refresh_", DISPATCH_METHOD);
-  EXPECT_NE(state(), "Stopped");
+  EXPECT_NE(state(), "Running");
 }
 
 }  // namespace

@@ -201,8 +201,9 @@ TEST_F(Win32DoubleTest, ServicesAreTheNodes) {
   EXPECT_EQ(ErrorOf(os_->StopService("LanmanWorkstation")), ERROR_DEPENDENT_SERVICES_RUNNING);
   EXPECT_TRUE(os_->StopService("SessionEnv").ok());
   EXPECT_EQ(os_->GetService("SessionEnv")->state, machine::ServiceState::kStopPending);
-  EXPECT_TRUE(os_->StartService("MSiSCSI").ok());
   EXPECT_EQ(ErrorOf(os_->StartService("MSiSCSI")), ERROR_SERVICE_ALREADY_RUNNING);
+  EXPECT_TRUE(os_->StopService("MSiSCSI").ok());
+  EXPECT_EQ(os_->GetService("MSiSCSI")->state, machine::ServiceState::kStopPending);
   EXPECT_EQ(ErrorOf(os_->GetService("PlugPlay").status()), ERROR_SERVICE_DOES_NOT_EXIST)
       << "which Wine has";
   // A handle can do what it was opened for.

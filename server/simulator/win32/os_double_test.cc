@@ -229,8 +229,10 @@ TEST_F(OsDoubleTest, ServicesRefuseAsWindowsDoes) {
   EXPECT_THAT(os_->StopService(nobody), FailsWithWin32(win32_error::kServiceDoesNotExist));
 
   Change([](NodeState& state) {
-    for (Service& service : state.services) service.start_latency = absl::Hours(1);
-    for (Service& service : state.services) service.stop_latency = absl::Hours(1);
+    for (Service& service : state.services) {
+      service.start_latency = service.stop_latency = absl::Hours(1);
+      if (service.name == "MSiSCSI") service.state = ServiceState::kStopped;
+    }
     Service service;
     service.name = "orphan";
     service.state = ServiceState::kStopped;

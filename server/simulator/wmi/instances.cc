@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "server/base/windows_path.h"
 #include "server/machine/cim/errors.h"
+#include "server/simulator/services.h"
 #include "server/simulator/smb.h"
 #include "server/simulator/wmi/objects.h"
 
@@ -103,11 +105,17 @@ Objects Bioses(NodeState& state) {
                                     {"Version", Value::String("SIM - 1")}})};
 }
 
+bool IsServed(NodeState& state, const Class& of) {
+  if (!absl::StartsWith(of.name, "MSFT_iSCSI")) return true;
+  const Service* const initiator = FindService(state, "MSiSCSI");
+  return initiator == nullptr || initiator->state == ServiceState::kRunning;
+}
+
 Objects Instances(NodeState& state, const Class& of, const Wanted& wanted) {
   const auto* const source =
       std::find_if(std::begin(kSources), std::end(kSources),
                    [&](const Source& one) { return one.class_name == absl::string_view(of.name); });
-  if (source == std::end(kSources)) return {};
+  if (source == std::end(kSources) || !IsServed(state, of)) return {};
   return source->list != nullptr ? source->list(state) : source->list_wanted(state, wanted);
 }
 

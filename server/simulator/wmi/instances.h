@@ -12,6 +12,11 @@
 
 namespace csi_proxy::machine::simulated::wmi {
 
+// Returns whether a class answers for what the node has: those of iSCSI do so while the service
+// MSiSCSI runs, or on a node whose scenario has no such service. Else they have no instances, and
+// their methods fail.
+bool IsServed(NodeState& state, const Class& of);
+
 // The instances of a class or association that there are now: disks that Windows sees, volumes that
 // have arrived and whose disk is online, portals that are registered. Those that are not equal to
 // `wanted` in its properties may be left out, and most are where a node has many.

@@ -3,7 +3,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/win32_error.h"
 #include "server/machine/cim/errors.h"
+#include "server/simulator/wmi/instances.h"
 #include "server/simulator/wmi/objects.h"
 
 namespace csi_proxy::machine::simulated::wmi {
@@ -60,6 +62,11 @@ absl::Status CheckArguments(const Method& method, const cim::Arguments& in,
 }
 
 Outcome CallMethod(const Call& call) {
+  if (!IsServed(call.state, call.of)) {
+    return Win32Failure(win32_error::kServiceNotActive,
+                        absl::StrCat(call.of.name, ".", call.method.name),
+                        "the service MSiSCSI does not run");
+  }
   for (const auto methods : {StorageMethods(), SmbMethods(), IscsiMethods(), ServiceMethods()}) {
     for (const Implementation& one : methods) {
       if (one.class_name == absl::string_view(call.of.name) &&
