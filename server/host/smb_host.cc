@@ -38,7 +38,9 @@ std::string StatusName(uint32_t status) {
 
 absl::StatusOr<SmbMapping> ReadMapping(const cim::Object& object, const std::string& share) {
   ABSL_ASSIGN_OR_RETURN(const auto status, object.GetUint32Or("Status", kStatusOk));
-  return SmbMapping{share, status == kStatusOk, object.path(), StatusName(status)};
+  ABSL_ASSIGN_OR_RETURN(std::string local_path, object.GetStringOr("LocalPath", ""));
+  return SmbMapping{share, status == kStatusOk, object.path(), StatusName(status),
+                    std::move(local_path)};
 }
 
 // ERROR_NOT_CONNECTED: the mapping is gone.
@@ -154,7 +156,7 @@ class WindowsSmb final : public SmbHost {
       const absl::StatusOr<UncPath> path = UncPath::Parse("RemotePath", remote);
       ABSL_ASSIGN_OR_RETURN(
           SmbMapping mapping,
-          ReadMapping(object, path.ok() ? path->Share() : absl::AsciiStrToLower(remote)));
+          ReadMapping(object, absl::AsciiStrToLower(path.ok() ? path->ToString() : remote)));
       mappings.push_back(std::move(mapping));
     }
     std::sort(mappings.begin(), mappings.end(), [](const SmbMapping& a, const SmbMapping& b) {
