@@ -73,6 +73,14 @@ OwnNode::OwnNode(OpenedMachine machine, const NodeOptions& options, NodeRules ru
              [this] {
                const auto formats = node_.formats();
                return observability::Metrics::Formats{formats.count, formats.oldest};
+             },
+         .shares =
+             [this] {
+               const auto shares = node_.share_counts();
+               using Shares = observability::Metrics::Shares;
+               return shares.has_value() ? std::optional(Shares{shares->linked, shares->unlinked,
+                                                                shares->unknown, shares->links})
+                                         : std::nullopt;
              }});
   }
 }

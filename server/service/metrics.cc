@@ -137,7 +137,7 @@ class Metrics::Impl {
           metrics.push_back(std::move(metric));
         };
       };
-      families.reserve(6);
+      families.reserve(16);
       const auto fallbacks =
           add("csi_proxy_fallbacks_total",
               "How often another way was taken because Windows did not do what is expected of it.",
@@ -179,6 +179,18 @@ class Metrics::Impl {
         add("csi_proxy_format_oldest_seconds",
             "For how long the oldest of the running formats has run; 0 when none runs.",
             prometheus::MetricType::Gauge, nullptr)("", absl::ToDoubleSeconds(formats.oldest));
+      }
+      const std::optional<Shares> shares = gauges.shares ? gauges.shares() : std::nullopt;
+      if (shares.has_value()) {
+        const auto mappings =
+            add("csi_proxy_smb_mappings",
+                "Global SMB mappings, by whether links below the working directories lead to them.",
+                prometheus::MetricType::Gauge, "state");
+        mappings("linked", static_cast<double>(shares->linked));
+        mappings("unlinked", static_cast<double>(shares->unlinked));
+        mappings("unknown", static_cast<double>(shares->unknown));
+        add("csi_proxy_smb_links", "Links below the working directories to mapped shares.",
+            prometheus::MetricType::Gauge, nullptr)("", static_cast<double>(shares->links));
       }
       return families;
     }

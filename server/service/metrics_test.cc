@@ -158,7 +158,10 @@ TEST_F(MetricsTest, ReportsConnectionsAndQueues) {
                        .formats =
                            [] {
                              return Metrics::Formats{2, absl::Milliseconds(1500)};
-                           }});
+                           },
+                       .shares = []() -> std::optional<Metrics::Shares> {
+                         return Metrics::Shares{.linked = 3, .unlinked = 700, .links = 4};
+                       }});
   const std::string text = Scrape(port_);
   EXPECT_THAT(text, HasSubstr("csi_proxy_connections{state=\"silent\"} 2"));
   EXPECT_THAT(text, HasSubstr("csi_proxy_connections{state=\"live\"} 1"));
@@ -167,6 +170,14 @@ TEST_F(MetricsTest, ReportsConnectionsAndQueues) {
   EXPECT_THAT(text, HasSubstr("csi_proxy_calls_queued{group=\"smb\"} 5"));
   EXPECT_THAT(text, HasSubstr("\ncsi_proxy_formats_running 2\n"));
   EXPECT_THAT(text, HasSubstr("\ncsi_proxy_format_oldest_seconds 1.5\n"));
+  EXPECT_THAT(text, HasSubstr("\ncsi_proxy_smb_mappings{state=\"linked\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("\ncsi_proxy_smb_mappings{state=\"unlinked\"} 700\n"));
+  EXPECT_THAT(text, HasSubstr("\ncsi_proxy_smb_mappings{state=\"unknown\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("\ncsi_proxy_smb_links 4\n"));
+  metrics_->SetGauges({.connections = nullptr, .queued = nullptr, .shares = [] {
+                         return std::optional<Metrics::Shares>();
+                       }});
+  EXPECT_THAT(Scrape(port_), Not(HasSubstr("csi_proxy_smb_")));
   metrics_->SetGauges({});
   EXPECT_THAT(Scrape(port_), Not(HasSubstr("csi_proxy_connections")));
 }

@@ -121,6 +121,14 @@ class Server::Impl {
                [&node] {
                  const auto formats = node.formats();
                  return observability::Metrics::Formats{formats.count, formats.oldest};
+               },
+           .shares =
+               [&node] {
+                 const auto shares = node.share_counts();
+                 using Shares = observability::Metrics::Shares;
+                 return shares.has_value() ? std::optional(Shares{shares->linked, shares->unlinked,
+                                                                  shares->unknown, shares->links})
+                                           : std::nullopt;
                }});
     }
     return absl::OkStatus();
