@@ -55,8 +55,9 @@ OwnNode::OwnNode(OpenedMachine machine, const NodeOptions& options, NodeRules ru
       node_(
           std::move(machine), std::move(rules),
           std::make_unique<observability::SpdlogAuditSink>(logger, observability::LogFormat::kText),
-          [logger](absl::string_view line) { logger->info("{}", std::string(line)); }) {
-  std::vector<rpc::CallObserver*> observers = {&call_log_};
+          [logger](absl::string_view line) { logger->info("{}", std::string(line)); }),
+      unknown_fields_(node_.audit()) {
+  std::vector<rpc::CallObserver*> observers = {&call_log_, &unknown_fields_};
   if (metrics_ != nullptr) observers.push_back(metrics_.get());
   for (std::unique_ptr<rpc::CallLimiter>& calls : calls_) {
     calls =

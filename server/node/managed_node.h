@@ -46,6 +46,9 @@ class ManagedNode {
 
   const groups::NodeServices& services() const { return services_; }
 
+  // For calls that reach no handler.
+  AuditLog* audit() const { return audit_.get(); }
+
   groups::FormatWatch::Running formats() const { return formats_.running(); }
 
   // Nothing as long as they are not known.

@@ -2,6 +2,7 @@
 
 #include <google/protobuf/unknown_field_set.h>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
 
@@ -12,13 +13,27 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 using google::protobuf::UnknownFieldSet;
 
+namespace {
+constexpr char kFieldPayload[] = "csi-proxy/unknown-field";
+}  // namespace
+
+std::optional<std::string> UnknownFieldOf(const absl::Status& status) {
+  if (!absl::IsInvalidArgument(status)) return std::nullopt;
+  const auto payload = status.GetPayload(kFieldPayload);
+  if (!payload.has_value()) return std::nullopt;
+  return std::string(*payload);
+}
+
 absl::Status CheckKnownFields(const Message& request) {
   const Reflection& reflection = *request.GetReflection();
   const UnknownFieldSet& unknown = reflection.GetUnknownFields(request);
   if (!unknown.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("field ", unknown.field(0).number(), ": ", request.GetTypeName(),
+    const int number = unknown.field(0).number();
+    absl::Status refused = absl::InvalidArgumentError(
+        absl::StrCat("field ", number, ": ", request.GetTypeName(),
                      " has no such field, and without it the call might not do what was asked"));
+    refused.SetPayload(kFieldPayload, absl::Cord(absl::StrCat(request.GetTypeName(), ".", number)));
+    return refused;
   }
   // ListFields() would allocate for each call.
   for (int i = 0; i < request.GetDescriptor()->field_count(); ++i) {

@@ -3,6 +3,9 @@
 
 #include <google/protobuf/message.h>
 
+#include <optional>
+#include <string>
+
 #include "absl/status/status.h"
 #include "server/rpc/method_info.h"
 
@@ -20,5 +23,9 @@ inline absl::Status CheckKnownFields(const MethodInfo& method,
                                      const google::protobuf::Message& request) {
   return method.reads ? absl::OkStatus() : CheckKnownFields(request);
 }
+
+// `v1.FormatVolumeRequest.11`, the field for which CheckKnownFields() returned the status; nothing
+// for any other status.
+std::optional<std::string> UnknownFieldOf(const absl::Status& status);
 
 }  // namespace csi_proxy::rpc

@@ -26,6 +26,7 @@
 #include "server/base/go_codes.h"
 #include "server/base/status_macros.h"
 #include "server/http/http_server.h"
+#include "server/rpc/known_fields.h"
 #include "server/service/image_name.h"
 #include "server/service/product_version.h"
 
@@ -68,7 +69,12 @@ class Metrics::Impl {
         limited_(prometheus::BuildCounter()
                      .Name("csi_proxy_client_limited_total")
                      .Help("Times that a client had all of its share and wanted more.")
-                     .Register(registry_)) {
+                     .Register(registry_)),
+        unknown_fields_(
+            prometheus::BuildCounter()
+                .Name("csi_proxy_unknown_fields_total")
+                .Help("Calls refused for a field that their version lacks, by method and client.")
+                .Register(registry_)) {
     // A query over a fleet for versions and restarts joins these with the rest by instance.
     prometheus::BuildGauge()
         .Name("csi_proxy_build_info")
@@ -110,6 +116,14 @@ class Metrics::Impl {
     counters.seconds->Observe(absl::ToDoubleSeconds(duration));
     Handled(counters, method, status.code()).Increment();
     ApiCalls(counters, method, peer).Increment();
+    if (rpc::UnknownFieldOf(status).has_value()) {
+      unknown_fields_
+          .Add({{"group", method.group},
+                {"version", method.version},
+                {"method", method.method},
+                {"client_image", KnownImage(std::string(ImageName(peer.image_path)))}})
+          .Increment();
+    }
   }
 
   void OnLimit(const Peer& peer, rpc::Limit limit) {
@@ -289,6 +303,7 @@ class Metrics::Impl {
   prometheus::Family<prometheus::Gauge>& in_flight_;
   prometheus::Family<prometheus::Counter>& api_calls_;
   prometheus::Family<prometheus::Counter>& limited_;
+  prometheus::Family<prometheus::Counter>& unknown_fields_;
 
   absl::Mutex mutex_;
   // Elements stay where they are.

@@ -1,6 +1,7 @@
 #include "server/service/metrics.h"
 
 #include <gmock/gmock.h>
+#include <google/protobuf/descriptor.pb.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -14,6 +15,7 @@
 #include "server/base/testing_allocations.h"
 #include "server/http/http_server.h"
 #include "server/http/http_testing.h"
+#include "server/rpc/known_fields.h"
 #include "server/service/product_version.h"
 
 namespace csi_proxy::observability {
@@ -143,6 +145,20 @@ TEST_F(MetricsTest, NamesAClientBeyondItsShare) {
       HasSubstr(R"(csi_proxy_client_limited_total{client_image="greedy",limit="connections"} 1)"));
   EXPECT_THAT(
       text, HasSubstr(R"(csi_proxy_client_limited_total{client_image="greedy",limit="calls"} 2)"));
+}
+
+TEST_F(MetricsTest, CountsCallsRefusedForAFieldOfAnotherVersion) {
+  google::protobuf::FileDescriptorProto message;
+  ASSERT_TRUE(message.ParseFromString("\xfb\x01\xfc\x01"));
+  const Peer peer{.process_id = 7, .image_path = "/bin/fork.exe"};
+  metrics_->OnDone(kRescan, peer, absl::InvalidArgumentError("field"), absl::Milliseconds(1));
+  EXPECT_THAT(Scrape(port_), Not(HasSubstr("csi_proxy_unknown_fields_total{")));
+  const absl::Status refused = rpc::CheckKnownFields(message);
+  metrics_->OnDone(kRescan, peer, refused, absl::Milliseconds(1));
+  metrics_->OnDone(kRescan, peer, refused, absl::Milliseconds(1));
+  EXPECT_THAT(Scrape(port_),
+              HasSubstr(R"(csi_proxy_unknown_fields_total{client_image="fork.exe",group="disk",)"
+                        R"(method="Rescan",version="v1beta1"} 2)"));
 }
 
 TEST_F(MetricsTest, ReportsConnectionsAndQueues) {
