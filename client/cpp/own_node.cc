@@ -56,8 +56,9 @@ OwnNode::OwnNode(OpenedMachine machine, const NodeOptions& options, NodeRules ru
       node_(
           std::move(machine), std::move(rules),
           std::make_unique<observability::SpdlogAuditSink>(logger, observability::LogFormat::kText),
-          [logger](absl::string_view line) { logger->info("{}", std::string(line)); }) {
-  std::vector<rpc::CallObserver*> observers = {&call_log_};
+          [logger](absl::string_view line) { logger->info("{}", std::string(line)); }),
+      unknown_fields_(node_.audit()) {
+  std::vector<rpc::CallObserver*> observers = {&call_log_, &unknown_fields_};
   if (metrics_ != nullptr) observers.push_back(metrics_.get());
   for (std::unique_ptr<rpc::CallLimiter>& calls : calls_) {
     calls =
@@ -74,6 +75,14 @@ OwnNode::OwnNode(OpenedMachine machine, const NodeOptions& options, NodeRules ru
              [this] {
                const auto formats = node_.formats();
                return observability::Metrics::Formats{formats.count, formats.oldest};
+             },
+         .shares =
+             [this] {
+               const auto shares = node_.share_counts();
+               using Shares = observability::Metrics::Shares;
+               return shares.has_value() ? std::optional(Shares{shares->linked, shares->unlinked,
+                                                                shares->unknown, shares->links})
+                                         : std::nullopt;
              }});
   }
 }

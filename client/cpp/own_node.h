@@ -57,6 +57,7 @@ class OwnNode final : public Node {
   observability::CallLog call_log_;
   const std::unique_ptr<observability::Metrics> metrics_;
   ManagedNode node_;
+  observability::UnknownFieldAudit unknown_fields_;
   std::unique_ptr<rpc::CallLimiter> calls_[kGroupCount];
 };
 

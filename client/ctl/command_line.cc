@@ -41,18 +41,20 @@ Passwords and other secrets need not be on the command line: --password-file=PAT
 Flags of diagnose, repair and top:
   --metrics=HOST:PORT      the address of the service's metrics: its --metrics-bind-address; diagnose
                            finds clients of old API versions there, top everything
-  --what=KIND[,KIND]       offline-disks, read-only-disks, dangling-mounts, dangling-links or
-                           disconnected-mappings (those that no link leads to); for colliding-disks,
-                           unhealthy-volumes, disconnected-links and old-clients, repair only tells
-                           a person what to do
+  --what=KIND[,KIND]       offline-disks, read-only-disks, dangling-mounts, dangling-links,
+                           disconnected-mappings (those that no link leads to) or leaked-mappings;
+                           for colliding-disks, unhealthy-volumes, disconnected-links and
+                           old-clients, repair only tells a person what to do
   --yes                    repair without asking; without it and without a terminal, repair only shows
   --interval=TIME          time that top counts before it shows, such as 5s; default 2s
   --once                   show once: the counts of the interval, or without --interval those since
                            the service began; JSON is always shown once
 repair touches neither the disk that Windows runs on nor any volume's content, and looks at each
-thing again right before. The service counts calls by rpc, and by client and API version, but not by
-client and rpc; the times are estimates from a histogram whose first bucket ends at 1 ms and whose
-last at 120 s.
+thing again right before. A leaked mapping goes if no link led to it at two looks, 5 s apart or more;
+a link that is made between the second look and the removal is then left without a mapping, and
+diagnose shows it in disconnected-links. The service counts calls by rpc, and by client and API
+version, but not by client and rpc; the times are estimates from a histogram whose first bucket ends
+at 1 ms and whose last at 120 s.
 
 Flags of selftest:
   --disk=N                 the disk to work on, which must be raw; it is partitioned and formatted

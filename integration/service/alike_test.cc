@@ -119,6 +119,10 @@ TEST_F(AlikeTest, AnUnknownFieldIsRefusedByCallsThatChangeTheNodeAlone) {
   EXPECT_EQ(nodes_[0]->Dump().DebugString(), before);
   EXPECT_GT(refused, 50);
   EXPECT_GT(answered, 50);
+  // The record has them too, and the questions not.
+  const std::string log = static_cast<ServerProcess*>(nodes_[0])->Log();
+  EXPECT_TRUE(absl::StrContains(log, "unknown_field=\"v1.PartitionDiskRequest.1999\""));
+  EXPECT_FALSE(absl::StrContains(log, "unknown_field=\"v1.ListDiskIDsRequest.1999\""));
   CompareNodes();
 }
 

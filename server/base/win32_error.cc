@@ -64,7 +64,8 @@ absl::StatusCode CodeOf(uint32_t code) {
   }
 }
 
-// In the words of learn.microsoft.com/windows/win32/debug/system-error-codes.
+// In the words of learn.microsoft.com/windows/win32/debug/system-error-codes and, from 2100 on, of
+// learn.microsoft.com/windows/win32/netmgmt/network-management-error-codes.
 constexpr struct {
   uint32_t code;
   const char* text;
@@ -79,10 +80,14 @@ constexpr struct {
     {win32_error::kGeneralFailure, "A device attached to the system is not functioning"},
     {win32_error::kSharingViolation,
      "The process cannot access the file because it is being used by another process"},
+    {8, "Not enough memory resources are available to process this command"},
     {win32_error::kNotSupported, "The request is not supported"},
     {win32_error::kFileCorrupt, "The file or directory is corrupted and unreadable"},
     {win32_error::kBadNetPath, "The network path was not found"},
+    {59, "An unexpected network error occurred"},
+    {64, "The specified network name is no longer available"},
     {win32_error::kBadNetName, "The network name cannot be found"},
+    {85, "The local device name is already in use"},
     {86, "The specified network password is not correct"},
     {win32_error::kInvalidParameter, "The parameter is incorrect"},
     {win32_error::kDiskFull, "There is not enough space on the disk"},
@@ -107,12 +112,18 @@ constexpr struct {
     {win32_error::kServiceNotActive, "The service has not been started"},
     {win32_error::kServiceDependencyFailed, "The dependency service or group failed to start"},
     {1219, "Other connections to the server with other credentials exist"},
+    {1231, "The network location cannot be reached"},
     {win32_error::kLogonFailure, "The user name or password is incorrect"},
     {1327, "Account restrictions prevent the user from signing in"},
+    {1328, "Your account has time restrictions that keep you from signing in right now"},
     {1330, "The password of this account has expired"},
     {1331, "This account is disabled"},
+    {1385,
+     "Logon failure: the user has not been granted the requested logon type at this computer"},
+    {1907, "The user's password must be changed before signing in"},
     {1909, "The account is locked out"},
     {win32_error::kCannotResolveName, "The name of the file cannot be resolved by the system"},
+    {2138, "The Workstation service has not been started"},
     {2250, "The network connection could not be found"},
     {win32_error::kNotAReparsePoint, "The file or directory is not a reparse point"},
     {win32_error::kInvalidReparseData, "The data present in the reparse point buffer is invalid"},

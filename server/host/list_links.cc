@@ -306,7 +306,10 @@ class LinkWalker {
     if (!end->on_server.empty()) {
       const absl::StatusOr<UncPath> server = UncPath::Parse("path", end->on_server);
       found->link.end = LinkEnd::kOnServer;
-      if (server.ok()) found->link.share = server->Share();
+      if (server.ok()) {
+        found->link.share = server->Share();
+        found->link.folder = server->ToString();
+      }
     } else if (end->found() && end->link.has_value() && end->link->volume.has_value()) {
       found->link.end = EndAt(*end->link->volume);
     } else {

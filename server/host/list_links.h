@@ -33,8 +33,9 @@ struct FoundLink {
   // Spelt as in LinkInfo; empty when it cannot be read, or is not text for people.
   std::string target;
   LinkEnd end = LinkEnd::kUnknown;
-  // With kOnServer, as UncPath::Share() has it.
+  // With kOnServer, as UncPath::Share() has it, and with the folder that the link leads to.
   std::string share;
+  std::string folder;
 };
 
 struct LinkList {

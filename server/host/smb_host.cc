@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -37,18 +38,62 @@ std::string StatusName(uint32_t status) {
 
 absl::StatusOr<SmbMapping> ReadMapping(const cim::Object& object, const std::string& share) {
   ABSL_ASSIGN_OR_RETURN(const auto status, object.GetUint32Or("Status", kStatusOk));
-  return SmbMapping{share, status == kStatusOk, object.path(), StatusName(status)};
+  ABSL_ASSIGN_OR_RETURN(std::string local_path, object.GetStringOr("LocalPath", ""));
+  return SmbMapping{share, status == kStatusOk, object.path(), StatusName(status),
+                    std::move(local_path)};
 }
 
-// ERROR_ALREADY_ASSIGNED.
-constexpr uint32_t kAlreadyAssigned = 85;
 // ERROR_NOT_CONNECTED: the mapping is gone.
 constexpr uint32_t kNotConnected = 2250;
 // ERROR_SESSION_CREDENTIAL_CONFLICT: Windows knows a server by one user only.
 constexpr uint32_t kOtherCredentials = 1219;
-// The errors of a server that refuses: bad password, account locked out, disabled, expired,
-// restricted, no right to log on here.
-constexpr uint32_t kRefusals[] = {86, 1326, 1327, 1328, 1330, 1331, 1385, 1907, 1909};
+
+constexpr char kTellDriver[] = "correct the user or the password in the driver's secret";
+constexpr char kNetworkComesBack[] =
+    "repeat the call; if it goes on, look at the network and at the server's log";
+
+// The code and the advice for each error that Windows has for a share that it cannot map. Each is
+// in learn.microsoft.com/windows/win32/debug/system-error-codes, but 2138 in
+// learn.microsoft.com/windows/win32/netmgmt/network-management-error-codes.
+constexpr struct {
+  uint32_t error;
+  absl::StatusCode code;
+  const char* advice;
+} kAdvice[] = {
+    // github.com/kubernetes-csi/csi-driver-smb/issues/1039
+    {8, absl::StatusCode::kResourceExhausted,
+     "the node may have too many mappings: see csi-proxyctl repair --what=leaked-mappings"},
+    {win32_error::kBadNetPath, absl::StatusCode::kNotFound,
+     "check the server's name, and that the node resolves it and reaches its TCP port 445"},
+    {59, absl::StatusCode::kUnavailable, kNetworkComesBack},
+    {64, absl::StatusCode::kUnavailable, kNetworkComesBack},
+    {win32_error::kBadNetName, absl::StatusCode::kNotFound,
+     "check the share's name: the server has no such share"},
+    {85, absl::StatusCode::kAlreadyExists,
+     "another program maps the share: Get-SmbGlobalMapping on the node shows it"},
+    {86, absl::StatusCode::kFailedPrecondition, kTellDriver},
+    {121, absl::StatusCode::kUnavailable,
+     "the server did not answer in time: check that the node reaches its TCP port 445"},
+    {1231, absl::StatusCode::kUnavailable,
+     "the node has no route to the server: check its network and that of the server"},
+    {win32_error::kLogonFailure, absl::StatusCode::kFailedPrecondition, kTellDriver},
+    {1327, absl::StatusCode::kFailedPrecondition,
+     "the account may have an empty password, or a policy forbids it to sign in"},
+    {1328, absl::StatusCode::kFailedPrecondition,
+     "give the driver an account that may sign in at any hour"},
+    {1330, absl::StatusCode::kFailedPrecondition, "set a new password, and tell the driver"},
+    {1331, absl::StatusCode::kFailedPrecondition, "enable the account"},
+    {1385, absl::StatusCode::kFailedPrecondition,
+     "grant the account the right to access the server from the network"},
+    {1907, absl::StatusCode::kFailedPrecondition, "set a new password, and tell the driver"},
+    {1909, absl::StatusCode::kFailedPrecondition,
+     "unlock the account, after the wrong password was corrected that locked it"},
+    // It has to be restarted at times though it runs
+    // (github.com/kubernetes-csi/csi-driver-smb/issues/844).
+    {2138, absl::StatusCode::kFailedPrecondition,
+     "start the node's service LanmanWorkstation; if it runs, restart it, which ends all "
+     "connections of the node to shares"},
+};
 
 // `\\host` of `\\host\share`.
 absl::string_view ServerOf(absl::string_view share) { return share.substr(0, share.find('\\', 2)); }
@@ -61,20 +106,27 @@ std::string CredentialText(const SmbCredentials& credentials) {
                       ":", credentials.password.Reveal());
 }
 
+// The same error with another code, and with an advice.
+absl::Status Advised(const absl::Status& status, absl::StatusCode code, absl::string_view advice) {
+  absl::Status advised(code, absl::StrCat(status.message(), " (", advice, ")"));
+  status.ForEachPayload(
+      [&](absl::string_view url, const absl::Cord& payload) { advised.SetPayload(url, payload); });
+  return advised;
+}
+
 // Failures arrive as an HRESULT, with the error in an error object, or as a ReturnValue: no page
 // says which (doubt 18 of doubts.md). The interface's codes are made of the error they all name.
-absl::Status Interpret(const absl::Status& status, bool require_privacy) {
-  const uint32_t code = Win32CodeOf(status).value_or(0);
-  for (const uint32_t refusal : kRefusals) {
-    if (code == refusal) return absl::FailedPreconditionError(status.message());
+absl::Status Interpret(const absl::Status& status, bool require_privacy = false) {
+  const uint32_t error = Win32CodeOf(status).value_or(0);
+  for (const auto& row : kAdvice) {
+    if (error == row.error) return Advised(status, row.code, row.advice);
   }
   // The answer of a server that cannot encrypt.
   if (require_privacy &&
-      (code == win32_error::kAccessDenied || code == win32_error::kNotSupported)) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        status.message(), " (encryption is required: see the option require_privacy)"));
+      (error == win32_error::kAccessDenied || error == win32_error::kNotSupported)) {
+    return Advised(status, absl::StatusCode::kFailedPrecondition,
+                   "encryption is required: see the option require_privacy");
   }
-  if (code == kAlreadyAssigned) return absl::AlreadyExistsError(status.message());
   return status;
 }
 
@@ -88,7 +140,7 @@ class WindowsSmb final : public SmbHost {
         wmi_.Query(context, Namespace::kSmb,
                    cim::Query("MSFT_SmbGlobalMapping").Where("RemotePath", Value::String(share)));
     if (!mappings.ok()) {
-      return Prefixed(absl::StrCat("finding the mapping of ", share), mappings.status());
+      return Interpret(Prefixed(absl::StrCat("finding the mapping of ", share), mappings.status()));
     }
     if (mappings->empty()) return std::optional<SmbMapping>();
     ABSL_ASSIGN_OR_RETURN(SmbMapping mapping, ReadMapping(mappings->front(), share));
@@ -97,14 +149,14 @@ class WindowsSmb final : public SmbHost {
 
   absl::StatusOr<std::vector<SmbMapping>> ListMappings(const CallContext& context) override {
     const auto objects = wmi_.Query(context, Namespace::kSmb, cim::Query("MSFT_SmbGlobalMapping"));
-    if (!objects.ok()) return Prefixed("listing the mappings", objects.status());
+    if (!objects.ok()) return Interpret(Prefixed("listing the mappings", objects.status()));
     std::vector<SmbMapping> mappings;
     for (const cim::Object& object : *objects) {
       ABSL_ASSIGN_OR_RETURN(const auto remote, object.GetString("RemotePath"));
       const absl::StatusOr<UncPath> path = UncPath::Parse("RemotePath", remote);
       ABSL_ASSIGN_OR_RETURN(
           SmbMapping mapping,
-          ReadMapping(object, path.ok() ? path->Share() : absl::AsciiStrToLower(remote)));
+          ReadMapping(object, absl::AsciiStrToLower(path.ok() ? path->ToString() : remote)));
       mappings.push_back(std::move(mapping));
     }
     std::sort(mappings.begin(), mappings.end(), [](const SmbMapping& a, const SmbMapping& b) {
@@ -141,7 +193,10 @@ class WindowsSmb final : public SmbHost {
         result.ok() ? cim::OpaqueStatus(operation, *result) : Prefixed(operation, result.status());
     if (!HasWin32Code(created, kOtherCredentials)) return Interpret(created, require_privacy);
     return absl::FailedPreconditionError(
-        absl::StrCat(created.message(), " (", WhoHolds(context, share), ")"));
+        absl::StrCat(created.message(),
+                     " (use the credentials by which the node is connected to the server, or end "
+                     "that connection first: ",
+                     WhoHolds(context, share), ")"));
   }
 
   absl::Status RemoveMapping(const CallContext& context, const SmbMapping& mapping) override {
@@ -152,7 +207,7 @@ class WindowsSmb final : public SmbHost {
     const absl::Status removed =
         result.ok() ? cim::OpaqueStatus(operation, *result) : Prefixed(operation, result.status());
     if (HasWin32Code(removed, kNotConnected)) return absl::NotFoundError(removed.message());
-    return removed;
+    return Interpret(removed);
   }
 
  private:

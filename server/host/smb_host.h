@@ -15,7 +15,8 @@ namespace csi_proxy::host {
 
 // A global mapping.
 struct SmbMapping {
-  // `\\host\share`, lower case.
+  // `\\host\share`, lower case. Among all mappings there may be some of a folder in a share, which
+  // csi-proxy does not make (github.com/kubernetes-csi/csi-driver-smb/issues/1035).
   std::string remote_path;
   // True if the node reports the mapping as connected. It may still be broken: see IsHealthy.
   bool is_connected = false;
@@ -23,6 +24,8 @@ struct SmbMapping {
   std::string object;
   // Windows' word for its state: `OK`, `Disconnected`.
   std::string status;
+  // The drive letter with which somebody made it, as `G:`; empty for none, as with all of ours.
+  std::string local_path;
 };
 
 struct SmbCredentials {

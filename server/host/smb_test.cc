@@ -1,3 +1,4 @@
+#include "server/base/win32_error.h"
 #include "server/host/testing.h"
 
 namespace csi_proxy::host {
@@ -25,6 +26,16 @@ class SmbTest : public testing::Test {
     const auto healthy = host_->smb().IsHealthy(context_, **mapping);
     EXPECT_THAT(healthy, IsOk());
     return healthy.ok() && *healthy;
+  }
+
+  // Lets the machine answer once with an error.
+  void Fail(const std::string& operation, uint32_t error) {
+    FaultRule rule;
+    rule.operation = operation;
+    rule.times = 1;
+    rule.code = kInternal;
+    rule.error = KnownError(error);
+    ASSERT_THAT(node_->InjectFault(rule), IsOk());
   }
 
   CallContext context_;
@@ -81,24 +92,62 @@ TEST_F(SmbTest, RefusesWithoutNamingThePassword) {
 }
 
 // learn.microsoft.com/windows/win32/debug/system-error-codes: what a server answers that refuses,
-// and what Windows does where there is a mapping.
-TEST_F(SmbTest, EveryRefusalHasItsCode) {
-  const std::pair<uint32_t, absl::StatusCode> codes[] = {
-      {86, kPrecondition},   {1326, kPrecondition}, {1327, kPrecondition}, {1328, kPrecondition},
-      {1330, kPrecondition}, {1331, kPrecondition}, {1385, kPrecondition}, {1907, kPrecondition},
-      {1909, kPrecondition}, {85, kExists},         {53, kNotFound},       {67, kNotFound},
-      {5, kDenied},          {50, kInternal},       {1117, kInternal}};
-  for (const auto& [code, status] : codes) {
+// and what Windows does where there is a mapping. Each is told with what to do about it.
+TEST_F(SmbTest, EveryErrorHasItsCodeAndAdvice) {
+  struct Row {
+    uint32_t error;
+    absl::StatusCode code;
+    const char* advice;
+  };
+  constexpr Row kRows[] = {
+      {8, absl::StatusCode::kResourceExhausted, "repair --what=leaked-mappings)"},
+      {53, kNotFound, "TCP port 445)"},
+      {59, absl::StatusCode::kUnavailable, "(repeat the call;"},
+      {64, absl::StatusCode::kUnavailable, "(repeat the call;"},
+      {67, kNotFound, "(check the share's name"},
+      {85, kExists, "(another program maps the share"},
+      {86, kPrecondition, "(correct the user or the password"},
+      {121, absl::StatusCode::kUnavailable, "(the server did not answer in time"},
+      {1231, absl::StatusCode::kUnavailable, "(the node has no route to the server"},
+      {1326, kPrecondition, "(correct the user or the password"},
+      {1327, kPrecondition, "empty password"},
+      {1328, kPrecondition, "at any hour)"},
+      {1330, kPrecondition, "(set a new password"},
+      {1331, kPrecondition, "(enable the account)"},
+      {1385, kPrecondition, "right to access the server from the network)"},
+      {1907, kPrecondition, "(set a new password"},
+      {1909, kPrecondition, "(unlock the account"},
+      {2138, kPrecondition, "(start the node's service LanmanWorkstation; if it runs, restart it"},
+  };
+  for (const Row& row : kRows) {
+    Fail("wmi.Invoke/MSFT_SmbGlobalMapping.Create", row.error);
+    const absl::Status refused = Map(kShare, "EX\\u", "pw");
+    EXPECT_THAT(refused, FailsWith(row.code, row.advice));
+    EXPECT_THAT(refused,
+                FailsWith(row.code, absl::StrCat(Win32Words(row.error), " (", row.error, ")")));
+    EXPECT_NE(Win32Words(row.error), "") << row.error;
+  }
+}
+
+TEST_F(SmbTest, ErrorsOfOtherCallsHaveTheirAdviceToo) {
+  Fail("wmi.Query/MSFT_SmbGlobalMapping", 2138);
+  EXPECT_THAT(host_->smb().GetMapping(context_, kShare), FailsWith(kPrecondition, "Lanman"));
+  Fail("wmi.Query/MSFT_SmbGlobalMapping", 2138);
+  EXPECT_THAT(host_->smb().ListMappings(context_), FailsWith(kPrecondition, "Lanman"));
+  ASSERT_THAT(Map(kShare, "EX\\u", "pw"), IsOk());
+  const SmbMapping mapping = **host_->smb().GetMapping(context_, kShare);
+  Fail("wmi.Invoke/MSFT_SmbGlobalMapping.Remove", 59);
+  EXPECT_THAT(host_->smb().RemoveMapping(context_, mapping),
+              FailsWith(absl::StatusCode::kUnavailable, "(repeat the call"));
+}
+
+TEST_F(SmbTest, AServerThatCannotEncryptIsToldFromOneThatRefuses) {
+  for (const auto& [error, code] : {std::pair{5, kDenied}, {50, kInternal}, {1117, kInternal}}) {
     for (const bool privacy : {false, true}) {
-      FaultRule rule;
-      rule.operation = "wmi.Invoke/MSFT_SmbGlobalMapping.Create";
-      rule.times = 1;
-      rule.code = kInternal;
-      rule.error = KnownError(code);
-      ASSERT_THAT(node_->InjectFault(rule), IsOk());
+      Fail("wmi.Invoke/MSFT_SmbGlobalMapping.Create", error);
       const absl::Status refused = Map(kShare, "EX\\u", "pw", privacy);
-      const bool cannot_encrypt = privacy && (code == 5 || code == 50);
-      EXPECT_EQ(refused.code(), cannot_encrypt ? kPrecondition : status) << code << refused;
+      const bool cannot_encrypt = privacy && error != 1117;
+      EXPECT_EQ(refused.code(), cannot_encrypt ? kPrecondition : code) << error << refused;
       EXPECT_EQ(
           refused.message().find(" (encryption is required: see the option require_privacy)") !=
               absl::string_view::npos,
@@ -129,7 +178,10 @@ TEST_F(SmbTest, IsHealthyWhileTheShareIsReached) {
   node_->core()->Change([](NodeState& state) { state.smb_mappings[0].idle = true; });
   EXPECT_FALSE(shows());
   EXPECT_TRUE(Healthy());
-  node_->core()->Change([](NodeState& state) { state.smb_mappings[0] = {kShare, "EX\\u", true}; });
+  node_->core()->Change([](NodeState& state) {
+    state.smb_mappings[0].idle = false;
+    state.smb_mappings[0].broken = true;
+  });
   EXPECT_TRUE(shows());
   EXPECT_FALSE(Healthy());
 }

@@ -30,7 +30,10 @@ ManagedNode::ManagedNode(OpenedMachine machine, NodeRules rules, std::unique_ptr
                  .allowed_services = std::move(rules.allowed_services),
                  .require_privacy = rules.require_privacy,
                  .bind_smb_credentials = rules.bind_smb_credentials},
-                audit_.get()) {
+                audit_.get()),
+      share_count_([this](const CallContext& context) {
+        return services_.storage.service->ListSmbMappings(context, {});
+      }) {
   if (machine_.add_faults != nullptr) machine_.add_faults(services_);
 }
 

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "server/base/windows_path.h"
 #include "server/groups/format_watch.h"
 #include "server/groups/node_services.h"
+#include "server/groups/share_count.h"
 #include "server/node/opened_machine.h"
 
 namespace csi_proxy {
@@ -44,7 +46,13 @@ class ManagedNode {
 
   const groups::NodeServices& services() const { return services_; }
 
+  // For calls that reach no handler.
+  AuditLog* audit() const { return audit_.get(); }
+
   groups::FormatWatch::Running formats() const { return formats_.running(); }
+
+  // Nothing as long as they are not known.
+  std::optional<groups::ShareCounts> share_counts() const { return share_count_.Get(); }
 
  private:
   OpenedMachine machine_;
@@ -52,6 +60,8 @@ class ManagedNode {
   ResourceLocks locks_;
   groups::FormatWatch formats_;
   groups::NodeServices services_;
+  // The last, for it uses the services.
+  mutable groups::ShareCount share_count_;
 };
 
 }  // namespace csi_proxy

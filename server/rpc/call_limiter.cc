@@ -54,15 +54,15 @@ absl::Status CallLimiter::Run(const MethodInfo& method, const CallContext& call,
     status = context.Check();
     if (status.ok()) status = function(context.At(&turn));
   }
-  // Nothing but code and text, as over a pipe.
-  if (!status.ok()) status = absl::Status(status.code(), status.message());
   if (!observers_.empty()) {
     const absl::Duration duration = absl::Now() - arrived;
     for (CallObserver* observer : observers_) {
       observer->OnDone(method, own_process_, status, duration);
     }
   }
-  return status;
+  if (status.ok()) return status;
+  // Nothing but code and text, as over a pipe.
+  return absl::Status(status.code(), status.message());
 }
 
 size_t CallLimiter::queued() const {

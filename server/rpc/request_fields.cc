@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/secret.h"
 #include "server/base/status_macros.h"
@@ -16,6 +17,8 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 using google::protobuf::UnknownFieldSet;
+
+constexpr char kFieldPayload[] = "csi-proxy/unknown-field";
 
 void WipeText(const std::string& text) {
   // The message owns it, and only gives it out to be read.
@@ -48,13 +51,23 @@ Message* Full(google::protobuf::MessageLite* message) { return dynamic_cast<Mess
 
 }  // namespace
 
+std::optional<std::string> UnknownFieldOf(const absl::Status& status) {
+  if (!absl::IsInvalidArgument(status)) return std::nullopt;
+  const auto payload = status.GetPayload(kFieldPayload);
+  if (!payload.has_value()) return std::nullopt;
+  return std::string(*payload);
+}
+
 absl::Status CheckKnownFields(const Message& request) {
   const Reflection& reflection = *request.GetReflection();
   const UnknownFieldSet& unknown = reflection.GetUnknownFields(request);
   if (!unknown.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("field ", unknown.field(0).number(), ": ", request.GetTypeName(),
+    const int number = unknown.field(0).number();
+    absl::Status refused = absl::InvalidArgumentError(
+        absl::StrCat("field ", number, ": ", request.GetTypeName(),
                      " has no such field, and without it the call might not do what was asked"));
+    refused.SetPayload(kFieldPayload, absl::Cord(absl::StrCat(request.GetTypeName(), ".", number)));
+    return refused;
   }
   // ListFields() would allocate for each call.
   const google::protobuf::Descriptor& type = *request.GetDescriptor();

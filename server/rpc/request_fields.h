@@ -4,6 +4,9 @@
 
 #include <google/protobuf/message.h>
 
+#include <optional>
+#include <string>
+
 #include "absl/status/status.h"
 #include "server/rpc/method_info.h"
 
@@ -21,6 +24,10 @@ inline absl::Status CheckKnownFields(const MethodInfo& method,
                                      const google::protobuf::Message& request) {
   return method.reads ? absl::OkStatus() : CheckKnownFields(request);
 }
+
+// `v1.FormatVolumeRequest.11`, the field for which CheckKnownFields() returned the status; nothing
+// for any other status.
+std::optional<std::string> UnknownFieldOf(const absl::Status& status);
 
 // Overwrites every text in the message, and in those within it, where it lies. The message is of no
 // use afterwards.

@@ -67,11 +67,14 @@ TEST(CheckKnownFieldsTest, NamesTheFieldWhereverItIs) {
   ASSERT_TRUE(message.ParseFromString("\x0a\x01n"));
   EXPECT_TRUE(CheckKnownFields(message).ok());
   ASSERT_TRUE(message.ParseFromString("\x0a\x01n\xfb\x01\xfc\x01"));
-  EXPECT_EQ(
-      CheckKnownFields(message),
-      absl::InvalidArgumentError(
-          "field 31: google.protobuf.FileDescriptorProto has no such field, and without it the "
-          "call might not do what was asked"));
+  const absl::Status refused = CheckKnownFields(message);
+  EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+  EXPECT_EQ(refused.message(),
+            "field 31: google.protobuf.FileDescriptorProto has no such field, and without it the "
+            "call might not do what was asked");
+  EXPECT_EQ(UnknownFieldOf(refused), "google.protobuf.FileDescriptorProto.31");
+  EXPECT_EQ(UnknownFieldOf(absl::InvalidArgumentError("field 31")), std::nullopt);
+  EXPECT_EQ(UnknownFieldOf(absl::OkStatus()), std::nullopt);
   // In one of a list of messages.
   ASSERT_TRUE(message.ParseFromString("\x0a\x01n\x22\x05\xa2\x06\x02hi"));
   EXPECT_TRUE(absl::StrContains(CheckKnownFields(message).message(),

@@ -1,10 +1,13 @@
 #include "server/service/call_log.h"
 
 #include <bit>
+#include <optional>
+#include <string>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/peer_process.h"
+#include "server/rpc/request_fields.h"
 
 namespace csi_proxy::observability {
 namespace {
@@ -76,6 +79,15 @@ void CallLog::OnLimit(const Peer& peer, rpc::Limit limit, uint64_t times) {
   logger_->warn("pid={} image=\"{}\" has all of its share of {} and wants more ({} times so far)",
                 peer.process_id, absl::CEscape(ImageName(peer.image_path)),
                 rpc::kLimitNames[static_cast<size_t>(limit)], times);
+}
+
+void UnknownFieldAudit::OnDone(const rpc::MethodInfo& method, const Peer& peer,
+                               const absl::Status& status, absl::Duration duration) {
+  const std::optional<std::string> field = rpc::UnknownFieldOf(status);
+  if (!field.has_value()) return;
+  const CallContext context(absl::InfiniteFuture(), nullptr, &peer, method.pipe);
+  audit_->Record(
+      {method.method, absl::StrCat("unknown_field=\"", *field, "\""), context, status, duration});
 }
 
 }  // namespace csi_proxy::observability

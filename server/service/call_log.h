@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "server/base/audit.h"
 #include "server/rpc/runtime.h"
 #include "server/service/repeats.h"
 
@@ -33,6 +34,20 @@ class CallLog final : public rpc::CallObserver {
   const std::shared_ptr<spdlog::logger> logger_;
   Repeats repeats_;
   std::atomic<int64_t> next_limit_line_ = 0;  // in seconds
+};
+
+// Writes the audit record of calls that would have changed the node and were refused for a field
+// that their version lacks: they reach no handler, whose calls have theirs. Thread-safe.
+class UnknownFieldAudit final : public rpc::CallObserver {
+ public:
+  // `audit` is not owned.
+  explicit UnknownFieldAudit(AuditLog* audit) : audit_(audit) {}
+  void OnStart(const rpc::MethodInfo&) override {}
+  void OnDone(const rpc::MethodInfo& method, const Peer& peer, const absl::Status& status,
+              absl::Duration duration) override;
+
+ private:
+  AuditLog* const audit_;
 };
 
 }  // namespace csi_proxy::observability

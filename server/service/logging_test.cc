@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "server/base/fallbacks.h"
+#include "server/rpc/known_fields.h"
 #include "server/service/call_log.h"
 #include "server/service/spdlog_audit_sink.h"
 
@@ -100,6 +101,34 @@ TEST_F(LoggingTest, AnAuditLineAsJsonHasFields) {
   EXPECT_EQ(audit.fields().at("duration_milliseconds").number_value(), 12);
   EXPECT_EQ(audit.fields().at("peer_process_id").string_value(), "4242");
   EXPECT_EQ(audit.fields().at("subject").string_value(), R"(volume_id="v" target_path="C:\\t")");
+}
+
+// The field is named, and the five lines a minute hold for these calls too.
+TEST_F(LoggingTest, ACallRefusedForAnUnknownFieldIsAudited) {
+  ASSERT_TRUE(InitLogging(options_).ok());
+  constexpr rpc::MethodInfo kFormat{"volume",
+                                    "v1",
+                                    "v1.Volume",
+                                    "FormatVolume",
+                                    "csi-proxy-volume-v1",
+                                    "/v1.Volume/FormatVolume"};
+  google::protobuf::Struct message;
+  ASSERT_TRUE(message.ParseFromString("\xfb\x01\xfc\x01"));
+  const absl::Status refused = rpc::CheckKnownFields(message);
+  const Peer peer{.process_id = 4242, .image_path = R"(C:\fork.exe)"};
+  {
+    SpdlogAuditSink sink(spdlog::get(kAuditLogger), LogFormat::kText);
+    UnknownFieldAudit audit(&sink);
+    audit.OnDone(kFormat, peer, absl::OkStatus(), absl::Milliseconds(1));
+    audit.OnDone(kFormat, peer, absl::InvalidArgumentError("volume_id"), absl::Milliseconds(1));
+    for (int i = 0; i < 7; ++i) audit.OnDone(kFormat, peer, refused, absl::Milliseconds(1));
+  }
+  ASSERT_THAT(Lines(), SizeIs(6));
+  EXPECT_THAT(Lines()[0],
+              HasSubstr(R"(audit pipe=csi-proxy-volume-v1 method=FormatVolume pid=4242 )"
+                        R"(image="C:\\fork.exe" code=INVALID_ARGUMENT ms=1.000 )"
+                        R"(unknown_field="google.protobuf.Struct.31")"));
+  EXPECT_THAT(Lines()[5], HasSubstr("2 more such calls were refused"));
 }
 
 TEST(LoggersTest, WithoutALoggerNothingIsSaid) {

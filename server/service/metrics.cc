@@ -27,6 +27,7 @@
 #include "server/base/released_names.h"
 #include "server/base/status_macros.h"
 #include "server/http/http_server.h"
+#include "server/rpc/request_fields.h"
 #include "server/service/product_version.h"
 
 namespace csi_proxy::observability {
@@ -68,7 +69,12 @@ class Metrics::Impl {
         limited_(prometheus::BuildCounter()
                      .Name("csi_proxy_client_limited_total")
                      .Help("Times that a client had all of its share and wanted more.")
-                     .Register(registry_)) {
+                     .Register(registry_)),
+        unknown_fields_(
+            prometheus::BuildCounter()
+                .Name("csi_proxy_unknown_fields_total")
+                .Help("Calls refused for a field that their version lacks, by method and client.")
+                .Register(registry_)) {
     // A query over a fleet for versions and restarts joins these with the rest by instance.
     prometheus::BuildGauge()
         .Name("csi_proxy_build_info")
@@ -110,6 +116,14 @@ class Metrics::Impl {
     counters.seconds->Observe(absl::ToDoubleSeconds(duration));
     Handled(counters, method, status.code()).Increment();
     ApiCalls(counters, method, peer).Increment();
+    if (rpc::UnknownFieldOf(status).has_value()) {
+      unknown_fields_
+          .Add({{"group", method.group},
+                {"version", method.version},
+                {"method", method.method},
+                {"client_image", KnownImage(std::string(ImageName(peer.image_path)))}})
+          .Increment();
+    }
   }
 
   void OnLimit(const Peer& peer, rpc::Limit limit) {
@@ -137,7 +151,7 @@ class Metrics::Impl {
           metrics.push_back(std::move(metric));
         };
       };
-      families.reserve(6);
+      families.reserve(16);
       const auto fallbacks =
           add("csi_proxy_fallbacks_total",
               "How often another way was taken because Windows did not do what is expected of it.",
@@ -179,6 +193,18 @@ class Metrics::Impl {
         add("csi_proxy_format_oldest_seconds",
             "For how long the oldest of the running formats has run; 0 when none runs.",
             prometheus::MetricType::Gauge, nullptr)("", absl::ToDoubleSeconds(formats.oldest));
+      }
+      const std::optional<Shares> shares = gauges.shares ? gauges.shares() : std::nullopt;
+      if (shares.has_value()) {
+        const auto mappings =
+            add("csi_proxy_smb_mappings",
+                "Global SMB mappings, by whether links below the working directories lead to them.",
+                prometheus::MetricType::Gauge, "state");
+        mappings("linked", static_cast<double>(shares->linked));
+        mappings("unlinked", static_cast<double>(shares->unlinked));
+        mappings("unknown", static_cast<double>(shares->unknown));
+        add("csi_proxy_smb_links", "Links below the working directories to mapped shares.",
+            prometheus::MetricType::Gauge, nullptr)("", static_cast<double>(shares->links));
       }
       return families;
     }
@@ -277,6 +303,7 @@ class Metrics::Impl {
   prometheus::Family<prometheus::Gauge>& in_flight_;
   prometheus::Family<prometheus::Counter>& api_calls_;
   prometheus::Family<prometheus::Counter>& limited_;
+  prometheus::Family<prometheus::Counter>& unknown_fields_;
 
   absl::Mutex mutex_;
   // Elements stay where they are.

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,12 +24,22 @@ class Metrics final : public rpc::CallObserver {
     absl::Duration oldest;
   };
 
+  // The node's SMB mappings, by the links that lead to them, and these links.
+  struct Shares {
+    size_t linked = 0;
+    size_t unlinked = 0;
+    size_t unknown = 0;
+    size_t links = 0;
+  };
+
   // Read whenever somebody asks for the numbers. Called on a thread of the HTTP server.
   struct Gauges {
     std::function<rpc::ListenerCounters()> connections;
     // By group.
     std::function<std::vector<std::pair<std::string, size_t>>()> queued;
     std::function<Formats()> formats = nullptr;
+    // Nothing: not known.
+    std::function<std::optional<Shares>()> shares = nullptr;
   };
 
   // Serves `/metrics` at `address`, as `10.0.0.1:9090`, or `:9090` for 127.0.0.1; null for "",

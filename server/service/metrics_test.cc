@@ -1,6 +1,7 @@
 #include "server/service/metrics.h"
 
 #include <gmock/gmock.h>
+#include <google/protobuf/descriptor.pb.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -14,6 +15,7 @@
 #include "server/base/testing_allocations.h"
 #include "server/http/http_server.h"
 #include "server/http/http_testing.h"
+#include "server/rpc/known_fields.h"
 #include "server/service/product_version.h"
 
 namespace csi_proxy::observability {
@@ -145,6 +147,20 @@ TEST_F(MetricsTest, NamesAClientBeyondItsShare) {
       text, HasSubstr(R"(csi_proxy_client_limited_total{client_image="greedy",limit="calls"} 2)"));
 }
 
+TEST_F(MetricsTest, CountsCallsRefusedForAFieldOfAnotherVersion) {
+  google::protobuf::FileDescriptorProto message;
+  ASSERT_TRUE(message.ParseFromString("\xfb\x01\xfc\x01"));
+  const Peer peer{.process_id = 7, .image_path = "/bin/fork.exe"};
+  metrics_->OnDone(kRescan, peer, absl::InvalidArgumentError("field"), absl::Milliseconds(1));
+  EXPECT_THAT(Scrape(port_), Not(HasSubstr("csi_proxy_unknown_fields_total{")));
+  const absl::Status refused = rpc::CheckKnownFields(message);
+  metrics_->OnDone(kRescan, peer, refused, absl::Milliseconds(1));
+  metrics_->OnDone(kRescan, peer, refused, absl::Milliseconds(1));
+  EXPECT_THAT(Scrape(port_),
+              HasSubstr(R"(csi_proxy_unknown_fields_total{client_image="fork.exe",group="disk",)"
+                        R"(method="Rescan",version="v1beta1"} 2)"));
+}
+
 TEST_F(MetricsTest, ReportsConnectionsAndQueues) {
   metrics_->SetGauges({.connections =
                            [] {
@@ -158,7 +174,10 @@ TEST_F(MetricsTest, ReportsConnectionsAndQueues) {
                        .formats =
                            [] {
                              return Metrics::Formats{2, absl::Milliseconds(1500)};
-                           }});
+                           },
+                       .shares = []() -> std::optional<Metrics::Shares> {
+                         return Metrics::Shares{.linked = 3, .unlinked = 700, .links = 4};
+                       }});
   const std::string text = Scrape(port_);
   EXPECT_THAT(text, HasSubstr("csi_proxy_connections{state=\"silent\"} 2"));
   EXPECT_THAT(text, HasSubstr("csi_proxy_connections{state=\"live\"} 1"));
@@ -167,6 +186,14 @@ TEST_F(MetricsTest, ReportsConnectionsAndQueues) {
   EXPECT_THAT(text, HasSubstr("csi_proxy_calls_queued{group=\"smb\"} 5"));
   EXPECT_THAT(text, HasSubstr("\ncsi_proxy_formats_running 2\n"));
   EXPECT_THAT(text, HasSubstr("\ncsi_proxy_format_oldest_seconds 1.5\n"));
+  EXPECT_THAT(text, HasSubstr("\ncsi_proxy_smb_mappings{state=\"linked\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("\ncsi_proxy_smb_mappings{state=\"unlinked\"} 700\n"));
+  EXPECT_THAT(text, HasSubstr("\ncsi_proxy_smb_mappings{state=\"unknown\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("\ncsi_proxy_smb_links 4\n"));
+  metrics_->SetGauges({.connections = nullptr, .queued = nullptr, .shares = [] {
+                         return std::optional<Metrics::Shares>();
+                       }});
+  EXPECT_THAT(Scrape(port_), Not(HasSubstr("csi_proxy_smb_")));
   metrics_->SetGauges({});
   EXPECT_THAT(Scrape(port_), Not(HasSubstr("csi_proxy_connections")));
 }

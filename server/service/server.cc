@@ -72,7 +72,8 @@ class Server::Impl {
                      std::vector<ExtraService> extra) {
     // A pod can have gRPC complain about as many of its calls as it likes.
     gpr_set_log_function([](gpr_log_func_args* said) { spdlog::trace("gRPC: {}", said->message); });
-    std::vector<rpc::CallObserver*> observers = {&call_log_};
+    unknown_fields_ = std::make_unique<observability::UnknownFieldAudit>(node.audit());
+    std::vector<rpc::CallObserver*> observers = {&call_log_, unknown_fields_.get()};
     ABSL_ASSIGN_OR_RETURN(
         auto metrics,
         observability::Metrics::Serve("--metrics-bind-address", options.metrics_bind_address));
@@ -121,6 +122,14 @@ class Server::Impl {
                [&node] {
                  const auto formats = node.formats();
                  return observability::Metrics::Formats{formats.count, formats.oldest};
+               },
+           .shares =
+               [&node] {
+                 const auto shares = node.share_counts();
+                 using Shares = observability::Metrics::Shares;
+                 return shares.has_value() ? std::optional(Shares{shares->linked, shares->unlinked,
+                                                                  shares->unknown, shares->links})
+                                           : std::nullopt;
                }});
     }
     return absl::OkStatus();
@@ -162,6 +171,7 @@ class Server::Impl {
  private:
   // Destroyed from the last to the first: pipes before what their calls use.
   observability::CallLog call_log_{spdlog::get(observability::kCallLogger)};
+  std::unique_ptr<observability::UnknownFieldAudit> unknown_fields_;
   std::unique_ptr<observability::Metrics> metrics_;
   rpc::CallGate gate_;
   // One thread reads whatever the calls of the others wait for.

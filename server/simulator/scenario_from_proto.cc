@@ -49,8 +49,8 @@ class Reader {
       ReadServer(in.smb_server(i), Element("", "smb_server", i));
     }
     for (const proto::SmbMapping& mapping : in.smb_mapping()) {
-      state_.smb_mappings.push_back(
-          {mapping.remote_path(), mapping.username(), mapping.broken(), mapping.idle()});
+      state_.smb_mappings.push_back({mapping.remote_path(), mapping.username(), mapping.broken(),
+                                     mapping.idle(), mapping.local_path()});
     }
     for (int i = 0; i < in.iscsi_portal_size() && problems_.none(); ++i) {
       ReadPortal(in.iscsi_portal(i), Element("", "iscsi_portal", i));

@@ -133,6 +133,7 @@ void WriteSmb(const NodeState& state, proto::Node* node) {
     out->set_username(mapping.username);
     out->set_broken(mapping.broken);
     out->set_idle(mapping.idle);
+    out->set_local_path(mapping.local_path);
   }
 }
 

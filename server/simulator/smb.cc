@@ -103,7 +103,7 @@ absl::Status CreateMapping(NodeState& state, absl::string_view share,
                    {win32_error::kAccessDenied, "The server does not support encryption."},
                    absl::StatusCode::kFailedPrecondition);
   }
-  state.smb_mappings.push_back({absl::AsciiStrToLower(share), user->name, false});
+  state.smb_mappings.push_back({absl::AsciiStrToLower(share), user->name, false, false, ""});
   return absl::OkStatus();
 }
 

@@ -151,6 +151,8 @@ struct SmbMappingState {
   bool broken = false;
   // Windows shows it as disconnected, as it does when nobody has used it for a while.
   bool idle = false;
+  // `G:`; empty for none.
+  std::string local_path;
 };
 
 enum class ChapMode { kNone, kOneWay, kMutual };

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "client/ctl/commands.h"
 #include "client/ctl/diagnose/look.h"
 
@@ -26,11 +28,17 @@ absl::StatusOr<Diagnosis> Diagnose(Rpcs& rpcs, const FetchMetrics& fetch);
 // at.
 int ExitCodeOf(const Diagnosis& diagnosis);
 
+// A call that maps a share makes the link a moment after the mapping. A mapping is taken for leaked
+// only if no link led to it at two looks, at least this long apart.
+inline constexpr absl::Duration kLinkFollows = absl::Seconds(5);
+
 // Looks for the kinds, hands `show` what it would do, and does it once there is consent; each is
-// looked at again right before. An error when the service answers nothing at all.
+// looked at again right before. `wait` lets time pass. An error when the service answers nothing at
+// all.
 absl::StatusOr<Repairs> Repair(Rpcs& rpcs, const std::vector<std::string>& kinds,
                                const std::function<void(const Repairs& plan)>& show,
-                               const Consent& consent);
+                               const Consent& consent,
+                               const std::function<void(absl::Duration)>& wait = absl::SleepFor);
 
 // kOk: nothing of the kinds is wrong any more. kCallFailed when a repair failed or not all was
 // looked at, else kFindings when something is left as it was.

@@ -47,12 +47,13 @@ class DiagnoseTest : public testing::Test {
 TEST_F(DiagnoseTest, OneOfEachIsFoundInTheOrderOfRepair) {
   MakeIll(&pipes_);
   const Diagnosis diagnosis = Look();
-  EXPECT_THAT(Summary(diagnosis),
-              ElementsAre("offline-disks disk 2 !", "read-only-disks disk 0",
-                          "read-only-disks disk 3 !", "colliding-disks disk 4",
-                          R"(unhealthy-volumes \\?\Volume{1}\)", R"(dangling-mounts C:\k\gone !)",
-                          R"(dangling-links C:\k\link !)", R"(disconnected-mappings \\h\s)",
-                          R"(disconnected-mappings \\h\t !)", R"(disconnected-links C:\k\share)"));
+  EXPECT_THAT(
+      Summary(diagnosis),
+      ElementsAre("offline-disks disk 2 !", "read-only-disks disk 0", "read-only-disks disk 3 !",
+                  "colliding-disks disk 4", R"(unhealthy-volumes \\?\Volume{1}\)",
+                  R"(dangling-mounts C:\k\gone !)", R"(dangling-links C:\k\link !)",
+                  R"(disconnected-mappings \\h\s)", R"(disconnected-mappings \\h\t !)",
+                  R"(leaked-mappings \\h\u !)", R"(disconnected-links C:\k\share)"));
   EXPECT_EQ(diagnosis.findings(0).what(), "1024 bytes, serial s2");
   EXPECT_EQ(diagnosis.findings(0).size_bytes(), 1024);
   EXPECT_THAT(ToText(diagnosis),
@@ -74,7 +75,8 @@ TEST_F(DiagnoseTest, AWellNodeHasNoFindings) {
   pipes_.answers["storage.ListDisks"].json = R"({"disks": [{"is_online": true}]})";
   pipes_.answers["storage.ListMounts"].json =
       R"({"mounts": [{"path": "C:\\k\\a", "kind": "SYMLINK"}]})";
-  pipes_.answers["storage.ListSmbMappings"].json = R"({"mappings": [{"status": "OK"}]})";
+  pipes_.answers["storage.ListSmbMappings"].json =
+      R"({"mappings": [{"status": "OK", "links": ["C:\\k\\a"]}]})";
   const Diagnosis diagnosis = Look();
   EXPECT_THAT(Summary(diagnosis), IsEmpty());
   EXPECT_THAT(diagnosis.not_known(), ElementsAre(HasSubstr("--metrics=HOST:PORT")));
@@ -96,7 +98,7 @@ TEST_F(DiagnoseTest, WhatCannotBeLookedAtIsTold) {
   pipes_.answers["storage.ListDisks"].status = absl::InternalError("WMI\x1b");
   pipes_.answers["storage.GetVolumeHealth"].status = absl::NotFoundError("no volume");
   const Diagnosis diagnosis = Look();
-  EXPECT_EQ(diagnosis.findings_size(), 5);
+  EXPECT_EQ(diagnosis.findings_size(), 6);
   EXPECT_FALSE(diagnosis.complete());
   EXPECT_THAT(diagnosis.not_known(),
               ElementsAre("disks: INTERNAL: WMI\x1b",
@@ -133,8 +135,21 @@ TEST_F(DiagnoseTest, AServiceWithoutTheGroupIsUnreachable) {
 
 TEST_F(DiagnoseTest, WhetherLinksLeadToAMappingMustBeKnown) {
   pipes_.answers["storage.ListSmbMappings"].json =
-      R"({"mappings": [{"remote_path": "\\\\h\\t", "status": "Disconnected"}], "incomplete": true})";
-  EXPECT_THAT(Summary(Look()), ElementsAre(R"(disconnected-mappings \\h\t)"));
+      R"({"mappings": [{"remote_path": "\\\\h\\t", "status": "Disconnected"},
+          {"remote_path": "\\\\h\\u", "status": "OK"}], "incomplete": true})";
+  const Diagnosis diagnosis = Look();
+  EXPECT_THAT(Summary(diagnosis), ElementsAre(R"(disconnected-mappings \\h\t)"));
+  EXPECT_THAT(diagnosis.not_known(0), HasSubstr("which mappings leak"));
+  EXPECT_FALSE(diagnosis.complete());
+}
+
+// RemoveSmbGlobalMapping would take the folder's path for the share's.
+TEST_F(DiagnoseTest, AMappingOfAFolderIsForAPersonToRemove) {
+  pipes_.answers["storage.ListSmbMappings"].json = R"({"mappings": [
+      {"remote_path": "\\\\h\\s\\pvc-1", "status": "OK"},
+      {"remote_path": "\\\\h\\s\\pvc-2", "status": "Disconnected"}]})";
+  EXPECT_THAT(Summary(Look()), ElementsAre(R"(disconnected-mappings \\h\s\pvc-2)",
+                                           R"(leaked-mappings \\h\s\pvc-1)"));
 }
 
 TEST_F(DiagnoseTest, ClientsOfOldVersionsAreInTheMetrics) {
@@ -191,7 +206,7 @@ TEST_F(DiagnoseTest, PeopleSeeATableAndWhatRepairDoes) {
   const std::string text = ToText(Look());
   EXPECT_THAT(text, AllOf(StartsWith("KIND  "), HasSubstr("\ndangling-mounts        C:\\k\\gone  "),
                           HasSubstr("\nrepair --what=dangling-mounts: removes the mounted folder"),
-                          HasSubstr("\ncolliding-disks: none: "), HasSubstr("\n10 findings\n")));
+                          HasSubstr("\ncolliding-disks: none: "), HasSubstr("\n11 findings\n")));
 }
 
 }  // namespace

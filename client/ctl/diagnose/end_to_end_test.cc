@@ -1,8 +1,11 @@
 // The real program finds faults of a simulated node, mends them and finds them no more.
 #include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -12,6 +15,7 @@ namespace csi_proxy::integration {
 namespace {
 
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -180,6 +184,51 @@ TEST_F(DiagnoseTest, AMappingThatNobodyLinksToGoes) {
   EXPECT_THAT(Ctl("storage list-smb-mappings").output, HasSubstr("fileserver.example"));
   Do("filesystem rmdir --path='" + Path("share") + "'");
   Mend("disconnected-mappings", "\\\\fileserver.example\\data");
+}
+
+// Drivers that lost count left as many on a node
+// (github.com/kubernetes-csi/csi-driver-smb/issues/1035).
+TEST_F(DiagnoseTest, SevenHundredLeakedMappingsGoAndThoseInUseStay) {
+  constexpr int kLeaked = 700, kUsed = 4;
+  csi_proxy::simulated::Node node = server_->Dump();
+  csi_proxy::simulated::SmbServer& many = *node.add_smb_server();
+  many.set_name("many.example");
+  many.add_user()->set_name("u");
+  for (int i = 0; i < kLeaked + kUsed; ++i) {
+    many.add_share()->set_name(absl::StrCat("s", i));
+    csi_proxy::simulated::SmbMapping& mapping = *node.add_smb_mapping();
+    mapping.set_remote_path(absl::StrCat(R"(\\many.example\s)", i));
+    mapping.set_username("u");
+  }
+  node.mutable_smb_mapping(0)->set_local_path("G:");
+  std::string text;
+  ASSERT_TRUE(google::protobuf::TextFormat::PrintToString(node, &text));
+  const std::string scenario = testing::TempDir() + "leaks.textproto";
+  std::ofstream(scenario) << text;
+  server_.reset();
+  auto server =
+      ServerProcess::Start({"--metrics-bind-address=" + metrics_, "--scenario=" + scenario});
+  ASSERT_TRUE(server.ok()) << server.status();
+  server_ = *std::move(server);
+  for (int i = 1; i < kUsed; ++i) {
+    Do(absl::StrCat("sim make-link --path='", Path(absl::StrCat("link", i)),
+                    R"(' --target='\\many.example\s)", i, "'"));
+  }
+  const std::string found = Ctl("diagnose --output=table").output;
+  EXPECT_THAT(found, HasSubstr("\n700 findings\n"));
+  EXPECT_THAT(found, HasSubstr("\nleaked-mappings  \\\\many.example\\s703  status OK  "));
+  EXPECT_THAT(Ctl("repair --what=leaked-mappings").output, Not(HasSubstr("DONE")));
+  const Result mended = Ctl("repair --yes --what=leaked-mappings");
+  EXPECT_EQ(mended.exit_code, kOk) << mended.output;
+  int done = 0;
+  for (size_t at = 0; (at = mended.output.find("\"DONE\"", at)) != std::string::npos; ++at) ++done;
+  EXPECT_EQ(done, kLeaked);
+  ExpectWell();
+  std::vector<std::string> left;
+  const csi_proxy::simulated::Node after = server_->Dump();
+  for (const auto& mapping : after.smb_mapping()) left.push_back(mapping.remote_path());
+  EXPECT_THAT(left, ElementsAre(R"(\\many.example\s0)", R"(\\many.example\s1)",
+                                R"(\\many.example\s2)", R"(\\many.example\s3)"));
 }
 
 TEST_F(DiagnoseTest, ClientsOfOldVersionsAreFoundInTheMetrics) {

@@ -24,7 +24,8 @@ inline constexpr char kOneOfEachMount[] = R"({"mounts": [
 inline constexpr char kOneOfEachMapping[] = R"({"mappings": [
   {"remote_path": "\\\\h\\s", "status": "Disconnected", "links": ["C:\\k\\share"]},
   {"remote_path": "\\\\h\\t", "status": "Disconnected"},
-  {"remote_path": "\\\\h\\u", "status": "OK"}]})";
+  {"remote_path": "\\\\h\\u", "status": "OK"},
+  {"remote_path": "\\\\h\\v", "status": "OK", "links": ["C:\\k\\v"]}]})";
 
 inline constexpr char kIllVolume[] = R"({"abnormal": true, "message": "the volume is dirty"})";
 

@@ -88,6 +88,16 @@ void LookAtVolume(Rpcs& rpcs, const std::string& volume, const std::string& path
            "none: check the file system (Repair-Volume) when no pod uses it, or replace the disk"));
 }
 
+constexpr char kOfFolder[] =
+    "none: csi-proxy maps shares and not folders, and can remove only those; on the node "
+    "Remove-SmbGlobalMapping removes it";
+
+// A mapping of a folder in a share, `\\host\share\folder`. Removing it by its path would remove the
+// mapping of the share instead.
+bool IsOfFolder(const std::string& remote_path) {
+  return std::count(remote_path.begin(), remote_path.end(), '\\') > 3;
+}
+
 }  // namespace
 
 void LookAtDisks(Rpcs& rpcs, Findings* findings) {
@@ -175,23 +185,35 @@ void LookAtMounts(Rpcs& rpcs, const std::string& path, Findings* findings) {
 
 void LookAtMappings(Rpcs& rpcs, Findings* findings) {
   const Answer answer = Ask(rpcs, "ListSmbMappings", {}, "SMB mappings", findings);
-  TellWhetherAll(answer, "links to shares", findings);
+  TellWhetherAll(answer, "links to shares, and so which mappings leak", findings);
   const bool knows_links = !answer.Flag("incomplete");
   for (const Answer& mapping : answer.Each("mappings")) {
     const std::string status = mapping.Text("status");
-    if (absl::EqualsIgnoreCase(status, "OK")) continue;
     const std::string share = mapping.Text("remote_path");
     const std::vector<std::string> links = mapping.Texts("links");
     const bool unused = links.empty() && knows_links;
+    const bool removable = unused && !IsOfFolder(share);
+    if (absl::EqualsIgnoreCase(status, "OK")) {
+      if (!unused) continue;
+      Found found = Make(kLeakedMappings, share, "status OK",
+                         "no link leads to it: the driver that made it did not remove it",
+                         removable ? "removes the mapping if still no link leads to it; a program "
+                                     "that opens the share by its name alone loses it"
+                                   : kOfFolder);
+      if (removable) RepairBy(&found, "smb", "RemoveSmbGlobalMapping", {{"remote_path", share}});
+      findings->found.push_back(std::move(found));
+      continue;
+    }
     Found found =
         Make(kDisconnectedMappings, share, absl::StrCat("status ", status),
              !links.empty() ? absl::StrCat("links lead to it: ", absl::StrJoin(links, ", "))
              : knows_links  ? "no link leads to it"
                             : "whether links lead to it is not known",
-             unused ? "removes the mapping; a driver makes it anew when it needs it"
-                    : "none: it may work again when the server does; a driver that stages the "
-                      "volume again makes it anew");
-    if (unused) RepairBy(&found, "smb", "RemoveSmbGlobalMapping", {{"remote_path", share}});
+             removable ? "removes the mapping; a driver makes it anew when it needs it"
+             : unused  ? kOfFolder
+                       : "none: it may work again when the server does; a driver that stages the "
+                         "volume again makes it anew");
+    if (removable) RepairBy(&found, "smb", "RemoveSmbGlobalMapping", {{"remote_path", share}});
     findings->found.push_back(std::move(found));
   }
 }
@@ -245,7 +267,7 @@ Findings LookAgain(Rpcs& rpcs, const Finding& finding) {
   const std::string& kind = finding.kind();
   if (kind == kDanglingMounts || kind == kDanglingLinks) {
     LookAtMounts(rpcs, finding.where(), &findings);
-  } else if (kind == kDisconnectedMappings) {
+  } else if (kind == kDisconnectedMappings || kind == kLeakedMappings) {
     LookAtMappings(rpcs, &findings);
   } else {
     LookAtDisks(rpcs, &findings);

@@ -24,11 +24,12 @@ inline constexpr char kUnhealthyVolumes[] = "unhealthy-volumes";
 inline constexpr char kDanglingMounts[] = "dangling-mounts";
 inline constexpr char kDanglingLinks[] = "dangling-links";
 inline constexpr char kDisconnectedMappings[] = "disconnected-mappings";
+inline constexpr char kLeakedMappings[] = "leaked-mappings";
 inline constexpr char kDisconnectedLinks[] = "disconnected-links";
 inline constexpr char kOldClients[] = "old-clients";
-inline constexpr const char* kKinds[] = {kOfflineDisks,         kReadOnlyDisks,     kCollidingDisks,
-                                         kUnhealthyVolumes,     kDanglingMounts,    kDanglingLinks,
-                                         kDisconnectedMappings, kDisconnectedLinks, kOldClients};
+inline constexpr const char* kKinds[] = {
+    kOfflineDisks,  kReadOnlyDisks,        kCollidingDisks, kUnhealthyVolumes,  kDanglingMounts,
+    kDanglingLinks, kDisconnectedMappings, kLeakedMappings, kDisconnectedLinks, kOldClients};
 
 // A finding, and the call that repairs it; `group` is empty when no call does.
 struct Found {

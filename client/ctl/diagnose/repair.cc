@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "client/ctl/diagnose/diagnose.h"
 #include "server/base/status_macros.h"
 
@@ -15,10 +16,13 @@ bool Same(const Finding& a, const Finding& b) {
 // another's number by now, is not touched.
 void RepairOne(Rpcs& rpcs, const Found& found, Act* act) {
   const Findings again = LookAgain(rpcs, found.finding);
-  if (!again.error.ok()) {
+  // What is not found then may still be as it was.
+  const bool cannot_tell = found.finding.kind() == kLeakedMappings && again.cut_short;
+  if (!again.error.ok() || cannot_tell) {
     act->set_result(FAILED);
-    act->set_detail(
-        absl::StrCat("could not be looked at again: ", std::string(again.error.message())));
+    act->set_detail(absl::StrCat(
+        "could not be looked at again: ",
+        again.error.ok() ? again.not_known.back() : std::string(again.error.message())));
     return;
   }
   const auto still = std::find_if(again.found.begin(), again.found.end(), [&](const Found& now) {
@@ -44,8 +48,10 @@ void RepairOne(Rpcs& rpcs, const Found& found, Act* act) {
 
 absl::StatusOr<Repairs> Repair(Rpcs& rpcs, const std::vector<std::string>& kinds,
                                const std::function<void(const Repairs& plan)>& show,
-                               const Consent& consent) {
+                               const Consent& consent,
+                               const std::function<void(absl::Duration)>& wait) {
   Findings findings = LookAtNode(rpcs);
+  const absl::Time looked = absl::Now();
   ABSL_RETURN_IF_ERROR(Usable(rpcs, findings));
   Repairs repairs;
   Begin(findings, &repairs);
@@ -66,6 +72,10 @@ absl::StatusOr<Repairs> Repair(Rpcs& rpcs, const std::vector<std::string>& kinds
     Act* const act = repairs.mutable_acts(static_cast<int>(i));
     if (act->result() == REFUSED) continue;
     if (may) {
+      if (found[i].finding.kind() == kLeakedMappings) {
+        const absl::Duration left = looked + kLinkFollows - absl::Now();
+        if (left > absl::ZeroDuration()) wait(left);
+      }
       RepairOne(rpcs, found[i], act);
     } else {
       act->set_result(ONLY_SHOWN);

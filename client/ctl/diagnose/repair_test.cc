@@ -24,6 +24,10 @@ class RepairTest : public testing::Test {
         [this, may] {
           if (while_asking_) while_asking_();
           return may;
+        },
+        [this](absl::Duration time) {
+          waited_ += time;
+          if (while_waiting_) while_waiting_();
         });
     EXPECT_TRUE(repairs.ok()) << repairs.status();
     return repairs.value_or(Repairs());
@@ -53,6 +57,8 @@ class RepairTest : public testing::Test {
   Rpcs rpcs_{catalog_, pipes_};
   std::string plan_;
   std::function<void()> while_asking_;
+  absl::Duration waited_;
+  std::function<void()> while_waiting_;
 };
 
 TEST_F(RepairTest, EachKindIsMendedByItsOwnCallAndNoOther) {
@@ -64,7 +70,9 @@ TEST_F(RepairTest, EachKindIsMendedByItsOwnCallAndNoOther) {
   for (const Case& c :
        {Case{kOfflineDisks, "v1 disk.SetDiskState disk_number: 2 is_online: true", "disk 2"},
         Case{kDanglingMounts, R"(v1 filesystem.Rmdir path: "C:\\k\\gone")", R"(C:\k\gone)"},
-        Case{kDanglingLinks, R"(v1 filesystem.Rmdir path: "C:\\k\\link")", R"(C:\k\link)"}}) {
+        Case{kDanglingLinks, R"(v1 filesystem.Rmdir path: "C:\\k\\link")", R"(C:\k\link)"},
+        Case{kLeakedMappings, R"(v1 smb.RemoveSmbGlobalMapping remote_path: "\\\\h\\u")",
+             R"(\\h\u)"}}) {
     pipes_.sent.clear();
     const Repairs repairs = Mend({c.kind});
     EXPECT_THAT(Summary(repairs), ElementsAre(absl::StrCat(c.where, " DONE")));
@@ -95,7 +103,7 @@ TEST_F(RepairTest, WhatIsForAPersonToDoIsRefused) {
 
 TEST_F(RepairTest, WithoutConsentNothingChanges) {
   const Repairs repairs = Mend({std::begin(kKinds), std::end(kKinds)}, false);
-  EXPECT_EQ(repairs.acts_size(), 10);
+  EXPECT_EQ(repairs.acts_size(), 11);
   EXPECT_THAT(Changes(), IsEmpty());
   EXPECT_EQ(ExitCodeOf(repairs), kFindings);
   EXPECT_EQ(repairs.acts(0).result(), ONLY_SHOWN);
@@ -133,6 +141,32 @@ TEST_F(RepairTest, WhatIsSomethingElseByNowIsNotTouched) {
                                             R"(\\h\s REFUSED)", R"(\\h\t CHANGED)"));
   EXPECT_THAT(Changes(), IsEmpty());
   EXPECT_EQ(ExitCodeOf(repairs), kFindings);
+}
+
+// A driver that maps a share has no link for a moment.
+TEST_F(RepairTest, AMappingLeaksOnlyIfNoLinkFollows) {
+  EXPECT_THAT(Summary(Mend({kOfflineDisks})), ElementsAre("disk 2 DONE"));
+  EXPECT_EQ(waited_, absl::ZeroDuration());
+  pipes_.sent.clear();
+  while_waiting_ = [this] {
+    pipes_.answers["storage.ListSmbMappings"].json = R"({"mappings": [
+      {"remote_path": "\\\\h\\u", "status": "OK", "links": ["C:\\k\\new"]}]})";
+  };
+  EXPECT_THAT(Summary(Mend({kLeakedMappings})), ElementsAre(R"(\\h\u WELL_AGAIN)"));
+  EXPECT_THAT(Changes(), IsEmpty());
+  EXPECT_GT(waited_, kLinkFollows - absl::Seconds(4));
+  EXPECT_LE(waited_, kLinkFollows);
+}
+
+TEST_F(RepairTest, AMappingStaysWhenLinksMayBeMissing) {
+  while_waiting_ = [this] {
+    pipes_.answers["storage.ListSmbMappings"].json = R"({"mappings": [
+      {"remote_path": "\\\\h\\u", "status": "OK"}], "incomplete": true})";
+  };
+  const Repairs repairs = Mend({kLeakedMappings});
+  EXPECT_THAT(Summary(repairs), ElementsAre(R"(\\h\u FAILED)"));
+  EXPECT_THAT(repairs.acts(0).detail(), HasSubstr("which mappings leak"));
+  EXPECT_THAT(Changes(), IsEmpty());
 }
 
 TEST_F(RepairTest, WhatCannotBeLookedAtAgainIsNotTouched) {

@@ -109,7 +109,9 @@ def exercised(directory, port, ctl):
     until = time.monotonic() + 10
     while True:
         text = urllib.request.urlopen(url).read().decode()
-        if "csi_proxy_client_limited_total{" in text or time.monotonic() > until:
+        # Mappings are counted after the first scrape that asks for them.
+        awaited = ("csi_proxy_client_limited_total{", "csi_proxy_smb_mappings{")
+        if all(one in text for one in awaited) or time.monotonic() > until:
             break
         time.sleep(0.2)
     metrics = labels_by_name(text)

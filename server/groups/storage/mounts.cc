@@ -31,7 +31,13 @@ MountKind KindOf(const host::FoundLink& link) {
   return MountKind::kSymlink;
 }
 
-// `connected` holds the shares, by FoldName(), whose mapping is in order.
+// `\\host\share` of a mapping, which may be one of a folder in it.
+std::string ShareOf(const host::SmbMapping& mapping) {
+  const absl::StatusOr<UncPath> path = UncPath::Parse("remote_path", mapping.remote_path);
+  return FoldName(path.ok() ? path->Share() : mapping.remote_path);
+}
+
+// `connected` holds the shares, by FoldName(), with a mapping that is in order.
 MountState StateOf(const host::FoundLink& link, const std::map<std::string, bool>& connected) {
   switch (link.end) {
     case host::LinkEnd::kThere:
@@ -82,7 +88,8 @@ absl::StatusOr<ListMountsResponse> Mounts(const groups::Deps& deps, const CallCo
   if (any_on_server) {
     ABSL_ASSIGN_OR_RETURN(const auto mappings, deps.host->smb().ListMappings(context));
     for (const host::SmbMapping& mapping : mappings) {
-      connected[FoldName(mapping.remote_path)] = mapping.is_connected;
+      bool& is_connected = connected[ShareOf(mapping)];
+      is_connected = is_connected || mapping.is_connected;
     }
   }
   ListMountsResponse response;
@@ -102,16 +109,24 @@ absl::StatusOr<ListSmbMappingsResponse> SmbMappings(const groups::Deps& deps,
   ListSmbMappingsResponse response;
   if (mappings.empty()) return response;
   ABSL_ASSIGN_OR_RETURN(auto found, deps.host->filesystem().ListLinks(context, AllRoots(deps)));
-  std::map<std::string, std::vector<std::string>> links;
-  for (host::FoundLink& link : found.links) {
-    if (link.end != host::LinkEnd::kOnServer) continue;
-    links[FoldName(link.share)].push_back(std::move(link.path));
-  }
+  std::map<std::string, SmbMapping*> by_path;
   response.incomplete = found.incomplete;
+  response.mappings.reserve(mappings.size());
   for (const host::SmbMapping& mapping : mappings) {
-    response.mappings.push_back({.remote_path = mapping.remote_path,
-                                 .status = mapping.status,
-                                 .links = links[FoldName(mapping.remote_path)]});
+    SmbMapping& listed = response.mappings.emplace_back(
+        SmbMapping{.remote_path = mapping.remote_path, .status = mapping.status, .links = {}});
+    if (!mapping.local_path.empty()) listed.links.push_back(mapping.local_path);
+    by_path.emplace(FoldName(mapping.remote_path), &listed);
+  }
+  for (const host::FoundLink& link : found.links) {
+    if (link.end != host::LinkEnd::kOnServer || link.share.empty()) continue;
+    const std::string share = FoldName(link.share);
+    // The mappings of the share and of the folders on the way.
+    for (std::string folder = FoldName(link.folder); folder.size() >= share.size();
+         folder.resize(folder.rfind('\\'))) {
+      const auto mapping = by_path.find(folder);
+      if (mapping != by_path.end()) mapping->second->links.push_back(link.path);
+    }
   }
   return response;
 }

@@ -13,8 +13,10 @@ namespace csi_proxy::storage {
 namespace {
 
 using groups::Files;
+using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::IsSupersetOf;
 using testing::Pair;
 using testing::UnorderedElementsAre;
 
@@ -209,6 +211,38 @@ TEST_F(MountsTest, MappingsAreListedWithTheLinksThatLeadToThem) {
                                      "OK",
                                      {Below("c"), Below(R"(pods\p1\a)"), Below(R"(pods\p1\b)")}},
                           SmbMapping{R"(\\srv\idle)", "Disconnected", {}}));
+}
+
+// learn.microsoft.com/powershell/module/smbshare/new-smbglobalmapping: -LocalPath.
+TEST_F(MountsTest, ADriveLetterLeadsToAShareToo) {
+  node_->core()->Change(
+      [](machine::simulated::NodeState& state) { state.smb_mappings[1].local_path = "G:"; });
+  Plant("c", R"(\\srv\data)");
+  const auto answer = storage_->ListSmbMappings(context_, {});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_THAT(answer->mappings, Contains(SmbMapping{R"(\\srv\data)", "OK", {"G:", Below("c")}}));
+}
+
+// github.com/kubernetes-csi/csi-driver-smb/issues/1035: mappings of a folder for each volume.
+TEST_F(MountsTest, AMappingOfAFolderHasTheLinksThatLeadIntoIt) {
+  node_->core()->Change([](machine::simulated::NodeState& state) {
+    state.smb_mappings.push_back({R"(\\SRV\data\Sub)", "u", false, false, ""});
+    state.smb_mappings.push_back({R"(\\srv\other\pvc)", "u", false, false, ""});
+  });
+  Plant("a", R"(\\srv\data)");
+  Plant("b", R"(\\srv\data\sub)");
+  Plant("c", R"(\\srv\data\sub\deeper)");
+  Plant("d", R"(\\srv\data\subway)");
+  Plant("e", R"(\\srv\other)");
+  const auto answer = storage_->ListSmbMappings(context_, {});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_THAT(
+      answer->mappings,
+      IsSupersetOf(
+          {SmbMapping{R"(\\srv\data)", "OK", {Below("a"), Below("b"), Below("c"), Below("d")}},
+           SmbMapping{R"(\\srv\data\sub)", "OK", {Below("b"), Below("c")}},
+           SmbMapping{R"(\\srv\other\pvc)", "OK", {}}}));
+  EXPECT_EQ(States()["e"], MountState::kAlive) << "Windows has a session for the share";
 }
 
 TEST_F(MountsTest, WithoutMappingsNothingIsLookedAt) {

@@ -89,7 +89,7 @@ Objects Mappings(NodeState& state, const Wanted& wanted) {
     if (!share.empty() && !EqualNames(mapping.remote_path, share)) continue;
     const uint32_t status = ShowsAsOk(state, mapping) ? kMappingOk : kMappingDisconnected;
     objects.push_back(
-        MakeObject("MSFT_SmbGlobalMapping", {{"LocalPath", Value::String("")},
+        MakeObject("MSFT_SmbGlobalMapping", {{"LocalPath", Value::String(mapping.local_path)},
                                              {"RemotePath", Value::String(mapping.remote_path)},
                                              {"Status", Value::Uint32(status)}}));
   }

@@ -1136,11 +1136,12 @@ type SmbMapping struct {
 	sizeCache     protoimpl.SizeCache
 	unknownFields protoimpl.UnknownFields
 
-	// `\\host\share`, lower case.
+	// `\\host\share`, lower case; of a mapping that another program made, maybe a folder in it.
 	RemotePath string `protobuf:"bytes,1,opt,name=remote_path,json=remotePath,proto3" json:"remote_path,omitempty"`
 	// Windows' word for its state, as `OK` or `Disconnected`.
 	Status string `protobuf:"bytes,2,opt,name=status,proto3" json:"status,omitempty"`
-	// The links below the working directories that lead to the share or below it.
+	// The links below the working directories that lead to the share or below it. Before them the
+	// drive letter, as `G:`, of a mapping that somebody made with one: programs use the share by it.
 	Links []string `protobuf:"bytes,3,rep,name=links,proto3" json:"links,omitempty"`
 }
 

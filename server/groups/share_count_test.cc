@@ -1,0 +1,105 @@
+#include "server/groups/share_count.h"
+
+#include <atomic>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/clock.h"
+#include "gtest/gtest.h"
+
+namespace csi_proxy::groups {
+namespace {
+
+using storage::ListSmbMappingsResponse;
+
+const ListSmbMappingsResponse kListed = {
+    .mappings = {{R"(\\h\a)", "OK", {R"(C:\k\1)", R"(C:\k\2)"}},
+                 {R"(\\h\b)", "OK", {R"(C:\k\3)"}},
+                 {R"(\\h\c)", "OK", {}}}};
+
+// Asks until the counts are these.
+bool Becomes(ShareCount& count, const std::optional<ShareCounts>& expected) {
+  const absl::Time end = absl::Now() + absl::Seconds(60);
+  while (absl::Now() < end) {
+    if (count.Get() == expected) return true;
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  return false;
+}
+
+TEST(CountSharesTest, WithoutAllDirectoriesNoMappingIsKnownToHaveNoLink) {
+  EXPECT_EQ(CountShares(kListed), (ShareCounts{.linked = 2, .unlinked = 1, .links = 3}));
+  ListSmbMappingsResponse cut = kListed;
+  cut.incomplete = true;
+  EXPECT_EQ(CountShares(cut), (ShareCounts{.linked = 2, .unknown = 1, .links = 3}));
+  EXPECT_EQ(CountShares({}), ShareCounts());
+}
+
+// A dead server, or a WMI that hangs, keeps nobody from the other metrics.
+TEST(ShareCountTest, NobodyWaitsForACountAndAStopEndsIt) {
+  std::atomic<int> begun = 0, given_up = 0;
+  {
+    ShareCount count(
+        [&](const CallContext& context) -> absl::StatusOr<ListSmbMappingsResponse> {
+          ++begun;
+          EXPECT_LE(context.deadline(), absl::Now() + ShareCount::kLongest);
+          const absl::Status status = context.SleepFor(absl::InfiniteDuration());
+          ++given_up;
+          return status;
+        },
+        absl::ZeroDuration());
+    while (begun == 0) EXPECT_EQ(count.Get(), std::nullopt);
+    for (int i = 0; i < 1000; ++i) EXPECT_EQ(count.Get(), std::nullopt);
+    EXPECT_EQ(given_up, 0);
+  }
+  EXPECT_EQ(begun, 1) << "one at a time";
+  EXPECT_EQ(given_up, 1);
+}
+
+TEST(ShareCountTest, ACountThatFailedTakesTheLastOneBack) {
+  std::atomic<bool> fails = false;
+  ShareCount count(
+      [&](const CallContext&) -> absl::StatusOr<ListSmbMappingsResponse> {
+        if (fails) return absl::InternalError("WMI");
+        return kListed;
+      },
+      absl::ZeroDuration());
+  EXPECT_TRUE(Becomes(count, CountShares(kListed)));
+  fails = true;
+  EXPECT_TRUE(Becomes(count, std::nullopt));
+  fails = false;
+  EXPECT_TRUE(Becomes(count, CountShares(kListed)));
+}
+
+TEST(ShareCountTest, CountsNoMoreOftenThanEveryMinute) {
+  std::atomic<int> begun = 0;
+  ShareCount count([&](const CallContext&) -> absl::StatusOr<ListSmbMappingsResponse> {
+    ++begun;
+    return kListed;
+  });
+  EXPECT_TRUE(Becomes(count, CountShares(kListed)));
+  for (int i = 0; i < 1000; ++i) count.Get();
+  EXPECT_EQ(begun, 1);
+}
+
+// A tree that takes long to walk, as a pod may have made it, takes no more than a twentieth of a
+// processor.
+TEST(ShareCountTest, RestsLongerThanItWorks) {
+  std::atomic<int> begun = 0;
+  ShareCount count(
+      [&](const CallContext&) -> absl::StatusOr<ListSmbMappingsResponse> {
+        ++begun;
+        absl::SleepFor(absl::Milliseconds(100));
+        return kListed;
+      },
+      absl::ZeroDuration());
+  EXPECT_TRUE(Becomes(count, CountShares(kListed)));
+  const absl::Time counted = absl::Now();
+  while (begun == 1) count.Get();
+  EXPECT_GT(absl::Now() - counted, absl::Milliseconds(1800));
+}
+
+}  // namespace
+}  // namespace csi_proxy::groups
