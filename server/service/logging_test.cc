@@ -13,7 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "server/base/fallbacks.h"
-#include "server/rpc/known_fields.h"
+#include "server/rpc/request_fields.h"
 #include "server/service/call_log.h"
 #include "server/service/spdlog_audit_sink.h"
 

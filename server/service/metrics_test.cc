@@ -15,7 +15,7 @@
 #include "server/base/testing_allocations.h"
 #include "server/http/http_server.h"
 #include "server/http/http_testing.h"
-#include "server/rpc/known_fields.h"
+#include "server/rpc/request_fields.h"
 #include "server/service/product_version.h"
 
 namespace csi_proxy::observability {
