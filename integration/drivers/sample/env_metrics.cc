@@ -5,7 +5,7 @@
 #include <string>
 
 #include "integration/drivers/sample/env_rules.h"
-#include "server/base/go_codes.h"
+#include "server/base/released_names.h"
 
 namespace csi_proxy::sample_driver {
 namespace {
