@@ -148,6 +148,8 @@ for program in $(sed -n 's/^COPY --from=release \([^ ]*\) .*/\1/p' scripts/deplo
   check "copied: $program" there "$beside" "$program"
 done
 check "a driver's sidecars" grep -qx "${sidecars[0]}" <<<"$(run_by scripts/deploy/embedded-driver-containerd-1.6.yaml)"
+mixed=$(run_by scripts/deploy/openshift.yaml)
+for program in "${sidecars[1]}" "${sidecars[3]}"; do check "openshift.yaml's $program" grep -qx "$program" <<<"$mixed"; done
 
 # The image for Linux has the program and what its loader asks for, and nothing else that runs.
 linux=$out/rootfs-1.2.3-sidecars-linux
@@ -195,6 +197,9 @@ for name in csi-node-sidecars csi-sidecars csi-node-driver-registrar; do check "
 check "Linux: csi-node-driver-registrar does not probe" fails in_image /csi-node-driver-registrar --probe-timeout=2s --help
 check "Linux: livenessprobe does not register" fails in_image /livenessprobe --mode=registration --help
 check "Linux: runs in its own root" runs_alone /csi-node-sidecars
+on_linux=$(sed -n 's|^ *command: \[/\(.*\)\]$|\1|p' scripts/deploy/openshift.yaml)
+check "Linux: openshift.yaml runs two" test "$(wc -w <<<"$on_linux")" -eq 2
+for program in $on_linux; do check "Linux: openshift.yaml's $program" test -x "$linux/$program"; done
 incomplete() { mv "$linux/lib/x86_64-linux-gnu/libfmt.so.9" "$out/" && fails in_image /csi-node-sidecars --version; }
 check "Linux: would notice a library less" incomplete
 
