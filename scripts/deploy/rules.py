@@ -316,6 +316,28 @@ def openshift(all_):
         yield f"{MIXED}: the systems have other images"
 
 
+def admission(all_):
+    """The policy gives each account the groups whose pipes a manifest mounts, and no other."""
+    policies = [r for _, r in all_.resources("ValidatingAdmissionPolicy")]
+    (expression,) = (v["expression"] for p in policies for v in p["spec"]["variables"] if v["name"] == "allowed")
+    given = {
+        account: set(re.findall(r"'(\w+)'", groups))
+        for account, groups in re.findall(r"'([\w.-]+/[\w.-]+)':\s*\[([^]]*)\]", expression)
+    }
+    needed = {}
+    for pod in all_.pods():
+        groups = {p["path"].split("-")[2] for p in pod.host_paths() if p["path"].startswith(PIPE + "csi-proxy-")}
+        if groups:
+            needed.setdefault(f"{pod.namespace}/{pod.spec['serviceAccountName']}", set()).update(groups)
+    if given != needed:
+        yield f"admission.yaml: allows {given}, and the manifests mount {needed}"
+    for file, namespace in all_.resources("Namespace"):
+        labels = namespace["metadata"].get("labels", {})
+        level, version = (labels.get(f"pod-security.kubernetes.io/{what}") for what in ("enforce", "enforce-version"))
+        if level != "privileged" and not re.fullmatch(r"v1\.\d+", version or ""):
+            yield f"{file}: an upgraded cluster may refuse pods of {namespace['metadata']['name']}"
+
+
 def in_place_of_sig_windows_tools(all_):
     """The names of the other DaemonSet: https://github.com/kubernetes-sigs/sig-windows-tools, hostprocess/csi-proxy."""
     pod = all_.pod("sig-windows-daemonset.yaml")
@@ -347,6 +369,7 @@ RULES = [
     driver,
     one_driver_three_ways,
     openshift,
+    admission,
     in_place_of_sig_windows_tools,
     *sidecar_rules.RULES,
 ]
