@@ -11,10 +11,12 @@ require (
 	csi-proxy.example/drivers/steps v0.0.0
 	github.com/Microsoft/go-winio v0.6.2
 	github.com/container-storage-interface/spec v1.13.0
+	github.com/containerd/platforms v0.2.1
 	github.com/google/go-containerregistry v0.20.6
 	github.com/jhump/protoreflect v1.17.0
 	github.com/kubernetes-csi/csi-proxy/client v1.3.0
 	github.com/kubernetes-csi/csi-proxy/v2 v2.0.0
+	github.com/opencontainers/image-spec v1.1.1
 	go.etcd.io/etcd/server/v3 v3.7.0
 	golang.org/x/net v0.57.0
 	golang.org/x/sys v0.47.0
@@ -38,6 +40,7 @@ require (
 	github.com/bufbuild/protocompile v0.14.1 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/cncf/xds/go v0.0.0-20260202195803-dba9d589def2 // indirect
+	github.com/containerd/log v0.1.0 // indirect
 	github.com/containerd/stargz-snapshotter/estargz v0.16.3 // indirect
 	github.com/coreos/go-oidc v2.5.0+incompatible // indirect
 	github.com/coreos/go-semver v0.3.1 // indirect
@@ -66,7 +69,6 @@ require (
 	github.com/mxk/go-flowrate v0.0.0-20140419014527-cca7078d478f // indirect
 	github.com/onsi/ginkgo/v2 v2.32.1 // indirect
 	github.com/onsi/gomega v1.42.1 // indirect
-	github.com/opencontainers/image-spec v1.1.1 // indirect
 	github.com/pkg/errors v0.9.1 // indirect
 	github.com/planetscale/vtprotobuf v0.6.1-0.20240319094008-0393e58bdf10 // indirect
 	github.com/pquerna/cachecontrol v0.1.0 // indirect

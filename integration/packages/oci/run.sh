@@ -220,6 +220,14 @@ if [[ ${1-} == --windows ]]; then
   for name in "${sidecars[@]:1}"; do
     check "Windows: $name" grep -qxF "link Files/$name Files/${sidecars[0]}" "$out/entries"
   done
+  # From the index a node of Windows takes the image that also has a tag of its own.
+  chosen() {
+    local index own
+    index=$(jq -r --arg tag "$1" '.manifests[] | select(.annotations[] == $tag).digest[7:]' "$out/$image/index.json")
+    own=$(jq -r '.manifests[] | select(.annotations[] == "1.2.3-sidecars-windows").digest' "$out/$image/index.json")
+    [[ $(integration/wine/run "$out/read_layer.exe" --index "$out/$image/blobs/sha256/$index" </dev/null | tr -d '\r') == "$own" ]]
+  }
+  check "Windows: containerd's choice" chosen 1.2.3-sidecars
   # Each name is its own program's, by the flags that it takes.
   takes() { integration/wine/run "$out/rootfs-1.2.3-sidecars-windows/Files/$1" "$2" --help </dev/null; }
   for name in csi-node-sidecars.exe csi-sidecars.exe livenessprobe.exe; do check "Windows: $name probes" takes "$name" --probe-timeout=2s; done
