@@ -136,7 +136,7 @@ CASES = [
     ("kube-system", "csi-proxy", with_paths(r"\\.\pipe"), MOUNT),
     ("kube-system", "csi-proxy", with_paths(r"\\.\PhysicalDrive0"), MOUNT),
     ("kube-system", "csi-proxy", with_paths(r"C:\data", PIPE + "disk-v1"), MOUNT),
-    # What is none of the policy's business.
+    # Other pipes, shares and paths of Linux are none of the policy's business.
     ("kube-system", "csi-proxy", with_paths(r"\\.\Pipe\containerd-containerd"), ""),
     ("kube-system", "csi-proxy", with_paths(r"\\server\share", r"C:\csi-proxy\pipe"), ""),
     ("kube-system", "csi-proxy", with_paths("/var/lib/kubelet", "/csi-proxy-disk-v1", os="linux"), ""),
@@ -158,7 +158,7 @@ def case_complaints(server):
             yield f"a pod of {namespace}/{account} with {paths}: {words or 'admitted'!r} was expected, not {said!r}"
 
 
-# What is changed, and the texts there: each must change how some pod fares.
+# Each puts one text in the place of another in a resource of admission.yaml, and must change how some pod fares.
 MISTAKES = [
     ("ValidatingAdmissionPolicy", ".lowerAscii()", ""),
     ("ValidatingAdmissionPolicy", ".replace('/', r'\\\\')", ""),

@@ -15,7 +15,7 @@ import sidecars
 # The release in which HostProcess became stable, and the newest one whose schemas there are.
 RELEASES = ("1.26", "1.37")
 
-# What is younger than the first of them.
+# The first of these releases does not have them yet.
 YOUNGER = {"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
 
 POD = ["spec", "template", "spec"]

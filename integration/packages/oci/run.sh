@@ -123,7 +123,7 @@ for name in "${sidecars[@]}"; do check "one file: $name" once "$name"; done
 entry() {
   local manifest config
   manifest=$(jq -r --arg tag "$1" '.manifests[] | select(.annotations[] == $tag).digest[7:]' "$out/$image/index.json")
-  # Of an index the last is for Windows.
+  # The last image of an index is for Windows.
   manifest=$(jq -r --arg own "$manifest" 'if .manifests then .manifests[-1].digest[7:] else $own end' "$out/$image/blobs/sha256/$manifest")
   config=$(jq -r '.config.digest[7:]' "$out/$image/blobs/sha256/$manifest")
   [[ $(jq -r '.config.Entrypoint[0]' "$out/$image/blobs/sha256/$config") == "%CONTAINER_SANDBOX_MOUNT_POINT%\\$2" ]]

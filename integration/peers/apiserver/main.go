@@ -45,7 +45,7 @@ func startEtcd(directory string) (*embed.Etcd, string, error) {
 	config := embed.NewConfig()
 	config.Dir = directory
 	config.LogLevel = "error"
-	// What is stored is thrown away.
+	// Nothing is kept beyond the run.
 	config.UnsafeNoFsync = true
 	var addresses [2]url.URL
 	for i := range addresses {
