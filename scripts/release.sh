@@ -90,10 +90,18 @@ if [[ -n ${CSI_PROXY_SIGN-} ]]; then
 fi
 for zip in "$name" "$name-testing"; do scripts/release/make_zip.py "$parts" "$zip" "$dist/$zip.zip"; done
 
+echo "archive for node agents"
+# Rancher's `wins` writes every entry whose name has csi-proxy.exe into one file; AKS takes bin/csi-proxy.exe.
+tar --create --format=ustar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
+  --directory="$parts/$name" bin/csi-proxy.exe LICENSE licenses |
+  gzip --no-name --best >"$dist/csi-proxy-v$version.tar.gz"
+
 echo "images"
+# Stripped, as in the Debian package.
+cmake --install build/release --prefix "$parts/linux" --component programs --strip >/dev/null
 licenses=()
 for license in "$parts/$name"/LICENSE "$parts/$name"/licenses/*; do licenses+=(--license "$license"); done
-scripts/release/oci_image.py --programs "$parts/$name/bin" --out "$parts" --version "$version" \
+scripts/release/oci_image.py --programs "$parts/$name/bin" --linux "$parts/linux/bin/csi-node-sidecars" --out "$parts" --version "$version" \
   --source-date-epoch "$SOURCE_DATE_EPOCH" "${licenses[@]}"
 cp "$parts/csi-proxy-$version-oci.tar" "$dist/"
 

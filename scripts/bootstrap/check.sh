@@ -7,7 +7,8 @@
 #   scripts/bootstrap/check.sh      the programs are those of build/release, and of build/windows under Wine
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-proxy_help=$(build/release/server/csi-proxy --help)
+proxy=$PWD/build/release/server/csi-proxy
+proxy_help=$("$proxy" --help)
 service_help=$(integration/wine/run build/windows/service_installer/csi-proxy-service.exe --help)
 ctl=$PWD/build/release/client/ctl/csi-proxyctl
 ctl_help=$("$ctl" --help)
@@ -68,6 +69,23 @@ declared=$(grep -ohP 'Test-Part "\K[a-z0-9-]+' "${node_check[@]}" | sort)
 for part in $(grep -v '^#' ../node-check/doubts.tsv | cut -f 4); do
   grep -qxF "$part" <<<"$declared" || complain "doubts.tsv: there is no part $part"
 done
+
+# upgrade.ps1 finds the service by its program, and by no other.
+python3 - "$(grep -oP "^\\\$pattern = '\K.*(?=')" upgrade.ps1)" <<'END' || complain "upgrade.ps1 finds other services than it should"
+import re, sys
+found = lambda path: (re.match(sys.argv[1], path) or [None, None])[1]
+path = r"C:\Program Files\Amazon\EKS\csi-proxy\csi-proxy.exe"
+assert found(path) == found(f'"{path}"') == found(f'"{path}" -windows-service') == found(f"{path} -v=2") == path
+assert found(r"c:\k\CSI-Proxy.EXE") == r"c:\k\CSI-Proxy.EXE"
+for other in (r"C:\k\nssm.exe", r'"C:\k\csi-proxy-service.exe" run', r"C:\k\csi-proxy.exe.old", r'"C:\k\host.exe" C:\k\csi-proxy.exe'):
+    assert found(other) is None, other
+END
+# The command line of Rancher's agent, and the example for EKS.
+read -ra wins < <(grep -oP '^    csi-proxy\.exe \K.*' README.md)
+"$proxy" "${wins[@]}" --help >/dev/null || complain "csi-proxy does not take the command line of wins"
+sed -n '/^  ```powershell$/,/^  ```$/p' README.md | grep -v '```' >"$built/eks.ps1"
+grep -q 'upgrade\.ps1' "$built/eks.ps1" || complain "README.md has no example for EKS"
+[[ ! -d $modules/node_modules ]] || node parse.mjs "$modules" "$built/eks.ps1" || complain "the example for EKS does not parse"
 
 # The line that README.md has people paste: it parses, and its script takes the parameters.
 sed -n '/^```powershell$/,/^```$/p' README.md | grep -v '^```' >"$built/pasted.ps1"

@@ -4,6 +4,8 @@
 #
 #   scripts/deploy/check.sh manifests   against the schemas of two releases of Kubernetes, and against
 #                                       the flags and pipes that the programs have
+#   scripts/deploy/check.sh admission   a real API server takes the manifests, admits their pods and refuses those that
+#                                       admission.yaml keeps out
 #   scripts/deploy/check.sh charts      Helm renders the drivers' own charts with the values of helm/
 #   scripts/deploy/check.sh alerts      promtool reads each expression and runs the alerts' tests; each
 #                                       metric and label is one that csi-proxy or the sidecars serve
@@ -34,6 +36,18 @@ install_helm() {
   local version=v3.18.6
   helm=$HOME/.cache/csi-proxy/helm-$version/helm
   [[ -x $helm ]] || GOBIN=$(dirname "$helm") CGO_ENABLED=0 go install -p "${JOBS:-2}" -ldflags=-s "helm.sh/helm/v3/cmd/helm@$version"
+}
+# The API server is built from Go modules, in minutes, and kept for as long as its versions and source stay.
+install_apiserver() {
+  local here=$PWD version key
+  . integration/support/go.sh
+  cd integration
+  version=$("$go" list -m -f '{{.Version}}' k8s.io/kubernetes)
+  key=$("$go" list -m -f '{{.Path}} {{.Version}}' k8s.io/kubernetes go.etcd.io/etcd/server/v3 | cat - peers/apiserver/main.go | sha256sum)
+  apiserver=$HOME/.cache/csi-proxy/apiserver-$version-${key::12}/apiserver
+  [[ -x $apiserver ]] || CGO_ENABLED=0 "$go" build -p "${JOBS:-2}" -o "$apiserver" \
+    -ldflags="-s -w -X k8s.io/component-base/version.gitVersion=$version" ./peers/apiserver
+  cd "$here"
 }
 # module PROGRAM MODULE: its folder, in the release whose mounter integration/drivers runs.
 module() {
@@ -77,7 +91,7 @@ expect() { [[ $2 == "$3" ]] || { printf '%s: "%s", not "%s"\n' "$1" "$2" "$3" >&
 # wave ARGUMENT...: the exit code; the output is in the file output.
 wave() { PATH=$cluster:$PATH scripts/deploy/wave.sh role=windows "$@" >"$cluster/output" 2>&1 && echo 0 || echo $?; }
 
-[[ $# -gt 0 ]] || set -- manifests charts alerts wave
+[[ $# -gt 0 ]] || set -- manifests admission charts alerts wave
 for part in "$@"; do
   case $part in
     manifests)
@@ -85,6 +99,10 @@ for part in "$@"; do
       read -ra openshift < <(grep -oP '^    C:\\k\\csi-proxy\.exe \K.*' scripts/deploy/README.md)
       "$proxy" "${openshift[@]}" --help >/dev/null
       python scripts/deploy/check.py "$proxy" "$sidecars"
+      ;;
+    admission)
+      install_apiserver
+      python scripts/deploy/admission.py "$apiserver" "$proxy" "$sidecars"
       ;;
     charts)
       install_helm

@@ -63,6 +63,10 @@ class Pod:
         return self.spec.get("securityContext", {}).get("windowsOptions", {})
 
     @property
+    def linux(self):
+        return self.spec.get("os") == {"name": "linux"}
+
+    @property
     def host_process(self):
         return bool(self.windows.get("hostProcess"))
 

@@ -9,14 +9,18 @@ import sidecar_rules
 PIPE = "\\\\.\\pipe\\"
 SANDBOX = "%CONTAINER_SANDBOX_MOUNT_POINT%\\"
 DRIVER_FILES = ("legacy-driver.yaml", "embedded-driver.yaml", "embedded-driver-containerd-1.6.yaml")
+MIXED = "openshift.yaml"
 
 
-def windows_nodes(all_):
+def nodes(all_):
     for pod in all_.pods():
         spec = pod.resource["spec"]
         selected = pod.spec.get("nodeSelector", {}).get("kubernetes.io/os")
-        if selected != "windows" or pod.spec.get("os") != {"name": "windows"}:
-            yield f"{pod.where}: not for Windows nodes alone"
+        wanted = "linux" if pod.linux else "windows"
+        if selected != wanted or pod.spec.get("os") != {"name": wanted}:
+            yield f"{pod.where}: not for {wanted.title()} nodes alone"
+        if pod.linux and pod.where != MIXED:
+            yield f"{pod.where}: is for Linux nodes"
         if pod.spec.get("priorityClassName") != "system-node-critical":
             yield f"{pod.where}: a node without it has no storage, yet it may be evicted"
         if {"operator": "Exists"} not in pod.spec.get("tolerations", []):
@@ -220,14 +224,16 @@ def environment(all_):
                 name, value = variable["name"], variable.get("value")
                 if name.startswith("CSI_PROXY_") and name not in known:
                     yield f"{pod.where}: clients know no {name}"
+                # A HostProcess pod can call the service too: it opens pipes by name.
                 if name == "CSI_PROXY_MODE" and value not in (
-                    ("embedded", "auto") if pod.host_process else ("remote",)
+                    ("embedded", "auto", "remote")[: 3 if pod.where == MIXED else 2] if pod.host_process else ("remote",)
                 ):
                     yield f"{pod.where}: {value} is not a mode for this pod"
 
 
 # Namespaces that every cluster has. Without labels they have its default level, which is privileged
 # (kubernetes.io/docs/tasks/configure-pod-container/enforce-standards-admission-controller).
+CLUSTER_WIDE = ("Namespace", "CSIDriver", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 BUILT_IN = {"kube-system": "privileged"}
 
 
@@ -241,7 +247,7 @@ def namespaces(all_):
     for file, documents in all_.files.items():
         for resource in documents:
             namespace = resource["metadata"].get("namespace")
-            if namespace is None and resource["kind"] not in ("Namespace", "CSIDriver"):
+            if namespace is None and resource["kind"] not in CLUSTER_WIDE:
                 yield f"{file}: {resource['kind']} names no namespace"
             elif namespace not in (None, *levels):
                 yield f"{file}: there is no namespace {namespace}"
@@ -290,10 +296,46 @@ def openshift(all_):
             if subject.get("namespace") != binding["metadata"]["namespace"]:
                 yield f"{file}: binds an account of another namespace"
             allowed.add(account)
-    for file in DRIVER_FILES:
-        pod = all_.pod(file)
+    mixed = [pod for pod in all_.pods() if pod.where == MIXED]
+    for pod in [*map(all_.pod, DRIVER_FILES), *mixed]:
         if (pod.namespace, pod.spec.get("serviceAccountName")) not in allowed:
-            yield f"{file}: OpenShift refuses its pods"
+            yield f"{pod.where}: OpenShift refuses its pods"
+    if [pod.linux for pod in mixed] != [False, True]:
+        yield f"{MIXED}: has not one DaemonSet for each system"
+        return
+    windows, linux = mixed
+    embedded = all_.pod("embedded-driver.yaml").resource
+    if windows.resource["metadata"] != embedded["metadata"] or windows.resource["spec"]["selector"] != embedded["spec"]["selector"]:
+        yield f"{MIXED}: would run beside embedded-driver.yaml, not in its place"
+    modes = [v.get("value") for c in windows.containers for v in c.get("env", []) if v["name"] == "CSI_PROXY_MODE"]
+    if not windows.host_process or modes != ["remote"]:
+        yield f"{MIXED}: is no HostProcess pod that calls csi-proxy"
+    # One reference for both systems: that of the sidecars is an index.
+    by_name = [{c["name"]: c["image"] for c in pod.spec["containers"]} for pod in mixed]
+    if by_name[0] != by_name[1]:
+        yield f"{MIXED}: the systems have other images"
+
+
+def admission(all_):
+    """The policy gives each account the groups whose pipes a manifest mounts, and no other."""
+    policies = [r for _, r in all_.resources("ValidatingAdmissionPolicy")]
+    (expression,) = (v["expression"] for p in policies for v in p["spec"]["variables"] if v["name"] == "allowed")
+    given = {
+        account: set(re.findall(r"'(\w+)'", groups))
+        for account, groups in re.findall(r"'([\w.-]+/[\w.-]+)':\s*\[([^]]*)\]", expression)
+    }
+    needed = {}
+    for pod in all_.pods():
+        groups = {p["path"].split("-")[2] for p in pod.host_paths() if p["path"].startswith(PIPE + "csi-proxy-")}
+        if groups:
+            needed.setdefault(f"{pod.namespace}/{pod.spec['serviceAccountName']}", set()).update(groups)
+    if given != needed:
+        yield f"admission.yaml: allows {given}, and the manifests mount {needed}"
+    for file, namespace in all_.resources("Namespace"):
+        labels = namespace["metadata"].get("labels", {})
+        level, version = (labels.get(f"pod-security.kubernetes.io/{what}") for what in ("enforce", "enforce-version"))
+        if level != "privileged" and not re.fullmatch(r"v1\.\d+", version or ""):
+            yield f"{file}: an upgraded cluster may refuse pods of {namespace['metadata']['name']}"
 
 
 def in_place_of_sig_windows_tools(all_):
@@ -312,7 +354,7 @@ def in_place_of_sig_windows_tools(all_):
 
 
 RULES = [
-    windows_nodes,
+    nodes,
     accounts,
     containers,
     host_process,
@@ -327,6 +369,7 @@ RULES = [
     driver,
     one_driver_three_ways,
     openshift,
+    admission,
     in_place_of_sig_windows_tools,
     *sidecar_rules.RULES,
 ]

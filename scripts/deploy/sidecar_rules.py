@@ -28,7 +28,7 @@ def registration(all_):
             for registrar in registrars:
                 if registrar.registered != driver.socket:
                     yield f"{registrar.where}: sends the kubelet to another socket than the driver's"
-                if registrar.registry != sidecars.PLUGINS_REGISTRY:
+                if registrar.registry != sidecars.PLUGINS_REGISTRY["linux" if pod.linux else "windows"]:
                     yield f"{registrar.where}: registers where the kubelet does not look"
 
 
@@ -90,8 +90,8 @@ def images(all_):
                 continue
             if container.program + ".exe" not in oci_image.SIDECARS:
                 yield f"{container.where}: its image has no {container.program}"
-            # Without Windows in it, the release's runs as a HostProcess container only.
-            if pod.host_process == container.image[1].endswith("-nanoserver"):
+            # Without Windows in it, the release's runs on Windows as a HostProcess container only.
+            if (pod.host_process or pod.linux) == container.image[1].endswith("-nanoserver"):
                 yield f"{container.where}: its image is for the other kind of pod"
             for kind, memory in sidecars.MEMORY.items():
                 if container.program == sidecars.BOTH and container.spec["resources"][kind]["memory"] != memory:

@@ -19,7 +19,10 @@ KEP_4958 = "csi-sidecars"
 PREFIX = {REGISTRAR: "node-driver-registrar-", PROBE: "livenessprobe-"}
 # The flag of a driver that needs neither, as the sample driver has it.
 SELF = "register-with-kubelet"
-PLUGINS_REGISTRY = r"c:\var\lib\kubelet\plugins_registry"
+PLUGINS_REGISTRY = {
+    "windows": r"c:\var\lib\kubelet\plugins_registry",
+    "linux": r"\var\lib\kubelet\plugins_registry",
+}
 
 # From what a driver has today to none at all; sidecars.md has a diff for each step.
 STEPS = ("before", "swapped", "one", "none")
@@ -54,7 +57,7 @@ def steps(page, whole):
 
 
 def same(path):
-    """A path as Windows compares it. YAML's plain scalars keep the doubled backslashes of charts."""
+    """A path as Windows compares it; one of Linux gets its slashes. YAML's plain scalars keep the doubled backslashes of charts."""
     return re.sub(r"\\+", r"\\", path.removeprefix("unix://").replace("/", "\\")).rstrip("\\").lower()
 
 

@@ -1,20 +1,24 @@
 #!/usr/bin/env python3
-"""Makes the images for HostProcess containers, as an OCI image layout and a tar of it.
+"""Makes the images, as an OCI image layout and a tar of it.
 
-    oci_image.py --programs DIR --out DIR --version V --source-date-epoch N [--license FILE ...]
+    oci_image.py --programs DIR --linux FILE --out DIR --version V --source-date-epoch N [--license FILE ...]
 
 The programs are csi-proxy.exe, csi-proxyctl.exe, csi-proxy-service.exe, csi-node-sidecars.exe and
-csi_proxy.dll; what else is in their folder is left out. A licence goes into the image's folder
-`licenses`. What is made depends on these files, on install.ps1, on node-check.ps1 and its folder, and on the options, and on nothing
-else.
+csi_proxy.dll; what else is in their folder is left out. FILE is csi-node-sidecars for Linux. A licence goes
+into the image's folder `licenses`. What is made depends on these files, on install.ps1, on node-check.ps1 and
+its folder, on the options, and on Debian's packages of the libraries that FILE needs, and on nothing else.
 
-Three images. The first two share two layers, all share the first:
+Six tags. Of the images for Windows the first two share two layers, and all share the first:
 
-  VERSION           the service: proxy-daemonset.yaml runs it, install-daemonset.yaml installs it
-  VERSION-base      with csi_proxy.dll, for drivers that embed csi-proxy: FROM this
-  VERSION-sidecars  with csi-node-sidecars.exe, for the containers beside a driver
+  VERSION                   the service: proxy-daemonset.yaml runs it, install-daemonset.yaml installs it
+  VERSION-base              with csi_proxy.dll, for drivers that embed csi-proxy: FROM this
+  VERSION-sidecars          with csi-node-sidecars, for the containers beside a driver: an index of an image for
+                            Linux and one for Windows, so that one reference is good for every node
+  VERSION-csi-node-driver-registrar, VERSION-livenessprobe
+                            the same, which run that sidecar where a pod names no command, as upstream's do
+  VERSION-sidecars-windows  the image for Windows of VERSION-sidecars, by itself
 
-The first layer makes hcsshim's base layer, for which Windows wants five registry hives, and from
+The images for Windows are for HostProcess containers. Their first layer makes hcsshim's base layer, for which Windows wants five registry hives, and from
 Server 2025 on valid ones. Such an image runs on every build of Windows as a HostProcess container,
 and as no other, like Microsoft's
 (https://github.com/microsoft/windows-host-process-containers-base-image).
@@ -31,6 +35,7 @@ import shutil
 import tarfile
 
 import empty_hive
+import linux_layer
 import windows_layer
 
 HIVES = ("DEFAULT", "SAM", "SECURITY", "SOFTWARE", "SYSTEM")
@@ -39,18 +44,21 @@ PROGRAMS = ("csi-proxy.exe", "csi-proxyctl.exe", "csi-proxy-service.exe")
 # One program by several names, all but the first hard links. By the name of one of the two sidecars it takes
 # that sidecar's flags alone; csi-sidecars is KEP-4958's name for a program of all sidecars.
 SIDECARS = ("csi-node-sidecars.exe", "csi-node-driver-registrar.exe", "csi-sidecars.exe", "livenessprobe.exe")
+UPSTREAM = ("csi-node-driver-registrar", "livenessprobe")
 SCRIPTS = pathlib.Path(__file__).parents[1]
 INSTALL = SCRIPTS / "bootstrap" / "install.ps1"
 NODE_CHECK = SCRIPTS / "node-check.ps1"
 TITLE = "org.opencontainers.image."
+INDEX = "application/vnd.oci.image.index.v1+json"
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 CONFIG = "application/vnd.oci.image.config.v1+json"
 LAYER = "application/vnd.oci.image.layer.v1.tar+gzip"
-# No os.version: these run on every build of Windows. Push them as manifests of their own: from a list
-# of manifests older containerd takes none without one (https://github.com/containerd/containerd/issues/7431).
-PLATFORM = {"architecture": "amd64", "os": "windows"}
-# The node's PATH, where such a container finds cmd.exe and PowerShell.
-PATH = r"C:\Windows\system32;C:\Windows;C:\Windows\System32\WindowsPowerShell\v1.0"
+# No os.version: these run on every build of Windows. From an index containerd takes such an image since
+# February 2023 (https://github.com/containerd/containerd/pull/8101); for an older one there is a tag without.
+WINDOWS = {"architecture": "amd64", "os": "windows"}
+LINUX = {"architecture": "amd64", "os": "linux"}
+# On Windows the node's, where such a container finds cmd.exe and PowerShell.
+PATH = {"windows": r"C:\Windows\system32;C:\Windows;C:\Windows\System32\WindowsPowerShell\v1.0", "linux": "/"}
 
 
 def digest(content):
@@ -81,14 +89,14 @@ def compressed(tar):
     return out.getvalue()
 
 
-def image(layout, layers, settings, labels, created, ref):
+def image(layout, layers, settings, labels, created, platform=WINDOWS):
     """Adds an image of `layers`: pairs of how one came to be and its tar."""
     descriptors = [layout.add(compressed(tar), LAYER) for _, tar in layers]
     config = layout.add_json(
         {
-            **PLATFORM,
+            **platform,
             "created": created,
-            "config": {"Env": ["PATH=" + PATH], "Labels": labels, **settings},
+            "config": {"Env": ["PATH=" + PATH[platform["os"]]], "Labels": labels, **settings},
             "rootfs": {"type": "layers", "diff_ids": [digest(tar) for _, tar in layers]},
             "history": [{"created": created, "created_by": how} for how, _ in layers],
         },
@@ -101,8 +109,17 @@ def image(layout, layers, settings, labels, created, ref):
         "layers": descriptors,
         "annotations": labels,
     }
-    name = {TITLE + "ref.name": ref}
-    return layout.add_json(manifest, MANIFEST, platform=PLATFORM, annotations=name)
+    return layout.add_json(manifest, MANIFEST, platform=platform)
+
+
+def index_of(layout, images, labels):
+    """Adds an index, from which each node takes the image of its platform."""
+    content = {"schemaVersion": 2, "mediaType": INDEX, "manifests": images, "annotations": labels}
+    return layout.add_json(content, INDEX)
+
+
+def tagged(descriptor, ref):
+    return {**descriptor, "annotations": {TITLE + "ref.name": ref}}
 
 
 def archive(directory, path, epoch):
@@ -121,6 +138,7 @@ def parsed():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--programs", type=pathlib.Path, required=True, metavar="DIR")
+    parser.add_argument("--linux", type=pathlib.Path, required=True, metavar="FILE")
     parser.add_argument(
         "--out",
         type=pathlib.Path,
@@ -173,16 +191,44 @@ def main():
         TITLE + "licenses": "Apache-2.0",
     }
 
+    debian, packages = linux_layer.libraries(options.linux)
+    names = [name.removesuffix(".exe") for name in SIDECARS]
+    linux = [
+        (
+            "Debian's " + ", ".join(f"{name} {version}" for name, version in sorted(packages.items())),
+            linux_layer.layer(debian, epoch),
+        ),
+        (
+            "the sidecars",
+            linux_layer.layer(
+                {names[0]: options.linux.read_bytes()} | licenses, epoch, names, {name: names[0] for name in names[1:]}
+            ),
+        ),
+    ]
+
     def runs(program):
         return {"Entrypoint": [f"%CONTAINER_SANDBOX_MOUNT_POINT%\\{program}"]}
 
+    def made(layers, settings, platform=WINDOWS):
+        return image(layout, layers, settings, labels, created, platform)
+
+    def for_both(program):
+        return [
+            made(linux, {"Entrypoint": ["/" + program]}, LINUX),
+            made([base[0], beside], runs(program + ".exe")),
+        ]
+
+    sidecars_images = for_both(names[0])
+
     index = {
         "schemaVersion": 2,
-        "mediaType": "application/vnd.oci.image.index.v1+json",
+        "mediaType": INDEX,
         "manifests": [
-            image(layout, [*base, programs], runs(PROGRAMS[0]), labels, created, version),
-            image(layout, base, {}, labels, created, version + "-base"),
-            image(layout, [base[0], beside], runs(SIDECARS[0]), labels, created, version + "-sidecars"),
+            tagged(made([*base, programs], runs(PROGRAMS[0])), version),
+            tagged(made(base, {}), version + "-base"),
+            tagged(index_of(layout, sidecars_images, labels), version + "-sidecars"),
+            *(tagged(index_of(layout, for_both(name), labels), f"{version}-{name}") for name in UPSTREAM),
+            tagged(sidecars_images[1], version + "-sidecars-windows"),
         ],
     }
     (out / "oci-layout").write_text(json.dumps({"imageLayoutVersion": "1.0.0"}))

@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 
+import linux_layer
 import provenance
 import sbom
 
@@ -43,6 +44,9 @@ class Release:
         # (name, version, archive, sha256) of what is linked into the Windows programs, and built for that.
         self.sources = [line.split() for line in run("scripts/build-windows-deps.sh", "--sources").splitlines()]
         self.tag, self.module, self.module_version = (self.parts / "tag").read_text().split()
+        # The one program for Linux in an image, and Debian's packages in that image.
+        self.linux_program = self.parts / "linux/bin/csi-node-sidecars"
+        self.image_packages = linux_layer.libraries(self.linux_program)[1]
         self.signed = bool(os.environ.get("CSI_PROXY_SIGN"))
         self.unsigned = [line.split() for line in (self.parts / "unsigned").read_text().splitlines()]
 
@@ -74,7 +78,8 @@ def notes(release):
 |---|---|
 | `{release.zip_name}.zip` | Windows nodes: programs, C library, bootstrap scripts, the check of a node, licences |
 | `{release.zip_name}-testing.zip` | tests of drivers on Windows: the service and the C library with a simulated node |
-| `csi-proxy-{release.version}-oci.tar` | the images for HostProcess containers, `{release.version}`, `{release.version}-base` and `{release.version}-sidecars`, as an OCI image layout |
+| `csi-proxy-v{release.version}.tar.gz` | agents that install `csi-proxy.exe` alone, such as Rancher's |
+| `csi-proxy-{release.version}-oci.tar` | the images, as an OCI image layout: `{release.version}` and `{release.version}-base` for HostProcess containers, `{release.version}-sidecars` for those and for Linux |
 | `*.deb` | Debian 12: the service with a simulated node, the sidecars of drivers, the libraries, what is built against them |
 | `go/` | a module proxy in files |
 | `csi-proxy-{release.version}.spdx.json` | what is linked into what, in SPDX 2.3 |

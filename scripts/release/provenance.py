@@ -6,7 +6,7 @@ import os
 
 def statement(release, digest, run):
     packages = sorted({*release.components["tools"], *release.components["libraries for Linux"],
-                       *release.components["debian"]})
+                       *release.components["debian"], *release.image_packages})
     materials = [{"uri": f"git+{release.repository}@{release.commit}", "digest": {"gitCommit": release.commit}}]
     materials += [{"name": archive, "uri": f"pkg:generic/{name}@{version}", "digest": {"sha256": sha256}}
                   for name, version, archive, sha256 in release.sources]

@@ -31,9 +31,9 @@ mapfile -t files < <(find . -maxdepth 1 -type f -printf '%P\n' | sort)
 # The images first: a release that names them has them.
 export REGISTRY_AUTH_FILE=$GNUPGHOME/auth.json
 skopeo login ghcr.io --username "$GITHUB_ACTOR" --password-stdin <<<"$GH_TOKEN"
-for image in "$version" "$version-base" "$version-sidecars"; do
+for image in "$version"{,-base,-sidecars,-sidecars-windows,-csi-node-driver-registrar,-livenessprobe}; do
   # A registry's names are in lower case.
-  skopeo --override-os windows --override-arch amd64 copy --preserve-digests "oci-archive:$images:$image" "docker://ghcr.io/${repository,,}:$image"
+  skopeo copy --all --preserve-digests "oci-archive:$images:$image" "docker://ghcr.io/${repository,,}:$image"
 done
 gh release create "$tag" --repo "$repository" --verify-tag --title "CSI Proxy $version" --notes-file RELEASE_NOTES.md \
   "${files[@]}" "$GNUPGHOME/csi-proxy-$version-go-module-proxy.tar.gz"

@@ -1,5 +1,6 @@
 """Lists the contents of a release's files, in SPDX 2.3 (https://spdx.github.io/spdx-spec/v2.3/): the libraries
-linked into the programs for Windows, and the needs of the Debian packages and the Go module."""
+linked into the programs for Windows, Debian's packages in the image for Linux, and the needs of the Debian packages and
+the Go module."""
 import datetime
 import re
 import subprocess
@@ -74,17 +75,28 @@ def windows(document, digest):
     archive = release.dist / f"{release.zip_name}.zip"
     package = document.shipped("csi-proxy for Windows", archive, digest)
     images = document.shipped("csi-proxy images", release.dist / f"csi-proxy-{release.version}-oci.tar", digest)
+    agents = document.shipped("csi-proxy for node agents", release.dist / f"csi-proxy-v{release.version}.tar.gz", digest)
     for path in sorted((release.zip_root / "bin").iterdir()):
         program = document.package("program", path.name, release.version, "Apache-2.0",
                                    packageFileName=f"./{release.zip_name}/bin/{path.name}",
                                    checksums=[{"algorithm": "SHA256", "checksumValue": digest(path)}])
         document.relate(package, "CONTAINS", program)
         document.relate(images, "CONTAINS", program)
+        if path.name == "csi-proxy.exe":
+            document.relate(agents, "CONTAINS", program)
+    program = document.package("linux", release.linux_program.name, release.version, "Apache-2.0",
+                               checksums=[{"algorithm": "SHA256", "checksumValue": digest(release.linux_program)}])
+    document.relate(images, "CONTAINS", program)
+    for name, version in sorted(release.image_packages.items()):
+        library = document.package("image", name, version, "NOASSERTION", externalRefs=purl(f"pkg:deb/debian/{name}@{version}"))
+        document.relate(images, "CONTAINS", library)
+        document.relate(program, "DYNAMIC_LINK", library)
     testing = document.shipped("csi-proxy for tests on Windows", release.dist / f"{release.zip_name}-testing.zip", digest)
     for library in linked_libraries(document):
         document.relate(package, "STATIC_LINK", library)
         document.relate(testing, "STATIC_LINK", library)
         document.relate(images, "STATIC_LINK", library)
+        document.relate(agents, "STATIC_LINK", library)
 
 
 def debian(document, digest):

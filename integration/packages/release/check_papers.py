@@ -5,6 +5,7 @@ import json
 import pathlib
 import subprocess
 import sys
+import tarfile
 import zipfile
 
 from google.protobuf import json_format
@@ -20,6 +21,19 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 def sha256(data):
     return hashlib.sha256(data).hexdigest()
+
+
+def image_packages(version, dist):
+    """Name and version of Debian's packages, as the image for Linux itself lists them."""
+    with tarfile.open(dist / f"csi-proxy-{version}-oci.tar") as images:
+        for blob in images:
+            if not blob.name.startswith("blobs/") or not blob.isfile() or images.extractfile(blob).read(2) != b"\x1f\x8b":
+                continue
+            with tarfile.open(fileobj=images.extractfile(blob), mode="r:gz") as layer:
+                for entry in layer:
+                    if entry.name.startswith("var/lib/dpkg/status.d/") and entry.isfile():
+                        fields = dict(line.split(": ", 1) for line in layer.extractfile(entry).read().decode().splitlines() if ": " in line[:20])
+                        yield fields["Package"], fields["Version"]
 
 
 def spdx_problems(version, dist):
@@ -41,6 +55,14 @@ def spdx_problems(version, dist):
         elif linked[name].checksums[0].value != hash_of_source:
             yield f"{name} is listed with another source's hash"
 
+    images = next(package.spdx_id for package in document.packages if package.file_name == f"csi-proxy-{version}-oci.tar")
+    contained = {(packages[one.related_spdx_element_id].name, packages[one.related_spdx_element_id].version)
+                 for one in document.relationships
+                 if one.spdx_element_id == images and one.relationship_type == RelationshipType.CONTAINS}
+    there = set(image_packages(version, dist))
+    if len(there) < 6 or not there <= contained:
+        yield f"the image for Linux has {sorted(there)}, and not all is listed"
+
     # The files are those that are there; each licence that is named lies in the ZIP.
     root = f"csi-proxy-{version}-windows-amd64"
     with zipfile.ZipFile(dist / f"{root}.zip") as opened:
@@ -53,7 +75,7 @@ def spdx_problems(version, dist):
                     yield f"{package.file_name} is listed with another hash"
     described = {packages[one.related_spdx_element_id].file_name for one in document.relationships
                  if one.relationship_type == RelationshipType.DESCRIBES}
-    for path in [*dist.glob("*.zip"), *dist.glob("*.tar"), *dist.glob("*.deb")]:
+    for path in [*dist.glob("*.zip"), *dist.glob("*.tar"), *dist.glob("*.tar.gz"), *dist.glob("*.deb")]:
         if path.name not in described:
             yield f"{path.name} is not described"
     for path in (dist / "go").rglob("*.zip"):

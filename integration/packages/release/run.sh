@@ -69,7 +69,7 @@ unpack() {
   for package in "$out"/first/*.deb; do dpkg-deb --raw-extract "$package" "$out/unpacked/debian/${package##*/}"; done
   cd "$out/unpacked/$zip"
   ls -l bin/{csi-proxy,csi-proxyctl,csi-proxy-service,csi-node-sidecars}.exe bin/csi_proxy.dll lib/libcsi_proxy.dll.a \
-    include/csi-proxy/csi_proxy/csi_proxy.h share/csi-proxy/bootstrap/{install,aks,kube-up}.ps1 share/csi-proxy/node-check.ps1 \
+    include/csi-proxy/csi_proxy/csi_proxy.h share/csi-proxy/bootstrap/{install,aks,kube-up,upgrade}.ps1 share/csi-proxy/node-check.ps1 \
     share/csi-proxy/node-check/{doubts.tsv,{native,report,unix-sockets}.cs} {README,CHANGELOG,SECURITY}.md licenses/{boost,xxhash,libgrpc-dev}.txt LICENSE
   # All of the check of a node but its test, and from a folder of any name it finds the programs.
   diff <(cd "$root/scripts/node-check" && ls --ignore='*_test.cs') <(ls share/csi-proxy/node-check)
@@ -115,6 +115,21 @@ programs_noticed() {
   grep 'has no NX_COMPAT' "$out/noticed"
   grep 'imports GetTempPath2W of kernel32.dll' "$out/noticed"
 }
+# Rancher's wins writes all entries whose name has csi-proxy.exe into one file, as tar does here:
+# https://github.com/rancher/wins/blob/main/pkg/csiproxy/csi.go, download. AKS takes bin/csi-proxy.exe out.
+node_agents() {
+  local archive=$out/first/csi-proxy-v$version.tar.gz own=$out/unpacked/$zip/bin/csi-proxy.exe
+  as_wins() { tar -xzOf "$1" --wildcards '*csi-proxy.exe*' | cmp - "$own"; }
+  as_wins "$archive"
+  tar -xzOf "$archive" bin/csi-proxy.exe | cmp - "$own"
+  diff <(tar -tzf "$archive" | grep -v '/$') <(cd "$out/unpacked/$zip" && printf '%s\n' bin/csi-proxy.exe LICENSE licenses/*)
+  # A second entry with that name in its own would be noticed.
+  mkdir -p "$out/unpacked/two/bin"
+  cp "$own" "$out/unpacked/two/bin/"
+  echo signature >"$out/unpacked/two/bin/csi-proxy.exe.sig"
+  tar -czf "$out/unpacked/two.tar.gz" -C "$out/unpacked/two" bin
+  ! as_wins "$out/unpacked/two.tar.gz"
+}
 # integration/packages/oci tests whether images are valid and work.
 images() {
   local image=csi-proxy-$version-oci tag file files
@@ -127,6 +142,12 @@ images() {
   done
   for file in csi-proxy.exe csi_proxy.dll csi-node-sidecars.exe; do cmp "$files/$file" "$out/unpacked/$zip/bin/$file"; done
   for file in csi-node-driver-registrar.exe csi-sidecars.exe livenessprobe.exe; do cmp "$files/$file" "$files/csi-node-sidecars.exe"; done
+  # Under the same tag, for Linux, is the program of the Debian package.
+  mkdir -p "$out/unpacked/linux-image"
+  skopeo --override-os linux copy "oci-archive:$out/first/$image.tar:$version-sidecars" "dir:$out/unpacked/linux"
+  for layer in "$out/unpacked/linux"/*; do tar -xzf "$layer" -C "$out/unpacked/linux-image" 2>/dev/null || true; done
+  cmp "$out/unpacked/linux-image/csi-node-sidecars" "$out"/unpacked/debian/csi-proxy_*/usr/bin/csi-node-sidecars
+  [[ -f $out/unpacked/linux-image/lib/x86_64-linux-gnu/libc.so.6 && -f $out/unpacked/linux-image/licenses/libgrpc-dev.txt ]]
 }
 papers() { "$python" -B "$here/check_papers.py" "$version" "$(git rev-parse HEAD)" "$out/first"; }
 notes() {
@@ -260,7 +281,7 @@ published() {
   }
   publish "v$version"
   gpg --batch --verify "$place/dist/SHA256SUMS.asc" "$place/dist/SHA256SUMS"
-  [[ $(grep -c "^skopeo .* copy .* docker://ghcr.io/some/body:$version" "$commands") -eq 3 ]]
+  [[ $(grep -c "^skopeo copy --all .* docker://ghcr.io/some/body:$version" "$commands") -eq 6 ]]
   grep "^gh release create v$version .*--verify-tag .* $zip.zip" "$commands"
   if grep hidden "$commands"; then return 1; fi
   # Nothing is published under another tag, without a key, or of what was damaged.
@@ -274,6 +295,7 @@ published() {
 check "a release" first
 check "unpacked" unpack
 check "no paths of this machine" no_paths
+check "node agents" node_agents
 check "images" images
 check "papers" papers
 check "notes" notes

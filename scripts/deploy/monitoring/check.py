@@ -173,7 +173,7 @@ def main():
             names = set(expressions.grouping_labels(rule["expr"]))
             for name, _ in expressions.selectors(rule["expr"]):
                 names |= served.get(name, set()) if "by (" not in rule["expr"] else set()
-            served[rule["record"]] = names
+            served[rule["record"]] = served.get(rule["record"], set()) | names | set(rule.get("labels", {}))
     for title, expression in asked:
         found += metric_complaints(title, expression, served)
 
@@ -190,6 +190,13 @@ def main():
         for name in re.findall(r"^### (Csi\w+)$", page, re.M)
         if name not in alerts
     ]
+
+    # The page has the targets of the budgets.
+    for rule in every_rule:
+        if rule.get("record") == "csi_proxy:slo_budget":
+            target = 100 - 100 * float(re.fullmatch(r"vector\((.*)\)", rule["expr"])[1])
+            if f"\n| `{rule['labels']['slo']}` | {target:g} % |" not in page:
+                found.append(f"fleet.md: the objective {rule['labels']['slo']} is not {target:g} %")
 
     with tempfile.TemporaryDirectory() as directory:
 

@@ -1,0 +1,37 @@
+<#
+.SYNOPSIS
+  Puts this csi-proxy in the place of the one that a node's image or its agent has installed: on EKS, or by
+  Rancher's wins.
+.DESCRIPTION
+  Finds the service that runs csi-proxy.exe, whatever its name, and has the csi-proxy-service.exe beside this
+  script swap that program for the csi-proxy.exe beside this script. The service keeps its name, folder and flags.
+  If the new program does not serve, the old one comes back, and the script fails. It may be run again.
+.EXAMPLE
+  .\upgrade.ps1
+.EXAMPLE
+  .\upgrade.ps1 -ServiceName csiproxy
+#>
+[CmdletBinding()]
+param(
+  [string]$ServiceName
+)
+$ErrorActionPreference = "Stop"
+
+$program = Join-Path $PSScriptRoot "csi-proxy.exe"
+$service = Join-Path $PSScriptRoot "csi-proxy-service.exe"
+# The path may be in quotation marks, and flags follow it. A service under nssm is no such service: see aks.ps1.
+$pattern = '(?i)^"?([^"]*[\\/]csi-proxy\.exe)("|\s|$)'
+$found = @(Get-CimInstance Win32_Service | Where-Object { $_.PathName -match $pattern })
+if ($ServiceName) { $found = @($found | Where-Object { $_.Name -eq $ServiceName }) }
+if ($found.Count -eq 0) { throw "no service runs csi-proxy.exe: install.ps1 installs one" }
+if ($found.Count -gt 1) { throw "several services run csi-proxy.exe: name one by -ServiceName: $($found.Name -join ', ')" }
+$name = $found[0].Name
+$present = [regex]::Match($found[0].PathName, $pattern).Groups[1].Value
+
+if ((Get-FileHash $present).Hash -eq (Get-FileHash $program).Hash) {
+  "service $name runs this csi-proxy already"
+} else {
+  & $service upgrade --name $name --binary $program
+  if ($LASTEXITCODE -ne 0) { throw "csi-proxy-service failed with exit code $LASTEXITCODE" }
+}
+& $service status --name $name
