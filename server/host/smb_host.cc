@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -44,8 +45,6 @@ absl::StatusOr<SmbMapping> ReadMapping(const cim::Object& object, const std::str
 constexpr uint32_t kAlreadyAssigned = 85;
 // ERROR_NOT_CONNECTED: the mapping is gone.
 constexpr uint32_t kNotConnected = 2250;
-// ERROR_SESSION_CREDENTIAL_CONFLICT: Windows knows a server by one user only.
-constexpr uint32_t kOtherCredentials = 1219;
 // The errors of a server that refuses: bad password, account locked out, disabled, expired,
 // restricted, no right to log on here.
 constexpr uint32_t kRefusals[] = {86, 1326, 1327, 1328, 1330, 1331, 1385, 1907, 1909};
@@ -139,9 +138,15 @@ class WindowsSmb final : public SmbHost {
         wmi_.Invoke(context, Namespace::kSmb, "MSFT_SmbGlobalMapping", "Create", arguments);
     const absl::Status created =
         result.ok() ? cim::OpaqueStatus(operation, *result) : Prefixed(operation, result.status());
-    if (!HasWin32Code(created, kOtherCredentials)) return Interpret(created, require_privacy);
-    return absl::FailedPreconditionError(
+    if (!HasWin32Code(created, win32_error::kSessionCredentialConflict)) {
+      return Interpret(created, require_privacy);
+    }
+    absl::Status conflict = absl::FailedPreconditionError(
         absl::StrCat(created.message(), " (", WhoHolds(context, share), ")"));
+    created.ForEachPayload([&](absl::string_view url, const absl::Cord& payload) {
+      conflict.SetPayload(url, payload);
+    });
+    return conflict;
   }
 
   absl::Status RemoveMapping(const CallContext& context, const SmbMapping& mapping) override {

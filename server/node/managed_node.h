@@ -12,6 +12,7 @@
 #include "server/base/windows_path.h"
 #include "server/groups/format_watch.h"
 #include "server/groups/node_services.h"
+#include "server/groups/smb/known_shares.h"
 #include "server/node/opened_machine.h"
 
 namespace csi_proxy {
@@ -37,7 +38,8 @@ struct NodeRules {
 // Thread-safe.
 class ManagedNode {
  public:
-  // `log` gets the begin, the progress and the end of each slow operation.
+  // `log` gets the begin, the progress and the end of each slow operation, and links whose mapping
+  // was removed.
   ManagedNode(
       OpenedMachine machine, NodeRules rules, std::unique_ptr<AuditLog> audit,
       std::function<void(absl::string_view)> log = [](absl::string_view) {});
@@ -45,12 +47,15 @@ class ManagedNode {
   const groups::NodeServices& services() const { return services_; }
 
   groups::FormatWatch::Running formats() const { return formats_.running(); }
+  // The fates of mappings that calls were to remove.
+  smb::KnownShares::Counts unmaps() const { return shares_->counts(); }
 
  private:
   OpenedMachine machine_;
   const std::unique_ptr<AuditLog> audit_;
   ResourceLocks locks_;
   groups::FormatWatch formats_;
+  const std::shared_ptr<smb::KnownShares> shares_;
   groups::NodeServices services_;
 };
 

@@ -137,7 +137,7 @@ class Metrics::Impl {
           metrics.push_back(std::move(metric));
         };
       };
-      families.reserve(6);
+      families.reserve(7);
       const auto fallbacks =
           add("csi_proxy_fallbacks_total",
               "How often another way was taken because Windows did not do what is expected of it.",
@@ -179,6 +179,21 @@ class Metrics::Impl {
         add("csi_proxy_format_oldest_seconds",
             "For how long the oldest of the running formats has run; 0 when none runs.",
             prometheus::MetricType::Gauge, nullptr)("", absl::ToDoubleSeconds(formats.oldest));
+      }
+      if (gauges.unmaps) {
+        prometheus::MetricFamily family{
+            "csi_proxy_smb_unmaps_total",
+            "How often a call came to remove the mapping of a share, by whether it removed or kept "
+            "it, and by how many links led to the share then.",
+            prometheus::MetricType::Counter,
+            {}};
+        for (const Unmaps& unmaps : gauges.unmaps()) {
+          prometheus::ClientMetric metric;
+          metric.label = {{"mapping", unmaps.mapping}, {"links", unmaps.links}};
+          metric.counter.value = static_cast<double>(unmaps.times);
+          family.metric.push_back(std::move(metric));
+        }
+        families.push_back(std::move(family));
       }
       return families;
     }
