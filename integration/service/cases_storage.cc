@@ -99,6 +99,31 @@ std::vector<Script> StorageScripts() {
            "steps: REMOVED_DIRECTORY"},
           {"UnstageVolume", "target_path: " TARGET},
       }};
+#define SHARE R"("\\\\fileserver.example\\data")"
+#define STAGE_SHARE "remote_path: " SHARE " target_path: " TARGET " username: 'EXAMPLE\\\\storage' "
+  const Script shares{
+      "storage",
+      {"v1alpha1"},
+      {
+          {"StageShare", "target_path: " TARGET " username: 'u'", kInvalid, "remote_path: "},
+          {"StageShare", "remote_path: " SHARE " target_path: " TARGET, kInvalid, "username: "},
+          {"StageShare", "remote_path: " SHARE R"( target_path: "C:\\Windows\\Temp" username: 'u')",
+           kDenied, "target_path: "},
+          {"StageShare", STAGE_SHARE "password: 'wrong'", kPrecondition, "mapping "},
+          {"StageShare", STAGE_SHARE "password: 'correct horse'", kInternal, "mapping ",
+           "wmi.Invoke/MSFT_SmbGlobalMapping.Create"},
+          {"StageShare", STAGE_SHARE "password: 'correct horse'", kOk,
+           "share: " SHARE " steps: LINKED steps: MAPPED"},
+          {"StageShare", STAGE_SHARE "password: 'correct horse'", kOk, "share: " SHARE},
+          {"StageVolume", "disk { number: '1' } target_path: " TARGET, kPrecondition, "is a link"},
+          {"UnstageShare", R"(target_path: "C:\\Windows\\Temp")", kDenied, "target_path: "},
+          {"UnstageShare",
+           "target_path: " TARGET R"( remote_path: "\\\\fileserver.example\\scratch")",
+           kPrecondition, "leads to "},
+          {"UnstageShare", "target_path: " TARGET, kOk,
+           "share: " SHARE " steps: UNMAPPED steps: UNLINKED"},
+          {"UnstageShare", "target_path: " TARGET},
+      }};
   const Script from_nothing{
       "storage",
       {"v1alpha1"},
@@ -115,7 +140,7 @@ std::vector<Script> StorageScripts() {
           {"UnstageVolume", "target_path: " TARGET " keep_online: true", kOk,
            "volume_id: '$V' steps: FLUSHED steps: UNMOUNTED steps: REMOVED_DIRECTORY"},
       }};
-  return {script, from_nothing};
+  return {script, shares, from_nothing};
 }
 
 }  // namespace csi_proxy::integration

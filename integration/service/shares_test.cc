@@ -15,6 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "csi_proxy/storage/v1alpha1/client.h"
 #include "integration/service/calls.h"
 #include "server/base/testing_posix.h"
 #include "server/rpc/http2_guard.h"
@@ -214,6 +215,44 @@ TEST_F(SharesTest, ADeadServerLeavesWorkersEvenToItsCallers) {
     const absl::StatusOr<bool> answer =
         PathExists(client, absl::StrCat(kRoot, "a"), {.timeout = absl::Seconds(60)});
     EXPECT_TRUE(answer.ok()) << answer.status();
+  }
+  server_->Stop(absl::ZeroDuration());
+  for (std::thread& caller : callers) caller.join();
+}
+
+TEST_F(SharesTest, TwentyDeadFileServersLeaveWorkersToSharesOfLiveOnes) {
+  const std::string port = absl::StrCat(FreePort());
+  Start({"--metrics-bind-address=127.0.0.1:" + port});
+  const storage::v1alpha1::Client client(Connect(server_->client_options()).value());
+  storage::v1alpha1::StageShareRequest live;
+  live.set_remote_path(R"(\\fileserver.example\data)");
+  live.set_target_path(absl::StrCat(kRoot, "live"));
+  live.set_username(R"(EXAMPLE\storage)");
+  live.set_password("correct horse");
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 20; ++i) {
+    storage::v1alpha1::StageShareRequest dead = live;
+    dead.set_remote_path(absl::StrCat(R"(\\dead)", i, R"(\data)"));
+    dead.set_target_path(absl::StrCat(kRoot, "dead", i));
+    ASSERT_TRUE(server_
+                    ->InjectFault(absl::StrCat(
+                        "operation: 'wmi.Invoke/MSFT_SmbGlobalMapping.Create' resource: '",
+                        R"(\\\\dead)", i, R"(\\data)", "' latency_ms: 600000"))
+                    .ok());
+    callers.emplace_back([&client, dead] {
+      // The call lasts until the end of the service.
+      EXPECT_FALSE(client.StageShare(dead, {.timeout = absl::Seconds(600)}).ok());
+    });
+  }
+  AwaitInMetrics(port, "csi_proxy_calls_in_flight{group=\"storage\"} 20\n");
+  AwaitInMetrics(port, "csi_proxy_calls_queued{group=\"storage\"} 0\n");
+  storage::v1alpha1::UnstageShareRequest unstage;
+  unstage.set_target_path(live.target_path());
+  for (int i = 0; i < 3; ++i) {
+    const auto staged = client.StageShare(live, {.timeout = absl::Seconds(60)});
+    EXPECT_TRUE(staged.ok()) << staged.status();
+    const auto unstaged = client.UnstageShare(unstage, {.timeout = absl::Seconds(60)});
+    EXPECT_TRUE(unstaged.ok()) << unstaged.status();
   }
   server_->Stop(absl::ZeroDuration());
   for (std::thread& caller : callers) caller.join();

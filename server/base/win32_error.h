@@ -52,6 +52,8 @@ inline constexpr uint32_t kServiceCannotAcceptControl = 1061;
 inline constexpr uint32_t kServiceNotActive = 1062;
 inline constexpr uint32_t kServiceDependencyFailed = 1068;
 inline constexpr uint32_t kDeviceNotConnected = 1167;
+// Windows knows a server by one user only.
+inline constexpr uint32_t kSessionCredentialConflict = 1219;
 inline constexpr uint32_t kLogonFailure = 1326;
 inline constexpr uint32_t kCannotResolveName = 1921;
 inline constexpr uint32_t kNotAReparsePoint = 4390;

@@ -191,6 +191,14 @@ TEST_F(BadInputTest, TextsHaveTheirLengthsAndLetters) {
   const auto map = [&](const std::string& username, const std::string& password) {
     return Map({.remote_path = kShare, .username = username, .password = password});
   };
+  const auto stage = [&](const std::string& username, const std::string& password) {
+    return storage_
+        ->StageShare(context_, {.remote_path = kShare,
+                                .target_path = Below("s"),
+                                .username = username,
+                                .password = password})
+        .status();
+  };
   const struct {
     Field field;
     // 0 when any length will do.
@@ -204,6 +212,8 @@ TEST_F(BadInputTest, TextsHaveTheirLengthsAndLetters) {
        1024},
       {{"username", [&](auto& text) { return map(text, "p"); }}, 512},
       {{"password", [&](auto& text) { return map("u", text); }}, 1024, true},
+      {{"username", [&](auto& text) { return stage(text, "p"); }}, 512},
+      {{"password", [&](auto& text) { return stage("u", text); }}, 1024, true},
       {{"name", [&](auto& text) { return system_->GetService(context_, {.name = text}).status(); }},
        256},
       {{"name",
@@ -236,6 +246,12 @@ TEST_F(BadInputTest, TextsHaveTheirLengthsAndLetters) {
 TEST_F(BadInputTest, SharesNameTheirField) {
   for (const absl::Status& refused :
        {Map({.remote_path = "data", .username = "u"}),
+        storage_
+            ->StageShare(context_,
+                         {.remote_path = "data", .target_path = Below("s"), .username = "u"})
+            .status(),
+        storage_->UnstageShare(context_, {.target_path = Below("s"), .remote_path = "data"})
+            .status(),
         smb_->RemoveSmbGlobalMapping(context_, {.remote_path = "data"}).status()}) {
     EXPECT_EQ(refused, InvalidArgumentError(
                            R"(remote_path: "data": it is not a share: it must be \\host\share)"));

@@ -24,6 +24,7 @@ class ConfinementTest : public HandlerTest, public testing::WithParamInterface<F
   Answers TryAll(const std::string& path) {
     Answers answers = TryStrict(path);
     for (auto& answer : TryLenient(path)) answers.push_back(std::move(answer));
+    for (auto& answer : TryShares(path)) answers.push_back(std::move(answer));
     return answers;
   }
 
@@ -40,6 +41,19 @@ class ConfinementTest : public HandlerTest, public testing::WithParamInterface<F
          volume_->MountVolume(context_, {.volume_id = volume, .target_path = path}).status()},
         {"UnmountVolume",
          volume_->UnmountVolume(context_, {.volume_id = volume, .target_path = path}).status()},
+    };
+  }
+
+  // Those that make what is missing, or find nothing to do.
+  Answers TryShares(const std::string& path) {
+    return {
+        {"StageShare", storage_
+                           ->StageShare(context_, {.remote_path = R"(\\fileserver.example\data)",
+                                                   .target_path = path,
+                                                   .username = R"(EXAMPLE\storage)",
+                                                   .password = "correct horse"})
+                           .status()},
+        {"UnstageShare", storage_->UnstageShare(context_, {.target_path = path}).status()},
     };
   }
 

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "server/base/resource_locks.h"
 #include "server/base/windows_path.h"
+#include "server/groups/smb/known_shares.h"
 #include "server/host/host.h"
 
 namespace csi_proxy::groups {
@@ -25,6 +28,8 @@ struct Deps {
   bool require_privacy = true;
   // Only calls with the credentials of a mapping may use it.
   bool bind_smb_credentials = false;
+  // The same for all handlers of a node, whose dependencies are copies.
+  std::shared_ptr<smb::KnownShares> shares = std::make_shared<smb::KnownShares>();
 };
 
 }  // namespace csi_proxy::groups

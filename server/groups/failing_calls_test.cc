@@ -164,10 +164,22 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     {"storage.ListSmbMappings", "win32.List"},
     {"storage.ListSmbMappings", "win32.Open"},
     {"storage.ListSmbMappings", "win32.ReadReparsePoint"},
+    // The mapping is gone already, or stays if a second look fails as well.
+    {"smb.RemoveSmbGlobalMapping", "win32.GetAttributes"},
+    {"smb.RemoveSmbGlobalMapping", "win32.GetFileSystem"},
+    {"smb.RemoveSmbGlobalMapping", "win32.List"},
+    {"smb.RemoveSmbGlobalMapping", "win32.Open"},
+    {"smb.RemoveSmbGlobalMapping", "win32.ReadReparsePoint"},
+    {"storage.UnstageShare", "win32.GetAttributes"},
+    {"storage.UnstageShare", "win32.GetFileSystem"},
+    {"storage.UnstageShare", "win32.List"},
+    {"storage.UnstageShare", "win32.Open"},
+    {"storage.UnstageShare", "win32.ReadReparsePoint"},
     // A portal that does not answer offers the targets that it is known to offer.
     {"iscsi.DiscoverTargetPortal", "wmi.Invoke/*"},
     // A share that cannot be reached is mapped anew.
     {"smb.NewSmbGlobalMapping again", "win32.Reach"},
+    {"storage.StageShare of a mapped share", "win32.Reach"},
 };
 
 TEST(FailingCallsTest, EveryFailureOfTheMachineIsPassedOn) {

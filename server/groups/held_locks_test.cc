@@ -83,6 +83,30 @@ TEST_F(HeldLocksTest, TwoCallsDoNotChangeTheSameThing) {
        [&](const C& c) {
          return smb_->RemoveSmbGlobalMapping(c, {.remote_path = share}).status();
        }},
+      {share_lock, "StageShare",
+       [&](const C& c) {
+         return storage_
+             ->StageShare(c, {.remote_path = share,
+                              .target_path = path,
+                              .username = R"(EXAMPLE\storage)",
+                              .password = "correct horse"})
+             .status();
+       }},
+      {path_lock, "StageShare at a path",
+       [&](const C& c) {
+         return storage_
+             ->StageShare(c, {.remote_path = share,
+                              .target_path = path,
+                              .username = R"(EXAMPLE\storage)",
+                              .password = "correct horse"})
+             .status();
+       }},
+      {share_lock, "UnstageShare",
+       [&](const C& c) {
+         return storage_->UnstageShare(c, {.target_path = path, .remote_path = share}).status();
+       }},
+      {path_lock, "UnstageShare at a path",
+       [&](const C& c) { return storage_->UnstageShare(c, {.target_path = path}).status(); }},
       {portal_lock, "AddTargetPortal",
        [&](const C& c) { return iscsi_->AddTargetPortal(c, {.target_portal = portal}).status(); }},
       {portal_lock, "RemoveTargetPortal",

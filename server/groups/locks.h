@@ -1,10 +1,11 @@
-// The locks of calls on disks, paths and volumes. A call that needs several takes them in the order
-// in which they stand here, so that no two calls wait for each other. The groups iscsi, smb and
-// system lock portals, targets, shares and services for themselves; no call takes one of those
-// beside another lock.
+// The locks of calls on disks, shares, paths and volumes. A call that needs several takes them in
+// the order in which they stand here, so that no two calls wait for each other. The groups iscsi
+// and system lock portals, targets and services for themselves; no call takes one of those beside
+// another lock.
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -19,6 +20,13 @@ namespace csi_proxy::groups {
 inline absl::StatusOr<ResourceLocks::Lock> LockDisk(ResourceLocks& locks,
                                                     const CallContext& context, uint32_t number) {
   return locks.Acquire(context, absl::StrCat("disk/", number));
+}
+
+// `share` is as UncPath::Share() has it.
+inline absl::StatusOr<ResourceLocks::Lock> LockShare(ResourceLocks& locks,
+                                                     const CallContext& context,
+                                                     const std::string& share) {
+  return locks.Acquire(context, absl::StrCat("share/", share));
 }
 
 inline absl::StatusOr<ResourceLocks::Lock> LockPath(ResourceLocks& locks,

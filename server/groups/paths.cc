@@ -58,6 +58,12 @@ absl::StatusOr<ConfinedPath> ParseConfinedPathBelowLeniently(
   return RequireBelow(field, ParseConfinedPathLeniently(roots, field, text));
 }
 
+std::vector<ConfinedPath> AllRoots(const std::shared_ptr<const PathRoots>& roots) {
+  std::vector<ConfinedPath> all;
+  for (const WindowsPath& root : roots->roots()) all.push_back({root, roots});
+  return all;
+}
+
 absl::Status CheckText(absl::string_view field, absl::string_view text, size_t max_bytes,
                        bool may_be_empty) {
   if (text.empty() && !may_be_empty) {

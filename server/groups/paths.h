@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -28,6 +29,9 @@ absl::StatusOr<ConfinedPath> ParseConfinedPathBelow(const std::shared_ptr<const 
 // Both: below a working directory, in any spelling.
 absl::StatusOr<ConfinedPath> ParseConfinedPathBelowLeniently(
     const std::shared_ptr<const PathRoots>& roots, absl::string_view field, absl::string_view text);
+
+// The working directories themselves.
+std::vector<ConfinedPath> AllRoots(const std::shared_ptr<const PathRoots>& roots);
 
 // INVALID_ARGUMENT, naming `field`, for text that is empty (unless it may be), longer than
 // `max_bytes`, or holds control characters. Never repeats the text.

@@ -108,6 +108,18 @@ TEST_F(RoundTripsTest, AreFew) {
        }},
       {"RemoveSmbGlobalMapping", 2, 2,
        [&] { return smb_->RemoveSmbGlobalMapping(context_, {.remote_path = share}).status(); }},
+      // No release has the next two; a driver of the smb group makes the calls above instead.
+      {"StageShare", 2, 2,
+       [&] {
+         return storage_
+             ->StageShare(context_, {.remote_path = share,
+                                     .target_path = Below("s"),
+                                     .username = R"(EXAMPLE\storage)",
+                                     .password = "correct horse"})
+             .status();
+       }},
+      {"UnstageShare", 3, 2,
+       [&] { return storage_->UnstageShare(context_, {.target_path = Below("s")}).status(); }},
       {"GetService", 0, 1,
        [&] { return system_->GetService(context_, {.name = "MSiSCSI"}).status(); }},
   };

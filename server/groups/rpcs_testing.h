@@ -173,6 +173,23 @@ inline const std::vector<Rpc>& Rpcs() {
        [](N& n, C c) {
          return n.services->storage.service->UnstageVolume(c, {Below("mounted")}).status();
        }},
+      {"storage.StageShare",
+       [](N& n, C c) {
+         return n.services->storage.service
+             ->StageShare(c, {R"(\\srv\new)", Below("new"), "u", "p"})
+             .status();
+       }},
+      {"storage.StageShare of a mapped share",
+       [](N& n, C c) {
+         return n.services->storage.service
+             ->StageShare(c, {host::kMapped, Below("empty"), "u", "p"})
+             .status();
+       }},
+      {"storage.UnstageShare",
+       [](N& n, C c) {
+         return n.services->storage.service->UnstageShare(c, {Below("empty"), host::kMapped})
+             .status();
+       }},
       {"storage.GetPathStats",
        [](N& n, C c) {
          return n.services->storage.service->GetPathStats(c, {Below("link")}).status();

@@ -57,8 +57,10 @@ class HandlerTest : public testing::Test {
     Remake();
   }
 
-  // Makes the handlers anew, after a change of `deps_`.
+  // Makes the handlers anew, as a restart of the service does, after a change of `deps_`.
   void Remake() {
+    deps_.shares = std::make_shared<smb::KnownShares>(
+        [this](absl::string_view line) { share_lines_.emplace_back(line); });
     disk_ = disk::NewDiskService(deps_);
     filesystem_ = filesystem::NewFilesystemService(deps_);
     iscsi_ = iscsi::NewIscsiService(deps_);
@@ -122,6 +124,8 @@ class HandlerTest : public testing::Test {
   const CallContext context_{};
   // The host's warnings. Not for tests with concurrent calls.
   std::vector<std::string> warnings_;
+  // The log's lines about mappings; likewise.
+  std::vector<std::string> share_lines_;
   std::unique_ptr<machine::simulated::Machine> node_;
   std::unique_ptr<RealFiles> real_files_;
   std::unique_ptr<host::Host> host_;

@@ -107,11 +107,8 @@ class WindowsFilesystem final : public FilesystemHost {
   absl::StatusOr<LinkInfo> ReadLink(const CallContext& context, const ConfinedPath& path) override {
     ABSL_ASSIGN_OR_RETURN(const ResolvedPath walked, ResolvePath(os_, context, path));
     if (!walked.found()) return MissingError(path.path);
-    LinkInfo info;
-    info.is_directory = walked.is_directory();
-    if (!walked.link.has_value()) return info;
-    info.is_link = true;
-    info.target = walked.link->target;
+    LinkInfo info = InfoOf(walked);
+    if (!info.is_link) return info;
     if (walked.link->volume.has_value()) {
       const absl::Status there = os_.GetFileSystem(walked.link->volume->ToString()).status();
       info.target_exists = there.ok() || HasWin32Code(there, win32_error::kUnrecognizedVolume);
@@ -125,6 +122,12 @@ class WindowsFilesystem final : public FilesystemHost {
     // A link that leads into a loop leads nowhere.
     info.target_exists = end.ok() && (end->found() || Reachable(context, *end));
     return info;
+  }
+
+  absl::StatusOr<LinkInfo> PeekLink(const CallContext& context, const ConfinedPath& path) override {
+    ABSL_ASSIGN_OR_RETURN(const ResolvedPath walked, ResolvePath(os_, context, path));
+    if (!walked.found()) return MissingError(path.path);
+    return InfoOf(walked);
   }
 
   absl::StatusOr<PathStats> GetStats(const CallContext& context,
@@ -172,6 +175,15 @@ class WindowsFilesystem final : public FilesystemHost {
   }
 
  private:
+  // Without `target_exists`.
+  static LinkInfo InfoOf(const ResolvedPath& walked) {
+    LinkInfo info;
+    info.is_directory = walked.is_directory();
+    info.is_link = walked.link.has_value();
+    if (info.is_link) info.target = walked.link->target;
+    return info;
+  }
+
   // Ends the mount of a volume where `walked` ends. The content of the volume is not touched.
   absl::Status EndMount(const CallContext& context, ResolvedPath* walked) {
     const std::string path = walked->Path();

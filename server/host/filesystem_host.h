@@ -77,6 +77,10 @@ class FilesystemHost {
   virtual absl::StatusOr<LinkInfo> ReadLink(const CallContext& context,
                                             const ConfinedPath& path) = 0;
 
+  // The same, but for `target_exists`, which stays false: no server is asked.
+  virtual absl::StatusOr<LinkInfo> PeekLink(const CallContext& context,
+                                            const ConfinedPath& path) = 0;
+
   // Measures the file system that holds the path. Follows links and a mount point at the end, and a
   // link to a share only at the end. NOT_FOUND when nothing is there, FAILED_PRECONDITION when the
   // volume has no file system. It may take as long as a server takes.

@@ -108,6 +108,7 @@ inline const std::vector<Operation>& HostOperations() {
          return h.filesystem().CreateLinkToShare(c, *UncPath::Parse("p", kMapped), Kubelet("new"));
        }},
       {"read link", [](H& h, C c) { return h.filesystem().ReadLink(c, Kubelet("link")).status(); }},
+      {"peek link", [](H& h, C c) { return h.filesystem().PeekLink(c, Kubelet("link")).status(); }},
       {"path stats",
        [](H& h, C c) { return h.filesystem().GetStats(c, Kubelet("link")).status(); }},
       {"links", [](H& h, C c) { return h.filesystem().ListLinks(c, {Kubelet("")}).status(); }},

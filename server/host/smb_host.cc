@@ -45,8 +45,6 @@ absl::StatusOr<SmbMapping> ReadMapping(const cim::Object& object, const std::str
 
 // ERROR_NOT_CONNECTED: the mapping is gone.
 constexpr uint32_t kNotConnected = 2250;
-// ERROR_SESSION_CREDENTIAL_CONFLICT: Windows knows a server by one user only.
-constexpr uint32_t kOtherCredentials = 1219;
 
 constexpr char kTellDriver[] = "correct the user or the password in the driver's secret";
 constexpr char kNetworkComesBack[] =
@@ -191,12 +189,18 @@ class WindowsSmb final : public SmbHost {
         wmi_.Invoke(context, Namespace::kSmb, "MSFT_SmbGlobalMapping", "Create", arguments);
     const absl::Status created =
         result.ok() ? cim::OpaqueStatus(operation, *result) : Prefixed(operation, result.status());
-    if (!HasWin32Code(created, kOtherCredentials)) return Interpret(created, require_privacy);
-    return absl::FailedPreconditionError(
+    if (!HasWin32Code(created, win32_error::kSessionCredentialConflict)) {
+      return Interpret(created, require_privacy);
+    }
+    absl::Status conflict = absl::FailedPreconditionError(
         absl::StrCat(created.message(),
                      " (use the credentials by which the node is connected to the server, or end "
                      "that connection first: ",
                      WhoHolds(context, share), ")"));
+    created.ForEachPayload([&](absl::string_view url, const absl::Cord& payload) {
+      conflict.SetPayload(url, payload);
+    });
+    return conflict;
   }
 
   absl::Status RemoveMapping(const CallContext& context, const SmbMapping& mapping) override {

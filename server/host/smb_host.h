@@ -50,9 +50,9 @@ class SmbHost {
   virtual absl::StatusOr<bool> IsHealthy(const CallContext& context, const SmbMapping& mapping) = 0;
 
   // Maps a share. FAILED_PRECONDITION when the server refuses the credentials or cannot encrypt
-  // while `require_privacy` is set, or when the node knows the server by other credentials, whose
-  // mappings are named; NOT_FOUND when host or share do not exist; ALREADY_EXISTS when the share is
-  // mapped.
+  // while `require_privacy` is set, or, with Win32's code kSessionCredentialConflict, when the node
+  // knows the server by other credentials, whose mappings are named; NOT_FOUND when host or share
+  // do not exist; ALREADY_EXISTS when the share is mapped.
   virtual absl::Status CreateMapping(const CallContext& context, const std::string& share,
                                      const SmbCredentials& credentials, bool require_privacy) = 0;
 

@@ -22,14 +22,16 @@ ManagedNode::ManagedNode(OpenedMachine machine, NodeRules rules, std::unique_ptr
     : machine_(std::move(machine)),
       audit_(std::move(audit)),
       locks_(std::move(machine_.processes)),
-      formats_(std::move(log)),
+      formats_(log),
+      shares_(std::make_shared<smb::KnownShares>(std::move(log))),
       services_({.host = machine_.host.get(),
                  .locks = &locks_,
                  .formats = &formats_,
                  .roots = std::move(rules.roots),
                  .allowed_services = std::move(rules.allowed_services),
                  .require_privacy = rules.require_privacy,
-                 .bind_smb_credentials = rules.bind_smb_credentials},
+                 .bind_smb_credentials = rules.bind_smb_credentials,
+                 .shares = shares_},
                 audit_.get()),
       share_count_([this](const CallContext& context) {
         return services_.storage.service->ListSmbMappings(context, {});

@@ -14,6 +14,7 @@
 #include "server/groups/format_watch.h"
 #include "server/groups/node_services.h"
 #include "server/groups/share_count.h"
+#include "server/groups/smb/known_shares.h"
 #include "server/node/opened_machine.h"
 
 namespace csi_proxy {
@@ -39,7 +40,8 @@ struct NodeRules {
 // Thread-safe.
 class ManagedNode {
  public:
-  // `log` gets the begin, the progress and the end of each slow operation.
+  // `log` gets the begin, the progress and the end of each slow operation, and links whose mapping
+  // was removed.
   ManagedNode(
       OpenedMachine machine, NodeRules rules, std::unique_ptr<AuditLog> audit,
       std::function<void(absl::string_view)> log = [](absl::string_view) {});
@@ -50,6 +52,8 @@ class ManagedNode {
   AuditLog* audit() const { return audit_.get(); }
 
   groups::FormatWatch::Running formats() const { return formats_.running(); }
+  // The fates of mappings that calls were to remove.
+  smb::KnownShares::Counts unmaps() const { return shares_->counts(); }
 
   // Nothing as long as they are not known.
   std::optional<groups::ShareCounts> share_counts() const { return share_count_.Get(); }
@@ -59,6 +63,7 @@ class ManagedNode {
   const std::unique_ptr<AuditLog> audit_;
   ResourceLocks locks_;
   groups::FormatWatch formats_;
+  const std::shared_ptr<smb::KnownShares> shares_;
   groups::NodeServices services_;
   // The last, for it uses the services.
   mutable groups::ShareCount share_count_;

@@ -206,6 +206,21 @@ class Metrics::Impl {
         add("csi_proxy_smb_links", "Links below the working directories to mapped shares.",
             prometheus::MetricType::Gauge, nullptr)("", static_cast<double>(shares->links));
       }
+      if (gauges.unmaps) {
+        prometheus::MetricFamily family{
+            "csi_proxy_smb_unmaps_total",
+            "How often a call came to remove the mapping of a share, by whether it removed or kept "
+            "it, and by how many links led to the share then.",
+            prometheus::MetricType::Counter,
+            {}};
+        for (const Unmaps& unmaps : gauges.unmaps()) {
+          prometheus::ClientMetric metric;
+          metric.label = {{"mapping", unmaps.mapping}, {"links", unmaps.links}};
+          metric.counter.value = static_cast<double>(unmaps.times);
+          family.metric.push_back(std::move(metric));
+        }
+        families.push_back(std::move(family));
+      }
       return families;
     }
 

@@ -32,6 +32,13 @@ class Metrics final : public rpc::CallObserver {
     size_t links = 0;
   };
 
+  // How often a mapping of a share was removed or kept, by how many links led to the share then.
+  struct Unmaps {
+    const char* mapping;
+    const char* links;
+    uint64_t times;
+  };
+
   // Read whenever somebody asks for the numbers. Called on a thread of the HTTP server.
   struct Gauges {
     std::function<rpc::ListenerCounters()> connections;
@@ -40,6 +47,7 @@ class Metrics final : public rpc::CallObserver {
     std::function<Formats()> formats = nullptr;
     // Nothing: not known.
     std::function<std::optional<Shares>()> shares = nullptr;
+    std::function<std::vector<Unmaps>()> unmaps = nullptr;
   };
 
   // Serves `/metrics` at `address`, as `10.0.0.1:9090`, or `:9090` for 127.0.0.1; null for "",

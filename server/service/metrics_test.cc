@@ -162,22 +162,27 @@ TEST_F(MetricsTest, CountsCallsRefusedForAFieldOfAnotherVersion) {
 }
 
 TEST_F(MetricsTest, ReportsConnectionsAndQueues) {
-  metrics_->SetGauges({.connections =
-                           [] {
-                             return rpc::ListenerCounters{
-                                 .accepted = 7, .dropped_silent = 3, .silent = 2, .live = 1};
-                           },
-                       .queued =
-                           [] {
-                             return std::vector<std::pair<std::string, size_t>>{{"smb", 5}};
-                           },
-                       .formats =
-                           [] {
-                             return Metrics::Formats{2, absl::Milliseconds(1500)};
-                           },
-                       .shares = []() -> std::optional<Metrics::Shares> {
-                         return Metrics::Shares{.linked = 3, .unlinked = 700, .links = 4};
-                       }});
+  metrics_->SetGauges(
+      {.connections =
+           [] {
+             return rpc::ListenerCounters{
+                 .accepted = 7, .dropped_silent = 3, .silent = 2, .live = 1};
+           },
+       .queued =
+           [] {
+             return std::vector<std::pair<std::string, size_t>>{{"smb", 5}};
+           },
+       .formats =
+           [] {
+             return Metrics::Formats{2, absl::Milliseconds(1500)};
+           },
+       .shares = []() -> std::optional<Metrics::Shares> {
+         return Metrics::Shares{.linked = 3, .unlinked = 700, .links = 4};
+       },
+       .unmaps =
+           [] {
+             return std::vector<Metrics::Unmaps>{{"removed", "several", 3}, {"kept", "one", 4}};
+           }});
   const std::string text = Scrape(port_);
   EXPECT_THAT(text, HasSubstr("csi_proxy_connections{state=\"silent\"} 2"));
   EXPECT_THAT(text, HasSubstr("csi_proxy_connections{state=\"live\"} 1"));
@@ -186,6 +191,9 @@ TEST_F(MetricsTest, ReportsConnectionsAndQueues) {
   EXPECT_THAT(text, HasSubstr("csi_proxy_calls_queued{group=\"smb\"} 5"));
   EXPECT_THAT(text, HasSubstr("\ncsi_proxy_formats_running 2\n"));
   EXPECT_THAT(text, HasSubstr("\ncsi_proxy_format_oldest_seconds 1.5\n"));
+  EXPECT_THAT(text,
+              HasSubstr("\ncsi_proxy_smb_unmaps_total{mapping=\"removed\",links=\"several\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("\ncsi_proxy_smb_unmaps_total{mapping=\"kept\",links=\"one\"} 4\n"));
   EXPECT_THAT(text, HasSubstr("\ncsi_proxy_smb_mappings{state=\"linked\"} 3\n"));
   EXPECT_THAT(text, HasSubstr("\ncsi_proxy_smb_mappings{state=\"unlinked\"} 700\n"));
   EXPECT_THAT(text, HasSubstr("\ncsi_proxy_smb_mappings{state=\"unknown\"} 0\n"));

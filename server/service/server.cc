@@ -14,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "server/base/released_names.h"
 #include "server/base/status_macros.h"
+#include "server/groups/smb/known_shares.h"
 #include "server/rpc/pipe_server.h"
 #include "server/service/call_log.h"
 #include "server/service/metrics.h"
@@ -62,6 +63,17 @@ absl::Status Select(const Options& options, std::vector<rpc::VersionedService>* 
         "--api-groups and --api-versions together leave no pipe to open");
   }
   return absl::OkStatus();
+}
+
+// A series for each pair, or its first time would not be an increase.
+std::vector<observability::Metrics::Unmaps> Unmaps(const smb::KnownShares::Counts& counts) {
+  std::vector<observability::Metrics::Unmaps> all;
+  for (size_t fate = 0; fate < smb::kFates.size(); ++fate) {
+    for (size_t left = 0; left < smb::kLefts.size(); ++left) {
+      all.push_back({smb::kFates[fate], smb::kLefts[left], counts[fate][left]});
+    }
+  }
+  return all;
 }
 
 }  // namespace
@@ -130,7 +142,8 @@ class Server::Impl {
                  return shares.has_value() ? std::optional(Shares{shares->linked, shares->unlinked,
                                                                   shares->unknown, shares->links})
                                            : std::nullopt;
-               }});
+               },
+           .unmaps = [&node] { return Unmaps(node.unmaps()); }});
     }
     return absl::OkStatus();
   }

@@ -12,9 +12,6 @@
 namespace csi_proxy::machine::simulated {
 namespace {
 
-// ERROR_SESSION_CREDENTIAL_CONFLICT.
-constexpr uint32_t kOtherCredentials = 1219;
-
 // `\\host\share` into its two names.
 std::pair<absl::string_view, absl::string_view> SplitShare(absl::string_view share) {
   const std::pair<absl::string_view, absl::string_view> parts =
@@ -91,7 +88,8 @@ absl::Status CreateMapping(NodeState& state, absl::string_view share,
   for (const SmbMappingState& other : state.smb_mappings) {
     if (EqualNames(SplitShare(other.remote_path).first, server->name) &&
         !EqualNames(other.username, credentials.username)) {
-      return Failure(operation, kOtherCredentials, absl::StatusCode::kFailedPrecondition);
+      return Failure(operation, win32_error::kSessionCredentialConflict,
+                     absl::StatusCode::kFailedPrecondition);
     }
   }
   const SmbUser* user = FindUser(*server, credentials.username);

@@ -195,6 +195,10 @@ std::string SendHostilePaths(Attempt& attempt) {
        {{"remote-path", R"(\\host.invalid\share)"}, {"local-path", outside}, {"username", "u"}}},
       {"storage", "StageVolume", {{"disk.number", attempt.disk()}, {"target-path", outside}}},
       {"storage", "UnstageVolume", {{"target-path", outside}}},
+      {"storage",
+       "StageShare",
+       {{"remote-path", R"(\\host.invalid\share)"}, {"target-path", outside}, {"username", "u"}}},
+      {"storage", "UnstageShare", {{"target-path", outside}}},
   };
   // A volume to mount there is, unless the disk could not be used.
   for (const char* method : {"MountVolume", "UnmountVolume"}) {

@@ -126,4 +126,31 @@ std::string ProtectDisk(Attempt& attempt) {
   return "read-only, and writable again";
 }
 
+std::string StageShare(Attempt& attempt) {
+  const Options& options = attempt.options();
+  const std::string link = attempt.Path("staged-share");
+  const Fields target = {{"target-path", link}, {"remote-path", options.smb_share()}};
+  Fields request = target;
+  request.push_back({"username", options.smb_username()});
+  request.push_back({"password", options.smb_password()});
+  attempt.AtEnd({"the staged share", "storage", "UnstageShare", target});
+  const auto expect = [&](const char* method, const Fields& fields, const std::string& wanted) {
+    const std::string steps =
+        absl::StrJoin(attempt.Call("storage", method, fields).Texts("steps"), ", ");
+    attempt.Expect(steps == wanted, absl::StrCat(method, " did \"", steps, "\""));
+  };
+  expect("StageShare", request, "LINKED, MAPPED");
+  expect("StageShare", request, "");
+  attempt.Expect(attempt.Call("filesystem", "PathExists", {{"path", link}}).Flag("exists"),
+                 "the link to the share does not exist");
+  expect("UnstageShare", target, "UNMAPPED, UNLINKED");
+  attempt.NoLonger("the staged share");
+  expect("UnstageShare", target, "");
+  for (const Answer& mapping : attempt.Call("storage", "ListSmbMappings").Each("mappings")) {
+    attempt.Expect(!absl::EqualsIgnoreCase(mapping.Text("remote_path"), options.smb_share()),
+                   "the mapping is still listed");
+  }
+  return link;
+}
+
 }  // namespace csi_proxy::ctl::selftest

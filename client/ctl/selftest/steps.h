@@ -63,6 +63,7 @@ std::string QueryService(Attempt& attempt);
 std::string RestartService(Attempt& attempt);
 std::string ReadBios(Attempt& attempt);
 std::string SeeMapping(Attempt& attempt);
+std::string StageShare(Attempt& attempt);
 std::string MapShare(Attempt& attempt);
 std::string UnmapShare(Attempt& attempt);
 std::string AddPortal(Attempt& attempt);

@@ -143,6 +143,10 @@ async function staging() {
   await node.change(pipe, 'FormatVolume', { volume_id, label: 'anew', overwrite: true },
     (state) => volumeOf(state, disk_number).label === 'anew');
   await node.change(pipe, 'UnstageVolume', { target_path }, (state) => diskOf(state, disk_number).offline);
+  const remote_path = '\\\\fileserver.example\\data';
+  const isMapped = (state) => (state.smb_mapping ?? []).some((mapping) => mapping.remote_path === remote_path);
+  await node.change(pipe, 'StageShare', { remote_path, target_path, username: 'EXAMPLE\\storage', password: 'correct horse' }, isMapped);
+  await node.change(pipe, 'UnstageShare', { target_path, remote_path }, (state) => !isMapped(state));
 }
 
 // The program of client/README.md.

@@ -35,6 +35,12 @@ absl::StatusOr<StageVolumeResponse> Stage(const groups::Deps& deps, const CallCo
 absl::StatusOr<UnstageVolumeResponse> Unstage(const groups::Deps& deps, const CallContext& context,
                                               const UnstageVolumeRequest& request);
 
+// A share made usable at a link, and taken back: shares.cc. Likewise.
+absl::StatusOr<StageShareResponse> Stage(const groups::Deps& deps, const CallContext& context,
+                                         const StageShareRequest& request);
+absl::StatusOr<UnstageShareResponse> Unstage(const groups::Deps& deps, const CallContext& context,
+                                             const UnstageShareRequest& request);
+
 // The disk that a request means: find.cc.
 
 // INVALID_ARGUMENT, naming the field, unless it names one disk in one way.

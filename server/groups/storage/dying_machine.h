@@ -1,6 +1,7 @@
 // A machine under a process that dies at a chosen call, to test how the next process continues.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -24,7 +25,7 @@ enum class Death {
   kNone,
 };
 
-// Counts the calls of a process. For one thread.
+// Counts the calls of a process. Thread-safe; `before_call` is set before the first call.
 class Life {
  public:
   // Dies at call `at`, from 1; never when it is 0.
@@ -41,8 +42,9 @@ class Life {
   auto Run(Call call) -> decltype(call()) {
     const absl::Status error = Win32Status(1117, "the I/O device error of a test");
     if (end_.HasBeenNotified()) return error;
-    before_call(++calls_);
-    if (calls_ != at_) return call();
+    const int number = ++calls_;
+    before_call(number);
+    if (number != at_) return call();
     if (death_ == Death::kBehind) (void)call();
     if (death_ != Death::kNone) end_.Notify();
     return error;
@@ -51,7 +53,7 @@ class Life {
  private:
   const Death death_;
   const int at_;
-  int calls_ = 0;
+  std::atomic<int> calls_ = 0;
   absl::Notification end_;
 };
 

@@ -13,12 +13,6 @@
 namespace csi_proxy::storage {
 namespace {
 
-std::vector<ConfinedPath> AllRoots(const groups::Deps& deps) {
-  std::vector<ConfinedPath> all;
-  for (const WindowsPath& root : deps.roots->roots()) all.push_back({root, deps.roots});
-  return all;
-}
-
 MountKind KindOf(const host::FoundLink& link) {
   switch (link.kind) {
     case host::LinkKind::kMountedVolume:
@@ -74,7 +68,7 @@ absl::StatusOr<GetPathStatsResponse> PathStats(const groups::Deps& deps, const C
 
 absl::StatusOr<ListMountsResponse> Mounts(const groups::Deps& deps, const CallContext& context,
                                           const ListMountsRequest& request) {
-  std::vector<ConfinedPath> starts = AllRoots(deps);
+  std::vector<ConfinedPath> starts = groups::AllRoots(deps.roots);
   if (!request.path.empty()) {
     ABSL_ASSIGN_OR_RETURN(auto path,
                           groups::ParseConfinedPathLeniently(deps.roots, "path", request.path));
@@ -108,7 +102,8 @@ absl::StatusOr<ListSmbMappingsResponse> SmbMappings(const groups::Deps& deps,
   ABSL_ASSIGN_OR_RETURN(const auto mappings, deps.host->smb().ListMappings(context));
   ListSmbMappingsResponse response;
   if (mappings.empty()) return response;
-  ABSL_ASSIGN_OR_RETURN(auto found, deps.host->filesystem().ListLinks(context, AllRoots(deps)));
+  ABSL_ASSIGN_OR_RETURN(auto found,
+                        deps.host->filesystem().ListLinks(context, groups::AllRoots(deps.roots)));
   std::map<std::string, SmbMapping*> by_path;
   response.incomplete = found.incomplete;
   response.mappings.reserve(mappings.size());

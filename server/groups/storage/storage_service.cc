@@ -53,6 +53,16 @@ class StorageService final : public Service {
     return Unstage(deps_, context, request);
   }
 
+  absl::StatusOr<StageShareResponse> StageShare(const CallContext& context,
+                                                const StageShareRequest& request) override {
+    return Stage(deps_, context, request);
+  }
+
+  absl::StatusOr<UnstageShareResponse> UnstageShare(const CallContext& context,
+                                                    const UnstageShareRequest& request) override {
+    return Unstage(deps_, context, request);
+  }
+
  private:
   const groups::Deps deps_;
 };

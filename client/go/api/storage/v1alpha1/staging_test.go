@@ -64,3 +64,49 @@ func TestADriversVolumeByTwoCalls(t *testing.T) {
 		})
 	}
 }
+
+// Two volumes on one share: the mapping goes with the last of them.
+func TestASharesVolumesByTwoCallsEach(t *testing.T) {
+	node := csiproxytest.NewNode(t, "")
+	client, ctx := storage.NewStorageClient(node), context.Background()
+	targets := []string{staging, `C:\var\lib\kubelet\plugins\kubernetes.io\csi\pvc-2\globalmount`}
+	stage := func(target string) []storage.StorageStep {
+		t.Helper()
+		response, err := client.StageShare(ctx, &storage.StageShareRequest{RemotePath: `\\fileserver.example\data\reports`,
+			TargetPath: target, Username: `EXAMPLE\storage`, Password: "correct horse"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return response.Steps
+	}
+	mappings := func() int {
+		t.Helper()
+		response, err := client.ListSmbMappings(ctx, &storage.ListSmbMappingsRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(response.Mappings)
+	}
+	for _, target := range targets {
+		stage(target)
+		if again := stage(target); len(again) != 0 {
+			t.Errorf("staged again: %v", again)
+		}
+	}
+	node.Reboot()
+	for _, target := range targets {
+		stage(target)
+	}
+	for left := 1; left >= 0; left-- {
+		for i := 0; i < 2; i++ {
+			_, err := client.UnstageShare(ctx, &storage.UnstageShareRequest{TargetPath: targets[left]})
+			if err != nil {
+				t.Fatal(err)
+			}
+			node.AssertAbsent(targets[left])
+			if mappings() != left {
+				t.Errorf("%d mappings, want %d", mappings(), left)
+			}
+		}
+	}
+}

@@ -1,0 +1,76 @@
+#include "server/groups/smb/known_shares.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "server/base/windows_path.h"
+
+namespace csi_proxy::smb {
+namespace {
+
+// A status travels in a header of gRPC, which has room for 8 KiB.
+constexpr size_t kPathsInText = 4;
+constexpr size_t kLongestInText = 260;
+
+Left LeftOf(const ShareLinks& links) {
+  if (links.paths.size() > 1) return Left::kSeveral;
+  if (links.incomplete) return Left::kUnknown;
+  return links.paths.empty() ? Left::kNone : Left::kOne;
+}
+
+}  // namespace
+
+std::string PathsText(const std::vector<std::string>& paths) {
+  std::vector<absl::string_view> shown;
+  for (const std::string& path : paths) {
+    if (shown.size() < kPathsInText && path.size() <= kLongestInText) shown.push_back(path);
+  }
+  std::string text = absl::StrJoin(shown, ", ");
+  if (paths.size() > shown.size()) {
+    absl::StrAppend(&text, shown.empty() ? "" : " and ", paths.size() - shown.size(), " more");
+  }
+  return text;
+}
+
+void KnownShares::Keep(const std::string& share, const host::SmbCredentials& credentials) {
+  absl::MutexLock lock(&mutex_);
+  kept_.insert_or_assign(share, credentials);
+}
+
+void KnownShares::Forget(const std::string& share) {
+  absl::MutexLock lock(&mutex_);
+  kept_.erase(share);
+}
+
+std::optional<bool> KnownShares::Match(const std::string& share,
+                                       const host::SmbCredentials& given) const {
+  absl::MutexLock lock(&mutex_);
+  const auto found = kept_.find(share);
+  if (found == kept_.end()) return std::nullopt;
+  const bool same_user = EqualNames(found->second.username, given.username);
+  return (found->second.password == given.password) && same_user;
+}
+
+void KnownShares::Tell(const std::string& share, Fate fate, const ShareLinks& links) {
+  const Left left = LeftOf(links);
+  {
+    absl::MutexLock lock(&mutex_);
+    ++counts_[static_cast<size_t>(fate)][static_cast<size_t>(left)];
+  }
+  if (left == Left::kNone) return;
+  std::string text =
+      absl::StrCat("the mapping of ", share, fate == Fate::kRemoved ? " was removed" : " stays");
+  if (!links.paths.empty()) {
+    absl::StrAppend(&text,
+                    fate == Fate::kRemoved ? " though links lead there: " : " for the links ",
+                    PathsText(links.paths));
+  }
+  if (links.incomplete) absl::StrAppend(&text, "; not all links could be looked at");
+  log_(text);
+}
+
+KnownShares::Counts KnownShares::counts() const {
+  absl::MutexLock lock(&mutex_);
+  return counts_;
+}
+
+}  // namespace csi_proxy::smb

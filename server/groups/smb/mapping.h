@@ -1,0 +1,53 @@
+// The steps of calls on shares, for the groups smb and storage. The caller holds the share's lock.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "csi_proxy/call_context.h"
+#include "server/groups/deps.h"
+#include "server/groups/smb/known_shares.h"
+#include "server/host/smb_host.h"
+
+namespace csi_proxy::smb {
+
+// INVALID_ARGUMENT, naming the field, for what no user or password can be.
+absl::Status CheckCredentials(const std::string& username, const std::string& password);
+
+enum class Found {
+  // The share is mapped, and the caller may use it.
+  kUsable,
+  // It is not mapped.
+  kNone,
+  // It was, by a mapping that is removed now.
+  kRemoved,
+};
+
+// Looks for the mapping of a share. One through which the share can be reached is usable, whatever
+// its state; another is removed, and so is one that is not from this process where mappings are
+// bound to their credentials. PERMISSION_DENIED when they are and these are others.
+absl::StatusOr<Found> FindMapping(const groups::Deps& deps, const CallContext& context,
+                                  const std::string& share,
+                                  const host::SmbCredentials& credentials);
+
+// Maps a share that is not mapped, as SmbHost::CreateMapping.
+absl::Status Map(const groups::Deps& deps, const CallContext& context, const std::string& share,
+                 const host::SmbCredentials& credentials);
+
+// Removes the mapping of a share; false when there is none.
+absl::StatusOr<bool> Unmap(const groups::Deps& deps, const CallContext& context,
+                           const std::string& share);
+
+// True if the target of a link, as host::LinkInfo has it, is that directory: with or without a
+// backslash at the end, since earlier versions made links to shares without one.
+bool IsTarget(const std::string& target, const UncPath& remote);
+
+// The links below the working directories whose own target is one that `is_meant`. Links to those
+// links do not count: they lead nowhere once these are gone. No server is asked.
+absl::StatusOr<ShareLinks> FindLinks(const groups::Deps& deps, const CallContext& context,
+                                     absl::FunctionRef<bool(const UncPath&)> is_meant);
+
+}  // namespace csi_proxy::smb

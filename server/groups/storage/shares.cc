@@ -1,0 +1,319 @@
+// The link comes before the mapping and goes after it. So a link tells which mapping may be there,
+// and a killed call is repeated without a note of what it had done.
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "server/base/status_macros.h"
+#include "server/base/win32_error.h"
+#include "server/groups/locks.h"
+#include "server/groups/paths.h"
+#include "server/groups/smb/mapping.h"
+#include "server/groups/storage/calls.h"
+
+namespace csi_proxy::storage {
+namespace {
+
+// The number of times that a call begins anew when something else has come to the target.
+constexpr int kAttempts = 8;
+// For how long a call that has failed waits for the target's lock, to undo what it did, and looks
+// for links to tell of.
+constexpr absl::Duration kAfterwards = absl::Seconds(2);
+// A look at all links that took longer is not repeated.
+constexpr absl::Duration kShortLook = absl::Seconds(1);
+constexpr size_t kMaxOtherLinks = 16;
+
+// The entry at the target, read without asking a server. Nothing is set when there is none.
+struct There {
+  bool is_directory = false;
+  bool is_file = false;
+  // Of a link, or of a mounted folder.
+  std::optional<std::string> target;
+
+  friend bool operator==(const There&, const There&) = default;
+};
+
+absl::StatusOr<There> LookAt(host::Host& host, const CallContext& context,
+                             const ConfinedPath& path) {
+  const auto link = host.filesystem().PeekLink(context, path);
+  if (absl::IsNotFound(link.status())) return There{};
+  if (!link.ok()) return link.status();
+  There there;
+  there.is_directory = link->is_directory;
+  there.is_file = !link->is_link && !link->is_directory;
+  if (link->is_link) there.target = link->target;
+  return there;
+}
+
+absl::Status NotADirectory(const ConfinedPath& path) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("target_path: ", path.path.ToString(), " is a file"));
+}
+
+class ShareStaging {
+ public:
+  ShareStaging(const groups::Deps& deps, const CallContext& context, const UncPath& remote,
+               host::SmbCredentials credentials, const ConfinedPath& target)
+      : deps_(deps),
+        context_(context),
+        remote_(remote),
+        share_(remote.Share()),
+        credentials_(std::move(credentials)),
+        target_(target) {}
+
+  absl::StatusOr<StageShareResponse> Run() {
+    const absl::Status status = RunLocked();
+    if (!status.ok()) return WithHolders(status);
+    response_.share = share_;
+    return std::move(response_);
+  }
+
+ private:
+  void Did(StorageStep step) { response_.steps.push_back(step); }
+
+  absl::Status RunLocked() {
+    ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockShare(*deps_.locks, context_, share_));
+    ABSL_ASSIGN_OR_RETURN(const auto there, LookAt(*deps_.host, context_, target_));
+    ABSL_RETURN_IF_ERROR(CheckTarget(there));
+    // Before the link is made: where mappings are bound to their credentials, it must not lead to
+    // others' mapping even for a moment.
+    ABSL_ASSIGN_OR_RETURN(const auto found,
+                          smb::FindMapping(deps_, context_, share_, credentials_));
+    if (found == smb::Found::kRemoved) Did(StorageStep::kUnmapped);
+    ABSL_RETURN_IF_ERROR(LinkOnce());
+    if (found == smb::Found::kUsable) return absl::OkStatus();
+    const absl::Status mapped = smb::Map(deps_, context_, share_, credentials_);
+    if (mapped.ok()) {
+      Did(StorageStep::kMapped);
+      return mapped;
+    }
+    return is_link_ours_ && !MayBeMapped() ? Undone(mapped) : mapped;
+  }
+
+  absl::Status CheckTarget(const There& there) {
+    if (there.is_file) return NotADirectory(target_);
+    if (!there.target.has_value() || smb::IsTarget(*there.target, remote_)) {
+      return absl::OkStatus();
+    }
+    return absl::AlreadyExistsError(absl::StrCat("target_path: ", target_.path.ToString(),
+                                                 " leads to ", *there.target, ", not to ",
+                                                 remote_.ToString()));
+  }
+
+  // The link, from whatever is at the target.
+  absl::Status LinkOnce() {
+    ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockPath(*deps_.locks, context_, target_));
+    host::FilesystemHost& files = deps_.host->filesystem();
+    ABSL_ASSIGN_OR_RETURN(const auto there, LookAt(*deps_.host, context_, target_));
+    ABSL_RETURN_IF_ERROR(CheckTarget(there));
+    if (there.target.has_value()) return absl::OkStatus();
+    if (there.is_directory) {
+      ABSL_RETURN_IF_ERROR(Prefixed("target_path", files.Remove(context_, target_, false)));
+      Did(StorageStep::kRemovedDirectory);
+    }
+    absl::Status made = files.CreateLinkToShare(context_, remote_, target_);
+    if (absl::IsNotFound(made)) {
+      const ConfinedPath above{target_.path.Parent(), target_.roots};
+      ABSL_RETURN_IF_ERROR(files.MakeDirectories(context_, above));
+      Did(StorageStep::kMadeDirectory);
+      made = files.CreateLinkToShare(context_, remote_, target_);
+    }
+    ABSL_RETURN_IF_ERROR(made);
+    is_link_ours_ = true;
+    Did(StorageStep::kLinked);
+    return absl::OkStatus();
+  }
+
+  // After an attempt that failed. What is not known counts as mapped: the link stays then, and the
+  // next call looks again.
+  bool MayBeMapped() {
+    const auto mapping = deps_.host->smb().GetMapping(context_, share_);
+    return !mapping.ok() || mapping->has_value();
+  }
+
+  // Removes the link of a call that has failed, whose error it returns.
+  absl::Status Undone(const absl::Status& failed) {
+    // The caller may have gone.
+    const CallContext context = CallContext().WithTimeout(kAfterwards);
+    const absl::Status removed = RemoveLink(context);
+    if (removed.ok() || absl::IsNotFound(removed)) return failed;
+    absl::Status both(failed.code(),
+                      absl::StrCat(failed.message(), " (and the link ", target_.path.ToString(),
+                                   " could not be removed again: ", removed.message(), ")"));
+    failed.ForEachPayload(
+        [&](absl::string_view url, const absl::Cord& payload) { both.SetPayload(url, payload); });
+    return both;
+  }
+
+  absl::Status RemoveLink(const CallContext& context) {
+    ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockPath(*deps_.locks, context, target_));
+    ABSL_ASSIGN_OR_RETURN(const auto there, LookAt(*deps_.host, context, target_));
+    // Somebody else's by now.
+    if (!there.target.has_value() || !smb::IsTarget(*there.target, remote_)) {
+      return absl::OkStatus();
+    }
+    return deps_.host->filesystem().Remove(context, target_, false);
+  }
+
+  // Names the links that keep other credentials in use.
+  absl::Status WithHolders(const absl::Status& refused) {
+    const bool is_bound = absl::IsPermissionDenied(refused);
+    if (!is_bound && !HasWin32Code(refused, win32_error::kSessionCredentialConflict)) {
+      return refused;
+    }
+    const auto links =
+        smb::FindLinks(deps_, context_.WithTimeout(kAfterwards), [&](const UncPath& target) {
+          return is_bound ? target.Share() == share_ : EqualNames(target.host(), remote_.host());
+        });
+    if (!links.ok() || links->paths.empty()) return refused;
+    return absl::Status(
+        refused.code(),
+        absl::StrCat(refused.message(), "; links that lead there: ", smb::PathsText(links->paths)));
+  }
+
+  const groups::Deps& deps_;
+  const CallContext& context_;
+  const UncPath& remote_;
+  const std::string share_;
+  const host::SmbCredentials credentials_;
+  const ConfinedPath& target_;
+  bool is_link_ours_ = false;
+  StageShareResponse response_;
+};
+
+class ShareUnstaging {
+ public:
+  ShareUnstaging(const groups::Deps& deps, const CallContext& context,
+                 const std::optional<UncPath>& remote, const ConfinedPath& target)
+      : deps_(deps), host_(*deps.host), context_(context), remote_(remote), target_(target) {}
+
+  absl::StatusOr<UnstageShareResponse> Run() {
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      ABSL_ASSIGN_OR_RETURN(const auto there, LookAt(host_, context_, target_));
+      if (there.is_file) return NotADirectory(target_);
+      ABSL_ASSIGN_OR_RETURN(const auto share, ShareOf(there));
+      ABSL_ASSIGN_OR_RETURN(const auto done, RunIfStill(there, share));
+      if (done) {
+        response_.share = share;
+        return std::move(response_);
+      }
+    }
+    return absl::UnavailableError(
+        absl::StrCat("something else is at ", target_.path.ToString(), " all the time"));
+  }
+
+ private:
+  void Did(StorageStep step) { response_.steps.push_back(step); }
+
+  // The share whose mapping may go; empty for none.
+  absl::StatusOr<std::string> ShareOf(const There& there) {
+    if (!there.target.has_value()) return remote_.has_value() ? remote_->Share() : "";
+    const absl::StatusOr<UncPath> leads_to = UncPath::Parse("target", *there.target);
+    if (!leads_to.ok() || (remote_.has_value() && !smb::IsTarget(*there.target, *remote_))) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("target_path: ", target_.path.ToString(), " leads to ", *there.target,
+                       ", not to ", remote_.has_value() ? remote_->ToString() : "a share"));
+    }
+    return leads_to->Share();
+  }
+
+  // Does all steps and returns true, unless something else has come to the target.
+  absl::StatusOr<bool> RunIfStill(const There& there, const std::string& share) {
+    if (share.empty()) return RemoveIfStill(there);
+    ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockShare(*deps_.locks, context_, share));
+    ABSL_ASSIGN_OR_RETURN(const auto still, LookAt(host_, context_, target_));
+    if (still != there) return false;
+    ABSL_ASSIGN_OR_RETURN(const bool was_seen, UnmapIfLast(there, share));
+    ABSL_ASSIGN_OR_RETURN(const bool removed, RemoveIfStill(there));
+    // The listing has the link under another name, so it counted as another link.
+    if (!removed || was_seen) return removed;
+    return UnmapIfLast(There{}, share);
+  }
+
+  // Removes the mapping unless other links need it. Returns false when the link at the target was
+  // not among those found, and it matters.
+  absl::StatusOr<bool> UnmapIfLast(const There& there, const std::string& share) {
+    ABSL_ASSIGN_OR_RETURN(const auto mapping, host_.smb().GetMapping(context_, share));
+    if (!mapping.has_value()) return true;
+    const auto leads_there = [&](const UncPath& target) { return target.Share() == share; };
+    const absl::Time begin = absl::Now();
+    absl::StatusOr<smb::ShareLinks> links = smb::FindLinks(deps_, context_, leads_there);
+    // A directory that could not be opened may have been another process's for a moment.
+    if (links.ok() && links->incomplete && absl::Now() - begin < kShortLook) {
+      links = smb::FindLinks(deps_, context_, leads_there);
+    }
+    if (!links.ok()) return links.status();
+    const std::string own = FoldName(target_.path.ToString());
+    const bool was_seen = std::erase_if(links->paths, [&](const std::string& path) {
+                            return FoldName(path) == own;
+                          }) > 0;
+    const bool is_aliased = there.target.has_value() && !was_seen && !links->paths.empty();
+    // Somebody uses it by a drive letter.
+    if (!mapping->local_path.empty()) links->paths.push_back(mapping->local_path);
+    response_.incomplete = links->incomplete;
+    response_.other_links.assign(links->paths.begin(),
+                                 links->paths.begin() + static_cast<std::ptrdiff_t>(std::min(
+                                                            links->paths.size(), kMaxOtherLinks)));
+    if (is_aliased && !links->incomplete) return false;
+    const bool keep = links->incomplete || !links->paths.empty();
+    if (!keep) {
+      const absl::StatusOr<bool> removed = smb::Unmap(deps_, context_, share);
+      // An administrator may have removed it meanwhile.
+      if (!removed.ok() && !absl::IsNotFound(removed.status())) return removed.status();
+      if (removed.ok() && *removed) Did(StorageStep::kUnmapped);
+    }
+    deps_.shares->Tell(share, keep ? smb::Fate::kKept : smb::Fate::kRemoved, *links);
+    return true;
+  }
+
+  absl::StatusOr<bool> RemoveIfStill(const There& there) {
+    if (!there.is_directory && !there.target.has_value()) return true;
+    ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockPath(*deps_.locks, context_, target_));
+    ABSL_ASSIGN_OR_RETURN(const auto still, LookAt(host_, context_, target_));
+    // Somebody else has removed it.
+    if (still == There{}) return true;
+    if (still != there) return false;
+    ABSL_RETURN_IF_ERROR(
+        Prefixed("target_path", host_.filesystem().Remove(context_, target_, false)));
+    Did(there.is_directory ? StorageStep::kRemovedDirectory : StorageStep::kUnlinked);
+    return true;
+  }
+
+  const groups::Deps& deps_;
+  host::Host& host_;
+  const CallContext& context_;
+  const std::optional<UncPath>& remote_;
+  const ConfinedPath& target_;
+  UnstageShareResponse response_;
+};
+
+}  // namespace
+
+absl::StatusOr<StageShareResponse> Stage(const groups::Deps& deps, const CallContext& context,
+                                         const StageShareRequest& request) {
+  ABSL_ASSIGN_OR_RETURN(const auto remote, UncPath::Parse("remote_path", request.remote_path));
+  ABSL_RETURN_IF_ERROR(smb::CheckCredentials(request.username, request.password));
+  ABSL_ASSIGN_OR_RETURN(const auto target, groups::ParseConfinedPathBelowLeniently(
+                                               deps.roots, "target_path", request.target_path));
+  return ShareStaging(deps, context, remote, {request.username, Secret(request.password)}, target)
+      .Run();
+}
+
+absl::StatusOr<UnstageShareResponse> Unstage(const groups::Deps& deps, const CallContext& context,
+                                             const UnstageShareRequest& request) {
+  ABSL_ASSIGN_OR_RETURN(const auto target, groups::ParseConfinedPathBelowLeniently(
+                                               deps.roots, "target_path", request.target_path));
+  std::optional<UncPath> remote;
+  if (!request.remote_path.empty()) {
+    ABSL_ASSIGN_OR_RETURN(auto parsed, UncPath::Parse("remote_path", request.remote_path));
+    remote = std::move(parsed);
+  }
+  return ShareUnstaging(deps, context, remote, target).Run();
+}
+
+}  // namespace csi_proxy::storage

@@ -1,0 +1,385 @@
+// StageShare and UnstageShare, and what RemoveSmbGlobalMapping tells of links.
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "gmock/gmock.h"
+#include "server/groups/smb/known_shares.h"
+#include "server/groups/testing.h"
+
+namespace csi_proxy::storage {
+namespace {
+
+using machine::simulated::NodeState;
+using smb::Fate;
+using smb::Left;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+constexpr char kShare[] = R"(\\fileserver.example\data)";
+constexpr char kUser[] = R"(EXAMPLE\storage)";
+constexpr char kPassword[] = "correct horse";
+
+class ShareStagingTest : public groups::HandlerTest {
+ protected:
+  absl::StatusOr<StageShareResponse> Stage(const std::string& name,
+                                           const std::string& remote = kShare,
+                                           const std::string& password = kPassword,
+                                           const std::string& user = kUser) {
+    return storage_->StageShare(context_, {.remote_path = remote,
+                                           .target_path = Below(name),
+                                           .username = user,
+                                           .password = password});
+  }
+  void Staged(const std::string& name, const std::string& remote = kShare) {
+    const auto staged = Stage(name, remote);
+    EXPECT_TRUE(staged.ok()) << staged.status();
+  }
+  UnstageShareResponse Unstage(const std::string& name, const std::string& remote = "") {
+    const auto answer =
+        storage_->UnstageShare(context_, {.target_path = Below(name), .remote_path = remote});
+    EXPECT_TRUE(answer.ok()) << answer.status();
+    return answer.ok() ? *answer : UnstageShareResponse();
+  }
+  std::vector<std::string> Mapped() const {
+    std::vector<std::string> shares;
+    for (const auto& mapping : node_->Snapshot().smb_mappings) {
+      shares.push_back(mapping.remote_path);
+    }
+    return shares;
+  }
+  uint64_t Count(Fate fate, Left left) const {
+    return deps_.shares->counts()[static_cast<size_t>(fate)][static_cast<size_t>(left)];
+  }
+  bool IsFaultLeft() const { return !node_->Snapshot().faults.empty(); }
+};
+
+TEST_F(ShareStagingTest, OneCallLinksAndMaps) {
+  const auto staged = Stage(R"(new\a\globalmount)", "//FileServer.example/Data/reports/");
+  ASSERT_TRUE(staged.ok()) << staged.status();
+  EXPECT_EQ(staged->share, kShare);
+  EXPECT_THAT(staged->steps,
+              ElementsAre(StorageStep::kMadeDirectory, StorageStep::kLinked, StorageStep::kMapped));
+  EXPECT_THAT(Mapped(), ElementsAre(kShare));
+  EXPECT_TRUE(Exists(Below(R"(new\a\globalmount)")));
+  EXPECT_TRUE(Exists(Below(R"(new\a\globalmount)")));
+  const auto again = Stage(R"(new\a\globalmount)", R"(\\fileserver.example\data\REPORTS)");
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_THAT(again->steps, IsEmpty());
+}
+
+TEST_F(ShareStagingTest, OnlyAnEmptyDirectoryGivesPlaceToTheLink) {
+  ASSERT_TRUE(Mkdir(Below("empty")).ok());
+  const auto staged = Stage("empty");
+  ASSERT_TRUE(staged.ok()) << staged.status();
+  EXPECT_THAT(staged->steps, ElementsAre(StorageStep::kRemovedDirectory, StorageStep::kLinked,
+                                         StorageStep::kMapped));
+  Unstage("empty");
+
+  ASSERT_TRUE(Mkdir(Below(R"(full\of)")).ok());
+  ASSERT_TRUE(PlantFile(Below("file"), 1).ok());
+  ASSERT_TRUE(PlantLink(Below("link"), Below("full")).ok());
+  ASSERT_TRUE(PlantLink(Below("other"), R"(\\fileserver.example\scratch)").ok());
+  const std::string id = Volume(1);
+  ASSERT_TRUE(Mkdir(Below("mounted")).ok());
+  ASSERT_TRUE(
+      volume_->MountVolume(context_, {.volume_id = id, .target_path = Below("mounted")}).ok());
+  const auto everything = [&] {
+    return machine::simulated::StateToProto(node_->Snapshot()).SerializeAsString();
+  };
+  const std::string before = everything();
+  const struct {
+    const char* name;
+    absl::StatusCode code;
+  } rows[] = {{"full", absl::StatusCode::kFailedPrecondition},
+              {"file", absl::StatusCode::kFailedPrecondition},
+              {"link", absl::StatusCode::kAlreadyExists},
+              {"other", absl::StatusCode::kAlreadyExists},
+              {"mounted", absl::StatusCode::kAlreadyExists}};
+  for (const auto& row : rows) {
+    const absl::Status refused = Stage(row.name).status();
+    EXPECT_EQ(refused.code(), row.code) << refused;
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("target_path: "));
+    const absl::Status kept =
+        storage_->UnstageShare(context_, {.target_path = Below(row.name), .remote_path = kShare})
+            .status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(kept)) << row.name << ": " << kept;
+    EXPECT_EQ(everything(), before) << row.name;
+  }
+}
+
+TEST_F(ShareStagingTest, WhateverIsLostIsMadeAgain) {
+  Staged("s");
+  ASSERT_TRUE(Rmdir(Below("s")).ok());
+  EXPECT_THAT(Stage("s")->steps, ElementsAre(StorageStep::kLinked));
+  ASSERT_TRUE(smb_->RemoveSmbGlobalMapping(context_, {.remote_path = kShare}).ok());
+  EXPECT_THAT(Stage("s")->steps, ElementsAre(StorageStep::kMapped));
+  ASSERT_TRUE(node_->BreakMapping(kShare).ok());
+  EXPECT_THAT(Stage("s")->steps, ElementsAre(StorageStep::kUnmapped, StorageStep::kMapped));
+  node_->Reboot();
+  EXPECT_THAT(Stage("s")->steps, ElementsAre(StorageStep::kUnmapped, StorageStep::kMapped));
+  EXPECT_TRUE(Exists(Below("s")));
+}
+
+TEST_F(ShareStagingTest, ARefusedCallLeavesNothing) {
+  for (const auto& [remote, password] : {std::pair{kShare, "wr0ng"},
+                                         {R"(\\fileserver.example\none)", kPassword},
+                                         {R"(\\nowhere.example\data)", kPassword}}) {
+    const absl::Status refused = Stage("s", remote, password).status();
+    EXPECT_FALSE(refused.ok());
+    EXPECT_THAT(std::string(refused.message()), Not(HasSubstr("wr0ng")));
+    EXPECT_FALSE(Exists(Below("s"))) << remote;
+    EXPECT_THAT(Mapped(), IsEmpty());
+  }
+  // A link that was there stays: another call made it.
+  ASSERT_TRUE(PlantLink(Below("s"), absl::StrCat(kShare, "\\")).ok());
+  EXPECT_FALSE(Stage("s", kShare, "wr0ng").ok());
+  EXPECT_TRUE(Exists(Below("s")));
+}
+
+// Windows may go on, and map the share once nobody waits.
+TEST_F(ShareStagingTest, TheLinkStaysWhileNobodyKnowsWhetherTheShareIsMapped) {
+  machine::simulated::FaultRule slow;
+  slow.operation = "wmi.Invoke/MSFT_SmbGlobalMapping.Create";
+  slow.latency = absl::Hours(1);
+  ASSERT_TRUE(node_->InjectFault(slow).ok());
+  const StageShareRequest request{
+      .remote_path = kShare, .target_path = Below("s"), .username = kUser, .password = kPassword};
+  const absl::Status late =
+      storage_->StageShare(context_.WithTimeout(absl::Milliseconds(50)), request).status();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(late)) << late;
+  EXPECT_TRUE(Exists(Below("s")));
+  ASSERT_TRUE(deps_.host->smb().GetMapping(context_, kShare).ok());
+  node_->ClearFaults();
+  ASSERT_TRUE(
+      deps_.host->smb().CreateMapping(context_, kShare, {kUser, Secret(kPassword)}, true).ok());
+  EXPECT_THAT(Unstage("s").steps, ElementsAre(StorageStep::kUnmapped, StorageStep::kUnlinked));
+}
+
+TEST_F(ShareStagingTest, BoundCredentialsNameTheLinksThatHoldThem) {
+  deps_.bind_smb_credentials = true;
+  Remake();
+  Staged("theirs");
+  const absl::Status refused = Stage("mine", kShare, "wr0ng").status();
+  EXPECT_TRUE(absl::IsPermissionDenied(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()),
+              AllOf(HasSubstr(kShare), HasSubstr(Below("theirs")), Not(HasSubstr("wr0ng")),
+                    Not(HasSubstr("horse")), Not(HasSubstr(Below("mine")))));
+  EXPECT_FALSE(Exists(Below("mine")));
+  EXPECT_THAT(Mapped(), ElementsAre(kShare));
+  // The smb group knows the same credentials, and the other way round.
+  smb::NewSmbGlobalMappingRequest request{
+      .remote_path = kShare, .username = kUser, .password = "wr0ng"};
+  EXPECT_TRUE(absl::IsPermissionDenied(smb_->NewSmbGlobalMapping(context_, request).status()));
+  Unstage("theirs");
+  request.password = kPassword;
+  ASSERT_TRUE(smb_->NewSmbGlobalMapping(context_, request).ok());
+  EXPECT_TRUE(absl::IsPermissionDenied(Stage("mine", kShare, "wr0ng").status()));
+}
+
+// Through the link the caller would see what the other's credentials show.
+TEST_F(ShareStagingTest, WhoIsRefusedGetsNoLinkEvenForAMoment) {
+  deps_.bind_smb_credentials = true;
+  Remake();
+  Staged("theirs");
+  Fail("win32.WriteReparsePoint", 1);
+  EXPECT_TRUE(absl::IsPermissionDenied(Stage("mine", kShare, "wr0ng").status()));
+  EXPECT_TRUE(IsFaultLeft());
+  node_->ClearFaults();
+  // As after a restart of the service: the mapping is nobody's and goes before the link is made.
+  Remake();
+  Fail("win32.WriteReparsePoint", 1);
+  EXPECT_FALSE(Stage("mine", kShare, "wr0ng").ok());
+  EXPECT_FALSE(IsFaultLeft());
+  EXPECT_THAT(Mapped(), IsEmpty());
+}
+
+TEST_F(ShareStagingTest, AServersOtherUserIsNamedByLinks) {
+  ASSERT_TRUE(node_->SetSmbPassword("fileserver.example", "other", Secret("pw")).ok());
+  Staged("theirs");
+  const absl::Status refused =
+      Stage("mine", R"(\\fileserver.example\scratch)", "pw", "other").status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()),
+              AllOf(HasSubstr("1219"), HasSubstr(kShare), HasSubstr(Below("theirs"))));
+  EXPECT_FALSE(Exists(Below("mine")));
+}
+
+TEST_F(ShareStagingTest, TheMappingGoesWithTheLastLink) {
+  Staged("a");
+  Staged("b", absl::StrCat(kShare, R"(\reports)"));
+  Staged("c", R"(\\fileserver.example\scratch)");
+  // A pod's link to the staged one leads nowhere afterwards.
+  ASSERT_TRUE(Link(Below("b"), Below("published")).ok());
+  const auto first = Unstage("a");
+  EXPECT_EQ(first.share, kShare);
+  EXPECT_THAT(first.steps, ElementsAre(StorageStep::kUnlinked));
+  EXPECT_THAT(first.other_links, ElementsAre(Below("b")));
+  EXPECT_FALSE(first.incomplete);
+  EXPECT_THAT(share_lines_,
+              ElementsAre(AllOf(HasSubstr(kShare), HasSubstr("stays"), HasSubstr(Below("b")))));
+  EXPECT_EQ(Count(Fate::kKept, Left::kOne), 1u);
+  const auto last = Unstage("b");
+  EXPECT_THAT(last.steps, ElementsAre(StorageStep::kUnmapped, StorageStep::kUnlinked));
+  EXPECT_THAT(last.other_links, IsEmpty());
+  EXPECT_THAT(Mapped(), ElementsAre(R"(\\fileserver.example\scratch)"));
+  EXPECT_FALSE(Exists(Below("b")));
+  EXPECT_EQ(Count(Fate::kRemoved, Left::kNone), 1u);
+  EXPECT_EQ(share_lines_.size(), 1u);
+  const auto again = Unstage("b");
+  EXPECT_THAT(again.steps, IsEmpty());
+  EXPECT_EQ(again.share, "");
+}
+
+TEST_F(ShareStagingTest, TheRequestMayNameTheShare) {
+  Staged("s");
+  const absl::Status other =
+      storage_
+          ->UnstageShare(context_, {.target_path = Below("s"),
+                                    .remote_path = R"(\\fileserver.example\scratch)"})
+          .status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(other)) << other;
+  ASSERT_TRUE(Rmdir(Below("s")).ok());
+  EXPECT_THAT(Unstage("s").steps, IsEmpty());
+  EXPECT_THAT(Mapped(), ElementsAre(kShare)) << "nothing tells whose it is";
+  Staged("other");
+  EXPECT_THAT(Unstage("s", kShare).other_links, ElementsAre(Below("other")));
+  ASSERT_TRUE(Rmdir(Below("other")).ok());
+  EXPECT_THAT(Unstage("s", "//fileserver.example/DATA/").steps,
+              ElementsAre(StorageStep::kUnmapped));
+  EXPECT_THAT(Mapped(), IsEmpty());
+}
+
+// learn.microsoft.com/powershell/module/smbshare/new-smbglobalmapping: -LocalPath.
+TEST_F(ShareStagingTest, ADriveLetterKeepsTheMapping) {
+  Staged("s");
+  node_->core()->Change(
+      [](machine::simulated::NodeState& state) { state.smb_mappings.front().local_path = "G:"; });
+  const auto answer = Unstage("s");
+  EXPECT_THAT(answer.steps, ElementsAre(StorageStep::kUnlinked));
+  EXPECT_THAT(answer.other_links, ElementsAre("G:"));
+  EXPECT_THAT(Mapped(), ElementsAre(kShare));
+}
+
+TEST_F(ShareStagingTest, TheMappingStaysWhenNotAllLinksCouldBeLookedAt) {
+  Staged("s");
+  Fail("win32.List", 0);
+  const auto answer = Unstage("s");
+  EXPECT_TRUE(answer.incomplete);
+  EXPECT_THAT(answer.steps, ElementsAre(StorageStep::kUnlinked));
+  EXPECT_THAT(Mapped(), ElementsAre(kShare));
+  EXPECT_THAT(share_lines_, ElementsAre(HasSubstr("not all links could be looked at")));
+  EXPECT_EQ(Count(Fate::kKept, Left::kUnknown), 1u);
+}
+
+TEST_F(ShareStagingTest, UnstagingAsksNoServer) {
+  Staged("s");
+  Staged("t");
+  ASSERT_TRUE(node_->SetServerReachable("fileserver.example", false).ok());
+  Fail("win32.Reach", 1);
+  Unstage("s");
+  Unstage("t");
+  EXPECT_TRUE(IsFaultLeft());
+  EXPECT_THAT(Mapped(), IsEmpty());
+}
+
+TEST_F(ShareStagingTest, ALinkIsFoundUnderAnotherNameOfItsDirectory) {
+  ASSERT_TRUE(PlantLink(Below("alias"), Below("plugins")).ok());
+  Staged(R"(plugins\s)");
+  const auto answer = Unstage(R"(alias\s)");
+  EXPECT_THAT(answer.steps, ElementsAre(StorageStep::kUnlinked, StorageStep::kUnmapped));
+  EXPECT_THAT(answer.other_links, IsEmpty());
+  EXPECT_THAT(Mapped(), IsEmpty());
+}
+
+TEST_F(ShareStagingTest, RemovingAMappingTellsOfTheLinksThatNeedIt) {
+  const auto remove = [&] {
+    const auto removed = smb_->RemoveSmbGlobalMapping(context_, {.remote_path = kShare});
+    EXPECT_TRUE(removed.ok()) << removed.status();
+  };
+  Staged("a");
+  Staged("b");
+  remove();
+  EXPECT_THAT(share_lines_,
+              ElementsAre(AllOf(HasSubstr(kShare), HasSubstr("was removed though links lead there"),
+                                HasSubstr(Below("a")), HasSubstr(Below("b")))));
+  EXPECT_EQ(Count(Fate::kRemoved, Left::kSeveral), 1u);
+  Staged("a");
+  ASSERT_TRUE(Rmdir(Below("b")).ok());
+  remove();
+  EXPECT_EQ(Count(Fate::kRemoved, Left::kOne), 1u);
+  Staged("a");
+  ASSERT_TRUE(Rmdir(Below("a")).ok());
+  remove();
+  EXPECT_EQ(Count(Fate::kRemoved, Left::kNone), 1u);
+  EXPECT_EQ(share_lines_.size(), 2u);
+  Staged("a");
+  Fail("win32.List", 0);
+  remove();
+  EXPECT_EQ(Count(Fate::kRemoved, Left::kUnknown), 1u);
+  EXPECT_EQ(share_lines_.size(), 3u);
+}
+
+struct CountedPlace final : WorkingPlace {
+  void Leave() override { left = true; }
+  std::atomic<bool> left = false;
+};
+
+// Twenty servers never answer; nine calls wait for each, eight of them for the lock of the share.
+TEST_F(ShareStagingTest, CallsThatWaitForDeadServersLeaveTheirPlaces) {
+  constexpr int kServers = 20, kCallsEach = 9;
+  node_->core()->Change([](NodeState& state) {
+    for (int i = 0; i < kServers; ++i) {
+      machine::simulated::SmbServer server = state.smb_servers[0];
+      server.name = absl::StrCat("dead", i);
+      state.smb_servers.push_back(server);
+    }
+  });
+  for (int i = 0; i < kServers; ++i) {
+    machine::simulated::FaultRule dead;
+    dead.operation = "wmi.Invoke/MSFT_SmbGlobalMapping.Create";
+    dead.resource = absl::StrCat(R"(\\dead)", i, R"(\data)");
+    dead.latency = absl::Hours(1);
+    ASSERT_TRUE(node_->InjectFault(dead).ok());
+  }
+  absl::Notification gone;
+  std::vector<CountedPlace> places(kServers * kCallsEach);
+  std::vector<absl::Status> ended(places.size());
+  {
+    std::vector<std::jthread> threads;
+    for (size_t i = 0; i < places.size(); ++i) {
+      threads.emplace_back([&, i] {
+        const CallContext context(absl::InfiniteFuture(), &gone, nullptr, "", &places[i]);
+        ended[i] =
+            storage_
+                ->StageShare(context,
+                             {.remote_path = absl::StrCat(R"(\\dead)", i % kServers, R"(\data)"),
+                              .target_path = Below(absl::StrCat("d", i)),
+                              .username = kUser,
+                              .password = kPassword})
+                .status();
+      });
+    }
+    const absl::Time end = absl::Now() + absl::Minutes(2);
+    const auto all_left = [&] {
+      return std::all_of(places.begin(), places.end(),
+                         [](const CountedPlace& place) { return place.left.load(); });
+    };
+    while (!all_left() && absl::Now() < end) absl::SleepFor(absl::Milliseconds(1));
+    EXPECT_TRUE(all_left());
+    Staged("live");
+    Unstage("live");
+    gone.Notify();
+  }
+  for (const absl::Status& status : ended) EXPECT_TRUE(absl::IsCancelled(status)) << status;
+  EXPECT_EQ(locks_.size(), 0u);
+}
+
+}  // namespace
+}  // namespace csi_proxy::storage
