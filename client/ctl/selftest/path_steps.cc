@@ -195,6 +195,15 @@ std::string SendHostilePaths(Attempt& attempt) {
        {{"remote-path", R"(\\host.invalid\share)"}, {"local-path", outside}, {"username", "u"}}},
       {"storage", "StageVolume", {{"disk.number", attempt.disk()}, {"target-path", outside}}},
       {"storage", "UnstageVolume", {{"target-path", outside}}},
+      {"storage",
+       "StageTarget",
+       {{"portals", "host.invalid"},
+        {"iqn", "iqn.2026-01.invalid.host:x"},
+        {"lun-id", "0"},
+        {"target-path", outside}}},
+      {"storage",
+       "UnstageTarget",
+       {{"iqn", "iqn.2026-01.invalid.host:x"}, {"target-path", outside}}},
   };
   // A volume to mount there is, unless the disk could not be used.
   for (const char* method : {"MountVolume", "UnmountVolume"}) {

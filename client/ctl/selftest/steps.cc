@@ -96,7 +96,7 @@ const std::vector<Step>& Steps() {
         "volume.UnmountVolume", "volume.GetVolumeIDFromTargetPath",
         "volume.GetClosestVolumeIDFromTargetPath", "smb.NewSmbGlobalMapping",
         "storage.GetPathStats", "storage.ListMounts", "storage.StageVolume",
-        "storage.UnstageVolume"},
+        "storage.UnstageVolume", "storage.StageTarget", "storage.UnstageTarget"},
        {"work-directory"},
        "",
        SendHostilePaths},

@@ -143,6 +143,10 @@ async function staging() {
   await node.change(pipe, 'FormatVolume', { volume_id, label: 'anew', overwrite: true },
     (state) => volumeOf(state, disk_number).label === 'anew');
   await node.change(pipe, 'UnstageVolume', { target_path }, (state) => diskOf(state, disk_number).offline);
+  const iqn = 'iqn.2026-01.example.storage:open';
+  await node.change(pipe, 'StageTarget', { portals: ['10.0.0.5'], iqn, lun_id: '0', persistent: true, target_path },
+    (state) => targetOf(state, iqn).persistent && fileAt(state, target_path)?.mounted_volume_id);
+  await node.change(pipe, 'UnstageTarget', { target_path, iqn }, (state) => !targetOf(state, iqn).connected);
 }
 
 // The program of client/README.md.

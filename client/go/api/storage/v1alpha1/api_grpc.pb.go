@@ -32,6 +32,8 @@ const (
 	Storage_GetVolumeHealth_FullMethodName = "/v1alpha1.Storage/GetVolumeHealth"
 	Storage_StageVolume_FullMethodName     = "/v1alpha1.Storage/StageVolume"
 	Storage_UnstageVolume_FullMethodName   = "/v1alpha1.Storage/UnstageVolume"
+	Storage_StageTarget_FullMethodName     = "/v1alpha1.Storage/StageTarget"
+	Storage_UnstageTarget_FullMethodName   = "/v1alpha1.Storage/UnstageTarget"
 )
 
 // StorageClient is the client API for Storage service.
@@ -85,6 +87,29 @@ type StorageClient interface {
 	// FAILED_PRECONDITION when the directory holds something and nothing is mounted there, and when
 	// it is a link or a file.
 	UnstageVolume(ctx context.Context, in *UnstageVolumeRequest, opts ...grpc.CallOption) (*UnstageVolumeResponse, error)
+	// Makes a LUN of an iSCSI target usable at a directory, from whatever state the node is in:
+	// registers the portals that are not, asks the others anew for their targets, connects the
+	// target, waits for the LUN's disk, at most ten seconds, and does with it what StageVolume does.
+	// Skips what is done already, so it can be repeated after an error, a crash or a reboot and ends
+	// in the same state; repeated after the LUN has grown, it grows the volume.
+	//
+	// Without `multipath` there is one session: one that is there already stays, whatever its
+	// portal; else the portals are tried in their order until one connects. With `multipath` there
+	// is one session for each portal; MPIO must have claimed the disk, or several portals are
+	// FAILED_PRECONDITION, and the sessions stay. Portals that failed are named in the answer, as
+	// long as a session is there. When none is: UNAVAILABLE if no portal answers, which takes at
+	// most half a minute for each; FAILED_PRECONDITION if the target refuses the credentials;
+	// NOT_FOUND if no portal offers the target. NOT_FOUND as well when the LUN does not come.
+	// Otherwise the errors are StageVolume's.
+	StageTarget(ctx context.Context, in *StageTargetRequest, opts ...grpc.CallOption) (*StageTargetResponse, error)
+	// Takes back what StageTarget did: what UnstageVolume does, then ends all sessions of the
+	// target, so that they do not come back at the next start either. They stay while another disk
+	// of the target is mounted anywhere; the answer names such disks. Portals stay unless the
+	// request names them: others may have them registered too, and they do nothing while no session
+	// needs them. Succeeds when nothing is there; can be repeated after an error or a crash.
+	// FAILED_PRECONDITION as UnstageVolume, when the mounted volume is on a disk of the target with
+	// another LUN than the request names, and when Windows finds a disk of a session in use.
+	UnstageTarget(ctx context.Context, in *UnstageTargetRequest, opts ...grpc.CallOption) (*UnstageTargetResponse, error)
 }
 
 type storageClient struct {
@@ -176,6 +201,24 @@ func (c *storageClient) UnstageVolume(ctx context.Context, in *UnstageVolumeRequ
 	return out, nil
 }
 
+func (c *storageClient) StageTarget(ctx context.Context, in *StageTargetRequest, opts ...grpc.CallOption) (*StageTargetResponse, error) {
+	out := new(StageTargetResponse)
+	err := c.cc.Invoke(ctx, Storage_StageTarget_FullMethodName, in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *storageClient) UnstageTarget(ctx context.Context, in *UnstageTargetRequest, opts ...grpc.CallOption) (*UnstageTargetResponse, error) {
+	out := new(UnstageTargetResponse)
+	err := c.cc.Invoke(ctx, Storage_UnstageTarget_FullMethodName, in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // StorageServer is the server API for Storage service.
 // All implementations must embed UnimplementedStorageServer
 // for forward compatibility
@@ -227,6 +270,29 @@ type StorageServer interface {
 	// FAILED_PRECONDITION when the directory holds something and nothing is mounted there, and when
 	// it is a link or a file.
 	UnstageVolume(context.Context, *UnstageVolumeRequest) (*UnstageVolumeResponse, error)
+	// Makes a LUN of an iSCSI target usable at a directory, from whatever state the node is in:
+	// registers the portals that are not, asks the others anew for their targets, connects the
+	// target, waits for the LUN's disk, at most ten seconds, and does with it what StageVolume does.
+	// Skips what is done already, so it can be repeated after an error, a crash or a reboot and ends
+	// in the same state; repeated after the LUN has grown, it grows the volume.
+	//
+	// Without `multipath` there is one session: one that is there already stays, whatever its
+	// portal; else the portals are tried in their order until one connects. With `multipath` there
+	// is one session for each portal; MPIO must have claimed the disk, or several portals are
+	// FAILED_PRECONDITION, and the sessions stay. Portals that failed are named in the answer, as
+	// long as a session is there. When none is: UNAVAILABLE if no portal answers, which takes at
+	// most half a minute for each; FAILED_PRECONDITION if the target refuses the credentials;
+	// NOT_FOUND if no portal offers the target. NOT_FOUND as well when the LUN does not come.
+	// Otherwise the errors are StageVolume's.
+	StageTarget(context.Context, *StageTargetRequest) (*StageTargetResponse, error)
+	// Takes back what StageTarget did: what UnstageVolume does, then ends all sessions of the
+	// target, so that they do not come back at the next start either. They stay while another disk
+	// of the target is mounted anywhere; the answer names such disks. Portals stay unless the
+	// request names them: others may have them registered too, and they do nothing while no session
+	// needs them. Succeeds when nothing is there; can be repeated after an error or a crash.
+	// FAILED_PRECONDITION as UnstageVolume, when the mounted volume is on a disk of the target with
+	// another LUN than the request names, and when Windows finds a disk of a session in use.
+	UnstageTarget(context.Context, *UnstageTargetRequest) (*UnstageTargetResponse, error)
 	mustEmbedUnimplementedStorageServer()
 }
 
@@ -260,6 +326,12 @@ func (UnimplementedStorageServer) StageVolume(context.Context, *StageVolumeReque
 }
 func (UnimplementedStorageServer) UnstageVolume(context.Context, *UnstageVolumeRequest) (*UnstageVolumeResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method UnstageVolume not implemented")
+}
+func (UnimplementedStorageServer) StageTarget(context.Context, *StageTargetRequest) (*StageTargetResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method StageTarget not implemented")
+}
+func (UnimplementedStorageServer) UnstageTarget(context.Context, *UnstageTargetRequest) (*UnstageTargetResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method UnstageTarget not implemented")
 }
 func (UnimplementedStorageServer) mustEmbedUnimplementedStorageServer() {}
 
@@ -436,6 +508,42 @@ func _Storage_UnstageVolume_Handler(srv interface{}, ctx context.Context, dec fu
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Storage_StageTarget_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(StageTargetRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(StorageServer).StageTarget(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Storage_StageTarget_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(StorageServer).StageTarget(ctx, req.(*StageTargetRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Storage_UnstageTarget_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(UnstageTargetRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(StorageServer).UnstageTarget(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Storage_UnstageTarget_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(StorageServer).UnstageTarget(ctx, req.(*UnstageTargetRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Storage_ServiceDesc is the grpc.ServiceDesc for Storage service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -478,6 +586,14 @@ var Storage_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "UnstageVolume",
 			Handler:    _Storage_UnstageVolume_Handler,
+		},
+		{
+			MethodName: "StageTarget",
+			Handler:    _Storage_StageTarget_Handler,
+		},
+		{
+			MethodName: "UnstageTarget",
+			Handler:    _Storage_UnstageTarget_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
