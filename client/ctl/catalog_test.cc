@@ -136,7 +136,7 @@ TEST(CatalogTest, EveryPasswordAndSecretIsMarked) {
     }
   }
   EXPECT_THAT(secrets, ElementsAre("iscsi.chapsecret", "iscsi.mutualchapsecret", "sim.password",
-                                   "smb.password", "storage.password"));
+                                   "smb.password", "storage.chapsecret", "storage.password"));
 }
 
 TEST(CatalogTest, EveryMethodIsDocumented) {

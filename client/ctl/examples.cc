@@ -35,6 +35,8 @@ constexpr Value kValues[] = {
     {"SetAttachState", "is-online", nullptr},
     {"SetServerReachable", "reachable", "false"},
     {"SetServerReachable", "server", "fileserver.example"},
+    {"StageTarget", "lun-id", "0"},
+    {"StageTarget", "portals", "10.0.0.5"},
     {"StageVolume", "disk.number", "1"},
     {"WriteFile", "path", R"(C:\var\lib\kubelet\plugins\example\file)"},
     {"WriteFile", "size-bytes", "1024"},

@@ -140,7 +140,45 @@ std::vector<Script> StorageScripts() {
           {"UnstageVolume", "target_path: " TARGET " keep_online: true", kOk,
            "volume_id: '$V' steps: FLUSHED steps: UNMOUNTED steps: REMOVED_DIRECTORY"},
       }};
-  return {script, shares, from_nothing};
+#define IQN " iqn: 'iqn.2026-01.example.storage:open' target_path: " TARGET
+#define UNSTAGE(name) " iqn: 'iqn.2026-01.example.storage:" name "' target_path: " TARGET
+#define CHAP                                                                             \
+  " iqn: 'iqn.2026-01.example.storage:chap' chap: CHAP_ONE_WAY chap_username: 'node-1' " \
+  "target_path: " TARGET
+  const Script targets{
+      "storage",
+      {"v1alpha1"},
+      {
+          {"StageTarget", "lun_id: '0'" IQN, kInvalid, "portals: is empty"},
+          {"StageTarget", "portals: '10.0.0.5'" IQN, kInvalid, "lun_id: "},
+          {"StageTarget", "portals: '10.0.0.5' lun_id: '0' chap_secret: 'one-way-secret'" IQN,
+           kInvalid, "chap: "},
+          {"StageTarget",
+           R"(portals: '10.0.0.5' lun_id: '0' iqn: 'iqn.a' target_path: "C:\\Windows")", kDenied,
+           "target_path: "},
+          {"StageTarget", "portals: '10.0.0.9' lun_id: '0'" IQN, kUnavailable,
+           "portals: registering portal 10.0.0.9:3260"},
+          {"StageTarget", "portals: '10.0.0.5' lun_id: '0' chap_secret: 'not-the-secret'" CHAP,
+           kPrecondition, "Authentication failed"},
+          {"StageTarget", "portals: '10.0.0.5' lun_id: '0' chap_secret: 'one-way-secret'" CHAP, kOk,
+           "disk_number: 12 volume_id: '$V' size_bytes: 2128609280 steps: REFRESHED_PORTAL "
+           "steps: CONNECTED_TARGET steps: INITIALIZED steps: PARTITIONED steps: FORMATTED "
+           "steps: MADE_DIRECTORY steps: MOUNTED"},
+          {"StageTarget", "portals: '10.0.0.5' lun_id: '0'" IQN, kExists,
+           "another volume is mounted"},
+          {"UnstageTarget", "target_path: " TARGET, kInvalid, "iqn: "},
+          {"UnstageTarget", "lun_id: '1'" UNSTAGE("chap"), kPrecondition, "another LUN"},
+          {"UnstageTarget", UNSTAGE("chap"), kOk,
+           "volume_id: '$V' steps: FLUSHED steps: TAKEN_OFFLINE steps: UNMOUNTED "
+           "steps: REMOVED_DIRECTORY steps: DISCONNECTED_TARGET"},
+          {"UnstageTarget", "remove_portals: '10.0.0.5'" UNSTAGE("open"), kOk,
+           "steps: DISCONNECTED_TARGET steps: REMOVED_PORTAL"},
+          {"UnstageTarget", UNSTAGE("open")},
+      }};
+#undef CHAP
+#undef UNSTAGE
+#undef IQN
+  return {script, shares, from_nothing, targets};
 }
 
 }  // namespace csi_proxy::integration

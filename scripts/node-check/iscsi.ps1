@@ -11,6 +11,7 @@ $initiatorBegun = $false
 
 function Remove-Target {
   if ($iqn -ne "") {
+    Invoke-Ctl "storage", "unstage-target", "--target-path=$base\iscsi", "--iqn=$iqn" | Out-Null
     Invoke-Ctl "iscsi", "disconnect-target", $portal, "--iqn=$iqn" | Out-Null
     Invoke-Ctl "iscsi", "remove-target-portal", $portal | Out-Null
     Remove-IscsiVirtualDiskTargetMapping -TargetName $targetName -Path $targetDisk
@@ -109,6 +110,42 @@ Test-Part "disk-grown" "a disk grows while it is connected: Windows sees its siz
   if ($metrics -ne "") { Add-Fact "fallbacks after disk-grown" { Get-Fallbacks } }
   $told = "512 MiB: length $before, update $failure, then $after; partitions for a handle that reads: error $layout; 768 MiB: the volume has $stats bytes"
   Assert-That ($failure -eq 0 -and $after -eq 512mb -and $layout -eq 0 -and $stats -gt 640mb) $told
+  $told
+}
+
+# The disks of the target by its connections, as `127.0.0.1:3260 -> disk 3 offline 2 LUN 0`.
+function Show-Connections {
+  $target = @(Get-CimInstance -Namespace $storage MSFT_iSCSITarget | Where-Object { $_.NodeAddress -eq $iqn })[0]
+  @(Get-CimAssociatedInstance -InputObject $target -ResultClassName MSFT_iSCSIConnection) | ForEach-Object {
+    $disks = @(Get-CimAssociatedInstance -InputObject $_ -ResultClassName MSFT_Disk) | ForEach-Object {
+      "disk $($_.Number) offline $($_.IsOffline) $($_.OfflineReason) at $($_.Location)"
+    }
+    "$($_.TargetAddress):$($_.TargetPortNumber) -> $($disks -join ', ')"
+  }
+}
+
+Test-Part "iscsi-paths" "one call stages a LUN; a second session is opened when it is asked for, and its disk taken for the same" {
+  Assert-Passed "iscsi-session"
+  $own = @(Get-NetIPAddress -AddressFamily IPv4 | Where-Object { $_.IPAddress -ne "127.0.0.1" -and $_.AddressState -eq "Preferred" })
+  if ($own.Count -eq 0) { Skip-Part "the node has no second address" }
+  $lun = "--iqn=$iqn", "--lun-id=0", "--target-path=$base\iscsi"
+  $paths = "--portals=127.0.0.1", "--portals=$($own[0].IPAddress)"
+  $staged = Get-Answer (@("storage", "stage-target", $paths[0], "--persistent") + $lun)
+  $again = Get-Answer (@("storage", "stage-target", $paths[0], "--persistent") + $lun)
+  $told = "steps: $($staged.steps -join ' '); again: $($again.steps -join ' '); " + ((Show-Connections) -join "; ")
+  $outcome = Get-CimOutcome {
+    Invoke-CimMethod -Namespace $storage -ClassName MSFT_iSCSITarget -MethodName Connect -Arguments @{
+      NodeAddress = $iqn; TargetPortalAddress = $own[0].IPAddress; TargetPortalPortNumber = [uint16]3260
+    }
+  }
+  $both = Invoke-Ctl (@("storage", "stage-target", "--multipath", "--persistent") + $paths + $lun)
+  $told += "; without the flag: $outcome; by both: $($both.Out.Trim()) $($both.Err.Trim()); " + ((Show-Connections) -join "; ")
+  $sessions = @(Get-CimInstance -Namespace $storage MSFT_iSCSISession | Where-Object { $_.TargetNodeAddress -eq $iqn })
+  $ended = Get-Answer "storage", "unstage-target", "--target-path=$base\iscsi", "--iqn=$iqn", "--lun-id=0", "--remove-portals=$($own[0].IPAddress)"
+  $left = @(Get-CimInstance -Namespace $storage MSFT_iSCSISession | Where-Object { $_.TargetNodeAddress -eq $iqn })
+  $told += "; $($sessions.Count) sessions; unstaged: $($ended.steps -join ' '); $($left.Count) sessions left"
+  Assert-That (@($again.steps).Count -eq 0 -and $sessions.Count -eq 2 -and $left.Count -eq 0) $told
+  Assert-That ($both.Code -eq 0 -or $both.Err -match "MPIO") $told
   $told
 }
 

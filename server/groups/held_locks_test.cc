@@ -121,6 +121,18 @@ TEST_F(HeldLocksTest, TwoCallsDoNotChangeTheSameThing) {
        [&](const C& c) {
          return iscsi_->DisconnectTarget(c, {.target_portal = portal, .iqn = iqn}).status();
        }},
+      {target_lock, "StageTarget",
+       [&](const C& c) {
+         return storage_
+             ->StageTarget(
+                 c,
+                 {.portals = {"Storage.example"}, .iqn = iqn, .lun_id = "0", .target_path = path})
+             .status();
+       }},
+      {target_lock, "UnstageTarget",
+       [&](const C& c) {
+         return storage_->UnstageTarget(c, {.target_path = path, .iqn = iqn}).status();
+       }},
       {"service/MSISCSI", "StartService",
        [&](const C& c) { return system_->StartService(c, {.name = "MSiSCSI"}).status(); }},
       {"service/RPCSS", "StopService",

@@ -1,7 +1,6 @@
-// The locks of calls on disks, shares, paths and volumes. A call that needs several takes them in
-// the order in which they stand here, so that no two calls wait for each other. The groups iscsi
-// and system lock portals, targets and services for themselves; no call takes one of those beside
-// another lock.
+// The locks of calls on targets, portals, disks, shares, paths and volumes. A call that needs several
+// takes them in the order in which they stand here, so that no two calls wait for each other. The
+// group system locks services for itself; no call takes one of those beside another lock.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +12,24 @@
 #include "server/base/resource_locks.h"
 #include "server/base/volume_id.h"
 #include "server/base/windows_path.h"
+#include "server/host/iscsi_host.h"
 
 namespace csi_proxy::groups {
 
 // Each as ResourceLocks::Acquire().
+inline absl::StatusOr<ResourceLocks::Lock> LockTarget(ResourceLocks& locks,
+                                                      const CallContext& context,
+                                                      const std::string& iqn) {
+  return locks.Acquire(context, absl::StrCat("target/", FoldName(iqn)));
+}
+
+inline absl::StatusOr<ResourceLocks::Lock> LockPortal(ResourceLocks& locks,
+                                                      const CallContext& context,
+                                                      const host::IscsiPortal& portal) {
+  return locks.Acquire(context,
+                       absl::StrCat("portal/", FoldName(portal.address), ":", portal.port));
+}
+
 inline absl::StatusOr<ResourceLocks::Lock> LockDisk(ResourceLocks& locks,
                                                     const CallContext& context, uint32_t number) {
   return locks.Acquire(context, absl::StrCat("disk/", number));

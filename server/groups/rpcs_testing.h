@@ -190,6 +190,35 @@ inline const std::vector<Rpc>& Rpcs() {
          return n.services->storage.service->UnstageShare(c, {Below("empty"), host::kMapped})
              .status();
        }},
+      {"storage.StageTarget",
+       [](N& n, C c) {
+         return n.services->storage.service
+             ->StageTarget(c, {.portals = {"10.0.0.5"},
+                               .iqn = "iqn.x:open",
+                               .lun_id = "0",
+                               .persistent = true,
+                               .target_path = Below("staged")})
+             .status();
+       }},
+      {"storage.StageTarget of a connected one",
+       [](N& n, C c) {
+         return n.services->storage.service
+             ->StageTarget(c, {.portals = {"10.0.0.5"},
+                               .iqn = "iqn.x:joined",
+                               .lun_id = "0",
+                               .persistent = true,
+                               .target_path = Below("staged")})
+             .status();
+       }},
+      {"storage.UnstageTarget",
+       [](N& n, C c) {
+         return n.services->storage.service
+             ->UnstageTarget(c, {.target_path = Below("mounted"),
+                                 .iqn = "iqn.x:joined",
+                                 .lun_id = "0",
+                                 .remove_portals = {"10.0.0.5"}})
+             .status();
+       }},
       {"storage.GetPathStats",
        [](N& n, C c) {
          return n.services->storage.service->GetPathStats(c, {Below("link")}).status();

@@ -1,5 +1,6 @@
 // The iSCSI initiator, by the MSFT_iSCSI* classes.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -7,6 +8,7 @@
 #include "server/base/fallbacks.h"
 #include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
+#include "server/host/iscsi_errors.h"
 #include "server/host/parts.h"
 #include "server/machine/cim/errors.h"
 
@@ -25,42 +27,6 @@ constexpr cim::Association kConnectionsOfTarget = {
 constexpr cim::Association kDisksOfConnection = {"MSFT_iSCSIConnectionToDisk", "MSFT_Disk", "Disk",
                                                  "iSCSIConnection"};
 
-// The initiator's answers
-// (learn.microsoft.com/windows-hardware/drivers/storage/iscsi-status-qualifiers) and their meaning
-// to a caller. Classes and values are not documented together (doubt 19 of doubts.md), so each
-// answer is looked for in both channels.
-struct Meaning {
-  uint32_t code;
-  const char* text;
-  absl::StatusCode status;
-};
-constexpr Meaning kMeanings[] = {
-    {0xEFFF0002, "Login failed", absl::StatusCode::kFailedPrecondition},
-    {0xEFFF0003, "Connection failed", absl::StatusCode::kUnavailable},
-    {0xEFFF0009, "Authentication failed", absl::StatusCode::kFailedPrecondition},
-    {0xEFFF000A, "Authorization failed", absl::StatusCode::kFailedPrecondition},
-    {0xEFFF000B, "Target not found", absl::StatusCode::kNotFound},
-    {0xEFFF000C, "Target removed", absl::StatusCode::kNotFound},
-    {0xEFFF0013, "Service unavailable", absl::StatusCode::kUnavailable},
-    {0xEFFF0014, "Out of resources", absl::StatusCode::kResourceExhausted},
-    {0xEFFF0015, "Connection exists already", absl::StatusCode::kAlreadyExists},
-    {0xEFFF0016, "Session exists already", absl::StatusCode::kAlreadyExists},
-    {0xEFFF001C, "Session not found", absl::StatusCode::kNotFound},
-    {0xEFFF0032, "Portal exists already", absl::StatusCode::kAlreadyExists},
-    {0xEFFF003F, "Target already logged in", absl::StatusCode::kAlreadyExists},
-    {0xEFFF0040, "A disk of the session is in use", absl::StatusCode::kFailedPrecondition},
-    {0xEFFF0043, "Portal not found", absl::StatusCode::kNotFound},
-};
-
-absl::Status Interpret(const absl::Status& status, uint32_t code, absl::string_view operation) {
-  for (const Meaning& meaning : kMeanings) {
-    if (meaning.code != code) continue;
-    return absl::Status(meaning.status, absl::StrCat(operation, " failed: ", meaning.text, " (0x",
-                                                     absl::Hex(code), ")"));
-  }
-  return status;
-}
-
 std::string PortalText(const IscsiPortal& portal) {
   return absl::StrCat(portal.address, ":", portal.port);
 }
@@ -75,6 +41,16 @@ const char* AuthenticationType(ChapMode mode) {
       return "MUTUALCHAP";
   }
   return "NONE";
+}
+
+void AddCredentials(const ChapCredentials& credentials, cim::Arguments* arguments) {
+  // Credentials that are not given are left out, not sent as empty strings.
+  if (!credentials.username.empty()) {
+    (*arguments)["ChapUsername"] = Value::String(credentials.username);
+  }
+  if (!credentials.secret.empty()) {
+    (*arguments)["ChapSecret"] = Value::String(credentials.secret.Reveal());
+  }
 }
 
 cim::Arguments PortalArguments(const IscsiPortal& portal) {
@@ -119,27 +95,28 @@ class WindowsIscsi final : public IscsiHost {
                   absl::StrCat("removing portal ", PortalText(portal)));
   }
 
+  absl::Status RefreshPortal(const CallContext& context, const IscsiPortal& portal) override {
+    ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindPortal(context, portal));
+    return Update(context, object, portal);
+  }
+
   absl::StatusOr<std::vector<std::string>> DiscoverTargets(const CallContext& context,
                                                            const IscsiPortal& portal) override {
     ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindPortal(context, portal));
     // Best effort: the targets that the initiator knows already may be enough.
-    const absl::Status updated =
-        Invoke(context, object.path(), "Update", PortalArguments(portal),
-               absl::StrCat("asking portal ", PortalText(portal), " for its targets"));
+    const absl::Status updated = Update(context, object, portal);
     ABSL_RETURN_IF_ERROR(context.Check());
     if (!updated.ok()) {
       RecordFallback(Fallback::kPortalNotUpdated, updated.message());
       warn_(updated.message());
     }
-    const auto targets =
-        wmi_.Associators(context, Namespace::kStorage, object.path(), kTargetsOfPortal);
-    if (!targets.ok()) return Prefixed("listing iSCSI targets", targets.status());
-    std::vector<std::string> iqns;
-    for (const cim::Object& target : *targets) {
-      ABSL_ASSIGN_OR_RETURN(auto iqn, target.GetString("NodeAddress"));
-      iqns.push_back(std::move(iqn));
-    }
-    return iqns;
+    return ListTargets(context, object, false);
+  }
+
+  absl::StatusOr<std::vector<std::string>> ListConnected(const CallContext& context,
+                                                         const IscsiPortal& portal) override {
+    ABSL_ASSIGN_OR_RETURN(const cim::Object object, FindPortal(context, portal));
+    return ListTargets(context, object, true);
   }
 
   absl::StatusOr<bool> IsConnected(const CallContext& context, const IscsiPortal& portal,
@@ -153,52 +130,68 @@ class WindowsIscsi final : public IscsiHost {
     ABSL_ASSIGN_OR_RETURN(const cim::Object target, FindTarget(context, portal, iqn));
     ABSL_ASSIGN_OR_RETURN(const auto connected, target.GetBoolean("IsConnected"));
     if (connected) return absl::AlreadyExistsError(absl::StrCat("target ", iqn, " is connected"));
-    cim::Arguments arguments = PortalArguments(portal);
-    // Spelled as the target does: the initiator compares case-sensitively.
-    ABSL_ASSIGN_OR_RETURN(const auto address, target.Get("NodeAddress"));
-    arguments["NodeAddress"] = address;
-    arguments["AuthenticationType"] = Value::String(AuthenticationType(credentials.mode));
-    // Credentials that are not given are left out, not sent as empty strings.
-    if (!credentials.username.empty()) {
-      arguments["ChapUsername"] = Value::String(credentials.username);
+    return LogIn(context, portal, target, credentials, {});
+  }
+
+  absl::Status OpenSession(const CallContext& context, const IscsiPortal& portal,
+                           const std::string& iqn, const ChapCredentials& credentials,
+                           const SessionOptions& options) override {
+    ABSL_ASSIGN_OR_RETURN(const auto target, FindTarget(context, iqn));
+    if (target.has_value()) return LogIn(context, portal, *target, credentials, options);
+    return absl::NotFoundError(absl::StrCat("no portal offers target ", iqn));
+  }
+
+  absl::StatusOr<IscsiSessions> GetSessions(const CallContext& context,
+                                            const std::string& iqn) override {
+    IscsiSessions sessions;
+    ABSL_ASSIGN_OR_RETURN(const auto target, FindTarget(context, iqn));
+    if (!target.has_value()) return sessions;
+    ABSL_ASSIGN_OR_RETURN(const auto objects, SessionsOf(context, *target, iqn));
+    for (const cim::Object& session : objects) {
+      ABSL_ASSIGN_OR_RETURN(const auto persistent, session.GetBoolean("IsPersistent"));
+      ++sessions.count;
+      if (!persistent) ++sessions.passing;
     }
-    if (!credentials.secret.empty()) {
-      arguments["ChapSecret"] = Value::String(credentials.secret.Reveal());
+    if (sessions.count == 0) return sessions;
+    ABSL_ASSIGN_OR_RETURN(sessions.connections, ConnectionsOf(context, *target, iqn));
+    return sessions;
+  }
+
+  absl::Status KeepSessions(const CallContext& context, const std::string& iqn,
+                            const ChapCredentials& credentials, bool is_further) override {
+    ABSL_ASSIGN_OR_RETURN(const auto target, FindTarget(context, iqn));
+    if (!target.has_value()) return absl::OkStatus();
+    ABSL_ASSIGN_OR_RETURN(const auto sessions, SessionsOf(context, *target, iqn));
+    for (const cim::Object& session : sessions) {
+      ABSL_ASSIGN_OR_RETURN(const auto persistent, session.GetBoolean("IsPersistent"));
+      // One that is registered twice returns as two sessions
+      // (learn.microsoft.com/powershell/module/iscsi/register-iscsisession).
+      if (persistent) continue;
+      cim::Arguments arguments;
+      if (is_further) arguments["IsMultipathEnabled"] = Value::Boolean(true);
+      AddCredentials(credentials, &arguments);
+      ABSL_RETURN_IF_ERROR(
+          Invoke(context, session.path(), "Register", arguments,
+                 absl::StrCat("making the session with target ", iqn, " persistent")));
     }
-    return Invoke(context, "MSFT_iSCSITarget", "Connect", arguments,
-                  absl::StrCat("connecting target ", iqn));
+    return absl::OkStatus();
+  }
+
+  absl::Status EndSessions(const CallContext& context, const std::string& iqn) override {
+    ABSL_ASSIGN_OR_RETURN(const auto target, FindTarget(context, iqn));
+    if (!target.has_value()) return absl::OkStatus();
+    ABSL_ASSIGN_OR_RETURN(const auto sessions, SessionsOf(context, *target, iqn));
+    return End(context, iqn, *target, sessions);
   }
 
   absl::Status Disconnect(const CallContext& context, const IscsiPortal& portal,
                           const std::string& iqn) override {
     ABSL_ASSIGN_OR_RETURN(const cim::Object target, FindTarget(context, portal, iqn));
-    const std::string operation = absl::StrCat("disconnecting target ", iqn);
-    const auto sessions =
-        wmi_.Associators(context, Namespace::kStorage, target.path(), kSessionsOfTarget);
-    if (!sessions.ok()) return Prefixed(operation, sessions.status());
-    if (sessions->empty()) {
+    ABSL_ASSIGN_OR_RETURN(const auto sessions, SessionsOf(context, target, iqn));
+    if (sessions.empty()) {
       return absl::NotFoundError(absl::StrCat("target ", iqn, " is not connected"));
     }
-    for (const cim::Object& session : *sessions) {
-      const auto persistent = session.GetBoolean("IsPersistent");
-      const auto identifier = session.Get("SessionIdentifier");
-      if (!persistent.ok()) return persistent.status();
-      if (!identifier.ok()) return identifier.status();
-      // Else the initiator would log in again at the next start.
-      if (*persistent) {
-        absl::Status status = Invoke(context, session.path(), "Unregister", {}, operation);
-        if (!status.ok()) return status;
-      }
-      absl::Status status = Invoke(context, target.path(), "Disconnect",
-                                   {{"SessionIdentifier", *identifier}}, operation);
-      if (status.ok()) continue;
-      // The session stays, and so it is to return at the next start.
-      if (*persistent && !Invoke(context, session.path(), "Register", {}, operation).ok()) {
-        warn_(absl::StrCat("the session with target ", iqn, " will not return at the next start"));
-      }
-      return status;
-    }
-    return absl::OkStatus();
+    return End(context, iqn, target, sessions);
   }
 
   absl::StatusOr<std::vector<uint32_t>> GetTargetDisks(const CallContext& context,
@@ -207,19 +200,10 @@ class WindowsIscsi final : public IscsiHost {
     ABSL_ASSIGN_OR_RETURN(const cim::Object target, FindTarget(context, portal, iqn));
     ABSL_ASSIGN_OR_RETURN(const auto connected, target.GetBoolean("IsConnected"));
     if (!connected) return std::vector<uint32_t>();
-    const std::string operation = absl::StrCat("listing the disks of target ", iqn);
-    const auto connections =
-        wmi_.Associators(context, Namespace::kStorage, target.path(), kConnectionsOfTarget);
-    if (!connections.ok()) return Prefixed(operation, connections.status());
+    ABSL_ASSIGN_OR_RETURN(const auto connections, ConnectionsOf(context, target, iqn));
     std::vector<uint32_t> numbers;
-    for (const cim::Object& connection : *connections) {
-      const auto disks =
-          wmi_.Associators(context, Namespace::kStorage, connection.path(), kDisksOfConnection);
-      if (!disks.ok()) return Prefixed(operation, disks.status());
-      for (const cim::Object& disk : *disks) {
-        ABSL_ASSIGN_OR_RETURN(const auto number, disk.GetUint32("Number"));
-        numbers.push_back(number);
-      }
+    for (const IscsiConnection& connection : connections) {
+      numbers.insert(numbers.end(), connection.disks.begin(), connection.disks.end());
     }
     // Several connections of a session lead to the same disks.
     std::sort(numbers.begin(), numbers.end());
@@ -245,6 +229,113 @@ class WindowsIscsi final : public IscsiHost {
                        cim::HresultOf(result.status()).value_or(0), operation);
     }
     return Interpret(cim::OpaqueStatus(operation, *result), result->return_value, operation);
+  }
+
+  absl::Status Update(const CallContext& context, const cim::Object& object,
+                      const IscsiPortal& portal) {
+    return Invoke(context, object.path(), "Update", PortalArguments(portal),
+                  absl::StrCat("asking portal ", PortalText(portal), " for its targets"));
+  }
+
+  absl::Status LogIn(const CallContext& context, const IscsiPortal& portal,
+                     const cim::Object& target, const ChapCredentials& credentials,
+                     const SessionOptions& options) {
+    cim::Arguments arguments = PortalArguments(portal);
+    // Spelled as the target does: the initiator compares case-sensitively.
+    ABSL_ASSIGN_OR_RETURN(const auto iqn, target.GetString("NodeAddress"));
+    arguments["NodeAddress"] = Value::String(iqn);
+    arguments["AuthenticationType"] = Value::String(AuthenticationType(credentials.mode));
+    AddCredentials(credentials, &arguments);
+    if (options.is_persistent) arguments["IsPersistent"] = Value::Boolean(true);
+    if (options.is_further) arguments["IsMultipathEnabled"] = Value::Boolean(true);
+    return Invoke(context, "MSFT_iSCSITarget", "Connect", arguments,
+                  absl::StrCat("connecting target ", iqn));
+  }
+
+  absl::StatusOr<std::vector<cim::Object>> SessionsOf(const CallContext& context,
+                                                      const cim::Object& target,
+                                                      const std::string& iqn) {
+    auto sessions =
+        wmi_.Associators(context, Namespace::kStorage, target.path(), kSessionsOfTarget);
+    if (sessions.ok()) return sessions;
+    return Prefixed(absl::StrCat("listing the sessions of target ", iqn), sessions.status());
+  }
+
+  absl::Status End(const CallContext& context, const std::string& iqn, const cim::Object& target,
+                   const std::vector<cim::Object>& sessions) {
+    const std::string operation = absl::StrCat("disconnecting target ", iqn);
+    for (const cim::Object& session : sessions) {
+      const auto persistent = session.GetBoolean("IsPersistent");
+      const auto identifier = session.Get("SessionIdentifier");
+      if (!persistent.ok()) return persistent.status();
+      if (!identifier.ok()) return identifier.status();
+      // Else the initiator would log in again at the next start.
+      if (*persistent) {
+        absl::Status status = Invoke(context, session.path(), "Unregister", {}, operation);
+        if (!status.ok()) return status;
+      }
+      absl::Status status = Invoke(context, target.path(), "Disconnect",
+                                   {{"SessionIdentifier", *identifier}}, operation);
+      if (status.ok()) continue;
+      // The session stays, and so it is to return at the next start.
+      if (*persistent && !Invoke(context, session.path(), "Register", {}, operation).ok()) {
+        warn_(absl::StrCat("the session with target ", iqn, " will not return at the next start"));
+      }
+      return status;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::vector<IscsiConnection>> ConnectionsOf(const CallContext& context,
+                                                             const cim::Object& target,
+                                                             const std::string& iqn) {
+    const std::string operation = absl::StrCat("listing the disks of target ", iqn);
+    const auto objects =
+        wmi_.Associators(context, Namespace::kStorage, target.path(), kConnectionsOfTarget);
+    if (!objects.ok()) return Prefixed(operation, objects.status());
+    std::vector<IscsiConnection> connections;
+    for (const cim::Object& object : *objects) {
+      IscsiConnection& connection = connections.emplace_back();
+      connection.portal.address = object.GetString("TargetAddress").value_or("");
+      connection.portal.port =
+          static_cast<uint16_t>(object.GetUint32("TargetPortNumber").value_or(0));
+      const auto disks =
+          wmi_.Associators(context, Namespace::kStorage, object.path(), kDisksOfConnection);
+      if (!disks.ok()) return Prefixed(operation, disks.status());
+      for (const cim::Object& disk : *disks) {
+        ABSL_ASSIGN_OR_RETURN(const auto number, disk.GetUint32("Number"));
+        connection.disks.push_back(number);
+      }
+      std::sort(connection.disks.begin(), connection.disks.end());
+    }
+    return connections;
+  }
+
+  absl::StatusOr<std::vector<std::string>> ListTargets(const CallContext& context,
+                                                       const cim::Object& portal,
+                                                       bool connected_only) {
+    const auto targets =
+        wmi_.Associators(context, Namespace::kStorage, portal.path(), kTargetsOfPortal);
+    if (!targets.ok()) return Prefixed("listing iSCSI targets", targets.status());
+    std::vector<std::string> iqns;
+    for (const cim::Object& target : *targets) {
+      ABSL_ASSIGN_OR_RETURN(auto iqn, target.GetString("NodeAddress"));
+      ABSL_ASSIGN_OR_RETURN(const auto connected,
+                            connected_only ? target.GetBoolean("IsConnected") : true);
+      if (connected) iqns.push_back(std::move(iqn));
+    }
+    return iqns;
+  }
+
+  absl::StatusOr<std::optional<cim::Object>> FindTarget(const CallContext& context,
+                                                        const std::string& iqn) {
+    auto targets = wmi_.Query(context, Namespace::kStorage, cim::Query("MSFT_iSCSITarget"));
+    if (!targets.ok()) return Prefixed("finding the iSCSI target", targets.status());
+    for (cim::Object& target : *targets) {
+      ABSL_ASSIGN_OR_RETURN(const auto address, target.GetString("NodeAddress"));
+      if (absl::EqualsIgnoreCase(address, iqn)) return std::move(target);
+    }
+    return std::nullopt;
   }
 
   absl::StatusOr<cim::Object> FindPortal(const CallContext& context, const IscsiPortal& portal) {

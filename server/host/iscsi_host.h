@@ -28,6 +28,29 @@ struct ChapCredentials {
   Secret secret;
 };
 
+// A connection of a session, which is a way to the target's disks.
+struct IscsiConnection {
+  // Windows' spelling of its address.
+  IscsiPortal portal;
+  // Ascending.
+  std::vector<uint32_t> disks;
+};
+
+// What the node has of a target.
+struct IscsiSessions {
+  int count = 0;
+  // The sessions that do not return at the next start.
+  int passing = 0;
+  std::vector<IscsiConnection> connections;
+};
+
+struct SessionOptions {
+  // It returns at the next start.
+  bool is_persistent = false;
+  // It is opened although there is another (MPIO is to show one disk for both).
+  bool is_further = false;
+};
+
 // Thread-safe. An IQN is compared without case. INTERNAL with Windows' error when the node refuses.
 class IscsiHost {
  public:
@@ -38,6 +61,9 @@ class IscsiHost {
   virtual absl::Status AddPortal(const CallContext& context, const IscsiPortal& portal) = 0;
   // NOT_FOUND when not registered.
   virtual absl::Status RemovePortal(const CallContext& context, const IscsiPortal& portal) = 0;
+  // Asks a registered portal anew for the targets it offers. UNAVAILABLE when it does not answer;
+  // NOT_FOUND when not registered.
+  virtual absl::Status RefreshPortal(const CallContext& context, const IscsiPortal& portal) = 0;
   // The IQNs a registered portal offers, after asking it anew; those it is known to offer when it
   // does not answer. NOT_FOUND when not registered.
   virtual absl::StatusOr<std::vector<std::string>> DiscoverTargets(const CallContext& context,
@@ -56,6 +82,24 @@ class IscsiHost {
   virtual absl::StatusOr<std::vector<uint32_t>> GetTargetDisks(const CallContext& context,
                                                                const IscsiPortal& portal,
                                                                const std::string& iqn) = 0;
+
+  // The next four need no portal to be registered but the one by which a session is opened.
+  //
+  // None of a target that the node does not know.
+  virtual absl::StatusOr<IscsiSessions> GetSessions(const CallContext& context,
+                                                    const std::string& iqn) = 0;
+  // As Connect(); ALREADY_EXISTS when there is a session, unless it is to be a further one.
+  virtual absl::Status OpenSession(const CallContext& context, const IscsiPortal& portal,
+                                   const std::string& iqn, const ChapCredentials& credentials,
+                                   const SessionOptions& options) = 0;
+  // Makes all sessions of a target return at the next start, with these credentials and option.
+  virtual absl::Status KeepSessions(const CallContext& context, const std::string& iqn,
+                                    const ChapCredentials& credentials, bool is_further) = 0;
+  // Ends all sessions of a target for good. FAILED_PRECONDITION when a disk of one is in use.
+  virtual absl::Status EndSessions(const CallContext& context, const std::string& iqn) = 0;
+  // The IQNs of the connected targets that a portal offers; NOT_FOUND when not registered.
+  virtual absl::StatusOr<std::vector<std::string>> ListConnected(const CallContext& context,
+                                                                 const IscsiPortal& portal) = 0;
 
   // The secret targets must know for ChapMode::kMutual; of 12 to 16 bytes.
   virtual absl::Status SetMutualChapSecret(const CallContext& context, const Secret& secret) = 0;

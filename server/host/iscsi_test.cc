@@ -184,6 +184,52 @@ TEST_F(IscsiTest, ASessionThatCannotEndStaysPersistent) {
   EXPECT_FALSE(persistent());
 }
 
+// One target by two portals, which need not be registered once the sessions are there.
+TEST_F(IscsiTest, SessionsByTwoPortals) {
+  node_->core()->Change([](NodeState& state) {
+    state.behaviour.mpio = true;
+    state.iscsi_portals[1].reachable = true;
+    state.iscsi_portals[1].targets.emplace_back().iqn = "iqn.x:open";
+  });
+  const IscsiPortal second = {"10.0.0.6", 3260};
+  const auto open = [&](const IscsiPortal& portal, SessionOptions options) {
+    return iscsi().OpenSession(context_, portal, "iqn.X:open", {}, options);
+  };
+  EXPECT_THAT(open(kPortal, {}), FailsWith(kNotFound, "no portal offers target iqn.X:open"));
+  EXPECT_EQ(iscsi().GetSessions(context_, "iqn.x:open")->count, 0);
+  EXPECT_THAT(iscsi().EndSessions(context_, "iqn.x:open"), IsOk());
+  for (const IscsiPortal& portal : {kPortal, second}) {
+    ASSERT_THAT(iscsi().AddPortal(context_, portal), IsOk());
+  }
+  EXPECT_THAT(iscsi().ListConnected(context_, second), Yields(std::vector<std::string>{}));
+  ASSERT_THAT(open(kPortal, {}), IsOk());
+  EXPECT_THAT(open(second, {}), HasCode(kExists));
+  EXPECT_THAT(open(second, {.is_persistent = true, .is_further = true}), IsOk());
+  EXPECT_THAT(open(second, {.is_further = true}), HasCode(kExists));
+  EXPECT_THAT(iscsi().ListConnected(context_, second),
+              Yields(std::vector<std::string>{"iqn.x:open"}));
+  for (const IscsiPortal& portal : {kPortal, second}) {
+    ASSERT_THAT(iscsi().RemovePortal(context_, portal), IsOk());
+  }
+  EXPECT_THAT(iscsi().ListConnected(context_, second), HasCode(kNotFound));
+  const auto sessions = iscsi().GetSessions(context_, "IQN.x:open");
+  ASSERT_THAT(sessions, IsOk());
+  EXPECT_EQ(sessions->count, 2);
+  EXPECT_EQ(sessions->passing, 1);
+  ASSERT_EQ(sessions->connections.size(), 2u);
+  EXPECT_EQ(sessions->connections[0].portal, kPortal);
+  EXPECT_EQ(sessions->connections[1].portal, second);
+  for (const IscsiConnection& connection : sessions->connections) {
+    EXPECT_EQ(connection.disks, (std::vector<uint32_t>{20, 21}));
+  }
+  ASSERT_THAT(iscsi().KeepSessions(context_, "iqn.x:open", {}, true), IsOk());
+  EXPECT_EQ(iscsi().GetSessions(context_, "iqn.x:open")->passing, 0);
+  ASSERT_THAT(iscsi().EndSessions(context_, "iqn.x:open"), IsOk());
+  EXPECT_EQ(iscsi().GetSessions(context_, "iqn.x:open")->count, 0);
+  node_->Reboot();
+  EXPECT_EQ(iscsi().GetSessions(context_, "iqn.x:open")->count, 0);
+}
+
 TEST_F(IscsiTest, NothingAnswers) {
   ASSERT_THAT(iscsi().AddPortal(context_, kPortal), IsOk());
   ASSERT_THAT(node_->SetServerReachable("10.0.0.5", false), IsOk());

@@ -136,6 +136,16 @@ inline const std::vector<Operation>& HostOperations() {
       {"disconnect", [](H& h, C c) { return h.iscsi().Disconnect(c, kPortal, "iqn.x:joined"); }},
       {"target disks",
        [](H& h, C c) { return h.iscsi().GetTargetDisks(c, kPortal, "iqn.x:joined").status(); }},
+      {"refresh", [](H& h, C c) { return h.iscsi().RefreshPortal(c, kPortal); }},
+      {"sessions", [](H& h, C c) { return h.iscsi().GetSessions(c, "iqn.x:joined").status(); }},
+      {"open session",
+       [](H& h, C c) {
+         return h.iscsi().OpenSession(c, kPortal, "iqn.x:open", {}, {.is_persistent = true});
+       }},
+      {"keep sessions",
+       [](H& h, C c) { return h.iscsi().KeepSessions(c, "iqn.x:joined", {}, false); }},
+      {"end sessions", [](H& h, C c) { return h.iscsi().EndSessions(c, "iqn.x:joined"); }},
+      {"connected", [](H& h, C c) { return h.iscsi().ListConnected(c, kPortal).status(); }},
       {"chap secret",
        [](H& h, C c) { return h.iscsi().SetMutualChapSecret(c, Secret("twelve-bytes")); }},
       {"serial number", [](H& h, C c) { return h.system().GetBiosSerialNumber(c).status(); }},

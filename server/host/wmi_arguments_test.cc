@@ -145,8 +145,40 @@ TEST_F(WmiArgumentsTest, OfTargets) {
               ElementsAre(absl::StrCat("Connect(AuthenticationType=string \"NONE\", ", to_open)));
   ASSERT_THAT(iscsi.Disconnect(context_, kPortal, "iqn.x:open"), IsOk());
   EXPECT_THAT(Called(), ElementsAre(testing::StartsWith("Disconnect(SessionIdentifier=string \"")));
+  ASSERT_THAT(iscsi.RefreshPortal(context_, kPortal), IsOk());
+  EXPECT_THAT(Called(), ElementsAre(absl::StrCat("Update(", portal("10.0.0.5"), ")")));
   ASSERT_THAT(iscsi.RemovePortal(context_, kPortal), IsOk());
   EXPECT_THAT(Called(), ElementsAre(absl::StrCat("Remove(", portal("10.0.0.5"), ")")));
+}
+
+TEST_F(WmiArgumentsTest, OfSessions) {
+  IscsiHost& iscsi = host_->iscsi();
+  const ChapCredentials chap = {ChapMode::kOneWay, "node", Secret("one-way-secret")};
+  ASSERT_THAT(iscsi.OpenSession(context_, kPortal, "IQN.X:OPEN", chap,
+                                {.is_persistent = true, .is_further = true}),
+              IsOk());
+  EXPECT_THAT(Called(),
+              ElementsAre("Connect(AuthenticationType=string \"ONEWAYCHAP\", "
+                          "ChapSecret=string \"one-way-secret\", ChapUsername=string \"node\", "
+                          "IsMultipathEnabled=boolean true, IsPersistent=boolean true, "
+                          "NodeAddress=string \"iqn.x:open\", "
+                          "TargetPortalAddress=string \"10.0.0.5\", "
+                          "TargetPortalPortNumber=uint16 3260)"));
+  // It is persistent already: registered twice it would return as two sessions.
+  ASSERT_THAT(iscsi.KeepSessions(context_, "iqn.x:open", chap, true), IsOk());
+  EXPECT_THAT(Called(), ElementsAre());
+  ASSERT_THAT(iscsi.KeepSessions(context_, "iqn.x:joined", chap, true), IsOk());
+  EXPECT_THAT(Called(),
+              ElementsAre("Register(ChapSecret=string \"one-way-secret\", "
+                          "ChapUsername=string \"node\", IsMultipathEnabled=boolean true)"));
+  ASSERT_THAT(iscsi.EndSessions(context_, "iqn.x:joined"), IsOk());
+  EXPECT_THAT(Called(), ElementsAre("Unregister()",
+                                    testing::StartsWith("Disconnect(SessionIdentifier=string \"")));
+  ASSERT_THAT(iscsi.OpenSession(context_, kPortal, "iqn.x:joined", {}, {}), IsOk());
+  EXPECT_THAT(Called(), ElementsAre("Connect(AuthenticationType=string \"NONE\", "
+                                    "NodeAddress=string \"iqn.x:joined\", "
+                                    "TargetPortalAddress=string \"10.0.0.5\", "
+                                    "TargetPortalPortNumber=uint16 3260)"));
 }
 
 }  // namespace

@@ -92,7 +92,7 @@ void CheckTarget(const IscsiTarget& target, const std::string& at, Problems* pro
 
 void CheckIscsi(const NodeState& state, Problems* problems) {
   std::set<std::string> portals;
-  std::set<std::string> iqns;
+  std::set<std::string> all_iqns;
   for (size_t i = 0; i < state.iscsi_portals.size() && problems->none(); ++i) {
     const IscsiPortalState& portal = state.iscsi_portals[i];
     const std::string at = Element("", "iscsi_portal", i);
@@ -101,11 +101,18 @@ void CheckIscsi(const NodeState& state, Problems* problems) {
     problems->Require(portal.portal.port != 0, at, "port", "is not 1 to 65535");
     problems->Require(portals.insert(absl::AsciiStrToLower(PortalText(portal.portal))).second, at,
                       "address", "another portal has this address and port");
+    std::set<std::string> iqns;
     for (size_t t = 0; t < portal.targets.size() && problems->none(); ++t) {
       const std::string here = Element(at, "target", t);
-      CheckTarget(portal.targets[t], here, problems);
-      problems->Require(iqns.insert(absl::AsciiStrToLower(portal.targets[t].iqn)).second, here,
-                        "iqn", "is another target's");
+      const IscsiTarget& target = portal.targets[t];
+      CheckTarget(target, here, problems);
+      const std::string iqn = absl::AsciiStrToLower(target.iqn);
+      problems->Require(iqns.insert(iqn).second, here, "iqn", "is another target's");
+      const bool is_first = all_iqns.insert(iqn).second;
+      problems->Require(is_first || target.chap == ChapMode::kNone, here, "chap",
+                        "is that of the first portal which has this target");
+      problems->Require(is_first || target.disks.empty() || target.connected, here, "disk",
+                        "belongs to the first portal which has this target");
     }
   }
 }

@@ -51,9 +51,15 @@ constexpr ElsewhereShown kElsewhere[] = {
     // The port as the number that WMI's schema has; VT_I4 is COM's form of it.
     {34, "wmi/remote_methods_test.cc", "RemoteMethodsTest", "ConnectsAndDisconnects"},
     {34, "wmi/remote_methods_test.cc", "RemoteMethodsTest", "Portals"},
+    {69, "wmi/remote_methods_test.cc", "TwoPortalsTest", "SessionsByTwoPortals"},
+    {70, "wmi/remote_methods_test.cc", "TwoPortalsTest",
+     "WithoutMpioASecondSessionBringsTheDiskAgain"},
+    {71, "wmi/remote_methods_test.cc", "TwoPortalsTest", "SessionsByTwoPortals"},
+    {72, "wmi/remote_methods_test.cc", "TwoPortalsTest", "WithMpioTheDiskIsOne"},
+    {73, "machine_test.cc", "MachineTest", "ARebootKeepsWhatIsOnDisksAndLosesWhatIsInMemory"},
     // Where the scenario lets Windows keep a disk.
     {37, "wmi/strict_test.cc", "StrictWmiTest", "AnOpenFileMayKeepADiskOnline"},
-    {69, "machine_test.cc", "MachineTest", "TellsWhenADeviceComes"},
+    {74, "machine_test.cc", "MachineTest", "TellsWhenADeviceComes"},
 };
 
 // Doubts that the double cannot express.

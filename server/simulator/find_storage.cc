@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "server/simulator/iscsi.h"
 #include "server/simulator/storage.h"
 
 namespace csi_proxy::machine::simulated {
@@ -26,7 +27,7 @@ void VisitVisibleDisks(NodeState& state, Visit visit) {
   }
   for (IscsiPortalState& portal : state.iscsi_portals) {
     for (IscsiTarget& target : portal.targets) {
-      if (!target.connected) continue;
+      if (!ShowsDisks(state, target)) continue;
       for (Disk& disk : target.disks) {
         if (visit(disk)) return;
       }

@@ -1,8 +1,13 @@
 #include "server/simulator/iscsi.h"
 
+#include <algorithm>
+#include <set>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
+#include "server/simulator/attach.h"
+#include "server/simulator/storage.h"
 
 namespace csi_proxy::machine::simulated {
 namespace {
@@ -10,6 +15,9 @@ namespace {
 // These errors are from the Microsoft initiator's own range.
 const WindowsError kConnectionFailed = {0xefff0003, "nothing answers there."};
 const WindowsError kAuthenticationFailed = {0xefff0009, "Authentication failed."};
+
+// OfflineReason of MSFT_Disk.
+constexpr uint16_t kRedundantPath = 2;
 
 constexpr size_t kMinChapSecret = 12;
 constexpr size_t kMaxChapSecret = 16;
@@ -49,6 +57,50 @@ bool Authenticates(const IscsiTarget& target, const ChapCredentials& credentials
   // An initiator that asks the target to prove itself accepts no target that cannot.
   return credentials.mode != ChapMode::kMutual ||
          (!target.mutual_secret.empty() && target.mutual_secret == initiator_secret);
+}
+
+uint32_t FreeDiskNumber(NodeState& state) {
+  std::set<uint32_t> taken;
+  for (const Disk* disk : AllDisks(state)) taken.insert(disk->number);
+  uint32_t number = 0;
+  while (taken.contains(number)) ++number;
+  return number;
+}
+
+// The target's disks as one more session brings them to a node without MPIO: as disks of their own,
+// with the same identity, which stay offline.
+std::vector<Disk> SecondSight(NodeState& state, std::vector<Disk>& originals) {
+  std::vector<Disk> disks;
+  uint32_t number = FreeDiskNumber(state);
+  for (Disk& original : originals) {
+    if (original.facts.disk_id.empty() && original.style != PartitionStyle::kRaw) {
+      original.facts.disk_id = MakeDiskId(state, original);
+    }
+    Disk& disk = disks.emplace_back(original);
+    disk.number = number++;
+    disk.online = false;
+    disk.facts.offline_reason = kRedundantPath;
+    for (DiskPartition& partition : disk.partitions) {
+      if (partition.volume.has_value()) partition.volume->drive_letter = 0;
+    }
+  }
+  return disks;
+}
+
+// Without MPIO each session but the first shows the disks once more.
+void ShowDisks(NodeState& state, const std::string& iqn) {
+  const std::vector<IscsiTarget*> ways = WaysTo(state, iqn);
+  bool is_first_session = true;
+  for (IscsiTarget* const way : ways) {
+    const bool shows_again = way->connected && !is_first_session && !state.behaviour.mpio;
+    is_first_session = is_first_session && !way->connected;
+    if (way == ways.front()) continue;
+    if (!shows_again) {
+      way->disks.clear();
+    } else if (way->disks.empty()) {
+      way->disks = SecondSight(state, ways.front()->disks);
+    }
+  }
 }
 
 }  // namespace
@@ -98,29 +150,65 @@ absl::StatusOr<IscsiTarget*> FindTarget(NodeState& state, const IscsiPortal& por
                                           " is not registered or offers no target ", iqn));
 }
 
+std::vector<IscsiTarget*> WaysTo(NodeState& state, const std::string& iqn) {
+  std::vector<IscsiTarget*> ways;
+  for (IscsiPortalState& portal : state.iscsi_portals) {
+    for (IscsiTarget& target : portal.targets) {
+      if (absl::EqualsIgnoreCase(target.iqn, iqn)) ways.push_back(&target);
+    }
+  }
+  return ways;
+}
+
+bool ShowsDisks(NodeState& state, const IscsiTarget& target) {
+  if (target.connected || target.disks.empty()) return target.connected;
+  const std::vector<IscsiTarget*> ways = WaysTo(state, target.iqn);
+  return ways.front() == &target &&
+         std::any_of(ways.begin(), ways.end(), [](const auto* way) { return way->connected; });
+}
+
+const std::vector<Disk>& DisksBy(NodeState& state, const IscsiTarget& target) {
+  return target.disks.empty() ? WaysTo(state, target.iqn).front()->disks : target.disks;
+}
+
 absl::Status Connect(NodeState& state, const IscsiPortal& portal, const std::string& iqn,
-                     const ChapCredentials& credentials) {
+                     const ChapCredentials& credentials, bool multipath) {
   const std::string operation = absl::StrCat("connecting target ", iqn);
   ABSL_ASSIGN_OR_RETURN(IscsiTarget* const target, FindTarget(state, portal, iqn));
-  if (target->connected) {
+  const std::vector<IscsiTarget*> ways = WaysTo(state, iqn);
+  const bool has_session =
+      std::any_of(ways.begin(), ways.end(), [](const auto* way) { return way->connected; });
+  if (target->connected || (has_session && !multipath)) {
     return absl::AlreadyExistsError(absl::StrCat("target ", iqn, " is connected"));
   }
   const absl::Status answers = CheckAnswers(FindPortal(state, portal), operation);
   if (!answers.ok()) return answers;
-  if (!Authenticates(*target, credentials, state.iscsi_mutual_chap_secret)) {
+  if (!Authenticates(*ways.front(), credentials, state.iscsi_mutual_chap_secret)) {
     return Failure(operation, kAuthenticationFailed, absl::StatusCode::kFailedPrecondition);
   }
   target->connected = true;
+  ShowDisks(state, iqn);
   return absl::OkStatus();
 }
 
-absl::Status Disconnect(NodeState& state, const IscsiPortal& portal, const std::string& iqn) {
-  ABSL_ASSIGN_OR_RETURN(IscsiTarget* const target, FindTarget(state, portal, iqn));
+absl::Status Disconnect(NodeState& state, IscsiTarget* target) {
   if (!target->connected) {
-    return absl::NotFoundError(absl::StrCat("target ", iqn, " is not connected"));
+    return absl::NotFoundError(absl::StrCat("target ", target->iqn, " is not connected"));
   }
   target->connected = false;
+  ShowDisks(state, target->iqn);
   return absl::OkStatus();
+}
+
+void RestartSessions(NodeState& state) {
+  for (IscsiPortalState& portal : state.iscsi_portals) {
+    for (IscsiTarget& target : portal.targets) {
+      target.connected = target.persistent && portal.reachable;
+    }
+  }
+  for (IscsiPortalState& portal : state.iscsi_portals) {
+    for (IscsiTarget& target : portal.targets) ShowDisks(state, target.iqn);
+  }
 }
 
 absl::Status SetMutualChapSecret(NodeState& state, const Secret& secret) {

@@ -28,9 +28,22 @@ absl::StatusOr<std::vector<std::string>> DiscoverTargets(NodeState& state,
 // The target a portal offers; NOT_FOUND.
 absl::StatusOr<IscsiTarget*> FindTarget(NodeState& state, const IscsiPortal& portal,
                                         const std::string& iqn);
+// The ways to a target, in the order of the portals: the first has its disks. Empty when there is
+// no such target.
+std::vector<IscsiTarget*> WaysTo(NodeState& state, const std::string& iqn);
+// Tells whether Windows sees the disks that this entry has.
+bool ShowsDisks(NodeState& state, const IscsiTarget& target);
+// The disks that the session of this entry shows.
+const std::vector<Disk>& DisksBy(NodeState& state, const IscsiTarget& target);
+
+// ALREADY_EXISTS when the portal has a session with the target, and, unless `multipath`, when any
+// has (learn.microsoft.com/windows/win32/api/vds/ne-vds-vds_iscsi_login_flag).
 absl::Status Connect(NodeState& state, const IscsiPortal& portal, const std::string& iqn,
-                     const ChapCredentials& credentials);
-absl::Status Disconnect(NodeState& state, const IscsiPortal& portal, const std::string& iqn);
+                     const ChapCredentials& credentials, bool multipath);
+absl::Status Disconnect(NodeState& state, IscsiTarget* target);
+// The sessions of a node that has started again: those with a persistent login, if the portal
+// answers (learn.microsoft.com/powershell/module/iscsi/register-iscsisession).
+void RestartSessions(NodeState& state);
 // INVALID_ARGUMENT unless it has 12 to 16 bytes.
 absl::Status SetMutualChapSecret(NodeState& state, const Secret& secret);
 

@@ -10,6 +10,7 @@
 #include "server/base/status_macros.h"
 #include "server/simulator/check.h"
 #include "server/simulator/files.h"
+#include "server/simulator/iscsi.h"
 #include "server/simulator/services.h"
 #include "server/simulator/smb.h"
 #include "server/simulator/storage.h"
@@ -327,11 +328,7 @@ void Machine::Reboot() {
     const absl::Time now = absl::Now();
     state.other_opens.clear();
     for (SmbMappingState& mapping : state.smb_mappings) mapping.broken = mapping.idle = true;
-    for (IscsiPortalState& portal : state.iscsi_portals) {
-      for (IscsiTarget& target : portal.targets) {
-        target.connected = target.connected && target.persistent && portal.reachable;
-      }
-    }
+    RestartSessions(state);
     RestartServices(state, now);
     for (Disk* disk : AllDisks(state)) {
       disk->arrives_at = std::min(disk->arrives_at, now);

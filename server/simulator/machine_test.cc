@@ -198,6 +198,7 @@ TEST_F(MachineTest, ARebootKeepsWhatIsOnDisksAndLosesWhatIsInMemory) {
       address: "10.0.0.5" registered: true
       target { iqn: "iqn.a" connected: true persistent: true }
       target { iqn: "iqn.b" connected: true }
+      target { iqn: "iqn.c" persistent: true }
     }
     service { name: "Needed" start_type: MANUAL state: STOPPED }
     service { name: "Auto" start_type: AUTOMATIC state: STOPPED depends_on: "Needed" }
@@ -224,6 +225,8 @@ TEST_F(MachineTest, ARebootKeepsWhatIsOnDisksAndLosesWhatIsInMemory) {
   EXPECT_TRUE(after.other_opens.empty());
   EXPECT_TRUE(after.iscsi_portals[0].targets[0].connected);
   EXPECT_FALSE(after.iscsi_portals[0].targets[1].connected);
+  // Its login is persistent, whether or not it had a session.
+  EXPECT_TRUE(after.iscsi_portals[0].targets[2].connected);
   EXPECT_EQ(after.services[0].state, ServiceState::kRunning);
   EXPECT_EQ(after.services[1].state, ServiceState::kRunning);
   EXPECT_EQ(after.services[2].state, ServiceState::kStopped);

@@ -92,6 +92,7 @@ class Reader {
     behaviour.stale_mount_entries = in.stale_mount_entries();
     behaviour.clearing_read_only_remounts = in.clearing_read_only_remounts();
     behaviour.open_files_keep_online = in.open_files_keep_online();
+    behaviour.mpio = in.mpio();
     return behaviour;
   }
 

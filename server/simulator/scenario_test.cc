@@ -311,6 +311,12 @@ const BadScenario kBad[] = {
     {"iscsi_portal { address: 'a' target { iqn: '' } }", "iscsi_portal[0].target[0].iqn"},
     {"iscsi_portal { address: 'a' target { iqn: 'i' } target { iqn: 'I' } }",
      "iscsi_portal[0].target[1].iqn"},
+    {"iscsi_portal { address: 'a' target { iqn: 'i' } } iscsi_portal { address: 'b' target { iqn: "
+     "'I' chap: ONE_WAY username: 'u' secret: 's' } }",
+     "iscsi_portal[1].target[0].chap"},
+    {"iscsi_portal { address: 'a' target { iqn: 'i' } } iscsi_portal { address: 'b' target { iqn: "
+     "'i' disk { number: 4 size_bytes: 1048576 } } }",
+     "iscsi_portal[1].target[0].disk"},
     {"iscsi_portal { address: 'a' target { iqn: 'i' chap: 5 } }", "iscsi_portal[0].target[0].chap"},
     {"iscsi_portal { address: 'a' target { iqn: 'i' secret: 's' } }",
      "iscsi_portal[0].target[0].secret"},

@@ -169,6 +169,7 @@ void WriteBehaviour(const Behaviour& behaviour, proto::Behaviour* out) {
   out->set_stale_mount_entries(behaviour.stale_mount_entries);
   out->set_clearing_read_only_remounts(behaviour.clearing_read_only_remounts);
   out->set_open_files_keep_online(behaviour.open_files_keep_online);
+  out->set_mpio(behaviour.mpio);
 }
 
 void WriteOtherOpen(const OtherOpen& open, proto::OtherOpen* out) {

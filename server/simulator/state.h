@@ -157,6 +157,8 @@ struct SmbMappingState {
 
 enum class ChapMode { kNone, kOneWay, kMutual };
 
+// A target as a portal offers it. One that several portals offer, by its IQN, has its disks and
+// credentials in the first of them; the others have a session of their own, and nothing else.
 struct IscsiTarget {
   std::string iqn;
   ChapMode chap = ChapMode::kNone;
@@ -167,7 +169,8 @@ struct IscsiTarget {
   bool connected = false;
   // Connected again at the next start.
   bool persistent = false;
-  // The node's disks while connected.
+  // The node's disks while any portal's session is connected. At another portal than the first, the
+  // disks that its session shows a second time because MPIO does not claim them.
   std::vector<Disk> disks;
 };
 
@@ -247,6 +250,8 @@ struct Behaviour {
   bool clearing_read_only_remounts = false;
   // A disk stays online while another process has something open on it.
   bool open_files_keep_online = false;
+  // MPIO shows the disks that several sessions of a target bring as one.
+  bool mpio = false;
 };
 
 // A handle that another process of the node holds on the entry at the path, with the bits of

@@ -199,6 +199,15 @@ std::string SendHostilePaths(Attempt& attempt) {
        "StageShare",
        {{"remote-path", R"(\\host.invalid\share)"}, {"target-path", outside}, {"username", "u"}}},
       {"storage", "UnstageShare", {{"target-path", outside}}},
+      {"storage",
+       "StageTarget",
+       {{"portals", "host.invalid"},
+        {"iqn", "iqn.2026-01.invalid.host:x"},
+        {"lun-id", "0"},
+        {"target-path", outside}}},
+      {"storage",
+       "UnstageTarget",
+       {{"iqn", "iqn.2026-01.invalid.host:x"}, {"target-path", outside}}},
   };
   // A volume to mount there is, unless the disk could not be used.
   for (const char* method : {"MountVolume", "UnmountVolume"}) {

@@ -147,6 +147,10 @@ async function staging() {
   const isMapped = (state) => (state.smb_mapping ?? []).some((mapping) => mapping.remote_path === remote_path);
   await node.change(pipe, 'StageShare', { remote_path, target_path, username: 'EXAMPLE\\storage', password: 'correct horse' }, isMapped);
   await node.change(pipe, 'UnstageShare', { target_path, remote_path }, (state) => !isMapped(state));
+  const iqn = 'iqn.2026-01.example.storage:open';
+  await node.change(pipe, 'StageTarget', { portals: ['10.0.0.5'], iqn, lun_id: '0', persistent: true, target_path },
+    (state) => targetOf(state, iqn).persistent && fileAt(state, target_path)?.mounted_volume_id);
+  await node.change(pipe, 'UnstageTarget', { target_path, iqn }, (state) => !targetOf(state, iqn).connected);
 }
 
 // The program of client/README.md.

@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "csi_proxy/call_context.h"
 #include "csi_proxy/storage/hub.h"
 #include "server/groups/deps.h"
@@ -41,7 +42,25 @@ absl::StatusOr<StageShareResponse> Stage(const groups::Deps& deps, const CallCon
 absl::StatusOr<UnstageShareResponse> Unstage(const groups::Deps& deps, const CallContext& context,
                                              const UnstageShareRequest& request);
 
+// Checks all of a request but its disk.
+absl::Status CheckStaging(const groups::Deps& deps, const StageVolumeRequest& request);
+// As Stage(), with a disk that was found already: `request.disk` is ignored.
+absl::StatusOr<StageVolumeResponse> StageFound(const groups::Deps& deps, const CallContext& context,
+                                               const StageVolumeRequest& request,
+                                               const host::DiskDescription& disk);
+
+// The same for a LUN of an iSCSI target, with the sessions: stage_target.cc and
+// unstage_target.cc.
+absl::StatusOr<StageTargetResponse> StageLun(const groups::Deps& deps, const CallContext& context,
+                                             const StageTargetRequest& request);
+absl::StatusOr<UnstageTargetResponse> UnstageLun(const groups::Deps& deps,
+                                                 const CallContext& context,
+                                                 const UnstageTargetRequest& request);
+
 // The disk that a request means: find.cc.
+
+// Tells whether a text is a number in decimal, below 2^32.
+bool IsDecimal(absl::string_view text);
 
 // INVALID_ARGUMENT, naming the field, unless it names one disk in one way.
 absl::Status CheckSelector(const DiskSelector& selector);

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "server/groups/handlers.h"
-#include "server/groups/storage/cloud_testing.h"
+#include "server/groups/storage/crash_testing.h"
 
 namespace csi_proxy::storage {
 namespace {
@@ -31,14 +31,6 @@ constexpr char kScenario[] = R"(
 )";
 
 const DiskSelector kWanted = {.serial_number = "vol0123"};
-
-struct Start {
-  const char* name;
-  // Brings a node of the scenario there.
-  std::function<void(Machine& node)> prepare;
-
-  friend void PrintTo(const Start& start, std::ostream* out) { *out << start.name; }
-};
 
 void Change(Machine& node, const std::function<void(machine::simulated::Disk&)>& change) {
   node.core()->Change([&](NodeState& state) { change(state.disks[1]); });
@@ -134,7 +126,6 @@ std::vector<Start> UnstagingStarts() {
   };
 }
 
-using Act = std::function<absl::Status(Process&)>;
 absl::Status Stage(Process& process) { return process.Stage(kWanted).status(); }
 absl::Status Unstage(Process& process) { return process.Unstage().status(); }
 
@@ -143,61 +134,6 @@ NodeState StateAt(const Start& start) {
   EXPECT_TRUE(node.ok()) << node.status();
   start.prepare(**node);
   return (*node)->Snapshot();
-}
-
-std::string Dump(Machine& node) {
-  return machine::simulated::StateToProto(node.Snapshot()).DebugString();
-}
-
-// Runs `act` from that state, killed at each of its calls in turn, then in a new process; with and
-// without a reboot in between, or with `opposite` in between. The node must end as one does to
-// which that happened without a death.
-void KillEverywhere(const NodeState& state, const Act& act, const Act& opposite) {
-  const auto undisturbed = NodeIn(state);
-  Process whole(undisturbed.get());
-  ASSERT_TRUE(act(whole).ok()) << act(whole);
-  const std::string wanted = Dump(*undisturbed);
-  Process back(undisturbed.get());
-  const bool can_go_back = opposite(back).ok();
-  if (can_go_back) {
-    ASSERT_TRUE(act(back).ok());
-  }
-  const std::string wanted_again = Dump(*undisturbed);
-  const int calls = whole.life.calls();
-  ASSERT_GT(calls, 3);
-  std::atomic<int> refused = 0;
-  const auto kill = [&](Death death, int at) {
-    for (const bool reboots : {false, true}) {
-      if (reboots && death == Death::kNone) continue;
-      SCOPED_TRACE(absl::StrCat("death ", static_cast<int>(death), " at call ", at, " of ", calls,
-                                reboots ? ", then a reboot" : ""));
-      const auto node = NodeIn(state);
-      Process killed(node.get(), death, at);
-      if (!act(killed).ok()) ++refused;
-      if (reboots) node->Reboot();
-      Process next(node.get());
-      const absl::Status repeated = act(next);
-      ASSERT_TRUE(repeated.ok()) << repeated;
-      ASSERT_EQ(Dump(*node), wanted);
-    }
-    if (!can_go_back || death != Death::kBehind) return;
-    // The kubelet may also change its mind, twice.
-    const auto node = NodeIn(state);
-    Process killed(node.get(), death, at);
-    (void)act(killed);
-    Process next(node.get());
-    const absl::Status undone = opposite(next);
-    ASSERT_TRUE(undone.ok()) << undone;
-    ASSERT_TRUE(act(next).ok());
-    ASSERT_EQ(Dump(*node), wanted_again) << static_cast<int>(death) << " at call " << at;
-  };
-  // Some starts wait for a disk to settle at every repetition, so the nodes live side by side.
-  for (const Death death : {Death::kBefore, Death::kBehind, Death::kNone}) {
-    std::vector<std::jthread> threads;
-    for (int at = 1; at <= calls; ++at) threads.emplace_back(kill, death, at);
-  }
-  // The calls of a dead process fail, so nearly all of them must have been heard.
-  EXPECT_GT(refused, 2 * calls);
 }
 
 std::string Name(const testing::TestParamInfo<Start>& info) { return info.param.name; }

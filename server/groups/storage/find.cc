@@ -52,12 +52,6 @@ Field NameOf(const DiskSelector& selector) {
                        [](const Field& field) { return field.is_name && !field.text.empty(); });
 }
 
-bool IsDecimal(absl::string_view text) {
-  uint32_t value;
-  return std::all_of(text.begin(), text.end(), absl::ascii_isdigit) &&
-         absl::SimpleAtoi(text, &value);
-}
-
 // Equal as numbers; a wanted one that is not given is equal to any.
 bool Fits(const std::string& wanted, const std::string& found) {
   uint32_t a = 0;
@@ -149,6 +143,12 @@ absl::StatusOr<host::DiskDescription> Look(const groups::Deps& deps, const CallC
 }
 
 }  // namespace
+
+bool IsDecimal(absl::string_view text) {
+  uint32_t value;
+  return std::all_of(text.begin(), text.end(), absl::ascii_isdigit) &&
+         absl::SimpleAtoi(text, &value);
+}
 
 absl::Status CheckSelector(const DiskSelector& selector) {
   size_t names = 0;

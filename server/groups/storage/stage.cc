@@ -35,16 +35,20 @@ class Staging {
         target_(target),
         options_(std::move(options)) {}
 
-  absl::StatusOr<StageVolumeResponse> Run() {
+  absl::StatusOr<StageVolumeResponse> Find() {
     bool rescanned = false;
     const auto disk = FindDisk(deps_, context_, request_.disk, &rescanned);
     if (rescanned) Did(StorageStep::kRescanned);
     if (!disk.ok()) return disk.status();
-    number_ = disk->disk_number;
+    return Run(*disk);
+  }
+
+  absl::StatusOr<StageVolumeResponse> Run(const host::DiskDescription& disk) {
+    number_ = disk.disk_number;
     ABSL_ASSIGN_OR_RETURN(const auto disk_lock, groups::LockDisk(locks_, context_, number_));
     ABSL_ASSIGN_OR_RETURN(const auto path_lock, groups::LockPath(locks_, context_, target_));
     ABSL_RETURN_IF_ERROR(CheckTarget());
-    ABSL_RETURN_IF_ERROR(CheckStillFree(*disk));
+    ABSL_RETURN_IF_ERROR(CheckStillFree(disk));
     ABSL_RETURN_IF_ERROR(PrepareDisk());
     ABSL_RETURN_IF_ERROR(LookForUse());
 
@@ -251,17 +255,39 @@ class Staging {
   StageVolumeResponse response_;
 };
 
-}  // namespace
-
-absl::StatusOr<StageVolumeResponse> Stage(const groups::Deps& deps, const CallContext& context,
-                                          const StageVolumeRequest& request) {
-  ABSL_RETURN_IF_ERROR(CheckSelector(request.disk));
+// Reads the request and hands a call to `run`.
+template <typename Run>
+absl::StatusOr<StageVolumeResponse> WithStaging(const groups::Deps& deps,
+                                                const CallContext& context,
+                                                const StageVolumeRequest& request, Run run) {
   ABSL_ASSIGN_OR_RETURN(const auto target, groups::ParseConfinedPathBelowLeniently(
                                                deps.roots, "target_path", request.target_path));
   ABSL_ASSIGN_OR_RETURN(
       auto options,
       groups::ReadFormat(request.file_system, request.allocation_unit_bytes, request.label));
-  return Staging(deps, context, request, target, std::move(options)).Run();
+  Staging staging(deps, context, request, target, std::move(options));
+  return run(staging);
+}
+
+}  // namespace
+
+absl::StatusOr<StageVolumeResponse> Stage(const groups::Deps& deps, const CallContext& context,
+                                          const StageVolumeRequest& request) {
+  ABSL_RETURN_IF_ERROR(CheckSelector(request.disk));
+  return WithStaging(deps, context, request, [](Staging& staging) { return staging.Find(); });
+}
+
+absl::Status CheckStaging(const groups::Deps& deps, const StageVolumeRequest& request) {
+  return WithStaging(
+             deps, CallContext(), request,
+             [](Staging&) { return absl::StatusOr<StageVolumeResponse>(StageVolumeResponse()); })
+      .status();
+}
+
+absl::StatusOr<StageVolumeResponse> StageFound(const groups::Deps& deps, const CallContext& context,
+                                               const StageVolumeRequest& request,
+                                               const host::DiskDescription& disk) {
+  return WithStaging(deps, context, request, [&](Staging& staging) { return staging.Run(disk); });
 }
 
 }  // namespace csi_proxy::storage

@@ -63,6 +63,16 @@ class StorageService final : public Service {
     return Unstage(deps_, context, request);
   }
 
+  absl::StatusOr<StageTargetResponse> StageTarget(const CallContext& context,
+                                                  const StageTargetRequest& request) override {
+    return StageLun(deps_, context, request);
+  }
+
+  absl::StatusOr<UnstageTargetResponse> UnstageTarget(
+      const CallContext& context, const UnstageTargetRequest& request) override {
+    return UnstageLun(deps_, context, request);
+  }
+
  private:
   const groups::Deps deps_;
 };

@@ -111,35 +111,51 @@ Outcome ConnectTarget(const Call& call) {
   const IscsiPortal portal =
       call.Has("TargetPortalAddress") ? PortalOf(call) : known->portal->portal;
   const absl::Status connected = Connect(
-      call.state, portal, iqn, {*mode, call.Text("ChapUsername"), Secret(call.Text("ChapSecret"))});
+      call.state, portal, iqn, {*mode, call.Text("ChapUsername"), Secret(call.Text("ChapSecret"))},
+      call.Flag("IsMultipathEnabled"));
   if (absl::IsNotFound(connected)) return Fail(call, kTargetNotFound);
   if (!connected.ok()) return Answer(call, connected, kAlreadyLoggedIn);
-  known->target->persistent = call.Flag("IsPersistent");
-  return Done(call.method, {{"CreatediSCSISession",
-                             Value::Embedded(SessionObject(call.state, *known->target))}});
+  IscsiTarget& target = **FindTarget(call.state, portal, iqn);
+  target.persistent = target.persistent || call.Flag("IsPersistent");
+  return Done(call.method,
+              {{"CreatediSCSISession", Value::Embedded(SessionObject(call.state, target))}});
 }
 
+// The way to a target whose session has this identifier; null when none has.
+IscsiTarget* FindSession(NodeState& state, const std::string& iqn, const std::string& identifier) {
+  for (IscsiTarget* const way : WaysTo(state, iqn)) {
+    if (!way->connected) continue;
+    const cim::Object session = SessionObject(state, *way);
+    if (*session.GetString("SessionIdentifier") == identifier) return way;
+  }
+  return nullptr;
+}
+
+// Without an identifier, all sessions of the target
+// (learn.microsoft.com/powershell/module/iscsi/disconnect-iscsitarget).
 Outcome DisconnectTarget(const Call& call) {
   const std::string iqn = *call.self.GetString("NodeAddress");
-  const std::optional<KnownTarget> known = FindKnownTarget(call.state, iqn);
-  if (!known.has_value()) return Fail(call, kTargetNotFound);
-  if (call.Has("SessionIdentifier")) {
-    const cim::Object session = SessionObject(call.state, *known->target);
-    if (*session.GetString("SessionIdentifier") != call.Text("SessionIdentifier")) {
-      return Fail(call, kInvalidSessionId);
+  if (!FindKnownTarget(call.state, iqn).has_value()) return Fail(call, kTargetNotFound);
+  bool has_ended = false;
+  for (IscsiTarget* const way : WaysTo(call.state, iqn)) {
+    if (call.Has("SessionIdentifier") &&
+        way != FindSession(call.state, iqn, call.Text("SessionIdentifier"))) {
+      continue;
     }
+    if (Disconnect(call.state, way).ok()) has_ended = true;
   }
-  return Answer(call, Disconnect(call.state, known->portal->portal, iqn), kInvalidSessionId);
+  if (!has_ended) return Fail(call, kInvalidSessionId);
+  return Done(call.method);
 }
 
 // The targets of a portal are always those it has.
 Outcome UpdateTarget(const Call& call) { return Done(call.method); }
 
 Outcome SetPersistent(const Call& call, bool persistent) {
-  const std::optional<KnownTarget> known =
-      FindKnownTarget(call.state, *call.self.GetString("TargetNodeAddress"));
-  if (!known.has_value()) return Fail(call, kInvalidSessionId);
-  known->target->persistent = persistent;
+  IscsiTarget* const session = FindSession(call.state, *call.self.GetString("TargetNodeAddress"),
+                                           *call.self.GetString("SessionIdentifier"));
+  if (session == nullptr) return Fail(call, kInvalidSessionId);
+  session->persistent = persistent;
   return Done(call.method);
 }
 Outcome RegisterSession(const Call& call) { return SetPersistent(call, true); }

@@ -1,5 +1,10 @@
+#include <algorithm>
+#include <set>
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "server/base/windows_path.h"
 #include "server/simulator/iscsi.h"
 #include "server/simulator/wmi/objects.h"
 
@@ -55,9 +60,13 @@ const char* AuthenticationType(ChapMode mode) {
   return "NONE";
 }
 
-cim::Object TargetObject(const IscsiTarget& target) {
-  return MakeObject("MSFT_iSCSITarget", {{"NodeAddress", Value::String(target.iqn)},
-                                         {"IsConnected", Value::Boolean(target.connected)}});
+// One object stands for a target, however many portals offer it.
+cim::Object TargetObject(NodeState& state, const IscsiTarget& target) {
+  const std::vector<IscsiTarget*> ways = WaysTo(state, target.iqn);
+  const bool connected =
+      std::any_of(ways.begin(), ways.end(), [](const auto* way) { return way->connected; });
+  return MakeObject("MSFT_iSCSITarget", {{"NodeAddress", Value::String(ways.front()->iqn)},
+                                         {"IsConnected", Value::Boolean(connected)}});
 }
 
 cim::Object ConnectionObject(NodeState& state, const IscsiPortalState& portal,
@@ -105,8 +114,9 @@ Objects Portals(NodeState& state) {
 
 Objects Targets(NodeState& state) {
   Objects objects;
+  std::set<std::string> iqns;
   ForEachTarget(state, [&](const IscsiPortalState&, const IscsiTarget& target) {
-    objects.push_back(TargetObject(target));
+    if (iqns.insert(FoldName(target.iqn)).second) objects.push_back(TargetObject(state, target));
   });
   return objects;
 }
@@ -132,7 +142,8 @@ Objects TargetsToPortals(NodeState& state) {
   ForEachTarget(state, [&](const IscsiPortalState& portal, const IscsiTarget& target) {
     if (!portal.registered) return;
     objects.push_back(Link("MSFT_iSCSITargetToiSCSITargetPortal", "iSCSITarget",
-                           TargetObject(target), "iSCSITargetPortal", PortalObject(portal.portal)));
+                           TargetObject(state, target), "iSCSITargetPortal",
+                           PortalObject(portal.portal)));
   });
   return objects;
 }
@@ -141,7 +152,8 @@ Objects TargetsToSessions(NodeState& state) {
   Objects objects;
   ForEachSession(state, [&](const IscsiPortalState&, const IscsiTarget& target) {
     objects.push_back(Link("MSFT_iSCSITargetToiSCSISession", "iSCSISession",
-                           SessionObject(state, target), "iSCSITarget", TargetObject(target)));
+                           SessionObject(state, target), "iSCSITarget",
+                           TargetObject(state, target)));
   });
   return objects;
 }
@@ -151,7 +163,7 @@ Objects TargetsToConnections(NodeState& state) {
   ForEachSession(state, [&](const IscsiPortalState& portal, const IscsiTarget& target) {
     objects.push_back(Link("MSFT_iSCSITargetToiSCSIConnection", "iSCSIConnection",
                            ConnectionObject(state, portal, target), "iSCSITarget",
-                           TargetObject(target)));
+                           TargetObject(state, target)));
   });
   return objects;
 }
@@ -159,7 +171,7 @@ Objects TargetsToConnections(NodeState& state) {
 Objects ConnectionsToDisks(NodeState& state) {
   Objects objects;
   ForEachSession(state, [&](const IscsiPortalState& portal, const IscsiTarget& target) {
-    for (const Disk& disk : target.disks) {
+    for (const Disk& disk : DisksBy(state, target)) {
       objects.push_back(Link("MSFT_iSCSIConnectionToDisk", "Disk", DiskObject(disk),
                              "iSCSIConnection", ConnectionObject(state, portal, target)));
     }
@@ -170,7 +182,7 @@ Objects ConnectionsToDisks(NodeState& state) {
 Objects SessionsToDisks(NodeState& state) {
   Objects objects;
   ForEachSession(state, [&](const IscsiPortalState&, const IscsiTarget& target) {
-    for (const Disk& disk : target.disks) {
+    for (const Disk& disk : DisksBy(state, target)) {
       objects.push_back(Link("MSFT_iSCSISessionToDisk", "Disk", DiskObject(disk), "iSCSISession",
                              SessionObject(state, target)));
     }

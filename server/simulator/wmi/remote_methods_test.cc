@@ -1,5 +1,6 @@
 // SMB mappings and the iSCSI initiator through WMI.
 #include "server/base/win32_error.h"
+#include "server/simulator/iscsi.h"
 #include "server/simulator/wmi/testing.h"
 
 namespace csi_proxy::machine::simulated::wmi {
@@ -174,6 +175,93 @@ TEST_F(RemoteMethodsTest, ConnectsAndDisconnects) {
       Returns(0));
   EXPECT_THAT(Target("iqn.open").GetBoolean("IsConnected"), Yields(false));
   EXPECT_THAT(Invoke(target, "Disconnect"), FailsWithHresult(0xEFFF001C));
+}
+
+// The node of the other tests, whose target another portal offers as well.
+class TwoPortalsTest : public RemoteMethodsTest {
+ protected:
+  TwoPortalsTest() {
+    node_->core()->Change([](NodeState& state) {
+      state.iscsi_portals[0].targets[0].disks[0].page83 = "lun0";
+      IscsiPortalState& second = state.iscsi_portals.emplace_back();
+      second.portal.address = "10.0.0.6";
+      second.registered = true;
+      second.targets.emplace_back().iqn = "iqn.open";
+    });
+    EXPECT_THAT(NewPortal(), Returns(0));
+    EXPECT_THAT(Connect("iqn.open"), Returns(0));
+  }
+  absl::StatusOr<cim::MethodResult> ConnectAgain(bool multipath) {
+    return InvokeStatic("MSFT_iSCSITarget", "Connect",
+                        {{"NodeAddress", Value::String("iqn.open")},
+                         {"TargetPortalAddress", Value::String("10.0.0.6")},
+                         {"IsMultipathEnabled", Value::Boolean(multipath)}});
+  }
+};
+
+TEST_F(TwoPortalsTest, SessionsByTwoPortals) {
+  EXPECT_THAT(ConnectAgain(false), FailsWithHresult(0xEFFF003F));
+  ASSERT_THAT(ConnectAgain(true), Returns(0));
+  EXPECT_THAT(*All(Query("MSFT_iSCSITarget").Where("NodeAddress", Value::String("iqn.open"))),
+              SizeIs(1));
+  const auto sessions = *All(Query("MSFT_iSCSISession"));
+  ASSERT_THAT(sessions, SizeIs(2));
+  const auto connections = *All(Query("MSFT_iSCSIConnection"));
+  ASSERT_THAT(connections, SizeIs(2));
+  EXPECT_THAT(connections[0].GetString("TargetAddress"), Yields("10.0.0.5"));
+  EXPECT_THAT(connections[1].GetString("TargetAddress"), Yields("10.0.0.6"));
+  // One ends alone, the others together.
+  EXPECT_THAT(Invoke(Target("iqn.open"), "Disconnect",
+                     {{"SessionIdentifier", *sessions[1].Get("SessionIdentifier")}}),
+              Returns(0));
+  EXPECT_EQ(One(Query("MSFT_iSCSISession")), sessions[0]);
+  ASSERT_THAT(ConnectAgain(true), Returns(0));
+  EXPECT_THAT(Invoke(Target("iqn.open"), "Disconnect"), Returns(0));
+  EXPECT_THAT(*All(Query("MSFT_iSCSISession")), IsEmpty());
+}
+
+TEST_F(TwoPortalsTest, WithMpioTheDiskIsOne) {
+  node_->core()->Change([](NodeState& state) { state.behaviour.mpio = true; });
+  const size_t before = All(Query("MSFT_Disk"))->size();
+  ASSERT_THAT(ConnectAgain(true), Returns(0));
+  EXPECT_THAT(*All(Query("MSFT_Disk")), SizeIs(before));
+  const auto sessions = *All(Query("MSFT_iSCSISession"));
+  for (const cim::Object& session : sessions) {
+    const auto disks =
+        *session_->Associators(context_, kStorage, session.path(),
+                               {"MSFT_iSCSISessionToDisk", "MSFT_Disk", "Disk", "iSCSISession"});
+    ASSERT_THAT(disks, SizeIs(1));
+    EXPECT_THAT(disks[0].GetUint32("Number"), Yields(10U));
+  }
+  // It stays as long as one session does.
+  node_->core()->Change([](NodeState& state) {
+    EXPECT_THAT(Disconnect(state, &state.iscsi_portals[0].targets[0]), IsOk());
+  });
+  EXPECT_THAT(*All(Query("MSFT_Disk")), SizeIs(before));
+}
+
+TEST_F(TwoPortalsTest, WithoutMpioASecondSessionBringsTheDiskAgain) {
+  const size_t before = All(Query("MSFT_Disk"))->size();
+  ASSERT_THAT(ConnectAgain(true), Returns(0));
+  const auto disks = *All(Query("MSFT_Disk"));
+  ASSERT_THAT(disks, SizeIs(before + 1));
+  int again = 0;
+  for (const cim::Object& disk : disks) {
+    if (disk.GetUint32("Number").value_or(0) == 10 ||
+        *disk.GetString("UniqueId") != *Disk(10).GetString("UniqueId")) {
+      continue;
+    }
+    ++again;
+    EXPECT_THAT(disk.GetBoolean("IsOffline"), Yields(true));
+    EXPECT_THAT(disk.GetUint32("OfflineReason"), Yields(2U));
+  }
+  EXPECT_EQ(again, 1);
+  // The session that is left shows the disk itself.
+  node_->core()->Change([](NodeState& state) {
+    EXPECT_THAT(Disconnect(state, &state.iscsi_portals[0].targets[0]), IsOk());
+  });
+  EXPECT_THAT(*All(Query("MSFT_Disk")), SizeIs(before));
+  EXPECT_THAT(Disk(10).GetUint32("Number"), Yields(10U));
 }
 
 TEST_F(RemoteMethodsTest, ASessionOutlivesItsPortal) {

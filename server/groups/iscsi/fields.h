@@ -1,0 +1,28 @@
+// Reads the fields of requests that name portals and targets and how to log in.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "server/host/iscsi_host.h"
+
+namespace csi_proxy::iscsi {
+
+// Each is INVALID_ARGUMENT, naming the field, when it is malformed.
+//
+// Port 0 means 3260.
+absl::StatusOr<host::IscsiPortal> ReadPortal(absl::string_view address_field,
+                                             absl::string_view port_field,
+                                             const std::string& address, uint32_t port);
+absl::Status CheckIqn(const std::string& iqn);
+absl::Status CheckSecret(absl::string_view field, const std::string& secret);
+// The name and the secret are fields `chap_username` and `chap_secret`; `none` is the field of the
+// mode with its value for no CHAP.
+absl::StatusOr<host::ChapCredentials> ReadChap(absl::string_view none, host::ChapMode mode,
+                                               const std::string& username,
+                                               const std::string& secret);
+
+}  // namespace csi_proxy::iscsi

@@ -1,0 +1,83 @@
+// Kills a process of the service at each call that it makes of Windows, and repeats what it did:
+// the node must end as if nothing had happened.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "server/groups/storage/cloud_testing.h"
+
+namespace csi_proxy::storage {
+
+struct Start {
+  const char* name;
+  // Brings a node of the scenario there.
+  std::function<void(Machine& node)> prepare;
+
+  friend void PrintTo(const Start& start, std::ostream* out) { *out << start.name; }
+};
+
+using Act = std::function<absl::Status(Process&)>;
+inline std::string Dump(Machine& node) {
+  return machine::simulated::StateToProto(node.Snapshot()).DebugString();
+}
+
+// Runs `act` from that state, killed at each of its calls in turn, then in a new process; with and
+// without a reboot in between, or with `opposite` in between. The node must end as one does to
+// which that happened without a death.
+inline void KillEverywhere(const NodeState& state, const Act& act, const Act& opposite) {
+  const auto undisturbed = NodeIn(state);
+  Process whole(undisturbed.get());
+  ASSERT_TRUE(act(whole).ok()) << act(whole);
+  const std::string wanted = Dump(*undisturbed);
+  Process back(undisturbed.get());
+  const bool can_go_back = opposite(back).ok();
+  if (can_go_back) {
+    ASSERT_TRUE(act(back).ok());
+  }
+  const std::string wanted_again = Dump(*undisturbed);
+  const int calls = whole.life.calls();
+  ASSERT_GT(calls, 3);
+  std::atomic<int> refused = 0;
+  const auto kill = [&](Death death, int at) {
+    for (const bool reboots : {false, true}) {
+      if (reboots && death == Death::kNone) continue;
+      SCOPED_TRACE(absl::StrCat("death ", static_cast<int>(death), " at call ", at, " of ", calls,
+                                reboots ? ", then a reboot" : ""));
+      const auto node = NodeIn(state);
+      Process killed(node.get(), death, at);
+      if (!act(killed).ok()) ++refused;
+      if (reboots) node->Reboot();
+      Process next(node.get());
+      const absl::Status repeated = act(next);
+      ASSERT_TRUE(repeated.ok()) << repeated;
+      ASSERT_EQ(Dump(*node), wanted);
+    }
+    if (!can_go_back || death != Death::kBehind) return;
+    // The kubelet may also change its mind, twice.
+    const auto node = NodeIn(state);
+    Process killed(node.get(), death, at);
+    (void)act(killed);
+    Process next(node.get());
+    const absl::Status undone = opposite(next);
+    ASSERT_TRUE(undone.ok()) << undone;
+    ASSERT_TRUE(act(next).ok());
+    ASSERT_EQ(Dump(*node), wanted_again) << static_cast<int>(death) << " at call " << at;
+  };
+  // Some starts wait for a disk to settle at every repetition, so the nodes live side by side.
+  for (const Death death : {Death::kBefore, Death::kBehind, Death::kNone}) {
+    std::vector<std::jthread> threads;
+    for (int at = 1; at <= calls; ++at) threads.emplace_back(kill, death, at);
+  }
+  // The calls of a dead process fail, so nearly all of them must have been heard.
+  EXPECT_GT(refused, 2 * calls);
+}
+
+}  // namespace csi_proxy::storage

@@ -1,0 +1,86 @@
+// StageTarget and UnstageTarget killed at each call that they make of Windows, and repeated, as
+// crash_test.cc does to StageVolume.
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "server/groups/storage/target_testing.h"
+
+namespace csi_proxy::storage {
+namespace {
+
+struct TargetStart {
+  Start start;
+  bool mpio;
+
+  friend void PrintTo(const TargetStart& start, std::ostream* out) { *out << start.start.name; }
+};
+std::string Name(const testing::TestParamInfo<TargetStart>& info) { return info.param.start.name; }
+
+Act Staging(bool mpio) {
+  return [mpio](Process& process) {
+    return process.storage
+        ->StageTarget(process.context, mpio ? MultipathRequest() : TargetRequest())
+        .status();
+  };
+}
+absl::Status Unstaging(Process& process) {
+  return process.storage->UnstageTarget(process.context, UnstageRequest()).status();
+}
+
+std::vector<TargetStart> StagingStarts() {
+  const auto staged = [](Machine& node) {
+    Process process(&node);
+    EXPECT_TRUE(Staging(false)(process).ok());
+  };
+  const auto nothing = [](Machine&) {};
+  return {
+      {{"Nothing", nothing}, false},
+      {{"NothingWithMpio", nothing}, true},
+      {{"TheDiskWasUsedBefore",
+        [staged](Machine& node) {
+          staged(node);
+          Process process(&node);
+          EXPECT_TRUE(Unstaging(process).ok());
+        }},
+       false},
+      {{"NotPersistentYet",
+        [](Machine& node) {
+          StageTargetRequest request = TargetRequest();
+          request.persistent = false;
+          Process process(&node);
+          EXPECT_TRUE(process.storage->StageTarget(process.context, request).ok());
+        }},
+       false},
+      {{"OnePathWithMpio", staged}, true},
+      {{"StagedAndGrown",
+        [staged](Machine& node) {
+          staged(node);
+          EXPECT_TRUE(node.GrowDisk(10, uint64_t{3} << 30).ok());
+        }},
+       false},
+  };
+}
+
+NodeState StateAt(const TargetStart& start) {
+  const auto node = NodeIn(TargetState(start.mpio));
+  start.start.prepare(*node);
+  return node->Snapshot();
+}
+
+class TargetCrashTest : public testing::TestWithParam<TargetStart> {};
+TEST_P(TargetCrashTest, StagingKilledAnywhereAndRepeatedEndsTheSame) {
+  KillEverywhere(StateAt(GetParam()), Staging(GetParam().mpio), Unstaging);
+}
+TEST_P(TargetCrashTest, UnstagingKilledAnywhereAndRepeatedEndsTheSame) {
+  const NodeState state = StateAt(GetParam());
+  const auto node = NodeIn(state);
+  Process process(node.get());
+  ASSERT_TRUE(Staging(GetParam().mpio)(process).ok());
+  KillEverywhere(node->Snapshot(), Unstaging, Staging(GetParam().mpio));
+}
+INSTANTIATE_TEST_SUITE_P(From, TargetCrashTest, testing::ValuesIn(StagingStarts()), Name);
+
+}  // namespace
+}  // namespace csi_proxy::storage
