@@ -32,6 +32,8 @@ const (
 	Storage_GetVolumeHealth_FullMethodName = "/v1alpha1.Storage/GetVolumeHealth"
 	Storage_StageVolume_FullMethodName     = "/v1alpha1.Storage/StageVolume"
 	Storage_UnstageVolume_FullMethodName   = "/v1alpha1.Storage/UnstageVolume"
+	Storage_StageShare_FullMethodName      = "/v1alpha1.Storage/StageShare"
+	Storage_UnstageShare_FullMethodName    = "/v1alpha1.Storage/UnstageShare"
 	Storage_StageTarget_FullMethodName     = "/v1alpha1.Storage/StageTarget"
 	Storage_UnstageTarget_FullMethodName   = "/v1alpha1.Storage/UnstageTarget"
 )
@@ -87,6 +89,29 @@ type StorageClient interface {
 	// FAILED_PRECONDITION when the directory holds something and nothing is mounted there, and when
 	// it is a link or a file.
 	UnstageVolume(ctx context.Context, in *UnstageVolumeRequest, opts ...grpc.CallOption) (*UnstageVolumeResponse, error)
+	// Makes a share usable at a link: the link is made, with the directories above it, and the share is
+	// mapped with these credentials as NewSmbGlobalMapping of the smb group maps it. Skips steps that
+	// are done already, so it can be repeated after an error, a crash or a reboot and ends in the same
+	// state; a mapping through which the share cannot be reached is replaced. The link comes before the
+	// mapping and goes after it, so that no crash leaves a mapping without a link that leads to it, and
+	// a link always tells which mapping it needs. A call that fails removes the link that it made,
+	// unless Windows may have mapped the share all the same: then a repeated call or UnstageShare finds
+	// the link. An empty directory gives place to the link. ALREADY_EXISTS when another link, or a
+	// volume, is there; FAILED_PRECONDITION when a file is, or a directory that is not empty, when the
+	// server refuses the credentials, or the node is connected to it with others; PERMISSION_DENIED
+	// where mappings are bound to their credentials, and these are others. Where other credentials hold
+	// a mapping, the links that lead to it are named. There is no read-only stage: a mapping has no such
+	// flag, and who may write is for the server to say.
+	StageShare(ctx context.Context, in *StageShareRequest, opts ...grpc.CallOption) (*StageShareResponse, error)
+	// Takes back what StageShare did: when no other link below the working directories leads to the
+	// share, or below it, its mapping is removed, then the link. The links of the node are looked at;
+	// nothing is counted that could be lost. Where not all of them could be looked at, the mapping
+	// stays, and the answer says so. A call that was killed in between is repeated, finds the link, and
+	// goes on. Succeeds when nothing is there; then `remote_path` tells which mapping goes, if no link
+	// leads to it. Whoever uses a share without a link below the working directories loses it.
+	// FAILED_PRECONDITION when a file is there, a directory that is not empty, or something else than a
+	// link to a share, or to this one.
+	UnstageShare(ctx context.Context, in *UnstageShareRequest, opts ...grpc.CallOption) (*UnstageShareResponse, error)
 	// Makes a LUN of an iSCSI target usable at a directory, from whatever state the node is in:
 	// registers the portals that are not, asks the others anew for their targets, connects the
 	// target, waits for the LUN's disk, at most ten seconds, and does with it what StageVolume does.
@@ -201,6 +226,24 @@ func (c *storageClient) UnstageVolume(ctx context.Context, in *UnstageVolumeRequ
 	return out, nil
 }
 
+func (c *storageClient) StageShare(ctx context.Context, in *StageShareRequest, opts ...grpc.CallOption) (*StageShareResponse, error) {
+	out := new(StageShareResponse)
+	err := c.cc.Invoke(ctx, Storage_StageShare_FullMethodName, in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *storageClient) UnstageShare(ctx context.Context, in *UnstageShareRequest, opts ...grpc.CallOption) (*UnstageShareResponse, error) {
+	out := new(UnstageShareResponse)
+	err := c.cc.Invoke(ctx, Storage_UnstageShare_FullMethodName, in, out, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *storageClient) StageTarget(ctx context.Context, in *StageTargetRequest, opts ...grpc.CallOption) (*StageTargetResponse, error) {
 	out := new(StageTargetResponse)
 	err := c.cc.Invoke(ctx, Storage_StageTarget_FullMethodName, in, out, opts...)
@@ -270,6 +313,29 @@ type StorageServer interface {
 	// FAILED_PRECONDITION when the directory holds something and nothing is mounted there, and when
 	// it is a link or a file.
 	UnstageVolume(context.Context, *UnstageVolumeRequest) (*UnstageVolumeResponse, error)
+	// Makes a share usable at a link: the link is made, with the directories above it, and the share is
+	// mapped with these credentials as NewSmbGlobalMapping of the smb group maps it. Skips steps that
+	// are done already, so it can be repeated after an error, a crash or a reboot and ends in the same
+	// state; a mapping through which the share cannot be reached is replaced. The link comes before the
+	// mapping and goes after it, so that no crash leaves a mapping without a link that leads to it, and
+	// a link always tells which mapping it needs. A call that fails removes the link that it made,
+	// unless Windows may have mapped the share all the same: then a repeated call or UnstageShare finds
+	// the link. An empty directory gives place to the link. ALREADY_EXISTS when another link, or a
+	// volume, is there; FAILED_PRECONDITION when a file is, or a directory that is not empty, when the
+	// server refuses the credentials, or the node is connected to it with others; PERMISSION_DENIED
+	// where mappings are bound to their credentials, and these are others. Where other credentials hold
+	// a mapping, the links that lead to it are named. There is no read-only stage: a mapping has no such
+	// flag, and who may write is for the server to say.
+	StageShare(context.Context, *StageShareRequest) (*StageShareResponse, error)
+	// Takes back what StageShare did: when no other link below the working directories leads to the
+	// share, or below it, its mapping is removed, then the link. The links of the node are looked at;
+	// nothing is counted that could be lost. Where not all of them could be looked at, the mapping
+	// stays, and the answer says so. A call that was killed in between is repeated, finds the link, and
+	// goes on. Succeeds when nothing is there; then `remote_path` tells which mapping goes, if no link
+	// leads to it. Whoever uses a share without a link below the working directories loses it.
+	// FAILED_PRECONDITION when a file is there, a directory that is not empty, or something else than a
+	// link to a share, or to this one.
+	UnstageShare(context.Context, *UnstageShareRequest) (*UnstageShareResponse, error)
 	// Makes a LUN of an iSCSI target usable at a directory, from whatever state the node is in:
 	// registers the portals that are not, asks the others anew for their targets, connects the
 	// target, waits for the LUN's disk, at most ten seconds, and does with it what StageVolume does.
@@ -326,6 +392,12 @@ func (UnimplementedStorageServer) StageVolume(context.Context, *StageVolumeReque
 }
 func (UnimplementedStorageServer) UnstageVolume(context.Context, *UnstageVolumeRequest) (*UnstageVolumeResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method UnstageVolume not implemented")
+}
+func (UnimplementedStorageServer) StageShare(context.Context, *StageShareRequest) (*StageShareResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method StageShare not implemented")
+}
+func (UnimplementedStorageServer) UnstageShare(context.Context, *UnstageShareRequest) (*UnstageShareResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method UnstageShare not implemented")
 }
 func (UnimplementedStorageServer) StageTarget(context.Context, *StageTargetRequest) (*StageTargetResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method StageTarget not implemented")
@@ -508,6 +580,42 @@ func _Storage_UnstageVolume_Handler(srv interface{}, ctx context.Context, dec fu
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Storage_StageShare_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(StageShareRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(StorageServer).StageShare(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Storage_StageShare_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(StorageServer).StageShare(ctx, req.(*StageShareRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Storage_UnstageShare_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(UnstageShareRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(StorageServer).UnstageShare(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Storage_UnstageShare_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(StorageServer).UnstageShare(ctx, req.(*UnstageShareRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Storage_StageTarget_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(StageTargetRequest)
 	if err := dec(in); err != nil {
@@ -586,6 +694,14 @@ var Storage_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "UnstageVolume",
 			Handler:    _Storage_UnstageVolume_Handler,
+		},
+		{
+			MethodName: "StageShare",
+			Handler:    _Storage_StageShare_Handler,
+		},
+		{
+			MethodName: "UnstageShare",
+			Handler:    _Storage_UnstageShare_Handler,
 		},
 		{
 			MethodName: "StageTarget",
