@@ -6,7 +6,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
-#include "server/simulator/attach.h"
 #include "server/simulator/storage.h"
 
 namespace csi_proxy::machine::simulated {

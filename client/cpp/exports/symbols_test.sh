@@ -64,7 +64,7 @@ cpp() {
   versions=$(cd "$root/api" && echo */v*/ | tr ' ' '\n')
   expect base csi_proxy::CallContext
   # The requests have secrets, which their destructors overwrite.
-  expect node csi_proxy::{Node,iscsi::{ConnectTarget,SetMutualChapSecret}Request,smb::NewSmbGlobalMappingRequest}
+  expect node csi_proxy::{Node,iscsi::{ConnectTarget,SetMutualChapSecret}Request,smb::NewSmbGlobalMappingRequest,storage::{StageShare,StageTarget}Request}
   expect testing csi_proxy::{SimulatedNode,simulated_node::State}
   expect client_api "$(echo csi_proxy  # Connect()
                        sed -E 's|(.*)/(.*)/|csi_proxy::\1::\2::Client|' <<<"$versions"
