@@ -1,6 +1,7 @@
-// The locks of calls on targets, portals, disks, shares, paths and volumes. A call that needs several
-// takes them in the order in which they stand here, so that no two calls wait for each other. The
-// group system locks services for itself; no call takes one of those beside another lock.
+// The locks of calls on targets, portals, disks, shares, paths and volumes. A call that needs
+// several takes them in the order in which they stand here, so that no two calls wait for each
+// other. The group system locks services for itself; no call takes one of those beside another
+// lock.
 #pragma once
 
 #include <cstdint>

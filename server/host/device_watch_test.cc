@@ -33,7 +33,6 @@ class ToldOs final : public OddOs {
 
 class DeviceWatchTest : public testing::Test {
  protected:
-
   // One look and the wait behind it. Returns how long the machine was asked to wait, in all.
   absl::Duration Pause() {
     os_.waits.clear();

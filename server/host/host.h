@@ -20,10 +20,10 @@
 
 namespace csi_proxy::host {
 
-// Looks for a thing that comes with a disk or volume, again and again: Watch(), look, Wait(), and so
-// on. Between two looks the machine is asked to tell when a disk or volume comes or goes, and as it
-// may not tell, nor show at once what has come, the next look is due after a while in any case. For
-// one thread.
+// Looks for a thing that comes with a disk or volume, again and again: Watch(), look, Wait(), and
+// so on. Between two looks the machine is asked to tell when a disk or volume comes or goes, and as
+// it may not tell, nor show at once what has come, the next look is due after a while in any case.
+// For one thread.
 class DeviceWatch {
  public:
   // `first` and `longest`: the while between two looks, which doubles until a device comes or goes.

@@ -56,8 +56,8 @@ void Core::AwaitDeviceChange(uint64_t seen, absl::Duration limit) {
   while (CountDevices(state_) == seen && absl::Now() < until) {
     // The clock of the arrivals is not the one that the condition waits by.
     const absl::Duration left = std::min(until, NextArrival(state_)) - absl::Now();
-    stepped_.wait_for(lock, absl::ToChronoMicroseconds(
-                                std::min(left + absl::Microseconds(1), absl::Hours(1))));
+    stepped_.wait_for(
+        lock, absl::ToChronoMicroseconds(std::min(left + absl::Microseconds(1), absl::Hours(1))));
   }
   --watchers_;
 }

@@ -33,9 +33,9 @@ class Disconnecting {
   absl::StatusOr<UnstageTargetResponse> Run() {
     ABSL_ASSIGN_OR_RETURN(const auto before, host_.iscsi().GetSessions(context_, request_.iqn));
     ABSL_RETURN_IF_ERROR(CheckMounted(before));
-    ABSL_ASSIGN_OR_RETURN(auto unstaged,
-                          Unstage(deps_, context_,
-                                  UnstageVolumeRequest{.target_path = request_.target_path}));
+    ABSL_ASSIGN_OR_RETURN(
+        auto unstaged,
+        Unstage(deps_, context_, UnstageVolumeRequest{.target_path = request_.target_path}));
     response_.volume_id = std::move(unstaged.volume_id);
     response_.steps = std::move(unstaged.steps);
     if (before.count > 0) {

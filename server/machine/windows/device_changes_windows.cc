@@ -37,7 +37,8 @@ static_assert(sizeof(NotifyFilter) == 416);
 // CM_NOTIFY_CALLBACK. Its action matters to nobody: what comes and what goes are looked for alike.
 using Callback = DWORD(CALLBACK*)(void* registration, void* context, int action, void* data,
                                   DWORD size);
-using RegisterFunction = DWORD(WINAPI*)(NotifyFilter*, void* context, Callback, void** registration);
+using RegisterFunction = DWORD(WINAPI*)(NotifyFilter*, void* context, Callback,
+                                        void** registration);
 using UnregisterFunction = DWORD(WINAPI*)(void* registration);
 
 // The functions exist since Windows 8, and in no Wine before 9.
@@ -71,7 +72,8 @@ uint64_t DeviceChanges::Count() {
 void DeviceChanges::Await(uint64_t seen, absl::Duration limit) {
   const absl::Time until = absl::Now() + limit;
   std::unique_lock<Mutex> lock(mutex_);
-  for (absl::Duration left; count_ == seen && (left = until - absl::Now()) > absl::ZeroDuration();) {
+  for (absl::Duration left;
+       count_ == seen && (left = until - absl::Now()) > absl::ZeroDuration();) {
     changed_.wait_for(lock, std::chrono::milliseconds(1) + absl::ToChronoMilliseconds(left));
   }
 }
@@ -86,8 +88,8 @@ void DeviceChanges::Announce() {
 
 void DeviceChanges::Register() {
   registered_ = true;
-  const auto register_one = reinterpret_cast<RegisterFunction>(
-      reinterpret_cast<void*>(Find("CM_Register_Notification")));
+  const auto register_one =
+      reinterpret_cast<RegisterFunction>(reinterpret_cast<void*>(Find("CM_Register_Notification")));
   if (register_one == nullptr) return;
   for (const GUID& interface_class : kInterfaces) {
     NotifyFilter filter;
