@@ -128,7 +128,11 @@ void FillLongest(pb::Message* request) {
     for (int unit = static_cast<int>(text.size()); unit < (is_path ? 32'767 : 513); ++unit) {
       text += unit % 256 == 0 ? "\\" : "\u20ac";
     }
-    reflection.SetString(request, field, text);
+    // The longest list that a request takes has 16 entries.
+    for (int entry = 0; field->is_repeated() && entry < 16; ++entry) {
+      reflection.AddString(request, field, text);
+    }
+    if (!field->is_repeated()) reflection.SetString(request, field, text);
   }
 }
 

@@ -51,7 +51,11 @@ void RandomMessages::Set(pb::Message* message, const Field* field) {
       r.SetBool(message, field, random_() % 2 == 0);
       break;
     case Field::CPPTYPE_UINT32:
-      r.SetUInt32(message, field, Number32());
+      if (add) {
+        r.AddUInt32(message, field, Number32());
+      } else {
+        r.SetUInt32(message, field, Number32());
+      }
       break;
     case Field::CPPTYPE_INT64: {
       // The one that is wider than the hub's stays in the hub's range.
