@@ -3,7 +3,6 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -105,14 +104,15 @@ class Core {
   template <typename Action>
   auto Step(Action& action, bool is_long) -> decltype(action(std::declval<NodeState&>())) {
     Settle();
-    // Each step may let a device come or go.
-    if (watchers_ > 0) stepped_.notify_all();
     // Not every eighth: the steps of a call that is repeated may be a multiple of that.
     random_ = random_ * 6364136223846793005 + 1442695040888963407;
     if (!is_long && (random_ >> 32) % kStepsToOneTimed != 0) return action(state_);
     const Stopwatch stopwatch(&counts_.busy, is_long ? 1 : kStepsToOneTimed);
     return action(state_);
   }
+
+  // The time at which a device comes by itself.
+  absl::Time next_arrival() const;
 
   // Counts a call; returns whether it is one of WMI's.
   bool Count(absl::string_view operation);
@@ -122,13 +122,10 @@ class Core {
 
   // Not an absl::Mutex: ThreadSanitizer cannot see into one that was built without it.
   mutable std::mutex mutex_;
-  // Wakes those who wait for a device, once the lock is free.
-  std::condition_variable stepped_;
   // All are guarded by mutex_.
   NodeState state_;
   CallCounts counts_;
   uint64_t random_ = 1;
-  int watchers_ = 0;
 };
 
 // The first rule that matches this operation, if any. Counts it down, and removes it when it is
