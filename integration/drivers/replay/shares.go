@@ -5,6 +5,7 @@ import (
 	"csi-proxy.example/drivers/steps"
 	filesystembeta "github.com/kubernetes-csi/csi-proxy/client/api/filesystem/v1beta1"
 	smbbeta "github.com/kubernetes-csi/csi-proxy/client/api/smb/v1beta1"
+	"google.golang.org/grpc"
 )
 
 // trident is NetApp Trident with what the steps know of its volumes.
@@ -39,12 +40,14 @@ func playTrident(run *steps.Run, made *clients) error {
 		Kills: steps.KillsSeldomOnLinux()}
 	life.More = func(l *steps.ShareLife) {
 		l.Step("the pipes of v1beta1, which the pod mounts beside v1, answer", func() error {
+			// The connections are from before the service's last restart.
+			anew := grpc.WaitForReady(true)
 			_, err := files.PathExists(background, &filesystembeta.PathExistsRequest{
-				Path: `C:\var\lib\kubelet\plugins`, Context: filesystembeta.PathContext_PLUGIN})
+				Path: `C:\var\lib\kubelet\plugins`, Context: filesystembeta.PathContext_PLUGIN}, anew)
 			if err != nil {
 				return err
 			}
-			_, err = shares.RemoveSmbGlobalMapping(background, &smbbeta.RemoveSmbGlobalMappingRequest{RemotePath: `\\none\none`})
+			_, err = shares.RemoveSmbGlobalMapping(background, &smbbeta.RemoveSmbGlobalMappingRequest{RemotePath: `\\none\none`}, anew)
 			return steps.Unreachable(err)
 		})
 	}

@@ -2,6 +2,7 @@ package steps
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -43,6 +44,9 @@ type TargetLife struct {
 // The portal of the storage, whose targets come and go.
 const portalAddress = "10.20.0.7"
 
+// initiator is the part of a scenario that says whether MSiSCSI starts by itself, and runs.
+var initiator = regexp.MustCompile(`(name:\s*"MSiSCSI"[^}]*start_type:\s*)\w+([^}]*state:\s*)\w+`)
+
 // targetText is a target of a scenario, with a raw disk.
 func targetText(iqn string, number int) string {
 	return fmt.Sprintf(`target { iqn: "%s" disk { number: %d size_bytes: %d bus_type: BUS_ISCSI `+
@@ -67,6 +71,8 @@ func (l *TargetLife) fresh(volumes ...*TargetVolume) {
 		if err != nil {
 			return err
 		}
+		// Windows starts the initiator's service by itself only where an administrator said so, as the drivers ask.
+		scenario = initiator.ReplaceAllString(scenario, "${1}AUTOMATIC${2}RUNNING")
 		portal := fmt.Sprintf(` iscsi_portal { address: "%s" `, portalAddress)
 		for i, volume := range volumes {
 			portal += targetText(volume.IQN, 40+i)

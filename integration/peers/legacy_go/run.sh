@@ -62,7 +62,7 @@ for release in v1.0.2 v1.1.3 v1.3.0; do
   else
     failed=1
     echo "client $release FAILED:"
-    tail -20 "$out/$release.log" "$out/$release.server.log"
+    tail -n 20 "$out/$release.log" "$out/$release.server.log"
   fi
   stop
   sleep 1
@@ -73,6 +73,6 @@ build v1.3.0 ./abandon abandon
 serve abandon --max-connections=6000 --client-share=100 --preface-timeout=10s
 if ! timeout 300 "$wine" "$out/abandon.exe" -abandoned 5000 -callers 8 -deadline 10s; then
   failed=1
-  tail -20 "$out/abandon.server.log"
+  tail -n 20 "$out/abandon.server.log"
 fi
 exit $failed
