@@ -59,7 +59,7 @@ run() {
     >steps.log 2>driver.log); then
     failed=1
     echo "$program ($platform) FAILED:"
-    grep -a '^FAILED' "$at/steps.log" || tail -20 "$at/steps.log" "$at/driver.log"
+    grep -a '^FAILED' "$at/steps.log" || tail -n 20 "$at/steps.log" "$at/driver.log"
   fi
   sed -n "s/^total\t\(.*\)/\1\t$platform/p" "$at/steps.log" >>"$out/totals"
 }
@@ -86,7 +86,7 @@ END
     "-descriptors=$out/admin.pb" "-directory=$at" >"$at/steps.log" 2>"$at/driver.log"; then
     failed=1
     echo "$1 (on a machine) FAILED:"
-    grep -a '^FAILED' "$at/steps.log" || tail -20 "$at/steps.log" "$at/driver.log"
+    grep -a '^FAILED' "$at/steps.log" || tail -n 20 "$at/steps.log" "$at/driver.log"
   fi
   kill "$service" && wait "$service" || true
   rm -r "$sockets"
