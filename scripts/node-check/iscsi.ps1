@@ -128,20 +128,21 @@ Test-Part "iscsi-paths" "one call stages a LUN; a second session is opened when 
   Assert-Passed "iscsi-session"
   $own = @(Get-NetIPAddress -AddressFamily IPv4 | Where-Object { $_.IPAddress -ne "127.0.0.1" -and $_.AddressState -eq "Preferred" })
   if ($own.Count -eq 0) { Skip-Part "the node has no second address" }
-  $lun = "--iqn=$iqn", "--lun-id=0", "--target-path=$base\iscsi"
-  $paths = "--portals=127.0.0.1", "--portals=$($own[0].IPAddress)"
-  $staged = Get-Answer (@("storage", "stage-target", $paths[0], "--persistent") + $lun)
-  $again = Get-Answer (@("storage", "stage-target", $paths[0], "--persistent") + $lun)
+  $second = $own[0].IPAddress
+  $path = "storage", "stage-target", "--portals=127.0.0.1", "--persistent", "--iqn=$iqn", "--lun-id=0", "--target-path=$base\iscsi"
+  $paths = "storage", "stage-target", "--portals=127.0.0.1", "--portals=$second", "--multipath", "--persistent", "--iqn=$iqn", "--lun-id=0", "--target-path=$base\iscsi"
+  $staged = Get-Answer $path
+  $again = Get-Answer $path
   $told = "steps: $($staged.steps -join ' '); again: $($again.steps -join ' '); " + ((Show-Connections) -join "; ")
   $outcome = Get-CimOutcome {
     Invoke-CimMethod -Namespace $storage -ClassName MSFT_iSCSITarget -MethodName Connect -Arguments @{
-      NodeAddress = $iqn; TargetPortalAddress = $own[0].IPAddress; TargetPortalPortNumber = [uint16]3260
+      NodeAddress = $iqn; TargetPortalAddress = $second; TargetPortalPortNumber = [uint16]3260
     }
   }
-  $both = Invoke-Ctl (@("storage", "stage-target", "--multipath", "--persistent") + $paths + $lun)
+  $both = Invoke-Ctl $paths
   $told += "; without the flag: $outcome; by both: $($both.Out.Trim()) $($both.Err.Trim()); " + ((Show-Connections) -join "; ")
   $sessions = @(Get-CimInstance -Namespace $storage MSFT_iSCSISession | Where-Object { $_.TargetNodeAddress -eq $iqn })
-  $ended = Get-Answer "storage", "unstage-target", "--target-path=$base\iscsi", "--iqn=$iqn", "--lun-id=0", "--remove-portals=$($own[0].IPAddress)"
+  $ended = Get-Answer "storage", "unstage-target", "--target-path=$base\iscsi", "--iqn=$iqn", "--lun-id=0", "--remove-portals=$second"
   $left = @(Get-CimInstance -Namespace $storage MSFT_iSCSISession | Where-Object { $_.TargetNodeAddress -eq $iqn })
   $told += "; $($sessions.Count) sessions; unstaged: $($ended.steps -join ' '); $($left.Count) sessions left"
   Assert-That (@($again.steps).Count -eq 0 -and $sessions.Count -eq 2 -and $left.Count -eq 0) $told

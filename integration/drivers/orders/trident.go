@@ -3,6 +3,7 @@ package orders
 import (
 	"errors"
 	"strings"
+	"sync"
 )
 
 // Trident is NetApp Trident's frontend/csi/node_server.go with utils/mount/mount_windows.go, for SMB volumes.
@@ -12,17 +13,14 @@ type Trident struct {
 	MkdirAll, Stat func(path string) error
 
 	// The shares of staged volumes, by their staging paths: the driver's tracking files.
-	tracked map[string]string
+	tracked sync.Map
 }
 
 // Forget is for a new node.
-func (d *Trident) Forget() { d.tracked = nil }
+func (d *Trident) Forget() { d.tracked.Clear() }
 
 func (d *Trident) Stage(remote, path, user, password string) error {
-	if d.tracked == nil {
-		d.tracked = map[string]string{}
-	}
-	d.tracked[path] = remote
+	d.tracked.Store(path, remote)
 	if err := removeIfThere(d, path); err != nil {
 		return err
 	}
@@ -69,15 +67,15 @@ func (d *Trident) Unpublish(target string) error {
 
 // Unstage forgets the volume even if its mapping cannot be removed, so that the kubelet's next call succeeds.
 func (d *Trident) Unstage(path string) error {
-	remote, staged := d.tracked[path]
+	remote, staged := d.tracked.Load(path)
 	if !staged {
 		return nil
 	}
 	err := d.Rmdir(path)
 	if err == nil {
 		// The driver puts one backslash before the server's name.
-		err = d.RemoveSmbGlobalMapping(`\` + strings.TrimLeft(remote, `\`))
+		err = d.RemoveSmbGlobalMapping(`\` + strings.TrimLeft(remote.(string), `\`))
 	}
-	delete(d.tracked, path)
+	d.tracked.Delete(path)
 	return err
 }
