@@ -106,7 +106,9 @@ absl::StatusOr<Flags> ParseFlags(int argc, char** argv) {
   const absl::StatusOr<FeatureGates> gates = ParseFeatureGates(flags.feature_gates);
   if (!gates.ok()) return gates.status();
   flags.gates = *gates;
-  if (!flags.gates.csi_direct_env_injection) ABSL_RETURN_IF_ERROR(CheckEnvFlags(values));
+  if (!flags.gates.csi_direct_env_injection) {
+    ABSL_RETURN_IF_ERROR(CheckEnvFlags(values));
+  }
   static const std::map<std::string, Mode> kModes = {
       {"auto", Mode::kAuto}, {"remote", Mode::kRemote}, {"embedded", Mode::kEmbedded}};
   const auto mode = kModes.find(flags.mode);
