@@ -172,12 +172,16 @@ bool IsNotThere(const absl::Status& status) {
   return HasWin32Code(status, {win32_error::kFileNotFound, win32_error::kPathNotFound});
 }
 
+absl::Status Reworded(const absl::Status& error, absl::StatusCode code, absl::string_view message) {
+  absl::Status reworded(code, message);
+  error.ForEachPayload(
+      [&](absl::string_view url, const absl::Cord& payload) { reworded.SetPayload(url, payload); });
+  return reworded;
+}
+
 absl::Status Prefixed(absl::string_view what, const absl::Status& status) {
   if (status.ok()) return status;
-  absl::Status prefixed(status.code(), absl::StrCat(what, ": ", status.message()));
-  status.ForEachPayload(
-      [&](absl::string_view url, const absl::Cord& payload) { prefixed.SetPayload(url, payload); });
-  return prefixed;
+  return Reworded(status, status.code(), absl::StrCat(what, ": ", status.message()));
 }
 
 }  // namespace csi_proxy

@@ -86,6 +86,9 @@ bool HasWin32Code(const absl::Status& status, std::initializer_list<uint32_t> co
 // Tells whether it says that an entry, or a directory on the way to it, is not there.
 bool IsNotThere(const absl::Status& status);
 
+// An error with another code and message that keeps the Win32 code of `error`.
+absl::Status Reworded(const absl::Status& error, absl::StatusCode code, absl::string_view message);
+
 // `status` with `what: ` before its message; code and Win32 code stay. OK stays OK.
 absl::Status Prefixed(absl::string_view what, const absl::Status& status);
 

@@ -115,6 +115,14 @@ TEST(Win32ErrorTest, EveryCodeHasItsWords) {
   for (const auto& [code, text] : words) EXPECT_EQ(Win32Words(code), text) << code;
 }
 
+TEST(Win32ErrorTest, OtherWordsKeepTheWin32Code) {
+  const absl::Status status = Reworded(Win32Status(win32_error::kAccessDenied, "no"),
+                                       absl::StatusCode::kFailedPrecondition, "not without rights");
+  EXPECT_EQ(status.message(), "not without rights");
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(HasWin32Code(status, win32_error::kAccessDenied));
+}
+
 TEST(Win32ErrorTest, APrefixKeepsCodes) {
   const absl::Status status = Prefixed("making a", Win32Status(win32_error::kAccessDenied, "no"));
   EXPECT_EQ(status.message(), "making a: no");

@@ -104,12 +104,8 @@ std::string CredentialText(const SmbCredentials& credentials) {
                       ":", credentials.password.Reveal());
 }
 
-// The same error with another code, and with an advice.
-absl::Status Advised(const absl::Status& status, absl::StatusCode code, absl::string_view advice) {
-  absl::Status advised(code, absl::StrCat(status.message(), " (", advice, ")"));
-  status.ForEachPayload(
-      [&](absl::string_view url, const absl::Cord& payload) { advised.SetPayload(url, payload); });
-  return advised;
+absl::Status Advised(const absl::Status& error, absl::StatusCode code, absl::string_view advice) {
+  return Reworded(error, code, absl::StrCat(error.message(), " (", advice, ")"));
 }
 
 // Failures arrive as an HRESULT, with the error in an error object, or as a ReturnValue: no page
@@ -192,15 +188,11 @@ class WindowsSmb final : public SmbHost {
     if (!HasWin32Code(created, win32_error::kSessionCredentialConflict)) {
       return Interpret(created, require_privacy);
     }
-    absl::Status conflict = absl::FailedPreconditionError(
-        absl::StrCat(created.message(),
-                     " (use the credentials by which the node is connected to the server, or end "
+    return Advised(
+        created, absl::StatusCode::kFailedPrecondition,
+        absl::StrCat("use the credentials by which the node is connected to the server, or end "
                      "that connection first: ",
-                     WhoHolds(context, share), ")"));
-    created.ForEachPayload([&](absl::string_view url, const absl::Cord& payload) {
-      conflict.SetPayload(url, payload);
-    });
-    return conflict;
+                     WhoHolds(context, share)));
   }
 
   absl::Status RemoveMapping(const CallContext& context, const SmbMapping& mapping) override {

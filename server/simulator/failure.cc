@@ -42,12 +42,9 @@ WindowsError KnownError(uint32_t code) {
 
 absl::Status Failure(absl::string_view operation, const WindowsError& error,
                      absl::StatusCode code) {
-  absl::Status status(code, absl::StrCat(operation, " failed: ", error.text, " (error 0x",
-                                         absl::Hex(error.code), ")"));
-  Win32Status(error.code, "").ForEachPayload([&](absl::string_view url, const absl::Cord& payload) {
-    status.SetPayload(url, payload);
-  });
-  return status;
+  return Reworded(
+      Win32Status(error.code, ""), code,
+      absl::StrCat(operation, " failed: ", error.text, " (error 0x", absl::Hex(error.code), ")"));
 }
 
 absl::Status Failure(absl::string_view operation, uint32_t error, absl::StatusCode code) {

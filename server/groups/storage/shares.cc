@@ -142,12 +142,9 @@ class ShareStaging {
     const CallContext context = CallContext().WithTimeout(kAfterwards);
     const absl::Status removed = RemoveLink(context);
     if (removed.ok() || absl::IsNotFound(removed)) return failed;
-    absl::Status both(failed.code(),
-                      absl::StrCat(failed.message(), " (and the link ", target_.path.ToString(),
-                                   " could not be removed again: ", removed.message(), ")"));
-    failed.ForEachPayload(
-        [&](absl::string_view url, const absl::Cord& payload) { both.SetPayload(url, payload); });
-    return both;
+    return Reworded(failed, failed.code(),
+                    absl::StrCat(failed.message(), " (and the link ", target_.path.ToString(),
+                                 " could not be removed again: ", removed.message(), ")"));
   }
 
   absl::Status RemoveLink(const CallContext& context) {

@@ -21,19 +21,25 @@
 namespace csi_proxy::storage {
 namespace {
 
+// A request without its disk, as read.
+struct Fields {
+  ConfinedPath target;
+  host::FormatOptions options;
+};
+
 // One call. Each step looks first whether it is done already, and nothing is remembered between
 // calls: the state that a killed call leaves tells the next call everything.
 class Staging {
  public:
   Staging(const groups::Deps& deps, const CallContext& context, const StageVolumeRequest& request,
-          const ConfinedPath& target, host::FormatOptions options)
+          const Fields& fields)
       : deps_(deps),
         host_(*deps.host),
         locks_(*deps.locks),
         context_(context),
         request_(request),
-        target_(target),
-        options_(std::move(options)) {}
+        target_(fields.target),
+        options_(fields.options) {}
 
   absl::StatusOr<StageVolumeResponse> Find() {
     bool rescanned = false;
@@ -244,7 +250,7 @@ class Staging {
   const CallContext& context_;
   const StageVolumeRequest& request_;
   const ConfinedPath& target_;
-  const host::FormatOptions options_;
+  const host::FormatOptions& options_;
   uint32_t number_ = 0;
   // A volume of the disk is mounted at the target already.
   bool is_staged_ = false;
@@ -255,18 +261,13 @@ class Staging {
   StageVolumeResponse response_;
 };
 
-// Reads the request and hands a call to `run`.
-template <typename Run>
-absl::StatusOr<StageVolumeResponse> WithStaging(const groups::Deps& deps,
-                                                const CallContext& context,
-                                                const StageVolumeRequest& request, Run run) {
-  ABSL_ASSIGN_OR_RETURN(const auto target, groups::ParseConfinedPathBelowLeniently(
-                                               deps.roots, "target_path", request.target_path));
+absl::StatusOr<Fields> ReadFields(const groups::Deps& deps, const StageVolumeRequest& request) {
+  ABSL_ASSIGN_OR_RETURN(auto target, groups::ParseConfinedPathBelowLeniently(
+                                         deps.roots, "target_path", request.target_path));
   ABSL_ASSIGN_OR_RETURN(
       auto options,
       groups::ReadFormat(request.file_system, request.allocation_unit_bytes, request.label));
-  Staging staging(deps, context, request, target, std::move(options));
-  return run(staging);
+  return Fields{std::move(target), std::move(options)};
 }
 
 }  // namespace
@@ -274,20 +275,19 @@ absl::StatusOr<StageVolumeResponse> WithStaging(const groups::Deps& deps,
 absl::StatusOr<StageVolumeResponse> Stage(const groups::Deps& deps, const CallContext& context,
                                           const StageVolumeRequest& request) {
   ABSL_RETURN_IF_ERROR(CheckSelector(request.disk));
-  return WithStaging(deps, context, request, [](Staging& staging) { return staging.Find(); });
+  ABSL_ASSIGN_OR_RETURN(const auto fields, ReadFields(deps, request));
+  return Staging(deps, context, request, fields).Find();
 }
 
 absl::Status CheckStaging(const groups::Deps& deps, const StageVolumeRequest& request) {
-  return WithStaging(
-             deps, CallContext(), request,
-             [](Staging&) { return absl::StatusOr<StageVolumeResponse>(StageVolumeResponse()); })
-      .status();
+  return ReadFields(deps, request).status();
 }
 
 absl::StatusOr<StageVolumeResponse> StageFound(const groups::Deps& deps, const CallContext& context,
                                                const StageVolumeRequest& request,
                                                const host::DiskDescription& disk) {
-  return WithStaging(deps, context, request, [&](Staging& staging) { return staging.Run(disk); });
+  ABSL_ASSIGN_OR_RETURN(const auto fields, ReadFields(deps, request));
+  return Staging(deps, context, request, fields).Run(disk);
 }
 
 }  // namespace csi_proxy::storage

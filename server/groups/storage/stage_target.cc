@@ -33,7 +33,7 @@ constexpr absl::Duration kPortalTime = absl::Seconds(30);
 
 // The time in which a session's disks appear, and the pauses between two looks.
 constexpr absl::Duration kArrival = absl::Seconds(10);
-constexpr absl::Duration kFirstPoll = absl::Milliseconds(100);
+constexpr absl::Duration kFirstPoll = absl::Milliseconds(10);
 constexpr absl::Duration kLastPoll = absl::Seconds(1);
 
 // DiskDescription::offline_reason of a disk that is another one by a second path
@@ -179,8 +179,10 @@ class Connecting {
   // Several paths to a disk appear one after the other.
   absl::StatusOr<std::vector<DiskDescription>> AwaitDisks() {
     const CallContext waiting = context_.WithTimeout(kArrival);
+    host::DeviceWatch devices = host_.WatchDevices(kFirstPoll, kLastPoll);
     bool rescanned = false;
-    for (absl::Duration poll = kFirstPoll;; poll = std::min(2 * poll, kLastPoll)) {
+    while (true) {
+      devices.Watch();
       bool complete = false;
       ABSL_ASSIGN_OR_RETURN(const auto found, Look(&complete));
       if (complete || (!request_.multipath && !found.empty())) return found;
@@ -190,7 +192,7 @@ class Connecting {
         rescanned = true;
         continue;
       }
-      if (waiting.SleepFor(poll).ok()) continue;
+      if (devices.Wait(waiting).ok()) continue;
       ABSL_RETURN_IF_ERROR(context_.Check());
       if (!found.empty()) return found;
       return absl::NotFoundError(absl::StrCat("lun_id: target ", request_.iqn,
