@@ -25,6 +25,10 @@ class IdleFile final : public machine::File {
                                                       machine::Access) override {
     return std::make_unique<IdleFile>();
   }
+  absl::StatusOr<std::unique_ptr<machine::File>> OpenBelow(const std::vector<std::string>&,
+                                                           machine::Access) override {
+    return std::make_unique<IdleFile>();
+  }
   absl::StatusOr<std::unique_ptr<machine::File>> CreateDirectory(const std::string&) override {
     return No();
   }

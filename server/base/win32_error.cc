@@ -130,6 +130,8 @@ constexpr struct {
     {win32_error::kReparseTagMismatch,
      "There is a mismatch between the tag specified in the request and the tag present in the "
      "reparse point"},
+    {win32_error::kReparsePointEncountered,
+     "The object manager encountered a reparse point while retrieving an object"},
 };
 
 }  // namespace

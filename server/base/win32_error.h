@@ -59,6 +59,7 @@ inline constexpr uint32_t kCannotResolveName = 1921;
 inline constexpr uint32_t kNotAReparsePoint = 4390;
 inline constexpr uint32_t kInvalidReparseData = 4392;
 inline constexpr uint32_t kReparseTagMismatch = 4394;
+inline constexpr uint32_t kReparsePointEncountered = 4395;
 }  // namespace win32_error
 
 // `The network name cannot be found`: Windows' words for a code, in English and without the period;

@@ -111,6 +111,7 @@ TEST(Win32ErrorTest, EveryCodeHasItsWords) {
       {4394,
        "There is a mismatch between the tag specified in the request and the tag present in the "
        "reparse point"},
+      {4395, "The object manager encountered a reparse point while retrieving an object"},
   };
   for (const auto& [code, text] : words) EXPECT_EQ(Win32Words(code), text) << code;
 }

@@ -69,6 +69,17 @@ class LinkedFile final : public File {
   absl::StatusOr<std::unique_ptr<File>> Open(const std::string& name, Access access) override {
     return Wrap(file_->Open(name, access), name);
   }
+  absl::StatusOr<std::unique_ptr<File>> OpenBelow(const std::vector<std::string>& names,
+                                                  Access access) override {
+    std::string path = names.front();
+    for (size_t i = 1; i < names.size(); ++i) {
+      if (links_.Find(PathOf(path)).has_value()) {
+        return Win32Status(win32_error::kReparsePointEncountered, path);
+      }
+      absl::StrAppend(&path, "\\", names[i]);
+    }
+    return Wrap(file_->OpenBelow(names, access), path);
+  }
   absl::StatusOr<std::unique_ptr<File>> CreateDirectory(const std::string& name) override {
     return Wrap(file_->CreateDirectory(name), name);
   }

@@ -166,8 +166,9 @@ TEST(FailingMachineTest, EveryFailureIsTold) {
           break;
         }
         ++struck;
+        // A path that cannot be opened at once is walked.
         if (status.ok()) {
-          EXPECT_TRUE(kTolerated.contains({operation.name, kind}));
+          EXPECT_TRUE(kind == "win32.OpenBelow" || kTolerated.contains({operation.name, kind}));
           continue;
         }
         const std::string message = absl::StrReplaceAll(

@@ -21,7 +21,7 @@ class WindowsFilesystem final : public FilesystemHost {
   explicit WindowsFilesystem(const Parts& parts) : os_(*parts.os), warn_(parts.warn) {}
 
   absl::StatusOr<bool> Exists(const CallContext& context, const ConfinedPath& path) override {
-    ABSL_ASSIGN_OR_RETURN(const ResolvedPath walked, ResolvePath(os_, context, path));
+    ABSL_ASSIGN_OR_RETURN(const ResolvedPath walked, LookAt(context, path, false));
     return walked.found() || Reachable(context, walked);
   }
 
@@ -105,7 +105,7 @@ class WindowsFilesystem final : public FilesystemHost {
   }
 
   absl::StatusOr<LinkInfo> ReadLink(const CallContext& context, const ConfinedPath& path) override {
-    ABSL_ASSIGN_OR_RETURN(const ResolvedPath walked, ResolvePath(os_, context, path));
+    ABSL_ASSIGN_OR_RETURN(const ResolvedPath walked, LookAt(context, path, false));
     if (!walked.found()) return MissingError(path.path);
     LinkInfo info = InfoOf(walked);
     if (!info.is_link) return info;
@@ -114,7 +114,7 @@ class WindowsFilesystem final : public FilesystemHost {
       info.target_exists = there.ok() || HasWin32Code(there, win32_error::kUnrecognizedVolume);
       return info;
     }
-    const absl::StatusOr<ResolvedPath> end = ResolvePath(os_, context, path, {.follow_last = true});
+    const absl::StatusOr<ResolvedPath> end = LookAt(context, path, true);
     // A caller may not learn which paths exist outside the roots, and a call that has ended has not
     // found out whether the target exists.
     if (absl::IsPermissionDenied(end.status())) return end.status();
@@ -125,16 +125,14 @@ class WindowsFilesystem final : public FilesystemHost {
   }
 
   absl::StatusOr<LinkInfo> PeekLink(const CallContext& context, const ConfinedPath& path) override {
-    ABSL_ASSIGN_OR_RETURN(const ResolvedPath walked, ResolvePath(os_, context, path));
+    ABSL_ASSIGN_OR_RETURN(const ResolvedPath walked, LookAt(context, path, false));
     if (!walked.found()) return MissingError(path.path);
     return InfoOf(walked);
   }
 
   absl::StatusOr<PathStats> GetStats(const CallContext& context,
                                      const ConfinedPath& path) override {
-    ABSL_ASSIGN_OR_RETURN(
-        const ResolvedPath walked,
-        ResolvePath(os_, context, path, {.follow_last = true, .access = machine::Access::kPeek}));
+    ABSL_ASSIGN_OR_RETURN(const ResolvedPath walked, LookAt(context, path, true));
     const std::string operation = absl::StrCat("measuring ", path.path.ToString());
     PathStats stats;
     std::string root;
@@ -175,6 +173,13 @@ class WindowsFilesystem final : public FilesystemHost {
   }
 
  private:
+  // Finds where a path leads just now.
+  absl::StatusOr<ResolvedPath> LookAt(const CallContext& context, const ConfinedPath& path,
+                                      bool follow_last) {
+    return ResolvePath(os_, context, path,
+                       {.follow_last = follow_last, .access = machine::Access::kPeek});
+  }
+
   // Without `target_exists`.
   static LinkInfo InfoOf(const ResolvedPath& walked) {
     LinkInfo info;

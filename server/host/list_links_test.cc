@@ -33,8 +33,12 @@ class WatchedFile final : public File {
       : file_(std::move(file)), name_(std::move(name)), listed_(listed) {}
 
   absl::StatusOr<std::unique_ptr<File>> Open(const std::string& name, Access access) override {
-    auto file = file_->Open(name, access);
-    if (file.ok()) file = std::make_unique<WatchedFile>(*std::move(file), name, listed_);
+    return OpenBelow({name}, access);
+  }
+  absl::StatusOr<std::unique_ptr<File>> OpenBelow(const std::vector<std::string>& names,
+                                                  Access access) override {
+    auto file = file_->OpenBelow(names, access);
+    if (file.ok()) file = std::make_unique<WatchedFile>(*std::move(file), names.back(), listed_);
     return file;
   }
   absl::StatusOr<std::vector<machine::DirectoryEntry>> ListNext(bool restart) override {

@@ -73,7 +73,11 @@ class OddFile final : public machine::File {
 
   absl::StatusOr<std::unique_ptr<machine::File>> Open(const std::string& name,
                                                       machine::Access access) override {
-    auto file = file_->Open(name, access);
+    return OpenBelow({name}, access);
+  }
+  absl::StatusOr<std::unique_ptr<machine::File>> OpenBelow(const std::vector<std::string>& names,
+                                                           machine::Access access) override {
+    auto file = file_->OpenBelow(names, access);
     if (file.ok()) file = std::make_unique<OddFile>(*std::move(file), link_);
     return file;
   }

@@ -48,19 +48,18 @@ class Walker {
         continue;
       }
       if (!at_.attributes.is_directory) break;
-      const bool last = pending_.size() == 1;
-      absl::StatusOr<std::unique_ptr<machine::File>> child =
-          Open(pending_.back(), last || options_.access == machine::Access::kPeek
-                                    ? options_.access
-                                    : machine::Access::kRead);
+      size_t steps = 1;
+      absl::StatusOr<std::unique_ptr<machine::File>> child = OpenNext(&steps);
       if (IsAbsent(child.status())) break;
       if (!child.ok()) {
         return Prefixed(Here(pending_.back()).ToString(), child.status());
       }
-      names_.push_back(pending_.back());
-      at_.names.push_back(std::move(pending_.back()));
-      pending_.pop_back();
-      if (from_link_ > 0) --from_link_;
+      for (; steps > 0; --steps) {
+        names_.push_back(pending_.back());
+        at_.names.push_back(std::move(pending_.back()));
+        pending_.pop_back();
+        if (from_link_ > 0) --from_link_;
+      }
       ABSL_RETURN_IF_ERROR(Hold(*std::move(child)));
       // A volume's mount point at the end is not followed.
       if (pending_.empty() && options_.follow_last && at_.link.has_value() &&
@@ -84,6 +83,23 @@ class Walker {
 
   void Prepend(const std::vector<std::string>& components) {
     pending_.insert(pending_.end(), components.rbegin(), components.rend());
+  }
+
+  // Opens the entry that the next `*steps` components lead to. A snapshot tries all at once, which
+  // Windows does when none but the last is a link, as most often; Go's os.Root is to do the same
+  // (github.com/golang/go/issues/73080).
+  absl::StatusOr<std::unique_ptr<machine::File>> OpenNext(size_t* steps) {
+    const bool is_snapshot = options_.access == machine::Access::kPeek;
+    if (is_snapshot && at_.is_root() && pending_.size() > 1) {
+      const std::vector<std::string> names(pending_.rbegin(), pending_.rend());
+      auto end = TwiceIfInvalid([&] { return at_.at().OpenBelow(names, options_.access); });
+      *steps = pending_.size();
+      if (end.ok() || IsNotThere(end.status())) return end;
+      // A link is on the way, or something that only a walk can name or wait for.
+    }
+    *steps = 1;
+    return Open(pending_.back(),
+                is_snapshot || pending_.size() == 1 ? options_.access : machine::Access::kRead);
   }
 
   absl::StatusOr<std::unique_ptr<machine::File>> Open(const std::string& name,

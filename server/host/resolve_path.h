@@ -1,7 +1,7 @@
 // Finds without a race where a path leads on a real node: each component is opened in the directory
 // that holds it, as itself, and stays open, so that nothing on the way can be swapped for something
 // else while the caller acts on the handle at the end. Reparse points are read and followed here,
-// never by Windows.
+// never by Windows. A call that only looks opens a way without links at once.
 #pragma once
 
 #include <memory>
@@ -24,8 +24,8 @@ struct ResolveOptions {
   bool follow_last = false;
   // Links and mount points on the way; Windows gives up after 63.
   int max_steps = 63;
-  // The access to the last component. With kPeek the entries on the way may change as well, and the
-  // answer is only a snapshot.
+  // The access to the last component. With kPeek the answer is only a snapshot: the entries on the
+  // way may change, they need not be held, and of a way that ends early nothing is said but that.
   machine::Access access = machine::Access::kRead;
   // Waits for entries that others hold: see patient_open.h.
   bool is_patient = true;
@@ -33,7 +33,7 @@ struct ResolveOptions {
 
 // The end of the way, or how far it goes.
 struct ResolvedPath {
-  // Every directory on the way, open; the last is `at`.
+  // Every directory on the way, open; the last is `at`. With kPeek some are left out.
   std::vector<std::unique_ptr<machine::File>> held;
   // The attributes of the last entry held.
   machine::FileAttributes attributes;

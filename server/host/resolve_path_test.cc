@@ -1,6 +1,8 @@
 // Tests where links and mount points may lead, seen through the filesystem and volume hosts.
 #include "server/host/resolve_path.h"
 
+#include <random>
+
 #include "absl/strings/str_cat.h"
 #include "server/host/testing.h"
 #include "server/simulator/win32/os_double.h"
@@ -290,6 +292,94 @@ TEST_F(ResolverTest, NoCallPutsALinkInTheRootsPlace) {
 TEST_F(ResolverTest, PathsOutsideTheRootsAreRefusedEvenIfChecked) {
   EXPECT_THAT(Exists(In("C:\\Windows")), HasCode(kDenied));
   EXPECT_THAT(Exists(In("C:\\var\\lib\\kubelet-evil")), HasCode(kDenied));
+}
+
+TEST_F(ResolverTest, ALookOpensAWayWithoutLinksAtOnce) {
+  const auto calls = [&](const char* path, bool exists) {
+    const int64_t before = node_->CountCalls().win32_calls;
+    EXPECT_THAT(Exists(Kubelet(path)), Yields(exists)) << path;
+    return node_->CountCalls().win32_calls - before;
+  };
+  ASSERT_THAT(node_->MakeDirectory(R"(C:\var\lib\kubelet\a\b\c\d\e)"), IsOk());
+  // Each entry is opened and asked for its attributes.
+  EXPECT_EQ(calls("pods", true), 4);
+  EXPECT_EQ(calls(R"(a\b\c\d\e)", true), 4);
+  EXPECT_EQ(calls(R"(a\b\c\none\e)", false), 3);
+  ASSERT_THAT(node_->MakeLink(R"(C:\var\lib\kubelet\link)", R"(C:\var\lib\kubelet\a\b)"), IsOk());
+  EXPECT_EQ(calls("link", true), 5);
+  // The root and an attempt, a walk to the link, the root again and the rest at once.
+  EXPECT_EQ(calls(R"(link\c\d\e)", true), 2 + 1 + 9 + 4);
+}
+
+// A look at a path finds the same as a walk, on nodes with links of every kind.
+TEST_F(ResolverTest, ALookFindsWhatAWalkFinds) {
+  std::mt19937 random(20261125);
+  const auto one_of = [&](size_t count) { return random() % count; };
+  const std::string kRoot = R"(C:\var\lib\kubelet)";
+  const auto random_path = [&](std::string path, size_t longest) {
+    for (size_t left = 1 + one_of(longest); left > 0; --left) {
+      absl::StrAppend(&path, "\\", std::string(1, static_cast<char>('a' + one_of(3))));
+    }
+    return path;
+  };
+  int found = 0, on_servers = 0, refused = 0, missing = 0;
+  for (int round = 0; round < 60; ++round) {
+    node_ = TestNode();
+    host_ = HostOver(*node_);
+    for (int i = 0; i < 12; ++i) {
+      const std::string at = random_path(kRoot, 3);
+      // Some fail, since something else is there.
+      switch (one_of(6)) {
+        case 0:
+          node_->WriteFile(at, 1, false).IgnoreError();
+          break;
+        case 1:
+          node_->MakeLink(at, random_path(kRoot, 2)).IgnoreError();
+          break;
+        case 2:
+          node_->MakeLink(at, one_of(2) == 0 ? R"(C:\Windows)" : R"(\\srv\s)").IgnoreError();
+          break;
+        case 3: {
+          node_->MakeDirectory(at).IgnoreError();
+          host_->volume().Mount(context_, TestVolume(2), Anywhere(at)).IgnoreError();
+          break;
+        }
+        default:
+          node_->MakeDirectory(at).IgnoreError();
+      }
+    }
+    const std::unique_ptr<machine::Os> os = machine::simulated::NewSimulatedOs(node_->core());
+    for (int i = 0; i < 100; ++i) {
+      const std::string text = random_path(kRoot, 5);
+      for (const bool follow_last : {false, true}) {
+        for (const ConfinedPath& path : {In(text), Anywhere(text)}) {
+          SCOPED_TRACE(absl::StrCat(round, ": ", text, follow_last ? ", followed" : ""));
+          const auto walk = ResolvePath(*os, context_, path, {.follow_last = follow_last});
+          const auto look = ResolvePath(
+              *os, context_, path, {.follow_last = follow_last, .access = machine::Access::kPeek});
+          ASSERT_EQ(look.status(), walk.status());
+          if (!walk.ok()) {
+            ++refused;
+            continue;
+          }
+          EXPECT_EQ(look->found(), walk->found());
+          EXPECT_EQ(look->on_server, walk->on_server);
+          if (!walk->on_server.empty()) ++on_servers;
+          if (!walk->found()) {
+            ++missing;
+            continue;
+          }
+          ++found;
+          EXPECT_EQ(look->Path(), walk->Path());
+          EXPECT_EQ(look->attributes.is_directory, walk->attributes.is_directory);
+          ASSERT_EQ(look->link.has_value(), walk->link.has_value());
+          EXPECT_EQ(look->link.value_or(machine::ReparsePoint()).target,
+                    walk->link.value_or(machine::ReparsePoint()).target);
+        }
+      }
+    }
+  }
+  for (const int count : {found, on_servers, refused, missing}) EXPECT_GT(count, 100);
 }
 
 TEST_F(ResolverTest, AMissingEntryIsMissing) {

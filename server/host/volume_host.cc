@@ -252,8 +252,9 @@ class WindowsVolume final : public VolumeHost {
 
   absl::StatusOr<VolumeId> GetVolumeAtMountPoint(const CallContext& context,
                                                  const ConfinedPath& path) override {
-    ABSL_ASSIGN_OR_RETURN(const ResolvedPath walked,
-                          ResolvePath(os_, context, path, {.follow_last = true}));
+    ABSL_ASSIGN_OR_RETURN(
+        const ResolvedPath walked,
+        ResolvePath(os_, context, path, {.follow_last = true, .access = machine::Access::kPeek}));
     if (!walked.found()) return MissingError(path.path);
     if (walked.link.has_value() && walked.link->volume.has_value()) return *walked.link->volume;
     if (walked.is_root()) return VolumeOf(os_, walked);
@@ -262,9 +263,11 @@ class WindowsVolume final : public VolumeHost {
 
   absl::StatusOr<VolumeId> GetVolumeHolding(const CallContext& context,
                                             const ConfinedPath& path) override {
-    ABSL_ASSIGN_OR_RETURN(
-        const ResolvedPath walked,
-        ResolvePath(os_, context, path, {.follow_last = true, .max_steps = kMaxClimbingSteps}));
+    ABSL_ASSIGN_OR_RETURN(const ResolvedPath walked,
+                          ResolvePath(os_, context, path,
+                                      {.follow_last = true,
+                                       .max_steps = kMaxClimbingSteps,
+                                       .access = machine::Access::kPeek}));
     if (!walked.on_server.empty()) {
       return absl::NotFoundError(
           absl::StrCat(path.path.ToString(), " leads to a server, where no volume of the node is"));

@@ -60,6 +60,12 @@ class File {
   // ERROR_DELETE_PENDING while it is deleted but still open somewhere.
   virtual absl::StatusOr<std::unique_ptr<File>> Open(const std::string& name, Access access) = 0;
 
+  // The same for an entry that `names` lead to, one below the other, at least one, in one call.
+  // ERROR_REPARSE_POINT_ENCOUNTERED when any but the last is a link or mount point
+  // (OBJ_DONT_REPARSE, learn.microsoft.com/windows/win32/api/ntdef/ns-ntdef-_object_attributes).
+  virtual absl::StatusOr<std::unique_ptr<File>> OpenBelow(const std::vector<std::string>& names,
+                                                          Access access) = 0;
+
   // Creates directory `name` here, and opens it with kWriteAttributes. ERROR_ALREADY_EXISTS.
   virtual absl::StatusOr<std::unique_ptr<File>> CreateDirectory(const std::string& name) = 0;
 

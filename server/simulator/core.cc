@@ -105,6 +105,7 @@ namespace {
 
 constexpr absl::string_view kMachineCalls[] = {
     "win32.Open",
+    "win32.OpenBelow",
     "win32.CreateDirectory",
     "win32.List",
     "win32.GetAttributes",

@@ -60,6 +60,8 @@ constexpr ElsewhereShown kElsewhere[] = {
     // Where the scenario lets Windows keep a disk.
     {37, "wmi/strict_test.cc", "StrictWmiTest", "AnOpenFileMayKeepADiskOnline"},
     {74, "machine_test.cc", "MachineTest", "TellsWhenADeviceComes"},
+    {75, "win32/file_double_test.cc", "FileDoubleTest",
+     "OpensAnEntryFurtherDownUnlessALinkIsOnTheWay"},
 };
 
 // Doubts that the double cannot express.

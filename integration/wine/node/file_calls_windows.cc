@@ -5,10 +5,12 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "integration/wine/node/call_record_windows.h"
 #include "integration/wine/node/fake_handles.h"
@@ -73,15 +75,17 @@ Access AccessOf(ACCESS_MASK rights, ULONG share) {
 }
 
 // Returns whether the double knows this way to open: the entry itself, for calls that wait, sharing
-// all but deletion, which an open shares that only looks. The double would be no test of code that
-// opens in any other way.
-bool IsKnown(ACCESS_MASK access, ULONG share, ULONG options) {
+// all but deletion, which an open shares that only looks, and no link on the way to an entry of a
+// directory. The double would be no test of code that opens in any other way.
+bool IsKnown(const OBJECT_ATTRIBUTES& object, ACCESS_MASK access, ULONG share, ULONG options) {
   constexpr ACCESS_MASK kNeeded = SYNCHRONIZE | FILE_LIST_DIRECTORY;
   constexpr ACCESS_MASK kRights = kNeeded | FILE_READ_ATTRIBUTES | FILE_WRITE_ATTRIBUTES | DELETE;
   constexpr ULONG kItself = FILE_OPEN_REPARSE_POINT | FILE_SYNCHRONOUS_IO_NONALERT;
   constexpr ULONG kOptions =
       kItself | FILE_DIRECTORY_FILE | FILE_OPEN_FOR_BACKUP_INTENT | FILE_COMPLETE_IF_OPLOCKED;
-  return (access & kNeeded) == kNeeded && (access & ~kRights) == 0 &&
+  const bool follows =
+      object.RootDirectory != nullptr && (object.Attributes & OBJ_DONT_REPARSE) == 0;
+  return !follows && (access & kNeeded) == kNeeded && (access & ~kRights) == 0 &&
          share == machine::ShareOf(AccessOf(access, share)) && (options & kItself) == kItself &&
          (options & ~kOptions) == 0;
 }
@@ -92,7 +96,8 @@ absl::StatusOr<std::unique_ptr<File>> OpenEntry(OpenFile& parent, std::u16string
   const bool wants_directory = (options & FILE_DIRECTORY_FILE) != 0;
   if (disposition == FILE_CREATE && wants_directory) return parent.file().CreateDirectory(entry);
   if (disposition != FILE_OPEN) return Win32Status(ERROR_INVALID_PARAMETER, "disposition");
-  absl::StatusOr<std::unique_ptr<File>> file = parent.file().Open(entry, access);
+  const std::vector<std::string> names = absl::StrSplit(entry, '\\');
+  absl::StatusOr<std::unique_ptr<File>> file = parent.file().OpenBelow(names, access);
   if (!file.ok() || !wants_directory) return file;
   const auto attributes = (*file)->GetAttributes();
   if (!attributes.ok()) return attributes.status();
@@ -128,7 +133,7 @@ NTSTATUS NTAPI NtCreateFile(PHANDLE handle, ACCESS_MASK access, POBJECT_ATTRIBUT
                           extended, extended_size);
   }
   RecordWin32(__func__);
-  if (!IsKnown(access, share, options)) return kInvalidParameter;
+  if (!IsKnown(*object, access, share, options)) return kInvalidParameter;
   absl::StatusOr<std::unique_ptr<File>> file = absl::UnknownError("");
   if (root.has_value()) {
     // A root is a directory, and nobody deletes or makes one.

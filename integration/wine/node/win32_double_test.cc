@@ -275,19 +275,23 @@ TEST_F(Win32DoubleTest, RealFilesStayReal) {
 // The double refuses requests that it cannot serve as Windows would, so that no test passes by
 // them.
 TEST_F(Win32DoubleTest, OpensInAnotherWayAreRefused) {
-  const auto open = [](ACCESS_MASK access, ULONG share, ULONG options) {
-    std::wstring name = LR"(\??\C:\)";
+  const auto create = [](HANDLE parent, std::wstring name, ULONG attributes, ACCESS_MASK access,
+                         ULONG share, ULONG options, win32::UniqueHandle* opened) {
     UNICODE_STRING text{.Length = static_cast<USHORT>(name.size() * sizeof(wchar_t)),
                         .MaximumLength = static_cast<USHORT>(name.size() * sizeof(wchar_t)),
                         .Buffer = name.data()};
     OBJECT_ATTRIBUTES object;
-    InitializeObjectAttributes(&object, &text, OBJ_CASE_INSENSITIVE, nullptr, nullptr);
+    InitializeObjectAttributes(&object, &text, attributes, parent, nullptr);
     IO_STATUS_BLOCK io{};
     HANDLE handle = nullptr;
     const NTSTATUS status = NtCreateFile(&handle, access, &object, &io, nullptr, 0, share,
                                          FILE_OPEN, options, nullptr, 0);
-    if (NT_SUCCESS(status)) CloseHandle(handle);
+    if (NT_SUCCESS(status)) opened->Reset(handle);
     return static_cast<uint32_t>(status);
+  };
+  const auto open = [&](ACCESS_MASK access, ULONG share, ULONG options) {
+    win32::UniqueHandle handle;
+    return create(nullptr, LR"(\??\C:\)", OBJ_CASE_INSENSITIVE, access, share, options, &handle);
   };
   constexpr uint32_t kStatusInvalidParameter = 0xC000000D;
   constexpr ACCESS_MASK kLook = machine::kLook;
@@ -299,6 +303,17 @@ TEST_F(Win32DoubleTest, OpensInAnotherWayAreRefused) {
   EXPECT_EQ(open(kLook & ~SYNCHRONIZE, kShare, kOptions), kStatusInvalidParameter);
   EXPECT_EQ(open(kLook | DELETE, kShare, kOptions), kStatusInvalidParameter) << "a root";
   EXPECT_EQ(open(kLook | FILE_WRITE_DATA, kShare, kOptions), kStatusInvalidParameter);
+
+  win32::UniqueHandle root;
+  ASSERT_EQ(create(nullptr, LR"(\??\C:\)", OBJ_CASE_INSENSITIVE, kLook, kShare, kOptions, &root),
+            0u);
+  const auto open_below = [&](ULONG attributes) {
+    win32::UniqueHandle handle;
+    return create(root.get(), LR"(Windows\System32)", OBJ_CASE_INSENSITIVE | attributes, kLook,
+                  kShare, kOptions, &handle);
+  };
+  EXPECT_EQ(open_below(OBJ_DONT_REPARSE), 0u);
+  EXPECT_EQ(open_below(0), kStatusInvalidParameter) << "it would follow links";
 }
 
 TEST_F(Win32DoubleTest, WhoLooksACallUpGetsTheDoubles) {

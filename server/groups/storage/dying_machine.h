@@ -68,6 +68,10 @@ class DyingFile final : public machine::File {
                                              machine::Access access) override {
     return Wrap(life_.Run([&] { return file_->Open(name, access); }));
   }
+  absl::StatusOr<std::unique_ptr<File>> OpenBelow(const std::vector<std::string>& names,
+                                                  machine::Access access) override {
+    return Wrap(life_.Run([&] { return file_->OpenBelow(names, access); }));
+  }
   absl::StatusOr<std::unique_ptr<File>> CreateDirectory(const std::string& name) override {
     return Wrap(life_.Run([&] { return file_->CreateDirectory(name); }));
   }

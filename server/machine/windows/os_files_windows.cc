@@ -25,6 +25,9 @@ constexpr NTSTATUS kOplockBreakInProgress = 0x108;
 // (learn.microsoft.com/windows/win32/api/minwinbase/ne-minwinbase-file_info_by_handle_class).
 constexpr auto kFileDispositionInfoEx = static_cast<FILE_INFO_BY_HANDLE_CLASS>(21);
 
+// The longest text that a UNICODE_STRING holds.
+constexpr size_t kMaxPathUnits = 0x7FFE;
+
 // Room for some hundred names at a time.
 constexpr size_t kListBytes = 64 * 1024;
 
@@ -83,6 +86,20 @@ class NtFile final : public File {
 
   absl::StatusOr<std::unique_ptr<File>> Open(const std::string& name, Access access) override {
     return NewEntry(name, EntryRequest(access));
+  }
+
+  absl::StatusOr<std::unique_ptr<File>> OpenBelow(const std::vector<std::string>& names,
+                                                  Access access) override {
+    std::u16string path;
+    for (const std::string& name : names) {
+      ABSL_ASSIGN_OR_RETURN(const std::u16string units, EntryNameToUtf16(name));
+      if (!path.empty()) path += u'\\';
+      path += units;
+    }
+    if (path.size() > kMaxPathUnits) {
+      return win32::ToStatus(ERROR_FILENAME_EXCED_RANGE, "NtCreateFile");
+    }
+    return New(handle_.get(), std::wstring(path.begin(), path.end()), EntryRequest(access));
   }
 
   absl::StatusOr<std::unique_ptr<File>> CreateDirectory(const std::string& name) override {

@@ -37,9 +37,9 @@ struct OpenRequest {
 inline constexpr ULONG kOptions = FILE_OPEN_REPARSE_POINT | FILE_SYNCHRONOUS_IO_NONALERT |
                                   FILE_OPEN_FOR_BACKUP_INTENT | FILE_COMPLETE_IF_OPLOCKED;
 
-// An entry of an open directory. A single component opened as itself leaves nothing to follow;
-// OBJ_DONT_REPARSE says so once more (learn.microsoft.com/windows/win32/api/ntdef/
-// ns-ntdef-_object_attributes).
+// An entry of an open directory or further below. The last component is opened as itself, and
+// OBJ_DONT_REPARSE refuses a link before it (learn.microsoft.com/windows/win32/api/ntdef/
+// ns-ntdef-_object_attributes; doubt 75 of server/host/doubts.md).
 constexpr OpenRequest EntryRequest(Access access) {
   return {.access = AccessMask(access),
           .attributes = OBJ_CASE_INSENSITIVE | OBJ_DONT_REPARSE,

@@ -108,6 +108,27 @@ TEST_F(FilesTest, ListsSomeAtATimeWithTheirKinds) {
   EXPECT_THAT(*(*at().Open("bare", Access::kPeek))->ListNext(true), IsEmpty());
 }
 
+TEST_F(FilesTest, OpensAnEntryFurtherDown) {
+  MakeDirectory("a");
+  MakeDirectory("a\\b");
+  MakeFile("a\\b\\file");
+  for (const std::vector<std::string>& names :
+       {std::vector<std::string>{"a"}, {"a", "b"}, {"A", "B", "FILE"}}) {
+    const auto entry = at().OpenBelow(names, Access::kPeek);
+    ASSERT_TRUE(entry.ok()) << entry.status();
+    EXPECT_EQ((*entry)->GetAttributes()->is_directory, names.size() < 3);
+  }
+  EXPECT_EQ(Code(at().OpenBelow({"a", "none"}, Access::kPeek)), ERROR_FILE_NOT_FOUND);
+  EXPECT_EQ(Code(at().OpenBelow({"none", "b"}, Access::kPeek)), ERROR_PATH_NOT_FOUND);
+  EXPECT_EQ(Code(at().OpenBelow({"a", "b", "file", "x"}, Access::kPeek)), ERROR_PATH_NOT_FOUND);
+  for (const char* name : {"", ".", "..", "a\\b", "a/b", "a:b"}) {
+    EXPECT_EQ(Code(at().OpenBelow({"a", name}, Access::kPeek)), ERROR_INVALID_NAME) << name;
+    EXPECT_EQ(Code(at().OpenBelow({name, "a"}, Access::kPeek)), ERROR_INVALID_NAME) << name;
+  }
+  const std::vector<std::string> deep(200, std::string(200, 'a'));
+  EXPECT_EQ(Code(at().OpenBelow(deep, Access::kPeek)), ERROR_FILENAME_EXCED_RANGE);
+}
+
 TEST_F(FilesTest, APeekKeepsNobodyFromDeleting) {
   MakeDirectory("directory");
   const auto peeking = at().Open("directory", Access::kPeek);
@@ -324,6 +345,10 @@ TEST_F(FilesTest, MakesLinks) {
     return;
   }
   ASSERT_TRUE(written.ok()) << written;
+  MakeDirectory("a\\b");
+  EXPECT_EQ(Code(at().OpenBelow({"a", "b"}, Access::kPeek)), 0);
+  EXPECT_EQ(Code(at().OpenBelow({"link", "b"}, Access::kPeek)), ERROR_REPARSE_POINT_ENCOUNTERED);
+  EXPECT_EQ(Code(at().OpenBelow({"link", "none"}, Access::kPeek)), ERROR_REPARSE_POINT_ENCOUNTERED);
   EXPECT_TRUE(made->GetAttributes()->is_directory);
   EXPECT_TRUE(made->GetAttributes()->is_reparse_point);
   EXPECT_EQ(made->GetAttributes()->reparse_tag, 0xA000000Cu);

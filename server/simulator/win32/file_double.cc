@@ -3,6 +3,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "server/base/status_macros.h"
 #include "server/base/unicode.h"
 #include "server/base/win32_error.h"
@@ -125,13 +126,12 @@ class FileDouble final : public File {
   }
 
   absl::StatusOr<std::unique_ptr<File>> Open(const std::string& name, Access access) override {
-    std::string path = PathOf(name);
-    const absl::StatusOr<Tree::Id> id = OnEntry<absl::StatusOr<Tree::Id>>(
-        "win32.Open", path, [&] { return absl::StrCat("opening ", path); },
-        [&](NodeState& state, const PathEnd& end, const auto& operation) {
-          return OpenIn(state, end, name, access, operation);
-        });
-    return Opened(std::move(path), access, id);
+    return OpenAt("win32.Open", {name}, access);
+  }
+
+  absl::StatusOr<std::unique_ptr<File>> OpenBelow(const std::vector<std::string>& names,
+                                                  Access access) override {
+    return OpenAt("win32.OpenBelow", names, access);
   }
 
   absl::StatusOr<std::unique_ptr<File>> CreateDirectory(const std::string& name) override {
@@ -263,17 +263,41 @@ class FileDouble final : public File {
     });
   }
 
-  absl::StatusOr<Tree::Id> OpenIn(NodeState& state, const PathEnd& end, const std::string& name,
-                                  Access access, absl::FunctionRef<std::string()> operation) {
-    if (!IsName(name)) return Failure(operation(), win32_error::kInvalidName);
-    if (end.at().kind == Tree::Kind::kFile) return Failure(operation(), win32_error::kPathNotFound);
-    const std::optional<Tree::Id> child = end.tree().Find(end.entry, name);
-    if (!child.has_value()) return Failure(operation(), win32_error::kFileNotFound);
-    const PathEnd opened{end.place, *child};
+  absl::StatusOr<std::unique_ptr<File>> OpenAt(absl::string_view method,
+                                               const std::vector<std::string>& names,
+                                               Access access) {
+    std::string path = PathOf(absl::StrJoin(names, "\\"));
+    const absl::StatusOr<Tree::Id> id = OnEntry<absl::StatusOr<Tree::Id>>(
+        method, path, [&] { return absl::StrCat("opening ", path); },
+        [&](NodeState& state, const PathEnd& end, const auto& operation) {
+          return OpenIn(state, end, names, access, operation);
+        });
+    return Opened(std::move(path), access, id);
+  }
+
+  absl::StatusOr<Tree::Id> OpenIn(NodeState& state, const PathEnd& end,
+                                  const std::vector<std::string>& names, Access access,
+                                  absl::FunctionRef<std::string()> operation) {
+    PathEnd opened = end;
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (!IsName(names[i])) return Failure(operation(), win32_error::kInvalidName);
+      if (i > 0 && IsReparsePoint(opened.at())) {
+        return Failure(operation(), win32_error::kReparsePointEncountered);
+      }
+      if (opened.at().kind == Tree::Kind::kFile) {
+        return Failure(operation(), win32_error::kPathNotFound);
+      }
+      const std::optional<Tree::Id> child = opened.tree().Find(opened.entry, names[i]);
+      if (!child.has_value()) {
+        return Failure(operation(), i + 1 < names.size() ? win32_error::kPathNotFound
+                                                         : win32_error::kFileNotFound);
+      }
+      opened.entry = *child;
+    }
     const absl::Status free = open_->Check(state, opened, ModeOf(access), operation);
     if (!free.ok()) return free;
     open_->Add(OpenEntries::KeyOf(opened), ModeOf(access));
-    return *child;
+    return opened.entry;
   }
 
   absl::StatusOr<Tree::Id> CreateIn(NodeState& state, const PathEnd& end, const std::string& name,

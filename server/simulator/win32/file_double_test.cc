@@ -68,6 +68,33 @@ TEST_F(FileDoubleTest, ANameIsOneComponent) {
   EXPECT_THAT(directory->CreateDirectory(std::string(255, 'a')), IsOk());
 }
 
+TEST_F(FileDoubleTest, OpensAnEntryFurtherDownUnlessALinkIsOnTheWay) {
+  const std::unique_ptr<File> directory = TestDirectory();
+  for (const char* path : {"C:\\t\\a\\b", "C:\\t\\mount"}) {
+    ASSERT_THAT(node_->MakeDirectory(path), IsOk());
+  }
+  ASSERT_THAT(node_->WriteFile("C:\\t\\a\\file", 5, false), IsOk());
+  ASSERT_THAT(node_->MakeLink("C:\\t\\link", "C:\\t\\a"), IsOk());
+  ASSERT_THAT(os_->SetMountPoint("C:\\t\\mount\\", NewVolume(1)), IsOk());
+  const auto open = [&](const std::vector<std::string>& names) {
+    return directory->OpenBelow(names, Access::kPeek);
+  };
+  EXPECT_THAT(open({"a"}), IsOk());
+  EXPECT_THAT(open({"A", "B"}), IsOk());
+  EXPECT_THAT(open({"link"}), IsOk());
+  EXPECT_TRUE((*open({"link"}))->GetAttributes()->is_reparse_point);
+  for (const char* link : {"link", "mount"}) {
+    EXPECT_THAT(open({link, "b"}), FailsWithWin32(win32_error::kReparsePointEncountered));
+    EXPECT_THAT(open({link, "none", "x"}), FailsWithWin32(win32_error::kReparsePointEncountered));
+  }
+  EXPECT_THAT(open({"a", "none"}), FailsWithWin32(win32_error::kFileNotFound));
+  EXPECT_THAT(open({"none", "a"}), FailsWithWin32(win32_error::kPathNotFound));
+  EXPECT_THAT(open({"a", "file", "x"}), FailsWithWin32(win32_error::kPathNotFound));
+  for (const char* name : {"", "..", "a\\b"}) {
+    EXPECT_THAT(open({"a", name}), FailsWithWin32(win32_error::kInvalidName)) << name;
+  }
+}
+
 TEST_F(FileDoubleTest, TellsWhatEntriesAre) {
   const auto attributes = [&](const char* name) {
     return *(*Open(kC, {"t", name}))->GetAttributes();
