@@ -162,8 +162,9 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
   }
 
   void Answer(const absl::Status& status) {
+    const absl::Duration duration = absl::Now() - arrived_;
     for (CallObserver* observer : runtime_.observers) {
-      observer->OnDone(*method_.info, peer(), status, absl::Now() - arrived_);
+      observer->OnDone(*method_.info, peer(), status, duration);
     }
     // The call may be deleted before Finish() returns: nothing of it is touched from here on.
     Finish(ToGrpcStatus(status));
