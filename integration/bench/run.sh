@@ -6,14 +6,15 @@
 #   integration/bench/run.sh linux [SECONDS_PER_TURN [TURNS]]   a grpc-go server of filesystem v1, with a Go client
 #   integration/bench/run.sh nodes [SECONDS_PER_TURN [TURNS]]   nodes of 1 to 1,000 disks, and 1 to 512 clients
 #   integration/bench/run.sh env [PODS [LIFE_MS [SECONDS]]]     the sample driver's environment variables, with pods coming and going
+#   integration/bench/run.sh stations [CALLS]                   the instructions of a call, by callgrind, station by station
 #   integration/bench/run.sh wine [SECONDS_PER_TURN [TURNS]]    the Go service v1.3.0, under Wine
 #
-# build/peer/{linux,scale,wine}.json keep the figures of every turn.
+# build/peer/{linux,scale,wine}.json keep the figures of every turn, stations.txt the costliest functions.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 what='echo'
 case ${1-} in
-  env | linux | nodes | wine) what=$1; shift ;;
+  env | linux | nodes | stations | wine) what=$1; shift ;;
 esac
 out=$PWD/build/peer
 mkdir -p "$out"
@@ -49,6 +50,13 @@ case $what in
     protoc -I. --include_imports --descriptor_set_out="$out/admin.pb" server/simulator/admin.proto
     go_build bench/peer/scale scale
     "$out/scale" build/release/server/csi-proxy "$out/admin.pb" "$out/scale" "$@"
+    ;;
+  stations)
+    scripts/install-packages.sh --profile
+    build release csi-proxy echo_server
+    go_build peers/legacy_go load ./load
+    integration/bench/stations.py build/release/server/csi-proxy build/release/integration/bench/echo_server \
+      "$out/load" "$out/stations.txt" "$@"
     ;;
   wine)
     scripts/install-packages.sh --windows

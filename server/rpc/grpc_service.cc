@@ -21,6 +21,7 @@
 namespace csi_proxy::rpc {
 namespace {
 
+using google::protobuf::Message;
 using google::protobuf::MessageLite;
 
 grpc::Status ToGrpcStatus(const absl::Status& status) {
@@ -114,7 +115,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
   }
 
   absl::Status Execute(const CallContext& context) {
-    const std::unique_ptr<MessageLite> request(method_.request().New());
+    const std::unique_ptr<Message> request(method_.request().New());
     const absl::Cleanup wiped = [this, &request] {
       if (method_.info->has_secrets) WipeTexts(request.get());
     };
@@ -161,8 +162,9 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
   }
 
   void Answer(const absl::Status& status) {
+    const absl::Duration duration = absl::Now() - arrived_;
     for (CallObserver* observer : runtime_.observers) {
-      observer->OnDone(*method_.info, peer(), status, absl::Now() - arrived_);
+      observer->OnDone(*method_.info, peer(), status, duration);
     }
     // The call may be deleted before Finish() returns: nothing of it is touched from here on.
     Finish(ToGrpcStatus(status));

@@ -25,30 +25,6 @@ void WipeText(const std::string& text) {
   Wipe(const_cast<char*>(text.data()), text.size());
 }
 
-void WipeMessage(Message* message) {
-  const Reflection& reflection = *message->GetReflection();
-  // Only fields that are set are wiped: all messages share the text of another.
-  std::vector<const FieldDescriptor*> fields;
-  reflection.ListFields(*message, &fields);
-  std::string unused;
-  for (const FieldDescriptor* field : fields) {
-    const bool text = field->cpp_type() == FieldDescriptor::CPPTYPE_STRING;
-    const bool nested = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
-    if (!field->is_repeated()) {
-      if (text) WipeText(reflection.GetStringReference(*message, field, &unused));
-      if (nested) WipeMessage(reflection.MutableMessage(message, field));
-      continue;
-    }
-    for (int i = 0; (text || nested) && i < reflection.FieldSize(*message, field); ++i) {
-      if (text) WipeText(reflection.GetRepeatedStringReference(*message, field, i, &unused));
-      if (nested) WipeMessage(reflection.MutableRepeatedMessage(message, field, i));
-    }
-  }
-}
-
-// All of ours have reflection; the shim's interface only asks for less.
-Message* Full(google::protobuf::MessageLite* message) { return dynamic_cast<Message*>(message); }
-
 }  // namespace
 
 std::optional<std::string> UnknownFieldOf(const absl::Status& status) {
@@ -85,14 +61,30 @@ absl::Status CheckKnownFields(const Message& request) {
   return absl::OkStatus();
 }
 
-void WipeTexts(google::protobuf::MessageLite* message) {
-  if (Message* const full = Full(message)) WipeMessage(full);
+void WipeTexts(Message* message) {
+  const Reflection& reflection = *message->GetReflection();
+  // Only fields that are set are wiped: all messages share the text of another.
+  std::vector<const FieldDescriptor*> fields;
+  reflection.ListFields(*message, &fields);
+  std::string unused;
+  for (const FieldDescriptor* field : fields) {
+    const bool text = field->cpp_type() == FieldDescriptor::CPPTYPE_STRING;
+    const bool nested = field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
+    if (!field->is_repeated()) {
+      if (text) WipeText(reflection.GetStringReference(*message, field, &unused));
+      if (nested) WipeTexts(reflection.MutableMessage(message, field));
+      continue;
+    }
+    for (int i = 0; (text || nested) && i < reflection.FieldSize(*message, field); ++i) {
+      if (text) WipeText(reflection.GetRepeatedStringReference(*message, field, i, &unused));
+      if (nested) WipeTexts(reflection.MutableRepeatedMessage(message, field, i));
+    }
+  }
 }
 
-void DiscardUnknownFields(google::protobuf::MessageLite* message) {
-  Message* const full = Full(message);
+void DiscardUnknownFields(Message* message) {
   // Nearly always there are none, and looking is cheaper.
-  if (full != nullptr && !CheckKnownFields(*full).ok()) full->DiscardUnknownFields();
+  if (!CheckKnownFields(*message).ok()) message->DiscardUnknownFields();
 }
 
 }  // namespace csi_proxy::rpc

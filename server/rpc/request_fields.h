@@ -31,9 +31,9 @@ std::optional<std::string> UnknownFieldOf(const absl::Status& status);
 
 // Overwrites every text in the message, and in those within it, where it lies. The message is of no
 // use afterwards.
-void WipeTexts(google::protobuf::MessageLite* message);
+void WipeTexts(google::protobuf::Message* message);
 
 // Frees what the message, and those within it, hold of unknown fields.
-void DiscardUnknownFields(google::protobuf::MessageLite* message);
+void DiscardUnknownFields(google::protobuf::Message* message);
 
 }  // namespace csi_proxy::rpc

@@ -2,7 +2,7 @@
 // in this process that have bytes, is written once and knows none of the version's types.
 #pragma once
 
-#include <google/protobuf/message_lite.h>
+#include <google/protobuf/message.h>
 
 #include <memory>
 
@@ -19,7 +19,7 @@ class CallLimiter;
 struct UnaryMethod {
   const MethodInfo* info;
   // Empty messages of its types.
-  const google::protobuf::MessageLite& (*request)();
+  const google::protobuf::Message& (*request)();
   const google::protobuf::MessageLite& (*response)();
   // `api` is the version's Api; `request` and `*response` are of the method's types. The response
   // is only written when OK is returned.
@@ -41,9 +41,10 @@ struct ServedVersion {
 template <typename Api, typename Request, typename Response,
           absl::Status (Api::*kMethod)(const CallContext&, const Request&, Response*)>
 constexpr UnaryMethod MakeUnaryMethod(const MethodInfo& info) {
+  using google::protobuf::Message;
   using google::protobuf::MessageLite;
   return {
-      &info, []() -> const MessageLite& { return Request::default_instance(); },
+      &info, []() -> const Message& { return Request::default_instance(); },
       []() -> const MessageLite& { return Response::default_instance(); },
       [](void* api, const CallContext& context, const MessageLite& request, MessageLite* response) {
         return (static_cast<Api*>(api)->*kMethod)(context, static_cast<const Request&>(request),

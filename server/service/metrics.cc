@@ -13,6 +13,7 @@
 #include <functional>
 #include <iterator>
 #include <map>
+#include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
@@ -22,6 +23,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "server/base/condition.h"
 #include "server/base/fallbacks.h"
 #include "server/base/peer_process.h"
 #include "server/base/released_names.h"
@@ -257,11 +259,11 @@ class Metrics::Impl {
   // The series of a method. MethodInfo are constants: their address identifies them.
   Method& For(const rpc::MethodInfo& method) {
     {
-      absl::ReaderMutexLock lock(&mutex_);
+      const std::lock_guard<Mutex> lock(mutex_);
       const auto found = methods_.find(&method);
       if (found != methods_.end()) return found->second;
     }
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard<Mutex> lock(mutex_);
     const auto [found, is_new] = methods_.try_emplace(&method);
     // Others may use it already.
     if (is_new) {
@@ -287,14 +289,14 @@ class Metrics::Impl {
   prometheus::Counter& ApiCalls(Method& counters, const rpc::MethodInfo& method, const Peer& peer) {
     const absl::string_view name = ImageName(peer.image_path);
     {
-      absl::ReaderMutexLock lock(&mutex_);
+      const std::lock_guard<Mutex> lock(mutex_);
       const auto found = counters.api_calls.find(std::string_view(name.data(), name.size()));
       if (found != counters.api_calls.end()) return *found->second;
     }
     const std::string image = KnownImage(std::string(name));
     prometheus::Counter& counter = api_calls_.Add(
         {{"group", method.group}, {"version", method.version}, {"client_image", image}});
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard<Mutex> lock(mutex_);
     // Programs that count as "other" have no entry, for there may be any number of them.
     if (name.empty() || name == image) counters.api_calls.emplace(name, &counter);
     return counter;
@@ -303,7 +305,7 @@ class Metrics::Impl {
   // The label for an image.
   std::string KnownImage(const std::string& image) {
     if (image.empty()) return "unknown";
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard<Mutex> lock(mutex_);
     if (images_.contains(image)) return image;
     if (images_.size() >= kMaxImages) return "other";
     images_.insert(image);
@@ -320,10 +322,10 @@ class Metrics::Impl {
   prometheus::Family<prometheus::Counter>& limited_;
   prometheus::Family<prometheus::Counter>& unknown_fields_;
 
-  absl::Mutex mutex_;
-  // Elements stay where they are.
-  std::unordered_map<const rpc::MethodInfo*, Method> methods_ ABSL_GUARDED_BY(mutex_);
-  std::set<std::string> images_ ABSL_GUARDED_BY(mutex_);
+  Mutex mutex_;
+  // Guarded by mutex_. Elements stay where they are.
+  std::unordered_map<const rpc::MethodInfo*, Method> methods_;
+  std::set<std::string> images_;  // guarded by mutex_
 
   // The last, for it reads the others until it is gone.
   std::unique_ptr<HttpServer> server_;

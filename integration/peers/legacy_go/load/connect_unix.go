@@ -5,9 +5,14 @@ package main
 import (
 	"context"
 	"flag"
+	"fmt"
 	"net"
+	"os"
+	"sync/atomic"
 
-	v1 "github.com/kubernetes-csi/csi-proxy/client/api/filesystem/v1"
+	disk "github.com/kubernetes-csi/csi-proxy/client/api/disk/v1"
+	filesystem "github.com/kubernetes-csi/csi-proxy/client/api/filesystem/v1"
+	volume "github.com/kubernetes-csi/csi-proxy/client/api/volume/v1"
 	"google.golang.org/grpc"
 )
 
@@ -20,11 +25,46 @@ func dial(socket string) (*grpc.ClientConn, error) {
 		}))
 }
 
+// The volume of C: in the scenario that csi-proxy serves unless told otherwise.
+const systemVolume = `\\?\Volume{00000000-c511-4c0d-9000-000000000001}\`
+
+// So many directories has this process made.
+var directories int64
+
+// What a caller may call, each at the pipe of its group.
+var rpcs = map[string]func(grpc.ClientConnInterface) call{
+	"PathExists": func(c grpc.ClientConnInterface) call { return pathExists(filesystem.NewFilesystemClient(c)) },
+	"GetDiskState": func(c grpc.ClientConnInterface) call {
+		client := disk.NewDiskClient(c)
+		return func() error {
+			_, err := client.GetDiskState(context.Background(), &disk.GetDiskStateRequest{DiskNumber: 1})
+			return err
+		}
+	},
+	"GetVolumeStats": func(c grpc.ClientConnInterface) call {
+		client := volume.NewVolumeClient(c)
+		return func() error {
+			_, err := client.GetVolumeStats(context.Background(), &volume.GetVolumeStatsRequest{VolumeId: systemVolume})
+			return err
+		}
+	},
+	// A new directory with each call.
+	"Mkdir": func(c grpc.ClientConnInterface) call {
+		client := filesystem.NewFilesystemClient(c)
+		return func() error {
+			path := fmt.Sprintf(`C:\var\lib\kubelet\%08x-%08x`, os.Getpid(), atomic.AddInt64(&directories, 1))
+			_, err := client.Mkdir(context.Background(), &filesystem.MkdirRequest{Path: path})
+			return err
+		}
+	},
+}
+
 // The callers are spread over connections to one socket, or stand one at each pipe of a directory.
 func connector() func() ([]call, func(), error) {
 	callers := flag.Int("callers", 1, "how many at once")
 	connections := flag.Int("connections", 1, "how many they share")
-	socket := flag.String("socket", "", "where filesystem v1 is served")
+	socket := flag.String("socket", "", "where the rpc's v1 is served")
+	rpc := flag.String("rpc", "PathExists", "what they call: PathExists, GetDiskState, GetVolumeStats or Mkdir")
 	pipes := flag.String("pipes", "", "instead: the directory whose every pipe gets one caller")
 	return func() ([]call, func(), error) {
 		var opened []*grpc.ClientConn
@@ -48,6 +88,10 @@ func connector() func() ([]call, func(), error) {
 			}
 			return calls, closeAll, err
 		}
+		bind, ok := rpcs[*rpc]
+		if !ok {
+			return nil, nil, fmt.Errorf("rpc %s is not known", *rpc)
+		}
 		for i := 0; i < *connections; i++ {
 			c, err := dial(*socket)
 			if err != nil {
@@ -57,7 +101,7 @@ func connector() func() ([]call, func(), error) {
 			opened = append(opened, c)
 		}
 		for i := 0; i < *callers; i++ {
-			calls = append(calls, pathExists(v1.NewFilesystemClient(opened[i%*connections])))
+			calls = append(calls, bind(opened[i%*connections]))
 		}
 		return calls, closeAll, nil
 	}

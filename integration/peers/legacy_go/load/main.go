@@ -9,6 +9,7 @@ import (
 	"os"
 	"sort"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	v1 "github.com/kubernetes-csi/csi-proxy/client/api/filesystem/v1"
@@ -22,6 +23,7 @@ const patience = 30 * time.Second
 
 func main() {
 	length := flag.Duration("length", 3*time.Second, "how long")
+	count := flag.Int64("calls", 0, "instead of a length: how many calls")
 	first := flag.Bool("first", false, "only wait for the first answer")
 	connect := connector()
 	flag.Parse()
@@ -35,7 +37,7 @@ func main() {
 	calls, closeAll, err := connect()
 	if err == nil {
 		defer closeAll()
-		err = run(calls, *length)
+		err = run(calls, *length, *count)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -63,9 +65,11 @@ func await(connect func() ([]call, func(), error)) error {
 	}
 }
 
-func run(calls []call, length time.Duration) error {
+// run repeats the calls for a length of time or, unless it is 0, a count of times.
+func run(calls []call, length time.Duration, count int64) error {
 	times := make([][]float64, len(calls))
 	errs := make([]error, len(calls))
+	left := count
 	var ready, done sync.WaitGroup
 	begin := make(chan struct{})
 	ready.Add(len(calls))
@@ -79,7 +83,12 @@ func run(calls []call, length time.Duration) error {
 				return
 			}
 			<-begin
-			for end := time.Now().Add(length); time.Now().Before(end); {
+			end := time.Now().Add(length)
+			more := func() bool { return time.Now().Before(end) }
+			if count > 0 {
+				more = func() bool { return atomic.AddInt64(&left, -1) >= 0 }
+			}
+			for more() {
 				start := time.Now()
 				if errs[i] = calls[i](); errs[i] != nil {
 					return
