@@ -258,14 +258,8 @@ class Metrics::Impl {
 
   // The series of a method. MethodInfo are constants: their address identifies them.
   Method& For(const rpc::MethodInfo& method) {
-    {
-      const std::lock_guard<Mutex> lock(mutex_);
-      const auto found = methods_.find(&method);
-      if (found != methods_.end()) return found->second;
-    }
     const std::lock_guard<Mutex> lock(mutex_);
     const auto [found, is_new] = methods_.try_emplace(&method);
-    // Others may use it already.
     if (is_new) {
       found->second.started = &started_.Add(Labels(method));
       found->second.seconds = &seconds_.Add(Labels(method), kBuckets);
