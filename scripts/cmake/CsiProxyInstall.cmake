@@ -300,8 +300,8 @@ else()
     install(FILES ${PROJECT_SOURCE_DIR}/LICENSE RENAME copyright COMPONENT ${CMAKE_MATCH_1}
             DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${CMAKE_MATCH_2})
   endforeach()
-  # One program contains libraries, whose licences ask to be named, as on Windows.
-  get_target_property(contained csi-node-sidecars CSI_PROXY_CONTAINS)
+  # Programs contain libraries, whose licences ask to be named, as on Windows.
+  get_property(contained GLOBAL PROPERTY CSI_PROXY_CONTAINS)
   if(contained)
     foreach(package ${contained})
       install(FILES /usr/share/doc/${package}/copyright RENAME ${package}.txt COMPONENT programs

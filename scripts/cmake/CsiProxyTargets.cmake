@@ -144,6 +144,29 @@ function(csi_proxy_program PROGRAM)
   endif()
 endfunction()
 
+# csi_proxy_contain_grpc(PROGRAM): the program holds gRPC and what gRPC needs. To load the half hundred shared
+# libraries that gRPC comes in takes longer than all else at the start, and memory; and each call into them goes
+# through a table. Of a symbol lld takes the first definition, which is the archives', and leaves out shared
+# libraries that it takes nothing from. Other linkers would take some from here and some from there.
+function(csi_proxy_contain_grpc PROGRAM)
+  if(NOT CSI_PROXY_LLD OR WIN32 OR CSI_PROXY_SANITIZE)
+    return()
+  endif()
+  target_link_options(${PROGRAM} PRIVATE LINKER:--as-needed)
+  foreach(name grpc++_unsecure grpc_unsecure gpr upb address_sorting re2 cares z protobuf)
+    find_library(CSI_PROXY_ARCHIVE_${name} NAMES lib${name}.a REQUIRED)
+    target_link_libraries(${PROGRAM} PRIVATE ${CSI_PROXY_ARCHIVE_${name}})
+  endforeach()
+  cmake_path(GET CSI_PROXY_ARCHIVE_grpc_unsecure PARENT_PATH directory)
+  file(GLOB abseil CONFIGURE_DEPENDS ${directory}/libabsl_*.a)
+  target_link_libraries(${PROGRAM} PRIVATE ${abseil})
+  # The licences of these packages ask to be named beside the program; the install does so.
+  set_property(GLOBAL PROPERTY CSI_PROXY_CONTAINS
+               libabsl-dev libc-ares-dev libgrpc-dev libprotobuf-dev libre2-dev zlib1g-dev)
+  add_test(NAME ${PROGRAM}_libraries COMMAND ${PROJECT_SOURCE_DIR}/client/cpp/exports/symbols_test.sh static
+           $<TARGET_FILE:${PROGRAM}>)
+endfunction()
+
 # csi_proxy_keep_symbol(TARGET SYMBOL): programs that link the library hold the C function, though nothing calls it.
 function(csi_proxy_keep_symbol target symbol)
   if(MSVC)
