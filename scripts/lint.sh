@@ -3,7 +3,7 @@
 # of the C++ by clang-tidy. The share is of the files that have changed since the last release's tag, or
 # of all files without a tag; each day has another one, which takes about two minutes. Checks as well
 # that SECURITY.md has been through the advisories of the libraries' versions, that the README's
-# picture is the one that its text makes, and the workflows of GitHub.
+# picture is the one that its text makes, the workflows of GitHub, and the benchmarks' Go programs.
 #
 #   scripts/lint.sh          as above
 #   scripts/lint.sh --all    clang-tidy on every file: about half an hour
@@ -40,6 +40,8 @@ scripts/picture.py --check || failed=1
 scripts/check-workflows.py || failed=1
 . integration/support/go.sh
 "$go" run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 .github/workflows/*.yml || failed=1
+# Nothing else builds all of the benchmarks' Go programs.
+(cd integration && "$go" vet ./bench/... && [[ -z $(gofmt -l bench) ]]) || failed=1
 
 commands=build/release/compile_commands.json
 [[ -f $commands ]] || { echo "$commands is not there: cmake --preset release" >&2; exit 2; }

@@ -3,7 +3,9 @@
 #
 #   integration/bench/run.sh [SECONDS_PER_TURN [TURNS]]         a bare gRPC C++ echo server, with C++ clients; and
 #                                                               conversions, against protobuf copies
-#   integration/bench/run.sh linux [SECONDS_PER_TURN [TURNS]]   a grpc-go server of filesystem v1, with a Go client
+#   integration/bench/run.sh linux [SECONDS_PER_TURN [TURNS [ttrpc]]]
+#                                                               a grpc-go server of filesystem v1, with a Go client; and
+#                                                               one by ttrpc
 #   integration/bench/run.sh nodes [SECONDS_PER_TURN [TURNS]]   nodes of 1 to 1,000 disks, and 1 to 512 clients
 #   integration/bench/run.sh env [PODS [LIFE_MS [SECONDS]]]     the sample driver's environment variables, with pods coming and going
 #   integration/bench/run.sh stations [CALLS]                   the instructions of a call, by callgrind, station by station
@@ -42,6 +44,10 @@ case $what in
     go_build bench/peer/grpc_go grpc_go
     go_build peers/legacy_go load ./load
     go_build bench/peer peer
+    if [[ ${3-} == ttrpc ]]; then
+      go_build bench/peer/ttrpc ttrpc
+      set -- "$1" "$2" "$out/ttrpc"
+    fi
     "$out/peer" linux build/release/server/csi-proxy "$out/grpc_go" build/release/integration/bench/echo_server \
       "$out/load" "$out/linux" "$@"
     ;;

@@ -161,7 +161,7 @@ TEST_F(OddWindowsTest, AnEntryThatCannotBeOpenedOnceIsOpenedAgain) {
   EXPECT_TRUE(Mkdir(made).ok());
   refuse("win32.CreateDirectory", Below("again"), 1);
   EXPECT_TRUE(Mkdir(Below("again")).ok());
-  refuse("win32.Open", made, 1);
+  refuse("win32.OpenBelow", made, 1);
   EXPECT_TRUE(Exists(made));
   refuse("win32.Open", made, 1);
   EXPECT_TRUE(Rmdir(made).ok());

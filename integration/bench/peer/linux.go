@@ -35,8 +35,9 @@ var linuxLoads = []linuxLoad{
 }
 
 // linux measures our service against what a Go programmer would write and against the least a gRPC
-// server in C++ can be. All run all the time: who is not called costs nothing.
-func linux(ours, grpcGo, echo, load, result string, length time.Duration, turns int) {
+// server in C++ can be; and, if there is one, against a server by ttrpc, which is its own client. All run
+// all the time: who is not called costs nothing.
+func linux(ours, grpcGo, echo, load, result string, length time.Duration, turns int, ttrpc string) {
 	directory, err := os.MkdirTemp("", "csi-proxy-peer-")
 	figures.Must(err)
 	defer os.RemoveAll(directory)
@@ -49,6 +50,12 @@ func linux(ours, grpcGo, echo, load, result string, length time.Duration, turns 
 		figures.NewServer("bare gRPC C++", echo, socket("echo")),
 	}
 	sockets := []string{filepath.Join(pipes, "csi-proxy-filesystem-v1.sock"), socket("go"), socket("echo")}
+	clients := []string{load, load, load}
+	if ttrpc != "" {
+		servers = append(servers, figures.NewServer("ttrpc", ttrpc, socket("ttrpc")))
+		sockets = append(sockets, socket("ttrpc"))
+		clients = append(clients, ttrpc)
+	}
 	run := figures.Describe(length, turns)
 	run["client"] = "grpc-go " + figures.GRPCVersion(load)
 	for turn := 0; turn < turns; turn++ {
@@ -58,7 +65,7 @@ func linux(ours, grpcGo, echo, load, result string, length time.Duration, turns 
 			figures.Must(command.Start())
 			running = append(running, command)
 			s.Process = figures.Process(command.Process.Pid)
-			first := exec.Command(load, "-first", "-socket", sockets[i])
+			first := exec.Command(clients[i], "-first", "-socket", sockets[i])
 			first.Stderr = os.Stderr
 			figures.Must(first.Run())
 			s.Add("", "RSS idle, MiB", s.Process.RSS())
@@ -67,7 +74,7 @@ func linux(ours, grpcGo, echo, load, result string, length time.Duration, turns 
 			for i := range servers {
 				// Each first in turn, so that none always follows the same one.
 				who := (i + n + turn) % len(servers)
-				arguments := []string{load, "-length", length.String()}
+				arguments := []string{clients[who], "-length", length.String()}
 				if l.connections > 0 {
 					arguments = append(arguments, "-callers", strconv.Itoa(l.callers),
 						"-connections", strconv.Itoa(l.connections), "-socket", sockets[who])

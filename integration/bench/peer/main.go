@@ -2,7 +2,7 @@
 //
 //	peer wine RUN OURS.exe THEIRS.exe LOAD.exe RESULT [SECONDS [TURNS]]
 //	peer windows OURS.exe THEIRS.exe LOAD.exe RESULT [SECONDS [TURNS]]    on Windows itself
-//	peer linux OURS GRPC_GO ECHO LOAD RESULT [SECONDS [TURNS]]
+//	peer linux OURS GRPC_GO ECHO LOAD RESULT [SECONDS [TURNS [TTRPC]]]
 //
 // All also write RESULT.json, the last RESULT.dat for a plot.
 package main
@@ -21,9 +21,13 @@ func main() {
 	}
 	if len(os.Args) >= 7 && os.Args[1] == "linux" {
 		length, turns := figures.LengthAndTurns(os.Args[7:])
-		linux(os.Args[2], os.Args[3], os.Args[4], os.Args[5], os.Args[6], length, turns)
+		ttrpc := ""
+		if len(os.Args) > 9 {
+			ttrpc = os.Args[9]
+		}
+		linux(os.Args[2], os.Args[3], os.Args[4], os.Args[5], os.Args[6], length, turns, ttrpc)
 		return
 	}
 	log.Fatal("usage: " + pairUsage + "\n" +
-		"       peer linux OURS GRPC_GO ECHO LOAD RESULT [SECONDS [TURNS]]")
+		"       peer linux OURS GRPC_GO ECHO LOAD RESULT [SECONDS [TURNS [TTRPC]]]")
 }

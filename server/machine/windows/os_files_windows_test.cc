@@ -347,8 +347,10 @@ TEST_F(FilesTest, MakesLinks) {
   ASSERT_TRUE(written.ok()) << written;
   MakeDirectory("a\\b");
   EXPECT_EQ(Code(at().OpenBelow({"a", "b"}, Access::kPeek)), 0);
-  EXPECT_EQ(Code(at().OpenBelow({"link", "b"}, Access::kPeek)), ERROR_REPARSE_POINT_ENCOUNTERED);
-  EXPECT_EQ(Code(at().OpenBelow({"link", "none"}, Access::kPeek)), ERROR_REPARSE_POINT_ENCOUNTERED);
+  EXPECT_EQ(Code(at().OpenBelow({"link", "b"}, Access::kPeek)),
+            win32_error::kReparsePointEncountered);
+  EXPECT_EQ(Code(at().OpenBelow({"link", "none"}, Access::kPeek)),
+            win32_error::kReparsePointEncountered);
   EXPECT_TRUE(made->GetAttributes()->is_directory);
   EXPECT_TRUE(made->GetAttributes()->is_reparse_point);
   EXPECT_EQ(made->GetAttributes()->reparse_tag, 0xA000000Cu);

@@ -276,6 +276,10 @@ TEST_F(OsDoubleTest, EveryCallCanFail) {
   } kCalls[] = {
       {"Open", "C:\\", [&] { return status(os_->OpenRoot("C:\\")); }},
       {"Open", "C:\\k\\config", [&] { return status((*file)->Open("config", Access::kRead)); }},
+      {"OpenBelow", "C:\\k\\config",
+       [&] {
+         return status((*root)->OpenBelow({"k", "config"}, Access::kRead));
+       }},
       {"CreateDirectory", "C:\\new", [&] { return status((*root)->CreateDirectory("new")); }},
       {"List", "C:\\k", [&] { return status((*file)->List()); }},
       {"GetAttributes", "C:\\k", [&] { return status((*file)->GetAttributes()); }},
