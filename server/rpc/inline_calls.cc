@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
+#include <utility>
 
 namespace csi_proxy::rpc {
 namespace {
@@ -53,10 +54,17 @@ void InlineCalls::End(Call* call) {
 void InlineCalls::Watch() {
   std::unique_lock<Mutex> lock(mutex_);
   for (int idle = 0; !stopping_;) {
+    bool some_linger = false;
     for (UnderWay& one : calls_) {
+      some_linger |= std::exchange(one.lingers, true);
       if (one.cancelled || !one.call->IsCancelled()) continue;
       one.cancelled = true;
       one.call->Cancel();
+    }
+    if (some_linger && linger_ != nullptr) {
+      lock.unlock();
+      linger_();
+      lock.lock();
     }
     idle = used_ || !calls_.empty() ? 0 : idle + 1;
     used_ = false;

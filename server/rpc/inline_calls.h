@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -28,8 +29,11 @@ class InlineCalls {
     ~Call() = default;
   };
 
-  explicit InlineCalls(size_t most, ThreadStarter start_thread = StartThread)
-      : most_(most), start_thread_(std::move(start_thread)) {}
+  // `linger`, if any, is called now and then, on a thread of its own, while a call is under way
+  // that has been for 20 ms. Must not block.
+  explicit InlineCalls(size_t most, ThreadStarter start_thread = StartThread,
+                       std::function<void()> linger = nullptr)
+      : most_(most), start_thread_(std::move(start_thread)), linger_(std::move(linger)) {}
   ~InlineCalls();
   InlineCalls(const InlineCalls&) = delete;
   InlineCalls& operator=(const InlineCalls&) = delete;
@@ -42,12 +46,15 @@ class InlineCalls {
   struct UnderWay {
     Call* call;
     bool cancelled = false;
+    // The watcher has seen the call before.
+    bool lingers = false;
   };
 
   void Watch();
 
   const size_t most_;
   const ThreadStarter start_thread_;
+  const std::function<void()> linger_;
   Mutex mutex_;
   Condition wake_;
   std::vector<UnderWay> calls_;

@@ -48,6 +48,19 @@ TEST(InlineCallsTest, WithoutAWatcherNoCallIsDoneHere) {
   calls.End(&call);
 }
 
+TEST(InlineCallsTest, TellsOfACallThatLingers) {
+  absl::Notification lingers;
+  InlineCalls calls(2, StartThread, [&] {
+    if (!lingers.HasBeenNotified()) lingers.Notify();
+  });
+  FakeCall quick, slow;
+  ASSERT_TRUE(calls.TryBegin(&quick));
+  calls.End(&quick);
+  ASSERT_TRUE(calls.TryBegin(&slow));
+  EXPECT_TRUE(lingers.WaitForNotificationWithTimeout(absl::Seconds(10)));
+  calls.End(&slow);
+}
+
 TEST(InlineCallsTest, ACallThatIsGivenUpIsTold) {
   InlineCalls calls(2);
   FakeCall given_up, other;

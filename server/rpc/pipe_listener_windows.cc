@@ -389,6 +389,8 @@ void BoundMemory(grpc::ServerBuilder*) {}
 
 size_t ReadingThreads() { return pipe::IoPort::Get().thread_count(); }
 
+void SendHeldFrames() { pipe::WriteHeldFrames(); }
+
 std::unique_ptr<Listener> NewListener(PipePlace place, ListenerLimits limits,
                                       std::vector<CallObserver*> observers) {
   return std::make_unique<PipeListener>(std::move(place.sddl), limits, std::move(observers));

@@ -35,6 +35,10 @@ void BoundMemory(grpc::ServerBuilder* builder);
 // The number of threads that read connections, and call a server's methods.
 size_t ReadingThreads();
 
+// Connections may hold frames back that need not be sent before the call under way has its answer.
+// Sends them now. Thread-safe.
+void SendHeldFrames();
+
 // Thread-safe.
 class PipeServer {
  public:

@@ -188,7 +188,7 @@ class Server::Impl {
   std::unique_ptr<observability::Metrics> metrics_;
   rpc::CallGate gate_;
   // One thread reads whatever the calls of the others wait for.
-  rpc::InlineCalls inline_calls_{rpc::ReadingThreads() - 1};
+  rpc::InlineCalls inline_calls_{rpc::ReadingThreads() - 1, StartThread, rpc::SendHeldFrames};
   std::unique_ptr<rpc::Listener> listener_;
   std::unique_ptr<VersionedServices> versioned_services_;
   std::vector<std::unique_ptr<PipeServer>> pipes_;

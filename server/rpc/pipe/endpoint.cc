@@ -6,7 +6,11 @@
 
 #include <array>
 #include <atomic>
+#include <mutex>
+#include <string>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "server/rpc/pipe/io_port.h"
@@ -25,6 +29,12 @@ namespace {
 
 thread_local bool completing = false;
 thread_local int reads_in_a_row = 0;
+// True while frames may wait for the end of this thread's completion, and once some do.
+thread_local bool may_hold = false;
+thread_local bool holds = false;
+
+// Writes the frames that this thread's completion, or any, has held back.
+void WriteHeld(bool of_all_threads);
 
 // The first object on the stack of a thread of the IoPort that works for gRPC.
 class InCompletion {
@@ -32,9 +42,14 @@ class InCompletion {
   struct Flag {
     Flag() {
       completing = true;
+      may_hold = true;
       reads_in_a_row = 0;
     }
-    ~Flag() { completing = false; }
+    ~Flag() {
+      may_hold = false;
+      if (std::exchange(holds, false)) WriteHeld(false);
+      completing = false;
+    }
   };
 
   // Callbacks run when the contexts are destroyed, so the flag is destroyed last.
@@ -49,6 +64,71 @@ constexpr size_t kReadBytes = 8 << 10;
 // have their turn. A client that always has more to say would keep the thread.
 constexpr int kReadsInARow = 4;
 
+// The most bytes that an endpoint holds back.
+constexpr size_t kHeldBytes = 256;
+
+// True of whole frames for which nobody waits: settings, pings and windows, and their
+// acknowledgements. An answer often follows in the same completion: a client of grpc-go sends a
+// ping with most requests, and if the two came by a write each, they would wake it twice.
+bool MayWait(absl::string_view frames) {
+  constexpr size_t kHeader = 9;
+  constexpr uint8_t kSettings = 4, kPing = 6, kWindowUpdate = 8;
+  const auto byte = [&](size_t i) { return static_cast<uint8_t>(frames[i]); };
+  while (frames.size() >= kHeader) {
+    const size_t length = size_t{byte(0)} << 16 | size_t{byte(1)} << 8 | byte(2);
+    const uint8_t type = byte(3);
+    if (type != kSettings && type != kPing && type != kWindowUpdate) return false;
+    if (frames.size() - kHeader < length) return false;
+    frames.remove_prefix(kHeader + length);
+  }
+  return frames.empty();
+}
+
+void Append(const grpc_slice_buffer& slices, std::string* text) {
+  text->reserve(text->size() + slices.length);
+  for (size_t i = 0; i < slices.count; ++i) {
+    text->append(reinterpret_cast<const char*>(GRPC_SLICE_START_PTR(slices.slices[i])),
+                 GRPC_SLICE_LENGTH(slices.slices[i]));
+  }
+}
+
+class Endpoint;
+
+// The endpoints that hold frames back, and the threads whose completions have made them do so.
+// Thread-safe.
+class Holders {
+ public:
+  static Holders& Get() {
+    static auto* const holders = new Holders();
+    return *holders;
+  }
+
+  void Add(Endpoint* endpoint) {
+    const std::lock_guard lock(mutex_);
+    holders_.push_back({std::this_thread::get_id(), endpoint});
+  }
+
+  std::vector<Endpoint*> Take(bool of_all_threads) {
+    std::vector<Endpoint*> taken;
+    const std::lock_guard lock(mutex_);
+    std::erase_if(holders_, [&](const Holder& holder) {
+      const bool is_taken = of_all_threads || holder.thread == std::this_thread::get_id();
+      if (is_taken) taken.push_back(holder.endpoint);
+      return is_taken;
+    });
+    return taken;
+  }
+
+ private:
+  struct Holder {
+    std::thread::id thread;
+    Endpoint* endpoint;
+  };
+
+  std::mutex mutex_;
+  std::vector<Holder> holders_;  // guarded by mutex_
+};
+
 // gRPC's view of a stream. Counts its references: one is gRPC's, and each operation under way has
 // one.
 class Endpoint final : public grpc_endpoint {
@@ -62,6 +142,26 @@ class Endpoint final : public grpc_endpoint {
     Ref();
     const std::shared_ptr<Endpoint> kept(this, [](Endpoint* self) { self->Unref(); });
     return [kept] { kept->Shutdown(); };
+  }
+
+  // Writes the frames that are held back, and lets go of the reference of Holders.
+  void WriteHeld() {
+    bool some = false;
+    {
+      const std::lock_guard lock(held_mutex_);
+      is_holder_ = false;
+      some = !held_.empty();
+      if (some) {
+        // No write is under way: it would have taken the frames along.
+        flushing_ = true;
+        joined_ = std::exchange(held_, std::string());
+      }
+    }
+    if (some) {
+      Ref();
+      Begin(joined_);
+    }
+    Unref();
   }
 
  private:
@@ -157,23 +257,58 @@ class Endpoint final : public grpc_endpoint {
   }
 
   void Write(grpc_slice_buffer* slices, grpc_closure* done) {
-    write_done_ = done;
-    Ref();
-    // A pipe has no gathering write: many small slices become one system call.
-    if (slices->count == 1) {
-      write_next_ = GRPC_SLICE_START_PTR(slices->slices[0]);
-    } else {
-      joined_.clear();
-      joined_.reserve(slices->length);
-      for (size_t i = 0; i < slices->count; ++i) {
-        joined_.append(reinterpret_cast<const char*>(GRPC_SLICE_START_PTR(slices->slices[i])),
-                       GRPC_SLICE_LENGTH(slices->slices[i]));
-      }
-      write_next_ = reinterpret_cast<const uint8_t*>(joined_.data());
+    if (HoldBack(*slices)) {
+      grpc_core::ExecCtx::Run(DEBUG_LOCATION, done, absl::OkStatus());
+      return;
     }
-    write_left_ = slices->length;
-    // gRPC keeps the slices until the write has ended.
-    writing_ = {reinterpret_cast<const char*>(write_next_), write_left_};
+    Ref();
+    {
+      const std::lock_guard lock(held_mutex_);
+      if (flushing_) {
+        waiting_ = slices;
+        waiting_done_ = done;
+        return;
+      }
+      joined_ = std::exchange(held_, std::string());
+    }
+    BeginWrite(slices, done);
+  }
+
+  // Returns true if the frames need not be written before this thread's completion has ended.
+  bool HoldBack(const grpc_slice_buffer& slices) {
+    if (!may_hold || slices.length > kHeldBytes) return false;
+    std::string frames;
+    Append(slices, &frames);
+    if (!MayWait(frames)) return false;
+    const std::lock_guard lock(held_mutex_);
+    if (flushing_ || shut_down_ || held_.size() + frames.size() > kHeldBytes) return false;
+    held_ += frames;
+    if (!is_holder_) {
+      is_holder_ = true;
+      Ref();
+      Holders::Get().Add(this);
+    }
+    holds = true;
+    return true;
+  }
+
+  // Writes what is in `joined_`, and `slices`.
+  void BeginWrite(grpc_slice_buffer* slices, grpc_closure* done) {
+    write_done_ = done;
+    if (joined_.empty() && slices->count == 1) {
+      // gRPC keeps the slice until the write has ended.
+      return Begin({reinterpret_cast<const char*>(GRPC_SLICE_START_PTR(slices->slices[0])),
+                    GRPC_SLICE_LENGTH(slices->slices[0])});
+    }
+    // A pipe has no gathering write: many small slices become one system call.
+    Append(*slices, &joined_);
+    Begin(joined_);
+  }
+
+  void Begin(absl::string_view bytes) {
+    writing_ = bytes;
+    write_next_ = reinterpret_cast<const uint8_t*>(bytes.data());
+    write_left_ = bytes.size();
     WriteOn();
   }
 
@@ -205,10 +340,27 @@ class Endpoint final : public grpc_endpoint {
     if (error == ERROR_SUCCESS && connection_.watcher != nullptr) {
       connection_.watcher->Written(writing_);
     }
+    if (grpc_slice_buffer * waiting; EndFlush(&waiting)) {
+      if (waiting == nullptr) {
+        Unref();
+        return;
+      }
+      Unref();
+      write_done_ = waiting_done_;
+      joined_.clear();
+      if (error == ERROR_SUCCESS) return BeginWrite(waiting, waiting_done_);
+    }
     grpc_closure* const done = std::exchange(write_done_, nullptr);
     grpc_core::ExecCtx::Run(DEBUG_LOCATION, done,
                             error == ERROR_SUCCESS ? absl::OkStatus() : Failure("write", error));
     Unref();
+  }
+
+  // Returns true if held frames were written, and gives the write that has waited for that.
+  bool EndFlush(grpc_slice_buffer** waiting) {
+    const std::lock_guard lock(held_mutex_);
+    *waiting = std::exchange(waiting_, nullptr);
+    return std::exchange(flushing_, false);
   }
 
   void Shutdown() {
@@ -233,12 +385,30 @@ class Endpoint final : public grpc_endpoint {
   // Used for every read; the bytes are copied out of it.
   std::array<char, kReadBytes> read_;
 
+  // gRPC's write, or the one of held frames. Only one is under way.
   grpc_closure* write_done_ = nullptr;
   const uint8_t* write_next_ = nullptr;
   size_t write_left_ = 0;
   absl::string_view writing_;
   std::string joined_;
+
+  std::mutex held_mutex_;
+  // The rest is guarded by held_mutex_. `held_` is empty while gRPC's write is under way.
+  std::string held_;
+  bool is_holder_ = false;
+  bool flushing_ = false;
+  // gRPC's write that came while held frames were written.
+  grpc_slice_buffer* waiting_ = nullptr;
+  grpc_closure* waiting_done_ = nullptr;
 };
+
+void WriteHeld(bool of_all_threads) {
+  const std::vector<Endpoint*> holders = Holders::Get().Take(of_all_threads);
+  if (holders.empty()) return;
+  grpc_core::ApplicationCallbackExecCtx callbacks;
+  grpc_core::ExecCtx context;
+  for (Endpoint* const holder : holders) holder->WriteHeld();
+}
 
 const grpc_endpoint_vtable Endpoint::kVtable = {
     .read = [](grpc_endpoint* endpoint, grpc_slice_buffer* slices, grpc_closure* done, bool,
@@ -289,6 +459,8 @@ void KeepGrpc() {
 }  // namespace
 
 bool InGrpcCompletion() { return completing; }
+
+void WriteHeldFrames() { WriteHeld(true); }
 
 void Serve(grpc::Server* server, Connection connection) {
   KeepGrpc();

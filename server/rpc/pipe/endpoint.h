@@ -37,4 +37,9 @@ Channel NewChannel(std::unique_ptr<Stream> stream, ChannelEvents events);
 // bottom of its stack.
 bool InGrpcCompletion();
 
+// Acknowledgements and the like wait for the end of the completion in which gRPC writes them, since
+// an answer may follow. Writes all that wait now: for when a call that a completion makes takes
+// long. Thread-safe.
+void WriteHeldFrames();
+
 }  // namespace csi_proxy::pipe
