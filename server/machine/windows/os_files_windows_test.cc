@@ -110,7 +110,7 @@ TEST_F(FilesTest, ListsSomeAtATimeWithTheirKinds) {
 
 TEST_F(FilesTest, OpensAnEntryFurtherDown) {
   MakeDirectory("a");
-  MakeDirectory("a\\b");
+  ASSERT_EQ(Code((*at().Open("a", Access::kRead))->CreateDirectory("b")), 0);
   MakeFile("a\\b\\file");
   for (const std::vector<std::string>& names :
        {std::vector<std::string>{"a"}, {"a", "b"}, {"A", "B", "FILE"}}) {
@@ -345,7 +345,7 @@ TEST_F(FilesTest, MakesLinks) {
     return;
   }
   ASSERT_TRUE(written.ok()) << written;
-  MakeDirectory("a\\b");
+  EXPECT_EQ(Code((*at().Open("a", Access::kRead))->CreateDirectory("b")), 0);
   EXPECT_EQ(Code(at().OpenBelow({"a", "b"}, Access::kPeek)), 0);
   EXPECT_EQ(Code(at().OpenBelow({"link", "b"}, Access::kPeek)),
             win32_error::kReparsePointEncountered);
