@@ -98,79 +98,6 @@ class PipeAbuseTest : public testing::Test {
   win32::UniqueHandle process_;
 };
 
-std::string Frame(uint8_t type, uint8_t flags, uint32_t stream, absl::string_view payload) {
-  std::string frame;
-  for (const int shift : {16, 8, 0}) frame.push_back(static_cast<char>(payload.size() >> shift));
-  frame.push_back(static_cast<char>(type));
-  frame.push_back(static_cast<char>(flags));
-  for (const int shift : {24, 16, 8, 0}) frame.push_back(static_cast<char>(stream >> shift));
-  return absl::StrCat(frame, payload);
-}
-
-// PathExists on another stream, behind a ping, as grpc-go's client sends them together (RFC 7541,
-// appendix A has the indices).
-std::string PingAndCall(uint8_t stream) {
-  const std::string headers = absl::StrCat(
-      "\x83\x86", absl::string_view("\x04\x19", 2), "/v1.Filesystem/PathExists",
-      absl::string_view("\x01\x09", 2), "localhost", absl::string_view("\x0f\x10\x10", 3),
-      "application/grpc", absl::string_view("\x00\x02te\x08trailers", 13));
-  const std::string request =
-      absl::StrCat(absl::string_view("\0\0\0\0\x14", 5), "\x0a\x12", R"(C:\var\lib\kubelet)");
-  return absl::StrCat(Frame(6, 0, 0, "12345678"), Frame(1, 4, stream, headers),
-                      Frame(0, 1, stream, request));
-}
-
-// A client with a read under way gets it done by the first write.
-TEST_F(PipeAbuseTest, AnAnswerComesWithTheAcknowledgementOfAPing) {
-  Start({});
-  const win32::UniqueHandle pipe(CreateFileW(win32::Utf16(kPipe).c_str(),
-                                             GENERIC_READ | GENERIC_WRITE, 0, nullptr,
-                                             OPEN_EXISTING, FILE_FLAG_OVERLAPPED, nullptr));
-  ASSERT_TRUE(pipe.valid());
-  const win32::UniqueHandle has_read(CreateEventW(nullptr, TRUE, FALSE, nullptr));
-  const win32::UniqueHandle has_written(CreateEventW(nullptr, TRUE, FALSE, nullptr));
-  // Frames with the flag of an acknowledgement, or of a stream's end.
-  constexpr int kAnswer = 0x80 | 1, kPingAck = 0x80 | 6;
-  rpc::Http2Frames frames;
-  // Sends something while a read is under way, and gives the types of the frames that it gets.
-  const auto talk = [&](absl::string_view sent) {
-    std::string received(4096, '\0');
-    OVERLAPPED reading{}, writing{};
-    reading.hEvent = has_read.get();
-    writing.hEvent = has_written.get();
-    DWORD read = 0, written = 0;
-    ReadFile(pipe.get(), received.data(), static_cast<DWORD>(received.size()), nullptr, &reading);
-    if (!sent.empty()) {
-      WriteFile(pipe.get(), sent.data(), static_cast<DWORD>(sent.size()), nullptr, &writing);
-      EXPECT_TRUE(GetOverlappedResult(pipe.get(), &writing, &written, TRUE));
-    }
-    EXPECT_TRUE(GetOverlappedResult(pipe.get(), &reading, &read, TRUE));
-    absl::string_view rest(received.data(), read);
-    std::vector<int> types;
-    for (rpc::Http2Frame frame; frames.Next(&rest, &frame);) {
-      types.push_back(frame.type | ((frame.flags & 1) != 0 ? 0x80 : 0));
-    }
-    return types;
-  };
-  talk(absl::StrCat(rpc::kHttp2Preface, Frame(4, 0, 0, "")));
-  constexpr int kCalls = 20;
-  int together = 0;
-  for (int call = 0; call < kCalls; ++call) {
-    absl::SleepFor(absl::Milliseconds(20));
-    // The rest of what the server has said so far.
-    DWORD waiting = 0;
-    while (PeekNamedPipe(pipe.get(), nullptr, 0, nullptr, &waiting, nullptr) && waiting > 0) {
-      talk("");
-    }
-    const std::vector<int> types = talk(PingAndCall(static_cast<uint8_t>(1 + 2 * call)));
-    const auto has = [&](int type) {
-      return std::find(types.begin(), types.end(), type) != types.end();
-    };
-    if (has(kPingAck) && has(kAnswer)) ++together;
-  }
-  EXPECT_GE(together, kCalls / 2);
-}
-
 TEST_F(PipeAbuseTest, AbandonedConnectionsCostLittleAndAreGoneAfterTheDeadline) {
   constexpr size_t kAbandoned = 5000;
   Start({"--preface-timeout=30s", "--max-connections=6000", "--client-share=100"});
@@ -312,6 +239,15 @@ TEST_F(PipeAbuseTest, GarbageEndsItsConnectionAndNothingElse) {
       EXPECT_TRUE(OtherClientIsServed()) << i;
     }
   }
+}
+
+std::string Frame(uint8_t type, uint8_t flags, uint32_t stream, absl::string_view payload) {
+  std::string frame;
+  for (const int shift : {16, 8, 0}) frame.push_back(static_cast<char>(payload.size() >> shift));
+  frame.push_back(static_cast<char>(type));
+  frame.push_back(static_cast<char>(flags));
+  for (const int shift : {24, 16, 8, 0}) frame.push_back(static_cast<char>(stream >> shift));
+  return absl::StrCat(frame, payload);
 }
 
 // gRPC alone would take 200 MB of each, and keep the bytes of the first.

@@ -8,11 +8,11 @@
 #include <atomic>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/rpc/pipe/completion.h"
 #include "server/rpc/pipe/io_port.h"
 #include "src/core/ext/transport/chttp2/transport/chttp2_transport.h"
 #include "src/core/lib/channel/channel_args_preconditioning.h"
@@ -27,37 +27,6 @@
 namespace csi_proxy::pipe {
 namespace {
 
-thread_local bool completing = false;
-thread_local int reads_in_a_row = 0;
-// True while frames may wait for the end of this thread's completion, and once some do.
-thread_local bool may_hold = false;
-thread_local bool holds = false;
-
-// Writes the frames that this thread's completion, or any, has held back.
-void WriteHeld(bool of_all_threads);
-
-// The first object on the stack of a thread of the IoPort that works for gRPC.
-class InCompletion {
- private:
-  struct Flag {
-    Flag() {
-      completing = true;
-      may_hold = true;
-      reads_in_a_row = 0;
-    }
-    ~Flag() {
-      may_hold = false;
-      if (std::exchange(holds, false)) WriteHeld(false);
-      completing = false;
-    }
-  };
-
-  // Callbacks run when the contexts are destroyed, so the flag is destroyed last.
-  const Flag flag_;
-  grpc_core::ApplicationCallbackExecCtx callbacks_;
-  grpc_core::ExecCtx context_;
-};
-
 constexpr size_t kReadBytes = 8 << 10;
 
 // A read that ends at once is followed by the next on the same thread: so many, and then others
@@ -67,23 +36,6 @@ constexpr int kReadsInARow = 4;
 // The most bytes that an endpoint holds back.
 constexpr size_t kHeldBytes = 256;
 
-// True of whole frames for which nobody waits: settings, pings and windows, and their
-// acknowledgements. An answer often follows in the same completion: a client of grpc-go sends a
-// ping with most requests, and if the two came by a write each, they would wake it twice.
-bool MayWait(absl::string_view frames) {
-  constexpr size_t kHeader = 9;
-  constexpr uint8_t kSettings = 4, kPing = 6, kWindowUpdate = 8;
-  const auto byte = [&](size_t i) { return static_cast<uint8_t>(frames[i]); };
-  while (frames.size() >= kHeader) {
-    const size_t length = size_t{byte(0)} << 16 | size_t{byte(1)} << 8 | byte(2);
-    const uint8_t type = byte(3);
-    if (type != kSettings && type != kPing && type != kWindowUpdate) return false;
-    if (frames.size() - kHeader < length) return false;
-    frames.remove_prefix(kHeader + length);
-  }
-  return frames.empty();
-}
-
 void Append(const grpc_slice_buffer& slices, std::string* text) {
   text->reserve(text->size() + slices.length);
   for (size_t i = 0; i < slices.count; ++i) {
@@ -92,46 +44,9 @@ void Append(const grpc_slice_buffer& slices, std::string* text) {
   }
 }
 
-class Endpoint;
-
-// The endpoints that hold frames back, and the threads whose completions have made them do so.
-// Thread-safe.
-class Holders {
- public:
-  static Holders& Get() {
-    static auto* const holders = new Holders();
-    return *holders;
-  }
-
-  void Add(Endpoint* endpoint) {
-    const std::lock_guard lock(mutex_);
-    holders_.push_back({std::this_thread::get_id(), endpoint});
-  }
-
-  std::vector<Endpoint*> Take(bool of_all_threads) {
-    std::vector<Endpoint*> taken;
-    const std::lock_guard lock(mutex_);
-    std::erase_if(holders_, [&](const Holder& holder) {
-      const bool is_taken = of_all_threads || holder.thread == std::this_thread::get_id();
-      if (is_taken) taken.push_back(holder.endpoint);
-      return is_taken;
-    });
-    return taken;
-  }
-
- private:
-  struct Holder {
-    std::thread::id thread;
-    Endpoint* endpoint;
-  };
-
-  std::mutex mutex_;
-  std::vector<Holder> holders_;  // guarded by mutex_
-};
-
 // gRPC's view of a stream. Counts its references: one is gRPC's, and each operation under way has
 // one.
-class Endpoint final : public grpc_endpoint {
+class Endpoint final : public grpc_endpoint, public FrameHolder {
  public:
   explicit Endpoint(Connection connection) : connection_(std::move(connection)) {
     vtable = &kVtable;
@@ -144,24 +59,17 @@ class Endpoint final : public grpc_endpoint {
     return [kept] { kept->Shutdown(); };
   }
 
-  // Writes the frames that are held back, and lets go of the reference of Holders.
-  void WriteHeld() {
-    bool some = false;
+  // The reference of HoldFrames() becomes the write's.
+  void WriteHeld() override {
     {
       const std::lock_guard lock(held_mutex_);
       is_holder_ = false;
-      some = !held_.empty();
-      if (some) {
-        // No write is under way: it would have taken the frames along.
-        flushing_ = true;
-        joined_ = std::exchange(held_, std::string());
-      }
+      // A write that has come meanwhile has taken the frames along; else none is under way.
+      flushing_ = !held_.empty();
+      if (flushing_) joined_ = std::exchange(held_, std::string());
+      if (!flushing_) return Unref();
     }
-    if (some) {
-      Ref();
-      Begin(joined_);
-    }
-    Unref();
+    Begin(joined_);
   }
 
  private:
@@ -206,10 +114,10 @@ class Endpoint final : public grpc_endpoint {
     read_slices_ = slices;
     read_done_ = done;
     Ref();
-    if (!completing || ++reads_in_a_row <= kReadsInARow) return BeginRead();
+    if (!InGrpcCompletion() || InCompletion::CountRead() <= kReadsInARow) return BeginRead();
     const bool posted = IoPort::Get().Post([this] {
       const InCompletion here;
-      ++reads_in_a_row;
+      InCompletion::CountRead();
       BeginRead();
     });
     // Without memory for the turn the read goes on here, rather than never.
@@ -276,19 +184,17 @@ class Endpoint final : public grpc_endpoint {
 
   // Returns true if the frames need not be written before this thread's completion has ended.
   bool HoldBack(const grpc_slice_buffer& slices) {
-    if (!may_hold || slices.length > kHeldBytes) return false;
+    if (!InCompletion::MayHold() || slices.length > kHeldBytes) return false;
     std::string frames;
     Append(slices, &frames);
     if (!MayWait(frames)) return false;
     const std::lock_guard lock(held_mutex_);
     if (flushing_ || shut_down_ || held_.size() + frames.size() > kHeldBytes) return false;
     held_ += frames;
-    if (!is_holder_) {
-      is_holder_ = true;
+    if (!std::exchange(is_holder_, true)) {
       Ref();
-      Holders::Get().Add(this);
+      InCompletion::HoldFrames(this);
     }
-    holds = true;
     return true;
   }
 
@@ -341,11 +247,8 @@ class Endpoint final : public grpc_endpoint {
       connection_.watcher->Written(writing_);
     }
     if (grpc_slice_buffer * waiting; EndFlush(&waiting)) {
-      if (waiting == nullptr) {
-        Unref();
-        return;
-      }
       Unref();
+      if (waiting == nullptr) return;
       write_done_ = waiting_done_;
       joined_.clear();
       if (error == ERROR_SUCCESS) return BeginWrite(waiting, waiting_done_);
@@ -402,14 +305,6 @@ class Endpoint final : public grpc_endpoint {
   grpc_closure* waiting_done_ = nullptr;
 };
 
-void WriteHeld(bool of_all_threads) {
-  const std::vector<Endpoint*> holders = Holders::Get().Take(of_all_threads);
-  if (holders.empty()) return;
-  grpc_core::ApplicationCallbackExecCtx callbacks;
-  grpc_core::ExecCtx context;
-  for (Endpoint* const holder : holders) holder->WriteHeld();
-}
-
 const grpc_endpoint_vtable Endpoint::kVtable = {
     .read = [](grpc_endpoint* endpoint, grpc_slice_buffer* slices, grpc_closure* done, bool,
                int) { From(endpoint)->Read(slices, done); },
@@ -446,21 +341,7 @@ grpc_closure* OnSuccess(std::function<void()> todo) {
       new std::function<void()>(std::move(todo)), nullptr);
 }
 
-// gRPC shuts down with its last channel or server, and takes its executor away, to which the work
-// of a connection that is just ending may yet go, on a thread of the IoPort. So it never does here.
-void KeepGrpc() {
-  static const bool kept = [] {
-    grpc_init();
-    return true;
-  }();
-  (void)kept;
-}
-
 }  // namespace
-
-bool InGrpcCompletion() { return completing; }
-
-void WriteHeldFrames() { WriteHeld(true); }
 
 void Serve(grpc::Server* server, Connection connection) {
   KeepGrpc();
