@@ -144,24 +144,14 @@ function(csi_proxy_program PROGRAM)
   endif()
 endfunction()
 
-# csi_proxy_contain_grpc(PROGRAM [BESIDE LIBRARY...]): the program holds gRPC and what gRPC needs, unless one of the
-# shared libraries loads an Abseil, as Debian 13's prometheus-cpp does: there would be two. To load the half hundred shared
+# csi_proxy_contain_grpc(PROGRAM): the program holds gRPC and what gRPC needs. To load the half hundred shared
 # libraries that gRPC comes in takes longer than all else at the start, and memory; and each call into them goes
 # through a table. Of a symbol lld takes the first definition, which is the archives', and leaves out shared
 # libraries that it takes nothing from. Other linkers would take some from here and some from there.
 function(csi_proxy_contain_grpc PROGRAM)
-  cmake_parse_arguments(ARG "" "" "BESIDE" ${ARGN})
   if(NOT CSI_PROXY_LLD OR WIN32 OR CSI_PROXY_SANITIZE)
     return()
   endif()
-  foreach(name ${ARG_BESIDE})
-    find_library(CSI_PROXY_SHARED_${name} NAMES ${name} REQUIRED)
-    execute_process(COMMAND ${CMAKE_READELF} -d ${CSI_PROXY_SHARED_${name}} OUTPUT_VARIABLE needed
-                    COMMAND_ERROR_IS_FATAL ANY)
-    if(needed MATCHES "libabsl_")
-      return()
-    endif()
-  endforeach()
   target_link_options(${PROGRAM} PRIVATE LINKER:--as-needed)
   foreach(name grpc++_unsecure grpc_unsecure gpr upb address_sorting re2 cares z protobuf)
     find_library(CSI_PROXY_ARCHIVE_${name} NAMES lib${name}.a REQUIRED)
