@@ -26,7 +26,7 @@ class FrameHolder {
 // frames are written that were held back meanwhile.
 class InCompletion {
  public:
-  // Each of these is about this thread. Counts the reads of the completion.
+  // Each of these is about this thread. Counts a read of the completion, and returns how many.
   static int CountRead();
   // Tells whether frames may wait for the end of the completion.
   static bool MayHold();

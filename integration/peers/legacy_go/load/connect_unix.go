@@ -31,7 +31,7 @@ const systemVolume = `\\?\Volume{00000000-c511-4c0d-9000-000000000001}\`
 // So many directories has this process made.
 var directories int64
 
-// What a caller may call, each at the pipe of its group.
+// rpcs are the calls that a caller may repeat, each at the pipe of its group.
 var rpcs = map[string]func(grpc.ClientConnInterface) call{
 	"PathExists": func(c grpc.ClientConnInterface) call { return pathExists(filesystem.NewFilesystemClient(c)) },
 	"GetDiskState": func(c grpc.ClientConnInterface) call {
