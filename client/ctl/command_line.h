@@ -19,8 +19,8 @@ inline constexpr char kTableOutput[] = "table";  // at a terminal only the colum
 inline constexpr char kWideOutput[] = "wide";    // a table of all columns
 inline constexpr char kYamlOutput[] = "yaml";
 inline constexpr char kNameOutput[] = "name";
-inline constexpr absl::string_view kOutputs[] = {kJsonOutput, kYamlOutput, kTableOutput,
-                                                 kWideOutput, kNameOutput};
+inline constexpr const char* kOutputs[] = {kJsonOutput, kYamlOutput, kTableOutput, kWideOutput,
+                                           kNameOutput};
 
 struct CommandLine {
   // Everything that is not a flag: `volume mount-volume`.
