@@ -21,6 +21,7 @@
 #include "integration/support/server_process.h"
 #include "integration/wine/process_counts.h"
 #include "server/base/win32.h"
+#include "server/rpc/http2_frames_testing.h"
 #include "server/rpc/http2_guard.h"
 
 namespace csi_proxy::integration {
@@ -241,27 +242,19 @@ TEST_F(PipeAbuseTest, GarbageEndsItsConnectionAndNothingElse) {
   }
 }
 
-std::string Frame(uint8_t type, uint8_t flags, uint32_t stream, absl::string_view payload) {
-  std::string frame;
-  for (const int shift : {16, 8, 0}) frame.push_back(static_cast<char>(payload.size() >> shift));
-  frame.push_back(static_cast<char>(type));
-  frame.push_back(static_cast<char>(flags));
-  for (const int shift : {24, 16, 8, 0}) frame.push_back(static_cast<char>(stream >> shift));
-  return absl::StrCat(frame, payload);
-}
-
 // gRPC alone would take 200 MB of each, and keep the bytes of the first.
 TEST_F(PipeAbuseTest, FloodsOfFramesEndTheirConnection) {
   constexpr size_t kFlood = size_t{200} << 20;
-  const std::string ping = Frame(6, 0, 0, std::string(8, '\0'));
-  const std::string continuation = Frame(9, 0, 1, std::string(16 << 10, '\0'));
+  const std::string ping = rpc::Frame(rpc::kPing, 0, 0, std::string(8, '\0'));
+  const std::string continuation =
+      rpc::Frame(rpc::kContinuation, 0, 1, std::string(16 << 10, '\0'));
   uint32_t stream = 1;
   const struct {
     const char* name;
     std::string first;
     std::function<std::string()> next;
   } floods[] = {
-      {"CONTINUATION", Frame(1, 0, 1, "\x82"), [&] { return continuation; }},
+      {"CONTINUATION", rpc::Frame(rpc::kHeaders, 0, 1, "\x82"), [&] { return continuation; }},
       {"PING", "",
        [&] {
          std::string many;
@@ -272,8 +265,8 @@ TEST_F(PipeAbuseTest, FloodsOfFramesEndTheirConnection) {
        [&] {
          std::string many;
          for (int i = 0; i < 500; ++i, stream += 2) {
-           many += Frame(1, 5, stream, "\x82");
-           many += Frame(3, 0, stream, absl::string_view("\0\0\0\x8", 4));
+           many += rpc::Frame(rpc::kHeaders, rpc::kEndHeaders | rpc::kEndStream, stream, "\x82");
+           many += rpc::Frame(rpc::kRstStream, 0, stream, absl::string_view("\0\0\0\x8", 4));
          }
          return many;
        }},
@@ -285,7 +278,8 @@ TEST_F(PipeAbuseTest, FloodsOfFramesEndTheirConnection) {
     const win32::UniqueHandle pipe = Dial();
     ASSERT_TRUE(pipe.valid());
     // The server's settings are left unread; they fit the pipe.
-    bool open = Send(pipe, absl::StrCat(rpc::kHttp2Preface, Frame(4, 0, 0, ""), flood.first));
+    bool open = Send(
+        pipe, absl::StrCat(rpc::kHttp2Preface, rpc::Frame(rpc::kSettings, 0, 0, ""), flood.first));
     size_t sent = 0;
     while (open && sent < kFlood) {
       const std::string more = flood.next();
@@ -317,13 +311,15 @@ TEST_F(PipeAbuseTest, WhatDripsCostsWhatIsSent) {
   const std::string headers =
       absl::StrCat(HeadersOfCall(), "\x01\x09localhost\x0f\x10\x10", "application/grpc");
   const std::string message("\0\0\4\0\0", 5);
-  const std::string data = Frame(0, 0, 1, message + std::string((16 << 10) - message.size(), '\0'));
+  const std::string data =
+      rpc::Frame(rpc::kData, 0, 1, message + std::string((16 << 10) - message.size(), '\0'));
   std::vector<win32::UniqueHandle> pipes;
   for (int i = 0; i < 4; ++i) {
     pipes.push_back(Dial());
     ASSERT_TRUE(pipes.back().valid()) << i;
-    ASSERT_TRUE(Send(pipes.back(), absl::StrCat(rpc::kHttp2Preface, Frame(4, 0, 0, ""),
-                                                Frame(1, 4, 1, headers))));
+    ASSERT_TRUE(
+        Send(pipes.back(), absl::StrCat(rpc::kHttp2Preface, rpc::Frame(rpc::kSettings, 0, 0, ""),
+                                        rpc::Frame(rpc::kHeaders, rpc::kEndHeaders, 1, headers))));
     ASSERT_TRUE(Send(pipes.back(), data.substr(0, 9)));
     for (size_t sent = 0; sent < 4000; ++sent) {
       ASSERT_TRUE(Send(pipes.back(), data.substr(9 + sent, 1))) << i << ' ' << sent;
@@ -336,11 +332,11 @@ TEST_F(PipeAbuseTest, WhatDripsCostsWhatIsSent) {
   // Frames of a byte each, until the client's account is full.
   const win32::UniqueHandle pipe = Dial();
   ASSERT_TRUE(pipe.valid());
-  bool open =
-      Send(pipe, absl::StrCat(rpc::kHttp2Preface, Frame(4, 0, 0, ""), Frame(1, 4, 1, headers)));
-  open = open && Send(pipe, Frame(0, 0, 1, message));
+  bool open = Send(pipe, absl::StrCat(rpc::kHttp2Preface, rpc::Frame(rpc::kSettings, 0, 0, ""),
+                                      rpc::Frame(rpc::kHeaders, rpc::kEndHeaders, 1, headers)));
+  open = open && Send(pipe, rpc::Frame(rpc::kData, 0, 1, message));
   std::string many;
-  for (int i = 0; i < 100; ++i) many += Frame(0, 0, 1, absl::string_view("\0", 1));
+  for (int i = 0; i < 100; ++i) many += rpc::Frame(rpc::kData, 0, 1, absl::string_view("\0", 1));
   for (int i = 0; open && i < 1000; ++i) open = Send(pipe, many);
   EXPECT_FALSE(open);
   EXPECT_THAT(server_->Log(), testing::HasSubstr("unfinished (1 so far)"));
@@ -360,12 +356,14 @@ TEST_F(PipeAbuseTest, WhoReadsNoAnswersIsBarred) {
   for (int i = 0; i < 40; ++i) {
     pipes.push_back(Dial());
     ASSERT_TRUE(pipes.back().valid()) << i;
-    bool open = Send(pipes.back(), absl::StrCat(rpc::kHttp2Preface, Frame(4, 0, 0, "")));
+    bool open =
+        Send(pipes.back(), absl::StrCat(rpc::kHttp2Preface, rpc::Frame(rpc::kSettings, 0, 0, "")));
     uint32_t stream = 1;
     for (; open && stream < 20000; stream += 2) {
-      open =
-          Send(pipes.back(), absl::StrCat(Frame(1, 4, stream, headers),
-                                          Frame(0, 1, stream, absl::string_view("\0\0\0\0\0", 5))));
+      open = Send(pipes.back(),
+                  absl::StrCat(rpc::Frame(rpc::kHeaders, rpc::kEndHeaders, stream, headers),
+                               rpc::Frame(rpc::kData, rpc::kEndStream, stream,
+                                          absl::string_view("\0\0\0\0\0", 5))));
     }
     if (!open) ++ended;
   }

@@ -9,19 +9,11 @@
 #include "absl/time/clock.h"
 #include "integration/support/server_process.h"
 #include "server/base/win32.h"
+#include "server/rpc/http2_frames_testing.h"
 #include "server/rpc/http2_guard.h"
 
 namespace csi_proxy::integration {
 namespace {
-
-std::string Frame(uint8_t type, uint8_t flags, uint32_t stream, absl::string_view payload) {
-  std::string frame;
-  for (const int shift : {16, 8, 0}) frame.push_back(static_cast<char>(payload.size() >> shift));
-  frame.push_back(static_cast<char>(type));
-  frame.push_back(static_cast<char>(flags));
-  for (const int shift : {24, 16, 8, 0}) frame.push_back(static_cast<char>(stream >> shift));
-  return absl::StrCat(frame, payload);
-}
 
 // PathExists on another stream, behind a ping, as grpc-go's client sends them together (RFC 7541,
 // appendix A has the indices).
@@ -32,8 +24,9 @@ std::string PingAndCall(uint8_t stream) {
       "application/grpc", absl::string_view("\x00\x02te\x08trailers", 13));
   const std::string request =
       absl::StrCat(absl::string_view("\0\0\0\0\x14", 5), "\x0a\x12", R"(C:\var\lib\kubelet)");
-  return absl::StrCat(Frame(6, 0, 0, "12345678"), Frame(1, 4, stream, headers),
-                      Frame(0, 1, stream, request));
+  return absl::StrCat(rpc::Frame(rpc::kPing, 0, 0, "12345678"),
+                      rpc::Frame(rpc::kHeaders, rpc::kEndHeaders, stream, headers),
+                      rpc::Frame(rpc::kData, rpc::kEndStream, stream, request));
 }
 
 // A client with a read under way gets it done by the first write.
@@ -47,7 +40,7 @@ TEST(PipeAnswersTest, AnAnswerComesWithTheAcknowledgementOfAPing) {
   const win32::UniqueHandle has_read(CreateEventW(nullptr, TRUE, FALSE, nullptr));
   const win32::UniqueHandle has_written(CreateEventW(nullptr, TRUE, FALSE, nullptr));
   // Frames with the flag of an acknowledgement, or of a stream's end.
-  constexpr int kAnswer = 0x80 | 1, kPingAck = 0x80 | 6;
+  constexpr int kAnswer = 0x80 | rpc::kHeaders, kPingAck = 0x80 | rpc::kPing;
   rpc::Http2Frames frames;
   // Sends something while a read is under way, and gives the types of the frames that it gets.
   const auto talk = [&](absl::string_view sent) {
@@ -69,7 +62,7 @@ TEST(PipeAnswersTest, AnAnswerComesWithTheAcknowledgementOfAPing) {
     }
     return types;
   };
-  talk(absl::StrCat(rpc::kHttp2Preface, Frame(4, 0, 0, "")));
+  talk(absl::StrCat(rpc::kHttp2Preface, rpc::Frame(rpc::kSettings, 0, 0, "")));
   constexpr int kCalls = 20;
   int together = 0;
   for (int call = 0; call < kCalls; ++call) {

@@ -9,35 +9,16 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "server/rpc/http2_frames_testing.h"
 #include "server/rpc/http2_guard.h"
 
 namespace csi_proxy::rpc {
 
 using enum Http2Violation;
 
-enum : uint8_t {
-  kData = 0,
-  kHeaders = 1,
-  kPriority = 2,
-  kRstStream = 3,
-  kSettings = 4,
-  kPushPromise = 5,
-  kPing = 6,
-  kGoAway = 7,
-  kWindowUpdate = 8,
-  kContinuation = 9,
-  kExtension = 0x42,
-};
-inline constexpr uint8_t kEndStream = 1;
-inline constexpr uint8_t kEndHeaders = 4;
-
+// A frame whose payload does not matter.
 inline std::string Frame(uint8_t type, uint8_t flags, uint32_t stream, size_t length) {
-  std::string frame;
-  for (const int shift : {16, 8, 0}) frame.push_back(static_cast<char>(length >> shift));
-  frame.push_back(static_cast<char>(type));
-  frame.push_back(static_cast<char>(flags));
-  for (const int shift : {24, 16, 8, 0}) frame.push_back(static_cast<char>(stream >> shift));
-  return frame.append(length, 'x');
+  return Frame(type, flags, stream, std::string(length, 'x'));
 }
 
 class Http2GuardTest : public testing::Test {

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/notification.h"
+#include "server/rpc/http2_frames_testing.h"
 #include "server/rpc/http2_guard.h"
 #include "server/rpc/pipe/endpoint.h"
 #include "server/rpc/pipe/io_port.h"
@@ -213,17 +214,6 @@ class Guarded final : public Watcher {
   rpc::Http2Guard guard_;
 };
 
-std::string Frame(uint8_t type, uint8_t flags, uint32_t stream, absl::string_view payload) {
-  std::string frame;
-  for (int shift = 16; shift >= 0; shift -= 8) {
-    frame.push_back(static_cast<char>(payload.size() >> shift));
-  }
-  frame.push_back(static_cast<char>(type));
-  frame.push_back(static_cast<char>(flags));
-  for (int shift = 24; shift >= 0; shift -= 8) frame.push_back(static_cast<char>(stream >> shift));
-  return absl::StrCat(frame, payload);
-}
-
 // grpc.health.v1.Health.Check, which every pipe answers, with a message of `padding` bytes of an
 // unknown field and a length before them (RFC 7541, appendix A has the indices).
 std::string HonestCall(uint32_t stream, uint8_t padding) {
@@ -243,14 +233,14 @@ std::string HonestCall(uint32_t stream, uint8_t padding) {
     data[4] = static_cast<char>(message.size());
   }
   data.append(message);
-  return absl::StrCat(Frame(/*type=*/1, /*flags=*/4, stream, *kHeaders),
-                      Frame(/*type=*/0, /*flags=*/1, stream, data));
+  return absl::StrCat(rpc::Frame(rpc::kHeaders, rpc::kEndHeaders, stream, *kHeaders),
+                      rpc::Frame(rpc::kData, rpc::kEndStream, stream, data));
 }
 
 // The input's calls and raw bytes. A byte below 0x40 is an honest call; another one is followed by
 // that many bytes less 0x40, which are sent as they are.
 struct Script {
-  std::string bytes = Frame(/*type=*/4, 0, 0, "");
+  std::string bytes = rpc::Frame(rpc::kSettings, 0, 0, "");
   size_t calls = 0;
   bool honest = true;
 };

@@ -1,0 +1,37 @@
+// HTTP/2 frames (RFC 9113, section 4.1) as tests send them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace csi_proxy::rpc {
+
+enum : uint8_t {
+  kData = 0,
+  kHeaders = 1,
+  kPriority = 2,
+  kRstStream = 3,
+  kSettings = 4,
+  kPushPromise = 5,
+  kPing = 6,
+  kGoAway = 7,
+  kWindowUpdate = 8,
+  kContinuation = 9,
+  kExtension = 0x42,
+};
+inline constexpr uint8_t kEndStream = 1;
+inline constexpr uint8_t kEndHeaders = 4;
+
+inline std::string Frame(uint8_t type, uint8_t flags, uint32_t stream, absl::string_view payload) {
+  std::string frame;
+  for (const int shift : {16, 8, 0}) frame.push_back(static_cast<char>(payload.size() >> shift));
+  frame.push_back(static_cast<char>(type));
+  frame.push_back(static_cast<char>(flags));
+  for (const int shift : {24, 16, 8, 0}) frame.push_back(static_cast<char>(stream >> shift));
+  frame.append(payload.data(), payload.size());
+  return frame;
+}
+
+}  // namespace csi_proxy::rpc
