@@ -147,7 +147,9 @@ endfunction()
 # csi_proxy_contain_grpc(PROGRAM): the program holds gRPC and what gRPC needs. To load the half hundred shared
 # libraries that gRPC comes in takes longer than all else at the start, and memory; and each call into them goes
 # through a table. Of a symbol lld takes the first definition, which is the archives', and leaves out shared
-# libraries that it takes nothing from. Other linkers would take some from here and some from there.
+# libraries that it takes nothing from. Other linkers would take some from here and some from there. lld 19,
+# Debian 13's, prefers a shared library's symbol to an archive's that nothing has asked for yet, so Abseil's strings,
+# which our own libraries ask for late, are linked in at once.
 function(csi_proxy_contain_grpc PROGRAM)
   if(NOT CSI_PROXY_LLD OR WIN32 OR CSI_PROXY_SANITIZE)
     return()
@@ -159,7 +161,9 @@ function(csi_proxy_contain_grpc PROGRAM)
   endforeach()
   cmake_path(GET CSI_PROXY_ARCHIVE_grpc_unsecure PARENT_PATH directory)
   file(GLOB abseil CONFIGURE_DEPENDS ${directory}/libabsl_*.a)
-  target_link_libraries(${PROGRAM} PRIVATE ${abseil})
+  list(REMOVE_ITEM abseil ${directory}/libabsl_strings.a)
+  target_link_libraries(${PROGRAM} PRIVATE
+    "$<LINK_LIBRARY:WHOLE_ARCHIVE,${directory}/libabsl_strings.a>" ${abseil})
   # The licences of these packages ask to be named beside the program; the install does so.
   set_property(GLOBAL PROPERTY CSI_PROXY_CONTAINS
                libabsl-dev libc-ares-dev libgrpc-dev libprotobuf-dev libre2-dev zlib1g-dev)
