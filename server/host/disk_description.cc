@@ -51,7 +51,7 @@ constexpr const char* kOfflineReasons[] = {"",
                                            "Data Integrity Scan Required"};
 
 // HealthStatus, by number.
-constexpr const char* kHealth[] = {"Healthy", "Warning", "Unhealthy"};
+constexpr const char* kDiskHealth[] = {"Healthy", "Warning", "Unhealthy"};
 
 std::string TextOf(const cim::Object& disk, const char* property) {
   return disk.GetStringOr(property, "").value_or("");
@@ -123,7 +123,7 @@ DiskDescription DescribeDisk(uint32_t disk_number, const cim::Object& disk) {
   if (!description.is_online) {
     description.offline_reason = NameOf(disk, "OfflineReason", kOfflineReasons);
   }
-  description.health = NameOf(disk, "HealthStatus", kHealth);
+  description.health = NameOf(disk, "HealthStatus", kDiskHealth);
   return description;
 }
 

@@ -20,8 +20,8 @@ using cim::Value;
 constexpr absl::Duration kCachePatience = absl::Seconds(10);
 constexpr absl::Duration kCachePoll = absl::Milliseconds(200);
 
-constexpr const char* kHealth[] = {"Healthy", "Scan needed", "Spot fix needed",
-                                   "Full repair needed"};
+constexpr const char* kVolumeHealth[] = {"Healthy", "Scan needed", "Spot fix needed",
+                                         "Full repair needed"};
 
 // Makes WMI read a disk's partitions and volumes again. If that fails, the caller looks all the
 // same.
@@ -65,7 +65,7 @@ absl::StatusOr<cim::Object> FindVolume(cim::Session& wmi, machine::Os& os,
 }
 
 std::string VolumeHealthName(const cim::Object& volume) {
-  return NameOf(volume, "HealthStatus", kHealth);
+  return NameOf(volume, "HealthStatus", kVolumeHealth);
 }
 
 }  // namespace csi_proxy::host

@@ -20,7 +20,7 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 // The buffer holds the head of an answer, or that of a chunk; bodies go through it in pieces.
-constexpr size_t kMaxHeadBytes = 16 * 1024;
+constexpr size_t kMaxAnswerHeadBytes = 16 * 1024;
 
 // Wipes what it takes back.
 template <typename T>
@@ -84,7 +84,7 @@ absl::StatusOr<HttpReply> HttpGet(const HttpQuestion& question) {
   if (error) return failure(error, nobody);
 
   const Request request = MakeRequest(question, where);
-  beast::basic_flat_buffer<WipingAllocator<char>> buffer(kMaxHeadBytes);
+  beast::basic_flat_buffer<WipingAllocator<char>> buffer(kMaxAnswerHeadBytes);
   http::response_parser<Bytes, WipingAllocator<char>> answer;
   answer.body_limit(question.max_bytes);
   error = await([&](auto done) { http::async_write(stream, request, done); });

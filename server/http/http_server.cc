@@ -33,7 +33,7 @@ namespace http = boost::beast::http;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-constexpr size_t kMaxHeadBytes = 16 * 1024;
+constexpr size_t kMaxRequestHeadBytes = 16 * 1024;
 // The pause while the system is short of descriptors or memory.
 constexpr std::chrono::milliseconds kPauseInShortage(100);
 
@@ -59,7 +59,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   Connection(Server* server, tcp::socket socket, asio::ip::address from,
              std::chrono::nanoseconds patience)
       : client(std::move(from)), server_(*server), patience_(patience), stream_(std::move(socket)) {
-    parser_.header_limit(kMaxHeadBytes);
+    parser_.header_limit(kMaxRequestHeadBytes);
     parser_.body_limit(std::numeric_limits<uint64_t>::max());  // nobody reads it
   }
 
@@ -81,7 +81,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   Server& server_;
   const std::chrono::nanoseconds patience_;
   beast::tcp_stream stream_;
-  beast::flat_buffer buffer_{kMaxHeadBytes};
+  beast::flat_buffer buffer_{kMaxRequestHeadBytes};
   http::request_parser<http::empty_body> parser_;
   http::response<http::string_body> answer_;
 };

@@ -20,7 +20,7 @@ constexpr size_t kStructureHeader = 4;
 // The offset in System Information of the number of the string that is its serial number.
 constexpr size_t kSerialNumberOffset = 7;
 
-absl::Status Malformed(absl::string_view how) {
+absl::Status MalformedTable(absl::string_view how) {
   return absl::InternalError(absl::StrCat("malformed SMBIOS table: ", how));
 }
 
@@ -39,13 +39,14 @@ absl::StatusOr<Structure> TakeStructure(std::span<const uint8_t>* table) {
   structure.type = header.Read<uint8_t>();
   const auto length = header.Read<uint8_t>();
   if (!header.ok() || length < kStructureHeader || length > table->size()) {
-    return Malformed("a structure runs past the end");
+    return MalformedTable("a structure runs past the end");
   }
   structure.formatted = table->first(length);
   *table = table->subspan(length);
   const absl::string_view text(reinterpret_cast<const char*>(table->data()), table->size());
   const size_t end = text.find(absl::string_view("\0\0", 2));
-  if (end == absl::string_view::npos) return Malformed("the strings of a structure do not end");
+  if (end == absl::string_view::npos)
+    return MalformedTable("the strings of a structure do not end");
   structure.strings = text.substr(0, end);
   *table = table->subspan(end + 2);
   return structure;
@@ -53,14 +54,15 @@ absl::StatusOr<Structure> TakeStructure(std::span<const uint8_t>* table) {
 
 absl::StatusOr<std::string> SerialNumber(const Structure& system) {
   if (system.formatted.size() <= kSerialNumberOffset) {
-    return Malformed("the system information is cut short");
+    return MalformedTable("the system information is cut short");
   }
   const size_t number = system.formatted[kSerialNumberOffset];
   if (number == 0) return "";
   const std::vector<absl::string_view> strings =
       absl::StrSplit(system.strings, '\0', absl::SkipEmpty());
   if (number > strings.size()) {
-    return Malformed(absl::StrCat("the serial number is string ", number, " of ", strings.size()));
+    return MalformedTable(
+        absl::StrCat("the serial number is string ", number, " of ", strings.size()));
   }
   return ReplaceInvalidUtf8(strings[number - 1]);
 }
@@ -72,7 +74,7 @@ absl::StatusOr<std::string> ParseSystemSerialNumber(const Bytes& raw_smbios_data
   reader.Read<uint32_t>();  // calling method and versions
   const auto length = reader.Read<uint32_t>();
   std::span<const uint8_t> table = reader.Take(length);
-  if (!reader.ok()) return Malformed("it is cut short");
+  if (!reader.ok()) return MalformedTable("it is cut short");
   while (!table.empty()) {
     ABSL_ASSIGN_OR_RETURN(const auto structure, TakeStructure(&table));
     if (structure.type == kSystemInformation) return SerialNumber(structure);

@@ -15,7 +15,6 @@ constexpr size_t kMaxDisks = 2048;
 constexpr uint32_t kMaxPartitionNumber = 128;
 constexpr size_t kMaxMbrPartitions = 4;
 constexpr uint64_t kMaxDiskBytes = uint64_t{1} << 50;
-constexpr uint64_t kSectorBytes = 512;
 constexpr size_t kMaxForeignBytes = 4096;
 
 bool IsEui(const std::string& text) {

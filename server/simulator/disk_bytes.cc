@@ -9,7 +9,6 @@
 namespace csi_proxy::machine::simulated {
 namespace {
 
-constexpr uint64_t kSectorBytes = 512;
 // At the end of a boot sector, and of the first sector of a disk.
 constexpr absl::string_view kBootSignature("\x55\xAA", 2);
 constexpr uint64_t kBootSignatureAt = 510;

@@ -20,6 +20,8 @@ inline constexpr uint64_t kKiB = 1024;
 inline constexpr uint64_t kMiB = 1024 * kKiB;
 inline constexpr uint64_t kGiB = 1024 * kMiB;
 
+inline constexpr uint32_t kSectorBytes = 512;
+
 // The volume with this letter carries Windows: it cannot be formatted or go offline.
 inline constexpr char kSystemDrive = 'C';
 

@@ -5,11 +5,18 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
 #include "csi_proxy/storage/hub.h"
 #include "server/groups/deps.h"
 
 namespace csi_proxy::storage {
+
+// The number of times that a call begins anew when something else has come to its target.
+inline constexpr int kAttempts = 8;
+// The pauses between two looks for a disk that is to come.
+inline constexpr absl::Duration kFirstPoll = absl::Milliseconds(10);
+inline constexpr absl::Duration kLastPoll = absl::Seconds(1);
 
 // Disks and volumes as a whole: disks.cc.
 absl::StatusOr<ListDisksResponse> Disks(const groups::Deps& deps, const CallContext& context);

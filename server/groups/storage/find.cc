@@ -21,11 +21,9 @@ namespace {
 
 constexpr size_t kMaxName = 1024;
 
-// The time to wait for a disk that a rescan has not found at once, and the pause between two looks.
+// The time to wait for a disk that a rescan has not found at once.
 // azuredisk waits for minutes, but repeats its call as well.
-constexpr absl::Duration kArrival = absl::Seconds(5);
-constexpr absl::Duration kFirstPoll = absl::Milliseconds(10);
-constexpr absl::Duration kLastPoll = absl::Seconds(1);
+constexpr absl::Duration kDiskArrival = absl::Seconds(5);
 
 struct Field {
   const char* name;
@@ -180,7 +178,7 @@ absl::StatusOr<host::DiskDescription> FindDisk(const groups::Deps& deps, const C
   if (!absl::IsNotFound(found.status())) return found;
   ABSL_RETURN_IF_ERROR(deps.host->disk().Rescan(context));
   *rescanned = true;
-  const CallContext waiting = context.WithTimeout(kArrival);
+  const CallContext waiting = context.WithTimeout(kDiskArrival);
   host::DeviceWatch devices = deps.host->WatchDevices(kFirstPoll, kLastPoll);
   while (true) {
     devices.Watch();

@@ -19,8 +19,6 @@
 namespace csi_proxy::storage {
 namespace {
 
-// The number of times that a call begins anew when something else has come to the target.
-constexpr int kAttempts = 8;
 // For how long a call that has failed waits for the target's lock, to undo what it did, and looks
 // for links to tell of.
 constexpr absl::Duration kAfterwards = absl::Seconds(2);
@@ -29,21 +27,21 @@ constexpr absl::Duration kShortLook = absl::Seconds(1);
 constexpr size_t kMaxOtherLinks = 16;
 
 // The entry at the target, read without asking a server. Nothing is set when there is none.
-struct There {
+struct TargetEntry {
   bool is_directory = false;
   bool is_file = false;
   // Of a link, or of a mounted folder.
   std::optional<std::string> target;
 
-  friend bool operator==(const There&, const There&) = default;
+  friend bool operator==(const TargetEntry&, const TargetEntry&) = default;
 };
 
-absl::StatusOr<There> LookAt(host::Host& host, const CallContext& context,
-                             const ConfinedPath& path) {
+absl::StatusOr<TargetEntry> LookAt(host::Host& host, const CallContext& context,
+                                   const ConfinedPath& path) {
   const auto link = host.filesystem().PeekLink(context, path);
-  if (absl::IsNotFound(link.status())) return There{};
+  if (absl::IsNotFound(link.status())) return TargetEntry{};
   if (!link.ok()) return link.status();
-  There there;
+  TargetEntry there;
   there.is_directory = link->is_directory;
   there.is_file = !link->is_link && !link->is_directory;
   if (link->is_link) there.target = link->target;
@@ -95,7 +93,7 @@ class ShareStaging {
     return is_link_ours_ && !MayBeMapped() ? Undone(mapped) : mapped;
   }
 
-  absl::Status CheckTarget(const There& there) {
+  absl::Status CheckTarget(const TargetEntry& there) {
     if (there.is_file) return NotADirectory(target_);
     if (!there.target.has_value() || smb::IsTarget(*there.target, remote_)) {
       return absl::OkStatus();
@@ -208,7 +206,7 @@ class ShareUnstaging {
   void Did(StorageStep step) { response_.steps.push_back(step); }
 
   // The share whose mapping may go; empty for none.
-  absl::StatusOr<std::string> ShareOf(const There& there) {
+  absl::StatusOr<std::string> ShareOf(const TargetEntry& there) {
     if (!there.target.has_value()) return remote_.has_value() ? remote_->Share() : "";
     const absl::StatusOr<UncPath> leads_to = UncPath::Parse("target", *there.target);
     if (!leads_to.ok() || (remote_.has_value() && !smb::IsTarget(*there.target, *remote_))) {
@@ -220,7 +218,7 @@ class ShareUnstaging {
   }
 
   // Does all steps and returns true, unless something else has come to the target.
-  absl::StatusOr<bool> RunIfStill(const There& there, const std::string& share) {
+  absl::StatusOr<bool> RunIfStill(const TargetEntry& there, const std::string& share) {
     if (share.empty()) return RemoveIfStill(there);
     ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockShare(*deps_.locks, context_, share));
     ABSL_ASSIGN_OR_RETURN(const auto still, LookAt(host_, context_, target_));
@@ -229,12 +227,12 @@ class ShareUnstaging {
     ABSL_ASSIGN_OR_RETURN(const bool removed, RemoveIfStill(there));
     // The listing has the link under another name, so it counted as another link.
     if (!removed || was_seen) return removed;
-    return UnmapIfLast(There{}, share);
+    return UnmapIfLast(TargetEntry{}, share);
   }
 
   // Removes the mapping unless other links need it. Returns false when the link at the target was
   // not among those found, and it matters.
-  absl::StatusOr<bool> UnmapIfLast(const There& there, const std::string& share) {
+  absl::StatusOr<bool> UnmapIfLast(const TargetEntry& there, const std::string& share) {
     ABSL_ASSIGN_OR_RETURN(const auto mapping, host_.smb().GetMapping(context_, share));
     if (!mapping.has_value()) return true;
     const auto leads_there = [&](const UncPath& target) { return target.Share() == share; };
@@ -268,12 +266,12 @@ class ShareUnstaging {
     return true;
   }
 
-  absl::StatusOr<bool> RemoveIfStill(const There& there) {
+  absl::StatusOr<bool> RemoveIfStill(const TargetEntry& there) {
     if (!there.is_directory && !there.target.has_value()) return true;
     ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockPath(*deps_.locks, context_, target_));
     ABSL_ASSIGN_OR_RETURN(const auto still, LookAt(host_, context_, target_));
     // Somebody else has removed it.
-    if (still == There{}) return true;
+    if (still == TargetEntry{}) return true;
     if (still != there) return false;
     ABSL_RETURN_IF_ERROR(
         Prefixed("target_path", host_.filesystem().Remove(context_, target_, false)));

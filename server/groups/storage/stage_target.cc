@@ -31,10 +31,8 @@ static_assert(static_cast<int>(ChapUse::kChapMutual) == static_cast<int>(host::C
 // microsoft-iscsi-software-initiator-and-isns-server-timers-quick-reference).
 constexpr absl::Duration kPortalTime = absl::Seconds(30);
 
-// The time in which a session's disks appear, and the pauses between two looks.
-constexpr absl::Duration kArrival = absl::Seconds(10);
-constexpr absl::Duration kFirstPoll = absl::Milliseconds(10);
-constexpr absl::Duration kLastPoll = absl::Seconds(1);
+// The time in which a session's disks appear.
+constexpr absl::Duration kLunArrival = absl::Seconds(10);
 
 // DiskDescription::offline_reason of a disk that is another one by a second path
 // (learn.microsoft.com/windows/win32/api/vds/ne-vds-vds_disk_offline_reason).
@@ -178,7 +176,7 @@ class Connecting {
 
   // Several paths to a disk appear one after the other.
   absl::StatusOr<std::vector<DiskDescription>> AwaitDisks() {
-    const CallContext waiting = context_.WithTimeout(kArrival);
+    const CallContext waiting = context_.WithTimeout(kLunArrival);
     host::DeviceWatch devices = host_.WatchDevices(kFirstPoll, kLastPoll);
     bool rescanned = false;
     while (true) {

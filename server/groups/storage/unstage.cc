@@ -12,9 +12,6 @@
 namespace csi_proxy::storage {
 namespace {
 
-// The number of times that a call begins anew when the directory has become another volume's.
-constexpr int kAttempts = 8;
-
 // The state of the target.
 struct There {
   bool exists = false;

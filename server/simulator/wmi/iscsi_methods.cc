@@ -166,7 +166,7 @@ Outcome SetChapSecret(const Call& call) {
                 kInvalidSecret);
 }
 
-constexpr Implementation kMethods[] = {
+constexpr Implementation kIscsiMethods[] = {
     {"MSFT_iSCSITargetPortal", "New", NewPortal},
     {"MSFT_iSCSITargetPortal", "Remove", RemoveThePortal},
     {"MSFT_iSCSITargetPortal", "Update", UpdatePortal},
@@ -180,6 +180,6 @@ constexpr Implementation kMethods[] = {
 
 }  // namespace
 
-std::span<const Implementation> IscsiMethods() { return kMethods; }
+std::span<const Implementation> IscsiMethods() { return kIscsiMethods; }
 
 }  // namespace csi_proxy::machine::simulated::wmi

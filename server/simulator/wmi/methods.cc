@@ -13,8 +13,6 @@ namespace {
 
 using cim::Value;
 
-constexpr uint32_t kNotSupported = 1;
-
 const Value* Given(const cim::Arguments& in, absl::string_view name) {
   const auto found = in.find(name);
   return found == in.end() || found->second.is_null() ? nullptr : &found->second;

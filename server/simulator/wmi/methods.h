@@ -40,6 +40,8 @@ absl::Status CheckArguments(const Method& method, const cim::Arguments& in,
 // Runs the method. A feature that Windows has and the simulation has not returns 1, Not Supported.
 Outcome CallMethod(const Call& call);
 
+// A return value of most methods.
+inline constexpr uint32_t kNotSupported = 1;
 // The result of a method that succeeded, with these out parameters; null for the others.
 cim::MethodResult Done(const Method& method, cim::Properties out = {});
 // The result of a method that failed and returns `code`, which is not 0; its ExtendedStatus, if the

@@ -28,6 +28,11 @@ cim::Object Link(absl::string_view association, const char* role, const cim::Obj
 // Text, or null when it is empty.
 cim::Value TextOrNull(const std::string& text);
 
+// The types of a partition for Windows' own file systems, on GPT and on MBR
+// (learn.microsoft.com/windows-hardware/drivers/storage/msft-partition).
+inline constexpr char kBasicData[] = "{ebd0a0a2-b9e5-4433-87c0-68b6b72699c7}";
+inline constexpr uint16_t kMbrIfs = 7;
+
 cim::Object DiskObject(const Disk& disk);
 cim::Object PartitionObject(NodeState& state, const Disk& disk, const DiskPartition& partition);
 cim::Object VolumeObject(const VolumePlace& place);

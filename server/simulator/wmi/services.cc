@@ -93,7 +93,7 @@ Outcome StopService(const Call& call) {
   return Answer(call, stopped.ok() ? 0 : kCannotAcceptControl);
 }
 
-constexpr Implementation kMethods[] = {
+constexpr Implementation kServiceMethods[] = {
     {"Win32_Service", "StartService", StartService},
     {"Win32_Service", "StopService", StopService},
 };
@@ -119,6 +119,6 @@ Objects DependentServices(NodeState& state) {
   return links;
 }
 
-std::span<const Implementation> ServiceMethods() { return kMethods; }
+std::span<const Implementation> ServiceMethods() { return kServiceMethods; }
 
 }  // namespace csi_proxy::machine::simulated::wmi

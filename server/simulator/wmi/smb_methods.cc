@@ -94,13 +94,13 @@ Outcome Remove(const Call& call) {
   return Done(call.method);
 }
 
-constexpr Implementation kMethods[] = {
+constexpr Implementation kSmbMethods[] = {
     {"MSFT_SmbGlobalMapping", "Create", Create},
     {"MSFT_SmbGlobalMapping", "Remove", Remove},
 };
 
 }  // namespace
 
-std::span<const Implementation> SmbMethods() { return kMethods; }
+std::span<const Implementation> SmbMethods() { return kSmbMethods; }
 
 }  // namespace csi_proxy::machine::simulated::wmi

@@ -16,7 +16,6 @@ namespace {
 
 using cim::Value;
 
-constexpr uint32_t kNotSupported = 1;
 constexpr uint32_t kInvalidParameter = 5;
 constexpr uint32_t kInUse = 6;
 constexpr uint32_t kObjectNotFound = 8;
@@ -28,8 +27,6 @@ constexpr uint32_t kDriveReadOnly = 43006;
 
 constexpr uint64_t kStyleMbr = 1;
 constexpr uint64_t kStyleGpt = 2;
-constexpr char kBasicData[] = "{ebd0a0a2-b9e5-4433-87c0-68b6b72699c7}";
-constexpr uint64_t kMbrIfs = 7;
 
 // The method's answer for what the node's function says.
 cim::MethodResult Answer(const Call& call, const absl::Status& status, cim::Properties out = {}) {
@@ -217,7 +214,7 @@ Outcome UpdateHostStorageCache(const Call& call) {
   return Done(call.method);
 }
 
-constexpr Implementation kMethods[] = {
+constexpr Implementation kStorageMethods[] = {
     {"MSFT_Disk", "Initialize", Initialize},
     {"MSFT_Disk", "CreatePartition", CreatePartition},
     {"MSFT_Disk", "Refresh", Refresh},
@@ -234,6 +231,6 @@ constexpr Implementation kMethods[] = {
 
 }  // namespace
 
-std::span<const Implementation> StorageMethods() { return kMethods; }
+std::span<const Implementation> StorageMethods() { return kStorageMethods; }
 
 }  // namespace csi_proxy::machine::simulated::wmi

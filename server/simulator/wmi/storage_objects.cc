@@ -13,7 +13,6 @@ namespace {
 
 using cim::Value;
 
-constexpr char kBasicData[] = "{ebd0a0a2-b9e5-4433-87c0-68b6b72699c7}";
 constexpr char kReserved[] = "{e3c9e316-0b5c-4db8-817d-f92df00215ae}";
 constexpr char kEfiSystem[] = "{c12a7328-f81f-11d2-ba4b-00a0c93ec93b}";
 constexpr char kLinuxData[] = "{0fc63daf-8483-4772-8e79-3d69d8477de4}";
@@ -21,10 +20,8 @@ constexpr char kLinuxData[] = "{0fc63daf-8483-4772-8e79-3d69d8477de4}";
 // (learn.microsoft.com/windows/win32/api/winioctl/ns-winioctl-partition_information_gpt).
 constexpr char kLdmMetadata[] = "{5808c8aa-7e8f-42e0-85d2-e1e90434cfb3}";
 constexpr char kLdmData[] = "{af9b60a0-1431-4f62-bc68-3311714a69ad}";
-constexpr uint16_t kMbrIfs = 7;
 constexpr uint16_t kMbrLinux = 0x83;
 constexpr uint16_t kMbrLdm = 0x42;
-constexpr uint32_t kSectorBytes = 512;
 
 // UniqueIdFormat of MSFT_Disk.
 constexpr uint16_t kVendorSpecific = 0;
