@@ -11,6 +11,8 @@ set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
 set(CSI_PROXY_SANITIZE "" CACHE STRING "Sanitizers to build with, as -fsanitize= takes them")
 option(CSI_PROXY_FUZZ "Build the libFuzzer targets (needs clang)" OFF)
 
+option(CSI_PROXY_UNITY "Compile a dozen sources of a library as one" OFF)
+
 # Warnings are for our own code: generated protobuf code is not compiled with these. A warning is an error
 # in the presets of CI alone, since a newer compiler or abseil has warnings of its own.
 option(CSI_PROXY_WERROR "Treat warnings as errors" OFF)
@@ -121,6 +123,9 @@ function(csi_proxy_library name)
     endif()
   endif()
   csi_proxy_precompile(${name} ${ARG_PRECOMPILE})
+  if(CSI_PROXY_UNITY)
+    set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+  endif()
 endfunction()
 
 # csi_proxy_header_library(NAME [DEPS target ...])
