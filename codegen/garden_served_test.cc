@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -32,7 +34,10 @@ class NumberedGarden final : public Service {
   absl::StatusOr<PlantResponse> Plant(const CallContext& context,
                                       const PlantRequest& request) override {
     if (until != nullptr) until->WaitForNotification();
-    pipe = context.pipe();
+    {
+      const std::lock_guard lock(mutex_);
+      pipe_ = context.pipe();
+    }
     if (request.name.empty()) return absl::NotFoundError("name: nothing to plant");
     return PlantResponse{.plant_number = 42};
   }
@@ -41,9 +46,18 @@ class NumberedGarden final : public Service {
     return ListPlantsResponse{.labels = {{.latin = "salvia"}}};
   }
 
-  std::string pipe;
+  // The pipe of the last call, which is forgotten; empty when there was none.
+  std::string TakePipe() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(pipe_, "");
+  }
+
   // Plants nothing before it is told, when not null.
   absl::Notification* until = nullptr;
+
+ private:
+  std::mutex mutex_;
+  std::string pipe_;
 };
 
 v1alpha1::SowRequest Sage() {
@@ -98,7 +112,7 @@ TEST_F(GardenServedTest, EveryVersionHasAPipeOfItsOwn) {
   const auto sown = old.Sow(Sage());
   ASSERT_TRUE(sown.ok()) << sown.status();
   EXPECT_EQ(sown->plant_number(), 42);
-  EXPECT_EQ(garden_.pipe, "csi-proxy-garden-v1alpha1");
+  EXPECT_EQ(garden_.TakePipe(), "csi-proxy-garden-v1alpha1");
   const auto labels = old.ListPlants({});
   ASSERT_TRUE(labels.ok()) << labels.status();
   EXPECT_EQ(labels->labels(0).names().at("latin"), "salvia") << "the override of this folder";
@@ -106,7 +120,7 @@ TEST_F(GardenServedTest, EveryVersionHasAPipeOfItsOwn) {
   const v1::Client client(*connection);
   const absl::Status refused = client.Plant({}).status();
   EXPECT_EQ(refused, absl::NotFoundError("name: nothing to plant"));
-  EXPECT_EQ(garden_.pipe, "csi-proxy-garden-v1");
+  EXPECT_EQ(garden_.TakePipe(), "csi-proxy-garden-v1");
 }
 
 // As a stop does it: what is under way goes on, and nothing else begins.
@@ -115,11 +129,11 @@ TEST_F(GardenServedTest, BehindAShutGateNoCallRuns) {
   EXPECT_TRUE(client.Sow(Sage()).ok());
   gate_.Shut();
   EXPECT_TRUE(gate_.AwaitEmpty(absl::Now() + absl::Seconds(30)));
-  garden_.pipe.clear();
+  garden_.TakePipe();
   const absl::Status refused = client.Sow(Sage()).status();
   EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;
   EXPECT_TRUE(absl::StrContains(refused.message(), "the service is stopping")) << refused;
-  EXPECT_EQ(garden_.pipe, "") << "it ran";
+  EXPECT_EQ(garden_.TakePipe(), "") << "it ran";
   EXPECT_TRUE(gate_.AwaitEmpty(absl::Now()));
 }
 
@@ -162,7 +176,7 @@ TEST_F(GardenServedTest, ItsClientsCallItInTheirOwnProcess) {
     const absl::Status status = v1alpha1::CallByName(client, "Sow", Sage(), &response);
     ASSERT_TRUE(status.ok()) << status;
     EXPECT_EQ(response.plant_number(), 42);
-    EXPECT_EQ(garden_.pipe, "csi-proxy-garden-v1alpha1");
+    EXPECT_EQ(garden_.TakePipe(), "csi-proxy-garden-v1alpha1");
   }
 }
 

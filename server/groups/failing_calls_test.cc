@@ -219,7 +219,7 @@ TEST(FailingCallsTest, EveryFailureOfTheMachineIsPassedOn) {
           ASSERT_TRUE(node.machine->InjectFault(earlier).ok());
         }
         ASSERT_TRUE(node.machine->InjectFault(rule).ok());
-        const absl::Status status = rpc.call(node, CallContext().WithTimeout(absl::Seconds(1)));
+        const absl::Status status = rpc.call(node, CallContext().WithTimeout(absl::Seconds(10)));
         EXPECT_EQ(node.locks.size(), 0u);
         if (!node.machine->Snapshot().faults.empty()) {
           EXPECT_TRUE(status.ok()) << status;
