@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "server/base/condition.h"
 
 namespace csi_proxy::client {
 namespace {
@@ -26,13 +26,13 @@ class Abandoned {
 
   // Also forgets the calls that have ended meanwhile.
   void Add(std::unique_ptr<PendingCall> call) {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard<Mutex> lock(mutex_);
     std::erase_if(calls_, [](const auto& other) { return other->Wait(absl::UnixEpoch()); });
     calls_.push_back(std::move(call));
   }
 
  private:
-  absl::Mutex mutex_;
+  Mutex mutex_;
   std::vector<std::unique_ptr<PendingCall>> calls_ ABSL_GUARDED_BY(mutex_);
 };
 

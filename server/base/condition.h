@@ -1,6 +1,7 @@
-// A mutex and a condition variable for code that runs in every call.
+// A mutex and a condition variable.
 //
-// On POSIX the standard library's are best, and ThreadSanitizer knows them. MinGW's are built on
+// On POSIX the standard library's are best, and ThreadSanitizer knows them; Abseil's, built without
+// the sanitizer, look to it as if nothing were locked. MinGW's are built on
 // semaphores, each use of which is a system call; Windows' own wait in user space
 // (https://learn.microsoft.com/windows/win32/sync/slim-reader-writer--srw--locks).
 #pragma once

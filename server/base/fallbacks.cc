@@ -4,8 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "absl/base/const_init.h"
-#include "absl/synchronization/mutex.h"
+#include "server/base/condition.h"
 
 namespace csi_proxy {
 namespace {
@@ -21,7 +20,7 @@ static_assert(IsInOrder() && kFallbacks.back().fallback == Fallback::kNoPrivateN
 
 std::atomic<uint64_t> counts[kFallbacks.size()];
 
-ABSL_CONST_INIT absl::Mutex observer_mutex(absl::kConstInit);
+constinit Mutex observer_mutex;
 
 // Not destroyed: threads may outlive main().
 std::shared_ptr<const FallbackObserver>& Observer() {
@@ -36,7 +35,7 @@ void RecordFallback(Fallback fallback, absl::string_view why) {
   counts[index].fetch_add(1, std::memory_order_relaxed);
   std::shared_ptr<const FallbackObserver> observer;
   {
-    absl::ReaderMutexLock lock(&observer_mutex);
+    const std::lock_guard<Mutex> lock(observer_mutex);
     observer = Observer();
   }
   if (observer != nullptr) (*observer)(kFallbacks[index], why);
@@ -49,7 +48,7 @@ uint64_t FallbackCount(Fallback fallback) {
 void ObserveFallbacks(FallbackObserver observer) {
   std::shared_ptr<const FallbackObserver> next;
   if (observer) next = std::make_shared<const FallbackObserver>(std::move(observer));
-  absl::MutexLock lock(&observer_mutex);
+  const std::lock_guard<Mutex> lock(observer_mutex);
   Observer() = std::move(next);
 }
 

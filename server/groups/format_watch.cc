@@ -24,7 +24,7 @@ bool WasGivenUp(const absl::Status& status) {
 absl::Status FormatWatch::Run(const std::string& what, absl::FunctionRef<absl::Status()> format) {
   const absl::Time begin = absl::Now();
   const auto entry = [&] {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard<Mutex> lock(mutex_);
     return running_.emplace(begin, what);
   }();
   log_(absl::StrCat(what, ": started"));
@@ -43,7 +43,7 @@ absl::Status FormatWatch::Run(const std::string& what, absl::FunctionRef<absl::S
   over.Notify();
   if (teller.joinable()) teller.join();
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard<Mutex> lock(mutex_);
     running_.erase(entry);
   }
   const std::string duration = Text(absl::Now() - begin);
@@ -58,7 +58,7 @@ absl::Status FormatWatch::Run(const std::string& what, absl::FunctionRef<absl::S
 }
 
 FormatWatch::Running FormatWatch::running() const {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard<Mutex> lock(mutex_);
   Running running;
   running.count = running_.size();
   if (!running_.empty()) running.oldest = absl::Now() - running_.begin()->first;

@@ -5,11 +5,12 @@
 #include <map>
 #include <string>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "server/base/condition.h"
 
 namespace csi_proxy::groups {
 
@@ -38,7 +39,7 @@ class FormatWatch {
  private:
   const std::function<void(absl::string_view)> log_;
   const absl::Duration every_;
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   std::multimap<absl::Time, std::string> running_ ABSL_GUARDED_BY(mutex_);
 };
 

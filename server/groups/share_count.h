@@ -9,11 +9,11 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
 #include "csi_proxy/storage/hub.h"
+#include "server/base/condition.h"
 
 namespace csi_proxy::groups {
 
@@ -58,7 +58,7 @@ class ShareCount {
   const List list_;
   const absl::Duration every_;
   absl::Notification stopped_;
-  absl::Mutex mutex_;
+  Mutex mutex_;
   std::optional<ShareCounts> last_ ABSL_GUARDED_BY(mutex_);
   absl::Time due_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   bool counting_ ABSL_GUARDED_BY(mutex_) = false;

@@ -21,7 +21,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "server/base/condition.h"
 #include "server/base/fallbacks.h"
@@ -101,7 +100,7 @@ class Metrics::Impl {
   int port() const { return server_->port(); }
 
   void SetGauges(Gauges gauges) {
-    absl::MutexLock lock(&connections_.mutex);
+    const std::lock_guard<Mutex> lock(connections_.mutex);
     connections_.gauges = std::move(gauges);
   }
 
@@ -139,7 +138,7 @@ class Metrics::Impl {
   // Gauges, which are read when somebody asks.
   struct Connections {
     std::vector<prometheus::MetricFamily> Collect() const {
-      absl::MutexLock lock(&mutex);
+      const std::lock_guard<Mutex> lock(mutex);
       std::vector<prometheus::MetricFamily> families;
       const auto add = [&families](const char* name, const char* help, prometheus::MetricType type,
                                    const char* label) {
@@ -226,7 +225,7 @@ class Metrics::Impl {
       return families;
     }
 
-    mutable absl::Mutex mutex;
+    mutable Mutex mutex;
     Gauges gauges ABSL_GUARDED_BY(mutex);
   };
 

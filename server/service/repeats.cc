@@ -20,7 +20,7 @@ void Repeats::EndPeriod(absl::Time now, std::vector<Count>* ended) {
 
 bool Repeats::Admit(const char* what, const Peer& peer, absl::StatusCode code, absl::Time now,
                     std::vector<Count>* ended) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard<Mutex> lock(mutex_);
   EndPeriod(now, ended);
   const Kind kind{.what = what, .process_id = peer.process_id, .code = code};
   auto found = kinds_.find(kind);
@@ -41,7 +41,7 @@ bool Repeats::Admit(const char* what, const Peer& peer, absl::StatusCode code, a
 
 std::vector<Repeats::Count> Repeats::TakeEnded(absl::Time now) {
   std::vector<Count> ended;
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard<Mutex> lock(mutex_);
   if (counting_) EndPeriod(now, &ended);
   return ended;
 }

@@ -12,9 +12,9 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
+#include "server/base/condition.h"
 
 namespace csi_proxy::observability {
 
@@ -55,7 +55,7 @@ class Repeats {
   };
 
   std::atomic<bool> counting_ = false;
-  absl::Mutex mutex_;
+  Mutex mutex_;
   absl::Time end_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   std::map<Kind, Count> kinds_ ABSL_GUARDED_BY(mutex_);
   uint64_t beyond_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -32,18 +32,18 @@ std::string PathsText(const std::vector<std::string>& paths) {
 }
 
 void KnownShares::Keep(const std::string& share, const host::SmbCredentials& credentials) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard<Mutex> lock(mutex_);
   kept_.insert_or_assign(share, credentials);
 }
 
 void KnownShares::Forget(const std::string& share) {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard<Mutex> lock(mutex_);
   kept_.erase(share);
 }
 
 std::optional<bool> KnownShares::Match(const std::string& share,
                                        const host::SmbCredentials& given) const {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard<Mutex> lock(mutex_);
   const auto found = kept_.find(share);
   if (found == kept_.end()) return std::nullopt;
   const bool same_user = EqualNames(found->second.username, given.username);
@@ -53,7 +53,7 @@ std::optional<bool> KnownShares::Match(const std::string& share,
 void KnownShares::Tell(const std::string& share, Fate fate, const ShareLinks& links) {
   const Left left = LeftOf(links);
   {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard<Mutex> lock(mutex_);
     ++counts_[static_cast<size_t>(fate)][static_cast<size_t>(left)];
   }
   if (left == Left::kNone) return;
@@ -69,7 +69,7 @@ void KnownShares::Tell(const std::string& share, Fate fate, const ShareLinks& li
 }
 
 KnownShares::Counts KnownShares::counts() const {
-  absl::MutexLock lock(&mutex_);
+  const std::lock_guard<Mutex> lock(mutex_);
   return counts_;
 }
 

@@ -12,7 +12,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/string_view.h"
-#include "absl/synchronization/mutex.h"
+#include "server/base/condition.h"
 #include "server/host/smb_host.h"
 
 namespace csi_proxy::smb {
@@ -54,7 +54,7 @@ class KnownShares {
 
  private:
   const std::function<void(absl::string_view)> log_;
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   std::unordered_map<std::string, host::SmbCredentials> kept_ ABSL_GUARDED_BY(mutex_);
   Counts counts_ ABSL_GUARDED_BY(mutex_) = {};
 };
