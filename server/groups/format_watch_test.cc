@@ -20,15 +20,15 @@ using testing::StartsWith;
 class FormatWatchTest : public testing::Test {
  protected:
   std::vector<std::string> Lines() {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard<Mutex> lock(mutex_);
     return lines_;
   }
   void Note(absl::string_view line) {
-    absl::MutexLock lock(&mutex_);
+    const std::lock_guard<Mutex> lock(mutex_);
     lines_.emplace_back(line);
   }
 
-  absl::Mutex mutex_;
+  Mutex mutex_;
   std::vector<std::string> lines_ ABSL_GUARDED_BY(mutex_);
 };
 
