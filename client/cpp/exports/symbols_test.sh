@@ -24,7 +24,7 @@ c() {
     *.dll)
       headers=$(x86_64-w64-mingw32-objdump -p "$library")
       # Newer binutils name the ordinal and the hint as well: `[   0] +base[   1]  0000 csi_proxy_abi_version`.
-      exported=$(sed -nE 's/^\t\[ *[0-9]+\]( \+base\[ *[0-9]+\] +[0-9a-f]+)? ([A-Za-z_?@].*)/\2/p' <<<"$headers" | sort)
+      exported=$(sed -nE 's/^\t\[ *[0-9]+\]( \+base\[ *[0-9]+\] +[0-9a-f]+)? ([A-Za-z_?@][^ ]*)$/\2/p' <<<"$headers" | sort)
       needed=$(sed -nE 's/^\tDLL Name: (.*)/\1/p' <<<"$headers")
       # Windows' own.
       allowed='^(advapi32|bcrypt|dbghelp|iphlpapi|kernel32|mswsock|msvcrt|ole32|oleaut32|shell32|user32|version|ws2_32|api-ms-win-[a-z0-9-]+|ucrtbase|ntdll)\.dll$'
