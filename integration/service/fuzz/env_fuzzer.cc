@@ -84,8 +84,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   (void)quiet;
   static int records = 0;
   static auto* const service =
-      new sample_driver::EnvService(std::make_unique<sample_driver::KeysProvider>(),
-                                    std::make_unique<sample_driver::KeysProvider>(),
+      new sample_driver::EnvService({.file = std::make_unique<sample_driver::KeysProvider>(),
+                                     .node = std::make_unique<sample_driver::KeysProvider>(),
+                                     .vault = std::make_unique<sample_driver::KeysProvider>()},
                                     std::make_unique<sample_driver::CountedAudit>(&records));
   const int before = records;
   const grpc::Slice slice(data, size);

@@ -63,8 +63,7 @@ class Sides {
     options.place.socket_dir = directory;
     options.working_dirs = {R"(C:\var\lib\kubelet)"};
     machine_ = Must(machine::simulated::LoadScenario(kScenario, "fuzz"));
-    node_ = Must(
-        NewNode(options, {.faults = machine_, .host = HostOver(*machine_), .processes = nullptr}));
+    node_ = Must(NewNode(options, Opened(machine_)));
     server_ = Must(Server::Start(options, *node_, {}));
     remote_.options.mode = Mode::kRemote;
     remote_.options.socket_dir = directory;
