@@ -45,8 +45,9 @@ absl::StatusOr<Structure> TakeStructure(std::span<const uint8_t>* table) {
   *table = table->subspan(length);
   const absl::string_view text(reinterpret_cast<const char*>(table->data()), table->size());
   const size_t end = text.find(absl::string_view("\0\0", 2));
-  if (end == absl::string_view::npos)
+  if (end == absl::string_view::npos) {
     return MalformedTable("the strings of a structure do not end");
+  }
   structure.strings = text.substr(0, end);
   *table = table->subspan(end + 2);
   return structure;
