@@ -16,7 +16,6 @@ require (
 	github.com/google/go-containerregistry v0.20.6
 	github.com/jhump/protoreflect v1.17.0
 	github.com/kubernetes-csi/csi-proxy/client v1.3.0
-	github.com/kubernetes-csi/csi-proxy/v2 v2.0.0
 	github.com/onsi/ginkgo/v2 v2.32.1
 	github.com/opencontainers/image-spec v1.1.1
 	go.etcd.io/etcd/server/v3 v3.7.0
@@ -271,5 +270,4 @@ replace (
 replace (
 	csi-proxy.example/drivers/orders => ./drivers/orders
 	csi-proxy.example/drivers/steps => ./drivers/steps
-	github.com/kubernetes-csi/csi-proxy/v2 => ../client/go
 )

@@ -70,7 +70,6 @@ generated() {
 build() {
   (cd client/go && go test -c -o "$out/tests/go.test$suffix" . && go test -c -o "$out/tests/node.test$suffix" ./csiproxytest &&
     go test -c -o "$out/tests/storage.test$suffix" ./api/storage/v1alpha1 &&
-    go test -c -o "$out/tests/sidecars.test$suffix" ./sidecars &&
     go build -o "$out/mount$suffix" ./examples/mount) &&
     (cd integration/peers/go && go build -o "$out/calls$suffix" .) && echo "without cgo"
 }
@@ -89,8 +88,6 @@ drivers() {
 }
 # race NAME PACKAGE
 race() { (cd client/go && CGO_ENABLED=1 go test -race -c -o "$out/tests/$1.test" "$2") && tests "$out/tests/$1.test" -test.v; }
-# Beside the released code of CSI and of the kubelet, which protobuf would not take twice.
-released() { (cd integration/peers/sidecars/released && go test -count=1 .); }
 api() {
   (cd integration/peers/go/api && go test -v -count=1 .) | tee "$out/api.out" &&
     grep -o 'alpha.*lines compared.*' "$out/api.out" | sort | paste -sd ';'
@@ -118,12 +115,9 @@ check build-steps library_program ours-steps ./library "$ours"
 check tests tests "${run[@]}" "$out/tests/go.test$suffix" -test.v
 check nodes tests "${run[@]}" "$out/tests/node.test$suffix" -test.v
 check storage tests "${run[@]}" "$out/tests/storage.test$suffix" -test.v
-check sidecars tests "${run[@]}" "$out/tests/sidecars.test$suffix" -test.v
 if [[ $windows == no ]]; then
   check race race race .
-  check race-sidecars race race-sidecars ./sidecars
   CGO_ENABLED=1 check race-library tests go test -race -v ./pkg/... ./csiproxytest/...
-  check released released
   check api api
   scenario=$root/integration/wine/node/peer/scenario.textproto
   export CSI_PROXY_LIBRARY=$out/$(basename "$library")

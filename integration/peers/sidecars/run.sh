@@ -47,7 +47,7 @@ build() {
   ln -sf "${program:-$PWD/build/release/client/sidecars/program/csi-node-sidecars}" "$out/ours/csi-node-sidecars"
   ln -sf csi-node-sidecars "$out/ours/csi-node-driver-registrar"
   ln -sf csi-node-sidecars "$out/ours/livenessprobe"
-  (cd integration/peers/sidecars && CGO_ENABLED=0 "$go" build -ldflags='-s -w' -o "$out/" ./godriver ./kubelet ./trial)
+  (cd integration/peers/sidecars && CGO_ENABLED=0 "$go" build -ldflags='-s -w' -o "$out/" ./kubelet ./trial)
 }
 
 # Builds upstream's programs as its releases are built. False if the sources cannot be had.

@@ -67,10 +67,8 @@ var ownCases = []oneCase{
 	{"both apart", bothApart},
 	{"both refused", bothRefused},
 	{"inside a driver", insideDriver},
-	{"inside a driver in Go", insideGo},
 	{"registration probe", marker},
 	{"deaf kubelet", deafKubelet},
-	{"deaf kubelet, in Go", deafKubeletGo},
 }
 
 // play returns what is seen of the programs in every case; a few cases run at once, since they

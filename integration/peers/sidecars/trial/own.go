@@ -94,14 +94,6 @@ func insideDriver(p *place) {
 	})
 }
 
-// The Go package does its work in a process of its own, beside the same driver.
-func insideGo(p *place) {
-	p.sampleDriver()
-	inside(p, func() *process {
-		return p.start("go", filepath.Join(filepath.Dir(p.trial.kubelet), "godriver"), p.driverSocket(), p.registrations(), p.health)
-	})
-}
-
 // The exec probe of older releases: whether the kubelet has accepted the driver.
 func marker(p *place) {
 	probe := func(when string) {
@@ -173,10 +165,4 @@ func deafKubelet(p *place) {
 	remade := `csi_sidecar_registration_sockets_remade_total{driver_name="` + driverName + `",reason="unanswered"} `
 	_, count, found := strings.Cut(metrics, remade)
 	p.saw("2 made anew: counted", fmt.Sprint(found && count[0] != '0'))
-}
-
-func deafKubeletGo(p *place) {
-	missedOnce(p, "-1s", func(timeout string) *process {
-		return p.start("go", filepath.Join(filepath.Dir(p.trial.kubelet), "godriver"), p.driverSocket(), p.registrations(), p.health, timeout)
-	})
 }
