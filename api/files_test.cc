@@ -4,10 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <iterator>
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "api/released.h"
 
 namespace csi_proxy::api {
@@ -16,6 +21,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAreArray;
 
 TEST(FilesTest, NamesFileAndLineOfAParseError) {
   const absl::StatusOr<std::unique_ptr<Files>> files =
@@ -90,6 +96,35 @@ TEST(ReleasedVersions, HaveACommentForEverything) {
   }
   EXPECT_EQ(versions, std::size(kReleasedVersions));
   EXPECT_THAT(undocumented.names(), IsEmpty());
+}
+
+// A header of a table is `| disk | v1alpha1 | v1 |`, and a row `| GetDiskStats | DiskStats | yes
+// |`.
+TEST(ReleasedVersions, AreInTheTablesOfTheReadme) {
+  std::ifstream readme(absl::StrCat(CSI_PROXY_API_DIR, "/README.md"));
+  std::vector<std::string> named;
+  std::string service;
+  std::vector<std::string> versions;
+  bool in_tables = false;
+  for (std::string line; std::getline(readme, line);) {
+    if (absl::StartsWith(line, "## ")) in_tables = line == "## Versions";
+    std::vector<std::string> cells = absl::StrSplit(line, '|');
+    if (!in_tables || cells.size() < 4) continue;
+    for (std::string& cell : cells) absl::StripAsciiWhitespace(&cell);
+    if (cells[2] == "v1alpha1") {
+      service = cells[1];
+      service[0] = absl::ascii_toupper(service[0]);
+      versions = cells;
+      continue;
+    }
+    ASSERT_EQ(cells.size(), versions.size()) << line;
+    for (size_t i = 2; i + 1 < cells.size(); ++i) {
+      if (cells[i] == "-" || cells[i] == "---") continue;
+      named.push_back(absl::StrCat("/", versions[i], ".", service, "/",
+                                   cells[i] == "yes" ? cells[1] : cells[i]));
+    }
+  }
+  EXPECT_THAT(named, UnorderedElementsAreArray(kReleasedRpcs));
 }
 
 TEST(ReadSourcesTest, TellsOfADirectoryThatIsNotThere) {
