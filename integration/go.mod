@@ -12,7 +12,6 @@ require (
 	github.com/Microsoft/go-winio v0.6.2
 	github.com/container-storage-interface/spec v1.13.0
 	github.com/containerd/platforms v0.2.1
-	github.com/containerd/ttrpc v1.2.9
 	github.com/google/go-containerregistry v0.20.6
 	github.com/jhump/protoreflect v1.17.0
 	github.com/kubernetes-csi/csi-proxy/client v1.3.0
@@ -48,6 +47,7 @@ require (
 	github.com/containerd/containerd/api v1.11.1 // indirect
 	github.com/containerd/log v0.1.0 // indirect
 	github.com/containerd/stargz-snapshotter/estargz v0.16.3 // indirect
+	github.com/containerd/ttrpc v1.2.9 // indirect
 	github.com/coreos/go-oidc v2.5.0+incompatible // indirect
 	github.com/coreos/go-semver v0.3.1 // indirect
 	github.com/docker/go-units v0.5.0 // indirect

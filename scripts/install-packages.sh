@@ -8,7 +8,6 @@
 #   scripts/install-packages.sh --mono       also what compiles C# for the check of a node
 #   scripts/install-packages.sh --nodejs     also Node.js, unless some is there
 #   scripts/install-packages.sh --oci        also what reads the images
-#   scripts/install-packages.sh --profile    also what counts a call's instructions
 #   scripts/install-packages.sh --release    also what tries how a release is signed
 #   scripts/install-packages.sh --windows    also the Windows build and its tests under Wine
 set -euo pipefail
@@ -30,7 +29,6 @@ for group in "$@"; do
     --mono) packages+=(mono-mcs mono-runtime) ;;
     --nodejs) command -v npm >/dev/null || packages+=(nodejs npm) ;;
     --oci) packages+=(skopeo umoci libhivex-bin) ;;
-    --profile) packages+=(valgrind) ;;
     --release) packages+=(gnupg openssl osslsigncode) ;;
     --windows)
       packages+=(g++-mingw-w64-x86-64-posix libz-mingw-w64-dev xz-utils wine wine64)

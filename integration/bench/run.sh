@@ -3,20 +3,16 @@
 #
 #   integration/bench/run.sh [SECONDS_PER_TURN [TURNS]]         a bare gRPC C++ echo server, with C++ clients; and
 #                                                               conversions, against protobuf copies
-#   integration/bench/run.sh linux [SECONDS_PER_TURN [TURNS [ttrpc]]]
-#                                                               a grpc-go server of filesystem v1, with a Go client; and
-#                                                               one by ttrpc
-#   integration/bench/run.sh nodes [SECONDS_PER_TURN [TURNS]]   nodes of 1 to 1,000 disks, and 1 to 512 clients
+#   integration/bench/run.sh linux [SECONDS_PER_TURN [TURNS]]   a grpc-go server of filesystem v1, with a Go client
 #   integration/bench/run.sh env [PODS [LIFE_MS [SECONDS]]]     the sample driver's environment variables, with pods coming and going
-#   integration/bench/run.sh stations [CALLS]                   the instructions of a call, by callgrind, station by station
 #   integration/bench/run.sh wine [SECONDS_PER_TURN [TURNS]]    the Go service v1.3.0, under Wine
 #
-# build/peer/{linux,scale,wine}.json keep the figures of every turn, stations.txt the costliest functions.
+# build/peer/{linux,wine}.json keep the figures of every turn.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 what='echo'
 case ${1-} in
-  env | linux | nodes | stations | wine) what=$1; shift ;;
+  env | linux | wine) what=$1; shift ;;
 esac
 out=$PWD/build/peer
 mkdir -p "$out"
@@ -44,25 +40,8 @@ case $what in
     go_build bench/peer/grpc_go grpc_go
     go_build peers/legacy_go load ./load
     go_build bench/peer peer
-    if [[ ${3-} == ttrpc ]]; then
-      go_build bench/peer/ttrpc ttrpc
-      set -- "$1" "$2" "$out/ttrpc"
-    fi
     "$out/peer" linux build/release/server/csi-proxy "$out/grpc_go" build/release/integration/bench/echo_server \
       "$out/load" "$out/linux" "$@"
-    ;;
-  nodes)
-    build release csi-proxy
-    protoc -I. --include_imports --descriptor_set_out="$out/admin.pb" server/simulator/admin.proto
-    go_build bench/peer/scale scale
-    "$out/scale" build/release/server/csi-proxy "$out/admin.pb" "$out/scale" "$@"
-    ;;
-  stations)
-    scripts/install-packages.sh --profile
-    build release csi-proxy echo_server
-    go_build peers/legacy_go load ./load
-    integration/bench/stations.py build/release/server/csi-proxy build/release/integration/bench/echo_server \
-      "$out/load" "$out/stations.txt" "$@"
     ;;
   wine)
     scripts/install-packages.sh --windows

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -35,9 +34,8 @@ var linuxLoads = []linuxLoad{
 }
 
 // linux measures our service against what a Go programmer would write and against the least a gRPC
-// server in C++ can be; and, if there is one, against a server by ttrpc, which is its own client. All run
-// all the time: who is not called costs nothing.
-func linux(ours, grpcGo, echo, load, result string, length time.Duration, turns int, ttrpc string) {
+// server in C++ can be. All run all the time: a server that is not called costs nothing.
+func linux(ours, grpcGo, echo, load, result string, length time.Duration, turns int) {
 	directory, err := os.MkdirTemp("", "csi-proxy-peer-")
 	figures.Must(err)
 	defer os.RemoveAll(directory)
@@ -50,12 +48,6 @@ func linux(ours, grpcGo, echo, load, result string, length time.Duration, turns 
 		figures.NewServer("bare gRPC C++", echo, socket("echo")),
 	}
 	sockets := []string{filepath.Join(pipes, "csi-proxy-filesystem-v1.sock"), socket("go"), socket("echo")}
-	clients := []string{load, load, load}
-	if ttrpc != "" {
-		servers = append(servers, figures.NewServer("ttrpc", ttrpc, socket("ttrpc")))
-		sockets = append(sockets, socket("ttrpc"))
-		clients = append(clients, ttrpc)
-	}
 	run := figures.Describe(length, turns)
 	run["client"] = "grpc-go " + figures.GRPCVersion(load)
 	for turn := 0; turn < turns; turn++ {
@@ -65,7 +57,7 @@ func linux(ours, grpcGo, echo, load, result string, length time.Duration, turns 
 			figures.Must(command.Start())
 			running = append(running, command)
 			s.Process = figures.Process(command.Process.Pid)
-			first := exec.Command(clients[i], "-first", "-socket", sockets[i])
+			first := exec.Command(load, "-first", "-socket", sockets[i])
 			first.Stderr = os.Stderr
 			figures.Must(first.Run())
 			s.Add("", "RSS idle, MiB", s.Process.RSS())
@@ -74,7 +66,7 @@ func linux(ours, grpcGo, echo, load, result string, length time.Duration, turns 
 			for i := range servers {
 				// Each first in turn, so that none always follows the same one.
 				who := (i + n + turn) % len(servers)
-				arguments := []string{clients[who], "-length", length.String()}
+				arguments := []string{load, "-length", length.String()}
 				if l.connections > 0 {
 					arguments = append(arguments, "-callers", strconv.Itoa(l.callers),
 						"-connections", strconv.Itoa(l.connections), "-socket", sockets[who])
@@ -109,31 +101,4 @@ func linux(ours, grpcGo, echo, load, result string, length time.Duration, turns 
 	}
 	figures.Conclude(run)
 	figures.WriteRun(run, servers, result+".json")
-	writeData(servers, result+".dat")
-}
-
-// writeData makes a line of each load that all servers took: its name, then each figure of each server.
-// A first line names the servers.
-func writeData(servers []*figures.Server, path string) {
-	var out bytes.Buffer
-	fmt.Fprint(&out, "load")
-	for range 6 {
-		for _, s := range servers {
-			fmt.Fprintf(&out, " %q", s.Name)
-		}
-	}
-	fmt.Fprintln(&out)
-	for _, l := range linuxLoads {
-		if l.connections == 0 {
-			continue
-		}
-		fmt.Fprintf(&out, "%q", l.label())
-		for _, what := range []string{figures.P50, figures.P99, figures.Rate, figures.CPU, figures.Switches, figures.RSSAfter} {
-			for _, s := range servers {
-				fmt.Fprintf(&out, " %.3f", s.Median(l.label(), what))
-			}
-		}
-		fmt.Fprintln(&out)
-	}
-	figures.Must(os.WriteFile(path, out.Bytes(), 0o644))
 }

@@ -2,9 +2,9 @@
 //
 //	peer wine RUN OURS.exe THEIRS.exe LOAD.exe RESULT [SECONDS [TURNS]]
 //	peer windows OURS.exe THEIRS.exe LOAD.exe RESULT [SECONDS [TURNS]]    on Windows itself
-//	peer linux OURS GRPC_GO ECHO LOAD RESULT [SECONDS [TURNS [TTRPC]]]
+//	peer linux OURS GRPC_GO ECHO LOAD RESULT [SECONDS [TURNS]]
 //
-// All also write RESULT.json, the last RESULT.dat for a plot.
+// All also write RESULT.json.
 package main
 
 import (
@@ -21,13 +21,9 @@ func main() {
 	}
 	if len(os.Args) >= 7 && os.Args[1] == "linux" {
 		length, turns := figures.LengthAndTurns(os.Args[7:])
-		ttrpc := ""
-		if len(os.Args) > 9 {
-			ttrpc = os.Args[9]
-		}
-		linux(os.Args[2], os.Args[3], os.Args[4], os.Args[5], os.Args[6], length, turns, ttrpc)
+		linux(os.Args[2], os.Args[3], os.Args[4], os.Args[5], os.Args[6], length, turns)
 		return
 	}
 	log.Fatal("usage: " + pairUsage + "\n" +
-		"       peer linux OURS GRPC_GO ECHO LOAD RESULT [SECONDS [TURNS [TTRPC]]]")
+		"       peer linux OURS GRPC_GO ECHO LOAD RESULT [SECONDS [TURNS]]")
 }
