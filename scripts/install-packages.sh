@@ -22,8 +22,8 @@ packages=(
 command -v go >/dev/null || packages+=(golang-go)
 for group in "$@"; do
   case $group in
-    # For promtool; Debian starts its server too.
-    --foreign) packages+=(prometheus) ;;
+    # For promtool and for manifests; Debian starts the server of Prometheus too.
+    --foreign) packages+=(prometheus python3-yaml) ;;
     --fuzz) packages+=(clang libclang-rt-14-dev llvm) ;;
     --lint) packages+=(clang-format clang-tidy python3-yaml shellcheck) ;;
     --mono) packages+=(mono-mcs mono-runtime) ;;

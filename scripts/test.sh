@@ -84,7 +84,7 @@ all     | 0 | attacks                                 | integration/service/host
 all     | 2 | Go module                               | integration/peers/go/run.sh
 all     | 2 | a new driver's first test               | integration/packages/new_driver/run.sh
 all     | 2 | csi-sanity on the sample driver         | integration/drivers/sample/sanity.sh
-all     | 2 | manifests, charts, alerts               | scripts/deploy/check.sh
+all     | 2 | manifests, alerts                       | scripts/deploy/check.sh
 all     | 2 | images                                  | integration/packages/oci/run.sh
 all     | 2 | foreign tools                           | integration/peers/foreign/run.sh
 all     | 2 | Node.js                                 | integration/peers/nodejs/run.sh

@@ -1,117 +1,119 @@
-"""Checks the manifests, then that the checks would notice. See check.sh."""
+"""Checks the manifests for what neither a schema nor an API server finds: flags and pipes that the programs do not
+have, pods that Windows would not run, and a driver that the kubelet or its probe would not reach. See check.sh.
 
-import copy
-import functools
+check.py CSI-PROXY CSI-NODE-SIDECARS
+"""
+
 import json
+import pathlib
+import re
+import subprocess
 import sys
 
 import yaml
-from kubernetes_validate import utils
 
-import manifests
-import rules
-import sidecars
-
-# The release in which HostProcess became stable, and the newest one whose schemas there are.
-RELEASES = ("1.26", "1.37")
-
-# The first of these releases does not have them yet.
-YOUNGER = {"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
-
-POD = ["spec", "template", "spec"]
-# Words at the start of a place in mistakes.tsv stand for these paths.
-PLACES = {"first": [], "pod": POD} | {
-    name: [*POD, "containers", str(number)] for number, name in enumerate(("driver", "beside", "prober"))
-}
-NOT_YAML = ["spec:\n  a: 1\n  a: 2\n", "spec: [", "a:\n\tb: 1\n"]
-# Texts in sidecars.md, and the mistakes that take their places.
-PAGES = [
-    ("```diff\n", "```\n"),
-    ("memory: 20Mi", "memory: 21Mi"),
-    ("+          image: registry.example", "+          image: registry.test"),
-]
-
-# The schemas are large, and each is read many times.
-utils.schema_contents = functools.lru_cache(maxsize=None)(utils.schema_contents)
+DIRECTORY = pathlib.Path(__file__).parent
+REPOSITORY = DIRECTORY.parent.parent
+PIPE = "\\\\.\\pipe\\"
+PIPES = {rf"{PIPE}csi-proxy-{p.parent.parent.name}-{p.parent.name}" for p in REPOSITORY.glob("api/*/*/api.proto")}
 
 
-def schema_complaints(all_):
-    for file, documents in all_.files.items():
-        for resource in documents:
-            for release in RELEASES[1:] if resource["kind"] in YOUNGER else RELEASES:
-                try:
-                    used = utils.validate(resource, release, strict=True)
-                    if used != release:
-                        yield f"{file}: there are no schemas of Kubernetes {release}"
-                except utils.ValidationError as error:
-                    path = ".".join(str(part) for part in error.path)
-                    yield f"{file}: Kubernetes {release}: {resource['kind']}: {path}: {error.message}"
-                except utils.SchemaNotFoundError as error:
-                    yield f"{file}: {error.message}"
+def patched(resource, patch):
+    """The resource after a JSON patch, of the operations that patches/ has."""
+    resource = json.loads(json.dumps(resource))
+    for step in patch:
+        *to, last = [int(part) if part.isdigit() else part for part in step["path"].split("/")[1:]]
+        holder = resource
+        for part in to:
+            holder = holder[part]
+        holder[last] = step.get("value", holder[last])
+        if step["op"] == "remove":
+            del holder[last]
+    return resource
 
 
-def complaints(all_):
-    # The rules rely on what the schemas have made sure of.
-    return list(schema_complaints(all_)) or rules.complaints(all_)
+def diffed(text, diff, reverse=False):
+    for hunk in re.split(r"^@@.*\n", diff, flags=re.M)[1:]:
+        old, new = ("".join(line[1:] for line in hunk.splitlines(True) if line[0] in marks) for marks in (" -", " +"))
+        if text.count(new if reverse else old) != 1:
+            raise ValueError(f"sidecars.md: this does not fit embedded-driver.yaml:\n{hunk}")
+        text = text.replace(new, old) if reverse else text.replace(old, new)
+    return text
 
 
-def mistakes():
-    lines = (manifests.DIRECTORY / "mistakes.tsv").read_text().splitlines()
-    return [line.split("\t") for line in lines if not line.startswith("#")]
+def load():
+    """Every manifest by its file, and what the patches and the diffs of sidecars.md make of them."""
+    files = {f.name: list(yaml.safe_load_all(f.read_text())) for f in sorted(DIRECTORY.glob("*.yaml"))}
+    for name, of in (("containerd-1.6.yaml", "embedded-driver.yaml"), ("sig-windows.yaml", "proxy-daemonset.yaml")):
+        patch = yaml.safe_load((DIRECTORY / "patches" / name).read_text())
+        text = json.dumps([patched(r, patch) if r["kind"] == "DaemonSet" else r for r in files[of]])
+        files[name] = json.loads(text.replace("csi-windows", "kube-system") if name == "sig-windows.yaml" else text)
+    one = (DIRECTORY / "embedded-driver.yaml").read_text()
+    first, second, third = re.findall(r"^```diff\n(.*?)^```", (DIRECTORY / "sidecars.md").read_text(), re.M | re.S)
+    swapped = diffed(one, second, reverse=True)
+    stages = {"before": diffed(swapped, first, reverse=True), "swapped": swapped, "none": diffed(one, third)}
+    return files | {f"sidecars.md: {name}": list(yaml.safe_load_all(text)) for name, text in stages.items()}
 
 
-def make(documents, place, value):
-    """Puts a value at a place in a file, or takes away what is there."""
-    first, *rest = place.split()
-    holder = documents[0 if first == "first" else -1]
-    *to, last = [*PLACES.get(first, [first]), *rest]
-    for step in to:
-        holder = holder[int(step) if isinstance(holder, list) else step]
-    if not value:
-        del holder[last]
-    elif not isinstance(holder, list):
-        holder[last] = json.loads(value)
-    else:
-        holder[int(last) : int(last) + 1] = [json.loads(value)]
+def workloads(files):
+    return [(file, r) for file, documents in files.items() for r in documents if r["kind"] in ("DaemonSet", "Job")]
 
 
-def unnoticed(all_):
-    """The mistakes that the checks would let pass."""
-    for file, place, value, words, name in mistakes():
-        changed = copy.deepcopy(all_)
-        make(changed.files[file], place, value)
-        if changed.files == all_.files:
-            yield f"{name}: changed nothing"
-            continue
-        found = complaints(changed)
-        if not any(words in complaint for complaint in found):
-            yield f"{name}: was not noticed as {words!r}, but as {found}"
-    for text in NOT_YAML:
-        try:
-            manifests.parse(text)
-            yield f"{text!r}: was taken"
-        except yaml.YAMLError:
-            pass
-    for old, new in PAGES:
-        page, whole = manifests.staged()
-        try:
-            sidecars.steps(page.replace(old, new, 1), whole)
-            yield f"sidecars.md: {new!r} was taken"
-        except ValueError:
-            pass
+def refusal(program, name, arguments):
+    """What the program says against a command line when it is called by this name; 0 when it takes the line."""
+    run = subprocess.run([name, *arguments, "--help"], executable=program, capture_output=True, text=True, check=False)
+    return run.returncode and run.stderr.splitlines()[0]
+
+
+def command_complaints(container, proxy, sidecars):
+    words = container.get("command", []) + container.get("args", [])
+    program = re.split(r"[\\/]", words[0])[-1].removesuffix(".exe")
+    if "/csi-node-sidecars:" in container["image"]:
+        yield refusal(sidecars, program if "command" in container else "csi-node-sidecars", container["args"])
+    elif program == "csi-proxy":
+        yield refusal(proxy, program, container["args"])
+    for path in ("bootstrap/install.ps1", "node-check.ps1"):
+        script = (REPOSITORY / "scripts" / path).read_text(encoding="utf-8")
+        known = re.findall(r"^  (?:\[[^$]*\])?\[\w+(?:\[\])?\]\$(\w+)", script, re.M)
+        given = [number for number, word in enumerate(words) if word.endswith("\\" + path.rpartition("/")[2])]
+        flags = [word for number in given for word in words[number + 1 :] if word.startswith("-")]
+        yield from (f"{path} has no {flag}" for flag in flags if flag[1:] not in known)
+
+
+def pod_complaints(pod):
+    windows, text = pod["securityContext"]["windowsOptions"], json.dumps(pod).replace("\\\\", "\\")
+    paths = {v["name"]: v["hostPath"] for v in pod.get("volumes", []) if "hostPath" in v}
+    pipes = {name: path["path"] for name, path in paths.items() if path["path"].startswith(PIPE)}
+    if pod["os"] != {"name": "windows"} or pod["nodeSelector"].get("kubernetes.io/os") != "windows":
+        yield "is not for Windows nodes alone"
+    # hcsshim refuses pipes; only the check of a node mounts a directory.
+    if windows.get("hostProcess") and (not pod.get("hostNetwork") or pipes or (paths and "-KubeletMounted" not in text)):
+        yield "a HostProcess pod has the node's network and no mounts"
+    if pipes and windows["runAsUserName"] != "ContainerAdministrator":
+        yield "the pipes are open to administrators alone"
+    yield from (f"csi-proxy serves no {path}" for path in pipes.values() if path not in PIPES)
+    yield from (f"the kubelet would look for a file {p}" for n, p in pipes.items() if paths[n].get("type") != "")
+    for mount in (m for container in pod["containers"] for m in container.get("volumeMounts", [])):
+        if mount["mountPath"] != pipes.get(mount["name"], mount["mountPath"]):
+            yield f"clients look for no pipe at {mount['mountPath']}"
+    sockets = {p.lower() for p in re.findall(r"C:\\var\\lib\\kubelet\\plugins\\[^\"]*csi\.sock", text)}
+    if len(sockets) > 1:
+        yield f"the kubelet is sent to another socket: {sorted(sockets)}"
+    probed = {str(c["livenessProbe"]["httpGet"]["port"]) for c in pod["containers"] if "httpGet" in str(c.get("livenessProbe"))}
+    ports = {p["name"]: str(p["containerPort"]) for c in pod["containers"] for p in c.get("ports", [])}
+    if not {ports.get(port, port) for port in probed} <= set(re.findall(r"--http-endpoint=[\d.]*:(\d+)", text)):
+        yield "nothing serves the port that the kubelet probes"
+    if pod.get("hostNetwork") and "--http-endpoint=:" in text:
+        yield "the node's network reaches /healthz"
 
 
 def main():
-    all_ = manifests.load(*sys.argv[1:])
-    found = complaints(all_) or list(unnoticed(all_))
-    for complaint in found:
-        print(complaint, file=sys.stderr)
-    resources = sum(len(documents) for documents in all_.files.values())
-    tried = len(mistakes()) + len(NOT_YAML) + len(PAGES)
-    print(
-        f"manifests: {resources} resources in {len(all_.files)} files, Kubernetes {' and '.join(RELEASES)}, "
-        f"{tried} mistakes to notice: {len(found)} problems"
-    )
+    every, found = workloads(load()), []
+    for where, resource in every:
+        pod = resource["spec"]["template"]["spec"]
+        said = [c for one in pod.get("initContainers", []) + pod["containers"] for c in command_complaints(one, *sys.argv[1:])]
+        found += [f"{where}: {complaint}" for complaint in [*said, *pod_complaints(pod)] if complaint]
+    print(*found, f"manifests: {len(every)} workloads: {len(found)} problems", sep="\n")
     return 1 if found else 0
 
 

@@ -141,16 +141,14 @@ for hive in "$hives"/*; do check "hive ${hive##*/}" root "${hive##*/}"; done
 there() { [[ -f $1/Files/$2 ]]; }
 # run_by FILE...: what the manifests run of an image.
 run_by() { sed -n 's/.*%CONTAINER_SANDBOX_MOUNT_POINT%\\\([^\\ ,'"'"']*\).*/\1/p' "$@" | sort -u; }
-programs=$(run_by scripts/deploy/{proxy,install,sig-windows}-daemonset.yaml scripts/deploy/node-check.yaml)
+programs=$(run_by scripts/deploy/{proxy,install}-daemonset.yaml scripts/deploy/node-check.yaml)
 check "the manifests run something" grep -qx csi-proxy.exe <<<"$programs"
 for program in $programs; do check "the manifests' $program" there "$expected" "$program"; done
 # The page for ordinary pods copies files that are there.
 for program in $(sed -n 's/^COPY --from=release \([^ ]*\) .*/\1/p' scripts/deploy/sidecars.md); do
   check "copied: $program" there "$beside" "$program"
 done
-check "a driver's sidecars" grep -qx "${sidecars[0]}" <<<"$(run_by scripts/deploy/embedded-driver-containerd-1.6.yaml)"
-mixed=$(run_by scripts/deploy/openshift.yaml)
-for program in "${sidecars[1]}" "${sidecars[3]}"; do check "openshift.yaml's $program" grep -qx "$program" <<<"$mixed"; done
+check "a driver's sidecars" grep -qx "${sidecars[0]}" <<<"$(run_by scripts/deploy/patches/containerd-1.6.yaml)"
 
 # The image for Linux has the program and what its loader asks for, and nothing else that runs.
 linux=$out/rootfs-1.2.3-sidecars-linux
@@ -201,9 +199,6 @@ for name in csi-node-sidecars csi-sidecars csi-node-driver-registrar; do check "
 check "Linux: csi-node-driver-registrar does not probe" fails in_image /csi-node-driver-registrar --probe-timeout=2s --help
 check "Linux: livenessprobe does not register" fails in_image /livenessprobe --mode=registration --help
 check "Linux: runs in its own root" runs_alone /csi-node-sidecars
-on_linux=$(sed -n 's|^ *command: \[/\(.*\)\]$|\1|p' scripts/deploy/openshift.yaml)
-check "Linux: openshift.yaml runs two" test "$(wc -w <<<"$on_linux")" -eq 2
-for program in $on_linux; do check "Linux: openshift.yaml's $program" test -x "$linux/$program"; done
 incomplete() { mv "$linux$libfmt" "$out/" && fails in_image /csi-node-sidecars --version; }
 check "Linux: would notice a library less" incomplete
 
