@@ -25,7 +25,7 @@ for group in "$@"; do
     # For promtool and for manifests; Debian starts the server of Prometheus too.
     --foreign) packages+=(prometheus python3-yaml) ;;
     --fuzz) packages+=(clang libclang-rt-14-dev llvm) ;;
-    --lint) packages+=(clang-format clang-tidy python3-yaml shellcheck) ;;
+    --lint) packages+=(clang-format clang-tidy shellcheck) ;;
     --mono) packages+=(mono-mcs mono-runtime) ;;
     --nodejs) command -v npm >/dev/null || packages+=(nodejs npm) ;;
     --oci) packages+=(skopeo umoci libhivex-bin) ;;

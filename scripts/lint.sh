@@ -37,7 +37,6 @@ tracked '*.cc' '*.h' '*.c' | xargs -P "$(nproc)" -n 60 clang-format --dry-run --
   xargs shellcheck --severity=warning --exclude=SC2034,SC2155 || failed=1
 scripts/check-advisories.py || failed=1
 scripts/picture.py --check || failed=1
-scripts/check-workflows.py || failed=1
 . integration/support/go.sh
 "$go" run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12 .github/workflows/*.yml || failed=1
 # Nothing else builds all of the benchmarks' Go programs.
