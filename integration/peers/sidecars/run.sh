@@ -1,36 +1,22 @@
 #!/usr/bin/env bash
 # csi-node-sidecars beside the programs it takes the place of, node-driver-registrar and
 # livenessprobe, in the same cases: before the kubelet's own plugin manager, which registers the
-# sample driver, and before a driver in every state. Then many probes of a driver that is hung, slow,
-# dying, and hostile clients of /healthz and of csi-proxy's /metrics. README.md says more.
+# sample driver, and before a driver in every state. README.md says more.
 #
-#   integration/peers/sidecars/run.sh [--probes=N] [--program=FILE] [--record] [--attacks]
-#   integration/peers/sidecars/run.sh --bench [--program=FILE] [TURNS [SECONDS_IDLE]]
-#     --probes   how many, instead of 2000
+#   integration/peers/sidecars/run.sh [--program=FILE] [--record]
 #     --program  another build of csi-node-sidecars, say one with a sanitizer; it may be slower
 #     --record   write what upstream's programs do into upstream.tsv
-#     --attacks  hostile clients alone, for longer: 1,000 connections a second of each kind for 10 s
-#     --bench    measure memory, start-up and idle processor time of both, in turns; leave the machine alone
 #
 # CSI_PROXY_UPSTREAM_SIDECARS is a directory with the sources of upstream's two modules, in
 # node-driver-registrar/ and livenessprobe/. Without them upstream.tsv stands for the programs.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
-probes=2000
 program=
 record=()
-pace=(-rate 300 -lasts 4s)
-attacks=
-bench=
-figures=()
 for argument in "$@"; do
   case $argument in
-    --probes=*) probes=${argument#*=} ;;
     --program=*) program=$(realpath "${argument#*=}") ;;
     --record) record=(-record) ;;
-    --attacks) attacks=1 pace=(-rate 1000 -lasts 10s) ;;
-    --bench) bench=1 ;;
-    [0-9]*) figures+=("$argument") ;;
     *) echo "unknown option $argument" >&2; exit 2 ;;
   esac
 done
@@ -43,7 +29,7 @@ mkdir -p "$logs" "$out/ours" "$out/upstream"
 
 # Builds the programs of this project and of the tests; $program may be another csi-node-sidecars.
 build() {
-  ninja -C build/release csi-node-sidecars csi-proxy sample_driver >/dev/null
+  ninja -C build/release csi-node-sidecars sample_driver >/dev/null
   ln -sf "${program:-$PWD/build/release/client/sidecars/program/csi-node-sidecars}" "$out/ours/csi-node-sidecars"
   ln -sf csi-node-sidecars "$out/ours/csi-node-driver-registrar"
   ln -sf csi-node-sidecars "$out/ours/livenessprobe"
@@ -75,28 +61,10 @@ build_upstream() {
 result() { tail -1 "$1"; }
 complaint() { grep -A2 -E '^FAIL|^panic' "$1" || tail -20 "$1"; }
 
-# For builds with a sanitizer. Debian's gRPC is built without, as CMakePresets.json says too; and of
-# what was freed AddressSanitizer would keep more than the growth that is allowed below.
+# Debian's gRPC is built without a sanitizer, as CMakePresets.json says too.
 export TSAN_OPTIONS=${TSAN_OPTIONS-suppressions=$PWD/scripts/tsan.supp:ignore_noninstrumented_modules=1}
-export ASAN_OPTIONS=${ASAN_OPTIONS-quarantine_size_mb=8}
 
 build
-if [[ -n $bench ]]; then
-  build_upstream || { echo "upstream's programs cannot be had here" >&2; exit 1; }
-  exec "$out/trial" bench -upstream "$out/upstream" -ours "$out/ours" -turns "${figures[0]-9}" -idle "${figures[1]-60}s" \
-    -logs "$logs" -out "$out/bench.json"
-fi
-attack() {
-  check "clients that mean harm" "$out/trial" attack -program "$out/ours/livenessprobe" -log "$logs/attack.log" "${pace[@]}"
-  # Prometheus waits ten times as long as the kubelet.
-  check "clients that mean harm to the metrics" \
-    "$out/trial" attack -proxy build/release/server/csi-proxy -latest 10s -log "$logs/metrics.log" "${pace[@]}"
-}
-if [[ -n $attacks ]]; then
-  attack
-  end_checks "sidecars"
-  exit
-fi
 flags=(-ours "$out/ours" -tables integration/peers/sidecars -kubelet "$out/kubelet"
   -sample-driver build/release/integration/drivers/sample/sample_driver -logs "$logs")
 if build_upstream; then
@@ -105,9 +73,4 @@ else
   echo "upstream's programs cannot be had here: upstream.tsv stands for them"
 fi
 check "the kubelet and drivers, case by case" "$out/trial" "${flags[@]}"
-storm=(-program "$out/ours/livenessprobe" -probes "$probes" -log "$logs/storm.log")
-# A sanitizer keeps every stack that it has seen, and is slow.
-[[ -z $program ]] || storm+=(-growth 131072 -probe-timeout 700ms -margin 2s)
-check "$probes probes of a driver in trouble" "$out/trial" storm "${storm[@]}"
-attack
 end_checks "sidecars"

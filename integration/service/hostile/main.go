@@ -21,6 +21,7 @@ type options struct {
 	short                           bool
 	seconds                         int
 	paths, crashes, stops, reparse  int
+	http                            int
 	seed                            int64
 	raced, outside, volume, rights  string
 }
@@ -49,6 +50,7 @@ func main() {
 	flag.IntVar(&o.crashes, "crashes", 0, "instead: so many crashes of the service")
 	flag.IntVar(&o.stops, "stops", 0, "instead: so many stops of the service while it is attacked")
 	flag.IntVar(&o.reparse, "reparse", 0, "instead: so often calls through a directory that becomes a link and back")
+	flag.IntVar(&o.http, "http", 0, "instead: so many connections a second to the metrics, on Linux")
 	flag.StringVar(&o.raced, "raced", "", "with -reparse: that directory, on the node this runs on, whose service is called")
 	flag.StringVar(&o.outside, "outside", "", "with -raced: the directory that the link leads to")
 	flag.StringVar(&o.volume, "volume", "", "with -raced: the id of a volume that may be mounted")
@@ -76,6 +78,9 @@ func run(o options) (passed bool, err error) {
 	}
 	if o.stops > 0 {
 		return stops(o)
+	}
+	if o.http > 0 {
+		return attackHTTP(o)
 	}
 	if o.raced != "" {
 		return raceOnNode(o)

@@ -9,7 +9,7 @@
 # With --short as the next option: few of the attacks, and 20 stops, in less than two minutes each; nothing
 # there depends on how busy the machine is.
 #
-# The options are the program's: -only=ATTACK, -seconds=N, -paths=N, -crashes=N, -stops=N, -reparse=N.
+# The options are the program's: -only=ATTACK, -seconds=N, -paths=N, -crashes=N, -stops=N, -reparse=N, -http=N.
 # CSI_PROXY_HOSTILE_SERVICE names another program to attack instead of the one that is built here.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
@@ -68,6 +68,7 @@ for platform in "${platforms[@]}"; do
   if [[ $short == yes ]]; then
     "${program[@]}" -short || failed=1
     "${program[@]}" -short -stops=20 || failed=1
+    [[ $platform == windows ]] || "${program[@]}" -short -http=300 || failed=1
   else
     "${program[@]}" "$@" || failed=1
   fi

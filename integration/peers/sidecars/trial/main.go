@@ -1,9 +1,6 @@
 // The node's sidecars of this project, and upstream's, in the same cases.
 //
-//	trial [-upstream DIRECTORY] [-ours DIRECTORY] [-record] ...   the cases; see run.sh
-//	trial storm ...                                              many probes; see storm.go
-//	trial attack ...                                             hostile clients; see attack.go
-//	trial bench ...                                              figures; see bench.go
+//	trial [-upstream DIRECTORY] [-ours DIRECTORY] [-record] ...   see run.sh
 package main
 
 import (
@@ -61,27 +58,13 @@ var cases = []oneCase{
 	{"livenessprobe", livenessprobeFlags},
 }
 
-// ownCases are for this project's program alone.
-var ownCases = []oneCase{
-	{"both in one", bothInOne},
-	{"both apart", bothApart},
-	{"both refused", bothRefused},
-	{"inside a driver", insideDriver},
-	{"registration probe", marker},
-	{"deaf kubelet", deafKubelet},
-}
-
 // play returns what is seen of the programs in every case; a few cases run at once, since they
 // mostly wait.
 func (t *trial) play(programs programs, only string) map[string]string {
 	seen := newFacts()
 	var done sync.WaitGroup
 	places := make(chan struct{}, 5)
-	all := cases
-	if programs.name == "ours" {
-		all = append(append([]oneCase{}, ownCases...), all...)
-	}
-	for _, c := range all {
+	for _, c := range cases {
 		if only != "" && only != c.name {
 			continue
 		}
@@ -107,7 +90,7 @@ func (t *trial) play(programs programs, only string) map[string]string {
 	return seen.seen
 }
 
-// The record with what is different here on purpose, or is here alone.
+// The record with what is different here on purpose.
 func withDifferences(record, differences map[string]string) map[string]string {
 	wanted := map[string]string{}
 	for name, value := range record {
@@ -123,14 +106,7 @@ func withDifferences(record, differences map[string]string) map[string]string {
 	return wanted
 }
 
-var commands = map[string]func(arguments []string) int{"attack": attack, "bench": bench, "storm": storm}
-
 func main() {
-	if len(os.Args) > 1 {
-		if run, known := commands[os.Args[1]]; known {
-			os.Exit(run(os.Args[2:]))
-		}
-	}
 	t := &trial{}
 	upstream := flag.String("upstream", "", "directory of upstream's programs")
 	ours := flag.String("ours", "", "directory of this project's, under the same names")

@@ -173,38 +173,6 @@ func served(address string) bool {
 	})
 }
 
-// A livenessprobe before a driver of its own, or a csi-proxy, which has none.
-type probed struct {
-	*process
-	driver       *driver
-	address, dir string
-}
-
-func (c *checks) probed(name, program, log string, behaves behaviour, flags ...string) *probed {
-	p := &probed{dir: newDirectory(), address: freeAddress()}
-	p.driver = newDriver(p.dir+"/csi.sock", driverName)
-	p.driver.serve(always(behaves))
-	p.process = start(log, append([]string{program, "--csi-address=" + p.driver.path, "--http-endpoint=" + p.address}, flags...)...)
-	c.that(name+": served", served(p.address), "%s is not served", p.address)
-	return p
-}
-
-// A csi-proxy that serves metrics.
-func (c *checks) scraped(name, program, log string) *probed {
-	p := &probed{dir: newDirectory(), address: freeAddress()}
-	p.process = start(log, program, "--host=simulated", "--socket-dir="+p.dir, "--metrics-bind-address="+p.address)
-	c.that(name+": served", served(p.address), "%s is not served", p.address)
-	return p
-}
-
-func (p *probed) end() {
-	p.kill()
-	if p.driver != nil {
-		p.driver.remove()
-	}
-	os.RemoveAll(p.dir)
-}
-
 // The sidecars under test, as programs with the flags of upstream's.
 type programs struct {
 	name, registrar, livenessprobe string
