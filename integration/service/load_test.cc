@@ -20,7 +20,6 @@ namespace csi_proxy::integration {
 namespace {
 
 using rpc::ConnectUnix;
-using rpc::UniqueFd;
 
 // The number of calls in the large test; CSI_PROXY_TEST_CALLS lowers it where a sanitizer makes
 // each dear.

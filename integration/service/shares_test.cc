@@ -25,7 +25,6 @@ namespace csi_proxy::integration {
 namespace {
 
 using rpc::ConnectUnix;
-using rpc::UniqueFd;
 
 constexpr absl::string_view kSettings("\0\0\0\4\0\0\0\0\0", 9);
 

@@ -37,11 +37,6 @@ int OpenWithoutLinks(const std::string& path) {
 
 }  // namespace
 
-void UniqueFd::Reset(int fd) {
-  if (fd_ >= 0) close(fd_);
-  fd_ = fd;
-}
-
 absl::StatusOr<SocketDirectory> SocketDirectory::Open(const std::string& path) {
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return ErrnoStatus("mkdir", path);
   UniqueFd directory(OpenWithoutLinks(path));
