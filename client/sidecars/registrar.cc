@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
-#include <fstream>
 #include <mutex>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -35,10 +32,6 @@ bool AlphaNumeric(char c) { return absl::ascii_isalnum(static_cast<unsigned char
 std::string RegistrationSocket(std::string directory, const std::string& driver_name) {
   if (!directory.ends_with('/') && !directory.ends_with('\\')) directory += '/';
   return absl::StrCat(directory, driver_name, "-reg.sock");
-}
-
-std::filesystem::path FilePath(const std::string& utf8) {
-  return {std::u8string(utf8.begin(), utf8.end())};
 }
 
 // Measures how long the kubelet leaves a socket without a call.
@@ -108,7 +101,9 @@ absl::StatusOr<std::unique_ptr<Registrar>> Registrar::Start(
       driver_name, std::move(options), metrics, std::move(on_refused), std::move(log)));
   Registrar& self = *registrar;
   self.SetRegistered(false);
-  self.Mark(false);
+  if (!self.options_.marker_file.empty()) {
+    self.WarnOfMarker("removed", RemoveEmptyFile(self.options_.marker_file));
+  }
   ABSL_RETURN_IF_ERROR(RemoveSocket(self.socket_path_));
   ABSL_ASSIGN_OR_RETURN(std::unique_ptr<SocketServer> server,
                         SocketServer::Listen(self.socket_path_, &self.service_));
@@ -202,18 +197,26 @@ void Registrar::SetRegistered(bool registered) {
 }
 
 void Registrar::Mark(bool registered) {
+  const std::lock_guard lock(marker_mutex_);
   if (options_.marker_file.empty()) return;
-  const std::filesystem::path marker = FilePath(options_.marker_file);
-  std::error_code error;
-  if (registered) {
-    if (!std::ofstream(marker)) error = std::make_error_code(std::errc::io_error);
-  } else {
-    std::filesystem::remove(marker, error);
+  if (!registered) {
+    if (marker_) WarnOfMarker("removed", marker_->Remove());
+    marker_.reset();
+  } else if (!marker_ || !marker_->in_place()) {
+    absl::StatusOr<OwnFile> made = OwnFile::Make(options_.marker_file);
+    WarnOfMarker("made", made.status());
+    if (made.ok()) marker_ = *std::move(made);
   }
-  if (error) {
-    log_(Severity::kWarning,
-         absl::StrCat(options_.marker_file, ": cannot be ", registered ? "made" : "removed"));
-  }
+}
+
+void Registrar::WarnOfMarker(const char* what, const absl::Status& status) {
+  if (status.ok()) return;
+  const bool obstacle = absl::IsAlreadyExists(status) || absl::IsFailedPrecondition(status);
+  log_(Severity::kWarning,
+       absl::StrCat("the registration marker cannot be ", what, ": ", status.message(),
+                    obstacle ? "; the registrar leaves it alone: remove it, and restart this "
+                               "container. The registration does not depend on the marker"
+                             : ""));
 }
 
 bool Registrar::Rest(std::chrono::milliseconds time) {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -14,6 +15,7 @@
 #include "client/sidecars/socket.h"
 #include "csi_proxy/sidecars.h"
 #include "server/base/condition.h"
+#include "server/base/own_file.h"
 #include "server/http/http_server.h"
 
 namespace csi_proxy::sidecars {
@@ -62,8 +64,10 @@ class Registrar {
   void Called();
   void Notified(bool accepted, const std::string& reason);
   void SetRegistered(bool registered);
-  // Makes or removes the marker file.
+  // Makes or removes the marker file. A driver may write to its directory.
   void Mark(bool registered);
+  // Logs the failure, if any: the registration goes on without a marker.
+  void WarnOfMarker(const char* what, const absl::Status& status);
   // Makes the socket again whenever it has gone, or the kubelet does not call it.
   void Watch();
   // False when the registrar stops.
@@ -86,6 +90,8 @@ class Registrar {
   bool called_ = false;
   bool stopping_ = false;
   Condition stop_;
+  Mutex marker_mutex_;  // guards the next
+  std::optional<OwnFile> marker_;
   // The watcher's thread alone uses it, once that runs.
   std::unique_ptr<SocketServer> server_;
   std::thread watcher_;

@@ -54,7 +54,7 @@ TEST_F(SocketFileTest, AnotherKindOfFileIsRefusedAndStays) {
 
 TEST_F(SocketFileTest, KnowsItsOwnFileAndRemovesNoOther) {
   Make(path_);
-  const auto file = SocketFile::Protect(path_);
+  const auto file = ProtectSocket(path_);
   ASSERT_TRUE(file.ok()) << file.status();
   EXPECT_TRUE(file->in_place());
   // Made before ours goes, so that it is not given the same number.
@@ -68,7 +68,7 @@ TEST_F(SocketFileTest, KnowsItsOwnFileAndRemovesNoOther) {
 
 TEST_F(SocketFileTest, RemovesItsOwn) {
   Make(path_);
-  const auto file = SocketFile::Protect(path_);
+  const auto file = ProtectSocket(path_);
   ASSERT_TRUE(file.ok()) << file.status();
   // Somebody has it open, as a scanner does, whom Wine 8 would wait for.
   win32::UniqueHandle open(CreateFileW(win32::Utf16(path_).c_str(), GENERIC_READ,
@@ -82,7 +82,7 @@ TEST_F(SocketFileTest, RemovesItsOwn) {
 
 TEST_F(SocketFileTest, LetsInNobodyElse) {
   Make(path_);
-  ASSERT_TRUE(SocketFile::Protect(path_).ok());
+  ASSERT_TRUE(ProtectSocket(path_).ok());
   const win32::UniqueHandle file(CreateFileW(win32::Utf16(path_).c_str(), READ_CONTROL, 0, nullptr,
                                              OPEN_EXISTING, 0, nullptr));
   ASSERT_TRUE(file.valid());

@@ -21,7 +21,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/sidecars/socket.h"
+#include "server/base/own_file.h"
 #include "server/base/status_macros.h"
+#include "server/base/unique_fd.h"
 
 namespace csi_proxy::sidecars {
 namespace {
@@ -33,25 +35,6 @@ constexpr absl::Duration kPauseInShortage = absl::Milliseconds(100);
 constexpr int kBacklog = 64;
 // The time that gRPC's server is kept for the next client; the kubelet comes twice in a row.
 constexpr int kLingerMs = 1000;
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd = -1) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Descriptor(Descriptor&& other) noexcept : fd_(other.Release()) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-
-  int get() const { return fd_; }
-  int Release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
 
 absl::Status Failure(const std::string& path, const char* what) {
   return absl::UnavailableError(absl::StrCat(path, ": ", what, ": ", std::strerror(errno)));
@@ -67,8 +50,8 @@ absl::StatusOr<sockaddr_un> Address(const std::string& path) {
   return address;
 }
 
-absl::StatusOr<Descriptor> NewSocket(const std::string& path) {
-  Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+absl::StatusOr<UniqueFd> NewSocket(const std::string& path) {
+  UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (socket.get() < 0) return Failure(path, "socket");
   return socket;
 }
@@ -86,40 +69,35 @@ std::unique_ptr<grpc::Server> NewServer(grpc::Service* service) {
 class Server final : public SocketServer {
  public:
   // `server` is the first one of gRPC's.
-  Server(std::string path, Descriptor socket, const struct stat& file, grpc::Service* service,
+  Server(OwnFile file, UniqueFd socket, grpc::Service* service,
          std::unique_ptr<grpc::Server> server)
-      : path_(std::move(path)),
+      : file_(std::move(file)),
         socket_(std::move(socket)),
         stop_(eventfd(0, EFD_CLOEXEC)),
-        device_(file.st_dev),
-        inode_(file.st_ino),
         service_(service),
         acceptor_([this, server = std::move(server)]() mutable { Accept(std::move(server)); }) {}
 
   ~Server() override {
-    if (in_place()) unlink(path_.c_str());
+    file_.Remove().IgnoreError();
     const uint64_t one = 1;
     // An eventfd takes a first write.
     [[maybe_unused]] const ssize_t written = write(stop_.get(), &one, sizeof(one));
     acceptor_.join();
   }
 
-  bool in_place() const override {
-    struct stat file;
-    return lstat(path_.c_str(), &file) == 0 && file.st_dev == device_ && file.st_ino == inode_;
-  }
+  bool in_place() const override { return file_.in_place(); }
 
  private:
   // gRPC has threads that look around several times a second for as long as something of it lives.
   // So there is a server of its only while somebody is connected, and shortly after.
   void Accept(std::unique_ptr<grpc::Server> server) {
     // Second descriptors of the connections, gRPC owns the first ones.
-    std::vector<Descriptor> connections;
+    std::vector<UniqueFd> connections;
     std::vector<pollfd> watched;
     while (true) {
       watched = {{.fd = stop_.get(), .events = POLLIN, .revents = 0},
                  {.fd = socket_.get(), .events = POLLIN, .revents = 0}};
-      for (const Descriptor& connection : connections) {
+      for (const UniqueFd& connection : connections) {
         watched.push_back({.fd = connection.get(), .events = POLLRDHUP, .revents = 0});
       }
       const bool idle = server != nullptr && connections.empty();
@@ -139,9 +117,9 @@ class Server final : public SocketServer {
     }
   }
 
-  void LetIn(std::unique_ptr<grpc::Server>* server, std::vector<Descriptor>* connections) {
-    Descriptor accepted(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    Descriptor second(accepted.get() < 0 ? -1 : fcntl(accepted.get(), F_DUPFD_CLOEXEC, 0));
+  void LetIn(std::unique_ptr<grpc::Server>* server, std::vector<UniqueFd>* connections) {
+    UniqueFd accepted(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    UniqueFd second(accepted.get() < 0 ? -1 : fcntl(accepted.get(), F_DUPFD_CLOEXEC, 0));
     if (second.get() < 0) {
       if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
         absl::SleepFor(kPauseInShortage);
@@ -154,10 +132,8 @@ class Server final : public SocketServer {
     connections->push_back(std::move(second));
   }
 
-  const std::string path_;
-  const Descriptor socket_, stop_;
-  const dev_t device_;
-  const ino_t inode_;
+  const OwnFile file_;
+  const UniqueFd socket_, stop_;
   grpc::Service* const service_;
   std::thread acceptor_;
 };
@@ -194,29 +170,28 @@ absl::Status RemoveSocket(const std::string& path) {
 absl::StatusOr<std::unique_ptr<SocketServer>> SocketServer::Listen(std::string path,
                                                                    grpc::Service* service) {
   ABSL_ASSIGN_OR_RETURN(const sockaddr_un address, Address(path));
-  ABSL_ASSIGN_OR_RETURN(Descriptor socket, NewSocket(path));
+  ABSL_ASSIGN_OR_RETURN(UniqueFd socket, NewSocket(path));
   // Linux makes the file with the mode of the socket (net/unix/af_unix.c, unix_bind): unlike with
   // a umask, which is the whole process's, no other thread's files are concerned.
   if (fchmod(socket.get(), S_IRUSR | S_IWUSR) != 0) return Failure(path, "fchmod");
   if (bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
     return Failure(path, "bind");
   }
-  struct stat file;
-  if (lstat(path.c_str(), &file) != 0) return Failure(path, "stat");
+  absl::StatusOr<OwnFile> file = OwnFile::Adopt(path);
+  if (!file.ok()) return absl::UnavailableError(file.status().message());
   if (listen(socket.get(), kBacklog) != 0) return Failure(path, "listen");
   std::unique_ptr<grpc::Server> server = NewServer(service);
   if (server == nullptr) {
     return absl::UnavailableError(absl::StrCat(path, ": gRPC did not start a server"));
   }
-  return std::make_unique<Server>(std::move(path), std::move(socket), file, service,
-                                  std::move(server));
+  return std::make_unique<Server>(*std::move(file), std::move(socket), service, std::move(server));
 }
 
 absl::StatusOr<std::unique_ptr<SocketChannel>> SocketChannel::Connect(const std::string& path,
                                                                       absl::Time deadline) {
   ABSL_ASSIGN_OR_RETURN(const sockaddr_un address, Address(path));
   while (true) {
-    ABSL_ASSIGN_OR_RETURN(Descriptor socket, NewSocket(path));
+    ABSL_ASSIGN_OR_RETURN(UniqueFd socket, NewSocket(path));
     // EAGAIN: the listener's queue is full (https://man7.org/linux/man-pages/man2/connect.2.html).
     if (connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
       grpc::ChannelArguments arguments;

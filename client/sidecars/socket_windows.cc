@@ -56,7 +56,7 @@ class Live {
 
 class WindowsServer final : public SocketServer {
  public:
-  WindowsServer(std::unique_ptr<grpc::Server> server, std::optional<SocketFile> file)
+  WindowsServer(std::unique_ptr<grpc::Server> server, std::optional<OwnFile> file)
       : server_(std::move(server)), file_(std::move(file)) {}
 
   ~WindowsServer() override {
@@ -91,7 +91,7 @@ class WindowsServer final : public SocketServer {
 
  private:
   const std::unique_ptr<grpc::Server> server_;
-  const std::optional<SocketFile> file_;
+  const std::optional<OwnFile> file_;
   // Connections tell it of their end, after the server's as well.
   const std::shared_ptr<Live> live_ = std::make_shared<Live>();
   std::unique_ptr<pipe::SocketListener> listener_;
@@ -110,7 +110,7 @@ class WindowsChannel final : public SocketChannel {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SocketServer>> ListenOn(pipe::Socket bound, int family,
-                                                       std::optional<SocketFile> file,
+                                                       std::optional<OwnFile> file,
                                                        const std::string& what,
                                                        grpc::Service* service) {
   grpc::ServerBuilder builder;
@@ -158,7 +158,7 @@ absl::StatusOr<std::unique_ptr<SocketServer>> SocketServer::Listen(std::string p
   if (!address.ok()) return Unavailable(path, address.status());
   absl::StatusOr<pipe::Socket> bound = pipe::Bind(*address);
   if (!bound.ok()) return Unavailable(path, bound.status());
-  absl::StatusOr<SocketFile> file = SocketFile::Protect(path);
+  absl::StatusOr<OwnFile> file = ProtectSocket(path);
   if (!file.ok()) return Unavailable(path, file.status());
   return ListenOn(*std::move(bound), address->family(), *std::move(file), path, service);
 }

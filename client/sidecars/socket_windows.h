@@ -16,7 +16,7 @@ namespace csi_proxy::sidecars {
 // Listens. `file` is the socket's, if it has one, and is removed with the server. `what` is named
 // in errors.
 absl::StatusOr<std::unique_ptr<SocketServer>> ListenOn(pipe::Socket bound, int family,
-                                                       std::optional<SocketFile> file,
+                                                       std::optional<OwnFile> file,
                                                        const std::string& what,
                                                        grpc::Service* service);
 

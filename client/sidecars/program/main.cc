@@ -40,7 +40,8 @@ int ProbeRegistration(const std::string& marker_file, const LogFunction& log) {
     case Marker::kNoPlace:
       log(Severity::kInfo,
           absl::StrCat("whether the kubelet has registered the driver is not known, for ",
-                       marker_file, " has no place in this container; taken for yes"));
+                       marker_file,
+                       " has no place in this container, or one behind a link; taken for yes"));
       return kExitOk;
   }
   return kExitFailed;

@@ -2,9 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -163,6 +165,43 @@ TEST_F(ProgramPosixTest, TheProbesAnswerFollowsTheRegistration) {
   EXPECT_EQ(Run({directory_ + "/csi-node-driver-registrar", "--kubelet-registration-path=" + csi_,
                  "--mode=kubelet-registration-probe"}),
             0);
+}
+
+TEST_F(ProgramPosixTest, LeavesAloneTheObstacleThatADriverPutsInTheMarkersPlace) {
+  const TestingDriver driver(csi_);
+  const std::string victim = directory_ + "/victim";
+  std::ofstream(victim) << "keep these bytes";
+  const std::function<void()> kObstacles[] = {
+      [&] { std::filesystem::create_symlink(victim, marker_); },
+      [&] { std::filesystem::create_symlink(directory_ + "/new", marker_); },
+      [&] { std::filesystem::create_hard_link(victim, marker_); },
+      [&] { mkfifo(marker_.c_str(), 0666); },
+      [&] { std::filesystem::create_directory(marker_); },
+  };
+  for (const auto& plant : kObstacles) {
+    for (const bool before_the_start : {true, false}) {
+      if (before_the_start) plant();
+      LaunchBoth({"--http-endpoint=" + Endpoint()});
+      Kubelet(socket_).Notify(true, "");
+      if (!before_the_start) {
+        ASSERT_TRUE(Eventually([&] { return Exists(marker_); })) << Output();
+        std::filesystem::rename(marker_, directory_ + "/moved");
+        plant();
+        Kubelet(socket_).Notify(true, "");
+      }
+      EXPECT_TRUE(Eventually([&] {
+        return absl::StrContains(Output(), "marker cannot be made: " + marker_) &&
+               absl::StrContains(Output(), "accepted");
+      })) << Output();
+      EXPECT_TRUE(Eventually([&] { return Get(port_, "/healthz").code == 200; })) << Output();
+      EXPECT_EQ(child_->Stop(kLimit), 0);
+      std::string bytes;
+      std::getline(std::ifstream(victim), bytes);
+      EXPECT_EQ(bytes, "keep these bytes");
+      EXPECT_FALSE(Exists(directory_ + "/new"));
+      EXPECT_EQ(std::filesystem::remove(marker_), true) << "the obstacle is gone";
+    }
+  }
 }
 
 // As KEP-4958's manifest for a node has it, with directories of the test

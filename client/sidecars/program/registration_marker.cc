@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "server/base/own_file.h"
 
 #ifndef _WIN32
 #include <unistd.h>
@@ -42,9 +43,11 @@ std::string MarkerFile(absl::string_view kubelet_registration_path) {
 Marker LookForMarker(const std::string& marker_file) {
   const std::filesystem::path file = FromUtf8(marker_file);
   std::error_code error;
-  if (std::filesystem::exists(file, error)) return Marker::kThere;
+  if (std::filesystem::is_regular_file(std::filesystem::symlink_status(file, error))) {
+    return Marker::kThere;
+  }
   const std::filesystem::path parent = file.has_parent_path() ? file.parent_path() : ".";
-  if (!std::filesystem::is_directory(parent, error) || !Writable(parent)) return Marker::kNoPlace;
+  if (!CheckDirectoriesOf(marker_file).ok() || !Writable(parent)) return Marker::kNoPlace;
   return Marker::kMissing;
 }
 

@@ -15,7 +15,7 @@ enum class Marker {
   kThere,
   kMissing,
   // Neither the registrar nor the probe beside it has a place for one: the kubelet's path is a path
-  // of the node, and a container need not have it.
+  // of the node, and a container need not have it, or has it behind a link.
   kNoPlace,
 };
 Marker LookForMarker(const std::string& marker_file);
