@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <exception>
 #include <limits>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <tuple>
@@ -50,27 +51,35 @@ bool IsMalformed(error_code error) {
 
 class Server;
 
+// A path. Its answer is being made while `thread` is joinable.
+struct Path {
+  HttpHandler make;
+  uint64_t begun = 0;  // answers so far, with that
+  std::thread thread;
+};
+
 // The connection of a client that asks one thing.
 class Connection final : public std::enable_shared_from_this<Connection> {
  public:
   // In the order in which connections are given up; kDone has its answer and has not left yet.
-  enum class State { kDone, kReading, kWriting, kWaiting, kAnswering };
+  // kWaiting is not given up.
+  enum class State { kDone, kReading, kWriting, kWaiting };
 
   Connection(Server* server, tcp::socket socket, asio::ip::address from,
              std::chrono::nanoseconds patience)
       : client(std::move(from)), server_(*server), patience_(patience), stream_(std::move(socket)) {
-    parser_.header_limit(kMaxRequestHeadBytes);
-    parser_.body_limit(std::numeric_limits<uint64_t>::max());  // nobody reads it
+    request_->header_limit(kMaxRequestHeadBytes);
+    request_->body_limit(std::numeric_limits<uint64_t>::max());  // nobody reads it
   }
 
   void Read();
-  void Write(const HttpAnswer& answer);
+  void Write(std::shared_ptr<const HttpAnswer> answer);
   void Close() { stream_.close(); }
 
   const asio::ip::address client;
   State state = State::kReading;
-  const HttpHandler* handler = nullptr;  // of the requested path
-  std::thread answering;
+  Path* path = nullptr;       // the requested one
+  uint64_t begun_before = 0;  // answers of the path, when the request arrived
 
  private:
   void HasRead(error_code error);
@@ -82,15 +91,20 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   const std::chrono::nanoseconds patience_;
   beast::tcp_stream stream_;
   beast::flat_buffer buffer_{kMaxRequestHeadBytes};
-  http::request_parser<http::empty_body> parser_;
-  http::response<http::string_body> answer_;
+  // Until the request has arrived.
+  std::optional<http::request_parser<http::empty_body>> request_{std::in_place};
+  bool head_alone_ = false;
+  std::shared_ptr<const HttpAnswer> answer_;
+  http::response<http::span_body<const char>> response_;
 };
 
 // One thread does everything but to make answers, which may block. All but port() is its.
 class Server final : public HttpServer {
  public:
   Server(std::map<std::string, HttpHandler, std::less<>> paths, std::chrono::nanoseconds patience)
-      : paths_(std::move(paths)), patience_(patience) {}
+      : patience_(patience) {
+    for (auto& [path, handler] : paths) paths_[path].make = std::move(handler);
+  }
 
   ~Server() override {
     if (!thread_.joinable()) return;  // it has not begun
@@ -102,12 +116,12 @@ class Server final : public HttpServer {
   int port() const override { return port_; }
 
   // Null: there is nothing at this path.
-  const HttpHandler* Find(const std::string& path) const {
+  Path* Find(const std::string& path) {
     const auto found = paths_.find(path);
     return found == paths_.end() ? nullptr : &found->second;
   }
-  // Has waiting requests answered, as many as can be.
-  void AnswerWaiting();
+  // Begins to make an answer. REQUIRES: none of the path is being made.
+  void Make(Path* path);
   void Drop(const std::shared_ptr<Connection>& connection) {
     connection->Close();
     std::erase(connections_, connection);
@@ -117,15 +131,19 @@ class Server final : public HttpServer {
   absl::Status Listen(const tcp::endpoint& endpoint);
   void Accept();
   void MakeRoom();
-  void Answer(const std::shared_ptr<Connection>& connection);
+  void Answer(Path* path, const std::shared_ptr<const HttpAnswer>& answer);
   void Stop();
+  static bool Waits(const std::shared_ptr<Connection>& connection) {
+    return connection->state == Connection::State::kWaiting;
+  }
 
-  const std::map<std::string, HttpHandler, std::less<>> paths_;
+  std::map<std::string, Path, std::less<>> paths_;
   const std::chrono::nanoseconds patience_;
   asio::io_context io_{1};
   tcp::acceptor acceptor_{io_};
   asio::steady_timer pause_{io_};
   std::vector<std::shared_ptr<Connection>> connections_;  // the oldest first
+  bool full_ = false;  // nobody is let in until requests have been answered
   int port_ = 0;
   std::thread thread_;
 };
@@ -133,34 +151,45 @@ class Server final : public HttpServer {
 void Connection::Read() {
   stream_.expires_after(patience_);
   http::async_read_header(
-      stream_, buffer_, parser_,
+      stream_, buffer_, *request_,
       [self = shared_from_this()](error_code error, size_t) { self->HasRead(error); });
 }
 
 void Connection::HasRead(error_code error) {
+  const auto refuse = [this](int code, const char* why) {
+    Write(std::make_shared<const HttpAnswer>(HttpAnswer{.code = code, .body = why}));
+  };
   if (error == http::error::header_limit || error == http::error::buffer_overflow) {
-    return Write({.code = 431, .body = "431 Request Header Fields Too Large\n"});
+    return refuse(431, "431 Request Header Fields Too Large\n");
   }
-  if (IsMalformed(error)) return Write({.code = 400, .body = "400 Bad Request\n"});
+  if (IsMalformed(error)) return refuse(400, "400 Bad Request\n");
   if (error) return server_.Drop(shared_from_this());
-  handler = server_.Find(PathOf(parser_.get().target()));
-  if (handler == nullptr) return Write({.code = 404, .body = "404 page not found\n"});
+  head_alone_ = request_->get().method() == http::verb::head;
+  path = server_.Find(PathOf(request_->get().target()));
+  if (path == nullptr) return refuse(404, "404 page not found\n");
+  // Many may wait.
+  request_.reset();
+  buffer_.clear();
+  buffer_.shrink_to_fit();
+  stream_.expires_never();
   state = State::kWaiting;
-  server_.AnswerWaiting();
+  begun_before = path->begun;
+  if (!path->thread.joinable()) server_.Make(path);
 }
 
-void Connection::Write(const HttpAnswer& answer) {
+void Connection::Write(std::shared_ptr<const HttpAnswer> answer) {
   state = State::kWriting;
-  answer_.result(static_cast<unsigned>(answer.code));
-  answer_.set(http::field::date,
-              absl::FormatTime("%a, %d %b %Y %H:%M:%S GMT", absl::Now(), absl::UTCTimeZone()));
-  answer_.set(http::field::content_type, answer.content_type);
-  answer_.set("X-Content-Type-Options", "nosniff");
-  answer_.content_length(answer.body.size());
-  answer_.keep_alive(false);
-  if (parser_.get().method() != http::verb::head) answer_.body() = answer.body;
+  answer_ = std::move(answer);
+  response_.result(static_cast<unsigned>(answer_->code));
+  response_.set(http::field::date,
+                absl::FormatTime("%a, %d %b %Y %H:%M:%S GMT", absl::Now(), absl::UTCTimeZone()));
+  response_.set(http::field::content_type, answer_->content_type);
+  response_.set("X-Content-Type-Options", "nosniff");
+  response_.content_length(answer_->body.size());
+  response_.keep_alive(false);
+  if (!head_alone_) response_.body() = {answer_->body.data(), answer_->body.size()};
   stream_.expires_after(patience_);
-  http::async_write(stream_, answer_, [self = shared_from_this()](error_code error, size_t) {
+  http::async_write(stream_, response_, [self = shared_from_this()](error_code error, size_t) {
     if (error) return self->server_.Drop(self);
     self->state = State::kDone;
     error_code ignored;  // the client may have left
@@ -226,6 +255,8 @@ absl::Status Server::Listen(const tcp::endpoint& endpoint) {
 }
 
 void Server::Accept() {
+  full_ = std::ranges::count_if(connections_, Waits) >= std::ptrdiff_t{kMaxWaiting};
+  if (full_) return;
   acceptor_.async_accept([this](error_code error, tcp::socket socket) {
     if (!acceptor_.is_open()) return;
     if (error) {
@@ -238,7 +269,7 @@ void Server::Accept() {
     KeepFromChildren(socket.native_handle());
     const tcp::endpoint client = socket.remote_endpoint(error);
     if (!error) {  // it has not left yet
-      if (connections_.size() >= kMaxConnections) MakeRoom();
+      MakeRoom();
       connections_.push_back(
           std::make_shared<Connection>(this, std::move(socket), client.address(), patience_));
       connections_.back()->Read();
@@ -247,55 +278,52 @@ void Server::Accept() {
   });
 }
 
-// The client with most connections gives one up.
+// Has the client with most connections give one up, unless there is room for another.
 void Server::MakeRoom() {
   std::map<asio::ip::address, int> held;
-  for (const auto& connection : connections_) ++held[connection->client];
+  size_t all = 0;
+  for (const auto& connection : connections_) {
+    if (Waits(connection)) continue;
+    ++held[connection->client];
+    ++all;
+  }
+  if (all < kMaxConnections) return;
   const auto rank = [&held](const std::shared_ptr<Connection>& connection) {
-    return std::tuple(connection->state == Connection::State::kAnswering, -held[connection->client],
+    return std::tuple(Waits(connection), Waits(connection) ? 0 : -held[connection->client],
                       connection->state);
   };
-  static_assert(kMaxAnswering < kMaxConnections);
   Drop(*std::ranges::min_element(connections_, {}, rank));
 }
 
-// The client with the fewest requests in answer is next, so that no client can keep the others
-// waiting.
-void Server::AnswerWaiting() {
-  std::map<asio::ip::address, int> answering;
-  size_t all = 0;
-  for (const auto& connection : connections_) {
-    if (connection->state != Connection::State::kAnswering) continue;
-    ++answering[connection->client];
-    ++all;
-  }
-  for (; all < kMaxAnswering; ++all) {
-    const auto rank = [&answering](const std::shared_ptr<Connection>& connection) {
-      return std::pair(connection->state != Connection::State::kWaiting,
-                       answering[connection->client]);
-    };
-    const auto next = std::ranges::min_element(connections_, {}, rank);
-    if (next == connections_.end() || (*next)->state != Connection::State::kWaiting) return;
-    ++answering[(*next)->client];
-    Answer(*next);
-  }
-}
-
-void Server::Answer(const std::shared_ptr<Connection>& connection) {
-  connection->state = Connection::State::kAnswering;
+void Server::Make(Path* path) {
+  ++path->begun;
   try {
     // `work` keeps the server's thread, which may have nothing else to wait for.
-    connection->answering = std::thread([this, connection, work = asio::make_work_guard(io_)] {
-      HttpAnswer answer = (*connection->handler)();
-      asio::post(io_, [this, connection, answer = std::move(answer)] {
-        connection->answering.join();
-        connection->Write(answer);
-        AnswerWaiting();
+    path->thread = std::thread([this, path, work = asio::make_work_guard(io_)] {
+      asio::post(io_, [this, path, answer = std::make_shared<const HttpAnswer>(path->make())] {
+        path->thread.join();
+        Answer(path, answer);
       });
     });
   } catch (const std::system_error& error) {
-    connection->Write({.code = 503, .body = absl::StrCat("no thread: ", error.what(), "\n")});
+    Answer(path, std::make_shared<const HttpAnswer>(HttpAnswer{
+                     .code = 503, .body = absl::StrCat("no thread: ", error.what(), "\n")}));
   }
+}
+
+void Server::Answer(Path* path, const std::shared_ptr<const HttpAnswer>& answer) {
+  const bool for_all = answer->code == 200 || !acceptor_.is_open();
+  bool more = false;
+  for (const auto& connection : connections_) {
+    if (!Waits(connection) || connection->path != path) continue;
+    if (for_all || connection->begun_before < path->begun) {
+      connection->Write(answer);
+    } else {
+      more = true;
+    }
+  }
+  if (more) Make(path);
+  if (full_) Accept();
 }
 
 void Server::Stop() {
@@ -303,8 +331,7 @@ void Server::Stop() {
   pause_.cancel();
   // Answers under way are still given.
   std::erase_if(connections_, [](const std::shared_ptr<Connection>& connection) {
-    const bool stays = connection->state == Connection::State::kAnswering ||
-                       connection->state == Connection::State::kWriting;
+    const bool stays = Waits(connection) || connection->state == Connection::State::kWriting;
     if (!stays) connection->Close();
     return !stays;
   });

@@ -1,6 +1,7 @@
 // An HTTP server with a few paths, of which Boost.Beast reads the requests and writes the answers.
-// A connection takes no thread: a client that opens many and says nothing must not keep the
-// kubelet's probe out, or the kubelet ends the driver, nor Prometheus from the metrics.
+// A connection takes no thread, and requests that arrive together share an answer: a client that
+// opens many connections, or asks many times, must not keep the kubelet's probe out, or the kubelet
+// ends the driver, nor Prometheus from the metrics.
 #pragma once
 
 #include <cstddef>
@@ -24,18 +25,26 @@ struct HttpAnswer {
 
 inline HttpAnswer Healthy() { return {.code = 200, .body = "ok"}; }
 
-// Called by many threads at once.
+// Called by one thread at a time, unless it is the handler of several paths.
 using HttpHandler = std::function<HttpAnswer()>;
 
 class HttpServer {
  public:
-  // Connections at once, and answers that are made at once; each of these takes a thread.
+  // Connections whose request has not arrived yet, or whose answer is on its way. A new connection
+  // replaces one of the client that has most.
   static constexpr size_t kMaxConnections = 128;
-  static constexpr size_t kMaxAnswering = 64;
+  // Requests that wait for an answer. None is given up: beyond, connections wait in the system's
+  // queue until the next answer.
+  static constexpr size_t kMaxWaiting = 1024;
 
   // Without a host, at all addresses. Paths are matched exactly; others are 404. UNAVAILABLE naming
   // the endpoint if it cannot be listened on. There is no authentication and no encryption.
   // A request has to be there, and then its answer to be taken, within `patience`.
+  //
+  // A path's handler runs once for all requests that wait for it when it begins. A code of 200 also
+  // answers the requests that arrive while it runs, so that no number of requests makes an answer
+  // later than it would be without them; after another code those get the next answer, so that a
+  // failure is never older than the request.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Listen(
       const HostPort& endpoint, std::map<std::string, HttpHandler, std::less<>> paths,
       absl::Duration patience = absl::Seconds(1));

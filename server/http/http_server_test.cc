@@ -28,7 +28,6 @@ constexpr char kAsk[] = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
 // Another client than the one that HttpConnection and Get() are otherwise.
 constexpr char kOther[] = "127.0.0.2";
 constexpr int kMaxConnections = HttpServer::kMaxConnections;
-constexpr int kMaxAnswering = HttpServer::kMaxAnswering;
 
 class HttpServerTest : public testing::Test {
  protected:
@@ -145,44 +144,94 @@ TEST_F(HttpServerTest, WhoHasMostConnectionsGivesThemUp) {
   EXPECT_THAT(early.ReadAll(), EndsWith("ok"));
 }
 
-TEST_F(HttpServerTest, WhoAsksMuchDoesNotKeepOthersWaiting) {
-  std::atomic<int> begun = 0;
-  // Not a std::counting_semaphore: that of GCC 12 wakes one thread for several releases in a row.
-  std::mutex mutex;
-  std::condition_variable released;
-  int may_end = 0;
-  handler_ = [&] {
-    const int turn = ++begun;
-    std::unique_lock lock(mutex);
-    released.wait(lock, [&] { return may_end > 0; });
-    --may_end;
-    return HttpAnswer{.code = 200, .body = absl::StrCat(turn)};
-  };
-  Listen();
-  const auto begin = [&begun](int count) {
-    while (begun < count) absl::SleepFor(absl::Milliseconds(1));
-    EXPECT_EQ(begun, count);
-  };
-  constexpr int kMany = kMaxConnections - 8;
-  const auto many = Many(kMany, kAsk);
-  begin(kMaxAnswering);
-  HttpConnection asks(port_);
-  asks.Send(kAsk);
-  // The clients that came before this one have been read.
-  EXPECT_EQ(Get(port_, "/").code, 404);
-  for (int ended = 1; ended <= kMany + 1; ++ended) {
-    {
-      const std::lock_guard lock(mutex);
-      ++may_end;
-    }
-    released.notify_one();
-    begin(std::min(kMaxAnswering + ended, kMany + 1));
+// Makes answers whose ends and codes a test decides.
+class Answers {
+ public:
+  HttpAnswer Make() {
+    const int turn = ++begun_;
+    std::unique_lock lock(mutex_);
+    const auto index = static_cast<size_t>(turn) - 1;
+    ended_.wait(lock, [&] { return index < codes_.size() || open_; });
+    return {.code = index < codes_.size() ? codes_[index] : 200, .body = absl::StrCat(turn)};
   }
-  // The next, and not the last as if they were answered in their order.
-  EXPECT_THAT(asks.ReadAll(), EndsWith(absl::StrCat("\r\n\r\n", kMaxAnswering + 1)));
+  void End(int code, bool open = false) {
+    {
+      const std::lock_guard lock(mutex_);
+      codes_.push_back(code);
+      open_ = open;
+    }
+    ended_.notify_all();
+  }
+  void AwaitBegun(int count) const {
+    while (begun_ < count) absl::SleepFor(absl::Milliseconds(1));
+  }
+  int begun() const { return begun_; }
+
+ private:
+  std::atomic<int> begun_ = 0;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  std::vector<int> codes_;  // guarded by mutex_, as is the next
+  bool open_ = false;       // the others end at once, with 200
+};
+
+TEST_F(HttpServerTest, RequestsThatWaitTogetherCostOneAnswer) {
+  constexpr int kMany = 500;
+  for (const int code : {200, 500}) {
+    Answers answers;
+    handler_ = [&answers] { return answers.Make(); };
+    Listen();
+    HttpConnection first(port_);
+    first.Send(kAsk);
+    answers.AwaitBegun(1);
+    const auto many = Many(kMany, kAsk);
+    // The requests that were sent before this one have been read.
+    EXPECT_EQ(Get(port_, "/").code, 404);
+    answers.End(code);
+    EXPECT_THAT(first.ReadAll(), EndsWith("\r\n\r\n1"));
+    // A failure does not count for those who asked after it had begun.
+    if (code != 200) {
+      answers.AwaitBegun(2);
+      EXPECT_EQ(Get(port_, "/").code, 404);
+      answers.End(200);
+    }
+    const int last = code == 200 ? 1 : 2;
+    for (const auto& connection : many) {
+      EXPECT_THAT(connection->ReadAll(), EndsWith(absl::StrCat("\r\n\r\n", last)));
+    }
+    EXPECT_EQ(answers.begun(), last);
+    server_.reset();
+  }
+}
+
+// All are the same client's, which asks more than the server has room for.
+TEST_F(HttpServerTest, NoWaitingRequestIsGivenUp) {
+  Answers answers;
+  handler_ = [&answers] { return answers.Make(); };
+  Listen();
+  HttpConnection asks(port_, kOther);
+  asks.Send(kAsk);
+  answers.AwaitBegun(1);
+  const auto many = Many(HttpServer::kMaxWaiting + 200, kAsk);
+  answers.End(200, /*open=*/true);
+  EXPECT_THAT(asks.ReadAll(), EndsWith("\r\n\r\n1"));
   for (const auto& connection : many) {
     EXPECT_THAT(connection->ReadAll(), StartsWith("HTTP/1.1 200"));
   }
+}
+
+TEST_F(HttpServerTest, ASlowAnswerKeepsNoOtherPathWaiting) {
+  Answers answers;
+  auto server =
+      HttpServer::Listen({.host = "127.0.0.1", .port = 0},
+                         {{"/slow", [&answers] { return answers.Make(); }}, {"/healthz", Healthy}});
+  ASSERT_TRUE(server.ok()) << server.status();
+  HttpConnection slow((*server)->port());
+  slow.Send("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n");
+  answers.AwaitBegun(1);
+  EXPECT_EQ(Get((*server)->port(), "/healthz").code, 200);
+  answers.End(200);
+  EXPECT_THAT(slow.ReadAll(), StartsWith("HTTP/1.1 200"));
 }
 
 TEST_F(HttpServerTest, AStopLetsAnswersUnderWayEnd) {
