@@ -151,9 +151,6 @@ const std::set<std::pair<std::string, std::string>> kTolerated = {
     {"filesystem.IsSymlink", "win32.Open"},
     {"filesystem.IsSymlink", "win32.ReadReparsePoint"},
     // A folder that cannot be looked at counts as one at which the volume is mounted.
-    {"storage.FormatVolume", "win32.GetAttributes"},
-    {"storage.FormatVolume", "win32.Open"},
-    {"storage.FormatVolume", "win32.ReadReparsePoint"},
     {"storage.UnstageTarget", "win32.GetAttributes"},
     {"storage.UnstageTarget", "win32.Open"},
     {"storage.UnstageTarget", "win32.ReadReparsePoint"},

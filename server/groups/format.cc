@@ -5,6 +5,7 @@
 #include "server/base/status_macros.h"
 #include "server/base/unicode.h"
 #include "server/groups/format_watch.h"
+#include "server/groups/locks.h"
 #include "server/groups/paths.h"
 
 namespace csi_proxy::groups {
@@ -26,6 +27,26 @@ constexpr FileSystem kFileSystems[] = {{"NTFS", 512, 2097152, true}, {"ReFS", 40
 // so many units can be.
 constexpr int64_t kMaxLabelUnits = 32;
 constexpr size_t kMaxLabelBytes = 3 * kMaxLabelUnits;
+
+// Drivers mount a volume after they have formatted it, so a folder that mounts it is in use. A
+// drive letter is not: Windows gives letters to new volumes by itself.
+absl::Status CheckNoFolderMounts(const Deps& deps, const CallContext& context,
+                                 const VolumeId& volume) {
+  ABSL_ASSIGN_OR_RETURN(const auto points,
+                        deps.host->volume().ListMountPoints(context, volume, deps.roots.get()));
+  for (const host::MountPoint& point : points) {
+    if (point.is_drive()) continue;
+    if (deps.formats != nullptr) {
+      deps.formats->Log(absl::StrCat("volume ", volume.ToString(),
+                                     " was not formatted: it is mounted at ", point.path));
+    }
+    return absl::FailedPreconditionError(
+        absl::StrCat("volume ", volume.ToString(),
+                     " is mounted at a folder and keeps its content; `mountvol` on the node shows "
+                     "the folder"));
+  }
+  return absl::OkStatus();
+}
 
 }  // namespace
 
@@ -59,10 +80,35 @@ absl::StatusOr<host::FormatOptions> ReadFormat(absl::string_view file_system,
 
 absl::Status Format(const Deps& deps, const CallContext& context, const VolumeId& volume,
                     const host::FormatOptions& options) {
+  ABSL_RETURN_IF_ERROR(CheckNoFolderMounts(deps, context, volume));
   const auto format = [&] { return deps.host->volume().Format(context, volume, options); };
   if (deps.formats == nullptr) return format();
   return deps.formats->Run(
       absl::StrCat("formatting volume ", volume.ToString(), " with ", options.file_system), format);
+}
+
+absl::Status LockAndFormat(const Deps& deps, const CallContext& context, const VolumeId& volume,
+                           const host::FormatOptions& options, bool overwrite,
+                           absl::FunctionRef<absl::Status()> check) {
+  host::VolumeHost& volumes = deps.host->volume();
+  ABSL_ASSIGN_OR_RETURN(const auto before, volumes.GetFileSystem(context, volume));
+  ABSL_ASSIGN_OR_RETURN(const auto lock, LockVolume(*deps.locks, context, volume));
+  ABSL_RETURN_IF_ERROR(check());
+  ABSL_ASSIGN_OR_RETURN(const auto now, volumes.GetFileSystem(context, volume));
+  if (before.empty() && !now.empty()) {
+    ABSL_RETURN_IF_ERROR(CheckNoFolderMounts(deps, context, volume));
+    const bool is_as_asked =
+        now == options.file_system && options.allocation_unit_bytes == 0 && options.label.empty();
+    if (is_as_asked) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrCat(
+        "volume_id: another call has formatted volume ", volume.ToString(), " with ", now));
+  }
+  if (!now.empty() && !overwrite) {
+    return absl::FailedPreconditionError(absl::StrCat("volume_id: volume ", volume.ToString(),
+                                                      " has a file system, ", now,
+                                                      ", and overwrite is not set"));
+  }
+  return Format(deps, context, volume, options);
 }
 
 }  // namespace csi_proxy::groups

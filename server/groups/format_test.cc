@@ -1,13 +1,20 @@
-#include "server/groups/format_watch.h"
-
+// Formats: what the log says of them, and drivers that format one volume at once.
+#include <cstdlib>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_join.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "server/groups/format_watch.h"
+#include "server/groups/storage/random_calls.h"
+#include "server/groups/storage/random_nodes.h"
+#include "server/groups/testing.h"
 
 namespace csi_proxy::groups {
 namespace {
@@ -87,6 +94,246 @@ TEST_F(FormatWatchTest, CountsThoseThatRun) {
   may_end.Notify();
   first.join();
   EXPECT_EQ(watch.running().count, 0u);
+}
+
+// Windows' disk and a new one, of which no driver has formatted the volume yet.
+constexpr char kNewVolume[] = R"(\\?\Volume{55555555-0000-4000-8000-000000000001}\)";
+constexpr char kNewDisk[] = R"(
+  disk {
+    number: 0 size_bytes: 68719476736 style: GPT
+    partition { size_bytes: 60000000000 volume {
+      file_system: "NTFS" drive_letter: "C"
+      file { path: "var\\lib\\kubelet\\plugins\\0" } file { path: "var\\lib\\kubelet\\plugins\\1" }
+      file { path: "var\\lib\\kubelet\\plugins\\2" } file { path: "data" }
+    } }
+  }
+  disk {
+    number: 1 size_bytes: 10737418240 style: GPT
+    partition { type: MICROSOFT_RESERVED size_bytes: 16777216 }
+    partition { size_bytes: 10699669504
+      volume { id: "\\\\?\\Volume{55555555-0000-4000-8000-000000000001}\\" } }
+  }
+)";
+
+// Drivers that stage the new volume at once, each at a folder of its own. The order of their calls
+// is drawn, and what others do while a call waits for a lock.
+class FormatRace {
+ public:
+  FormatRace(const machine::simulated::NodeState& node, uint64_t seed)
+      : seed_(seed), random_(seed), node_(*machine::simulated::Machine::Create(node)) {
+    for (size_t i = 0; i < 3; ++i) {
+      drivers_.push_back(std::make_unique<Driver>(node_.get(), i));
+      drivers_.back()->kind = static_cast<Kind>(random_.Below(4));
+      drivers_.back()->file_system = random_.OneIn(4) ? "ReFS" : "";
+    }
+  }
+
+  void Run() {
+    while (Step(nullptr)) {
+    }
+    if (testing::Test::HasFailure()) return;
+    // Every driver that was refused repeats its calls, and then has its volume.
+    for (const auto& driver : drivers_) {
+      if (driver->kind == Kind::kWiper) continue;
+      const Kind as_it_is = driver->kind;
+      driver->calls_left = kCalls;
+      if (as_it_is == Kind::kStager) driver->file_system = "";
+      while (driver->calls_left > 0) Call(driver.get());
+      if (!driver->is_mounted) Complain("a driver has no volume in the end");
+    }
+    Check();
+  }
+
+ private:
+  // The drivers call the older group, the storage group, StageVolume; a wiper formats whatever the
+  // volume holds, and mounts nothing.
+  enum class Kind { kOlder, kStorage, kStager, kWiper };
+  // IsVolumeFormatted, FormatVolume, MountVolume and a write.
+  static constexpr int kCalls = 4;
+
+  struct Driver {
+    Driver(machine::simulated::Machine* node, size_t i)
+        : name(absl::StrCat(i)),
+          folder(absl::StrCat(storage::kRoot, R"(\plugins\)", i)),
+          process(node, &meanwhile) {}
+    const std::string name;
+    const std::string folder;
+    Kind kind = Kind::kOlder;
+    std::string file_system;
+    int calls_left = kCalls;
+    bool sees_format = false;
+    bool is_mounted = false;
+    bool is_calling = false;
+    std::function<void()> meanwhile;
+    storage::Process process;
+  };
+
+  void Complain(const std::string& what) {
+    if (testing::Test::HasFailure()) return;
+    ADD_FAILURE() << what << "\nseed: " << seed_ << "\n" << absl::StrJoin(log_, "\n");
+  }
+
+  // Lets a driver that is not calling make its next call. Returns false when none has one.
+  bool Step(const Driver* waiting) {
+    std::vector<Driver*> ready;
+    for (const auto& driver : drivers_) {
+      if (driver->calls_left > 0 && !driver->is_calling) ready.push_back(driver.get());
+    }
+    if (ready.empty() || testing::Test::HasFailure()) return false;
+    Driver* const driver = random_.Of(ready);
+    if (random_.OneIn(2)) driver->meanwhile = [this, driver] { Meanwhile(driver); };
+    if (waiting != nullptr) log_.push_back(absl::StrCat("while ", waiting->name, " waits:"));
+    Call(driver);
+    return true;
+  }
+
+  // Happens when a call has asked for a lock and has not got it yet.
+  void Meanwhile(Driver* driver) {
+    for (uint64_t left = random_.Below(9); left > 0 && Step(driver); --left) {
+    }
+    if (random_.OneIn(2)) driver->meanwhile = [this, driver] { Meanwhile(driver); };
+  }
+
+  void Call(Driver* driver) {
+    driver->is_calling = true;
+    const int call = kCalls - driver->calls_left--;
+    const absl::Status status = Answer(driver, call);
+    driver->meanwhile = nullptr;
+    log_.push_back(absl::StrCat(driver->name, " kind ", static_cast<int>(driver->kind), " call ",
+                                call, ": ", status.ToString()));
+    if (absl::IsInternal(status)) Complain("INTERNAL");
+    if (!status.ok()) driver->calls_left = 0;
+    driver->is_calling = false;
+    Check();
+  }
+
+  absl::Status Answer(Driver* driver, int call) {
+    const CallContext context;
+    storage::Process& process = driver->process;
+    const auto format = [&](bool storage, bool overwrite) {
+      const std::string& wanted = driver->file_system;
+      const absl::Status status =
+          storage ? process.storage->FormatVolume(context, {kNewVolume, wanted, 0, "", overwrite})
+                        .status()
+                  : process.volume->FormatVolume(context, {kNewVolume, wanted, 0}).status();
+      if (status.ok() && Volume().file_system != (wanted.empty() ? "NTFS" : wanted)) {
+        Complain("OK, and the file system is another");
+      }
+      return status;
+    };
+    switch (driver->kind) {
+      case Kind::kWiper:
+        return call == 1 ? format(true, true) : absl::OkStatus();
+      case Kind::kStager:
+        if (call == 2) {
+          const auto staged = process.storage->StageVolume(
+              context, {{.number = "1"}, driver->folder, driver->file_system, 0, ""});
+          driver->is_mounted = staged.ok();
+          return staged.status();
+        }
+        break;
+      case Kind::kOlder:
+      case Kind::kStorage:
+        if (call == 0) {
+          const auto answer = process.volume->IsVolumeFormatted(context, {kNewVolume});
+          driver->sees_format = answer.ok() && answer->formatted;
+          return answer.status();
+        }
+        if (call == 1 && !driver->sees_format) {
+          return format(driver->kind == Kind::kStorage, random_.OneIn(2));
+        }
+        if (call == 2) {
+          const auto mounted = process.volume->MountVolume(context, {kNewVolume, driver->folder});
+          driver->is_mounted = mounted.ok();
+          return mounted.status();
+        }
+    }
+    if (call != 3) return absl::OkStatus();
+    const std::string file = absl::StrCat("written", written_.size());
+    const absl::Status status =
+        node_->WriteFile(absl::StrCat(driver->folder, "\\", file), 5, false);
+    if (status.ok()) written_.push_back(file);
+    return status;
+  }
+
+  machine::simulated::Volume Volume() { return *node_->Snapshot().disks[1].partitions[1].volume; }
+
+  void Check() {
+    const machine::simulated::Volume volume = Volume();
+    for (const std::string& file : written_) {
+      if (!volume.tree.Find(machine::simulated::Tree::kRoot, file).has_value()) {
+        Complain(absl::StrCat(file, " is lost"));
+      }
+    }
+  }
+
+  const uint64_t seed_;
+  storage::Random random_;
+  const std::unique_ptr<machine::simulated::Machine> node_;
+  std::vector<std::unique_ptr<Driver>> drivers_;
+  std::vector<std::string> written_;
+  std::vector<std::string> log_;
+};
+
+// No order of calls loses what was written after a mount. CSI_PROXY_TEST_CALLS sets the number of
+// orders.
+TEST(FormatRaceTest, NoOrderOfCallsLosesWhatWasWritten) {
+  const char* const text = std::getenv("CSI_PROXY_TEST_CALLS");
+  uint64_t orders = 0;
+  if (text == nullptr || !absl::SimpleAtoi(text, &orders)) orders = 1000;
+  const auto node = machine::simulated::LoadScenario(kNewDisk, "test");
+  ASSERT_TRUE(node.ok()) << node.status();
+  const machine::simulated::NodeState state = (*node)->Snapshot();
+  for (uint64_t seed = 1; seed <= orders && !HasFailure(); ++seed) FormatRace(state, seed).Run();
+}
+
+// A format waits for the volume's lock, while another driver does what each row says.
+TEST(QueuedFormatTest, LooksAgainUnderTheLock) {
+  using storage::Api;
+  const std::string folder = absl::StrCat(storage::kRoot, R"(\plugins\1)");
+  const storage::Call format = {.api = Api::kOldFormat, .volume = kNewVolume};
+  const storage::Call mount = {.api = Api::kMount, .volume = kNewVolume, .target = folder};
+  const storage::Call unmount = {.api = Api::kUnmount, .volume = kNewVolume, .target = folder};
+  const storage::Call refs = {.api = Api::kFormat, .volume = kNewVolume, .file_system = "ReFS"};
+  const struct {
+    std::vector<storage::Call> calls;
+    // In the answer, which is OK when empty.
+    const char* refused;
+    std::ptrdiff_t formats;
+  } rows[] = {
+      {{}, "", 1},
+      {{format}, "", 0},
+      {{refs}, "another call has formatted volume", 0},
+      {{format, mount}, "is mounted at a folder and keeps its content", 0},
+      {{format, mount, unmount}, "", 0},
+  };
+  for (const auto& row : rows) {
+    for (const bool is_older : {true, false}) {
+      auto node = machine::simulated::LoadScenario(kNewDisk, "test");
+      ASSERT_TRUE(node.ok()) << node.status();
+      std::function<void()> meanwhile;
+      std::function<void()> nothing;
+      storage::Process other(node->get(), &nothing);
+      std::vector<std::string> lines;
+      FormatWatch watch([&](absl::string_view line) { lines.emplace_back(line); });
+      storage::Process process(node->get(), &meanwhile, &watch);
+      meanwhile = [&] {
+        for (const storage::Call& call : row.calls) ASSERT_TRUE(other.Answer(call).ok());
+        if (row.calls.size() > 1) (void)(*node)->WriteFile(absl::StrCat(folder, R"(\a)"), 5, false);
+      };
+      const absl::Status status = process.Answer(
+          {.api = is_older ? Api::kOldFormat : Api::kFormat, .volume = kNewVolume, .flag = true});
+      EXPECT_EQ(std::ranges::count_if(lines, [](auto& l) { return l.ends_with("started"); }),
+                row.formats);
+      EXPECT_EQ(status.ok(), *row.refused == '\0') << status;
+      EXPECT_THAT(status.message(), testing::HasSubstr(row.refused));
+      // The folder may be another tenant's.
+      EXPECT_THAT(status.message(), testing::Not(testing::HasSubstr("plugins")));
+      const bool is_mounted = row.calls.size() == 2;
+      EXPECT_EQ(absl::StrContains(absl::StrJoin(lines, "\n"), "it is mounted at " + folder),
+                is_mounted);
+    }
+  }
 }
 
 }  // namespace

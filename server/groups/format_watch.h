@@ -29,6 +29,9 @@ class FormatWatch {
   // Runs the format that `what` names, and returns its status.
   absl::Status Run(const std::string& what, absl::FunctionRef<absl::Status()> format);
 
+  // Writes a line about formats to the log.
+  void Log(absl::string_view line) { log_(line); }
+
   struct Running {
     size_t count = 0;
     // For how long the oldest has run; 0 when none runs.

@@ -133,6 +133,9 @@ TEST_F(PassedOnTest, HowAVolumeIsFormatted) {
   using host::FormatOptions;
   EXPECT_CALL(host_volume_, GetDiskNumber).WillRepeatedly(Return(1));
   EXPECT_CALL(host_disk_, Describe).WillRepeatedly(Return(host::DiskDescription()));
+  EXPECT_CALL(host_volume_, GetFileSystem).WillRepeatedly(Return(std::string()));
+  EXPECT_CALL(host_volume_, ListMountPoints)
+      .WillRepeatedly(Return(std::vector<host::MountPoint>{}));
   const auto expect = [&](const char* file_system, uint32_t unit) {
     EXPECT_CALL(host_volume_, Format(_, *VolumeId::Parse(id_),
                                      AllOf(Field(&FormatOptions::file_system, file_system),

@@ -82,7 +82,7 @@ inline const std::vector<Rpc>& Rpcs() {
       {"storage.FormatVolume",
        [](N& n, C c) {
          return n.services->storage.service
-             ->FormatVolume(c, {.volume_id = kVolume.ToString(), .overwrite = true})
+             ->FormatVolume(c, {.volume_id = host::kFreeVolume.ToString(), .overwrite = true})
              .status();
        }},
       {"storage.GetVolumeHealth",
@@ -257,7 +257,7 @@ inline const std::vector<Rpc>& Rpcs() {
        }},
       {"volume.FormatVolume",
        [](N& n, C c) {
-         return n.services->volume.service->FormatVolume(c, {kVolume.ToString()}).status();
+         return n.services->volume.service->FormatVolume(c, {host::kFreeVolume.ToString()}).status();
        }},
       {"volume.ResizeVolume",
        [](N& n, C c) {

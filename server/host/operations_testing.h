@@ -17,6 +17,13 @@ inline constexpr char kMoreOfTheNode[] = R"(
     number: 7 size_bytes: 1073741824 style: GPT
     partition { type: MICROSOFT_RESERVED size_bytes: 16777216 }
   }
+  disk {
+    number: 8 size_bytes: 1073741824 style: GPT
+    partition {
+      size_bytes: 536870912
+      volume { id: "\\\\?\\Volume{00000000-0000-0000-0000-000000000008}\\" file_system: "NTFS" }
+    }
+  }
   disk { number: 16 size_bytes: 1073741824 page83: "hidden" page83_error { code: 21 } }
   disk {
     number: 6 size_bytes: 1073741824 style: GPT read_only: true
@@ -40,6 +47,8 @@ inline constexpr char kMoreOfTheNode[] = R"(
 inline constexpr char kMapped[] = R"(\\srv\mapped)";
 inline const IscsiPortal kPortal = {"10.0.0.5", 3260};
 inline const VolumeId kVolume = TestVolume(2);
+// It is not mounted.
+inline const VolumeId kFreeVolume = TestVolume(8);
 
 struct Operation {
   const char* name;

@@ -97,21 +97,14 @@ absl::StatusOr<FormatVolumeResponse> Format(const groups::Deps& deps, const Call
   ABSL_ASSIGN_OR_RETURN(
       const auto options,
       groups::ReadFormat(request.file_system, request.allocation_unit_bytes, request.label));
-  ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockVolume(*deps.locks, context, volume));
-  host::VolumeHost& volumes = deps.host->volume();
-  ABSL_ASSIGN_OR_RETURN(const auto file_system, volumes.GetFileSystem(context, volume));
-  if (!file_system.empty() && !request.overwrite) {
-    return absl::FailedPreconditionError(absl::StrCat("volume_id: volume ", volume.ToString(),
-                                                      " has a file system, ", file_system,
-                                                      ", and overwrite is not set"));
-  }
-  ABSL_ASSIGN_OR_RETURN(const auto number, volumes.GetDiskNumber(context, volume));
-  ABSL_ASSIGN_OR_RETURN(const auto disk, deps.host->disk().Describe(context, number));
-  const absl::Status free = host::CheckUnused(*deps.host, context, deps.roots.get(), disk);
-  if (absl::IsFailedPrecondition(free)) return Prefixed("volume_id", free);
-  if (!free.ok()) return free;
-  const absl::Status formatted = groups::Format(deps, context, volume, options);
-  if (!formatted.ok()) return formatted;
+  const auto check = [&]() -> absl::Status {
+    ABSL_ASSIGN_OR_RETURN(const auto number, deps.host->volume().GetDiskNumber(context, volume));
+    ABSL_ASSIGN_OR_RETURN(const auto disk, deps.host->disk().Describe(context, number));
+    const absl::Status free = host::CheckUnused(*deps.host, context, deps.roots.get(), disk);
+    return absl::IsFailedPrecondition(free) ? Prefixed("volume_id", free) : free;
+  };
+  ABSL_RETURN_IF_ERROR(
+      groups::LockAndFormat(deps, context, volume, options, request.overwrite, check));
   return FormatVolumeResponse{};
 }
 

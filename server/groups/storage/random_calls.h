@@ -69,7 +69,8 @@ class Meanwhile final : public ProcessLocks {
 
 // A process of the node: the service, or a driver with an embedded node.
 struct Process {
-  Process(machine::simulated::Machine* node, std::function<void()>* meanwhile)
+  Process(machine::simulated::Machine* node, std::function<void()>* meanwhile,
+          groups::FormatWatch* formats = nullptr)
       : locks(std::make_unique<Meanwhile>(meanwhile)),
         host(host::NewHost(machine::simulated::wmi::NewSimulatedSession(node->core()),
                            machine::simulated::NewSimulatedOs(node->core()),
@@ -77,6 +78,7 @@ struct Process {
     groups::Deps deps;
     deps.host = host.get();
     deps.locks = &locks;
+    deps.formats = formats;
     deps.roots = std::make_shared<const PathRoots>(
         std::vector<WindowsPath>{*WindowsPath::Parse("root", kRoot)});
     disk = disk::NewDiskService(deps);

@@ -93,6 +93,14 @@ inline bool IsUsed(NodeState& state, const Disk& disk, bool once_there = false) 
   });
 }
 
+// A folder mounts the volume.
+inline bool IsMounted(NodeState& state, const VolumeId& id) {
+  return std::ranges::any_of(std::vector{true, false}, [&](bool mine) {
+    return std::ranges::any_of(Mounts(state, mine),
+                               [&](const auto& mount) { return mount.second == id.ToString(); });
+  });
+}
+
 inline bool HasForeign(const Disk& disk, uint64_t begin, uint64_t size) {
   return std::any_of(disk.foreign.begin(), disk.foreign.end(), [&](const auto& bytes) {
     return bytes.offset_bytes < begin + size && begin < bytes.offset_bytes + bytes.bytes.size();
@@ -257,7 +265,7 @@ inline void Allow(const Call& call, NodeState& state, const Disk& is, Disk* was)
       return;
     }
     case Api::kFormat:
-      if (!is_used && holds) AllowFormat(*id, is, was, call.flag, true);
+      if (!is_used && holds && !IsMounted(state, *id)) AllowFormat(*id, is, was, call.flag, true);
       return;
     case Api::kSetReadOnly:
       if (is_named && (!call.flag || !is_used)) was->read_only = is.read_only;
@@ -274,7 +282,7 @@ inline void Allow(const Call& call, NodeState& state, const Disk& is, Disk* was)
       if (!call.flag && !is_windows) was->online = was->online && is.online;
       return;
     case Api::kOldFormat:
-      if (!is_windows && holds) AllowFormat(*id, is, was, true, true);
+      if (!is_windows && holds && !IsMounted(state, *id)) AllowFormat(*id, is, was, true, true);
       return;
     case Api::kResize:
       if (!is_windows && holds) AllowGrowth(&*id, is, was);

@@ -62,12 +62,12 @@ class VolumeService final : public Service {
     ABSL_ASSIGN_OR_RETURN(const auto volume, VolumeId::Parse(request.volume_id));
     ABSL_ASSIGN_OR_RETURN(const auto options,
                           groups::ReadFormat(request.file_system, request.allocation_unit_bytes));
-    ABSL_ASSIGN_OR_RETURN(const auto lock, Lock(context, volume));
-    ABSL_ASSIGN_OR_RETURN(const auto number, host().GetDiskNumber(context, volume));
-    ABSL_ASSIGN_OR_RETURN(const auto disk, deps_.host->disk().Describe(context, number));
-    const absl::Status own = host::CheckNotWindows(number, disk.is_boot, disk.is_system);
-    if (!own.ok()) return Prefixed("volume_id", own);
-    ABSL_RETURN_IF_ERROR(groups::Format(deps_, context, volume, options));
+    const auto check = [&]() -> absl::Status {
+      ABSL_ASSIGN_OR_RETURN(const auto number, host().GetDiskNumber(context, volume));
+      ABSL_ASSIGN_OR_RETURN(const auto disk, deps_.host->disk().Describe(context, number));
+      return Prefixed("volume_id", host::CheckNotWindows(number, disk.is_boot, disk.is_system));
+    };
+    ABSL_RETURN_IF_ERROR(groups::LockAndFormat(deps_, context, volume, options, true, check));
     return FormatVolumeResponse{};
   }
 
