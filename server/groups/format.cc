@@ -1,7 +1,11 @@
 #include "server/groups/format.h"
 
+#include <vector>
+
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "server/base/status_macros.h"
 #include "server/base/unicode.h"
 #include "server/groups/format_watch.h"
@@ -28,20 +32,30 @@ constexpr FileSystem kFileSystems[] = {{"NTFS", 512, 2097152, true}, {"ReFS", 40
 constexpr int64_t kMaxLabelUnits = 32;
 constexpr size_t kMaxLabelBytes = 3 * kMaxLabelUnits;
 
+// True if the kubelet chose a folder for a mount: it stages volumes below `plugins` and publishes
+// them below `pods` of its own directory.
+bool IsKubelets(const host::MountPoint& point) {
+  const std::vector<absl::string_view> names = absl::StrSplit(point.path, '\\');
+  return absl::c_any_of(names, [](absl::string_view name) {
+    return EqualNames(name, "plugins") || EqualNames(name, "pods");
+  });
+}
+
 // Drivers mount a volume after they have formatted it, so a folder that mounts it is in use. A
-// drive letter is not: Windows gives letters to new volumes by itself.
-absl::Status CheckNoFolderMounts(const Deps& deps, const CallContext& context,
-                                 const VolumeId& volume) {
+// drive letter is not, because Windows gives letters to new volumes by itself.
+absl::Status CheckNotMounted(const Deps& deps, const CallContext& context, const VolumeId& volume,
+                             Erase erase) {
   ABSL_ASSIGN_OR_RETURN(const auto points,
                         deps.host->volume().ListMountPoints(context, volume, deps.roots.get()));
   for (const host::MountPoint& point : points) {
     if (point.is_drive()) continue;
+    if (erase == Erase::kStatic && point.is_drivers && !IsKubelets(point)) continue;
     if (deps.formats != nullptr) {
       deps.formats->Log(absl::StrCat("volume ", volume.ToString(),
                                      " was not formatted: it is mounted at ", point.path));
     }
     return absl::FailedPreconditionError(
-        absl::StrCat("volume ", volume.ToString(),
+        absl::StrCat("volume_id: volume ", volume.ToString(),
                      " is mounted at a folder and keeps its content; `mountvol` on the node shows "
                      "the folder"));
   }
@@ -80,7 +94,6 @@ absl::StatusOr<host::FormatOptions> ReadFormat(absl::string_view file_system,
 
 absl::Status Format(const Deps& deps, const CallContext& context, const VolumeId& volume,
                     const host::FormatOptions& options) {
-  ABSL_RETURN_IF_ERROR(CheckNoFolderMounts(deps, context, volume));
   const auto format = [&] { return deps.host->volume().Format(context, volume, options); };
   if (deps.formats == nullptr) return format();
   return deps.formats->Run(
@@ -88,22 +101,22 @@ absl::Status Format(const Deps& deps, const CallContext& context, const VolumeId
 }
 
 absl::Status LockAndFormat(const Deps& deps, const CallContext& context, const VolumeId& volume,
-                           const host::FormatOptions& options, bool overwrite,
+                           const host::FormatOptions& options, Erase erase,
                            absl::FunctionRef<absl::Status()> check) {
   host::VolumeHost& volumes = deps.host->volume();
   ABSL_ASSIGN_OR_RETURN(const auto before, volumes.GetFileSystem(context, volume));
   ABSL_ASSIGN_OR_RETURN(const auto lock, LockVolume(*deps.locks, context, volume));
   ABSL_RETURN_IF_ERROR(check());
+  ABSL_RETURN_IF_ERROR(CheckNotMounted(deps, context, volume, erase));
   ABSL_ASSIGN_OR_RETURN(const auto now, volumes.GetFileSystem(context, volume));
   if (before.empty() && !now.empty()) {
-    ABSL_RETURN_IF_ERROR(CheckNoFolderMounts(deps, context, volume));
     const bool is_as_asked =
         now == options.file_system && options.allocation_unit_bytes == 0 && options.label.empty();
     if (is_as_asked) return absl::OkStatus();
     return absl::FailedPreconditionError(absl::StrCat(
         "volume_id: another call has formatted volume ", volume.ToString(), " with ", now));
   }
-  if (!now.empty() && !overwrite) {
+  if (!now.empty() && erase == Erase::kNothing) {
     return absl::FailedPreconditionError(absl::StrCat("volume_id: volume ", volume.ToString(),
                                                       " has a file system, ", now,
                                                       ", and overwrite is not set"));

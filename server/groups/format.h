@@ -22,19 +22,30 @@ absl::StatusOr<host::FormatOptions> ReadFormat(absl::string_view file_system,
                                                uint32_t allocation_unit_bytes,
                                                absl::string_view label = "");
 
-// Formats a volume and reports the format to the node's watch. Returns FAILED_PRECONDITION if the
-// volume is mounted at a folder, which goes to the log alone because it may be another tenant's.
-// REQUIRES: the caller holds the volume's lock.
+// Formats a volume and reports the format to the node's watch. REQUIRES: the caller holds the
+// volume's lock.
 absl::Status Format(const Deps& deps, const CallContext& context, const VolumeId& volume,
                     const host::FormatOptions& options);
 
-// Locks a volume and formats it. A driver formats what an earlier call reported as not formatted,
-// so this looks again under the lock. Returns OK without formatting if another call formatted the
+// The volumes whose content a format may erase.
+enum class Erase {
+  // None that has a file system.
+  kNothing,
+  // Those that no folder mounts.
+  kUnmounted,
+  // Also those mounted at folders below a working directory that are not the kubelet's:
+  // sig-storage-local-static-provisioner deletes a volume by FormatVolume and keeps it mounted.
+  kStatic,
+};
+
+// Locks a volume and formats it. Drivers format what an earlier call reported as not formatted, so
+// this looks again under the lock. Returns OK without formatting if another call formatted the
 // volume as requested while this call waited for the lock; FAILED_PRECONDITION if that call chose
-// another format, if the volume is mounted, or if it has a file system and `overwrite` is false;
-// the error of `check`, which runs first under the lock.
+// another format, or if the volume has content that `erase` does not cover (only the log names the
+// folder of a mount, because it may be another tenant's); the error of `check`, which runs first
+// under the lock.
 absl::Status LockAndFormat(const Deps& deps, const CallContext& context, const VolumeId& volume,
-                           const host::FormatOptions& options, bool overwrite,
+                           const host::FormatOptions& options, Erase erase,
                            absl::FunctionRef<absl::Status()> check);
 
 }  // namespace csi_proxy::groups

@@ -104,7 +104,7 @@ constexpr char kNewDisk[] = R"(
     partition { size_bytes: 60000000000 volume {
       file_system: "NTFS" drive_letter: "C"
       file { path: "var\\lib\\kubelet\\plugins\\0" } file { path: "var\\lib\\kubelet\\plugins\\1" }
-      file { path: "var\\lib\\kubelet\\plugins\\2" } file { path: "data" }
+      file { path: "var\\lib\\kubelet\\plugins\\2" } file { path: "var\\lib\\kubelet\\disks\\1" }
     } }
   }
   disk {
@@ -290,48 +290,59 @@ TEST(FormatRaceTest, NoOrderOfCallsLosesWhatWasWritten) {
 // A format waits for the volume's lock, while another driver does what each row says.
 TEST(QueuedFormatTest, LooksAgainUnderTheLock) {
   using storage::Api;
-  const std::string folder = absl::StrCat(storage::kRoot, R"(\plugins\1)");
+  const std::string staged = absl::StrCat(storage::kRoot, R"(\plugins\1)");
+  const std::string by_hand = absl::StrCat(storage::kRoot, R"(\disks\1)");
   const storage::Call format = {.api = Api::kOldFormat, .volume = kNewVolume};
-  const storage::Call mount = {.api = Api::kMount, .volume = kNewVolume, .target = folder};
-  const storage::Call unmount = {.api = Api::kUnmount, .volume = kNewVolume, .target = folder};
   const storage::Call refs = {.api = Api::kFormat, .volume = kNewVolume, .file_system = "ReFS"};
+  const auto mount = [](const std::string& folder) {
+    return storage::Call{.api = Api::kMount, .volume = kNewVolume, .target = folder};
+  };
+  const storage::Call unmount = {.api = Api::kUnmount, .volume = kNewVolume, .target = staged};
+  const std::string mounted = "is mounted at a folder and keeps its content";
+  const std::string other = "another call has formatted volume";
   const struct {
-    std::vector<storage::Call> calls;
-    // In the answer, which is OK when empty.
-    const char* refused;
-    std::ptrdiff_t formats;
+    std::vector<storage::Call> before, meanwhile;
+    // In the answer of the older group and that of the storage group; OK when empty.
+    std::string older, newer;
+    // The call formats in either group.
+    bool formats = false;
   } rows[] = {
-      {{}, "", 1},
-      {{format}, "", 0},
-      {{refs}, "another call has formatted volume", 0},
-      {{format, mount}, "is mounted at a folder and keeps its content", 0},
-      {{format, mount, unmount}, "", 0},
+      {{}, {}, "", "", true},
+      {{}, {format}, "", ""},
+      {{}, {refs}, other, other},
+      {{}, {format, mount(staged)}, mounted, mounted},
+      {{}, {format, mount(staged), unmount}, "", ""},
+      {{format}, {mount(staged)}, mounted, mounted},
+      {{format, mount(by_hand)}, {}, "", mounted},
+      {{format, mount(R"(C:\var\lib\kubelet\PLUGINS\1)")}, {}, mounted, mounted},
   };
   for (const auto& row : rows) {
     for (const bool is_older : {true, false}) {
       auto node = machine::simulated::LoadScenario(kNewDisk, "test");
       ASSERT_TRUE(node.ok()) << node.status();
-      std::function<void()> meanwhile;
       std::function<void()> nothing;
-      storage::Process other(node->get(), &nothing);
+      storage::Process other_process(node->get(), &nothing);
+      const auto act = [&](const std::vector<storage::Call>& calls) {
+        for (const storage::Call& call : calls) {
+          EXPECT_EQ(other_process.Answer(call), absl::OkStatus());
+        }
+      };
+      act(row.before);
+      std::function<void()> meanwhile = [&] { act(row.meanwhile); };
       std::vector<std::string> lines;
       FormatWatch watch([&](absl::string_view line) { lines.emplace_back(line); });
       storage::Process process(node->get(), &meanwhile, &watch);
-      meanwhile = [&] {
-        for (const storage::Call& call : row.calls) ASSERT_TRUE(other.Answer(call).ok());
-        if (row.calls.size() > 1) (void)(*node)->WriteFile(absl::StrCat(folder, R"(\a)"), 5, false);
-      };
       const absl::Status status = process.Answer(
           {.api = is_older ? Api::kOldFormat : Api::kFormat, .volume = kNewVolume, .flag = true});
-      EXPECT_EQ(std::ranges::count_if(lines, [](auto& l) { return l.ends_with("started"); }),
-                row.formats);
-      EXPECT_EQ(status.ok(), *row.refused == '\0') << status;
-      EXPECT_THAT(status.message(), testing::HasSubstr(row.refused));
+      const std::string& refused = is_older ? row.older : row.newer;
+      const bool formats = row.formats || (refused.empty() && !row.before.empty());
+      const std::string log = absl::StrJoin(lines, "\n");
+      EXPECT_EQ(absl::StrContains(log, "started"), formats);
+      EXPECT_EQ(status.ok(), refused.empty()) << status;
+      EXPECT_THAT(status.message(), testing::HasSubstr(refused));
       // The folder may be another tenant's.
-      EXPECT_THAT(status.message(), testing::Not(testing::HasSubstr("plugins")));
-      const bool is_mounted = row.calls.size() == 2;
-      EXPECT_EQ(absl::StrContains(absl::StrJoin(lines, "\n"), "it is mounted at " + folder),
-                is_mounted);
+      EXPECT_THAT(status.message(), testing::Not(testing::HasSubstr("kubelet")));
+      EXPECT_EQ(absl::StrContains(log, "it is mounted at C:"), refused == mounted);
     }
   }
 }

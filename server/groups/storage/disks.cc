@@ -103,8 +103,9 @@ absl::StatusOr<FormatVolumeResponse> Format(const groups::Deps& deps, const Call
     const absl::Status free = host::CheckUnused(*deps.host, context, deps.roots.get(), disk);
     return absl::IsFailedPrecondition(free) ? Prefixed("volume_id", free) : free;
   };
-  ABSL_RETURN_IF_ERROR(
-      groups::LockAndFormat(deps, context, volume, options, request.overwrite, check));
+  ABSL_RETURN_IF_ERROR(groups::LockAndFormat(
+      deps, context, volume, options,
+      request.overwrite ? groups::Erase::kUnmounted : groups::Erase::kNothing, check));
   return FormatVolumeResponse{};
 }
 

@@ -93,12 +93,18 @@ inline bool IsUsed(NodeState& state, const Disk& disk, bool once_there = false) 
   });
 }
 
-// A folder mounts the volume.
-inline bool IsMounted(NodeState& state, const VolumeId& id) {
-  return std::ranges::any_of(std::vector{true, false}, [&](bool mine) {
-    return std::ranges::any_of(Mounts(state, mine),
-                               [&](const auto& mount) { return mount.second == id.ToString(); });
-  });
+// A folder mounts the volume. The older FormatVolume does not count those that an administrator
+// gave to local-static-provisioner.
+inline bool IsMounted(NodeState& state, const VolumeId& id, bool older) {
+  std::map<std::string, std::string> mounts = Mounts(state, true);
+  if (older) {
+    std::erase_if(mounts, [](const auto& mount) {
+      return !absl::StrContains(mount.first, "plugins") && !absl::StrContains(mount.first, "pods");
+    });
+  }
+  mounts.merge(Mounts(state, false));
+  return std::ranges::any_of(mounts,
+                             [&](const auto& mount) { return mount.second == id.ToString(); });
 }
 
 inline bool HasForeign(const Disk& disk, uint64_t begin, uint64_t size) {
@@ -265,7 +271,8 @@ inline void Allow(const Call& call, NodeState& state, const Disk& is, Disk* was)
       return;
     }
     case Api::kFormat:
-      if (!is_used && holds && !IsMounted(state, *id)) AllowFormat(*id, is, was, call.flag, true);
+      if (!is_used && holds && !IsMounted(state, *id, false))
+        AllowFormat(*id, is, was, call.flag, true);
       return;
     case Api::kSetReadOnly:
       if (is_named && (!call.flag || !is_used)) was->read_only = is.read_only;
@@ -282,7 +289,8 @@ inline void Allow(const Call& call, NodeState& state, const Disk& is, Disk* was)
       if (!call.flag && !is_windows) was->online = was->online && is.online;
       return;
     case Api::kOldFormat:
-      if (!is_windows && holds && !IsMounted(state, *id)) AllowFormat(*id, is, was, true, true);
+      if (!is_windows && holds && !IsMounted(state, *id, true))
+        AllowFormat(*id, is, was, true, true);
       return;
     case Api::kResize:
       if (!is_windows && holds) AllowGrowth(&*id, is, was);

@@ -67,7 +67,8 @@ class VolumeService final : public Service {
       ABSL_ASSIGN_OR_RETURN(const auto disk, deps_.host->disk().Describe(context, number));
       return Prefixed("volume_id", host::CheckNotWindows(number, disk.is_boot, disk.is_system));
     };
-    ABSL_RETURN_IF_ERROR(groups::LockAndFormat(deps_, context, volume, options, true, check));
+    ABSL_RETURN_IF_ERROR(
+        groups::LockAndFormat(deps_, context, volume, options, groups::Erase::kStatic, check));
     return FormatVolumeResponse{};
   }
 
