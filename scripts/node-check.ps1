@@ -31,7 +31,7 @@
   report.json has these fields: schema (1); about, the node; version, of the programs; server, the program that answered;
   account; powershell; finished, in UTC; summary; parts, each with name, shows, result (OK, FAILED, SKIPPED), milliseconds, detail;
   selftest, as `csi-proxyctl selftest -o json` prints it, or null; facts, each with name and value; doubts, each with
-  number, name, expected, did and settled ("yes", "otherwise than expected", "in part", "no").
+  number, expected, did and settled ("yes", "otherwise than expected", "in part", "no").
 .PARAMETER Directory
   The folder with csi-proxy.exe, csi-proxyctl.exe, csi-proxy-service.exe and csi-node-sidecars.exe. Without it they are looked for beside
   the script, in the bin of the release that the script is in, and in %ProgramFiles%\csi-proxy.
@@ -62,15 +62,11 @@
   Says that this runs in a HostProcess container into which the kubelet's directory is mounted.
 .PARAMETER Print
   Prints REPORT.md and report.json at the end, as `kubectl logs` then shows them.
-.PARAMETER Compare
-  Two report.json, whose differences are printed. Nothing else is done, and no administrator is needed.
 .EXAMPLE
   .\node-check.ps1 -Note "Azure, Standard_D4s_v5"
 .EXAMPLE
   $env:CSI_PROXY_SMB_PASSWORD = Read-Host
   .\node-check.ps1 -SelftestFlags '--smb-share=\\nas\test', '--smb-username=nas\test'
-.EXAMPLE
-  .\node-check.ps1 -Compare 2019\report.json,2022\report.json
 #>
 #Requires -Version 5.1
 [CmdletBinding()]
@@ -89,8 +85,7 @@ param(
   [switch]$Redact = $true,
   [switch]$NoRedact,
   [switch]$KubeletMounted,
-  [switch]$Print,
-  [string[]]$Compare = @()
+  [switch]$Print
 )
 Set-StrictMode -Version 2.0
 $ErrorActionPreference = "Stop"
@@ -100,11 +95,6 @@ Add-Type -Path (Join-Path $library "report.cs")
 $masks = New-Object NodeCheck.Redactor($Redact -and -not $NoRedact)
 . (Join-Path $library "harness.ps1")
 . (Join-Path $library "report.ps1")
-if ($Compare.Count -gt 0) {
-  # Started with -File, PowerShell passes a list as one word.
-  Compare-Reports @($Compare | ForEach-Object { $_ -split "," })
-  exit 0
-}
 
 if ($PSVersionTable.PSEdition -ne "Desktop") { throw "run this by Windows PowerShell: powershell.exe -File $PSCommandPath" }
 $identity = [System.Security.Principal.WindowsIdentity]::GetCurrent()
@@ -124,7 +114,10 @@ $pipe = "csi-proxy-volume-v1"
 $disk = -1
 $means = ""
 $selftest = $null
-$doubts = [NodeCheck.Doubt]::Read([System.IO.File]::ReadAllLines((Join-Path $library "doubts.tsv")))
+$list = Join-Path $library "doubts.md"
+# In a checkout the list stands where it is written.
+if (-not (Test-Path $list)) { $list = Join-Path $PSScriptRoot "..\server\host\doubts.md" }
+$doubts = [NodeCheck.Doubt]::Read([System.IO.File]::ReadAllLines($list))
 Add-Type -Path (Join-Path $library "native.cs") -ReferencedAssemblies "System.Core"
 . (Join-Path $library "proxy.ps1")
 . (Join-Path $library "node.ps1")

@@ -63,11 +63,11 @@ sharp() { mcs -langversion:5 -warnaserror -noconfig -reference:System.dll "$@"; 
 sharp -target:library -out:"$built/native.dll" -reference:System.Core.dll ../node-check/native.cs
 sharp -target:library -out:"$built/sockets.dll" ../node-check/unix-sockets.cs
 sharp -out:"$built/report_test.exe" ../node-check/report.cs ../node-check/report_test.cs
-mono "$built/report_test.exe" ../node-check/doubts.tsv || complain "report.cs fails its test"
+mono "$built/report_test.exe" ../../server/host/doubts.md || complain "report.cs fails its test"
 declared=$(grep -ohP 'Test-Part "\K[a-z0-9-]+' "${node_check[@]}" | sort)
 [[ -z $(uniq -d <<<"$declared") ]] || complain "parts that are declared twice: $(uniq -d <<<"$declared")"
-for part in $(grep -v '^#' ../node-check/doubts.tsv | cut -f 4); do
-  grep -qxF "$part" <<<"$declared" || complain "doubts.tsv: there is no part $part"
+for part in $(grep '^| [0-9]' ../../server/host/doubts.md | cut -d '|' -f 6 | grep -o '`[a-z0-9-]*`' | tr -d '`'); do
+  grep -qxF "$part" <<<"$declared" || complain "doubts.md: there is no part $part"
 done
 
 # upgrade.ps1 finds the service by its program, and by no other.

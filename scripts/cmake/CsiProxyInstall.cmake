@@ -280,7 +280,8 @@ if(WIN32)
           COMPONENT programs FILES_MATCHING PATTERN "*.ps1" PATTERN "README.md")
   install(FILES ${PROJECT_SOURCE_DIR}/scripts/node-check.ps1 DESTINATION ${SHARE_DIR} COMPONENT programs)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/scripts/node-check DESTINATION ${SHARE_DIR}
-          COMPONENT programs FILES_MATCHING PATTERN "*.ps1" PATTERN "*.cs" PATTERN "*.tsv" PATTERN "*_test.cs" EXCLUDE)
+          COMPONENT programs FILES_MATCHING PATTERN "*.ps1" PATTERN "*.cs" PATTERN "*_test.cs" EXCLUDE)
+  install(FILES ${PROJECT_SOURCE_DIR}/server/host/doubts.md DESTINATION ${SHARE_DIR}/node-check COMPONENT programs)
   # The programs contain these, whose licences ask to be named. The texts are Debian's, which lie
   # beside the same versions for Linux.
   foreach(package libabsl-dev libfmt-dev libgrpc-dev libprotobuf-dev libspdlog-dev

@@ -97,21 +97,21 @@ public sealed class Outcome {
   }
 }
 
-// A point that no node has shown yet, of doubts.tsv.
+// A claim about Windows that no node has shown yet: a row of doubts.md, whose columns are number, claim,
+// source, what rests on it, the parts that show it, where, and what if it is false.
 public sealed class Doubt {
-  public string Number, Name, Expected, Did, Settled;
+  public string Number, Expected, Did, Settled;
   public string[] Parts;
 
   public static List<Doubt> Read(string[] lines) {
     List<Doubt> doubts = new List<Doubt>();
     foreach (string line in lines) {
-      if (line.Length == 0 || line[0] == '#') continue;
-      string[] cells = line.Split('\t');
-      if (cells.Length != 4) throw new FormatException("doubts.tsv: not four columns: " + line);
-      doubts.Add(new Doubt {
-        Number = cells[0], Name = cells[1], Expected = cells[2],
-        Parts = cells[3].Split(new[] { ' ' }, StringSplitOptions.RemoveEmptyEntries)
-      });
+      string[] cells = line.Split('|');
+      if (cells.Length != 9 || !Regex.IsMatch(cells[1], @"^ \d+ $")) continue;
+      List<string> parts = new List<string>();
+      foreach (Match part in Regex.Matches(cells[5], "`([a-z0-9-]+)`")) parts.Add(part.Groups[1].Value);
+      string claim = Regex.Replace(cells[2], @"\[([^\]]*)\]\([^)]*\)", "$1").Replace("`", "").Trim();
+      doubts.Add(new Doubt { Number = cells[1].Trim(), Expected = claim, Parts = parts.ToArray() });
     }
     return doubts;
   }
@@ -137,7 +137,7 @@ public sealed class Doubt {
   }
 }
 
-// The text of an issue, and of the comparison of two nodes.
+// The text of an issue.
 public static class Markdown {
   static string Cut(string text, int length) {
     if (text.Length <= length) return text;
@@ -176,9 +176,9 @@ public static class Markdown {
     text.Append("## Doubts\n\n");
     List<string[]> rows = new List<string[]>();
     foreach (Doubt doubt in doubts) {
-      rows.Add(new[] { doubt.Number, doubt.Name, doubt.Expected, doubt.Did, doubt.Settled });
+      rows.Add(new[] { doubt.Number, doubt.Expected, doubt.Did, doubt.Settled });
     }
-    Table(text, new[] { "", "doubt", "expected", "this node", "settled" }, rows, length);
+    Table(text, new[] { "", "expected", "this node", "settled" }, rows, length);
     text.Append("## Parts\n\n");
     rows = new List<string[]>();
     foreach (Outcome outcome in outcomes) rows.Add(new[] { outcome.Name, outcome.Result, outcome.Detail });
@@ -221,36 +221,6 @@ public static class Markdown {
     string rest = more == 0 ? "" : more + " facts are in the JSON file alone.\n";
     if (Bytes(rest) <= left) whole.Append(rest);
     return whole.ToString();
-  }
-
-  // Where two nodes differ.
-  public static string Compare(string first, string second, List<Outcome> a, List<Outcome> b) {
-    StringBuilder text = new StringBuilder();
-    text.Append("A: ").Append(first).Append("\nB: ").Append(second).Append("\n\n");
-    Dictionary<string, Outcome> others = new Dictionary<string, Outcome>();
-    foreach (Outcome outcome in b) others[outcome.Name] = outcome;
-    List<string[]> rows = new List<string[]>();
-    int equal = 0, detail = 0;
-    foreach (Outcome mine in a) {
-      Outcome other;
-      if (!others.TryGetValue(mine.Name, out other)) {
-        rows.Add(new[] { mine.Name, mine.Result, "not there", mine.Detail, "" });
-        continue;
-      }
-      others.Remove(mine.Name);
-      if (mine.Result != other.Result) rows.Add(new[] { mine.Name, mine.Result, other.Result, mine.Detail, other.Detail });
-      else if (mine.Detail == other.Detail) ++equal;
-      else {
-        ++detail;
-        rows.Add(new[] { mine.Name, mine.Result, "the same", mine.Detail, other.Detail });
-      }
-    }
-    foreach (Outcome outcome in b) {
-      if (others.ContainsKey(outcome.Name)) rows.Add(new[] { outcome.Name, "not there", outcome.Result, "", outcome.Detail });
-    }
-    Table(text, new[] { "", "A", "B", "detail of A", "detail of B" }, rows, 300);
-    text.Append(equal + " equal, " + detail + " with another detail, " + (rows.Count - detail) + " with another result\n");
-    return text.ToString();
   }
 }
 

@@ -87,7 +87,7 @@ function Write-Report([string]$Folder, [string]$About, [string]$Version) {
   $outcomes = Get-Outcomes $whole
   foreach ($doubt in $doubts) { $doubt.Judge($outcomes) }
   $whole.doubts = @($doubts | ForEach-Object {
-      [pscustomobject]@{ number = $_.Number; name = $_.Name; expected = $_.Expected; did = $_.Did; settled = $_.Settled }
+      [pscustomobject]@{ number = $_.Number; expected = $_.Expected; did = $_.Did; settled = $_.Settled }
     })
   $told = New-Object "System.Collections.Generic.List[string[]]"
   foreach ($fact in $whole.facts) { $told.Add([string[]]@($fact.name, $fact.value)) }
@@ -108,21 +108,10 @@ function Write-Report([string]$Folder, [string]$About, [string]$Version) {
       $fact.value
       ""
     }
-    $whole.doubts | Format-Table -Wrap -AutoSize -Property "number", "name", "settled", "did"
+    $whole.doubts | Format-Table -Wrap -AutoSize -Property "number", "settled", "expected", "did"
     $summary
   } | Out-String -Width 200 | Set-Content -Path (Join-Path $Folder "report.txt") -Encoding UTF8
-  $whole.doubts | Format-Table -AutoSize -Property "number", "name", "settled" | Out-String | Write-Host
+  $whole.doubts | Format-Table -AutoSize -Property "number", "settled", "expected" | Out-String | Write-Host
   Write-Host "$summary; paste $(Join-Path $Folder 'REPORT.md') into an issue and attach report.json"
   $count.FAILED
-}
-
-# How two nodes differ, of their report.json.
-function Compare-Reports([string[]]$Paths) {
-  if ($Paths.Count -ne 2) { throw "-Compare takes two files: A.json,B.json" }
-  $both = @($Paths | ForEach-Object { [System.IO.File]::ReadAllText((Resolve-Path $_).ProviderPath) | ConvertFrom-Json })
-  foreach ($one in $both) {
-    if ($null -eq $one.PSObject.Properties["schema"] -or $one.schema -ne 1) { throw "not a report.json of schema 1" }
-  }
-  [NodeCheck.Markdown]::Compare("$($both[0].about), $($both[0].server)", "$($both[1].about), $($both[1].server)",
-    (Get-Outcomes $both[0]), (Get-Outcomes $both[1]))
 }

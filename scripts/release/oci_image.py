@@ -48,6 +48,7 @@ UPSTREAM = ("csi-node-driver-registrar", "livenessprobe")
 SCRIPTS = pathlib.Path(__file__).parents[1]
 INSTALL = SCRIPTS / "bootstrap" / "install.ps1"
 NODE_CHECK = SCRIPTS / "node-check.ps1"
+DOUBTS = SCRIPTS.parent / "server/host/doubts.md"
 TITLE = "org.opencontainers.image."
 INDEX = "application/vnd.oci.image.index.v1+json"
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
@@ -174,6 +175,7 @@ def main():
     for path in NODE_CHECK.with_suffix("").iterdir():
         if not path.name.endswith("_test.cs"):
             service[f"node-check/{path.name}"] = path.read_bytes()
+    service["node-check/doubts.md"] = DOUBTS.read_bytes()
     base = [
         ("the registry hives of a base layer", windows_layer.layer(hives, epoch)),
         ("csi_proxy.dll", windows_layer.layer(read(LIBRARY) | licenses, epoch, ["Hives"])),

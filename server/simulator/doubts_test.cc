@@ -1,6 +1,5 @@
 // Shows, doubt by doubt, that the simulated machine does as server/host/doubts.md claims of
-// Windows: a change of the double that leaves the list, or of the list that leaves the double,
-// fails here or in doubts_list_test.cc. The machine is asked as the host asks it, by Win32 and WMI.
+// Windows. The machine is asked as the host asks it, by Win32 and WMI.
 #include <algorithm>
 #include <functional>
 #include <memory>

@@ -70,9 +70,9 @@ unpack() {
   cd "$out/unpacked/$zip"
   ls -l bin/{csi-proxy,csi-proxyctl,csi-proxy-service,csi-node-sidecars}.exe bin/csi_proxy.dll lib/libcsi_proxy.dll.a \
     include/csi-proxy/csi_proxy/csi_proxy.h share/csi-proxy/bootstrap/{install,aks,kube-up,upgrade}.ps1 share/csi-proxy/node-check.ps1 \
-    share/csi-proxy/node-check/{doubts.tsv,{native,report,unix-sockets}.cs} {README,CHANGELOG,SECURITY}.md licenses/{boost,xxhash,libgrpc-dev}.txt LICENSE
+    share/csi-proxy/node-check/{doubts.md,{native,report,unix-sockets}.cs} {README,CHANGELOG,SECURITY}.md licenses/{boost,xxhash,libgrpc-dev}.txt LICENSE
   # All of the check of a node but its test, and from a folder of any name it finds the programs.
-  diff <(cd "$root/scripts/node-check" && ls --ignore='*_test.cs') <(ls share/csi-proxy/node-check)
+  diff <(cd "$root/scripts/node-check" && ls --ignore='*_test.cs') <(ls --ignore=doubts.md share/csi-proxy/node-check)
   local other="$out/unpacked/another folder (1)"
   mkdir "$other"
   cp -r bin share "$other/"
