@@ -3,9 +3,6 @@
 # each mode, and fails when a spec fails or is skipped without a reason in sanity/skips.tsv. Needs
 # csi-proxy, csi-proxyctl and sample_driver in build/release, and any Go.
 #
-# Builds Kubernetes' external storage suite as well, checks which of its tests e2e/driver.yaml selects,
-# and compares that file with the driver. The suite itself needs a cluster.
-#
 #   integration/drivers/sample/sanity.sh [--mode remote|embedded|both]
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
@@ -30,16 +27,6 @@ protoc -I . --include_imports --descriptor_set_out="$out/csi.descriptors" integr
   "$go" build -o "$out/csi-sanity" github.com/kubernetes-csi/csi-test/v5/cmd/csi-sanity
   CSI_DESCRIPTORS=$out/csi.descriptors "$go" test -count=1 .
 )
-# Without cgo, as the kubelet of integration/peers/sidecars, with which it shares most packages.
-(cd "$here/e2e" && CGO_ENABLED=0 "$go" test -ldflags='-s -w' -c -o "$out/storage-suite" .)
-# storage_suite TEST FLAG...
-storage_suite() {
-  local log=$out/storage-suite.log
-  (cd "$here/e2e" && "$out/storage-suite" --test.v --test.run="^$1$" >"$log" 2>&1) || { cat "$log" >&2; return 1; }
-}
-storage_suite TestSelection
-echo "external storage suite: $(grep -oE '[0-9]+ tests are selected' "$out/storage-suite.log")"
-
 run=$(mktemp -d /tmp/csi-sanity-XXXXXX)
 started=()
 stop() {
@@ -95,7 +82,6 @@ for mode in "${modes[@]}"; do
   else
     start "$mode.driver" "${driver[@]}" --serve-directories="$pipes"
   fi
-  CSI_ENDPOINT=$endpoint storage_suite TestDefinitionIsTheDriver || failed=1
   export CSI_PROXY_SOCKET_DIR=$pipes
   report=$out/$mode.json
   rm -f "$report"
