@@ -17,7 +17,8 @@ def failing(test, seconds, tests="*"):
     """Returns the name of the first test of a binary that fails; None if all pass."""
     sh("ninja", test)
     done = sh("timeout", seconds, "prlimit", f"--as={4 << 30}", BUILD / test, "--gtest_fail_fast", f"--gtest_filter={tests}", check=False)
-    return None if done.returncode == 0 else (["*"] + re.findall(r"^\[ RUN +\] (\S+)", done.stdout, re.M))[-1]
+    found = [re.findall(rf"^\[ *{word} *\] ([^\s,]+\.[^\s,]+)", done.stdout, re.M) for word in ("FAILED", "RUN")]
+    return None if done.returncode == 0 else (found[0][:1] + found[1][-1:] + ["*"])[0]  # crashed: the last that ran
 def draw(files, rng):
     """Yields a mutant of each line, in any order: (file, number of the line, its new text)."""
     from universalmutator.mutator import mutants_regexp
