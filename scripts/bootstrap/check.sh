@@ -16,7 +16,7 @@ sidecars_help=$(build/release/client/sidecars/program/csi-node-sidecars --help 2
 cd scripts/bootstrap
 node_check=(../node-check.ps1 ../node-check/*.ps1)
 # The workflows of GitHub run these.
-workflows=(../vcpkg/build.ps1 ../../integration/windows/run.ps1 ../../integration/drivers/steps/machine.ps1)
+workflows=(../../integration/windows/run.ps1 ../../integration/drivers/steps/machine.ps1)
 problems=0
 complain() { echo "$1" >&2; problems=$((problems + 1)); }
 

@@ -42,7 +42,7 @@ endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
 if(MSVC)
-  # Nobody has built with it yet: scripts/vcpkg/README.md. Its own guard of return addresses is on by default.
+  # Untried: only MinGW builds are. Its own guard of return addresses is on by default.
   set(CMAKE_MSVC_RUNTIME_LIBRARY "MultiThreaded$<$<CONFIG:Debug>:Debug>")
   add_compile_options(/Gy /Gw /bigobj /utf-8 /permissive- /Zc:__cplusplus)
   add_link_options(LINKER:/OPT:REF LINKER:/Brepro)
