@@ -1,6 +1,5 @@
-// Every rpc of every released version, through the generated client of its version: over a real
-// socket, or embedded; or by csi-proxyctl. The list of rpcs comes from the descriptors: an rpc
-// without a case fails.
+// Every rpc of every released version, through the generated client of its version, over a real
+// socket. The list of rpcs comes from the descriptors: an rpc without a case fails.
 #include <google/protobuf/util/message_differencer.h>
 
 #include <iterator>
@@ -31,16 +30,16 @@ const Binding* Find(const std::string& group, const std::string& version) {
 class AllRpcsTest : public testing::TestWithParam<const Binding*> {
  protected:
   static void SetUpTestSuite() {
-    absl::StatusOr<std::unique_ptr<TestNode>> node = NewTestNode();
+    absl::StatusOr<std::unique_ptr<ServerProcess>> node = ServerProcess::Start();
     ASSERT_TRUE(node.ok()) << node.status();
     node_ = node->release();
+    connection_ = Connect(node_->client_options()).value();
   }
   static void TearDownTestSuite() {
-    if (auto* const server = dynamic_cast<ServerProcess*>(node_); server != nullptr) {
-      const int code = server->Stop(absl::Seconds(20));
-      if (ChildProcess::kCanAsk) {
-        EXPECT_EQ(code, 0) << "a stop is clean";
-      }
+    connection_ = nullptr;
+    const int code = node_->Stop(absl::Seconds(20));
+    if (ChildProcess::kCanAsk) {
+      EXPECT_EQ(code, 0) << "a stop is clean";
     }
     delete node_;
   }
@@ -53,24 +52,24 @@ class AllRpcsTest : public testing::TestWithParam<const Binding*> {
         {"filesystem", {"Mkdir", R"(path: "C:\\var\\lib\\kubelet\\plugins\\mnt")"}}};
     for (const auto& [group, c] : calls) {
       const Binding* const binding = Find(group, "v1");
-      const auto call = OpenCaller(*binding, node_->client_options());
-      ASSERT_TRUE(call.ok()) << call.status();
+      const CallFunction call = binding->open(connection_);
       const ScriptRun run(*binding);
       const auto response = NewMessage(run.Method(c)->output_type());
-      const absl::Status status = (*call)(c.method, *run.Request(c), response.get(), {});
+      const absl::Status status = call(c.method, *run.Request(c), response.get(), {});
       ASSERT_TRUE(status.ok()) << status;
     }
   }
 
-  static TestNode* node_;
+  static ServerProcess* node_;
+  static std::shared_ptr<Connection> connection_;
 };
 
-TestNode* AllRpcsTest::node_ = nullptr;
+ServerProcess* AllRpcsTest::node_ = nullptr;
+std::shared_ptr<Connection> AllRpcsTest::connection_;
 
 TEST_P(AllRpcsTest, EveryMethodSucceedsAndFailsAsItShould) {
   const Binding& binding = *GetParam();
-  const auto call = OpenCaller(binding, node_->client_options());
-  ASSERT_TRUE(call.ok()) << call.status();
+  const CallFunction call = binding.open(connection_);
   std::set<std::string> succeeded, failed;
   for (const Script* script : ScriptsOf(binding)) {
     if (binding.group == "volume") {
@@ -88,7 +87,7 @@ TEST_P(AllRpcsTest, EveryMethodSucceedsAndFailsAsItShould) {
         ASSERT_TRUE(injected.ok()) << injected;
       }
       const auto response = NewMessage(method->output_type());
-      const absl::Status status = (*call)(c.method, *run.Request(c), response.get(), {});
+      const absl::Status status = call(c.method, *run.Request(c), response.get(), {});
       ASSERT_EQ(status.code(), c.code) << status;
       if (!status.ok()) {
         EXPECT_TRUE(absl::StrContains(absl::AsciiStrToLower(status.message()),
@@ -139,14 +138,13 @@ void FillLongest(pb::Message* request) {
 TEST_P(AllRpcsTest, TheLargestRequestOfEachMethodReachesItsHandler) {
   const Binding& binding = *GetParam();
   ASSERT_TRUE(node_->Reset().ok());
-  const auto call = OpenCaller(binding, node_->client_options());
-  ASSERT_TRUE(call.ok()) << call.status();
+  const CallFunction call = binding.open(connection_);
   for (int i = 0; i < binding.service->method_count(); ++i) {
     const pb::MethodDescriptor* const method = binding.service->method(i);
     const auto request = NewMessage(method->input_type());
     FillLongest(request.get());
     const absl::Status status =
-        (*call)(method->name(), *request, NewMessage(method->output_type()).get(), {});
+        call(method->name(), *request, NewMessage(method->output_type()).get(), {});
     EXPECT_FALSE(absl::IsResourceExhausted(status) || absl::IsUnavailable(status))
         << method->full_name() << ", " << request->ByteSizeLong() << " bytes: " << status;
   }

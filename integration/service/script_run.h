@@ -42,8 +42,4 @@ class ScriptRun {
   std::string volume_;
 };
 
-// Makes the calls: by the generated client of the version (caller_client.cc) or by csi-proxyctl
-// (caller_ctl.cc). The link chooses.
-absl::StatusOr<CallFunction> OpenCaller(const Binding& binding, const ClientOptions& options);
-
 }  // namespace csi_proxy::integration

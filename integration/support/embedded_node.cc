@@ -1,9 +1,7 @@
 // Nodes in the test's own process.
-#include <cstdlib>
 #include <utility>
 
 #include "csi_proxy/testing/node.h"
-#include "integration/support/server_process.h"
 #include "integration/support/test_node.h"
 
 namespace csi_proxy::integration {
@@ -38,14 +36,6 @@ absl::StatusOr<std::unique_ptr<TestNode>> NewEmbeddedNode() {
   absl::StatusOr<SimulatedNode> node = SimulatedNode::Create("", std::move(options));
   if (!node.ok()) return node.status();
   return std::make_unique<EmbeddedNode>(*std::move(node));
-}
-
-absl::StatusOr<std::unique_ptr<TestNode>> NewTestNode() {
-  const char* const mode = std::getenv("CSI_PROXY_TEST_MODE");
-  if (mode != nullptr && std::string(mode) == "embedded") return NewEmbeddedNode();
-  absl::StatusOr<std::unique_ptr<ServerProcess>> server = ServerProcess::Start();
-  if (!server.ok()) return server.status();
-  return *std::move(server);
 }
 
 }  // namespace csi_proxy::integration

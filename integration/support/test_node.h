@@ -34,8 +34,4 @@ class TestNode {
 // A node in this process.
 absl::StatusOr<std::unique_ptr<TestNode>> NewEmbeddedNode();
 
-// Makes the node that the environment variable CSI_PROXY_TEST_MODE names: `embedded`, or else a
-// service.
-absl::StatusOr<std::unique_ptr<TestNode>> NewTestNode();
-
 }  // namespace csi_proxy::integration
