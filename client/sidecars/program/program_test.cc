@@ -6,7 +6,6 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "client/sidecars/program/program_testing.h"
 #include "server/service/product_version.h"
 
@@ -62,15 +61,6 @@ TEST_F(ProgramTest, RegistrationProbe) {
   EXPECT_THAT(Output(), HasSubstr("has registered the driver"));
   EXPECT_EQ(probe("/no/such/directory"), 0);
   EXPECT_THAT(Output(), HasSubstr("not known"));
-}
-
-TEST_F(ProgramTest, ARegistrarAloneWaitsHalfAMinuteForTheDriver) {
-  const absl::Time start = absl::Now();
-  Launch({Named("csi-node-driver-registrar"), "--kubelet-registration-path=/k/csi.sock",
-          "--csi-address=" + directory_ + "/none", "--plugin-registration-path=" + directory_});
-  EXPECT_EQ(child_->Wait(absl::Seconds(90)), 1) << Output();
-  EXPECT_GE(absl::Now() - start, absl::Seconds(30));
-  EXPECT_THAT(Output(), AllOf(HasSubstr("within 30s"), HasSubstr("stopping on failure")));
 }
 
 }  // namespace
