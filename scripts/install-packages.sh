@@ -29,7 +29,7 @@ for group in "$@"; do
     --mono) packages+=(mono-mcs mono-runtime) ;;
     --nodejs) command -v npm >/dev/null || packages+=(nodejs npm) ;;
     --oci) packages+=(skopeo umoci libhivex-bin) ;;
-    --release) packages+=(gnupg openssl osslsigncode) ;;
+    --release) packages+=(gnupg openssl osslsigncode python3-pefile) ;;
     --windows)
       packages+=(g++-mingw-w64-x86-64-posix libz-mingw-w64-dev xz-utils wine wine64)
       ;;

@@ -81,7 +81,6 @@ done
 cmake --install build/windows --prefix "$parts/$name-testing" --component testing >/dev/null
 cp -r "$parts/$name/LICENSE" "$parts/$name/licenses" "$parts/$name-testing/"
 programs=("$parts/$name"{,-testing}/bin/*.{exe,dll})
-(cd "$parts" && "$root/scripts/release/unsigned.py" "$name"{,-testing}/bin/*) >"$parts/unsigned"
 if [[ -n ${CSI_PROXY_SIGN-} ]]; then
   for program in "${programs[@]}"; do
     # It may be a command with arguments.

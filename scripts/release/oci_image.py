@@ -8,15 +8,12 @@ csi_proxy.dll; what else is in their folder is left out. FILE is csi-node-sideca
 into the image's folder `licenses`. What is made depends on these files, on install.ps1, on node-check.ps1 and
 its folder, on the options, and on Debian's packages of the libraries that FILE needs, and on nothing else.
 
-Six tags. Of the images for Windows the first two share two layers, and all share the first:
+Two tags:
 
-  VERSION                   the service: proxy-daemonset.yaml runs it, install-daemonset.yaml installs it
-  VERSION-base              with csi_proxy.dll, for drivers that embed csi-proxy: FROM this
-  VERSION-sidecars          with csi-node-sidecars, for the containers beside a driver: an index of an image for
-                            Linux and one for Windows, so that one reference is good for every node
-  VERSION-csi-node-driver-registrar, VERSION-livenessprobe
-                            the same, which run that sidecar where a pod names no command, as upstream's do
-  VERSION-sidecars-windows  the image for Windows of VERSION-sidecars, by itself
+  VERSION             the service, which proxy-daemonset.yaml runs and install-daemonset.yaml installs, and csi_proxy.dll:
+                      drivers that embed csi-proxy are built FROM this
+  VERSION-sidecars    csi-node-sidecars, for the containers beside a driver: an index of an image for Linux and one
+                      for Windows, so that one reference is good for every node
 
 The images for Windows are for HostProcess containers. Their first layer makes hcsshim's base layer, for which Windows wants five registry hives, and from
 Server 2025 on valid ones. Such an image runs on every build of Windows as a HostProcess container,
@@ -44,7 +41,6 @@ PROGRAMS = ("csi-proxy.exe", "csi-proxyctl.exe", "csi-proxy-service.exe")
 # One program by several names, all but the first hard links. By the name of one of the two sidecars it takes
 # that sidecar's flags alone; csi-sidecars is KEP-4958's name for a program of all sidecars.
 SIDECARS = ("csi-node-sidecars.exe", "csi-node-driver-registrar.exe", "csi-sidecars.exe", "livenessprobe.exe")
-UPSTREAM = ("csi-node-driver-registrar", "livenessprobe")
 SCRIPTS = pathlib.Path(__file__).parents[1]
 INSTALL = SCRIPTS / "bootstrap" / "install.ps1"
 NODE_CHECK = SCRIPTS / "node-check.ps1"
@@ -55,7 +51,7 @@ MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 CONFIG = "application/vnd.oci.image.config.v1+json"
 LAYER = "application/vnd.oci.image.layer.v1.tar+gzip"
 # No os.version: these run on every build of Windows. From an index containerd takes such an image since
-# February 2023 (https://github.com/containerd/containerd/pull/8101); for an older one there is a tag without.
+# February 2023 (https://github.com/containerd/containerd/pull/8101).
 WINDOWS = {"architecture": "amd64", "os": "windows"}
 LINUX = {"architecture": "amd64", "os": "linux"}
 # On Windows the node's, where such a container finds cmd.exe and PowerShell.
@@ -214,23 +210,16 @@ def main():
     def made(layers, settings, platform=WINDOWS):
         return image(layout, layers, settings, labels, created, platform)
 
-    def for_both(program):
-        return [
-            made(linux, {"Entrypoint": ["/" + program]}, LINUX),
-            made([base[0], beside], runs(program + ".exe")),
-        ]
-
-    sidecars_images = for_both(names[0])
-
+    beside_images = [
+        made(linux, {"Entrypoint": ["/" + names[0]]}, LINUX),
+        made([base[0], beside], runs(SIDECARS[0])),
+    ]
     index = {
         "schemaVersion": 2,
         "mediaType": INDEX,
         "manifests": [
             tagged(made([*base, programs], runs(PROGRAMS[0])), version),
-            tagged(made(base, {}), version + "-base"),
-            tagged(index_of(layout, sidecars_images, labels), version + "-sidecars"),
-            *(tagged(index_of(layout, for_both(name), labels), f"{version}-{name}") for name in UPSTREAM),
-            tagged(sidecars_images[1], version + "-sidecars-windows"),
+            tagged(index_of(layout, beside_images, labels), version + "-sidecars"),
         ],
     }
     (out / "oci-layout").write_text(json.dumps({"imageLayoutVersion": "1.0.0"}))

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""papers.py VERSION DIST PARTS: what accompanies a release's files: an SPDX list of what is in them, a
-statement of provenance, and notes.
+"""papers.py VERSION DIST PARTS: what accompanies a release's files: an SPDX list of what is in them, and notes.
 
 DIST holds the files; PARTS what scripts/release.sh noted while it made them.
 """
@@ -13,7 +12,6 @@ import subprocess
 import sys
 
 import linux_layer
-import provenance
 import sbom
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -48,10 +46,6 @@ class Release:
         self.linux_program = self.parts / "linux/bin/csi-node-sidecars"
         self.image_packages = linux_layer.libraries(self.linux_program)[1]
         self.signed = bool(os.environ.get("CSI_PROXY_SIGN"))
-        self.unsigned = [line.split() for line in (self.parts / "unsigned").read_text().splitlines()]
-
-    def files(self):
-        return sorted(path for path in self.dist.rglob("*") if path.is_file())
 
     @staticmethod
     def debian_version(package):
@@ -79,11 +73,10 @@ def notes(release):
 | `{release.zip_name}.zip` | Windows nodes: programs, C library, bootstrap scripts, the check of a node, licences |
 | `{release.zip_name}-testing.zip` | tests of drivers on Windows: the service and the C library with a simulated node |
 | `csi-proxy-v{release.version}.tar.gz` | agents that install `csi-proxy.exe` alone, such as Rancher's |
-| `csi-proxy-{release.version}-oci.tar` | the images, as an OCI image layout: `{release.version}` and `{release.version}-base` for HostProcess containers, `{release.version}-sidecars` for those and for Linux |
+| `csi-proxy-{release.version}-oci.tar` | the images, as an OCI image layout: `{release.version}` for HostProcess containers, `{release.version}-sidecars` for those and for Linux |
 | `*.deb` | Debian 12: the service with a simulated node, the sidecars of drivers, the libraries, what is built against them |
 | `go/` | a module proxy in files |
 | `csi-proxy-{release.version}.spdx.json` | what is linked into what, in SPDX 2.3 |
-| `csi-proxy-{release.version}.provenance.json` | from which commit, sources and tools it was made, as an in-toto statement |
 
 ## Go
 
@@ -107,7 +100,6 @@ def main(version, dist, parts):
     # Each lists what is there before it.
     (release.dist / "RELEASE_NOTES.md").write_text(notes(release))
     write_json(release.dist / f"csi-proxy-{version}.spdx.json", sbom.document(release, digest))
-    write_json(release.dist / f"csi-proxy-{version}.provenance.json", provenance.statement(release, digest, run))
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ mapfile -t files < <(find . -maxdepth 1 -type f -printf '%P\n' | sort)
 # The images first: a release that names them has them.
 export REGISTRY_AUTH_FILE=$GNUPGHOME/auth.json
 skopeo login ghcr.io --username "$GITHUB_ACTOR" --password-stdin <<<"$GH_TOKEN"
-for image in "$version"{,-base,-sidecars,-sidecars-windows,-csi-node-driver-registrar,-livenessprobe}; do
+for image in "$version"{,-sidecars}; do
   # A registry's names are in lower case.
   skopeo copy --all --preserve-digests "oci-archive:$images:$image" "docker://ghcr.io/${repository,,}:$image"
 done

@@ -1,14 +1,11 @@
 // Reads a layer as hcsshim does when containerd unpacks it on a node
 // (https://github.com/microsoft/hcsshim/blob/main/pkg/ociwclayer/import.go): each entry becomes file
 // information and a backup stream, or a link. Prints kind, access list and size of each.
-//
-// With --index before the file, prints the digests of an index's images that containerd takes on this Windows.
 package main
 
 import (
 	"archive/tar"
 	"compress/gzip"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,8 +13,6 @@ import (
 
 	"github.com/Microsoft/go-winio"
 	"github.com/Microsoft/go-winio/backuptar"
-	"github.com/containerd/platforms"
-	specs "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
 const directory = 0x10
@@ -68,31 +63,8 @@ func read(path string) error {
 	return err
 }
 
-func choose(path string) error {
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	var index specs.Index
-	if err := json.Unmarshal(content, &index); err != nil {
-		return err
-	}
-	// The node's own version, as containerd's service for images has it.
-	node := platforms.Default()
-	for _, one := range index.Manifests {
-		if one.Platform != nil && node.Match(*one.Platform) {
-			fmt.Println(one.Digest)
-		}
-	}
-	return nil
-}
-
 func main() {
-	job := read
-	if os.Args[1] == "--index" {
-		job = choose
-	}
-	if err := job(os.Args[len(os.Args)-1]); err != nil {
+	if err := read(os.Args[1]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
