@@ -57,7 +57,7 @@ constexpr struct {
   uint32_t error;
   absl::StatusCode code;
   const char* advice;
-} kAdvice[] = {
+} kErrorHints[] = {
     // github.com/kubernetes-csi/csi-driver-smb/issues/1039
     {8, absl::StatusCode::kResourceExhausted,
      "the node may have too many mappings: see csi-proxyctl repair --what=leaked-mappings"},
@@ -104,22 +104,22 @@ std::string CredentialText(const SmbCredentials& credentials) {
                       ":", credentials.password.Reveal());
 }
 
-absl::Status Advised(const absl::Status& error, absl::StatusCode code, absl::string_view advice) {
+absl::Status WithHint(const absl::Status& error, absl::StatusCode code, absl::string_view advice) {
   return Reworded(error, code, absl::StrCat(error.message(), " (", advice, ")"));
 }
 
 // Failures arrive as an HRESULT, with the error in an error object, or as a ReturnValue: no page
 // says which (doubt 18 of doubts.md). The interface's codes are made of the error they all name.
-absl::Status Interpret(const absl::Status& status, bool require_privacy = false) {
+absl::Status ClassifyStatus(const absl::Status& status, bool require_privacy = false) {
   const uint32_t error = Win32CodeOf(status).value_or(0);
-  for (const auto& row : kAdvice) {
-    if (error == row.error) return Advised(status, row.code, row.advice);
+  for (const auto& row : kErrorHints) {
+    if (error == row.error) return WithHint(status, row.code, row.advice);
   }
   // The answer of a server that cannot encrypt.
   if (require_privacy &&
       (error == win32_error::kAccessDenied || error == win32_error::kNotSupported)) {
-    return Advised(status, absl::StatusCode::kFailedPrecondition,
-                   "encryption is required: see the option require_privacy");
+    return WithHint(status, absl::StatusCode::kFailedPrecondition,
+                    "encryption is required: see the option require_privacy");
   }
   return status;
 }
@@ -134,7 +134,8 @@ class WindowsSmb final : public SmbHost {
         wmi_.Query(context, Namespace::kSmb,
                    cim::Query("MSFT_SmbGlobalMapping").Where("RemotePath", Value::String(share)));
     if (!mappings.ok()) {
-      return Interpret(Prefixed(absl::StrCat("finding the mapping of ", share), mappings.status()));
+      return ClassifyStatus(
+          Prefixed(absl::StrCat("finding the mapping of ", share), mappings.status()));
     }
     if (mappings->empty()) return std::optional<SmbMapping>();
     ABSL_ASSIGN_OR_RETURN(SmbMapping mapping, ReadMapping(mappings->front(), share));
@@ -143,7 +144,7 @@ class WindowsSmb final : public SmbHost {
 
   absl::StatusOr<std::vector<SmbMapping>> ListMappings(const CallContext& context) override {
     const auto objects = wmi_.Query(context, Namespace::kSmb, cim::Query("MSFT_SmbGlobalMapping"));
-    if (!objects.ok()) return Interpret(Prefixed("listing the mappings", objects.status()));
+    if (!objects.ok()) return ClassifyStatus(Prefixed("listing the mappings", objects.status()));
     std::vector<SmbMapping> mappings;
     for (const cim::Object& object : *objects) {
       ABSL_ASSIGN_OR_RETURN(const auto remote, object.GetString("RemotePath"));
@@ -186,9 +187,9 @@ class WindowsSmb final : public SmbHost {
     const absl::Status created =
         result.ok() ? cim::OpaqueStatus(operation, *result) : Prefixed(operation, result.status());
     if (!HasWin32Code(created, win32_error::kSessionCredentialConflict)) {
-      return Interpret(created, require_privacy);
+      return ClassifyStatus(created, require_privacy);
     }
-    return Advised(
+    return WithHint(
         created, absl::StatusCode::kFailedPrecondition,
         absl::StrCat("use the credentials by which the node is connected to the server, or end "
                      "that connection first: ",
@@ -203,7 +204,7 @@ class WindowsSmb final : public SmbHost {
     const absl::Status removed =
         result.ok() ? cim::OpaqueStatus(operation, *result) : Prefixed(operation, result.status());
     if (HasWin32Code(removed, kNotConnected)) return absl::NotFoundError(removed.message());
-    return Interpret(removed);
+    return ClassifyStatus(removed);
   }
 
  private:

@@ -68,9 +68,9 @@ absl::Status Select(const Options& options, std::vector<rpc::VersionedService>* 
 // A series for each pair, or its first time would not be an increase.
 std::vector<observability::Metrics::Unmaps> Unmaps(const smb::KnownShares::Counts& counts) {
   std::vector<observability::Metrics::Unmaps> all;
-  for (size_t fate = 0; fate < smb::kFates.size(); ++fate) {
-    for (size_t left = 0; left < smb::kLefts.size(); ++left) {
-      all.push_back({smb::kFates[fate], smb::kLefts[left], counts[fate][left]});
+  for (size_t fate = 0; fate < smb::kRemovalOutcomes.size(); ++fate) {
+    for (size_t left = 0; left < smb::kLinkCounts.size(); ++left) {
+      all.push_back({smb::kRemovalOutcomes[fate], smb::kLinkCounts[left], counts[fate][left]});
     }
   }
   return all;

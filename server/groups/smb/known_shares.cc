@@ -11,10 +11,10 @@ namespace {
 constexpr size_t kPathsInText = 4;
 constexpr size_t kLongestInText = 260;
 
-Left LeftOf(const ShareLinks& links) {
-  if (links.paths.size() > 1) return Left::kSeveral;
-  if (links.incomplete) return Left::kUnknown;
-  return links.paths.empty() ? Left::kNone : Left::kOne;
+LinkCount LinkCountOf(const ShareLinks& links) {
+  if (links.paths.size() > 1) return LinkCount::kSeveral;
+  if (links.incomplete) return LinkCount::kUnknown;
+  return links.paths.empty() ? LinkCount::kNone : LinkCount::kOne;
 }
 
 }  // namespace
@@ -50,19 +50,20 @@ std::optional<bool> KnownShares::Match(const std::string& share,
   return (found->second.password == given.password) && same_user;
 }
 
-void KnownShares::Tell(const std::string& share, Fate fate, const ShareLinks& links) {
-  const Left left = LeftOf(links);
+void KnownShares::RecordRemoval(const std::string& share, RemovalOutcome fate,
+                                const ShareLinks& links) {
+  const LinkCount left = LinkCountOf(links);
   {
     const std::lock_guard<Mutex> lock(mutex_);
     ++counts_[static_cast<size_t>(fate)][static_cast<size_t>(left)];
   }
-  if (left == Left::kNone) return;
-  std::string text =
-      absl::StrCat("the mapping of ", share, fate == Fate::kRemoved ? " was removed" : " stays");
+  if (left == LinkCount::kNone) return;
+  std::string text = absl::StrCat("the mapping of ", share,
+                                  fate == RemovalOutcome::kRemoved ? " was removed" : " stays");
   if (!links.paths.empty()) {
-    absl::StrAppend(&text,
-                    fate == Fate::kRemoved ? " though links lead there: " : " for the links ",
-                    PathsText(links.paths));
+    absl::StrAppend(
+        &text, fate == RemovalOutcome::kRemoved ? " though links lead there: " : " for the links ",
+        PathsText(links.paths));
   }
   if (links.incomplete) absl::StrAppend(&text, "; not all links could be looked at");
   log_(text);

@@ -26,12 +26,12 @@ struct ShareLinks {
 };
 
 // The fate of a mapping that a call was to remove.
-enum class Fate { kRemoved, kKept };
+enum class RemovalOutcome { kRemoved, kKept };
 // How many links led to the share then.
-enum class Left { kNone, kOne, kSeveral, kUnknown };
+enum class LinkCount { kNone, kOne, kSeveral, kUnknown };
 
-inline constexpr std::array kFates = {"removed", "kept"};
-inline constexpr std::array kLefts = {"none", "one", "several", "unknown"};
+inline constexpr std::array kRemovalOutcomes = {"removed", "kept"};
+inline constexpr std::array kLinkCounts = {"none", "one", "several", "unknown"};
 
 // Thread-safe. A share is as UncPath::Share() has it.
 class KnownShares {
@@ -48,8 +48,8 @@ class KnownShares {
   std::optional<bool> Match(const std::string& share, const host::SmbCredentials& given) const;
 
   // Counts the fate of a mapping; the log gets a line when links still led to the share, or might.
-  void Tell(const std::string& share, Fate fate, const ShareLinks& links);
-  using Counts = std::array<std::array<uint64_t, kLefts.size()>, kFates.size()>;
+  void RecordRemoval(const std::string& share, RemovalOutcome fate, const ShareLinks& links);
+  using Counts = std::array<std::array<uint64_t, kLinkCounts.size()>, kRemovalOutcomes.size()>;
   Counts counts() const;
 
  private:

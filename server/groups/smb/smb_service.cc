@@ -76,7 +76,7 @@ class SmbService final : public Service {
     unknown.incomplete = true;
     const auto links = FindLinks(deps_, context.WithTimeout(kLookForLinks),
                                  [&](const UncPath& target) { return target.Share() == share; });
-    deps_.shares->Tell(share, Fate::kRemoved, links.value_or(unknown));
+    deps_.shares->RecordRemoval(share, RemovalOutcome::kRemoved, links.value_or(unknown));
   }
 
   // Makes the link, or finds that it is there.

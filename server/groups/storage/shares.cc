@@ -53,10 +53,10 @@ absl::Status NotADirectory(const ConfinedPath& path) {
       absl::StrCat("target_path: ", path.path.ToString(), " is a file"));
 }
 
-class ShareStaging {
+class ShareStager {
  public:
-  ShareStaging(const groups::Deps& deps, const CallContext& context, const UncPath& remote,
-               host::SmbCredentials credentials, const ConfinedPath& target)
+  ShareStager(const groups::Deps& deps, const CallContext& context, const UncPath& remote,
+              host::SmbCredentials credentials, const ConfinedPath& target)
       : deps_(deps),
         context_(context),
         remote_(remote),
@@ -72,7 +72,7 @@ class ShareStaging {
   }
 
  private:
-  void Did(StorageStep step) { response_.steps.push_back(step); }
+  void AddStep(StorageStep step) { response_.steps.push_back(step); }
 
   absl::Status RunLocked() {
     ABSL_ASSIGN_OR_RETURN(const auto lock, groups::LockShare(*deps_.locks, context_, share_));
@@ -82,15 +82,15 @@ class ShareStaging {
     // others' mapping even for a moment.
     ABSL_ASSIGN_OR_RETURN(const auto found,
                           smb::FindMapping(deps_, context_, share_, credentials_));
-    if (found == smb::Found::kRemoved) Did(StorageStep::kUnmapped);
+    if (found == smb::Found::kRemoved) AddStep(StorageStep::kUnmapped);
     ABSL_RETURN_IF_ERROR(LinkOnce());
     if (found == smb::Found::kUsable) return absl::OkStatus();
     const absl::Status mapped = smb::Map(deps_, context_, share_, credentials_);
     if (mapped.ok()) {
-      Did(StorageStep::kMapped);
+      AddStep(StorageStep::kMapped);
       return mapped;
     }
-    return is_link_ours_ && !MayBeMapped() ? Undone(mapped) : mapped;
+    return is_link_ours_ && !MayBeMapped() ? RemoveLinkAfter(mapped) : mapped;
   }
 
   absl::Status CheckTarget(const TargetEntry& there) {
@@ -112,18 +112,18 @@ class ShareStaging {
     if (there.target.has_value()) return absl::OkStatus();
     if (there.is_directory) {
       ABSL_RETURN_IF_ERROR(Prefixed("target_path", files.Remove(context_, target_, false)));
-      Did(StorageStep::kRemovedDirectory);
+      AddStep(StorageStep::kRemovedDirectory);
     }
     absl::Status made = files.CreateLinkToShare(context_, remote_, target_);
     if (absl::IsNotFound(made)) {
       const ConfinedPath above{target_.path.Parent(), target_.roots};
       ABSL_RETURN_IF_ERROR(files.MakeDirectories(context_, above));
-      Did(StorageStep::kMadeDirectory);
+      AddStep(StorageStep::kMadeDirectory);
       made = files.CreateLinkToShare(context_, remote_, target_);
     }
     ABSL_RETURN_IF_ERROR(made);
     is_link_ours_ = true;
-    Did(StorageStep::kLinked);
+    AddStep(StorageStep::kLinked);
     return absl::OkStatus();
   }
 
@@ -135,7 +135,7 @@ class ShareStaging {
   }
 
   // Removes the link of a call that has failed, whose error it returns.
-  absl::Status Undone(const absl::Status& failed) {
+  absl::Status RemoveLinkAfter(const absl::Status& failed) {
     // The caller may have gone.
     const CallContext context = CallContext().WithTimeout(kAfterwards);
     const absl::Status removed = RemoveLink(context);
@@ -181,10 +181,10 @@ class ShareStaging {
   StageShareResponse response_;
 };
 
-class ShareUnstaging {
+class ShareUnstager {
  public:
-  ShareUnstaging(const groups::Deps& deps, const CallContext& context,
-                 const std::optional<UncPath>& remote, const ConfinedPath& target)
+  ShareUnstager(const groups::Deps& deps, const CallContext& context,
+                const std::optional<UncPath>& remote, const ConfinedPath& target)
       : deps_(deps), host_(*deps.host), context_(context), remote_(remote), target_(target) {}
 
   absl::StatusOr<UnstageShareResponse> Run() {
@@ -203,7 +203,7 @@ class ShareUnstaging {
   }
 
  private:
-  void Did(StorageStep step) { response_.steps.push_back(step); }
+  void AddStep(StorageStep step) { response_.steps.push_back(step); }
 
   // The share whose mapping may go; empty for none.
   absl::StatusOr<std::string> ShareOf(const TargetEntry& there) {
@@ -260,9 +260,10 @@ class ShareUnstaging {
       const absl::StatusOr<bool> removed = smb::Unmap(deps_, context_, share);
       // An administrator may have removed it meanwhile.
       if (!removed.ok() && !absl::IsNotFound(removed.status())) return removed.status();
-      if (removed.ok() && *removed) Did(StorageStep::kUnmapped);
+      if (removed.ok() && *removed) AddStep(StorageStep::kUnmapped);
     }
-    deps_.shares->Tell(share, keep ? smb::Fate::kKept : smb::Fate::kRemoved, *links);
+    deps_.shares->RecordRemoval(
+        share, keep ? smb::RemovalOutcome::kKept : smb::RemovalOutcome::kRemoved, *links);
     return true;
   }
 
@@ -275,7 +276,7 @@ class ShareUnstaging {
     if (still != there) return false;
     ABSL_RETURN_IF_ERROR(
         Prefixed("target_path", host_.filesystem().Remove(context_, target_, false)));
-    Did(there.is_directory ? StorageStep::kRemovedDirectory : StorageStep::kUnlinked);
+    AddStep(there.is_directory ? StorageStep::kRemovedDirectory : StorageStep::kUnlinked);
     return true;
   }
 
@@ -295,7 +296,7 @@ absl::StatusOr<StageShareResponse> Stage(const groups::Deps& deps, const CallCon
   ABSL_RETURN_IF_ERROR(smb::CheckCredentials(request.username, request.password));
   ABSL_ASSIGN_OR_RETURN(const auto target, groups::ParseConfinedPathBelowLeniently(
                                                deps.roots, "target_path", request.target_path));
-  return ShareStaging(deps, context, remote, {request.username, Secret(request.password)}, target)
+  return ShareStager(deps, context, remote, {request.username, Secret(request.password)}, target)
       .Run();
 }
 
@@ -308,7 +309,7 @@ absl::StatusOr<UnstageShareResponse> Unstage(const groups::Deps& deps, const Cal
     ABSL_ASSIGN_OR_RETURN(auto parsed, UncPath::Parse("remote_path", request.remote_path));
     remote = std::move(parsed);
   }
-  return ShareUnstaging(deps, context, remote, target).Run();
+  return ShareUnstager(deps, context, remote, target).Run();
 }
 
 }  // namespace csi_proxy::storage

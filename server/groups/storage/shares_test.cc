@@ -14,8 +14,8 @@ namespace csi_proxy::storage {
 namespace {
 
 using machine::simulated::NodeState;
-using smb::Fate;
-using smb::Left;
+using smb::LinkCount;
+using smb::RemovalOutcome;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -54,7 +54,7 @@ class ShareStagingTest : public groups::HandlerTest {
     }
     return shares;
   }
-  uint64_t Count(Fate fate, Left left) const {
+  uint64_t Count(RemovalOutcome fate, LinkCount left) const {
     return deps_.shares->counts()[static_cast<size_t>(fate)][static_cast<size_t>(left)];
   }
   bool IsFaultLeft() const { return !node_->Snapshot().faults.empty(); }
@@ -224,13 +224,13 @@ TEST_F(ShareStagingTest, TheMappingGoesWithTheLastLink) {
   EXPECT_FALSE(first.incomplete);
   EXPECT_THAT(share_lines_,
               ElementsAre(AllOf(HasSubstr(kShare), HasSubstr("stays"), HasSubstr(Below("b")))));
-  EXPECT_EQ(Count(Fate::kKept, Left::kOne), 1u);
+  EXPECT_EQ(Count(RemovalOutcome::kKept, LinkCount::kOne), 1u);
   const auto last = Unstage("b");
   EXPECT_THAT(last.steps, ElementsAre(StorageStep::kUnmapped, StorageStep::kUnlinked));
   EXPECT_THAT(last.other_links, IsEmpty());
   EXPECT_THAT(Mapped(), ElementsAre(R"(\\fileserver.example\scratch)"));
   EXPECT_FALSE(Exists(Below("b")));
-  EXPECT_EQ(Count(Fate::kRemoved, Left::kNone), 1u);
+  EXPECT_EQ(Count(RemovalOutcome::kRemoved, LinkCount::kNone), 1u);
   EXPECT_EQ(share_lines_.size(), 1u);
   const auto again = Unstage("b");
   EXPECT_THAT(again.steps, IsEmpty());
@@ -275,7 +275,7 @@ TEST_F(ShareStagingTest, TheMappingStaysWhenNotAllLinksCouldBeLookedAt) {
   EXPECT_THAT(answer.steps, ElementsAre(StorageStep::kUnlinked));
   EXPECT_THAT(Mapped(), ElementsAre(kShare));
   EXPECT_THAT(share_lines_, ElementsAre(HasSubstr("not all links could be looked at")));
-  EXPECT_EQ(Count(Fate::kKept, Left::kUnknown), 1u);
+  EXPECT_EQ(Count(RemovalOutcome::kKept, LinkCount::kUnknown), 1u);
 }
 
 TEST_F(ShareStagingTest, UnstagingAsksNoServer) {
@@ -309,20 +309,20 @@ TEST_F(ShareStagingTest, RemovingAMappingTellsOfTheLinksThatNeedIt) {
   EXPECT_THAT(share_lines_,
               ElementsAre(AllOf(HasSubstr(kShare), HasSubstr("was removed though links lead there"),
                                 HasSubstr(Below("a")), HasSubstr(Below("b")))));
-  EXPECT_EQ(Count(Fate::kRemoved, Left::kSeveral), 1u);
+  EXPECT_EQ(Count(RemovalOutcome::kRemoved, LinkCount::kSeveral), 1u);
   Staged("a");
   ASSERT_TRUE(Rmdir(Below("b")).ok());
   remove();
-  EXPECT_EQ(Count(Fate::kRemoved, Left::kOne), 1u);
+  EXPECT_EQ(Count(RemovalOutcome::kRemoved, LinkCount::kOne), 1u);
   Staged("a");
   ASSERT_TRUE(Rmdir(Below("a")).ok());
   remove();
-  EXPECT_EQ(Count(Fate::kRemoved, Left::kNone), 1u);
+  EXPECT_EQ(Count(RemovalOutcome::kRemoved, LinkCount::kNone), 1u);
   EXPECT_EQ(share_lines_.size(), 2u);
   Staged("a");
   Fail("win32.List", 0);
   remove();
-  EXPECT_EQ(Count(Fate::kRemoved, Left::kUnknown), 1u);
+  EXPECT_EQ(Count(RemovalOutcome::kRemoved, LinkCount::kUnknown), 1u);
   EXPECT_EQ(share_lines_.size(), 3u);
 }
 
