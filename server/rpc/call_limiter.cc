@@ -2,10 +2,20 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "server/base/peer_process.h"
 
 namespace csi_proxy::rpc {
+namespace {
+
+// The bytes of an error's text. It travels in a header, in which a byte may take three
+// (percent-encoding), and clients take headers of 8 KiB in all
+// (github.com/grpc/grpc/blob/v1.51.1/include/grpc/impl/codegen/grpc_types.h, MAX_METADATA_SIZE).
+constexpr size_t kMaxErrorText = 2048;
+
+}  // namespace
 
 // Ends with the object, whatever the function does.
 class CallLimiter::Turn final : public WorkingPlace {
@@ -60,9 +70,7 @@ absl::Status CallLimiter::Run(const MethodInfo& method, const CallContext& call,
       observer->OnDone(method, own_process_, status, duration);
     }
   }
-  if (status.ok()) return status;
-  // Nothing but code and text, as over a pipe.
-  return absl::Status(status.code(), status.message());
+  return StatusForCaller(status);
 }
 
 size_t CallLimiter::queued() const {
@@ -84,6 +92,18 @@ absl::Status CallLimiter::Enter(const CallContext& context) {
 void CallLimiter::PassOn() {
   // When the turn passes on, as many run as before.
   if (!waiters_.Pass()) --running_;
+}
+
+absl::Status StatusForCaller(const absl::Status& error) {
+  const absl::string_view text = error.message();
+  if (text.size() <= kMaxErrorText) return absl::Status(error.code(), text);
+  constexpr size_t kHalf = kMaxErrorText / 2;
+  const auto cuts_character = [&](size_t at) { return (text[at] & 0xC0) == 0x80; };
+  size_t begin = kHalf, end = text.size() - kHalf;
+  while (begin > 0 && cuts_character(begin)) --begin;
+  while (end < text.size() && cuts_character(end)) ++end;
+  return absl::Status(error.code(), absl::StrCat(text.substr(0, begin), " ... (", end - begin,
+                                                 " bytes are left out) ... ", text.substr(end)));
 }
 
 absl::Status RunAt(CallLimiter* calls, const MethodInfo& method, const CallContext& call,

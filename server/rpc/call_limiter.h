@@ -50,6 +50,10 @@ class CallLimiter {
   TurnQueue waiters_;
 };
 
+// Returns an error as its caller gets it: code and text alone. A text of more than 2 KiB loses its
+// middle, because its beginning names the field and its end the reason.
+absl::Status StatusForCaller(const absl::Status& error);
+
 // As Run(); at once when `calls` is null.
 absl::Status RunAt(CallLimiter* calls, const MethodInfo& method, const CallContext& call,
                    absl::FunctionRef<absl::Status(const CallContext&)> function);

@@ -10,6 +10,7 @@
 
 #include "absl/strings/cord.h"
 #include "absl/synchronization/notification.h"
+#include "server/base/unicode.h"
 
 namespace csi_proxy::rpc {
 namespace {
@@ -199,6 +200,23 @@ TEST(CallLimiterTest, ManyThreadsNeverExceedThePlaces) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_LE(most, 4);
   EXPECT_EQ(done, 16 * 200);
+}
+
+TEST(CallLimiterTest, ALongErrorKeepsItsBeginningAndItsEnd) {
+  CallLimiter calls(kRoomy, {}, absl::InfiniteDuration());
+  for (const char* filler : {"x", "ä", "\x80"}) {
+    std::string text = "field: ";
+    while (text.size() < 40000) text += filler;
+    text += ": reason";
+    const absl::Status error = calls.Run(
+        kMethod, CallContext(), [&](const CallContext&) { return absl::NotFoundError(text); });
+    EXPECT_TRUE(absl::IsNotFound(error)) << error;
+    EXPECT_LE(error.message().size(), 2200u);
+    if (*filler == '\x80') continue;
+    EXPECT_THAT(std::string(error.message()), testing::StartsWith("field: "));
+    EXPECT_THAT(std::string(error.message()), testing::EndsWith(": reason"));
+    EXPECT_GE(Utf16Length(error.message()), 0) << "no character is cut";
+  }
 }
 
 }  // namespace

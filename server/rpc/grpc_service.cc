@@ -15,6 +15,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "csi_proxy/call_context.h"
+#include "server/rpc/call_limiter.h"
 #include "server/rpc/connection_table.h"
 #include "server/rpc/request_fields.h"
 
@@ -24,8 +25,9 @@ namespace {
 using google::protobuf::Message;
 using google::protobuf::MessageLite;
 
-grpc::Status ToGrpcStatus(const absl::Status& status) {
-  if (status.ok()) return grpc::Status::OK;
+grpc::Status ToGrpcStatus(const absl::Status& error) {
+  if (error.ok()) return grpc::Status::OK;
+  const absl::Status status = StatusForCaller(error);
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
 }
 
