@@ -12,6 +12,7 @@
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
 #include "client/testing/conversions.h"
+#include "server/base/windows_path.h"
 
 namespace csi_proxy::simulated_node {
 namespace {
@@ -48,11 +49,11 @@ const Volume* FirstVolume(const State& state, const Matches& matches) {
 
 // Finds the entry of a volume at a path from its root. A directory need not be listed.
 std::optional<File> FileIn(const Volume& volume, const std::string& path) {
-  const std::string below = absl::StrCat(path, R"(\)");
+  const std::string below = FoldName(absl::StrCat(path, R"(\)"));
   bool exists = path.empty();
   for (const File& file : volume.files) {
-    if (absl::EqualsIgnoreCase(file.path, path)) return file;
-    exists = exists || absl::StartsWithIgnoreCase(file.path, below);
+    if (EqualNames(file.path, path)) return file;
+    exists = exists || absl::StartsWith(FoldName(file.path), below);
   }
   return exists ? std::optional<File>({.path = path}) : std::nullopt;
 }
@@ -120,10 +121,9 @@ const Volume* State::FindVolume(absl::string_view id) const {
 }
 
 const SmbMapping* State::FindMapping(absl::string_view share) const {
-  const auto found =
-      std::find_if(smb_mappings.begin(), smb_mappings.end(), [&](const SmbMapping& mapping) {
-        return absl::EqualsIgnoreCase(mapping.remote_path, share);
-      });
+  const auto found = std::find_if(
+      smb_mappings.begin(), smb_mappings.end(),
+      [&](const SmbMapping& mapping) { return EqualNames(mapping.remote_path, share); });
   return found != smb_mappings.end() ? &*found : nullptr;
 }
 

@@ -29,8 +29,8 @@ inline bool ConsumeCodePoint(absl::string_view* text, char32_t* code_point) {
 // The number of UTF-16 units `text` takes, or -1 when it is not UTF-8.
 int64_t Utf16Length(absl::string_view text);
 
-// Upper case by simple mapping, for the scripts in which names differ by case alone in practice:
-// Latin, Greek, Cyrillic, Armenian, and the full-width Latin letters. Others map to themselves.
+// Returns the upper case that Windows gives a letter in names of files, shares and users; any other
+// code point maps to itself.
 char32_t UpperCase(char32_t code_point);
 
 void AppendUtf8(char32_t code_point, std::string* out);

@@ -23,6 +23,10 @@ constexpr int64_t kMaxComponent = 255;
 // The length of a bad path that an error quotes.
 constexpr size_t kQuotedLength = 128;
 
+// The paths that a line of text lists, and the longest of them, in bytes.
+constexpr size_t kPathsInText = 4;
+constexpr size_t kLongestInText = 260;
+
 bool IsSeparator(char c) { return c == '\\' || c == '/'; }
 
 std::string Quote(absl::string_view text) {
@@ -224,6 +228,20 @@ std::string FoldName(absl::string_view name) {
   return folded;
 }
 
+std::string CanonicalUnc(absl::string_view path) { return absl::AsciiStrToLower(FoldName(path)); }
+
+std::string PathsText(const std::vector<std::string>& paths) {
+  std::vector<absl::string_view> shown;
+  for (const std::string& path : paths) {
+    if (shown.size() < kPathsInText && path.size() <= kLongestInText) shown.push_back(path);
+  }
+  std::string text = absl::StrJoin(shown, ", ");
+  if (paths.size() > shown.size()) {
+    absl::StrAppend(&text, shown.empty() ? "" : " and ", paths.size() - shown.size(), " more");
+  }
+  return text;
+}
+
 absl::StatusOr<std::shared_ptr<const PathRoots>> PathRoots::Parse(
     absl::string_view field, const std::vector<std::string>& texts) {
   if (texts.empty()) {
@@ -281,7 +299,7 @@ absl::StatusOr<UncPath> UncPath::Parse(absl::string_view field, absl::string_vie
 }
 
 std::string UncPath::Share() const {
-  return absl::AsciiStrToLower(absl::StrCat("\\\\", host_, "\\", share_));
+  return CanonicalUnc(absl::StrCat("\\\\", host_, "\\", share_));
 }
 
 std::string UncPath::ToString() const {

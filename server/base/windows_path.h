@@ -56,12 +56,18 @@ class WindowsPath {
   std::vector<std::string> components_;
 };
 
-// Tells whether two names are one to NTFS: equal after upper-casing, ASCII exactly and the rest of
-// Unicode by simple case mapping of the Latin, Greek and Cyrillic ranges.
+// Returns true if two names are one to Windows: equal after UpperCase().
 bool EqualNames(absl::string_view a, absl::string_view b);
 
-// A key that is equal for exactly those names that EqualNames() considers equal.
+// Returns the key of a name: equal for exactly those names that EqualNames() considers equal. Every
+// map, lock and comparison of paths, shares, hosts, users and services goes by one of these three.
 std::string FoldName(absl::string_view name);
+
+// Returns the one spelling of a UNC path: FoldName() with ASCII in lower case, which answers show.
+std::string CanonicalUnc(absl::string_view path);
+
+// Returns `a, b and 3 more`: a few paths, none of them long, for a line of text.
+std::string PathsText(const std::vector<std::string>& paths);
 
 // A directory tree, or several, that calls may touch.
 class PathRoots {
@@ -99,7 +105,7 @@ class UncPath {
   const std::string& share() const { return share_; }
   const std::vector<std::string>& components() const { return components_; }
 
-  // `\\host\share`, lower case: the identity of the share.
+  // Returns CanonicalUnc() of `\\host\share`: the identity of the share.
   std::string Share() const;
   // `\\host\share\a\b` in the caller's case.
   std::string ToString() const;

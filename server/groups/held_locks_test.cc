@@ -3,6 +3,7 @@
 #include <functional>
 #include <string>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "server/groups/testing.h"
 
@@ -13,18 +14,19 @@ class HeldLocksTest : public HandlerTest {};
 
 TEST_F(HeldLocksTest, TwoCallsDoNotChangeTheSameThing) {
   using C = CallContext;
-  const std::string id = Volume(1);
-  ASSERT_TRUE(Mkdir(Below("empty")).ok());
+  const std::string listed = Volume(1);
+  ASSERT_TRUE(Mkdir(Below("Émpty-σ")).ok());
   // No lock has this spelling: the case of letters makes no other resource.
-  const std::string path = R"(c:\Var\lib\kubelet\empty)";
-  const std::string share = "//FileServer.example/Data/reports";
+  const std::string id = absl::AsciiStrToUpper(listed);
+  const std::string path = R"(c:\Var\lib\kubelet\émpTY-Σ)";
+  const std::string share = "//FileServer.example/Dätǎ/reports";
   const iscsi::TargetPortal portal{.target_address = "Storage.example"};
-  const std::string iqn = "iqn.2026-01.example.storage:Open";
-  const std::string volume_lock = "volume/" + id.substr(11, 36);
-  const std::string path_lock = R"(path/C:\VAR\LIB\KUBELET\EMPTY)";
-  const std::string share_lock = R"(share/\\fileserver.example\data)";
+  const std::string iqn = "iqn.2026-01.example.storage:Öpεn";
+  const std::string volume_lock = "volume/" + listed.substr(11, 36);
+  const std::string path_lock = R"(path/C:\VAR\LIB\KUBELET\ÉMPTY-Σ)";
+  const std::string share_lock = R"(share/\\fileserver.example\dÄtǍ)";
   const std::string portal_lock = "portal/STORAGE.EXAMPLE:3260";
-  const std::string target_lock = "target/IQN.2026-01.EXAMPLE.STORAGE:OPEN";
+  const std::string target_lock = "target/IQN.2026-01.EXAMPLE.STORAGE:ÖPΕN";
   const struct {
     std::string lock;
     const char* rpc;
@@ -135,6 +137,8 @@ TEST_F(HeldLocksTest, TwoCallsDoNotChangeTheSameThing) {
        }},
       {"service/MSISCSI", "StartService",
        [&](const C& c) { return system_->StartService(c, {.name = "MSiSCSI"}).status(); }},
+      {"service/ÜBUNG", "StartService by another case",
+       [&](const C& c) { return system_->StartService(c, {.name = "übung"}).status(); }},
       {"service/RPCSS", "StopService",
        [&](const C& c) { return system_->StopService(c, {.name = "RpcSs"}).status(); }},
   };

@@ -1,8 +1,12 @@
-// Tests the error of a call whose deadline passes while it waits for the machine.
+// Tests calls that wait for the machine: their errors and their places.
+#include <atomic>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "server/groups/strict_disk_testing.h"
 
 namespace csi_proxy::groups {
@@ -71,6 +75,68 @@ TEST_F(WaitsTest, ForAVolume) {
                                "deadline has passed; bringing the partitions of disk 1 online"))
       << late;
   EXPECT_TRUE(absl::IsDeadlineExceeded(late)) << late;
+}
+
+class ShareWaitsTest : public HandlerTest {
+ protected:
+  absl::Status Stage(const CallContext& context, const std::string& server,
+                     const std::string& target) {
+    return storage_
+        ->StageShare(context, {.remote_path = absl::StrCat(R"(\\)", server, R"(\data)"),
+                               .target_path = target,
+                               .username = R"(EXAMPLE\storage)",
+                               .password = "correct horse"})
+        .status();
+  }
+};
+
+struct CountedPlace final : WorkingPlace {
+  void Leave() override { left = true; }
+  std::atomic<bool> left = false;
+};
+
+// Twenty servers never answer; nine calls wait for each, eight of them for the lock of the share.
+TEST_F(ShareWaitsTest, CallsThatWaitForDeadServersLeaveTheirPlaces) {
+  constexpr int kServers = 20, kCallsEach = 9;
+  node_->core()->Change([](NodeState& state) {
+    for (int i = 0; i < kServers; ++i) {
+      machine::simulated::SmbServer server = state.smb_servers[0];
+      server.name = absl::StrCat("dead", i);
+      state.smb_servers.push_back(server);
+    }
+  });
+  for (int i = 0; i < kServers; ++i) {
+    machine::simulated::FaultRule dead;
+    dead.operation = "wmi.Invoke/MSFT_SmbGlobalMapping.Create";
+    dead.resource = absl::StrCat(R"(\\dead)", i, R"(\data)");
+    dead.latency = absl::Hours(1);
+    ASSERT_TRUE(node_->InjectFault(dead).ok());
+  }
+  absl::Notification gone;
+  std::vector<CountedPlace> places(kServers * kCallsEach);
+  std::vector<absl::Status> ended(places.size());
+  {
+    std::vector<std::jthread> threads;
+    for (size_t i = 0; i < places.size(); ++i) {
+      threads.emplace_back([&, i] {
+        const CallContext context(absl::InfiniteFuture(), &gone, nullptr, "", &places[i]);
+        ended[i] = Stage(context, absl::StrCat("dead", i % kServers), Below(absl::StrCat("d", i)));
+      });
+    }
+    const absl::Time end = absl::Now() + absl::Minutes(2);
+    const auto all_left = [&] {
+      return std::all_of(places.begin(), places.end(),
+                         [](const CountedPlace& place) { return place.left.load(); });
+    };
+    while (!all_left() && absl::Now() < end) absl::SleepFor(absl::Milliseconds(1));
+    EXPECT_TRUE(all_left());
+    const std::string live = Below("live");
+    EXPECT_TRUE(Stage(context_, "fileserver.example", live).ok());
+    EXPECT_TRUE(storage_->UnstageShare(context_, {.target_path = live}).ok());
+    gone.Notify();
+  }
+  for (const absl::Status& status : ended) EXPECT_TRUE(absl::IsCancelled(status)) << status;
+  EXPECT_EQ(locks_.size(), 0u);
 }
 
 }  // namespace

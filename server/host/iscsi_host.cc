@@ -3,11 +3,11 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/fallbacks.h"
 #include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
+#include "server/base/windows_path.h"
 #include "server/host/iscsi_errors.h"
 #include "server/host/parts.h"
 #include "server/machine/cim/errors.h"
@@ -333,7 +333,7 @@ class WindowsIscsi final : public IscsiHost {
     if (!targets.ok()) return Prefixed("finding the iSCSI target", targets.status());
     for (cim::Object& target : *targets) {
       ABSL_ASSIGN_OR_RETURN(const auto address, target.GetString("NodeAddress"));
-      if (absl::EqualsIgnoreCase(address, iqn)) return std::move(target);
+      if (EqualNames(address, iqn)) return std::move(target);
     }
     return std::nullopt;
   }
@@ -355,7 +355,7 @@ class WindowsIscsi final : public IscsiHost {
     if (!targets.ok()) return Prefixed("finding the iSCSI target", targets.status());
     for (cim::Object& target : *targets) {
       ABSL_ASSIGN_OR_RETURN(const auto address, target.GetString("NodeAddress"));
-      if (absl::EqualsIgnoreCase(address, iqn)) return std::move(target);
+      if (EqualNames(address, iqn)) return std::move(target);
     }
     return absl::NotFoundError(
         absl::StrCat("portal ", PortalText(portal), " offers no target ", iqn));

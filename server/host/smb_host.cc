@@ -1,6 +1,8 @@
 // Global SMB mappings, by MSFT_SmbGlobalMapping: there is no documented Win32 call for them.
 #include <algorithm>
+#include <functional>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,7 +10,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "server/base/status_macros.h"
@@ -36,11 +37,14 @@ std::string StatusName(uint32_t status) {
   return absl::StrCat("Status ", status);
 }
 
-absl::StatusOr<SmbMapping> ReadMapping(const cim::Object& object, const std::string& share) {
+absl::StatusOr<SmbMapping> ReadMapping(const cim::Object& object) {
+  ABSL_ASSIGN_OR_RETURN(const auto remote, object.GetString("RemotePath"));
   ABSL_ASSIGN_OR_RETURN(const auto status, object.GetUint32Or("Status", kStatusOk));
   ABSL_ASSIGN_OR_RETURN(std::string local_path, object.GetStringOr("LocalPath", ""));
-  return SmbMapping{share, status == kStatusOk, object.path(), StatusName(status),
-                    std::move(local_path)};
+  // Another program may have spelt it otherwise, with a backslash at the end for example.
+  const absl::StatusOr<UncPath> path = UncPath::Parse("RemotePath", remote);
+  return SmbMapping{CanonicalUnc(path.ok() ? path->ToString() : remote), status == kStatusOk,
+                    object.path(), StatusName(status), std::move(local_path)};
 }
 
 // ERROR_NOT_CONNECTED: the mapping is gone.
@@ -126,34 +130,26 @@ absl::Status ClassifyStatus(const absl::Status& status, bool require_privacy = f
 
 class WindowsSmb final : public SmbHost {
  public:
-  explicit WindowsSmb(const Parts& parts) : wmi_(*parts.wmi), os_(*parts.os) {}
+  explicit WindowsSmb(const Parts& parts) : wmi_(*parts.wmi), os_(*parts.os), warn_(parts.warn) {}
 
   absl::StatusOr<std::optional<SmbMapping>> GetMapping(const CallContext& context,
                                                        const std::string& share) override {
-    const auto mappings =
-        wmi_.Query(context, Namespace::kSmb,
-                   cim::Query("MSFT_SmbGlobalMapping").Where("RemotePath", Value::String(share)));
-    if (!mappings.ok()) {
-      return ClassifyStatus(
-          Prefixed(absl::StrCat("finding the mapping of ", share), mappings.status()));
+    cim::Query query("MSFT_SmbGlobalMapping");
+    // No page says whether WQL ignores case beyond ASCII, so such names are compared here alone.
+    if (std::all_of(share.begin(), share.end(), absl::ascii_isascii)) {
+      query.Where("RemotePath", Value::String(share));
     }
-    if (mappings->empty()) return std::optional<SmbMapping>();
-    ABSL_ASSIGN_OR_RETURN(SmbMapping mapping, ReadMapping(mappings->front(), share));
-    return std::optional<SmbMapping>(std::move(mapping));
+    ABSL_ASSIGN_OR_RETURN(const auto mappings,
+                          Find(context, absl::StrCat("finding the mapping of ", share), query));
+    for (const SmbMapping& mapping : mappings) {
+      if (mapping.remote_path == share) return mapping;
+    }
+    return std::nullopt;
   }
 
   absl::StatusOr<std::vector<SmbMapping>> ListMappings(const CallContext& context) override {
-    const auto objects = wmi_.Query(context, Namespace::kSmb, cim::Query("MSFT_SmbGlobalMapping"));
-    if (!objects.ok()) return ClassifyStatus(Prefixed("listing the mappings", objects.status()));
-    std::vector<SmbMapping> mappings;
-    for (const cim::Object& object : *objects) {
-      ABSL_ASSIGN_OR_RETURN(const auto remote, object.GetString("RemotePath"));
-      const absl::StatusOr<UncPath> path = UncPath::Parse("RemotePath", remote);
-      ABSL_ASSIGN_OR_RETURN(
-          SmbMapping mapping,
-          ReadMapping(object, absl::AsciiStrToLower(path.ok() ? path->ToString() : remote)));
-      mappings.push_back(std::move(mapping));
-    }
+    ABSL_ASSIGN_OR_RETURN(
+        auto mappings, Find(context, "listing the mappings", cim::Query("MSFT_SmbGlobalMapping")));
     std::sort(mappings.begin(), mappings.end(), [](const SmbMapping& a, const SmbMapping& b) {
       return a.remote_path < b.remote_path;
     });
@@ -189,11 +185,11 @@ class WindowsSmb final : public SmbHost {
     if (!HasWin32Code(created, win32_error::kSessionCredentialConflict)) {
       return ClassifyStatus(created, require_privacy);
     }
-    return WithHint(
-        created, absl::StatusCode::kFailedPrecondition,
-        absl::StrCat("use the credentials by which the node is connected to the server, or end "
-                     "that connection first: ",
-                     WhoHolds(context, share)));
+    WarnOfHolders(context, share);
+    return WithHint(created, absl::StatusCode::kFailedPrecondition,
+                    "use the credentials by which the node is connected to the server, or end that "
+                    "connection first: csi-proxyctl storage list-smb-mappings, or "
+                    "Get-SmbGlobalMapping and Get-SmbConnection on the node, show whose it is");
   }
 
   absl::Status RemoveMapping(const CallContext& context, const SmbMapping& mapping) override {
@@ -208,25 +204,34 @@ class WindowsSmb final : public SmbHost {
   }
 
  private:
-  // The mappings that keep the node's session with a share's server.
-  std::string WhoHolds(const CallContext& context, const std::string& share) {
+  absl::StatusOr<std::vector<SmbMapping>> Find(const CallContext& context,
+                                               absl::string_view operation,
+                                               const cim::Query& query) {
+    const auto objects = wmi_.Query(context, Namespace::kSmb, query);
+    if (!objects.ok()) return ClassifyStatus(Prefixed(operation, objects.status()));
+    std::vector<SmbMapping> mappings;
+    for (const cim::Object& object : *objects) {
+      ABSL_ASSIGN_OR_RETURN(mappings.emplace_back(), ReadMapping(object));
+    }
+    return mappings;
+  }
+
+  // Names the mappings that keep the node's session with a share's server. The caller does not
+  // learn them, because they are other tenants'.
+  void WarnOfHolders(const CallContext& context, const std::string& share) {
     std::vector<std::string> holders;
-    const auto mappings = wmi_.Query(context, Namespace::kSmb, cim::Query("MSFT_SmbGlobalMapping"));
-    const absl::string_view server = ServerOf(share);
-    if (mappings.ok()) {
-      for (const cim::Object& mapping : *mappings) {
-        const std::string other = mapping.GetStringOr("RemotePath", "").value_or("");
-        if (EqualNames(ServerOf(other), server)) holders.push_back(other);
-      }
+    const auto mappings = ListMappings(context);
+    if (!mappings.ok()) return;
+    for (const SmbMapping& other : *mappings) {
+      if (ServerOf(other.remote_path) == ServerOf(share)) holders.push_back(other.remote_path);
     }
-    if (holders.empty()) {
-      return "they are not those of a global mapping: Get-SmbConnection on the node shows whose";
-    }
-    return absl::StrCat("they are those of the node's mapping of ", absl::StrJoin(holders, ", "));
+    warn_(absl::StrCat("mapping ", share, ": the node is connected to the server by others: ",
+                       holders.empty() ? "no global mapping" : PathsText(holders)));
   }
 
   cim::Session& wmi_;
   machine::Os& os_;
+  const std::function<void(absl::string_view)> warn_;
 };
 
 }  // namespace

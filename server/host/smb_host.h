@@ -15,8 +15,8 @@ namespace csi_proxy::host {
 
 // A global mapping.
 struct SmbMapping {
-  // `\\host\share`, lower case. Among all mappings there may be some of a folder in a share, which
-  // csi-proxy does not make (github.com/kubernetes-csi/csi-driver-smb/issues/1035).
+  // `\\host\share` as CanonicalUnc() has it. Among all mappings there may be some of a folder in a
+  // share, which csi-proxy does not make (github.com/kubernetes-csi/csi-driver-smb/issues/1035).
   std::string remote_path;
   // True if the node reports the mapping as connected. It may still be broken: see IsHealthy.
   bool is_connected = false;
@@ -51,8 +51,8 @@ class SmbHost {
 
   // Maps a share. FAILED_PRECONDITION when the server refuses the credentials or cannot encrypt
   // while `require_privacy` is set, or, with Win32's code kSessionCredentialConflict, when the node
-  // knows the server by other credentials, whose mappings are named; NOT_FOUND when host or share
-  // do not exist; ALREADY_EXISTS when the share is mapped.
+  // knows the server by other credentials, whose mappings the log names; NOT_FOUND when host or
+  // share do not exist; ALREADY_EXISTS when the share is mapped.
   virtual absl::Status CreateMapping(const CallContext& context, const std::string& share,
                                      const SmbCredentials& credentials, bool require_privacy) = 0;
 

@@ -204,32 +204,6 @@ TEST_F(SmbTest, AShareWhoseRootMayNotBeReadIsReached) {
   }
 }
 
-TEST_F(SmbTest, OtherCredentialsAreNamedByTheirMappings) {
-  ASSERT_THAT(Map(kShare, "EX\\u", "pw"), IsOk());
-  ASSERT_THAT(Map("\\\\old\\data", "u", "pw", false), IsOk());
-  const absl::Status refused = Map("\\\\srv\\more", "second", "pw2");
-  EXPECT_THAT(refused, FailsWith(kPrecondition, "the node's mapping of \\\\srv\\data)"));
-  EXPECT_THAT(refused, FailsWith(kPrecondition, "(1219)"));
-  ASSERT_THAT(Map("\\\\srv\\more", "EX\\u", "pw"), IsOk());
-  EXPECT_THAT(Map("\\\\srv\\third", "second", "pw2"),
-              FailsWith(kPrecondition,
-                        "they are those of the node's mapping of "
-                        "\\\\srv\\data, \\\\srv\\more)"));
-  ASSERT_THAT(
-      host_->smb().RemoveMapping(context_, **host_->smb().GetMapping(context_, "\\\\srv\\more")),
-      IsOk());
-  // The conflicting credentials may be those of a session without a global mapping.
-  machine::simulated::FaultRule rule;
-  rule.operation = "wmi.Invoke/MSFT_SmbGlobalMapping.Create";
-  rule.code = kInternal;
-  rule.error = KnownError(1219);
-  ASSERT_THAT(host_->smb().RemoveMapping(context_, **host_->smb().GetMapping(context_, kShare)),
-              IsOk());
-  ASSERT_THAT(node_->InjectFault(rule), IsOk());
-  EXPECT_THAT(Map("\\\\srv\\more", "second", "pw2"),
-              FailsWith(kPrecondition, "not those of a global mapping"));
-}
-
 TEST_F(SmbTest, AServerGoesAndComesBack) {
   ASSERT_THAT(Map(kShare, "EX\\u", "pw"), IsOk());
   ASSERT_THAT(node_->SetServerReachable("srv", false), IsOk());

@@ -106,7 +106,7 @@ void CheckIscsi(const NodeState& state, Problems* problems) {
       const std::string here = Element(at, "target", t);
       const IscsiTarget& target = portal.targets[t];
       CheckTarget(target, here, problems);
-      const std::string iqn = absl::AsciiStrToLower(target.iqn);
+      const std::string iqn = FoldName(target.iqn);
       problems->Require(iqns.insert(iqn).second, here, "iqn", "is another target's");
       const bool is_first = all_iqns.insert(iqn).second;
       problems->Require(is_first || target.chap == ChapMode::kNone, here, "chap",

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
+#include "server/base/windows_path.h"
 #include "server/simulator/storage.h"
 
 namespace csi_proxy::machine::simulated {
@@ -141,7 +142,7 @@ absl::StatusOr<IscsiTarget*> FindTarget(NodeState& state, const IscsiPortal& por
                                         const std::string& iqn) {
   if (IscsiPortalState* found = FindPortal(state, portal); found != nullptr) {
     for (IscsiTarget& target : found->targets) {
-      if (!absl::EqualsIgnoreCase(target.iqn, iqn)) continue;
+      if (!EqualNames(target.iqn, iqn)) continue;
       if (found->registered || target.connected) return &target;
     }
   }
@@ -153,7 +154,7 @@ std::vector<IscsiTarget*> WaysTo(NodeState& state, const std::string& iqn) {
   std::vector<IscsiTarget*> ways;
   for (IscsiPortalState& portal : state.iscsi_portals) {
     for (IscsiTarget& target : portal.targets) {
-      if (absl::EqualsIgnoreCase(target.iqn, iqn)) ways.push_back(&target);
+      if (EqualNames(target.iqn, iqn)) ways.push_back(&target);
     }
   }
   return ways;

@@ -1,10 +1,10 @@
 // Steps about the rest of the node: the pipes themselves, services, firmware, shares, iSCSI.
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "client/ctl/selftest/steps.h"
+#include "server/base/windows_path.h"
 #include "server/http/host_port.h"
 
 namespace csi_proxy::ctl::selftest {
@@ -120,7 +120,7 @@ std::string SeeMapping(Attempt& attempt) {
   const std::string link = attempt.Path("share");
   for (const Answer& mapping : attempt.Call("storage", "ListSmbMappings").Each("mappings")) {
     for (const std::string& path : mapping.Texts("links")) {
-      if (!absl::EqualsIgnoreCase(path, link)) continue;
+      if (!EqualNames(path, link)) continue;
       const std::string status = mapping.Text("status");
       attempt.Expect(status == "OK", absl::StrCat("the mapping is ", status));
       return absl::StrCat(mapping.Text("remote_path"), " is ", status);

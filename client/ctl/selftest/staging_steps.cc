@@ -1,10 +1,10 @@
 // Steps about the storage group, on a disk whose volume the steps before have formatted.
 #include <algorithm>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/ctl/selftest/steps.h"
+#include "server/base/windows_path.h"
 
 namespace csi_proxy::ctl::selftest {
 namespace {
@@ -64,7 +64,7 @@ std::string SeeStaged(Attempt& attempt) {
   for (const Answer& mount :
        attempt.Call("storage", "ListMounts", {{"path", attempt.options().work_dir()}})
            .Each("mounts")) {
-    if (absl::EqualsIgnoreCase(mount.Text("path"), Staging(attempt))) state = mount.Text("state");
+    if (EqualNames(mount.Text("path"), Staging(attempt))) state = mount.Text("state");
   }
   attempt.Expect(state == "ALIVE", absl::StrCat("the mount is ", state));
   const Answer stats = attempt.Call("storage", "GetPathStats", {{"path", Staging(attempt)}});
@@ -147,7 +147,7 @@ std::string StageShare(Attempt& attempt) {
   attempt.NoLonger("the staged share");
   expect("UnstageShare", target, "");
   for (const Answer& mapping : attempt.Call("storage", "ListSmbMappings").Each("mappings")) {
-    attempt.Expect(!absl::EqualsIgnoreCase(mapping.Text("remote_path"), options.smb_share()),
+    attempt.Expect(!EqualNames(mapping.Text("remote_path"), options.smb_share()),
                    "the mapping is still listed");
   }
   return link;

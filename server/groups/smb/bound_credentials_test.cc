@@ -70,6 +70,17 @@ TEST_F(BoundCredentialsTest, AMappingThatAnotherProcessMadeMeanwhileIsMadeAnew) 
   EXPECT_TRUE(absl::IsFailedPrecondition(Map("correct horse"))) << "the server says so";
 }
 
+// The server refuses the call, whose password is not the one that was kept.
+TEST_F(BoundCredentialsTest, TheCredentialsOfAMappingThatWasRemovedAreForgotten) {
+  ASSERT_TRUE(Map("correct horse").ok());
+  ASSERT_TRUE(node_->SetSmbPassword("fileserver.example", kUser, Secret("battery")).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(Map("wrong")));
+  EXPECT_FALSE(Mapped());
+  ASSERT_TRUE(
+      deps_.host->smb().CreateMapping(context_, kShare, {kUser, Secret("battery")}, true).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(Map("correct horse"))) << "the server says so";
+}
+
 // As after a restart of the service.
 TEST_F(BoundCredentialsTest, AnEarlierMappingIsMadeAnewWithThePassword) {
   ASSERT_TRUE(Map("correct horse").ok());

@@ -1,15 +1,10 @@
 #include "server/groups/smb/known_shares.h"
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "server/base/windows_path.h"
 
 namespace csi_proxy::smb {
 namespace {
-
-// A status travels in a header of gRPC, which has room for 8 KiB.
-constexpr size_t kPathsInText = 4;
-constexpr size_t kLongestInText = 260;
 
 LinkCount LinkCountOf(const ShareLinks& links) {
   if (links.paths.size() > 1) return LinkCount::kSeveral;
@@ -18,18 +13,6 @@ LinkCount LinkCountOf(const ShareLinks& links) {
 }
 
 }  // namespace
-
-std::string PathsText(const std::vector<std::string>& paths) {
-  std::vector<absl::string_view> shown;
-  for (const std::string& path : paths) {
-    if (shown.size() < kPathsInText && path.size() <= kLongestInText) shown.push_back(path);
-  }
-  std::string text = absl::StrJoin(shown, ", ");
-  if (paths.size() > shown.size()) {
-    absl::StrAppend(&text, shown.empty() ? "" : " and ", paths.size() - shown.size(), " more");
-  }
-  return text;
-}
 
 void KnownShares::Keep(const std::string& share, const host::SmbCredentials& credentials) {
   const std::lock_guard<Mutex> lock(mutex_);

@@ -59,7 +59,4 @@ class KnownShares {
   Counts counts_ ABSL_GUARDED_BY(mutex_) = {};
 };
 
-// `a, b and 3 more`: a few paths, none of them long, for a line of text.
-std::string PathsText(const std::vector<std::string>& paths);
-
 }  // namespace csi_proxy::smb

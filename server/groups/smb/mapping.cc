@@ -34,7 +34,9 @@ absl::StatusOr<Found> FindMapping(const groups::Deps& deps, const CallContext& c
     const std::optional<bool> match = deps.shares->Match(share, credentials);
     if (match == false) {
       return absl::PermissionDeniedError(
-          absl::StrCat("username, password: ", share, " is mapped with other credentials"));
+          absl::StrCat("username, password: ", share,
+                       " is mapped with other credentials (csi-proxyctl "
+                       "storage list-smb-mappings shows the links that lead there)"));
     }
     // Nobody knows the owner of a mapping from before the start. Mapping it anew lets the server
     // check the caller's credentials.

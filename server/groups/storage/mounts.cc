@@ -28,10 +28,10 @@ MountKind KindOf(const host::FoundLink& link) {
 // `\\host\share` of a mapping, which may be one of a folder in it.
 std::string ShareOf(const host::SmbMapping& mapping) {
   const absl::StatusOr<UncPath> path = UncPath::Parse("remote_path", mapping.remote_path);
-  return FoldName(path.ok() ? path->Share() : mapping.remote_path);
+  return path.ok() ? path->Share() : mapping.remote_path;
 }
 
-// `connected` holds the shares, by FoldName(), with a mapping that is in order.
+// `connected` holds the shares, as UncPath::Share() has them, with a mapping that is in order.
 MountState StateOf(const host::FoundLink& link, const std::map<std::string, bool>& connected) {
   switch (link.end) {
     case host::LinkEnd::kThere:
@@ -39,7 +39,7 @@ MountState StateOf(const host::FoundLink& link, const std::map<std::string, bool
     case host::LinkEnd::kNowhere:
       return MountState::kDangling;
     case host::LinkEnd::kOnServer: {
-      const auto mapping = connected.find(FoldName(link.share));
+      const auto mapping = connected.find(link.share);
       return mapping != connected.end() && mapping->second ? MountState::kAlive
                                                            : MountState::kDisconnected;
     }
@@ -111,13 +111,12 @@ absl::StatusOr<ListSmbMappingsResponse> SmbMappings(const groups::Deps& deps,
     SmbMapping& listed = response.mappings.emplace_back(
         SmbMapping{.remote_path = mapping.remote_path, .status = mapping.status, .links = {}});
     if (!mapping.local_path.empty()) listed.links.push_back(mapping.local_path);
-    by_path.emplace(FoldName(mapping.remote_path), &listed);
+    by_path.emplace(mapping.remote_path, &listed);
   }
   for (const host::FoundLink& link : found.links) {
     if (link.end != host::LinkEnd::kOnServer || link.share.empty()) continue;
-    const std::string share = FoldName(link.share);
     // The mappings of the share and of the folders on the way.
-    for (std::string folder = FoldName(link.folder); folder.size() >= share.size();
+    for (std::string folder = CanonicalUnc(link.folder); folder.size() >= link.share.size();
          folder.resize(folder.rfind('\\'))) {
       const auto mapping = by_path.find(folder);
       if (mapping != by_path.end()) mapping->second->links.push_back(link.path);

@@ -19,8 +19,7 @@
 namespace csi_proxy::storage {
 namespace {
 
-// For how long a call that has failed waits for the target's lock, to undo what it did, and looks
-// for links to tell of.
+// The time that a failed call may use to take the target's lock and undo its steps.
 constexpr absl::Duration kAfterwards = absl::Seconds(2);
 // A look at all links that took longer is not repeated.
 constexpr absl::Duration kShortLook = absl::Seconds(1);
@@ -65,8 +64,7 @@ class ShareStager {
         target_(target) {}
 
   absl::StatusOr<StageShareResponse> Run() {
-    const absl::Status status = RunLocked();
-    if (!status.ok()) return WithHolders(status);
+    ABSL_RETURN_IF_ERROR(RunLocked());
     response_.share = share_;
     return std::move(response_);
   }
@@ -153,22 +151,6 @@ class ShareStager {
       return absl::OkStatus();
     }
     return deps_.host->filesystem().Remove(context, target_, false);
-  }
-
-  // Names the links that keep other credentials in use.
-  absl::Status WithHolders(const absl::Status& refused) {
-    const bool is_bound = absl::IsPermissionDenied(refused);
-    if (!is_bound && !HasWin32Code(refused, win32_error::kSessionCredentialConflict)) {
-      return refused;
-    }
-    const auto links =
-        smb::FindLinks(deps_, context_.WithTimeout(kAfterwards), [&](const UncPath& target) {
-          return is_bound ? target.Share() == share_ : EqualNames(target.host(), remote_.host());
-        });
-    if (!links.ok() || links->paths.empty()) return refused;
-    return absl::Status(
-        refused.code(),
-        absl::StrCat(refused.message(), "; links that lead there: ", smb::PathsText(links->paths)));
   }
 
   const groups::Deps& deps_;

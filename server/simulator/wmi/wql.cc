@@ -166,7 +166,7 @@ bool Matches(const Condition& condition, const cim::Object& object) {
   const absl::StatusOr<cim::Value> value = object.Get(condition.property->name);
   if (!value.ok() || value->is_null()) return false;
   const bool equals = cim::IsText(condition.property->type)
-                          ? EqualNames(*value->AsText(), *condition.value.AsText())
+                          ? absl::EqualsIgnoreCase(*value->AsText(), *condition.value.AsText())
                           : *value == condition.value;
   return equals == condition.is_equal;
 }
