@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <cstdio>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -16,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "csi_proxy/storage/v1alpha1/client.h"
+#include "csi_proxy/volume/v1/client.h"
 #include "integration/service/calls.h"
 #include "server/base/testing_posix.h"
 #include "server/rpc/http2_guard.h"
@@ -27,6 +29,15 @@ namespace {
 using rpc::ConnectUnix;
 
 constexpr absl::string_view kSettings("\0\0\0\4\0\0\0\0\0", 9);
+
+storage::v1alpha1::StageShareRequest ShareAt(const std::string& path) {
+  storage::v1alpha1::StageShareRequest request;
+  request.set_remote_path(R"(\\fileserver.example\data)");
+  request.set_target_path(path);
+  request.set_username(R"(EXAMPLE\storage)");
+  request.set_password("correct horse");
+  return request;
+}
 
 // This process is the greedy client; the honest one is another.
 class SharesTest : public testing::Test {
@@ -194,11 +205,8 @@ TEST_F(SharesTest, ADeadServerLeavesWorkersEvenToItsCallers) {
   Start({"--max-workers=8", "--max-queued=64", "--metrics-bind-address=127.0.0.1:" + port});
   const filesystem::v1::Client client(Connect(server_->client_options()).value());
   const std::string link = absl::StrCat(kRoot, "share");
-  csi_proxy::simulated::MakeLinkRequest to_share;
-  to_share.set_path(link);
-  to_share.set_target(R"(\\fileserver.example\data)");
-  csi_proxy::simulated::MakeLinkResponse made;
-  ASSERT_TRUE(server_->Admin("MakeLink", to_share, &made).ok());
+  const storage::v1alpha1::Client storage(Connect(server_->client_options()).value());
+  ASSERT_TRUE(storage.StageShare(ShareAt(link)).ok());
   ASSERT_TRUE(server_->InjectFault("operation: 'win32.Reach' latency_ms: 600000").ok());
   std::vector<std::thread> callers;
   for (int i = 0; i < 12; ++i) {
@@ -219,15 +227,54 @@ TEST_F(SharesTest, ADeadServerLeavesWorkersEvenToItsCallers) {
   for (std::thread& caller : callers) caller.join();
 }
 
+// A status travels in headers, and gRPC's clients give RESOURCE_EXHAUSTED in its place when these
+// have more than 8 KiB.
+TEST_F(SharesTest, AnErrorArrivesHoweverMuchThereIsToSay) {
+  std::string node = R"(
+    disk { number: 0 size_bytes: 68719476736 style: GPT
+           partition { type: EFI_SYSTEM size_bytes: 104857600 }
+           partition { size_bytes: 60000000000 volume {
+             id: "\\\\?\\Volume{00000000-c511-4c0d-9000-000000000001}\\"
+             file_system: "NTFS" drive_letter: "C" file { path: "var\\lib\\kubelet" } } } }
+    smb_server { name: "srv" user { name: "u" password: "p" } share { name: "free" })";
+  std::string mappings;
+  for (int i = 100; i < 230; ++i) {
+    const std::string share = absl::StrCat(std::string(77, 's'), i);
+    absl::StrAppend(&node, " share { name: '", share, "' }");
+    absl::StrAppend(&mappings, " smb_mapping { remote_path: '", R"(\\\\srv\\)", share,
+                    "' username: 'u' }");
+  }
+  const std::string file = absl::StrCat(testing::TempDir(), "/shares_test.", getpid());
+  std::ofstream(file) << node << " }" << mappings;
+  Start({"--scenario=" + file});
+  const auto connection = Connect(server_->client_options()).value();
+  storage::v1alpha1::StageShareRequest stage = ShareAt(absl::StrCat(kRoot, "s"));
+  stage.set_remote_path(R"(\\srv\free)");
+  const absl::Status refused = storage::v1alpha1::Client(connection).StageShare(stage).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_TRUE(absl::StrContains(refused.message(), "1219")) << refused;
+
+  volume::v1::GetVolumeIDFromTargetPathRequest where;
+  std::string path = absl::StrCat(kRoot, "none");
+  for (int i = 0; i < 100; ++i) {
+    path += '\\';
+    for (int letter = 0; letter < 200; ++letter) path += "ä";
+  }
+  where.set_target_path(path);
+  const absl::Status absent =
+      volume::v1::Client(connection).GetVolumeIDFromTargetPath(where).status();
+  EXPECT_TRUE(absl::IsNotFound(absent)) << absent;
+  // aws-ebs looks for these words.
+  EXPECT_TRUE(absl::StrContains(absent.message(), "because it does not exist")) << absent;
+  server_->Stop(absl::Seconds(10));
+  std::remove(file.c_str());
+}
+
 TEST_F(SharesTest, TwentyDeadFileServersLeaveWorkersToSharesOfLiveOnes) {
   const std::string port = absl::StrCat(FreePort());
   Start({"--metrics-bind-address=127.0.0.1:" + port});
   const storage::v1alpha1::Client client(Connect(server_->client_options()).value());
-  storage::v1alpha1::StageShareRequest live;
-  live.set_remote_path(R"(\\fileserver.example\data)");
-  live.set_target_path(absl::StrCat(kRoot, "live"));
-  live.set_username(R"(EXAMPLE\storage)");
-  live.set_password("correct horse");
+  const storage::v1alpha1::StageShareRequest live = ShareAt(absl::StrCat(kRoot, "live"));
   std::vector<std::thread> callers;
   for (int i = 0; i < 20; ++i) {
     storage::v1alpha1::StageShareRequest dead = live;

@@ -1,6 +1,8 @@
 // Directories and links: every act is on a handle that ResolvePath() found.
+#include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/status_macros.h"
 #include "server/base/win32_error.h"
@@ -18,11 +20,13 @@ constexpr int kAttempts = 16;
 
 class WindowsFilesystem final : public FilesystemHost {
  public:
-  explicit WindowsFilesystem(const Parts& parts) : os_(*parts.os), warn_(parts.warn) {}
+  explicit WindowsFilesystem(const Parts& parts)
+      : os_(*parts.os), warn_(parts.warn), smb_(NewSmbHost(parts)) {}
 
   absl::StatusOr<bool> Exists(const CallContext& context, const ConfinedPath& path) override {
     ABSL_ASSIGN_OR_RETURN(const ResolvedPath walked, LookAt(context, path, false));
-    return walked.found() || Reachable(context, walked);
+    if (walked.found()) return true;
+    return Reaches(context, walked);
   }
 
   absl::Status MakeDirectories(const CallContext& context, const ConfinedPath& path) override {
@@ -120,7 +124,9 @@ class WindowsFilesystem final : public FilesystemHost {
     if (absl::IsPermissionDenied(end.status())) return end.status();
     ABSL_RETURN_IF_ERROR(context.Check());
     // A link that leads into a loop leads nowhere.
-    info.target_exists = end.ok() && (end->found() || Reachable(context, *end));
+    if (!end.ok()) return info;
+    ABSL_ASSIGN_OR_RETURN(const bool reached, Reaches(context, *end));
+    info.target_exists = end->found() || reached;
     return info;
   }
 
@@ -141,6 +147,10 @@ class WindowsFilesystem final : public FilesystemHost {
       if (!server.ok()) return absl::FailedPreconditionError(server.status().message());
       stats.share = server->Share();
       root = absl::StrCat(server->ToString(), "\\");
+      ABSL_ASSIGN_OR_RETURN(const bool mapped, IsMapped(context, walked.on_server));
+      if (!mapped) {
+        return absl::NotFoundError(absl::StrCat(operation, ": ", stats.share, " is not mapped"));
+      }
       context.LeavePlace();
     } else {
       if (!walked.found()) return MissingError(path.path);
@@ -205,9 +215,22 @@ class WindowsFilesystem final : public FilesystemHost {
                                   &walked->held.back());
   }
 
-  // True if a walk ended at an entry on a server that answers.
-  bool Reachable(const CallContext& context, const ResolvedPath& walked) {
+  // Returns true if a global mapping leads to a path on a server. No other server is asked, because
+  // a pod's link may name any, and SYSTEM would sign in there as the node
+  // (learn.microsoft.com/entra/architecture/service-accounts-computer).
+  absl::StatusOr<bool> IsMapped(const CallContext& context, absl::string_view on_server) {
+    const std::string path = CanonicalUnc(on_server);
+    ABSL_ASSIGN_OR_RETURN(const auto mappings, smb_->ListMappings(context));
+    return std::any_of(mappings.begin(), mappings.end(), [&](const SmbMapping& mapping) {
+      return absl::StartsWith(absl::StrCat(path, "\\"), absl::StrCat(mapping.remote_path, "\\"));
+    });
+  }
+
+  // Returns true if a walk ended at an entry on a server that is mapped and answers.
+  absl::StatusOr<bool> Reaches(const CallContext& context, const ResolvedPath& walked) {
     if (walked.on_server.empty()) return false;
+    ABSL_ASSIGN_OR_RETURN(const bool mapped, IsMapped(context, walked.on_server));
+    if (!mapped) return false;
     context.LeavePlace();
     return os_.Reach(walked.on_server).ok();
   }
@@ -216,7 +239,8 @@ class WindowsFilesystem final : public FilesystemHost {
     const std::string text = path.path.ToString();
     ABSL_ASSIGN_OR_RETURN(ResolvedPath walked,
                           ResolvePath(os_, context, path, {.follow_last = true}));
-    if (Reachable(context, walked)) return absl::OkStatus();
+    ABSL_ASSIGN_OR_RETURN(const bool reached, Reaches(context, walked));
+    if (reached) return absl::OkStatus();
     if (walked.dangling) {
       return absl::AlreadyExistsError(
           absl::StrCat("a link that leads nowhere is in the way of ", text));
@@ -272,6 +296,7 @@ class WindowsFilesystem final : public FilesystemHost {
 
   machine::Os& os_;
   const std::function<void(absl::string_view)> warn_;
+  const std::unique_ptr<SmbHost> smb_;
 };
 
 }  // namespace

@@ -38,7 +38,8 @@ struct PathStats {
 };
 
 // Thread-safe. Checking a path and acting on it are one step: a link swapped in between cannot
-// lead the action elsewhere. PERMISSION_DENIED when a link leads out of the path's roots.
+// lead the action elsewhere. PERMISSION_DENIED when a link leads out of the path's roots. A server
+// is asked only for a share that is mapped; what is on any other does not exist.
 class FilesystemHost {
  public:
   virtual ~FilesystemHost() = default;
@@ -82,8 +83,8 @@ class FilesystemHost {
                                             const ConfinedPath& path) = 0;
 
   // Measures the file system that holds the path. Follows links and a mount point at the end, and a
-  // link to a share only at the end. NOT_FOUND when nothing is there, FAILED_PRECONDITION when the
-  // volume has no file system. It may take as long as a server takes.
+  // link to a share only at the end. NOT_FOUND when nothing is there or the share is not mapped,
+  // FAILED_PRECONDITION when the volume has no file system. It may take as long as a server takes.
   virtual absl::StatusOr<PathStats> GetStats(const CallContext& context,
                                              const ConfinedPath& path) = 0;
 

@@ -165,6 +165,44 @@ TEST_F(FilesystemTest, LinksToSharesAreReadableWhileTheMappingIs) {
   EXPECT_FALSE(Read("share").target_exists);
 }
 
+// SYSTEM would sign in as the node at any server that a pod's link names.
+TEST_F(FilesystemTest, NoServerIsAskedButByAMapping) {
+  const auto fail = [&](const char* call) {
+    FaultRule rule;
+    rule.operation = call;
+    rule.times = 1;
+    rule.code = kInternal;
+    ASSERT_THAT(node_->InjectFault(rule), IsOk());
+  };
+  fail("win32.Reach");
+  fail("win32.GetSpace");
+  const char* const targets[] = {"\\\\evil\\share\\a", "\\\\evil@8080\\DavWWWRoot\\a",
+                                 "\\\\srv\\data2"};
+  for (const char* target : targets) {
+    SCOPED_TRACE(target);
+    ASSERT_THAT(Link("bait", target), IsOk());
+    EXPECT_TRUE(Read("bait").is_link);
+    EXPECT_FALSE(Read("bait").target_exists);
+    EXPECT_THAT(files().Exists(context_, Kubelet("bait")), Yields(true)) << "the link itself";
+    EXPECT_FALSE(files().MakeDirectories(context_, Kubelet("bait")).ok());
+    EXPECT_FALSE(files().GetStats(context_, Kubelet("bait")).ok());
+    ASSERT_THAT(files().Remove(context_, Kubelet("bait"), false), IsOk());
+  }
+  EXPECT_EQ(node_->Snapshot().faults.size(), 2u) << "they were not called";
+  node_->ClearFaults();
+  // Other programs map folders (github.com/kubernetes-csi/csi-driver-smb/issues/1035).
+  node_->core()->Change([](machine::simulated::NodeState& state) {
+    state.smb_mappings[0].remote_path = "\\\\SRV\\data\\dir";
+  });
+  fail("win32.Reach");
+  ASSERT_THAT(Link("beside", "\\\\srv\\data\\f"), IsOk());
+  EXPECT_FALSE(Read("beside").target_exists);
+  EXPECT_EQ(node_->Snapshot().faults.size(), 1u);
+  ASSERT_THAT(Link("folder", "\\\\srv\\Data\\dir\\sub"), IsOk());
+  EXPECT_FALSE(Read("folder").target_exists);
+  EXPECT_THAT(node_->Snapshot().faults, testing::IsEmpty()) << "asked";
+}
+
 // It may be dead, and what stays on the node must not wait for it.
 TEST_F(FilesystemTest, ACallToAServerLeavesItsPlace) {
   const UncPath share = *UncPath::Parse("path", "\\\\srv\\data\\dir");
