@@ -123,13 +123,16 @@ CASES = [
     ("kube-system", "csi-proxy", with_paths(r"\??\pipe\csi-proxy-disk-v1"), MOUNT),
     ("kube-system", "csi-proxy", with_paths(r"\\?\GLOBALROOT\Device\NamedPipe\csi-proxy-disk-v1"), MOUNT),
     ("kube-system", "csi-proxy", with_paths(r"\\localhost\pipe\csi-proxy-disk-v1"), MOUNT),
+    ("kube-system", "csi-proxy", with_paths(r"\\localhost\IPC$\csi-proxy-disk-v1"), MOUNT),
+    ("kube-system", "csi-proxy", with_paths("//node-1.example/ipc$"), MOUNT),
+    ("csi-windows", DRIVER, with_paths(r"\\10.0.0.7\IPC$.\csi-proxy-disk-v1"), MOUNT),
     ("kube-system", "csi-proxy", with_paths(r"\\.\pipe\x\..\csi-proxy-disk-v1"), MOUNT),
     ("kube-system", "csi-proxy", with_paths(r"\\.\pipe"), MOUNT),
     ("kube-system", "csi-proxy", with_paths(r"\\.\PhysicalDrive0"), MOUNT),
     ("kube-system", "csi-proxy", with_paths(r"C:\data", PIPE + "disk-v1"), MOUNT),
     # Other pipes, shares and paths of Linux are none of the policy's business.
     ("kube-system", "csi-proxy", with_paths(r"\\.\Pipe\containerd-containerd"), ""),
-    ("kube-system", "csi-proxy", with_paths(r"\\server\share", r"C:\csi-proxy\pipe"), ""),
+    ("kube-system", "csi-proxy", with_paths(r"\\server\share", r"\\server\pipes\a", r"C:\csi-proxy\pipe"), ""),
     ("kube-system", "csi-proxy", with_paths("/var/lib/kubelet", "/csi-proxy-disk-v1", os="linux"), ""),
     # Applications use volumes, and reach nothing of the node.
     ("example-workloads", "default", application(), ""),
