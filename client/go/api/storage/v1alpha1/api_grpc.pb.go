@@ -99,8 +99,8 @@ type StorageClient interface {
 	// the link. An empty directory gives place to the link. ALREADY_EXISTS when another link, or a
 	// volume, is there; FAILED_PRECONDITION when a file is, or a directory that is not empty, when the
 	// server refuses the credentials, or the node is connected to it with others; PERMISSION_DENIED
-	// where mappings are bound to their credentials, and these are others. Where other credentials hold
-	// a mapping, the links that lead to it are named. There is no read-only stage: a mapping has no such
+	// where mappings are bound to their credentials, and these are others. ListSmbMappings shows the
+	// links that lead to the mapping. There is no read-only stage: a mapping has no such
 	// flag, and who may write is for the server to say.
 	StageShare(ctx context.Context, in *StageShareRequest, opts ...grpc.CallOption) (*StageShareResponse, error)
 	// Takes back what StageShare did: when no other link below the working directories leads to the
@@ -323,8 +323,8 @@ type StorageServer interface {
 	// the link. An empty directory gives place to the link. ALREADY_EXISTS when another link, or a
 	// volume, is there; FAILED_PRECONDITION when a file is, or a directory that is not empty, when the
 	// server refuses the credentials, or the node is connected to it with others; PERMISSION_DENIED
-	// where mappings are bound to their credentials, and these are others. Where other credentials hold
-	// a mapping, the links that lead to it are named. There is no read-only stage: a mapping has no such
+	// where mappings are bound to their credentials, and these are others. ListSmbMappings shows the
+	// links that lead to the mapping. There is no read-only stage: a mapping has no such
 	// flag, and who may write is for the server to say.
 	StageShare(context.Context, *StageShareRequest) (*StageShareResponse, error)
 	// Takes back what StageShare did: when no other link below the working directories leads to the
