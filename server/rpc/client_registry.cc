@@ -33,10 +33,10 @@ std::shared_ptr<Client> ClientRegistry::Get(int64_t process_id, uint64_t start) 
     }
   }
   // Outside the lock: it asks the system.
-  const Peer peer = PeerOfProcess(process_id);
-  const std::string tenant = TenantOf(peer);
+  Peer peer = PeerOfProcess(process_id);
+  peer.tenant = TenantOf(peer);
   // Weak: what is remembered is part of the state.
-  const auto forget = [weak = std::weak_ptr(state_), key, tenant](Client* gone) {
+  const auto forget = [weak = std::weak_ptr(state_), key, tenant = peer.tenant](Client* gone) {
     delete gone;
     if (const auto state = weak.lock()) {
       const std::lock_guard<Mutex> lock(state->mutex);
@@ -48,8 +48,8 @@ std::shared_ptr<Client> ClientRegistry::Get(int64_t process_id, uint64_t start) 
   std::weak_ptr<Client>& known = state_->clients[key];
   // Another thread may have made it meanwhile.
   if (auto client = known.lock()) return client;
-  std::shared_ptr<Tenant> with = state_->tenants[tenant].lock();
-  if (with == nullptr) state_->tenants[tenant] = with = std::make_shared<Tenant>();
+  std::shared_ptr<Tenant> with = state_->tenants[peer.tenant].lock();
+  if (with == nullptr) state_->tenants[peer.tenant] = with = std::make_shared<Tenant>();
   std::shared_ptr<Client> made(new Client(peer, std::move(with)), forget);
   known = made;
   return made;

@@ -14,7 +14,6 @@
 #include <iterator>
 #include <map>
 #include <mutex>
-#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -29,6 +28,7 @@
 #include "server/base/status_macros.h"
 #include "server/http/http_server.h"
 #include "server/rpc/request_fields.h"
+#include "server/rpc/share.h"
 #include "server/service/product_version.h"
 
 namespace csi_proxy::observability {
@@ -39,15 +39,19 @@ const prometheus::Histogram::BucketBoundaries kBuckets = {0.001, 0.01, 0.1, 0.3,
                                                           6,     9,    20,  30,  60,  90, 120};
 
 // A client's image is a label, and an attacker must not be able to create any number of time
-// series. Names beyond the limit count as "other".
+// series, nor to take the labels of others: tenants share them as connections. Names beyond a share
+// count as "other", and a label without calls is given up.
 constexpr size_t kMaxImages = 64;
+constexpr size_t kShare = 75;
+constexpr absl::Duration kIdle = absl::Hours(1);
 
 }  // namespace
 
 class Metrics::Impl {
  public:
-  Impl()
-      : started_(prometheus::BuildCounter()
+  explicit Impl(std::function<absl::Time()> clock)
+      : clock_(std::move(clock)),
+        started_(prometheus::BuildCounter()
                      .Name("grpc_server_started_total")
                      .Help("Total number of RPCs started on the server.")
                      .Register(registry_)),
@@ -116,21 +120,26 @@ class Metrics::Impl {
     counters.in_flight->Decrement();
     counters.seconds->Observe(absl::ToDoubleSeconds(duration));
     Handled(counters, method, status.code()).Increment();
-    ApiCalls(counters, method, peer).Increment();
-    if (rpc::UnknownFieldOf(status).has_value()) {
-      unknown_fields_
-          .Add({{"group", method.group},
-                {"version", method.version},
-                {"method", method.method},
-                {"client_image", KnownImage(std::string(ImageName(peer.image_path)))}})
+    const bool unknown_field = rpc::UnknownFieldOf(status).has_value();
+    const std::lock_guard<Mutex> lock(mutex_);
+    Image& image = ImageOf(peer);
+    prometheus::Counter*& calls = image.calls[&method];
+    if (calls == nullptr) {
+      calls = &image.Series(api_calls_, {{"group", method.group}, {"version", method.version}});
+    }
+    calls->Increment();
+    if (unknown_field) {
+      image
+          .Series(unknown_fields_,
+                  {{"group", method.group}, {"version", method.version}, {"method", method.method}})
           .Increment();
     }
   }
 
   void OnLimit(const Peer& peer, rpc::Limit limit) {
-    limited_
-        .Add({{"client_image", KnownImage(std::string(ImageName(peer.image_path)))},
-              {"limit", rpc::kLimitNames[static_cast<size_t>(limit)]}})
+    const std::lock_guard<Mutex> lock(mutex_);
+    ImageOf(peer)
+        .Series(limited_, {{"limit", rpc::kLimitNames[static_cast<size_t>(limit)]}})
         .Increment();
   }
 
@@ -230,7 +239,11 @@ class Metrics::Impl {
   };
 
   // In Prometheus' text format.
-  HttpAnswer Text() const {
+  HttpAnswer Text() {
+    {
+      const std::lock_guard<Mutex> lock(mutex_);
+      ForgetIdle();
+    }
     std::vector<prometheus::MetricFamily> families = registry_.Collect();
     std::ranges::move(connections_.Collect(), std::back_inserter(families));
     return {.code = 200,
@@ -245,8 +258,6 @@ class Metrics::Impl {
     prometheus::Gauge* in_flight;
     // By code; null before the first.
     std::array<std::atomic<prometheus::Counter*>, kGoCodes.size()> handled = {};
-    // By the client's image.
-    std::map<std::string, prometheus::Counter*, std::less<>> api_calls;  // guarded by mutex_
   };
 
   static prometheus::Labels Labels(const rpc::MethodInfo& method, prometheus::Labels more = {}) {
@@ -279,32 +290,66 @@ class Metrics::Impl {
     return *counter;
   }
 
-  prometheus::Counter& ApiCalls(Method& counters, const rpc::MethodInfo& method, const Peer& peer) {
-    const absl::string_view name = ImageName(peer.image_path);
-    {
-      const std::lock_guard<Mutex> lock(mutex_);
-      const auto found = counters.api_calls.find(std::string_view(name.data(), name.size()));
-      if (found != counters.api_calls.end()) return *found->second;
+  using Counters = prometheus::Family<prometheus::Counter>;
+
+  // The series of a client's image, or of all that have none.
+  struct Image {
+    // Adds the label to those of the series.
+    prometheus::Counter& Series(Counters& family, prometheus::Labels labels) {
+      labels.emplace("client_image", label);
+      prometheus::Counter& counter = family.Add(labels);
+      series.emplace(&counter, &family);
+      return counter;
     }
-    const std::string image = KnownImage(std::string(name));
-    prometheus::Counter& counter = api_calls_.Add(
-        {{"group", method.group}, {"version", method.version}, {"client_image", image}});
-    const std::lock_guard<Mutex> lock(mutex_);
-    // Programs that count as "other" have no entry, for there may be any number of them.
-    if (name.empty() || name == image) counters.api_calls.emplace(name, &counter);
-    return counter;
+
+    std::string label;
+    std::string tenant;  // the first with this image
+    bool used = true;    // since `seen`
+    absl::Time seen = absl::InfiniteFuture();
+    std::unordered_map<const rpc::MethodInfo*, prometheus::Counter*> calls = {};
+    std::map<prometheus::Counter*, Counters*> series = {};
+  };
+
+  // Called with the lock held, as the next.
+  Image& ImageOf(const Peer& peer) {
+    const absl::string_view name = ImageName(peer.image_path);
+    const auto found = images_.find(std::string_view(name.data(), name.size()));
+    if (found != images_.end()) {
+      found->second.used = true;
+      return found->second;
+    }
+    if (name.empty() || name == unknown_.label) return unknown_;
+    if (name == other_.label) return other_;
+    const auto of_tenant = [&] {
+      return static_cast<size_t>(std::ranges::count_if(
+          images_, [&](const auto& image) { return image.second.tenant == peer.tenant; }));
+    };
+    const auto may_add = [&](size_t own) {
+      return rpc::MayTakeOneMore(own, images_.size() - own, kMaxImages, kShare,
+                                 rpc::KeptOf(kMaxImages, kShare));
+    };
+    if (!may_add(of_tenant())) {
+      ForgetIdle();
+      if (!may_add(of_tenant())) return other_;
+    }
+    const std::string label(name);
+    return images_.emplace(label, Image{label, peer.tenant}).first->second;
   }
 
-  // The label for an image.
-  std::string KnownImage(const std::string& image) {
-    if (image.empty()) return "unknown";
-    const std::lock_guard<Mutex> lock(mutex_);
-    if (images_.contains(image)) return image;
-    if (images_.size() >= kMaxImages) return "other";
-    images_.insert(image);
-    return image;
+  // Removes the series of images without a call within the last hour.
+  void ForgetIdle() {
+    const absl::Time now = clock_();
+    for (auto next = images_.begin(); next != images_.end();) {
+      const auto at = next++;
+      Image& image = at->second;
+      if (std::exchange(image.used, false)) image.seen = now;
+      if (now - image.seen < kIdle) continue;
+      for (const auto& [counter, family] : image.series) family->Remove(counter);
+      images_.erase(at);
+    }
   }
 
+  const std::function<absl::Time()> clock_;
   prometheus::Registry registry_;
   Connections connections_;
   prometheus::Family<prometheus::Counter>& started_;
@@ -318,7 +363,10 @@ class Metrics::Impl {
   Mutex mutex_;
   // Guarded by mutex_. Elements stay where they are.
   std::unordered_map<const rpc::MethodInfo*, Method> methods_;
-  std::set<std::string> images_;  // guarded by mutex_
+  // By the image's name. Guarded by mutex_, as are the two for clients without a label.
+  std::map<std::string, Image, std::less<>> images_;
+  Image unknown_{"unknown", ""};
+  Image other_{"other", ""};
 
   // The last, for it reads the others until it is gone.
   std::unique_ptr<HttpServer> server_;
@@ -328,12 +376,13 @@ Metrics::Metrics(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Metrics::~Metrics() = default;
 
 absl::StatusOr<std::unique_ptr<Metrics>> Metrics::Serve(absl::string_view option,
-                                                        const std::string& address) {
+                                                        const std::string& address,
+                                                        std::function<absl::Time()> clock) {
   if (address.empty()) return nullptr;
   ABSL_ASSIGN_OR_RETURN(HostPort parsed, HostPort::Parse(option, address));
   // There is no authentication: a port alone is this machine's.
   if (parsed.host.empty()) parsed.host = "127.0.0.1";
-  auto impl = std::make_unique<Impl>();
+  auto impl = std::make_unique<Impl>(std::move(clock));
   if (const absl::Status status = impl->Listen(parsed); !status.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(option, ": ", status.message()));
   }

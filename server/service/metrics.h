@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "server/rpc/executor.h"
 #include "server/rpc/listener.h"
 #include "server/rpc/runtime.h"
@@ -52,9 +54,10 @@ class Metrics final : public rpc::CallObserver {
 
   // Serves `/metrics` at `address`, as `10.0.0.1:9090`, or `:9090` for 127.0.0.1; null for "",
   // which asks for none. INVALID_ARGUMENT, naming `option`, for anything else, or when it cannot
-  // listen there.
-  static absl::StatusOr<std::unique_ptr<Metrics>> Serve(absl::string_view option,
-                                                        const std::string& address);
+  // listen there. `clock` is for tests.
+  static absl::StatusOr<std::unique_ptr<Metrics>> Serve(
+      absl::string_view option, const std::string& address,
+      std::function<absl::Time()> clock = absl::Now);
   ~Metrics() override;
 
   // The port it listens on; of use if 0 was asked for.

@@ -33,11 +33,17 @@ std::string Scrape(int port) { return http_testing::Get(port, "/metrics").body; 
 class MetricsTest : public testing::Test {
  protected:
   MetricsTest() {
-    auto metrics = Metrics::Serve("address", "127.0.0.1:0");
+    auto metrics = Metrics::Serve("address", "127.0.0.1:0", [this] { return now_; });
     EXPECT_TRUE(metrics.ok()) << metrics.status();
     metrics_ = *std::move(metrics);
     port_ = metrics_->port();
   }
+  void Call(const std::string& image, const std::string& tenant) {
+    metrics_->OnDone(kRescan, {.process_id = 1, .image_path = image, .tenant = tenant},
+                     absl::OkStatus(), absl::Milliseconds(1));
+  }
+
+  absl::Time now_ = absl::FromUnixSeconds(1'700'000'000);
   std::unique_ptr<Metrics> metrics_;
   int port_;
 };
@@ -96,15 +102,34 @@ TEST_F(MetricsTest, TellsTheProgramsVersionAndItsStart) {
 }
 
 TEST_F(MetricsTest, ImagesOfAnAttackersMakingDoNotPileUp) {
-  for (int i = 0; i < 1000; ++i) {
-    metrics_->OnStart(kRescan);
-    metrics_->OnDone(kRescan, {.process_id = 1, .image_path = "evil" + std::to_string(i)},
-                     absl::OkStatus(), absl::Milliseconds(1));
-  }
+  for (int i = 0; i < 1000; ++i) Call("evil" + std::to_string(i), "evil");
+  Call("other", "evil");
+  Call("honest", "honest");
   const std::string text = Scrape(port_);
   EXPECT_THAT(text, HasSubstr(R"(client_image="evil0")"));
-  EXPECT_THAT(text, HasSubstr(R"(client_image="other",group="disk",version="v1beta1"} 936)"));
+  EXPECT_THAT(text, HasSubstr(R"(client_image="other",group="disk",version="v1beta1"} 953)"));
+  EXPECT_THAT(text, HasSubstr(R"(client_image="honest",group="disk",version="v1beta1"} 1)"));
   EXPECT_THAT(text, Not(HasSubstr("evil999")));
+}
+
+TEST_F(MetricsTest, AnImageWithoutCallsForAnHourGivesUpItsSeries) {
+  metrics_->OnLimit({.process_id = 1, .image_path = "gone"}, rpc::Limit::kCalls, 1);
+  for (int i = 0; i < 100; ++i) Call("gone" + std::to_string(i), "evil");
+  Scrape(port_);
+  now_ += absl::Minutes(59);
+  Call("gone1", "evil");
+  EXPECT_THAT(Scrape(port_), HasSubstr("\"gone0\""));
+  now_ += absl::Minutes(1);
+  // Nobody has to ask for the numbers.
+  Call("new", "evil");
+  const std::string text = Scrape(port_);
+  EXPECT_THAT(text, HasSubstr(R"(client_image="new",group="disk",version="v1beta1"} 1)"));
+  EXPECT_THAT(text, HasSubstr("\"gone1\""));
+  EXPECT_THAT(text, Not(HasSubstr("\"gone0\"")));
+  EXPECT_THAT(text, Not(HasSubstr("\"gone\"")));
+  Call("gone0", "evil");
+  EXPECT_THAT(Scrape(port_),
+              HasSubstr(R"(client_image="gone0",group="disk",version="v1beta1"} 1)"));
 }
 
 TEST_F(MetricsTest, ACallThatIsNotTheFirstOfItsKindCostsNoAllocation) {

@@ -20,6 +20,9 @@ struct Peer {
   int64_t process_id = 0;
   // The path of the process's image, empty when unknown.
   std::string image_path;
+  // The processes with which it shares limits, as a text that only compares: TenantOf() of
+  // base/peer_process.h. Empty when unknown.
+  std::string tenant = {};
 };
 
 // The place at which a call works. A server has only so many.
