@@ -3,15 +3,20 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "client/ctl/command_line.h"
 #include "client/ctl/commands.h"
 #include "client/ctl/terminal.h"
 #include "server/base/program.h"
+#include "server/service/library_log.h"
 
 namespace {
 
 int Main(int argc, char** argv) {
   namespace ctl = csi_proxy::ctl;
+  csi_proxy::observability::RouteLibraryLogs([](csi_proxy::Severity, absl::string_view message) {
+    std::cerr << absl::StrCat(message, "\n");
+  });
   const auto line = ctl::ParseCommandLine(std::vector<std::string>(argv + 1, argv + argc));
   if (!line.ok()) {
     std::cerr << "error: " << line.status().message() << "\nhint: `csi-proxyctl --help`\n";

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "absl/strings/str_cat.h"
+
 namespace csi_proxy {
 namespace {
 
@@ -85,6 +87,12 @@ char32_t ConsumeCodePointOrByte(absl::string_view* text) {
   return kReplacement;
 }
 
+// Returns true if a terminal or a viewer may act on the character, or break a line at it.
+bool IsControl(char32_t c) {
+  return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x61C || c == 0x200E || c == 0x200F ||
+         (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
+}
+
 }  // namespace
 
 bool ConsumeAnyCodePoint(absl::string_view* text, char32_t* code_point) {
@@ -163,6 +171,35 @@ std::string ReplaceInvalidUtf8(absl::string_view text) {
   std::string valid;
   while (!text.empty()) AppendUtf8(ConsumeCodePointOrByte(&text), &valid);
   return valid;
+}
+
+std::string EscapeForLog(absl::string_view text, absl::string_view quotes) {
+  const auto is_plain = [&](char c) {
+    return c >= 0x20 && c < 0x7F && quotes.find(c) == absl::string_view::npos;
+  };
+  std::string escaped;
+  while (true) {
+    const auto special = std::find_if_not(text.begin(), text.end(), is_plain);
+    escaped.append(text.begin(), special);
+    text.remove_prefix(static_cast<size_t>(special - text.begin()));
+    if (text.empty()) return escaped;
+    const char32_t c = ConsumeCodePointOrByte(&text);
+    if (c == '\n' || c == '\r' || c == '\t') {
+      escaped += c == '\n' ? "\\n" : c == '\r' ? "\\r" : "\\t";
+    } else if (IsControl(c)) {
+      absl::StrAppend(&escaped, "\\u", absl::Hex(static_cast<uint32_t>(c), absl::kZeroPad4));
+    } else {
+      if (c < 0x80) escaped += '\\';
+      AppendUtf8(c, &escaped);
+    }
+  }
+}
+
+std::string ShortenForLog(absl::string_view text) {
+  constexpr size_t kMost = 1024;
+  std::string shortened = EscapeForLog(text.substr(0, kMost));
+  if (text.size() > kMost) shortened += "...";
+  return shortened;
 }
 
 std::vector<uint8_t> ToUtf16Le(absl::string_view text) {

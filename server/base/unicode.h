@@ -38,6 +38,15 @@ void AppendUtf8(char32_t code_point, std::string* out);
 // `text` with U+FFFD for every byte that is not part of UTF-8.
 std::string ReplaceInvalidUtf8(absl::string_view text);
 
+// Returns `text` as a part of one line of a log, which nothing in it can end, forge or disorder:
+// U+FFFD for each byte that is not UTF-8, an escape of JSON for each control character (C0, DEL,
+// C1), line or paragraph separator and bidirectional control, and a backslash before each of
+// `quotes`, which are ASCII.
+std::string EscapeForLog(absl::string_view text, absl::string_view quotes = "\"\\");
+
+// Returns the first KiB of `text`, escaped: a client may have sent any amount of what it holds.
+std::string ShortenForLog(absl::string_view text);
+
 // Little-endian UTF-16 of UTF-8; U+FFFD, as in Windows, for every byte that is not UTF-8.
 std::vector<uint8_t> ToUtf16Le(absl::string_view text);
 

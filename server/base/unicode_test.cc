@@ -93,6 +93,23 @@ TEST(UnicodeTest, ReplacesInvalidUtf8) {
   EXPECT_EQ(ToUtf16Le("\xFFz"), std::vector<uint8_t>({0xFD, 0xFF, 'z', 0}));
 }
 
+TEST(UnicodeTest, WhatALogHoldsIsOneLineInOneOrder) {
+  const std::pair<const char*, const char*> kTexts[] = {
+      {R"(C:\a "é文😀")", R"(C:\\a \"é文😀\")"},
+      {"a\r\n\tb", R"(a\r\n\tb)"},
+      {"\x1b[2K\x7f", R"(\u001b[2K\u007f)"},
+      {"\u0080\u0085\u009b\u009f\u00a0", "\\u0080\\u0085\\u009b\\u009f\u00a0"},
+      {"\u2027\u2028\u2029\u202a\u202e\u202f", "\u2027\\u2028\\u2029\\u202a\\u202e\u202f"},
+      {"\u061c\u200d\u200e\u200f", "\\u061c\u200d\\u200e\\u200f"},
+      {"\u2065\u2066\u2069\u206a", "\u2065\\u2066\\u2069\u206a"},
+      {"a\xff\xc2", "a\uFFFD\uFFFD"},
+  };
+  for (const auto& [text, escaped] : kTexts) EXPECT_EQ(EscapeForLog(text), escaped);
+  EXPECT_EQ(EscapeForLog("\\\"\n", ""), "\\\"\\n");
+  EXPECT_EQ(ShortenForLog("\n"), "\\n");
+  EXPECT_EQ(ShortenForLog(std::string(9999, 'x')), std::string(1024, 'x') + "...");
+}
+
 TEST(UnicodeTest, RefusesInvalidUtf16) {
   const std::vector<uint8_t> kNone[] = {
       {0x61},                          // half a unit

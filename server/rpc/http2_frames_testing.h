@@ -34,4 +34,14 @@ inline std::string Frame(uint8_t type, uint8_t flags, uint32_t stream, absl::str
   return frame;
 }
 
+// A header of HEADERS, in HPACK (RFC 7541, section 6.2.2). Both have less than 127 bytes.
+inline std::string Literal(absl::string_view name, absl::string_view value) {
+  std::string header(1, '\0');
+  for (const absl::string_view text : {name, value}) {
+    header.push_back(static_cast<char>(text.size()));
+    header.append(text.data(), text.size());
+  }
+  return header;
+}
+
 }  // namespace csi_proxy::rpc

@@ -13,15 +13,26 @@
 
 namespace csi_proxy::rpc {
 
-// A connected socket; invalid when nobody listens.
-inline UniqueFd ConnectUnix(const std::string& path) {
+// Returns a socket on which `function`, bind or connect, has succeeded; else an invalid one.
+inline UniqueFd UnixSocket(const std::string& path,
+                           int (*function)(int, const sockaddr*, socklen_t)) {
   UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   strncpy(address.sun_path, path.c_str(), sizeof(address.sun_path) - 1);
-  if (connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+  if (function(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
     return UniqueFd();
   }
+  return fd;
+}
+
+// A connected socket; invalid when nobody listens.
+inline UniqueFd ConnectUnix(const std::string& path) { return UnixSocket(path, connect); }
+
+// A listening socket; invalid when the path is taken.
+inline UniqueFd ListenUnix(const std::string& path) {
+  UniqueFd fd = UnixSocket(path, bind);
+  listen(fd.get(), 10);
   return fd;
 }
 

@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/peer_process.h"
+#include "server/base/unicode.h"
 #include "server/rpc/request_fields.h"
 
 namespace csi_proxy::observability {
@@ -29,13 +29,6 @@ spdlog::level::level_enum LevelFor(absl::StatusCode code) {
   }
 }
 
-// Most of an error's text; a caller may have sent any amount of what it quotes.
-std::string Shortened(absl::string_view text) {
-  constexpr size_t kMost = 1024;
-  return text.size() <= kMost ? absl::Utf8SafeCEscape(text)
-                              : absl::StrCat(absl::Utf8SafeCEscape(text.substr(0, kMost)), "...");
-}
-
 }  // namespace
 
 void CallLog::OnDone(const rpc::MethodInfo& method, const Peer& peer, const absl::Status& status,
@@ -53,32 +46,27 @@ void CallLog::OnDone(const rpc::MethodInfo& method, const Peer& peer, const absl
   }
   // The text may quote a caller's input, so it is escaped and cannot forge a line.
   logger_->log(level, "{}/{} {} pid={} image=\"{}\" code={} ms={:.3f} {}", method.group,
-               method.version, method.method, peer.process_id, absl::CEscape(peer.image_path),
+               method.version, method.method, peer.process_id, ShortenForLog(peer.image_path),
                absl::StatusCodeToString(status.code()), absl::ToDoubleMilliseconds(duration),
-               Shortened(status.message()));
+               ShortenForLog(status.message()));
 }
 
 void CallLog::WriteCounts(const std::vector<Repeats::Count>& counts) {
   for (const Repeats::Count& count : counts) {
-    if (count.what.empty()) {
-      logger_->warn("{} more calls of other clients and methods failed within a minute",
-                    count.times);
-    } else {
-      logger_->warn("{} pid={} image=\"{}\" code={}: {} more such calls failed within a minute",
-                    count.what, count.process_id, absl::CEscape(count.image_path),
-                    absl::StatusCodeToString(count.code), count.times);
-    }
+    logger_->warn("{} pid={} image=\"{}\" code={}: {} more such calls failed within a minute",
+                  count.what, count.process_id, ShortenForLog(count.image_path),
+                  absl::StatusCodeToString(count.code), count.times);
   }
 }
 
 void CallLog::OnLimit(const Peer& peer, rpc::Limit limit, uint64_t times) {
   if (logger_ == nullptr || !std::has_single_bit(times)) return;
-  const int64_t now = absl::ToUnixSeconds(absl::Now());
-  int64_t next = next_limit_line_;
-  if (now < next || !next_limit_line_.compare_exchange_strong(next, now + 1)) return;
+  const char* const name = rpc::kLimitNames[static_cast<size_t>(limit)];
+  // The next line has the count of all, so those of the ended minute are not written.
+  std::vector<Repeats::Count> ended;
+  if (!limits_.Admit(name, peer, absl::StatusCode::kResourceExhausted, absl::Now(), &ended)) return;
   logger_->warn("pid={} image=\"{}\" has all of its share of {} and wants more ({} times so far)",
-                peer.process_id, absl::CEscape(ImageName(peer.image_path)),
-                rpc::kLimitNames[static_cast<size_t>(limit)], times);
+                peer.process_id, ShortenForLog(ImageName(peer.image_path)), name, times);
 }
 
 void UnknownFieldAudit::OnDone(const rpc::MethodInfo& method, const Peer& peer,

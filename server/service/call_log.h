@@ -4,7 +4,6 @@
 
 #include <spdlog/logger.h>
 
-#include <atomic>
 #include <memory>
 #include <utility>
 
@@ -25,7 +24,8 @@ class CallLog final : public rpc::CallObserver {
   void OnStart(const rpc::MethodInfo&) override {}
   void OnDone(const rpc::MethodInfo& method, const Peer& peer, const absl::Status& status,
               absl::Duration duration) override;
-  // At the first time, the second, the fourth and so on, and no more than one line a second.
+  // Writes a line at the first time, the second, the fourth and so on, and of each process no more
+  // than five a minute.
   void OnLimit(const Peer& peer, rpc::Limit limit, uint64_t times) override;
 
  private:
@@ -33,7 +33,7 @@ class CallLog final : public rpc::CallObserver {
 
   const std::shared_ptr<spdlog::logger> logger_;
   Repeats repeats_;
-  std::atomic<int64_t> next_limit_line_ = 0;  // in seconds
+  Repeats limits_;
 };
 
 // Writes the audit record of calls that would have changed the node and were refused for a field

@@ -1,6 +1,6 @@
 #include <google/protobuf/util/json_util.h>
 
-#include "absl/strings/escaping.h"
+#include "server/base/unicode.h"
 #include "server/service/log_line.pb.h"
 #include "server/service/logging.h"
 
@@ -28,7 +28,7 @@ std::string JsonLine(absl::Time time, absl::string_view severity, absl::string_v
   LogLine line;
   line.set_time(Timestamp(time));
   line.set_severity(std::string(severity));
-  line.set_message(absl::Utf8SafeCEscape(message));
+  line.set_message(EscapeForLog(message));
   return Print(line);
 }
 
@@ -41,7 +41,7 @@ std::string JsonLine(absl::Time time, const AuditRecord& record) {
   audit.set_method(record.method);
   audit.set_subject(record.subject);
   audit.set_peer_process_id(record.context.peer().process_id);
-  audit.set_peer_image(absl::Utf8SafeCEscape(record.context.peer().image_path));
+  audit.set_peer_image(ShortenForLog(record.context.peer().image_path));
   audit.set_duration_milliseconds(absl::ToDoubleMilliseconds(record.duration));
   audit.set_code(absl::StatusCodeToString(record.status.code()));
   return Print(line);

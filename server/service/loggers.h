@@ -17,6 +17,9 @@ namespace csi_proxy::observability {
 std::shared_ptr<spdlog::logger> NewFunctionLogger(
     std::function<void(spdlog::level::level_enum, absl::string_view)> function);
 
+// Writes klog's lines: severity, month and day, time, thread, then the text, as one line.
+std::unique_ptr<spdlog::formatter> NewTextFormatter();
+
 // Lines go to standard error, in the form of klog.
 std::shared_ptr<spdlog::logger> NewStderrLogger();
 

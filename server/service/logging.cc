@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "server/base/fallbacks.h"
 #include "server/base/status_macros.h"
+#include "server/base/unicode.h"
 #include "server/service/loggers.h"
 
 namespace csi_proxy::observability {
@@ -71,7 +71,7 @@ absl::Status InitLogging(const LogOptions& options) {
     if (options.format == LogFormat::kJson) {
       sink->set_formatter(std::make_unique<JsonFormatter>());
     } else {
-      sink->set_pattern(kTextPattern);
+      sink->set_formatter(NewTextFormatter());
     }
   }
   const spdlog::level::level_enum level = options.verbosity >= 4   ? spdlog::level::trace
@@ -93,7 +93,7 @@ absl::Status InitLogging(const LogOptions& options) {
       [calls = spdlog::get(kCallLogger)](const FallbackFacts& facts, absl::string_view why) {
         if (!calls->should_log(spdlog::level::debug)) return;
         calls->debug("fallback={} doubt={} why=\"{}\"", facts.name, facts.doubt,
-                     absl::Utf8SafeCEscape(why.substr(0, kMostOfAReason)));
+                     EscapeForLog(why.substr(0, kMostOfAReason)));
       });
 
   if (options.to_event_log) {

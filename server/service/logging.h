@@ -18,9 +18,6 @@ enum class LogFormat { kText, kJson };
 inline constexpr char kAuditLogger[] = "audit";
 inline constexpr char kCallLogger[] = "calls";
 
-// klog's line: severity, month and day, time, thread, then the text.
-inline constexpr char kTextPattern[] = "%L%m%d %H:%M:%S.%f %7t] %v";
-
 // A line with --log-format=json: a LogLine, without a line end.
 std::string JsonLine(absl::Time time, absl::string_view severity, absl::string_view message);
 std::string JsonLine(absl::Time time, const AuditRecord& record);

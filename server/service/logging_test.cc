@@ -15,6 +15,7 @@
 #include "server/base/fallbacks.h"
 #include "server/rpc/request_fields.h"
 #include "server/service/call_log.h"
+#include "server/service/loggers.h"
 #include "server/service/spdlog_audit_sink.h"
 
 namespace csi_proxy::observability {
@@ -68,6 +69,25 @@ TEST_F(LoggingTest, TextLinesLookLikeKlogs) {
   spdlog::info("hello");
   ASSERT_THAT(Lines(), SizeIs(1));
   EXPECT_THAT(Lines()[0], testing::MatchesRegex("I.+ .+:.+:.+ +.+. hello"));
+}
+
+TEST_F(LoggingTest, ALineIsOneLineWhateverItsText) {
+  for (const LogFormat format : {LogFormat::kText, LogFormat::kJson}) {
+    options_.format = format;
+    ASSERT_TRUE(InitLogging(options_).ok());
+    spdlog::warn("C:\\a\nI forged\u009b2K\u202e\xff");
+    ASSERT_THAT(Lines(), SizeIs(1));
+    EXPECT_THAT(Lines()[0], HasSubstr("\\nI forged"));
+    EXPECT_THAT(Lines()[0], HasSubstr("\\u009b2K"));
+    EXPECT_THAT(Lines()[0], HasSubstr("\\u202e\uFFFD"));
+    spdlog::shutdown();
+    std::filesystem::remove(options_.file);
+  }
+  std::string handed_over;
+  NewFunctionLogger([&](auto, absl::string_view line) {
+    handed_over = std::string(line);
+  })->info("a\nb\u0085");
+  EXPECT_EQ(handed_over, "a\\nb\\u0085");
 }
 
 TEST_F(LoggingTest, JsonLinesParse) {
@@ -223,6 +243,32 @@ TEST_F(LoggingTest, TheAuditTrailKeepsWhateverMayHaveChangedSomething) {
                                         "code=INVALID_ARGUMENT: 95 more such calls"));
 }
 
+// 17 processes of one tenant, and every method that there is.
+TEST_F(LoggingTest, NoClientDecidesWhatIsWrittenAboutAnother) {
+  constexpr rpc::MethodInfo kMethod{
+      "disk", "v1", "v1.Disk", "Rescan", "csi-proxy-disk-v1", "/v1.Disk/Rescan"};
+  ASSERT_TRUE(InitLogging(options_).ok());
+  SpdlogAuditSink audit(spdlog::get(kAuditLogger), LogFormat::kText);
+  CallLog log(spdlog::get(kCallLogger));
+  const auto refuse = [&](const Peer& peer, const char* method, const absl::Status& status) {
+    const CallContext context(absl::InfiniteFuture(), nullptr, &peer, "csi-proxy-disk-v1");
+    audit.Record({method, "", context, status, {}});
+    log.OnDone(kMethod, peer, status, {});
+  };
+  static constexpr char kMethods[300] = {};
+  for (int64_t process = 100; process < 117; ++process) {
+    const Peer attacker{.process_id = process, .image_path = "attacker", .tenant = "a"};
+    for (const char& method : kMethods) refuse(attacker, &method, absl::InvalidArgumentError(""));
+  }
+  const size_t before = Lines().size();
+  EXPECT_LT(before, 500u);
+  refuse({.process_id = 100, .image_path = "attacker", .tenant = "a"}, "Rmdir",
+         absl::PermissionDeniedError("escape"));
+  refuse({.process_id = 7, .image_path = "victim", .tenant = "v"}, "Rmdir",
+         absl::PermissionDeniedError("escape"));
+  EXPECT_THAT(Lines(), SizeIs(before + 4));
+}
+
 TEST_F(LoggingTest, LinesOfCallsReachTheFileWithinSecondsAndThoseOfChangesAtOnce) {
   constexpr rpc::MethodInfo kMethod{
       "disk", "v1", "v1.Disk", "Rescan", "csi-proxy-disk-v1", "/v1.Disk/Rescan"};
@@ -244,9 +290,11 @@ TEST_F(LoggingTest, AGreedyClientIsNamedNowAndThen) {
   for (uint64_t times = 1; times <= 10'000; ++times) {
     log.OnLimit(peer, rpc::Limit::kConnections, times);
   }
-  ASSERT_THAT(Lines(), SizeIs(testing::AllOf(testing::Ge(1u), testing::Le(3u))));
+  ASSERT_THAT(Lines(), SizeIs(testing::AllOf(testing::Ge(1u), testing::Le(5u))));
   EXPECT_THAT(Lines()[0],
               HasSubstr("pid=7 image=\"greedy.exe\" has all of its share of connections"));
+  log.OnLimit({.process_id = 8, .image_path = "", .tenant = "other"}, rpc::Limit::kConnections, 1);
+  EXPECT_THAT(Lines().back(), HasSubstr("pid=8 "));
 }
 
 TEST_F(LoggingTest, AFullFileMakesRoomForANewOne) {

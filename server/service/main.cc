@@ -8,6 +8,7 @@
 
 #include "server/base/program.h"
 #include "server/base/status_macros.h"
+#include "server/service/library_log.h"
 #include "server/service/logging.h"
 #include "server/service/open_node.h"
 #include "server/service/options.h"
@@ -41,6 +42,15 @@ absl::Status Serve(const Options& options, Supervisor& supervisor) {
   return absl::OkStatus();
 }
 
+// Writes a message of gRPC or protobuf, which clients cause: at full verbosity, unless the process
+// ends for it.
+void WriteOfLibrary(Severity severity, absl::string_view line) {
+  const auto log = spdlog::get(observability::kCallLogger);
+  const bool fatal = severity == Severity::kError;
+  log->log(fatal ? spdlog::level::err : spdlog::level::trace, "{}", std::string(line));
+  if (fatal) log->flush();
+}
+
 // The whole life of the service; returns an ExitCode.
 int Run(const absl::StatusOr<Options>& options, bool as_service, Supervisor& supervisor) {
   observability::LogOptions fallback;
@@ -49,6 +59,7 @@ int Run(const absl::StatusOr<Options>& options, bool as_service, Supervisor& sup
   if (status.ok()) status = observability::InitLogging(options->log);
   // Faults of the flags or the log file are told where one looks for a service's failures.
   if (!status.ok()) (void)observability::InitLogging(fallback);
+  observability::RouteLibraryLogs(WriteOfLibrary);
   if (status.ok()) status = Serve(*options, supervisor);
   if (status.ok()) return kExitOk;
   spdlog::error("cannot start: {}", std::string(status.message()));

@@ -1,19 +1,31 @@
 #include "server/service/repeats.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "server/rpc/share.h"
+
 namespace csi_proxy::observability {
+namespace {
+
+// The percentage of its tenant's kinds that a process may have.
+constexpr size_t kShare = 75;
+
+}  // namespace
 
 void Repeats::EndPeriod(absl::Time now, std::vector<Count>* ended) {
   if (now < end_) return;
-  for (auto& [kind, count] : kinds_) {
-    if (count.times <= kWritten) continue;
-    count.times -= kWritten;
-    ended->push_back(std::move(count));
+  for (auto& [tenant, codes] : tenants_) {
+    for (auto& [code, kinds] : codes) {
+      for (auto& [kind, count] : kinds.counts) {
+        if (count.times <= kWritten) continue;
+        count.times -= kWritten;
+        ended->push_back(std::move(count));
+      }
+      if (kinds.beyond.times > 0) ended->push_back(std::move(kinds.beyond));
+    }
   }
-  if (beyond_ > 0) ended->push_back({.what = "", .image_path = "", .times = beyond_});
-  kinds_.clear();
-  beyond_ = 0;
+  tenants_.clear();
   counting_ = false;
   end_ = now + kPeriod;
 }
@@ -22,17 +34,24 @@ bool Repeats::Admit(const char* what, const Peer& peer, absl::StatusCode code, a
                     std::vector<Count>* ended) {
   const std::lock_guard<Mutex> lock(mutex_);
   EndPeriod(now, ended);
-  const Kind kind{.what = what, .process_id = peer.process_id, .code = code};
-  auto found = kinds_.find(kind);
-  if (found == kinds_.end()) {
-    if (kinds_.size() >= kMaxKinds) {
-      ++beyond_;
+  const bool others = tenants_.size() >= kMaxTenants && !tenants_.contains(peer.tenant);
+  Kinds& kinds = tenants_[others ? "" : peer.tenant][code];
+  const Kind kind{.what = what, .process_id = peer.process_id};
+  auto found = kinds.counts.find(kind);
+  if (found == kinds.counts.end()) {
+    Count count{
+        .what = what, .process_id = peer.process_id, .image_path = peer.image_path, .code = code};
+    const auto own = static_cast<size_t>(std::ranges::count(
+        kinds.counts, peer.process_id, [](const auto& one) { return one.first.process_id; }));
+    if (!rpc::MayTakeOneMore(own, kinds.counts.size() - own, kMaxKinds, kShare,
+                             rpc::KeptOf(kMaxKinds, kShare))) {
+      count.what = "*";
+      count.times = kinds.beyond.times + 1;
+      kinds.beyond = std::move(count);
       counting_ = true;
       return false;
     }
-    Count count{
-        .what = what, .process_id = peer.process_id, .image_path = peer.image_path, .code = code};
-    found = kinds_.emplace(kind, std::move(count)).first;
+    found = kinds.counts.emplace(kind, std::move(count)).first;
   }
   if (++found->second.times <= kWritten) return true;
   counting_ = true;

@@ -19,16 +19,21 @@
 namespace csi_proxy::observability {
 
 // Thread-safe. The first few events of each kind in a minute are written, the rest are counted
-// until the minute is over. Kinds are bounded: those beyond are counted together.
+// until the minute is over. A kind is a method, a process and a code. Each tenant has kinds of its
+// own for each code, so that no client decides what is written about another tenant, nor hides its
+// refusals behind failures of another code; the processes of a tenant share its kinds as they share
+// connections. Events beyond a tenant's kinds are counted together.
 class Repeats {
  public:
   static constexpr uint64_t kWritten = 5;
-  static constexpr size_t kMaxKinds = 256;
+  static constexpr size_t kMaxKinds = 16;  // of a tenant and a code
+  // More are counted as one.
+  static constexpr size_t kMaxTenants = 256;
   static constexpr absl::Duration kPeriod = absl::Minutes(1);
 
   // Lines that were counted and not written.
   struct Count {
-    std::string what;  // empty: of various kinds
+    std::string what;  // "*": several, of several processes, of which the last is named
     int64_t process_id = 0;
     std::string image_path;
     absl::StatusCode code = absl::StatusCode::kUnknown;
@@ -50,15 +55,17 @@ class Repeats {
   struct Kind {
     const void* what;
     int64_t process_id;
-    absl::StatusCode code;
     auto operator<=>(const Kind&) const = default;
+  };
+  struct Kinds {
+    std::map<Kind, Count> counts;
+    Count beyond;
   };
 
   std::atomic<bool> counting_ = false;
   Mutex mutex_;
   absl::Time end_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  std::map<Kind, Count> kinds_ ABSL_GUARDED_BY(mutex_);
-  uint64_t beyond_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<std::string, std::map<absl::StatusCode, Kinds>> tenants_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace csi_proxy::observability

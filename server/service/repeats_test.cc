@@ -15,9 +15,11 @@ constexpr char kRmdir[] = "Rmdir";
 class RepeatsTest : public testing::Test {
  protected:
   bool Admit(const char* what, int64_t process_id,
-             absl::StatusCode code = absl::StatusCode::kInvalidArgument) {
-    return repeats_.Admit(what, {.process_id = process_id, .image_path = "driver.exe"}, code, now_,
-                          &ended_);
+             absl::StatusCode code = absl::StatusCode::kInvalidArgument,
+             const std::string& tenant = "") {
+    return repeats_.Admit(what,
+                          {.process_id = process_id, .image_path = "driver.exe", .tenant = tenant},
+                          code, now_, &ended_);
   }
 
   Repeats repeats_;
@@ -61,14 +63,34 @@ TEST_F(RepeatsTest, TheNextEventAfterAMinuteBringsItsCounts) {
   EXPECT_EQ(ended_[0].times, 3u);
 }
 
-TEST_F(RepeatsTest, AnyNumberOfClientsTakesNoMoreRoom) {
+TEST_F(RepeatsTest, AnyNumberOfClientsTakesTheRoomOfTheirTenantAlone) {
   uint64_t written = 0;
   for (int64_t process = 0; process < 10'000; ++process) written += Admit(kMkdir, process);
   EXPECT_EQ(written, Repeats::kMaxKinds);
+  EXPECT_TRUE(Admit(kMkdir, 1, absl::StatusCode::kPermissionDenied)) << "hidden by another code";
+  EXPECT_TRUE(Admit(kMkdir, 10'000, absl::StatusCode::kInvalidArgument, "victim"));
   const std::vector<Repeats::Count> counts = repeats_.TakeEnded(now_ + absl::Minutes(1));
   ASSERT_THAT(counts, SizeIs(1));
-  EXPECT_EQ(counts[0].what, "");
+  EXPECT_EQ(counts[0].what, "*");
+  EXPECT_EQ(counts[0].process_id, 9999) << "the last";
+  EXPECT_EQ(counts[0].image_path, "driver.exe");
+  EXPECT_EQ(counts[0].code, absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(counts[0].times, 10'000 - Repeats::kMaxKinds);
+}
+
+TEST_F(RepeatsTest, AProcessLeavesKindsToTheOthersOfItsTenant) {
+  constexpr char kMethods[100] = {};
+  for (const char& method : kMethods) Admit(&method, 1);
+  EXPECT_TRUE(Admit(kMkdir, 2));
+}
+
+TEST_F(RepeatsTest, AnyNumberOfTenantsTakesNoMoreRoom) {
+  uint64_t written = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    written += Admit(kMkdir, i, absl::StatusCode::kInvalidArgument, std::to_string(i));
+  }
+  EXPECT_EQ(written, Repeats::kMaxTenants + Repeats::kMaxKinds);
+  EXPECT_THAT(repeats_.TakeEnded(now_ + absl::Minutes(1)), SizeIs(1));
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include "server/service/server.h"
 
-#include <grpc/support/log.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -82,8 +81,6 @@ class Server::Impl {
  public:
   absl::Status Start(const Options& options, const ManagedNode& node,
                      std::vector<ExtraService> extra) {
-    // A pod can have gRPC complain about as many of its calls as it likes.
-    gpr_set_log_function([](gpr_log_func_args* said) { spdlog::trace("gRPC: {}", said->message); });
     unknown_fields_ = std::make_unique<observability::UnknownFieldAudit>(node.audit());
     std::vector<rpc::CallObserver*> observers = {&call_log_, unknown_fields_.get()};
     ABSL_ASSIGN_OR_RETURN(

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "server/base/unicode.h"
 #include "server/service/logging.h"
 
 namespace csi_proxy::observability {
@@ -20,14 +20,10 @@ bool NothingChanged(absl::StatusCode code) {
 
 void SpdlogAuditSink::WriteCounts(const std::vector<Repeats::Count>& counts) {
   for (const Repeats::Count& count : counts) {
-    const std::string text =
-        count.what.empty()
-            ? absl::StrCat("audit: ", count.times,
-                           " more calls of other clients and methods were refused within a minute")
-            : absl::StrCat("audit method=", count.what, " pid=", count.process_id, " image=\"",
-                           absl::CEscape(count.image_path),
-                           "\" code=", absl::StatusCodeToString(count.code), ": ", count.times,
-                           " more such calls were refused within a minute");
+    const std::string text = absl::StrCat(
+        "audit method=", count.what, " pid=", count.process_id, " image=\"",
+        ShortenForLog(count.image_path), "\" code=", absl::StatusCodeToString(count.code), ": ",
+        count.times, " more such calls were refused within a minute");
     logger_->info(format_ == LogFormat::kJson ? JsonLine(absl::Now(), "info", text) : text);
   }
 }
@@ -52,7 +48,7 @@ void SpdlogAuditSink::Record(const AuditRecord& record) {
   const int64_t microseconds = std::max<int64_t>(absl::ToInt64Microseconds(record.duration), 0);
   // Without a format that has to be read for each line.
   logger_->info(absl::StrCat("audit pipe=", record.context.pipe(), " method=", record.method,
-                             " pid=", peer.process_id, " image=\"", absl::CEscape(peer.image_path),
+                             " pid=", peer.process_id, " image=\"", ShortenForLog(peer.image_path),
                              "\" code=", absl::StatusCodeToString(record.status.code()),
                              " ms=", microseconds / 1000, ".",
                              absl::Dec(microseconds % 1000, absl::kZeroPad3), " ", record.subject));

@@ -14,6 +14,7 @@
 #include "client/sidecars/program/registration_marker.h"
 #include "csi_proxy/sidecars.h"
 #include "server/base/program.h"
+#include "server/service/library_log.h"
 #include "server/service/product_version.h"
 #include "server/service/supervisor.h"
 
@@ -100,6 +101,7 @@ void SetLogs(const ProgramOptions& program, SidecarsOptions* options) {
 int Run(ProgramOptions options) {
   SetLogs(options, &options.sidecars);
   const LogFunction log = options.sidecars.log;
+  observability::RouteLibraryLogs(log);
   for (const std::string& warning : options.warnings) log(Severity::kWarning, warning);
   auto& registrar = options.sidecars.registrar;
   if (options.probe_registration) return ProbeRegistration(registrar->marker_file, log);

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <functional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,8 @@
 #include "client/sidecars/program/program_testing.h"
 #include "client/sidecars/testing.h"
 #include "client/sidecars/testing_driver.h"
+#include "server/rpc/http2_frames_testing.h"
+#include "server/rpc/testing_posix.h"
 
 namespace csi_proxy::sidecars {
 namespace {
@@ -26,6 +29,7 @@ using ::testing::Contains;
 using ::testing::Each;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 class ProgramPosixTest : public ProgramTest {
@@ -251,6 +255,47 @@ TEST_F(ProgramPosixTest, LogsInJson) {
   EXPECT_GE(lines.size(), 3);
   EXPECT_THAT(lines, Each(AllOf(StartsWith("{\"time\":\""), EndsWith("\"}"))));
   EXPECT_THAT(Output(), HasSubstr("--connection-timeout has no effect"));
+}
+
+// gRPC quotes headers of the driver that it does not understand.
+TEST_F(ProgramPosixTest, WhatGrpcQuotesOfADriverIsNoLineOfItsOwn) {
+  const rpc::UniqueFd listener = rpc::ListenUnix(csi_);
+  std::thread driver([&] {
+    const std::string forged = "\x1b[2K\nregistration: accepted";
+    std::string headers = rpc::Literal(":status", "200");
+    for (const char* name : {"te", "grpc-status", "grpc-retry-pushback-ms"}) {
+      headers += rpc::Literal(name, forged);
+    }
+    const std::string answer =
+        absl::StrCat(rpc::Frame(rpc::kSettings, 0, 0, ""),
+                     rpc::Frame(rpc::kHeaders, rpc::kEndHeaders | rpc::kEndStream, 1, headers));
+    while (true) {
+      const rpc::UniqueFd fd(accept(listener.get(), nullptr, nullptr));
+      if (fd.get() < 0) return;
+      char bytes[4096];
+      // The first call comes once the settings are there.
+      (void)!send(fd.get(), answer.data(), 9, MSG_NOSIGNAL);
+      std::string received;
+      for (ssize_t n; (n = recv(fd.get(), bytes, sizeof(bytes), 0)) > 0;) {
+        received.append(bytes, static_cast<size_t>(n));
+        if (!absl::StrContains(received, "GetPluginInfo")) continue;
+        received.clear();
+        (void)!send(fd.get(), answer.data() + 9, answer.size() - 9, MSG_NOSIGNAL);
+      }
+    }
+  });
+  Launch({Named("livenessprobe"), "--logging-format=json", "--csi-address=" + csi_,
+          "--http-endpoint=" + Endpoint()});
+  EXPECT_TRUE(Eventually([&] {
+    return absl::StrContains(Output(), "forged") || absl::StrContains(Output(), "accepted");
+  })) << Output();
+  child_->Stop(kLimit);
+  shutdown(listener.get(), SHUT_RDWR);
+  driver.join();
+  const std::vector<std::string> lines = absl::StrSplit(Output(), '\n', absl::SkipEmpty());
+  EXPECT_THAT(lines, Each(AllOf(StartsWith("{\"time\":\""), EndsWith("\"}"))));
+  EXPECT_THAT(lines, Contains(HasSubstr("\"message\":\"gRPC: ")));
+  EXPECT_THAT(Output(), Not(HasSubstr("\x1b")));
 }
 
 TEST_F(ProgramPosixTest, TextGoesWhereGoSendsIt) {

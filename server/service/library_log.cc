@@ -1,0 +1,69 @@
+#include "server/service/library_log.h"
+
+#include <google/protobuf/stubs/logging.h>
+#include <grpc/support/log.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "server/base/unicode.h"
+#include "server/service/repeats.h"
+
+namespace csi_proxy::observability {
+namespace {
+
+struct LibraryLog {
+  LogFunction log;
+  Repeats repeats;
+};
+// Never destroyed: threads of gRPC may log until the process has ended.
+LibraryLog* library_log = nullptr;
+
+void Write(const char* library, const char* file, int line, Severity severity,
+           absl::string_view message) {
+  // A kind is a place in the code; what ends the process does not share with the rest.
+  const auto kind =
+      severity == Severity::kError ? absl::StatusCode::kInternal : absl::StatusCode::kUnknown;
+  std::vector<Repeats::Count> ended;
+  const bool written = library_log->repeats.Admit(file, {.process_id = line, .image_path = library},
+                                                  kind, absl::Now(), &ended);
+  for (const Repeats::Count& count : ended) {
+    library_log->log(Severity::kInfo,
+                     absl::StrCat(count.image_path, ": ", count.times, " more messages of ",
+                                  count.what, ":", count.process_id, " within a minute"));
+  }
+  if (!written) return;
+  library_log->log(severity,
+                   absl::StrCat(library, ": ", ShortenForLog(message), " (", file, ":", line, ")"));
+}
+
+void WriteOfGrpc(gpr_log_func_args* message) {
+  // gpr_assertion_failed() logs an error, and ends the process.
+  const Severity severity = message->severity != GPR_LOG_SEVERITY_ERROR ? Severity::kInfo
+                            : absl::StartsWithIgnoreCase(message->message, "assertion failed")
+                                ? Severity::kError
+                                : Severity::kWarning;
+  Write("gRPC", message->file, message->line, severity, message->message);
+}
+
+void WriteOfProtobuf(google::protobuf::LogLevel level, const char* file, int line,
+                     const std::string& message) {
+  const Severity severity = level == google::protobuf::LOGLEVEL_FATAL  ? Severity::kError
+                            : level == google::protobuf::LOGLEVEL_INFO ? Severity::kInfo
+                                                                       : Severity::kWarning;
+  Write("protobuf", file, line, severity, message);
+}
+
+}  // namespace
+
+void RouteLibraryLogs(LogFunction log) {
+  library_log = new LibraryLog{.log = std::move(log), .repeats = {}};
+  gpr_set_log_function(WriteOfGrpc);
+  google::protobuf::SetLogHandler(WriteOfProtobuf);
+}
+
+}  // namespace csi_proxy::observability
