@@ -31,6 +31,16 @@ grpc::Status ToGrpcStatus(const absl::Status& error) {
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(status.message()));
 }
 
+// Returns the time of a deadline. gRPC's own conversion, to nanoseconds since 1970, takes one later
+// than 2262 for one that has passed; grpc-go can say as late as 2318.
+absl::Time ToTime(gpr_timespec deadline) {
+  if (gpr_time_cmp(deadline, gpr_inf_future(deadline.clock_type)) == 0) {
+    return absl::InfiniteFuture();
+  }
+  deadline = gpr_convert_clock_type(deadline, GPR_CLOCK_REALTIME);
+  return absl::FromUnixSeconds(deadline.tv_sec) + absl::Nanoseconds(deadline.tv_nsec);
+}
+
 // One rpc from its arrival to its answer: gRPC's callback reactor on one side, a plain function on
 // the other. Deletes itself.
 class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public InlineCalls::Call {
@@ -45,11 +55,7 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
         grpc_context_(context),
         request_(request),
         response_(response) {
-    const auto deadline = context->deadline();
-    deadline_ = deadline == std::chrono::system_clock::time_point::max()
-                    ? absl::InfiniteFuture()
-                    : absl::FromChrono(deadline);
-    deadline_ = std::min(deadline_, arrived_ + runtime_.max_call_duration);
+    deadline_ = std::min(ToTime(context->raw_deadline()), arrived_ + runtime_.max_call_duration);
     connection_ = runtime_.connections->Find(context->peer());
     if (connection_ != nullptr) connection_->CallBegins();
   }
@@ -122,6 +128,9 @@ class UnaryCall final : public grpc::ServerUnaryReactor, public Task, public Inl
       if (method_.info->has_secrets) WipeTexts(request.get());
     };
     // It only reads.
+    // gRPC hands over no buffer if the call ends before its message does; an empty message has an
+    // empty buffer.
+    if (!request_.Valid()) return absl::InvalidArgumentError("the call ends before its message");
     grpc::ProtoBufferReader reader(const_cast<grpc::ByteBuffer*>(&request_));
     if (!reader.status().ok() || !request->ParseFromZeroCopyStream(&reader)) {
       return absl::InvalidArgumentError(

@@ -259,7 +259,7 @@ TEST_F(ProgramPosixTest, LogsInJson) {
 
 // gRPC quotes headers of the driver that it does not understand.
 TEST_F(ProgramPosixTest, WhatGrpcQuotesOfADriverIsNoLineOfItsOwn) {
-  const rpc::UniqueFd listener = rpc::ListenUnix(csi_);
+  const UniqueFd listener = rpc::ListenUnix(csi_);
   std::thread driver([&] {
     const std::string forged = "\x1b[2K\nregistration: accepted";
     std::string headers = rpc::Literal(":status", "200");
@@ -270,7 +270,7 @@ TEST_F(ProgramPosixTest, WhatGrpcQuotesOfADriverIsNoLineOfItsOwn) {
         absl::StrCat(rpc::Frame(rpc::kSettings, 0, 0, ""),
                      rpc::Frame(rpc::kHeaders, rpc::kEndHeaders | rpc::kEndStream, 1, headers));
     while (true) {
-      const rpc::UniqueFd fd(accept(listener.get(), nullptr, nullptr));
+      const UniqueFd fd(accept(listener.get(), nullptr, nullptr));
       if (fd.get() < 0) return;
       char bytes[4096];
       // The first call comes once the settings are there.

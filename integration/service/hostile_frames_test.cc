@@ -1,0 +1,123 @@
+// Sends what no gRPC library does over the service's sockets.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "integration/support/server_process.h"
+#include "server/rpc/http2_frames_testing.h"
+#include "server/rpc/http2_guard.h"
+#include "server/rpc/testing_posix.h"
+
+namespace csi_proxy::integration {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::Le;
+using testing::Not;
+using testing::StartsWith;
+
+// A message with its flags and its length, as gRPC has it in DATA.
+std::string Message(char flags, absl::string_view message) {
+  const char length[] = {flags, 0, 0, 0, static_cast<char>(message.size())};
+  return absl::StrCat(absl::string_view(length, sizeof(length)), message);
+}
+
+class HostileFramesTest : public testing::Test {
+ protected:
+  void Start(const std::vector<std::string>& flags) {
+    auto server = ServerProcess::Start(flags);
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+
+  // Makes a call on a connection of its own, and returns its grpc-status and what follows.
+  std::string Call(absl::string_view method, absl::string_view data,
+                   absl::string_view more_headers = "") {
+    const std::string socket =
+        absl::StartsWith(method, "/v1.Disk/") ? "csi-proxy-disk-v1" : "csi-proxy-filesystem-v1";
+    const UniqueFd fd = rpc::ConnectUnix(absl::StrCat(server_->directory(), "/", socket, ".sock"));
+    const std::string headers =
+        absl::StrCat(rpc::Literal(":method", "POST"), rpc::Literal(":scheme", "http"),
+                     rpc::Literal(":path", method), rpc::Literal(":authority", "x"),
+                     rpc::Literal("content-type", "application/grpc"), more_headers,
+                     rpc::Literal("te", "trailers"));
+    const std::string bytes = absl::StrCat(rpc::kHttp2Preface, rpc::Frame(rpc::kSettings, 0, 0, ""),
+                                           rpc::Frame(rpc::kHeaders, rpc::kEndHeaders, 1, headers),
+                                           rpc::Frame(rpc::kData, rpc::kEndStream, 1, data));
+    (void)!send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    const timeval limit{.tv_sec = 10, .tv_usec = 0};
+    setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+    std::string received;
+    const std::string status = "grpc-status\1";
+    while (received.find(status) == std::string::npos) {
+      char buffer[4096];
+      const ssize_t n = recv(fd.get(), buffer, sizeof(buffer), 0);
+      if (n <= 0) return absl::StrCat("no status: ", received);
+      received.append(buffer, static_cast<size_t>(n));
+    }
+    return received.substr(received.find(status) + status.size());
+  }
+
+  std::unique_ptr<ServerProcess> server_;
+};
+
+constexpr char kDiskState[] = "/v1.Disk/GetDiskState";
+
+// It would be an empty message, and disk 0 is a disk. Messages with other flags than 0 and 1 reach
+// gRPC on Linux alone, where no guard reads them.
+TEST_F(HostileFramesTest, ACallWithoutAMessageIsRefused) {
+  Start({});
+  EXPECT_THAT(Call(kDiskState, Message(0, "")), StartsWith("0"));
+  EXPECT_THAT(Call(kDiskState, ""), StartsWith("3"));
+  EXPECT_THAT(Call(kDiskState, Message(0, "xx").substr(0, 6)), StartsWith("3")) << "cut";
+  EXPECT_THAT(Call(kDiskState, Message(0, "xx").substr(0, 3)), StartsWith("3")) << "cut";
+}
+
+// The last is the longest that the protocol has.
+TEST_F(HostileFramesTest, ADeadlineFarAwayHasNotPassed) {
+  Start({});
+  for (const char* timeout : {"1H", "2070000H", "2562047H", "99999999H"}) {
+    EXPECT_THAT(Call(kDiskState, Message(0, ""), rpc::Literal("grpc-timeout", timeout)),
+                StartsWith("0"))
+        << timeout;
+  }
+}
+
+TEST_F(HostileFramesTest, WhatLibrariesQuoteForgesAndFloodsNoLog) {
+  const std::string file = absl::StrCat(testing::TempDir(), "/library.log");
+  std::filesystem::remove(file);
+  Start({"-v=4", "--log-format=json", "-logtostderr=false", "-alsologtostderr",
+         absl::StrCat("--log_file=", file)});
+  for (int i = 0; i < 300; ++i) {
+    Call("/v1.Filesystem/PathExists", Message(0, "\x0a\x02\xff\xff"),
+         rpc::Literal("te", "\x1b[2K\naudit method=Rmdir code=OK"));
+  }
+  (void)server_->Stop(absl::Seconds(10));
+  std::ostringstream in_file;
+  in_file << std::ifstream(file).rdbuf();
+  EXPECT_EQ(in_file.str(), server_->Log());
+  int of_grpc = 0, of_protobuf = 0;
+  const std::vector<std::string> lines = absl::StrSplit(in_file.str(), '\n', absl::SkipEmpty());
+  for (const std::string& line : lines) {
+    EXPECT_THAT(line, StartsWith("{\"time\":"));
+    EXPECT_THAT(line, EndsWith("}"));
+    EXPECT_THAT(line, Not(HasSubstr("\x1b")));
+    of_grpc += absl::StrContains(line, "\"gRPC: ") ? 1 : 0;
+    of_protobuf += absl::StrContains(line, "\"protobuf: ") ? 1 : 0;
+  }
+  // Five a minute for each place in the code, and counts.
+  EXPECT_THAT(of_protobuf, testing::AllOf(testing::Ge(5), Le(12)));
+  EXPECT_THAT(of_grpc, testing::AllOf(testing::Ge(5), Le(24)));
+  std::filesystem::remove(file);
+}
+
+}  // namespace
+}  // namespace csi_proxy::integration
