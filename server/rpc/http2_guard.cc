@@ -211,6 +211,8 @@ Http2Violation Http2Guard::Received(absl::string_view bytes, SteadyTime now,
     if (frame_.type == kData && !payload.empty()) {
       cut(payload.data());
       cut(bytes.data());
+      violation_ = OnData(payload);
+      if (violation_ != Http2Violation::kNone) break;
     }
     if (in_frame && received_.payload_left() == 0) EndFrame();
     if (!received_.Next(&bytes, &frame_)) break;
@@ -302,6 +304,14 @@ void Http2Guard::EndFrame() {
   if (of_block && (frame_.flags & kEndHeaders) != 0) {
     account_->LetGo(std::exchange(block_kept_, 0));
   }
+}
+
+// gRPC 1.51 makes an empty message of one that is neither plain, 0, nor compressed, 1, and calls
+// the method with it (src/core/ext/transport/chttp2/transport/frame_data.cc).
+Http2Violation Http2Guard::OnData(absl::string_view payload) {
+  Request* const request = Find(frame_.stream);
+  if (std::exchange(request->begun, true)) return Http2Violation::kNone;
+  return static_cast<uint8_t>(payload[0]) <= 1 ? Http2Violation::kNone : Http2Violation::kMessage;
 }
 
 Http2Guard::Request* Http2Guard::Find(uint32_t stream) {

@@ -4,7 +4,7 @@
 // gRPC 1.51 buffers a header block for as long as the client goes on with it (CVE-2023-33953 and
 // the CONTINUATION flood, kb.cert.org/vuls/id/421644), and takes streams that are opened and reset
 // as fast as they come (CVE-2023-44487). The guard reads the frames' headers
-// (RFC 9113, section 4.1) and nothing else.
+// (RFC 9113, section 4.1) and the first byte of each request.
 #pragma once
 
 #include <array>
@@ -47,6 +47,7 @@ enum class Http2Violation : uint8_t {
   kStreams,        // more calls under way than the server's settings allow
   kResets,         // more RST_STREAM, to and fro, than calls are given up
   kControlFrames,  // PING, SETTINGS, PRIORITY, WINDOW_UPDATE, empty DATA and unknown frames
+  kMessage,        // a request whose message has other flags than 0 and 1
   kPush,           // PUSH_PROMISE, which is for servers
   kConnections,    // a connection more than its client may begin
   kBarred,         // anything, by a client that is barred
@@ -54,7 +55,7 @@ enum class Http2Violation : uint8_t {
 // In the header, for the metrics use them where no guard is linked.
 inline constexpr auto kHttp2ViolationNames = std::to_array<absl::string_view>(
     {"none", "frame_size", "header_block", "continuations", "stream", "unfinished", "streams",
-     "resets", "control_frames", "push", "connections", "barred"});
+     "resets", "control_frames", "message", "push", "connections", "barred"});
 inline constexpr size_t kHttp2Violations = kHttp2ViolationNames.size();
 static_assert(kHttp2Violations == static_cast<size_t>(Http2Violation::kBarred) + 1);
 
@@ -229,9 +230,12 @@ class Http2Guard {
   Http2Violation Keep(size_t bytes);
   // Its payload has come whole.
   void EndFrame();
+  // Checks a part of DATA, which is not empty.
+  Http2Violation OnData(absl::string_view payload);
   struct Request {
     uint32_t stream;
     size_t bytes = 0;
+    bool begun = false;  // the flags of its message have come
   };
   // The unfinished request of a stream; null when it has none.
   Request* Find(uint32_t stream);

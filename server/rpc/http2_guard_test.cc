@@ -44,6 +44,18 @@ TEST_F(Http2GuardTest, HonestCallsPassForEver) {
   }
 }
 
+TEST_F(Http2GuardTest, AMessageIsPlainOrCompressed) {
+  for (int flags = 0; flags < 256; ++flags) {
+    Http2Guard guard;
+    ASSERT_EQ(guard.Received(Frame(kHeaders, kEndHeaders, 1, 20), now_), kNone);
+    ASSERT_EQ(guard.Received(Frame(kData, 0, 1, ""), now_), kNone);
+    const std::string message = std::string(1, static_cast<char>(flags)) + "\x2\x2";
+    EXPECT_EQ(guard.Received(Frame(kData, 0, 1, message), now_), flags <= 1 ? kNone : kMessage);
+    if (flags > 1) continue;
+    EXPECT_EQ(guard.Received(Frame(kData, 0, 1, "\x2"), now_), kNone) << "later bytes are text";
+  }
+}
+
 TEST_F(Http2GuardTest, FramesAreFoundWhereverTheBytesAreCut) {
   std::string bytes = Frame(kSettings, 0, 0, 6);
   for (uint32_t stream = 1; stream < 40; stream += 2) {

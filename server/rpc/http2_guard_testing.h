@@ -16,9 +16,9 @@ namespace csi_proxy::rpc {
 
 using enum Http2Violation;
 
-// A frame whose payload does not matter.
+// A frame whose payload does not matter: its first byte is the flags of a plain message.
 inline std::string Frame(uint8_t type, uint8_t flags, uint32_t stream, size_t length) {
-  return Frame(type, flags, stream, std::string(length, 'x'));
+  return Frame(type, flags, stream, std::string(length, '\0'));
 }
 
 class Http2GuardTest : public testing::Test {
