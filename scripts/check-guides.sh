@@ -136,17 +136,13 @@ form() {
   cd "$root"
   for page in "$pages"/*.md; do
     name=$(basename "$page" .md)
-    [[ $name != README && $name != new-driver ]] || continue
+    [[ $name != README && $name != new-driver && $name != others ]] || continue
     grep -q "^| \[.*($name.md)" $pages/README.md || { echo "$name is not in the table"; return 1; }
     grep -Eq 'https://github.com/[^ )]*/blob/(v[0-9]|[0-9a-f]{7})' "$page" || { echo "$page names no place"; return 1; }
     for section in '\*\*Today\.\*\*' '## By the pipes' '## By the ' '## Gained, and what stays'; do
       grep -q "^$section" "$page" || { echo "$page has no '$section'"; return 1; }
     done
     driver=$(sed -n '3s/^\([^ ,]*\).*/\1/p' "$page")
-    case $name in
-      local-static-provisioner) driver=local-static ;;
-      democratic-csi) driver=org.democratic-csi.iscsi ;;
-    esac
     grep -qF "{\"${driver%.}\"," integration/drivers/steps/nodes.go || { echo "$name: no steps for $driver"; return 1; }
   done
 }

@@ -12,8 +12,6 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 platforms=(linux windows)
 programs=(azuredisk azurefile gcp_pd replay)
-# The replayed drivers' other versions of the released client; that of integration/go.mod is theirs too.
-clients=(v1.0.1 v1.0.2 v1.1.2)
 changed=no
 case ${1-} in
   "") ;;
@@ -28,20 +26,9 @@ mkdir -p "$out"
 protoc -I. --include_imports --descriptor_set_out="$out/admin.pb" server/simulator/admin.proto
 
 # build PLATFORM PROGRAM: each is a module of its own, as the drivers' dependencies differ. The replay is a part of
-# integration/go.mod, and replay@VERSION the same with another version of the client.
+# integration/go.mod.
 build() {
-  local flags=() program=${2%@*}
-  if [[ $2 == *@* ]]; then
-    local client=github.com/kubernetes-csi/csi-proxy/client version=${2#*@}
-    mkdir -p "$out/$1/$2"
-    cp integration/go.mod integration/go.sum "$out/$1/$2/"
-    # A relative path is one from the module's own folder.
-    go mod edit -replace="$client=$client@$version" -replace="csi-proxy.example/drivers/orders=$PWD/integration/drivers/orders" \
-      -replace="csi-proxy.example/drivers/steps=$PWD/integration/drivers/steps" \
-      -replace="github.com/kubernetes-csi/csi-proxy/v2=$PWD/client/go" "$out/$1/$2/go.mod"
-    flags=("-modfile=$out/$1/$2/go.mod" -mod=mod)
-    [[ $version != v1.0.* ]] || flags+=(-tags=client_v1_0)
-  fi
+  local flags=() program=$2
   if [[ $changed == yes ]]; then
     [[ $2 == */embedded ]] || integration/drivers/changed.sh "$2" "$out/changed/$2"
     flags=("-modfile=$out/changed/${2%/embedded}/go.mod" -mod=mod)
@@ -99,6 +86,7 @@ if [[ " ${platforms[*]} " == *" windows "* ]]; then
 fi
 if [[ " ${platforms[*]} " == *" linux "* ]]; then
   ninja -C build/release csi-proxy csi-proxyctl >/dev/null
+  integration/drivers/sequences/run.py || failed=1
   build linux replay
   run linux replay "$PWD/build/release/server/csi-proxy" env
   run_on_machine replay
@@ -106,7 +94,6 @@ fi
 if [[ " ${platforms[*]} " == *" windows "* ]]; then
   # The Go package would otherwise choose; the service is what the steps look at.
   [[ $changed == no ]] || export CSI_PROXY_MODE=remote
-  [[ $changed == yes ]] || programs+=("${clients[@]/#/replay@}")
   for program in "${programs[@]}"; do
     build windows "$program"
     cp build/windows/server/csi-proxy-simulated.exe "$out/windows/$program/csi-proxy.exe"

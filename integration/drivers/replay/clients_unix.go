@@ -5,14 +5,8 @@ package main
 import (
 	disk "github.com/kubernetes-csi/csi-proxy/client/api/disk/v1"
 	filesystem "github.com/kubernetes-csi/csi-proxy/client/api/filesystem/v1"
-	filesystembeta "github.com/kubernetes-csi/csi-proxy/client/api/filesystem/v1beta1"
-	filesystembeta2 "github.com/kubernetes-csi/csi-proxy/client/api/filesystem/v1beta2"
-	iscsi "github.com/kubernetes-csi/csi-proxy/client/api/iscsi/v1alpha2"
 	smb "github.com/kubernetes-csi/csi-proxy/client/api/smb/v1"
-	smbbeta "github.com/kubernetes-csi/csi-proxy/client/api/smb/v1beta1"
-	system "github.com/kubernetes-csi/csi-proxy/client/api/system/v1alpha1"
 	volume "github.com/kubernetes-csi/csi-proxy/client/api/volume/v1"
-	volumebeta2 "github.com/kubernetes-csi/csi-proxy/client/api/volume/v1beta2"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
@@ -66,44 +60,4 @@ func newDiskClient() (diskClient, error) {
 		return nil, err
 	}
 	return ownDiskClient{disk.NewDiskClient(conn), conn}, nil
-}
-
-func newIscsiClient() (iscsi.IscsiClient, error) {
-	conn, err := dial("iscsi-v1alpha2")
-	if err != nil {
-		return nil, err
-	}
-	return iscsi.NewIscsiClient(conn), nil
-}
-
-func newSystemClient() (system.SystemClient, error) {
-	conn, err := dial("system-v1alpha1")
-	if err != nil {
-		return nil, err
-	}
-	return system.NewSystemClient(conn), nil
-}
-
-func newBeta1Clients() (filesystembeta.FilesystemClient, smbbeta.SmbClient, error) {
-	conns, err := dialAll("filesystem-v1beta1", "smb-v1beta1")
-	if err != nil {
-		return nil, nil, err
-	}
-	return filesystembeta.NewFilesystemClient(conns[0]), smbbeta.NewSmbClient(conns[1]), nil
-}
-
-func newLocalV1() (*localV1, error) {
-	conns, err := dialAll("volume-v1", "filesystem-v1")
-	if err != nil {
-		return nil, err
-	}
-	return &localV1{volume.NewVolumeClient(conns[0]), filesystem.NewFilesystemClient(conns[1])}, nil
-}
-
-func newLocalV1Beta() (*localV1Beta, error) {
-	conns, err := dialAll("volume-v1beta2", "filesystem-v1beta2")
-	if err != nil {
-		return nil, err
-	}
-	return &localV1Beta{volumebeta2.NewVolumeClient(conns[0]), filesystembeta2.NewFilesystemClient(conns[1])}, nil
 }

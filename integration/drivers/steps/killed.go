@@ -2,7 +2,6 @@ package steps
 
 import (
 	"fmt"
-	"runtime"
 	"time"
 )
 
@@ -14,25 +13,6 @@ const mostCalls = 80
 var killedBefore = []string{
 	"*", "wmi.Invoke/*", "win32.SetMountPoint", "win32.DeleteMountPoint",
 	"win32.CreateDirectory", "win32.Delete", "win32.WriteReparsePoint",
-}
-
-// Kills is how often the service is killed within the rpcs of a driver of shares or targets.
-type Kills int
-
-const (
-	// KillsOften is before each call of all these kinds, in every rpc of CSI.
-	KillsOften Kills = iota
-	// KillsSeldom is before each rpc of the service's, in stage and unstage.
-	KillsSeldom
-	KillsNever
-)
-
-// KillsSeldomOnLinux is for a driver whose steps run on both platforms: a restart takes its time under Wine.
-func KillsSeldomOnLinux() Kills {
-	if runtime.GOOS == "windows" {
-		return KillsNever
-	}
-	return KillsSeldom
 }
 
 // killed has the service killed and started again in the midst of an action: before its first call of a

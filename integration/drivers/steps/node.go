@@ -9,11 +9,10 @@ import (
 
 // Node is what the steps look at of server/simulator/node.proto.
 type Node struct {
-	Disk       []Disk        `json:"disk"`
-	SmbServer  []SmbServer   `json:"smb_server"`
-	SmbMapping []SmbMapping  `json:"smb_mapping"`
-	Portal     []IscsiPortal `json:"iscsi_portal"`
-	Fault      []struct{}    `json:"fault"`
+	Disk       []Disk       `json:"disk"`
+	SmbServer  []SmbServer  `json:"smb_server"`
+	SmbMapping []SmbMapping `json:"smb_mapping"`
+	Fault      []struct{}   `json:"fault"`
 
 	// The disks with all that there is of them.
 	whole struct {
@@ -75,32 +74,6 @@ type SmbServer struct {
 type SmbMapping struct {
 	RemotePath string `json:"remote_path"`
 	Broken     bool   `json:"broken"`
-}
-
-// IscsiPortal is where the initiator finds targets.
-type IscsiPortal struct {
-	Address    string        `json:"address"`
-	Registered bool          `json:"registered"`
-	Target     []IscsiTarget `json:"target"`
-}
-
-// IscsiTarget has disks, which are the node's while it is connected.
-type IscsiTarget struct {
-	IQN       string `json:"iqn"`
-	Connected bool   `json:"connected"`
-	Disk      []Disk `json:"disk"`
-}
-
-// FindTarget is the target of that name, or nil.
-func (n *Node) FindTarget(iqn string) *IscsiTarget {
-	for i := range n.Portal {
-		for j := range n.Portal[i].Target {
-			if n.Portal[i].Target[j].IQN == iqn {
-				return &n.Portal[i].Target[j]
-			}
-		}
-	}
-	return nil
 }
 
 // FindDisk is the disk of that number, or nil.

@@ -12,12 +12,6 @@ var nodes = []struct{ driver, scenario string }{
 	{"csi.vsphere.vmware.com", "vsphere-pvscsi"},
 	{"file.csi.azure.com", "azure-scsi"},
 	{"smb.csi.k8s.io", "ec2-nitro-2022"},
-	{"csi.trident.netapp.io", "vsphere-pvscsi"},
-	{"pxd.portworx.com", "vsphere-pvscsi"},
-	{"driver.longhorn.io", "vsphere-pvscsi"},
-	{"org.democratic-csi.iscsi", "vsphere-pvscsi"},
-	{"local-static", "hyperv-vhdx"},
-	{"local-static (beta)", "hyperv-vhdx"},
 }
 
 // onNodes takes a driver through a life on each of its nodes.

@@ -27,16 +27,9 @@ type ShareLife struct {
 	Driver Share
 	// The last volume of a share takes the mapping with it.
 	RemovesMapping bool
-	// A volume that is unstaged takes the mapping of its share from the other volumes of the share.
-	TakesMapping bool
 	// Recover, if set, mends by hand the driver's record of a volume whose unstaging failed.
 	Recover func(volume *ShareVolume)
-	// It leaves some links to the kubelet.
-	LeavesLinks bool
-	Kills       Kills
-	// More, if set, is what else the driver meets on its first node.
-	More func(l *ShareLife)
-	made int
+	made    int
 }
 
 // The file server, and its user.
@@ -97,20 +90,12 @@ func (l *ShareLife) publish(volume *ShareVolume) error {
 
 // unpublish is the kubelet's TearDown.
 func (l *ShareLife) unpublish(volume *ShareVolume) error {
-	return inTurn(func() error { return l.Driver.NodeUnpublish(volume) }, func() error { return l.sweep(volume.Target) })
+	return l.Driver.NodeUnpublish(volume)
 }
 
 // unstage is the kubelet's UnmountDevice.
 func (l *ShareLife) unstage(volume *ShareVolume) error {
-	return inTurn(func() error { return l.Driver.NodeUnstage(volume) }, func() error { return l.sweep(volume.Stage) })
-}
-
-// sweep is the kubelet's, which removes what the driver left.
-func (l *ShareLife) sweep(path string) error {
-	if !l.LeavesLinks || l.Then(absent(path)) == nil {
-		return nil
-	}
-	return l.Call("RemoveFolder", map[string]any{"path": Normalize(path)})
+	return l.Driver.NodeUnstage(volume)
 }
 
 // mapped: the share is mapped, and the link to it is spelt as Go, and so containerd, can follow it: with a

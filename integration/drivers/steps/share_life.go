@@ -14,24 +14,13 @@ func (l *ShareLife) All(driver, version string) {
 	}
 	l.onNodes(driver, version, func(first bool) {
 		l.wholeLife()
-		if !l.TakesMapping {
-			l.oneShareTwice()
-		}
+		l.oneShareTwice()
 		l.twoAtOnce()
 		l.newPassword()
 		l.serverGone()
 		l.reboot()
-		if !first {
-			return
-		}
-		switch l.Kills {
-		case KillsOften:
+		if first {
 			l.restarts()
-		case KillsSeldom:
-			l.fewerRestarts()
-		}
-		if l.More != nil {
-			l.More(l)
 		}
 	})
 }
@@ -212,22 +201,4 @@ func (l *ShareLife) mended(volume *ShareVolume) error {
 		err = l.unstage(volume)
 	}
 	return err
-}
-
-// fewerRestarts is for drivers that make the calls of others, or nearly so.
-func (l *ShareLife) fewerRestarts() {
-	volume := l.newVolume("one")
-	stage := func() error { return l.stage(volume) }
-	unstage := func() error { return l.unstage(volume) }
-	l.fresh()
-	l.killedBefore("*", "stage", func() error { return inTurn(unstage, func() error { return l.MakeDirectory(volume.Stage) }) },
-		stage, stage, func() error { return l.Then(mapped(volume)) })
-	l.fresh()
-	if !l.TakesMapping {
-		// As in restarts.
-		other := l.newVolume(`one\directory`)
-		l.Step("stage another volume of the share", func() error { return l.stage(other) })
-	}
-	l.killedBefore("*", "unstage", stage, unstage, func() error { return l.mended(volume) },
-		func() error { return l.Then(absent(volume.Stage)) })
 }
