@@ -1,5 +1,5 @@
-// Measures how much memory a client can make the service take for each byte it sends: SECURITY.md,
-// "The price of a byte".
+// Measures how much memory a client can make the service take for each byte it sends:
+// server/rpc/README.md, "The price of a byte".
 #include <google/protobuf/empty.pb.h>
 #include <grpc/compression.h>
 #include <grpcpp/create_channel.h>

@@ -144,8 +144,8 @@ if [[ ${1-} == --windows ]]; then
   . integration/support/go.sh
   (cd integration/packages/oci && CGO_ENABLED=0 GOOS=windows "$go" build -o "$out/" ./read_layer)
   # The blobs of both images that are layers.
-  for layer in $(find "$out/of-windows/blobs" -type f -exec sh -c 'gzip -t "$1" 2>/dev/null && echo "$1"' sh {} \;); do
-    integration/wine/run "$out/read_layer.exe" "$layer" </dev/null
+  for layer in "$out"/of-windows/blobs/sha256/*; do
+    ! gzip -t "$layer" 2>/dev/null || integration/wine/run "$out/read_layer.exe" "$layer" </dev/null
   done | tr -d '\r' >"$out/entries"
   # As Windows itself writes the access lists: administrators and SYSTEM all, users may read and run.
   file='O:BAG:SYD:(A;;FA;;;BA)(A;;FA;;;SY)(A;;0x1200a9;;;BU)'
