@@ -165,7 +165,7 @@ class FormatRace {
     bool is_mounted = false;
     bool is_calling = false;
     std::function<void()> meanwhile;
-    storage::Process process;
+    storage::NodeProcess process;
   };
 
   void Complain(const std::string& what) {
@@ -209,7 +209,7 @@ class FormatRace {
 
   absl::Status Answer(Driver* driver, int call) {
     const CallContext context;
-    storage::Process& process = driver->process;
+    storage::NodeProcess& process = driver->process;
     const auto format = [&](bool storage, bool overwrite) {
       const std::string& wanted = driver->file_system;
       const absl::Status status =
@@ -321,7 +321,7 @@ TEST(QueuedFormatTest, LooksAgainUnderTheLock) {
       auto node = machine::simulated::LoadScenario(kNewDisk, "test");
       ASSERT_TRUE(node.ok()) << node.status();
       std::function<void()> nothing;
-      storage::Process other_process(node->get(), &nothing);
+      storage::NodeProcess other_process(node->get(), &nothing);
       const auto act = [&](const std::vector<storage::Call>& calls) {
         for (const storage::Call& call : calls) {
           EXPECT_EQ(other_process.Answer(call), absl::OkStatus());
@@ -331,7 +331,7 @@ TEST(QueuedFormatTest, LooksAgainUnderTheLock) {
       std::function<void()> meanwhile = [&] { act(row.meanwhile); };
       std::vector<std::string> lines;
       FormatWatch watch([&](absl::string_view line) { lines.emplace_back(line); });
-      storage::Process process(node->get(), &meanwhile, &watch);
+      storage::NodeProcess process(node->get(), &meanwhile, &watch);
       const absl::Status status = process.Answer(
           {.api = is_older ? Api::kOldFormat : Api::kFormat, .volume = kNewVolume, .flag = true});
       const std::string& refused = is_older ? row.older : row.newer;

@@ -68,9 +68,9 @@ class Meanwhile final : public ProcessLocks {
 };
 
 // A process of the node: the service, or a driver with an embedded node.
-struct Process {
-  Process(machine::simulated::Machine* node, std::function<void()>* meanwhile,
-          groups::FormatWatch* formats = nullptr)
+struct NodeProcess {
+  NodeProcess(machine::simulated::Machine* node, std::function<void()>* meanwhile,
+              groups::FormatWatch* formats = nullptr)
       : locks(std::make_unique<Meanwhile>(meanwhile)),
         host(host::NewHost(machine::simulated::wmi::NewSimulatedSession(node->core()),
                            machine::simulated::NewSimulatedOs(node->core()),

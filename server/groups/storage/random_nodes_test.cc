@@ -36,7 +36,9 @@ int64_t GetCurrentTimeNanos() { return csi_proxy::storage::clock_ns; }
 ABSL_NAMESPACE_END
 }  // namespace absl
 extern "C" void ABSL_INTERNAL_C_SYMBOL(AbslInternalSleepFor)(absl::Duration duration) {
-  csi_proxy::storage::clock_ns += absl::ToInt64Nanoseconds(duration);
+  // A wait of less than a nanosecond must end, too.
+  csi_proxy::storage::clock_ns +=
+      absl::ToInt64Nanoseconds(absl::Ceil(duration, absl::Nanoseconds(1)));
 }
 
 namespace csi_proxy::storage {
@@ -73,8 +75,8 @@ class Sequence {
     if (!made.ok()) Complain(made.status().ToString());
     if (failed_) return;
     node_ = *std::move(made);
-    process_ = std::make_unique<Process>(node_.get(), &meanwhile_);
-    other_ = std::make_unique<Process>(node_.get(), &nothing_);
+    process_ = std::make_unique<NodeProcess>(node_.get(), &meanwhile_);
+    other_ = std::make_unique<NodeProcess>(node_.get(), &nothing_);
   }
 
   // Returns true when the rules held.
@@ -158,7 +160,7 @@ class Sequence {
     return call;
   }
 
-  void Make(Process& process, const Call& call) {
+  void Make(NodeProcess& process, const Call& call) {
     before_ = node_->Snapshot();
     const absl::Status status = process.Answer(call);
     log_.push_back(absl::StrCat(log_.size() + 1, " ", call.Text(), " -> ", status.ToString()));
@@ -321,8 +323,8 @@ class Sequence {
   std::unique_ptr<Machine> node_;
   std::function<void()> meanwhile_;
   std::function<void()> nothing_;
-  std::unique_ptr<Process> process_;
-  std::unique_ptr<Process> other_;
+  std::unique_ptr<NodeProcess> process_;
+  std::unique_ptr<NodeProcess> other_;
   NodeState before_;
   char next_letter_ = 'N';
   // The disk that the last call was about.
