@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -45,9 +46,38 @@ bool IsRoot(const ConfinedPath& path) {
   return std::find(roots.begin(), roots.end(), path.path) != roots.end();
 }
 
+// Returns the names of a path below the working directory that contains it, the outermost if there
+// are several.
+std::vector<std::string> NamesBelowRoot(const ConfinedPath& path) {
+  std::vector<std::string> names = path.path.components();
+  if (path.roots == nullptr) return names;
+  size_t above = names.size();
+  for (const WindowsPath& root : path.roots->roots()) {
+    if (PathRoots({root}).Contains(path.path)) above = std::min(above, root.components().size());
+  }
+  names.erase(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(above));
+  return names;
+}
+
+// True if a pod may write to the directory with these names below a working directory: see
+// ListLinks().
+bool IsPods(std::vector<std::string> names, absl::string_view below) {
+  if (!below.empty()) {
+    for (const absl::string_view name : absl::StrSplit(below, '\\')) names.emplace_back(name);
+  }
+  const auto pods =
+      absl::c_find_if(names, [](const std::string& name) { return EqualNames(name, "pods"); });
+  // The count of names from the pod's own directory down.
+  const auto size = names.end() - pods - 1;
+  if (size <= 1) return false;
+  if (!EqualNames(pods[2], "volumes")) return true;
+  return size > (size > 2 && EqualNames(pods[3], "kubernetes.io~csi") ? 4 : 3);
+}
+
 // The beginning of the walk.
 struct Start {
   ConfinedPath path;
+  std::vector<std::string> names_below_root;
   std::unique_ptr<File> directory;
 };
 
@@ -83,14 +113,20 @@ class LinkWalker {
     for (const ConfinedPath& start : starts) {
       ABSL_RETURN_IF_ERROR(Begin(start));
     }
-    while (!pending_.empty() && !is_over_) {
-      const Pending next = std::move(pending_.front());
-      pending_.pop_front();
-      pending_bytes_ -= BytesOf(next);
-      ABSL_RETURN_IF_ERROR(LookAt(next));
+    for (const bool in_pods : {false, true}) {
+      in_pods_ = in_pods;
+      Part& part = parts_[in_pods];
+      while (!part.pending.empty() && !is_over_) {
+        const Pending next = std::move(part.pending.front());
+        part.pending.pop_front();
+        part.pending_bytes -= BytesOf(next);
+        ABSL_RETURN_IF_ERROR(LookAt(next));
+      }
+      chain_.clear();
+      for (; followed_ < found_.size(); ++followed_) {
+        ABSL_RETURN_IF_ERROR(Follow(&found_[followed_]));
+      }
     }
-    chain_.clear();
-    starts_.clear();
     return Answer();
   }
 
@@ -116,26 +152,35 @@ class LinkWalker {
       return absl::OkStatus();
     }
     // The handles of the directories above are closed.
-    starts_.push_back({path, std::move(walked.held.back())});
+    starts_.push_back({path, NamesBelowRoot(path), std::move(walked.held.back())});
     Push({.start = starts_.size() - 1, .below = "", .depth = 0, .seen = 0});
     return absl::OkStatus();
   }
 
+  // Notes that links may be missing.
+  void Miss() {
+    list_.incomplete = true;
+    if (!in_pods_) list_.incomplete_outside_pods = true;
+  }
+
   void Push(Pending pending) {
-    if (pending.depth > limits_.depth ||
-        pending_bytes_ + BytesOf(pending) > limits_.pending_bytes) {
-      incomplete_ = true;
+    const bool in_pods = in_pods_ || IsPods(starts_[pending.start].names_below_root, pending.below);
+    const bool is_too_deep = pending.depth > limits_.depth;
+    Part& part = parts_[in_pods];
+    if (is_too_deep || part.pending_bytes + BytesOf(pending) > limits_.pending_bytes) {
+      list_.incomplete = true;
+      list_.incomplete_outside_pods |= !in_pods && !is_too_deep;
       return;
     }
-    pending_bytes_ += BytesOf(pending);
-    pending_.push_back(std::move(pending));
+    part.pending_bytes += BytesOf(pending);
+    part.pending.push_back(std::move(pending));
   }
 
   // Ends the walk when it has cost enough; an error when the call has ended.
   absl::Status CheckLimits() {
     ABSL_RETURN_IF_ERROR(context_.Check());
     if (entries_ > limits_.entries || found_bytes_ > limits_.found_bytes || absl::Now() > until_) {
-      incomplete_ = true;
+      Miss();
       is_over_ = true;
     }
     return absl::OkStatus();
@@ -147,7 +192,7 @@ class LinkWalker {
         TwiceIfInvalid([&] { return directory.Open(name, machine::Access::kPeek); });
     if (file.ok()) return *std::move(file);
     // Another process may keep the entry open exclusively for a long time.
-    if (!IsGone(file.status())) incomplete_ = true;
+    if (!IsGone(file.status())) Miss();
     return nullptr;
   }
 
@@ -168,7 +213,7 @@ class LinkWalker {
       if (file == nullptr) return nullptr;
       const absl::StatusOr<machine::FileAttributes> attributes = file->GetAttributes();
       if (!attributes.ok()) {
-        incomplete_ = true;
+        Miss();
         return nullptr;
       }
       if (!attributes->is_directory || machine::IsNameSurrogate(*attributes)) return nullptr;
@@ -189,7 +234,7 @@ class LinkWalker {
           directory->ListNext(restart);
       if (!entries.ok()) {
         // It may have gone, too.
-        incomplete_ = incomplete_ || !IsGone(entries.status());
+        if (!IsGone(entries.status())) Miss();
         return absl::OkStatus();
       }
       if (entries->empty()) return absl::OkStatus();
@@ -220,7 +265,7 @@ class LinkWalker {
       const std::unique_ptr<File> file = Open(directory, entry.name);
       if (file == nullptr) return false;
       const absl::StatusOr<machine::FileAttributes> attributes = file->GetAttributes();
-      if (!attributes.ok()) incomplete_ = true;
+      if (!attributes.ok()) Miss();
       if (!attributes.ok() || !attributes->is_directory) return false;
       if (machine::IsNameSurrogate(*attributes)) return NoteLink(*file, *attributes, confined);
     }
@@ -239,7 +284,7 @@ class LinkWalker {
     if (!is_link) return false;
     const absl::StatusOr<machine::Bytes> data = file.ReadReparsePoint();
     if (!data.ok()) {
-      incomplete_ = true;
+      Miss();
       return false;
     }
     absl::StatusOr<machine::ReparsePoint> point = machine::ParseReparsePoint(*data);
@@ -267,20 +312,14 @@ class LinkWalker {
     found_.push_back(std::move(found));
   }
 
-  // In the order in which they were found: entries that a pod has hidden deep wait for the others.
-  absl::StatusOr<LinkList> Answer() {
-    LinkList list;
-    for (Found& found : found_) {
-      ABSL_RETURN_IF_ERROR(Follow(&found));
-      list.links.push_back(std::move(found.link));
-    }
+  LinkList Answer() {
+    for (Found& found : found_) list_.links.push_back(std::move(found.link));
     const auto by_path = [](const FoundLink& a, const FoundLink& b) { return a.path < b.path; };
     const auto same = [](const FoundLink& a, const FoundLink& b) { return a.path == b.path; };
-    std::stable_sort(list.links.begin(), list.links.end(), by_path);
+    std::stable_sort(list_.links.begin(), list_.links.end(), by_path);
     // A directory that is looked at twice may have changed meanwhile.
-    list.links.erase(std::unique(list.links.begin(), list.links.end(), same), list.links.end());
-    list.incomplete = incomplete_;
-    return list;
+    list_.links.erase(std::unique(list_.links.begin(), list_.links.end(), same), list_.links.end());
+    return std::move(list_);
   }
 
   absl::Status Follow(Found* found) {
@@ -291,7 +330,7 @@ class LinkWalker {
     }
     if (found->link.target.empty()) return absl::OkStatus();
     if (absl::Now() > until_) {
-      incomplete_ = true;
+      Miss();
       return absl::OkStatus();
     }
     const absl::StatusOr<ResolvedPath> end =
@@ -330,16 +369,23 @@ class LinkWalker {
   const LinkWalkLimits limits_;
   absl::Time until_;
   std::vector<Start> starts_;
-  std::deque<Pending> pending_;
-  size_t pending_bytes_ = 0;
+  // The directories that wait: those where no pod can write, and those of pods.
+  struct Part {
+    std::deque<Pending> pending;
+    size_t pending_bytes = 0;
+  };
+  Part parts_[2];
+  bool in_pods_ = false;
   // The way to the directory that was looked at last, open, and the start below which it is.
   std::vector<std::pair<std::string, std::unique_ptr<File>>> chain_;
   size_t chain_start_ = 0;
   std::vector<Found> found_;
+  // The first links of `found_` that have been followed.
+  size_t followed_ = 0;
+  LinkList list_;
   std::map<VolumeId, LinkEnd> volumes_;
   size_t entries_ = 0;
   size_t found_bytes_ = 0;
-  bool incomplete_ = false;
   bool is_over_ = false;
 };
 

@@ -43,9 +43,13 @@ struct LinkList {
   std::vector<FoundLink> links;
   // Some may be missing, or kUnknown though they could have been followed.
   bool incomplete = false;
+  // That is true of the links that the kubelet or a driver made. Always false while the only
+  // directories that were passed over are those that a pod fills (see ListLinks()), or those
+  // beyond LinkWalkLimits::depth, where only an attacker makes links.
+  bool incomplete_outside_pods = false;
 };
 
-// The limits of one walk: pods own much of the tree and may have filled it with anything.
+// The limits of one walk. Content of pods may reach them without an effect on other links.
 struct LinkWalkLimits {
   // Entries seen; only directories and links cost more than their line in a listing.
   size_t entries = 500'000;
@@ -67,10 +71,14 @@ struct LinkWalkLimits {
 // itself, and has none when it is absent; NOT_FOUND when any other start is. PERMISSION_DENIED when
 // the way to one leads out of its roots.
 //
-// The directories near the starts come first and large ones last, so that entries which a pod piles
-// up do not hide others' mounts. The walk keeps nobody from renaming or deleting its entries, and
-// passes over entries that go meanwhile. Entries with a name that no path can hold (see
-// WindowsPath::Parse) is left out with all below it, as no call could be made for it.
+// Links of the kubelet and of drivers come first: in a directory `pods` they stand at or above
+// `UID\volumes\PLUGIN\VOLUME`, and for `kubernetes.io~csi` in VOLUME as well, where no pod can
+// write (github.com/kubernetes/kubernetes/blob/master/pkg/kubelet/kubelet_getters.go). What lies
+// further down is a pod's, and is looked at when all other directories and links have been. In each
+// of the two parts the directories near the starts come first and large ones last. The walk keeps
+// nobody from renaming or deleting its entries, and passes over entries that go meanwhile. Entries
+// with a name that no path can hold (see WindowsPath::Parse) is left out with all below it, as no
+// call could be made for it.
 absl::StatusOr<LinkList> ListLinks(machine::Os& os, const CallContext& context,
                                    const std::vector<ConfinedPath>& starts,
                                    const LinkWalkLimits& limits = {});

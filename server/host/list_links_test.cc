@@ -98,6 +98,9 @@ class ListLinksTest : public testing::Test {
   void MakeLink(absl::string_view path, absl::string_view target) {
     ASSERT_THAT(node_->MakeLink(Below(path), target), IsOk());
   }
+  void Hold(absl::string_view path) {
+    ASSERT_THAT(node_->SetOtherOpens({{.path = Below(path), .access = 1, .share = 0}}), IsOk());
+  }
   // Opens what is below the working directory, held from there on.
   std::unique_ptr<File> Open(std::vector<std::string> names, Access access,
                              machine::Os* os = nullptr) {
@@ -200,6 +203,56 @@ TEST_F(ListLinksTest, IsBoundedInEachWay) {
   EXPECT_THAT(Walk({.time = absl::ZeroDuration()}).links, IsEmpty());
 }
 
+// The links that the kubelet and drivers made are found, and known to be all.
+TEST_F(ListLinksTest, APodThatFillsItsDirectoriesHidesNoOtherLinks) {
+  const std::vector<std::string> placed = {R"(plugins\kubernetes.io\csi\smb\1\globalmount)",
+                                           R"(pods\a\volumes\kubernetes.io~csi\pv\mount)",
+                                           R"(pods\z\volumes\kubernetes.io~azure-disk\pv)"};
+  const std::string own = R"(pods\a\volumes\kubernetes.io~empty-dir\v)";
+  std::string deep = own;
+  for (int i = 0; i < 70; ++i) absl::StrAppend(&deep, "\\d");
+  std::vector<std::string> many;
+  for (int i = 0; i < 3000; ++i) many.push_back(absl::StrCat(own, i < 300 ? "\\l" : "\\d", i));
+  const std::vector<std::string> links(many.begin(), many.begin() + 300);
+  struct Attack {
+    std::vector<std::string> directories, links;
+    LinkWalkLimits limits = {};
+    std::string held = "", slow = "";
+  };
+  const Attack attacks[] = {
+      {{deep}, {}},
+      {{R"(pods\a\containers\c\d)"}, {}, {}, R"(pods\a\containers\c)"},
+      {{R"(plugins\driver\a\b\c\d\e\f)"}, {}, {.depth = 6}},
+      {many, {}, {.entries = 1000}},
+      {many, {}, {.pending_bytes = 4000}},
+      {{}, links, {.found_bytes = 2000}},
+      {{own}, {}, {}, own},
+      {many, {}, {.time = absl::Milliseconds(100)}, "", "v"},
+  };
+  for (const Attack& attack : attacks) {
+    SCOPED_TRACE(&attack - attacks);
+    node_ = TestNode();
+    Fill(attack.directories, attack.links);
+    for (const std::string& path : placed) MakeLink(path, R"(\\srv\s)");
+    if (!attack.held.empty()) Hold(attack.held);
+    WatchedOs os(*node_, [&](const std::string& name) {
+      if (name == attack.slow) absl::SleepFor(absl::Milliseconds(150));
+    });
+    const LinkList list = Walk(attack.limits, &os);
+    EXPECT_TRUE(list.incomplete && !list.incomplete_outside_pods);
+    for (const std::string& path : placed) {
+      EXPECT_THAT(list.links, testing::Contains(testing::AllOf(
+                                  testing::Field(&FoundLink::path, Below(path)),
+                                  testing::Field(&FoundLink::end, LinkEnd::kOnServer))));
+    }
+  }
+  // Where no pod can write, what is missing counts.
+  for (const char* held : {"plugins", R"(pods\a\volumes\kubernetes.io~csi\pv)"}) {
+    Hold(held);
+    EXPECT_TRUE(Walk().incomplete_outside_pods) << held;
+  }
+}
+
 TEST_F(ListLinksTest, EndsWithTheCall) {
   const CallContext over(absl::Now() - absl::Seconds(1));
   EXPECT_THAT(ListLinks(*os_, over, {In(kRoot)}), HasCode(absl::StatusCode::kDeadlineExceeded));
@@ -254,8 +307,7 @@ TEST_F(ListLinksTest, EntriesThatChangeMeanwhileAreNotFollowed) {
 TEST_F(ListLinksTest, ADirectoryThatSomebodyHoldsIsMissedAndSaid) {
   MakeLink(R"(pods\p1\hidden)", kRoot);
   MakeLink(R"(pods\p2\shown)", kRoot);
-  ASSERT_THAT(node_->SetOtherOpens({{.path = Below(R"(pods\p1)"), .access = 1, .share = 0}}),
-              IsOk());
+  Hold(R"(pods\p1)");
   const absl::Time begin = absl::Now();
   const LinkList list = Walk();
   EXPECT_THAT(Paths(list), ElementsAre(R"(pods\p2\shown)"));

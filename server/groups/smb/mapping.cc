@@ -78,7 +78,7 @@ absl::StatusOr<ShareLinks> FindLinks(const groups::Deps& deps, const CallContext
   ABSL_ASSIGN_OR_RETURN(auto found,
                         deps.host->filesystem().ListLinks(context, groups::AllRoots(deps.roots)));
   ShareLinks links;
-  links.incomplete = found.incomplete;
+  links.incomplete = found.incomplete_outside_pods;
   for (host::FoundLink& link : found.links) {
     const absl::StatusOr<UncPath> target = UncPath::Parse("target", link.target);
     if (target.ok() && is_meant(*target)) links.paths.push_back(std::move(link.path));

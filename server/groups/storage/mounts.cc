@@ -105,7 +105,7 @@ absl::StatusOr<ListSmbMappingsResponse> SmbMappings(const groups::Deps& deps,
   ABSL_ASSIGN_OR_RETURN(auto found,
                         deps.host->filesystem().ListLinks(context, groups::AllRoots(deps.roots)));
   std::map<std::string, SmbMapping*> by_path;
-  response.incomplete = found.incomplete;
+  response.incomplete = found.incomplete_outside_pods;
   response.mappings.reserve(mappings.size());
   for (const host::SmbMapping& mapping : mappings) {
     SmbMapping& listed = response.mappings.emplace_back(

@@ -337,6 +337,16 @@ TEST_F(ShareStagingTest, ADriveLetterKeepsTheMapping) {
   EXPECT_THAT(Mapped(), ElementsAre(kShare));
 }
 
+TEST_F(ShareStagingTest, APodsNestedDirectoriesDoNotKeepTheMapping) {
+  Staged("s");
+  std::string deep = Below(R"(pods\uid)");
+  for (int i = 0; i < 70; ++i) absl::StrAppend(&deep, "\\d");
+  ASSERT_TRUE(node_->MakeDirectory(deep).ok());
+  const auto answer = Unstage("s");
+  EXPECT_FALSE(answer.incomplete);
+  EXPECT_THAT(Mapped(), IsEmpty());
+}
+
 TEST_F(ShareStagingTest, TheMappingStaysWhenNotAllLinksCouldBeLookedAt) {
   Staged("s");
   Fail("win32.List", 0);
