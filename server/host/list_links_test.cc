@@ -246,7 +246,6 @@ TEST_F(ListLinksTest, APodThatFillsItsDirectoriesHidesNoOtherLinks) {
                                   testing::Field(&FoundLink::end, LinkEnd::kOnServer))));
     }
   }
-  // Where no pod can write, what is missing counts.
   for (const char* held : {"plugins", R"(pods\a\volumes\kubernetes.io~csi\pv)"}) {
     Hold(held);
     EXPECT_TRUE(Walk().incomplete_outside_pods) << held;

@@ -200,7 +200,7 @@ void LookAtMappings(Rpcs& rpcs, Findings* findings) {
                          removable ? "removes the mapping if still no link leads to it; a program "
                                      "that opens the share by its name alone loses it"
                                    : kOfFolder);
-      if (removable) RepairBy(&found, "smb", "RemoveSmbGlobalMapping", {{"remote_path", share}});
+      if (removable) RepairBy(&found, kStorage, "UnstageShare", {{"remote_path", share}});
       findings->found.push_back(std::move(found));
       continue;
     }
@@ -213,7 +213,7 @@ void LookAtMappings(Rpcs& rpcs, Findings* findings) {
              : unused  ? kOfFolder
                        : "none: it may work again when the server does; a driver that stages the "
                          "volume again makes it anew");
-    if (removable) RepairBy(&found, "smb", "RemoveSmbGlobalMapping", {{"remote_path", share}});
+    if (removable) RepairBy(&found, kStorage, "UnstageShare", {{"remote_path", share}});
     findings->found.push_back(std::move(found));
   }
 }

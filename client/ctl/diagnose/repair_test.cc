@@ -71,7 +71,7 @@ TEST_F(RepairTest, EachKindIsMendedByItsOwnCallAndNoOther) {
        {Case{kOfflineDisks, "v1 disk.SetDiskState disk_number: 2 is_online: true", "disk 2"},
         Case{kDanglingMounts, R"(v1 filesystem.Rmdir path: "C:\\k\\gone")", R"(C:\k\gone)"},
         Case{kDanglingLinks, R"(v1 filesystem.Rmdir path: "C:\\k\\link")", R"(C:\k\link)"},
-        Case{kLeakedMappings, R"(v1 smb.RemoveSmbGlobalMapping remote_path: "\\\\h\\u")",
+        Case{kLeakedMappings, R"(v1alpha1 storage.UnstageShare remote_path: "\\\\h\\u")",
              R"(\\h\u)"}}) {
     pipes_.sent.clear();
     const Repairs repairs = Mend({c.kind});
@@ -86,7 +86,7 @@ TEST_F(RepairTest, EachKindIsMendedByItsOwnCallAndNoOther) {
   pipes_.sent.clear();
   EXPECT_THAT(Summary(Mend({kDisconnectedMappings})),
               ElementsAre(R"(\\h\s REFUSED)", R"(\\h\t DONE)"));
-  EXPECT_THAT(Changes(), ElementsAre(R"(v1 smb.RemoveSmbGlobalMapping remote_path: "\\\\h\\t")"));
+  EXPECT_THAT(Changes(), ElementsAre(R"(v1alpha1 storage.UnstageShare remote_path: "\\\\h\\t")"));
 }
 
 TEST_F(RepairTest, WhatIsForAPersonToDoIsRefused) {
@@ -156,6 +156,14 @@ TEST_F(RepairTest, AMappingLeaksOnlyIfNoLinkFollows) {
   EXPECT_THAT(Changes(), IsEmpty());
   EXPECT_GT(waited_, kLinkFollows - absl::Seconds(4));
   EXPECT_LE(waited_, kLinkFollows);
+}
+
+// A stage comes between the last look and the call.
+TEST_F(RepairTest, AMappingThatTheServiceKeepsIsNotDone) {
+  for (const char* kept : {R"({"other_links": ["C:\\k\\new"]})", R"({"incomplete": true})"}) {
+    pipes_.answers["storage.UnstageShare"].json = kept;
+    EXPECT_THAT(Summary(Mend({kLeakedMappings})), ElementsAre(R"(\\h\u CHANGED)"));
+  }
 }
 
 TEST_F(RepairTest, AMappingStaysWhenLinksMayBeMissing) {

@@ -184,6 +184,15 @@ class ShareUnstager {
         absl::StrCat("something else is at ", target_.path.ToString(), " all the time"));
   }
 
+  // Removes the mapping of the request's share unless a link needs it.
+  absl::StatusOr<UnstageShareResponse> RunWithoutTarget() {
+    response_.share = remote_->Share();
+    ABSL_ASSIGN_OR_RETURN(const auto lock,
+                          groups::LockShare(*deps_.locks, context_, response_.share));
+    ABSL_RETURN_IF_ERROR(UnmapIfLast(TargetEntry{}, response_.share).status());
+    return std::move(response_);
+  }
+
  private:
   void AddStep(StorageStep step) { response_.steps.push_back(step); }
 
@@ -226,9 +235,10 @@ class ShareUnstager {
     }
     if (!links.ok()) return links.status();
     const std::string own = FoldName(target_.path.ToString());
-    const bool was_seen = std::erase_if(links->paths, [&](const std::string& path) {
-                            return FoldName(path) == own;
-                          }) > 0;
+    const bool was_seen =
+        there.target.has_value() && std::erase_if(links->paths, [&](const std::string& path) {
+                                      return FoldName(path) == own;
+                                    }) > 0;
     const bool is_aliased = there.target.has_value() && !was_seen && !links->paths.empty();
     // Somebody uses it by a drive letter.
     if (!mapping->local_path.empty()) links->paths.push_back(mapping->local_path);
@@ -284,13 +294,17 @@ absl::StatusOr<StageShareResponse> Stage(const groups::Deps& deps, const CallCon
 
 absl::StatusOr<UnstageShareResponse> Unstage(const groups::Deps& deps, const CallContext& context,
                                              const UnstageShareRequest& request) {
-  ABSL_ASSIGN_OR_RETURN(const auto target, groups::ParseConfinedPathBelowLeniently(
-                                               deps.roots, "target_path", request.target_path));
   std::optional<UncPath> remote;
   if (!request.remote_path.empty()) {
     ABSL_ASSIGN_OR_RETURN(auto parsed, UncPath::Parse("remote_path", request.remote_path));
     remote = std::move(parsed);
+    if (request.target_path.empty()) {
+      const ConfinedPath none = groups::AllRoots(deps.roots).front();
+      return ShareUnstager(deps, context, remote, none).RunWithoutTarget();
+    }
   }
+  ABSL_ASSIGN_OR_RETURN(const auto target, groups::ParseConfinedPathBelowLeniently(
+                                               deps.roots, "target_path", request.target_path));
   return ShareUnstager(deps, context, remote, target).Run();
 }
 

@@ -337,6 +337,18 @@ TEST_F(ShareStagingTest, ADriveLetterKeepsTheMapping) {
   EXPECT_THAT(Mapped(), ElementsAre(kShare));
 }
 
+TEST_F(ShareStagingTest, WithoutATargetTheMappingGoesIfNoLinkNeedsIt) {
+  Staged("s");
+  const auto unmap = [&] {
+    return storage_->UnstageShare(context_, {.target_path = "", .remote_path = kShare});
+  };
+  EXPECT_THAT(unmap()->other_links, ElementsAre(Below("s")));
+  EXPECT_THAT(Mapped(), ElementsAre(kShare));
+  ASSERT_TRUE(Rmdir(Below("s")).ok());
+  EXPECT_THAT(unmap()->steps, ElementsAre(StorageStep::kUnmapped));
+  EXPECT_THAT(Mapped(), IsEmpty());
+}
+
 TEST_F(ShareStagingTest, APodsNestedDirectoriesDoNotKeepTheMapping) {
   Staged("s");
   std::string deep = Below(R"(pods\uid)");
